@@ -1,0 +1,16 @@
+/* clock.h - time in milliseconds, and its RFC 3339 text. */
+#ifndef HL_BASE_CLOCK_H
+#define HL_BASE_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t hl_clock_mono_ms(void); /* CLOCK_MONOTONIC */
+uint64_t hl_clock_mono_us(void);
+int64_t hl_clock_wall_ms(void); /* since the epoch, UTC */
+
+#define HL_CLOCK_TEXT 25 /* "2026-11-21T08:00:00.123Z" and NUL */
+
+/* RFC 3339, UTC, milliseconds. `out` has HL_CLOCK_TEXT bytes. Years 0 to 9999. */
+void hl_clock_format(int64_t wall_ms, char *out);
+
+#endif

@@ -1,0 +1,16 @@
+/* compiler.h - what the language leaves out: attributes, array length, the enclosing struct. */
+#ifndef HL_BASE_COMPILER_H
+#define HL_BASE_COMPILER_H
+
+#include <stddef.h>
+
+#define HL_MUST_CHECK   __attribute__((warn_unused_result))
+#define HL_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define HL_NORETURN     __attribute__((noreturn))
+
+#define HL_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The struct of type `type` whose member `member` is at `ptr`. */
+#define HL_CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+#endif

@@ -1,0 +1,46 @@
+/* log.h - one line each to stderr, JSON or text, written with one write(2): lines of threads never mix.
+ *
+ *   HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &id), HL_LOG_TEXT("state", "failure"), HL_LOG_INT("status", 500));
+ *
+ * Values are escaped in both formats (controls, ESC, DEL, invalid UTF-8): what a peer sent cannot forge a line or
+ * drive a terminal. A line is cut at 4 KiB. Secrets, tokens, webhook URLs are never given to it by the callers. */
+#ifndef HL_BASE_LOG_H
+#define HL_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "base/str.h"
+
+enum hl_log_level { HL_LOG_DEBUG, HL_LOG_INFO, HL_LOG_WARN, HL_LOG_ERROR };
+enum hl_log_format { HL_LOG_JSON, HL_LOG_PLAIN };
+
+struct hl_log_field {
+    const char *name;
+    enum { HL_LOG_KIND_STR, HL_LOG_KIND_INT, HL_LOG_KIND_ID } kind;
+    struct hl_str str;
+    int64_t num;
+    const struct hl_id *id;
+};
+
+#define HL_LOG_STR(k, s)  ((struct hl_log_field){.name = (k), .kind = HL_LOG_KIND_STR, .str = (s)})
+#define HL_LOG_TEXT(k, z) HL_LOG_STR(k, hl_str_from(z))
+#define HL_LOG_INT(k, v)                                                                           \
+    ((struct hl_log_field){.name = (k), .kind = HL_LOG_KIND_INT, .num = (int64_t)(v)})
+#define HL_LOG_ID(k, i) ((struct hl_log_field){.name = (k), .kind = HL_LOG_KIND_ID, .id = (i)})
+
+/* Set once at start, before other threads run. */
+void hl_log_setup(enum hl_log_level least, enum hl_log_format format);
+bool hl_log_is_on(enum hl_log_level level);
+
+/* `fields` ends at the first one whose name is NULL. Any thread. */
+void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields);
+
+#define HL_LOG(level, message, ...)                                                                \
+    (hl_log_is_on(HL_LOG_##level)                                                                  \
+            ? hl_log_write(HL_LOG_##level, (message),                                              \
+                  (const struct hl_log_field[]){__VA_ARGS__ __VA_OPT__(, ) {.name = NULL}})        \
+            : (void)0)
+
+#endif

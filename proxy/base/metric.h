@@ -1,0 +1,48 @@
+/* metric.h - counters, gauges and histograms that one thread writes and any thread reads.
+ *
+ * A counter has a single writer, so adding is a relaxed load and store: no lock prefix on the warm path. Sums over threads are
+ * made when /metrics is read (api/metrics.c). */
+#ifndef HL_BASE_METRIC_H
+#define HL_BASE_METRIC_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct hl_counter {
+    _Atomic uint64_t v;
+};
+
+static inline void hl_counter_add(struct hl_counter *c, uint64_t n)
+{
+    atomic_store_explicit(
+        &c->v, atomic_load_explicit(&c->v, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+static inline void hl_counter_sub(struct hl_counter *c, uint64_t n)
+{
+    hl_counter_add(c, (uint64_t)0 - n);
+}
+
+static inline uint64_t hl_counter_get(const struct hl_counter *c)
+{
+    return atomic_load_explicit(&c->v, memory_order_relaxed);
+}
+
+/* Latency histogram: buckets at 1, 2.5, 5 times powers of ten from 100 us to 1000 s, and +Inf. */
+#define HL_HISTOGRAM_BUCKETS 22
+
+struct hl_histogram {
+    struct hl_counter bucket[HL_HISTOGRAM_BUCKETS]; /* not cumulative */
+    struct hl_counter sum_us;
+};
+
+void hl_histogram_add(struct hl_histogram *h, uint64_t us);
+
+/* Adds up `n` histograms, `stride` bytes apart, and writes name_bucket{labels,le="…"}, name_sum and name_count in Prometheus
+ * text form. `labels` is "" or `a="b",c="d"`. */
+HL_MUST_CHECK enum hl_err hl_histogram_write(struct hl_buf *out, const char *name, const char *labels,
+    const struct hl_histogram *first, size_t n, size_t stride);
+
+#endif

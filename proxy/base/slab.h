@@ -1,0 +1,23 @@
+/* slab.h - objects of one size from chunks that are never given back, last freed first out.
+ * One thread owns a slab. Under AddressSanitizer freed objects are poisoned. */
+#ifndef HL_BASE_SLAB_H
+#define HL_BASE_SLAB_H
+
+#include <stddef.h>
+
+struct hl_slab {
+    size_t size;      /* of one object, rounded up */
+    size_t per_chunk; /* objects allocated at once */
+    size_t in_use;
+    void *free;
+    void *chunks;
+};
+
+void hl_slab_init(struct hl_slab *slab, size_t size, size_t per_chunk);
+void hl_slab_fini(struct hl_slab *slab); /* frees every object, in use or not */
+
+/* Not zeroed. NULL when out of memory. */
+void *hl_slab_get(struct hl_slab *slab);
+void hl_slab_put(struct hl_slab *slab, void *object); /* NULL-safe */
+
+#endif
