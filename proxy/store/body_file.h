@@ -1,0 +1,23 @@
+/* body_file.h - bodies too large for the database: files in the data directory, mode 0600.
+ *
+ * Written to tmp/<id>, then made durable in the order file fsync, rename to bodies/<2 hex>/<id>, directory fsync; only
+ * then may a record name it. All calls block: they are made from libuv's pool or the store's threads, never from a loop. */
+#ifndef HL_STORE_BODY_FILE_H
+#define HL_STORE_BODY_FILE_H
+
+#include "base/err.h"
+#include "base/id.h"
+
+/* Bodies up to this many bytes stay in memory and in the database. */
+#define HL_BODY_INLINE_MAX (256 * 1024)
+
+/* Creates tmp/<id> for writing. `*fd` is owned by the caller. */
+HL_MUST_CHECK enum hl_err hl_body_file_create(const char *data_dir, const struct hl_id *id, int *fd);
+/* Makes tmp/<id> durable under its final name. Closes nothing. */
+HL_MUST_CHECK enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, int fd);
+/* Opens bodies/<2 hex>/<id> for reading. */
+HL_MUST_CHECK enum hl_err hl_body_file_open(const char *data_dir, const struct hl_id *id, int *fd);
+/* Removes both names, whichever exists. */
+void hl_body_file_remove(const char *data_dir, const struct hl_id *id);
+
+#endif
