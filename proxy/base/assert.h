@@ -1,5 +1,5 @@
-/* assert.h - checks of our own invariants. They stay on in release builds: input and peers can never
- * make one fail, so a failure is a bug whose damage must not spread. */
+/* assert.h - checks of our own invariants. They stay on in release builds: input and peers can
+ * never make one fail, so a failure is a bug whose damage must not spread. */
 #ifndef HL_BASE_ASSERT_H
 #define HL_BASE_ASSERT_H
 

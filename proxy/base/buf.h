@@ -1,5 +1,5 @@
-/* buf.h - a growing run of bytes with a cap. Owns its bytes. Not for the warm path: that writes into
- * fixed scratch space. */
+/* buf.h - a growing run of bytes with a cap. Owns its bytes. Not for the warm path: that writes
+ * into fixed scratch space. */
 #ifndef HL_BASE_BUF_H
 #define HL_BASE_BUF_H
 

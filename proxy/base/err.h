@@ -1,5 +1,5 @@
-/* err.h - the one set of error codes. Foreign codes (uv, curl, mbedtls, sqlite, errno) are mapped to
- * these where the library is called. */
+/* err.h - the one set of error codes. Foreign codes (uv, curl, mbedtls, sqlite, errno) are mapped
+ * to these where the library is called. */
 #ifndef HL_BASE_ERR_H
 #define HL_BASE_ERR_H
 

@@ -14,8 +14,9 @@ struct hl_id {
 #define HL_ID_TEXT 36 /* characters of the text form, without NUL */
 
 /* What one thread needs to make ids without a system call each: a pool of random bytes and the last
- * timestamp. Ids of one source grow strictly (RFC 9562 6.2, method 1: a 12-bit counter in rand_a, seeded at random each new millisecond
- * with its top bit clear; on overflow the timestamp runs ahead by one). */
+ * timestamp. Ids of one source grow strictly (RFC 9562 6.2, method 1: a 12-bit counter in rand_a,
+ * seeded at random each new millisecond with its top bit clear; on overflow the timestamp runs
+ * ahead by one). */
 struct hl_id_source {
     int64_t last_ms;
     uint16_t counter;

@@ -1,9 +1,12 @@
-/* log.h - one line each to stderr, JSON or text, written with one write(2): lines of threads never mix.
+/* log.h - one line each to stderr, JSON or text, written with one write(2): lines of threads never
+ * mix.
  *
- *   HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &id), HL_LOG_TEXT("state", "failure"), HL_LOG_INT("status", 500));
+ *   HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &id), HL_LOG_TEXT("state", "failure"),
+ * HL_LOG_INT("status", 500));
  *
- * Values are escaped in both formats (controls, ESC, DEL, invalid UTF-8): what a peer sent cannot forge a line or
- * drive a terminal. A line is cut at 4 KiB. Secrets, tokens, webhook URLs are never given to it by the callers. */
+ * Values are escaped in both formats (controls, ESC, DEL, invalid UTF-8): what a peer sent cannot
+ * forge a line or drive a terminal. A line is cut at 4 KiB. Secrets, tokens, webhook URLs are never
+ * given to it by the callers. */
 #ifndef HL_BASE_LOG_H
 #define HL_BASE_LOG_H
 
@@ -40,7 +43,7 @@ void hl_log_write(enum hl_log_level level, const char *message, const struct hl_
 #define HL_LOG(level, message, ...)                                                                \
     (hl_log_is_on(HL_LOG_##level)                                                                  \
             ? hl_log_write(HL_LOG_##level, (message),                                              \
-                  (const struct hl_log_field[]){__VA_ARGS__ __VA_OPT__(, ) {.name = NULL}})        \
+                  (const struct hl_log_field[]){__VA_ARGS__ __VA_OPT__(, ){.name = NULL}})         \
             : (void)0)
 
 #endif

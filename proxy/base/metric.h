@@ -1,7 +1,7 @@
 /* metric.h - counters, gauges and histograms that one thread writes and any thread reads.
  *
- * A counter has a single writer, so adding is a relaxed load and store: no lock prefix on the warm path. Sums over threads are
- * made when /metrics is read (api/metrics.c). */
+ * A counter has a single writer, so adding is a relaxed load and store: no lock prefix on the warm
+ * path. Sums over threads are made when /metrics is read (api/metrics.c). */
 #ifndef HL_BASE_METRIC_H
 #define HL_BASE_METRIC_H
 
@@ -30,8 +30,9 @@ static inline uint64_t hl_counter_get(const struct hl_counter *c)
     return atomic_load_explicit(&c->v, memory_order_relaxed);
 }
 
-/* Latency histogram: buckets at 1, 2.5, 5 times powers of ten from 100 us to 1000 s, and +Inf. */
-#define HL_HISTOGRAM_BUCKETS 22
+/* Latency histogram: buckets at 1, 2.5, 5 times powers of ten from 100 us to 1000 s; the last one
+ * is +Inf. */
+#define HL_HISTOGRAM_BUCKETS 23
 
 struct hl_histogram {
     struct hl_counter bucket[HL_HISTOGRAM_BUCKETS]; /* not cumulative */
@@ -40,9 +41,9 @@ struct hl_histogram {
 
 void hl_histogram_add(struct hl_histogram *h, uint64_t us);
 
-/* Adds up `n` histograms, `stride` bytes apart, and writes name_bucket{labels,le="…"}, name_sum and name_count in Prometheus
- * text form. `labels` is "" or `a="b",c="d"`. */
-HL_MUST_CHECK enum hl_err hl_histogram_write(struct hl_buf *out, const char *name, const char *labels,
-    const struct hl_histogram *first, size_t n, size_t stride);
+/* Adds up `n` histograms, `stride` bytes apart, and writes name_bucket{labels,le="…"}, name_sum and
+ * name_count in Prometheus text form. `labels` is "" or `a="b",c="d"`. */
+HL_MUST_CHECK enum hl_err hl_histogram_write(struct hl_buf *out, const char *name,
+    const char *labels, const struct hl_histogram *first, size_t n, size_t stride);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Fills `out`. Never fails on a running Linux; asserts if it does. Any thread. Makes a system call. */
+/* Fills `out`. Never fails on a running Linux; asserts if it does. Any thread. Makes a system call.
+ */
 void hl_random_fill(void *out, size_t n);
 
 #endif

@@ -1,0 +1,84 @@
+/* str.c - comparing, cutting and reading borrowed slices. Any thread; only hl_str_dup allocates.
+ * Case is ASCII's and never the locale's: field names and option values are ASCII. */
+#include "base/str.h"
+
+#include <stdlib.h>
+
+static unsigned char to_lower(char c)
+{
+    unsigned char u = (unsigned char)c;
+    return u >= 'A' && u <= 'Z' ? u | 0x20 : u;
+}
+
+bool hl_str_eq_nocase(struct hl_str a, struct hl_str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (size_t i = 0; i < a.n; i++) {
+        if (to_lower(a.p[i]) != to_lower(b.p[i]))
+            return false;
+    }
+    return true;
+}
+
+bool hl_str_starts_with(struct hl_str s, struct hl_str prefix)
+{
+    return s.n >= prefix.n && hl_str_eq((struct hl_str){s.p, prefix.n}, prefix);
+}
+
+static bool is_ows(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+struct hl_str hl_str_trim(struct hl_str s)
+{
+    while (s.n > 0 && is_ows(s.p[0])) {
+        s.p++;
+        s.n--;
+    }
+    while (s.n > 0 && is_ows(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+bool hl_str_next_element(struct hl_str *list, struct hl_str *element)
+{
+    while (list->n > 0) {
+        const char *comma = memchr(list->p, ',', list->n);
+        size_t n = comma ? (size_t)(comma - list->p) : list->n;
+        size_t taken = comma ? n + 1 : n;
+        *element = hl_str_trim((struct hl_str){list->p, n});
+        list->p += taken;
+        list->n -= taken;
+        if (element->n > 0)
+            return true;
+    }
+    return false;
+}
+
+bool hl_str_to_u64(struct hl_str s, uint64_t *out)
+{
+    uint64_t v = 0;
+    if (s.n == 0)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned digit = (unsigned)(unsigned char)s.p[i] - '0';
+        if (digit > 9 || v > (UINT64_MAX - digit) / 10)
+            return false;
+        v = v * 10 + digit;
+    }
+    *out = v;
+    return true;
+}
+
+char *hl_str_dup(struct hl_str s)
+{
+    char *copy = malloc(s.n + 1);
+    if (!copy)
+        return NULL;
+    if (s.n > 0)
+        memcpy(copy, s.p, s.n);
+    copy[s.n] = '\0';
+    return copy;
+}

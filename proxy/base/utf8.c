@@ -1,0 +1,40 @@
+/* utf8.c - reading UTF-8 one character at a time. Pure. */
+#include "base/utf8.h"
+
+size_t hl_utf8_decode(const char *p, size_t n, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *u = (const unsigned char *)p;
+    size_t length;
+    uint32_t c;
+
+    if (n == 0)
+        return 0;
+    if (u[0] < 0x80) {
+        *code = u[0];
+        return 1;
+    }
+    if (u[0] >= 0xc2 && u[0] <= 0xdf) {
+        length = 2;
+        c = u[0] & 0x1f;
+    } else if ((u[0] & 0xf0) == 0xe0) {
+        length = 3;
+        c = u[0] & 0x0f;
+    } else if (u[0] >= 0xf0 && u[0] <= 0xf4) {
+        length = 4;
+        c = u[0] & 0x07;
+    } else {
+        return 0;
+    }
+    if (n < length)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((u[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (u[i] & 0x3f);
+    }
+    if (c < least[length] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+        return 0;
+    *code = c;
+    return length;
+}

@@ -1,0 +1,63 @@
+#include <criterion/criterion.h>
+
+#include "base/metric.h"
+
+struct per_thread {
+    char other[40];
+    struct hl_histogram h;
+};
+
+static const char *write_text(struct hl_buf *b, const char *labels, struct per_thread *t, size_t n)
+{
+    hl_buf_init(b, 0);
+    cr_assert_eq(hl_histogram_write(b, "x_seconds", labels, &t->h, n, sizeof(*t)), HL_OK);
+    cr_assert_eq(hl_buf_append(b, "", 1), HL_OK);
+    return b->p;
+}
+
+Test(metric, sums_histograms_of_threads_into_cumulative_buckets)
+{
+    struct per_thread threads[2] = {0};
+    struct hl_buf b;
+    hl_histogram_add(&threads[0].h, 100); /* bounds are inclusive */
+    hl_histogram_add(&threads[1].h, 101);
+    hl_histogram_add(&threads[1].h, 1000000);
+    hl_histogram_add(&threads[1].h, 2000000000); /* beyond the last bound */
+    const char *text = write_text(&b, "mode=\"sync\"", threads, 2);
+    cr_assert(strstr(text, "x_seconds_bucket{mode=\"sync\",le=\"0.0001\"} 1\n"));
+    cr_assert(strstr(text, "x_seconds_bucket{mode=\"sync\",le=\"0.00025\"} 2\n"));
+    cr_assert(strstr(text, "x_seconds_bucket{mode=\"sync\",le=\"0.5\"} 2\n"));
+    cr_assert(strstr(text, "x_seconds_bucket{mode=\"sync\",le=\"1\"} 3\n"));
+    cr_assert(strstr(text, "x_seconds_bucket{mode=\"sync\",le=\"1000\"} 3\n"));
+    cr_assert(strstr(text, "x_seconds_bucket{mode=\"sync\",le=\"+Inf\"} 4\n"));
+    cr_assert(strstr(text, "x_seconds_sum{mode=\"sync\"} 2001.000201\n"));
+    cr_assert(strstr(text, "x_seconds_count{mode=\"sync\"} 4\n"));
+    hl_buf_fini(&b);
+}
+
+Test(metric, writes_no_empty_braces_without_labels)
+{
+    struct per_thread thread = {0};
+    struct hl_buf b;
+    const char *text = write_text(&b, "", &thread, 1);
+    cr_assert(strstr(text, "x_seconds_bucket{le=\"0.0001\"} 0\n"));
+    cr_assert(strstr(text, "\nx_seconds_sum 0.000000\nx_seconds_count 0\n"));
+    hl_buf_fini(&b);
+}
+
+Test(metric, says_when_the_text_has_no_room)
+{
+    struct per_thread thread = {0};
+    struct hl_buf b;
+    hl_buf_init(&b, 64);
+    cr_assert_eq(hl_histogram_write(&b, "x", "", &thread.h, 1, sizeof(thread)), HL_ERR_TOO_LARGE);
+    hl_buf_fini(&b);
+}
+
+Test(metric, counts_up_and_down)
+{
+    struct hl_counter c = {0};
+    hl_counter_add(&c, 5);
+    hl_counter_sub(&c, 2);
+    cr_assert_eq(hl_counter_get(&c), 3);
+}
