@@ -1,11 +1,12 @@
-/* mailbox.h - the one way in which threads talk: an intrusive list that any thread adds to and one thread empties.
+/* mailbox.h - the one way in which threads talk: an intrusive list that any thread adds to and one
+ * thread empties.
  *
- * Posting never blocks, allocates or fails; order per poster is kept. The reader is woken only when the box goes from
- * empty to non-empty, and takes all that is there. How it is woken is the reader's affair (`wake`): uv_async_send,
- * curl_multi_wakeup, a semaphore.
+ * Posting never blocks, allocates or fails; order per poster is kept. The reader is woken only when
+ * the box goes from empty to non-empty, and takes all that is there. How it is woken is the
+ * reader's affair (`wake`): uv_async_send, curl_multi_wakeup, a semaphore.
  *
- * A message that was posted is gone: the poster does not touch it again. It names its sender's object by
- * {slot, generation} (loop/slot.h), never by pointer. */
+ * A message that was posted is gone: the poster does not touch it again. It names its sender's
+ * object by {slot, generation} (loop/slot.h), never by pointer. */
 #ifndef HL_LOOP_MAILBOX_H
 #define HL_LOOP_MAILBOX_H
 
@@ -30,10 +31,12 @@ void hl_mailbox_init(struct hl_mailbox *box, void (*wake)(void *arg), void *arg)
 /* Any thread. Gives `msg` away. */
 void hl_mailbox_post(struct hl_mailbox *box, struct hl_msg *msg);
 
-/* The reader's thread: all messages in the order of posting, linked by `next`, or NULL. Owned by the caller. */
+/* The reader's thread: all messages in the order of posting, linked by `next`, or NULL. Owned by
+ * the caller. */
 struct hl_msg *hl_mailbox_take(struct hl_mailbox *box);
 
-/* A mailbox that a libuv loop reads: `on_message` is called on the loop's thread for each message, which it then owns. */
+/* A mailbox that a libuv loop reads: `on_message` is called on the loop's thread for each message,
+ * which it then owns. */
 struct hl_uv_mailbox {
     struct hl_mailbox box;
     uv_async_t async;
@@ -41,7 +44,8 @@ struct hl_uv_mailbox {
     void *self;
 };
 
-/* Returns a libuv error code or 0. The async handle is unreferenced: an open mailbox does not keep a loop alive. */
+/* Returns a libuv error code or 0. The async handle is unreferenced: an open mailbox does not keep
+ * a loop alive. */
 int hl_uv_mailbox_init(struct hl_uv_mailbox *m, uv_loop_t *loop,
     void (*on_message)(void *self, struct hl_msg *msg), void *self);
 /* Closes the handle; `m` must stay valid until the loop has run its close callbacks. */

@@ -1,6 +1,7 @@
 /* slot.h - stable names for objects that may be gone when a reply arrives: {index, generation}.
  *
- * One thread owns a table. A slot's generation grows when its object leaves, so that an old name finds nothing. */
+ * One thread owns a table. A slot's generation grows when its object leaves, so that an old name
+ * finds nothing. */
 #ifndef HL_LOOP_SLOT_H
 #define HL_LOOP_SLOT_H
 

@@ -1,8 +1,8 @@
 /* wheel.h - many coarse deadlines on one uv_timer: a hashed wheel of HL_WHEEL_TICK_MS slots.
  *
- * Arming is lazy: moving a deadline later only writes a field; the entry is put where it belongs when its old slot
- * comes round. A deadline fires up to one tick late, never early. With no entry armed the timer is stopped, so an idle loop
- * sleeps. One loop's thread owns a wheel. */
+ * Arming is lazy: moving a deadline later only writes a field; the entry is put where it belongs
+ * when its old slot comes round. A deadline fires up to one tick late, never early. With no entry
+ * armed the timer is stopped, so an idle loop sleeps. One loop's thread owns a wheel. */
 #ifndef HL_LOOP_WHEEL_H
 #define HL_LOOP_WHEEL_H
 
@@ -18,8 +18,9 @@
 struct hl_wheel {
     uv_timer_t timer;
     uv_loop_t *loop;
-    uint64_t tick; /* the last tick handled, in HL_WHEEL_TICK_MS since the loop's clock began */
-    unsigned armed;
+    uint64_t tick;  /* the last tick handled, in HL_WHEEL_TICK_MS since the loop's clock began */
+    uint64_t next;  /* the tick that the uv_timer waits for; UINT64_MAX: it is stopped */
+    unsigned armed; /* linked entries: disarmed ones count until they are swept */
     struct hl_list slots[HL_WHEEL_SLOTS];
 };
 
@@ -31,7 +32,7 @@ struct hl_timer {
 };
 
 int hl_wheel_init(struct hl_wheel *w, uv_loop_t *loop); /* libuv error code or 0 */
-void hl_wheel_close(struct hl_wheel *w);                 /* entries are simply forgotten; frees nothing */
+void hl_wheel_close(struct hl_wheel *w); /* entries are simply forgotten; frees nothing */
 
 void hl_timer_init(struct hl_timer *t, void (*on_fire)(struct hl_timer *timer));
 /* Fires once, `ms` from uv_now(loop) on, at the earliest. Arms again if armed. */
