@@ -1,0 +1,134 @@
+/* config.h - the settings of one process: read once from the environment at start, never changed
+ * after, read by every thread without a lock.
+ *
+ * A field is called like its variable in lower case, without HOOKLINE_: durations end in _ms, sizes
+ * are bytes. What each means, its default and bounds: config/option.c, the one table. */
+#ifndef HL_CONFIG_CONFIG_H
+#define HL_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "net/address.h"
+
+enum hl_auth_mode { HL_AUTH_NONE };
+enum hl_store_kind { HL_STORE_SQLITE, HL_STORE_MEMORY };
+
+/* Where a listener binds. */
+struct hl_listen_address {
+    char *text; /* as written, for logs */
+    struct sockaddr_storage addr;
+    socklen_t addr_len;
+};
+
+struct hl_listen_list {
+    struct hl_listen_address *items;
+    size_t n;
+};
+
+/* Where the app is. */
+struct hl_app_url {
+    bool is_unix;
+    char *host;    /* TCP: name or address, without brackets; unix: NULL */
+    uint16_t port; /* TCP */
+    char *path;    /* unix: of the socket; TCP: NULL */
+};
+
+/* One of the two is 0. */
+struct hl_store_limit {
+    uint64_t bytes;
+    uint32_t percent; /* of the volume's size */
+};
+
+/* Strings are NUL-terminated beyond their length; an empty one means "not set". */
+struct hl_config {
+    /* listeners and routes */
+    struct hl_listen_list listen;
+    struct hl_listen_list admin_listen;
+    struct hl_str project_id;
+    struct hl_str app_name;
+    bool passthrough;
+    struct hl_cidr_list trusted_proxies;
+    enum hl_auth_mode auth;
+
+    /* the app */
+    struct hl_app_url app_url;
+    struct hl_str app_run_path;
+    struct hl_str app_health_path; /* empty: a TCP connect is the test */
+    uint64_t app_start_timeout_ms;
+    uint32_t app_concurrency; /* 0: no limit */
+    uint32_t app_queue;
+    uint64_t app_queue_timeout_ms;
+    uint64_t app_head_timeout_ms; /* never 0 after loading: the grace period stands in */
+    uint64_t app_idle_timeout_ms; /* 0: off */
+    uint64_t connect_timeout_ms;
+
+    /* runs */
+    uint64_t response_grace_period_ms;
+    uint64_t sse_heartbeat_ms; /* 0: off */
+    uint64_t retention_ms;
+    uint32_t run_attempts;
+    uint32_t async_concurrency; /* after loading at most app_concurrency, if that is set */
+    uint32_t max_queued_runs;
+
+    /* webhooks */
+    uint32_t webhook_attempts;
+    uint64_t webhook_timeout_ms;
+    uint32_t webhook_concurrency;
+    uint32_t webhook_per_host;
+    uint32_t max_pending_deliveries;
+    struct hl_cidr_list webhook_allow;
+    bool webhook_https_only;
+    struct hl_str webhook_ca_file;
+    struct hl_str webhook_secret; /* secret: never logged or shown */
+    struct hl_str service_name;
+
+    /* limits of callers */
+    uint64_t max_head;
+    uint64_t max_request_body;
+    uint64_t max_sync_body; /* 0: unlimited */
+    uint64_t max_kept_response;
+    uint64_t head_timeout_ms;
+    uint64_t body_timeout_ms;
+    uint64_t keepalive_timeout_ms;
+    uint64_t write_timeout_ms;
+    uint32_t max_connections; /* never 0 after loading: taken from RLIMIT_NOFILE */
+
+    /* the store */
+    enum hl_store_kind store;
+    struct hl_str data_dir; /* never empty after loading */
+    struct hl_str key_file; /* empty: a file in the data directory */
+    struct hl_store_limit store_max_bytes;
+
+    /* the process */
+    uint32_t workers; /* never 0 after loading: hl_cpu_count() */
+    uint64_t shutdown_delay_ms;
+    uint64_t drain_timeout_ms; /* never 0 after loading: the grace period stands in */
+    enum hl_log_level log_level;
+    enum hl_log_format log_format; /* `auto` is decided when loading: plain on a terminal */
+
+    /* What each entry of the table was set from, in its order: for `hookline config show`. Owned.
+     */
+    struct hl_config_source *sources;
+};
+
+struct hl_config_source {
+    char *text;  /* the value as written; NULL: the default holds */
+    bool is_set; /* by the environment */
+};
+
+/* Reads `environ` ("NAME=value" each, ends with NULL). An empty value counts as not set.
+ *
+ * HL_ERR_INVALID: `problems` has one line for each variable that is wrong: its name, the value
+ * (masked if secret), what is allowed; `*out` is NULL. Otherwise `*out` is owned by the caller. In
+ * both cases `warnings` has one line for each HOOKLINE_ name that is not known. Lines end in '\n';
+ * both buffers are appended to. HL_ERR_NOMEM. (spec 11) */
+HL_MUST_CHECK enum hl_err hl_config_load(
+    struct hl_config **out, char *const *environ, struct hl_buf *problems, struct hl_buf *warnings);
+void hl_config_free(struct hl_config *config); /* NULL-safe */
+
+#endif
