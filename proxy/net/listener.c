@@ -1,0 +1,116 @@
+/* listener.c - a listening socket of one loop.
+ * Owns: the libuv handle. Thread: the loop's.
+ * Not here: what a connection is (its owner). */
+#include "net/listener.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#define BACKLOG 1024 /* the kernel cuts it to net.core.somaxconn */
+
+static socklen_t address_len(const struct sockaddr *address)
+{
+    return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                          : sizeof(struct sockaddr_in);
+}
+
+/* A bound socket, or -1 with errno. */
+static int open_bound(const struct sockaddr *address, bool is_shared)
+{
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (address->sa_family == AF_INET6) {
+        int off = 0;
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    }
+    if ((!is_shared || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == 0) &&
+        bind(fd, address, address_len(address)) == 0)
+        return fd;
+    int err = errno;
+    close(fd);
+    errno = err;
+    return -1;
+}
+
+int hl_listener_probe(const struct sockaddr *address)
+{
+    int fd = open_bound(address, false);
+    if (fd < 0)
+        return errno;
+    int err =
+        listen(fd, 1) == 0 ? 0 : errno; /* SO_REUSEADDR lets a bind through that listen refuses */
+    close(fd);
+    return err;
+}
+
+static void on_pending(uv_stream_t *server, int status)
+{
+    struct hl_listener *l = HL_CONTAINER_OF(server, struct hl_listener, tcp);
+    if (status < 0)
+        return; /* out of descriptors: libuv keeps the queue and calls again */
+    if (!l->may_accept(l->owner)) {
+        l->is_waiting = true; /* libuv stops polling until the connection is accepted */
+        return;
+    }
+    l->on_connection(l);
+}
+
+int hl_listener_open(struct hl_listener *l, uv_loop_t *loop, const struct sockaddr *address,
+    bool is_shared, void *owner, bool (*may_accept)(void *owner),
+    void (*on_connection)(struct hl_listener *listener))
+{
+    l->is_open = l->is_waiting = false;
+    l->owner = owner;
+    l->may_accept = may_accept;
+    l->on_connection = on_connection;
+    int fd = open_bound(address, is_shared);
+    if (fd < 0)
+        return uv_translate_sys_error(errno);
+    int rc = uv_tcp_init(loop, &l->tcp);
+    if (rc == 0) {
+        l->is_open = true;
+        rc = uv_tcp_open(&l->tcp, fd);
+    }
+    if (rc != 0) {
+        close(fd);
+        return rc;
+    }
+    return uv_listen((uv_stream_t *)&l->tcp, BACKLOG, on_pending);
+}
+
+int hl_listener_accept(struct hl_listener *l, struct hl_stream *stream)
+{
+    return uv_accept((uv_stream_t *)&l->tcp, &stream->uv);
+}
+
+void hl_listener_poke(struct hl_listener *l)
+{
+    if (!l->is_open || !l->is_waiting || !l->may_accept(l->owner))
+        return;
+    l->is_waiting = false;
+    l->on_connection(l);
+}
+
+uint16_t hl_listener_port(const struct hl_listener *l)
+{
+    struct sockaddr_storage ss;
+    int n = sizeof(ss);
+    if (uv_tcp_getsockname(&l->tcp, (struct sockaddr *)&ss, &n) != 0)
+        return 0;
+    return ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port
+                                          : ((struct sockaddr_in *)&ss)->sin_port);
+}
+
+void hl_listener_close(struct hl_listener *l)
+{
+    if (!l->is_open)
+        return;
+    l->is_open = false;
+    uv_close((uv_handle_t *)&l->tcp, NULL);
+}

@@ -1,0 +1,43 @@
+/* listener.h - a listening socket of one loop; several loops listen on the same port by
+ * SO_REUSEPORT, and the kernel spreads new connections over them. */
+#ifndef HL_NET_LISTENER_H
+#define HL_NET_LISTENER_H
+
+#include <sys/socket.h>
+#include <uv.h>
+
+#include "net/stream.h"
+
+struct hl_listener {
+    uv_tcp_t tcp;
+    bool is_open;    /* the handle is live */
+    bool is_waiting; /* a connection was left in the queue because `may_accept` said no */
+    void *owner;
+    bool (*may_accept)(void *owner);
+    void (*on_connection)(struct hl_listener *listener);
+};
+
+/* Binds once without SO_REUSEPORT and lets go again: a port that another process has is an error
+ * and not half of its traffic. errno value or 0. */
+int hl_listener_probe(const struct sockaddr *address);
+
+/* Opens, binds (SO_REUSEADDR, SO_REUSEPORT), listens; connections inherit TCP_NODELAY.
+ * `on_connection` must call hl_listener_accept once. `may_accept` false: nothing is accepted until
+ * hl_listener_poke. libuv error code or 0. */
+int hl_listener_open(struct hl_listener *l, uv_loop_t *loop, const struct sockaddr *address,
+    bool is_shared, void *owner, bool (*may_accept)(void *owner),
+    void (*on_connection)(struct hl_listener *listener));
+
+/* Takes the waiting connection into an initialised TCP stream. libuv error code or 0. */
+int hl_listener_accept(struct hl_listener *l, struct hl_stream *stream);
+
+/* There is room again. */
+void hl_listener_poke(struct hl_listener *l);
+
+/* The port that was bound (for port 0), or 0. */
+uint16_t hl_listener_port(const struct hl_listener *l);
+
+void hl_listener_close(
+    struct hl_listener *l); /* `l` stays valid until the loop ran its close callbacks */
+
+#endif

@@ -1,0 +1,277 @@
+/* stream.c - one connected socket as a source of typed events.
+ * Owns: the libuv handle and copies of unsent bytes. Thread: the loop's.
+ * Promise: no memory while nothing is unsent; no event from inside a call of the owner's.
+ * Not here: what the bytes mean (http/), who pauses whom (run/). */
+#include "net/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+struct unsent {
+    uv_write_t request;
+    struct hl_stream *stream;
+    char bytes[];
+};
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    HL_CONTAINER_OF(prepare, struct hl_reader, prepare)->turn++;
+}
+
+int hl_reader_init(struct hl_reader *reader, uv_loop_t *loop)
+{
+    reader->turn = 1;
+    reader->buffer = malloc(HL_READ_SIZE_LONG);
+    if (!reader->buffer)
+        return UV_ENOMEM;
+    int rc = uv_prepare_init(loop, &reader->prepare);
+    if (rc == 0)
+        rc = uv_prepare_start(&reader->prepare, on_prepare);
+    uv_unref((uv_handle_t *)&reader->prepare);
+    return rc;
+}
+
+void hl_reader_close(struct hl_reader *reader)
+{
+    uv_close((uv_handle_t *)&reader->prepare, NULL);
+}
+
+void hl_reader_fini(struct hl_reader *reader)
+{
+    free(reader->buffer);
+    reader->buffer = NULL;
+}
+
+static void init_fields(struct hl_stream *s, struct hl_reader *reader,
+    void (*on_event)(struct hl_stream *stream, const struct hl_stream_event *event))
+{
+    s->reader = reader;
+    s->on_event = on_event;
+    s->read_size = HL_READ_SIZE;
+    s->reads = 0;
+    s->turn = 0;
+    s->is_reading = s->is_closing = s->has_failed = s->is_shut = s->shuts_when_drained = false;
+    s->writes = 0;
+}
+
+int hl_stream_init_tcp(struct hl_stream *s, uv_loop_t *loop, struct hl_reader *reader,
+    void (*on_event)(struct hl_stream *stream, const struct hl_stream_event *event))
+{
+    init_fields(s, reader, on_event);
+    return uv_tcp_init(loop, &s->tcp);
+}
+
+int hl_stream_init_unix(struct hl_stream *s, uv_loop_t *loop, struct hl_reader *reader,
+    void (*on_event)(struct hl_stream *stream, const struct hl_stream_event *event))
+{
+    init_fields(s, reader, on_event);
+    return uv_pipe_init(loop, &s->pipe, 0);
+}
+
+static void raise_event(struct hl_stream *s, enum hl_stream_event_kind kind, int error)
+{
+    s->on_event(s, &(struct hl_stream_event){.kind = kind, .error = error});
+}
+
+struct connecting {
+    uv_connect_t request;
+    struct hl_stream *stream;
+};
+
+static void on_connect(uv_connect_t *request, int status)
+{
+    struct connecting *c = HL_CONTAINER_OF(request, struct connecting, request);
+    struct hl_stream *s = c->stream;
+    free(c);
+    if (!s->is_closing)
+        raise_event(s, HL_STREAM_CONNECTED, status);
+}
+
+int hl_stream_connect_tcp(struct hl_stream *s, const struct sockaddr *address)
+{
+    struct connecting *c = malloc(sizeof(*c));
+    if (!c)
+        return UV_ENOMEM;
+    c->stream = s;
+    int rc = uv_tcp_nodelay(&s->tcp, 1); /* kept by libuv until there is a socket */
+    if (rc == 0)
+        rc = uv_tcp_connect(&c->request, &s->tcp, address, on_connect);
+    if (rc != 0)
+        free(c);
+    return rc;
+}
+
+void hl_stream_connect_unix(struct hl_stream *s, const char *path)
+{
+    struct connecting *c = malloc(sizeof(*c));
+    HL_ASSERT(c);
+    c->stream = s;
+    uv_pipe_connect(&c->request, &s->pipe, path, on_connect);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
+{
+    (void)suggested;
+    struct hl_stream *s = HL_CONTAINER_OF(handle, struct hl_stream, handle);
+    if (s->turn != s->reader->turn) {
+        s->turn = s->reader->turn;
+        s->reads = 0;
+    }
+    bool has_had_its_share = s->reads++ >= HL_READS_PER_TURN;
+    *out = uv_buf_init(s->reader->buffer, has_had_its_share ? 0 : s->read_size);
+}
+
+static void on_read(uv_stream_t *uv, ssize_t n, const uv_buf_t *buf)
+{
+    struct hl_stream *s = HL_CONTAINER_OF(uv, struct hl_stream, uv);
+    if (n > 0) {
+        struct hl_stream_event event = {.kind = HL_STREAM_DATA, .p = buf->base, .n = (size_t)n};
+        s->on_event(s, &event);
+    } else if (n == UV_EOF) {
+        hl_stream_pause(s);
+        raise_event(s, HL_STREAM_EOF, 0);
+    } else if (n < 0 && n != UV_ENOBUFS) {
+        s->has_failed = true;
+        hl_stream_pause(s);
+        raise_event(s, HL_STREAM_FAILED, (int)n);
+    }
+}
+
+void hl_stream_resume(struct hl_stream *s)
+{
+    if (s->is_reading || s->is_closing)
+        return;
+    s->is_reading = true;
+    uv_read_start(&s->uv, on_alloc, on_read);
+}
+
+void hl_stream_pause(struct hl_stream *s)
+{
+    if (!s->is_reading)
+        return;
+    s->is_reading = false;
+    uv_read_stop(&s->uv);
+}
+
+static void on_written(uv_write_t *request, int status)
+{
+    struct unsent *u = HL_CONTAINER_OF(request, struct unsent, request);
+    struct hl_stream *s = u->stream;
+    free(u);
+    s->writes--;
+    if (s->is_closing)
+        return;
+    if (status < 0) {
+        if (s->has_failed)
+            return;
+        s->has_failed = true;
+        hl_stream_pause(s);
+        raise_event(s, HL_STREAM_FAILED, status);
+    } else if (s->writes == 0) {
+        if (s->shuts_when_drained)
+            hl_stream_shutdown(s);
+        raise_event(s, HL_STREAM_DRAINED, 0);
+    }
+}
+
+/* Copies what the socket did not take. */
+static enum hl_err queue_rest(struct hl_stream *s, struct hl_str first, struct hl_str second)
+{
+    size_t n = first.n + second.n;
+    struct unsent *u = malloc(sizeof(*u) + n);
+    if (!u)
+        return HL_ERR_NOMEM;
+    u->stream = s;
+    if (first.n)
+        memcpy(u->bytes, first.p, first.n);
+    if (second.n)
+        memcpy(u->bytes + first.n, second.p, second.n);
+    uv_buf_t buf = uv_buf_init(u->bytes, (unsigned)n);
+    if (uv_write(&u->request, &s->uv, &buf, 1, on_written) != 0) {
+        free(u);
+        return HL_ERR_IO;
+    }
+    s->writes++;
+    return HL_OK;
+}
+
+enum hl_err hl_stream_write2(struct hl_stream *s, struct hl_str first, struct hl_str second)
+{
+    if (s->is_closing || s->has_failed || s->is_shut)
+        return HL_ERR_IO;
+    uv_buf_t bufs[2] = {uv_buf_init((char *)(uintptr_t)first.p, (unsigned)first.n),
+        uv_buf_init((char *)(uintptr_t)second.p, (unsigned)second.n)};
+    int taken = s->writes > 0 ? UV_EAGAIN : uv_try_write(&s->uv, bufs, second.n ? 2 : 1);
+    if (taken == UV_EAGAIN)
+        taken = 0;
+    if (taken < 0) {
+        s->has_failed = true;
+        return HL_ERR_IO;
+    }
+    size_t n = (size_t)taken;
+    if (n == first.n + second.n)
+        return HL_OK;
+    if (n < first.n)
+        return queue_rest(s, (struct hl_str){first.p + n, first.n - n}, second);
+    n -= first.n;
+    return queue_rest(s, (struct hl_str){NULL, 0}, (struct hl_str){second.p + n, second.n - n});
+}
+
+enum hl_err hl_stream_write(struct hl_stream *s, const char *p, size_t n)
+{
+    return hl_stream_write2(s, (struct hl_str){p, n}, (struct hl_str){NULL, 0});
+}
+
+size_t hl_stream_unsent(const struct hl_stream *s)
+{
+    return uv_stream_get_write_queue_size(&s->uv);
+}
+
+static void on_shutdown(uv_shutdown_t *request, int status)
+{
+    (void)status; /* a peer that has gone shows as EOF or a failure */
+    free(request);
+}
+
+void hl_stream_shutdown(struct hl_stream *s)
+{
+    if (s->is_closing || s->has_failed || s->is_shut)
+        return;
+    if (s->writes > 0) {
+        s->shuts_when_drained = true;
+        return;
+    }
+    s->is_shut = true;
+    uv_shutdown_t *request = malloc(sizeof(*request));
+    if (!request || uv_shutdown(request, &s->uv, on_shutdown) != 0)
+        free(request);
+}
+
+static void on_close(uv_handle_t *handle)
+{
+    struct hl_stream *s = HL_CONTAINER_OF(handle, struct hl_stream, handle);
+    raise_event(s, HL_STREAM_CLOSED, 0);
+}
+
+void hl_stream_close(struct hl_stream *s)
+{
+    if (s->is_closing)
+        return;
+    s->is_closing = true;
+    s->is_reading = false;
+    uv_close(&s->handle, on_close);
+}
+
+void hl_stream_close_reset(struct hl_stream *s)
+{
+    if (s->is_closing)
+        return;
+    if (s->handle.type == UV_TCP && !s->is_shut && uv_tcp_close_reset(&s->tcp, on_close) == 0) {
+        s->is_closing = true;
+        s->is_reading = false;
+        return;
+    }
+    hl_stream_close(s);
+}

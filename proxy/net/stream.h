@@ -1,0 +1,105 @@
+/* stream.h - one connected socket (TCP or unix:) as a source of typed events: reading into a shared
+ * buffer, writing with what the socket did not take kept back, pausing for back-pressure.
+ *
+ * Rules it keeps (architecture.md section 5): a read goes into the loop's one buffer, so a stream
+ * that waits owns no memory; a write is tried at once, and a write request is made only for the
+ * rest; reading stays on between messages (no epoll_ctl per call); a stream that is always readable
+ * gets a bounded number of reads per loop turn. */
+#ifndef HL_NET_STREAM_H
+#define HL_NET_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#define HL_READ_SIZE      (64 * 1024)  /* one read of a small call */
+#define HL_READ_SIZE_LONG (256 * 1024) /* one read inside a long body */
+#define HL_READS_PER_TURN 4            /* full reads before other streams get their turn */
+
+/* What all streams of a loop share. One per loop. */
+struct hl_reader {
+    char *buffer;  /* HL_READ_SIZE_LONG bytes */
+    uint64_t turn; /* counts loop iterations */
+    uv_prepare_t prepare;
+};
+
+int hl_reader_init(struct hl_reader *reader, uv_loop_t *loop); /* libuv error code or 0 */
+void hl_reader_close(struct hl_reader *reader);                /* closes the handle */
+void hl_reader_fini(struct hl_reader *reader); /* after the loop ran its close callbacks */
+
+enum hl_stream_event_kind {
+    HL_STREAM_CONNECTED, /* error is 0 or says why not */
+    HL_STREAM_DATA,      /* p[0..n), valid during the call only */
+    HL_STREAM_EOF,       /* the peer sends no more */
+    HL_STREAM_FAILED,    /* the connection is broken: error; close it */
+    HL_STREAM_DRAINED,   /* all that was held back is written */
+    HL_STREAM_CLOSED,    /* last event: the memory may go */
+};
+
+struct hl_stream_event {
+    enum hl_stream_event_kind kind;
+    int error; /* libuv code */
+    const char *p;
+    size_t n;
+};
+
+struct hl_stream {
+    union {
+        uv_handle_t handle;
+        uv_stream_t uv;
+        uv_tcp_t tcp;
+        uv_pipe_t pipe;
+    };
+    struct hl_reader *reader;
+    void (*on_event)(struct hl_stream *stream, const struct hl_stream_event *event);
+    uint32_t read_size;
+    uint32_t reads; /* in loop turn `turn` */
+    uint64_t turn;
+    bool is_reading, is_closing, has_failed, is_shut;
+    bool shuts_when_drained;
+    uint32_t writes; /* write requests not finished */
+};
+
+/* Not connected, not reading. libuv error code or 0 (then close it, even if never connected). */
+int hl_stream_init_tcp(struct hl_stream *s, uv_loop_t *loop, struct hl_reader *reader,
+    void (*on_event)(struct hl_stream *stream, const struct hl_stream_event *event));
+int hl_stream_init_unix(struct hl_stream *s, uv_loop_t *loop, struct hl_reader *reader,
+    void (*on_event)(struct hl_stream *stream, const struct hl_stream_event *event));
+
+/* Begins a connect; HL_STREAM_CONNECTED follows, never before the return. libuv error code or 0. */
+int hl_stream_connect_tcp(struct hl_stream *s, const struct sockaddr *address);
+void hl_stream_connect_unix(struct hl_stream *s, const char *path);
+
+/* Reading on or off; both are free when nothing changes. */
+void hl_stream_resume(struct hl_stream *s);
+void hl_stream_pause(struct hl_stream *s);
+
+/* Writes all of it: what the socket does not take now is copied and goes out later
+ * (HL_STREAM_DRAINED follows). HL_OK also when some was kept: ask hl_stream_is_blocked and pause
+ * the source. HL_ERR_IO: the peer has gone (HL_STREAM_FAILED does not follow); HL_ERR_NOMEM. No
+ * event is raised before the return. */
+HL_MUST_CHECK enum hl_err hl_stream_write(struct hl_stream *s, const char *p, size_t n);
+HL_MUST_CHECK enum hl_err hl_stream_write2(
+    struct hl_stream *s, struct hl_str first, struct hl_str second);
+
+/* Bytes wait for the socket. */
+static inline bool hl_stream_is_blocked(const struct hl_stream *s)
+{
+    return s->writes > 0;
+}
+/* How many. */
+size_t hl_stream_unsent(const struct hl_stream *s);
+
+/* Sends FIN once everything is written. */
+void hl_stream_shutdown(struct hl_stream *s);
+
+/* Closes; HL_STREAM_CLOSED follows and nothing else. What was not sent is dropped. Harmless twice.
+ * `_reset` sends RST. */
+void hl_stream_close(struct hl_stream *s);
+void hl_stream_close_reset(struct hl_stream *s);
+
+#endif
