@@ -1,0 +1,82 @@
+/* limiter.h - how many requests may be inside the app at once, over all workers
+ * (HOOKLINE_APP_CONCURRENCY, spec 7).
+ *
+ * A slot that becomes free while someone waits is handed on, never thrown back: workers take turns,
+ * callers within a worker are served first in first out. Asynchronous runs yield to waiting callers
+ * but get at least one start in eight. With no limit set nothing here is touched on a call's way.
+ */
+#ifndef HL_APP_LIMITER_H
+#define HL_APP_LIMITER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "loop/mailbox.h"
+
+#define HL_LIMITER_ASYNC_SHARE 8
+
+enum hl_limiter_class { HL_LIMITER_CALLER, HL_LIMITER_ASYNC };
+
+struct hl_limiter_seat; /* one worker's part */
+
+/* Shared by all workers. */
+struct hl_limiter {
+    uint32_t limit;     /* 0: none */
+    uint32_t queue_max; /* callers waiting, over all workers */
+    _Atomic uint32_t in_use;
+    _Atomic uint32_t waiting[2]; /* by class, over all workers */
+    _Atomic uint32_t next_worker;
+    _Atomic uint32_t starts; /* handed-on slots since the last asynchronous start */
+    struct hl_limiter_seat **seats;
+    uint32_t seat_count;
+};
+
+/* Someone who waits for a slot. Embedded in the waiter. */
+struct hl_limiter_wait {
+    struct hl_list node;
+    enum hl_limiter_class class;
+    void (*on_slot)(struct hl_limiter_wait *wait); /* the slot is the waiter's now */
+};
+
+struct hl_limiter_seat {
+    struct hl_limiter *limiter;
+    struct hl_list queue[2];     /* by class; this worker's thread only */
+    _Atomic uint32_t waiting[2]; /* their lengths, for the others */
+    struct hl_mailbox *mailbox;  /* of this worker: gets struct hl_limiter_grant */
+    uint32_t index;
+};
+
+/* A slot on its way to another worker. Its type is the `grant_type` that the workers agreed on;
+ * give it to hl_limiter_on_grant. */
+struct hl_limiter_grant {
+    struct hl_msg msg;
+};
+
+void hl_limiter_init(struct hl_limiter *l, uint32_t limit, uint32_t queue_max,
+    struct hl_limiter_seat **seats, uint32_t seat_count);
+void hl_limiter_seat_init(
+    struct hl_limiter_seat *seat, struct hl_limiter *l, uint32_t index, struct hl_mailbox *mailbox);
+
+/* True: a slot is taken (or there is no limit). False: none is free, or others wait already. */
+bool hl_limiter_try(struct hl_limiter_seat *seat, enum hl_limiter_class class);
+
+void hl_limiter_wait_init(
+    struct hl_limiter_wait *wait, void (*on_slot)(struct hl_limiter_wait *wait));
+/* Queues up; on_slot may be called before the return. False: HOOKLINE_APP_QUEUE callers wait
+ * already. */
+bool hl_limiter_queue(
+    struct hl_limiter_seat *seat, struct hl_limiter_wait *wait, enum hl_limiter_class class);
+/* Harmless when it does not wait. */
+void hl_limiter_cancel(struct hl_limiter_seat *seat, struct hl_limiter_wait *wait);
+
+/* Gives a slot back, or on. */
+void hl_limiter_release(struct hl_limiter_seat *seat);
+/* The worker's mailbox brought a grant (freed here). */
+void hl_limiter_on_grant(struct hl_limiter_seat *seat, struct hl_msg *msg);
+
+/* The message type of grants; the workers' mailboxes know it (run/worker.h). */
+#define HL_LIMITER_GRANT 200
+
+#endif

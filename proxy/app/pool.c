@@ -1,0 +1,388 @@
+/* pool.c - connections to the app.
+ * Owns: every upstream connection of one worker, idle, connecting and busy. Thread: the worker's.
+ * Promise: an idle connection that the app closed is never handed out after its close was seen; a
+ * wait ends exactly once. Not here: what is said on a connection (run/), whether the app is ready
+ * (readiness.c), how many calls it may get (limiter.c). */
+#include "app/pool.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+
+#define BACKOFF_FIRST_MS 25
+#define BACKOFF_MAX_MS   1000
+#define RESOLVE_AGAIN_MS 5000
+#define CONNECT_ONE_MS   3000 /* one address of several */
+#define SWEEP_MS         5000
+
+static void wait_try(struct hl_upstream_wait *wait);
+static void on_sweep(struct hl_timer *timer);
+
+static void resolve_literal(struct hl_pool *pool)
+{
+    const struct hl_app_url *url = pool->url;
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&pool->addresses[0];
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&pool->addresses[0];
+    if (inet_pton(AF_INET, url->host, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(url->port);
+    } else if (inet_pton(AF_INET6, url->host, &v6->sin6_addr) == 1) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons(url->port);
+    } else {
+        return;
+    }
+    pool->is_literal = true;
+    pool->address_count = 1;
+}
+
+void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
+    struct hl_reader *reader, const struct hl_app_url *url)
+{
+    memset(pool, 0, sizeof(*pool));
+    pool->loop = loop;
+    pool->wheel = wheel;
+    pool->reader = reader;
+    pool->url = url;
+    hl_slab_init(&pool->slab, sizeof(struct hl_upstream), 64);
+    hl_list_init(&pool->idle);
+    hl_list_init(&pool->busy);
+    hl_list_init(&pool->waits);
+    hl_timer_init(&pool->sweep, on_sweep);
+    if (!url->is_unix)
+        resolve_literal(pool);
+}
+
+struct hl_upstream *hl_pool_take(struct hl_pool *pool, bool is_replayable)
+{
+    if (hl_list_is_empty(&pool->idle))
+        return NULL;
+    struct hl_upstream *u = HL_CONTAINER_OF(pool->idle.next, struct hl_upstream, node);
+    uint64_t idle_ms = uv_now(pool->loop) - u->idle_since;
+    uint64_t fresh_ms = u->keep_ms ? u->keep_ms : HL_POOL_FRESH_MS;
+    if (!is_replayable && idle_ms > fresh_ms)
+        return NULL;
+    hl_list_remove(&u->node);
+    hl_list_push_back(&pool->busy, &u->node);
+    pool->idle_count--;
+    u->state = HL_UPSTREAM_BUSY;
+    u->calls++;
+    return u;
+}
+
+void hl_upstream_own(struct hl_upstream *u, void *owner,
+    void (*on_event)(void *owner, const struct hl_stream_event *event))
+{
+    u->owner = owner;
+    u->on_event = on_event;
+}
+
+/* A waiter that sits out its back-off is served by the next connection that comes back. */
+static struct hl_upstream_wait *find_sitting_wait(struct hl_pool *pool)
+{
+    HL_LIST_EACH (node, &pool->waits) {
+        struct hl_upstream_wait *wait = HL_CONTAINER_OF(node, struct hl_upstream_wait, node);
+        if (!wait->connecting)
+            return wait;
+    }
+    return NULL;
+}
+
+static void wait_end(struct hl_upstream_wait *wait, struct hl_upstream *u)
+{
+    hl_pool_cancel(wait);
+    wait->on_done(wait, u);
+}
+
+void hl_pool_put(struct hl_upstream *u)
+{
+    struct hl_pool *pool = u->pool;
+    HL_ASSERT(u->state == HL_UPSTREAM_BUSY);
+    if (pool->is_closing || u->stream.has_failed || hl_stream_is_blocked(&u->stream) ||
+        !u->stream.is_reading) {
+        hl_upstream_close(u);
+        return;
+    }
+    u->owner = NULL;
+    u->on_event = NULL;
+    struct hl_upstream_wait *wait = find_sitting_wait(pool);
+    if (wait) {
+        u->calls++;
+        wait_end(wait, u);
+        return;
+    }
+    hl_list_remove(&u->node);
+    hl_list_push_front(&pool->idle, &u->node);
+    pool->idle_count++;
+    u->state = HL_UPSTREAM_IDLE;
+    u->idle_since = uv_now(pool->loop);
+    u->stream.read_size = HL_READ_SIZE;
+    if (!hl_timer_is_armed(&pool->sweep))
+        hl_timer_arm(pool->wheel, &pool->sweep, SWEEP_MS);
+}
+
+static void on_sweep(struct hl_timer *timer)
+{
+    struct hl_pool *pool = HL_CONTAINER_OF(timer, struct hl_pool, sweep);
+    uint64_t now = uv_now(pool->loop);
+    while (!hl_list_is_empty(&pool->idle)) {
+        struct hl_upstream *oldest = HL_CONTAINER_OF(pool->idle.prev, struct hl_upstream, node);
+        if (now - oldest->idle_since < HL_POOL_IDLE_MAX_MS)
+            break;
+        hl_upstream_close(oldest);
+    }
+    if (!hl_list_is_empty(&pool->idle))
+        hl_timer_arm(pool->wheel, &pool->sweep, SWEEP_MS);
+}
+
+void hl_upstream_close(struct hl_upstream *u)
+{
+    if (u->state == HL_UPSTREAM_CLOSING)
+        return;
+    if (u->state == HL_UPSTREAM_IDLE)
+        u->pool->idle_count--;
+    hl_list_remove(&u->node);
+    hl_list_push_back(&u->pool->busy, &u->node);
+    u->state = HL_UPSTREAM_CLOSING;
+    u->owner = NULL;
+    u->on_event = NULL;
+    hl_stream_close(&u->stream);
+}
+
+static void sit_out_backoff(struct hl_upstream_wait *wait)
+{
+    uint64_t left = wait->deadline - uv_now(wait->pool->loop);
+    uint64_t ms = wait->backoff_ms;
+    hl_timer_arm(wait->pool->wheel, &wait->timer, ms < left ? ms : left);
+}
+
+/* A connect ended. */
+static void on_connected(struct hl_upstream *u, int error)
+{
+    struct hl_upstream_wait *wait = u->owner;
+    u->owner = NULL;
+    wait->connecting = NULL;
+    hl_timer_disarm(&wait->timer);
+    if (error == 0) {
+        u->state = HL_UPSTREAM_BUSY;
+        hl_stream_resume(&u->stream);
+        wait_end(wait, u);
+        return;
+    }
+    HL_LOG(DEBUG, "connect to the app failed", HL_LOG_TEXT("error", uv_strerror(error)));
+    hl_upstream_close(u);
+    wait->address++;
+    if (++wait->tried < u->pool->address_count) {
+        wait_try(wait);
+        return;
+    }
+    wait->tried = 0;
+    sit_out_backoff(wait);
+    wait->backoff_ms =
+        wait->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : wait->backoff_ms * 2;
+}
+
+static void on_stream_event(struct hl_stream *stream, const struct hl_stream_event *event)
+{
+    struct hl_upstream *u = HL_CONTAINER_OF(stream, struct hl_upstream, stream);
+    if (event->kind == HL_STREAM_CLOSED) {
+        hl_list_remove(&u->node);
+        u->pool->open_count--;
+        hl_slab_put(&u->pool->slab, u);
+        return;
+    }
+    switch (u->state) {
+    case HL_UPSTREAM_CONNECTING:
+        if (event->kind == HL_STREAM_CONNECTED)
+            on_connected(u, event->error);
+        break;
+    case HL_UPSTREAM_IDLE: /* EOF, failure, or bytes that nobody asked for: it is not to be used
+                              again */
+        hl_upstream_close(u);
+        break;
+    case HL_UPSTREAM_BUSY:
+        if (u->on_event)
+            u->on_event(u->owner, event);
+        break;
+    case HL_UPSTREAM_CLOSING:
+        break;
+    }
+}
+
+static struct hl_upstream *upstream_new(struct hl_pool *pool)
+{
+    struct hl_upstream *u = hl_slab_get(&pool->slab);
+    if (!u)
+        return NULL;
+    memset(u, 0, sizeof(*u));
+    u->pool = pool;
+    u->state = HL_UPSTREAM_CONNECTING;
+    int rc = pool->url->is_unix
+                 ? hl_stream_init_unix(&u->stream, pool->loop, pool->reader, on_stream_event)
+                 : hl_stream_init_tcp(&u->stream, pool->loop, pool->reader, on_stream_event);
+    if (rc != 0) {
+        hl_slab_put(&pool->slab, u);
+        return NULL;
+    }
+    hl_list_init(&u->node);
+    hl_list_push_back(&pool->busy, &u->node);
+    pool->open_count++;
+    return u;
+}
+
+static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
+{
+    struct hl_pool *pool = request->data;
+    free(request);
+    if (!pool) { /* the pool closed meanwhile */
+        uv_freeaddrinfo(found);
+        return;
+    }
+    pool->resolving = NULL;
+    pool->resolved_at = uv_now(pool->loop);
+    if (status == 0)
+        pool->address_count = 0;
+    else
+        HL_LOG(WARN, "the app's host name does not resolve", HL_LOG_TEXT("host", pool->url->host),
+            HL_LOG_TEXT("error", uv_strerror(status)));
+    for (struct addrinfo *a = found; a && pool->address_count < HL_ARRAY_LEN(pool->addresses);
+         a = a->ai_next)
+        memcpy(&pool->addresses[pool->address_count++], a->ai_addr, a->ai_addrlen);
+    uv_freeaddrinfo(found);
+    HL_LIST_EACH_SAFE (node, &pool->waits) {
+        struct hl_upstream_wait *wait = HL_CONTAINER_OF(node, struct hl_upstream_wait, node);
+        if (!wait->is_resolving)
+            continue;
+        wait->is_resolving = false;
+        if (pool->address_count)
+            hl_timer_arm(pool->wheel, &wait->timer, 0);
+        else
+            sit_out_backoff(wait);
+    }
+}
+
+static bool resolve(struct hl_pool *pool)
+{
+    if (pool->resolving)
+        return true;
+    uv_getaddrinfo_t *request = malloc(sizeof(*request));
+    if (!request)
+        return false;
+    char port[8];
+    snprintf(port, sizeof(port), "%u", pool->url->port);
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    request->data = pool;
+    if (uv_getaddrinfo(pool->loop, request, on_resolved, pool->url->host, port, &hints) != 0) {
+        free(request);
+        return false;
+    }
+    pool->resolving = request;
+    return true;
+}
+
+static bool must_resolve(const struct hl_pool *pool)
+{
+    if (pool->url->is_unix || pool->is_literal)
+        return false;
+    return pool->resolved_at == 0 || uv_now(pool->loop) - pool->resolved_at > RESOLVE_AGAIN_MS;
+}
+
+/* Begins one connect for a wait, or a look-up first. */
+static void wait_try(struct hl_upstream_wait *wait)
+{
+    struct hl_pool *pool = wait->pool;
+    uint64_t left = wait->deadline - uv_now(pool->loop);
+    if (must_resolve(pool) && resolve(pool)) {
+        wait->is_resolving = true; /* on_resolved goes on */
+        hl_timer_arm(pool->wheel, &wait->timer, left);
+        return;
+    }
+    struct hl_upstream *u =
+        pool->url->is_unix || pool->address_count > 0 ? upstream_new(pool) : NULL;
+    if (!u) {
+        sit_out_backoff(wait);
+        return;
+    }
+    u->owner = wait;
+    wait->connecting = u;
+    if (pool->url->is_unix) {
+        hl_stream_connect_unix(&u->stream, pool->url->path);
+    } else {
+        unsigned i = wait->address % pool->address_count;
+        int rc = hl_stream_connect_tcp(&u->stream, (struct sockaddr *)&pool->addresses[i]);
+        if (rc != 0) {
+            on_connected(u, rc);
+            return;
+        }
+    }
+    bool has_others = pool->address_count > 1;
+    hl_timer_arm(
+        pool->wheel, &wait->timer, has_others && left > CONNECT_ONE_MS ? CONNECT_ONE_MS : left);
+}
+
+static void on_wait_timer(struct hl_timer *timer)
+{
+    struct hl_upstream_wait *wait = HL_CONTAINER_OF(timer, struct hl_upstream_wait, timer);
+    if (uv_now(wait->pool->loop) >= wait->deadline)
+        wait_end(wait, NULL);
+    else if (wait->connecting)
+        on_connected(wait->connecting, UV_ETIMEDOUT);
+    else
+        wait_try(wait);
+}
+
+void hl_upstream_wait_init(struct hl_upstream_wait *wait,
+    void (*on_done)(struct hl_upstream_wait *wait, struct hl_upstream *upstream))
+{
+    memset(wait, 0, sizeof(*wait));
+    hl_list_init(&wait->node);
+    hl_timer_init(&wait->timer, on_wait_timer);
+    wait->on_done = on_done;
+}
+
+void hl_pool_request(struct hl_pool *pool, struct hl_upstream_wait *wait, uint64_t timeout_ms)
+{
+    HL_ASSERT(!hl_list_is_linked(&wait->node));
+    wait->pool = pool;
+    wait->deadline = uv_now(pool->loop) + timeout_ms;
+    wait->backoff_ms = BACKOFF_FIRST_MS;
+    wait->address = wait->tried = 0;
+    hl_list_push_back(&pool->waits, &wait->node);
+    wait_try(wait);
+}
+
+void hl_pool_cancel(struct hl_upstream_wait *wait)
+{
+    if (!hl_list_is_linked(&wait->node))
+        return;
+    hl_list_remove(&wait->node);
+    hl_timer_fini(wait->pool->wheel, &wait->timer);
+    if (wait->connecting) {
+        wait->connecting->owner = NULL;
+        hl_upstream_close(wait->connecting);
+        wait->connecting = NULL;
+    }
+}
+
+void hl_pool_close(struct hl_pool *pool)
+{
+    pool->is_closing = true;
+    hl_timer_fini(pool->wheel, &pool->sweep);
+    HL_LIST_EACH_SAFE (node, &pool->idle)
+        hl_upstream_close(HL_CONTAINER_OF(node, struct hl_upstream, node));
+    HL_LIST_EACH_SAFE (busy, &pool->busy)
+        hl_upstream_close(HL_CONTAINER_OF(busy, struct hl_upstream, node));
+    if (pool->resolving) {
+        uv_cancel((uv_req_t *)pool->resolving);
+        pool->resolving->data = NULL;
+        pool->resolving = NULL;
+    }
+}
+
+void hl_pool_fini(struct hl_pool *pool)
+{
+    hl_slab_fini(&pool->slab);
+}

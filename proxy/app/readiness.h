@@ -1,0 +1,40 @@
+/* readiness.h - whether the app behind us takes calls: a TCP (or unix:) connect, or a 2xx from
+ * HOOKLINE_APP_HEALTH_PATH, asked again and again.
+ *
+ * Runs on the control thread's loop; the answer is an atomic flag. It decides what /readyz says and
+ * nothing else: a call always tries the app itself. */
+#ifndef HL_APP_READINESS_H
+#define HL_APP_READINESS_H
+
+#include <stdatomic.h>
+#include <uv.h>
+
+#include "config/config.h"
+#include "loop/wheel.h"
+#include "net/stream.h"
+
+struct hl_readiness {
+    const struct hl_config *config;
+    uv_loop_t *loop;
+    struct hl_wheel *wheel;
+    struct hl_reader *reader;
+    _Atomic bool is_ready;
+    struct hl_timer timer; /* the next probe, or the bound of this one */
+    uv_getaddrinfo_t *resolving;
+    struct hl_probe *probe; /* under way */
+    bool is_closing;
+};
+
+void hl_readiness_init(struct hl_readiness *r, uv_loop_t *loop, struct hl_wheel *wheel,
+    struct hl_reader *reader, const struct hl_config *config);
+/* The first probe starts at once. */
+void hl_readiness_start(struct hl_readiness *r);
+void hl_readiness_close(struct hl_readiness *r); /* `r` stays valid until the loop has ended */
+
+/* Any thread. */
+static inline bool hl_readiness_is_ready(const struct hl_readiness *r)
+{
+    return atomic_load_explicit(&r->is_ready, memory_order_relaxed);
+}
+
+#endif
