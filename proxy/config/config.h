@@ -117,8 +117,8 @@ struct hl_config {
 };
 
 struct hl_config_source {
-    char *text;  /* the value as written; NULL: the default holds */
-    bool is_set; /* by the environment */
+    char *text; /* the variable's value as written; NULL: not set */
+    char *file; /* a secret's …_FILE variant: the path; NULL: not set */
 };
 
 /* Reads `environ` ("NAME=value" each, ends with NULL). An empty value counts as not set.

@@ -1,0 +1,144 @@
+/* endpoint.c - where hookline listens and where the app is: texts as socket addresses. Runs at
+ * start. */
+#include "config/endpoint.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <sys/un.h>
+
+#include "http/authority.h"
+
+static bool split_port(struct hl_str text, struct hl_str *host, uint16_t *port)
+{
+    uint64_t number;
+    const char *colon = text.n > 0 ? memrchr(text.p, ':', text.n) : NULL;
+    if (!colon)
+        return false;
+    *host = (struct hl_str){text.p, (size_t)(colon - text.p)};
+    if (!hl_str_to_u64((struct hl_str){colon + 1, text.n - host->n - 1}, &number) || number > 65535)
+        return false;
+    *port = (uint16_t)number;
+    return true;
+}
+
+static bool fill_v4(struct hl_listen_address *out, const char *host, uint16_t port)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+    if (inet_pton(AF_INET, host, &in.sin_addr) != 1)
+        return false;
+    memcpy(&out->addr, &in, sizeof(in));
+    out->addr_len = sizeof(in);
+    return true;
+}
+
+static bool fill_v6(struct hl_listen_address *out, const char *host, uint16_t port)
+{
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    if (inet_pton(AF_INET6, host, &in6.sin6_addr) != 1)
+        return false;
+    memcpy(&out->addr, &in6, sizeof(in6));
+    out->addr_len = sizeof(in6);
+    return true;
+}
+
+static enum hl_err parse_listen(struct hl_str text, struct hl_listen_address *out)
+{
+    struct hl_str host;
+    uint16_t port;
+    char literal[INET6_ADDRSTRLEN];
+    if (!split_port(text, &host, &port))
+        return HL_ERR_INVALID;
+    bool is_v6 = host.n >= 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
+    if (is_v6)
+        host = (struct hl_str){host.p + 1, host.n - 2};
+    if (host.n >= sizeof(literal) || memchr(host.p, '\0', host.n))
+        return HL_ERR_INVALID;
+    memcpy(literal, host.p, host.n);
+    literal[host.n] = '\0';
+    if (!(is_v6 ? fill_v6(out, literal, port) : fill_v4(out, literal, port)))
+        return HL_ERR_INVALID;
+    out->text = hl_str_dup(text);
+    return out->text ? HL_OK : HL_ERR_NOMEM;
+}
+
+static enum hl_err append_listen(struct hl_listen_list *list, struct hl_str text)
+{
+    struct hl_listen_address address = {0};
+    enum hl_err err = parse_listen(text, &address);
+    if (err)
+        return err;
+    struct hl_listen_address *items = realloc(list->items, (list->n + 1) * sizeof(*items));
+    if (!items) {
+        free(address.text);
+        return HL_ERR_NOMEM;
+    }
+    items[list->n++] = address;
+    list->items = items;
+    return HL_OK;
+}
+
+enum hl_err hl_listen_list_parse(struct hl_str text, struct hl_listen_list *out)
+{
+    struct hl_str element;
+    enum hl_err err = HL_OK;
+    *out = (struct hl_listen_list){0};
+    while (!err && hl_str_next_element(&text, &element))
+        err = append_listen(out, element);
+    if (!err && out->n == 0)
+        err = HL_ERR_INVALID;
+    if (err)
+        hl_listen_list_fini(out);
+    return err;
+}
+
+void hl_listen_list_fini(struct hl_listen_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->items[i].text);
+    free(list->items);
+    *list = (struct hl_listen_list){0};
+}
+
+static enum hl_err parse_unix(struct hl_str path, struct hl_app_url *out)
+{
+    struct sockaddr_un un;
+    if (path.n == 0 || path.p[0] != '/' || path.n >= sizeof(un.sun_path))
+        return HL_ERR_INVALID;
+    out->is_unix = true;
+    out->path = hl_str_dup(path);
+    return out->path ? HL_OK : HL_ERR_NOMEM;
+}
+
+static enum hl_err parse_tcp(struct hl_str text, struct hl_app_url *out)
+{
+    struct hl_authority authority;
+    if (text.n > 0 && text.p[text.n - 1] == '/')
+        text.n--;
+    if (!hl_authority_parse(text, &authority) || (authority.has_port && authority.port == 0))
+        return HL_ERR_INVALID;
+    out->port = authority.has_port ? authority.port : 80;
+    out->host = hl_str_dup(authority.host);
+    return out->host ? HL_OK : HL_ERR_NOMEM;
+}
+
+enum hl_err hl_app_url_parse(struct hl_str text, struct hl_app_url *out)
+{
+    static const struct {
+        struct hl_str prefix;
+        enum hl_err (*parse)(struct hl_str rest, struct hl_app_url *out);
+    } schemes[] = {{{"http://", 7}, parse_tcp}, {{"unix:", 5}, parse_unix}};
+    *out = (struct hl_app_url){0};
+    for (size_t i = 0; i < HL_ARRAY_LEN(schemes); i++) {
+        size_t n = schemes[i].prefix.n;
+        if (hl_str_starts_with(text, schemes[i].prefix))
+            return schemes[i].parse((struct hl_str){text.p + n, text.n - n}, out);
+    }
+    return HL_ERR_INVALID;
+}
+
+void hl_app_url_fini(struct hl_app_url *url)
+{
+    free(url->host);
+    free(url->path);
+    *url = (struct hl_app_url){0};
+}

@@ -1,0 +1,209 @@
+/* load.c - from the environment to the settings of the process. Runs once, at start, before other
+ * threads. Owns: nothing after it returned. Promise: every wrong variable is reported, not only the
+ * first. Not here: what a value may be (option.c), what follows from the machine (settle.c). */
+#include "config/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "config/option.h"
+#include "config/settle.h"
+
+#define PREFIX        "HOOKLINE_"
+#define FILE_SUFFIX   "_FILE"
+#define LARGEST_SHOWN 200 /* bytes of a wrong value in its report */
+#define LARGEST_FILE  65536
+
+struct load {
+    struct hl_config *config;
+    struct hl_buf *problems, *warnings;
+};
+
+/* Kubernetes describes a service called "hookline" to every container of its namespace by these. */
+static bool is_service_link(struct hl_str name)
+{
+    return hl_str_eq(name, HL_STR(PREFIX "SERVICE_HOST")) ||
+           hl_str_eq(name, HL_STR(PREFIX "SERVICE_PORT")) ||
+           hl_str_starts_with(name, HL_STR(PREFIX "SERVICE_PORT_")) ||
+           hl_str_eq(name, HL_STR(PREFIX "PORT")) ||
+           hl_str_starts_with(name, HL_STR(PREFIX "PORT_"));
+}
+
+/* The secret whose …_FILE variant `name` is, or NULL. */
+static const struct hl_option *find_file_variant(struct hl_str name)
+{
+    const struct hl_str suffix = HL_STR(FILE_SUFFIX);
+    if (name.n < suffix.n || memcmp(name.p + name.n - suffix.n, suffix.p, suffix.n) != 0)
+        return NULL;
+    const struct hl_option *option = hl_option_find((struct hl_str){name.p, name.n - suffix.n});
+    return option && option->is_secret ? option : NULL;
+}
+
+static enum hl_err note(char **slot, struct hl_str value)
+{
+    if (*slot || value.n == 0)
+        return HL_OK;
+    *slot = hl_str_dup(value);
+    return *slot ? HL_OK : HL_ERR_NOMEM;
+}
+
+static enum hl_err take_variable(struct load *load, struct hl_str name, struct hl_str value)
+{
+    struct hl_config_source *sources = load->config->sources;
+    const struct hl_option *option = hl_option_find(name);
+    if (option)
+        return note(&sources[option - hl_options].text, value);
+    option = find_file_variant(name);
+    if (option)
+        return note(&sources[option - hl_options].file, value);
+    if (is_service_link(name))
+        return HL_OK;
+    return hl_buf_printf(load->warnings,
+        "%.*s is not known and has no effect; the nearest name is %s\n", HL_STR_ARG(name),
+        hl_option_nearest(name)->name);
+}
+
+static enum hl_err take_environment(struct load *load, char *const *environ)
+{
+    enum hl_err err = HL_OK;
+    for (; *environ && !err; environ++) {
+        struct hl_str entry = hl_str_from(*environ);
+        const char *equals = strchr(*environ, '=');
+        if (!equals || !hl_str_starts_with(entry, HL_STR(PREFIX)))
+            continue;
+        struct hl_str name = {*environ, (size_t)(equals - *environ)};
+        err = take_variable(load, name, hl_str_from(equals + 1));
+    }
+    return err;
+}
+
+/* The value in quotes on one line, whatever is in it. */
+static enum hl_err append_quoted(struct hl_buf *out, struct hl_str value)
+{
+    bool is_cut = value.n > LARGEST_SHOWN;
+    enum hl_err err = hl_buf_printf(out, "\"");
+    for (size_t i = 0; i < (is_cut ? LARGEST_SHOWN : value.n) && !err; i++) {
+        unsigned char c = (unsigned char)value.p[i];
+        err = hl_buf_printf(out, c < ' ' || c > '~' ? "\\x%02x" : "%c", c);
+    }
+    return err ? err : hl_buf_printf(out, is_cut ? "…\"" : "\"");
+}
+
+static enum hl_err report_value(
+    struct load *load, const struct hl_option *option, const char *suffix, struct hl_str value)
+{
+    struct hl_buf *out = load->problems;
+    enum hl_err err = hl_buf_printf(out, "%s%s: ", option->name, suffix);
+    if (!err)
+        err = option->is_secret ? hl_buf_printf(out, "****") : append_quoted(out, value);
+    if (!err)
+        err = hl_buf_printf(out, " is not allowed; allowed: ");
+    if (!err)
+        err = hl_option_describe(option, out);
+    return err ? err : hl_buf_printf(out, "\n");
+}
+
+static enum hl_err parse_value(
+    struct load *load, const struct hl_option *option, const char *suffix, struct hl_str value)
+{
+    enum hl_err err = hl_option_parse(option, value, load->config);
+    return err == HL_ERR_INVALID ? report_value(load, option, suffix, value) : err;
+}
+
+static enum hl_err report_file(
+    struct load *load, const struct hl_option *option, const char *path, const char *what)
+{
+    enum hl_err err = hl_buf_printf(load->problems, "%s" FILE_SUFFIX ": ", option->name);
+    if (!err)
+        err = append_quoted(load->problems, hl_str_from(path));
+    return err ? err : hl_buf_printf(load->problems, " %s\n", what);
+}
+
+/* Editors end a file with a newline that is not meant to be part of a secret. */
+static struct hl_str without_newline(struct hl_str s)
+{
+    if (s.n > 0 && s.p[s.n - 1] == '\n')
+        s.n--;
+    if (s.n > 0 && s.p[s.n - 1] == '\r')
+        s.n--;
+    return s;
+}
+
+static enum hl_err parse_file(struct load *load, const struct hl_option *option, const char *path)
+{
+    static char content[LARGEST_FILE + 1];
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return report_file(load, option, path, "cannot be read");
+    size_t n = fread(content, 1, sizeof(content), file);
+    bool is_bad = ferror(file) || n > LARGEST_FILE;
+    fclose(file);
+
+    struct hl_str value = without_newline((struct hl_str){content, n});
+    enum hl_err err = is_bad ? report_file(load, option, path, "cannot be read, or is too large")
+                      : value.n == 0 ? report_file(load, option, path, "is empty")
+                                     : parse_value(load, option, FILE_SUFFIX, value);
+    explicit_bzero(content, sizeof(content));
+    return err;
+}
+
+static enum hl_err parse_option(struct load *load, size_t i)
+{
+    const struct hl_option *option = &hl_options[i];
+    const struct hl_config_source *source = &load->config->sources[i];
+    if (source->text && source->file)
+        return hl_buf_printf(load->problems,
+            "%s: **** and %s" FILE_SUFFIX " are both set; allowed: one of them\n", option->name,
+            option->name);
+    if (source->file)
+        return parse_file(load, option, source->file);
+    return parse_value(
+        load, option, "", hl_str_from(source->text ? source->text : option->initial));
+}
+
+static enum hl_err load_all(struct load *load, char *const *environ)
+{
+    size_t before = load->problems->n;
+    enum hl_err err = take_environment(load, environ);
+    for (size_t i = 0; i < hl_option_count && !err; i++)
+        err = parse_option(load, i);
+    if (!err)
+        err = hl_config_settle(load->config, load->problems);
+    if (!err && load->problems->n > before)
+        err = HL_ERR_INVALID;
+    return err;
+}
+
+enum hl_err hl_config_load(
+    struct hl_config **out, char *const *environ, struct hl_buf *problems, struct hl_buf *warnings)
+{
+    struct load load = {.problems = problems, .warnings = warnings};
+    enum hl_err err = HL_ERR_NOMEM;
+    *out = NULL;
+    load.config = calloc(1, sizeof(*load.config));
+    if (load.config)
+        load.config->sources = calloc(hl_option_count, sizeof(struct hl_config_source));
+    if (load.config && load.config->sources)
+        err = load_all(&load, environ);
+    if (err)
+        hl_config_free(load.config);
+    else
+        *out = load.config;
+    return err;
+}
+
+void hl_config_free(struct hl_config *config)
+{
+    if (!config)
+        return;
+    for (size_t i = 0; i < hl_option_count; i++) {
+        hl_option_clear(&hl_options[i], config);
+        if (config->sources) {
+            free(config->sources[i].text);
+            free(config->sources[i].file);
+        }
+    }
+    free(config->sources);
+    free(config);
+}

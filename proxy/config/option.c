@@ -1,0 +1,240 @@
+/* option.c - the one table of settings, and the rules for those that are texts.
+ * A new setting is a field in config.h and a row here; nothing else names it. */
+#include "config/option.h"
+
+#define SECOND 1000
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define DAY    (UINT64_C(24) * HOUR)
+#define KIB    (UINT64_C(1) << 10)
+#define MIB    (UINT64_C(1) << 20)
+#define TIB    (UINT64_C(1) << 40)
+
+static bool is_letter_or_digit(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* A project or an app, as in the path of a run (spec 2). */
+static bool is_path_name(struct hl_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (!is_letter_or_digit(text.p[i]) && !memchr("._-", text.p[i], 3))
+            return false;
+    }
+    return text.n >= 1 && text.n <= 128 && !hl_str_eq(text, HL_STR(".")) &&
+           !hl_str_eq(text, HL_STR(".."));
+}
+
+/* Part of a field name: tchar of RFC 9110 5.6.2. */
+static bool is_service_name(struct hl_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (!is_letter_or_digit(text.p[i]) && !memchr("!#$%&'*+-.^_`|~", text.p[i], 15))
+            return false;
+    }
+    return text.n >= 1 && text.n <= 64;
+}
+
+static bool is_target(struct hl_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] <= ' ' || text.p[i] > '~' || text.p[i] == '#')
+            return false;
+    }
+    return text.n >= 1 && text.n <= 1024 && text.p[0] == '/';
+}
+
+static bool is_path_target(struct hl_str text)
+{
+    return is_target(text) && !memchr(text.p, '?', text.n);
+}
+
+static bool is_file_path(struct hl_str text)
+{
+    return text.n >= 1 && text.n < 4096;
+}
+
+static bool is_base64(struct hl_str text)
+{
+    size_t padding = 0;
+    while (text.n > 0 && padding < 2 && text.p[text.n - 1] == '=') {
+        text.n--;
+        padding++;
+    }
+    for (size_t i = 0; i < text.n; i++) {
+        if (!is_letter_or_digit(text.p[i]) && text.p[i] != '+' && text.p[i] != '/')
+            return false;
+    }
+    return text.n > 0 && (text.n + padding) % 4 == 0;
+}
+
+/* What a caller's X-Webhook-Secret may be (spec 5): bytes of a field value; after whsec_ base64. */
+static bool is_webhook_secret(struct hl_str text)
+{
+    const struct hl_str prefix = HL_STR("whsec_");
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if ((c < ' ' && c != '\t') || c == 0x7f)
+            return false;
+    }
+    if (hl_str_starts_with(text, prefix))
+        return text.n <= 1024 && is_base64((struct hl_str){text.p + prefix.n, text.n - prefix.n});
+    return text.n >= 1 && text.n <= 1024;
+}
+
+/* In the order of the enums that they stand for. */
+static const char *const auth_words[] = {[HL_AUTH_NONE] = "none", NULL};
+static const char *const store_words[] = {
+    [HL_STORE_SQLITE] = "sqlite", [HL_STORE_MEMORY] = "memory", NULL};
+static const char *const level_words[] = {[HL_LOG_DEBUG] = "debug",
+    [HL_LOG_INFO] = "info",
+    [HL_LOG_WARN] = "warn",
+    [HL_LOG_ERROR] = "error",
+    NULL};
+static const char *const format_words[] = {
+    [HL_LOG_JSON] = "json", [HL_LOG_PLAIN] = "text", [HL_LOG_FORMAT_AUTO] = "auto", NULL};
+
+#define PATH_NAME_ALLOWED "1 to 128 of A-Z a-z 0-9 . _ - but not . or .."
+#define FILE_ALLOWED      "a path of at most 4095 bytes"
+
+#define ROW(kind, variable, field, value)                                                          \
+    .name = "HOOKLINE_" variable, .type = HL_OPTION_##kind,                                        \
+    .offset = offsetof(struct hl_config, field), .initial = (value)
+
+/* clang-format off */
+const struct hl_option hl_options[] = {
+    /* listeners and routes */
+    {ROW(LISTEN, "LISTEN", listen, "0.0.0.0:8080"),
+        .help = "where calls come in"},
+    {ROW(LISTEN, "ADMIN_LISTEN", admin_listen, "127.0.0.1:9090"),
+        .help = "where health and metrics are served"},
+    {ROW(TEXT, "PROJECT_ID", project_id, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,
+        .help = "the only project served; calls of another get 404"},
+    {ROW(TEXT, "APP_NAME", app_name, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,
+        .help = "the only app name served; calls of another get 404"},
+    {ROW(SWITCH, "PASSTHROUGH", passthrough, "on"),
+        .help = "pass requests that are no runs through to the app"},
+    {ROW(RANGES, "TRUSTED_PROXIES", trusted_proxies, ""),
+        .help = "peers whose X-Forwarded-*, Forwarded and X-Real-IP are kept and extended"},
+    {ROW(WORD, "AUTH", auth, "none"), .words = auth_words,
+        .help = "how callers are authenticated"},
+
+    /* the app */
+    {ROW(APP_URL, "APP_URL", app_url, "http://127.0.0.1:8000"),
+        .help = "where the app is"},
+    {ROW(TEXT, "APP_RUN_PATH", app_run_path, "/run"), .is_valid = is_path_target,
+        .allowed = "a path that begins with / and has no query",
+        .help = "the app's path for its main function"},
+    {ROW(TEXT, "APP_HEALTH_PATH", app_health_path, ""), .is_valid = is_target,
+        .allowed = "a path that begins with /",
+        .help = "the app is ready when this path answers 2xx; not set: when it takes connections"},
+    {ROW(DURATION, "APP_START_TIMEOUT", app_start_timeout_ms, "5m"), .min = 1, .max = 12 * HOUR,
+        .help = "how long an asynchronous run waits for an app that cannot be reached yet"},
+    {ROW(DURATION, "CONNECT_TIMEOUT", connect_timeout_ms, "10s"), .min = 1, .max = HOUR,
+        .help = "getting a connection to the app, retried inside it; then 502"},
+    {ROW(DURATION, "APP_HEAD_TIMEOUT", app_head_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
+        .help = "from request sent to response head; then 504; 0: the grace period"},
+    {ROW(DURATION, "APP_IDLE_TIMEOUT", app_idle_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
+        .help = "silence inside a response, event streams and tunnels excepted; then it is cut; 0: off"},
+    {ROW(COUNT, "APP_CONCURRENCY", app_concurrency, "0"), .min = 0, .max = 1000000,
+        .help = "requests inside the app at once; 0: no limit"},
+    {ROW(COUNT, "APP_QUEUE", app_queue, "1000"), .min = 0, .max = 1000000,
+        .help = "synchronous callers that wait for the app at once; beyond it 429"},
+    {ROW(DURATION, "APP_QUEUE_TIMEOUT", app_queue_timeout_ms, "30s"), .min = 1, .max = 12 * HOUR,
+        .help = "how long a synchronous caller waits for the app; then 429"},
+
+    /* runs */
+    {ROW(DURATION, "RESPONSE_GRACE_PERIOD", response_grace_period_ms, "15m"), .min = 1, .max = 12 * HOUR,
+        .help = "the longest time of an asynchronous run"},
+    {ROW(DURATION, "SSE_HEARTBEAT", sse_heartbeat_ms, "15s"), .min = 10, .max = HOUR, .has_zero = true,
+        .help = "silence in an event stream after which a comment is sent; 0: off"},
+    {ROW(DURATION, "RETENTION", retention_ms, "72h"), .min = SECOND, .max = 3650 * DAY,
+        .help = "how long finished runs, their responses and deliveries are kept"},
+    {ROW(COUNT, "RUN_ATTEMPTS", run_attempts, "1"), .min = 1, .max = 100,
+        .help = "how often an asynchronous run may call the app when hookline was stopped inside it"},
+    {ROW(COUNT, "ASYNC_CONCURRENCY", async_concurrency, "64"), .min = 1, .max = 100000,
+        .help = "asynchronous runs inside the app at once, at most HOOKLINE_APP_CONCURRENCY"},
+    {ROW(COUNT, "MAX_QUEUED_RUNS", max_queued_runs, "100000"), .min = 1, .max = 100000000,
+        .help = "asynchronous runs that wait; beyond it 429"},
+
+    /* webhooks */
+    {ROW(TEXT, "WEBHOOK_SECRET", webhook_secret, ""), .is_valid = is_webhook_secret, .is_secret = true,
+        .allowed = "1 to 1024 bytes without control characters; after whsec_ base64",
+        .help = "signs webhooks of calls that brought no X-Webhook-Secret"},
+    {ROW(TEXT, "SERVICE_NAME", service_name, "Service"), .is_valid = is_service_name,
+        .allowed = "1 to 64 characters of a header name",
+        .help = "stands for Service in X-Service-Webhook-Signature and -Timestamp"},
+    {ROW(COUNT, "WEBHOOK_ATTEMPTS", webhook_attempts, "3"), .min = 1, .max = 20,
+        .help = "attempts of a delivery in total"},
+    {ROW(DURATION, "WEBHOOK_TIMEOUT", webhook_timeout_ms, "30s"), .min = 1, .max = HOUR,
+        .help = "the longest time of one attempt"},
+    {ROW(COUNT, "WEBHOOK_CONCURRENCY", webhook_concurrency, "64"), .min = 1, .max = 10000,
+        .help = "deliveries at once"},
+    {ROW(COUNT, "WEBHOOK_PER_HOST", webhook_per_host, "16"), .min = 1, .max = 10000,
+        .help = "deliveries to one host at once"},
+    {ROW(COUNT, "MAX_PENDING_DELIVERIES", max_pending_deliveries, "100000"), .min = 1, .max = 100000000,
+        .help = "deliveries that wait; beyond it calls with a webhook get 429"},
+    {ROW(RANGES, "WEBHOOK_ALLOW", webhook_allow, ""),
+        .help = "private and other special addresses that webhooks may go to"},
+    {ROW(SWITCH, "WEBHOOK_HTTPS_ONLY", webhook_https_only, "off"),
+        .help = "refuse webhooks to http"},
+    {ROW(TEXT, "WEBHOOK_CA_FILE", webhook_ca_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "certificates, PEM, that webhook receivers' certificates may also lead to"},
+
+    /* limits of callers */
+    {ROW(SIZE, "MAX_HEAD", max_head, "64KiB"), .min = 4 * KIB, .max = MIB,
+        .help = "a head, the caller's (then 431) or the app's (then 502)"},
+    {ROW(SIZE, "MAX_REQUEST_BODY", max_request_body, "64MiB"), .min = 1, .max = TIB,
+        .help = "the body of an asynchronous call; then 413"},
+    {ROW(SIZE, "MAX_SYNC_BODY", max_sync_body, "0"), .min = 1, .max = TIB, .has_zero = true,
+        .help = "the body of a synchronous call; then 413; 0: unlimited"},
+    {ROW(SIZE, "MAX_KEPT_RESPONSE", max_kept_response, "64MiB"), .min = 1, .max = TIB,
+        .help = "a response that is kept or forwarded; a longer one still reaches a synchronous caller"},
+    {ROW(DURATION, "HEAD_TIMEOUT", head_timeout_ms, "10s"), .min = 1, .max = HOUR,
+        .help = "from the first byte of a head to its end; then 408"},
+    {ROW(DURATION, "BODY_TIMEOUT", body_timeout_ms, "60s"), .min = 1, .max = HOUR,
+        .help = "silence of a caller that owes body bytes; then 408"},
+    {ROW(DURATION, "KEEPALIVE_TIMEOUT", keepalive_timeout_ms, "75s"), .min = 1, .max = 12 * HOUR,
+        .help = "an idle caller's connection; then it is closed"},
+    {ROW(DURATION, "WRITE_TIMEOUT", write_timeout_ms, "60s"), .min = 1, .max = HOUR,
+        .help = "a caller that takes no byte of what waits for it; then it is cut off"},
+    {ROW(COUNT, "MAX_CONNECTIONS", max_connections, "0"), .min = 0, .max = 10000000,
+        .help = "callers' connections at once; beyond it accepting pauses; 0: from the descriptor limit"},
+
+    /* the store */
+    {ROW(WORD, "STORE", store, "sqlite"), .words = store_words,
+        .help = "where runs and deliveries are kept; memory: nowhere beyond the process"},
+    {ROW(TEXT, "DATA_DIR", data_dir, ""), .shown = "/var/lib/hookline, or ./hookline-data when not root",
+        .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "the data directory"},
+    {ROW(TEXT, "KEY_FILE", key_file, ""), .shown = "a file in the data directory",
+        .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "the key that secrets, webhook URLs and request headers are encrypted with"},
+    {ROW(STORE_LIMIT, "STORE_MAX_BYTES", store_max_bytes, "80%"),
+        .help = "the disk space to use, in bytes or of the volume; then the oldest finished bodies go, then 503"},
+
+    /* the process */
+    {ROW(COUNT, "WORKERS", workers, "0"), .min = 0, .max = 256,
+        .help = "event loops; 0: the CPU quota rounded up, at most the cores"},
+    {ROW(DURATION, "SHUTDOWN_DELAY", shutdown_delay_ms, "5s"), .min = 0, .max = HOUR,
+        .help = "how long calls are still accepted after SIGTERM"},
+    {ROW(DURATION, "DRAIN_TIMEOUT", drain_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
+        .help = "how long running calls may go on after that; 0: the grace period"},
+    {ROW(WORD, "LOG_LEVEL", log_level, "info"), .words = level_words,
+        .help = "the least level that is logged"},
+    {ROW(WORD, "LOG_FORMAT", log_format, "auto"), .words = format_words,
+        .help = "how log lines look; auto: text on a terminal, else json"},
+};
+/* clang-format on */
+
+const size_t hl_option_count = HL_ARRAY_LEN(hl_options);
+
+const struct hl_option *hl_option_find(struct hl_str name)
+{
+    for (size_t i = 0; i < hl_option_count; i++) {
+        if (hl_str_eq(name, hl_str_from(hl_options[i].name)))
+            return &hl_options[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,57 @@
+/* option.h - the one table of settings: from it come parsing, --help, `config show` and the
+ * README's table. */
+#ifndef HL_CONFIG_OPTION_H
+#define HL_CONFIG_OPTION_H
+
+#include "config/config.h"
+
+enum hl_option_type {
+    HL_OPTION_SWITCH,      /* bool */
+    HL_OPTION_COUNT,       /* uint32_t */
+    HL_OPTION_DURATION,    /* uint64_t, ms */
+    HL_OPTION_SIZE,        /* uint64_t, bytes */
+    HL_OPTION_WORD,        /* an enum: the index in `words` */
+    HL_OPTION_TEXT,        /* struct hl_str */
+    HL_OPTION_RANGES,      /* struct hl_cidr_list */
+    HL_OPTION_LISTEN,      /* struct hl_listen_list */
+    HL_OPTION_APP_URL,     /* struct hl_app_url */
+    HL_OPTION_STORE_LIMIT, /* struct hl_store_limit */
+};
+
+struct hl_option {
+    const char *name;
+    enum hl_option_type type;
+    size_t offset;            /* of the field in struct hl_config */
+    const char *initial;      /* the default as one would write it; "": not set */
+    const char *shown;        /* the default in words, where it depends on the machine; else NULL */
+    uint64_t min, max;        /* COUNT, DURATION, SIZE */
+    bool has_zero;            /* 0 is allowed too and means something else, see `help` */
+    const char *const *words; /* WORD: ends with NULL */
+    bool (*is_valid)(struct hl_str text); /* TEXT: NULL: anything goes */
+    const char *allowed;                  /* TEXT: what is_valid wants, in words */
+    bool is_secret;                       /* never shown; has a …_FILE variant */
+    const char *help;                     /* one line, no full stop */
+};
+
+extern const struct hl_option hl_options[];
+extern const size_t hl_option_count;
+
+/* `log_format` before hl_config_settle has decided. */
+#define HL_LOG_FORMAT_AUTO 2
+
+/* NULL when there is none of that name. */
+const struct hl_option *hl_option_find(struct hl_str name);
+/* The option whose name differs from `name` in the fewest letters. Never NULL. */
+const struct hl_option *hl_option_nearest(struct hl_str name);
+
+/* Sets the option's field, which must be empty, from its text. HL_ERR_INVALID: not allowed.
+ * HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_option_parse(
+    const struct hl_option *option, struct hl_str text, struct hl_config *config);
+/* Frees what the field owns and leaves it empty. */
+void hl_option_clear(const struct hl_option *option, struct hl_config *config);
+
+/* Appends what a value may be, in words: "a size from 4KiB to 1MiB". */
+HL_MUST_CHECK enum hl_err hl_option_describe(const struct hl_option *option, struct hl_buf *out);
+
+#endif

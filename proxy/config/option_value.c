@@ -1,0 +1,179 @@
+/* option_value.c - sets, frees and describes one setting, by its type. Runs at start and in
+ * `hookline config`. */
+#include "config/option.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "config/endpoint.h"
+#include "config/value.h"
+
+static bool is_in_bounds(const struct hl_option *option, uint64_t v)
+{
+    return (v >= option->min && v <= option->max) || (v == 0 && option->has_zero);
+}
+
+static enum hl_err parse_number(const struct hl_option *option, struct hl_str text, void *field)
+{
+    uint64_t v;
+    bool is_read = option->type == HL_OPTION_DURATION ? hl_value_parse_duration(text, &v)
+                   : option->type == HL_OPTION_SIZE   ? hl_value_parse_size(text, &v)
+                                                      : hl_str_to_u64(text, &v);
+    if (!is_read || !is_in_bounds(option, v))
+        return HL_ERR_INVALID;
+    if (option->type == HL_OPTION_COUNT)
+        *(uint32_t *)field = (uint32_t)v;
+    else
+        *(uint64_t *)field = v;
+    return HL_OK;
+}
+
+static enum hl_err parse_word(const struct hl_option *option, struct hl_str text, void *field)
+{
+    for (int i = 0; option->words[i]; i++) {
+        if (hl_str_eq_nocase(text, hl_str_from(option->words[i]))) {
+            memcpy(field, &i, sizeof(i)); /* an enum is as wide as an int */
+            return HL_OK;
+        }
+    }
+    return HL_ERR_INVALID;
+}
+
+static enum hl_err parse_text(
+    const struct hl_option *option, struct hl_str text, struct hl_str *field)
+{
+    if (text.n > 0 && option->is_valid && !option->is_valid(text))
+        return HL_ERR_INVALID;
+    char *copy = hl_str_dup(text);
+    if (!copy)
+        return HL_ERR_NOMEM;
+    *field = (struct hl_str){copy, text.n};
+    return HL_OK;
+}
+
+static enum hl_err parse_store_limit(struct hl_str text, struct hl_store_limit *field)
+{
+    *field = (struct hl_store_limit){0};
+    if (hl_value_parse_percent(text, &field->percent))
+        return HL_OK;
+    if (hl_value_parse_size(text, &field->bytes) && field->bytes >= UINT64_C(1) << 20)
+        return HL_OK;
+    return HL_ERR_INVALID;
+}
+
+enum hl_err hl_option_parse(
+    const struct hl_option *option, struct hl_str text, struct hl_config *config)
+{
+    void *field = (char *)config + option->offset;
+    struct hl_str bad;
+    switch (option->type) {
+    case HL_OPTION_SWITCH:
+        return hl_value_parse_switch(text, field) ? HL_OK : HL_ERR_INVALID;
+    case HL_OPTION_COUNT:
+    case HL_OPTION_DURATION:
+    case HL_OPTION_SIZE:
+        return parse_number(option, text, field);
+    case HL_OPTION_WORD:
+        return parse_word(option, text, field);
+    case HL_OPTION_TEXT:
+        return parse_text(option, text, field);
+    case HL_OPTION_RANGES:
+        return hl_cidr_list_parse(text, field, &bad);
+    case HL_OPTION_LISTEN:
+        return hl_listen_list_parse(text, field);
+    case HL_OPTION_APP_URL:
+        return hl_app_url_parse(text, field);
+    case HL_OPTION_STORE_LIMIT:
+        return parse_store_limit(text, field);
+    }
+    HL_ASSERT(!"an option of no known type");
+    return HL_ERR_INVALID;
+}
+
+static void clear_text(const struct hl_option *option, struct hl_str *field)
+{
+    if (option->is_secret && field->n > 0)
+        explicit_bzero((char *)field->p, field->n);
+    free((char *)field->p);
+    *field = (struct hl_str){0};
+}
+
+void hl_option_clear(const struct hl_option *option, struct hl_config *config)
+{
+    void *field = (char *)config + option->offset;
+    switch (option->type) {
+    case HL_OPTION_TEXT:
+        clear_text(option, field);
+        break;
+    case HL_OPTION_RANGES:
+        hl_cidr_list_fini(field);
+        break;
+    case HL_OPTION_LISTEN:
+        hl_listen_list_fini(field);
+        break;
+    case HL_OPTION_APP_URL:
+        hl_app_url_fini(field);
+        break;
+    default:
+        break;
+    }
+}
+
+static enum hl_err describe_bounds(const struct hl_option *option, struct hl_buf *out)
+{
+    char least[HL_VALUE_TEXT], most[HL_VALUE_TEXT];
+    const char *zero = option->has_zero ? "0 or " : "";
+    if (option->type == HL_OPTION_COUNT)
+        return hl_buf_printf(
+            out, "%sa whole number from %" PRIu64 " to %" PRIu64, zero, option->min, option->max);
+    if (option->type == HL_OPTION_DURATION) {
+        hl_value_format_duration(option->min, least);
+        hl_value_format_duration(option->max, most);
+        return hl_buf_printf(
+            out, "%sa duration from %s to %s, such as 500ms, 30s, 15m or 12h", zero, least, most);
+    }
+    hl_value_format_size(option->min, least);
+    hl_value_format_size(option->max, most);
+    return hl_buf_printf(
+        out, "%sa size from %s to %s, such as 4096, 64KiB or 16MiB", zero, least, most);
+}
+
+static enum hl_err describe_words(const struct hl_option *option, struct hl_buf *out)
+{
+    enum hl_err err = HL_OK;
+    for (int i = 0; option->words[i] && !err; i++) {
+        const char *before = i == 0 ? "" : option->words[i + 1] ? ", " : " or ";
+        err = hl_buf_printf(out, "%s%s", before, option->words[i]);
+    }
+    return err;
+}
+
+enum hl_err hl_option_describe(const struct hl_option *option, struct hl_buf *out)
+{
+    switch (option->type) {
+    case HL_OPTION_SWITCH:
+        return hl_buf_printf(out, "on or off");
+    case HL_OPTION_COUNT:
+    case HL_OPTION_DURATION:
+    case HL_OPTION_SIZE:
+        return describe_bounds(option, out);
+    case HL_OPTION_WORD:
+        return describe_words(option, out);
+    case HL_OPTION_TEXT:
+        return hl_buf_printf(out, "%s", option->allowed);
+    case HL_OPTION_RANGES:
+        return hl_buf_printf(out, "addresses and ranges without host bits, separated by commas, "
+                                  "such as 10.0.0.0/8,fd00::/8");
+    case HL_OPTION_LISTEN:
+        return hl_buf_printf(
+            out, "addresses with a port, separated by commas, such as 0.0.0.0:8080 or [::]:8080");
+    case HL_OPTION_APP_URL:
+        return hl_buf_printf(out, "http://host:port without a path, or unix:/path");
+    case HL_OPTION_STORE_LIMIT:
+        return hl_buf_printf(
+            out, "1%% to 100%% of the volume, or a size from 1MiB on, such as 16MiB or 20GiB");
+    }
+    HL_ASSERT(!"an option of no known type");
+    return HL_ERR_INVALID;
+}

@@ -1,0 +1,66 @@
+/* settle.c - the last step of loading: settings that follow from others or from the machine. Runs
+ * at start, when every setting has been parsed. */
+#include "config/settle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "config/cpu.h"
+#include "config/option.h"
+
+#define OWN_DESCRIPTORS  128 /* listeners, loops, database, deliveries' first connections */
+#define MOST_CONNECTIONS 1000000
+
+/* A caller may need a second descriptor for its connection to the app, and a third for a body on
+ * disk. */
+static uint32_t connections_by_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return MOST_CONNECTIONS;
+    if (limit.rlim_cur < 2 * OWN_DESCRIPTORS)
+        return limit.rlim_cur < 8 ? 1 : (uint32_t)limit.rlim_cur / 8;
+    rlim_t n = (limit.rlim_cur - OWN_DESCRIPTORS) / 2;
+    return n > MOST_CONNECTIONS ? MOST_CONNECTIONS : (uint32_t)n;
+}
+
+static enum hl_err settle_data_dir(struct hl_config *config)
+{
+    struct hl_str dir = geteuid() == 0 ? HL_STR("/var/lib/hookline") : HL_STR("./hookline-data");
+    if (config->data_dir.n > 0)
+        return HL_OK;
+    char *copy = hl_str_dup(dir);
+    if (!copy)
+        return HL_ERR_NOMEM;
+    free((char *)config->data_dir.p);
+    config->data_dir = (struct hl_str){copy, dir.n};
+    return HL_OK;
+}
+
+static enum hl_err check_ca_file(const struct hl_config *config, struct hl_buf *problems)
+{
+    if (config->webhook_ca_file.n == 0 || access(config->webhook_ca_file.p, R_OK) == 0)
+        return HL_OK;
+    return hl_buf_printf(problems, "HOOKLINE_WEBHOOK_CA_FILE: \"%s\" cannot be read: %s\n",
+        config->webhook_ca_file.p, strerror(errno));
+}
+
+enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
+{
+    if (config->app_head_timeout_ms == 0)
+        config->app_head_timeout_ms = config->response_grace_period_ms;
+    if (config->drain_timeout_ms == 0)
+        config->drain_timeout_ms = config->response_grace_period_ms;
+    if (config->app_concurrency > 0 && config->async_concurrency > config->app_concurrency)
+        config->async_concurrency = config->app_concurrency;
+    if (config->max_connections == 0)
+        config->max_connections = connections_by_descriptors();
+    if (config->workers == 0)
+        config->workers = hl_cpu_count();
+    if ((unsigned)config->log_format == HL_LOG_FORMAT_AUTO)
+        config->log_format = isatty(STDERR_FILENO) ? HL_LOG_PLAIN : HL_LOG_JSON;
+    enum hl_err err = settle_data_dir(config);
+    return err ? err : check_ca_file(config, problems);
+}

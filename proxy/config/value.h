@@ -1,0 +1,26 @@
+/* value.h - the texts of settings as values: switches, durations, sizes. Pure. */
+#ifndef HL_CONFIG_VALUE_H
+#define HL_CONFIG_VALUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define HL_VALUE_TEXT 24 /* room for any formatted value and NUL */
+
+/* on, off, true, false, 1, 0 in any case. */
+bool hl_value_parse_switch(struct hl_str text, bool *out);
+
+/* A whole number and its unit: ms, s, m, h, d; a bare 0. False also on overflow. */
+bool hl_value_parse_duration(struct hl_str text, uint64_t *ms);
+/* A whole number and its unit: KiB, MiB, GiB, TiB; without one, bytes. False also on overflow. */
+bool hl_value_parse_size(struct hl_str text, uint64_t *bytes);
+/* 1% to 100%. */
+bool hl_value_parse_percent(struct hl_str text, uint32_t *percent);
+
+/* In the largest unit that leaves no rest: what the parser above would read back. */
+void hl_value_format_duration(uint64_t ms, char out[HL_VALUE_TEXT]);
+void hl_value_format_size(uint64_t bytes, char out[HL_VALUE_TEXT]);
+
+#endif

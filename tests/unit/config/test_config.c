@@ -1,0 +1,227 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "config/config.h"
+
+static struct hl_config *config;
+static struct hl_buf problems, warnings;
+
+static enum hl_err load(char *const *environ)
+{
+    return hl_config_load(&config, environ, &problems, &warnings);
+}
+
+#define LOAD(...) load((char *[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
+
+static void end(void)
+{
+    hl_config_free(config);
+    hl_buf_fini(&problems);
+    hl_buf_fini(&warnings);
+}
+
+TestSuite(config, .fini = end);
+
+static size_t count_lines(const struct hl_buf *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < b->n; i++)
+        n += b->p[i] == '\n';
+    return n;
+}
+
+static bool has(const struct hl_buf *b, const char *needle)
+{
+    return b->n > 0 && memmem(b->p, b->n, needle, strlen(needle)) != NULL;
+}
+
+Test(config, has_the_defaults_of_the_specification)
+{
+    cr_assert_eq(LOAD("PATH=/bin"), HL_OK);
+    cr_assert_eq(problems.n + warnings.n, 0);
+    cr_assert_eq(config->listen.n, 1);
+    cr_assert_str_eq(config->listen.items[0].text, "0.0.0.0:8080");
+    cr_assert_str_eq(config->admin_listen.items[0].text, "127.0.0.1:9090");
+    cr_assert_str_eq(config->app_run_path.p, "/run");
+    cr_assert_str_eq(config->service_name.p, "Service");
+    cr_assert_str_eq(config->project_id.p, "");
+    cr_assert_eq(config->passthrough, true);
+    cr_assert_eq(config->webhook_https_only, false);
+    cr_assert_eq(config->trusted_proxies.n + config->webhook_allow.n, 0);
+    cr_assert_eq(config->store, HL_STORE_SQLITE);
+    cr_assert_eq(config->log_level, HL_LOG_INFO);
+    cr_assert_eq(config->response_grace_period_ms, 15 * 60 * 1000);
+    cr_assert_eq(config->retention_ms, 72 * 3600 * 1000);
+    cr_assert_eq(config->sse_heartbeat_ms, 15000);
+    cr_assert_eq(config->connect_timeout_ms, 10000);
+    cr_assert_eq(config->app_start_timeout_ms, 300000);
+    cr_assert_eq(config->head_timeout_ms, 10000);
+    cr_assert_eq(config->body_timeout_ms, 60000);
+    cr_assert_eq(config->keepalive_timeout_ms, 75000);
+    cr_assert_eq(config->write_timeout_ms, 60000);
+    cr_assert_eq(config->app_idle_timeout_ms, 0);
+    cr_assert_eq(config->shutdown_delay_ms, 5000);
+    cr_assert_eq(config->app_queue_timeout_ms, 30000);
+    cr_assert_eq(config->webhook_timeout_ms, 30000);
+    cr_assert_eq(config->max_head, 65536);
+    cr_assert_eq(config->max_request_body, 64 << 20);
+    cr_assert_eq(config->max_sync_body, 0);
+    cr_assert_eq(config->max_kept_response, 64 << 20);
+    cr_assert_eq(config->store_max_bytes.percent, 80);
+    cr_assert_eq(config->store_max_bytes.bytes, 0);
+    cr_assert_eq(config->app_concurrency, 0);
+    cr_assert_eq(config->app_queue, 1000);
+    cr_assert_eq(config->async_concurrency, 64);
+    cr_assert_eq(config->run_attempts, 1);
+    cr_assert_eq(config->max_queued_runs, 100000);
+    cr_assert_eq(config->max_pending_deliveries, 100000);
+    cr_assert_eq(config->webhook_attempts, 3);
+    cr_assert_eq(config->webhook_concurrency, 64);
+    cr_assert_eq(config->webhook_per_host, 16);
+}
+
+Test(config, decides_what_was_left_to_it)
+{
+    cr_assert_eq(LOAD("HOOKLINE_RESPONSE_GRACE_PERIOD=1h", "HOOKLINE_APP_CONCURRENCY=4"), HL_OK);
+    cr_assert_eq(config->app_head_timeout_ms, 3600000);
+    cr_assert_eq(config->drain_timeout_ms, 3600000);
+    cr_assert_eq(config->async_concurrency, 4);
+    cr_assert_geq(config->workers, 1);
+    cr_assert_geq(config->max_connections, 1);
+    cr_assert_str_eq(config->data_dir.p, geteuid() == 0 ? "/var/lib/hookline" : "./hookline-data");
+    cr_assert(config->log_format == HL_LOG_JSON || config->log_format == HL_LOG_PLAIN);
+}
+
+Test(config, keeps_what_was_set)
+{
+    cr_assert_eq(LOAD("HOOKLINE_DRAIN_TIMEOUT=30s", "HOOKLINE_APP_HEAD_TIMEOUT=5s",
+                     "HOOKLINE_WORKERS=3", "HOOKLINE_MAX_CONNECTIONS=7", "HOOKLINE_DATA_DIR=/data",
+                     "HOOKLINE_LOG_FORMAT=text", "HOOKLINE_STORE=memory",
+                     "HOOKLINE_WEBHOOK_ALLOW=10.0.0.0/8,::1", "HOOKLINE_STORE_MAX_BYTES=2GiB",
+                     "HOOKLINE_APP_URL=unix:/run/a.sock", "HOOKLINE_PASSTHROUGH=off"),
+        HL_OK);
+    cr_assert_eq(config->drain_timeout_ms, 30000);
+    cr_assert_eq(config->app_head_timeout_ms, 5000);
+    cr_assert_eq(config->workers, 3);
+    cr_assert_eq(config->max_connections, 7);
+    cr_assert_str_eq(config->data_dir.p, "/data");
+    cr_assert_eq(config->log_format, HL_LOG_PLAIN);
+    cr_assert_eq(config->store, HL_STORE_MEMORY);
+    cr_assert_eq(config->webhook_allow.n, 2);
+    cr_assert_eq(config->store_max_bytes.bytes, UINT64_C(2) << 30);
+    cr_assert_eq(config->store_max_bytes.percent, 0);
+    cr_assert_str_eq(config->app_url.path, "/run/a.sock");
+    cr_assert_eq(config->passthrough, false);
+}
+
+Test(config, counts_an_empty_value_as_not_set)
+{
+    cr_assert_eq(LOAD("HOOKLINE_DRAIN_TIMEOUT=", "HOOKLINE_LISTEN=", "HOOKLINE_MAX_HEAD="), HL_OK);
+    cr_assert_str_eq(config->listen.items[0].text, "0.0.0.0:8080");
+    cr_assert_eq(config->max_head, 65536);
+}
+
+Test(config, reports_every_wrong_variable_on_a_line_of_its_own)
+{
+    cr_assert_eq(LOAD("HOOKLINE_HEAD_TIMEOUT=10", "HOOKLINE_WORKERS=many", "HOOKLINE_RETENTION=72h",
+                     "HOOKLINE_STORE=disk\nHOOKLINE_FORGED: x"),
+        HL_ERR_INVALID);
+    cr_assert_null(config);
+    cr_assert_eq(count_lines(&problems), 3);
+    cr_assert(has(&problems,
+        "HOOKLINE_HEAD_TIMEOUT: \"10\" is not allowed; allowed: a duration from 1ms to 1h"));
+    cr_assert(has(&problems,
+        "HOOKLINE_WORKERS: \"many\" is not allowed; allowed: a whole number from 0 to 256\n"));
+    cr_assert(has(&problems, "HOOKLINE_STORE: \"disk\\x0aHOOKLINE_FORGED: x\" is not allowed; "
+                             "allowed: sqlite or memory\n"));
+}
+
+Test(config, cuts_a_long_wrong_value)
+{
+    static char entry[5000];
+    int n = snprintf(entry, sizeof(entry), "HOOKLINE_WORKERS=");
+    memset(entry + n, 'x', sizeof(entry) - (size_t)n - 1);
+    cr_assert_eq(LOAD(entry), HL_ERR_INVALID);
+    cr_assert_lt(problems.n, 400);
+}
+
+Test(config, never_shows_a_wrong_secret)
+{
+    cr_assert_eq(LOAD("HOOKLINE_WEBHOOK_SECRET=whsec_geheim!"), HL_ERR_INVALID);
+    cr_assert(has(&problems, "HOOKLINE_WEBHOOK_SECRET: **** is not allowed; allowed: 1 to 1024"));
+    cr_assert_not(has(&problems, "geheim"));
+}
+
+Test(config, warns_of_unknown_names_with_the_nearest_known_one)
+{
+    cr_assert_eq(LOAD("HOOKLINE_WEBHOK_SECRET=geheim", "HOOKLINE_WORKERS_FILE=/x"), HL_OK);
+    cr_assert_eq(count_lines(&warnings), 2);
+    cr_assert(has(&warnings, "HOOKLINE_WEBHOK_SECRET is not known and has no effect; the nearest "
+                             "name is HOOKLINE_WEBHOOK_SECRET\n"));
+    cr_assert(has(&warnings, "HOOKLINE_WORKERS_FILE is not known"));
+    cr_assert_not(has(&warnings, "geheim"));
+}
+
+Test(config, passes_over_what_kubernetes_injects_and_what_is_not_its_own)
+{
+    cr_assert_eq(LOAD("HOOKLINE_SERVICE_HOST=10.0.0.1", "HOOKLINE_SERVICE_PORT=80",
+                     "HOOKLINE_SERVICE_PORT_HTTP=80", "HOOKLINE_PORT=tcp://10.0.0.1:80",
+                     "HOOKLINE_PORT_80_TCP=tcp://10.0.0.1:80", "HOOKLINE_PORT_80_TCP_ADDR=10.0.0.1",
+                     "HOOKLINEX=1", "HOOKLINE_NO_EQUALS", "MY_HOOKLINE_WORKERS=bad"),
+        HL_OK);
+    cr_assert_eq(warnings.n, 0);
+}
+
+static char secret_path[] = "/tmp/hookline-secret-XXXXXX";
+static char secret_entry[128];
+
+static void write_secret(const char *content, size_t n)
+{
+    int fd = mkstemp(secret_path);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, content, n), (ssize_t)n);
+    close(fd);
+    snprintf(secret_entry, sizeof(secret_entry), "HOOKLINE_WEBHOOK_SECRET_FILE=%s", secret_path);
+}
+
+Test(config, reads_a_secret_from_a_file_without_its_newline)
+{
+    write_secret("from a file \r\n", 14);
+    cr_assert_eq(LOAD(secret_entry), HL_OK);
+    unlink(secret_path);
+    cr_assert_str_eq(config->webhook_secret.p, "from a file ");
+    cr_assert_eq(config->webhook_secret.n, 12);
+}
+
+Test(config, refuses_files_that_hold_no_secret)
+{
+    write_secret("a\0b\n", 4);
+    cr_assert_eq(LOAD(secret_entry), HL_ERR_INVALID);
+    cr_assert(has(&problems, "HOOKLINE_WEBHOOK_SECRET_FILE: **** is not allowed"));
+    cr_assert_eq(truncate(secret_path, 0), 0);
+    cr_assert_eq(LOAD(secret_entry), HL_ERR_INVALID);
+    cr_assert(has(&problems, "\" is empty\n"));
+    cr_assert_eq(truncate(secret_path, 100000), 0);
+    cr_assert_eq(LOAD(secret_entry), HL_ERR_INVALID);
+    cr_assert(has(&problems, "too large"));
+    unlink(secret_path);
+    cr_assert_eq(LOAD(secret_entry), HL_ERR_INVALID);
+    cr_assert(has(&problems, "\" cannot be read\n"));
+    cr_assert_eq(count_lines(&problems), 4);
+}
+
+Test(config, refuses_a_secret_that_is_given_twice)
+{
+    cr_assert_eq(LOAD("HOOKLINE_WEBHOOK_SECRET=geheim", "HOOKLINE_WEBHOOK_SECRET_FILE=/dev/null"),
+        HL_ERR_INVALID);
+    cr_assert(has(&problems, "are both set"));
+    cr_assert_not(has(&problems, "geheim"));
+}
+
+Test(config, refuses_a_ca_file_that_it_cannot_read)
+{
+    cr_assert_eq(LOAD("HOOKLINE_WEBHOOK_CA_FILE=/nonexistent/ca.pem"), HL_ERR_INVALID);
+    cr_assert(has(&problems, "HOOKLINE_WEBHOOK_CA_FILE: \"/nonexistent/ca.pem\" cannot be read"));
+}

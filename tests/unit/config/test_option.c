@@ -1,0 +1,147 @@
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "config/option.h"
+
+Test(option, has_a_default_that_is_allowed)
+{
+    for (size_t i = 0; i < hl_option_count; i++) {
+        struct hl_config *config = calloc(1, sizeof(*config));
+        cr_assert_eq(hl_option_parse(&hl_options[i], hl_str_from(hl_options[i].initial), config),
+            HL_OK, "%s", hl_options[i].name);
+        hl_option_clear(&hl_options[i], config);
+        free(config);
+    }
+}
+
+Test(option, has_a_name_of_its_own_a_help_line_and_a_description)
+{
+    for (size_t i = 0; i < hl_option_count; i++) {
+        const struct hl_option *option = &hl_options[i];
+        struct hl_buf b;
+        hl_buf_init(&b, 0);
+        cr_assert_eq(hl_option_find(hl_str_from(option->name)), option, "%s", option->name);
+        cr_assert_eq(strncmp(option->name, "HOOKLINE_", 9), 0);
+        cr_assert(option->help && !strpbrk(option->help, "\n|"), "%s", option->name);
+        cr_assert_eq(hl_option_describe(option, &b), HL_OK);
+        cr_assert_gt(b.n, 0);
+        hl_buf_fini(&b);
+    }
+}
+
+Test(option, lies_in_a_field_of_its_own)
+{
+    for (size_t i = 0; i < hl_option_count; i++) {
+        for (size_t j = 0; j < i; j++)
+            cr_assert_neq(hl_options[i].offset, hl_options[j].offset, "%s", hl_options[i].name);
+    }
+}
+
+/* Values at the bounds and just beyond, for each kind of rule. */
+Test(option, keeps_to_its_bounds)
+{
+    static const struct {
+        const char *name, *text;
+        bool is_allowed;
+    } cases[] = {
+        {"HOOKLINE_MAX_HEAD", "4KiB", true},
+        {"HOOKLINE_MAX_HEAD", "4095", false},
+        {"HOOKLINE_MAX_HEAD", "1MiB", true},
+        {"HOOKLINE_MAX_HEAD", "1048577", false},
+        {"HOOKLINE_RESPONSE_GRACE_PERIOD", "12h", true},
+        {"HOOKLINE_RESPONSE_GRACE_PERIOD", "43200001ms", false},
+        {"HOOKLINE_RESPONSE_GRACE_PERIOD", "0", false},
+        {"HOOKLINE_SSE_HEARTBEAT", "0", true},
+        {"HOOKLINE_MAX_SYNC_BODY", "0", true},
+        {"HOOKLINE_MAX_REQUEST_BODY", "0", false},
+        {"HOOKLINE_WEBHOOK_ATTEMPTS", "0", false},
+        {"HOOKLINE_WEBHOOK_ATTEMPTS", "1", true},
+        {"HOOKLINE_WORKERS", "256", true},
+        {"HOOKLINE_WORKERS", "257", false},
+        {"HOOKLINE_WORKERS", "4294967296", false},
+        {"HOOKLINE_STORE", "memory", true},
+        {"HOOKLINE_STORE", "postgres", false},
+        {"HOOKLINE_AUTH", "jwt", false},
+        {"HOOKLINE_LOG_LEVEL", "WARN", true},
+        {"HOOKLINE_PROJECT_ID", "my-project_1.x", true},
+        {"HOOKLINE_PROJECT_ID", "..", false},
+        {"HOOKLINE_PROJECT_ID", "a/b", false},
+        {"HOOKLINE_SERVICE_NAME", "Acme-1", true},
+        {"HOOKLINE_SERVICE_NAME", "Ac me", false},
+        {"HOOKLINE_SERVICE_NAME", "Acme:", false},
+        {"HOOKLINE_APP_RUN_PATH", "/predict", true},
+        {"HOOKLINE_APP_RUN_PATH", "predict", false},
+        {"HOOKLINE_APP_RUN_PATH", "/predict?x=1", false},
+        {"HOOKLINE_APP_HEALTH_PATH", "/health?deep=1", true},
+        {"HOOKLINE_APP_HEALTH_PATH", "/hea lth", false},
+        {"HOOKLINE_APP_HEALTH_PATH", "/a\r\nHost: b", false},
+        {"HOOKLINE_WEBHOOK_SECRET", "any thing \xc3\xbc", true},
+        {"HOOKLINE_WEBHOOK_SECRET", "a\nb", false},
+        {"HOOKLINE_WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", true},
+        {"HOOKLINE_WEBHOOK_SECRET", "whsec_YQ==", true},
+        {"HOOKLINE_WEBHOOK_SECRET", "whsec_Y", false},
+        {"HOOKLINE_WEBHOOK_SECRET", "whsec_", false},
+        {"HOOKLINE_WEBHOOK_SECRET", "whsec_YQ=a", false},
+        {"HOOKLINE_WEBHOOK_ALLOW", "10.0.0.0/8, fd00::/8", true},
+        {"HOOKLINE_WEBHOOK_ALLOW", "10.0.0.1/8", false},
+        {"HOOKLINE_TRUSTED_PROXIES", "localhost", false},
+        {"HOOKLINE_STORE_MAX_BYTES", "80%", true},
+        {"HOOKLINE_STORE_MAX_BYTES", "20GiB", true},
+        {"HOOKLINE_STORE_MAX_BYTES", "0", false},
+        {"HOOKLINE_STORE_MAX_BYTES", "120%", false},
+        {"HOOKLINE_PASSTHROUGH", "off", true},
+        {"HOOKLINE_PASSTHROUGH", "maybe", false},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        struct hl_config *config = calloc(1, sizeof(*config));
+        const struct hl_option *option = hl_option_find(hl_str_from(cases[i].name));
+        cr_assert_not_null(option, "%s", cases[i].name);
+        enum hl_err err = hl_option_parse(option, hl_str_from(cases[i].text), config);
+        cr_assert_eq(err, cases[i].is_allowed ? HL_OK : HL_ERR_INVALID, "%s=%s", cases[i].name,
+            cases[i].text);
+        hl_option_clear(option, config);
+        free(config);
+    }
+}
+
+Test(option, takes_secrets_of_1024_bytes_and_no_more)
+{
+    static char secret[1025];
+    const struct hl_option *option = hl_option_find(HL_STR("HOOKLINE_WEBHOOK_SECRET"));
+    memset(secret, 's', sizeof(secret));
+    cr_assert(option->is_valid((struct hl_str){secret, 1024}));
+    cr_assert_not(option->is_valid((struct hl_str){secret, 1025}));
+}
+
+Test(option, finds_the_nearest_name)
+{
+    static const struct {
+        const char *name, *nearest;
+    } cases[] = {
+        {"HOOKLINE_WEBHOK_SECRET", "HOOKLINE_WEBHOOK_SECRET"},
+        {"HOOKLINE_RETENTIONS", "HOOKLINE_RETENTION"},
+        {"HOOKLINE_LOGLEVEL", "HOOKLINE_LOG_LEVEL"},
+        {"HOOKLINE_APP_ULR", "HOOKLINE_APP_URL"},
+        {"HOOKLINE_WORKER", "HOOKLINE_WORKERS"},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++)
+        cr_assert_str_eq(hl_option_nearest(hl_str_from(cases[i].name))->name, cases[i].nearest);
+    static char longest[5000];
+    memset(longest, 'X', sizeof(longest));
+    cr_assert_not_null(hl_option_nearest((struct hl_str){longest, sizeof(longest)}));
+}
+
+Test(option, describes_bounds_in_the_units_one_writes)
+{
+    struct hl_buf b;
+    hl_buf_init(&b, 0);
+    cr_assert_eq(hl_option_describe(hl_option_find(HL_STR("HOOKLINE_MAX_HEAD")), &b), HL_OK);
+    cr_assert(hl_str_starts_with(hl_buf_str(&b), HL_STR("a size from 4KiB to 1MiB")));
+    hl_buf_drop(&b, b.n);
+    cr_assert_eq(hl_option_describe(hl_option_find(HL_STR("HOOKLINE_LOG_FORMAT")), &b), HL_OK);
+    cr_assert(hl_str_eq(hl_buf_str(&b), HL_STR("json, text or auto")));
+    hl_buf_drop(&b, b.n);
+    cr_assert_eq(hl_option_describe(hl_option_find(HL_STR("HOOKLINE_SSE_HEARTBEAT")), &b), HL_OK);
+    cr_assert(hl_str_starts_with(hl_buf_str(&b), HL_STR("0 or a duration from 10ms to 1h")));
+    hl_buf_fini(&b);
+}
