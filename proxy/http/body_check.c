@@ -1,0 +1,140 @@
+/* body_check.c - what a body is, told from its bytes as they pass. Thread: any; no allocation.
+ * Not here: the JSON automaton (http/json_check.c); the envelope that needs all this
+ * (webhook/envelope.c). */
+#include "http/body_check.h"
+
+#include "base/str.h"
+#include "http/byte.h"
+#include "http/utf8_check.h"
+
+void hl_body_check_init(struct hl_body_check *c, bool expects_json)
+{
+    *c = (struct hl_body_check){
+        .is_json = expects_json, .is_utf8 = true, .utf8_state = HL_UTF8_START};
+    hl_json_check_init(&c->json);
+}
+
+/* The second character of a short escape, or 0. */
+static char short_escape(char b)
+{
+    switch (b) {
+    case '"':
+    case '\\':
+        return b;
+    case '\b':
+        return 'b';
+    case '\t':
+        return 't';
+    case '\n':
+        return 'n';
+    case '\f':
+        return 'f';
+    case '\r':
+        return 'r';
+    default:
+        return 0;
+    }
+}
+
+/* Whether all of the eight bytes mean themselves in a JSON string; those above 0x7f do. */
+static bool is_plain_word(uint64_t w)
+{
+    return (hl_word_below(w, 0x20) | hl_word_equal(w, '"') | hl_word_equal(w, '\\')) == 0;
+}
+
+static uint64_t count_escaped(const char *p, size_t n)
+{
+    const char *end = p + n;
+    uint64_t count = n;
+    while (p < end) {
+        if (end - p >= 8 && is_plain_word(hl_word_load(p))) {
+            p += 8;
+            continue;
+        }
+        if (short_escape(*p))
+            count += 1;
+        else if ((unsigned char)*p < 0x20)
+            count += 5;
+        p++;
+    }
+    return count;
+}
+
+static uint8_t check_utf8(uint8_t state, const char *p, size_t n)
+{
+    const char *end = p + n;
+    while (p < end && state != HL_UTF8_BAD) {
+        if (state == HL_UTF8_START && end - p >= 8 && !(hl_word_load(p) & HL_WORD_HIGHS)) {
+            p += 8;
+            continue;
+        }
+        state = hl_utf8_next(state, (uint8_t)*p++);
+    }
+    return state;
+}
+
+void hl_body_check_feed(struct hl_body_check *c, const char *p, size_t n)
+{
+    c->size += n;
+    c->escaped += count_escaped(p, n);
+    if (c->is_utf8) {
+        c->utf8_state = check_utf8(c->utf8_state, p, n);
+        c->is_utf8 = c->utf8_state != HL_UTF8_BAD;
+    }
+    if (c->is_json)
+        c->is_json = hl_json_check_feed(&c->json, p, n);
+}
+
+enum hl_body_kind hl_body_check_end(const struct hl_body_check *c)
+{
+    if (c->is_json && hl_json_check_end(&c->json))
+        return HL_BODY_JSON;
+    if (c->is_utf8 && c->utf8_state == HL_UTF8_START)
+        return HL_BODY_TEXT;
+    return HL_BODY_BINARY;
+}
+
+bool hl_is_json_type(const char *content_type, size_t n)
+{
+    struct hl_str type = {content_type, n};
+    const char *semicolon = n ? memchr(content_type, ';', n) : NULL;
+    if (semicolon)
+        type.n = (size_t)(semicolon - content_type);
+    type = hl_str_trim(type);
+    if (hl_str_eq_nocase(type, HL_STR("application/json")))
+        return true;
+
+    const struct hl_str suffix = HL_STR("+json");
+    const char *slash = type.n ? memchr(type.p, '/', type.n) : NULL;
+    if (!slash || slash == type.p || type.p + type.n - slash <= (ptrdiff_t)suffix.n + 1)
+        return false;
+    struct hl_str tail = {type.p + type.n - suffix.n, suffix.n};
+    return hl_str_eq_nocase(tail, suffix);
+}
+
+size_t hl_json_escape(char *out, const char *p, size_t n)
+{
+    const char *end = p + n;
+    char *to = out;
+    while (p < end) {
+        if (end - p >= 8 && is_plain_word(hl_word_load(p))) {
+            memcpy(to, p, 8);
+            to += 8;
+            p += 8;
+            continue;
+        }
+        char b = *p++, second = short_escape(b);
+        if (second) {
+            *to++ = '\\';
+            *to++ = second;
+        } else if ((unsigned char)b < 0x20) {
+            memcpy(to, "\\u00", 4);
+            to[4] = (char)('0' + (b >> 4));
+            to[5] = "0123456789abcdef"[b & 15];
+            to += 6;
+        } else {
+            *to++ = b;
+        }
+    }
+    return (size_t)(to - out);
+}

@@ -1,0 +1,201 @@
+/* chunked.c - the chunked coding, read byte by byte where it is syntax and slice by slice where it
+ * is data. Thread: any. Owns: the trailer section, in memory, within its cap. Promise: a body has
+ * one end, which no lenient reader would see elsewhere: no bare CR or LF, no white space around a
+ * size, no size that overflows. */
+#include "http/chunked.h"
+
+#include "http/byte.h"
+
+#define MAX_DIGITS 15
+#define MAX_EXTENSION                                                                              \
+    4096 /* bytes of extensions in one body: nobody uses them, an attacker could (RFC 9112 7.1.1)  \
+          */
+
+enum {
+    STATE_SIZE,      /* before or inside the hex digits */
+    STATE_BLANK,     /* white space after the digits: only an extension may follow */
+    STATE_EXTENSION, /* after ';' */
+    STATE_SIZE_LF,   /* CR that ends the size line was read */
+    STATE_DATA,      /* `left` bytes of the chunk are still to come */
+    STATE_DATA_CR,   /* the chunk is complete: CRLF must follow */
+    STATE_DATA_LF,
+    STATE_TRAILER, /* after the last chunk: lines up to an empty one */
+    STATE_END,
+    STATE_BAD,
+};
+
+void hl_chunk_reader_init(struct hl_chunk_reader *r, size_t max_trailer)
+{
+    *r = (struct hl_chunk_reader){.state = STATE_SIZE, .trailer_left = max_trailer};
+    hl_buf_init(&r->trailer, max_trailer);
+    hl_buf_init(&r->line, max_trailer);
+}
+
+void hl_chunk_reader_fini(struct hl_chunk_reader *r)
+{
+    hl_buf_fini(&r->trailer);
+    hl_buf_fini(&r->line);
+}
+
+static void refuse(struct hl_chunk_reader *r, const char *fault)
+{
+    r->state = STATE_BAD;
+    r->fault = fault;
+}
+
+static void read_syntax(struct hl_chunk_reader *r, char c);
+static void take_data(struct hl_chunk_reader *r, const char **p, size_t *n, struct hl_str *data);
+static void take_trailer(struct hl_chunk_reader *r, const char **p, size_t *n);
+
+enum hl_chunk_event hl_chunk_read(
+    struct hl_chunk_reader *r, const char **p, size_t *n, struct hl_str *data)
+{
+    while (r->state != STATE_END && r->state != STATE_BAD) {
+        if (*n == 0)
+            return HL_CHUNK_MORE;
+        if (r->state == STATE_DATA) {
+            take_data(r, p, n, data);
+            return HL_CHUNK_DATA;
+        }
+        if (r->state == STATE_TRAILER) {
+            take_trailer(r, p, n);
+            continue;
+        }
+        read_syntax(r, **p);
+        (*p)++;
+        (*n)--;
+    }
+    return r->state == STATE_END ? HL_CHUNK_END : HL_CHUNK_BAD;
+}
+
+static void read_size(struct hl_chunk_reader *r, char c)
+{
+    int digit = hl_byte_hex(c);
+    if (digit >= 0) {
+        r->left = r->left << 4 | (uint64_t)digit;
+        if (++r->digits > MAX_DIGITS)
+            refuse(r, "A chunk size has more than 15 digits.");
+        return;
+    }
+    if (r->digits == 0)
+        refuse(r, "A chunk does not begin with its size in hex digits.");
+    else if (c == '\r')
+        r->state = STATE_SIZE_LF;
+    else if (c == ';')
+        r->state = STATE_EXTENSION;
+    else if (c == ' ' || c == '\t')
+        r->state = STATE_BLANK;
+    else
+        refuse(r, "A chunk size has a byte that is no hex digit.");
+}
+
+static void read_extension(struct hl_chunk_reader *r, char c)
+{
+    if (++r->extension > MAX_EXTENSION)
+        refuse(r, "The chunk extensions are too long.");
+    else if (c == '\r' && r->state == STATE_EXTENSION)
+        r->state = STATE_SIZE_LF;
+    else if (c == ';')
+        r->state = STATE_EXTENSION;
+    else if (r->state == STATE_BLANK && c != ' ' && c != '\t')
+        refuse(r, "A chunk size is followed by white space without an extension.");
+    else if (!hl_byte_is(c, HL_BYTE_FIELD))
+        refuse(r, "A chunk extension has a control byte.");
+}
+
+static void read_syntax(struct hl_chunk_reader *r, char c)
+{
+    switch (r->state) {
+    case STATE_SIZE:
+        read_size(r, c);
+        break;
+    case STATE_BLANK:
+    case STATE_EXTENSION:
+        read_extension(r, c);
+        break;
+    case STATE_SIZE_LF:
+        if (c != '\n')
+            refuse(r, "The line of a chunk size does not end with CRLF.");
+        else
+            r->state = r->left > 0 ? STATE_DATA : STATE_TRAILER;
+        break;
+    case STATE_DATA_CR:
+        if (c != '\r')
+            refuse(r, "A chunk is longer than its size says, or CRLF is missing after it.");
+        else
+            r->state = STATE_DATA_LF;
+        break;
+    case STATE_DATA_LF:
+        r->state = STATE_SIZE;
+        if (c != '\n')
+            refuse(r, "A chunk is longer than its size says, or CRLF is missing after it.");
+        r->digits = 0;
+        break;
+    }
+}
+
+static void take_data(struct hl_chunk_reader *r, const char **p, size_t *n, struct hl_str *data)
+{
+    size_t taken = *n < r->left ? *n : (size_t)r->left;
+    *data = (struct hl_str){*p, taken};
+    *p += taken;
+    *n -= taken;
+    r->left -= taken;
+    if (r->left == 0)
+        r->state = STATE_DATA_CR;
+}
+
+/* One whole line, with its CRLF. */
+static void read_trailer_line(struct hl_chunk_reader *r, struct hl_str line)
+{
+    struct hl_field field;
+    if (hl_str_eq(line, HL_STR("\r\n"))) {
+        r->state = STATE_END;
+        return;
+    }
+    if (!hl_field_parse_line(line.p, line.n, &field)) {
+        refuse(r, "A trailer field is not `name: value` on one line that ends with CRLF.");
+        return;
+    }
+    if (hl_field_is_trailer_safe(&field) && hl_buf_append_str(&r->trailer, line) != HL_OK)
+        refuse(r, "The trailer section could not be kept: out of memory.");
+}
+
+static void take_trailer(struct hl_chunk_reader *r, const char **p, size_t *n)
+{
+    const char *lf = memchr(*p, '\n', *n);
+    struct hl_str part = {*p, lf ? (size_t)(lf + 1 - *p) : *n};
+    *p += part.n;
+    *n -= part.n;
+    if (part.n > r->trailer_left) {
+        refuse(r, "The trailer section is too long.");
+        return;
+    }
+    r->trailer_left -= part.n;
+
+    if (lf && r->line.n == 0) {
+        read_trailer_line(r, part);
+        return;
+    }
+    if (hl_buf_append_str(&r->line, part) != HL_OK) {
+        refuse(r, "The trailer section could not be kept: out of memory.");
+        return;
+    }
+    if (lf) {
+        read_trailer_line(r, hl_buf_str(&r->line));
+        hl_buf_drop(&r->line, r->line.n);
+    }
+}
+
+size_t hl_chunk_head_write(char out[HL_CHUNK_HEAD_MAX], uint64_t size)
+{
+    char digits[16], *p = digits + sizeof digits;
+    do
+        *--p = "0123456789abcdef"[size & 15];
+    while ((size >>= 4) > 0);
+    size_t n = (size_t)(digits + sizeof digits - p);
+    memcpy(out, p, n);
+    out[n] = '\r';
+    out[n + 1] = '\n';
+    return n + 2;
+}

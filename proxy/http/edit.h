@@ -1,0 +1,68 @@
+/* edit.h - the head that goes on: field lines of the original as they came, minus hop-by-hop fields
+ * and our own, plus ours. The start line, Host and the framing fields are always written here
+ * (architecture.md section 5 rule 3). */
+#ifndef HL_HTTP_EDIT_H
+#define HL_HTTP_EDIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "http/head.h"
+
+/* What changes on the way to the app. Slices are borrowed for the call. */
+struct hl_request_edit {
+    struct hl_str target;       /* origin-form, as the app gets it */
+    const struct hl_id *run_id; /* X-Request-Id */
+    struct hl_str peer;   /* the caller's address, for X-Forwarded-For; no port, no brackets */
+    bool is_peer_trusted; /* keep and extend X-Forwarded-*, Forwarded, X-Real-IP (spec 2); else
+                             replace them */
+    struct hl_str
+        traceparent;     /* empty: a valid one of the caller's is passed on (with tracestate) */
+    bool wants_identity; /* Accept-Encoding: identity instead of the caller's (spec 3) */
+    bool drops_expect;   /* Expect has been answered here */
+    bool keeps_authorization; /* AUTH=none: the app's own */
+    bool is_stored;           /* for a stored run: no framing fields, no final empty line (see
+                                 hl_edit_finish_stored) */
+    enum hl_framing framing;  /* what the app gets: NONE, LENGTH or CHUNKED */
+    uint64_t content_length;
+};
+
+/* Writes the head for the app into out[0..cap). Returns its length, or 0 when it does not fit. A
+ * websocket upgrade keeps `Connection: upgrade`, `Upgrade: websocket`; every other Upgrade goes.
+ * Adds X-Request-Id, X-Forwarded-For/-Proto/-Host, traceparent if given, Via. `TE: trailers` is
+ * passed on as ours when the caller sent it. */
+size_t hl_edit_request(
+    char *out, size_t cap, const struct hl_head *head, const struct hl_request_edit *edit);
+
+/* Ends a stored head: X-Run-Attempt, Content-Length (when `has_body`), empty line. Returns the
+ * bytes written, 0: no room. */
+size_t hl_edit_finish_stored(
+    char *out, size_t cap, uint32_t attempt, bool has_body, uint64_t content_length);
+
+struct hl_response_edit {
+    const struct hl_id *run_id; /* X-Request-Id; an app's own is replaced */
+    uint8_t caller_minor;       /* HTTP/1.0 callers get no chunked coding and no 1xx */
+    bool closes;                /* write Connection: close */
+    bool is_head_request;       /* Content-Length as the app said, no framing of ours */
+    bool is_event_stream;    /* add cache-control, x-accel-buffering, charset where the app set none
+                                (spec 3) */
+    bool preference_applied; /* Preference-Applied: respond-async */
+    enum hl_framing framing; /* what the caller gets */
+    uint64_t content_length;
+    bool wants_trailers; /* keep the app's Trailer field: the caller gets chunked and said TE:
+                            trailers */
+};
+
+/* As above, for the head that goes to the caller (1xx, 101 and final). HTTP/1.1 is always written
+ * as our version. An HTTP/1.0 caller whose connection stays open gets Connection: keep-alive. */
+size_t hl_edit_response(
+    char *out, size_t cap, const struct hl_head *head, const struct hl_response_edit *edit);
+
+/* W3C Trace Context, level 1: of a version that is known or may come, no zero ids, lower case. */
+bool hl_is_traceparent(struct hl_str value);
+
+/* True when the value of Content-Type is text/event-stream, with or without parameters. */
+bool hl_is_event_stream(struct hl_str content_type);
+
+#endif

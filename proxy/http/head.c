@@ -1,0 +1,195 @@
+/* head.c - finds, cuts and judges a message's head. Thread: any; no state, no allocation.
+ * Promise: a head that passed can be framed in one way only, and each of its lines may be sent on
+ * as it stands. The parts stand in files of their own: start_line.c, field.c, hop.c (Connection and
+ * the like), framing.c, parser.c (llhttp's opinion). */
+#include "http/head.h"
+
+#include "http/authority.h"
+#include "http/byte.h"
+#include "http/framing.h"
+#include "http/hop.h"
+#include "http/parser.h"
+#include "http/start_line.h"
+
+#define MAX_EMPTY_LINES 4 /* before a request line (RFC 9112 2.2) */
+
+static bool refuse(struct hl_head_fault *fault, uint16_t status, const char *detail)
+{
+    *fault = (struct hl_head_fault){status, detail};
+    return false;
+}
+
+/* The length of the whole empty lines that p[0..n) begins with. */
+static size_t leading_empty_lines(const char *p, size_t n)
+{
+    size_t at = 0;
+    while (n - at >= 2 && p[at] == '\r' && p[at + 1] == '\n')
+        at += 2;
+    return at;
+}
+
+enum hl_head_end hl_head_find_end(const char *p, size_t n, size_t *scanned, size_t *head_len)
+{
+    size_t start = leading_empty_lines(p, n);
+    if (start > 2 * MAX_EMPTY_LINES)
+        return HL_HEAD_END_BAD;
+    if (start == n || (n - start == 1 && p[start] == '\r'))
+        return HL_HEAD_END_MISSING;
+    if (!hl_byte_is(p[start], HL_BYTE_TOKEN))
+        return HL_HEAD_END_BAD;
+
+    size_t from = *scanned > start ? *scanned : start;
+    const char *lf;
+    while (from < n && (lf = memchr(p + from, '\n', n - from))) {
+        if (lf[-1] != '\r')
+            return HL_HEAD_END_BAD;
+        from = (size_t)(lf + 1 - p);
+        if (lf[-2] == '\n') {
+            *scanned = *head_len = from;
+            return HL_HEAD_END_FOUND;
+        }
+    }
+    *scanned = n;
+    return HL_HEAD_END_MISSING;
+}
+
+static void clear(struct hl_head *head)
+{
+    memset(head, 0, offsetof(struct hl_head, fields));
+    memset(head->first, 0xff, sizeof head->first);
+}
+
+/* From the first field line to the empty line, which is the end of the bytes. */
+static bool read_fields(
+    struct hl_head *head, const char *p, const char *end, struct hl_head_fault *fault)
+{
+    while (end - p > 2) {
+        if (head->field_count == HL_HEAD_MAX_FIELDS)
+            return refuse(fault, 431, "There are more than 128 header fields.");
+        struct hl_field *field = &head->fields[head->field_count];
+        p = hl_field_read(p, end, field);
+        if (!p)
+            return refuse(fault, 400,
+                "A header field is not `name: value` on one line that ends with CRLF: a bad name, "
+                "white space before the colon, a folded line, a NUL, a bare CR or another "
+                "control.");
+        if (head->first[field->id] < 0)
+            head->first[field->id] = (int16_t)head->field_count;
+        else
+            head->repeated |= UINT64_C(1) << field->id;
+        head->field_count++;
+    }
+    if (end - p != 2 || p[0] != '\r' || p[1] != '\n')
+        return refuse(fault, 400, "The head does not end with an empty line.");
+    return true;
+}
+
+static bool read_host(struct hl_head *head, struct hl_head_fault *fault);
+static bool fits_upgrade(struct hl_head *head, struct hl_head_fault *fault);
+static bool accept_verdict(enum hl_parser_verdict verdict, struct hl_head_fault *fault);
+
+bool hl_head_parse_request(
+    struct hl_head *head, const char *p, size_t n, struct hl_head_fault *fault)
+{
+    const char *end = p + n, *line = p + leading_empty_lines(p, n);
+    clear(head);
+    line = hl_start_line_read_request(line, end, head, fault);
+    if (!line || !read_fields(head, line, end, fault) || !read_host(head, fault) ||
+        !hl_hop_read(head, fault) || !hl_framing_read_request(head, fault) ||
+        !hl_hop_read_expect(head, fault) || !fits_upgrade(head, fault))
+        return false;
+    return accept_verdict(hl_parser_check_request(head, p, n), fault);
+}
+
+/* RFC 9112 3.2. The field must be right even where the target's authority wins over it. */
+static bool read_host(struct hl_head *head, struct hl_head_fault *fault)
+{
+    const struct hl_field *field = hl_head_field(head, HL_FIELD_HOST);
+    struct hl_authority authority;
+    if (!field)
+        return head->minor == 0 ||
+               refuse(fault, 400, "The request has no Host field. HTTP/1.1 requires it.");
+    if (hl_head_field_count(head, HL_FIELD_HOST) > 1)
+        return refuse(fault, 400, "There is more than one Host field. Send it once.");
+    if (!hl_authority_parse(field->value, &authority))
+        return refuse(fault, 400, "Host is not a host name or address with an optional port.");
+    if (head->host.n == 0)
+        head->host = field->value;
+    return true;
+}
+
+/* An upgrade is a GET without a body: bytes after the head belong to the new protocol (RFC
+ * 6455 4.1). */
+static bool fits_upgrade(struct hl_head *head, struct hl_head_fault *fault)
+{
+    head->is_websocket_upgrade &= head->method_id == HL_METHOD_GET;
+    if (!head->is_websocket_upgrade)
+        return true;
+    if (head->framing == HL_FRAMING_CHUNKED || head->content_length > 0)
+        return refuse(fault, 400, "A WebSocket upgrade may not have a body.");
+    head->framing = HL_FRAMING_NONE;
+    return true;
+}
+
+static bool accept_verdict(enum hl_parser_verdict verdict, struct hl_head_fault *fault)
+{
+    if (verdict == HL_PARSER_UNKNOWN_METHOD)
+        return refuse(fault, 501, "This request method is not supported.");
+    if (verdict == HL_PARSER_DISAGREES)
+        return refuse(fault, 400, "The head can be read in more than one way.");
+    return true;
+}
+
+static bool read_response(struct hl_head *head, const char *p, size_t n,
+    enum hl_method request_method, struct hl_head_fault *fault)
+{
+    clear(head);
+    const char *line = hl_start_line_read_status(p, p + n, head, fault);
+    return line && read_fields(head, line, p + n, fault) && hl_hop_read(head, fault) &&
+           hl_framing_read_response(head, request_method, fault) &&
+           accept_verdict(hl_parser_check_response(head, p, n), fault);
+}
+
+bool hl_head_parse_response(struct hl_head *head, const char *p, size_t n,
+    enum hl_method request_method, bool is_websocket_request, struct hl_head_fault *fault)
+{
+    bool is_read = read_response(head, p, n, request_method, fault);
+    /* Whatever a caller would be told in its place: an app's bad head is a bad gateway. */
+    fault->status = 502;
+    if (!is_read)
+        return false;
+    head->is_websocket_upgrade &= head->status == 101 && is_websocket_request;
+    if (head->status == 101 && !head->is_websocket_upgrade)
+        return refuse(fault, 502, "The app switched protocols though it was not asked to.");
+    return true;
+}
+
+const struct hl_field *hl_head_field(const struct hl_head *head, enum hl_field_id id)
+{
+    return head->first[id] < 0 ? NULL : &head->fields[head->first[id]];
+}
+
+size_t hl_head_field_count(const struct hl_head *head, enum hl_field_id id)
+{
+    if (!(head->repeated >> id & 1))
+        return head->first[id] >= 0;
+    size_t count = 0;
+    for (size_t i = 0; i < head->field_count; i++)
+        count += head->fields[i].id == id;
+    return count;
+}
+
+bool hl_method_is_idempotent(enum hl_method method)
+{
+    switch (method) {
+    case HL_METHOD_GET:
+    case HL_METHOD_HEAD:
+    case HL_METHOD_PUT:
+    case HL_METHOD_DELETE:
+    case HL_METHOD_OPTIONS:
+    case HL_METHOD_TRACE:
+        return true;
+    default:
+        return false;
+    }
+}

@@ -1,0 +1,132 @@
+/* hop.c - Connection and what hangs on it. Thread: any; no state, no allocation.
+ * Promise: linear in the head's length (the options of Connection are capped, for each may be
+ * compared with each field). */
+#include "http/hop.h"
+
+#define MAX_OPTIONS 64
+
+#define BIT(name) (UINT64_C(1) << HL_FIELD_##name)
+
+/* Hop-by-hop by definition, nominated or not. */
+static const uint64_t always_hop = BIT(CONNECTION) | BIT(KEEP_ALIVE) | BIT(PROXY_CONNECTION) |
+                                   BIT(TE) | BIT(TRAILER) | BIT(TRANSFER_ENCODING) | BIT(UPGRADE) |
+                                   BIT(HTTP2_SETTINGS) | BIT(PROXY_AUTHENTICATE) |
+                                   BIT(PROXY_AUTHORIZATION);
+
+/* What a proxy before us adds about the caller: a caller must not be able to have it taken off
+ * again. */
+static const uint64_t never_nominated = BIT(X_FORWARDED_FOR) | BIT(X_FORWARDED_PROTO) |
+                                        BIT(X_FORWARDED_HOST) | BIT(FORWARDED) | BIT(X_REAL_IP);
+
+_Static_assert(HL_FIELD_ID_COUNT <= 64, "sets of field ids are one word");
+
+struct options {
+    size_t n;
+    bool has_close, has_keep_alive, has_upgrade;
+};
+
+static bool refuse(struct hl_head_fault *fault, uint16_t status, const char *detail)
+{
+    *fault = (struct hl_head_fault){status, detail};
+    return false;
+}
+
+static bool read_options(struct hl_head *head, struct options *options);
+static bool lists(const struct hl_head *head, enum hl_field_id id, struct hl_str wanted);
+
+bool hl_hop_read(struct hl_head *head, struct hl_head_fault *fault)
+{
+    struct options options = {0};
+    for (size_t i = 0; i < head->field_count; i++)
+        head->fields[i].is_hop = always_hop >> head->fields[i].id & 1;
+    if (!read_options(head, &options))
+        return refuse(fault, 400, "Connection is not a list of at most 64 field names.");
+
+    head->is_persistent = !options.has_close && (head->minor > 0 || options.has_keep_alive);
+    head->is_websocket_upgrade = options.has_upgrade && head->minor > 0 &&
+                                 lists(head, HL_FIELD_UPGRADE, HL_STR("websocket"));
+    head->accepts_trailers = lists(head, HL_FIELD_TE, HL_STR("trailers"));
+    return true;
+}
+
+static void nominate(struct hl_head *head, struct hl_str name, enum hl_field_id id)
+{
+    if (never_nominated >> id & 1)
+        return;
+    for (size_t i = 0; i < head->field_count; i++) {
+        struct hl_field *field = &head->fields[i];
+        if (field->id == id &&
+            ((id != HL_FIELD_OTHER && id != HL_FIELD_X_RUN && id != HL_FIELD_UNDERSCORE) ||
+                hl_str_eq_nocase(field->name, name)))
+            field->is_hop = true;
+    }
+}
+
+static bool read_option(struct hl_head *head, struct hl_str option, struct options *options)
+{
+    if (++options->n > MAX_OPTIONS || !hl_str_is_token(option))
+        return false;
+    enum hl_field_id id = hl_field_lookup(option);
+    if (id == HL_FIELD_KEEP_ALIVE)
+        options->has_keep_alive = true;
+    else if (id == HL_FIELD_UPGRADE)
+        options->has_upgrade = true;
+    else if (id == HL_FIELD_OTHER && hl_str_eq_nocase(option, HL_STR("close")))
+        options->has_close = true;
+    else
+        nominate(head, option, id);
+    return true;
+}
+
+/* The next field of that name at or after index `*i`, or NULL. */
+static const struct hl_field *next_field(const struct hl_head *head, enum hl_field_id id, size_t *i)
+{
+    while (*i < head->field_count)
+        if (head->fields[(*i)++].id == id)
+            return &head->fields[*i - 1];
+    return NULL;
+}
+
+static bool read_options(struct hl_head *head, struct options *options)
+{
+    if (head->first[HL_FIELD_CONNECTION] < 0)
+        return true;
+    size_t i = (size_t)head->first[HL_FIELD_CONNECTION];
+    for (const struct hl_field *field; (field = next_field(head, HL_FIELD_CONNECTION, &i));) {
+        struct hl_str list = field->value, option;
+        while (hl_str_next_element(&list, &option))
+            if (!read_option(head, option, options))
+                return false;
+    }
+    return true;
+}
+
+/* Whether an element of the lists under that name is `wanted`, without regard to case. */
+static bool lists(const struct hl_head *head, enum hl_field_id id, struct hl_str wanted)
+{
+    if (head->first[id] < 0)
+        return false;
+    size_t i = (size_t)head->first[id];
+    for (const struct hl_field *field; (field = next_field(head, id, &i));) {
+        struct hl_str list = field->value, element;
+        while (hl_str_next_element(&list, &element))
+            if (hl_str_eq_nocase(element, wanted))
+                return true;
+    }
+    return false;
+}
+
+bool hl_hop_read_expect(struct hl_head *head, struct hl_head_fault *fault)
+{
+    if (head->first[HL_FIELD_EXPECT] < 0)
+        return true;
+    size_t i = (size_t)head->first[HL_FIELD_EXPECT];
+    for (const struct hl_field *field; (field = next_field(head, HL_FIELD_EXPECT, &i));)
+        if (!hl_str_eq_nocase(field->value, HL_STR("100-continue")))
+            return refuse(fault, 417, "The only expectation understood here is 100-continue.");
+    /* Without a body there is nothing to continue with; HTTP/1.0 knows no interim responses (RFC
+     * 9110 10.1.1). */
+    bool has_body = head->framing == HL_FRAMING_CHUNKED || head->content_length > 0;
+    head->expects_continue = head->minor > 0 && has_body;
+    return true;
+}

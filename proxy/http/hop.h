@@ -1,0 +1,15 @@
+/* hop.h - what a head says about this one connection (RFC 9110 7.6.1, 7.8, 10.1): a part of head
+ * parsing. */
+#ifndef HL_HTTP_HOP_H
+#define HL_HTTP_HOP_H
+
+#include "http/head.h"
+
+/* Sets is_hop of every field, is_persistent, is_websocket_upgrade as far as Connection and Upgrade
+ * tell, and accepts_trailers. Needs the start line and the fields. */
+HL_MUST_CHECK bool hl_hop_read(struct hl_head *head, struct hl_head_fault *fault);
+
+/* Sets expects_continue; 417 for any other expectation. Needs the framing. */
+HL_MUST_CHECK bool hl_hop_read_expect(struct hl_head *head, struct hl_head_fault *fault);
+
+#endif

@@ -1,0 +1,54 @@
+/* parser.c - runs llhttp over a head that our own pass has accepted, and compares what both found.
+ * Thread: any; no state, no allocation. llhttp is the reader that much of the world runs: a head
+ * that it frames otherwise than we do is refused, whoever is right, for somebody behind us may read
+ * it its way. Nothing is taken from it but the list of methods: it accepts too much (see
+ * tests/unit/http/test_head.c). */
+#include "http/parser.h"
+
+#include <llhttp.h>
+
+static int on_headers_complete(llhttp_t *parser)
+{
+    (void)parser;
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {.on_headers_complete = on_headers_complete};
+
+/* True when llhttp came to the end of the head, and exactly there. */
+static bool run(llhttp_t *parser, llhttp_type_t type, const char *p, size_t n)
+{
+    llhttp_init(parser, type, &settings);
+    /* 1.2 and above read as 1.1 (RFC 9110 2.5); the version has been checked. */
+    parser->lenient_flags |= LENIENT_VERSION;
+    return llhttp_execute(parser, p, n) == HPE_PAUSED && llhttp_get_error_pos(parser) == p + n;
+}
+
+static bool is_framing_the_same(const struct hl_head *head, const llhttp_t *parser)
+{
+    bool has_length = parser->flags & F_CONTENT_LENGTH, is_chunked = parser->flags & F_CHUNKED;
+    if (has_length != head->has_content_length)
+        return false;
+    if (has_length && parser->content_length != head->content_length)
+        return false;
+    return is_chunked == (hl_head_field(head, HL_FIELD_TRANSFER_ENCODING) != NULL);
+}
+
+enum hl_parser_verdict hl_parser_check_request(const struct hl_head *head, const char *p, size_t n)
+{
+    llhttp_t parser;
+    if (!run(&parser, HTTP_REQUEST, p, n)) {
+        enum llhttp_errno why = llhttp_get_errno(&parser);
+        bool is_method = why == HPE_INVALID_METHOD || why == HPE_INVALID_CONSTANT;
+        return is_method ? HL_PARSER_UNKNOWN_METHOD : HL_PARSER_DISAGREES;
+    }
+    return is_framing_the_same(head, &parser) ? HL_PARSER_AGREES : HL_PARSER_DISAGREES;
+}
+
+enum hl_parser_verdict hl_parser_check_response(const struct hl_head *head, const char *p, size_t n)
+{
+    llhttp_t parser;
+    if (!run(&parser, HTTP_RESPONSE, p, n) || parser.status_code != head->status)
+        return HL_PARSER_DISAGREES;
+    return is_framing_the_same(head, &parser) ? HL_PARSER_AGREES : HL_PARSER_DISAGREES;
+}

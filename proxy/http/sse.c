@@ -1,0 +1,59 @@
+/* sse.c - tells where an event stream stands between two events. Thread: any. One byte of state. */
+#include "http/sse.h"
+
+#include "http/byte.h"
+
+enum {
+    STATE_BETWEEN,    /* before the first byte, or after an empty line */
+    STATE_BETWEEN_CR, /* after an empty line that ended with CR: LF may follow */
+    STATE_LINE,       /* inside a line */
+    STATE_LINE_CR,    /* after a line that ended with CR: LF may follow */
+    STATE_LINE_START, /* after a line of an event that has not ended */
+};
+
+void hl_sse_init(struct hl_sse *s)
+{
+    s->state = STATE_BETWEEN;
+}
+
+/* From inside a line to its end, or as far as the bytes go. */
+static const char *skip_line(const char *p, const char *end)
+{
+    while (end - p >= 8) {
+        uint64_t w = hl_word_load(p);
+        uint64_t marks = hl_word_equal(w, '\n') | hl_word_equal(w, '\r');
+        if (marks)
+            return p + hl_word_first(marks);
+        p += 8;
+    }
+    while (p < end && *p != '\n' && *p != '\r')
+        p++;
+    return p;
+}
+
+static uint8_t after_byte(uint8_t state, char c)
+{
+    bool is_in_line = state == STATE_LINE;
+    if (c == '\r')
+        return is_in_line ? STATE_LINE_CR : STATE_BETWEEN_CR;
+    if (c != '\n')
+        return STATE_LINE;
+    if (is_in_line || state == STATE_LINE_CR)
+        return STATE_LINE_START;
+    return STATE_BETWEEN;
+}
+
+void hl_sse_scan(struct hl_sse *s, const char *p, size_t n)
+{
+    const char *end = p + n;
+    while (p < end) {
+        if (s->state == STATE_LINE && (p = skip_line(p, end)) == end)
+            return;
+        s->state = after_byte(s->state, *p++);
+    }
+}
+
+bool hl_sse_is_between_events(const struct hl_sse *s)
+{
+    return s->state == STATE_BETWEEN;
+}

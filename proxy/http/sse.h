@@ -1,0 +1,21 @@
+/* sse.h - where one server-sent event ends and the next begins, in a byte stream cut anywhere
+ * (WHATWG HTML 9.2.5: lines end with CRLF, LF or CR; an empty line ends an event). */
+#ifndef HL_HTTP_SSE_H
+#define HL_HTTP_SSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hl_sse {
+    uint8_t state;
+};
+
+void hl_sse_init(struct hl_sse *s);
+void hl_sse_scan(struct hl_sse *s, const char *p, size_t n);
+
+/* True before the first byte and after a complete event: a comment line may be put here without
+ * touching one. After a lone CR that might be the first half of CRLF it is not (yet) a boundary. */
+bool hl_sse_is_between_events(const struct hl_sse *s);
+
+#endif
