@@ -9,6 +9,7 @@
 
 #include "config/option.h"
 #include "config/settle.h"
+#include "config/value.h"
 
 #define PREFIX        "HOOKLINE_"
 #define FILE_SUFFIX   "_FILE"
@@ -83,10 +84,10 @@ static enum hl_err append_quoted(struct hl_buf *out, struct hl_str value)
 {
     bool is_cut = value.n > LARGEST_SHOWN;
     enum hl_err err = hl_buf_printf(out, "\"");
-    for (size_t i = 0; i < (is_cut ? LARGEST_SHOWN : value.n) && !err; i++) {
-        unsigned char c = (unsigned char)value.p[i];
-        err = hl_buf_printf(out, c < ' ' || c > '~' ? "\\x%02x" : "%c", c);
-    }
+    if (is_cut)
+        value.n = LARGEST_SHOWN;
+    if (!err)
+        err = hl_value_append_readable(out, value);
     return err ? err : hl_buf_printf(out, is_cut ? "…\"" : "\"");
 }
 

@@ -53,5 +53,9 @@ void hl_option_clear(const struct hl_option *option, struct hl_config *config);
 
 /* Appends what a value may be, in words: "a size from 4KiB to 1MiB". */
 HL_MUST_CHECK enum hl_err hl_option_describe(const struct hl_option *option, struct hl_buf *out);
+/* Appends the value that holds after loading, as one would write it; a secret as ****. Control
+ * bytes are escaped: it is for reading. */
+HL_MUST_CHECK enum hl_err hl_option_show(
+    const struct hl_option *option, const struct hl_config *config, struct hl_buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* option_value.c - sets, frees and describes one setting, by its type. Runs at start and in
+/* option_value.c - sets, frees, describes and shows one setting, by its type. Runs at start and in
  * `hookline config`. */
 #include "config/option.h"
 
@@ -176,4 +176,45 @@ enum hl_err hl_option_describe(const struct hl_option *option, struct hl_buf *ou
     }
     HL_ASSERT(!"an option of no known type");
     return HL_ERR_INVALID;
+}
+
+static enum hl_err show_written(
+    const struct hl_option *option, const struct hl_config *config, struct hl_buf *out)
+{
+    const char *text = config->sources[option - hl_options].text;
+    return hl_value_append_readable(out, hl_str_from(text ? text : option->initial));
+}
+
+static enum hl_err show_secret(struct hl_str secret, struct hl_buf *out)
+{
+    return secret.n > 0 ? hl_buf_printf(out, "****") : HL_OK;
+}
+
+enum hl_err hl_option_show(
+    const struct hl_option *option, const struct hl_config *config, struct hl_buf *out)
+{
+    const void *field = (const char *)config + option->offset;
+    char text[HL_VALUE_TEXT];
+    switch (option->type) {
+    case HL_OPTION_SWITCH:
+        return hl_buf_printf(out, "%s", *(const bool *)field ? "on" : "off");
+    case HL_OPTION_COUNT:
+        return hl_buf_printf(out, "%" PRIu32, *(const uint32_t *)field);
+    case HL_OPTION_DURATION:
+        hl_value_format_duration(*(const uint64_t *)field, text);
+        return hl_buf_printf(out, "%s", text);
+    case HL_OPTION_SIZE:
+        hl_value_format_size(*(const uint64_t *)field, text);
+        return hl_buf_printf(out, "%s", text);
+    case HL_OPTION_WORD: {
+        int word;
+        memcpy(&word, field, sizeof(word));
+        return hl_buf_printf(out, "%s", option->words[word]);
+    }
+    case HL_OPTION_TEXT:
+        return option->is_secret ? show_secret(*(const struct hl_str *)field, out)
+                                 : hl_value_append_readable(out, *(const struct hl_str *)field);
+    default:
+        return show_written(option, config, out);
+    }
 }

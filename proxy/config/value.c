@@ -101,3 +101,13 @@ void hl_value_format_size(uint64_t bytes, char out[HL_VALUE_TEXT])
     else
         format_with_unit(bytes, size_units, HL_ARRAY_LEN(size_units), out);
 }
+
+enum hl_err hl_value_append_readable(struct hl_buf *out, struct hl_str text)
+{
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < text.n && !err; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        err = hl_buf_printf(out, c < ' ' || c > '~' ? "\\x%02x" : "%c", c);
+    }
+    return err;
+}

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 
 #define HL_VALUE_TEXT 24 /* room for any formatted value and NUL */
@@ -22,5 +23,8 @@ bool hl_value_parse_percent(struct hl_str text, uint32_t *percent);
 /* In the largest unit that leaves no rest: what the parser above would read back. */
 void hl_value_format_duration(uint64_t ms, char out[HL_VALUE_TEXT]);
 void hl_value_format_size(uint64_t bytes, char out[HL_VALUE_TEXT]);
+
+/* Appends a text for people to read on one line: bytes outside printable ASCII as \xNN. */
+HL_MUST_CHECK enum hl_err hl_value_append_readable(struct hl_buf *out, struct hl_str text);
 
 #endif
