@@ -1,0 +1,127 @@
+/* cli.c - from words on the command line to a command. Runs on the main thread, before or instead
+ * of serving. */
+#include "cli/cli.h"
+
+#include <stdarg.h>
+
+const struct hl_cli_command hl_cli_commands[] = {
+    {"serve", NULL, "run the sidecar; the same without any word"},
+    {"health", hl_cli_health, "exit with 0 if the sidecar is ready: for container health checks"},
+    {"config check", hl_cli_config_check, "say whether all settings are valid"},
+    {"config show", hl_cli_config_show, "print the settings that hold, secrets masked"},
+    {"config table", hl_cli_config_table, "print all settings as a Markdown table"},
+    {"--help", hl_cli_help, "print this"},
+    {"--version", hl_cli_version, "print the version"},
+};
+
+const size_t hl_cli_command_count = HL_ARRAY_LEN(hl_cli_commands);
+
+/* How many of `argv` are the command's words; 0: it is another one. */
+static int count_words(const char *words, int argc, char **argv)
+{
+    struct hl_str rest = hl_str_from(words);
+    int n = 0;
+    for (;;) {
+        const char *space = memchr(rest.p, ' ', rest.n);
+        struct hl_str word = {rest.p, space ? (size_t)(space - rest.p) : rest.n};
+        if (n == argc || !hl_str_eq(word, hl_str_from(argv[n])))
+            return 0;
+        n++;
+        if (!space)
+            return n;
+        rest = (struct hl_str){space + 1, rest.n - word.n - 1};
+    }
+}
+
+static const struct hl_cli_command *find(int argc, char **argv, int *words)
+{
+    for (size_t i = 0; i < hl_cli_command_count; i++) {
+        *words = count_words(hl_cli_commands[i].words, argc, argv);
+        if (*words > 0)
+            return &hl_cli_commands[i];
+    }
+    return NULL;
+}
+
+/* "config" alone: the words that may follow it are worth more than "there is no command". */
+static bool is_first_word(const char *word)
+{
+    size_t n = strlen(word);
+    for (size_t i = 0; i < hl_cli_command_count && n > 0; i++) {
+        const char *words = hl_cli_commands[i].words;
+        if (strncmp(words, word, n) == 0 && words[n] == ' ')
+            return true;
+    }
+    return false;
+}
+
+static int refuse(const struct hl_cli *cli)
+{
+    if (!is_first_word(cli->argv[0]))
+        return hl_cli_usage_error(cli, "there is no command \"%s\"", cli->argv[0]);
+    if (cli->argc == 1)
+        return hl_cli_usage_error(cli, "\"%s\" needs another word", cli->argv[0]);
+    return hl_cli_usage_error(cli, "there is no command \"%s %s\"", cli->argv[0], cli->argv[1]);
+}
+
+int hl_cli_run(int argc, char **argv, char *const *environ, int (*serve)(const struct hl_cli *cli))
+{
+    int words, skip = argc > 0 ? 1 : 0;
+    struct hl_cli cli = {argc - skip, argv + skip, environ, stdout, stderr};
+    if (cli.argc == 0)
+        return serve(&cli);
+    const struct hl_cli_command *command = find(cli.argc, cli.argv, &words);
+    if (!command)
+        return refuse(&cli);
+    cli.argc -= words;
+    cli.argv += words;
+    if (cli.argc > 0)
+        return hl_cli_usage_error(
+            &cli, "\"%s\" takes no argument, but got \"%s\"", command->words, cli.argv[0]);
+    if (!command->run)
+        return serve(&cli);
+
+    int status = command->run(&cli);
+    /* A full disk or a closed pipe shows when the last bytes are written. */
+    if (fflush(cli.out) != 0 && status == HL_CLI_OK)
+        status = HL_CLI_FAILED;
+    return status;
+}
+
+int hl_cli_usage_error(const struct hl_cli *cli, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fputs("hookline: ", cli->err);
+    vfprintf(cli->err, fmt, args);
+    va_end(args);
+    fputs("; see hookline --help\n", cli->err);
+    return HL_CLI_USAGE;
+}
+
+static void print_lines(const struct hl_cli *cli, const char *before, struct hl_str lines)
+{
+    while (lines.n > 0) {
+        const char *end = memchr(lines.p, '\n', lines.n);
+        size_t n = end ? (size_t)(end - lines.p) : lines.n;
+        fprintf(cli->err, "hookline: %s%.*s\n", before, (int)n, lines.p);
+        n += end ? 1 : 0;
+        lines.p += n;
+        lines.n -= n;
+    }
+}
+
+int hl_cli_load_config(const struct hl_cli *cli, struct hl_config **out)
+{
+    struct hl_buf problems, warnings;
+    hl_buf_init(&problems, 0);
+    hl_buf_init(&warnings, 0);
+    enum hl_err err = hl_config_load(out, cli->environ, &problems, &warnings);
+    print_lines(cli, "warning: ", hl_buf_str(&warnings));
+    print_lines(cli, "", hl_buf_str(&problems));
+    hl_buf_fini(&problems);
+    hl_buf_fini(&warnings);
+    if (err == HL_ERR_NOMEM)
+        fprintf(cli->err, "hookline: %s\n", hl_err_text(err));
+    return err == HL_OK ? HL_CLI_OK : err == HL_ERR_INVALID ? HL_CLI_USAGE : HL_CLI_FAILED;
+}

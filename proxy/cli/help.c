@@ -1,0 +1,57 @@
+/* help.c - `hookline --help` and `--version`: commands and variables, straight from their tables.
+ */
+#include "cli/cli.h"
+
+#include "config/option.h"
+
+static void print_commands(FILE *out)
+{
+    fputs("hookline " HL_VERSION
+          ": a sidecar that gives an app asynchronous, streaming and webhook calls\n"
+          "\n"
+          "usage: hookline [command]\n"
+          "\n",
+        out);
+    for (size_t i = 0; i < hl_cli_command_count; i++)
+        fprintf(out, "  %-14s %s\n", hl_cli_commands[i].words, hl_cli_commands[i].help);
+}
+
+static void print_default(FILE *out, const struct hl_option *option)
+{
+    if (option->shown)
+        fprintf(out, "      default: %s\n", option->shown);
+    else if (*option->initial)
+        fprintf(out, "      default: %s\n", option->initial);
+    else
+        fputs("      default: not set\n", out);
+}
+
+static enum hl_err print_option(FILE *out, const struct hl_option *option)
+{
+    struct hl_buf allowed;
+    hl_buf_init(&allowed, 0);
+    enum hl_err err = hl_option_describe(option, &allowed);
+    fprintf(out, "  %s\n      %s\n", option->name, option->help);
+    print_default(out, option);
+    fprintf(out, "      allowed: %.*s\n", HL_STR_ARG(hl_buf_str(&allowed)));
+    if (option->is_secret)
+        fprintf(out, "      or in a file: %s_FILE\n", option->name);
+    hl_buf_fini(&allowed);
+    return err;
+}
+
+int hl_cli_help(const struct hl_cli *cli)
+{
+    print_commands(cli->out);
+    fputs("\nSettings are environment variables; an empty one counts as not set.\n\n", cli->out);
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < hl_option_count && !err; i++)
+        err = print_option(cli->out, &hl_options[i]);
+    return err ? HL_CLI_FAILED : HL_CLI_OK;
+}
+
+int hl_cli_version(const struct hl_cli *cli)
+{
+    fputs("hookline " HL_VERSION "\n", cli->out);
+    return HL_CLI_OK;
+}

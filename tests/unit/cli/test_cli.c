@@ -1,0 +1,179 @@
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static char output[65536], errors[4096];
+static int served;
+
+static int serve(const struct hl_cli *cli)
+{
+    (void)cli;
+    served++;
+    return 42;
+}
+
+static void keep(FILE *file, char *into, size_t cap)
+{
+    rewind(file);
+    into[fread(into, 1, cap - 1, file)] = '\0';
+    fclose(file);
+}
+
+/* Runs the words as main would, with stdout and stderr caught. Each test is a process of its own.
+ */
+static int run(char **argv, char *const *environ)
+{
+    FILE *out = tmpfile(), *err = tmpfile();
+    int argc = 0;
+    while (argv[argc])
+        argc++;
+    fflush(stdout);
+    dup2(fileno(out), STDOUT_FILENO);
+    dup2(fileno(err), STDERR_FILENO);
+    int status = hl_cli_run(argc, argv, environ, serve);
+    fflush(stdout);
+    keep(out, output, sizeof(output));
+    keep(err, errors, sizeof(errors));
+    return status;
+}
+
+#define RUN(...)     run((char *[]){"hookline", ##__VA_ARGS__, NULL}, (char *[]){NULL})
+#define ENVIRON(...) ((char *[]){__VA_ARGS__, NULL})
+#define WORDS(...)   ((char *[]){"hookline", __VA_ARGS__, NULL})
+
+Test(cli, serves_without_a_word_and_on_serve)
+{
+    cr_assert_eq(RUN(), 42);
+    cr_assert_eq(RUN("serve"), 42);
+    cr_assert_eq(served, 2);
+}
+
+Test(cli, refuses_wrong_words_with_one_line_and_status_2)
+{
+    static const struct {
+        const char *words[3];
+        const char *error;
+    } cases[] = {
+        {{"srve"}, "hookline: there is no command \"srve\"; see hookline --help\n"},
+        {{""}, "hookline: there is no command \"\"; see hookline --help\n"},
+        {{"config"}, "hookline: \"config\" needs another word; see hookline --help\n"},
+        {{"config", "shw"}, "hookline: there is no command \"config shw\"; see hookline --help\n"},
+        {{"con", "show"}, "hookline: there is no command \"con\"; see hookline --help\n"},
+        {{"serve", "8080"},
+            "hookline: \"serve\" takes no argument, but got \"8080\"; see hookline --help\n"},
+        {{"config", "show", "-v"},
+            "hookline: \"config show\" takes no argument, but got \"-v\"; see hookline --help\n"},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        char *argv[5] = {"hookline"};
+        for (int j = 0; j < 3; j++)
+            argv[j + 1] = (char *)cases[i].words[j];
+        cr_assert_eq(run(argv, (char *[]){NULL}), HL_CLI_USAGE);
+        cr_assert_str_eq(errors, cases[i].error);
+        cr_assert_str_empty(output);
+    }
+    cr_assert_eq(served, 0);
+}
+
+Test(cli, helps_with_every_command_and_variable)
+{
+    cr_assert_eq(RUN("--help"), HL_CLI_OK);
+    for (size_t i = 0; i < hl_cli_command_count; i++)
+        cr_assert(strstr(output, hl_cli_commands[i].help));
+    cr_assert(strstr(output, "\n  HOOKLINE_MAX_HEAD\n"));
+    cr_assert(strstr(output, "\n      default: 64KiB\n"));
+    cr_assert(strstr(output, "\n      allowed: a size from 4KiB to 1MiB"));
+    cr_assert(strstr(output, "\n      or in a file: HOOKLINE_WEBHOOK_SECRET_FILE\n"));
+}
+
+Test(cli, knows_its_version)
+{
+    cr_assert_eq(RUN("--version"), HL_CLI_OK);
+    cr_assert_str_eq(output, "hookline " HL_VERSION "\n");
+}
+
+Test(cli, fails_when_its_output_cannot_be_written)
+{
+    int full = open("/dev/full", O_WRONLY);
+    cr_assert_geq(full, 0);
+    fflush(stdout);
+    dup2(full, STDOUT_FILENO);
+    char *argv[] = {"hookline", "--version", NULL};
+    cr_assert_eq(hl_cli_run(2, argv, (char *[]){NULL}, serve), HL_CLI_FAILED);
+}
+
+Test(cli, checks_settings)
+{
+    cr_assert_eq(run(WORDS("config", "check"), ENVIRON("HOOKLINE_WORKERS=2")), HL_CLI_OK);
+    cr_assert_str_eq(output, "all settings are valid\n");
+    cr_assert_str_empty(errors);
+    cr_assert_eq(run(WORDS("config", "check"),
+                     ENVIRON("HOOKLINE_WORKERS=x", "HOOKLINE_STORE=x", "HOOKLINE_WORKRS=1")),
+        HL_CLI_USAGE);
+    cr_assert_str_empty(output);
+    cr_assert_str_eq(errors,
+        "hookline: warning: HOOKLINE_WORKRS is not known and has no effect; the nearest name is "
+        "HOOKLINE_WORKERS\n"
+        "hookline: HOOKLINE_STORE: \"x\" is not allowed; allowed: sqlite or memory\n"
+        "hookline: HOOKLINE_WORKERS: \"x\" is not allowed; allowed: a whole number from 0 to "
+        "256\n");
+}
+
+Test(cli, shows_the_settings_that_hold)
+{
+    cr_assert_eq(run(WORDS("config", "show"),
+                     ENVIRON("HOOKLINE_RESPONSE_GRACE_PERIOD=90s", "HOOKLINE_STORE=memory",
+                         "HOOKLINE_MAX_HEAD=8192", "HOOKLINE_WEBHOOK_ALLOW=10.0.0.0/8",
+                         "HOOKLINE_DATA_DIR=/a\x1b")),
+        HL_CLI_OK);
+    cr_assert(strstr(output, "HOOKLINE_RESPONSE_GRACE_PERIOD=90s\n"));
+    cr_assert(strstr(output, "HOOKLINE_STORE=memory\n"));
+    cr_assert(strstr(output, "HOOKLINE_MAX_HEAD=8KiB\n"));
+    cr_assert(strstr(output, "HOOKLINE_WEBHOOK_ALLOW=10.0.0.0/8\n"));
+    cr_assert(strstr(output, "HOOKLINE_DATA_DIR=/a\\x1b\n"));
+    cr_assert(strstr(output, "HOOKLINE_LISTEN=0.0.0.0:8080  # default\n"));
+    cr_assert(strstr(output, "HOOKLINE_APP_HEAD_TIMEOUT=90s  # default\n"));
+    cr_assert(strstr(output, "HOOKLINE_PASSTHROUGH=on  # default\n"));
+    cr_assert(strstr(output, "HOOKLINE_STORE_MAX_BYTES=80%  # default\n"));
+    cr_assert(strstr(output, "HOOKLINE_WEBHOOK_SECRET=  # default\n"));
+}
+
+Test(cli, never_shows_a_secret)
+{
+    cr_assert_eq(
+        run(WORDS("config", "show"), ENVIRON("HOOKLINE_WEBHOOK_SECRET=geheim")), HL_CLI_OK);
+    cr_assert(strstr(output, "HOOKLINE_WEBHOOK_SECRET=****\n"));
+    cr_assert_not(strstr(output, "geheim"));
+
+    char path[] = "/tmp/hookline-secret-XXXXXX", entry[128];
+    int fd = mkstemp(path);
+    cr_assert_eq(write(fd, "geheim\n", 7), 7);
+    close(fd);
+    snprintf(entry, sizeof(entry), "HOOKLINE_WEBHOOK_SECRET_FILE=%s", path);
+    cr_assert_eq(run(WORDS("config", "show"), ENVIRON(entry)), HL_CLI_OK);
+    unlink(path);
+    cr_assert(strstr(output, entry));
+    cr_assert_not(strstr(output, "geheim"));
+}
+
+Test(cli, prints_the_table_of_the_readme)
+{
+    cr_assert_eq(RUN("config", "table"), HL_CLI_OK);
+    cr_assert(hl_str_starts_with(hl_str_from(output),
+        HL_STR("| variable | default | meaning |\n| --- | --- | --- |\n| `HOOKLINE_LISTEN` | "
+               "`0.0.0.0:8080` | where calls come in |\n")));
+    cr_assert(strstr(output, "| `HOOKLINE_PROJECT_ID` | not set | "));
+    cr_assert(strstr(output, "\n| `HOOKLINE_STORE` | `sqlite` | "));
+    cr_assert(strstr(output, " (sqlite or memory) |\n"));
+    cr_assert(strstr(output, "; or in a file: `HOOKLINE_WEBHOOK_SECRET_FILE` |\n"));
+    /* Three cells a row, whatever the help says. */
+    for (char *line = strtok(output, "\n"); line; line = strtok(NULL, "\n")) {
+        size_t bars = 0;
+        for (char *c = line; *c; c++)
+            bars += *c == '|';
+        cr_assert_eq(bars, 4, "%s", line);
+    }
+}
