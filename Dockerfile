@@ -1,0 +1,35 @@
+# hookline as an image: built in one stage, run in another that holds only the program and the libraries it loads.
+# deploy/check-image.sh runs these same lines where there is no container engine.
+FROM debian:bookworm-slim AS build
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config \
+        libuv1-dev libcurl4-openssl-dev libmbedtls-dev libsqlite3-dev libjansson-dev node-llhttp \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY CMakeLists.txt ./
+COPY proxy proxy
+RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF \
+    && cmake --build /build \
+    && cmake --install /build --prefix /install --strip
+
+FROM debian:bookworm-slim
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends \
+        libuv1 libcurl4 libmbedcrypto7 libsqlite3-0 libjansson4 ca-certificates \
+    && rm -rf /var/lib/apt/lists/* \
+    && groupadd --gid 10001 hookline \
+    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/hookline --shell /usr/sbin/nologin hookline \
+    && install -d -o hookline -g hookline -m 0700 /var/lib/hookline
+COPY LICENSE /usr/share/doc/hookline/LICENSE
+COPY --from=build /install/bin/ /usr/local/bin/
+
+# The numbers, so that Kubernetes can see that this is not root (runAsNonRoot).
+USER 10001:10001
+# Nothing is written outside this volume: the root file system may be read-only.
+ENV HOOKLINE_DATA_DIR=/var/lib/hookline
+VOLUME /var/lib/hookline
+# The run listener. The admin listener stays on the container's loopback unless HOOKLINE_ADMIN_LISTEN says otherwise.
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 CMD ["hookline", "health"]
+ENTRYPOINT ["hookline"]

@@ -1,0 +1,228 @@
+#!/bin/bash
+# Does what the Dockerfile says where there is no container engine, and tries the result.
+# Each stage is a directory with a Debian base system (debootstrap); RUN, COPY, WORKDIR, ENV, USER, VOLUME, HEALTHCHECK and
+# ENTRYPOINT are done as an engine does them. Then the image's program runs as the image's user, without capabilities,
+# on a read-only root with the volume as the only writable place; its health check must succeed, a call must be
+# answered by the demo app, and SIGTERM must end it.
+#
+#   sudo deploy/check-image.sh          needs Debian with debootstrap, python3 and curl; takes a few minutes
+#   BASE=base.tar deploy/check-image.sh keeps the base system there, or takes it from there
+#
+# Engines differ in how they make and keep layers; that is not checked here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work='' root='' user=0:0 dir=/ volume='' health='' entrypoint='' app='' container=''
+declare -A stage_root
+environment=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+mapfile -t apt_environment < <(env | grep -iE '^(https?|no)_proxy=')
+apt_environment+=(DEBIAN_FRONTEND=noninteractive)
+
+main() {
+    [ "$(id -u)" = 0 ] || fail "needs root (chroot, mounts)"
+    local tool
+    for tool in debootstrap unshare curl python3; do
+        command -v $tool >/dev/null || fail "$tool is not installed"
+    done
+    work=$(mktemp -d "${TMPDIR:-/tmp}/hookline-image-XXXXXX")
+    trap clean_up EXIT
+    make_base
+    local line
+    while IFS= read -r line <&3; do
+        step "$line"
+        instruction "${line%% *}" "${line#* }"
+    done 3< <(logical_lines Dockerfile)
+    local must="the Dockerfile must set HEALTHCHECK, ENTRYPOINT, VOLUME and a USER that is not root"
+    [[ -n $health && -n $entrypoint && -n $volume && $user =~ ^[1-9] ]] || fail "$must"
+    step "The image: $(du -sh "$root" | cut -f1), $(du -h "$root/usr/local/bin/hookline" | cut -f1) of it the program"
+    try_image
+    step "The image works"
+}
+
+step() {
+    printf '== %s\n' "$1"
+}
+
+fail() {
+    printf 'check-image: %s\n' "$1" >&2
+    exit 1
+}
+
+# A Debian base system as a tar file, from the mirror that this machine's apt uses.
+make_base() {
+    base=${BASE:-$work/base.tar}
+    [ ! -f "$base" ] || return 0
+    local mirror
+    # shellcheck disable=SC2016 # apt expands it
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' 'Component: main' | head -n 1)
+    step "debootstrap bookworm"
+    debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base" "$mirror" >"$work/log" 2>&1 ||
+        { tail -n 5 "$work/log" >&2; fail "debootstrap failed"; }
+    tar -C "$work/base" -cf "$base" .
+    rm -rf "$work/base"
+}
+
+# The file's instructions, one a line: comments dropped, continued lines joined, blanks squeezed.
+logical_lines() {
+    sed -e '/^[[:space:]]*#/d' -e ':a' -e '/\\$/{N;s/\\\n//;ba' -e '}' "$1" | sed -e 's/[[:space:]]\+/ /g' -e '/^ *$/d'
+}
+
+# instruction NAME ARGUMENTS
+instruction() {
+    case $1 in
+    FROM) begin_stage "$2" ;;
+    RUN) in_root "$root" /bin/sh -c "cd $dir && $2" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; fail "RUN failed"; } ;;
+    COPY) copy "$2" ;;
+    WORKDIR) dir=$2 && mkdir -p "$root$dir" ;;
+    ENV) environment+=("$2") ;;
+    USER) user=$2 ;;
+    VOLUME) volume=$2 ;;
+    HEALTHCHECK) health=$(exec_form "${2#*CMD }") ;;
+    ENTRYPOINT) entrypoint=$(exec_form "$2") ;;
+    EXPOSE | STOPSIGNAL) ;;
+    *) fail "$1 is not known here: teach deploy/check-image.sh what it does" ;;
+    esac
+}
+
+# begin_stage "IMAGE [AS NAME]": every image used is a Debian base system.
+begin_stage() {
+    local name=${2-}
+    read -r _ _ name <<<"$1"
+    root=$work/${name:-final} dir=/ user=0:0
+    stage_root[${name:-final}]=$root
+    mkdir "$root" && tar -C "$root" -xf "$base"
+    copy_apt_settings "$root"
+}
+
+# How this machine reaches its mirror: proxies, certificates, name servers. (debootstrap wrote the sources.)
+copy_apt_settings() {
+    local path
+    for path in apt/apt.conf.d ssl/certs resolv.conf hosts; do
+        rm -rf "${1:?}/etc/$path"
+        [ ! -e "/etc/$path" ] || cp -aL "/etc/$path" "$1/etc/$path"
+    done
+}
+
+# in_root ROOT COMMAND…: as root, with /proc, /dev and /sys, in mount and process namespaces that end with it.
+in_root() {
+    local at=$1
+    shift
+    # shellcheck disable=SC2016 # the inner shell expands these
+    unshare --mount --pid --fork --kill-child /bin/sh -ec '
+        root=$1; shift
+        mount -t proc proc "$root/proc"
+        mount --rbind /dev "$root/dev"
+        mount --rbind /sys "$root/sys"
+        exec env -i "$@"
+    ' sh "$at" "${environment[@]}" "${apt_environment[@]}" chroot "$at" "$@"
+}
+
+# copy "[--from=STAGE] SOURCE… TARGET"
+copy() {
+    local words from=$PWD target
+    read -ra words <<<"$1"
+    if [[ ${words[0]} == --from=* ]]; then
+        from=${stage_root[${words[0]#--from=}]}
+        words=("${words[@]:1}")
+    fi
+    target=${words[-1]}
+    [[ $target == /* ]] || target=$dir/$target
+    local source
+    for source in "${words[@]:0:${#words[@]}-1}"; do
+        # As Docker does: a directory's contents are copied, a file into a directory if the target ends in a slash.
+        if [ -d "$from/$source" ]; then
+            mkdir -p "$root$target" && cp -a "$from/$source/." "$root$target"
+        else
+            case $target in */) mkdir -p "$root$target" ;; *) mkdir -p "$root$(dirname "$target")" ;; esac
+            cp -a "$from/$source" "$root$target"
+        fi
+    done
+}
+
+# ["a", "b"] as words.
+exec_form() {
+    python3 -c 'import json, shlex, sys; print(shlex.join(json.loads(sys.argv[1])))' "$1"
+}
+
+# Runs the image as an engine does with a read-only root, no capabilities and no new privileges: process 1 of its own namespace.
+try_image() {
+    local address app_port settings pid
+    address=127.0.0.1:$(free_port) app_port=$(free_port)
+    settings=(HOOKLINE_LISTEN="$address" HOOKLINE_ADMIN_LISTEN=127.0.0.1:"$(free_port)"
+        HOOKLINE_APP_URL=http://127.0.0.1:"$app_port" HOOKLINE_AUTH=none HOOKLINE_SHUTDOWN_DELAY=0)
+    environment+=("${settings[@]}")
+    as_user=(setpriv --reuid "${user%:*}" --regid "${user#*:}" --clear-groups --bounding-set=-all --no-new-privs)
+
+    python3 deploy/demo/app.py "$app_port" 2>"$work/app.log" &
+    app=$!
+    cp -a "$root$volume" "$work/volume" # a new volume begins as the image's directory, owner and mode included
+    mkdir "$work/image"
+    # shellcheck disable=SC2016,SC2086 # the inner shell expands these; the entry point is words
+    unshare --mount --pid --fork --kill-child /bin/sh -ec '
+        root=$1 image=$2 volume=$3; shift 3
+        mount --bind "$root" "$image" && mount -o remount,bind,ro "$image"
+        mount --bind "$volume" "$image$1"; shift
+        mount -t proc proc "$image/proc"
+        mount --rbind /dev "$image/dev"
+        exec env -i "$@"
+    ' sh "$root" "$work/image" "$work/volume" "$volume" "${environment[@]}" \
+        chroot "$work/image" "${as_user[@]}" $entrypoint 2>"$work/hookline.log" &
+    container=$!
+
+    local tenths=100
+    # shellcheck disable=SC2086 # the health check is words
+    until inside $health 2>/dev/null; do
+        tenths=$((tenths - 1))
+        if [ $tenths = 0 ] || ! kill -0 "$container" 2>/dev/null; then
+            cat "$work/hookline.log" >&2
+            fail "$health never succeeded"
+        fi
+        sleep 0.1
+    done
+    step "$health: succeeds as user $(inside id -u), after $(((100 - tenths) / 10)).$(((100 - tenths) % 10)) s"
+    ! inside touch /written /usr/local/bin/written 2>/dev/null || fail "the root file system is not read-only"
+
+    curl -sS --fail -H 'Content-Type: application/json' -d '{"prompt": "world hello"}' \
+        "http://$address/v4/demo/words/run" >"$work/answer" || fail "the call failed"
+    grep -q '"hello world"' "$work/answer" || fail "the call's answer is $(cat "$work/answer")"
+    step "a call: $(cat "$work/answer")"
+    [ -n "$(find "$work/volume" -type f)" ] || fail "nothing was written to the volume"
+    [ -z "$(find "$work/volume" ! -uid "${user%:*}")" ] || fail "the volume holds files of another user"
+
+    pid=$(main_process)
+    kill -TERM "$pid"
+    tenths=100
+    while kill -0 "$pid" 2>/dev/null; do
+        tenths=$((tenths - 1))
+        [ $tenths -gt 0 ] || fail "SIGTERM does not end it"
+        sleep 0.1
+    done
+    wait "$container" || fail "it ended with status $?"
+    container=''
+    step "SIGTERM ends it with status 0"
+}
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# The host's number of the program that is process 1 inside.
+main_process() {
+    tr -d ' ' <"/proc/$container/task/$container/children"
+}
+
+# inside COMMAND…: in the running container, as its user.
+inside() {
+    local pid
+    pid=$(main_process) && [ -n "$pid" ] || return 1
+    nsenter --target "$pid" --mount --pid --root --wd env -i "${environment[@]}" "${as_user[@]}" "$@"
+}
+
+clean_up() {
+    [ -z "$container" ] || kill -KILL "$(main_process)" 2>/dev/null || true # unshare itself takes no SIGTERM
+    [ -z "$app" ] || kill "$app" 2>/dev/null || true
+    wait
+    [ -z "$work" ] || rm -rf --one-file-system "$work"
+}
+
+main
