@@ -38,7 +38,8 @@ bool hl_target_split(struct hl_str target, struct hl_target *out)
 
     const char *mark = memchr(p, '?', (size_t)(end - p));
     out->path = (struct hl_str){p, (size_t)((mark ? mark : end) - p)};
-    if (out->path.n == 0)
+    out->is_pathless = out->path.n == 0;
+    if (out->is_pathless)
         out->path = HL_STR("/");
     if (mark) {
         out->has_query = true;

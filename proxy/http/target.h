@@ -9,6 +9,7 @@ struct hl_target {
     struct hl_str path;  /* begins with '/', or "*" */
     struct hl_str query; /* without '?' */
     bool has_query;
+    bool is_pathless; /* an absolute form without a path: `path` is a "/" that is not in it */
 };
 
 /* Splits an origin-form or absolute-form target (the authority was taken by head parsing). An

@@ -1,0 +1,211 @@
+/* mode.c - asynchronous or not, webhook or none, and whether what was asked for can be done.
+ * Thread: any; no allocation. Not here: which path is a run at all (route/plan.c). */
+#include "route/mode.h"
+
+#include "http/byte.h"
+#include "http/url.h"
+#include "net/guard.h"
+#include "route/prefer.h"
+
+#define MAX_SECRET 1024
+#define MAX_KEY    255
+
+static bool is_async_param(const struct hl_param *param)
+{
+    return hl_param_is(param, HL_STR("async"));
+}
+
+static bool is_webhook_param(const struct hl_param *param)
+{
+    return hl_param_is(param, HL_STR("webhookEndpoint"));
+}
+
+bool hl_own_params_find(struct hl_str query, struct hl_own_params *out)
+{
+    struct hl_param param;
+    *out = (struct hl_own_params){0};
+    while (hl_query_next(&query, &param)) {
+        if (is_async_param(&param)) {
+            if (out->has_async)
+                return false;
+            out->has_async = true;
+            out->async = param;
+        } else if (is_webhook_param(&param)) {
+            if (out->has_webhook)
+                return false;
+            out->has_webhook = true;
+            out->webhook = param;
+        }
+    }
+    return true;
+}
+
+ptrdiff_t hl_own_params_cut(struct hl_str query, char *out, size_t cap)
+{
+    struct hl_param param;
+    size_t n = 0;
+    bool is_first = true;
+    while (hl_query_next(&query, &param)) {
+        if (is_async_param(&param) || is_webhook_param(&param))
+            continue;
+        size_t separator = is_first ? 0 : 1;
+        if (cap - n < param.raw.n + separator)
+            return -1;
+        if (!is_first)
+            out[n++] = '&';
+        if (param.raw.n > 0)
+            memcpy(out + n, param.raw.p, param.raw.n);
+        n += param.raw.n;
+        is_first = false;
+    }
+    return (ptrdiff_t)n;
+}
+
+static bool read_async(
+    struct hl_plan *plan, const struct hl_head *head, const struct hl_own_params *params);
+static bool read_webhook(struct hl_plan *plan, const struct hl_param *param,
+    const struct hl_config *config, char *url_space);
+static bool read_secret(struct hl_plan *plan, const struct hl_head *head);
+static bool read_idempotency_key(struct hl_plan *plan, const struct hl_head *head);
+
+void hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
+    const struct hl_own_params *params, const struct hl_config *config,
+    struct hl_plan_scratch *scratch)
+{
+    if (!read_async(plan, head, params))
+        return;
+    if (params->has_webhook && !plan->is_websocket) {
+        if (!read_webhook(plan, &params->webhook, config, scratch->webhook_url) ||
+            !read_secret(plan, head))
+            return;
+    }
+    if (plan->is_async && !read_idempotency_key(plan, head))
+        return;
+}
+
+/* 1 or 0; -1 for any other text. */
+static int truth_of(const struct hl_param *param)
+{
+    char text[8];
+    ptrdiff_t n = hl_query_decode(param->value, text, sizeof text);
+    struct hl_str value = {text, n < 0 ? 0 : (size_t)n};
+    if (hl_str_eq_nocase(value, HL_STR("true")) || hl_str_eq(value, HL_STR("1")))
+        return 1;
+    if (hl_str_eq_nocase(value, HL_STR("false")) || hl_str_eq(value, HL_STR("0")))
+        return 0;
+    return -1;
+}
+
+static bool read_async(
+    struct hl_plan *plan, const struct hl_head *head, const struct hl_own_params *params)
+{
+    if (params->has_async) {
+        int truth = truth_of(&params->async);
+        if (truth < 0)
+            return hl_plan_refuse(
+                plan, 400, "The parameter async is none of true, 1, false, 0.", NULL);
+        if (truth && plan->is_websocket)
+            return hl_plan_refuse(plan, 400,
+                "A WebSocket cannot be asynchronous. Leave async away, or send a plain request.",
+                NULL);
+        plan->is_async = truth;
+    }
+    /* An upgrade is answered at once or not at all: the preference does not fit it, and may be
+     * ignored (RFC 7240 2). */
+    bool prefers = !plan->is_websocket && hl_prefers_async(head);
+    if (!params->has_async)
+        plan->is_async = prefers;
+    plan->prefers_async = prefers && plan->is_async;
+    return true;
+}
+
+static bool read_webhook(struct hl_plan *plan, const struct hl_param *param,
+    const struct hl_config *config, char *url_space)
+{
+    ptrdiff_t n = hl_query_decode(param->value, url_space, HL_WEBHOOK_URL_MAX);
+    struct hl_str text = {url_space, n < 0 ? 0 : (size_t)n};
+    struct hl_url url;
+    struct hl_ip ip;
+    url_space[text.n] = '\0';
+
+    if (n < 0 || !hl_url_parse(text, &url) || url.port == 0)
+        return hl_plan_refuse(plan, 400,
+            "The parameter webhookEndpoint is not an absolute http or https URL of at most 2048 "
+            "bytes, URL-encoded.",
+            NULL);
+    if (url.has_userinfo)
+        return hl_plan_refuse(plan, 400,
+            "The parameter webhookEndpoint has credentials in it. Authenticate the receiver's "
+            "callers by signature: send X-Webhook-Secret.",
+            NULL);
+    if (config->webhook_https_only && !url.is_https)
+        return hl_plan_refuse(plan, 400,
+            "The parameter webhookEndpoint is not an https URL, and HOOKLINE_WEBHOOK_HTTPS_ONLY "
+            "is on.",
+            NULL);
+    if (hl_guard_parse_host(url.host, url.is_bracketed, &ip) &&
+        hl_guard_is_blocked(&ip, &config->webhook_allow))
+        return hl_plan_refuse(plan, 400,
+            "The parameter webhookEndpoint names an address that webhooks may not reach. The "
+            "operator can allow it with HOOKLINE_WEBHOOK_ALLOW.",
+            NULL);
+    plan->webhook_url = text;
+    return true;
+}
+
+/* Base64 of at least one byte, standard alphabet, with or without padding: what webhook/signature.c
+ * can turn into a key. */
+static bool is_base64(struct hl_str s)
+{
+    size_t n = s.n;
+    while (n > 0 && s.n - n < 2 && s.p[n - 1] == '=')
+        n--;
+    if ((n < s.n && s.n % 4 != 0) || n % 4 == 1 || n == 0)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char c = s.p[i], lower = c | 0x20;
+        bool is_letter = lower >= 'a' && lower <= 'z';
+        if (!is_letter && !hl_byte_is(c, HL_BYTE_DIGIT) && c != '+' && c != '/')
+            return false;
+    }
+    return true;
+}
+
+static bool read_secret(struct hl_plan *plan, const struct hl_head *head)
+{
+    const struct hl_field *field = hl_head_field(head, HL_FIELD_X_WEBHOOK_SECRET);
+    const struct hl_str prefix = HL_STR("whsec_");
+    if (!field)
+        return true;
+    if (hl_head_field_count(head, HL_FIELD_X_WEBHOOK_SECRET) > 1 || field->value.n == 0 ||
+        field->value.n > MAX_SECRET)
+        return hl_plan_refuse(
+            plan, 400, "X-Webhook-Secret is not one field of 1 to 1024 bytes.", NULL);
+    if (hl_str_starts_with(field->value, prefix) &&
+        !is_base64((struct hl_str){field->value.p + prefix.n, field->value.n - prefix.n}))
+        return hl_plan_refuse(
+            plan, 400, "X-Webhook-Secret begins with whsec_, but no base64 follows.", NULL);
+    plan->webhook_secret = field->value;
+    return true;
+}
+
+static bool is_printable(struct hl_str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < ' ' || s.p[i] > '~')
+            return false;
+    return true;
+}
+
+static bool read_idempotency_key(struct hl_plan *plan, const struct hl_head *head)
+{
+    const struct hl_field *field = hl_head_field(head, HL_FIELD_IDEMPOTENCY_KEY);
+    if (!field)
+        return true;
+    if (hl_head_field_count(head, HL_FIELD_IDEMPOTENCY_KEY) > 1 || field->value.n == 0 ||
+        field->value.n > MAX_KEY || !is_printable(field->value))
+        return hl_plan_refuse(
+            plan, 400, "Idempotency-Key is not one field of 1 to 255 printable bytes.", NULL);
+    plan->idempotency_key = field->value;
+    return true;
+}

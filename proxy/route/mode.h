@@ -1,0 +1,31 @@
+/* mode.h - what the caller asks of a run: the parameters of the query that are hookline's, and the
+ * fields that go with them. A part of making a plan. */
+#ifndef HL_ROUTE_MODE_H
+#define HL_ROUTE_MODE_H
+
+#include "route/plan.h"
+
+/* hookline's own parameters in a query. */
+struct hl_own_params {
+    struct hl_param async, webhook;
+    bool has_async, has_webhook;
+};
+
+/* False: one of them is there twice. */
+HL_MUST_CHECK bool hl_own_params_find(struct hl_str query, struct hl_own_params *out);
+
+/* `query` without them, each other byte as it is, into out[0..cap). Returns the length, or -1 when
+ * it does not fit. */
+ptrdiff_t hl_own_params_cut(struct hl_str query, char *out, size_t cap);
+
+/* Sets is_async, prefers_async, webhook_url, webhook_secret, idempotency_key; or makes the plan a
+ * refusal. `plan->is_websocket` is set already. */
+void hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
+    const struct hl_own_params *params, const struct hl_config *config,
+    struct hl_plan_scratch *scratch);
+
+/* Makes the plan a refusal; always false, for `return`. `extra_fields` may be NULL. */
+bool hl_plan_refuse(
+    struct hl_plan *plan, uint16_t status, const char *detail, const char *extra_fields);
+
+#endif

@@ -1,0 +1,211 @@
+/* plan.c - from a head to a plan: the routes of spec 2, in the order of their checks.
+ * Thread: any; no state, no allocation; makes a plan in one pass, without looking at a byte twice
+ * where nothing is hookline's. Not here: authentication, limits, the answer's bytes. */
+#include "route/plan.h"
+
+#include "http/byte.h"
+#include "route/mode.h"
+
+bool hl_plan_refuse(
+    struct hl_plan *plan, uint16_t status, const char *detail, const char *extra_fields)
+{
+    *plan = (struct hl_plan){
+        .kind = HL_PLAN_REFUSED, .status = status, .detail = detail, .extra_fields = extra_fields};
+    return false;
+}
+
+static void plan_run(struct hl_plan *plan, const struct hl_head *head,
+    const struct hl_target *target, const struct hl_config *config,
+    struct hl_plan_scratch *scratch);
+static void plan_own(
+    struct hl_plan *plan, const struct hl_head *head, const struct hl_target *target);
+static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
+    const struct hl_target *target, const struct hl_config *config,
+    struct hl_plan_scratch *scratch);
+
+/* `path` is the reserved prefix itself, or lies under it. */
+static bool is_under(struct hl_str path, struct hl_str prefix)
+{
+    return hl_str_starts_with(path, prefix) && (path.n == prefix.n || path.p[prefix.n] == '/');
+}
+
+void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config,
+    struct hl_plan_scratch *scratch)
+{
+    struct hl_target target;
+    *plan = (struct hl_plan){.is_websocket = head->is_websocket_upgrade};
+    if (head->method_id == HL_METHOD_CONNECT || head->method_id == HL_METHOD_TRACE)
+        hl_plan_refuse(plan, 405, "CONNECT and TRACE are not served here.",
+            "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
+    else if (!hl_target_split(head->target, &target))
+        hl_plan_refuse(plan, 400, "The request target is malformed.", NULL);
+    else if (is_under(target.path, HL_STR("/v4")))
+        plan_run(plan, head, &target, config, scratch);
+    else if (is_under(target.path, HL_STR("/v2")))
+        hl_plan_refuse(plan, 404,
+            "The REST interface is not on this listener: without authentication it is served on "
+            "the control socket only. Use the hookline command beside the sidecar.",
+            NULL);
+    else if (is_under(target.path, HL_STR("/_hookline")))
+        plan_own(plan, head, &target);
+    else
+        plan_pass(plan, head, &target, config, scratch);
+}
+
+static bool read_names(struct hl_plan *plan, struct hl_str path, struct hl_str *rest);
+static bool is_served_here(struct hl_plan *plan, const struct hl_config *config);
+static bool set_target(struct hl_plan *plan, struct hl_str path, const struct hl_target *target,
+    const struct hl_own_params *params, struct hl_plan_scratch *scratch);
+
+static void plan_run(struct hl_plan *plan, const struct hl_head *head,
+    const struct hl_target *target, const struct hl_config *config, struct hl_plan_scratch *scratch)
+{
+    struct hl_str path;
+    struct hl_own_params params;
+    plan->kind = HL_PLAN_RUN;
+    if (!read_names(plan, target->path, &path) || !is_served_here(plan, config))
+        return;
+    if (hl_str_eq(path, HL_STR("/run"))) {
+        if (head->method_id != HL_METHOD_POST) {
+            hl_plan_refuse(plan, 405, "The run path takes POST only.", "Allow: POST\r\n");
+            return;
+        }
+        path = config->app_run_path;
+    }
+    if (!hl_own_params_find(target->query, &params)) {
+        hl_plan_refuse(plan, 400,
+            "The parameter async or webhookEndpoint is there more than once. Send it once.", NULL);
+        return;
+    }
+    if (set_target(plan, path, target, &params, scratch))
+        hl_mode_read(plan, head, &params, config, scratch);
+}
+
+/* Takes the next segment, without its '/', off `*path`, which begins with one. */
+static struct hl_str take_segment(struct hl_str *path)
+{
+    const char *start = path->p + 1, *end = path->p + path->n;
+    const char *slash = memchr(start, '/', (size_t)(end - start));
+    if (!slash)
+        slash = end;
+    *path = (struct hl_str){slash, (size_t)(end - slash)};
+    return (struct hl_str){start, (size_t)(slash - start)};
+}
+
+static bool is_name(struct hl_str s)
+{
+    if (s.n == 0 || s.n > HL_NAME_MAX || hl_str_eq(s, HL_STR(".")) || hl_str_eq(s, HL_STR("..")))
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i], lower = c | 0x20;
+        bool is_letter = lower >= 'a' && lower <= 'z';
+        if (!is_letter && !hl_byte_is(c, HL_BYTE_DIGIT) && c != '.' && c != '_' && c != '-')
+            return false;
+    }
+    return true;
+}
+
+static bool refuse_shape(struct hl_plan *plan)
+{
+    return hl_plan_refuse(plan, 404, "The path of a run is /v4/{project_id}/{app_name}/run.", NULL);
+}
+
+static bool read_name(struct hl_plan *plan, struct hl_str *path, struct hl_str *name)
+{
+    if (path->n <= 1)
+        return refuse_shape(plan);
+    *name = take_segment(path);
+    if (!is_name(*name))
+        return hl_plan_refuse(plan, 400,
+            "A project or app name in the path is not 1 to 128 of A-Z a-z 0-9 . _ - without "
+            "percent-encoding.",
+            NULL);
+    return true;
+}
+
+/* "/v4/{project}/{app}/{path}": `*rest` is the path with its '/'. */
+static bool read_names(struct hl_plan *plan, struct hl_str path, struct hl_str *rest)
+{
+    take_segment(&path);
+    if (!read_name(plan, &path, &plan->project) || !read_name(plan, &path, &plan->app))
+        return false;
+    *rest = path;
+    return path.n > 0 || refuse_shape(plan);
+}
+
+static bool is_served_here(struct hl_plan *plan, const struct hl_config *config)
+{
+    if (config->project_id.n > 0 && !hl_str_eq(config->project_id, plan->project))
+        return hl_plan_refuse(plan, 404, "This sidecar serves another project.", NULL);
+    if (config->app_name.n > 0 && !hl_str_eq(config->app_name, plan->app))
+        return hl_plan_refuse(plan, 404, "This sidecar serves another app.", NULL);
+    return true;
+}
+
+/* What the app is asked for: `path`, and the query without hookline's parameters. Bytes of the head
+ * are used as they stand where path and query stand side by side in them. */
+static bool set_target(struct hl_plan *plan, struct hl_str path, const struct hl_target *target,
+    const struct hl_own_params *params, struct hl_plan_scratch *scratch)
+{
+    plan->target = path;
+    if (!target->has_query)
+        return true;
+    bool is_cut = params->has_async || params->has_webhook;
+    bool is_adjacent = path.p + path.n + 1 == target->query.p;
+    if (!is_cut && is_adjacent) {
+        plan->target.n += 1 + target->query.n;
+        return true;
+    }
+
+    char *out = scratch->target;
+    ptrdiff_t n = -1;
+    if (path.n + 1 <= scratch->target_cap)
+        n = hl_own_params_cut(target->query, out + path.n + 1, scratch->target_cap - path.n - 1);
+    if (n < 0)
+        return hl_plan_refuse(plan, 414, "The request target is too long.", NULL);
+    if (is_cut && n == 0)
+        return true;
+    memcpy(out, path.p, path.n);
+    out[path.n] = '?';
+    plan->target = (struct hl_str){out, path.n + 1 + (size_t)n};
+    return true;
+}
+
+static void plan_own(
+    struct hl_plan *plan, const struct hl_head *head, const struct hl_target *target)
+{
+    if (hl_str_eq(target->path, HL_STR("/_hookline/healthz")))
+        plan->kind = HL_PLAN_HEALTHZ;
+    else if (hl_str_eq(target->path, HL_STR("/_hookline/readyz")))
+        plan->kind = HL_PLAN_READYZ;
+    else {
+        hl_plan_refuse(plan, 404,
+            "Under /_hookline there are healthz and readyz; the app is never asked.", NULL);
+        return;
+    }
+    if (head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD)
+        hl_plan_refuse(plan, 405, "Health is asked for with GET.", "Allow: GET, HEAD\r\n");
+}
+
+/* The bytes as they came; of an absolute form, path and query. */
+static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
+    const struct hl_target *target, const struct hl_config *config, struct hl_plan_scratch *scratch)
+{
+    if (!config->passthrough) {
+        hl_plan_refuse(plan, 404,
+            "Only runs are served here: HOOKLINE_PASSTHROUGH is off. The path of a run is "
+            "/v4/{project_id}/{app_name}/run.",
+            NULL);
+        return;
+    }
+    plan->kind = HL_PLAN_PASS;
+    if (head->target.p[0] == '/') {
+        plan->target = head->target;
+        return;
+    }
+    struct hl_own_params none = {0};
+    if (target->is_pathless && !target->has_query && head->method_id == HL_METHOD_OPTIONS)
+        plan->target = HL_STR("*"); /* RFC 9112 3.2.4 */
+    else
+        set_target(plan, target->path, target, &none, scratch);
+}

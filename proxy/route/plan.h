@@ -1,0 +1,50 @@
+/* plan.h - all decisions about a call, made once from its head: which mode, which upstream target,
+ * which webhook, or which refusal. */
+#ifndef HL_ROUTE_PLAN_H
+#define HL_ROUTE_PLAN_H
+
+#include "config/config.h"
+#include "http/head.h"
+#include "http/target.h"
+#include "net/address.h"
+
+enum hl_plan_kind {
+    HL_PLAN_RUN,     /* a call of the app: any mode */
+    HL_PLAN_PASS,    /* passed through: no run modes, query untouched */
+    HL_PLAN_HEALTHZ, /* /_hookline/healthz */
+    HL_PLAN_READYZ,
+    HL_PLAN_REFUSED, /* `status`, `detail`, `extra_fields` */
+};
+
+#define HL_WEBHOOK_URL_MAX 2048
+#define HL_NAME_MAX        128 /* project, app */
+
+/* Slices point into the head's bytes or into the scratch given to hl_plan_make. */
+struct hl_plan {
+    enum hl_plan_kind kind;
+
+    uint16_t status; /* REFUSED */
+    const char *detail, *extra_fields;
+
+    bool is_async;
+    bool prefers_async;         /* asked by Prefer: respond-async: answer with Preference-Applied */
+    bool is_websocket;          /* an upgrade that is tunnelled */
+    struct hl_str project, app; /* RUN */
+    struct hl_str target;       /* for the app, origin-form */
+    struct hl_str webhook_url;  /* decoded; empty: none */
+    struct hl_str webhook_secret;  /* the caller's; empty: none */
+    struct hl_str idempotency_key; /* async; empty: none */
+};
+
+/* Room for the decoded webhook URL and the rewritten target. */
+struct hl_plan_scratch {
+    char webhook_url[HL_WEBHOOK_URL_MAX + 1];
+    char *target; /* target_cap bytes, at least the head's size limit plus the run path */
+    size_t target_cap;
+};
+
+/* Spec sections 2 and 3. Never fails: what cannot be done is a plan of kind REFUSED. */
+void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config,
+    struct hl_plan_scratch *scratch);
+
+#endif
