@@ -1,7 +1,8 @@
-/* sender.h - the delivery thread: takes leased deliveries from the store, sends them with libcurl multi, reports each attempt's outcome.
+/* sender.h - the delivery thread: takes leased deliveries from the store, sends them with libcurl
+ * multi, reports each attempt's outcome.
  *
- * Thread: its own. Owns: the curl multi handle, retry timers, attempts in flight. Never touches the database; reads
- * body files. */
+ * Thread: its own. Owns: the curl multi handle, retry timers, attempts in flight. Never touches the
+ * database; reads body files. */
 #ifndef HL_WEBHOOK_SENDER_H
 #define HL_WEBHOOK_SENDER_H
 
@@ -18,12 +19,14 @@ struct hl_sender_gauges {
     struct hl_histogram latency;                                  /* of attempts */
 };
 
-/* Starts the thread and gives the store its first credit. `why`: one line on failure (a CA file that cannot be read …). */
+/* Starts the thread and gives the store its first credit. `why`: one line on failure (a CA file
+ * that cannot be read …). */
 HL_MUST_CHECK enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *config,
     struct hl_store *store, char *why, size_t why_len);
 const struct hl_sender_gauges *hl_sender_gauges(const struct hl_sender *sender);
 
-/* Takes no more leases, lets attempts in flight end for at most `grace_ms`, reports the rest as ABANDONED, and ends the thread. Blocks. The store must still be open. */
+/* Takes no more leases, lets attempts in flight end for at most `grace_ms`, reports the rest as
+ * ABANDONED, and ends the thread. Blocks. The store must still be open. */
 void hl_sender_stop(struct hl_sender *sender, uint64_t grace_ms);
 /* After the store was closed: messages that it still posted are freed here. */
 void hl_sender_free(struct hl_sender *sender);

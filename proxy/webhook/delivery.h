@@ -1,0 +1,86 @@
+/* delivery.h - one leased delivery while the sender has it: its state, its body, the attempt under
+ * way and the two messages that travel between it and the store. */
+#ifndef HL_WEBHOOK_DELIVERY_H
+#define HL_WEBHOOK_DELIVERY_H
+
+#include "base/list.h"
+#include "webhook/envelope.h"
+#include "webhook/request.h"
+#include "webhook/transfer.h"
+
+/* The state says which of the sender's lists the delivery is in. X(name, text, holds one of the
+ * HOOKLINE_WEBHOOK_CONCURRENCY places) */
+#define HL_DELIVERY_STATE_MAP(X)                                                                   \
+    X(SIGNING, "signing", true)  /* a large body is hashed; ends when all of it is */              \
+    X(SENDING, "sending", true)  /* libcurl has it; ends with its last word */                     \
+    X(WAITING, "waiting", false) /* for the next attempt's time */                                 \
+    X(DUE, "due", false)         /* that time has come; ends when a place is free */               \
+    X(ASKING, "asking", true)    /* ATTEMPT is with the store; ends with its reply */              \
+    X(RECORDING, "recording",                                                                      \
+        false) /* the final OUTCOME is with the store; ends with its reply */                      \
+    X(UNRECORDED, "unrecorded", false) /* the store could not keep it; posted again later */
+
+enum hl_delivery_state {
+#define X(name, text, is_placed) HL_DELIVERY_##name,
+    HL_DELIVERY_STATE_MAP(X)
+#undef X
+        HL_DELIVERY_STATE_COUNT
+};
+
+/* Bodies of envelopes up to this size are made once and kept; libcurl sends them with the head in
+ * one call. */
+#define HL_DELIVERY_WHOLE_MAX (48 * 1024)
+
+struct hl_delivery {
+    struct hl_list node;
+    enum hl_delivery_state state;
+    struct hl_leased *leased;     /* owned; NULL once its outcome is final */
+    struct hl_transfer *transfer; /* SIGNING, SENDING */
+
+    struct hl_envelope envelope;
+    bool has_envelope;
+    char *whole; /* the whole envelope when it is small, else NULL; owned */
+
+    uint32_t n;          /* the attempt under way, or the last one */
+    int64_t started_ms;  /* of it, wall; 0: nothing of it was sent */
+    uint64_t started_us; /* monotonic */
+    int64_t timestamp;   /* signed: Unix seconds */
+    struct hl_signature signature;
+    bool has_signature; /* `signature` is live */
+    struct hl_request request;
+
+    struct hl_attempt ask;
+    struct hl_attempt_outcome outcome;
+    unsigned away; /* how many of the two are with the store: while any is, this memory must stay */
+};
+
+/* Takes `leased`, unless it returns NULL: out of memory. */
+struct hl_delivery *hl_delivery_new(struct hl_leased *leased);
+/* NULL-safe. The transfer was taken off before, no message is away. */
+void hl_delivery_free(struct hl_delivery *d);
+/* Frees what only a further attempt would need. */
+void hl_delivery_strip(struct hl_delivery *d);
+
+/* Begins attempt `n`: opens the body, fixes the timestamp. Afterwards hl_delivery_sign. An error:
+ * the body cannot be read (NOT_FOUND, IO, CORRUPT, INVALID), or NOMEM. */
+HL_MUST_CHECK enum hl_err hl_delivery_begin(
+    struct hl_delivery *d, uint32_t n, const char *data_dir);
+
+/* Hashes one slice of the body if there is a secret. `*is_done`: the head fields are ready. An
+ * error as above. */
+HL_MUST_CHECK enum hl_err hl_delivery_sign(
+    struct hl_delivery *d, const struct hl_webhook_names *names, bool *is_done);
+
+/* Gives the attempt to its transfer. */
+HL_MUST_CHECK enum hl_err hl_delivery_prepare(struct hl_delivery *d);
+
+/* Ends the attempt or its signing: gives the file and the signature back, keeps the body. */
+void hl_delivery_rest(struct hl_delivery *d);
+
+/* What it keeps in memory while it waits, bytes. */
+size_t hl_delivery_weight(const struct hl_delivery *d);
+
+const char *hl_delivery_state_text(enum hl_delivery_state state);
+bool hl_delivery_is_placed(const struct hl_delivery *d);
+
+#endif

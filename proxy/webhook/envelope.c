@@ -1,0 +1,293 @@
+/* envelope.c - builds and reads the JSON body of a webhook (spec 5).
+ *
+ * Owns: the text before the response, the open body file. Thread: the sender's.
+ * Promise: the same bytes at every reading; the length is exact and known at once, because the run
+ * counted the escaped length while the response passed (http/body_check.h).
+ *
+ * What the members say where the spec leaves a choice:
+ *   no body           "encoding":"none", "response":null
+ *   empty body        as text: "response":""
+ *   dropped body      "reason":"response_too_large", also for app_error (status_code says that
+ * already); a run that ended for another reason keeps it, since it stands nowhere else never
+ * answered    status_code, content_type, content_encoding null Not here: signing (signature.c),
+ * when it is sent (sender.c). */
+#include "webhook/envelope.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "http/body_check.h"
+#include "store/body_file.h"
+#include "webhook/base64.h"
+
+#define HEAD_MAX (16 * 1024)
+#define SCRATCH                                                                                    \
+    (12 * 1024) /* of raw bytes; a multiple of 3, so that only the last base64 group is padded */
+
+static enum hl_err measure(struct hl_envelope *e);
+static enum hl_err write_head(struct hl_envelope *e);
+
+enum hl_err hl_envelope_init(
+    struct hl_envelope *e, const struct hl_leased *leased, const char *data_dir)
+{
+    *e = (struct hl_envelope){.leased = leased, .data_dir = data_dir, .fd = -1};
+    hl_buf_init(&e->head, HEAD_MAX);
+    mbedtls_sha256_init(&e->sha);
+    enum hl_err err = measure(e);
+    if (err == HL_OK)
+        err = write_head(e);
+    if (err != HL_OK)
+        hl_envelope_fini(e);
+    return err;
+}
+
+void hl_envelope_fini(struct hl_envelope *e)
+{
+    hl_envelope_rest(e);
+    hl_buf_fini(&e->head);
+    mbedtls_sha256_free(&e->sha);
+}
+
+/* Which encoding the envelope names, and how long the response is in it. */
+static enum hl_err measure(struct hl_envelope *e)
+{
+    const struct hl_outcome *outcome = &e->leased->outcome;
+    const struct hl_body *body = &outcome->body;
+    bool is_kept = body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE;
+    e->encoding = is_kept ? outcome->encoding : HL_ENCODING_NONE;
+    if (!is_kept)
+        return HL_OK;
+    if (body->where == HL_BODY_FILE && !e->data_dir)
+        return HL_ERR_INVALID;
+    if (body->size == 0)
+        e->encoding = HL_ENCODING_TEXT; /* no bytes are no JSON value */
+    e->raw_size = body->size;
+    switch (e->encoding) {
+    case HL_ENCODING_JSON:
+        e->encoded_size = body->size;
+        return HL_OK;
+    case HL_ENCODING_TEXT:
+        e->encoded_size = outcome->escaped_size;
+        return HL_OK;
+    case HL_ENCODING_BASE64:
+        e->encoded_size = hl_base64_size(body->size);
+        return HL_OK;
+    case HL_ENCODING_NONE:
+        break;
+    }
+    return HL_ERR_INVALID;
+}
+
+static const char *reason_text(const struct hl_outcome *outcome)
+{
+    bool says_nothing_new =
+        outcome->reason == HL_REASON_NONE || outcome->reason == HL_REASON_APP_ERROR;
+    if (outcome->body.where == HL_BODY_DROPPED && says_nothing_new)
+        return "response_too_large";
+    return hl_run_reason_text(outcome->reason);
+}
+
+/* A JSON string, or null for an empty one when `is_nullable`. */
+static enum hl_err append_string(struct hl_buf *out, struct hl_str s, bool is_nullable)
+{
+    if (s.n == 0 && is_nullable)
+        return hl_buf_append_str(out, HL_STR("null"));
+    enum hl_err err = hl_buf_reserve(out, 6 * s.n + 2);
+    if (err != HL_OK)
+        return err;
+    out->p[out->n++] = '"';
+    out->n += hl_json_escape(out->p + out->n, s.p, s.n);
+    out->p[out->n++] = '"';
+    return HL_OK;
+}
+
+/* One member: its name with what stands before it, then its value. */
+static enum hl_err append_member(
+    struct hl_buf *out, const char *name, struct hl_str value, bool is_nullable)
+{
+    enum hl_err err = hl_buf_append_str(out, hl_str_from(name));
+    return err == HL_OK ? append_string(out, value, is_nullable) : err;
+}
+
+static enum hl_err write_head(struct hl_envelope *e)
+{
+    const struct hl_leased *l = e->leased;
+    const struct hl_outcome *outcome = &l->outcome;
+    struct hl_buf *out = &e->head;
+    const char *state = hl_run_state_text(outcome->state);
+    const char *reason = reason_text(outcome);
+    bool is_string = e->encoding == HL_ENCODING_TEXT || e->encoding == HL_ENCODING_BASE64;
+    const char *open = e->encoding == HL_ENCODING_NONE ? "null" : is_string ? "\"" : "";
+    char id[HL_ID_TEXT], when[HL_CLOCK_TEXT], status_code[8] = "null";
+    hl_id_format(&l->run_id, id);
+    hl_clock_format(outcome->finished_ms, when);
+    if (outcome->http_status != 0)
+        snprintf(status_code, sizeof status_code, "%u", outcome->http_status);
+
+    enum hl_err err = hl_buf_printf(out,
+        "{\"type\":\"run.%s\",\"run_id\":\"%.*s\",\"timestamp\":\"%s\",\"project_id\":", state,
+        HL_ID_TEXT, id, when);
+    if (err == HL_OK)
+        err = append_string(out, l->project, false);
+    if (err == HL_OK)
+        err = append_member(out, ",\"app_name\":", l->app, false);
+    if (err == HL_OK)
+        err = hl_buf_printf(out, ",\"status\":\"%s\"", state);
+    if (err == HL_OK && reason[0])
+        err = hl_buf_printf(out, ",\"reason\":\"%s\"", reason);
+    if (err == HL_OK)
+        err = hl_buf_printf(out, ",\"status_code\":%s", status_code);
+    if (err == HL_OK)
+        err = append_member(out, ",\"content_type\":", hl_str_from(outcome->content_type), true);
+    if (err == HL_OK)
+        err = append_member(
+            out, ",\"content_encoding\":", hl_str_from(outcome->content_encoding), true);
+    if (err == HL_OK)
+        err = hl_buf_printf(
+            out, ",\"encoding\":\"%s\",\"response\":%s", hl_encoding_text(e->encoding), open);
+    e->tail = is_string ? HL_STR("\"}") : HL_STR("}");
+    e->size = out->n + e->encoded_size + e->tail.n;
+    return err;
+}
+
+static enum hl_err open_file(struct hl_envelope *e)
+{
+    const struct hl_body *body = &e->leased->outcome.body;
+    if (body->where != HL_BODY_FILE || e->fd >= 0)
+        return HL_OK;
+    enum hl_err err = hl_body_file_open(e->data_dir, &body->file, &e->fd);
+    if (err != HL_OK) {
+        e->fd = -1;
+        return err;
+    }
+    struct stat st;
+    if (fstat(e->fd, &st) != 0)
+        return hl_err_from_errno(errno);
+    return (uint64_t)st.st_size == body->size ? HL_OK : HL_ERR_CORRUPT;
+}
+
+enum hl_err hl_envelope_rewind(struct hl_envelope *e)
+{
+    enum hl_err err = open_file(e);
+    if (err != HL_OK)
+        return err;
+    e->head_at = e->tail_at = 0;
+    e->raw_at = e->encoded_at = 0;
+    if (e->leased->outcome.body.where != HL_BODY_FILE)
+        e->is_verified = true;
+    if (!e->is_verified)
+        mbedtls_sha256_starts_ret(&e->sha, 0);
+    return HL_OK;
+}
+
+void hl_envelope_rest(struct hl_envelope *e)
+{
+    if (e->fd >= 0)
+        close(e->fd);
+    e->fd = -1;
+}
+
+static ssize_t read_response(struct hl_envelope *e, char *out, size_t cap);
+
+static size_t copy_text(struct hl_str from, size_t *at, char *out, size_t cap)
+{
+    size_t n = from.n - *at < cap ? from.n - *at : cap;
+    memcpy(out, from.p + *at, n);
+    *at += n;
+    return n;
+}
+
+ssize_t hl_envelope_read(struct hl_envelope *e, char *out, size_t cap)
+{
+    HL_ASSERT(cap >= HL_ENVELOPE_READ_MIN);
+    size_t n = copy_text(hl_buf_str(&e->head), &e->head_at, out, cap);
+    while (n < cap && e->raw_at < e->raw_size) {
+        ssize_t part = read_response(e, out + n, cap - n);
+        if (part < 0)
+            return -1;
+        if (part == 0)
+            return (ssize_t)n; /* too little room for the next unit of the encoding */
+        n += (size_t)part;
+    }
+    return (ssize_t)(n + copy_text(e->tail, &e->tail_at, out + n, cap - n));
+}
+
+/* How many raw bytes surely fit encoded into `cap`; for base64 whole groups, so that padding stands
+ * at the end only. */
+static size_t raw_that_fits(enum hl_encoding encoding, size_t cap)
+{
+    switch (encoding) {
+    case HL_ENCODING_JSON:
+        return cap;
+    case HL_ENCODING_TEXT:
+        return cap / 6;
+    case HL_ENCODING_BASE64:
+        return cap / 4 * 3;
+    case HL_ENCODING_NONE:
+        break;
+    }
+    return 0;
+}
+
+static bool fetch(struct hl_envelope *e, char *scratch, size_t n, const char **raw);
+static bool has_ended_well(struct hl_envelope *e);
+
+/* Some of the response, encoded. 0: `cap` has no room for a unit. */
+static ssize_t read_response(struct hl_envelope *e, char *out, size_t cap)
+{
+    char scratch[SCRATCH];
+    const char *raw;
+    size_t n = raw_that_fits(e->encoding, cap);
+    n = n < sizeof scratch ? n : sizeof scratch;
+    if (n > e->raw_size - e->raw_at)
+        n = (size_t)(e->raw_size - e->raw_at);
+    if (n == 0)
+        return 0;
+    if (!fetch(e, scratch, n, &raw))
+        return -1;
+    size_t written;
+    if (e->encoding == HL_ENCODING_TEXT)
+        written = hl_json_escape(out, raw, n);
+    else if (e->encoding == HL_ENCODING_BASE64)
+        written = hl_base64_encode(out, raw, n);
+    else
+        memcpy(out, raw, written = n);
+    e->raw_at += n;
+    e->encoded_at += written;
+    return e->raw_at < e->raw_size || has_ended_well(e) ? (ssize_t)written : -1;
+}
+
+/* The next `n` raw bytes: in place when they are in memory, else read into `scratch`. */
+static bool fetch(struct hl_envelope *e, char *scratch, size_t n, const char **raw)
+{
+    const struct hl_body *body = &e->leased->outcome.body;
+    *raw = scratch;
+    if (body->where == HL_BODY_INLINE) {
+        *raw = body->bytes + e->raw_at;
+        return true;
+    }
+    for (size_t have = 0; have < n;) {
+        ssize_t got = pread(e->fd, scratch + have, n - have, (off_t)(e->raw_at + have));
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        have += got > 0 ? (size_t)got : 0;
+    }
+    if (!e->is_verified)
+        mbedtls_sha256_update_ret(&e->sha, (const unsigned char *)scratch, n);
+    return true;
+}
+
+static bool has_ended_well(struct hl_envelope *e)
+{
+    if (e->encoded_at != e->encoded_size)
+        return false;
+    if (e->is_verified)
+        return true;
+    uint8_t sum[32];
+    mbedtls_sha256_finish_ret(&e->sha, sum);
+    e->is_verified = memcmp(sum, e->leased->outcome.body.sha256, sizeof sum) == 0;
+    return e->is_verified;
+}

@@ -1,0 +1,54 @@
+/* envelope.h - the JSON body of a webhook (spec 5), read in slices: what stands before the response
+ * is made once, the response passes through its encoding from memory or its file, so that its size
+ * never matters.
+ *
+ * The whole length is known before the first byte is read, and every reading gives the same bytes.
+ */
+#ifndef HL_WEBHOOK_ENVELOPE_H
+#define HL_WEBHOOK_ENVELOPE_H
+
+#include <mbedtls/sha256.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "store/store.h"
+
+struct hl_envelope {
+    uint64_t size; /* of the whole, bytes */
+
+    /* private */
+    const struct hl_leased *leased;
+    const char *data_dir;
+    struct hl_buf head; /* up to the response's first byte */
+    struct hl_str tail; /* after its last */
+    enum hl_encoding encoding;
+    uint64_t raw_size;           /* of the response as it is kept; 0 when the envelope says null */
+    uint64_t encoded_size;       /* of the response inside the envelope, without quotes */
+    uint64_t raw_at, encoded_at; /* the reading's place */
+    size_t head_at, tail_at;
+    int fd;           /* of the body's file; -1: not open */
+    bool is_verified; /* a whole reading has matched the body's SHA-256 */
+    mbedtls_sha256_context sha;
+};
+
+/* `leased` and `data_dir` (may be NULL when no body is in a file) are borrowed until the fini.
+ * INVALID: the record contradicts itself. On failure there is nothing to end. Opens no file. */
+HL_MUST_CHECK enum hl_err hl_envelope_init(
+    struct hl_envelope *e, const struct hl_leased *leased, const char *data_dir);
+void hl_envelope_fini(struct hl_envelope *e);
+
+/* Back to the first byte; before the first reading too. Opens the body's file if there is one:
+ * NOT_FOUND, IO, CORRUPT (another size). */
+HL_MUST_CHECK enum hl_err hl_envelope_rewind(struct hl_envelope *e);
+/* Gives the descriptor back between two readings. */
+void hl_envelope_rest(struct hl_envelope *e);
+
+#define HL_ENVELOPE_READ_MIN 64
+
+/* The next bytes, at most `cap` (at least HL_ENVELOPE_READ_MIN); 0 at the end, after exactly `size`
+ * bytes. Blocks on the disk. -1: the file cannot be read, or is not what was written: the first
+ * whole reading of a file checks its SHA-256 and the escaped length, so the last bytes of a corrupt
+ * body are never given out. */
+HL_MUST_CHECK ssize_t hl_envelope_read(struct hl_envelope *e, char *out, size_t cap);
+
+#endif

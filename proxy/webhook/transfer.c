@@ -1,0 +1,237 @@
+/* transfer.c - how libcurl is set up for a delivery, and what its answer means.
+ *
+ * Promise: nothing of the environment (proxy, netrc, cookies) and nothing of the receiver's
+ * (redirects, long bodies) changes where a delivery goes or how long it takes; no socket is opened
+ * to an address that the guard refuses. Not here: the retry table (retry.c), timing and order
+ * (sender.c). */
+#include "webhook/transfer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "net/guard.h"
+
+/* A receiver's body is read on so far, and thrown away, because a connection whose response was
+ * read whole can be used again. */
+#define DRAIN_MAX          (64 * 1024)
+#define CONNECT_TIMEOUT_MS 10000
+#define URL_MAX            2048 /* longer ones are refused at the call (spec 3) */
+
+static bool set_constants(struct hl_transfer *t);
+
+struct hl_transfer *hl_transfer_new(const struct hl_transfer_settings *settings)
+{
+    struct hl_transfer *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->settings = settings;
+    hl_list_init(&t->node);
+    t->easy = curl_easy_init();
+    if (!t->easy || !set_constants(t)) {
+        hl_transfer_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+void hl_transfer_free(struct hl_transfer *t)
+{
+    if (!t)
+        return;
+    curl_easy_cleanup(t->easy);
+    free(t);
+}
+
+static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address);
+static size_t on_send(char *out, size_t size, size_t n, void *arg);
+static int on_seek(void *arg, curl_off_t offset, int origin);
+static size_t on_header(char *line, size_t size, size_t n, void *arg);
+static size_t on_body(char *bytes, size_t size, size_t n, void *arg);
+
+static bool set_constants(struct hl_transfer *t)
+{
+    const struct hl_transfer_settings *s = t->settings;
+    uint64_t connect_ms = s->timeout_ms < CONNECT_TIMEOUT_MS ? s->timeout_ms : CONNECT_TIMEOUT_MS;
+    const char *schemes = s->https_only ? "https" : "http,https";
+    CURL *c = t->easy;
+    return curl_easy_setopt(c, CURLOPT_PRIVATE, t) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           /* where it may go */
+           curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, schemes) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_PROXY, "") == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_open_socket) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, t) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
+           (!s->ca_file || (curl_easy_setopt(c, CURLOPT_CAINFO, s->ca_file) == CURLE_OK &&
+                               curl_easy_setopt(c, CURLOPT_CAPATH, NULL) == CURLE_OK)) &&
+           /* how */
+           curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_POST, 1L) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_USERAGENT, "hookline/" HL_VERSION) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)s->timeout_ms) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_READFUNCTION, on_send) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_READDATA, t) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, on_seek) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_SEEKDATA, t) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_HEADERDATA, t) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_WRITEDATA, t) == CURLE_OK;
+}
+
+enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct curl_slist *fields,
+    struct hl_str whole, struct hl_envelope *envelope)
+{
+    char z[URL_MAX + 1];
+    if (url.n > URL_MAX)
+        return HL_ERR_INVALID;
+    memcpy(z, url.p, url.n);
+    z[url.n] = '\0';
+
+    bool is_whole = whole.n > 0;
+    t->envelope = is_whole ? NULL : envelope;
+    t->opened = t->refused = 0;
+    t->received = 0;
+    t->has_head = t->is_body_broken = false;
+    curl_off_t size = (curl_off_t)(is_whole ? whole.n : envelope->size);
+    CURL *c = t->easy;
+    if (curl_easy_setopt(c, CURLOPT_URL, z) != CURLE_OK ||
+        curl_easy_setopt(c, CURLOPT_HTTPHEADER, fields) != CURLE_OK ||
+        curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, size) != CURLE_OK ||
+        curl_easy_setopt(c, CURLOPT_POSTFIELDS, is_whole ? whole.p : NULL) != CURLE_OK)
+        return HL_ERR_NOMEM;
+    return HL_OK;
+}
+
+/* Each address of the name, after DNS, at each attempt. A refused one counts as one that cannot be
+ * connected to: libcurl goes on to the next. A connection that is used again was checked when it
+ * was opened, and the list never changes. */
+static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct hl_transfer *t = arg;
+    struct hl_ip ip = {{0}};
+    if (purpose != CURLSOCKTYPE_IPCXN)
+        return CURL_SOCKET_BAD;
+    if (!hl_ip_from_sockaddr(&address->addr, &ip) || hl_guard_is_blocked(&ip, t->settings->allow)) {
+        hl_ip_format(&ip, t->refused_address);
+        t->refused++;
+        return CURL_SOCKET_BAD;
+    }
+    t->opened++;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static size_t on_send(char *out, size_t size, size_t n, void *arg)
+{
+    struct hl_transfer *t = arg;
+    ssize_t got = t->envelope ? hl_envelope_read(t->envelope, out, size * n) : -1;
+    if (got >= 0)
+        return (size_t)got;
+    t->is_body_broken = true;
+    return CURL_READFUNC_ABORT;
+}
+
+/* libcurl starts again from the first byte when a kept connection turns out to be dead. */
+static int on_seek(void *arg, curl_off_t offset, int origin)
+{
+    struct hl_transfer *t = arg;
+    if (!t->envelope || offset != 0 || origin != SEEK_SET)
+        return CURL_SEEKFUNC_CANTSEEK;
+    if (hl_envelope_rewind(t->envelope) == HL_OK)
+        return CURL_SEEKFUNC_OK;
+    t->is_body_broken = true;
+    return CURL_SEEKFUNC_FAIL;
+}
+
+static size_t on_header(char *line, size_t size, size_t n, void *arg)
+{
+    struct hl_transfer *t = arg;
+    size_t len = size * n;
+    if (len <= 2 && (line[0] == '\r' || line[0] == '\n')) {
+        long status = 0;
+        curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+        t->has_head = status >= 200;
+    }
+    return len;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
+{
+    (void)bytes;
+    struct hl_transfer *t = arg;
+    t->received += size * n;
+    return t->received <= DRAIN_MAX ? size * n : CURL_WRITEFUNC_ERROR;
+}
+
+static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out);
+
+void hl_transfer_read_result(
+    const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
+{
+    *out = (struct hl_transfer_result){0};
+    if (t->is_body_broken) {
+        out->is_permanent = true;
+        snprintf(out->error, sizeof out->error,
+            "body_unreadable: the kept response is missing or damaged");
+    } else if (t->has_head) {
+        long status = 0;
+        curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+        out->http_status = (uint16_t)status;
+    } else if (t->refused > 0 && t->opened == 0) {
+        out->is_permanent = true;
+        snprintf(out->error, sizeof out->error,
+            "blocked_address: every address of the host is refused; HOOKLINE_WEBHOOK_ALLOW can "
+            "allow it");
+    } else {
+        explain(t, code, out);
+    }
+}
+
+/* What a person needs to know of libcurl's errors. The last row stands for all other codes. */
+static const struct {
+    CURLcode code;
+    bool is_permanent;
+    const char *text;
+} errors[] = {
+    {CURLE_OPERATION_TIMEDOUT, false, "timeout"},
+    {CURLE_COULDNT_RESOLVE_HOST, false, "dns_failed"},
+    {CURLE_COULDNT_CONNECT, false, "connect_failed"},
+    {CURLE_SEND_ERROR, false, "connection_lost"},
+    {CURLE_RECV_ERROR, false, "connection_lost"},
+    {CURLE_PARTIAL_FILE, false, "connection_lost"},
+    {CURLE_GOT_NOTHING, false, "no_response"},
+    {CURLE_WEIRD_SERVER_REPLY, false, "bad_response"},
+    {CURLE_UNSUPPORTED_PROTOCOL, true,
+        "bad_url: the scheme is not allowed (HOOKLINE_WEBHOOK_HTTPS_ONLY)"},
+    {CURLE_URL_MALFORMAT, true, "bad_url"},
+    {CURLE_SSL_CONNECT_ERROR, false, "tls_failed"},
+    {CURLE_PEER_FAILED_VERIFICATION, false,
+        "tls_certificate: not trusted, expired or for another name; HOOKLINE_WEBHOOK_CA_FILE can "
+        "add a CA"},
+    {CURLE_OUT_OF_MEMORY, false, "out_of_memory"},
+    {CURLE_OK, false, "bad_response"}, /* the connection ended in the middle of the head */
+    {CURL_LAST, false, "network_error"},
+};
+
+static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
+{
+    size_t i = 0;
+    while (i < HL_ARRAY_LEN(errors) - 1 && errors[i].code != code)
+        i++;
+    out->is_permanent = errors[i].is_permanent;
+    long os = 0;
+    if (code == CURLE_COULDNT_CONNECT)
+        curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os);
+    if (os != 0)
+        snprintf(out->error, sizeof out->error, "%s: %s", errors[i].text, strerror((int)os));
+    else
+        snprintf(out->error, sizeof out->error, "%s", errors[i].text);
+}

@@ -1,0 +1,55 @@
+/* transfer.h - one attempt in libcurl's hands: an easy handle that is kept and used again, so that
+ * what never changes is set once. */
+#ifndef HL_WEBHOOK_TRANSFER_H
+#define HL_WEBHOOK_TRANSFER_H
+
+#include <curl/curl.h>
+
+#include "base/list.h"
+#include "net/address.h"
+#include "webhook/envelope.h"
+
+/* What all transfers share; borrowed for their life. */
+struct hl_transfer_settings {
+    const char *ca_file; /* trust.h; NULL: libcurl's default */
+    uint64_t timeout_ms; /* of one attempt, DNS and connecting included */
+    bool https_only;
+    const struct hl_cidr_list *allow; /* HOOKLINE_WEBHOOK_ALLOW */
+};
+
+struct hl_transfer {
+    CURL *easy;
+    void *owner;         /* whose attempt it is */
+    struct hl_list node; /* for its owner */
+
+    /* private: one attempt's */
+    const struct hl_transfer_settings *settings;
+    struct hl_envelope *envelope; /* read while it is sent; NULL: the body was given whole */
+    uint32_t opened, refused;     /* sockets, by the address guard */
+    char refused_address[HL_IP_TEXT];
+    uint64_t received;   /* bytes of the receiver's body */
+    bool has_head;       /* a final response's head came whole: its status counts */
+    bool is_body_broken; /* the envelope could not be read */
+};
+
+/* NULL when out of memory. */
+struct hl_transfer *hl_transfer_new(const struct hl_transfer_settings *settings);
+void hl_transfer_free(struct hl_transfer *t); /* NULL-safe; not while it is in a multi handle */
+
+/* Prepares the next attempt; add t->easy to the multi handle then. `fields` is borrowed until the
+ * end. The body is `whole`, borrowed, or when that is empty `envelope`, rewound, read on the
+ * multi's thread. NOMEM, INVALID (the URL is too long). */
+HL_MUST_CHECK enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url,
+    struct curl_slist *fields, struct hl_str whole, struct hl_envelope *envelope);
+
+struct hl_transfer_result {
+    uint16_t http_status; /* 0: no response head */
+    bool is_permanent;    /* no further attempt can do better, whatever the retry table says */
+    char error[HL_ATTEMPT_ERROR_MAX + 1]; /* empty: the status says it all */
+};
+
+/* `code` is libcurl's last word on the transfer. */
+void hl_transfer_read_result(
+    const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out);
+
+#endif

@@ -1,0 +1,91 @@
+/* trust.c - makes one CA bundle of the system's and the operator's.
+ *
+ * libcurl's CURLOPT_CAINFO replaces the system's bundle instead of adding to it, and libcurl keeps
+ * a parsed bundle from one connection to the next only when it is a file (parsing some 140
+ * certificates costs more than the rest of a handshake). So the merged bundle is a file too: one in
+ * memory, named through /proc/self/fd. */
+#include "webhook/trust.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+#define BUNDLE_MAX (16 * 1024 * 1024)
+
+static enum hl_err append_file(struct hl_buf *out, const char *path);
+static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle);
+
+enum hl_err hl_trust_init(struct hl_trust *trust, struct hl_str extra, char *why, size_t why_len)
+{
+    const char *system = curl_version_info(CURLVERSION_NOW)->cainfo;
+    bool has_system = system && access(system, R_OK) == 0;
+    *trust = (struct hl_trust){.file = has_system ? system : NULL, .fd = -1};
+    if (extra.n == 0)
+        return HL_OK;
+
+    struct hl_buf bundle;
+    hl_buf_init(&bundle, BUNDLE_MAX);
+    enum hl_err err = append_file(&bundle, extra.p);
+    if (err == HL_OK && !memmem(bundle.p, bundle.n, "-----BEGIN ", 11))
+        err = HL_ERR_INVALID;
+    if (err != HL_OK)
+        snprintf(why, why_len,
+            "HOOKLINE_WEBHOOK_CA_FILE: %.*s: %s; it must be a readable file of PEM certificates",
+            HL_STR_ARG(extra), hl_err_text(err));
+    if (err == HL_OK && has_system)
+        err = append_file(&bundle, system);
+    if (err == HL_OK)
+        err = publish(trust, hl_buf_str(&bundle));
+    if (err != HL_OK && !why[0])
+        snprintf(why, why_len, "HOOKLINE_WEBHOOK_CA_FILE: it cannot be joined with %s: %s",
+            has_system ? system : "nothing", hl_err_text(err));
+    hl_buf_fini(&bundle);
+    return err;
+}
+
+/* The file's bytes and a line end. */
+static enum hl_err append_file(struct hl_buf *out, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return hl_err_from_errno(errno);
+    char chunk[16 * 1024];
+    enum hl_err err = HL_OK;
+    ssize_t n;
+    while (err == HL_OK && (n = read(fd, chunk, sizeof chunk)) != 0)
+        err = n < 0 ? hl_err_from_errno(errno) : hl_buf_append(out, chunk, (size_t)n);
+    close(fd);
+    return err == HL_OK ? hl_buf_append(out, "\n", 1) : err;
+}
+
+static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle)
+{
+    int fd = memfd_create("webhook-ca", MFD_CLOEXEC);
+    if (fd < 0)
+        return hl_err_from_errno(errno);
+    for (size_t done = 0; done < bundle.n;) {
+        ssize_t n = write(fd, bundle.p + done, bundle.n - done);
+        if (n < 0) {
+            enum hl_err err = hl_err_from_errno(errno);
+            close(fd);
+            return err;
+        }
+        done += (size_t)n;
+    }
+    trust->fd = fd;
+    snprintf(trust->path, sizeof trust->path, "/proc/self/fd/%d", fd);
+    trust->file = trust->path;
+    return HL_OK;
+}
+
+void hl_trust_fini(struct hl_trust *trust)
+{
+    if (trust->fd >= 0)
+        close(trust->fd);
+    *trust = (struct hl_trust){.fd = -1};
+}

@@ -1,0 +1,619 @@
+/* test_sender.c - the delivery thread between a store that the test plays and a receiver on
+ * loopback. */
+#include "webhook/sender.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <mbedtls/sha256.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "receiver.h"
+#include "store/body_file.h"
+#include "webhook/signature.h"
+
+#define OUTCOMES_MAX 256
+#define PATIENCE_MS  15000
+
+/* The store that the test plays: answers at once, on the sender's own thread, and keeps what it was
+ * told. */
+struct hl_store {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct hl_mailbox *sender;
+    uint32_t credit, most_credit, leased;
+    unsigned asked;
+    unsigned told; /* outcomes */
+    struct hl_attempt_outcome outcomes[OUTCOMES_MAX];
+    enum hl_err ask_rc;       /* of the next ATTEMPTs */
+    unsigned failing_records; /* so many final outcomes are refused first */
+    const char *data_dir;
+};
+
+static struct hl_store store;
+static struct hl_config config;
+static struct hl_sender *sender;
+static struct receiver receiver;
+
+static void on_credit(struct hl_store *s, struct hl_credit *credit)
+{
+    s->sender = credit->m.reply_to;
+    s->credit += credit->n;
+    s->most_credit = s->credit > s->most_credit ? s->credit : s->most_credit;
+    free(credit);
+}
+
+static void on_outcome(struct hl_store *s, struct hl_attempt_outcome *outcome)
+{
+    outcome->m.rc = HL_OK;
+    if (outcome->verdict != HL_ATTEMPT_RETRY && s->failing_records > 0) {
+        s->failing_records--;
+        outcome->m.rc = HL_ERR_IO;
+        return;
+    }
+    cr_assert_lt(s->told, OUTCOMES_MAX);
+    s->outcomes[s->told++] = *outcome;
+}
+
+enum hl_err hl_store_post(struct hl_store *s, struct hl_store_msg *m)
+{
+    struct hl_mailbox *reply_to = m->reply_to;
+    pthread_mutex_lock(&s->lock);
+    if (m->msg.type == HL_STORE_LEASE_CREDIT) {
+        on_credit(s, (struct hl_credit *)m);
+        m = NULL;
+    } else if (m->msg.type == HL_STORE_ATTEMPT) {
+        s->asked++;
+        m->rc = s->ask_rc;
+    } else {
+        cr_assert_eq(m->msg.type, HL_STORE_OUTCOME);
+        on_outcome(s, (struct hl_attempt_outcome *)m);
+    }
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    if (m)
+        hl_mailbox_post(reply_to, &m->msg);
+    return HL_OK;
+}
+
+const char *hl_store_data_dir(const struct hl_store *s)
+{
+    return s->data_dir;
+}
+
+/* --- the test's side
+ * --------------------------------------------------------------------------------- */
+
+static void start(void)
+{
+    char why[200];
+    struct hl_str bad;
+    pthread_mutex_init(&store.lock, NULL);
+    pthread_cond_init(&store.changed, NULL);
+    receiver_start(&receiver);
+    cr_assert_eq(hl_cidr_list_parse(HL_STR("127.0.0.0/8"), &config.webhook_allow, &bad), HL_OK);
+    config.webhook_timeout_ms = config.webhook_timeout_ms ? config.webhook_timeout_ms : 5000;
+    config.webhook_concurrency = config.webhook_concurrency ? config.webhook_concurrency : 32;
+    config.service_name = HL_STR("Service");
+    cr_assert_eq(hl_sender_start(&sender, &config, &store, why, sizeof why), HL_OK, "%s", why);
+}
+
+static void stop(void)
+{
+    if (sender) {
+        hl_sender_stop(sender, 2000);
+        hl_sender_free(sender);
+    }
+    hl_cidr_list_fini(&config.webhook_allow);
+    for (unsigned i = 0; i < receiver.count; i++)
+        free(receiver.got[i].body);
+}
+
+/* Waits for a claim about the store to hold; fails the test when it does not come true. Called with
+ * the lock. */
+#define WAIT_UNTIL(claim)                                                                          \
+    do {                                                                                           \
+        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
+        while (!(claim)) {                                                                         \
+            cr_assert_lt(hl_clock_mono_ms(), give_up, "never came true: " #claim);                 \
+            struct timespec soon;                                                                  \
+            clock_gettime(CLOCK_REALTIME, &soon);                                                  \
+            soon.tv_nsec += 20 * 1000 * 1000;                                                      \
+            soon.tv_sec += soon.tv_nsec / 1000000000;                                              \
+            soon.tv_nsec %= 1000000000;                                                            \
+            pthread_cond_timedwait(&store.changed, &store.lock, &soon);                            \
+        }                                                                                          \
+    } while (0)
+
+static void wait_for_outcomes(unsigned n)
+{
+    pthread_mutex_lock(&store.lock);
+    WAIT_UNTIL(store.told >= n);
+    pthread_mutex_unlock(&store.lock);
+}
+
+static struct hl_id id_of(unsigned i)
+{
+    struct hl_id id;
+    char text[HL_ID_TEXT + 1];
+    snprintf(text, sizeof text, "0193b5a0-0000-7000-8000-%012u", i);
+    cr_assert(hl_id_parse(hl_str_from(text), &id));
+    return id;
+}
+
+/* A delivery with a small JSON body; its strings must outlive the test. */
+static struct hl_leased *make_leased(unsigned i, const char *url, const char *secret)
+{
+    static const char body[] = "{\"answer\":42}";
+    struct hl_leased *l = calloc(1, sizeof *l);
+    l->msg.type = HL_STORE_LEASED;
+    l->delivery_id = id_of(i);
+    l->run_id = id_of(i + 500000);
+    l->round = 1;
+    l->n = 1;
+    l->max_attempts = 3;
+    l->url = hl_str_from(strdup(url));
+    l->secret = hl_str_from(strdup(secret));
+    l->traceparent = HL_STR("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    l->project = HL_STR("p");
+    l->app = HL_STR("a");
+    l->outcome.state = HL_RUN_SUCCESS;
+    l->outcome.http_status = 200;
+    l->outcome.finished_ms = 1795248000123;
+    l->outcome.encoding = HL_ENCODING_JSON;
+    l->outcome.body =
+        (struct hl_body){.where = HL_BODY_INLINE, .size = strlen(body), .bytes = strdup(body)};
+    return l;
+}
+
+static void give(struct hl_leased *l)
+{
+    pthread_mutex_lock(&store.lock);
+    WAIT_UNTIL(store.credit > 0);
+    store.credit--;
+    store.leased++;
+    pthread_mutex_unlock(&store.lock);
+    hl_mailbox_post(store.sender, &l->msg);
+}
+
+static void deliver(unsigned i, const char *path, const char *secret)
+{
+    char url[128];
+    snprintf(url, sizeof url, "http://127.0.0.1:%u%s", receiver.port, path);
+    give(make_leased(i, url, secret));
+}
+
+/* The i-th delivery's outcome of attempt n, or NULL. */
+static const struct hl_attempt_outcome *find(unsigned i, uint32_t n)
+{
+    struct hl_id id = id_of(i);
+    for (unsigned at = 0; at < store.told; at++)
+        if (hl_id_eq(&store.outcomes[at].delivery_id, &id) && store.outcomes[at].n == n)
+            return &store.outcomes[at];
+    return NULL;
+}
+
+/* The memory that make_leased's strings lie in has no other owner than the test's process. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0";
+}
+
+TestSuite(sender, .fini = stop, .timeout = 40);
+
+/* --- outcomes
+ * ---------------------------------------------------------------------------------------- */
+
+Test(sender, treats_each_outcome_as_the_contract_says)
+{
+    static const struct {
+        const char *url; /* %u: the receiver's port */
+        uint32_t attempts;
+        enum hl_attempt_verdict last;
+        uint16_t status;
+        const char *error;
+    } rows[] = {
+        {"http://127.0.0.1:%u/status/200", 1, HL_ATTEMPT_OK, 200, ""},
+        {"http://127.0.0.1:%u/status/204", 1, HL_ATTEMPT_OK, 204, ""},
+        {"http://127.0.0.1:%u/status/404", 3, HL_ATTEMPT_DEAD, 404, ""},
+        {"http://127.0.0.1:%u/status/302", 3, HL_ATTEMPT_DEAD, 302, ""},
+        {"http://127.0.0.1:%u/status/304", 3, HL_ATTEMPT_DEAD, 304, ""},
+        {"http://127.0.0.1:%u/status/403", 1, HL_ATTEMPT_DEAD, 403, ""},
+        {"http://127.0.0.1:%u/status/429", 1, HL_ATTEMPT_DEAD, 429, ""},
+        {"http://127.0.0.1:%u/status/500", 1, HL_ATTEMPT_DEAD, 500, ""},
+        {"http://127.0.0.1:%u/status/503", 1, HL_ATTEMPT_DEAD, 503, ""},
+        {"http://127.0.0.1:%u/then/404", 2, HL_ATTEMPT_OK, 200, ""},
+        {"http://127.0.0.1:%u/drop", 3, HL_ATTEMPT_DEAD, 0, "no_response"},
+        {"http://127.0.0.1:%u/cut", 3, HL_ATTEMPT_DEAD, 0, "bad_response"},
+        {"http://127.0.0.1:%u/stall", 3, HL_ATTEMPT_DEAD, 0, "timeout"},
+        {"http://127.0.0.1:%u/stall-body", 1, HL_ATTEMPT_OK, 200, ""},
+        {"http://127.0.0.1:%u/endless", 1, HL_ATTEMPT_OK, 200, ""},
+        {"http://localhost:%u/status/201", 1, HL_ATTEMPT_OK, 201, ""}, /* its ::1 is refused */
+        {"http://127.0.0.1:1/", 3, HL_ATTEMPT_DEAD, 0, "connect_failed: Connection refused"},
+        {"http://name.invalid/", 3, HL_ATTEMPT_DEAD, 0, "dns_failed"},
+        {"http://10.0.0.1/", 1, HL_ATTEMPT_DEAD, 0, "blocked_address"},
+        {"http://[::1]:%u/", 1, HL_ATTEMPT_DEAD, 0, "blocked_address"},
+        {"http://169.254.169.254/latest", 1, HL_ATTEMPT_DEAD, 0, "blocked_address"},
+    };
+    unsigned expected = 0;
+    config.webhook_timeout_ms = 700;
+    start();
+    for (unsigned i = 0; i < HL_ARRAY_LEN(rows); i++) {
+        char url[128];
+        snprintf(url, sizeof url, rows[i].url, receiver.port);
+        give(make_leased(i, url, ""));
+        expected += rows[i].attempts;
+    }
+    wait_for_outcomes(expected);
+    for (unsigned i = 0; i < HL_ARRAY_LEN(rows); i++) {
+        for (uint32_t n = 1; n <= rows[i].attempts; n++) {
+            const struct hl_attempt_outcome *o = find(i, n);
+            bool is_last = n == rows[i].attempts;
+            cr_assert_not_null(o, "%s: no attempt %u", rows[i].url, n);
+            cr_assert_eq(o->verdict, is_last ? rows[i].last : HL_ATTEMPT_RETRY, "%s: %u of %u: %d",
+                rows[i].url, n, rows[i].attempts, o->verdict);
+        }
+        const struct hl_attempt_outcome *last = find(i, rows[i].attempts);
+        cr_assert_eq(last->http_status, rows[i].status, "%s: %u", rows[i].url, last->http_status);
+        cr_assert_eq(strncmp(last->error, rows[i].error, strlen(rows[i].error)), 0, "%s: %s",
+            rows[i].url, last->error);
+        cr_assert(rows[i].error[0] || !last->error[0], "%s: %s", rows[i].url, last->error);
+        cr_assert_null(strstr(last->error, "://"));
+    }
+    cr_assert_eq(store.told, expected);
+    cr_assert_eq(receiver_count(&receiver, "/elsewhere"), 0, "a redirect was followed");
+}
+
+Test(sender, waits_between_attempts_as_long_as_the_contract_says)
+{
+    start();
+    deliver(1, "/status/404", "");
+    wait_for_outcomes(3);
+    int64_t first = find(1, 2)->started_ms - find(1, 1)->ended_ms;
+    int64_t second = find(1, 3)->started_ms - find(1, 2)->ended_ms;
+    cr_assert(first >= 790 && first <= 1500, "%lld", (long long)first);
+    cr_assert(second >= 3490 && second <= 5000, "%lld", (long long)second);
+    cr_assert_eq(store.asked, 2, "each attempt after the first is asked for");
+}
+
+Test(sender, names_the_option_that_allows_a_blocked_address)
+{
+    start();
+    give(make_leased(1, "http://10.0.0.1/", ""));
+    wait_for_outcomes(1);
+    cr_assert_not_null(strstr(find(1, 1)->error, "HOOKLINE_WEBHOOK_ALLOW"));
+}
+
+Test(sender, takes_an_early_answer_to_a_body_that_is_still_being_sent)
+{
+    char url[64];
+    start();
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/early", receiver.port);
+    struct hl_leased *l = make_leased(1, url, "");
+    hl_body_fini(&l->outcome.body);
+    size_t n = 8 * 1024 * 1024;
+    l->outcome.encoding = HL_ENCODING_BASE64;
+    l->outcome.body = (struct hl_body){.where = HL_BODY_INLINE, .size = n, .bytes = calloc(1, n)};
+    give(l);
+    wait_for_outcomes(1);
+    cr_assert_eq(find(1, 1)->http_status, 413, "%s", find(1, 1)->error);
+}
+
+/* --- what is sent
+ * ------------------------------------------------------------------------------------ */
+
+static void expect_signed(const struct received *got, struct hl_str secret, const struct hl_id *id)
+{
+    struct hl_signature s;
+    struct hl_signature_text text;
+    char value[128];
+    const char *timestamp = received_field(got, "X-Service-Webhook-Timestamp");
+    cr_assert_not_null(timestamp);
+    int64_t seconds = strtoll(timestamp, NULL, 10);
+    cr_assert_leq(llabs(seconds - hl_clock_wall_ms() / 1000), 20);
+    cr_assert_eq(hl_signature_init(&s, secret, id, seconds), HL_OK);
+    hl_signature_feed(&s, got->body, got->body_n);
+    hl_signature_end(&s, &text);
+    hl_signature_fini(&s);
+    snprintf(value, sizeof value, "v1,%s", text.hex);
+    cr_assert_str_eq(received_field(got, "X-Service-Webhook-Signature"), value);
+    snprintf(value, sizeof value, "v1,%s", text.base64);
+    cr_assert_str_eq(received_field(got, "webhook-signature"), value);
+}
+
+Test(sender, sends_the_envelope_with_its_fields)
+{
+    setenv("http_proxy", "http://127.0.0.1:1", 1); /* must not be used */
+    start();
+    deliver(1, "/status/200?a=1&b=%2F", "s3cret");
+    wait_for_outcomes(1);
+    const struct received *got = receiver_got(&receiver, 0);
+    struct hl_id run_id = id_of(500001);
+    cr_assert_str_eq(got->path, "/status/200?a=1&b=%2F");
+    cr_assert_str_eq(received_field(got, "Content-Type"), "application/json");
+    cr_assert_str_eq(received_field(got, "User-Agent"), "hookline/" HL_VERSION);
+    cr_assert_str_eq(received_field(got, "X-Request-Id"), "0193b5a0-0000-7000-8000-000000500001");
+    cr_assert_str_eq(received_field(got, "webhook-id"), "0193b5a0-0000-7000-8000-000000500001");
+    cr_assert_str_eq(received_field(got, "traceparent"),
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    cr_assert_null(received_field(got, "Expect"));
+    cr_assert_null(received_field(got, "Transfer-Encoding"));
+    cr_assert_str_eq(got->body,
+        "{\"type\":\"run.success\",\"run_id\":\"0193b5a0-0000-7000-8000-000000500001\","
+        "\"timestamp\":\"2026-11-21T08:00:00.123Z\",\"project_id\":\"p\",\"app_name\":\"a\","
+        "\"status\":\"success\",\"status_code\":200,\"content_type\":null,"
+        "\"content_encoding\":null,\"encoding\":\"json\",\"response\":{\"answer\":42}}");
+    expect_signed(got, HL_STR("s3cret"), &run_id);
+}
+
+Test(sender, signs_nothing_without_a_secret)
+{
+    start();
+    deliver(1, "/status/200", "");
+    wait_for_outcomes(1);
+    const struct received *got = receiver_got(&receiver, 0);
+    cr_assert_not_null(received_field(got, "X-Request-Id"));
+    cr_assert_null(received_field(got, "X-Service-Webhook-Timestamp"));
+    cr_assert_null(received_field(got, "X-Service-Webhook-Signature"));
+    cr_assert_null(received_field(got, "webhook-signature"));
+}
+
+Test(sender, sends_the_same_bytes_again_with_a_new_signature)
+{
+    start();
+    deliver(1, "/then/404", "whsec_c2VjcmV0");
+    wait_for_outcomes(2);
+    const struct received *a = receiver_got(&receiver, 0), *b = receiver_got(&receiver, 1);
+    struct hl_id run_id = id_of(500001);
+    cr_assert_eq(a->body_n, b->body_n);
+    cr_assert_arr_eq(a->body, b->body, a->body_n);
+    expect_signed(a, HL_STR("whsec_c2VjcmV0"), &run_id);
+    expect_signed(b, HL_STR("whsec_c2VjcmV0"), &run_id);
+}
+
+Test(sender, uses_a_connection_again)
+{
+    start();
+    for (unsigned i = 0; i < 5; i++) {
+        deliver(i, "/status/200", "");
+        wait_for_outcomes(i + 1);
+    }
+    cr_assert_eq(receiver.connections, 1);
+}
+
+/* --- bodies in files
+ * --------------------------------------------------------------------------------- */
+
+static char data_dir[] = "/tmp/hl-sender-XXXXXX";
+
+static struct hl_leased *make_leased_file(unsigned i, const char *path, size_t n)
+{
+    char url[128], dir[64];
+    int fd;
+    snprintf(url, sizeof url, "http://127.0.0.1:%u%s", receiver.port, path);
+    struct hl_leased *l = make_leased(i, url, "s3cret");
+    unsigned char *bytes = malloc(n);
+    memset(bytes, 'x', n);
+    hl_body_fini(&l->outcome.body);
+    l->outcome.encoding = HL_ENCODING_TEXT;
+    l->outcome.escaped_size = n;
+    l->outcome.body = (struct hl_body){.where = HL_BODY_FILE, .size = n, .file = id_of(i + 900000)};
+    mbedtls_sha256_ret(bytes, n, l->outcome.body.sha256, 0);
+    cr_assert_not_null(mkdtemp(data_dir));
+    snprintf(dir, sizeof dir, "%s/tmp", data_dir);
+    cr_assert_eq(mkdir(dir, 0700), 0);
+    snprintf(dir, sizeof dir, "%s/bodies", data_dir);
+    cr_assert_eq(mkdir(dir, 0700), 0);
+    cr_assert_eq(hl_body_file_create(data_dir, &l->outcome.body.file, &fd), HL_OK);
+    cr_assert_eq(write(fd, bytes, n), (ssize_t)n);
+    cr_assert_eq(hl_body_file_commit(data_dir, &l->outcome.body.file, fd), HL_OK);
+    close(fd);
+    free(bytes);
+    store.data_dir = data_dir;
+    return l;
+}
+
+static void remove_data_dir(void)
+{
+    char command[80];
+    snprintf(command, sizeof command, "rm -rf %s", data_dir);
+    cr_assert_eq(system(command), 0);
+}
+
+Test(sender, streams_and_signs_a_body_from_its_file, .fini = remove_data_dir)
+{
+    start();
+    size_t n = 5 * 1024 * 1024 + 1;
+    give(make_leased_file(1, "/then/404", n));
+    wait_for_outcomes(2);
+    cr_assert_eq(find(1, 2)->verdict, HL_ATTEMPT_OK);
+    struct hl_id run_id = id_of(500001);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct received *got = receiver_got(&receiver, i);
+        cr_assert_gt(got->body_n, n);
+        cr_assert_str_eq(got->body + got->body_n - 4, "xx\"}");
+        expect_signed(got, HL_STR("s3cret"), &run_id);
+    }
+}
+
+Test(sender, keeps_a_damaged_file_to_itself, .fini = remove_data_dir)
+{
+    start();
+    struct hl_leased *l = make_leased_file(1, "/status/200", 1024 * 1024);
+    l->outcome.body.sha256[0] ^= 1;
+    give(l);
+    wait_for_outcomes(1);
+    cr_assert_eq(find(1, 1)->verdict, HL_ATTEMPT_DEAD);
+    cr_assert_eq(strncmp(find(1, 1)->error, "body_unreadable", 15), 0, "%s", find(1, 1)->error);
+    cr_assert_eq(receiver.count, 0);
+}
+
+Test(sender, gives_up_when_the_file_is_missing, .fini = remove_data_dir)
+{
+    start();
+    struct hl_leased *l = make_leased_file(1, "/status/200", 1024 * 1024);
+    hl_body_file_remove(data_dir, &l->outcome.body.file);
+    give(l);
+    wait_for_outcomes(1);
+    cr_assert_eq(find(1, 1)->verdict, HL_ATTEMPT_DEAD);
+    cr_assert_eq(find(1, 1)->http_status, 0);
+}
+
+/* --- with the store
+ * ---------------------------------------------------------------------------------- */
+
+Test(sender, never_sends_more_at_once_than_it_may)
+{
+    config.webhook_concurrency = 3;
+    start();
+    for (unsigned i = 0; i < 12; i++)
+        deliver(i, "/slow", "");
+    wait_for_outcomes(12);
+    cr_assert_leq(receiver.most_in, 3);
+    cr_assert_geq(receiver.most_in, 2);
+    cr_assert_leq(store.most_credit, 3);
+}
+
+Test(sender, lets_nobody_wait_for_a_delivery_that_waits_for_its_retry)
+{
+    config.webhook_concurrency = 1;
+    start();
+    deliver(1, "/then/404", "");
+    for (unsigned i = 2; i < 6; i++)
+        deliver(i, "/status/200", "");
+    wait_for_outcomes(6);
+    for (unsigned i = 2; i < 6; i++)
+        cr_assert_lt(find(i, 1)->ended_ms, find(1, 2)->started_ms);
+    cr_assert_eq(find(1, 2)->verdict, HL_ATTEMPT_OK);
+}
+
+Test(sender, sends_no_retry_that_the_store_does_not_want)
+{
+    start();
+    store.ask_rc = HL_ERR_STALE;
+    deliver(1, "/status/404", "");
+    pthread_mutex_lock(&store.lock);
+    WAIT_UNTIL(store.asked == 1);
+    pthread_mutex_unlock(&store.lock);
+    deliver(2, "/status/200", "");
+    wait_for_outcomes(2);
+    cr_assert_eq(receiver_count(&receiver, "/status/404"), 1);
+}
+
+Test(sender, asks_again_while_the_store_fails)
+{
+    start();
+    store.ask_rc = HL_ERR_FULL;
+    deliver(1, "/then/404", "");
+    pthread_mutex_lock(&store.lock);
+    WAIT_UNTIL(store.asked >= 1);
+    cr_assert_eq(receiver_count(&receiver, "/then/404"), 1);
+    store.ask_rc = HL_OK;
+    pthread_mutex_unlock(&store.lock);
+    wait_for_outcomes(2);
+    cr_assert_eq(find(1, 2)->verdict, HL_ATTEMPT_OK);
+}
+
+Test(sender, offers_an_outcome_again_until_the_store_keeps_it)
+{
+    start();
+    store.failing_records = 2;
+    deliver(1, "/status/200", "");
+    wait_for_outcomes(1);
+    cr_assert_eq(find(1, 1)->verdict, HL_ATTEMPT_OK);
+    cr_assert_eq(receiver.count, 1);
+}
+
+Test(sender, counts_verdicts)
+{
+    start();
+    deliver(1, "/status/200", "");
+    deliver(2, "/status/500", "");
+    deliver(3, "/then/404", "");
+    wait_for_outcomes(4);
+    const struct hl_sender_gauges *g = hl_sender_gauges(sender);
+    cr_assert_eq(hl_counter_get(&g->attempts_ok), 2);
+    cr_assert_eq(hl_counter_get(&g->attempts_dead), 1);
+    cr_assert_eq(hl_counter_get(&g->attempts_retry), 1);
+    cr_assert_eq(hl_counter_get(&g->in_flight), 0);
+    cr_assert_eq(hl_counter_get(&g->waiting_retry), 0);
+}
+
+/* --- the end
+ * ----------------------------------------------------------------------------------------- */
+
+static void stop_now(uint64_t grace_ms)
+{
+    hl_sender_stop(sender, grace_ms);
+    hl_sender_free(sender);
+    sender = NULL;
+}
+
+Test(sender, gives_back_what_it_could_not_end)
+{
+    start();
+    deliver(1, "/stall", "");
+    deliver(2, "/status/404", "");
+    pthread_mutex_lock(&store.lock);
+    WAIT_UNTIL(store.told >= 1 && receiver_count(&receiver, "/stall") == 1);
+    pthread_mutex_unlock(&store.lock);
+    uint64_t began = hl_clock_mono_ms();
+    stop_now(300);
+    uint64_t took = hl_clock_mono_ms() - began;
+    cr_assert(took >= 300 && took < 2000, "%lu", took);
+    cr_assert_eq(store.told, 3);
+    cr_assert_eq(find(1, 1)->verdict, HL_ATTEMPT_ABANDONED);
+    cr_assert_gt(find(1, 1)->started_ms, 0);
+    const struct hl_attempt_outcome *waiting = &store.outcomes[1];
+    cr_assert_eq(waiting->verdict, HL_ATTEMPT_ABANDONED);
+    cr_assert_eq(waiting->started_ms, 0, "nothing of it was sent");
+}
+
+Test(sender, ends_what_is_under_way_and_then_at_once)
+{
+    start();
+    deliver(1, "/slow", "");
+    pthread_mutex_lock(&store.lock);
+    WAIT_UNTIL(receiver_count(&receiver, "/slow") == 1);
+    pthread_mutex_unlock(&store.lock);
+    uint64_t began = hl_clock_mono_ms();
+    stop_now(10000);
+    cr_assert_lt(hl_clock_mono_ms() - began, 3000);
+    cr_assert_eq(find(1, 1)->verdict, HL_ATTEMPT_OK);
+}
+
+Test(sender, frees_a_lease_that_came_too_late)
+{
+    start();
+    pthread_mutex_lock(&store.lock);
+    WAIT_UNTIL(store.credit > 0);
+    pthread_mutex_unlock(&store.lock);
+    hl_sender_stop(sender, 0);
+    hl_mailbox_post(store.sender, &make_leased(1, "http://127.0.0.1/", "")->msg);
+    hl_sender_free(sender);
+    sender = NULL;
+    cr_assert_eq(store.told, 0);
+}
+
+Test(sender, does_not_start_with_a_setting_that_cannot_work)
+{
+    char why[200];
+    config.webhook_concurrency = 1;
+    config.service_name = HL_STR("not a token");
+    cr_assert_neq(hl_sender_start(&sender, &config, &store, why, sizeof why), HL_OK);
+    cr_assert_not_null(strstr(why, "HOOKLINE_SERVICE_NAME"));
+    config.service_name = HL_STR("Service");
+    config.webhook_secret = HL_STR("whsec_***");
+    cr_assert_neq(hl_sender_start(&sender, &config, &store, why, sizeof why), HL_OK);
+    cr_assert_not_null(strstr(why, "HOOKLINE_WEBHOOK_SECRET"));
+    cr_assert_null(strstr(why, "***"));
+    config.webhook_secret = HL_STR("");
+    config.webhook_ca_file = HL_STR("/nonexistent/ca.pem");
+    cr_assert_neq(hl_sender_start(&sender, &config, &store, why, sizeof why), HL_OK);
+    cr_assert_not_null(strstr(why, "HOOKLINE_WEBHOOK_CA_FILE"));
+    cr_assert_null(sender);
+}
