@@ -3,8 +3,8 @@
 
 It is an ordinary HTTP server that knows nothing of run ids, queues or webhooks: it answers when it is done.
 
-    POST /run {"prompt": "a few words", "seconds": 0}   the words reversed, after that many seconds
-    the same with Accept: text/event-stream             one word per event, 0.4 seconds apart
+    POST /run {"prompt": "a few words", "seconds": 2}   the words reversed, after that many seconds (none without)
+    the same with Accept: text/event-stream             one word per event, that many seconds apart (0.4 without)
 
 usage: app.py [port] [address]
 """
@@ -30,9 +30,9 @@ class App(BaseHTTPRequestHandler):
             words = str(call.get("prompt", "")).split()
             seconds = max(0.0, min(3600.0, float(call.get("seconds", 0))))
         except (ValueError, AttributeError, TypeError):
-            return self.answer(422, {"error": 'send {"prompt": "…", "seconds": 0}'})
+            return self.answer(422, {"error": 'send {"prompt": "…", "seconds": 2}'})
         if "text/event-stream" in self.headers.get("Accept", ""):
-            return self.stream(words)
+            return self.stream(words, seconds or 0.4)
         time.sleep(seconds)
         self.answer(200, {"output": " ".join(reversed(words)), "words": len(words)})
 
@@ -44,7 +44,7 @@ class App(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def stream(self, words):
+    def stream(self, words, pause):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
@@ -53,7 +53,7 @@ class App(BaseHTTPRequestHandler):
             for word in words:
                 event = f"data: {word}\n\n".encode()
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
-                time.sleep(0.4)
+                time.sleep(pause)
             self.wfile.write(b"0\r\n\r\n")
         except ConnectionError:  # the caller has gone
             self.close_connection = True
