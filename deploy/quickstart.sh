@@ -167,14 +167,14 @@ call() {
 
 show_synchronous() {
     step "Synchronous: the answer is the app's"
-    call "curl -sS -i $url -H 'Content-Type: application/json' -d '{\"prompt\": \"world hello\"}'"
+    call "curl -sS -i $url --json '{\"prompt\": \"world hello\"}'"
 }
 
 show_asynchronous() {
     local run_id
     step "Asynchronous: 202 at once, the app works for two seconds, then its answer arrives as a signed webhook"
-    call "curl -sS -i '$url?async=true&webhookEndpoint=$hook' -H 'Content-Type: application/json' \\
-    -H 'X-Webhook-Secret: $secret' -d '{\"prompt\": \"later me call\", \"seconds\": 2}'"
+    call "curl -sS -i '$url?async=true&webhookEndpoint=$hook' \\
+    -H 'X-Webhook-Secret: $secret' --json '{\"prompt\": \"later me call\", \"seconds\": 2}'"
     run_id=$(sed -n 's/^{"run_id":"\(.*\)"}$/\1/p' "$work/answer")
     [ -n "$run_id" ] || fail "that is not the 202 that was expected" "$work/hookline.log"
     wait_for "the webhook did not arrive" 150 grep -q "VERIFIED run $run_id" "$work/receiver.log"
@@ -184,8 +184,8 @@ show_asynchronous() {
 
 show_stream() {
     step "Stream: each event is here the moment the app sends it"
-    call "curl -sS -N -i $url -H 'Accept: text/event-stream' -H 'Content-Type: application/json' \\
-    -d '{\"prompt\": \"these words arrive one by one\"}'"
+    call "curl -sS -N -i $url -H 'Accept: text/event-stream' \\
+    --json '{\"prompt\": \"these words arrive one by one\"}'"
 }
 
 # Ends our own programs, hookline first so that it can say good-bye to the app, and removes what they wrote.
