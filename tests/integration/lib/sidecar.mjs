@@ -1,0 +1,276 @@
+// sidecar.mjs - runs the real binary (HOOKLINE_BIN) with a data directory and ports of its own, and
+// holds it to what every test expects: log lines are JSON, no sanitizer report, exit status 0.
+import { spawn, execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import http from 'node:http';
+import net from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { atEnd } from './cleanup.mjs';
+import { parseMetrics } from './prometheus.mjs';
+import { onFailure } from './test.mjs';
+import { until } from './until.mjs';
+
+export const BINARY = process.env.HOOKLINE_BIN ?? '/usr/local/bin/hookline';
+/** Figures for time and memory mean nothing under a sanitizer. */
+export const isSanitized = /__[at]san_init/.test(binaryText());
+const SANITIZER = /(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:)/;
+
+function binaryText() {
+    try {
+        return readFileSync(BINARY, 'latin1');
+    } catch {
+        return '';
+    }
+}
+
+/** What a test gets unless it says otherwise: loopback receivers allowed, a quick end. */
+const DEFAULTS = {
+    HOOKLINE_WORKERS: '2',
+    HOOKLINE_LOG_FORMAT: 'json',
+    HOOKLINE_LOG_LEVEL: 'debug',
+    HOOKLINE_WEBHOOK_ALLOW: '127.0.0.0/8',
+    HOOKLINE_SHUTDOWN_DELAY: '0s',
+    HOOKLINE_DRAIN_TIMEOUT: '500ms',
+};
+
+/** Nothing of the machine's own environment: a proxy variable there must not decide a test. */
+const surroundings = {
+    PATH: process.env.PATH,
+    ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16',
+    UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
+    TSAN_OPTIONS: 'exitcode=99',
+};
+
+/** A TCP port that nothing listens on, below the range that outgoing connections take theirs from. */
+export async function freePort() {
+    for (;;) {
+        const port = 12_000 + Math.floor(Math.random() * 20_000);
+        const probe = net.createServer();
+        const isFree = await new Promise((resolve) => {
+            probe.once('error', () => resolve(false));
+            probe.listen(port, '127.0.0.1', () => resolve(true));
+        });
+        if (!isFree) continue;
+        await new Promise((resolve) => probe.close(resolve));
+        return port;
+    }
+}
+
+/** Runs the binary to its end: `{ code, stdout, stderr }`. */
+export async function run(args, env = {}, { input } = {}) {
+    const child = spawn(BINARY, args, { env: { ...surroundings, ...env }, stdio: 'pipe' });
+    const output = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr']) {
+        child[name].setEncoding('utf8').on('data', (text) => (output[name] += text));
+    }
+    child.stdin.on('error', () => {}); // it may end without having read its input
+    child.stdin.end(input);
+    const [code, signal] = await once(child, 'close');
+    if (SANITIZER.test(output.stderr)) throw new Error(output.stderr);
+    return { code, signal, ...output };
+}
+
+/** A GET on a connection of its own; null when nothing answers. */
+function get(url) {
+    return new Promise((resolve) => {
+        const request = http.get(url, { agent: false, timeout: 5000 }, (response) => {
+            let text = '';
+            response.setEncoding('utf8').on('data', (piece) => (text += piece));
+            response.on('end', () =>
+                resolve({ status: response.statusCode, headers: response.headers, text }),
+            );
+            response.on('error', () => resolve(null));
+        });
+        request.on('timeout', () => request.destroy());
+        request.on('error', () => resolve(null));
+    });
+}
+
+export class Sidecar {
+    #child;
+    #exit;
+    #stderr = '';
+    #unparsed = '';
+    /** Log lines, parsed. */
+    log = [];
+    /** Lines on stderr that are no JSON objects. */
+    noise = [];
+
+    constructor(env, dataDir) {
+        this.env = env;
+        this.dataDir = dataDir;
+    }
+
+    get url() {
+        return `http://127.0.0.1:${this.port}`;
+    }
+
+    get adminUrl() {
+        return `http://127.0.0.1:${this.adminPort}`;
+    }
+
+    get pid() {
+        return this.#child.pid;
+    }
+
+    get isRunning() {
+        return this.#child.exitCode === null && this.#child.signalCode === null;
+    }
+
+    /** Everything that went to stderr, over all starts. */
+    get stderr() {
+        return this.#stderr;
+    }
+
+    /** Starts it and waits until `until` (healthz, readyz, or nothing) answers 200. */
+    async start(wait = 'readyz') {
+        this.port ??= await freePort();
+        this.adminPort ??= await freePort();
+        this.#child = spawn(BINARY, [], {
+            env: {
+                ...surroundings,
+                ...DEFAULTS,
+                HOOKLINE_LISTEN: `127.0.0.1:${this.port}`,
+                HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${this.adminPort}`,
+                HOOKLINE_DATA_DIR: this.dataDir,
+                ...this.env,
+            },
+            stdio: ['ignore', 'inherit', 'pipe'],
+        });
+        this.#child.stderr.setEncoding('utf8').on('data', (text) => this.#readLog(text));
+        this.#exit = once(this.#child, 'close');
+        if (wait) await this.until(wait);
+        return this;
+    }
+
+    #readLog(text) {
+        this.#stderr += text;
+        const lines = (this.#unparsed + text).split('\n');
+        this.#unparsed = lines.pop();
+        for (const line of lines) {
+            try {
+                this.log.push(JSON.parse(line));
+            } catch {
+                this.noise.push(line);
+            }
+        }
+    }
+
+    /** Waits until `/_hookline/<path>` answers `status`; fails at once when the process ends instead. */
+    async until(path, status = 200) {
+        await until(`${path} answers ${status}`, async () => {
+            if (!this.isRunning) throw new Error(`hookline ended:\n${this.#stderr}`);
+            return (await this.probe(`/_hookline/${path}`)) === status;
+        });
+    }
+
+    /** The status of a GET on the run listener, or null when nothing answers. */
+    async probe(path) {
+        return (await get(this.url + path))?.status ?? null;
+    }
+
+    /** The admin listener's answer to a GET: `{ status, headers, text }`. */
+    admin(path) {
+        return get(this.adminUrl + path);
+    }
+
+    /** Metric families as prometheus.mjs reads them. */
+    async metrics() {
+        return parseMetrics((await this.admin('/metrics')).text);
+    }
+
+    /** The sum of a metric's samples that carry these labels; undefined when there is no such metric. */
+    async metric(name, labels = {}) {
+        const samples = (await this.metrics())
+            .flatMap((family) => family.samples)
+            .filter(
+                (s) =>
+                    s.name === name && Object.entries(labels).every(([k, v]) => s.labels[k] === v),
+            );
+        return samples.length ? samples.reduce((sum, { value }) => sum + value, 0) : undefined;
+    }
+
+    signal(name) {
+        this.#child.kill(name);
+    }
+
+    /** `{ code, signal }` once the process has ended. */
+    async exited() {
+        const [code, signal] = await this.#exit;
+        return { code, signal };
+    }
+
+    /** SIGTERM, and a second one when it does not end soon; anything but exit status 0 is a failure. */
+    async stop() {
+        if (this.isRunning) {
+            this.signal('SIGTERM');
+            const again = setTimeout(() => this.signal('SIGTERM'), 8_000);
+            const last = setTimeout(() => this.signal('SIGABRT'), 20_000);
+            const { code, signal } = await this.exited();
+            clearTimeout(again);
+            clearTimeout(last);
+            if (code !== 0)
+                throw new Error(`hookline ended with ${code ?? signal}:\n${this.tail()}`);
+        }
+        this.check();
+    }
+
+    async kill() {
+        this.signal('SIGKILL');
+        await this.exited();
+    }
+
+    /** Starts again on the same data directory and ports. */
+    async restart(env = {}, wait = 'readyz') {
+        if (this.isRunning) await this.stop();
+        Object.assign(this.env, env);
+        return this.start(wait);
+    }
+
+    check() {
+        if (SANITIZER.test(this.#stderr)) throw new Error(this.noise.join('\n'));
+        if (this.noise.length) throw new Error(`not a JSON log line: ${this.noise[0]}`);
+    }
+
+    tail(lines = 40) {
+        return this.#stderr.split('\n').slice(-lines).join('\n');
+    }
+
+    /** Anonymous memory in bytes. */
+    async rssAnon() {
+        const status = await readFile(`/proc/${this.pid}/status`, 'utf8');
+        return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)[1]) * 1024;
+    }
+
+    /** Rows of the database, as objects. Only while no process has it open for writing. */
+    async sql(query) {
+        const names = await readdir(this.dataDir);
+        const file = names.find((name) => /\.(db|sqlite3?)$/.test(name));
+        const { stdout } = await promisify(execFile)(
+            'sqlite3',
+            ['-readonly', '-json', join(this.dataDir, file), query],
+            { maxBuffer: 1 << 28 },
+        );
+        return stdout.trim() ? JSON.parse(stdout) : [];
+    }
+}
+
+/** Starts a sidecar that ends with the test. Options: `env`, `wait` (see Sidecar.start), `dataDir`. */
+export async function startSidecar(t, { env = {}, wait = 'readyz', dataDir } = {}) {
+    const directory = dataDir ?? (await temporaryDirectory(t));
+    const sidecar = new Sidecar({ ...env }, directory);
+    atEnd(t, () => sidecar.stop());
+    onFailure(t, () => sidecar.tail());
+    await sidecar.start(wait);
+    return sidecar;
+}
+
+export async function temporaryDirectory(t) {
+    const directory = await mkdtemp(join(tmpdir(), 'hookline-test-'));
+    atEnd(t, () => rm(directory, { recursive: true, force: true }));
+    return directory;
+}

@@ -1,0 +1,35 @@
+// until.mjs - waiting: always for a condition, never for a time.
+
+/** Asks `condition` until it answers something truthy, and returns that. */
+export async function until(what, condition, timeout = 20_000) {
+    const end = Date.now() + timeout;
+    for (;;) {
+        const value = await condition();
+        if (value) return value;
+        if (Date.now() > end) throw new Error(`${timeout} ms passed, still not so: ${what}`);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+}
+
+/** A promise with its handles: a gate that a scripted app waits at until the test opens it. */
+export function gate() {
+    let open, fail;
+    const promise = new Promise((resolve, reject) => ([open, fail] = [resolve, reject]));
+    return { promise, open, fail };
+}
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The promise's value, if it comes in time. */
+export async function within(what, promise, timeout = 20_000) {
+    let timer;
+    const late = new Promise((_, reject) => {
+        const fail = () => reject(new Error(`${timeout} ms passed, still waiting for: ${what}`));
+        timer = setTimeout(fail, timeout);
+    });
+    try {
+        return await Promise.race([promise, late]);
+    } finally {
+        clearTimeout(timer);
+    }
+}
