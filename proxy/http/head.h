@@ -95,6 +95,8 @@ const struct hl_field *hl_head_field(const struct hl_head *head, enum hl_field_i
 /* How many fields of that name there are. */
 size_t hl_head_field_count(const struct hl_head *head, enum hl_field_id id);
 
+/* Methods are case-sensitive (RFC 9110 9.1). */
+enum hl_method hl_method_lookup(struct hl_str name);
 /* RFC 9110 9.2.2. */
 bool hl_method_is_idempotent(enum hl_method method);
 

@@ -28,7 +28,7 @@ static const struct {
     {"TRACE", 5, HL_METHOD_TRACE},
 };
 
-static enum hl_method method_of(struct hl_str name)
+enum hl_method hl_method_lookup(struct hl_str name)
 {
     for (size_t i = 0; i < HL_ARRAY_LEN(methods); i++)
         if (methods[i].n == name.n && memcmp(methods[i].text, name.p, name.n) == 0)
@@ -58,7 +58,7 @@ const char *hl_start_line_read_request(
     while (p < end && hl_byte_is(*p, HL_BYTE_TOKEN))
         p++;
     head->method = (struct hl_str){start, (size_t)(p - start)};
-    head->method_id = method_of(head->method);
+    head->method_id = hl_method_lookup(head->method);
     if (p == start || p == end || *p != ' ')
         return refuse(fault, 400,
             "The request line is not `method target HTTP/1.1` with single spaces between.");

@@ -1,0 +1,192 @@
+/* accept.c - asynchronous calls, up to the 202: the body is read whole, the run is committed, then
+ * the caller is answered. Owns: a run from its head to the store's answer. Thread: the worker's.
+ * Promise: a 202 is written only after the commit (store.md I1); a refused accept leaves no trace.
+ * Not here: what happens to an accepted run (dispatch.c). */
+#include <mbedtls/sha256.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "run/client.h"
+
+static void answer(struct hl_run *run, uint16_t status, const char *detail, const char *extra)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_client *c = run->client;
+    hl_counter_sub(&w->metrics.calls_in_flight, 1);
+    hl_counter_add(&w->metrics.async_refused, 1);
+    run->client = NULL;
+    if (c) {
+        struct hl_answer a = {
+            .status = status, .detail = detail, .run_id = &run->id, .extra_fields = extra};
+        hl_client_answer(c, &a, HL_MODE_ASYNC);
+    }
+    hl_run_free(run);
+    hl_worker_check_end(w);
+}
+
+static void on_room(void *owner)
+{
+    struct hl_run *run = owner;
+    if (run->client)
+        hl_client_resume(run->client);
+}
+
+/* The body's share of the fingerprint. */
+static void end_fingerprint(struct hl_accept *a)
+{
+    unsigned char both[64];
+    memcpy(both, a->fingerprint, 32);
+    memcpy(both + 32, a->body.sha256, 32);
+    mbedtls_sha256_ret(both, sizeof(both), a->fingerprint, 0);
+}
+
+static void post_accept(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_accept *a = run->accept;
+    if (a->idempotency_key.n > 0)
+        end_fingerprint(a);
+    run->name = hl_slot_add(&w->slots, run);
+    a->m.msg.type = HL_STORE_ACCEPT;
+    a->m.reply_to = &w->mail.box;
+    a->m.from = run->name;
+    enum hl_err err = run->name.generation ? hl_store_post(w->service->store, &a->m) : HL_ERR_NOMEM;
+    if (err == HL_OK) {
+        run->accept = NULL;
+        return;
+    }
+    if (a->body.where == HL_BODY_FILE)
+        hl_spool_remove_file(&w->spools, &a->body.file);
+    answer(run, 503, "the store has too much to do; try again later", "Retry-After: 1\r\n");
+}
+
+static void on_body_done(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_body *body)
+{
+    (void)spool;
+    struct hl_run *run = owner;
+    run->spool = NULL;
+    run->accept->body = *body;
+    if (body->size == 0 && body->where == HL_BODY_INLINE) {
+        hl_body_fini(&run->accept->body);
+        run->accept->body.where = HL_BODY_NONE;
+    }
+    if (err == HL_OK) {
+        post_accept(run);
+        return;
+    }
+    bool is_too_large = err == HL_ERR_TOO_LARGE;
+    answer(run, is_too_large ? 413 : 503,
+        is_too_large ? "the request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows"
+                     : "the request cannot be kept: the data directory takes no more",
+        is_too_large ? NULL : "Retry-After: 10\r\n");
+}
+
+static const struct hl_spool_events spool_events = {.on_room = on_room, .on_done = on_body_done};
+
+void hl_accept_begin(struct hl_run *run, uint64_t announced)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_client *c = run->client;
+    run->spool =
+        hl_spool_new(&w->spools, w->config->max_request_body, false, false, &spool_events, run);
+    if (!run->spool) {
+        answer(run, 503, "out of memory; try again later", "Retry-After: 10\r\n");
+        return;
+    }
+    if (announced)
+        hl_spool_expect(run->spool, announced);
+    if (c->owes_continue) {
+        c->owes_continue = false;
+        struct hl_str go_on = HL_STR("HTTP/1.1 100 Continue\r\n\r\n");
+        if (hl_client_write2(c, go_on, (struct hl_str){NULL, 0}) != HL_OK)
+            return;
+    }
+    if (c->body_done)
+        hl_accept_body_end(run);
+}
+
+void hl_accept_body(struct hl_run *run, struct hl_str data)
+{
+    hl_spool_take(run->spool, data.p, data.n);
+}
+
+void hl_accept_body_end(struct hl_run *run)
+{
+    hl_spool_end(run->spool);
+}
+
+void hl_accept_caller_gone(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    run->client = NULL;
+    if (!run->accept)
+        return; /* it is with the store: the answer will find nobody */
+    hl_counter_sub(&w->metrics.calls_in_flight, 1);
+    hl_run_free(run);
+    hl_worker_check_end(w);
+}
+
+/* ---- the store's answer ---- */
+
+struct refusal {
+    enum hl_err err;
+    uint16_t status;
+    const char *detail, *extra;
+};
+
+static const struct refusal refusals[] = {
+    {HL_ERR_CONFLICT, 422,
+        "this Idempotency-Key was used for another request; use a new key for a new request", NULL},
+    {HL_ERR_BUSY, 429,
+        "too many runs or webhook deliveries wait already (HOOKLINE_MAX_QUEUED_RUNS, "
+        "HOOKLINE_MAX_PENDING_DELIVERIES); try again later",
+        "Retry-After: 10\r\n"},
+    {HL_ERR_FULL, 503, "the store is full: the run was not accepted; try again later",
+        "Retry-After: 30\r\n"},
+};
+
+static void refuse(struct hl_run *run, enum hl_err err)
+{
+    struct refusal r = {
+        err, 503, "the store cannot accept runs now; try again later", "Retry-After: 10\r\n"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(refusals); i++)
+        if (refusals[i].err == err)
+            r = refusals[i];
+    HL_LOG(WARN, "an asynchronous call was refused", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("error", hl_err_text(err)), HL_LOG_INT("status", r.status));
+    answer(run, r.status, r.detail, r.extra);
+}
+
+static void answer_accepted(struct hl_run *run, const struct hl_id *id)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_client *c = run->client;
+    char text[] = "{\"run_id\":\"------------------------------------\"}";
+    hl_counter_sub(&w->metrics.calls_in_flight, 1);
+    run->client = NULL;
+    if (c) {
+        hl_id_format(id, text + 11);
+        struct hl_answer a = {.status = 202,
+            .content_type = HL_STR("application/json"),
+            .body = {text, sizeof(text) - 1},
+            .run_id = id,
+            .extra_fields =
+                run->preference_applied ? "Preference-Applied: respond-async\r\n" : NULL};
+        hl_client_answer(c, &a, HL_MODE_ASYNC);
+    }
+    hl_run_free(run);
+    hl_worker_check_end(w);
+}
+
+void hl_accept_on_reply(struct hl_worker *w, struct hl_accept *accept)
+{
+    struct hl_run *run = hl_slot_find(&w->slots, accept->m.from);
+    enum hl_err rc = accept->m.rc;
+    if (rc != HL_OK && accept->body.where == HL_BODY_FILE)
+        hl_spool_remove_file(&w->spools, &accept->body.file);
+    if (run && (rc == HL_OK || rc == HL_ERR_EXISTS))
+        answer_accepted(run, &accept->run_id);
+    else if (run)
+        refuse(run, rc);
+    hl_accept_free(accept);
+}

@@ -1,0 +1,272 @@
+/* call.c - from a parsed head to a run or an answer: carries out what the plan says.
+ * Owns: nothing that outlives a call of it. Thread: the worker's.
+ * Not here: the decisions (route/plan.c), reading and writing the connection (client.c). */
+#include <mbedtls/sha256.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "http/edit.h"
+#include "run/client.h"
+
+#define PAGE_SLACK 1024 /* our own fields: ids, forwarding, trace, framing */
+
+static void answer_health(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
+{
+    const char *why = NULL;
+    if (plan->kind == HL_PLAN_READYZ)
+        why = hl_service_not_ready(c->worker->service);
+    struct hl_answer answer = {
+        .status = 200, .content_type = HL_STR("text/plain"), .body = HL_STR("ok\n"), .run_id = id};
+    char text[256];
+    if (why) {
+        int n = snprintf(text, sizeof(text), "%s\n", why);
+        answer.status = 503;
+        answer.body = (struct hl_str){text, (size_t)n};
+    }
+    hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
+static void answer_problem(struct hl_client *c, const struct hl_id *id, uint16_t status,
+    const char *detail, const char *extra_fields)
+{
+    struct hl_answer answer = {
+        .status = status, .detail = detail, .extra_fields = extra_fields, .run_id = id};
+    hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
+/* What the plan alone cannot know: sizes and queues. NULL: go on. */
+static const char *find_refusal(
+    const struct hl_client *c, const struct hl_plan *plan, uint16_t *status, const char **extra)
+{
+    const struct hl_config *config = c->worker->config;
+    const struct hl_store_gauges *gauges = hl_store_gauges(c->worker->service->store);
+    *extra = NULL;
+    *status = 413;
+    if (c->framing == HL_FRAMING_LENGTH && c->body_left > c->body_max)
+        return plan->is_async
+                   ? "the request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows for an "
+                     "asynchronous call"
+                   : "the request's body is larger than HOOKLINE_MAX_SYNC_BODY allows";
+    *status = 429;
+    *extra = "Retry-After: 10\r\n";
+    if (plan->webhook_url.n > 0 &&
+        hl_counter_get(&gauges->pending_deliveries) >= config->max_pending_deliveries)
+        return "HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries wait already; try again later";
+    return NULL;
+}
+
+/* What makes two requests with one idempotency key the same, but for the body (spec 3). */
+static void begin_fingerprint(const struct hl_head *head, const struct hl_plan *plan,
+    const struct hl_str *secret, uint8_t out[32])
+{
+    const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
+    struct hl_str parts[] = {
+        head->method, plan->target, plan->webhook_url, *secret, type ? type->value : HL_STR("")};
+    mbedtls_sha256_context sha;
+    mbedtls_sha256_init(&sha);
+    mbedtls_sha256_starts_ret(&sha, 0);
+    for (size_t i = 0; i < HL_ARRAY_LEN(parts); i++) {
+        uint64_t n = parts[i].n;
+        mbedtls_sha256_update_ret(&sha, (const unsigned char *)&n, sizeof(n));
+        mbedtls_sha256_update_ret(&sha, (const unsigned char *)parts[i].p, parts[i].n);
+    }
+    mbedtls_sha256_finish_ret(&sha, out);
+    mbedtls_sha256_free(&sha);
+}
+
+/* "00-<trace id>-<span id>-01": the run's id is the trace's. */
+static struct hl_str make_traceparent(struct hl_worker *w, const struct hl_id *id, char out[56])
+{
+    static const char hex[] = "0123456789abcdef";
+    struct hl_id span = hl_id_next(&w->ids, hl_id_time_ms(id));
+    memcpy(out, "00-", 3);
+    for (int i = 0; i < 16; i++) {
+        out[3 + 2 * i] = hex[id->b[i] >> 4];
+        out[4 + 2 * i] = hex[id->b[i] & 15];
+    }
+    out[35] = '-';
+    for (int i = 0; i < 8; i++) {
+        out[36 + 2 * i] = hex[span.b[8 + i] >> 4];
+        out[37 + 2 * i] = hex[span.b[8 + i] & 15];
+    }
+    memcpy(out + 52, "-01", 4);
+    return (struct hl_str){out, 55};
+}
+
+/* Writes the head for the app into the run's page. False: it does not fit any head limit, or no
+ * memory. */
+static bool write_page(struct hl_run *run, const struct hl_client *c, const struct hl_head *head,
+    const struct hl_plan *plan, struct hl_str traceparent)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_request_edit edit = {
+        .target = plan->target,
+        .run_id = &run->id,
+        .peer = hl_str_from(c->peer),
+        .is_peer_trusted = c->is_peer_trusted,
+        .traceparent = traceparent,
+        .wants_identity = plan->is_async || plan->webhook_url.n > 0,
+        .drops_expect = plan->is_async,
+        .keeps_authorization = true,
+        .is_stored = plan->is_async,
+        .framing = head->framing,
+        .content_length = head->content_length,
+    };
+    size_t lines = 0;
+    for (size_t i = 0; i < head->field_count; i++)
+        lines += head->fields[i].line.n;
+    size_t need = lines + head->method.n + plan->target.n + head->host.n * 2 + PAGE_SLACK;
+    run->page_cap = need > HL_PAGE_SIZE ? need : HL_PAGE_SIZE;
+    run->page = hl_worker_page_get(w, run->page_cap);
+    if (!run->page)
+        return false;
+    run->page_n = hl_edit_request(run->page, run->page_cap, head, &edit);
+    return run->page_n > 0;
+}
+
+/* What the store is told of the run; NULL: out of memory. */
+static struct hl_accept *make_accept(struct hl_run *run, const struct hl_head *head,
+    const struct hl_plan *plan, struct hl_str traceparent)
+{
+    const struct hl_config *config = run->worker->config;
+    const struct hl_field *trace = hl_head_field(head, HL_FIELD_TRACEPARENT);
+    struct hl_str secret = {NULL, 0};
+    if (plan->webhook_url.n > 0)
+        secret = plan->webhook_secret.n ? plan->webhook_secret : config->webhook_secret;
+    struct hl_accept tmpl = {
+        .run_id = run->id,
+        .created_ms = hl_id_time_ms(&run->id),
+        .project = plan->project,
+        .app = plan->app,
+        .method = head->method,
+        .target = plan->target,
+        .head = plan->is_async ? (struct hl_str){run->page, run->page_n} : HL_STR(""),
+        .webhook_url = plan->webhook_url,
+        .webhook_secret = secret,
+        .traceparent = traceparent.n || !trace ? traceparent : trace->value,
+        .idempotency_key = plan->is_async ? plan->idempotency_key : HL_STR(""),
+    };
+    if (tmpl.idempotency_key.n)
+        begin_fingerprint(head, plan, &secret, tmpl.fingerprint);
+    return hl_accept_new(plan->is_async ? HL_STORE_ACCEPT : HL_STORE_RECORD, &tmpl);
+}
+
+/* The first body bytes go along with the head, in one write. Returns how many fit. */
+static size_t fill_page(struct hl_run *run, struct hl_client *c, struct hl_str rest)
+{
+    if (c->framing != HL_FRAMING_LENGTH)
+        return 0;
+    size_t n = rest.n < c->body_left ? rest.n : (size_t)c->body_left;
+    size_t room = run->page_cap - run->page_n;
+    if (n > room)
+        return 0;
+    memcpy(run->page + run->page_n, rest.p, n);
+    run->page_n += n;
+    c->body_left -= n;
+    c->body_seen += n;
+    if (n > 0)
+        c->owes_continue = false;
+    if (c->body_left == 0) {
+        c->body_done = true;
+        run->has_whole_request = true;
+    }
+    return n;
+}
+
+static size_t start_run(struct hl_client *c, struct hl_str rest)
+{
+    struct hl_worker *w = c->worker;
+    const struct hl_head *head = &w->request_head;
+    const struct hl_plan *plan = &w->plan;
+    struct hl_run *run = hl_run_new(w);
+    if (!run) {
+        answer_problem(c, NULL, 503, "out of memory; try again later", "Retry-After: 10\r\n");
+        return 0;
+    }
+    char made[56];
+    const struct hl_field *trace = hl_head_field(head, HL_FIELD_TRACEPARENT);
+    bool has_trace = trace && hl_head_field_count(head, HL_FIELD_TRACEPARENT) == 1 &&
+                     hl_is_traceparent(trace->value);
+    struct hl_str traceparent =
+        has_trace ? (struct hl_str){NULL, 0} : make_traceparent(w, &run->id, made);
+    run->is_run = plan->kind == HL_PLAN_RUN;
+    run->method = c->method;
+    run->caller_minor = c->minor;
+    run->is_websocket = plan->is_websocket;
+    run->preference_applied = plan->prefers_async && plan->is_async;
+    run->request_framing = c->framing;
+    run->had_body = c->framing != HL_FRAMING_NONE;
+    run->has_webhook = plan->webhook_url.n > 0;
+    run->has_whole_request = c->body_done;
+    bool is_told = plan->is_async || run->has_webhook;
+    if (!write_page(run, c, head, plan, traceparent) ||
+        (is_told && !(run->accept = make_accept(run, head, plan, traceparent)))) {
+        answer_problem(c, &run->id, 503, "out of memory; try again later", "Retry-After: 10\r\n");
+        hl_run_free(run);
+        return 0;
+    }
+    c->run = run;
+    run->client = c;
+    hl_counter_add(&w->metrics.calls_in_flight, 1);
+    if (plan->is_async) {
+        c->taker = HL_TAKER_ACCEPT;
+        hl_accept_begin(run, c->framing == HL_FRAMING_LENGTH ? c->body_left : 0);
+        return 0;
+    }
+    c->taker = HL_TAKER_FORWARD;
+    size_t used = fill_page(run, c, rest);
+    hl_forward_begin(run);
+    return used;
+}
+
+/* A refused or self-answered request's body, where it is here already, is passed over so that the
+ * connection can go on. */
+static size_t pass_over_body(struct hl_client *c, struct hl_str rest)
+{
+    if (c->framing != HL_FRAMING_LENGTH || c->body_left > rest.n)
+        return 0;
+    c->body_done = true;
+    return (size_t)c->body_left;
+}
+
+size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
+{
+    struct hl_worker *w = c->worker;
+    const struct hl_head *head = &w->request_head;
+    struct hl_plan *plan = &w->plan;
+    hl_plan_make(plan, head, w->config, &w->plan_scratch);
+    c->method = head->method_id;
+    c->minor = head->minor;
+    c->must_close = !head->is_persistent || w->is_draining;
+    c->taker = HL_TAKER_NOBODY;
+    c->framing = head->framing;
+    c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
+    c->body_seen = 0;
+    c->body_done =
+        c->framing == HL_FRAMING_NONE || (c->framing == HL_FRAMING_LENGTH && c->body_left == 0);
+    c->owes_continue = head->expects_continue && !c->body_done;
+    uint64_t max = plan->is_async ? w->config->max_request_body : w->config->max_sync_body;
+    c->body_max = max ? max : UINT64_MAX;
+    if (c->framing == HL_FRAMING_CHUNKED)
+        hl_chunk_reader_init(&c->chunks, (size_t)w->config->max_head);
+
+    uint16_t status;
+    const char *extra;
+    const char *refusal = NULL;
+    if (plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS) {
+        refusal = find_refusal(c, plan, &status, &extra);
+        if (!refusal)
+            return start_run(c, rest);
+    }
+    size_t used = pass_over_body(c, rest);
+    struct hl_id id = hl_id_next(&w->ids, hl_clock_wall_ms());
+    if (refusal)
+        answer_problem(c, &id, status, refusal, extra);
+    else if (plan->kind == HL_PLAN_REFUSED)
+        answer_problem(c, &id, plan->status, plan->detail, plan->extra_fields);
+    else
+        answer_health(c, plan, &id);
+    return used;
+}

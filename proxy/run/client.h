@@ -1,0 +1,82 @@
+/* client.h - a caller's connection: reads requests one after the other, hands each to a run, writes
+ * what comes back. */
+#ifndef HL_RUN_CLIENT_H
+#define HL_RUN_CLIENT_H
+
+#include "http/problem.h"
+#include "run/run.h"
+
+/* The list is the state: worker->client_list holds them all; `run` is set exactly in CALL and
+ * TUNNEL. */
+enum hl_client_state {
+    HL_CLIENT_HEAD,    /* between calls: idle, or an incomplete head is in `held` */
+    HL_CLIENT_CALL,    /* a request is being read and answered */
+    HL_CLIENT_TUNNEL,  /* bytes go both ways */
+    HL_CLIENT_LINGER,  /* the last answer is written; reads and drops until the peer closes, so that
+                          no RST destroys it (RFC 9112 9.6) */
+    HL_CLIENT_CLOSING, /* ends in the close callback */
+};
+
+/* Who gets the body of the present request. */
+enum hl_body_taker { HL_TAKER_FORWARD, HL_TAKER_ACCEPT, HL_TAKER_NOBODY };
+
+struct hl_client {
+    struct hl_stream stream;
+    struct hl_worker *worker;
+    struct hl_list node;
+    enum hl_client_state state;
+    struct hl_run *run;
+    struct hl_timer timer; /* the one deadline that counts now, see rearm() */
+    size_t unsent_at_arm;  /* bytes unsent when the write deadline was set */
+    char *held; /* bytes read and not yet used: an incomplete head, or what came while paused */
+    size_t held_n, held_cap, held_scanned;
+    bool is_consuming;   /* inside consume(): no nested one */
+    bool wants_resume;   /* hl_client_resume came meanwhile */
+    bool has_ended;      /* the peer sent FIN */
+    bool has_head_begun; /* its first byte has come: HOOKLINE_HEAD_TIMEOUT runs */
+    bool must_close;     /* after the present response */
+    bool owes_continue;  /* sent Expect: 100-continue and has not been answered: its silence is no
+                            fault */
+
+    /* the present request's body */
+    enum hl_body_taker taker;
+    enum hl_framing framing;
+    uint64_t body_left, body_max, body_seen;
+    bool body_done;
+    struct hl_chunk_reader chunks;
+
+    /* the present call */
+    enum hl_method method;
+    uint8_t minor;
+
+    char peer[HL_IP_TEXT]; /* the caller's address */
+    bool is_peer_trusted;  /* in HOOKLINE_TRUSTED_PROXIES */
+};
+
+/* Accepts a waiting connection. */
+void hl_client_accept(struct hl_worker *w, struct hl_listener *listener);
+
+/* ---- call.c: from a parsed head to a run or an answer ---- */
+
+/* The head is in worker->request_head; `rest` is what was read behind it. Starts a run or answers.
+ * Returns how many bytes of `rest` were used. */
+size_t hl_call_begin(struct hl_client *c, struct hl_str rest);
+
+/* Reads on: what stopped it is over. Nothing happens while something else still stops it. */
+void hl_client_resume(struct hl_client *c);
+/* Part of a response. HL_ERR_IO: the caller has gone, and its run has been told (`run->client` is
+ * NULL); the client is closing. */
+HL_MUST_CHECK enum hl_err hl_client_write2(
+    struct hl_client *c, struct hl_str first, struct hl_str second);
+/* The response to the present call is complete (or broken off: is_whole false, then the connection
+ * closes so that the caller sees it). Detaches the run. */
+void hl_client_call_done(struct hl_client *c, bool is_whole);
+/* An answer of our own ends the present call. Detaches the run. `mode` for the figures. */
+void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mode mode);
+/* Whether the response being written must say Connection: close. */
+bool hl_client_closes_after(const struct hl_client *c);
+/* The call became a tunnel. */
+void hl_client_become_tunnel(struct hl_client *c);
+void hl_client_close(struct hl_client *c);
+
+#endif

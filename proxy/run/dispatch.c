@@ -1,0 +1,219 @@
+/* dispatch.c - claimed runs: asks the store for as many as this worker may have, and calls the app
+ * with each. Owns: the worker's credit. Thread: the worker's. Promise: without a limit on the app,
+ * credit stands with the store, so that a run is claimed in the commit that accepts it; with one, a
+ * slot of the app is held before a run is claimed, so that `running` never waits. Not here: the
+ * call itself (forward.c, respond.c), its end (outcome.c). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "http/edit.h"
+#include "run/run.h"
+#include "run/source.h"
+
+/* One slot of the app asked for. */
+struct slot_request {
+    struct hl_limiter_wait wait;
+    struct hl_worker *worker;
+};
+
+static bool has_limit(const struct hl_worker *w)
+{
+    return w->config->app_concurrency > 0;
+}
+
+static void give_credit(struct hl_worker *w, uint32_t n)
+{
+    struct hl_credit *credit = calloc(1, sizeof(*credit));
+    HL_ASSERT(credit); /* a few bytes; lost credit would idle a slot for ever */
+    credit->m.msg.type = HL_STORE_CREDIT;
+    credit->m.reply_to = &w->mail.box;
+    credit->n = n;
+    credit->returns = has_limit(w);
+    w->async_credit += n;
+    enum hl_err err = hl_store_post(w->service->store, &credit->m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
+}
+
+void hl_dispatch_start(struct hl_worker *w)
+{
+    uint32_t workers = w->service->worker_count, total = w->config->async_concurrency;
+    w->async_max = total / workers + (w->index < total % workers ? 1 : 0);
+    if (w->async_max > 0)
+        give_credit(w, has_limit(w) ? 0 : w->async_max);
+}
+
+static void on_slot(struct hl_limiter_wait *wait)
+{
+    struct slot_request *request = HL_CONTAINER_OF(wait, struct slot_request, wait);
+    struct hl_worker *w = request->worker;
+    free(request);
+    w->async_waiting--;
+    if (w->is_draining)
+        hl_limiter_release(&w->seat);
+    else
+        give_credit(w, 1);
+}
+
+/* With a limit: as many slots as there are runs waiting, within this worker's share. */
+static void ask_for_slots(struct hl_worker *w)
+{
+    uint64_t queued = hl_counter_get(&hl_store_gauges(w->service->store)->queued_runs);
+    while (!w->is_draining && queued > w->async_waiting + w->async_credit &&
+           w->async_running + w->async_waiting + w->async_credit < w->async_max) {
+        struct slot_request *request = malloc(sizeof(*request));
+        if (!request)
+            return;
+        request->worker = w;
+        hl_limiter_wait_init(&request->wait, on_slot);
+        w->async_waiting++;
+        hl_limiter_queue(&w->seat, &request->wait, HL_LIMITER_ASYNC);
+    }
+}
+
+/* ---- a run arrives ---- */
+
+static enum hl_method read_method(struct hl_str head)
+{
+    const char *space = memchr(head.p, ' ', head.n);
+    return hl_method_lookup((struct hl_str){head.p, space ? (size_t)(space - head.p) : 0});
+}
+
+/* The stored head, ended, and the body behind it where that is in memory. */
+static bool write_page(struct hl_run *run)
+{
+    struct hl_claimed *claimed = run->claimed;
+    struct hl_body *body = &claimed->body;
+    bool is_inline = body->where == HL_BODY_INLINE;
+    bool has_body = body->where != HL_BODY_NONE || run->method == HL_METHOD_POST ||
+                    run->method == HL_METHOD_PUT || run->method == HL_METHOD_PATCH;
+    size_t need = claimed->head.n + 128 + (is_inline ? (size_t)body->size : 0);
+    run->page_cap = need > HL_PAGE_SIZE ? need : HL_PAGE_SIZE;
+    run->page = hl_worker_page_get(run->worker, run->page_cap);
+    if (!run->page)
+        return false;
+    memcpy(run->page, claimed->head.p, claimed->head.n);
+    run->page_n = claimed->head.n;
+    run->page_n += hl_edit_finish_stored(run->page + run->page_n, run->page_cap - run->page_n,
+        claimed->attempt, has_body, body->size);
+    if (is_inline) {
+        memcpy(run->page + run->page_n, body->bytes, body->size);
+        run->page_n += body->size;
+    }
+    run->had_body = body->size > 0;
+    run->has_whole_request = body->where != HL_BODY_FILE;
+    run->request_framing = body->size > 0 ? HL_FRAMING_LENGTH : HL_FRAMING_NONE;
+    hl_body_fini(body);
+    return true;
+}
+
+static void on_deadline(struct hl_timer *timer)
+{
+    struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
+    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
+        "the run took longer than HOOKLINE_RESPONSE_GRACE_PERIOD");
+}
+
+/* What stands in the way of calling the app is ours, not the run's: it stays claimed and ends as
+ * interrupted at the next start. */
+static void give_up(struct hl_worker *w, struct hl_run *run, struct hl_claimed *claimed)
+{
+    HL_LOG(ERROR, "a claimed run cannot be started: out of memory",
+        HL_LOG_ID("run_id", &claimed->run_id));
+    if (run)
+        hl_run_free(run);
+    else
+        hl_claimed_free(claimed);
+    w->async_running--;
+    if (has_limit(w))
+        hl_limiter_release(&w->seat);
+}
+
+static void start_claimed(struct hl_worker *w, struct hl_claimed *claimed)
+{
+    HL_ASSERT(w->async_credit > 0);
+    w->async_credit--;
+    w->async_running++;
+    struct hl_run *run = hl_run_new(w);
+    if (!run) {
+        give_up(w, NULL, claimed);
+        return;
+    }
+    run->id = claimed->run_id;
+    run->claimed = claimed;
+    run->epoch = claimed->epoch;
+    run->has_webhook = claimed->has_webhook;
+    run->is_run = true;
+    run->caller_minor = 1;
+    run->has_slot = true;
+    run->method = read_method(claimed->head);
+    run->deadline.on_fire = on_deadline;
+    run->finish = calloc(1, sizeof(*run->finish));
+    run->name = hl_slot_add(&w->slots, run);
+    bool is_file = claimed->body.where == HL_BODY_FILE;
+    if (is_file)
+        run->source = hl_source_new(run);
+    if (!run->finish || run->name.generation == 0 || (is_file && !run->source) ||
+        !write_page(run)) {
+        give_up(w, run, claimed);
+        return;
+    }
+    hl_counter_add(&w->metrics.runs_in_flight, 1);
+    hl_forward_begin(run);
+}
+
+void hl_dispatch_run_ended(struct hl_worker *w)
+{
+    w->async_running--;
+    if (w->is_draining)
+        return;
+    if (has_limit(w))
+        ask_for_slots(w);
+    else
+        give_credit(w, 1);
+}
+
+static void cancel_run(struct hl_worker *w, const struct hl_id *id)
+{
+    HL_LIST_EACH_SAFE (node, &w->run_list) {
+        struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
+        if (!hl_id_eq(&run->id, id))
+            continue;
+        hl_forward_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, 503, "the run was cancelled");
+        return;
+    }
+}
+
+static void take_back(struct hl_worker *w, struct hl_credit *credit)
+{
+    w->async_credit -= credit->n;
+    for (uint32_t i = 0; i < credit->n; i++)
+        hl_limiter_release(&w->seat);
+    free(credit);
+}
+
+void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg)
+{
+    switch (msg->type) {
+    case HL_STORE_CLAIMED:
+        if (w->is_cut)
+            hl_claimed_free(HL_CONTAINER_OF(msg, struct hl_claimed, msg));
+        else
+            start_claimed(w, HL_CONTAINER_OF(msg, struct hl_claimed, msg));
+        break;
+    case HL_STORE_CANCEL_RUN:
+        cancel_run(w, &HL_CONTAINER_OF(msg, struct hl_cancel_run, msg)->run_id);
+        free(msg);
+        break;
+    case HL_STORE_CREDIT_BACK:
+        take_back(w, HL_CONTAINER_OF(msg, struct hl_credit, m.msg));
+        break;
+    case HL_STORE_WORK:
+        ask_for_slots(w);
+        free(msg);
+        break;
+    default:
+        HL_ASSERT(!"a message of a type that workers know");
+    }
+}

@@ -1,0 +1,290 @@
+/* forward.c - source ─▶ app: a slot, a connection, the head, the body; and the end of a run that
+ * fails. Owns: the request half's state. Thread: the worker's. Promise: nothing of the body is read
+ * from its source faster than the app takes it; a request is sent a second time only when the first
+ * connection died before a byte of the answer and the request allows it (spec 10). Not here: the
+ * app's answer (respond.c), how a run ends up in the store (outcome.c). */
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "http/chunked.h"
+#include "run/client.h"
+#include "run/source.h"
+
+static void connect_run(struct hl_run *run);
+static void on_timer(struct hl_timer *timer);
+
+static void answer_caller(struct hl_run *run, uint16_t status, const char *detail)
+{
+    struct hl_client *c = run->client;
+    if (!c)
+        return;
+    run->client = NULL;
+    if (run->response !=
+        HL_RESPONSE_HEAD) { /* the caller has seen a head: only the connection's end can tell */
+        hl_client_call_done(c, false);
+        return;
+    }
+    struct hl_answer answer = {.status = status,
+        .detail = detail,
+        .run_id = &run->id,
+        .extra_fields = status == 429 || status == 503 ? "Retry-After: 5\r\n" : NULL};
+    hl_client_answer(c, &answer, HL_MODE_SYNC);
+}
+
+void hl_forward_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
+    uint16_t status, const char *detail)
+{
+    if (run->response == HL_RESPONSE_DONE)
+        return;
+    HL_LOG(DEBUG, "call failed", HL_LOG_ID("run_id", &run->id), HL_LOG_TEXT("detail", detail),
+        HL_LOG_INT("status", status));
+    answer_caller(run, status, detail);
+    hl_outcome_conclude(run, state, reason, false);
+}
+
+/* ---- a slot of the app ---- */
+
+static void on_slot(struct hl_limiter_wait *wait)
+{
+    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, slot_wait);
+    hl_counter_sub(&run->worker->metrics.waiting_for_slot, 1);
+    run->has_slot = true;
+    hl_timer_disarm(&run->timer);
+    connect_run(run);
+}
+
+void hl_forward_begin(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    run->timer.on_fire = on_timer;
+    if (run->has_slot || hl_limiter_try(&w->seat, HL_LIMITER_CALLER)) {
+        run->has_slot = true;
+        connect_run(run);
+        return;
+    }
+    run->slot_wait.on_slot = on_slot;
+    hl_timer_arm(&w->wheel, &run->timer, w->config->app_queue_timeout_ms);
+    hl_counter_add(&w->metrics.waiting_for_slot, 1);
+    if (hl_limiter_queue(&w->seat, &run->slot_wait, HL_LIMITER_CALLER))
+        return;
+    hl_counter_sub(&w->metrics.waiting_for_slot, 1);
+    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
+        "HOOKLINE_APP_QUEUE callers wait for the app already; try again later");
+}
+
+/* ---- a connection ---- */
+
+/* Whether the whole request is in the page and may be sent twice (RFC 9110 9.2.2). */
+static bool is_replayable(const struct hl_run *run)
+{
+    return run->has_whole_request && run->request == HL_REQUEST_HELD &&
+           (!run->had_body || hl_method_is_idempotent(run->method));
+}
+
+static void on_upstream_event(void *owner, const struct hl_stream_event *event);
+
+/* The first write: the head, with the body bytes that were there. */
+static void send_page(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    bool is_whole = run->has_whole_request;
+    hl_upstream_own(run->upstream, run, on_upstream_event);
+    hl_timer_arm(&w->wheel, &run->timer, w->config->app_head_timeout_ms);
+    if (hl_run_is_async(run))
+        hl_timer_arm(&w->wheel, &run->deadline, w->config->response_grace_period_ms);
+    if (hl_stream_write(&run->upstream->stream, run->page, run->page_n) != HL_OK) {
+        hl_respond_end(run, false);
+        return;
+    }
+    run->request = is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING;
+    if (run->client && !is_whole)
+        hl_client_resume(run->client);
+    else if (run->source)
+        hl_source_go_on(run->source);
+}
+
+static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *upstream)
+{
+    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, wait);
+    run->upstream = upstream;
+    if (upstream) {
+        hl_counter_add(&run->worker->metrics.upstream_connects, 1);
+        send_page(run);
+        return;
+    }
+    hl_counter_add(&run->worker->metrics.upstream_errors, 1);
+    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 502,
+        "the app cannot be reached: no connection within HOOKLINE_CONNECT_TIMEOUT; is it running "
+        "at HOOKLINE_APP_URL?");
+}
+
+static void connect_run(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    if (run->accept)
+        hl_outcome_record(run); /* a webhook waits for it: now it begins */
+    if (!run->is_resent)
+        run->upstream = hl_pool_take(&w->pool, is_replayable(run));
+    if (run->upstream) {
+        send_page(run);
+        return;
+    }
+    hl_upstream_wait_init(&run->wait, on_connection);
+    hl_pool_request(&w->pool, &run->wait,
+        hl_run_is_async(run) ? w->config->app_start_timeout_ms : w->config->connect_timeout_ms);
+}
+
+/* The connection was a kept one, it died without a byte of an answer: once more on a new one, if
+ * that is safe. */
+static bool send_again(struct hl_run *run)
+{
+    bool is_safe = run->has_whole_request && run->page && run->upstream &&
+                   run->upstream->calls > 0 && !run->is_resent && !run->has_answer_begun &&
+                   (!run->had_body || hl_method_is_idempotent(run->method));
+    if (!is_safe)
+        return false;
+    hl_upstream_close(run->upstream);
+    run->upstream = NULL;
+    run->request = HL_REQUEST_HELD;
+    run->is_resent = true;
+    hl_counter_add(&run->worker->metrics.upstream_resent, 1);
+    connect_run(run);
+    return true;
+}
+
+/* ---- the app's events ---- */
+
+static void on_upstream_event(void *owner, const struct hl_stream_event *event)
+{
+    struct hl_run *run = owner;
+    switch (event->kind) {
+    case HL_STREAM_DATA:
+        hl_respond_bytes(run, event->p, event->n);
+        break;
+    case HL_STREAM_DRAINED:
+        if (run->client)
+            hl_client_resume(run->client);
+        else if (run->source)
+            hl_source_go_on(run->source);
+        break;
+    case HL_STREAM_EOF:
+    case HL_STREAM_FAILED:
+        if (!send_again(run))
+            hl_respond_end(run, event->kind == HL_STREAM_EOF);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The one deadline of the present phase has passed. */
+static void on_timer(struct hl_timer *timer)
+{
+    struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, timer);
+    if (hl_list_is_linked(&run->slot_wait.node)) {
+        hl_limiter_cancel(&run->worker->seat, &run->slot_wait);
+        hl_counter_sub(&run->worker->metrics.waiting_for_slot, 1);
+        hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
+            "the app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later");
+    } else if (run->response == HL_RESPONSE_HEAD) {
+        hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
+            "the app did not begin its answer within HOOKLINE_APP_HEAD_TIMEOUT");
+    } else if (run->response == HL_RESPONSE_BODY && run->is_event_stream) {
+        hl_respond_beat(run);
+    } else if (run->response == HL_RESPONSE_BODY && !run->upstream->stream.is_reading) {
+        hl_timer_arm(/* it is we who pause */
+            &run->worker->wheel, &run->timer, run->worker->config->app_idle_timeout_ms);
+    } else if (run->response == HL_RESPONSE_BODY) {
+        hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
+            "the app paused for HOOKLINE_APP_IDLE_TIMEOUT inside its response");
+    }
+}
+
+/* ---- the body ---- */
+
+bool hl_forward_is_blocked(const struct hl_run *run)
+{
+    if (run->request == HL_REQUEST_HELD)
+        return true;
+    return run->request == HL_REQUEST_SENDING && hl_stream_is_blocked(&run->upstream->stream);
+}
+
+/* The app stopped reading; its answer may be on the way (RFC 9112 9.5 and 9.6). */
+static void stop_sending(struct hl_run *run)
+{
+    run->request = HL_REQUEST_BROKEN;
+}
+
+/* One chunk of ours: size line, data, CRLF. */
+static enum hl_err write_chunk(struct hl_run *run, struct hl_str data)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_stream *to = &run->upstream->stream;
+    HL_ASSERT(data.n + HL_CHUNK_HEAD_MAX + 2 <= w->scratch_cap);
+    size_t n = hl_chunk_head_write(w->scratch, data.n);
+    memcpy(w->scratch + n, data.p, data.n);
+    n += data.n;
+    memcpy(w->scratch + n, "\r\n", 2);
+    return hl_stream_write(to, w->scratch, n + 2);
+}
+
+void hl_forward_body(struct hl_run *run, struct hl_str data)
+{
+    if (run->request == HL_REQUEST_BROKEN || data.n == 0)
+        return;
+    struct hl_stream *to = &run->upstream->stream;
+    enum hl_err err =
+        run->response != HL_RESPONSE_TUNNEL && run->request_framing == HL_FRAMING_CHUNKED
+            ? write_chunk(run, data)
+            : hl_stream_write(to, data.p, data.n);
+    if (err != HL_OK)
+        stop_sending(run);
+    else if (run->response == HL_RESPONSE_HEAD)
+        hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->app_head_timeout_ms);
+}
+
+void hl_forward_body_end(struct hl_run *run, struct hl_str trailer)
+{
+    if (run->response == HL_RESPONSE_TUNNEL) {
+        run->tunnel_caller_ended = true;
+        hl_stream_shutdown(&run->upstream->stream);
+        if (run->tunnel_app_ended)
+            hl_respond_end(run, true);
+        return;
+    }
+    run->has_whole_request = true;
+    if (run->request != HL_REQUEST_SENDING)
+        return;
+    struct hl_stream *to = &run->upstream->stream;
+    enum hl_err err = HL_OK;
+    if (run->request_framing == HL_FRAMING_CHUNKED)
+        err = hl_stream_write2(to, HL_STR("0\r\n"), trailer);
+    if (err == HL_OK && run->request_framing == HL_FRAMING_CHUNKED)
+        err = hl_stream_write(to, "\r\n", 2);
+    if (err == HL_OK)
+        run->request = HL_REQUEST_SENT;
+    else
+        stop_sending(run);
+}
+
+/* ---- the caller ---- */
+
+void hl_forward_caller_gone(struct hl_run *run)
+{
+    run->client = NULL;
+    if (run->response == HL_RESPONSE_DONE)
+        return;
+    bool someone_waits =
+        run->has_webhook && run->has_whole_request && run->response != HL_RESPONSE_TUNNEL;
+    if (!someone_waits) {
+        hl_outcome_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
+        return;
+    }
+    hl_respond_resume(run);
+}
+
+void hl_forward_caller_drained(struct hl_run *run)
+{
+    hl_respond_resume(run);
+}

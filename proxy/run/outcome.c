@@ -1,0 +1,221 @@
+/* outcome.c - what became of a run: its end is counted, its response is put to rest, the store is
+ * told. Owns: a run between the end of its response and the store's answer. Thread: the worker's.
+ * Promise: state, kept response and webhook are one FINISH, sent once the response is durable; a
+ * FINISH that the store cannot take yet is sent again until it can. Not here: what a webhook looks
+ * like (webhook/), how it is stored (store/). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/pool.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "run/client.h"
+#include "run/source.h"
+
+#define FINISH_AGAIN_MS 1000
+
+static void count_end(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    enum hl_mode mode = hl_run_is_async(run)   ? HL_MODE_ASYNC
+                        : run->status == 101   ? HL_MODE_TUNNEL
+                        : run->is_event_stream ? HL_MODE_STREAM
+                                               : HL_MODE_SYNC;
+    hl_histogram_add(&w->metrics.duration[mode], hl_clock_mono_us() - run->started_us);
+    if (hl_run_is_async(run)) {
+        hl_counter_sub(&w->metrics.runs_in_flight, 1);
+        return;
+    }
+    hl_counter_sub(&w->metrics.calls_in_flight, 1);
+    if (run->status != 0)
+        hl_counter_add(&w->metrics.requests[run->method][mode][run->status / 100], 1);
+}
+
+/* Gives back what the app's side used. */
+static void leave_app(struct hl_run *run, bool is_reusable)
+{
+    struct hl_worker *w = run->worker;
+    hl_pool_cancel(&run->wait);
+    hl_limiter_cancel(&w->seat, &run->slot_wait);
+    if (run->upstream && is_reusable)
+        hl_pool_put(run->upstream);
+    else if (run->upstream)
+        hl_upstream_close(run->upstream);
+    run->upstream = NULL;
+    if (run->has_slot)
+        hl_limiter_release(&w->seat);
+    run->has_slot = false;
+    hl_source_free(run->source);
+    run->source = NULL;
+    hl_timer_disarm(&run->timer);
+    hl_timer_disarm(&run->deadline);
+}
+
+static void log_end(const struct hl_run *run)
+{
+    const struct hl_outcome *o = &run->finish->outcome;
+    HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("state", hl_run_state_text(o->state)),
+        HL_LOG_TEXT("reason", hl_run_reason_text(o->reason)), HL_LOG_INT("status", o->http_status),
+        HL_LOG_INT("ms", (hl_clock_mono_us() - run->started_us) / 1000));
+}
+
+static void post_finish(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_finish *f = run->finish;
+    run->finish = NULL;
+    f->m.msg.type = HL_STORE_FINISH;
+    f->m.reply_to = &w->mail.box;
+    f->m.from = run->name;
+    f->run_id = run->id;
+    f->epoch = run->epoch;
+    enum hl_err err = hl_store_post(w->service->store, &f->m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
+}
+
+void hl_outcome_conclude(
+    struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, bool is_reusable)
+{
+    struct hl_worker *w = run->worker;
+    if (run->response == HL_RESPONSE_DONE)
+        return;
+    run->response = HL_RESPONSE_DONE;
+    count_end(run);
+    leave_app(run, is_reusable);
+    if (!run->finish) {
+        hl_run_free(run);
+        hl_worker_check_end(w);
+        return;
+    }
+    struct hl_outcome *o = &run->finish->outcome;
+    o->state = state;
+    o->reason = reason;
+    o->http_status = run->status;
+    o->finished_ms = hl_clock_wall_ms();
+    hl_counter_add(&w->metrics.runs_finished[state], 1);
+    if (hl_run_is_async(run))
+        hl_dispatch_run_ended(w);
+    log_end(run);
+    if (run->spool)
+        hl_spool_end(run->spool);
+    else
+        post_finish(run);
+}
+
+/* How the body stands in the envelope: found while it passed (spec 5). */
+static void describe_body(struct hl_outcome *o, const struct hl_body_check *check)
+{
+    switch (hl_body_check_end(check)) {
+    case HL_BODY_JSON:
+        o->encoding = HL_ENCODING_JSON;
+        break;
+    case HL_BODY_TEXT:
+        o->encoding = HL_ENCODING_TEXT;
+        o->escaped_size = check->escaped;
+        break;
+    case HL_BODY_BINARY:
+        o->encoding = HL_ENCODING_BASE64;
+        break;
+    }
+}
+
+static void on_spool_room(void *owner)
+{
+    hl_respond_resume(owner);
+}
+
+static void on_spool_done(
+    void *owner, struct hl_spool *spool, enum hl_err err, struct hl_body *body)
+{
+    struct hl_run *run = owner;
+    struct hl_outcome *o = &run->finish->outcome;
+    run->spool = NULL;
+    o->body = *body;
+    if (body->where == HL_BODY_DROPPED)
+        o->encoding = HL_ENCODING_NONE;
+    else
+        describe_body(o, hl_spool_check(spool));
+    if (err != HL_OK)
+        HL_LOG(WARN, "a response is not kept", HL_LOG_ID("run_id", &run->id),
+            HL_LOG_TEXT("error", hl_err_text(err)), HL_LOG_INT("bytes", body->size));
+    post_finish(run);
+}
+
+const struct hl_spool_events hl_outcome_spool_events = {
+    .on_room = on_spool_room, .on_done = on_spool_done};
+
+static void on_finish_again(struct hl_timer *timer)
+{
+    post_finish(HL_CONTAINER_OF(timer, struct hl_run, timer));
+}
+
+void hl_outcome_on_finish_reply(struct hl_worker *w, struct hl_finish *finish)
+{
+    struct hl_run *run = hl_slot_find(&w->slots, finish->m.from);
+    enum hl_err rc = finish->m.rc;
+    bool is_final = rc == HL_OK || rc == HL_ERR_STALE || rc == HL_ERR_NOT_FOUND || w->is_cut;
+    if (!run) {
+        hl_finish_free(finish);
+        return;
+    }
+    if (!is_final) {
+        HL_LOG(ERROR, "a run's end cannot be recorded yet", HL_LOG_ID("run_id", &finish->run_id),
+            HL_LOG_TEXT("error", hl_err_text(rc)));
+        run->finish = finish;
+        run->timer.on_fire = on_finish_again;
+        hl_timer_arm(&w->wheel, &run->timer, FINISH_AGAIN_MS);
+        return;
+    }
+    if (rc == HL_ERR_NOT_FOUND && run->has_webhook) {
+        hl_counter_add(&w->metrics.webhooks_lost, 1);
+        HL_LOG(ERROR, "a webhook is lost: its run could not be recorded",
+            HL_LOG_ID("run_id", &finish->run_id));
+    }
+    hl_finish_free(finish);
+    hl_run_free(run);
+    hl_worker_check_end(w);
+}
+
+/* ---- synchronous runs with a webhook ---- */
+
+static void lose_webhook(struct hl_run *run, const char *why)
+{
+    hl_counter_add(&run->worker->metrics.webhooks_lost, 1);
+    HL_LOG(ERROR, "a webhook is lost: its run cannot be recorded", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("error", why));
+    run->has_webhook = false;
+    hl_finish_free(run->finish);
+    run->finish = NULL;
+}
+
+void hl_outcome_record(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_accept *a = run->accept;
+    run->accept = NULL;
+    run->finish = calloc(1, sizeof(*run->finish));
+    run->name = hl_slot_add(&w->slots, run);
+    if (!run->finish || run->name.generation == 0) {
+        hl_accept_free(a);
+        lose_webhook(run, hl_err_text(HL_ERR_NOMEM));
+        return;
+    }
+    a->m.msg.type = HL_STORE_RECORD;
+    a->m.reply_to = &w->mail.box;
+    a->m.from = run->name;
+    enum hl_err err = hl_store_post(w->service->store, &a->m);
+    if (err == HL_OK)
+        return;
+    hl_accept_free(a);
+    lose_webhook(run, hl_err_text(err));
+}
+
+void hl_outcome_on_record_reply(struct hl_worker *w, struct hl_accept *accept)
+{
+    if (accept->m.rc != HL_OK)
+        HL_LOG(ERROR, "a synchronous run with a webhook cannot be recorded",
+            HL_LOG_ID("run_id", &accept->run_id), HL_LOG_TEXT("error", hl_err_text(accept->m.rc)));
+    (void)w; /* its FINISH will not be found either, and counts the loss */
+    hl_accept_free(accept);
+}

@@ -1,0 +1,470 @@
+/* respond.c - app ─▶ caller and spool: reads the app's answer and passes it on as it comes.
+ * Owns: the response half's state. Thread: the worker's.
+ * Promise: bytes leave in the loop turn in which they came, chunk by chunk, never joined, never
+ * delayed; the caller's side comes first, the spool gets a view after it and can neither slow nor
+ * fail it; a slow sink pauses the app's connection. Not here: sending the request (forward.c), what
+ * becomes of the run (outcome.c). */
+#include <string.h>
+
+#include "base/log.h"
+#include "http/edit.h"
+#include "run/client.h"
+
+#define VIEWS_MAX     64   /* chunks of one read that are shown to the spool after the write */
+#define JOIN_MAX      8192 /* body bytes that are copied behind the head instead of a second iovec */
+#define LONG_RESPONSE (256 * 1024)
+
+/* Body bytes of one read, as they go on: to the caller in one write, then to the spool. */
+struct passage {
+    size_t out_n;         /* bytes of ours in worker->scratch */
+    struct hl_str direct; /* bytes of the read itself, to go out behind them */
+    struct hl_str views[VIEWS_MAX];
+    size_t view_count;
+};
+
+static void fail_bad_response(struct hl_run *run, const char *detail)
+{
+    hl_counter_add(&run->worker->metrics.upstream_errors, 1);
+    HL_LOG(WARN, "the app's response is not valid HTTP", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("detail", detail));
+    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502, detail);
+}
+
+/* Writes what has gathered, then shows it to the spool. False: the run has ended. */
+static bool flush(struct hl_run *run, struct passage *pass)
+{
+    struct hl_client *c = run->client;
+    if (c && (pass->out_n || pass->direct.n)) {
+        struct hl_str out = {run->worker->scratch, pass->out_n};
+        enum hl_err err = pass->out_n ? hl_client_write2(c, out, pass->direct)
+                                      : hl_client_write2(c, pass->direct, (struct hl_str){0});
+        if (err != HL_OK && run->response == HL_RESPONSE_DONE)
+            return false; /* nobody waited for it but the caller */
+    }
+    if (run->spool)
+        for (size_t i = 0; i < pass->view_count; i++)
+            hl_spool_take(run->spool, pass->views[i].p, pass->views[i].n);
+    pass->out_n = pass->view_count = 0;
+    pass->direct = (struct hl_str){NULL, 0};
+    return run->response != HL_RESPONSE_DONE;
+}
+
+/* ---- the head ---- */
+
+/* 1xx: 100 goes to the caller that asked, others to any HTTP/1.1 caller (RFC 9110 15.2). */
+static bool pass_interim(struct hl_run *run, const struct hl_head *head)
+{
+    struct hl_client *c = run->client;
+    if (!c || run->caller_minor == 0)
+        return true;
+    if (head->status == 100) {
+        if (!c->owes_continue || run->has_continued)
+            return true;
+        run->has_continued = true;
+        c->owes_continue = false;
+    }
+    struct hl_response_edit edit = {.run_id = &run->id, .caller_minor = run->caller_minor};
+    struct hl_worker *w = run->worker;
+    size_t n = hl_edit_response(w->scratch, w->scratch_cap, head, &edit);
+    return n == 0 ||
+           hl_client_write2(c, (struct hl_str){w->scratch, n}, (struct hl_str){0}) == HL_OK;
+}
+
+static enum hl_framing choose_framing(const struct hl_run *run, const struct hl_head *head)
+{
+    if (head->framing == HL_FRAMING_CHUNKED || head->framing == HL_FRAMING_UNTIL_CLOSE)
+        return run->caller_minor == 0 ? HL_FRAMING_UNTIL_CLOSE : HL_FRAMING_CHUNKED;
+    return head->framing;
+}
+
+/* What the envelope and the result will say of the response (spec 5), copied before the head's
+ * bytes go. */
+static void begin_spool(struct hl_run *run, const struct hl_head *head)
+{
+    const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
+    const struct hl_field *coding = hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
+    struct hl_outcome *outcome = &run->finish->outcome;
+    if (type && type->value.n <= HL_CONTENT_FIELD_MAX)
+        memcpy(outcome->content_type, type->value.p, type->value.n);
+    if (coding && coding->value.n <= HL_CONTENT_FIELD_MAX)
+        memcpy(outcome->content_encoding, coding->value.p, coding->value.n);
+    outcome->http_status = head->status;
+    if (head->framing == HL_FRAMING_NONE)
+        return;
+    run->spool = hl_spool_new(&run->worker->spools, run->worker->config->max_kept_response, true,
+        type && hl_is_json_type(type->value.p, type->value.n), &hl_outcome_spool_events, run);
+    if (run->spool && head->framing == HL_FRAMING_LENGTH)
+        hl_spool_expect(run->spool, head->content_length);
+}
+
+/* How long the app keeps an idle connection: Keep-Alive: timeout=5 (as Node says it), less a second
+ * for the way. */
+static uint64_t read_keep_ms(const struct hl_head *head)
+{
+    const struct hl_field *field = hl_head_field(head, HL_FIELD_KEEP_ALIVE);
+    if (!field)
+        return 0;
+    struct hl_str list = field->value, element;
+    uint64_t seconds;
+    while (hl_str_next_element(&list, &element))
+        if (hl_str_starts_with(element, HL_STR("timeout=")) &&
+            hl_str_to_u64((struct hl_str){element.p + 8, element.n - 8}, &seconds) &&
+            seconds < 3600)
+            return seconds > 1 ? (seconds - 1) * 1000 : 1;
+    return 0;
+}
+
+/* The final head: everything about the response is decided here. */
+static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct passage *pass)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_client *c = run->client;
+    const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
+    run->status = head->status;
+    run->response_in = head->framing;
+    run->response_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
+    run->app_keeps_connection = head->is_persistent;
+    run->upstream->keep_ms = read_keep_ms(head);
+    run->is_event_stream = type && hl_is_event_stream(type->value);
+    run->response_out = choose_framing(run, head);
+    if (head->framing == HL_FRAMING_CHUNKED)
+        hl_chunk_reader_init(&run->chunks, (size_t)w->config->max_head);
+    if (run->finish)
+        begin_spool(run, head);
+    if (run->page && run->request != HL_REQUEST_HELD) {
+        hl_worker_page_put(w, run->page, run->page_cap);
+        run->page = NULL;
+    }
+    run->beats =
+        run->is_event_stream && w->config->sse_heartbeat_ms > 0 &&
+        (run->response_out == HL_FRAMING_CHUNKED || run->response_out == HL_FRAMING_UNTIL_CLOSE) &&
+        !hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
+    hl_sse_init(&run->sse);
+    if (c) {
+        if (run->response_out == HL_FRAMING_UNTIL_CLOSE)
+            c->must_close = true;
+        struct hl_response_edit edit = {
+            .run_id = &run->id,
+            .caller_minor = run->caller_minor,
+            .closes = hl_client_closes_after(c) && !head->is_websocket_upgrade,
+            .is_head_request = run->method == HL_METHOD_HEAD,
+            .is_event_stream = run->is_event_stream,
+            .preference_applied = run->preference_applied,
+            .framing = run->response_out,
+            .content_length = head->content_length,
+            .wants_trailers = run->response_out == HL_FRAMING_CHUNKED,
+        };
+        c->must_close = c->must_close || edit.closes;
+        pass->out_n = hl_edit_response(w->scratch, w->scratch_cap, head, &edit);
+        if (pass->out_n == 0) {
+            fail_bad_response(run, "the app's response head is too large to be passed on");
+            return false;
+        }
+    }
+    run->response = HL_RESPONSE_BODY;
+    return true;
+}
+
+static bool begin_tunnel(struct hl_run *run, struct passage *pass)
+{
+    run->response = HL_RESPONSE_TUNNEL;
+    run->request = HL_REQUEST_SENDING;
+    hl_timer_disarm(&run->timer);
+    if (!flush(run, pass) || !run->client)
+        return false;
+    hl_client_become_tunnel(run->client);
+    return run->response != HL_RESPONSE_DONE;
+}
+
+/* Reads heads off p[0..n) until the final one. Returns false when the run is gone or more is
+ * needed; else *used bytes were heads. */
+static bool take_heads(
+    struct hl_run *run, const char *p, size_t n, size_t *used, struct passage *pass)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_head *head = &w->response_head;
+    *used = 0;
+    while (run->response == HL_RESPONSE_HEAD) {
+        size_t head_len = 0;
+        enum hl_head_end end =
+            hl_head_find_end(p + *used, n - *used, &run->held_scanned, &head_len);
+        size_t seen = end == HL_HEAD_END_FOUND ? head_len : n - *used;
+        if (end == HL_HEAD_END_BAD || seen > w->config->max_head) {
+            fail_bad_response(
+                run, end == HL_HEAD_END_BAD
+                         ? "the app's answer does not begin with an HTTP/1.1 head"
+                         : "the app's response head is larger than HOOKLINE_MAX_HEAD");
+            return false;
+        }
+        if (end == HL_HEAD_END_MISSING)
+            return false;
+        run->held_scanned = 0;
+        struct hl_head_fault fault;
+        if (!hl_head_parse_response(
+                head, p + *used, head_len, run->method, run->is_websocket, &fault)) {
+            fail_bad_response(run, fault.detail);
+            return false;
+        }
+        *used += head_len;
+        bool is_interim = head->status < 200 && head->status != 101;
+        if (is_interim ? !pass_interim(run, head) : !take_final_head(run, head, pass))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the body ---- */
+
+static void arm_idle(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    uint64_t ms = run->is_event_stream ? (run->beats ? w->config->sse_heartbeat_ms : 0)
+                                       : w->config->app_idle_timeout_ms;
+    if (ms > 0)
+        hl_timer_arm(&w->wheel, &run->timer, ms);
+    else
+        hl_timer_disarm(&run->timer);
+}
+
+/* One slice of decoded body bytes joins the passage, framed for the caller. */
+static bool add_slice(struct hl_run *run, struct passage *pass, struct hl_str data)
+{
+    struct hl_worker *w = run->worker;
+    bool re_framed = run->response_out == HL_FRAMING_CHUNKED;
+    if (pass->view_count == VIEWS_MAX || pass->direct.n ||
+        pass->out_n + data.n + HL_CHUNK_HEAD_MAX + 2 > w->scratch_cap)
+        if (!flush(run, pass))
+            return false;
+    pass->views[pass->view_count++] = data;
+    if (run->beats)
+        hl_sse_scan(&run->sse, data.p, data.n);
+    if (!run->client)
+        return true;
+    char *out = w->scratch + pass->out_n;
+    if (re_framed) {
+        size_t n = hl_chunk_head_write(out, data.n);
+        memcpy(out + n, data.p, data.n);
+        memcpy(out + n + data.n, "\r\n", 2);
+        pass->out_n += n + data.n + 2;
+    } else if (data.n <= JOIN_MAX) {
+        memcpy(out, data.p, data.n);
+        pass->out_n += data.n;
+    } else {
+        pass->direct = data;
+    }
+    return true;
+}
+
+/* The body's end, as the caller's framing says it. */
+static bool add_end(struct hl_run *run, struct passage *pass, struct hl_str trailer)
+{
+    struct hl_worker *w = run->worker;
+    if (run->response_out != HL_FRAMING_CHUNKED || !run->client)
+        return true;
+    if (pass->direct.n || pass->out_n + trailer.n + 5 > w->scratch_cap)
+        if (!flush(run, pass))
+            return false;
+    char *out = w->scratch + pass->out_n;
+    memcpy(out, "0\r\n", 3);
+    if (trailer.n)
+        memcpy(out + 3, trailer.p, trailer.n);
+    memcpy(out + 3 + trailer.n, "\r\n", 2);
+    pass->out_n += 5 + trailer.n;
+    return true;
+}
+
+enum body_state { BODY_MORE, BODY_END, BODY_GONE };
+
+static enum body_state take_chunked(
+    struct hl_run *run, const char **p, size_t *n, struct passage *pass)
+{
+    struct hl_str data;
+    for (;;) {
+        switch (hl_chunk_read(&run->chunks, p, n, &data)) {
+        case HL_CHUNK_MORE:
+            return BODY_MORE;
+        case HL_CHUNK_DATA:
+            if (!add_slice(run, pass, data))
+                return BODY_GONE;
+            break;
+        case HL_CHUNK_END:
+            return add_end(run, pass, hl_buf_str(&run->chunks.trailer)) ? BODY_END : BODY_GONE;
+        case HL_CHUNK_BAD:
+            if (flush(run, pass))
+                fail_bad_response(run, run->chunks.fault);
+            return BODY_GONE;
+        }
+    }
+}
+
+static enum body_state take_body(
+    struct hl_run *run, const char **p, size_t *n, struct passage *pass)
+{
+    if (run->response_in == HL_FRAMING_CHUNKED)
+        return take_chunked(run, p, n, pass);
+    if (run->response_in == HL_FRAMING_NONE)
+        return BODY_END;
+    size_t m = *n;
+    if (run->response_in == HL_FRAMING_LENGTH && m > run->response_left)
+        m = (size_t)run->response_left;
+    if (m > 0 && !add_slice(run, pass, (struct hl_str){*p, m}))
+        return BODY_GONE;
+    *p += m;
+    *n -= m;
+    if (run->response_in != HL_FRAMING_LENGTH)
+        return BODY_MORE;
+    run->response_left -= m;
+    if (run->response_left > 0 && run->response_left + m > LONG_RESPONSE)
+        run->upstream->stream.read_size = HL_READ_SIZE_LONG;
+    return run->response_left == 0 ? BODY_END : BODY_MORE;
+}
+
+/* The response is wholly there. `extra`: bytes came behind it, so the connection cannot be trusted.
+ */
+static void complete(struct hl_run *run, bool has_extra)
+{
+    struct hl_client *c = run->client;
+    bool is_reusable = run->app_keeps_connection && run->request == HL_REQUEST_SENT && !has_extra;
+    enum hl_run_state state = run->status < 400 ? HL_RUN_SUCCESS : HL_RUN_FAILURE;
+    enum hl_run_reason reason = run->status < 400 ? HL_REASON_NONE : HL_REASON_APP_ERROR;
+    run->client = NULL;
+    hl_outcome_conclude(run, state, reason, is_reusable);
+    if (c)
+        hl_client_call_done(c, true);
+}
+
+/* A sink that lags pauses the app; one that cannot wait (a spool beside a caller) does not. */
+static void pause_if_blocked(struct hl_run *run)
+{
+    bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
+    bool spool_lags = !run->client && run->spool && hl_spool_is_full(run->spool);
+    if (caller_lags || spool_lags)
+        hl_stream_pause(&run->upstream->stream);
+}
+
+void hl_respond_resume(struct hl_run *run)
+{
+    if (!run->upstream || run->response == HL_RESPONSE_DONE)
+        return;
+    bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
+    bool spool_lags = !run->client && run->spool && hl_spool_is_full(run->spool);
+    if (!caller_lags && !spool_lags)
+        hl_stream_resume(&run->upstream->stream);
+}
+
+static void pass_body(struct hl_run *run, const char *p, size_t n, struct passage *pass)
+{
+    enum body_state state = take_body(run, &p, &n, pass);
+    if (state == BODY_GONE || !flush(run, pass))
+        return;
+    if (state == BODY_END) {
+        complete(run, n > 0);
+        return;
+    }
+    arm_idle(run);
+    pause_if_blocked(run);
+}
+
+static void pass_tunnel(struct hl_run *run, const char *p, size_t n)
+{
+    if (!run->client || n == 0)
+        return;
+    if (hl_client_write2(run->client, (struct hl_str){p, n}, (struct hl_str){0}) == HL_OK)
+        pause_if_blocked(run);
+}
+
+/* p[0..n) begins where the response stands. Returns how many bytes at its end are an incomplete
+ * head. */
+static size_t respond(struct hl_run *run, const char *p, size_t n)
+{
+    struct passage pass;
+    pass.out_n = pass.view_count = 0;
+    pass.direct = (struct hl_str){NULL, 0};
+    size_t used = 0;
+    if (run->response == HL_RESPONSE_HEAD && !take_heads(run, p, n, &used, &pass))
+        return run->response == HL_RESPONSE_HEAD ? n - used : 0;
+    if (run->status != 101) {
+        pass_body(run, p + used, n - used, &pass);
+        return 0;
+    }
+    if (run->response == HL_RESPONSE_TUNNEL || begin_tunnel(run, &pass))
+        pass_tunnel(run, p + used, n - used);
+    return 0;
+}
+
+void hl_respond_bytes(struct hl_run *run, const char *p, size_t n)
+{
+    run->has_answer_begun = true;
+    struct hl_buf held = run->held;
+    hl_buf_init(&run->held, 0);
+    size_t rest = 0;
+    enum hl_err err = HL_OK;
+    if (held.n == 0) {
+        rest = respond(run, p, n);
+        if (rest > 0)
+            err = hl_buf_append(&held, p + n - rest, rest);
+    } else if ((err = hl_buf_append(&held, p, n)) == HL_OK) {
+        rest = respond(run, held.p, held.n);
+        hl_buf_drop(&held, held.n - rest);
+    }
+    if (rest > 0)
+        run->held = held;
+    else
+        hl_buf_fini(&held);
+    if (err != HL_OK)
+        hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502, "out of memory");
+}
+
+/* ---- the end of the app's side ---- */
+
+static void end_tunnel(struct hl_run *run, bool is_clean)
+{
+    struct hl_client *c = run->client;
+    run->tunnel_app_ended = true;
+    if (is_clean && c && !run->tunnel_caller_ended) {
+        hl_stream_shutdown(&c->stream); /* half-close goes through; the caller's side may go on */
+        return;
+    }
+    run->client = NULL;
+    hl_outcome_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, false);
+    if (c) {
+        c->must_close = true;
+        hl_client_call_done(c, is_clean);
+    }
+}
+
+void hl_respond_end(struct hl_run *run, bool is_clean)
+{
+    if (run->response == HL_RESPONSE_TUNNEL) {
+        end_tunnel(run, is_clean);
+        return;
+    }
+    bool is_end =
+        is_clean && run->response == HL_RESPONSE_BODY && run->response_in == HL_FRAMING_UNTIL_CLOSE;
+    if (is_end) {
+        struct passage pass = {0};
+        if (add_end(run, &pass, (struct hl_str){NULL, 0}) && flush(run, &pass))
+            complete(run, false);
+        return;
+    }
+    hl_counter_add(&run->worker->metrics.upstream_errors, 1);
+    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
+        run->response == HL_RESPONSE_HEAD ? "the app closed the connection before it answered"
+                                          : "the app closed the connection in the middle of its "
+                                            "response");
+}
+
+/* ---- heartbeat ---- */
+
+void hl_respond_beat(struct hl_run *run)
+{
+    struct hl_client *c = run->client;
+    static const struct hl_str chunk = {"e\r\n: keep-alive\n\n\r\n", 19};
+    static const struct hl_str plain = {": keep-alive\n\n", 14};
+    arm_idle(run);
+    if (!c || hl_stream_is_blocked(&c->stream) || !hl_sse_is_between_events(&run->sse))
+        return;
+    struct hl_str beat = run->response_out == HL_FRAMING_CHUNKED ? chunk : plain;
+    if (hl_client_write2(c, beat, (struct hl_str){NULL, 0}) == HL_OK)
+        pause_if_blocked(run);
+}

@@ -1,0 +1,58 @@
+/* run.c - the memory of a run: made at its head, gone at the end of the loop turn in which it
+ * ended. Owns: what struct hl_run points at. Thread: the worker's. */
+#include "run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/pool.h"
+#include "base/clock.h"
+#include "run/source.h"
+
+static void on_no_connection(struct hl_upstream_wait *wait, struct hl_upstream *upstream)
+{
+    (void)wait;
+    (void)upstream;
+}
+
+struct hl_run *hl_run_new(struct hl_worker *w)
+{
+    struct hl_run *run = hl_slab_get(&w->runs);
+    if (!run)
+        return NULL;
+    memset(run, 0, sizeof(*run));
+    run->worker = w;
+    run->id = hl_id_next(&w->ids, hl_clock_wall_ms());
+    run->started_us = hl_clock_mono_us();
+    run->epoch = 1;
+    hl_list_init(&run->node);
+    hl_list_push_back(&w->run_list, &run->node);
+    hl_timer_init(&run->timer, NULL);
+    hl_timer_init(&run->deadline, NULL);
+    hl_upstream_wait_init(&run->wait, on_no_connection);
+    hl_limiter_wait_init(&run->slot_wait, NULL);
+    w->run_count++;
+    return run;
+}
+
+void hl_run_free(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    run->response = HL_RESPONSE_DONE;
+    hl_timer_fini(&w->wheel, &run->timer);
+    hl_timer_fini(&w->wheel, &run->deadline);
+    hl_slot_remove(&w->slots, run->name);
+    if (run->page)
+        hl_worker_page_put(w, run->page, run->page_cap);
+    run->page = NULL;
+    hl_buf_fini(&run->held);
+    hl_chunk_reader_fini(&run->chunks);
+    hl_source_free(run->source);
+    hl_spool_abandon(run->spool);
+    hl_claimed_free(run->claimed);
+    hl_accept_free(run->accept);
+    hl_finish_free(run->finish);
+    hl_list_remove(&run->node);
+    hl_list_push_back(&w->ended_runs, &run->node);
+    w->run_count--;
+}

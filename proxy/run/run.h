@@ -1,0 +1,169 @@
+/* run.h - one call of the app in flight: a source (a caller's live request, or a stored body), the
+ * app, and sinks (the caller, a spool, or both). Modes differ only in what is attached.
+ *
+ *   request half: source ─▶ app          response half: app ─▶ caller and spool
+ *
+ * The two halves go on independently (full duplex); the run ends when the response half is done.
+ * Thread: its worker's. */
+#ifndef HL_RUN_RUN_H
+#define HL_RUN_RUN_H
+
+#include "http/chunked.h"
+#include "http/sse.h"
+#include "run/worker.h"
+
+/* What the app has been given of the request. */
+enum hl_request_half {
+    HL_REQUEST_HELD,    /* nothing: the head and first body bytes wait in `page` for a slot and a
+                           connection */
+    HL_REQUEST_SENDING, /* the head is sent, body bytes are still to come from the source */
+    HL_REQUEST_SENT,    /* all of it */
+    HL_REQUEST_BROKEN,  /* the app stopped reading: no more is sent, its answer may still come */
+};
+
+enum hl_response_half {
+    HL_RESPONSE_HEAD,   /* not one final head yet; 1xx may have passed */
+    HL_RESPONSE_BODY,   /* the head has gone on; body bytes are being passed */
+    HL_RESPONSE_TUNNEL, /* 101: bytes are passed both ways until both sides have ended */
+    HL_RESPONSE_DONE,   /* wholly received, or given up: the run is ending */
+};
+
+struct hl_client;
+struct hl_source;
+
+struct hl_run {
+    struct hl_worker *worker;
+    struct hl_list node;      /* in worker->run_list */
+    struct hl_slot_name name; /* in worker->slots, once the store is told of it */
+    struct hl_id id;
+    uint64_t started_us; /* monotonic */
+
+    enum hl_request_half request;
+    enum hl_response_half response;
+
+    /* the source: one of the two, or neither when the caller has gone */
+    struct hl_client *client;
+    struct hl_source *source;
+    bool has_whole_request; /* the source has ended: the page's bytes are all, or the last body byte
+                               has been passed */
+
+    /* the app */
+    struct hl_upstream *upstream;
+    struct hl_upstream_wait wait;
+    struct hl_limiter_wait slot_wait;
+    bool has_slot;
+    bool is_resent;
+    bool has_answer_begun; /* a byte of an answer came: the request is never sent again */
+
+    /* the request as it goes on */
+    char
+        *page; /* head and first body bytes; kept until the first response byte, to be sent again */
+    size_t page_n, page_cap;
+    enum hl_framing request_framing;
+    enum hl_method method;
+    bool had_body;
+
+    /* what the caller can take */
+    uint8_t caller_minor;
+    bool caller_takes_trailers, is_websocket, preference_applied;
+    bool is_run;        /* a run, not a pass-through */
+    bool has_continued; /* 100 was passed on or answered */
+
+    /* the response as it comes and goes on */
+    struct hl_buf held; /* an incomplete head */
+    size_t held_scanned;
+    enum hl_framing response_in, response_out;
+    uint64_t response_left;
+    struct hl_chunk_reader chunks;
+    bool app_keeps_connection, is_event_stream, beats;
+    struct hl_sse sse;
+    uint16_t status; /* of the final head; 0: none */
+    bool tunnel_app_ended, tunnel_caller_ended;
+
+    struct hl_timer timer;    /* queue, connect, head, idle, heartbeat: one at a time */
+    struct hl_timer deadline; /* asynchronous: the whole run */
+
+    /* runs that the store knows */
+    struct hl_claimed *claimed; /* asynchronous, inside the app */
+    struct hl_accept
+        *accept; /* asynchronous, being accepted; or what a webhook's run was recorded with */
+    struct hl_spool *spool;   /* accepting: the request's body; else the response's */
+    struct hl_finish *finish; /* its outcome while the spool ends */
+    bool is_recorded, has_webhook;
+    uint32_t epoch;
+};
+
+/* A new run of this worker; NULL when out of memory. */
+struct hl_run *hl_run_new(struct hl_worker *w);
+/* Gives everything back; the memory goes at the end of the loop turn, so that whoever is inside an
+ * event of the run can still see that it is DONE. The client must have been detached. */
+void hl_run_free(struct hl_run *run);
+
+static inline bool hl_run_is_async(const struct hl_run *run)
+{
+    return run->claimed != NULL;
+}
+
+/* ---- forward.c: source ─▶ app ---- */
+
+/* Everything known of the request is in the page: takes a slot and a connection, now or later, and
+ * sends. */
+void hl_forward_begin(struct hl_run *run);
+/* More of the body, decoded; only while hl_forward_is_blocked is false. */
+void hl_forward_body(struct hl_run *run, struct hl_str data);
+/* The body has ended; `trailer`: lines with CRLF, or empty. */
+void hl_forward_body_end(struct hl_run *run, struct hl_str trailer);
+/* The app cannot take bytes now. */
+bool hl_forward_is_blocked(const struct hl_run *run);
+
+/* The caller has gone: the call ends, unless someone else waits for its response. `run->client` is
+ * NULL afterwards. */
+void hl_forward_caller_gone(struct hl_run *run);
+/* The caller's socket takes bytes again. */
+void hl_forward_caller_drained(struct hl_run *run);
+/* Ends a run before its response is whole: cancelled, cut by a deadline, broken. Tells the caller
+ * what can still be told. The run may be gone afterwards. */
+void hl_forward_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
+    uint16_t status, const char *detail);
+
+/* ---- respond.c: app ─▶ caller and spool ---- */
+
+/* Bytes from the app. The run may be gone afterwards. */
+void hl_respond_bytes(struct hl_run *run, const char *p, size_t n);
+/* The app ended its side, or the connection broke. */
+void hl_respond_end(struct hl_run *run, bool is_clean);
+/* Nothing came for a heartbeat's time. */
+void hl_respond_beat(struct hl_run *run);
+/* Another sink has room again. */
+void hl_respond_resume(struct hl_run *run);
+
+/* ---- outcome.c: what became of it ---- */
+
+/* The response half is done: gives back slot and connection, counts, ends the spool, tells the
+ * store. The client is detached first. */
+void hl_outcome_conclude(
+    struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, bool is_reusable);
+/* The store's answer to FINISH. */
+void hl_outcome_on_finish_reply(struct hl_worker *w, struct hl_finish *finish);
+/* A synchronous run with a webhook begins: the store is told, nobody waits. */
+void hl_outcome_record(struct hl_run *run);
+void hl_outcome_on_record_reply(struct hl_worker *w, struct hl_accept *accept);
+
+extern const struct hl_spool_events hl_outcome_spool_events;
+
+/* ---- accept.c: asynchronous calls, up to the 202 ---- */
+
+void hl_accept_begin(struct hl_run *run, uint64_t announced);
+void hl_accept_body(struct hl_run *run, struct hl_str data);
+void hl_accept_body_end(struct hl_run *run);
+void hl_accept_caller_gone(struct hl_run *run);
+void hl_accept_on_reply(struct hl_worker *w, struct hl_accept *accept);
+
+/* ---- dispatch.c: claimed runs ---- */
+
+void hl_dispatch_start(struct hl_worker *w); /* gives the store its first credit */
+void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg);
+void hl_dispatch_run_ended(struct hl_worker *w); /* one less runs here */
+void hl_dispatch_stop(struct hl_worker *w);
+
+#endif

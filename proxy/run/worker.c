@@ -1,0 +1,300 @@
+/* worker.c - one data-plane thread: made, run, drained, ended.
+ * Owns: everything in struct hl_worker. Thread: its own, but for making and freeing.
+ * Promise: it ends when it was told to and its last caller and run have gone, or at once when it is
+ * cut. Not here: what happens on connections (client.c) and in runs (forward.c, respond.c,
+ * accept.c, dispatch.c). */
+#include "run/worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "run/client.h"
+
+#define SLAB_CHUNK 64
+
+static void on_message(void *self, struct hl_msg *msg);
+
+/* ---- making ---- */
+
+static bool may_accept(void *owner)
+{
+    struct hl_worker *w = owner;
+    return w->client_count < w->client_max;
+}
+
+static void on_connection(struct hl_listener *listener)
+{
+    hl_client_accept(listener->owner, listener);
+}
+
+/* The memory of runs that ended in this turn. */
+static void on_turn_end(uv_check_t *check)
+{
+    struct hl_worker *w = HL_CONTAINER_OF(check, struct hl_worker, turn_end);
+    struct hl_list *node;
+    while ((node = hl_list_pop_front(&w->ended_runs)) != NULL)
+        hl_slab_put(&w->runs, HL_CONTAINER_OF(node, struct hl_run, node));
+}
+
+static int open_loop(struct hl_worker *w)
+{
+    int rc = uv_loop_init(&w->loop);
+    if (rc == 0)
+        rc = hl_wheel_init(&w->wheel, &w->loop);
+    if (rc == 0)
+        rc = hl_reader_init(&w->reader, &w->loop);
+    if (rc == 0)
+        rc = hl_uv_mailbox_init(&w->mail, &w->loop, on_message, w);
+    if (rc == 0)
+        rc = uv_check_init(&w->loop, &w->turn_end);
+    if (rc == 0)
+        rc = uv_check_start(&w->turn_end, on_turn_end);
+    uv_unref((uv_handle_t *)&w->turn_end);
+    return rc;
+}
+
+static enum hl_err listen_all(struct hl_worker *w, char *why, size_t why_len)
+{
+    const struct hl_listen_list *list = &w->config->listen;
+    w->listeners = calloc(list->n, sizeof(*w->listeners));
+    if (!w->listeners)
+        return HL_ERR_NOMEM;
+    for (size_t i = 0; i < list->n; i++) {
+        int rc = hl_listener_open(&w->listeners[i], &w->loop,
+            (const struct sockaddr *)&list->items[i].addr, true, w, may_accept, on_connection);
+        w->listener_count++;
+        if (rc != 0) {
+            snprintf(why, why_len, "cannot listen on HOOKLINE_LISTEN %s: %s", list->items[i].text,
+                uv_strerror(rc));
+            return HL_ERR_IO;
+        }
+    }
+    return HL_OK;
+}
+
+static bool make_scratch(struct hl_worker *w)
+{
+    size_t max_head = (size_t)w->config->max_head;
+    w->scratch_cap = HL_READ_SIZE_LONG + 2 * max_head + 4096;
+    w->scratch = malloc(w->scratch_cap);
+    w->plan_scratch.target_cap = 2 * max_head + w->config->app_run_path.n + 16;
+    w->plan_scratch.target = malloc(w->plan_scratch.target_cap);
+    return w->scratch && w->plan_scratch.target;
+}
+
+enum hl_err hl_worker_new(
+    struct hl_worker **out, struct hl_service *service, uint32_t index, char *why, size_t why_len)
+{
+    snprintf(why, why_len, "out of memory");
+    struct hl_worker *w = calloc(1, sizeof(*w));
+    if (!w)
+        return HL_ERR_NOMEM;
+    *out = w;
+    w->service = service;
+    w->config = service->config;
+    w->index = index;
+    hl_list_init(&w->client_list);
+    hl_list_init(&w->run_list);
+    hl_list_init(&w->ended_runs);
+    hl_slab_init(&w->clients, sizeof(struct hl_client), SLAB_CHUNK);
+    hl_slab_init(&w->runs, sizeof(struct hl_run), SLAB_CHUNK);
+    hl_slab_init(&w->pages, HL_PAGE_SIZE, 16);
+    hl_slot_table_init(&w->slots);
+    hl_id_source_init(&w->ids);
+    uint32_t workers = service->worker_count;
+    w->client_max = (w->config->max_connections + workers - 1) / workers;
+    int rc = open_loop(w);
+    if (rc != 0) {
+        snprintf(why, why_len, "cannot make an event loop: %s", uv_strerror(rc));
+        return HL_ERR_IO;
+    }
+    if (!make_scratch(w))
+        return HL_ERR_NOMEM;
+    w->spools = (struct hl_spool_home){.loop = &w->loop,
+        .data_dir = hl_store_data_dir(service->store),
+        .ids = &w->ids,
+        .burst_left = HL_SPOOL_BURST};
+    hl_pool_init(&w->pool, &w->loop, &w->wheel, &w->reader, &w->config->app_url);
+    hl_limiter_seat_init(&w->seat, &service->limiter, index, &w->mail.box);
+    service->seats[index] = &w->seat;
+    return listen_all(w, why, why_len);
+}
+
+char *hl_worker_page_get(struct hl_worker *w, size_t n)
+{
+    return n <= HL_PAGE_SIZE ? hl_slab_get(&w->pages) : malloc(n);
+}
+
+void hl_worker_page_put(struct hl_worker *w, char *page, size_t n)
+{
+    if (n <= HL_PAGE_SIZE)
+        hl_slab_put(&w->pages, page);
+    else
+        free(page);
+}
+
+/* ---- running ---- */
+
+static void worker_main(void *arg)
+{
+    struct hl_worker *w = arg;
+    hl_dispatch_start(w);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    on_turn_end(&w->turn_end);
+    w->service->on_worker_end(w->service);
+}
+
+int hl_worker_start(struct hl_worker *w)
+{
+    char name[16];
+    snprintf(name, sizeof(name), "worker-%u", w->index);
+    return hl_thread_start(&w->thread, name, worker_main, w);
+}
+
+bool hl_worker_tell(struct hl_worker *w, enum hl_worker_message what)
+{
+    struct hl_msg *msg = calloc(1, sizeof(*msg));
+    if (!msg)
+        return false;
+    msg->type = what;
+    hl_mailbox_post(&w->mail.box, msg);
+    return true;
+}
+
+const char *hl_service_not_ready(const struct hl_service *service)
+{
+    const struct hl_store_gauges *store = hl_store_gauges(service->store);
+    if (atomic_load(&service->is_draining))
+        return "shutting down: calls are still answered, send new ones elsewhere";
+    if (hl_counter_get(&store->is_failing))
+        return "the store is failing: asynchronous calls are refused, see the log";
+    if (hl_counter_get(&store->is_full))
+        return "the store is full: asynchronous calls are refused until space is free";
+    if (!hl_readiness_is_ready(service->readiness))
+        return "the app at HOOKLINE_APP_URL is not ready";
+    return NULL;
+}
+
+/* ---- ending ---- */
+
+static void end(struct hl_worker *w)
+{
+    w->has_ended = true;
+    hl_pool_close(&w->pool);
+    hl_wheel_close(&w->wheel);
+    hl_reader_close(&w->reader);
+    hl_uv_mailbox_close(&w->mail);
+    uv_close((uv_handle_t *)&w->turn_end, NULL);
+}
+
+void hl_worker_check_end(struct hl_worker *w)
+{
+    if (w->is_closed && !w->has_ended && w->client_count == 0 && w->run_count == 0 &&
+        w->spools.open == 0)
+        end(w);
+}
+
+static void close_idle_clients(struct hl_worker *w)
+{
+    HL_LIST_EACH_SAFE (node, &w->client_list) {
+        struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, node);
+        if (c->state == HL_CLIENT_HEAD && c->held_n == 0)
+            hl_client_close(c);
+    }
+}
+
+static void stop_accepting(struct hl_worker *w)
+{
+    w->is_draining = w->is_closed = true;
+    for (size_t i = 0; i < w->listener_count; i++)
+        hl_listener_close(&w->listeners[i]);
+    close_idle_clients(w);
+    hl_worker_check_end(w);
+}
+
+/* Runs in flight are left as the store knows them: they end as interrupted at the next start. */
+static void cut(struct hl_worker *w)
+{
+    w->is_cut = true;
+    HL_LIST_EACH_SAFE (node, &w->client_list) {
+        struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, node);
+        if (c->run)
+            c->run->client = NULL;
+        c->run = NULL;
+        hl_client_close(c);
+    }
+    HL_LIST_EACH_SAFE (node2, &w->run_list) {
+        struct hl_run *run = HL_CONTAINER_OF(node2, struct hl_run, node);
+        hl_pool_cancel(&run->wait);
+        hl_limiter_cancel(&w->seat, &run->slot_wait);
+        if (run->upstream)
+            hl_upstream_close(run->upstream);
+        hl_run_free(run);
+    }
+    stop_accepting(w);
+}
+
+static void on_message(void *self, struct hl_msg *msg)
+{
+    struct hl_worker *w = self;
+    switch (msg->type) {
+    case HL_STORE_ACCEPT:
+        hl_accept_on_reply(w, HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
+        break;
+    case HL_STORE_RECORD:
+        hl_outcome_on_record_reply(w, HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
+        break;
+    case HL_STORE_FINISH:
+        hl_outcome_on_finish_reply(w, HL_CONTAINER_OF(msg, struct hl_finish, m.msg));
+        break;
+    case HL_LIMITER_GRANT:
+        hl_limiter_on_grant(&w->seat, msg);
+        break;
+    case HL_WORKER_DRAIN:
+        w->is_draining = true;
+        free(msg);
+        break;
+    case HL_WORKER_CLOSE:
+        free(msg);
+        stop_accepting(w);
+        break;
+    case HL_WORKER_CUT:
+        free(msg);
+        cut(w);
+        break;
+    default:
+        hl_dispatch_on_message(w, msg);
+    }
+}
+
+void hl_worker_join(struct hl_worker *w)
+{
+    hl_thread_join(&w->thread);
+}
+
+void hl_worker_free(struct hl_worker *w)
+{
+    if (!w)
+        return;
+    struct hl_msg *next;
+    w->is_cut = true;
+    for (struct hl_msg *msg = hl_mailbox_take(&w->mail.box); msg; msg = next) {
+        next = msg->next;
+        on_message(w, msg);
+    }
+    uv_loop_close(&w->loop);
+    hl_reader_fini(&w->reader);
+    hl_pool_fini(&w->pool);
+    hl_slot_table_fini(&w->slots);
+    hl_slab_fini(&w->clients);
+    hl_slab_fini(&w->runs);
+    hl_slab_fini(&w->pages);
+    free(w->listeners);
+    free(w->scratch);
+    free(w->plan_scratch.target);
+    free(w);
+}

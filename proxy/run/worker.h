@@ -1,0 +1,132 @@
+/* worker.h - one data-plane thread: a loop, its listening sockets, its callers, its connections to
+ * the app, its runs. */
+#ifndef HL_RUN_WORKER_H
+#define HL_RUN_WORKER_H
+
+#include "app/limiter.h"
+#include "app/pool.h"
+#include "app/readiness.h"
+#include "base/metric.h"
+#include "base/slab.h"
+#include "http/head.h"
+#include "loop/mailbox.h"
+#include "loop/slot.h"
+#include "loop/thread.h"
+#include "loop/wheel.h"
+#include "net/listener.h"
+#include "route/plan.h"
+#include "run/spool.h"
+#include "store/store.h"
+
+/* Messages of the control thread to workers; store/store.h and app/limiter.h have the other types
+ * of this mailbox. */
+enum hl_worker_message {
+    HL_WORKER_DRAIN =
+        100,         /* go on accepting, but every response closes its connection; no new claims */
+    HL_WORKER_CLOSE, /* stop accepting; end when the last run has ended */
+    HL_WORKER_CUT,   /* end now: runs in flight are abandoned */
+};
+
+/* How a call is counted. */
+enum hl_mode {
+    HL_MODE_SYNC,
+    HL_MODE_STREAM,
+    HL_MODE_ASYNC,
+    HL_MODE_TUNNEL,
+    HL_MODE_OTHER,
+    HL_MODE_COUNT
+};
+
+#define HL_METHOD_COUNT     (HL_METHOD_TRACE + 1)
+#define HL_CODE_CLASS_COUNT 6 /* index 0: no response was sent */
+
+/* Written by the worker, read by /metrics. */
+struct hl_worker_metrics {
+    struct hl_counter requests[HL_METHOD_COUNT][HL_MODE_COUNT][HL_CODE_CLASS_COUNT];
+    struct hl_histogram duration[HL_MODE_COUNT];
+    struct hl_counter connections_open, connections_accepted;
+    struct hl_counter calls_in_flight,
+        runs_in_flight; /* callers' requests; asynchronous runs inside the app */
+    struct hl_counter runs_finished[HL_RUN_CANCELLED + 1];
+    struct hl_counter callers_gone, upstream_errors, upstream_resent, upstream_connects;
+    struct hl_counter webhooks_lost, async_refused;
+    struct hl_counter waiting_for_slot;
+};
+
+/* What all workers share; made before them, gone after them. */
+struct hl_service {
+    const struct hl_config *config;
+    struct hl_store *store;
+    struct hl_readiness *readiness;
+    struct hl_limiter limiter;
+    struct hl_limiter_seat **seats;
+    struct hl_worker **workers;
+    uint32_t worker_count;
+    _Atomic bool is_draining;
+    void (*on_worker_end)(struct hl_service *service); /* on the worker's thread, its last act */
+};
+
+/* Why the service does not take calls now, in words, or NULL: it does. Any thread. */
+const char *hl_service_not_ready(const struct hl_service *service);
+
+#define HL_PAGE_SIZE 4096
+
+struct hl_worker {
+    struct hl_service *service;
+    const struct hl_config *config;
+    uint32_t index;
+    struct hl_thread thread;
+    uv_loop_t loop;
+    struct hl_wheel wheel;
+    struct hl_uv_mailbox mail;
+    struct hl_reader reader;
+    struct hl_listener *listeners;
+    size_t listener_count;
+    struct hl_pool pool;
+    struct hl_limiter_seat seat;
+    struct hl_spool_home spools;
+    struct hl_id_source ids;
+    struct hl_slab clients, runs, pages;
+    struct hl_list client_list, run_list;
+    struct hl_list ended_runs; /* their memory goes at the end of the loop turn */
+    uv_check_t turn_end;
+    uint32_t client_count, client_max;
+    uint32_t run_count;
+    struct hl_slot_table slots; /* runs that wait for the store */
+    bool is_draining, is_closed, is_cut, has_ended;
+
+    /* asynchronous runs: run/dispatch.c */
+    uint32_t async_max;     /* this worker's share of HOOKLINE_ASYNC_CONCURRENCY */
+    uint32_t async_running; /* claimed here */
+    uint32_t async_credit;  /* given to the store, not yet used */
+    uint32_t async_waiting; /* slots of the app asked for */
+
+    /* scratch, valid within one event */
+    struct hl_head request_head, response_head;
+    struct hl_plan plan;
+    struct hl_plan_scratch plan_scratch;
+    char *scratch; /* a head and a whole read, re-framed */
+    size_t scratch_cap;
+
+    struct hl_worker_metrics metrics;
+};
+
+/* Binds its sockets on the calling thread. On failure `why` has one line. */
+HL_MUST_CHECK enum hl_err hl_worker_new(
+    struct hl_worker **out, struct hl_service *service, uint32_t index, char *why, size_t why_len);
+/* Runs the loop on its own thread. errno value or 0. */
+int hl_worker_start(struct hl_worker *w);
+/* Any thread. False: out of memory. */
+bool hl_worker_tell(struct hl_worker *w, enum hl_worker_message what);
+void hl_worker_join(struct hl_worker *w);
+/* After the store has closed: messages still in the mailbox are freed. */
+void hl_worker_free(struct hl_worker *w);
+
+/* A call or a run ended: perhaps it was the last. */
+void hl_worker_check_end(struct hl_worker *w);
+
+/* Room for a head: from the slab when n fits a page. NULL: out of memory. */
+char *hl_worker_page_get(struct hl_worker *w, size_t n);
+void hl_worker_page_put(struct hl_worker *w, char *page, size_t n);
+
+#endif

@@ -1,0 +1,298 @@
+/* serve.c - the control thread: starts store, delivery, workers and admin listener in that order;
+ * takes signals; stops them in reverse. Owns: struct control. Thread: main. Promise: after SIGTERM
+ * calls are answered for HOOKLINE_SHUTDOWN_DELAY, running ones get HOOKLINE_DRAIN_TIMEOUT, and
+ * nothing accepted is lost (spec 7). A second SIGTERM or SIGINT ends at once; that loses nothing
+ * either. Not here: what the threads do. */
+#include "serve.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "api/admin.h"
+#include "app/readiness.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "loop/mailbox.h"
+#include "run/worker.h"
+#include "webhook/sender.h"
+
+#define SENDER_GRACE_MS                                                                            \
+    5000 /* attempts in flight at the end; what is cut is sent again at the next start */
+
+enum control_state {
+    CONTROL_SERVING,
+    CONTROL_DELAY,    /* not ready any more, still accepting: load balancers need that long */
+    CONTROL_DRAINING, /* listeners closed; running calls end */
+    CONTROL_CUT,      /* workers end at once */
+};
+
+struct control {
+    struct hl_config *config;
+    struct hl_store *store;
+    struct hl_sender *sender;
+    struct hl_service service;
+    struct hl_readiness readiness;
+    struct hl_admin *admin;
+    uv_loop_t loop;
+    struct hl_wheel wheel;
+    struct hl_reader reader;
+    struct hl_uv_mailbox mail; /* workers say here that they have ended */
+    uv_signal_t sigterm, sigint;
+    struct hl_timer timer;
+    enum control_state state;
+    uint32_t started, ended; /* workers */
+    bool has_loop;
+};
+
+/* ---- stopping ---- */
+
+static void tell_workers(struct control *ctl, enum hl_worker_message what)
+{
+    for (uint32_t i = 0; i < ctl->started; i++)
+        if (!hl_worker_tell(ctl->service.workers[i], what))
+            HL_LOG(ERROR, "a worker cannot be told to stop: out of memory");
+}
+
+static void close_loop(struct control *ctl)
+{
+    if (ctl->admin)
+        hl_admin_close(ctl->admin);
+    ctl->admin = NULL;
+    hl_readiness_close(&ctl->readiness);
+    hl_timer_fini(&ctl->wheel, &ctl->timer);
+    uv_close((uv_handle_t *)&ctl->sigterm, NULL);
+    uv_close((uv_handle_t *)&ctl->sigint, NULL);
+    hl_wheel_close(&ctl->wheel);
+    hl_reader_close(&ctl->reader);
+    hl_uv_mailbox_close(&ctl->mail);
+}
+
+static void cut(struct control *ctl)
+{
+    ctl->state = CONTROL_CUT;
+    tell_workers(ctl, HL_WORKER_CUT);
+}
+
+static void drain(struct control *ctl)
+{
+    ctl->state = CONTROL_DRAINING;
+    HL_LOG(INFO, "listeners closed; running calls may end");
+    hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->drain_timeout_ms);
+    tell_workers(ctl, HL_WORKER_CLOSE);
+}
+
+static void on_timer(struct hl_timer *timer)
+{
+    struct control *ctl = HL_CONTAINER_OF(timer, struct control, timer);
+    if (ctl->state == CONTROL_DELAY) {
+        drain(ctl);
+    } else if (ctl->state == CONTROL_DRAINING) {
+        HL_LOG(WARN, "HOOKLINE_DRAIN_TIMEOUT is over; running calls are cut");
+        cut(ctl);
+    }
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    struct control *ctl = handle->data;
+    HL_LOG(INFO, "signal", HL_LOG_TEXT("name", strsignal(signum)));
+    if (ctl->state == CONTROL_SERVING) {
+        ctl->state = CONTROL_DELAY;
+        atomic_store(&ctl->service.is_draining, true);
+        tell_workers(ctl, HL_WORKER_DRAIN);
+        hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->shutdown_delay_ms);
+    } else if (ctl->state != CONTROL_CUT) {
+        cut(ctl);
+    }
+}
+
+static void on_worker_end(struct hl_service *service)
+{
+    struct control *ctl = HL_CONTAINER_OF(service, struct control, service);
+    struct hl_msg *msg = calloc(1, sizeof(*msg));
+    if (msg)
+        hl_mailbox_post(&ctl->mail.box, msg);
+}
+
+static void on_message(void *self, struct hl_msg *msg)
+{
+    struct control *ctl = self;
+    free(msg);
+    if (++ctl->ended == ctl->started)
+        close_loop(ctl);
+}
+
+/* ---- starting ---- */
+
+/* Descriptors: as many as the hard limit allows, before the limits that depend on it are computed.
+ */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static bool open_control_loop(struct control *ctl)
+{
+    int rc = uv_loop_init(&ctl->loop);
+    if (rc == 0)
+        rc = hl_wheel_init(&ctl->wheel, &ctl->loop);
+    if (rc == 0)
+        rc = hl_reader_init(&ctl->reader, &ctl->loop);
+    if (rc == 0)
+        rc = hl_uv_mailbox_init(&ctl->mail, &ctl->loop, on_message, ctl);
+    if (rc == 0)
+        rc = uv_signal_init(&ctl->loop, &ctl->sigterm);
+    if (rc == 0)
+        rc = uv_signal_init(&ctl->loop, &ctl->sigint);
+    ctl->sigterm.data = ctl->sigint.data = ctl;
+    if (rc == 0)
+        rc = uv_signal_start(&ctl->sigterm, on_signal, SIGTERM);
+    if (rc == 0)
+        rc = uv_signal_start(&ctl->sigint, on_signal, SIGINT);
+    hl_timer_init(&ctl->timer, on_timer);
+    hl_readiness_init(&ctl->readiness, &ctl->loop, &ctl->wheel, &ctl->reader, ctl->config);
+    ctl->has_loop = rc == 0;
+    return rc == 0;
+}
+
+/* A taken port is an error now, not half of its traffic later. */
+static bool probe_ports(const struct hl_config *config, char *why, size_t why_len)
+{
+    for (size_t i = 0; i < config->listen.n; i++) {
+        const struct hl_listen_address *a = &config->listen.items[i];
+        int err = hl_listener_probe((const struct sockaddr *)&a->addr);
+        if (err != 0) {
+            snprintf(why, why_len,
+                "cannot listen on HOOKLINE_LISTEN %s: %s; free the port or choose another", a->text,
+                strerror(err));
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool start_workers(struct control *ctl, char *why, size_t why_len)
+{
+    struct hl_service *s = &ctl->service;
+    s->worker_count = ctl->config->workers;
+    s->workers = calloc(s->worker_count, sizeof(struct hl_worker *));
+    s->seats = calloc(s->worker_count, sizeof(struct hl_limiter_seat *));
+    s->on_worker_end = on_worker_end;
+    if (!s->workers || !s->seats)
+        return false;
+    hl_limiter_init(&s->limiter, ctl->config->app_concurrency, ctl->config->app_queue, s->seats,
+        s->worker_count);
+    for (uint32_t i = 0; i < s->worker_count; i++)
+        if (hl_worker_new(&s->workers[i], s, i, why, why_len) != HL_OK)
+            return false;
+    for (uint32_t i = 0; i < s->worker_count; i++) {
+        int err = hl_worker_start(s->workers[i]);
+        if (err != 0) {
+            snprintf(why, why_len, "cannot start a thread: %s", strerror(err));
+            return false;
+        }
+        ctl->started++;
+    }
+    return true;
+}
+
+static bool start_all(struct control *ctl, char *why, size_t why_len)
+{
+    const struct hl_config *config = ctl->config;
+    ctl->service.config = config;
+    ctl->service.readiness = &ctl->readiness;
+    if (!probe_ports(config, why, why_len))
+        return false;
+    if (!open_control_loop(ctl)) {
+        snprintf(why, why_len, "cannot make an event loop");
+        return false;
+    }
+    if (hl_store_open(&ctl->store, config, why, why_len) != HL_OK)
+        return false;
+    ctl->service.store = ctl->store;
+    if (hl_sender_start(&ctl->sender, config, ctl->store, why, why_len) != HL_OK)
+        return false;
+    struct hl_api_view view = {.config = config,
+        .service = &ctl->service,
+        .store = ctl->store,
+        .sender = ctl->sender,
+        .started_ms = hl_clock_wall_ms()};
+    if (hl_admin_open(&ctl->admin, &ctl->loop, &ctl->wheel, &ctl->reader, &view, why, why_len) !=
+        HL_OK)
+        return false;
+    return start_workers(ctl, why, why_len);
+}
+
+static void log_start(const struct control *ctl)
+{
+    const struct hl_config *config = ctl->config;
+    if (config->auth == HL_AUTH_NONE)
+        HL_LOG(WARN, "HOOKLINE_AUTH=none: whoever reaches the port may call the app");
+    if (config->store == HL_STORE_MEMORY)
+        HL_LOG(WARN,
+            "HOOKLINE_STORE=memory: queued runs, kept results and pending webhooks end with "
+            "this process");
+    for (size_t i = 0; i < config->listen.n; i++)
+        HL_LOG(INFO, "listening", HL_LOG_TEXT("address", config->listen.items[i].text),
+            HL_LOG_INT("workers", config->workers), HL_LOG_TEXT("version", HL_VERSION));
+}
+
+/* In the reverse of the order in which they were started. */
+static void stop_all(struct control *ctl)
+{
+    struct hl_service *s = &ctl->service;
+    for (uint32_t i = 0; i < ctl->started; i++)
+        hl_worker_join(s->workers[i]);
+    if (ctl->sender)
+        hl_sender_stop(ctl->sender, ctl->state == CONTROL_CUT ? 0 : SENDER_GRACE_MS);
+    if (ctl->store)
+        hl_store_close(ctl->store);
+    hl_sender_free(ctl->sender);
+    for (uint32_t i = 0; s->workers && i < s->worker_count; i++)
+        hl_worker_free(s->workers[i]);
+    if (ctl->has_loop) {
+        uv_loop_close(&ctl->loop);
+        hl_reader_fini(&ctl->reader);
+    }
+    free(s->workers);
+    free(s->seats);
+    hl_config_free(ctl->config);
+}
+
+int hl_serve(const struct hl_cli *cli)
+{
+    raise_descriptor_limit();
+    signal(SIGPIPE, SIG_IGN);
+    struct control *ctl = calloc(1, sizeof(*ctl));
+    if (!ctl)
+        return HL_CLI_FAILED;
+    int status = hl_cli_load_config(cli, &ctl->config);
+    if (status != HL_CLI_OK) {
+        free(ctl);
+        return status;
+    }
+    hl_log_setup(ctl->config->log_level, ctl->config->log_format);
+    char why[512] = "out of memory";
+    if (start_all(ctl, why, sizeof(why))) {
+        log_start(ctl);
+        hl_readiness_start(&ctl->readiness);
+    } else {
+        HL_LOG(ERROR, why);
+        status = HL_CLI_FAILED;
+        tell_workers(ctl, HL_WORKER_CUT);
+        ctl->state = CONTROL_CUT;
+        if (ctl->has_loop && ctl->started == 0)
+            close_loop(ctl);
+    }
+    if (ctl->has_loop)
+        uv_run(&ctl->loop, UV_RUN_DEFAULT);
+    stop_all(ctl);
+    free(ctl);
+    return status;
+}
