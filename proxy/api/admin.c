@@ -1,0 +1,118 @@
+/* admin.c - the admin listener.
+ * Owns: the listening sockets, and through admin_connection.c the connections. Thread: control.
+ * Not here: the requests on a connection (admin_connection.c), what can be asked (endpoint.c). */
+#include "api/admin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "api/admin_connection.h"
+#include "config/config.h"
+
+struct hl_admin {
+    struct hl_admin_home home;
+    bool is_closing;
+    uv_idle_t last; /* never started: its close callback frees all this */
+    size_t listener_count;
+    struct hl_listener listeners[];
+};
+
+static bool may_accept(void *owner)
+{
+    return ((struct hl_admin *)owner)->home.count < HL_ADMIN_MAX_CONNECTIONS;
+}
+
+static void on_connection(struct hl_listener *listener)
+{
+    struct hl_admin *admin = listener->owner;
+    if (!hl_admin_connection_accept(&admin->home, listener))
+        listener->is_waiting = true; /* until a connection gives its memory back */
+}
+
+static void close_last(struct hl_admin *admin);
+
+static void on_gone(struct hl_admin_home *home)
+{
+    struct hl_admin *admin = HL_CONTAINER_OF(home, struct hl_admin, home);
+    if (admin->is_closing) {
+        if (home->count == 0)
+            close_last(admin);
+        return;
+    }
+    for (size_t i = 0; i < admin->listener_count; i++)
+        hl_listener_poke(&admin->listeners[i]);
+}
+
+static struct hl_admin *new_admin(uv_loop_t *loop, struct hl_wheel *wheel, struct hl_reader *reader,
+    const struct hl_api_view *view)
+{
+    size_t n = view->config->admin_listen.n;
+    struct hl_admin *admin = calloc(1, sizeof(*admin) + n * sizeof(admin->listeners[0]));
+    if (!admin)
+        return NULL;
+    admin->home = (struct hl_admin_home){
+        .loop = loop, .wheel = wheel, .reader = reader, .view = *view, .on_gone = on_gone};
+    hl_list_init(&admin->home.connections);
+    uv_idle_init(loop, &admin->last);
+    admin->listener_count = n;
+    return admin;
+}
+
+enum hl_err hl_admin_open(struct hl_admin **out, uv_loop_t *loop, struct hl_wheel *wheel,
+    struct hl_reader *reader, const struct hl_api_view *view, char *why, size_t why_len)
+{
+    *out = NULL;
+    struct hl_admin *admin = new_admin(loop, wheel, reader, view);
+    if (!admin) {
+        snprintf(why, why_len, "out of memory");
+        return HL_ERR_NOMEM;
+    }
+    for (size_t i = 0; i < admin->listener_count; i++) {
+        const struct hl_listen_address *address = &view->config->admin_listen.items[i];
+        int rc = hl_listener_open(&admin->listeners[i], loop,
+            (const struct sockaddr *)&address->addr, false, admin, may_accept, on_connection);
+        if (rc != 0) {
+            snprintf(why, why_len, "cannot listen on HOOKLINE_ADMIN_LISTEN %s: %s", address->text,
+                uv_strerror(rc));
+            hl_admin_close(admin);
+            return HL_ERR_IO;
+        }
+    }
+    *out = admin;
+    return HL_OK;
+}
+
+uint16_t hl_admin_port(const struct hl_admin *admin, size_t index)
+{
+    return hl_listener_port(&admin->listeners[index]);
+}
+
+void hl_admin_close(struct hl_admin *admin)
+{
+    if (!admin)
+        return;
+    admin->is_closing = true;
+    for (size_t i = 0; i < admin->listener_count; i++)
+        hl_listener_close(&admin->listeners[i]);
+    hl_admin_connection_close_all(&admin->home);
+    if (admin->home.count == 0)
+        close_last(admin);
+}
+
+static void on_last_closed(uv_handle_t *handle)
+{
+    free(HL_CONTAINER_OF(handle, struct hl_admin, last));
+}
+
+static void on_turn_over(uv_handle_t *handle)
+{
+    uv_idle_init(handle->loop, (uv_idle_t *)handle);
+    uv_close(handle, on_last_closed);
+}
+
+/* Closed twice: libuv promises no order among the close callbacks of one loop turn, and the
+ * listeners, which close in silence, may share the first one. */
+static void close_last(struct hl_admin *admin)
+{
+    uv_close((uv_handle_t *)&admin->last, on_turn_over);
+}

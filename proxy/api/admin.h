@@ -1,0 +1,28 @@
+/* admin.h - the admin listener: a small, strict HTTP/1.1 server on the control thread's loop
+ * (spec 2). */
+#ifndef HL_API_ADMIN_H
+#define HL_API_ADMIN_H
+
+#include "api/view.h"
+#include "loop/wheel.h"
+#include "net/listener.h"
+
+#define HL_ADMIN_MAX_CONNECTIONS 256 /* beyond it, accepting pauses */
+
+struct hl_admin;
+
+/* Listens on every address in view->config->admin_listen. Borrows all its arguments until it is
+ * closed and the loop has run its close callbacks; `*view` is copied. On failure `why` has one line
+ * and `*out` is NULL. */
+HL_MUST_CHECK enum hl_err hl_admin_open(struct hl_admin **out, uv_loop_t *loop,
+    struct hl_wheel *wheel, struct hl_reader *reader, const struct hl_api_view *view, char *why,
+    size_t why_len);
+
+/* The port that the address of that index in the config was bound to. */
+uint16_t hl_admin_port(const struct hl_admin *admin, size_t index);
+
+/* Stops listening and closes all connections. NULL-safe. `admin` is freed while the loop runs on,
+ * in its last close callback. */
+void hl_admin_close(struct hl_admin *admin);
+
+#endif

@@ -1,0 +1,74 @@
+/* endpoint.c - which handler answers what.
+ * Thread: control. Not here: reading requests and writing responses (connection.c). */
+#include "api/endpoint.h"
+
+#include "api/health.h"
+#include "api/metrics.h"
+
+const struct hl_api_endpoint hl_api_endpoints[] = {
+    {HL_METHOD_GET, "/healthz", hl_health_live},
+    {HL_METHOD_GET, "/readyz", hl_health_ready},
+    {HL_METHOD_GET, "/metrics", hl_metrics_show},
+};
+const size_t hl_api_endpoint_count = HL_ARRAY_LEN(hl_api_endpoints);
+
+/* The endpoints of a path, one after the other; `from` is NULL at first. NULL: no more. */
+static const struct hl_api_endpoint *next_at(struct hl_str path, const struct hl_api_endpoint *from)
+{
+    const struct hl_api_endpoint *end = hl_api_endpoints + hl_api_endpoint_count;
+    for (const struct hl_api_endpoint *e = from ? from + 1 : hl_api_endpoints; e < end; e++) {
+        if (hl_str_eq(path, hl_str_from(e->path)))
+            return e;
+    }
+    return NULL;
+}
+
+/* RFC 9110 15.5.6. */
+static void refuse_method(struct hl_str path, struct hl_api_response *response)
+{
+    char *at = stpcpy(response->fields, "Allow: ");
+    for (const struct hl_api_endpoint *e = NULL; (e = next_at(path, e));) {
+        if (at[-1] != ' ')
+            at = stpcpy(at, ", ");
+        at = stpcpy(at, e->method == HL_METHOD_GET ? "GET, HEAD" : hl_api_method_text(e->method));
+    }
+    stpcpy(at, "\r\n");
+    response->status = 405;
+    response->detail = "This method is not served here; the Allow field names those that are.";
+}
+
+void hl_api_answer(const struct hl_api_view *view, const struct hl_api_request *request,
+    struct hl_api_response *response)
+{
+    enum hl_method method = request->method == HL_METHOD_HEAD ? HL_METHOD_GET : request->method;
+    const struct hl_api_endpoint *e = next_at(request->path, NULL);
+    if (!e) {
+        response->status = 404;
+        response->detail = "There is nothing here; /healthz, /readyz and /metrics are served.";
+        return;
+    }
+    while (e && e->method != method)
+        e = next_at(request->path, e);
+    if (e)
+        e->handle(view, request, response);
+    else
+        refuse_method(request->path, response);
+}
+
+static const char *const method_texts[] = {
+    [HL_METHOD_OTHER] = "other",
+    [HL_METHOD_GET] = "GET",
+    [HL_METHOD_HEAD] = "HEAD",
+    [HL_METHOD_POST] = "POST",
+    [HL_METHOD_PUT] = "PUT",
+    [HL_METHOD_DELETE] = "DELETE",
+    [HL_METHOD_OPTIONS] = "OPTIONS",
+    [HL_METHOD_PATCH] = "PATCH",
+    [HL_METHOD_CONNECT] = "CONNECT",
+    [HL_METHOD_TRACE] = "TRACE",
+};
+
+const char *hl_api_method_text(enum hl_method method)
+{
+    return method_texts[method];
+}

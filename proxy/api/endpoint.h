@@ -1,0 +1,46 @@
+/* endpoint.h - what can be asked of the admin listener: one table of method, path and handler. */
+#ifndef HL_API_ENDPOINT_H
+#define HL_API_ENDPOINT_H
+
+#include "api/view.h"
+#include "base/buf.h"
+#include "http/head.h"
+
+struct hl_api_request {
+    enum hl_method method;
+    struct hl_str path, query; /* as they came, still encoded */
+};
+
+#define HL_API_FIELDS_MAX 128
+
+struct hl_api_response {
+    uint16_t status;
+    struct hl_str content_type;     /* static; empty: problem+json (RFC 9457) that says `detail` */
+    const char *detail;             /* static */
+    char fields[HL_API_FIELDS_MAX]; /* whole lines with CRLF, or "" */
+    struct hl_buf body;
+};
+
+/* Fills an empty response. Control thread; must not block. HEAD comes as GET: whoever writes the
+ * response leaves the body out. */
+typedef void hl_api_handler(const struct hl_api_view *view, const struct hl_api_request *request,
+    struct hl_api_response *response);
+
+struct hl_api_endpoint {
+    enum hl_method method; /* GET stands for HEAD too (RFC 9110 9.3.2) */
+    const char *path;
+    hl_api_handler *handle;
+};
+
+extern const struct hl_api_endpoint hl_api_endpoints[];
+extern const size_t hl_api_endpoint_count;
+
+/* Fills the empty `response`, whose body is then the caller's to free: the endpoint's answer, 404,
+ * or 405 with Allow. */
+void hl_api_answer(const struct hl_api_view *view, const struct hl_api_request *request,
+    struct hl_api_response *response);
+
+/* "GET"; "other" for those that hookline has no name for. */
+const char *hl_api_method_text(enum hl_method method);
+
+#endif

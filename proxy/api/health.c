@@ -1,0 +1,28 @@
+/* health.c - the two answers that orchestrators ask for.
+ * Thread: control. Not here: what readiness means (hl_service_not_ready), the same answers on the
+ * run listener (run/call.c). */
+#include "api/health.h"
+
+#include "run/worker.h"
+
+static void say(struct hl_api_response *response, uint16_t status, const char *line)
+{
+    response->content_type = HL_STR("text/plain; charset=utf-8");
+    response->status = hl_buf_printf(&response->body, "%s\n", line) == HL_OK ? status : 503;
+}
+
+void hl_health_live(const struct hl_api_view *view, const struct hl_api_request *request,
+    struct hl_api_response *response)
+{
+    (void)view;
+    (void)request;
+    say(response, 200, "ok");
+}
+
+void hl_health_ready(const struct hl_api_view *view, const struct hl_api_request *request,
+    struct hl_api_response *response)
+{
+    (void)request;
+    const char *why = hl_service_not_ready(view->service);
+    say(response, why ? 503 : 200, why ? why : "ok");
+}

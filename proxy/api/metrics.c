@@ -1,0 +1,283 @@
+/* metrics.c - all figures as Prometheus text.
+ * Thread: control; workers, store and sender go on counting meanwhile. Promise: every series is
+ * there from the start, but for the combinations of method, mode and code, which come as they
+ * occur; there are at most 300 of those. */
+#include "api/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+
+void hl_figures_add(struct hl_worker_metrics *sum, const struct hl_worker_metrics *worker)
+{
+    /* The struct is counters throughout: histograms are made of them. */
+    _Static_assert(sizeof(*sum) % sizeof(struct hl_counter) == 0, "counters only");
+    struct hl_counter *to = (struct hl_counter *)sum;
+    const struct hl_counter *from = (const struct hl_counter *)worker;
+    for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+        hl_counter_add(&to[i], hl_counter_get(&from[i]));
+}
+
+void hl_metrics_show(const struct hl_api_view *view, const struct hl_api_request *request,
+    struct hl_api_response *response)
+{
+    (void)request;
+    struct hl_figures figures = {
+        .store = hl_store_gauges(view->store),
+        .sender = hl_sender_gauges(view->sender),
+        .is_ready = !hl_service_not_ready(view->service),
+        .started_ms = view->started_ms,
+        .now_ms = hl_clock_wall_ms(),
+    };
+    for (uint32_t i = 0; i < view->service->worker_count; i++)
+        hl_figures_add(&figures.workers, &view->service->workers[i]->metrics);
+    hl_process_read(&figures.process);
+    if (hl_figures_write(&response->body, &figures) == HL_OK) {
+        response->status = 200;
+        response->content_type = HL_STR("text/plain; version=0.0.4; charset=utf-8");
+    } else {
+        response->status = 503;
+        response->detail = "There is not enough memory to write the figures.";
+    }
+}
+
+/* ---- the text ---- */
+
+/* Under way, with the first error: after it nothing more is written. */
+struct text {
+    struct hl_buf *out;
+    enum hl_err err;
+};
+
+static void write_family(struct text *t, const char *name, const char *type, const char *help)
+{
+    if (!t->err)
+        t->err = hl_buf_printf(t->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* `labels` is "" or `a="b",c="d"`. */
+static void write_sample(struct text *t, const char *name, const char *labels, uint64_t value)
+{
+    const char *open = *labels ? "{" : "", *close = *labels ? "}" : "";
+    if (!t->err)
+        t->err = hl_buf_printf(t->out, "%s%s%s%s %" PRIu64 "\n", name, open, labels, close, value);
+}
+
+static void write_number(
+    struct text *t, const char *name, const char *type, const char *help, uint64_t value)
+{
+    write_family(t, name, type, help);
+    write_sample(t, name, "", value);
+}
+
+static void write_seconds(
+    struct text *t, const char *name, const char *type, const char *help, uint64_t us)
+{
+    write_family(t, name, type, help);
+    if (!t->err)
+        t->err = hl_buf_printf(
+            t->out, "%s %" PRIu64 ".%06" PRIu64 "\n", name, us / 1000000, us % 1000000);
+}
+
+static void write_histogram(
+    struct text *t, const char *name, const char *labels, const struct hl_histogram *h)
+{
+    if (!t->err)
+        t->err = hl_histogram_write(t->out, name, labels, h, 1, sizeof(*h));
+}
+
+/* ---- families of one sample, which is a counter somewhere ---- */
+
+enum part { PART_WORKERS, PART_STORE, PART_SENDER };
+
+#define OF_WORKERS(field) PART_WORKERS, offsetof(struct hl_worker_metrics, field)
+#define OF_STORE(field)   PART_STORE, offsetof(struct hl_store_gauges, field)
+#define OF_SENDER(field)  PART_SENDER, offsetof(struct hl_sender_gauges, field)
+
+static const struct plain {
+    const char *name, *type;
+    enum part part;
+    size_t offset; /* of a struct hl_counter in that part */
+    const char *help;
+} plains[] = {
+    {"hookline_http_requests_in_flight", "gauge", OF_WORKERS(calls_in_flight),
+        "Callers' requests that are being answered."},
+    {"hookline_connections_open", "gauge", OF_WORKERS(connections_open), "Callers' connections."},
+    {"hookline_connections_accepted_total", "counter", OF_WORKERS(connections_accepted),
+        "Callers' connections since the start."},
+    {"hookline_callers_gone_total", "counter", OF_WORKERS(callers_gone),
+        "Calls whose caller left before the response was whole."},
+    {"hookline_async_refused_total", "counter", OF_WORKERS(async_refused),
+        "Asynchronous calls that were not accepted: a queue or the disk was full, or the store "
+        "failed."},
+    {"hookline_app_queue_waiting", "gauge", OF_WORKERS(waiting_for_slot),
+        "Calls that wait because HOOKLINE_APP_CONCURRENCY requests are inside the app."},
+    {"hookline_upstream_connects_total", "counter", OF_WORKERS(upstream_connects),
+        "Connections made to the app."},
+    {"hookline_upstream_errors_total", "counter", OF_WORKERS(upstream_errors),
+        "Calls of the app that failed: no connection, a broken one, or a bad response."},
+    {"hookline_upstream_resent_total", "counter", OF_WORKERS(upstream_resent),
+        "Requests sent again because a kept connection had died."},
+    {"hookline_runs_in_flight", "gauge", OF_WORKERS(runs_in_flight),
+        "Asynchronous runs inside the app."},
+    {"hookline_runs_queued", "gauge", OF_STORE(queued_runs),
+        "Asynchronous runs that wait to be started."},
+    {"hookline_deliveries_pending", "gauge", OF_STORE(pending_deliveries),
+        "Webhook deliveries that have neither arrived nor been given up."},
+    {"hookline_deliveries_leased", "gauge", OF_STORE(leased_deliveries),
+        "Pending deliveries that the sender has in hand."},
+    {"hookline_deliveries_in_flight", "gauge", OF_SENDER(in_flight),
+        "Delivery attempts under way."},
+    {"hookline_deliveries_waiting_retry", "gauge", OF_SENDER(waiting_retry),
+        "Deliveries between two attempts."},
+    {"hookline_dead_letters_total", "counter", OF_STORE(dead_letters),
+        "Deliveries given up: refused for good, or out of attempts."},
+    {"hookline_webhooks_lost_total", "counter", OF_WORKERS(webhooks_lost),
+        "Webhooks of synchronous calls that the store could not take."},
+    {"hookline_store_commits_total", "counter", OF_STORE(commits), "Commits of the store."},
+    {"hookline_store_bytes", "gauge", OF_STORE(bytes),
+        "Size on disk of the database and of the bodies."},
+    {"hookline_store_full", "gauge", OF_STORE(is_full),
+        "1 while asynchronous calls are refused for want of space."},
+    {"hookline_store_failing", "gauge", OF_STORE(is_failing),
+        "1 while the store cannot be written or read."},
+};
+
+static uint64_t read_plain(const struct hl_figures *figures, const struct plain *plain)
+{
+    const void *parts[] = {
+        [PART_WORKERS] = &figures->workers,
+        [PART_STORE] = figures->store,
+        [PART_SENDER] = figures->sender,
+    };
+    const char *at = (const char *)parts[plain->part] + plain->offset;
+    return hl_counter_get((const struct hl_counter *)(const void *)at);
+}
+
+static void write_plains(struct text *t, const struct hl_figures *figures)
+{
+    for (size_t i = 0; i < HL_ARRAY_LEN(plains); i++) {
+        const struct plain *plain = &plains[i];
+        write_number(t, plain->name, plain->type, plain->help, read_plain(figures, plain));
+    }
+}
+
+/* ---- families with labels ---- */
+
+static const char *const modes[HL_MODE_COUNT] = {
+    [HL_MODE_SYNC] = "sync",
+    [HL_MODE_STREAM] = "stream",
+    [HL_MODE_ASYNC] = "async",
+    [HL_MODE_TUNNEL] = "tunnel",
+    [HL_MODE_OTHER] = "other",
+};
+static const char *const code_classes[HL_CODE_CLASS_COUNT] = {
+    "none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+
+static void write_requests(struct text *t, const struct hl_worker_metrics *workers)
+{
+    static const char name[] = "hookline_http_requests_total";
+    bool has_any = false;
+    write_family(t, name, "counter", "Callers' requests by method, mode and class of status code.");
+    for (int method = 0; method < HL_METHOD_COUNT; method++) {
+        for (int i = 0; i < HL_MODE_COUNT * HL_CODE_CLASS_COUNT; i++) {
+            int mode = i / HL_CODE_CLASS_COUNT, code = i % HL_CODE_CLASS_COUNT;
+            uint64_t n = hl_counter_get(&workers->requests[method][mode][code]);
+            char labels[64];
+            if (n == 0)
+                continue;
+            snprintf(labels, sizeof(labels), "method=\"%s\",mode=\"%s\",code=\"%s\"",
+                hl_api_method_text(method), modes[mode], code_classes[code]);
+            write_sample(t, name, labels, n);
+            has_any = true;
+        }
+    }
+    if (!has_any)
+        write_sample(t, name, "method=\"POST\",mode=\"sync\",code=\"2xx\"", 0);
+}
+
+static void write_durations(struct text *t, const struct hl_worker_metrics *workers)
+{
+    static const char name[] = "hookline_http_request_duration_seconds";
+    write_family(t, name, "histogram", "From a request's head to the end of its response.");
+    for (int mode = 0; mode < HL_MODE_COUNT; mode++) {
+        char labels[32];
+        snprintf(labels, sizeof(labels), "mode=\"%s\"", modes[mode]);
+        write_histogram(t, name, labels, &workers->duration[mode]);
+    }
+}
+
+static void write_runs(struct text *t, const struct hl_worker_metrics *workers)
+{
+    static const char name[] = "hookline_runs_total";
+    write_family(t, name, "counter", "Runs that have ended, by how.");
+    for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++) {
+        char labels[32];
+        snprintf(labels, sizeof(labels), "state=\"%s\"", hl_run_state_text(state));
+        write_sample(t, name, labels, hl_counter_get(&workers->runs_finished[state]));
+    }
+}
+
+static void write_attempts(struct text *t, const struct hl_sender_gauges *sender)
+{
+    static const char name[] = "hookline_delivery_attempts_total";
+    write_family(t, name, "counter",
+        "Delivery attempts: delivered, to be tried again, or the one after which it was given up.");
+    write_sample(t, name, "outcome=\"delivered\"", hl_counter_get(&sender->attempts_ok));
+    write_sample(t, name, "outcome=\"retry\"", hl_counter_get(&sender->attempts_retry));
+    write_sample(t, name, "outcome=\"dead\"", hl_counter_get(&sender->attempts_dead));
+}
+
+/* ---- what is computed ---- */
+
+static uint64_t age_us(int64_t now_ms, const struct hl_counter *since)
+{
+    int64_t since_ms = (int64_t)hl_counter_get(since);
+    return since_ms == 0 || since_ms > now_ms ? 0 : (uint64_t)(now_ms - since_ms) * 1000;
+}
+
+static void write_times(struct text *t, const struct hl_figures *figures)
+{
+    static const char delivery[] = "hookline_delivery_duration_seconds";
+    static const char commit[] = "hookline_store_commit_duration_seconds";
+    write_seconds(t, "hookline_runs_queue_age_seconds", "gauge",
+        "How long the oldest queued run has waited.",
+        age_us(figures->now_ms, &figures->store->oldest_queued_ms));
+    write_seconds(t, "hookline_delivery_age_seconds", "gauge",
+        "How long the oldest pending delivery has waited.",
+        age_us(figures->now_ms, &figures->store->oldest_delivery_ms));
+    write_family(t, delivery, "histogram", "Delivery attempts, from connecting to the answer.");
+    write_histogram(t, delivery, "", &figures->sender->latency);
+    write_family(t, commit, "histogram", "Commits of the store.");
+    write_histogram(t, commit, "", &figures->store->commit_latency);
+}
+
+static void write_process(struct text *t, const struct hl_figures *figures)
+{
+    static const char build[] = "hookline_build_info";
+    write_number(t, "hookline_ready", "gauge", "1 while /readyz answers 200.", figures->is_ready);
+    write_family(t, build, "gauge", "Always 1; its label is the version.");
+    write_sample(t, build, "version=\"" HL_VERSION "\"", 1);
+    write_seconds(t, "process_start_time_seconds", "gauge", "Unix time of the process's start.",
+        (uint64_t)figures->started_ms * 1000);
+    write_seconds(t, "process_cpu_seconds_total", "counter",
+        "Processor time spent, user and system.", figures->process.cpu_us);
+    write_number(t, "process_resident_memory_bytes", "gauge", "Resident memory.",
+        figures->process.resident_bytes);
+    write_number(
+        t, "process_open_fds", "gauge", "Open file descriptors.", figures->process.open_fds);
+}
+
+enum hl_err hl_figures_write(struct hl_buf *out, const struct hl_figures *figures)
+{
+    struct text t = {.out = out};
+    write_requests(&t, &figures->workers);
+    write_durations(&t, &figures->workers);
+    write_runs(&t, &figures->workers);
+    write_attempts(&t, figures->sender);
+    write_plains(&t, figures);
+    write_times(&t, figures);
+    write_process(&t, figures);
+    return t.err;
+}

@@ -1,0 +1,21 @@
+/* view.h - what the handlers of the admin listener may read: nothing here is theirs to change. */
+#ifndef HL_API_VIEW_H
+#define HL_API_VIEW_H
+
+#include <stdint.h>
+
+struct hl_config;
+struct hl_service;
+struct hl_store;
+struct hl_sender;
+
+/* Borrowed; everything in it outlives the admin listener. */
+struct hl_api_view {
+    const struct hl_config *config;
+    const struct hl_service *service;
+    const struct hl_store *store;
+    const struct hl_sender *sender;
+    int64_t started_ms; /* wall time at which the process began */
+};
+
+#endif
