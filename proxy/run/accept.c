@@ -57,7 +57,7 @@ static void post_accept(struct hl_run *run)
     }
     if (a->body.where == HL_BODY_FILE)
         hl_spool_remove_file(&w->spools, &a->body.file);
-    answer(run, 503, "the store has too much to do; try again later", "Retry-After: 1\r\n");
+    answer(run, 503, "The store has too much to do; try again later.", "Retry-After: 1\r\n");
 }
 
 static void on_body_done(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_body *body)
@@ -76,8 +76,8 @@ static void on_body_done(void *owner, struct hl_spool *spool, enum hl_err err, s
     }
     bool is_too_large = err == HL_ERR_TOO_LARGE;
     answer(run, is_too_large ? 413 : 503,
-        is_too_large ? "the request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows"
-                     : "the request cannot be kept: the data directory takes no more",
+        is_too_large ? "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows."
+                     : "The request cannot be kept: the data directory takes no more.",
         is_too_large ? NULL : "Retry-After: 10\r\n");
 }
 
@@ -90,7 +90,7 @@ void hl_accept_begin(struct hl_run *run, uint64_t announced)
     run->spool =
         hl_spool_new(&w->spools, w->config->max_request_body, false, false, &spool_events, run);
     if (!run->spool) {
-        answer(run, 503, "out of memory; try again later", "Retry-After: 10\r\n");
+        answer(run, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
         return;
     }
     if (announced)
@@ -136,19 +136,20 @@ struct refusal {
 
 static const struct refusal refusals[] = {
     {HL_ERR_CONFLICT, 422,
-        "this Idempotency-Key was used for another request; use a new key for a new request", NULL},
+        "This Idempotency-Key was used for another request; use a new key for a new request.",
+        NULL},
     {HL_ERR_BUSY, 429,
-        "too many runs or webhook deliveries wait already (HOOKLINE_MAX_QUEUED_RUNS, "
-        "HOOKLINE_MAX_PENDING_DELIVERIES); try again later",
+        "Too many runs or webhook deliveries wait already (HOOKLINE_MAX_QUEUED_RUNS, "
+        "HOOKLINE_MAX_PENDING_DELIVERIES); try again later.",
         "Retry-After: 10\r\n"},
-    {HL_ERR_FULL, 503, "the store is full: the run was not accepted; try again later",
+    {HL_ERR_FULL, 503, "The store is full: the run was not accepted; try again later.",
         "Retry-After: 30\r\n"},
 };
 
 static void refuse(struct hl_run *run, enum hl_err err)
 {
     struct refusal r = {
-        err, 503, "the store cannot accept runs now; try again later", "Retry-After: 10\r\n"};
+        err, 503, "The store cannot accept runs now; try again later.", "Retry-After: 10\r\n"};
     for (size_t i = 0; i < HL_ARRAY_LEN(refusals); i++)
         if (refusals[i].err == err)
             r = refusals[i];

@@ -46,14 +46,14 @@ static const char *find_refusal(
     *status = 413;
     if (c->framing == HL_FRAMING_LENGTH && c->body_left > c->body_max)
         return plan->is_async
-                   ? "the request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows for an "
-                     "asynchronous call"
-                   : "the request's body is larger than HOOKLINE_MAX_SYNC_BODY allows";
+                   ? "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows for an "
+                     "asynchronous call."
+                   : "The request's body is larger than HOOKLINE_MAX_SYNC_BODY allows.";
     *status = 429;
     *extra = "Retry-After: 10\r\n";
     if (plan->webhook_url.n > 0 &&
         hl_counter_get(&gauges->pending_deliveries) >= config->max_pending_deliveries)
-        return "HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries wait already; try again later";
+        return "HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries wait already; try again later.";
     return NULL;
 }
 
@@ -182,7 +182,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     const struct hl_plan *plan = &w->plan;
     struct hl_run *run = hl_run_new(w);
     if (!run) {
-        answer_problem(c, NULL, 503, "out of memory; try again later", "Retry-After: 10\r\n");
+        answer_problem(c, NULL, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
         return 0;
     }
     char made[56];
@@ -203,7 +203,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     bool is_told = plan->is_async || run->has_webhook;
     if (!write_page(run, c, head, plan, traceparent) ||
         (is_told && !(run->accept = make_accept(run, head, plan, traceparent)))) {
-        answer_problem(c, &run->id, 503, "out of memory; try again later", "Retry-After: 10\r\n");
+        answer_problem(c, &run->id, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
         hl_run_free(run);
         return 0;
     }

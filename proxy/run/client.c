@@ -142,8 +142,8 @@ static void refuse(struct hl_client *c, uint16_t status, const char *detail)
 static void on_body_timeout(struct hl_client *c)
 {
     struct hl_run *run = c->run;
-    const char *detail = "no byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the "
-                         "body without pauses, or raise it";
+    const char *detail = "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the "
+                         "body without pauses, or raise it.";
     c->must_close = true;
     if (run && c->taker == HL_TAKER_FORWARD) {
         hl_forward_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, 408, detail);
@@ -172,7 +172,7 @@ static void on_timer(struct hl_timer *timer)
     } else if (c->state == HL_CLIENT_HEAD && c->held_n > 0) {
         c->minor = 1;
         c->method = HL_METHOD_OTHER;
-        refuse(c, 408, "the request's head was not complete within HOOKLINE_HEAD_TIMEOUT");
+        refuse(c, 408, "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT.");
     } else {
         client_lost(c);
     }
@@ -192,11 +192,11 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
     c->method = HL_METHOD_OTHER;
     c->body_done = true;
     if (end == HL_HEAD_END_BAD) {
-        refuse(c, 400, "this is no HTTP/1.1 request: a head has lines that end with CRLF");
+        refuse(c, 400, "This is no HTTP/1.1 request: a head has lines that end with CRLF.");
         return n;
     }
     if (seen > w->config->max_head) {
-        refuse(c, 431, "the request's head is larger than HOOKLINE_MAX_HEAD");
+        refuse(c, 431, "The request's head is larger than HOOKLINE_MAX_HEAD.");
         return n;
     }
     if (end == HL_HEAD_END_MISSING) {
@@ -274,7 +274,7 @@ static size_t take_chunked(struct hl_client *c, const char *p, size_t n)
             return n;
         case HL_CHUNK_DATA:
             if (c->body_seen + data.n > c->body_max) {
-                fail_body(c, 413, "the request's body is larger than is allowed here");
+                fail_body(c, 413, "The request's body is larger than is allowed here.");
                 return n;
             }
             give_body(c, data);

@@ -112,7 +112,7 @@ static void on_deadline(struct hl_timer *timer)
 {
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
     hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
-        "the run took longer than HOOKLINE_RESPONSE_GRACE_PERIOD");
+        "The run took longer than HOOKLINE_RESPONSE_GRACE_PERIOD.");
 }
 
 /* What stands in the way of calling the app is ours, not the run's: it stays claimed and ends as
@@ -180,7 +180,7 @@ static void cancel_run(struct hl_worker *w, const struct hl_id *id)
         struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
         if (!hl_id_eq(&run->id, id))
             continue;
-        hl_forward_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, 503, "the run was cancelled");
+        hl_forward_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, 503, "The run was cancelled.");
         return;
     }
 }

@@ -70,7 +70,7 @@ void hl_forward_begin(struct hl_run *run)
         return;
     hl_counter_sub(&w->metrics.waiting_for_slot, 1);
     hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
-        "HOOKLINE_APP_QUEUE callers wait for the app already; try again later");
+        "HOOKLINE_APP_QUEUE callers wait for the app already; try again later.");
 }
 
 /* ---- a connection ---- */
@@ -115,7 +115,7 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
     }
     hl_counter_add(&run->worker->metrics.upstream_errors, 1);
     hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 502,
-        "the app cannot be reached: no connection within HOOKLINE_CONNECT_TIMEOUT; is it running "
+        "The app cannot be reached: no connection within HOOKLINE_CONNECT_TIMEOUT; is it running "
         "at HOOKLINE_APP_URL?");
 }
 
@@ -186,10 +186,10 @@ static void on_timer(struct hl_timer *timer)
         hl_limiter_cancel(&run->worker->seat, &run->slot_wait);
         hl_counter_sub(&run->worker->metrics.waiting_for_slot, 1);
         hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
-            "the app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later");
+            "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later.");
     } else if (run->response == HL_RESPONSE_HEAD) {
         hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
-            "the app did not begin its answer within HOOKLINE_APP_HEAD_TIMEOUT");
+            "The app did not begin its answer within HOOKLINE_APP_HEAD_TIMEOUT.");
     } else if (run->response == HL_RESPONSE_BODY && run->is_event_stream) {
         hl_respond_beat(run);
     } else if (run->response == HL_RESPONSE_BODY && !run->upstream->stream.is_reading) {
@@ -197,7 +197,7 @@ static void on_timer(struct hl_timer *timer)
             &run->worker->wheel, &run->timer, run->worker->config->app_idle_timeout_ms);
     } else if (run->response == HL_RESPONSE_BODY) {
         hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
-            "the app paused for HOOKLINE_APP_IDLE_TIMEOUT inside its response");
+            "The app paused for HOOKLINE_APP_IDLE_TIMEOUT inside its response.");
     }
 }
 

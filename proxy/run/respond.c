@@ -157,7 +157,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         c->must_close = c->must_close || edit.closes;
         pass->out_n = hl_edit_response(w->scratch, w->scratch_cap, head, &edit);
         if (pass->out_n == 0) {
-            fail_bad_response(run, "the app's response head is too large to be passed on");
+            fail_bad_response(run, "The app's response head is too large to be passed on.");
             return false;
         }
     }
@@ -192,8 +192,8 @@ static bool take_heads(
         if (end == HL_HEAD_END_BAD || seen > w->config->max_head) {
             fail_bad_response(
                 run, end == HL_HEAD_END_BAD
-                         ? "the app's answer does not begin with an HTTP/1.1 head"
-                         : "the app's response head is larger than HOOKLINE_MAX_HEAD");
+                         ? "The app's answer does not begin with an HTTP/1.1 head."
+                         : "The app's response head is larger than HOOKLINE_MAX_HEAD.");
             return false;
         }
         if (end == HL_HEAD_END_MISSING)
@@ -449,9 +449,9 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
     }
     hl_counter_add(&run->worker->metrics.upstream_errors, 1);
     hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
-        run->response == HL_RESPONSE_HEAD ? "the app closed the connection before it answered"
-                                          : "the app closed the connection in the middle of its "
-                                            "response");
+        run->response == HL_RESPONSE_HEAD ? "The app closed the connection before it answered."
+                                          : "The app closed the connection in the middle of its "
+                                            "response.");
 }
 
 /* ---- heartbeat ---- */

@@ -110,7 +110,7 @@ static void on_read_done(uv_work_t *work, int status)
         HL_LOG(ERROR, "a stored request body cannot be read", HL_LOG_ID("run_id", &s->run->id),
             HL_LOG_TEXT("error", hl_err_text(s->err)));
         hl_forward_fail(s->run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, 500,
-            "the stored request body cannot be read");
+            "The stored request body cannot be read.");
         return;
     }
     s->has_piece = true;
