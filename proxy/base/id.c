@@ -3,6 +3,7 @@
 #include "base/id.h"
 
 #include "base/assert.h"
+#include "base/hex.h"
 #include "base/random.h"
 
 #define COUNTER_MAX  0x0fff
@@ -52,20 +53,19 @@ struct hl_id hl_id_next(struct hl_id_source *source, int64_t wall_ms)
     return id;
 }
 
+void hl_id_format(const struct hl_id *id, char out[HL_ID_TEXT])
+{
+    hl_hex_write(out, id->b, 4);
+    hl_hex_write(out + 9, id->b + 4, 2);
+    hl_hex_write(out + 14, id->b + 6, 2);
+    hl_hex_write(out + 19, id->b + 8, 2);
+    hl_hex_write(out + 24, id->b + 10, 6);
+    out[8] = out[13] = out[18] = out[23] = '-';
+}
+
 static bool is_dash_after(int byte)
 {
     return byte == 3 || byte == 5 || byte == 7 || byte == 9;
-}
-
-void hl_id_format(const struct hl_id *id, char out[HL_ID_TEXT])
-{
-    static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < 16; i++) {
-        *out++ = digits[id->b[i] >> 4];
-        *out++ = digits[id->b[i] & 15];
-        if (is_dash_after(i))
-            *out++ = '-';
-    }
 }
 
 static int hex_value(char c)

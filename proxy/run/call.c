@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "http/edit.h"
 #include "run/client.h"
@@ -79,18 +80,11 @@ static void begin_fingerprint(const struct hl_head *head, const struct hl_plan *
 /* "00-<trace id>-<span id>-01": the run's id is the trace's. */
 static struct hl_str make_traceparent(struct hl_worker *w, const struct hl_id *id, char out[56])
 {
-    static const char hex[] = "0123456789abcdef";
     struct hl_id span = hl_id_next(&w->ids, hl_id_time_ms(id));
     memcpy(out, "00-", 3);
-    for (int i = 0; i < 16; i++) {
-        out[3 + 2 * i] = hex[id->b[i] >> 4];
-        out[4 + 2 * i] = hex[id->b[i] & 15];
-    }
+    hl_hex_write(out + 3, id->b, 16);
     out[35] = '-';
-    for (int i = 0; i < 8; i++) {
-        out[36 + 2 * i] = hex[span.b[8 + i] >> 4];
-        out[37 + 2 * i] = hex[span.b[8 + i] & 15];
-    }
+    hl_hex_write(out + 36, span.b + 8, 8);
     memcpy(out + 52, "-01", 4);
     return (struct hl_str){out, 55};
 }

@@ -1,0 +1,11 @@
+/* hex.h - bytes as lower-case hex digits. */
+#ifndef HL_BASE_HEX_H
+#define HL_BASE_HEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Writes 2 * n characters, no NUL. */
+void hl_hex_write(char *out, const uint8_t *bytes, size_t n);
+
+#endif
