@@ -7,13 +7,11 @@
 
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "http/chunked.h"
 #include "http/problem.h"
 #include "http/target.h"
 
-#define REQUEST_MS 10000 /* from a request's first byte to its last */
-#define IDLE_MS    75000
-#define WRITE_MS   60000 /* for a waiting answer to be taken whole */
 #define LINGER_MS  2000
 #define READ_SIZE  (16 * 1024)
 #define ANSWER_MAX 4096 /* an answer without its body, or a problem */
@@ -35,7 +33,7 @@ struct connection {
     struct hl_buf in; /* read and not yet used */
     size_t scanned;   /* of `in`, for the end of the head */
     bool has_ended;   /* the peer sent FIN */
-    bool has_begun;   /* a request's first byte has come: REQUEST_MS runs */
+    bool has_begun; /* a request's first byte has come: HOOKLINE_HEAD_TIMEOUT runs for all of it */
 
     /* the present request */
     struct hl_buf target;
@@ -69,7 +67,7 @@ bool hl_admin_connection_accept(struct hl_admin_home *home, struct hl_listener *
         hl_stream_close(&c->stream);
         return true;
     }
-    hl_timer_arm(home->wheel, &c->timer, IDLE_MS);
+    hl_timer_arm(home->wheel, &c->timer, home->view.config->keepalive_timeout_ms);
     hl_stream_resume(&c->stream);
     return true;
 }
@@ -149,10 +147,11 @@ static bool take(struct connection *c)
 /* Says what is waited for: reading on or off, and the deadline. */
 static void wait_on(struct connection *c)
 {
-    uint64_t ms;
+    const struct hl_config *config = c->home->view.config;
+    struct hl_wheel *wheel = c->home->wheel;
     if (hl_stream_is_blocked(&c->stream)) {
         hl_stream_pause(&c->stream);
-        hl_timer_arm(c->home->wheel, &c->timer, WRITE_MS);
+        hl_timer_arm(wheel, &c->timer, config->write_timeout_ms);
         return;
     }
     if (c->has_ended) {
@@ -160,16 +159,14 @@ static void wait_on(struct connection *c)
         return;
     }
     hl_stream_resume(&c->stream);
-    if (c->state == STATE_LINGER)
-        ms = LINGER_MS;
-    else if (c->state == STATE_HEAD && c->in.n == 0)
-        ms = IDLE_MS;
-    else if (!c->has_begun)
-        ms = REQUEST_MS;
-    else
-        return;
-    c->has_begun = ms == REQUEST_MS;
-    hl_timer_arm(c->home->wheel, &c->timer, ms);
+    if (c->state == STATE_LINGER) {
+        hl_timer_arm(wheel, &c->timer, LINGER_MS);
+    } else if (c->state == STATE_HEAD && c->in.n == 0) {
+        hl_timer_arm(wheel, &c->timer, config->keepalive_timeout_ms);
+    } else if (!c->has_begun) {
+        c->has_begun = true;
+        hl_timer_arm(wheel, &c->timer, config->head_timeout_ms);
+    }
 }
 
 static void read_on(struct connection *c)
@@ -192,7 +189,7 @@ static void on_timer(struct hl_timer *timer)
         c->state = STATE_CLOSING;
         hl_stream_close_reset(&c->stream);
     } else if (c->has_begun) {
-        refuse(c, 408, "The request was not complete within 10 seconds.");
+        refuse(c, 408, "The request was not complete within HOOKLINE_HEAD_TIMEOUT.");
         read_on(c);
     } else {
         close_connection(c);
