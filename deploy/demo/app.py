@@ -50,10 +50,10 @@ class App(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         try:
-            for word in words:
+            for i, word in enumerate(words):
+                time.sleep(pause if i > 0 else 0)
                 event = f"data: {word}\n\n".encode()
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
-                time.sleep(pause)
             self.wfile.write(b"0\r\n\r\n")
         except ConnectionError:  # the caller has gone
             self.close_connection = True
