@@ -33,7 +33,8 @@ struct hl_store {
     const char *data_dir;
 };
 
-static struct hl_store store;
+static char data_dir[] = "/tmp/hl-sender-XXXXXX"; /* made by the tests that need it */
+static struct hl_store store = {.data_dir = data_dir};
 static struct hl_config config;
 static struct hl_sender *sender;
 static struct receiver receiver;
@@ -385,8 +386,6 @@ Test(sender, uses_a_connection_again)
 /* --- bodies in files
  * --------------------------------------------------------------------------------- */
 
-static char data_dir[] = "/tmp/hl-sender-XXXXXX";
-
 static struct hl_leased *make_leased_file(unsigned i, const char *path, size_t n)
 {
     char url[128], dir[64];
@@ -410,7 +409,6 @@ static struct hl_leased *make_leased_file(unsigned i, const char *path, size_t n
     cr_assert_eq(hl_body_file_commit(data_dir, &l->outcome.body.file, fd), HL_OK);
     close(fd);
     free(bytes);
-    store.data_dir = data_dir;
     return l;
 }
 

@@ -1,0 +1,140 @@
+/* docket.c - who is where. Every change of state passes through enter and leave, so the lists, the
+ * counts and the gauges cannot disagree. Thread: the sender's. */
+#include "webhook/docket.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+
+void hl_docket_init(struct hl_docket *k, struct hl_sender_gauges *gauges)
+{
+    *k = (struct hl_docket){.gauges = gauges};
+    for (size_t i = 0; i < HL_ARRAY_LEN(k->lists); i++)
+        hl_list_init(&k->lists[i]);
+    hl_due_init(&k->due, hl_clock_mono_ms());
+    k->backlog_end = &k->backlog;
+}
+
+void hl_docket_add(struct hl_docket *k, struct hl_msg *leased)
+{
+    leased->next = NULL;
+    *k->backlog_end = leased;
+    k->backlog_end = &leased->next;
+    k->backlog_count++;
+}
+
+static void enter(struct hl_docket *k, struct hl_delivery *d, enum hl_delivery_state to);
+
+struct hl_delivery *hl_docket_adopt(struct hl_docket *k)
+{
+    struct hl_msg *msg = k->backlog;
+    if (!msg)
+        return NULL;
+    struct hl_msg *rest = msg->next;
+    struct hl_delivery *d = hl_delivery_new(HL_CONTAINER_OF(msg, struct hl_leased, msg));
+    if (!d)
+        return NULL;
+    k->backlog = rest;
+    if (!rest)
+        k->backlog_end = &k->backlog;
+    k->backlog_count--;
+    enter(k, d, HL_DELIVERY_SIGNING);
+    return d;
+}
+
+/* legal[from]: the states it may go to. */
+#define TO(name) (1U << HL_DELIVERY_##name)
+static const unsigned legal[HL_DELIVERY_STATE_COUNT] = {
+    [HL_DELIVERY_SIGNING] = TO(SENDING) | TO(WAITING) | TO(RECORDING),
+    [HL_DELIVERY_SENDING] = TO(WAITING) | TO(RECORDING),
+    [HL_DELIVERY_WAITING] = TO(DUE),
+    [HL_DELIVERY_DUE] = TO(ASKING) | TO(RECORDING),
+    [HL_DELIVERY_ASKING] = TO(SIGNING) | TO(WAITING) | TO(RECORDING),
+    [HL_DELIVERY_RECORDING] = TO(UNRECORDED),
+    [HL_DELIVERY_UNRECORDED] = TO(RECORDING),
+};
+#undef TO
+
+static bool waits_for_retry(enum hl_delivery_state state)
+{
+    return state == HL_DELIVERY_WAITING || state == HL_DELIVERY_DUE;
+}
+
+static bool is_timed(enum hl_delivery_state state)
+{
+    return state == HL_DELIVERY_WAITING || state == HL_DELIVERY_UNRECORDED;
+}
+
+static void enter(struct hl_docket *k, struct hl_delivery *d, enum hl_delivery_state to)
+{
+    d->state = to;
+    k->counts[to]++;
+    if (!is_timed(to))
+        hl_list_push_back(&k->lists[to], &d->node);
+    if (hl_delivery_is_placed(d))
+        hl_counter_add(&k->gauges->in_flight, 1);
+    if (waits_for_retry(to)) {
+        hl_counter_add(&k->gauges->waiting_retry, 1);
+        k->waiting_bytes += hl_delivery_weight(d);
+    }
+}
+
+static void leave(struct hl_docket *k, struct hl_delivery *d)
+{
+    hl_list_remove(&d->node);
+    k->counts[d->state]--;
+    if (hl_delivery_is_placed(d))
+        hl_counter_sub(&k->gauges->in_flight, 1);
+    if (waits_for_retry(d->state)) {
+        hl_counter_sub(&k->gauges->waiting_retry, 1);
+        k->waiting_bytes -= hl_delivery_weight(d);
+    }
+}
+
+void hl_docket_move(struct hl_docket *k, struct hl_delivery *d, enum hl_delivery_state to)
+{
+    HL_ASSERT(legal[d->state] & 1U << to);
+    HL_LOG(DEBUG, "delivery changes state", HL_LOG_ID("delivery_id", &d->outcome.delivery_id),
+        HL_LOG_TEXT("from", hl_delivery_state_text(d->state)),
+        HL_LOG_TEXT("to", hl_delivery_state_text(to)));
+    leave(k, d);
+    enter(k, d, to);
+}
+
+void hl_docket_move_for(
+    struct hl_docket *k, struct hl_delivery *d, enum hl_delivery_state to, uint64_t ms)
+{
+    HL_ASSERT(is_timed(to));
+    hl_docket_move(k, d, to);
+    hl_due_add(&k->due, &d->node, hl_clock_mono_ms(), ms);
+}
+
+struct hl_delivery *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool is_early)
+{
+    struct hl_list *node = is_early ? hl_due_take_any(&k->due) : hl_due_take(&k->due, now_ms);
+    return node ? HL_CONTAINER_OF(node, struct hl_delivery, node) : NULL;
+}
+
+uint32_t hl_docket_placed(const struct hl_docket *k)
+{
+    return k->counts[HL_DELIVERY_SIGNING] + k->counts[HL_DELIVERY_SENDING] +
+           k->counts[HL_DELIVERY_ASKING];
+}
+
+void hl_docket_drop(struct hl_docket *k, struct hl_delivery *d)
+{
+    leave(k, d);
+    hl_delivery_free(d);
+}
+
+void hl_docket_fini(struct hl_docket *k)
+{
+    for (size_t i = 0; i < HL_ARRAY_LEN(k->lists); i++)
+        for (struct hl_list *node; (node = hl_list_pop_front(&k->lists[i]));)
+            hl_delivery_free(HL_CONTAINER_OF(node, struct hl_delivery, node));
+    for (struct hl_list *node; (node = hl_due_take_any(&k->due));)
+        hl_delivery_free(HL_CONTAINER_OF(node, struct hl_delivery, node));
+    for (struct hl_msg *msg = k->backlog, *next; msg; msg = next) {
+        next = msg->next;
+        hl_leased_free(HL_CONTAINER_OF(msg, struct hl_leased, msg));
+    }
+}
