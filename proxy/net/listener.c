@@ -89,6 +89,14 @@ int hl_listener_accept(struct hl_listener *l, struct hl_stream *stream)
     return uv_accept((uv_stream_t *)&l->tcp, &stream->uv);
 }
 
+int hl_listener_take(struct hl_listener *l)
+{
+    uv_os_fd_t fd;
+    if (!l->is_open || uv_fileno((uv_handle_t *)&l->tcp, &fd) != 0)
+        return -1;
+    return accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
 void hl_listener_poke(struct hl_listener *l)
 {
     if (!l->is_open || !l->is_waiting || !l->may_accept(l->owner))

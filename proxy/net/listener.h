@@ -31,6 +31,10 @@ int hl_listener_open(struct hl_listener *l, uv_loop_t *loop, const struct sockad
 /* Takes the waiting connection into an initialised TCP stream. libuv error code or 0. */
 int hl_listener_accept(struct hl_listener *l, struct hl_stream *stream);
 
+/* The next connection of the kernel's queue as a non-blocking descriptor, owned by the caller; -1:
+ * none waits. */
+int hl_listener_take(struct hl_listener *l);
+
 /* There is room again. */
 void hl_listener_poke(struct hl_listener *l);
 

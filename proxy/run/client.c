@@ -7,14 +7,17 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-#define LINGER_MS  2000
-#define LONG_BODY  (256 * 1024) /* bodies beyond this are read in larger pieces */
-#define ANSWER_MAX 2048
+#define LINGER_MS     2000
+#define FIRST_HEAD_MS 1000         /* a new connection may still send its request while we end */
+#define LONG_BODY     (256 * 1024) /* bodies beyond this are read in larger pieces */
+#define ANSWER_MAX    2048
 
 static void on_timer(struct hl_timer *timer);
 static void on_stream_event(struct hl_stream *stream, const struct hl_stream_event *event);
@@ -36,30 +39,53 @@ static void note_peer(struct hl_client *c)
     c->is_peer_trusted = hl_cidr_list_has(&c->worker->config->trusted_proxies, &ip);
 }
 
-void hl_client_accept(struct hl_worker *w, struct hl_listener *listener)
+/* A connection's memory; NULL: out of memory. */
+static struct hl_client *client_new(struct hl_worker *w)
 {
     struct hl_client *c = hl_slab_get(&w->clients);
     if (!c)
-        return; /* the connection waits until a slot of memory is free */
+        return NULL;
     memset(c, 0, sizeof(*c));
     c->worker = w;
     hl_list_init(&c->node);
     hl_timer_init(&c->timer, on_timer);
     if (hl_stream_init_tcp(&c->stream, &w->loop, &w->reader, on_stream_event) != 0) {
         hl_slab_put(&w->clients, c);
-        return;
+        return NULL;
     }
     hl_list_push_back(&w->client_list, &c->node);
     w->client_count++;
     hl_counter_add(&w->metrics.connections_accepted, 1);
     hl_counter_add(&w->metrics.connections_open, 1);
-    if (hl_listener_accept(listener, &c->stream) != 0) {
+    return c;
+}
+
+static void client_start(struct hl_client *c, int error)
+{
+    if (error) {
         hl_client_close(c);
         return;
     }
     note_peer(c);
-    hl_timer_arm(&w->wheel, &c->timer, w->config->keepalive_timeout_ms);
+    hl_timer_arm(&c->worker->wheel, &c->timer, c->worker->config->keepalive_timeout_ms);
     hl_stream_resume(&c->stream);
+}
+
+void hl_client_accept(struct hl_worker *w, struct hl_listener *listener)
+{
+    struct hl_client *c = client_new(w);
+    if (c) /* else the connection waits until memory is free */
+        client_start(c, hl_listener_accept(listener, &c->stream));
+}
+
+void hl_client_adopt(struct hl_worker *w, int fd)
+{
+    struct hl_client *c = client_new(w);
+    int error = c ? uv_tcp_open(&c->stream.tcp, fd) : UV_ENOMEM;
+    if (error)
+        close(fd);
+    if (c)
+        client_start(c, error);
 }
 
 static void client_free(struct hl_client *c)
@@ -85,6 +111,25 @@ void hl_client_close(struct hl_client *c)
     c->state = HL_CLIENT_CLOSING;
     hl_timer_disarm(&c->timer);
     hl_stream_close(&c->stream);
+}
+
+/* Whether bytes wait in the kernel. */
+static bool has_unread(struct hl_client *c)
+{
+    uv_os_fd_t fd;
+    char byte;
+    return uv_fileno(&c->stream.handle, &fd) == 0 &&
+           recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+void hl_client_close_idle(struct hl_client *c)
+{
+    if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || has_unread(c))
+        return;
+    if (c->has_had_call)
+        hl_client_close(c);
+    else
+        hl_timer_arm(&c->worker->wheel, &c->timer, FIRST_HEAD_MS);
 }
 
 /* ---- deadlines ---- */
@@ -489,7 +534,7 @@ enum hl_err hl_client_write2(struct hl_client *c, struct hl_str first, struct hl
 
 bool hl_client_closes_after(const struct hl_client *c)
 {
-    return c->must_close || !c->body_done;
+    return c->must_close || !c->body_done || c->worker->is_draining;
 }
 
 void hl_client_become_tunnel(struct hl_client *c)
@@ -503,6 +548,7 @@ void hl_client_become_tunnel(struct hl_client *c)
 static void await_next(struct hl_client *c)
 {
     c->state = HL_CLIENT_HEAD;
+    c->has_had_call = true;
     c->held_scanned = 0;
     c->taker = HL_TAKER_NOBODY;
     c->stream.read_size = HL_READ_SIZE;

@@ -30,9 +30,10 @@ struct hl_client {
     size_t unsent_at_arm;  /* bytes unsent when the write deadline was set */
     char *held; /* bytes read and not yet used: an incomplete head, or what came while paused */
     size_t held_n, held_cap, held_scanned;
-    bool is_consuming;   /* inside consume(): no nested one */
-    bool wants_resume;   /* hl_client_resume came meanwhile */
-    bool has_ended;      /* the peer sent FIN */
+    bool is_consuming; /* inside consume(): no nested one */
+    bool wants_resume; /* hl_client_resume came meanwhile */
+    bool has_ended;    /* the peer sent FIN */
+    bool has_had_call;
     bool has_head_begun; /* its first byte has come: HOOKLINE_HEAD_TIMEOUT runs */
     bool must_close;     /* after the present response */
     bool owes_continue;  /* sent Expect: 100-continue and has not been answered: its silence is no
@@ -55,6 +56,11 @@ struct hl_client {
 
 /* Accepts a waiting connection. */
 void hl_client_accept(struct hl_worker *w, struct hl_listener *listener);
+/* Takes a connected socket. */
+void hl_client_adopt(struct hl_worker *w, int fd);
+/* We end: closes it if it is between calls and nothing has come; one that never had a call gets a
+ * second to send it. */
+void hl_client_close_idle(struct hl_client *c);
 
 /* ---- call.c: from a parsed head to a run or an answer ---- */
 

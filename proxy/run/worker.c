@@ -193,23 +193,31 @@ static void end(struct hl_worker *w)
 
 void hl_worker_check_end(struct hl_worker *w)
 {
-    if (w->is_closed && !w->has_ended && w->client_count == 0 && w->run_count == 0 &&
-        w->spools.open == 0)
+    if (w->is_closed && !w->has_ended && w->client_count == 0 && w->run_count == 0)
         end(w);
+}
+
+/* Connections that the kernel has accepted for us already are served. */
+static void empty_queue(struct hl_worker *w)
+{
+    for (size_t i = 0; i < w->listener_count; i++) {
+        int fd;
+        while ((fd = hl_listener_take(&w->listeners[i])) >= 0)
+            hl_client_adopt(w, fd);
+    }
 }
 
 static void close_idle_clients(struct hl_worker *w)
 {
-    HL_LIST_EACH_SAFE (node, &w->client_list) {
-        struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, node);
-        if (c->state == HL_CLIENT_HEAD && c->held_n == 0)
-            hl_client_close(c);
-    }
+    HL_LIST_EACH_SAFE (node, &w->client_list)
+        hl_client_close_idle(HL_CONTAINER_OF(node, struct hl_client, node));
 }
 
 static void stop_accepting(struct hl_worker *w)
 {
     w->is_draining = w->is_closed = true;
+    if (!w->is_cut)
+        empty_queue(w);
     for (size_t i = 0; i < w->listener_count; i++)
         hl_listener_close(&w->listeners[i]);
     close_idle_clients(w);
@@ -284,7 +292,10 @@ void hl_worker_free(struct hl_worker *w)
     w->is_cut = true;
     for (struct hl_msg *msg = hl_mailbox_take(&w->mail.box); msg; msg = next) {
         next = msg->next;
-        on_message(w, msg);
+        if (msg->type == HL_LIMITER_GRANT)
+            free(msg); /* nobody is left to hand it to */
+        else
+            on_message(w, msg);
     }
     uv_loop_close(&w->loop);
     hl_reader_fini(&w->reader);
