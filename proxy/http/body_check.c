@@ -36,10 +36,11 @@ static char short_escape(char b)
     }
 }
 
-/* Whether all of the eight bytes mean themselves in a JSON string; those above 0x7f do. */
-static bool is_plain_word(uint64_t w)
+/* How many of the bytes at p mean themselves in a JSON string; those above 0x7f do. 0 near the end,
+ * where no block is left. */
+static inline unsigned count_plain(const char *p, const char *end)
 {
-    return (hl_word_below(w, 0x20) | hl_word_equal(w, '"') | hl_word_equal(w, '\\')) == 0;
+    return end - p < HL_BLOCK ? 0 : hl_block_first(hl_block_escaped(hl_block_load(p)));
 }
 
 static uint64_t count_escaped(const char *p, size_t n)
@@ -47,10 +48,9 @@ static uint64_t count_escaped(const char *p, size_t n)
     const char *end = p + n;
     uint64_t count = n;
     while (p < end) {
-        if (end - p >= 8 && is_plain_word(hl_word_load(p))) {
-            p += 8;
-            continue;
-        }
+        p += count_plain(p, end);
+        if (p == end)
+            break;
         if (short_escape(*p))
             count += 1;
         else if ((unsigned char)*p < 0x20)
@@ -64,9 +64,11 @@ static uint8_t check_utf8(uint8_t state, const char *p, size_t n)
 {
     const char *end = p + n;
     while (p < end && state != HL_UTF8_BAD) {
-        if (state == HL_UTF8_START && end - p >= 8 && !(hl_word_load(p) & HL_WORD_HIGHS)) {
-            p += 8;
-            continue;
+        if (state == HL_UTF8_START && end - p >= HL_BLOCK) {
+            unsigned ascii = hl_block_first((hl_block)(hl_block_load(p) >= 0x80));
+            p += ascii;
+            if (ascii == HL_BLOCK)
+                continue;
         }
         state = hl_utf8_next(state, (uint8_t)*p++);
     }
@@ -117,12 +119,12 @@ size_t hl_json_escape(char *out, const char *p, size_t n)
     const char *end = p + n;
     char *to = out;
     while (p < end) {
-        if (end - p >= 8 && is_plain_word(hl_word_load(p))) {
-            memcpy(to, p, 8);
-            to += 8;
-            p += 8;
-            continue;
-        }
+        unsigned plain = count_plain(p, end);
+        memcpy(to, p, plain);
+        to += plain;
+        p += plain;
+        if (p == end)
+            break;
         char b = *p++, second = short_escape(b);
         if (second) {
             *to++ = '\\';

@@ -15,6 +15,8 @@ enum {
     STATE_SIZE,      /* before or inside the hex digits */
     STATE_BLANK,     /* white space after the digits: only an extension may follow */
     STATE_EXTENSION, /* after ';' */
+    STATE_QUOTED,    /* inside a quoted string of it */
+    STATE_ESCAPED,   /* after '\\' in one */
     STATE_SIZE_LF,   /* CR that ends the size line was read */
     STATE_DATA,      /* `left` bytes of the chunk are still to come */
     STATE_DATA_CR,   /* the chunk is complete: CRLF must follow */
@@ -95,12 +97,18 @@ static void read_extension(struct hl_chunk_reader *r, char c)
         refuse(r, "The chunk extensions are too long.");
     else if (c == '\r' && r->state == STATE_EXTENSION)
         r->state = STATE_SIZE_LF;
-    else if (c == ';')
+    else if (!hl_byte_is(c, HL_BYTE_FIELD))
+        refuse(r, "A chunk extension has a control byte, or a quoted string without end.");
+    else if (r->state == STATE_BLANK && c == ';')
         r->state = STATE_EXTENSION;
     else if (r->state == STATE_BLANK && c != ' ' && c != '\t')
         refuse(r, "A chunk size is followed by white space without an extension.");
-    else if (!hl_byte_is(c, HL_BYTE_FIELD))
-        refuse(r, "A chunk extension has a control byte.");
+    else if (r->state == STATE_ESCAPED)
+        r->state = STATE_QUOTED;
+    else if (r->state == STATE_QUOTED && c == '\\')
+        r->state = STATE_ESCAPED;
+    else if (r->state != STATE_BLANK && c == '"')
+        r->state = r->state == STATE_QUOTED ? STATE_EXTENSION : STATE_QUOTED;
 }
 
 static void read_syntax(struct hl_chunk_reader *r, char c)
@@ -111,6 +119,8 @@ static void read_syntax(struct hl_chunk_reader *r, char c)
         break;
     case STATE_BLANK:
     case STATE_EXTENSION:
+    case STATE_QUOTED:
+    case STATE_ESCAPED:
         read_extension(r, c);
         break;
     case STATE_SIZE_LF:

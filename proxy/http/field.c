@@ -13,23 +13,69 @@ static const char *const texts[HL_FIELD_ID_COUNT] = {[HL_FIELD_OTHER] = "",
 #undef X
 };
 
+static const uint8_t lengths[HL_FIELD_ID_COUNT] = {
+#define X(name, text) [HL_FIELD_##name] = sizeof(text) - 1,
+    HL_FIELD_MAP(X)
+#undef X
+};
+
 const char *hl_field_text(enum hl_field_id id)
 {
     HL_ASSERT(id < HL_FIELD_ID_COUNT);
     return texts[id];
 }
 
-/* Up to the first byte that may not stand in a field value. */
-static const char *skip_value(const char *p, const char *end)
+/* Hop-by-hop by definition, nominated or not (RFC 9110 7.6.1, RFC 9113 8.2.2). */
+#define BIT(name) (UINT64_C(1) << HL_FIELD_##name)
+static const uint64_t always_hop = BIT(CONNECTION) | BIT(KEEP_ALIVE) | BIT(PROXY_CONNECTION) |
+                                   BIT(TE) | BIT(TRAILER) | BIT(TRANSFER_ENCODING) | BIT(UPGRADE) |
+                                   BIT(HTTP2_SETTINGS) | BIT(PROXY_AUTHENTICATE) |
+                                   BIT(PROXY_AUTHORIZATION);
+_Static_assert(HL_FIELD_ID_COUNT <= 64, "sets of field ids are one word");
+
+static inline bool read_line(const char *p, const char *end, struct hl_field *out);
+
+bool hl_field_parse_line(const char *p, size_t n, struct hl_field *out)
 {
-    while (end - p >= 8) {
-        uint64_t w = hl_word_load(p);
-        uint64_t marks = hl_word_below(w, 0x20) | hl_word_equal(w, 0x7f);
-        if (!marks) {
-            p += 8;
+    return n > 0 && p[n - 1] == '\n' && read_line(p, p + n, out) && out->line.n == n;
+}
+
+const char *hl_field_read_lines(
+    const char *p, const char *end, struct hl_field *out, size_t max, size_t *count)
+{
+    size_t n = 0;
+    if (p == end || end[-1] != '\n')
+        return NULL;
+    while (*p != '\r' && n < max) {
+        if (!read_line(p, end, &out[n]))
+            return NULL;
+        p += out[n++].line.n;
+        if (p == end)
+            break;
+    }
+    *count = n;
+    return p;
+}
+
+/* Past the letters and dashes at p, which is all that most names are made of. */
+static inline const char *skip_letters(const char *p, const char *end)
+{
+    unsigned n = HL_BLOCK;
+    while (n == HL_BLOCK && end - p >= HL_BLOCK) {
+        n = hl_block_first(~hl_block_letters(hl_block_load(p)));
+        p += n;
+    }
+    return p;
+}
+
+/* Up to the first byte that may not stand in a field value. */
+static inline const char *skip_value(const char *p, const char *end)
+{
+    while (end - p >= HL_BLOCK) {
+        unsigned n = hl_block_first(hl_block_controls(hl_block_load(p)));
+        p += n;
+        if (n == HL_BLOCK)
             continue;
-        }
-        p += hl_word_first(marks);
         if (*p != '\t')
             return p;
         p++;
@@ -39,69 +85,93 @@ static const char *skip_value(const char *p, const char *end)
     return p;
 }
 
-static enum hl_field_id lookup(struct hl_str name, unsigned classes);
+static inline enum hl_field_id lookup(struct hl_str name, unsigned classes);
 
-const char *hl_field_read(const char *p, const char *end, struct hl_field *out)
+/* The last byte before `end` is LF: every step below stops there at the latest. */
+static inline bool read_line(const char *p, const char *end, struct hl_field *out)
 {
     const char *start = p;
     unsigned classes = 0;
-    while (p < end && hl_byte_is(*p, HL_BYTE_TOKEN))
+    p = skip_letters(p, end);
+    while (hl_byte_is(*p, HL_BYTE_TOKEN))
         classes |= hl_byte_class[(unsigned char)*p++];
-    if (p == start || p == end || *p != ':')
-        return NULL;
+    if (*p != ':' || p == start)
+        return false;
     out->name = (struct hl_str){start, (size_t)(p - start)};
 
-    p++;
-    while (p < end && (*p == ' ' || *p == '\t'))
+    do
         p++;
+    while (*p == ' ' || *p == '\t');
     const char *value = p;
     p = skip_value(p, end);
-    if (end - p < 2 || p[0] != '\r' || p[1] != '\n')
-        return NULL;
+    if (p[0] != '\r' || p[1] != '\n')
+        return false;
     out->line = (struct hl_str){start, (size_t)(p + 2 - start)};
     while (p > value && (p[-1] == ' ' || p[-1] == '\t'))
         p--;
     out->value = (struct hl_str){value, (size_t)(p - value)};
 
-    out->id = (uint8_t)lookup(out->name, classes);
-    return start + out->line.n;
+    enum hl_field_id id = lookup(out->name, classes);
+    out->id = (uint8_t)id;
+    out->is_hop = always_hop >> id & 1;
+    return true;
 }
 
-bool hl_field_parse_line(const char *p, size_t n, struct hl_field *out)
-{
-    return hl_field_read(p, p + n, out) == p + n;
-}
-
-/* The known names of one length, ended by 0. x-run-* has no length of its own: see is_run_name. */
-#define LONGEST_NAME 22
-static const uint8_t ids_by_length[LONGEST_NAME + 1][5] = {
-    [2] = {HL_FIELD_TE},
-    [3] = {HL_FIELD_VIA},
-    [4] = {HL_FIELD_HOST},
-    [6] = {HL_FIELD_ACCEPT, HL_FIELD_EXPECT, HL_FIELD_ORIGIN, HL_FIELD_PREFER},
-    [7] = {HL_FIELD_UPGRADE, HL_FIELD_TRAILER},
-    [9] = {HL_FIELD_FORWARDED, HL_FIELD_X_REAL_IP},
-    [10] = {HL_FIELD_CONNECTION, HL_FIELD_KEEP_ALIVE, HL_FIELD_TRACESTATE},
-    [11] = {HL_FIELD_TRACEPARENT},
-    [12] = {HL_FIELD_CONTENT_TYPE, HL_FIELD_X_REQUEST_ID, HL_FIELD_MAX_FORWARDS},
-    [13] = {HL_FIELD_AUTHORIZATION, HL_FIELD_CACHE_CONTROL},
-    [14] = {HL_FIELD_CONTENT_LENGTH, HL_FIELD_HTTP2_SETTINGS},
-    [15] = {HL_FIELD_ACCEPT_ENCODING, HL_FIELD_X_FORWARDED_FOR, HL_FIELD_IDEMPOTENCY_KEY},
-    [16] = {HL_FIELD_CONTENT_ENCODING, HL_FIELD_X_WEBHOOK_SECRET, HL_FIELD_X_FORWARDED_HOST,
-        HL_FIELD_PROXY_CONNECTION},
-    [17] = {HL_FIELD_TRANSFER_ENCODING, HL_FIELD_X_FORWARDED_PROTO, HL_FIELD_X_ACCEL_BUFFERING},
-    [18] = {HL_FIELD_PROXY_AUTHENTICATE},
-    [19] = {HL_FIELD_PROXY_AUTHORIZATION},
-    [22] = {HL_FIELD_SEC_WEBSOCKET_PROTOCOL},
+/* Where the known names stand, by length, first and middle character: no two share a place. A new
+ * name that does is a compile error (an initializer overridden) and asks for other factors. */
+#define SLOT(n, first, middle) (((n) + 7 * (first) + (middle)) % 128)
+#define SHORTEST_NAME          2
+#define LONGEST_NAME           22
+static const uint8_t slots[128] = {
+    [SLOT(4, 'h', 's')] = HL_FIELD_HOST,
+    [SLOT(10, 'c', 'c')] = HL_FIELD_CONNECTION,
+    [SLOT(14, 'c', '-')] = HL_FIELD_CONTENT_LENGTH,
+    [SLOT(17, 't', '-')] = HL_FIELD_TRANSFER_ENCODING,
+    [SLOT(2, 't', 'e')] = HL_FIELD_TE,
+    [SLOT(7, 't', 'i')] = HL_FIELD_TRAILER,
+    [SLOT(7, 'u', 'r')] = HL_FIELD_UPGRADE,
+    [SLOT(14, 'h', 'e')] = HL_FIELD_HTTP2_SETTINGS,
+    [SLOT(6, 'e', 'e')] = HL_FIELD_EXPECT,
+    [SLOT(10, 'k', 'a')] = HL_FIELD_KEEP_ALIVE,
+    [SLOT(16, 'p', 'n')] = HL_FIELD_PROXY_CONNECTION,
+    [SLOT(18, 'p', 'h')] = HL_FIELD_PROXY_AUTHENTICATE,
+    [SLOT(19, 'p', 'h')] = HL_FIELD_PROXY_AUTHORIZATION,
+    [SLOT(3, 'v', 'i')] = HL_FIELD_VIA,
+    [SLOT(12, 'm', 'r')] = HL_FIELD_MAX_FORWARDS,
+    [SLOT(12, 'c', 't')] = HL_FIELD_CONTENT_TYPE,
+    [SLOT(16, 'c', 'e')] = HL_FIELD_CONTENT_ENCODING,
+    [SLOT(13, 'c', 'c')] = HL_FIELD_CACHE_CONTROL,
+    [SLOT(17, 'x', 'b')] = HL_FIELD_X_ACCEL_BUFFERING,
+    [SLOT(15, 'a', 'e')] = HL_FIELD_ACCEPT_ENCODING,
+    [SLOT(13, 'a', 'i')] = HL_FIELD_AUTHORIZATION,
+    [SLOT(6, 'o', 'g')] = HL_FIELD_ORIGIN,
+    [SLOT(6, 'p', 'f')] = HL_FIELD_PREFER,
+    [SLOT(15, 'i', 'e')] = HL_FIELD_IDEMPOTENCY_KEY,
+    [SLOT(16, 'x', 'k')] = HL_FIELD_X_WEBHOOK_SECRET,
+    [SLOT(12, 'x', 'e')] = HL_FIELD_X_REQUEST_ID,
+    [SLOT(15, 'x', 'r')] = HL_FIELD_X_FORWARDED_FOR,
+    [SLOT(17, 'x', 'd')] = HL_FIELD_X_FORWARDED_PROTO,
+    [SLOT(16, 'x', 'd')] = HL_FIELD_X_FORWARDED_HOST,
+    [SLOT(9, 'f', 'a')] = HL_FIELD_FORWARDED,
+    [SLOT(9, 'x', 'a')] = HL_FIELD_X_REAL_IP,
+    [SLOT(11, 't', 'p')] = HL_FIELD_TRACEPARENT,
+    [SLOT(10, 't', 's')] = HL_FIELD_TRACESTATE,
+    [SLOT(22, 's', 'e')] = HL_FIELD_SEC_WEBSOCKET_PROTOCOL,
+    [SLOT(6, 'a', 'e')] = HL_FIELD_ACCEPT,
 };
 
 /* Setting bit 0x20 lowers letters and keeps '-' and digits; of the other token characters none
  * becomes one that is in a name of ours. */
-#define FOLD (HL_WORD_ONES * 0x20)
+static inline uint64_t load_folded(const char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word | UINT64_C(0x2020202020202020);
+}
 
 /* `text` is lower case and as long as `name`. Words of eight overlap at the end instead of a tail
  * of bytes. */
-static bool equals_folded(struct hl_str name, const char *text)
+static inline bool equals_folded(struct hl_str name, const char *text)
 {
     if (name.n < 8) {
         for (size_t i = 0; i < name.n; i++)
@@ -110,10 +180,10 @@ static bool equals_folded(struct hl_str name, const char *text)
         return true;
     }
     for (size_t i = 0; i + 8 < name.n; i += 8)
-        if ((hl_word_load(name.p + i) | FOLD) != hl_word_load(text + i))
+        if (load_folded(name.p + i) != load_folded(text + i))
             return false;
     size_t last = name.n - 8;
-    return (hl_word_load(name.p + last) | FOLD) == hl_word_load(text + last);
+    return load_folded(name.p + last) == load_folded(text + last);
 }
 
 static bool is_run_name(struct hl_str name)
@@ -121,14 +191,15 @@ static bool is_run_name(struct hl_str name)
     return name.n >= 6 && equals_folded((struct hl_str){name.p, 6}, "x-run-");
 }
 
-static enum hl_field_id lookup_exact(struct hl_str name)
+static inline enum hl_field_id lookup_exact(struct hl_str name)
 {
-    if (name.n <= LONGEST_NAME) {
-        const uint8_t *ids = ids_by_length[name.n];
-        for (; *ids; ids++)
-            if (equals_folded(name, texts[*ids]))
-                return *ids;
-    }
+    if (name.n < SHORTEST_NAME)
+        return HL_FIELD_OTHER;
+    unsigned first = (unsigned char)(name.p[0] | 0x20);
+    unsigned middle = (unsigned char)(name.p[name.n / 2] | 0x20);
+    unsigned id = slots[SLOT(name.n, first, middle)];
+    if (lengths[id] == name.n && equals_folded(name, texts[id]))
+        return id;
     return is_run_name(name) ? HL_FIELD_X_RUN : HL_FIELD_OTHER;
 }
 
@@ -147,7 +218,7 @@ static enum hl_field_id lookup_underscored(struct hl_str name)
 }
 
 /* `classes`: those of all bytes of the name, or-ed. */
-static enum hl_field_id lookup(struct hl_str name, unsigned classes)
+static inline enum hl_field_id lookup(struct hl_str name, unsigned classes)
 {
     if (classes & HL_BYTE_UNDERSCORE)
         return lookup_underscored(name);

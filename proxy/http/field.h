@@ -73,8 +73,10 @@ const char *hl_field_text(enum hl_field_id id);
  * everything but is_hop. */
 HL_MUST_CHECK bool hl_field_parse_line(const char *p, size_t n, struct hl_field *out);
 
-/* The same for a line whose end is not known: returns the byte after its CRLF, or NULL. */
-HL_MUST_CHECK const char *hl_field_read(const char *p, const char *end, struct hl_field *out);
+/* Reads the lines at p, up to one that begins with CR, to the end, or until `max` have been read.
+ * Returns the byte after the last one and sets `*count`; NULL when a line is malformed. */
+HL_MUST_CHECK const char *hl_field_read_lines(
+    const char *p, const char *end, struct hl_field *out, size_t max, size_t *count);
 
 /* RFC 9110 5.6.2; false for the empty string. */
 bool hl_str_is_token(struct hl_str s);

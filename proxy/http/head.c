@@ -28,6 +28,39 @@ static size_t leading_empty_lines(const char *p, size_t n)
     return at;
 }
 
+/* What the LF at `lf` says: it ends a line, the head, or nothing that may be. A line stands before
+ * it. */
+static enum hl_head_end judge_line_feed(const char *lf)
+{
+    if (lf[-1] != '\r')
+        return HL_HEAD_END_BAD;
+    return lf[-2] == '\n' ? HL_HEAD_END_FOUND : HL_HEAD_END_MISSING;
+}
+
+/* The first LF from `*at` on that ends the head or spoils it; `*at` is then after it. */
+static enum hl_head_end find_line_feed(const char *p, size_t n, size_t *at)
+{
+    for (; n - *at >= HL_BLOCK; *at += HL_BLOCK) {
+        unsigned mask = hl_block_mask((hl_block)(hl_block_load(p + *at) == '\n'));
+        for (; mask; mask &= mask - 1) {
+            size_t i = *at + (unsigned)__builtin_ctz(mask);
+            enum hl_head_end end = judge_line_feed(p + i);
+            if (end != HL_HEAD_END_MISSING) {
+                *at = i + 1;
+                return end;
+            }
+        }
+    }
+    while (*at < n) {
+        if (p[(*at)++] != '\n')
+            continue;
+        enum hl_head_end end = judge_line_feed(p + *at - 1);
+        if (end != HL_HEAD_END_MISSING)
+            return end;
+    }
+    return HL_HEAD_END_MISSING;
+}
+
 enum hl_head_end hl_head_find_end(const char *p, size_t n, size_t *scanned, size_t *head_len)
 {
     size_t start = leading_empty_lines(p, n);
@@ -38,19 +71,12 @@ enum hl_head_end hl_head_find_end(const char *p, size_t n, size_t *scanned, size
     if (!hl_byte_is(p[start], HL_BYTE_TOKEN))
         return HL_HEAD_END_BAD;
 
-    size_t from = *scanned > start ? *scanned : start;
-    const char *lf;
-    while (from < n && (lf = memchr(p + from, '\n', n - from))) {
-        if (lf[-1] != '\r')
-            return HL_HEAD_END_BAD;
-        from = (size_t)(lf + 1 - p);
-        if (lf[-2] == '\n') {
-            *scanned = *head_len = from;
-            return HL_HEAD_END_FOUND;
-        }
-    }
-    *scanned = n;
-    return HL_HEAD_END_MISSING;
+    if (*scanned < start)
+        *scanned = start;
+    enum hl_head_end end = find_line_feed(p, n, scanned);
+    if (end == HL_HEAD_END_FOUND)
+        *head_len = *scanned;
+    return end;
 }
 
 static void clear(struct hl_head *head)
@@ -59,28 +85,32 @@ static void clear(struct hl_head *head)
     memset(head->first, 0xff, sizeof head->first);
 }
 
+static void index_fields(struct hl_head *head)
+{
+    for (size_t i = 0; i < head->field_count; i++) {
+        unsigned id = head->fields[i].id;
+        if (head->first[id] < 0)
+            head->first[id] = (int16_t)i;
+        else
+            head->repeated |= UINT64_C(1) << id;
+    }
+}
+
 /* From the first field line to the empty line, which is the end of the bytes. */
 static bool read_fields(
     struct hl_head *head, const char *p, const char *end, struct hl_head_fault *fault)
 {
-    while (end - p > 2) {
-        if (head->field_count == HL_HEAD_MAX_FIELDS)
+    p = hl_field_read_lines(p, end, head->fields, HL_HEAD_MAX_FIELDS, &head->field_count);
+    if (!p)
+        return refuse(fault, 400,
+            "A header field is not `name: value` on one line that ends with CRLF: a bad name, "
+            "white space before the colon, a folded line, a NUL, a bare CR or another control.");
+    if (end - p != 2 || p[0] != '\r' || p[1] != '\n') {
+        if (head->field_count == HL_HEAD_MAX_FIELDS && *p != '\r')
             return refuse(fault, 431, "There are more than 128 header fields.");
-        struct hl_field *field = &head->fields[head->field_count];
-        p = hl_field_read(p, end, field);
-        if (!p)
-            return refuse(fault, 400,
-                "A header field is not `name: value` on one line that ends with CRLF: a bad name, "
-                "white space before the colon, a folded line, a NUL, a bare CR or another "
-                "control.");
-        if (head->first[field->id] < 0)
-            head->first[field->id] = (int16_t)head->field_count;
-        else
-            head->repeated |= UINT64_C(1) << field->id;
-        head->field_count++;
+        return refuse(fault, 400, "The head does not end with an empty line, or not there.");
     }
-    if (end - p != 2 || p[0] != '\r' || p[1] != '\n')
-        return refuse(fault, 400, "The head does not end with an empty line.");
+    index_fields(head);
     return true;
 }
 
@@ -98,7 +128,7 @@ bool hl_head_parse_request(
         !hl_hop_read(head, fault) || !hl_framing_read_request(head, fault) ||
         !hl_hop_read_expect(head, fault) || !fits_upgrade(head, fault))
         return false;
-    return accept_verdict(hl_parser_check_request(head, p, n), fault);
+    return !hl_parser_is_needed(head) || accept_verdict(hl_parser_check_request(head, p, n), fault);
 }
 
 /* RFC 9112 3.2. The field must be right even where the target's authority wins over it. */
@@ -147,7 +177,8 @@ static bool read_response(struct hl_head *head, const char *p, size_t n,
     const char *line = hl_start_line_read_status(p, p + n, head, fault);
     return line && read_fields(head, line, p + n, fault) && hl_hop_read(head, fault) &&
            hl_framing_read_response(head, request_method, fault) &&
-           accept_verdict(hl_parser_check_response(head, p, n), fault);
+           (!hl_parser_is_needed(head) ||
+               accept_verdict(hl_parser_check_response(head, p, n), fault));
 }
 
 bool hl_head_parse_response(struct hl_head *head, const char *p, size_t n,

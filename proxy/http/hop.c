@@ -7,18 +7,10 @@
 
 #define BIT(name) (UINT64_C(1) << HL_FIELD_##name)
 
-/* Hop-by-hop by definition, nominated or not. */
-static const uint64_t always_hop = BIT(CONNECTION) | BIT(KEEP_ALIVE) | BIT(PROXY_CONNECTION) |
-                                   BIT(TE) | BIT(TRAILER) | BIT(TRANSFER_ENCODING) | BIT(UPGRADE) |
-                                   BIT(HTTP2_SETTINGS) | BIT(PROXY_AUTHENTICATE) |
-                                   BIT(PROXY_AUTHORIZATION);
-
 /* What a proxy before us adds about the caller: a caller must not be able to have it taken off
  * again. */
 static const uint64_t never_nominated = BIT(X_FORWARDED_FOR) | BIT(X_FORWARDED_PROTO) |
                                         BIT(X_FORWARDED_HOST) | BIT(FORWARDED) | BIT(X_REAL_IP);
-
-_Static_assert(HL_FIELD_ID_COUNT <= 64, "sets of field ids are one word");
 
 struct options {
     size_t n;
@@ -37,8 +29,6 @@ static bool lists(const struct hl_head *head, enum hl_field_id id, struct hl_str
 bool hl_hop_read(struct hl_head *head, struct hl_head_fault *fault)
 {
     struct options options = {0};
-    for (size_t i = 0; i < head->field_count; i++)
-        head->fields[i].is_hop = always_hop >> head->fields[i].id & 1;
     if (!read_options(head, &options))
         return refuse(fault, 400, "Connection is not a list of at most 64 field names.");
 
@@ -94,6 +84,10 @@ static bool read_options(struct hl_head *head, struct options *options)
     size_t i = (size_t)head->first[HL_FIELD_CONNECTION];
     for (const struct hl_field *field; (field = next_field(head, HL_FIELD_CONNECTION, &i));) {
         struct hl_str list = field->value, option;
+        if (hl_str_eq(list, HL_STR("keep-alive"))) { /* nearly always */
+            options->has_keep_alive = true;
+            continue;
+        }
         while (hl_str_next_element(&list, &option))
             if (!read_option(head, option, options))
                 return false;

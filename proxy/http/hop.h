@@ -5,8 +5,8 @@
 
 #include "http/head.h"
 
-/* Sets is_hop of every field, is_persistent, is_websocket_upgrade as far as Connection and Upgrade
- * tell, and accepts_trailers. Needs the start line and the fields. */
+/* Sets is_hop of the fields that Connection nominates, is_persistent, is_websocket_upgrade as far
+ * as Connection and Upgrade tell, and accepts_trailers. Needs the start line and the fields. */
 HL_MUST_CHECK bool hl_hop_read(struct hl_head *head, struct hl_head_fault *fault);
 
 /* Sets expects_continue; 417 for any other expectation. Needs the framing. */

@@ -94,13 +94,12 @@ bool hl_json_check_end(const struct hl_json_check *c)
 /* Inside a string, past bytes that mean themselves. */
 static const char *skip_plain(const char *p, const char *end)
 {
-    while (end - p >= 8) {
-        uint64_t w = hl_word_load(p);
-        uint64_t marks = hl_word_below(w, 0x20) | hl_word_equal(w, '"') | hl_word_equal(w, '\\') |
-                         (w & HL_WORD_HIGHS);
-        if (marks)
-            return p + hl_word_first(marks);
-        p += 8;
+    while (end - p >= HL_BLOCK) {
+        hl_block block = hl_block_load(p);
+        unsigned n = hl_block_first(hl_block_escaped(block) | (hl_block)(block >= 0x80));
+        p += n;
+        if (n < HL_BLOCK)
+            break;
     }
     return p;
 }

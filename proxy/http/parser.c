@@ -1,7 +1,7 @@
 /* parser.c - runs llhttp over a head that our own pass has accepted, and compares what both found.
  * Thread: any; no state, no allocation. llhttp is the reader that much of the world runs: a head
  * that it frames otherwise than we do is refused, whoever is right, for somebody behind us may read
- * it its way. Nothing is taken from it but the list of methods: it accepts too much (see
+ * it its way. Nothing else is taken from it but the list of methods: it accepts too much (see
  * tests/unit/http/test_head.c). */
 #include "http/parser.h"
 
@@ -32,6 +32,13 @@ static bool is_framing_the_same(const struct hl_head *head, const llhttp_t *pars
     if (has_length && parser->content_length != head->content_length)
         return false;
     return is_chunked == (hl_head_field(head, HL_FIELD_TRANSFER_ENCODING) != NULL);
+}
+
+bool hl_parser_is_needed(const struct hl_head *head)
+{
+    bool is_request = head->method.n > 0;
+    return head->first[HL_FIELD_TRANSFER_ENCODING] >= 0 ||
+           (is_request && head->method_id == HL_METHOD_OTHER);
 }
 
 enum hl_parser_verdict hl_parser_check_request(const struct hl_head *head, const char *p, size_t n)

@@ -19,12 +19,12 @@ void hl_sse_init(struct hl_sse *s)
 /* From inside a line to its end, or as far as the bytes go. */
 static const char *skip_line(const char *p, const char *end)
 {
-    while (end - p >= 8) {
-        uint64_t w = hl_word_load(p);
-        uint64_t marks = hl_word_equal(w, '\n') | hl_word_equal(w, '\r');
-        if (marks)
-            return p + hl_word_first(marks);
-        p += 8;
+    while (end - p >= HL_BLOCK) {
+        hl_block block = hl_block_load(p);
+        unsigned n = hl_block_first((hl_block)(block == '\n') | (hl_block)(block == '\r'));
+        p += n;
+        if (n < HL_BLOCK)
+            return p;
     }
     while (p < end && *p != '\n' && *p != '\r')
         p++;

@@ -1,0 +1,107 @@
+#include <criterion/criterion.h>
+#include <llhttp.h>
+#include <stdio.h>
+
+#include "http/parser.h"
+
+static struct hl_head head;
+static struct hl_head_fault fault;
+
+/* Heads without anything that llhttp is asked about while serving. */
+Test(parser, agrees_on_heads_that_it_is_not_asked_about)
+{
+    static const char *const starts[] = {"GET / HTTP/1.1\r\n", "POST /v4/p/a/run?a=b HTTP/1.1\r\n",
+        "GET http://[::1]:80/a HTTP/1.1\r\n", "DELETE http://b?c HTTP/1.2\r\n",
+        "OPTIONS * HTTP/1.1\r\n", "PUT /\"<>{}|\\^`[] HTTP/1.0\r\n", "CONNECT a:1 HTTP/1.1\r\n",
+        "\r\n\r\nHEAD //a HTTP/1.1\r\n"};
+    static const char *const lines[] = {"", "Content-Length: 5\r\n", "content-length:0\r\n",
+        "Content-Length: 9223372036854775807\r\n", "CONTENT-LENGTH: \t007 \r\n",
+        "Connection: keep-alive\r\n", "Connection: , close ,upgrade,,x\r\nUpgrade: h2c\r\n",
+        "Connection: upgrade\r\nUpgrade: websocket\r\n", "Proxy-Connection: keep-alive\r\n",
+        "X: \x80\xff\t y\r\n!#$%&'*+-.^_`|~: \r\nA:\r\n",
+        "Content-Lengt: 9\r\nContent-Lengths: 9\r\n",
+        "Transfer-Encodin: chunked\r\nTransfer-Encodings: chunked\r\n",
+        "X: Content-Length: 9, Transfer-Encoding: chunked\r\n", "Content_Length: 9\r\n",
+        "Connection: content-length, transfer-encoding\r\nContent-Length: 3\r\n"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(starts); i++) {
+        for (size_t j = 0; j < HL_ARRAY_LEN(lines); j++) {
+            char text[512];
+            int n = snprintf(text, sizeof text, "%sHost: a\r\n%s\r\n", starts[i], lines[j]);
+            cr_assert(hl_head_parse_request(&head, text, (size_t)n, &fault), "%s", text);
+            cr_assert_not(hl_parser_is_needed(&head), "%s", text);
+            cr_assert_eq(
+                hl_parser_check_request(&head, text, (size_t)n), HL_PARSER_AGREES, "%s", text);
+        }
+    }
+}
+
+Test(parser, agrees_on_responses_that_it_is_not_asked_about)
+{
+    static const char *const starts[] = {"HTTP/1.1 200 OK\r\n", "HTTP/1.1 204\r\n",
+        "HTTP/1.0 304 \r\n", "HTTP/1.9 599 \xff x\r\n", "HTTP/1.1 404 Not\tFound\r\n"};
+    static const char *const lines[] = {"", "Content-Length: 0\r\n", "content-length: 77 \r\n",
+        "Connection: close\r\n", "Connection: upgrade\r\nUpgrade: h2c\r\n", "X: \x80\r\nY:\r\n"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(starts); i++) {
+        for (size_t j = 0; j < HL_ARRAY_LEN(lines); j++) {
+            char text[512];
+            int n = snprintf(text, sizeof text, "%s%s\r\n", starts[i], lines[j]);
+            cr_assert(hl_head_parse_response(&head, text, (size_t)n, HL_METHOD_GET, false, &fault));
+            cr_assert_not(hl_parser_is_needed(&head), "%s", text);
+            cr_assert_eq(
+                hl_parser_check_response(&head, text, (size_t)n), HL_PARSER_AGREES, "%s", text);
+        }
+    }
+}
+
+Test(parser, is_asked_about_codings_and_rare_methods)
+{
+    static const char *const texts[] = {
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "PURGE / HTTP/1.1\r\nHost: a\r\n\r\n",
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(texts); i++) {
+        size_t n = strlen(texts[i]);
+        cr_assert(hl_head_parse_request(&head, texts[i], n, &fault), "%s", texts[i]);
+        cr_assert(hl_parser_is_needed(&head), "%s", texts[i]);
+        cr_assert_eq(hl_parser_check_request(&head, texts[i], n), HL_PARSER_AGREES);
+    }
+}
+
+Test(parser, sees_a_framing_that_is_not_the_one_found)
+{
+    static const char text[] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
+    cr_assert(hl_head_parse_request(&head, text, sizeof text - 1, &fault));
+    head.content_length = 6;
+    cr_assert_eq(hl_parser_check_request(&head, text, sizeof text - 1), HL_PARSER_DISAGREES);
+    head.content_length = 5;
+    head.has_content_length = false;
+    cr_assert_eq(hl_parser_check_request(&head, text, sizeof text - 1), HL_PARSER_DISAGREES);
+}
+
+static int on_headers_complete(llhttp_t *parser)
+{
+    (void)parser;
+    return HPE_PAUSED;
+}
+
+/* Why llhttp is not our validator: it takes each of these heads for good. */
+Test(parser, lets_pass_what_we_refuse)
+{
+    static const char *const texts[] = {
+        "GET / HTTP/1.1\r\n\r\n",                                               /* no Host */
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",                         /* two */
+        "GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n",                      /* obs-fold */
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n chunked\r\n\r\n", /* folded */
+        "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+        "SOURCE / ICE/1.0\r\nHost: a\r\n\r\n",
+    };
+    static const llhttp_settings_t settings = {.on_headers_complete = on_headers_complete};
+    for (size_t i = 0; i < HL_ARRAY_LEN(texts); i++) {
+        llhttp_t parser;
+        size_t n = strlen(texts[i]);
+        llhttp_init(&parser, HTTP_REQUEST, &settings);
+        cr_assert_eq(llhttp_execute(&parser, texts[i], n), HPE_PAUSED, "%s", texts[i]);
+        cr_assert_not(hl_head_parse_request(&head, texts[i], n, &fault), "%s", texts[i]);
+    }
+}
