@@ -1,7 +1,8 @@
 /* body_file.h - bodies too large for the database: files in the data directory, mode 0600.
  *
- * Written to tmp/<id>, then made durable in the order file fsync, rename to bodies/<2 hex>/<id>, directory fsync; only
- * then may a record name it. All calls block: they are made from libuv's pool or the store's threads, never from a loop. */
+ * Written to tmp/<id>, then made durable in the order file fsync, rename to bodies/<last 2
+ * hex>/<id>, directory fsync; only then may a record name it. All calls block: they are made from
+ * libuv's pool or the store's threads, never from a loop. */
 #ifndef HL_STORE_BODY_FILE_H
 #define HL_STORE_BODY_FILE_H
 
@@ -12,10 +13,11 @@
 #define HL_BODY_INLINE_MAX (256 * 1024)
 
 /* Creates tmp/<id> for writing. `*fd` is owned by the caller. */
-HL_MUST_CHECK enum hl_err hl_body_file_create(const char *data_dir, const struct hl_id *id, int *fd);
+HL_MUST_CHECK enum hl_err hl_body_file_create(
+    const char *data_dir, const struct hl_id *id, int *fd);
 /* Makes tmp/<id> durable under its final name. Closes nothing. */
 HL_MUST_CHECK enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, int fd);
-/* Opens bodies/<2 hex>/<id> for reading. */
+/* Opens bodies/<last 2 hex>/<id> for reading. */
 HL_MUST_CHECK enum hl_err hl_body_file_open(const char *data_dir, const struct hl_id *id, int *fd);
 /* Removes both names, whichever exists. */
 void hl_body_file_remove(const char *data_dir, const struct hl_id *id);

@@ -46,8 +46,9 @@ static inline bool hl_run_state_is_final(enum hl_run_state s)
 enum hl_body_where {
     HL_BODY_NONE,   /* there is none */
     HL_BODY_INLINE, /* `bytes` */
-    HL_BODY_FILE,   /* bodies/<first 2 hex of file>/<file>, durable before it is named here (body_file.h) */
-    HL_BODY_DROPPED /* longer than HOOKLINE_MAX_KEPT_RESPONSE: not kept; `size` counts what came */
+    HL_BODY_FILE,   /* bodies/<last 2 hex of file>/<file>: body_file.h */
+    HL_BODY_DROPPED /* longer than HOOKLINE_MAX_KEPT_RESPONSE, or removed since because of
+                       HOOKLINE_STORE_MAX_BYTES: `size` counts what there was */
 };
 
 /* A request's or response's body at rest. */
@@ -65,7 +66,8 @@ void hl_body_fini(struct hl_body *body); /* frees `bytes`; leaves files alone */
 enum hl_encoding { HL_ENCODING_JSON, HL_ENCODING_TEXT, HL_ENCODING_BASE64, HL_ENCODING_NONE };
 const char *hl_encoding_text(enum hl_encoding encoding);
 
-#define HL_CONTENT_FIELD_MAX 255 /* longer Content-Type or Content-Encoding values are cut to nothing */
+#define HL_CONTENT_FIELD_MAX                                                                       \
+    255 /* longer Content-Type or Content-Encoding values are cut to nothing */
 
 /* How a run ended. */
 struct hl_outcome {
@@ -73,7 +75,8 @@ struct hl_outcome {
     enum hl_run_reason reason;
     uint16_t http_status; /* the app's; 0: it never answered */
     int64_t finished_ms;
-    /* the kept response; body.where == NONE when the app never answered or the response has no body (HEAD, 204) */
+    /* the kept response; body.where == NONE when the app never answered or the response has no body
+     * (HEAD, 204) */
     char content_type[HL_CONTENT_FIELD_MAX + 1];     /* empty: none */
     char content_encoding[HL_CONTENT_FIELD_MAX + 1]; /* empty: none */
     enum hl_encoding encoding;

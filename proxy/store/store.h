@@ -1,8 +1,9 @@
 /* store.h - the durable queue behind runs and deliveries: the interface that every driver has.
  *
- * All operations are messages (loop/mailbox.h). A request is posted and comes back, the same memory, to `reply_to` with
- * `rc` set: exactly once, also when the store closes (HL_ERR_UNAVAILABLE). Pushed messages (CLAIMED, CANCEL, LEASED) are made by the
- * store and owned by the receiver. A reply or a pushed message is sent only after the commit of what it says.
+ * All operations are messages (loop/mailbox.h). A request is posted and comes back, the same
+ * memory, to `reply_to` with `rc` set: exactly once, also when the store closes
+ * (HL_ERR_UNAVAILABLE). Pushed messages (CLAIMED, CANCEL, LEASED) are made by the store and owned
+ * by the receiver. A reply or a pushed message is sent only after the commit of what it says.
  *
  *   worker ── ACCEPT, RECORD, CREDIT, FINISH ──▶ store ── replies, CLAIMED, CANCEL_RUN ──▶ worker
  *   sender ── LEASE_CREDIT, ATTEMPT, OUTCOME ──▶ store ── replies, LEASED ──▶ sender
@@ -24,11 +25,11 @@
 /* Message types. Requests first: their struct begins with struct hl_store_msg. */
 enum hl_store_op {
     HL_STORE_ACCEPT = 1,   /* struct hl_accept: a run is queued */
-    HL_STORE_RECORD,       /* struct hl_accept: a synchronous run with a webhook has begun (state running) */
-    HL_STORE_CREDIT,       /* struct hl_credit: a worker can take n more runs. No reply: kept, see below */
+    HL_STORE_RECORD,       /* struct hl_accept: a synchronous run with a webhook has begun */
+    HL_STORE_CREDIT,       /* struct hl_credit: a worker can take n more runs. No reply */
     HL_STORE_FINISH,       /* struct hl_finish */
     HL_STORE_LEASE_CREDIT, /* struct hl_credit: the sender can take n more deliveries. No reply */
-    HL_STORE_ATTEMPT,      /* struct hl_attempt: attempt n is about to be sent; send only after the reply */
+    HL_STORE_ATTEMPT,      /* struct hl_attempt: attempt n > 1; send only after the reply */
     HL_STORE_OUTCOME,      /* struct hl_attempt_outcome */
     HL_STORE_CANCEL,       /* struct hl_run_ref */
     HL_STORE_REDELIVER,    /* struct hl_redeliver */
@@ -38,7 +39,7 @@ enum hl_store_op {
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */
     HL_STORE_LEASED,       /* struct hl_leased, to the sender */
     HL_STORE_CREDIT_BACK,  /* struct hl_credit, to a worker: unused credit, see hl_credit.returns */
-    HL_STORE_WORK,         /* struct hl_msg, to workers whose credit is 0: runs are queued (a hint; may be spurious) */
+    HL_STORE_WORK, /* struct hl_msg, to a worker without credit: runs are queued, see there */
 };
 
 struct hl_store_msg {
@@ -48,39 +49,46 @@ struct hl_store_msg {
     struct hl_slot_name from; /* the asker's object; not touched by the store */
 };
 
-/* ACCEPT, RECORD. One allocation holds the struct and its strings (hl_accept_new). On the reply of ACCEPT:
- *   OK        run_id is queued, on disk
- *   EXISTS    same idempotency key, same request: run_id is overwritten with the earlier run's
- *   CONFLICT  same key, other request
- *   BUSY      HOOKLINE_MAX_QUEUED_RUNS, or with a webhook HOOKLINE_MAX_PENDING_DELIVERIES, is reached
- *   FULL      no space: nothing was kept
- *   UNAVAILABLE, IO, CORRUPT  the store is failing
- * Unless OK, no trace is left, and the body's file is removed by the asker. */
+/* ACCEPT, RECORD. One allocation holds the struct and its strings (hl_accept_new). On the reply:
+ *   OK         run_id is queued (RECORD: running, epoch 1), on disk
+ *   EXISTS     same idempotency key, same request: run_id is overwritten with the earlier run's
+ *   CONFLICT   same key, other request
+ *   BUSY       ACCEPT: HOOKLINE_MAX_QUEUED_RUNS is reached, or with a webhook
+ *              HOOKLINE_MAX_PENDING_DELIVERIES. A RECORD is not refused for these: its run is
+ * inside the app already FULL       no space: nothing was kept UNAVAILABLE, IO, CORRUPT  the store
+ * is failing Unless OK, no trace is left, and the body's file is removed by the asker. After OK it
+ * is the store's: it goes when the run ends. */
 struct hl_accept {
     struct hl_store_msg m;
     struct hl_id run_id;
     int64_t created_ms;
     struct hl_str project, app;
     struct hl_str method, target; /* upstream; for lists and records */
-    struct hl_str head;           /* ACCEPT: the head for the app, is_stored (http/edit.h); may hold tokens: encrypted at rest */
-    struct hl_str webhook_url;    /* empty: none; encrypted at rest */
-    struct hl_str webhook_secret; /* empty: none; encrypted at rest; already the operator's where the caller had none */
-    struct hl_str traceparent;    /* goes along with the webhook */
+    struct hl_str head;        /* ACCEPT: for the app, is_stored (http/edit.h); encrypted at rest */
+    struct hl_str webhook_url; /* empty: none; encrypted at rest */
+    struct hl_str webhook_secret;  /* empty: none; encrypted at rest; the operator's included */
+    struct hl_str traceparent;     /* goes along with the webhook */
     struct hl_str idempotency_key; /* ACCEPT; empty: none */
     struct hl_str subject;         /* token subject the key belongs to; empty with AUTH=none */
     uint8_t fingerprint[32];       /* of the whole request, with idempotency_key */
     struct hl_body body;           /* ACCEPT: owned by the message */
 };
 
-/* `tmpl`'s strings are copied, its body is taken (tmpl->body is emptied). NULL when out of memory. */
+/* `tmpl`'s strings are copied, its body is taken (tmpl->body is emptied). NULL: out of memory. */
 struct hl_accept *hl_accept_new(enum hl_store_op op, struct hl_accept *tmpl);
 void hl_accept_free(struct hl_accept *a); /* NULL-safe; wipes the secret */
 
-/* CREDIT, LEASE_CREDIT: adds to what the store may push to `m.reply_to`. No reply; the store frees it. */
+/* CREDIT, LEASE_CREDIT: adds to what the store may push to `m.reply_to`. No reply; the store frees
+ * it. CREDIT with n = 0 only makes the worker known: it gets WORK. LEASE_CREDIT with n = 0
+ * withdraws all that was given, as does an ABANDONED outcome: the sender stops.
+ *
+ * WORK is sent once to each known worker that has no credit while runs are queued, and again only
+ * after its next CREDIT: a worker that cannot use it at once gives credit when it can. */
 struct hl_credit {
     struct hl_store_msg m;
     uint32_t n;
-    bool returns; /* CREDIT: what cannot be used at once comes back as CREDIT_BACK (it holds slots of the app); else it stands */
+    bool returns; /* CREDIT: it holds slots of the app; once nothing is queued, what was not used
+                     comes back as CREDIT_BACK, in one message. Else it stands */
 };
 
 /* A run for a worker: `running` is on disk. */
@@ -97,28 +105,33 @@ struct hl_claimed {
 };
 void hl_claimed_free(struct hl_claimed *c);
 
-/* State, kept response and delivery (if the run has a webhook) in one commit. Reply: OK, or STALE (the run is final already or has another
- * epoch: nothing changed), NOT_FOUND (never recorded), or an error after which nothing changed and the asker may post it again. */
+/* State, kept response and delivery (if the run has a webhook) in one commit. Reply: OK, or STALE
+ * (the run is final already or has another epoch: nothing changed), NOT_FOUND (never recorded), or
+ * an error after which nothing changed and the asker may post it again (not after UNAVAILABLE, IO,
+ * CORRUPT: those stay until the process starts anew). A full volume is waited for, not reported.
+ * Unless OK, the body's file is removed by the asker. */
 struct hl_finish {
     struct hl_store_msg m;
     struct hl_id run_id;
-    uint32_t epoch; /* RECORDed runs: 1 */
+    uint32_t epoch;            /* RECORDed runs: 1 */
     struct hl_outcome outcome; /* body owned by the message */
 };
 void hl_finish_free(struct hl_finish *f);
 
-/* A delivery for the sender. Attempt `n` of `round` is on disk already: send at once. The lease ends with a final OUTCOME.
- * The store leases a destination (lane: scheme, host, port) at most HOOKLINE_WEBHOOK_PER_HOST at a time, round-robin over lanes. */
+/* A delivery for the sender. Attempt `n` of `round` is on disk already: send at once. The lease
+ * ends with a final OUTCOME. The store leases a destination (lane: scheme, host, port) at most
+ * HOOKLINE_WEBHOOK_PER_HOST at a time, round-robin over lanes. */
 struct hl_leased {
     struct hl_msg msg;
     struct hl_id delivery_id, run_id;
     uint32_t round, n, max_attempts; /* n from 1 */
     struct hl_str url, secret, traceparent, project, app;
-    struct hl_outcome outcome; /* what the envelope says; INLINE body is here, FILE is opened by the sender */
+    struct hl_outcome outcome; /* INLINE body is here, FILE is opened by the sender */
 };
 void hl_leased_free(struct hl_leased *l); /* wipes secret and url */
 
-/* Attempt n (> 1) will be sent: committed before the reply. Reply STALE: the lease is gone, do not send. */
+/* Attempt n (> 1) will be sent: committed before the reply. Reply STALE: the lease is gone, do not
+ * send. */
 struct hl_attempt {
     struct hl_store_msg m;
     struct hl_id delivery_id;
@@ -126,10 +139,11 @@ struct hl_attempt {
 };
 
 enum hl_attempt_verdict {
-    HL_ATTEMPT_OK,    /* final: delivered */
-    HL_ATTEMPT_RETRY, /* not final: the sender keeps the lease and asks with ATTEMPT when the delay is over */
-    HL_ATTEMPT_DEAD,  /* final: dead letter */
-    HL_ATTEMPT_ABANDONED, /* the sender stops: the lease is given back, the delivery stays pending */
+    HL_ATTEMPT_OK,        /* final: delivered */
+    HL_ATTEMPT_RETRY,     /* the lease stays: ATTEMPT comes after a delay. DEAD at max_attempts */
+    HL_ATTEMPT_DEAD,      /* final: dead letter */
+    HL_ATTEMPT_ABANDONED, /* the sender stops: the lease is given back, the delivery stays pending;
+                             with started_ms 0 attempt n was never sent and does not count */
 };
 
 #define HL_ATTEMPT_ERROR_MAX 160
@@ -141,10 +155,11 @@ struct hl_attempt_outcome {
     enum hl_attempt_verdict verdict;
     uint16_t http_status; /* 0: no response */
     int64_t started_ms, ended_ms;
-    char error[HL_ATTEMPT_ERROR_MAX + 1]; /* "timeout", "blocked_address: …"; never a URL or secret */
+    char error[HL_ATTEMPT_ERROR_MAX + 1]; /* "timeout", …; never a URL or secret */
 };
 
-/* CANCEL. Reply OK: a queued run is final now, a running one's worker has been told; CONFLICT: finished already; NOT_FOUND. */
+/* CANCEL. Reply OK: a queued run is final now (its webhook goes out), a running one's worker has
+ * been told; CONFLICT: finished already; NOT_FOUND. */
 struct hl_run_ref {
     struct hl_store_msg m;
     struct hl_id run_id;
@@ -154,13 +169,18 @@ struct hl_cancel_run {
     struct hl_id run_id;
 };
 
-/* REDELIVER: one (delivery_id) or, when that is nil, all dead ones of `project` since `since_ms`. A new round of attempts each. */
+/* REDELIVER: one (delivery_id; CONFLICT while it is pending) or, when that is nil, all dead ones of
+ * `project` since `since_ms`. A new round of attempts each; the history stays. */
 struct hl_redeliver {
     struct hl_store_msg m;
     struct hl_id delivery_id;
-    char project[129];
-    int64_t since_ms;
-    uint64_t count; /* reply: how many */
+    char project[129]; /* the delivery's too, else NOT_FOUND; empty with a delivery_id: any */
+    int64_t since_ms;  /* died then or later */
+    uint64_t count;    /* 0; reply: how many */
+    struct hl_redeliver_mark {
+        int64_t app_id;
+        struct hl_id after;
+    } mark; /* zero; the store's own: how far it has come */
 };
 
 /* GET_RUN: reply OK fills `state` and `outcome` (without body bytes unless with_body). */
@@ -177,34 +197,37 @@ struct hl_get_run {
 /* What other threads may read at any time, written by the store's thread. */
 struct hl_store_gauges {
     struct hl_counter queued_runs, pending_deliveries, leased_deliveries;
-    struct hl_counter dead_letters;      /* since start */
-    struct hl_counter oldest_queued_ms;  /* wall time of the oldest queued run; 0: none */
+    struct hl_counter dead_letters;     /* since start */
+    struct hl_counter oldest_queued_ms; /* wall time of the oldest queued run; 0: none */
     struct hl_counter oldest_delivery_ms;
     struct hl_counter commits;
-    struct hl_counter bytes;             /* on disk: database and bodies */
-    struct hl_counter is_full;           /* 1: accepts are refused with FULL until space is free again */
-    struct hl_counter is_failing;        /* 1: I/O errors or corruption; accepts are refused */
+    struct hl_counter bytes;      /* on disk: database and bodies */
+    struct hl_counter is_full;    /* 1: accepts are refused with FULL until space is free again */
+    struct hl_counter is_failing; /* 1: I/O errors or corruption; accepts are refused */
     struct hl_histogram commit_latency;
 };
 
 struct hl_store;
 
-/* Opens (creating, migrating, checking, releasing an earlier process's claims) and starts the store's thread. On failure `why` has one line:
- * what is wrong with which path and what to do. Reads of the config: store, data_dir, key_file, retention, run_attempts, webhook_attempts, webhook_per_host,
- * max_queued_runs, max_pending_deliveries, store_max_bytes. */
+/* Opens (creating, migrating, checking, releasing an earlier process's claims) and starts the
+ * store's thread. On failure `why` has one line: what is wrong with which path and what to do.
+ * Reads of the config: store, data_dir, key_file, retention, run_attempts, webhook_attempts,
+ * webhook_per_host, max_queued_runs, max_pending_deliveries, store_max_bytes. */
 HL_MUST_CHECK enum hl_err hl_store_open(
     struct hl_store **out, const struct hl_config *config, char *why, size_t why_len);
 
-/* Any thread; takes the message. ACCEPT and RECORD may be refused at once with BUSY (4,096 requests or 64 MiB waiting): then the message is still
- * the caller's. All other messages are always taken. */
+/* Any thread; takes the message. ACCEPT and RECORD may be refused at once with BUSY (4,096 requests
+ * or 64 MiB waiting): then the message is still the caller's. All others are always taken. */
 HL_MUST_CHECK enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m);
 
 const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store);
-/* The absolute data directory, or NULL with the memory driver (then bodies are never in files… they are INLINE whatever their size). */
+/* The absolute data directory, or NULL with the memory driver: bodies are INLINE then, whatever
+ * their size. */
 const char *hl_store_data_dir(const struct hl_store *store);
 
-/* Commits what was posted, answers everything, releases claims' leases, closes files, joins the thread. Receivers' mailboxes must still be
- * valid; workers and sender must have stopped posting. Runs still claimed stay `running` on disk and end as interrupted at the next start. */
+/* Commits what was posted, answers everything, releases claims' leases, closes files, joins the
+ * thread. Receivers' mailboxes must still be valid; workers and sender must have stopped posting.
+ * Runs still claimed stay `running` on disk and end as interrupted at the next start. */
 void hl_store_close(struct hl_store *store);
 
 #endif

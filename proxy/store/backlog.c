@@ -1,0 +1,182 @@
+/* backlog.c - counts of what waits, and the turn of the lanes. A lane is in the ready list while it
+ * may be leased from; after a lease it goes to the list's end, so that ten thousand deliveries for
+ * one destination hold up a single one for another by one turn. Changes are noted and, on rollback,
+ * undone backwards. */
+#include "store/backlog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+void hl_backlog_init(
+    struct hl_backlog *b, uint32_t max_queued_runs, uint32_t max_pending, uint32_t per_lane)
+{
+    *b = (struct hl_backlog){
+        .max_queued_runs = max_queued_runs, .max_pending = max_pending, .per_lane = per_lane};
+    hl_id_map_init(&b->lanes);
+    hl_list_init(&b->ready);
+}
+
+void hl_backlog_fini(struct hl_backlog *b)
+{
+    for (size_t i = 0; i < b->lanes.cap; i++)
+        free(b->lanes.entries[i].value);
+    hl_id_map_fini(&b->lanes);
+    free(b->changes);
+}
+
+void hl_backlog_begin(struct hl_backlog *b)
+{
+    b->before = b->now;
+    b->n_changes = 0;
+}
+
+static struct hl_id key_of(uint64_t lane)
+{
+    struct hl_id key = {{0}};
+    memcpy(key.b + 8, &lane, sizeof(lane));
+    return key;
+}
+
+/* By name: a lane that several changes name is gone after the first of them. */
+void hl_backlog_commit(struct hl_backlog *b)
+{
+    for (size_t i = 0; i < b->n_changes; i++) {
+        struct hl_id key = key_of(b->changes[i].name);
+        struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
+        if (lane && lane->pending == 0 && lane->leased == 0)
+            free(hl_id_map_remove(&b->lanes, &key));
+    }
+    b->n_changes = 0;
+}
+
+static void settle_lane(struct hl_backlog *b, struct hl_lane *lane)
+{
+    bool is_ready = lane->pending > 0 && lane->leased < b->per_lane;
+    if (!is_ready)
+        hl_list_remove(&lane->ready);
+    else if (!hl_list_is_linked(&lane->ready))
+        hl_list_push_back(&b->ready, &lane->ready);
+}
+
+void hl_backlog_rollback(struct hl_backlog *b)
+{
+    for (size_t i = b->n_changes; i-- > 0;) {
+        struct hl_lane_change *change = &b->changes[i];
+        change->lane->pending -= (uint32_t)change->pending;
+        change->lane->leased -= (uint32_t)change->leased;
+        settle_lane(b, change->lane);
+    }
+    b->now = b->before;
+    hl_backlog_commit(b);
+}
+
+enum hl_err hl_backlog_has_room(const struct hl_backlog *b, bool has_webhook)
+{
+    if (b->now.queued_runs >= b->max_queued_runs)
+        return HL_ERR_BUSY;
+    return has_webhook && b->now.pending >= b->max_pending ? HL_ERR_BUSY : HL_OK;
+}
+
+void hl_backlog_add_queued(struct hl_backlog *b, int by)
+{
+    b->now.queued_runs += (uint64_t)(int64_t)by;
+}
+
+static struct hl_lane *lane_of(struct hl_backlog *b, uint64_t name)
+{
+    struct hl_id key = key_of(name);
+    struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
+    if (lane || hl_id_map_reserve(&b->lanes, 1) != HL_OK)
+        return lane;
+    lane = calloc(1, sizeof(*lane));
+    if (!lane)
+        return NULL;
+    lane->name = name;
+    hl_list_init(&lane->ready);
+    hl_id_map_put(&b->lanes, &key, lane);
+    return lane;
+}
+
+static bool reserve_change(struct hl_backlog *b)
+{
+    if (b->n_changes < b->cap_changes)
+        return true;
+    size_t cap = b->cap_changes ? 2 * b->cap_changes : 64;
+    struct hl_lane_change *changes = realloc(b->changes, cap * sizeof(*changes));
+    if (!changes)
+        return false;
+    b->changes = changes;
+    b->cap_changes = cap;
+    return true;
+}
+
+static enum hl_err change_lane(struct hl_backlog *b, uint64_t name, int32_t pending, int32_t leased)
+{
+    struct hl_lane *lane = reserve_change(b) ? lane_of(b, name) : NULL;
+    if (!lane)
+        return HL_ERR_NOMEM;
+    b->changes[b->n_changes++] = (struct hl_lane_change){lane, name, pending, leased};
+    lane->pending += (uint32_t)pending;
+    lane->leased += (uint32_t)leased;
+    settle_lane(b, lane);
+    return HL_OK;
+}
+
+enum hl_err hl_backlog_add_pending(struct hl_backlog *b, uint64_t lane)
+{
+    enum hl_err err = change_lane(b, lane, 1, 0);
+    if (!err)
+        b->now.pending++;
+    return err;
+}
+
+enum hl_err hl_backlog_load(struct hl_backlog *b, uint64_t lane, uint32_t n)
+{
+    hl_backlog_begin(b);
+    enum hl_err err = change_lane(b, lane, (int32_t)n, 0);
+    if (!err)
+        b->now.pending += n;
+    hl_backlog_commit(b);
+    return err;
+}
+
+struct hl_lane *hl_backlog_next_lane(const struct hl_backlog *b)
+{
+    return hl_list_is_empty(&b->ready) ? NULL
+                                       : HL_CONTAINER_OF(b->ready.next, struct hl_lane, ready);
+}
+
+enum hl_err hl_backlog_lease(struct hl_backlog *b, uint64_t name)
+{
+    enum hl_err err = change_lane(b, name, -1, 1);
+    if (err)
+        return err;
+    b->now.leased++;
+    struct hl_lane *lane = b->changes[b->n_changes - 1].lane;
+    if (hl_list_is_linked(&lane->ready)) {
+        hl_list_remove(&lane->ready);
+        hl_list_push_back(&b->ready, &lane->ready);
+    }
+    return HL_OK;
+}
+
+enum hl_err hl_backlog_unlease(struct hl_backlog *b, uint64_t lane)
+{
+    enum hl_err err = change_lane(b, lane, 1, -1);
+    if (!err)
+        b->now.leased--;
+    return err;
+}
+
+enum hl_err hl_backlog_end_leased(struct hl_backlog *b, uint64_t lane, bool is_dead)
+{
+    enum hl_err err = change_lane(b, lane, 0, -1);
+    if (err)
+        return err;
+    b->now.leased--;
+    b->now.pending--;
+    b->now.dead += is_dead;
+    return HL_OK;
+}

@@ -1,0 +1,69 @@
+/* backlog.h - what waits in the store, by the count: queued runs, and pending deliveries by lane
+ * (destination). The drivers say what changes, the engine decides from it what to hand out.
+ *
+ * It is as transactional as the database: what changed since hl_backlog_begin is undone by
+ * hl_backlog_rollback. The store's thread owns it. */
+#ifndef HL_STORE_BACKLOG_H
+#define HL_STORE_BACKLOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "store/id_map.h"
+
+struct hl_lane {
+    struct hl_list ready; /* linked iff something is pending and less than the limit is leased */
+    uint64_t name;
+    uint32_t pending; /* deliveries that wait for a lease */
+    uint32_t leased;
+};
+
+struct hl_lane_change {
+    struct hl_lane *lane; /* valid until the commit */
+    uint64_t name;
+    int32_t pending, leased;
+};
+
+struct hl_backlog_totals {
+    uint64_t queued_runs;
+    uint64_t pending; /* deliveries that are not final, leased ones among them */
+    uint64_t leased;
+    uint64_t dead; /* dead letters made since start */
+};
+
+struct hl_backlog {
+    struct hl_backlog_totals now, before; /* before: at hl_backlog_begin */
+    struct hl_id_map lanes;
+    struct hl_list ready; /* lanes in turn */
+    struct hl_lane_change *changes;
+    size_t n_changes, cap_changes;
+
+    uint32_t max_queued_runs, max_pending, per_lane;
+};
+
+void hl_backlog_init(
+    struct hl_backlog *b, uint32_t max_queued_runs, uint32_t max_pending, uint32_t per_lane);
+void hl_backlog_fini(struct hl_backlog *b);
+
+void hl_backlog_begin(struct hl_backlog *b);
+void hl_backlog_commit(struct hl_backlog *b); /* lanes where nothing is left are forgotten */
+void hl_backlog_rollback(struct hl_backlog *b);
+
+/* HL_ERR_BUSY when one more queued run, or its webhook, would be over a limit (spec 5 and 7). */
+HL_MUST_CHECK enum hl_err hl_backlog_has_room(const struct hl_backlog *b, bool has_webhook);
+void hl_backlog_add_queued(struct hl_backlog *b, int by);
+
+/* A delivery begins to wait in `lane`. HL_ERR_NOMEM: nothing changed; the caller's commit must not
+ * happen. */
+HL_MUST_CHECK enum hl_err hl_backlog_add_pending(struct hl_backlog *b, uint64_t lane);
+/* At open: `n` deliveries wait in `lane`. */
+HL_MUST_CHECK enum hl_err hl_backlog_load(struct hl_backlog *b, uint64_t lane, uint32_t n);
+/* The lane whose turn it is, or NULL. It stays first until hl_backlog_lease. */
+struct hl_lane *hl_backlog_next_lane(const struct hl_backlog *b);
+HL_MUST_CHECK enum hl_err hl_backlog_lease(struct hl_backlog *b, uint64_t lane);
+/* A lease ends: the delivery waits again, or is final (`is_dead`: a dead letter). */
+HL_MUST_CHECK enum hl_err hl_backlog_unlease(struct hl_backlog *b, uint64_t lane);
+HL_MUST_CHECK enum hl_err hl_backlog_end_leased(struct hl_backlog *b, uint64_t lane, bool is_dead);
+
+#endif

@@ -1,0 +1,342 @@
+/* batch.c - one transaction for many requests. The store's thread only.
+ *
+ * An operation that fails in an unforeseen way must not fail its neighbours. A savepoint around
+ * each would copy every page it touches; instead the whole transaction is rolled back and the
+ * operations run again one by one, which costs only when something did go wrong. That is why
+ * nothing outside the driver and the backlog changes before the commit, and why what an operation
+ * writes into its message is kept in struct hl_batch_op until then. */
+#include "store/batch.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "store/message.h"
+
+/* Redeliveries are cut into pieces, so that a hundred thousand of them hold nobody up. */
+#define REDELIVER_STEP 128
+
+void hl_batch_init(struct hl_batch *b, struct hl_driver *driver, struct hl_backlog *backlog)
+{
+    *b = (struct hl_batch){.driver = driver, .backlog = backlog};
+    hl_credit_book_init(&b->workers);
+    hl_credit_book_init(&b->senders);
+    hl_id_map_init(&b->live);
+}
+
+void hl_batch_fini(struct hl_batch *b)
+{
+    hl_credit_book_fini(&b->workers);
+    hl_credit_book_fini(&b->senders);
+    hl_id_map_fini(&b->live);
+}
+
+bool hl_batch_is_full(const struct hl_batch *b)
+{
+    return b->n_ops == HL_BATCH_MAX_OPS || b->weight >= HL_BATCH_MAX_WEIGHT;
+}
+
+void hl_batch_add(struct hl_batch *b, struct hl_store_msg *m, size_t weight)
+{
+    struct hl_batch_op *op = &b->ops[b->n_ops++];
+    *op = (struct hl_batch_op){.m = m, .weight = weight};
+    if (m->msg.type == HL_STORE_REDELIVER) {
+        op->count = ((struct hl_redeliver *)m)->count;
+        op->mark = ((struct hl_redeliver *)m)->mark;
+    }
+    b->weight += weight;
+}
+
+bool hl_batch_can_serve(const struct hl_batch *b)
+{
+    return (b->workers.total > 0 && b->backlog->now.queued_runs > 0) ||
+           (b->senders.total > 0 && hl_backlog_next_lane(b->backlog));
+}
+
+/* --- the transaction ------------------------------------------------------------------------ */
+
+static enum hl_err begin(struct hl_batch *b)
+{
+    if (b->has_begun)
+        return HL_OK;
+    enum hl_err err = b->driver->vt->begin(b->driver);
+    if (err)
+        return err;
+    hl_backlog_begin(b->backlog);
+    b->has_begun = true;
+    return HL_OK;
+}
+
+static void forget_pushes(struct hl_batch *b)
+{
+    while (b->n_pushes > 0) {
+        struct hl_batch_push *push = &b->pushes[--b->n_pushes];
+        hl_credit_put_back(push->book, push->note);
+        hl_push_free(push->msg);
+    }
+    b->pushed_weight = 0;
+}
+
+static void roll_back(struct hl_batch *b)
+{
+    if (b->has_begun) {
+        b->driver->vt->rollback(b->driver);
+        hl_backlog_rollback(b->backlog);
+    }
+    b->has_begun = false;
+    forget_pushes(b);
+}
+
+static enum hl_err commit(struct hl_batch *b, bool *has_committed)
+{
+    if (!b->has_begun)
+        return HL_OK;
+    b->has_begun = false;
+    enum hl_err err = b->driver->vt->commit(b->driver);
+    if (err) {
+        hl_backlog_rollback(b->backlog);
+        forget_pushes(b);
+        return err;
+    }
+    hl_backlog_commit(b->backlog);
+    *has_committed = true;
+    return HL_OK;
+}
+
+/* --- operations ----------------------------------------------------------------------------- */
+
+static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
+{
+    struct hl_redeliver *r = (struct hl_redeliver *)op->m;
+    bool is_done = true;
+    r->count = op->count;
+    r->mark = op->mark;
+    enum hl_err rc = b->driver->vt->redeliver(b->driver, r, REDELIVER_STEP, &is_done);
+    op->has_more = !is_done;
+    return rc;
+}
+
+static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
+{
+    struct hl_driver *d = b->driver;
+    const struct hl_driver_vt *vt = d->vt;
+    struct hl_store_msg *m = op->m;
+    enum hl_err err = begin(b);
+    if (err)
+        return err;
+    switch (m->msg.type) {
+    case HL_STORE_ACCEPT:
+        return vt->accept(d, (struct hl_accept *)m, &op->existing);
+    case HL_STORE_RECORD:
+        return vt->record(d, (struct hl_accept *)m);
+    case HL_STORE_FINISH:
+        return vt->finish(d, (struct hl_finish *)m);
+    case HL_STORE_CANCEL:
+        return vt->cancel(d, &((struct hl_run_ref *)m)->run_id, b->now_ms, &op->is_running);
+    case HL_STORE_ATTEMPT:
+        return vt->attempt(d, (struct hl_attempt *)m, b->now_ms);
+    case HL_STORE_OUTCOME:
+        return vt->outcome(d, (struct hl_attempt_outcome *)m, b->now_ms);
+    case HL_STORE_REDELIVER:
+        return redeliver(b, op);
+    case HL_STORE_GET_RUN:
+        return vt->get_run(d, (struct hl_get_run *)m);
+    default:
+        return HL_ERR_INVALID;
+    }
+}
+
+/* --- handing out ---------------------------------------------------------------------------- */
+
+static bool has_push_room(const struct hl_batch *b)
+{
+    return b->n_pushes < HL_BATCH_MAX_PUSHES && b->pushed_weight < HL_BATCH_MAX_WEIGHT;
+}
+
+static void add_push(struct hl_batch *b, struct hl_credit_book *book, struct hl_credit_note note,
+    struct hl_msg *msg, const struct hl_body *body)
+{
+    b->pushes[b->n_pushes++] = (struct hl_batch_push){msg, book, note};
+    b->pushed_weight += body->where == HL_BODY_INLINE ? body->size : 0;
+}
+
+static enum hl_err serve_runs(struct hl_batch *b)
+{
+    struct hl_credit_note note;
+    while (
+        b->backlog->now.queued_runs > 0 && has_push_room(b) && hl_credit_take(&b->workers, &note)) {
+        struct hl_claimed *claimed = NULL;
+        enum hl_err err = begin(b);
+        if (!err)
+            err = b->driver->vt->claim(b->driver, b->now_ms, &claimed);
+        if (err)
+            hl_credit_put_back(&b->workers, note);
+        if (err && err != HL_ERR_STALE)
+            return err;
+        if (!err)
+            add_push(b, &b->workers, note, &claimed->msg, &claimed->body);
+    }
+    return HL_OK;
+}
+
+static enum hl_err serve_deliveries(struct hl_batch *b)
+{
+    struct hl_credit_note note;
+    struct hl_lane *lane;
+    while ((lane = hl_backlog_next_lane(b->backlog)) && has_push_room(b) &&
+           hl_credit_take(&b->senders, &note)) {
+        struct hl_leased *leased = NULL;
+        enum hl_err err = begin(b);
+        if (!err)
+            err = b->driver->vt->lease(b->driver, lane->name, b->now_ms, &leased);
+        if (err)
+            hl_credit_put_back(&b->senders, note);
+        if (err && err != HL_ERR_STALE)
+            return err;
+        if (!err)
+            add_push(b, &b->senders, note, &leased->msg, &leased->outcome.body);
+    }
+    return HL_OK;
+}
+
+/* --- running -------------------------------------------------------------------------------- */
+
+/* One transaction over the operations from `first` on that are not decided otherwise; on an error
+ * nothing of it remains. */
+static enum hl_err try_ops(
+    struct hl_batch *b, size_t first, size_t n, bool serves, bool *has_committed)
+{
+    enum hl_err err = HL_OK;
+    for (size_t i = first; i < first + n && !err; i++) {
+        struct hl_batch_op *op = &b->ops[i];
+        if (op->rc == HL_ERR_FULL)
+            continue; /* refused already */
+        op->rc = apply(b, op);
+        if (!hl_driver_is_answer(op->rc) && (b->driver->is_broken || !b->has_begun))
+            err = op->rc;
+    }
+    if (!err && serves) {
+        err = serve_runs(b);
+        if (!err)
+            err = serve_deliveries(b);
+        if (err && b->has_begun && !b->driver->is_broken) {
+            HL_LOG(WARN, "store: handing out stopped short", HL_LOG_TEXT("why", hl_err_text(err)));
+            b->short_of = err;
+            err = HL_OK;
+        }
+    }
+    if (err)
+        roll_back(b);
+    else
+        err = commit(b, has_committed);
+    return err;
+}
+
+static bool is_fatal(enum hl_err err)
+{
+    return err == HL_ERR_IO || err == HL_ERR_CORRUPT;
+}
+
+static enum hl_err fail_all(struct hl_batch *b, size_t first, enum hl_err err)
+{
+    for (size_t i = first; i < b->n_ops; i++)
+        b->ops[i].rc = err;
+    return err;
+}
+
+static bool brings_work(const struct hl_batch_op *op)
+{
+    return op->m->msg.type == HL_STORE_ACCEPT || op->m->msg.type == HL_STORE_RECORD;
+}
+
+/* The volume is full: accepts are refused, the rest may use what was held in reserve. What still
+ * finds no space waits. */
+static enum hl_err run_without_space(struct hl_batch *b, bool *has_committed)
+{
+    for (size_t i = 0; i < b->n_ops; i++)
+        b->ops[i].rc = brings_work(&b->ops[i]) ? HL_ERR_FULL : HL_OK;
+    enum hl_err err = HL_ERR_FULL;
+    if (b->driver->vt->release_reserve(b->driver))
+        err = try_ops(b, 0, b->n_ops, false, has_committed);
+    if (is_fatal(err))
+        return fail_all(b, 0, err);
+    for (size_t i = 0; err && i < b->n_ops; i++)
+        b->ops[i].is_held = !brings_work(&b->ops[i]);
+    return HL_ERR_FULL;
+}
+
+/* Something broke the transaction: one transaction each, so that only what broke it fails. */
+static enum hl_err run_singly(struct hl_batch *b, bool *has_committed)
+{
+    for (size_t i = 0; i < b->n_ops; i++) {
+        enum hl_err err = try_ops(b, i, 1, false, has_committed);
+        if (is_fatal(err))
+            return fail_all(b, i, err);
+        if (err)
+            b->ops[i].rc = err;
+    }
+    return HL_OK;
+}
+
+enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *has_committed)
+{
+    b->now_ms = now_ms;
+    b->n_pushes = b->pushed_weight = 0;
+    b->short_of = HL_OK;
+    *has_committed = false;
+    enum hl_err err = hl_id_map_reserve(&b->live, b->n_ops + HL_BATCH_MAX_PUSHES);
+    if (err)
+        return fail_all(b, 0, err);
+
+    err = try_ops(b, 0, b->n_ops, serves, has_committed);
+    if (err == HL_OK)
+        return b->short_of;
+    if (is_fatal(err))
+        return fail_all(b, 0, err);
+    if (err == HL_ERR_FULL)
+        return run_without_space(b, has_committed);
+    enum hl_err singly = run_singly(b, has_committed);
+    return singly ? singly : err;
+}
+
+/* --- after the commit ----------------------------------------------------------------------- */
+
+static void tell_to_cancel(struct hl_batch *b, const struct hl_id *run_id)
+{
+    struct hl_mailbox *box = hl_id_map_find(&b->live, run_id);
+    struct hl_cancel_run *cancel = box ? calloc(1, sizeof(*cancel)) : NULL;
+    if (!cancel)
+        return;
+    cancel->msg.type = HL_STORE_CANCEL_RUN;
+    cancel->run_id = *run_id;
+    hl_mailbox_post(box, &cancel->msg);
+}
+
+static void note_op(struct hl_batch *b, const struct hl_batch_op *op)
+{
+    if (op->m->msg.type == HL_STORE_RECORD)
+        hl_id_map_put(&b->live, &((struct hl_accept *)op->m)->run_id, op->m->reply_to);
+    else if (op->m->msg.type == HL_STORE_FINISH)
+        hl_id_map_remove(&b->live, &((struct hl_finish *)op->m)->run_id);
+    else if (op->m->msg.type == HL_STORE_CANCEL && op->is_running)
+        tell_to_cancel(b, &((struct hl_run_ref *)op->m)->run_id);
+}
+
+void hl_batch_note(struct hl_batch *b)
+{
+    for (size_t i = 0; i < b->n_ops; i++)
+        if (b->ops[i].rc == HL_OK && !b->ops[i].is_held)
+            note_op(b, &b->ops[i]);
+}
+
+void hl_batch_push(struct hl_batch *b)
+{
+    for (size_t i = 0; i < b->n_pushes; i++) {
+        struct hl_batch_push *push = &b->pushes[i];
+        struct hl_mailbox *box = push->book->accounts[push->note.account].box;
+        if (push->msg->type == HL_STORE_CLAIMED)
+            hl_id_map_put(&b->live, &((struct hl_claimed *)push->msg)->run_id, box);
+        hl_mailbox_post(box, push->msg);
+    }
+    b->n_pushes = 0;
+}

@@ -1,0 +1,67 @@
+/* batch.h - one transaction's worth of requests: applied in order, then runs and deliveries are
+ * handed out by credit, then one commit, then replies and pushes. The store's thread owns it. */
+#ifndef HL_STORE_BATCH_H
+#define HL_STORE_BATCH_H
+
+#include "store/credit.h"
+#include "store/driver.h"
+#include "store/id_map.h"
+
+#define HL_BATCH_MAX_OPS    256
+#define HL_BATCH_MAX_WEIGHT (4u << 20)
+#define HL_BATCH_MAX_PUSHES 128
+
+struct hl_batch_op {
+    struct hl_store_msg *m;
+    size_t weight; /* as it was posted */
+    enum hl_err rc;
+    bool is_held;          /* not decided: there was no space even for this */
+    bool has_more;         /* REDELIVER: goes on in a later batch */
+    bool is_running;       /* CANCEL: the worker is to be told */
+    struct hl_id existing; /* ACCEPT, EXISTS */
+    uint64_t count;        /* REDELIVER: before this batch */
+    struct hl_redeliver_mark mark;
+};
+
+struct hl_batch_push {
+    struct hl_msg *msg; /* CLAIMED or LEASED */
+    struct hl_credit_book *book;
+    struct hl_credit_note note;
+};
+
+struct hl_batch {
+    struct hl_driver *driver;
+    struct hl_backlog *backlog;
+    struct hl_credit_book workers, senders;
+    struct hl_id_map live; /* run id → mailbox of the worker that has it */
+    int64_t now_ms;
+
+    struct hl_batch_op ops[HL_BATCH_MAX_OPS];
+    size_t n_ops, weight;
+    struct hl_batch_push pushes[HL_BATCH_MAX_PUSHES];
+    size_t n_pushes, pushed_weight;
+    bool has_begun;
+    enum hl_err short_of; /* why handing out stopped although the transaction is good */
+};
+
+void hl_batch_init(struct hl_batch *b, struct hl_driver *driver, struct hl_backlog *backlog);
+void hl_batch_fini(struct hl_batch *b);
+
+bool hl_batch_is_full(const struct hl_batch *b);
+void hl_batch_add(struct hl_batch *b, struct hl_store_msg *m, size_t weight);
+/* Whether anything can be handed out. */
+bool hl_batch_can_serve(const struct hl_batch *b);
+
+/* Applies and commits. Each operation has its `rc` then, and nothing was sent.
+ *   OK           committed (`*has_committed`), or there was nothing to commit
+ *   FULL         the volume is full: accepts have rc FULL; what `is_held` is to be tried again
+ *   IO, CORRUPT  the database cannot be used any more; all operations have that rc
+ *   other        the operations are decided, but handing out failed: not again at once */
+enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *has_committed);
+
+/* After a commit, before the replies: remembers who has which run, tells who is to cancel. */
+void hl_batch_note(struct hl_batch *b);
+/* After the replies: sends what was handed out. */
+void hl_batch_push(struct hl_batch *b);
+
+#endif

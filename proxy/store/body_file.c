@@ -1,0 +1,98 @@
+/* body_file.c - bodies as files. Blocking; any thread that may block. Nothing is shared: two calls
+ * meet only in the file system, and no two bodies have the same id.
+ *
+ * The order of hl_body_file_commit is what makes a record safe to name the file: the bytes are on
+ * disk before the name, the name before the record. A crash in between leaves a file that no record
+ * names; the sweep at the next start removes it (sqlite/sweep.c). */
+#include "store/body_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/path.h"
+
+static enum hl_err tmp_path(char *out, const char *data_dir, const struct hl_id *id)
+{
+    char name[HL_ID_TEXT];
+    hl_id_format(id, name);
+    return hl_path(out, "%s/tmp/%.*s", data_dir, HL_ID_TEXT, name);
+}
+
+/* The last two digits of an id are random; its first ones are the time and the same for years. */
+static enum hl_err shard_path(char *out, const char *data_dir, const struct hl_id *id)
+{
+    return hl_path(out, "%s/bodies/%02x", data_dir, id->b[15]);
+}
+
+static enum hl_err final_path(char *out, const char *data_dir, const struct hl_id *id)
+{
+    char name[HL_ID_TEXT];
+    hl_id_format(id, name);
+    return hl_path(out, "%s/bodies/%02x/%.*s", data_dir, id->b[15], HL_ID_TEXT, name);
+}
+
+enum hl_err hl_body_file_create(const char *data_dir, const struct hl_id *id, int *fd)
+{
+    char path[HL_PATH_MAX];
+    enum hl_err err = tmp_path(path, data_dir, id);
+    if (err)
+        return err;
+    *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return *fd < 0 ? hl_err_from_errno(errno) : HL_OK;
+}
+
+static enum hl_err make_shard(const char *data_dir, const char *shard)
+{
+    char bodies[HL_PATH_MAX];
+    enum hl_err err = hl_path(bodies, "%s/bodies", data_dir);
+    if (err)
+        return err;
+    if (mkdir(shard, 0700) < 0 && errno != EEXIST)
+        return hl_err_from_errno(errno);
+    return hl_path_sync(bodies);
+}
+
+enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, int fd)
+{
+    char from[HL_PATH_MAX], to[HL_PATH_MAX], shard[HL_PATH_MAX];
+    enum hl_err err = tmp_path(from, data_dir, id);
+    if (!err)
+        err = shard_path(shard, data_dir, id);
+    if (!err)
+        err = final_path(to, data_dir, id);
+    if (err)
+        return err;
+
+    if (fsync(fd) < 0)
+        return hl_err_from_errno(errno);
+    int failed = rename(from, to);
+    if (failed && errno == ENOENT) {
+        err = make_shard(data_dir, shard);
+        if (err)
+            return err;
+        failed = rename(from, to);
+    }
+    return failed ? hl_err_from_errno(errno) : hl_path_sync(shard);
+}
+
+enum hl_err hl_body_file_open(const char *data_dir, const struct hl_id *id, int *fd)
+{
+    char path[HL_PATH_MAX];
+    enum hl_err err = final_path(path, data_dir, id);
+    if (err)
+        return err;
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    return *fd < 0 ? hl_err_from_errno(errno) : HL_OK;
+}
+
+void hl_body_file_remove(const char *data_dir, const struct hl_id *id)
+{
+    char path[HL_PATH_MAX];
+    if (tmp_path(path, data_dir, id) == HL_OK)
+        unlink(path);
+    if (final_path(path, data_dir, id) == HL_OK)
+        unlink(path);
+}

@@ -1,0 +1,48 @@
+/* credit.h - how much each mailbox may still be pushed, and whose turn it is. The store's thread
+ * owns a book: one of workers (runs), one of senders (deliveries). */
+#ifndef HL_STORE_CREDIT_H
+#define HL_STORE_CREDIT_H
+
+#include "store/store.h"
+
+struct hl_credit_account {
+    struct hl_mailbox *box;
+    uint32_t standing;      /* stays until used or withdrawn */
+    uint32_t returning;     /* goes back when nothing is queued */
+    struct hl_credit *back; /* the message it goes back in, kept from when it came; or NULL */
+    bool wants_hints;       /* has asked for WORK */
+    bool is_hinted;         /* got WORK and has not answered with credit since */
+};
+
+struct hl_credit_book {
+    struct hl_credit_account *accounts; /* never removed: as many as there are threads */
+    size_t n, cap;
+    size_t turn;
+    uint64_t total;
+};
+
+/* What was taken, so that a rollback can put it back. */
+struct hl_credit_note {
+    size_t account;
+    bool was_returning;
+};
+
+void hl_credit_book_init(struct hl_credit_book *book);
+void hl_credit_book_fini(struct hl_credit_book *book);
+
+/* Takes the message. Out of memory: the credit is lost to the book, and a returning one goes back.
+ */
+void hl_credit_add(struct hl_credit_book *book, struct hl_credit *credit);
+/* All of a mailbox's credit is void. */
+void hl_credit_withdraw(struct hl_credit_book *book, const struct hl_mailbox *box);
+
+/* One unit from the next account in turn; false: there is none. */
+bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note);
+void hl_credit_put_back(struct hl_credit_book *book, struct hl_credit_note note);
+
+/* Sends returning credit back to where it came from. */
+void hl_credit_return_unused(struct hl_credit_book *book);
+/* WORK to every mailbox that wants it, has no credit and was not told since its last CREDIT. */
+void hl_credit_hint(struct hl_credit_book *book);
+
+#endif

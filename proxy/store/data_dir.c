@@ -1,0 +1,206 @@
+/* data_dir.c - the data directory. At start, except for the questions of space and the ballast,
+ * which are the store's thread's.
+ *
+ * The lock is flock(2) on store.lock: it goes with the process however that ends, so that who gets
+ * it knows that no other process uses the database. The pid in the file is only for the message. */
+#include "store/data_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "store/path.h"
+
+#define SOFT_LIMIT_MAX (64u << 20)
+#define RESERVE_MAX    (24u << 20) /* more than the log is let grow to before a checkpoint */
+
+/* linux/magic.h and the file systems' own sources. Locks, fsync or shared memory of a WAL do not
+ * mean on these what they mean on a local disk. */
+static const struct {
+    uint64_t magic;
+    const char *name;
+} refused[] = {
+    {0x6969, "NFS"},
+    {0x517b, "SMB"},
+    {0xfe534d42, "SMB"},
+    {0xff534d42, "CIFS"},
+    {0x65735546, "FUSE"},
+    {0x01021997, "9p"},
+    {0x00c36400, "Ceph"},
+    {0x5346414f, "AFS"},
+    {0x73757245, "Coda"},
+    {0x0bd00bd0, "Lustre"},
+    {0x7461636f, "OCFS2"},
+    {0x01161970, "GFS2"},
+};
+
+bool hl_data_dir_is_refused(uint64_t magic, const char **name)
+{
+    for (size_t i = 0; i < HL_ARRAY_LEN(refused); i++) {
+        if (refused[i].magic == magic) {
+            *name = refused[i].name;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum hl_err make_dirs(const char *path, char *why, size_t why_len)
+{
+    static const char *const names[] = {"", "/tmp", "/bodies"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
+        char name[HL_PATH_MAX];
+        enum hl_err err = hl_path(name, "%s%s", path, names[i]);
+        if (!err && mkdir(name, 0700) < 0 && errno != EEXIST)
+            err = hl_err_from_errno(errno);
+        if (err) {
+            snprintf(why, why_len, "cannot make the data directory %s%s: %s", path, names[i],
+                strerror(errno));
+            return err;
+        }
+    }
+    return HL_OK;
+}
+
+static enum hl_err check_volume(const char *path, char *why, size_t why_len)
+{
+    struct statfs volume;
+    const char *name;
+    if (statfs(path, &volume) < 0) {
+        snprintf(why, why_len, "cannot use the data directory %s: %s", path, strerror(errno));
+        return hl_err_from_errno(errno);
+    }
+    if (hl_data_dir_is_refused((uint64_t)(uint32_t)volume.f_type, &name)) {
+        snprintf(why, why_len,
+            "the data directory %s is on a network file system (%s), where a database is not safe:"
+            " put it on a local volume, or set HOOKLINE_STORE=memory",
+            path, name);
+        return HL_ERR_INVALID;
+    }
+    return HL_OK;
+}
+
+static enum hl_err refuse_second(int fd, const char *path, char *why, size_t why_len)
+{
+    char pid[32];
+    ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
+    pid[n > 0 ? n : 0] = '\0';
+    pid[strcspn(pid, "\n")] = '\0';
+    snprintf(why, why_len, "the data directory %s is in use by process %s", path,
+        n > 0 ? pid : "unknown");
+    return HL_ERR_BUSY;
+}
+
+static enum hl_err take_lock(struct hl_data_dir *dir, char *why, size_t why_len)
+{
+    char name[HL_PATH_MAX];
+    enum hl_err err = hl_path(name, "%s/store.lock", dir->path);
+    if (err)
+        return err;
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        snprintf(
+            why, why_len, "cannot write in the data directory %s: %s", dir->path, strerror(errno));
+        return hl_err_from_errno(errno);
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        err = refuse_second(fd, dir->path, why, why_len);
+        close(fd);
+        return err;
+    }
+    if (ftruncate(fd, 0) < 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0)
+        HL_LOG(WARN, "store: cannot write the lock file's pid", HL_LOG_TEXT("path", name));
+    dir->lock_fd = fd;
+    return HL_OK;
+}
+
+enum hl_err hl_data_dir_open(struct hl_data_dir *dir, const char *path, char *why, size_t why_len)
+{
+    *dir = (struct hl_data_dir){.lock_fd = -1};
+    enum hl_err err = make_dirs(path, why, why_len);
+    if (!err)
+        err = check_volume(path, why, why_len);
+    if (err)
+        return err;
+    dir->path = realpath(path, NULL);
+    if (!dir->path) {
+        snprintf(why, why_len, "cannot use the data directory %s: %s", path, strerror(errno));
+        return hl_err_from_errno(errno);
+    }
+    err = take_lock(dir, why, why_len);
+    if (err) {
+        hl_data_dir_close(dir);
+        return err;
+    }
+    struct statvfs volume;
+    if (statvfs(dir->path, &volume) == 0)
+        dir->volume_size = (uint64_t)volume.f_blocks * volume.f_frsize;
+    return HL_OK;
+}
+
+void hl_data_dir_close(struct hl_data_dir *dir)
+{
+    if (dir->lock_fd >= 0)
+        close(dir->lock_fd);
+    free(dir->path);
+    *dir = (struct hl_data_dir){.lock_fd = -1};
+}
+
+uint64_t hl_data_dir_free_bytes(const struct hl_data_dir *dir)
+{
+    struct statvfs volume;
+    if (statvfs(dir->path, &volume) < 0)
+        return 0;
+    return (uint64_t)volume.f_bavail * volume.f_frsize;
+}
+
+/* A share of the volume, so that small ones are not all reserve. */
+static uint64_t share(const struct hl_data_dir *dir, uint64_t most)
+{
+    uint64_t twentieth = dir->volume_size / 20;
+    return twentieth < most ? twentieth : most;
+}
+
+uint64_t hl_data_dir_soft_limit(const struct hl_data_dir *dir)
+{
+    return share(dir, SOFT_LIMIT_MAX);
+}
+
+void hl_data_dir_make_reserve(struct hl_data_dir *dir)
+{
+    uint64_t size = share(dir, RESERVE_MAX);
+    char name[HL_PATH_MAX];
+    struct stat file;
+    if (dir->reserve > 0 || hl_path(name, "%s/ballast", dir->path) != HL_OK)
+        return;
+    if (stat(name, &file) == 0 && (uint64_t)file.st_blocks * 512 >= size) {
+        dir->reserve = size;
+        return;
+    }
+    if (hl_data_dir_free_bytes(dir) < size + hl_data_dir_soft_limit(dir))
+        return;
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    if (posix_fallocate(fd, 0, (off_t)size) == 0)
+        dir->reserve = size;
+    else
+        unlink(name);
+    close(fd);
+}
+
+void hl_data_dir_release_reserve(struct hl_data_dir *dir)
+{
+    char name[HL_PATH_MAX];
+    if (dir->reserve > 0 && hl_path(name, "%s/ballast", dir->path) == HL_OK)
+        unlink(name);
+    dir->reserve = 0;
+}

@@ -1,0 +1,40 @@
+/* data_dir.h - the directory that one process owns: made, checked, locked; the space on its volume.
+ */
+#ifndef HL_STORE_DATA_DIR_H
+#define HL_STORE_DATA_DIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/compiler.h"
+
+struct hl_data_dir {
+    char *path; /* absolute */
+    int lock_fd;
+    uint64_t volume_size;
+    uint64_t reserve; /* size of the ballast file; 0: there was no room for one */
+};
+
+/* Makes `path` (0700) with tmp/ and bodies/, takes the lock. Refused: network file systems, a
+ * directory that another process has or that cannot be written. On failure `why` has one line and
+ * nothing is left open. Blocks. */
+HL_MUST_CHECK enum hl_err hl_data_dir_open(
+    struct hl_data_dir *dir, const char *path, char *why, size_t why_len);
+void hl_data_dir_close(struct hl_data_dir *dir);
+
+/* Bytes that this process may still write. */
+uint64_t hl_data_dir_free_bytes(const struct hl_data_dir *dir);
+/* Below this, new work is refused: what is left is for ending what was accepted (spec 7). */
+uint64_t hl_data_dir_soft_limit(const struct hl_data_dir *dir);
+
+/* The ballast: a file that is worth its size when the volume is full, because even deleting from a
+ * database needs space first. Made, if it is not there, when there is room for it. */
+void hl_data_dir_make_reserve(struct hl_data_dir *dir);
+void hl_data_dir_release_reserve(struct hl_data_dir *dir);
+
+/* True if a file system of this statfs magic is refused; `*name` is what it is called. */
+bool hl_data_dir_is_refused(uint64_t magic, const char **name);
+
+#endif

@@ -1,0 +1,91 @@
+/* driver.h - what a driver does for the engine (engine.c): the store's operations on plain data,
+ * inside transactions. The engine has the mailbox, the batches, the credit and the replies.
+ *
+ * All functions are called on the store's thread, except where said. Between begin and commit a
+ * driver tells the backlog what changes.
+ *
+ * Errors of operations: HL_ERR_EXISTS, CONFLICT, STALE, NOT_FOUND and BUSY are answers; nothing
+ * changed. After any other error the driver says in `is_broken` whether the transaction is beyond
+ * use: then the engine rolls it back. If it is not, the operation left no trace. */
+#ifndef HL_STORE_DRIVER_H
+#define HL_STORE_DRIVER_H
+
+#include "store/backlog.h"
+#include "store/store.h"
+
+struct hl_driver;
+
+struct hl_driver_vt {
+    enum hl_err (*begin)(struct hl_driver *d);
+    /* After an error the transaction is over and left no trace that this process will see. */
+    enum hl_err (*commit)(struct hl_driver *d);
+    void (*rollback)(struct hl_driver *d);
+
+    /* EXISTS: `*existing` is the earlier run. On OK the body is the driver's. */
+    enum hl_err (*accept)(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
+    enum hl_err (*record)(struct hl_driver *d, struct hl_accept *a);
+    /* The oldest queued run becomes running. NOT_FOUND: none; STALE: one could not be read and was
+     * ended, ask again. */
+    enum hl_err (*claim)(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
+    /* On OK the body is the driver's. */
+    enum hl_err (*finish)(struct hl_driver *d, struct hl_finish *f);
+    /* OK with `*is_running`: only noted; who has the run is to be told. */
+    enum hl_err (*cancel)(
+        struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running);
+    /* The lane's oldest pending delivery. As claim. */
+    enum hl_err (*lease)(
+        struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);
+    enum hl_err (*attempt)(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms);
+    enum hl_err (*outcome)(struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms);
+    /* Looks at `max` at most and goes on at r->mark; counts in r->count. `*is_done`: no more are
+     * left. */
+    enum hl_err (*redeliver)(
+        struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
+    enum hl_err (*get_run)(struct hl_driver *d, struct hl_get_run *g);
+
+    /* In a transaction of its own: removes at most `max` runs that are past retention. `*due_ms`:
+     * wall time when there may be more to do (not after now_ms: there is more; INT64_MAX: never,
+     * as things stand). */
+    enum hl_err (*purge)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+    /* In a transaction of its own: drops at most `max` of the oldest finished runs' bodies.
+     * NOT_FOUND: there are none. */
+    enum hl_err (*shed)(struct hl_driver *d, unsigned max);
+
+    /* Is there room for accepts? TOO_LARGE: no, the store is at its size limit (shed helps); FULL:
+     * no, the volume is. */
+    enum hl_err (*room)(struct hl_driver *d);
+    /* The volume is full: makes what room it can for ending what was accepted. False: none. */
+    bool (*release_reserve)(struct hl_driver *d);
+    /* Outside transactions, after replies were sent: unlinks what commits made unneeded, moves the
+     * log into the database when that is due. `is_idle`: nobody waits. True: call again when idle.
+     */
+    bool (*settle)(struct hl_driver *d, bool is_idle);
+    /* Wall times of the oldest queued run and pending delivery (0: none), and bytes on disk. */
+    void (*survey)(struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes);
+
+    /* Any thread; takes GET_… and LIST_… and answers them elsewhere. NULL: the engine calls get_run
+     * on the store's thread. */
+    void (*post_read)(struct hl_driver *d, struct hl_store_msg *m);
+    void (*close)(struct hl_driver *d); /* frees it */
+};
+
+struct hl_driver {
+    const struct hl_driver_vt *vt;
+    struct hl_backlog *backlog;
+    bool is_broken;       /* see above; cleared by rollback and a failed commit */
+    const char *data_dir; /* NULL: bodies are always INLINE */
+};
+
+/* What an operation may say without anything being wrong. */
+static inline bool hl_driver_is_answer(enum hl_err rc)
+{
+    return rc == HL_OK || rc == HL_ERR_EXISTS || rc == HL_ERR_CONFLICT || rc == HL_ERR_STALE ||
+           rc == HL_ERR_NOT_FOUND || rc == HL_ERR_BUSY;
+}
+
+HL_MUST_CHECK enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *config,
+    struct hl_backlog *backlog, char *why, size_t why_len);
+HL_MUST_CHECK enum hl_err hl_memory_open(
+    struct hl_driver **out, const struct hl_config *config, struct hl_backlog *backlog);
+
+#endif

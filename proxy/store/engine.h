@@ -1,0 +1,45 @@
+/* engine.h - the store's thread: takes requests from its mailbox, runs them in batches over a
+ * driver, answers. */
+#ifndef HL_STORE_ENGINE_H
+#define HL_STORE_ENGINE_H
+
+#include <semaphore.h>
+
+#include "loop/thread.h"
+#include "store/batch.h"
+
+struct hl_engine {
+    struct hl_thread thread;
+    struct hl_mailbox box;
+    sem_t wake;
+    atomic_bool is_stopping;
+    _Atomic uint64_t waiting_requests, waiting_bytes; /* posted and not answered */
+
+    /* below: the thread's own */
+    struct hl_driver *driver;
+    struct hl_backlog backlog;
+    struct hl_batch batch;
+    struct hl_store_gauges gauges;
+    struct hl_msg *first, *last; /* taken from the mailbox, in order, for the next batches */
+
+    bool is_full;    /* accepts are refused: the last look found no room */
+    bool is_failing; /* everything is refused, until the process starts again */
+    int64_t keep_ms; /* how soon after a commit something may be past its time */
+
+    /* CLOCK_MONOTONIC in microseconds; UINT64_MAX: never */
+    uint64_t retry_us;  /* the volume is full: no batch before */
+    uint64_t serve_us;  /* handing out failed: not again before; 0: it did not */
+    uint64_t room_us;   /* the last look at what room there is is good until then */
+    uint64_t purge_us;  /* the next purge step */
+    uint64_t survey_us; /* the gauges that must be looked up are renewed then */
+    uint64_t settle_us; /* what is left for a quiet moment */
+};
+
+/* Starts the thread over an open driver, whose backlog is `&e->backlog`. errno or 0. */
+int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_ms);
+/* See hl_store_post. */
+HL_MUST_CHECK enum hl_err hl_engine_post(struct hl_engine *e, struct hl_store_msg *m);
+/* Answers everything and joins the thread. The driver stays open. */
+void hl_engine_stop(struct hl_engine *e);
+
+#endif

@@ -1,0 +1,143 @@
+/* key.c - reads or makes the data key, and derives from it. At start, except hl_key_lane, which the
+ * store's thread calls once for each webhook. The raw key is wiped as soon as the derived ones are
+ * there. */
+#include "store/key.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <mbedtls/md.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/random.h"
+#include "http/url.h"
+#include "store/path.h"
+
+static void hmac(const uint8_t *key, struct hl_str text, uint8_t out[HL_KEY_SIZE])
+{
+    const mbedtls_md_info_t *sha256 = mbedtls_md_info_from_type(MBEDTLS_MD_SHA256);
+    int rc = mbedtls_md_hmac(sha256, key, HL_KEY_SIZE, (const uint8_t *)text.p, text.n, out);
+    HL_ASSERT(rc == 0);
+}
+
+static void derive(struct hl_key *key, uint8_t raw[HL_KEY_SIZE])
+{
+    hmac(raw, HL_STR("hookline seal"), key->seal);
+    hmac(raw, HL_STR("hookline lane"), key->lane);
+    hmac(raw, HL_STR("hookline check"), key->check);
+    explicit_bzero(raw, HL_KEY_SIZE);
+}
+
+static bool parse_hex(const char *text, uint8_t raw[HL_KEY_SIZE])
+{
+    for (size_t i = 0; i < 2 * HL_KEY_SIZE; i++) {
+        int c = tolower((unsigned char)text[i]);
+        if (!isxdigit(c))
+            return false;
+        int digit = isdigit(c) ? c - '0' : c - 'a' + 10;
+        raw[i / 2] = (uint8_t)(i % 2 ? raw[i / 2] | digit : digit << 4);
+    }
+    return true;
+}
+
+static bool parse(const char *text, size_t n, uint8_t raw[HL_KEY_SIZE])
+{
+    if (n == HL_KEY_SIZE) {
+        memcpy(raw, text, HL_KEY_SIZE);
+        return true;
+    }
+    while (n > 0 && isspace((unsigned char)text[n - 1]))
+        n--;
+    return n == 2 * HL_KEY_SIZE && parse_hex(text, raw);
+}
+
+/* The name appears only with the whole key behind it. */
+static enum hl_err write_key(const char *path, const uint8_t raw[HL_KEY_SIZE])
+{
+    char tmp[HL_PATH_MAX], dir[HL_PATH_MAX], text[2 * HL_KEY_SIZE + 2];
+    enum hl_err err = hl_path(tmp, "%s.new", path);
+    if (!err)
+        err = hl_path(dir, "%s", path);
+    if (err)
+        return err;
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        slash[slash == dir] = '\0';
+    else
+        strcpy(dir, ".");
+    for (size_t i = 0; i < HL_KEY_SIZE; i++)
+        snprintf(text + 2 * i, 3, "%02x", raw[i]);
+    text[2 * HL_KEY_SIZE] = '\n';
+
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return hl_err_from_errno(errno);
+    bool done = write(fd, text, sizeof(text) - 1) == (ssize_t)sizeof(text) - 1 && fsync(fd) == 0 &&
+                rename(tmp, path) == 0;
+    err = done ? HL_OK : hl_err_from_errno(errno);
+    explicit_bzero(text, sizeof(text));
+    close(fd);
+    return err ? err : hl_path_sync(dir);
+}
+
+enum hl_err hl_key_load(
+    struct hl_key *key, const char *path, bool creates, char *why, size_t why_len)
+{
+    uint8_t raw[HL_KEY_SIZE];
+    char text[256];
+    size_t n;
+    enum hl_err err = hl_path_read(path, text, sizeof(text), &n);
+    if (err == HL_ERR_NOT_FOUND && creates) {
+        hl_random_fill(raw, sizeof(raw));
+        err = write_key(path, raw);
+        if (err)
+            snprintf(why, why_len, "cannot write the key file %s: %s", path, hl_err_text(err));
+    } else if (err == HL_ERR_NOT_FOUND) {
+        snprintf(why, why_len,
+            "the key file %s is missing, but the store was made with one: put it back", path);
+    } else if (err && err != HL_ERR_TOO_LARGE) {
+        snprintf(why, why_len, "cannot read the key file %s: %s", path, hl_err_text(err));
+    } else if (err || !parse(text, n, raw)) {
+        snprintf(why, why_len,
+            "the key file %s does not hold a key: 64 hexadecimal digits or 32 raw bytes", path);
+        err = HL_ERR_INVALID;
+    }
+    explicit_bzero(text, sizeof(text));
+    if (!err)
+        derive(key, raw);
+    return err;
+}
+
+void hl_key_random(struct hl_key *key)
+{
+    uint8_t raw[HL_KEY_SIZE];
+    hl_random_fill(raw, sizeof(raw));
+    derive(key, raw);
+}
+
+void hl_key_wipe(struct hl_key *key)
+{
+    explicit_bzero(key, sizeof(*key));
+}
+
+uint64_t hl_key_lane(const struct hl_key *key, struct hl_str text)
+{
+    char name[2300];
+    struct hl_url url;
+    size_t n = text.n < sizeof(name) ? text.n : sizeof(name);
+    if (hl_url_parse(text, &url) && url.host.n < sizeof(name) - 16) {
+        n = (size_t)snprintf(name, sizeof(name), "%d:%u:", url.is_https, url.port);
+        for (size_t i = 0; i < url.host.n; i++)
+            name[n++] = (char)tolower((unsigned char)url.host.p[i]);
+    } else {
+        memcpy(name, text.p, n);
+    }
+    uint8_t digest[HL_KEY_SIZE];
+    uint64_t lane;
+    hmac(key->lane, (struct hl_str){name, n}, digest);
+    memcpy(&lane, digest, sizeof(lane));
+    return lane;
+}

@@ -1,0 +1,36 @@
+/* key.h - the data key: 32 random bytes in a file of their own, from which everything secret in the
+ * store is derived. Lost key, lost secrets: the data directory cannot be opened without it. */
+#ifndef HL_STORE_KEY_H
+#define HL_STORE_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define HL_KEY_SIZE 32
+
+/* Derived from the data key by HMAC-SHA256, one for each use. */
+struct hl_key {
+    uint8_t seal[HL_KEY_SIZE];  /* AES-256-GCM (secret.h) */
+    uint8_t lane[HL_KEY_SIZE];  /* of webhook destinations */
+    uint8_t check[HL_KEY_SIZE]; /* kept in the database: tells a wrong key at start */
+};
+
+/* Reads the file at `path`: 64 hexadecimal digits (white space after them is allowed) or exactly 32
+ * raw bytes. If there is none and `creates`, makes one (hexadecimal, 0600, durable). On failure
+ * `why` has one line. Blocks. */
+HL_MUST_CHECK enum hl_err hl_key_load(
+    struct hl_key *key, const char *path, bool creates, char *why, size_t why_len);
+/* A key that nobody can ever have again: for stores that keep nothing. */
+void hl_key_random(struct hl_key *key);
+void hl_key_wipe(struct hl_key *key);
+
+/* The lane of a webhook URL: a keyed hash of scheme, host and port (spec 5), so that neither the
+ * database nor its indexes say where deliveries go. */
+uint64_t hl_key_lane(const struct hl_key *key, struct hl_str url);
+
+#endif

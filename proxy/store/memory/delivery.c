@@ -1,0 +1,248 @@
+/* delivery.c - deliveries that live in memory: each run has at most one, inside its struct. A lane
+ * has a list of what is due for it, which goes when it is empty. */
+#include "store/memory/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "store/message.h"
+
+enum hl_err hl_memory_copy_body(struct hl_body *to, const struct hl_body *from)
+{
+    *to = *from;
+    to->bytes = NULL;
+    if (from->where != HL_BODY_INLINE)
+        return HL_OK;
+    to->bytes = malloc(from->size ? from->size : 1);
+    if (!to->bytes)
+        return HL_ERR_NOMEM;
+    if (from->size > 0)
+        memcpy(to->bytes, from->bytes, from->size);
+    return HL_OK;
+}
+
+/* --- lanes ---------------------------------------------------------------------------------- */
+
+static struct hl_id key_of(uint64_t lane)
+{
+    struct hl_id key = {{0}};
+    memcpy(key.b + 8, &lane, sizeof(lane));
+    return key;
+}
+
+static struct hl_memory_lane *lane_of(struct hl_memory *m, uint64_t name)
+{
+    struct hl_id key = key_of(name);
+    struct hl_memory_lane *lane = hl_id_map_find(&m->lanes, &key);
+    if (lane || hl_id_map_reserve(&m->lanes, 1) != HL_OK)
+        return lane;
+    lane = malloc(sizeof(*lane));
+    if (!lane)
+        return NULL;
+    hl_list_init(&lane->due);
+    hl_id_map_put(&m->lanes, &key, lane);
+    return lane;
+}
+
+static void forget_lane_if_empty(struct hl_memory *m, uint64_t name)
+{
+    struct hl_id key = key_of(name);
+    struct hl_memory_lane *lane = hl_id_map_find(&m->lanes, &key);
+    if (lane && hl_list_is_empty(&lane->due))
+        free(hl_id_map_remove(&m->lanes, &key));
+}
+
+/* The delivery waits in its lane from now on. */
+static enum hl_err enqueue(struct hl_memory *m, struct hl_memory_run *run)
+{
+    struct hl_memory_lane *lane = lane_of(m, run->lane);
+    enum hl_err err = lane ? hl_backlog_add_pending(m->base.backlog, run->lane) : HL_ERR_NOMEM;
+    if (err) {
+        forget_lane_if_empty(m, run->lane);
+        return err;
+    }
+    run->delivery = HL_MEMORY_PENDING;
+    hl_list_push_back(&lane->due, &run->due);
+    hl_list_push_back(&m->unsent, &run->unsent);
+    return HL_OK;
+}
+
+enum hl_err hl_memory_deliver(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)
+{
+    enum hl_err err = hl_id_map_reserve(&m->deliveries, 1);
+    if (err)
+        return err;
+    run->lane = hl_key_lane(&m->key, run->url);
+    run->round = 1;
+    run->n = 0;
+    run->max_attempts = m->webhook_attempts;
+    err = enqueue(m, run);
+    if (err)
+        return err;
+    run->delivery_id = hl_id_next(&m->ids, now_ms);
+    hl_id_map_put(&m->deliveries, &run->delivery_id, run);
+    return HL_OK;
+}
+
+/* --- lease ---------------------------------------------------------------------------------- */
+
+static struct hl_leased *new_leased(const struct hl_memory_run *run)
+{
+    char *room;
+    struct hl_leased *l = hl_message_alloc(sizeof(*l),
+        run->project.n + run->app.n + run->url.n + run->secret.n + run->traceparent.n,
+        HL_STORE_LEASED, &room);
+    if (!l)
+        return NULL;
+    l->delivery_id = run->delivery_id;
+    l->run_id = run->id;
+    l->round = run->round;
+    l->n = run->n + 1;
+    l->max_attempts = run->max_attempts;
+    l->project = hl_message_copy(&room, run->project);
+    l->app = hl_message_copy(&room, run->app);
+    l->url = hl_message_copy(&room, run->url);
+    l->secret = hl_message_copy(&room, run->secret);
+    l->traceparent = hl_message_copy(&room, run->traceparent);
+    l->outcome = run->outcome;
+    if (hl_memory_copy_body(&l->outcome.body, &run->outcome.body) != HL_OK) {
+        hl_leased_free(l);
+        return NULL;
+    }
+    return l;
+}
+
+enum hl_err hl_memory_lease(
+    struct hl_driver *d, uint64_t name, int64_t now_ms, struct hl_leased **out)
+{
+    (void)now_ms;
+    struct hl_memory *m = hl_memory_of(d);
+    struct hl_id key = key_of(name);
+    struct hl_memory_lane *lane = hl_id_map_find(&m->lanes, &key);
+    HL_ASSERT(lane && !hl_list_is_empty(&lane->due));
+    struct hl_memory_run *run = HL_CONTAINER_OF(lane->due.next, struct hl_memory_run, due);
+    struct hl_leased *leased = new_leased(run);
+    enum hl_err err = leased ? hl_backlog_lease(d->backlog, name) : HL_ERR_NOMEM;
+    if (err) {
+        hl_leased_free(leased);
+        return err;
+    }
+    run->delivery = HL_MEMORY_LEASED;
+    run->is_open = true;
+    run->n++;
+    hl_list_remove(&run->due);
+    forget_lane_if_empty(m, name);
+    *out = leased;
+    return HL_OK;
+}
+
+/* --- attempts and outcomes ------------------------------------------------------------------ */
+
+enum hl_err hl_memory_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms)
+{
+    (void)now_ms;
+    struct hl_memory_run *run = hl_id_map_find(&hl_memory_of(d)->deliveries, &a->delivery_id);
+    if (!run)
+        return HL_ERR_NOT_FOUND;
+    if (run->delivery != HL_MEMORY_LEASED || run->round != a->round || a->n != run->n + 1 ||
+        a->n > run->max_attempts)
+        return HL_ERR_STALE;
+    run->n = a->n;
+    run->is_open = true;
+    return HL_OK;
+}
+
+static enum hl_err give_back(struct hl_memory *m, struct hl_memory_run *run)
+{
+    struct hl_memory_lane *lane = lane_of(m, run->lane);
+    enum hl_err err = lane ? hl_backlog_unlease(m->base.backlog, run->lane) : HL_ERR_NOMEM;
+    if (err) {
+        forget_lane_if_empty(m, run->lane);
+        return err;
+    }
+    run->delivery = HL_MEMORY_PENDING;
+    hl_list_push_front(&lane->due, &run->due);
+    return HL_OK;
+}
+
+static enum hl_err end_delivery(
+    struct hl_memory *m, struct hl_memory_run *run, bool is_ok, int64_t now_ms)
+{
+    enum hl_err err = hl_backlog_end_leased(m->base.backlog, run->lane, !is_ok);
+    if (err)
+        return err;
+    run->delivery = is_ok ? HL_MEMORY_OK : HL_MEMORY_DEAD;
+    run->done_ms = now_ms;
+    hl_list_remove(&run->unsent);
+    return HL_OK;
+}
+
+enum hl_err hl_memory_outcome(
+    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &o->delivery_id);
+    if (!run)
+        return HL_ERR_NOT_FOUND;
+    if (run->delivery != HL_MEMORY_LEASED || run->round != o->round || run->n != o->n)
+        return HL_ERR_STALE;
+    bool is_never_sent = o->verdict == HL_ATTEMPT_ABANDONED && o->started_ms == 0 && run->is_open;
+    bool is_last = run->n >= run->max_attempts && !is_never_sent;
+    enum hl_err err = HL_OK;
+    if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)
+        err = give_back(m, run);
+    else if (o->verdict != HL_ATTEMPT_RETRY || is_last)
+        err = end_delivery(m, run, o->verdict == HL_ATTEMPT_OK, now_ms);
+    if (err)
+        return err;
+    run->is_open = false;
+    run->n -= is_never_sent;
+    return HL_OK;
+}
+
+/* --- redelivery ----------------------------------------------------------------------------- */
+
+static enum hl_err renew(struct hl_memory *m, struct hl_memory_run *run)
+{
+    enum hl_err err = enqueue(m, run);
+    if (err)
+        return err;
+    run->round++;
+    run->n = 0;
+    run->max_attempts = m->webhook_attempts;
+    return HL_OK;
+}
+
+static enum hl_err redeliver_one(struct hl_memory *m, struct hl_redeliver *r)
+{
+    struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &r->delivery_id);
+    if (!run || (r->project[0] && !hl_str_eq(run->project, hl_str_from(r->project))))
+        return HL_ERR_NOT_FOUND;
+    if (run->delivery != HL_MEMORY_OK && run->delivery != HL_MEMORY_DEAD)
+        return HL_ERR_CONFLICT;
+    enum hl_err err = renew(m, run);
+    r->count = !err;
+    return err;
+}
+
+/* All at once: what waits behind it waits for some list nodes, not for a disk. */
+enum hl_err hl_memory_redeliver(
+    struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done)
+{
+    (void)max;
+    struct hl_memory *m = hl_memory_of(d);
+    *is_done = true;
+    if (!hl_id_is_nil(&r->delivery_id))
+        return redeliver_one(m, r);
+    HL_LIST_EACH (node, &m->final) {
+        struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, final);
+        bool is_meant = run->delivery == HL_MEMORY_DEAD && run->done_ms >= r->since_ms &&
+                        hl_str_eq(run->project, hl_str_from(r->project));
+        enum hl_err err = is_meant ? renew(m, run) : HL_OK;
+        if (err)
+            return err;
+        r->count += is_meant;
+    }
+    return HL_OK;
+}

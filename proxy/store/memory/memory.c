@@ -1,0 +1,187 @@
+/* memory.c - opens and closes the memory driver, and keeps it within its bounds. A commit is
+ * nothing here: each operation is whole by itself, so that a transaction is never broken and never
+ * rolled back. */
+#include "store/memory/memory.h"
+
+#include <stdlib.h>
+
+/* When HOOKLINE_STORE_MAX_BYTES is a share of a volume, which there is not. */
+#define DEFAULT_MAX_BYTES (256ull << 20)
+
+static enum hl_err begin(struct hl_driver *d)
+{
+    (void)d;
+    return HL_OK;
+}
+
+static enum hl_err commit(struct hl_driver *d)
+{
+    (void)d;
+    return HL_OK;
+}
+
+static void rollback(struct hl_driver *d)
+{
+    (void)d;
+}
+
+static bool is_pending(const struct hl_memory_run *run)
+{
+    return run->delivery == HL_MEMORY_PENDING || run->delivery == HL_MEMORY_LEASED;
+}
+
+static int64_t purge_keys(struct hl_memory *m, int64_t now_ms, unsigned max)
+{
+    unsigned n = 0;
+    HL_LIST_EACH_SAFE (node, &m->expiring) {
+        struct hl_memory_key *key = HL_CONTAINER_OF(node, struct hl_memory_key, node);
+        if (key->expires_ms > now_ms || n++ == max)
+            return key->expires_ms;
+        hl_memory_key_free(m, key);
+    }
+    return INT64_MAX;
+}
+
+/* Those with pending deliveries stay; they are passed over, and asked about again a little later.
+ */
+static int64_t purge_runs(struct hl_memory *m, int64_t now_ms, unsigned max)
+{
+    int64_t due_ms = INT64_MAX;
+    unsigned n = 0;
+    HL_LIST_EACH_SAFE (node, &m->final) {
+        struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, final);
+        int64_t end_ms = run->outcome.finished_ms + m->retention_ms;
+        if (end_ms > now_ms)
+            return end_ms < due_ms ? end_ms : due_ms;
+        if (is_pending(run))
+            due_ms = now_ms + 60000;
+        else if (n++ == max)
+            return now_ms;
+        else
+            hl_memory_run_free(m, run);
+    }
+    return due_ms;
+}
+
+static enum hl_err purge(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    int64_t keys_ms = purge_keys(m, now_ms, max), runs_ms = purge_runs(m, now_ms, max);
+    *due_ms = keys_ms < runs_ms ? keys_ms : runs_ms;
+    return HL_OK;
+}
+
+static enum hl_err shed(struct hl_driver *d, unsigned max)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    unsigned n = 0;
+    HL_LIST_EACH (node, &m->final) {
+        struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, final);
+        struct hl_body *body = &run->outcome.body;
+        if (body->where != HL_BODY_INLINE || is_pending(run))
+            continue;
+        uint64_t size = body->size;
+        m->bytes -= size;
+        hl_body_fini(body);
+        *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
+        run->outcome.encoding = HL_ENCODING_NONE;
+        if (++n == max)
+            break;
+    }
+    return n > 0 ? HL_OK : HL_ERR_NOT_FOUND;
+}
+
+static enum hl_err room(struct hl_driver *d)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    return m->bytes > m->max_bytes ? HL_ERR_TOO_LARGE : HL_OK;
+}
+
+static bool release_reserve(struct hl_driver *d)
+{
+    (void)d;
+    return false;
+}
+
+static bool settle(struct hl_driver *d, bool is_idle)
+{
+    (void)d;
+    (void)is_idle;
+    return false;
+}
+
+static void survey(struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    *queued_ms = *delivery_ms = 0;
+    if (!hl_list_is_empty(&m->queued))
+        *queued_ms = HL_CONTAINER_OF(m->queued.next, struct hl_memory_run, queued)->created_ms;
+    if (!hl_list_is_empty(&m->unsent))
+        *delivery_ms =
+            HL_CONTAINER_OF(m->unsent.next, struct hl_memory_run, unsent)->outcome.finished_ms;
+    *bytes = m->bytes;
+}
+
+/* Freeing a run takes it out of the map, which moves others: from the first entry each time. */
+static void close_all(struct hl_driver *d)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    for (size_t i = 0; m->runs.n > 0; i = (i + 1) & (m->runs.cap - 1))
+        while (m->runs.entries[i].value)
+            hl_memory_run_free(m, m->runs.entries[i].value);
+    while (!hl_list_is_empty(&m->expiring))
+        hl_memory_key_free(m, HL_CONTAINER_OF(m->expiring.next, struct hl_memory_key, node));
+    for (size_t i = 0; i < m->lanes.cap; i++)
+        free(m->lanes.entries[i].value);
+    hl_id_map_fini(&m->runs);
+    hl_id_map_fini(&m->deliveries);
+    hl_id_map_fini(&m->lanes);
+    hl_id_map_fini(&m->keys);
+    hl_key_wipe(&m->key);
+    free(m);
+}
+
+static const struct hl_driver_vt vt = {
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+    .accept = hl_memory_accept,
+    .record = hl_memory_record,
+    .claim = hl_memory_claim,
+    .finish = hl_memory_finish,
+    .cancel = hl_memory_cancel,
+    .lease = hl_memory_lease,
+    .attempt = hl_memory_attempt,
+    .outcome = hl_memory_outcome,
+    .redeliver = hl_memory_redeliver,
+    .get_run = hl_memory_get_run,
+    .purge = purge,
+    .shed = shed,
+    .room = room,
+    .release_reserve = release_reserve,
+    .settle = settle,
+    .survey = survey,
+    .close = close_all,
+};
+
+enum hl_err hl_memory_open(
+    struct hl_driver **out, const struct hl_config *config, struct hl_backlog *backlog)
+{
+    struct hl_memory *m = calloc(1, sizeof(*m));
+    if (!m)
+        return HL_ERR_NOMEM;
+    m->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
+    hl_list_init(&m->queued);
+    hl_list_init(&m->final);
+    hl_list_init(&m->unsent);
+    hl_list_init(&m->expiring);
+    hl_id_source_init(&m->ids);
+    hl_key_random(&m->key);
+    m->max_bytes =
+        config->store_max_bytes.bytes ? config->store_max_bytes.bytes : DEFAULT_MAX_BYTES;
+    m->retention_ms = (int64_t)config->retention_ms;
+    m->key_ms = m->retention_ms < 24 * 3600 * 1000 ? m->retention_ms : 24 * 3600 * 1000;
+    m->webhook_attempts = config->webhook_attempts;
+    *out = &m->base;
+    return HL_OK;
+}

@@ -1,0 +1,93 @@
+/* memory.h - the driver that keeps nothing on disk: what its files share. The store's thread owns
+ * it all. */
+#ifndef HL_STORE_MEMORY_MEMORY_H
+#define HL_STORE_MEMORY_MEMORY_H
+
+#include "store/driver.h"
+#include "store/key.h"
+
+enum hl_memory_delivery_state {
+    HL_MEMORY_NONE,    /* the run is not final, or has no webhook */
+    HL_MEMORY_PENDING, /* in its lane's list */
+    HL_MEMORY_LEASED,
+    HL_MEMORY_OK,
+    HL_MEMORY_DEAD,
+};
+
+struct hl_memory_run {
+    struct hl_list queued; /* linked iff queued, in the order of acceptance */
+    struct hl_list final;  /* linked iff final, in the order of finishing */
+    struct hl_list due;    /* linked iff the delivery is pending */
+    struct hl_list unsent; /* linked iff the delivery is pending or leased */
+    struct hl_id id;
+    int64_t created_ms;
+    uint32_t epoch, attempt;
+    struct hl_str project, app, head, url, secret, traceparent; /* behind the struct */
+    struct hl_body body;
+    struct hl_outcome outcome; /* its state is the run's at any time */
+
+    struct hl_id delivery_id;
+    uint64_t lane;
+    enum hl_memory_delivery_state delivery;
+    uint32_t round, n, max_attempts;
+    bool is_open; /* attempt n has no outcome yet */
+    int64_t done_ms;
+};
+
+struct hl_memory_lane {
+    struct hl_list due;
+};
+
+struct hl_memory_key {
+    struct hl_list node; /* in the order of expiry */
+    struct hl_id digest; /* of app, subject and key */
+    struct hl_id run_id;
+    uint8_t fingerprint[32];
+    int64_t expires_ms;
+};
+
+struct hl_memory {
+    struct hl_driver base;
+    struct hl_id_map runs;       /* struct hl_memory_run by run id */
+    struct hl_id_map deliveries; /* struct hl_memory_run by delivery id */
+    struct hl_id_map lanes;      /* struct hl_memory_lane */
+    struct hl_id_map keys;       /* struct hl_memory_key */
+    struct hl_list queued, final, unsent, expiring;
+    struct hl_id_source ids;
+    struct hl_key key; /* of lanes */
+    uint64_t bytes, max_bytes;
+    int64_t retention_ms, key_ms;
+    uint32_t webhook_attempts;
+};
+
+static inline struct hl_memory *hl_memory_of(struct hl_driver *d)
+{
+    return HL_CONTAINER_OF(d, struct hl_memory, base);
+}
+
+/* --- run.c ---------------------------------------------------------------------------------- */
+void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run);
+void hl_memory_key_free(struct hl_memory *m, struct hl_memory_key *key);
+enum hl_err hl_memory_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
+enum hl_err hl_memory_record(struct hl_driver *d, struct hl_accept *a);
+enum hl_err hl_memory_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
+enum hl_err hl_memory_finish(struct hl_driver *d, struct hl_finish *f);
+enum hl_err hl_memory_cancel(
+    struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running);
+enum hl_err hl_memory_get_run(struct hl_driver *d, struct hl_get_run *g);
+
+/* --- delivery.c ----------------------------------------------------------------------------- */
+/* The run is final now: its delivery begins. Nothing changed unless OK. */
+HL_MUST_CHECK enum hl_err hl_memory_deliver(
+    struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms);
+enum hl_err hl_memory_lease(
+    struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);
+enum hl_err hl_memory_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms);
+enum hl_err hl_memory_outcome(
+    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms);
+enum hl_err hl_memory_redeliver(
+    struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
+/* A copy of an INLINE body. */
+HL_MUST_CHECK enum hl_err hl_memory_copy_body(struct hl_body *to, const struct hl_body *from);
+
+#endif

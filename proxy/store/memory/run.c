@@ -1,0 +1,277 @@
+/* run.c - operations on runs that live in memory. Each either does all it has to or, short of
+ * memory, nothing: what can fail is done first. Bodies move from the message to the run and on to
+ * the worker: with the process gone there is no second attempt that would need them. */
+#include "store/memory/memory.h"
+
+#include <mbedtls/md.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "store/message.h"
+
+static uint64_t weight_of(const struct hl_memory_run *run)
+{
+    return sizeof(*run) + run->project.n + run->app.n + run->head.n + run->url.n + run->secret.n +
+           run->traceparent.n;
+}
+
+/* --- accept and record ---------------------------------------------------------------------- */
+
+/* The lengths go in too, so that no two different triples hash the same bytes. */
+static struct hl_id digest_of(const struct hl_accept *a)
+{
+    const struct hl_str parts[] = {a->project, a->app, a->subject, a->idempotency_key};
+    uint8_t hash[32];
+    struct hl_id id;
+    mbedtls_md_context_t md;
+    mbedtls_md_init(&md);
+    int rc = mbedtls_md_setup(&md, mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), 0);
+    HL_ASSERT(rc == 0);
+    mbedtls_md_starts(&md);
+    for (size_t i = 0; i < HL_ARRAY_LEN(parts); i++) {
+        uint64_t n = parts[i].n;
+        mbedtls_md_update(&md, (const uint8_t *)&n, sizeof(n));
+        mbedtls_md_update(&md, (const uint8_t *)parts[i].p, parts[i].n);
+    }
+    mbedtls_md_finish(&md, hash);
+    mbedtls_md_free(&md);
+    memcpy(id.b, hash, sizeof(id.b));
+    return id;
+}
+
+static enum hl_err check_key(struct hl_memory *m, const struct hl_accept *a,
+    const struct hl_id *digest, struct hl_id *existing)
+{
+    struct hl_memory_key *key = hl_id_map_find(&m->keys, digest);
+    if (key && key->expires_ms <= a->created_ms) {
+        hl_memory_key_free(m, key);
+        key = NULL;
+    }
+    if (!key)
+        return HL_OK;
+    *existing = key->run_id;
+    bool is_same = memcmp(key->fingerprint, a->fingerprint, sizeof(key->fingerprint)) == 0;
+    return is_same ? HL_ERR_EXISTS : HL_ERR_CONFLICT;
+}
+
+static enum hl_err add_key(
+    struct hl_memory *m, const struct hl_accept *a, const struct hl_id *digest)
+{
+    if (a->idempotency_key.n == 0)
+        return HL_OK;
+    struct hl_memory_key *key = malloc(sizeof(*key));
+    if (!key || hl_id_map_reserve(&m->keys, 1) != HL_OK) {
+        free(key);
+        return HL_ERR_NOMEM;
+    }
+    *key = (struct hl_memory_key){
+        .digest = *digest, .run_id = a->run_id, .expires_ms = a->created_ms + m->key_ms};
+    memcpy(key->fingerprint, a->fingerprint, sizeof(key->fingerprint));
+    hl_list_push_back(&m->expiring, &key->node);
+    hl_id_map_put(&m->keys, digest, key);
+    return HL_OK;
+}
+
+void hl_memory_key_free(struct hl_memory *m, struct hl_memory_key *key)
+{
+    hl_id_map_remove(&m->keys, &key->digest);
+    hl_list_remove(&key->node);
+    free(key);
+}
+
+static struct hl_memory_run *new_run(const struct hl_accept *a)
+{
+    char *room;
+    struct hl_memory_run *run = hl_message_alloc(sizeof(*run),
+        a->project.n + a->app.n + a->head.n + a->webhook_url.n + a->webhook_secret.n +
+            a->traceparent.n,
+        0, &room);
+    if (!run)
+        return NULL;
+    hl_list_init(&run->queued);
+    hl_list_init(&run->final);
+    hl_list_init(&run->due);
+    hl_list_init(&run->unsent);
+    run->id = a->run_id;
+    run->created_ms = a->created_ms;
+    run->project = hl_message_copy(&room, a->project);
+    run->app = hl_message_copy(&room, a->app);
+    run->head = hl_message_copy(&room, a->head);
+    run->url = hl_message_copy(&room, a->webhook_url);
+    run->secret = hl_message_copy(&room, a->webhook_secret);
+    run->traceparent = hl_message_copy(&room, a->traceparent);
+    return run;
+}
+
+void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
+{
+    hl_id_map_remove(&m->runs, &run->id);
+    if (run->delivery != HL_MEMORY_NONE)
+        hl_id_map_remove(&m->deliveries, &run->delivery_id);
+    hl_list_remove(&run->queued);
+    hl_list_remove(&run->final);
+    hl_list_remove(&run->due);
+    hl_list_remove(&run->unsent);
+    size_t weight = weight_of(run);
+    m->bytes -= weight + run->body.size;
+    if (run->outcome.body.where == HL_BODY_INLINE)
+        m->bytes -= run->outcome.body.size;
+    hl_body_fini(&run->body);
+    hl_body_fini(&run->outcome.body);
+    explicit_bzero(run, weight);
+    free(run);
+}
+
+static enum hl_err add_run(struct hl_memory *m, struct hl_accept *a, const struct hl_id *digest,
+    struct hl_memory_run **out)
+{
+    if (hl_id_map_find(&m->runs, &a->run_id))
+        return HL_ERR_INVALID;
+    struct hl_memory_run *run = new_run(a);
+    if (!run || hl_id_map_reserve(&m->runs, 1) != HL_OK || add_key(m, a, digest) != HL_OK) {
+        free(run);
+        return HL_ERR_NOMEM;
+    }
+    run->body = a->body;
+    a->body = (struct hl_body){.where = HL_BODY_NONE};
+    m->bytes += weight_of(run) + run->body.size;
+    hl_id_map_put(&m->runs, &run->id, run);
+    *out = run;
+    return HL_OK;
+}
+
+enum hl_err hl_memory_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    struct hl_memory_run *run;
+    struct hl_id digest = {{0}};
+    enum hl_err err = HL_OK;
+    if (a->idempotency_key.n > 0) {
+        digest = digest_of(a);
+        err = check_key(m, a, &digest, existing);
+    }
+    if (!err)
+        err = hl_backlog_has_room(d->backlog, a->webhook_url.n > 0);
+    if (!err)
+        err = add_run(m, a, &digest, &run);
+    if (err)
+        return err;
+    run->outcome.state = HL_RUN_QUEUED;
+    hl_list_push_back(&m->queued, &run->queued);
+    hl_backlog_add_queued(d->backlog, 1);
+    return HL_OK;
+}
+
+enum hl_err hl_memory_record(struct hl_driver *d, struct hl_accept *a)
+{
+    struct hl_memory_run *run;
+    struct hl_id digest = {{0}};
+    enum hl_err err = add_run(hl_memory_of(d), a, &digest, &run);
+    if (err)
+        return err;
+    run->outcome.state = HL_RUN_RUNNING;
+    run->epoch = run->attempt = 1;
+    return HL_OK;
+}
+
+/* --- claim and finish ----------------------------------------------------------------------- */
+
+enum hl_err hl_memory_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
+{
+    (void)now_ms;
+    struct hl_memory *m = hl_memory_of(d);
+    if (hl_list_is_empty(&m->queued))
+        return HL_ERR_NOT_FOUND;
+    struct hl_memory_run *run = HL_CONTAINER_OF(m->queued.next, struct hl_memory_run, queued);
+    char *room;
+    struct hl_claimed *c = hl_message_alloc(
+        sizeof(*c), run->project.n + run->app.n + run->head.n, HL_STORE_CLAIMED, &room);
+    if (!c)
+        return HL_ERR_NOMEM;
+    run->outcome.state = HL_RUN_RUNNING;
+    c->run_id = run->id;
+    c->epoch = ++run->epoch;
+    c->attempt = ++run->attempt;
+    c->has_webhook = run->url.n > 0;
+    c->created_ms = run->created_ms;
+    c->project = hl_message_copy(&room, run->project);
+    c->app = hl_message_copy(&room, run->app);
+    c->head = hl_message_copy(&room, run->head);
+    c->body = run->body;
+    m->bytes -= run->body.size;
+    run->body = (struct hl_body){.where = HL_BODY_NONE};
+    hl_list_remove(&run->queued);
+    hl_backlog_add_queued(d->backlog, -1);
+    *out = c;
+    return HL_OK;
+}
+
+static enum hl_err end_run(
+    struct hl_memory *m, struct hl_memory_run *run, struct hl_outcome *outcome)
+{
+    if (run->url.n > 0) {
+        enum hl_err err = hl_memory_deliver(m, run, outcome->finished_ms);
+        if (err)
+            return err;
+    }
+    m->bytes -= run->body.size;
+    hl_body_fini(&run->body);
+    run->outcome = *outcome;
+    outcome->body = (struct hl_body){.where = HL_BODY_NONE};
+    if (run->outcome.body.where == HL_BODY_INLINE)
+        m->bytes += run->outcome.body.size;
+    hl_list_push_back(&m->final, &run->final);
+    return HL_OK;
+}
+
+enum hl_err hl_memory_finish(struct hl_driver *d, struct hl_finish *f)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    struct hl_memory_run *run = hl_id_map_find(&m->runs, &f->run_id);
+    if (!run)
+        return HL_ERR_NOT_FOUND;
+    if (run->outcome.state != HL_RUN_RUNNING || run->epoch != f->epoch)
+        return HL_ERR_STALE;
+    return end_run(m, run, &f->outcome);
+}
+
+enum hl_err hl_memory_cancel(
+    struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    struct hl_memory_run *run = hl_id_map_find(&m->runs, run_id);
+    *is_running = run && run->outcome.state == HL_RUN_RUNNING;
+    if (!run)
+        return HL_ERR_NOT_FOUND;
+    if (*is_running)
+        return HL_OK;
+    if (hl_run_state_is_final(run->outcome.state))
+        return HL_ERR_CONFLICT;
+    struct hl_outcome outcome = {
+        .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
+    enum hl_err err = end_run(m, run, &outcome);
+    if (err)
+        return err;
+    hl_list_remove(&run->queued);
+    hl_backlog_add_queued(d->backlog, -1);
+    return HL_OK;
+}
+
+/* --- questions ------------------------------------------------------------------------------ */
+
+enum hl_err hl_memory_get_run(struct hl_driver *d, struct hl_get_run *g)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    const struct hl_memory_run *run = hl_id_map_find(&m->runs, &g->run_id);
+    if (!run)
+        return HL_ERR_NOT_FOUND;
+    g->state = run->outcome.state;
+    g->attempt = run->attempt;
+    g->deliveries_pending = run->delivery == HL_MEMORY_PENDING || run->delivery == HL_MEMORY_LEASED;
+    g->deliveries_ok = run->delivery == HL_MEMORY_OK;
+    g->deliveries_dead = run->delivery == HL_MEMORY_DEAD;
+    g->outcome = run->outcome;
+    g->outcome.body.bytes = NULL;
+    return g->with_body ? hl_memory_copy_body(&g->outcome.body, &run->outcome.body) : HL_OK;
+}

@@ -1,0 +1,134 @@
+/* message.c - makes, weighs and frees the store's messages. Any thread. A message's strings lie
+ * behind its struct in the same allocation; bodies are allocations of their own, because they come
+ * from elsewhere and go on elsewhere. */
+#include "store/message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A plain memset before free() may be optimised away. */
+static void wipe(struct hl_str s)
+{
+    if (s.n > 0)
+        explicit_bzero((char *)s.p, s.n);
+}
+
+struct hl_str hl_message_copy(char **room, struct hl_str from)
+{
+    char *to = *room;
+    if (from.n > 0)
+        memcpy(to, from.p, from.n);
+    *room = to + from.n;
+    return (struct hl_str){to, from.n};
+}
+
+void *hl_message_alloc(size_t size, size_t strings, uint32_t type, char **room)
+{
+    struct hl_msg *msg = calloc(1, size + strings);
+    if (!msg)
+        return NULL;
+    msg->type = type;
+    if (room)
+        *room = (char *)msg + size;
+    return msg;
+}
+
+static size_t strings_of(const struct hl_accept *a)
+{
+    return a->project.n + a->app.n + a->method.n + a->target.n + a->head.n + a->webhook_url.n +
+           a->webhook_secret.n + a->traceparent.n + a->idempotency_key.n + a->subject.n;
+}
+
+struct hl_accept *hl_accept_new(enum hl_store_op op, struct hl_accept *tmpl)
+{
+    char *room;
+    struct hl_accept *a = hl_message_alloc(sizeof(*a), strings_of(tmpl), op, &room);
+    if (!a)
+        return NULL;
+    *a = *tmpl;
+    a->m.msg = (struct hl_msg){.type = op};
+    a->project = hl_message_copy(&room, tmpl->project);
+    a->app = hl_message_copy(&room, tmpl->app);
+    a->method = hl_message_copy(&room, tmpl->method);
+    a->target = hl_message_copy(&room, tmpl->target);
+    a->head = hl_message_copy(&room, tmpl->head);
+    a->webhook_url = hl_message_copy(&room, tmpl->webhook_url);
+    a->webhook_secret = hl_message_copy(&room, tmpl->webhook_secret);
+    a->traceparent = hl_message_copy(&room, tmpl->traceparent);
+    a->idempotency_key = hl_message_copy(&room, tmpl->idempotency_key);
+    a->subject = hl_message_copy(&room, tmpl->subject);
+    tmpl->body = (struct hl_body){.where = HL_BODY_NONE};
+    return a;
+}
+
+void hl_accept_free(struct hl_accept *a)
+{
+    if (!a)
+        return;
+    wipe(a->webhook_secret);
+    wipe(a->webhook_url);
+    wipe(a->head);
+    hl_body_fini(&a->body);
+    free(a);
+}
+
+void hl_claimed_free(struct hl_claimed *c)
+{
+    if (!c)
+        return;
+    wipe(c->head);
+    hl_body_fini(&c->body);
+    free(c);
+}
+
+void hl_finish_free(struct hl_finish *f)
+{
+    if (!f)
+        return;
+    hl_body_fini(&f->outcome.body);
+    free(f);
+}
+
+void hl_leased_free(struct hl_leased *l)
+{
+    if (!l)
+        return;
+    wipe(l->secret);
+    wipe(l->url);
+    hl_body_fini(&l->outcome.body);
+    free(l);
+}
+
+void hl_push_free(struct hl_msg *msg)
+{
+    if (!msg)
+        return;
+    if (msg->type == HL_STORE_CLAIMED)
+        hl_claimed_free((struct hl_claimed *)msg);
+    else if (msg->type == HL_STORE_LEASED)
+        hl_leased_free((struct hl_leased *)msg);
+    else
+        free(msg);
+}
+
+static size_t body_weight(const struct hl_body *body)
+{
+    return body->where == HL_BODY_INLINE ? body->size : 0;
+}
+
+size_t hl_message_weight(const struct hl_store_msg *m)
+{
+    switch (m->msg.type) {
+    case HL_STORE_ACCEPT:
+    case HL_STORE_RECORD: {
+        const struct hl_accept *a = (const struct hl_accept *)m;
+        return sizeof(*a) + strings_of(a) + body_weight(&a->body);
+    }
+    case HL_STORE_FINISH: {
+        const struct hl_finish *f = (const struct hl_finish *)m;
+        return sizeof(*f) + body_weight(&f->outcome.body);
+    }
+    default:
+        return sizeof(struct hl_attempt_outcome);
+    }
+}

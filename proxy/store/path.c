@@ -1,0 +1,52 @@
+/* path.c - paths inside the data directory. Any thread that may block. */
+#include "store/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum hl_err hl_path(char *out, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(out, HL_PATH_MAX, fmt, args);
+    va_end(args);
+    return n > 0 && n < HL_PATH_MAX ? HL_OK : HL_ERR_INVALID;
+}
+
+enum hl_err hl_path_sync(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return hl_err_from_errno(errno);
+    enum hl_err err = fsync(fd) < 0 ? hl_err_from_errno(errno) : HL_OK;
+    close(fd);
+    return err;
+}
+
+enum hl_err hl_path_read(const char *path, char *out, size_t cap, size_t *n)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return hl_err_from_errno(errno);
+    enum hl_err err = HL_OK;
+    *n = 0;
+    while (*n < cap) {
+        ssize_t got = read(fd, out + *n, cap - *n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            err = hl_err_from_errno(errno);
+        if (got <= 0)
+            break;
+        *n += (size_t)got;
+    }
+    close(fd);
+    if (!err && *n == cap)
+        err = HL_ERR_TOO_LARGE;
+    if (!err)
+        out[*n] = '\0';
+    return err;
+}

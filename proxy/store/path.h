@@ -1,0 +1,20 @@
+/* path.h - paths inside the data directory. Blocking where said. */
+#ifndef HL_STORE_PATH_H
+#define HL_STORE_PATH_H
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+#define HL_PATH_MAX 4096
+
+/* Formats into out[HL_PATH_MAX]; HL_ERR_INVALID when it does not fit. */
+HL_MUST_CHECK enum hl_err hl_path(char *out, const char *fmt, ...) HL_PRINTF(2, 3);
+
+/* Makes names in a directory, or a file's bytes, durable. Blocks. */
+HL_MUST_CHECK enum hl_err hl_path_sync(const char *path);
+
+/* Reads a whole small file into out[0..cap) and ends it with NUL; `*n` is its length without it.
+ * HL_ERR_TOO_LARGE: it has cap bytes or more. Blocks. */
+HL_MUST_CHECK enum hl_err hl_path_read(const char *path, char *out, size_t cap, size_t *n);
+
+#endif

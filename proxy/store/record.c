@@ -1,0 +1,51 @@
+/* record.c - the text names of what the store keeps, and the end of a body's memory. Any thread. */
+#include "store/record.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+
+static const char *const state_texts[] = {
+#define X(name, text) [HL_RUN_##name] = (text),
+    HL_RUN_STATE_MAP(X)
+#undef X
+};
+
+static const char *const reason_texts[] = {
+#define X(name, text) [HL_REASON_##name] = (text),
+    HL_RUN_REASON_MAP(X)
+#undef X
+};
+
+static const char *const encoding_texts[] = {
+    [HL_ENCODING_JSON] = "json",
+    [HL_ENCODING_TEXT] = "text",
+    [HL_ENCODING_BASE64] = "base64",
+    [HL_ENCODING_NONE] = "none",
+};
+
+static const char *text_at(const char *const *texts, size_t n, unsigned i)
+{
+    return i < n ? texts[i] : "unknown";
+}
+
+const char *hl_run_state_text(enum hl_run_state state)
+{
+    return text_at(state_texts, HL_ARRAY_LEN(state_texts), (unsigned)state);
+}
+
+const char *hl_run_reason_text(enum hl_run_reason reason)
+{
+    return text_at(reason_texts, HL_ARRAY_LEN(reason_texts), (unsigned)reason);
+}
+
+const char *hl_encoding_text(enum hl_encoding encoding)
+{
+    return text_at(encoding_texts, HL_ARRAY_LEN(encoding_texts), (unsigned)encoding);
+}
+
+void hl_body_fini(struct hl_body *body)
+{
+    free(body->bytes);
+    *body = (struct hl_body){.where = HL_BODY_NONE};
+}

@@ -1,0 +1,33 @@
+/* secret.h - values that are encrypted at rest (spec 5): AES-256-GCM, bound to the place they stand
+ * in, so that a sealed value copied to another row or column does not open. */
+#ifndef HL_STORE_SECRET_H
+#define HL_STORE_SECRET_H
+
+#include <mbedtls/gcm.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "store/key.h"
+
+/* Bytes that sealing adds: format version, 96-bit random nonce, tag. */
+#define HL_SEAL_OVERHEAD (1 + 12 + 16)
+
+/* One thread owns it. */
+struct hl_sealer {
+    mbedtls_gcm_context gcm;
+    size_t pool_left; /* random bytes for nonces: one system call for many */
+    uint8_t pool[768];
+};
+
+HL_MUST_CHECK enum hl_err hl_sealer_init(struct hl_sealer *s, const struct hl_key *key);
+void hl_sealer_fini(struct hl_sealer *s);
+
+/* `place` is "table.column"; `row` the row's id. Replaces what `out` holds. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_seal(struct hl_sealer *s, const char *place, const struct hl_id *row,
+    struct hl_str plain, struct hl_buf *out);
+/* Writes sealed.n - HL_SEAL_OVERHEAD bytes to `out`. HL_ERR_CORRUPT: not sealed with this key for
+ * this place, or changed since. */
+HL_MUST_CHECK enum hl_err hl_unseal(struct hl_sealer *s, const char *place, const struct hl_id *row,
+    struct hl_str sealed, char *out);
+
+#endif

@@ -1,0 +1,137 @@
+/* database.h - the SQLite driver's one writing connection and what its files share. Everything here
+ * is the store's thread's; before that thread starts, the opener's. */
+#ifndef HL_STORE_SQLITE_DATABASE_H
+#define HL_STORE_SQLITE_DATABASE_H
+
+#include "store/data_dir.h"
+#include "store/driver.h"
+#include "store/secret.h"
+#include "store/sqlite/statement.h"
+
+enum hl_delivery_state { HL_DELIVERY_PENDING, HL_DELIVERY_OK, HL_DELIVERY_DEAD };
+
+/* Beside enum hl_attempt_verdict: an attempt whose outcome nobody saw, because the process died. */
+#define HL_VERDICT_UNKNOWN 4
+
+struct hl_reader;
+
+/* A body's file that no record names any more. */
+struct hl_doomed_file {
+    struct hl_id id;
+    uint64_t size;
+};
+
+/* What a rollback must put back beside the database's own content. */
+struct hl_database_marks {
+    int64_t claimed_ticket; /* the queue is what is above it */
+    uint64_t file_bytes;    /* of all bodies in files */
+    size_t n_doomed;
+};
+
+struct hl_database {
+    struct hl_driver base;
+    struct hl_data_dir dir;
+    sqlite3 *db;
+    sqlite3_stmt *st[HL_SQL_COUNT];
+    struct hl_reader *reader;
+
+    struct hl_key key;
+    struct hl_sealer sealer;
+    struct hl_buf sealed_head, sealed_url, sealed_secret; /* bound while a statement runs */
+    struct hl_id_source ids;
+
+    int64_t retention_ms, idem_ms;
+    uint32_t run_attempts, webhook_attempts;
+    uint64_t max_bytes;
+
+    struct hl_database_marks now, before; /* before: at begin */
+    int64_t next_ticket, next_result;     /* never used twice, rolled back or not */
+    struct hl_doomed_file *doomed;        /* up to before.n_doomed outside a transaction: unlink */
+    size_t cap_doomed;
+    int64_t purged_result; /* this pass of the purge has seen up to here */
+    int64_t shed_result;   /* bodies of results up to here are gone or needed */
+
+    /* The app that was named last: nearly always the only one. */
+    int64_t app_id; /* 0: none */
+    char app_project[129], app_name[129];
+
+    int wal_pages;     /* in the log after the last commit */
+    int checkpoint_at; /* wal_pages from which a checkpoint is due */
+};
+
+static inline struct hl_database *hl_database_of(struct hl_driver *d)
+{
+    return HL_CONTAINER_OF(d, struct hl_database, base);
+}
+
+/* The statement, with no parameter bound. */
+struct hl_sql_args hl_database_bind(struct hl_database *db, enum hl_sql which);
+/* Runs it to its end. */
+HL_MUST_CHECK enum hl_err hl_database_run(struct hl_database *db, enum hl_sql which);
+/* Steps to its next row: OK, or NOT_FOUND and the statement is reset. After OK the caller resets it
+ * with hl_database_done, before anything it reads is written. */
+HL_MUST_CHECK enum hl_err hl_database_row(
+    struct hl_database *db, enum hl_sql which, struct hl_sql_row *row);
+void hl_database_done(struct hl_database *db, enum hl_sql which);
+/* The end of an operation: whatever is not an answer breaks the transaction. */
+enum hl_err hl_database_end(struct hl_database *db, enum hl_err err);
+
+/* See driver.h. */
+enum hl_err hl_database_begin(struct hl_driver *d);
+enum hl_err hl_database_commit(struct hl_driver *d);
+void hl_database_rollback(struct hl_driver *d);
+
+/* The id of a project's app. NOT_FOUND: it was never named; `adds` makes it. */
+HL_MUST_CHECK enum hl_err hl_database_app(
+    struct hl_database *db, struct hl_str project, struct hl_str name, bool adds, int64_t *app_id);
+
+/* A record with this body was made, or will be gone with the commit. */
+void hl_database_keep_file(struct hl_database *db, const struct hl_body *body);
+void hl_database_doom_file(struct hl_database *db, const struct hl_id *file, uint64_t size);
+
+/* --- run.c ---------------------------------------------------------------------------------- */
+struct hl_run_row {
+    int64_t app_id, ticket_id;
+    enum hl_run_state state;
+    uint32_t epoch, attempt;
+    bool is_async, has_webhook, is_cancel_wished;
+};
+/* Final state, result, delivery; the ticket goes. */
+HL_MUST_CHECK enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_run_row *run, const struct hl_outcome *outcome);
+enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
+enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a);
+enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
+enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f);
+enum hl_err hl_run_cancel(
+    struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running);
+
+/* --- delivery.c ----------------------------------------------------------------------------- */
+HL_MUST_CHECK enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_run_row *run, int64_t now_ms);
+enum hl_err hl_delivery_lease(
+    struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);
+enum hl_err hl_delivery_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms);
+enum hl_err hl_delivery_outcome(
+    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms);
+enum hl_err hl_delivery_redeliver(
+    struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
+
+/* --- recover.c: at open --------------------------------------------------------------------- */
+/* Releases what an earlier process had claimed and counts what waits. */
+HL_MUST_CHECK enum hl_err hl_database_recover(struct hl_database *db);
+/* Files without records go; records without files are reported. */
+HL_MUST_CHECK enum hl_err hl_database_sweep(struct hl_database *db);
+
+/* --- purge.c -------------------------------------------------------------------------------- */
+enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+enum hl_err hl_database_shed(struct hl_driver *d, unsigned max);
+
+/* --- upkeep.c ------------------------------------------------------------------------------- */
+enum hl_err hl_database_room(struct hl_driver *d);
+bool hl_database_release_reserve(struct hl_driver *d);
+bool hl_database_settle(struct hl_driver *d, bool is_idle);
+void hl_database_survey(
+    struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes);
+
+#endif

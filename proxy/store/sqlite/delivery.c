@@ -1,0 +1,346 @@
+/* delivery.c - operations on deliveries and their attempts. The store's thread, inside a
+ * transaction. An attempt's row is written before it is sent and closed with its outcome, so that a
+ * crash in between is seen: never more than max_attempts are sent in a round (invariant I9). */
+#include "store/sqlite/database.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "store/message.h"
+
+struct delivery {
+    uint64_t lane;
+    enum hl_delivery_state state;
+    uint32_t round, n, max_attempts;
+    bool is_leased;
+};
+
+enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_run_row *run, int64_t now_ms)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_LANE);
+    hl_sql_bind_id(&args, run_id);
+    enum hl_err err = hl_database_row(db, HL_SQL_WEBHOOK_LANE, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_ERR_CORRUPT : err;
+    uint64_t lane = (uint64_t)hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_WEBHOOK_LANE);
+
+    struct hl_id id = hl_id_next(&db->ids, now_ms);
+    args = hl_database_bind(db, HL_SQL_DELIVERY_ADD);
+    hl_sql_bind_id(&args, &id);
+    hl_sql_bind_id(&args, run_id);
+    hl_sql_bind_int(&args, run->app_id);
+    hl_sql_bind_int(&args, (int64_t)lane);
+    hl_sql_bind_int(&args, db->webhook_attempts);
+    hl_sql_bind_int(&args, now_ms);
+    err = hl_database_run(db, HL_SQL_DELIVERY_ADD);
+    return err ? err : hl_backlog_add_pending(db->base.backlog, lane);
+}
+
+/* --- lease ---------------------------------------------------------------------------------- */
+
+static enum hl_err unseal_into(struct hl_database *db, const char *place, const struct hl_id *row,
+    struct hl_str sealed, char **room, struct hl_str *out)
+{
+    if (sealed.n == 0)
+        return HL_OK;
+    *out = (struct hl_str){*room, sealed.n - HL_SEAL_OVERHEAD};
+    *room += out->n;
+    return hl_unseal(&db->sealer, place, row, sealed, (char *)out->p);
+}
+
+/* The row's strings are gone once it is stepped or reset: the message gets copies. */
+static enum hl_err read_delivery(
+    struct hl_database *db, struct hl_sql_row *row, struct hl_id *id, struct hl_leased **out)
+{
+    struct hl_id run_id;
+    hl_sql_id(row, id);
+    hl_sql_id(row, &run_id);
+    uint32_t round = (uint32_t)hl_sql_int(row), n = (uint32_t)hl_sql_int(row) + 1;
+    uint32_t max_attempts = (uint32_t)hl_sql_int(row);
+    struct hl_str project = hl_sql_str(row), app = hl_sql_str(row);
+    struct hl_str url = hl_sql_str(row), secret = hl_sql_str(row), trace = hl_sql_str(row);
+    struct hl_str bytes;
+    char *room;
+
+    if (url.n < HL_SEAL_OVERHEAD || (secret.n > 0 && secret.n < HL_SEAL_OVERHEAD))
+        return HL_ERR_CORRUPT;
+    struct hl_leased *l = hl_message_alloc(
+        sizeof(*l), project.n + app.n + url.n + secret.n + trace.n, HL_STORE_LEASED, &room);
+    if (!l)
+        return HL_ERR_NOMEM;
+    l->delivery_id = *id;
+    l->run_id = run_id;
+    l->round = round;
+    l->n = n;
+    l->max_attempts = max_attempts;
+    l->project = hl_message_copy(&room, project);
+    l->app = hl_message_copy(&room, app);
+    l->traceparent = hl_message_copy(&room, trace);
+    l->outcome.state = (enum hl_run_state)hl_sql_int(row);
+    hl_sql_outcome(row, &l->outcome, &bytes);
+    enum hl_err err = unseal_into(db, "webhook.url", &run_id, url, &room, &l->url);
+    if (!err)
+        err = unseal_into(db, "webhook.secret", &run_id, secret, &room, &l->secret);
+    if (!err)
+        err = hl_sql_copy_body(&l->outcome.body, bytes);
+    if (err) {
+        hl_leased_free(l);
+        return err;
+    }
+    *out = l;
+    return HL_OK;
+}
+
+static enum hl_err end_delivery(
+    struct hl_database *db, const struct hl_id *id, enum hl_delivery_state state, int64_t now_ms)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_END);
+    hl_sql_bind_id(&args, id);
+    hl_sql_bind_int(&args, state);
+    hl_sql_bind_int(&args, now_ms);
+    return hl_database_run(db, HL_SQL_DELIVERY_END);
+}
+
+static enum hl_err add_attempt(
+    struct hl_database *db, const struct hl_id *id, uint32_t round, uint32_t n, int64_t now_ms)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_ADD);
+    hl_sql_bind_id(&args, id);
+    hl_sql_bind_int(&args, round);
+    hl_sql_bind_int(&args, n);
+    hl_sql_bind_int(&args, now_ms);
+    return hl_database_run(db, HL_SQL_ATTEMPT_ADD);
+}
+
+static enum hl_err take_lease(
+    struct hl_database *db, uint64_t lane, const struct hl_leased *l, int64_t now_ms)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_LEASE);
+    hl_sql_bind_id(&args, &l->delivery_id);
+    enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_LEASE);
+    if (!err)
+        err = add_attempt(db, &l->delivery_id, l->round, l->n, now_ms);
+    return err ? err : hl_backlog_lease(db->base.backlog, lane);
+}
+
+/* A destination that cannot be opened (the key or the row was tampered with) must not block its
+ * lane. */
+static enum hl_err bury_unreadable(
+    struct hl_database *db, uint64_t lane, const struct hl_id *id, int64_t now_ms)
+{
+    HL_LOG(ERROR, "store: a webhook's destination cannot be decrypted; it is a dead letter",
+        HL_LOG_ID("delivery_id", id));
+    enum hl_err err = end_delivery(db, id, HL_DELIVERY_DEAD, now_ms);
+    if (!err)
+        err = hl_backlog_lease(db->base.backlog, lane);
+    if (!err)
+        err = hl_backlog_end_leased(db->base.backlog, lane, true);
+    return err ? err : HL_ERR_STALE;
+}
+
+enum hl_err hl_delivery_lease(
+    struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_sql_row row;
+    struct hl_id id;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_NEXT);
+    hl_sql_bind_int(&args, (int64_t)lane);
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_NEXT, &row);
+    if (err)
+        return hl_database_end(db, err == HL_ERR_NOT_FOUND ? HL_ERR_CORRUPT : err);
+    err = read_delivery(db, &row, &id, out);
+    hl_database_done(db, HL_SQL_DELIVERY_NEXT);
+    if (err == HL_ERR_NOMEM)
+        return err; /* nothing was changed */
+    if (err)
+        return hl_database_end(db, bury_unreadable(db, lane, &id, now_ms));
+    err = take_lease(db, lane, *out, now_ms);
+    if (err) {
+        hl_leased_free(*out);
+        *out = NULL;
+    }
+    return hl_database_end(db, err);
+}
+
+/* --- attempts and outcomes ------------------------------------------------------------------ */
+
+static enum hl_err find_delivery(
+    struct hl_database *db, const struct hl_id *id, const char *project, struct delivery *out)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_FIND);
+    hl_sql_bind_id(&args, id);
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_FIND, &row);
+    if (err)
+        return err;
+    struct hl_str owner = hl_sql_str(&row);
+    bool is_owner = !project || hl_str_eq(owner, hl_str_from(project));
+    out->lane = (uint64_t)hl_sql_int(&row);
+    out->state = (enum hl_delivery_state)hl_sql_int(&row);
+    out->round = (uint32_t)hl_sql_int(&row);
+    out->n = (uint32_t)hl_sql_int(&row);
+    out->max_attempts = (uint32_t)hl_sql_int(&row);
+    out->is_leased = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_DELIVERY_FIND);
+    return is_owner ? HL_OK : HL_ERR_NOT_FOUND;
+}
+
+static enum hl_err set_n(struct hl_database *db, const struct hl_id *id, uint32_t n)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_SET_N);
+    hl_sql_bind_id(&args, id);
+    hl_sql_bind_int(&args, n);
+    return hl_database_run(db, HL_SQL_DELIVERY_SET_N);
+}
+
+enum hl_err hl_delivery_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct delivery delivery;
+    enum hl_err err = find_delivery(db, &a->delivery_id, NULL, &delivery);
+    if (!err && (!delivery.is_leased || delivery.round != a->round || a->n != delivery.n + 1 ||
+                    a->n > delivery.max_attempts))
+        err = HL_ERR_STALE;
+    if (!err)
+        err = set_n(db, &a->delivery_id, a->n);
+    if (!err)
+        err = add_attempt(db, &a->delivery_id, a->round, a->n, now_ms);
+    return hl_database_end(db, err);
+}
+
+static enum hl_err close_attempt(struct hl_database *db, const struct hl_attempt_outcome *o)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_END);
+    hl_sql_bind_id(&args, &o->delivery_id);
+    hl_sql_bind_int(&args, o->round);
+    hl_sql_bind_int(&args, o->n);
+    hl_sql_bind_int(&args, o->started_ms);
+    hl_sql_bind_int(&args, o->ended_ms);
+    hl_sql_bind_int(&args, o->verdict);
+    hl_sql_bind_int(&args, o->http_status);
+    hl_sql_bind_text(&args, hl_str_from(o->error));
+    return hl_database_run(db, HL_SQL_ATTEMPT_END);
+}
+
+/* An attempt that was never begun does not count (store.h). */
+static enum hl_err drop_attempt(struct hl_database *db, const struct hl_attempt_outcome *o)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_DROP);
+    hl_sql_bind_id(&args, &o->delivery_id);
+    hl_sql_bind_int(&args, o->round);
+    hl_sql_bind_int(&args, o->n);
+    enum hl_err err = hl_database_run(db, HL_SQL_ATTEMPT_DROP);
+    if (!err && sqlite3_changes(db->db) > 0)
+        err = set_n(db, &o->delivery_id, o->n - 1);
+    return err;
+}
+
+static enum hl_err give_back(struct hl_database *db, const struct hl_id *id, uint64_t lane)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_UNLEASE);
+    hl_sql_bind_id(&args, id);
+    enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_UNLEASE);
+    return err ? err : hl_backlog_unlease(db->base.backlog, lane);
+}
+
+static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcome *o,
+    const struct delivery *delivery, int64_t now_ms)
+{
+    bool is_never_sent = o->verdict == HL_ATTEMPT_ABANDONED && o->started_ms == 0;
+    bool is_last = delivery->n >= delivery->max_attempts && !is_never_sent;
+    enum hl_err err = is_never_sent ? drop_attempt(db, o) : close_attempt(db, o);
+    if (err)
+        return err;
+    if (o->verdict == HL_ATTEMPT_RETRY && !is_last)
+        return HL_OK;
+    if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)
+        return give_back(db, &o->delivery_id, delivery->lane);
+
+    bool is_ok = o->verdict == HL_ATTEMPT_OK;
+    err = end_delivery(db, &o->delivery_id, is_ok ? HL_DELIVERY_OK : HL_DELIVERY_DEAD, now_ms);
+    return err ? err : hl_backlog_end_leased(db->base.backlog, delivery->lane, !is_ok);
+}
+
+enum hl_err hl_delivery_outcome(
+    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct delivery delivery;
+    enum hl_err err = find_delivery(db, &o->delivery_id, NULL, &delivery);
+    if (!err && (!delivery.is_leased || delivery.round != o->round || delivery.n != o->n))
+        err = HL_ERR_STALE;
+    if (!err)
+        err = settle(db, o, &delivery, now_ms);
+    return hl_database_end(db, err);
+}
+
+/* --- redelivery ----------------------------------------------------------------------------- */
+
+static enum hl_err renew(struct hl_database *db, const struct hl_id *id, uint64_t lane)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_RENEW);
+    hl_sql_bind_id(&args, id);
+    hl_sql_bind_int(&args, db->webhook_attempts);
+    enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_RENEW);
+    return err ? err : hl_backlog_add_pending(db->base.backlog, lane);
+}
+
+static enum hl_err redeliver_one(struct hl_database *db, struct hl_redeliver *r)
+{
+    struct delivery delivery;
+    enum hl_err err =
+        find_delivery(db, &r->delivery_id, r->project[0] ? r->project : NULL, &delivery);
+    if (!err && delivery.state == HL_DELIVERY_PENDING)
+        err = HL_ERR_CONFLICT;
+    if (!err)
+        err = renew(db, &r->delivery_id, delivery.lane);
+    if (!err)
+        r->count = 1;
+    return err;
+}
+
+/* The next dead one of the project's apps, in the order of (app, id) from the mark on. */
+static enum hl_err next_dead(
+    struct hl_database *db, struct hl_redeliver *r, uint64_t *lane, int64_t *done_ms)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_DEAD);
+    hl_sql_bind_text(&args, hl_str_from(r->project));
+    hl_sql_bind_int(&args, r->mark.app_id);
+    hl_sql_bind_id(&args, &r->mark.after);
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_DEAD, &row);
+    if (err)
+        return err;
+    r->mark.app_id = hl_sql_int(&row);
+    hl_sql_id(&row, &r->mark.after);
+    *lane = (uint64_t)hl_sql_int(&row);
+    *done_ms = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_DELIVERY_DEAD);
+    return HL_OK;
+}
+
+/* The mark only goes forward: what dies again meanwhile is not taken a second time. */
+enum hl_err hl_delivery_redeliver(
+    struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done)
+{
+    struct hl_database *db = hl_database_of(d);
+    *is_done = true;
+    if (!hl_id_is_nil(&r->delivery_id))
+        return hl_database_end(db, redeliver_one(db, r));
+    enum hl_err err = HL_OK;
+    for (unsigned i = 0; i < max && !err; i++) {
+        uint64_t lane;
+        int64_t done_ms;
+        err = next_dead(db, r, &lane, &done_ms);
+        if (err || done_ms < r->since_ms)
+            continue;
+        err = renew(db, &r->mark.after, lane);
+        r->count += !err;
+    }
+    *is_done = err == HL_ERR_NOT_FOUND;
+    return hl_database_end(db, err == HL_ERR_NOT_FOUND ? HL_OK : err);
+}

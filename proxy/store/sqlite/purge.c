@@ -1,0 +1,153 @@
+/* purge.c - what may go: runs past retention, expired idempotency keys, and, when the store is at
+ * its size limit, the bodies of the oldest finished runs. The store's thread; small steps, each a
+ * transaction of its own. Results are in the order of finishing, so each pass begins with the
+ * oldest. A run with a pending delivery stays, body and all (invariant I16). */
+#include "store/sqlite/database.h"
+
+/* How long after a pass that left pending deliveries behind the next one looks at them again. */
+#define LOOK_AGAIN_MS 60000
+
+struct result {
+    int64_t id, finished_ms;
+    struct hl_id run_id, file;
+    enum hl_body_where where;
+    uint64_t size;
+};
+
+static enum hl_err next_result(
+    struct hl_database *db, enum hl_sql which, int64_t after, struct result *out)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, which);
+    hl_sql_bind_int(&args, after);
+    enum hl_err err = hl_database_row(db, which, &row);
+    if (err)
+        return err;
+    out->id = hl_sql_int(&row);
+    hl_sql_id(&row, &out->run_id);
+    out->finished_ms = hl_sql_int(&row);
+    out->where = (enum hl_body_where)hl_sql_int(&row);
+    hl_sql_id(&row, &out->file);
+    out->size = (uint64_t)hl_sql_int(&row);
+    hl_database_done(db, which);
+    return HL_OK;
+}
+
+static enum hl_err is_pending(struct hl_database *db, const struct hl_id *run_id, bool *pending)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_PENDING_OF);
+    hl_sql_bind_id(&args, run_id);
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_PENDING_OF, &row);
+    *pending = !err;
+    if (!err)
+        hl_database_done(db, HL_SQL_DELIVERY_PENDING_OF);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+/* Its webhook, deliveries and attempts go with the run's row. */
+static enum hl_err drop_run(struct hl_database *db, const struct result *result)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_DROP);
+    hl_sql_bind_int(&args, result->id);
+    enum hl_err err = hl_database_run(db, HL_SQL_RESULT_DROP);
+    if (err)
+        return err;
+    args = hl_database_bind(db, HL_SQL_RUN_DROP);
+    hl_sql_bind_id(&args, &result->run_id);
+    err = hl_database_run(db, HL_SQL_RUN_DROP);
+    if (!err && result->where == HL_BODY_FILE)
+        hl_database_doom_file(db, &result->file, result->size);
+    return err;
+}
+
+static enum hl_err purge_keys(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_PURGE);
+    hl_sql_bind_int(&args, now_ms);
+    hl_sql_bind_int(&args, max);
+    enum hl_err err = hl_database_run(db, HL_SQL_IDEM_PURGE);
+    if (err)
+        return err;
+    err = hl_database_row(db, HL_SQL_IDEM_OLDEST, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    int64_t expires_ms = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_IDEM_OLDEST);
+    *due_ms = *due_ms < expires_ms ? *due_ms : expires_ms;
+    return HL_OK;
+}
+
+/* A pass goes from the oldest result up to the first that is not past retention. `*due_ms` is when
+ * the next step has something to do. */
+static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    enum hl_err err = HL_OK;
+    for (unsigned i = 0; i < max; i++) {
+        struct result result;
+        bool pending = false;
+        err = next_result(db, HL_SQL_RESULT_AFTER, db->purged_result, &result);
+        if (err == HL_ERR_NOT_FOUND || (!err && result.finished_ms + db->retention_ms > now_ms)) {
+            if (!err)
+                *due_ms = result.finished_ms + db->retention_ms;
+            if (db->purged_result > 0 && *due_ms > now_ms + LOOK_AGAIN_MS)
+                *due_ms = now_ms + LOOK_AGAIN_MS;
+            db->purged_result = 0;
+            return HL_OK;
+        }
+        if (!err)
+            err = is_pending(db, &result.run_id, &pending);
+        if (!err && !pending)
+            err = drop_run(db, &result);
+        if (err)
+            return err;
+        if (pending)
+            db->purged_result = result.id;
+    }
+    *due_ms = now_ms;
+    return HL_OK;
+}
+
+enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    struct hl_database *db = hl_database_of(d);
+    enum hl_err err = purge_runs(db, now_ms, max, due_ms);
+    if (!err)
+        err = purge_keys(db, now_ms, max, due_ms);
+    return hl_database_end(db, err);
+}
+
+static enum hl_err strip(struct hl_database *db, const struct result *result)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_STRIP);
+    hl_sql_bind_int(&args, result->id);
+    enum hl_err err = hl_database_run(db, HL_SQL_RESULT_STRIP);
+    if (!err && result->where == HL_BODY_FILE)
+        hl_database_doom_file(db, &result->file, result->size);
+    return err;
+}
+
+enum hl_err hl_database_shed(struct hl_driver *d, unsigned max)
+{
+    struct hl_database *db = hl_database_of(d);
+    enum hl_err err = HL_OK;
+    for (unsigned n = 0; n < max && !err;) {
+        struct result result;
+        bool pending = false;
+        err = next_result(db, HL_SQL_RESULT_BODY_AFTER, db->shed_result, &result);
+        if (err == HL_ERR_NOT_FOUND && n > 0)
+            return HL_OK;
+        if (!err)
+            err = is_pending(db, &result.run_id, &pending);
+        if (err)
+            break;
+        db->shed_result = result.id;
+        if (!pending)
+            err = strip(db, &result);
+        n += !pending;
+    }
+    if (err == HL_ERR_NOT_FOUND)
+        db->shed_result = 0; /* those with pending deliveries are looked at again next time */
+    return hl_database_end(db, err);
+}

@@ -1,0 +1,17 @@
+/* reader.h - questions about what is kept, on a read-only connection and a thread of their own, so
+ * that a list that takes its time delays no commit. */
+#ifndef HL_STORE_SQLITE_READER_H
+#define HL_STORE_SQLITE_READER_H
+
+#include "store/store.h"
+
+struct hl_reader;
+
+/* Opens the database at `path`, which the writing connection has open, and starts the thread. */
+HL_MUST_CHECK enum hl_err hl_reader_start(
+    struct hl_reader **out, const char *path, char *why, size_t why_len);
+/* Any thread; takes the message. */
+void hl_reader_post(struct hl_reader *reader, struct hl_store_msg *m);
+void hl_reader_stop(struct hl_reader *reader); /* answers everything first; NULL-safe */
+
+#endif

@@ -1,0 +1,275 @@
+/* recover.c - what the last process left behind. At open, before the store's thread starts. The
+ * lock of the data directory proves that process dead, so that all it had claimed is released at
+ * once: runs that were inside the app end as interrupted or go back to the queue, leased deliveries
+ * go on with the next attempt, and what waits is counted. */
+#include "store/sqlite/database.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/body_file.h"
+#include "store/path.h"
+
+/* --- runs ----------------------------------------------------------------------------------- */
+
+static enum hl_err requeue(struct hl_database *db, const struct hl_id *run_id)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_REQUEUE);
+    hl_sql_bind_id(&args, run_id);
+    return hl_database_run(db, HL_SQL_RUN_REQUEUE);
+}
+
+/* Spec 4: the app is never called twice for one call unless HOOKLINE_RUN_ATTEMPTS says so; a
+ * synchronous run's caller has gone with the process. */
+static enum hl_err release_run(
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_run_row *run)
+{
+    if (run->is_async && !run->is_cancel_wished && run->attempt < db->run_attempts)
+        return requeue(db, run_id);
+    struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
+        .reason = HL_REASON_INTERRUPTED,
+        .finished_ms = hl_clock_wall_ms(),
+        .encoding = HL_ENCODING_NONE};
+    if (run->is_cancel_wished) {
+        outcome.state = HL_RUN_CANCELLED;
+        outcome.reason = HL_REASON_NONE;
+    }
+    return hl_run_end(db, run_id, run, &outcome);
+}
+
+static enum hl_err release_runs(struct hl_database *db)
+{
+    struct hl_run_row run = {0};
+    struct hl_id run_id;
+    uint64_t n = 0;
+    enum hl_err err = HL_OK;
+    while (!err) {
+        struct hl_sql_row row;
+        struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_ORPHANED);
+        hl_sql_bind_int(&args, run.ticket_id);
+        err = hl_database_row(db, HL_SQL_RUN_ORPHANED, &row);
+        if (err)
+            break;
+        run.ticket_id = hl_sql_int(&row);
+        hl_sql_id(&row, &run_id);
+        run.app_id = hl_sql_int(&row);
+        run.is_async = hl_sql_int(&row);
+        run.has_webhook = hl_sql_int(&row);
+        run.attempt = (uint32_t)hl_sql_int(&row);
+        run.is_cancel_wished = hl_sql_int(&row);
+        hl_database_done(db, HL_SQL_RUN_ORPHANED);
+        err = release_run(db, &run_id, &run);
+        n++;
+    }
+    if (n > 0)
+        HL_LOG(WARN, "store: runs were interrupted by the end of the last process",
+            HL_LOG_INT("runs", n));
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+/* --- deliveries ----------------------------------------------------------------------------- */
+
+struct orphan {
+    struct hl_id id;
+    uint32_t round, n, max_attempts;
+};
+
+static enum hl_err release_delivery(struct hl_database *db, const struct orphan *orphan)
+{
+    int64_t now_ms = hl_clock_wall_ms();
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_LOSE);
+    hl_sql_bind_id(&args, &orphan->id);
+    hl_sql_bind_int(&args, orphan->round);
+    hl_sql_bind_int(&args, orphan->n);
+    hl_sql_bind_int(&args, now_ms);
+    enum hl_err err = hl_database_run(db, HL_SQL_ATTEMPT_LOSE);
+    if (err)
+        return err;
+    enum hl_sql how =
+        orphan->n < orphan->max_attempts ? HL_SQL_DELIVERY_UNLEASE : HL_SQL_DELIVERY_END;
+    args = hl_database_bind(db, how);
+    hl_sql_bind_id(&args, &orphan->id);
+    if (how == HL_SQL_DELIVERY_END) {
+        hl_sql_bind_int(&args, HL_DELIVERY_DEAD);
+        hl_sql_bind_int(&args, now_ms);
+        db->base.backlog->now.dead++;
+    }
+    return hl_database_run(db, how);
+}
+
+static enum hl_err release_deliveries(struct hl_database *db)
+{
+    enum hl_err err = HL_OK;
+    while (!err) {
+        struct hl_sql_row row;
+        struct orphan orphan;
+        err = hl_database_row(db, HL_SQL_DELIVERY_ORPHANED, &row);
+        if (err)
+            break;
+        hl_sql_id(&row, &orphan.id);
+        orphan.round = (uint32_t)hl_sql_int(&row);
+        orphan.n = (uint32_t)hl_sql_int(&row);
+        orphan.max_attempts = (uint32_t)hl_sql_int(&row);
+        hl_database_done(db, HL_SQL_DELIVERY_ORPHANED);
+        err = release_delivery(db, &orphan);
+    }
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+/* --- counts --------------------------------------------------------------------------------- */
+
+static enum hl_err count_runs(struct hl_database *db)
+{
+    struct hl_sql_row row;
+    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_TOTALS, &row);
+    if (err)
+        return err;
+    db->next_ticket = hl_sql_int(&row) + 1;
+    db->base.backlog->now.queued_runs = (uint64_t)hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_TICKET_TOTALS);
+    err = hl_database_row(db, HL_SQL_RESULT_LAST, &row);
+    if (err)
+        return err;
+    db->next_result = hl_sql_int(&row) + 1;
+    hl_database_done(db, HL_SQL_RESULT_LAST);
+    return HL_OK;
+}
+
+static enum hl_err count_deliveries(struct hl_database *db)
+{
+    struct hl_sql_row row;
+    enum hl_err err;
+    while (!(err = hl_database_row(db, HL_SQL_DELIVERY_LANES, &row))) {
+        uint64_t lane = (uint64_t)hl_sql_int(&row);
+        uint32_t n = (uint32_t)hl_sql_int(&row);
+        err = hl_backlog_load(db->base.backlog, lane, n);
+        if (err)
+            break;
+    }
+    hl_database_done(db, HL_SQL_DELIVERY_LANES);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+/* Releasing makes deliveries, which the backlog counts at once: it is begun afresh after it. */
+enum hl_err hl_database_recover(struct hl_database *db)
+{
+    struct hl_driver *d = &db->base;
+    struct hl_backlog *backlog = d->backlog;
+    enum hl_err err = count_runs(db);
+    if (err)
+        return err;
+    err = d->vt->begin(d);
+    if (err)
+        return err;
+    hl_backlog_begin(backlog);
+    err = release_runs(db);
+    if (!err)
+        err = release_deliveries(db);
+    uint64_t dead = backlog->now.dead;
+    hl_backlog_rollback(backlog);
+    if (err) {
+        d->vt->rollback(d);
+        return err;
+    }
+    err = d->vt->commit(d);
+    if (!err)
+        err = count_runs(db);
+    if (!err)
+        err = count_deliveries(db);
+    backlog->now.dead = dead;
+    return err;
+}
+
+/* --- files ---------------------------------------------------------------------------------- */
+
+static enum hl_err is_known(struct hl_database *db, const struct hl_id *file, bool *known)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_FILE_KNOWN);
+    hl_sql_bind_id(&args, file);
+    enum hl_err err = hl_database_row(db, HL_SQL_FILE_KNOWN, &row);
+    if (err)
+        return err;
+    *known = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_FILE_KNOWN);
+    return HL_OK;
+}
+
+/* Only names that are ids: what somebody else put there is not ours to remove. */
+static enum hl_err sweep_file(struct hl_database *db, DIR *shard, const char *name)
+{
+    struct hl_id id;
+    struct stat file;
+    bool known = false;
+    if (!hl_id_parse(hl_str_from(name), &id))
+        return HL_OK;
+    enum hl_err err = is_known(db, &id, &known);
+    if (err)
+        return err;
+    if (!known)
+        unlinkat(dirfd(shard), name, 0);
+    else if (fstatat(dirfd(shard), name, &file, 0) == 0)
+        db->now.file_bytes += (uint64_t)file.st_size;
+    return HL_OK;
+}
+
+static enum hl_err sweep_shard(struct hl_database *db, const char *bodies, const char *name)
+{
+    char path[HL_PATH_MAX];
+    enum hl_err err = hl_path(path, "%s/%s", bodies, name);
+    DIR *shard = !err && name[0] != '.' ? opendir(path) : NULL;
+    if (!shard)
+        return HL_OK;
+    for (struct dirent *entry; !err && (entry = readdir(shard));)
+        err = sweep_file(db, shard, entry->d_name);
+    closedir(shard);
+    return err;
+}
+
+static void empty_tmp(const struct hl_database *db)
+{
+    char path[HL_PATH_MAX];
+    DIR *tmp = hl_path(path, "%s/tmp", db->dir.path) == HL_OK ? opendir(path) : NULL;
+    if (!tmp)
+        return;
+    for (struct dirent *entry; (entry = readdir(tmp));)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(tmp), entry->d_name, 0);
+    closedir(tmp);
+}
+
+static enum hl_err report_missing(struct hl_database *db)
+{
+    struct hl_sql_row row;
+    enum hl_err err;
+    while (!(err = hl_database_row(db, HL_SQL_FILE_EACH, &row))) {
+        struct hl_id file;
+        int fd;
+        hl_sql_id(&row, &file);
+        if (hl_body_file_open(db->dir.path, &file, &fd) == HL_OK)
+            close(fd);
+        else
+            HL_LOG(ERROR, "store: a body's file is missing", HL_LOG_ID("file", &file));
+    }
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+enum hl_err hl_database_sweep(struct hl_database *db)
+{
+    char bodies[HL_PATH_MAX];
+    empty_tmp(db);
+    enum hl_err err = hl_path(bodies, "%s/bodies", db->dir.path);
+    DIR *dir = err ? NULL : opendir(bodies);
+    if (!dir)
+        return err ? err : hl_err_from_errno(errno);
+    for (struct dirent *entry; !err && (entry = readdir(dir));)
+        err = sweep_shard(db, bodies, entry->d_name);
+    closedir(dir);
+    return err ? err : report_missing(db);
+}

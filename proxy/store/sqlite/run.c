@@ -1,0 +1,368 @@
+/* run.c - operations on runs. The store's thread, inside a transaction. What must be sealed is
+ * sealed before the first row is written; what must be allocated is allocated before a row is
+ * changed. */
+#include "store/sqlite/database.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "store/message.h"
+
+/* --- accept and record ---------------------------------------------------------------------- */
+
+/* EXISTS, CONFLICT, or OK: the key is free. An expired one is. */
+static enum hl_err check_key(
+    struct hl_database *db, int64_t app_id, const struct hl_accept *a, struct hl_id *existing)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_FIND);
+    hl_sql_bind_int(&args, app_id);
+    hl_sql_bind_blob(&args, a->subject);
+    hl_sql_bind_blob(&args, a->idempotency_key);
+    enum hl_err err = hl_database_row(db, HL_SQL_IDEM_FIND, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    hl_sql_id(&row, existing);
+    struct hl_str fingerprint = hl_sql_str(&row);
+    bool is_same = fingerprint.n == sizeof(a->fingerprint) &&
+                   memcmp(fingerprint.p, a->fingerprint, fingerprint.n) == 0;
+    bool is_expired = hl_sql_int(&row) <= a->created_ms;
+    hl_database_done(db, HL_SQL_IDEM_FIND);
+    if (is_expired)
+        return HL_OK;
+    return is_same ? HL_ERR_EXISTS : HL_ERR_CONFLICT;
+}
+
+static enum hl_err put_key(struct hl_database *db, int64_t app_id, const struct hl_accept *a)
+{
+    if (a->idempotency_key.n == 0)
+        return HL_OK;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_PUT);
+    hl_sql_bind_int(&args, app_id);
+    hl_sql_bind_blob(&args, a->subject);
+    hl_sql_bind_blob(&args, a->idempotency_key);
+    hl_sql_bind_id(&args, &a->run_id);
+    hl_sql_bind_blob(&args, (struct hl_str){(const char *)a->fingerprint, sizeof(a->fingerprint)});
+    hl_sql_bind_int(&args, a->created_ms + db->idem_ms);
+    return hl_database_run(db, HL_SQL_IDEM_PUT);
+}
+
+static enum hl_err seal_strings(struct hl_database *db, const struct hl_accept *a)
+{
+    enum hl_err err = HL_OK;
+    if (a->m.msg.type == HL_STORE_ACCEPT)
+        err = hl_seal(&db->sealer, "ticket.head", &a->run_id, a->head, &db->sealed_head);
+    if (!err && a->webhook_url.n > 0)
+        err = hl_seal(&db->sealer, "webhook.url", &a->run_id, a->webhook_url, &db->sealed_url);
+    if (!err && a->webhook_secret.n > 0)
+        err = hl_seal(
+            &db->sealer, "webhook.secret", &a->run_id, a->webhook_secret, &db->sealed_secret);
+    return err;
+}
+
+/* The query may carry tokens: it is in the sealed head only. */
+static struct hl_str path_of(struct hl_str target)
+{
+    const char *query = target.n ? memchr(target.p, '?', target.n) : NULL;
+    return (struct hl_str){target.p, query ? (size_t)(query - target.p) : target.n};
+}
+
+static enum hl_err add_run(struct hl_database *db, int64_t app_id, const struct hl_accept *a)
+{
+    bool is_async = a->m.msg.type == HL_STORE_ACCEPT;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_ADD);
+    hl_sql_bind_id(&args, &a->run_id);
+    hl_sql_bind_int(&args, app_id);
+    hl_sql_bind_int(&args, is_async ? HL_RUN_QUEUED : HL_RUN_RUNNING);
+    hl_sql_bind_int(&args, is_async);
+    hl_sql_bind_int(&args, a->webhook_url.n > 0);
+    hl_sql_bind_int(&args, a->created_ms);
+    if (is_async)
+        hl_sql_bind_null(&args);
+    else
+        hl_sql_bind_int(&args, a->created_ms);
+    hl_sql_bind_int(&args, !is_async); /* attempt */
+    hl_sql_bind_int(&args, !is_async); /* epoch */
+    hl_sql_bind_int(&args, db->next_ticket);
+    hl_sql_bind_text(&args, a->method);
+    hl_sql_bind_text(&args, path_of(a->target));
+    return hl_database_run(db, HL_SQL_RUN_ADD);
+}
+
+static enum hl_err add_ticket(struct hl_database *db, const struct hl_accept *a)
+{
+    bool is_async = a->m.msg.type == HL_STORE_ACCEPT;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_ADD);
+    hl_sql_bind_int(&args, db->next_ticket++);
+    hl_sql_bind_id(&args, &a->run_id);
+    hl_sql_bind_int(&args, is_async);
+    hl_sql_bind_int(&args, a->created_ms);
+    if (is_async)
+        hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_head));
+    else
+        hl_sql_bind_null(&args);
+    hl_sql_bind_body(&args, &a->body);
+    hl_database_keep_file(db, &a->body);
+    return hl_database_run(db, HL_SQL_TICKET_ADD);
+}
+
+static enum hl_err add_webhook(struct hl_database *db, const struct hl_accept *a)
+{
+    if (a->webhook_url.n == 0)
+        return HL_OK;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_ADD);
+    hl_sql_bind_id(&args, &a->run_id);
+    hl_sql_bind_int(&args, (int64_t)hl_key_lane(&db->key, a->webhook_url));
+    hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_url));
+    if (a->webhook_secret.n > 0)
+        hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_secret));
+    else
+        hl_sql_bind_null(&args);
+    hl_sql_bind_text(&args, a->traceparent);
+    return hl_database_run(db, HL_SQL_WEBHOOK_ADD);
+}
+
+static enum hl_err add_rows(struct hl_database *db, const struct hl_accept *a)
+{
+    int64_t app_id;
+    enum hl_err err = seal_strings(db, a);
+    if (!err)
+        err = hl_database_app(db, a->project, a->app, true, &app_id);
+    if (!err)
+        err = add_run(db, app_id, a);
+    if (!err)
+        err = add_ticket(db, a);
+    if (!err)
+        err = add_webhook(db, a);
+    if (!err)
+        err = put_key(db, app_id, a);
+    return err;
+}
+
+enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing)
+{
+    struct hl_database *db = hl_database_of(d);
+    if (a->idempotency_key.n > 0) {
+        int64_t app_id;
+        enum hl_err err = hl_database_app(db, a->project, a->app, false, &app_id);
+        if (!err)
+            err = check_key(db, app_id, a, existing);
+        if (err && err != HL_ERR_NOT_FOUND)
+            return hl_database_end(db, err);
+    }
+    enum hl_err err = hl_backlog_has_room(d->backlog, a->webhook_url.n > 0);
+    if (err)
+        return err;
+    err = add_rows(db, a);
+    if (!err)
+        hl_backlog_add_queued(d->backlog, 1);
+    return hl_database_end(db, err);
+}
+
+enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a)
+{
+    struct hl_database *db = hl_database_of(d);
+    return hl_database_end(db, add_rows(db, a));
+}
+
+/* --- the end of a run ----------------------------------------------------------------------- */
+
+static enum hl_err add_result(
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_outcome *o)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_ADD);
+    hl_sql_bind_int(&args, db->next_result);
+    hl_sql_bind_id(&args, run_id);
+    hl_sql_bind_int(&args, o->finished_ms);
+    hl_sql_bind_int(&args, o->reason);
+    hl_sql_bind_int(&args, o->http_status);
+    hl_sql_bind_text(&args, hl_str_from(o->content_type));
+    hl_sql_bind_text(&args, hl_str_from(o->content_encoding));
+    hl_sql_bind_int(&args, o->encoding);
+    hl_sql_bind_int(&args, (int64_t)o->escaped_size);
+    hl_sql_bind_body(&args, &o->body);
+    hl_database_keep_file(db, &o->body);
+    return hl_database_run(db, HL_SQL_RESULT_ADD);
+}
+
+static enum hl_err end_ticket(struct hl_database *db, int64_t ticket_id)
+{
+    struct hl_sql_row row;
+    struct hl_id file;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_END);
+    hl_sql_bind_int(&args, ticket_id);
+    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_END, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_ERR_CORRUPT : err;
+    if (hl_sql_id(&row, &file))
+        hl_database_doom_file(db, &file, (uint64_t)hl_sql_int(&row));
+    hl_database_done(db, HL_SQL_TICKET_END);
+    return HL_OK;
+}
+
+enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_run_row *run, const struct hl_outcome *outcome)
+{
+    enum hl_err err = add_result(db, run_id, outcome);
+    if (err)
+        return err;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_END);
+    hl_sql_bind_id(&args, run_id);
+    hl_sql_bind_int(&args, outcome->state);
+    hl_sql_bind_int(&args, db->next_result++);
+    err = hl_database_run(db, HL_SQL_RUN_END);
+    if (!err)
+        err = end_ticket(db, run->ticket_id);
+    if (!err && run->has_webhook)
+        err = hl_delivery_add(db, run_id, run, outcome->finished_ms);
+    return err;
+}
+
+static enum hl_err find_run(
+    struct hl_database *db, const struct hl_id *run_id, struct hl_run_row *run)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_FIND);
+    hl_sql_bind_id(&args, run_id);
+    enum hl_err err = hl_database_row(db, HL_SQL_RUN_FIND, &row);
+    if (err)
+        return err;
+    *run = (struct hl_run_row){.app_id = hl_sql_int(&row)};
+    run->state = (enum hl_run_state)hl_sql_int(&row);
+    run->epoch = (uint32_t)hl_sql_int(&row);
+    run->is_async = hl_sql_int(&row);
+    run->has_webhook = hl_sql_int(&row);
+    run->ticket_id = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_RUN_FIND);
+    return HL_OK;
+}
+
+enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_run_row run;
+    enum hl_err err = find_run(db, &f->run_id, &run);
+    if (!err && (run.state != HL_RUN_RUNNING || run.epoch != f->epoch))
+        err = HL_ERR_STALE;
+    if (!err)
+        err = hl_run_end(db, &f->run_id, &run, &f->outcome);
+    return hl_database_end(db, err);
+}
+
+enum hl_err hl_run_cancel(
+    struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_run_row run;
+    *is_running = false;
+    enum hl_err err = find_run(db, run_id, &run);
+    if (err)
+        return hl_database_end(db, err);
+    if (hl_run_state_is_final(run.state))
+        return HL_ERR_CONFLICT;
+    if (run.state == HL_RUN_RUNNING) {
+        *is_running = true;
+        struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_WISH_CANCEL);
+        hl_sql_bind_id(&args, run_id);
+        return hl_database_end(db, hl_database_run(db, HL_SQL_RUN_WISH_CANCEL));
+    }
+    struct hl_outcome outcome = {
+        .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
+    err = hl_run_end(db, run_id, &run, &outcome);
+    if (!err)
+        hl_backlog_add_queued(d->backlog, -1);
+    return hl_database_end(db, err);
+}
+
+/* --- claim ---------------------------------------------------------------------------------- */
+
+/* The row's strings are gone once it is stepped or reset: the message gets copies. */
+static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row, int64_t *ticket_id,
+    struct hl_run_row *run, struct hl_id *run_id, struct hl_claimed **out)
+{
+    *ticket_id = run->ticket_id = hl_sql_int(row);
+    hl_sql_id(row, run_id);
+    run->app_id = hl_sql_int(row);
+    run->has_webhook = hl_sql_int(row);
+    int64_t created_ms = hl_sql_int(row);
+    run->epoch = (uint32_t)hl_sql_int(row) + 1;
+    run->attempt = (uint32_t)hl_sql_int(row) + 1;
+    struct hl_str project = hl_sql_str(row), app = hl_sql_str(row), head = hl_sql_str(row);
+    struct hl_str bytes;
+    char *room;
+
+    if (head.n < HL_SEAL_OVERHEAD)
+        return HL_ERR_CORRUPT;
+    struct hl_claimed *c = hl_message_alloc(
+        sizeof(*c), project.n + app.n + head.n - HL_SEAL_OVERHEAD, HL_STORE_CLAIMED, &room);
+    if (!c)
+        return HL_ERR_NOMEM;
+    c->run_id = *run_id;
+    c->epoch = run->epoch;
+    c->attempt = run->attempt;
+    c->has_webhook = run->has_webhook;
+    c->created_ms = created_ms;
+    c->project = hl_message_copy(&room, project);
+    c->app = hl_message_copy(&room, app);
+    c->head = (struct hl_str){room, head.n - HL_SEAL_OVERHEAD};
+    hl_sql_body(row, &c->body, &bytes);
+    enum hl_err err = hl_unseal(&db->sealer, "ticket.head", run_id, head, room);
+    if (!err)
+        err = hl_sql_copy_body(&c->body, bytes);
+    if (err) {
+        hl_claimed_free(c);
+        return err;
+    }
+    *out = c;
+    return HL_OK;
+}
+
+/* A request that cannot be opened (the key or the row was tampered with) must not block the queue.
+ */
+static enum hl_err end_unreadable(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_run_row *run, int64_t now_ms)
+{
+    HL_LOG(ERROR, "store: a queued run's request cannot be decrypted; the run has failed",
+        HL_LOG_ID("run_id", run_id));
+    struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
+        .reason = HL_REASON_INTERRUPTED,
+        .finished_ms = now_ms,
+        .encoding = HL_ENCODING_NONE};
+    enum hl_err err = hl_run_end(db, run_id, run, &outcome);
+    return err ? err : HL_ERR_STALE;
+}
+
+enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_run_row run = {.is_async = true};
+    struct hl_sql_row row;
+    struct hl_id run_id;
+    int64_t ticket_id;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_NEXT);
+    hl_sql_bind_int(&args, db->now.claimed_ticket);
+    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_NEXT, &row);
+    if (err)
+        return hl_database_end(db, err);
+    err = read_ticket(db, &row, &ticket_id, &run, &run_id, out);
+    hl_database_done(db, HL_SQL_TICKET_NEXT);
+    if (err == HL_ERR_NOMEM)
+        return err; /* nothing was changed */
+
+    if (err) {
+        err = end_unreadable(db, &run_id, &run, now_ms);
+    } else {
+        args = hl_database_bind(db, HL_SQL_RUN_CLAIM);
+        hl_sql_bind_id(&args, &run_id);
+        hl_sql_bind_int(&args, now_ms);
+        err = hl_database_run(db, HL_SQL_RUN_CLAIM);
+    }
+    if (!err || err == HL_ERR_STALE) {
+        db->now.claimed_ticket = ticket_id;
+        hl_backlog_add_queued(d->backlog, -1);
+    } else {
+        hl_claimed_free(*out);
+        *out = NULL;
+    }
+    return hl_database_end(db, err);
+}

@@ -1,0 +1,185 @@
+/* schema.c - the tables. At start only.
+ *
+ * A run is spread over what is needed when: `run` is small and lists well; `ticket` has what the
+ * app will be given and goes when the run ends; `result` has what the app answered, in the order of
+ * finishing, which is the order of retention; `webhook` has what is secret about the delivery and
+ * stays as long as the run. Ids of tickets and results are given out by the process, always
+ * growing: the queue is the tickets above the last claimed one. Times are wall clock milliseconds.
+ */
+#include "store/sqlite/schema.h"
+
+#include <stdio.h>
+
+#include "store/record.h"
+#include "store/sqlite/database.h"
+
+/* The numbers are on disk. */
+_Static_assert(HL_RUN_QUEUED == 0 && HL_RUN_RUNNING == 1 && HL_RUN_SUCCESS == 2 &&
+                   HL_RUN_FAILURE == 3 && HL_RUN_CANCELLED == 4,
+    "run states are stored");
+_Static_assert(HL_REASON_NONE == 0 && HL_REASON_INTERRUPTED == 6, "reasons are stored");
+_Static_assert(
+    HL_BODY_NONE == 0 && HL_BODY_INLINE == 1 && HL_BODY_FILE == 2 && HL_BODY_DROPPED == 3,
+    "places of bodies are stored");
+_Static_assert(HL_ENCODING_JSON == 0 && HL_ENCODING_NONE == 3, "encodings are stored");
+_Static_assert(HL_DELIVERY_PENDING == 0 && HL_DELIVERY_OK == 1 && HL_DELIVERY_DEAD == 2,
+    "delivery states are stored");
+_Static_assert(HL_ATTEMPT_OK == 0 && HL_ATTEMPT_ABANDONED == 3 && HL_VERDICT_UNKNOWN == 4,
+    "verdicts are stored");
+
+#define BODY_COLUMNS                                                                               \
+    " body_where INTEGER NOT NULL, body_size INTEGER NOT NULL, body_sha256 BLOB,"                  \
+    " body_file BLOB, body_bytes BLOB"
+
+/* versions[i] leads from user_version i to i + 1. Never edited once released: a change is a new
+ * one. */
+static const char *const versions[] = {
+    "CREATE TABLE meta (k TEXT PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE app (app_id INTEGER PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL,"
+    " UNIQUE (project, name));"
+    "CREATE TABLE run (run_id BLOB PRIMARY KEY, app_id INTEGER NOT NULL, state INTEGER NOT NULL,"
+    " is_async INTEGER NOT NULL, has_webhook INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
+    " started_ms INTEGER, attempt INTEGER NOT NULL, epoch INTEGER NOT NULL,"
+    " is_cancel_wished INTEGER NOT NULL DEFAULT 0, ticket_id INTEGER, result_id INTEGER,"
+    " method TEXT NOT NULL, path TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX run_by_state ON run (app_id, state, run_id);"
+    "CREATE TABLE ticket (id INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
+    " is_async INTEGER NOT NULL, created_ms INTEGER NOT NULL, head BLOB," BODY_COLUMNS ");"
+    "CREATE INDEX ticket_file ON ticket (body_file) WHERE body_file IS NOT NULL;"
+    "CREATE TABLE result (id INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
+    " finished_ms INTEGER NOT NULL, reason INTEGER NOT NULL, http_status INTEGER NOT NULL,"
+    " content_type TEXT NOT NULL, content_encoding TEXT NOT NULL, encoding INTEGER NOT NULL,"
+    " escaped_size INTEGER NOT NULL," BODY_COLUMNS ");"
+    "CREATE INDEX result_file ON result (body_file) WHERE body_file IS NOT NULL;"
+    "CREATE TABLE webhook (run_id BLOB PRIMARY KEY REFERENCES run ON DELETE CASCADE,"
+    " lane INTEGER NOT NULL, url BLOB NOT NULL, secret BLOB, traceparent TEXT NOT NULL)"
+    " WITHOUT ROWID;"
+    "CREATE TABLE delivery (delivery_id BLOB PRIMARY KEY,"
+    " run_id BLOB NOT NULL REFERENCES run ON DELETE CASCADE, app_id INTEGER NOT NULL,"
+    " lane INTEGER NOT NULL, state INTEGER NOT NULL, round INTEGER NOT NULL, n INTEGER NOT NULL,"
+    " max_attempts INTEGER NOT NULL, is_leased INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
+    " done_ms INTEGER) WITHOUT ROWID;"
+    "CREATE INDEX delivery_by_run ON delivery (run_id);"
+    "CREATE INDEX delivery_by_state ON delivery (app_id, state, delivery_id);"
+    "CREATE INDEX delivery_due ON delivery (lane, delivery_id) WHERE state = 0 AND is_leased = 0;"
+    "CREATE TABLE attempt (delivery_id BLOB NOT NULL REFERENCES delivery ON DELETE CASCADE,"
+    " round INTEGER NOT NULL, n INTEGER NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER,"
+    " verdict INTEGER, http_status INTEGER, error TEXT,"
+    " PRIMARY KEY (delivery_id, round, n)) WITHOUT ROWID;"
+    "CREATE TABLE idem (app_id INTEGER NOT NULL, subject BLOB NOT NULL, key BLOB NOT NULL,"
+    " run_id BLOB NOT NULL, fingerprint BLOB NOT NULL, expires_ms INTEGER NOT NULL,"
+    " PRIMARY KEY (app_id, subject, key)) WITHOUT ROWID;"
+    "CREATE INDEX idem_by_expiry ON idem (expires_ms);",
+};
+
+#define NEWEST (int)HL_ARRAY_LEN(versions)
+/* Above this size a whole check would hold up the start for too long (about 1 s for each GB). */
+#define WHOLE_CHECK_MAX (4ull << 30)
+
+static int64_t ask(sqlite3 *db, const char *sql, int *rc)
+{
+    sqlite3_stmt *st = NULL;
+    int64_t answer = 0;
+    *rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    if (*rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        answer = sqlite3_column_int64(st, 0);
+    if (*rc == SQLITE_OK)
+        *rc = sqlite3_finalize(st);
+    else
+        sqlite3_finalize(st);
+    return answer;
+}
+
+static enum hl_err explain(sqlite3 *db, int rc, char *why, size_t why_len)
+{
+    snprintf(why, why_len, "%s", sqlite3_errmsg(db));
+    return hl_sql_err(db, rc);
+}
+
+/* One `PRAGMA quick_check`; its first line is "ok" or the first thing that is wrong. */
+static enum hl_err quick_check(sqlite3 *db, const char *sql, char *why, size_t why_len)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    if (rc != SQLITE_ROW) {
+        enum hl_err err = explain(db, rc, why, why_len);
+        sqlite3_finalize(st);
+        return err ? err : HL_ERR_CORRUPT;
+    }
+    const char *line = (const char *)sqlite3_column_text(st, 0);
+    enum hl_err err = line && strcmp(line, "ok") == 0 ? HL_OK : HL_ERR_CORRUPT;
+    if (err)
+        snprintf(why, why_len, "%s", line ? line : "it cannot be read");
+    sqlite3_finalize(st);
+    return err;
+}
+
+static enum hl_err check_pages(sqlite3 *db, char *why, size_t why_len)
+{
+    static const char *const parts[] = {"PRAGMA quick_check('ticket')",
+        "PRAGMA quick_check('idem')", "PRAGMA quick_check('delivery')"};
+    int rc;
+    uint64_t size = (uint64_t)ask(
+        db, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &rc);
+    if (rc != SQLITE_OK)
+        return explain(db, rc, why, why_len);
+    if (size <= WHOLE_CHECK_MAX)
+        return quick_check(db, "PRAGMA quick_check(1)", why, why_len);
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < HL_ARRAY_LEN(parts) && !err; i++)
+        err = quick_check(db, parts[i], why, why_len);
+    return err;
+}
+
+enum hl_err hl_schema_check(sqlite3 *db, bool *is_new, char *why, size_t why_len)
+{
+    int rc;
+    int64_t tables = ask(db, "SELECT count(*) FROM sqlite_schema", &rc);
+    if (rc != SQLITE_OK)
+        return explain(db, rc, why, why_len);
+    int64_t application = ask(db, "PRAGMA application_id", &rc);
+    int64_t version = ask(db, "PRAGMA user_version", &rc);
+    *is_new = tables == 0 && application == 0;
+    if (*is_new)
+        return HL_OK;
+    if (application != HL_SCHEMA_APPLICATION_ID) {
+        snprintf(why, why_len, "it is not a hookline database");
+        return HL_ERR_INVALID;
+    }
+    if (version > NEWEST) {
+        snprintf(why, why_len, "it was written by a newer hookline (schema %d, this one knows %d)",
+            (int)version, NEWEST);
+        return HL_ERR_INVALID;
+    }
+    return check_pages(db, why, why_len);
+}
+
+static int run_version(sqlite3 *db, int version)
+{
+    char mark[96];
+    snprintf(mark, sizeof(mark), "PRAGMA application_id = %d; PRAGMA user_version = %d",
+        HL_SCHEMA_APPLICATION_ID, version + 1);
+    int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, versions[version], NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, mark, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    return rc;
+}
+
+enum hl_err hl_schema_migrate(sqlite3 *db, char *why, size_t why_len)
+{
+    int rc;
+    int version = (int)ask(db, "PRAGMA user_version", &rc);
+    while (rc == SQLITE_OK && version < NEWEST)
+        rc = run_version(db, version++);
+    if (rc == SQLITE_OK)
+        return HL_OK;
+    enum hl_err err = explain(db, rc, why, why_len);
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return err;
+}

@@ -1,0 +1,289 @@
+/* sqlite.c - opens and closes the SQLite driver: directory, file, settings, checks, key,
+ * statements, recovery, reader; and the table of its operations. Nothing is written before the file
+ * is known to be ours and whole. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "store/path.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/reader.h"
+#include "store/sqlite/schema.h"
+
+#define DAY_MS (24 * 3600 * 1000ll)
+
+/* page_size and auto_vacuum hold only before the first table; the order matters. wal_autocheckpoint
+ * is off because upkeep.c chooses the moment. secure_delete is off because Debian's default doubles
+ * what a deletion writes, and what is secret is encrypted. */
+static const char settings[] = "PRAGMA page_size = 8192;"
+                               "PRAGMA auto_vacuum = INCREMENTAL;"
+                               "PRAGMA journal_mode = WAL;"
+                               "PRAGMA synchronous = FULL;"
+                               "PRAGMA wal_autocheckpoint = 0;"
+                               "PRAGMA journal_size_limit = 67108864;"
+                               "PRAGMA foreign_keys = ON;"
+                               "PRAGMA secure_delete = OFF;"
+                               "PRAGMA mmap_size = 0;"
+                               "PRAGMA temp_store = MEMORY;"
+                               "PRAGMA cache_size = -16384;";
+
+static enum hl_err explain(struct hl_database *db, int rc, const char *path, char *why, size_t len)
+{
+    snprintf(why, len, "cannot open the store %s: %s", path, sqlite3_errmsg(db->db));
+    enum hl_err err = hl_sql_err(db->db, rc);
+    return err ? err : HL_ERR_IO;
+}
+
+/* SQLite would make the file with the process's umask; this way it is 0600 from the start, and the
+ * log and its index copy that. */
+static enum hl_err make_file(const char *path, char *why, size_t why_len)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        snprintf(why, why_len, "cannot open the store %s: %s", path, strerror(errno));
+        return hl_err_from_errno(errno);
+    }
+    close(fd);
+    return HL_OK;
+}
+
+static enum hl_err check(
+    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len)
+{
+    char what[256];
+    enum hl_err err = hl_schema_check(db->db, is_new, what, sizeof(what));
+    if (!err)
+        return HL_OK;
+    /* Closing must not move the log into a file that is not understood. */
+    sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (err == HL_ERR_CORRUPT)
+        snprintf(why, why_len,
+            "the store %s is damaged (%s); nothing was changed: restore it from a backup, or move "
+            "it"
+            " away to begin with an empty one",
+            path, what);
+    else
+        snprintf(why, why_len, "cannot use the store %s: %s; nothing was changed", path, what);
+    return err;
+}
+
+static int on_commit(void *arg, sqlite3 *handle, const char *name, int pages)
+{
+    (void)handle;
+    (void)name;
+    struct hl_database *db = arg;
+    db->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+static enum hl_err open_file(
+    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len)
+{
+    enum hl_err err = make_file(path, why, why_len);
+    if (err)
+        return err;
+    int rc = sqlite3_open_v2(path, &db->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_busy_timeout(db->db, 1000);
+    if (rc != SQLITE_OK)
+        return explain(db, rc, path, why, why_len);
+    err = check(db, path, is_new, why, why_len);
+    if (err)
+        return err;
+    rc = sqlite3_exec(db->db, settings, NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        return explain(db, rc, path, why, why_len);
+    sqlite3_wal_hook(db->db, on_commit, db);
+    char what[256];
+    err = hl_schema_migrate(db->db, what, sizeof(what));
+    if (!err)
+        err = hl_path_sync(db->dir.path);
+    if (err)
+        snprintf(why, why_len, "cannot prepare the store %s: %s", path, what);
+    return err;
+}
+
+/* --- key ------------------------------------------------------------------------------------ */
+
+static int read_check(struct hl_database *db, uint8_t stored[HL_KEY_SIZE], bool *has_check)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db->db, "SELECT v FROM meta WHERE k = 'key_check'", -1, &st, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    *has_check = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_bytes(st, 0) == HL_KEY_SIZE;
+    if (*has_check)
+        memcpy(stored, sqlite3_column_blob(st, 0), HL_KEY_SIZE);
+    return sqlite3_finalize(st);
+}
+
+static int write_check(struct hl_database *db)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(
+        db->db, "INSERT INTO meta (k, v) VALUES ('key_check', ?)", -1, &st, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_bind_blob(st, 1, db->key.check, HL_KEY_SIZE, SQLITE_STATIC);
+    sqlite3_step(st);
+    return sqlite3_finalize(st);
+}
+
+/* The check value tells a wrong key at start instead of at the first webhook. */
+static enum hl_err open_key(struct hl_database *db, const char *store_path, struct hl_str key_file,
+    char *why, size_t why_len)
+{
+    char path[HL_PATH_MAX];
+    uint8_t stored[HL_KEY_SIZE];
+    bool has_check = false;
+    enum hl_err err = key_file.n > 0 ? hl_path(path, "%.*s", HL_STR_ARG(key_file))
+                                     : hl_path(path, "%s/key", db->dir.path);
+    if (err)
+        return err;
+    int rc = read_check(db, stored, &has_check);
+    if (rc != SQLITE_OK)
+        return explain(db, rc, store_path, why, why_len);
+    err = hl_key_load(&db->key, path, !has_check, why, why_len);
+    if (err)
+        return err;
+    if (has_check && memcmp(stored, db->key.check, HL_KEY_SIZE) != 0) {
+        snprintf(why, why_len,
+            "the key file %s is not the one that the store %s was made with: put that one back",
+            path, store_path);
+        return HL_ERR_DENIED;
+    }
+    rc = has_check ? SQLITE_OK : write_check(db);
+    if (rc != SQLITE_OK)
+        return explain(db, rc, store_path, why, why_len);
+    return hl_sealer_init(&db->sealer, &db->key);
+}
+
+/* --- open ----------------------------------------------------------------------------------- */
+
+static enum hl_err prepare_all(struct hl_database *db, const char *path, char *why, size_t why_len)
+{
+    for (int i = 0; i < HL_SQL_COUNT; i++) {
+        int rc = sqlite3_prepare_v3(
+            db->db, hl_sql_text(i), -1, SQLITE_PREPARE_PERSISTENT, &db->st[i], NULL);
+        if (rc != SQLITE_OK)
+            return explain(db, rc, path, why, why_len);
+    }
+    return HL_OK;
+}
+
+static void configure(struct hl_database *db, const struct hl_config *config)
+{
+    db->retention_ms = (int64_t)config->retention_ms;
+    db->idem_ms = db->retention_ms < DAY_MS ? db->retention_ms : DAY_MS;
+    db->run_attempts = config->run_attempts;
+    db->webhook_attempts = config->webhook_attempts;
+    db->max_bytes = config->store_max_bytes.bytes;
+    if (db->max_bytes == 0)
+        db->max_bytes = db->dir.volume_size / 100 * config->store_max_bytes.percent;
+}
+
+static enum hl_err open_all(
+    struct hl_database *db, const struct hl_config *config, char *why, size_t why_len)
+{
+    char path[HL_PATH_MAX];
+    bool is_new;
+    enum hl_err err = hl_data_dir_open(&db->dir, config->data_dir.p, why, why_len);
+    if (err)
+        return err;
+    db->base.data_dir = db->dir.path;
+    configure(db, config);
+    err = hl_path(path, "%s/hookline.db", db->dir.path);
+    if (!err)
+        err = open_file(db, path, &is_new, why, why_len);
+    if (!err)
+        err = open_key(db, path, config->key_file, why, why_len);
+    if (!err)
+        err = prepare_all(db, path, why, why_len);
+    if (err)
+        return err;
+
+    hl_data_dir_make_reserve(&db->dir);
+    err = hl_database_sweep(db);
+    if (!err)
+        err = hl_database_recover(db);
+    if (err) {
+        snprintf(why, why_len, "cannot take over the store %s: %s", path, hl_err_text(err));
+        return err;
+    }
+    return hl_reader_start(&db->reader, path, why, why_len);
+}
+
+static void post_read(struct hl_driver *d, struct hl_store_msg *m)
+{
+    hl_reader_post(hl_database_of(d)->reader, m);
+}
+
+/* The reader first: the last connection to close moves the log into the database, and that must be
+ * the writing one. */
+static void close_all(struct hl_driver *d)
+{
+    struct hl_database *db = hl_database_of(d);
+    hl_reader_stop(db->reader);
+    for (int i = 0; i < HL_SQL_COUNT; i++)
+        sqlite3_finalize(db->st[i]);
+    sqlite3_close(db->db);
+    hl_sealer_fini(&db->sealer);
+    hl_key_wipe(&db->key);
+    hl_buf_fini(&db->sealed_head);
+    hl_buf_fini(&db->sealed_url);
+    hl_buf_fini(&db->sealed_secret);
+    hl_data_dir_close(&db->dir);
+    free(db->doomed);
+    free(db);
+}
+
+static const struct hl_driver_vt vt = {
+    .begin = hl_database_begin,
+    .commit = hl_database_commit,
+    .rollback = hl_database_rollback,
+    .accept = hl_run_accept,
+    .record = hl_run_record,
+    .claim = hl_run_claim,
+    .finish = hl_run_finish,
+    .cancel = hl_run_cancel,
+    .lease = hl_delivery_lease,
+    .attempt = hl_delivery_attempt,
+    .outcome = hl_delivery_outcome,
+    .redeliver = hl_delivery_redeliver,
+    .purge = hl_database_purge,
+    .shed = hl_database_shed,
+    .room = hl_database_room,
+    .release_reserve = hl_database_release_reserve,
+    .settle = hl_database_settle,
+    .survey = hl_database_survey,
+    .post_read = post_read,
+    .close = close_all,
+};
+
+enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *config,
+    struct hl_backlog *backlog, char *why, size_t why_len)
+{
+    struct hl_database *db = calloc(1, sizeof(*db));
+    if (!db) {
+        snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
+        return HL_ERR_NOMEM;
+    }
+    db->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
+    db->dir.lock_fd = -1;
+    db->checkpoint_at = 1;
+    hl_id_source_init(&db->ids);
+    hl_buf_init(&db->sealed_head, 0);
+    hl_buf_init(&db->sealed_url, 0);
+    hl_buf_init(&db->sealed_secret, 0);
+    enum hl_err err = open_all(db, config, why, why_len);
+    if (err) {
+        close_all(&db->base);
+        return err;
+    }
+    *out = &db->base;
+    return HL_OK;
+}

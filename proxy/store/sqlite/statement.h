@@ -1,0 +1,162 @@
+/* statement.h - every SQL statement of the writing connection, prepared once, and how values go in
+ * and come out. Numbers in the text are the enums of record.h and database.h (schema.c asserts
+ * them): run state 0 queued, 1 running; delivery state 0 pending, 1 ok, 2 dead; body 0 none, 1
+ * inline, 2 file, 3 dropped. */
+#ifndef HL_STORE_SQLITE_STATEMENT_H
+#define HL_STORE_SQLITE_STATEMENT_H
+
+#include <sqlite3.h>
+
+#include "base/err.h"
+#include "base/id.h"
+#include "store/record.h"
+
+#define HL_SQL_BODY "body_where, body_size, body_sha256, body_file, body_bytes"
+#define HL_SQL_RESULT                                                                              \
+    "result.finished_ms, result.reason, result.http_status, result.content_type, "                 \
+    "result.content_encoding, result.encoding, result.escaped_size, result.body_where, "           \
+    "result.body_size, result.body_sha256, result.body_file, result.body_bytes"
+
+/* clang-format off */
+#define HL_SQL_MAP(X)                                                                              \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
+    X(COMMIT, "COMMIT")                                                                            \
+    X(ROLLBACK, "ROLLBACK")                                                                        \
+    X(APP_FIND, "SELECT app_id FROM app WHERE project = ? AND name = ?")                           \
+    X(APP_ADD, "INSERT INTO app (project, name) VALUES (?, ?) RETURNING app_id")                   \
+    X(IDEM_FIND, "SELECT run_id, fingerprint, expires_ms FROM idem"                                \
+        " WHERE app_id = ? AND subject = ? AND key = ?")                                           \
+    X(IDEM_PUT, "INSERT OR REPLACE INTO idem (app_id, subject, key, run_id, fingerprint,"          \
+        " expires_ms) VALUES (?, ?, ?, ?, ?, ?)")                                                  \
+    X(IDEM_PURGE, "DELETE FROM idem WHERE (app_id, subject, key) IN (SELECT app_id, subject, key"  \
+        " FROM idem WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?)")                           \
+    X(IDEM_OLDEST, "SELECT expires_ms FROM idem ORDER BY expires_ms LIMIT 1")                      \
+    X(RUN_ADD, "INSERT INTO run (run_id, app_id, state, is_async, has_webhook, created_ms,"        \
+        " started_ms, attempt, epoch, ticket_id, method, path)"                                    \
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                            \
+    X(RUN_FIND, "SELECT app_id, state, epoch, is_async, has_webhook, ticket_id FROM run"           \
+        " WHERE run_id = ?")                                                                       \
+    X(RUN_CLAIM, "UPDATE run SET state = 1, epoch = epoch + 1, attempt = attempt + 1,"             \
+        " started_ms = ?2 WHERE run_id = ?1")                                                      \
+    X(RUN_END, "UPDATE run SET state = ?2, result_id = ?3, ticket_id = NULL WHERE run_id = ?1")    \
+    X(RUN_WISH_CANCEL, "UPDATE run SET is_cancel_wished = 1 WHERE run_id = ?")                     \
+    X(RUN_REQUEUE, "UPDATE run SET state = 0, epoch = epoch + 1, started_ms = NULL"                \
+        " WHERE run_id = ?")                                                                       \
+    X(RUN_DROP, "DELETE FROM run WHERE run_id = ?")                                                \
+    X(RUN_ORPHANED, "SELECT ticket.id, run.run_id, run.app_id, run.is_async, run.has_webhook,"     \
+        " run.attempt, run.is_cancel_wished FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
+        " WHERE ticket.id > ? AND run.state = 1 ORDER BY ticket.id LIMIT 1")                       \
+    X(TICKET_ADD, "INSERT INTO ticket (id, run_id, is_async, created_ms, head, " HL_SQL_BODY ")"   \
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                                  \
+    X(TICKET_NEXT, "SELECT ticket.id, run.run_id, run.app_id, run.has_webhook, run.created_ms,"    \
+        " run.epoch, run.attempt, app.project, app.name, ticket.head, " HL_SQL_BODY                \
+        " FROM ticket JOIN run ON run.run_id = ticket.run_id JOIN app ON app.app_id = run.app_id"  \
+        " WHERE ticket.id > ? AND ticket.is_async = 1 ORDER BY ticket.id LIMIT 1")                 \
+    X(TICKET_OLDEST, "SELECT created_ms FROM ticket WHERE id > ? AND is_async = 1"                 \
+        " ORDER BY id LIMIT 1")                                                                    \
+    X(TICKET_END, "DELETE FROM ticket WHERE id = ? RETURNING body_file, body_size")                \
+    X(TICKET_TOTALS, "SELECT max(id), coalesce(sum(is_async), 0) FROM ticket")                     \
+    X(WEBHOOK_ADD, "INSERT INTO webhook (run_id, lane, url, secret, traceparent)"                  \
+        " VALUES (?, ?, ?, ?, ?)")                                                                 \
+    X(WEBHOOK_LANE, "SELECT lane FROM webhook WHERE run_id = ?")                                   \
+    X(RESULT_ADD, "INSERT INTO result (id, run_id, finished_ms, reason, http_status,"              \
+        " content_type, content_encoding, encoding, escaped_size, " HL_SQL_BODY ")"                \
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                      \
+    X(RESULT_LAST, "SELECT max(id) FROM result")                                                   \
+    X(RESULT_AFTER, "SELECT id, run_id, finished_ms, body_where, body_file, body_size"             \
+        " FROM result WHERE id > ? ORDER BY id LIMIT 1")                                           \
+    X(RESULT_BODY_AFTER, "SELECT id, run_id, finished_ms, body_where, body_file, body_size"        \
+        " FROM result WHERE id > ? AND body_where IN (1, 2) ORDER BY id LIMIT 1")                  \
+    X(RESULT_STRIP, "UPDATE result SET body_where = 3, body_bytes = NULL, body_file = NULL,"       \
+        " encoding = 3 WHERE id = ?")                                                              \
+    X(RESULT_DROP, "DELETE FROM result WHERE id = ?")                                              \
+    X(DELIVERY_ADD, "INSERT INTO delivery (delivery_id, run_id, app_id, lane, state, round, n,"    \
+        " max_attempts, is_leased, created_ms) VALUES (?, ?, ?, ?, 0, 1, 0, ?, 0, ?)")             \
+    X(DELIVERY_FIND, "SELECT app.project, lane, state, round, n, max_attempts, is_leased"          \
+        " FROM delivery JOIN app ON app.app_id = delivery.app_id WHERE delivery_id = ?")           \
+    X(DELIVERY_NEXT, "SELECT delivery.delivery_id, delivery.run_id, delivery.round, delivery.n,"   \
+        " delivery.max_attempts, app.project, app.name, webhook.url, webhook.secret,"              \
+        " webhook.traceparent, run.state, " HL_SQL_RESULT                                          \
+        " FROM delivery INDEXED BY delivery_due"                                                   \
+        " CROSS JOIN run ON run.run_id = delivery.run_id"                                          \
+        " CROSS JOIN app ON app.app_id = run.app_id"                                               \
+        " CROSS JOIN webhook ON webhook.run_id = run.run_id"                                       \
+        " CROSS JOIN result ON result.id = run.result_id"                                          \
+        " WHERE delivery.state = 0 AND delivery.is_leased = 0 AND delivery.lane = ?"               \
+        " ORDER BY delivery.delivery_id LIMIT 1")                                                  \
+    X(DELIVERY_LEASE, "UPDATE delivery SET is_leased = 1, n = n + 1 WHERE delivery_id = ?")        \
+    X(DELIVERY_SET_N, "UPDATE delivery SET n = ?2 WHERE delivery_id = ?1")                         \
+    X(DELIVERY_UNLEASE, "UPDATE delivery SET is_leased = 0 WHERE delivery_id = ?")                 \
+    X(DELIVERY_END, "UPDATE delivery SET is_leased = 0, state = ?2, done_ms = ?3"                  \
+        " WHERE delivery_id = ?1")                                                                 \
+    X(DELIVERY_RENEW, "UPDATE delivery SET state = 0, round = round + 1, n = 0,"                   \
+        " max_attempts = ?2, is_leased = 0, done_ms = NULL WHERE delivery_id = ?1")                \
+    X(DELIVERY_PENDING_OF, "SELECT 1 FROM delivery WHERE run_id = ? AND state = 0")                \
+    X(DELIVERY_DEAD, "SELECT app.app_id, delivery.delivery_id, delivery.lane, delivery.done_ms"    \
+        " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
+        " WHERE app.project = ?1 AND app.app_id >= ?2 AND delivery.state = 2"                      \
+        " AND delivery.delivery_id > (CASE app.app_id WHEN ?2 THEN ?3 ELSE x'' END) LIMIT 1")      \
+    X(DELIVERY_ORPHANED, "SELECT delivery.delivery_id, delivery.round, delivery.n,"                \
+        " delivery.max_attempts FROM app CROSS JOIN delivery ON delivery.app_id = app.app_id"      \
+        " WHERE delivery.state = 0 AND delivery.is_leased = 1 LIMIT 1")                            \
+    X(DELIVERY_LANES, "SELECT lane, count(*) FROM delivery INDEXED BY delivery_due"                \
+        " WHERE state = 0 AND is_leased = 0 GROUP BY lane")                                        \
+    X(DELIVERY_OLDEST, "SELECT min((SELECT created_ms FROM delivery WHERE app_id = app.app_id"     \
+        " AND state = 0 ORDER BY delivery_id LIMIT 1)) FROM app")                                  \
+    X(ATTEMPT_ADD, "INSERT INTO attempt (delivery_id, round, n, started_ms) VALUES (?, ?, ?, ?)")  \
+    X(ATTEMPT_END, "UPDATE attempt SET started_ms = ?4, ended_ms = ?5, verdict = ?6,"              \
+        " http_status = ?7, error = ?8"                                                            \
+        " WHERE delivery_id = ?1 AND round = ?2 AND n = ?3 AND verdict IS NULL")                   \
+    X(ATTEMPT_LOSE, "UPDATE attempt SET ended_ms = ?4, verdict = 4"                                \
+        " WHERE delivery_id = ?1 AND round = ?2 AND n = ?3 AND verdict IS NULL")                   \
+    X(ATTEMPT_DROP, "DELETE FROM attempt WHERE delivery_id = ? AND round = ? AND n = ?"            \
+        " AND verdict IS NULL")                                                                    \
+    X(FILE_KNOWN, "SELECT EXISTS (SELECT 1 FROM ticket WHERE body_file = ?1)"                      \
+        " OR EXISTS (SELECT 1 FROM result WHERE body_file = ?1)")                                  \
+    X(FILE_EACH, "SELECT body_file FROM ticket WHERE body_file IS NOT NULL"                        \
+        " UNION ALL SELECT body_file FROM result WHERE body_file IS NOT NULL")                     \
+    X(PAGES, "SELECT page_count, freelist_count FROM pragma_page_count, pragma_freelist_count")    \
+    X(VACUUM, "PRAGMA incremental_vacuum(256)")
+/* clang-format on */
+
+enum hl_sql {
+#define X(name, text) HL_SQL_##name,
+    HL_SQL_MAP(X)
+#undef X
+        HL_SQL_COUNT
+};
+
+/* The text of a statement. */
+const char *hl_sql_text(enum hl_sql which);
+
+/* Maps a result code. A full volume is told from other I/O errors by errno. */
+enum hl_err hl_sql_err(sqlite3 *db, int rc);
+
+/* Parameters and columns go in order: each call binds or reads the next one. Strings and blobs are
+ * borrowed: bound until the statement is reset, read until it is stepped or reset. */
+struct hl_sql_args {
+    sqlite3_stmt *st;
+    int at; /* the last parameter that was bound */
+};
+void hl_sql_bind_int(struct hl_sql_args *args, int64_t v);
+void hl_sql_bind_null(struct hl_sql_args *args);
+void hl_sql_bind_id(struct hl_sql_args *args, const struct hl_id *id);
+void hl_sql_bind_text(struct hl_sql_args *args, struct hl_str s);
+void hl_sql_bind_blob(struct hl_sql_args *args, struct hl_str s);
+void hl_sql_bind_body(struct hl_sql_args *args, const struct hl_body *body); /* HL_SQL_BODY */
+
+struct hl_sql_row {
+    sqlite3_stmt *st;
+    int at; /* the next column */
+};
+int64_t hl_sql_int(struct hl_sql_row *row);
+bool hl_sql_id(struct hl_sql_row *row, struct hl_id *id); /* false: NULL or not an id; zeroed */
+struct hl_str hl_sql_str(struct hl_sql_row *row);         /* text or blob */
+/* HL_SQL_BODY; `bytes` stays NULL and `*bytes` borrows them. */
+void hl_sql_body(struct hl_sql_row *row, struct hl_body *body, struct hl_str *bytes);
+/* HL_SQL_RESULT, likewise. */
+void hl_sql_outcome(struct hl_sql_row *row, struct hl_outcome *outcome, struct hl_str *bytes);
+/* Gives `body` its own copy. */
+HL_MUST_CHECK enum hl_err hl_sql_copy_body(struct hl_body *body, struct hl_str bytes);
+
+#endif

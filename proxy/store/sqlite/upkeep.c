@@ -1,0 +1,123 @@
+/* upkeep.c - what the database needs between transactions: the log moved into it, files that no
+ * record names removed, free pages given back, room watched. The store's thread, after the replies
+ * of a batch were sent; who waits for a commit never waits for this on purpose. */
+#include "store/sqlite/database.h"
+
+#include "base/log.h"
+#include "store/body_file.h"
+
+#define PAGE_SIZE 8192
+
+/* The log is moved (a checkpoint) when it is this long, or, in a quiet moment, a part of it. */
+#define CHECKPOINT_PAGES       ((16 << 20) / PAGE_SIZE)
+#define QUIET_CHECKPOINT_PAGES ((2 << 20) / PAGE_SIZE)
+/* Free pages are for the next runs; only more than these are given back to the file system. */
+#define SPARE_PAGES ((32 << 20) / PAGE_SIZE)
+
+struct pages {
+    uint64_t all, free;
+};
+
+static struct pages ask_pages(struct hl_database *db)
+{
+    struct hl_sql_row row;
+    struct pages pages = {0};
+    if (hl_database_row(db, HL_SQL_PAGES, &row) != HL_OK)
+        return pages;
+    pages.all = (uint64_t)hl_sql_int(&row);
+    pages.free = (uint64_t)hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_PAGES);
+    return pages;
+}
+
+static uint64_t used_bytes(struct hl_database *db)
+{
+    struct pages pages = ask_pages(db);
+    return (pages.all - pages.free) * PAGE_SIZE + db->now.file_bytes;
+}
+
+enum hl_err hl_database_room(struct hl_driver *d)
+{
+    struct hl_database *db = hl_database_of(d);
+    uint64_t free_bytes = hl_data_dir_free_bytes(&db->dir);
+    uint64_t soft_limit = hl_data_dir_soft_limit(&db->dir);
+    hl_data_dir_make_reserve(&db->dir);
+    if (free_bytes < soft_limit)
+        return HL_ERR_FULL;
+    return used_bytes(db) > db->max_bytes ? HL_ERR_TOO_LARGE : HL_OK;
+}
+
+/* Passive: it never waits for a reader. What a reader still needs stays for the next one. */
+static void checkpoint(struct hl_database *db)
+{
+    int in_log = 0, moved = 0;
+    int rc = sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+    if (rc != SQLITE_OK)
+        HL_LOG(WARN, "store: a checkpoint failed, trying again",
+            HL_LOG_TEXT("why", sqlite3_errmsg(db->db)));
+    bool is_whole = rc == SQLITE_OK && moved == in_log;
+    db->checkpoint_at = is_whole ? CHECKPOINT_PAGES : db->wal_pages + CHECKPOINT_PAGES / 2;
+    if (is_whole)
+        db->wal_pages = 0;
+}
+
+/* What was reserved is worth most to the checkpoint: after it the log begins anew instead of
+ * growing. */
+bool hl_database_release_reserve(struct hl_driver *d)
+{
+    struct hl_database *db = hl_database_of(d);
+    hl_data_dir_release_reserve(&db->dir);
+    checkpoint(db);
+    return true;
+}
+
+static void unlink_doomed(struct hl_database *db)
+{
+    for (size_t i = 0; i < db->now.n_doomed; i++)
+        hl_body_file_remove(db->dir.path, &db->doomed[i].id);
+    db->now.n_doomed = db->before.n_doomed = 0;
+}
+
+static bool give_pages_back(struct hl_database *db)
+{
+    if (ask_pages(db).free <= SPARE_PAGES)
+        return false;
+    sqlite3_stmt *vacuum = db->st[HL_SQL_VACUUM];
+    while (sqlite3_step(vacuum) == SQLITE_ROW)
+        ;
+    return sqlite3_reset(vacuum) == SQLITE_OK;
+}
+
+bool hl_database_settle(struct hl_driver *d, bool is_idle)
+{
+    struct hl_database *db = hl_database_of(d);
+    unlink_doomed(db);
+    if (db->wal_pages >= db->checkpoint_at || (is_idle && db->wal_pages >= QUIET_CHECKPOINT_PAGES))
+        checkpoint(db);
+    return is_idle && give_pages_back(db);
+}
+
+static int64_t ask_time(struct hl_database *db, enum hl_sql which)
+{
+    struct hl_sql_row row;
+    if (hl_database_row(db, which, &row) != HL_OK)
+        return 0;
+    int64_t ms = hl_sql_int(&row);
+    hl_database_done(db, which);
+    return ms;
+}
+
+void hl_database_survey(
+    struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes)
+{
+    struct hl_database *db = hl_database_of(d);
+    *queued_ms = *delivery_ms = 0;
+    if (d->backlog->now.queued_runs > 0) {
+        struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_OLDEST);
+        hl_sql_bind_int(&args, db->now.claimed_ticket);
+        *queued_ms = ask_time(db, HL_SQL_TICKET_OLDEST);
+    }
+    if (d->backlog->now.pending > 0)
+        *delivery_ms = ask_time(db, HL_SQL_DELIVERY_OLDEST);
+    *bytes = used_bytes(db);
+}

@@ -1,0 +1,92 @@
+/* store.c - opens and closes the store: which driver, and the engine over it. Any thread posts.
+ * A driver over a network would stand here beside the engine: what is above knows only messages. */
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "store/engine.h"
+
+#define DAY_MS (24 * 3600 * 1000ll)
+
+struct hl_store {
+    struct hl_engine engine;
+    struct hl_driver *driver;
+};
+
+static enum hl_err open_driver(
+    struct hl_store *store, const struct hl_config *config, char *why, size_t why_len)
+{
+    struct hl_backlog *backlog = &store->engine.backlog;
+    if (config->store != HL_STORE_MEMORY)
+        return hl_sqlite_open(&store->driver, config, backlog, why, why_len);
+    enum hl_err err = hl_memory_open(&store->driver, config, backlog);
+    if (err)
+        snprintf(why, why_len, "%s", hl_err_text(err));
+    else
+        HL_LOG(WARN, "store: in memory: queued runs, results, webhooks end with this process");
+    return err;
+}
+
+enum hl_err hl_store_open(
+    struct hl_store **out, const struct hl_config *config, char *why, size_t why_len)
+{
+    *out = NULL;
+    struct hl_store *store = calloc(1, sizeof(*store));
+    if (!store) {
+        snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
+        return HL_ERR_NOMEM;
+    }
+    hl_backlog_init(&store->engine.backlog, config->max_queued_runs, config->max_pending_deliveries,
+        config->webhook_per_host);
+    enum hl_err err = open_driver(store, config, why, why_len);
+    if (err)
+        goto out;
+
+    int64_t keep_ms = (int64_t)config->retention_ms;
+    int failed =
+        hl_engine_start(&store->engine, store->driver, keep_ms < DAY_MS ? keep_ms : DAY_MS);
+    if (failed) {
+        snprintf(why, why_len, "cannot start the store's thread: %s", strerror(failed));
+        store->driver->vt->close(store->driver);
+        err = hl_err_from_errno(failed);
+    }
+out:
+    if (err) {
+        hl_backlog_fini(&store->engine.backlog);
+        free(store);
+        return err;
+    }
+    *out = store;
+    return HL_OK;
+}
+
+enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m)
+{
+    const struct hl_driver_vt *vt = store->driver->vt;
+    if (m->msg.type == HL_STORE_GET_RUN && vt->post_read) {
+        vt->post_read(store->driver, m);
+        return HL_OK;
+    }
+    return hl_engine_post(&store->engine, m);
+}
+
+const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store)
+{
+    return &store->engine.gauges;
+}
+
+const char *hl_store_data_dir(const struct hl_store *store)
+{
+    return store->driver->data_dir;
+}
+
+void hl_store_close(struct hl_store *store)
+{
+    hl_engine_stop(&store->engine);
+    store->driver->vt->close(store->driver);
+    hl_backlog_fini(&store->engine.backlog);
+    free(store);
+}

@@ -1,0 +1,360 @@
+/* fixture.c - see fixture.h. */
+#include "fixture.h"
+
+#include <criterion/criterion.h>
+#include <ftw.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PATIENCE_S 20
+
+static void wake(void *arg)
+{
+    sem_post(&((struct party *)arg)->wake);
+}
+
+static void party_init(struct party *p)
+{
+    p->first = NULL;
+    sem_init(&p->wake, 0, 0);
+    hl_mailbox_init(&p->box, wake, p);
+}
+
+static void take(struct party *p)
+{
+    struct hl_msg **end = &p->first;
+    while (*end)
+        end = &(*end)->next;
+    *end = hl_mailbox_take(&p->box);
+}
+
+void *party_look(struct party *p, uint32_t type)
+{
+    take(p);
+    for (struct hl_msg **at = &p->first; *at; at = &(*at)->next) {
+        struct hl_msg *msg = *at;
+        if (msg->type != type)
+            continue;
+        *at = msg->next;
+        return msg;
+    }
+    return NULL;
+}
+
+void *party_wait(struct party *p, uint32_t type)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PATIENCE_S;
+    for (;;) {
+        void *msg = party_look(p, type);
+        if (msg)
+            return msg;
+        cr_assert(sem_clockwait(&p->wake, CLOCK_MONOTONIC, &until) == 0,
+            "no message of type %u came", type);
+    }
+}
+
+/* --- the store ------------------------------------------------------------------------------ */
+
+void fixture_init(struct fixture *f, enum hl_store_kind kind)
+{
+    memset(f, 0, sizeof(*f));
+    party_init(&f->worker);
+    party_init(&f->sender);
+    party_init(&f->asker);
+    hl_id_source_init(&f->ids);
+    f->config = (struct hl_config){.store = kind,
+        .retention_ms = 3600 * 1000,
+        .run_attempts = 1,
+        .webhook_attempts = 3,
+        .webhook_per_host = 4,
+        .max_queued_runs = 100000,
+        .max_pending_deliveries = 100000,
+        .store_max_bytes = {.percent = 80}};
+    strcpy(f->dir, "/tmp/hookline-store-XXXXXX");
+    cr_assert(mkdtemp(f->dir));
+    f->config.data_dir = hl_str_from(f->dir);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static void free_message(struct hl_msg *msg)
+{
+    if (msg->type == HL_STORE_CLAIMED)
+        hl_claimed_free((struct hl_claimed *)msg);
+    else if (msg->type == HL_STORE_LEASED)
+        hl_leased_free((struct hl_leased *)msg);
+    else if (msg->type == HL_STORE_ACCEPT || msg->type == HL_STORE_RECORD)
+        hl_accept_free((struct hl_accept *)msg);
+    else if (msg->type == HL_STORE_FINISH)
+        hl_finish_free((struct hl_finish *)msg);
+    else
+        free(msg);
+}
+
+static void party_fini(struct party *p)
+{
+    take(p);
+    for (struct hl_msg *msg = p->first, *next; msg; msg = next) {
+        next = msg->next;
+        free_message(msg);
+    }
+    sem_destroy(&p->wake);
+}
+
+void fixture_fini(struct fixture *f)
+{
+    if (f->store)
+        fixture_close(f);
+    party_fini(&f->worker);
+    party_fini(&f->sender);
+    party_fini(&f->asker);
+    nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+enum hl_err fixture_try_open(struct fixture *f)
+{
+    return hl_store_open(&f->store, &f->config, f->why, sizeof(f->why));
+}
+
+void fixture_open(struct fixture *f)
+{
+    enum hl_err err = fixture_try_open(f);
+    cr_assert(err == HL_OK, "open: %s: %s", hl_err_text(err), f->why);
+}
+
+void fixture_close(struct fixture *f)
+{
+    hl_store_close(f->store);
+    f->store = NULL;
+}
+
+void fixture_reopen(struct fixture *f)
+{
+    fixture_close(f);
+    fixture_open(f);
+}
+
+void fixture_run(enum hl_store_kind kind, void (*test)(struct fixture *f))
+{
+    struct fixture f;
+    fixture_init(&f, kind);
+    fixture_open(&f);
+    test(&f);
+    fixture_fini(&f);
+}
+
+/* --- requests ------------------------------------------------------------------------------- */
+
+struct hl_id new_id(struct fixture *f)
+{
+    return hl_id_next(&f->ids, hl_clock_wall_ms());
+}
+
+enum hl_err ask(struct fixture *f, struct party *p, struct hl_store_msg *m)
+{
+    uint32_t type = m->msg.type;
+    m->reply_to = &p->box;
+    enum hl_err err = hl_store_post(f->store, m);
+    if (err)
+        return err;
+    struct hl_store_msg *reply = party_wait(p, type);
+    cr_assert_eq(reply, m);
+    return m->rc;
+}
+
+/* Batches are in order: when this is answered, so is all that came before; the next batch's begin
+ * comes after this one's pushes. */
+void settle(struct fixture *f)
+{
+    struct hl_id nobody = {{1}};
+    cancel_run(f, &nobody);
+    cancel_run(f, &nobody);
+}
+
+struct hl_accept *make_accept(struct fixture *f, enum hl_store_op op, const struct run_spec *spec)
+{
+    struct hl_accept tmpl = {.run_id = hl_id_is_nil(&spec->id) ? new_id(f) : spec->id,
+        .created_ms = hl_clock_wall_ms(),
+        .project = hl_str_from(spec->project ? spec->project : "p"),
+        .app = hl_str_from(spec->app ? spec->app : "a"),
+        .method = HL_STR("POST"),
+        .target = HL_STR("/run?x=1"),
+        .head = hl_str_from(spec->head ? spec->head : "POST /run HTTP/1.1\r\nHost: a\r\n"),
+        .webhook_url = hl_str_from(spec->url),
+        .webhook_secret = hl_str_from(spec->secret),
+        .traceparent = HL_STR("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+        .idempotency_key = hl_str_from(spec->key),
+        .subject = hl_str_from(spec->subject)};
+    tmpl.fingerprint[0] = spec->fingerprint;
+    if (spec->body) {
+        tmpl.body.where = HL_BODY_INLINE;
+        tmpl.body.size = strlen(spec->body);
+        tmpl.body.bytes = strdup(spec->body);
+    }
+    struct hl_accept *a = hl_accept_new(op, &tmpl);
+    cr_assert(a);
+    return a;
+}
+
+static enum hl_err post_accept(
+    struct fixture *f, enum hl_store_op op, const struct run_spec *spec, struct hl_id *id)
+{
+    struct hl_accept *a = make_accept(f, op, spec);
+    enum hl_err rc = ask(f, &f->worker, &a->m);
+    if (id)
+        *id = a->run_id;
+    hl_accept_free(a);
+    return rc;
+}
+
+enum hl_err accept_run(struct fixture *f, struct run_spec spec, struct hl_id *id)
+{
+    return post_accept(f, HL_STORE_ACCEPT, &spec, id);
+}
+
+enum hl_err record_run(struct fixture *f, struct run_spec spec, struct hl_id *id)
+{
+    return post_accept(f, HL_STORE_RECORD, &spec, id);
+}
+
+static void post_credit(
+    struct fixture *f, struct party *p, enum hl_store_op op, uint32_t n, bool returns)
+{
+    struct hl_credit *credit = calloc(1, sizeof(*credit));
+    credit->m.msg.type = op;
+    credit->m.reply_to = &p->box;
+    credit->n = n;
+    credit->returns = returns;
+    cr_assert(hl_store_post(f->store, &credit->m) == HL_OK);
+}
+
+void give_credit(struct fixture *f, struct party *p, uint32_t n, bool returns)
+{
+    post_credit(f, p, HL_STORE_CREDIT, n, returns);
+}
+
+void give_lease_credit(struct fixture *f, uint32_t n)
+{
+    post_credit(f, &f->sender, HL_STORE_LEASE_CREDIT, n, false);
+}
+
+struct hl_finish *make_finish(const struct hl_id *id, uint32_t epoch, const char *body)
+{
+    struct hl_finish *finish = calloc(1, sizeof(*finish));
+    finish->m.msg.type = HL_STORE_FINISH;
+    finish->run_id = *id;
+    finish->epoch = epoch;
+    finish->outcome = (struct hl_outcome){.state = HL_RUN_SUCCESS,
+        .http_status = 200,
+        .finished_ms = hl_clock_wall_ms(),
+        .content_type = "text/plain",
+        .encoding = HL_ENCODING_TEXT,
+        .escaped_size = body ? strlen(body) : 0};
+    if (body) {
+        finish->outcome.body.where = HL_BODY_INLINE;
+        finish->outcome.body.size = strlen(body);
+        finish->outcome.body.bytes = strdup(body);
+    }
+    return finish;
+}
+
+enum hl_err finish_run(struct fixture *f, const struct hl_id *id, uint32_t epoch, const char *body)
+{
+    struct hl_finish *finish = make_finish(id, epoch, body);
+    enum hl_err rc = ask(f, &f->worker, &finish->m);
+    hl_finish_free(finish);
+    return rc;
+}
+
+enum hl_err cancel_run(struct fixture *f, const struct hl_id *id)
+{
+    struct hl_run_ref ref = {.m.msg.type = HL_STORE_CANCEL, .run_id = *id};
+    return ask(f, &f->asker, &ref.m);
+}
+
+enum hl_err get_run(struct fixture *f, const struct hl_id *id, struct hl_get_run *out)
+{
+    *out = (struct hl_get_run){.m.msg.type = HL_STORE_GET_RUN, .run_id = *id, .with_body = true};
+    return ask(f, &f->asker, &out->m);
+}
+
+enum hl_run_state state_of(struct fixture *f, const struct hl_id *id)
+{
+    struct hl_get_run g;
+    enum hl_err rc = get_run(f, id, &g);
+    cr_assert(rc == HL_OK, "the run is not there: %s", hl_err_text(rc));
+    hl_body_fini(&g.outcome.body);
+    return g.state;
+}
+
+struct hl_leased *lease_one(struct fixture *f, const char *url)
+{
+    struct hl_id id;
+    cr_assert(record_run(f, (struct run_spec){.url = url, .secret = "s3cret"}, &id) == HL_OK);
+    cr_assert(finish_run(f, &id, 1, "answer") == HL_OK);
+    give_lease_credit(f, 1);
+    return party_wait(&f->sender, HL_STORE_LEASED);
+}
+
+enum hl_err say_outcome(
+    struct fixture *f, const struct hl_leased *l, uint32_t n, enum hl_attempt_verdict verdict)
+{
+    struct hl_attempt_outcome o = {.m.msg.type = HL_STORE_OUTCOME,
+        .delivery_id = l->delivery_id,
+        .round = l->round,
+        .n = n,
+        .verdict = verdict,
+        .http_status = verdict == HL_ATTEMPT_OK ? 200 : 503,
+        .started_ms = hl_clock_wall_ms(),
+        .ended_ms = hl_clock_wall_ms()};
+    return ask(f, &f->sender, &o.m);
+}
+
+enum hl_err say_attempt(struct fixture *f, const struct hl_leased *l, uint32_t n)
+{
+    struct hl_attempt a = {
+        .m.msg.type = HL_STORE_ATTEMPT, .delivery_id = l->delivery_id, .round = l->round, .n = n};
+    return ask(f, &f->sender, &a.m);
+}
+
+enum hl_err redeliver(
+    struct fixture *f, const struct hl_id *delivery_id, const char *project, uint64_t *count)
+{
+    struct hl_redeliver r = {.m.msg.type = HL_STORE_REDELIVER};
+    if (delivery_id)
+        r.delivery_id = *delivery_id;
+    snprintf(r.project, sizeof(r.project), "%s", project);
+    enum hl_err rc = ask(f, &f->asker, &r.m);
+    if (count)
+        *count = r.count;
+    return rc;
+}
+
+long long query(struct fixture *f, const char *sql)
+{
+    char path[128];
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    snprintf(path, sizeof(path), "%s/hookline.db", f->dir);
+    cr_assert(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK);
+    cr_assert(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK, "%s", sqlite3_errmsg(db));
+    cr_assert(sqlite3_step(st) == SQLITE_ROW, "%s", sqlite3_errmsg(db));
+    long long answer = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return answer;
+}

@@ -1,0 +1,87 @@
+/* fixture.h - a store with a worker, a sender and an asker that wait for what it says. */
+#ifndef HL_TEST_STORE_FIXTURE_H
+#define HL_TEST_STORE_FIXTURE_H
+
+#include <semaphore.h>
+
+#include "store/store.h"
+
+/* A thread's side of the mailbox, read by the test. */
+struct party {
+    struct hl_mailbox box;
+    sem_t wake;
+    struct hl_msg *first; /* taken and not asked for yet, in order */
+};
+
+struct fixture {
+    struct hl_config config;
+    struct hl_store *store;
+    struct party worker, sender, asker;
+    struct hl_id_source ids;
+    char dir[64]; /* sqlite: the data directory, removed at the end */
+    char why[512];
+};
+
+/* What a test says of a run; the rest is filled in. */
+struct run_spec {
+    const char *key, *subject, *url, *secret, *head, *body, *app, *project;
+    uint8_t fingerprint; /* its first byte */
+    struct hl_id id;     /* nil: a new one */
+};
+
+/* One test for each driver: Test(sqlite, name) and Test(memory, name). */
+#define STORE_TEST(name, ...)                                                                      \
+    static void name(struct fixture *f);                                                           \
+    Test(sqlite, name, ##__VA_ARGS__)                                                              \
+    {                                                                                              \
+        fixture_run(HL_STORE_SQLITE, name);                                                        \
+    }                                                                                              \
+    Test(memory, name, ##__VA_ARGS__)                                                              \
+    {                                                                                              \
+        fixture_run(HL_STORE_MEMORY, name);                                                        \
+    }                                                                                              \
+    static void name(struct fixture *f)
+
+void fixture_run(enum hl_store_kind kind, void (*test)(struct fixture *f));
+void fixture_init(struct fixture *f, enum hl_store_kind kind); /* not open */
+void fixture_fini(struct fixture *f);                          /* closes it if it is open */
+void fixture_open(struct fixture *f);
+enum hl_err fixture_try_open(struct fixture *f);
+void fixture_close(struct fixture *f);
+void fixture_reopen(struct fixture *f); /* sqlite: what is on disk; memory: nothing */
+
+/* The next message of a type; fails the test after a while. The others keep their order. */
+void *party_wait(struct party *p, uint32_t type);
+/* A message that has come already, or NULL. */
+void *party_look(struct party *p, uint32_t type);
+
+struct hl_id new_id(struct fixture *f);
+/* Posts a request as `p` and waits for its reply; returns the reply's rc. */
+enum hl_err ask(struct fixture *f, struct party *p, struct hl_store_msg *m);
+/* All that was posted before has been answered and its pushes have been sent. */
+void settle(struct fixture *f);
+
+struct hl_accept *make_accept(struct fixture *f, enum hl_store_op op, const struct run_spec *spec);
+enum hl_err accept_run(struct fixture *f, struct run_spec spec, struct hl_id *id);
+enum hl_err record_run(struct fixture *f, struct run_spec spec, struct hl_id *id);
+void give_credit(struct fixture *f, struct party *p, uint32_t n, bool returns);
+void give_lease_credit(struct fixture *f, uint32_t n);
+struct hl_finish *make_finish(const struct hl_id *id, uint32_t epoch, const char *body);
+enum hl_err finish_run(struct fixture *f, const struct hl_id *id, uint32_t epoch, const char *body);
+enum hl_err cancel_run(struct fixture *f, const struct hl_id *id);
+/* Free the outcome's body. */
+enum hl_err get_run(struct fixture *f, const struct hl_id *id, struct hl_get_run *out);
+enum hl_run_state state_of(struct fixture *f, const struct hl_id *id);
+
+/* One run with a webhook through to a finished one; returns its lease (attempt 1). */
+struct hl_leased *lease_one(struct fixture *f, const char *url);
+enum hl_err say_outcome(
+    struct fixture *f, const struct hl_leased *l, uint32_t n, enum hl_attempt_verdict verdict);
+enum hl_err say_attempt(struct fixture *f, const struct hl_leased *l, uint32_t n);
+enum hl_err redeliver(
+    struct fixture *f, const struct hl_id *delivery_id, const char *project, uint64_t *count);
+
+/* One number out of the closed or open database (sqlite only). */
+long long query(struct fixture *f, const char *sql);
+
+#endif

@@ -1,0 +1,213 @@
+/* test_delivery.c - deliveries through the store: leases, attempts, outcomes, lanes, redelivery
+ * (store.md 7). */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fixture.h"
+
+#define URL "https://example.org/hook"
+
+static struct hl_get_run deliveries_of(struct fixture *f, const struct hl_id *run_id)
+{
+    struct hl_get_run g;
+    cr_assert_eq(get_run(f, run_id, &g), HL_OK);
+    hl_body_fini(&g.outcome.body);
+    return g;
+}
+
+STORE_TEST(lease_carries_what_the_envelope_says)
+{
+    struct hl_leased *l = lease_one(f, URL);
+    cr_assert_eq(l->round, 1);
+    cr_assert_eq(l->n, 1);
+    cr_assert_eq(l->max_attempts, 3);
+    cr_assert(hl_str_eq(l->url, HL_STR(URL)));
+    cr_assert(hl_str_eq(l->secret, HL_STR("s3cret")));
+    cr_assert(hl_str_starts_with(l->traceparent, HL_STR("00-0af7651916cd43dd")));
+    cr_assert(hl_str_eq(l->project, HL_STR("p")) && hl_str_eq(l->app, HL_STR("a")));
+    cr_assert_eq(l->outcome.state, HL_RUN_SUCCESS);
+    cr_assert_eq(l->outcome.encoding, HL_ENCODING_TEXT);
+    struct hl_str body = {l->outcome.body.bytes, l->outcome.body.size};
+    cr_assert(hl_str_eq(body, HL_STR("answer")));
+    cr_assert_eq(deliveries_of(f, &l->run_id).deliveries_pending, 1);
+
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_OK), HL_OK);
+    cr_assert_eq(deliveries_of(f, &l->run_id).deliveries_ok, 1);
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_OK), HL_ERR_STALE, "the lease has ended");
+    hl_leased_free(l);
+}
+
+STORE_TEST(i6_a_delivery_exists_iff_the_finish_committed)
+{
+    struct hl_id id;
+    cr_assert_eq(record_run(f, (struct run_spec){.url = URL}, &id), HL_OK);
+    cr_assert_eq(deliveries_of(f, &id).deliveries_pending, 0);
+    cr_assert_eq(finish_run(f, &id, 2, "x"), HL_ERR_STALE);
+    cr_assert_eq(deliveries_of(f, &id).deliveries_pending, 0);
+    cr_assert_eq(finish_run(f, &id, 1, "x"), HL_OK);
+    cr_assert_eq(deliveries_of(f, &id).deliveries_pending, 1);
+}
+
+STORE_TEST(i9_no_attempt_beyond_the_last)
+{
+    struct hl_leased *l = lease_one(f, URL);
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_RETRY), HL_OK);
+    cr_assert_eq(say_attempt(f, l, 3), HL_ERR_STALE, "numbers come in order");
+    cr_assert_eq(say_attempt(f, l, 2), HL_OK);
+    cr_assert_eq(say_outcome(f, l, 2, HL_ATTEMPT_RETRY), HL_OK);
+    cr_assert_eq(say_attempt(f, l, 3), HL_OK);
+    cr_assert_eq(say_outcome(f, l, 3, HL_ATTEMPT_RETRY), HL_OK, "the last one's retry is its end");
+    cr_assert_eq(say_attempt(f, l, 4), HL_ERR_STALE);
+    cr_assert_eq(deliveries_of(f, &l->run_id).deliveries_dead, 1);
+    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->dead_letters), 1);
+    hl_leased_free(l);
+}
+
+STORE_TEST(abandoned_delivery_stays_pending_and_its_credit_is_void)
+{
+    struct hl_leased *l = lease_one(f, URL);
+    give_lease_credit(f, 5);
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_ABANDONED), HL_OK);
+    settle(f);
+    cr_assert_null(party_look(&f->sender, HL_STORE_LEASED), "the sender stops");
+    cr_assert_eq(deliveries_of(f, &l->run_id).deliveries_pending, 1);
+
+    give_lease_credit(f, 1);
+    struct hl_leased *again = party_wait(&f->sender, HL_STORE_LEASED);
+    cr_assert(hl_id_eq(&again->delivery_id, &l->delivery_id));
+    cr_assert_eq(again->n, 2);
+    hl_leased_free(l);
+    hl_leased_free(again);
+}
+
+STORE_TEST(attempt_that_was_never_sent_does_not_count)
+{
+    struct hl_leased *l = lease_one(f, URL);
+    struct hl_attempt_outcome o = {.m.msg.type = HL_STORE_OUTCOME,
+        .delivery_id = l->delivery_id,
+        .round = 1,
+        .n = 1,
+        .verdict = HL_ATTEMPT_ABANDONED};
+    cr_assert_eq(ask(f, &f->sender, &o.m), HL_OK);
+    give_lease_credit(f, 1);
+    struct hl_leased *again = party_wait(&f->sender, HL_STORE_LEASED);
+    cr_assert_eq(again->n, 1);
+    hl_leased_free(l);
+    hl_leased_free(again);
+}
+
+STORE_TEST(withdrawn_credit_leases_nothing)
+{
+    struct hl_id id;
+    give_lease_credit(f, 5);
+    give_lease_credit(f, 0);
+    cr_assert_eq(record_run(f, (struct run_spec){.url = URL}, &id), HL_OK);
+    cr_assert_eq(finish_run(f, &id, 1, "x"), HL_OK);
+    settle(f);
+    cr_assert_null(party_look(&f->sender, HL_STORE_LEASED));
+}
+
+/* --- lanes ---------------------------------------------------------------------------------- */
+
+static void finish_with_webhook(struct fixture *f, const char *url)
+{
+    struct hl_id id;
+    cr_assert_eq(record_run(f, (struct run_spec){.url = url}, &id), HL_OK);
+    cr_assert_eq(finish_run(f, &id, 1, NULL), HL_OK);
+}
+
+static bool is_for(const struct hl_leased *l, const char *url)
+{
+    return hl_str_eq(l->url, hl_str_from(url));
+}
+
+STORE_TEST(lane_is_leased_at_most_per_host_times)
+{
+    for (int i = 0; i < 10; i++)
+        finish_with_webhook(f, i % 2 ? "https://Example.org:443/b" : "https://example.org/a");
+    give_lease_credit(f, 100);
+    struct hl_leased *first = party_wait(&f->sender, HL_STORE_LEASED);
+    for (int i = 0; i < 3; i++)
+        hl_leased_free(party_wait(&f->sender, HL_STORE_LEASED));
+    settle(f);
+    cr_assert_null(party_look(&f->sender, HL_STORE_LEASED), "4 of one host are out");
+    cr_assert_eq(say_outcome(f, first, 1, HL_ATTEMPT_OK), HL_OK);
+    hl_leased_free(party_wait(&f->sender, HL_STORE_LEASED));
+    hl_leased_free(first);
+}
+
+STORE_TEST(one_delivery_is_not_held_up_by_ten_thousand_for_another_host, .timeout = 120)
+{
+    enum { MANY = 10000 };
+    f->config.webhook_per_host = 4;
+    for (int i = 0; i < MANY; i += 100) {
+        for (int j = 0; j < 100; j++) {
+            struct run_spec spec = {.url = "https://many.example/"};
+            struct hl_accept *a = make_accept(f, HL_STORE_RECORD, &spec);
+            struct hl_finish *finish = make_finish(&a->run_id, 1, NULL);
+            a->m.reply_to = finish->m.reply_to = &f->worker.box;
+            cr_assert_eq(hl_store_post(f->store, &a->m), HL_OK);
+            cr_assert_eq(hl_store_post(f->store, &finish->m), HL_OK);
+        }
+        for (int j = 0; j < 100; j++) {
+            hl_accept_free(party_wait(&f->worker, HL_STORE_RECORD));
+            hl_finish_free(party_wait(&f->worker, HL_STORE_FINISH));
+        }
+    }
+    finish_with_webhook(f, "https://one.example/");
+    cr_assert_eq(
+        hl_counter_get(&hl_store_gauges(f->store)->pending_deliveries), (uint64_t)MANY + 1);
+
+    give_lease_credit(f, 2);
+    struct hl_leased *a = party_wait(&f->sender, HL_STORE_LEASED);
+    struct hl_leased *b = party_wait(&f->sender, HL_STORE_LEASED);
+    cr_assert(is_for(a, "https://many.example/") != is_for(b, "https://many.example/"));
+    hl_leased_free(a);
+    hl_leased_free(b);
+}
+
+/* --- redelivery ----------------------------------------------------------------------------- */
+
+STORE_TEST(redelivery_is_a_new_round_with_the_same_ids)
+{
+    struct hl_leased *l = lease_one(f, URL);
+    cr_assert_eq(redeliver(f, &l->delivery_id, "p", NULL), HL_ERR_CONFLICT, "it is pending");
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_DEAD), HL_OK);
+    cr_assert_eq(redeliver(f, &l->delivery_id, "other", NULL), HL_ERR_NOT_FOUND);
+    cr_assert_eq(redeliver(f, &l->delivery_id, "p", NULL), HL_OK);
+    give_lease_credit(f, 1);
+    struct hl_leased *again = party_wait(&f->sender, HL_STORE_LEASED);
+    cr_assert(hl_id_eq(&again->delivery_id, &l->delivery_id));
+    cr_assert(hl_id_eq(&again->run_id, &l->run_id));
+    cr_assert_eq(again->round, 2);
+    cr_assert_eq(again->n, 1);
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_OK), HL_ERR_STALE, "round 1 is over");
+    cr_assert_eq(say_outcome(f, again, 1, HL_ATTEMPT_OK), HL_OK);
+    cr_assert_eq(deliveries_of(f, &l->run_id).deliveries_ok, 1);
+    hl_leased_free(l);
+    hl_leased_free(again);
+}
+
+STORE_TEST(all_dead_ones_of_a_project_are_redelivered_once)
+{
+    enum { DEAD = 300 };
+    uint64_t count;
+    for (int i = 0; i < DEAD; i++) {
+        struct hl_id id;
+        struct run_spec spec = {.url = URL, .app = i % 2 ? "a" : "b"};
+        cr_assert_eq(record_run(f, spec, &id), HL_OK);
+        cr_assert_eq(finish_run(f, &id, 1, NULL), HL_OK);
+        give_lease_credit(f, 1);
+        struct hl_leased *l = party_wait(&f->sender, HL_STORE_LEASED);
+        cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_DEAD), HL_OK);
+        hl_leased_free(l);
+    }
+    cr_assert_eq(redeliver(f, NULL, "other", &count), HL_OK);
+    cr_assert_eq(count, 0);
+    cr_assert_eq(redeliver(f, NULL, "p", &count), HL_OK);
+    cr_assert_eq(count, DEAD);
+    cr_assert_eq(redeliver(f, NULL, "p", &count), HL_OK);
+    cr_assert_eq(count, 0);
+    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->pending_deliveries), DEAD);
+}
