@@ -15,8 +15,7 @@
 #include "base/log.h"
 
 #define LINGER_MS     2000
-#define FIRST_HEAD_MS 1000         /* a new connection may still send its request while we end */
-#define LONG_BODY     (256 * 1024) /* bodies beyond this are read in larger pieces */
+#define FIRST_HEAD_MS 1000 /* a new connection may still send its request while we end */
 #define ANSWER_MAX    2048
 
 static void on_timer(struct hl_timer *timer);
@@ -174,31 +173,12 @@ static void client_lost(struct hl_client *c)
     hl_client_close(c);
 }
 
-/* The present call is answered with a fault of the caller's and the connection ends. */
-static void refuse(struct hl_client *c, uint16_t status, const char *detail)
+void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail)
 {
     struct hl_id id = hl_id_next(&c->worker->ids, hl_clock_wall_ms());
     struct hl_answer answer = {.status = status, .detail = detail, .run_id = &id};
     c->must_close = true;
     hl_client_answer(c, &answer, HL_MODE_OTHER);
-}
-
-/* A caller that owes body bytes keeps silent. */
-static void on_body_timeout(struct hl_client *c)
-{
-    struct hl_run *run = c->run;
-    const char *detail = "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the "
-                         "body without pauses, or raise it.";
-    c->must_close = true;
-    if (run && c->taker == HL_TAKER_FORWARD) {
-        hl_forward_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, 408, detail);
-        return;
-    }
-    if (run) {
-        hl_accept_caller_gone(run);
-        c->run = NULL;
-    }
-    refuse(c, 408, detail);
 }
 
 static void on_timer(struct hl_timer *timer)
@@ -213,11 +193,14 @@ static void on_timer(struct hl_timer *timer)
         c->state = HL_CLIENT_CLOSING;
         hl_stream_close_reset(&c->stream);
     } else if (c->state == HL_CLIENT_CALL) {
-        on_body_timeout(c);
+        hl_client_fail_body(c, 408,
+            "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the body without "
+            "pauses, or raise it.");
     } else if (c->state == HL_CLIENT_HEAD && c->held_n > 0) {
         c->minor = 1;
         c->method = HL_METHOD_OTHER;
-        refuse(c, 408, "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT.");
+        hl_client_refuse(
+            c, 408, "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT.");
     } else {
         client_lost(c);
     }
@@ -237,11 +220,12 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
     c->method = HL_METHOD_OTHER;
     c->body_done = true;
     if (end == HL_HEAD_END_BAD) {
-        refuse(c, 400, "This is no HTTP/1.1 request: a head has lines that end with CRLF.");
+        hl_client_refuse(
+            c, 400, "This is no HTTP/1.1 request: a head has lines that end with CRLF.");
         return n;
     }
     if (seen > w->config->max_head) {
-        refuse(c, 431, "The request's head is larger than HOOKLINE_MAX_HEAD.");
+        hl_client_refuse(c, 431, "The request's head is larger than HOOKLINE_MAX_HEAD.");
         return n;
     }
     if (end == HL_HEAD_END_MISSING) {
@@ -254,100 +238,12 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
     c->has_head_begun = false;
     struct hl_head_fault fault;
     if (!hl_head_parse_request(&w->request_head, p, head_len, &fault)) {
-        refuse(c, fault.status, fault.detail);
+        hl_client_refuse(c, fault.status, fault.detail);
         return n;
     }
     c->state = HL_CLIENT_CALL;
     hl_timer_disarm(&c->timer);
     return head_len + hl_call_begin(c, (struct hl_str){p + head_len, n - head_len});
-}
-
-/* Whether the taker of the body cannot take bytes now. */
-static bool body_is_blocked(const struct hl_client *c)
-{
-    if (c->taker == HL_TAKER_FORWARD)
-        return c->run && hl_forward_is_blocked(c->run);
-    return c->taker == HL_TAKER_ACCEPT && c->run && hl_spool_is_full(c->run->spool);
-}
-
-static void give_body(struct hl_client *c, struct hl_str data)
-{
-    c->body_seen += data.n;
-    c->owes_continue = false;
-    if (c->body_seen > LONG_BODY)
-        c->stream.read_size = HL_READ_SIZE_LONG;
-    if (c->run && c->taker == HL_TAKER_FORWARD)
-        hl_forward_body(c->run, data);
-    else if (c->run && c->taker == HL_TAKER_ACCEPT)
-        hl_accept_body(c->run, data);
-}
-
-static void end_body(struct hl_client *c, struct hl_str trailer)
-{
-    c->body_done = true;
-    c->owes_continue = false;
-    if (c->run && c->taker == HL_TAKER_FORWARD)
-        hl_forward_body_end(c->run, trailer);
-    else if (c->run && c->taker == HL_TAKER_ACCEPT)
-        hl_accept_body_end(c->run);
-}
-
-/* The request cannot go on for a fault of its body. */
-static void fail_body(struct hl_client *c, uint16_t status, const char *detail)
-{
-    struct hl_run *run = c->run;
-    c->must_close = true;
-    if (run && c->taker == HL_TAKER_FORWARD) {
-        hl_forward_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, status, detail);
-        return;
-    }
-    if (run) {
-        hl_accept_caller_gone(run);
-        c->run = NULL;
-    }
-    refuse(c, status, detail);
-}
-
-static size_t take_chunked(struct hl_client *c, const char *p, size_t n)
-{
-    const char *at = p;
-    size_t left = n;
-    while (c->state == HL_CLIENT_CALL && !c->body_done && !body_is_blocked(c)) {
-        struct hl_str data;
-        switch (hl_chunk_read(&c->chunks, &at, &left, &data)) {
-        case HL_CHUNK_MORE:
-            return n;
-        case HL_CHUNK_DATA:
-            if (c->body_seen + data.n > c->body_max) {
-                fail_body(c, 413, "The request's body is larger than is allowed here.");
-                return n;
-            }
-            give_body(c, data);
-            break;
-        case HL_CHUNK_END:
-            end_body(c, hl_buf_str(&c->chunks.trailer));
-            break;
-        case HL_CHUNK_BAD:
-            fail_body(c, 400, c->chunks.fault);
-            return n;
-        }
-    }
-    return n - left;
-}
-
-/* Gives body bytes to whoever takes them. Returns how many were used. */
-static size_t take_body(struct hl_client *c, const char *p, size_t n)
-{
-    if (c->framing == HL_FRAMING_CHUNKED)
-        return take_chunked(c, p, n);
-    if (body_is_blocked(c))
-        return 0;
-    size_t m = n < c->body_left ? n : (size_t)c->body_left;
-    c->body_left -= m;
-    give_body(c, (struct hl_str){p, m});
-    if (c->body_left == 0 && c->state == HL_CLIENT_CALL && !c->body_done)
-        end_body(c, (struct hl_str){NULL, 0});
-    return m;
 }
 
 /* Uses bytes as long as something moves. Returns how many were used. */
@@ -362,7 +258,7 @@ static size_t consume(struct hl_client *c, const char *p, size_t n)
             break;
         case HL_CLIENT_CALL:
             if (!c->body_done)
-                m = take_body(c, p + used, n - used);
+                m = hl_client_take_body(c, p + used, n - used);
             break;
         case HL_CLIENT_TUNNEL:
             if (!hl_forward_is_blocked(c->run)) {
@@ -408,9 +304,10 @@ static void release_held(struct hl_client *c)
 static void set_reading(struct hl_client *c)
 {
     bool waits_for_more = c->state == HL_CLIENT_HEAD || c->held_n == 0;
-    bool must_pause = !waits_for_more ||
-                      (c->state == HL_CLIENT_CALL && !c->body_done && body_is_blocked(c)) ||
-                      (c->state == HL_CLIENT_TUNNEL && hl_forward_is_blocked(c->run));
+    bool must_pause =
+        !waits_for_more ||
+        (c->state == HL_CLIENT_CALL && !c->body_done && hl_client_body_is_blocked(c)) ||
+        (c->state == HL_CLIENT_TUNNEL && hl_forward_is_blocked(c->run));
     if (must_pause || c->has_ended)
         hl_stream_pause(&c->stream);
     else

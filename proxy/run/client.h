@@ -62,6 +62,16 @@ void hl_client_adopt(struct hl_worker *w, int fd);
  * second to send it. */
 void hl_client_close_idle(struct hl_client *c);
 
+/* ---- client_body.c: the present request's body ---- */
+
+/* Gives body bytes to whoever takes them. Returns how many were used. */
+size_t hl_client_take_body(struct hl_client *c, const char *p, size_t n);
+/* The taker has no room now. */
+bool hl_client_body_is_blocked(const struct hl_client *c);
+/* The call cannot go on for a fault of the body: its run ends, the caller is told if nothing was
+ * answered yet. */
+void hl_client_fail_body(struct hl_client *c, uint16_t status, const char *detail);
+
 /* ---- call.c: from a parsed head to a run or an answer ---- */
 
 /* The head is in worker->request_head; `rest` is what was read behind it. Starts a run or answers.
@@ -74,6 +84,9 @@ void hl_client_resume(struct hl_client *c);
  * NULL); the client is closing. */
 HL_MUST_CHECK enum hl_err hl_client_write2(
     struct hl_client *c, struct hl_str first, struct hl_str second);
+/* The connection's present call, or what should have become one, is refused for a fault of the
+ * caller's; the connection ends. */
+void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail);
 /* The response to the present call is complete (or broken off: is_whole false, then the connection
  * closes so that the caller sees it). Detaches the run. */
 void hl_client_call_done(struct hl_client *c, bool is_whole);

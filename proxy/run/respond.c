@@ -9,18 +9,9 @@
 #include "base/log.h"
 #include "http/edit.h"
 #include "run/client.h"
+#include "run/passage.h"
 
-#define VIEWS_MAX     64   /* chunks of one read that are shown to the spool after the write */
-#define JOIN_MAX      8192 /* body bytes that are copied behind the head instead of a second iovec */
 #define LONG_RESPONSE (256 * 1024)
-
-/* Body bytes of one read, as they go on: to the caller in one write, then to the spool. */
-struct passage {
-    size_t out_n;         /* bytes of ours in worker->scratch */
-    struct hl_str direct; /* bytes of the read itself, to go out behind them */
-    struct hl_str views[VIEWS_MAX];
-    size_t view_count;
-};
 
 static void fail_bad_response(struct hl_run *run, const char *detail)
 {
@@ -28,25 +19,6 @@ static void fail_bad_response(struct hl_run *run, const char *detail)
     HL_LOG(WARN, "the app's response is not valid HTTP", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("detail", detail));
     hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502, detail);
-}
-
-/* Writes what has gathered, then shows it to the spool. False: the run has ended. */
-static bool flush(struct hl_run *run, struct passage *pass)
-{
-    struct hl_client *c = run->client;
-    if (c && (pass->out_n || pass->direct.n)) {
-        struct hl_str out = {run->worker->scratch, pass->out_n};
-        enum hl_err err = pass->out_n ? hl_client_write2(c, out, pass->direct)
-                                      : hl_client_write2(c, pass->direct, (struct hl_str){0});
-        if (err != HL_OK && run->response == HL_RESPONSE_DONE)
-            return false; /* nobody waited for it but the caller */
-    }
-    if (run->spool)
-        for (size_t i = 0; i < pass->view_count; i++)
-            hl_spool_take(run->spool, pass->views[i].p, pass->views[i].n);
-    pass->out_n = pass->view_count = 0;
-    pass->direct = (struct hl_str){NULL, 0};
-    return run->response != HL_RESPONSE_DONE;
 }
 
 /* ---- the head ---- */
@@ -115,7 +87,7 @@ static uint64_t read_keep_ms(const struct hl_head *head)
 }
 
 /* The final head: everything about the response is decided here. */
-static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct passage *pass)
+static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct hl_passage *pass)
 {
     struct hl_worker *w = run->worker;
     struct hl_client *c = run->client;
@@ -165,12 +137,12 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     return true;
 }
 
-static bool begin_tunnel(struct hl_run *run, struct passage *pass)
+static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
 {
     run->response = HL_RESPONSE_TUNNEL;
     run->request = HL_REQUEST_SENDING;
     hl_timer_disarm(&run->timer);
-    if (!flush(run, pass) || !run->client)
+    if (!hl_passage_flush(run, pass) || !run->client)
         return false;
     hl_client_become_tunnel(run->client);
     return run->response != HL_RESPONSE_DONE;
@@ -179,7 +151,7 @@ static bool begin_tunnel(struct hl_run *run, struct passage *pass)
 /* Reads heads off p[0..n) until the final one. Returns false when the run is gone or more is
  * needed; else *used bytes were heads. */
 static bool take_heads(
-    struct hl_run *run, const char *p, size_t n, size_t *used, struct passage *pass)
+    struct hl_run *run, const char *p, size_t n, size_t *used, struct hl_passage *pass)
 {
     struct hl_worker *w = run->worker;
     struct hl_head *head = &w->response_head;
@@ -226,57 +198,10 @@ static void arm_idle(struct hl_run *run)
         hl_timer_disarm(&run->timer);
 }
 
-/* One slice of decoded body bytes joins the passage, framed for the caller. */
-static bool add_slice(struct hl_run *run, struct passage *pass, struct hl_str data)
-{
-    struct hl_worker *w = run->worker;
-    bool re_framed = run->response_out == HL_FRAMING_CHUNKED;
-    if (pass->view_count == VIEWS_MAX || pass->direct.n ||
-        pass->out_n + data.n + HL_CHUNK_HEAD_MAX + 2 > w->scratch_cap)
-        if (!flush(run, pass))
-            return false;
-    pass->views[pass->view_count++] = data;
-    if (run->beats)
-        hl_sse_scan(&run->sse, data.p, data.n);
-    if (!run->client)
-        return true;
-    char *out = w->scratch + pass->out_n;
-    if (re_framed) {
-        size_t n = hl_chunk_head_write(out, data.n);
-        memcpy(out + n, data.p, data.n);
-        memcpy(out + n + data.n, "\r\n", 2);
-        pass->out_n += n + data.n + 2;
-    } else if (data.n <= JOIN_MAX) {
-        memcpy(out, data.p, data.n);
-        pass->out_n += data.n;
-    } else {
-        pass->direct = data;
-    }
-    return true;
-}
-
-/* The body's end, as the caller's framing says it. */
-static bool add_end(struct hl_run *run, struct passage *pass, struct hl_str trailer)
-{
-    struct hl_worker *w = run->worker;
-    if (run->response_out != HL_FRAMING_CHUNKED || !run->client)
-        return true;
-    if (pass->direct.n || pass->out_n + trailer.n + 5 > w->scratch_cap)
-        if (!flush(run, pass))
-            return false;
-    char *out = w->scratch + pass->out_n;
-    memcpy(out, "0\r\n", 3);
-    if (trailer.n)
-        memcpy(out + 3, trailer.p, trailer.n);
-    memcpy(out + 3 + trailer.n, "\r\n", 2);
-    pass->out_n += 5 + trailer.n;
-    return true;
-}
-
 enum body_state { BODY_MORE, BODY_END, BODY_GONE };
 
 static enum body_state take_chunked(
-    struct hl_run *run, const char **p, size_t *n, struct passage *pass)
+    struct hl_run *run, const char **p, size_t *n, struct hl_passage *pass)
 {
     struct hl_str data;
     for (;;) {
@@ -284,13 +209,14 @@ static enum body_state take_chunked(
         case HL_CHUNK_MORE:
             return BODY_MORE;
         case HL_CHUNK_DATA:
-            if (!add_slice(run, pass, data))
+            if (!hl_passage_add(run, pass, data))
                 return BODY_GONE;
             break;
         case HL_CHUNK_END:
-            return add_end(run, pass, hl_buf_str(&run->chunks.trailer)) ? BODY_END : BODY_GONE;
+            return hl_passage_add_end(run, pass, hl_buf_str(&run->chunks.trailer)) ? BODY_END
+                                                                                   : BODY_GONE;
         case HL_CHUNK_BAD:
-            if (flush(run, pass))
+            if (hl_passage_flush(run, pass))
                 fail_bad_response(run, run->chunks.fault);
             return BODY_GONE;
         }
@@ -298,7 +224,7 @@ static enum body_state take_chunked(
 }
 
 static enum body_state take_body(
-    struct hl_run *run, const char **p, size_t *n, struct passage *pass)
+    struct hl_run *run, const char **p, size_t *n, struct hl_passage *pass)
 {
     if (run->response_in == HL_FRAMING_CHUNKED)
         return take_chunked(run, p, n, pass);
@@ -307,7 +233,7 @@ static enum body_state take_body(
     size_t m = *n;
     if (run->response_in == HL_FRAMING_LENGTH && m > run->response_left)
         m = (size_t)run->response_left;
-    if (m > 0 && !add_slice(run, pass, (struct hl_str){*p, m}))
+    if (m > 0 && !hl_passage_add(run, pass, (struct hl_str){*p, m}))
         return BODY_GONE;
     *p += m;
     *n -= m;
@@ -352,10 +278,10 @@ void hl_respond_resume(struct hl_run *run)
         hl_stream_resume(&run->upstream->stream);
 }
 
-static void pass_body(struct hl_run *run, const char *p, size_t n, struct passage *pass)
+static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_passage *pass)
 {
     enum body_state state = take_body(run, &p, &n, pass);
-    if (state == BODY_GONE || !flush(run, pass))
+    if (state == BODY_GONE || !hl_passage_flush(run, pass))
         return;
     if (state == BODY_END) {
         complete(run, n > 0);
@@ -377,9 +303,8 @@ static void pass_tunnel(struct hl_run *run, const char *p, size_t n)
  * head. */
 static size_t respond(struct hl_run *run, const char *p, size_t n)
 {
-    struct passage pass;
-    pass.out_n = pass.view_count = 0;
-    pass.direct = (struct hl_str){NULL, 0};
+    struct hl_passage pass;
+    hl_passage_init(&pass);
     size_t used = 0;
     if (run->response == HL_RESPONSE_HEAD && !take_heads(run, p, n, &used, &pass))
         return run->response == HL_RESPONSE_HEAD ? n - used : 0;
@@ -442,8 +367,10 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
     bool is_end =
         is_clean && run->response == HL_RESPONSE_BODY && run->response_in == HL_FRAMING_UNTIL_CLOSE;
     if (is_end) {
-        struct passage pass = {0};
-        if (add_end(run, &pass, (struct hl_str){NULL, 0}) && flush(run, &pass))
+        struct hl_passage pass;
+        hl_passage_init(&pass);
+        if (hl_passage_add_end(run, &pass, (struct hl_str){NULL, 0}) &&
+            hl_passage_flush(run, &pass))
             complete(run, false);
         return;
     }

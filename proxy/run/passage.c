@@ -1,0 +1,74 @@
+/* passage.c - what one read of the app becomes: one write to the caller, then a view for the spool.
+ * Thread: the worker's. Uses worker->scratch, so one passage at a time.
+ * Promise: the caller's bytes go out before the spool sees them; the spool can neither slow nor
+ * fail them. */
+#include "run/passage.h"
+
+#include <string.h>
+
+#include "run/client.h"
+
+#define JOIN_MAX 8192 /* body bytes that are copied behind the head instead of a second iovec */
+
+bool hl_passage_flush(struct hl_run *run, struct hl_passage *pass)
+{
+    struct hl_client *c = run->client;
+    if (c && (pass->out_n || pass->direct.n)) {
+        struct hl_str out = {run->worker->scratch, pass->out_n};
+        enum hl_err err = pass->out_n ? hl_client_write2(c, out, pass->direct)
+                                      : hl_client_write2(c, pass->direct, (struct hl_str){0});
+        if (err != HL_OK && run->response == HL_RESPONSE_DONE)
+            return false; /* nobody waited for it but the caller */
+    }
+    if (run->spool)
+        for (size_t i = 0; i < pass->view_count; i++)
+            hl_spool_take(run->spool, pass->views[i].p, pass->views[i].n);
+    pass->out_n = pass->view_count = 0;
+    pass->direct = (struct hl_str){NULL, 0};
+    return run->response != HL_RESPONSE_DONE;
+}
+
+bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str data)
+{
+    struct hl_worker *w = run->worker;
+    bool re_framed = run->response_out == HL_FRAMING_CHUNKED;
+    if (pass->view_count == HL_PASSAGE_VIEWS || pass->direct.n ||
+        pass->out_n + data.n + HL_CHUNK_HEAD_MAX + 2 > w->scratch_cap)
+        if (!hl_passage_flush(run, pass))
+            return false;
+    pass->views[pass->view_count++] = data;
+    if (run->beats)
+        hl_sse_scan(&run->sse, data.p, data.n);
+    if (!run->client)
+        return true;
+    char *out = w->scratch + pass->out_n;
+    if (re_framed) {
+        size_t n = hl_chunk_head_write(out, data.n);
+        memcpy(out + n, data.p, data.n);
+        memcpy(out + n + data.n, "\r\n", 2);
+        pass->out_n += n + data.n + 2;
+    } else if (data.n <= JOIN_MAX) {
+        memcpy(out, data.p, data.n);
+        pass->out_n += data.n;
+    } else {
+        pass->direct = data;
+    }
+    return true;
+}
+
+bool hl_passage_add_end(struct hl_run *run, struct hl_passage *pass, struct hl_str trailer)
+{
+    struct hl_worker *w = run->worker;
+    if (run->response_out != HL_FRAMING_CHUNKED || !run->client)
+        return true;
+    if (pass->direct.n || pass->out_n + trailer.n + 5 > w->scratch_cap)
+        if (!hl_passage_flush(run, pass))
+            return false;
+    char *out = w->scratch + pass->out_n;
+    memcpy(out, "0\r\n", 3);
+    if (trailer.n)
+        memcpy(out + 3, trailer.p, trailer.n);
+    memcpy(out + 3 + trailer.n, "\r\n", 2);
+    pass->out_n += 5 + trailer.n;
+    return true;
+}
