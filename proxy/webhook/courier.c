@@ -1,4 +1,4 @@
-/* courier.c - from a delivery in SIGNING to the end of its attempt.
+/* courier.c - from a parcel in SIGNING to the end of its attempt.
  *
  * Owns: the curl multi handle and the easy handles. Thread: the sender's.
  * Promise: libcurl's sockets wait at most one slice of hashing for their turn.
@@ -56,69 +56,82 @@ static enum hl_err set_up(
     return HL_OK;
 }
 
-static void sign(struct hl_courier *c, struct hl_delivery *d);
-static void end_unsent(struct hl_courier *c, struct hl_delivery *d, enum hl_err err);
+static void sign(struct hl_courier *c, struct hl_parcel *p);
+static void end_unsent(struct hl_courier *c, struct hl_parcel *p, enum hl_err err);
 
-void hl_courier_begin(struct hl_courier *c, struct hl_delivery *d, uint32_t n)
+void hl_courier_begin(struct hl_courier *c, struct hl_parcel *p, uint32_t n)
 {
-    enum hl_err err = hl_delivery_begin(d, n, c->data_dir);
+    enum hl_err err = hl_parcel_begin(p, n, c->data_dir);
     if (err == HL_OK)
-        sign(c, d);
+        sign(c, p);
     else
-        end_unsent(c, d, err);
+        end_unsent(c, p, err);
 }
 
-static enum hl_err hand_over(struct hl_courier *c, struct hl_delivery *d);
+static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p);
 
-static void sign(struct hl_courier *c, struct hl_delivery *d)
+static void sign(struct hl_courier *c, struct hl_parcel *p)
 {
     bool is_done;
-    enum hl_err err = hl_delivery_sign(d, &c->names, &is_done);
+    enum hl_err err = hl_parcel_sign(p, &c->names, &is_done);
     if (err == HL_OK && is_done)
-        err = hand_over(c, d);
+        err = hand_over(c, p);
     if (err != HL_OK)
-        end_unsent(c, d, err);
+        end_unsent(c, p, err);
 }
 
-static enum hl_err hand_over(struct hl_courier *c, struct hl_delivery *d)
+static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p)
 {
     struct hl_list *node = hl_list_pop_front(&c->idle);
-    d->transfer =
+    p->transfer =
         node ? HL_CONTAINER_OF(node, struct hl_transfer, node) : hl_transfer_new(&c->settings);
-    if (!d->transfer)
+    if (!p->transfer)
         return HL_ERR_NOMEM;
-    d->transfer->owner = d;
-    enum hl_err err = hl_delivery_prepare(d);
-    if (err == HL_OK && curl_multi_add_handle(c->multi, d->transfer->easy) != CURLM_OK)
+    p->transfer->owner = p;
+    enum hl_err err = hl_parcel_prepare(p);
+    if (err == HL_OK && curl_multi_add_handle(c->multi, p->transfer->easy) != CURLM_OK)
         err = HL_ERR_NOMEM;
     if (err != HL_OK) {
-        hl_courier_cut(c, d);
+        hl_courier_cut(c, p);
         return err;
     }
-    hl_docket_move(c->docket, d, HL_DELIVERY_SENDING);
+    hl_docket_move(c->docket, p, HL_PARCEL_SENDING);
     return HL_OK;
 }
 
-void hl_courier_cut(struct hl_courier *c, struct hl_delivery *d)
+void hl_courier_cut(struct hl_courier *c, struct hl_parcel *p)
 {
-    if (!d->transfer)
+    if (!p->transfer)
         return;
-    if (d->state == HL_DELIVERY_SENDING)
-        curl_multi_remove_handle(c->multi, d->transfer->easy);
-    hl_list_push_front(&c->idle, &d->transfer->node);
-    d->transfer = NULL;
+    if (p->state == HL_PARCEL_SENDING)
+        curl_multi_remove_handle(c->multi, p->transfer->easy);
+    hl_list_push_front(&c->idle, &p->transfer->node);
+    p->transfer = NULL;
 }
 
 /* The attempt cannot be sent at all. Lack of memory passes, a body that is not there does not. */
-static void end_unsent(struct hl_courier *c, struct hl_delivery *d, enum hl_err err)
+static const char *unsent_text(enum hl_err err)
+{
+    switch (err) {
+    case HL_ERR_NOMEM:
+        return "out_of_memory";
+    case HL_ERR_NOT_FOUND:
+        return "body_unreadable: the kept response is missing";
+    case HL_ERR_CORRUPT:
+        return "body_unreadable: the kept response is damaged";
+    case HL_ERR_INVALID:
+    case HL_ERR_TOO_LARGE:
+        return "bad_record: the delivery's URL, secret or fields cannot be sent";
+    default:
+        return "body_unreadable: the kept response cannot be read";
+    }
+}
+
+static void end_unsent(struct hl_courier *c, struct hl_parcel *p, enum hl_err err)
 {
     struct hl_transfer_result result = {.is_permanent = err != HL_ERR_NOMEM};
-    if (err == HL_ERR_NOMEM)
-        snprintf(result.error, sizeof result.error, "out_of_memory");
-    else
-        snprintf(result.error, sizeof result.error, "body_unreadable: the kept response: %s",
-            hl_err_text(err));
-    c->on_end(c->self, d, &result);
+    snprintf(result.error, sizeof result.error, "%s", unsent_text(err));
+    c->on_end(c->self, p, &result);
 }
 
 static void take_finished(struct hl_courier *c);
@@ -142,21 +155,21 @@ static void take_finished(struct hl_courier *c)
         struct hl_transfer_result result;
         curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&t);
         hl_transfer_read_result(t, code, &result);
-        struct hl_delivery *d = t->owner;
-        hl_courier_cut(c, d);
-        c->on_end(c->self, d, &result);
+        struct hl_parcel *p = t->owner;
+        hl_courier_cut(c, p);
+        c->on_end(c->self, p, &result);
     }
 }
 
 /* One slice for the body whose turn it is; small ones are never unfinished. */
 static void sign_some(struct hl_courier *c)
 {
-    struct hl_list *list = &c->docket->lists[HL_DELIVERY_SIGNING];
+    struct hl_list *list = &c->docket->lists[HL_PARCEL_SIGNING];
     struct hl_list *node = hl_list_pop_front(list);
     if (!node)
         return;
     hl_list_push_back(list, node);
-    sign(c, HL_CONTAINER_OF(node, struct hl_delivery, node));
+    sign(c, HL_CONTAINER_OF(node, struct hl_parcel, node));
 }
 
 void hl_courier_fini(struct hl_courier *c)

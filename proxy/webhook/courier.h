@@ -14,9 +14,9 @@ struct hl_courier {
     struct hl_webhook_names names;
     struct hl_docket *docket;
     const char *data_dir;
-    /* The attempt of `d` (in SIGNING or SENDING) has ended; moves it on. Never called from inside a
+    /* The attempt of `p` (in SIGNING or SENDING) has ended; moves it on. Never called from inside a
      * libcurl callback. */
-    void (*on_end)(void *self, struct hl_delivery *d, const struct hl_transfer_result *result);
+    void (*on_end)(void *self, struct hl_parcel *p, const struct hl_transfer_result *result);
     void *self;
 };
 
@@ -27,13 +27,13 @@ HL_MUST_CHECK enum hl_err hl_courier_init(struct hl_courier *c, const struct hl_
 /* No transfer is under way. */
 void hl_courier_fini(struct hl_courier *c);
 
-/* Begins attempt `n` of a delivery in SIGNING; a small one is in libcurl's hands afterwards. May
+/* Begins attempt `n` of a parcel in SIGNING; a small one is in libcurl's hands afterwards. May
  * call on_end. */
-void hl_courier_begin(struct hl_courier *c, struct hl_delivery *d, uint32_t n);
+void hl_courier_begin(struct hl_courier *c, struct hl_parcel *p, uint32_t n);
 /* Gives libcurl its turn, then one slice to a body that is being signed. Calls on_end for each
  * attempt that ended. */
 void hl_courier_turn(struct hl_courier *c);
 /* Takes the attempt back from libcurl, whatever it did. */
-void hl_courier_cut(struct hl_courier *c, struct hl_delivery *d);
+void hl_courier_cut(struct hl_courier *c, struct hl_parcel *p);
 
 #endif

@@ -22,117 +22,117 @@ void hl_docket_add(struct hl_docket *k, struct hl_msg *leased)
     k->backlog_count++;
 }
 
-static void enter(struct hl_docket *k, struct hl_delivery *d, enum hl_delivery_state to);
+static void enter(struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state to);
 
-struct hl_delivery *hl_docket_adopt(struct hl_docket *k)
+struct hl_parcel *hl_docket_adopt(struct hl_docket *k)
 {
     struct hl_msg *msg = k->backlog;
     if (!msg)
         return NULL;
     struct hl_msg *rest = msg->next;
-    struct hl_delivery *d = hl_delivery_new(HL_CONTAINER_OF(msg, struct hl_leased, msg));
-    if (!d)
+    struct hl_parcel *p = hl_parcel_new(HL_CONTAINER_OF(msg, struct hl_leased, msg));
+    if (!p)
         return NULL;
     k->backlog = rest;
     if (!rest)
         k->backlog_end = &k->backlog;
     k->backlog_count--;
-    enter(k, d, HL_DELIVERY_SIGNING);
-    return d;
+    enter(k, p, HL_PARCEL_SIGNING);
+    return p;
 }
 
 /* legal[from]: the states it may go to. */
-#define TO(name) (1U << HL_DELIVERY_##name)
-static const unsigned legal[HL_DELIVERY_STATE_COUNT] = {
-    [HL_DELIVERY_SIGNING] = TO(SENDING) | TO(WAITING) | TO(RECORDING),
-    [HL_DELIVERY_SENDING] = TO(WAITING) | TO(RECORDING),
-    [HL_DELIVERY_WAITING] = TO(DUE),
-    [HL_DELIVERY_DUE] = TO(ASKING) | TO(RECORDING),
-    [HL_DELIVERY_ASKING] = TO(SIGNING) | TO(WAITING) | TO(RECORDING),
-    [HL_DELIVERY_RECORDING] = TO(UNRECORDED),
-    [HL_DELIVERY_UNRECORDED] = TO(RECORDING),
+#define TO(name) (1U << HL_PARCEL_##name)
+static const unsigned legal[HL_PARCEL_STATE_COUNT] = {
+    [HL_PARCEL_SIGNING] = TO(SENDING) | TO(WAITING) | TO(RECORDING),
+    [HL_PARCEL_SENDING] = TO(WAITING) | TO(RECORDING),
+    [HL_PARCEL_WAITING] = TO(DUE),
+    [HL_PARCEL_DUE] = TO(ASKING) | TO(RECORDING),
+    [HL_PARCEL_ASKING] = TO(SIGNING) | TO(WAITING) | TO(RECORDING),
+    [HL_PARCEL_RECORDING] = TO(UNRECORDED),
+    [HL_PARCEL_UNRECORDED] = TO(RECORDING),
 };
 #undef TO
 
-static bool waits_for_retry(enum hl_delivery_state state)
+static bool waits_for_retry(enum hl_parcel_state state)
 {
-    return state == HL_DELIVERY_WAITING || state == HL_DELIVERY_DUE;
+    return state == HL_PARCEL_WAITING || state == HL_PARCEL_DUE;
 }
 
-static bool is_timed(enum hl_delivery_state state)
+static bool is_timed(enum hl_parcel_state state)
 {
-    return state == HL_DELIVERY_WAITING || state == HL_DELIVERY_UNRECORDED;
+    return state == HL_PARCEL_WAITING || state == HL_PARCEL_UNRECORDED;
 }
 
-static void enter(struct hl_docket *k, struct hl_delivery *d, enum hl_delivery_state to)
+static void enter(struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state to)
 {
-    d->state = to;
+    p->state = to;
     k->counts[to]++;
     if (!is_timed(to))
-        hl_list_push_back(&k->lists[to], &d->node);
-    if (hl_delivery_is_placed(d))
+        hl_list_push_back(&k->lists[to], &p->node);
+    if (hl_parcel_is_placed(p))
         hl_counter_add(&k->gauges->in_flight, 1);
     if (waits_for_retry(to)) {
         hl_counter_add(&k->gauges->waiting_retry, 1);
-        k->waiting_bytes += hl_delivery_weight(d);
+        k->waiting_bytes += hl_parcel_weight(p);
     }
 }
 
-static void leave(struct hl_docket *k, struct hl_delivery *d)
+static void leave(struct hl_docket *k, struct hl_parcel *p)
 {
-    hl_list_remove(&d->node);
-    k->counts[d->state]--;
-    if (hl_delivery_is_placed(d))
+    hl_list_remove(&p->node);
+    k->counts[p->state]--;
+    if (hl_parcel_is_placed(p))
         hl_counter_sub(&k->gauges->in_flight, 1);
-    if (waits_for_retry(d->state)) {
+    if (waits_for_retry(p->state)) {
         hl_counter_sub(&k->gauges->waiting_retry, 1);
-        k->waiting_bytes -= hl_delivery_weight(d);
+        k->waiting_bytes -= hl_parcel_weight(p);
     }
 }
 
-void hl_docket_move(struct hl_docket *k, struct hl_delivery *d, enum hl_delivery_state to)
+void hl_docket_move(struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state to)
 {
-    HL_ASSERT(legal[d->state] & 1U << to);
-    HL_LOG(DEBUG, "delivery changes state", HL_LOG_ID("delivery_id", &d->outcome.delivery_id),
-        HL_LOG_TEXT("from", hl_delivery_state_text(d->state)),
-        HL_LOG_TEXT("to", hl_delivery_state_text(to)));
-    leave(k, d);
-    enter(k, d, to);
+    HL_ASSERT(legal[p->state] & 1U << to);
+    HL_LOG(DEBUG, "parcel changes state", HL_LOG_ID("delivery_id", &p->outcome.delivery_id),
+        HL_LOG_TEXT("from", hl_parcel_state_text(p->state)),
+        HL_LOG_TEXT("to", hl_parcel_state_text(to)));
+    leave(k, p);
+    enter(k, p, to);
 }
 
 void hl_docket_move_for(
-    struct hl_docket *k, struct hl_delivery *d, enum hl_delivery_state to, uint64_t ms)
+    struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state to, uint64_t ms)
 {
     HL_ASSERT(is_timed(to));
-    hl_docket_move(k, d, to);
-    hl_due_add(&k->due, &d->node, hl_clock_mono_ms(), ms);
+    hl_docket_move(k, p, to);
+    hl_due_add(&k->due, &p->node, hl_clock_mono_ms(), ms);
 }
 
-struct hl_delivery *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool is_early)
+struct hl_parcel *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool is_early)
 {
     struct hl_list *node = is_early ? hl_due_take_any(&k->due) : hl_due_take(&k->due, now_ms);
-    return node ? HL_CONTAINER_OF(node, struct hl_delivery, node) : NULL;
+    return node ? HL_CONTAINER_OF(node, struct hl_parcel, node) : NULL;
 }
 
 uint32_t hl_docket_placed(const struct hl_docket *k)
 {
-    return k->counts[HL_DELIVERY_SIGNING] + k->counts[HL_DELIVERY_SENDING] +
-           k->counts[HL_DELIVERY_ASKING];
+    return k->counts[HL_PARCEL_SIGNING] + k->counts[HL_PARCEL_SENDING] +
+           k->counts[HL_PARCEL_ASKING];
 }
 
-void hl_docket_drop(struct hl_docket *k, struct hl_delivery *d)
+void hl_docket_drop(struct hl_docket *k, struct hl_parcel *p)
 {
-    leave(k, d);
-    hl_delivery_free(d);
+    leave(k, p);
+    hl_parcel_free(p);
 }
 
 void hl_docket_fini(struct hl_docket *k)
 {
     for (size_t i = 0; i < HL_ARRAY_LEN(k->lists); i++)
         for (struct hl_list *node; (node = hl_list_pop_front(&k->lists[i]));)
-            hl_delivery_free(HL_CONTAINER_OF(node, struct hl_delivery, node));
+            hl_parcel_free(HL_CONTAINER_OF(node, struct hl_parcel, node));
     for (struct hl_list *node; (node = hl_due_take_any(&k->due));)
-        hl_delivery_free(HL_CONTAINER_OF(node, struct hl_delivery, node));
+        hl_parcel_free(HL_CONTAINER_OF(node, struct hl_parcel, node));
     for (struct hl_msg *msg = k->backlog, *next; msg; msg = next) {
         next = msg->next;
         hl_leased_free(HL_CONTAINER_OF(msg, struct hl_leased, msg));

@@ -1,17 +1,17 @@
-/* docket.h - the deliveries that the sender has, by state: the lists, the moves between them and
+/* docket.h - the parcels that the sender has, by state: the lists, the moves between them and
  * what is counted over them. */
 #ifndef HL_WEBHOOK_DOCKET_H
 #define HL_WEBHOOK_DOCKET_H
 
-#include "webhook/delivery.h"
+#include "webhook/parcel.h"
 #include "webhook/due.h"
 #include "webhook/sender.h"
 
 struct hl_docket {
     struct hl_list
-        lists[HL_DELIVERY_STATE_COUNT]; /* but for WAITING and UNRECORDED, which are in `due` */
+        lists[HL_PARCEL_STATE_COUNT]; /* but for WAITING and UNRECORDED, which are in `due` */
     struct hl_due due;
-    uint32_t counts[HL_DELIVERY_STATE_COUNT];
+    uint32_t counts[HL_PARCEL_STATE_COUNT];
     struct hl_msg *backlog, **backlog_end; /* leased, not begun: first in, first out */
     uint32_t backlog_count;
     uint64_t waiting_bytes; /* kept by WAITING and DUE */
@@ -20,26 +20,26 @@ struct hl_docket {
 
 /* Keeps `gauges` in step; borrowed. */
 void hl_docket_init(struct hl_docket *k, struct hl_sender_gauges *gauges);
-/* Frees every delivery; all messages have come home, no transfer is under way. */
+/* Frees every parcel; all messages have come home, no transfer is under way. */
 void hl_docket_fini(struct hl_docket *k);
 
 /* Takes a lease (type LEASED) into the backlog. */
 void hl_docket_add(struct hl_docket *k, struct hl_msg *leased);
-/* The oldest lease becomes a delivery in SIGNING. NULL: there is none, or no memory and it stays.
+/* The oldest lease becomes a parcel in SIGNING. NULL: there is none, or no memory and it stays.
  */
-struct hl_delivery *hl_docket_adopt(struct hl_docket *k);
+struct hl_parcel *hl_docket_adopt(struct hl_docket *k);
 
 /* Asserts that the move is legal. Not for WAITING and UNRECORDED: */
-void hl_docket_move(struct hl_docket *k, struct hl_delivery *d, enum hl_delivery_state to);
+void hl_docket_move(struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state to);
 /* To WAITING or UNRECORDED, `ms` long. */
 void hl_docket_move_for(
-    struct hl_docket *k, struct hl_delivery *d, enum hl_delivery_state to, uint64_t ms);
+    struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state to, uint64_t ms);
 /* Frees it. */
-void hl_docket_drop(struct hl_docket *k, struct hl_delivery *d);
+void hl_docket_drop(struct hl_docket *k, struct hl_parcel *p);
 
-/* The next delivery in WAITING or UNRECORDED whose time has come (`is_early`: or has not), or NULL.
+/* The next parcel in WAITING or UNRECORDED whose time has come (`is_early`: or has not), or NULL.
  * The caller moves it on at once. */
-struct hl_delivery *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool is_early);
+struct hl_parcel *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool is_early);
 
 /* How many hold one of the HOOKLINE_WEBHOOK_CONCURRENCY places. */
 uint32_t hl_docket_placed(const struct hl_docket *k);

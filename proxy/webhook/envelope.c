@@ -4,13 +4,15 @@
  * Promise: the same bytes at every reading; the length is exact and known at once, because the run
  * counted the escaped length while the response passed (http/body_check.h).
  *
- * What the members say where the spec leaves a choice:
- *   no body           "encoding":"none", "response":null
- *   empty body        as text: "response":""
- *   dropped body      "reason":"response_too_large", also for app_error (status_code says that
- * already); a run that ended for another reason keeps it, since it stands nowhere else never
- * answered    status_code, content_type, content_encoding null Not here: signing (signature.c),
- * when it is sent (sender.c). */
+ * Where the spec leaves a choice, the members say:
+ *
+ *   no body         "encoding":"none", "response":null
+ *   empty body      as text: "response":""
+ *   dropped body    "reason":"response_too_large", in place of app_error too (status_code says
+ * that); a run that ended for another reason keeps it: it stands nowhere else no answer
+ * status_code, content_type, content_encoding null
+ *
+ * Not here: signing (signature.c), when it is sent (sender.c). */
 #include "webhook/envelope.h"
 
 #include <errno.h>

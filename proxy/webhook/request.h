@@ -11,8 +11,8 @@
 
 /* The names that carry HOOKLINE_SERVICE_NAME, made once. */
 struct hl_webhook_names {
-    char timestamp[HL_SERVICE_NAME_MAX + 32]; /* X-<Service>-Webhook-Timestamp */
-    char signature[HL_SERVICE_NAME_MAX + 32]; /* X-<Service>-Webhook-Signature */
+    char timestamp[HL_SERVICE_NAME_MAX + 32]; /* "X-<Service>-Webhook-Timestamp:" */
+    char signature[HL_SERVICE_NAME_MAX + 32]; /* "X-<Service>-Webhook-Signature:" */
 };
 
 /* INVALID: no token (RFC 9110 5.6.2), or too long. */

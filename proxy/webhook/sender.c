@@ -11,7 +11,7 @@
  * only after the store has it on disk; an outcome that the store cannot keep is offered again until
  * it can; nothing that was leased is forgotten.
  * Not here: fairness between destinations (the store leases round-robin), the states' lists
- * (docket.c), how an attempt is made (courier.c, delivery.c, transfer.c), the retry table
+ * (docket.c), how an attempt is made (courier.c, parcel.c, transfer.c), the retry table
  * (retry.c). */
 #include "webhook/sender.h"
 
@@ -53,7 +53,7 @@ struct hl_sender {
 static void wake(void *arg);
 static void run(void *arg);
 static void on_attempt_end(
-    void *self, struct hl_delivery *d, const struct hl_transfer_result *result);
+    void *self, struct hl_parcel *p, const struct hl_transfer_result *result);
 
 enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *config,
     struct hl_store *store, char *why, size_t why_len)
@@ -130,7 +130,7 @@ static bool has_free_place(const struct hl_sender *s)
 
 static int wait_ms(const struct hl_sender *s)
 {
-    if (s->docket.counts[HL_DELIVERY_SIGNING] > 0)
+    if (s->docket.counts[HL_PARCEL_SIGNING] > 0)
         return 0;
     uint64_t now = hl_clock_mono_ms();
     uint64_t wait = hl_due_wait_ms(&s->docket.due, now);
@@ -141,68 +141,77 @@ static int wait_ms(const struct hl_sender *s)
     return wait < IDLE_MS ? (int)wait : IDLE_MS;
 }
 
-static void ask(struct hl_sender *s, struct hl_delivery *d);
+static void ask(struct hl_sender *s, struct hl_parcel *p);
 
 /* Retries first, then what was leased. */
 static void start_ready(struct hl_sender *s)
 {
-    HL_LIST_EACH_SAFE (node, &s->docket.lists[HL_DELIVERY_DUE]) {
-        struct hl_delivery *d = HL_CONTAINER_OF(node, struct hl_delivery, node);
+    HL_LIST_EACH_SAFE (node, &s->docket.lists[HL_PARCEL_DUE]) {
+        struct hl_parcel *p = HL_CONTAINER_OF(node, struct hl_parcel, node);
         if (!has_free_place(s))
             return;
-        if (d->away == 0)
-            ask(s, d);
+        if (p->away == 0)
+            ask(s, p);
     }
     while (has_free_place(s)) {
-        struct hl_delivery *d = hl_docket_adopt(&s->docket);
-        if (!d)
+        struct hl_parcel *p = hl_docket_adopt(&s->docket);
+        if (!p)
             return;
-        hl_courier_begin(&s->courier, d, d->n);
+        hl_courier_begin(&s->courier, p, p->n);
     }
 }
+
+static bool post_credit(struct hl_sender *s, uint32_t n);
 
 /* As many leases as there are places that nobody has, waits for or was promised. */
 static void give_credit(struct hl_sender *s)
 {
     const struct hl_docket *k = &s->docket;
     uint32_t spoken_for =
-        hl_docket_placed(k) + k->counts[HL_DELIVERY_DUE] + k->backlog_count + s->credit;
+        hl_docket_placed(k) + k->counts[HL_PARCEL_DUE] + k->backlog_count + s->credit;
     if (s->is_stopping || k->waiting_bytes > WAITING_BYTES_MAX ||
         spoken_for >= s->config->webhook_concurrency)
         return;
+    uint32_t n = s->config->webhook_concurrency - spoken_for;
+    if (post_credit(s, n))
+        s->credit += n;
+}
+
+/* False when out of memory. */
+static bool post_credit(struct hl_sender *s, uint32_t n)
+{
     struct hl_credit *credit = calloc(1, sizeof *credit);
     if (!credit)
-        return;
+        return false;
     credit->m = (struct hl_store_msg){.msg = {.type = HL_STORE_LEASE_CREDIT}, .reply_to = &s->box};
-    credit->n = s->config->webhook_concurrency - spoken_for;
-    s->credit += credit->n;
+    credit->n = n;
     enum hl_err err = hl_store_post(s->store, &credit->m);
     HL_ASSERT(err == HL_OK);
+    return true;
 }
 
 /* --- what is said to the store --------------------------------------------------------------- */
 
-static void post(struct hl_sender *s, struct hl_delivery *d, struct hl_store_msg *m, uint32_t type)
+static void post(struct hl_sender *s, struct hl_parcel *p, struct hl_store_msg *m, uint32_t type)
 {
     *m = (struct hl_store_msg){.msg = {.type = type}, .reply_to = &s->box};
-    d->away++;
+    p->away++;
     enum hl_err err = hl_store_post(s->store, m);
     HL_ASSERT(err == HL_OK); /* only ACCEPT and RECORD may be refused */
 }
 
-static void ask(struct hl_sender *s, struct hl_delivery *d)
+static void ask(struct hl_sender *s, struct hl_parcel *p)
 {
-    d->ask.n = d->n + 1;
-    hl_docket_move(&s->docket, d, HL_DELIVERY_ASKING);
-    post(s, d, &d->ask.m, HL_STORE_ATTEMPT);
+    p->ask.n = p->n + 1;
+    hl_docket_move(&s->docket, p, HL_PARCEL_ASKING);
+    post(s, p, &p->ask.m, HL_STORE_ATTEMPT);
 }
 
-static void post_outcome(struct hl_sender *s, struct hl_delivery *d,
-    enum hl_attempt_verdict verdict, uint16_t http_status, const char *error);
-static void log_dead(const struct hl_delivery *d, const struct hl_transfer_result *result);
+static void post_outcome(struct hl_sender *s, struct hl_parcel *p, enum hl_attempt_verdict verdict,
+    uint16_t http_status, const char *error);
+static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result *result);
 
-static void on_attempt_end(
-    void *self, struct hl_delivery *d, const struct hl_transfer_result *result)
+static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_transfer_result *result)
 {
     struct hl_sender *s = self;
     struct hl_counter *counters[] = {
@@ -212,76 +221,79 @@ static void on_attempt_end(
     };
     enum hl_attempt_verdict verdict =
         result->is_permanent ? HL_ATTEMPT_DEAD
-                             : hl_retry_verdict(result->http_status, d->n, d->leased->max_attempts);
+                             : hl_retry_verdict(result->http_status, p->n, p->leased->max_attempts);
     hl_counter_add(counters[verdict], 1);
-    hl_histogram_add(&s->gauges.latency, hl_clock_mono_us() - d->started_us);
-    hl_delivery_rest(d);
+    hl_histogram_add(&s->gauges.latency, hl_clock_mono_us() - p->started_us);
+    hl_parcel_rest(p);
     if (verdict == HL_ATTEMPT_DEAD)
-        log_dead(d, result);
+        log_dead(p, result);
     if (verdict == HL_ATTEMPT_RETRY) {
         uint32_t random;
         hl_random_fill(&random, sizeof random);
-        hl_docket_move_for(&s->docket, d, HL_DELIVERY_WAITING, hl_retry_delay_ms(d->n, random));
+        hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, hl_retry_delay_ms(p->n, random));
     } else {
-        hl_docket_move(&s->docket, d, HL_DELIVERY_RECORDING);
-        hl_delivery_strip(d);
+        hl_docket_move(&s->docket, p, HL_PARCEL_RECORDING);
+        hl_parcel_strip(p);
     }
-    post_outcome(s, d, verdict, result->http_status, result->error);
+    post_outcome(s, p, verdict, result->http_status, result->error);
 }
 
-static void post_outcome(struct hl_sender *s, struct hl_delivery *d,
-    enum hl_attempt_verdict verdict, uint16_t http_status, const char *error)
+static void post_outcome(struct hl_sender *s, struct hl_parcel *p, enum hl_attempt_verdict verdict,
+    uint16_t http_status, const char *error)
 {
-    struct hl_attempt_outcome *o = &d->outcome;
-    o->n = d->n;
+    struct hl_attempt_outcome *o = &p->outcome;
+    o->n = p->n;
     o->verdict = verdict;
     o->http_status = http_status;
-    o->started_ms = d->started_ms;
+    o->started_ms = p->started_ms;
     o->ended_ms = hl_clock_wall_ms();
     snprintf(o->error, sizeof o->error, "%s", error);
-    post(s, d, &o->m, HL_STORE_OUTCOME);
+    post(s, p, &o->m, HL_STORE_OUTCOME);
 }
 
-static void log_dead(const struct hl_delivery *d, const struct hl_transfer_result *result)
+static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result *result)
 {
-    char to[300] = "", reason[HL_ATTEMPT_ERROR_MAX + 1];
+    char to[300] = "", reason[HL_ATTEMPT_ERROR_MAX + HL_IP_TEXT + 4];
     struct hl_url url;
-    if (hl_url_parse(d->leased->url, &url))
+    if (hl_url_parse(p->leased->url, &url))
         snprintf(to, sizeof to, "%s://%.*s", url.is_https ? "https" : "http", HL_STR_ARG(url.host));
-    if (result->error[0])
+    if (result->address[0])
+        snprintf(reason, sizeof reason, "%s (%s)", result->error, result->address);
+    else if (result->error[0])
         snprintf(reason, sizeof reason, "%s", result->error);
     else
         snprintf(reason, sizeof reason, "status %u", result->http_status);
-    HL_LOG(ERROR, "webhook delivery failed for good", HL_LOG_ID("run_id", &d->leased->run_id),
-        HL_LOG_ID("delivery_id", &d->leased->delivery_id), HL_LOG_TEXT("to", to),
-        HL_LOG_INT("attempts", d->n), HL_LOG_TEXT("reason", reason));
+    HL_LOG(ERROR, "webhook delivery failed for good", HL_LOG_ID("run_id", &p->leased->run_id),
+        HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
+        HL_LOG_INT("attempts", p->n), HL_LOG_TEXT("reason", reason));
 }
 
-static void record_again(struct hl_sender *s, struct hl_delivery *d)
+static void record_again(struct hl_sender *s, struct hl_parcel *p)
 {
-    hl_docket_move(&s->docket, d, HL_DELIVERY_RECORDING);
-    post(s, d, &d->outcome.m, HL_STORE_OUTCOME);
+    hl_docket_move(&s->docket, p, HL_PARCEL_RECORDING);
+    post(s, p, &p->outcome.m, HL_STORE_OUTCOME);
 }
 
-static void go_on(struct hl_sender *s, struct hl_delivery *d)
+static void go_on(struct hl_sender *s, struct hl_parcel *p)
 {
-    if (d->state == HL_DELIVERY_UNRECORDED)
-        record_again(s, d);
+    if (p->state == HL_PARCEL_UNRECORDED)
+        record_again(s, p);
     else
-        hl_docket_move(&s->docket, d, HL_DELIVERY_DUE);
+        hl_docket_move(&s->docket, p, HL_PARCEL_DUE);
 }
 
 static void wake_due(struct hl_sender *s)
 {
     uint64_t now = hl_clock_mono_ms();
-    for (struct hl_delivery *d; (d = hl_docket_take_due(&s->docket, now, false));)
-        go_on(s, d);
+    for (struct hl_parcel *p; (p = hl_docket_take_due(&s->docket, now, false));)
+        go_on(s, p);
 }
 
 /* --- what the store says --------------------------------------------------------------------- */
 
-static void on_asked(struct hl_sender *s, struct hl_delivery *d);
-static void on_recorded(struct hl_sender *s, struct hl_delivery *d);
+static void on_asked(struct hl_sender *s, struct hl_parcel *p);
+static void on_recorded(struct hl_sender *s, struct hl_parcel *p);
+static void on_stop(struct hl_sender *s);
 
 static void take_messages(struct hl_sender *s)
 {
@@ -290,17 +302,16 @@ static void take_messages(struct hl_sender *s)
         switch (msg->type) {
         case HL_STORE_LEASED:
             hl_docket_add(&s->docket, msg);
-            s->credit--;
+            s->credit -= s->credit > 0; /* 0: it was on its way when credit was taken back */
             break;
         case HL_STORE_ATTEMPT:
-            on_asked(s, HL_CONTAINER_OF(msg, struct hl_delivery, ask.m.msg));
+            on_asked(s, HL_CONTAINER_OF(msg, struct hl_parcel, ask.m.msg));
             break;
         case HL_STORE_OUTCOME:
-            on_recorded(s, HL_CONTAINER_OF(msg, struct hl_delivery, outcome.m.msg));
+            on_recorded(s, HL_CONTAINER_OF(msg, struct hl_parcel, outcome.m.msg));
             break;
         case MSG_STOP:
-            s->is_stopping = true;
-            s->stop_at_ms = hl_clock_mono_ms() + s->grace_ms;
+            on_stop(s);
             break;
         default:
             HL_ASSERT(!"a message that the sender does not know");
@@ -315,36 +326,36 @@ static bool is_passing(enum hl_err err)
            err != HL_ERR_UNAVAILABLE;
 }
 
-static void abandon(struct hl_sender *s, struct hl_delivery *d);
+static void abandon(struct hl_sender *s, struct hl_parcel *p);
 
-static void on_asked(struct hl_sender *s, struct hl_delivery *d)
+static void on_asked(struct hl_sender *s, struct hl_parcel *p)
 {
-    d->away--;
-    enum hl_err rc = d->ask.m.rc;
+    p->away--;
+    enum hl_err rc = p->ask.m.rc;
     if (rc != HL_OK && !is_passing(rc)) {
-        hl_docket_drop(&s->docket, d); /* the lease is gone */
+        hl_docket_drop(&s->docket, p); /* the lease is gone */
     } else if (s->is_stopping) {
-        d->n = rc == HL_OK ? d->ask.n : d->n;
-        abandon(s, d);
+        p->n = rc == HL_OK ? p->ask.n : p->n;
+        abandon(s, p);
     } else if (rc != HL_OK) {
-        hl_docket_move_for(&s->docket, d, HL_DELIVERY_WAITING, AGAIN_MS);
+        hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, AGAIN_MS);
     } else {
-        hl_docket_move(&s->docket, d, HL_DELIVERY_SIGNING);
-        hl_courier_begin(&s->courier, d, d->ask.n);
+        hl_docket_move(&s->docket, p, HL_PARCEL_SIGNING);
+        hl_courier_begin(&s->courier, p, p->ask.n);
     }
 }
 
 /* A RETRY that could not be recorded is no loss: the next ATTEMPT says as much. A final outcome is.
  */
-static void on_recorded(struct hl_sender *s, struct hl_delivery *d)
+static void on_recorded(struct hl_sender *s, struct hl_parcel *p)
 {
-    d->away--;
-    if (d->state != HL_DELIVERY_RECORDING)
+    p->away--;
+    if (p->state != HL_PARCEL_RECORDING)
         return;
-    if (is_passing(d->outcome.m.rc) && !s->is_stopping)
-        hl_docket_move_for(&s->docket, d, HL_DELIVERY_UNRECORDED, AGAIN_MS);
+    if (is_passing(p->outcome.m.rc) && !s->is_stopping)
+        hl_docket_move_for(&s->docket, p, HL_PARCEL_UNRECORDED, AGAIN_MS);
     else
-        hl_docket_drop(&s->docket, d);
+        hl_docket_drop(&s->docket, p);
 }
 
 /* --- the end --------------------------------------------------------------------------------- */
@@ -356,50 +367,58 @@ void hl_sender_stop(struct hl_sender *sender, uint64_t grace_ms)
     hl_thread_join(&sender->thread);
 }
 
-static void abandon_all(struct hl_sender *s, enum hl_delivery_state state);
+static void on_stop(struct hl_sender *s)
+{
+    s->is_stopping = true;
+    s->stop_at_ms = hl_clock_mono_ms() + s->grace_ms;
+    if (post_credit(s, 0)) /* takes back all that was given */
+        s->credit = 0;
+}
+
+static void abandon_all(struct hl_sender *s, enum hl_parcel_state state);
 
 /* Each turn from the stop on: what is not under way is given back at once, what is under way when
  * the grace is over. */
 static void wind_down(struct hl_sender *s)
 {
-    for (struct hl_delivery *d; (d = hl_docket_take_due(&s->docket, 0, true));)
-        go_on(s, d);
-    abandon_all(s, HL_DELIVERY_DUE);
-    for (struct hl_delivery *d; (d = hl_docket_adopt(&s->docket));)
-        abandon(s, d);
+    for (struct hl_parcel *p; (p = hl_docket_take_due(&s->docket, 0, true));)
+        go_on(s, p);
+    abandon_all(s, HL_PARCEL_DUE);
+    for (struct hl_parcel *p; (p = hl_docket_adopt(&s->docket));)
+        abandon(s, p);
     if (hl_clock_mono_ms() < s->stop_at_ms)
         return;
-    abandon_all(s, HL_DELIVERY_SIGNING);
-    abandon_all(s, HL_DELIVERY_SENDING);
+    abandon_all(s, HL_PARCEL_SIGNING);
+    abandon_all(s, HL_PARCEL_SENDING);
 }
 
-static void abandon_all(struct hl_sender *s, enum hl_delivery_state state)
+static void abandon_all(struct hl_sender *s, enum hl_parcel_state state)
 {
     HL_LIST_EACH_SAFE (node, &s->docket.lists[state]) {
-        struct hl_delivery *d = HL_CONTAINER_OF(node, struct hl_delivery, node);
-        if (d->away == 0)
-            abandon(s, d);
+        struct hl_parcel *p = HL_CONTAINER_OF(node, struct hl_parcel, node);
+        if (p->away == 0)
+            abandon(s, p);
     }
 }
 
 /* started_ms 0 tells the store that nothing of this attempt was sent. */
-static void abandon(struct hl_sender *s, struct hl_delivery *d)
+static void abandon(struct hl_sender *s, struct hl_parcel *p)
 {
-    bool is_under_way = d->state == HL_DELIVERY_SENDING;
-    hl_courier_cut(&s->courier, d);
+    bool is_under_way = p->state == HL_PARCEL_SENDING;
+    hl_courier_cut(&s->courier, p);
     if (!is_under_way)
-        d->started_ms = 0;
-    hl_docket_move(&s->docket, d, HL_DELIVERY_RECORDING);
-    hl_delivery_strip(d);
-    post_outcome(s, d, HL_ATTEMPT_ABANDONED, 0, is_under_way ? "interrupted" : "");
+        p->started_ms = 0;
+    hl_docket_move(&s->docket, p, HL_PARCEL_RECORDING);
+    hl_parcel_strip(p);
+    post_outcome(s, p, HL_ATTEMPT_ABANDONED, 0, is_under_way ? "interrupted" : "");
 }
 
 /* All that is left is with the store. Its replies need no thread: hl_sender_free finds them. */
 static bool is_over(const struct hl_sender *s)
 {
     uint32_t left = s->docket.backlog_count;
-    for (size_t state = 0; state < HL_DELIVERY_STATE_COUNT; state++)
-        left += state == HL_DELIVERY_RECORDING ? 0 : s->docket.counts[state];
+    for (size_t state = 0; state < HL_PARCEL_STATE_COUNT; state++)
+        left += state == HL_PARCEL_RECORDING ? 0 : s->docket.counts[state];
     return s->is_stopping && left == 0;
 }
 

@@ -2,8 +2,8 @@
  *
  * Promise: nothing of the environment (proxy, netrc, cookies) and nothing of the receiver's
  * (redirects, long bodies) changes where a delivery goes or how long it takes; no socket is opened
- * to an address that the guard refuses. Not here: the retry table (retry.c), timing and order
- * (sender.c). */
+ * to an address that the guard refuses.
+ * Not here: the retry table (retry.c), timing and order (sender.c). */
 #include "webhook/transfer.h"
 
 #include <errno.h>
@@ -92,7 +92,7 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
 {
     char z[URL_MAX + 1];
     if (url.n > URL_MAX)
-        return HL_ERR_INVALID;
+        return HL_ERR_TOO_LARGE;
     memcpy(z, url.p, url.n);
     z[url.n] = '\0';
 
@@ -187,6 +187,7 @@ void hl_transfer_read_result(
         out->http_status = (uint16_t)status;
     } else if (t->refused > 0 && t->opened == 0) {
         out->is_permanent = true;
+        memcpy(out->address, t->refused_address, sizeof out->address);
         snprintf(out->error, sizeof out->error,
             "blocked_address: every address of the host is refused; HOOKLINE_WEBHOOK_ALLOW can "
             "allow it");
@@ -216,6 +217,9 @@ static const struct {
     {CURLE_PEER_FAILED_VERIFICATION, false,
         "tls_certificate: not trusted, expired or for another name; HOOKLINE_WEBHOOK_CA_FILE can "
         "add a CA"},
+    {CURLE_SSL_CACERT_BADFILE, false,
+        "tls_no_ca: there are no CA certificates here; install them or set "
+        "HOOKLINE_WEBHOOK_CA_FILE"},
     {CURLE_OUT_OF_MEMORY, false, "out_of_memory"},
     {CURLE_OK, false, "bad_response"}, /* the connection ended in the middle of the head */
     {CURL_LAST, false, "network_error"},

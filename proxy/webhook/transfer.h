@@ -38,7 +38,7 @@ void hl_transfer_free(struct hl_transfer *t); /* NULL-safe; not while it is in a
 
 /* Prepares the next attempt; add t->easy to the multi handle then. `fields` is borrowed until the
  * end. The body is `whole`, borrowed, or when that is empty `envelope`, rewound, read on the
- * multi's thread. NOMEM, INVALID (the URL is too long). */
+ * multi's thread. NOMEM, TOO_LARGE (the URL is too long). */
 HL_MUST_CHECK enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url,
     struct curl_slist *fields, struct hl_str whole, struct hl_envelope *envelope);
 
@@ -46,6 +46,8 @@ struct hl_transfer_result {
     uint16_t http_status; /* 0: no response head */
     bool is_permanent;    /* no further attempt can do better, whatever the retry table says */
     char error[HL_ATTEMPT_ERROR_MAX + 1]; /* empty: the status says it all */
+    char address[HL_IP_TEXT]; /* what the guard refused, for the log alone: names inside a network
+                                 are no caller's business; else empty */
 };
 
 /* `code` is libcurl's last word on the transfer. */

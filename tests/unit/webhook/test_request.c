@@ -26,8 +26,8 @@ Test(request, carries_the_service_name_in_its_field_names)
 {
     struct hl_webhook_names names;
     cr_assert_eq(hl_webhook_names_init(&names, HL_STR("Acme")), HL_OK);
-    cr_assert_str_eq(names.timestamp, "X-Acme-Webhook-Timestamp");
-    cr_assert_str_eq(names.signature, "X-Acme-Webhook-Signature");
+    cr_assert_str_eq(names.timestamp, "X-Acme-Webhook-Timestamp:");
+    cr_assert_str_eq(names.signature, "X-Acme-Webhook-Signature:");
 }
 
 Test(request, refuses_a_service_name_that_is_no_token)

@@ -42,7 +42,7 @@ static struct receiver receiver;
 static void on_credit(struct hl_store *s, struct hl_credit *credit)
 {
     s->sender = credit->m.reply_to;
-    s->credit += credit->n;
+    s->credit = credit->n == 0 ? 0 : s->credit + credit->n;
     s->most_credit = s->credit > s->most_credit ? s->credit : s->most_credit;
     free(credit);
 }
@@ -579,6 +579,7 @@ Test(sender, ends_what_is_under_way_and_then_at_once)
     stop_now(10000);
     cr_assert_lt(hl_clock_mono_ms() - began, 3000);
     cr_assert_eq(find(1, 1)->verdict, HL_ATTEMPT_OK);
+    cr_assert_eq(store.credit, 0, "it must take its credit back");
 }
 
 Test(sender, frees_a_lease_that_came_too_late)

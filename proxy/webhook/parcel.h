@@ -1,16 +1,16 @@
-/* delivery.h - one leased delivery while the sender has it: its state, its body, the attempt under
+/* parcel.h - a leased delivery while the sender has it: its state, its body, the attempt under
  * way and the two messages that travel between it and the store. */
-#ifndef HL_WEBHOOK_DELIVERY_H
-#define HL_WEBHOOK_DELIVERY_H
+#ifndef HL_WEBHOOK_PARCEL_H
+#define HL_WEBHOOK_PARCEL_H
 
 #include "base/list.h"
 #include "webhook/envelope.h"
 #include "webhook/request.h"
 #include "webhook/transfer.h"
 
-/* The state says which of the sender's lists the delivery is in. X(name, text, holds one of the
+/* The state says which of the sender's lists the parcel is in. X(name, text, holds one of the
  * HOOKLINE_WEBHOOK_CONCURRENCY places) */
-#define HL_DELIVERY_STATE_MAP(X)                                                                   \
+#define HL_PARCEL_STATE_MAP(X)                                                                     \
     X(SIGNING, "signing", true)  /* a large body is hashed; ends when all of it is */              \
     X(SENDING, "sending", true)  /* libcurl has it; ends with its last word */                     \
     X(WAITING, "waiting", false) /* for the next attempt's time */                                 \
@@ -20,20 +20,20 @@
         false) /* the final OUTCOME is with the store; ends with its reply */                      \
     X(UNRECORDED, "unrecorded", false) /* the store could not keep it; posted again later */
 
-enum hl_delivery_state {
-#define X(name, text, is_placed) HL_DELIVERY_##name,
-    HL_DELIVERY_STATE_MAP(X)
+enum hl_parcel_state {
+#define X(name, text, is_placed) HL_PARCEL_##name,
+    HL_PARCEL_STATE_MAP(X)
 #undef X
-        HL_DELIVERY_STATE_COUNT
+        HL_PARCEL_STATE_COUNT
 };
 
 /* Bodies of envelopes up to this size are made once and kept; libcurl sends them with the head in
  * one call. */
-#define HL_DELIVERY_WHOLE_MAX (48 * 1024)
+#define HL_PARCEL_WHOLE_MAX (48 * 1024)
 
-struct hl_delivery {
+struct hl_parcel {
     struct hl_list node;
-    enum hl_delivery_state state;
+    enum hl_parcel_state state;
     struct hl_leased *leased;     /* owned; NULL once its outcome is final */
     struct hl_transfer *transfer; /* SIGNING, SENDING */
 
@@ -55,32 +55,31 @@ struct hl_delivery {
 };
 
 /* Takes `leased`, unless it returns NULL: out of memory. */
-struct hl_delivery *hl_delivery_new(struct hl_leased *leased);
+struct hl_parcel *hl_parcel_new(struct hl_leased *leased);
 /* NULL-safe. The transfer was taken off before, no message is away. */
-void hl_delivery_free(struct hl_delivery *d);
+void hl_parcel_free(struct hl_parcel *p);
 /* Frees what only a further attempt would need. */
-void hl_delivery_strip(struct hl_delivery *d);
+void hl_parcel_strip(struct hl_parcel *p);
 
-/* Begins attempt `n`: opens the body, fixes the timestamp. Afterwards hl_delivery_sign. An error:
+/* Begins attempt `n`: opens the body, fixes the timestamp. Afterwards hl_parcel_sign. An error:
  * the body cannot be read (NOT_FOUND, IO, CORRUPT, INVALID), or NOMEM. */
-HL_MUST_CHECK enum hl_err hl_delivery_begin(
-    struct hl_delivery *d, uint32_t n, const char *data_dir);
+HL_MUST_CHECK enum hl_err hl_parcel_begin(struct hl_parcel *p, uint32_t n, const char *data_dir);
 
 /* Hashes one slice of the body if there is a secret. `*is_done`: the head fields are ready. An
  * error as above. */
-HL_MUST_CHECK enum hl_err hl_delivery_sign(
-    struct hl_delivery *d, const struct hl_webhook_names *names, bool *is_done);
+HL_MUST_CHECK enum hl_err hl_parcel_sign(
+    struct hl_parcel *p, const struct hl_webhook_names *names, bool *is_done);
 
 /* Gives the attempt to its transfer. */
-HL_MUST_CHECK enum hl_err hl_delivery_prepare(struct hl_delivery *d);
+HL_MUST_CHECK enum hl_err hl_parcel_prepare(struct hl_parcel *p);
 
 /* Ends the attempt or its signing: gives the file and the signature back, keeps the body. */
-void hl_delivery_rest(struct hl_delivery *d);
+void hl_parcel_rest(struct hl_parcel *p);
 
 /* What it keeps in memory while it waits, bytes. */
-size_t hl_delivery_weight(const struct hl_delivery *d);
+size_t hl_parcel_weight(const struct hl_parcel *p);
 
-const char *hl_delivery_state_text(enum hl_delivery_state state);
-bool hl_delivery_is_placed(const struct hl_delivery *d);
+const char *hl_parcel_state_text(enum hl_parcel_state state);
+bool hl_parcel_is_placed(const struct hl_parcel *p);
 
 #endif
