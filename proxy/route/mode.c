@@ -10,27 +10,17 @@
 #define MAX_SECRET 1024
 #define MAX_KEY    255
 
-static bool is_async_param(const struct hl_param *param)
-{
-    return hl_param_is(param, HL_STR("async"));
-}
-
-static bool is_webhook_param(const struct hl_param *param)
-{
-    return hl_param_is(param, HL_STR("webhookEndpoint"));
-}
-
 bool hl_own_params_find(struct hl_str query, struct hl_own_params *out)
 {
     struct hl_param param;
     *out = (struct hl_own_params){0};
     while (hl_query_next(&query, &param)) {
-        if (is_async_param(&param)) {
+        if (hl_param_is(&param, HL_STR("async"))) {
             if (out->has_async)
                 return false;
             out->has_async = true;
             out->async = param;
-        } else if (is_webhook_param(&param)) {
+        } else if (hl_param_is(&param, HL_STR("webhookEndpoint"))) {
             if (out->has_webhook)
                 return false;
             out->has_webhook = true;
@@ -40,17 +30,16 @@ bool hl_own_params_find(struct hl_str query, struct hl_own_params *out)
     return true;
 }
 
-ptrdiff_t hl_own_params_cut(struct hl_str query, char *out, size_t cap)
+size_t hl_own_params_cut(struct hl_str query, const struct hl_own_params *found, char *out)
 {
     struct hl_param param;
     size_t n = 0;
     bool is_first = true;
     while (hl_query_next(&query, &param)) {
-        if (is_async_param(&param) || is_webhook_param(&param))
+        bool is_own = (found->has_async && param.raw.p == found->async.raw.p) ||
+                      (found->has_webhook && param.raw.p == found->webhook.raw.p);
+        if (is_own)
             continue;
-        size_t separator = is_first ? 0 : 1;
-        if (cap - n < param.raw.n + separator)
-            return -1;
         if (!is_first)
             out[n++] = '&';
         if (param.raw.n > 0)
@@ -58,7 +47,7 @@ ptrdiff_t hl_own_params_cut(struct hl_str query, char *out, size_t cap)
         n += param.raw.n;
         is_first = false;
     }
-    return (ptrdiff_t)n;
+    return n;
 }
 
 static bool read_async(
@@ -74,13 +63,12 @@ void hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
 {
     if (!read_async(plan, head, params))
         return;
-    if (params->has_webhook && !plan->is_websocket) {
-        if (!read_webhook(plan, &params->webhook, config, scratch->webhook_url) ||
-            !read_secret(plan, head))
-            return;
-    }
-    if (plan->is_async && !read_idempotency_key(plan, head))
+    if (params->has_webhook && !plan->is_websocket &&
+        (!read_webhook(plan, &params->webhook, config, scratch->webhook_url) ||
+            !read_secret(plan, head)))
         return;
+    if (plan->is_async)
+        read_idempotency_key(plan, head);
 }
 
 /* 1 or 0; -1 for any other text. */

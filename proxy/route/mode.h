@@ -14,9 +14,9 @@ struct hl_own_params {
 /* False: one of them is there twice. */
 HL_MUST_CHECK bool hl_own_params_find(struct hl_str query, struct hl_own_params *out);
 
-/* `query` without them, each other byte as it is, into out[0..cap). Returns the length, or -1 when
- * it does not fit. */
-ptrdiff_t hl_own_params_cut(struct hl_str query, char *out, size_t cap);
+/* `query` without those that were found in it, each other byte as it is. Returns the length; out
+ * has room for query.n. */
+size_t hl_own_params_cut(struct hl_str query, const struct hl_own_params *found, char *out);
 
 /* Sets is_async, prefers_async, webhook_url, webhook_secret, idempotency_key; or makes the plan a
  * refusal. `plan->is_websocket` is set already. */

@@ -157,17 +157,14 @@ static bool set_target(struct hl_plan *plan, struct hl_str path, const struct hl
         return true;
     }
 
-    char *out = scratch->target;
-    ptrdiff_t n = -1;
-    if (path.n + 1 <= scratch->target_cap)
-        n = hl_own_params_cut(target->query, out + path.n + 1, scratch->target_cap - path.n - 1);
-    if (n < 0)
+    if (scratch->target_cap < path.n + 1 + target->query.n)
         return hl_plan_refuse(plan, 414, "The request target is too long.", NULL);
-    if (is_cut && n == 0)
-        return true;
+    char *out = scratch->target;
     memcpy(out, path.p, path.n);
     out[path.n] = '?';
-    plan->target = (struct hl_str){out, path.n + 1 + (size_t)n};
+    size_t n = hl_own_params_cut(target->query, params, out + path.n + 1);
+    if (!is_cut || n > 0)
+        plan->target = (struct hl_str){out, path.n + 1 + n};
     return true;
 }
 

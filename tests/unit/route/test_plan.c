@@ -1,0 +1,257 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "route/plan.h"
+
+static struct hl_head head;
+static struct hl_config config;
+static struct hl_plan plan;
+static char target_space[4096];
+static struct hl_plan_scratch scratch;
+static char text[8192];
+
+static void init(void)
+{
+    config = (struct hl_config){.app_run_path = HL_STR("/run"), .passthrough = true};
+    scratch = (struct hl_plan_scratch){.target = target_space, .target_cap = sizeof target_space};
+}
+
+TestSuite(plan, .init = init);
+
+/* `lines` are whole field lines after Host. */
+static void make(const char *method, const char *target, const char *lines)
+{
+    struct hl_head_fault fault;
+    int n =
+        snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: a\r\n%s\r\n", method, target, lines);
+    cr_assert(n > 0 && (size_t)n < sizeof text);
+    cr_assert(
+        hl_head_parse_request(&head, text, (size_t)n, &fault), "%s: %s", target, fault.detail);
+    hl_plan_make(&plan, &head, &config, &scratch);
+}
+
+#define UPGRADE "Connection: upgrade\r\nUpgrade: websocket\r\n"
+
+static void expect_refusal(const char *method, const char *target, uint16_t status)
+{
+    make(method, target, "");
+    cr_expect_eq(plan.kind, HL_PLAN_REFUSED, "%s %s", method, target);
+    cr_expect_eq(plan.status, status, "%s %s: %u", method, target, plan.status);
+    cr_expect(plan.detail && *plan.detail);
+}
+
+Test(plan, run_names_its_project_app_and_target)
+{
+    make("POST", "/v4/my-proj_1/App.2/run", "");
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+    cr_assert(hl_str_eq(plan.project, HL_STR("my-proj_1")));
+    cr_assert(hl_str_eq(plan.app, HL_STR("App.2")));
+    cr_assert(hl_str_eq(plan.target, HL_STR("/run")));
+    cr_assert_not(plan.is_async || plan.prefers_async || plan.is_websocket);
+    cr_assert_eq(plan.webhook_url.n + plan.webhook_secret.n + plan.idempotency_key.n, 0);
+}
+
+Test(plan, upstream_target_keeps_every_byte_that_is_not_ours)
+{
+    static const struct {
+        const char *method, *target, *upstream;
+    } cases[] = {
+        {"POST", "/v4/p/a/run", "/run"},
+        {"POST", "/v4/p/a/run?", "/run?"},
+        {"POST", "/v4/p/a/run?x=1", "/run?x=1"},
+        {"POST", "/v4/p/a/run?async=true", "/run"},
+        {"POST", "/v4/p/a/run?async=false&x", "/run?x"},
+        {"POST", "/v4/p/a/run?x&async=0", "/run?x"},
+        {"POST", "/v4/p/a/run?x=%20+&&async=1&=y&z=%zz&", "/run?x=%20+&&=y&z=%zz&"},
+        {"POST", "/v4/p/a/run?%61sync=1&webhookEndpoin%74=http://e/&b", "/run?b"},
+        {"POST", "/v4/p/a/run?asyncx=1&xasync=1&Async=1&ASYNC=2&webhookendpoint=q",
+            "/run?asyncx=1&xasync=1&Async=1&ASYNC=2&webhookendpoint=q"},
+        {"POST", "http://b/v4/p/a/run?c=d", "/run?c=d"},
+        {"GET", "/v4/p/a/", "/"},
+        {"GET", "/v4/p/a/x/y/z", "/x/y/z"},
+        {"GET", "/v4/p/a//x", "//x"},
+        {"GET", "/v4/p/a/run/", "/run/"},
+        {"DELETE", "/v4/p/a/x%2Fy/..?q=1?2", "/x%2Fy/..?q=1?2"},
+        {"GET", "/v4/p/a/x?async=0&q", "/x?q"},
+        {"GET", "/v4/p/a/x?q&async=0", "/x?q"},
+        {"PURGE", "/v4/p/a/x", "/x"},
+        {"OPTIONS", "/v4/p/a/x", "/x"},
+        {"GET", "http://b/v4/p/a/x?c=d", "/x?c=d"},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        make(cases[i].method, cases[i].target, "");
+        cr_assert_eq(plan.kind, HL_PLAN_RUN, "%s: %s", cases[i].target, plan.detail);
+        cr_assert(hl_str_eq(plan.target, hl_str_from(cases[i].upstream)), "%s became %.*s",
+            cases[i].target, HL_STR_ARG(plan.target));
+    }
+}
+
+Test(plan, run_path_is_the_operators)
+{
+    config.app_run_path = HL_STR("/predict/it");
+    make("POST", "/v4/p/a/run", "");
+    cr_assert(hl_str_eq(plan.target, HL_STR("/predict/it")));
+    make("POST", "/v4/p/a/run?x=1&async=0", "");
+    cr_assert(hl_str_eq(plan.target, HL_STR("/predict/it?x=1")));
+}
+
+Test(plan, target_that_does_not_fit_is_refused)
+{
+    scratch.target_cap = 6;
+    make("POST", "/v4/p/a/run?x", "");
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+    expect_refusal("POST", "/v4/p/a/run?xy", 414);
+    scratch.target_cap = 3;
+    expect_refusal("POST", "/v4/p/a/run?", 414);
+}
+
+Test(plan, names_are_checked)
+{
+    static const struct {
+        const char *target;
+        uint16_t status;
+    } cases[] = {
+        {"/v4", 404},
+        {"/v4/", 404},
+        {"/v4/p", 404},
+        {"/v4/p/", 404},
+        {"/v4/p/a", 404},
+        {"/v4//a/run", 400},
+        {"/v4/p//run", 400},
+        {"/v4/./a/run", 400},
+        {"/v4/../a/run", 400},
+        {"/v4/p/./run", 400},
+        {"/v4/p/../run", 400},
+        {"/v4/%2e%2e/a/run", 400},
+        {"/v4/p%2Fq/a/run", 400},
+        {"/v4/p/a%2frun", 400},
+        {"/v4/p/%2e/run", 400},
+        {"/v4/%70/a/run", 400},
+        {"/v4/p!/a/run", 400},
+        {"/v4/p/a~/run", 400},
+        {"/v4/p/a:1/run", 400},
+        {"/v4?x=1", 404},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++)
+        expect_refusal("POST", cases[i].target, cases[i].status);
+    make("GET", "/v4/.../..a/x", "");
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+}
+
+Test(plan, names_have_at_most_128_characters)
+{
+    char name[130], target[512];
+    memset(name, 'n', sizeof name);
+    name[128] = '\0';
+    snprintf(target, sizeof target, "/v4/%s/%s/run", name, name);
+    make("POST", target, "");
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+    name[128] = 'n';
+    name[129] = '\0';
+    snprintf(target, sizeof target, "/v4/%s/a/run", name);
+    expect_refusal("POST", target, 400);
+    snprintf(target, sizeof target, "/v4/p/%s/run", name);
+    expect_refusal("POST", target, 400);
+}
+
+Test(plan, other_projects_and_apps_are_not_here)
+{
+    config.project_id = HL_STR("p");
+    config.app_name = HL_STR("a");
+    make("POST", "/v4/p/a/run", "");
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+    expect_refusal("POST", "/v4/P/a/run", 404);
+    expect_refusal("POST", "/v4/pp/a/run", 404);
+    expect_refusal("POST", "/v4/p/b/run", 404);
+    expect_refusal("GET", "/v4/p/b/run", 404);
+}
+
+Test(plan, run_takes_post_only)
+{
+    static const char *const methods[] = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PURGE"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(methods); i++) {
+        expect_refusal(methods[i], "/v4/p/a/run?async=true&async=true", 405);
+        cr_assert_str_eq(plan.extra_fields, "Allow: POST\r\n");
+    }
+}
+
+Test(plan, connect_and_trace_are_served_nowhere)
+{
+    expect_refusal("CONNECT", "a:443", 405);
+    cr_assert(strstr(plan.extra_fields, "Allow: "));
+    expect_refusal("TRACE", "/", 405);
+    expect_refusal("TRACE", "/v4/p/a/x", 405);
+    expect_refusal("TRACE", "/_hookline/healthz", 405);
+}
+
+Test(plan, reserved_paths_never_reach_the_app)
+{
+    expect_refusal("GET", "/v2", 404);
+    expect_refusal("GET", "/v2/projects/p/service-accounts", 404);
+    cr_assert(strstr(plan.detail, "control socket"));
+    expect_refusal("GET", "/_hookline", 404);
+    expect_refusal("GET", "/_hookline/", 404);
+    expect_refusal("GET", "/_hookline/metrics", 404);
+    expect_refusal("GET", "/_hookline/healthz/", 404);
+    expect_refusal("GET", "http://b/_hookline/x", 404);
+}
+
+Test(plan, health_is_asked_for_with_get)
+{
+    make("GET", "/_hookline/healthz", "");
+    cr_assert_eq(plan.kind, HL_PLAN_HEALTHZ);
+    make("HEAD", "/_hookline/readyz?x", "");
+    cr_assert_eq(plan.kind, HL_PLAN_READYZ);
+    expect_refusal("POST", "/_hookline/healthz", 405);
+    cr_assert_str_eq(plan.extra_fields, "Allow: GET, HEAD\r\n");
+}
+
+Test(plan, everything_else_passes_as_it_is)
+{
+    static const struct {
+        const char *method, *target, *upstream;
+    } cases[] = {
+        {"GET", "/", "/"},
+        {"POST", "/run?async=true&webhookEndpoint=nonsense",
+            "/run?async=true&webhookEndpoint=nonsense"},
+        {"GET", "/v40/x", "/v40/x"},
+        {"GET", "/v2x", "/v2x"},
+        {"GET", "/_hooklines", "/_hooklines"},
+        {"GET", "//v4/p/a/run", "//v4/p/a/run"},
+        {"GET", "/x%2F..?", "/x%2F..?"},
+        {"OPTIONS", "*", "*"},
+        {"GET", "http://b", "/"},
+        {"GET", "http://b?c=d&async=1", "/?c=d&async=1"},
+        {"GET", "http://b/c?d", "/c?d"},
+        {"OPTIONS", "http://b", "*"},
+        {"OPTIONS", "http://b?c", "/?c"},
+        {"OPTIONS", "http://b/", "/"},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        make(cases[i].method, cases[i].target, "Prefer: respond-async\r\n");
+        cr_assert_eq(plan.kind, HL_PLAN_PASS, "%s", cases[i].target);
+        cr_assert(hl_str_eq(plan.target, hl_str_from(cases[i].upstream)), "%s became %.*s",
+            cases[i].target, HL_STR_ARG(plan.target));
+        cr_assert_not(plan.is_async);
+        cr_assert_eq(plan.webhook_url.n, 0);
+    }
+}
+
+Test(plan, passing_through_can_be_turned_off)
+{
+    config.passthrough = false;
+    expect_refusal("GET", "/", 404);
+    expect_refusal("OPTIONS", "*", 404);
+    make("POST", "/v4/p/a/run", "");
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+}
+
+Test(plan, upgrade_is_seen_on_runs_and_passed_requests)
+{
+    make("GET", "/v4/p/a/ws", UPGRADE);
+    cr_assert(plan.kind == HL_PLAN_RUN && plan.is_websocket);
+    make("GET", "/ws", UPGRADE);
+    cr_assert(plan.kind == HL_PLAN_PASS && plan.is_websocket);
+    make("GET", "/ws", "Connection: upgrade\r\nUpgrade: h2c\r\n");
+    cr_assert_not(plan.is_websocket);
+}
