@@ -131,6 +131,8 @@ static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
         return vt->record(d, (struct hl_accept *)m);
     case HL_STORE_FINISH:
         return vt->finish(d, (struct hl_finish *)m);
+    case HL_STORE_RELEASE:
+        return vt->release(d, (struct hl_release *)m, b->now_ms);
     case HL_STORE_CANCEL:
         return vt->cancel(d, &((struct hl_run_ref *)m)->run_id, b->now_ms, &op->is_running);
     case HL_STORE_ATTEMPT:
@@ -318,6 +320,8 @@ static void note_op(struct hl_batch *b, const struct hl_batch_op *op)
         hl_id_map_put(&b->live, &((struct hl_accept *)op->m)->run_id, op->m->reply_to);
     else if (op->m->msg.type == HL_STORE_FINISH)
         hl_id_map_remove(&b->live, &((struct hl_finish *)op->m)->run_id);
+    else if (op->m->msg.type == HL_STORE_RELEASE)
+        hl_id_map_remove(&b->live, &((struct hl_release *)op->m)->claimed->run_id);
     else if (op->m->msg.type == HL_STORE_CANCEL && op->is_running)
         tell_to_cancel(b, &((struct hl_run_ref *)op->m)->run_id);
 }

@@ -80,6 +80,7 @@ void hl_credit_withdraw(struct hl_credit_book *book, const struct hl_mailbox *bo
         return;
     book->total -= account->standing + account->returning;
     account->standing = account->returning = 0;
+    account->wants_hints = false;
 }
 
 bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note)

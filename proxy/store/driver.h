@@ -27,6 +27,8 @@ struct hl_driver_vt {
     /* The oldest queued run becomes running. NOT_FOUND: none; STALE: one could not be read and was
      * ended, ask again. */
     enum hl_err (*claim)(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
+    /* A claim is undone. A driver that gave the body away takes it back. */
+    enum hl_err (*release)(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
     /* On OK the body is the driver's. */
     enum hl_err (*finish)(struct hl_driver *d, struct hl_finish *f);
     /* OK with `*is_running`: only noted; who has the run is to be told. */

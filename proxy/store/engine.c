@@ -91,6 +91,13 @@ static void reply(struct hl_engine *e, struct hl_store_msg *m, size_t weight, en
     hl_mailbox_post(m->reply_to, &m->msg);
 }
 
+/* What was claimed for this worker is in its mailbox already, before this reply. */
+static void withdraw(struct hl_engine *e, struct hl_store_msg *m)
+{
+    hl_credit_withdraw(&e->batch.workers, m->reply_to);
+    reply(e, m, hl_message_weight(m), HL_OK);
+}
+
 static void append(struct hl_engine *e, struct hl_msg *msg)
 {
     msg->next = NULL;
@@ -110,6 +117,8 @@ static void take_mail(struct hl_engine *e)
         next = msg->next;
         if (is_credit(msg))
             take_credit(e, (struct hl_credit *)m);
+        else if (msg->type == HL_STORE_WITHDRAW)
+            withdraw(e, m);
         else if (e->is_failing)
             reply(e, m, hl_message_weight(m), HL_ERR_UNAVAILABLE);
         else if (brings_work(m) && e->retry_us != NEVER)

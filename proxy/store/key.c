@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/hex.h"
 #include "base/random.h"
 #include "http/url.h"
 #include "store/path.h"
@@ -57,7 +58,7 @@ static bool parse(const char *text, size_t n, uint8_t raw[HL_KEY_SIZE])
 /* The name appears only with the whole key behind it. */
 static enum hl_err write_key(const char *path, const uint8_t raw[HL_KEY_SIZE])
 {
-    char tmp[HL_PATH_MAX], dir[HL_PATH_MAX], text[2 * HL_KEY_SIZE + 2];
+    char tmp[HL_PATH_MAX], dir[HL_PATH_MAX], text[2 * HL_KEY_SIZE + 1];
     enum hl_err err = hl_path(tmp, "%s.new", path);
     if (!err)
         err = hl_path(dir, "%s", path);
@@ -68,14 +69,13 @@ static enum hl_err write_key(const char *path, const uint8_t raw[HL_KEY_SIZE])
         slash[slash == dir] = '\0';
     else
         strcpy(dir, ".");
-    for (size_t i = 0; i < HL_KEY_SIZE; i++)
-        snprintf(text + 2 * i, 3, "%02x", raw[i]);
+    hl_hex_write(text, raw, HL_KEY_SIZE);
     text[2 * HL_KEY_SIZE] = '\n';
 
     int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return hl_err_from_errno(errno);
-    bool done = write(fd, text, sizeof(text) - 1) == (ssize_t)sizeof(text) - 1 && fsync(fd) == 0 &&
+    bool done = write(fd, text, sizeof(text)) == (ssize_t)sizeof(text) && fsync(fd) == 0 &&
                 rename(tmp, path) == 0;
     err = done ? HL_OK : hl_err_from_errno(errno);
     explicit_bzero(text, sizeof(text));

@@ -81,6 +81,22 @@ void hl_claimed_free(struct hl_claimed *c)
     free(c);
 }
 
+struct hl_release *hl_release_new(struct hl_claimed *claimed)
+{
+    struct hl_release *r = hl_message_alloc(sizeof(*r), 0, HL_STORE_RELEASE, NULL);
+    if (r)
+        r->claimed = claimed;
+    return r;
+}
+
+void hl_release_free(struct hl_release *r)
+{
+    if (!r)
+        return;
+    hl_claimed_free(r->claimed);
+    free(r);
+}
+
 void hl_finish_free(struct hl_finish *f)
 {
     if (!f)

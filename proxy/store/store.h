@@ -28,6 +28,8 @@ enum hl_store_op {
     HL_STORE_RECORD,       /* struct hl_accept: a synchronous run with a webhook has begun */
     HL_STORE_CREDIT,       /* struct hl_credit: a worker can take n more runs. No reply */
     HL_STORE_FINISH,       /* struct hl_finish */
+    HL_STORE_RELEASE,      /* struct hl_release: a claimed run was not started after all */
+    HL_STORE_WITHDRAW,     /* struct hl_store_msg: no CLAIMED follows the reply; a worker stops */
     HL_STORE_LEASE_CREDIT, /* struct hl_credit: the sender can take n more deliveries. No reply */
     HL_STORE_ATTEMPT,      /* struct hl_attempt: attempt n > 1; send only after the reply */
     HL_STORE_OUTCOME,      /* struct hl_attempt_outcome */
@@ -117,6 +119,16 @@ struct hl_finish {
     struct hl_outcome outcome; /* body owned by the message */
 };
 void hl_finish_free(struct hl_finish *f);
+
+/* The app was not called: the run waits again, its attempt is not counted, its epoch grows (so that
+ * its old claim is void). Reply: OK, or STALE. */
+struct hl_release {
+    struct hl_store_msg m;
+    struct hl_claimed *claimed; /* owned by the message, with the body that came */
+};
+/* Takes the claim. NULL: out of memory, and it is still the caller's. */
+struct hl_release *hl_release_new(struct hl_claimed *claimed);
+void hl_release_free(struct hl_release *r);
 
 /* A delivery for the sender. Attempt `n` of `round` is on disk already: send at once. The lease
  * ends with a final OUTCOME. The store leases a destination (lane: scheme, host, port) at most

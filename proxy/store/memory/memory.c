@@ -149,6 +149,7 @@ static const struct hl_driver_vt vt = {
     .record = hl_memory_record,
     .claim = hl_memory_claim,
     .finish = hl_memory_finish,
+    .release = hl_memory_release,
     .cancel = hl_memory_cancel,
     .lease = hl_memory_lease,
     .attempt = hl_memory_attempt,

@@ -258,6 +258,24 @@ enum hl_err hl_memory_cancel(
     return HL_OK;
 }
 
+enum hl_err hl_memory_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms)
+{
+    (void)now_ms;
+    struct hl_memory *m = hl_memory_of(d);
+    struct hl_memory_run *run = hl_id_map_find(&m->runs, &r->claimed->run_id);
+    if (!run || run->outcome.state != HL_RUN_RUNNING || run->epoch != r->claimed->epoch)
+        return HL_ERR_STALE;
+    run->outcome.state = HL_RUN_QUEUED;
+    run->epoch++;
+    run->attempt--;
+    run->body = r->claimed->body;
+    r->claimed->body = (struct hl_body){.where = HL_BODY_NONE};
+    m->bytes += run->body.size;
+    hl_list_push_front(&m->queued, &run->queued);
+    hl_backlog_add_queued(d->backlog, 1);
+    return HL_OK;
+}
+
 /* --- questions ------------------------------------------------------------------------------ */
 
 enum hl_err hl_memory_get_run(struct hl_driver *d, struct hl_get_run *g)

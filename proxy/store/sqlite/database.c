@@ -13,13 +13,15 @@ struct hl_sql_args hl_database_bind(struct hl_database *db, enum hl_sql which)
     return (struct hl_sql_args){.st = db->st[which]};
 }
 
-/* SQLite's message names tables and columns, never values. */
+/* SQLite's message names tables and columns, never values. That the volume is full is the engine's
+ * to say, once. */
 static enum hl_err failed(struct hl_database *db, enum hl_sql which, int rc)
 {
     enum hl_err err = hl_sql_err(db->db, rc);
-    HL_LOG(ERROR, "store: the database refused a statement",
-        HL_LOG_TEXT("why", sqlite3_errmsg(db->db)), HL_LOG_INT("code", rc),
-        HL_LOG_TEXT("statement", hl_sql_text(which)));
+    if (err != HL_ERR_FULL)
+        HL_LOG(ERROR, "store: the database refused a statement",
+            HL_LOG_TEXT("why", sqlite3_errmsg(db->db)), HL_LOG_INT("code", rc),
+            HL_LOG_TEXT("statement", hl_sql_text(which)));
     return err ? err : HL_ERR_IO;
 }
 

@@ -103,6 +103,7 @@ enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id
 enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a);
 enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
 enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f);
+enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
 enum hl_err hl_run_cancel(
     struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running);
 

@@ -233,6 +233,7 @@ static enum hl_err find_run(
     run->is_async = hl_sql_int(&row);
     run->has_webhook = hl_sql_int(&row);
     run->ticket_id = hl_sql_int(&row);
+    run->is_cancel_wished = hl_sql_int(&row);
     hl_database_done(db, HL_SQL_RUN_FIND);
     return HL_OK;
 }
@@ -364,5 +365,37 @@ enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed 
         hl_claimed_free(*out);
         *out = NULL;
     }
+    return hl_database_end(db, err);
+}
+
+/* The ticket is below the last claimed one: the queue is looked at again from there on. */
+static enum hl_err queue_again(
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_run_row *run)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_RELEASE);
+    hl_sql_bind_id(&args, run_id);
+    enum hl_err err = hl_database_run(db, HL_SQL_RUN_RELEASE);
+    if (err)
+        return err;
+    if (db->now.claimed_ticket >= run->ticket_id)
+        db->now.claimed_ticket = run->ticket_id - 1;
+    hl_backlog_add_queued(db->base.backlog, 1);
+    return HL_OK;
+}
+
+enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms)
+{
+    struct hl_database *db = hl_database_of(d);
+    const struct hl_id *run_id = &r->claimed->run_id;
+    struct hl_run_row run;
+    enum hl_err err = find_run(db, run_id, &run);
+    if (!err && (run.state != HL_RUN_RUNNING || run.epoch != r->claimed->epoch))
+        err = HL_ERR_STALE;
+    if (err)
+        return hl_database_end(db, err);
+    struct hl_outcome cancelled = {
+        .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
+    err = run.is_cancel_wished ? hl_run_end(db, run_id, &run, &cancelled)
+                               : queue_again(db, run_id, &run);
     return hl_database_end(db, err);
 }

@@ -110,8 +110,10 @@ static enum hl_err quick_check(sqlite3 *db, const char *sql, char *why, size_t w
     }
     const char *line = (const char *)sqlite3_column_text(st, 0);
     enum hl_err err = line && strcmp(line, "ok") == 0 ? HL_OK : HL_ERR_CORRUPT;
-    if (err)
+    if (err) {
         snprintf(why, why_len, "%s", line ? line : "it cannot be read");
+        why[strcspn(why, "\n")] = '\0';
+    }
     sqlite3_finalize(st);
     return err;
 }

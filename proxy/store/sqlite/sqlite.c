@@ -249,6 +249,7 @@ static const struct hl_driver_vt vt = {
     .record = hl_run_record,
     .claim = hl_run_claim,
     .finish = hl_run_finish,
+    .release = hl_run_release,
     .cancel = hl_run_cancel,
     .lease = hl_delivery_lease,
     .attempt = hl_delivery_attempt,

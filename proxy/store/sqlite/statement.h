@@ -34,7 +34,7 @@
     X(RUN_ADD, "INSERT INTO run (run_id, app_id, state, is_async, has_webhook, created_ms,"        \
         " started_ms, attempt, epoch, ticket_id, method, path)"                                    \
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                            \
-    X(RUN_FIND, "SELECT app_id, state, epoch, is_async, has_webhook, ticket_id FROM run"           \
+    X(RUN_FIND, "SELECT app_id, state, epoch, is_async, has_webhook, ticket_id, is_cancel_wished FROM run" \
         " WHERE run_id = ?")                                                                       \
     X(RUN_CLAIM, "UPDATE run SET state = 1, epoch = epoch + 1, attempt = attempt + 1,"             \
         " started_ms = ?2 WHERE run_id = ?1")                                                      \
@@ -42,6 +42,8 @@
     X(RUN_WISH_CANCEL, "UPDATE run SET is_cancel_wished = 1 WHERE run_id = ?")                     \
     X(RUN_REQUEUE, "UPDATE run SET state = 0, epoch = epoch + 1, started_ms = NULL"                \
         " WHERE run_id = ?")                                                                       \
+    X(RUN_RELEASE, "UPDATE run SET state = 0, epoch = epoch + 1, attempt = attempt - 1,"           \
+        " started_ms = NULL WHERE run_id = ?")                                                     \
     X(RUN_DROP, "DELETE FROM run WHERE run_id = ?")                                                \
     X(RUN_ORPHANED, "SELECT ticket.id, run.run_id, run.app_id, run.is_async, run.has_webhook,"     \
         " run.attempt, run.is_cancel_wished FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
@@ -51,7 +53,7 @@
     X(TICKET_NEXT, "SELECT ticket.id, run.run_id, run.app_id, run.has_webhook, run.created_ms,"    \
         " run.epoch, run.attempt, app.project, app.name, ticket.head, " HL_SQL_BODY                \
         " FROM ticket JOIN run ON run.run_id = ticket.run_id JOIN app ON app.app_id = run.app_id"  \
-        " WHERE ticket.id > ? AND ticket.is_async = 1 ORDER BY ticket.id LIMIT 1")                 \
+        " WHERE ticket.id > ? AND ticket.is_async = 1 AND run.state = 0 ORDER BY ticket.id LIMIT 1")                 \
     X(TICKET_OLDEST, "SELECT created_ms FROM ticket WHERE id > ? AND is_async = 1"                 \
         " ORDER BY id LIMIT 1")                                                                    \
     X(TICKET_END, "DELETE FROM ticket WHERE id = ? RETURNING body_file, body_size")                \

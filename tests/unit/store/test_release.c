@@ -1,0 +1,84 @@
+/* test_release.c - a worker that stops: what it had claimed and not started waits again. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "fixture.h"
+
+static struct hl_claimed *claim_one(struct fixture *f)
+{
+    give_credit(f, &f->worker, 1, false);
+    return party_wait(&f->worker, HL_STORE_CLAIMED);
+}
+
+/* Gives the claim back; the reply's rc. */
+static enum hl_err release(struct fixture *f, struct hl_claimed *claimed)
+{
+    struct hl_release *r = hl_release_new(claimed);
+    cr_assert(r);
+    enum hl_err rc = ask(f, &f->worker, &r->m);
+    hl_release_free(r);
+    return rc;
+}
+
+STORE_TEST(released_run_is_claimed_again_first_with_its_body_and_the_same_attempt)
+{
+    struct hl_id first, second;
+    cr_assert_eq(accept_run(f, (struct run_spec){.head = "H1", .body = "one"}, &first), HL_OK);
+    cr_assert_eq(accept_run(f, (struct run_spec){.head = "H2", .body = "two"}, &second), HL_OK);
+    struct hl_claimed *c = claim_one(f);
+    uint32_t epoch = c->epoch;
+    cr_assert_eq(release(f, c), HL_OK);
+    cr_assert_eq(state_of(f, &first), HL_RUN_QUEUED);
+
+    c = claim_one(f);
+    cr_assert(hl_id_eq(&c->run_id, &first));
+    cr_assert_eq(c->attempt, 1);
+    cr_assert_gt(c->epoch, epoch);
+    cr_assert(hl_str_eq(c->head, HL_STR("H1")));
+    cr_assert(hl_str_eq((struct hl_str){c->body.bytes, c->body.size}, HL_STR("one")));
+    hl_claimed_free(c);
+    c = claim_one(f);
+    cr_assert(hl_id_eq(&c->run_id, &second));
+    hl_claimed_free(c);
+}
+
+STORE_TEST(finish_and_release_under_a_released_claim_are_stale)
+{
+    struct hl_id id;
+    cr_assert_eq(accept_run(f, (struct run_spec){.body = "x"}, &id), HL_OK);
+    struct hl_claimed *c = claim_one(f), *copy = calloc(1, sizeof(*copy));
+    copy->run_id = c->run_id;
+    copy->epoch = c->epoch;
+    uint32_t epoch = c->epoch;
+    cr_assert_eq(release(f, c), HL_OK);
+    cr_assert_eq(release(f, copy), HL_ERR_STALE);
+    cr_assert_eq(finish_run(f, &id, epoch, "late"), HL_ERR_STALE);
+    cr_assert_eq(state_of(f, &id), HL_RUN_QUEUED);
+}
+
+STORE_TEST(nothing_is_claimed_after_a_withdrawal_was_answered)
+{
+    struct hl_id id;
+    give_credit(f, &f->worker, 5, false);
+    struct hl_store_msg *m = calloc(1, sizeof(*m));
+    m->msg.type = HL_STORE_WITHDRAW;
+    cr_assert_eq(ask(f, &f->worker, m), HL_OK);
+    free(m);
+    cr_assert_eq(accept_run(f, (struct run_spec){.body = "x"}, &id), HL_OK);
+    settle(f);
+    cr_assert_null(party_look(&f->worker, HL_STORE_CLAIMED));
+    cr_assert_eq(state_of(f, &id), HL_RUN_QUEUED);
+}
+
+Test(sqlite, released_run_is_queued_after_a_restart_and_not_interrupted)
+{
+    struct fixture f;
+    struct hl_id id;
+    fixture_init(&f, HL_STORE_SQLITE);
+    fixture_open(&f);
+    cr_assert_eq(accept_run(&f, (struct run_spec){.body = "x"}, &id), HL_OK);
+    cr_assert_eq(release(&f, claim_one(&f)), HL_OK);
+    fixture_reopen(&f);
+    cr_assert_eq(state_of(&f, &id), HL_RUN_QUEUED);
+    fixture_fini(&f);
+}
