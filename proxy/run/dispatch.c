@@ -57,9 +57,13 @@ static void on_slot(struct hl_limiter_wait *wait)
 }
 
 /* With a limit: as many slots as there are runs waiting, within this worker's share. */
-static void ask_for_slots(struct hl_worker *w)
+static uint64_t queued_runs(const struct hl_worker *w)
 {
-    uint64_t queued = hl_counter_get(&hl_store_gauges(w->service->store)->queued_runs);
+    return hl_counter_get(&hl_store_gauges(w->service->store)->queued_runs);
+}
+
+static void ask_for_slots(struct hl_worker *w, uint64_t queued)
+{
     while (!w->is_draining && queued > w->async_waiting + w->async_credit &&
            w->async_running + w->async_waiting + w->async_credit < w->async_max) {
         struct slot_request *request = malloc(sizeof(*request));
@@ -104,7 +108,6 @@ static bool write_page(struct hl_run *run)
     run->had_body = body->size > 0;
     run->has_whole_request = body->where != HL_BODY_FILE;
     run->request_framing = body->size > 0 ? HL_FRAMING_LENGTH : HL_FRAMING_NONE;
-    hl_body_fini(body);
     return true;
 }
 
@@ -132,8 +135,6 @@ static void give_up(struct hl_worker *w, struct hl_run *run, struct hl_claimed *
 
 static void start_claimed(struct hl_worker *w, struct hl_claimed *claimed)
 {
-    HL_ASSERT(w->async_credit > 0);
-    w->async_credit--;
     w->async_running++;
     struct hl_run *run = hl_run_new(w);
     if (!run) {
@@ -169,7 +170,7 @@ void hl_dispatch_run_ended(struct hl_worker *w)
     if (w->is_draining)
         return;
     if (has_limit(w))
-        ask_for_slots(w);
+        ask_for_slots(w, queued_runs(w));
     else
         give_credit(w, 1);
 }
@@ -193,14 +194,84 @@ static void take_back(struct hl_worker *w, struct hl_credit *credit)
     free(credit);
 }
 
+/* ---- the worker stops ---- */
+
+/* The app has not been called: the run waits in the store for the next process. */
+static void give_back(struct hl_worker *w, struct hl_claimed *claimed)
+{
+    struct hl_release *release = hl_release_new(claimed);
+    if (!release) {
+        hl_claimed_free(claimed); /* it stays claimed: interrupted at the next start */
+        return;
+    }
+    release->m.reply_to = &w->mail.box;
+    enum hl_err err = hl_store_post(w->service->store, &release->m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
+}
+
+static void take_claimed(struct hl_worker *w, struct hl_claimed *claimed)
+{
+    HL_ASSERT(w->async_credit > 0);
+    w->async_credit--;
+    if (!w->is_draining) {
+        start_claimed(w, claimed);
+        return;
+    }
+    give_back(w, claimed);
+    if (has_limit(w))
+        hl_limiter_release(&w->seat);
+}
+
+void hl_dispatch_release_held(struct hl_worker *w)
+{
+    HL_LIST_EACH_SAFE (node, &w->run_list) {
+        struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
+        if (!run->claimed || run->request != HL_REQUEST_HELD || run->response == HL_RESPONSE_DONE)
+            continue;
+        struct hl_claimed *claimed = run->claimed;
+        run->claimed = NULL;
+        hl_counter_sub(&w->metrics.runs_in_flight, 1);
+        w->async_running--;
+        hl_outcome_abandon(run);
+        give_back(w, claimed);
+    }
+}
+
+void hl_dispatch_stop(struct hl_worker *w)
+{
+    if (w->is_withdrawing || w->has_ended)
+        return;
+    w->is_withdrawing = true;
+    struct hl_store_msg *m = calloc(1, sizeof(*m));
+    HL_ASSERT(m);
+    m->msg.type = HL_STORE_WITHDRAW;
+    m->reply_to = &w->mail.box;
+    enum hl_err err = hl_store_post(w->service->store, m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
+    hl_dispatch_release_held(w);
+}
+
+static void on_withdrawn(struct hl_worker *w)
+{
+    w->has_withdrawn = true;
+    if (has_limit(w))
+        for (; w->async_credit > 0; w->async_credit--)
+            hl_limiter_release(&w->seat);
+    hl_worker_check_end(w);
+}
+
 void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg)
 {
     switch (msg->type) {
     case HL_STORE_CLAIMED:
-        if (w->is_cut)
-            hl_claimed_free(HL_CONTAINER_OF(msg, struct hl_claimed, msg));
-        else
-            start_claimed(w, HL_CONTAINER_OF(msg, struct hl_claimed, msg));
+        take_claimed(w, HL_CONTAINER_OF(msg, struct hl_claimed, msg));
+        break;
+    case HL_STORE_RELEASE:
+        hl_release_free(HL_CONTAINER_OF(msg, struct hl_release, m.msg));
+        break;
+    case HL_STORE_WITHDRAW:
+        free(msg);
+        on_withdrawn(w);
         break;
     case HL_STORE_CANCEL_RUN:
         cancel_run(w, &HL_CONTAINER_OF(msg, struct hl_cancel_run, msg)->run_id);
@@ -209,10 +280,12 @@ void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg)
     case HL_STORE_CREDIT_BACK:
         take_back(w, HL_CONTAINER_OF(msg, struct hl_credit, m.msg));
         break;
-    case HL_STORE_WORK:
-        ask_for_slots(w);
+    case HL_STORE_WORK: {
+        uint64_t queued = queued_runs(w);
+        ask_for_slots(w, queued > 0 ? queued : 1); /* the store says so: the figure may lag */
         free(msg);
         break;
+    }
     default:
         HL_ASSERT(!"a message of a type that workers know");
     }

@@ -98,6 +98,8 @@ static void send_page(struct hl_run *run)
         return;
     }
     run->request = is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING;
+    if (run->claimed)
+        hl_body_fini(&run->claimed->body); /* it will not be given back any more */
     if (run->client && !is_whole)
         hl_client_resume(run->client);
     else if (run->source)

@@ -51,6 +51,13 @@ static void leave_app(struct hl_run *run, bool is_reusable)
     hl_timer_disarm(&run->deadline);
 }
 
+void hl_outcome_abandon(struct hl_run *run)
+{
+    run->response = HL_RESPONSE_DONE;
+    leave_app(run, false);
+    hl_run_free(run);
+}
+
 static void log_end(const struct hl_run *run)
 {
     const struct hl_outcome *o = &run->finish->outcome;

@@ -143,6 +143,8 @@ void hl_respond_resume(struct hl_run *run);
  * store. The client is detached first. */
 void hl_outcome_conclude(
     struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, bool is_reusable);
+/* Ends it without a word to the store. */
+void hl_outcome_abandon(struct hl_run *run);
 /* The store's answer to FINISH. */
 void hl_outcome_on_finish_reply(struct hl_worker *w, struct hl_finish *finish);
 /* A synchronous run with a webhook begins: the store is told, nobody waits. */
@@ -164,6 +166,8 @@ void hl_accept_on_reply(struct hl_worker *w, struct hl_accept *accept);
 void hl_dispatch_start(struct hl_worker *w); /* gives the store its first credit */
 void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg);
 void hl_dispatch_run_ended(struct hl_worker *w); /* one less runs here */
+/* No more claims; runs that wait for the app go back to the store. */
 void hl_dispatch_stop(struct hl_worker *w);
+void hl_dispatch_release_held(struct hl_worker *w);
 
 #endif

@@ -193,7 +193,8 @@ static void end(struct hl_worker *w)
 
 void hl_worker_check_end(struct hl_worker *w)
 {
-    if (w->is_closed && !w->has_ended && w->client_count == 0 && w->run_count == 0)
+    if (w->is_closed && w->has_withdrawn && !w->has_ended && w->client_count == 0 &&
+        w->run_count == 0)
         end(w);
 }
 
@@ -216,6 +217,7 @@ static void close_idle_clients(struct hl_worker *w)
 static void stop_accepting(struct hl_worker *w)
 {
     w->is_draining = w->is_closed = true;
+    hl_dispatch_stop(w);
     if (!w->is_cut)
         empty_queue(w);
     for (size_t i = 0; i < w->listener_count; i++)
@@ -227,7 +229,8 @@ static void stop_accepting(struct hl_worker *w)
 /* Runs in flight are left as the store knows them: they end as interrupted at the next start. */
 static void cut(struct hl_worker *w)
 {
-    w->is_cut = true;
+    w->is_cut = w->is_draining = true;
+    hl_dispatch_release_held(w);
     HL_LIST_EACH_SAFE (node, &w->client_list) {
         struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, node);
         if (c->run)
@@ -237,11 +240,7 @@ static void cut(struct hl_worker *w)
     }
     HL_LIST_EACH_SAFE (node2, &w->run_list) {
         struct hl_run *run = HL_CONTAINER_OF(node2, struct hl_run, node);
-        hl_pool_cancel(&run->wait);
-        hl_limiter_cancel(&w->seat, &run->slot_wait);
-        if (run->upstream)
-            hl_upstream_close(run->upstream);
-        hl_run_free(run);
+        hl_outcome_abandon(run);
     }
     stop_accepting(w);
 }
@@ -264,6 +263,7 @@ static void on_message(void *self, struct hl_msg *msg)
         break;
     case HL_WORKER_DRAIN:
         w->is_draining = true;
+        hl_dispatch_stop(w);
         free(msg);
         break;
     case HL_WORKER_CLOSE:

@@ -94,6 +94,7 @@ struct hl_worker {
     uint32_t run_count;
     struct hl_slot_table slots; /* runs that wait for the store */
     bool is_draining, is_closed, is_cut, has_ended;
+    bool is_withdrawing, has_withdrawn; /* the credit for claims */
 
     /* asynchronous runs: run/dispatch.c */
     uint32_t async_max;     /* this worker's share of HOOKLINE_ASYNC_CONCURRENCY */
