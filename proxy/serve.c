@@ -234,13 +234,12 @@ static void log_start(const struct control *ctl)
     const struct hl_config *config = ctl->config;
     if (config->auth == HL_AUTH_NONE)
         HL_LOG(WARN, "HOOKLINE_AUTH=none: whoever reaches the port may call the app");
-    if (config->store == HL_STORE_MEMORY)
-        HL_LOG(WARN,
-            "HOOKLINE_STORE=memory: queued runs, kept results and pending webhooks end with "
-            "this process");
     for (size_t i = 0; i < config->listen.n; i++)
         HL_LOG(INFO, "listening", HL_LOG_TEXT("address", config->listen.items[i].text),
             HL_LOG_INT("workers", config->workers), HL_LOG_TEXT("version", HL_VERSION));
+    for (size_t i = 0; i < config->admin_listen.n; i++)
+        HL_LOG(
+            INFO, "health and metrics", HL_LOG_TEXT("address", config->admin_listen.items[i].text));
 }
 
 /* In the reverse of the order in which they were started. */

@@ -38,3 +38,16 @@ size_t hl_utf8_decode(const char *p, size_t n, uint32_t *code)
     *code = c;
     return length;
 }
+
+bool hl_utf8_is_valid(struct hl_str s)
+{
+    uint32_t code;
+    while (s.n > 0) {
+        size_t n = hl_utf8_decode(s.p, s.n, &code);
+        if (n == 0)
+            return false;
+        s.p += n;
+        s.n -= n;
+    }
+    return true;
+}

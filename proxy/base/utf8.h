@@ -2,12 +2,18 @@
 #ifndef HL_BASE_UTF8_H
 #define HL_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/str.h"
 
 /* The length in bytes of the character at `p` and its code point, or 0 if the first of the `n`
  * bytes begins no well-formed one (Unicode 15 table 3-7: no overlong forms, no surrogates, nothing
  * above U+10FFFF). */
 size_t hl_utf8_decode(const char *p, size_t n, uint32_t *code);
+
+/* Well-formed from end to end. */
+bool hl_utf8_is_valid(struct hl_str s);
 
 #endif

@@ -61,10 +61,16 @@ void hl_outcome_abandon(struct hl_run *run)
 static void log_end(const struct hl_run *run)
 {
     const struct hl_outcome *o = &run->finish->outcome;
-    HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
-        HL_LOG_TEXT("state", hl_run_state_text(o->state)),
-        HL_LOG_TEXT("reason", hl_run_reason_text(o->reason)), HL_LOG_INT("status", o->http_status),
-        HL_LOG_INT("ms", (hl_clock_mono_us() - run->started_us) / 1000));
+    int64_t ms = (int64_t)(hl_clock_mono_us() - run->started_us) / 1000;
+    if (o->reason == HL_REASON_NONE)
+        HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
+            HL_LOG_TEXT("state", hl_run_state_text(o->state)), HL_LOG_INT("status", o->http_status),
+            HL_LOG_INT("ms", ms));
+    else
+        HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
+            HL_LOG_TEXT("state", hl_run_state_text(o->state)),
+            HL_LOG_TEXT("reason", hl_run_reason_text(o->reason)),
+            HL_LOG_INT("status", o->http_status), HL_LOG_INT("ms", ms));
 }
 
 static void post_finish(struct hl_run *run)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "http/edit.h"
 #include "run/client.h"
 #include "run/passage.h"
@@ -49,6 +50,16 @@ static enum hl_framing choose_framing(const struct hl_run *run, const struct hl_
     return head->framing;
 }
 
+/* A field for the envelope and the result; one that is no UTF-8 or longer than anyone needs is left
+ * out. */
+static void keep_field(char out[HL_CONTENT_FIELD_MAX + 1], const struct hl_field *field)
+{
+    if (!field || field->value.n > HL_CONTENT_FIELD_MAX || !hl_utf8_is_valid(field->value))
+        return;
+    memcpy(out, field->value.p, field->value.n);
+    out[field->value.n] = '\0';
+}
+
 /* What the envelope and the result will say of the response (spec 5), copied before the head's
  * bytes go. */
 static void begin_spool(struct hl_run *run, const struct hl_head *head)
@@ -56,10 +67,8 @@ static void begin_spool(struct hl_run *run, const struct hl_head *head)
     const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
     const struct hl_field *coding = hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
     struct hl_outcome *outcome = &run->finish->outcome;
-    if (type && type->value.n <= HL_CONTENT_FIELD_MAX)
-        memcpy(outcome->content_type, type->value.p, type->value.n);
-    if (coding && coding->value.n <= HL_CONTENT_FIELD_MAX)
-        memcpy(outcome->content_encoding, coding->value.p, coding->value.n);
+    keep_field(outcome->content_type, type);
+    keep_field(outcome->content_encoding, coding);
     outcome->http_status = head->status;
     if (head->framing == HL_FRAMING_NONE)
         return;
