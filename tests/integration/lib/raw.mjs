@@ -3,6 +3,7 @@ import net from 'node:net';
 import { once } from 'node:events';
 import { ByteReader, bodyPieces, readResponseHead } from './http1.mjs';
 import { atEnd } from './cleanup.mjs';
+import { write } from './until.mjs';
 
 export class RawClient {
     constructor(socket) {
@@ -10,10 +11,8 @@ export class RawClient {
         this.reader = new ByteReader(socket);
     }
 
-    async send(bytes) {
-        const data = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
-        if (this.socket.destroyed || this.socket.write(data)) return;
-        await Promise.race([once(this.socket, 'drain'), once(this.socket, 'close')]);
+    send(bytes) {
+        return write(this.socket, typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
     }
 
     /** The same bytes, `size` at a time, each piece in a segment of its own. */

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { unlinkSync } from 'node:fs';
 import { ByteReader, PeerGone, bodyPieces, readRequestHead } from './http1.mjs';
 import { atEnd } from './cleanup.mjs';
+import { write } from './until.mjs';
 
 /** One request and the handles for its answer. */
 export class Exchange {
@@ -58,10 +59,8 @@ export class Exchange {
     }
 
     /** Bytes, just as they are; resolves when the socket wants more. */
-    async raw(bytes) {
-        if (this.#socket.destroyed) return;
-        if (this.#socket.write(bytes)) return;
-        await Promise.race([once(this.#socket, 'drain'), once(this.#socket, 'close')]);
+    raw(bytes) {
+        return write(this.#socket, bytes);
     }
 
     /** A head with these fields and no others: framing is the script's business. */

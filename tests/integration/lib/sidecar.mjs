@@ -233,6 +233,7 @@ export class Sidecar {
 
     check() {
         if (SANITIZER.test(this.#stderr)) throw new Error(this.noise.join('\n'));
+        if (this.env.HOOKLINE_LOG_FORMAT === 'text') return;
         if (this.noise.length) throw new Error(`not a JSON log line: ${this.noise[0]}`);
     }
 

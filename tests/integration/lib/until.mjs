@@ -33,3 +33,12 @@ export async function within(what, promise, timeout = 20_000) {
         clearTimeout(timer);
     }
 }
+
+/** Writes bytes; resolves when the socket takes more, or never will. */
+export function write(socket, bytes) {
+    return new Promise((resolve) => {
+        if (socket.destroyed || socket.write(bytes)) return void resolve();
+        socket.once('drain', resolve);
+        socket.once('close', resolve);
+    });
+}

@@ -1,0 +1,198 @@
+// Callers' connections and those to the app: keep-alive, pipelining, HTTP/1.0, closing, reuse.
+import assert from 'node:assert/strict';
+import { test } from './lib/test.mjs';
+import { RUN, echo, stage } from './lib/stage.mjs';
+import { request } from './lib/raw.mjs';
+import { gate, until, within } from './lib/until.mjs';
+
+test('one connection serves many calls, and one to the app is enough for them', async (t) => {
+    const { app, connect } = await stage(t, { env: { HOOKLINE_WORKERS: '1' } });
+    const client = await connect();
+    for (let i = 0; i < 20; i++) {
+        await client.send(request('POST', RUN, {}, `body ${i}`));
+        assert.equal(JSON.parse((await client.response()).text).body, `body ${i}`);
+    }
+    assert.equal(new Set(app.requests.map((r) => r.connection)).size, 1);
+});
+
+test('pipelined requests are answered in their order', async (t) => {
+    const slow = gate();
+    const { connect } = await stage(t, {
+        app: async (x) => {
+            if (x.path === '/slow') await slow.promise;
+            await echo(x);
+        },
+    });
+    const client = await connect();
+    const paths = ['slow', 'a', 'b', 'c'];
+    const bytes = paths.map((path) => request('POST', `/v4/p/a/${path}`, {}, `body of ${path}`));
+    await client.send(
+        Buffer.concat([...bytes, request('GET', '/v2/none'), request('GET', '/v4/p/a/last')]),
+    );
+    slow.open();
+    for (const path of paths) {
+        assert.equal(JSON.parse((await client.response()).text).body, `body of ${path}`);
+    }
+    assert.equal((await client.response()).status, 404);
+    assert.equal(JSON.parse((await client.response()).text).target, '/last');
+});
+
+test('requests that come byte by byte are read like any other', async (t) => {
+    const { app, connect } = await stage(t);
+    const client = await connect();
+    await client.sendInPieces(request('POST', RUN, { 'X-A': 'b' }, 'body'));
+    assert.equal((await client.response()).status, 200);
+    const bytes = request('POST', RUN, { 'Transfer-Encoding': 'chunked' });
+    await client.sendInPieces(
+        Buffer.concat([bytes, Buffer.from('3\r\nabc\r\n1\r\nd\r\n0\r\nX-T: 1\r\n\r\n')]),
+    );
+    assert.equal((await client.response()).status, 200);
+    assert.deepEqual(
+        app.requests.map((r) => r.bytes.toString()),
+        ['body', 'abcd'],
+    );
+});
+
+test('an app that answers byte by byte is understood', async (t) => {
+    const { connect } = await stage(t, {
+        app: async (x) => {
+            const bytes =
+                'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n';
+            for (const byte of bytes) {
+                await x.raw(byte);
+                await new Promise((resolve) => setImmediate(resolve));
+            }
+        },
+    });
+    const client = await connect();
+    await client.send(request('POST', RUN, {}, ''));
+    assert.equal((await client.response()).text, 'hello');
+});
+
+test('Connection: close of the caller ends the connection after the answer', async (t) => {
+    const { connect } = await stage(t);
+    const client = await connect();
+    await client.send(request('POST', RUN, { Connection: 'close' }, ''));
+    const response = await client.response();
+    assert.equal(response.get('connection'), 'close');
+    assert.ok(await client.isClosed());
+});
+
+test('Connection: close of the app is not the caller’s', async (t) => {
+    const { app, connect } = await stage(t, {
+        app: async (x) => {
+            await x.send(200, { Connection: 'close' }, 'ok');
+            x.end();
+        },
+    });
+    const client = await connect();
+    for (let i = 0; i < 3; i++) {
+        await client.send(request('POST', RUN, {}, ''));
+        const response = await client.response();
+        assert.equal(response.text, 'ok');
+        assert.doesNotMatch(response.get('connection') ?? '', /close/);
+    }
+    assert.equal(new Set(app.requests.map((r) => r.connection)).size, 3);
+});
+
+test('an HTTP/1.0 caller gets a whole answer without chunks, and the connection is closed', async (t) => {
+    const { connect } = await stage(t, {
+        app: async (x) => {
+            await x.respond(103, { Link: '</x>' });
+            await x.respond(200, { 'Transfer-Encoding': 'chunked' });
+            await x.chunk('hel');
+            await x.chunk('lo');
+            await x.lastChunk();
+        },
+    });
+    const client = await connect();
+    await client.send('POST /v4/p/a/run HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}');
+    const response = await client.response();
+    assert.deepEqual(response.interim, []);
+    assert.equal(response.framing.kind, 'close');
+    assert.equal(response.text, 'hello');
+});
+
+test('an HTTP/1.0 caller may keep its connection', async (t) => {
+    const { app, connect } = await stage(t);
+    const client = await connect();
+    for (let i = 0; i < 2; i++) {
+        await client.send(
+            'POST /v4/p/a/run HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}',
+        );
+        const response = await client.response();
+        assert.equal(response.status, 200);
+        assert.match(response.get('connection'), /keep-alive/i);
+    }
+    assert.equal(app.requests.length, 2);
+});
+
+test('a caller that closes its sending half counts as gone', async (t) => {
+    const { app, connect } = await stage(t, { app: (x) => x.gone });
+    const client = await connect();
+    await client.send(request('POST', RUN, {}, 'body'));
+    await until('the app was called', () => app.requests.length === 1);
+    client.end();
+    await within('the app’s connection is closed', app.requests[0].gone);
+    await within('the caller’s connection is closed', client.reader.gone);
+});
+
+test('a reused connection that the app closed is replaced without the caller noticing', async (t) => {
+    const { app, connect } = await stage(t, {
+        env: { HOOKLINE_WORKERS: '1' },
+        app: async (x) => {
+            if (x.path === '/dies' && app.requests.filter((r) => r.path === '/dies').length === 1)
+                return x.reset();
+            await echo(x);
+        },
+    });
+    const client = await connect();
+    await client.send(request('GET', '/v4/p/a/warm'));
+    await client.response();
+    await client.send(request('GET', '/v4/p/a/dies'));
+    assert.equal((await client.response()).status, 200, 'a GET without a body is sent again');
+    assert.equal(app.requests.filter((r) => r.path === '/dies').length, 2);
+});
+
+test('a POST with a body that died on a reused connection is not sent again', async (t) => {
+    const { app, connect } = await stage(t, {
+        env: { HOOKLINE_WORKERS: '1' },
+        app: async (x) => {
+            await x.body();
+            if (x.path === '/dies') return x.reset();
+            await x.send(200);
+        },
+    });
+    const client = await connect();
+    await client.send(request('GET', '/v4/p/a/warm'));
+    await client.response();
+    await client.send(request('POST', '/v4/p/a/dies', {}, 'body'));
+    assert.equal((await client.response()).status, 502);
+    assert.equal(app.requests.filter((r) => r.path === '/dies').length, 1);
+});
+
+test('what follows a response unasked spoils the connection, not the next call', async (t) => {
+    const { app, connect } = await stage(t, {
+        env: { HOOKLINE_WORKERS: '1' },
+        app: async (x) => {
+            await x.raw(
+                'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison',
+            );
+        },
+    });
+    const client = await connect();
+    for (let i = 0; i < 3; i++) {
+        await client.send(request('POST', RUN, {}, ''));
+        assert.equal((await client.response()).text, 'ok');
+    }
+    assert.equal(new Set(app.requests.map((r) => r.connection)).size, 3);
+});
+
+test('the caller gone, the call to the app is cut', async (t) => {
+    const { app, connect } = await stage(t, { app: (x) => x.gone });
+    const client = await connect();
+    await client.send(request('POST', RUN, {}, '{}'));
+    await until('the app was called', () => app.requests.length === 1);
+    client.close();
+    await within('the app’s connection is closed', app.requests[0].gone);
+});

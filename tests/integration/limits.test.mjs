@@ -1,0 +1,241 @@
+// The timeouts and limits of spec section 7's table, each with a small value.
+import assert from 'node:assert/strict';
+import { test } from './lib/test.mjs';
+import { RUN, assertProblem, stage } from './lib/stage.mjs';
+import { request } from './lib/raw.mjs';
+import { gate, sleep, until, within } from './lib/until.mjs';
+
+test('HOOKLINE_MAX_HEAD: a larger head is 431 and the connection is closed', async (t) => {
+    const { app, connect } = await stage(t, { env: { HOOKLINE_MAX_HEAD: '8KiB' } });
+    const fits = await connect();
+    await fits.send(request('POST', RUN, { 'X-Big': 'x'.repeat(7000) }, ''));
+    assert.equal((await fits.response()).status, 200);
+    for (const bytes of [
+        request('POST', RUN, { 'X-Big': 'x'.repeat(9000) }, ''),
+        `POST /${'x'.repeat(20_000)}`,
+        `POST ${RUN} HTTP/1.1\r\nHost: x\r\nX-Endless: ${'x'.repeat(100_000)}`,
+    ]) {
+        const client = await connect();
+        void client.send(bytes);
+        const response = await client.response();
+        assert.ok([431, 414].includes(response.status));
+        assertProblem(response, response.status);
+        assert.ok(await client.isClosed());
+    }
+    assert.equal(app.requests.length, 1);
+});
+
+test('a head with very many fields is 431', async (t) => {
+    const { app, connect } = await stage(t);
+    const client = await connect();
+    await client.send(request('POST', RUN, { 'X-Many': Array(2000).fill('1') }, ''));
+    assertProblem(await client.response(), 431);
+    assert.equal(app.requests.length, 0);
+});
+
+test('HOOKLINE_HEAD_TIMEOUT: a head that does not end is 408 and the connection is closed', async (t) => {
+    const { app, connect } = await stage(t, { env: { HOOKLINE_HEAD_TIMEOUT: '400ms' } });
+    const began = performance.now();
+    const client = await connect();
+    await client.send(`POST ${RUN} HTTP/1.1\r\nHost:`);
+    const response = await client.response();
+    assertProblem(response, 408);
+    assert.equal(response.get('connection'), 'close');
+    assert.ok(performance.now() - began >= 350);
+    assert.ok(await client.isClosed());
+    assert.equal(app.requests.length, 0);
+});
+
+test('a head that drips in does not move the head timeout', async (t) => {
+    const { connect } = await stage(t, { env: { HOOKLINE_HEAD_TIMEOUT: '500ms' } });
+    const client = await connect();
+    let isOver = false;
+    const drip = (async () => {
+        await client.send(`POST ${RUN} HTTP/1.1\r\nX-Drip: `);
+        while (!isOver) {
+            await client.send('x');
+            await sleep(50);
+        }
+    })();
+    assertProblem(await within('408', client.response(), 5000), 408);
+    isOver = true;
+    await drip;
+});
+
+test('HOOKLINE_BODY_TIMEOUT: silence inside a body is 408 and the connection is closed', async (t) => {
+    for (const target of [RUN, `${RUN}?async=true`]) {
+        const { connect } = await stage(t, { env: { HOOKLINE_BODY_TIMEOUT: '400ms' } });
+        const client = await connect();
+        await client.send(request('POST', target, { 'Content-Length': 100 }));
+        await client.send('a part');
+        const response = await client.response();
+        assertProblem(response, 408);
+        assert.ok(await client.isClosed());
+    }
+});
+
+test('a body that drips in is not silence', async (t) => {
+    const { app, connect } = await stage(t, { env: { HOOKLINE_BODY_TIMEOUT: '300ms' } });
+    const client = await connect();
+    await client.send(request('POST', RUN, { 'Content-Length': 10 }));
+    for (let i = 0; i < 10; i++) {
+        await client.send('x');
+        await sleep(60);
+    }
+    assert.equal((await client.response()).status, 200);
+    assert.equal(app.requests[0].bytes.length, 10);
+});
+
+test('a slow app is no silence of its caller', async (t) => {
+    const { connect } = await stage(t, {
+        env: {
+            HOOKLINE_BODY_TIMEOUT: '200ms',
+            HOOKLINE_KEEPALIVE_TIMEOUT: '200ms',
+            HOOKLINE_HEAD_TIMEOUT: '200ms',
+        },
+        app: async (x) => {
+            await sleep(700);
+            await x.send(200);
+        },
+    });
+    const client = await connect();
+    await client.send(request('POST', RUN, {}, 'all of it'));
+    assert.equal((await client.response()).status, 200);
+});
+
+test('HOOKLINE_KEEPALIVE_TIMEOUT: an idle connection is closed without a word', async (t) => {
+    const { connect } = await stage(t, { env: { HOOKLINE_KEEPALIVE_TIMEOUT: '300ms' } });
+    const unused = await connect();
+    assert.ok(await within('the unused one is closed', unused.isClosed(), 5000));
+    const used = await connect();
+    await used.send(request('POST', RUN, {}, ''));
+    await used.response();
+    assert.ok(await within('the used one is closed', used.isClosed(), 5000));
+});
+
+test('HOOKLINE_WRITE_TIMEOUT: a caller that takes nothing is reset and the app let go', async (t) => {
+    let isGone = false;
+    const { connect } = await stage(t, {
+        env: { HOOKLINE_WRITE_TIMEOUT: '500ms' },
+        app: async (x) => {
+            void x.gone.then(() => (isGone = true));
+            await x.respond(200, { 'Content-Length': 1 << 30 });
+            while (!isGone) await x.raw(Buffer.alloc(1 << 20));
+        },
+    });
+    const client = await connect();
+    await client.send(request('POST', RUN, {}, ''));
+    client.socket.pause();
+    await until('the app’s connection is closed', () => isGone);
+});
+
+test('a caller that takes nothing, with a webhook: the run goes on to its end', async (t) => {
+    const size = 24 << 20;
+    const { connect, receiver } = await stage(t, {
+        env: { HOOKLINE_WRITE_TIMEOUT: '500ms' },
+        app: (x) => x.send(200, {}, Buffer.alloc(size, 'x')),
+    });
+    const client = await connect();
+    client.socket.pause();
+    await client.send(
+        request('POST', `${RUN}?webhookEndpoint=${encodeURIComponent(receiver.url())}`, {}, ''),
+    );
+    const envelope = await receiver.envelope();
+    assert.deepEqual([envelope.status, envelope.response.length], ['success', size]);
+});
+
+test('HOOKLINE_APP_HEAD_TIMEOUT: an app that does not answer is 504', async (t) => {
+    const { app, call, receiver } = await stage(t, {
+        app: (x) => x.gone,
+        env: { HOOKLINE_APP_HEAD_TIMEOUT: '400ms' },
+    });
+    const response = await call(RUN, { body: '{}', query: { webhookEndpoint: receiver.url() } });
+    assertProblem(response, 504);
+    assert.ok(response.ms >= 350);
+    await until('the app is let go', () => app.openConnections <= 1);
+    assert.equal((await receiver.envelope()).reason, 'timeout');
+});
+
+test('HOOKLINE_APP_HEAD_TIMEOUT counts from the end of the request', async (t) => {
+    const { connect } = await stage(t, { env: { HOOKLINE_APP_HEAD_TIMEOUT: '500ms' } });
+    const client = await connect();
+    await client.send(request('POST', RUN, { 'Content-Length': 9 }));
+    for (let i = 0; i < 9; i++) {
+        await client.send('x');
+        await sleep(100);
+    }
+    assert.equal((await client.response()).status, 200);
+});
+
+test('HOOKLINE_APP_IDLE_TIMEOUT cuts a silent response, never an event stream', async (t) => {
+    const { connect } = await stage(t, {
+        env: { HOOKLINE_APP_IDLE_TIMEOUT: '300ms', HOOKLINE_SSE_HEARTBEAT: '0' },
+        app: async (x) => {
+            const type = x.path === '/sse' ? 'text/event-stream' : 'text/plain';
+            await x.respond(200, { 'Content-Type': type, 'Transfer-Encoding': 'chunked' });
+            await x.chunk('data: 1\n\n');
+            await Promise.race([sleep(1200), x.gone]);
+            await x.chunk('data: 2\n\n');
+            await x.lastChunk();
+        },
+    });
+    const plain = await connect();
+    await plain.send(request('POST', '/v4/p/a/plain', {}, ''));
+    await assert.rejects(plain.response());
+    const stream = await connect();
+    await stream.send(request('POST', '/v4/p/a/sse', {}, ''));
+    assert.equal((await stream.response()).text, 'data: 1\n\ndata: 2\n\n');
+});
+
+test('HOOKLINE_MAX_CONNECTIONS: accepting pauses and goes on', async (t) => {
+    const { connect } = await stage(t, {
+        env: { HOOKLINE_MAX_CONNECTIONS: '4', HOOKLINE_WORKERS: '1' },
+    });
+    const clients = [];
+    for (let i = 0; i < 4; i++) {
+        clients.push(await connect());
+        await clients[i].send(request('POST', RUN, {}, ''));
+        assert.equal((await clients[i].response()).status, 200);
+    }
+    const fifth = await connect();
+    await fifth.send(request('POST', RUN, {}, ''));
+    const response = fifth.response();
+    await sleep(300);
+    assert.equal(fifth.socket.bytesRead, 0, 'it waits');
+    clients[0].close();
+    assert.equal((await within('its turn', response)).status, 200);
+});
+
+test('HOOKLINE_MAX_SYNC_BODY: a larger body is 413', async (t) => {
+    const { connect, call } = await stage(t, { env: { HOOKLINE_MAX_SYNC_BODY: '1KiB' } });
+    assert.equal((await call(RUN, { body: 'x'.repeat(1024) })).status, 200);
+    const byLength = await connect();
+    await byLength.send(request('POST', RUN, { 'Content-Length': 1025 }));
+    assertProblem(await byLength.response(), 413);
+    const byChunks = await connect();
+    await byChunks.send(request('POST', RUN, { 'Transfer-Encoding': 'chunked' }));
+    await byChunks.send(`401\r\n${'x'.repeat(1025)}\r\n`);
+    assertProblem(await byChunks.response(), 413);
+});
+
+test('HOOKLINE_STORE_MAX_BYTES: a full store refuses asynchronous calls with 503, synchronous ones go on', async (t) => {
+    const doors = gate();
+    const { call, sidecar } = await stage(t, {
+        env: { HOOKLINE_STORE_MAX_BYTES: '16MiB', HOOKLINE_ASYNC_CONCURRENCY: '1' },
+        app: async (x) => {
+            if (x.head.has('x-run-attempt')) await doors.promise;
+            await x.send(200);
+        },
+    });
+    const body = Buffer.alloc(4 << 20, 'x');
+    let refused;
+    await until('an asynchronous call is refused', async () => {
+        const response = await call(RUN, { query: { async: 'true' }, body });
+        if (response.status !== 202) refused = response;
+        return refused;
+    });
+    assertProblem(refused, 503);
+    assert.equal((await call()).status, 200);
+    assert.equal(await sidecar.probe('/_hookline/healthz'), 200);
+    doors.open();
+});

@@ -1,0 +1,218 @@
+// A slow, dead or resetting receiver holds up neither callers nor other receivers.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from './lib/test.mjs';
+import { RUN, assertProblem, stage } from './lib/stage.mjs';
+import { request } from './lib/raw.mjs';
+import { startServer } from './lib/server.mjs';
+import { gate, until, within } from './lib/until.mjs';
+
+const TROUBLES = {
+    'never answers': (x) => x.gone,
+    resets: (x) => x.reset(),
+    'answers byte by byte': async (x) => {
+        for (const byte of 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n') {
+            await x.raw(byte);
+            await new Promise((resolve) => setTimeout(resolve, 100));
+        }
+    },
+};
+
+for (const [name, answer] of Object.entries(TROUBLES)) {
+    test(`callers go on undelayed while a receiver ${name}`, async (t) => {
+        const { call, receiver } = await stage(t);
+        receiver.script('/bad', answer);
+        await call();
+        const query = { webhookEndpoint: receiver.url('/bad') };
+        const began = performance.now();
+        for (let i = 0; i < 50; i++) assert.equal((await call(RUN, { query })).status, 200);
+        const each = (performance.now() - began) / 50;
+        assert.ok(each < 100, `${each} ms a call`);
+    });
+}
+
+test('a receiver that nobody listens for delays no caller', async (t) => {
+    const { call } = await stage(t);
+    for (let i = 0; i < 50; i++) {
+        const { ms, status } = await call(RUN, {
+            query: { webhookEndpoint: 'http://127.0.0.1:1/' },
+        });
+        assert.equal(status, 200);
+        assert.ok(ms < 500, `${ms} ms`);
+    }
+});
+
+test(
+    '10,000 deliveries wait for a dead host while a good one is served within a second',
+    { limit: 180_000 },
+    async (t) => {
+        const { call, receiver, sidecar } = await stage(t, { app: (x) => x.send(200) });
+        const dead = await stageDeadHost(t);
+        const query = { async: 'true', webhookEndpoint: dead.url };
+        let left = 10_000;
+        await Promise.all(
+            Array.from({ length: 100 }, async () => {
+                while (left-- > 0) assert.equal((await call(RUN, { query })).status, 202);
+            }),
+        );
+        await until(
+            '10,000 deliveries are pending',
+            async () => (await sidecar.metric('hookline_deliveries_pending')) >= 10_000,
+            120_000,
+        );
+        for (let i = 0; i < 5; i++) {
+            const path = `/good/${i}`;
+            await call(RUN, { query: { webhookEndpoint: receiver.url(path) } });
+            const called = Date.now();
+            const { at } = await receiver.delivered(path);
+            assert.ok(at - called < 1000, `${at - called} ms`);
+        }
+        assert.ok(dead.connections() <= 16, `${dead.connections()} connections to the dead host`);
+    },
+);
+
+/** A host that takes connections and never answers. */
+async function stageDeadHost(t) {
+    const server = await startServer(t, (x) => x.gone);
+    return { url: `${server.url}/dead`, connections: () => server.connections };
+}
+
+test('HOOKLINE_WEBHOOK_PER_HOST bounds the deliveries to one host at once', async (t) => {
+    const doors = gate();
+    let inside = 0;
+    let most = 0;
+    const { call, receiver } = await stage(t, { env: { HOOKLINE_WEBHOOK_PER_HOST: '3' } });
+    receiver.script('/hook', async (x) => {
+        most = Math.max(most, ++inside);
+        await doors.promise;
+        inside--;
+        await x.send(200);
+    });
+    for (let i = 0; i < 20; i++) await call(RUN, { query: { webhookEndpoint: receiver.url() } });
+    await until('three are inside', () => inside === 3);
+    doors.open();
+    await receiver.delivered('/hook', 20);
+    assert.equal(most, 3);
+});
+
+test('connections to a receiver are used again', async (t) => {
+    const { call, receiver } = await stage(t, { env: { HOOKLINE_WEBHOOK_PER_HOST: '2' } });
+    for (let i = 1; i <= 30; i++) {
+        await call(RUN, { query: { webhookEndpoint: receiver.url() } });
+        await receiver.delivered('/hook', i);
+    }
+    assert.ok(receiver.connections < 10, `${receiver.connections} connections for 30 deliveries`);
+});
+
+test('HOOKLINE_MAX_PENDING_DELIVERIES refuses calls with a webhook with 429, others go on', async (t) => {
+    const { app, call, receiver, sidecar } = await stage(t, {
+        env: { HOOKLINE_MAX_PENDING_DELIVERIES: '5' },
+    });
+    receiver.script('/hook', (x) => x.gone);
+    const query = { webhookEndpoint: receiver.url() };
+    for (let i = 0; i < 5; i++) assert.equal((await call(RUN, { query })).status, 200);
+    await until(
+        'five are pending',
+        async () => (await sidecar.metric('hookline_deliveries_pending')) === 5,
+    );
+    const seen = app.requests.length;
+    for (const mode of [{}, { async: 'true' }]) {
+        const refused = await call(RUN, { query: { ...query, ...mode } });
+        assertProblem(refused, 429);
+        assert.match(refused.headers['retry-after'], /^[1-9][0-9]*$/);
+    }
+    assert.equal(app.requests.length, seen);
+    assert.equal((await call()).status, 200);
+    assert.equal((await call(RUN, { query: { async: 'true' } })).status, 202);
+});
+
+test('a caller that goes away mid-run with a webhook: the run goes on to its end', async (t) => {
+    const doors = gate();
+    const { app, connect, receiver } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.respond(200, { 'Transfer-Encoding': 'chunked' });
+            await x.chunk('before ');
+            await doors.promise;
+            await x.chunk('after');
+            await x.lastChunk();
+        },
+    });
+    const hook = encodeURIComponent(receiver.url());
+    for (const leave of ['close', 'reset']) {
+        const client = await connect();
+        await client.send(request('POST', `${RUN}?webhookEndpoint=${hook}`, {}, '{}'));
+        const head = await client.responseHead();
+        await client.pieces(head).next();
+        client[leave]();
+    }
+    doors.open();
+    await receiver.delivered('/hook', 2);
+    for (const { bytes } of receiver.deliveries()) {
+        const envelope = JSON.parse(bytes);
+        assert.deepEqual([envelope.status, envelope.response], ['success', 'before after']);
+    }
+    assert.ok(app.requests.every((r) => !r.isCut));
+});
+
+test('before the app has answered, too', async (t) => {
+    const doors = gate();
+    const { app, connect, receiver } = await stage(t, {
+        app: async (x) => {
+            await doors.promise;
+            await x.send(200, {}, 'done');
+        },
+    });
+    const client = await connect();
+    await client.send(
+        request('POST', `${RUN}?webhookEndpoint=${encodeURIComponent(receiver.url())}`, {}, '{}'),
+    );
+    await until('it is inside the app', () => app.requests.length === 1);
+    client.reset();
+    doors.open();
+    assert.deepEqual((await receiver.envelope()).response, 'done');
+});
+
+test('a caller that reads slowly does not keep its webhook from being complete', async (t) => {
+    const body = randomBytes(24 << 20);
+    const { connect, receiver } = await stage(t, { app: (x) => x.send(200, {}, body) });
+    const client = await connect();
+    await client.send(
+        request('POST', `${RUN}?webhookEndpoint=${encodeURIComponent(receiver.url())}`, {}, ''),
+    );
+    const head = await client.responseHead();
+    client.socket.pause();
+    await until('the caller’s socket is full', () => client.socket.readableFlowing === false);
+    let size = 0;
+    await within(
+        'the whole body',
+        (async () => {
+            for await (const piece of client.pieces(head)) size += piece.length;
+        })(),
+    );
+    assert.equal(size, body.length);
+    const envelope = await receiver.envelope();
+    assert.ok(Buffer.from(envelope.response, 'base64').equals(body));
+});
+
+test('a synchronous run inside the app when hookline dies ends as interrupted, with its webhook', async (t) => {
+    const { app, connect, receiver, sidecar } = await stage(t, { app: (x) => x.gone });
+    const client = await connect();
+    await client.send(
+        request('POST', `${RUN}?webhookEndpoint=${encodeURIComponent(receiver.url())}`, {}, '{}'),
+    );
+    await until('it is inside the app', () => app.requests.length === 1);
+    await until(
+        'it is recorded',
+        async () => (await sidecar.metric('hookline_store_commits_total')) > 0,
+    );
+    await sidecar.kill();
+    await sidecar.restart();
+    const envelope = await receiver.envelope();
+    assert.deepEqual(
+        [envelope.run_id, envelope.type, envelope.reason],
+        [app.requests[0].id, 'run.failure', 'interrupted'],
+    );
+    assert.equal(envelope.response, null);
+    assert.equal(app.requests.length, 1);
+});

@@ -1,0 +1,194 @@
+// The retry table of interface.md section 6: which outcomes are tried again, how often and how soon.
+import assert from 'node:assert/strict';
+import { test } from './lib/test.mjs';
+import { RUN, stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+
+const SLACK_MS = 1500; // scheduling, TLS-less connection set-up, sanitizers
+
+/** Sends one delivery per path; resolves when each was attempted `attempts` times and nothing follows. */
+async function deliver(context, paths, attempts) {
+    const { call, receiver } = context;
+    await Promise.all(
+        paths.map((path) => call(RUN, { query: { webhookEndpoint: receiver.url(path) } })),
+    );
+    for (const path of paths) await receiver.delivered(path, attempts, 30_000);
+    await settled(context);
+    return paths.map((path) => receiver.deliveries(path));
+}
+
+/** Nothing is pending in the store, so no attempt can follow. */
+async function settled({ sidecar }) {
+    await until(
+        'no delivery is pending',
+        async () => (await sidecar.metric('hookline_deliveries_pending')) === 0,
+        30_000,
+    );
+}
+
+test('2xx is success: one attempt', async (t) => {
+    const context = await stage(t);
+    const statuses = [200, 201, 202, 204, 250, 299];
+    for (const status of statuses) context.receiver.script(`/${status}`, status);
+    for (const attempts of await deliver(
+        context,
+        statuses.map((s) => `/${s}`),
+        1,
+    )) {
+        assert.equal(attempts.length, 1, attempts[0].path);
+    }
+});
+
+test('5xx and every 4xx but 404 are final: one attempt', async (t) => {
+    const context = await stage(t);
+    const statuses = [
+        400, 401, 403, 405, 408, 409, 410, 413, 418, 422, 425, 429, 451, 499, 500, 501, 502, 503,
+        504, 599,
+    ];
+    for (const status of statuses) context.receiver.script(`/${status}`, status);
+    for (const attempts of await deliver(
+        context,
+        statuses.map((s) => `/${s}`),
+        1,
+    )) {
+        assert.equal(attempts.length, 1, attempts[0].path);
+    }
+});
+
+test('404, redirects and other non-2xx are tried three times, within 5 s of each other', async (t) => {
+    const context = await stage(t);
+    const statuses = [404, 300, 301, 302, 303, 304, 307, 308, 399];
+    for (const status of statuses) {
+        const location = context.receiver.url('/redirected');
+        context.receiver.script(`/${status}`, (x) =>
+            x.respond(status, {
+                Location: location,
+                ...(status === 304 ? {} : { 'Content-Length': 0 }),
+            }),
+        );
+    }
+    for (const attempts of await deliver(
+        context,
+        statuses.map((s) => `/${s}`),
+        3,
+    )) {
+        assert.equal(attempts.length, 3, attempts[0].path);
+        assertGaps(attempts);
+        assertSameBody(attempts);
+    }
+    assert.equal(
+        context.receiver.deliveries('/redirected').length,
+        0,
+        'redirects are not followed',
+    );
+});
+
+test('network errors are tried three times', async (t) => {
+    const context = await stage(t, { env: { HOOKLINE_WEBHOOK_TIMEOUT: '500ms' } });
+    context.receiver.script('/reset', (x) => x.reset());
+    context.receiver.script('/closed', (x) => x.end());
+    context.receiver.script('/silent', (x) => x.gone);
+    context.receiver.script('/garbage', (x) =>
+        x.raw('SSH-2.0-OpenSSH\r\n\r\n').then(() => x.end()),
+    );
+    context.receiver.script('/cut', async (x) => {
+        await x.raw('HTTP/1.1 200 O');
+        x.reset();
+    });
+    const paths = ['/reset', '/closed', '/silent', '/garbage', '/cut'];
+    for (const attempts of await deliver(context, paths, 3)) {
+        assert.equal(attempts.length, 3, attempts[0].path);
+        assertGaps(attempts, 500);
+        assertSameBody(attempts);
+    }
+});
+
+test('a receiver that nobody listens for is tried three times and given up', async (t) => {
+    const { call, sidecar } = await stage(t);
+    const { id, status } = await call(RUN, {
+        query: { webhookEndpoint: 'http://127.0.0.1:1/nobody' },
+    });
+    assert.equal(status, 200);
+    const isFailure = (line) => line.level === 'error' && line.run_id === id;
+    await until('the failure is logged', () => sidecar.log.some(isFailure));
+    await sidecar.stop();
+    const attempts = await sidecar.sql('SELECT n, error FROM attempt ORDER BY n');
+    assert.deepEqual(
+        attempts.map(({ n }) => n),
+        [1, 2, 3],
+    );
+    for (const { error } of attempts) assert.match(error, /connect_failed/);
+});
+
+test('a delivery that succeeds at its second or third attempt is done', async (t) => {
+    const context = await stage(t);
+    context.receiver.script('/second', 404, 200);
+    context.receiver.script('/third', 404, (x) => x.reset(), 200);
+    context.receiver.script('/then-final', 302, 500);
+    await deliver(context, ['/second', '/then-final'], 2);
+    await deliver(context, ['/third'], 3);
+    assert.equal(context.receiver.deliveries('/second').length, 2);
+    assert.equal(context.receiver.deliveries('/then-final').length, 2);
+    assert.equal(context.receiver.deliveries('/third').length, 3);
+});
+
+test('HOOKLINE_WEBHOOK_ATTEMPTS changes the total', async (t) => {
+    for (const [total, env] of [
+        [1, '1'],
+        [2, '2'],
+    ]) {
+        const context = await stage(t, { env: { HOOKLINE_WEBHOOK_ATTEMPTS: env } });
+        context.receiver.script('/hook', 404);
+        const [attempts] = await deliver(context, ['/hook'], total);
+        assert.equal(attempts.length, total);
+    }
+});
+
+test('a receiver’s long answer does not hold anything up', async (t) => {
+    const context = await stage(t);
+    context.receiver.script('/endless', async (x) => {
+        await x.respond(200, { 'Content-Length': 1 << 30 });
+        for (let i = 0; i < 1000; i++) await x.raw(Buffer.alloc(65536));
+    });
+    await deliver(context, ['/endless', '/good'], 1);
+    assert.equal(context.receiver.deliveries('/endless').length, 1, 'the status was 2xx');
+});
+
+test('attempts go on after a restart where they were', async (t) => {
+    const context = await stage(t);
+    context.receiver.script('/hook', 404);
+    await context.call(RUN, { query: { webhookEndpoint: context.receiver.url() } });
+    await context.receiver.delivered('/hook', 2);
+    await context.sidecar.kill();
+    await context.sidecar.restart();
+    await settled(context);
+    const count = context.receiver.deliveries().length;
+    assert.ok(count === 2 || count === 3, `${count} attempts`);
+    assertSameBody(context.receiver.deliveries());
+});
+
+test('a delivery accepted while its receiver is away arrives after a restart', async (t) => {
+    const context = await stage(t);
+    let isUp = false;
+    context.receiver.script('/hook', (x) => (isUp ? x.send(200) : x.gone));
+    const { id } = await context.call(RUN, { query: { webhookEndpoint: context.receiver.url() } });
+    await context.receiver.delivered('/hook');
+    await context.sidecar.kill();
+    isUp = true;
+    await context.sidecar.restart();
+    const delivery = await context.receiver.delivered('/hook', 2);
+    assert.equal(JSON.parse(delivery.bytes).run_id, id);
+    assertSameBody(context.receiver.deliveries());
+});
+
+function assertGaps(attempts, attemptMs = 0) {
+    const gaps = attempts.slice(1).map((attempt, i) => attempt.at - attempts[i].at);
+    for (const gap of gaps)
+        assert.ok(gap <= 5000 + attemptMs + SLACK_MS, `${attempts[0].path}: ${gap} ms`);
+    assert.ok(gaps[0] >= 500, `${attempts[0].path}: the second attempt came after ${gaps[0]} ms`);
+    assert.ok(gaps[1] >= 2000, `${attempts[0].path}: the third attempt came after ${gaps[1]} ms`);
+}
+
+function assertSameBody(attempts) {
+    for (const { bytes } of attempts) assert.ok(bytes.equals(attempts[0].bytes));
+}
