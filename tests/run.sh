@@ -1,0 +1,119 @@
+#!/bin/bash
+# Runs the tests on a Debian 12 machine: installs what is missing, builds with AddressSanitizer and UBSan, runs the unit
+# tests and the integration tests. The last line is "N passed, N failed"; the exit status says the same.
+#
+#   tests/run.sh                          everything
+#   tests/run.sh unit [FOLDER…]           unit tests, of these folders of proxy/ (http, store …)
+#   tests/run.sh integration [WORD…]      integration tests, of the files with one of these words in their name
+#   tests/run.sh --help
+#
+# Variables: JOBS (integration test files at once, default 3), HOOKLINE_TEST_KILLS and HOOKLINE_TEST_SEED (kill.test.mjs).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=build-sanitize
+passed=0 failed=0
+
+# Debian's packages: what builds hookline, its unit tests, and what the integration tests call.
+packages=(build-essential cmake ninja-build pkg-config libuv1-dev libcurl4-openssl-dev libmbedtls-dev libsqlite3-dev
+    libjansson-dev libcriterion-dev node-llhttp sqlite3 ca-certificates)
+
+main() {
+    local part=${1-all}
+    [ $# -eq 0 ] || shift
+    case $part in
+    -h | --help) usage; exit 0 ;;
+    all | unit | integration) ;;
+    *) usage >&2; exit 2 ;;
+    esac
+    trap 'echo "$passed passed, $failed failed"' EXIT
+
+    step "Packages" install_packages
+    step "Build" build_all
+    [ "$part" = integration ] || run_unit "$@"
+    [ "$part" = unit ] || run_integration "$@"
+    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+}
+
+usage() {
+    sed -n '2,/^set/{/^#/!d;s/^# \{0,1\}//;p}' tests/run.sh
+}
+
+# step NAME COMMAND…: nothing can follow when it fails.
+step() {
+    local name=$1
+    shift
+    printf '\n== %s\n' "$name"
+    if ! "$@"; then
+        echo "tests/run.sh: failed: $name" >&2
+        failed=$((failed + 1))
+        exit 1
+    fi
+}
+
+install_packages() {
+    local missing=() package sudo=''
+    command -v node >/dev/null || packages+=(nodejs)
+    command -v npm >/dev/null || packages+=(npm)
+    for package in "${packages[@]}"; do
+        dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    echo "installing ${missing[*]}"
+    [ "$(id -u)" = 0 ] || sudo=sudo
+    $sudo apt-get update -qq &&
+        $sudo env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+build_all() {
+    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DHOOKLINE_SANITIZE=address >/dev/null && ninja -C "$build"
+}
+
+# run_unit FOLDER…: each folder's tests are one program; its own count of cases is what counts here.
+run_unit() {
+    local log=$build/unit.log selection=()
+    [ $# -eq 0 ] || selection=(-R "^($(IFS='|' && echo "$*"))\$")
+    printf '\n== Unit tests\n'
+    ctest --test-dir "$build" --no-tests=error --verbose "${selection[@]}" >"$log" 2>&1 || true
+    grep -vE 'Synthesis|^(Update|Parse|Constructing|Done|Checking|Test timeout|Internal|UpdateCTest)' "$log" |
+        grep -E '^[0-9]+: |% tests|Failed' || true
+    grep 'Synthesis' "$log" || true
+    read -r good bad < <(count_unit "$log")
+    passed=$((passed + good)) failed=$((failed + bad))
+}
+
+# Criterion: "3: [====] Synthesis: Tested: 41 | Passing: 41 | Failing: 0 | Crashing: 0". A program that ends without that
+# line, or fails after it (a leak), is a failure of its own.
+count_unit() {
+    awk '
+        /Synthesis: Tested:/ { split($0, f, /[:|]/); good += f[6]; bad += f[8] + f[10]; seen[f[1]] = f[8] + f[10] }
+        /^ *[0-9]+\/[0-9]+ Test +#[0-9]+:/ && !/ Passed / { match($0, /#[0-9]+/); n = substr($0, RSTART + 1, RLENGTH - 1); if (!seen[n]) bad++ }
+        /No tests were found/ { bad++ }
+        END { print good + 0, bad + 0 }' "$1"
+}
+
+run_integration() {
+    local tap=$PWD/$build/integration.tap files=() word
+    printf '\n== Integration tests\n'
+    if [ $# -eq 0 ]; then
+        files=(tests/integration/*.test.mjs)
+    else
+        for word in "$@"; do
+            mapfile -t -O "${#files[@]}" files < <(compgen -G "tests/integration/*$word*.test.mjs")
+        done
+    fi
+    [ ${#files[@]} -gt 0 ] || step "find test files named like: $*" false
+    step "npm ci" npm ci --prefix tests/integration --no-audit --no-fund --loglevel=error
+    HOOKLINE_BIN=$PWD/$build/hookline node --test --test-concurrency="${JOBS:-3}" \
+        --test-reporter=spec --test-reporter-destination=stdout --test-reporter=tap --test-reporter-destination="$tap" \
+        "${files[@]}" || true
+    passed=$((passed + $(count_tap pass)))
+    failed=$((failed + $(count_tap fail) + $(count_tap cancelled)))
+}
+
+count_tap() {
+    sed -n "s/^# $1 \([0-9]*\)\$/\1/p" "$tap" | tail -n 1 | grep . || echo 0
+}
+
+main "$@"
