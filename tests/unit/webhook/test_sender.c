@@ -201,7 +201,7 @@ static const struct hl_attempt_outcome *find(unsigned i, uint32_t n)
     return NULL;
 }
 
-TestSuite(sender, .fini = stop, .timeout = 40);
+TestSuite(sender, .fini = stop);
 
 /* --- outcomes
  * ---------------------------------------------------------------------------------------- */

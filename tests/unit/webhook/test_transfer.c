@@ -28,7 +28,7 @@ static void stop(void)
     curl_global_cleanup();
 }
 
-TestSuite(transfer, .init = start, .fini = stop, .timeout = 20);
+TestSuite(transfer, .init = start, .fini = stop);
 
 /* One attempt at http://receiver.test/status/200, a name with these addresses. */
 static struct hl_transfer_result attempt(const char *addresses, uint32_t *opened)
