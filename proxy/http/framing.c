@@ -3,12 +3,6 @@
  * two ends of a body that passed here. */
 #include "http/framing.h"
 
-static bool refuse(struct hl_head_fault *fault, uint16_t status, const char *detail)
-{
-    *fault = (struct hl_head_fault){status, detail};
-    return false;
-}
-
 /* One field, digits only. A list of equal numbers could be saved (RFC 9112 6.3 rule 5), but nobody
  * needs it who is not trying something. */
 static bool read_content_length(struct hl_head *head, struct hl_head_fault *fault)
@@ -17,9 +11,9 @@ static bool read_content_length(struct hl_head *head, struct hl_head_fault *faul
     if (!field)
         return true;
     if (hl_head_field_count(head, HL_FIELD_CONTENT_LENGTH) > 1)
-        return refuse(fault, 400, "There is more than one Content-Length. Send it once.");
+        return hl_head_refuse(fault, 400, "There is more than one Content-Length. Send it once.");
     if (!hl_str_to_u64(field->value, &head->content_length) || head->content_length > INT64_MAX)
-        return refuse(fault, 400, "Content-Length is not a decimal number below 2^63.");
+        return hl_head_refuse(fault, 400, "Content-Length is not a decimal number below 2^63.");
     head->has_content_length = true;
     head->framing = HL_FRAMING_LENGTH;
     return true;
@@ -31,12 +25,14 @@ static bool read_transfer_encoding(struct hl_head *head, struct hl_head_fault *f
     if (!field)
         return true;
     if (head->minor == 0)
-        return refuse(fault, 400, "HTTP/1.0 has no Transfer-Encoding. Send Content-Length.");
+        return hl_head_refuse(
+            fault, 400, "HTTP/1.0 has no Transfer-Encoding. Send Content-Length.");
     if (head->has_content_length)
-        return refuse(
+        return hl_head_refuse(
             fault, 400, "Content-Length and Transfer-Encoding exclude each other. Send one.");
     if (hl_head_field_count(head, HL_FIELD_TRANSFER_ENCODING) > 1)
-        return refuse(fault, 400, "There is more than one Transfer-Encoding. Send it once.");
+        return hl_head_refuse(
+            fault, 400, "There is more than one Transfer-Encoding. Send it once.");
     if (hl_str_eq_nocase(field->value, HL_STR("chunked"))) {
         head->framing = HL_FRAMING_CHUNKED;
         return true;
@@ -47,13 +43,13 @@ static bool read_transfer_encoding(struct hl_head *head, struct hl_head_fault *f
     while (hl_str_next_element(&list, &coding)) {
         is_well_formed = hl_str_is_token(coding);
         if (!is_well_formed || is_chunked_inside)
-            return refuse(
+            return hl_head_refuse(
                 fault, 400, "Transfer-Encoding is malformed, or does not end in chunked.");
         is_chunked_inside = hl_str_eq_nocase(coding, HL_STR("chunked"));
     }
     if (!is_well_formed)
-        return refuse(fault, 400, "Transfer-Encoding is empty.");
-    return refuse(fault, 501, "The only transfer coding understood here is chunked.");
+        return hl_head_refuse(fault, 400, "Transfer-Encoding is empty.");
+    return hl_head_refuse(fault, 501, "The only transfer coding understood here is chunked.");
 }
 
 bool hl_framing_read_request(struct hl_head *head, struct hl_head_fault *fault)
@@ -70,7 +66,7 @@ bool hl_framing_read_response(
     bool announces_body = head->framing == HL_FRAMING_CHUNKED || head->content_length > 0;
     if (head->status < 200) {
         if (announces_body)
-            return refuse(fault, 502, "The app announced a body for an interim response.");
+            return hl_head_refuse(fault, 502, "The app announced a body for an interim response.");
         head->framing = HL_FRAMING_NONE;
     } else if (head->status == 204) {
         /* An app that announces a body here may send one too, in the place of its next response. */

@@ -13,12 +13,6 @@
 
 #define MAX_EMPTY_LINES 4 /* before a request line (RFC 9112 2.2) */
 
-static bool refuse(struct hl_head_fault *fault, uint16_t status, const char *detail)
-{
-    *fault = (struct hl_head_fault){status, detail};
-    return false;
-}
-
 /* The length of the whole empty lines that p[0..n) begins with. */
 static size_t leading_empty_lines(const char *p, size_t n)
 {
@@ -102,13 +96,14 @@ static bool read_fields(
 {
     p = hl_field_read_lines(p, end, head->fields, HL_HEAD_MAX_FIELDS, &head->field_count);
     if (!p)
-        return refuse(fault, 400,
+        return hl_head_refuse(fault, 400,
             "A header field is not `name: value` on one line that ends with CRLF: a bad name, "
             "white space before the colon, a folded line, a NUL, a bare CR or another control.");
     if (end - p != 2 || p[0] != '\r' || p[1] != '\n') {
-        if (head->field_count == HL_HEAD_MAX_FIELDS && *p != '\r')
-            return refuse(fault, 431, "There are more than 128 header fields.");
-        return refuse(fault, 400, "The head does not end with an empty line, or not there.");
+        if (head->field_count == HL_HEAD_MAX_FIELDS && p < end && *p != '\r')
+            return hl_head_refuse(fault, 431, "There are more than 128 header fields.");
+        return hl_head_refuse(
+            fault, 400, "The head does not end with an empty line, or not there.");
     }
     index_fields(head);
     return true;
@@ -138,11 +133,12 @@ static bool read_host(struct hl_head *head, struct hl_head_fault *fault)
     struct hl_authority authority;
     if (!field)
         return head->minor == 0 ||
-               refuse(fault, 400, "The request has no Host field. HTTP/1.1 requires it.");
+               hl_head_refuse(fault, 400, "The request has no Host field. HTTP/1.1 requires it.");
     if (hl_head_field_count(head, HL_FIELD_HOST) > 1)
-        return refuse(fault, 400, "There is more than one Host field. Send it once.");
+        return hl_head_refuse(fault, 400, "There is more than one Host field. Send it once.");
     if (!hl_authority_parse(field->value, &authority))
-        return refuse(fault, 400, "Host is not a host name or address with an optional port.");
+        return hl_head_refuse(
+            fault, 400, "Host is not a host name or address with an optional port.");
     if (head->host.n == 0)
         head->host = field->value;
     return true;
@@ -156,7 +152,7 @@ static bool fits_upgrade(struct hl_head *head, struct hl_head_fault *fault)
     if (!head->is_websocket_upgrade)
         return true;
     if (head->framing == HL_FRAMING_CHUNKED || head->content_length > 0)
-        return refuse(fault, 400, "A WebSocket upgrade may not have a body.");
+        return hl_head_refuse(fault, 400, "A WebSocket upgrade may not have a body.");
     head->framing = HL_FRAMING_NONE;
     return true;
 }
@@ -164,9 +160,9 @@ static bool fits_upgrade(struct hl_head *head, struct hl_head_fault *fault)
 static bool accept_verdict(enum hl_parser_verdict verdict, struct hl_head_fault *fault)
 {
     if (verdict == HL_PARSER_UNKNOWN_METHOD)
-        return refuse(fault, 501, "This request method is not supported.");
+        return hl_head_refuse(fault, 501, "This request method is not supported.");
     if (verdict == HL_PARSER_DISAGREES)
-        return refuse(fault, 400, "The head can be read in more than one way.");
+        return hl_head_refuse(fault, 400, "The head can be read in more than one way.");
     return true;
 }
 
@@ -191,7 +187,7 @@ bool hl_head_parse_response(struct hl_head *head, const char *p, size_t n,
         return false;
     head->is_websocket_upgrade &= head->status == 101 && is_websocket_request;
     if (head->status == 101 && !head->is_websocket_upgrade)
-        return refuse(fault, 502, "The app switched protocols though it was not asked to.");
+        return hl_head_refuse(fault, 502, "The app switched protocols though it was not asked to.");
     return true;
 }
 

@@ -66,6 +66,13 @@ struct hl_head_fault {
     const char *detail; /* static text for problem+json: what was wrong and what to do */
 };
 
+/* Sets `*fault`; always false, for `return`. */
+static inline bool hl_head_refuse(struct hl_head_fault *fault, uint16_t status, const char *detail)
+{
+    *fault = (struct hl_head_fault){status, detail};
+    return false;
+}
+
 enum hl_head_end {
     HL_HEAD_END_MISSING, /* not all there yet */
     HL_HEAD_END_FOUND,

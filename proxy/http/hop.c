@@ -17,12 +17,6 @@ struct options {
     bool has_close, has_keep_alive, has_upgrade;
 };
 
-static bool refuse(struct hl_head_fault *fault, uint16_t status, const char *detail)
-{
-    *fault = (struct hl_head_fault){status, detail};
-    return false;
-}
-
 static bool read_options(struct hl_head *head, struct options *options);
 static bool lists(const struct hl_head *head, enum hl_field_id id, struct hl_str wanted);
 
@@ -30,7 +24,7 @@ bool hl_hop_read(struct hl_head *head, struct hl_head_fault *fault)
 {
     struct options options = {0};
     if (!read_options(head, &options))
-        return refuse(fault, 400, "Connection is not a list of at most 64 field names.");
+        return hl_head_refuse(fault, 400, "Connection is not a list of at most 64 field names.");
 
     head->is_persistent = !options.has_close && (head->minor > 0 || options.has_keep_alive);
     head->is_websocket_upgrade = options.has_upgrade && head->minor > 0 &&
@@ -117,7 +111,8 @@ bool hl_hop_read_expect(struct hl_head *head, struct hl_head_fault *fault)
     size_t i = (size_t)head->first[HL_FIELD_EXPECT];
     for (const struct hl_field *field; (field = next_field(head, HL_FIELD_EXPECT, &i));)
         if (!hl_str_eq_nocase(field->value, HL_STR("100-continue")))
-            return refuse(fault, 417, "The only expectation understood here is 100-continue.");
+            return hl_head_refuse(
+                fault, 417, "The only expectation understood here is 100-continue.");
     /* Without a body there is nothing to continue with; HTTP/1.0 knows no interim responses (RFC
      * 9110 10.1.1). */
     bool has_body = head->framing == HL_FRAMING_CHUNKED || head->content_length > 0;

@@ -8,7 +8,7 @@
 
 static const char *refuse(struct hl_head_fault *fault, uint16_t status, const char *detail)
 {
-    *fault = (struct hl_head_fault){status, detail};
+    hl_head_refuse(fault, status, detail);
     return NULL;
 }
 
@@ -46,7 +46,7 @@ static const char *read_version(
         p[6] != '.' || !hl_byte_is(p[7], HL_BYTE_DIGIT))
         return refuse(fault, 400, "The start line has no HTTP version. Speak HTTP/1.1.");
     if (p[5] != '1')
-        return refuse(fault, 505, "This listener speaks HTTP/1.1 and HTTP/1.0 only.");
+        return refuse(fault, 505, "The only versions spoken here are HTTP/1.1 and HTTP/1.0.");
     head->minor = p[7] != '0';
     return p + 8;
 }

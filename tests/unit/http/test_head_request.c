@@ -277,6 +277,8 @@ Test(head_request, has_at_most_128_fields)
     fill(text, HL_HEAD_MAX_FIELDS);
     cr_assert(parse(hl_str_from(text)));
     cr_assert_eq(head.field_count, HL_HEAD_MAX_FIELDS);
+    cr_assert_not(parse((struct hl_str){text, strlen(text) - 2}));
+    cr_assert_eq(fault.status, 400);
     fill(text, HL_HEAD_MAX_FIELDS + 1);
     cr_assert_not(parse(hl_str_from(text)));
     cr_assert_eq(fault.status, 431);
