@@ -121,6 +121,10 @@ struct hl_config_source {
     char *file; /* a secret's …_FILE variant: the path; NULL: not set */
 };
 
+/* What may sign webhooks, from a caller or the operator (spec 5): 1 to 1,024 bytes; after "whsec_"
+ * padded base64 of at least one byte. */
+bool hl_is_webhook_secret(struct hl_str secret);
+
 /* Reads `environ` ("NAME=value" each, ends with NULL). An empty value counts as not set.
  *
  * HL_ERR_INVALID: `problems` has one line for each variable that is wrong: its name, the value

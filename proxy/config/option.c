@@ -55,32 +55,14 @@ static bool is_file_path(struct hl_str text)
     return text.n >= 1 && text.n < 4096;
 }
 
-static bool is_base64(struct hl_str text)
-{
-    size_t padding = 0;
-    while (text.n > 0 && padding < 2 && text.p[text.n - 1] == '=') {
-        text.n--;
-        padding++;
-    }
-    for (size_t i = 0; i < text.n; i++) {
-        if (!is_letter_or_digit(text.p[i]) && text.p[i] != '+' && text.p[i] != '/')
-            return false;
-    }
-    return text.n > 0 && (text.n + padding) % 4 == 0;
-}
-
-/* What a caller's X-Webhook-Secret may be (spec 5): bytes of a field value; after whsec_ base64. */
 static bool is_webhook_secret(struct hl_str text)
 {
-    const struct hl_str prefix = HL_STR("whsec_");
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
         if ((c < ' ' && c != '\t') || c == 0x7f)
             return false;
     }
-    if (hl_str_starts_with(text, prefix))
-        return text.n <= 1024 && is_base64((struct hl_str){text.p + prefix.n, text.n - prefix.n});
-    return text.n >= 1 && text.n <= 1024;
+    return hl_is_webhook_secret(text);
 }
 
 /* In the order of the enums that they stand for. */

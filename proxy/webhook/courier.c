@@ -24,12 +24,6 @@ enum hl_err hl_courier_init(struct hl_courier *c, const struct hl_config *config
 static enum hl_err set_up(
     struct hl_courier *c, const struct hl_config *config, char *why, size_t why_len)
 {
-    if (config->webhook_secret.n > 0 && !hl_signature_secret_is_valid(config->webhook_secret)) {
-        snprintf(why, why_len,
-            "HOOKLINE_WEBHOOK_SECRET: allowed are 1 to %d bytes, after whsec_ only base64",
-            HL_SIGNATURE_SECRET_MAX);
-        return HL_ERR_INVALID;
-    }
     if (hl_webhook_names_init(&c->names, config->service_name) != HL_OK) {
         snprintf(why, why_len,
             "HOOKLINE_SERVICE_NAME: allowed are 1 to %d characters of a field name",

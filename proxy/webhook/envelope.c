@@ -4,13 +4,11 @@
  * Promise: the same bytes at every reading; the length is exact and known at once, because the run
  * counted the escaped length while the response passed (http/body_check.h).
  *
- * Where the spec leaves a choice, the members say:
- *
- *   no body         "encoding":"none", "response":null
- *   empty body      as text: "response":""
- *   dropped body    "reason":"response_too_large", in place of app_error too (status_code says
- * that); a run that ended for another reason keeps it: it stands nowhere else no answer
- * status_code, content_type, content_encoding null
+ * Where the spec leaves a choice: no body is "encoding":"none" and "response":null; an empty body
+ * is the text "". A dropped body's reason response_too_large stands in place of app_error too,
+ * which status_code says already; a run that ended for another reason keeps that one, for it stands
+ * nowhere else. Where the app gave no answer, status_code, content_type and content_encoding are
+ * null.
  *
  * Not here: signing (signature.c), when it is sent (sender.c). */
 #include "webhook/envelope.h"
@@ -23,7 +21,7 @@
 #include "base/clock.h"
 #include "http/body_check.h"
 #include "store/body_file.h"
-#include "webhook/base64.h"
+#include "base/base64.h"
 
 #define HEAD_MAX (16 * 1024)
 #define SCRATCH                                                                                    \

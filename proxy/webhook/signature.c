@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
-#include "webhook/base64.h"
+#include "base/base64.h"
 
 #define KEY_MAX HL_SIGNATURE_SECRET_MAX
 
@@ -24,14 +24,6 @@ static ptrdiff_t standard_key(struct hl_str secret, uint8_t key[KEY_MAX])
         return (ptrdiff_t)secret.n;
     }
     return hl_base64_decode((struct hl_str){secret.p + prefix.n, secret.n - prefix.n}, key);
-}
-
-bool hl_signature_secret_is_valid(struct hl_str secret)
-{
-    uint8_t key[KEY_MAX];
-    ptrdiff_t n = standard_key(secret, key);
-    mbedtls_platform_zeroize(key, sizeof key);
-    return n > 0;
 }
 
 static enum hl_err start(mbedtls_md_context_t *hmac, const void *key, size_t key_n)

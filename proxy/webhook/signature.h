@@ -34,7 +34,4 @@ void hl_signature_feed(struct hl_signature *s, const char *p, size_t n);
 void hl_signature_end(struct hl_signature *s, struct hl_signature_text *out);
 void hl_signature_fini(struct hl_signature *s);
 
-/* Whether hl_signature_init would take it. */
-bool hl_signature_secret_is_valid(struct hl_str secret);
-
 #endif

@@ -218,7 +218,7 @@ Test(mode, operator_allows_addresses_and_forbids_http)
 Test(mode, secret_goes_with_a_webhook)
 {
     static const char *const good[] = {"s", "any bytes \x80 a value may hold",
-        "whsec_YQ==", "whsec_YWI=", "whsec_YWJj", "whsec_YQ", "whsec_+/+/", "WHSEC_!", "whsec"};
+        "whsec_YQ==", "whsec_YWI=", "whsec_YWJj", "whsec_+/+/", "WHSEC_!", "whsec"};
     char line[2048];
     for (size_t i = 0; i < HL_ARRAY_LEN(good); i++) {
         snprintf(line, sizeof line, "X-Webhook-Secret: %s\r\n", good[i]);

@@ -1,5 +1,5 @@
 /* test_base64.c - the vectors of RFC 4648 section 10, and what is no base64. */
-#include "webhook/base64.h"
+#include "base/base64.h"
 
 #include <criterion/criterion.h>
 
@@ -27,7 +27,7 @@ Test(base64, encodes_the_standards_vectors)
     }
 }
 
-Test(base64, decodes_with_and_without_padding)
+Test(base64, decodes_what_is_padded)
 {
     for (size_t i = 0; i < HL_ARRAY_LEN(vectors); i++) {
         uint8_t out[16];
@@ -35,17 +35,13 @@ Test(base64, decodes_with_and_without_padding)
         size_t plain_n = strlen(vectors[i].plain);
         cr_assert_eq(hl_base64_decode(text, out), (ptrdiff_t)plain_n);
         cr_assert_arr_eq(out, vectors[i].plain, plain_n);
-        while (text.n > 0 && text.p[text.n - 1] == '=')
-            text.n--;
-        cr_assert_eq(hl_base64_decode(text, out), (ptrdiff_t)plain_n);
-        cr_assert_arr_eq(out, vectors[i].plain, plain_n);
     }
 }
 
 Test(base64, refuses_what_is_none)
 {
-    static const char *const bad[] = {
-        "A", "AAAAA", "Zg=", "Zm9v=", "Zm9vYg===", "Zm 9v", "Zm9v\n", "Zm-_", "=", "====", "Z=g="};
+    static const char *const bad[] = {"A", "AAAAA", "Zg", "Zm8",
+        "Zg=", "Zm9v=", "Zm9vYg===", "Zm 9v", "Zm9v\n", "Zm-_", "=", "====", "Z=g="};
     for (size_t i = 0; i < HL_ARRAY_LEN(bad); i++) {
         uint8_t out[16];
         cr_assert_eq(hl_base64_decode(hl_str_from(bad[i]), out), -1, "%s", bad[i]);

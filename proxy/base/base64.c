@@ -1,6 +1,6 @@
 /* base64.c - RFC 4648 section 4. Not constant time over its input on encoding (a response is no
  * key); decoding a key compares, it does not look up. */
-#include "webhook/base64.h"
+#include "base/base64.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -41,10 +41,8 @@ ptrdiff_t hl_base64_decode(struct hl_str text, uint8_t *out)
     size_t padding = 0;
     while (padding < 2 && text.n > padding && text.p[text.n - 1 - padding] == '=')
         padding++;
-    if (padding > 0 && text.n % 4 != 0)
-        return -1;
     size_t n = text.n - padding;
-    if (n % 4 == 1)
+    if (text.n % 4 != 0 || n % 4 == 1)
         return -1;
     uint8_t *o = out;
     uint32_t bits = 0;

@@ -1,7 +1,7 @@
 /* base64.h - RFC 4648 section 4: responses inside an envelope, Standard Webhooks keys and
  * signatures. */
-#ifndef HL_WEBHOOK_BASE64_H
-#define HL_WEBHOOK_BASE64_H
+#ifndef HL_BASE_BASE64_H
+#define HL_BASE_BASE64_H
 
 #include "base/str.h"
 
@@ -14,8 +14,9 @@ static inline uint64_t hl_base64_size(uint64_t n)
 /* Writes hl_base64_size(n) characters, no NUL; returns their number. */
 size_t hl_base64_encode(char *out, const void *p, size_t n);
 
-/* The standard alphabet, with or without padding; no white space, no line ends. Returns the number
- * of bytes, or -1 when the text is something else. `out` has room for text.n / 4 * 3 + 2 bytes. */
+/* The standard alphabet, padded, as receivers' libraries read it; no white space, no line ends.
+ * Returns the number of bytes, or -1 when the text is something else. `out` has room for text.n / 4
+ * * 3 bytes. */
 ptrdiff_t hl_base64_decode(struct hl_str text, uint8_t *out);
 
 #endif
