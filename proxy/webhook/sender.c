@@ -209,6 +209,7 @@ static void ask(struct hl_sender *s, struct hl_parcel *p)
 
 static void post_outcome(struct hl_sender *s, struct hl_parcel *p, enum hl_attempt_verdict verdict,
     uint16_t http_status, const char *error);
+static void log_delivered(const struct hl_parcel *p, const struct hl_transfer_result *result);
 static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result *result);
 
 static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_transfer_result *result)
@@ -225,6 +226,8 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
     hl_counter_add(counters[verdict], 1);
     hl_histogram_add(&s->gauges.latency, hl_clock_mono_us() - p->started_us);
     hl_parcel_rest(p);
+    if (verdict == HL_ATTEMPT_OK)
+        log_delivered(p, result);
     if (verdict == HL_ATTEMPT_DEAD)
         log_dead(p, result);
     if (verdict == HL_ATTEMPT_RETRY) {
@@ -251,12 +254,31 @@ static void post_outcome(struct hl_sender *s, struct hl_parcel *p, enum hl_attem
     post(s, p, &o->m, HL_STORE_OUTCOME);
 }
 
+#define DESTINATION_MAX 300
+
+/* Scheme and host: a URL may carry a token in its path or query. */
+static void destination(const struct hl_parcel *p, char to[DESTINATION_MAX])
+{
+    struct hl_url url;
+    to[0] = '\0';
+    if (hl_url_parse(p->leased->url, &url))
+        snprintf(to, DESTINATION_MAX, "%s://%.*s", url.is_https ? "https" : "http",
+            HL_STR_ARG(url.host));
+}
+
+static void log_delivered(const struct hl_parcel *p, const struct hl_transfer_result *result)
+{
+    char to[DESTINATION_MAX];
+    destination(p, to);
+    HL_LOG(INFO, "webhook delivered", HL_LOG_ID("run_id", &p->leased->run_id),
+        HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
+        HL_LOG_INT("attempts", p->n), HL_LOG_INT("status", result->http_status));
+}
+
 static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result *result)
 {
-    char to[300] = "", reason[HL_ATTEMPT_ERROR_MAX + HL_IP_TEXT + 4];
-    struct hl_url url;
-    if (hl_url_parse(p->leased->url, &url))
-        snprintf(to, sizeof to, "%s://%.*s", url.is_https ? "https" : "http", HL_STR_ARG(url.host));
+    char to[DESTINATION_MAX], reason[HL_ATTEMPT_ERROR_MAX + HL_IP_TEXT + 4];
+    destination(p, to);
     if (result->address[0])
         snprintf(reason, sizeof reason, "%s (%s)", result->error, result->address);
     else if (result->error[0])

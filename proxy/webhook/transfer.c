@@ -225,9 +225,22 @@ static const struct {
     {CURL_LAST, false, "network_error"},
 };
 
+/* libcurl says "unsupported protocol" of a URL's scheme, and of a receiver that answers with no
+ * HTTP/1 status line: then there was a connection. */
+static bool is_answer_no_http(const struct hl_transfer *t, CURLcode code)
+{
+    char *peer = NULL;
+    if (code != CURLE_UNSUPPORTED_PROTOCOL)
+        return false;
+    curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_IP, &peer);
+    return peer && *peer;
+}
+
 static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
 {
     size_t i = 0;
+    if (is_answer_no_http(t, code))
+        code = CURLE_WEIRD_SERVER_REPLY;
     while (i < HL_ARRAY_LEN(errors) - 1 && errors[i].code != code)
         i++;
     out->is_permanent = errors[i].is_permanent;
