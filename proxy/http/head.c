@@ -159,8 +159,6 @@ static bool fits_upgrade(struct hl_head *head, struct hl_head_fault *fault)
 
 static bool accept_verdict(enum hl_parser_verdict verdict, struct hl_head_fault *fault)
 {
-    if (verdict == HL_PARSER_UNKNOWN_METHOD)
-        return hl_head_refuse(fault, 501, "This request method is not supported.");
     if (verdict == HL_PARSER_DISAGREES)
         return hl_head_refuse(fault, 400, "The head can be read in more than one way.");
     return true;

@@ -15,13 +15,18 @@ static int on_headers_complete(llhttp_t *parser)
 
 static const llhttp_settings_t settings = {.on_headers_complete = on_headers_complete};
 
-/* True when llhttp came to the end of the head, and exactly there. */
-static bool run(llhttp_t *parser, llhttp_type_t type, const char *p, size_t n)
+static void begin(llhttp_t *parser, llhttp_type_t type)
 {
     llhttp_init(parser, type, &settings);
     /* 1.2 and above read as 1.1 (RFC 9110 2.5); the version has been checked. */
     parser->lenient_flags |= LENIENT_VERSION;
-    return llhttp_execute(parser, p, n) == HPE_PAUSED && llhttp_get_error_pos(parser) == p + n;
+}
+
+/* True when llhttp comes to the end of the head, and exactly there. */
+static bool run(llhttp_t *parser, const char *p, const char *end)
+{
+    return llhttp_execute(parser, p, (size_t)(end - p)) == HPE_PAUSED &&
+           llhttp_get_error_pos(parser) == end;
 }
 
 static bool is_framing_the_same(const struct hl_head *head, const llhttp_t *parser)
@@ -36,26 +41,29 @@ static bool is_framing_the_same(const struct hl_head *head, const llhttp_t *pars
 
 bool hl_parser_is_needed(const struct hl_head *head)
 {
-    bool is_request = head->method.n > 0;
-    return head->first[HL_FIELD_TRANSFER_ENCODING] >= 0 ||
-           (is_request && head->method_id == HL_METHOD_OTHER);
+    return head->first[HL_FIELD_TRANSFER_ENCODING] >= 0;
 }
 
 enum hl_parser_verdict hl_parser_check_request(const struct hl_head *head, const char *p, size_t n)
 {
     llhttp_t parser;
-    if (!run(&parser, HTTP_REQUEST, p, n)) {
-        enum llhttp_errno why = llhttp_get_errno(&parser);
-        bool is_method = why == HPE_INVALID_METHOD || why == HPE_INVALID_CONSTANT;
-        return is_method ? HL_PARSER_UNKNOWN_METHOD : HL_PARSER_DISAGREES;
+    begin(&parser, HTTP_REQUEST);
+    const char *from = p;
+    if (head->method_id == HL_METHOD_OTHER) { /* it frames like POST, which llhttp knows */
+        from = head->method.p + head->method.n;
+        if (llhttp_execute(&parser, "POST", 4) != HPE_OK)
+            return HL_PARSER_DISAGREES;
     }
+    if (!run(&parser, from, p + n))
+        return HL_PARSER_DISAGREES;
     return is_framing_the_same(head, &parser) ? HL_PARSER_AGREES : HL_PARSER_DISAGREES;
 }
 
 enum hl_parser_verdict hl_parser_check_response(const struct hl_head *head, const char *p, size_t n)
 {
     llhttp_t parser;
-    if (!run(&parser, HTTP_RESPONSE, p, n) || parser.status_code != head->status)
+    begin(&parser, HTTP_RESPONSE);
+    if (!run(&parser, p, p + n) || parser.status_code != head->status)
         return HL_PARSER_DISAGREES;
     return is_framing_the_same(head, &parser) ? HL_PARSER_AGREES : HL_PARSER_DISAGREES;
 }

@@ -9,14 +9,13 @@
 
 enum hl_parser_verdict {
     HL_PARSER_AGREES,
-    HL_PARSER_UNKNOWN_METHOD, /* or one of another protocol */
-    HL_PARSER_DISAGREES,      /* refused, or read with another framing */
+    HL_PARSER_DISAGREES, /* refused, or read with another framing */
 };
 
-/* Whether there is something to have a second opinion about: Transfer-Encoding, or a method that is
- * not in our own list. Elsewhere a head of ours has nothing that can be framed in two ways (no
- * body, or one Content-Length of digits), and llhttp's 15 instructions a byte would be most of what
- * a small call costs; tests/unit/http/test_parser.c shows that both agree there too. */
+/* Whether there is something to have a second opinion about: Transfer-Encoding. Elsewhere a head of
+ * ours has nothing that can be framed in two ways (no body, or one Content-Length of digits), and
+ * llhttp's 15 instructions a byte would be most of what a small call costs;
+ * tests/unit/http/test_parser.c shows that both agree there too. */
 bool hl_parser_is_needed(const struct hl_head *head);
 
 /* `head` has been read from p[0..n) by us, and has passed. */

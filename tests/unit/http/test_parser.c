@@ -53,17 +53,29 @@ Test(parser, agrees_on_responses_that_it_is_not_asked_about)
     }
 }
 
-Test(parser, is_asked_about_codings_and_rare_methods)
+Test(parser, is_asked_about_codings_whatever_the_method)
 {
-    static const char *const texts[] = {
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "PURGE / HTTP/1.1\r\nHost: a\r\n\r\n",
-    };
-    for (size_t i = 0; i < HL_ARRAY_LEN(texts); i++) {
-        size_t n = strlen(texts[i]);
-        cr_assert(hl_head_parse_request(&head, texts[i], n, &fault), "%s", texts[i]);
-        cr_assert(hl_parser_is_needed(&head), "%s", texts[i]);
-        cr_assert_eq(hl_parser_check_request(&head, texts[i], n), HL_PARSER_AGREES);
+    static const char *const methods[] = {"POST", "PURGE", "QUERY", "post", "!#x"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(methods); i++) {
+        char text[128];
+        int n = snprintf(text, sizeof text,
+            "%s / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", methods[i]);
+        cr_assert(hl_head_parse_request(&head, text, (size_t)n, &fault), "%s", text);
+        cr_assert(hl_parser_is_needed(&head), "%s", text);
+        cr_assert_eq(hl_parser_check_request(&head, text, (size_t)n), HL_PARSER_AGREES, "%s", text);
+    }
+}
+
+Test(parser, any_token_is_a_method)
+{
+    static const char *const methods[] = {
+        "PURGE", "QUERY", "BREW", "get", "M-SEARCH", "!#$%&'*+-.^_`|~"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(methods); i++) {
+        char text[128];
+        int n = snprintf(text, sizeof text, "%s / HTTP/1.1\r\nHost: a\r\n\r\n", methods[i]);
+        cr_assert(hl_head_parse_request(&head, text, (size_t)n, &fault), "%s", text);
+        cr_assert_eq(head.method_id, HL_METHOD_OTHER);
+        cr_assert(hl_str_eq(head.method, hl_str_from(methods[i])));
     }
 }
 
