@@ -130,23 +130,47 @@ static enum hl_err write_all(int fd, const char *p, size_t n)
     return HL_OK;
 }
 
-/* In the pool: hashes the piece and writes it; the last one makes the file durable. */
+/* In the pool: SHA-256 of what is in the file. */
+static enum hl_err hash_file(struct hl_spool *s)
+{
+    unsigned char piece[PIECE_SIZE];
+    off_t at = 0;
+    for (;;) {
+        ssize_t n = pread(s->fd, piece, sizeof(piece), at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return hl_err_from_errno(errno);
+        if (n == 0)
+            return HL_OK;
+        mbedtls_sha256_update_ret(&s->sha, piece, (size_t)n);
+        at += n;
+    }
+}
+
+/* In the pool: writes the piece, or hashes a body in memory. After the last piece the file is
+ * hashed and made durable: hashing is seven times slower than writing to the page cache, and a tee
+ * whose caller is fast has no time for it. */
 static void on_job(uv_work_t *request)
 {
     struct hl_spool *s = HL_CONTAINER_OF(request, struct hl_spool, job.request);
     struct spool_job *job = &s->job;
     const char *dir = s->home->data_dir;
-    mbedtls_sha256_update_ret(&s->sha, (const unsigned char *)job->bytes, job->n);
-    if (job->is_last)
+    if (!job->writes) {
+        mbedtls_sha256_update_ret(&s->sha, (const unsigned char *)job->bytes, job->n);
         mbedtls_sha256_finish_ret(&s->sha, s->sha256);
-    if (!job->writes)
         return;
+    }
     if (s->fd < 0)
         job->err = hl_body_file_create(dir, &s->file, &s->fd);
     if (job->err == HL_OK)
         job->err = write_all(s->fd, job->bytes, job->n);
     if (job->err == HL_OK && job->is_last)
-        job->err = hl_body_file_commit(dir, &s->file, s->fd);
+        job->err = hash_file(s);
+    if (job->err != HL_OK || !job->is_last)
+        return;
+    mbedtls_sha256_finish_ret(&s->sha, s->sha256);
+    job->err = hl_body_file_commit(dir, &s->file, s->fd);
 }
 
 static void on_job_done(uv_work_t *request, int status);

@@ -23,7 +23,7 @@ struct hl_spool_home {
     unsigned open;  /* spools alive: the loop must not end before they are gone */
 };
 
-#define HL_SPOOL_BURST (16 * 1024 * 1024)
+#define HL_SPOOL_BURST (32 * 1024 * 1024)
 
 struct hl_spool;
 
