@@ -43,8 +43,7 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
         plan_run(plan, head, &target, config, scratch);
     else if (is_under(target.path, HL_STR("/v2")))
         hl_plan_refuse(plan, 404,
-            "The REST interface is not on this listener: without authentication it is served on "
-            "the control socket only. Use the hookline command beside the sidecar.",
+            "There is no REST interface in this version: see the log, the metrics and webhooks.",
             NULL);
     else if (is_under(target.path, HL_STR("/_hookline")))
         plan_own(plan, head, &target);
