@@ -188,7 +188,7 @@ Test(plan, reserved_paths_never_reach_the_app)
 {
     expect_refusal("GET", "/v2", 404);
     expect_refusal("GET", "/v2/projects/p/service-accounts", 404);
-    cr_assert(strstr(plan.detail, "control socket"));
+    cr_assert(strstr(plan.detail, "REST"));
     expect_refusal("GET", "/_hookline", 404);
     expect_refusal("GET", "/_hookline/", 404);
     expect_refusal("GET", "/_hookline/metrics", 404);

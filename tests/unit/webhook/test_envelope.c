@@ -10,7 +10,7 @@
 
 #include "http/body_check.h"
 #include "store/body_file.h"
-#include "webhook/base64.h"
+#include "base/base64.h"
 
 #define RUN_ID   "0193b5a0-0000-7000-8000-000000000001"
 #define FINISHED 1795248000123 /* 2026-11-21T08:00:00.123Z */
