@@ -246,25 +246,20 @@ static enum hl_err fail_all(struct hl_batch *b, size_t first, enum hl_err err)
     return err;
 }
 
-static bool brings_work(const struct hl_batch_op *op)
-{
-    return op->m->msg.type == HL_STORE_ACCEPT || op->m->msg.type == HL_STORE_RECORD;
-}
-
-/* The volume is full: accepts are refused, the rest may use what was held in reserve. What still
- * finds no space waits. */
-static enum hl_err run_without_space(struct hl_batch *b, bool *has_committed)
+/* Nothing can be written just now: accepts are refused with `why`. On a full volume the rest may
+ * use what was held in reserve; what still finds no space waits. */
+static enum hl_err run_without_accepts(struct hl_batch *b, enum hl_err why, bool *has_committed)
 {
     for (size_t i = 0; i < b->n_ops; i++)
-        b->ops[i].rc = brings_work(&b->ops[i]) ? HL_ERR_FULL : HL_OK;
-    enum hl_err err = HL_ERR_FULL;
-    if (b->driver->vt->release_reserve(b->driver))
+        b->ops[i].rc = hl_message_brings_work(b->ops[i].m) ? why : HL_OK;
+    enum hl_err err = why;
+    if (why == HL_ERR_FULL && b->driver->vt->release_reserve(b->driver))
         err = try_ops(b, 0, b->n_ops, false, has_committed);
     if (is_fatal(err))
         return fail_all(b, 0, err);
     for (size_t i = 0; err && i < b->n_ops; i++)
-        b->ops[i].is_held = !brings_work(&b->ops[i]);
-    return HL_ERR_FULL;
+        b->ops[i].is_held = !hl_message_brings_work(b->ops[i].m);
+    return why;
 }
 
 /* Something broke the transaction: one transaction each, so that only what broke it fails. */
@@ -295,8 +290,8 @@ enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *
         return b->short_of;
     if (is_fatal(err))
         return fail_all(b, 0, err);
-    if (err == HL_ERR_FULL)
-        return run_without_space(b, has_committed);
+    if (err == HL_ERR_FULL || err == HL_ERR_UNAVAILABLE)
+        return run_without_accepts(b, err, has_committed);
     enum hl_err singly = run_singly(b, has_committed);
     return singly ? singly : err;
 }

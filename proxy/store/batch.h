@@ -54,7 +54,8 @@ bool hl_batch_can_serve(const struct hl_batch *b);
 
 /* Applies and commits. Each operation has its `rc` then, and nothing was sent.
  *   OK           committed (`*has_committed`), or there was nothing to commit
- *   FULL         the volume is full: accepts have rc FULL; what `is_held` is to be tried again
+ *   FULL         the volume is full: accepts have that rc; what `is_held` is to be tried again
+ *   UNAVAILABLE  somebody else holds the database: likewise
  *   IO, CORRUPT  the database cannot be used any more; all operations have that rc
  *   other        the operations are decided, but handing out failed: not again at once */
 enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *has_committed);

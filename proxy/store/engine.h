@@ -26,8 +26,8 @@ struct hl_engine {
     bool is_failing; /* everything is refused, until the process starts again */
     int64_t keep_ms; /* how soon after a commit something may be past its time */
 
-    /* CLOCK_MONOTONIC in microseconds; UINT64_MAX: never */
-    uint64_t retry_us;  /* the volume is full: no batch before */
+    /* CLOCK_MONOTONIC in microseconds */
+    uint64_t retry_us;  /* nothing can be written just now: no batch before */
     uint64_t serve_us;  /* handing out failed: not again before; 0: it did not */
     uint64_t room_us;   /* the last look at what room there is is good until then */
     uint64_t purge_us;  /* the next purge step */
@@ -35,11 +35,26 @@ struct hl_engine {
     uint64_t settle_us; /* what is left for a quiet moment */
 };
 
+#define HL_NEVER UINT64_MAX
+
 /* Starts the thread over an open driver, whose backlog is `&e->backlog`. errno or 0. */
 int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_ms);
 /* See hl_store_post. */
 HL_MUST_CHECK enum hl_err hl_engine_post(struct hl_engine *e, struct hl_store_msg *m);
 /* Answers everything and joins the thread. The driver stays open. */
 void hl_engine_stop(struct hl_engine *e);
+
+/* --- maintenance.c: the engine's thread ------------------------------------------------------ */
+void hl_engine_set_full(struct hl_engine *e, bool is_full);
+/* From here on nothing is written any more. */
+void hl_engine_fail(struct hl_engine *e, enum hl_err err);
+/* Whether accepts find room; the last answer is good for a moment. */
+void hl_engine_look_for_room(struct hl_engine *e, uint64_t now_us);
+/* A batch that began then has committed: its gauges, and what will be due because of it. */
+void hl_engine_note_commit(struct hl_engine *e, uint64_t began_us);
+void hl_engine_show_all(struct hl_engine *e); /* all gauges */
+/* What is due: unlinking and checkpoints, one purge step, the gauges. `is_idle`: nobody waits. */
+void hl_engine_tend(struct hl_engine *e, bool is_idle);
+uint64_t hl_engine_next_due(const struct hl_engine *e);
 
 #endif

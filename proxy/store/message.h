@@ -13,6 +13,12 @@ struct hl_str hl_message_copy(char **room, struct hl_str from);
  * `*room` points at the strings. */
 void *hl_message_alloc(size_t size, size_t strings, uint32_t type, char **room);
 
+/* Whether it makes the store keep more than before: such requests may be refused. */
+static inline bool hl_message_brings_work(const struct hl_store_msg *m)
+{
+    return m->msg.type == HL_STORE_ACCEPT || m->msg.type == HL_STORE_RECORD;
+}
+
 /* What a request weighs while it waits: itself, its strings and the body bytes it carries. */
 size_t hl_message_weight(const struct hl_store_msg *m);
 

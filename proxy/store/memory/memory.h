@@ -30,7 +30,8 @@ struct hl_memory_run {
     uint64_t lane;
     enum hl_memory_delivery_state delivery;
     uint32_t round, n, max_attempts;
-    bool is_open; /* attempt n has no outcome yet */
+    bool is_open;          /* attempt n has no outcome yet */
+    bool is_cancel_wished; /* the worker has been told */
     int64_t done_ms;
 };
 

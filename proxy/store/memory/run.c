@@ -236,6 +236,13 @@ enum hl_err hl_memory_finish(struct hl_driver *d, struct hl_finish *f)
     return end_run(m, run, &f->outcome);
 }
 
+static enum hl_err end_cancelled(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)
+{
+    struct hl_outcome outcome = {
+        .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
+    return end_run(m, run, &outcome);
+}
+
 enum hl_err hl_memory_cancel(
     struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running)
 {
@@ -244,13 +251,13 @@ enum hl_err hl_memory_cancel(
     *is_running = run && run->outcome.state == HL_RUN_RUNNING;
     if (!run)
         return HL_ERR_NOT_FOUND;
-    if (*is_running)
+    if (*is_running) {
+        run->is_cancel_wished = true;
         return HL_OK;
+    }
     if (hl_run_state_is_final(run->outcome.state))
         return HL_ERR_CONFLICT;
-    struct hl_outcome outcome = {
-        .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
-    enum hl_err err = end_run(m, run, &outcome);
+    enum hl_err err = end_cancelled(m, run, now_ms);
     if (err)
         return err;
     hl_list_remove(&run->queued);
@@ -258,20 +265,31 @@ enum hl_err hl_memory_cancel(
     return HL_OK;
 }
 
+/* In front of those that came after it. */
+static void queue_again(struct hl_memory *m, struct hl_memory_run *run)
+{
+    struct hl_list *next = m->queued.next;
+    while (next != &m->queued &&
+           HL_CONTAINER_OF(next, struct hl_memory_run, queued)->created_ms < run->created_ms)
+        next = next->next;
+    hl_list_push_back(next, &run->queued);
+}
+
 enum hl_err hl_memory_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms)
 {
-    (void)now_ms;
     struct hl_memory *m = hl_memory_of(d);
     struct hl_memory_run *run = hl_id_map_find(&m->runs, &r->claimed->run_id);
     if (!run || run->outcome.state != HL_RUN_RUNNING || run->epoch != r->claimed->epoch)
         return HL_ERR_STALE;
+    if (run->is_cancel_wished)
+        return end_cancelled(m, run, now_ms);
     run->outcome.state = HL_RUN_QUEUED;
     run->epoch++;
     run->attempt--;
     run->body = r->claimed->body;
     r->claimed->body = (struct hl_body){.where = HL_BODY_NONE};
     m->bytes += run->body.size;
-    hl_list_push_front(&m->queued, &run->queued);
+    queue_again(m, run);
     hl_backlog_add_queued(d->backlog, 1);
     return HL_OK;
 }

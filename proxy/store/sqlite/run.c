@@ -96,7 +96,6 @@ static enum hl_err add_ticket(struct hl_database *db, const struct hl_accept *a)
     hl_sql_bind_int(&args, db->next_ticket++);
     hl_sql_bind_id(&args, &a->run_id);
     hl_sql_bind_int(&args, is_async);
-    hl_sql_bind_int(&args, a->created_ms);
     if (is_async)
         hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_head));
     else

@@ -44,7 +44,7 @@ static const char *const versions[] = {
     " method TEXT NOT NULL, path TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE INDEX run_by_state ON run (app_id, state, run_id);"
     "CREATE TABLE ticket (id INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
-    " is_async INTEGER NOT NULL, created_ms INTEGER NOT NULL, head BLOB," BODY_COLUMNS ");"
+    " is_async INTEGER NOT NULL, head BLOB," BODY_COLUMNS ");"
     "CREATE INDEX ticket_file ON ticket (body_file) WHERE body_file IS NOT NULL;"
     "CREATE TABLE result (id INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
     " finished_ms INTEGER NOT NULL, reason INTEGER NOT NULL, http_status INTEGER NOT NULL,"

@@ -34,8 +34,8 @@
     X(RUN_ADD, "INSERT INTO run (run_id, app_id, state, is_async, has_webhook, created_ms,"        \
         " started_ms, attempt, epoch, ticket_id, method, path)"                                    \
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                            \
-    X(RUN_FIND, "SELECT app_id, state, epoch, is_async, has_webhook, ticket_id, is_cancel_wished FROM run" \
-        " WHERE run_id = ?")                                                                       \
+    X(RUN_FIND, "SELECT app_id, state, epoch, is_async, has_webhook, ticket_id, is_cancel_wished"  \
+        " FROM run WHERE run_id = ?")                                                              \
     X(RUN_CLAIM, "UPDATE run SET state = 1, epoch = epoch + 1, attempt = attempt + 1,"             \
         " started_ms = ?2 WHERE run_id = ?1")                                                      \
     X(RUN_END, "UPDATE run SET state = ?2, result_id = ?3, ticket_id = NULL WHERE run_id = ?1")    \
@@ -48,14 +48,16 @@
     X(RUN_ORPHANED, "SELECT ticket.id, run.run_id, run.app_id, run.is_async, run.has_webhook,"     \
         " run.attempt, run.is_cancel_wished FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
         " WHERE ticket.id > ? AND run.state = 1 ORDER BY ticket.id LIMIT 1")                       \
-    X(TICKET_ADD, "INSERT INTO ticket (id, run_id, is_async, created_ms, head, " HL_SQL_BODY ")"   \
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                                  \
+    X(TICKET_ADD, "INSERT INTO ticket (id, run_id, is_async, head, " HL_SQL_BODY ")"               \
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")                                                     \
     X(TICKET_NEXT, "SELECT ticket.id, run.run_id, run.app_id, run.has_webhook, run.created_ms,"    \
         " run.epoch, run.attempt, app.project, app.name, ticket.head, " HL_SQL_BODY                \
         " FROM ticket JOIN run ON run.run_id = ticket.run_id JOIN app ON app.app_id = run.app_id"  \
-        " WHERE ticket.id > ? AND ticket.is_async = 1 AND run.state = 0 ORDER BY ticket.id LIMIT 1")                 \
-    X(TICKET_OLDEST, "SELECT created_ms FROM ticket WHERE id > ? AND is_async = 1"                 \
-        " ORDER BY id LIMIT 1")                                                                    \
+        " WHERE ticket.id > ? AND ticket.is_async = 1 AND run.state = 0"                           \
+        " ORDER BY ticket.id LIMIT 1")                                                             \
+    X(TICKET_OLDEST, "SELECT run.created_ms FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
+        " WHERE ticket.id > ? AND ticket.is_async = 1 AND run.state = 0"                           \
+        " ORDER BY ticket.id LIMIT 1")                                                             \
     X(TICKET_END, "DELETE FROM ticket WHERE id = ? RETURNING body_file, body_size")                \
     X(TICKET_TOTALS, "SELECT max(id), coalesce(sum(is_async), 0) FROM ticket")                     \
     X(WEBHOOK_ADD, "INSERT INTO webhook (run_id, lane, url, secret, traceparent)"                  \

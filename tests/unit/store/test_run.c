@@ -180,6 +180,7 @@ static void call_at_once(struct fixture *f, struct caller *callers, int n, const
         cr_assert_eq(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
     for (int i = 0; i < n; i++)
         pthread_join(callers[i].thread, NULL);
+    settle(f); /* the store is done with the callers' mailboxes */
 }
 
 STORE_TEST(i3_sixty_four_concurrent_callers_make_one_run)

@@ -1,0 +1,185 @@
+/* maintenance.c - what the engine's thread does when it is not running a batch: looks for room,
+ * drops what is past its time, keeps the gauges, lets the driver tidy. Each step is small and alone
+ * in its transaction, so that a request that comes meanwhile waits for one step at most. */
+#include "store/engine.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define ROOM_US    50000u
+#define SURVEY_US  200000u
+#define QUIET_US   100000u
+#define PURGE_STEP 64
+#define SHED_STEP  16
+#define SHED_STEPS 4
+
+static void set_gauge(struct hl_counter *gauge, uint64_t value)
+{
+    atomic_store_explicit(&gauge->v, value, memory_order_relaxed);
+}
+
+void hl_engine_set_full(struct hl_engine *e, bool is_full)
+{
+    if (is_full != e->is_full)
+        HL_LOG(WARN, is_full ? "store: no space left: new asynchronous calls are refused"
+                             : "store: there is space again");
+    e->is_full = is_full;
+    set_gauge(&e->gauges.is_full, is_full);
+}
+
+void hl_engine_fail(struct hl_engine *e, enum hl_err err)
+{
+    if (!e->is_failing)
+        HL_LOG(ERROR,
+            "store: unusable until hookline is started again; nothing acknowledged is lost",
+            HL_LOG_TEXT("why", hl_err_text(err)));
+    e->is_failing = true;
+    set_gauge(&e->gauges.is_failing, 1);
+}
+
+/* A maintenance step in a transaction of its own. */
+static enum hl_err commit_step(struct hl_engine *e, enum hl_err step)
+{
+    struct hl_driver *d = e->driver;
+    enum hl_err err = step;
+    if (step == HL_OK || (step == HL_ERR_NOT_FOUND && !d->is_broken))
+        err = d->vt->commit(d);
+    else
+        d->vt->rollback(d);
+    if (err)
+        hl_backlog_rollback(&e->backlog);
+    else
+        hl_backlog_commit(&e->backlog);
+    if (err == HL_ERR_IO || err == HL_ERR_CORRUPT)
+        hl_engine_fail(e, err);
+    return err ? err : step;
+}
+
+static enum hl_err begin_step(struct hl_engine *e)
+{
+    enum hl_err err = e->driver->vt->begin(e->driver);
+    if (!err)
+        hl_backlog_begin(&e->backlog);
+    return err;
+}
+
+/* The oldest finished bodies make room for new runs (spec 6). */
+static enum hl_err shed(struct hl_engine *e)
+{
+    enum hl_err room = HL_ERR_TOO_LARGE;
+    for (int i = 0; i < SHED_STEPS && room == HL_ERR_TOO_LARGE; i++) {
+        enum hl_err err = begin_step(e);
+        if (!err)
+            err = commit_step(e, e->driver->vt->shed(e->driver, SHED_STEP));
+        if (err)
+            break;
+        e->driver->vt->settle(e->driver, false);
+        room = e->driver->vt->room(e->driver);
+    }
+    return room;
+}
+
+void hl_engine_look_for_room(struct hl_engine *e, uint64_t now_us)
+{
+    if (now_us < e->room_us)
+        return;
+    enum hl_err room = e->driver->vt->room(e->driver);
+    if (room == HL_ERR_TOO_LARGE)
+        room = shed(e);
+    hl_engine_set_full(e, room != HL_OK);
+    e->room_us = now_us + ROOM_US;
+}
+
+/* --- gauges --------------------------------------------------------------------------------- */
+
+static void show_backlog(struct hl_engine *e)
+{
+    const struct hl_backlog_totals *now = &e->backlog.now;
+    set_gauge(&e->gauges.queued_runs, now->queued_runs);
+    set_gauge(&e->gauges.pending_deliveries, now->pending);
+    set_gauge(&e->gauges.leased_deliveries, now->leased);
+    set_gauge(&e->gauges.dead_letters, now->dead);
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void hl_engine_note_commit(struct hl_engine *e, uint64_t began_us)
+{
+    uint64_t now_us = hl_clock_mono_us();
+    hl_counter_add(&e->gauges.commits, 1);
+    hl_histogram_add(&e->gauges.commit_latency, now_us - began_us);
+    show_backlog(e);
+    e->survey_us = sooner(e->survey_us, now_us + SURVEY_US);
+    e->settle_us = now_us + QUIET_US;
+    if (e->purge_us == HL_NEVER)
+        e->purge_us = now_us + (uint64_t)e->keep_ms * 1000;
+}
+
+static void survey(struct hl_engine *e)
+{
+    int64_t queued_ms, delivery_ms;
+    uint64_t bytes;
+    e->driver->vt->survey(e->driver, &queued_ms, &delivery_ms, &bytes);
+    set_gauge(&e->gauges.oldest_queued_ms, (uint64_t)queued_ms);
+    set_gauge(&e->gauges.oldest_delivery_ms, (uint64_t)delivery_ms);
+    set_gauge(&e->gauges.bytes, bytes);
+    e->survey_us = HL_NEVER;
+}
+
+void hl_engine_show_all(struct hl_engine *e)
+{
+    show_backlog(e);
+    survey(e);
+}
+
+/* --- steps ---------------------------------------------------------------------------------- */
+
+static void purge(struct hl_engine *e, uint64_t now_us)
+{
+    int64_t now_ms = hl_clock_wall_ms(), due_ms = INT64_MAX;
+    enum hl_err err = begin_step(e);
+    if (!err)
+        err = commit_step(e, e->driver->vt->purge(e->driver, now_ms, PURGE_STEP, &due_ms));
+    if (err && err != HL_ERR_NOT_FOUND) {
+        HL_LOG(WARN, "store: runs past retention were not removed, trying again",
+            HL_LOG_TEXT("why", hl_err_text(err)));
+        due_ms = now_ms + 1000;
+    }
+    if (due_ms == INT64_MAX)
+        e->purge_us = HL_NEVER;
+    else
+        e->purge_us = due_ms > now_ms ? now_us + (uint64_t)(due_ms - now_ms) * 1000 : now_us;
+    e->settle_us = now_us + QUIET_US;
+}
+
+void hl_engine_tend(struct hl_engine *e, bool is_idle)
+{
+    if (e->is_failing)
+        return;
+    uint64_t now_us = hl_clock_mono_us();
+    bool is_quiet = is_idle && now_us >= e->settle_us;
+    bool has_more = e->driver->vt->settle(e->driver, is_quiet);
+    if (is_quiet)
+        e->settle_us = has_more ? now_us + QUIET_US : HL_NEVER;
+    if (now_us >= e->purge_us && e->retry_us == HL_NEVER)
+        purge(e, now_us);
+    if (now_us >= e->survey_us)
+        survey(e);
+    if (e->is_full && e->retry_us == HL_NEVER)
+        hl_engine_look_for_room(e, now_us);
+}
+
+uint64_t hl_engine_next_due(const struct hl_engine *e)
+{
+    if (e->is_failing)
+        return HL_NEVER;
+    uint64_t due = sooner(sooner(e->retry_us, e->settle_us), e->survey_us);
+    if (e->retry_us == HL_NEVER)
+        due = sooner(due, e->purge_us);
+    if (e->serve_us > 0)
+        due = sooner(due, e->serve_us);
+    return e->is_full ? sooner(due, e->room_us) : due;
+}
