@@ -21,6 +21,7 @@
 static void on_timer(struct hl_timer *timer);
 static void on_stream_event(struct hl_stream *stream, const struct hl_stream_event *event);
 static void consume_held(struct hl_client *c);
+static void linger(struct hl_client *c);
 
 /* ---- accepting ---- */
 
@@ -125,7 +126,9 @@ void hl_client_close_idle(struct hl_client *c)
 {
     if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || has_unread(c))
         return;
-    if (c->has_had_call)
+    if (hl_stream_is_blocked(&c->stream))
+        linger(c);
+    else if (c->has_had_call)
         hl_client_close(c);
     else
         hl_timer_arm(&c->worker->wheel, &c->timer, FIRST_HEAD_MS);
@@ -192,6 +195,8 @@ static void on_timer(struct hl_timer *timer)
         leave_run(c);
         c->state = HL_CLIENT_CLOSING;
         hl_stream_close_reset(&c->stream);
+    } else if (c->state == HL_CLIENT_CALL && c->body_done) {
+        rearm(c);
     } else if (c->state == HL_CLIENT_CALL) {
         hl_client_fail_body(c, 408,
             "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the body without "
@@ -254,7 +259,8 @@ static size_t consume(struct hl_client *c, const char *p, size_t n)
         size_t m = 0;
         switch (c->state) {
         case HL_CLIENT_HEAD:
-            m = take_head(c, p + used, n - used);
+            if (!hl_stream_is_blocked(&c->stream)) /* who does not read gets no next answer */
+                m = take_head(c, p + used, n - used);
             break;
         case HL_CLIENT_CALL:
             if (!c->body_done)
@@ -303,7 +309,8 @@ static void release_held(struct hl_client *c)
 /* Reading goes on unless bytes wait that cannot be used now. */
 static void set_reading(struct hl_client *c)
 {
-    bool waits_for_more = c->state == HL_CLIENT_HEAD || c->held_n == 0;
+    bool waits_for_more =
+        c->held_n == 0 || (c->state == HL_CLIENT_HEAD && !hl_stream_is_blocked(&c->stream));
     bool must_pause =
         !waits_for_more ||
         (c->state == HL_CLIENT_CALL && !c->body_done && hl_client_body_is_blocked(c)) ||
@@ -348,6 +355,8 @@ static void on_bytes(struct hl_client *c, const char *p, size_t n)
         if (used == n && c->state != HL_CLIENT_CLOSING) {
             if (c->state == HL_CLIENT_TUNNEL || (c->state == HL_CLIENT_CALL && !c->body_done))
                 set_reading(c);
+            else if (c->state == HL_CLIENT_CALL && hl_timer_is_armed(&c->timer))
+                rearm(c); /* the body's deadline is over */
             return;
         }
     }
@@ -406,6 +415,8 @@ static void on_stream_event(struct hl_stream *stream, const struct hl_stream_eve
         rearm(c);
         if (c->run && c->taker == HL_TAKER_FORWARD)
             hl_forward_caller_drained(c->run);
+        else if (c->state == HL_CLIENT_HEAD && c->held_n > 0)
+            hl_client_resume(c);
         break;
     case HL_STREAM_CLOSED:
         client_free(c);
@@ -456,6 +467,16 @@ static void await_next(struct hl_client *c)
         hl_stream_resume(&c->stream);
 }
 
+/* FIN goes out behind what is unsent; what still comes is dropped. */
+static void linger(struct hl_client *c)
+{
+    c->state = HL_CLIENT_LINGER;
+    release_held(c);
+    hl_stream_shutdown(&c->stream);
+    hl_stream_resume(&c->stream);
+    rearm(c);
+}
+
 void hl_client_call_done(struct hl_client *c, bool is_whole)
 {
     c->run = NULL;
@@ -465,11 +486,7 @@ void hl_client_call_done(struct hl_client *c, bool is_whole)
     if (!is_whole || c->has_ended) {
         hl_client_close(c);
     } else if (hl_client_closes_after(c)) {
-        c->state = HL_CLIENT_LINGER;
-        release_held(c);
-        hl_stream_shutdown(&c->stream);
-        hl_stream_resume(&c->stream);
-        rearm(c);
+        linger(c);
     } else {
         await_next(c);
     }

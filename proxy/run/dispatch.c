@@ -57,13 +57,9 @@ static void on_slot(struct hl_limiter_wait *wait)
 }
 
 /* With a limit: as many slots as there are runs waiting, within this worker's share. */
-static uint64_t queued_runs(const struct hl_worker *w)
+static void ask_for_slots(struct hl_worker *w)
 {
-    return hl_counter_get(&hl_store_gauges(w->service->store)->queued_runs);
-}
-
-static void ask_for_slots(struct hl_worker *w, uint64_t queued)
-{
+    uint64_t queued = hl_counter_get(&hl_store_gauges(w->service->store)->queued_runs);
     while (!w->is_draining && queued > w->async_waiting + w->async_credit &&
            w->async_running + w->async_waiting + w->async_credit < w->async_max) {
         struct slot_request *request = malloc(sizeof(*request));
@@ -74,6 +70,16 @@ static void ask_for_slots(struct hl_worker *w, uint64_t queued)
         w->async_waiting++;
         hl_limiter_queue(&w->seat, &request->wait, HL_LIMITER_ASYNC);
     }
+}
+
+/* A hint of the store is used up by the worker's next CREDIT (store.h): one of 0 says that hints
+ * are wanted again. */
+static void look_for_work(struct hl_worker *w)
+{
+    ask_for_slots(w);
+    if (!w->is_draining && w->async_waiting + w->async_credit == 0 &&
+        w->async_running < w->async_max)
+        give_credit(w, 0);
 }
 
 /* ---- a run arrives ---- */
@@ -170,7 +176,7 @@ void hl_dispatch_run_ended(struct hl_worker *w)
     if (w->is_draining)
         return;
     if (has_limit(w))
-        ask_for_slots(w, queued_runs(w));
+        look_for_work(w);
     else
         give_credit(w, 1);
 }
@@ -280,12 +286,10 @@ void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg)
     case HL_STORE_CREDIT_BACK:
         take_back(w, HL_CONTAINER_OF(msg, struct hl_credit, m.msg));
         break;
-    case HL_STORE_WORK: {
-        uint64_t queued = queued_runs(w);
-        ask_for_slots(w, queued > 0 ? queued : 1); /* the store says so: the figure may lag */
+    case HL_STORE_WORK:
+        look_for_work(w);
         free(msg);
         break;
-    }
     default:
         HL_ASSERT(!"a message of a type that workers know");
     }

@@ -89,6 +89,7 @@ static void send_page(struct hl_run *run)
 {
     struct hl_worker *w = run->worker;
     bool is_whole = run->has_whole_request;
+    run->is_page_whole = is_whole;
     hl_upstream_own(run->upstream, run, on_upstream_event);
     hl_timer_arm(&w->wheel, &run->timer, w->config->app_head_timeout_ms);
     if (hl_run_is_async(run))
@@ -141,8 +142,8 @@ static void connect_run(struct hl_run *run)
  * that is safe. */
 static bool send_again(struct hl_run *run)
 {
-    bool is_safe = run->has_whole_request && run->page && run->upstream &&
-                   run->upstream->calls > 0 && !run->is_resent && !run->has_answer_begun &&
+    bool is_safe = run->is_page_whole && run->page && run->upstream && run->upstream->calls > 0 &&
+                   !run->is_resent && !run->has_answer_begun &&
                    (!run->had_body || hl_method_is_idempotent(run->method));
     if (!is_safe)
         return false;
@@ -185,8 +186,6 @@ static void on_timer(struct hl_timer *timer)
 {
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, timer);
     if (hl_list_is_linked(&run->slot_wait.node)) {
-        hl_limiter_cancel(&run->worker->seat, &run->slot_wait);
-        hl_counter_sub(&run->worker->metrics.waiting_for_slot, 1);
         hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
             "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later.");
     } else if (run->response == HL_RESPONSE_HEAD) {

@@ -36,7 +36,10 @@ static void leave_app(struct hl_run *run, bool is_reusable)
 {
     struct hl_worker *w = run->worker;
     hl_pool_cancel(&run->wait);
-    hl_limiter_cancel(&w->seat, &run->slot_wait);
+    if (hl_list_is_linked(&run->slot_wait.node)) {
+        hl_limiter_cancel(&w->seat, &run->slot_wait);
+        hl_counter_sub(&w->metrics.waiting_for_slot, 1);
+    }
     if (run->upstream && is_reusable)
         hl_pool_put(run->upstream);
     else if (run->upstream)

@@ -52,6 +52,7 @@ struct hl_run {
     struct hl_upstream_wait wait;
     struct hl_limiter_wait slot_wait;
     bool has_slot;
+    bool is_page_whole; /* the page had all of the request when it was first sent */
     bool is_resent;
     bool has_answer_begun; /* a byte of an answer came: the request is never sent again */
 
