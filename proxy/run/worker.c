@@ -54,6 +54,8 @@ static int open_loop(struct hl_worker *w)
     if (rc == 0)
         rc = uv_check_start(&w->turn_end, on_turn_end);
     uv_unref((uv_handle_t *)&w->turn_end);
+    if (rc == 0)
+        uv_ref((uv_handle_t *)&w->mail.async); /* the store's answers are waited for to the end */
     return rc;
 }
 
