@@ -162,8 +162,7 @@ uint64_t hl_data_dir_free_bytes(const struct hl_data_dir *dir)
     return (uint64_t)volume.f_bavail * volume.f_frsize;
 }
 
-/* A share of the volume, so that small ones are not all reserve. */
-static uint64_t share(const struct hl_data_dir *dir, uint64_t most)
+uint64_t hl_data_dir_share(const struct hl_data_dir *dir, uint64_t most)
 {
     uint64_t twentieth = dir->volume_size / 20;
     return twentieth < most ? twentieth : most;
@@ -171,12 +170,12 @@ static uint64_t share(const struct hl_data_dir *dir, uint64_t most)
 
 uint64_t hl_data_dir_soft_limit(const struct hl_data_dir *dir)
 {
-    return share(dir, SOFT_LIMIT_MAX);
+    return hl_data_dir_share(dir, SOFT_LIMIT_MAX);
 }
 
 void hl_data_dir_make_reserve(struct hl_data_dir *dir)
 {
-    uint64_t size = share(dir, RESERVE_MAX);
+    uint64_t size = hl_data_dir_share(dir, RESERVE_MAX);
     char name[HL_PATH_MAX];
     struct stat file;
     if (dir->reserve > 0 || hl_path(name, "%s/ballast", dir->path) != HL_OK)

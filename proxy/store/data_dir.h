@@ -28,6 +28,8 @@ void hl_data_dir_close(struct hl_data_dir *dir);
 uint64_t hl_data_dir_free_bytes(const struct hl_data_dir *dir);
 /* Below this, new work is refused: what is left is for ending what was accepted (spec 7). */
 uint64_t hl_data_dir_soft_limit(const struct hl_data_dir *dir);
+/* `most`, or on a small volume a twentieth of it: for what must not take it all. */
+uint64_t hl_data_dir_share(const struct hl_data_dir *dir, uint64_t most);
 
 /* The ballast: a file that is worth its size when the volume is full, because even deleting from a
  * database needs space first. Made, if it is not there, when there is room for it. */

@@ -143,11 +143,11 @@ static void purge(struct hl_engine *e, uint64_t now_us)
     enum hl_err err = begin_step(e);
     if (!err)
         err = commit_step(e, e->driver->vt->purge(e->driver, now_ms, PURGE_STEP, &due_ms));
-    if (err && err != HL_ERR_NOT_FOUND) {
+    if (err && err != HL_ERR_FULL)
         HL_LOG(WARN, "store: runs past retention were not removed, trying again",
             HL_LOG_TEXT("why", hl_err_text(err)));
+    if (err)
         due_ms = now_ms + 1000;
-    }
     if (due_ms == INT64_MAX)
         e->purge_us = HL_NEVER;
     else
@@ -164,7 +164,7 @@ void hl_engine_tend(struct hl_engine *e, bool is_idle)
     bool has_more = e->driver->vt->settle(e->driver, is_quiet);
     if (is_quiet)
         e->settle_us = has_more ? now_us + QUIET_US : HL_NEVER;
-    if (now_us >= e->purge_us && e->retry_us == HL_NEVER)
+    if (now_us >= e->purge_us)
         purge(e, now_us);
     if (now_us >= e->survey_us)
         survey(e);
@@ -176,9 +176,7 @@ uint64_t hl_engine_next_due(const struct hl_engine *e)
 {
     if (e->is_failing)
         return HL_NEVER;
-    uint64_t due = sooner(sooner(e->retry_us, e->settle_us), e->survey_us);
-    if (e->retry_us == HL_NEVER)
-        due = sooner(due, e->purge_us);
+    uint64_t due = sooner(sooner(e->retry_us, e->settle_us), sooner(e->survey_us, e->purge_us));
     if (e->serve_us > 0)
         due = sooner(due, e->serve_us);
     return e->is_full ? sooner(due, e->room_us) : due;

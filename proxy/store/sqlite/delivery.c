@@ -1,6 +1,6 @@
 /* delivery.c - operations on deliveries and their attempts. The store's thread, inside a
  * transaction. An attempt's row is written before it is sent and closed with its outcome, so that a
- * crash in between is seen: never more than max_attempts are sent in a round (invariant I9). */
+ * crash in between is seen: never more than max_attempts are sent in a round. */
 #include "store/sqlite/database.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* purge.c - what may go: runs past retention, expired idempotency keys, and, when the store is at
  * its size limit, the bodies of the oldest finished runs. The store's thread; small steps, each a
  * transaction of its own. Results are in the order of finishing, so each pass begins with the
- * oldest. A run with a pending delivery stays, body and all (invariant I16). */
+ * oldest. A run with a pending delivery stays, body and all. */
 #include "store/sqlite/database.h"
 
 /* How long after a pass that left pending deliveries behind the next one looks at them again. */

@@ -71,6 +71,17 @@ static enum hl_err check(
     return err;
 }
 
+/* SQLite says nothing when a file system cannot hold a log's shared index: it stays as it was. */
+static bool has_log(struct hl_database *db)
+{
+    sqlite3_stmt *st = NULL;
+    bool is_wal = sqlite3_prepare_v2(db->db, "PRAGMA journal_mode", -1, &st, NULL) == SQLITE_OK &&
+                  sqlite3_step(st) == SQLITE_ROW &&
+                  strcmp((const char *)sqlite3_column_text(st, 0), "wal") == 0;
+    sqlite3_finalize(st);
+    return is_wal;
+}
+
 static int on_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 {
     (void)handle;
@@ -97,6 +108,13 @@ static enum hl_err open_file(
     rc = sqlite3_exec(db->db, settings, NULL, NULL, NULL);
     if (rc != SQLITE_OK)
         return explain(db, rc, path, why, why_len);
+    if (!has_log(db)) {
+        snprintf(why, why_len,
+            "the store %s cannot have a write-ahead log: its file system lacks"
+            " shared memory",
+            path);
+        return HL_ERR_INVALID;
+    }
     sqlite3_wal_hook(db->db, on_commit, db);
     char what[256];
     err = hl_schema_migrate(db->db, what, sizeof(what));
@@ -273,6 +291,8 @@ enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *confi
         snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
         return HL_ERR_NOMEM;
     }
+    /* Statistics that nobody reads cost a lock for each allocation. Too late is no harm. */
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     db->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
     db->dir.lock_fd = -1;
     db->checkpoint_at = 1;

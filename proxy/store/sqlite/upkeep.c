@@ -8,9 +8,8 @@
 
 #define PAGE_SIZE 8192
 
-/* The log is moved (a checkpoint) when it is this long, or, in a quiet moment, a part of it. */
-#define CHECKPOINT_PAGES       ((16 << 20) / PAGE_SIZE)
-#define QUIET_CHECKPOINT_PAGES ((2 << 20) / PAGE_SIZE)
+/* The log is moved (a checkpoint) when it is this long, or, in a quiet moment, an eighth of it. */
+#define CHECKPOINT_BYTES (16 << 20)
 /* Free pages are for the next runs; only more than these are given back to the file system. */
 #define SPARE_PAGES ((32 << 20) / PAGE_SIZE)
 
@@ -47,6 +46,12 @@ enum hl_err hl_database_room(struct hl_driver *d)
     return used_bytes(db) > db->max_bytes ? HL_ERR_TOO_LARGE : HL_OK;
 }
 
+/* In pages of the log. */
+static int checkpoint_from(const struct hl_database *db)
+{
+    return (int)(hl_data_dir_share(&db->dir, CHECKPOINT_BYTES) / PAGE_SIZE);
+}
+
 /* Passive: it never waits for a reader. What a reader still needs stays for the next one. */
 static void checkpoint(struct hl_database *db)
 {
@@ -56,9 +61,9 @@ static void checkpoint(struct hl_database *db)
         HL_LOG(WARN, "store: a checkpoint failed, trying again",
             HL_LOG_TEXT("why", sqlite3_errmsg(db->db)));
     bool is_whole = rc == SQLITE_OK && moved == in_log;
-    db->checkpoint_at = is_whole ? CHECKPOINT_PAGES : db->wal_pages + CHECKPOINT_PAGES / 2;
     if (is_whole)
         db->wal_pages = 0;
+    db->checkpoint_at = db->wal_pages + checkpoint_from(db);
 }
 
 /* What was reserved is worth most to the checkpoint: after it the log begins anew instead of
@@ -92,7 +97,7 @@ bool hl_database_settle(struct hl_driver *d, bool is_idle)
 {
     struct hl_database *db = hl_database_of(d);
     unlink_doomed(db);
-    if (db->wal_pages >= db->checkpoint_at || (is_idle && db->wal_pages >= QUIET_CHECKPOINT_PAGES))
+    if (db->wal_pages >= db->checkpoint_at || (is_idle && db->wal_pages > checkpoint_from(db) / 8))
         checkpoint(db);
     return is_idle && give_pages_back(db);
 }

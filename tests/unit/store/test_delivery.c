@@ -1,5 +1,4 @@
-/* test_delivery.c - deliveries through the store: leases, attempts, outcomes, lanes, redelivery
- * (store.md 7). */
+/* test_delivery.c - deliveries through the store: leases, attempts, outcomes, lanes, redelivery. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

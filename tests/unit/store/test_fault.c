@@ -1,7 +1,11 @@
 /* test_fault.c - a store under a disk that is full, fails, or is slow. SQLite only. */
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fault_vfs.h"
 #include "fixture.h"
@@ -149,4 +153,57 @@ Test(fault, requests_beyond_the_bound_are_refused_at_once)
     cr_assert_eq(ask(&f, &f.worker, &accepts[MOST]->m), HL_OK);
     hl_accept_free(accepts[MOST]);
     cr_assert_lt(hl_counter_get(&hl_store_gauges(f.store)->commits), 30, "256 share a commit");
+}
+
+/* --- a volume that is really full ------------------------------------------------------------ */
+
+enum { ON_TMPFS_OK = 0, ON_TMPFS_SKIP = 77 };
+
+/* The whole volume goes to queued runs; each is finished all the same. */
+static int fill_and_finish(void)
+{
+    static char large[20 * 1024], answer[4 * 1024];
+    static struct hl_id ids[4096];
+    unsigned n = 0;
+    enum hl_err rc;
+    memset(large, 'x', sizeof(large) - 1);
+    memset(answer, 'y', sizeof(answer) - 1);
+    fixture_open(&f);
+    while ((rc = accept_run(&f, (struct run_spec){.body = large}, &ids[n])) == HL_OK)
+        n++;
+    cr_assert_eq(rc, HL_ERR_FULL);
+    cr_assert_gt(n, 100);
+    give_credit(&f, &f.worker, n, false);
+    for (unsigned i = 0; i < n; i++) {
+        struct hl_claimed *c = party_wait(&f.worker, HL_STORE_CLAIMED);
+        cr_assert_eq(finish_run(&f, &c->run_id, c->epoch, answer), HL_OK);
+        hl_claimed_free(c);
+    }
+    fixture_reopen(&f);
+    for (unsigned i = 0; i < n; i++)
+        cr_assert_eq(state_of(&f, &ids[i]), HL_RUN_SUCCESS);
+    cr_assert_eq(accept_run(&f, (struct run_spec){.body = large}, NULL), HL_OK, "room again");
+    fixture_close(&f);
+    return ON_TMPFS_OK;
+}
+
+/* A tmpfs of `size` over the data directory, for this process only. */
+static bool mount_small(const char *size)
+{
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("tmpfs", f.dir, "tmpfs", 0, size) == 0;
+}
+
+Test(volume, full_one_refuses_new_runs_and_finishes_the_accepted_ones, .timeout = 120)
+{
+    fixture_init(&f, HL_STORE_SQLITE);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(mount_small("size=12m") ? fill_and_finish() : ON_TMPFS_SKIP);
+    int status;
+    waitpid(child, &status, 0);
+    fixture_fini(&f);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == ON_TMPFS_SKIP)
+        cr_skip_test("needs the right to mount");
+    cr_assert_eq(status, 0);
 }

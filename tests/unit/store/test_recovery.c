@@ -1,5 +1,5 @@
 /* test_recovery.c - what is on disk when a process ends in any way, and what the next one makes of
- * it (store.md 4.4 and 7). SQLite only. */
+ * it. SQLite only. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -539,7 +539,7 @@ Test(recovery, network_file_systems_are_refused)
 
 /* --- settings -------------------------------------------------------------------------------- */
 
-Test(recovery, schema_is_what_store_md_says)
+Test(recovery, settings_hold)
 {
     fixture_open(&f);
     cr_assert_eq(query(&f, "PRAGMA page_size"), 8192);

@@ -1,5 +1,4 @@
-/* test_run.c - runs through the store: accept, claim, finish, cancel, idempotency, credit
- * (store.md 7). */
+/* test_run.c - runs through the store: accept, claim, finish, cancel, idempotency, credit. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <string.h>

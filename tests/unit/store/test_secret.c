@@ -1,0 +1,151 @@
+/* test_secret.c - sealed values open only with their key, in their place, unchanged. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/secret.h"
+
+static struct hl_key key;
+static struct hl_sealer sealer;
+static struct hl_buf sealed;
+static const struct hl_id row = {{1, 2, 3}}, other_row = {{1, 2, 4}};
+
+static void init(void)
+{
+    hl_key_random(&key);
+    cr_assert_eq(hl_sealer_init(&sealer, &key), HL_OK);
+    hl_buf_init(&sealed, 0);
+}
+
+static void fini(void)
+{
+    hl_sealer_fini(&sealer);
+    hl_buf_fini(&sealed);
+}
+
+TestSuite(secret, .init = init, .fini = fini);
+
+Test(secret, opens_what_it_sealed)
+{
+    const struct hl_str plains[] = {HL_STR(""), HL_STR("x"), HL_STR("a secret \0 of any bytes")};
+    char out[64];
+    for (size_t i = 0; i < HL_ARRAY_LEN(plains); i++) {
+        cr_assert_eq(hl_seal(&sealer, "webhook.url", &row, plains[i], &sealed), HL_OK);
+        cr_assert_eq(sealed.n, plains[i].n + HL_SEAL_OVERHEAD);
+        cr_assert_eq(hl_unseal(&sealer, "webhook.url", &row, hl_buf_str(&sealed), out), HL_OK);
+        cr_assert(hl_str_eq((struct hl_str){out, plains[i].n}, plains[i]));
+    }
+}
+
+Test(secret, opens_in_its_own_place_only)
+{
+    char out[64];
+    cr_assert_eq(hl_seal(&sealer, "webhook.url", &row, HL_STR("secret"), &sealed), HL_OK);
+    struct hl_str s = hl_buf_str(&sealed);
+    cr_assert_eq(hl_unseal(&sealer, "webhook.secret", &row, s, out), HL_ERR_CORRUPT);
+    cr_assert_eq(hl_unseal(&sealer, "webhook.url", &other_row, s, out), HL_ERR_CORRUPT);
+    for (size_t i = 0; i < s.n; i++) {
+        sealed.p[i] ^= 1;
+        cr_assert_eq(
+            hl_unseal(&sealer, "webhook.url", &row, s, out), HL_ERR_CORRUPT, "byte %zu", i);
+        sealed.p[i] ^= 1;
+    }
+    for (size_t n = 0; n < s.n; n++)
+        cr_assert_eq(
+            hl_unseal(&sealer, "webhook.url", &row, (struct hl_str){s.p, n}, out), HL_ERR_CORRUPT);
+}
+
+Test(secret, nonces_do_not_come_twice)
+{
+    enum { N = 1000 };
+    static char nonces[N][12];
+    for (int i = 0; i < N; i++) {
+        cr_assert_eq(hl_seal(&sealer, "t.c", &row, HL_STR("same"), &sealed), HL_OK);
+        memcpy(nonces[i], sealed.p + 1, 12);
+        for (int j = 0; j < i; j++)
+            cr_assert_neq(memcmp(nonces[i], nonces[j], 12), 0);
+    }
+}
+
+/* --- keys ------------------------------------------------------------------------------------ */
+
+Test(key, lanes_are_scheme_host_and_port)
+{
+    static const struct {
+        const char *a, *b;
+        bool is_same;
+    } cases[] = {
+        {"https://example.org/a", "https://example.org/b?c#d", true},
+        {"https://example.org/", "https://EXAMPLE.org:443", true},
+        {"http://example.org/", "http://example.org:80/", true},
+        {"https://example.org/", "http://example.org/", false},
+        {"https://example.org/", "https://example.org:8443/", false},
+        {"https://example.org/", "https://www.example.org/", false},
+        {"https://[2001:db8::1]/", "https://[2001:db8::1]:443/x", true},
+    };
+    struct hl_key other;
+    hl_key_random(&key);
+    hl_key_random(&other);
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        uint64_t a = hl_key_lane(&key, hl_str_from(cases[i].a));
+        uint64_t b = hl_key_lane(&key, hl_str_from(cases[i].b));
+        cr_assert_eq(a == b, cases[i].is_same, "%s %s", cases[i].a, cases[i].b);
+        cr_assert_neq(a, hl_key_lane(&other, hl_str_from(cases[i].a)), "the hash is keyed");
+    }
+}
+
+Test(key, file_holds_hex_or_raw_bytes)
+{
+    static const struct {
+        const char *text;
+        size_t n;
+        enum hl_err err;
+    } cases[] = {
+        {"30313233343536373839616263646566303132333435363738396162636465660a", 66, HL_ERR_INVALID},
+        {"3031323334353637383961626364656630313233343536373839616263646566", 64, HL_OK},
+        {"3031323334353637383961626364656630313233343536373839616263646566\r\n", 66, HL_OK},
+        {"3031323334353637383961626364656630313233343536373839616263646566 x", 66, HL_ERR_INVALID},
+        {"303132333435363738396162636465663031323334353637383961626364656g", 64, HL_ERR_INVALID},
+        {"0123456789abcdef0123456789abcdef", 32, HL_OK},
+        {"0123456789abcdef0123456789abcde", 31, HL_ERR_INVALID},
+        {"", 0, HL_ERR_INVALID},
+    };
+    char path[] = "/tmp/hookline-key-XXXXXX", why[256];
+    struct hl_key raw, from_file;
+    int fd = mkstemp(path);
+    cr_assert_eq(write(fd, "0123456789abcdef0123456789abcdef", 32), 32);
+    cr_assert_eq(hl_key_load(&raw, path, false, why, sizeof(why)), HL_OK);
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        cr_assert_eq(ftruncate(fd, 0), 0);
+        cr_assert_eq(pwrite(fd, cases[i].text, cases[i].n, 0), (ssize_t)cases[i].n);
+        cr_assert_eq(
+            hl_key_load(&from_file, path, false, why, sizeof(why)), cases[i].err, "%zu", i);
+        if (cases[i].err == HL_OK)
+            cr_assert_arr_eq(&from_file, &raw, sizeof(raw), "%zu", i);
+        else
+            cr_assert(strstr(why, path));
+    }
+    close(fd);
+    unlink(path);
+}
+
+Test(key, missing_file_is_made_only_when_asked)
+{
+    char dir[] = "/tmp/hookline-key-XXXXXX", path[64], why[256];
+    struct hl_key made, again;
+    struct stat st;
+    cr_assert(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/key", dir);
+    cr_assert_eq(hl_key_load(&made, path, false, why, sizeof(why)), HL_ERR_NOT_FOUND);
+    cr_assert_neq(access(path, F_OK), 0);
+    cr_assert_eq(hl_key_load(&made, path, true, why, sizeof(why)), HL_OK);
+    cr_assert_eq(stat(path, &st), 0);
+    cr_assert_eq(st.st_mode & 0777, 0600);
+    cr_assert_eq(hl_key_load(&again, path, true, why, sizeof(why)), HL_OK);
+    cr_assert_arr_eq(&made, &again, sizeof(made));
+    unlink(path);
+    rmdir(dir);
+}
