@@ -1,0 +1,374 @@
+/* test_pool.c - connections to the app, against listening sockets that the test itself plays. */
+#include "app/pool.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PATIENCE_MS 15000
+
+static uv_loop_t loop;
+static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
+static struct hl_wheel wheel;
+static struct hl_reader reader;
+static struct hl_app_url url = {.host = (char *)"127.0.0.1"};
+static struct hl_pool pool;
+
+static void on_pulse(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* Runs the loop until a claim holds; fails the test when it does not come true. */
+#define UNTIL(claim)                                                                               \
+    do {                                                                                           \
+        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
+        while (!(claim)) {                                                                         \
+            cr_assert_lt(hl_clock_mono_ms(), give_up, "never: " #claim);                           \
+            uv_run(&loop, UV_RUN_ONCE);                                                            \
+        }                                                                                          \
+    } while (0)
+
+/* ---- the app that the test plays ---- */
+
+static int app = -1; /* listens */
+
+/* Port 0: any free one. Sets url.port. */
+static void app_listen(uint16_t port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+    socklen_t n = sizeof(a);
+    int on = 1;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    app = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(app, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    cr_assert_eq(bind(app, (struct sockaddr *)&a, sizeof(a)), 0);
+    cr_assert_eq(listen(app, 16), 0);
+    cr_assert_eq(getsockname(app, (struct sockaddr *)&a, &n), 0);
+    url.port = ntohs(a.sin_port);
+}
+
+static void app_stop(void)
+{
+    close(app);
+    app = -1;
+}
+
+static int app_accept(void)
+{
+    int fd = accept(app, NULL, NULL);
+    cr_assert_geq(fd, 0);
+    return fd;
+}
+
+static void begin(void)
+{
+    cr_assert_eq(uv_loop_init(&loop), 0);
+    cr_assert_eq(uv_timer_init(&loop, &pulse), 0);
+    uv_timer_start(&pulse, on_pulse, 5, 5);
+    cr_assert_eq(hl_wheel_init(&wheel, &loop), 0);
+    cr_assert_eq(hl_reader_init(&reader, &loop), 0);
+}
+
+static void open_pool(void)
+{
+    hl_pool_init(&pool, &loop, &wheel, &reader, &url);
+}
+
+static void end(void)
+{
+    if (pool.loop)
+        hl_pool_close(&pool);
+    hl_wheel_close(&wheel);
+    hl_reader_close(&reader);
+    uv_close((uv_handle_t *)&pulse, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    cr_assert_eq(uv_loop_close(&loop), 0);
+    cr_assert_eq(pool.open_count, 0);
+    hl_reader_fini(&reader);
+    if (pool.loop)
+        hl_pool_fini(&pool);
+    if (app >= 0)
+        app_stop();
+}
+
+TestSuite(pool, .init = begin, .fini = end, .timeout = 60);
+
+/* ---- someone who waits ---- */
+
+struct asker {
+    struct hl_upstream_wait wait;
+    struct hl_upstream *upstream;
+    unsigned done;
+    uint64_t done_at;
+};
+
+static void on_done(struct hl_upstream_wait *wait, struct hl_upstream *upstream)
+{
+    struct asker *a = HL_CONTAINER_OF(wait, struct asker, wait);
+    a->upstream = upstream;
+    a->done++;
+    a->done_at = uv_now(&loop);
+}
+
+static void ask(struct asker *a, uint64_t timeout_ms)
+{
+    *a = (struct asker){.done = 0};
+    hl_upstream_wait_init(&a->wait, on_done);
+    hl_pool_request(&pool, &a->wait, timeout_ms);
+    cr_assert_eq(a->done, 0, "not from inside the request");
+}
+
+static struct hl_upstream *connect_one(void)
+{
+    struct asker a;
+    ask(&a, PATIENCE_MS);
+    UNTIL(a.done);
+    cr_assert_not_null(a.upstream);
+    cr_assert_eq(a.upstream->state, HL_UPSTREAM_BUSY);
+    return a.upstream;
+}
+
+static bool sits_out_backoff(const struct asker *a)
+{
+    return !a->wait.connecting && hl_timer_is_armed(&a->wait.timer);
+}
+
+/* ---- reuse ---- */
+
+Test(pool, hands_out_the_last_used_first)
+{
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *a = connect_one(), *b = connect_one();
+    hl_pool_put(a);
+    hl_pool_put(b);
+    cr_assert_eq(hl_pool_take(&pool, true), b);
+    cr_assert_eq(hl_pool_take(&pool, true), a);
+    cr_assert_null(hl_pool_take(&pool, true));
+    cr_assert_eq(a->calls, 1);
+}
+
+Test(pool, never_hands_out_what_the_app_closed)
+{
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *u = connect_one();
+    int fd = app_accept();
+    hl_pool_put(u);
+    cr_assert_eq(pool.idle_count, 1);
+    close(fd);
+    UNTIL(pool.idle_count == 0);
+    cr_assert_null(hl_pool_take(&pool, true));
+    UNTIL(pool.open_count == 0);
+}
+
+Test(pool, never_hands_out_what_the_app_wrote_on_unasked)
+{
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *u = connect_one();
+    int fd = app_accept();
+    hl_pool_put(u);
+    cr_assert_eq(write(fd, "HTTP/1.1 408 \r\n\r\n", 17), 17);
+    UNTIL(pool.open_count == 0);
+    cr_assert_null(hl_pool_take(&pool, true));
+    close(fd);
+}
+
+Test(pool, gives_a_request_that_cannot_be_repeated_a_fresh_one_only)
+{
+    app_listen(0);
+    open_pool();
+    hl_pool_put(connect_one());
+    struct hl_upstream *u = hl_pool_take(&pool, false);
+    cr_assert_not_null(u, "just used");
+    hl_pool_put(u);
+    u->idle_since -= HL_POOL_FRESH_MS + 1;
+    cr_assert_null(hl_pool_take(&pool, false));
+    cr_assert_eq(hl_pool_take(&pool, true), u);
+}
+
+Test(pool, believes_how_long_the_app_says_it_keeps_a_connection)
+{
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *u = connect_one();
+    u->keep_ms = 4000;
+    hl_pool_put(u);
+    u->idle_since -= 3900;
+    cr_assert_eq(hl_pool_take(&pool, false), u);
+    hl_pool_put(u);
+    u->idle_since -= 4100;
+    cr_assert_null(hl_pool_take(&pool, false));
+    u = hl_pool_take(&pool, true);
+    u->keep_ms = 1; /* Keep-Alive: timeout=1 */
+    hl_pool_put(u);
+    u->idle_since -= 2;
+    cr_assert_null(hl_pool_take(&pool, false));
+}
+
+Test(pool, does_not_keep_what_is_not_clean)
+{
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *u = connect_one();
+    hl_stream_pause(&u->stream); /* its close would not be seen */
+    hl_pool_put(u);
+    cr_assert_null(hl_pool_take(&pool, true));
+    UNTIL(pool.open_count == 0);
+}
+
+/* ---- events ---- */
+
+struct call {
+    char bytes[16];
+    size_t n;
+    unsigned ends;
+};
+
+static void on_call_event(void *owner, const struct hl_stream_event *event)
+{
+    struct call *call = owner;
+    if (event->kind == HL_STREAM_DATA) {
+        memcpy(call->bytes + call->n, event->p, event->n);
+        call->n += event->n;
+    } else if (event->kind == HL_STREAM_EOF) {
+        call->ends++;
+    }
+}
+
+Test(pool, gives_the_events_to_the_owner_until_it_closes)
+{
+    struct call call = {.n = 0};
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *u = connect_one();
+    int fd = app_accept();
+    hl_upstream_own(u, &call, on_call_event);
+    cr_assert_eq(write(fd, "answer", 6), 6);
+    UNTIL(call.n == 6);
+    close(fd);
+    UNTIL(call.ends == 1);
+    hl_upstream_close(u);
+    UNTIL(pool.open_count == 0);
+    cr_assert_eq(call.ends, 1);
+}
+
+/* ---- connecting ---- */
+
+Test(pool, connects_once_the_app_is_there)
+{
+    struct asker a;
+    app_listen(0);
+    app_stop();
+    open_pool();
+    ask(&a, PATIENCE_MS);
+    UNTIL(a.wait.backoff_ms > 50); /* refused more than once */
+    cr_assert_eq(a.done, 0);
+    app_listen(url.port);
+    UNTIL(a.done);
+    cr_assert_not_null(a.upstream);
+}
+
+Test(pool, gives_up_at_the_deadline)
+{
+    struct asker a;
+    app_listen(0);
+    app_stop();
+    open_pool();
+    uint64_t deadline = uv_now(&loop) + 120;
+    ask(&a, 120);
+    UNTIL(a.done);
+    cr_assert_null(a.upstream);
+    cr_assert_geq(a.done_at, deadline);
+    cr_assert_leq(a.done_at, deadline + 1000);
+}
+
+Test(pool, says_nothing_after_a_cancel)
+{
+    struct asker connecting, sitting, never;
+    open_pool();
+    hl_upstream_wait_init(&never.wait, on_done);
+    hl_pool_cancel(&never.wait); /* harmless */
+    app_listen(0);
+    ask(&connecting, PATIENCE_MS);
+    cr_assert_not_null(connecting.wait.connecting);
+    hl_pool_cancel(&connecting.wait);
+    UNTIL(pool.open_count == 0);
+    app_stop();
+    ask(&sitting, 50);
+    UNTIL(sits_out_backoff(&sitting));
+    hl_pool_cancel(&sitting.wait);
+    uint64_t later = uv_now(&loop) + 200; /* well behind the deadline */
+    UNTIL(uv_now(&loop) > later);
+    cr_assert_eq(connecting.done + sitting.done, 0);
+    cr_assert_eq(pool.open_count, 0);
+}
+
+Test(pool, serves_a_waiter_with_what_comes_back)
+{
+    struct asker first, second;
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *u = connect_one();
+    int fd = app_accept();
+    app_stop(); /* no new connections; the one that is there stays */
+    ask(&first, PATIENCE_MS);
+    ask(&second, PATIENCE_MS);
+    UNTIL(sits_out_backoff(&first) && sits_out_backoff(&second));
+    hl_pool_put(u);
+    cr_assert_eq(first.done, 1);
+    cr_assert_eq(first.upstream, u);
+    cr_assert_eq(u->state, HL_UPSTREAM_BUSY);
+    cr_assert_eq(second.done, 0);
+    hl_pool_cancel(&second.wait);
+    close(fd);
+}
+
+Test(pool, resolves_a_name)
+{
+    static struct hl_app_url named = {.host = (char *)"localhost"};
+    struct asker a;
+    app_listen(0);
+    named.port = url.port;
+    hl_pool_init(&pool, &loop, &wheel, &reader, &named);
+    ask(&a, PATIENCE_MS);
+    UNTIL(a.done);
+    cr_assert_not_null(a.upstream);
+}
+
+Test(pool, speaks_to_a_unix_socket)
+{
+    static struct hl_app_url local = {.is_unix = true};
+    char dir[] = "/tmp/hl-pool-XXXXXX";
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    struct call call = {.n = 0};
+    cr_assert_not_null(mkdtemp(dir));
+    snprintf(a.sun_path, sizeof(a.sun_path), "%s/app.sock", dir);
+    app = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(bind(app, (struct sockaddr *)&a, sizeof(a)), 0);
+    cr_assert_eq(listen(app, 1), 0);
+    local.path = a.sun_path;
+    hl_pool_init(&pool, &loop, &wheel, &reader, &local);
+    struct hl_upstream *u = connect_one();
+    int fd = app_accept();
+    hl_upstream_own(u, &call, on_call_event);
+    cr_assert_eq(hl_stream_write(&u->stream, "ping", 4), HL_OK);
+    char got[8];
+    cr_assert_eq(read(fd, got, sizeof(got)), 4);
+    cr_assert_eq(write(fd, "pong", 4), 4);
+    UNTIL(call.n == 4);
+    hl_pool_put(u);
+    cr_assert_eq(hl_pool_take(&pool, true), u);
+    close(fd);
+    unlink(a.sun_path);
+    rmdir(dir);
+}

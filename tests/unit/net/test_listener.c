@@ -1,0 +1,194 @@
+/* test_listener.c - listening sockets: taken ports, shared ports, waiting for room. */
+#include "net/listener.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PATIENCE_MS 15000
+#define MOST        8
+
+struct house {
+    struct hl_listener listener;
+    bool has_room;
+    unsigned asked, accepted;
+    struct hl_stream streams[MOST];
+};
+
+static uv_loop_t loop;
+static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
+static struct hl_reader reader;
+static struct house house = {.has_room = true}, other = {.has_room = true};
+static unsigned closed;
+static int callers[MOST], caller_count;
+
+static void on_pulse(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* Runs the loop until a claim holds; fails the test when it does not come true. */
+#define UNTIL(claim)                                                                               \
+    do {                                                                                           \
+        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
+        while (!(claim)) {                                                                         \
+            cr_assert_lt(hl_clock_mono_ms(), give_up, "never: " #claim);                           \
+            uv_run(&loop, UV_RUN_ONCE);                                                            \
+        }                                                                                          \
+    } while (0)
+
+static void on_event(struct hl_stream *stream, const struct hl_stream_event *event)
+{
+    (void)stream;
+    closed += event->kind == HL_STREAM_CLOSED;
+}
+
+static bool may_accept(void *owner)
+{
+    struct house *h = owner;
+    h->asked++;
+    return h->has_room;
+}
+
+static void on_connection(struct hl_listener *listener)
+{
+    struct house *h = listener->owner;
+    struct hl_stream *s = &h->streams[h->accepted++];
+    cr_assert_eq(hl_stream_init_tcp(s, &loop, &reader, on_event), 0);
+    cr_assert_eq(hl_listener_accept(listener, s), 0);
+}
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+static int open_house(struct house *h, uint16_t port)
+{
+    struct sockaddr_in a = loopback(port);
+    return hl_listener_open(
+        &h->listener, &loop, (struct sockaddr *)&a, true, h, may_accept, on_connection);
+}
+
+static void call(uint16_t port)
+{
+    struct sockaddr_in a = loopback(port);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    callers[caller_count++] = fd;
+}
+
+static void begin(void)
+{
+    cr_assert_eq(uv_loop_init(&loop), 0);
+    cr_assert_eq(uv_timer_init(&loop, &pulse), 0);
+    uv_timer_start(&pulse, on_pulse, 5, 5);
+    cr_assert_eq(hl_reader_init(&reader, &loop), 0);
+}
+
+static void close_house(struct house *h)
+{
+    hl_listener_close(&h->listener);
+    hl_listener_close(&h->listener); /* harmless */
+    for (unsigned i = 0; i < h->accepted; i++)
+        hl_stream_close(&h->streams[i]);
+}
+
+static void end(void)
+{
+    close_house(&house);
+    close_house(&other);
+    hl_reader_close(&reader);
+    uv_close((uv_handle_t *)&pulse, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    cr_assert_eq(uv_loop_close(&loop), 0);
+    cr_assert_eq(closed, house.accepted + other.accepted);
+    hl_reader_fini(&reader);
+    while (caller_count > 0)
+        close(callers[--caller_count]);
+}
+
+TestSuite(listener, .init = begin, .fini = end, .timeout = 60);
+
+Test(listener, accepts_on_the_port_it_names)
+{
+    cr_assert_eq(open_house(&house, 0), 0);
+    uint16_t port = hl_listener_port(&house.listener);
+    cr_assert_neq(port, 0);
+    call(port);
+    call(port);
+    UNTIL(house.accepted == 2);
+}
+
+Test(listener, finds_that_a_port_is_taken)
+{
+    cr_assert_eq(open_house(&house, 0), 0); /* a shared one, as another process has it */
+    struct sockaddr_in a = loopback(hl_listener_port(&house.listener));
+    cr_assert_eq(hl_listener_probe((struct sockaddr *)&a), EADDRINUSE);
+    close_house(&house);
+    uv_run(&loop, UV_RUN_ONCE);
+    cr_assert_eq(hl_listener_probe((struct sockaddr *)&a), 0);
+    cr_assert_eq(open_house(&other, ntohs(a.sin_port)), 0, "the probe let go again");
+}
+
+Test(listener, shares_its_port_with_other_loops)
+{
+    cr_assert_eq(open_house(&house, 0), 0);
+    uint16_t port = hl_listener_port(&house.listener);
+    cr_assert_eq(open_house(&other, port), 0);
+    for (int i = 0; i < MOST; i++)
+        call(port);
+    UNTIL(house.accepted + other.accepted == MOST);
+}
+
+Test(listener, reports_an_address_that_is_not_ours)
+{
+    struct sockaddr_in a = loopback(0);
+    a.sin_addr.s_addr = inet_addr("192.0.2.1");
+    cr_assert_eq(hl_listener_open(&house.listener, &loop, (struct sockaddr *)&a, true, &house,
+                     may_accept, on_connection),
+        UV_EADDRNOTAVAIL);
+    cr_assert_eq(hl_listener_probe((struct sockaddr *)&a), EADDRNOTAVAIL);
+}
+
+Test(listener, leaves_callers_waiting_until_there_is_room)
+{
+    house.has_room = false;
+    cr_assert_eq(open_house(&house, 0), 0);
+    uint16_t port = hl_listener_port(&house.listener);
+    call(port);
+    call(port);
+    UNTIL(house.asked == 1);
+    hl_listener_poke(&house.listener); /* still none */
+    cr_assert_eq(house.asked, 2);
+    for (int i = 0; i < 5; i++)
+        uv_run(&loop, UV_RUN_ONCE);
+    cr_assert_eq(house.accepted, 0);
+    cr_assert_eq(house.asked, 2, "the loop does not spin meanwhile");
+    house.has_room = true;
+    hl_listener_poke(&house.listener);
+    cr_assert_eq(house.accepted, 1);
+    UNTIL(house.accepted == 2); /* the next one needs no poke */
+    hl_listener_poke(&house.listener);
+    cr_assert_eq(house.accepted, 2, "nobody waits");
+}
+
+Test(listener, hands_over_what_the_kernel_has_accepted)
+{
+    cr_assert_eq(open_house(&house, 0), 0);
+    cr_assert_eq(hl_listener_take(&house.listener), -1);
+    call(hl_listener_port(&house.listener));
+    int fd = hl_listener_take(&house.listener);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(hl_listener_take(&house.listener), -1);
+    char byte;
+    cr_assert_eq(read(fd, &byte, 1), -1);
+    cr_assert_eq(errno, EAGAIN);
+    close(fd);
+    close_house(&house);
+    cr_assert_eq(hl_listener_take(&house.listener), -1);
+}
