@@ -2,32 +2,21 @@
 import assert from 'node:assert/strict';
 import { test } from './lib/test.mjs';
 import { RUN, caller } from './lib/stage.mjs';
+import { generator, seed } from './lib/random.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { startServer } from './lib/server.mjs';
 import { startSidecar } from './lib/sidecar.mjs';
 import { sleep, until } from './lib/until.mjs';
 
 const KILLS = Number(process.env.HOOKLINE_TEST_KILLS ?? 20);
-const SEED = Number(process.env.HOOKLINE_TEST_SEED ?? Date.now() % 1_000_000);
 const CALLS = 200;
-
-/** A small generator, so that a seed gives the same moments again. */
-function generator(seed) {
-    let state = seed >>> 0;
-    return () => {
-        state = (state + 0x6d2b79f5) >>> 0;
-        let x = Math.imul(state ^ (state >>> 15), state | 1);
-        x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
-        return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
-    };
-}
 
 test(
     `${KILLS} kills with ${CALLS} calls in flight each`,
     { limit: 60_000 + KILLS * 20_000 },
     async (t) => {
-        t.diagnostic(`HOOKLINE_TEST_SEED=${SEED}`);
-        const random = generator(SEED);
+        t.diagnostic(`HOOKLINE_TEST_SEED=${seed}`);
+        const random = generator(seed);
         const app = await startServer(t, async (x) => {
             await x.body();
             await sleep(random() * 60); // 200 runs, 16 at once: about 400 ms of work

@@ -95,9 +95,11 @@ export class Exchange {
         return this.raw(`0\r\n${lines.join('')}\r\n`);
     }
 
-    /** FIN after what was written. */
+    /** FIN after what was written; what still comes is dropped. */
     end() {
         this.isRaw = true;
+        this.#reader.release();
+        this.#socket.on('error', () => {}).resume();
         this.#socket.end();
     }
 
