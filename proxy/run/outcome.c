@@ -166,16 +166,28 @@ static void on_finish_again(struct hl_timer *timer)
     post_finish(HL_CONTAINER_OF(timer, struct hl_run, timer));
 }
 
+/* The same FINISH may succeed later. A store that fails does so until it is started again: then the
+ * run ends as interrupted. */
+static bool may_pass(enum hl_err rc)
+{
+    return rc == HL_ERR_NOMEM || rc == HL_ERR_BUSY || rc == HL_ERR_FULL;
+}
+
+static void log_unrecorded(struct hl_run *run, enum hl_err rc)
+{
+    if (rc == HL_OK || rc == HL_ERR_STALE)
+        return;
+    HL_LOG(ERROR, "a run's end is not recorded", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("error", hl_err_text(rc)));
+    if (rc == HL_ERR_NOT_FOUND && run->has_webhook)
+        hl_counter_add(&run->worker->metrics.webhooks_lost, 1);
+}
+
 void hl_outcome_on_finish_reply(struct hl_worker *w, struct hl_finish *finish)
 {
     struct hl_run *run = hl_slot_find(&w->slots, finish->m.from);
     enum hl_err rc = finish->m.rc;
-    bool is_final = rc == HL_OK || rc == HL_ERR_STALE || rc == HL_ERR_NOT_FOUND || w->is_cut;
-    if (!run) {
-        hl_finish_free(finish);
-        return;
-    }
-    if (!is_final) {
+    if (run && may_pass(rc) && !w->is_cut) {
         HL_LOG(ERROR, "a run's end cannot be recorded yet", HL_LOG_ID("run_id", &finish->run_id),
             HL_LOG_TEXT("error", hl_err_text(rc)));
         run->finish = finish;
@@ -183,13 +195,13 @@ void hl_outcome_on_finish_reply(struct hl_worker *w, struct hl_finish *finish)
         hl_timer_arm(&w->wheel, &run->timer, FINISH_AGAIN_MS);
         return;
     }
-    if (rc == HL_ERR_NOT_FOUND && run->has_webhook) {
-        hl_counter_add(&w->metrics.webhooks_lost, 1);
-        HL_LOG(ERROR, "a webhook is lost: its run could not be recorded",
-            HL_LOG_ID("run_id", &finish->run_id));
+    if (rc != HL_OK && finish->outcome.body.where == HL_BODY_FILE)
+        hl_spool_remove_file(&w->spools, &finish->outcome.body.file);
+    if (run) {
+        log_unrecorded(run, rc);
+        hl_run_free(run);
     }
     hl_finish_free(finish);
-    hl_run_free(run);
     hl_worker_check_end(w);
 }
 
