@@ -386,7 +386,7 @@ static void on_file_removed(uv_work_t *request, int status)
 
 void hl_spool_remove_file(struct hl_spool_home *home, const struct hl_id *file)
 {
-    struct removal *r = malloc(sizeof(*r));
+    struct removal *r = home->data_dir ? malloc(sizeof(*r)) : NULL;
     if (!r)
         return; /* the store sweeps files that no record names at its next start */
     r->data_dir = home->data_dir;

@@ -292,6 +292,8 @@ void hl_worker_free(struct hl_worker *w)
         return;
     struct hl_msg *next;
     w->is_cut = true;
+    w->spools.data_dir =
+        NULL; /* the loop has ended: files that are left are swept at the next start */
     for (struct hl_msg *msg = hl_mailbox_take(&w->mail.box); msg; msg = next) {
         next = msg->next;
         if (msg->type == HL_LIMITER_GRANT)
