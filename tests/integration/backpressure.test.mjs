@@ -80,6 +80,55 @@ test('256 MiB for an app that does not read: the caller is held back', async (t)
     assert.equal((await client.response()).text, String(TOTAL));
 });
 
+test('a teed or kept response does not grow memory with its size', async (t) => {
+    const size = 96 * MIB;
+    const { call, receiver, sidecar } = await stage(t, {
+        env: { HOOKLINE_WORKERS: '1', HOOKLINE_MAX_KEPT_RESPONSE: '128MiB' },
+        app: async (x) => {
+            await x.respond(200, { 'Content-Type': 'text/plain', 'Content-Length': size });
+            for (let i = 0; i < size / MIB; i++) await x.raw(piece);
+        },
+    });
+    const before = await sidecar.rssAnon();
+    let most = 0;
+    const watch = setInterval(async () => (most = Math.max(most, await sidecar.rssAnon())), 20);
+    for (const mode of [{}, { async: 'true' }]) {
+        const path = `/hook/${mode.async}`;
+        await call(RUN, { query: { ...mode, webhookEndpoint: receiver.url(path) } });
+        const { bytes } = await receiver.delivered(path, 1, 60_000);
+        assert.ok(bytes.length > size, 'it was delivered whole');
+    }
+    clearInterval(watch);
+    assert.ok(most - before < BOUND, `RssAnon grew by ${(most - before) / MIB} MiB`);
+});
+
+test('heartbeats do not pile up for a caller that does not read', async (t) => {
+    const { connect, sidecar } = await stage(t, {
+        env: {
+            HOOKLINE_WORKERS: '1',
+            HOOKLINE_SSE_HEARTBEAT: '10ms',
+            HOOKLINE_WRITE_TIMEOUT: '1s',
+        },
+        app: async (x) => {
+            await x.respond(200, {
+                'Content-Type': 'text/event-stream',
+                'Transfer-Encoding': 'chunked',
+            });
+            for (let i = 0; i < 64; i++) await x.chunk(piece);
+            await x.gone;
+        },
+    });
+    const client = await connect();
+    const before = await sidecar.rssAnon();
+    await client.send(request('POST', RUN, {}, ''));
+    await client.responseHead();
+    client.socket.pause();
+    await until('the caller is cut off', async () => {
+        assert.ok((await sidecar.rssAnon()) - before < BOUND);
+        return (await sidecar.metric('hookline_connections_open')) === 0;
+    });
+});
+
 test('a large transfer does not starve small calls', async (t) => {
     const { call, connect } = await stage(t, {
         env: { HOOKLINE_WORKERS: '1' },

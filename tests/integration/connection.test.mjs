@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from './lib/test.mjs';
 import { RUN, echo, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
+import { freePort } from './lib/sidecar.mjs';
 import { gate, until, within } from './lib/until.mjs';
 
 test('one connection serves many calls, and one to the app is enough for them', async (t) => {
@@ -195,4 +196,43 @@ test('the caller gone, the call to the app is cut', async (t) => {
     await until('the app was called', () => app.requests.length === 1);
     client.close();
     await within('the app’s connection is closed', app.requests[0].gone);
+});
+
+test('HOOKLINE_LISTEN takes several addresses, of both families', async (t) => {
+    const ports = [await freePort(), await freePort()];
+    const { sidecar } = await stage(t, {
+        wait: false,
+        env: { HOOKLINE_LISTEN: `127.0.0.1:${ports[0]},[::1]:${ports[1]}` },
+    });
+    for (const [i, host] of ['127.0.0.1', '[::1]'].entries()) {
+        const url = `http://${host}:${ports[i]}${RUN}`;
+        await until(`${host} answers`, async () => {
+            assert.ok(sidecar.isRunning);
+            const response = await fetch(url, { method: 'POST', body: host }).catch(() => null);
+            return response && (await response.json()).body === host;
+        });
+    }
+});
+
+test('what follows Connection: close on the same connection is not served', async (t) => {
+    const { app, connect } = await stage(t);
+    const client = await connect();
+    const last = request('POST', RUN, { Connection: 'close' }, 'last');
+    await client.send(Buffer.concat([last, request('POST', RUN, {}, 'too late')]));
+    assert.equal((await client.response()).status, 200);
+    assert.ok(await client.isClosed());
+    assert.equal(app.requests.length, 1);
+});
+
+test('a thousand idle connections cost little and disturb nobody', async (t) => {
+    const { call, connect, sidecar } = await stage(t, { env: { HOOKLINE_WORKERS: '1' } });
+    await call();
+    const before = await sidecar.rssAnon();
+    for (let i = 0; i < 1000; i++) await connect();
+    await until(
+        'all are taken',
+        async () => (await sidecar.metric('hookline_connections_open')) > 1000,
+    );
+    assert.equal((await call()).status, 200);
+    assert.ok((await sidecar.rssAnon()) - before < 16 << 20);
 });

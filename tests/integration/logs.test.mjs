@@ -1,9 +1,9 @@
 // Logs: one JSON object a line, everything from outside escaped, run ids on lines about runs, and no secret anywhere.
 import assert from 'node:assert/strict';
-import { readFile, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { test } from './lib/test.mjs';
 import { RUN, stage } from './lib/stage.mjs';
+import { filesBelow } from './lib/files.mjs';
 import { request } from './lib/raw.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -123,14 +123,3 @@ test('no secret, token, URL or body is in the logs, the metrics, the answers or 
 });
 
 const isDeadLetter = (line) => line.level === 'error' && /delivery failed/.test(line.msg);
-
-async function filesBelow(directory) {
-    const entries = await readdir(directory, { withFileTypes: true });
-    const lists = await Promise.all(
-        entries.map((entry) => {
-            const path = join(directory, entry.name);
-            return entry.isDirectory() ? filesBelow(path) : entry.isFile() ? [path] : [];
-        }),
-    );
-    return lists.flat();
-}

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from './lib/test.mjs';
 import { RUN, stage } from './lib/stage.mjs';
-import { request } from './lib/raw.mjs';
+import { connect, request } from './lib/raw.mjs';
 import { until } from './lib/until.mjs';
 
 test('the admin listener serves Prometheus text', async (t) => {
@@ -120,4 +120,30 @@ test('other paths of the admin listener are 404, health is open', async (t) => {
         assert.ok(status === 404 || status === 401, `${path}: ${status}`);
     }
     assert.equal((await sidecar.admin('/healthz')).status, 200);
+});
+
+test('the admin listener refuses what is no request, and goes on', async (t) => {
+    const { sidecar } = await stage(t);
+    const admin = { port: sidecar.adminPort };
+    for (const bytes of [
+        'garbage\r\n\r\n',
+        'GET /metrics HTTP/1.1\r\n\r\n',
+        'GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+        `GET /metrics HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(200_000)}\r\n\r\n`,
+    ]) {
+        const client = await connect(t, admin);
+        void client.send(bytes);
+        const { status } = await client.response();
+        assert.ok(status >= 400 && status < 500, `${status}`);
+        assert.ok(await client.isClosed());
+    }
+    const client = await connect(t, admin);
+    const get = request('GET', '/healthz');
+    await client.send(Buffer.concat([get, get]));
+    assert.equal((await client.response()).status, 200);
+    assert.equal((await client.response()).status, 200);
+    await client.send(request('HEAD', '/metrics'));
+    assert.equal((await client.response('HEAD')).status, 200);
+    await client.send(request('POST', '/metrics', {}, 'x'));
+    assert.equal((await client.response()).status, 405);
 });

@@ -1,0 +1,13 @@
+// files.mjs - what stands in a data directory.
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The paths of all files below `directory`, however deep; none when it is not there. */
+export async function filesBelow(directory) {
+    const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+    const lists = entries.map((entry) => {
+        const path = join(directory, entry.name);
+        return entry.isDirectory() ? filesBelow(path) : entry.isFile() ? [path] : [];
+    });
+    return (await Promise.all(lists)).flat();
+}
