@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes 2 * n characters, no NUL. */
-void hl_hex_write(char *out, const uint8_t *bytes, size_t n);
+/* Writes 2 * n characters, no NUL; `out` is not where `bytes` are. */
+void hl_hex_write(char *restrict out, const uint8_t *restrict bytes, size_t n);
 
 #endif

@@ -55,11 +55,13 @@ struct hl_id hl_id_next(struct hl_id_source *source, int64_t wall_ms)
 
 void hl_id_format(const struct hl_id *id, char out[HL_ID_TEXT])
 {
-    hl_hex_write(out, id->b, 4);
-    hl_hex_write(out + 9, id->b + 4, 2);
-    hl_hex_write(out + 14, id->b + 6, 2);
-    hl_hex_write(out + 19, id->b + 8, 2);
-    hl_hex_write(out + 24, id->b + 10, 6);
+    char hex[2 * sizeof(id->b)];
+    hl_hex_write(hex, id->b, sizeof(id->b));
+    memcpy(out, hex, 8);
+    memcpy(out + 9, hex + 8, 4);
+    memcpy(out + 14, hex + 12, 4);
+    memcpy(out + 19, hex + 16, 4);
+    memcpy(out + 24, hex + 20, 12);
     out[8] = out[13] = out[18] = out[23] = '-';
 }
 
