@@ -268,6 +268,7 @@ int hl_serve(const struct hl_cli *cli)
 {
     raise_descriptor_limit();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write, as a full volume is */
     struct control *ctl = calloc(1, sizeof(*ctl));
     if (!ctl)
         return HL_CLI_FAILED;

@@ -49,6 +49,8 @@ static void conclude(struct hl_readiness *r, bool is_ready)
 {
     if (atomic_exchange(&r->is_ready, is_ready) != is_ready)
         HL_LOG(INFO, is_ready ? "the app is ready" : "the app is not ready");
+    if (!is_ready)
+        r->turn++;
     hl_timer_arm(r->wheel, &r->timer, is_ready ? PROBE_READY_MS : PROBE_NOT_READY_MS);
 }
 
@@ -146,6 +148,18 @@ static void connect_to(struct hl_readiness *r, const struct sockaddr *address)
         probe_end(probe, false);
 }
 
+/* A name may have addresses on which the app does not listen (localhost's ::1): each failed probe
+ * goes on to the next. */
+static const struct addrinfo *pick(const struct hl_readiness *r, const struct addrinfo *found)
+{
+    unsigned n = 0;
+    for (const struct addrinfo *a = found; a; a = a->ai_next)
+        n++;
+    for (unsigned i = n ? r->turn % n : 0; i > 0; i--)
+        found = found->ai_next;
+    return found;
+}
+
 static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
 {
     struct hl_readiness *r = request->data;
@@ -153,7 +167,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     if (r) {
         r->resolving = NULL;
         if (status == 0 && found)
-            connect_to(r, found->ai_addr);
+            connect_to(r, pick(r, found)->ai_addr);
         else
             conclude(r, false);
     }

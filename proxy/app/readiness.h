@@ -22,6 +22,7 @@ struct hl_readiness {
     struct hl_timer timer; /* the next probe, or the bound of this one */
     uv_getaddrinfo_t *resolving;
     struct hl_probe *probe; /* under way */
+    unsigned turn;          /* which of the host's addresses is asked */
     bool is_closing;
 };
 

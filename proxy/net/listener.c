@@ -53,12 +53,10 @@ static void on_pending(uv_stream_t *server, int status)
 {
     struct hl_listener *l = HL_CONTAINER_OF(server, struct hl_listener, tcp);
     if (status < 0)
-        return; /* out of descriptors: libuv keeps the queue and calls again */
-    if (!l->may_accept(l->owner)) {
-        l->is_waiting = true; /* libuv stops polling until the connection is accepted */
-        return;
-    }
-    l->on_connection(l);
+        return;           /* out of descriptors: libuv keeps the queue and calls again */
+    l->is_waiting = true; /* libuv stops polling until the connection is accepted */
+    if (l->may_accept(l->owner))
+        l->on_connection(l);
 }
 
 int hl_listener_open(struct hl_listener *l, uv_loop_t *loop, const struct sockaddr *address,
@@ -86,6 +84,7 @@ int hl_listener_open(struct hl_listener *l, uv_loop_t *loop, const struct sockad
 
 int hl_listener_accept(struct hl_listener *l, struct hl_stream *stream)
 {
+    l->is_waiting = false;
     return uv_accept((uv_stream_t *)&l->tcp, &stream->uv);
 }
 
@@ -101,7 +100,6 @@ void hl_listener_poke(struct hl_listener *l)
 {
     if (!l->is_open || !l->is_waiting || !l->may_accept(l->owner))
         return;
-    l->is_waiting = false;
     l->on_connection(l);
 }
 

@@ -7,101 +7,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-#define LINGER_MS     2000
-#define FIRST_HEAD_MS 1000 /* a new connection may still send its request while we end */
-#define ANSWER_MAX    2048
+#define LINGER_MS  2000
+#define ANSWER_MAX 2048
 
-static void on_timer(struct hl_timer *timer);
-static void on_stream_event(struct hl_stream *stream, const struct hl_stream_event *event);
 static void consume_held(struct hl_client *c);
-static void linger(struct hl_client *c);
-
-/* ---- accepting ---- */
-
-static void note_peer(struct hl_client *c)
-{
-    struct sockaddr_storage ss;
-    int len = sizeof(ss);
-    struct hl_ip ip;
-    c->peer[0] = '\0';
-    c->is_peer_trusted = false;
-    if (uv_tcp_getpeername(&c->stream.tcp, (struct sockaddr *)&ss, &len) != 0 ||
-        !hl_ip_from_sockaddr((struct sockaddr *)&ss, &ip))
-        return;
-    hl_ip_format(&ip, c->peer);
-    c->is_peer_trusted = hl_cidr_list_has(&c->worker->config->trusted_proxies, &ip);
-}
-
-/* A connection's memory; NULL: out of memory. */
-static struct hl_client *client_new(struct hl_worker *w)
-{
-    struct hl_client *c = hl_slab_get(&w->clients);
-    if (!c)
-        return NULL;
-    memset(c, 0, sizeof(*c));
-    c->worker = w;
-    hl_list_init(&c->node);
-    hl_timer_init(&c->timer, on_timer);
-    if (hl_stream_init_tcp(&c->stream, &w->loop, &w->reader, on_stream_event) != 0) {
-        hl_slab_put(&w->clients, c);
-        return NULL;
-    }
-    hl_list_push_back(&w->client_list, &c->node);
-    w->client_count++;
-    hl_counter_add(&w->metrics.connections_accepted, 1);
-    hl_counter_add(&w->metrics.connections_open, 1);
-    return c;
-}
-
-static void client_start(struct hl_client *c, int error)
-{
-    if (error) {
-        hl_client_close(c);
-        return;
-    }
-    note_peer(c);
-    hl_timer_arm(&c->worker->wheel, &c->timer, c->worker->config->keepalive_timeout_ms);
-    hl_stream_resume(&c->stream);
-}
-
-void hl_client_accept(struct hl_worker *w, struct hl_listener *listener)
-{
-    struct hl_client *c = client_new(w);
-    if (c) /* else the connection waits until memory is free */
-        client_start(c, hl_listener_accept(listener, &c->stream));
-}
-
-void hl_client_adopt(struct hl_worker *w, int fd)
-{
-    struct hl_client *c = client_new(w);
-    int error = c ? uv_tcp_open(&c->stream.tcp, fd) : UV_ENOMEM;
-    if (error)
-        close(fd);
-    if (c)
-        client_start(c, error);
-}
-
-static void client_free(struct hl_client *c)
-{
-    struct hl_worker *w = c->worker;
-    hl_timer_fini(&w->wheel, &c->timer);
-    hl_chunk_reader_fini(&c->chunks);
-    free(c->held);
-    hl_list_remove(&c->node);
-    hl_slab_put(&w->clients, c);
-    w->client_count--;
-    hl_counter_sub(&w->metrics.connections_open, 1);
-    for (size_t i = 0; i < w->listener_count; i++)
-        hl_listener_poke(&w->listeners[i]);
-    hl_worker_check_end(w);
-}
+static void cut_off(struct hl_client *c);
 
 void hl_client_close(struct hl_client *c)
 {
@@ -111,27 +26,6 @@ void hl_client_close(struct hl_client *c)
     c->state = HL_CLIENT_CLOSING;
     hl_timer_disarm(&c->timer);
     hl_stream_close(&c->stream);
-}
-
-/* Whether bytes wait in the kernel. */
-static bool has_unread(struct hl_client *c)
-{
-    uv_os_fd_t fd;
-    char byte;
-    return uv_fileno(&c->stream.handle, &fd) == 0 &&
-           recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
-void hl_client_close_idle(struct hl_client *c)
-{
-    if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || has_unread(c))
-        return;
-    if (hl_stream_is_blocked(&c->stream))
-        linger(c);
-    else if (c->has_had_call)
-        hl_client_close(c);
-    else
-        hl_timer_arm(&c->worker->wheel, &c->timer, FIRST_HEAD_MS);
 }
 
 /* ---- deadlines ---- */
@@ -184,7 +78,7 @@ void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail)
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
-static void on_timer(struct hl_timer *timer)
+void hl_client_on_timer(struct hl_timer *timer)
 {
     struct hl_client *c = HL_CONTAINER_OF(timer, struct hl_client, timer);
     if (hl_stream_is_blocked(&c->stream)) {
@@ -193,8 +87,7 @@ static void on_timer(struct hl_timer *timer)
             return;
         }
         leave_run(c);
-        c->state = HL_CLIENT_CLOSING;
-        hl_stream_close_reset(&c->stream);
+        cut_off(c);
     } else if (c->state == HL_CLIENT_CALL && c->body_done) {
         rearm(c);
     } else if (c->state == HL_CLIENT_CALL) {
@@ -389,12 +282,14 @@ static void on_eof(struct hl_client *c)
         hl_forward_body_end(c->run, (struct hl_str){NULL, 0});
         return;
     }
+    if (c->state == HL_CLIENT_HEAD && hl_stream_is_blocked(&c->stream))
+        hl_client_linger(c);
     if (c->state == HL_CLIENT_LINGER && hl_stream_is_blocked(&c->stream))
         return;     /* the last answer still goes out */
     client_lost(c); /* FIN and a gone caller look the same; the app's work is not for nobody */
 }
 
-static void on_stream_event(struct hl_stream *stream, const struct hl_stream_event *event)
+void hl_client_on_event(struct hl_stream *stream, const struct hl_stream_event *event)
 {
     struct hl_client *c = HL_CONTAINER_OF(stream, struct hl_client, stream);
     switch (event->kind) {
@@ -419,7 +314,7 @@ static void on_stream_event(struct hl_stream *stream, const struct hl_stream_eve
             hl_client_resume(c);
         break;
     case HL_STREAM_CLOSED:
-        client_free(c);
+        hl_client_free(c);
         break;
     case HL_STREAM_CONNECTED:
         break;
@@ -467,14 +362,22 @@ static void await_next(struct hl_client *c)
         hl_stream_resume(&c->stream);
 }
 
-/* FIN goes out behind what is unsent; what still comes is dropped. */
-static void linger(struct hl_client *c)
+void hl_client_linger(struct hl_client *c)
 {
     c->state = HL_CLIENT_LINGER;
     release_held(c);
     hl_stream_shutdown(&c->stream);
-    hl_stream_resume(&c->stream);
+    if (!c->has_ended)
+        hl_stream_resume(&c->stream);
     rearm(c);
+}
+
+/* At once, unsent bytes and all. */
+static void cut_off(struct hl_client *c)
+{
+    c->state = HL_CLIENT_CLOSING;
+    hl_timer_disarm(&c->timer);
+    hl_stream_close_reset(&c->stream);
 }
 
 void hl_client_call_done(struct hl_client *c, bool is_whole)
@@ -483,12 +386,18 @@ void hl_client_call_done(struct hl_client *c, bool is_whole)
     hl_chunk_reader_fini(&c->chunks);
     if (c->state == HL_CLIENT_CLOSING)
         return;
-    if (!is_whole || c->has_ended) {
+    if (!is_whole && c->minor == 0) {
+        cut_off(c); /* a FIN would say that the response is whole (RFC 9112 8) */
+    } else if (!is_whole) {
         hl_client_close(c);
-    } else if (hl_client_closes_after(c)) {
-        linger(c);
+    } else if (c->has_ended && !hl_stream_is_blocked(&c->stream)) {
+        hl_client_close(c);
+    } else if (c->must_close || !c->body_done) {
+        hl_client_linger(c);
     } else {
         await_next(c);
+        if (c->worker->is_closed)
+            hl_client_close_idle(c);
     }
 }
 

@@ -62,6 +62,14 @@ void hl_client_adopt(struct hl_worker *w, int fd);
  * second to send it. */
 void hl_client_close_idle(struct hl_client *c);
 
+/* FIN goes out behind what is unsent; what still comes is dropped. */
+void hl_client_linger(struct hl_client *c);
+/* What happens on it; the one deadline has passed. */
+void hl_client_on_event(struct hl_stream *stream, const struct hl_stream_event *event);
+void hl_client_on_timer(struct hl_timer *timer);
+/* Its socket is closed. */
+void hl_client_free(struct hl_client *c);
+
 /* ---- client_body.c: the present request's body ---- */
 
 /* Gives body bytes to whoever takes them. Returns how many were used. */

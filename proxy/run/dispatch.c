@@ -228,11 +228,20 @@ static void take_claimed(struct hl_worker *w, struct hl_claimed *claimed)
         hl_limiter_release(&w->seat);
 }
 
+/* Claimed, and the app has not seen it. */
+static bool is_held(const struct hl_run *run)
+{
+    return run->claimed && run->request == HL_REQUEST_HELD && !run->is_resent &&
+           run->response != HL_RESPONSE_DONE;
+}
+
 void hl_dispatch_release_held(struct hl_worker *w)
 {
-    HL_LIST_EACH_SAFE (node, &w->run_list) {
+    struct hl_list *node = w->run_list.next;
+    while (node != &w->run_list) {
         struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
-        if (!run->claimed || run->request != HL_REQUEST_HELD || run->response == HL_RESPONSE_DONE)
+        node = node->next;
+        if (!is_held(run))
             continue;
         struct hl_claimed *claimed = run->claimed;
         run->claimed = NULL;
@@ -240,6 +249,18 @@ void hl_dispatch_release_held(struct hl_worker *w)
         w->async_running--;
         hl_outcome_abandon(run);
         give_back(w, claimed);
+        node = w->run_list.next; /* the slot it gave up may have started, even ended, others */
+    }
+}
+
+/* Slots asked for are not wanted any more: nobody reads this worker's mail once it has ended. */
+static void leave_queue(struct hl_worker *w)
+{
+    HL_LIST_EACH_SAFE (node, &w->seat.queue[HL_LIMITER_ASYNC]) {
+        struct hl_limiter_wait *wait = HL_CONTAINER_OF(node, struct hl_limiter_wait, node);
+        hl_limiter_cancel(&w->seat, wait);
+        free(HL_CONTAINER_OF(wait, struct slot_request, wait));
+        w->async_waiting--;
     }
 }
 
@@ -248,6 +269,7 @@ void hl_dispatch_stop(struct hl_worker *w)
     if (w->is_withdrawing || w->has_ended)
         return;
     w->is_withdrawing = true;
+    leave_queue(w);
     struct hl_store_msg *m = calloc(1, sizeof(*m));
     HL_ASSERT(m);
     m->msg.type = HL_STORE_WITHDRAW;

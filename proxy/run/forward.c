@@ -83,6 +83,7 @@ static bool is_replayable(const struct hl_run *run)
 }
 
 static void on_upstream_event(void *owner, const struct hl_stream_event *event);
+static bool send_again(struct hl_run *run, bool is_unsent);
 
 /* The first write: the head, with the body bytes that were there. */
 static void send_page(struct hl_run *run)
@@ -95,7 +96,8 @@ static void send_page(struct hl_run *run)
     if (hl_run_is_async(run))
         hl_timer_arm(&w->wheel, &run->deadline, w->config->response_grace_period_ms);
     if (hl_stream_write(&run->upstream->stream, run->page, run->page_n) != HL_OK) {
-        hl_respond_end(run, false);
+        if (!send_again(run, true))
+            hl_respond_end(run, false);
         return;
     }
     run->request = is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING;
@@ -138,14 +140,14 @@ static void connect_run(struct hl_run *run)
         hl_run_is_async(run) ? w->config->app_start_timeout_ms : w->config->connect_timeout_ms);
 }
 
-/* The connection was a kept one, it died without a byte of an answer: once more on a new one, if
- * that is safe. */
-static bool send_again(struct hl_run *run)
+/* The connection was a kept one and died without a byte of an answer: once more on a new one, if
+ * that is safe. `is_unsent`: the app got not a byte of the request, so it is. */
+static bool send_again(struct hl_run *run, bool is_unsent)
 {
-    bool is_safe = run->is_page_whole && run->page && run->upstream && run->upstream->calls > 0 &&
-                   !run->is_resent && !run->has_answer_begun &&
-                   (!run->had_body || hl_method_is_idempotent(run->method));
-    if (!is_safe)
+    bool was_kept = run->page && run->upstream && run->upstream->calls > 0 && !run->is_resent;
+    bool may_repeat = run->is_page_whole && !run->has_answer_begun &&
+                      (!run->had_body || hl_method_is_idempotent(run->method));
+    if (!was_kept || (!is_unsent && !may_repeat))
         return false;
     hl_upstream_close(run->upstream);
     run->upstream = NULL;
@@ -173,7 +175,7 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
         break;
     case HL_STREAM_EOF:
     case HL_STREAM_FAILED:
-        if (!send_again(run))
+        if (!send_again(run, false))
             hl_respond_end(run, event->kind == HL_STREAM_EOF);
         break;
     default:

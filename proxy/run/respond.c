@@ -39,8 +39,11 @@ static bool pass_interim(struct hl_run *run, const struct hl_head *head)
     struct hl_response_edit edit = {.run_id = &run->id, .caller_minor = run->caller_minor};
     struct hl_worker *w = run->worker;
     size_t n = hl_edit_response(w->scratch, w->scratch_cap, head, &edit);
-    return n == 0 ||
-           hl_client_write2(c, (struct hl_str){w->scratch, n}, (struct hl_str){0}) == HL_OK;
+    if (n > 0 && hl_client_write2(c, (struct hl_str){w->scratch, n}, (struct hl_str){0}) != HL_OK)
+        return run->response != HL_RESPONSE_DONE; /* a webhook's run goes on without its caller */
+    if (head->status == 100)
+        hl_client_resume(c); /* HOOKLINE_BODY_TIMEOUT begins */
+    return true;
 }
 
 static enum hl_framing choose_framing(const struct hl_run *run, const struct hl_head *head)

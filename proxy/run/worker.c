@@ -240,8 +240,8 @@ static void cut(struct hl_worker *w)
         c->run = NULL;
         hl_client_close(c);
     }
-    HL_LIST_EACH_SAFE (node2, &w->run_list) {
-        struct hl_run *run = HL_CONTAINER_OF(node2, struct hl_run, node);
+    while (!hl_list_is_empty(&w->run_list)) {
+        struct hl_run *run = HL_CONTAINER_OF(w->run_list.next, struct hl_run, node);
         hl_outcome_abandon(run);
     }
     stop_accepting(w);

@@ -1,0 +1,110 @@
+/* client_open.c - a caller's connection comes and goes: accepted or taken over, closed when idle,
+ * freed. Owns: its memory and its place in the worker's list. Thread: the worker's. Not here: what
+ * happens on it in between (client.c). */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "run/client.h"
+
+#define FIRST_HEAD_MS 1000 /* a new connection may still send its request while we end */
+
+static void note_peer(struct hl_client *c)
+{
+    struct sockaddr_storage ss;
+    int len = sizeof(ss);
+    struct hl_ip ip;
+    c->peer[0] = '\0';
+    c->is_peer_trusted = false;
+    if (uv_tcp_getpeername(&c->stream.tcp, (struct sockaddr *)&ss, &len) != 0 ||
+        !hl_ip_from_sockaddr((struct sockaddr *)&ss, &ip))
+        return;
+    hl_ip_format(&ip, c->peer);
+    c->is_peer_trusted = hl_cidr_list_has(&c->worker->config->trusted_proxies, &ip);
+}
+
+/* A connection's memory; NULL: out of memory. */
+static struct hl_client *client_new(struct hl_worker *w)
+{
+    struct hl_client *c = hl_slab_get(&w->clients);
+    if (!c)
+        return NULL;
+    memset(c, 0, sizeof(*c));
+    c->worker = w;
+    hl_list_init(&c->node);
+    hl_timer_init(&c->timer, hl_client_on_timer);
+    if (hl_stream_init_tcp(&c->stream, &w->loop, &w->reader, hl_client_on_event) != 0) {
+        hl_slab_put(&w->clients, c);
+        return NULL;
+    }
+    hl_list_push_back(&w->client_list, &c->node);
+    w->client_count++;
+    hl_counter_add(&w->metrics.connections_accepted, 1);
+    hl_counter_add(&w->metrics.connections_open, 1);
+    return c;
+}
+
+static void client_start(struct hl_client *c, int error)
+{
+    if (error) {
+        hl_client_close(c);
+        return;
+    }
+    note_peer(c);
+    hl_timer_arm(&c->worker->wheel, &c->timer, c->worker->config->keepalive_timeout_ms);
+    hl_stream_resume(&c->stream);
+}
+
+void hl_client_accept(struct hl_worker *w, struct hl_listener *listener)
+{
+    struct hl_client *c = client_new(w);
+    if (c) /* else the connection waits until memory is free */
+        client_start(c, hl_listener_accept(listener, &c->stream));
+}
+
+void hl_client_adopt(struct hl_worker *w, int fd)
+{
+    struct hl_client *c = client_new(w);
+    int error = c ? uv_tcp_open(&c->stream.tcp, fd) : UV_ENOMEM;
+    if (error)
+        close(fd);
+    if (c)
+        client_start(c, error);
+}
+
+void hl_client_free(struct hl_client *c)
+{
+    struct hl_worker *w = c->worker;
+    hl_timer_fini(&w->wheel, &c->timer);
+    hl_chunk_reader_fini(&c->chunks);
+    free(c->held);
+    hl_list_remove(&c->node);
+    hl_slab_put(&w->clients, c);
+    w->client_count--;
+    hl_counter_sub(&w->metrics.connections_open, 1);
+    for (size_t i = 0; i < w->listener_count; i++)
+        hl_listener_poke(&w->listeners[i]);
+    hl_worker_check_end(w);
+}
+
+/* Whether bytes wait in the kernel. */
+static bool has_unread(struct hl_client *c)
+{
+    uv_os_fd_t fd;
+    char byte;
+    return uv_fileno(&c->stream.handle, &fd) == 0 &&
+           recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+void hl_client_close_idle(struct hl_client *c)
+{
+    if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || has_unread(c))
+        return;
+    if (hl_stream_is_blocked(&c->stream))
+        hl_client_linger(c);
+    else if (c->has_had_call)
+        hl_client_close(c);
+    else
+        hl_timer_arm(&c->worker->wheel, &c->timer, FIRST_HEAD_MS);
+}
