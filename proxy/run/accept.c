@@ -5,6 +5,7 @@
 #include <mbedtls/sha256.h>
 #include <string.h>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "run/client.h"
 
@@ -163,6 +164,7 @@ static void answer_accepted(struct hl_run *run, const struct hl_id *id)
     struct hl_worker *w = run->worker;
     struct hl_client *c = run->client;
     char text[] = "{\"run_id\":\"------------------------------------\"}";
+    HL_CRASH_POINT(ACCEPT_COMMITTED);
     hl_counter_sub(&w->metrics.calls_in_flight, 1);
     run->client = NULL;
     if (c) {
@@ -175,6 +177,7 @@ static void answer_accepted(struct hl_run *run, const struct hl_id *id)
                 run->preference_applied ? "Preference-Applied: respond-async\r\n" : NULL};
         hl_client_answer(c, &a, HL_MODE_ASYNC);
     }
+    HL_CRASH_POINT(ACCEPT_ANSWERED);
     hl_run_free(run);
     hl_worker_check_end(w);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "http/edit.h"
 #include "run/run.h"
@@ -218,6 +219,7 @@ static void give_back(struct hl_worker *w, struct hl_claimed *claimed)
 static void take_claimed(struct hl_worker *w, struct hl_claimed *claimed)
 {
     HL_ASSERT(w->async_credit > 0);
+    HL_CRASH_POINT(CLAIM_COMMITTED);
     w->async_credit--;
     if (!w->is_draining) {
         start_claimed(w, claimed);
@@ -295,6 +297,7 @@ void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg)
         take_claimed(w, HL_CONTAINER_OF(msg, struct hl_claimed, msg));
         break;
     case HL_STORE_RELEASE:
+        HL_CRASH_POINT(RELEASE_COMMITTED);
         hl_release_free(HL_CONTAINER_OF(msg, struct hl_release, m.msg));
         break;
     case HL_STORE_WITHDRAW:

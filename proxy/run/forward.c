@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "http/chunked.h"
 #include "run/client.h"
@@ -95,11 +96,13 @@ static void send_page(struct hl_run *run)
     hl_timer_arm(&w->wheel, &run->timer, w->config->app_head_timeout_ms);
     if (hl_run_is_async(run))
         hl_timer_arm(&w->wheel, &run->deadline, w->config->response_grace_period_ms);
+    HL_CRASH_POINT(CALL_READY);
     if (hl_stream_write(&run->upstream->stream, run->page, run->page_n) != HL_OK) {
         if (!send_again(run, true))
             hl_respond_end(run, false);
         return;
     }
+    HL_CRASH_POINT(CALL_WRITTEN);
     run->request = is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING;
     if (run->claimed)
         hl_body_fini(&run->claimed->body); /* it will not be given back any more */

@@ -8,6 +8,7 @@
 
 #include "app/pool.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "run/client.h"
 #include "run/source.h"
@@ -86,8 +87,10 @@ static void post_finish(struct hl_run *run)
     f->m.from = run->name;
     f->run_id = run->id;
     f->epoch = run->epoch;
+    HL_CRASH_POINT(FINISH_READY);
     enum hl_err err = hl_store_post(w->service->store, &f->m);
     (void)err; /* only ACCEPT and RECORD can be refused */
+    HL_CRASH_POINT(FINISH_POSTED);
 }
 
 void hl_outcome_conclude(
@@ -187,6 +190,7 @@ void hl_outcome_on_finish_reply(struct hl_worker *w, struct hl_finish *finish)
 {
     struct hl_run *run = hl_slot_find(&w->slots, finish->m.from);
     enum hl_err rc = finish->m.rc;
+    HL_CRASH_POINT(FINISH_COMMITTED);
     if (run && may_pass(rc) && !w->is_cut) {
         HL_LOG(ERROR, "a run's end cannot be recorded yet", HL_LOG_ID("run_id", &finish->run_id),
             HL_LOG_TEXT("error", hl_err_text(rc)));
@@ -241,6 +245,7 @@ void hl_outcome_record(struct hl_run *run)
 
 void hl_outcome_on_record_reply(struct hl_worker *w, struct hl_accept *accept)
 {
+    HL_CRASH_POINT(RECORD_COMMITTED);
     if (accept->m.rc != HL_OK)
         HL_LOG(ERROR, "a synchronous run with a webhook cannot be recorded",
             HL_LOG_ID("run_id", &accept->run_id), HL_LOG_TEXT("error", hl_err_text(accept->m.rc)));

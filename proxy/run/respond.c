@@ -6,6 +6,7 @@
  * becomes of the run (outcome.c). */
 #include <string.h>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "http/edit.h"
@@ -104,6 +105,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     struct hl_worker *w = run->worker;
     struct hl_client *c = run->client;
     const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
+    HL_CRASH_POINT(CALL_ANSWERED);
     run->status = head->status;
     run->response_in = head->framing;
     run->response_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "store/message.h"
 
@@ -64,6 +65,7 @@ static enum hl_err begin(struct hl_batch *b)
         return err;
     hl_backlog_begin(b->backlog);
     b->has_begun = true;
+    HL_CRASH_POINT(BATCH_BEGUN);
     return HL_OK;
 }
 
@@ -92,12 +94,14 @@ static enum hl_err commit(struct hl_batch *b, bool *has_committed)
     if (!b->has_begun)
         return HL_OK;
     b->has_begun = false;
+    HL_CRASH_POINT(BATCH_APPLIED);
     enum hl_err err = b->driver->vt->commit(b->driver);
     if (err) {
         hl_backlog_rollback(b->backlog);
         forget_pushes(b);
         return err;
     }
+    HL_CRASH_POINT(BATCH_COMMITTED);
     hl_backlog_commit(b->backlog);
     *has_committed = true;
     return HL_OK;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crash_point.h"
 #include "store/path.h"
 
 static enum hl_err tmp_path(char *out, const char *data_dir, const struct hl_id *id)
@@ -66,8 +67,10 @@ enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, in
     if (err)
         return err;
 
+    HL_CRASH_POINT(BODY_WRITTEN);
     if (fsync(fd) < 0)
         return hl_err_from_errno(errno);
+    HL_CRASH_POINT(BODY_SYNCED);
     int failed = rename(from, to);
     if (failed && errno == ENOENT) {
         err = make_shard(data_dir, shard);
@@ -75,7 +78,10 @@ enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, in
             return err;
         failed = rename(from, to);
     }
-    return failed ? hl_err_from_errno(errno) : hl_path_sync(shard);
+    HL_CRASH_POINT(BODY_RENAMED);
+    err = failed ? hl_err_from_errno(errno) : hl_path_sync(shard);
+    HL_CRASH_POINT(BODY_DURABLE);
+    return err;
 }
 
 enum hl_err hl_body_file_open(const char *data_dir, const struct hl_id *id, int *fd)

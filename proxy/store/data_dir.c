@@ -16,6 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "store/path.h"
 
@@ -194,6 +195,7 @@ void hl_data_dir_make_reserve(struct hl_data_dir *dir)
     else
         unlink(name);
     close(fd);
+    HL_CRASH_POINT(RESERVE_MADE);
 }
 
 void hl_data_dir_release_reserve(struct hl_data_dir *dir)
@@ -202,4 +204,5 @@ void hl_data_dir_release_reserve(struct hl_data_dir *dir)
     if (dir->reserve > 0 && hl_path(name, "%s/ballast", dir->path) == HL_OK)
         unlink(name);
     dir->reserve = 0;
+    HL_CRASH_POINT(RESERVE_RELEASED);
 }

@@ -4,6 +4,7 @@
 #include "store/engine.h"
 
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/log.h"
 
 #define ROOM_US    50000u
@@ -143,6 +144,7 @@ static void purge(struct hl_engine *e, uint64_t now_us)
     enum hl_err err = begin_step(e);
     if (!err)
         err = commit_step(e, e->driver->vt->purge(e->driver, now_ms, PURGE_STEP, &due_ms));
+    HL_CRASH_POINT(PURGE_COMMITTED);
     if (err && err != HL_ERR_FULL)
         HL_LOG(WARN, "store: runs past retention were not removed, trying again",
             HL_LOG_TEXT("why", hl_err_text(err)));

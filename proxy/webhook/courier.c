@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/crash_point.h"
 
 static enum hl_err set_up(
     struct hl_courier *c, const struct hl_config *config, char *why, size_t why_len);
@@ -83,6 +84,7 @@ static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p)
         return HL_ERR_NOMEM;
     p->transfer->owner = p;
     enum hl_err err = hl_parcel_prepare(p);
+    HL_CRASH_POINT(WEBHOOK_READY);
     if (err == HL_OK && curl_multi_add_handle(c->multi, p->transfer->easy) != CURLM_OK)
         err = HL_ERR_NOMEM;
     if (err != HL_OK) {

@@ -20,6 +20,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/random.h"
 #include "http/url.h"
 #include "loop/thread.h"
@@ -215,6 +216,7 @@ static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result 
 static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_transfer_result *result)
 {
     struct hl_sender *s = self;
+    HL_CRASH_POINT(WEBHOOK_ANSWERED);
     struct hl_counter *counters[] = {
         [HL_ATTEMPT_OK] = &s->gauges.attempts_ok,
         [HL_ATTEMPT_RETRY] = &s->gauges.attempts_retry,
@@ -323,6 +325,7 @@ static void take_messages(struct hl_sender *s)
         next = msg->next;
         switch (msg->type) {
         case HL_STORE_LEASED:
+            HL_CRASH_POINT(LEASE_COMMITTED);
             hl_docket_add(&s->docket, msg);
             s->credit -= s->credit > 0; /* 0: it was on its way when credit was taken back */
             break;
@@ -354,6 +357,7 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p)
 {
     p->away--;
     enum hl_err rc = p->ask.m.rc;
+    HL_CRASH_POINT(ATTEMPT_COMMITTED);
     if (rc != HL_OK && !is_passing(rc)) {
         hl_docket_drop(&s->docket, p); /* the lease is gone */
     } else if (s->is_stopping) {
@@ -372,6 +376,7 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p)
 static void on_recorded(struct hl_sender *s, struct hl_parcel *p)
 {
     p->away--;
+    HL_CRASH_POINT(OUTCOME_COMMITTED);
     if (p->state != HL_PARCEL_RECORDING)
         return;
     if (is_passing(p->outcome.m.rc) && !s->is_stopping)

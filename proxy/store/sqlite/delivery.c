@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "store/message.h"
 
@@ -163,6 +164,7 @@ enum hl_err hl_delivery_lease(
         hl_leased_free(*out);
         *out = NULL;
     }
+    HL_CRASH_POINT(LEASE_APPLIED);
     return hl_database_end(db, err);
 }
 
@@ -209,6 +211,7 @@ enum hl_err hl_delivery_attempt(struct hl_driver *d, const struct hl_attempt *a,
         err = set_n(db, &a->delivery_id, a->n);
     if (!err)
         err = add_attempt(db, &a->delivery_id, a->round, a->n, now_ms);
+    HL_CRASH_POINT(ATTEMPT_APPLIED);
     return hl_database_end(db, err);
 }
 
@@ -275,6 +278,7 @@ enum hl_err hl_delivery_outcome(
         err = HL_ERR_STALE;
     if (!err)
         err = settle(db, o, &delivery, now_ms);
+    HL_CRASH_POINT(OUTCOME_APPLIED);
     return hl_database_end(db, err);
 }
 

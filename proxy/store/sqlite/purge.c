@@ -4,6 +4,8 @@
  * oldest. A run with a pending delivery stays, body and all. */
 #include "store/sqlite/database.h"
 
+#include "base/crash_point.h"
+
 /* How long after a pass that left pending deliveries behind the next one looks at them again. */
 #define LOOK_AGAIN_MS 60000
 
@@ -58,6 +60,7 @@ static enum hl_err drop_run(struct hl_database *db, const struct result *result)
     err = hl_database_run(db, HL_SQL_RUN_DROP);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
+    HL_CRASH_POINT(PURGE_APPLIED);
     return err;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "store/body_file.h"
 #include "store/path.h"
@@ -65,6 +66,7 @@ static enum hl_err release_runs(struct hl_database *db)
         run.is_cancel_wished = hl_sql_int(&row);
         hl_database_done(db, HL_SQL_RUN_ORPHANED);
         err = release_run(db, &run_id, &run);
+        HL_CRASH_POINT(RECOVER_RUN);
         n++;
     }
     if (n > 0)
@@ -118,6 +120,7 @@ static enum hl_err release_deliveries(struct hl_database *db)
         orphan.max_attempts = (uint32_t)hl_sql_int(&row);
         hl_database_done(db, HL_SQL_DELIVERY_ORPHANED);
         err = release_delivery(db, &orphan);
+        HL_CRASH_POINT(RECOVER_DELIVERY);
     }
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
@@ -177,7 +180,9 @@ enum hl_err hl_database_recover(struct hl_database *db)
         d->vt->rollback(d);
         return err;
     }
+    HL_CRASH_POINT(RECOVER_APPLIED);
     err = d->vt->commit(d);
+    HL_CRASH_POINT(RECOVER_COMMITTED);
     if (!err)
         err = count_runs(db);
     if (!err)
@@ -212,10 +217,12 @@ static enum hl_err sweep_file(struct hl_database *db, DIR *shard, const char *na
     enum hl_err err = is_known(db, &id, &known);
     if (err)
         return err;
-    if (!known)
+    if (!known) {
         unlinkat(dirfd(shard), name, 0);
-    else if (fstatat(dirfd(shard), name, &file, 0) == 0)
+        HL_CRASH_POINT(SWEEP_UNLINKED);
+    } else if (fstatat(dirfd(shard), name, &file, 0) == 0) {
         db->now.file_bytes += (uint64_t)file.st_size;
+    }
     return HL_OK;
 }
 

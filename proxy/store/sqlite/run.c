@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "store/message.h"
 
@@ -155,13 +156,16 @@ enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id
     err = add_rows(db, a);
     if (!err)
         hl_backlog_add_queued(d->backlog, 1);
+    HL_CRASH_POINT(ACCEPT_APPLIED);
     return hl_database_end(db, err);
 }
 
 enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a)
 {
     struct hl_database *db = hl_database_of(d);
-    return hl_database_end(db, add_rows(db, a));
+    enum hl_err err = add_rows(db, a);
+    HL_CRASH_POINT(RECORD_APPLIED);
+    return hl_database_end(db, err);
 }
 
 /* --- the end of a run ----------------------------------------------------------------------- */
@@ -246,6 +250,7 @@ enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f)
         err = HL_ERR_STALE;
     if (!err)
         err = hl_run_end(db, &f->run_id, &run, &f->outcome);
+    HL_CRASH_POINT(FINISH_APPLIED);
     return hl_database_end(db, err);
 }
 
@@ -364,6 +369,7 @@ enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed 
         hl_claimed_free(*out);
         *out = NULL;
     }
+    HL_CRASH_POINT(CLAIM_APPLIED);
     return hl_database_end(db, err);
 }
 
@@ -396,5 +402,6 @@ enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t no
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
     err = run.is_cancel_wished ? hl_run_end(db, run_id, &run, &cancelled)
                                : queue_again(db, run_id, &run);
+    HL_CRASH_POINT(RELEASE_APPLIED);
     return hl_database_end(db, err);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "store/path.h"
 #include "store/sqlite/database.h"
@@ -174,6 +175,7 @@ static enum hl_err open_key(struct hl_database *db, const char *store_path, stru
             path, store_path);
         return HL_ERR_DENIED;
     }
+    HL_CRASH_POINT(KEY_MADE);
     rc = has_check ? SQLITE_OK : write_check(db);
     if (rc != SQLITE_OK)
         return explain(db, rc, store_path, why, why_len);

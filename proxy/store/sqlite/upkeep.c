@@ -3,6 +3,7 @@
  * of a batch were sent; who waits for a commit never waits for this on purpose. */
 #include "store/sqlite/database.h"
 
+#include "base/crash_point.h"
 #include "base/log.h"
 #include "store/body_file.h"
 
@@ -57,10 +58,12 @@ static int checkpoint_from(const struct hl_database *db)
 static void checkpoint(struct hl_database *db)
 {
     int in_log = 0, moved = 0;
+    HL_CRASH_POINT(CHECKPOINT_DUE);
     int rc = sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
     if (rc != SQLITE_OK)
         HL_LOG(WARN, "store: a checkpoint failed, trying again",
             HL_LOG_TEXT("why", sqlite3_errmsg(db->db)));
+    HL_CRASH_POINT(CHECKPOINT_DONE);
     bool is_whole = rc == SQLITE_OK && moved == in_log;
     if (is_whole)
         db->wal_pages = 0;
@@ -79,8 +82,11 @@ bool hl_database_release_reserve(struct hl_driver *d)
 
 static void unlink_doomed(struct hl_database *db)
 {
-    for (size_t i = 0; i < db->now.n_doomed; i++)
+    for (size_t i = 0; i < db->now.n_doomed; i++) {
+        HL_CRASH_POINT(FILE_DOOMED);
         hl_body_file_remove(db->dir.path, &db->doomed[i].id);
+        HL_CRASH_POINT(FILE_UNLINKED);
+    }
     db->now.n_doomed = db->before.n_doomed = 0;
 }
 
