@@ -9,6 +9,10 @@
 
 #include "base/assert.h"
 
+/* Parked deliveries cost the sender memory. */
+#define PARKED_PER_PLACE 64
+#define PARKED_MAX       4096
+
 void hl_backlog_init(
     struct hl_backlog *b, uint32_t max_queued_runs, uint32_t max_pending, uint32_t per_lane)
 {
@@ -45,7 +49,7 @@ void hl_backlog_commit(struct hl_backlog *b)
     for (size_t i = 0; i < b->n_changes; i++) {
         struct hl_id key = key_of(b->changes[i].name);
         struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
-        if (lane && lane->pending == 0 && lane->leased == 0)
+        if (lane && lane->pending == 0 && lane->leased == 0 && lane->parked == 0)
             free(hl_id_map_remove(&b->lanes, &key));
     }
     b->n_changes = 0;
@@ -53,7 +57,7 @@ void hl_backlog_commit(struct hl_backlog *b)
 
 static void settle_lane(struct hl_backlog *b, struct hl_lane *lane)
 {
-    bool is_ready = lane->pending > 0 && lane->leased < b->per_lane;
+    bool is_ready = lane->pending > 0 && lane->leased < b->per_lane && !lane->is_kept;
     if (!is_ready)
         hl_list_remove(&lane->ready);
     else if (!hl_list_is_linked(&lane->ready))
@@ -66,6 +70,7 @@ void hl_backlog_rollback(struct hl_backlog *b)
         struct hl_lane_change *change = &b->changes[i];
         change->lane->pending -= (uint32_t)change->pending;
         change->lane->leased -= (uint32_t)change->leased;
+        change->lane->parked -= (uint32_t)change->parked;
         settle_lane(b, change->lane);
     }
     b->now = b->before;
@@ -112,21 +117,23 @@ static bool reserve_change(struct hl_backlog *b)
     return true;
 }
 
-static enum hl_err change_lane(struct hl_backlog *b, uint64_t name, int32_t pending, int32_t leased)
+static enum hl_err change_lane(
+    struct hl_backlog *b, uint64_t name, int32_t pending, int32_t leased, int32_t parked)
 {
     struct hl_lane *lane = reserve_change(b) ? lane_of(b, name) : NULL;
     if (!lane)
         return HL_ERR_NOMEM;
-    b->changes[b->n_changes++] = (struct hl_lane_change){lane, name, pending, leased};
+    b->changes[b->n_changes++] = (struct hl_lane_change){lane, name, pending, leased, parked};
     lane->pending += (uint32_t)pending;
     lane->leased += (uint32_t)leased;
+    lane->parked += (uint32_t)parked;
     settle_lane(b, lane);
     return HL_OK;
 }
 
 enum hl_err hl_backlog_add_pending(struct hl_backlog *b, uint64_t lane)
 {
-    enum hl_err err = change_lane(b, lane, 1, 0);
+    enum hl_err err = change_lane(b, lane, 1, 0, 0);
     if (!err)
         b->now.pending++;
     return err;
@@ -135,7 +142,7 @@ enum hl_err hl_backlog_add_pending(struct hl_backlog *b, uint64_t lane)
 enum hl_err hl_backlog_load(struct hl_backlog *b, uint64_t lane, uint32_t n)
 {
     hl_backlog_begin(b);
-    enum hl_err err = change_lane(b, lane, (int32_t)n, 0);
+    enum hl_err err = change_lane(b, lane, (int32_t)n, 0, 0);
     if (!err)
         b->now.pending += n;
     hl_backlog_commit(b);
@@ -150,7 +157,7 @@ struct hl_lane *hl_backlog_next_lane(const struct hl_backlog *b)
 
 enum hl_err hl_backlog_lease(struct hl_backlog *b, uint64_t name)
 {
-    enum hl_err err = change_lane(b, name, -1, 1);
+    enum hl_err err = change_lane(b, name, -1, 1, 0);
     if (err)
         return err;
     b->now.leased++;
@@ -162,17 +169,47 @@ enum hl_err hl_backlog_lease(struct hl_backlog *b, uint64_t name)
     return HL_OK;
 }
 
-enum hl_err hl_backlog_unlease(struct hl_backlog *b, uint64_t lane)
+enum hl_err hl_backlog_unlease(struct hl_backlog *b, uint64_t lane, bool is_parked)
 {
-    enum hl_err err = change_lane(b, lane, 1, -1);
+    enum hl_err err = change_lane(b, lane, 1, is_parked ? 0 : -1, is_parked ? -1 : 0);
+    if (err)
+        return err;
+    b->now.leased--;
+    b->now.parked -= is_parked;
+    return HL_OK;
+}
+
+enum hl_err hl_backlog_park(struct hl_backlog *b, uint64_t name)
+{
+    struct hl_id key = key_of(name);
+    const struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
+    if (!lane || lane->parked >= PARKED_PER_PLACE * b->per_lane || b->now.parked >= PARKED_MAX)
+        return HL_ERR_BUSY;
+    enum hl_err err = change_lane(b, name, 0, -1, 1);
     if (!err)
-        b->now.leased--;
+        b->now.parked++;
+    return err;
+}
+
+enum hl_err hl_backlog_unpark(struct hl_backlog *b, uint64_t name)
+{
+    struct hl_id key = key_of(name);
+    struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
+    if (!lane || lane->parked == 0)
+        return HL_ERR_STALE;
+    lane->is_kept = lane->leased >= b->per_lane;
+    settle_lane(b, lane);
+    if (lane->is_kept)
+        return HL_ERR_BUSY;
+    enum hl_err err = change_lane(b, name, 0, 1, -1);
+    if (!err)
+        b->now.parked--;
     return err;
 }
 
 enum hl_err hl_backlog_end_leased(struct hl_backlog *b, uint64_t lane, bool is_dead)
 {
-    enum hl_err err = change_lane(b, lane, 0, -1);
+    enum hl_err err = change_lane(b, lane, 0, -1, 0);
     if (err)
         return err;
     b->now.leased--;

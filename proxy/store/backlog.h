@@ -16,19 +16,22 @@ struct hl_lane {
     struct hl_list ready; /* linked iff something is pending and less than the limit is leased */
     uint64_t name;
     uint32_t pending; /* deliveries that wait for a lease */
-    uint32_t leased;
+    uint32_t leased;  /* with a place; at most the limit */
+    uint32_t parked;  /* leased, without a place until their next attempt */
+    bool is_kept;     /* a parked one found no place: new leases wait until it has one */
 };
 
 struct hl_lane_change {
     struct hl_lane *lane; /* valid until the commit */
     uint64_t name;
-    int32_t pending, leased;
+    int32_t pending, leased, parked;
 };
 
 struct hl_backlog_totals {
     uint64_t queued_runs;
     uint64_t pending; /* deliveries that are not final, leased ones among them */
-    uint64_t leased;
+    uint64_t leased;  /* parked ones among them */
+    uint64_t parked;
     uint64_t dead; /* dead letters made since start */
 };
 
@@ -63,7 +66,13 @@ HL_MUST_CHECK enum hl_err hl_backlog_load(struct hl_backlog *b, uint64_t lane, u
 struct hl_lane *hl_backlog_next_lane(const struct hl_backlog *b);
 HL_MUST_CHECK enum hl_err hl_backlog_lease(struct hl_backlog *b, uint64_t lane);
 /* A lease ends: the delivery waits again, or is final (`is_dead`: a dead letter). */
-HL_MUST_CHECK enum hl_err hl_backlog_unlease(struct hl_backlog *b, uint64_t lane);
+HL_MUST_CHECK enum hl_err hl_backlog_unlease(struct hl_backlog *b, uint64_t lane, bool is_parked);
 HL_MUST_CHECK enum hl_err hl_backlog_end_leased(struct hl_backlog *b, uint64_t lane, bool is_dead);
+
+/* A leased delivery gives its place away until its next attempt, so that many which fail at once do
+ * not hold up the rest of their destination. BUSY: too many are parked; it keeps its place. */
+HL_MUST_CHECK enum hl_err hl_backlog_park(struct hl_backlog *b, uint64_t lane);
+/* It wants one again. BUSY: none is free; the next one is kept for it. */
+HL_MUST_CHECK enum hl_err hl_backlog_unpark(struct hl_backlog *b, uint64_t lane);
 
 #endif

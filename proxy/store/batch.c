@@ -142,7 +142,7 @@ static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
     case HL_STORE_ATTEMPT:
         return vt->attempt(d, (struct hl_attempt *)m, b->now_ms);
     case HL_STORE_OUTCOME:
-        return vt->outcome(d, (struct hl_attempt_outcome *)m, b->now_ms);
+        return vt->outcome(d, (struct hl_attempt_outcome *)m, b->now_ms, &op->is_parked);
     case HL_STORE_REDELIVER:
         return redeliver(b, op);
     case HL_STORE_GET_RUN:

@@ -164,6 +164,8 @@ static void answer(struct hl_engine *e, const struct hl_batch_op *op)
 {
     if (op->m->msg.type == HL_STORE_ACCEPT && op->rc == HL_ERR_EXISTS)
         ((struct hl_accept *)op->m)->run_id = op->existing;
+    if (op->m->msg.type == HL_STORE_OUTCOME)
+        ((struct hl_attempt_outcome *)op->m)->is_parked = op->is_parked;
     if (op->has_more && op->rc == HL_OK)
         append(e, &op->m->msg);
     else

@@ -143,11 +143,13 @@ struct hl_leased {
 void hl_leased_free(struct hl_leased *l); /* wipes secret and url */
 
 /* Attempt n (> 1) will be sent: committed before the reply. Reply STALE: the lease is gone, do not
- * send. */
+ * send; BUSY: it is parked and its destination has no free place, ask again soon (the next one is
+ * kept for it). */
 struct hl_attempt {
     struct hl_store_msg m;
     struct hl_id delivery_id;
     uint32_t round, n;
+    bool is_parked; /* the outcome before gave its place away */
 };
 
 enum hl_attempt_verdict {
@@ -168,6 +170,10 @@ struct hl_attempt_outcome {
     uint16_t http_status; /* 0: no response */
     int64_t started_ms, ended_ms;
     char error[HL_ATTEMPT_ERROR_MAX + 1]; /* "timeout", …; never a URL or secret */
+    /* RETRY: others may have its place at the destination until the next ATTEMPT; on the reply:
+     * they do. For attempts that were quick, so that a place is soon free again. ABANDONED: it has
+     * no place. */
+    bool is_parked;
 };
 
 /* CANCEL. Reply OK: a queued run is final now (its webhook goes out), a running one's worker has

@@ -31,6 +31,9 @@
 #define WAITING_BYTES_MAX (64 * 1024 * 1024)
 /* Between two tries of what the store or the memory refused. */
 #define AGAIN_MS 1000
+#define QUICK_US (250 * 1000) /* an attempt that ended sooner gives its place away until the next  \
+                               */
+#define PLACE_MS 20           /* until a place at the destination is asked for again */
 #define IDLE_MS  60000
 
 enum { MSG_STOP = 1024 }; /* beside enum hl_store_op */
@@ -204,6 +207,7 @@ static void post(struct hl_sender *s, struct hl_parcel *p, struct hl_store_msg *
 static void ask(struct hl_sender *s, struct hl_parcel *p)
 {
     p->ask.n = p->n + 1;
+    p->ask.is_parked = p->outcome.is_parked;
     hl_docket_move(&s->docket, p, HL_PARCEL_ASKING);
     post(s, p, &p->ask.m, HL_STORE_ATTEMPT);
 }
@@ -227,6 +231,8 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
                              : hl_retry_verdict(result->http_status, p->n, p->leased->max_attempts);
     hl_counter_add(counters[verdict], 1);
     hl_histogram_add(&s->gauges.latency, hl_clock_mono_us() - p->started_us);
+    p->outcome.is_parked =
+        verdict == HL_ATTEMPT_RETRY && hl_clock_mono_us() - p->started_us < QUICK_US;
     hl_parcel_rest(p);
     if (verdict == HL_ATTEMPT_OK)
         log_delivered(p, result);
@@ -362,10 +368,14 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p)
         hl_docket_drop(&s->docket, p); /* the lease is gone */
     } else if (s->is_stopping) {
         p->n = rc == HL_OK ? p->ask.n : p->n;
+        p->outcome.is_parked = p->outcome.is_parked && rc != HL_OK;
         abandon(s, p);
+    } else if (rc == HL_ERR_BUSY) {
+        hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, PLACE_MS);
     } else if (rc != HL_OK) {
         hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, AGAIN_MS);
     } else {
+        p->outcome.is_parked = false;
         hl_docket_move(&s->docket, p, HL_PARCEL_SIGNING);
         hl_courier_begin(&s->courier, p, p->ask.n);
     }

@@ -148,15 +148,19 @@ enum hl_err hl_memory_attempt(struct hl_driver *d, const struct hl_attempt *a, i
     if (run->delivery != HL_MEMORY_LEASED || run->round != a->round || a->n != run->n + 1 ||
         a->n > run->max_attempts)
         return HL_ERR_STALE;
+    enum hl_err err = a->is_parked ? hl_backlog_unpark(d->backlog, run->lane) : HL_OK;
+    if (err)
+        return err;
     run->n = a->n;
     run->is_open = true;
     return HL_OK;
 }
 
-static enum hl_err give_back(struct hl_memory *m, struct hl_memory_run *run)
+static enum hl_err give_back(struct hl_memory *m, struct hl_memory_run *run, bool is_parked)
 {
     struct hl_memory_lane *lane = lane_of(m, run->lane);
-    enum hl_err err = lane ? hl_backlog_unlease(m->base.backlog, run->lane) : HL_ERR_NOMEM;
+    enum hl_err err =
+        lane ? hl_backlog_unlease(m->base.backlog, run->lane, is_parked) : HL_ERR_NOMEM;
     if (err) {
         forget_lane_if_empty(m, run->lane);
         return err;
@@ -178,9 +182,18 @@ static enum hl_err end_delivery(
     return HL_OK;
 }
 
-enum hl_err hl_memory_outcome(
-    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms)
+/* Where too many are parked, it keeps its place. */
+static enum hl_err park(struct hl_memory *m, const struct hl_memory_run *run, bool *is_parked)
 {
+    enum hl_err err = hl_backlog_park(m->base.backlog, run->lane);
+    *is_parked = err == HL_OK;
+    return err == HL_ERR_BUSY ? HL_OK : err;
+}
+
+enum hl_err hl_memory_outcome(
+    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked)
+{
+    *is_parked = false;
     struct hl_memory *m = hl_memory_of(d);
     struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &o->delivery_id);
     if (!run)
@@ -191,9 +204,11 @@ enum hl_err hl_memory_outcome(
     bool is_last = run->n >= run->max_attempts && !is_never_sent;
     enum hl_err err = HL_OK;
     if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)
-        err = give_back(m, run);
+        err = give_back(m, run, o->is_parked);
     else if (o->verdict != HL_ATTEMPT_RETRY || is_last)
         err = end_delivery(m, run, o->verdict == HL_ATTEMPT_OK, now_ms);
+    else if (o->is_parked)
+        err = park(m, run, is_parked);
     if (err)
         return err;
     run->is_open = false;

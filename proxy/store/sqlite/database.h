@@ -114,7 +114,7 @@ enum hl_err hl_delivery_lease(
     struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);
 enum hl_err hl_delivery_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms);
 enum hl_err hl_delivery_outcome(
-    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms);
+    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked);
 enum hl_err hl_delivery_redeliver(
     struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
 

@@ -207,6 +207,8 @@ enum hl_err hl_delivery_attempt(struct hl_driver *d, const struct hl_attempt *a,
     if (!err && (!delivery.is_leased || delivery.round != a->round || a->n != delivery.n + 1 ||
                     a->n > delivery.max_attempts))
         err = HL_ERR_STALE;
+    if (!err && a->is_parked)
+        err = hl_backlog_unpark(d->backlog, delivery.lane);
     if (!err)
         err = set_n(db, &a->delivery_id, a->n);
     if (!err)
@@ -242,16 +244,25 @@ static enum hl_err drop_attempt(struct hl_database *db, const struct hl_attempt_
     return err;
 }
 
-static enum hl_err give_back(struct hl_database *db, const struct hl_id *id, uint64_t lane)
+static enum hl_err give_back(
+    struct hl_database *db, const struct hl_id *id, uint64_t lane, bool is_parked)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_UNLEASE);
     hl_sql_bind_id(&args, id);
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_UNLEASE);
-    return err ? err : hl_backlog_unlease(db->base.backlog, lane);
+    return err ? err : hl_backlog_unlease(db->base.backlog, lane, is_parked);
+}
+
+/* Where too many are parked, it keeps its place. */
+static enum hl_err park(struct hl_database *db, uint64_t lane, bool *is_parked)
+{
+    enum hl_err err = hl_backlog_park(db->base.backlog, lane);
+    *is_parked = err == HL_OK;
+    return err == HL_ERR_BUSY ? HL_OK : err;
 }
 
 static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcome *o,
-    const struct delivery *delivery, int64_t now_ms)
+    const struct delivery *delivery, int64_t now_ms, bool *is_parked)
 {
     bool is_never_sent = o->verdict == HL_ATTEMPT_ABANDONED && o->started_ms == 0;
     bool is_last = delivery->n >= delivery->max_attempts && !is_never_sent;
@@ -259,9 +270,9 @@ static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcom
     if (err)
         return err;
     if (o->verdict == HL_ATTEMPT_RETRY && !is_last)
-        return HL_OK;
+        return o->is_parked ? park(db, delivery->lane, is_parked) : HL_OK;
     if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)
-        return give_back(db, &o->delivery_id, delivery->lane);
+        return give_back(db, &o->delivery_id, delivery->lane, o->is_parked);
 
     bool is_ok = o->verdict == HL_ATTEMPT_OK;
     err = end_delivery(db, &o->delivery_id, is_ok ? HL_DELIVERY_OK : HL_DELIVERY_DEAD, now_ms);
@@ -269,15 +280,16 @@ static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcom
 }
 
 enum hl_err hl_delivery_outcome(
-    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms)
+    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked)
 {
+    *is_parked = false;
     struct hl_database *db = hl_database_of(d);
     struct delivery delivery;
     enum hl_err err = find_delivery(db, &o->delivery_id, NULL, &delivery);
     if (!err && (!delivery.is_leased || delivery.round != o->round || delivery.n != o->n))
         err = HL_ERR_STALE;
     if (!err)
-        err = settle(db, o, &delivery, now_ms);
+        err = settle(db, o, &delivery, now_ms, is_parked);
     HL_CRASH_POINT(OUTCOME_APPLIED);
     return hl_database_end(db, err);
 }

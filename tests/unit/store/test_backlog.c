@@ -55,10 +55,26 @@ Test(backlog, ended_lease_makes_its_lane_ready)
     cr_assert_eq(lease_next(), 0, "2 for each lane");
     cr_assert_eq(hl_backlog_end_leased(&b, 1, true), HL_OK);
     cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(hl_backlog_unlease(&b, 1), HL_OK);
+    cr_assert_eq(hl_backlog_unlease(&b, 1, false), HL_OK);
     cr_assert_eq(lease_next(), 1, "given back is due again");
     cr_assert_eq(b.now.dead, 1);
     cr_assert_eq(b.now.pending, 2);
+}
+
+Test(backlog, parked_delivery_lets_others_in_and_gets_the_next_free_place)
+{
+    add(1, 5);
+    cr_assert_eq(lease_next(), 1);
+    cr_assert_eq(lease_next(), 1);
+    cr_assert_eq(hl_backlog_park(&b, 1), HL_OK);
+    cr_assert_eq(lease_next(), 1, "its place is free");
+    cr_assert_eq(hl_backlog_unpark(&b, 1), HL_ERR_BUSY);
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, false), HL_OK);
+    cr_assert_eq(lease_next(), 0, "the place is kept for the parked one");
+    cr_assert_eq(hl_backlog_unpark(&b, 1), HL_OK);
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, false), HL_OK);
+    cr_assert_eq(lease_next(), 1, "then others have their turn again");
+    cr_assert_eq(hl_backlog_unpark(&b, 1), HL_ERR_STALE, "none is parked");
 }
 
 Test(backlog, limits_are_told)

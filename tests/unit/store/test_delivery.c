@@ -210,3 +210,51 @@ STORE_TEST(all_dead_ones_of_a_project_are_redelivered_once)
     cr_assert_eq(count, 0);
     cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->pending_deliveries), DEAD);
 }
+
+/* The outcome of attempt 1, which asks to give its place away; whether it did. */
+static bool park(struct fixture *f, const struct hl_leased *l)
+{
+    struct hl_attempt_outcome o = {.m.msg.type = HL_STORE_OUTCOME,
+        .delivery_id = l->delivery_id,
+        .round = l->round,
+        .n = 1,
+        .verdict = HL_ATTEMPT_RETRY,
+        .http_status = 404,
+        .started_ms = 1,
+        .ended_ms = 2,
+        .is_parked = true};
+    cr_assert_eq(ask(f, &f->sender, &o.m), HL_OK);
+    return o.is_parked;
+}
+
+static enum hl_err attempt_again(struct fixture *f, const struct hl_leased *l)
+{
+    struct hl_attempt a = {.m.msg.type = HL_STORE_ATTEMPT,
+        .delivery_id = l->delivery_id,
+        .round = l->round,
+        .n = 2,
+        .is_parked = true};
+    return ask(f, &f->sender, &a.m);
+}
+
+STORE_TEST(deliveries_that_wait_for_a_retry_do_not_hold_their_destination)
+{
+    struct hl_leased *waiting[200];
+    f->config.webhook_per_host = 2;
+    fixture_reopen(f);
+    for (size_t i = 0; i < HL_ARRAY_LEN(waiting); i++) {
+        waiting[i] = lease_one(f, "http://a.example/gone");
+        if (!park(f, waiting[i])) {
+            cr_assert_eq(i, 128, "64 for each place are parked before one keeps its place");
+            hl_leased_free(waiting[i]);
+            waiting[i] = NULL;
+            break;
+        }
+    }
+    cr_assert_eq(attempt_again(f, waiting[0]), HL_OK);
+    cr_assert_eq(attempt_again(f, waiting[1]), HL_ERR_BUSY, "both places are taken");
+    cr_assert_eq(say_outcome(f, waiting[0], 2, HL_ATTEMPT_OK), HL_OK);
+    cr_assert_eq(attempt_again(f, waiting[1]), HL_OK);
+    for (size_t i = 0; i < HL_ARRAY_LEN(waiting) && waiting[i]; i++)
+        hl_leased_free(waiting[i]);
+}
