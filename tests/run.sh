@@ -7,7 +7,7 @@
 #   tests/run.sh integration [WORD…]      integration tests, of the files with one of these words in their name
 #   tests/run.sh --help
 #
-# Variables: JOBS (integration test files at once, default 3), HOOKLINE_TEST_KILLS and HOOKLINE_TEST_SEED (kill.test.mjs).
+# Variables: JOBS (integration test files at once, default 3); HOOKLINE_TEST_…, see tests/integration/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 // An asynchronous call is answered with 202 once it is on disk, and the app is called in the background.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, UUID_V7, assertProblem, echo, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { freePort } from './lib/sidecar.mjs';
@@ -234,6 +234,29 @@ test('a body over HOOKLINE_MAX_REQUEST_BODY is 413, by length and by chunks, and
         'a synchronous call is not bound by it',
     );
     await until('the one accepted run', () => app.requests.length === 2);
+});
+
+test('a caller that waits for 100 is told of 413 instead', async (t) => {
+    const { connect } = await stage(t, { env: { HOOKLINE_MAX_REQUEST_BODY: '1KiB' } });
+    const client = await connect();
+    const fields = { Expect: '100-continue', 'Content-Length': 1025 };
+    await client.send(request('POST', `${RUN}?async=true`, fields));
+    const response = await client.response();
+    assertProblem(response, 413);
+    assert.deepEqual(response.interim, []);
+});
+
+test('GET and HEAD can be asynchronous as well', async (t) => {
+    const { app, connect } = await stage(t);
+    const client = await connect();
+    for (const method of ['GET', 'HEAD']) {
+        await client.send(request(method, '/v4/p/a/x?async=true'));
+        const response = await client.response(method);
+        assert.equal(response.status, 202);
+        assert.equal(response.text === '', method === 'HEAD');
+    }
+    await until('both', () => app.requests.length === 2);
+    assert.deepEqual(app.requests.map((r) => r.method).sort(), ['GET', 'HEAD']);
 });
 
 test('HOOKLINE_MAX_QUEUED_RUNS refuses with 429 and Retry-After, and accepts again later', async (t) => {

@@ -1,6 +1,6 @@
 // A slow reader pushes back on the sender, in both directions: memory does not grow with the body.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { gate, sleep, until } from './lib/until.mjs';

@@ -1,6 +1,6 @@
 // Requests that are not HTTP, or ambiguous: the right 4xx as problem+json, a closed connection, and the app never called.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { until } from './lib/until.mjs';

@@ -1,6 +1,6 @@
 // Callers, an app and receivers that misbehave at random, all at once: nothing hangs, nothing is left over, every accepted call is reported.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, caller, stage } from './lib/stage.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { generator, seed } from './lib/random.mjs';

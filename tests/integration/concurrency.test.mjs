@@ -1,6 +1,6 @@
 // HOOKLINE_APP_CONCURRENCY: never more inside the app than it says, over all workers; the rest waits its turn.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { gate, sleep, until } from './lib/until.mjs';

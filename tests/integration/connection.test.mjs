@@ -1,6 +1,6 @@
 // Callers' connections and those to the app: keep-alive, pipelining, HTTP/1.0, closing, reuse.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, echo, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { freePort } from './lib/sidecar.mjs';

@@ -1,7 +1,7 @@
 // Each test that README.md names for a line of the contract exists in its file.
 import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 
 const read = (name) => readFile(new URL(name, import.meta.url), 'utf8');
 

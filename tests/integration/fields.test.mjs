@@ -1,6 +1,6 @@
 // Which header fields the app and the caller get: theirs byte for byte, minus hop-by-hop ones and spoofed ones, plus ours.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 

@@ -1,6 +1,6 @@
 // hookline health: what a container's health check is told.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { stage } from './lib/stage.mjs';
 import { freePort, run } from './lib/sidecar.mjs';
 import { startServer } from './lib/server.mjs';

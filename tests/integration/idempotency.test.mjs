@@ -1,6 +1,6 @@
 // Idempotency-Key: the same key with the same request is the same run; with another request it is 422.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 

@@ -1,6 +1,6 @@
 // kill -9 at random moments loses no accepted call, calls the app at most once for each, and repeats no delivery with another body.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, caller } from './lib/stage.mjs';
 import { generator, seed } from './lib/random.mjs';
 import { Receiver } from './lib/receiver.mjs';

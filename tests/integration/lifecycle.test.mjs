@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { chmod, mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import { test } from './lib/test.mjs';
+import { dirname, join } from 'node:path';
+import { test } from './lib/case.mjs';
 import { RUN, caller, stage } from './lib/stage.mjs';
 import { connect as connectTo, request } from './lib/raw.mjs';
+import { filesBelow } from './lib/files.mjs';
 import { freePort, isSanitized, run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { startServer } from './lib/server.mjs';
 import { atEnd } from './lib/cleanup.mjs';
@@ -335,10 +336,31 @@ test('the data directory is made with 0700, and what is in it with 0600', async 
     await call(RUN, { query: { async: 'true' }, body: Buffer.alloc(1 << 20) });
     await until('it ran', async () => app.requests.length === 1);
     assert.equal((await stat(dataDir)).mode & 0o777, 0o700);
-    for (const entry of await readdir(dataDir, { withFileTypes: true })) {
-        const { mode } = await stat(join(dataDir, entry.name));
-        assert.equal(mode & 0o077, 0, `${entry.name} is ${(mode & 0o777).toString(8)}`);
+    await until('its response is kept', async () => (await filesBelow(dataDir)).length > 5);
+    for (const file of await filesBelow(dataDir)) {
+        assert.equal((await stat(file)).mode & 0o177, 0, file);
+        assert.equal((await stat(dirname(file))).mode & 0o077, 0, dirname(file));
     }
+});
+
+test('a key that is not the one the store was written with stops the start', async (t) => {
+    const keyFile = join(await temporaryDirectory(t), 'key');
+    const { sidecar, call } = await stage(t, { env: { HOOKLINE_KEY_FILE: keyFile } });
+    await call(RUN, { query: { async: 'true' } });
+    await sidecar.stop();
+    assert.equal((await stat(keyFile)).mode & 0o777, 0o600);
+    const key = await readFile(keyFile);
+    key[3] = key[3] === 0x41 ? 0x42 : 0x41;
+    await writeFile(keyFile, key);
+    await assertRefusesToStart(
+        {
+            HOOKLINE_LISTEN: `127.0.0.1:${sidecar.port}`,
+            HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${sidecar.adminPort}`,
+            HOOKLINE_DATA_DIR: sidecar.dataDir,
+            HOOKLINE_KEY_FILE: keyFile,
+        },
+        /key/,
+    );
 });
 
 test(

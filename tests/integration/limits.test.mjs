@@ -1,6 +1,6 @@
 // The timeouts and limits of spec section 7's table, each with a small value.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { gate, sleep, until, within } from './lib/until.mjs';
@@ -185,6 +185,29 @@ test('HOOKLINE_APP_IDLE_TIMEOUT cuts a silent response, never an event stream', 
     const stream = await connect();
     await stream.send(request('POST', '/v4/p/a/sse', {}, ''));
     assert.equal((await stream.response()).text, 'data: 1\n\ndata: 2\n\n');
+});
+
+test('a silent tunnel is under no timeout', async (t) => {
+    const { connect } = await stage(t, {
+        env: {
+            HOOKLINE_APP_IDLE_TIMEOUT: '200ms',
+            HOOKLINE_KEEPALIVE_TIMEOUT: '200ms',
+            HOOKLINE_BODY_TIMEOUT: '200ms',
+            HOOKLINE_APP_HEAD_TIMEOUT: '200ms',
+        },
+        app: async (x) => {
+            await x.respond(101, { Connection: 'Upgrade', Upgrade: 'websocket' });
+            const { socket, reader } = x.take();
+            socket.write(await reader.exactly(5));
+        },
+    });
+    const client = await connect();
+    const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket' };
+    await client.send(request('GET', '/v4/p/a/x', upgrade));
+    assert.equal((await client.responseHead()).status, 101);
+    await sleep(1000);
+    await client.send('hello');
+    assert.equal((await client.reader.exactly(5)).toString(), 'hello');
 });
 
 test('HOOKLINE_MAX_CONNECTIONS: accepting pauses and goes on', async (t) => {

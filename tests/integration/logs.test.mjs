@@ -1,7 +1,7 @@
 // Logs: one JSON object a line, everything from outside escaped, run ids on lines about runs, and no secret anywhere.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { filesBelow } from './lib/files.mjs';
 import { request } from './lib/raw.mjs';

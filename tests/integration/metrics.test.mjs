@@ -1,6 +1,6 @@
 // /metrics is valid Prometheus text with bounded labels, and its figures are right.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { connect, request } from './lib/raw.mjs';
 import { until } from './lib/until.mjs';

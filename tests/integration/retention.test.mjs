@@ -1,7 +1,7 @@
 // What is kept goes again: finished runs after HOOKLINE_RETENTION, the oldest bodies when the store is full, keys with them.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { filesBelow } from './lib/files.mjs';
 import { until } from './lib/until.mjs';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { EventSource } from 'eventsource';
 import { fetch as undiciFetch } from 'undici';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { request } from './lib/raw.mjs';

@@ -1,7 +1,7 @@
 // A synchronous call passes through as it is: methods, statuses, bodies in every framing, trailers, interim responses.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, assertProblem, echo, stage } from './lib/stage.mjs';
 import { chunk, request } from './lib/raw.mjs';
 import { gate, until } from './lib/until.mjs';

@@ -1,7 +1,7 @@
 // What a webhook's body says: the envelope around every kind of response.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 

@@ -1,6 +1,6 @@
 // Where webhooks may go: bad and blocked endpoints are refused, at the call when they can be, else at the connection.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { until } from './lib/until.mjs';
@@ -164,6 +164,13 @@ test('a name that leads to a blocked address is refused at the connection, for g
     const attempts = await sidecar.sql('SELECT * FROM attempt');
     assert.equal(attempts.length, 1, 'it is not tried again');
     assert.match(JSON.stringify(attempts), /blocked_address.*HOOKLINE_WEBHOOK_ALLOW/);
+});
+
+test('of a name’s addresses the allowed ones are used', async (t) => {
+    const { call, receiver } = await stage(t, { env: { HOOKLINE_WEBHOOK_ALLOW: '127.0.0.1/32' } });
+    const { port } = new URL(receiver.url());
+    await call(RUN, { query: { webhookEndpoint: `http://localhost:${port}/hook` } });
+    await receiver.delivered();
 });
 
 test('a name that cannot be resolved is a network error', async (t) => {

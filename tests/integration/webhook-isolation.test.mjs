@@ -1,9 +1,10 @@
 // A slow, dead or resetting receiver holds up neither callers nor other receivers.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
+import { Receiver } from './lib/receiver.mjs';
 import { startServer } from './lib/server.mjs';
 import { gate, until, within } from './lib/until.mjs';
 
@@ -93,6 +94,31 @@ test('HOOKLINE_WEBHOOK_PER_HOST bounds the deliveries to one host at once', asyn
     doors.open();
     await receiver.delivered('/hook', 20);
     assert.equal(most, 3);
+});
+
+test('HOOKLINE_WEBHOOK_CONCURRENCY bounds the deliveries to all hosts at once', async (t) => {
+    const doors = gate();
+    let inside = 0;
+    let most = 0;
+    const { call } = await stage(t, { env: { HOOKLINE_WEBHOOK_CONCURRENCY: '4' } });
+    const hosts = [];
+    for (let i = 0; i < 5; i++) {
+        const host = await Receiver.start(t);
+        host.script('/hook', async (x) => {
+            most = Math.max(most, ++inside);
+            await doors.promise;
+            inside--;
+            await x.send(200);
+        });
+        hosts.push(host);
+    }
+    for (const host of [...hosts, ...hosts]) {
+        await call(RUN, { query: { webhookEndpoint: host.url() } });
+    }
+    await until('four are inside', () => inside === 4);
+    doors.open();
+    for (const host of hosts) await host.delivered('/hook', 2);
+    assert.equal(most, 4);
 });
 
 test('connections to a receiver are used again', async (t) => {

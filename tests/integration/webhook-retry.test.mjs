@@ -1,6 +1,6 @@
 // The retry table of interface.md section 6: which outcomes are tried again, how often and how soon.
 import assert from 'node:assert/strict';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { assertSigned, isSignedByContract, verifyByStandard } from './lib/signature.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';

@@ -7,7 +7,7 @@ import https from 'node:https';
 import net from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { run, temporaryDirectory } from './lib/sidecar.mjs';

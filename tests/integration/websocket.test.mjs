@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 import { WebSocket, WebSocketServer } from 'ws';
-import { test } from './lib/test.mjs';
+import { test } from './lib/case.mjs';
 import { RUN, UUID_V7, assertProblem, echo, stage } from './lib/stage.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { request } from './lib/raw.mjs';

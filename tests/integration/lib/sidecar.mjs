@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { atEnd } from './cleanup.mjs';
 import { parseMetrics } from './prometheus.mjs';
-import { onFailure } from './test.mjs';
+import { onFailure } from './case.mjs';
 import { until } from './until.mjs';
 
 export const BINARY = process.env.HOOKLINE_BIN ?? '/usr/local/bin/hookline';

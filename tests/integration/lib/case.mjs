@@ -1,4 +1,4 @@
-// test.mjs - node:test's `test` with two additions: no test hangs, and a failed one shows what its sidecar logged.
+// case.mjs - node:test's `test` with two additions: no test hangs, and a failed one shows what its sidecar logged.
 import { test as nodeTest } from 'node:test';
 import { within } from './until.mjs';
 

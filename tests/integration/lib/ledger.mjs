@@ -1,0 +1,318 @@
+// ledger.mjs - what a sidecar that dies again and again was asked, what its app and its receivers saw,
+// and whether it kept what it promised: the app and the receivers of the crash tests, and their checks.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { filesBelow } from './files.mjs';
+import { Receiver } from './receiver.mjs';
+import { startServer } from './server.mjs';
+import { RUN, caller } from './stage.mjs';
+import { startSidecar } from './sidecar.mjs';
+import { gate, sleep, until } from './until.mjs';
+
+const KIB = 1024;
+
+/**
+ * Calls: `hook`: the path of their webhook, `request` and `answer`: their bodies' sizes (above
+ * 256 KiB in files), `isHeld`: the app answers when it is let, `hasKey`: with an Idempotency-Key.
+ */
+const KINDS = {
+    plain: { answer: 48 * KIB },
+    reported: { hook: '/fast' },
+    longRequest: { hook: '/fast', request: 300 * KIB },
+    longAnswer: { hook: '/fast', answer: 300 * KIB },
+    retried: { hook: '/flaky' },
+    refused: { hook: '/refusing' },
+    missed: { hook: '/missing' },
+    keyed: { hook: '/fast', hasKey: true },
+    synchronous: { hook: '/fast', isSynchronous: true },
+    slow: { hook: '/slow' },
+    held: { hook: '/slow', isHeld: true },
+    bulky: { hook: '/slow', isHeld: true, answer: 200 * KIB },
+};
+
+/** How the store writes them: proxy/store/record.h, proxy/store/sqlite/database.h. */
+const RUN_STATES = ['queued', 'running', 'success', 'failure', 'cancelled'];
+const REASONS = ['none', 'app_error', 'timeout', 'upstream_unreachable', , , 'interrupted'];
+const DELIVERY_STATES = ['pending', 'ok', 'dead'];
+const BODY = { inline: 1, file: 2 };
+const ATTEMPTS = 3;
+
+const requestOf = ({ number, kind }) => Buffer.alloc(kind.request ?? 100, `${number}/`);
+const answerOf = ({ number, kind }) => Buffer.alloc(kind.answer ?? 100, `${number} is done. `);
+const digest = (bytes) => createHash('sha256').update(bytes).digest('hex');
+const plainId = (id) => id.replaceAll('-', '');
+
+export class Ledger {
+    #random;
+    #call;
+    #app;
+    #receivers = [];
+    #calls = new Map(); // by number
+    #round = []; // calls since begin()
+    #byRun = new Map(); // run id → call, as the caller, the app or a receiver said
+    #appCalls = new Map(); // run id → how often the app was called
+    #final = new Map(); // run id → the final state that was seen on disk
+    #since = 0;
+
+    /** App, receivers and sidecar; nothing was asked yet. */
+    static async open(t, random, { env = {}, ...options } = {}) {
+        const ledger = new Ledger();
+        ledger.#random = random;
+        ledger.begin();
+        ledger.#app = await startServer(t, (x) => ledger.#serve(x));
+        ledger.#receivers = [await Receiver.start(t), await Receiver.start(t)];
+        for (const path of ['/fast', '/flaky', '/refusing', '/missing', '/slow'])
+            ledger.#receiver(path).script(path, (x) => ledger.#receive(x));
+        ledger.sidecar = await startSidecar(t, {
+            env: { HOOKLINE_APP_URL: ledger.#app.url, ...env },
+            ...options,
+        });
+        ledger.#call = caller(t, ledger.sidecar);
+        return ledger;
+    }
+
+    /** A receiver for slow ones alone: the others go to another destination. */
+    #receiver(path) {
+        return this.#receivers[path === '/slow' ? 1 : 0];
+    }
+
+    get appUrl() {
+        return this.#app.url;
+    }
+
+    /** How many calls of this round have their 202. */
+    get accepted() {
+        return this.#round.filter((call) => call.isAccepted).length;
+    }
+
+    /** A new round: held calls are held, slow receivers slow. */
+    begin() {
+        this.#round = [];
+        this.#since = Date.now();
+        this.app = gate();
+        this.slow = gate();
+    }
+
+    /** How many calls are inside the app, and how many deliveries at the slow receiver. */
+    waiting = { app: 0, slow: 0 };
+
+    async #wait(where, opened, x) {
+        this.waiting[where]++;
+        await Promise.race([opened.promise, x.gone]);
+        this.waiting[where]--;
+    }
+
+    async #serve(x) {
+        const bytes = await x.body();
+        const call = this.#calls.get(bytes.toString('latin1', 0, 100).split('/')[0]);
+        assert.ok(call && bytes.equals(requestOf(call)), 'the app got what nobody had sent');
+        this.#identify(x.id, call);
+        if (call.kind.isHeld) await this.#wait('app', this.app, x);
+        else await sleep(this.#random() * 30);
+        await x.send(200, { 'Content-Type': 'text/plain' }, answerOf(call));
+    }
+
+    async #receive(x) {
+        const number = new URL(x.target, 'http://x').searchParams.get('call');
+        const call = this.#calls.get(number);
+        assert.ok(call, `nobody made call ${number}`);
+        const { run_id, status, response } = JSON.parse(x.bytes);
+        this.#identify(run_id, call);
+        const isRight = response === (status === 'success' ? answerOf(call).toString() : null);
+        assert.ok(isRight, `call ${number} was reported with another response`);
+        call.deliveries.push({ status, digest: digest(x.bytes) });
+        if (x.path === '/slow') await this.#wait('slow', this.slow, x);
+        const isFirst = call.deliveries.length === 1;
+        const statuses = { '/flaky': isFirst ? 404 : 200, '/refusing': 500, '/missing': 404 };
+        await x.send(statuses[x.path] ?? 200);
+    }
+
+    #identify(runId, call) {
+        const other = this.#byRun.get(plainId(runId));
+        assert.ok(!other || other === call, `${runId} is a run of two calls`);
+        this.#byRun.set(plainId(runId), call);
+        call.runs.add(plainId(runId));
+    }
+
+    /** Makes one call of each of these kinds, all at once; resolves when all are answered or lost. */
+    ask(...names) {
+        return Promise.all(
+            names.map((name) => {
+                const number = `${this.#calls.size}`;
+                const call = { number, kind: KINDS[name], name, runs: new Set(), deliveries: [] };
+                this.#calls.set(number, call);
+                this.#round.push(call);
+                return this.#ask(call);
+            }),
+        );
+    }
+
+    async #ask(call) {
+        const { hook, isSynchronous, hasKey } = call.kind;
+        const query = isSynchronous ? {} : { async: 'true' };
+        if (hook) query.webhookEndpoint = `${this.#receiver(hook).url(hook)}?call=${call.number}`;
+        const headers = hasKey ? { 'Idempotency-Key': call.number } : {};
+        const options = { query, headers, body: requestOf(call) };
+        const response = await this.#call(RUN, options).catch(() => null);
+        if (response?.status === 202) {
+            call.isAccepted = true;
+            this.#identify(response.json().run_id, call);
+        } else if (response?.status === 200) {
+            assert.ok(response.body.equals(answerOf(call)), `call ${call.number}: its answer`);
+        }
+    }
+
+    /** Calls with a key again, as their callers would: no second run may come of it. */
+    askAgain() {
+        return Promise.all(this.#round.filter((c) => c.kind.hasKey).map((c) => this.#ask(c)));
+    }
+
+    /**
+     * After a kill: how many runs were in which state. A final state that was seen once is final.
+     */
+    async look() {
+        const final = await this.sidecar.sql(
+            `SELECT lower(hex(run_id)) AS id, state FROM run
+             WHERE state >= 2 AND created_ms >= ${this.#since}`,
+        );
+        for (const { id, state } of final) this.#assertFinal(id, state);
+        const [states] = await this.sidecar.sql(
+            `SELECT (SELECT count(*) FROM run WHERE state = 0) AS "queued",
+                    (SELECT count(*) FROM run WHERE state = 1) AS "in the app",
+                    count(*) FILTER (WHERE NOT is_leased) AS "undelivered",
+                    count(*) FILTER (WHERE is_leased) AS "delivering"
+             FROM delivery WHERE state = 0`,
+        );
+        return states;
+    }
+
+    #assertFinal(id, state) {
+        const before = this.#final.get(id) ?? state;
+        assert.equal(RUN_STATES[state], RUN_STATES[before], `${id} was ${RUN_STATES[before]}`);
+        this.#final.set(id, state);
+    }
+
+    /** Lets everything go on, waits until nothing is left to do, stops the sidecar. */
+    async settle(repeats) {
+        this.app.open();
+        this.slow.open();
+        if (repeats) await this.askAgain();
+        const idle = ['hookline_runs_queued', 'hookline_runs_in_flight', 'hookline_deliveries_pending'];
+        for (let left = 1; left; [{ left }] = await this.sidecar.sql(LEFT)) {
+            if (!this.sidecar.isRunning) await this.sidecar.start();
+            await until(
+                'nothing is queued, running or pending',
+                async () => {
+                    const values = await Promise.all(idle.map((name) => this.sidecar.metric(name)));
+                    return values.every((value) => value === 0);
+                },
+                60_000,
+            );
+            await this.sidecar.stop();
+        }
+    }
+
+    /** Of a settled round: every promise. `isPurged`: finished runs may be gone from the store. */
+    async check(isPurged) {
+        for (const [id, n] of this.#app.callsById())
+            this.#appCalls.set(plainId(id), (this.#appCalls.get(plainId(id)) ?? 0) + n);
+        const rows = await this.sidecar.sql(`${RUNS} WHERE r.created_ms >= ${this.#since}`);
+        const byId = new Map(rows.map((row) => [row.id, row]));
+        assert.equal(byId.size, rows.length, 'a run has two results or two deliveries');
+        for (const row of rows) await this.#checkRow(row);
+        for (const call of this.#round) checkCall(call, byId, isPurged);
+        for (const [id, n] of this.#appCalls) assert.equal(n, 1, `the app was called twice: ${id}`);
+        await this.#checkFiles();
+        assert.deepEqual(await this.sidecar.sql('PRAGMA integrity_check'), [
+            { integrity_check: 'ok' },
+        ]);
+        assert.deepEqual(await this.sidecar.sql('PRAGMA foreign_key_check'), []);
+        for (const { requests } of [this.#app, ...this.#receivers]) requests.length = 0;
+    }
+
+    async #checkRow(row) {
+        const call = this.#byRun.get(row.id);
+        const what = `${row.id} (${call?.name ?? 'of a caller who was not answered'})`;
+        const state = RUN_STATES[row.state];
+        this.#assertFinal(row.id, row.state);
+        assert.match(state, /^(success|failure)$/, what);
+        if (state === 'failure') {
+            const reasons = call?.kind.isSynchronous ? /^(interrupted|upstream_)/ : /^interrupted$/;
+            assert.match(REASONS[row.reason] ?? `${row.reason}`, reasons, what);
+        } else {
+            assert.equal(this.#appCalls.get(row.id), 1, `${what}: success without the app`);
+            assert.ok((await this.#keptBody(row)).equals(answerOf(call)), `${what}: kept body`);
+        }
+        if (row.has_webhook) checkDeliveries(call, row, what, state);
+    }
+
+    async #keptBody({ body_where, file, bytes }) {
+        if (body_where === BODY.inline) return Buffer.from(bytes, 'hex');
+        assert.equal(body_where, BODY.file);
+        const path = (await filesBelow(join(this.sidecar.dataDir, 'bodies'))).find(
+            (name) => plainId(basename(name)) === file,
+        );
+        return readFile(path);
+    }
+
+    /** Every file is some record's. */
+    async #checkFiles() {
+        const known = await this.sidecar.sql(
+            `SELECT lower(hex(body_file)) AS file FROM result WHERE body_file IS NOT NULL
+             UNION SELECT lower(hex(body_file)) FROM ticket WHERE body_file IS NOT NULL`,
+        );
+        const files = await filesBelow(join(this.sidecar.dataDir, 'bodies'));
+        assert.deepEqual(
+            files.map((name) => plainId(basename(name))).sort(),
+            known.map(({ file }) => file).sort(),
+            'files without a record, or records without a file',
+        );
+        assert.deepEqual(await filesBelow(join(this.sidecar.dataDir, 'tmp')), []);
+    }
+}
+
+const LEFT = `SELECT (SELECT count(*) FROM run WHERE state < 2) +
+                     (SELECT count(*) FROM delivery WHERE state = 0) AS left`;
+
+const RUNS = `
+    SELECT lower(hex(r.run_id)) AS id, r.state, r.has_webhook, s.reason, s.body_where,
+           lower(hex(s.body_file)) AS file, hex(s.body_bytes) AS bytes, d.state AS delivery,
+           (SELECT count(*) FROM attempt a WHERE a.delivery_id = d.delivery_id) AS attempts,
+           (SELECT count(*) FROM attempt a WHERE a.delivery_id = d.delivery_id
+            AND (a.verdict IS NULL OR a.ended_ms IS NULL)) AS open_attempts
+    FROM run r LEFT JOIN result s ON s.id = r.result_id
+               LEFT JOIN delivery d ON d.run_id = r.run_id`;
+
+/** Reported at least once, always the same, as the store has it, within the attempts. */
+function checkDeliveries(call, row, what, state) {
+    assert.ok(call, `${what}: its webhook was never sent`);
+    const { deliveries, name } = call;
+    const isLost = name === 'refused' || name === 'missed';
+    const expected = isLost ? /^dead$/ : name === 'retried' ? /^(ok|dead)$/ : /^ok$/;
+    assert.match(DELIVERY_STATES[row.delivery] ?? 'no delivery', expected, what);
+    assert.ok(deliveries.length > 0, `${what}: its webhook never came`);
+    assert.ok(row.attempts <= ATTEMPTS, `${what}: ${row.attempts} attempts`);
+    assert.ok(deliveries.length <= row.attempts, `${what}: sent more often than recorded`);
+    assert.equal(row.open_attempts, 0, `${what}: an attempt without an outcome`);
+    for (const delivery of deliveries) {
+        assert.equal(delivery.status, state, what);
+        assert.equal(delivery.digest, deliveries[0].digest, `${what}: two different bodies`);
+    }
+}
+
+/** One run for a call at most; for an accepted one, exactly one. */
+function checkCall(call, rows, isPurged) {
+    const what = `call ${call.number} (${call.name})`;
+    assert.ok(call.runs.size <= 1, `${what} made ${call.runs.size} runs`);
+    const [id] = call.runs;
+    if (rows.has(id)) return;
+    if (isPurged) {
+        if (call.isAccepted && call.kind.hook) assert.ok(call.deliveries.length > 0, what);
+        return;
+    }
+    assert.ok(!call.isAccepted, `${what} was accepted as ${id} and is lost`);
+    assert.equal(call.deliveries.length, 0, `${what} was reported, but the store has no ${id}`);
+    assert.ok(!id || call.kind.isSynchronous, `${what} reached the app as ${id} without a record`);
+}
