@@ -22,12 +22,11 @@ const MIX = [
     'longRequest',
     'reported',
     'longAnswer',
-    'retried',
     'synchronous',
     'keyed',
     'refused',
 ];
-const SMALL = ['plain', 'reported', 'retried', 'keyed', 'refused'];
+const SMALL = ['plain', 'reported', 'keyed', 'refused'];
 
 /**
  * Rounds: calls meet a kill at a random moment, then the next process one at the point, then (at
@@ -214,9 +213,9 @@ class Lane {
             'calls and deliveries wait',
             () => ledger.waiting.app === 3 && ledger.waiting.slow === 2,
         );
-        const missed = this.#random() < 0.1 ? ['missed'] : []; // given up after 5 s
+        const missed = this.#random() < 0.1 ? 'missed' : 'retried'; // given up after 5 s
         const before = ledger.accepted;
-        const calls = ledger.ask(...Array(6).fill(kinds).flat(), ...missed);
+        const calls = ledger.ask('retried', missed, ...Array(6).fill(kinds).flat());
         await until('some are accepted', () => ledger.accepted > before + 10);
         await sleep(this.#random() * 60);
         await ledger.sidecar.kill();
@@ -243,7 +242,7 @@ class Lane {
             if (sidecar.isRunning) throw error; // else it died meanwhile
         });
         await Promise.race([exit, met]);
-        const asked = [];
+        const asked = [ledger.ask('retried', 'retried', 'retried')];
         while (sidecar.isRunning) {
             asked.push(ledger.ask(...kinds, 'slow'));
             await Promise.race([exit, sleep(40)]);

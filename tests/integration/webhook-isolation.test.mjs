@@ -96,6 +96,17 @@ test('HOOKLINE_WEBHOOK_PER_HOST bounds the deliveries to one host at once', asyn
     assert.equal(most, 3);
 });
 
+test('deliveries that wait for their retry do not hold up others to the same host', async (t) => {
+    const { call, receiver } = await stage(t);
+    receiver.script('/gone', 404);
+    const query = { webhookEndpoint: receiver.url('/gone') };
+    for (let i = 0; i < 100; i++) await call(RUN, { query });
+    const called = Date.now();
+    await call(RUN, { query: { webhookEndpoint: receiver.url('/good') } });
+    const { at } = await receiver.delivered('/good');
+    assert.ok(at - called < 1000, `${at - called} ms`);
+});
+
 test('HOOKLINE_WEBHOOK_CONCURRENCY bounds the deliveries to all hosts at once', async (t) => {
     const doors = gate();
     let inside = 0;

@@ -38,6 +38,7 @@ const REASONS = ['none', 'app_error', 'timeout', 'upstream_unreachable', , , 'in
 const DELIVERY_STATES = ['pending', 'ok', 'dead'];
 const BODY = { inline: 1, file: 2 };
 const ATTEMPTS = 3;
+const PATHS = ['/fast', '/flaky', '/missing', '/refusing', '/slow'];
 
 const requestOf = ({ number, kind }) => Buffer.alloc(kind.request ?? 100, `${number}/`);
 const answerOf = ({ number, kind }) => Buffer.alloc(kind.answer ?? 100, `${number} is done. `);
@@ -48,7 +49,7 @@ export class Ledger {
     #random;
     #call;
     #app;
-    #receivers = [];
+    #receivers = new Map(); // each path is a destination of its own: none waits for another
     #calls = new Map(); // by number
     #round = []; // calls since begin()
     #byRun = new Map(); // run id → call, as the caller, the app or a receiver said
@@ -62,20 +63,15 @@ export class Ledger {
         ledger.#random = random;
         ledger.begin();
         ledger.#app = await startServer(t, (x) => ledger.#serve(x));
-        ledger.#receivers = [await Receiver.start(t), await Receiver.start(t)];
-        for (const path of ['/fast', '/flaky', '/refusing', '/missing', '/slow'])
-            ledger.#receiver(path).script(path, (x) => ledger.#receive(x));
+        for (const path of PATHS) ledger.#receivers.set(path, await Receiver.start(t));
+        for (const [path, receiver] of ledger.#receivers)
+            receiver.script(path, (x) => ledger.#receive(x));
         ledger.sidecar = await startSidecar(t, {
             env: { HOOKLINE_APP_URL: ledger.#app.url, ...env },
             ...options,
         });
         ledger.#call = caller(t, ledger.sidecar);
         return ledger;
-    }
-
-    /** A receiver for slow ones alone: the others go to another destination. */
-    #receiver(path) {
-        return this.#receivers[path === '/slow' ? 1 : 0];
     }
 
     get appUrl() {
@@ -152,7 +148,7 @@ export class Ledger {
     async #ask(call) {
         const { hook, isSynchronous, hasKey } = call.kind;
         const query = isSynchronous ? {} : { async: 'true' };
-        if (hook) query.webhookEndpoint = `${this.#receiver(hook).url(hook)}?call=${call.number}`;
+        if (hook) query.webhookEndpoint = `${this.#receivers.get(hook).url(hook)}?call=${call.number}`;
         const headers = hasKey ? { 'Idempotency-Key': call.number } : {};
         const options = { query, headers, body: requestOf(call) };
         const response = await this.#call(RUN, options).catch(() => null);
@@ -229,7 +225,7 @@ export class Ledger {
             { integrity_check: 'ok' },
         ]);
         assert.deepEqual(await this.sidecar.sql('PRAGMA foreign_key_check'), []);
-        for (const { requests } of [this.#app, ...this.#receivers]) requests.length = 0;
+        for (const { requests } of [this.#app, ...this.#receivers.values()]) requests.length = 0;
     }
 
     async #checkRow(row) {
