@@ -258,7 +258,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
             continue;
         wait->is_resolving = false;
         if (pool->address_count)
-            hl_timer_arm(pool->wheel, &wait->timer, 0);
+            wait_try(wait); /* ends no wait, so the list stays whole */
         else
             sit_out_backoff(wait);
     }
@@ -295,7 +295,7 @@ static void wait_try(struct hl_upstream_wait *wait)
 {
     struct hl_pool *pool = wait->pool;
     uint64_t left = wait->deadline - uv_now(pool->loop);
-    if (must_resolve(pool) && resolve(pool)) {
+    if (must_resolve(pool) && resolve(pool) && pool->address_count == 0) {
         wait->is_resolving = true; /* on_resolved goes on */
         hl_timer_arm(pool->wheel, &wait->timer, left);
         return;

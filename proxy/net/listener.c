@@ -16,6 +16,17 @@ static socklen_t address_len(const struct sockaddr *address)
                                           : sizeof(struct sockaddr_in);
 }
 
+/* A caller whose machine vanished sends no FIN, and while an app computes nothing is written to it.
+ * Connections inherit this. */
+static void watch_peers(int fd)
+{
+    int on = 1, idle_s = 60, interval_s = 15, probes = 4;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
 /* A bound socket, or -1 with errno. */
 static int open_bound(const struct sockaddr *address, bool is_shared)
 {
@@ -25,6 +36,7 @@ static int open_bound(const struct sockaddr *address, bool is_shared)
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    watch_peers(fd);
     if (address->sa_family == AF_INET6) {
         int off = 0;
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));

@@ -44,7 +44,7 @@ static bool pass_interim(struct hl_run *run, const struct hl_head *head)
         return run->response != HL_RESPONSE_DONE; /* a webhook's run goes on without its caller */
     if (head->status == 100)
         hl_client_resume(c); /* HOOKLINE_BODY_TIMEOUT begins */
-    return true;
+    return run->response != HL_RESPONSE_DONE;
 }
 
 static enum hl_framing choose_framing(const struct hl_run *run, const struct hl_head *head)
