@@ -9,7 +9,8 @@
 
 #include "base/str.h"
 
-/* Both families in 16 bytes, network order; IPv4 as ::ffff:a.b.c.d, so that one range test serves both. */
+/* Both families in 16 bytes, network order; IPv4 as ::ffff:a.b.c.d, so that one range test serves
+ * both. */
 struct hl_ip {
     uint8_t b[16];
 };
@@ -38,7 +39,8 @@ struct hl_cidr_list {
 bool hl_cidr_parse(struct hl_str text, struct hl_cidr *out);
 bool hl_cidr_has(const struct hl_cidr *cidr, const struct hl_ip *ip);
 
-/* Comma-separated; empty text is the empty list. On failure `*bad` is the element that is no range, and `out` is empty. */
+/* Comma-separated; empty text is the empty list. On failure `*bad` is the element that is no range,
+ * and `out` is empty. */
 HL_MUST_CHECK enum hl_err hl_cidr_list_parse(
     struct hl_str text, struct hl_cidr_list *out, struct hl_str *bad);
 void hl_cidr_list_fini(struct hl_cidr_list *list);

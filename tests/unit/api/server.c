@@ -9,11 +9,11 @@
 static void load_config(struct server *s, const char *entry)
 {
     struct hl_buf problems, warnings;
-    char *environ[] = {"HOOKLINE_STORE=memory", "HOOKLINE_AUTH=none",
+    char *variables[] = {"HOOKLINE_STORE=memory", "HOOKLINE_AUTH=none",
         "HOOKLINE_APP_URL=http://127.0.0.1:9", (char *)(uintptr_t)entry, NULL};
     hl_buf_init(&problems, 0);
     hl_buf_init(&warnings, 0);
-    enum hl_err err = hl_config_load(&s->config, environ, &problems, &warnings);
+    enum hl_err err = hl_config_load(&s->config, variables, &problems, &warnings);
     cr_assert_eq(err, HL_OK, "%.*s", (int)problems.n, problems.p);
     hl_buf_fini(&problems);
     hl_buf_fini(&warnings);

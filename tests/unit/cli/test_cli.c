@@ -24,7 +24,7 @@ static void keep(FILE *file, char *into, size_t cap)
 
 /* Runs the words as main would, with stdout and stderr caught. Each test is a process of its own.
  */
-static int run(char **argv, char *const *environ)
+static int run(char **argv, char *const *variables)
 {
     FILE *out = tmpfile(), *err = tmpfile();
     int argc = 0;
@@ -33,7 +33,7 @@ static int run(char **argv, char *const *environ)
     fflush(stdout);
     dup2(fileno(out), STDOUT_FILENO);
     dup2(fileno(err), STDERR_FILENO);
-    int status = hl_cli_run(argc, argv, environ, serve);
+    int status = hl_cli_run(argc, argv, variables, serve);
     fflush(stdout);
     keep(out, output, sizeof(output));
     keep(err, errors, sizeof(errors));

@@ -46,9 +46,9 @@ static void start_server(struct server *server, const char *answer)
 
 static int run_health(void)
 {
-    char *environ[] = {entry, NULL};
+    char *variables[] = {entry, NULL};
     FILE *err = tmpfile();
-    struct hl_cli cli = {.environ = environ, .out = stdout, .err = err};
+    struct hl_cli cli = {.environ = variables, .out = stdout, .err = err};
     int status = hl_cli_health(&cli);
     rewind(err);
     errors[fread(errors, 1, sizeof(errors) - 1, err)] = '\0';

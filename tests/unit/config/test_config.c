@@ -8,9 +8,9 @@
 static struct hl_config *config;
 static struct hl_buf problems, warnings;
 
-static enum hl_err load(char *const *environ)
+static enum hl_err load(char *const *variables)
 {
-    return hl_config_load(&config, environ, &problems, &warnings);
+    return hl_config_load(&config, variables, &problems, &warnings);
 }
 
 #define LOAD(...) load((char *[]){__VA_ARGS__ __VA_OPT__(, ) NULL})

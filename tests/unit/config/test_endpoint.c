@@ -65,11 +65,14 @@ Test(endpoint, reads_where_the_app_is)
 
 Test(endpoint, refuses_apps_that_it_cannot_reach)
 {
+    /* Longer than sun_path. */
+    static const char too_long[] =
+        "unix:/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
     static const char *const bad[] = {"", "127.0.0.1:8000", "https://app:8000", "http://",
         "http://app:0", "http://app:65536", "http://app:8000/base", "http://app/?q",
         "http://u:p@app:8000", "http://app:8000#x", "unix:", "unix:run/app.sock", "ftp://app",
-        "unix:/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"};
+        too_long};
     for (size_t i = 0; i < HL_ARRAY_LEN(bad); i++) {
         struct hl_app_url url;
         cr_assert_eq(hl_app_url_parse(hl_str_from(bad[i]), &url), HL_ERR_INVALID, "%s", bad[i]);
