@@ -1,8 +1,10 @@
 /* serve.c - the control thread: starts store, delivery, workers and admin listener in that order;
- * takes signals; stops them in reverse. Owns: struct control. Thread: main. Promise: after SIGTERM
- * calls are answered for HOOKLINE_SHUTDOWN_DELAY, running ones get HOOKLINE_DRAIN_TIMEOUT, and
- * nothing accepted is lost (spec 7). A second SIGTERM or SIGINT ends at once; that loses nothing
- * either. Not here: what the threads do. */
+ * takes signals; stops them in reverse.
+ * Owns: struct control. Thread: main.
+ * Promise: after SIGTERM calls are answered for HOOKLINE_SHUTDOWN_DELAY, running ones get
+ * HOOKLINE_DRAIN_TIMEOUT, and nothing accepted is lost (spec 7). A second SIGTERM or SIGINT ends at
+ * once; that loses nothing either.
+ * Not here: what the threads do. */
 #include "serve.h"
 
 #include <signal.h>

@@ -1,7 +1,8 @@
 /* admin_connection.c - one connection to the admin listener.
- * Owns: the socket, bytes that are not a whole request yet, the one deadline that counts. Thread:
- * control. Promise: a request is answered when all of it is there, in order; nothing more is read
- * while an answer waits for the socket; every wait has a deadline.
+ * Owns: the socket, bytes that are not a whole request yet, the one deadline that counts.
+ * Thread: control.
+ * Promise: a request is answered when all of it is there, in order; nothing more is read while an
+ * answer waits for the socket; every wait has a deadline.
  * Not here: what a request asks for (endpoint.c). */
 #include "api/admin_connection.h"
 

@@ -1,5 +1,6 @@
 /* endpoint.c - which handler answers what.
- * Thread: control. Not here: reading requests and writing responses (connection.c). */
+ * Thread: control.
+ * Not here: reading requests and writing responses (connection.c). */
 #include "api/endpoint.h"
 
 #include "api/health.h"

@@ -1,7 +1,7 @@
 /* metrics.c - all figures as Prometheus text.
- * Thread: control; workers, store and sender go on counting meanwhile. Promise: every series is
- * there from the start, but for the combinations of method, mode and code, which come as they
- * occur; there are at most 300 of those. */
+ * Thread: control; workers, store and sender go on counting meanwhile.
+ * Promise: every series is there from the start, but for the combinations of method, mode and code,
+ * which come as they occur; there are at most 300 of those. */
 #include "api/metrics.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* process.c - what the kernel says of this process. Thread: any. */
+/* process.c - what the kernel says of this process.
+ * Thread: any. */
 #include "api/process.h"
 
 #include <dirent.h>

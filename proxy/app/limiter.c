@@ -2,8 +2,9 @@
  * Owns: the count and each worker's queue. Thread: each seat its worker's; the counts are atomic.
  * Promise: never more than `limit` slots out; a slot and a waiter never miss each other: a waiter
  * is counted before it looks for a slot, a slot is given back before its giver looks for waiters,
- * both sequentially consistent. Not here: how long a caller may wait (run/forward.c), what an
- * asynchronous run is (run/dispatch.c). */
+ * both sequentially consistent.
+ * Not here: how long a caller may wait (run/forward.c), what an asynchronous run is
+ * (run/dispatch.c). */
 #include "app/limiter.h"
 
 #include <stdlib.h>

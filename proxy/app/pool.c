@@ -1,8 +1,9 @@
 /* pool.c - connections to the app.
  * Owns: every upstream connection of one worker, idle, connecting and busy. Thread: the worker's.
  * Promise: an idle connection that the app closed is never handed out after its close was seen; a
- * wait ends exactly once. Not here: what is said on a connection (run/), whether the app is ready
- * (readiness.c), how many calls it may get (limiter.c). */
+ * wait ends exactly once.
+ * Not here: what is said on a connection (run/), whether the app is ready (readiness.c), how many
+ * calls it may get (limiter.c). */
 #include "app/pool.h"
 
 #include <arpa/inet.h>

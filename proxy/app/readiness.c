@@ -1,6 +1,7 @@
 /* readiness.c - whether the app behind us takes calls.
- * Owns: one probe at a time. Thread: control. Promise: the flag changes within a second of the
- * app's change. Not here: waiting for the app with a call in hand (pool.c). */
+ * Owns: one probe at a time. Thread: control.
+ * Promise: the flag changes within a second of the app's change.
+ * Not here: waiting for the app with a call in hand (pool.c). */
 #include "app/readiness.h"
 
 #include <stdlib.h>

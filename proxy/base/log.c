@@ -1,5 +1,6 @@
 /* log.c - builds one line in a buffer on the stack and writes it with one write(2), so that lines
- * of threads never mix. Owns: the level and the format, set before threads start. Any thread.
+ * of threads never mix.
+ * Owns: the level and the format, set before threads start. Any thread.
  * Promise: never allocates, never more than LINE_CAP bytes, always a whole line (JSON stays valid
  * when it is cut): a text that does not fit is cut between characters, a field that does not fit is
  * left out. */

@@ -1,6 +1,8 @@
 /* load.c - from the environment to the settings of the process. Runs once, at start, before other
- * threads. Owns: nothing after it returned. Promise: every wrong variable is reported, not only the
- * first. Not here: what a value may be (option.c), what follows from the machine (settle.c). */
+ * threads.
+ * Owns: nothing after it returned.
+ * Promise: every wrong variable is reported, not only the first.
+ * Not here: what a value may be (option.c), what follows from the machine (settle.c). */
 #include "config/config.h"
 
 #include <errno.h>

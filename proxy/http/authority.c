@@ -1,4 +1,5 @@
-/* authority.c - host and port, read strictly. Thread: any; no state, no allocation. */
+/* authority.c - host and port, read strictly.
+ * Thread: any; no state, no allocation. */
 #include "http/authority.h"
 
 #include <arpa/inet.h>

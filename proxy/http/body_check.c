@@ -1,4 +1,5 @@
-/* body_check.c - what a body is, told from its bytes as they pass. Thread: any; no allocation.
+/* body_check.c - what a body is, told from its bytes as they pass.
+ * Thread: any; no allocation.
  * Not here: the JSON automaton (http/json_check.c); the envelope that needs all this
  * (webhook/envelope.c). */
 #include "http/body_check.h"

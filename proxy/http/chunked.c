@@ -1,7 +1,9 @@
 /* chunked.c - the chunked coding, read byte by byte where it is syntax and slice by slice where it
- * is data. Thread: any. Owns: the trailer section, in memory, within its cap. Promise: a body has
- * one end, which no lenient reader would see elsewhere: no bare CR or LF, no white space around a
- * size, no size that overflows. */
+ * is data.
+ * Thread: any.
+ * Owns: the trailer section, in memory, within its cap.
+ * Promise: a body has one end, which no lenient reader would see elsewhere: no bare CR or LF, no
+ * white space around a size, no size that overflows. */
 #include "http/chunked.h"
 
 #include "http/byte.h"

@@ -1,7 +1,7 @@
 /* field.c - field lines: the names that hookline knows, and the strict reading of one line.
- * Thread: any; no state, no allocation. Promise: a line that was read is safe to send on as it
- * stands. Not here: what the fields of a head mean together (http/head.c, http/framing.c,
- * http/hop.c). */
+ * Thread: any; no state, no allocation.
+ * Promise: a line that was read is safe to send on as it stands.
+ * Not here: what the fields of a head mean together (http/head.c, http/framing.c, http/hop.c). */
 #include "http/field.h"
 
 #include "base/assert.h"

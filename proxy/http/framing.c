@@ -1,6 +1,7 @@
 /* framing.c - Content-Length and Transfer-Encoding: one of them, once, in one spelling, or the
- * message is refused. Thread: any; no state. Promise: two readers that follow RFC 9112 cannot see
- * two ends of a body that passed here. */
+ * message is refused.
+ * Thread: any; no state.
+ * Promise: two readers that follow RFC 9112 cannot see two ends of a body that passed here. */
 #include "http/framing.h"
 
 /* One field, digits only. A list of equal numbers could be saved (RFC 9112 6.3 rule 5), but nobody

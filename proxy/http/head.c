@@ -1,4 +1,5 @@
-/* head.c - finds, cuts and judges a message's head. Thread: any; no state, no allocation.
+/* head.c - finds, cuts and judges a message's head.
+ * Thread: any; no state, no allocation.
  * Promise: a head that passed can be framed in one way only, and each of its lines may be sent on
  * as it stands. The parts stand in files of their own: start_line.c, field.c, hop.c (Connection and
  * the like), framing.c, parser.c (llhttp's opinion). */

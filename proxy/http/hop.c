@@ -1,4 +1,5 @@
-/* hop.c - Connection and what hangs on it. Thread: any; no state, no allocation.
+/* hop.c - Connection and what hangs on it.
+ * Thread: any; no state, no allocation.
  * Promise: linear in the head's length (the options of Connection are capped, for each may be
  * compared with each field). */
 #include "http/hop.h"

@@ -1,5 +1,5 @@
-/* problem.c - the answers that hookline gives itself. Thread: any; no state, no allocation. Off the
- * warm path. */
+/* problem.c - the answers that hookline gives itself.
+ * Thread: any; no state, no allocation. Off the warm path. */
 #include "http/problem.h"
 
 #include <time.h>

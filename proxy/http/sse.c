@@ -1,4 +1,5 @@
-/* sse.c - tells where an event stream stands between two events. Thread: any. One byte of state. */
+/* sse.c - tells where an event stream stands between two events.
+ * Thread: any. One byte of state. */
 #include "http/sse.h"
 
 #include "http/byte.h"

@@ -1,6 +1,7 @@
 /* start_line.c - request lines and status lines, read strictly: single spaces, exact CRLF, HTTP/1.x
- * only. Thread: any; no state, no allocation. Not here: what a target means to us (route/plan.c).
- */
+ * only.
+ * Thread: any; no state, no allocation.
+ * Not here: what a target means to us (route/plan.c). */
 #include "http/start_line.h"
 
 #include "http/authority.h"

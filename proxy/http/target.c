@@ -1,4 +1,5 @@
-/* target.c - takes request targets and queries apart. Thread: any; no state, no allocation.
+/* target.c - takes request targets and queries apart.
+ * Thread: any; no state, no allocation.
  * Promise: nothing is normalized: what is not ours goes to the app as it came. */
 #include "http/target.h"
 

@@ -1,6 +1,7 @@
-/* url.c - absolute http(s) URLs. Thread: any; no state, no allocation. Stricter than the libraries
- * that will use the URL, so that what was checked here is what they connect to. Not here: which
- * addresses are allowed (net/guard.c). */
+/* url.c - absolute http(s) URLs.
+ * Thread: any; no state, no allocation. Stricter than the libraries that will use the URL, so that
+ * what was checked here is what they connect to.
+ * Not here: which addresses are allowed (net/guard.c). */
 #include "http/url.h"
 
 #include "http/authority.h"

@@ -1,4 +1,6 @@
-/* utf8_check.c - UTF-8, a byte at a time. Thread: any; pure. Not here: decoding (base/utf8.c). */
+/* utf8_check.c - UTF-8, a byte at a time.
+ * Thread: any; pure.
+ * Not here: decoding (base/utf8.c). */
 #include "http/utf8_check.h"
 
 static uint8_t after_lead(uint8_t byte)

@@ -1,7 +1,7 @@
-/* wheel.c - many coarse deadlines on one uv_timer. The loop's thread owns it.
- * Time is counted in ticks; the slot of tick t is slots[t % HL_WHEEL_SLOTS] and holds entries of
- * one turn only, since none is placed further than one turn ahead. The uv_timer waits for the
- * earliest slot that holds something (`next`), so a loop with far deadlines sleeps until then.
+/* wheel.c - many coarse deadlines on one uv_timer. The loop's thread owns it. Time is counted in
+ * ticks; the slot of tick t is slots[t % HL_WHEEL_SLOTS] and holds entries of one turn only, since
+ * none is placed further than one turn ahead. The uv_timer waits for the earliest slot that holds
+ * something (`next`), so a loop with far deadlines sleeps until then.
  * Promise: an entry fires when its deadline's tick is swept, at most one tick late, never early. */
 #include "loop/wheel.h"
 

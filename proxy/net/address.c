@@ -1,6 +1,7 @@
 /* address.c - IP addresses and ranges: text in and out, and the test whether a range has an
- * address. Thread: any; no state. Not here: which addresses are refused to webhooks (net/guard.c),
- * sockets (net/listener.c). */
+ * address.
+ * Thread: any; no state.
+ * Not here: which addresses are refused to webhooks (net/guard.c), sockets (net/listener.c). */
 #include "net/address.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,6 @@
 /* mode.c - asynchronous or not, webhook or none, and whether what was asked for can be done.
- * Thread: any; no allocation. Not here: which path is a run at all (route/plan.c). */
+ * Thread: any; no allocation.
+ * Not here: which path is a run at all (route/plan.c). */
 #include "route/mode.h"
 
 #include "http/byte.h"

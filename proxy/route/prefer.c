@@ -1,4 +1,5 @@
-/* prefer.c - reads Prefer: a list whose elements may hold quoted strings. Thread: any; pure. */
+/* prefer.c - reads Prefer: a list whose elements may hold quoted strings.
+ * Thread: any; pure. */
 #include "route/prefer.h"
 
 /* Takes the next element off `*list`, up to a comma that no quotes enclose. False when nothing is

@@ -1,5 +1,6 @@
 /* accept.c - asynchronous calls, up to the 202: the body is read whole, the run is committed, then
- * the caller is answered. Owns: a run from its head to the store's answer. Thread: the worker's.
+ * the caller is answered.
+ * Owns: a run from its head to the store's answer. Thread: the worker's.
  * Promise: a 202 is written only after the commit (store.md I1); a refused accept leaves no trace.
  * Not here: what happens to an accepted run (dispatch.c). */
 #include <mbedtls/sha256.h>

@@ -1,8 +1,9 @@
 /* client.c - a caller's connection.
- * Owns: the socket, bytes read and not yet used, the one deadline that counts. Thread: the
- * worker's. Promise: requests are answered in order; a body is read no faster than it is taken;
- * every wait has a deadline. Not here: what a request asks for (call.c), what the app answers
- * (respond.c). */
+ * Owns: the socket, bytes read and not yet used, the one deadline that counts.
+ * Thread: the worker's.
+ * Promise: requests are answered in order; a body is read no faster than it is taken; every wait
+ * has a deadline.
+ * Not here: what a request asks for (call.c), what the app answers (respond.c). */
 #include "run/client.h"
 
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* client_body.c - the present request's body: taken off the connection's bytes, given to whoever
- * takes it. Owns: the body fields of struct hl_client. Thread: the worker's. Promise: no more is
- * taken than its taker has room for; a body that breaks its framing or its limit ends the call. Not
- * here: reading the connection (client.c), where the body goes (forward.c, accept.c). */
+ * takes it.
+ * Owns: the body fields of struct hl_client. Thread: the worker's.
+ * Promise: no more is taken than its taker has room for; a body that breaks its framing or its
+ * limit ends the call.
+ * Not here: reading the connection (client.c), where the body goes (forward.c, accept.c). */
 #include "run/client.h"
 
 #define LONG_BODY (256 * 1024) /* bodies beyond this are read in larger pieces */

@@ -1,6 +1,7 @@
 /* client_open.c - a caller's connection comes and goes: accepted or taken over, closed when idle,
- * freed. Owns: its memory and its place in the worker's list. Thread: the worker's. Not here: what
- * happens on it in between (client.c). */
+ * freed.
+ * Owns: its memory and its place in the worker's list. Thread: the worker's.
+ * Not here: what happens on it in between (client.c). */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -1,8 +1,10 @@
 /* dispatch.c - claimed runs: asks the store for as many as this worker may have, and calls the app
- * with each. Owns: the worker's credit. Thread: the worker's. Promise: without a limit on the app,
- * credit stands with the store, so that a run is claimed in the commit that accepts it; with one, a
- * slot of the app is held before a run is claimed, so that `running` never waits. Not here: the
- * call itself (forward.c, respond.c), its end (outcome.c). */
+ * with each.
+ * Owns: the worker's credit. Thread: the worker's.
+ * Promise: without a limit on the app, credit stands with the store, so that a run is claimed in
+ * the commit that accepts it; with one, a slot of the app is held before a run is claimed, so that
+ * `running` never waits.
+ * Not here: the call itself (forward.c, respond.c), its end (outcome.c). */
 #include <stdlib.h>
 #include <string.h>
 

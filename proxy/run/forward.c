@@ -1,8 +1,10 @@
 /* forward.c - source ─▶ app: a slot, a connection, the head, the body; and the end of a run that
- * fails. Owns: the request half's state. Thread: the worker's. Promise: nothing of the body is read
- * from its source faster than the app takes it; a request is sent a second time only when the first
- * connection died before a byte of the answer and the request allows it (spec 10). Not here: the
- * app's answer (respond.c), how a run ends up in the store (outcome.c). */
+ * fails.
+ * Owns: the request half's state. Thread: the worker's.
+ * Promise: nothing of the body is read from its source faster than the app takes it; a request is
+ * sent a second time only when the first connection died before a byte of the answer and the
+ * request allows it (spec 10).
+ * Not here: the app's answer (respond.c), how a run ends up in the store (outcome.c). */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,8 +1,9 @@
 /* outcome.c - what became of a run: its end is counted, its response is put to rest, the store is
- * told. Owns: a run between the end of its response and the store's answer. Thread: the worker's.
+ * told.
+ * Owns: a run between the end of its response and the store's answer. Thread: the worker's.
  * Promise: state, kept response and webhook are one FINISH, sent once the response is durable; a
- * FINISH that the store cannot take yet is sent again until it can. Not here: what a webhook looks
- * like (webhook/), how it is stored (store/). */
+ * FINISH that the store cannot take yet is sent again until it can.
+ * Not here: what a webhook looks like (webhook/), how it is stored (store/). */
 #include <stdlib.h>
 #include <string.h>
 

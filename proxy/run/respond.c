@@ -2,8 +2,8 @@
  * Owns: the response half's state. Thread: the worker's.
  * Promise: bytes leave in the loop turn in which they came, chunk by chunk, never joined, never
  * delayed; the caller's side comes first, the spool gets a view after it and can neither slow nor
- * fail it; a slow sink pauses the app's connection. Not here: sending the request (forward.c), what
- * becomes of the run (outcome.c). */
+ * fail it; a slow sink pauses the app's connection.
+ * Not here: sending the request (forward.c), what becomes of the run (outcome.c). */
 #include <string.h>
 
 #include "base/crash_point.h"

@@ -1,5 +1,6 @@
 /* run.c - the memory of a run: made at its head, gone at the end of the loop turn in which it
- * ended. Owns: what struct hl_run points at. Thread: the worker's. */
+ * ended.
+ * Owns: what struct hl_run points at. Thread: the worker's. */
 #include "run/run.h"
 
 #include <stdlib.h>

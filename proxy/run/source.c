@@ -1,7 +1,8 @@
 /* source.c - a stored request body, from its file, as the source of a run.
  * Owns: the file descriptor and one piece. Thread: the worker's; reads and hashes in libuv's pool.
  * Promise: one piece in memory; the last piece goes on only if the whole body is what was stored
- * (its SHA-256). Not here: bodies in memory (dispatch.c puts them behind the head). */
+ * (its SHA-256).
+ * Not here: bodies in memory (dispatch.c puts them behind the head). */
 #include "run/source.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* spool.c - collects a body at rest while it passes.
- * Owns: the bytes not yet written, and the file until its name is given to a record. Thread: the
- * worker's; pieces are written and hashed in libuv's pool. Promise: taking never fails, waits or
- * calls back; memory stays under 256 KiB a spool, but for tees whose source cannot be paused: those
- * share HL_SPOOL_BURST a worker, and beyond it the body is dropped. Not here: how files are named
- * and made durable (store/body_file.c). */
+ * Owns: the bytes not yet written, and the file until its name is given to a record.
+ * Thread: the worker's; pieces are written and hashed in libuv's pool.
+ * Promise: taking never fails, waits or calls back; memory stays under 256 KiB a spool, but for
+ * tees whose source cannot be paused: those share HL_SPOOL_BURST a worker, and beyond it the body
+ * is dropped.
+ * Not here: how files are named and made durable (store/body_file.c). */
 #include "run/spool.h"
 
 #include <errno.h>

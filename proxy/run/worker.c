@@ -1,8 +1,9 @@
 /* worker.c - one data-plane thread: made, run, drained, ended.
  * Owns: everything in struct hl_worker. Thread: its own, but for making and freeing.
  * Promise: it ends when it was told to and its last caller and run have gone, or at once when it is
- * cut. Not here: what happens on connections (client.c) and in runs (forward.c, respond.c,
- * accept.c, dispatch.c). */
+ * cut.
+ * Not here: what happens on connections (client.c) and in runs (forward.c, respond.c, accept.c,
+ * dispatch.c). */
 #include "run/worker.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* docket.c - who is where. Every change of state passes through enter and leave, so the lists, the
- * counts and the gauges cannot disagree. Thread: the sender's. */
+ * counts and the gauges cannot disagree.
+ * Thread: the sender's. */
 #include "webhook/docket.h"
 
 #include "base/assert.h"

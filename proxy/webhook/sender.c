@@ -31,9 +31,10 @@
 #define WAITING_BYTES_MAX (64 * 1024 * 1024)
 /* Between two tries of what the store or the memory refused. */
 #define AGAIN_MS 1000
-#define QUICK_US (250 * 1000) /* an attempt that ended sooner gives its place away until the next  \
+#define QUICK_US                                                                                   \
+    (250 * 1000)    /* an attempt that ended sooner gives its place away until the next  \
                                */
-#define PLACE_MS 20           /* until a place at the destination is asked for again */
+#define PLACE_MS 20 /* until a place at the destination is asked for again */
 #define IDLE_MS  60000
 
 enum { MSG_STOP = 1024 }; /* beside enum hl_store_op */
