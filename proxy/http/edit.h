@@ -14,17 +14,15 @@
 struct hl_request_edit {
     struct hl_str target;       /* origin-form, as the app gets it */
     const struct hl_id *run_id; /* X-Request-Id */
-    struct hl_str peer;   /* the caller's address, for X-Forwarded-For; no port, no brackets */
-    bool is_peer_trusted; /* keep and extend X-Forwarded-*, Forwarded, X-Real-IP (spec 2); else
-                             replace them */
-    struct hl_str
-        traceparent;     /* empty: a valid one of the caller's is passed on (with tracestate) */
-    bool wants_identity; /* Accept-Encoding: identity instead of the caller's (spec 3) */
-    bool drops_expect;   /* Expect has been answered here */
-    bool keeps_authorization; /* AUTH=none: the app's own */
-    bool is_stored;           /* for a stored run: no framing fields, no final empty line (see
-                                 hl_edit_finish_stored) */
-    enum hl_framing framing;  /* what the app gets: NONE, LENGTH or CHUNKED */
+    struct hl_str peer; /* the caller's address, for X-Forwarded-For; no port, no brackets */
+    /* keep and extend X-Forwarded-*, Forwarded, X-Real-IP (spec 2); else replace them */
+    bool is_peer_trusted;
+    struct hl_str traceparent; /* empty: the caller's valid one goes on, with tracestate */
+    bool wants_identity;       /* Accept-Encoding: identity instead of the caller's (spec 3) */
+    bool drops_expect;         /* Expect has been answered here */
+    bool keeps_authorization;  /* AUTH=none: the app's own */
+    bool is_stored; /* no framing fields, no final empty line: hl_edit_finish_stored adds them */
+    enum hl_framing framing; /* what the app gets: NONE, LENGTH or CHUNKED */
     uint64_t content_length;
 };
 

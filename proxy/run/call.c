@@ -185,7 +185,6 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
                      hl_is_traceparent(trace->value);
     struct hl_str traceparent =
         has_trace ? (struct hl_str){NULL, 0} : make_traceparent(w, &run->id, made);
-    run->is_run = plan->kind == HL_PLAN_RUN;
     run->method = c->method;
     run->caller_minor = c->minor;
     run->is_websocket = plan->is_websocket;

@@ -154,7 +154,6 @@ static void start_claimed(struct hl_worker *w, struct hl_claimed *claimed)
     run->claimed = claimed;
     run->epoch = claimed->epoch;
     run->has_webhook = claimed->has_webhook;
-    run->is_run = true;
     run->caller_minor = 1;
     run->has_slot = true;
     run->method = read_method(claimed->head);

@@ -44,8 +44,7 @@ struct hl_run {
     /* the source: one of the two, or neither when the caller has gone */
     struct hl_client *client;
     struct hl_source *source;
-    bool has_whole_request; /* the source has ended: the page's bytes are all, or the last body byte
-                               has been passed */
+    bool has_whole_request; /* the source has ended */
 
     /* the app */
     struct hl_upstream *upstream;
@@ -57,8 +56,7 @@ struct hl_run {
     bool has_answer_begun; /* a byte of an answer came: the request is never sent again */
 
     /* the request as it goes on */
-    char
-        *page; /* head and first body bytes; kept until the first response byte, to be sent again */
+    char *page; /* head and first body bytes; kept until the final head, to be sent again */
     size_t page_n, page_cap;
     enum hl_framing request_framing;
     enum hl_method method;
@@ -66,8 +64,7 @@ struct hl_run {
 
     /* what the caller can take */
     uint8_t caller_minor;
-    bool caller_takes_trailers, is_websocket, preference_applied;
-    bool is_run;        /* a run, not a pass-through */
+    bool is_websocket, preference_applied;
     bool has_continued; /* 100 was passed on or answered */
 
     /* the response as it comes and goes on */
@@ -86,11 +83,10 @@ struct hl_run {
 
     /* runs that the store knows */
     struct hl_claimed *claimed; /* asynchronous, inside the app */
-    struct hl_accept
-        *accept; /* asynchronous, being accepted; or what a webhook's run was recorded with */
-    struct hl_spool *spool;   /* accepting: the request's body; else the response's */
-    struct hl_finish *finish; /* its outcome while the spool ends */
-    bool is_recorded, has_webhook;
+    struct hl_accept *accept;   /* until it is posted: ACCEPT, or a webhook's RECORD */
+    struct hl_spool *spool;     /* accepting: the request's body; else the response's */
+    struct hl_finish *finish;   /* its outcome while the spool ends */
+    bool has_webhook;
     uint32_t epoch;
 };
 

@@ -18,9 +18,7 @@ struct hl_spool_home {
     uv_loop_t *loop;
     const char *data_dir; /* NULL: everything stays in memory */
     struct hl_id_source *ids;
-    size_t
-        burst_left; /* bytes that tees may hold beyond their own bound while the disk catches up */
-    unsigned open;  /* spools alive: the loop must not end before they are gone */
+    size_t burst_left; /* what tees may still hold beyond their own bound while the disk lags */
 };
 
 #define HL_SPOOL_BURST (32 * 1024 * 1024)

@@ -8,8 +8,8 @@
 #include "webhook/sender.h"
 
 struct hl_docket {
-    struct hl_list
-        lists[HL_PARCEL_STATE_COUNT]; /* but for WAITING and UNRECORDED, which are in `due` */
+    /* those in `due` (WAITING, UNRECORDED) are in no list */
+    struct hl_list lists[HL_PARCEL_STATE_COUNT];
     struct hl_due due;
     uint32_t counts[HL_PARCEL_STATE_COUNT];
     struct hl_msg *backlog, **backlog_end; /* leased, not begun: first in, first out */
