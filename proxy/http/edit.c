@@ -1,7 +1,8 @@
 /* edit.c - writes the head that goes on, from the lines of the one that came.
- * Thread: any; no state, no allocation. Promise: start line, Host, framing and Connection are ours;
- * every other line is one that field.c has accepted, byte for byte; neighbours that stay are copied
- * together. Max-Forwards is passed on as it is: hookline and its app are one origin, not two hops.
+ * Thread: any; no state, no allocation.
+ * Promise: start line, Host, framing and Connection are ours; every other line is one that field.c
+ * has accepted, byte for byte; neighbours that stay are copied together. Max-Forwards is passed on
+ * as it is: hookline and its app are one origin, not two hops.
  * Not here: which framing (run/), what the caller may ask for (route/plan.c). */
 #include "http/edit.h"
 
@@ -249,12 +250,13 @@ static void write_response_hop(
         else if (edit->caller_minor == 0)
             HL_WRITE(w, "Connection: keep-alive\r\n");
 
-        /* What a GET would have brought: information, not framing (RFC 9110 8.6). */
+        /* What a GET would have brought: information, not framing; never in a 204 (RFC 9110 8.6).
+         */
         bool has_no_body = edit->is_head_request || head->status == 304;
-        if (has_no_body && head->has_content_length)
-            write_framing(w, HL_FRAMING_LENGTH, head->content_length);
-        else if (!has_no_body && head->status != 204)
+        if (head->status != 204 && !has_no_body)
             write_framing(w, edit->framing, edit->content_length);
+        else if (head->status != 204 && head->has_content_length)
+            write_framing(w, HL_FRAMING_LENGTH, head->content_length);
         if (edit->wants_trailers)
             write_trailer_names(w, head);
     }

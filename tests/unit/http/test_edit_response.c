@@ -83,6 +83,9 @@ Test(edit_response, length_without_a_body_is_told_where_it_informs)
     cr_assert_null(strstr(write_edit(&edit), "Transfer-Encoding"));
     edit = parse("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n");
     cr_assert_null(strstr(write_edit(&edit), "Content-Length"));
+    edit = parse_as(
+        "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\n", HL_METHOD_HEAD, false);
+    cr_assert_null(strstr(write_edit(&edit), "Content-Length"));
 }
 
 Test(edit_response, interim_response_has_no_framing_and_no_connection)
