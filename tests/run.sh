@@ -67,7 +67,8 @@ install_packages() {
 }
 
 build_all() {
-    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DHOOKLINE_SANITIZE=address >/dev/null && ninja -C "$build"
+    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DHOOKLINE_SANITIZE=address -DHOOKLINE_CRASH_POINTS=ON \
+        >/dev/null && ninja -C "$build"
 }
 
 # run_unit FOLDER…: each folder's tests are one program; its own count of cases is what counts here.

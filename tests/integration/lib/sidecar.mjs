@@ -1,6 +1,7 @@
 // sidecar.mjs - runs the real binary (HOOKLINE_BIN) with a data directory and ports of its own, and
 // holds it to what every test expects: log lines are JSON, no sanitizer report, exit status 0.
 import { spawn, execFile } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import http from 'node:http';
@@ -45,19 +46,28 @@ const surroundings = {
     TSAN_OPTIONS: 'exitcode=99',
 };
 
-/** A TCP port that nothing listens on, below the range that outgoing connections take theirs from. */
+/**
+ * A TCP port that nothing listens on, below the range that outgoing connections take theirs from. The
+ * UDP port of the same number is held as long as this process lives: no other test gets it.
+ */
 export async function freePort() {
     for (;;) {
         const port = 12_000 + Math.floor(Math.random() * 20_000);
+        const lock = createSocket('udp4').unref();
+        if (!(await binds(lock, (done) => lock.bind({ port, address: '127.0.0.1' }, done))))
+            continue;
         const probe = net.createServer();
-        const isFree = await new Promise((resolve) => {
-            probe.once('error', () => resolve(false));
-            probe.listen(port, '127.0.0.1', () => resolve(true));
-        });
-        if (!isFree) continue;
+        if (!(await binds(probe, (done) => probe.listen(port, '127.0.0.1', done)))) continue;
         await new Promise((resolve) => probe.close(resolve));
         return port;
     }
+}
+
+function binds(socket, bind) {
+    return new Promise((resolve) => {
+        socket.once('error', () => resolve(false));
+        bind(() => resolve(true));
+    });
 }
 
 /** Runs the binary to its end: `{ code, stdout, stderr }`. */
