@@ -77,12 +77,14 @@ struct hl_spool *hl_spool_new(struct hl_spool_home *home, uint64_t limit, bool c
         hl_body_check_init(&s->check, expects_json);
     mbedtls_sha256_init(&s->sha);
     mbedtls_sha256_starts_ret(&s->sha, 0);
+    home->open++;
     return s;
 }
 
 static void spool_free(struct hl_spool *s)
 {
     s->home->burst_left += s->burst;
+    s->home->open--;
     if (s->fd >= 0)
         close(s->fd);
     mbedtls_sha256_free(&s->sha);

@@ -19,6 +19,7 @@ struct hl_spool_home {
     const char *data_dir; /* NULL: everything stays in memory */
     struct hl_id_source *ids;
     size_t burst_left; /* what tees may still hold beyond their own bound while the disk lags */
+    unsigned open;     /* spools alive */
 };
 
 #define HL_SPOOL_BURST (32 * 1024 * 1024)
