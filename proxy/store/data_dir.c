@@ -54,14 +54,24 @@ bool hl_data_dir_is_refused(uint64_t magic, const char **name)
     return false;
 }
 
+/* A new directory's own name is made durable here; that of what is in it when the database is. */
+static enum hl_err make_dir(const char *name, bool is_outermost)
+{
+    char parent[HL_PATH_MAX];
+    if (mkdir(name, 0700) < 0)
+        return errno == EEXIST ? HL_OK : hl_err_from_errno(errno);
+    enum hl_err err = is_outermost ? hl_path(parent, "%s/..", name) : HL_OK;
+    return err || !is_outermost ? err : hl_path_sync(parent);
+}
+
 static enum hl_err make_dirs(const char *path, char *why, size_t why_len)
 {
     static const char *const names[] = {"", "/tmp", "/bodies"};
     for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
         char name[HL_PATH_MAX];
         enum hl_err err = hl_path(name, "%s%s", path, names[i]);
-        if (!err && mkdir(name, 0700) < 0 && errno != EEXIST)
-            err = hl_err_from_errno(errno);
+        if (!err)
+            err = make_dir(name, i == 0);
         if (err) {
             snprintf(why, why_len, "cannot make the data directory %s%s: %s", path, names[i],
                 strerror(errno));

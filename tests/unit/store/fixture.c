@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <ftw.h>
+#include <mbedtls/sha256.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "store/body_file.h"
 
 #define PATIENCE_S 20
 
@@ -176,6 +178,33 @@ enum hl_err ask(struct fixture *f, struct party *p, struct hl_store_msg *m)
     return m->rc;
 }
 
+static struct hl_body make_body(enum hl_body_where where, const char *text)
+{
+    struct hl_body body = {.where = where, .size = strlen(text)};
+    mbedtls_sha256_ret((const unsigned char *)text, body.size, body.sha256, 0);
+    return body;
+}
+
+struct hl_body make_inline_body(const char *text)
+{
+    struct hl_body body = make_body(HL_BODY_INLINE, text);
+    body.bytes = strdup(text);
+    return body;
+}
+
+struct hl_body make_file_body(struct fixture *f, const char *text)
+{
+    struct hl_body body = make_body(HL_BODY_FILE, text);
+    const char *dir = hl_store_data_dir(f->store);
+    int fd;
+    body.file = new_id(f);
+    cr_assert_eq(hl_body_file_create(dir, &body.file, &fd), HL_OK);
+    cr_assert_eq(write(fd, text, body.size), (ssize_t)body.size);
+    cr_assert_eq(hl_body_file_commit(dir, &body.file, fd), HL_OK);
+    close(fd);
+    return body;
+}
+
 /* Batches are in order: when this is answered, so is all that came before; the next batch's begin
  * comes after this one's pushes. */
 void settle(struct fixture *f)
@@ -200,11 +229,8 @@ struct hl_accept *make_accept(struct fixture *f, enum hl_store_op op, const stru
         .idempotency_key = hl_str_from(spec->key),
         .subject = hl_str_from(spec->subject)};
     tmpl.fingerprint[0] = spec->fingerprint;
-    if (spec->body) {
-        tmpl.body.where = HL_BODY_INLINE;
-        tmpl.body.size = strlen(spec->body);
-        tmpl.body.bytes = strdup(spec->body);
-    }
+    if (spec->body)
+        tmpl.body = make_inline_body(spec->body);
     struct hl_accept *a = hl_accept_new(op, &tmpl);
     cr_assert(a);
     return a;
@@ -264,11 +290,8 @@ struct hl_finish *make_finish(const struct hl_id *id, uint32_t epoch, const char
         .content_type = "text/plain",
         .encoding = HL_ENCODING_TEXT,
         .escaped_size = body ? strlen(body) : 0};
-    if (body) {
-        finish->outcome.body.where = HL_BODY_INLINE;
-        finish->outcome.body.size = strlen(body);
-        finish->outcome.body.bytes = strdup(body);
-    }
+    if (body)
+        finish->outcome.body = make_inline_body(body);
     return finish;
 }
 

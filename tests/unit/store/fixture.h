@@ -56,6 +56,9 @@ void *party_wait(struct party *p, uint32_t type);
 void *party_look(struct party *p, uint32_t type);
 
 struct hl_id new_id(struct fixture *f);
+/* Bodies as a spool makes them (run/spool.c): with their digest; the file's is committed. */
+struct hl_body make_inline_body(const char *text);
+struct hl_body make_file_body(struct fixture *f, const char *text);
 /* Posts a request as `p` and waits for its reply; returns the reply's rc. */
 enum hl_err ask(struct fixture *f, struct party *p, struct hl_store_msg *m);
 /* All that was posted before has been answered and its pushes have been sent. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -178,16 +179,18 @@ Test(recovery, i3_key_holds_after_reopen)
 
 /* --- kill -9 --------------------------------------------------------------------------------- */
 
+struct ack {
+    struct hl_id id;
+    char state; /* q: queued, f: finished */
+};
+
 /* Accepts, claims and finishes for ever; each acknowledged state goes down the pipe. */
 static void work_until_killed(int pipe)
 {
     fixture_open(&f);
     give_credit(&f, &f.worker, 1000000, false);
     for (;;) {
-        struct {
-            struct hl_id id;
-            char state;
-        } ack = {.state = 'q'};
+        struct ack ack = {.state = 'q'};
         cr_assert_eq(accept_run(&f, (struct run_spec){.url = URL}, &ack.id), HL_OK);
         ssize_t n = write(pipe, &ack, sizeof(ack));
         struct hl_claimed *c = party_wait(&f.worker, HL_STORE_CLAIMED);
@@ -200,12 +203,20 @@ static void work_until_killed(int pipe)
     }
 }
 
+/* A slow machine has done something too by the time it is killed. */
+static void await_acks(int pipe, int n)
+{
+    int bytes = 0;
+    for (int ms = 0; bytes < n * (int)sizeof(struct ack); ms++) {
+        cr_assert_lt(ms, 20000, "nothing is acknowledged");
+        usleep(1000);
+        cr_assert_eq(ioctl(pipe, FIONREAD, &bytes), 0);
+    }
+}
+
 static void check_acks(int pipe, unsigned *n)
 {
-    struct {
-        struct hl_id id;
-        char state;
-    } ack;
+    struct ack ack;
     fixture_open(&f);
     while (read(pipe, &ack, sizeof(ack)) == (ssize_t)sizeof(ack)) {
         struct hl_get_run g;
@@ -238,6 +249,7 @@ Test(recovery, i2_acknowledged_runs_are_there_after_kill)
             _exit(1);
         }
         close(ends[1]);
+        await_acks(ends[0], 4);
         usleep(30000 + 7919 * (unsigned)round);
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
@@ -248,18 +260,6 @@ Test(recovery, i2_acknowledged_runs_are_there_after_kill)
 }
 
 /* --- bodies in files ------------------------------------------------------------------------- */
-
-static struct hl_body file_body(const char *bytes)
-{
-    struct hl_body body = {.where = HL_BODY_FILE, .size = strlen(bytes), .file = new_id(&f)};
-    int fd;
-    const char *dir = hl_store_data_dir(f.store);
-    cr_assert_eq(hl_body_file_create(dir, &body.file, &fd), HL_OK);
-    cr_assert_eq(write(fd, bytes, body.size), (ssize_t)body.size);
-    cr_assert_eq(hl_body_file_commit(dir, &body.file, fd), HL_OK);
-    close(fd);
-    return body;
-}
 
 static bool has_file(const struct hl_id *file)
 {
@@ -275,7 +275,7 @@ Test(recovery, i16_files_live_as_long_as_their_records)
     f.config.retention_ms = 50;
     fixture_open(&f);
     struct hl_accept *a = make_accept(&f, HL_STORE_ACCEPT, &(struct run_spec){0});
-    a->body = file_body("a large request");
+    a->body = make_file_body(&f, "a large request");
     struct hl_id request = a->body.file, id = a->run_id;
     cr_assert_eq(ask(&f, &f.worker, &a->m), HL_OK);
     hl_accept_free(a);
@@ -287,7 +287,7 @@ Test(recovery, i16_files_live_as_long_as_their_records)
     cr_assert(has_file(&request));
 
     struct hl_finish *finish = make_finish(&id, c->epoch, NULL);
-    finish->outcome.body = file_body("a large response");
+    finish->outcome.body = make_file_body(&f, "a large response");
     struct hl_id response = finish->outcome.body.file;
     cr_assert_eq(ask(&f, &f.worker, &finish->m), HL_OK);
     settle(&f);
@@ -304,7 +304,7 @@ Test(recovery, i16_files_live_as_long_as_their_records)
 Test(recovery, orphans_are_swept_at_start)
 {
     fixture_open(&f);
-    struct hl_body orphan = file_body("nobody names this"), half = {.file = new_id(&f)};
+    struct hl_body orphan = make_file_body(&f, "nobody names this"), half = {.file = new_id(&f)};
     char tmp[128], foreign[128];
     int fd;
     cr_assert_eq(hl_body_file_create(f.dir, &half.file, &fd), HL_OK);
