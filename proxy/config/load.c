@@ -13,10 +13,9 @@
 #include "config/settle.h"
 #include "config/value.h"
 
-#define PREFIX        "HOOKLINE_"
-#define FILE_SUFFIX   "_FILE"
-#define LARGEST_SHOWN 200 /* bytes of a wrong value in its report */
-#define LARGEST_FILE  65536
+#define PREFIX       "HOOKLINE_"
+#define FILE_SUFFIX  "_FILE"
+#define LARGEST_FILE 65536
 
 struct load {
     struct hl_config *config;
@@ -51,6 +50,15 @@ static enum hl_err note(char **slot, struct hl_str value)
     return *slot ? HL_OK : HL_ERR_NOMEM;
 }
 
+static enum hl_err warn_of_unknown(struct load *load, struct hl_str name)
+{
+    enum hl_err err = hl_value_append_readable(load->warnings, name);
+    return err ? err
+               : hl_buf_printf(load->warnings,
+                     " is not known and has no effect; the nearest name is %s\n",
+                     hl_option_nearest(name)->name);
+}
+
 static enum hl_err take_variable(struct load *load, struct hl_str name, struct hl_str value)
 {
     struct hl_config_source *sources = load->config->sources;
@@ -62,9 +70,7 @@ static enum hl_err take_variable(struct load *load, struct hl_str name, struct h
         return note(&sources[option - hl_options].file, value);
     if (is_service_link(name))
         return HL_OK;
-    return hl_buf_printf(load->warnings,
-        "%.*s is not known and has no effect; the nearest name is %s\n", HL_STR_ARG(name),
-        hl_option_nearest(name)->name);
+    return warn_of_unknown(load, name);
 }
 
 static enum hl_err take_environment(struct load *load, char *const *environ)
@@ -81,25 +87,13 @@ static enum hl_err take_environment(struct load *load, char *const *environ)
     return err;
 }
 
-/* The value in quotes on one line, whatever is in it. */
-static enum hl_err append_quoted(struct hl_buf *out, struct hl_str value)
-{
-    bool is_cut = value.n > LARGEST_SHOWN;
-    enum hl_err err = hl_buf_printf(out, "\"");
-    if (is_cut)
-        value.n = LARGEST_SHOWN;
-    if (!err)
-        err = hl_value_append_readable(out, value);
-    return err ? err : hl_buf_printf(out, is_cut ? "…\"" : "\"");
-}
-
 static enum hl_err report_value(
     struct load *load, const struct hl_option *option, const char *suffix, struct hl_str value)
 {
     struct hl_buf *out = load->problems;
     enum hl_err err = hl_buf_printf(out, "%s%s: ", option->name, suffix);
     if (!err)
-        err = option->is_secret ? hl_buf_printf(out, "****") : append_quoted(out, value);
+        err = option->is_secret ? hl_buf_printf(out, "****") : hl_value_append_quoted(out, value);
     if (!err)
         err = hl_buf_printf(out, " is not allowed; allowed: ");
     if (!err)
@@ -119,7 +113,7 @@ static enum hl_err report_file(
 {
     enum hl_err err = hl_buf_printf(load->problems, "%s" FILE_SUFFIX ": ", option->name);
     if (!err)
-        err = append_quoted(load->problems, hl_str_from(path));
+        err = hl_value_append_quoted(load->problems, hl_str_from(path));
     return err ? err : hl_buf_printf(load->problems, " %s\n", what);
 }
 

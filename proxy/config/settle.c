@@ -9,6 +9,7 @@
 
 #include "config/cpu.h"
 #include "config/option.h"
+#include "config/value.h"
 
 #define OWN_DESCRIPTORS  128 /* listeners, loops, database, deliveries' first connections */
 #define MOST_CONNECTIONS 1000000
@@ -43,8 +44,11 @@ static enum hl_err check_ca_file(const struct hl_config *config, struct hl_buf *
 {
     if (config->webhook_ca_file.n == 0 || access(config->webhook_ca_file.p, R_OK) == 0)
         return HL_OK;
-    return hl_buf_printf(problems, "HOOKLINE_WEBHOOK_CA_FILE: \"%s\" cannot be read: %s\n",
-        config->webhook_ca_file.p, strerror(errno));
+    const char *why = strerror(errno);
+    enum hl_err err = hl_buf_printf(problems, "HOOKLINE_WEBHOOK_CA_FILE: ");
+    if (!err)
+        err = hl_value_append_quoted(problems, config->webhook_ca_file);
+    return err ? err : hl_buf_printf(problems, " cannot be read: %s\n", why);
 }
 
 enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)

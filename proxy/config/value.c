@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define LARGEST_QUOTED 200 /* bytes */
+
 /* Largest first; the last one is the unit that is counted in. */
 struct unit {
     const char *name;
@@ -110,4 +112,15 @@ enum hl_err hl_value_append_readable(struct hl_buf *out, struct hl_str text)
         err = hl_buf_printf(out, c < ' ' || c > '~' ? "\\x%02x" : "%c", c);
     }
     return err;
+}
+
+enum hl_err hl_value_append_quoted(struct hl_buf *out, struct hl_str text)
+{
+    bool is_cut = text.n > LARGEST_QUOTED;
+    enum hl_err err = hl_buf_printf(out, "\"");
+    if (is_cut)
+        text.n = LARGEST_QUOTED;
+    if (!err)
+        err = hl_value_append_readable(out, text);
+    return err ? err : hl_buf_printf(out, is_cut ? "…\"" : "\"");
 }

@@ -26,5 +26,7 @@ void hl_value_format_size(uint64_t bytes, char out[HL_VALUE_TEXT]);
 
 /* Appends a text for people to read on one line: bytes outside printable ASCII as \xNN. */
 HL_MUST_CHECK enum hl_err hl_value_append_readable(struct hl_buf *out, struct hl_str text);
+/* The same in quotes; a long text is cut. */
+HL_MUST_CHECK enum hl_err hl_value_append_quoted(struct hl_buf *out, struct hl_str text);
 
 #endif

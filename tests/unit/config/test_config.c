@@ -225,3 +225,13 @@ Test(config, refuses_a_ca_file_that_it_cannot_read)
     cr_assert_eq(LOAD("HOOKLINE_WEBHOOK_CA_FILE=/nonexistent/ca.pem"), HL_ERR_INVALID);
     cr_assert(has(&problems, "HOOKLINE_WEBHOOK_CA_FILE: \"/nonexistent/ca.pem\" cannot be read"));
 }
+
+Test(config, reports_on_one_line_whatever_is_in_a_name_or_path)
+{
+    cr_assert_eq(LOAD("HOOKLINE_A\x1b[31m\nHOOKLINE_B=1", "HOOKLINE_WEBHOOK_CA_FILE=/a\n\x1b"),
+        HL_ERR_INVALID);
+    cr_assert_eq(count_lines(&warnings), 1);
+    cr_assert(has(&warnings, "HOOKLINE_A\\x1b[31m\\x0aHOOKLINE_B is not known"));
+    cr_assert_eq(count_lines(&problems), 1);
+    cr_assert(has(&problems, "HOOKLINE_WEBHOOK_CA_FILE: \"/a\\x0a\\x1b\" cannot be read"));
+}
