@@ -11,30 +11,20 @@ import { run, temporaryDirectory } from './lib/sidecar.mjs';
 import { test } from './lib/case.mjs';
 import { sleep, until } from './lib/until.mjs';
 
-const LANES = 4; // sidecars that live and die side by side
+const LANES = 6; // sidecars that live and die side by side
 const KILLS = Number(process.env.HOOKLINE_TEST_KILLS ?? 0); // at least; and at least one at each point
 const TRIES = 5; // rounds for a point until its kills have met runs in every state
 const REACHED_WITHIN = 20_000;
 const LIMIT = 240_000 + KILLS * 3_000;
 
-const MIX = [
-    'plain',
-    'longRequest',
-    'reported',
-    'longAnswer',
-    'synchronous',
-    'keyed',
-    'refused',
-];
+const MIX = ['plain', 'longRequest', 'reported', 'longAnswer', 'synchronous', 'keyed', 'refused'];
 const SMALL = ['plain', 'reported', 'keyed', 'refused'];
 
-/**
- * Rounds: calls meet a kill at a random moment, then the next process one at the point, then (at
- * times) the next one a kill in its recovery; then everything is settled and checked. Two kills
- * inside attempts of a delivery leave it one.
- */
+/** What may follow a kill at a point, before everything is settled. */
+const AGAIN = ['recover-applied', 'recover-committed', 'at random', null, null, null, null, null];
+
 const SETTINGS = {
-    HOOKLINE_LOG_LEVEL: 'info',
+    HOOKLINE_LOG_LEVEL: 'warn',
     HOOKLINE_ASYNC_CONCURRENCY: '8',
     HOOKLINE_WEBHOOK_PER_HOST: '2',
 };
@@ -74,6 +64,8 @@ const PLANS = {
     'recover-committed': { at: 1, never: ['in the app', 'delivering'] }, // it released them
 };
 
+const planOf = (point) => ({ at: [3, 10], kinds: MIX, ...PLANS[point] });
+
 /** Claimed runs wait for a connection; a process that stops gives them back. */
 function unreachableApp() {
     return {
@@ -87,7 +79,7 @@ function unreachableApp() {
     };
 }
 
-/** All results of former rounds go at the start; `at` is beyond those, among this round's. */
+/** All results that there are go soon; `at` is beyond those, among the dying process's own. */
 function shortRetention(at) {
     return {
         env: { HOOKLINE_RETENTION: '1s' },
@@ -178,15 +170,15 @@ class Lane {
         return lane;
     }
 
+    /** A kill at a random moment, one at the point, perhaps a third; then all is settled and checked. */
     async round(point) {
-        const plan = { at: [3, 10], kinds: MIX, ...PLANS[point] };
+        const plan = planOf(point);
         this.#ledger.begin();
         await this.#dieAtRandom(plan);
         await this.#dieAt(point, plan);
-        if (this.#random() < 0.25) {
-            const recovery = this.#random() < 0.5 ? 'recover-applied' : 'recover-committed';
-            await this.#dieAt(recovery, { at: 1 });
-        }
+        const again = AGAIN[Math.floor(this.#random() * AGAIN.length)];
+        if (again === 'at random') await this.#dieAtRandom(plan);
+        else if (again) await this.#dieAt(again, planOf(again));
         await this.#start({}, 'readyz');
         await this.#ledger.settle(!plan.purges);
         await this.#ledger.check(plan.purges);
@@ -208,6 +200,7 @@ class Lane {
     async #dieAtRandom({ kinds }) {
         const ledger = this.#ledger;
         await this.#start({}, 'readyz');
+        ledger.hold();
         await ledger.ask('held', 'held', 'held', ...Array(6).fill('slow'));
         await until(
             'calls and deliveries wait',
@@ -245,7 +238,7 @@ class Lane {
         const asked = [ledger.ask('retried', 'retried', 'retried')];
         while (sidecar.isRunning) {
             asked.push(ledger.ask(...kinds, 'slow'));
-            await Promise.race([exit, sleep(40)]);
+            await Promise.race([exit, sleep(30)]);
         }
         const { code, signal } = await exit;
         clearTimeout(late);
@@ -268,8 +261,7 @@ async function listPoints() {
 
 /** The order of the rounds: each point once, then again what the table lacks, then any. */
 function* schedule(points, table, random) {
-    const isLate = (point) => !!PLANS[point]?.purges; // they need results of former rounds
-    const shuffled = points.map((point) => [isLate(point) + random(), point]).sort(([a], [b]) => a - b);
+    const shuffled = points.map((point) => [random(), point]).sort(([a], [b]) => a - b);
     for (const [, point] of shuffled) yield point;
     for (let i = 1; i < TRIES; i++)
         for (const point of points) if (!table.isFull(point)) yield point;
@@ -314,7 +306,8 @@ test('each point has its kills, in every state of a run', { limit: LIMIT }, asyn
         for (const line of table.lines()) t.diagnostic(line);
         t.diagnostic(`${table.kills} kills`);
     }
-    for (const name of ['at random', ...usual]) assert.ok(table.isFull(name), `${name} is not full`);
+    for (const name of ['at random', ...usual])
+        assert.ok(table.isFull(name), `${name} is not full`);
 });
 
 test('a kill during the first start leaves a directory that starts', async (t) => {
