@@ -4,8 +4,10 @@
  * Not here: what the bytes mean (http/), who pauses whom (run/). */
 #include "net/stream.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/assert.h"
 
@@ -123,9 +125,22 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
     *out = uv_buf_init(s->reader->buffer, has_had_its_share ? 0 : s->read_size);
 }
 
+/* libuv says EOF, too, when bytes and a reset come together (POLLHUP behind a short read): what was
+ * cut off would look whole. EPIPE is what a reset behind a FIN leaves on the socket. */
+static bool was_reset(const struct hl_stream *s)
+{
+    uv_os_fd_t fd;
+    int error = 0;
+    socklen_t n = sizeof(error);
+    return uv_fileno(&s->handle, &fd) == 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error != 0 && error != EPIPE;
+}
+
 static void on_read(uv_stream_t *uv, ssize_t n, const uv_buf_t *buf)
 {
     struct hl_stream *s = HL_CONTAINER_OF(uv, struct hl_stream, uv);
+    if (n == UV_EOF && was_reset(s))
+        n = UV_ECONNRESET;
     if (n > 0) {
         struct hl_stream_event event = {.kind = HL_STREAM_DATA, .p = buf->base, .n = (size_t)n};
         s->on_event(s, &event);

@@ -280,6 +280,35 @@ Test(stream, says_that_the_peer_reset_it)
 
 /* ---- writing ---- */
 
+Test(stream, tells_a_reset_behind_bytes_from_an_end)
+{
+    connect_peer();
+    cr_assert_eq(write(peer, "abc", 3), 3);
+    struct linger hard = {.l_onoff = 1};
+    setsockopt(peer, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+    close(peer);
+    peer = -1;
+    hl_stream_resume(&probe.stream);
+    UNTIL(probe.failed || probe.ended);
+    cr_assert_eq(probe.received, 3);
+    cr_assert_eq(probe.failed, 1);
+    cr_assert_eq(probe.error, UV_ECONNRESET);
+}
+
+Test(stream, an_end_is_one_though_a_reset_comes_behind_it)
+{
+    connect_peer();
+    cr_assert_eq(write(peer, "abc", 3), 3);
+    close(peer);
+    peer = -1;
+    cr_assert_eq(hl_stream_write(&probe.stream, "x", 1), HL_OK); /* which nobody takes any more */
+    run_turns(3);
+    hl_stream_resume(&probe.stream);
+    UNTIL(probe.failed || probe.ended);
+    cr_assert_eq(probe.received, 3);
+    cr_assert_eq(probe.ended, 1);
+}
+
 Test(stream, keeps_what_the_socket_does_not_take)
 {
     char *bytes = make_pattern(MUCH);
