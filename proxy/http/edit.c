@@ -1,8 +1,7 @@
 /* edit.c - writes the head that goes on, from the lines of the one that came.
  * Thread: any; no state, no allocation.
  * Promise: start line, Host, framing and Connection are ours; every other line is one that field.c
- * has accepted, byte for byte; neighbours that stay are copied together. Max-Forwards is passed on
- * as it is: hookline and its app are one origin, not two hops.
+ * has accepted, byte for byte; neighbours that stay are copied together.
  * Not here: which framing (run/), what the caller may ask for (route/plan.c). */
 #include "http/edit.h"
 
@@ -90,6 +89,11 @@ size_t hl_edit_request(
     }
     if (edit->wants_identity)
         HL_WRITE(&w, "Accept-Encoding: identity\r\n");
+    if (head->max_forwards > 0) {
+        HL_WRITE(&w, "Max-Forwards: ");
+        hl_write_u64(&w, (uint64_t)head->max_forwards - 1);
+        HL_WRITE(&w, "\r\n");
+    }
     if (head->minor > 0)
         HL_WRITE(&w, "Via: 1.1 hookline\r\n");
     else
@@ -113,6 +117,8 @@ static uint64_t dropped_from_request(
         dropped |= BIT(EXPECT);
     if (edit->wants_identity)
         dropped |= BIT(ACCEPT_ENCODING);
+    if (head->max_forwards >= 0)
+        dropped |= BIT(MAX_FORWARDS);
     if (!keeps_trace)
         dropped |= BIT(TRACEPARENT) | BIT(TRACESTATE);
     return dropped;
@@ -207,6 +213,17 @@ static void write_status_line(struct hl_writer *w, const struct hl_head *head)
     HL_WRITE(w, "\r\n");
 }
 
+/* Who has a clock dates what it passes on (RFC 9110 6.6.1); interim responses have no need of it. */
+static void write_date(struct hl_writer *w, const struct hl_head *head, struct hl_str date)
+{
+    const struct hl_field *field = hl_head_field(head, HL_FIELD_DATE);
+    if (date.n == 0 || head->status < 200 || (field && !field->is_hop))
+        return;
+    HL_WRITE(w, "Date: ");
+    hl_write_str(w, date);
+    HL_WRITE(w, "\r\n");
+}
+
 static void write_response_hop(
     struct hl_writer *w, const struct hl_head *head, const struct hl_response_edit *edit);
 
@@ -224,6 +241,7 @@ size_t hl_edit_response(
 
     write_status_line(&w, head);
     write_lines(&w, head, dropped);
+    write_date(&w, head, edit->date);
     write_id(&w, edit->run_id);
     if (adds_charset)
         HL_WRITE(&w, "Content-Type: text/event-stream; charset=utf-8\r\n");

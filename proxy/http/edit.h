@@ -28,8 +28,8 @@ struct hl_request_edit {
 
 /* Writes the head for the app into out[0..cap). Returns its length, or 0 when it does not fit. A
  * websocket upgrade keeps `Connection: upgrade`, `Upgrade: websocket`; every other Upgrade goes.
- * Adds X-Request-Id, X-Forwarded-For/-Proto/-Host, traceparent if given, Via. `TE: trailers` is
- * passed on as ours when the caller sent it. */
+ * Adds X-Request-Id, X-Forwarded-For/-Proto/-Host, traceparent if given, Via; counts Max-Forwards of
+ * OPTIONS down. `TE: trailers` is passed on as ours when the caller sent it. */
 size_t hl_edit_request(
     char *out, size_t cap, const struct hl_head *head, const struct hl_request_edit *edit);
 
@@ -40,9 +40,10 @@ size_t hl_edit_finish_stored(
 
 struct hl_response_edit {
     const struct hl_id *run_id; /* X-Request-Id; an app's own is replaced */
-    uint8_t caller_minor;       /* HTTP/1.0 callers get no chunked coding and no 1xx */
-    bool closes;                /* write Connection: close */
-    bool is_head_request;       /* Content-Length as the app said, no framing of ours */
+    struct hl_str date;      /* written where the app sent none (RFC 9110 6.6.1); empty: nowhere */
+    uint8_t caller_minor;    /* HTTP/1.0 callers get no chunked coding and no 1xx */
+    bool closes;             /* write Connection: close */
+    bool is_head_request;    /* Content-Length as the app said, no framing of ours */
     bool is_event_stream;    /* add cache-control, x-accel-buffering, charset where the app set none
                                 (spec 3) */
     bool preference_applied; /* Preference-Applied: respond-async */

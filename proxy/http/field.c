@@ -119,7 +119,7 @@ static inline bool read_line(const char *p, const char *end, struct hl_field *ou
 
 /* Where the known names stand, by length, first and middle character: no two share a place. A new
  * name that does is a compile error (an initializer overridden) and asks for other factors. */
-#define SLOT(n, first, middle) (((n) + 7 * (first) + (middle)) % 128)
+#define SLOT(n, first, middle) (((n) + 9 * (first) + 7 * (middle)) % 128)
 #define SHORTEST_NAME          2
 #define LONGEST_NAME           22
 static const uint8_t slots[128] = {
@@ -138,6 +138,7 @@ static const uint8_t slots[128] = {
     [SLOT(19, 'p', 'h')] = HL_FIELD_PROXY_AUTHORIZATION,
     [SLOT(3, 'v', 'i')] = HL_FIELD_VIA,
     [SLOT(12, 'm', 'r')] = HL_FIELD_MAX_FORWARDS,
+    [SLOT(4, 'd', 't')] = HL_FIELD_DATE,
     [SLOT(12, 'c', 't')] = HL_FIELD_CONTENT_TYPE,
     [SLOT(16, 'c', 'e')] = HL_FIELD_CONTENT_ENCODING,
     [SLOT(13, 'c', 'c')] = HL_FIELD_CACHE_CONTROL,
@@ -251,7 +252,7 @@ bool hl_field_is_trailer_safe(const struct hl_field *field)
     /* Beside the names above, each of which is framing, routing, authentication or ours: what a
      * recipient acts on before it has seen a trailer section. */
     static const char *const unsafe[] = {"age", "authentication-info", "content-range", "cookie",
-        "date", "expires", "if-match", "if-modified-since", "if-none-match", "if-range",
+        "expires", "if-match", "if-modified-since", "if-none-match", "if-range",
         "if-unmodified-since", "location", "pragma", "range", "retry-after", "set-cookie", "vary",
         "warning", "www-authenticate"};
     if (field->id != HL_FIELD_OTHER)

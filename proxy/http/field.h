@@ -24,6 +24,7 @@
     X(PROXY_AUTHORIZATION, "proxy-authorization")                                                  \
     X(VIA, "via")                                                                                  \
     X(MAX_FORWARDS, "max-forwards")                                                                \
+    X(DATE, "date")                                                                                \
     X(CONTENT_TYPE, "content-type")                                                                \
     X(CONTENT_ENCODING, "content-encoding")                                                        \
     X(CACHE_CONTROL, "cache-control")                                                              \

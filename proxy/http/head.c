@@ -121,8 +121,9 @@ bool hl_head_parse_request(
     clear(head);
     line = hl_start_line_read_request(line, end, head, fault);
     if (!line || !read_fields(head, line, end, fault) || !read_host(head, fault) ||
-        !hl_hop_read(head, fault) || !hl_framing_read_request(head, fault) ||
-        !hl_hop_read_expect(head, fault) || !fits_upgrade(head, fault))
+        !hl_hop_read(head, fault) || !hl_hop_read_max_forwards(head, fault) ||
+        !hl_framing_read_request(head, fault) || !hl_hop_read_expect(head, fault) ||
+        !fits_upgrade(head, fault))
         return false;
     return !hl_parser_is_needed(head) || accept_verdict(hl_parser_check_request(head, p, n), fault);
 }

@@ -51,7 +51,9 @@ struct hl_head {
     bool is_websocket_upgrade; /* GET, HTTP/1.1, Connection: upgrade, Upgrade: websocket; response:
                                   101 with it */
     bool accepts_trailers;     /* TE: trailers */
-    struct hl_str host; /* requests: the one valid Host; an absolute-form target's authority wins
+    int64_t max_forwards; /* OPTIONS requests: how many may still pass it on (RFC 9110 7.6.2), at
+                                  most UINT32_MAX; -1: as many as like */
+    struct hl_str host;   /* requests: the one valid Host; an absolute-form target's authority wins
                          * (RFC 9112 3.2.2); empty only for HTTP/1.0 without Host */
 
     uint64_t repeated; /* bit 1 << id: there is more than one field of that name */

@@ -9,9 +9,10 @@
 #define BIT(name) (UINT64_C(1) << HL_FIELD_##name)
 
 /* What a proxy before us adds about the caller: a caller must not be able to have it taken off
- * again. */
+ * again. Nor what asks for something of whoever answers: its caller would wait in vain. */
 static const uint64_t never_nominated = BIT(X_FORWARDED_FOR) | BIT(X_FORWARDED_PROTO) |
-                                        BIT(X_FORWARDED_HOST) | BIT(FORWARDED) | BIT(X_REAL_IP);
+                                        BIT(X_FORWARDED_HOST) | BIT(FORWARDED) | BIT(X_REAL_IP) |
+                                        BIT(EXPECT) | BIT(MAX_FORWARDS);
 
 struct options {
     size_t n;
@@ -103,6 +104,21 @@ static bool lists(const struct hl_head *head, enum hl_field_id id, struct hl_str
                 return true;
     }
     return false;
+}
+
+/* Other methods may go on whatever it says, and TRACE is not served. */
+bool hl_hop_read_max_forwards(struct hl_head *head, struct hl_head_fault *fault)
+{
+    const struct hl_field *field = hl_head_field(head, HL_FIELD_MAX_FORWARDS);
+    uint64_t count;
+    head->max_forwards = -1;
+    if (head->method_id != HL_METHOD_OPTIONS || !field)
+        return true;
+    if (hl_head_field_count(head, HL_FIELD_MAX_FORWARDS) > 1 ||
+        !hl_str_to_u64(field->value, &count))
+        return hl_head_refuse(fault, 400, "Max-Forwards is not one decimal number below 2^64.");
+    head->max_forwards = count < UINT32_MAX ? (int64_t)count : UINT32_MAX;
+    return true;
 }
 
 bool hl_hop_read_expect(struct hl_head *head, struct hl_head_fault *fault)

@@ -9,6 +9,9 @@
  * as Connection and Upgrade tell, and accepts_trailers. Needs the start line and the fields. */
 HL_MUST_CHECK bool hl_hop_read(struct hl_head *head, struct hl_head_fault *fault);
 
+/* Sets max_forwards. Needs the start line and the fields. */
+HL_MUST_CHECK bool hl_hop_read_max_forwards(struct hl_head *head, struct hl_head_fault *fault);
+
 /* Sets expects_continue; 417 for any other expectation. Needs the framing. */
 HL_MUST_CHECK bool hl_hop_read_expect(struct hl_head *head, struct hl_head_fault *fault);
 

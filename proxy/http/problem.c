@@ -2,9 +2,8 @@
  * Thread: any; no state, no allocation. Off the warm path. */
 #include "http/problem.h"
 
-#include <time.h>
-
 #include "http/body_check.h"
+#include "http/date.h"
 #include "http/writer.h"
 
 static const struct {
@@ -103,11 +102,8 @@ static void write_problem(struct hl_writer *w, const struct hl_answer *answer)
 /* RFC 9110 6.6.1. */
 static void write_date(struct hl_writer *w)
 {
-    time_t seconds = time(NULL);
-    struct tm utc;
-    char text[32];
-    gmtime_r(&seconds, &utc);
-    hl_write(w, text, strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc));
+    struct hl_date date = {0};
+    hl_write_str(w, hl_date_now(&date));
 }
 
 static void write_head(

@@ -30,14 +30,23 @@ static bool is_under(struct hl_str path, struct hl_str prefix)
     return hl_str_starts_with(path, prefix) && (path.n == prefix.n || path.p[prefix.n] == '/');
 }
 
+#define ALLOW "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"
+
+/* A call that ends here although the app could answer it: Max-Forwards has been counted down to 0
+ * (RFC 9110 7.6.2). */
+static void plan_last(struct hl_plan *plan)
+{
+    if (plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS)
+        *plan = (struct hl_plan){.kind = HL_PLAN_OPTIONS, .extra_fields = ALLOW};
+}
+
 void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config,
     struct hl_plan_scratch *scratch)
 {
     struct hl_target target;
     *plan = (struct hl_plan){.is_websocket = head->is_websocket_upgrade};
     if (head->method_id == HL_METHOD_CONNECT || head->method_id == HL_METHOD_TRACE)
-        hl_plan_refuse(plan, 405, "CONNECT and TRACE are not served here.",
-            "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n");
+        hl_plan_refuse(plan, 405, "CONNECT and TRACE are not served here.", ALLOW);
     else if (!hl_target_split(head->target, &target))
         hl_plan_refuse(plan, 400, "The request target is malformed.", NULL);
     else if (is_under(target.path, HL_STR("/v4")))
@@ -50,6 +59,8 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
         plan_own(plan, head, &target);
     else
         plan_pass(plan, head, &target, config, scratch);
+    if (head->max_forwards == 0)
+        plan_last(plan);
 }
 
 static bool read_names(struct hl_plan *plan, struct hl_str path, struct hl_str *rest);

@@ -11,6 +11,7 @@
 enum hl_plan_kind {
     HL_PLAN_RUN,     /* a call of the app: any mode */
     HL_PLAN_PASS,    /* passed through: no run modes, query untouched */
+    HL_PLAN_OPTIONS, /* OPTIONS that may not be passed on any more: `extra_fields` has Allow */
     HL_PLAN_HEALTHZ, /* /_hookline/healthz */
     HL_PLAN_READYZ,
     HL_PLAN_REFUSED, /* `status`, `detail`, `extra_fields` */
@@ -23,8 +24,9 @@ enum hl_plan_kind {
 struct hl_plan {
     enum hl_plan_kind kind;
 
-    uint16_t status; /* REFUSED */
-    const char *detail, *extra_fields;
+    uint16_t status;    /* REFUSED */
+    const char *detail; /* REFUSED */
+    const char *extra_fields;
 
     bool is_async;
     bool prefers_async;         /* asked by Prefer: respond-async: answer with Preference-Applied */

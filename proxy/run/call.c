@@ -29,6 +29,15 @@ static void answer_health(struct hl_client *c, const struct hl_plan *plan, const
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
+static void answer_options(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
+{
+    struct hl_answer answer = {.status = 204,
+        .content_type = HL_STR("text/plain"),
+        .extra_fields = plan->extra_fields,
+        .run_id = id};
+    hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
 static void answer_problem(struct hl_client *c, const struct hl_id *id, uint16_t status,
     const char *detail, const char *extra_fields)
 {
@@ -259,6 +268,8 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
         answer_problem(c, &id, status, refusal, extra);
     else if (plan->kind == HL_PLAN_REFUSED)
         answer_problem(c, &id, plan->status, plan->detail, plan->extra_fields);
+    else if (plan->kind == HL_PLAN_OPTIONS)
+        answer_options(c, plan, &id);
     else
         answer_health(c, plan, &id);
     return used;

@@ -25,18 +25,15 @@ static void fail_bad_response(struct hl_run *run, const char *detail)
 
 /* ---- the head ---- */
 
-/* 1xx: 100 goes to the caller that asked, others to any HTTP/1.1 caller (RFC 9110 15.2). */
+/* Each 1xx goes to a caller of HTTP/1.1, asked for or not; HTTP/1.0 does not know them (RFC
+ * 9110 15.2). */
 static bool pass_interim(struct hl_run *run, const struct hl_head *head)
 {
     struct hl_client *c = run->client;
     if (!c || run->caller_minor == 0)
         return true;
-    if (head->status == 100) {
-        if (!c->owes_continue || run->has_continued)
-            return true;
-        run->has_continued = true;
+    if (head->status == 100)
         c->owes_continue = false;
-    }
     struct hl_response_edit edit = {.run_id = &run->id, .caller_minor = run->caller_minor};
     struct hl_worker *w = run->worker;
     size_t n = hl_edit_response(w->scratch, w->scratch_cap, head, &edit);
@@ -131,6 +128,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
             c->must_close = true;
         struct hl_response_edit edit = {
             .run_id = &run->id,
+            .date = hl_date_now(&w->date),
             .caller_minor = run->caller_minor,
             .closes = hl_client_closes_after(c) && !head->is_websocket_upgrade,
             .is_head_request = run->method == HL_METHOD_HEAD,
@@ -320,8 +318,12 @@ static size_t respond(struct hl_run *run, const char *p, size_t n)
     struct hl_passage pass;
     hl_passage_init(&pass);
     size_t used = 0;
-    if (run->response == HL_RESPONSE_HEAD && !take_heads(run, p, n, &used, &pass))
-        return run->response == HL_RESPONSE_HEAD ? n - used : 0;
+    if (run->response == HL_RESPONSE_HEAD && !take_heads(run, p, n, &used, &pass)) {
+        if (run->response != HL_RESPONSE_HEAD)
+            return 0;
+        pause_if_blocked(run); /* 1xx without end to a caller that reads none */
+        return n - used;
+    }
     if (run->status != 101) {
         pass_body(run, p + used, n - used, &pass);
         return 0;

@@ -65,7 +65,6 @@ struct hl_run {
     /* what the caller can take */
     uint8_t caller_minor;
     bool is_websocket, preference_applied;
-    bool has_continued; /* 100 was passed on or answered */
 
     /* the response as it comes and goes on */
     struct hl_buf held; /* an incomplete head */

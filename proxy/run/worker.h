@@ -8,6 +8,7 @@
 #include "app/readiness.h"
 #include "base/metric.h"
 #include "base/slab.h"
+#include "http/date.h"
 #include "http/head.h"
 #include "loop/mailbox.h"
 #include "loop/slot.h"
@@ -86,6 +87,7 @@ struct hl_worker {
     struct hl_limiter_seat seat;
     struct hl_spool_home spools;
     struct hl_id_source ids;
+    struct hl_date date;
     struct hl_slab clients, runs, pages;
     struct hl_list client_list, run_list;
     struct hl_list ended_runs; /* their memory goes at the end of the loop turn */

@@ -145,6 +145,33 @@ Test(edit_request, expect_goes_on_until_it_is_answered)
     cr_assert_null(strstr(write_edit(&edit), "Expect"));
 }
 
+Test(edit_request, max_forwards_of_options_is_counted_down)
+{
+    static const struct {
+        const char *method, *value, *passed;
+    } cases[] = {
+        {"OPTIONS", "1", "0"},
+        {"OPTIONS", "10", "9"},
+        {"OPTIONS", "007", "6"},
+        {"OPTIONS", "18446744073709551615", "4294967294"},
+        {"GET", "1", "1"},
+        {"GET", "0", "0"},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        char text[128], line[64];
+        snprintf(text, sizeof text, "%s / HTTP/1.1\r\nHost: a\r\nMax-Forwards: %s\r\n\r\n",
+            cases[i].method, cases[i].value);
+        snprintf(line, sizeof line, "Max-Forwards: %s", cases[i].passed);
+        parse(text);
+        struct hl_request_edit edit = plain_edit();
+        cr_expect(has_line(write_edit(&edit), line), "%s", out);
+        cr_expect_null(strstr(strstr(out, "Max-Forwards") + 1, "Max-Forwards"), "%s", out);
+    }
+    parse("OPTIONS / HTTP/1.1\r\nHost: a\r\n\r\n");
+    struct hl_request_edit edit = plain_edit();
+    cr_expect_null(strstr(write_edit(&edit), "Max-Forwards"));
+}
+
 Test(edit_request, identity_replaces_the_callers_codings)
 {
     parse("GET / HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\naccept-encoding: br\r\n\r\n");

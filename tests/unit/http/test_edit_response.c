@@ -51,6 +51,31 @@ Test(edit_response, keeps_the_apps_lines_and_adds_ours)
         "X-Request-Id: " ID "\r\nContent-Length: 5\r\n\r\n");
 }
 
+#define DATE "Sun, 06 Nov 1994 08:49:37 GMT"
+
+Test(edit_response, date_is_added_where_the_app_sent_none)
+{
+    static const struct {
+        const char *text;
+        bool is_added;
+    } cases[] = {
+        {"HTTP/1.1 200 OK\r\n\r\n", true},
+        {"HTTP/1.1 204 No Content\r\n\r\n", true},
+        {"HTTP/1.1 200 OK\r\nX-Date: a\r\n\r\n", true},
+        {"HTTP/1.1 200 OK\r\nConnection: date\r\nDate: a\r\n\r\n", true},
+        {"HTTP/1.1 200 OK\r\ndATE: a\r\n\r\n", false},
+        {"HTTP/1.1 103 Early Hints\r\n\r\n", false},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        struct hl_response_edit edit = parse(cases[i].text);
+        edit.date = HL_STR(DATE);
+        bool is_there = strstr(write_edit(&edit), "\r\nDate: " DATE "\r\n");
+        cr_expect_eq(is_there, cases[i].is_added, "%s", out);
+    }
+    struct hl_response_edit edit = parse("HTTP/1.1 200 OK\r\ndATE: a\r\n\r\n");
+    cr_expect(strstr(write_edit(&edit), "\r\ndATE: a\r\n"), "%s", out);
+}
+
 Test(edit_response, framing_and_connection_are_as_the_caller_needs)
 {
     struct hl_response_edit edit = parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -83,8 +108,7 @@ Test(edit_response, length_without_a_body_is_told_where_it_informs)
     cr_assert_null(strstr(write_edit(&edit), "Transfer-Encoding"));
     edit = parse("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n");
     cr_assert_null(strstr(write_edit(&edit), "Content-Length"));
-    edit = parse_as(
-        "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\n", HL_METHOD_HEAD, false);
+    edit = parse_as("HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\n", HL_METHOD_HEAD, false);
     cr_assert_null(strstr(write_edit(&edit), "Content-Length"));
 }
 

@@ -243,6 +243,11 @@ Test(head_request, is_refused_with_the_right_status)
         {400, HL_STR(GET("/", "Connection: close;x\r\n"))},
         {400, HL_STR(GET("/", "Connection: \"close\"\r\n"))},
         {400, HL_STR(GET("/", "Connection: a b\r\n"))},
+        {400, HL_STR("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards:\r\n\r\n")},
+        {400, HL_STR("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: -1\r\n\r\n")},
+        {400, HL_STR("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 1, 1\r\n\r\n")},
+        {400, HL_STR("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 1\r\nMax-Forwards: "
+                     "1\r\n\r\n")},
         {417, HL_STR(POST("Content-Length: 1\r\nExpect: 200-ok\r\n"))},
         {417, HL_STR(POST("Content-Length: 1\r\nExpect: 100-continue, x\r\n"))},
         {417, HL_STR(POST("Content-Length: 1\r\nExpect: 100-continue\r\nExpect: x\r\n"))},
@@ -387,6 +392,24 @@ Test(head_request, caller_cannot_nominate_what_a_proxy_added_about_it)
         "X-Forwarded-Proto: https\r\nX-Forwarded-Host: a\r\n"))));
     for (size_t i = 2; i < head.field_count; i++)
         cr_assert_not(head.fields[i].is_hop, "%zu", i);
+}
+
+Test(head_request, caller_cannot_nominate_what_it_asks_of_the_app)
+{
+    cr_assert(parse(HL_STR(POST("Connection: expect, max-forwards\r\nContent-Length: 1\r\n"
+                                "Expect: 100-continue\r\nMax-Forwards: 1\r\n"))));
+    cr_assert_not(hl_head_field(&head, HL_FIELD_EXPECT)->is_hop);
+    cr_assert_not(hl_head_field(&head, HL_FIELD_MAX_FORWARDS)->is_hop);
+}
+
+Test(head_request, max_forwards_counts_for_options)
+{
+    cr_assert(parse(HL_STR("OPTIONS * HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n")));
+    cr_assert_eq(head.max_forwards, 0);
+    cr_assert(parse(HL_STR("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")));
+    cr_assert_eq(head.max_forwards, -1);
+    cr_assert(parse(HL_STR(GET("/", "Max-Forwards: x\r\n"))));
+    cr_assert_eq(head.max_forwards, -1);
 }
 
 Test(head_request, connection_has_at_most_64_options)

@@ -255,3 +255,19 @@ Test(plan, upgrade_is_seen_on_runs_and_passed_requests)
     make("GET", "/ws", "Connection: upgrade\r\nUpgrade: h2c\r\n");
     cr_assert_not(plan.is_websocket);
 }
+
+/* RFC 9110 7.6.2. */
+Test(plan, options_that_may_go_no_further_are_answered_here)
+{
+    static const char *const targets[] = {"*", "/", "/docs", "/v4/p/a/docs", "/v4/p/a/x?async=1"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(targets); i++) {
+        make("OPTIONS", targets[i], "Max-Forwards: 0\r\n");
+        cr_expect_eq(plan.kind, HL_PLAN_OPTIONS, "%s", targets[i]);
+        cr_expect(strstr(plan.extra_fields, "Allow: "), "%s", targets[i]);
+        make("OPTIONS", targets[i], "Max-Forwards: 1\r\n");
+        cr_expect(plan.kind == HL_PLAN_RUN || plan.kind == HL_PLAN_PASS, "%s", targets[i]);
+    }
+    make("OPTIONS", "/v4/p/a/run", "Max-Forwards: 0\r\n");
+    cr_assert_eq(plan.kind, HL_PLAN_REFUSED);
+    cr_assert_eq(plan.status, 405);
+}
