@@ -188,19 +188,22 @@ static enum hl_err add_result(
     return hl_database_run(db, HL_SQL_RESULT_ADD);
 }
 
+/* Asked first: RETURNING would make a table of its own for the one row. */
 static enum hl_err end_ticket(struct hl_database *db, int64_t ticket_id)
 {
     struct hl_sql_row row;
     struct hl_id file;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_END);
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_FILE);
     hl_sql_bind_int(&args, ticket_id);
-    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_END, &row);
+    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_FILE, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_ERR_CORRUPT : err;
     if (hl_sql_id(&row, &file))
         hl_database_doom_file(db, &file, (uint64_t)hl_sql_int(&row));
-    hl_database_done(db, HL_SQL_TICKET_END);
-    return HL_OK;
+    hl_database_done(db, HL_SQL_TICKET_FILE);
+    args = hl_database_bind(db, HL_SQL_TICKET_END);
+    hl_sql_bind_int(&args, ticket_id);
+    return hl_database_run(db, HL_SQL_TICKET_END);
 }
 
 enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
@@ -394,7 +397,8 @@ enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t no
     const struct hl_id *run_id = &r->claimed->run_id;
     struct hl_run_row run;
     enum hl_err err = find_run(db, run_id, &run);
-    if (!err && (run.state != HL_RUN_RUNNING || run.epoch != r->claimed->epoch))
+    bool is_purged = err == HL_ERR_NOT_FOUND;
+    if (is_purged || (!err && (run.state != HL_RUN_RUNNING || run.epoch != r->claimed->epoch)))
         err = HL_ERR_STALE;
     if (err)
         return hl_database_end(db, err);

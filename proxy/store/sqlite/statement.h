@@ -58,7 +58,8 @@
     X(TICKET_OLDEST, "SELECT run.created_ms FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
         " WHERE ticket.id > ? AND ticket.is_async = 1 AND run.state = 0"                           \
         " ORDER BY ticket.id LIMIT 1")                                                             \
-    X(TICKET_END, "DELETE FROM ticket WHERE id = ? RETURNING body_file, body_size")                \
+    X(TICKET_FILE, "SELECT body_file, body_size FROM ticket WHERE id = ?")                         \
+    X(TICKET_END, "DELETE FROM ticket WHERE id = ?")                                               \
     X(TICKET_TOTALS, "SELECT max(id), coalesce(sum(is_async), 0) FROM ticket")                     \
     X(WEBHOOK_ADD, "INSERT INTO webhook (run_id, lane, url, secret, traceparent)"                  \
         " VALUES (?, ?, ?, ?, ?)")                                                                 \
