@@ -3,7 +3,8 @@
  * A run is spread over what is needed when: `run` is small and lists well; `ticket` has what the
  * app will be given and goes when the run ends; `result` has what the app answered, in the order of
  * finishing, which is the order of retention; `webhook` has what is secret about the delivery and
- * stays as long as the run. Ids of tickets and results are given out by the process, always
+ * stays as long as the run. No index moves with a run's way through the states: those that have
+ * ended are found by their state, the others, which are few, by their tickets. Ids of tickets and results are given out by the process, always
  * growing: the queue is the tickets above the last claimed one. Times are wall clock milliseconds.
  */
 #include "store/sqlite/schema.h"
@@ -42,7 +43,8 @@ static const char *const versions[] = {
     " started_ms INTEGER, attempt INTEGER NOT NULL, epoch INTEGER NOT NULL,"
     " is_cancel_wished INTEGER NOT NULL DEFAULT 0, ticket_id INTEGER, result_id INTEGER,"
     " method TEXT NOT NULL, path TEXT NOT NULL) WITHOUT ROWID;"
-    "CREATE INDEX run_by_state ON run (app_id, state, run_id);"
+    "CREATE INDEX run_by_app ON run (app_id, run_id);"
+    "CREATE INDEX run_by_state ON run (app_id, state, run_id) WHERE state >= 2;"
     "CREATE TABLE ticket (id INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
     " is_async INTEGER NOT NULL, head BLOB," BODY_COLUMNS ");"
     "CREATE INDEX ticket_file ON ticket (body_file) WHERE body_file IS NOT NULL;"
