@@ -5,6 +5,7 @@
  * Prints medians: GiB/s, the proxy's CPU time for each GiB, how the first proxy compares with each
  * of the others, and by how much the proxy's own memory ever stood above where it was at first. A
  * body is 256 MiB long: a proxy that kept one would show it there. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ static void set_message(struct message *m, const char *start_line, uint64_t fill
 {
     int n = snprintf(m->text, sizeof m->text,
         "%s\r\nHost: 127.0.0.1\r\nContent-Type: application/octet-stream\r\nContent-Length: "
-        "%lu\r\n\r\n%s",
+        "%" PRIu64 "\r\n\r\n%s",
         start_line, filler ? filler : 2, filler ? "" : "ok");
     m->text_n = (size_t)n;
     m->filler = filler;

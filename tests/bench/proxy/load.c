@@ -8,6 +8,7 @@
  *   -l PORT     where the app listens on 127.0.0.1      -r ROUNDS   default 11
  *   -u PATH     and on which unix: socket               -k          the app's answer is chunked
  *   -c CALLERS  connections, default 64                 -v          print each round */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,8 +115,8 @@ static int count_calls(struct exchange *x, const struct options *options, int po
     exchange_run(x, COUNTED_S, &x->answered, options->calls);
     if (x->failed == 0 && x->answered == options->calls)
         return 0;
-    fprintf(
-        stderr, "%lu of %lu calls answered, %lu failed\n", x->answered, options->calls, x->failed);
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " calls answered, %" PRIu64 " failed\n", x->answered,
+        options->calls, x->failed);
     return 1;
 }
 
@@ -178,6 +179,6 @@ int main(int argc, char **argv)
             play_round(x, &options, &entries[(i + round) % n]);
     print_table(entries, n);
     if (x->failed > 0)
-        printf("%lu calls failed\n", x->failed);
+        printf("%" PRIu64 " calls failed\n", x->failed);
     return x->failed > 0;
 }

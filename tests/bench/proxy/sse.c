@@ -2,6 +2,7 @@
  * open, one event received on each.
  *
  *   sse -l PORT [-n STREAMS] name:port:pid… */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static void measure(struct exchange *x, const struct contender *contender, int s
     }
     exchange_run_for(x, SETTLE_S);
     double after = process_rss_kib(contender->pid);
-    printf("%-14s %8lu %12.1f %12.1f %12.2f\n", contender->name, x->begun, before / 1024,
+    printf("%-14s %8" PRIu64 " %12.1f %12.1f %12.2f\n", contender->name, x->begun, before / 1024,
         after / 1024, (after - before) / (double)streams);
     exchange_close_callers(x);
     exchange_run_for(x, SETTLE_S);
