@@ -55,8 +55,10 @@ void hl_backlog_commit(struct hl_backlog *b)
     b->n_changes = 0;
 }
 
+/* A place is kept as long as there is somebody to keep it for. */
 static void settle_lane(struct hl_backlog *b, struct hl_lane *lane)
 {
+    lane->is_kept = lane->is_kept && lane->parked > 0;
     bool is_ready = lane->pending > 0 && lane->leased < b->per_lane && !lane->is_kept;
     if (!is_ready)
         hl_list_remove(&lane->ready);

@@ -21,6 +21,7 @@ struct hl_memory_run {
     struct hl_list unsent; /* linked iff the delivery is pending or leased */
     struct hl_id id;
     int64_t created_ms;
+    uint64_t ticket; /* its place in the order of acceptance */
     uint32_t epoch, attempt;
     struct hl_str project, app, head, url, secret, traceparent; /* behind the struct */
     struct hl_body body;
@@ -56,7 +57,7 @@ struct hl_memory {
     struct hl_list queued, final, unsent, expiring;
     struct hl_id_source ids;
     struct hl_key key; /* of lanes */
-    uint64_t bytes, max_bytes;
+    uint64_t bytes, max_bytes, last_ticket;
     int64_t retention_ms, key_ms;
     uint32_t webhook_attempts;
 };

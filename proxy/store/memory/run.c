@@ -158,6 +158,7 @@ enum hl_err hl_memory_accept(struct hl_driver *d, struct hl_accept *a, struct hl
     if (err)
         return err;
     run->outcome.state = HL_RUN_QUEUED;
+    run->ticket = ++m->last_ticket;
     hl_list_push_back(&m->queued, &run->queued);
     hl_backlog_add_queued(d->backlog, 1);
     return HL_OK;
@@ -270,7 +271,7 @@ static void queue_again(struct hl_memory *m, struct hl_memory_run *run)
 {
     struct hl_list *next = m->queued.next;
     while (next != &m->queued &&
-           HL_CONTAINER_OF(next, struct hl_memory_run, queued)->created_ms < run->created_ms)
+           HL_CONTAINER_OF(next, struct hl_memory_run, queued)->ticket < run->ticket)
         next = next->next;
     hl_list_push_back(next, &run->queued);
 }

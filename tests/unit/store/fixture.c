@@ -85,6 +85,16 @@ void fixture_init(struct fixture *f, enum hl_store_kind kind)
     f->config.data_dir = hl_str_from(f->dir);
 }
 
+void fixture_move_to_memory(struct fixture *f)
+{
+    char dir[] = "/dev/shm/hookline-store-XXXXXX";
+    if (!mkdtemp(dir))
+        return;
+    rmdir(f->dir);
+    strcpy(f->dir, dir);
+    f->config.data_dir = hl_str_from(f->dir);
+}
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st;

@@ -45,6 +45,8 @@ struct run_spec {
 void fixture_run(enum hl_store_kind kind, void (*test)(struct fixture *f));
 void fixture_init(struct fixture *f, enum hl_store_kind kind); /* not open */
 void fixture_fini(struct fixture *f);                          /* closes it if it is open */
+/* Not open yet: keeps its directory in memory where that can be, for a great many commits. */
+void fixture_move_to_memory(struct fixture *f);
 void fixture_open(struct fixture *f);
 enum hl_err fixture_try_open(struct fixture *f);
 void fixture_close(struct fixture *f);

@@ -77,6 +77,19 @@ Test(backlog, parked_delivery_lets_others_in_and_gets_the_next_free_place)
     cr_assert_eq(hl_backlog_unpark(&b, 1), HL_ERR_STALE, "none is parked");
 }
 
+Test(backlog, place_is_not_kept_for_one_that_was_given_back)
+{
+    add(1, 4);
+    cr_assert_eq(lease_next(), 1);
+    cr_assert_eq(lease_next(), 1);
+    cr_assert_eq(hl_backlog_park(&b, 1), HL_OK);
+    cr_assert_eq(lease_next(), 1);
+    cr_assert_eq(hl_backlog_unpark(&b, 1), HL_ERR_BUSY);
+    cr_assert_eq(hl_backlog_unlease(&b, 1, true), HL_OK);
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, false), HL_OK);
+    cr_assert_eq(lease_next(), 1);
+}
+
 Test(backlog, limits_are_told)
 {
     cr_assert_eq(hl_backlog_has_room(&b, true), HL_OK);

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "fixture.h"
 
 static struct hl_claimed *claim_one(struct fixture *f)
@@ -40,6 +41,28 @@ STORE_TEST(released_run_is_claimed_again_first_with_its_body_and_the_same_attemp
     c = claim_one(f);
     cr_assert(hl_id_eq(&c->run_id, &second));
     hl_claimed_free(c);
+}
+
+STORE_TEST(runs_of_one_millisecond_are_released_into_their_order_of_acceptance)
+{
+    struct hl_claimed *claims[3];
+    int64_t created_ms = hl_clock_wall_ms();
+    for (size_t i = 0; i < HL_ARRAY_LEN(claims); i++) {
+        struct hl_accept *a = make_accept(f, HL_STORE_ACCEPT, &(struct run_spec){0});
+        a->created_ms = created_ms;
+        cr_assert_eq(ask(f, &f->worker, &a->m), HL_OK);
+        hl_accept_free(a);
+        claims[i] = claim_one(f);
+    }
+    struct hl_id order[] = {claims[0]->run_id, claims[1]->run_id, claims[2]->run_id};
+    cr_assert_eq(release(f, claims[1]), HL_OK);
+    cr_assert_eq(release(f, claims[2]), HL_OK);
+    cr_assert_eq(release(f, claims[0]), HL_OK);
+    for (size_t i = 0; i < HL_ARRAY_LEN(order); i++) {
+        struct hl_claimed *c = claim_one(f);
+        cr_assert(hl_id_eq(&c->run_id, &order[i]), "%zu", i);
+        hl_claimed_free(c);
+    }
 }
 
 STORE_TEST(finish_and_release_under_a_released_claim_are_stale)
