@@ -96,16 +96,20 @@ struct hl_run_row {
     uint32_t epoch, attempt;
     bool is_async, has_webhook, is_cancel_wished;
 };
+HL_MUST_CHECK enum hl_err hl_run_find(
+    struct hl_database *db, const struct hl_id *run_id, struct hl_run_row *run);
 /* Final state, result, delivery; the ticket goes. */
 HL_MUST_CHECK enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_run_row *run, const struct hl_outcome *outcome);
 enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
 enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a);
-enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
 enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f);
-enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
 enum hl_err hl_run_cancel(
     struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running);
+
+/* --- claim.c -------------------------------------------------------------------------------- */
+enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
+enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
 
 /* --- delivery.c ----------------------------------------------------------------------------- */
 HL_MUST_CHECK enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,

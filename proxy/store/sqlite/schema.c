@@ -4,8 +4,9 @@
  * app will be given and goes when the run ends; `result` has what the app answered, in the order of
  * finishing, which is the order of retention; `webhook` has what is secret about the delivery and
  * stays as long as the run. No index moves with a run's way through the states: those that have
- * ended are found by their state, the others, which are few, by their tickets. Ids of tickets and results are given out by the process, always
- * growing: the queue is the tickets above the last claimed one. Times are wall clock milliseconds.
+ * ended are found by their state, the others, which are few, by their tickets. Ids of tickets and
+ * results are given out by the process, always growing: the queue is the tickets above the last
+ * claimed one. Times are wall clock milliseconds.
  */
 #include "store/sqlite/schema.h"
 

@@ -1,0 +1,133 @@
+/* claim.c - a queued run becomes running, or goes back to the queue. The store's thread, inside a
+ * transaction. The queue is the tickets above the last claimed one. */
+#include "store/sqlite/database.h"
+
+#include "base/crash_point.h"
+#include "base/log.h"
+#include "store/message.h"
+
+/* The row's strings are gone once it is stepped or reset: the message gets copies. */
+static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row, int64_t *ticket_id,
+    struct hl_run_row *run, struct hl_id *run_id, struct hl_claimed **out)
+{
+    *ticket_id = run->ticket_id = hl_sql_int(row);
+    hl_sql_id(row, run_id);
+    run->app_id = hl_sql_int(row);
+    run->has_webhook = hl_sql_int(row);
+    int64_t created_ms = hl_sql_int(row);
+    run->epoch = (uint32_t)hl_sql_int(row) + 1;
+    run->attempt = (uint32_t)hl_sql_int(row) + 1;
+    struct hl_str project = hl_sql_str(row), app = hl_sql_str(row), head = hl_sql_str(row);
+    struct hl_str bytes;
+    char *room;
+
+    if (head.n < HL_SEAL_OVERHEAD)
+        return HL_ERR_CORRUPT;
+    struct hl_claimed *c = hl_message_alloc(
+        sizeof(*c), project.n + app.n + head.n - HL_SEAL_OVERHEAD, HL_STORE_CLAIMED, &room);
+    if (!c)
+        return HL_ERR_NOMEM;
+    c->run_id = *run_id;
+    c->epoch = run->epoch;
+    c->attempt = run->attempt;
+    c->has_webhook = run->has_webhook;
+    c->created_ms = created_ms;
+    c->project = hl_message_copy(&room, project);
+    c->app = hl_message_copy(&room, app);
+    c->head = (struct hl_str){room, head.n - HL_SEAL_OVERHEAD};
+    hl_sql_body(row, &c->body, &bytes);
+    enum hl_err err = hl_unseal(&db->sealer, "ticket.head", run_id, head, room);
+    if (!err)
+        err = hl_sql_copy_body(&c->body, bytes);
+    if (err) {
+        hl_claimed_free(c);
+        return err;
+    }
+    *out = c;
+    return HL_OK;
+}
+
+/* A request that cannot be opened (the key or the row was tampered with) must not block the queue.
+ */
+static enum hl_err end_unreadable(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_run_row *run, int64_t now_ms)
+{
+    HL_LOG(ERROR, "store: a queued run's request cannot be decrypted; the run has failed",
+        HL_LOG_ID("run_id", run_id));
+    struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
+        .reason = HL_REASON_INTERRUPTED,
+        .finished_ms = now_ms,
+        .encoding = HL_ENCODING_NONE};
+    enum hl_err err = hl_run_end(db, run_id, run, &outcome);
+    return err ? err : HL_ERR_STALE;
+}
+
+enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_run_row run = {.is_async = true};
+    struct hl_sql_row row;
+    struct hl_id run_id;
+    int64_t ticket_id;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_NEXT);
+    hl_sql_bind_int(&args, db->now.claimed_ticket);
+    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_NEXT, &row);
+    if (err)
+        return hl_database_end(db, err);
+    err = read_ticket(db, &row, &ticket_id, &run, &run_id, out);
+    hl_database_done(db, HL_SQL_TICKET_NEXT);
+    if (err == HL_ERR_NOMEM)
+        return err; /* nothing was changed */
+
+    if (err) {
+        err = end_unreadable(db, &run_id, &run, now_ms);
+    } else {
+        args = hl_database_bind(db, HL_SQL_RUN_CLAIM);
+        hl_sql_bind_id(&args, &run_id);
+        hl_sql_bind_int(&args, now_ms);
+        err = hl_database_run(db, HL_SQL_RUN_CLAIM);
+    }
+    if (!err || err == HL_ERR_STALE) {
+        db->now.claimed_ticket = ticket_id;
+        hl_backlog_add_queued(d->backlog, -1);
+    } else {
+        hl_claimed_free(*out);
+        *out = NULL;
+    }
+    HL_CRASH_POINT(CLAIM_APPLIED);
+    return hl_database_end(db, err);
+}
+
+/* The ticket is below the last claimed one: the queue is looked at again from there on. */
+static enum hl_err queue_again(
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_run_row *run)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_RELEASE);
+    hl_sql_bind_id(&args, run_id);
+    enum hl_err err = hl_database_run(db, HL_SQL_RUN_RELEASE);
+    if (err)
+        return err;
+    if (db->now.claimed_ticket >= run->ticket_id)
+        db->now.claimed_ticket = run->ticket_id - 1;
+    hl_backlog_add_queued(db->base.backlog, 1);
+    return HL_OK;
+}
+
+enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms)
+{
+    struct hl_database *db = hl_database_of(d);
+    const struct hl_id *run_id = &r->claimed->run_id;
+    struct hl_run_row run;
+    enum hl_err err = hl_run_find(db, run_id, &run);
+    bool is_purged = err == HL_ERR_NOT_FOUND;
+    if (is_purged || (!err && (run.state != HL_RUN_RUNNING || run.epoch != r->claimed->epoch)))
+        err = HL_ERR_STALE;
+    if (err)
+        return hl_database_end(db, err);
+    struct hl_outcome cancelled = {
+        .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
+    err = run.is_cancel_wished ? hl_run_end(db, run_id, &run, &cancelled)
+                               : queue_again(db, run_id, &run);
+    HL_CRASH_POINT(RELEASE_APPLIED);
+    return hl_database_end(db, err);
+}
