@@ -15,6 +15,7 @@ const LANES = 6; // sidecars that live and die side by side
 const KILLS = Number(process.env.HOOKLINE_TEST_KILLS ?? 0); // at least; and at least one at each point
 const TRIES = 5; // rounds for a point until its kills have met runs in every state
 const REACHED_WITHIN = 20_000;
+const VOLUME = 128 << 20; // the small volume that is filled up
 const LIMIT = 240_000 + KILLS * 3_000;
 
 const MIX = ['plain', 'longRequest', 'reported', 'longAnswer', 'synchronous', 'keyed', 'refused'];
@@ -38,6 +39,8 @@ const PLANS = {
     'batch-begun': { at: [8, 25] },
     'batch-applied': { at: [8, 25] },
     'batch-committed': { at: [8, 25] },
+    'claim-applied': { at: [9, 20] }, // not in the first commit: none is running before it
+    'lease-applied': { at: [9, 20] },
     'record-applied': { at: [1, 3] },
     'record-committed': { at: [1, 3] },
     'attempt-applied': { at: [1, 3] },
@@ -55,7 +58,7 @@ const PLANS = {
     'purge-applied': { ...shortRetention((results) => results + 5) },
     'purge-committed': { ...shortRetention((results) => Math.ceil(results / 64) + 5) },
     'reserve-made': { at: 1, prepare: ({ sidecar }) => rm(join(sidecar.dataDir, 'ballast')) },
-    'reserve-released': { at: 1, kinds: SMALL, during: fillVolume, volume: '128m' },
+    'reserve-released': { at: 1, kinds: SMALL, during: fillVolume, hasVolume: true },
     'key-made': { at: 1 },
     'sweep-unlinked': { at: [1, 3], prepare: plantOrphans },
     'recover-run': { at: [1, 3] },
@@ -107,9 +110,10 @@ async function fillVolume(ledger) {
     await until('runs are inside the app', () => ledger.waiting.app === 8);
     const path = join(ledger.sidecar.dataDir, 'filler');
     const file = await open(path, 'w');
-    for (let size = 1 << 20; size >= 512; size >>= 1) {
+    for (let size = 1 << 20, filled = 0; size >= 512; size >>= 1) {
         const bytes = Buffer.alloc(size);
-        while (await file.write(bytes).catch(() => null)) continue;
+        while (await file.write(bytes).catch(() => null))
+            assert.ok((filled += size) <= VOLUME, 'this is not the small volume');
     }
     await file.close();
     ledger.app.open();
@@ -204,7 +208,7 @@ class Lane {
         await ledger.ask('held', 'held', 'held', ...Array(6).fill('slow'));
         await until(
             'calls and deliveries wait',
-            () => ledger.waiting.app === 3 && ledger.waiting.slow === 2,
+            () => ledger.waiting.app >= 3 && ledger.waiting.slow === 2,
         );
         const missed = this.#random() < 0.1 ? 'missed' : 'retried'; // given up after 5 s
         const before = ledger.accepted;
@@ -269,15 +273,15 @@ function* schedule(points, table, random) {
 }
 
 /** A small volume of its own; null where nothing may be mounted. */
-async function mountVolume(t, size) {
+async function mountVolume(t) {
     const directory = await temporaryDirectory(t);
     const call = promisify(execFile);
     try {
-        await call('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'hookline-test', directory]);
+        await call('mount', ['-t', 'tmpfs', '-o', `size=${VOLUME}`, 'hookline-test', directory]);
     } catch {
         return null;
     }
-    atEnd(t, () => call('umount', [directory]));
+    atEnd(t, () => call('umount', ['-l', directory]));
     return directory;
 }
 
@@ -286,28 +290,28 @@ test('each point has its kills, in every state of a run', { limit: LIMIT }, asyn
     const random = generator(seed);
     const table = new Table();
     const points = await listPoints();
-    const full = points.filter((point) => PLANS[point]?.volume);
-    const usual = points.filter((point) => !full.includes(point));
-    const order = schedule(usual, table, random);
+    const onVolumes = points.filter((point) => PLANS[point]?.hasVolume);
+    const usual = points.filter((point) => !onVolumes.includes(point));
+    const wanted = ['at random', ...usual];
+    const order = schedule(usual, table, random); // whoever leaves its loop ends it for all
     const lanes = Array.from({ length: LANES }, async () => {
         const lane = await Lane.open(t, table, random);
         for (const point of order) await lane.round(point);
     });
-    const smallLanes = full.map(async (point) => {
-        const dataDir = await mountVolume(t, PLANS[point].volume);
-        if (!dataDir) return t.diagnostic(`${point}: left out, it needs the right to mount`);
-        const lane = await Lane.open(t, table, random, { dataDir });
-        for (const each of schedule([point], table, random)) await lane.round(each);
-        usual.push(point);
+    const volumes = onVolumes.map(async (point) => {
+        for (let i = 0; i < TRIES && !table.isFull(point); i++) {
+            const dataDir = await mountVolume(t);
+            if (!dataDir) return t.diagnostic(`${point}: left out, it needs the right to mount`);
+            const lane = await Lane.open(t, table, random, { dataDir });
+            await lane.round(point);
+        }
+        wanted.push(point);
     });
-    try {
-        await Promise.all([...lanes, ...smallLanes]);
-    } finally {
-        for (const line of table.lines()) t.diagnostic(line);
-        t.diagnostic(`${table.kills} kills`);
-    }
-    for (const name of ['at random', ...usual])
-        assert.ok(table.isFull(name), `${name} is not full`);
+    const ends = await Promise.allSettled([...lanes, ...volumes]);
+    for (const line of table.lines()) t.diagnostic(line);
+    t.diagnostic(`${table.kills} kills`);
+    for (const { reason } of ends) if (reason) throw reason;
+    for (const name of wanted) assert.ok(table.isFull(name), `${name} is not full`);
 });
 
 test('a kill during the first start leaves a directory that starts', async (t) => {
