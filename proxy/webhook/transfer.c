@@ -45,6 +45,7 @@ void hl_transfer_free(struct hl_transfer *t)
 }
 
 static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address);
+static int on_request(void *arg, char *peer, char *local, int peer_port, int local_port);
 static size_t on_send(char *out, size_t size, size_t n, void *arg);
 static int on_seek(void *arg, curl_off_t offset, int origin);
 static size_t on_header(char *line, size_t size, size_t n, void *arg);
@@ -67,6 +68,8 @@ static bool set_constants(struct hl_transfer *t)
            curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_open_socket) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, t) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, on_request) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_PREREQDATA, t) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
            (!s->ca_file || (curl_easy_setopt(c, CURLOPT_CAINFO, s->ca_file) == CURLE_OK &&
@@ -98,7 +101,7 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
 
     bool is_whole = whole.n > 0;
     t->envelope = is_whole ? NULL : envelope;
-    t->opened = t->refused = 0;
+    t->opened = t->refused = t->requests = 0;
     t->received = 0;
     t->has_head = t->is_body_broken = false;
     curl_off_t size = (curl_off_t)(is_whole ? whole.n : envelope->size);
@@ -109,6 +112,18 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
         curl_easy_setopt(c, CURLOPT_POSTFIELDS, is_whole ? whole.p : NULL) != CURLE_OK)
         return HL_ERR_NOMEM;
     return HL_OK;
+}
+
+/* libcurl sends a request again by itself when a kept connection died before an answer. An attempt is one request: the receiver may
+ * have read it, and it is the store that counts. */
+static int on_request(void *arg, char *peer, char *local, int peer_port, int local_port)
+{
+    struct hl_transfer *t = arg;
+    (void)peer;
+    (void)local;
+    (void)peer_port;
+    (void)local_port;
+    return t->requests++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 /* Each address of the name, after DNS, at each attempt. A refused one counts as one that cannot be
@@ -209,6 +224,7 @@ static const struct {
     {CURLE_RECV_ERROR, false, "connection_lost"},
     {CURLE_PARTIAL_FILE, false, "connection_lost"},
     {CURLE_GOT_NOTHING, false, "no_response"},
+    {CURLE_ABORTED_BY_CALLBACK, false, "no_response"}, /* on_request */
     {CURLE_WEIRD_SERVER_REPLY, false, "bad_response"},
     {CURLE_UNSUPPORTED_PROTOCOL, true,
         "bad_url: the scheme is not allowed (HOOKLINE_WEBHOOK_HTTPS_ONLY)"},

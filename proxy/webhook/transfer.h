@@ -26,6 +26,7 @@ struct hl_transfer {
     const struct hl_transfer_settings *settings;
     struct hl_envelope *envelope; /* read while it is sent; NULL: the body was given whole */
     uint32_t opened, refused;     /* sockets, by the address guard */
+    uint32_t requests;            /* of this attempt: more than one is refused */
     char refused_address[HL_IP_TEXT];
     uint64_t received;   /* bytes of the receiver's body */
     bool has_head;       /* a final response's head came whole: its status counts */
