@@ -110,7 +110,8 @@ static uint64_t dropped_from_request(
                        BIT(X_WEBHOOK_SECRET) | BIT(X_REQUEST_ID) | BIT(X_RUN) |
                        BIT(X_FORWARDED_FOR) | BIT(FORWARDED);
     if (!edit->is_peer_trusted)
-        dropped |= BIT(X_FORWARDED_PROTO) | BIT(X_FORWARDED_HOST) | BIT(X_REAL_IP);
+        dropped |= BIT(X_FORWARDED_PROTO) | BIT(X_FORWARDED_HOST) | BIT(X_FORWARDED_OTHER) |
+                   BIT(X_REAL_IP);
     if (!edit->keeps_authorization)
         dropped |= BIT(AUTHORIZATION);
     if (edit->drops_expect || !head->expects_continue)

@@ -187,9 +187,15 @@ static inline bool equals_folded(struct hl_str name, const char *text)
     return load_folded(name.p + last) == load_folded(text + last);
 }
 
-static bool is_run_name(struct hl_str name)
+/* Names that are ours by how they begin. */
+static enum hl_field_id lookup_prefix(struct hl_str name)
 {
-    return name.n >= 6 && equals_folded((struct hl_str){name.p, 6}, "x-run-");
+    const struct hl_str run = HL_STR("x-run-"), forwarded = HL_STR("x-forwarded-");
+    if (name.n >= run.n && equals_folded((struct hl_str){name.p, run.n}, run.p))
+        return HL_FIELD_X_RUN;
+    if (name.n >= forwarded.n && equals_folded((struct hl_str){name.p, forwarded.n}, forwarded.p))
+        return HL_FIELD_X_FORWARDED_OTHER;
+    return HL_FIELD_OTHER;
 }
 
 static inline enum hl_field_id lookup_exact(struct hl_str name)
@@ -201,7 +207,7 @@ static inline enum hl_field_id lookup_exact(struct hl_str name)
     unsigned id = slots[SLOT(name.n, first, middle)];
     if (lengths[id] == name.n && equals_folded(name, texts[id]))
         return id;
-    return is_run_name(name) ? HL_FIELD_X_RUN : HL_FIELD_OTHER;
+    return first == 'x' ? lookup_prefix(name) : HL_FIELD_OTHER;
 }
 
 /* CGI and WSGI turn '-' into '_' on the way to the app, so that x_request_id would arrive as
@@ -213,7 +219,8 @@ static enum hl_field_id lookup_underscored(struct hl_str name)
     for (size_t i = 0; i < n; i++)
         dashed[i] = name.p[i] == '_' ? '-' : name.p[i];
     struct hl_str all = {dashed, n};
-    if (n == name.n ? lookup_exact(all) != HL_FIELD_OTHER : is_run_name(all))
+    enum hl_field_id id = n == name.n ? lookup_exact(all) : lookup_prefix(all);
+    if (id != HL_FIELD_OTHER)
         return HL_FIELD_UNDERSCORE;
     return HL_FIELD_OTHER;
 }

@@ -36,7 +36,8 @@
     X(IDEMPOTENCY_KEY, "idempotency-key")                                                          \
     X(X_WEBHOOK_SECRET, "x-webhook-secret")                                                        \
     X(X_REQUEST_ID, "x-request-id")                                                                \
-    X(X_RUN, "x-run-*") /* any name that begins with x-run- */                                     \
+    X(X_RUN, "x-run-*")                   /* any name that begins with x-run- */                   \
+    X(X_FORWARDED_OTHER, "x-forwarded-*") /* any other name that begins with x-forwarded- */       \
     X(X_FORWARDED_FOR, "x-forwarded-for")                                                          \
     X(X_FORWARDED_PROTO, "x-forwarded-proto")                                                      \
     X(X_FORWARDED_HOST, "x-forwarded-host")                                                        \

@@ -10,9 +10,9 @@
 
 /* What a proxy before us adds about the caller: a caller must not be able to have it taken off
  * again. Nor what asks for something of whoever answers: its caller would wait in vain. */
-static const uint64_t never_nominated = BIT(X_FORWARDED_FOR) | BIT(X_FORWARDED_PROTO) |
-                                        BIT(X_FORWARDED_HOST) | BIT(FORWARDED) | BIT(X_REAL_IP) |
-                                        BIT(EXPECT) | BIT(MAX_FORWARDS);
+static const uint64_t never_nominated =
+    BIT(X_FORWARDED_FOR) | BIT(X_FORWARDED_PROTO) | BIT(X_FORWARDED_HOST) | BIT(X_FORWARDED_OTHER) |
+    BIT(FORWARDED) | BIT(X_REAL_IP) | BIT(EXPECT) | BIT(MAX_FORWARDS);
 
 struct options {
     size_t n;
@@ -42,7 +42,8 @@ static void nominate(struct hl_head *head, struct hl_str name, enum hl_field_id 
     for (size_t i = 0; i < head->field_count; i++) {
         struct hl_field *field = &head->fields[i];
         if (field->id == id &&
-            ((id != HL_FIELD_OTHER && id != HL_FIELD_X_RUN && id != HL_FIELD_UNDERSCORE) ||
+            ((id != HL_FIELD_OTHER && id != HL_FIELD_X_RUN && id != HL_FIELD_X_FORWARDED_OTHER &&
+                 id != HL_FIELD_UNDERSCORE) ||
                 hl_str_eq_nocase(field->name, name)))
             field->is_hop = true;
     }

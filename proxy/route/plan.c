@@ -51,7 +51,7 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
         hl_plan_refuse(plan, 400, "The request target is malformed.", NULL);
     else if (is_under(target.path, HL_STR("/v4")))
         plan_run(plan, head, &target, config, scratch);
-    else if (is_under(target.path, HL_STR("/v2")))
+    else if (is_under(target.path, HL_STR("/v2/projects")))
         hl_plan_refuse(plan, 404,
             "There is no REST interface in this version: see the log, the metrics and webhooks.",
             NULL);

@@ -6,7 +6,7 @@
 Test(field, knows_each_of_its_names_in_any_case)
 {
     for (unsigned id = HL_FIELD_OTHER + 1; id < HL_FIELD_ID_COUNT; id++) {
-        if (id == HL_FIELD_X_RUN || id == HL_FIELD_UNDERSCORE)
+        if (id == HL_FIELD_X_RUN || id == HL_FIELD_X_FORWARDED_OTHER || id == HL_FIELD_UNDERSCORE)
             continue;
         const char *text = hl_field_text(id);
         char upper[64];
@@ -21,8 +21,9 @@ Test(field, knows_each_of_its_names_in_any_case)
 Test(field, takes_no_other_name_for_one_of_them)
 {
     static const char *const names[] = {"a", "te2", "hosts", "hos", "content-lengthx",
-        "content-lengt", "xontent-length", "content-lengtx", "content~length", "x-forwarded-fox",
-        "sec-websocket-protocols", "user-agent", "x-run", "x-runs-1", "x", "x-request-ip"};
+        "content-lengt", "xontent-length", "content-lengtx", "content~length", "y-forwarded-for",
+        "x-forwarded", "sec-websocket-protocols", "user-agent", "x-run", "x-runs-1", "x",
+        "x-request-ip"};
     for (size_t i = 0; i < HL_ARRAY_LEN(names); i++)
         cr_assert_eq(hl_field_lookup(hl_str_from(names[i])), HL_FIELD_OTHER, "%s", names[i]);
 }
@@ -30,15 +31,18 @@ Test(field, takes_no_other_name_for_one_of_them)
 Test(field, each_byte_of_a_name_counts)
 {
     for (unsigned id = HL_FIELD_OTHER + 1; id < HL_FIELD_ID_COUNT; id++) {
-        if (id == HL_FIELD_X_RUN || id == HL_FIELD_UNDERSCORE)
+        if (id == HL_FIELD_X_RUN || id == HL_FIELD_X_FORWARDED_OTHER || id == HL_FIELD_UNDERSCORE)
             continue;
         char name[64];
         size_t n = strlen(hl_field_text(id));
         for (size_t i = 0; i < n; i++) {
             memcpy(name, hl_field_text(id), n);
             name[i] = '^';
-            cr_assert_eq(
-                hl_field_lookup((struct hl_str){name, n}), HL_FIELD_OTHER, "%.*s", (int)n, name);
+            enum hl_field_id other =
+                hl_str_starts_with((struct hl_str){name, n}, HL_STR("x-forwarded-"))
+                    ? HL_FIELD_X_FORWARDED_OTHER
+                    : HL_FIELD_OTHER;
+            cr_assert_eq(hl_field_lookup((struct hl_str){name, n}), other, "%.*s", (int)n, name);
         }
     }
 }
@@ -47,6 +51,9 @@ Test(field, run_names_are_a_family)
 {
     cr_assert_eq(hl_field_lookup(HL_STR("X-Run-Attempt")), HL_FIELD_X_RUN);
     cr_assert_eq(hl_field_lookup(HL_STR("x-run-")), HL_FIELD_X_RUN);
+    cr_assert_eq(hl_field_lookup(HL_STR("X-Forwarded-Prefix")), HL_FIELD_X_FORWARDED_OTHER);
+    cr_assert_eq(hl_field_lookup(HL_STR("X-Forwarded-Host")), HL_FIELD_X_FORWARDED_HOST);
+    cr_assert_eq(hl_field_lookup(HL_STR("X_Forwarded_Port")), HL_FIELD_UNDERSCORE);
     cr_assert_eq(
         hl_field_lookup(HL_STR("x-run-a-name-that-is-longer-than-all-others")), HL_FIELD_X_RUN);
 }

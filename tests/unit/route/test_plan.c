@@ -186,7 +186,7 @@ Test(plan, connect_and_trace_are_served_nowhere)
 
 Test(plan, reserved_paths_never_reach_the_app)
 {
-    expect_refusal("GET", "/v2", 404);
+    expect_refusal("GET", "/v2/projects", 404);
     expect_refusal("GET", "/v2/projects/p/service-accounts", 404);
     cr_assert(strstr(plan.detail, "REST"));
     expect_refusal("GET", "/_hookline", 404);
@@ -212,6 +212,8 @@ Test(plan, everything_else_passes_as_it_is)
         const char *method, *target, *upstream;
     } cases[] = {
         {"GET", "/", "/"},
+        {"GET", "/v2/health/ready", "/v2/health/ready"},
+        {"GET", "/v2/projectsx", "/v2/projectsx"},
         {"POST", "/run?async=true&webhookEndpoint=nonsense",
             "/run?async=true&webhookEndpoint=nonsense"},
         {"GET", "/v40/x", "/v40/x"},
