@@ -6,7 +6,7 @@ RUN apt-get update \
         libuv1-dev libcurl4-openssl-dev libmbedtls-dev libsqlite3-dev libjansson-dev node-llhttp \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-COPY CMakeLists.txt ./
+COPY CMakeLists.txt LICENSE README.md ./
 COPY proxy proxy
 RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF \
     && cmake --build /build \
