@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 packages=(gcc libc6-dev cmake ninja-build pkg-config
     libuv1-dev libcurl4-openssl-dev libmbedtls-dev libsqlite3-dev libjansson-dev node-llhttp
     python3 curl ca-certificates)
-secret=quickstart-secret
+secret=s3cret
 work='' hookline='' app='' receiver=''
 
 main() {
