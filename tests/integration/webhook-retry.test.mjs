@@ -103,6 +103,18 @@ test('network errors are tried three times', async (t) => {
     }
 });
 
+test('a kept connection that dies without an answer costs one attempt, not two requests', async (t) => {
+    const context = await stage(t);
+    const { call, receiver } = context;
+    receiver.script('/drop', (x) => x.end());
+    for (let i = 0; i < 4; i++) {
+        await call(RUN, { query: { webhookEndpoint: receiver.url('/warm') } });
+        await receiver.delivered('/warm', i + 1);
+    }
+    const [attempts] = await deliver(context, ['/drop'], 3);
+    assert.equal(attempts.length, 3);
+});
+
 test('a receiver that nobody listens for is tried three times and given up', async (t) => {
     const { call, sidecar } = await stage(t);
     const { id, status } = await call(RUN, {
