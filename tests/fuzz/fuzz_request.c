@@ -1,0 +1,155 @@
+/* fuzz_request.c - a caller's head, to the head that the app gets.
+ * Input: a byte of switches, a byte for the configuration, the head's bytes.
+ * Claims: a head that is passed on is one by the independent reader, too; what goes on is one
+ * strict head that says the same; the end of a head is found at the same place however it arrives.
+ */
+#include <stdlib.h>
+
+#include "expect.h"
+#include "fuzz.h"
+#include "http/edit.h"
+#include "preset.h"
+#include "route/plan.h"
+
+enum {
+    TRUSTS_PEER = 1,
+    WANTS_IDENTITY = 2,
+    DROPS_EXPECT = 4,
+    KEEPS_AUTHORIZATION = 8,
+    IS_STORED = 16,
+    MAKES_TRACE = 32,
+    PEER_IS_V6 = 64,
+    PEER_IS_UNKNOWN = 128,
+};
+
+#define OUT_MAX    (1 << 17)
+#define MADE_TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+static struct hl_head head;
+static struct hl_plan_scratch scratch;
+static struct strict_message in, out;
+static char target_space[OUT_MAX], expected_space[OUT_MAX], out_space[OUT_MAX];
+
+static enum hl_head_end find_end(const char *p, size_t n, size_t *head_len)
+{
+    size_t scanned = 0;
+    return hl_head_find_end(p, n, &scanned, head_len);
+}
+
+/* As it would be found when the bytes come one after the other. */
+static void check_end_piecewise(const char *p, size_t n, enum hl_head_end whole, size_t head_len)
+{
+    size_t scanned = 0, len = 0, i = 0;
+    enum hl_head_end end = HL_HEAD_END_MISSING;
+    while (end == HL_HEAD_END_MISSING && i < n)
+        end = hl_head_find_end(p, ++i, &scanned, &len);
+    FUZZ_CHECK(end == whole, "a head that comes byte by byte ends otherwise");
+    FUZZ_CHECK(end != HL_HEAD_END_FOUND || (len == head_len && i == head_len),
+        "a head that comes byte by byte ends elsewhere");
+}
+
+static struct hl_str peer_of(uint8_t switches)
+{
+    if (switches & PEER_IS_UNKNOWN)
+        return HL_STR("");
+    return switches & PEER_IS_V6 ? HL_STR("2001:db8::17") : HL_STR("192.0.2.17");
+}
+
+static struct hl_str write_head(const struct hl_plan *plan, uint8_t switches)
+{
+    static const struct hl_id run_id = {{1, 2, 3}};
+    struct hl_request_edit edit = {
+        .target = plan->target,
+        .run_id = &run_id,
+        .peer = peer_of(switches),
+        .is_peer_trusted = switches & TRUSTS_PEER,
+        .traceparent = switches & MAKES_TRACE ? HL_STR(MADE_TRACE) : HL_STR(""),
+        .wants_identity = switches & WANTS_IDENTITY,
+        .drops_expect = switches & DROPS_EXPECT,
+        .keeps_authorization = switches & KEEPS_AUTHORIZATION,
+        .is_stored = switches & IS_STORED,
+        .framing = head.framing,
+        .content_length = head.content_length,
+    };
+    size_t n = hl_edit_request(out_space, OUT_MAX, &head, &edit);
+    if (n > 0 && (switches & IS_STORED))
+        n += hl_edit_finish_stored(
+            out_space + n, OUT_MAX - n, 1, head.framing != HL_FRAMING_NONE, 7);
+    FUZZ_CHECK(n > 0, "there was room for the head");
+    return (struct hl_str){out_space, n};
+}
+
+static void check_head(const struct hl_plan *plan, uint8_t switches, struct hl_str expected_target)
+{
+    struct expect_request expected = {
+        .target = expected_target,
+        .peer = peer_of(switches),
+        .is_peer_trusted = switches & TRUSTS_PEER,
+        .wants_identity = switches & WANTS_IDENTITY,
+        .drops_expect = switches & DROPS_EXPECT,
+        .keeps_authorization = switches & KEEPS_AUTHORIZATION,
+        .makes_trace = switches & MAKES_TRACE,
+        .is_stored = switches & IS_STORED,
+    };
+    struct hl_str bytes = write_head(plan, switches);
+    fuzz_note("out", bytes);
+    enum strict_result result = strict_read_request(&out, bytes, STRICT_OURS);
+    fuzz_note("why", hl_str_from(out.why));
+    FUZZ_CHECK(result != STRICT_BAD && out.has_head, "what goes on is no strict head");
+    FUZZ_CHECK(out.head_size == bytes.n, "what goes on is more than one head");
+    FUZZ_EXPECT(expect_request_head(&in, &out, &expected));
+    strict_fini(&out);
+}
+
+static void check_forwarding(const struct hl_config *config, uint8_t switches)
+{
+    struct hl_plan plan;
+    struct hl_str mapped = {"", 0};
+    scratch.target = target_space;
+    scratch.target_cap = OUT_MAX;
+    hl_plan_make(&plan, &head, config, &scratch);
+    enum expect_route route = expect_target(in.method, in.target, config, expected_space, &mapped);
+    FUZZ_CHECK(plan.kind != HL_PLAN_RUN || route == EXPECT_RUN, "a run that should be none");
+    FUZZ_CHECK(plan.kind != HL_PLAN_PASS || route == EXPECT_PASS, "not to be passed through");
+    FUZZ_CHECK(plan.is_websocket == expect_is_websocket(&in) || plan.kind == HL_PLAN_REFUSED,
+        "an upgrade came or went");
+    bool is_forwarded = plan.kind == HL_PLAN_RUN || plan.kind == HL_PLAN_PASS;
+    FUZZ_CHECK(!is_forwarded || !expect_is_last(&in), "one hop too many");
+    FUZZ_CHECK(plan.kind != HL_PLAN_OPTIONS || expect_is_last(&in), "an app is kept from a call");
+    if (is_forwarded)
+        check_head(&plan, plan.is_websocket ? switches & ~IS_STORED : switches, mapped);
+}
+
+/* ours and the independent reader's view of the head that came */
+static void check_reading(const char *p, size_t n, size_t head_len)
+{
+    enum strict_result result = strict_read_request(&in, (struct hl_str){p, n}, STRICT_PEER);
+    fuzz_note("why", hl_str_from(in.why));
+    FUZZ_CHECK(result != STRICT_BAD || in.has_head, "a head is accepted that is none");
+    FUZZ_CHECK(in.head_size == head_len, "the head ends elsewhere");
+    FUZZ_CHECK(in.fields.n == head.field_count, "another number of fields");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input input = fuzz_input(data, size);
+    uint8_t switches = fuzz_take_byte(&input);
+    const struct hl_config *config = preset(fuzz_take_byte(&input));
+    size_t n, head_len = 0;
+    char *p = fuzz_take_rest(&input, &n);
+    struct hl_head_fault fault = {0};
+    fuzz_forget();
+    fuzz_note("in", (struct hl_str){p, n});
+
+    enum hl_head_end end = find_end(p, n, &head_len);
+    check_end_piecewise(p, n, end, head_len);
+    if (end == HL_HEAD_END_FOUND && hl_head_parse_request(&head, p, head_len, &fault)) {
+        check_reading(p, n, head_len);
+        check_forwarding(config, switches);
+        strict_fini(&in);
+    } else if (end == HL_HEAD_END_FOUND) {
+        FUZZ_CHECK(fault.status >= 400 && fault.detail, "a refusal without a reason");
+    }
+    free(p);
+    return 0;
+}

@@ -1,0 +1,129 @@
+#!/bin/bash
+# Fuzzes on a Debian 12 machine: installs what is missing, builds the targets with clang, libFuzzer, AddressSanitizer and
+# UBSan, runs each of them for a while. Exits with another status than 0 when there is a finding.
+#
+#   tests/fuzz/run.sh                          every target, 20 seconds each
+#   tests/fuzz/run.sh SECONDS [TARGET…]        these targets (request, connection …), so long each
+#   tests/fuzz/run.sh --help
+#
+# Variables: JOBS (targets at once; default: one per processor). What a target has learned is kept in
+# build-fuzz/corpus/TARGET, inputs that are findings in build-fuzz/findings; they are replayed by build-fuzz/tests/fuzz/
+# fuzz_TARGET FILE. A finding that is understood goes to regression/TARGET, under a name that says what it was.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+build=build-fuzz
+here=tests/fuzz
+seconds=20
+targets=()
+findings=0
+
+main() {
+    case ${1-} in
+    -h | --help) sed -n '2,/^set/{/^#/!d;s/^# \{0,1\}//;p}' "$here/run.sh"; exit 0 ;;
+    esac
+    if [ $# -gt 0 ]; then
+        seconds=$1
+        shift
+    fi
+    targets=("$@")
+    [ ${#targets[@]} -gt 0 ] || all_targets
+    [[ $seconds =~ ^[0-9]+$ ]] || { echo "$seconds is no number of seconds" >&2; exit 2; }
+
+    install_packages
+    build_targets
+    mkdir -p "$build/findings"
+    run_all
+    report
+    [ "$findings" -eq 0 ]
+}
+
+all_targets() {
+    local file
+    for file in "$here"/fuzz_*.c; do
+        file=${file##*/fuzz_}
+        targets+=("${file%.c}")
+    done
+}
+
+# The run-time libraries of a compiler are a package of their own.
+install_packages() {
+    local missing=() package sudo=''
+    local packages=(clang libclang-rt-14-dev cmake ninja-build pkg-config libuv1-dev libcurl4-openssl-dev libmbedtls-dev
+        libsqlite3-dev libjansson-dev node-llhttp)
+    for package in "${packages[@]}"; do
+        dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    echo "installing ${missing[*]}"
+    [ "$(id -u)" = 0 ] || sudo=sudo
+    $sudo apt-get update -qq
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+build_targets() {
+    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang -DHOOKLINE_FUZZ=ON \
+        -DHOOKLINE_TESTS=OFF >/dev/null
+    ninja -C "$build" "${targets[@]/#/fuzz_}" >"$build/build.log" || { cat "$build/build.log"; exit 1; }
+}
+
+dictionary_of() {
+    case $1 in
+    request | response | chunked) echo http ;;
+    *) echo "$1" ;;
+    esac
+}
+
+run_target() {
+    local target=$1 dictionary folder arguments=()
+    dictionary=$here/dictionary/$(dictionary_of "$target").dict
+    [ ! -e "$dictionary" ] || arguments+=(-dict="$dictionary")
+    mkdir -p "$build/corpus/$target"
+    for folder in "$here/corpus/$target" "$here/regression/$target"; do
+        [ ! -d "$folder" ] || arguments+=("$folder")
+    done
+    "$build/$here/fuzz_$target" -max_total_time="$seconds" -max_len=4096 -timeout=20 -print_final_stats=1 \
+        -artifact_prefix="$build/findings/$target-" "$build/corpus/$target" "${arguments[@]}" \
+        >"$build/$target.log" 2>&1 </dev/null
+}
+
+# Some at a time; a target's exit status is kept in a file, for it ends in a subshell.
+run_all() {
+    local target running=0
+    for target in "${targets[@]}"; do
+        if [ "$running" -ge "${JOBS:-$(nproc)}" ]; then
+            wait -n || true
+            running=$((running - 1))
+        fi
+        (run_target "$target" && echo 0 || echo $?) >"$build/$target.status" &
+        running=$((running + 1))
+    done
+    wait
+}
+
+report() {
+    local target status count
+    printf '%-12s %12s %10s  %s\n' target executions per-second result
+    for target in "${targets[@]}"; do
+        status=$(<"$build/$target.status")
+        count=$(sed -n 's/^stat::number_of_executed_units: *//p' "$build/$target.log" | tail -n 1)
+        if [ "$status" -eq 0 ]; then
+            printf '%-12s %12s %10s  %s\n' "$target" "$count" "$((count / (seconds > 0 ? seconds : 1)))" ok
+        else
+            findings=$((findings + 1))
+            printf '%-12s %12s %10s  %s\n' "$target" "${count:-?}" - "FINDING: $build/$target.log"
+        fi
+    done
+    for target in "${targets[@]}"; do
+        [ "$(<"$build/$target.status")" -eq 0 ] || show_finding "$target"
+    done
+}
+
+# What was claimed and the input, without libFuzzer's own lines.
+show_finding() {
+    printf '\n== %s\n' "$1"
+    grep -vE '^#[0-9]|^INFO:|fuzzer::|^stat::' "$build/$1.log" | head -n 60
+    grep -E '^Base64:|Test unit written' "$build/$1.log" || true
+}
+
+main "$@"
