@@ -28,7 +28,7 @@ test('pipelined requests are answered in their order', async (t) => {
     const paths = ['slow', 'a', 'b', 'c'];
     const bytes = paths.map((path) => request('POST', `/v4/p/a/${path}`, {}, `body of ${path}`));
     await client.send(
-        Buffer.concat([...bytes, request('GET', '/v2/none'), request('GET', '/v4/p/a/last')]),
+        Buffer.concat([...bytes, request('GET', '/v2/projects/none'), request('GET', '/v4/p/a/last')]),
     );
     slow.open();
     for (const path of paths) {

@@ -272,7 +272,7 @@ test('X-Request-Id is on every response, hookline’s own included', async (t) =
         RUN,
         '/v4/p/a/x',
         '/passed',
-        '/v2/none',
+        '/v2/projects/none',
         `${RUN}?async=nonsense`,
         `${RUN}?async=true`,
     ]) {

@@ -100,7 +100,7 @@ test('HOOKLINE_PASSTHROUGH=off answers 404 instead', async (t) => {
     assert.equal(app.requests.length, 1);
 });
 
-test('/v2 and unknown /_hookline paths are 404 and never the app', async (t) => {
+test('/v2/projects and unknown /_hookline paths are 404 and never the app', async (t) => {
     const { app, call } = await stage(t);
     for (const path of [
         '/v2/projects/p/service-accounts',

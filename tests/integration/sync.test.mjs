@@ -212,7 +212,7 @@ test('HEAD has the head of the answer and no body, the connection goes on', asyn
 test('an error of hookline’s own to HEAD has no body either', async (t) => {
     const { connect } = await stage(t);
     const client = await connect();
-    await client.send(request('HEAD', '/v2/none'));
+    await client.send(request('HEAD', '/v2/projects/none'));
     const response = await client.response('HEAD');
     assert.equal(response.status, 404);
     await client.send(request('GET', '/v4/p/a/x'));

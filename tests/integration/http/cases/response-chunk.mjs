@@ -99,6 +99,16 @@ const trailers = [
         passes('x-sum', '1'),
         wanting,
     ),
+    passed(
+        'a trailer that Connection nominates',
+        '9110 7.6.1',
+        trailing('X-Sum: 1\r\n', 'Connection: x-sum\r\n'),
+        {
+            body: 'hello',
+            trailers: { 'x-sum': null },
+        },
+        wanting,
+    ),
     passed('40 trailers', '9112 7.1.2', trailing('X-Sum: 1\r\n'.repeat(40)), is('hello')),
     ...[
         'Content-Length: 50',

@@ -37,6 +37,23 @@ const announced = [
     }),
 ];
 
+/** RFC 9110 7.6.1: a nominated field goes no further, in a trailer section either. */
+const nominated = [
+    ['one', 'Connection: x-sum\r\n'],
+    ['beside keep-alive', 'Connection: keep-alive, X-SUM\r\n'],
+    ['in a second Connection', 'Connection: keep-alive\r\nConnection: x-sum\r\n'],
+].map(([name, head]) =>
+    forwarded(
+        `nominated by Connection: ${name}`,
+        '9110 7.6.1',
+        withTrailers('X-Sum: 1\r\n', head),
+        {
+            body: 'hello',
+            trailers: { 'x-sum': null },
+        },
+    ),
+);
+
 /** The strict reader refuses a message that has one of these in its trailer section. */
 const forbidden = [
     'Content-Length: 50',
@@ -105,8 +122,10 @@ const endless = [
 
 export default {
     title: 'trailers of requests',
-    cases: [...good, ...announced, ...forbidden, ...bad, ...endless].map((theCase) => ({
-        ...theCase,
-        name: `trailers: ${theCase.name}`,
-    })),
+    cases: [...good, ...announced, ...nominated, ...forbidden, ...bad, ...endless].map(
+        (theCase) => ({
+            ...theCase,
+            name: `trailers: ${theCase.name}`,
+        }),
+    ),
 };
