@@ -169,7 +169,8 @@ static void read_trailer_line(struct hl_chunk_reader *r, struct hl_str line)
         refuse(r, "A trailer field is not `name: value` on one line that ends with CRLF.");
         return;
     }
-    if (hl_field_is_trailer_safe(&field) && hl_buf_append_str(&r->trailer, line) != HL_OK)
+    if (!r->drops_trailer && hl_field_is_trailer_safe(&field) &&
+        hl_buf_append_str(&r->trailer, line) != HL_OK)
         refuse(r, "The trailer section could not be kept: out of memory.");
 }
 

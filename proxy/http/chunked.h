@@ -23,6 +23,7 @@ struct hl_chunk_reader {
     struct hl_buf trailer; /* trailer lines with their CRLFs, for passing on */
     struct hl_buf line;    /* a trailer line that is not complete */
     size_t trailer_left;   /* of max_trailer */
+    bool drops_trailer;    /* no line of it is passed on; set after init */
     const char *fault;     /* static text after HL_CHUNK_BAD */
 };
 

@@ -51,6 +51,8 @@ struct hl_head {
     bool is_websocket_upgrade; /* GET, HTTP/1.1, Connection: upgrade, Upgrade: websocket; response:
                                   101 with it */
     bool accepts_trailers;     /* TE: trailers */
+    bool nominates_fields;     /* Connection names fields of this connection: none of the trailer
+                                  section goes on, for they may be there (RFC 9110 7.6.1) */
     int64_t max_forwards; /* OPTIONS requests: how many may still pass it on (RFC 9110 7.6.2), at
                                   most UINT32_MAX; -1: as many as like */
     struct hl_str host;   /* requests: the one valid Host; an absolute-form target's authority wins

@@ -39,6 +39,7 @@ static void nominate(struct hl_head *head, struct hl_str name, enum hl_field_id 
 {
     if (never_nominated >> id & 1)
         return;
+    head->nominates_fields |= id != HL_FIELD_TE; /* which is never in a trailer section */
     for (size_t i = 0; i < head->field_count; i++) {
         struct hl_field *field = &head->fields[i];
         if (field->id == id &&

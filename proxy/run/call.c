@@ -251,8 +251,10 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     c->owes_continue = head->expects_continue && !c->body_done;
     uint64_t max = plan->is_async ? w->config->max_request_body : w->config->max_sync_body;
     c->body_max = max ? max : UINT64_MAX;
-    if (c->framing == HL_FRAMING_CHUNKED)
+    if (c->framing == HL_FRAMING_CHUNKED) {
         hl_chunk_reader_init(&c->chunks, (size_t)w->config->max_head);
+        c->chunks.drops_trailer = head->nominates_fields;
+    }
 
     uint16_t status;
     const char *extra;

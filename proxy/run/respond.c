@@ -110,8 +110,10 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     run->upstream->keep_ms = read_keep_ms(head);
     run->is_event_stream = type && hl_is_event_stream(type->value);
     run->response_out = choose_framing(run, head);
-    if (head->framing == HL_FRAMING_CHUNKED)
+    if (head->framing == HL_FRAMING_CHUNKED) {
         hl_chunk_reader_init(&run->chunks, (size_t)w->config->max_head);
+        run->chunks.drops_trailer = head->nominates_fields;
+    }
     if (run->finish)
         begin_spool(run, head);
     if (run->page && run->request != HL_REQUEST_HELD) {

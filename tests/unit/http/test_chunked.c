@@ -74,6 +74,18 @@ Test(chunked, reads_bodies_cut_anywhere)
     }
 }
 
+Test(chunked, drops_the_whole_trailer_section_when_told_to)
+{
+    struct hl_chunk_reader reader;
+    struct hl_str text = HL_STR("1\r\nx\r\n0\r\nX-Sum: 9\r\n\r\n"), data;
+    hl_chunk_reader_init(&reader, 1024);
+    reader.drops_trailer = true;
+    cr_assert_eq(hl_chunk_read(&reader, &text.p, &text.n, &data), HL_CHUNK_DATA);
+    cr_assert_eq(hl_chunk_read(&reader, &text.p, &text.n, &data), HL_CHUNK_END);
+    cr_assert_eq(reader.trailer.n, 0);
+    hl_chunk_reader_fini(&reader);
+}
+
 Test(chunked, refuses_what_two_readers_could_read_in_two_ways)
 {
     const struct hl_str bad[] = {

@@ -402,6 +402,23 @@ Test(head_request, caller_cannot_nominate_what_it_asks_of_the_app)
     cr_assert_not(hl_head_field(&head, HL_FIELD_MAX_FORWARDS)->is_hop);
 }
 
+Test(head_request, fields_are_nominated_only_by_their_names)
+{
+    static const struct {
+        const char *text;
+        bool nominates;
+    } cases[] = {
+        {GET("/", "Connection: x-sum\r\n"), true},
+        {GET("/", "Connection: keep-alive\r\nConnection: close, X-Sum\r\n"), true},
+        {GET("/", "Connection: keep-alive, close, upgrade, TE\r\n"), false},
+        {GET("/", ""), false},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        cr_assert(parse(hl_str_from(cases[i].text)));
+        cr_assert_eq(head.nominates_fields, cases[i].nominates, "%s", cases[i].text);
+    }
+}
+
 Test(head_request, max_forwards_counts_for_options)
 {
     cr_assert(parse(HL_STR("OPTIONS * HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n")));
