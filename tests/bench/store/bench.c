@@ -1,0 +1,118 @@
+/* bench.c - measures the store through its own interface, on a disk.
+ *
+ *   bench_store                       beside the floor (an append and an fdatasync for all that is
+ *                                     pending), with 1, 16 and 256 submitters
+ *   bench_store --runs=N              that many runs, for a profiler: no floor, nothing is printed
+ *
+ *   --dir=PATH       where files are made and removed again, default in the build directory
+ *   --rounds=N       default 7                --seconds=S   of each turn, default 0.5
+ *   --submitters=N   with --runs, default 16  --json        one line of JSON instead of a table */
+#include <ftw.h>
+#include <getopt.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+#include "runs.h"
+#include "sample.h"
+#include "versus.h"
+
+struct options {
+    const char *dir;
+    int rounds;
+    double seconds;
+    uint64_t runs;
+    unsigned submitters;
+    bool is_json;
+};
+
+static struct options read_options(int argc, char **argv)
+{
+    static const struct option names[] = {
+        {"dir", required_argument, NULL, 'd'},
+        {"rounds", required_argument, NULL, 'r'},
+        {"seconds", required_argument, NULL, 's'},
+        {"runs", required_argument, NULL, 'n'},
+        {"submitters", required_argument, NULL, 'c'},
+        {"json", no_argument, NULL, 'j'},
+        {0},
+    };
+    struct options options = {.dir = BENCH_DIR, .rounds = 7, .seconds = 0.5, .submitters = 16};
+    for (int name; (name = getopt_long(argc, argv, "", names, NULL)) >= 0;) {
+        if (name == 'd')
+            options.dir = optarg;
+        else if (name == 'r')
+            options.rounds = atoi(optarg);
+        else if (name == 's')
+            options.seconds = atof(optarg);
+        else if (name == 'n')
+            options.runs = strtoull(optarg, NULL, 10);
+        else if (name == 'c')
+            options.submitters = (unsigned)atoi(optarg);
+        else if (name == 'j')
+            options.is_json = true;
+        else
+            exit(2);
+    }
+    if (options.rounds < 1 || options.rounds > SAMPLE_MAX || optind < argc)
+        exit(2);
+    return options;
+}
+
+/* --- the directory -------------------------------------------------------------------------- */
+
+static char dir[4096];
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static void remove_dir(void)
+{
+    nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* What is in memory shows nothing of a queue on disk. */
+static void make_dir(const char *parent)
+{
+    struct statfs volume;
+    snprintf(dir, sizeof(dir), "%s/bench-store-XXXXXX", parent);
+    if (!mkdtemp(dir) || statfs(dir, &volume) < 0) {
+        perror(dir);
+        exit(1);
+    }
+    atexit(remove_dir);
+    if (volume.f_type == TMPFS_MAGIC || volume.f_type == RAMFS_MAGIC) {
+        fprintf(stderr, "bench_store: %s is in memory, not on a disk: see --dir\n", parent);
+        exit(2);
+    }
+}
+
+static void make_runs(unsigned submitters, uint64_t n)
+{
+    static struct runs runs;
+    static struct load load;
+    runs_open(&runs, dir, 3600 * 1000, NULL);
+    load_init(&load, &runs.queue);
+    runs_give_credit(&runs, &load, submitters);
+    load_run(&load, submitters, n);
+    runs_close(&runs);
+    load_fini(&load);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = read_options(argc, argv);
+    make_dir(options.dir);
+    if (options.runs > 0)
+        make_runs(options.submitters, options.runs);
+    else
+        versus(dir, options.rounds, options.seconds, options.is_json);
+    return 0;
+}

@@ -1,0 +1,198 @@
+/* runs.c - what a worker says to the store, without an app behind it. The load's thread. */
+#include "runs.h"
+
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+
+#define HEAD_SIZE 100 /* of an enqueue's payload; the rest is the body */
+
+static const char payload[PAYLOAD]; /* what is in it does not matter */
+
+static void fail(const char *what, enum hl_err err)
+{
+    fprintf(stderr, "bench_store: %s: %s\n", what, hl_err_text(err));
+    exit(1);
+}
+
+/* --- a message's way ------------------------------------------------------------------------ */
+
+/* The store hands `from` back untouched: here it is when the message was posted. */
+static void post(struct runs *runs, struct load *load, struct hl_store_msg *m)
+{
+    uint64_t now = uv_hrtime();
+    m->reply_to = &load->mailbox.box;
+    m->from = (struct hl_slot_name){.index = (uint32_t)now, .generation = (uint32_t)(now >> 32)};
+    enum hl_err err = hl_store_post(runs->store, m);
+    if (err)
+        fail("post", err);
+}
+
+static uint64_t posted_ns(const struct hl_store_msg *m)
+{
+    return (uint64_t)m->from.generation << 32 | m->from.index;
+}
+
+static struct hl_body new_body(size_t size)
+{
+    struct hl_body body = {.where = HL_BODY_INLINE, .size = size, .bytes = malloc(size)};
+    if (!body.bytes)
+        fail("body", HL_ERR_NOMEM);
+    memcpy(body.bytes, payload, size);
+    return body;
+}
+
+void runs_give_credit(struct runs *runs, struct load *load, uint32_t n)
+{
+    struct hl_credit *credit = calloc(1, sizeof(*credit));
+    if (!credit)
+        fail("credit", HL_ERR_NOMEM);
+    credit->m.msg.type = HL_STORE_CREDIT;
+    credit->n = n;
+    post(runs, load, &credit->m);
+}
+
+/* --- a run ---------------------------------------------------------------------------------- */
+
+static void enqueue(struct queue *queue, struct load *load)
+{
+    struct runs *runs = HL_CONTAINER_OF(queue, struct runs, queue);
+    int64_t now_ms = hl_clock_wall_ms();
+    struct hl_accept tmpl = {
+        .run_id = hl_id_next(&runs->ids, now_ms),
+        .created_ms = now_ms,
+        .project = HL_STR("project"),
+        .app = HL_STR("app"),
+        .method = HL_STR("POST"),
+        .target = HL_STR("/run"),
+        .head = {payload, HEAD_SIZE},
+        .body = new_body(PAYLOAD - HEAD_SIZE),
+    };
+    struct hl_accept *accept = hl_accept_new(HL_STORE_ACCEPT, &tmpl);
+    if (!accept)
+        fail("accept", HL_ERR_NOMEM);
+    post(runs, load, &accept->m);
+}
+
+static void on_accepted(struct load *load, struct hl_accept *accept)
+{
+    load_acknowledged(load, posted_ns(&accept->m));
+    if (accept->m.rc)
+        fail("accept", accept->m.rc);
+    hl_accept_free(accept);
+}
+
+/* The app answers at once. */
+static void on_claimed(struct runs *runs, struct load *load, struct hl_claimed *claimed)
+{
+    struct hl_finish *finish = calloc(1, sizeof(*finish));
+    if (!finish)
+        fail("finish", HL_ERR_NOMEM);
+    finish->m.msg.type = HL_STORE_FINISH;
+    finish->run_id = claimed->run_id;
+    finish->epoch = claimed->epoch;
+    finish->outcome = (struct hl_outcome){.state = HL_RUN_SUCCESS,
+        .http_status = 200,
+        .finished_ms = hl_clock_wall_ms() - runs->age_ms,
+        .content_type = "text/plain",
+        .encoding = HL_ENCODING_TEXT,
+        .escaped_size = PAYLOAD,
+        .body = new_body(PAYLOAD)};
+    hl_claimed_free(claimed);
+    post(runs, load, &finish->m);
+}
+
+static void on_finished(struct runs *runs, struct load *load, struct hl_finish *finish)
+{
+    load_acknowledged(load, posted_ns(&finish->m));
+    if (finish->m.rc)
+        fail("finish", finish->m.rc);
+    if (runs->ended)
+        runs->ended[runs->n_ended++] = finish->run_id;
+    hl_finish_free(finish);
+    runs_give_credit(runs, load, 1);
+    load_run_ended(load);
+}
+
+static void on_message(struct queue *queue, struct load *load, struct hl_msg *msg)
+{
+    struct runs *runs = HL_CONTAINER_OF(queue, struct runs, queue);
+    if (msg->type == HL_STORE_ACCEPT)
+        on_accepted(load, (struct hl_accept *)msg);
+    else if (msg->type == HL_STORE_CLAIMED)
+        on_claimed(runs, load, (struct hl_claimed *)msg);
+    else if (msg->type == HL_STORE_FINISH)
+        on_finished(runs, load, (struct hl_finish *)msg);
+    else
+        fail("message", HL_ERR_INVALID);
+}
+
+/* --- questions ------------------------------------------------------------------------------ */
+
+struct asker {
+    struct hl_mailbox box;
+    sem_t wake;
+};
+
+static void wake(void *arg)
+{
+    sem_post(&((struct asker *)arg)->wake);
+}
+
+static enum hl_err ask(struct runs *runs, struct hl_store_msg *m)
+{
+    struct asker asker;
+    sem_init(&asker.wake, 0, 0);
+    hl_mailbox_init(&asker.box, wake, &asker);
+    m->reply_to = &asker.box;
+    enum hl_err err = hl_store_post(runs->store, m);
+    if (err)
+        fail("ask", err);
+    sem_wait(&asker.wake);
+    hl_mailbox_take(&asker.box);
+    sem_destroy(&asker.wake);
+    return m->rc;
+}
+
+enum hl_err runs_get(struct runs *runs, const struct hl_id *id)
+{
+    struct hl_get_run get = {.m.msg.type = HL_STORE_GET_RUN, .run_id = *id, .with_body = true};
+    enum hl_err err = ask(runs, &get.m);
+    hl_body_fini(&get.outcome.body);
+    return err;
+}
+
+/* --- open and close ------------------------------------------------------------------------- */
+
+void runs_open(struct runs *runs, const char *dir, uint64_t retention_ms, double *ms)
+{
+    char why[512], data_dir[4096];
+    snprintf(data_dir, sizeof(data_dir), "%s/data", dir);
+    struct hl_config config = {.store = HL_STORE_SQLITE,
+        .data_dir = hl_str_from(data_dir),
+        .retention_ms = retention_ms,
+        .run_attempts = 1,
+        .webhook_attempts = 3,
+        .webhook_per_host = 16,
+        .max_queued_runs = 100000,
+        .max_pending_deliveries = 100000,
+        .store_max_bytes = {.percent = 80}};
+    *runs = (struct runs){.queue = {.enqueue = enqueue, .on_message = on_message}};
+    hl_id_source_init(&runs->ids);
+    uint64_t began_ns = uv_hrtime();
+    if (hl_store_open(&runs->store, &config, why, sizeof(why)) != HL_OK) {
+        fprintf(stderr, "bench_store: %s\n", why);
+        exit(1);
+    }
+    if (ms)
+        *ms = (double)(uv_hrtime() - began_ns) / 1e6;
+}
+
+void runs_close(struct runs *runs)
+{
+    hl_store_close(runs->store);
+}

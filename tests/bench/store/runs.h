@@ -1,0 +1,32 @@
+/* runs.h - runs through the store's own interface, as a worker makes them: ACCEPT, its reply,
+ * CLAIMED, FINISH, its reply, and the credit that goes back. */
+#ifndef BENCH_RUNS_H
+#define BENCH_RUNS_H
+
+#include "base/id.h"
+#include "load.h"
+#include "store/store.h"
+
+struct runs {
+    struct queue queue;
+    struct hl_store *store;
+    struct hl_id_source ids;
+    int64_t age_ms; /* how long ago a run is said to have ended */
+
+    /* Which runs have ended, in that order, if somebody wants to know. Borrowed. */
+    struct hl_id *ended;
+    uint64_t n_ended;
+};
+
+/* Opens the store in `dir` and says in `ms`, if that is not NULL, how long that took. What goes
+ * wrong ends the program. */
+void runs_open(struct runs *runs, const char *dir, uint64_t retention_ms, double *ms);
+void runs_close(struct runs *runs);
+
+/* What the load may have under way at most. Once, before its first run: a store has one load. */
+void runs_give_credit(struct runs *runs, struct load *load, uint32_t n);
+
+/* Asks for a run and waits; the rc of the answer. Any thread but the load's. */
+enum hl_err runs_get(struct runs *runs, const struct hl_id *id);
+
+#endif
