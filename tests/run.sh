@@ -4,7 +4,7 @@
 #
 #   tests/run.sh                          everything
 #   tests/run.sh unit [FOLDER…]           unit tests, of these folders of proxy/ (http, store …)
-#   tests/run.sh integration [WORD…]      integration tests, of the files with one of these words in their name
+#   tests/run.sh integration [WORD…]      integration tests, of the files with one of these words in their path
 #   tests/run.sh --help
 #
 # Variables: JOBS (integration test files at once, default 3); HOOKLINE_TEST_…, see tests/integration/README.md.
@@ -102,10 +102,12 @@ run_integration() {
     local tap=$PWD/$build/integration.tap files=() word
     printf '\n== Integration tests\n'
     if [ $# -eq 0 ]; then
-        files=(tests/integration/*.test.mjs)
+        files=(tests/integration/{,http/}*.test.mjs)
     else
         for word in "$@"; do
-            mapfile -t -O "${#files[@]}" files < <(compgen -G "tests/integration/*$word*.test.mjs")
+            mapfile -t -O "${#files[@]}" files < <(
+                printf '%s\n' tests/integration/{,http/}*.test.mjs | grep -- "^tests/integration/.*$word"
+            )
         done
     fi
     [ ${#files[@]} -gt 0 ] || step "find test files named like: $*" false
