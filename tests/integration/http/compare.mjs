@@ -4,7 +4,7 @@ import { requestGroups, responseGroups } from './cases/index.mjs';
 import { startStage } from './lib/proxy.mjs';
 import { DELIVERIES, runCase } from './lib/run-case.mjs';
 
-const PROXIES = ['hookline', 'haproxy', 'nginx'];
+const PROXIES = { hookline: 'hookline', haproxy: 'HAProxy', nginx: 'nginx' };
 const GROUPS = [...requestGroups, ...responseGroups];
 const AT_ONCE = 4;
 
@@ -41,12 +41,12 @@ async function countAll(proxy) {
 }
 
 const results = [];
-for (const proxy of PROXIES) results.push(await countAll(proxy));
+for (const proxy of Object.keys(PROXIES)) results.push(await countAll(proxy));
 
 const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
-row('group', 'cases', ...PROXIES);
-row('---', '---:', ...PROXIES.map(() => '---:'));
+row('group', 'cases', ...Object.values(PROXIES));
+row('---', '---:', ...Object.keys(PROXIES).map(() => '---:'));
 for (const group of GROUPS)
     row(group.title, group.cases.length, ...results.map((r) => r.get(group)));
 row('**all**', sum(GROUPS.map((g) => g.cases.length)), ...results.map((r) => sum([...r.values()])));
