@@ -15,6 +15,8 @@
 #include "run/run.h"
 #include "run/source.h"
 
+#define CHECK_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us */
+
 /* One slot of the app asked for. */
 struct slot_request {
     struct hl_limiter_wait wait;
@@ -93,12 +95,20 @@ static enum hl_method read_method(struct hl_str head)
     return hl_method_lookup((struct hl_str){head.p, space ? (size_t)(space - head.p) : 0});
 }
 
-/* The stored head, ended, and the body behind it where that is in memory. */
+/* Bodies that were on a disk are checked as they go out: small ones here, the others piece by piece
+ * in the pool. */
+static bool needs_source(const struct hl_worker *w, const struct hl_body *body)
+{
+    return body->where == HL_BODY_FILE ||
+           (body->where == HL_BODY_INLINE && w->spools.data_dir && body->size > CHECK_NOW_MAX);
+}
+
+/* The stored head, ended, and the body behind it unless a source brings that. */
 static bool write_page(struct hl_run *run)
 {
     struct hl_claimed *claimed = run->claimed;
     struct hl_body *body = &claimed->body;
-    bool is_inline = body->where == HL_BODY_INLINE;
+    bool is_inline = body->where == HL_BODY_INLINE && !run->source;
     bool has_body = body->where != HL_BODY_NONE || run->method == HL_METHOD_POST ||
                     run->method == HL_METHOD_PUT || run->method == HL_METHOD_PATCH;
     size_t need = claimed->head.n + 128 + (is_inline ? (size_t)body->size : 0);
@@ -115,7 +125,7 @@ static bool write_page(struct hl_run *run)
         run->page_n += body->size;
     }
     run->had_body = body->size > 0;
-    run->has_whole_request = body->where != HL_BODY_FILE;
+    run->has_whole_request = !run->source;
     run->request_framing = body->size > 0 ? HL_FRAMING_LENGTH : HL_FRAMING_NONE;
     return true;
 }
@@ -142,6 +152,19 @@ static void give_up(struct hl_worker *w, struct hl_run *run, struct hl_claimed *
         hl_limiter_release(&w->seat);
 }
 
+static void begin(struct hl_run *run)
+{
+    const struct hl_body *body = &run->claimed->body;
+    if (run->source || body->where != HL_BODY_INLINE || !run->worker->spools.data_dir ||
+        hl_body_is_intact(body)) {
+        hl_forward_begin(run);
+        return;
+    }
+    HL_LOG(ERROR, "a stored request body is damaged", HL_LOG_ID("run_id", &run->id));
+    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, 500,
+        "The stored request body is not what was accepted.");
+}
+
 static void start_claimed(struct hl_worker *w, struct hl_claimed *claimed)
 {
     w->async_running++;
@@ -160,16 +183,16 @@ static void start_claimed(struct hl_worker *w, struct hl_claimed *claimed)
     run->deadline.on_fire = on_deadline;
     run->finish = calloc(1, sizeof(*run->finish));
     run->name = hl_slot_add(&w->slots, run);
-    bool is_file = claimed->body.where == HL_BODY_FILE;
-    if (is_file)
+    bool has_source = needs_source(w, &claimed->body);
+    if (has_source)
         run->source = hl_source_new(run);
-    if (!run->finish || run->name.generation == 0 || (is_file && !run->source) ||
+    if (!run->finish || run->name.generation == 0 || (has_source && !run->source) ||
         !write_page(run)) {
         give_up(w, run, claimed);
         return;
     }
     hl_counter_add(&w->metrics.runs_in_flight, 1);
-    hl_forward_begin(run);
+    begin(run);
 }
 
 void hl_dispatch_run_ended(struct hl_worker *w)

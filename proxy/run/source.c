@@ -1,8 +1,8 @@
-/* source.c - a stored request body, from its file, as the source of a run.
- * Owns: the file descriptor and one piece. Thread: the worker's; reads and hashes in libuv's pool.
- * Promise: one piece in memory; the last piece goes on only if the whole body is what was stored
- * (its SHA-256).
- * Not here: bodies in memory (dispatch.c puts them behind the head). */
+/* source.c - a stored request body, from its file or from memory, as the source of a run.
+ * Owns: the file descriptor or the bytes, and one piece. Thread: the worker's; reads and hashes in
+ * libuv's pool.
+ * Promise: one piece at a time; the last one goes on only if the whole body is what was stored (its
+ * SHA-256). Not here: small bodies (dispatch.c puts them behind the head). */
 #include "run/source.h"
 
 #include <errno.h>
@@ -21,7 +21,8 @@ struct hl_source {
     bool is_reading, has_piece;
     const char *data_dir;
     struct hl_id file;
-    uint64_t left;
+    char *bytes; /* NULL: they are in the file */
+    uint64_t size, left;
     uint8_t expected[32];
     mbedtls_sha256_context sha;
     int fd;
@@ -35,12 +36,14 @@ struct hl_source *hl_source_new(struct hl_run *run)
     struct hl_source *s = malloc(sizeof(*s));
     if (!s)
         return NULL;
-    const struct hl_body *body = &run->claimed->body;
+    struct hl_body *body = &run->claimed->body;
     s->run = run;
     s->is_reading = s->has_piece = false;
     s->data_dir = run->worker->spools.data_dir;
     s->file = body->file;
-    s->left = body->size;
+    s->bytes = body->bytes;
+    body->bytes = NULL;
+    s->size = s->left = body->size;
     memcpy(s->expected, body->sha256, sizeof(s->expected));
     mbedtls_sha256_init(&s->sha);
     mbedtls_sha256_starts_ret(&s->sha, 0);
@@ -55,17 +58,14 @@ static void source_free(struct hl_source *s)
     if (s->fd >= 0)
         close(s->fd);
     mbedtls_sha256_free(&s->sha);
+    free(s->bytes);
     free(s);
 }
 
-/* In the pool. */
-static void on_read_work(uv_work_t *work)
+static void read_file(struct hl_source *s, size_t want)
 {
-    struct hl_source *s = HL_CONTAINER_OF(work, struct hl_source, work);
-    uint8_t sha[32];
     if (s->fd < 0)
         s->err = hl_body_file_open(s->data_dir, &s->file, &s->fd);
-    size_t want = s->left < PIECE_SIZE ? (size_t)s->left : PIECE_SIZE;
     s->n = 0;
     while (s->err == HL_OK && s->n < want) {
         ssize_t r = read(s->fd, s->piece + s->n, want - s->n);
@@ -78,6 +78,18 @@ static void on_read_work(uv_work_t *work)
         else
             s->n += (size_t)r;
     }
+}
+
+/* In the pool. */
+static void on_read_work(uv_work_t *work)
+{
+    struct hl_source *s = HL_CONTAINER_OF(work, struct hl_source, work);
+    uint8_t sha[32];
+    size_t want = s->left < PIECE_SIZE ? (size_t)s->left : PIECE_SIZE;
+    if (s->bytes)
+        memcpy(s->piece, s->bytes + (s->size - s->left), s->n = want);
+    else
+        read_file(s, want);
     if (s->err != HL_OK)
         return;
     mbedtls_sha256_update_ret(&s->sha, (unsigned char *)s->piece, s->n);

@@ -1,7 +1,9 @@
-/* record.c - the text names of what the store keeps, and the end of a body's memory. Any thread. */
+/* record.c - the text names of what the store keeps; bodies in memory. Any thread. */
 #include "store/record.h"
 
+#include <mbedtls/sha256.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
@@ -42,6 +44,13 @@ const char *hl_run_reason_text(enum hl_run_reason reason)
 const char *hl_encoding_text(enum hl_encoding encoding)
 {
     return text_at(encoding_texts, HL_ARRAY_LEN(encoding_texts), (unsigned)encoding);
+}
+
+bool hl_body_is_intact(const struct hl_body *body)
+{
+    uint8_t sha256[32];
+    mbedtls_sha256_ret((const unsigned char *)body->bytes, body->size, sha256, 0);
+    return memcmp(sha256, body->sha256, sizeof(sha256)) == 0;
 }
 
 void hl_body_fini(struct hl_body *body)

@@ -60,6 +60,9 @@ struct hl_body {
     uint8_t sha256[32]; /* of the bytes; INLINE and FILE */
 };
 
+/* Are the bytes in memory those that were stored? 3.5 us for each KiB. What a disk gave back is
+ * asked this where it is used, not in the store's thread: that would delay commits. */
+bool hl_body_is_intact(const struct hl_body *body);
 void hl_body_fini(struct hl_body *body); /* frees `bytes`; leaves files alone */
 
 /* How a response stands in the envelope (spec 5). */

@@ -201,7 +201,8 @@ struct hl_redeliver {
     } mark; /* zero; the store's own: how far it has come */
 };
 
-/* GET_RUN: reply OK fills `state` and `outcome` (without body bytes unless with_body). */
+/* GET_RUN: reply OK fills `state` and `outcome` (without body bytes unless with_body). CORRUPT: all
+ * but the body, whose bytes are not those that were stored; its place says DROPPED. */
 struct hl_get_run {
     struct hl_store_msg m;
     struct hl_id run_id;

@@ -33,7 +33,8 @@ static enum hl_err write_head(struct hl_envelope *e);
 enum hl_err hl_envelope_init(
     struct hl_envelope *e, const struct hl_leased *leased, const char *data_dir)
 {
-    *e = (struct hl_envelope){.leased = leased, .data_dir = data_dir, .fd = -1};
+    *e = (struct hl_envelope){
+        .leased = leased, .data_dir = data_dir, .fd = -1, .is_verified = !data_dir};
     hl_buf_init(&e->head, HEAD_MAX);
     mbedtls_sha256_init(&e->sha);
     enum hl_err err = measure(e);
@@ -176,8 +177,6 @@ enum hl_err hl_envelope_rewind(struct hl_envelope *e)
         return err;
     e->head_at = e->tail_at = 0;
     e->raw_at = e->encoded_at = 0;
-    if (e->leased->outcome.body.where != HL_BODY_FILE)
-        e->is_verified = true;
     if (!e->is_verified)
         mbedtls_sha256_starts_ret(&e->sha, 0);
     return HL_OK;
@@ -260,23 +259,28 @@ static ssize_t read_response(struct hl_envelope *e, char *out, size_t cap)
     return e->raw_at < e->raw_size || has_ended_well(e) ? (ssize_t)written : -1;
 }
 
+static bool read_file(struct hl_envelope *e, char *out, size_t n)
+{
+    for (size_t have = 0; have < n;) {
+        ssize_t got = pread(e->fd, out + have, n - have, (off_t)(e->raw_at + have));
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return false;
+        have += got > 0 ? (size_t)got : 0;
+    }
+    return true;
+}
+
 /* The next `n` raw bytes: in place when they are in memory, else read into `scratch`. */
 static bool fetch(struct hl_envelope *e, char *scratch, size_t n, const char **raw)
 {
     const struct hl_body *body = &e->leased->outcome.body;
     *raw = scratch;
-    if (body->where == HL_BODY_INLINE) {
+    if (body->where == HL_BODY_INLINE)
         *raw = body->bytes + e->raw_at;
-        return true;
-    }
-    for (size_t have = 0; have < n;) {
-        ssize_t got = pread(e->fd, scratch + have, n - have, (off_t)(e->raw_at + have));
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return false;
-        have += got > 0 ? (size_t)got : 0;
-    }
+    else if (!read_file(e, scratch, n))
+        return false;
     if (!e->is_verified)
-        mbedtls_sha256_update_ret(&e->sha, (const unsigned char *)scratch, n);
+        mbedtls_sha256_update_ret(&e->sha, (const unsigned char *)*raw, n);
     return true;
 }
 

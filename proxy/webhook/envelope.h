@@ -31,7 +31,7 @@ struct hl_envelope {
     mbedtls_sha256_context sha;
 };
 
-/* `leased` and `data_dir` (may be NULL when no body is in a file) are borrowed until the fini.
+/* `leased` and `data_dir` (NULL: bodies never were on a disk) are borrowed until the fini.
  * INVALID: the record contradicts itself. On failure there is nothing to end. Opens no file. */
 HL_MUST_CHECK enum hl_err hl_envelope_init(
     struct hl_envelope *e, const struct hl_leased *leased, const char *data_dir);
@@ -46,9 +46,9 @@ void hl_envelope_rest(struct hl_envelope *e);
 #define HL_ENVELOPE_READ_MIN 64
 
 /* The next bytes, at most `cap` (at least HL_ENVELOPE_READ_MIN); 0 at the end, after exactly `size`
- * bytes. Blocks on the disk. -1: the file cannot be read, or is not what was written: the first
- * whole reading of a file checks its SHA-256 and the escaped length, so the last bytes of a corrupt
- * body are never given out. */
+ * bytes. Blocks on the disk. -1: the body cannot be read, or is not what was written: the first
+ * whole reading checks its SHA-256 and the escaped length, so the last bytes of a corrupt body are
+ * never given out. */
 HL_MUST_CHECK ssize_t hl_envelope_read(struct hl_envelope *e, char *out, size_t cap);
 
 #endif

@@ -30,6 +30,19 @@ struct hl_reader {
     sqlite3_stmt *get_run;
 };
 
+static enum hl_err read_body(struct hl_get_run *g, struct hl_str bytes)
+{
+    struct hl_body *body = &g->outcome.body;
+    enum hl_err err = hl_sql_copy_body(body, bytes);
+    if (err || body->where != HL_BODY_INLINE || hl_body_is_intact(body))
+        return err;
+    HL_LOG(ERROR, "store: a kept response is damaged", HL_LOG_ID("run_id", &g->run_id));
+    uint64_t size = body->size;
+    hl_body_fini(body);
+    *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
+    return HL_ERR_CORRUPT;
+}
+
 static enum hl_err read_run(struct hl_get_run *g, sqlite3_stmt *st)
 {
     struct hl_sql_row row = {.st = st};
@@ -43,7 +56,7 @@ static enum hl_err read_run(struct hl_get_run *g, sqlite3_stmt *st)
         return HL_OK;
     struct hl_str bytes;
     hl_sql_outcome(&row, &g->outcome, &bytes);
-    return g->with_body ? hl_sql_copy_body(&g->outcome.body, bytes) : HL_OK;
+    return g->with_body ? read_body(g, bytes) : HL_OK;
 }
 
 static enum hl_err get_run(struct hl_reader *r, struct hl_get_run *g)

@@ -537,6 +537,24 @@ Test(recovery, network_file_systems_are_refused)
         cr_assert(!hl_data_dir_is_refused(local[i], &name));
 }
 
+Test(recovery, response_that_was_damaged_is_not_given_out_and_its_run_is_as_it_was)
+{
+    struct hl_id id;
+    struct hl_get_run g;
+    fixture_open(&f);
+    cr_assert_eq(record_run(&f, (struct run_spec){0}, &id), HL_OK);
+    cr_assert_eq(finish_run(&f, &id, 1, "answer"), HL_OK);
+    fixture_close(&f);
+    make_foreign("UPDATE result SET body_bytes = CAST('answes' AS BLOB)");
+    fixture_open(&f);
+    cr_assert_eq(get_run(&f, &id, &g), HL_ERR_CORRUPT);
+    cr_assert_eq(g.state, HL_RUN_SUCCESS);
+    cr_assert_eq(g.outcome.http_status, 200);
+    cr_assert_eq(g.outcome.body.where, HL_BODY_DROPPED);
+    cr_assert_eq(g.outcome.body.size, 6);
+    cr_assert_null(g.outcome.body.bytes);
+}
+
 /* --- settings -------------------------------------------------------------------------------- */
 
 Test(recovery, settings_hold)

@@ -336,6 +336,21 @@ Test(envelope_file, never_gives_out_the_end_of_a_damaged_body)
     hl_envelope_fini(&e);
 }
 
+Test(envelope_file, never_gives_out_the_end_of_a_damaged_body_in_memory)
+{
+    struct hl_leased l = make_leased();
+    struct hl_envelope e;
+    set_body(&l, HL_ENCODING_TEXT, "as it was written", 17, "text/plain");
+    cr_assert_eq(hl_envelope_init(&e, &l, data_dir), HL_OK);
+    free(read_all(&e, 100));
+    cr_assert(e.is_verified);
+    hl_envelope_fini(&e);
+    l.outcome.body.sha256[7] ^= 1;
+    cr_assert_eq(hl_envelope_init(&e, &l, data_dir), HL_OK);
+    cr_assert_null(read_all(&e, 100));
+    hl_envelope_fini(&e);
+}
+
 Test(envelope_file, never_gives_out_text_of_another_length_than_promised)
 {
     struct hl_leased l = leased_file(HL_ENCODING_TEXT, LARGE, LARGE);
