@@ -1,0 +1,110 @@
+/* auth.h - who calls: bearer tokens (JWT, spec 9), the keys that sign them, service accounts.
+ *
+ * One struct hl_auth for the process; a seat for each thread that asks. A token that was verified
+ * before is answered from the seat's own memory, without a lock and without a signature check. Any
+ * other goes through the cheap checks first (form, algorithm, key, times, project); what is left,
+ * the signature, is checked on threads of auth's own, and the asker is called back. Whatever cannot
+ * be decided is refused. Tokens, keys and claims never reach a log.
+ *
+ * Not here: where a request carries its token (credential.h). */
+#ifndef HL_AUTH_AUTH_H
+#define HL_AUTH_AUTH_H
+
+#include "auth/issuer.h"
+#include "base/list.h"
+#include "base/metric.h"
+#include "config/config.h"
+#include "loop/mailbox.h"
+#include "store/store.h"
+
+struct hl_account; /* store/record.h */
+struct hl_auth;
+struct hl_auth_seat;
+
+/* Who a token stands for. */
+struct hl_principal {
+    enum hl_role role;
+    struct hl_str
+        project; /* empty: any (HOOKLINE_JWT_PROJECT_CLAIM is off; never a token of ours) */
+    struct hl_str subject; /* the account's id, or the claim `sub`; may be empty */
+    struct hl_id account;  /* nil: the token is from outside, or is a session's (issuer.h) */
+    int64_t expires_ms;    /* without leeway */
+};
+
+/* An answer in place of what was asked for. Static texts. */
+struct hl_refusal {
+    uint16_t status; /* 401, 403; 503 when it cannot be decided now */
+    const char *detail;
+    const char *fields; /* WWW-Authenticate or Retry-After, with CRLF */
+};
+
+enum hl_auth_verdict {
+    HL_AUTH_GRANTED,
+    HL_AUTH_REFUSED,
+    HL_AUTH_PENDING, /* the wait's on_checked will be called: once, unless it is cancelled */
+};
+
+/* Someone who waits for a signature to be checked. Embedded in the waiter. */
+struct hl_auth_wait {
+    struct hl_list node;
+    /* The seat's thread, from hl_auth_seat_on_message. Ask again with the same token: inside this
+     * call the verdict is there and is not PENDING. */
+    void (*on_checked)(struct hl_auth_wait *wait);
+};
+
+/* Makes or reads the own signing key, the list of accounts and the keys from outside; with
+ * HOOKLINE_AUTH=jwt starts the threads. Blocks; before other threads, after the store has opened.
+ * On failure `why` has one line: which variable, what is wrong with it. */
+HL_MUST_CHECK enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
+    struct hl_store *store, char *why, size_t why_len);
+/* Ends the threads; checks under way are answered into the seats' mailboxes. No seat asks any more,
+ * the store is still open. NULL-safe. */
+void hl_auth_stop(struct hl_auth *auth);
+/* After the seats. NULL-safe. */
+void hl_auth_free(struct hl_auth *auth);
+
+/* A place to ask from, for the one thread that reads `mailbox`: it gives messages of type
+ * HL_AUTH_CHECKED to hl_auth_seat_on_message. NULL: out of memory. */
+struct hl_auth_seat *hl_auth_seat_new(struct hl_auth *auth, struct hl_mailbox *mailbox);
+void hl_auth_seat_free(struct hl_auth_seat *seat);                           /* NULL-safe */
+void hl_auth_seat_on_message(struct hl_auth_seat *seat, struct hl_msg *msg); /* takes it */
+#define HL_AUTH_CHECKED 220
+
+void hl_auth_wait_init(struct hl_auth_wait *wait, void (*on_checked)(struct hl_auth_wait *wait));
+
+/* Is `token` good, and does it reach `project` (empty: it is not asked)? GRANTED: `*who` is valid
+ * until the next call with this seat. REFUSED: `*why`. PENDING: `wait` is in use, and is called
+ * back. Never blocks, never calls back before it returns. */
+enum hl_auth_verdict hl_auth_check(struct hl_auth_seat *seat, struct hl_str token,
+    struct hl_str project, const struct hl_principal **who, struct hl_refusal *why,
+    struct hl_auth_wait *wait);
+/* Harmless when it does not wait. */
+void hl_auth_cancel(struct hl_auth_wait *wait);
+
+/* False, and `*why` (403), unless the principal is an admin. */
+bool hl_auth_needs_admin(const struct hl_principal *who, struct hl_refusal *why);
+
+/* ---- service accounts: any thread ---- */
+
+/* What signs our own tokens. */
+struct hl_issuer *hl_auth_issuer(struct hl_auth *auth);
+/* A new account's token is good from now on: call it when the store has it on disk. False: out of
+ * memory, the token will be good after the next start. */
+bool hl_auth_admit(struct hl_auth *auth, const struct hl_account *account);
+/* Its tokens are refused from now on, in every thread: call it when the store has said so. */
+void hl_auth_revoke(struct hl_auth *auth, const struct hl_id *account);
+
+/* What /metrics says; written by the threads of auth, read by any. */
+struct hl_auth_gauges {
+    struct hl_counter keys;                       /* from outside, usable */
+    struct hl_counter fetches_ok, fetches_failed; /* of HOOKLINE_JWT_JWKS_URL and _FILE */
+    _Atomic uint32_t checks_waiting;              /* signatures that are to be checked */
+};
+const struct hl_auth_gauges *hl_auth_gauges(const struct hl_auth *auth);
+/* What one seat did. */
+struct hl_auth_counts {
+    struct hl_counter cached, checked, refused, overflowed;
+};
+const struct hl_auth_counts *hl_auth_seat_counts(const struct hl_auth_seat *seat);
+
+#endif

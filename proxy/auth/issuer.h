@@ -1,0 +1,44 @@
+/* issuer.h - hookline's own signing key (P-256, made at first start) and the tokens it signs: those
+ * of service accounts, and short-lived ones for a dashboard's session. */
+#ifndef HL_AUTH_ISSUER_H
+#define HL_AUTH_ISSUER_H
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "store/store.h"
+
+enum hl_role {
+    HL_ROLE_INVOKE, /* call the app, read its runs */
+    HL_ROLE_ADMIN,  /* accounts, cancel, redeliver as well */
+};
+
+/* "invoke", "admin". */
+const char *hl_role_text(enum hl_role role);
+/* False: neither of the two. */
+bool hl_role_parse(struct hl_str text, enum hl_role *out);
+
+/* What a token says. */
+struct hl_grant {
+    struct hl_id
+        account; /* jti and sub; nil: a session, good until it expires, for at most an hour */
+    struct hl_str project;
+    enum hl_role role;
+    int64_t issued_ms, expires_ms;
+};
+
+#define HL_SESSION_MAX_MS (3600 * 1000)
+#define HL_OWN_TOKEN_MAX  1024
+
+struct hl_issuer;
+
+/* Reads the key from the store, or makes one and gives it to the store. Blocks. The memory store
+ * keeps none: then it ends with the process. */
+HL_MUST_CHECK enum hl_err hl_issuer_open(
+    struct hl_issuer **out, struct hl_store *store, char *why, size_t why_len);
+void hl_issuer_free(struct hl_issuer *issuer); /* NULL-safe; wipes the key */
+
+/* Appends the token, ES256. Takes about a millisecond. Any thread. */
+HL_MUST_CHECK enum hl_err hl_issuer_sign(
+    struct hl_issuer *issuer, const struct hl_grant *grant, struct hl_buf *out);
+
+#endif
