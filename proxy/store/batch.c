@@ -138,7 +138,7 @@ static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
     case HL_STORE_RELEASE:
         return vt->release(d, (struct hl_release *)m, b->now_ms);
     case HL_STORE_CANCEL:
-        return vt->cancel(d, &((struct hl_run_ref *)m)->run_id, b->now_ms, &op->is_running);
+        return vt->cancel(d, (struct hl_run_ref *)m, b->now_ms, &op->is_running);
     case HL_STORE_ATTEMPT:
         return vt->attempt(d, (struct hl_attempt *)m, b->now_ms);
     case HL_STORE_OUTCOME:

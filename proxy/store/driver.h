@@ -11,7 +11,8 @@
 #define HL_STORE_DRIVER_H
 
 #include "store/backlog.h"
-#include "store/store.h"
+#include "store/account.h"
+#include "store/query.h"
 
 struct hl_driver;
 
@@ -33,7 +34,7 @@ struct hl_driver_vt {
     enum hl_err (*finish)(struct hl_driver *d, struct hl_finish *f);
     /* OK with `*is_running`: only noted; who has the run is to be told. */
     enum hl_err (*cancel)(
-        struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running);
+        struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
     /* The lane's oldest pending delivery. As claim. */
     enum hl_err (*lease)(
         struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);

@@ -26,6 +26,24 @@ static const char *const encoding_texts[] = {
     [HL_ENCODING_NONE] = "none",
 };
 
+static const char *const role_texts[] = {
+#define X(name, text) [HL_ROLE_##name] = (text),
+    HL_ROLE_MAP(X)
+#undef X
+};
+
+static const char *const delivery_texts[] = {
+#define X(name, text) [HL_DELIVERY_##name] = (text),
+    HL_DELIVERY_STATE_MAP(X)
+#undef X
+};
+
+static const char *const verdict_texts[] = {
+#define X(name, text) [HL_ATTEMPT_##name] = (text),
+    HL_ATTEMPT_VERDICT_MAP(X)
+#undef X
+};
+
 static const char *text_at(const char *const *texts, size_t n, unsigned i)
 {
     return i < n ? texts[i] : "unknown";
@@ -46,6 +64,32 @@ const char *hl_encoding_text(enum hl_encoding encoding)
     return text_at(encoding_texts, HL_ARRAY_LEN(encoding_texts), (unsigned)encoding);
 }
 
+const char *hl_role_text(enum hl_role role)
+{
+    return text_at(role_texts, HL_ARRAY_LEN(role_texts), (unsigned)role);
+}
+
+bool hl_role_parse(struct hl_str text, enum hl_role *out)
+{
+    for (size_t i = 0; i < HL_ARRAY_LEN(role_texts); i++) {
+        if (hl_str_eq(text, hl_str_from(role_texts[i]))) {
+            *out = (enum hl_role)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *hl_delivery_state_text(enum hl_delivery_state state)
+{
+    return text_at(delivery_texts, HL_ARRAY_LEN(delivery_texts), (unsigned)state);
+}
+
+const char *hl_attempt_verdict_text(enum hl_attempt_verdict verdict)
+{
+    return text_at(verdict_texts, HL_ARRAY_LEN(verdict_texts), (unsigned)verdict);
+}
+
 bool hl_body_is_intact(const struct hl_body *body)
 {
     uint8_t sha256[32];
@@ -57,4 +101,17 @@ void hl_body_fini(struct hl_body *body)
 {
     free(body->bytes);
     *body = (struct hl_body){.where = HL_BODY_NONE};
+}
+
+void hl_run_row_fini(struct hl_run_row *row)
+{
+    free(row->strings);
+    *row = (struct hl_run_row){0};
+}
+
+void hl_delivery_row_fini(struct hl_delivery_row *row)
+{
+    free(row->strings);
+    free(row->attempts);
+    *row = (struct hl_delivery_row){0};
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/id.h"
 
 /* Spec 4. The text names are what the REST interface and the webhook say. */
@@ -42,6 +43,52 @@ static inline bool hl_run_state_is_final(enum hl_run_state s)
 {
     return s >= HL_RUN_SUCCESS;
 }
+
+/* Projects and apps: spec 2. */
+#define HL_STORE_NAME_MAX 128
+
+/* Spec 8 and 9. */
+#define HL_ROLE_MAP(X)                                                                             \
+    X(INVOKE, "invoke") /* call the app, read its runs */                                          \
+    X(ADMIN, "admin")   /* also accounts, cancel, redeliver */
+
+enum hl_role {
+#define X(name, text) HL_ROLE_##name,
+    HL_ROLE_MAP(X)
+#undef X
+};
+const char *hl_role_text(enum hl_role role);
+HL_MUST_CHECK bool hl_role_parse(struct hl_str text, enum hl_role *out);
+
+#define HL_DELIVERY_STATE_MAP(X)                                                                   \
+    X(PENDING, "pending") /* attempts go on, or begin when the destination has a place */          \
+    X(OK, "delivered")    /* final, until redelivered */                                           \
+    X(DEAD, "dead")       /* likewise: a dead letter */
+
+enum hl_delivery_state {
+#define X(name, text) HL_DELIVERY_##name,
+    HL_DELIVERY_STATE_MAP(X)
+#undef X
+};
+const char *hl_delivery_state_text(enum hl_delivery_state state);
+
+/* What became of an attempt. The first four are the sender's to say. */
+#define HL_ATTEMPT_VERDICT_MAP(X)                                                                  \
+    X(OK, "delivered")                                                                             \
+    X(RETRY, "retry")         /* failed; another one may follow */                                 \
+    X(DEAD, "failed")         /* failed for good */                                                \
+    X(ABANDONED, "abandoned") /* the sender stopped in the middle of it */                         \
+    X(UNKNOWN, "unknown")     /* the process died: nobody saw the outcome */                       \
+    X(RUNNING, "sending")     /* no outcome yet */
+
+enum hl_attempt_verdict {
+#define X(name, text) HL_ATTEMPT_##name,
+    HL_ATTEMPT_VERDICT_MAP(X)
+#undef X
+};
+const char *hl_attempt_verdict_text(enum hl_attempt_verdict verdict);
+
+#define HL_ATTEMPT_ERROR_MAX 160
 
 enum hl_body_where {
     HL_BODY_NONE,   /* there is none */
@@ -85,6 +132,63 @@ struct hl_outcome {
     enum hl_encoding encoding;
     uint64_t escaped_size; /* TEXT: bytes inside the JSON string */
     struct hl_body body;
+};
+
+/* --- rows: what lists and questions answer ---------------------------------------------------- */
+
+/* Times that have not come are 0. */
+struct hl_run_row {
+    struct hl_id run_id;
+    enum hl_run_state state;
+    enum hl_run_reason reason;
+    bool is_async, has_webhook;
+    uint32_t attempt; /* from 1; 0: never claimed */
+    int64_t created_ms, started_ms, finished_ms;
+    uint16_t http_status;          /* the app's; 0: none */
+    int64_t request_size;          /* -1: not known (not asynchronous) */
+    int64_t response_size;         /* -1: not final */
+    enum hl_body_where body_where; /* the kept response's */
+    enum hl_encoding encoding;     /* final runs */
+    uint32_t deliveries_pending, deliveries_ok, deliveries_dead;
+    struct hl_str project, app, method, path, content_type, content_encoding; /* in `strings` */
+    char *strings;                                                            /* owned, malloc */
+};
+void hl_run_row_fini(struct hl_run_row *row); /* leaves it empty: twice is harmless */
+
+struct hl_attempt_row {
+    uint32_t round, n;            /* from 1 */
+    int64_t started_ms, ended_ms; /* ended_ms 0: RUNNING */
+    enum hl_attempt_verdict verdict;
+    uint16_t http_status; /* 0: no response */
+    char error[HL_ATTEMPT_ERROR_MAX + 1];
+};
+
+struct hl_delivery_row {
+    struct hl_id delivery_id, run_id;
+    enum hl_delivery_state state;
+    enum hl_run_state run_state;     /* final: the event's type */
+    uint32_t round, n, max_attempts; /* n: attempts of this round so far */
+    int64_t created_ms, done_ms;
+    struct hl_str project, app;
+    struct hl_str destination; /* scheme://host, and :port unless it is the scheme's; no more */
+    struct hl_attempt_row *attempts; /* owned; oldest first, the newest HL_ATTEMPTS_SHOWN */
+    size_t n_attempts;
+    char *strings; /* owned, malloc */
+};
+void hl_delivery_row_fini(struct hl_delivery_row *row);
+
+#define HL_ATTEMPTS_SHOWN 100
+
+/* A service account: its token is a JWT whose `jti` is the id; the token itself is not stored. */
+#define HL_ACCOUNT_NAME_MAX 255
+
+struct hl_account {
+    struct hl_id id;
+    char project[HL_STORE_NAME_MAX + 1];
+    char name[HL_ACCOUNT_NAME_MAX + 1]; /* free text, UTF-8 */
+    enum hl_role role;
+    int64_t created_ms, expires_ms;
+    int64_t revoked_ms, last_used_ms; /* 0: not */
 };
 
 #endif

@@ -9,7 +9,7 @@
  *   sender ── LEASE_CREDIT, ATTEMPT, OUTCOME ──▶ store ── replies, LEASED ──▶ sender
  *   others ── CANCEL, REDELIVER, GET_…, LIST_… ──▶ store ── replies
  *
- * Not here: how a driver keeps them (sqlite/, memory/), what bodies in files are (body_file.h). */
+ * Not here: questions and lists (query.h), service accounts (account.h), how a driver keeps them (sqlite/, memory/), what bodies in files are (body_file.h). */
 #ifndef HL_STORE_STORE_H
 #define HL_STORE_STORE_H
 
@@ -35,7 +35,15 @@ enum hl_store_op {
     HL_STORE_OUTCOME,      /* struct hl_attempt_outcome */
     HL_STORE_CANCEL,       /* struct hl_run_ref */
     HL_STORE_REDELIVER,    /* struct hl_redeliver */
-    HL_STORE_GET_RUN,      /* struct hl_get_run */
+    HL_STORE_GET_RUN,      /* struct hl_get_run (query.h) */
+    HL_STORE_LIST_RUNS,    /* struct hl_list_runs (query.h) */
+    HL_STORE_GET_DELIVERY, /* struct hl_get_delivery (query.h) */
+    HL_STORE_LIST_DELIVERIES, /* struct hl_list_deliveries (query.h) */
+    HL_STORE_LIST_APPS,       /* struct hl_list_apps (query.h) */
+    HL_STORE_ADD_ACCOUNT,     /* struct hl_add_account (account.h) */
+    HL_STORE_REVOKE_ACCOUNT,  /* struct hl_revoke_account (account.h) */
+    HL_STORE_TOUCH_ACCOUNTS,  /* struct hl_touch_accounts (account.h) */
+    HL_STORE_LIST_ACCOUNTS,   /* struct hl_list_accounts (account.h) */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */
@@ -152,16 +160,12 @@ struct hl_attempt {
     bool is_parked; /* the outcome before gave its place away */
 };
 
-enum hl_attempt_verdict {
-    HL_ATTEMPT_OK,        /* final: delivered */
-    HL_ATTEMPT_RETRY,     /* the lease stays: ATTEMPT comes after a delay. DEAD at max_attempts */
-    HL_ATTEMPT_DEAD,      /* final: dead letter */
-    HL_ATTEMPT_ABANDONED, /* the sender stops: the lease is given back, the delivery stays pending;
-                             with started_ms 0 attempt n was never sent and does not count */
-};
-
-#define HL_ATTEMPT_ERROR_MAX 160
-
+/* The verdicts that the sender may give:
+ *   OK         final: delivered
+ *   RETRY      the lease stays: ATTEMPT comes after a delay. DEAD at max_attempts
+ *   DEAD       final: dead letter
+ *   ABANDONED  the sender stops: the lease is given back, the delivery stays pending; with
+ *              started_ms 0 attempt n was never sent and does not count */
 struct hl_attempt_outcome {
     struct hl_store_msg m;
     struct hl_id delivery_id;
@@ -177,40 +181,33 @@ struct hl_attempt_outcome {
 };
 
 /* CANCEL. Reply OK: a queued run is final now (its webhook goes out), a running one's worker has
- * been told; CONFLICT: finished already; NOT_FOUND. */
+ * been told; CONFLICT: finished already; NOT_FOUND: also when the project or app is another's
+ * (empty: any). */
 struct hl_run_ref {
     struct hl_store_msg m;
     struct hl_id run_id;
+    char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
 };
 struct hl_cancel_run {
     struct hl_msg msg;
     struct hl_id run_id;
 };
 
-/* REDELIVER: one (delivery_id; CONFLICT while it is pending) or, when that is nil, all dead ones of
- * `project` since `since_ms`. A new round of attempts each; the history stays. */
+/* REDELIVER: one (delivery_id; CONFLICT while it is pending) or, when that is nil, all of `project`
+ * that got into `state` (DEAD or OK) since `since_ms`. A new round of attempts each; the history
+ * stays. */
 struct hl_redeliver {
     struct hl_store_msg m;
     struct hl_id delivery_id;
-    char project[129]; /* the delivery's too, else NOT_FOUND; empty with a delivery_id: any */
-    int64_t since_ms;  /* died then or later */
-    uint64_t count;    /* 0; reply: how many */
+    char project[HL_STORE_NAME_MAX +
+                 1]; /* the delivery's too, else NOT_FOUND; empty with a delivery_id: any */
+    enum hl_delivery_state state; /* with a nil delivery_id; PENDING is not possible: INVALID */
+    int64_t since_ms;             /* of the last attempt; then or later */
+    uint64_t count;               /* 0; reply: how many */
     struct hl_redeliver_mark {
         int64_t app_id;
         struct hl_id after;
     } mark; /* zero; the store's own: how far it has come */
-};
-
-/* GET_RUN: reply OK fills `state` and `outcome` (without body bytes unless with_body). CORRUPT: all
- * but the body, whose bytes are not those that were stored; its place says DROPPED. */
-struct hl_get_run {
-    struct hl_store_msg m;
-    struct hl_id run_id;
-    bool with_body;
-    enum hl_run_state state;
-    uint32_t attempt;
-    uint32_t deliveries_pending, deliveries_ok, deliveries_dead;
-    struct hl_outcome outcome; /* body owned by the message */
 };
 
 /* What other threads may read at any time, written by the store's thread. */
@@ -240,6 +237,16 @@ HL_MUST_CHECK enum hl_err hl_store_open(
 HL_MUST_CHECK enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m);
 
 const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store);
+/* hookline's own private key for tokens, as auth made it: sealed with the store's key, in a file
+ * (0600) of the data directory. At start, on the opener's thread. Blocks. NOT_FOUND: there is none,
+ * and always so with the memory driver, where put keeps nothing. CORRUPT: it was not sealed with
+ * this store's key. */
+#define HL_SIGNING_KEY_MAX 512
+HL_MUST_CHECK enum hl_err hl_store_get_signing_key(
+    struct hl_store *store, uint8_t out[HL_SIGNING_KEY_MAX], size_t *n);
+HL_MUST_CHECK enum hl_err hl_store_put_signing_key(
+    struct hl_store *store, const uint8_t *key, size_t n);
+
 /* The absolute data directory, or NULL with the memory driver: bodies are INLINE then, whatever
  * their size. */
 const char *hl_store_data_dir(const struct hl_store *store);

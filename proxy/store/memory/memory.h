@@ -76,7 +76,7 @@ enum hl_err hl_memory_claim(struct hl_driver *d, int64_t now_ms, struct hl_claim
 enum hl_err hl_memory_finish(struct hl_driver *d, struct hl_finish *f);
 enum hl_err hl_memory_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
 enum hl_err hl_memory_cancel(
-    struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running);
+    struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
 enum hl_err hl_memory_get_run(struct hl_driver *d, struct hl_get_run *g);
 
 /* --- delivery.c ----------------------------------------------------------------------------- */

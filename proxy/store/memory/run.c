@@ -237,6 +237,19 @@ enum hl_err hl_memory_finish(struct hl_driver *d, struct hl_finish *f)
     return end_run(m, run, &f->outcome);
 }
 
+static bool matches(struct hl_str name, const char *wanted)
+{
+    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
+}
+
+/* The run, if it is that project's and app's. */
+static struct hl_memory_run *find_of(
+    const struct hl_memory *m, const struct hl_id *id, const char *project, const char *app)
+{
+    struct hl_memory_run *run = hl_id_map_find(&m->runs, id);
+    return run && matches(run->project, project) && matches(run->app, app) ? run : NULL;
+}
+
 static enum hl_err end_cancelled(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)
 {
     struct hl_outcome outcome = {
@@ -245,10 +258,10 @@ static enum hl_err end_cancelled(struct hl_memory *m, struct hl_memory_run *run,
 }
 
 enum hl_err hl_memory_cancel(
-    struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running)
+    struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
 {
     struct hl_memory *m = hl_memory_of(d);
-    struct hl_memory_run *run = hl_id_map_find(&m->runs, run_id);
+    struct hl_memory_run *run = find_of(m, &ref->run_id, ref->project, ref->app);
     *is_running = run && run->outcome.state == HL_RUN_RUNNING;
     if (!run)
         return HL_ERR_NOT_FOUND;
@@ -300,14 +313,16 @@ enum hl_err hl_memory_release(struct hl_driver *d, struct hl_release *r, int64_t
 enum hl_err hl_memory_get_run(struct hl_driver *d, struct hl_get_run *g)
 {
     struct hl_memory *m = hl_memory_of(d);
-    const struct hl_memory_run *run = hl_id_map_find(&m->runs, &g->run_id);
+    const struct hl_memory_run *run = find_of(m, &g->run_id, g->project, g->app);
     if (!run)
         return HL_ERR_NOT_FOUND;
-    g->state = run->outcome.state;
-    g->attempt = run->attempt;
-    g->deliveries_pending = run->delivery == HL_MEMORY_PENDING || run->delivery == HL_MEMORY_LEASED;
-    g->deliveries_ok = run->delivery == HL_MEMORY_OK;
-    g->deliveries_dead = run->delivery == HL_MEMORY_DEAD;
+    struct hl_run_row *row = &g->run;
+    row->state = run->outcome.state;
+    row->attempt = run->attempt;
+    row->deliveries_pending =
+        run->delivery == HL_MEMORY_PENDING || run->delivery == HL_MEMORY_LEASED;
+    row->deliveries_ok = run->delivery == HL_MEMORY_OK;
+    row->deliveries_dead = run->delivery == HL_MEMORY_DEAD;
     g->outcome = run->outcome;
     g->outcome.body.bytes = NULL;
     return g->with_body ? hl_memory_copy_body(&g->outcome.body, &run->outcome.body) : HL_OK;

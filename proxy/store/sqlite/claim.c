@@ -8,7 +8,7 @@
 
 /* The row's strings are gone once it is stepped or reset: the message gets copies. */
 static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row, int64_t *ticket_id,
-    struct hl_run_row *run, struct hl_id *run_id, struct hl_claimed **out)
+    struct hl_stored_run *run, struct hl_id *run_id, struct hl_claimed **out)
 {
     *ticket_id = run->ticket_id = hl_sql_int(row);
     hl_sql_id(row, run_id);
@@ -50,7 +50,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row, i
 /* A request that cannot be opened (the key or the row was tampered with) must not block the queue.
  */
 static enum hl_err end_unreadable(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_run_row *run, int64_t now_ms)
+    const struct hl_stored_run *run, int64_t now_ms)
 {
     HL_LOG(ERROR, "store: a queued run's request cannot be decrypted; the run has failed",
         HL_LOG_ID("run_id", run_id));
@@ -65,7 +65,7 @@ static enum hl_err end_unreadable(struct hl_database *db, const struct hl_id *ru
 enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
 {
     struct hl_database *db = hl_database_of(d);
-    struct hl_run_row run = {.is_async = true};
+    struct hl_stored_run run = {.is_async = true};
     struct hl_sql_row row;
     struct hl_id run_id;
     int64_t ticket_id;
@@ -100,7 +100,7 @@ enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed 
 
 /* The ticket is below the last claimed one: the queue is looked at again from there on. */
 static enum hl_err queue_again(
-    struct hl_database *db, const struct hl_id *run_id, const struct hl_run_row *run)
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_RELEASE);
     hl_sql_bind_id(&args, run_id);
@@ -117,7 +117,7 @@ enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t no
 {
     struct hl_database *db = hl_database_of(d);
     const struct hl_id *run_id = &r->claimed->run_id;
-    struct hl_run_row run;
+    struct hl_stored_run run;
     enum hl_err err = hl_run_find(db, run_id, &run);
     bool is_purged = err == HL_ERR_NOT_FOUND;
     if (is_purged || (!err && (run.state != HL_RUN_RUNNING || run.epoch != r->claimed->epoch)))

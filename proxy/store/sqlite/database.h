@@ -8,11 +8,6 @@
 #include "store/secret.h"
 #include "store/sqlite/statement.h"
 
-enum hl_delivery_state { HL_DELIVERY_PENDING, HL_DELIVERY_OK, HL_DELIVERY_DEAD };
-
-/* Beside enum hl_attempt_verdict: an attempt whose outcome nobody saw, because the process died. */
-#define HL_VERDICT_UNKNOWN 4
-
 struct hl_reader;
 
 /* A body's file that no record names any more. */
@@ -90,22 +85,22 @@ void hl_database_keep_file(struct hl_database *db, const struct hl_body *body);
 void hl_database_doom_file(struct hl_database *db, const struct hl_id *file, uint64_t size);
 
 /* --- run.c ---------------------------------------------------------------------------------- */
-struct hl_run_row {
+struct hl_stored_run {
     int64_t app_id, ticket_id;
     enum hl_run_state state;
     uint32_t epoch, attempt;
     bool is_async, has_webhook, is_cancel_wished;
 };
 HL_MUST_CHECK enum hl_err hl_run_find(
-    struct hl_database *db, const struct hl_id *run_id, struct hl_run_row *run);
+    struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run);
 /* Final state, result, delivery; the ticket goes. */
 HL_MUST_CHECK enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_run_row *run, const struct hl_outcome *outcome);
+    const struct hl_stored_run *run, const struct hl_outcome *outcome);
 enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
 enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a);
 enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f);
 enum hl_err hl_run_cancel(
-    struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running);
+    struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
 
 /* --- claim.c -------------------------------------------------------------------------------- */
 enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
@@ -113,7 +108,7 @@ enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t no
 
 /* --- delivery.c ----------------------------------------------------------------------------- */
 HL_MUST_CHECK enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_run_row *run, int64_t now_ms);
+    const struct hl_stored_run *run, int64_t now_ms);
 enum hl_err hl_delivery_lease(
     struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);
 enum hl_err hl_delivery_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms);

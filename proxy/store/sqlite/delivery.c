@@ -17,7 +17,7 @@ struct delivery {
 };
 
 enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_run_row *run, int64_t now_ms)
+    const struct hl_stored_run *run, int64_t now_ms)
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_LANE);

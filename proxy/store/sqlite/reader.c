@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "loop/thread.h"
+#include "store/query.h"
 #include "store/sqlite/database.h"
 
 static const char get_run_sql[] =
@@ -46,12 +47,12 @@ static enum hl_err read_body(struct hl_get_run *g, struct hl_str bytes)
 static enum hl_err read_run(struct hl_get_run *g, sqlite3_stmt *st)
 {
     struct hl_sql_row row = {.st = st};
-    g->state = (enum hl_run_state)hl_sql_int(&row);
-    g->attempt = (uint32_t)hl_sql_int(&row);
-    g->deliveries_pending = (uint32_t)hl_sql_int(&row);
-    g->deliveries_ok = (uint32_t)hl_sql_int(&row);
-    g->deliveries_dead = (uint32_t)hl_sql_int(&row);
-    g->outcome = (struct hl_outcome){.state = g->state};
+    g->run.state = (enum hl_run_state)hl_sql_int(&row);
+    g->run.attempt = (uint32_t)hl_sql_int(&row);
+    g->run.deliveries_pending = (uint32_t)hl_sql_int(&row);
+    g->run.deliveries_ok = (uint32_t)hl_sql_int(&row);
+    g->run.deliveries_dead = (uint32_t)hl_sql_int(&row);
+    g->outcome = (struct hl_outcome){.state = g->run.state};
     if (!hl_sql_int(&row))
         return HL_OK;
     struct hl_str bytes;

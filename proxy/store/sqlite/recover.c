@@ -29,7 +29,7 @@ static enum hl_err requeue(struct hl_database *db, const struct hl_id *run_id)
 /* Spec 4: the app is never called twice for one call unless HOOKLINE_RUN_ATTEMPTS says so; a
  * synchronous run's caller has gone with the process. */
 static enum hl_err release_run(
-    struct hl_database *db, const struct hl_id *run_id, const struct hl_run_row *run)
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
 {
     if (run->is_async && !run->is_cancel_wished && run->attempt < db->run_attempts)
         return requeue(db, run_id);
@@ -46,7 +46,7 @@ static enum hl_err release_run(
 
 static enum hl_err release_runs(struct hl_database *db)
 {
-    struct hl_run_row run = {0};
+    struct hl_stored_run run = {0};
     struct hl_id run_id;
     uint64_t n = 0;
     enum hl_err err = HL_OK;

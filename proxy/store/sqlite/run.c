@@ -205,7 +205,7 @@ static enum hl_err end_ticket(struct hl_database *db, int64_t ticket_id)
 }
 
 enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_run_row *run, const struct hl_outcome *outcome)
+    const struct hl_stored_run *run, const struct hl_outcome *outcome)
 {
     enum hl_err err = add_result(db, run_id, outcome);
     if (err)
@@ -222,7 +222,8 @@ enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
     return err;
 }
 
-enum hl_err hl_run_find(struct hl_database *db, const struct hl_id *run_id, struct hl_run_row *run)
+enum hl_err hl_run_find(
+    struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run)
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_FIND);
@@ -230,7 +231,7 @@ enum hl_err hl_run_find(struct hl_database *db, const struct hl_id *run_id, stru
     enum hl_err err = hl_database_row(db, HL_SQL_RUN_FIND, &row);
     if (err)
         return err;
-    *run = (struct hl_run_row){.app_id = hl_sql_int(&row)};
+    *run = (struct hl_stored_run){.app_id = hl_sql_int(&row)};
     run->state = (enum hl_run_state)hl_sql_int(&row);
     run->epoch = (uint32_t)hl_sql_int(&row);
     run->is_async = hl_sql_int(&row);
@@ -244,7 +245,7 @@ enum hl_err hl_run_find(struct hl_database *db, const struct hl_id *run_id, stru
 enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f)
 {
     struct hl_database *db = hl_database_of(d);
-    struct hl_run_row run;
+    struct hl_stored_run run;
     enum hl_err err = hl_run_find(db, &f->run_id, &run);
     if (!err && (run.state != HL_RUN_RUNNING || run.epoch != f->epoch))
         err = HL_ERR_STALE;
@@ -255,10 +256,11 @@ enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f)
 }
 
 enum hl_err hl_run_cancel(
-    struct hl_driver *d, const struct hl_id *run_id, int64_t now_ms, bool *is_running)
+    struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
 {
     struct hl_database *db = hl_database_of(d);
-    struct hl_run_row run;
+    const struct hl_id *run_id = &ref->run_id;
+    struct hl_stored_run run;
     *is_running = false;
     enum hl_err err = hl_run_find(db, run_id, &run);
     if (err)

@@ -26,7 +26,7 @@ _Static_assert(
 _Static_assert(HL_ENCODING_JSON == 0 && HL_ENCODING_NONE == 3, "encodings are stored");
 _Static_assert(HL_DELIVERY_PENDING == 0 && HL_DELIVERY_OK == 1 && HL_DELIVERY_DEAD == 2,
     "delivery states are stored");
-_Static_assert(HL_ATTEMPT_OK == 0 && HL_ATTEMPT_ABANDONED == 3 && HL_VERDICT_UNKNOWN == 4,
+_Static_assert(HL_ATTEMPT_OK == 0 && HL_ATTEMPT_ABANDONED == 3 && HL_ATTEMPT_UNKNOWN == 4,
     "verdicts are stored");
 
 #define BODY_COLUMNS                                                                               \

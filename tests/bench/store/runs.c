@@ -162,7 +162,7 @@ enum hl_err runs_get(struct runs *runs, const struct hl_id *id)
 {
     struct hl_get_run get = {.m.msg.type = HL_STORE_GET_RUN, .run_id = *id, .with_body = true};
     enum hl_err err = ask(runs, &get.m);
-    hl_body_fini(&get.outcome.body);
+    hl_get_run_fini(&get);
     return err;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/id.h"
 #include "load.h"
-#include "store/store.h"
+#include "store/query.h"
 
 struct runs {
     struct queue queue;

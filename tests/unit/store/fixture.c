@@ -322,7 +322,10 @@ enum hl_err cancel_run(struct fixture *f, const struct hl_id *id)
 enum hl_err get_run(struct fixture *f, const struct hl_id *id, struct hl_get_run *out)
 {
     *out = (struct hl_get_run){.m.msg.type = HL_STORE_GET_RUN, .run_id = *id, .with_body = true};
-    return ask(f, &f->asker, &out->m);
+    enum hl_err rc = ask(f, &f->asker, &out->m);
+    free(out->run.strings);
+    out->run.strings = NULL;
+    return rc;
 }
 
 enum hl_run_state state_of(struct fixture *f, const struct hl_id *id)
@@ -331,7 +334,7 @@ enum hl_run_state state_of(struct fixture *f, const struct hl_id *id)
     enum hl_err rc = get_run(f, id, &g);
     cr_assert(rc == HL_OK, "the run is not there: %s", hl_err_text(rc));
     hl_body_fini(&g.outcome.body);
-    return g.state;
+    return g.run.state;
 }
 
 struct hl_leased *lease_one(struct fixture *f, const char *url)

@@ -4,7 +4,8 @@
 
 #include <semaphore.h>
 
-#include "store/store.h"
+#include "store/account.h"
+#include "store/query.h"
 
 /* A thread's side of the mailbox, read by the test. */
 struct party {
@@ -74,7 +75,7 @@ void give_lease_credit(struct fixture *f, uint32_t n);
 struct hl_finish *make_finish(const struct hl_id *id, uint32_t epoch, const char *body);
 enum hl_err finish_run(struct fixture *f, const struct hl_id *id, uint32_t epoch, const char *body);
 enum hl_err cancel_run(struct fixture *f, const struct hl_id *id);
-/* Free the outcome's body. */
+/* Free the outcome's body; the row's strings are gone. */
 enum hl_err get_run(struct fixture *f, const struct hl_id *id, struct hl_get_run *out);
 enum hl_run_state state_of(struct fixture *f, const struct hl_id *id);
 

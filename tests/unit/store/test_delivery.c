@@ -29,10 +29,10 @@ STORE_TEST(lease_carries_what_the_envelope_says)
     cr_assert_eq(l->outcome.encoding, HL_ENCODING_TEXT);
     struct hl_str body = {l->outcome.body.bytes, l->outcome.body.size};
     cr_assert(hl_str_eq(body, HL_STR("answer")));
-    cr_assert_eq(deliveries_of(f, &l->run_id).deliveries_pending, 1);
+    cr_assert_eq(deliveries_of(f, &l->run_id).run.deliveries_pending, 1);
 
     cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_OK), HL_OK);
-    cr_assert_eq(deliveries_of(f, &l->run_id).deliveries_ok, 1);
+    cr_assert_eq(deliveries_of(f, &l->run_id).run.deliveries_ok, 1);
     cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_OK), HL_ERR_STALE, "the lease has ended");
     hl_leased_free(l);
 }
@@ -41,11 +41,11 @@ STORE_TEST(i6_a_delivery_exists_iff_the_finish_committed)
 {
     struct hl_id id;
     cr_assert_eq(record_run(f, (struct run_spec){.url = URL}, &id), HL_OK);
-    cr_assert_eq(deliveries_of(f, &id).deliveries_pending, 0);
+    cr_assert_eq(deliveries_of(f, &id).run.deliveries_pending, 0);
     cr_assert_eq(finish_run(f, &id, 2, "x"), HL_ERR_STALE);
-    cr_assert_eq(deliveries_of(f, &id).deliveries_pending, 0);
+    cr_assert_eq(deliveries_of(f, &id).run.deliveries_pending, 0);
     cr_assert_eq(finish_run(f, &id, 1, "x"), HL_OK);
-    cr_assert_eq(deliveries_of(f, &id).deliveries_pending, 1);
+    cr_assert_eq(deliveries_of(f, &id).run.deliveries_pending, 1);
 }
 
 STORE_TEST(i9_no_attempt_beyond_the_last)
@@ -58,7 +58,7 @@ STORE_TEST(i9_no_attempt_beyond_the_last)
     cr_assert_eq(say_attempt(f, l, 3), HL_OK);
     cr_assert_eq(say_outcome(f, l, 3, HL_ATTEMPT_RETRY), HL_OK, "the last one's retry is its end");
     cr_assert_eq(say_attempt(f, l, 4), HL_ERR_STALE);
-    cr_assert_eq(deliveries_of(f, &l->run_id).deliveries_dead, 1);
+    cr_assert_eq(deliveries_of(f, &l->run_id).run.deliveries_dead, 1);
     cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->dead_letters), 1);
     hl_leased_free(l);
 }
@@ -70,7 +70,7 @@ STORE_TEST(abandoned_delivery_stays_pending_and_its_credit_is_void)
     cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_ABANDONED), HL_OK);
     settle(f);
     cr_assert_null(party_look(&f->sender, HL_STORE_LEASED), "the sender stops");
-    cr_assert_eq(deliveries_of(f, &l->run_id).deliveries_pending, 1);
+    cr_assert_eq(deliveries_of(f, &l->run_id).run.deliveries_pending, 1);
 
     give_lease_credit(f, 1);
     struct hl_leased *again = party_wait(&f->sender, HL_STORE_LEASED);
@@ -183,7 +183,7 @@ STORE_TEST(redelivery_is_a_new_round_with_the_same_ids)
     cr_assert_eq(again->n, 1);
     cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_OK), HL_ERR_STALE, "round 1 is over");
     cr_assert_eq(say_outcome(f, again, 1, HL_ATTEMPT_OK), HL_OK);
-    cr_assert_eq(deliveries_of(f, &l->run_id).deliveries_ok, 1);
+    cr_assert_eq(deliveries_of(f, &l->run_id).run.deliveries_ok, 1);
     hl_leased_free(l);
     hl_leased_free(again);
 }

@@ -395,12 +395,12 @@ static void compare_run(struct model_run *run)
     if (is_found_gone(run, rc))
         return;
     agree("get", rc, HL_OK);
-    agree("get: state", g.state, run->state);
-    agree("get: attempt", g.attempt, run->attempt);
-    agree("get: pending", g.deliveries_pending,
+    agree("get: state", g.run.state, run->state);
+    agree("get: attempt", g.run.attempt, run->attempt);
+    agree("get: pending", g.run.deliveries_pending,
         run->delivery == MODEL_PENDING || run->delivery == MODEL_LEASED);
-    agree("get: ok", g.deliveries_ok, run->delivery == MODEL_OK);
-    agree("get: dead", g.deliveries_dead, run->delivery == MODEL_DEAD);
+    agree("get: ok", g.run.deliveries_ok, run->delivery == MODEL_OK);
+    agree("get: dead", g.run.deliveries_dead, run->delivery == MODEL_DEAD);
     if (hl_run_state_is_final(run->state))
         compare_outcome(run, &g.outcome);
     hl_body_fini(&g.outcome.body);

@@ -69,9 +69,9 @@ Test(recovery, running_run_ends_as_interrupted_with_its_webhook)
     for (size_t i = 0; i < HL_ARRAY_LEN(ids); i++) {
         struct hl_get_run g;
         cr_assert_eq(get_run(&f, ids[i], &g), HL_OK);
-        cr_assert_eq(g.state, HL_RUN_FAILURE);
+        cr_assert_eq(g.run.state, HL_RUN_FAILURE);
         cr_assert_eq(g.outcome.reason, HL_REASON_INTERRUPTED);
-        cr_assert_eq(g.deliveries_pending, 1);
+        cr_assert_eq(g.run.deliveries_pending, 1);
         cr_assert_eq(finish_run(&f, ids[i], 1, NULL), HL_ERR_STALE, "the old claim is void");
     }
     give_lease_credit(&f, 1);
@@ -135,7 +135,7 @@ Test(recovery, i9_i10_lost_attempt_counts_and_ends_as_unknown)
     }
     struct hl_get_run g;
     cr_assert_eq(get_run(&f, &l->run_id, &g), HL_OK);
-    cr_assert_eq(g.deliveries_dead, 1);
+    cr_assert_eq(g.run.deliveries_dead, 1);
     hl_body_fini(&g.outcome.body);
     hl_leased_free(l);
 }
@@ -222,8 +222,8 @@ static void check_acks(int pipe, unsigned *n)
         struct hl_get_run g;
         cr_assert_eq(get_run(&f, &ack.id, &g), HL_OK, "an acknowledged run is gone");
         if (ack.state == 'f') {
-            cr_assert_eq(g.state, HL_RUN_SUCCESS);
-            cr_assert_eq(g.deliveries_pending, 1);
+            cr_assert_eq(g.run.state, HL_RUN_SUCCESS);
+            cr_assert_eq(g.run.deliveries_pending, 1);
             cr_assert_eq(g.outcome.body.size, 4);
         }
         hl_body_fini(&g.outcome.body);
@@ -548,7 +548,7 @@ Test(recovery, response_that_was_damaged_is_not_given_out_and_its_run_is_as_it_w
     make_foreign("UPDATE result SET body_bytes = CAST('answes' AS BLOB)");
     fixture_open(&f);
     cr_assert_eq(get_run(&f, &id, &g), HL_ERR_CORRUPT);
-    cr_assert_eq(g.state, HL_RUN_SUCCESS);
+    cr_assert_eq(g.run.state, HL_RUN_SUCCESS);
     cr_assert_eq(g.outcome.http_status, 200);
     cr_assert_eq(g.outcome.body.where, HL_BODY_DROPPED);
     cr_assert_eq(g.outcome.body.size, 6);

@@ -32,7 +32,7 @@ STORE_TEST(i1_run_passes_through_every_state)
     cr_assert_eq(finish_run(f, &id, c->epoch, "pong"), HL_OK);
     struct hl_get_run g;
     cr_assert_eq(get_run(f, &id, &g), HL_OK);
-    cr_assert_eq(g.state, HL_RUN_SUCCESS);
+    cr_assert_eq(g.run.state, HL_RUN_SUCCESS);
     cr_assert_eq(g.outcome.http_status, 200);
     cr_assert_str_eq(g.outcome.content_type, "text/plain");
     struct hl_str body = {g.outcome.body.bytes, g.outcome.body.size};
@@ -101,7 +101,7 @@ STORE_TEST(i7_final_state_never_changes)
     cr_assert_eq(cancel_run(f, &id), HL_ERR_CONFLICT);
     struct hl_get_run g;
     cr_assert_eq(get_run(f, &id, &g), HL_OK);
-    cr_assert_eq(g.state, HL_RUN_SUCCESS);
+    cr_assert_eq(g.run.state, HL_RUN_SUCCESS);
     cr_assert_eq(g.outcome.body.size, 5);
     hl_body_fini(&g.outcome.body);
 }

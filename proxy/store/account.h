@@ -1,0 +1,52 @@
+/* account.h - service accounts in the store: requests like those of store.h. An account is kept some
+ * days beyond the end of its token, also when it is revoked: nobody may forget a revocation while
+ * the token would be good. */
+#ifndef HL_STORE_ACCOUNT_H
+#define HL_STORE_ACCOUNT_H
+
+#include "store/store.h"
+
+/* ADD_ACCOUNT. Reply OK: it is on disk. EXISTS: one with that id is there; nothing changed. */
+struct hl_add_account {
+    struct hl_store_msg m;
+    struct hl_account account;
+};
+
+/* REVOKE_ACCOUNT. Reply OK: it is revoked, on disk, now or since earlier. NOT_FOUND: no such account
+ * in that project (empty: any). */
+struct hl_revoke_account {
+    struct hl_store_msg m;
+    struct hl_id id;
+    char project[HL_STORE_NAME_MAX + 1];
+    int64_t revoked_ms; /* reply: since when */
+};
+
+/* TOUCH_ACCOUNTS: when they were last used; many in one message, not for each call. Unknown ones are
+ * passed over. May be lost. */
+#define HL_TOUCH_MAX 64
+
+struct hl_touch_accounts {
+    struct hl_store_msg m;
+    size_t n;
+    struct hl_account_use {
+        struct hl_id id;
+        int64_t used_ms;
+    } uses[HL_TOUCH_MAX];
+};
+
+/* LIST_ACCOUNTS: newest first by id, revoked and expired ones too; goes on as the lists of query.h.
+ */
+struct hl_list_accounts {
+    struct hl_store_msg m;
+    char project[HL_STORE_NAME_MAX + 1]; /* empty: all projects */
+    uint32_t limit;                      /* 1 to 200; what is beyond is cut */
+    struct hl_id before;
+
+    struct hl_account *rows; /* reply; owned by the message */
+    size_t count;
+    bool has_more;
+    struct hl_id next;
+};
+void hl_list_accounts_fini(struct hl_list_accounts *l);
+
+#endif

@@ -1,0 +1,87 @@
+/* query.h - what can be asked about runs and deliveries. Requests like those of store.h; they change
+ * nothing. With SQLite they are answered on a thread of their own and delay no commit.
+ *
+ * A `project` that is not the record's makes it NOT_FOUND, and so does an `app`; empty ones match
+ * any. Lists are newest first and go on at `before`: nil at first, then the `next` of the page
+ * before. `next` is the store's own (most often the last row's id) and comes with `has_more`; such a
+ * page may hold less than `limit`, even nothing, for one request looks at a bounded number of
+ * records. A record that is there throughout is on exactly one page.
+ *
+ * `since_ms` and `until_ms` are by the time in the record's id: from since_ms on, before until_ms;
+ * 0 is no bound. */
+#ifndef HL_STORE_QUERY_H
+#define HL_STORE_QUERY_H
+
+#include "store/store.h"
+
+#define HL_LIST_MAX 200
+
+/* GET_RUN: reply OK fills `run` and `outcome` (whose body has no bytes unless with_body). CORRUPT:
+ * all but the body, whose bytes are not those that were stored; its place says DROPPED. */
+struct hl_get_run {
+    struct hl_store_msg m;
+    struct hl_id run_id;
+    char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
+    bool with_body;
+    struct hl_run_row run;     /* owned by the message */
+    struct hl_outcome outcome; /* body owned by the message */
+};
+void hl_get_run_fini(struct hl_get_run *g); /* what the reply filled; not the message */
+
+/* LIST_RUNS. Newest first by run_id; with state QUEUED by acceptance. */
+struct hl_list_runs {
+    struct hl_store_msg m;
+    char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
+    int state;    /* enum hl_run_state; -1: any */
+    int is_async; /* -1: either */
+    int64_t since_ms, until_ms;
+    uint32_t limit; /* 1 to HL_LIST_MAX; what is beyond is cut */
+    struct hl_id before;
+
+    struct hl_run_row *rows; /* reply; owned by the message */
+    size_t count;
+    bool has_more;
+    struct hl_id next;
+    struct hl_id *picked; /* the store's own: what runs just now */
+    size_t n_picked;
+};
+void hl_list_runs_fini(struct hl_list_runs *l);
+
+/* GET_DELIVERY: reply OK fills `delivery`, with its attempts. */
+struct hl_get_delivery {
+    struct hl_store_msg m;
+    struct hl_id delivery_id;
+    char project[HL_STORE_NAME_MAX + 1];
+    struct hl_delivery_row delivery; /* owned by the message */
+};
+void hl_get_delivery_fini(struct hl_get_delivery *g);
+
+/* LIST_DELIVERIES. Newest first by delivery_id. */
+struct hl_list_deliveries {
+    struct hl_store_msg m;
+    char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
+    int state;           /* enum hl_delivery_state; -1: any */
+    struct hl_id run_id; /* nil: any */
+    int64_t since_ms, until_ms;
+    uint32_t limit; /* 1 to HL_LIST_MAX; what is beyond is cut */
+    struct hl_id before;
+    bool with_attempts;
+
+    struct hl_delivery_row *rows; /* reply; owned by the message */
+    size_t count;
+    bool has_more;
+    struct hl_id next;
+};
+void hl_list_deliveries_fini(struct hl_list_deliveries *l);
+
+/* LIST_APPS: the apps of a project that have runs, by name, the first HL_LIST_MAX. */
+struct hl_list_apps {
+    struct hl_store_msg m;
+    char project[HL_STORE_NAME_MAX + 1];
+
+    char (*names)[HL_STORE_NAME_MAX + 1]; /* reply; owned by the message */
+    size_t count;
+};
+void hl_list_apps_fini(struct hl_list_apps *l);
+
+#endif
