@@ -7,16 +7,6 @@
 #include "base/id.h"
 #include "store/store.h"
 
-enum hl_role {
-    HL_ROLE_INVOKE, /* call the app, read its runs */
-    HL_ROLE_ADMIN,  /* accounts, cancel, redeliver as well */
-};
-
-/* "invoke", "admin". */
-const char *hl_role_text(enum hl_role role);
-/* False: neither of the two. */
-bool hl_role_parse(struct hl_str text, enum hl_role *out);
-
 /* What a token says. */
 struct hl_grant {
     struct hl_id
