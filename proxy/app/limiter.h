@@ -37,6 +37,7 @@ struct hl_limiter {
 struct hl_limiter_wait {
     struct hl_list node;
     enum hl_limiter_class class;
+    uint64_t since_ms;                             /* monotonic */
     void (*on_slot)(struct hl_limiter_wait *wait); /* the slot is the waiter's now */
 };
 
@@ -46,6 +47,10 @@ struct hl_limiter_seat {
     _Atomic uint32_t waiting[2]; /* their lengths, for the others */
     struct hl_mailbox *mailbox;  /* of this worker: gets struct hl_limiter_grant */
     uint32_t index;
+    /* Grants posted to the mailbox and not yet taken; the top bit: closed, none is posted any more.
+     */
+    _Atomic uint32_t coming;
+    _Atomic uint64_t oldest_ms; /* since when its first caller waits, monotonic; 0: none does */
 };
 
 /* A slot on its way to another worker. Its type is the `grant_type` that the workers agreed on;
@@ -75,6 +80,13 @@ void hl_limiter_cancel(struct hl_limiter_seat *seat, struct hl_limiter_wait *wai
 void hl_limiter_release(struct hl_limiter_seat *seat);
 /* The worker's mailbox brought a grant (freed here). */
 void hl_limiter_on_grant(struct hl_limiter_seat *seat, struct hl_msg *msg);
+
+/* The worker ends: nobody may be in its queue, nor come to it any more. False: a grant is on its
+ * way still; take it with hl_limiter_on_grant and ask again. True: none will come. */
+bool hl_limiter_seat_close(struct hl_limiter_seat *seat);
+
+/* How long the first of all waiting callers has waited; 0: none waits. Any thread. */
+uint64_t hl_limiter_queue_age_ms(const struct hl_limiter *l, uint64_t now_ms);
 
 /* The message type of grants; the workers' mailboxes know it (run/worker.h). */
 #define HL_LIMITER_GRANT 200

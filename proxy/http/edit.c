@@ -193,16 +193,25 @@ static void write_request_hop(
     HL_WRITE(w, "\r\n");
 }
 
-size_t hl_edit_finish_stored(
-    char *out, size_t cap, uint32_t attempt, bool has_body, uint64_t content_length)
+size_t hl_edit_finish_stored(char *out, size_t cap, uint32_t attempt, bool has_body,
+    uint64_t content_length, size_t *deadline_at)
 {
     struct hl_writer w = hl_writer_on(out, cap);
     HL_WRITE(&w, "X-Run-Attempt: ");
     hl_write_u64(&w, attempt);
-    HL_WRITE(&w, "\r\n");
+    HL_WRITE(&w, "\r\nX-Run-Deadline: ");
+    *deadline_at = (size_t)(w.p - out);
+    HL_WRITE(&w, "0000000000\r\n");
     write_framing(&w, has_body ? HL_FRAMING_LENGTH : HL_FRAMING_NONE, content_length);
     HL_WRITE(&w, "\r\n");
     return hl_writer_end(&w);
+}
+
+void hl_edit_set_deadline(char *digits, int64_t wall_ms)
+{
+    int64_t seconds = wall_ms / 1000;
+    for (int i = HL_EDIT_DEADLINE_DIGITS - 1; i >= 0; i--, seconds /= 10)
+        digits[i] = (char)('0' + seconds % 10);
 }
 
 static void write_status_line(struct hl_writer *w, const struct hl_head *head)

@@ -33,10 +33,15 @@ struct hl_request_edit {
 size_t hl_edit_request(
     char *out, size_t cap, const struct hl_head *head, const struct hl_request_edit *edit);
 
-/* Ends a stored head: X-Run-Attempt, Content-Length (when `has_body`), empty line. Returns the
- * bytes written, 0: no room. */
-size_t hl_edit_finish_stored(
-    char *out, size_t cap, uint32_t attempt, bool has_body, uint64_t content_length);
+/* Ends a stored head: X-Run-Attempt, X-Run-Deadline, Content-Length (when `has_body`), empty line.
+ * Returns the bytes written, 0: no room. The deadline's digits stand at `out + *deadline_at`, zeros
+ * until hl_edit_set_deadline. */
+size_t hl_edit_finish_stored(char *out, size_t cap, uint32_t attempt, bool has_body,
+    uint64_t content_length, size_t *deadline_at);
+
+/* Unix seconds, rounded down, in the 10 digits that they have until 2286. */
+#define HL_EDIT_DEADLINE_DIGITS 10
+void hl_edit_set_deadline(char *digits, int64_t wall_ms);
 
 struct hl_response_edit {
     const struct hl_id *run_id; /* X-Request-Id; an app's own is replaced */

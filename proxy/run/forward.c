@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "http/chunked.h"
+#include "http/edit.h"
 #include "run/client.h"
 #include "run/source.h"
 
@@ -88,6 +90,15 @@ static bool is_replayable(const struct hl_run *run)
 static void on_upstream_event(void *owner, const struct hl_stream_event *event);
 static bool send_again(struct hl_run *run, bool is_unsent);
 
+/* The app has the run from here on, and is told until when. */
+static void begin_deadline(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    uint64_t ms = w->config->response_grace_period_ms;
+    hl_timer_arm(&w->wheel, &run->deadline, ms);
+    hl_edit_set_deadline(run->page + run->deadline_at, hl_clock_wall_ms() + (int64_t)ms);
+}
+
 /* The first write: the head, with the body bytes that were there. */
 static void send_page(struct hl_run *run)
 {
@@ -97,7 +108,7 @@ static void send_page(struct hl_run *run)
     hl_upstream_own(run->upstream, run, on_upstream_event);
     hl_timer_arm(&w->wheel, &run->timer, w->config->app_head_timeout_ms);
     if (hl_run_is_async(run))
-        hl_timer_arm(&w->wheel, &run->deadline, w->config->response_grace_period_ms);
+        begin_deadline(run);
     HL_CRASH_POINT(CALL_READY);
     if (hl_stream_write(&run->upstream->stream, run->page, run->page_n) != HL_OK) {
         if (!send_again(run, true))
@@ -188,6 +199,14 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
     }
 }
 
+/* The app waits for the request's rest, not the caller for the app: that has a deadline of its own
+ * (HOOKLINE_BODY_TIMEOUT, or the run's when the body comes from the disk). */
+static bool is_app_waiting(const struct hl_run *run)
+{
+    return run->request == HL_REQUEST_SENDING && !hl_forward_is_blocked(run) &&
+           !(run->client && run->client->owes_continue);
+}
+
 /* The one deadline of the present phase has passed. */
 static void on_timer(struct hl_timer *timer)
 {
@@ -195,6 +214,8 @@ static void on_timer(struct hl_timer *timer)
     if (hl_list_is_linked(&run->slot_wait.node)) {
         hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
             "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later.");
+    } else if (run->response == HL_RESPONSE_HEAD && is_app_waiting(run)) {
+        hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->app_head_timeout_ms);
     } else if (run->response == HL_RESPONSE_HEAD) {
         hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
             "The app did not begin its answer within HOOKLINE_APP_HEAD_TIMEOUT.");
@@ -274,6 +295,8 @@ void hl_forward_body_end(struct hl_run *run, struct hl_str trailer)
         run->request = HL_REQUEST_SENT;
     else
         stop_sending(run);
+    if (run->response == HL_RESPONSE_HEAD)
+        hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->app_head_timeout_ms);
 }
 
 /* ---- the caller ---- */

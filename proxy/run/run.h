@@ -58,6 +58,7 @@ struct hl_run {
     /* the request as it goes on */
     char *page; /* head and first body bytes; kept until the final head, to be sent again */
     size_t page_n, page_cap;
+    size_t deadline_at; /* asynchronous: where in the page X-Run-Deadline's digits stand */
     enum hl_framing request_framing;
     enum hl_method method;
     bool had_body;

@@ -197,7 +197,7 @@ static void end(struct hl_worker *w)
 void hl_worker_check_end(struct hl_worker *w)
 {
     if (w->is_closed && w->has_withdrawn && !w->has_ended && w->client_count == 0 &&
-        w->run_count == 0)
+        w->run_count == 0 && hl_limiter_seat_close(&w->seat))
         end(w);
 }
 
@@ -263,6 +263,7 @@ static void on_message(void *self, struct hl_msg *msg)
         break;
     case HL_LIMITER_GRANT:
         hl_limiter_on_grant(&w->seat, msg);
+        hl_worker_check_end(w);
         break;
     case HL_WORKER_DRAIN:
         w->is_draining = true;

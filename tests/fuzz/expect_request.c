@@ -26,6 +26,15 @@ static bool is_traceparent(struct hl_str v)
     return v.n == 55 || (!is_all_zero(version) && v.p[55] == '-');
 }
 
+/* Unix seconds, today and until 2286. */
+static bool is_ten_digits(struct hl_str v)
+{
+    for (size_t i = 0; i < v.n; i++)
+        if (v.p[i] < '0' || v.p[i] > '9')
+            return false;
+    return v.n == 10;
+}
+
 bool expect_has_trace(const struct strict_message *in)
 {
     return strict_count(&in->fields, "traceparent") == 1 &&
@@ -178,6 +187,7 @@ const char *expect_request_head(const struct strict_message *in, const struct st
     expect_take(out, "Via", in->minor > 0 ? HL_STR("1.1 hookline") : HL_STR("1.0 hookline"));
     if (e->is_stored) {
         expect_take(out, "X-Run-Attempt", HL_STR("1"));
+        expect_take_any(out, "X-Run-Deadline", is_ten_digits);
         expect_that(out->framing != STRICT_CHUNKED, "a stored run is sent with its length");
     } else {
         take_request_hop(in, out);

@@ -55,6 +55,7 @@ test('the app gets the call as it was made, with its run id and attempt', async 
     );
     assert.equal(seen.id, response.id);
     assert.equal(seen.get('x-run-attempt'), '1');
+    assert.match(seen.get('x-run-deadline'), /^[1-9][0-9]{9}$/);
     assert.equal(seen.get('content-type'), 'text/x-own');
     assert.equal(seen.get('x-own'), 'kept');
     assert.equal(seen.get('authorization'), 'Bearer x');
@@ -64,10 +65,32 @@ test('the app gets the call as it was made, with its run id and attempt', async 
     assert.equal(seen.head.has('x-webhook-secret'), false);
 });
 
-test('a synchronous call has no X-Run-Attempt', async (t) => {
+test('a synchronous call has neither X-Run-Attempt nor X-Run-Deadline', async (t) => {
     const { app, call } = await stage(t);
     await call();
     assert.equal(app.requests[0].head.has('x-run-attempt'), false);
+    assert.equal(app.requests[0].head.has('x-run-deadline'), false);
+});
+
+test('X-Run-Deadline is when the grace period ends, counted from when the app was reached', async (t) => {
+    const port = await freePort();
+    const { sidecar, call, receiver } = await stage(t, {
+        app: null,
+        env: {
+            HOOKLINE_APP_URL: `http://127.0.0.1:${port}`,
+            HOOKLINE_RESPONSE_GRACE_PERIOD: '1h',
+        },
+    });
+    const query = { async: 'true', webhookEndpoint: receiver.url('/done') };
+    assert.equal((await call(RUN, { query, headers: { 'X-Run-Deadline': '1' } })).status, 202);
+    await until('the run waits', () => sidecar.metric('hookline_runs_in_flight'));
+    await sleep(2100); // so that the accept and the call are told apart in seconds
+    const before = Date.now();
+    const app = await startServer(t, (x) => x.send(200), port);
+    await receiver.delivered('/done');
+    const deadline = Number(app.requests[0].get('x-run-deadline'));
+    assert.ok(deadline >= Math.floor(before / 1000) + 3600, `${deadline}`);
+    assert.ok(deadline <= app.requests[0].at / 1000 + 3600, `${deadline}`);
 });
 
 test('every framing of the request body works, none too', async (t) => {

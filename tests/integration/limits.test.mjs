@@ -167,6 +167,40 @@ test('HOOKLINE_APP_HEAD_TIMEOUT counts from the end of the request', async (t) =
     assert.equal((await client.response()).status, 200);
 });
 
+test('a silent caller is 408, also when HOOKLINE_APP_HEAD_TIMEOUT is shorter', async (t) => {
+    const { connect } = await stage(t, {
+        env: { HOOKLINE_APP_HEAD_TIMEOUT: '100ms', HOOKLINE_BODY_TIMEOUT: '600ms' },
+    });
+    for (const fields of [{ 'Content-Length': 100 }, { 'Transfer-Encoding': 'chunked' }]) {
+        const client = await connect();
+        await client.send(request('POST', RUN, fields));
+        await client.send('6\r\na part\r\n');
+        assertProblem(await client.response(), 408);
+        assert.ok(await client.isClosed());
+    }
+});
+
+test('HOOKLINE_APP_HEAD_TIMEOUT: an app that does not read the body is 504', async (t) => {
+    const { connect } = await stage(t, {
+        app: (x) => x.gone,
+        env: { HOOKLINE_APP_HEAD_TIMEOUT: '300ms' },
+    });
+    const client = await connect();
+    await client.send(request('POST', RUN, { 'Content-Length': 1 << 30 }));
+    void client.send(Buffer.alloc(64 << 20));
+    assertProblem(await client.response(), 504);
+});
+
+test('HOOKLINE_APP_HEAD_TIMEOUT: a caller that waits for 100 in vain gets 504', async (t) => {
+    const { connect } = await stage(t, {
+        app: (x) => x.gone,
+        env: { HOOKLINE_APP_HEAD_TIMEOUT: '300ms' },
+    });
+    const client = await connect();
+    await client.send(request('POST', RUN, { 'Content-Length': 5, Expect: '100-continue' }));
+    assertProblem(await client.response(), 504);
+});
+
 test('HOOKLINE_APP_IDLE_TIMEOUT cuts a silent response, never an event stream', async (t) => {
     const { connect } = await stage(t, {
         env: { HOOKLINE_APP_IDLE_TIMEOUT: '300ms', HOOKLINE_SSE_HEARTBEAT: '0' },

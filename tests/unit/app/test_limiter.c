@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "loop/thread.h"
 
 #define SEATS_MAX 4
@@ -239,6 +240,50 @@ Test(limiter, refuses_callers_beyond_the_queue_over_all_seats)
     cr_assert(queue(&callers[2], &seats[0], HL_LIMITER_CALLER));
 }
 
+Test(limiter, does_not_let_a_seat_close_while_a_slot_is_on_its_way)
+{
+    struct waiter leaver;
+    open_limiter(1, 100, 2);
+    cr_assert(hl_limiter_try(&seats[0], HL_LIMITER_CALLER));
+    cr_assert(queue(&leaver, &seats[1], HL_LIMITER_CALLER));
+    hl_limiter_release(&seats[0]);
+    hl_limiter_cancel(&seats[1], &leaver.wait);
+    cr_assert_not(hl_limiter_seat_close(&seats[1]));
+    serve_mail(&seats[1]);
+    cr_assert(hl_limiter_seat_close(&seats[1]));
+    assert_all_free(1);
+}
+
+Test(limiter, sends_no_slot_to_a_closed_seat)
+{
+    open_limiter(1, 100, 2);
+    cr_assert(hl_limiter_try(&seats[0], HL_LIMITER_CALLER));
+    seats[1].waiting[HL_LIMITER_CALLER] = 1; /* seen by the giver just before its owner left */
+    cr_assert(hl_limiter_seat_close(&seats[1]));
+    hl_limiter_release(&seats[0]);
+    seats[1].waiting[HL_LIMITER_CALLER] = 0;
+    cr_assert_null(hl_mailbox_take(&boxes[1]));
+    assert_all_free(1);
+}
+
+Test(limiter, says_how_long_its_first_caller_has_waited)
+{
+    struct waiter first, second;
+    uint64_t now = hl_clock_mono_ms();
+    open_limiter(1, 100, 2);
+    cr_assert_eq(hl_limiter_queue_age_ms(&limiter, now), 0);
+    cr_assert(hl_limiter_try(&seats[0], HL_LIMITER_CALLER));
+    cr_assert(queue(&first, &seats[0], HL_LIMITER_CALLER));
+    cr_assert(queue(&second, &seats[1], HL_LIMITER_CALLER));
+    seats[0].oldest_ms = first.wait.since_ms = now - 5000;
+    seats[1].oldest_ms = second.wait.since_ms = now - 300;
+    cr_assert_eq(hl_limiter_queue_age_ms(&limiter, now), 5000);
+    hl_limiter_cancel(&seats[0], &first.wait);
+    cr_assert_eq(hl_limiter_queue_age_ms(&limiter, now), 300);
+    hl_limiter_cancel(&seats[1], &second.wait);
+    cr_assert_eq(hl_limiter_queue_age_ms(&limiter, now), 0);
+}
+
 /* --- four threads --------------------------------------------------------------------------- */
 
 #define STRESS_LIMIT 3
@@ -263,7 +308,7 @@ struct worker {
     uint32_t random;
 };
 
-static _Atomic uint32_t inside_now, inside_most, workers_done;
+static _Atomic uint32_t inside_now, inside_most;
 static sem_t wakes[SEATS_MAX];
 
 static void wake_thread(void *arg)
@@ -321,35 +366,32 @@ static void step(struct worker *w)
     }
 }
 
-/* Slots may come by mail until the last thread has ended its calls. */
+/* Who has ended its calls closes its seat and reads no more mail, while the others go on. */
 static void run_worker(void *arg)
 {
     struct worker *w = arg;
-    bool is_done = false;
-    while (atomic_load(&workers_done) < SEATS_MAX) {
+    for (;;) {
         serve_mail(w->seat);
-        if (w->left > 0 || w->inside > 0) {
+        if (w->left > 0 || w->inside > 0)
             step(w);
-        } else if (w->waiting > 0 || is_done) {
+        else if (w->waiting == 0 && hl_limiter_seat_close(w->seat))
+            return;
+        else
             sem_wait(&wakes[w->seat->index]);
-        } else {
-            is_done = true;
-            if (atomic_fetch_add(&workers_done, 1) == SEATS_MAX - 1)
-                for (int i = 0; i < SEATS_MAX; i++)
-                    sem_post(&wakes[i]);
-        }
     }
 }
 
 Test(limiter, holds_under_four_threads, .timeout = 120)
 {
     static struct worker workers[SEATS_MAX];
-    unsigned served_by_all = 0, cancelled = 0;
+    unsigned calls = 0, served_by_all = 0, cancelled = 0;
     open_limiter(STRESS_LIMIT, UINT32_MAX, SEATS_MAX);
     for (uint32_t i = 0; i < SEATS_MAX; i++) {
         sem_init(&wakes[i], 0, 0);
         hl_mailbox_init(&boxes[i], wake_thread, &wakes[i]);
-        workers[i] = (struct worker){.seat = &seats[i], .left = STRESS_CALLS, .random = i + 1};
+        workers[i] =
+            (struct worker){.seat = &seats[i], .left = STRESS_CALLS / (i + 1), .random = i + 1};
+        calls += workers[i].left;
         for (int j = 0; j < AT_ONCE; j++)
             workers[i].calls[j].worker = &workers[i];
     }
@@ -361,7 +403,9 @@ Test(limiter, holds_under_four_threads, .timeout = 120)
         cancelled += workers[i].cancelled;
     }
     cr_assert_leq(inside_most, STRESS_LIMIT);
-    cr_assert_eq(served_by_all + cancelled, SEATS_MAX * STRESS_CALLS, "a waiter was forgotten");
+    cr_assert_eq(served_by_all + cancelled, calls, "a waiter was forgotten");
     cr_assert_gt(cancelled, 0);
+    for (int i = 0; i < SEATS_MAX; i++)
+        cr_assert_null(hl_mailbox_take(&boxes[i]), "a slot went to a worker that had ended");
     assert_all_free(STRESS_LIMIT);
 }

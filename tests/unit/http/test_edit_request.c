@@ -289,12 +289,15 @@ Test(edit_request, stored_head_is_finished_later)
     edit.is_stored = true;
     cr_assert_str_eq(write_edit(&edit), "POST /run HTTP/1.1\r\nHost: a\r\nX-Request-Id: " ID
                                         "\r\n" FORWARDED "Via: 1.1 hookline\r\n");
-    size_t n = hl_edit_finish_stored(out, sizeof out, 2, true, 9);
+    size_t at, n = hl_edit_finish_stored(out, sizeof out, 2, true, 9, &at);
+    hl_edit_set_deadline(out + at, 1763798400999);
+    cr_assert(hl_str_eq((struct hl_str){out, n},
+        HL_STR("X-Run-Attempt: 2\r\nX-Run-Deadline: 1763798400\r\nContent-Length: 9\r\n\r\n")));
+    n = hl_edit_finish_stored(out, sizeof out, 1, false, 0, &at);
+    hl_edit_set_deadline(out + at, 1000);
     cr_assert(hl_str_eq(
-        (struct hl_str){out, n}, HL_STR("X-Run-Attempt: 2\r\nContent-Length: 9\r\n\r\n")));
-    n = hl_edit_finish_stored(out, sizeof out, 1, false, 0);
-    cr_assert(hl_str_eq((struct hl_str){out, n}, HL_STR("X-Run-Attempt: 1\r\n\r\n")));
-    cr_assert_eq(hl_edit_finish_stored(out, 19, 1, false, 0), 0);
+        (struct hl_str){out, n}, HL_STR("X-Run-Attempt: 1\r\nX-Run-Deadline: 0000000001\r\n\r\n")));
+    cr_assert_eq(hl_edit_finish_stored(out, n - 1, 1, false, 0, &at), 0);
 }
 
 Test(edit_request, never_writes_beyond_its_space)
