@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 #include "api/admin.h"
+#include "api/now.h"
 #include "app/readiness.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -36,6 +37,7 @@ struct control {
     struct hl_sender *sender;
     struct hl_service service;
     struct hl_readiness readiness;
+    struct hl_recorder recorder;
     struct hl_admin *admin;
     uv_loop_t loop;
     struct hl_wheel wheel;
@@ -62,6 +64,7 @@ static void close_loop(struct control *ctl)
     if (ctl->admin)
         hl_admin_close(ctl->admin);
     ctl->admin = NULL;
+    hl_recorder_stop(&ctl->recorder);
     hl_readiness_close(&ctl->readiness);
     hl_timer_fini(&ctl->wheel, &ctl->timer);
     uv_close((uv_handle_t *)&ctl->sigterm, NULL);
@@ -225,6 +228,7 @@ static bool start_all(struct control *ctl, char *why, size_t why_len)
         .store = ctl->store,
         .sender = ctl->sender,
         .started_ms = hl_clock_wall_ms()};
+    hl_recorder_start(&ctl->recorder, &ctl->wheel, &view);
     if (hl_admin_open(&ctl->admin, &ctl->loop, &ctl->wheel, &ctl->reader, &view, why, why_len) !=
         HL_OK)
         return false;

@@ -5,11 +5,13 @@
 
 #include "api/health.h"
 #include "api/metrics.h"
+#include "api/now.h"
 
 const struct hl_api_endpoint hl_api_endpoints[] = {
     {HL_METHOD_GET, "/healthz", hl_health_live},
     {HL_METHOD_GET, "/readyz", hl_health_ready},
     {HL_METHOD_GET, "/metrics", hl_metrics_show},
+    {HL_METHOD_GET, "/v2/now", hl_now_show},
 };
 const size_t hl_api_endpoint_count = HL_ARRAY_LEN(hl_api_endpoints);
 

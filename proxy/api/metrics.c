@@ -19,11 +19,9 @@ void hl_figures_add(struct hl_worker_metrics *sum, const struct hl_worker_metric
         hl_counter_add(&to[i], hl_counter_get(&from[i]));
 }
 
-void hl_metrics_show(const struct hl_api_view *view, const struct hl_api_request *request,
-    struct hl_api_response *response)
+void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *view)
 {
-    (void)request;
-    struct hl_figures figures = {
+    *figures = (struct hl_figures){
         .store = hl_store_gauges(view->store),
         .sender = hl_sender_gauges(view->sender),
         .is_ready = !hl_service_not_ready(view->service),
@@ -31,7 +29,15 @@ void hl_metrics_show(const struct hl_api_view *view, const struct hl_api_request
         .now_ms = hl_clock_wall_ms(),
     };
     for (uint32_t i = 0; i < view->service->worker_count; i++)
-        hl_figures_add(&figures.workers, &view->service->workers[i]->metrics);
+        hl_figures_add(&figures->workers, &view->service->workers[i]->metrics);
+}
+
+void hl_metrics_show(const struct hl_api_view *view, const struct hl_api_request *request,
+    struct hl_api_response *response)
+{
+    (void)request;
+    struct hl_figures figures;
+    hl_figures_collect(&figures, view);
     hl_process_read(&figures.process);
     if (hl_figures_write(&response->body, &figures) == HL_OK) {
         response->status = 200;
@@ -231,10 +237,10 @@ static void write_attempts(struct text *t, const struct hl_sender_gauges *sender
 
 /* ---- what is computed ---- */
 
-static uint64_t age_us(int64_t now_ms, const struct hl_counter *since)
+uint64_t hl_figures_age_ms(int64_t now_ms, const struct hl_counter *since)
 {
     int64_t since_ms = (int64_t)hl_counter_get(since);
-    return since_ms == 0 || since_ms > now_ms ? 0 : (uint64_t)(now_ms - since_ms) * 1000;
+    return since_ms == 0 || since_ms > now_ms ? 0 : (uint64_t)(now_ms - since_ms);
 }
 
 static void write_times(struct text *t, const struct hl_figures *figures)
@@ -243,10 +249,10 @@ static void write_times(struct text *t, const struct hl_figures *figures)
     static const char commit[] = "hookline_store_commit_duration_seconds";
     write_seconds(t, "hookline_runs_queue_age_seconds", "gauge",
         "How long the oldest queued run has waited.",
-        age_us(figures->now_ms, &figures->store->oldest_queued_ms));
+        1000 * hl_figures_age_ms(figures->now_ms, &figures->store->oldest_queued_ms));
     write_seconds(t, "hookline_delivery_age_seconds", "gauge",
         "How long the oldest pending delivery has waited.",
-        age_us(figures->now_ms, &figures->store->oldest_delivery_ms));
+        1000 * hl_figures_age_ms(figures->now_ms, &figures->store->oldest_delivery_ms));
     write_family(t, delivery, "histogram", "Delivery attempts, from connecting to the answer.");
     write_histogram(t, delivery, "", &figures->sender->latency);
     write_family(t, commit, "histogram", "Commits of the store.");

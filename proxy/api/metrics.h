@@ -22,6 +22,12 @@ struct hl_figures {
     int64_t started_ms, now_ms; /* wall time */
 };
 
+/* Reads everything that the view leads to. What it points to belongs to the view. */
+void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *view);
+
+/* How long something has waited since the wall time in `since`; 0: nothing waits. */
+uint64_t hl_figures_age_ms(int64_t now_ms, const struct hl_counter *since);
+
 /* Adds one worker's figures to the sum. Any thread. */
 void hl_figures_add(struct hl_worker_metrics *sum, const struct hl_worker_metrics *worker);
 

@@ -8,6 +8,7 @@ struct hl_config;
 struct hl_service;
 struct hl_store;
 struct hl_sender;
+struct hl_history;
 
 /* Borrowed; everything in it outlives the admin listener. */
 struct hl_api_view {
@@ -15,7 +16,8 @@ struct hl_api_view {
     const struct hl_service *service;
     const struct hl_store *store;
     const struct hl_sender *sender;
-    int64_t started_ms; /* wall time at which the process began */
+    const struct hl_history *history; /* the last hour: api/now.c */
+    int64_t started_ms;               /* wall time at which the process began */
 };
 
 #endif

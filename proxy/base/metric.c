@@ -1,5 +1,5 @@
-/* metric.c - histograms: finding the bucket, and the Prometheus text of their sum over threads.
- * hl_histogram_add runs on the histogram's one writing thread; hl_histogram_write on any. */
+/* metric.c - histograms: finding the bucket, quantiles, and the Prometheus text of their sum over
+ * threads. hl_histogram_add runs on the histogram's one writing thread; the others on any. */
 #include "base/metric.h"
 
 #include <inttypes.h>
@@ -40,6 +40,21 @@ void hl_histogram_add(struct hl_histogram *h, uint64_t us)
         i++;
     hl_counter_add(&h->bucket[i], 1);
     hl_counter_add(&h->sum_us, us);
+}
+
+uint64_t hl_histogram_quantile(const uint64_t counts[HL_HISTOGRAM_BUCKETS], unsigned percent)
+{
+    double total = 0, below = 0;
+    for (int i = 0; i < HL_HISTOGRAM_BUCKETS; i++)
+        total += (double)counts[i];
+    double rank = total * percent / 100;
+    for (int i = 0; i < HL_HISTOGRAM_BUCKETS - 1; i++) {
+        double here = (double)counts[i], low = i > 0 ? (double)bounds[i - 1].us : 0;
+        if (here > 0 && below + here >= rank)
+            return (uint64_t)(low + ((double)bounds[i].us - low) * (rank - below) / here);
+        below += here;
+    }
+    return total > 0 ? bounds[HL_HISTOGRAM_BUCKETS - 2].us : 0;
 }
 
 enum hl_err hl_histogram_write(struct hl_buf *out, const char *name, const char *labels,

@@ -41,6 +41,11 @@ struct hl_histogram {
 
 void hl_histogram_add(struct hl_histogram *h, uint64_t us);
 
+/* The value in us that `percent` of the measurements do not exceed, as if those within a bucket
+ * were spread evenly; 0 when there are none. `counts` are of a histogram's buckets, or differences
+ * of them; what lies beyond the last bound counts as that bound. */
+uint64_t hl_histogram_quantile(const uint64_t counts[HL_HISTOGRAM_BUCKETS], unsigned percent);
+
 /* Adds up `n` histograms, `stride` bytes apart, and writes name_bucket{labels,le="…"}, name_sum and
  * name_count in Prometheus text form. `labels` is "" or `a="b",c="d"`. */
 HL_MUST_CHECK enum hl_err hl_histogram_write(struct hl_buf *out, const char *name,

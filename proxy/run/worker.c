@@ -168,18 +168,26 @@ bool hl_worker_tell(struct hl_worker *w, enum hl_worker_message what)
     return true;
 }
 
-const char *hl_service_not_ready(const struct hl_service *service)
+size_t hl_service_problems(
+    const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX])
 {
     const struct hl_store_gauges *store = hl_store_gauges(service->store);
+    size_t n = 0;
     if (atomic_load(&service->is_draining))
-        return "shutting down: calls are still answered, send new ones elsewhere";
+        problems[n++] = "shutting down: calls are still answered, send new ones elsewhere";
     if (hl_counter_get(&store->is_failing))
-        return "the store is failing: asynchronous calls are refused, see the log";
+        problems[n++] = "the store is failing: asynchronous calls are refused, see the log";
     if (hl_counter_get(&store->is_full))
-        return "the store is full: asynchronous calls are refused until space is free";
+        problems[n++] = "the store is full: asynchronous calls are refused until space is free";
     if (!hl_readiness_is_ready(service->readiness))
-        return "the app at HOOKLINE_APP_URL is not ready";
-    return NULL;
+        problems[n++] = "the app at HOOKLINE_APP_URL is not ready";
+    return n;
+}
+
+const char *hl_service_not_ready(const struct hl_service *service)
+{
+    const char *problems[HL_SERVICE_PROBLEMS_MAX];
+    return hl_service_problems(service, problems) > 0 ? problems[0] : NULL;
 }
 
 /* ---- ending ---- */

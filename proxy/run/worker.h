@@ -70,6 +70,12 @@ struct hl_service {
 /* Why the service does not take calls now, in words, or NULL: it does. Any thread. */
 const char *hl_service_not_ready(const struct hl_service *service);
 
+#define HL_SERVICE_PROBLEMS_MAX 4
+
+/* All the reasons for it, the gravest first; returns how many. Any thread. */
+size_t hl_service_problems(
+    const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX]);
+
 #define HL_PAGE_SIZE 4096
 
 struct hl_worker {

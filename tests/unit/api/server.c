@@ -43,6 +43,7 @@ static void on_stop(uv_async_t *stop)
 {
     struct server *s = HL_CONTAINER_OF(stop, struct server, stop);
     hl_admin_close(s->admin);
+    hl_recorder_stop(&s->recorder);
     hl_wheel_close(&s->wheel);
     hl_reader_close(&s->reader);
     uv_close((uv_handle_t *)stop, NULL);
@@ -65,6 +66,7 @@ void server_start(struct server *s, const char *entry)
     cr_assert_eq(hl_wheel_init(&s->wheel, &s->loop), 0);
     cr_assert_eq(hl_reader_init(&s->reader, &s->loop), 0);
     cr_assert_eq(uv_async_init(&s->loop, &s->stop, on_stop), 0);
+    hl_recorder_start(&s->recorder, &s->wheel, &s->view);
     cr_assert_eq(
         hl_admin_open(&s->admin, &s->loop, &s->wheel, &s->reader, &s->view, why, sizeof(why)),
         HL_OK, "%s", why);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "api/admin.h"
+#include "api/now.h"
 #include "run/worker.h"
 #include "webhook/sender.h"
 
@@ -22,6 +23,7 @@ struct server {
     struct hl_wheel wheel;
     struct hl_reader reader;
     uv_async_t stop;
+    struct hl_recorder recorder;
     struct hl_admin *admin;
     pthread_t thread;
     uint16_t port;

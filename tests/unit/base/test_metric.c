@@ -61,3 +61,21 @@ Test(metric, counts_up_and_down)
     hl_counter_sub(&c, 2);
     cr_assert_eq(hl_counter_get(&c), 3);
 }
+
+Test(metric, finds_quantiles_within_their_bucket)
+{
+    uint64_t counts[HL_HISTOGRAM_BUCKETS] = {0};
+    cr_assert_eq(hl_histogram_quantile(counts, 50), 0, "there are no measurements");
+    counts[3] = 90;  /* 500 us to 1 ms */
+    counts[12] = 10; /* 500 ms to 1 s */
+    cr_assert_eq(hl_histogram_quantile(counts, 45), 750);
+    cr_assert_eq(hl_histogram_quantile(counts, 90), 1000);
+    cr_assert_eq(hl_histogram_quantile(counts, 99), 950000);
+    cr_assert_eq(hl_histogram_quantile(counts, 100), 1000000);
+}
+
+Test(metric, takes_what_is_beyond_the_last_bound_for_that_bound)
+{
+    uint64_t counts[HL_HISTOGRAM_BUCKETS] = {[HL_HISTOGRAM_BUCKETS - 1] = 1};
+    cr_assert_eq(hl_histogram_quantile(counts, 50), 1000000000);
+}

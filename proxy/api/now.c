@@ -1,0 +1,202 @@
+/* now.c - the present state and the last hour as JSON, and the clock that fills the ring.
+ * Owns: the recorder's timer. Thread: control.
+ * Not here: what a sample is (history.c), who may ask (endpoint.c), words and charts
+ * (dashboard/now.js). */
+#include "api/now.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "http/target.h"
+
+/* ---- recording ---- */
+
+static void on_timer(struct hl_timer *timer)
+{
+    struct hl_recorder *recorder = HL_CONTAINER_OF(timer, struct hl_recorder, timer);
+    struct hl_figures figures;
+    hl_figures_collect(&figures, &recorder->view);
+    hl_history_add(&recorder->history, &figures, hl_clock_mono_ms());
+    hl_timer_arm(recorder->wheel, timer, HL_HISTORY_INTERVAL_MS);
+}
+
+void hl_recorder_start(
+    struct hl_recorder *recorder, struct hl_wheel *wheel, struct hl_api_view *view)
+{
+    struct hl_figures figures;
+    view->history = &recorder->history;
+    recorder->view = *view;
+    recorder->wheel = wheel;
+    hl_figures_collect(&figures, view);
+    hl_history_init(&recorder->history, &figures, hl_clock_mono_ms());
+    hl_timer_init(&recorder->timer, on_timer);
+    hl_timer_arm(wheel, &recorder->timer, HL_HISTORY_INTERVAL_MS);
+}
+
+void hl_recorder_stop(struct hl_recorder *recorder)
+{
+    if (recorder->wheel)
+        hl_timer_fini(recorder->wheel, &recorder->timer);
+}
+
+/* ---- the text ---- */
+
+/* Under way, with the first error: after it nothing more is written. */
+struct text {
+    struct hl_buf *out;
+    enum hl_err err;
+};
+
+#define WRITE(t, ...) ((t)->err = (t)->err ? (t)->err : hl_buf_printf((t)->out, __VA_ARGS__))
+
+/* How a column's numbers are shown. */
+enum unit {
+    UNIT_NUMBER,
+    UNIT_PER_SECOND, /* of a count, with one decimal */
+    UNIT_MS,         /* of microseconds, with two decimals; null: none */
+};
+
+static const struct {
+    const char *name;
+    enum unit unit;
+} columns[HL_HISTORY_COLUMNS] = {
+    [HL_HISTORY_CALLS] = {"calls_per_s", UNIT_PER_SECOND},
+    [HL_HISTORY_ERRORS] = {"errors_per_s", UNIT_PER_SECOND},
+    [HL_HISTORY_IN_FLIGHT] = {"calls_in_flight", UNIT_NUMBER},
+    [HL_HISTORY_RUNS] = {"runs_in_flight", UNIT_NUMBER},
+    [HL_HISTORY_WAITING] = {"calls_waiting", UNIT_NUMBER},
+    [HL_HISTORY_QUEUED] = {"runs_queued", UNIT_NUMBER},
+    [HL_HISTORY_QUEUE_AGE_MS] = {"queue_age_ms", UNIT_NUMBER},
+    [HL_HISTORY_LATENCY_P50] = {"latency_p50_ms", UNIT_MS},
+    [HL_HISTORY_LATENCY_P99] = {"latency_p99_ms", UNIT_MS},
+    [HL_HISTORY_DELIVERED] = {"attempts_delivered", UNIT_NUMBER},
+    [HL_HISTORY_RETRIED] = {"attempts_retried", UNIT_NUMBER},
+    [HL_HISTORY_DEAD] = {"attempts_dead", UNIT_NUMBER},
+    [HL_HISTORY_PENDING] = {"deliveries_pending", UNIT_NUMBER},
+    [HL_HISTORY_COMMITS] = {"commits_per_s", UNIT_PER_SECOND},
+    [HL_HISTORY_COMMIT_P50] = {"commit_p50_ms", UNIT_MS},
+    [HL_HISTORY_COMMIT_P99] = {"commit_p99_ms", UNIT_MS},
+};
+
+static void write_value(struct text *t, const struct hl_sample *sample, int column)
+{
+    uint32_t value = sample->values[column];
+    enum unit unit = columns[column].unit;
+    if (unit == UNIT_PER_SECOND)
+        WRITE(t, "%.4g", sample->elapsed_ms ? value * 1000.0 / sample->elapsed_ms : 0);
+    else if (unit == UNIT_NUMBER)
+        WRITE(t, "%" PRIu32, value);
+    else if (value == HL_HISTORY_NONE)
+        WRITE(t, "null");
+    else
+        WRITE(t, "%.4g", value / 1000.0);
+}
+
+static void write_samples(struct text *t, const struct hl_history *history, uint64_t from)
+{
+    WRITE(t, "\"interval_ms\":%d,\"last\":%" PRIu64 ",\"samples\":{\"at\":[",
+        HL_HISTORY_INTERVAL_MS, history->count);
+    for (uint64_t i = from; i <= history->count; i++)
+        WRITE(t, "%s%" PRId64, i > from ? "," : "", hl_history_at(history, i)->at_ms);
+    for (int column = 0; column < HL_HISTORY_COLUMNS; column++) {
+        WRITE(t, "],\"%s\":[", columns[column].name);
+        for (uint64_t i = from; i <= history->count; i++) {
+            if (i > from)
+                WRITE(t, ",");
+            write_value(t, hl_history_at(history, i), column);
+        }
+    }
+    WRITE(t, "]}}\n");
+}
+
+static void write_state(
+    struct text *t, const struct hl_api_view *view, const struct hl_figures *figures)
+{
+    const char *problems[HL_SERVICE_PROBLEMS_MAX];
+    char now[HL_CLOCK_TEXT], started[HL_CLOCK_TEXT];
+    size_t n = hl_service_problems(view->service, problems);
+    hl_clock_format(figures->now_ms, now);
+    hl_clock_format(figures->started_ms, started);
+    WRITE(t, "{\"now\":\"%s\",\"started_at\":\"%s\",\"version\":\"" HL_VERSION "\",\"ready\":%s",
+        now, started, n == 0 ? "true" : "false");
+    /* Constant texts without anything that JSON escapes. */
+    WRITE(t, ",\"problems\":[");
+    for (size_t i = 0; i < n; i++)
+        WRITE(t, "%s\"%s\"", i > 0 ? "," : "", problems[i]);
+    WRITE(t, "],\"store\":\"%s\",", view->config->store == HL_STORE_MEMORY ? "memory" : "sqlite");
+}
+
+static void write_current(struct text *t, const struct hl_figures *figures)
+{
+    const struct hl_worker_metrics *workers = &figures->workers;
+    const struct hl_store_gauges *store = figures->store;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } numbers[] = {
+        {"connections_open", hl_counter_get(&workers->connections_open)},
+        {"calls_in_flight", hl_counter_get(&workers->calls_in_flight)},
+        {"calls_waiting", hl_counter_get(&workers->waiting_for_slot)},
+        {"runs_in_flight", hl_counter_get(&workers->runs_in_flight)},
+        {"runs_queued", hl_counter_get(&store->queued_runs)},
+        {"queue_age_ms", hl_figures_age_ms(figures->now_ms, &store->oldest_queued_ms)},
+        {"deliveries_pending", hl_counter_get(&store->pending_deliveries)},
+        {"deliveries_in_flight", hl_counter_get(&figures->sender->in_flight)},
+        {"deliveries_waiting_retry", hl_counter_get(&figures->sender->waiting_retry)},
+        {"delivery_age_ms", hl_figures_age_ms(figures->now_ms, &store->oldest_delivery_ms)},
+        {"dead_letters", hl_counter_get(&store->dead_letters)},
+        {"async_refused", hl_counter_get(&workers->async_refused)},
+        {"webhooks_lost", hl_counter_get(&workers->webhooks_lost)},
+        {"upstream_errors", hl_counter_get(&workers->upstream_errors)},
+        {"store_bytes", hl_counter_get(&store->bytes)},
+        {"resident_bytes", figures->process.resident_bytes},
+    };
+    WRITE(t, "\"current\":{");
+    for (size_t i = 0; i < HL_ARRAY_LEN(numbers); i++)
+        WRITE(t, "%s\"%s\":%" PRIu64, i > 0 ? "," : "", numbers[i].name, numbers[i].value);
+    WRITE(t, "},");
+}
+
+/* ---- the answer ---- */
+
+/* False: `after` is there and is no number. */
+static bool read_after(struct hl_str query, uint64_t *after)
+{
+    struct hl_param param;
+    *after = 0;
+    while (hl_query_next(&query, &param)) {
+        if (hl_param_is(&param, HL_STR("after")) && !hl_str_to_u64(param.value, after))
+            return false;
+    }
+    return true;
+}
+
+/* The first sample to show. An `after` beyond the newest is of a process that is gone. */
+static uint64_t choose_first(const struct hl_history *history, uint64_t after)
+{
+    uint64_t first = hl_history_first(history);
+    return after > history->count || after < first ? first : after + 1;
+}
+
+void hl_now_show(const struct hl_api_view *view, const struct hl_api_request *request,
+    struct hl_api_response *response)
+{
+    struct hl_figures figures;
+    uint64_t after;
+    if (!read_after(request->query, &after)) {
+        response->status = 400;
+        response->detail = "The parameter after is the number of a sample, such as 17.";
+        return;
+    }
+    hl_figures_collect(&figures, view);
+    hl_process_read(&figures.process);
+    struct text t = {.out = &response->body};
+    write_state(&t, view, &figures);
+    write_current(&t, &figures);
+    write_samples(&t, view->history, choose_first(view->history, after));
+    response->status = t.err ? 503 : 200;
+    if (t.err)
+        response->detail = "There is not enough memory to write the figures.";
+    else
+        response->content_type = HL_STR("application/json");
+}
