@@ -40,7 +40,8 @@ struct connection {
     struct hl_buf target;
     enum hl_method method;
     uint8_t minor;
-    bool must_close; /* after its answer */
+    bool must_close;              /* after its answer */
+    char tags[HL_ADMIN_MAX_TAGS]; /* of If-None-Match */
     enum hl_framing framing;
     uint64_t body_left;  /* with HL_FRAMING_LENGTH */
     uint64_t body_taken; /* with HL_FRAMING_CHUNKED */
@@ -197,6 +198,17 @@ static void on_timer(struct hl_timer *timer)
     }
 }
 
+static void keep_tags(struct connection *c, const struct hl_head *head)
+{
+    c->tags[0] = '\0';
+    for (size_t i = 0; i < head->field_count; i++) {
+        const struct hl_field *field = &head->fields[i];
+        if (hl_str_eq_nocase(field->name, HL_STR("If-None-Match")) &&
+            field->value.n < sizeof(c->tags))
+            *(char *)mempcpy(c->tags, field->value.p, field->value.n) = '\0';
+    }
+}
+
 /* Keeps of a head what is needed when the body has come. */
 static bool begin_request(struct connection *c, const struct hl_head *head)
 {
@@ -207,6 +219,7 @@ static bool begin_request(struct connection *c, const struct hl_head *head)
     c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
     c->body_taken = 0;
     c->target.n = 0;
+    keep_tags(c, head);
     if (hl_buf_append_str(&c->target, head->target) != HL_OK) {
         close_connection(c);
         return false;
@@ -284,6 +297,7 @@ static void write_answer(struct connection *c, const struct hl_api_response *res
         .body = hl_buf_str(&response->body),
         .detail = response->detail,
         .extra_fields = response->fields,
+        .cache_control = response->cache_control,
         .closes = c->must_close,
         .is_head_request = c->method == HL_METHOD_HEAD,
         .caller_minor = c->minor,
@@ -320,8 +334,10 @@ static void answer(struct connection *c)
         refuse(c, 400, "The request's target is not a path with an optional query.");
         return;
     }
-    struct hl_api_request request = {
-        .method = c->method, .path = target.path, .query = target.query};
+    struct hl_api_request request = {.method = c->method,
+        .path = target.path,
+        .query = target.query,
+        .if_none_match = hl_str_from(c->tags)};
     struct hl_api_response response = {.status = 500};
     hl_api_answer(&c->home->view, &request, &response);
     write_answer(c, &response);

@@ -10,6 +10,7 @@
 
 #define HL_ADMIN_MAX_HEAD (16 * 1024) /* more: 431 */
 #define HL_ADMIN_MAX_BODY (64 * 1024) /* more: 413 */
+#define HL_ADMIN_MAX_TAGS 128         /* a longer If-None-Match is passed over */
 
 /* What the connections have in common; the listener's side of them (admin.c) owns it. */
 struct hl_admin_home {

@@ -8,15 +8,17 @@
 
 struct hl_api_request {
     enum hl_method method;
-    struct hl_str path, query; /* as they came, still encoded */
+    struct hl_str path, query;   /* as they came, still encoded */
+    struct hl_str if_none_match; /* empty: not there */
 };
 
-#define HL_API_FIELDS_MAX 128
+#define HL_API_FIELDS_MAX 768
 
 struct hl_api_response {
     uint16_t status;
     struct hl_str content_type;     /* static; empty: problem+json (RFC 9457) that says `detail` */
     const char *detail;             /* static */
+    const char *cache_control;      /* static; NULL: no-store */
     char fields[HL_API_FIELDS_MAX]; /* whole lines with CRLF, or "" */
     struct hl_buf body;
 };

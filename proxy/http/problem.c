@@ -119,12 +119,14 @@ static void write_head(
         HL_WRITE(w, "\r\nContent-Type: ");
         hl_write_str(w, type);
     }
-    if (answer->status != 204) { /* RFC 9110 8.6 */
+    if (answer->status != 204 && answer->status != 304) { /* RFC 9110 8.6 */
         HL_WRITE(w, "\r\nContent-Length: ");
         hl_write_u64(w, body_len);
     }
     /* Some of these statuses may be kept by caches unless they are told not to (RFC 9110 15.1). */
-    HL_WRITE(w, "\r\nCache-Control: no-store\r\n");
+    HL_WRITE(w, "\r\nCache-Control: ");
+    hl_write_str(w, hl_str_from(answer->cache_control ? answer->cache_control : "no-store"));
+    HL_WRITE(w, "\r\n");
     if (answer->run_id) {
         HL_WRITE(w, "X-Request-Id: ");
         write_id_text(w, answer->run_id);

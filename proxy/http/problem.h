@@ -14,6 +14,7 @@ struct hl_answer {
     const char *detail;         /* problem: what was wrong and what to do */
     const struct hl_id *run_id; /* X-Request-Id, and member run_id; NULL: neither */
     const char *extra_fields;   /* whole lines with CRLF ("Allow: POST\r\n"), or NULL */
+    const char *cache_control;  /* NULL: no-store */
     bool closes;                /* Connection: close */
     bool is_head_request;       /* no body bytes, same Content-Length */
     uint8_t caller_minor;       /* HTTP/1.0 and !closes: Connection: keep-alive */
