@@ -74,6 +74,16 @@ enum hl_head_end hl_head_find_end(const char *p, size_t n, size_t *scanned, size
     return end;
 }
 
+enum hl_method hl_head_peek_method(struct hl_str bytes)
+{
+    size_t start = leading_empty_lines(bytes.p, bytes.n), end = start;
+    while (end < bytes.n && hl_byte_is(bytes.p[end], HL_BYTE_TOKEN))
+        end++;
+    if (end == bytes.n || bytes.p[end] != ' ')
+        return HL_METHOD_OTHER;
+    return hl_method_lookup((struct hl_str){bytes.p + start, end - start});
+}
+
 static void clear(struct hl_head *head)
 {
     memset(head, 0, offsetof(struct hl_head, fields));

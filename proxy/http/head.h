@@ -107,6 +107,8 @@ size_t hl_head_field_count(const struct hl_head *head, enum hl_field_id id);
 
 /* Methods are case-sensitive (RFC 9110 9.1). */
 enum hl_method hl_method_lookup(struct hl_str name);
+/* The method that a request begins with, of which this is there, whole or not, good or not. */
+enum hl_method hl_head_peek_method(struct hl_str bytes);
 /* RFC 9110 9.2.2. */
 bool hl_method_is_idempotent(enum hl_method method);
 

@@ -17,7 +17,6 @@
 #define ANSWER_MAX 2048
 
 static void consume_held(struct hl_client *c);
-static void cut_off(struct hl_client *c);
 
 void hl_client_close(struct hl_client *c)
 {
@@ -27,6 +26,26 @@ void hl_client_close(struct hl_client *c)
     c->state = HL_CLIENT_CLOSING;
     hl_timer_disarm(&c->timer);
     hl_stream_close(&c->stream);
+}
+
+/* Whether a FIN would hide that something is missing: unsent bytes, which a close drops; a body that
+ * nothing but the connection's end ends (RFC 9112 8); what a tunnel carries. */
+static bool is_cut_by_close(const struct hl_client *c)
+{
+    return hl_stream_is_blocked(&c->stream) || c->state == HL_CLIENT_TUNNEL ||
+           (c->state == HL_CLIENT_CALL && c->minor == 0);
+}
+
+void hl_client_abort(struct hl_client *c)
+{
+    if (c->state == HL_CLIENT_CLOSING || !is_cut_by_close(c)) {
+        hl_client_close(c);
+        return;
+    }
+    HL_ASSERT(!c->run);
+    c->state = HL_CLIENT_CLOSING;
+    hl_timer_disarm(&c->timer);
+    hl_stream_close_reset(&c->stream);
 }
 
 /* ---- deadlines ---- */
@@ -68,7 +87,7 @@ static void leave_run(struct hl_client *c)
 static void client_lost(struct hl_client *c)
 {
     leave_run(c);
-    hl_client_close(c);
+    hl_client_abort(c);
 }
 
 void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail)
@@ -79,6 +98,17 @@ void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail)
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
+/* A request whose head, of which this is there, is not taken. What can be read of its method
+ * counts: the answer to a HEAD has no content (RFC 9110 9.3.2). */
+static void refuse_head(
+    struct hl_client *c, struct hl_str head, uint16_t status, const char *detail)
+{
+    c->minor = 1;
+    c->method = hl_head_peek_method(head);
+    c->body_done = true;
+    hl_client_refuse(c, status, detail);
+}
+
 void hl_client_on_timer(struct hl_timer *timer)
 {
     struct hl_client *c = HL_CONTAINER_OF(timer, struct hl_client, timer);
@@ -87,8 +117,7 @@ void hl_client_on_timer(struct hl_timer *timer)
             rearm(c);
             return;
         }
-        leave_run(c);
-        cut_off(c);
+        client_lost(c);
     } else if (c->state == HL_CLIENT_CALL && c->body_done) {
         rearm(c);
     } else if (c->state == HL_CLIENT_CALL) {
@@ -96,10 +125,8 @@ void hl_client_on_timer(struct hl_timer *timer)
             "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the body without "
             "pauses, or raise it.");
     } else if (c->state == HL_CLIENT_HEAD && c->held_n > 0) {
-        c->minor = 1;
-        c->method = HL_METHOD_OTHER;
-        hl_client_refuse(
-            c, 408, "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT.");
+        refuse_head(c, (struct hl_str){c->held, c->held_n}, 408,
+            "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT.");
     } else {
         client_lost(c);
     }
@@ -115,16 +142,14 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
     size_t head_len = 0;
     enum hl_head_end end = hl_head_find_end(p, n, &c->held_scanned, &head_len);
     size_t seen = end == HL_HEAD_END_FOUND ? head_len : n;
-    c->minor = 1;
-    c->method = HL_METHOD_OTHER;
-    c->body_done = true;
+    struct hl_str bytes = {p, n};
     if (end == HL_HEAD_END_BAD) {
-        hl_client_refuse(
-            c, 400, "This is no HTTP/1.1 request: a head has lines that end with CRLF.");
+        refuse_head(
+            c, bytes, 400, "This is no HTTP/1.1 request: a head has lines that end with CRLF.");
         return n;
     }
     if (seen > w->config->max_head) {
-        hl_client_refuse(c, 431, "The request's head is larger than HOOKLINE_MAX_HEAD.");
+        refuse_head(c, bytes, 431, "The request's head is larger than HOOKLINE_MAX_HEAD.");
         return n;
     }
     if (end == HL_HEAD_END_MISSING) {
@@ -137,7 +162,7 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
     c->has_head_begun = false;
     struct hl_head_fault fault;
     if (!hl_head_parse_request(&w->request_head, p, head_len, &fault)) {
-        hl_client_refuse(c, fault.status, fault.detail);
+        refuse_head(c, bytes, fault.status, fault.detail);
         return n;
     }
     c->state = HL_CLIENT_CALL;
@@ -373,24 +398,14 @@ void hl_client_linger(struct hl_client *c)
     rearm(c);
 }
 
-/* At once, unsent bytes and all. */
-static void cut_off(struct hl_client *c)
-{
-    c->state = HL_CLIENT_CLOSING;
-    hl_timer_disarm(&c->timer);
-    hl_stream_close_reset(&c->stream);
-}
-
 void hl_client_call_done(struct hl_client *c, bool is_whole)
 {
     c->run = NULL;
     hl_chunk_reader_fini(&c->chunks);
     if (c->state == HL_CLIENT_CLOSING)
         return;
-    if (!is_whole && c->minor == 0) {
-        cut_off(c); /* a FIN would say that the response is whole (RFC 9112 8) */
-    } else if (!is_whole) {
-        hl_client_close(c);
+    if (!is_whole) {
+        hl_client_abort(c);
     } else if (c->has_ended && !hl_stream_is_blocked(&c->stream)) {
         hl_client_close(c);
     } else if (c->must_close || !c->body_done) {

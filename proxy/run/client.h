@@ -95,8 +95,8 @@ HL_MUST_CHECK enum hl_err hl_client_write2(
 /* The connection's present call, or what should have become one, is refused for a fault of the
  * caller's; the connection ends. */
 void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail);
-/* The response to the present call is complete (or broken off: is_whole false, then the connection
- * closes so that the caller sees it). Detaches the run. */
+/* The response to the present call is complete (or broken off: is_whole false, then
+ * hl_client_abort). Detaches the run. */
 void hl_client_call_done(struct hl_client *c, bool is_whole);
 /* An answer of our own ends the present call. Detaches the run. `mode` for the figures. */
 void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mode mode);
@@ -104,6 +104,10 @@ void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mod
 bool hl_client_closes_after(const struct hl_client *c);
 /* The call became a tunnel. */
 void hl_client_become_tunnel(struct hl_client *c);
+/* Nothing is owed any more. */
 void hl_client_close(struct hl_client *c);
+/* The one way to end a connection in the middle of something: the caller can see that it was not the
+ * end, by a reset where a FIN would not tell. The run is detached before. */
+void hl_client_abort(struct hl_client *c);
 
 #endif

@@ -115,6 +115,7 @@ static void send_page(struct hl_run *run)
             hl_respond_end(run, false);
         return;
     }
+    run->is_unsent = hl_stream_unsent(&run->upstream->stream) == run->page_n;
     HL_CRASH_POINT(CALL_WRITTEN);
     run->request = is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING;
     if (run->claimed)
@@ -176,14 +177,32 @@ static bool send_again(struct hl_run *run, bool is_unsent)
 
 /* ---- the app's events ---- */
 
+/* The app has not got a byte of the request. While the page waits for the socket, nothing is written
+ * behind it. */
+static bool is_still_unsent(const struct hl_run *run)
+{
+    return run->is_unsent && hl_stream_unsent(&run->upstream->stream) == run->page_n;
+}
+
+/* Bytes that came before the request left answer something else, an earlier call's above all. */
+static void on_data(struct hl_run *run, struct hl_str bytes)
+{
+    if (!is_still_unsent(run))
+        hl_respond_bytes(run, bytes.p, bytes.n);
+    else if (!send_again(run, true))
+        hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502,
+            "The app sent bytes before it had got any of the request.");
+}
+
 static void on_upstream_event(void *owner, const struct hl_stream_event *event)
 {
     struct hl_run *run = owner;
     switch (event->kind) {
     case HL_STREAM_DATA:
-        hl_respond_bytes(run, event->p, event->n);
+        on_data(run, (struct hl_str){event->p, event->n});
         break;
     case HL_STREAM_DRAINED:
+        run->is_unsent = false;
         if (run->client)
             hl_client_resume(run->client);
         else if (run->source)
@@ -191,7 +210,7 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
         break;
     case HL_STREAM_EOF:
     case HL_STREAM_FAILED:
-        if (!send_again(run, false))
+        if (!send_again(run, is_still_unsent(run)))
             hl_respond_end(run, event->kind == HL_STREAM_EOF);
         break;
     default:

@@ -54,6 +54,7 @@ struct hl_run {
     bool is_page_whole; /* the page had all of the request when it was first sent */
     bool is_resent;
     bool has_answer_begun; /* a byte of an answer came: the request is never sent again */
+    bool is_unsent;        /* the socket took nothing of the page when it was written */
 
     /* the request as it goes on */
     char *page; /* head and first body bytes; kept until the final head, to be sent again */

@@ -247,7 +247,7 @@ static void cut(struct hl_worker *w)
         if (c->run)
             c->run->client = NULL;
         c->run = NULL;
-        hl_client_close(c);
+        hl_client_abort(c);
     }
     while (!hl_list_is_empty(&w->run_list)) {
         struct hl_run *run = HL_CONTAINER_OF(w->run_list.next, struct hl_run, node);

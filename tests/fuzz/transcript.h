@@ -14,7 +14,7 @@ struct transcript_request {
     bool is_whole;
     size_t end; /* in what the caller sent */
     const struct world_wire *caller;
-    const struct transcript_exchange *taken_by; /* the exchange that it became last */
+    struct transcript_exchange *taken_by; /* the exchange that it became last */
 };
 
 /* A request as the app got it, and what the app sent in answer. */

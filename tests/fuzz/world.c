@@ -186,13 +186,15 @@ static void turn(void)
         receive(&world.apps[i]);
 }
 
-/* The worker ended: nothing of it is left. */
+/* The worker ended: nothing of it is left. As in serve.c, the store gives its last answers before the
+ * memory goes. */
 static void bury_worker(void)
 {
     struct service *s = HL_CONTAINER_OF(world.worker->service, struct service, service);
     for (int i = 0; i < MAX_TURNS && uv_loop_alive(&world.worker->loop); i++)
         turn();
     FUZZ_CHECK(!uv_loop_alive(&world.worker->loop), "an ended worker's loop goes on");
+    stub_release(world.store);
     hl_worker_free(world.worker);
     s->worker = world.worker = NULL;
     turn();
@@ -256,8 +258,10 @@ void world_finish(void)
     world_settle();
     for (size_t i = 0; i < world.caller_count; i++)
         world_close(&world.callers[i]);
-    for (size_t i = 0; i < world.app_count; i++)
+    for (size_t i = 0; i < world.app_count; i++) {
+        world.apps[i].was_open_last = world.apps[i].fd >= 0 && !world.apps[i].has_ended;
         world_close(&world.apps[i]);
+    }
     for (size_t i = 0; i < HL_ARRAY_LEN(steps); i++) {
         world_wait(steps[i]);
         if (!world.worker || is_quiet(world.worker))

@@ -18,6 +18,7 @@ struct world_wire {
     bool has_ended;              /* the peer sends no more, cleanly */
     bool got_end;                /* hookline has ended its side: FIN, or `socket.was_reset` */
     bool has_closed;             /* the peer closed before it saw that end */
+    bool was_open_last;          /* it was world_finish that closed it, after all callers */
 };
 
 struct world {

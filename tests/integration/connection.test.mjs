@@ -114,6 +114,41 @@ test('an HTTP/1.0 caller gets a whole answer without chunks, and the connection 
     assert.equal(response.text, 'hello');
 });
 
+/** Ends the call of a caller that has got a part of its response. */
+const CUTS = [
+    ['its own FIN', ({ client }) => client.end()],
+    ['a reset of the app', ({ app }) => app.requests[0].reset()],
+    [
+        'a second SIGTERM',
+        async ({ sidecar }) => {
+            sidecar.signal('SIGTERM');
+            await until('the first is seen', () => sidecar.log.some((l) => l.msg === 'signal'));
+            sidecar.signal('SIGTERM');
+            await within('its end', sidecar.exited());
+        },
+    ],
+];
+for (const [what, cut] of CUTS) {
+    test(`an HTTP/1.0 caller whose response is cut by ${what} sees a reset, not its end`, async (t) => {
+        const { app, sidecar, connect } = await stage(t, {
+            app: async (x) => {
+                await x.respond(200, { 'Transfer-Encoding': 'chunked' });
+                await x.chunk('a part');
+                await x.gone;
+            },
+        });
+        const client = await connect();
+        const end = new Promise((resolve) => {
+            client.socket.once('error', (error) => resolve(error.code));
+            client.socket.once('end', () => resolve('FIN'));
+        });
+        await client.send('GET / HTTP/1.0\r\n\r\n');
+        await client.reader.through('a part', 65536);
+        await cut({ app, sidecar, client });
+        assert.equal(await within('the end', end), 'ECONNRESET');
+    });
+}
+
 test('an HTTP/1.0 caller may keep its connection', async (t) => {
     const { app, connect } = await stage(t);
     const client = await connect();

@@ -99,3 +99,28 @@ Test(head_end, looks_at_each_byte_once)
     cr_assert_eq(hl_head_find_end(text, sizeof text, &scanned, &head_len), HL_HEAD_END_MISSING);
     cr_assert_eq(scanned, sizeof text);
 }
+
+Test(head_method, is_what_the_bytes_begin_with_however_bad_the_rest_is)
+{
+    static const struct {
+        const char *text;
+        enum hl_method method;
+    } cases[] = {
+        {"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n", HL_METHOD_HEAD},
+        {"HEAD /x HTTP/9.9\r\n\r\n", HL_METHOD_HEAD},
+        {"HEAD /x HTTP/1.1\nHost: a\n\n", HL_METHOD_HEAD},
+        {"HEAD ", HL_METHOD_HEAD},
+        {"\r\n\r\nHEAD /", HL_METHOD_HEAD},
+        {"GET /x", HL_METHOD_GET},
+        {"HEAD", HL_METHOD_OTHER}, /* HEADS, perhaps */
+        {"HEAD\t/x", HL_METHOD_OTHER},
+        {"head /x", HL_METHOD_OTHER},
+        {"HEADS /x", HL_METHOD_OTHER},
+        {" HEAD /x", HL_METHOD_OTHER},
+        {"\r\n", HL_METHOD_OTHER},
+        {"", HL_METHOD_OTHER},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++)
+        cr_assert_eq(
+            hl_head_peek_method(hl_str_from(cases[i].text)), cases[i].method, "%s", cases[i].text);
+}
