@@ -81,8 +81,9 @@ static void write_id_text(struct hl_writer *w, const struct hl_id *id)
     hl_write(w, text, sizeof text);
 }
 
-static void write_problem(struct hl_writer *w, const struct hl_answer *answer)
+size_t hl_problem_write(char *out, size_t cap, const struct hl_answer *answer)
 {
+    struct hl_writer writer = hl_writer_on(out, cap), *w = &writer;
     HL_WRITE(w, "{\"type\":\"about:blank\",\"title\":");
     write_json_string(w, hl_status_phrase(answer->status));
     HL_WRITE(w, ",\"status\":");
@@ -97,6 +98,7 @@ static void write_problem(struct hl_writer *w, const struct hl_answer *answer)
         HL_WRITE(w, "\"");
     }
     HL_WRITE(w, "}");
+    return hl_writer_end(w);
 }
 
 /* RFC 9110 6.6.1. */
@@ -115,11 +117,14 @@ static void write_head(
     hl_write_str(w, hl_str_from(hl_status_phrase(answer->status)));
     HL_WRITE(w, "\r\nDate: ");
     write_date(w);
-    if (body_len > 0) {
+    if (body_len > 0 || answer->is_stream) {
         HL_WRITE(w, "\r\nContent-Type: ");
         hl_write_str(w, type);
     }
-    if (answer->status != 204 && answer->status != 304) { /* RFC 9110 8.6 */
+    if (answer->is_stream) {
+        if (answer->caller_minor > 0)
+            HL_WRITE(w, "\r\nTransfer-Encoding: chunked");
+    } else if (answer->status != 204 && answer->status != 304) { /* RFC 9110 8.6 */
         HL_WRITE(w, "\r\nContent-Length: ");
         hl_write_u64(w, body_len);
     }
@@ -148,15 +153,13 @@ size_t hl_answer_write(char *out, size_t cap, const struct hl_answer *answer)
     char problem[2048];
     struct hl_str body = answer->body;
     if (is_problem) {
-        struct hl_writer w = hl_writer_on(problem, sizeof problem);
-        write_problem(&w, answer);
-        body = (struct hl_str){problem, hl_writer_end(&w)};
+        body = (struct hl_str){problem, hl_problem_write(problem, sizeof problem, answer)};
         if (body.n == 0)
             return 0;
     }
     struct hl_writer w = hl_writer_on(out, cap);
     write_head(&w, answer, type, body.n);
-    if (!answer->is_head_request)
+    if (!answer->is_head_request && !answer->is_stream)
         hl_write_str(&w, body);
     return hl_writer_end(&w);
 }

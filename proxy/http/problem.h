@@ -1,4 +1,5 @@
-/* problem.h - answers that hookline itself gives: RFC 9457 problem+json, the 202, health. */
+/* problem.h - answers that are not an app's but ours: RFC 9457 problem+json, the 202, health; and
+ * what a function host answers. */
 #ifndef HL_HTTP_PROBLEM_H
 #define HL_HTTP_PROBLEM_H
 
@@ -18,11 +19,16 @@ struct hl_answer {
     bool closes;                /* Connection: close */
     bool is_head_request;       /* no body bytes, same Content-Length */
     uint8_t caller_minor;       /* HTTP/1.0 and !closes: Connection: keep-alive */
+    bool is_stream; /* the head alone, of a body that follows in chunks; HTTP/1.0: until the close,
+                       `closes` must be set */
 };
 
 /* Writes head and body. Returns the length, 0 when it does not fit. `type` is "about:blank",
  * `title` the status's standard phrase. */
 size_t hl_answer_write(char *out, size_t cap, const struct hl_answer *answer);
+
+/* The body alone of a problem; only `status`, `detail` and `run_id` count. */
+size_t hl_problem_write(char *out, size_t cap, const struct hl_answer *answer);
 
 /* "Not Found"; "" for unknown codes. */
 const char *hl_status_phrase(uint16_t status);

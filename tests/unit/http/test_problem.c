@@ -121,3 +121,20 @@ Test(answer, statuses_have_their_standard_phrase)
     cr_assert_str_eq(hl_status_phrase(502), "Bad Gateway");
     cr_assert_str_eq(hl_status_phrase(599), "");
 }
+
+Test(problem, begins_a_stream_without_its_body)
+{
+    write_answer(&(struct hl_answer){.status = 200,
+        .content_type = HL_STR("text/event-stream; charset=utf-8"),
+        .caller_minor = 1,
+        .is_stream = true});
+    cr_assert_eq(head.framing, HL_FRAMING_CHUNKED);
+    cr_assert(head.is_persistent);
+    cr_assert_eq(body.n, 0);
+    cr_assert(has_line("Content-Type: text/event-stream; charset=utf-8"), "%s", out);
+    write_answer(&(struct hl_answer){.status = 200,
+        .content_type = HL_STR("text/event-stream"),
+        .closes = true,
+        .is_stream = true});
+    cr_assert_eq(head.framing, HL_FRAMING_UNTIL_CLOSE, "HTTP/1.0 knows no chunks");
+}

@@ -1,0 +1,261 @@
+/* call.c - one call of a function: what was asked, and whether anybody still waits for the answer.
+ * Owns: struct hl_call. Thread: see core/call_inside.h.
+ * Not here: answers (answer.c, emit.c), where calls come from (connection.c). */
+#include "core/call_inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "core/media.h"
+#include "http/body_check.h"
+
+/* A slice of `from` as one of `to`. */
+static struct hl_str moved(struct hl_str s, const char *from, const char *to)
+{
+    return s.p ? (struct hl_str){to + (s.p - from), s.n} : s;
+}
+
+static void copy_head(struct hl_call *call, const struct hl_head *head,
+    const struct hl_target *target, const char *p, size_t n)
+{
+    char *bytes = (char *)&call->fields[head->field_count];
+    memcpy(bytes, p, n);
+    call->method = moved(head->method, p, bytes);
+    call->path = target->is_pathless ? target->path : moved(target->path, p, bytes);
+    call->query = target->has_query ? moved(target->query, p, bytes) : HL_STR("");
+    call->field_count = head->field_count;
+    for (size_t i = 0; i < head->field_count; i++) {
+        call->fields[i] = (struct hl_call_field){.name = moved(head->fields[i].name, p, bytes),
+            .value = moved(head->fields[i].value, p, bytes)};
+    }
+}
+
+/* The whole number of a field; 0 when there is none, or it is no number up to `max`. */
+static uint64_t read_number(const struct hl_call *call, struct hl_str name, uint64_t max)
+{
+    uint64_t number;
+    struct hl_str text = hl_call_field(call, name);
+    return hl_str_to_u64(text, &number) && number <= max ? number : 0;
+}
+
+static void read_fields(struct hl_call *call)
+{
+    call->attempt = (uint32_t)read_number(call, HL_STR("x-run-attempt"), UINT32_MAX);
+    if (call->attempt == 0)
+        call->attempt = 1;
+    call->deadline_ms = (int64_t)read_number(call, HL_STR("x-run-deadline"), UINT32_MAX) * 1000;
+    if (call->is_head_request)
+        return; /* an answer's head alone: there is nothing to stream */
+    for (size_t i = 0; i < call->field_count && !call->wants_events; i++)
+        if (hl_str_eq_nocase(call->fields[i].name, HL_STR("accept")))
+            call->wants_events = hl_media_wants_events(call->fields[i].value);
+}
+
+struct hl_call *hl_call_new(struct hl_desk *desk, size_t callee, const struct hl_head *head,
+    const struct hl_target *target, const char *p, size_t n)
+{
+    struct hl_call *call =
+        calloc(1, sizeof(*call) + head->field_count * sizeof(call->fields[0]) + n);
+    if (!call)
+        return NULL;
+    if (pthread_mutex_init(&call->lock, NULL) != 0) {
+        free(call);
+        return NULL;
+    }
+    pthread_cond_init(&call->changed, NULL); /* on Linux it cannot fail */
+    atomic_init(&call->is_gone, false);
+    call->released.type = HL_DESK_RELEASED;
+    hl_list_init(&call->node);
+    hl_buf_init(&call->body, desk->settings.max_body);
+    hl_buf_init(&call->values, desk->settings.max_body);
+    call->desk = desk;
+    call->callee = callee;
+    call->minor = head->minor;
+    call->must_close = !head->is_persistent;
+    call->is_head_request = head->method_id == HL_METHOD_HEAD;
+    copy_head(call, head, target, p, n);
+    read_fields(call);
+    return call;
+}
+
+void hl_call_free(struct hl_call *call)
+{
+    if (!call)
+        return;
+    pthread_cond_destroy(&call->changed);
+    pthread_mutex_destroy(&call->lock);
+    hl_buf_fini(&call->body);
+    hl_buf_fini(&call->values);
+    free(call->last);
+    free(call);
+}
+
+/* ---- taking ---- */
+
+/* Where the text stops to be JSON: found again, byte by byte, only to say it. */
+static size_t find_fault(struct hl_str text)
+{
+    struct hl_json_check check;
+    hl_json_check_init(&check);
+    size_t i = 0;
+    while (i < text.n && hl_json_check_feed(&check, text.p + i, 1))
+        i++;
+    return i;
+}
+
+static bool is_json(struct hl_str text)
+{
+    struct hl_json_check check;
+    hl_json_check_init(&check);
+    return hl_json_check_feed(&check, text.p, text.n) && hl_json_check_end(&check);
+}
+
+/* One JSON object, or nothing. Done by the thread that takes the call: a long body would keep the
+ * loop from everybody else. */
+static bool is_body_good(struct hl_call *call)
+{
+    struct hl_str body = hl_call_body(call);
+    if (call->desk->directory.callees[call->callee].is_raw || body.n == 0)
+        return true;
+    if (!is_json(body)) {
+        char detail[160];
+        size_t at = find_fault(body);
+        snprintf(detail, sizeof(detail),
+            at < body.n ? "The body is not JSON: it goes wrong at byte %zu."
+                        : "The body is not JSON: it ends too early, after %zu bytes.",
+            at < body.n ? at + 1 : at);
+        hl_call_fail(call, 400, hl_str_from(detail));
+        return false;
+    }
+    size_t begin = strspn(body.p, " \t\r\n");
+    if (body.p[begin] != '{') {
+        hl_call_fail(call, 422,
+            HL_STR("The body must be a JSON object: its members are the function's parameters."));
+        return false;
+    }
+    return true;
+}
+
+struct hl_call *hl_desk_take(struct hl_desk *desk)
+{
+    struct hl_list *node;
+    while ((node = hl_queue_take(&desk->queue)) != NULL) {
+        struct hl_call *call = HL_CONTAINER_OF(node, struct hl_call, node);
+        call->taken_us = hl_clock_mono_us();
+        if (is_body_good(call))
+            return call;
+        hl_call_release(call);
+    }
+    return NULL;
+}
+
+/* ---- what was asked ---- */
+
+size_t hl_call_callee(const struct hl_call *call)
+{
+    return call->callee;
+}
+
+struct hl_str hl_call_method(const struct hl_call *call)
+{
+    return call->method;
+}
+
+struct hl_str hl_call_path(const struct hl_call *call)
+{
+    return call->path;
+}
+
+struct hl_str hl_call_query(const struct hl_call *call)
+{
+    return call->query;
+}
+
+size_t hl_call_field_count(const struct hl_call *call)
+{
+    return call->field_count;
+}
+
+void hl_call_field_at(
+    const struct hl_call *call, size_t i, struct hl_str *name, struct hl_str *value)
+{
+    *name = call->fields[i].name;
+    *value = call->fields[i].value;
+}
+
+struct hl_str hl_call_field(const struct hl_call *call, struct hl_str name)
+{
+    for (size_t i = 0; i < call->field_count; i++)
+        if (hl_str_eq_nocase(call->fields[i].name, name))
+            return call->fields[i].value;
+    return (struct hl_str){NULL, 0};
+}
+
+struct hl_str hl_call_body(const struct hl_call *call)
+{
+    return call->body.p ? hl_buf_str(&call->body) : HL_STR("");
+}
+
+const struct hl_id *hl_call_run_id(const struct hl_call *call)
+{
+    return &call->run_id;
+}
+
+uint32_t hl_call_attempt(const struct hl_call *call)
+{
+    return call->attempt;
+}
+
+int64_t hl_call_deadline_ms(const struct hl_call *call)
+{
+    return call->deadline_ms;
+}
+
+bool hl_call_wants_events(const struct hl_call *call)
+{
+    return call->wants_events;
+}
+
+/* ---- whether anybody still waits ---- */
+
+bool hl_call_is_gone(const struct hl_call *call)
+{
+    return atomic_load_explicit(&call->is_gone, memory_order_relaxed);
+}
+
+bool hl_call_wait(struct hl_call *call)
+{
+    pthread_mutex_lock(&call->lock);
+    while (!call->is_woken && !hl_call_is_gone(call))
+        pthread_cond_wait(&call->changed, &call->lock);
+    bool is_gone = !call->is_woken;
+    call->is_woken = false;
+    pthread_mutex_unlock(&call->lock);
+    return is_gone;
+}
+
+void hl_call_wake(struct hl_call *call)
+{
+    pthread_mutex_lock(&call->lock);
+    call->is_woken = true;
+    pthread_cond_broadcast(&call->changed);
+    pthread_mutex_unlock(&call->lock);
+}
+
+void hl_call_credit(struct hl_call *call, size_t n)
+{
+    pthread_mutex_lock(&call->lock);
+    call->unsent -= n;
+    pthread_cond_broadcast(&call->changed);
+    pthread_mutex_unlock(&call->lock);
+}
+
+void hl_call_leave(struct hl_call *call)
+{
+    pthread_mutex_lock(&call->lock);
+    atomic_store_explicit(&call->is_gone, true, memory_order_relaxed);
+    pthread_cond_broadcast(&call->changed);
+    pthread_mutex_unlock(&call->lock);
+}

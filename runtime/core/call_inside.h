@@ -1,0 +1,96 @@
+/* call_inside.h - a call's struct, for the files of core alone.
+ *
+ * The loop makes it, fills it while the request arrives, and puts it in the queue. From the moment a
+ * thread takes it, that thread has it, until it comes back through the mailbox as HL_DESK_RELEASED.
+ * The loop frees it. What both touch meanwhile stands in its own part, under the lock. */
+#ifndef HL_RUNTIME_CALL_INSIDE_H
+#define HL_RUNTIME_CALL_INSIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/call.h"
+#include "core/desk.h"
+#include "core/piece.h"
+#include "http/head.h"
+#include "http/problem.h"
+#include "http/target.h"
+
+enum hl_call_stage {
+    HL_CALL_SILENT, /* nothing was answered */
+    HL_CALL_VALUES, /* values are collected; nothing was sent */
+    HL_CALL_EVENTS, /* the head of an event stream was sent, perhaps events */
+    HL_CALL_DONE,   /* answered: `last` has the rest, or there was no memory for it */
+};
+
+struct hl_call_field {
+    struct hl_str name, value;
+};
+
+struct hl_call {
+    struct hl_msg released; /* first */
+    struct hl_list node;    /* in the queue */
+    struct hl_desk *desk;
+    struct hl_slot_name connection;
+
+    /* what was asked; not changed once it is in the queue */
+    size_t callee;
+    struct hl_str method, path, query;
+    struct hl_buf body;
+    struct hl_id run_id;
+    uint32_t attempt;
+    int64_t deadline_ms;
+    uint8_t minor;
+    bool wants_events, is_head_request, must_close;
+
+    /* of the thread that has it */
+    enum hl_call_stage stage;
+    uint16_t status;       /* of the answer */
+    uint64_t taken_us;     /* when */
+    struct hl_buf values;  /* "[1,2" */
+    struct hl_piece *last; /* goes with the release */
+
+    /* between the threads */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t unsent;       /* bytes of pieces that the socket has not taken; under the lock */
+    bool is_woken;       /* under the lock */
+    atomic_bool is_gone; /* set under the lock, read anywhere */
+
+    size_t field_count;
+    struct hl_call_field fields[]; /* and then the bytes of the head */
+};
+
+/* ---- call.c ---- */
+
+/* Copies the head of `n` bytes that `head` and `target` were read from. NULL: out of memory. */
+struct hl_call *hl_call_new(struct hl_desk *desk, size_t callee, const struct hl_head *head,
+    const struct hl_target *target, const char *p, size_t n);
+void hl_call_free(struct hl_call *call); /* NULL-safe */
+
+/* Waits for the next call whose body is good; answers the others. NULL: the queue is closed. Any
+ * thread. */
+struct hl_call *hl_desk_take(struct hl_desk *desk);
+
+/* The socket took n bytes. */
+void hl_call_credit(struct hl_call *call, size_t n);
+/* Whoever has it is told that nobody waits any more. */
+void hl_call_leave(struct hl_call *call);
+
+/* ---- answer.c ---- */
+
+/* Sends it, after waiting until less than a window is unsent. Takes the piece. */
+enum hl_err hl_call_send(struct hl_call *call, struct hl_piece *piece);
+/* Puts it on the call as its last. Takes the piece; NULL is HL_ERR_NOMEM. */
+enum hl_err hl_call_finish(struct hl_call *call, struct hl_piece *piece, enum hl_piece_end end);
+/* The head and the body of an answer as one piece, NULL when out of memory. Fills in what all of the
+ * call's answers have in common. */
+struct hl_piece *hl_call_write_answer(const struct hl_call *call, struct hl_answer *answer);
+
+/* ---- emit.c ---- */
+
+/* Bytes of a stream's body as one piece, in a chunk where the caller knows chunks; NULL when out of
+ * memory. */
+struct hl_piece *hl_call_write_chunk(const struct hl_call *call, struct hl_str bytes);
+
+#endif

@@ -1,0 +1,254 @@
+/* connection.c - one caller's connection: its life, and what it waits for.
+ * Owns: the socket, the one deadline that counts. Thread: the loop's.
+ * Promise: requests are answered in order, and of the next one nothing is looked at before; every
+ * wait but that for the function has a deadline; a caller's FIN counts as gone, as in the proxy.
+ * Not here: reading a request (intake.c), writing an answer (output.c). */
+#include "core/connection.h"
+
+#include <stdlib.h>
+
+#define READ_SIZE        (16 * 1024)
+#define MAX_AHEAD        (64 * 1024) /* bytes read while a call is answered */
+#define HEAD_TIMEOUT_MS  10000
+#define BODY_TIMEOUT_MS  60000  /* of silence */
+#define WRITE_TIMEOUT_MS 300000 /* a proxy before us has a closer look at slow callers */
+#define LINGER_MS        2000
+
+static void on_timer(struct hl_timer *timer);
+static void on_event(struct hl_stream *stream, const struct hl_stream_event *event);
+
+static int init_stream(struct hl_connection *c)
+{
+    struct hl_home *home = c->home;
+    return home->is_unix ? hl_stream_init_unix(&c->stream, home->loop, home->reader, on_event)
+                         : hl_stream_init_tcp(&c->stream, home->loop, home->reader, on_event);
+}
+
+bool hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
+{
+    struct hl_connection *c = calloc(1, sizeof(*c));
+    if (!c)
+        return false;
+    c->home = home;
+    c->name = hl_slot_add(&home->names, c);
+    if (c->name.generation == 0 || init_stream(c) != 0) {
+        hl_slot_remove(&home->names, c->name);
+        free(c);
+        return false;
+    }
+    c->stream.read_size = READ_SIZE;
+    hl_timer_init(&c->timer, on_timer);
+    hl_chunk_reader_init(&c->chunks, HL_READ_SIZE);
+    hl_list_init(&c->out);
+    hl_list_push_back(&home->connections, &c->node);
+    home->count++;
+    if (hl_listener_accept(listener, &c->stream) != 0)
+        hl_connection_close(c, false);
+    else
+        hl_connection_go_on(c);
+    return true;
+}
+
+void hl_connection_drop_call(struct hl_home *home, struct hl_call *call)
+{
+    home->held -= call->body.n;
+    home->calls--;
+    hl_call_free(call);
+    home->on_gone(home);
+}
+
+/* A call that waits in the queue is never run; a thread that has it is told. */
+static void leave_call(struct hl_connection *c)
+{
+    struct hl_call *call = c->call;
+    c->call = NULL;
+    if (!call)
+        return;
+    hl_call_leave(call);
+    if (c->state == HL_CONNECTION_BODY || hl_queue_remove(&c->home->desk->queue, &call->node))
+        hl_connection_drop_call(c->home, call);
+}
+
+void hl_connection_close(struct hl_connection *c, bool resets)
+{
+    if (c->state == HL_CONNECTION_CLOSING)
+        return;
+    leave_call(c);
+    c->state = HL_CONNECTION_CLOSING;
+    hl_slot_remove(&c->home->names, c->name);
+    hl_timer_disarm(&c->timer);
+    hl_output_drop_all(c);
+    if (resets)
+        hl_stream_close_reset(&c->stream);
+    else
+        hl_stream_close(&c->stream);
+}
+
+static void free_connection(struct hl_connection *c)
+{
+    struct hl_home *home = c->home;
+    hl_timer_fini(home->wheel, &c->timer);
+    hl_chunk_reader_fini(&c->chunks);
+    hl_buf_fini(&c->in);
+    hl_list_remove(&c->node);
+    free(c);
+    home->count--;
+    home->on_gone(home);
+}
+
+/* ---- events ---- */
+
+/* New bytes are used where they lie; what cannot be used yet is kept. */
+static void take_bytes(struct hl_connection *c, const char *p, size_t n)
+{
+    if (c->state == HL_CONNECTION_LINGER)
+        return;
+    if (c->in.n == 0) {
+        size_t used = hl_intake_feed(c, p, n);
+        p += used;
+        n -= used;
+    }
+    if (c->state != HL_CONNECTION_CLOSING && hl_buf_append(&c->in, p, n) != HL_OK)
+        hl_connection_close(c, false);
+}
+
+static void on_event(struct hl_stream *stream, const struct hl_stream_event *event)
+{
+    struct hl_connection *c = HL_CONTAINER_OF(stream, struct hl_connection, stream);
+    switch (event->kind) {
+    case HL_STREAM_DATA:
+        take_bytes(c, event->p, event->n);
+        break;
+    case HL_STREAM_EOF:
+        c->has_ended = true;
+        break;
+    case HL_STREAM_DRAINED:
+        hl_output_pump(c);
+        break;
+    case HL_STREAM_CONNECTED:
+    case HL_STREAM_FAILED:
+        hl_connection_close(c, false);
+        break;
+    case HL_STREAM_CLOSED:
+        free_connection(c);
+        return;
+    }
+    hl_connection_go_on(c);
+}
+
+static void on_timer(struct hl_timer *timer)
+{
+    struct hl_connection *c = HL_CONTAINER_OF(timer, struct hl_connection, timer);
+    if (hl_stream_is_blocked(&c->stream))
+        hl_connection_close(c, true);
+    else if (c->state == HL_CONNECTION_HEAD && c->has_begun)
+        hl_intake_refuse(c, 408, "The request's head was not complete within 10 s.");
+    else if (c->state == HL_CONNECTION_BODY)
+        hl_intake_refuse(c, 408, "The request's body did not go on for 60 s.");
+    else
+        hl_connection_close(c, false);
+    hl_connection_go_on(c);
+}
+
+/* ---- waiting ---- */
+
+/* The socket is not blocked: the deadline of the state, and whether to read. */
+static void wait_on(struct hl_connection *c)
+{
+    struct hl_wheel *wheel = c->home->wheel;
+    switch (c->state) {
+    case HL_CONNECTION_HEAD:
+        if (c->in.n == 0)
+            hl_timer_arm(wheel, &c->timer, HL_KEEPALIVE_TIMEOUT_MS);
+        else if (!c->has_begun)
+            hl_timer_arm(wheel, &c->timer, HEAD_TIMEOUT_MS);
+        c->has_begun = c->in.n > 0;
+        break;
+    case HL_CONNECTION_BODY:
+        hl_timer_arm(wheel, &c->timer, BODY_TIMEOUT_MS);
+        break;
+    case HL_CONNECTION_CALL:
+        hl_timer_disarm(&c->timer);
+        if (c->in.n > MAX_AHEAD) {
+            hl_stream_pause(&c->stream);
+            return;
+        }
+        break;
+    case HL_CONNECTION_LINGER:
+        hl_timer_arm(wheel, &c->timer, LINGER_MS);
+        break;
+    case HL_CONNECTION_CLOSING:
+        return;
+    }
+    hl_stream_resume(&c->stream);
+}
+
+/* Nothing more will come of it. */
+static bool is_over(const struct hl_connection *c)
+{
+    return c->has_ended || (c->must_close && c->state == HL_CONNECTION_HEAD && c->in.n == 0);
+}
+
+void hl_connection_go_on(struct hl_connection *c)
+{
+    if (c->in.n > 0 && c->state != HL_CONNECTION_CLOSING)
+        hl_buf_drop(&c->in, hl_intake_feed(c, c->in.p, c->in.n));
+    if (c->in.n == 0 || c->state == HL_CONNECTION_LINGER)
+        hl_buf_fini(&c->in);
+    if (c->state == HL_CONNECTION_CLOSING)
+        return;
+    if (hl_stream_is_blocked(&c->stream)) {
+        hl_stream_pause(&c->stream);
+        if (!c->is_write_timed)
+            hl_timer_arm(c->home->wheel, &c->timer, WRITE_TIMEOUT_MS);
+        c->is_write_timed = true;
+        return;
+    }
+    c->is_write_timed = false;
+    if (is_over(c))
+        hl_connection_close(c, false);
+    else
+        wait_on(c);
+}
+
+/* ---- the mailbox ---- */
+
+void hl_connection_take_piece(struct hl_home *home, struct hl_piece *piece)
+{
+    struct hl_connection *c = hl_slot_find(&home->names, piece->connection);
+    if (!c) {
+        free(piece);
+        return;
+    }
+    hl_output_add(c, piece);
+    hl_connection_go_on(c);
+}
+
+void hl_connection_take_call(struct hl_home *home, struct hl_call *call)
+{
+    struct hl_connection *c = hl_slot_find(&home->names, call->connection);
+    struct hl_piece *last = call->last;
+    call->last = NULL;
+    hl_connection_drop_call(home, call);
+    if (!c) {
+        free(last);
+        return;
+    }
+    c->call = NULL;
+    if (last)
+        hl_output_add(c, last);
+    else
+        hl_connection_close(c, true);
+    hl_connection_go_on(c);
+}
+
+/* ---- stopping ---- */
+
+void hl_connection_stop_all(struct hl_home *home)
+{
+    HL_LIST_EACH (node, &home->connections) {
+        struct hl_connection *c = HL_CONTAINER_OF(node, struct hl_connection, node);
+        c->must_close = true;
+        hl_connection_go_on(c);
+    }
+}

@@ -1,0 +1,105 @@
+/* connection.h - one caller's connection: requests are read whole and answered one after the other,
+ * by the server itself or by a call. */
+#ifndef HL_RUNTIME_CONNECTION_H
+#define HL_RUNTIME_CONNECTION_H
+
+#include "core/call_inside.h"
+#include "core/triage.h"
+#include "http/chunked.h"
+#include "loop/wheel.h"
+#include "net/listener.h"
+
+#define HL_KEEPALIVE_TIMEOUT_MS 75000
+/* Tells a proxy before us how long it may keep a connection for its next POST. */
+#define HL_KEEP_ALIVE_FIELD "Keep-Alive: timeout=75\r\n"
+
+/* What the connections of a server have in common. Thread: the loop's. */
+struct hl_home {
+    struct hl_desk *desk;
+    uv_loop_t *loop;
+    struct hl_wheel *wheel;
+    struct hl_reader *reader;
+    bool is_unix;
+    struct hl_list connections; /* all that are not freed */
+    size_t count, max;          /* of them */
+    size_t calls;               /* that are not freed */
+    struct hl_slot_table names; /* of connections, for what comes through the mailbox */
+    struct hl_id_source ids;
+    uint64_t held, max_held;               /* bytes of bodies in memory */
+    void (*on_gone)(struct hl_home *home); /* a connection or a call was freed */
+    struct hl_head head;                   /* scratch, valid within one event */
+};
+
+enum hl_connection_state {
+    HL_CONNECTION_HEAD,    /* between requests, or part of a head is in `in` */
+    HL_CONNECTION_BODY,    /* the head was read; the body is, for `call` or for nobody */
+    HL_CONNECTION_CALL,    /* the request is whole; a call answers it */
+    HL_CONNECTION_LINGER,  /* the last answer is written; reads and drops until the peer closes, so
+                             that no RST destroys it (RFC 9112 9.6) */
+    HL_CONNECTION_CLOSING, /* ends in the close callback */
+};
+
+struct hl_connection {
+    struct hl_stream stream;
+    struct hl_home *home;
+    struct hl_list node;
+    struct hl_slot_name name;
+    enum hl_connection_state state;
+    struct hl_timer timer;
+    struct hl_buf in; /* read and not yet used */
+    size_t scanned;   /* of `in`, for the end of the head */
+    bool has_ended;   /* the peer sent FIN */
+    bool has_begun;   /* a head's first byte has come: its deadline runs for all of it */
+
+    /* the present request */
+    uint8_t minor;
+    bool must_close; /* after its answer */
+    bool is_head_request;
+    bool has_id;
+    struct hl_id run_id;
+    enum hl_framing framing;
+    uint64_t body_left; /* with HL_FRAMING_LENGTH */
+    struct hl_chunk_reader chunks;
+    struct hl_triage own; /* the server's own answer, due when the body has been dropped */
+    struct hl_call *call; /* until it is released, or the caller has gone */
+
+    /* the present answer, when a call gives it */
+    struct hl_list out;       /* of struct hl_piece */
+    size_t owed;              /* bytes given to the socket that the call has no credit for yet */
+    enum hl_piece_end ending; /* of the last piece given to the socket */
+    bool is_write_timed;      /* the deadline of what the socket does not take runs */
+};
+
+/* Takes the waiting connection. False: out of memory, it goes on waiting. */
+HL_MUST_CHECK bool hl_connection_accept(struct hl_home *home, struct hl_listener *listener);
+
+/* The mailbox's messages; each takes its argument. */
+void hl_connection_take_piece(struct hl_home *home, struct hl_piece *piece);
+void hl_connection_take_call(struct hl_home *home, struct hl_call *call);
+
+/* The desk has its stop mark: idle connections close, the others after their answer. */
+void hl_connection_stop_all(struct hl_home *home);
+
+/* ---- between connection.c, intake.c and output.c ---- */
+
+/* The caller has gone, or is to go. The call, if there is one, is told. Harmless twice. */
+void hl_connection_close(struct hl_connection *c, bool resets);
+/* Goes on with what is there: reads from `in`, says what is waited for. */
+void hl_connection_go_on(struct hl_connection *c);
+/* Frees a call that no thread has. */
+void hl_connection_drop_call(struct hl_home *home, struct hl_call *call);
+
+/* intake.c: uses up to n bytes; returns how many. May answer, close, put a call in the queue. */
+size_t hl_intake_feed(struct hl_connection *c, const char *p, size_t n);
+/* Answers with a problem, and closes after it. */
+void hl_intake_refuse(struct hl_connection *c, uint16_t status, const char *detail);
+
+/* output.c: takes the piece. */
+void hl_output_add(struct hl_connection *c, struct hl_piece *piece);
+/* Writes what the socket takes. */
+void hl_output_pump(struct hl_connection *c);
+/* The present request has its whole answer. */
+void hl_output_end(struct hl_connection *c);
+void hl_output_drop_all(struct hl_connection *c);
+
+#endif

@@ -1,0 +1,244 @@
+/* intake.c - a request from its first byte to the queue.
+ * Thread: the loop's.
+ * Promise: heads pass the proxy's own strict reader; a body is kept only for a call, within the
+ * bounds of one and of all; a refused body is read to its end if it is short, so that the connection
+ * can be used again.
+ * Not here: what is decided about a request (triage.c), deadlines (connection.c). */
+#include "base/clock.h"
+#include "core/connection.h"
+#include "http/problem.h"
+
+#define MAX_HEAD    (128 * 1024) /* twice the proxy's: what it adds must fit */
+#define MAX_DROPPED (64 * 1024)  /* of a refused body; a longer one closes the connection */
+#define ANSWER_MAX  4096
+
+/* ---- answers of the server's own ---- */
+
+static void answer(struct hl_connection *c, const struct hl_triage *own)
+{
+    struct hl_answer fields = {.status = own->status,
+        .content_type = own->type,
+        .body = own->body,
+        .detail = own->detail,
+        .run_id = c->has_id ? &c->run_id : NULL,
+        .extra_fields = own->fields,
+        .closes = c->must_close,
+        .is_head_request = c->is_head_request,
+        .caller_minor = c->minor};
+    char out[ANSWER_MAX];
+    size_t n = hl_answer_write(out, sizeof(out), &fields);
+    if (n == 0 || hl_stream_write(&c->stream, out, n) != HL_OK)
+        hl_connection_close(c, false);
+    else
+        hl_output_end(c);
+}
+
+static void refuse(struct hl_connection *c, uint16_t status, const char *detail, const char *lines)
+{
+    if (c->call) {
+        struct hl_call *call = c->call;
+        c->call = NULL;
+        hl_connection_drop_call(c->home, call);
+    }
+    c->must_close = true;
+    answer(c, &(struct hl_triage){.status = status, .detail = detail, .fields = lines});
+}
+
+void hl_intake_refuse(struct hl_connection *c, uint16_t status, const char *detail)
+{
+    if (c->state == HL_CONNECTION_HEAD) {
+        c->minor = 1;
+        c->has_id = c->is_head_request = false;
+    }
+    refuse(c, status, detail, NULL);
+}
+
+/* ---- heads ---- */
+
+/* The caller's, if it is one of ours in form; else a new one. */
+static void read_id(struct hl_connection *c, const struct hl_head *head)
+{
+    const struct hl_field *field = hl_head_field(head, HL_FIELD_X_REQUEST_ID);
+    if (!field || !hl_id_parse(field->value, &c->run_id))
+        c->run_id = hl_id_next(&c->home->ids, hl_clock_wall_ms());
+    c->has_id = true;
+}
+
+static const char too_long[] =
+    "The request's body is longer than HOOKLINE_FUNCTION_MAX_BODY allows.";
+static const char too_many[] = "Too many requests wait for the function; try again.";
+static const char retry[] = "Retry-After: 1\r\n";
+
+/* A call that can never fit is refused before its body comes. */
+static void judge_size(struct hl_connection *c, struct hl_triage *own)
+{
+    const struct hl_home *home = c->home;
+    if (own->status != 0)
+        return;
+    if (c->body_left > home->desk->settings.max_body)
+        *own = (struct hl_triage){.status = 413, .detail = too_long};
+    else if (home->held + c->body_left > home->max_held)
+        *own = (struct hl_triage){.status = 429, .detail = too_many, .fields = retry};
+}
+
+static void begin_call(struct hl_connection *c, const struct hl_head *head, struct hl_str bytes)
+{
+    struct hl_home *home = c->home;
+    struct hl_call *call =
+        hl_call_new(home->desk, c->own.callee, head, &c->own.target, bytes.p, bytes.n);
+    bool has_room =
+        call && (c->body_left > HL_READ_SIZE || !hl_buf_reserve(&call->body, c->body_left));
+    if (!has_room) {
+        hl_call_free(call);
+        refuse(c, 503, "Out of memory.", retry);
+        return;
+    }
+    call->run_id = c->run_id;
+    call->connection = c->name;
+    c->must_close |= call->must_close;
+    c->call = call;
+    home->calls++;
+    c->state = HL_CONNECTION_BODY;
+    bool has_body = c->body_left > 0 || c->framing == HL_FRAMING_CHUNKED;
+    if (has_body && head->expects_continue &&
+        hl_stream_write(&c->stream, "HTTP/1.1 100 Continue\r\n\r\n", 25) != HL_OK)
+        hl_connection_close(c, false);
+}
+
+/* A short body is dropped before the answer, so that the connection lives on. */
+static void begin_own(struct hl_connection *c, const struct hl_head *head)
+{
+    bool is_short = c->framing != HL_FRAMING_CHUNKED && c->body_left <= MAX_DROPPED &&
+                    (c->body_left == 0 || !head->expects_continue);
+    if (is_short) {
+        c->state = HL_CONNECTION_BODY;
+        return;
+    }
+    c->must_close = true;
+    answer(c, &c->own);
+}
+
+static void begin_request(struct hl_connection *c, const struct hl_head *head, struct hl_str bytes)
+{
+    const struct hl_desk *desk = c->home->desk;
+    c->minor = head->minor;
+    c->must_close |= !head->is_persistent;
+    c->is_head_request = head->method_id == HL_METHOD_HEAD;
+    c->framing = head->framing;
+    c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
+    read_id(c, head);
+    c->own = hl_triage_request(desk, head);
+    judge_size(c, &c->own);
+    if (c->own.status == 0)
+        begin_call(c, head, bytes);
+    else
+        begin_own(c, head);
+}
+
+/* The bytes used; 0: the head is not whole. */
+static size_t take_head(struct hl_connection *c, const char *p, size_t n)
+{
+    struct hl_head *head = &c->home->head;
+    struct hl_head_fault fault;
+    size_t len = 0;
+    enum hl_head_end end = hl_head_find_end(p, n, &c->scanned, &len);
+    if (end == HL_HEAD_END_MISSING && n <= MAX_HEAD)
+        return 0;
+    c->scanned = 0;
+    if (end == HL_HEAD_END_BAD)
+        hl_intake_refuse(
+            c, 400, "This is no HTTP/1.1 request: a head has lines that end with CRLF.");
+    else if (end == HL_HEAD_END_MISSING || len > MAX_HEAD)
+        hl_intake_refuse(c, 431, "A request's head may have at most 128 KiB here.");
+    else if (!hl_head_parse_request(head, p, len, &fault))
+        hl_intake_refuse(c, fault.status, fault.detail);
+    else
+        begin_request(c, head, (struct hl_str){p, len});
+    return len;
+}
+
+/* ---- bodies ---- */
+
+/* False: it was refused. */
+static bool keep(struct hl_connection *c, struct hl_str bytes)
+{
+    struct hl_home *home = c->home;
+    if (!c->call)
+        return true;
+    if (home->held + bytes.n > home->max_held) {
+        refuse(c, 429, too_many, retry);
+        return false;
+    }
+    enum hl_err err = hl_buf_append_str(&c->call->body, bytes);
+    if (err == HL_ERR_TOO_LARGE)
+        refuse(c, 413, too_long, NULL);
+    else if (err)
+        refuse(c, 503, "Out of memory.", retry);
+    else
+        home->held += bytes.n;
+    return !err;
+}
+
+/* The request is whole. */
+static void finish(struct hl_connection *c)
+{
+    struct hl_call *call = c->call;
+    hl_chunk_reader_fini(&c->chunks);
+    hl_chunk_reader_init(&c->chunks, HL_READ_SIZE);
+    if (!call) {
+        answer(c, &c->own);
+        return;
+    }
+    if (call->body.p)
+        call->body.p[call->body.n] = '\0'; /* a buffer has room for it */
+    c->state = HL_CONNECTION_CALL;
+    hl_queue_add(&c->home->desk->queue, &call->node);
+}
+
+static size_t take_sized(struct hl_connection *c, const char *p, size_t n)
+{
+    size_t used = n < c->body_left ? n : (size_t)c->body_left;
+    if (!keep(c, (struct hl_str){p, used}))
+        return used;
+    c->body_left -= used;
+    if (c->body_left == 0)
+        finish(c);
+    return used;
+}
+
+static size_t take_chunked(struct hl_connection *c, const char *p, size_t n)
+{
+    const char *at = p;
+    size_t left = n;
+    struct hl_str data;
+    enum hl_chunk_event event = hl_chunk_read(&c->chunks, &at, &left, &data);
+    if (event == HL_CHUNK_DATA)
+        (void)!keep(c, data);
+    else if (event == HL_CHUNK_END)
+        finish(c);
+    else if (event == HL_CHUNK_BAD)
+        refuse(c, 400, c->chunks.fault, NULL);
+    return n - left;
+}
+
+/* ---- both ---- */
+
+size_t hl_intake_feed(struct hl_connection *c, const char *p, size_t n)
+{
+    size_t used = 0;
+    for (;;) {
+        enum hl_connection_state before = c->state;
+        size_t step = 0;
+        if (hl_stream_is_blocked(&c->stream))
+            return used;
+        if (before == HL_CONNECTION_HEAD)
+            step = take_head(c, p + used, n - used);
+        else if (before == HL_CONNECTION_BODY && c->framing == HL_FRAMING_CHUNKED)
+            step = take_chunked(c, p + used, n - used);
+        else if (before == HL_CONNECTION_BODY)
+            step = take_sized(c, p + used, n - used);
+        used += step;
+        if (c->state == before && (step == 0 || used == n))
+            return used;
+    }
+}

@@ -1,0 +1,50 @@
+/* triage.c - what becomes of a request. Pure: it reads the head and the desk.
+ * Not here: what only the body shows (call.c), room for it (connection.c). */
+#include "core/triage.h"
+
+#include "http/body_check.h"
+
+static struct hl_triage refuse(uint16_t status, const char *detail, const char *fields)
+{
+    return (struct hl_triage){.status = status, .detail = detail, .fields = fields};
+}
+
+static struct hl_triage answer_health(const struct hl_desk *desk, enum hl_method method)
+{
+    if (method != HL_METHOD_GET && method != HL_METHOD_HEAD)
+        return refuse(405, "Health is asked for with GET.", "Allow: GET, HEAD\r\n");
+    if (atomic_load_explicit(&desk->is_stopping, memory_order_relaxed))
+        return refuse(503, "The functions' host is stopping.", NULL);
+    return (struct hl_triage){
+        .status = 200, .type = HL_STR("application/json"), .body = HL_STR("{\"status\":\"ok\"}")};
+}
+
+/* Absent is as good as JSON: there is nothing else that a function takes. */
+static bool is_type_good(const struct hl_head *head)
+{
+    const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
+    bool has_body = head->framing == HL_FRAMING_CHUNKED ||
+                    (head->framing == HL_FRAMING_LENGTH && head->content_length > 0);
+    return !has_body || !type || hl_is_json_type(type->value.p, type->value.n);
+}
+
+struct hl_triage hl_triage_request(const struct hl_desk *desk, const struct hl_head *head)
+{
+    struct hl_target target;
+    if (!hl_target_split(head->target, &target))
+        return refuse(400, "The request's target is not a path with an optional query.", NULL);
+    if (hl_str_eq(target.path, HL_STR("/" HL_DIRECTORY_HEALTH)))
+        return answer_health(desk, head->method_id);
+    size_t callee = hl_directory_find(&desk->directory, target.path);
+    if (callee == HL_DIRECTORY_NONE)
+        return refuse(404, desk->directory.unknown.p, NULL);
+    if (!desk->directory.callees[callee].is_raw) {
+        if (head->method_id != HL_METHOD_POST)
+            return refuse(405, "A function is called with POST.", "Allow: POST\r\n");
+        if (!is_type_good(head))
+            return refuse(415,
+                "A function takes a JSON object: send it with Content-Type: application/json.",
+                NULL);
+    }
+    return (struct hl_triage){.callee = callee, .target = target};
+}

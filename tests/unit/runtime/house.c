@@ -1,0 +1,216 @@
+/* house.c - a server of a test's own, and callers. */
+#include "house.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+struct house house;
+static pthread_t threads[8];
+static unsigned thread_count;
+static char received[1024 * 1024];
+
+static void run_echo(struct hl_call *call)
+{
+    struct hl_str body = hl_call_body(call);
+    hl_call_answer_json(call, 200, body.n ? body : HL_STR("{}"));
+}
+
+static void run_hold(struct hl_call *call)
+{
+    char text[64];
+    unsigned nth = atomic_fetch_add(&house.running, 1) + 1;
+    while (atomic_load(&house.let_go) < nth)
+        house_rest();
+    snprintf(text, sizeof(text), "{\"run\":%u}", nth);
+    hl_call_answer_json(call, 200, hl_str_from(text));
+    atomic_fetch_add(&house.finished, 1);
+}
+
+/* {"values":["a",1]}: split by hand, no commas inside. */
+static void run_yield(struct hl_call *call)
+{
+    struct hl_str body = hl_call_body(call);
+    const char *at = strchr(body.p, '[');
+    struct hl_str list = {at + 1, (size_t)(strrchr(body.p, ']') - at - 1)}, value;
+    while (hl_str_next_element(&list, &value)) {
+        if (value.p[0] == '"') {
+            char text[256];
+            size_t n = 0;
+            for (size_t i = 1; i + 1 < value.n; i++) {
+                bool is_escape = value.p[i] == '\\';
+                i += is_escape;
+                text[n++] = !is_escape ? value.p[i] : value.p[i] == 'n' ? '\n' : '\r';
+            }
+            cr_assert_eq(hl_call_emit_text(call, (struct hl_str){text, n}), HL_OK);
+        } else {
+            cr_assert_eq(hl_call_emit_json(call, value), HL_OK);
+        }
+    }
+    cr_assert_eq(hl_call_end(call), HL_OK);
+}
+
+static void run_raw(struct hl_call *call)
+{
+    char text[512];
+    struct hl_str method = hl_call_method(call), path = hl_call_path(call),
+                  query = hl_call_query(call), body = hl_call_body(call);
+    int n = snprintf(text, sizeof(text), "%.*s %.*s ? %.*s : %.*s", HL_STR_ARG(method),
+        HL_STR_ARG(path), HL_STR_ARG(query), HL_STR_ARG(body));
+    hl_call_answer_bytes(call, 201, HL_STR("text/plain"), (struct hl_str){text, (size_t)n});
+}
+
+static void run_pour(struct hl_call *call)
+{
+    static char event[16 * 1024];
+    memset(event, 'x', sizeof(event));
+    while (hl_call_emit_text(call, (struct hl_str){event, sizeof(event)}) == HL_OK)
+        atomic_fetch_add(&house.poured, sizeof(event));
+    atomic_fetch_add(&house.gone, hl_call_is_gone(call));
+}
+
+static void run_fail(struct hl_call *call)
+{
+    int values = atoi(strchr(hl_call_body(call).p, ':') + 1);
+    for (int i = 0; i < values; i++)
+        cr_assert_eq(hl_call_emit_json(call, HL_STR("1")), HL_OK);
+    cr_assert_eq(hl_call_fail(call, 500, HL_STR("It \"broke\".")), HL_OK);
+}
+
+static void run_await(struct hl_call *call)
+{
+    atomic_fetch_add(&house.running, 1);
+    atomic_fetch_add(&house.gone, hl_call_wait(call));
+}
+
+static const struct hl_callee callees[] = {{"echo", false}, {"hold", false}, {"yield", false},
+    {"raw", true}, {"pour", false}, {"fail", false}, {"await", false}};
+static void (*const functions[])(struct hl_call *call) = {
+    run_echo, run_hold, run_yield, run_raw, run_pour, run_fail, run_await};
+
+static void *work(void *arg)
+{
+    struct hl_call *call;
+    while ((call = hl_call_take(arg)) != NULL) {
+        functions[hl_call_callee(call)](call);
+        hl_call_release(call);
+    }
+    return NULL;
+}
+
+void house_prepare(void)
+{
+    house.settings = (struct hl_settings){
+        .host = "127.0.0.1", .concurrency = 1, .max_body = 1024 * 1024, .log_level = HL_LOG_ERROR};
+}
+
+void house_open(void)
+{
+    char why[HL_SETTINGS_WHY];
+    hl_log_setup(house.settings.log_level, HL_LOG_PLAIN);
+    cr_assert_eq(
+        hl_server_start(&house.server, &house.settings, callees, HL_ARRAY_LEN(callees), false, why),
+        HL_OK, "%s", why);
+    for (thread_count = 0; thread_count < house.settings.concurrency; thread_count++)
+        pthread_create(&threads[thread_count], NULL, work, house.server);
+}
+
+void house_close(void)
+{
+    if (!house.server)
+        return;
+    atomic_store(&house.let_go, UINT32_MAX);
+    hl_server_stop(house.server);
+    while (thread_count > 0)
+        pthread_join(threads[--thread_count], NULL);
+    hl_server_free(house.server);
+    house.server = NULL;
+}
+
+void house_rest(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+void house_catch_up(void)
+{
+    caller_ask("GET /healthz HTTP/1.0\r\n\r\n");
+}
+
+/* ---- callers ---- */
+
+int caller_open(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+        .sin_port = htons(hl_server_port(house.server)),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    cr_assert_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+void caller_send(int fd, const char *text)
+{
+    size_t n = strlen(text), sent = 0;
+    while (sent < n) {
+        ssize_t done = send(fd, text + sent, n - sent, MSG_NOSIGNAL);
+        if (done <= 0)
+            return; /* refused already: the answer says why */
+        sent += (size_t)done;
+    }
+}
+
+/* True: bytes came. */
+static bool read_more(int fd, size_t *n)
+{
+    cr_assert_lt(*n, sizeof(received) - 1, "too much came");
+    ssize_t got = recv(fd, received + *n, sizeof(received) - 1 - *n, 0);
+    cr_assert(got >= 0 || errno == ECONNRESET, "nothing came: %s", strerror(errno));
+    *n += got > 0 ? (size_t)got : 0;
+    received[*n] = '\0';
+    return got > 0;
+}
+
+const char *caller_read_until(int fd, const char *mark)
+{
+    size_t n = 0;
+    received[0] = '\0';
+    while (!strstr(received, mark))
+        cr_assert(read_more(fd, &n), "closed before \"%s\": %s", mark, received);
+    return received;
+}
+
+const char *caller_read_all(int fd)
+{
+    size_t n = 0;
+    received[0] = '\0';
+    while (read_more(fd, &n))
+        continue;
+    return received;
+}
+
+const char *caller_ask(const char *request)
+{
+    int fd = caller_open();
+    caller_send(fd, request);
+    caller_read_all(fd);
+    close(fd);
+    return received;
+}
+
+void caller_post(int fd, const char *path, const char *lines, const char *body)
+{
+    char head[1024];
+    snprintf(head, sizeof(head), "POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %zu\r\n\r\n",
+        path, lines, strlen(body));
+    caller_send(fd, head);
+    caller_send(fd, body);
+}
