@@ -7,7 +7,9 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY CMakeLists.txt LICENSE README.md ./
+COPY include include
 COPY proxy proxy
+COPY runtime runtime
 RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF \
     && cmake --build /build \
     && cmake --install /build --prefix /install --strip

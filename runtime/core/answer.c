@@ -40,10 +40,12 @@ enum hl_err hl_call_send(struct hl_call *call, struct hl_piece *piece)
     return HL_OK;
 }
 
-enum hl_err hl_call_finish(struct hl_call *call, struct hl_piece *piece, enum hl_piece_end end)
+enum hl_err hl_call_finish(
+    struct hl_call *call, struct hl_piece *piece, enum hl_piece_end end, enum hl_call_stage stage)
 {
-    call->stage = HL_CALL_DONE;
+    free(call->last);
     call->last = piece;
+    call->stage = stage;
     if (!piece)
         return HL_ERR_NOMEM;
     piece->end = end;
@@ -85,7 +87,8 @@ static enum hl_err finish_with(
     call->status = status;
     struct hl_answer answer = {
         .status = status, .content_type = type, .body = status == 204 ? HL_STR("") : body};
-    return hl_call_finish(call, hl_call_write_answer(call, &answer), HL_PIECE_LAST);
+    return hl_call_finish(
+        call, hl_call_write_answer(call, &answer), HL_PIECE_LAST, HL_CALL_ANSWERED);
 }
 
 static enum hl_err finish_enveloped(struct hl_call *call, uint16_t status, struct hl_str json)
@@ -178,15 +181,16 @@ enum hl_err hl_call_fail(struct hl_call *call, uint16_t status, struct hl_str de
     call->status = status;
     hl_buf_fini(&call->values);
     if (call->stage == HL_CALL_EVENTS)
-        return hl_call_finish(call, write_error_event(call, &answer), HL_PIECE_CUT);
-    return hl_call_finish(call, hl_call_write_answer(call, &answer), HL_PIECE_LAST);
+        return hl_call_finish(call, write_error_event(call, &answer), HL_PIECE_CUT, HL_CALL_DONE);
+    return hl_call_finish(
+        call, hl_call_write_answer(call, &answer), HL_PIECE_LAST, HL_CALL_ANSWERED);
 }
 
 /* ---- the end ---- */
 
 void hl_call_release(struct hl_call *call)
 {
-    if (call->stage != HL_CALL_DONE)
+    if (call->stage < HL_CALL_ANSWERED)
         hl_call_fail(call, 500, HL_STR("The function ended without a result."));
     struct hl_desk *desk = call->desk;
     HL_LOG(DEBUG, "call finished", HL_LOG_ID("run_id", &call->run_id),

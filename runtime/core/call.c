@@ -27,8 +27,11 @@ static void copy_head(struct hl_call *call, const struct hl_head *head,
     call->query = target->has_query ? moved(target->query, p, bytes) : HL_STR("");
     call->field_count = head->field_count;
     for (size_t i = 0; i < head->field_count; i++) {
-        call->fields[i] = (struct hl_call_field){.name = moved(head->fields[i].name, p, bytes),
-            .value = moved(head->fields[i].value, p, bytes)};
+        struct hl_call_field *field = &call->fields[i];
+        field->name = moved(head->fields[i].name, p, bytes);
+        field->value = moved(head->fields[i].value, p, bytes);
+        bytes[field->value.p - bytes + (ptrdiff_t)field->value.n] =
+            '\0'; /* was white space or CR */
     }
 }
 

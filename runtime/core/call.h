@@ -5,7 +5,7 @@
  * gives out are valid until the release.
  *
  * Answers. Exactly one of: hl_call_answer_json, hl_call_answer_bytes, hl_call_fail, or any number of
- * hl_call_emit_* followed by hl_call_end. What is emitted becomes a stream of events, each sent the
+ * hl_call_emit_* followed by hl_call_end. It leaves with the release of the call; events before. What is emitted becomes a stream of events, each sent the
  * moment it is emitted, if the caller asked for one (Accept: text/event-stream); else the values are
  * collected and hl_call_end sends them as one JSON array. The host need not know which.
  *
@@ -41,6 +41,7 @@ struct hl_str hl_call_method(const struct hl_call *call);
 struct hl_str hl_call_path(const struct hl_call *call);  /* as it came, without the query */
 struct hl_str hl_call_query(const struct hl_call *call); /* as it came, without '?'; may be empty */
 
+/* Values are followed by a NUL that is not counted. */
 size_t hl_call_field_count(const struct hl_call *call);
 void hl_call_field_at(
     const struct hl_call *call, size_t i, struct hl_str *name, struct hl_str *value);
@@ -77,7 +78,7 @@ enum hl_err hl_call_answer_json(struct hl_call *call, uint16_t status, struct hl
 /* Any body. Empty `type`: application/octet-stream. No envelope. */
 enum hl_err hl_call_answer_bytes(
     struct hl_call *call, uint16_t status, struct hl_str type, struct hl_str body);
-/* problem+json; `status` 400 to 599. `detail` may be any bytes; it is cut after some 1,000. Values
+/* problem+json, in place of a whole answer if there is one; `status` 400 to 599. `detail` may be any bytes; it is cut after some 1,000. Values
  * that were collected are dropped; in a stream that has begun it is an event of type "error" with
  * the same JSON, and then the connection is cut, so that no one takes the stream for whole. */
 enum hl_err hl_call_fail(struct hl_call *call, uint16_t status, struct hl_str detail);

@@ -17,10 +17,11 @@
 #include "http/target.h"
 
 enum hl_call_stage {
-    HL_CALL_SILENT, /* nothing was answered */
-    HL_CALL_VALUES, /* values are collected; nothing was sent */
-    HL_CALL_EVENTS, /* the head of an event stream was sent, perhaps events */
-    HL_CALL_DONE,   /* answered: `last` has the rest, or there was no memory for it */
+    HL_CALL_SILENT,   /* nothing was answered */
+    HL_CALL_VALUES,   /* values are collected; nothing was sent */
+    HL_CALL_EVENTS,   /* the head of an event stream was sent, perhaps events */
+    HL_CALL_ANSWERED, /* `last` is the whole answer, or there was no memory for it */
+    HL_CALL_DONE,     /* `last` is what ends a stream, or there was no memory for it */
 };
 
 struct hl_call_field {
@@ -82,7 +83,8 @@ void hl_call_leave(struct hl_call *call);
 /* Sends it, after waiting until less than a window is unsent. Takes the piece. */
 enum hl_err hl_call_send(struct hl_call *call, struct hl_piece *piece);
 /* Puts it on the call as its last. Takes the piece; NULL is HL_ERR_NOMEM. */
-enum hl_err hl_call_finish(struct hl_call *call, struct hl_piece *piece, enum hl_piece_end end);
+enum hl_err hl_call_finish(
+    struct hl_call *call, struct hl_piece *piece, enum hl_piece_end end, enum hl_call_stage stage);
 /* The head and the body of an answer as one piece, NULL when out of memory. Fills in what all of the
  * call's answers have in common. */
 struct hl_piece *hl_call_write_answer(const struct hl_call *call, struct hl_answer *answer);

@@ -123,7 +123,7 @@ static enum hl_err add_text(struct hl_call *call, struct hl_str text)
 
 enum hl_err hl_call_begin(struct hl_call *call)
 {
-    if (call->stage == HL_CALL_DONE)
+    if (call->stage >= HL_CALL_ANSWERED)
         return HL_ERR_INVALID;
     if (hl_call_is_gone(call))
         return HL_ERR_CANCELLED;
@@ -158,7 +158,7 @@ static enum hl_err end_events(struct hl_call *call)
         memcpy(piece->bytes, "0\r\n\r\n", 5);
         piece->n = 5;
     }
-    return hl_call_finish(call, piece, HL_PIECE_LAST);
+    return hl_call_finish(call, piece, HL_PIECE_LAST, HL_CALL_DONE);
 }
 
 enum hl_err hl_call_end(struct hl_call *call)

@@ -1,0 +1,171 @@
+/* input.c - a call's JSON as values.
+ * Owns: the values (jansson's). Thread: the one that runs the call. The only user of jansson here.
+ * Not here: whether a body is JSON at all (core/call.c has looked). */
+#include "c/input.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const json_t *json_of(const struct hl_fn_value *value)
+{
+    return (const json_t *)value;
+}
+
+static const struct hl_fn_value *value_of(const json_t *json)
+{
+    return (const struct hl_fn_value *)json;
+}
+
+struct hl_fn_value *hl_input_read(struct hl_str body, char *detail, size_t detail_len)
+{
+    json_error_t error;
+    json_t *json = body.n ? json_loadb(body.p, body.n, JSON_ALLOW_NUL, &error) : json_object();
+    if (!json)
+        snprintf(detail, detail_len, "The body's values cannot be read: %s (byte %d).",
+            body.n ? error.text : "out of memory", body.n ? error.position : 0);
+    return (struct hl_fn_value *)json;
+}
+
+void hl_input_free(struct hl_fn_value *input)
+{
+    json_decref((json_t *)input);
+}
+
+/* ---- reading ---- */
+
+enum hl_fn_type hl_input_type(const struct hl_fn_value *value)
+{
+    if (!value)
+        return HL_FN_ABSENT;
+    switch (json_typeof(json_of(value))) {
+    case JSON_NULL:
+        return HL_FN_NULL;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return HL_FN_BOOLEAN;
+    case JSON_INTEGER:
+        return HL_FN_INTEGER;
+    case JSON_REAL:
+        return HL_FN_REAL;
+    case JSON_STRING:
+        return HL_FN_STRING;
+    case JSON_ARRAY:
+        return HL_FN_ARRAY;
+    case JSON_OBJECT:
+        return HL_FN_OBJECT;
+    }
+    return HL_FN_ABSENT;
+}
+
+size_t hl_input_count(const struct hl_fn_value *value)
+{
+    const json_t *json = json_of(value);
+    return json_is_array(json) ? json_array_size(json) : json_object_size(json);
+}
+
+const struct hl_fn_value *hl_input_member(const struct hl_fn_value *object, const char *name)
+{
+    return value_of(json_object_get(json_of(object), name));
+}
+
+const struct hl_fn_value *hl_input_next(const struct hl_fn_value *object, const char **name)
+{
+    json_t *json =
+        (json_t *)(uintptr_t)json_of(object); /* an iterator wants it so; none is changed */
+    void *at = *name ? json_object_iter_next(json, json_object_iter_at(json, *name))
+                     : json_object_iter(json);
+    *name = at ? json_object_iter_key(at) : NULL;
+    return at ? value_of(json_object_iter_value(at)) : NULL;
+}
+
+const struct hl_fn_value *hl_input_element(const struct hl_fn_value *array, size_t i)
+{
+    return value_of(json_array_get(json_of(array), i));
+}
+
+const char *hl_input_text(const struct hl_fn_value *string, size_t *length)
+{
+    if (length)
+        *length = json_string_length(json_of(string));
+    return json_string_value(json_of(string));
+}
+
+int64_t hl_input_integer(const struct hl_fn_value *value)
+{
+    return json_integer_value(json_of(value));
+}
+
+double hl_input_real(const struct hl_fn_value *value)
+{
+    return json_number_value(json_of(value));
+}
+
+bool hl_input_boolean(const struct hl_fn_value *value)
+{
+    return json_is_true(json_of(value));
+}
+
+char *hl_input_dump(const struct hl_fn_value *value, size_t *length)
+{
+    char *text =
+        value ? json_dumps(json_of(value), JSON_ENCODE_ANY | JSON_COMPACT) : strdup("null");
+    *length = text ? strlen(text) : 0;
+    return text;
+}
+
+/* ---- checking ---- */
+
+static const char *const type_texts[] = {
+    [HL_FN_ABSENT] = "missing",
+    [HL_FN_NULL] = "null",
+    [HL_FN_BOOLEAN] = "a boolean",
+    [HL_FN_INTEGER] = "an integer",
+    [HL_FN_REAL] = "a number",
+    [HL_FN_STRING] = "a string",
+    [HL_FN_ARRAY] = "an array",
+    [HL_FN_OBJECT] = "an object",
+};
+
+static bool is_type_good(const struct hl_fn_parameter *parameter, enum hl_fn_type type)
+{
+    return parameter->type == HL_FN_ABSENT || parameter->type == type ||
+           (parameter->type == HL_FN_REAL && type == HL_FN_INTEGER) ||
+           (parameter->is_optional && type == HL_FN_NULL);
+}
+
+static const struct hl_fn_parameter *find(
+    const struct hl_fn_parameter *parameters, const char *name)
+{
+    for (; parameters->name; parameters++)
+        if (strcmp(parameters->name, name) == 0)
+            return parameters;
+    return NULL;
+}
+
+bool hl_input_check(const struct hl_fn_value *input, const struct hl_fn_function *function,
+    char *detail, size_t detail_len)
+{
+    if (!function->parameters)
+        return true;
+    for (const struct hl_fn_parameter *p = function->parameters; p->name; p++) {
+        enum hl_fn_type type = hl_input_type(hl_input_member(input, p->name));
+        if (type == HL_FN_ABSENT ? p->is_optional : is_type_good(p, type))
+            continue;
+        if (type == HL_FN_ABSENT)
+            snprintf(detail, detail_len, "The parameter '%s' of %s is missing.", p->name,
+                function->name);
+        else
+            snprintf(detail, detail_len, "The parameter '%s' of %s must be %s, and is %s.", p->name,
+                function->name, type_texts[p->type], type_texts[type]);
+        return false;
+    }
+    const char *name = NULL;
+    while (hl_input_next(input, &name)) {
+        if (find(function->parameters, name))
+            continue;
+        snprintf(detail, detail_len, "%s has no parameter '%.200s'.", function->name, name);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,36 @@
+/* json_writer.h - JSON text, built piece by piece: the commas and the order are looked after here. */
+#ifndef HL_C_JSON_WRITER_H
+#define HL_C_JSON_WRITER_H
+
+#include "base/buf.h"
+#include "http/body_check.h"
+
+struct hl_json_writer {
+    struct hl_buf text;
+    size_t depth;
+    bool is_after_key;
+    bool is_broken; /* a piece was out of order, or there was no room: nothing more is written */
+    struct {
+        bool is_object, has_items;
+    } levels[HL_JSON_MAX_DEPTH + 1]; /* 0: the one value itself */
+};
+
+void hl_json_writer_init(struct hl_json_writer *w, size_t max);
+void hl_json_writer_fini(struct hl_json_writer *w);
+
+void hl_json_writer_open(struct hl_json_writer *w, char bracket); /* '{' or '[' */
+void hl_json_writer_close(struct hl_json_writer *w);
+void hl_json_writer_key(struct hl_json_writer *w, struct hl_str name);
+void hl_json_writer_put_text(struct hl_json_writer *w, struct hl_str text);
+void hl_json_writer_put_integer(struct hl_json_writer *w, int64_t number);
+void hl_json_writer_put_real(struct hl_json_writer *w, double number); /* null if it is none */
+void hl_json_writer_put_boolean(struct hl_json_writer *w, bool is_true);
+void hl_json_writer_put_null(struct hl_json_writer *w);
+/* JSON text that is known to be good. */
+void hl_json_writer_put_json(struct hl_json_writer *w, struct hl_str json);
+
+/* One whole value was written: `*out`, valid until the next one is begun, and the writer begins
+ * anew. False: it is not whole, or something was out of order. */
+bool hl_json_writer_take(struct hl_json_writer *w, struct hl_str *out);
+
+#endif

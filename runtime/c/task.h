@@ -1,0 +1,14 @@
+/* task.h - one call of a C function, from the body to the release. */
+#ifndef HL_C_TASK_H
+#define HL_C_TASK_H
+
+#include "core/call.h"
+#include "hookline/function.h"
+
+/* Runs the function and answers. Takes the call. Any thread. */
+void hl_task_run(struct hl_call *call, const struct hl_fn_function *function, size_t max_result);
+
+/* The table that functions get. */
+extern const struct hl_fn_host hl_task_host;
+
+#endif
