@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 #include "api/admin.h"
+#include "api/rest.h"
 #include "api/now.h"
 #include "app/readiness.h"
 #include "base/clock.h"
@@ -39,6 +40,7 @@ struct control {
     struct hl_readiness readiness;
     struct hl_recorder recorder;
     struct hl_admin *admin;
+    struct hl_rest *rest;
     uv_loop_t loop;
     struct hl_wheel wheel;
     struct hl_reader reader;
@@ -113,18 +115,27 @@ static void on_signal(uv_signal_t *handle, int signum)
     }
 }
 
-static void on_worker_end(struct hl_service *service)
+struct worker_end {
+    struct hl_msg msg;
+    uint32_t index;
+};
+
+static void on_worker_end(struct hl_service *service, uint32_t index)
 {
     struct control *ctl = HL_CONTAINER_OF(service, struct control, service);
-    struct hl_msg *msg = calloc(1, sizeof(*msg));
-    if (msg)
-        hl_mailbox_post(&ctl->mail.box, msg);
+    struct worker_end *end = calloc(1, sizeof(*end));
+    if (!end)
+        return;
+    end->index = index;
+    hl_mailbox_post(&ctl->mail.box, &end->msg);
 }
 
 static void on_message(void *self, struct hl_msg *msg)
 {
     struct control *ctl = self;
-    free(msg);
+    struct worker_end *end = HL_CONTAINER_OF(msg, struct worker_end, msg);
+    hl_rest_worker_ended(ctl->rest, end->index);
+    free(end);
     if (++ctl->ended == ctl->started)
         close_loop(ctl);
 }
@@ -223,10 +234,16 @@ static bool start_all(struct control *ctl, char *why, size_t why_len)
     ctl->service.store = ctl->store;
     if (hl_sender_start(&ctl->sender, config, ctl->store, why, why_len) != HL_OK)
         return false;
+    struct hl_rest_parts parts = {.config = config, .store = ctl->store, .service = &ctl->service};
+    ctl->rest = hl_rest_new(&ctl->loop, &parts);
+    if (!ctl->rest)
+        return false;
+    ctl->service.inquiries = hl_rest_mailbox(ctl->rest);
     struct hl_api_view view = {.config = config,
         .service = &ctl->service,
         .store = ctl->store,
         .sender = ctl->sender,
+        .rest = ctl->rest,
         .started_ms = hl_clock_wall_ms()};
     hl_recorder_start(&ctl->recorder, &ctl->wheel, &view);
     if (hl_admin_open(&ctl->admin, &ctl->loop, &ctl->wheel, &ctl->reader, &view, why, why_len) !=
@@ -261,7 +278,11 @@ static void stop_all(struct control *ctl)
     hl_sender_free(ctl->sender);
     for (uint32_t i = 0; s->workers && i < s->worker_count; i++)
         hl_worker_free(s->workers[i]);
+    if (ctl->rest)
+        hl_rest_close(ctl->rest); /* nobody answers into its mailbox any more */
     if (ctl->has_loop) {
+        uv_run(&ctl->loop, UV_RUN_DEFAULT);
+        hl_rest_free(ctl->rest);
         uv_loop_close(&ctl->loop);
         hl_reader_fini(&ctl->reader);
     }

@@ -5,14 +5,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "api/admin_connection.h"
+#include "base/log.h"
 #include "config/config.h"
 
 struct hl_admin {
     struct hl_admin_home home;
     bool is_closing;
     uv_idle_t last; /* never started: its close callback frees all this */
+    struct hl_listener control;
     size_t listener_count;
     struct hl_listener listeners[];
 };
@@ -25,7 +28,7 @@ static bool may_accept(void *owner)
 static void on_connection(struct hl_listener *listener)
 {
     struct hl_admin *admin = listener->owner;
-    if (!hl_admin_connection_accept(&admin->home, listener))
+    if (!hl_admin_connection_accept(&admin->home, listener, listener == &admin->control))
         listener->is_waiting = true; /* until a connection gives its memory back */
 }
 
@@ -39,6 +42,7 @@ static void on_gone(struct hl_admin_home *home)
             close_last(admin);
         return;
     }
+    hl_listener_poke(&admin->control);
     for (size_t i = 0; i < admin->listener_count; i++)
         hl_listener_poke(&admin->listeners[i]);
 }
@@ -56,6 +60,31 @@ static struct hl_admin *new_admin(uv_loop_t *loop, struct hl_wheel *wheel, struc
     uv_idle_init(loop, &admin->last);
     admin->listener_count = n;
     return admin;
+}
+
+/* The memory store needs no data directory: then the socket is worth making one, no more. */
+static enum hl_err open_control(struct hl_admin *admin, char *why, size_t why_len)
+{
+    const struct hl_config *config = admin->home.view.config;
+    bool is_needed = config->store != HL_STORE_MEMORY;
+    struct hl_buf path;
+    hl_buf_init(&path, 0);
+    if (!is_needed)
+        (void)mkdir(config->data_dir.p, 0700);
+    enum hl_err err = hl_buf_printf(&path, "%s/" HL_CONTROL_SOCKET, config->data_dir.p);
+    int rc = err == HL_OK ? hl_listener_open_unix(&admin->control, admin->home.loop, path.p, 0600,
+                                admin, may_accept, on_connection)
+                          : UV_ENOMEM;
+    if (rc != 0 && is_needed) {
+        snprintf(why, why_len, "cannot listen on the control socket %s: %s", path.p ? path.p : "",
+            uv_strerror(rc));
+        err = HL_ERR_IO;
+    } else if (rc != 0) {
+        HL_LOG(WARN, "no control socket: the hookline command cannot ask this process",
+            HL_LOG_STR("path", hl_buf_str(&path)), HL_LOG_TEXT("error", uv_strerror(rc)));
+    }
+    hl_buf_fini(&path);
+    return err;
 }
 
 enum hl_err hl_admin_open(struct hl_admin **out, uv_loop_t *loop, struct hl_wheel *wheel,
@@ -78,6 +107,11 @@ enum hl_err hl_admin_open(struct hl_admin **out, uv_loop_t *loop, struct hl_whee
             return HL_ERR_IO;
         }
     }
+    enum hl_err err = open_control(admin, why, why_len);
+    if (err != HL_OK) {
+        hl_admin_close(admin);
+        return err;
+    }
     *out = admin;
     return HL_OK;
 }
@@ -92,6 +126,7 @@ void hl_admin_close(struct hl_admin *admin)
     if (!admin)
         return;
     admin->is_closing = true;
+    hl_listener_close(&admin->control);
     for (size_t i = 0; i < admin->listener_count; i++)
         hl_listener_close(&admin->listeners[i]);
     hl_admin_connection_close_all(&admin->home);

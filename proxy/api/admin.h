@@ -1,5 +1,5 @@
-/* admin.h - the admin listener: a small, strict HTTP/1.1 server on the control thread's loop
- * (spec 2). */
+/* admin.h - the admin listener and the control socket: a small, strict HTTP/1.1 server on the
+ * control thread's loop (spec 2). */
 #ifndef HL_API_ADMIN_H
 #define HL_API_ADMIN_H
 
@@ -11,7 +11,11 @@
 
 struct hl_admin;
 
-/* Listens on every address in view->config->admin_listen. Borrows all its arguments until it is
+/* In the data directory: who may connect has the rights of an admin of every project. */
+#define HL_CONTROL_SOCKET "control.sock"
+
+/* Listens on every address in view->config->admin_listen, and on the control socket; where nothing is
+ * stored on disk, that one may fail with a warning. Borrows all its arguments until it is
  * closed and the loop has run its close callbacks; `*view` is copied. On failure `why` has one line
  * and `*out` is NULL. */
 HL_MUST_CHECK enum hl_err hl_admin_open(struct hl_admin **out, uv_loop_t *loop,

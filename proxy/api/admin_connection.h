@@ -1,10 +1,12 @@
-/* admin_connection.h - one connection to the admin listener: its requests are read and answered one
- * after the other. */
+/* admin_connection.h - one connection to the admin listener or the control socket: its requests are
+ * read and answered one after the other. */
 #ifndef HL_API_ADMIN_CONNECTION_H
 #define HL_API_ADMIN_CONNECTION_H
 
 #include "api/endpoint.h"
+#include "api/rest.h"
 #include "base/list.h"
+#include "http/chunked.h"
 #include "loop/wheel.h"
 #include "net/listener.h"
 
@@ -24,11 +26,68 @@ struct hl_admin_home {
     struct hl_head head;                         /* scratch, valid within one event */
 };
 
+enum hl_admin_state {
+    HL_ADMIN_HEAD,    /* between requests, or part of a head is in `in` */
+    HL_ADMIN_BODY,    /* the head was taken off `in`; the body is read, and the answer is due */
+    HL_ADMIN_ANSWER,  /* the answer is being made, or a file is being sent; nothing is read */
+    HL_ADMIN_LINGER,  /* the last answer is written; reads and drops until the peer closes, so that
+                         no RST destroys it (RFC 9112 9.6) */
+    HL_ADMIN_CLOSING, /* ends in the close callback */
+};
+
+struct hl_body_reader;
+
+struct hl_admin_connection {
+    struct hl_stream stream;
+    struct hl_admin_home *home;
+    struct hl_list node;
+    enum hl_admin_state state;
+    bool is_local; /* on the control socket */
+    struct hl_timer timer;
+    struct hl_buf in; /* read and not yet used */
+    size_t scanned;   /* of `in`, for the end of the head */
+    bool has_ended;   /* the peer sent FIN */
+    bool has_begun; /* a request's first byte has come: HOOKLINE_HEAD_TIMEOUT runs for all of it */
+
+    /* the present request */
+    struct hl_buf target, body;
+    enum hl_method method;
+    uint8_t minor;
+    bool must_close;              /* after its answer */
+    char tags[HL_ADMIN_MAX_TAGS]; /* of If-None-Match */
+    enum hl_framing framing;
+    uint64_t body_left; /* with HL_FRAMING_LENGTH */
+    struct hl_chunk_reader chunks;
+
+    /* its answer */
+    struct hl_rest_call call;
+    bool is_asking; /* `call` is with the REST interface */
+    bool is_inside; /* hl_admin_answer has not returned yet */
+    struct hl_body_reader *file;
+    bool is_reading_file;
+    struct hl_buf head; /* of an answer with a file, until its first piece is there */
+};
+
 /* Takes the waiting connection. False: out of memory, it goes on waiting. */
 HL_MUST_CHECK bool hl_admin_connection_accept(
-    struct hl_admin_home *home, struct hl_listener *listener);
+    struct hl_admin_home *home, struct hl_listener *listener, bool is_local);
 
 /* Closes all of them; each is freed in its close callback. */
 void hl_admin_connection_close_all(struct hl_admin_home *home);
+
+/* An answer is written: the next request may be read. */
+void hl_admin_connection_go_on(struct hl_admin_connection *c);
+void hl_admin_connection_close(struct hl_admin_connection *c);
+
+/* ---- admin_answer.c ---- */
+
+/* The request is whole. */
+void hl_admin_answer(struct hl_admin_connection *c);
+/* It is refused, and the connection ends. */
+void hl_admin_refuse(struct hl_admin_connection *c, uint16_t status, const char *detail);
+/* The socket takes bytes again. */
+void hl_admin_answer_drained(struct hl_admin_connection *c);
+/* The peer has gone. */
+void hl_admin_answer_abandon(struct hl_admin_connection *c);
 
 #endif

@@ -26,6 +26,11 @@ static const struct hl_api_endpoint *next_at(struct hl_str path, const struct hl
     return NULL;
 }
 
+bool hl_api_has(struct hl_str path)
+{
+    return next_at(path, NULL) != NULL;
+}
+
 /* RFC 9110 15.5.6. */
 static void refuse_method(struct hl_str path, struct hl_api_response *response)
 {

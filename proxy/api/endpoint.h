@@ -42,6 +42,9 @@ extern const size_t hl_api_endpoint_count;
 void hl_api_answer(const struct hl_api_view *view, const struct hl_api_request *request,
     struct hl_api_response *response);
 
+/* Whether something is at that path. */
+bool hl_api_has(struct hl_str path);
+
 /* "GET"; "other" for those that hookline has no name for. */
 const char *hl_api_method_text(enum hl_method method);
 

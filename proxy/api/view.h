@@ -9,6 +9,7 @@ struct hl_service;
 struct hl_store;
 struct hl_sender;
 struct hl_history;
+struct hl_rest;
 
 /* Borrowed; everything in it outlives the admin listener. */
 struct hl_api_view {
@@ -17,6 +18,7 @@ struct hl_api_view {
     const struct hl_store *store;
     const struct hl_sender *sender;
     const struct hl_history *history; /* the last hour: api/now.c */
+    struct hl_rest *rest;             /* spec 8 */
     int64_t started_ms;               /* wall time at which the process began */
 };
 

@@ -2,6 +2,7 @@
  */
 #include "base/clock.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "base/assert.h"
@@ -57,4 +58,93 @@ void hl_clock_format(int64_t wall_ms, char *out)
     out = put(out, (unsigned)tm.tm_sec, 2, '.');
     out = put(out, (unsigned)ms, 3, 'Z');
     *out = '\0';
+}
+
+/* Takes `width` digits off `*s`. -1: they are not there. */
+static int take_number(struct hl_str *s, size_t width)
+{
+    int v = 0;
+    if (s->n < width)
+        return -1;
+    for (size_t i = 0; i < width; i++) {
+        if (s->p[i] < '0' || s->p[i] > '9')
+            return -1;
+        v = v * 10 + (s->p[i] - '0');
+    }
+    s->p += width;
+    s->n -= width;
+    return v;
+}
+
+/* Takes one of the bytes of `any` off `*s`. 0: none is there. */
+static char take_one(struct hl_str *s, const char *any)
+{
+    if (s->n == 0 || *s->p == '\0' || !strchr(any, *s->p))
+        return 0;
+    s->n--;
+    return *s->p++;
+}
+
+/* ".123456": digits after the point, as milliseconds. -1: a point alone. */
+static int take_fraction(struct hl_str *s)
+{
+    int ms = 0, digit, n = 0;
+    if (!take_one(s, "."))
+        return 0;
+    for (; (digit = take_number(s, 1)) >= 0; n++)
+        if (n < 3)
+            ms = ms * 10 + digit;
+    for (int i = n; i < 3; i++)
+        ms *= 10;
+    return n > 0 ? ms : -1;
+}
+
+/* "Z", "+02:00": minutes. False: neither. */
+static bool take_offset(struct hl_str *s, int *minutes)
+{
+    *minutes = 0;
+    if (take_one(s, "Zz"))
+        return true;
+    char sign = take_one(s, "+- ");
+    int h = take_number(s, 2);
+    bool has_colon = take_one(s, ":");
+    int m = take_number(s, 2);
+    if (!sign || !has_colon || h < 0 || h > 23 || m < 0 || m > 59)
+        return false;
+    *minutes = (sign == '-' ? -1 : 1) * (h * 60 + m);
+    return true;
+}
+
+static bool is_real_time(const struct tm *tm, const struct tm *normal)
+{
+    return tm->tm_mday == normal->tm_mday && tm->tm_mon == normal->tm_mon && tm->tm_hour <= 23 &&
+           tm->tm_min <= 59 && tm->tm_sec <= 60;
+}
+
+bool hl_clock_parse(struct hl_str s, int64_t *wall_ms)
+{
+    struct tm tm = {0};
+    int offset;
+    tm.tm_year = take_number(&s, 4) - 1900;
+    bool has_marks = take_one(&s, "-");
+    tm.tm_mon = take_number(&s, 2) - 1;
+    has_marks = take_one(&s, "-") && has_marks;
+    tm.tm_mday = take_number(&s, 2);
+    has_marks = take_one(&s, "Tt ") && has_marks;
+    tm.tm_hour = take_number(&s, 2);
+    has_marks = take_one(&s, ":") && has_marks;
+    tm.tm_min = take_number(&s, 2);
+    has_marks = take_one(&s, ":") && has_marks;
+    tm.tm_sec = take_number(&s, 2);
+    int ms = take_fraction(&s);
+    if (!has_marks || tm.tm_year < 70 || tm.tm_mon < 0 || tm.tm_mday < 1 || tm.tm_hour < 0 ||
+        tm.tm_min < 0 || tm.tm_sec < 0 || ms < 0 || !take_offset(&s, &offset) || s.n > 0)
+        return false;
+    struct tm date = {.tm_year = tm.tm_year, .tm_mon = tm.tm_mon, .tm_mday = tm.tm_mday};
+    time_t midnight = timegm(&date);
+    if (!is_real_time(&tm, &date))
+        return false;
+    int64_t seconds = (int64_t)midnight + tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec;
+    *wall_ms = (seconds - offset * 60) * 1000 + ms;
+    return *wall_ms >= 0;
 }

@@ -2,7 +2,10 @@
 #ifndef HL_BASE_CLOCK_H
 #define HL_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/str.h"
 
 uint64_t hl_clock_mono_ms(void); /* CLOCK_MONOTONIC */
 uint64_t hl_clock_mono_us(void);
@@ -12,5 +15,10 @@ int64_t hl_clock_wall_ms(void); /* since the epoch, UTC */
 
 /* RFC 3339, UTC, milliseconds. `out` has HL_CLOCK_TEXT bytes. Years 0 to 9999. */
 void hl_clock_format(int64_t wall_ms, char *out);
+
+/* RFC 3339 with any offset; what is finer than a millisecond is cut. A blank before the offset counts
+ * as '+', which is what it was before a query was decoded. False: not a time, or not within the
+ * years 1970 to 9999. */
+bool hl_clock_parse(struct hl_str text, int64_t *wall_ms);
 
 #endif

@@ -18,6 +18,8 @@ bool hl_plan_refuse(
 static void plan_run(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_target *target, const struct hl_config *config,
     struct hl_plan_scratch *scratch);
+static void plan_rest(
+    struct hl_plan *plan, const struct hl_target *target, const struct hl_config *config);
 static void plan_own(
     struct hl_plan *plan, const struct hl_head *head, const struct hl_target *target);
 static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
@@ -52,9 +54,7 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
     else if (is_under(target.path, HL_STR("/v4")))
         plan_run(plan, head, &target, config, scratch);
     else if (is_under(target.path, HL_STR("/v2/projects")))
-        hl_plan_refuse(plan, 404,
-            "There is no REST interface in this version: see the log, the metrics and webhooks.",
-            NULL);
+        plan_rest(plan, &target, config);
     else if (is_under(target.path, HL_STR("/_hookline")))
         plan_own(plan, head, &target);
     else
@@ -148,7 +148,8 @@ static bool is_served_here(struct hl_plan *plan, const struct hl_config *config)
 {
     if (config->project_id.n > 0 && !hl_str_eq(config->project_id, plan->project))
         return hl_plan_refuse(plan, 404, "This sidecar serves another project.", NULL);
-    if (config->app_name.n > 0 && !hl_str_eq(config->app_name, plan->app))
+    if (plan->kind == HL_PLAN_RUN && config->app_name.n > 0 &&
+        !hl_str_eq(config->app_name, plan->app))
         return hl_plan_refuse(plan, 404, "This sidecar serves another app.", NULL);
     return true;
 }
@@ -177,6 +178,27 @@ static bool set_target(struct hl_plan *plan, struct hl_str path, const struct hl
     if (!is_cut || n > 0)
         plan->target = (struct hl_str){out, path.n + 1 + n};
     return true;
+}
+
+/* "/v2/projects/{project}/…": what is asked of it is read where it is answered (api/). */
+static void plan_rest(
+    struct hl_plan *plan, const struct hl_target *target, const struct hl_config *config)
+{
+    struct hl_str path = target->path;
+    plan->kind = HL_PLAN_REST;
+    if (config->auth == HL_AUTH_NONE) {
+        hl_plan_refuse(plan, 404,
+            "With HOOKLINE_AUTH=none the REST interface is served on the control socket only: use "
+            "the hookline command beside this process.",
+            NULL);
+        return;
+    }
+    take_segment(&path);
+    take_segment(&path);
+    if (path.n <= 1)
+        hl_plan_refuse(plan, 404, "The REST interface begins at /v2/projects/{project_id}.", NULL);
+    else if (read_name(plan, &path, &plan->project))
+        is_served_here(plan, config);
 }
 
 static void plan_own(

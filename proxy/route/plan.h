@@ -14,6 +14,7 @@ enum hl_plan_kind {
     HL_PLAN_OPTIONS, /* OPTIONS that may not be passed on any more: `extra_fields` has Allow */
     HL_PLAN_HEALTHZ, /* /_hookline/healthz */
     HL_PLAN_READYZ,
+    HL_PLAN_REST,    /* the REST interface of `project` */
     HL_PLAN_REFUSED, /* `status`, `detail`, `extra_fields` */
 };
 
@@ -31,7 +32,7 @@ struct hl_plan {
     bool is_async;
     bool prefers_async;         /* asked by Prefer: respond-async: answer with Preference-Applied */
     bool is_websocket;          /* an upgrade that is tunnelled */
-    struct hl_str project, app; /* RUN */
+    struct hl_str project, app; /* RUN; REST: the project alone */
     struct hl_str target;       /* for the app, origin-form */
     struct hl_str webhook_url;  /* decoded; empty: none */
     struct hl_str webhook_secret;  /* the caller's; empty: none */

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "http/edit.h"
 #include "run/client.h"
+#include "run/inquiry.h"
 
 #define PAGE_SLACK 1024 /* our own fields: ids, forwarding, trace, framing */
 
@@ -218,6 +219,8 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
         return 0;
     }
     c->taker = HL_TAKER_FORWARD;
+    if (plan->kind == HL_PLAN_RUN && !run->has_webhook)
+        hl_recent_begin(run, plan, head);
     size_t used = fill_page(run, c, rest);
     hl_forward_begin(run);
     return used;
@@ -263,6 +266,13 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
         refusal = find_refusal(c, plan, &status, &extra);
         if (!refusal)
             return start_run(c, rest);
+    }
+    if (plan->kind == HL_PLAN_REST) {
+        struct hl_asker asker = {.is_admin = false};
+        c->taker = HL_TAKER_INQUIRY;
+        c->body_max = HL_INQUIRY_BODY_MAX;
+        hl_inquiry_begin(c, &asker);
+        return 0;
     }
     size_t used = pass_over_body(c, rest);
     struct hl_id id = hl_id_next(&w->ids, hl_clock_wall_ms());

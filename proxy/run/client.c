@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "run/inquiry.h"
 
 #define LINGER_MS  2000
 #define ANSWER_MAX 2048
@@ -23,6 +24,7 @@ void hl_client_close(struct hl_client *c)
     if (c->state == HL_CLIENT_CLOSING)
         return;
     HL_ASSERT(!c->run);
+    hl_inquiry_leave(c);
     c->state = HL_CLIENT_CLOSING;
     hl_timer_disarm(&c->timer);
     hl_stream_close(&c->stream);
@@ -43,6 +45,7 @@ void hl_client_abort(struct hl_client *c)
         return;
     }
     HL_ASSERT(!c->run);
+    hl_inquiry_leave(c);
     c->state = HL_CLIENT_CLOSING;
     hl_timer_disarm(&c->timer);
     hl_stream_close_reset(&c->stream);
@@ -336,6 +339,8 @@ void hl_client_on_event(struct hl_stream *stream, const struct hl_stream_event *
         rearm(c);
         if (c->run && c->taker == HL_TAKER_FORWARD)
             hl_forward_caller_drained(c->run);
+        else if (c->inquiry)
+            hl_inquiry_drained(c);
         else if (c->state == HL_CLIENT_HEAD && c->held_n > 0)
             hl_client_resume(c);
         break;

@@ -18,7 +18,7 @@ enum hl_client_state {
 };
 
 /* Who gets the body of the present request. */
-enum hl_body_taker { HL_TAKER_FORWARD, HL_TAKER_ACCEPT, HL_TAKER_NOBODY };
+enum hl_body_taker { HL_TAKER_FORWARD, HL_TAKER_ACCEPT, HL_TAKER_INQUIRY, HL_TAKER_NOBODY };
 
 struct hl_client {
     struct hl_stream stream;
@@ -26,8 +26,9 @@ struct hl_client {
     struct hl_list node;
     enum hl_client_state state;
     struct hl_run *run;
-    struct hl_timer timer; /* the one deadline that counts now, see rearm() */
-    size_t unsent_at_arm;  /* bytes unsent when the write deadline was set */
+    struct hl_caller_inquiry *inquiry; /* in place of a run: inquiry.c */
+    struct hl_timer timer;             /* the one deadline that counts now, see rearm() */
+    size_t unsent_at_arm;              /* bytes unsent when the write deadline was set */
     char *held; /* bytes read and not yet used: an incomplete head, or what came while paused */
     size_t held_n, held_cap, held_scanned;
     bool is_consuming; /* inside consume(): no nested one */

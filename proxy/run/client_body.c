@@ -5,6 +5,7 @@
  * limit ends the call.
  * Not here: reading the connection (client.c), where the body goes (forward.c, accept.c). */
 #include "run/client.h"
+#include "run/inquiry.h"
 
 #define LONG_BODY (256 * 1024) /* bodies beyond this are read in larger pieces */
 
@@ -25,6 +26,8 @@ static void give_body(struct hl_client *c, struct hl_str data)
         hl_forward_body(c->run, data);
     else if (c->run && c->taker == HL_TAKER_ACCEPT)
         hl_accept_body(c->run, data);
+    else if (c->taker == HL_TAKER_INQUIRY)
+        hl_inquiry_body(c, data);
 }
 
 static void end_body(struct hl_client *c, struct hl_str trailer)
@@ -35,6 +38,8 @@ static void end_body(struct hl_client *c, struct hl_str trailer)
         hl_forward_body_end(c->run, trailer);
     else if (c->run && c->taker == HL_TAKER_ACCEPT)
         hl_accept_body_end(c->run);
+    else if (c->taker == HL_TAKER_INQUIRY)
+        hl_inquiry_body_end(c);
 }
 
 void hl_client_fail_body(struct hl_client *c, uint16_t status, const char *detail)
@@ -49,6 +54,7 @@ void hl_client_fail_body(struct hl_client *c, uint16_t status, const char *detai
         hl_accept_caller_gone(run);
         c->run = NULL;
     }
+    hl_inquiry_leave(c);
     hl_client_refuse(c, status, detail);
 }
 

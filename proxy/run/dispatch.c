@@ -213,7 +213,7 @@ static void cancel_run(struct hl_worker *w, const struct hl_id *id)
         struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
         if (!hl_id_eq(&run->id, id))
             continue;
-        hl_forward_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, 503, "The run was cancelled.");
+        hl_forward_cancel(run);
         return;
     }
 }

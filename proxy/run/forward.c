@@ -48,6 +48,12 @@ void hl_forward_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_re
     hl_outcome_conclude(run, state, reason, false);
 }
 
+void hl_forward_cancel(struct hl_run *run)
+{
+    hl_forward_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, 410,
+        "The run was cancelled before the app answered. Call again if it is still wanted.");
+}
+
 /* ---- a slot of the app ---- */
 
 static void on_slot(struct hl_limiter_wait *wait)

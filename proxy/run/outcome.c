@@ -16,14 +16,16 @@
 
 #define FINISH_AGAIN_MS 1000
 
-static void count_end(struct hl_run *run)
+static void count_end(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason)
 {
     struct hl_worker *w = run->worker;
     enum hl_mode mode = hl_run_is_async(run)   ? HL_MODE_ASYNC
                         : run->status == 101   ? HL_MODE_TUNNEL
                         : run->is_event_stream ? HL_MODE_STREAM
                                                : HL_MODE_SYNC;
-    hl_histogram_add(&w->metrics.duration[mode], hl_clock_mono_us() - run->started_us);
+    uint64_t us = hl_clock_mono_us() - run->started_us;
+    hl_histogram_add(&w->metrics.duration[mode], us);
+    hl_recent_end(run, state, reason, (int64_t)(us / 1000));
     if (hl_run_is_async(run)) {
         hl_counter_sub(&w->metrics.runs_in_flight, 1);
         return;
@@ -101,7 +103,7 @@ void hl_outcome_conclude(
     if (run->response == HL_RESPONSE_DONE)
         return;
     run->response = HL_RESPONSE_DONE;
-    count_end(run);
+    count_end(run, state, reason);
     leave_app(run, is_reusable);
     if (!run->finish) {
         hl_run_free(run);

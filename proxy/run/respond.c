@@ -106,6 +106,9 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     run->status = head->status;
     run->response_in = head->framing;
     run->response_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
+    run->response_size = head->framing == HL_FRAMING_LENGTH || head->framing == HL_FRAMING_NONE
+                             ? run->response_left
+                             : HL_RECENT_UNKNOWN;
     run->app_keeps_connection = head->is_persistent;
     run->upstream->keep_ms = read_keep_ms(head);
     run->is_event_stream = type && hl_is_event_stream(type->value);

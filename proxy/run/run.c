@@ -40,6 +40,7 @@ void hl_run_free(struct hl_run *run)
 {
     struct hl_worker *w = run->worker;
     run->response = HL_RESPONSE_DONE;
+    hl_recent_end(run, HL_RUN_CANCELLED, HL_REASON_NONE, 0); /* unless it was said already */
     hl_timer_fini(&w->wheel, &run->timer);
     hl_timer_fini(&w->wheel, &run->deadline);
     hl_slot_remove(&w->slots, run->name);

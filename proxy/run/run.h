@@ -29,6 +29,7 @@ enum hl_response_half {
 };
 
 struct hl_client;
+struct hl_recent;
 struct hl_source;
 
 struct hl_run {
@@ -76,11 +77,14 @@ struct hl_run {
     struct hl_chunk_reader chunks;
     bool app_keeps_connection, is_event_stream, beats;
     struct hl_sse sse;
-    uint16_t status; /* of the final head; 0: none */
+    uint16_t status;        /* of the final head; 0: none */
+    uint64_t response_size; /* announced by it, or HL_RECENT_UNKNOWN */
     bool tunnel_app_ended, tunnel_caller_ended;
 
     struct hl_timer timer;    /* queue, connect, head, idle, heartbeat: one at a time */
     struct hl_timer deadline; /* asynchronous: the whole run */
+
+    struct hl_recent *recent; /* a synchronous run that the store does not know */
 
     /* runs that the store knows */
     struct hl_claimed *claimed; /* asynchronous, inside the app */
@@ -119,6 +123,9 @@ bool hl_forward_is_blocked(const struct hl_run *run);
 void hl_forward_caller_gone(struct hl_run *run);
 /* The caller's socket takes bytes again. */
 void hl_forward_caller_drained(struct hl_run *run);
+/* Someone who may has asked for its end: cut off, and a caller who has seen nothing yet is told. The
+ * run may be gone afterwards. */
+void hl_forward_cancel(struct hl_run *run);
 /* Ends a run before its response is whole: cancelled, cut by a deadline, broken. Tells the caller
  * what can still be told. The run may be gone afterwards. */
 void hl_forward_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,

@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "run/client.h"
+#include "run/inquiry.h"
 
 #define SLAB_CHUNK 64
 
@@ -107,6 +108,7 @@ enum hl_err hl_worker_new(
     hl_slab_init(&w->runs, sizeof(struct hl_run), SLAB_CHUNK);
     hl_slab_init(&w->pages, HL_PAGE_SIZE, 16);
     hl_slot_table_init(&w->slots);
+    hl_recent_init(&w->recent, &service->recent_total);
     hl_id_source_init(&w->ids);
     uint32_t workers = service->worker_count;
     w->client_max = (w->config->max_connections + workers - 1) / workers;
@@ -148,7 +150,7 @@ static void worker_main(void *arg)
     hl_dispatch_start(w);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     on_turn_end(&w->turn_end);
-    w->service->on_worker_end(w->service);
+    w->service->on_worker_end(w->service, w->index);
 }
 
 int hl_worker_start(struct hl_worker *w)
@@ -166,6 +168,12 @@ bool hl_worker_tell(struct hl_worker *w, enum hl_worker_message what)
     msg->type = what;
     hl_mailbox_post(&w->mail.box, msg);
     return true;
+}
+
+void hl_worker_ask(struct hl_worker *w, struct hl_recent_ask *ask)
+{
+    ask->msg.type = HL_WORKER_RECENT;
+    hl_mailbox_post(&w->mail.box, &ask->msg);
 }
 
 size_t hl_service_problems(
@@ -269,6 +277,12 @@ static void on_message(void *self, struct hl_msg *msg)
     case HL_STORE_FINISH:
         hl_outcome_on_finish_reply(w, HL_CONTAINER_OF(msg, struct hl_finish, m.msg));
         break;
+    case HL_WORKER_INQUIRY:
+        hl_inquiry_on_reply(w, HL_CONTAINER_OF(msg, struct hl_inquiry, msg));
+        break;
+    case HL_WORKER_RECENT:
+        hl_recent_answer(w, HL_CONTAINER_OF(msg, struct hl_recent_ask, msg));
+        break;
     case HL_LIMITER_GRANT:
         hl_limiter_on_grant(&w->seat, msg);
         hl_worker_check_end(w);
@@ -308,6 +322,8 @@ void hl_worker_free(struct hl_worker *w)
         next = msg->next;
         if (msg->type == HL_LIMITER_GRANT)
             free(msg); /* nobody is left to hand it to */
+        else if (msg->type == HL_WORKER_RECENT)
+            hl_recent_ask_free(HL_CONTAINER_OF(msg, struct hl_recent_ask, msg));
         else
             on_message(w, msg);
     }
@@ -315,6 +331,7 @@ void hl_worker_free(struct hl_worker *w)
     hl_reader_fini(&w->reader);
     hl_pool_fini(&w->pool);
     hl_slot_table_fini(&w->slots);
+    hl_recent_fini(&w->recent);
     hl_slab_fini(&w->clients);
     hl_slab_fini(&w->runs);
     hl_slab_fini(&w->pages);

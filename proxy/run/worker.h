@@ -16,6 +16,7 @@
 #include "loop/wheel.h"
 #include "net/listener.h"
 #include "route/plan.h"
+#include "run/recent.h"
 #include "run/spool.h"
 #include "store/store.h"
 
@@ -26,6 +27,8 @@ enum hl_worker_message {
         100,         /* go on accepting, but every response closes its connection; no new claims */
     HL_WORKER_CLOSE, /* stop accepting; end when the last run has ended */
     HL_WORKER_CUT,   /* end now: runs in flight are abandoned */
+    HL_WORKER_INQUIRY, /* struct hl_inquiry: to the control thread, and back */
+    HL_WORKER_RECENT,  /* struct hl_recent_ask; comes back answered */
 };
 
 /* How a call is counted. */
@@ -64,7 +67,10 @@ struct hl_service {
     struct hl_worker **workers;
     uint32_t worker_count;
     _Atomic bool is_draining;
-    void (*on_worker_end)(struct hl_service *service); /* on the worker's thread, its last act */
+    struct hl_mailbox *inquiries;  /* the control thread's, for HL_WORKER_INQUIRY; NULL: no one */
+    _Atomic uint32_t recent_total; /* entries in all workers' lists of recent runs */
+    /* On the worker's thread, its last act. */
+    void (*on_worker_end)(struct hl_service *service, uint32_t index);
 };
 
 /* Why the service does not take calls now, in words, or NULL: it does. Any thread. */
@@ -101,6 +107,7 @@ struct hl_worker {
     uint32_t client_count, client_max;
     uint32_t run_count;
     struct hl_slot_table slots; /* runs that wait for the store */
+    struct hl_recent_list recent;
     bool is_draining, is_closed, is_cut, has_ended;
     bool is_withdrawing, has_withdrawn; /* the credit for claims */
 
@@ -125,6 +132,9 @@ HL_MUST_CHECK enum hl_err hl_worker_new(
     struct hl_worker **out, struct hl_service *service, uint32_t index, char *why, size_t why_len);
 /* Runs the loop on its own thread. errno value or 0. */
 int hl_worker_start(struct hl_worker *w);
+/* The control thread, until the worker has ended. Gives `ask` away; it comes back unless the worker
+ * ends meanwhile. */
+void hl_worker_ask(struct hl_worker *w, struct hl_recent_ask *ask);
 /* Any thread. False: out of memory. */
 bool hl_worker_tell(struct hl_worker *w, enum hl_worker_message what);
 void hl_worker_join(struct hl_worker *w);

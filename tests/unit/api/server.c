@@ -9,8 +9,12 @@
 static void load_config(struct server *s, const char *entry)
 {
     struct hl_buf problems, warnings;
+    char data_dir[96];
+    snprintf(s->data_dir, sizeof(s->data_dir), "/tmp/hookline-test-XXXXXX");
+    cr_assert(mkdtemp(s->data_dir));
+    snprintf(data_dir, sizeof(data_dir), "HOOKLINE_DATA_DIR=%s", s->data_dir);
     char *variables[] = {"HOOKLINE_STORE=memory", "HOOKLINE_AUTH=none",
-        "HOOKLINE_APP_URL=http://127.0.0.1:9", (char *)(uintptr_t)entry, NULL};
+        "HOOKLINE_APP_URL=http://127.0.0.1:9", data_dir, (char *)(uintptr_t)entry, NULL};
     hl_buf_init(&problems, 0);
     hl_buf_init(&warnings, 0);
     enum hl_err err = hl_config_load(&s->config, variables, &problems, &warnings);
@@ -66,6 +70,8 @@ void server_start(struct server *s, const char *entry)
     cr_assert_eq(hl_wheel_init(&s->wheel, &s->loop), 0);
     cr_assert_eq(hl_reader_init(&s->reader, &s->loop), 0);
     cr_assert_eq(uv_async_init(&s->loop, &s->stop, on_stop), 0);
+    struct hl_rest_parts parts = {.config = s->config, .store = s->service.store};
+    cr_assert(s->rest = s->view.rest = hl_rest_new(&s->loop, &parts));
     hl_recorder_start(&s->recorder, &s->wheel, &s->view);
     cr_assert_eq(
         hl_admin_open(&s->admin, &s->loop, &s->wheel, &s->reader, &s->view, why, sizeof(why)),
@@ -78,11 +84,15 @@ void server_stop(struct server *s)
 {
     uv_async_send(&s->stop);
     pthread_join(s->thread, NULL);
-    cr_assert_eq(uv_loop_close(&s->loop), 0, "a handle is still open");
-    hl_reader_fini(&s->reader);
     hl_sender_stop(s->sender, 0);
     hl_store_close(s->service.store);
     hl_sender_free(s->sender);
+    hl_rest_close(s->rest);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    hl_rest_free(s->rest);
+    cr_assert_eq(uv_loop_close(&s->loop), 0, "a handle is still open");
+    cr_assert_eq(rmdir(s->data_dir), 0, "the control socket is still there");
+    hl_reader_fini(&s->reader);
     hl_config_free(s->config);
 }
 
@@ -94,6 +104,17 @@ int client_connect(const struct server *s)
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
     cr_assert_eq(connect(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+    return fd;
+}
+
+int client_connect_local(const struct server *s)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    struct timeval limit = {5, 0};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(un.sun_path, sizeof(un.sun_path), "%s/" HL_CONTROL_SOCKET, s->data_dir);
+    cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+    cr_assert_eq(connect(fd, (struct sockaddr *)&un, sizeof(un)), 0);
     return fd;
 }
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "api/admin.h"
+#include "api/rest.h"
 #include "api/now.h"
 #include "run/worker.h"
 #include "webhook/sender.h"
@@ -17,6 +18,8 @@ struct server {
     struct hl_worker *workers[1];
     struct hl_service service;
     struct hl_sender *sender;
+    struct hl_rest *rest; /* without workers */
+    char data_dir[64];    /* for the control socket */
     struct hl_api_view view;
 
     uv_loop_t loop;
@@ -37,6 +40,8 @@ void server_stop(struct server *server);
 
 /* A connected socket whose reads fail after 5 s. */
 int client_connect(const struct server *server);
+/* The same to the control socket. */
+int client_connect_local(const struct server *server);
 void client_send(int fd, const char *text);
 
 struct answer {

@@ -19,12 +19,16 @@ static void stop(void)
 
 TestSuite(admin, .init = start, .fini = stop, .timeout = 30);
 
-static void ask(const char *request, struct answer *answer)
+static void ask_on(int fd, const char *request, struct answer *answer)
 {
-    int fd = client_connect(&server);
     client_send(fd, request);
     client_read(fd, answer, strncmp(request, "HEAD", 4) != 0);
     close(fd);
+}
+
+static void ask(const char *request, struct answer *answer)
+{
+    ask_on(client_connect(&server), request, answer);
 }
 
 Test(admin, says_that_it_is_alive)
@@ -191,12 +195,24 @@ Test(admin, names_the_methods_that_a_path_has)
             char request[128];
             snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: x\r\n\r\n", methods[i],
                 hl_api_endpoints[j].path);
-            ask(request, &a);
+            ask_on(client_connect_local(&server), request, &a);
             cr_expect_eq(a.status, 405);
             cr_expect(strstr(a.head, "\r\nAllow: GET, HEAD\r\n"));
             cr_expect(strstr(a.body, "\"title\":\"Method Not Allowed\""));
         }
     }
+}
+
+Test(admin, serves_the_rest_interface_on_the_control_socket_alone_without_authentication)
+{
+    static const char request[] = "GET /v2/projects/p/nothing HTTP/1.1\r\nHost: x\r\n\r\n";
+    struct answer a;
+    ask(request, &a);
+    cr_assert_eq(a.status, 404);
+    cr_assert(strstr(a.body, "on the control socket only"));
+    ask_on(client_connect_local(&server), request, &a);
+    cr_assert_eq(a.status, 404);
+    cr_assert(strstr(a.body, "There is nothing here."));
 }
 
 Test(admin, passes_over_a_body_to_the_next_request)

@@ -26,7 +26,7 @@ static json_t *ask(const char *target, int status)
 {
     static struct answer answer;
     char request[256];
-    int fd = client_connect(server);
+    int fd = client_connect_local(server);
     snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", target);
     client_send(fd, request);
     client_read(fd, &answer, true);

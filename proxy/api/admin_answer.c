@@ -1,0 +1,244 @@
+/* admin_answer.c - the answers on a connection of the admin listener or the control socket: an
+ * endpoint's at once, the REST interface's when it is there, a file's piece by piece.
+ * Owns: the call and the file of the present request. Thread: control.
+ * Promise: a file is sent no faster than the peer takes it; one that turns out to be damaged is cut
+ * off.
+ * Not here: reading requests (admin_connection.c), what can be asked (endpoint.c, rest_route.c). */
+#include <stdlib.h>
+
+#include "api/admin_connection.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "http/problem.h"
+#include "http/target.h"
+#include "run/body_reader.h"
+
+#define ANSWER_MAX 4096 /* an answer without its body, or a problem */
+
+/* The answer is written: the request is over. */
+static void end_request(struct hl_admin_connection *c)
+{
+    if (c->must_close) {
+        c->state = HL_ADMIN_LINGER;
+        hl_stream_shutdown(&c->stream);
+    } else {
+        c->state = HL_ADMIN_HEAD;
+    }
+    c->has_begun = false;
+    c->method = HL_METHOD_OTHER; /* until the next head says */
+}
+
+/* ---- endpoints ---- */
+
+static void write_answer(struct hl_admin_connection *c, const struct hl_api_response *response)
+{
+    struct hl_answer fields = {
+        .status = response->status,
+        .content_type = response->content_type,
+        .body = hl_buf_str(&response->body),
+        .detail = response->detail,
+        .extra_fields = response->fields,
+        .cache_control = response->cache_control,
+        .closes = c->must_close,
+        .is_head_request = c->method == HL_METHOD_HEAD,
+        .caller_minor = c->minor,
+    };
+    size_t cap = ANSWER_MAX + response->body.n;
+    char *out = malloc(cap);
+    size_t n = out ? hl_answer_write(out, cap, &fields) : 0;
+    if (n == 0 || hl_stream_write(&c->stream, out, n) != HL_OK)
+        hl_admin_connection_close(c);
+    else
+        end_request(c);
+    free(out);
+}
+
+void hl_admin_refuse(struct hl_admin_connection *c, uint16_t status, const char *detail)
+{
+    c->must_close = true;
+    c->minor = 1;
+    write_answer(c, &(struct hl_api_response){.status = status, .detail = detail});
+}
+
+static void say(struct hl_admin_connection *c, uint16_t status, const char *detail)
+{
+    write_answer(c, &(struct hl_api_response){.status = status, .detail = detail});
+}
+
+static void ask_rest(struct hl_admin_connection *c, const struct hl_target *target);
+
+static bool is_rest(struct hl_str path)
+{
+    return hl_str_starts_with(path, HL_STR("/v2/"));
+}
+
+void hl_admin_answer(struct hl_admin_connection *c)
+{
+    struct hl_target target;
+    if (!hl_target_split(hl_buf_str(&c->target), &target)) {
+        hl_admin_refuse(c, 400, "The request's target is not a path with an optional query.");
+        return;
+    }
+    if (is_rest(target.path) && !c->is_local) {
+        say(c, 404,
+            "With HOOKLINE_AUTH=none the REST interface is served on the control socket only: use "
+            "the hookline command beside this process.");
+        return;
+    }
+    struct hl_api_request request = {.method = c->method,
+        .path = target.path,
+        .query = target.query,
+        .if_none_match = hl_str_from(c->tags)};
+    if (is_rest(target.path) && !hl_api_has(target.path)) {
+        ask_rest(c, &target);
+        return;
+    }
+    struct hl_api_response response = {.status = 500};
+    hl_api_answer(&c->home->view, &request, &response);
+    write_answer(c, &response);
+    hl_buf_fini(&response.body);
+}
+
+/* ---- the REST interface ---- */
+
+static void on_reply(struct hl_rest_call *call);
+
+static void ask_rest(struct hl_admin_connection *c, const struct hl_target *target)
+{
+    c->call = (struct hl_rest_call){.method = c->method,
+        .path = target->path,
+        .query = target->query,
+        .body = hl_buf_str(&c->body),
+        .is_local = c->is_local,
+        .on_reply = on_reply};
+    c->state = HL_ADMIN_ANSWER;
+    c->is_asking = c->is_inside = true;
+    hl_rest_begin(c->home->view.rest, &c->call);
+    c->is_inside = false;
+}
+
+/* Whoever called us reads on, unless it is the mailbox. */
+static void go_on(struct hl_admin_connection *c)
+{
+    if (!c->is_inside)
+        hl_admin_connection_go_on(c);
+}
+
+static void begin_file(struct hl_admin_connection *c, struct hl_body *file);
+
+static void on_reply(struct hl_rest_call *call)
+{
+    struct hl_admin_connection *c = HL_CONTAINER_OF(call, struct hl_admin_connection, call);
+    struct hl_reply_writing how = {.closes = c->must_close,
+        .is_head_request = c->method == HL_METHOD_HEAD,
+        .caller_minor = c->minor};
+    struct hl_buf out;
+    hl_buf_init(&out, 0);
+    c->is_asking = false;
+    enum hl_err err = hl_reply_write(&call->reply, &how, &out);
+    bool has_file = hl_reply_has_file(&call->reply) && !how.is_head_request;
+    if (err == HL_OK && has_file) {
+        c->head = out;
+        begin_file(c, &call->reply.file);
+        hl_reply_fini(&call->reply);
+        return;
+    }
+    if (err == HL_OK)
+        err = hl_stream_write(&c->stream, out.p, out.n);
+    hl_buf_fini(&out);
+    hl_reply_fini(&call->reply);
+    if (err == HL_OK)
+        end_request(c);
+    else
+        hl_admin_connection_close(c);
+    go_on(c);
+}
+
+/* ---- a file ---- */
+
+static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last);
+
+static void drop_file(struct hl_admin_connection *c)
+{
+    hl_body_reader_free(c->file);
+    c->file = NULL;
+    c->is_reading_file = false;
+    hl_buf_fini(&c->head);
+}
+
+static void read_file(struct hl_admin_connection *c)
+{
+    if (c->is_reading_file || hl_stream_is_blocked(&c->stream)) {
+        go_on(c); /* a deadline runs for what waits for the socket */
+        return;
+    }
+    c->is_reading_file = hl_body_reader_next(c->file);
+    if (!c->is_reading_file)
+        hl_admin_connection_close(c);
+    go_on(c);
+}
+
+static void begin_file(struct hl_admin_connection *c, struct hl_body *file)
+{
+    const char *data_dir = hl_store_data_dir(c->home->view.store);
+    c->file = hl_body_reader_new(c->home->loop, data_dir, file, on_piece, c);
+    if (c->file) {
+        read_file(c);
+        return;
+    }
+    hl_admin_connection_close(c);
+}
+
+/* Nothing was sent yet: what is wrong can be said. */
+static void refuse_file(struct hl_admin_connection *c, enum hl_err err)
+{
+    drop_file(c);
+    if (err == HL_ERR_NOT_FOUND)
+        say(c, 410,
+            "The kept response was removed meanwhile: its run is past HOOKLINE_RETENTION, or "
+            "the space was needed (HOOKLINE_STORE_MAX_BYTES).");
+    else
+        say(c, 500, "The kept response cannot be read from the data directory; see the log.");
+    hl_admin_connection_go_on(c);
+}
+
+static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last)
+{
+    struct hl_admin_connection *c = owner;
+    c->is_reading_file = false;
+    if (err != HL_OK)
+        HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_TEXT("error", hl_err_text(err)));
+    if (err != HL_OK && c->head.n > 0) {
+        refuse_file(c, err);
+        return;
+    }
+    if (err == HL_OK)
+        err = c->head.n > 0 ? hl_stream_write2(&c->stream, hl_buf_str(&c->head), piece)
+                            : hl_stream_write(&c->stream, piece.p, piece.n);
+    hl_buf_fini(&c->head);
+    if (err != HL_OK) {
+        hl_admin_connection_close(c);
+        return;
+    }
+    if (!is_last) {
+        read_file(c);
+        return;
+    }
+    drop_file(c);
+    end_request(c);
+    hl_admin_connection_go_on(c);
+}
+
+void hl_admin_answer_drained(struct hl_admin_connection *c)
+{
+    if (c->file)
+        read_file(c);
+}
+
+void hl_admin_answer_abandon(struct hl_admin_connection *c)
+{
+    if (c->is_asking)
+        hl_rest_abandon(&c->call);
+    c->is_asking = false;
+    drop_file(c);
+}

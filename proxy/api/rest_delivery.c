@@ -1,0 +1,163 @@
+/* rest_delivery.c - deliveries: the list, one, sending again.
+ * Thread: control.
+ * Not here: the members (rest_record.c). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/json.h"
+#include "api/rest.h"
+#include "api/rest_record.h"
+
+/* ---- the list ---- */
+
+static void write_list(struct hl_rest_call *call);
+
+void hl_rest_list_deliveries(struct hl_rest_call *call)
+{
+    const struct hl_rest_params *p = &call->params;
+    struct hl_list_deliveries *l = calloc(1, sizeof(*l));
+    if (!l) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    strcpy(l->project, call->project);
+    strcpy(l->app, p->app);
+    l->state = p->state;
+    l->run_id = p->run_id;
+    l->since_ms = p->since_ms;
+    l->until_ms = p->until_ms;
+    l->limit = p->limit;
+    l->before = p->cursor;
+    l->with_attempts = true;
+    hl_rest_ask_store(call, HL_STORE_LIST_DELIVERIES, &l->m);
+    hl_rest_then(call, write_list);
+}
+
+static void write_list(struct hl_rest_call *call)
+{
+    const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)call->answers[0];
+    if (l->m.rc != HL_OK) {
+        hl_rest_refuse_store(call, l->m.rc, "delivery");
+        return;
+    }
+    json_t *rows = json_array();
+    bool is_whole = rows != NULL;
+    for (size_t i = 0; is_whole && i < l->count; i++)
+        is_whole = hl_json_push(rows, hl_rest_delivery_json(&l->rows[i]));
+    if (!is_whole) {
+        json_decref(rows);
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    json_t *cursor = l->has_more ? hl_json_id(&l->next) : json_null();
+    hl_rest_end_json(call, 200, HL_JSON_OBJECT({"deliveries", rows}, {"next_cursor", cursor}));
+}
+
+/* ---- one ---- */
+
+static void write_one(struct hl_rest_call *call);
+
+void hl_rest_show_delivery(struct hl_rest_call *call)
+{
+    struct hl_get_delivery *g = calloc(1, sizeof(*g));
+    if (!g) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    g->delivery_id = call->id;
+    strcpy(g->project, call->project);
+    hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
+    hl_rest_then(call, write_one);
+}
+
+static void write_one(struct hl_rest_call *call)
+{
+    const struct hl_get_delivery *g = (const struct hl_get_delivery *)call->answers[0];
+    if (g->m.rc == HL_OK)
+        hl_rest_end_json(call, 200, hl_rest_delivery_json(&g->delivery));
+    else
+        hl_rest_refuse_store(call, g->m.rc, "delivery");
+}
+
+/* ---- sending again ---- */
+
+static void say_redelivered(struct hl_rest_call *call);
+
+static void redeliver(struct hl_rest_call *call, const struct hl_redeliver *what)
+{
+    struct hl_redeliver *r = malloc(sizeof(*r));
+    if (!r) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    *r = *what;
+    strcpy(r->project, call->project);
+    hl_rest_ask_store(call, HL_STORE_REDELIVER, &r->m);
+    hl_rest_then(call, say_redelivered);
+}
+
+void hl_rest_redeliver(struct hl_rest_call *call)
+{
+    redeliver(call, &(struct hl_redeliver){.delivery_id = call->id});
+}
+
+static void say_redelivered(struct hl_rest_call *call)
+{
+    const struct hl_redeliver *r = (const struct hl_redeliver *)call->answers[0];
+    if (r->m.rc == HL_ERR_CONFLICT)
+        hl_rest_refuse(call, 409,
+            "The delivery is pending: its attempts are going on. It can be sent again when it is "
+            "delivered or dead.");
+    else if (r->m.rc != HL_OK)
+        hl_rest_refuse_store(call, r->m.rc, "delivery");
+    else if (hl_id_is_nil(&r->delivery_id))
+        hl_rest_end_json(
+            call, 202, HL_JSON_OBJECT({"redelivered", json_integer((json_int_t)r->count)}));
+    else
+        hl_rest_end_json(call, 202,
+            HL_JSON_OBJECT({"delivery_id", hl_json_id(&r->delivery_id)},
+                {"state", json_string(hl_delivery_state_text(HL_DELIVERY_PENDING))}));
+}
+
+static bool read_since(const json_t *value, int64_t *ms)
+{
+    if (json_is_integer(value)) {
+        *ms = json_integer_value(value);
+        return *ms >= 0;
+    }
+    return json_is_string(value) &&
+           hl_rest_read_time(
+               (struct hl_str){json_string_value(value), json_string_length(value)}, ms);
+}
+
+/* Why the body is not {"state","since"}; NULL: it is, and `*r` is filled. */
+static const char *read_body(const json_t *body, struct hl_redeliver *r)
+{
+    const json_t *state = json_object_get(body, "state");
+    const char *text = json_is_string(state) ? json_string_value(state) : "";
+    if (json_object_size(body) != 2 || !json_object_get(body, "since"))
+        return "The body is {\"state\": \"dead\", \"since\": \"2026-11-22T08:00:00Z\"}: these two "
+               "members and no other.";
+    if (strcmp(text, hl_delivery_state_text(HL_DELIVERY_DEAD)) == 0)
+        r->state = HL_DELIVERY_DEAD;
+    else if (strcmp(text, hl_delivery_state_text(HL_DELIVERY_OK)) == 0)
+        r->state = HL_DELIVERY_OK;
+    else
+        return "The member state is not \"dead\" or \"delivered\".";
+    if (!read_since(json_object_get(body, "since"), &r->since_ms))
+        return "The member since is not a time as RFC 3339 or in milliseconds since 1970.";
+    return NULL;
+}
+
+void hl_rest_redeliver_all(struct hl_rest_call *call)
+{
+    struct hl_redeliver r = {.count = 0};
+    json_t *body = hl_json_read_object(call->body);
+    const char *why =
+        body ? read_body(body, &r) : "The request's body is no JSON object with each member once.";
+    json_decref(body);
+    if (why)
+        hl_rest_refuse(call, 400, "%s", why);
+    else
+        redeliver(call, &r);
+}

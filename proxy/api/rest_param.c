@@ -1,0 +1,169 @@
+/* rest_param.c - the query of a request for the REST interface: read strictly, each fault named.
+ * Thread: control.
+ * Not here: which parameters a route takes (rest_route.c). */
+#include <string.h>
+
+#include "api/rest.h"
+#include "base/clock.h"
+#include "http/target.h"
+
+#define VALUE_MAX     192
+#define LIMIT_DEFAULT 50
+#define MS_MIN        INT64_C(100000000000) /* 1973: less is most likely seconds */
+
+bool hl_rest_read_time(struct hl_str text, int64_t *ms)
+{
+    uint64_t n;
+    if (!hl_str_to_u64(text, &n))
+        return hl_clock_parse(text, ms);
+    *ms = (int64_t)n;
+    return n == 0 || (n >= (uint64_t)MS_MIN && n < INT64_MAX / 2);
+}
+
+static bool read_limit(struct hl_rest_call *call, struct hl_str value)
+{
+    uint64_t n;
+    if (!hl_str_to_u64(value, &n) || n < 1 || n > HL_LIST_MAX)
+        return false;
+    call->params.limit = (uint32_t)n;
+    return true;
+}
+
+static bool read_cursor(struct hl_rest_call *call, struct hl_str value)
+{
+    return hl_id_parse(value, &call->params.cursor);
+}
+
+static bool read_run_state(struct hl_rest_call *call, struct hl_str value)
+{
+    for (int s = HL_RUN_QUEUED; s <= HL_RUN_CANCELLED; s++)
+        if (hl_str_eq(value, hl_str_from(hl_run_state_text((enum hl_run_state)s))))
+            call->params.state = s;
+    return call->params.state >= 0;
+}
+
+static bool read_delivery_state(struct hl_rest_call *call, struct hl_str value)
+{
+    for (int s = HL_DELIVERY_PENDING; s <= HL_DELIVERY_DEAD; s++)
+        if (hl_str_eq(value, hl_str_from(hl_delivery_state_text((enum hl_delivery_state)s))))
+            call->params.state = s;
+    return call->params.state >= 0;
+}
+
+static bool read_async(struct hl_rest_call *call, struct hl_str value)
+{
+    if (hl_str_eq(value, HL_STR("true")) || hl_str_eq(value, HL_STR("1")))
+        call->params.is_async = 1;
+    else if (hl_str_eq(value, HL_STR("false")) || hl_str_eq(value, HL_STR("0")))
+        call->params.is_async = 0;
+    return call->params.is_async >= 0;
+}
+
+static bool read_since(struct hl_rest_call *call, struct hl_str value)
+{
+    return hl_rest_read_time(value, &call->params.since_ms);
+}
+
+static bool read_until(struct hl_rest_call *call, struct hl_str value)
+{
+    return hl_rest_read_time(value, &call->params.until_ms);
+}
+
+static bool read_app(struct hl_rest_call *call, struct hl_str value)
+{
+    if (value.n == 0 || value.n > HL_NAME_MAX)
+        return false;
+    memcpy(call->params.app, value.p, value.n);
+    call->params.app[value.n] = '\0';
+    return true;
+}
+
+static bool read_run_id(struct hl_rest_call *call, struct hl_str value)
+{
+    return hl_id_parse(value, &call->params.run_id);
+}
+
+#define TIME_ALLOWED "a time as RFC 3339 (2026-11-22T08:00:00Z) or in milliseconds since 1970"
+
+static const struct param {
+    unsigned group; /* HL_REST_… */
+    const char *name;
+    bool (*read)(struct hl_rest_call *call, struct hl_str value);
+    const char *allowed;
+} params[] = {
+    {HL_REST_PAGE, "limit", read_limit, "a number from 1 to 200"},
+    {HL_REST_PAGE, "cursor", read_cursor, "the next_cursor of the page before"},
+    {HL_REST_RUN_STATE, "state", read_run_state, "queued, running, success, failure or cancelled"},
+    {HL_REST_DELIVERY_STATE, "state", read_delivery_state, "pending, delivered or dead"},
+    {HL_REST_ASYNC, "async", read_async, "true or false"},
+    {HL_REST_TIME, "since", read_since, TIME_ALLOWED},
+    {HL_REST_TIME, "until", read_until, TIME_ALLOWED},
+    {HL_REST_APP, "app", read_app, "an app's name"},
+    {HL_REST_RUN_ID, "run_id", read_run_id, "a run's id"},
+};
+
+static const struct param *find(const struct hl_rest_call *call, const struct hl_param *given)
+{
+    for (size_t i = 0; i < HL_ARRAY_LEN(params); i++)
+        if (call->route->params & params[i].group &&
+            hl_param_is(given, hl_str_from(params[i].name)))
+            return &params[i];
+    return NULL;
+}
+
+/* What the caller wrote, fit for a detail. */
+static void quote(struct hl_str s, char out[41])
+{
+    size_t n = s.n < 40 ? s.n : 40;
+    for (size_t i = 0; i < n; i++)
+        out[i] = s.p[i] > ' ' && s.p[i] <= '~' ? s.p[i] : '?';
+    out[n] = '\0';
+}
+
+static void refuse_unknown(struct hl_rest_call *call, struct hl_str name)
+{
+    char names[128] = "", quoted[41];
+    for (size_t i = 0; i < HL_ARRAY_LEN(params); i++) {
+        if (!(call->route->params & params[i].group))
+            continue;
+        if (*names)
+            strcat(names, ", ");
+        strcat(names, params[i].name);
+    }
+    quote(name, quoted);
+    hl_rest_refuse(call, 400, "There is no query parameter \"%s\" here; there %s%s.", quoted,
+        *names ? "are " : "is ", *names ? names : "none");
+}
+
+static bool read_param(struct hl_rest_call *call, const struct hl_param *given, uint32_t *seen)
+{
+    char value[VALUE_MAX];
+    const struct param *param = find(call, given);
+    if (!param) {
+        refuse_unknown(call, given->name);
+        return false;
+    }
+    uint32_t bit = UINT32_C(1) << (param - params);
+    if (*seen & bit) {
+        hl_rest_refuse(call, 400, "The query parameter %s is there more than once.", param->name);
+        return false;
+    }
+    *seen |= bit;
+    ptrdiff_t n = hl_query_decode(given->value, value, sizeof(value));
+    if (n >= 0 && param->read(call, (struct hl_str){value, (size_t)n}))
+        return true;
+    hl_rest_refuse(call, 400, "The query parameter %s is not %s.", param->name, param->allowed);
+    return false;
+}
+
+bool hl_rest_read_params(struct hl_rest_call *call)
+{
+    struct hl_str query = call->query;
+    struct hl_param given;
+    uint32_t seen = 0;
+    call->params = (struct hl_rest_params){.limit = LIMIT_DEFAULT, .state = -1, .is_async = -1};
+    while (hl_query_next(&query, &given))
+        if (given.raw.n > 0 && !read_param(call, &given, &seen))
+            return false;
+    return true;
+}

@@ -1,0 +1,47 @@
+/* rest_project.c - a project: who asks, and which apps have runs.
+ * Thread: control. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/json.h"
+#include "api/rest.h"
+
+static void show(struct hl_rest_call *call);
+
+void hl_rest_show_project(struct hl_rest_call *call)
+{
+    struct hl_list_apps *l = calloc(1, sizeof(*l));
+    if (!l) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    strcpy(l->project, call->project);
+    hl_rest_ask_store(call, HL_STORE_LIST_APPS, &l->m);
+    hl_rest_then(call, show);
+}
+
+static json_t *names(const struct hl_list_apps *l)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < l->count; i++)
+        if (!hl_json_push(array, hl_json_text(hl_str_from(l->names[i])))) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+static void show(struct hl_rest_call *call)
+{
+    const struct hl_list_apps *l = (const struct hl_list_apps *)call->answers[0];
+    if (l->m.rc != HL_OK) {
+        hl_rest_refuse_store(call, l->m.rc, "project");
+        return;
+    }
+    bool is_admin = call->is_local || call->asker.is_admin;
+    hl_rest_end_json(call, 200,
+        HL_JSON_OBJECT({"project_id", hl_json_text(hl_str_from(call->project))},
+            {"role", json_string(hl_role_text(is_admin ? HL_ROLE_ADMIN : HL_ROLE_INVOKE))},
+            {"subject", hl_json_text_or_null(hl_str_from(call->asker.subject))},
+            {"apps", names(l)}));
+}

@@ -1,0 +1,127 @@
+/* rest_record.c - runs and deliveries as JSON: the members of the REST interface.
+ * Thread: control. */
+#include "api/rest_record.h"
+
+#include <stdio.h>
+
+#include "api/json.h"
+#include "base/str.h"
+
+/* ---- runs ---- */
+
+static json_t *counts(uint32_t pending, uint32_t delivered, uint32_t dead)
+{
+    return HL_JSON_OBJECT({"pending", json_integer(pending)},
+        {"delivered", json_integer(delivered)}, {"dead", json_integer(dead)});
+}
+
+static struct hl_str without_query(struct hl_str target)
+{
+    const char *query = target.n ? memchr(target.p, '?', target.n) : NULL;
+    return (struct hl_str){target.p, query ? (size_t)(query - target.p) : target.n};
+}
+
+static const char *mode_of(const struct hl_run_row *run)
+{
+    if (run->is_async)
+        return "async";
+    return hl_str_starts_with(run->content_type, HL_STR("text/event-stream")) ? "stream" : "sync";
+}
+
+static const char *result_of(const struct hl_run_row *run)
+{
+    if (run->body_where == HL_BODY_DROPPED)
+        return "dropped";
+    return run->body_where == HL_BODY_NONE ? "none" : "kept";
+}
+
+json_t *hl_rest_run_json(const struct hl_run_row *run, json_t *deliveries)
+{
+    bool is_final = hl_run_state_is_final(run->state);
+    if (!deliveries)
+        deliveries = counts(run->deliveries_pending, run->deliveries_ok, run->deliveries_dead);
+    const char *encoding = is_final ? hl_encoding_text(run->encoding) : "";
+    return HL_JSON_OBJECT({"run_id", hl_json_id(&run->run_id)},
+        {"project_id", hl_json_text(run->project)}, {"app_name", hl_json_text(run->app)},
+        {"state", json_string(hl_run_state_text(run->state))},
+        {"reason", hl_json_text_or_null(hl_str_from(hl_run_reason_text(run->reason)))},
+        {"mode", json_string(mode_of(run))}, {"async", json_boolean(run->is_async)},
+        {"method", hl_json_text(run->method)}, {"path", hl_json_text(without_query(run->path))},
+        {"created_at", hl_json_time(run->created_ms)},
+        {"started_at", hl_json_time(run->started_ms)},
+        {"finished_at", hl_json_time(run->finished_ms)}, {"attempts", json_integer(run->attempt)},
+        {"status_code", hl_json_count_or_null(run->http_status ? run->http_status : -1)},
+        {"request_bytes", hl_json_count_or_null(run->request_size)},
+        {"response_bytes", hl_json_count_or_null(is_final ? run->response_size : -1)},
+        {"content_type", hl_json_text_or_null(run->content_type)},
+        {"content_encoding", hl_json_text_or_null(run->content_encoding)},
+        {"encoding", hl_json_text_or_null(hl_str_from(encoding))},
+        {"result", json_string(result_of(run))}, {"deliveries", deliveries});
+}
+
+static const char *const recent_modes[] = {
+    [HL_RECENT_SYNC] = "sync", [HL_RECENT_STREAM] = "stream", [HL_RECENT_WEBSOCKET] = "websocket"};
+
+static json_t *recent_size(uint64_t n)
+{
+    return hl_json_count_or_null(n == HL_RECENT_UNKNOWN ? -1 : (int64_t)n);
+}
+
+json_t *hl_rest_recent_json(const struct hl_recent_run *run, json_t *deliveries)
+{
+    bool is_final = hl_run_state_is_final(run->state);
+    if (!deliveries)
+        deliveries = counts(0, 0, 0);
+    return HL_JSON_OBJECT({"run_id", hl_json_id(&run->id)},
+        {"project_id", hl_json_text(hl_recent_project(run))},
+        {"app_name", hl_json_text(hl_recent_app(run))},
+        {"state", json_string(hl_run_state_text(run->state))},
+        {"reason", hl_json_text_or_null(hl_str_from(hl_run_reason_text(run->reason)))},
+        {"mode", json_string(recent_modes[run->mode])}, {"async", json_false()},
+        {"method", hl_json_text(hl_str_from(run->method))},
+        {"path", hl_json_text(hl_recent_path(run))}, {"created_at", hl_json_time(run->created_ms)},
+        {"started_at", hl_json_time(run->created_ms)},
+        {"finished_at", hl_json_time(run->finished_ms)}, {"attempts", json_integer(1)},
+        {"status_code", hl_json_count_or_null(run->http_status ? run->http_status : -1)},
+        {"request_bytes", recent_size(run->request_size)},
+        {"response_bytes", is_final ? recent_size(run->response_size) : json_null()},
+        {"content_type", json_null()}, {"content_encoding", json_null()}, {"encoding", json_null()},
+        {"result", json_string("none")}, {"deliveries", deliveries});
+}
+
+/* ---- deliveries ---- */
+
+static json_t *attempt_json(const struct hl_attempt_row *a)
+{
+    int64_t ms = a->ended_ms > 0 && a->started_ms > 0 ? a->ended_ms - a->started_ms : -1;
+    return HL_JSON_OBJECT({"round", json_integer(a->round)}, {"n", json_integer(a->n)},
+        {"started_at", hl_json_time(a->started_ms)}, {"ended_at", hl_json_time(a->ended_ms)},
+        {"outcome", json_string(hl_attempt_verdict_text(a->verdict))},
+        {"status_code", hl_json_count_or_null(a->http_status ? a->http_status : -1)},
+        {"duration_ms", hl_json_count_or_null(ms)},
+        {"error", hl_json_text_or_null(hl_str_from(a->error))});
+}
+
+static json_t *attempts_json(const struct hl_delivery_row *d)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < d->n_attempts; i++)
+        if (!hl_json_push(array, attempt_json(&d->attempts[i]))) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+json_t *hl_rest_delivery_json(const struct hl_delivery_row *d)
+{
+    char type[32];
+    snprintf(type, sizeof(type), "run.%s", hl_run_state_text(d->run_state));
+    return HL_JSON_OBJECT({"delivery_id", hl_json_id(&d->delivery_id)},
+        {"run_id", hl_json_id(&d->run_id)}, {"app_name", hl_json_text(d->app)},
+        {"type", json_string(type)}, {"state", json_string(hl_delivery_state_text(d->state))},
+        {"destination", hl_json_text(d->destination)}, {"round", json_integer(d->round)},
+        {"max_attempts", json_integer(d->max_attempts)},
+        {"created_at", hl_json_time(d->created_ms)}, {"done_at", hl_json_time(d->done_ms)},
+        {"attempts", attempts_json(d)});
+}

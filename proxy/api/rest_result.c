@@ -1,0 +1,116 @@
+/* rest_result.c - the kept response of a run: its bytes, as they were, and nothing of the app's that
+ * a browser would act on (spec 8).
+ * Thread: control.
+ * Not here: sending a file (admin_connection.c, run/inquiry.c). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/rest.h"
+
+static void show(struct hl_rest_call *call);
+
+void hl_rest_show_result(struct hl_rest_call *call)
+{
+    call->reply.run_id = call->id;
+    struct hl_get_run *g = calloc(1, sizeof(*g));
+    if (!g) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    g->run_id = call->id;
+    strcpy(g->project, call->project);
+    strcpy(g->app, call->app);
+    g->with_body = true;
+    hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
+    hl_rest_then(call, show);
+}
+
+/* A synchronous run of lately is there, and its response is its caller's. */
+static void say_recent(struct hl_rest_call *call)
+{
+    for (const struct hl_msg *m = call->recent; m; m = m->next) {
+        const struct hl_recent_ask *ask = (const struct hl_recent_ask *)m;
+        if (ask->rc != HL_OK)
+            continue;
+        bool is_final = hl_run_state_is_final(ask->rows[0].state);
+        if (is_final)
+            hl_rest_refuse(call, 404,
+                "The run was synchronous: its response went to its caller and is not kept. Call "
+                "with async=true or a webhookEndpoint to have it kept.");
+        else
+            hl_rest_refuse(call, 409, "The run is not finished; ask again when it is.");
+        return;
+    }
+    hl_rest_refuse_store(call, HL_ERR_NOT_FOUND, "run");
+}
+
+static bool refuse_unkept(struct hl_rest_call *call, const struct hl_get_run *g)
+{
+    enum hl_body_where where = g->outcome.body.where;
+    if (!hl_run_state_is_final(g->run.state))
+        hl_rest_refuse(call, 409, "The run is %s; ask again when it is finished.",
+            hl_run_state_text(g->run.state));
+    else if (g->m.rc == HL_ERR_CORRUPT)
+        hl_rest_refuse(call, 410,
+            "The kept response is damaged on disk: its bytes are not those that were stored.");
+    else if (where == HL_BODY_DROPPED)
+        hl_rest_refuse(call, 410,
+            "The response of %llu bytes is not kept: it was over HOOKLINE_MAX_KEPT_RESPONSE, or "
+            "its space was needed (HOOKLINE_STORE_MAX_BYTES).",
+            (unsigned long long)g->outcome.body.size);
+    else if (where == HL_BODY_NONE && g->outcome.http_status == 0)
+        hl_rest_refuse(call, 404, "There is no response: the app did not answer (state %s%s%s).",
+            hl_run_state_text(g->run.state), g->run.reason ? ", reason " : "",
+            hl_run_reason_text(g->run.reason));
+    else if (where == HL_BODY_NONE)
+        hl_rest_refuse(call, 404, "There is no body: the app answered %u without one.",
+            g->outcome.http_status);
+    else
+        return false;
+    return true;
+}
+
+static enum hl_err write_fields(struct hl_reply *reply, const struct hl_outcome *o)
+{
+    enum hl_err err = hl_buf_printf(&reply->fields,
+        "X-Run-Status-Code: %u\r\n"
+        "X-Content-Type-Options: nosniff\r\n"
+        "Content-Disposition: attachment\r\n"
+        "Content-Security-Policy: sandbox\r\n",
+        o->http_status);
+    if (err == HL_OK && *o->content_encoding)
+        err = hl_buf_printf(&reply->fields, "Content-Encoding: %s\r\n", o->content_encoding);
+    return err;
+}
+
+static void show(struct hl_rest_call *call)
+{
+    struct hl_get_run *g = (struct hl_get_run *)call->answers[0];
+    if (g->m.rc == HL_ERR_NOT_FOUND) {
+        struct hl_recent_ask ask = {.question = HL_RECENT_GET, .id = call->id};
+        strcpy(ask.project, call->project);
+        strcpy(ask.app, call->app);
+        hl_rest_ask_workers(call, &ask);
+        hl_rest_then(call, say_recent);
+        return;
+    }
+    if (g->m.rc != HL_OK && g->m.rc != HL_ERR_CORRUPT) {
+        hl_rest_refuse_store(call, g->m.rc, "run");
+        return;
+    }
+    if (refuse_unkept(call, g))
+        return;
+    const struct hl_outcome *o = &g->outcome;
+    struct hl_reply *reply = &call->reply;
+    reply->status = 200;
+    strcpy(reply->content_type, *o->content_type ? o->content_type : "application/octet-stream");
+    enum hl_err err = write_fields(reply, o);
+    if (err == HL_OK && o->body.where == HL_BODY_INLINE)
+        err = hl_buf_append(&reply->body, o->body.bytes, (size_t)o->body.size);
+    else
+        reply->file = o->body;
+    if (err == HL_OK)
+        hl_rest_end(call);
+    else
+        hl_rest_refuse_memory(call);
+}

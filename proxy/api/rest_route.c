@@ -1,0 +1,212 @@
+/* rest_route.c - which handler answers what, and who may ask it: one table.
+ * Thread: control.
+ * Not here: who the asker is (the fronts find out), the handlers. */
+#include <string.h>
+
+#include "api/endpoint.h"
+#include "api/rest.h"
+#include "config/config.h"
+
+#define RUNS (HL_REST_PAGE | HL_REST_RUN_STATE | HL_REST_ASYNC | HL_REST_TIME)
+#define DELIVERIES                                                                                 \
+    (HL_REST_PAGE | HL_REST_DELIVERY_STATE | HL_REST_TIME | HL_REST_APP | HL_REST_RUN_ID)
+
+/* clang-format off */
+const struct hl_rest_route hl_rest_routes[] = {
+    {HL_METHOD_GET, "/v2/projects/{p}", HL_REST_READ, 0, hl_rest_show_project},
+
+
+    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs", HL_REST_READ, RUNS, hl_rest_list_runs},
+    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}", HL_REST_READ, 0, hl_rest_show_run},
+    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/result", HL_REST_READ, 0, hl_rest_show_result},
+    {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/cancel", HL_REST_ADMIN, 0, hl_rest_cancel_run},
+    {HL_METHOD_GET, "/v2/projects/{p}/runs", HL_REST_READ, RUNS | HL_REST_APP, hl_rest_list_runs},
+    {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}", HL_REST_READ, 0, hl_rest_show_run},
+    {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/result", HL_REST_READ, 0, hl_rest_show_result},
+    {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/cancel", HL_REST_ADMIN, 0, hl_rest_cancel_run},
+
+    {HL_METHOD_GET, "/v2/projects/{p}/deliveries", HL_REST_ADMIN, DELIVERIES, hl_rest_list_deliveries},
+    {HL_METHOD_POST, "/v2/projects/{p}/deliveries/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver_all},
+    {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_ADMIN, 0, hl_rest_show_delivery},
+    {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver},
+
+    /* whoever may use the control socket needs no project to find an id */
+    {HL_METHOD_GET, "/v2/runs", HL_REST_LOCAL, RUNS | HL_REST_APP, hl_rest_list_runs},
+    {HL_METHOD_GET, "/v2/runs/{i}", HL_REST_LOCAL, 0, hl_rest_show_run},
+    {HL_METHOD_GET, "/v2/runs/{i}/result", HL_REST_LOCAL, 0, hl_rest_show_result},
+    {HL_METHOD_POST, "/v2/runs/{i}/cancel", HL_REST_LOCAL, 0, hl_rest_cancel_run},
+    {HL_METHOD_GET, "/v2/deliveries", HL_REST_LOCAL, DELIVERIES, hl_rest_list_deliveries},
+    {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_LOCAL, 0, hl_rest_show_delivery},
+    {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_LOCAL, 0, hl_rest_redeliver},
+};
+/* clang-format on */
+
+const size_t hl_rest_route_count = HL_ARRAY_LEN(hl_rest_routes);
+
+/* Takes the next segment off `*path`, which begins with '/'. */
+static struct hl_str take_segment(struct hl_str *path)
+{
+    const char *start = path->p + 1, *end = path->p + path->n;
+    const char *slash = memchr(start, '/', (size_t)(end - start));
+    if (!slash)
+        slash = end;
+    *path = (struct hl_str){slash, (size_t)(end - slash)};
+    return (struct hl_str){start, (size_t)(slash - start)};
+}
+
+struct hl_str hl_rest_project_of(struct hl_str path)
+{
+    static const struct hl_str prefix = {"/v2/projects/", 13};
+    if (!hl_str_starts_with(path, prefix))
+        return (struct hl_str){NULL, 0};
+    struct hl_str rest = {path.p + prefix.n - 1, path.n - prefix.n + 1};
+    return take_segment(&rest);
+}
+
+/* ---- finding ---- */
+
+/* What the braces of a pattern stood for. */
+struct match {
+    struct hl_str project, app, id;
+};
+
+static bool fits(const char *pattern, struct hl_str path, struct match *m)
+{
+    struct hl_str rest = hl_str_from(pattern);
+    *m = (struct match){.project = {NULL, 0}};
+    while (rest.n > 0 && path.n > 0) {
+        struct hl_str want = take_segment(&rest), got = take_segment(&path);
+        if (got.n == 0)
+            return false;
+        if (hl_str_eq(want, HL_STR("{p}")))
+            m->project = got;
+        else if (hl_str_eq(want, HL_STR("{a}")))
+            m->app = got;
+        else if (hl_str_eq(want, HL_STR("{i}")))
+            m->id = got;
+        else if (!hl_str_eq(want, got))
+            return false;
+    }
+    return rest.n == 0 && path.n == 0;
+}
+
+/* The routes of the call's path, one after the other; `from` is NULL at first. NULL: no more. */
+static const struct hl_rest_route *next_route(
+    const struct hl_rest_call *call, const struct hl_rest_route *from, struct match *m)
+{
+    const struct hl_rest_route *end = hl_rest_routes + hl_rest_route_count;
+    for (const struct hl_rest_route *r = from ? from + 1 : hl_rest_routes; r < end; r++)
+        if ((r->right != HL_REST_LOCAL || call->is_local) && fits(r->path, call->path, m))
+            return r;
+    return NULL;
+}
+
+/* RFC 9110 15.5.6. A path may fit two patterns ("redeliver" is no id): each method once. */
+static void refuse_method(struct hl_rest_call *call)
+{
+    struct match m;
+    char allow[128], *at = stpcpy(allow, "Allow: ");
+    for (const struct hl_rest_route *r = NULL; (r = next_route(call, r, &m));) {
+        struct hl_id id;
+        if (m.id.n > 0 && !hl_id_parse(m.id, &id))
+            continue;
+        if (at[-1] != ' ')
+            at = stpcpy(at, ", ");
+        at = stpcpy(at, r->method == HL_METHOD_GET ? "GET, HEAD" : hl_api_method_text(r->method));
+    }
+    stpcpy(at, "\r\n");
+    enum hl_err err = hl_buf_append_str(&call->reply.fields, hl_str_from(allow));
+    (void)err; /* without memory the field is missing */
+    hl_rest_refuse(
+        call, 405, "This method is not served here; the Allow field names those that are.");
+}
+
+/* ---- checking ---- */
+
+static bool is_name(struct hl_str s)
+{
+    if (s.n == 0 || s.n > HL_NAME_MAX || hl_str_eq(s, HL_STR(".")) || hl_str_eq(s, HL_STR("..")))
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i], lower = (char)(c | 0x20);
+        if (!(lower >= 'a' && lower <= 'z') && !(c >= '0' && c <= '9') && c != '.' && c != '_' &&
+            c != '-')
+            return false;
+    }
+    return true;
+}
+
+static bool take_name(
+    struct hl_rest_call *call, struct hl_str s, char out[HL_NAME_MAX + 1], const char *what)
+{
+    if (s.p && !is_name(s)) {
+        hl_rest_refuse(call, 400,
+            "The %s in the path is not 1 to 128 of A-Z a-z 0-9 . _ - without percent-encoding.",
+            what);
+        return false;
+    }
+    if (s.n > 0)
+        memcpy(out, s.p, s.n);
+    out[s.n] = '\0';
+    return true;
+}
+
+/* HOOKLINE_PROJECT_ID (spec 2). On the control socket all that is in the data directory is there. */
+static bool is_served_here(struct hl_rest_call *call)
+{
+    struct hl_str only = hl_rest_parts(call->rest)->config->project_id;
+    if (call->is_local || only.n == 0 || hl_str_eq(only, hl_str_from(call->project)))
+        return true;
+    hl_rest_refuse(call, 404, "This sidecar serves another project.");
+    return false;
+}
+
+static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
+{
+    const struct hl_asker *asker = &call->asker;
+    if (call->is_local)
+        return true;
+    if (*asker->project && *call->project && strcmp(asker->project, call->project) != 0) {
+        hl_rest_refuse(call, 403, "The token is another project's; use one of this project's.");
+        return false;
+    }
+    if (right == HL_REST_ADMIN && !asker->is_admin) {
+        hl_rest_refuse(call, 403,
+            "This takes a token with the role admin; the token's role is invoke: it may call the "
+            "app and read runs and results.");
+        return false;
+    }
+    return true;
+}
+
+static bool take_id(struct hl_rest_call *call, struct hl_str id)
+{
+    if (!id.p || hl_id_parse(id, &call->id))
+        return true;
+    hl_rest_refuse(call, 404, "There is nothing with that id: ids here are UUIDs.");
+    return false;
+}
+
+void hl_rest_route(struct hl_rest_call *call)
+{
+    struct match m;
+    enum hl_method method = call->method == HL_METHOD_HEAD ? HL_METHOD_GET : call->method;
+    const struct hl_rest_route *r = next_route(call, NULL, &m);
+    if (!r) {
+        hl_rest_refuse(call, 404,
+            "There is nothing here. Below /v2/projects/{project_id} there are service-accounts, "
+            "runs, apps/{app_name}/runs and deliveries.");
+        return;
+    }
+    while (r && r->method != method)
+        r = next_route(call, r, &m);
+    if (!r) {
+        refuse_method(call);
+        return;
+    }
+    call->route = r;
+    if (take_name(call, m.project, call->project, "project") && is_served_here(call) &&
+        is_allowed(call, r->right) && take_name(call, m.app, call->app, "app") &&
+        take_id(call, m.id) && hl_rest_read_params(call))
+        r->handle(call);
+}

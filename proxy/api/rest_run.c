@@ -1,0 +1,319 @@
+/* rest_run.c - runs: the list, one, cancelling.
+ * Thread: control.
+ * Promise: the list is of stored runs and of the workers' recent synchronous ones, newest first, as
+ * if it were one; a page goes on below the last, whatever comes in meanwhile.
+ * Not here: results (rest_result.c), the members (rest_record.c). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/json.h"
+#include "api/rest.h"
+#include "api/rest_record.h"
+
+static const char *app_of(const struct hl_rest_call *call)
+{
+    return *call->app ? call->app : call->params.app;
+}
+
+static struct hl_recent_ask recent_ask(
+    const struct hl_rest_call *call, enum hl_recent_question question)
+{
+    const struct hl_rest_params *p = &call->params;
+    struct hl_recent_ask ask = {.question = question,
+        .id = question == HL_RECENT_LIST ? p->cursor : call->id,
+        .state = p->state,
+        .since_ms = p->since_ms,
+        .until_ms = p->until_ms,
+        .limit = p->limit};
+    strcpy(ask.project, call->project);
+    strcpy(ask.app, app_of(call));
+    return ask;
+}
+
+/* ---- the list ---- */
+
+static void write_list(struct hl_rest_call *call);
+
+static bool ask_for_list(struct hl_rest_call *call)
+{
+    const struct hl_rest_params *p = &call->params;
+    struct hl_list_runs *l = calloc(1, sizeof(*l));
+    if (!l)
+        return false;
+    strcpy(l->project, call->project);
+    strcpy(l->app, app_of(call));
+    l->state = p->state;
+    l->is_async = p->is_async;
+    l->since_ms = p->since_ms;
+    l->until_ms = p->until_ms;
+    l->limit = p->limit;
+    l->before = p->cursor;
+    hl_rest_ask_store(call, HL_STORE_LIST_RUNS, &l->m);
+    return true;
+}
+
+void hl_rest_list_runs(struct hl_rest_call *call)
+{
+    if (!ask_for_list(call)) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    struct hl_recent_ask ask = recent_ask(call, HL_RECENT_LIST);
+    if (call->params.is_async != 1 && call->params.state != HL_RUN_QUEUED)
+        hl_rest_ask_workers(call, &ask);
+    hl_rest_then(call, write_list);
+}
+
+static int newest_first(const struct hl_id *a, const struct hl_id *b)
+{
+    return -memcmp(a->b, b->b, sizeof(a->b));
+}
+
+static int compare_recent(const void *a, const void *b)
+{
+    const struct hl_recent_run *const *x = a, *const *y = b;
+    return newest_first(&(*x)->id, &(*y)->id);
+}
+
+/* A page as it comes together. */
+struct page {
+    const struct hl_list_runs *stored;
+    const struct hl_recent_run **recent;
+    size_t recent_count;
+    struct hl_id floor; /* below it some source has more that was not asked for; nil: none has */
+    json_t *rows;
+    struct hl_id last; /* that was put into it */
+    size_t count;
+};
+
+static void raise_floor(struct page *page, const struct hl_id *id)
+{
+    if (hl_id_is_nil(&page->floor) || newest_first(id, &page->floor) < 0)
+        page->floor = *id;
+}
+
+/* The workers' rows in one order. False: out of memory. */
+static bool gather(struct page *page, const struct hl_rest_call *call)
+{
+    size_t n = 0;
+    for (const struct hl_msg *m = call->recent; m; m = m->next)
+        n += ((const struct hl_recent_ask *)m)->count;
+    page->recent = malloc((n + 1) * sizeof(struct hl_recent_run *));
+    if (!page->recent)
+        return false;
+    for (const struct hl_msg *m = call->recent; m; m = m->next) {
+        const struct hl_recent_ask *ask = (const struct hl_recent_ask *)m;
+        for (uint32_t i = 0; i < ask->count; i++)
+            page->recent[page->recent_count++] = &ask->rows[i];
+        if (ask->has_more)
+            raise_floor(page, &ask->rows[ask->count - 1].id);
+    }
+    qsort(page->recent, n, sizeof(struct hl_recent_run *), compare_recent);
+    if (page->stored->has_more)
+        raise_floor(page, &page->stored->next);
+    return true;
+}
+
+static bool put(struct page *page, const struct hl_id *id, json_t *run)
+{
+    page->last = *id;
+    page->count++;
+    return hl_json_push(page->rows, run);
+}
+
+static bool is_above_floor(const struct page *page, const struct hl_id *id)
+{
+    return hl_id_is_nil(&page->floor) || newest_first(id, &page->floor) <= 0;
+}
+
+/* Newest first, as long as no other source can have something in between. What the store lists in
+ * another order (queued runs) comes alone. False: out of memory. */
+static bool merge(struct page *page, size_t limit, struct hl_id *next)
+{
+    const struct hl_list_runs *stored = page->stored;
+    size_t i = 0, j = 0;
+    bool is_alone = page->recent_count == 0;
+    while (page->count < limit && (i < stored->count || j < page->recent_count)) {
+        bool is_stored =
+            j == page->recent_count ||
+            (i < stored->count && newest_first(&stored->rows[i].run_id, &page->recent[j]->id) < 0);
+        const struct hl_id *id = is_stored ? &stored->rows[i].run_id : &page->recent[j]->id;
+        if (!is_alone && !is_above_floor(page, id))
+            break;
+        if (!put(page, id,
+                is_stored ? hl_rest_run_json(&stored->rows[i++], NULL)
+                          : hl_rest_recent_json(page->recent[j++], NULL)))
+            return false;
+    }
+    bool has_more_here = i < stored->count || j < page->recent_count;
+    if (has_more_here && page->count == limit)
+        *next = page->last;
+    else
+        *next = page->floor;
+    return true;
+}
+
+static void write_list(struct hl_rest_call *call)
+{
+    const struct hl_list_runs *stored = (const struct hl_list_runs *)call->answers[0];
+    if (stored->m.rc != HL_OK) {
+        hl_rest_refuse_store(call, stored->m.rc, "run");
+        return;
+    }
+    struct hl_id next;
+    struct page page = {.stored = stored, .rows = json_array()};
+    bool is_whole = page.rows && gather(&page, call) && merge(&page, call->params.limit, &next);
+    free(page.recent);
+    if (!is_whole) {
+        json_decref(page.rows);
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    json_t *cursor = hl_id_is_nil(&next) ? json_null() : hl_json_id(&next);
+    hl_rest_end_json(call, 200, HL_JSON_OBJECT({"runs", page.rows}, {"next_cursor", cursor}));
+}
+
+/* ---- one ---- */
+
+static void show_found(struct hl_rest_call *call);
+static void show_stored(struct hl_rest_call *call);
+static void show_recent(struct hl_rest_call *call);
+
+static bool ask_for_run(struct hl_rest_call *call)
+{
+    struct hl_get_run *g = calloc(1, sizeof(*g));
+    if (!g)
+        return false;
+    g->run_id = call->id;
+    strcpy(g->project, call->project);
+    strcpy(g->app, call->app);
+    hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
+    return true;
+}
+
+void hl_rest_show_run(struct hl_rest_call *call)
+{
+    call->reply.run_id = call->id;
+    if (ask_for_run(call))
+        hl_rest_then(call, show_found);
+    else
+        hl_rest_refuse_memory(call);
+}
+
+static void show_found(struct hl_rest_call *call)
+{
+    enum hl_err rc = call->answers[0]->rc;
+    if (rc == HL_ERR_NOT_FOUND) {
+        struct hl_recent_ask ask = recent_ask(call, HL_RECENT_GET);
+        hl_rest_ask_workers(call, &ask);
+        hl_rest_then(call, show_recent);
+        return;
+    }
+    struct hl_list_deliveries *l = calloc(1, sizeof(*l));
+    if (rc != HL_OK || !l) {
+        free(l);
+        hl_rest_refuse_store(call, rc != HL_OK ? rc : HL_ERR_NOMEM, "run");
+        return;
+    }
+    strcpy(l->project, call->project);
+    l->state = -1;
+    l->run_id = call->id;
+    l->limit = HL_LIST_MAX;
+    l->with_attempts = true;
+    hl_rest_ask_store(call, HL_STORE_LIST_DELIVERIES, &l->m);
+    hl_rest_then(call, show_stored);
+}
+
+static json_t *deliveries_json(const struct hl_list_deliveries *l)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < l->count; i++)
+        if (!hl_json_push(array, hl_rest_delivery_json(&l->rows[i]))) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+static void show_stored(struct hl_rest_call *call)
+{
+    const struct hl_get_run *g = (const struct hl_get_run *)call->answers[0];
+    const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)call->answers[1];
+    if (l->m.rc != HL_OK) {
+        hl_rest_refuse_store(call, l->m.rc, "run");
+        return;
+    }
+    json_t *deliveries = deliveries_json(l);
+    hl_rest_end_json(call, 200, deliveries ? hl_rest_run_json(&g->run, deliveries) : NULL);
+}
+
+/* The worker that knows the run; NULL: none does. */
+static const struct hl_recent_ask *found_by(const struct hl_rest_call *call)
+{
+    for (const struct hl_msg *m = call->recent; m; m = m->next) {
+        const struct hl_recent_ask *ask = (const struct hl_recent_ask *)m;
+        if (ask->rc != HL_ERR_NOT_FOUND)
+            return ask;
+    }
+    return NULL;
+}
+
+static void show_recent(struct hl_rest_call *call)
+{
+    const struct hl_recent_ask *found = found_by(call);
+    if (!found || found->rc != HL_OK) {
+        hl_rest_refuse_store(call, found ? found->rc : HL_ERR_NOT_FOUND, "run");
+        return;
+    }
+    json_t *deliveries = json_array();
+    hl_rest_end_json(
+        call, 200, deliveries ? hl_rest_recent_json(&found->rows[0], deliveries) : NULL);
+}
+
+/* ---- cancelling ---- */
+
+static void cancel_recent(struct hl_rest_call *call);
+static void say_cancelled(struct hl_rest_call *call);
+
+static void end_cancel(struct hl_rest_call *call, enum hl_err rc)
+{
+    if (rc == HL_OK)
+        hl_rest_end_json(call, 202,
+            HL_JSON_OBJECT({"run_id", hl_json_id(&call->id)}, {"state", json_string("cancelled")}));
+    else if (rc == HL_ERR_CONFLICT)
+        hl_rest_refuse(call, 409, "The run has finished already: there is nothing to cancel.");
+    else
+        hl_rest_refuse_store(call, rc, "run");
+}
+
+void hl_rest_cancel_run(struct hl_rest_call *call)
+{
+    call->reply.run_id = call->id;
+    struct hl_run_ref *ref = calloc(1, sizeof(*ref));
+    if (!ref) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    ref->run_id = call->id;
+    strcpy(ref->project, call->project);
+    strcpy(ref->app, call->app);
+    hl_rest_ask_store(call, HL_STORE_CANCEL, &ref->m);
+    hl_rest_then(call, cancel_recent);
+}
+
+static void cancel_recent(struct hl_rest_call *call)
+{
+    if (call->answers[0]->rc != HL_ERR_NOT_FOUND) {
+        end_cancel(call, call->answers[0]->rc);
+        return;
+    }
+    struct hl_recent_ask ask = recent_ask(call, HL_RECENT_CANCEL);
+    hl_rest_ask_workers(call, &ask);
+    hl_rest_then(call, say_cancelled);
+}
+
+static void say_cancelled(struct hl_rest_call *call)
+{
+    const struct hl_recent_ask *found = found_by(call);
+    end_cancel(call, found ? found->rc : HL_ERR_NOT_FOUND);
+}

@@ -1,0 +1,50 @@
+/* inquiry.h - a request for the REST interface that came in on the run listener: its worker reads it,
+ * the control thread answers it, the worker writes the answer. */
+#ifndef HL_RUN_INQUIRY_H
+#define HL_RUN_INQUIRY_H
+
+#include "http/head.h"
+#include "loop/mailbox.h"
+#include "loop/slot.h"
+#include "route/plan.h"
+#include "run/reply.h"
+
+#define HL_INQUIRY_BODY_MAX (64 * 1024) /* more: 413 */
+
+#define HL_ASKER_SUBJECT 128
+
+/* Who asks. */
+struct hl_asker {
+    bool is_admin;
+    char project[HL_NAME_MAX + 1];      /* empty: any */
+    char subject[HL_ASKER_SUBJECT + 1]; /* of the token, cut; may be empty */
+};
+
+/* Worker ─▶ control, and the same memory back with `reply`. */
+struct hl_inquiry {
+    struct hl_msg msg; /* HL_WORKER_INQUIRY */
+    struct hl_mailbox *reply_to;
+    struct hl_slot_name from;
+    struct hl_asker asker;
+    enum hl_method method;
+    struct hl_buf target, body; /* as they came */
+    struct hl_reply reply;
+};
+void hl_inquiry_free(struct hl_inquiry *inquiry); /* NULL-safe */
+
+struct hl_client;
+struct hl_worker;
+struct hl_caller_inquiry; /* the worker's side of it: hl_client.inquiry */
+
+/* The head is in worker->request_head, the plan is REST. The request's body follows, or the answer.
+ */
+void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker);
+void hl_inquiry_body(struct hl_client *c, struct hl_str data);
+void hl_inquiry_body_end(struct hl_client *c);
+/* The caller's socket takes bytes again. */
+void hl_inquiry_drained(struct hl_client *c);
+/* The caller has gone, or is told something else. Harmless without one. */
+void hl_inquiry_leave(struct hl_client *c);
+void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry);
+
+#endif

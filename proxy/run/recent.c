@@ -1,0 +1,248 @@
+/* recent.c - the synchronous runs that a worker has seen lately.
+ * Owns: their entries. Thread: the worker's.
+ * Promise: no allocation once as many entries are there as are kept; a run that goes on has its
+ * entry until it ends.
+ * Not here: runs that the store knows (store/), how both become one list (api/). */
+#include "run/recent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/client.h"
+
+#define SLAB_CHUNK 32
+
+struct hl_recent {
+    struct hl_list in_all, in_ended;
+    struct hl_run *live; /* NULL: it has ended */
+    struct hl_recent_run run;
+};
+
+void hl_recent_init(struct hl_recent_list *list, _Atomic uint32_t *total)
+{
+    hl_slab_init(&list->entries, sizeof(struct hl_recent), SLAB_CHUNK);
+    hl_list_init(&list->all);
+    hl_list_init(&list->ended);
+    list->total = total;
+}
+
+void hl_recent_fini(struct hl_recent_list *list)
+{
+    hl_slab_fini(&list->entries);
+}
+
+struct hl_str hl_recent_project(const struct hl_recent_run *run)
+{
+    return (struct hl_str){run->text, run->project_n};
+}
+
+struct hl_str hl_recent_app(const struct hl_recent_run *run)
+{
+    return (struct hl_str){run->text + run->project_n, run->app_n};
+}
+
+struct hl_str hl_recent_path(const struct hl_recent_run *run)
+{
+    return (struct hl_str){run->text + run->project_n + run->app_n, run->path_n};
+}
+
+/* ---- a call begins and ends ---- */
+
+static struct hl_recent *take_entry(struct hl_recent_list *list)
+{
+    uint32_t total = atomic_load_explicit(list->total, memory_order_relaxed);
+    if (total < HL_RECENT_MAX || hl_list_is_empty(&list->ended)) {
+        struct hl_recent *fresh = hl_slab_get(&list->entries);
+        if (fresh)
+            atomic_fetch_add_explicit(list->total, 1, memory_order_relaxed);
+        return fresh;
+    }
+    struct hl_recent *oldest =
+        HL_CONTAINER_OF(hl_list_pop_front(&list->ended), struct hl_recent, in_ended);
+    hl_list_remove(&oldest->in_all);
+    return oldest;
+}
+
+static uint16_t put_text(struct hl_recent_run *run, size_t at, struct hl_str s)
+{
+    size_t room = HL_RECENT_TEXT - at;
+    size_t n = s.n < room ? s.n : room;
+    memcpy(run->text + at, s.p, n);
+    return (uint16_t)n;
+}
+
+/* Without the query: it is the app's own affair and may hold what is secret. */
+static struct hl_str without_query(struct hl_str target)
+{
+    const char *query = memchr(target.p, '?', target.n);
+    return (struct hl_str){target.p, query ? (size_t)(query - target.p) : target.n};
+}
+
+void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head)
+{
+    struct hl_recent_list *list = &run->worker->recent;
+    struct hl_recent *entry = take_entry(list);
+    if (!entry)
+        return;
+    struct hl_recent_run *r = &entry->run;
+    r->id = run->id;
+    r->state = HL_RUN_RUNNING;
+    r->reason = HL_REASON_NONE;
+    r->mode = plan->is_websocket ? HL_RECENT_WEBSOCKET : HL_RECENT_SYNC;
+    r->http_status = 0;
+    r->created_ms = hl_id_time_ms(&run->id);
+    r->finished_ms = 0;
+    r->request_size = head->framing == HL_FRAMING_CHUNKED  ? HL_RECENT_UNKNOWN
+                      : head->framing == HL_FRAMING_LENGTH ? head->content_length
+                                                           : 0;
+    r->response_size = HL_RECENT_UNKNOWN;
+    size_t n = head->method.n < sizeof(r->method) - 1 ? head->method.n : sizeof(r->method) - 1;
+    memcpy(r->method, head->method.p, n);
+    r->method[n] = '\0';
+    r->project_n = put_text(r, 0, plan->project);
+    r->app_n = put_text(r, r->project_n, plan->app);
+    r->path_n = put_text(r, (size_t)r->project_n + r->app_n, without_query(plan->target));
+    entry->live = run;
+    hl_list_init(&entry->in_ended);
+    hl_list_push_back(&list->all, &entry->in_all);
+    run->recent = entry;
+}
+
+/* What the run itself knows, while it goes on or at its end. */
+static void note_answer(struct hl_recent_run *r, const struct hl_run *run)
+{
+    r->http_status = run->status;
+    if (run->status != 0)
+        r->response_size = run->response_size;
+    if (run->status == 101)
+        r->mode = HL_RECENT_WEBSOCKET;
+    else if (run->is_event_stream)
+        r->mode = HL_RECENT_STREAM;
+    else
+        r->mode = HL_RECENT_SYNC;
+}
+
+void hl_recent_end(
+    struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, int64_t ms)
+{
+    struct hl_recent *entry = run->recent;
+    if (!entry)
+        return;
+    run->recent = NULL;
+    note_answer(&entry->run, run);
+    entry->run.state = state;
+    entry->run.reason = reason;
+    entry->run.finished_ms = entry->run.created_ms + ms;
+    entry->live = NULL;
+    hl_list_push_back(&run->worker->recent.ended, &entry->in_ended);
+}
+
+/* ---- questions ---- */
+
+void hl_recent_ask_free(struct hl_recent_ask *ask)
+{
+    if (ask)
+        free(ask->rows);
+    free(ask);
+}
+
+static struct hl_recent_run snapshot(const struct hl_recent *entry)
+{
+    struct hl_recent_run r = entry->run;
+    if (!entry->live)
+        return r;
+    bool is_websocket = r.mode == HL_RECENT_WEBSOCKET;
+    note_answer(&r, entry->live);
+    if (is_websocket && r.http_status == 0)
+        r.mode = HL_RECENT_WEBSOCKET;
+    return r;
+}
+
+static bool is_of(const struct hl_recent_run *r, const struct hl_recent_ask *ask)
+{
+    return (!*ask->project || hl_str_eq(hl_recent_project(r), hl_str_from(ask->project))) &&
+           (!*ask->app || hl_str_eq(hl_recent_app(r), hl_str_from(ask->app)));
+}
+
+static bool is_before(const struct hl_id *a, const struct hl_id *b)
+{
+    return memcmp(a->b, b->b, sizeof(a->b)) < 0;
+}
+
+static bool is_wanted(const struct hl_recent *entry, const struct hl_recent_ask *ask)
+{
+    const struct hl_recent_run *r = &entry->run;
+    if (!hl_id_is_nil(&ask->id) && !is_before(&r->id, &ask->id))
+        return false;
+    if (r->created_ms < ask->since_ms || (ask->until_ms > 0 && r->created_ms >= ask->until_ms))
+        return false;
+    if (!is_of(r, ask))
+        return false;
+    return ask->state < 0 || r->state == (enum hl_run_state)ask->state;
+}
+
+static void list(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
+{
+    ask->rows = malloc(ask->limit * sizeof(*ask->rows));
+    ask->rc = ask->rows ? HL_OK : HL_ERR_NOMEM;
+    if (!ask->rows)
+        return;
+    for (struct hl_list *node = recent->all.prev; node != &recent->all; node = node->prev) {
+        const struct hl_recent *entry = HL_CONTAINER_OF(node, struct hl_recent, in_all);
+        if (!is_wanted(entry, ask))
+            continue;
+        if (ask->count == ask->limit) {
+            ask->has_more = true;
+            return;
+        }
+        ask->rows[ask->count++] = snapshot(entry);
+    }
+}
+
+static struct hl_recent *find(const struct hl_recent_list *recent, const struct hl_recent_ask *ask)
+{
+    for (struct hl_list *node = recent->all.prev; node != &recent->all; node = node->prev) {
+        struct hl_recent *entry = HL_CONTAINER_OF(node, struct hl_recent, in_all);
+        if (hl_id_eq(&entry->run.id, &ask->id))
+            return is_of(&entry->run, ask) ? entry : NULL;
+    }
+    return NULL;
+}
+
+static void get(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
+{
+    const struct hl_recent *entry = find(recent, ask);
+    ask->rc = HL_ERR_NOT_FOUND;
+    if (!entry)
+        return;
+    ask->rows = malloc(sizeof(*ask->rows));
+    ask->rc = ask->rows ? HL_OK : HL_ERR_NOMEM;
+    if (!ask->rows)
+        return;
+    ask->rows[0] = snapshot(entry);
+    ask->count = 1;
+}
+
+static void cancel(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
+{
+    struct hl_recent *entry = find(recent, ask);
+    ask->rc = !entry ? HL_ERR_NOT_FOUND : entry->live ? HL_OK : HL_ERR_CONFLICT;
+    if (ask->rc == HL_OK)
+        hl_forward_cancel(entry->live);
+}
+
+void hl_recent_answer(struct hl_worker *w, struct hl_recent_ask *ask)
+{
+    switch (ask->question) {
+    case HL_RECENT_LIST:
+        list(&w->recent, ask);
+        break;
+    case HL_RECENT_GET:
+        get(&w->recent, ask);
+        break;
+    case HL_RECENT_CANCEL:
+        cancel(&w->recent, ask);
+        break;
+    }
+    hl_mailbox_post(ask->reply_to, &ask->msg);
+}

@@ -1,0 +1,97 @@
+/* recent.h - the synchronous runs that a worker has seen lately, from memory: what the run list says
+ * of calls that cost the disk nothing (spec 4).
+ *
+ * An entry is made when a call begins and says what became of it when it ends. All workers together
+ * keep HL_RECENT_MAX: beyond that a new one takes the place of the worker's own oldest that has
+ * ended. Runs that are still going on are never forgotten, so that each can be cancelled. */
+#ifndef HL_RUN_RECENT_H
+#define HL_RUN_RECENT_H
+
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "base/slab.h"
+#include "loop/mailbox.h"
+#include "loop/slot.h"
+#include "route/plan.h"
+#include "store/record.h"
+
+#define HL_RECENT_MAX  10000
+#define HL_RECENT_TEXT 272 /* project, app and path, cut to what fits */
+
+#define HL_RECENT_UNKNOWN UINT64_MAX /* a size that nobody announced */
+
+enum hl_recent_mode { HL_RECENT_SYNC, HL_RECENT_STREAM, HL_RECENT_WEBSOCKET };
+
+/* A run as a value. */
+struct hl_recent_run {
+    struct hl_id id;
+    enum hl_run_state state; /* RUNNING also while it waits for a slot of the app */
+    enum hl_run_reason reason;
+    enum hl_recent_mode mode;
+    uint16_t http_status; /* 0: no answer yet */
+    int64_t created_ms, finished_ms;
+    uint64_t request_size, response_size;
+    char method[16];
+    uint16_t project_n, app_n, path_n;
+    char text[HL_RECENT_TEXT];
+};
+
+struct hl_str hl_recent_project(const struct hl_recent_run *run);
+struct hl_str hl_recent_app(const struct hl_recent_run *run);
+struct hl_str hl_recent_path(const struct hl_recent_run *run);
+
+struct hl_run;
+struct hl_recent;
+
+/* What one worker remembers. */
+struct hl_recent_list {
+    struct hl_slab entries;
+    struct hl_list all;      /* oldest first */
+    struct hl_list ended;    /* in the order in which they ended */
+    _Atomic uint32_t *total; /* over all workers */
+};
+
+void hl_recent_init(struct hl_recent_list *list, _Atomic uint32_t *total);
+void hl_recent_fini(struct hl_recent_list *list);
+
+struct hl_head;
+
+/* A synchronous call of the app begins. Without memory it is simply not remembered. */
+void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head);
+/* It ended after `ms`. Nothing happens for a run that has no entry. */
+void hl_recent_end(
+    struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, int64_t ms);
+
+/* What the control thread asks of a worker, and the same memory back. */
+enum hl_recent_question {
+    HL_RECENT_LIST,   /* rows that match, newest first */
+    HL_RECENT_GET,    /* the one with `id`: one row, or NOT_FOUND */
+    HL_RECENT_CANCEL, /* the same, ended now: OK, NOT_FOUND, or CONFLICT: it has ended already */
+};
+
+struct hl_recent_ask {
+    struct hl_msg msg; /* HL_WORKER_RECENT */
+    struct hl_mailbox *reply_to;
+    struct hl_slot_name from; /* the asker's object */
+    uint32_t worker;          /* index */
+    enum hl_recent_question question;
+    char project[HL_NAME_MAX + 1], app[HL_NAME_MAX + 1]; /* empty: any */
+    struct hl_id id;            /* LIST: only older ones than this; nil: from the newest on */
+    int state;                  /* LIST: enum hl_run_state, or -1: any */
+    int64_t since_ms, until_ms; /* LIST: created then or later, before; 0: unbounded */
+    uint32_t limit;
+
+    enum hl_err rc;
+    struct hl_recent_run *rows; /* owned, malloc */
+    uint32_t count;
+    bool has_more;
+};
+void hl_recent_ask_free(struct hl_recent_ask *ask); /* NULL-safe */
+
+struct hl_worker;
+
+/* On the worker's thread: fills the answer and sends it back. A cancelled run has ended then. */
+void hl_recent_answer(struct hl_worker *w, struct hl_recent_ask *ask);
+
+#endif
