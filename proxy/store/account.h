@@ -6,6 +6,9 @@
 
 #include "store/store.h"
 
+/* How long after its token's end. */
+#define HL_ACCOUNT_KEEP_MS (7 * 24 * 3600 * 1000ll)
+
 /* ADD_ACCOUNT. Reply OK: it is on disk. EXISTS: one with that id is there; nothing changed. */
 struct hl_add_account {
     struct hl_store_msg m;

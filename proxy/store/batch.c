@@ -107,6 +107,20 @@ static enum hl_err commit(struct hl_batch *b, bool *has_committed)
     return HL_OK;
 }
 
+/* --- what runs ------------------------------------------------------------------------------ */
+
+enum hl_err hl_batch_pick_running(const struct hl_batch *b, struct hl_list_runs *l)
+{
+    l->n_picked = 0;
+    l->picked = malloc((b->live.n + 1) * sizeof(*l->picked));
+    if (!l->picked)
+        return HL_ERR_NOMEM;
+    for (size_t i = 0; i < b->live.cap; i++)
+        if (b->live.entries[i].value)
+            l->picked[l->n_picked++] = b->live.entries[i].id;
+    return HL_OK;
+}
+
 /* --- operations ----------------------------------------------------------------------------- */
 
 static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
@@ -117,6 +131,17 @@ static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
     r->mark = op->mark;
     enum hl_err rc = b->driver->vt->redeliver(b->driver, r, REDELIVER_STEP, &is_done);
     op->has_more = !is_done;
+    return rc;
+}
+
+/* Only a driver without a thread for questions is asked here. */
+static enum hl_err answer(struct hl_driver *d, struct hl_store_msg *m)
+{
+    if (!hl_message_is_question(m) || !d->vt->answer)
+        return HL_ERR_INVALID;
+    enum hl_err rc = d->vt->answer(d, m);
+    if (rc)
+        hl_question_clear(m);
     return rc;
 }
 
@@ -145,10 +170,14 @@ static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
         return vt->outcome(d, (struct hl_attempt_outcome *)m, b->now_ms, &op->is_parked);
     case HL_STORE_REDELIVER:
         return redeliver(b, op);
-    case HL_STORE_GET_RUN:
-        return vt->get_run(d, (struct hl_get_run *)m);
+    case HL_STORE_ADD_ACCOUNT:
+        return vt->add_account(d, &((struct hl_add_account *)m)->account);
+    case HL_STORE_REVOKE_ACCOUNT:
+        return vt->revoke_account(d, (struct hl_revoke_account *)m, b->now_ms, &op->revoked_ms);
+    case HL_STORE_TOUCH_ACCOUNTS:
+        return vt->touch_accounts(d, (struct hl_touch_accounts *)m);
     default:
-        return HL_ERR_INVALID;
+        return answer(d, m);
     }
 }
 
@@ -255,14 +284,14 @@ static enum hl_err fail_all(struct hl_batch *b, size_t first, enum hl_err err)
 static enum hl_err run_without_accepts(struct hl_batch *b, enum hl_err why, bool *has_committed)
 {
     for (size_t i = 0; i < b->n_ops; i++)
-        b->ops[i].rc = hl_message_brings_work(b->ops[i].m) ? why : HL_OK;
+        b->ops[i].rc = hl_message_may_be_refused(b->ops[i].m) ? why : HL_OK;
     enum hl_err err = why;
     if (why == HL_ERR_FULL && b->driver->vt->release_reserve(b->driver))
         err = try_ops(b, 0, b->n_ops, false, has_committed);
     if (is_fatal(err))
         return fail_all(b, 0, err);
     for (size_t i = 0; err && i < b->n_ops; i++)
-        b->ops[i].is_held = !hl_message_brings_work(b->ops[i].m);
+        b->ops[i].is_held = !hl_message_may_be_refused(b->ops[i].m);
     return why;
 }
 

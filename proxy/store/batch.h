@@ -20,6 +20,7 @@ struct hl_batch_op {
     bool is_running;       /* CANCEL: the worker is to be told */
     bool is_parked;        /* OUTCOME, RETRY */
     struct hl_id existing; /* ACCEPT, EXISTS */
+    int64_t revoked_ms;    /* REVOKE_ACCOUNT */
     uint64_t count;        /* REDELIVER: before this batch */
     struct hl_redeliver_mark mark;
 };
@@ -60,6 +61,9 @@ bool hl_batch_can_serve(const struct hl_batch *b);
  *   IO, CORRUPT  the database cannot be used any more; all operations have that rc
  *   other        the operations are decided, but handing out failed: not again at once */
 enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *has_committed);
+
+/* The runs that workers have, in no order, for the driver to choose from: as `picked`. */
+HL_MUST_CHECK enum hl_err hl_batch_pick_running(const struct hl_batch *b, struct hl_list_runs *l);
 
 /* After a commit, before the replies: remembers who has which run, tells who is to cancel. */
 void hl_batch_note(struct hl_batch *b);

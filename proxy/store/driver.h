@@ -10,8 +10,9 @@
 #ifndef HL_STORE_DRIVER_H
 #define HL_STORE_DRIVER_H
 
-#include "store/backlog.h"
 #include "store/account.h"
+#include "store/backlog.h"
+#include "store/key.h"
 #include "store/query.h"
 
 struct hl_driver;
@@ -46,7 +47,10 @@ struct hl_driver_vt {
      * left. */
     enum hl_err (*redeliver)(
         struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
-    enum hl_err (*get_run)(struct hl_driver *d, struct hl_get_run *g);
+    enum hl_err (*add_account)(struct hl_driver *d, const struct hl_account *account);
+    enum hl_err (*revoke_account)(struct hl_driver *d, const struct hl_revoke_account *r,
+        int64_t now_ms, int64_t *revoked_ms);
+    enum hl_err (*touch_accounts)(struct hl_driver *d, const struct hl_touch_accounts *t);
 
     /* In a transaction of its own: removes at most `max` runs that are past retention. `*due_ms`:
      * wall time when there may be more to do (not after now_ms: there is more; INT64_MAX: never,
@@ -68,17 +72,19 @@ struct hl_driver_vt {
     /* Wall times of the oldest queued run and pending delivery (0: none), and bytes on disk. */
     void (*survey)(struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes);
 
-    /* Any thread; takes GET_… and LIST_… and answers them elsewhere. NULL: the engine calls get_run
-     * on the store's thread. */
-    void (*post_read)(struct hl_driver *d, struct hl_store_msg *m);
+    /* GET_… and LIST_…: one of the two. `answer`: on the store's thread. `post_question`: any
+     * thread; takes the message and answers it elsewhere. */
+    enum hl_err (*answer)(struct hl_driver *d, struct hl_store_msg *m);
+    void (*post_question)(struct hl_driver *d, struct hl_store_msg *m);
     void (*close)(struct hl_driver *d); /* frees it */
 };
 
 struct hl_driver {
     const struct hl_driver_vt *vt;
     struct hl_backlog *backlog;
-    bool is_broken;       /* see above; cleared by rollback and a failed commit */
-    const char *data_dir; /* NULL: bodies are always INLINE */
+    bool is_broken;           /* see above; cleared by rollback and a failed commit */
+    const char *data_dir;     /* NULL: bodies are always INLINE */
+    const struct hl_key *key; /* with a data_dir: what is secret in it is sealed with this */
 };
 
 /* What an operation may say without anything being wrong. */

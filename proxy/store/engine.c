@@ -86,6 +86,22 @@ static void withdraw(struct hl_engine *e, struct hl_store_msg *m)
     reply(e, m, hl_message_weight(m), HL_OK);
 }
 
+/* What workers have is known here. False: the message has gone to where it is answered. */
+static bool pick_running(struct hl_engine *e, struct hl_store_msg *m)
+{
+    size_t weight = hl_message_weight(m);
+    enum hl_err err = hl_batch_pick_running(&e->batch, (struct hl_list_runs *)m);
+    if (err) {
+        reply(e, m, weight, err);
+        return false;
+    }
+    if (!e->driver->vt->post_question)
+        return true;
+    unweigh(e, weight);
+    e->driver->vt->post_question(e->driver, m);
+    return false;
+}
+
 /* Who abandons an attempt stops: it must not be leased to again in the same batch. */
 static bool ends_credit(const struct hl_store_msg *m)
 {
@@ -110,6 +126,8 @@ static void take_mail(struct hl_engine *e)
     for (struct hl_msg *msg = hl_mailbox_take(&e->box), *next; msg; msg = next) {
         struct hl_store_msg *m = (struct hl_store_msg *)msg;
         next = msg->next;
+        if (hl_message_asks_what_runs(m) && !pick_running(e, m))
+            continue;
         if (ends_credit(m))
             hl_credit_withdraw(&e->batch.senders, m->reply_to);
         if (is_credit(msg))
@@ -118,7 +136,7 @@ static void take_mail(struct hl_engine *e)
             withdraw(e, m);
         else if (e->is_failing)
             reply(e, m, hl_message_weight(m), HL_ERR_UNAVAILABLE);
-        else if (hl_message_brings_work(m) && e->retry_us != HL_NEVER)
+        else if (hl_message_may_be_refused(m) && e->retry_us != HL_NEVER)
             reply(e, m, hl_message_weight(m), e->is_full ? HL_ERR_FULL : HL_ERR_UNAVAILABLE);
         else
             append(e, msg);
@@ -137,9 +155,9 @@ static void fill_batch(struct hl_engine *e)
         e->first = e->first->next;
         if (!e->first)
             e->last = NULL;
-        if (hl_message_brings_work(m))
+        if (hl_message_may_be_refused(m))
             hl_engine_look_for_room(e, hl_clock_mono_us());
-        if (hl_message_brings_work(m) && e->is_full)
+        if (hl_message_may_be_refused(m) && e->is_full)
             reply(e, m, weight, HL_ERR_FULL);
         else
             hl_batch_add(b, m, weight);
@@ -164,6 +182,8 @@ static void answer(struct hl_engine *e, const struct hl_batch_op *op)
 {
     if (op->m->msg.type == HL_STORE_ACCEPT && op->rc == HL_ERR_EXISTS)
         ((struct hl_accept *)op->m)->run_id = op->existing;
+    if (op->m->msg.type == HL_STORE_REVOKE_ACCOUNT)
+        ((struct hl_revoke_account *)op->m)->revoked_ms = op->revoked_ms;
     if (op->m->msg.type == HL_STORE_OUTCOME)
         ((struct hl_attempt_outcome *)op->m)->is_parked = op->is_parked;
     if (op->has_more && op->rc == HL_OK)

@@ -4,12 +4,9 @@
 #include "store/key.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <mbedtls/md.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/hex.h"
@@ -55,32 +52,14 @@ static bool parse(const char *text, size_t n, uint8_t raw[HL_KEY_SIZE])
     return n == 2 * HL_KEY_SIZE && parse_hex(text, raw);
 }
 
-/* The name appears only with the whole key behind it. */
 static enum hl_err write_key(const char *path, const uint8_t raw[HL_KEY_SIZE])
 {
-    char tmp[HL_PATH_MAX], dir[HL_PATH_MAX], text[2 * HL_KEY_SIZE + 1];
-    enum hl_err err = hl_path(tmp, "%s.new", path);
-    if (!err)
-        err = hl_path(dir, "%s", path);
-    if (err)
-        return err;
-    char *slash = strrchr(dir, '/');
-    if (slash)
-        slash[slash == dir] = '\0';
-    else
-        strcpy(dir, ".");
+    char text[2 * HL_KEY_SIZE + 1];
     hl_hex_write(text, raw, HL_KEY_SIZE);
     text[2 * HL_KEY_SIZE] = '\n';
-
-    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return hl_err_from_errno(errno);
-    bool done = write(fd, text, sizeof(text)) == (ssize_t)sizeof(text) && fsync(fd) == 0 &&
-                rename(tmp, path) == 0;
-    err = done ? HL_OK : hl_err_from_errno(errno);
+    enum hl_err err = hl_path_write(path, text, sizeof(text));
     explicit_bzero(text, sizeof(text));
-    close(fd);
-    return err ? err : hl_path_sync(dir);
+    return err;
 }
 
 enum hl_err hl_key_load(

@@ -115,8 +115,7 @@ void hl_engine_note_commit(struct hl_engine *e, uint64_t began_us)
     show_backlog(e);
     e->survey_us = sooner(e->survey_us, now_us + SURVEY_US);
     e->settle_us = now_us + QUIET_US;
-    if (e->purge_us == HL_NEVER)
-        e->purge_us = now_us + (uint64_t)e->keep_ms * 1000;
+    e->purge_us = sooner(e->purge_us, now_us + (uint64_t)e->keep_ms * 1000);
 }
 
 static void survey(struct hl_engine *e)

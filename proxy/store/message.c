@@ -115,6 +115,12 @@ void hl_leased_free(struct hl_leased *l)
     free(l);
 }
 
+struct hl_str hl_path_of_target(struct hl_str target)
+{
+    const char *query = target.n ? memchr(target.p, '?', target.n) : NULL;
+    return (struct hl_str){target.p, query ? (size_t)(query - target.p) : target.n};
+}
+
 void hl_push_free(struct hl_msg *msg)
 {
     if (!msg)

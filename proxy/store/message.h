@@ -3,7 +3,7 @@
 #ifndef HL_STORE_MESSAGE_H
 #define HL_STORE_MESSAGE_H
 
-#include "store/store.h"
+#include "store/query.h"
 
 /* Copies `from` to `*room` and moves `*room` behind it. */
 struct hl_str hl_message_copy(char **room, struct hl_str from);
@@ -19,8 +19,43 @@ static inline bool hl_message_brings_work(const struct hl_store_msg *m)
     return m->msg.type == HL_STORE_ACCEPT || m->msg.type == HL_STORE_RECORD;
 }
 
+/* Whether it can do without: on a full volume it is not held until there is space. */
+static inline bool hl_message_may_be_refused(const struct hl_store_msg *m)
+{
+    return hl_message_brings_work(m) || m->msg.type == HL_STORE_ADD_ACCOUNT ||
+           m->msg.type == HL_STORE_TOUCH_ACCOUNTS;
+}
+
+static inline bool hl_message_is_question(const struct hl_store_msg *m)
+{
+    return (m->msg.type >= HL_STORE_GET_RUN && m->msg.type <= HL_STORE_LIST_APPS) ||
+           m->msg.type == HL_STORE_LIST_ACCOUNTS;
+}
+
+/* Before it is answered: its limit becomes one that a list may have. */
+void hl_question_prepare(struct hl_store_msg *m);
+/* After an answer that failed: what it had is freed. */
+void hl_question_clear(struct hl_store_msg *m);
+
+/* Questions that only the store's thread can begin to answer. */
+static inline bool hl_message_asks_what_runs(const struct hl_store_msg *m)
+{
+    return m->msg.type == HL_STORE_LIST_RUNS &&
+           ((const struct hl_list_runs *)m)->state == HL_RUN_RUNNING;
+}
+
 /* What a request weighs while it waits: itself, its strings and the body bytes it carries. */
 size_t hl_message_weight(const struct hl_store_msg *m);
+
+/* How an attempt is remembered: a retry after the last one of a round is a failure. */
+static inline enum hl_attempt_verdict hl_attempt_final_verdict(
+    enum hl_attempt_verdict verdict, bool is_last)
+{
+    return verdict == HL_ATTEMPT_RETRY && is_last ? HL_ATTEMPT_DEAD : verdict;
+}
+
+/* What lists show of a target. The query may carry tokens: it is in the sealed head only. */
+struct hl_str hl_path_of_target(struct hl_str target);
 
 /* Frees a pushed message of any kind (CLAIMED to WORK). NULL-safe. */
 void hl_push_free(struct hl_msg *msg);

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum hl_err hl_path(char *out, const char *fmt, ...)
@@ -49,4 +51,33 @@ enum hl_err hl_path_read(const char *path, char *out, size_t cap, size_t *n)
     if (!err)
         out[*n] = '\0';
     return err;
+}
+
+static enum hl_err sync_dir_of(const char *path)
+{
+    char dir[HL_PATH_MAX];
+    enum hl_err err = hl_path(dir, "%s", path);
+    if (err)
+        return err;
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        slash[slash == dir] = '\0';
+    else
+        strcpy(dir, ".");
+    return hl_path_sync(dir);
+}
+
+enum hl_err hl_path_write(const char *path, const void *bytes, size_t n)
+{
+    char tmp[HL_PATH_MAX];
+    enum hl_err err = hl_path(tmp, "%s.new", path);
+    if (err)
+        return err;
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return hl_err_from_errno(errno);
+    bool done = write(fd, bytes, n) == (ssize_t)n && fsync(fd) == 0 && rename(tmp, path) == 0;
+    err = done ? HL_OK : hl_err_from_errno(errno);
+    close(fd);
+    return err ? err : sync_dir_of(path);
 }

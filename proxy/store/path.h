@@ -17,4 +17,8 @@ HL_MUST_CHECK enum hl_err hl_path_sync(const char *path);
  * HL_ERR_TOO_LARGE: it has cap bytes or more. Blocks. */
 HL_MUST_CHECK enum hl_err hl_path_read(const char *path, char *out, size_t cap, size_t *n);
 
+/* Makes a file of these bytes (0600), durable: its name appears, or changes hands, only with all of
+ * them behind it. Blocks. */
+HL_MUST_CHECK enum hl_err hl_path_write(const char *path, const void *bytes, size_t n);
+
 #endif

@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 #include "store/engine.h"
+#include "store/message.h"
+#include "store/signing_key.h"
 
 #define DAY_MS (24 * 3600 * 1000ll)
 
@@ -66,8 +68,9 @@ out:
 enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m)
 {
     const struct hl_driver_vt *vt = store->driver->vt;
-    if (m->msg.type == HL_STORE_GET_RUN && vt->post_read) {
-        vt->post_read(store->driver, m);
+    hl_question_prepare(m);
+    if (vt->post_question && hl_message_is_question(m) && !hl_message_asks_what_runs(m)) {
+        vt->post_question(store->driver, m);
         return HL_OK;
     }
     return hl_engine_post(&store->engine, m);
@@ -76,6 +79,21 @@ enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m)
 const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store)
 {
     return &store->engine.gauges;
+}
+
+enum hl_err hl_store_get_signing_key(
+    struct hl_store *store, uint8_t out[HL_SIGNING_KEY_MAX], size_t *n)
+{
+    const struct hl_driver *d = store->driver;
+    if (!d->data_dir)
+        return HL_ERR_NOT_FOUND;
+    return hl_signing_key_read(d->data_dir, d->key, out, HL_SIGNING_KEY_MAX, n);
+}
+
+enum hl_err hl_store_put_signing_key(struct hl_store *store, const uint8_t *key, size_t n)
+{
+    const struct hl_driver *d = store->driver;
+    return d->data_dir ? hl_signing_key_write(d->data_dir, d->key, key, n) : HL_OK;
 }
 
 const char *hl_store_data_dir(const struct hl_store *store)

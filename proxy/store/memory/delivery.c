@@ -68,6 +68,58 @@ static enum hl_err enqueue(struct hl_memory *m, struct hl_memory_run *run)
     return HL_OK;
 }
 
+/* --- attempts ------------------------------------------------------------------------------- */
+
+enum hl_delivery_state hl_memory_delivery_state(const struct hl_memory_run *run)
+{
+    return run->delivery == HL_MEMORY_OK     ? HL_DELIVERY_OK
+           : run->delivery == HL_MEMORY_DEAD ? HL_DELIVERY_DEAD
+                                             : HL_DELIVERY_PENDING;
+}
+
+/* Room for one more: the oldest gives way. */
+static enum hl_err reserve_attempt(struct hl_memory *m, struct hl_memory_run *run)
+{
+    if (run->n_attempts == HL_ATTEMPTS_SHOWN) {
+        run->n_attempts--;
+        m->bytes -= sizeof(*run->attempts);
+        memmove(run->attempts, run->attempts + 1, run->n_attempts * sizeof(*run->attempts));
+        return HL_OK;
+    }
+    struct hl_attempt_row *attempts =
+        realloc(run->attempts, (run->n_attempts + 1) * sizeof(*attempts));
+    if (!attempts)
+        return HL_ERR_NOMEM;
+    run->attempts = attempts;
+    return HL_OK;
+}
+
+static void add_attempt(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)
+{
+    run->attempts[run->n_attempts++] = (struct hl_attempt_row){
+        .round = run->round, .n = run->n, .started_ms = now_ms, .verdict = HL_ATTEMPT_RUNNING};
+    run->is_open = true;
+    m->bytes += sizeof(*run->attempts);
+}
+
+/* The last one is the open one, if any is. */
+static void close_attempt(
+    struct hl_memory_run *run, const struct hl_attempt_outcome *o, bool is_last)
+{
+    struct hl_attempt_row *attempt = &run->attempts[run->n_attempts - 1];
+    attempt->started_ms = o->started_ms;
+    attempt->ended_ms = o->ended_ms;
+    attempt->verdict = hl_attempt_final_verdict(o->verdict, is_last);
+    attempt->http_status = o->http_status;
+    memcpy(attempt->error, o->error, sizeof(attempt->error));
+}
+
+static void drop_attempt(struct hl_memory *m, struct hl_memory_run *run)
+{
+    run->n_attempts--;
+    m->bytes -= sizeof(*run->attempts);
+}
+
 enum hl_err hl_memory_deliver(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)
 {
     enum hl_err err = hl_id_map_reserve(&m->deliveries, 1);
@@ -82,6 +134,7 @@ enum hl_err hl_memory_deliver(struct hl_memory *m, struct hl_memory_run *run, in
         return err;
     run->delivery_id = hl_id_next(&m->ids, now_ms);
     hl_id_map_put(&m->deliveries, &run->delivery_id, run);
+    hl_list_push_back(&m->begun, &run->begun);
     return HL_OK;
 }
 
@@ -116,21 +169,21 @@ static struct hl_leased *new_leased(const struct hl_memory_run *run)
 enum hl_err hl_memory_lease(
     struct hl_driver *d, uint64_t name, int64_t now_ms, struct hl_leased **out)
 {
-    (void)now_ms;
     struct hl_memory *m = hl_memory_of(d);
     struct hl_id key = key_of(name);
     struct hl_memory_lane *lane = hl_id_map_find(&m->lanes, &key);
     HL_ASSERT(lane && !hl_list_is_empty(&lane->due));
     struct hl_memory_run *run = HL_CONTAINER_OF(lane->due.next, struct hl_memory_run, due);
-    struct hl_leased *leased = new_leased(run);
-    enum hl_err err = leased ? hl_backlog_lease(d->backlog, name) : HL_ERR_NOMEM;
+    enum hl_err err = reserve_attempt(m, run);
+    struct hl_leased *leased = err ? NULL : new_leased(run);
+    err = leased ? hl_backlog_lease(d->backlog, name) : HL_ERR_NOMEM;
     if (err) {
         hl_leased_free(leased);
         return err;
     }
     run->delivery = HL_MEMORY_LEASED;
-    run->is_open = true;
     run->n++;
+    add_attempt(m, run, now_ms);
     hl_list_remove(&run->due);
     forget_lane_if_empty(m, name);
     *out = leased;
@@ -141,18 +194,20 @@ enum hl_err hl_memory_lease(
 
 enum hl_err hl_memory_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms)
 {
-    (void)now_ms;
-    struct hl_memory_run *run = hl_id_map_find(&hl_memory_of(d)->deliveries, &a->delivery_id);
+    struct hl_memory *m = hl_memory_of(d);
+    struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &a->delivery_id);
     if (!run)
         return HL_ERR_NOT_FOUND;
     if (run->delivery != HL_MEMORY_LEASED || run->round != a->round || a->n != run->n + 1 ||
         a->n > run->max_attempts)
         return HL_ERR_STALE;
-    enum hl_err err = a->is_parked ? hl_backlog_unpark(d->backlog, run->lane) : HL_OK;
+    enum hl_err err = reserve_attempt(m, run);
+    if (!err && a->is_parked)
+        err = hl_backlog_unpark(d->backlog, run->lane);
     if (err)
         return err;
     run->n = a->n;
-    run->is_open = true;
+    add_attempt(m, run, now_ms);
     return HL_OK;
 }
 
@@ -211,6 +266,10 @@ enum hl_err hl_memory_outcome(
         err = park(m, run, is_parked);
     if (err)
         return err;
+    if (is_never_sent)
+        drop_attempt(m, run);
+    else if (run->is_open)
+        close_attempt(run, o, is_last);
     run->is_open = false;
     run->n -= is_never_sent;
     return HL_OK;
@@ -250,9 +309,13 @@ enum hl_err hl_memory_redeliver(
     *is_done = true;
     if (!hl_id_is_nil(&r->delivery_id))
         return redeliver_one(m, r);
+    if (r->state == HL_DELIVERY_PENDING)
+        return HL_ERR_INVALID;
+    enum hl_memory_delivery_state meant =
+        r->state == HL_DELIVERY_OK ? HL_MEMORY_OK : HL_MEMORY_DEAD;
     HL_LIST_EACH (node, &m->final) {
         struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, final);
-        bool is_meant = run->delivery == HL_MEMORY_DEAD && run->done_ms >= r->since_ms &&
+        bool is_meant = run->delivery == meant && run->done_ms >= r->since_ms &&
                         hl_str_eq(run->project, hl_str_from(r->project));
         enum hl_err err = is_meant ? renew(m, run) : HL_OK;
         if (err)

@@ -67,7 +67,9 @@ static enum hl_err purge(struct hl_driver *d, int64_t now_ms, unsigned max, int6
 {
     struct hl_memory *m = hl_memory_of(d);
     int64_t keys_ms = purge_keys(m, now_ms, max), runs_ms = purge_runs(m, now_ms, max);
+    int64_t accounts_ms = hl_memory_purge_accounts(m, now_ms, max);
     *due_ms = keys_ms < runs_ms ? keys_ms : runs_ms;
+    *due_ms = accounts_ms < *due_ms ? accounts_ms : *due_ms;
     return HL_OK;
 }
 
@@ -133,6 +135,7 @@ static void close_all(struct hl_driver *d)
         hl_memory_key_free(m, HL_CONTAINER_OF(m->expiring.next, struct hl_memory_key, node));
     for (size_t i = 0; i < m->lanes.cap; i++)
         free(m->lanes.entries[i].value);
+    hl_memory_free_accounts(m);
     hl_id_map_fini(&m->runs);
     hl_id_map_fini(&m->deliveries);
     hl_id_map_fini(&m->lanes);
@@ -155,7 +158,10 @@ static const struct hl_driver_vt vt = {
     .attempt = hl_memory_attempt,
     .outcome = hl_memory_outcome,
     .redeliver = hl_memory_redeliver,
-    .get_run = hl_memory_get_run,
+    .add_account = hl_memory_add_account,
+    .revoke_account = hl_memory_revoke_account,
+    .touch_accounts = hl_memory_touch_accounts,
+    .answer = hl_memory_answer,
     .purge = purge,
     .shed = shed,
     .room = room,
@@ -175,7 +181,10 @@ enum hl_err hl_memory_open(
     hl_list_init(&m->queued);
     hl_list_init(&m->final);
     hl_list_init(&m->unsent);
+    hl_list_init(&m->known);
+    hl_list_init(&m->begun);
     hl_list_init(&m->expiring);
+    hl_list_init(&m->accounts);
     hl_id_source_init(&m->ids);
     hl_key_random(&m->key);
     m->max_bytes =

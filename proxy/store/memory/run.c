@@ -12,8 +12,20 @@
 
 static uint64_t weight_of(const struct hl_memory_run *run)
 {
-    return sizeof(*run) + run->project.n + run->app.n + run->head.n + run->url.n + run->secret.n +
-           run->traceparent.n;
+    return sizeof(*run) + run->project.n + run->app.n + run->method.n + run->path.n + run->head.n +
+           run->url.n + run->secret.n + run->traceparent.n;
+}
+
+static bool fits(struct hl_str name, const char *wanted)
+{
+    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
+}
+
+struct hl_memory_run *hl_memory_find(
+    const struct hl_memory *m, const struct hl_id *id, const char *project, const char *app)
+{
+    struct hl_memory_run *run = hl_id_map_find(&m->runs, id);
+    return run && fits(run->project, project) && fits(run->app, app) ? run : NULL;
 }
 
 /* --- accept and record ---------------------------------------------------------------------- */
@@ -83,9 +95,10 @@ void hl_memory_key_free(struct hl_memory *m, struct hl_memory_key *key)
 static struct hl_memory_run *new_run(const struct hl_accept *a)
 {
     char *room;
+    struct hl_str path = hl_path_of_target(a->target);
     struct hl_memory_run *run = hl_message_alloc(sizeof(*run),
-        a->project.n + a->app.n + a->head.n + a->webhook_url.n + a->webhook_secret.n +
-            a->traceparent.n,
+        a->project.n + a->app.n + a->method.n + path.n + a->head.n + a->webhook_url.n +
+            a->webhook_secret.n + a->traceparent.n,
         0, &room);
     if (!run)
         return NULL;
@@ -93,10 +106,16 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     hl_list_init(&run->final);
     hl_list_init(&run->due);
     hl_list_init(&run->unsent);
+    hl_list_init(&run->known);
+    hl_list_init(&run->begun);
     run->id = a->run_id;
     run->created_ms = a->created_ms;
+    run->is_async = a->m.msg.type == HL_STORE_ACCEPT;
+    run->request_size = run->is_async ? (int64_t)a->body.size : -1;
     run->project = hl_message_copy(&room, a->project);
     run->app = hl_message_copy(&room, a->app);
+    run->method = hl_message_copy(&room, a->method);
+    run->path = hl_message_copy(&room, path);
     run->head = hl_message_copy(&room, a->head);
     run->url = hl_message_copy(&room, a->webhook_url);
     run->secret = hl_message_copy(&room, a->webhook_secret);
@@ -113,14 +132,27 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
     hl_list_remove(&run->final);
     hl_list_remove(&run->due);
     hl_list_remove(&run->unsent);
+    hl_list_remove(&run->known);
+    hl_list_remove(&run->begun);
     size_t weight = weight_of(run);
-    m->bytes -= weight + run->body.size;
+    m->bytes -= weight + run->body.size + run->n_attempts * sizeof(*run->attempts);
+    free(run->attempts);
     if (run->outcome.body.where == HL_BODY_INLINE)
         m->bytes -= run->outcome.body.size;
     hl_body_fini(&run->body);
     hl_body_fini(&run->outcome.body);
     explicit_bzero(run, weight);
     free(run);
+}
+
+/* Ids come nearly in their order: seldom is there more than a step to go. */
+static struct hl_list *newest_before(struct hl_memory *m, const struct hl_id *id)
+{
+    struct hl_list *node = m->known.prev;
+    while (node != &m->known &&
+           memcmp(&HL_CONTAINER_OF(node, struct hl_memory_run, known)->id, id, sizeof(*id)) > 0)
+        node = node->prev;
+    return node;
 }
 
 static enum hl_err add_run(struct hl_memory *m, struct hl_accept *a, const struct hl_id *digest,
@@ -137,6 +169,7 @@ static enum hl_err add_run(struct hl_memory *m, struct hl_accept *a, const struc
     a->body = (struct hl_body){.where = HL_BODY_NONE};
     m->bytes += weight_of(run) + run->body.size;
     hl_id_map_put(&m->runs, &run->id, run);
+    hl_list_push_back(newest_before(m, &run->id)->next, &run->known);
     *out = run;
     return HL_OK;
 }
@@ -172,6 +205,7 @@ enum hl_err hl_memory_record(struct hl_driver *d, struct hl_accept *a)
     if (err)
         return err;
     run->outcome.state = HL_RUN_RUNNING;
+    run->started_ms = a->created_ms;
     run->epoch = run->attempt = 1;
     return HL_OK;
 }
@@ -180,7 +214,6 @@ enum hl_err hl_memory_record(struct hl_driver *d, struct hl_accept *a)
 
 enum hl_err hl_memory_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
 {
-    (void)now_ms;
     struct hl_memory *m = hl_memory_of(d);
     if (hl_list_is_empty(&m->queued))
         return HL_ERR_NOT_FOUND;
@@ -191,6 +224,7 @@ enum hl_err hl_memory_claim(struct hl_driver *d, int64_t now_ms, struct hl_claim
     if (!c)
         return HL_ERR_NOMEM;
     run->outcome.state = HL_RUN_RUNNING;
+    run->started_ms = now_ms;
     c->run_id = run->id;
     c->epoch = ++run->epoch;
     c->attempt = ++run->attempt;
@@ -237,19 +271,6 @@ enum hl_err hl_memory_finish(struct hl_driver *d, struct hl_finish *f)
     return end_run(m, run, &f->outcome);
 }
 
-static bool matches(struct hl_str name, const char *wanted)
-{
-    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
-}
-
-/* The run, if it is that project's and app's. */
-static struct hl_memory_run *find_of(
-    const struct hl_memory *m, const struct hl_id *id, const char *project, const char *app)
-{
-    struct hl_memory_run *run = hl_id_map_find(&m->runs, id);
-    return run && matches(run->project, project) && matches(run->app, app) ? run : NULL;
-}
-
 static enum hl_err end_cancelled(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)
 {
     struct hl_outcome outcome = {
@@ -261,7 +282,7 @@ enum hl_err hl_memory_cancel(
     struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
 {
     struct hl_memory *m = hl_memory_of(d);
-    struct hl_memory_run *run = find_of(m, &ref->run_id, ref->project, ref->app);
+    struct hl_memory_run *run = hl_memory_find(m, &ref->run_id, ref->project, ref->app);
     *is_running = run && run->outcome.state == HL_RUN_RUNNING;
     if (!run)
         return HL_ERR_NOT_FOUND;
@@ -298,6 +319,7 @@ enum hl_err hl_memory_release(struct hl_driver *d, struct hl_release *r, int64_t
     if (run->is_cancel_wished)
         return end_cancelled(m, run, now_ms);
     run->outcome.state = HL_RUN_QUEUED;
+    run->started_ms = 0;
     run->epoch++;
     run->attempt--;
     run->body = r->claimed->body;
@@ -306,24 +328,4 @@ enum hl_err hl_memory_release(struct hl_driver *d, struct hl_release *r, int64_t
     queue_again(m, run);
     hl_backlog_add_queued(d->backlog, 1);
     return HL_OK;
-}
-
-/* --- questions ------------------------------------------------------------------------------ */
-
-enum hl_err hl_memory_get_run(struct hl_driver *d, struct hl_get_run *g)
-{
-    struct hl_memory *m = hl_memory_of(d);
-    const struct hl_memory_run *run = find_of(m, &g->run_id, g->project, g->app);
-    if (!run)
-        return HL_ERR_NOT_FOUND;
-    struct hl_run_row *row = &g->run;
-    row->state = run->outcome.state;
-    row->attempt = run->attempt;
-    row->deliveries_pending =
-        run->delivery == HL_MEMORY_PENDING || run->delivery == HL_MEMORY_LEASED;
-    row->deliveries_ok = run->delivery == HL_MEMORY_OK;
-    row->deliveries_dead = run->delivery == HL_MEMORY_DEAD;
-    g->outcome = run->outcome;
-    g->outcome.body.bytes = NULL;
-    return g->with_body ? hl_memory_copy_body(&g->outcome.body, &run->outcome.body) : HL_OK;
 }

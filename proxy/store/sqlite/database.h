@@ -117,6 +117,12 @@ enum hl_err hl_delivery_outcome(
 enum hl_err hl_delivery_redeliver(
     struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
 
+/* --- account.c ------------------------------------------------------------------------------ */
+enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account);
+enum hl_err hl_account_revoke(
+    struct hl_driver *d, const struct hl_revoke_account *r, int64_t now_ms, int64_t *revoked_ms);
+enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t);
+
 /* --- recover.c: at open --------------------------------------------------------------------- */
 /* Releases what an earlier process had claimed and counts what waits. */
 HL_MUST_CHECK enum hl_err hl_database_recover(struct hl_database *db);

@@ -217,7 +217,8 @@ enum hl_err hl_delivery_attempt(struct hl_driver *d, const struct hl_attempt *a,
     return hl_database_end(db, err);
 }
 
-static enum hl_err close_attempt(struct hl_database *db, const struct hl_attempt_outcome *o)
+static enum hl_err close_attempt(
+    struct hl_database *db, const struct hl_attempt_outcome *o, bool is_last)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_END);
     hl_sql_bind_id(&args, &o->delivery_id);
@@ -225,7 +226,7 @@ static enum hl_err close_attempt(struct hl_database *db, const struct hl_attempt
     hl_sql_bind_int(&args, o->n);
     hl_sql_bind_int(&args, o->started_ms);
     hl_sql_bind_int(&args, o->ended_ms);
-    hl_sql_bind_int(&args, o->verdict);
+    hl_sql_bind_int(&args, hl_attempt_final_verdict(o->verdict, is_last));
     hl_sql_bind_int(&args, o->http_status);
     hl_sql_bind_text(&args, hl_str_from(o->error));
     return hl_database_run(db, HL_SQL_ATTEMPT_END);
@@ -266,7 +267,7 @@ static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcom
 {
     bool is_never_sent = o->verdict == HL_ATTEMPT_ABANDONED && o->started_ms == 0;
     bool is_last = delivery->n >= delivery->max_attempts && !is_never_sent;
-    enum hl_err err = is_never_sent ? drop_attempt(db, o) : close_attempt(db, o);
+    enum hl_err err = is_never_sent ? drop_attempt(db, o) : close_attempt(db, o, is_last);
     if (err)
         return err;
     if (o->verdict == HL_ATTEMPT_RETRY && !is_last)
@@ -319,23 +320,24 @@ static enum hl_err redeliver_one(struct hl_database *db, struct hl_redeliver *r)
     return err;
 }
 
-/* The next dead one of the project's apps, in the order of (app, id) from the mark on. */
-static enum hl_err next_dead(
+/* The next one in that state of the project's apps, in the order of (app, id) from the mark on. */
+static enum hl_err next_ended(
     struct hl_database *db, struct hl_redeliver *r, uint64_t *lane, int64_t *done_ms)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_DEAD);
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_ENDED);
     hl_sql_bind_text(&args, hl_str_from(r->project));
     hl_sql_bind_int(&args, r->mark.app_id);
     hl_sql_bind_id(&args, &r->mark.after);
-    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_DEAD, &row);
+    hl_sql_bind_int(&args, r->state);
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_ENDED, &row);
     if (err)
         return err;
     r->mark.app_id = hl_sql_int(&row);
     hl_sql_id(&row, &r->mark.after);
     *lane = (uint64_t)hl_sql_int(&row);
     *done_ms = hl_sql_int(&row);
-    hl_database_done(db, HL_SQL_DELIVERY_DEAD);
+    hl_database_done(db, HL_SQL_DELIVERY_ENDED);
     return HL_OK;
 }
 
@@ -347,11 +349,13 @@ enum hl_err hl_delivery_redeliver(
     *is_done = true;
     if (!hl_id_is_nil(&r->delivery_id))
         return hl_database_end(db, redeliver_one(db, r));
+    if (r->state == HL_DELIVERY_PENDING)
+        return HL_ERR_INVALID;
     enum hl_err err = HL_OK;
     for (unsigned i = 0; i < max && !err; i++) {
         uint64_t lane;
         int64_t done_ms;
-        err = next_dead(db, r, &lane, &done_ms);
+        err = next_ended(db, r, &lane, &done_ms);
         if (err || done_ms < r->since_ms)
             continue;
         err = renew(db, &r->mark.after, lane);

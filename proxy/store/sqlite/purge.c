@@ -64,22 +64,37 @@ static enum hl_err drop_run(struct hl_database *db, const struct result *result)
     return err;
 }
 
-static enum hl_err purge_keys(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
+/* The oldest of the two kinds that go with time: asked for, and due `keep_ms` after what it says. */
+static enum hl_err next_due(
+    struct hl_database *db, enum hl_sql which, int64_t keep_ms, int64_t *due_ms)
 {
     struct hl_sql_row row;
+    enum hl_err err = hl_database_row(db, which, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    int64_t ms = hl_sql_int(&row) + keep_ms;
+    hl_database_done(db, which);
+    *due_ms = *due_ms < ms ? *due_ms : ms;
+    return HL_OK;
+}
+
+static enum hl_err purge_keys(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_PURGE);
     hl_sql_bind_int(&args, now_ms);
     hl_sql_bind_int(&args, max);
     enum hl_err err = hl_database_run(db, HL_SQL_IDEM_PURGE);
-    if (err)
-        return err;
-    err = hl_database_row(db, HL_SQL_IDEM_OLDEST, &row);
-    if (err)
-        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
-    int64_t expires_ms = hl_sql_int(&row);
-    hl_database_done(db, HL_SQL_IDEM_OLDEST);
-    *due_ms = *due_ms < expires_ms ? *due_ms : expires_ms;
-    return HL_OK;
+    return err ? err : next_due(db, HL_SQL_IDEM_OLDEST, 0, due_ms);
+}
+
+static enum hl_err purge_accounts(
+    struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_PURGE);
+    hl_sql_bind_int(&args, now_ms - HL_ACCOUNT_KEEP_MS);
+    hl_sql_bind_int(&args, max);
+    enum hl_err err = hl_database_run(db, HL_SQL_ACCOUNT_PURGE);
+    return err ? err : next_due(db, HL_SQL_ACCOUNT_OLDEST, HL_ACCOUNT_KEEP_MS, due_ms);
 }
 
 /* A pass goes from the oldest result up to the first that is not past retention. `*due_ms` is when
@@ -118,6 +133,8 @@ enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max,
     enum hl_err err = purge_runs(db, now_ms, max, due_ms);
     if (!err)
         err = purge_keys(db, now_ms, max, due_ms);
+    if (!err)
+        err = purge_accounts(db, now_ms, max, due_ms);
     return hl_database_end(db, err);
 }
 

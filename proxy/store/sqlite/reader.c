@@ -1,5 +1,5 @@
-/* reader.c - answers GET_… on a read-only connection. Its thread owns the connection. It sees what
- * was committed before it looks: a reply of the store's thread that was seen is seen here too.
+/* reader.c - answers questions on a read-only connection. Its thread owns the connection. It sees
+ * what was committed before it looks: a reply of the store's thread that was seen is seen here too.
  * Read-only matters: this connection can neither write nor checkpoint (database.c says why). */
 #include "store/sqlite/reader.h"
 
@@ -11,68 +11,99 @@
 
 #include "base/log.h"
 #include "loop/thread.h"
-#include "store/query.h"
-#include "store/sqlite/database.h"
+#include "store/message.h"
+#include "store/sqlite/answer.h"
 
-static const char get_run_sql[] =
-    "SELECT run.state, run.attempt,"
-    " (SELECT count(*) FROM delivery WHERE delivery.run_id = run.run_id AND delivery.state = 0),"
-    " (SELECT count(*) FROM delivery WHERE delivery.run_id = run.run_id AND delivery.state = 1),"
-    " (SELECT count(*) FROM delivery WHERE delivery.run_id = run.run_id AND delivery.state = 2),"
-    " result.id IS NOT NULL, " HL_SQL_RESULT
-    " FROM run LEFT JOIN result ON result.id = run.result_id WHERE run.run_id = ?";
+static const char *const texts[] = {
+#define X(name, text) [HL_ASK_##name] = (text),
+    HL_ASK_MAP(X)
+#undef X
+};
 
 struct hl_reader {
     struct hl_thread thread;
     struct hl_mailbox box;
     sem_t wake;
     atomic_bool is_stopping;
-    sqlite3 *db;
-    sqlite3_stmt *get_run;
+    struct hl_reading reading;
 };
 
-static enum hl_err read_body(struct hl_get_run *g, struct hl_str bytes)
+/* --- statements ----------------------------------------------------------------------------- */
+
+struct hl_sql_args hl_reading_bind(struct hl_reading *r, enum hl_ask which)
 {
-    struct hl_body *body = &g->outcome.body;
-    enum hl_err err = hl_sql_copy_body(body, bytes);
-    if (err || body->where != HL_BODY_INLINE || hl_body_is_intact(body))
-        return err;
-    HL_LOG(ERROR, "store: a kept response is damaged", HL_LOG_ID("run_id", &g->run_id));
-    uint64_t size = body->size;
-    hl_body_fini(body);
-    *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
-    return HL_ERR_CORRUPT;
+    return (struct hl_sql_args){.st = r->st[which]};
 }
 
-static enum hl_err read_run(struct hl_get_run *g, sqlite3_stmt *st)
+enum hl_err hl_reading_row(struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row)
 {
-    struct hl_sql_row row = {.st = st};
-    g->run.state = (enum hl_run_state)hl_sql_int(&row);
-    g->run.attempt = (uint32_t)hl_sql_int(&row);
-    g->run.deliveries_pending = (uint32_t)hl_sql_int(&row);
-    g->run.deliveries_ok = (uint32_t)hl_sql_int(&row);
-    g->run.deliveries_dead = (uint32_t)hl_sql_int(&row);
-    g->outcome = (struct hl_outcome){.state = g->run.state};
-    if (!hl_sql_int(&row))
+    int rc = sqlite3_step(r->st[which]);
+    *row = (struct hl_sql_row){.st = r->st[which]};
+    if (rc == SQLITE_ROW)
         return HL_OK;
-    struct hl_str bytes;
-    hl_sql_outcome(&row, &g->outcome, &bytes);
-    return g->with_body ? read_body(g, bytes) : HL_OK;
+    enum hl_err err = rc == SQLITE_DONE ? HL_ERR_NOT_FOUND : hl_sql_err(r->db, rc);
+    if (rc != SQLITE_DONE)
+        HL_LOG(ERROR, "store: a question could not be answered",
+            HL_LOG_TEXT("why", sqlite3_errmsg(r->db)), HL_LOG_TEXT("statement", texts[which]));
+    hl_reading_done(r, which);
+    return err;
 }
 
-static enum hl_err get_run(struct hl_reader *r, struct hl_get_run *g)
+void hl_reading_done(struct hl_reading *r, enum hl_ask which)
 {
-    struct hl_sql_args args = {.st = r->get_run};
-    hl_sql_bind_id(&args, &g->run_id);
-    int rc = sqlite3_step(r->get_run);
-    enum hl_err err = rc == SQLITE_ROW    ? read_run(g, r->get_run)
-                      : rc == SQLITE_DONE ? HL_ERR_NOT_FOUND
-                                          : hl_sql_err(r->db, rc);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        HL_LOG(ERROR, "store: a run could not be read", HL_LOG_TEXT("why", sqlite3_errmsg(r->db)),
-            HL_LOG_ID("run_id", &g->run_id));
-    sqlite3_reset(r->get_run);
-    return err;
+    sqlite3_reset(r->st[which]);
+}
+
+struct hl_id hl_id_last(void)
+{
+    struct hl_id id;
+    memset(id.b, 0xff, sizeof(id.b));
+    return id;
+}
+
+/* RFC 9562 5.7: 48 bits of milliseconds come first. */
+struct hl_id hl_id_first_at(int64_t ms)
+{
+    struct hl_id id = {{0}};
+    for (int i = 0; i < 6; i++)
+        id.b[5 - i] = (uint8_t)(ms >> (8 * i));
+    return id;
+}
+
+/* --- answers -------------------------------------------------------------------------------- */
+
+static enum hl_err answer(struct hl_reading *r, struct hl_store_msg *m)
+{
+    switch (m->msg.type) {
+    case HL_STORE_GET_RUN:
+        return hl_answer_get_run(r, (struct hl_get_run *)m);
+    case HL_STORE_LIST_RUNS:
+        return hl_answer_list_runs(r, (struct hl_list_runs *)m);
+    case HL_STORE_GET_DELIVERY:
+        return hl_answer_get_delivery(r, (struct hl_get_delivery *)m);
+    case HL_STORE_LIST_DELIVERIES:
+        return hl_answer_list_deliveries(r, (struct hl_list_deliveries *)m);
+    case HL_STORE_LIST_APPS:
+        return hl_answer_list_apps(r, (struct hl_list_apps *)m);
+    case HL_STORE_LIST_ACCOUNTS:
+        return hl_answer_list_accounts(r, (struct hl_list_accounts *)m);
+    default:
+        return HL_ERR_INVALID;
+    }
+}
+
+/* The moment that is shown is that of the first statement inside. */
+static enum hl_err answer_at_once(struct hl_reading *r, struct hl_store_msg *m)
+{
+    struct hl_sql_row none;
+    enum hl_err err = hl_reading_row(r, HL_ASK_BEGIN, &none);
+    if (err != HL_ERR_NOT_FOUND)
+        return err;
+    enum hl_err rc = answer(r, m);
+    err = hl_reading_row(r, HL_ASK_END, &none);
+    if (rc)
+        hl_question_clear(m);
+    return rc || err == HL_ERR_NOT_FOUND ? rc : err;
 }
 
 static void answer_all(struct hl_reader *r)
@@ -80,10 +111,12 @@ static void answer_all(struct hl_reader *r)
     for (struct hl_msg *msg = hl_mailbox_take(&r->box), *next; msg; msg = next) {
         struct hl_store_msg *m = (struct hl_store_msg *)msg;
         next = msg->next;
-        m->rc = msg->type == HL_STORE_GET_RUN ? get_run(r, (struct hl_get_run *)m) : HL_ERR_INVALID;
+        m->rc = answer_at_once(&r->reading, m);
         hl_mailbox_post(m->reply_to, msg);
     }
 }
+
+/* --- the thread ----------------------------------------------------------------------------- */
 
 static void run(void *arg)
 {
@@ -101,28 +134,30 @@ static void wake(void *arg)
     sem_post(&r->wake);
 }
 
-static int connect_to(struct hl_reader *r, const char *path)
+static int connect_to(struct hl_reading *r, const char *path)
 {
     int rc = sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_busy_timeout(r->db, 1000);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(r->db, "PRAGMA mmap_size = 0", NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v3(
-            r->db, get_run_sql, -1, SQLITE_PREPARE_PERSISTENT, &r->get_run, NULL);
+    for (int i = 0; rc == SQLITE_OK && i < HL_ASK_COUNT; i++)
+        rc = sqlite3_prepare_v3(r->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &r->st[i], NULL);
     return rc;
 }
 
 static void free_reader(struct hl_reader *r)
 {
-    sqlite3_finalize(r->get_run);
-    sqlite3_close(r->db);
+    for (int i = 0; i < HL_ASK_COUNT; i++)
+        sqlite3_finalize(r->reading.st[i]);
+    sqlite3_close(r->reading.db);
+    hl_sealer_fini(&r->reading.sealer);
     sem_destroy(&r->wake);
     free(r);
 }
 
-enum hl_err hl_reader_start(struct hl_reader **out, const char *path, char *why, size_t why_len)
+enum hl_err hl_reader_start(
+    struct hl_reader **out, const char *path, const struct hl_key *key, char *why, size_t why_len)
 {
     struct hl_reader *r = calloc(1, sizeof(*r));
     if (!r || sem_init(&r->wake, 0, 0) < 0) {
@@ -131,10 +166,12 @@ enum hl_err hl_reader_start(struct hl_reader **out, const char *path, char *why,
         return HL_ERR_NOMEM;
     }
     hl_mailbox_init(&r->box, wake, r);
-    int rc = connect_to(r, path);
+    enum hl_err err = hl_sealer_init(&r->reading.sealer, key);
+    int rc = err ? SQLITE_NOMEM : connect_to(&r->reading, path);
     if (rc != SQLITE_OK) {
-        snprintf(why, why_len, "cannot read the store %s: %s", path, sqlite3_errmsg(r->db));
-        enum hl_err err = hl_sql_err(r->db, rc);
+        snprintf(why, why_len, "cannot read the store %s: %s", path,
+            err ? hl_err_text(err) : sqlite3_errmsg(r->reading.db));
+        err = err ? err : hl_sql_err(r->reading.db, rc);
         free_reader(r);
         return err;
     }

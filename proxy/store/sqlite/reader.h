@@ -3,13 +3,14 @@
 #ifndef HL_STORE_SQLITE_READER_H
 #define HL_STORE_SQLITE_READER_H
 
+#include "store/key.h"
 #include "store/store.h"
 
 struct hl_reader;
 
 /* Opens the database at `path`, which the writing connection has open, and starts the thread. */
 HL_MUST_CHECK enum hl_err hl_reader_start(
-    struct hl_reader **out, const char *path, char *why, size_t why_len);
+    struct hl_reader **out, const char *path, const struct hl_key *key, char *why, size_t why_len);
 /* Any thread; takes the message. */
 void hl_reader_post(struct hl_reader *reader, struct hl_store_msg *m);
 void hl_reader_stop(struct hl_reader *reader); /* answers everything first; NULL-safe */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/crash_point.h"
+#include "store/message.h"
 
 /* --- accept and record ---------------------------------------------------------------------- */
 
@@ -59,13 +60,6 @@ static enum hl_err seal_strings(struct hl_database *db, const struct hl_accept *
     return err;
 }
 
-/* The query may carry tokens: it is in the sealed head only. */
-static struct hl_str path_of(struct hl_str target)
-{
-    const char *query = target.n ? memchr(target.p, '?', target.n) : NULL;
-    return (struct hl_str){target.p, query ? (size_t)(query - target.p) : target.n};
-}
-
 static enum hl_err add_run(struct hl_database *db, int64_t app_id, const struct hl_accept *a)
 {
     bool is_async = a->m.msg.type == HL_STORE_ACCEPT;
@@ -84,7 +78,11 @@ static enum hl_err add_run(struct hl_database *db, int64_t app_id, const struct 
     hl_sql_bind_int(&args, !is_async); /* epoch */
     hl_sql_bind_int(&args, db->next_ticket);
     hl_sql_bind_text(&args, a->method);
-    hl_sql_bind_text(&args, path_of(a->target));
+    hl_sql_bind_text(&args, hl_path_of_target(a->target));
+    if (is_async)
+        hl_sql_bind_int(&args, (int64_t)a->body.size);
+    else
+        hl_sql_bind_null(&args);
     return hl_database_run(db, HL_SQL_RUN_ADD);
 }
 
@@ -255,6 +253,24 @@ enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f)
     return hl_database_end(db, err);
 }
 
+/* Is it the app that was named? */
+static enum hl_err check_app(struct hl_database *db, int64_t app_id, const struct hl_run_ref *ref)
+{
+    struct hl_sql_row row;
+    if (!ref->project[0] && !ref->app[0])
+        return HL_OK;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_APP_NAMES);
+    hl_sql_bind_int(&args, app_id);
+    enum hl_err err = hl_database_row(db, HL_SQL_APP_NAMES, &row);
+    if (err)
+        return err;
+    struct hl_str project = hl_sql_str(&row), app = hl_sql_str(&row);
+    bool fits = (!ref->project[0] || hl_str_eq(project, hl_str_from(ref->project))) &&
+                (!ref->app[0] || hl_str_eq(app, hl_str_from(ref->app)));
+    hl_database_done(db, HL_SQL_APP_NAMES);
+    return fits ? HL_OK : HL_ERR_NOT_FOUND;
+}
+
 enum hl_err hl_run_cancel(
     struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
 {
@@ -263,6 +279,8 @@ enum hl_err hl_run_cancel(
     struct hl_stored_run run;
     *is_running = false;
     enum hl_err err = hl_run_find(db, run_id, &run);
+    if (!err)
+        err = check_app(db, run.app_id, ref);
     if (err)
         return hl_database_end(db, err);
     if (hl_run_state_is_final(run.state))

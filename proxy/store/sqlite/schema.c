@@ -28,6 +28,7 @@ _Static_assert(HL_DELIVERY_PENDING == 0 && HL_DELIVERY_OK == 1 && HL_DELIVERY_DE
     "delivery states are stored");
 _Static_assert(HL_ATTEMPT_OK == 0 && HL_ATTEMPT_ABANDONED == 3 && HL_ATTEMPT_UNKNOWN == 4,
     "verdicts are stored");
+_Static_assert(HL_ROLE_INVOKE == 0 && HL_ROLE_ADMIN == 1, "roles are stored");
 
 #define BODY_COLUMNS                                                                               \
     " body_where INTEGER NOT NULL, body_size INTEGER NOT NULL, body_sha256 BLOB,"                  \
@@ -73,6 +74,18 @@ static const char *const versions[] = {
     " run_id BLOB NOT NULL, fingerprint BLOB NOT NULL, expires_ms INTEGER NOT NULL,"
     " PRIMARY KEY (app_id, subject, key)) WITHOUT ROWID;"
     "CREATE INDEX idem_by_expiry ON idem (expires_ms);",
+
+    /* Lists of one mode of run need no walk over the others; accounts. */
+    "ALTER TABLE run ADD COLUMN request_size INTEGER;"
+    "DROP INDEX run_by_app;"
+    "CREATE INDEX run_by_app ON run (app_id, is_async, run_id);"
+    "DROP INDEX run_by_state;"
+    "CREATE INDEX run_by_state ON run (app_id, state, is_async, run_id) WHERE state >= 2;"
+    "CREATE TABLE account (account_id BLOB PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL,"
+    " role INTEGER NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
+    " revoked_ms INTEGER NOT NULL, last_used_ms INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX account_by_project ON account (project, account_id);"
+    "CREATE INDEX account_by_expiry ON account (expires_ms);",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

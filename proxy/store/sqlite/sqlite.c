@@ -215,6 +215,7 @@ static enum hl_err open_all(
     if (err)
         return err;
     db->base.data_dir = db->dir.path;
+    db->base.key = &db->key;
     configure(db, config);
     err = hl_path(path, "%s/hookline.db", db->dir.path);
     if (!err)
@@ -234,10 +235,10 @@ static enum hl_err open_all(
         snprintf(why, why_len, "cannot take over the store %s: %s", path, hl_err_text(err));
         return err;
     }
-    return hl_reader_start(&db->reader, path, why, why_len);
+    return hl_reader_start(&db->reader, path, &db->key, why, why_len);
 }
 
-static void post_read(struct hl_driver *d, struct hl_store_msg *m)
+static void post_question(struct hl_driver *d, struct hl_store_msg *m)
 {
     hl_reader_post(hl_database_of(d)->reader, m);
 }
@@ -275,13 +276,16 @@ static const struct hl_driver_vt vt = {
     .attempt = hl_delivery_attempt,
     .outcome = hl_delivery_outcome,
     .redeliver = hl_delivery_redeliver,
+    .add_account = hl_account_add,
+    .revoke_account = hl_account_revoke,
+    .touch_accounts = hl_account_touch,
     .purge = hl_database_purge,
     .shed = hl_database_shed,
     .room = hl_database_room,
     .release_reserve = hl_database_release_reserve,
     .settle = hl_database_settle,
     .survey = hl_database_survey,
-    .post_read = post_read,
+    .post_question = post_question,
     .close = close_all,
 };
 

@@ -12,10 +12,11 @@
 #include "store/record.h"
 
 #define HL_SQL_BODY "body_where, body_size, body_sha256, body_file, body_bytes"
-#define HL_SQL_RESULT                                                                              \
+#define HL_SQL_RESULT_HEAD                                                                         \
     "result.finished_ms, result.reason, result.http_status, result.content_type, "                 \
     "result.content_encoding, result.encoding, result.escaped_size, result.body_where, "           \
-    "result.body_size, result.body_sha256, result.body_file, result.body_bytes"
+    "result.body_size, result.body_sha256, result.body_file"
+#define HL_SQL_RESULT HL_SQL_RESULT_HEAD ", result.body_bytes"
 
 /* clang-format off */
 #define HL_SQL_MAP(X)                                                                              \
@@ -23,6 +24,7 @@
     X(COMMIT, "COMMIT")                                                                            \
     X(ROLLBACK, "ROLLBACK")                                                                        \
     X(APP_FIND, "SELECT app_id FROM app WHERE project = ? AND name = ?")                           \
+    X(APP_NAMES, "SELECT project, name FROM app WHERE app_id = ?")                                 \
     X(APP_ADD, "INSERT INTO app (project, name) VALUES (?, ?) RETURNING app_id")                   \
     X(IDEM_FIND, "SELECT run_id, fingerprint, expires_ms FROM idem"                                \
         " WHERE app_id = ? AND subject = ? AND key = ?")                                           \
@@ -32,8 +34,8 @@
         " FROM idem WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?)")                           \
     X(IDEM_OLDEST, "SELECT expires_ms FROM idem ORDER BY expires_ms LIMIT 1")                      \
     X(RUN_ADD, "INSERT INTO run (run_id, app_id, state, is_async, has_webhook, created_ms,"        \
-        " started_ms, attempt, epoch, ticket_id, method, path)"                                    \
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                            \
+        " started_ms, attempt, epoch, ticket_id, method, path, request_size)"                      \
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                         \
     X(RUN_FIND, "SELECT app_id, state, epoch, is_async, has_webhook, ticket_id, is_cancel_wished"  \
         " FROM run WHERE run_id = ?")                                                              \
     X(RUN_CLAIM, "UPDATE run SET state = 1, epoch = epoch + 1, attempt = attempt + 1,"             \
@@ -97,9 +99,9 @@
     X(DELIVERY_RENEW, "UPDATE delivery SET state = 0, round = round + 1, n = 0,"                   \
         " max_attempts = ?2, is_leased = 0, done_ms = NULL WHERE delivery_id = ?1")                \
     X(DELIVERY_PENDING_OF, "SELECT 1 FROM delivery WHERE run_id = ? AND state = 0")                \
-    X(DELIVERY_DEAD, "SELECT app.app_id, delivery.delivery_id, delivery.lane, delivery.done_ms"    \
+    X(DELIVERY_ENDED, "SELECT app.app_id, delivery.delivery_id, delivery.lane, delivery.done_ms"    \
         " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
-        " WHERE app.project = ?1 AND app.app_id >= ?2 AND delivery.state = 2"                      \
+        " WHERE app.project = ?1 AND app.app_id >= ?2 AND delivery.state = ?4"                     \
         " AND delivery.delivery_id > (CASE app.app_id WHEN ?2 THEN ?3 ELSE x'' END) LIMIT 1")      \
     X(DELIVERY_ORPHANED, "SELECT delivery.delivery_id, delivery.round, delivery.n,"                \
         " delivery.max_attempts FROM app CROSS JOIN delivery ON delivery.app_id = app.app_id"      \
@@ -116,6 +118,15 @@
         " WHERE delivery_id = ?1 AND round = ?2 AND n = ?3 AND verdict IS NULL")                   \
     X(ATTEMPT_DROP, "DELETE FROM attempt WHERE delivery_id = ? AND round = ? AND n = ?"            \
         " AND verdict IS NULL")                                                                    \
+    X(ACCOUNT_ADD, "INSERT INTO account (account_id, project, name, role, created_ms, expires_ms," \
+        " revoked_ms, last_used_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                              \
+    X(ACCOUNT_FIND, "SELECT project, revoked_ms FROM account WHERE account_id = ?")                \
+    X(ACCOUNT_REVOKE, "UPDATE account SET revoked_ms = ?2 WHERE account_id = ?1")                  \
+    X(ACCOUNT_TOUCH, "UPDATE account SET last_used_ms = max(last_used_ms, ?2)"                     \
+        " WHERE account_id = ?1")                                                                  \
+    X(ACCOUNT_PURGE, "DELETE FROM account WHERE account_id IN (SELECT account_id FROM account"     \
+        " WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?)")                                     \
+    X(ACCOUNT_OLDEST, "SELECT expires_ms FROM account ORDER BY expires_ms LIMIT 1")                \
     X(FILE_KNOWN, "SELECT EXISTS (SELECT 1 FROM ticket WHERE body_file = ?1)"                      \
         " OR EXISTS (SELECT 1 FROM result WHERE body_file = ?1)")                                  \
     X(FILE_EACH, "SELECT body_file FROM ticket WHERE body_file IS NOT NULL"                        \

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "store/body_file.h"
+#include "store/message.h"
 
 #define PATIENCE_S 20
 
@@ -103,8 +104,17 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-static void free_message(struct hl_msg *msg)
+static void free_question(struct hl_store_msg *m)
 {
+    if (m->msg.type == HL_STORE_GET_RUN)
+        hl_get_run_fini((struct hl_get_run *)m);
+    hl_question_clear(m);
+    free(m);
+}
+
+void free_message(struct hl_msg *msg)
+{
+    struct hl_store_msg *m = (struct hl_store_msg *)msg;
     if (msg->type == HL_STORE_CLAIMED)
         hl_claimed_free((struct hl_claimed *)msg);
     else if (msg->type == HL_STORE_LEASED)
@@ -113,6 +123,10 @@ static void free_message(struct hl_msg *msg)
         hl_accept_free((struct hl_accept *)msg);
     else if (msg->type == HL_STORE_FINISH)
         hl_finish_free((struct hl_finish *)msg);
+    else if (msg->type == HL_STORE_RELEASE)
+        hl_release_free((struct hl_release *)msg);
+    else if (hl_message_is_question(m))
+        free_question(m);
     else
         free(msg);
 }
@@ -370,7 +384,7 @@ enum hl_err say_attempt(struct fixture *f, const struct hl_leased *l, uint32_t n
 enum hl_err redeliver(
     struct fixture *f, const struct hl_id *delivery_id, const char *project, uint64_t *count)
 {
-    struct hl_redeliver r = {.m.msg.type = HL_STORE_REDELIVER};
+    struct hl_redeliver r = {.m.msg.type = HL_STORE_REDELIVER, .state = HL_DELIVERY_DEAD};
     if (delivery_id)
         r.delivery_id = *delivery_id;
     snprintf(r.project, sizeof(r.project), "%s", project);

@@ -53,6 +53,8 @@ enum hl_err fixture_try_open(struct fixture *f);
 void fixture_close(struct fixture *f);
 void fixture_reopen(struct fixture *f); /* sqlite: what is on disk; memory: nothing */
 
+/* Frees a message of any kind, and what it owns. */
+void free_message(struct hl_msg *msg);
 /* The next message of a type; fails the test after a while. The others keep their order. */
 void *party_wait(struct party *p, uint32_t type);
 /* A message that has come already, or NULL. */

@@ -18,6 +18,13 @@ static void post(struct fixture *f, struct hl_store_msg *m)
 
 /* --- one answer ------------------------------------------------------------------------------ */
 
+static struct hl_store_msg *make_request(enum hl_store_op op, size_t size)
+{
+    struct hl_store_msg *m = calloc(1, size);
+    m->msg.type = op;
+    return m;
+}
+
 /* One of each kind that has a reply, all about the same run and delivery. */
 static size_t make_one_of_each(
     struct fixture *f, const struct hl_leased *l, struct hl_store_msg **m)
@@ -40,6 +47,7 @@ static size_t make_one_of_each(
     outcome->m.msg.type = HL_STORE_OUTCOME;
     cancel->m.msg.type = HL_STORE_CANCEL;
     all->m.msg.type = HL_STORE_REDELIVER;
+    all->state = HL_DELIVERY_DEAD;
     get->m.msg.type = HL_STORE_GET_RUN;
     withdraw->msg.type = HL_STORE_WITHDRAW;
     m[n++] = &make_accept(f, HL_STORE_ACCEPT, &(struct run_spec){.body = "x"})->m;
@@ -52,24 +60,22 @@ static size_t make_one_of_each(
     m[n++] = &all->m;
     m[n++] = &get->m;
     m[n++] = withdraw;
+    m[n++] = make_request(HL_STORE_LIST_RUNS, sizeof(struct hl_list_runs));
+    ((struct hl_list_runs *)m[n - 1])->state = HL_RUN_RUNNING;
+    m[n++] = make_request(HL_STORE_LIST_DELIVERIES, sizeof(struct hl_list_deliveries));
+    m[n++] = make_request(HL_STORE_GET_DELIVERY, sizeof(struct hl_get_delivery));
+    ((struct hl_get_delivery *)m[n - 1])->delivery_id = l->delivery_id;
+    m[n++] = make_request(HL_STORE_LIST_APPS, sizeof(struct hl_list_apps));
+    m[n++] = make_request(HL_STORE_ADD_ACCOUNT, sizeof(struct hl_add_account));
+    m[n++] = make_request(HL_STORE_REVOKE_ACCOUNT, sizeof(struct hl_revoke_account));
+    m[n++] = make_request(HL_STORE_TOUCH_ACCOUNTS, sizeof(struct hl_touch_accounts));
+    m[n++] = make_request(HL_STORE_LIST_ACCOUNTS, sizeof(struct hl_list_accounts));
     return n;
-}
-
-static void free_one(struct hl_store_msg *m)
-{
-    if (m->msg.type == HL_STORE_ACCEPT || m->msg.type == HL_STORE_RECORD)
-        hl_accept_free((struct hl_accept *)m);
-    else if (m->msg.type == HL_STORE_FINISH)
-        hl_finish_free((struct hl_finish *)m);
-    else if (m->msg.type == HL_STORE_RELEASE)
-        hl_release_free((struct hl_release *)m);
-    else
-        free(m);
 }
 
 STORE_TEST(i18_every_kind_of_request_is_answered_once_on_close)
 {
-    struct hl_store_msg *requests[16];
+    struct hl_store_msg *requests[24];
     struct hl_leased *l = lease_one(f, "https://e.org/");
     cr_assert_eq(accept_run(f, (struct run_spec){0}, NULL), HL_OK);
     give_credit(f, &f->worker, 1, false);
@@ -81,7 +87,7 @@ STORE_TEST(i18_every_kind_of_request_is_answered_once_on_close)
         uint32_t type = requests[i]->msg.type;
         cr_assert_eq(party_look(&f->asker, type), requests[i], "type %u", type);
         cr_assert_null(party_look(&f->asker, type), "type %u: once", type);
-        free_one(requests[i]);
+        free_message(&requests[i]->msg);
     }
     hl_leased_free(l);
 }
@@ -152,7 +158,7 @@ static void take_answers(struct fixture *f, struct hl_store_msg **messages, int 
 {
     for (int i = 0; i < n; i++) {
         party_wait(&f->asker, messages[i]->msg.type);
-        free_one(messages[i]);
+        free_message(&messages[i]->msg);
     }
 }
 

@@ -1,0 +1,309 @@
+/* answer.c - questions about what is in memory. The store's thread: one answer looks at a bounded
+ * number of records, and goes on from there when it is asked again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/destination.h"
+#include "store/memory/memory.h"
+#include "store/message.h"
+
+#define LOOKS 5000
+
+static bool fits(struct hl_str name, const char *wanted)
+{
+    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
+}
+
+static bool is_within(const struct hl_id *id, int64_t since_ms, int64_t until_ms)
+{
+    int64_t ms = hl_id_time_ms(id);
+    return ms >= since_ms && (until_ms == 0 || ms < until_ms);
+}
+
+/* --- runs ----------------------------------------------------------------------------------- */
+
+static enum hl_err fill_run(struct hl_run_row *row, const struct hl_memory_run *run)
+{
+    const struct hl_outcome *o = &run->outcome;
+    struct hl_str type = hl_str_from(o->content_type), coding = hl_str_from(o->content_encoding);
+    char *room =
+        malloc(run->project.n + run->app.n + run->method.n + run->path.n + type.n + coding.n + 1);
+    if (!room)
+        return HL_ERR_NOMEM;
+    *row = (struct hl_run_row){.run_id = run->id,
+        .state = o->state,
+        .reason = o->reason,
+        .is_async = run->is_async,
+        .has_webhook = run->url.n > 0,
+        .attempt = run->attempt,
+        .created_ms = run->created_ms,
+        .started_ms = run->started_ms,
+        .finished_ms = o->finished_ms,
+        .http_status = o->http_status,
+        .request_size = run->request_size,
+        .response_size = -1,
+        .body_where = o->body.where,
+        .encoding = HL_ENCODING_NONE,
+        .strings = room};
+    if (hl_run_state_is_final(o->state)) {
+        row->response_size = (int64_t)o->body.size;
+        row->encoding = o->encoding;
+    }
+    if (run->delivery != HL_MEMORY_NONE) {
+        enum hl_delivery_state state = hl_memory_delivery_state(run);
+        row->deliveries_pending = state == HL_DELIVERY_PENDING;
+        row->deliveries_ok = state == HL_DELIVERY_OK;
+        row->deliveries_dead = state == HL_DELIVERY_DEAD;
+    }
+    row->project = hl_message_copy(&room, run->project);
+    row->app = hl_message_copy(&room, run->app);
+    row->method = hl_message_copy(&room, run->method);
+    row->path = hl_message_copy(&room, run->path);
+    row->content_type = hl_message_copy(&room, type);
+    row->content_encoding = hl_message_copy(&room, coding);
+    return HL_OK;
+}
+
+static enum hl_err get_run(const struct hl_memory *m, struct hl_get_run *g)
+{
+    const struct hl_memory_run *run = hl_memory_find(m, &g->run_id, g->project, g->app);
+    if (!run)
+        return HL_ERR_NOT_FOUND;
+    enum hl_err err = fill_run(&g->run, run);
+    if (err)
+        return err;
+    g->outcome = run->outcome;
+    g->outcome.body.bytes = NULL;
+    if (g->with_body)
+        err = hl_memory_copy_body(&g->outcome.body, &run->outcome.body);
+    if (err)
+        hl_get_run_fini(g);
+    return err;
+}
+
+/* False: the page is full, and this one begins the next. */
+static bool visit_run(
+    struct hl_list_runs *l, const struct hl_memory_run *run, unsigned *looks, enum hl_err *err)
+{
+    if (l->count == l->limit || (*looks)++ == LOOKS) {
+        l->has_more = true;
+        return false;
+    }
+    l->next = run->id;
+    if ((l->state >= 0 && run->outcome.state != (enum hl_run_state)l->state) ||
+        (l->is_async >= 0 && run->is_async != l->is_async) || !fits(run->project, l->project) ||
+        !fits(run->app, l->app) || !is_within(&run->id, l->since_ms, l->until_ms))
+        return true;
+    *err = fill_run(&l->rows[l->count], run);
+    l->count += !*err;
+    return !*err;
+}
+
+static int compare_down(const void *a, const void *b)
+{
+    return memcmp(b, a, sizeof(struct hl_id));
+}
+
+/* What workers have is known to the engine: no walk over what waits. */
+static enum hl_err list_picked(const struct hl_memory *m, struct hl_list_runs *l)
+{
+    enum hl_err err = HL_OK;
+    unsigned looks = 0;
+    qsort(l->picked, l->n_picked, sizeof(*l->picked), compare_down);
+    for (size_t i = 0; i < l->n_picked; i++) {
+        const struct hl_memory_run *run = hl_id_map_find(&m->runs, &l->picked[i]);
+        bool is_later =
+            !hl_id_is_nil(&l->before) && memcmp(&l->picked[i], &l->before, sizeof(l->before)) >= 0;
+        if (run && !is_later && !visit_run(l, run, &looks, &err))
+            break;
+    }
+    return err;
+}
+
+/* The newest one that is older than `before`. */
+static struct hl_list *begin_at(const struct hl_memory *m, const struct hl_id *before)
+{
+    struct hl_list *node = m->known.prev;
+    if (hl_id_is_nil(before))
+        return node;
+    struct hl_memory_run *there = hl_id_map_find(&m->runs, before);
+    if (there)
+        return there->known.prev;
+    while (node != &m->known && memcmp(&HL_CONTAINER_OF(node, struct hl_memory_run, known)->id,
+                                    before, sizeof(*before)) >= 0)
+        node = node->prev;
+    return node;
+}
+
+static enum hl_err list_runs(const struct hl_memory *m, struct hl_list_runs *l)
+{
+    enum hl_err err = HL_OK;
+    unsigned looks = 0;
+    l->rows = calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows)
+        return HL_ERR_NOMEM;
+    if (l->state == HL_RUN_RUNNING)
+        return list_picked(m, l);
+    for (struct hl_list *node = begin_at(m, &l->before); node != &m->known; node = node->prev)
+        if (!visit_run(l, HL_CONTAINER_OF(node, struct hl_memory_run, known), &looks, &err))
+            break;
+    return err;
+}
+
+/* --- deliveries ----------------------------------------------------------------------------- */
+
+static enum hl_err fill_delivery(
+    struct hl_delivery_row *row, const struct hl_memory_run *run, bool with_attempts)
+{
+    char text[HL_DESTINATION_MAX];
+    struct hl_str destination = {text, hl_destination_write(text, run->url)};
+    size_t attempts = with_attempts ? run->n_attempts * sizeof(*row->attempts) : 0;
+    char *room = malloc(run->project.n + run->app.n + destination.n + 1);
+    *row = (struct hl_delivery_row){.delivery_id = run->delivery_id,
+        .run_id = run->id,
+        .state = hl_memory_delivery_state(run),
+        .run_state = run->outcome.state,
+        .round = run->round,
+        .n = run->n,
+        .max_attempts = run->max_attempts,
+        .created_ms = run->outcome.finished_ms,
+        .attempts = attempts ? malloc(attempts) : NULL,
+        .strings = room};
+    if (!room || (attempts && !row->attempts)) {
+        hl_delivery_row_fini(row);
+        return HL_ERR_NOMEM;
+    }
+    if (row->state != HL_DELIVERY_PENDING)
+        row->done_ms = run->done_ms;
+    if (attempts) {
+        memcpy(row->attempts, run->attempts, attempts);
+        row->n_attempts = run->n_attempts;
+    }
+    row->project = hl_message_copy(&room, run->project);
+    row->app = hl_message_copy(&room, run->app);
+    row->destination = hl_message_copy(&room, destination);
+    return HL_OK;
+}
+
+static enum hl_err get_delivery(const struct hl_memory *m, struct hl_get_delivery *g)
+{
+    const struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &g->delivery_id);
+    if (!run || !fits(run->project, g->project))
+        return HL_ERR_NOT_FOUND;
+    return fill_delivery(&g->delivery, run, true);
+}
+
+static bool is_meant(const struct hl_list_deliveries *l, const struct hl_memory_run *run)
+{
+    return (l->state < 0 || hl_memory_delivery_state(run) == (enum hl_delivery_state)l->state) &&
+           (hl_id_is_nil(&l->run_id) || hl_id_eq(&l->run_id, &run->id)) &&
+           fits(run->project, l->project) && fits(run->app, l->app) &&
+           is_within(&run->delivery_id, l->since_ms, l->until_ms);
+}
+
+static enum hl_err list_of_run(const struct hl_memory *m, struct hl_list_deliveries *l)
+{
+    const struct hl_memory_run *run = hl_id_map_find(&m->runs, &l->run_id);
+    if (!run || run->delivery == HL_MEMORY_NONE || !is_meant(l, run) || !hl_id_is_nil(&l->before))
+        return HL_OK;
+    l->next = run->delivery_id;
+    enum hl_err err = fill_delivery(&l->rows[0], run, l->with_attempts);
+    l->count = !err;
+    return err;
+}
+
+static struct hl_list *begin_delivery_at(const struct hl_memory *m, const struct hl_id *before)
+{
+    struct hl_list *node = m->begun.prev;
+    if (hl_id_is_nil(before))
+        return node;
+    struct hl_memory_run *there = hl_id_map_find(&m->deliveries, before);
+    if (there)
+        return there->begun.prev;
+    while (node != &m->begun &&
+           memcmp(&HL_CONTAINER_OF(node, struct hl_memory_run, begun)->delivery_id, before,
+               sizeof(*before)) >= 0)
+        node = node->prev;
+    return node;
+}
+
+static enum hl_err list_deliveries(const struct hl_memory *m, struct hl_list_deliveries *l)
+{
+    enum hl_err err = HL_OK;
+    unsigned looks = 0;
+    l->rows = calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows)
+        return HL_ERR_NOMEM;
+    if (!hl_id_is_nil(&l->run_id))
+        return list_of_run(m, l);
+    struct hl_list *node = begin_delivery_at(m, &l->before);
+    for (; node != &m->begun && !err; node = node->prev) {
+        const struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, begun);
+        if (l->count == l->limit || looks++ == LOOKS) {
+            l->has_more = true;
+            break;
+        }
+        l->next = run->delivery_id;
+        if (!is_meant(l, run))
+            continue;
+        err = fill_delivery(&l->rows[l->count], run, l->with_attempts);
+        l->count += !err;
+    }
+    return err;
+}
+
+/* --- apps ----------------------------------------------------------------------------------- */
+
+static bool is_listed(const struct hl_list_apps *l, struct hl_str name)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (hl_str_eq(name, hl_str_from(l->names[i])))
+            return true;
+    return false;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Of the newest runs. */
+static enum hl_err list_apps(const struct hl_memory *m, struct hl_list_apps *l)
+{
+    unsigned looks = 0;
+    l->names = calloc(HL_LIST_MAX, sizeof(*l->names));
+    if (!l->names)
+        return HL_ERR_NOMEM;
+    for (struct hl_list *node = m->known.prev; node != &m->known; node = node->prev) {
+        const struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, known);
+        if (l->count == HL_LIST_MAX || looks++ == LOOKS)
+            break;
+        if (fits(run->project, l->project) && !is_listed(l, run->app))
+            memcpy(l->names[l->count++], run->app.p, run->app.n);
+    }
+    qsort(l->names, l->count, sizeof(*l->names), compare_names);
+    return HL_OK;
+}
+
+/* --- any ------------------------------------------------------------------------------------ */
+
+enum hl_err hl_memory_answer(struct hl_driver *d, struct hl_store_msg *msg)
+{
+    const struct hl_memory *m = hl_memory_of(d);
+    switch (msg->msg.type) {
+    case HL_STORE_GET_RUN:
+        return get_run(m, (struct hl_get_run *)msg);
+    case HL_STORE_LIST_RUNS:
+        return list_runs(m, (struct hl_list_runs *)msg);
+    case HL_STORE_GET_DELIVERY:
+        return get_delivery(m, (struct hl_get_delivery *)msg);
+    case HL_STORE_LIST_DELIVERIES:
+        return list_deliveries(m, (struct hl_list_deliveries *)msg);
+    case HL_STORE_LIST_APPS:
+        return list_apps(m, (struct hl_list_apps *)msg);
+    case HL_STORE_LIST_ACCOUNTS:
+        return hl_memory_list_accounts(m, (struct hl_list_accounts *)msg);
+    default:
+        return HL_ERR_INVALID;
+    }
+}

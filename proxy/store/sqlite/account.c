@@ -1,0 +1,68 @@
+/* account.c - service accounts: made, revoked, touched. The store's thread, inside a transaction.
+ * Not here: their list (account_list.c), their end (purge.c). */
+#include "store/sqlite/database.h"
+
+enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_FIND);
+    hl_sql_bind_id(&args, &account->id);
+    enum hl_err err = hl_database_row(db, HL_SQL_ACCOUNT_FIND, &row);
+    if (!err) {
+        hl_database_done(db, HL_SQL_ACCOUNT_FIND);
+        return HL_ERR_EXISTS;
+    }
+    if (err != HL_ERR_NOT_FOUND)
+        return hl_database_end(db, err);
+    args = hl_database_bind(db, HL_SQL_ACCOUNT_ADD);
+    hl_sql_bind_id(&args, &account->id);
+    hl_sql_bind_text(&args, hl_str_from(account->project));
+    hl_sql_bind_text(&args, hl_str_from(account->name));
+    hl_sql_bind_int(&args, account->role);
+    hl_sql_bind_int(&args, account->created_ms);
+    hl_sql_bind_int(&args, account->expires_ms);
+    hl_sql_bind_int(&args, account->revoked_ms);
+    hl_sql_bind_int(&args, account->last_used_ms);
+    err = hl_database_run(db, HL_SQL_ACCOUNT_ADD);
+    return hl_database_end(db, err);
+}
+
+enum hl_err hl_account_revoke(
+    struct hl_driver *d, const struct hl_revoke_account *r, int64_t now_ms, int64_t *revoked_ms)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_FIND);
+    hl_sql_bind_id(&args, &r->id);
+    enum hl_err err = hl_database_row(db, HL_SQL_ACCOUNT_FIND, &row);
+    if (err)
+        return hl_database_end(db, err);
+    bool is_owner = !r->project[0] || hl_str_eq(hl_sql_str(&row), hl_str_from(r->project));
+    row.at = 1;
+    *revoked_ms = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_ACCOUNT_FIND);
+    if (!is_owner)
+        return HL_ERR_NOT_FOUND;
+    if (*revoked_ms != 0)
+        return HL_OK;
+    *revoked_ms = now_ms;
+    args = hl_database_bind(db, HL_SQL_ACCOUNT_REVOKE);
+    hl_sql_bind_id(&args, &r->id);
+    hl_sql_bind_int(&args, now_ms);
+    err = hl_database_run(db, HL_SQL_ACCOUNT_REVOKE);
+    return hl_database_end(db, err);
+}
+
+enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t)
+{
+    struct hl_database *db = hl_database_of(d);
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < t->n && i < HL_TOUCH_MAX && !err; i++) {
+        struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_TOUCH);
+        hl_sql_bind_id(&args, &t->uses[i].id);
+        hl_sql_bind_int(&args, t->uses[i].used_ms);
+        err = hl_database_run(db, HL_SQL_ACCOUNT_TOUCH);
+    }
+    return hl_database_end(db, err);
+}

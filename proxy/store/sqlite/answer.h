@@ -1,0 +1,100 @@
+/* answer.h - the reading connection: its statements, and what its files share. Everything here is
+ * the reader's thread's. Each answer is made in one transaction, so that it shows one moment. */
+#ifndef HL_STORE_SQLITE_ANSWER_H
+#define HL_STORE_SQLITE_ANSWER_H
+
+#include "store/account.h"
+#include "store/query.h"
+#include "store/secret.h"
+#include "store/sqlite/statement.h"
+
+/* How many records that do not fit one request may pass over where no index leads. */
+#define HL_ANSWER_LOOKS 1000
+
+/* clang-format off */
+/* The ids of an ordered part (merge.h): ?1 app or run, ?2 and ?6 what else names the part, ?3 before,
+ * ?4 from, ?5 how many. */
+#define HL_ASK_MAP(X)                                                                              \
+    X(BEGIN, "BEGIN")                                                                              \
+    X(END, "COMMIT")                                                                               \
+    X(RUN, "SELECT run.run_id, run.state, run.is_async, run.has_webhook, run.attempt,"             \
+        " run.created_ms, run.started_ms, coalesce(run.request_size, -1), run.method, run.path,"   \
+        " app.project, app.name, CASE run.has_webhook WHEN 1 THEN (SELECT"                         \
+        " sum(1 << (20 * state)) FROM delivery WHERE delivery.run_id = run.run_id) END,"           \
+        " result.id IS NOT NULL, " HL_SQL_RESULT_HEAD ", CASE ?2 WHEN 1 THEN result.body_bytes END"\
+        " FROM run JOIN app ON app.app_id = run.app_id"                                            \
+        " LEFT JOIN result ON result.id = run.result_id WHERE run.run_id = ?1")                    \
+    X(RUN_IDS, "SELECT run_id FROM run INDEXED BY run_by_app WHERE app_id = ?1 AND is_async = ?2"  \
+        " AND run_id < ?3 AND run_id >= ?4 ORDER BY run_id DESC LIMIT ?5")                         \
+    X(RUN_IDS_IN_STATE, "SELECT run_id FROM run INDEXED BY run_by_state WHERE app_id = ?1"         \
+        " AND state >= 2 AND state = ?6 AND is_async = ?2 AND run_id < ?3 AND run_id >= ?4"        \
+        " ORDER BY run_id DESC LIMIT ?5")                                                          \
+    X(QUEUE, "SELECT ticket.id, ticket.run_id, run.state = 0"                                      \
+        " AND (?2 = '' OR app.project = ?2) AND (?3 = '' OR app.name = ?3) FROM ticket"            \
+        " CROSS JOIN run ON run.run_id = ticket.run_id"                                            \
+        " CROSS JOIN app ON app.app_id = run.app_id"                                               \
+        " WHERE ticket.id < ?1 AND ticket.is_async = 1 ORDER BY ticket.id DESC")                   \
+    X(APP, "SELECT app_id FROM app WHERE project = ?1 AND name = ?2")                              \
+    X(APPS_OF_PROJECT, "SELECT app_id FROM app WHERE project = ?1")                                \
+    X(APPS, "SELECT app_id FROM app WHERE ?2 = '' OR name = ?2")                                   \
+    X(APP_NAMES, "SELECT name FROM app WHERE project = ?1"                                         \
+        " AND EXISTS (SELECT 1 FROM run WHERE run.app_id = app.app_id) ORDER BY name LIMIT ?2")    \
+    X(DELIVERY, "SELECT delivery.delivery_id, delivery.run_id, delivery.state, run.state,"         \
+        " delivery.round, delivery.n, delivery.max_attempts, delivery.created_ms,"                 \
+        " delivery.done_ms, app.project, app.name, webhook.url"                                    \
+        " FROM delivery CROSS JOIN run ON run.run_id = delivery.run_id"                            \
+        " CROSS JOIN app ON app.app_id = run.app_id"                                               \
+        " CROSS JOIN webhook ON webhook.run_id = run.run_id WHERE delivery.delivery_id = ?1")      \
+    X(DELIVERY_IDS, "SELECT delivery_id FROM delivery INDEXED BY delivery_by_state"                \
+        " WHERE app_id = ?1 AND state = ?2 AND delivery_id < ?3 AND delivery_id >= ?4"             \
+        " ORDER BY delivery_id DESC LIMIT ?5")                                                     \
+    X(DELIVERY_IDS_OF_RUN, "SELECT delivery_id FROM delivery INDEXED BY delivery_by_run"           \
+        " WHERE run_id = ?1 AND delivery_id < ?3 AND delivery_id >= ?4"                            \
+        " ORDER BY delivery_id DESC LIMIT ?5")                                                     \
+    X(ATTEMPTS, "SELECT round, n, started_ms, ended_ms, coalesce(verdict, 5), http_status, error"  \
+        " FROM attempt WHERE delivery_id = ?1 ORDER BY round DESC, n DESC LIMIT ?2")               \
+    X(ACCOUNTS, "SELECT account_id, project, name, role, created_ms, expires_ms, revoked_ms,"      \
+        " last_used_ms FROM account WHERE account_id < ?1 ORDER BY account_id DESC LIMIT ?2")      \
+    X(ACCOUNTS_OF_PROJECT, "SELECT account_id, project, name, role, created_ms, expires_ms,"       \
+        " revoked_ms, last_used_ms FROM account INDEXED BY account_by_project"                     \
+        " WHERE project = ?3 AND account_id < ?1 ORDER BY account_id DESC LIMIT ?2")
+/* clang-format on */
+
+enum hl_ask {
+#define X(name, text) HL_ASK_##name,
+    HL_ASK_MAP(X)
+#undef X
+        HL_ASK_COUNT
+};
+
+struct hl_reading {
+    sqlite3 *db;
+    sqlite3_stmt *st[HL_ASK_COUNT];
+    struct hl_sealer sealer;
+};
+
+/* The statement, with no parameter bound. */
+struct hl_sql_args hl_reading_bind(struct hl_reading *r, enum hl_ask which);
+/* Its next row: OK, or NOT_FOUND and the statement is reset. After OK: hl_reading_done. */
+HL_MUST_CHECK enum hl_err hl_reading_row(
+    struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row);
+void hl_reading_done(struct hl_reading *r, enum hl_ask which);
+
+/* The id behind all others, and the first one of a moment. */
+struct hl_id hl_id_last(void);
+struct hl_id hl_id_first_at(int64_t ms);
+
+/* --- answer_run.c --------------------------------------------------------------------------- */
+HL_MUST_CHECK enum hl_err hl_answer_get_run(struct hl_reading *r, struct hl_get_run *g);
+HL_MUST_CHECK enum hl_err hl_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l);
+
+/* --- answer_delivery.c ---------------------------------------------------------------------- */
+HL_MUST_CHECK enum hl_err hl_answer_get_delivery(struct hl_reading *r, struct hl_get_delivery *g);
+HL_MUST_CHECK enum hl_err hl_answer_list_deliveries(
+    struct hl_reading *r, struct hl_list_deliveries *l);
+
+/* --- answer_account.c ----------------------------------------------------------------------- */
+HL_MUST_CHECK enum hl_err hl_answer_list_accounts(struct hl_reading *r, struct hl_list_accounts *l);
+HL_MUST_CHECK enum hl_err hl_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l);
+
+#endif

@@ -1,0 +1,64 @@
+/* answer_account.c - lists of service accounts and of apps. The reader's thread, inside a
+ * transaction. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/sqlite/answer.h"
+
+static void copy_text(char *out, size_t cap, struct hl_str from)
+{
+    snprintf(out, cap, "%.*s", HL_STR_ARG(from));
+}
+
+static void read_account(struct hl_sql_row *from, struct hl_account *account)
+{
+    hl_sql_id(from, &account->id);
+    copy_text(account->project, sizeof(account->project), hl_sql_str(from));
+    copy_text(account->name, sizeof(account->name), hl_sql_str(from));
+    account->role = (enum hl_role)hl_sql_int(from);
+    account->created_ms = hl_sql_int(from);
+    account->expires_ms = hl_sql_int(from);
+    account->revoked_ms = hl_sql_int(from);
+    account->last_used_ms = hl_sql_int(from);
+}
+
+enum hl_err hl_answer_list_accounts(struct hl_reading *r, struct hl_list_accounts *l)
+{
+    enum hl_ask which = l->project[0] ? HL_ASK_ACCOUNTS_OF_PROJECT : HL_ASK_ACCOUNTS;
+    struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
+    struct hl_sql_args args = hl_reading_bind(r, which);
+    struct hl_sql_row row;
+    enum hl_err err;
+    l->rows = calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows)
+        return HL_ERR_NOMEM;
+    hl_sql_bind_id(&args, &before);
+    hl_sql_bind_int(&args, l->limit + 1);
+    if (l->project[0])
+        hl_sql_bind_text(&args, hl_str_from(l->project));
+    while (!(err = hl_reading_row(r, which, &row))) {
+        if (l->count == l->limit) {
+            l->has_more = true;
+            break;
+        }
+        read_account(&row, &l->rows[l->count]);
+        l->next = l->rows[l->count++].id;
+    }
+    hl_reading_done(r, which);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+enum hl_err hl_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l)
+{
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_APP_NAMES);
+    struct hl_sql_row row;
+    enum hl_err err;
+    l->names = calloc(HL_LIST_MAX, sizeof(*l->names));
+    if (!l->names)
+        return HL_ERR_NOMEM;
+    hl_sql_bind_text(&args, hl_str_from(l->project));
+    hl_sql_bind_int(&args, HL_LIST_MAX);
+    while (!(err = hl_reading_row(r, HL_ASK_APP_NAMES, &row)))
+        copy_text(l->names[l->count++], sizeof(*l->names), hl_sql_str(&row));
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}

@@ -1,0 +1,191 @@
+/* answer_delivery.c - one delivery, or a list of them. The reader's thread, inside a transaction.
+ * Of a sealed webhook URL only scheme, host and port leave this file. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http/url.h"
+#include "store/destination.h"
+#include "store/message.h"
+#include "store/sqlite/answer.h"
+#include "store/sqlite/merge.h"
+
+static struct hl_str unseal_destination(
+    struct hl_reading *r, const struct hl_id *run_id, struct hl_str sealed, char *out)
+{
+    char *url = sealed.n >= HL_SEAL_OVERHEAD ? malloc(sealed.n) : NULL;
+    struct hl_str destination = {out, 0};
+    if (!url)
+        return destination;
+    size_t n = sealed.n - HL_SEAL_OVERHEAD;
+    if (hl_unseal(&r->sealer, "webhook.url", run_id, sealed, url) == HL_OK)
+        destination.n = hl_destination_write(out, (struct hl_str){url, n});
+    explicit_bzero(url, n);
+    free(url);
+    return destination;
+}
+
+static enum hl_err keep_strings(struct hl_delivery_row *row)
+{
+    struct hl_str *each[] = {&row->project, &row->app, &row->destination};
+    size_t n = 1;
+    for (size_t i = 0; i < HL_ARRAY_LEN(each); i++)
+        n += each[i]->n;
+    char *room = row->strings = malloc(n);
+    if (!room)
+        return HL_ERR_NOMEM;
+    for (size_t i = 0; i < HL_ARRAY_LEN(each); i++)
+        *each[i] = hl_message_copy(&room, *each[i]);
+    return HL_OK;
+}
+
+static enum hl_err ask_delivery(
+    struct hl_reading *r, const struct hl_id *id, struct hl_delivery_row *row)
+{
+    char destination[HL_DESTINATION_MAX];
+    struct hl_sql_row from;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_DELIVERY);
+    hl_sql_bind_id(&args, id);
+    enum hl_err err = hl_reading_row(r, HL_ASK_DELIVERY, &from);
+    if (err)
+        return err;
+    *row = (struct hl_delivery_row){0};
+    hl_sql_id(&from, &row->delivery_id);
+    hl_sql_id(&from, &row->run_id);
+    row->state = (enum hl_delivery_state)hl_sql_int(&from);
+    row->run_state = (enum hl_run_state)hl_sql_int(&from);
+    row->round = (uint32_t)hl_sql_int(&from);
+    row->n = (uint32_t)hl_sql_int(&from);
+    row->max_attempts = (uint32_t)hl_sql_int(&from);
+    row->created_ms = hl_sql_int(&from);
+    row->done_ms = hl_sql_int(&from);
+    row->project = hl_sql_str(&from);
+    row->app = hl_sql_str(&from);
+    row->destination = unseal_destination(r, &row->run_id, hl_sql_str(&from), destination);
+    err = keep_strings(row);
+    hl_reading_done(r, HL_ASK_DELIVERY);
+    return err;
+}
+
+static void read_attempt(struct hl_sql_row *from, struct hl_attempt_row *row)
+{
+    *row = (struct hl_attempt_row){.round = (uint32_t)hl_sql_int(from)};
+    row->n = (uint32_t)hl_sql_int(from);
+    row->started_ms = hl_sql_int(from);
+    row->ended_ms = hl_sql_int(from);
+    row->verdict = (enum hl_attempt_verdict)hl_sql_int(from);
+    row->http_status = (uint16_t)hl_sql_int(from);
+    struct hl_str error = hl_sql_str(from);
+    snprintf(row->error, sizeof(row->error), "%.*s", HL_STR_ARG(error));
+}
+
+/* They come newest first, so that those beyond the bound are the oldest, and are turned round. */
+static enum hl_err ask_attempts(struct hl_reading *r, struct hl_delivery_row *row)
+{
+    struct hl_sql_row from;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_ATTEMPTS);
+    size_t cap = 0;
+    enum hl_err err;
+    hl_sql_bind_id(&args, &row->delivery_id);
+    hl_sql_bind_int(&args, HL_ATTEMPTS_SHOWN);
+    while (!(err = hl_reading_row(r, HL_ASK_ATTEMPTS, &from))) {
+        if (row->n_attempts == cap) {
+            cap = cap ? 2 * cap : 4;
+            struct hl_attempt_row *grown = realloc(row->attempts, cap * sizeof(*grown));
+            if (!grown) {
+                hl_reading_done(r, HL_ASK_ATTEMPTS);
+                return HL_ERR_NOMEM;
+            }
+            row->attempts = grown;
+        }
+        read_attempt(&from, &row->attempts[row->n_attempts++]);
+    }
+    for (size_t i = 0, j = row->n_attempts; i + 1 < j; i++) {
+        struct hl_attempt_row newer = row->attempts[i];
+        row->attempts[i] = row->attempts[--j];
+        row->attempts[j] = newer;
+    }
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+static bool fits(struct hl_str name, const char *wanted)
+{
+    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
+}
+
+enum hl_err hl_answer_get_delivery(struct hl_reading *r, struct hl_get_delivery *g)
+{
+    enum hl_err err = ask_delivery(r, &g->delivery_id, &g->delivery);
+    if (!err && !fits(g->delivery.project, g->project))
+        err = HL_ERR_NOT_FOUND;
+    if (!err)
+        err = ask_attempts(r, &g->delivery);
+    if (err)
+        hl_delivery_row_fini(&g->delivery);
+    return err;
+}
+
+/* --- a list --------------------------------------------------------------------------------- */
+
+static enum hl_err add_parts(struct hl_merge *m, int64_t app_id, const void *arg)
+{
+    const struct hl_list_deliveries *l = arg;
+    enum hl_err err = HL_OK;
+    for (int state = HL_DELIVERY_PENDING; state <= HL_DELIVERY_DEAD && !err; state++)
+        if (l->state < 0 || l->state == state)
+            err = hl_merge_add(m, app_id, state, 0);
+    return err;
+}
+
+/* A run has few: what does not fit is passed over. */
+static bool is_wanted(const struct hl_list_deliveries *l, const struct hl_delivery_row *row)
+{
+    return (l->state < 0 || row->state == (enum hl_delivery_state)l->state) &&
+           fits(row->project, l->project) && fits(row->app, l->app);
+}
+
+static enum hl_err add_row(
+    struct hl_reading *r, struct hl_list_deliveries *l, const struct hl_id *id)
+{
+    struct hl_delivery_row *row = &l->rows[l->count];
+    enum hl_err err = ask_delivery(r, id, row);
+    if (!err && !is_wanted(l, row)) {
+        hl_delivery_row_fini(row);
+        return HL_OK;
+    }
+    if (!err && l->with_attempts)
+        err = ask_attempts(r, row);
+    if (err)
+        hl_delivery_row_fini(row);
+    l->count += !err;
+    return err;
+}
+
+enum hl_err hl_answer_list_deliveries(struct hl_reading *r, struct hl_list_deliveries *l)
+{
+    struct hl_id until = l->until_ms ? hl_id_first_at(l->until_ms) : hl_id_last();
+    struct hl_id from = hl_id_first_at(l->since_ms), id;
+    struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
+    struct hl_merge merge;
+    bool of_run = !hl_id_is_nil(&l->run_id);
+    if (memcmp(&until, &before, sizeof(until)) < 0)
+        before = until;
+    l->rows = calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows)
+        return HL_ERR_NOMEM;
+    hl_merge_init(&merge, r, of_run ? HL_ASK_DELIVERY_IDS_OF_RUN : HL_ASK_DELIVERY_IDS, &before,
+        &from, l->limit + 1);
+    merge.run_id = l->run_id;
+    enum hl_err err = of_run ? hl_merge_add(&merge, 0, 0, 0)
+                             : hl_merge_each_app(&merge, l->project, l->app, add_parts, l);
+    while (!err && !(err = hl_merge_next(&merge, &id))) {
+        if (l->count == l->limit) {
+            l->has_more = true;
+            break;
+        }
+        err = add_row(r, l, &id);
+        l->next = id;
+    }
+    hl_merge_fini(&merge);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}

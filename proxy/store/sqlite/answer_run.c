@@ -1,0 +1,271 @@
+/* answer_run.c - one run, or a list of them. The reader's thread, inside a transaction.
+ *
+ * Where a list's ids come from depends on what is asked: final states and all states from an index
+ * (merge.h), queued runs from their tickets, running ones from the store's thread, which knows them
+ * (engine.c): no index moves with a run's way through the states. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "store/message.h"
+#include "store/sqlite/answer.h"
+#include "store/sqlite/merge.h"
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+#define DELIVERY_BITS 20
+
+static uint32_t deliveries_in(int64_t packed, enum hl_delivery_state state)
+{
+    return (uint32_t)(packed >> (DELIVERY_BITS * state)) & ((1u << DELIVERY_BITS) - 1);
+}
+
+/* Copies the strings behind each other into one allocation. */
+static enum hl_err keep_strings(struct hl_run_row *row, const struct hl_outcome *o)
+{
+    row->content_type = hl_str_from(o->content_type);
+    row->content_encoding = hl_str_from(o->content_encoding);
+    struct hl_str *each[] = {&row->project, &row->app, &row->method, &row->path, &row->content_type,
+        &row->content_encoding};
+    size_t n = 1;
+    for (size_t i = 0; i < HL_ARRAY_LEN(each); i++)
+        n += each[i]->n;
+    char *room = row->strings = malloc(n);
+    if (!room)
+        return HL_ERR_NOMEM;
+    for (size_t i = 0; i < HL_ARRAY_LEN(each); i++)
+        *each[i] = hl_message_copy(&room, *each[i]);
+    return HL_OK;
+}
+
+/* `*bytes` are the statement's, as are the row's strings until they are kept. */
+static void read_columns(
+    struct hl_sql_row *from, struct hl_run_row *row, struct hl_outcome *o, struct hl_str *bytes)
+{
+    *row = (struct hl_run_row){.response_size = -1, .encoding = HL_ENCODING_NONE};
+    *o = (struct hl_outcome){0};
+    hl_sql_id(from, &row->run_id);
+    row->state = (enum hl_run_state)hl_sql_int(from);
+    row->is_async = hl_sql_int(from);
+    row->has_webhook = hl_sql_int(from);
+    row->attempt = (uint32_t)hl_sql_int(from);
+    row->created_ms = hl_sql_int(from);
+    row->started_ms = hl_sql_int(from);
+    row->request_size = hl_sql_int(from);
+    row->method = hl_sql_str(from);
+    row->path = hl_sql_str(from);
+    row->project = hl_sql_str(from);
+    row->app = hl_sql_str(from);
+    int64_t packed = hl_sql_int(from);
+    row->deliveries_pending = deliveries_in(packed, HL_DELIVERY_PENDING);
+    row->deliveries_ok = deliveries_in(packed, HL_DELIVERY_OK);
+    row->deliveries_dead = deliveries_in(packed, HL_DELIVERY_DEAD);
+    o->state = row->state;
+    *bytes = (struct hl_str){0};
+    if (!hl_sql_int(from))
+        return;
+    hl_sql_outcome(from, o, bytes);
+    row->finished_ms = o->finished_ms;
+    row->reason = o->reason;
+    row->http_status = o->http_status;
+    row->response_size = (int64_t)o->body.size;
+    row->body_where = o->body.where;
+    row->encoding = o->encoding;
+}
+
+static enum hl_err ask_run(struct hl_reading *r, const struct hl_id *run_id, bool with_body,
+    struct hl_run_row *row, struct hl_outcome *o)
+{
+    struct hl_sql_row from;
+    struct hl_str bytes;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN);
+    hl_sql_bind_id(&args, run_id);
+    hl_sql_bind_int(&args, with_body);
+    enum hl_err err = hl_reading_row(r, HL_ASK_RUN, &from);
+    if (err)
+        return err;
+    read_columns(&from, row, o, &bytes);
+    err = keep_strings(row, o);
+    if (!err && with_body)
+        err = hl_sql_copy_body(&o->body, bytes);
+    hl_reading_done(r, HL_ASK_RUN);
+    if (err)
+        hl_run_row_fini(row);
+    return err;
+}
+
+static bool fits(struct hl_str name, const char *wanted)
+{
+    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
+}
+
+/* --- one run -------------------------------------------------------------------------------- */
+
+enum hl_err hl_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
+{
+    struct hl_body *body = &g->outcome.body;
+    enum hl_err err = ask_run(r, &g->run_id, g->with_body, &g->run, &g->outcome);
+    if (err)
+        return err;
+    if (!fits(g->run.project, g->project) || !fits(g->run.app, g->app)) {
+        hl_get_run_fini(g);
+        return HL_ERR_NOT_FOUND;
+    }
+    if (!g->with_body || body->where != HL_BODY_INLINE || hl_body_is_intact(body))
+        return HL_OK;
+    HL_LOG(ERROR, "store: a kept response is damaged", HL_LOG_ID("run_id", &g->run_id));
+    uint64_t size = body->size;
+    hl_body_fini(body);
+    *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
+    g->run.body_where = HL_BODY_DROPPED;
+    return HL_ERR_CORRUPT;
+}
+
+/* --- a list --------------------------------------------------------------------------------- */
+
+static enum hl_err add_row(
+    struct hl_reading *r, struct hl_list_runs *l, const struct hl_id *id, struct hl_run_row **row)
+{
+    struct hl_outcome outcome;
+    *row = &l->rows[l->count];
+    enum hl_err err = ask_run(r, id, false, *row, &outcome);
+    l->count += !err;
+    return err;
+}
+
+static enum hl_err add_parts(struct hl_merge *m, int64_t app_id, const void *arg)
+{
+    const struct hl_list_runs *l = arg;
+    enum hl_err err = HL_OK;
+    for (int is_async = 0; is_async < 2 && !err; is_async++)
+        if (l->is_async < 0 || l->is_async == is_async)
+            err = hl_merge_add(m, app_id, is_async, l->state);
+    return err;
+}
+
+static enum hl_err list_indexed(struct hl_reading *r, struct hl_list_runs *l,
+    const struct hl_id *before, const struct hl_id *from)
+{
+    struct hl_merge merge;
+    struct hl_id id;
+    struct hl_run_row *row;
+    hl_merge_init(&merge, r, l->state < 0 ? HL_ASK_RUN_IDS : HL_ASK_RUN_IDS_IN_STATE, before, from,
+        l->limit + 1);
+    enum hl_err err = hl_merge_each_app(&merge, l->project, l->app, add_parts, l);
+    while (!err && !(err = hl_merge_next(&merge, &id))) {
+        if (l->count == l->limit) {
+            l->has_more = true;
+            break;
+        }
+        err = add_row(r, l, &id, &row);
+        l->next = id;
+    }
+    hl_merge_fini(&merge);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+static int compare_down(const void *a, const void *b)
+{
+    return memcmp(b, a, sizeof(struct hl_id));
+}
+
+/* Those that have ended since they were picked are passed over. */
+static enum hl_err list_picked(struct hl_reading *r, struct hl_list_runs *l,
+    const struct hl_id *before, const struct hl_id *from)
+{
+    enum hl_err err = HL_OK;
+    qsort(l->picked, l->n_picked, sizeof(*l->picked), compare_down);
+    for (size_t i = 0, looks = 0; i < l->n_picked; i++) {
+        const struct hl_id *id = &l->picked[i];
+        struct hl_run_row *row;
+        if (memcmp(id, before, sizeof(*id)) >= 0)
+            continue;
+        if (memcmp(id, from, sizeof(*id)) < 0)
+            break;
+        if (l->count == l->limit || looks++ == HL_ANSWER_LOOKS) {
+            l->has_more = true;
+            break;
+        }
+        err = add_row(r, l, id, &row);
+        l->next = *id;
+        if (err && err != HL_ERR_NOT_FOUND)
+            return err;
+        if (!err &&
+            (row->state != HL_RUN_RUNNING || !fits(row->project, l->project) ||
+                !fits(row->app, l->app) || (l->is_async >= 0 && row->is_async != l->is_async)))
+            hl_run_row_fini(&l->rows[--l->count]);
+    }
+    return HL_OK;
+}
+
+/* A cursor of this list is a ticket's number, behind eight zero bytes that no run's id has. */
+static bool ticket_before(const struct hl_id *before, int64_t *ticket)
+{
+    uint64_t v = 0;
+    *ticket = INT64_MAX;
+    if (hl_id_is_nil(before))
+        return true;
+    for (size_t i = 0; i < sizeof(before->b); i++)
+        v = v << 8 | before->b[i];
+    *ticket = (int64_t)v;
+    return hl_id_time_ms(before) == 0 && *ticket > 0;
+}
+
+static struct hl_id cursor_of(int64_t ticket)
+{
+    struct hl_id id = {{0}};
+    for (int i = 0; i < 8; i++)
+        id.b[15 - i] = (uint8_t)(ticket >> (8 * i));
+    return id;
+}
+
+static enum hl_err list_queued(struct hl_reading *r, struct hl_list_runs *l,
+    const struct hl_id *until, const struct hl_id *from)
+{
+    int64_t ticket;
+    struct hl_sql_row row;
+    struct hl_run_row *run;
+    if (!ticket_before(&l->before, &ticket))
+        return HL_ERR_INVALID;
+    if (l->is_async == 0)
+        return HL_OK;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_QUEUE);
+    hl_sql_bind_int(&args, ticket);
+    hl_sql_bind_text(&args, hl_str_from(l->project));
+    hl_sql_bind_text(&args, hl_str_from(l->app));
+    enum hl_err err = HL_OK;
+    for (int looks = 0; !err; looks++) {
+        struct hl_id id;
+        err = hl_reading_row(r, HL_ASK_QUEUE, &row);
+        if (err)
+            break;
+        if (l->count == l->limit || looks == HL_ANSWER_LOOKS) {
+            l->has_more = true;
+            break;
+        }
+        l->next = cursor_of(hl_sql_int(&row));
+        hl_sql_id(&row, &id);
+        if (hl_sql_int(&row) && memcmp(&id, until, sizeof(id)) < 0 &&
+            memcmp(&id, from, sizeof(id)) >= 0)
+            err = add_row(r, l, &id, &run);
+    }
+    hl_reading_done(r, HL_ASK_QUEUE);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+enum hl_err hl_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l)
+{
+    struct hl_id until = l->until_ms ? hl_id_first_at(l->until_ms) : hl_id_last();
+    struct hl_id from = hl_id_first_at(l->since_ms);
+    struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
+    if (memcmp(&until, &before, sizeof(until)) < 0)
+        before = until;
+    l->rows = calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows)
+        return HL_ERR_NOMEM;
+    if (l->state == HL_RUN_QUEUED)
+        return list_queued(r, l, &until, &from);
+    if (l->state == HL_RUN_RUNNING)
+        return list_picked(r, l, &before, &from);
+    return list_indexed(r, l, &before, &from);
+}

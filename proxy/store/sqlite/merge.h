@@ -1,0 +1,40 @@
+/* merge.h - ids from several ordered parts of an index (apps, modes, states), newest first, as if
+ * they were one. The reader's thread. */
+#ifndef HL_STORE_SQLITE_MERGE_H
+#define HL_STORE_SQLITE_MERGE_H
+
+#include "store/sqlite/answer.h"
+
+struct hl_merge_part {
+    int64_t app_id;
+    int a, b;       /* what else names it: ?2 and ?6 of the statement */
+    uint32_t at, n; /* of its ids: the next one, and how many were fetched */
+    bool is_whole;  /* there are no more than were fetched */
+};
+
+struct hl_merge {
+    struct hl_reading *reading;
+    enum hl_ask which;
+    struct hl_id run_id; /* not nil: bound in place of the app */
+    struct hl_id before, from;
+    uint32_t wanted;
+    struct hl_merge_part *parts;
+    size_t n_parts, cap_parts;
+    struct hl_id *ids; /* `batch` for each part */
+    uint32_t batch;
+};
+
+/* Ids in [from, before), of which about `wanted` will be asked for. */
+void hl_merge_init(struct hl_merge *m, struct hl_reading *r, enum hl_ask which,
+    const struct hl_id *before, const struct hl_id *from, uint32_t wanted);
+void hl_merge_fini(struct hl_merge *m);
+HL_MUST_CHECK enum hl_err hl_merge_add(struct hl_merge *m, int64_t app_id, int a, int b);
+/* NOT_FOUND: there are no more. */
+HL_MUST_CHECK enum hl_err hl_merge_next(struct hl_merge *m, struct hl_id *id);
+
+/* Calls `add` for each app that the names fit (empty: any). */
+HL_MUST_CHECK enum hl_err hl_merge_each_app(struct hl_merge *m, const char *project,
+    const char *app, enum hl_err (*add)(struct hl_merge *m, int64_t app_id, const void *arg),
+    const void *arg);
+
+#endif
