@@ -3,7 +3,7 @@
 FROM debian:bookworm-slim AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config \
-        libuv1-dev libcurl4-openssl-dev libmbedtls-dev libsqlite3-dev libjansson-dev node-llhttp \
+        libuv1-dev libcurl4-openssl-dev libmbedtls-dev libsqlite3-dev libjansson-dev node-llhttp python3-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY CMakeLists.txt LICENSE README.md ./
@@ -24,6 +24,8 @@ RUN apt-get update \
     && install -d -o hookline -g hookline -m 0700 /var/lib/hookline
 COPY LICENSE /usr/share/doc/hookline/LICENSE
 COPY --from=build /install/bin/ /usr/local/bin/
+# For images of function-style Python apps, which copy it from here: PYTHONPATH=/usr/local/lib/hookline/python.
+COPY --from=build /install/lib/hookline/ /usr/local/lib/hookline/
 
 # The numbers, so that Kubernetes can see that this is not root (runAsNonRoot).
 USER 10001:10001

@@ -1,0 +1,12 @@
+"""Runs a function-style app: every public function of a Python file is an endpoint.
+
+    def run(prompt: str, n: int = 1):
+        return {"answer": prompt * n}
+
+python3 -m hookline_runtime main.py serves it as POST /run. README.md, "Functions in Python", is the manual.
+"""
+from ._server import version as __version__
+from .context import Context, context
+from .request import Headers, Request, Response
+
+__all__ = ["Context", "Headers", "Request", "Response", "context"]

@@ -1,0 +1,65 @@
+"""python3 -m hookline_runtime main.py: serves the public functions of main.py."""
+import argparse
+import faulthandler
+import logging
+import os
+import signal
+import sys
+
+from . import __version__, _server, loader, log
+from .event_loop import EventLoop
+from .host import Host
+
+
+def main():
+    options = _options()
+    try:
+        server = _server.Server(options.host, options.port, options.socket)
+    except ValueError as error:
+        sys.exit(f"hookline_runtime: {error}")
+    if os.getpid() == 1:  # the kernel gives process 1 no default action, and importing can take long
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
+    faulthandler.enable()
+    log.start(server.log_level, server.log_format)
+    event_loop = EventLoop()
+    try:
+        sys.argv[:] = [options.file]
+        module = loader.load(options.file)
+        host = Host(server, loader.endpoints(module), event_loop)
+        loader.set_up(module, event_loop)
+        server.start(host.callees())
+    except loader.CannotStart as reason:
+        _refuse(reason)
+    except OSError as error:
+        log.write(logging.ERROR, str(error))
+        sys.exit(1)
+    host.run(server.concurrency)
+    event_loop.stop()
+    server.close()
+
+
+def _options():
+    parser = argparse.ArgumentParser(
+        prog="python3 -m hookline_runtime",
+        description="Serves the public functions of a Python file: POST /NAME with a JSON object calls NAME with its "
+        "members as keyword arguments.",
+        epilog="HOOKLINE_FUNCTION_CONCURRENCY=N lets N calls run at once; README.md tells the other settings.",
+    )
+    parser.add_argument("file", nargs="?", default="main.py", help="the file that holds the functions (main.py)")
+    parser.add_argument("--host", help="address to listen on (HOOKLINE_FUNCTION_HOST, 127.0.0.1)")
+    parser.add_argument("--port", help="port to listen on (PORT, 8000)")
+    parser.add_argument("--socket", help="unix socket to listen on instead (HOOKLINE_FUNCTION_SOCKET)")
+    parser.add_argument("--version", action="version", version=f"hookline_runtime {__version__}")
+    return parser.parse_args()
+
+
+def _refuse(reason):
+    if reason.error is None:
+        log.write(logging.ERROR, str(reason))
+    else:
+        log.write_exception(str(reason), reason.error)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The functions of a module that are endpoints, and how a JSON object becomes the arguments of one."""
+import difflib
+import inspect
+import logging
+import re
+import typing
+
+from .hint import Mismatch, converter_of, nullable
+from .request import Request
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}", re.ASCII)
+RESERVED = {"setup", "healthz"}  # the one runs before the first call, the other is the server's own
+
+_log = logging.getLogger(__name__)
+
+
+class BadArguments(Exception):
+    """The members of a JSON object are not the parameters of the function; its text says what is wrong with each."""
+
+
+class BadSignature(Exception):
+    """A function that cannot be an endpoint; its text says why."""
+
+
+class Endpoint:
+    """A function, and the rules by which a JSON object becomes its arguments."""
+
+    def __init__(self, name, function):
+        self.name = name
+        self.function = function
+        self._converters = {}  # by parameter; None: any value
+        self._required = []
+        self._positional = []  # parameters that Python takes by position only: def f(a, /)
+        self._takes_any_name = False
+        self._read_signature()
+        self.is_raw = self._request_parameter is not None
+
+    def _read_signature(self):
+        try:
+            signature = inspect.signature(self.function)
+        except (TypeError, ValueError) as error:
+            raise BadSignature(f"{self.name}() has no signature that can be read: {error}") from None
+        parameters = signature.parameters.values()
+        hints = self._hints()
+        requests = [p for p in parameters if hints.get(p.name) is Request]
+        if requests and len(parameters) > 1:
+            raise BadSignature(f"{self.name}(): a parameter that is a Request must be the only one")
+        self._request_parameter = requests[0] if requests else None
+        for parameter in parameters:
+            self._add(parameter, hints.get(parameter.name))
+
+    def _hints(self):
+        function = inspect.unwrap(self.function)
+        try:
+            return typing.get_type_hints(function)
+        except Exception as error:  # names that exist for a type checker only, syntax of a newer Python
+            _log.warning("%s(): a type hint cannot be read, so it is not checked: %s", self.name, error)
+            hints = getattr(function, "__annotations__", {})
+            return {name: hint for name, hint in hints.items() if not isinstance(hint, str)}
+
+    def _add(self, parameter, hint):
+        if parameter.kind is parameter.VAR_KEYWORD:
+            self._takes_any_name = True
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            convert = converter_of(hint) if hint is not None else None
+            if parameter.default is None:
+                convert = nullable(convert)
+            self._converters[parameter.name] = convert
+            if parameter.default is parameter.empty:
+                self._required.append(parameter.name)
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                self._positional.append(parameter)
+
+    def call(self, members):
+        """The function's result with these members as its arguments; raises BadArguments before it is called."""
+        converters = self._converters
+        arguments = {}
+        faults = None
+        for name, value in members.items():
+            try:
+                convert = converters[name]
+                arguments[name] = value if convert is None else convert(value)
+            except KeyError:
+                if self._takes_any_name:
+                    arguments[name] = value
+                else:
+                    faults = self._faults(members)
+            except Mismatch:
+                faults = self._faults(members)
+        for name in self._required:
+            if name not in members:
+                faults = self._faults(members)
+        if faults:
+            raise BadArguments(f"{self.name}(): {'; '.join(faults)}")
+        if not self._positional:
+            return self.function(**arguments)
+        return self.function(*self._take_positional(arguments), **arguments)
+
+    def call_raw(self, request):
+        """The function's result for the request itself."""
+        if self._request_parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            return self.function(**{self._request_parameter.name: request})
+        return self.function(request)
+
+    def _faults(self, members):
+        """Everything that is wrong, one text each: what is missing first, then in the order of the members."""
+        faults = [f"'{name}' is missing" for name in self._required if name not in members]
+        for name, value in members.items():
+            convert = self._converters.get(name)
+            if name not in self._converters and not self._takes_any_name:
+                faults.append(f"'{name}' is no parameter{self._suggestion(name)}")
+            elif convert is not None:
+                try:
+                    convert(value)
+                except Mismatch as mismatch:
+                    faults.append(mismatch.tell(name))
+        return faults
+
+    def _suggestion(self, name):
+        if not self._converters:
+            return " (it has none)"
+        near = difflib.get_close_matches(name, self._converters, 1)
+        return f" (did you mean '{near[0]}'?)" if near else f" (it has {', '.join(self._converters)})"
+
+    def _take_positional(self, arguments):
+        """Takes those that go by position out of `arguments`; from the first one left out on, defaults stand in."""
+        values = []
+        for parameter in self._positional:
+            if parameter.name in arguments:
+                values.append(arguments.pop(parameter.name))
+            else:
+                values.append(parameter.default)
+        return values
+
+
+def endpoints_of(module):
+    """The endpoints of a module, by name: its public functions, those that it defines and not those that it imports."""
+    endpoints = {}
+    for name, value in vars(module).items():
+        if name.startswith("_") or name in RESERVED or not _is_function_of(value, module):
+            continue
+        if not NAME.fullmatch(name):
+            _log.warning("%s() is no endpoint: its name is not ASCII, or too long", name)
+            continue
+        endpoints[name] = Endpoint(name, value)
+    return endpoints
+
+
+def _is_function_of(value, module):
+    # A decorator such as functools.lru_cache makes an object that is no function but says whose it is.
+    is_function = inspect.isfunction(value) or (callable(value) and hasattr(value, "__wrapped__"))
+    return is_function and not inspect.isclass(value) and getattr(value, "__module__", None) == module.__name__

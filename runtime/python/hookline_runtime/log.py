@@ -1,0 +1,194 @@
+"""The log: one line for each record, to the standard error, as JSON or (on a terminal) as text.
+
+What goes there: the server's own lines, the module `logging`, and what is printed to sys.stdout and sys.stderr. Each
+line that belongs to a call carries its run_id. What a program printed cannot forge a line or drive a terminal: control
+characters are escaped as hookline does it.
+"""
+import io
+import json
+import logging
+import os
+import re
+import sys
+import threading
+import time
+import traceback
+
+from .context import current
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+LINE_MAX = 64 * 1024  # a longer line of output is cut into several
+STDERR = 2
+
+# C0, DEL, C1, line and paragraph separators, what turns the reading direction: as in proxy/base/log.c.
+_unsafe = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_word = re.compile(r"[!-~]+", re.ASCII)
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_lock = threading.Lock()
+_is_json = True
+_least = logging.INFO
+
+
+def start(level, format):
+    """From here on everything that the process says goes to the log. `level` and `format`: as in the settings."""
+    global _is_json, _least
+    _is_json = format == "json"
+    _least = LEVELS[level]
+    root = logging.getLogger()
+    root.addHandler(_Handler())
+    root.setLevel(_least)
+    sys.stdout = _stream("stdout")
+    sys.stderr = _stream("stderr")
+    sys.excepthook = _on_exception
+    threading.excepthook = _on_thread_exception
+    logging.captureWarnings(True)
+
+
+def write(level, message, fields=(), run_id=None):
+    """One line. `fields`: pairs of name and value."""
+    if level < _least:
+        return
+    if run_id is None:
+        serving = current()
+        run_id = serving.run_id if serving else None
+    pairs = [*fields, ("run_id", run_id)] if run_id else fields
+    line = (_json_line if _is_json else _text_line)(time.time(), _level_name(level), message, pairs)
+    _put(line.encode("utf-8", "backslashreplace"))
+
+
+def write_exception(message, error, fields=(), run_id=None):
+    """An error and its traceback, without the frames that are this package's own."""
+    text = traceback_of(error)
+    if _is_json:
+        write(logging.ERROR, message, [*fields, ("traceback", text)], run_id)
+    else:
+        write(logging.ERROR, message, fields, run_id)
+        _put(_unsafe.sub(_escape_all_but_newline, text).encode("utf-8", "backslashreplace") + b"\n")
+
+
+def traceback_of(error):
+    here = os.path.dirname(__file__) + os.sep
+    own = ("<frozen importlib", here)
+    frames = error.__traceback__
+    while frames and frames.tb_frame.f_code.co_filename.startswith(own):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
+
+
+def finish_lines(context):
+    """The call is over: what it printed without a newline at the end is a line now."""
+    streams = context._unfinished_lines
+    if streams:
+        context._unfinished_lines = None
+        for name, rest in streams.items():
+            if rest:
+                _write_output(name, rest, context)
+
+
+def _put(line):
+    with _lock:  # a pipe keeps only short lines of several threads apart
+        view = memoryview(line)
+        while view:
+            try:
+                view = view[os.write(STDERR, view) :]
+            except OSError:  # a log that cannot be written has nowhere to say so
+                return
+
+
+def _level_name(level):
+    if level >= logging.ERROR:
+        return "error"
+    if level >= logging.WARNING:
+        return "warn"
+    return "info" if level >= logging.INFO else "debug"
+
+
+def _time_text(seconds):
+    milliseconds = int(seconds * 1000)
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(milliseconds // 1000))
+    return f"{whole}.{milliseconds % 1000:03d}Z"
+
+
+def _json_line(seconds, level, message, pairs):
+    record = {"time": _time_text(seconds), "level": level, "msg": message, **dict(pairs)}
+    return _unsafe.sub(_escape, _encode(record)) + "\n"
+
+
+def _text_line(seconds, level, message, pairs):
+    parts = [_time_text(seconds), level.upper(), _unsafe.sub(_escape, message)]
+    for name, value in pairs:
+        text = str(value)
+        is_word = _word.fullmatch(text) and not set('"\\=') & set(text)
+        parts.append(f"{name}={text if is_word else _unsafe.sub(_escape, _encode(text))}")
+    return " ".join(parts) + "\n"
+
+
+def _escape(match):
+    return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(match[0]) or f"\\u{ord(match[0]):04x}"
+
+
+def _escape_all_but_newline(match):
+    return "\n" if match[0] == "\n" else _escape(match)
+
+
+class _Output(io.RawIOBase):
+    """What stands below sys.stdout and sys.stderr: takes bytes, makes lines of the log."""
+
+    def __init__(self, name):
+        self.name = name
+        self._rest = {self.name: b""}  # an unfinished line outside of calls
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return {"stdout": 1, "stderr": STDERR}[self.name]
+
+    def write(self, data):
+        serving = current()
+        if serving is None:
+            unfinished = self._rest
+        elif serving._unfinished_lines is None:
+            unfinished = serving._unfinished_lines = {}
+        else:
+            unfinished = serving._unfinished_lines
+        data = bytes(data)
+        *lines, rest = (unfinished.get(self.name, b"") + data).split(b"\n")
+        while len(rest) > LINE_MAX:
+            lines.append(rest[:LINE_MAX])
+            rest = rest[LINE_MAX:]
+        unfinished[self.name] = rest
+        for line in lines:
+            _write_output(self.name, line, serving)
+        return len(data)
+
+
+def _write_output(stream, line, serving):
+    text = line.decode("utf-8", "replace").rstrip("\r")
+    write(logging.INFO, text, [("stream", stream)], serving.run_id if serving else None)
+
+
+def _stream(name):
+    return io.TextIOWrapper(_Output(name), encoding="utf-8", errors="backslashreplace", write_through=True)
+
+
+class _Handler(logging.Handler):
+    def emit(self, record):
+        try:
+            fields = [("logger", record.name)]
+            if record.exc_info and record.exc_info[1]:
+                write_exception(record.getMessage(), record.exc_info[1], fields)
+            else:
+                write(record.levelno, record.getMessage(), fields)
+        except Exception:  # as logging does: a record that cannot be written ends no call
+            self.handleError(record)
+
+
+def _on_exception(kind, error, frames):
+    write_exception("an exception ended the program", error)
+
+
+def _on_thread_exception(arguments):
+    if arguments.exc_type is not SystemExit and arguments.exc_value is not None:
+        fields = [("thread", arguments.thread.name if arguments.thread else "")]
+        write_exception("an exception ended a thread", arguments.exc_value, fields)

@@ -1,0 +1,205 @@
+/* server.c - the Python type Server: the settings, and the server core that they start.
+ * Owns: the server and the names of its callees. Thread: start and close the main thread's; take
+ * every worker thread's.
+ * Promise: whatever waits, waits without the interpreter's lock.
+ * Not here: calls (call.c), threads (hookline_runtime/host.py). */
+#include "object.h"
+
+#include <stdlib.h>
+
+struct py_server {
+    PyObject ob_base; /* as PyObject_HEAD, which is a macro with no comma of its own */
+    struct hl_settings settings;
+    struct hl_server *server; /* NULL before start and after close */
+    struct hl_callee *callees;
+    size_t callee_count;
+};
+
+static struct py_server *self_of(PyObject *object)
+{
+    return (struct py_server *)(void *)object;
+}
+
+/* Server(host, port, socket): each a str, or None to leave it to the environment. ValueError says
+ * which setting is wrong. */
+static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)kwargs;
+    char why[HL_SETTINGS_WHY];
+    struct hl_settings_options options;
+    if (!PyArg_ParseTuple(args, "zzz:Server", &options.host, &options.port, &options.socket))
+        return NULL;
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *object = alloc(type, 0);
+    if (!object)
+        return NULL;
+    struct py_server *self = self_of(object);
+    if (hl_settings_read(&self->settings, &options, why) != HL_OK) {
+        PyErr_SetString(PyExc_ValueError, why);
+        Py_DecRef(object);
+        return NULL;
+    }
+    hl_log_setup(self->settings.log_level, self->settings.log_format);
+    return object;
+}
+
+static void free_callees(struct py_server *self)
+{
+    for (size_t i = 0; i < self->callee_count; i++)
+        free((char *)(uintptr_t)self->callees[i].name);
+    free(self->callees);
+    self->callees = NULL;
+    self->callee_count = 0;
+}
+
+static void server_dealloc(PyObject *object)
+{
+    struct py_server *self = self_of(object);
+    PyTypeObject *type = Py_TYPE(object);
+    hl_server_free(self->server);
+    free_callees(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DecRef((PyObject *)type);
+}
+
+/* One (name, is_raw) of the list. */
+static int read_callee(PyObject *item, struct hl_callee *callee)
+{
+    const char *name;
+    int is_raw;
+    if (!PyArg_ParseTuple(item, "sp", &name, &is_raw))
+        return -1;
+    callee->name = strdup(name);
+    callee->is_raw = is_raw;
+    if (!callee->name)
+        PyErr_NoMemory();
+    return callee->name ? 0 : -1;
+}
+
+static int read_callees(struct py_server *self, PyObject *list)
+{
+    Py_ssize_t count = PyList_Size(list);
+    if (count < 0)
+        return -1;
+    self->callees = calloc((size_t)count + 1, sizeof(*self->callees));
+    if (!self->callees) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (read_callee(PyList_GetItem(list, i), &self->callees[i]) < 0)
+            return -1;
+        self->callee_count++;
+    }
+    return 0;
+}
+
+/* start(callees): listens; from here on calls can be taken. OSError says why not. */
+static PyObject *server_start(PyObject *object, PyObject *list)
+{
+    struct py_server *self = self_of(object);
+    char why[HL_SETTINGS_WHY];
+    enum hl_err err;
+    if (self->server || self->callees) {
+        PyErr_SetString(PyExc_RuntimeError, "the server was started already");
+        return NULL;
+    }
+    if (read_callees(self, list) < 0) {
+        free_callees(self);
+        return NULL;
+    }
+    err = hl_server_start(
+        &self->server, &self->settings, self->callees, self->callee_count, true, why);
+    if (err != HL_OK) {
+        free_callees(self);
+        PyErr_SetString(PyExc_OSError, why);
+        return NULL;
+    }
+    return hl_py_none();
+}
+
+/* take(): the next Call; None when the server has stopped. */
+static PyObject *server_take(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct py_server *self = self_of(object);
+    struct hl_call *call;
+    Py_BEGIN_ALLOW_THREADS call = hl_call_take(self->server);
+    Py_END_ALLOW_THREADS return call ? hl_py_call_new(call) : hl_py_none();
+}
+
+/* close(): waits until every caller has its answer. */
+static PyObject *server_close(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct py_server *self = self_of(object);
+    struct hl_server *server = self->server;
+    self->server = NULL;
+    Py_BEGIN_ALLOW_THREADS hl_server_free(server);
+    Py_END_ALLOW_THREADS return hl_py_none();
+}
+
+static PyObject *get_concurrency(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyLong_FromUnsignedLong(self_of(object)->settings.concurrency);
+}
+
+static PyObject *get_log_level(PyObject *object, void *closure)
+{
+    static const char *const names[] = {[HL_LOG_DEBUG] = "debug",
+        [HL_LOG_INFO] = "info",
+        [HL_LOG_WARN] = "warn",
+        [HL_LOG_ERROR] = "error"};
+    (void)closure;
+    return PyUnicode_FromString(names[self_of(object)->settings.log_level]);
+}
+
+static PyObject *get_log_format(PyObject *object, void *closure)
+{
+    (void)closure;
+    bool is_json = self_of(object)->settings.log_format == HL_LOG_JSON;
+    return PyUnicode_FromString(is_json ? "json" : "text");
+}
+
+static PyMethodDef methods[] = {
+    {"start", server_start, METH_O, NULL},
+    {"take", server_take, METH_NOARGS, NULL},
+    {"close", server_close, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef members[] = {
+    {"concurrency", get_concurrency, NULL, NULL, NULL},
+    {"log_level", get_log_level, NULL, NULL, NULL},
+    {"log_format", get_log_format, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, server_new},
+    {Py_tp_dealloc, server_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, members},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "hookline_runtime._server.Server",
+    .basicsize = sizeof(struct py_server),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};
+
+int hl_py_server_register(PyObject *module)
+{
+    PyObject *type = PyType_FromSpec(&spec);
+    if (!type)
+        return -1;
+    if (PyModule_AddObject(module, "Server", type) < 0) { /* takes the reference when it succeeds */
+        Py_DecRef(type);
+        return -1;
+    }
+    return 0;
+}
