@@ -1,0 +1,326 @@
+// The life of a Python app: start, set-up, calls side by side, functions that block, stop.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import { join } from 'node:path';
+import { test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
+import { DEBIAN, get, runPython, spawnPython, startPython } from './lib/python.mjs';
+import { connect, request } from './lib/raw.mjs';
+import { freePort } from './lib/sidecar.mjs';
+import { until } from './lib/until.mjs';
+
+const JSON_FIELDS = { 'Content-Type': 'application/json' };
+
+test('setup() runs once, and nothing is served before it has ended', async (t) => {
+    for (const word of ['def', 'async def']) {
+        const app = await spawnPython(
+            t,
+            `
+import os, time
+
+runs = 0
+
+${word} setup():
+    global runs
+    runs += 1
+    open("begun", "w").close()
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+
+def run():
+    return runs
+`,
+        );
+        atEnd(t, () => app.stop());
+        await until('setup() has begun', () => existsSync(join(app.directory, 'begun')));
+        assert.equal(await get(`${app.url}/healthz`), null, 'nobody listens yet');
+        await writeFile(join(app.directory, 'go'), '');
+        await until('it is ready', async () => (await get(`${app.url}/healthz`)) === 200);
+        const client = await connect(t, app);
+        await client.send(request('POST', '/run', JSON_FIELDS, '{}'));
+        assert.equal((await client.response('POST')).text, '1');
+    }
+});
+
+test('what cannot be served ends with status 1 and says why', async (t) => {
+    const failing = [
+        ['import nothing_of_that_name\n', /main\.py failed to import$/, /ModuleNotFoundError: No module named/],
+        ['def run(:\n', /main\.py failed to import$/, /SyntaxError/],
+        ['import sys; sys.exit(0)\n', /main\.py failed to import$/, /SystemExit/],
+        ['def setup():\n    raise ValueError("no model")\ndef run(): pass\n', /^setup\(\) failed$/, /ValueError: no model/],
+        ['async def setup():\n    raise ValueError("no model")\ndef run(): pass\n', /^setup\(\) failed$/, /no model/],
+        ['from os import getcwd\n_x = 1\n', /defines no public function; .*def run/],
+        ['', /defines no public function/],
+        [null, /main\.py does not exist: name the file/],
+        [
+            'from hookline_runtime import Request\ndef run(request: Request, n: int): pass\n',
+            /run\(\): a parameter that is a Request must be the only one/,
+        ],
+    ];
+    for (const [source, message, traceback] of failing) {
+        const { code, log, stderr } = await runPython(t, source);
+        assert.equal(code, 1, stderr);
+        const line = log.find((entry) => entry.level === 'error');
+        assert.match(line.msg, message);
+        if (!traceback) assert.equal(line.traceback, undefined);
+        else assert.match(line.traceback, traceback);
+        assert.doesNotMatch(line.traceback ?? '', /importlib|hookline_runtime/, 'only the author’s frames');
+    }
+    const { code, log } = await runPython(t, '', { args: ['.'] });
+    assert.equal(code, 1);
+    assert.match(log[0].msg, /is a directory/);
+});
+
+test('a wrong setting or option ends with one line', async (t) => {
+    const app = 'def run(): pass\n';
+    for (const [options, pattern] of [
+        [{ env: { HOOKLINE_FUNCTION_CONCURRENCY: 'many' } }, /HOOKLINE_FUNCTION_CONCURRENCY.*many/],
+        [{ env: { PORT: '99999999' }, args: ['main.py'] }, /PORT.*99999999/],
+        [{ args: ['main.py', '--port', 'x'] }, /--port.*x/],
+        [{ args: ['main.py', '--portt', '1'] }, /--portt/],
+    ]) {
+        const { code, stderr } = await runPython(t, app, options);
+        assert.notEqual(code, 0);
+        assert.match(stderr, pattern);
+        assert.doesNotMatch(stderr, /Traceback/);
+    }
+    const taken = http.createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    atEnd(t, () => taken.close());
+    const { code, log } = await runPython(t, app, { args: ['main.py', '--port', `${taken.address().port}`] });
+    assert.equal(code, 1);
+    assert.match(log.at(-1).msg, /address/i);
+});
+
+test('it listens where --port, --socket or the environment say', async (t) => {
+    const source = 'def run(): return "here"\n';
+    const port = await freePort();
+    const byEnvironment = await spawnPython(t, source, { env: { PORT: `${port}` }, args: ['main.py'] });
+    atEnd(t, () => byEnvironment.stop());
+    await until('PORT', async () => (await get(`http://127.0.0.1:${port}/healthz`)) === 200);
+
+    const socket = await spawnPython(t, source, { args: ['main.py', '--socket', 'app.sock'] });
+    atEnd(t, () => socket.stop());
+    const path = join(socket.directory, 'app.sock');
+    const answer = () =>
+        new Promise((resolve) => {
+            const call = http.request({ socketPath: path, path: '/run', method: 'POST', agent: false });
+            call.on('response', (response) => {
+                let text = '';
+                response.on('data', (piece) => (text += piece)).on('end', () => resolve(text));
+            });
+            call.on('error', () => resolve(null)).end();
+        });
+    assert.equal(await until('--socket', answer), '"here"');
+
+});
+
+test('the file may have any name and place; modules beside it can be imported', async (t) => {
+    const port = await freePort();
+    const app = await spawnPython(t, null, {
+        files: {
+            'apps/my-app.v2': 'import beside\ndef run(): return [beside.VALUE, __name__, __file__]\n',
+            'apps/beside.py': 'VALUE = "beside"\n',
+        },
+        args: ['apps/my-app.v2', '--port', `${port}`],
+    });
+    atEnd(t, () => app.stop());
+    await until('it is ready', async () => (await get(`http://127.0.0.1:${port}/healthz`)) === 200);
+    const client = await connect(t, { port });
+    await client.send(request('POST', '/run', JSON_FIELDS, '{}'));
+    const [value, name, path] = JSON.parse((await client.response('POST')).text);
+    assert.equal(value, 'beside');
+    assert.notEqual(name, '__main__');
+    assert.equal(path, join(app.directory, 'apps/my-app.v2'));
+});
+
+test('one call runs at a time unless HOOKLINE_FUNCTION_CONCURRENCY says otherwise', async (t) => {
+    const source = `
+import asyncio, threading, time
+
+lock = threading.Lock()
+inside = most = 0
+
+def enter():
+    global inside, most
+    with lock:
+        inside += 1
+        most = max(most, inside)
+
+def leave():
+    global inside
+    with lock:
+        inside -= 1
+
+enter.__module__ = leave.__module__ = "elsewhere"
+
+def run():
+    enter()
+    time.sleep(0.02)
+    leave()
+
+async def later():
+    enter()
+    await asyncio.sleep(0.02)
+    leave()
+
+def figures():
+    return most
+`;
+    for (const [env, most] of [
+        [{}, 1],
+        [{ HOOKLINE_FUNCTION_CONCURRENCY: '3' }, 3],
+    ]) {
+        for (const name of ['run', 'later']) {
+            const app = await startPython(t, source, { env });
+            await Promise.all(Array.from({ length: 24 }, () => app.call(name, {})));
+            assert.equal((await app.call('figures', {})).json(), most);
+        }
+    }
+});
+
+test('async functions of all calls share one loop', async (t) => {
+    const app = await startPython(
+        t,
+        `
+import asyncio, threading
+
+loops = set()
+opened = None
+
+async def setup():
+    global opened
+    opened = asyncio.Event()
+    loops.add(id(asyncio.get_running_loop()))
+
+async def wait():
+    loops.add(id(asyncio.get_running_loop()))
+    await opened.wait()
+    return threading.current_thread().name
+
+async def open():
+    loops.add(id(asyncio.get_running_loop()))
+    opened.set()
+    return len(loops)
+`,
+        { env: { HOOKLINE_FUNCTION_CONCURRENCY: '2' } },
+    );
+    const waiting = app.call('wait', {});
+    assert.equal((await app.call('open', {})).json(), 1);
+    assert.equal((await waiting).json(), 'asyncio');
+});
+
+test('a function that holds the interpreter’s lock blocks no health check', async (t) => {
+    const app = await startPython(
+        t,
+        `
+import ctypes, os
+
+def run(begun, fifo):
+    os.mkfifo(fifo)
+    open(begun, "w").close()
+    libc = ctypes.PyDLL(None)  # its functions are called without letting the lock go
+    fd = libc.open(fifo.encode(), os.O_RDONLY)
+    libc.close(fd)
+    return "done"
+`,
+    );
+    const [begun, fifo] = ['begun', 'fifo'].map((name) => join(app.directory, name));
+    const running = app.call('run', { begun, fifo });
+    await until('it has begun', () => existsSync(begun));
+    for (let i = 0; i < 3; i++) assert.equal(await get(`${app.url}/healthz`), 200);
+    assert.equal(await get(`${app.url}/none`), 404);
+    execFileSync('sh', ['-c', 'exec 3>"$0"', fifo]);
+    assert.equal((await running).json(), 'done');
+});
+
+test('a function that blocks holds up neither health nor the streams of other calls', async (t) => {
+    const app = await startPython(
+        t,
+        `
+import threading
+
+opened = threading.Event()
+
+def block():
+    opened.wait()
+    return "done"
+
+def stream(n):
+    for i in range(n):
+        yield i
+
+def open():
+    opened.set()
+`,
+        { env: { HOOKLINE_FUNCTION_CONCURRENCY: '2' } },
+    );
+    const blocked = app.call('block', {});
+    assert.equal(await get(`${app.url}/healthz`), 200);
+    const stream = await app.call('stream', { n: 3 }, { headers: { Accept: 'text/event-stream' } });
+    assert.equal(stream.text, 'data: 0\n\ndata: 1\n\ndata: 2\n\n');
+    await app.call('open', {});
+    assert.equal((await blocked).json(), 'done');
+});
+
+test('on SIGTERM running calls finish, nothing new is accepted, the process ends with 0', async (t) => {
+    const app = await startPython(
+        t,
+        `
+import asyncio, atexit, os, pathlib, time
+
+atexit.register(lambda: pathlib.Path("ended").touch())
+
+def wait():
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+
+wait.__module__ = "elsewhere"
+
+def run():
+    pathlib.Path("run").touch()
+    wait()
+    return "whole"
+
+def stream():
+    yield "one"
+    pathlib.Path("stream").touch()
+    wait()
+    yield "two"
+
+async def later():
+    asyncio.create_task(asyncio.sleep(3600))  # left behind
+    pathlib.Path("later").touch()
+    await asyncio.to_thread(wait)
+    return "later"
+`,
+        { env: { HOOKLINE_FUNCTION_CONCURRENCY: '3' } },
+    );
+    const calls = ['run', 'stream', 'later'].map((name) =>
+        app.call(name, {}, { headers: { Accept: 'text/event-stream' } }),
+    );
+    for (const name of ['run', 'stream', 'later'])
+        await until(`${name} has begun`, () => existsSync(join(app.directory, name)));
+    app.signal('SIGTERM');
+    await until('nobody listens any more', async () => (await get(`${app.url}/healthz`)) === null);
+    assert.ok(app.isRunning);
+    await writeFile(join(app.directory, 'go'), '');
+    const [run, stream, later] = await Promise.all(calls);
+    assert.equal(run.text, '"whole"');
+    assert.equal(stream.text, 'data: one\n\ndata: two\n\n');
+    assert.equal(later.text, '"later"');
+    assert.deepEqual(await app.exited(), { code: 0, signal: null });
+    assert.ok(existsSync(join(app.directory, 'ended')), 'the interpreter ended in its own way');
+});
+
+test('--help and --version answer', async (t) => {
+    const help = await runPython(t, null, { args: ['--help'], python: DEBIAN });
+    assert.equal(help.code, 0);
+    assert.match(help.stdout, /main\.py/);
+    const version = await runPython(t, null, { args: ['--version'] });
+    assert.match(version.stdout, /^hookline_runtime \d+\.\d+\.\d+\n$/);
+});
