@@ -141,7 +141,8 @@ static enum hl_err sign_slice(struct hl_parcel *p, bool *is_done)
 enum hl_err hl_parcel_prepare(struct hl_parcel *p)
 {
     struct hl_str whole = {p->whole, p->whole ? (size_t)p->envelope.size : 0};
-    return hl_transfer_prepare(p->transfer, p->leased->url, p->request.fields, whole, &p->envelope);
+    return hl_transfer_prepare(
+        p->transfer, p->leased->url, p->request.fields, whole, &p->envelope, p->n > 1);
 }
 
 void hl_parcel_rest(struct hl_parcel *p)

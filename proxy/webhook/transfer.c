@@ -66,6 +66,8 @@ static bool set_constants(struct hl_transfer *t)
            curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK &&
+           /* a name means what DNS says at the attempt, not what it said at an earlier one */
+           curl_easy_setopt(c, CURLOPT_DNS_CACHE_TIMEOUT, 0L) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_open_socket) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, t) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, on_request) == CURLE_OK &&
@@ -91,7 +93,7 @@ static bool set_constants(struct hl_transfer *t)
 }
 
 enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct curl_slist *fields,
-    struct hl_str whole, struct hl_envelope *envelope)
+    struct hl_str whole, struct hl_envelope *envelope, bool is_retry)
 {
     char z[URL_MAX + 1];
     if (url.n > URL_MAX)
@@ -107,6 +109,7 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
     curl_off_t size = (curl_off_t)(is_whole ? whole.n : envelope->size);
     CURL *c = t->easy;
     if (curl_easy_setopt(c, CURLOPT_URL, z) != CURLE_OK ||
+        curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, (long)is_retry) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_HTTPHEADER, fields) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, size) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_POSTFIELDS, is_whole ? whole.p : NULL) != CURLE_OK)
@@ -114,34 +117,42 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
     return HL_OK;
 }
 
-/* libcurl sends a request again by itself when a kept connection died before an answer. An attempt is one request: the receiver may
- * have read it, and it is the store that counts. */
-static int on_request(void *arg, char *peer, char *local, int peer_port, int local_port)
+/* The guard's word on one address; a refused one is kept for the log. */
+static bool may_reach(struct hl_transfer *t, const struct hl_ip *ip)
 {
-    struct hl_transfer *t = arg;
-    (void)peer;
-    (void)local;
-    (void)peer_port;
-    (void)local_port;
-    return t->requests++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+    if (!hl_guard_is_blocked(ip, t->settings->allow))
+        return true;
+    hl_ip_format(ip, t->refused_address);
+    t->refused++;
+    return false;
 }
 
 /* Each address of the name, after DNS, at each attempt. A refused one counts as one that cannot be
- * connected to: libcurl goes on to the next. A connection that is used again was checked when it
- * was opened, and the list never changes. */
+ * connected to: libcurl goes on to the next. */
 static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct hl_transfer *t = arg;
-    struct hl_ip ip = {{0}};
-    if (purpose != CURLSOCKTYPE_IPCXN)
+    struct hl_ip ip;
+    bool is_known = hl_ip_from_sockaddr(&address->addr, &ip);
+    if (purpose != CURLSOCKTYPE_IPCXN || !is_known || !may_reach(t, &ip))
         return CURL_SOCKET_BAD;
-    if (!hl_ip_from_sockaddr(&address->addr, &ip) || hl_guard_is_blocked(&ip, t->settings->allow)) {
-        hl_ip_format(&ip, t->refused_address);
-        t->refused++;
-        return CURL_SOCKET_BAD;
-    }
     t->opened++;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* The connection is there, a new one or a kept one, and the request is next. The address is looked
+ * at once more, so that no way to a connection leads past the guard. libcurl sends a request again by
+ * itself when a kept connection died before an answer; but an attempt is one request: the receiver
+ * may have read it, and it is the store that counts. */
+static int on_request(void *arg, char *peer, char *local, int peer_port, int local_port)
+{
+    struct hl_transfer *t = arg;
+    struct hl_ip ip;
+    (void)local;
+    (void)peer_port;
+    (void)local_port;
+    bool is_good = hl_ip_parse(hl_str_from(peer), &ip) && may_reach(t, &ip);
+    return is_good && t->requests++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 static size_t on_send(char *out, size_t size, size_t n, void *arg)

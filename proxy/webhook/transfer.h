@@ -39,9 +39,10 @@ void hl_transfer_free(struct hl_transfer *t); /* NULL-safe; not while it is in a
 
 /* Prepares the next attempt; add t->easy to the multi handle then. `fields` is borrowed until the
  * end. The body is `whole`, borrowed, or when that is empty `envelope`, rewound, read on the
- * multi's thread. NOMEM, TOO_LARGE (the URL is too long). */
+ * multi's thread. `is_retry`: kept connections are passed over, so that the name is resolved anew:
+ * the receiver may have moved. NOMEM, TOO_LARGE (the URL is too long). */
 HL_MUST_CHECK enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url,
-    struct curl_slist *fields, struct hl_str whole, struct hl_envelope *envelope);
+    struct curl_slist *fields, struct hl_str whole, struct hl_envelope *envelope, bool is_retry);
 
 struct hl_transfer_result {
     uint16_t http_status; /* 0: no response head */

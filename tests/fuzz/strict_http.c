@@ -249,6 +249,8 @@ static enum strict_result end(struct strict_message *m, struct cursor *c, const 
     m->has_head = true;
     m->head_size = (size_t)(c->p - start);
     enum strict_result result = read_body(m, c, is_end, origin);
+    if (result == STRICT_PARTIAL)
+        c->p = c->end; /* half a line belongs to it as well */
     m->size = (size_t)(c->p - start);
     return result;
 }

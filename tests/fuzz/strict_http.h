@@ -19,8 +19,8 @@ enum strict_origin {
 
 enum strict_result {
     STRICT_WHOLE,   /* one message, in m->size bytes */
-    STRICT_PARTIAL, /* the beginning of one; m->has_head: its head is whole, m->body what is there
-                     */
+    STRICT_PARTIAL, /* the beginning of one; m->has_head: its head is whole, m->body what is there,
+                       m->size all bytes */
     STRICT_BAD,     /* m->why */
 };
 

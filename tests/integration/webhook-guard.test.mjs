@@ -120,6 +120,18 @@ test('a literal blocked address is 400 in every textual form', async (t) => {
         '[64:ff9b::169.254.169.254]',
         '[::ffff:169.254.169.254]',
         '[0:0:0:0:0:0:0:1]',
+        // decimal, octal, hex, in one to four parts, mixed, with a final dot
+        ...['127.0.1', '127.65535', '0X7F.0X0.0X0.0X1', '0x7f.0.0.1', '0x7F000001', '0x0000007f.1'],
+        ...['0177.1', '0177.0.01', '00000000177.0.0.01', '0177.0x0.1', '2130706433.', '0x7f000001.'],
+        ...['017700000001.', '4294967295', '0xffffffff', '037777777777', '0x', '0.', '00', '0x0'],
+        ...['2852039166', '0xa9fea9fe', '025177524776', '169.0xfea9fe', '0251.0376.0251.0376'],
+        // IPv4 inside IPv6: mapped, compatible, translated, NAT64, 6to4, Teredo
+        ...['[::FFFF:7F00:1]', '[0:0:0:0:0:ffff:127.0.0.1]', '[::ffff:0:0]', '[::a9fe:a9fe]'],
+        ...['[::ffff:0:7f00:1]', '[64:ff9b::a00:1]', '[0064:FF9B:0::192.168.0.1]'],
+        ...['[64:ff9b:1::7f00:1]', '[2002:c0a8:101::1]', '[2002:A9FE:A9FE::]', '[2001:0:7f00:1::]'],
+        // zone identifiers, and other ranges of IPv6
+        ...['[fe80::1%25lo]', '[fe80::1%25eth0]', '[::1%251]', '[ff02::1%25a-b]'],
+        ...['[fec0::1]', '[100::1]', '[5f00::1]', '[2001::1]', '[3fff::1]', '[FE80:0:0:0::0001]'],
     ];
     for (const host of hosts) {
         const response = await call(RUN, {
@@ -128,6 +140,26 @@ test('a literal blocked address is 400 in every textual form', async (t) => {
         assert.equal(response.status, 400, host);
         const problem = assertProblem(response, 400);
         assert.match(problem.detail, /HOOKLINE_WEBHOOK_ALLOW/, 'it says what to do');
+    }
+    assert.equal(app.requests.length, 0);
+});
+
+test('a host that only some readers take for an address is 400', async (t) => {
+    const { app, call } = await stage(t, { env: NO_ALLOW });
+    const hosts = [
+        // IDN: what a reader makes 127.0.0.1 of
+        ...['\uff11\uff12\uff17.0.0.1', '127\u30020\u30020\u30021', '\u2460\u2461\u2466.0.0.1'],
+        ...['127\uff0e0.0.1', 'loc\u00adalhost', '\u24db\u24deca\u24db.test', 'b\u00fccher.test'],
+        // escapes, white space, brackets and zones that are none
+        ...['%31%32%37.0.0.1', '127%2e0.0.1', '127.0.0.1%00', '127.0.0.1%20', 'a%2eb', '127.0.0.1%25lo'],
+        ...['127.0.0.1\t', '[127.0.0.1]', '[::1', '::1', '[::1]]', '[[::1]]', '[::1%lo]', '[::1%25]'],
+        ...['[::1%25a b]', '[:::1]', '[::g]', '[1::2::3]', '[::ffff:127.1]', '[::ffff:0177.0.0.1]'],
+        ...['[v1.x]', '[]', '127.0.0.1\\.test', 'a@127.0.0.1', '@127.0.0.1'],
+    ];
+    for (const host of hosts) {
+        const response = await call(RUN, { query: { webhookEndpoint: `http://${host}/hook` } });
+        assert.equal(response.status, 400, JSON.stringify(host));
+        assertProblem(response, 400);
     }
     assert.equal(app.requests.length, 0);
 });

@@ -132,11 +132,11 @@ export class Server {
         this.handler = handler;
     }
 
-    /** `where`: a port (0: any free one) or the path of a unix socket. */
-    async listen(where = 0) {
+    /** `where`: a port (0: any free one) or the path of a unix socket; `host`: the port's address. */
+    async listen(where = 0, host = '127.0.0.1') {
         this.where = where;
         if (typeof where === 'string') this.#net.listen(where);
-        else this.#net.listen(where, '127.0.0.1');
+        else this.#net.listen(where, host);
         await once(this.#net, 'listening');
         this.port = this.#net.address().port;
         return this;
@@ -207,8 +207,8 @@ export class Server {
 }
 
 /** Starts a server that ends with the test, and fails it if what it got was no HTTP. */
-export async function startServer(t, handler, where) {
-    const server = await new Server(handler).listen(where);
+export async function startServer(t, handler, where, host) {
+    const server = await new Server(handler).listen(where, host);
     atEnd(t, async () => {
         await server.close();
         if (server.faults.length) throw server.faults[0];

@@ -110,9 +110,10 @@ export class Sidecar {
     /** Lines on stderr that are no JSON objects. */
     noise = [];
 
-    constructor(env, dataDir) {
+    constructor(env, dataDir, command = [BINARY]) {
         this.env = env;
         this.dataDir = dataDir;
+        this.command = command;
     }
 
     get url() {
@@ -140,7 +141,8 @@ export class Sidecar {
     async start(wait = 'readyz') {
         this.port ??= await freePort();
         this.adminPort ??= await freePort();
-        this.#child = spawn(BINARY, [], {
+        const [program, ...args] = this.command;
+        this.#child = spawn(program, args, {
             env: {
                 ...surroundings,
                 ...DEFAULTS,
@@ -270,10 +272,13 @@ export class Sidecar {
     }
 }
 
-/** Starts a sidecar that ends with the test. Options: `env`, `wait` (see Sidecar.start), `dataDir`. */
-export async function startSidecar(t, { env = {}, wait = 'readyz', dataDir } = {}) {
+/**
+ * Starts a sidecar that ends with the test. Options: `env`, `wait` (see Sidecar.start), `dataDir`,
+ * `command` (one that becomes the binary, in other surroundings).
+ */
+export async function startSidecar(t, { env = {}, wait = 'readyz', dataDir, command } = {}) {
     const directory = dataDir ?? (await temporaryDirectory(t));
-    const sidecar = new Sidecar({ ...env }, directory);
+    const sidecar = new Sidecar({ ...env }, directory, command);
     atEnd(t, () => sidecar.stop());
     onFailure(t, () => sidecar.tail());
     await sidecar.start(wait);

@@ -14,14 +14,16 @@ export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-
 /**
  * Starts app, sidecar and receiver. `app`: a handler of exchanges (server.mjs), by default one that
  * answers what it got; null: nothing listens at the app's address. `unix`: the app is on a unix socket.
+ * `command`: see startSidecar.
  */
-export async function stage(t, { app: handler = echo, env = {}, unix = false, wait } = {}) {
+export async function stage(t, { app: handler = echo, env = {}, unix = false, wait, command } = {}) {
     const where = unix ? join(await temporaryDirectory(t), 'app.sock') : 0;
     const app = handler && (await startServer(t, handler, where));
     const receiver = await Receiver.start(t);
     const sidecar = await startSidecar(t, {
         env: { HOOKLINE_APP_URL: app ? app.url : 'http://127.0.0.1:1', ...env },
         wait: wait ?? (app ? 'readyz' : 'healthz'),
+        command,
     });
     const call = caller(t, sidecar);
     return { app, receiver, sidecar, call, connect: () => connect(t, sidecar) };

@@ -41,7 +41,7 @@ static struct hl_transfer_result attempt(const char *addresses, uint32_t *opened
     struct hl_transfer *t = hl_transfer_new(&settings);
     cr_assert_not_null(t);
     cr_assert_eq(curl_easy_setopt(t->easy, CURLOPT_RESOLVE, &resolve), CURLE_OK);
-    cr_assert_eq(hl_transfer_prepare(t, hl_str_from(url), NULL, HL_STR("{}"), NULL), HL_OK);
+    cr_assert_eq(hl_transfer_prepare(t, hl_str_from(url), NULL, HL_STR("{}"), NULL, false), HL_OK);
     CURLcode code = curl_easy_perform(t->easy);
     hl_transfer_read_result(t, code, &result);
     *opened = t->opened;
