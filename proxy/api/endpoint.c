@@ -3,6 +3,7 @@
  * Not here: reading requests and writing responses (connection.c). */
 #include "api/endpoint.h"
 
+#include "api/asset.h"
 #include "api/health.h"
 #include "api/metrics.h"
 #include "api/now.h"
@@ -50,9 +51,12 @@ void hl_api_answer(const struct hl_api_view *view, const struct hl_api_request *
 {
     enum hl_method method = request->method == HL_METHOD_HEAD ? HL_METHOD_GET : request->method;
     const struct hl_api_endpoint *e = next_at(request->path, NULL);
+    if (!e && hl_asset_answer(request, response))
+        return;
     if (!e) {
         response->status = 404;
-        response->detail = "There is nothing here; /healthz, /readyz and /metrics are served.";
+        response->detail = "There is nothing here: the dashboard is at /; /healthz, /readyz, "
+                           "/metrics and /v2 are served.";
         return;
     }
     while (e && e->method != method)

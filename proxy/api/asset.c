@@ -1,0 +1,65 @@
+/* asset.c - answers requests for the dashboard's files.
+ * Owns: nothing; the files are constants. Thread: control.
+ * Promise: whatever a file's text says, the browser that shows the dashboard runs nothing but these
+ * files and talks to nothing but this listener.
+ * Not here: the files (dashboard/), how they got into the program (dashboard/embed.cmake). */
+#include "api/asset.h"
+
+#include <stdio.h>
+
+/* No inline script or style, no frames, no forms that leave the page, no sink for markup. */
+static const char policy[] =
+    "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; object-src 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'\r\n"
+    "X-Content-Type-Options: nosniff\r\n"
+    "Referrer-Policy: no-referrer\r\n"
+    "Cross-Origin-Opener-Policy: same-origin\r\n"
+    "Cross-Origin-Resource-Policy: same-origin\r\n";
+
+/* RFC 9110 13.1.2: a list of tags, of which a cache may have weakened some, or "*". */
+static bool is_known(struct hl_str if_none_match, const char *etag)
+{
+    struct hl_str tag;
+    while (hl_str_next_element(&if_none_match, &tag)) {
+        if (hl_str_starts_with(tag, HL_STR("W/")))
+            tag = (struct hl_str){tag.p + 2, tag.n - 2};
+        if (hl_str_eq(tag, hl_str_from(etag)) || hl_str_eq(tag, HL_STR("*")))
+            return true;
+    }
+    return false;
+}
+
+static void show(const struct hl_asset *asset, const struct hl_api_request *request,
+    struct hl_api_response *response)
+{
+    response->content_type = hl_str_from(asset->content_type);
+    response->cache_control =
+        asset->is_immutable ? "public, max-age=31536000, immutable" : "no-cache";
+    snprintf(response->fields, sizeof(response->fields), "ETag: %s\r\n%s", asset->etag, policy);
+    if (is_known(request->if_none_match, asset->etag)) {
+        response->status = 304;
+        return;
+    }
+    response->status = 200;
+    if (hl_buf_append(&response->body, asset->bytes, asset->n) != HL_OK)
+        *response = (struct hl_api_response){
+            .status = 503, .detail = "There is not enough memory to send the dashboard."};
+}
+
+bool hl_asset_answer(const struct hl_api_request *request, struct hl_api_response *response)
+{
+    const struct hl_asset *asset = hl_assets, *end = hl_assets + hl_asset_count;
+    while (asset < end && !hl_str_eq(request->path, hl_str_from(asset->path)))
+        asset++;
+    if (asset == end)
+        return false;
+    if (request->method == HL_METHOD_GET || request->method == HL_METHOD_HEAD) {
+        show(asset, request, response);
+        return true;
+    }
+    response->status = 405;
+    response->detail = "The dashboard's files can only be read.";
+    snprintf(response->fields, sizeof(response->fields), "Allow: GET, HEAD\r\n");
+    return true;
+}

@@ -1,0 +1,139 @@
+// api.js - the REST interface: who is signed in, requests, errors in words, asking again and again.
+
+const KEY = 'hookline';
+
+/** A request that failed, with words for people. `status` 0: nobody answered. */
+export class ApiError extends Error {
+    constructor(status, message) {
+        super(message);
+        this.status = status;
+    }
+}
+
+/** Who is signed in: `{ token, project, role, subject, apps }`, or null. */
+export let session = null;
+
+/** The claims of a token, unchecked: only to find its project. */
+export function claims(token) {
+    try {
+        const part = token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/');
+        return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(part), (c) => c.charCodeAt(0))));
+    } catch {
+        return {};
+    }
+}
+
+/** Takes the token of this tab, or of a link; asks the server what it may do. Throws ApiError. */
+export async function signIn(token, project) {
+    session = { token, project, role: 'invoke', apps: [] };
+    try {
+        Object.assign(session, await get(''));
+        sessionStorage.setItem(KEY, JSON.stringify({ token, project }));
+    } catch (error) {
+        session = null;
+        if (error.status) sessionStorage.removeItem(KEY);
+        throw error;
+    }
+}
+
+export function remembered() {
+    try {
+        return JSON.parse(sessionStorage.getItem(KEY));
+    } catch {
+        return null;
+    }
+}
+
+export function signOut() {
+    session = null;
+    sessionStorage.removeItem(KEY);
+}
+
+export const isAdmin = () => session?.role === 'admin';
+
+/** Called when the server no longer takes the token. */
+export const onRefused = { call: () => {} };
+
+/** A request below the project (or, with a leading `/`, anywhere). The response, if it is a good one. */
+export async function request(method, path, { query = {}, body, signal } = {}) {
+    const base = `/v2/projects/${encodeURIComponent(session.project)}`;
+    const parameters = Object.entries(query).filter(([, value]) => value !== '' && value != null);
+    const search = new URLSearchParams(parameters).toString();
+    const url = (path.startsWith('/v2/') ? path : base + path) + (search && `?${search}`);
+    const headers = { Authorization: `Bearer ${session.token}` };
+    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    let response;
+    try {
+        response = await fetch(url, {
+            method,
+            headers,
+            body: body === undefined ? undefined : JSON.stringify(body),
+            signal,
+            cache: 'no-store',
+            credentials: 'omit',
+            redirect: 'error',
+            referrerPolicy: 'no-referrer',
+        });
+    } catch (error) {
+        if (error.name === 'AbortError') throw error;
+        throw new ApiError(0, `hookline does not answer at ${location.host}. Is it running, and is the way to it open?`);
+    }
+    if (response.ok) return response;
+    const error = new ApiError(response.status, await explain(response));
+    if (response.status === 401) onRefused.call(error);
+    throw error;
+}
+
+/** RFC 9457: `detail` says what was wrong and what to do. */
+async function explain(response) {
+    try {
+        const problem = await response.json();
+        return problem.detail || problem.title;
+    } catch {
+        return `The answer was ${response.status} ${response.statusText}`;
+    }
+}
+
+export async function get(path, options) {
+    return (await request('GET', path, options)).json();
+}
+
+export async function send(method, path, body) {
+    const response = await request(method, path, { body });
+    const text = await response.text();
+    return text ? JSON.parse(text) : null;
+}
+
+/**
+ * Calls `ask(signal)` now and `ms` (or what it answers) after each answer; never in a hidden tab. `onError(error)` gets what
+ * it throws, and null when it works again; after errors it asks less often. Answers `{ stop, now }`.
+ */
+export function poll(ms, ask, onError) {
+    const gone = new AbortController();
+    let timer, isAsking = false, failures = 0;
+    const turn = async () => {
+        clearTimeout(timer);
+        if (isAsking || gone.signal.aborted || document.hidden) return;
+        isAsking = true;
+        let next = ms;
+        try {
+            next = (await ask(gone.signal)) ?? ms;
+            if (failures) onError(null);
+            failures = 0;
+        } catch (error) {
+            if (!gone.signal.aborted) onError(error);
+            failures++;
+        }
+        isAsking = false;
+        if (!gone.signal.aborted) timer = setTimeout(turn, next * Math.min(1 + failures, 6));
+    };
+    document.addEventListener('visibilitychange', turn, { signal: gone.signal });
+    turn();
+    return {
+        now: turn,
+        stop() {
+            clearTimeout(timer);
+            gone.abort();
+        },
+    };
+}

@@ -1,0 +1,54 @@
+// attempts.js - a delivery's attempts as a table, and asking for new ones.
+import * as api from './api.js';
+import { ask, badge, button, h } from './dom.js';
+import { between, duration, time, visible } from './format.js';
+
+const KINDS = { delivered: 'success', retry: 'retry', sending: 'running' };
+
+const NUMBERS = new Set(['After', 'Status', 'Took']);
+
+/** An attempt's outcome: those that are neither here nor under way ended badly. */
+function outcome(attempt) {
+    const kind = KINDS[attempt.outcome] ?? 'failure';
+    return badge(kind === 'retry' ? 'queued' : kind, attempt.outcome, kind);
+}
+
+export function attemptTable(delivery) {
+    if (!delivery.attempts.length) return h('p.hint', {}, 'No attempt yet.');
+    const head = ['Attempt', 'Sent', 'After', 'Outcome', 'Status', 'Took', 'Error'];
+    const isLater = delivery.attempts.some((attempt) => attempt.round > 1);
+    const rows = delivery.attempts.map((attempt, i) => {
+        const before = delivery.attempts[i - 1];
+        const since = before?.ended_at ?? delivery.created_at;
+        return h(
+            'tr',
+            {},
+            h('td', {}, isLater ? `${attempt.round}.${attempt.n}` : attempt.n),
+            h('td', {}, time(attempt.started_at)),
+            h('td.num', {}, `+${duration(between(since, attempt.started_at))}`),
+            h('td', {}, outcome(attempt)),
+            h('td.num', {}, attempt.status_code ?? '–'),
+            h('td.num', {}, attempt.duration_ms == null ? '–' : duration(attempt.duration_ms)),
+            h('td.error', {}, attempt.error ? visible(attempt.error) : '–'),
+        );
+    });
+    return h(
+        'div.scroll',
+        { tabindex: 0, role: 'region', 'aria-label': `Attempts to ${delivery.destination}` },
+        h('table', {}, h('thead', {}, h('tr', {}, head.map((text) => h(`th${NUMBERS.has(text) ? '.num' : ''}`, { scope: 'col' }, text)))), h('tbody', {}, rows)),
+    );
+}
+
+/** For those who may, and where it makes sense. */
+export function redeliverButton(delivery, again) {
+    if (!api.isAdmin() || delivery.state === 'pending') return null;
+    const act = () => api.send('POST', `/deliveries/${delivery.delivery_id}/redeliver`);
+    const question = {
+        title: 'Send this webhook again?',
+        text: `The same body with the same ids goes to ${delivery.destination} in a new round of at most ${delivery.max_attempts} attempts. The receiver may have had it already.`,
+        yes: 'Redeliver',
+        kind: 'main',
+        act,
+    };
+    return button('Redeliver…', () => ask(question).then((isDone) => isDone && again()), 'small');
+}

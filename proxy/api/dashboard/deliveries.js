@@ -1,0 +1,213 @@
+// deliveries.js - webhooks on their way, arrived, given up: by state and destination; sending them again.
+import * as api from './api.js';
+import { announce, ask, button, fill, h, note, select } from './dom.js';
+import { id, plural, time, visible } from './format.js';
+import { attemptTable, redeliverButton } from './attempts.js';
+import { deliveryBadge, runPath } from './state.js';
+
+const PAGE = 50;
+const EVERY = 2000;
+const STATES = [
+    ['', 'All'],
+    ['pending', 'Pending'],
+    ['dead', 'Dead letters'],
+    ['delivered', 'Delivered'],
+];
+const TIMES = [
+    ['', 'Any time'],
+    ['3600', 'Last hour'],
+    ['86400', 'Last 24 hours'],
+    ['604800', 'Last 7 days'],
+];
+const EMPTY = {
+    '': ['No webhooks yet', 'Add webhookEndpoint=<URL> to a call, and its response is sent there too.'],
+    pending: ['Nothing is on its way', 'Each webhook has arrived or was given up.'],
+    dead: ['No dead letters', 'No webhook was given up.'],
+    delivered: ['Nothing was delivered yet', 'Webhooks that arrive are listed here.'],
+};
+
+export function show(main, route) {
+    const query = { state: '', time: '', to: '', ...route.query };
+    const since = query.time && new Date(Date.now() - query.time * 1000).toISOString();
+    const filter = { state: query.state, since };
+    const go = (change) => {
+        const next = Object.entries({ ...query, ...change }).filter(([, value]) => value);
+        location.hash = `#/deliveries?${new URLSearchParams(next)}`;
+    };
+
+    /** delivery_id → `{ delivery, row, text }`, in the order of the page. */
+    const shown = new Map();
+    let cursor = null, newest = null, hasNewer = false;
+    const opened = new Set();
+
+    const problem = h('div');
+    const newer = h('div.newer');
+    const destinations = h('div');
+    const list = h('ul.deliveries', { 'aria-label': 'Deliveries, newest first' });
+    const rest = h('div.rest');
+    fill(
+        main,
+        h('h1', {}, 'Deliveries'),
+        h(
+            'div.tabs',
+            { role: 'group', 'aria-label': 'State' },
+            STATES.map(([value, text]) =>
+                h('button.tab', { type: 'button', 'aria-pressed': String(value === query.state), onclick: () => go({ state: value, to: '' }) }, text),
+            ),
+        ),
+        h('div.filters', {}, select('Accepted', TIMES, query.time, (value) => go({ time: value })), destinations, h('span.gap'), redeliverAllButton()),
+        problem,
+        newer,
+        list,
+        rest,
+    );
+
+    const isWanted = (delivery) => !query.to || delivery.destination === query.to;
+
+    function row(delivery) {
+        const key = delivery.delivery_id;
+        const attempts = delivery.attempts;
+        const last = attempts.at(-1);
+        const why = delivery.state !== 'delivered' && last && (last.error ?? (last.status_code ? `status ${last.status_code}` : last.outcome));
+        return h(
+            'li.delivery',
+            { hidden: !isWanted(delivery) },
+            h(
+                'div.delivery-head',
+                {},
+                deliveryBadge(delivery),
+                h('span.destination', {}, delivery.destination),
+                h('span.when', {}, time(delivery.created_at)),
+                h('span.gap'),
+                redeliverButton(delivery, () => polling.now()),
+            ),
+            h(
+                'p.sub',
+                {},
+                h('span', {}, delivery.type),
+                h('a', { href: runPath(delivery) }, id(delivery.run_id)),
+                why ? h('span.error', {}, visible(why)) : null,
+            ),
+            h(
+                'details',
+                {
+                    open: opened.has(key),
+                    ontoggle: (event) => (event.target.open ? opened.add(key) : opened.delete(key)),
+                },
+                h('summary', {}, plural(attempts.length, 'attempt')),
+                attemptTable(delivery),
+            ),
+        );
+    }
+
+    function put(delivery) {
+        const text = JSON.stringify(delivery);
+        const known = shown.get(delivery.delivery_id);
+        const made = known?.text === text ? known.row : row(delivery);
+        if (known && made !== known.row) {
+            if (known.row.contains(document.activeElement)) return known.row; // once the focus has left
+            known.row.replaceWith(made);
+        }
+        shown.set(delivery.delivery_id, { delivery, row: made, text });
+        return made;
+    }
+
+    function append(deliveries) {
+        list.append(...deliveries.filter(({ delivery_id: key }) => !shown.has(key)).map(put));
+        showAround();
+    }
+
+    /** How many of each destination are on the page, to choose from. */
+    function showAround() {
+        const counts = new Map(query.to ? [[query.to, 0]] : []);
+        for (const { delivery } of shown.values()) counts.set(delivery.destination, (counts.get(delivery.destination) ?? 0) + 1);
+        const sorted = [...counts].sort((a, b) => b[1] - a[1]);
+        const options = [['', `All (${shown.size} shown)`], ...sorted.map(([name, n]) => [name, `${name} (${n})`])];
+        if (!destinations.contains(document.activeElement))
+            fill(destinations, select('Destination', options, query.to, (value) => go({ to: value })));
+        if (!shown.size) return fill(rest, showEmpty(query));
+        const none = query.to && !counts.get(query.to) ? note('empty', 'None of those shown goes there') : null;
+        fill(rest, none, h('span.count', {}, `${plural(shown.size, 'delivery', 'deliveries')} looked at`), cursor ? button('Show older', older) : null);
+    }
+
+    async function older(event) {
+        event.target.disabled = true;
+        try {
+            const answer = await api.get('/deliveries', { query: { ...filter, limit: PAGE, cursor } });
+            cursor = answer.next_cursor;
+            append(answer.deliveries);
+        } catch (error) {
+            onError(error);
+            showAround();
+        }
+    }
+
+    function reload() {
+        shown.clear();
+        fill(list);
+        fill(newer);
+        newest = cursor = null;
+        hasNewer = false;
+        polling.now();
+    }
+
+    async function turn(signal) {
+        const isOpen = [...shown.values()].some(({ delivery }) => delivery.state === 'pending');
+        const answer = await api.get('/deliveries', { query: { ...filter, limit: !newest || isOpen ? PAGE : 1 }, signal });
+        const first = answer.deliveries[0]?.delivery_id;
+        if (!newest) {
+            if (!first && shown.size === 0) return append([]);
+            newest = first;
+            cursor = answer.next_cursor;
+            return append(answer.deliveries);
+        }
+        if (first && first !== newest && !shown.has(first) && !hasNewer) {
+            hasNewer = true;
+            fill(newer, button('Show newer deliveries', reload, 'main'));
+            announce('There are newer deliveries');
+        }
+        const listed = new Set();
+        for (const delivery of answer.deliveries) {
+            listed.add(delivery.delivery_id);
+            if (shown.has(delivery.delivery_id)) put(delivery);
+        }
+        const left = [...shown.values()].filter(({ delivery, row: { hidden } }) => delivery.state === 'pending' && !hidden && !listed.has(delivery.delivery_id));
+        for (const { delivery } of left.slice(0, 8)) put(await api.get(`/deliveries/${delivery.delivery_id}`, { signal }));
+    }
+
+    function onError(error) {
+        fill(problem, error && note('error', 'The list is not up to date', h('p', {}, error.message)));
+    }
+
+    /** All of the filter: by the server's own filter, or, for one destination, those that are shown. */
+    function redeliverAllButton() {
+        if (!api.isAdmin() || query.state !== 'dead') return null;
+        const when = TIMES.find(([value]) => value === query.time)[1].toLowerCase();
+        return button('Redeliver all…', async () => {
+            const here = [...shown.values()].map(({ delivery }) => delivery).filter((d) => d.state === 'dead' && isWanted(d));
+            const one = async ({ delivery_id: key }) => api.send('POST', `/deliveries/${key}/redeliver`);
+            const isDone = await ask({
+                title: query.to ? `Redeliver ${plural(here.length, 'dead letter')}?` : 'Redeliver all dead letters?',
+                text: query.to
+                    ? `Those to ${query.to} that are shown here are sent again, in a new round of attempts each.`
+                    : `All dead letters of this project (accepted: ${when}) are sent again, in a new round of attempts each, also those that are not shown here.`,
+                yes: 'Redeliver all',
+                kind: 'main',
+                act: async () => {
+                    if (!query.to) return api.send('POST', '/deliveries/redeliver', { state: 'dead', ...(since && { since }) });
+                    for (const delivery of here) await one(delivery);
+                },
+            });
+            if (isDone) reload();
+        });
+    }
+
+    const polling = api.poll(EVERY, turn, onError);
+    return () => polling.stop();
+}
+
+function showEmpty({ state, time: within }) {
+    const [title, text] = EMPTY[state];
+    const all = within ? h('p', {}, h('a', { href: `#/deliveries?state=${state}` }, 'Look at any time')) : null;
+    return note('empty', title, h('p', {}, text), all);
+}

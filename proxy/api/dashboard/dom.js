@@ -1,0 +1,153 @@
+// dom.js - making elements. Text becomes text nodes and nothing else: no markup is ever parsed.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/**
+ * An element: `h('p.note', { title: 'x', onclick: f }, 'text', child, [more], null)`. Attributes that
+ * are null, undefined or false are left out; functions are listeners.
+ */
+export function h(what, attributes = {}, ...children) {
+    return make((tag) => document.createElement(tag), what, attributes, children);
+}
+
+/** The same in SVG. */
+export function s(what, attributes = {}, ...children) {
+    return make((tag) => document.createElementNS(SVG, tag), what, attributes, children);
+}
+
+function make(create, what, attributes, children) {
+    const [tag, ...classes] = what.split('.');
+    const element = create(tag);
+    if (classes.length) element.setAttribute('class', classes.join(' '));
+    for (const [name, value] of Object.entries(attributes)) {
+        if (typeof value === 'function') element.addEventListener(name.slice(2), value);
+        else if (value === true) element.setAttribute(name, '');
+        else if (value !== null && value !== undefined && value !== false)
+            element.setAttribute(name, value);
+    }
+    element.append(...children.flat(9).filter((child) => child !== null && child !== undefined));
+    return element;
+}
+
+/** Puts `children` in the place of what is in `element`. */
+export function fill(element, ...children) {
+    element.replaceChildren(...children.flat(9).filter((child) => child !== null));
+    return element;
+}
+
+/** Text for those who hear the page; the same one twice is read twice. */
+export function announce(text) {
+    const status = document.getElementById('status');
+    status.textContent = '';
+    setTimeout(() => (status.textContent = text), 50);
+}
+
+const ICONS = {
+    success: 'M3 8.5 6.5 12 13 4.5',
+    failure: 'M4 4l8 8M12 4l-8 8',
+    cancelled: 'M3.5 8h9',
+    running: 'M8 2.5a5.5 5.5 0 1 1-5.5 5.5',
+    queued: 'M8 4v4l2.5 1.5M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2z',
+    retry: 'M12.5 5.5A5 5 0 1 0 13 9M13 2.5v3.2H9.8',
+    warning: 'M8 2.5 14 13H2zM8 6.5v3M8 11.3v.2',
+};
+
+/** Shapes that go with words, so that colour alone says nothing. */
+export function icon(name) {
+    const path = s('path', { d: ICONS[name] });
+    return s(`svg.icon.icon-${name}`, { viewBox: '0 0 16 16', 'aria-hidden': 'true' }, path);
+}
+
+/** A state in a word, with its shape and colour. */
+export function badge(kind, text, shape = kind) {
+    return h(`span.badge.is-${kind}`, {}, icon(shape), text);
+}
+
+/** A button. `kind`: '', 'main', 'danger', 'quiet' or 'small'. */
+export function button(text, onclick, kind = '', attributes = {}) {
+    return h(`button.button${kind && `.${kind}`}`, { type: 'button', onclick, ...attributes }, text);
+}
+
+/** A select with its label: `options` are pairs of value and text. */
+export function select(label, options, value, onchange) {
+    const element = h(
+        'select',
+        { onchange: () => onchange(element.value) },
+        options.map(([v, text]) => h('option', { value: v, selected: v === value }, text)),
+    );
+    return h('label.field', {}, h('span', {}, label), element);
+}
+
+/** What a page says when there is nothing to show, or something went wrong. */
+export function note(kind, title, ...more) {
+    const role = kind === 'error' ? 'alert' : null;
+    return h(`div.note.is-${kind}`, { role }, h('p.note-title', {}, title), ...more);
+}
+
+/** Lines to copy into a terminal. */
+export function command(text) {
+    return h('div.command', {}, h('pre', { tabindex: 0, 'aria-label': 'command' }, text), copy(text));
+}
+
+/** A button that copies `text`. */
+export function copy(text, label = 'Copy') {
+    const element = button(label, async () => {
+        try {
+            await navigator.clipboard.writeText(text);
+            element.textContent = 'Copied';
+            announce('Copied');
+        } catch {
+            element.textContent = 'Not allowed: select and copy';
+        }
+        setTimeout(() => (element.textContent = label), 3000);
+    });
+    return element;
+}
+
+/**
+ * A question before something that cannot be taken back. `act` does it; an error that it throws is
+ * shown in the dialog. Answers whether it was done.
+ */
+export function ask({ title, text, yes, kind = 'danger', act }) {
+    return dialog(title, (close) => {
+        const problem = h('div');
+        const confirm = button(
+            yes,
+            async () => {
+                confirm.disabled = true;
+                try {
+                    await act();
+                    close(true);
+                } catch (error) {
+                    fill(problem, note('error', 'That did not work', h('p', {}, error.message)));
+                    confirm.disabled = false;
+                }
+            },
+            kind,
+        );
+        const no = button('Keep as it is', () => close(false), '', { autofocus: true });
+        return [h('div.prose', {}, text), problem, h('div.actions', {}, no, confirm)];
+    });
+}
+
+let dialogs = 0;
+
+/** A modal dialog; `content(close)` gives what is in it. Resolves with what `close` was given. */
+export function dialog(title, content) {
+    return new Promise((resolve) => {
+        const id = `dialog-${++dialogs}`;
+        const element = h('dialog', { 'aria-labelledby': id });
+        let answer = false;
+        const close = (value) => {
+            answer = value;
+            element.close();
+        };
+        element.append(h('h2', { id }, title), ...[content(close)].flat());
+        element.addEventListener('close', () => {
+            element.remove();
+            resolve(answer);
+        });
+        document.body.append(element);
+        element.showModal();
+    });
+}

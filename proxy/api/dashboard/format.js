@@ -1,0 +1,72 @@
+// format.js - times, sizes and texts of others, as people read them.
+import { h } from './dom.js';
+
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+
+/** The local time, as short as today allows; the exact one in UTC when pointed at. */
+export function time(text, { style = 'short', empty = '–' } = {}) {
+    if (!text) return h('span.none', {}, empty);
+    const at = new Date(text);
+    const isToday = at.toDateString() === new Date().toDateString();
+    const words = {
+        full: () => full.format(at),
+        date: () => date.format(at),
+        short: () => (isToday ? clock.format(at) : `${day.format(at)}, ${clock.format(at)}`),
+    };
+    return h('time', { datetime: text, title: text.replace('T', ' ').replace('Z', ' UTC') }, words[style]());
+}
+
+/** 0.4 ms, 12 ms, 3.2 s, 4 min 12 s, 2 h 5 min, 3 d 4 h. */
+export function duration(ms) {
+    if (ms === null || ms === undefined || Number.isNaN(ms)) return '–';
+    const s = ms / 1000;
+    if (ms < 999.5) return `${Number(ms.toFixed(ms < 1 ? 2 : ms < 10 ? 1 : 0))} ms`;
+    if (s < 59.95) return `${Number(s.toFixed(s < 10 ? 2 : 1))} s`;
+    const two = (n, unit, rest, small) => `${n} ${unit}${rest ? ` ${rest} ${small}` : ''}`;
+    if (s < 3600) return two(Math.floor(s / 60), 'min', Math.floor(s % 60), 's');
+    if (s < 86400) return two(Math.floor(s / 3600), 'h', Math.floor((s % 3600) / 60), 'min');
+    return two(Math.floor(s / 86400), 'd', Math.floor((s % 86400) / 3600), 'h');
+}
+
+/** The time between two texts; an end that is not there yet is now. */
+export function between(from, to) {
+    return from ? Math.max(0, (to ? Date.parse(to) : Date.now()) - Date.parse(from)) : null;
+}
+
+/** 512 B, 3.4 KiB, 64 MiB. */
+export function bytes(n) {
+    if (n === null || n === undefined) return '–';
+    const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+    let unit = 0;
+    for (; n >= 1024 && unit < units.length - 1; unit++) n /= 1024;
+    return `${unit === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[unit]}`;
+}
+
+export function number(n) {
+    if (n === null || n === undefined) return '–';
+    return n >= 1000 ? Math.round(n).toLocaleString() : String(Number(n.toPrecision(3)));
+}
+
+export function plural(n, one, many = `${one}s`) {
+    return `${n.toLocaleString()} ${n === 1 ? one : many}`;
+}
+
+/** An id that keeps its tail, which tells ids apart, where there is no room for all of it. */
+export function id(text) {
+    return h('span.id', { title: text }, h('span.id-head', {}, text.slice(0, -12)), h('span', {}, text.slice(-12)));
+}
+
+/**
+ * What others wrote, harmless and readable: control characters and those that turn the direction of
+ * text are shown, not obeyed.
+ */
+export function visible(text) {
+    return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, (c) => {
+        const code = c.charCodeAt(0);
+        if (code < 0x20) return String.fromCharCode(0x2400 + code);
+        return code === 0x7f ? '\u2421' : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
+    });
+}

@@ -1,0 +1,202 @@
+// run.js - one run: what became of it, when, what it answered, where that went.
+import * as api from './api.js';
+import { announce, ask, badge, button, copy, fill, h, note } from './dom.js';
+import { between, bytes, duration, time, visible } from './format.js';
+import { REASONS, deliveryBadge, isOpen, modeChip } from './state.js';
+import { drawTimeline, lanesOf } from './timeline.js';
+import { attemptTable, redeliverButton } from './attempts.js';
+
+const EVERY = 1500;
+const SHOWN_MAX = 64 * 1024; /* of a result; the rest is to be downloaded */
+
+export function show(main, route) {
+    const runId = route.path[1];
+    const path = `/runs/${encodeURIComponent(runId)}`;
+    const back = h('a', { href: '#/runs' }, 'All runs');
+    const problem = h('div');
+    const head = h('div');
+    const times = h('section', { 'aria-labelledby': 'times' });
+    const facts = h('section', { 'aria-labelledby': 'facts' });
+    const result = h('section', { 'aria-labelledby': 'result', hidden: true });
+    const webhooks = h('section', { 'aria-labelledby': 'webhooks', hidden: true });
+    fill(main, h('p.crumb', {}, back), h('h1.run-id', {}, runId, copy(runId, 'Copy id')), problem, head, times, facts, result, webhooks);
+    document.title = `Run ${runId.slice(-12)} · hookline`;
+
+    let last = '', hasResult = false;
+
+    async function turn(signal) {
+        const run = await api.get(path, { signal });
+        const text = JSON.stringify(run);
+        if (text !== last) {
+            if (last && run.state !== JSON.parse(last).state) announce(`The run is ${run.state}`);
+            last = text;
+            fill(head, showHead(run, () => polling.now(), path));
+            fill(facts, showFacts(run));
+            webhooks.hidden = !run.deliveries.length;
+            fill(webhooks, h('h2', { id: 'webhooks' }, 'Webhook'), run.deliveries.map((d) => showDelivery(d, () => polling.now())));
+            if (run.finished_at && !hasResult) {
+                hasResult = true;
+                result.hidden = false;
+                showResult(result, run, path, signal);
+            }
+        }
+        fill(times, h('h2', { id: 'times' }, 'Timeline'), lanesOf(run, run.deliveries).map(({ round, lanes }) => [
+            round > 1 ? h('h3', {}, `Redelivery, round ${round}`) : null,
+            drawTimeline({ round, lanes }, Math.max(280, times.clientWidth - 34)),
+        ]));
+        fill(problem);
+        // What has ended changes when someone redelivers it, and seldom else.
+        return isOpen(run) ? EVERY : 8 * EVERY;
+    }
+
+    function onError(error) {
+        if (!error) return fill(problem);
+        const titles = { 404: 'This run is not here' };
+        fill(problem, note('error', titles[error.status] ?? 'The run is not up to date', h('p', {}, error.message)));
+        if (error.status === 404 || error.status === 400) polling.stop();
+    }
+
+    const polling = api.poll(EVERY, turn, onError);
+    return () => polling.stop();
+}
+
+function showHead(run, again, path) {
+    const canCancel = api.isAdmin() && (run.state === 'queued' || run.state === 'running');
+    const reason = run.reason && h('span', {}, h('code', {}, run.reason), REASONS[run.reason] ? `: ${REASONS[run.reason]}` : '');
+    return h(
+        'div.run-head',
+        {},
+        badge(run.state, run.state),
+        modeChip(run),
+        reason,
+        h('span.gap'),
+        canCancel ? button('Cancel run…', () => cancel(run, again, path), 'danger') : null,
+    );
+}
+
+function cancel(run, again, path) {
+    return ask({
+        title: 'Cancel this run?',
+        text: run.state === 'queued' ? 'It will never start.' : 'The app’s work on it is cut off. A webhook, if it has one, says that it was cancelled.',
+        yes: 'Cancel the run',
+        act: () => api.send('POST', `${path}/cancel`),
+    }).then((isDone) => isDone && again());
+}
+
+function showFacts(run) {
+    const fact = (name, ...value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
+    const waited = run.async ? duration(between(run.created_at, run.started_at ?? run.finished_at)) : null;
+    const kept = { kept: 'kept', none: 'none', dropped: 'not kept: too large, or dropped for want of space' };
+    return [
+        h('h2', { id: 'facts' }, 'Facts'),
+        h(
+            'dl.facts',
+            {},
+            fact('Call', h('code', {}, `${run.method} ${visible(run.path)}`)),
+            fact('App', run.app_name),
+            fact('Accepted', time(run.created_at, { style: 'full' })),
+            waited && fact('Waited', waited),
+            fact('Started', time(run.started_at, { style: 'full', empty: 'not yet' })),
+            fact('Finished', time(run.finished_at, { style: 'full', empty: 'not yet' })),
+            fact('Ran for', run.started_at ? duration(between(run.started_at, run.finished_at)) : '–'),
+            fact('Status of the app', run.status_code ?? '–'),
+            run.async ? fact('Times started', run.attempts) : null,
+            fact('Request', bytes(run.request_bytes)),
+            fact('Response', bytes(run.response_bytes), run.content_type ? h('span.sub', {}, visible(run.content_type)) : null),
+            fact('Result', kept[run.result] ?? run.result),
+        ),
+    ];
+}
+
+/* ---- the kept response ---- */
+
+/** Shows text, whatever it is, as text; what is no text can be downloaded. */
+async function showResult(section, run, path, signal) {
+    const title = h('h2', { id: 'result' }, 'Result');
+    if (run.result !== 'kept') {
+        const why = run.result === 'dropped' ? 'The response is not kept any more.' : 'No response was kept: that is done for asynchronous runs and for those with a webhook.';
+        return fill(section, title, h('p.hint', {}, why));
+    }
+    const problem = h('div');
+    const view = h('div');
+    const download = button(`Download (${bytes(run.response_bytes)})`, () =>
+        save(run, path).catch((error) => fill(problem, note('error', 'The download failed', h('p', {}, error.message)))),
+    );
+    fill(section, h('div.title-row', {}, title, download), problem, view);
+    if (!isText(run)) return fill(view, h('p.hint', {}, 'This is no text: download it to look at it.'));
+    try {
+        const response = await api.request('GET', `${path}/result`, { signal });
+        const { text, isWhole } = await readStart(response);
+        if (!text) return fill(view, h('p.hint', {}, 'The response was empty.'));
+        fill(
+            view,
+            h('pre.result', { tabindex: 0, 'aria-labelledby': 'result' }, visible(pretty(text, run, isWhole))),
+            isWhole ? null : h('p.hint', {}, `These are the first ${bytes(SHOWN_MAX)}; download it for all of it.`),
+        );
+    } catch (error) {
+        if (error.name !== 'AbortError') fill(problem, note('error', 'The result could not be read', h('p', {}, error.message)));
+    }
+}
+
+function isText(run) {
+    return run.encoding === 'json' || run.encoding === 'text' || /^(text\/|application\/(\S+\+)?json)/.test(run.content_type ?? '');
+}
+
+/** At most SHOWN_MAX bytes: what follows stays where it is. */
+async function readStart(response) {
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
+    let text = '', left = SHOWN_MAX;
+    for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return { text: text + decoder.decode(), isWhole: true };
+        text += decoder.decode(value.subarray(0, left), { stream: true });
+        left -= value.length;
+        if (left < 0) {
+            reader.cancel();
+            return { text, isWhole: false };
+        }
+    }
+}
+
+/** JSON with line breaks; each number and string stays as it was written. */
+function pretty(text, run, isWhole) {
+    if (!isWhole || run.encoding !== 'json') return text;
+    let out = '', depth = 0, before = '';
+    for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
+        const isOpening = before === '{' || before === '[', isClosing = token === '}' || token === ']';
+        if (isClosing) depth--;
+        if (before === ',' || isOpening !== isClosing && (isOpening || isClosing)) out += `\n${'  '.repeat(Math.min(depth, 40))}`;
+        out += token === ':' ? ': ' : token;
+        if (token === '{' || token === '[') depth++;
+        before = token;
+    }
+    return out;
+}
+
+async function save(run, path) {
+    const response = await api.request('GET', `${path}/result`);
+    const blob = new Blob([await response.arrayBuffer()], { type: 'application/octet-stream' });
+    const end = run.encoding === 'json' ? 'json' : isText(run) ? 'txt' : 'bin';
+    const url = URL.createObjectURL(blob);
+    h('a', { href: url, download: `${run.run_id}.${end}` }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/* ---- its webhooks ---- */
+
+function showDelivery(delivery, again) {
+    return h(
+        'article.delivery',
+        {},
+        h(
+            'div.delivery-head',
+            {},
+            deliveryBadge(delivery),
+            h('span.destination', {}, delivery.destination),
+            h('span.gap'),
+            redeliverButton(delivery, again),
+        ),
+        attemptTable(delivery),
+    );
+}

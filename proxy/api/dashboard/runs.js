@@ -1,0 +1,261 @@
+// runs.js - the list of runs: newest first, live. What is on the page stays where it is: rows change in
+// place, new ones wait behind a button until they are asked for.
+import * as api from './api.js';
+import { announce, badge, button, command, fill, h, note, select } from './dom.js';
+import { between, duration, id, plural, time, visible } from './format.js';
+import { REASONS, isOpen, modeChip, runPath } from './state.js';
+
+const PAGE = 50;
+const EVERY = 1500;
+const STATES = ['queued', 'running', 'success', 'failure', 'cancelled'];
+const TIMES = [
+    ['', 'Any time'],
+    ['3600', 'Last hour'],
+    ['86400', 'Last 24 hours'],
+    ['604800', 'Last 7 days'],
+];
+
+function showDelivery({ pending, delivered, dead }, isBrief) {
+    const parts = [
+        [dead, 'failure', 'dead'],
+        [pending, 'retry', 'pending'],
+        [delivered, 'success', 'delivered'],
+    ].filter(([n]) => n > 0);
+    if (!parts.length) return isBrief ? [] : h('span.none', { title: 'no webhook' }, '–');
+    return parts.map(([n, kind, word]) =>
+        badge(kind === 'retry' ? 'running' : kind, n > 1 ? `${n} ${word}` : word, kind),
+    );
+}
+
+function cells(run, hasApps) {
+    const call = `${hasApps ? `${run.app_name} · ` : ''}${run.method} ${visible(run.path)}`;
+    const took = run.started_at ? duration(between(run.started_at, run.finished_at)) : '–';
+    return [
+        h('td', {}, badge(run.state, run.state), run.reason && h('span.reason', { title: REASONS[run.reason] }, run.reason), h('span.narrow', {}, showDelivery(run.deliveries, true))),
+        h('td.c-run', {}, h('div', {}, h('a', { href: runPath(run) }, id(run.run_id)), h('span.path', { title: call }, call), h('span.narrow', {}, modeChip(run)))),
+        h('td.c-mode', {}, modeChip(run)),
+        h('td.c-time', {}, time(run.created_at)),
+        h('td.c-took.num', {}, run.state === 'running' ? h('span.live', {}, took) : took),
+        h('td.c-code.num', {}, run.status_code ?? '–'),
+        h('td.c-delivery', {}, showDelivery(run.deliveries)),
+    ];
+}
+
+const HEADS = [
+    ['', 'State'],
+    ['c-run', 'Run'],
+    ['c-mode', 'Mode'],
+    ['c-time', 'Accepted'],
+    ['c-took num', 'Duration'],
+    ['c-code num', 'Status'],
+    ['c-delivery', 'Webhook'],
+];
+
+export function show(main, route) {
+    const apps = [...api.session.apps].sort();
+    const query = { app: '', state: '', mode: '', time: '', ...route.query };
+    const hasApps = apps.length > 1 && !query.app;
+    const since = query.time && new Date(Date.now() - query.time * 1000).toISOString();
+    const filter = { app: query.app, state: query.state, async: { async: 'true', sync: 'false' }[query.mode], since };
+    const isFiltered = query.app || query.state || query.mode || query.time;
+
+    /** run_id → `{ run, row, text }`, in the order of the page. */
+    const shown = new Map();
+    let waiting = []; // newer than what is shown
+    let cursor = null;
+
+    const problem = h('div');
+    const newer = h('div.newer');
+    const body = h('tbody');
+    const table = h(
+        'table.runs',
+        { hidden: true, 'aria-label': 'Runs, newest first' },
+        h('thead', {}, h('tr', {}, HEADS.map(([name, text]) => h('th', { scope: 'col', class: name || null }, text)))),
+        body,
+    );
+    const rest = h('div.rest');
+
+    fill(
+        main,
+        h('h1', {}, 'Runs'),
+        showFilters(apps, query),
+        problem,
+        newer,
+        table,
+        rest,
+    );
+
+    function put(run) {
+        const text = JSON.stringify(run);
+        const known = shown.get(run.run_id);
+        if (!known) {
+            const row = h('tr', {}, cells(run, hasApps));
+            row.addEventListener('click', (event) => {
+                // A row is a large link for the mouse; text that is being selected stays.
+                if (!event.target.closest('a') && !String(getSelection())) location.hash = runPath(run);
+            });
+            shown.set(run.run_id, { run, row, text });
+            return row;
+        }
+        if (known.text !== text || run.state === 'running') {
+            if (known.run.state !== run.state) announce(`Run ${run.run_id.slice(-12)} is ${run.state}`);
+            // Only what differs is made anew: the focus and a selection stay.
+            const fresh = cells(run, hasApps);
+            [...known.row.children].forEach((cell, i) => cell.isEqualNode(fresh[i]) || cell.replaceWith(fresh[i]));
+            Object.assign(known, { run, text });
+        }
+        return known.row;
+    }
+
+    function append(runs) {
+        body.append(...runs.filter((run) => !shown.has(run.run_id)).map(put));
+        table.hidden = shown.size === 0;
+        showRest();
+    }
+
+    function showWaiting() {
+        const n = waiting.length;
+        if (!n) return fill(newer);
+        const text = n >= PAGE ? `${PAGE} or more new runs` : plural(n, 'new run');
+        fill(newer, button(`Show ${text}`, takeWaiting, 'main'));
+    }
+
+    function takeWaiting() {
+        if (waiting.length >= PAGE) return reload();
+        body.prepend(...waiting.filter((run) => !shown.has(run.run_id)).map(put));
+        waiting = [];
+        showWaiting();
+        table.hidden = false;
+        showRest();
+        body.querySelector('a')?.focus();
+    }
+
+    function reload() {
+        shown.clear();
+        waiting = [];
+        fill(body);
+        cursor = null;
+        isFirst = true;
+        showWaiting();
+        polling.now();
+    }
+
+    function showRest() {
+        if (shown.size === 0) return fill(rest, showEmpty(isFiltered));
+        const count = h('span.count', {}, `${plural(shown.size, 'run')} shown`);
+        fill(rest, count, cursor ? button('Show older', older) : h('span.count', {}, 'These are all.'));
+    }
+
+    async function older(event) {
+        event.target.disabled = true;
+        try {
+            const answer = await api.get('/runs', { query: { ...filter, limit: PAGE, cursor } });
+            cursor = answer.next_cursor;
+            append(answer.runs);
+            announce(`${plural(shown.size, 'run')} shown`);
+        } catch (error) {
+            onError(error);
+            showRest();
+        }
+    }
+
+    function onError(error) {
+        fill(problem, error && note('error', 'The list is not up to date', h('p', {}, error.message)));
+    }
+
+    let isFirst = true;
+    async function turn(signal) {
+        const open = [...shown.values()].filter(({ run }) => isOpen(run));
+        // With nothing under way on the page, one line tells whether there is anything new.
+        const limit = isFirst || open.length || waiting.length ? PAGE : 1;
+        const answer = await api.get('/runs', { query: { ...filter, limit }, signal });
+        if (isFirst) {
+            isFirst = false;
+            cursor = answer.next_cursor;
+            append(answer.runs);
+            return;
+        }
+        if (!shown.size && answer.runs.length) return reload();
+        if (limit === 1 && answer.runs.some(isNew)) {
+            Object.assign(answer, await api.get('/runs', { query: { ...filter, limit: PAGE }, signal }));
+        }
+        const listed = new Set(answer.runs.map((run) => run.run_id));
+        for (const run of answer.runs) if (shown.has(run.run_id)) put(run);
+        waiting = answer.runs.filter(isNew);
+        showWaiting();
+        await follow(open.filter(({ run }) => !listed.has(run.run_id)), signal);
+    }
+
+    const isNew = (run) => !shown.has(run.run_id);
+
+    /** Runs that are on the page and no longer in the list's beginning, or no longer of its filter. */
+    async function follow(open, signal) {
+        const near = open.filter(({ row }) => {
+            const { top, bottom } = row.getBoundingClientRect();
+            return bottom > -200 && top < innerHeight + 200;
+        });
+        for (const { run } of near.slice(0, 8)) {
+            const one = await api.get(`/runs/${run.run_id}`, { signal }).catch((error) => {
+                if (error.status !== 404) throw error;
+                return null; // it was purged, or has left the newest synchronous runs
+            });
+            if (one) put({ ...one, deliveries: countDeliveries(one.deliveries) });
+        }
+    }
+
+    const polling = api.poll(EVERY, turn, onError);
+    return () => polling.stop();
+}
+
+function countDeliveries(deliveries) {
+    const counts = { pending: 0, delivered: 0, dead: 0 };
+    for (const { state } of deliveries) counts[state]++;
+    return counts;
+}
+
+function showFilters(apps, query) {
+    const go = (change) => {
+        const next = Object.entries({ ...query, ...change }).filter(([, value]) => value);
+        location.hash = `#/runs?${new URLSearchParams(next)}`;
+    };
+    const choose = (label, name, options) => select(label, options, query[name], (value) => go({ [name]: value }));
+    const find = h('input', { type: 'search', placeholder: '01a1fd70-…', spellcheck: 'false', autocomplete: 'off' });
+    const onsubmit = (event) => {
+        event.preventDefault();
+        const text = find.value.trim().toLowerCase();
+        if (text) location.hash = `#/runs/${encodeURIComponent(text)}`;
+    };
+    return h(
+        'form.filters',
+        { onsubmit },
+        apps.length > 1 ? choose('App', 'app', [['', 'All apps'], ...apps.map((name) => [name, name])]) : null,
+        choose('State', 'state', [['', 'Any state'], ...STATES.map((state) => [state, state])]),
+        choose('Mode', 'mode', [['', 'Any mode'], ['async', 'Asynchronous'], ['sync', 'Synchronous']]),
+        choose('Accepted', 'time', TIMES),
+        h('label.field.grow', {}, h('span', {}, 'Run id'), find),
+        h('button.button', { type: 'submit' }, 'Go to run'),
+    );
+}
+
+/** The admin listener's host with the run listener's usual port. */
+function firstCall() {
+    const url = `http://${location.hostname}:8080/v4/${api.session.project}/my-app/run?async=true`;
+    return `curl -i '${url}' \\\n  -H "Authorization: Bearer $TOKEN" \\\n  --json '{"prompt": "hello"}'`;
+}
+
+function showEmpty(isFiltered) {
+    if (isFiltered) {
+        return note(
+            'empty',
+            'No run matches these filters',
+            h('p', {}, h('a', { href: '#/runs' }, 'Show all runs'), ' or choose another state, mode or time.'),
+        );
+    }
+    return note(
+        'empty',
+        'No runs yet',
+        h('p', {}, 'Make the first asynchronous call: it is answered at once with a run id, and shows up here.'),
+        command(firstCall()),
+        h('p.hint', {}, 'TOKEN is a service account’s token; 8080 is the usual port of HOOKLINE_LISTEN.'),
+    );
+}

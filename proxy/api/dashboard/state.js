@@ -1,0 +1,36 @@
+// state.js - what the states of runs and deliveries are called and look like, on every page.
+import { badge, h } from './dom.js';
+
+/** Why a run failed, in words (spec 4). */
+export const REASONS = {
+    app_error: 'the app answered with an error',
+    timeout: 'it took longer than HOOKLINE_RESPONSE_GRACE_PERIOD',
+    upstream_unreachable: 'the app could not be reached',
+    upstream_reset: 'the app broke the connection off',
+    bad_response: 'the app’s answer was no valid HTTP',
+    interrupted: 'hookline stopped while the app worked',
+    response_too_large: 'the response was too large to be kept',
+};
+
+export function isOpen(run) {
+    const pending = Array.isArray(run.deliveries)
+        ? run.deliveries.some((delivery) => delivery.state === 'pending')
+        : run.deliveries?.pending > 0;
+    return run.state === 'queued' || run.state === 'running' || pending;
+}
+
+export function runPath(run) {
+    return `#/runs/${run.run_id}`;
+}
+
+/** `async` beside each run that was called so; another mode where there is one to tell. */
+export function modeChip(run) {
+    const mode = run.mode ?? (run.async ? 'async' : 'sync');
+    return h(`span.chip${run.async ? '.is-async' : ''}`, {}, mode);
+}
+
+export function deliveryBadge({ state }) {
+    const kinds = { pending: ['running', 'retry'], delivered: ['success', 'success'], dead: ['failure', 'failure'] };
+    const [kind, shape] = kinds[state] ?? ['queued', 'queued'];
+    return badge(kind, state === 'dead' ? 'dead letter' : state, shape);
+}
