@@ -46,8 +46,18 @@ void hl_crash_init(void)
     }
 }
 
+/* A signal that is blocked cannot be handled; and what a function starts as a process of its own
+ * inherits what this thread blocks. */
+static void unblock_signals(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
 bool hl_crash_begin_thread(void)
 {
+    unblock_signals();
     stack = malloc(STACK_SIZE);
     return stack && sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = STACK_SIZE}, NULL) == 0;
 }
