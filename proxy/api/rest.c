@@ -44,6 +44,14 @@ const struct hl_rest_parts *hl_rest_parts(const struct hl_rest *rest)
     return &rest->parts;
 }
 
+void hl_rest_keep_loop(struct hl_rest *rest, bool keeps)
+{
+    if (keeps)
+        uv_ref((uv_handle_t *)&rest->mail.async);
+    else
+        uv_unref((uv_handle_t *)&rest->mail.async);
+}
+
 /* ---- a call begins ---- */
 
 void hl_rest_begin(struct hl_rest *rest, struct hl_rest_call *call)

@@ -39,6 +39,8 @@ void hl_rest_free(struct hl_rest *rest); /* NULL-safe */
 /* Where workers send HL_WORKER_INQUIRY. */
 struct hl_mailbox *hl_rest_mailbox(struct hl_rest *rest);
 const struct hl_rest_parts *hl_rest_parts(const struct hl_rest *rest);
+/* Whether its mailbox alone keeps the loop running. */
+void hl_rest_keep_loop(struct hl_rest *rest, bool keeps);
 /* A worker asks and answers nothing more: who waits for it goes on without. */
 void hl_rest_worker_ended(struct hl_rest *rest, uint32_t index);
 

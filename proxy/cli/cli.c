@@ -5,13 +5,35 @@
 #include <stdarg.h>
 
 const struct hl_cli_command hl_cli_commands[] = {
-    {"serve", NULL, "run the sidecar; the same without any word"},
-    {"health", hl_cli_health, "exit with 0 if the sidecar is ready: for container health checks"},
-    {"config check", hl_cli_config_check, "say whether all settings are valid"},
-    {"config show", hl_cli_config_show, "print the settings that hold, secrets masked"},
-    {"config table", hl_cli_config_table, "print all settings as a Markdown table"},
-    {"--help", hl_cli_help, "print this"},
-    {"--version", hl_cli_version, "print the version"},
+    {"serve", NULL, NULL, "run the sidecar; the same without any word"},
+    {"token create", hl_cli_token_create,
+        "--name NAME --expires TIME [--project P] [--role invoke|admin]",
+        "make a service account and print its token, this once"},
+    {"token list", hl_cli_token_list, "[--project P] [--json]",
+        "list service accounts, revoked and expired ones too"},
+    {"token revoke", hl_cli_token_revoke, "ID", "refuse a service account's token from now on"},
+    {"runs list", hl_cli_runs_list,
+        "[--project P] [--app A] [--state S] [--async|--sync] [--since TIME] [--until TIME] "
+        "[--limit N] [--json]",
+        "list runs, newest first"},
+    {"runs show", hl_cli_runs_show, "RUN_ID [--json]",
+        "say what became of a run, with every attempt of its webhook"},
+    {"runs cancel", hl_cli_runs_cancel, "RUN_ID", "end a run: a queued one never starts"},
+    {"runs redeliver", hl_cli_runs_redeliver,
+        "RUN_ID | --since TIME [--state dead|delivered] [--project P]",
+        "send a run's webhook again, or all dead ones since a time"},
+    {"sign", hl_cli_sign, "--id RUN_ID [--timestamp SECONDS] [--secret-file FILE] [FILE]",
+        "print the fields that sign a webhook's body, from FILE or stdin"},
+    {"verify", hl_cli_verify,
+        "--id RUN_ID --timestamp SECONDS --signature TEXT [--secret-file FILE] [FILE]",
+        "exit with 0 if the signature is that of the body, from FILE or stdin"},
+    {"health", hl_cli_health, NULL,
+        "exit with 0 if the sidecar is ready: for container health checks"},
+    {"config check", hl_cli_config_check, NULL, "say whether all settings are valid"},
+    {"config show", hl_cli_config_show, NULL, "print the settings that hold, secrets masked"},
+    {"config table", hl_cli_config_table, NULL, "print all settings as a Markdown table"},
+    {"--help", hl_cli_help, NULL, "print this"},
+    {"--version", hl_cli_version, NULL, "print the version"},
 };
 
 const size_t hl_cli_command_count = HL_ARRAY_LEN(hl_cli_commands);
@@ -75,7 +97,7 @@ int hl_cli_run(int argc, char **argv, char *const *environ, int (*serve)(const s
         return refuse(&cli);
     cli.argc -= words;
     cli.argv += words;
-    if (cli.argc > 0)
+    if (cli.argc > 0 && !command->arguments)
         return hl_cli_usage_error(
             &cli, "\"%s\" takes no argument, but got \"%s\"", command->words, cli.argv[0]);
     if (!command->run)

@@ -29,6 +29,15 @@ int hl_cli_run(int argc, char **argv, char *const *environ, int (*serve)(const s
 int hl_cli_help(const struct hl_cli *cli);         /* commands and variables */
 int hl_cli_version(const struct hl_cli *cli);      /* "hookline 1.2.3" */
 int hl_cli_health(const struct hl_cli *cli);       /* is the sidecar of this environment ready? */
+int hl_cli_token_create(const struct hl_cli *cli); /* token.c */
+int hl_cli_token_list(const struct hl_cli *cli);
+int hl_cli_token_revoke(const struct hl_cli *cli);
+int hl_cli_runs_list(const struct hl_cli *cli); /* runs.c */
+int hl_cli_runs_show(const struct hl_cli *cli); /* story.c */
+int hl_cli_runs_cancel(const struct hl_cli *cli);
+int hl_cli_runs_redeliver(const struct hl_cli *cli);
+int hl_cli_sign(const struct hl_cli *cli); /* sign.c */
+int hl_cli_verify(const struct hl_cli *cli);
 int hl_cli_config_check(const struct hl_cli *cli); /* are the settings valid? */
 int hl_cli_config_show(const struct hl_cli *cli);  /* the settings that hold, secrets masked */
 int hl_cli_config_table(const struct hl_cli *cli); /* all settings as a Markdown table */
@@ -38,6 +47,7 @@ int hl_cli_config_table(const struct hl_cli *cli); /* all settings as a Markdown
 struct hl_cli_command {
     const char *words;                    /* "config check" */
     int (*run)(const struct hl_cli *cli); /* NULL: serve */
+    const char *arguments;                /* as --help shows them; NULL: it takes none */
     const char *help;
 };
 

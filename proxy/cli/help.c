@@ -12,8 +12,14 @@ static void print_commands(FILE *out)
           "usage: hookline [command]\n"
           "\n",
         out);
-    for (size_t i = 0; i < hl_cli_command_count; i++)
-        fprintf(out, "  %-14s %s\n", hl_cli_commands[i].words, hl_cli_commands[i].help);
+    for (size_t i = 0; i < hl_cli_command_count; i++) {
+        const struct hl_cli_command *command = &hl_cli_commands[i];
+        fprintf(out, "  %-14s %s\n", command->words, command->help);
+        if (command->arguments)
+            fprintf(out, "  %-14s   %s\n", "", command->arguments);
+    }
+    fputs("\nA TIME is 2026-11-22T08:00:00Z, 2026-11-22, or a duration from now: 90d, 12h, 30m.\n",
+        out);
 }
 
 static void print_default(FILE *out, const struct hl_option *option)

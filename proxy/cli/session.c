@@ -1,0 +1,303 @@
+/* session.c - the REST interface for commands, through the control socket or on the store itself.
+ * Owns: the settings, and without a sidecar store, loop and interface, for the command's time.
+ * Not here: what is asked (token.c, runs.c), the interface (api/rest.c). */
+#include "cli/session.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "api/admin.h"
+#include "api/json.h"
+#include "api/rest.h"
+#include "base/log.h"
+#include "cli/socket.h"
+#include "http/head.h"
+#include "http/target.h"
+
+#define DEADLINE_MS 30000
+
+struct hl_cli_session {
+    const struct hl_cli *cli;
+    struct hl_config *config;
+    bool is_local; /* no sidecar runs: the rest is in use */
+    bool has_loop;
+    uv_loop_t loop;
+    struct hl_store *store;
+    struct hl_rest *rest;
+};
+
+const struct hl_config *hl_cli_session_config(const struct hl_cli_session *session)
+{
+    return session->config;
+}
+
+static int say(const struct hl_cli *cli, const char *fmt, ...) HL_PRINTF(2, 3);
+static int say(const struct hl_cli *cli, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fputs("hookline: ", cli->err);
+    vfprintf(cli->err, fmt, args);
+    va_end(args);
+    fputc('\n', cli->err);
+    return HL_CLI_FAILED;
+}
+
+/* ---- who we are ---- */
+
+/* Root makes no files in a directory of somebody else's. */
+static int become_owner(const struct hl_cli *cli, const char *data_dir)
+{
+    struct stat dir;
+    bool exists = stat(data_dir, &dir) == 0;
+    if (geteuid() != 0)
+        return HL_CLI_OK;
+    if (!exists)
+        return say(cli,
+            "there is no data directory %s: start hookline first, or make it, owned by the user "
+            "who will run hookline (HOOKLINE_DATA_DIR names it)",
+            data_dir);
+    if (dir.st_uid == 0)
+        return HL_CLI_OK;
+    if (setgroups(1, &dir.st_gid) != 0 || setgid(dir.st_gid) != 0 || setuid(dir.st_uid) != 0)
+        return say(cli, "cannot become the owner of %s: %s", data_dir, strerror(errno));
+    return HL_CLI_OK;
+}
+
+/* ---- the control socket ---- */
+
+static bool socket_address(const struct hl_cli_session *session, struct sockaddr_un *un)
+{
+    *un = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int n = snprintf(
+        un->sun_path, sizeof(un->sun_path), "%s/" HL_CONTROL_SOCKET, session->config->data_dir.p);
+    return n > 0 && (size_t)n < sizeof(un->sun_path);
+}
+
+static int connect_socket(const struct hl_cli_session *session, struct hl_cli_socket *s)
+{
+    struct sockaddr_un un;
+    s->fd = -1;
+    return socket_address(session, &un)
+               ? hl_cli_socket_connect(s, (struct sockaddr *)&un, sizeof(un), DEADLINE_MS)
+               : ENAMETOOLONG;
+}
+
+/* ---- the store itself ---- */
+
+static int open_store(struct hl_cli_session *session)
+{
+    char why[512] = "out of memory";
+    const struct hl_cli *cli = session->cli;
+    if (session->config->store == HL_STORE_MEMORY)
+        return say(cli,
+            "no sidecar answers on %s/" HL_CONTROL_SOCKET
+            ", and with HOOKLINE_STORE=memory nothing is kept beyond one",
+            session->config->data_dir.p);
+    session->is_local = true;
+    hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
+    if (hl_store_open(&session->store, session->config, why, sizeof(why)) != HL_OK)
+        return say(cli, "no sidecar answers on its control socket, and %s", why);
+    session->has_loop = uv_loop_init(&session->loop) == 0;
+    struct hl_rest_parts parts = {.config = session->config, .store = session->store};
+    if (session->has_loop)
+        session->rest = hl_rest_new(&session->loop, &parts);
+    return session->rest ? HL_CLI_OK : say(cli, "out of memory");
+}
+
+static int find_sidecar(struct hl_cli_session *session)
+{
+    struct hl_cli_socket s;
+    const char *dir = session->config->data_dir.p;
+    int error = connect_socket(session, &s);
+    hl_cli_socket_close(&s);
+    if (!error)
+        return HL_CLI_OK;
+    if (error == ENOENT || error == ECONNREFUSED)
+        return open_store(session);
+    if (error == EACCES || error == EPERM)
+        return say(session->cli,
+            "the data directory %s is another user's: run this as that user, or as root", dir);
+    return say(session->cli, "the control socket in %s cannot be asked: %s", dir,
+        hl_cli_socket_error(error));
+}
+
+int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli)
+{
+    *out = NULL;
+    struct hl_cli_session *session = calloc(1, sizeof(*session));
+    if (!session)
+        return say(cli, "out of memory");
+    session->cli = cli;
+    int status = hl_cli_load_config(cli, &session->config);
+    if (status == HL_CLI_OK)
+        status = become_owner(cli, session->config->data_dir.p);
+    if (status == HL_CLI_OK)
+        status = find_sidecar(session);
+    if (status == HL_CLI_OK)
+        *out = session;
+    else
+        hl_cli_session_close(session);
+    return status;
+}
+
+void hl_cli_session_close(struct hl_cli_session *session)
+{
+    if (!session)
+        return;
+    if (session->store)
+        hl_store_close(session->store);
+    if (session->rest)
+        hl_rest_close(session->rest);
+    if (session->has_loop) {
+        uv_run(&session->loop, UV_RUN_DEFAULT);
+        hl_rest_free(session->rest);
+        uv_loop_close(&session->loop);
+    }
+    hl_config_free(session->config);
+    free(session);
+}
+
+/* ---- asking ---- */
+
+/* An answer, wherever it came from. */
+struct answer {
+    unsigned status;
+    struct hl_buf body;
+};
+
+static enum hl_err write_request(
+    struct hl_buf *out, const char *method, const char *target, struct hl_str body)
+{
+    enum hl_err err = hl_buf_printf(out,
+        "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: hookline/" HL_VERSION
+        "\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
+        method, target, body.n);
+    return err ? err : hl_buf_append_str(out, body);
+}
+
+/* False: what answered is not hookline, or it broke off. */
+static bool read_answer(struct hl_buf *bytes, enum hl_method method, struct answer *a)
+{
+    size_t scanned = 0, len = 0;
+    struct hl_head_fault fault;
+    struct hl_head *head = malloc(sizeof(*head));
+    bool is_whole = head &&
+                    hl_head_find_end(bytes->p, bytes->n, &scanned, &len) == HL_HEAD_END_FOUND &&
+                    hl_head_parse_response(head, bytes->p, len, method, false, &fault) &&
+                    bytes->n - len == head->content_length;
+    if (is_whole) {
+        a->status = head->status;
+        hl_buf_drop(bytes, len);
+        a->body = *bytes;
+        hl_buf_init(bytes, 0);
+    }
+    free(head);
+    return is_whole;
+}
+
+static int ask_sidecar(struct hl_cli_session *session, const char *method, const char *target,
+    struct hl_str body, struct answer *a)
+{
+    struct hl_buf request, bytes;
+    struct hl_cli_socket s;
+    hl_buf_init(&request, 0);
+    hl_buf_init(&bytes, 0);
+    int error = connect_socket(session, &s);
+    if (!error && write_request(&request, method, target, body) != HL_OK)
+        error = ENOMEM;
+    if (!error)
+        error = hl_cli_socket_send(&s, hl_buf_str(&request));
+    if (!error)
+        error = hl_cli_socket_read(&s, &bytes);
+    if (!error && !read_answer(&bytes, HL_METHOD_GET, a))
+        error = EPROTO;
+    hl_cli_socket_close(&s);
+    hl_buf_fini(&request);
+    hl_buf_fini(&bytes);
+    return error ? say(session->cli, "the sidecar's control socket: %s", hl_cli_socket_error(error))
+                 : HL_CLI_OK;
+}
+
+struct local_call {
+    struct hl_rest_call call;
+    bool is_done;
+};
+
+static void on_reply(struct hl_rest_call *call)
+{
+    HL_CONTAINER_OF(call, struct local_call, call)->is_done = true;
+}
+
+static int ask_store(struct hl_cli_session *session, const char *method, const char *target,
+    struct hl_str body, struct answer *a)
+{
+    struct hl_target split;
+    if (!hl_target_split(hl_str_from(target), &split))
+        return say(session->cli, "\"%s\" cannot be asked for", target);
+    struct local_call local = {.call = {.method = *method == 'G'   ? HL_METHOD_GET
+                                                  : *method == 'P' ? HL_METHOD_POST
+                                                                   : HL_METHOD_DELETE,
+                                   .path = split.path,
+                                   .query = split.query,
+                                   .body = body,
+                                   .is_local = true,
+                                   .on_reply = on_reply}};
+    hl_rest_begin(session->rest, &local.call);
+    hl_rest_keep_loop(session->rest, true);
+    while (!local.is_done)
+        uv_run(&session->loop, UV_RUN_ONCE);
+    hl_rest_keep_loop(session->rest, false);
+    struct hl_reply *reply = &local.call.reply;
+    a->status = reply->status;
+    a->body = reply->body;
+    hl_buf_init(&reply->body, 0);
+    int status = HL_CLI_OK;
+    if (!*reply->content_type &&
+        hl_json_write(json_pack("{s:s}", "detail", reply->detail), &a->body))
+        status = say(session->cli, "out of memory");
+    hl_reply_fini(reply);
+    return status;
+}
+
+/* What the answer says in place of what was asked for. */
+static int refuse(const struct hl_cli *cli, const struct answer *a, const json_t *json)
+{
+    const char *detail = json_string_value(json_object_get(json, "detail"));
+    if (detail)
+        return say(cli, "%s", detail);
+    return say(cli, "the answer was %u", a->status);
+}
+
+int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *target, json_t *body,
+    json_t **out)
+{
+    struct answer a = {.status = 0};
+    struct hl_buf text;
+    json_error_t error;
+    *out = NULL;
+    hl_buf_init(&text, 0);
+    hl_buf_init(&a.body, 0);
+    int status = HL_CLI_OK;
+    if (body && hl_json_write(body, &text) != HL_OK)
+        status = say(session->cli, "out of memory");
+    else if (session->is_local)
+        status = ask_store(session, method, target, hl_buf_str(&text), &a);
+    else
+        status = ask_sidecar(session, method, target, hl_buf_str(&text), &a);
+    if (status == HL_CLI_OK && a.body.n > 0)
+        *out = json_loadb(a.body.p, a.body.n, JSON_ALLOW_NUL, &error);
+    if (status == HL_CLI_OK && (a.status < 200 || a.status > 299)) {
+        status = refuse(session->cli, &a, *out);
+        json_decref(*out);
+        *out = NULL;
+    }
+    hl_buf_fini(&text);
+    hl_buf_fini(&a.body);
+    return status;
+}

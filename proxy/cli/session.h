@@ -1,0 +1,26 @@
+/* session.h - what the commands about runs and tokens ask: the REST interface, through the control
+ * socket of the sidecar that runs on this data directory, or, when none runs, on the store itself. */
+#ifndef HL_CLI_SESSION_H
+#define HL_CLI_SESSION_H
+
+#include <jansson.h>
+
+#include "cli/cli.h"
+
+struct hl_cli_session;
+
+/* Finds out which of the two it is. As root it becomes the data directory's owner first, for good, so
+ * that nothing of root's is left there. HL_CLI_OK, or it has said what is wrong and the status is for
+ * exiting; `*out` is NULL then. */
+HL_MUST_CHECK int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli);
+void hl_cli_session_close(struct hl_cli_session *session); /* NULL-safe */
+
+const struct hl_config *hl_cli_session_config(const struct hl_cli_session *session);
+
+/* GET, POST or DELETE; `target` is path and query, encoded; `body` is taken, or NULL. An answer with a
+ * 2xx status: HL_CLI_OK and `*out`, owned by the caller, NULL for an empty body. Any other: it has
+ * said what the answer's detail says, and the status is for exiting. */
+HL_MUST_CHECK int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *target,
+    json_t *body, json_t **out);
+
+#endif

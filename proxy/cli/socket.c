@@ -1,0 +1,86 @@
+/* socket.c - one blocking question to a running sidecar.
+ * Not here: what is asked (health.c, session.c). */
+#include "cli/socket.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PIECE (16 * 1024)
+
+/* What is left of the time becomes the limit of the next call. False: nothing is left. */
+static bool limit_next_call(struct hl_cli_socket *s)
+{
+    uint64_t now = hl_clock_mono_ms();
+    if (now >= s->deadline)
+        return false;
+    uint64_t left = s->deadline - now;
+    struct timeval tv = {(time_t)(left / 1000), (suseconds_t)(left % 1000 * 1000)};
+    return setsockopt(s->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) == 0 &&
+           setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == 0;
+}
+
+/* errno after a call that may have met its time limit. */
+static int error_of_call(void)
+{
+    return errno == EAGAIN || errno == EINPROGRESS ? ETIMEDOUT : errno;
+}
+
+int hl_cli_socket_connect(
+    struct hl_cli_socket *s, const struct sockaddr *address, socklen_t len, uint64_t deadline_ms)
+{
+    s->deadline = hl_clock_mono_ms() + deadline_ms;
+    s->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (s->fd < 0)
+        return errno;
+    if (!limit_next_call(s))
+        return ETIMEDOUT;
+    return connect(s->fd, address, len) == 0 ? 0 : error_of_call();
+}
+
+int hl_cli_socket_send(struct hl_cli_socket *s, struct hl_str bytes)
+{
+    while (bytes.n > 0) {
+        if (!limit_next_call(s))
+            return ETIMEDOUT;
+        ssize_t n = send(s->fd, bytes.p, bytes.n, MSG_NOSIGNAL);
+        if (n < 0)
+            return error_of_call();
+        bytes.p += n;
+        bytes.n -= (size_t)n;
+    }
+    return 0;
+}
+
+int hl_cli_socket_read(struct hl_cli_socket *s, struct hl_buf *out)
+{
+    char piece[PIECE];
+    for (;;) {
+        if (!limit_next_call(s))
+            return ETIMEDOUT;
+        ssize_t n = recv(s->fd, piece, sizeof(piece), 0);
+        if (n < 0)
+            return error_of_call();
+        size_t room = out->max > 0 ? out->max - out->n : (size_t)n;
+        size_t take = (size_t)n < room ? (size_t)n : room;
+        if (hl_buf_append(out, piece, take) != HL_OK)
+            return ENOMEM;
+        if (n == 0 || take < (size_t)n)
+            return 0;
+    }
+}
+
+void hl_cli_socket_close(struct hl_cli_socket *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+}
+
+const char *hl_cli_socket_error(int error)
+{
+    return error == ETIMEDOUT ? "no answer in time" : strerror(error);
+}

@@ -1,0 +1,206 @@
+/* token.c - `hookline token create`, `list` and `revoke`.
+ * Promise: create prints the token and nothing else to stdout, so that a script can take it. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/argument.h"
+#include "cli/session.h"
+#include "cli/table.h"
+#include "cli/target.h"
+
+static const char *project_or_default(const struct hl_cli_session *session, const char *project)
+{
+    const struct hl_config *config = hl_cli_session_config(session);
+    if (project || config->project_id.n == 0)
+        return project;
+    return config->project_id.p;
+}
+
+/* ---- create ---- */
+
+static json_t *request_body(const char *name, const char *role, int64_t expires_ms)
+{
+    char expires[HL_CLOCK_TEXT];
+    hl_clock_format(expires_ms, expires);
+    return json_pack("{s:s, s:s, s:s}", "name", name, "expires_at", expires, "role", role);
+}
+
+static void show_token(const struct hl_cli *cli, const json_t *account)
+{
+    char id[HL_CLI_MEMBER_TEXT], until[HL_CLI_MEMBER_TEXT];
+    fprintf(cli->out, "%s\n", json_string_value(json_object_get(account, "token")));
+    if (!isatty(fileno(cli->out)))
+        return;
+    fprintf(cli->err, "\nservice account %s, good until %s; the token is not shown again\n",
+        hl_cli_member(account, "id", id, sizeof(id)),
+        hl_cli_member(account, "expires_at", until, sizeof(until)));
+}
+
+static int create(struct hl_cli_session *session, const struct hl_cli *cli, const char *project,
+    const char *name, const char *role, int64_t expires_ms)
+{
+    struct hl_cli_target target;
+    json_t *account;
+    project = project_or_default(session, project);
+    if (!project)
+        return hl_cli_usage_error(cli, "--project is needed: HOOKLINE_PROJECT_ID is not set");
+    hl_cli_target_init(&target);
+    hl_cli_target_path(&target, "/v2/projects/");
+    hl_cli_target_segment(&target, project);
+    hl_cli_target_path(&target, "/service-accounts");
+    const char *text = hl_cli_target_text(&target);
+    int status = text ? hl_cli_ask(session, "POST", text,
+                            request_body(name, role ? role : "invoke", expires_ms), &account)
+                      : HL_CLI_FAILED;
+    hl_cli_target_fini(&target);
+    if (status != HL_CLI_OK)
+        return status;
+    show_token(cli, account);
+    json_decref(account);
+    return HL_CLI_OK;
+}
+
+int hl_cli_token_create(const struct hl_cli *cli)
+{
+    const char *project = NULL, *name = NULL, *role = NULL, *expires = NULL;
+    const struct hl_cli_option options[] = {{"--project", &project, NULL}, {"--name", &name, NULL},
+        {"--role", &role, NULL}, {"--expires", &expires, NULL}};
+    size_t count;
+    int64_t expires_ms;
+    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
+    if (status != HL_CLI_OK)
+        return status;
+    if (!name || !expires)
+        return hl_cli_usage_error(cli, "\"token create\" needs --name and --expires");
+    if (!hl_cli_read_time(expires, 1, &expires_ms))
+        return hl_cli_usage_error(
+            cli, "--expires is a duration such as 90d, or a time such as 2027-01-31T00:00:00Z");
+    struct hl_cli_session *session;
+    status = hl_cli_session_open(&session, cli);
+    if (status == HL_CLI_OK)
+        status = create(session, cli, project, name, role, expires_ms);
+    hl_cli_session_close(session);
+    return status;
+}
+
+/* ---- list ---- */
+
+static const char *state_of(const json_t *account)
+{
+    const char *expires = json_string_value(json_object_get(account, "expires_at"));
+    int64_t expires_ms;
+    if (json_is_string(json_object_get(account, "revoked_at")))
+        return "revoked";
+    if (expires && hl_clock_parse(hl_str_from(expires), &expires_ms) &&
+        expires_ms <= hl_clock_wall_ms())
+        return "expired";
+    return "good";
+}
+
+static void add_row(struct hl_cli_table *table, const json_t *account)
+{
+    static const char *const members[] = {
+        "id", "project_id", "name", "role", "created_at", "expires_at", "last_used_at"};
+    char text[HL_CLI_MEMBER_TEXT * 2];
+    for (size_t i = 0; i < HL_ARRAY_LEN(members); i++)
+        hl_cli_table_add(table, hl_cli_member(account, members[i], text, sizeof(text)));
+    hl_cli_table_add(table, state_of(account));
+}
+
+static const char *list_target(
+    struct hl_cli_target *target, const char *project, const char *cursor)
+{
+    hl_cli_target_init(target);
+    hl_cli_target_path(target, project ? "/v2/projects/" : "/v2");
+    if (project)
+        hl_cli_target_segment(target, project);
+    hl_cli_target_path(target, "/service-accounts");
+    hl_cli_target_query(target, "limit", "200");
+    hl_cli_target_query(target, "cursor", cursor);
+    return hl_cli_target_text(target);
+}
+
+/* All pages. */
+static int list(struct hl_cli_session *session, const struct hl_cli *cli, const char *project,
+    struct hl_cli_table *table)
+{
+    char cursor[64] = "";
+    int status = HL_CLI_OK;
+    do {
+        struct hl_cli_target target;
+        json_t *page = NULL;
+        const char *text = list_target(&target, project, *cursor ? cursor : NULL);
+        status = text ? hl_cli_ask(session, "GET", text, NULL, &page) : HL_CLI_FAILED;
+        hl_cli_target_fini(&target);
+        size_t i;
+        json_t *account;
+        json_array_foreach(json_object_get(page, "service_accounts"), i, account)
+        {
+            if (table)
+                add_row(table, account);
+            else if (json_dumpf(account, cli->out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
+                fputc('\n', cli->out);
+        }
+        const char *next = json_string_value(json_object_get(page, "next_cursor"));
+        snprintf(cursor, sizeof(cursor), "%s", next ? next : "");
+        json_decref(page);
+    } while (status == HL_CLI_OK && *cursor);
+    return status;
+}
+
+int hl_cli_token_list(const struct hl_cli *cli)
+{
+    static const char *const titles[] = {
+        "ID", "PROJECT", "NAME", "ROLE", "CREATED", "EXPIRES", "LAST USED", "STATE"};
+    const char *project = NULL;
+    bool is_json = false;
+    const struct hl_cli_option options[] = {
+        {"--project", &project, NULL}, {"--json", NULL, &is_json}};
+    size_t count;
+    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
+    if (status != HL_CLI_OK)
+        return status;
+    struct hl_cli_session *session;
+    struct hl_cli_table table;
+    hl_cli_table_init(&table, titles, HL_ARRAY_LEN(titles));
+    status = hl_cli_session_open(&session, cli);
+    if (status == HL_CLI_OK)
+        status = list(session, cli, project_or_default(session, project), is_json ? NULL : &table);
+    if (status == HL_CLI_OK && !is_json)
+        hl_cli_table_print(&table, cli->out);
+    hl_cli_table_fini(&table);
+    hl_cli_session_close(session);
+    return status;
+}
+
+/* ---- revoke ---- */
+
+int hl_cli_token_revoke(const struct hl_cli *cli)
+{
+    const char *id;
+    size_t count;
+    int status = hl_cli_read_arguments(cli, NULL, 0, &id, 1, &count);
+    if (status != HL_CLI_OK)
+        return status;
+    if (count != 1)
+        return hl_cli_usage_error(
+            cli, "\"token revoke\" needs the id that \"token list\" shows, not the token");
+    struct hl_cli_session *session;
+    status = hl_cli_session_open(&session, cli);
+    if (status != HL_CLI_OK)
+        return status;
+    struct hl_cli_target target;
+    json_t *nothing = NULL;
+    hl_cli_target_init(&target);
+    hl_cli_target_path(&target, "/v2/service-accounts/");
+    hl_cli_target_segment(&target, id);
+    const char *text = hl_cli_target_text(&target);
+    status = text ? hl_cli_ask(session, "DELETE", text, NULL, &nothing) : HL_CLI_FAILED;
+    if (status == HL_CLI_OK)
+        fputs("revoked\n", cli->out);
+    json_decref(nothing);
+    hl_cli_target_fini(&target);
+    hl_cli_session_close(session);
+    return status;
+}
