@@ -267,6 +267,9 @@ void world_finish(void)
         if (!world.worker || is_quiet(world.worker))
             break;
     }
+    /* one slot of the app, and runs behind each other that wait for it to start */
+    for (size_t i = 0; i < STUB_MAX_RUNS && world.worker && !is_quiet(world.worker); i++)
+        world_wait(301000);
     for (size_t i = 0; i < world.app_count; i++) /* accepted meanwhile */
         world_close(&world.apps[i]);
     world_settle();
