@@ -6,7 +6,8 @@
 #   tests/fuzz/run.sh SECONDS [TARGET…]        these targets (request, connection …), so long each
 #   tests/fuzz/run.sh --help
 #
-# Variables: JOBS (targets at once; default: one per processor). What a target has learned is kept in
+# Variables: JOBS (targets at once; default: one per processor); SEED (what chance begins with; default 1, so that a change
+# is not failed by luck that another had; 0: another one each time, for long runs). What a target has learned is kept in
 # build-fuzz/corpus/TARGET, inputs that are findings in build-fuzz/findings; they are replayed by build-fuzz/tests/fuzz/
 # fuzz_TARGET FILE. A finding that is understood goes to regression/TARGET, under a name that says what it was.
 set -euo pipefail
@@ -82,8 +83,9 @@ run_target() {
     for folder in "$here/corpus/$target" "$here/regression/$target"; do
         [ ! -d "$folder" ] || arguments+=("$folder")
     done
-    "$build/$here/fuzz_$target" -max_total_time="$seconds" -max_len=4096 -timeout=20 -print_final_stats=1 \
-        -artifact_prefix="$build/findings/$target-" "$build/corpus/$target" "${arguments[@]}" \
+    "$build/$here/fuzz_$target" -max_total_time="$seconds" -seed="${SEED:-1}" -max_len=4096 -timeout=60 \
+        -rss_limit_mb=1500 -print_final_stats=1 -artifact_prefix="$build/findings/$target-" \
+        "$build/corpus/$target" "${arguments[@]}" \
         >"$build/$target.log" 2>&1 </dev/null
 }
 
