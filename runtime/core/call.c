@@ -54,6 +54,8 @@ static void read_fields(struct hl_call *call)
     for (size_t i = 0; i < call->field_count && !call->wants_events; i++)
         if (hl_str_eq_nocase(call->fields[i].name, HL_STR("accept")))
             call->wants_events = hl_media_wants_events(call->fields[i].value);
+    if (call->wants_events && call->minor == 0)
+        call->must_close = true; /* nothing else ends a stream there */
 }
 
 struct hl_call *hl_call_new(struct hl_desk *desk, size_t callee, const struct hl_head *head,

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#define READ_SIZE        (16 * 1024)
 #define MAX_AHEAD        (64 * 1024) /* bytes read while a call is answered */
 #define HEAD_TIMEOUT_MS  10000
 #define BODY_TIMEOUT_MS  60000  /* of silence */
@@ -36,7 +35,6 @@ bool hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
         free(c);
         return false;
     }
-    c->stream.read_size = READ_SIZE;
     hl_timer_init(&c->timer, on_timer);
     hl_chunk_reader_init(&c->chunks, HL_READ_SIZE);
     hl_list_init(&c->out);
