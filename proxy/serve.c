@@ -232,6 +232,8 @@ static bool start_all(struct control *ctl, char *why, size_t why_len)
     if (hl_store_open(&ctl->store, config, why, why_len) != HL_OK)
         return false;
     ctl->service.store = ctl->store;
+    if (hl_auth_open(&ctl->service.auth, config, ctl->store, why, why_len) != HL_OK)
+        return false;
     if (hl_sender_start(&ctl->sender, config, ctl->store, why, why_len) != HL_OK)
         return false;
     struct hl_rest_parts parts = {.config = config, .store = ctl->store, .service = &ctl->service};
@@ -271,6 +273,7 @@ static void stop_all(struct control *ctl)
     struct hl_service *s = &ctl->service;
     for (uint32_t i = 0; i < ctl->started; i++)
         hl_worker_join(s->workers[i]);
+    hl_auth_stop(s->auth);
     if (ctl->sender)
         hl_sender_stop(ctl->sender, ctl->state == CONTROL_CUT ? 0 : SENDER_GRACE_MS);
     if (ctl->store)
@@ -286,6 +289,7 @@ static void stop_all(struct control *ctl)
         uv_loop_close(&ctl->loop);
         hl_reader_fini(&ctl->reader);
     }
+    hl_auth_free(s->auth); /* after everybody who asks */
     free(s->workers);
     free(s->seats);
     hl_config_free(ctl->config);

@@ -2,7 +2,7 @@
  *
  * One struct hl_auth for the process; a seat for each thread that asks. A token that was verified
  * before is answered from the seat's own memory, without a lock and without a signature check. Any
- * other goes through the cheap checks first (form, algorithm, key, times, project); what is left,
+ * other goes through the cheap checks first (form, algorithm, key, times, account); what is left,
  * the signature, is checked on threads of auth's own, and the asker is called back. Whatever cannot
  * be decided is refused. Tokens, keys and claims never reach a log.
  *
@@ -24,8 +24,8 @@ struct hl_auth_seat;
 /* Who a token stands for. */
 struct hl_principal {
     enum hl_role role;
-    struct hl_str
-        project; /* empty: any (HOOKLINE_JWT_PROJECT_CLAIM is off; never a token of ours) */
+    bool has_all_projects; /* HOOKLINE_JWT_PROJECT_CLAIM is off, and the token is from outside */
+    struct hl_str project; /* else the one it is for; may be empty: none */
     struct hl_str subject; /* the account's id, or the claim `sub`; may be empty */
     struct hl_id account;  /* nil: the token is from outside, or is a session's (issuer.h) */
     int64_t expires_ms;    /* without leeway */
@@ -47,8 +47,8 @@ enum hl_auth_verdict {
 /* Someone who waits for a signature to be checked. Embedded in the waiter. */
 struct hl_auth_wait {
     struct hl_list node;
-    /* The seat's thread, from hl_auth_seat_on_message. Ask again with the same token: inside this
-     * call the verdict is there and is not PENDING. */
+    /* The seat's thread, from hl_auth_seat_on_message. Ask again with the same token: the verdict is
+     * there now, or, seldom, has to be waited for once more. */
     void (*on_checked)(struct hl_auth_wait *wait);
 };
 
@@ -94,13 +94,13 @@ bool hl_auth_admit(struct hl_auth *auth, const struct hl_account *account);
 /* Its tokens are refused from now on, in every thread: call it when the store has said so. */
 void hl_auth_revoke(struct hl_auth *auth, const struct hl_id *account);
 
-/* What /metrics says; written by the threads of auth, read by any. */
-struct hl_auth_gauges {
-    struct hl_counter keys;                       /* from outside, usable */
-    struct hl_counter fetches_ok, fetches_failed; /* of HOOKLINE_JWT_JWKS_URL and _FILE */
-    _Atomic uint32_t checks_waiting;              /* signatures that are to be checked */
+/* What /metrics says. */
+struct hl_auth_figures {
+    uint64_t keys;                       /* from outside, usable */
+    uint64_t fetches_ok, fetches_failed; /* of HOOKLINE_JWT_JWKS_URL and _FILE */
+    uint64_t checks_waiting;
 };
-const struct hl_auth_gauges *hl_auth_gauges(const struct hl_auth *auth);
+void hl_auth_read_figures(struct hl_auth *auth, struct hl_auth_figures *out);
 /* What one seat did. */
 struct hl_auth_counts {
     struct hl_counter cached, checked, refused, overflowed;

@@ -3,20 +3,21 @@
 #ifndef HL_AUTH_ISSUER_H
 #define HL_AUTH_ISSUER_H
 
+#include "auth/verify_key.h"
 #include "base/buf.h"
 #include "base/id.h"
 #include "store/store.h"
 
 /* What a token says. */
 struct hl_grant {
-    struct hl_id
-        account; /* jti and sub; nil: a session, good until it expires, for at most an hour */
+    struct hl_id account; /* jti and sub; nil: a session, good until it expires */
     struct hl_str project;
     enum hl_role role;
     int64_t issued_ms, expires_ms;
 };
 
-#define HL_SESSION_MAX_MS (3600 * 1000)
+#define HL_SESSION_MAX_MS (3600 * 1000) /* a session cannot be revoked */
+#define HL_OWN_ISSUER     "hookline"    /* `iss` */
 #define HL_OWN_TOKEN_MAX  1024
 
 struct hl_issuer;
@@ -29,6 +30,9 @@ void hl_issuer_free(struct hl_issuer *issuer); /* NULL-safe; wipes the key */
 
 /* Appends the token, ES256. Takes about a millisecond. Any thread. */
 HL_MUST_CHECK enum hl_err hl_issuer_sign(
-    struct hl_issuer *issuer, const struct hl_grant *grant, struct hl_buf *out);
+    const struct hl_issuer *issuer, const struct hl_grant *grant, struct hl_buf *out);
+
+/* The public half: what such tokens are checked with. Borrowed. */
+struct hl_verify_key *hl_issuer_key(const struct hl_issuer *issuer);
 
 #endif

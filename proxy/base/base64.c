@@ -1,4 +1,4 @@
-/* base64.c - RFC 4648 section 4. Not constant time over its input on encoding (a response is no
+/* base64.c - RFC 4648 sections 4 and 5. Not constant time over its input on encoding (a response is no
  * key); decoding a key compares, it does not look up. */
 #include "base/base64.h"
 
@@ -55,4 +55,44 @@ ptrdiff_t hl_base64_decode(struct hl_str text, uint8_t *out)
             *o++ = (uint8_t)(bits >> (6 - i % 4 * 2));
     }
     return o - out;
+}
+
+size_t hl_base64url_encode(char *out, const void *p, size_t n)
+{
+    char padded[4];
+    size_t whole = n / 3 * 3;
+    size_t used = hl_base64_encode(out, p, whole);
+    if (n > whole) {
+        hl_base64_encode(padded, (const uint8_t *)p + whole, n - whole);
+        memcpy(out + used, padded, n - whole + 1);
+        used += n - whole + 1;
+    }
+    for (size_t i = 0; i < used; i++)
+        out[i] = out[i] == '+' ? '-' : out[i] == '/' ? '_' : out[i];
+    return used;
+}
+
+static int url_value_of(char c)
+{
+    if (c == '+' || c == '/')
+        return -1;
+    return value_of(c == '-' ? '+' : c == '_' ? '/' : c);
+}
+
+ptrdiff_t hl_base64url_decode(struct hl_str text, uint8_t *out)
+{
+    uint8_t *o = out;
+    uint32_t bits = 0;
+    if (text.n % 4 == 1)
+        return -1;
+    for (size_t i = 0; i < text.n; i++) {
+        int value = url_value_of(text.p[i]);
+        if (value < 0)
+            return -1;
+        bits = bits << 6 | (uint32_t)value;
+        if (i % 4 != 0)
+            *o++ = (uint8_t)(bits >> (6 - i % 4 * 2));
+    }
+    uint32_t left_over = text.n % 4 == 2 ? bits & 15 : text.n % 4 == 3 ? bits & 3 : 0;
+    return left_over ? -1 : o - out;
 }

@@ -1,5 +1,5 @@
 /* base64.h - RFC 4648 section 4: responses inside an envelope, Standard Webhooks keys and
- * signatures. */
+ * signatures; section 5, without padding: tokens. */
 #ifndef HL_BASE_BASE64_H
 #define HL_BASE_BASE64_H
 
@@ -18,5 +18,19 @@ size_t hl_base64_encode(char *out, const void *p, size_t n);
  * Returns the number of bytes, or -1 when the text is something else. `out` has room for text.n / 4
  * * 3 bytes. */
 ptrdiff_t hl_base64_decode(struct hl_str text, uint8_t *out);
+
+/* The length of `n` bytes encoded for URLs. */
+static inline size_t hl_base64url_size(size_t n)
+{
+    return n / 3 * 4 + (n % 3 ? n % 3 + 1 : 0);
+}
+
+/* Writes hl_base64url_size(n) characters, no NUL, no padding; returns their number. */
+size_t hl_base64url_encode(char *out, const void *p, size_t n);
+
+/* The one text that encoding gives for its bytes, and no other: no padding, no white space, no bits
+ * left over (RFC 7515 2). Returns the number of bytes, or -1. `out` has room for text.n * 3 / 4
+ * bytes. */
+ptrdiff_t hl_base64url_decode(struct hl_str text, uint8_t *out);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "net/address.h"
 
-enum hl_auth_mode { HL_AUTH_NONE };
+enum hl_auth_mode { HL_AUTH_JWT, HL_AUTH_NONE };
 enum hl_store_kind { HL_STORE_SQLITE, HL_STORE_MEMORY };
 
 /* Where a listener binds. */
@@ -38,6 +38,13 @@ struct hl_app_url {
     char *path;    /* unix: of the socket; TCP: NULL */
 };
 
+/* Web origins that may read our answers, as browsers write them in Origin. */
+struct hl_origin_list {
+    struct hl_str *items; /* owned */
+    size_t n;
+    bool has_any; /* "*" */
+};
+
 /* One of the two is 0. */
 struct hl_store_limit {
     uint64_t bytes;
@@ -53,7 +60,18 @@ struct hl_config {
     struct hl_str app_name;
     bool passthrough;
     struct hl_cidr_list trusted_proxies;
+    struct hl_origin_list cors_origins;
+
+    /* who may call */
     enum hl_auth_mode auth;
+    struct hl_str jwt_project_claim; /* empty: tokens from outside reach every project */
+    struct hl_str jwt_role_claim;    /* empty: tokens from outside are never admin */
+    struct hl_str jwt_jwks_file;
+    struct hl_str jwt_jwks_url;
+    struct hl_str jwt_secret; /* secret: never logged or shown */
+    struct hl_str jwt_issuer;
+    struct hl_str jwt_audience;
+    bool forward_authorization;
 
     /* the app */
     struct hl_app_url app_url;

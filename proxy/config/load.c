@@ -42,9 +42,9 @@ static const struct hl_option *find_file_variant(struct hl_str name)
     return option && option->is_secret ? option : NULL;
 }
 
-static enum hl_err note(char **slot, struct hl_str value)
+static enum hl_err note(char **slot, struct hl_str value, bool has_empty)
 {
-    if (*slot || value.n == 0)
+    if (*slot || (value.n == 0 && !has_empty))
         return HL_OK;
     *slot = hl_str_dup(value);
     return *slot ? HL_OK : HL_ERR_NOMEM;
@@ -64,10 +64,10 @@ static enum hl_err take_variable(struct load *load, struct hl_str name, struct h
     struct hl_config_source *sources = load->config->sources;
     const struct hl_option *option = hl_option_find(name);
     if (option)
-        return note(&sources[option - hl_options].text, value);
+        return note(&sources[option - hl_options].text, value, option->has_empty);
     option = find_file_variant(name);
     if (option)
-        return note(&sources[option - hl_options].file, value);
+        return note(&sources[option - hl_options].file, value, false);
     if (is_service_link(name))
         return HL_OK;
     return warn_of_unknown(load, name);

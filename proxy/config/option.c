@@ -2,6 +2,8 @@
  * A new setting is a field in config.h and a row here; nothing else names it. */
 #include "config/option.h"
 
+#include "http/url.h"
+
 #define SECOND 1000
 #define MINUTE (60 * SECOND)
 #define HOUR   (60 * MINUTE)
@@ -65,8 +67,31 @@ static bool is_webhook_secret(struct hl_str text)
     return hl_is_webhook_secret(text);
 }
 
+#define LONGEST_URL 2048
+
+static bool is_keys_url(struct hl_str text)
+{
+    struct hl_url url;
+    return text.n <= LONGEST_URL && hl_url_parse(text, &url) && !url.has_userinfo && url.port != 0;
+}
+
+/* RFC 7518 3.2: a key of the same size as the hash output or larger. */
+static bool is_jwt_secret(struct hl_str text)
+{
+    return text.n >= 32 && text.n <= 4096;
+}
+
+static bool is_claim_text(struct hl_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f)
+            return false;
+    }
+    return text.n <= 1024;
+}
+
 /* In the order of the enums that they stand for. */
-static const char *const auth_words[] = {[HL_AUTH_NONE] = "none", NULL};
+static const char *const auth_words[] = {[HL_AUTH_JWT] = "jwt", [HL_AUTH_NONE] = "none", NULL};
 static const char *const store_words[] = {
     [HL_STORE_SQLITE] = "sqlite", [HL_STORE_MEMORY] = "memory", NULL};
 static const char *const level_words[] = {[HL_LOG_DEBUG] = "debug",
@@ -79,6 +104,7 @@ static const char *const format_words[] = {
 
 #define PATH_NAME_ALLOWED "1 to 128 of A-Z a-z 0-9 . _ - but not . or .."
 #define FILE_ALLOWED      "a path of at most 4095 bytes"
+#define CLAIM_ALLOWED     "at most 1024 bytes without control characters"
 
 #define ROW(kind, variable, field, value)                                                          \
     .name = "HOOKLINE_" variable, .type = HL_OPTION_##kind,                                        \
@@ -99,8 +125,32 @@ const struct hl_option hl_options[] = {
         .help = "pass requests that are no runs through to the app"},
     {ROW(RANGES, "TRUSTED_PROXIES", trusted_proxies, ""),
         .help = "peers whose X-Forwarded-*, Forwarded and X-Real-IP are kept and extended"},
-    {ROW(WORD, "AUTH", auth, "none"), .words = auth_words,
-        .help = "how callers are authenticated"},
+    {ROW(ORIGINS, "CORS_ORIGINS", cors_origins, ""),
+        .help = "web origins whose pages may call and read the answers"},
+
+    /* who may call */
+    {ROW(WORD, "AUTH", auth, "jwt"), .words = auth_words,
+        .help = "how callers are authenticated; none: whoever reaches the port may call"},
+    {ROW(TEXT, "JWT_PROJECT_CLAIM", jwt_project_claim, "project_id"), .is_valid = is_claim_text, .has_empty = true,
+        .allowed = CLAIM_ALLOWED,
+        .help = "the claim that must equal the path's project; set and empty: no check of tokens from outside"},
+    {ROW(TEXT, "JWT_ROLE_CLAIM", jwt_role_claim, "role"), .is_valid = is_claim_text, .has_empty = true,
+        .allowed = CLAIM_ALLOWED,
+        .help = "the claim that may say admin; set and empty: tokens from outside are never admin"},
+    {ROW(TEXT, "JWT_JWKS_FILE", jwt_jwks_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "public keys (JWKS) that tokens from outside are signed with; read again when it changes"},
+    {ROW(TEXT, "JWT_JWKS_URL", jwt_jwks_url, ""), .is_valid = is_keys_url,
+        .allowed = "an absolute http or https URL without credentials",
+        .help = "the same from a URL, fetched every 5 minutes and when a token names an unknown key"},
+    {ROW(TEXT, "JWT_SECRET", jwt_secret, ""), .is_valid = is_jwt_secret, .is_secret = true,
+        .allowed = "32 to 4096 bytes",
+        .help = "the secret that tokens from outside are signed with (HS256)"},
+    {ROW(TEXT, "JWT_ISSUER", jwt_issuer, ""), .is_valid = is_claim_text, .allowed = CLAIM_ALLOWED,
+        .help = "what the claim iss of tokens from outside must say; not set: anything"},
+    {ROW(TEXT, "JWT_AUDIENCE", jwt_audience, ""), .is_valid = is_claim_text, .allowed = CLAIM_ALLOWED,
+        .help = "what the claim aud of tokens from outside must have; not set: anything"},
+    {ROW(SWITCH, "FORWARD_AUTHORIZATION", forward_authorization, "off"),
+        .help = "pass the Authorization that was checked on to the app"},
 
     /* the app */
     {ROW(APP_URL, "APP_URL", app_url, "http://127.0.0.1:8000"),

@@ -13,6 +13,7 @@ enum hl_option_type {
     HL_OPTION_WORD,        /* an enum: the index in `words` */
     HL_OPTION_TEXT,        /* struct hl_str */
     HL_OPTION_RANGES,      /* struct hl_cidr_list */
+    HL_OPTION_ORIGINS,     /* struct hl_origin_list */
     HL_OPTION_LISTEN,      /* struct hl_listen_list */
     HL_OPTION_APP_URL,     /* struct hl_app_url */
     HL_OPTION_STORE_LIMIT, /* struct hl_store_limit */
@@ -30,7 +31,8 @@ struct hl_option {
     bool (*is_valid)(struct hl_str text); /* TEXT: NULL: anything goes */
     const char *allowed;                  /* TEXT: what is_valid wants, in words */
     bool is_secret;                       /* never shown; has a …_FILE variant */
-    const char *help;                     /* one line, no full stop */
+    bool has_empty;   /* TEXT: set and empty is a value of its own, see `help` */
+    const char *help; /* one line, no full stop */
 };
 
 extern const struct hl_option hl_options[];

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "config/endpoint.h"
+#include "config/origin.h"
 #include "config/value.h"
 
 static bool is_in_bounds(const struct hl_option *option, uint64_t v)
@@ -80,6 +81,8 @@ enum hl_err hl_option_parse(
         return parse_text(option, text, field);
     case HL_OPTION_RANGES:
         return hl_cidr_list_parse(text, field, &bad);
+    case HL_OPTION_ORIGINS:
+        return hl_origin_list_parse(text, field);
     case HL_OPTION_LISTEN:
         return hl_listen_list_parse(text, field);
     case HL_OPTION_APP_URL:
@@ -108,6 +111,9 @@ void hl_option_clear(const struct hl_option *option, struct hl_config *config)
         break;
     case HL_OPTION_RANGES:
         hl_cidr_list_fini(field);
+        break;
+    case HL_OPTION_ORIGINS:
+        hl_origin_list_fini(field);
         break;
     case HL_OPTION_LISTEN:
         hl_listen_list_fini(field);
@@ -165,6 +171,9 @@ enum hl_err hl_option_describe(const struct hl_option *option, struct hl_buf *ou
     case HL_OPTION_RANGES:
         return hl_buf_printf(out, "addresses and ranges without host bits, separated by commas, "
                                   "such as 10.0.0.0/8,fd00::/8");
+    case HL_OPTION_ORIGINS:
+        return hl_buf_printf(out, "origins without a path, separated by commas, such as "
+                                  "https://app.example or http://localhost:3000; or *");
     case HL_OPTION_LISTEN:
         return hl_buf_printf(
             out, "addresses with a port, separated by commas, such as 0.0.0.0:8080 or [::]:8080");

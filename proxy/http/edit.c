@@ -6,6 +6,7 @@
 #include "http/edit.h"
 
 #include "http/byte.h"
+#include "http/subprotocol.h"
 #include "http/writer.h"
 
 #define BIT(name) (UINT64_C(1) << HL_FIELD_##name)
@@ -80,6 +81,8 @@ size_t hl_edit_request(
                        hl_head_field_count(head, HL_FIELD_TRACEPARENT) == 1;
     write_lines(&w, head, dropped_from_request(head, edit, keeps_trace));
 
+    if (edit->drops_token_protocol)
+        hl_subprotocol_write_others(&w, head);
     write_id(&w, edit->run_id);
     write_forwarded(&w, head, edit);
     if (edit->traceparent.n > 0) {
@@ -114,6 +117,8 @@ static uint64_t dropped_from_request(
                    BIT(X_REAL_IP);
     if (!edit->keeps_authorization)
         dropped |= BIT(AUTHORIZATION);
+    if (edit->drops_token_protocol)
+        dropped |= BIT(SEC_WEBSOCKET_PROTOCOL);
     if (edit->drops_expect || !head->expects_continue)
         dropped |= BIT(EXPECT);
     if (edit->wants_identity)
@@ -248,6 +253,8 @@ size_t hl_edit_response(
         edit->is_event_stream && type && hl_str_eq_nocase(type->value, HL_STR("text/event-stream"));
     if (adds_charset)
         dropped |= BIT(CONTENT_TYPE);
+    if (edit->cors.allowed.n > 0)
+        dropped |= BIT(ACCESS_CONTROL_ALLOW_ORIGIN); /* two of them are as good as none */
 
     write_status_line(&w, head);
     write_lines(&w, head, dropped);
@@ -261,6 +268,10 @@ size_t hl_edit_response(
         HL_WRITE(&w, "X-Accel-Buffering: no\r\n");
     if (edit->preference_applied)
         HL_WRITE(&w, "Preference-Applied: respond-async\r\n");
+    if (edit->selects_own && head->status == 101 &&
+        head->first[HL_FIELD_SEC_WEBSOCKET_PROTOCOL] < 0)
+        HL_WRITE(&w, "Sec-WebSocket-Protocol: hookline\r\n");
+    hl_cors_write(&w, &edit->cors);
     write_response_hop(&w, head, edit);
     return hl_writer_end(&w);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/id.h"
+#include "http/cors.h"
 #include "http/head.h"
 
 /* What changes on the way to the app. Slices are borrowed for the call. */
@@ -21,6 +22,7 @@ struct hl_request_edit {
     bool wants_identity;       /* Accept-Encoding: identity instead of the caller's (spec 3) */
     bool drops_expect;         /* Expect has been answered here */
     bool keeps_authorization;  /* AUTH=none: the app's own */
+    bool drops_token_protocol; /* of a WebSocket: `bearer.<token>` was for us */
     bool is_stored; /* no framing fields, no final empty line: hl_edit_finish_stored adds them */
     enum hl_framing framing; /* what the app gets: NONE, LENGTH or CHUNKED */
     uint64_t content_length;
@@ -52,6 +54,8 @@ struct hl_response_edit {
     bool is_event_stream;    /* add cache-control, x-accel-buffering, charset where the app set none
                                 (spec 3) */
     bool preference_applied; /* Preference-Applied: respond-async */
+    bool selects_own;    /* 101: Sec-WebSocket-Protocol: hookline, where the app selected none */
+    struct hl_cors cors; /* with an origin, the app's own word on that goes */
     enum hl_framing framing; /* what the caller gets */
     uint64_t content_length;
     bool wants_trailers; /* keep the app's Trailer field: the caller gets chunked and said TE:

@@ -121,7 +121,7 @@ static inline bool read_line(const char *p, const char *end, struct hl_field *ou
  * name that does is a compile error (an initializer overridden) and asks for other factors. */
 #define SLOT(n, first, middle) (((n) + 9 * (first) + 7 * (middle)) % 128)
 #define SHORTEST_NAME          2
-#define LONGEST_NAME           22
+#define LONGEST_NAME           27
 static const uint8_t slots[128] = {
     [SLOT(4, 'h', 's')] = HL_FIELD_HOST,
     [SLOT(10, 'c', 'c')] = HL_FIELD_CONNECTION,
@@ -158,6 +158,7 @@ static const uint8_t slots[128] = {
     [SLOT(11, 't', 'p')] = HL_FIELD_TRACEPARENT,
     [SLOT(10, 't', 's')] = HL_FIELD_TRACESTATE,
     [SLOT(22, 's', 'e')] = HL_FIELD_SEC_WEBSOCKET_PROTOCOL,
+    [SLOT(27, 'a', 'l')] = HL_FIELD_ACCESS_CONTROL_ALLOW_ORIGIN,
     [SLOT(6, 'a', 'e')] = HL_FIELD_ACCEPT,
 };
 

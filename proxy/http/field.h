@@ -46,6 +46,7 @@
     X(TRACEPARENT, "traceparent")                                                                  \
     X(TRACESTATE, "tracestate")                                                                    \
     X(SEC_WEBSOCKET_PROTOCOL, "sec-websocket-protocol")                                            \
+    X(ACCESS_CONTROL_ALLOW_ORIGIN, "access-control-allow-origin")                                  \
     X(ACCEPT, "accept")                                                                            \
     X(UNDERSCORE, "(one of ours with _ for -)") /* spoofs a name of ours: never goes on */
 

@@ -139,6 +139,7 @@ static void write_head(
     }
     if (answer->extra_fields)
         hl_write_str(w, hl_str_from(answer->extra_fields));
+    hl_cors_write(w, &answer->cors);
     if (answer->closes)
         HL_WRITE(w, "Connection: close\r\n");
     else if (answer->caller_minor == 0)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/id.h"
+#include "http/cors.h"
 
 struct hl_answer {
     uint16_t status;
@@ -14,11 +15,12 @@ struct hl_answer {
     struct hl_str body;         /* with content_type */
     const char *detail;         /* problem: what was wrong and what to do */
     const struct hl_id *run_id; /* X-Request-Id, and member run_id; NULL: neither */
-    const char *extra_fields;   /* whole lines with CRLF ("Allow: POST\r\n"), or NULL */
-    const char *cache_control;  /* NULL: no-store */
-    bool closes;                /* Connection: close */
-    bool is_head_request;       /* no body bytes, same Content-Length */
-    uint8_t caller_minor;       /* HTTP/1.0 and !closes: Connection: keep-alive */
+    struct hl_cors cors;
+    const char *extra_fields;  /* whole lines with CRLF ("Allow: POST\r\n"), or NULL */
+    const char *cache_control; /* NULL: no-store */
+    bool closes;               /* Connection: close */
+    bool is_head_request;      /* no body bytes, same Content-Length */
+    uint8_t caller_minor;      /* HTTP/1.0 and !closes: Connection: keep-alive */
     bool is_stream; /* the head alone, of a body that follows in chunks; HTTP/1.0: until the close,
                        `closes` must be set */
 };

@@ -4,14 +4,19 @@
  * Not here: authentication, limits, the answer's bytes. */
 #include "route/plan.h"
 
+#include "config/origin.h"
 #include "http/byte.h"
 #include "route/mode.h"
 
 bool hl_plan_refuse(
     struct hl_plan *plan, uint16_t status, const char *detail, const char *extra_fields)
 {
-    *plan = (struct hl_plan){
-        .kind = HL_PLAN_REFUSED, .status = status, .detail = detail, .extra_fields = extra_fields};
+    *plan = (struct hl_plan){.kind = HL_PLAN_REFUSED,
+        .asks_token = plan->asks_token,
+        .token_project = plan->token_project,
+        .status = status,
+        .detail = detail,
+        .extra_fields = extra_fields};
     return false;
 }
 
@@ -39,7 +44,27 @@ static bool is_under(struct hl_str path, struct hl_str prefix)
 static void plan_last(struct hl_plan *plan)
 {
     if (plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS)
-        *plan = (struct hl_plan){.kind = HL_PLAN_OPTIONS, .extra_fields = ALLOW};
+        *plan = (struct hl_plan){.kind = HL_PLAN_OPTIONS,
+            .asks_token = plan->asks_token,
+            .token_project = plan->token_project,
+            .extra_fields = ALLOW};
+}
+
+struct hl_cors hl_plan_cors(const struct hl_head *head, const struct hl_config *config)
+{
+    const struct hl_field *origin = hl_head_field(head, HL_FIELD_ORIGIN);
+    struct hl_cors cors = {.varies = !config->cors_origins.has_any};
+    if (origin && hl_head_field_count(head, HL_FIELD_ORIGIN) == 1)
+        cors.allowed = hl_origin_list_find(&config->cors_origins, origin->value);
+    return cors;
+}
+
+/* One of an origin that is not allowed is a request like any other: the browser reads nothing of
+ * the answer. */
+static bool is_preflight(const struct hl_head *head, const struct hl_config *config)
+{
+    return config->cors_origins.n > 0 && hl_cors_is_preflight(head) &&
+           hl_plan_cors(head, config).allowed.n > 0;
 }
 
 void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config,
@@ -47,7 +72,9 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
 {
     struct hl_target target;
     *plan = (struct hl_plan){.is_websocket = head->is_websocket_upgrade};
-    if (head->method_id == HL_METHOD_CONNECT || head->method_id == HL_METHOD_TRACE)
+    if (is_preflight(head, config))
+        plan->kind = HL_PLAN_PREFLIGHT;
+    else if (head->method_id == HL_METHOD_CONNECT || head->method_id == HL_METHOD_TRACE)
         hl_plan_refuse(plan, 405, "CONNECT and TRACE are not served here.", ALLOW);
     else if (!hl_target_split(head->target, &target))
         hl_plan_refuse(plan, 400, "The request target is malformed.", NULL);
@@ -76,6 +103,8 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
     plan->kind = HL_PLAN_RUN;
     if (!read_names(plan, target->path, &path) || !is_served_here(plan, config))
         return;
+    plan->asks_token = config->auth == HL_AUTH_JWT;
+    plan->token_project = plan->project;
     if (hl_str_eq(path, HL_STR("/run"))) {
         if (head->method_id != HL_METHOD_POST) {
             hl_plan_refuse(plan, 405, "The run path takes POST only.", "Allow: POST\r\n");
@@ -197,8 +226,10 @@ static void plan_rest(
     take_segment(&path);
     if (path.n <= 1)
         hl_plan_refuse(plan, 404, "The REST interface begins at /v2/projects/{project_id}.", NULL);
-    else if (read_name(plan, &path, &plan->project))
-        is_served_here(plan, config);
+    else if (read_name(plan, &path, &plan->project) && is_served_here(plan, config)) {
+        plan->asks_token = true;
+        plan->token_project = plan->project;
+    }
 }
 
 static void plan_own(
@@ -224,6 +255,17 @@ static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
     if (!config->passthrough) {
         hl_plan_refuse(plan, 404,
             "Only runs are served here: HOOKLINE_PASSTHROUGH is off. The path of a run is "
+            "/v4/{project_id}/{app_name}/run.",
+            NULL);
+        return;
+    }
+    plan->asks_token = config->auth == HL_AUTH_JWT;
+    plan->token_project = config->project_id;
+    if (plan->asks_token && plan->token_project.n == 0) {
+        plan->asks_token = false;
+        hl_plan_refuse(plan, 404,
+            "Only runs are served here: what is passed through needs a token of "
+            "HOOKLINE_PROJECT_ID, which is not set. The path of a run is "
             "/v4/{project_id}/{app_name}/run.",
             NULL);
         return;

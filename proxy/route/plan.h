@@ -4,15 +4,17 @@
 #define HL_ROUTE_PLAN_H
 
 #include "config/config.h"
+#include "http/cors.h"
 #include "http/head.h"
 #include "http/target.h"
 #include "net/address.h"
 
 enum hl_plan_kind {
-    HL_PLAN_RUN,     /* a call of the app: any mode */
-    HL_PLAN_PASS,    /* passed through: no run modes, query untouched */
-    HL_PLAN_OPTIONS, /* OPTIONS that may not be passed on any more: `extra_fields` has Allow */
-    HL_PLAN_HEALTHZ, /* /_hookline/healthz */
+    HL_PLAN_RUN,       /* a call of the app: any mode */
+    HL_PLAN_PASS,      /* passed through: no run modes, query untouched */
+    HL_PLAN_OPTIONS,   /* OPTIONS that may not be passed on any more: `extra_fields` has Allow */
+    HL_PLAN_PREFLIGHT, /* a browser asks what an allowed origin may send (HOOKLINE_CORS_ORIGINS) */
+    HL_PLAN_HEALTHZ,   /* /_hookline/healthz */
     HL_PLAN_READYZ,
     HL_PLAN_REST,    /* the REST interface of `project` */
     HL_PLAN_REFUSED, /* `status`, `detail`, `extra_fields` */
@@ -24,6 +26,11 @@ enum hl_plan_kind {
 /* Slices point into the head's bytes or into the scratch given to hl_plan_make. */
 struct hl_plan {
     enum hl_plan_kind kind;
+
+    /* HOOKLINE_AUTH=jwt: nothing is done or said before there is a good token, one that reaches
+     * `token_project`. What concerns nobody's project (health, routes that are nowhere) needs none. */
+    bool asks_token;
+    struct hl_str token_project;
 
     uint16_t status;    /* REFUSED */
     const char *detail; /* REFUSED */
@@ -45,6 +52,10 @@ struct hl_plan_scratch {
     char *target; /* target_cap bytes, at least the head's size limit plus the run path */
     size_t target_cap;
 };
+
+/* Who may read what is answered to this request, whatever that is; only where HOOKLINE_CORS_ORIGINS
+ * is set. */
+struct hl_cors hl_plan_cors(const struct hl_head *head, const struct hl_config *config);
 
 /* Spec sections 2 and 3. Never fails: what cannot be done is a plan of kind REFUSED. */
 void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config,

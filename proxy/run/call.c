@@ -8,7 +8,10 @@
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/log.h"
+#include "auth/credential.h"
 #include "http/edit.h"
+#include "http/subprotocol.h"
+#include "route/mode.h"
 #include "run/client.h"
 #include "run/inquiry.h"
 
@@ -36,6 +39,16 @@ static void answer_options(struct hl_client *c, const struct hl_plan *plan, cons
         .content_type = HL_STR("text/plain"),
         .extra_fields = plan->extra_fields,
         .run_id = id};
+    hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
+/* HOOKLINE_CORS_ORIGINS: without a token, for a browser sends none with this question. */
+static void answer_preflight(struct hl_client *c, const struct hl_id *id)
+{
+    char fields[HL_CORS_PREFLIGHT_MAX];
+    hl_cors_write_preflight(fields, &c->worker->request_head);
+    struct hl_answer answer = {
+        .status = 204, .content_type = HL_STR("text/plain"), .extra_fields = fields, .run_id = id};
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
@@ -105,6 +118,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
     const struct hl_plan *plan, struct hl_str traceparent)
 {
     struct hl_worker *w = run->worker;
+    bool checks = w->config->auth == HL_AUTH_JWT;
     struct hl_request_edit edit = {
         .target = plan->target,
         .run_id = &run->id,
@@ -113,7 +127,8 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .traceparent = traceparent,
         .wants_identity = plan->is_async || plan->webhook_url.n > 0,
         .drops_expect = plan->is_async,
-        .keeps_authorization = true,
+        .keeps_authorization = !checks || w->config->forward_authorization,
+        .drops_token_protocol = checks && plan->is_websocket,
         .is_stored = plan->is_async,
         .framing = head->framing,
         .content_length = head->content_length,
@@ -136,6 +151,7 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_head *h
 {
     const struct hl_config *config = run->worker->config;
     const struct hl_field *trace = hl_head_field(head, HL_FIELD_TRACEPARENT);
+    const struct hl_principal *who = run->worker->principal;
     struct hl_str secret = {NULL, 0};
     if (plan->webhook_url.n > 0)
         secret = plan->webhook_secret.n ? plan->webhook_secret : config->webhook_secret;
@@ -150,6 +166,7 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_head *h
         .webhook_url = plan->webhook_url,
         .webhook_secret = secret,
         .traceparent = traceparent.n || !trace ? traceparent : trace->value,
+        .subject = who ? who->subject : HL_STR(""),
         .idempotency_key = plan->is_async ? plan->idempotency_key : HL_STR(""),
     };
     if (tmpl.idempotency_key.n)
@@ -198,6 +215,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     run->method = c->method;
     run->caller_minor = c->minor;
     run->is_websocket = plan->is_websocket;
+    run->offers_own_protocol = plan->is_websocket && hl_subprotocol_offers_own(head);
     run->preference_applied = plan->prefers_async && plan->is_async;
     run->request_framing = c->framing;
     run->had_body = c->framing != HL_FRAMING_NONE;
@@ -236,15 +254,23 @@ static size_t pass_over_body(struct hl_client *c, struct hl_str rest)
     return (size_t)c->body_left;
 }
 
-size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
+/* Who calls, before anything else is done or said about a call that asks for it. */
+static enum hl_auth_verdict authenticate(
+    struct hl_client *c, const struct hl_plan *plan, struct hl_refusal *why)
 {
     struct hl_worker *w = c->worker;
-    const struct hl_head *head = &w->request_head;
-    struct hl_plan *plan = &w->plan;
-    hl_plan_make(plan, head, w->config, &w->plan_scratch);
-    c->method = head->method_id;
-    c->minor = head->minor;
-    c->must_close = !head->is_persistent || w->is_draining;
+    struct hl_str token;
+    w->principal = NULL;
+    if (!plan->asks_token)
+        return HL_AUTH_GRANTED;
+    if (!hl_credential_find(&w->request_head, &token, why))
+        return HL_AUTH_REFUSED;
+    return hl_auth_check(w->auth, token, plan->token_project, &w->principal, why, &c->wait);
+}
+
+static void begin_body(struct hl_client *c, const struct hl_head *head, bool is_async)
+{
+    const struct hl_config *config = c->worker->config;
     c->taker = HL_TAKER_NOBODY;
     c->framing = head->framing;
     c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
@@ -252,12 +278,41 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     c->body_done =
         c->framing == HL_FRAMING_NONE || (c->framing == HL_FRAMING_LENGTH && c->body_left == 0);
     c->owes_continue = head->expects_continue && !c->body_done;
-    uint64_t max = plan->is_async ? w->config->max_request_body : w->config->max_sync_body;
+    uint64_t max = is_async ? config->max_request_body : config->max_sync_body;
     c->body_max = max ? max : UINT64_MAX;
     if (c->framing == HL_FRAMING_CHUNKED) {
-        hl_chunk_reader_init(&c->chunks, (size_t)w->config->max_head);
+        hl_chunk_reader_init(&c->chunks, (size_t)config->max_head);
         c->chunks.drops_trailer = head->nominates_fields;
     }
+}
+
+static void tell_who_asks(const struct hl_principal *who, struct hl_asker *asker)
+{
+    *asker = (struct hl_asker){.is_admin = who->role == HL_ROLE_ADMIN};
+    if (!who->has_all_projects && who->project.n > 0)
+        memcpy(asker->project, who->project.p, who->project.n);
+    if (who->subject.n > 0)
+        memcpy(asker->subject, who->subject.p,
+            who->subject.n < HL_ASKER_SUBJECT ? who->subject.n : HL_ASKER_SUBJECT);
+}
+
+size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
+{
+    struct hl_worker *w = c->worker;
+    const struct hl_head *head = &w->request_head;
+    struct hl_plan *plan = &w->plan;
+    struct hl_refusal why;
+    hl_plan_make(plan, head, w->config, &w->plan_scratch);
+    enum hl_auth_verdict verdict = authenticate(c, plan, &why);
+    if (verdict == HL_AUTH_PENDING)
+        return HL_CALL_LATER;
+    if (verdict == HL_AUTH_REFUSED)
+        hl_plan_refuse(plan, why.status, why.detail, why.fields);
+    c->cors = w->config->cors_origins.n > 0 ? hl_plan_cors(head, w->config) : (struct hl_cors){0};
+    c->method = head->method_id;
+    c->minor = head->minor;
+    c->must_close = !head->is_persistent || w->is_draining;
+    begin_body(c, head, plan->is_async);
 
     uint16_t status;
     const char *extra;
@@ -268,7 +323,8 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
             return start_run(c, rest);
     }
     if (plan->kind == HL_PLAN_REST) {
-        struct hl_asker asker = {.is_admin = false};
+        struct hl_asker asker;
+        tell_who_asks(w->principal, &asker);
         c->taker = HL_TAKER_INQUIRY;
         c->body_max = HL_INQUIRY_BODY_MAX;
         hl_inquiry_begin(c, &asker);
@@ -282,6 +338,8 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
         answer_problem(c, &id, plan->status, plan->detail, plan->extra_fields);
     else if (plan->kind == HL_PLAN_OPTIONS)
         answer_options(c, plan, &id);
+    else if (plan->kind == HL_PLAN_PREFLIGHT)
+        answer_preflight(c, &id);
     else
         answer_health(c, plan, &id);
     return used;

@@ -15,7 +15,7 @@
 #include "run/inquiry.h"
 
 #define LINGER_MS  2000
-#define ANSWER_MAX 2048
+#define ANSWER_MAX 4096
 
 static void consume_held(struct hl_client *c);
 
@@ -27,6 +27,7 @@ void hl_client_close(struct hl_client *c)
     hl_inquiry_leave(c);
     c->state = HL_CLIENT_CLOSING;
     hl_timer_disarm(&c->timer);
+    hl_auth_cancel(&c->wait);
     hl_stream_close(&c->stream);
 }
 
@@ -98,6 +99,8 @@ void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail)
     struct hl_id id = hl_id_next(&c->worker->ids, hl_clock_wall_ms());
     struct hl_answer answer = {.status = status, .detail = detail, .run_id = &id};
     c->must_close = true;
+    if (c->state == HL_CLIENT_HEAD)
+        c->cors = (struct hl_cors){0}; /* it was the request's before */
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
@@ -170,7 +173,18 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
     }
     c->state = HL_CLIENT_CALL;
     hl_timer_disarm(&c->timer);
-    return head_len + hl_call_begin(c, (struct hl_str){p + head_len, n - head_len});
+    size_t used = hl_call_begin(c, (struct hl_str){p + head_len, n - head_len});
+    if (used != HL_CALL_LATER)
+        return head_len + used;
+    c->state = HL_CLIENT_AUTH;
+    return 0;
+}
+
+void hl_client_on_checked(struct hl_auth_wait *wait)
+{
+    struct hl_client *c = HL_CONTAINER_OF(wait, struct hl_client, wait);
+    c->state = HL_CLIENT_HEAD;
+    hl_client_resume(c);
 }
 
 /* Uses bytes as long as something moves. Returns how many were used. */
@@ -183,6 +197,8 @@ static size_t consume(struct hl_client *c, const char *p, size_t n)
         case HL_CLIENT_HEAD:
             if (!hl_stream_is_blocked(&c->stream)) /* who does not read gets no next answer */
                 m = take_head(c, p + used, n - used);
+            break;
+        case HL_CLIENT_AUTH:
             break;
         case HL_CLIENT_CALL:
             if (!c->body_done)
@@ -430,6 +446,7 @@ void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mod
     answer->closes = answer->closes || hl_client_closes_after(c);
     c->must_close = answer->closes;
     answer->caller_minor = c->minor;
+    answer->cors = c->cors;
     answer->is_head_request = c->method == HL_METHOD_HEAD;
     size_t n = hl_answer_write(text, sizeof(text), answer);
     HL_ASSERT(n > 0);

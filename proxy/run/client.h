@@ -10,6 +10,7 @@
  * TUNNEL. */
 enum hl_client_state {
     HL_CLIENT_HEAD,    /* between calls: idle, or an incomplete head is in `held` */
+    HL_CLIENT_AUTH,    /* a whole head is in `held`; its token is being checked, nothing is read */
     HL_CLIENT_CALL,    /* a request is being read and answered */
     HL_CLIENT_TUNNEL,  /* bytes go both ways */
     HL_CLIENT_LINGER,  /* the last answer is written; reads and drops until the peer closes, so that
@@ -50,6 +51,8 @@ struct hl_client {
     /* the present call */
     enum hl_method method;
     uint8_t minor;
+    struct hl_cors cors;      /* for whatever it is answered */
+    struct hl_auth_wait wait; /* in use in AUTH */
 
     char peer[HL_IP_TEXT]; /* the caller's address */
     bool is_peer_trusted;  /* in HOOKLINE_TRUSTED_PROXIES */
@@ -68,6 +71,8 @@ void hl_client_linger(struct hl_client *c);
 /* What happens on it; the one deadline has passed. */
 void hl_client_on_event(struct hl_stream *stream, const struct hl_stream_event *event);
 void hl_client_on_timer(struct hl_timer *timer);
+/* The token of its head has been looked at. */
+void hl_client_on_checked(struct hl_auth_wait *wait);
 /* Its socket is closed. */
 void hl_client_free(struct hl_client *c);
 
@@ -84,7 +89,9 @@ void hl_client_fail_body(struct hl_client *c, uint16_t status, const char *detai
 /* ---- call.c: from a parsed head to a run or an answer ---- */
 
 /* The head is in worker->request_head; `rest` is what was read behind it. Starts a run or answers.
- * Returns how many bytes of `rest` were used. */
+ * Returns how many bytes of `rest` were used; or HL_CALL_LATER: the caller's token is being checked,
+ * and c->wait will be called back, after which the same head is to begin again. */
+#define HL_CALL_LATER SIZE_MAX
 size_t hl_call_begin(struct hl_client *c, struct hl_str rest);
 
 /* Reads on: what stopped it is over. Nothing happens while something else still stops it. */

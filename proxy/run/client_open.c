@@ -35,6 +35,7 @@ static struct hl_client *client_new(struct hl_worker *w)
     c->worker = w;
     hl_list_init(&c->node);
     hl_timer_init(&c->timer, hl_client_on_timer);
+    hl_auth_wait_init(&c->wait, hl_client_on_checked);
     if (hl_stream_init_tcp(&c->stream, &w->loop, &w->reader, hl_client_on_event) != 0) {
         hl_slab_put(&w->clients, c);
         return NULL;
@@ -78,6 +79,7 @@ void hl_client_free(struct hl_client *c)
 {
     struct hl_worker *w = c->worker;
     hl_timer_fini(&w->wheel, &c->timer);
+    hl_auth_cancel(&c->wait);
     hl_chunk_reader_fini(&c->chunks);
     free(c->held);
     hl_list_remove(&c->node);

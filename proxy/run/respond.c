@@ -139,6 +139,8 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
             .is_head_request = run->method == HL_METHOD_HEAD,
             .is_event_stream = run->is_event_stream,
             .preference_applied = run->preference_applied,
+            .selects_own = run->offers_own_protocol,
+            .cors = c->cors,
             .framing = run->response_out,
             .content_length = head->content_length,
             .wants_trailers = run->response_out == HL_FRAMING_CHUNKED,

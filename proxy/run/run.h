@@ -68,6 +68,7 @@ struct hl_run {
     /* what the caller can take */
     uint8_t caller_minor;
     bool is_websocket, preference_applied;
+    bool offers_own_protocol; /* the subprotocol `hookline` */
 
     /* the response as it comes and goes on */
     struct hl_buf held; /* an incomplete head */

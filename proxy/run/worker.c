@@ -126,6 +126,11 @@ enum hl_err hl_worker_new(
     hl_pool_init(&w->pool, &w->loop, &w->wheel, &w->reader, &w->config->app_url);
     hl_limiter_seat_init(&w->seat, &service->limiter, index, &w->mail.box);
     service->seats[index] = &w->seat;
+    if (w->config->auth == HL_AUTH_JWT) {
+        w->auth = hl_auth_seat_new(service->auth, &w->mail.box);
+        if (!w->auth)
+            return HL_ERR_NOMEM;
+    }
     return listen_all(w, why, why_len);
 }
 
@@ -287,6 +292,9 @@ static void on_message(void *self, struct hl_msg *msg)
         hl_limiter_on_grant(&w->seat, msg);
         hl_worker_check_end(w);
         break;
+    case HL_AUTH_CHECKED:
+        hl_auth_seat_on_message(w->auth, msg);
+        break;
     case HL_WORKER_DRAIN:
         w->is_draining = true;
         hl_dispatch_stop(w);
@@ -330,6 +338,7 @@ void hl_worker_free(struct hl_worker *w)
     uv_loop_close(&w->loop);
     hl_reader_fini(&w->reader);
     hl_pool_fini(&w->pool);
+    hl_auth_seat_free(w->auth);
     hl_slot_table_fini(&w->slots);
     hl_recent_fini(&w->recent);
     hl_slab_fini(&w->clients);

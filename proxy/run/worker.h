@@ -6,6 +6,7 @@
 #include "app/limiter.h"
 #include "app/pool.h"
 #include "app/readiness.h"
+#include "auth/auth.h"
 #include "base/metric.h"
 #include "base/slab.h"
 #include "http/date.h"
@@ -61,6 +62,7 @@ struct hl_worker_metrics {
 struct hl_service {
     const struct hl_config *config;
     struct hl_store *store;
+    struct hl_auth *auth;
     struct hl_readiness *readiness;
     struct hl_limiter limiter;
     struct hl_limiter_seat **seats;
@@ -97,6 +99,7 @@ struct hl_worker {
     size_t listener_count;
     struct hl_pool pool;
     struct hl_limiter_seat seat;
+    struct hl_auth_seat *auth; /* NULL: HOOKLINE_AUTH=none */
     struct hl_spool_home spools;
     struct hl_id_source ids;
     struct hl_date date;
@@ -121,7 +124,8 @@ struct hl_worker {
     struct hl_head request_head, response_head;
     struct hl_plan plan;
     struct hl_plan_scratch plan_scratch;
-    char *scratch; /* a head and a whole read, re-framed */
+    const struct hl_principal *principal; /* who calls; NULL: nobody was asked */
+    char *scratch;                        /* a head and a whole read, re-framed */
     size_t scratch_cap;
 
     struct hl_worker_metrics metrics;

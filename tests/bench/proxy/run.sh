@@ -88,7 +88,7 @@ command_of() {
     [ "$name" = "${name%-unix}" ] || url=unix:$work/app.sock
     settings=(HOOKLINE_LISTEN="127.0.0.1:${port[$name]}" HOOKLINE_ADMIN_LISTEN="127.0.0.1:$((port[$name] + 10))"
         HOOKLINE_APP_URL="$url" HOOKLINE_WORKERS=1 HOOKLINE_DATA_DIR="$work/$name.data" HOOKLINE_SHUTDOWN_DELAY=0s
-        HOOKLINE_LOG_LEVEL=error)
+        HOOKLINE_LOG_LEVEL=error HOOKLINE_AUTH=none)
     case $name in
     hookline*) command=("$build/hookline") ;;
     haproxy) command=(haproxy -db -f "$source/haproxy.cfg") ;;

@@ -28,8 +28,9 @@ function binaryText() {
     }
 }
 
-/** What a test gets unless it says otherwise: loopback receivers allowed, a quick end. */
+/** What a test gets unless it says otherwise: callers without tokens, loopback receivers allowed, a quick end. */
 const DEFAULTS = {
+    HOOKLINE_AUTH: 'none',
     HOOKLINE_WORKERS: '2',
     HOOKLINE_LOG_FORMAT: 'json',
     HOOKLINE_LOG_LEVEL: 'debug',

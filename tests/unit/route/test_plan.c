@@ -12,7 +12,8 @@ static char text[8192];
 
 static void init(void)
 {
-    config = (struct hl_config){.app_run_path = HL_STR("/run"), .passthrough = true};
+    config = (struct hl_config){
+        .app_run_path = HL_STR("/run"), .passthrough = true, .auth = HL_AUTH_NONE};
     scratch = (struct hl_plan_scratch){.target = target_space, .target_cap = sizeof target_space};
 }
 

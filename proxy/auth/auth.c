@@ -1,0 +1,216 @@
+/* auth.c - opens and closes what knows who calls.
+ * Owns: struct hl_auth. Thread: the one that starts the process.
+ * Promise: it does not start without the accounts or with keys that it was told of and cannot read:
+ * nobody may be let in by what is missing.
+ * Not here: asking (seat.c), the threads (checker.c, key_keeper.c). */
+#include "auth/auth.h"
+
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "auth/state.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define ACCOUNTS_AT_ONCE 200
+
+/* ---- accounts ---- */
+
+/* A mailbox for one reply, which its owner waits for. */
+struct letter_box {
+    struct hl_mailbox mail;
+    sem_t wake;
+};
+
+static void wake(void *arg)
+{
+    struct letter_box *box = arg;
+    sem_post(&box->wake);
+}
+
+static enum hl_err ask(
+    struct hl_store *store, struct letter_box *box, struct hl_list_accounts *question)
+{
+    question->m.msg.type = HL_STORE_LIST_ACCOUNTS;
+    question->m.reply_to = &box->mail;
+    enum hl_err err = hl_store_post(store, &question->m);
+    if (err)
+        return err;
+    while (!hl_mailbox_take(&box->mail))
+        sem_wait(&box->wake);
+    return question->m.rc;
+}
+
+/* Accounts that were revoked or whose tokens have ended are as good as unknown. */
+static enum hl_err admit_rows(struct hl_auth *auth, const struct hl_list_accounts *answer)
+{
+    int64_t now_ms = hl_clock_wall_ms();
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < answer->count && !err; i++) {
+        const struct hl_account *row = &answer->rows[i];
+        if (row->revoked_ms == 0 && row->expires_ms + HL_CLAIM_LEEWAY_MS > now_ms)
+            err = hl_registry_admit(&auth->registry, &row->id);
+    }
+    return err;
+}
+
+static enum hl_err load_accounts(struct hl_auth *auth, struct hl_store *store)
+{
+    struct letter_box box;
+    struct hl_list_accounts list = {.limit = ACCOUNTS_AT_ONCE};
+    enum hl_err err;
+    sem_init(&box.wake, 0, 0);
+    hl_mailbox_init(&box.mail, wake, &box);
+    do {
+        struct hl_id before = list.next;
+        list = (struct hl_list_accounts){.limit = ACCOUNTS_AT_ONCE, .before = before};
+        err = ask(store, &box, &list);
+        if (!err)
+            err = admit_rows(auth, &list);
+        hl_list_accounts_fini(&list);
+    } while (!err && list.has_more);
+    sem_destroy(&box.wake);
+    return err;
+}
+
+/* ---- keys ---- */
+
+static enum hl_err set_key(
+    struct hl_auth *auth, enum hl_key_source source, struct hl_verify_key *key)
+{
+    struct hl_key_list list = {.n = 1};
+    if (!key)
+        return HL_ERR_NOMEM;
+    list.items[0] = key;
+    return hl_registry_set_keys(&auth->registry, source, &list);
+}
+
+static enum hl_err open_keys(struct hl_auth *auth, char *why, size_t why_len)
+{
+    const struct hl_config *config = auth->config;
+    const struct hl_str none = {NULL, 0};
+    enum hl_err err = set_key(auth, HL_KEYS_OWN, hl_verify_key_hold(hl_issuer_key(auth->issuer)));
+    if (!err && config->jwt_secret.n > 0)
+        err = set_key(auth, HL_KEYS_SECRET,
+            hl_verify_key_new(HL_ALG_HS256, none, config->jwt_secret.p, config->jwt_secret.n));
+    return err ? err : hl_key_keeper_read_file(&auth->keeper, why, why_len);
+}
+
+static void warn_of_settings(const struct hl_config *config)
+{
+    if (config->jwt_project_claim.n == 0)
+        HL_LOG(WARN, "HOOKLINE_JWT_PROJECT_CLAIM is empty: any token from outside reaches every "
+                     "project");
+    if (hl_str_starts_with(config->jwt_jwks_url, HL_STR("http://")))
+        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_URL is http: who can change what comes back can sign "
+                     "tokens; use https");
+}
+
+/* ---- opening and closing ---- */
+
+static enum hl_err start_threads(struct hl_auth *auth, char *why, size_t why_len)
+{
+    int err = hl_checker_start(&auth->checker);
+    if (!err)
+        err = hl_key_keeper_start(&auth->keeper);
+    if (err)
+        snprintf(why, why_len, "cannot start a thread of auth: %s", strerror(err));
+    return err ? HL_ERR_UNAVAILABLE : HL_OK;
+}
+
+static enum hl_err open_all(struct hl_auth *auth, struct hl_store *store, char *why, size_t why_len)
+{
+    const struct hl_config *config = auth->config;
+    enum hl_err err = hl_issuer_open(&auth->issuer, store, why, why_len);
+    if (err || config->auth == HL_AUTH_NONE)
+        return err;
+    err = open_keys(auth, why, why_len);
+    if (err)
+        return err;
+    err = load_accounts(auth, store);
+    if (err) {
+        snprintf(why, why_len, "the service accounts cannot be read: %s", hl_err_text(err));
+        return err;
+    }
+    warn_of_settings(config);
+    auth->has_curl = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    return start_threads(auth, why, why_len);
+}
+
+enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
+    struct hl_store *store, char *why, size_t why_len)
+{
+    *out = NULL;
+    snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
+    struct hl_auth *auth = calloc(1, sizeof(*auth));
+    if (!auth)
+        return HL_ERR_NOMEM;
+    auth->config = auth->keeper.config = config;
+    auth->keeper.registry = &auth->registry;
+    auth->keeper.store = store;
+    auth->rules = (struct hl_claim_rules){.project_claim = config->jwt_project_claim,
+        .role_claim = config->jwt_role_claim,
+        .issuer = config->jwt_issuer,
+        .audience = config->jwt_audience};
+    enum hl_err err = hl_registry_init(&auth->registry);
+    if (!err)
+        err = open_all(auth, store, why, why_len);
+    if (err) {
+        hl_auth_stop(auth);
+        hl_auth_free(auth);
+        return err;
+    }
+    *out = auth;
+    return HL_OK;
+}
+
+void hl_auth_stop(struct hl_auth *auth)
+{
+    if (!auth)
+        return;
+    hl_checker_stop(&auth->checker);
+    hl_key_keeper_stop(&auth->keeper);
+}
+
+void hl_auth_free(struct hl_auth *auth)
+{
+    if (!auth)
+        return;
+    hl_key_keeper_fini(&auth->keeper);
+    hl_registry_fini(&auth->registry);
+    hl_issuer_free(auth->issuer);
+    if (auth->has_curl)
+        curl_global_cleanup();
+    free(auth);
+}
+
+/* ---- accounts, while it runs ---- */
+
+struct hl_issuer *hl_auth_issuer(struct hl_auth *auth)
+{
+    return auth->issuer;
+}
+
+bool hl_auth_admit(struct hl_auth *auth, const struct hl_account *account)
+{
+    return hl_registry_admit(&auth->registry, &account->id) == HL_OK;
+}
+
+void hl_auth_revoke(struct hl_auth *auth, const struct hl_id *account)
+{
+    hl_registry_revoke(&auth->registry, account);
+}
+
+void hl_auth_read_figures(struct hl_auth *auth, struct hl_auth_figures *out)
+{
+    uint64_t version;
+    struct hl_key_set *keys = hl_registry_keys(&auth->registry, &version);
+    *out = (struct hl_auth_figures){.fetches_ok = hl_counter_get(&auth->keeper.fetches_ok),
+        .fetches_failed = hl_counter_get(&auth->keeper.fetches_failed),
+        .checks_waiting = atomic_load(&auth->checker.waiting)};
+    for (size_t i = HL_KEYS_OWN + 1; i < HL_KEYS_SOURCE_COUNT; i++)
+        out->keys += keys->sources[i].n;
+    hl_key_set_release(keys);
+}

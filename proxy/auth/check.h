@@ -1,0 +1,35 @@
+/* check.h - one token on its way to a thread that looks at its signature, and back. */
+#ifndef HL_AUTH_CHECK_H
+#define HL_AUTH_CHECK_H
+
+#include "auth/jwt.h"
+#include "auth/verify_key.h"
+#include "loop/mailbox.h"
+#include "loop/slot.h"
+
+enum hl_check_result {
+    HL_CHECK_OPEN, /* not looked at; the keys may be others now */
+    HL_CHECK_GOOD,
+    HL_CHECK_BAD,
+};
+
+/* One allocation. A message: who has it owns it. */
+struct hl_check {
+    struct hl_msg msg; /* HL_AUTH_CHECKED */
+    struct hl_mailbox *reply_to;
+    struct hl_slot_name from;
+    enum hl_check_result result;
+    struct hl_verify_key *key; /* a reference; NULL: its key is not known */
+    struct hl_jwt jwt;         /* owned; read from `token` below */
+    size_t token_n;
+    char token[];
+};
+
+/* Copies the token, takes what `jwt` owns, takes a reference to `key` (may be NULL). NULL: out of
+ * memory, and `jwt` is still the caller's. */
+struct hl_check *hl_check_new(struct hl_str token, struct hl_jwt *jwt, struct hl_verify_key *key);
+void hl_check_free(struct hl_check *check); /* NULL-safe */
+/* Sends it back; it is gone. */
+void hl_check_answer(struct hl_check *check, enum hl_check_result result);
+
+#endif

@@ -1,0 +1,36 @@
+/* checker.h - the threads that look at signatures, so that no loop has to. */
+#ifndef HL_AUTH_CHECKER_H
+#define HL_AUTH_CHECKER_H
+
+#include <semaphore.h>
+
+#include "auth/check.h"
+#include "loop/thread.h"
+
+#define HL_CHECKER_THREADS 2
+#define HL_CHECKER_MAX     256 /* signatures that wait, about 0.2 s of work; beyond it 503 */
+
+struct hl_checker_bench {
+    struct hl_thread thread;
+    struct hl_mailbox mail; /* struct hl_check */
+    sem_t wake;
+    struct hl_checker *checker;
+    bool is_started;
+};
+
+struct hl_checker {
+    struct hl_checker_bench benches[HL_CHECKER_THREADS];
+    _Atomic uint32_t waiting;
+    _Atomic uint32_t next;
+    _Atomic bool stops;
+};
+
+/* 0 or an errno value; then hl_checker_stop is still to be called. */
+int hl_checker_start(struct hl_checker *checker);
+/* Joins the threads; what they had not begun is freed. Harmless when it was never started. */
+void hl_checker_stop(struct hl_checker *checker);
+
+/* Any thread. True: it is taken, and comes back to its `reply_to`. False: too many wait. */
+bool hl_checker_submit(struct hl_checker *checker, struct hl_check *check);
+
+#endif

@@ -1,0 +1,126 @@
+/* claims.c - what a token says.
+ * Thread: any; no state. A claim of the wrong type is a fault and never taken for a missing one. */
+#include "auth/claims.h"
+
+#include <math.h>
+
+#include "auth/issuer.h"
+
+#define LATEST_SECOND                                                                              \
+    253402300799.0 /* the end of year 9999: beyond it someone meant milliseconds */
+
+static struct hl_str text_of(const json_t *value)
+{
+    return json_is_string(value)
+               ? (struct hl_str){json_string_value(value), json_string_length(value)}
+               : (struct hl_str){NULL, 0};
+}
+
+/* NumericDate (RFC 7519 2): seconds, perhaps with a fraction. */
+static bool read_time(const json_t *value, int64_t *ms)
+{
+    if (!json_is_number(value))
+        return false;
+    double seconds = json_number_value(value);
+    if (!isfinite(seconds) || seconds < 0 || seconds > LATEST_SECOND)
+        return false;
+    *ms = (int64_t)(seconds * 1000);
+    return true;
+}
+
+static const char *read_times(const json_t *json, struct hl_claims *out)
+{
+    json_t *not_before = json_object_get(json, "nbf");
+    out->not_before_ms = 0;
+    if (!json_object_get(json, "exp"))
+        return "The token has no `exp`: only tokens that expire are taken.";
+    if (!read_time(json_object_get(json, "exp"), &out->expires_ms))
+        return "The token's `exp` is no time in seconds.";
+    if (not_before && !read_time(not_before, &out->not_before_ms))
+        return "The token's `nbf` is no time in seconds.";
+    return NULL;
+}
+
+static const char *read_subject(const json_t *json, struct hl_claims *out)
+{
+    json_t *subject = json_object_get(json, "sub");
+    out->subject = text_of(subject);
+    if ((subject && !out->subject.p) || out->subject.n > HL_SUBJECT_MAX)
+        return "The token's `sub` is not a string of at most 255 bytes.";
+    return NULL;
+}
+
+/* The claim says it, or is a list that has it (RFC 7519 4.1.3; some issuers list roles). */
+static bool says(const json_t *claim, struct hl_str wanted)
+{
+    json_t *one;
+    size_t i;
+    if (json_is_string(claim))
+        return hl_str_eq(text_of(claim), wanted);
+    json_array_foreach(claim, i, one)
+    {
+        if (json_is_string(one) && hl_str_eq(text_of(one), wanted))
+            return true;
+    }
+    return false;
+}
+
+const char *hl_claims_read_outside(
+    const json_t *json, const struct hl_claim_rules *rules, struct hl_claims *out)
+{
+    *out = (struct hl_claims){0};
+    const char *fault = read_times(json, out);
+    if (!fault)
+        fault = read_subject(json, out);
+    if (fault)
+        return fault;
+    if (rules->issuer.n > 0 && !hl_str_eq(text_of(json_object_get(json, "iss")), rules->issuer))
+        return "The token's `iss` is not what HOOKLINE_JWT_ISSUER says.";
+    if (rules->audience.n > 0 && !says(json_object_get(json, "aud"), rules->audience))
+        return "The token's `aud` has not what HOOKLINE_JWT_AUDIENCE says.";
+    bool is_admin = rules->role_claim.n > 0 &&
+                    says(json_object_get(json, rules->role_claim.p), HL_STR("admin"));
+    out->role = is_admin ? HL_ROLE_ADMIN : HL_ROLE_INVOKE;
+    out->has_all_projects = rules->project_claim.n == 0;
+    if (!out->has_all_projects)
+        out->project = text_of(json_object_get(json, rules->project_claim.p));
+    if (out->project.n > HL_STORE_NAME_MAX)
+        out->project = (struct hl_str){0};
+    return NULL;
+}
+
+/* Good for an hour at most; there is no account that could be revoked. */
+static bool is_session(const json_t *json, const struct hl_claims *claims)
+{
+    int64_t issued_ms;
+    return !json_object_get(json, "jti") && read_time(json_object_get(json, "iat"), &issued_ms) &&
+           claims->expires_ms - issued_ms <= HL_SESSION_MAX_MS;
+}
+
+const char *hl_claims_read_own(const json_t *json, struct hl_claims *out)
+{
+    *out = (struct hl_claims){0};
+    const char *fault = read_times(json, out);
+    if (!fault)
+        fault = read_subject(json, out);
+    if (fault)
+        return fault;
+    out->project = text_of(json_object_get(json, "project_id"));
+    bool is_ours = hl_str_eq(text_of(json_object_get(json, "iss")), HL_STR(HL_OWN_ISSUER)) &&
+                   hl_role_parse(text_of(json_object_get(json, "role")), &out->role) &&
+                   out->project.n > 0 && out->project.n <= HL_STORE_NAME_MAX;
+    bool has_id = is_ours && hl_id_parse(text_of(json_object_get(json, "jti")), &out->account) &&
+                  !hl_id_is_nil(&out->account);
+    if (!is_ours || (!has_id && !is_session(json, out)))
+        return "The token names hookline's own key, and is none that hookline issues.";
+    return NULL;
+}
+
+const char *hl_claims_judge_time(const struct hl_claims *claims, int64_t now_ms)
+{
+    if (now_ms >= claims->expires_ms + HL_CLAIM_LEEWAY_MS)
+        return "The token has expired: get a new one.";
+    if (now_ms < claims->not_before_ms - HL_CLAIM_LEEWAY_MS)
+        return "The token is not valid yet (`nbf`): check the clocks.";
+    return NULL;
+}

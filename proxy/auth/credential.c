@@ -1,0 +1,64 @@
+/* credential.c - where a request carries its token.
+ * Thread: any; no state, no allocation. On the warm path of every call.
+ * Not here: whether it is good (seat.c). */
+#include "auth/credential.h"
+
+#include "http/subprotocol.h"
+
+#define REALM "WWW-Authenticate: Bearer realm=\"hookline\""
+
+static bool refuse(struct hl_refusal *why, uint16_t status, const char *detail, const char *fields)
+{
+    *why = (struct hl_refusal){status, detail, fields};
+    return false;
+}
+
+static bool refuse_several(struct hl_refusal *why)
+{
+    return refuse(why, 400, "The request has more than one token: send one Authorization field.",
+        REALM ", error=\"invalid_request\"\r\n");
+}
+
+/* The scheme in any case, and at least one space (RFC 9110 11.1). */
+static bool is_bearer(struct hl_str value, struct hl_str *token)
+{
+    const struct hl_str scheme = HL_STR("Bearer ");
+    struct hl_str start = {value.p, scheme.n};
+    if (value.n <= scheme.n || !hl_str_eq_nocase(start, scheme))
+        return false;
+    *token = hl_str_trim((struct hl_str){value.p + scheme.n, value.n - scheme.n});
+    return token->n > 0;
+}
+
+/* The subprotocols that are tokens: how many, and the last of them. */
+static size_t find_protocols(const struct hl_head *head, struct hl_str *token)
+{
+    size_t n = 0, field = 0;
+    struct hl_str rest = {0}, protocol;
+    while (hl_subprotocol_next(head, &field, &rest, &protocol))
+        n += hl_subprotocol_token(protocol, token);
+    return n;
+}
+
+bool hl_credential_find(const struct hl_head *head, struct hl_str *token, struct hl_refusal *why)
+{
+    const struct hl_field *field = hl_head_field(head, HL_FIELD_AUTHORIZATION);
+    size_t protocols = 0;
+    if (head->is_websocket_upgrade)
+        protocols = find_protocols(head, token);
+    if (hl_head_field_count(head, HL_FIELD_AUTHORIZATION) + protocols > 1)
+        return refuse_several(why);
+    if (protocols == 1)
+        return true;
+    if (!field)
+        return refuse(why, 401,
+            "A token is wanted: send it as `Authorization: Bearer <token>`. `hookline token "
+            "create` "
+            "makes one.",
+            REALM "\r\n");
+    if (!is_bearer(field->value, token))
+        return refuse(why, 401,
+            "Authorization is not of the scheme Bearer: send `Authorization: Bearer <token>`.",
+            REALM "\r\n");
+    return true;
+}

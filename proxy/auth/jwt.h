@@ -1,0 +1,48 @@
+/* jwt.h - a JWT's form (RFC 7515, 7519), read strictly: three parts of base64url, two JSON objects
+ * without a name twice, one of three algorithms. Says nothing about whether it may be believed. */
+#ifndef HL_AUTH_JWT_H
+#define HL_AUTH_JWT_H
+
+#include <jansson.h>
+
+#include "base/str.h"
+
+#define HL_JWT_MAX           8192 /* bytes of a token */
+#define HL_JWT_KID_MAX       256
+#define HL_JWT_SIGNATURE_MAX 512 /* RSA of 4,096 bits */
+#define HL_JWT_DEPTH_MAX     16  /* objects and arrays inside each other */
+
+#define HL_ALG_MAP(X)                                                                              \
+    X(ES256, "ES256")                                                                              \
+    X(RS256, "RS256")                                                                              \
+    X(HS256, "HS256")
+
+enum hl_alg {
+#define X(name, text) HL_ALG_##name,
+    HL_ALG_MAP(X)
+#undef X
+};
+
+/* Exactly those names, in that case; any other, `none` above all, is false. */
+bool hl_alg_parse(struct hl_str text, enum hl_alg *out);
+
+struct hl_jwt {
+    struct hl_str signed_part; /* of the token: header and payload with the dot between them */
+    enum hl_alg alg;           /* as the token says: to be compared with its key's, no more */
+    bool has_kid;
+    size_t kid_n;
+    char kid[HL_JWT_KID_MAX];
+    uint8_t signature[HL_JWT_SIGNATURE_MAX];
+    size_t signature_n;
+    json_t *claims; /* an object; owned */
+};
+
+/* Reads a token. NULL: it is well-formed, and `jwt` wants hl_jwt_fini; else what is wrong with it,
+ * static text, and nothing is owned. Borrows the token. */
+HL_MUST_CHECK const char *hl_jwt_read(struct hl_str token, struct hl_jwt *jwt);
+void hl_jwt_fini(struct hl_jwt *jwt);
+
+/* A JSON object of bounded depth, each name once, or NULL. The caller owns it. For key sets too. */
+json_t *hl_strict_json(struct hl_str text);
+
+#endif

@@ -1,0 +1,301 @@
+/* key_keeper.c - the thread that keeps keys from outside up to date.
+ * Owns: one thread; the checks that wait for a fetch.
+ * Promise: keys that were good stay while a source fails; strangers' names of keys cause at most one
+ * fetch in 30 s, whoever sends how many.
+ * Not here: the request (key_fetch.c), what a key set is (jwks.c). */
+#include "auth/key_keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "auth/auth.h"
+#include "auth/jwks.h"
+#include "auth/key_fetch.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "http/url.h"
+
+#define ASK_AGAIN_MS  (30 * 1000)
+#define URL_EVERY_MS  (5 * 60 * 1000)
+#define URL_FAILED_MS (30 * 1000)
+#define FILE_EVERY_MS (5 * 1000) /* one stat(2) */
+#define USES_EVERY_MS (20 * 1000)
+#define NEVER         UINT64_MAX
+
+/* ---- a source's keys ---- */
+
+/* NULL, or why these are no keys. */
+static const char *take_keys(
+    struct hl_key_keeper *keeper, enum hl_key_source source, struct hl_str text)
+{
+    struct hl_key_list list;
+    unsigned ignored;
+    enum hl_err err = hl_jwks_read(text, &list, &ignored);
+    if (err == HL_ERR_INVALID)
+        return "it is no JSON Web Key Set";
+    size_t n = list.n;
+    if (err == HL_OK)
+        err = hl_registry_set_keys(keeper->registry, source, &list);
+    if (err)
+        return hl_err_text(err);
+    HL_LOG(INFO, "keys for tokens from outside",
+        HL_LOG_TEXT(
+            "from", source == HL_KEYS_FILE ? "HOOKLINE_JWT_JWKS_FILE" : "HOOKLINE_JWT_JWKS_URL"),
+        HL_LOG_INT("keys", n), HL_LOG_INT("ignored", ignored));
+    return NULL;
+}
+
+static const char *read_whole(const char *path, struct hl_buf *out, struct stat *seen)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, seen) != 0 || !S_ISREG(seen->st_mode)) {
+        if (fd >= 0)
+            close(fd);
+        return "it cannot be read";
+    }
+    char chunk[16 * 1024];
+    const char *fault = NULL;
+    ssize_t n;
+    while (!fault && (n = read(fd, chunk, sizeof chunk)) != 0) {
+        if (n < 0)
+            fault = "it cannot be read";
+        else if (hl_buf_append(out, chunk, (size_t)n) != HL_OK)
+            fault = "it is larger than allowed";
+    }
+    close(fd);
+    return fault;
+}
+
+static const char *load_file(struct hl_key_keeper *keeper)
+{
+    struct hl_buf text;
+    hl_buf_init(&text, HL_JWKS_MAX);
+    const char *fault = read_whole(keeper->config->jwt_jwks_file.p, &text, &keeper->file_seen);
+    if (!fault)
+        fault = take_keys(keeper, HL_KEYS_FILE, hl_buf_str(&text));
+    hl_buf_fini(&text);
+    return fault;
+}
+
+enum hl_err hl_key_keeper_read_file(struct hl_key_keeper *keeper, char *why, size_t why_len)
+{
+    const char *path = keeper->config->jwt_jwks_file.p;
+    const char *fault = keeper->config->jwt_jwks_file.n > 0 ? load_file(keeper) : NULL;
+    if (fault)
+        snprintf(why, why_len,
+            "HOOKLINE_JWT_JWKS_FILE: '%s': %s; a file like {\"keys\":[...]} is "
+            "wanted",
+            path, fault);
+    return fault ? HL_ERR_INVALID : HL_OK;
+}
+
+static void count_fetch(struct hl_key_keeper *keeper, const char *fault)
+{
+    hl_counter_add(fault ? &keeper->fetches_failed : &keeper->fetches_ok, 1);
+}
+
+static bool has_changed(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino != b->st_ino || a->st_dev != b->st_dev || a->st_size != b->st_size ||
+           a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
+}
+
+static void look_at_file(struct hl_key_keeper *keeper)
+{
+    struct stat now;
+    const char *path = keeper->config->jwt_jwks_file.p;
+    if (stat(path, &now) == 0 && !has_changed(&now, &keeper->file_seen))
+        return;
+    const char *fault = load_file(keeper);
+    count_fetch(keeper, fault);
+    if (fault && !keeper->is_file_bad)
+        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_FILE: the keys that were there stay good",
+            HL_LOG_TEXT("error", fault));
+    keeper->is_file_bad = fault != NULL;
+}
+
+static void fetch_url(struct hl_key_keeper *keeper)
+{
+    struct hl_buf text;
+    struct hl_url url;
+    hl_buf_init(&text, HL_JWKS_MAX);
+    const char *fault =
+        hl_key_fetch(keeper->multi, keeper->config->jwt_jwks_url.p, &text, &keeper->stops);
+    if (!fault)
+        fault = take_keys(keeper, HL_KEYS_URL, hl_buf_str(&text));
+    hl_buf_fini(&text);
+    uint64_t now = hl_clock_mono_ms();
+    keeper->url_due_ms = now + (fault ? URL_FAILED_MS : URL_EVERY_MS);
+    if (atomic_load(&keeper->stops))
+        return;
+    count_fetch(keeper, fault);
+    if (!fault)
+        atomic_store(&keeper->has_url_keys, true);
+    else if (hl_url_parse(keeper->config->jwt_jwks_url, &url))
+        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_URL: no keys came; those that were there stay good",
+            HL_LOG_STR("host", url.host), HL_LOG_TEXT("error", fault));
+}
+
+/* ---- the thread ---- */
+
+static void wake(void *arg)
+{
+    struct hl_key_keeper *keeper = arg;
+    curl_multi_wakeup(keeper->multi);
+}
+
+static void take_mail(struct hl_key_keeper *keeper)
+{
+    struct hl_msg *next;
+    for (struct hl_msg *msg = hl_mailbox_take(&keeper->mail); msg; msg = next) {
+        next = msg->next;
+        if (msg->type == HL_AUTH_CHECKED)
+            keeper->held[keeper->held_n++] = HL_CONTAINER_OF(msg, struct hl_check, msg);
+        else
+            free(msg); /* the store's word on what it was told: it may be lost */
+    }
+}
+
+static void answer_held(struct hl_key_keeper *keeper)
+{
+    for (size_t i = 0; i < keeper->held_n; i++) {
+        atomic_fetch_sub(&keeper->parked, 1);
+        hl_check_answer(keeper->held[i], HL_CHECK_OPEN);
+    }
+    keeper->held_n = 0;
+}
+
+/* A name that is not known: all sources, now. */
+static bool is_asked(const struct hl_key_keeper *keeper, uint64_t now)
+{
+    return keeper->held_n > 0 && now >= atomic_load(&keeper->asked_again_ms);
+}
+
+static void refresh(struct hl_key_keeper *keeper)
+{
+    const struct hl_config *config = keeper->config;
+    uint64_t now = hl_clock_mono_ms();
+    bool asked = is_asked(keeper, now);
+    bool wants_url = config->jwt_jwks_url.n > 0 && (asked || now >= keeper->url_due_ms);
+    atomic_store(&keeper->is_fetching, asked || wants_url);
+    if (asked)
+        atomic_store(&keeper->asked_again_ms, now + ASK_AGAIN_MS);
+    if (config->jwt_jwks_file.n > 0 && (asked || now >= keeper->file_due_ms)) {
+        look_at_file(keeper);
+        keeper->file_due_ms = now + FILE_EVERY_MS;
+    }
+    if (wants_url)
+        fetch_url(keeper);
+    atomic_store(&keeper->is_fetching, false);
+}
+
+static void report_uses(struct hl_key_keeper *keeper)
+{
+    size_t n = HL_TOUCH_MAX;
+    while (n == HL_TOUCH_MAX) {
+        struct hl_touch_accounts *touch = calloc(1, sizeof(*touch));
+        n = touch ? hl_registry_take_uses(keeper->registry, touch->uses) : 0;
+        if (n == 0) {
+            free(touch);
+            return;
+        }
+        touch->n = n;
+        touch->m.msg.type = HL_STORE_TOUCH_ACCOUNTS;
+        touch->m.reply_to = &keeper->mail;
+        if (hl_store_post(keeper->store, &touch->m) != HL_OK)
+            free(touch);
+    }
+}
+
+static uint64_t earliest(const struct hl_key_keeper *keeper)
+{
+    uint64_t due = keeper->uses_due_ms;
+    if (keeper->config->jwt_jwks_file.n > 0 && keeper->file_due_ms < due)
+        due = keeper->file_due_ms;
+    if (keeper->config->jwt_jwks_url.n > 0 && keeper->url_due_ms < due)
+        due = keeper->url_due_ms;
+    return due;
+}
+
+static void keeper_main(void *arg)
+{
+    struct hl_key_keeper *keeper = arg;
+    while (!atomic_load(&keeper->stops)) {
+        take_mail(keeper);
+        refresh(keeper);
+        take_mail(keeper); /* whoever came during the fetch looks again too */
+        answer_held(keeper);
+        uint64_t now = hl_clock_mono_ms();
+        if (now >= keeper->uses_due_ms) {
+            report_uses(keeper);
+            keeper->uses_due_ms = now + USES_EVERY_MS;
+        }
+        uint64_t due = earliest(keeper);
+        if (due > now && !atomic_load(&keeper->stops))
+            curl_multi_poll(keeper->multi, NULL, 0, (int)(due - now), NULL);
+    }
+    report_uses(keeper);
+    take_mail(keeper);
+    answer_held(keeper);
+}
+
+int hl_key_keeper_start(struct hl_key_keeper *keeper)
+{
+    uint64_t now = hl_clock_mono_ms();
+    keeper->multi = curl_multi_init();
+    if (!keeper->multi)
+        return ENOMEM;
+    hl_mailbox_init(&keeper->mail, wake, keeper);
+    keeper->file_due_ms = now + FILE_EVERY_MS;
+    keeper->url_due_ms = now;
+    keeper->uses_due_ms = now + USES_EVERY_MS;
+    /* Before the first answer every name waits for it. */
+    atomic_store(&keeper->is_fetching, keeper->config->jwt_jwks_url.n > 0);
+    int err = hl_thread_start(&keeper->thread, "auth-keys", keeper_main, keeper);
+    keeper->is_started = err == 0;
+    return err;
+}
+
+void hl_key_keeper_stop(struct hl_key_keeper *keeper)
+{
+    atomic_store(&keeper->stops, true);
+    if (!keeper->is_started)
+        return;
+    curl_multi_wakeup(keeper->multi);
+    hl_thread_join(&keeper->thread);
+    keeper->is_started = false;
+}
+
+void hl_key_keeper_fini(struct hl_key_keeper *keeper)
+{
+    if (!keeper->multi)
+        return;
+    take_mail(keeper);
+    for (size_t i = 0; i < keeper->held_n; i++)
+        hl_check_free(keeper->held[i]);
+    curl_multi_cleanup(keeper->multi);
+    keeper->multi = NULL;
+}
+
+static bool may_park(struct hl_key_keeper *keeper)
+{
+    const struct hl_config *config = keeper->config;
+    bool has_source = config->jwt_jwks_file.n > 0 || config->jwt_jwks_url.n > 0;
+    return has_source && (atomic_load(&keeper->is_fetching) ||
+                             hl_clock_mono_ms() >= atomic_load(&keeper->asked_again_ms));
+}
+
+bool hl_key_keeper_park(struct hl_key_keeper *keeper, struct hl_check *check)
+{
+    if (!may_park(keeper))
+        return false;
+    if (atomic_fetch_add(&keeper->parked, 1) >= HL_KEEPER_PARKED_MAX) {
+        atomic_fetch_sub(&keeper->parked, 1);
+        return false;
+    }
+    hl_mailbox_post(&keeper->mail, &check->msg);
+    return true;
+}

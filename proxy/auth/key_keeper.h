@@ -1,0 +1,56 @@
+/* key_keeper.h - the thread that keeps keys from outside up to date (HOOKLINE_JWT_JWKS_FILE, _URL),
+ * and tells the store which accounts were used. */
+#ifndef HL_AUTH_KEY_KEEPER_H
+#define HL_AUTH_KEY_KEEPER_H
+
+#include <curl/curl.h>
+#include <sys/stat.h>
+
+#include "auth/check.h"
+#include "auth/registry.h"
+#include "base/metric.h"
+#include "loop/thread.h"
+
+#define HL_KEEPER_PARKED_MAX 64
+
+struct hl_key_keeper {
+    struct hl_thread thread;
+    struct hl_mailbox mail; /* struct hl_check; the store's replies */
+    CURLM *multi;           /* what it sleeps in, and fetches with */
+    const struct hl_config *config;
+    struct hl_registry *registry;
+    struct hl_store *store;
+
+    _Atomic uint64_t asked_again_ms; /* monotonic: when an unknown name may cause the next fetch */
+    _Atomic bool is_fetching;
+    _Atomic bool has_url_keys; /* the URL has answered once */
+    _Atomic uint32_t parked;
+    _Atomic bool stops;
+    bool is_started;
+
+    /* the thread's own */
+    struct hl_check *held[HL_KEEPER_PARKED_MAX];
+    size_t held_n;
+    uint64_t file_due_ms, url_due_ms, uses_due_ms;
+    struct stat file_seen;
+    bool is_file_bad;
+
+    struct hl_counter fetches_ok, fetches_failed;
+};
+
+/* Reads HOOKLINE_JWT_JWKS_FILE, if there is one. On failure `why` has one line. */
+HL_MUST_CHECK enum hl_err hl_key_keeper_read_file(
+    struct hl_key_keeper *keeper, char *why, size_t why_len);
+/* `config`, `registry` and `store` are set. 0 or an errno value. */
+int hl_key_keeper_start(struct hl_key_keeper *keeper);
+/* Tells the store what it still has to know. Joins. Harmless when it was never started. */
+void hl_key_keeper_stop(struct hl_key_keeper *keeper);
+/* After the store was closed. */
+void hl_key_keeper_fini(struct hl_key_keeper *keeper);
+
+/* Any thread: a token names a key that is not known. True: the check is taken, and comes back as
+ * HL_CHECK_OPEN when the keys have been fetched anew. False: it was tried just now, or nothing is to
+ * be tried. */
+bool hl_key_keeper_park(struct hl_key_keeper *keeper, struct hl_check *check);
+
+#endif

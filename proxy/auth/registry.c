@@ -1,0 +1,109 @@
+/* registry.c - the set of good keys, and which accounts there are. Any thread.
+ * The exception to the rule that threads share nothing but mailboxes: a revocation has to count in
+ * every thread before it is answered, which no message can promise. */
+#include "auth/registry.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+
+enum hl_err hl_registry_init(struct hl_registry *registry)
+{
+    *registry = (struct hl_registry){.keys = hl_key_set_new()};
+    pthread_mutex_init(&registry->lock, NULL);
+    hl_id_map_init(&registry->accounts);
+    return registry->keys ? HL_OK : HL_ERR_NOMEM;
+}
+
+void hl_registry_fini(struct hl_registry *registry)
+{
+    for (struct hl_known_account *account = registry->all, *next; account; account = next) {
+        next = account->next;
+        free(account);
+    }
+    hl_id_map_fini(&registry->accounts);
+    hl_key_set_release(registry->keys);
+    pthread_mutex_destroy(&registry->lock);
+}
+
+enum hl_err hl_registry_set_keys(
+    struct hl_registry *registry, enum hl_key_source source, struct hl_key_list *list)
+{
+    pthread_mutex_lock(&registry->lock);
+    struct hl_key_set *before = registry->keys;
+    struct hl_key_set *after = hl_key_set_with(before, source, list);
+    if (after) {
+        registry->keys = after;
+        atomic_fetch_add(&registry->version, 1);
+        hl_key_set_retire(before, after);
+        hl_key_set_release(before);
+    }
+    pthread_mutex_unlock(&registry->lock);
+    return after ? HL_OK : HL_ERR_NOMEM;
+}
+
+struct hl_key_set *hl_registry_keys(struct hl_registry *registry, uint64_t *version)
+{
+    pthread_mutex_lock(&registry->lock);
+    struct hl_key_set *keys = hl_key_set_hold(registry->keys);
+    *version = atomic_load(&registry->version);
+    pthread_mutex_unlock(&registry->lock);
+    return keys;
+}
+
+static enum hl_err add_account(struct hl_registry *registry, const struct hl_id *id)
+{
+    if (hl_id_map_find(&registry->accounts, id))
+        return HL_OK;
+    struct hl_known_account *account = calloc(1, sizeof(*account));
+    if (!account || hl_id_map_reserve(&registry->accounts, 1) != HL_OK) {
+        free(account);
+        return HL_ERR_NOMEM;
+    }
+    account->id = *id;
+    account->next = registry->all;
+    registry->all = account;
+    hl_id_map_put(&registry->accounts, id, account);
+    return HL_OK;
+}
+
+enum hl_err hl_registry_admit(struct hl_registry *registry, const struct hl_id *id)
+{
+    pthread_mutex_lock(&registry->lock);
+    enum hl_err err = add_account(registry, id);
+    pthread_mutex_unlock(&registry->lock);
+    return err;
+}
+
+void hl_registry_revoke(struct hl_registry *registry, const struct hl_id *id)
+{
+    pthread_mutex_lock(&registry->lock);
+    struct hl_known_account *account = hl_id_map_find(&registry->accounts, id);
+    if (account)
+        atomic_store(&account->is_revoked, true);
+    pthread_mutex_unlock(&registry->lock);
+}
+
+struct hl_known_account *hl_registry_account(struct hl_registry *registry, const struct hl_id *id)
+{
+    pthread_mutex_lock(&registry->lock);
+    struct hl_known_account *account = hl_id_map_find(&registry->accounts, id);
+    pthread_mutex_unlock(&registry->lock);
+    return account && !atomic_load(&account->is_revoked) ? account : NULL;
+}
+
+size_t hl_registry_take_uses(struct hl_registry *registry, struct hl_account_use *uses)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&registry->lock);
+    struct hl_known_account *account = registry->all;
+    pthread_mutex_unlock(&registry->lock);
+    for (; account && n < HL_TOUCH_MAX; account = account->next) {
+        int64_t used_ms = atomic_load(&account->used_ms);
+        if (used_ms == account->reported_ms)
+            continue;
+        account->reported_ms = used_ms;
+        uses[n++] = (struct hl_account_use){account->id, used_ms};
+    }
+    return n;
+}

@@ -1,0 +1,51 @@
+/* registry.h - what all threads of auth share: the set of good keys, and which accounts there are.
+ *
+ * A lock guards both. It is taken for each token that a thread has not seen before, for a few
+ * comparisons, and never on the way of one that it has: those look at the flags `is_retired` and
+ * `is_revoked`, which count at once in every thread. */
+#ifndef HL_AUTH_REGISTRY_H
+#define HL_AUTH_REGISTRY_H
+
+#include <pthread.h>
+
+#include "auth/key_set.h"
+#include "store/account.h"
+#include "store/id_map.h"
+
+/* A service account whose token may still be good. It stays until the registry goes. */
+struct hl_known_account {
+    struct hl_id id;
+    _Atomic bool is_revoked;
+    _Atomic int64_t used_ms; /* when its token was last seen, about a minute exact; 0: never */
+    int64_t reported_ms;     /* what the store knows of that; the keeper's thread */
+    struct hl_known_account *next;
+};
+
+struct hl_registry {
+    pthread_mutex_t lock;
+    struct hl_key_set *keys;
+    _Atomic uint64_t version; /* of `keys` */
+    struct hl_id_map accounts;
+    struct hl_known_account *all; /* newest first; only grows */
+};
+
+HL_MUST_CHECK enum hl_err hl_registry_init(struct hl_registry *registry);
+void hl_registry_fini(struct hl_registry *registry);
+
+/* Replaces the keys of one source; takes `list`. HL_ERR_NOMEM: nothing changed. */
+HL_MUST_CHECK enum hl_err hl_registry_set_keys(
+    struct hl_registry *registry, enum hl_key_source source, struct hl_key_list *list);
+/* A reference to the present keys, and their version. */
+struct hl_key_set *hl_registry_keys(struct hl_registry *registry, uint64_t *version);
+
+/* HL_OK also when it is there already. */
+HL_MUST_CHECK enum hl_err hl_registry_admit(struct hl_registry *registry, const struct hl_id *id);
+void hl_registry_revoke(struct hl_registry *registry, const struct hl_id *id);
+/* NULL: there is none, or it is revoked. */
+struct hl_known_account *hl_registry_account(struct hl_registry *registry, const struct hl_id *id);
+
+/* Fills `uses` with accounts that were used since they were reported, at most HL_TOUCH_MAX, and notes
+ * them as reported. Their number. One thread only. */
+size_t hl_registry_take_uses(struct hl_registry *registry, struct hl_account_use *uses);
+
+#endif

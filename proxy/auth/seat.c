@@ -1,0 +1,363 @@
+/* seat.c - one thread's place to ask who calls.
+ * Owns: the tokens that it has seen, good and bad, and those whose signature is being checked.
+ * Thread: the one that asks.
+ * Promise: a token that is known costs no lock and no signature; what is looked at here before the
+ * signature is cheap, and a flood of bad tokens meets it first. What cannot be decided is refused.
+ * Not here: signatures (checker.c), fetching keys (key_keeper.c). */
+#include <stdlib.h>
+
+#include "auth/state.h"
+#include "auth/token_cache.h"
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/siphash.h"
+
+#define BAD_PLACES   1024
+#define USE_NOTED_MS (60 * 1000)
+
+#define REALM         "WWW-Authenticate: Bearer realm=\"hookline\""
+#define INVALID_TOKEN REALM ", error=\"invalid_token\"\r\n"
+#define TOO_LITTLE    REALM ", error=\"insufficient_scope\"\r\n"
+#define LATER         "Retry-After: 1\r\n"
+
+#define UNKNOWN_KEY                                                                                \
+    "The token was signed by nobody whose keys are known here (its `kid`, or its algorithm)."
+#define BAD_SIGNATURE "The token's signature is not right."
+
+/* A token whose signature is being checked, and all who wait for it. */
+struct pending {
+    struct hl_list node; /* in seat->pending */
+    struct hl_slot_name name;
+    uint64_t print;
+    struct hl_list waits;
+};
+
+struct hl_auth_seat {
+    struct hl_auth *auth;
+    struct hl_mailbox *mailbox;
+    struct hl_token_cache good;
+    struct hl_key_set *keys; /* a reference to the set of `keys_version` */
+    uint64_t keys_version;
+    uint64_t secret[2]; /* of the prints */
+    uint64_t
+        bad[BAD_PLACES]; /* prints of tokens whose signature was wrong by these keys; 0: none */
+    struct hl_list pending;
+    struct hl_slot_table slots;
+    struct hl_auth_counts counts;
+};
+
+struct hl_auth_seat *hl_auth_seat_new(struct hl_auth *auth, struct hl_mailbox *mailbox)
+{
+    struct hl_auth_seat *seat = calloc(1, sizeof(*seat));
+    if (!seat)
+        return NULL;
+    seat->auth = auth;
+    seat->mailbox = mailbox;
+    hl_token_cache_init(&seat->good);
+    hl_random_fill(seat->secret, sizeof seat->secret);
+    hl_list_init(&seat->pending);
+    hl_slot_table_init(&seat->slots);
+    seat->keys = hl_registry_keys(&auth->registry, &seat->keys_version);
+    return seat;
+}
+
+void hl_auth_seat_free(struct hl_auth_seat *seat)
+{
+    if (!seat)
+        return;
+    struct hl_list *node;
+    while ((node = hl_list_pop_front(&seat->pending)) != NULL)
+        free(HL_CONTAINER_OF(node, struct pending, node));
+    hl_slot_table_fini(&seat->slots);
+    hl_token_cache_fini(&seat->good);
+    hl_key_set_release(seat->keys);
+    free(seat);
+}
+
+const struct hl_auth_counts *hl_auth_seat_counts(const struct hl_auth_seat *seat)
+{
+    return &seat->counts;
+}
+
+void hl_auth_wait_init(struct hl_auth_wait *wait, void (*on_checked)(struct hl_auth_wait *wait))
+{
+    hl_list_init(&wait->node);
+    wait->on_checked = on_checked;
+}
+
+void hl_auth_cancel(struct hl_auth_wait *wait)
+{
+    hl_list_remove(&wait->node);
+}
+
+static enum hl_auth_verdict refuse(struct hl_auth_seat *seat, struct hl_refusal *why,
+    uint16_t status, const char *detail, const char *fields)
+{
+    hl_counter_add(&seat->counts.refused, 1);
+    *why = (struct hl_refusal){status, detail, fields};
+    return HL_AUTH_REFUSED;
+}
+
+static enum hl_auth_verdict refuse_token(
+    struct hl_auth_seat *seat, struct hl_refusal *why, const char *detail)
+{
+    return refuse(seat, why, 401, detail, INVALID_TOKEN);
+}
+
+/* ---- a token that is known ---- */
+
+/* Seldom enough that a shared line is not fought over. */
+static void note_use(struct hl_good_token *good, int64_t now_ms)
+{
+    if (!good->account || now_ms - good->use_noted_ms < USE_NOTED_MS)
+        return;
+    good->use_noted_ms = now_ms;
+    atomic_store_explicit(&good->account->used_ms, now_ms, memory_order_relaxed);
+}
+
+static bool is_still_good(const struct hl_good_token *good, int64_t now_ms)
+{
+    return now_ms < good->refused_from_ms && !atomic_load(&good->key->is_retired) &&
+           !(good->account && atomic_load(&good->account->is_revoked));
+}
+
+static enum hl_auth_verdict grant(struct hl_auth_seat *seat, struct hl_good_token *good,
+    struct hl_str project, int64_t now_ms, const struct hl_principal **who, struct hl_refusal *why)
+{
+    bool reaches =
+        project.n == 0 || good->who.has_all_projects || hl_str_eq(good->who.project, project);
+    note_use(good, now_ms);
+    if (!reaches)
+        return refuse(seat, why, 403,
+            "The token is for another project: its claim (HOOKLINE_JWT_PROJECT_CLAIM) is not the "
+            "path's.",
+            TOO_LITTLE);
+    hl_counter_add(&seat->counts.cached, 1);
+    *who = &good->who;
+    return HL_AUTH_GRANTED;
+}
+
+static enum hl_auth_verdict judge_new(struct hl_auth_seat *seat, struct hl_str token,
+    int64_t now_ms, struct hl_refusal *why, struct hl_auth_wait *wait);
+
+enum hl_auth_verdict hl_auth_check(struct hl_auth_seat *seat, struct hl_str token,
+    struct hl_str project, const struct hl_principal **who, struct hl_refusal *why,
+    struct hl_auth_wait *wait)
+{
+    struct hl_good_token *good = hl_token_cache_find(&seat->good, token);
+    int64_t now_ms = hl_clock_wall_ms();
+    if (good && is_still_good(good, now_ms))
+        return grant(seat, good, project, now_ms, who, why);
+    if (good)
+        hl_token_cache_drop(&seat->good, good);
+    return judge_new(seat, token, now_ms, why, wait);
+}
+
+bool hl_auth_needs_admin(const struct hl_principal *who, struct hl_refusal *why)
+{
+    if (who->role == HL_ROLE_ADMIN)
+        return true;
+    *why = (struct hl_refusal){403, "This needs a token of the role admin.", TOO_LITTLE};
+    return false;
+}
+
+/* ---- one that is not: what can be told before its signature ---- */
+
+/* Other keys may make another judgement. */
+static void take_keys(struct hl_auth_seat *seat)
+{
+    struct hl_registry *registry = &seat->auth->registry;
+    if (atomic_load(&registry->version) == seat->keys_version)
+        return;
+    hl_key_set_release(seat->keys);
+    seat->keys = hl_registry_keys(registry, &seat->keys_version);
+    memset(seat->bad, 0, sizeof seat->bad);
+}
+
+/* Of a token, never 0. */
+static uint64_t print_of(const struct hl_auth_seat *seat, struct hl_str token)
+{
+    return hl_siphash(seat->secret, token) | 1;
+}
+
+static struct pending *find_pending(struct hl_auth_seat *seat, uint64_t print)
+{
+    HL_LIST_EACH_SAFE (node, &seat->pending) {
+        struct pending *pending = HL_CONTAINER_OF(node, struct pending, node);
+        if (pending->print == print)
+            return pending;
+    }
+    return NULL;
+}
+
+/* What the claims of a token say that this key would have signed. NULL, or why they are refused. */
+static const char *read_claims(const struct hl_auth *auth, const struct hl_verify_key *key,
+    const json_t *json, struct hl_claims *claims)
+{
+    return key->is_own ? hl_claims_read_own(json, claims)
+                       : hl_claims_read_outside(json, &auth->rules, claims);
+}
+
+/* Everything but the signature. NULL, or why it is refused. */
+static const char *judge_claims(
+    struct hl_auth *auth, const struct hl_verify_key *key, const struct hl_jwt *jwt, int64_t now_ms)
+{
+    struct hl_claims claims;
+    if (key->alg != jwt->alg)
+        return "The token's algorithm is not that of the key it names.";
+    const char *fault = read_claims(auth, key, jwt->claims, &claims);
+    if (!fault)
+        fault = hl_claims_judge_time(&claims, now_ms);
+    if (!fault && !hl_id_is_nil(&claims.account) &&
+        !hl_registry_account(&auth->registry, &claims.account))
+        fault = "The token's service account was revoked, or is not known here.";
+    return fault;
+}
+
+/* Posts the check to whoever can make it; `key` NULL: to the keeper of keys. False: it was not
+ * taken. */
+static bool post(struct hl_auth_seat *seat, struct hl_str token, struct hl_jwt *jwt,
+    struct hl_verify_key *key, struct hl_slot_name from)
+{
+    struct hl_auth *auth = seat->auth;
+    struct hl_check *check = hl_check_new(token, jwt, key);
+    if (!check)
+        return false;
+    check->reply_to = seat->mailbox;
+    check->from = from;
+    bool is_taken =
+        key ? hl_checker_submit(&auth->checker, check) : hl_key_keeper_park(&auth->keeper, check);
+    if (!is_taken)
+        hl_check_free(check);
+    return is_taken;
+}
+
+static bool send_away(struct hl_auth_seat *seat, struct hl_str token, uint64_t print,
+    struct hl_jwt *jwt, struct hl_verify_key *key, struct hl_auth_wait *wait)
+{
+    struct pending *pending = calloc(1, sizeof(*pending));
+    if (!pending)
+        return false;
+    pending->name = hl_slot_add(&seat->slots, pending);
+    if (pending->name.generation == 0 || !post(seat, token, jwt, key, pending->name)) {
+        hl_slot_remove(&seat->slots, pending->name);
+        free(pending);
+        return false;
+    }
+    pending->print = print;
+    hl_list_init(&pending->waits);
+    hl_list_push_back(&pending->waits, &wait->node);
+    hl_list_push_back(&seat->pending, &pending->node);
+    return true;
+}
+
+static enum hl_auth_verdict refuse_unknown(struct hl_auth_seat *seat, struct hl_refusal *why)
+{
+    const struct hl_auth *auth = seat->auth;
+    if (auth->config->jwt_jwks_url.n > 0 && !atomic_load(&auth->keeper.has_url_keys))
+        return refuse(seat, why, 503,
+            "The keys at HOOKLINE_JWT_JWKS_URL have not been had yet, see the log; try again "
+            "later.",
+            "Retry-After: 10\r\n");
+    return refuse_token(seat, why, UNKNOWN_KEY);
+}
+
+/* It is well-formed. Does not take what `jwt` owns, unless it is on its way. */
+static enum hl_auth_verdict judge_formed(struct hl_auth_seat *seat, struct hl_str token,
+    uint64_t print, struct hl_jwt *jwt, int64_t now_ms, struct hl_refusal *why,
+    struct hl_auth_wait *wait)
+{
+    struct hl_verify_key *key = hl_key_set_find(seat->keys, jwt);
+    const char *fault = key ? judge_claims(seat->auth, key, jwt, now_ms) : NULL;
+    if (fault)
+        return refuse_token(seat, why, fault);
+    if (send_away(seat, token, print, jwt, key, wait))
+        return HL_AUTH_PENDING;
+    if (!key)
+        return refuse_unknown(seat, why);
+    hl_counter_add(&seat->counts.overflowed, 1);
+    return refuse(
+        seat, why, 503, "Too many new tokens are being checked; try again at once.", LATER);
+}
+
+static enum hl_auth_verdict judge_new(struct hl_auth_seat *seat, struct hl_str token,
+    int64_t now_ms, struct hl_refusal *why, struct hl_auth_wait *wait)
+{
+    struct hl_jwt jwt;
+    if (token.n > HL_JWT_MAX)
+        return refuse_token(seat, why, "The token is longer than 8192 bytes.");
+    take_keys(seat);
+    uint64_t print = print_of(seat, token);
+    if (seat->bad[print / 2 % BAD_PLACES] == print)
+        return refuse_token(seat, why, BAD_SIGNATURE);
+    struct pending *pending = find_pending(seat, print);
+    if (pending) {
+        hl_list_push_back(&pending->waits, &wait->node);
+        return HL_AUTH_PENDING;
+    }
+    const char *fault = hl_jwt_read(token, &jwt);
+    if (fault)
+        return refuse_token(seat, why, fault);
+    enum hl_auth_verdict verdict = judge_formed(seat, token, print, &jwt, now_ms, why, wait);
+    hl_jwt_fini(&jwt);
+    return verdict;
+}
+
+/* ---- the answer ---- */
+
+/* Out of memory: it will be checked again. */
+static void remember_good(struct hl_auth_seat *seat, const struct hl_check *check)
+{
+    struct hl_auth *auth = seat->auth;
+    struct hl_claims claims;
+    struct hl_str token = {check->token, check->token_n};
+    if (read_claims(auth, check->key, check->jwt.claims, &claims))
+        return;
+    struct hl_known_account *account = NULL;
+    if (!hl_id_is_nil(&claims.account)) {
+        account = hl_registry_account(&auth->registry, &claims.account);
+        if (!account)
+            return; /* revoked meanwhile */
+    }
+    struct hl_principal who = {.role = claims.role,
+        .has_all_projects = claims.has_all_projects,
+        .project = claims.project,
+        .subject = claims.subject,
+        .account = claims.account,
+        .expires_ms = claims.expires_ms};
+    struct hl_good_token *good = hl_good_token_new(token, &who, check->key);
+    if (!good)
+        return;
+    good->account = account;
+    good->refused_from_ms = claims.expires_ms + HL_CLAIM_LEEWAY_MS;
+    hl_token_cache_put(&seat->good, good);
+}
+
+static void remember_bad(struct hl_auth_seat *seat, uint64_t print)
+{
+    seat->bad[print / 2 % BAD_PLACES] = print;
+}
+
+void hl_auth_seat_on_message(struct hl_auth_seat *seat, struct hl_msg *msg)
+{
+    struct hl_check *check = HL_CONTAINER_OF(msg, struct hl_check, msg);
+    struct pending *pending = hl_slot_find(&seat->slots, check->from);
+    HL_ASSERT(pending); /* it stays until its answer is here */
+    if (check->result != HL_CHECK_OPEN)
+        hl_counter_add(&seat->counts.checked, 1);
+    if (check->result == HL_CHECK_GOOD)
+        remember_good(seat, check);
+    else if (check->result == HL_CHECK_BAD && !atomic_load(&check->key->is_retired))
+        remember_bad(seat, pending->print);
+    hl_check_free(check);
+
+    hl_slot_remove(&seat->slots, pending->name);
+    hl_list_remove(&pending->node);
+    struct hl_list *node;
+    while ((node = hl_list_pop_front(&pending->waits)) != NULL) {
+        struct hl_auth_wait *wait = HL_CONTAINER_OF(node, struct hl_auth_wait, node);
+        wait->on_checked(wait);
+    }
+    free(pending);
+}

@@ -1,0 +1,21 @@
+/* state.h - struct hl_auth: what the files of auth share. For them alone. */
+#ifndef HL_AUTH_STATE_H
+#define HL_AUTH_STATE_H
+
+#include "auth/auth.h"
+#include "auth/checker.h"
+#include "auth/claims.h"
+#include "auth/key_keeper.h"
+#include "auth/registry.h"
+
+struct hl_auth {
+    const struct hl_config *config;
+    struct hl_claim_rules rules;
+    struct hl_issuer *issuer;
+    struct hl_registry registry;
+    struct hl_checker checker;
+    struct hl_key_keeper keeper;
+    bool has_curl;
+};
+
+#endif

@@ -1,0 +1,60 @@
+/* cors.c - what an answer tells a browser about who may read it.
+ * Thread: any; no state, no allocation.
+ * Not here: which origins are allowed (route/plan.c). */
+#include "http/cors.h"
+
+#include "base/assert.h"
+
+#define ECHO_MAX 512 /* of Access-Control-Request-Headers */
+
+void hl_cors_write(struct hl_writer *w, const struct hl_cors *cors)
+{
+    if (cors->allowed.n > 0) {
+        HL_WRITE(w, "Access-Control-Allow-Origin: ");
+        hl_write_str(w, cors->allowed);
+        HL_WRITE(w, "\r\nAccess-Control-Expose-Headers: X-Request-Id, Preference-Applied, "
+                    "Retry-After, WWW-Authenticate, X-Run-Status-Code\r\n");
+    }
+    if (cors->varies)
+        HL_WRITE(w, "Vary: Origin\r\n");
+}
+
+static const struct hl_field *find(const struct hl_head *head, struct hl_str name)
+{
+    for (size_t i = 0; i < head->field_count; i++)
+        if (hl_str_eq_nocase(head->fields[i].name, name))
+            return &head->fields[i];
+    return NULL;
+}
+
+bool hl_cors_is_preflight(const struct hl_head *head)
+{
+    return head->method_id == HL_METHOD_OPTIONS && head->first[HL_FIELD_ORIGIN] >= 0 &&
+           find(head, HL_STR("access-control-request-method"));
+}
+
+/* Nothing but names of fields: what is repeated to a browser is ours to answer for. */
+static bool is_name_list(struct hl_str list)
+{
+    struct hl_str name;
+    while (hl_str_next_element(&list, &name))
+        if (!hl_str_is_token(name))
+            return false;
+    return true;
+}
+
+void hl_cors_write_preflight(char out[HL_CORS_PREFLIGHT_MAX], const struct hl_head *head)
+{
+    struct hl_writer w = hl_writer_on(out, HL_CORS_PREFLIGHT_MAX);
+    const struct hl_field *asked = find(head, HL_STR("access-control-request-headers"));
+    HL_WRITE(&w, "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE\r\n"
+                 "Access-Control-Allow-Headers: ");
+    if (asked && asked->value.n > 0 && asked->value.n <= ECHO_MAX && is_name_list(asked->value))
+        hl_write_str(&w, asked->value);
+    else
+        HL_WRITE(&w, "Authorization, Content-Type, Accept, Idempotency-Key, Prefer, "
+                     "X-Webhook-Secret");
+    HL_WRITE(&w, "\r\nAccess-Control-Max-Age: 600\r\n");
+    hl_write(&w, "", 1);
+    HL_ASSERT(hl_writer_end(&w) > 0);
+}
