@@ -16,9 +16,11 @@
 #include "api/rest.h"
 #include "api/now.h"
 #include "app/readiness.h"
+#include "app/supervisor.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "loop/mailbox.h"
+#include "run/idle.h"
 #include "run/worker.h"
 #include "webhook/sender.h"
 
@@ -38,6 +40,10 @@ struct control {
     struct hl_sender *sender;
     struct hl_service service;
     struct hl_readiness readiness;
+    struct hl_supervisor supervisor;
+    struct hl_idle idle;
+    struct rlimit files; /* RLIMIT_NOFILE as it was */
+    char *const *environment;
     struct hl_recorder recorder;
     struct hl_admin *admin;
     struct hl_rest *rest;
@@ -68,6 +74,7 @@ static void close_loop(struct control *ctl)
     ctl->admin = NULL;
     hl_recorder_stop(&ctl->recorder);
     hl_readiness_close(&ctl->readiness);
+    hl_idle_close(&ctl->idle);
     hl_timer_fini(&ctl->wheel, &ctl->timer);
     uv_close((uv_handle_t *)&ctl->sigterm, NULL);
     uv_close((uv_handle_t *)&ctl->sigint, NULL);
@@ -110,9 +117,27 @@ static void on_signal(uv_signal_t *handle, int signum)
         atomic_store(&ctl->service.is_draining, true);
         tell_workers(ctl, HL_WORKER_DRAIN);
         hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->shutdown_delay_ms);
-    } else if (ctl->state != CONTROL_CUT) {
-        cut(ctl);
+    } else {
+        if (ctl->state != CONTROL_CUT)
+            cut(ctl);
+        hl_supervisor_kill(&ctl->supervisor);
     }
+}
+
+/* Nobody sends calls any more: no load balancer needs a delay. */
+static void on_idle(struct hl_idle *idle)
+{
+    struct control *ctl = HL_CONTAINER_OF(idle, struct control, idle);
+    if (ctl->state != CONTROL_SERVING)
+        return;
+    HL_LOG(INFO, "nothing was done for HOOKLINE_IDLE_EXIT: the end");
+    atomic_store(&ctl->service.is_draining, true);
+    drain(ctl);
+}
+
+static void on_app_stopped(struct hl_supervisor *supervisor)
+{
+    close_loop(HL_CONTAINER_OF(supervisor, struct control, supervisor));
 }
 
 struct worker_end {
@@ -137,18 +162,19 @@ static void on_message(void *self, struct hl_msg *msg)
     hl_rest_worker_ended(ctl->rest, end->index);
     free(end);
     if (++ctl->ended == ctl->started)
-        close_loop(ctl);
+        hl_supervisor_stop(&ctl->supervisor, on_app_stopped);
 }
 
 /* ---- starting ---- */
 
 /* Descriptors: as many as the hard limit allows, before the limits that depend on it are computed.
  */
-static void raise_descriptor_limit(void)
+static void raise_descriptor_limit(struct rlimit *before)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
+    *before = limit;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
@@ -223,12 +249,16 @@ static bool start_all(struct control *ctl, char *why, size_t why_len)
     const struct hl_config *config = ctl->config;
     ctl->service.config = config;
     ctl->service.readiness = &ctl->readiness;
+    ctl->service.app = &ctl->supervisor.gauges;
     if (!probe_ports(config, why, why_len))
         return false;
     if (!open_control_loop(ctl)) {
         snprintf(why, why_len, "cannot make an event loop");
         return false;
     }
+    if (!hl_supervisor_init(&ctl->supervisor, &ctl->loop, &ctl->wheel, config, &ctl->readiness,
+            ctl->environment, ctl->files, why, why_len))
+        return false;
     if (hl_store_open(&ctl->store, config, why, why_len) != HL_OK)
         return false;
     ctl->service.store = ctl->store;
@@ -290,6 +320,7 @@ static void stop_all(struct control *ctl)
         hl_reader_fini(&ctl->reader);
     }
     hl_auth_free(s->auth); /* after everybody who asks */
+    hl_supervisor_fini(&ctl->supervisor);
     free(s->workers);
     free(s->seats);
     hl_config_free(ctl->config);
@@ -297,12 +328,15 @@ static void stop_all(struct control *ctl)
 
 int hl_serve(const struct hl_cli *cli)
 {
-    raise_descriptor_limit();
+    struct rlimit files = {.rlim_cur = 1024, .rlim_max = 1024};
+    raise_descriptor_limit(&files);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write, as a full volume is */
     struct control *ctl = calloc(1, sizeof(*ctl));
     if (!ctl)
         return HL_CLI_FAILED;
+    ctl->files = files;
+    ctl->environment = cli->environ;
     int status = hl_cli_load_config(cli, &ctl->config);
     if (status != HL_CLI_OK) {
         free(ctl);
@@ -313,6 +347,8 @@ int hl_serve(const struct hl_cli *cli)
     if (start_all(ctl, why, sizeof(why))) {
         log_start(ctl);
         hl_readiness_start(&ctl->readiness);
+        hl_supervisor_start(&ctl->supervisor);
+        hl_idle_start(&ctl->idle, &ctl->service, &ctl->wheel, on_idle);
     } else {
         HL_LOG(ERROR, why);
         status = HL_CLI_FAILED;

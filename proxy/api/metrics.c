@@ -21,7 +21,12 @@ void hl_figures_add(struct hl_worker_metrics *sum, const struct hl_worker_metric
 
 void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *view)
 {
+    const struct hl_limiter *limiter = &view->service->limiter;
     *figures = (struct hl_figures){
+        .app = view->service->app,
+        .app_slots = limiter->limit,
+        .app_slots_in_use = atomic_load(&limiter->in_use),
+        .app_queue_age_ms = hl_limiter_queue_age_ms(limiter, hl_clock_mono_ms()),
         .store = hl_store_gauges(view->store),
         .sender = hl_sender_gauges(view->sender),
         .is_ready = !hl_service_not_ready(view->service),
@@ -95,11 +100,12 @@ static void write_histogram(
 
 /* ---- families of one sample, which is a counter somewhere ---- */
 
-enum part { PART_WORKERS, PART_STORE, PART_SENDER };
+enum part { PART_WORKERS, PART_STORE, PART_SENDER, PART_APP };
 
 #define OF_WORKERS(field) PART_WORKERS, offsetof(struct hl_worker_metrics, field)
 #define OF_STORE(field)   PART_STORE, offsetof(struct hl_store_gauges, field)
 #define OF_SENDER(field)  PART_SENDER, offsetof(struct hl_sender_gauges, field)
+#define OF_APP(field)     PART_APP, offsetof(struct hl_app_gauges, field)
 
 static const struct plain {
     const char *name, *type;
@@ -119,6 +125,14 @@ static const struct plain {
         "failed."},
     {"hookline_app_queue_waiting", "gauge", OF_WORKERS(waiting_for_slot),
         "Calls that wait because HOOKLINE_APP_CONCURRENCY requests are inside the app."},
+    {"hookline_app_running", "gauge", OF_APP(is_running),
+        "1 while the process of HOOKLINE_APP_COMMAND runs."},
+    {"hookline_app_starts_total", "counter", OF_APP(starts),
+        "Processes of HOOKLINE_APP_COMMAND that were started."},
+    {"hookline_app_output_lines_total", "counter", OF_APP(lines_logged),
+        "Lines that the app wrote and that were logged."},
+    {"hookline_app_output_dropped_lines_total", "counter", OF_APP(lines_dropped),
+        "Lines that the app wrote and that were dropped: too many, or the log was not read."},
     {"hookline_upstream_connects_total", "counter", OF_WORKERS(upstream_connects),
         "Connections made to the app."},
     {"hookline_upstream_errors_total", "counter", OF_WORKERS(upstream_errors),
@@ -156,6 +170,7 @@ static uint64_t read_plain(const struct hl_figures *figures, const struct plain 
         [PART_WORKERS] = &figures->workers,
         [PART_STORE] = figures->store,
         [PART_SENDER] = figures->sender,
+        [PART_APP] = figures->app,
     };
     const char *at = (const char *)parts[plain->part] + plain->offset;
     return hl_counter_get((const struct hl_counter *)(const void *)at);
@@ -247,6 +262,9 @@ static void write_times(struct text *t, const struct hl_figures *figures)
 {
     static const char delivery[] = "hookline_delivery_duration_seconds";
     static const char commit[] = "hookline_store_commit_duration_seconds";
+    write_seconds(t, "hookline_app_queue_age_seconds", "gauge",
+        "How long the first of the callers that wait for the app has waited.",
+        figures->app_queue_age_ms * 1000);
     write_seconds(t, "hookline_runs_queue_age_seconds", "gauge",
         "How long the oldest queued run has waited.",
         1000 * hl_figures_age_ms(figures->now_ms, &figures->store->oldest_queued_ms));
@@ -262,6 +280,11 @@ static void write_times(struct text *t, const struct hl_figures *figures)
 static void write_process(struct text *t, const struct hl_figures *figures)
 {
     static const char build[] = "hookline_build_info";
+    write_number(t, "hookline_app_slots", "gauge", "HOOKLINE_APP_CONCURRENCY; 0: no limit.",
+        figures->app_slots);
+    write_number(t, "hookline_app_slots_in_use", "gauge",
+        "Slots of the app that are taken: requests inside it, and runs that are about to be.",
+        figures->app_slots_in_use);
     write_number(t, "hookline_ready", "gauge", "1 while /readyz answers 200.", figures->is_ready);
     write_family(t, build, "gauge", "Always 1; its label is the version.");
     write_sample(t, build, "version=\"" HL_VERSION "\"", 1);

@@ -17,6 +17,9 @@ struct hl_figures {
     struct hl_worker_metrics workers; /* summed over all workers */
     const struct hl_store_gauges *store;
     const struct hl_sender_gauges *sender;
+    const struct hl_app_gauges *app;
+    uint32_t app_slots, app_slots_in_use; /* 0 slots: there is no limit */
+    uint64_t app_queue_age_ms;
     struct hl_process process;
     bool is_ready;
     int64_t started_ms, now_ms; /* wall time */

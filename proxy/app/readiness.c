@@ -21,6 +21,8 @@ struct hl_probe {
     struct hl_buf head;
 };
 
+static const char not_ready[] = "the app at HOOKLINE_APP_URL is not ready";
+
 static void begin(struct hl_readiness *r);
 
 static void on_timer(struct hl_timer *timer)
@@ -38,6 +40,7 @@ void hl_readiness_init(struct hl_readiness *r, uv_loop_t *loop, struct hl_wheel 
     r->wheel = wheel;
     r->reader = reader;
     atomic_init(&r->is_ready, false);
+    atomic_init(&r->why, not_ready);
     hl_timer_init(&r->timer, on_timer);
 }
 
@@ -50,9 +53,12 @@ static void conclude(struct hl_readiness *r, bool is_ready)
 {
     if (atomic_exchange(&r->is_ready, is_ready) != is_ready)
         HL_LOG(INFO, is_ready ? "the app is ready" : "the app is not ready");
-    if (!is_ready)
+    if (is_ready)
+        atomic_store(&r->why, not_ready); /* when it is asked for next, it was ready before */
+    else
         r->turn++;
-    hl_timer_arm(r->wheel, &r->timer, is_ready ? PROBE_READY_MS : PROBE_NOT_READY_MS);
+    if (!r->is_held)
+        hl_timer_arm(r->wheel, &r->timer, is_ready ? PROBE_READY_MS : PROBE_NOT_READY_MS);
 }
 
 static void probe_end(struct hl_probe *probe, bool is_ready)
@@ -167,7 +173,9 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     free(request);
     if (r) {
         r->resolving = NULL;
-        if (status == 0 && found)
+        if (r->is_held)
+            ; /* asked before that */
+        else if (status == 0 && found)
             connect_to(r, pick(r, found)->ai_addr);
         else
             conclude(r, false);
@@ -198,7 +206,7 @@ static void resolve(struct hl_readiness *r)
 /* The timer fired: a probe is due, or the one under way took too long. */
 static void begin(struct hl_readiness *r)
 {
-    if (r->is_closing)
+    if (r->is_closing || r->is_held)
         return;
     if (r->probe)
         probe_end(r->probe, false);
@@ -206,6 +214,24 @@ static void begin(struct hl_readiness *r)
         connect_to(r, NULL);
     else if (!r->resolving)
         resolve(r);
+}
+
+void hl_readiness_hold(struct hl_readiness *r, const char *why)
+{
+    r->is_held = true;
+    atomic_store(&r->why, why);
+    hl_timer_disarm(&r->timer);
+    if (r->probe)
+        probe_end(r->probe, false);
+    else
+        conclude(r, false);
+}
+
+void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet)
+{
+    r->is_held = false;
+    atomic_store(&r->why, why_not_yet);
+    begin(r);
 }
 
 void hl_readiness_close(struct hl_readiness *r)

@@ -1,25 +1,28 @@
 /* log.c - builds one line in a buffer on the stack and writes it with one write(2), so that lines
  * of threads never mix.
  * Owns: the level and the format, set before threads start. Any thread.
- * Promise: never allocates, never more than LINE_CAP bytes, always a whole line (JSON stays valid
- * when it is cut): a text that does not fit is cut between characters, a field that does not fit is
- * left out. */
+ * Promise: never allocates, never more than HL_LOG_LINE_MAX bytes, always a whole line (JSON stays
+ * valid when it is cut): a text that does not fit is cut between characters and ends in an ellipsis,
+ * a field that does not fit is left out. */
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/utf8.h"
 
-#define LINE_CAP 4096
-#define TAIL_CAP 3 /* kept free for what closes a line: quote, brace, newline */
+#define ELLIPSIS "\xe2\x80\xa6" /* U+2026: the text is cut here */
+#define TAIL_CAP 6 /* kept free for what ends a line: ellipsis, quote, brace, newline */
 
 struct line {
     size_t n;
-    char p[LINE_CAP];
+    char p[HL_LOG_LINE_MAX];
 };
 
 static enum hl_log_level least_level = HL_LOG_INFO;
@@ -45,7 +48,7 @@ bool hl_log_is_on(enum hl_log_level level)
 
 static size_t room_in(const struct line *line)
 {
-    size_t end = LINE_CAP - TAIL_CAP;
+    size_t end = HL_LOG_LINE_MAX - TAIL_CAP;
     return line->n < end ? end - line->n : 0;
 }
 
@@ -110,6 +113,10 @@ static void put_escaped(struct line *line, struct hl_str s)
         }
         s.p += length;
         s.n -= length;
+    }
+    if (!fits) { /* out of the tail: no field follows */
+        memcpy(line->p + line->n, ELLIPSIS, sizeof(ELLIPSIS) - 1);
+        line->n += sizeof(ELLIPSIS) - 1;
     }
 }
 
@@ -209,4 +216,13 @@ void hl_log_write(enum hl_log_level level, const char *message, const struct hl_
     do
         written = write(STDERR_FILENO, line.p, line.n);
     while (written < 0 && errno == EINTR);
+}
+
+bool hl_log_has_room(void)
+{
+    struct pollfd stderr_fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    int unread, size = fcntl(STDERR_FILENO, F_GETPIPE_SZ);
+    if (size > 0 && ioctl(STDERR_FILENO, FIONREAD, &unread) == 0)
+        return unread < size / 2;
+    return poll(&stderr_fd, 1, 0) == 1;
 }

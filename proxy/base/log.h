@@ -5,7 +5,7 @@
  * HL_LOG_INT("status", 500));
  *
  * Values are escaped in both formats (controls, ESC, DEL, invalid UTF-8): what a peer sent cannot
- * forge a line or drive a terminal. A line is cut at 4 KiB. Secrets, tokens, webhook URLs are never
+ * forge a line or drive a terminal. A line is cut at HL_LOG_LINE_MAX. Secrets, tokens, webhook URLs are never
  * given to it by the callers. */
 #ifndef HL_BASE_LOG_H
 #define HL_BASE_LOG_H
@@ -15,6 +15,8 @@
 
 #include "base/id.h"
 #include "base/str.h"
+
+#define HL_LOG_LINE_MAX 4096 /* bytes of a whole line, its newline included */
 
 enum hl_log_level { HL_LOG_DEBUG, HL_LOG_INFO, HL_LOG_WARN, HL_LOG_ERROR };
 enum hl_log_format { HL_LOG_JSON, HL_LOG_PLAIN };
@@ -39,6 +41,10 @@ bool hl_log_is_on(enum hl_log_level level);
 
 /* `fields` ends at the first one whose name is NULL. Any thread. */
 void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields);
+
+/* Whoever reads stderr keeps up: a line would not wait, and a pipe to the reader is less than half
+ * full. Asked before lines that may be left out; all others may wait. Any thread. */
+bool hl_log_has_room(void);
 
 #define HL_LOG(level, message, ...)                                                                \
     (hl_log_is_on(HL_LOG_##level)                                                                  \

@@ -77,6 +77,9 @@ struct hl_config {
     struct hl_app_url app_url;
     struct hl_str app_run_path;
     struct hl_str app_health_path; /* empty: a TCP connect is the test */
+    struct hl_str app_command;     /* empty: somebody else starts the app; see config/command.h */
+    struct hl_str app_user;        /* empty: hookline's own; see config/user.h */
+    uint64_t app_stop_timeout_ms;
     uint64_t app_start_timeout_ms;
     uint32_t app_concurrency; /* 0: no limit */
     uint32_t app_queue;
@@ -126,6 +129,7 @@ struct hl_config {
     uint32_t workers; /* never 0 after loading: hl_cpu_count() */
     uint64_t shutdown_delay_ms;
     uint64_t drain_timeout_ms; /* never 0 after loading: the grace period stands in */
+    uint64_t idle_exit_ms;     /* 0: off */
     enum hl_log_level log_level;
     enum hl_log_format log_format; /* `auto` is decided when loading: plain on a terminal */
 

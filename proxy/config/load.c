@@ -32,6 +32,12 @@ static bool is_service_link(struct hl_str name)
            hl_str_starts_with(name, HL_STR(PREFIX "PORT_"));
 }
 
+/* Settings of the function hosts (runtime/), which inherit them from a hookline that starts them. */
+static bool is_for_function(struct hl_str name)
+{
+    return hl_str_starts_with(name, HL_STR(PREFIX "FUNCTION_"));
+}
+
 /* The secret whose …_FILE variant `name` is, or NULL. */
 static const struct hl_option *find_file_variant(struct hl_str name)
 {
@@ -68,7 +74,7 @@ static enum hl_err take_variable(struct load *load, struct hl_str name, struct h
     option = find_file_variant(name);
     if (option)
         return note(&sources[option - hl_options].file, value, false);
-    if (is_service_link(name))
+    if (is_service_link(name) || is_for_function(name))
         return HL_OK;
     return warn_of_unknown(load, name);
 }

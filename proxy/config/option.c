@@ -2,6 +2,8 @@
  * A new setting is a field in config.h and a row here; nothing else names it. */
 #include "config/option.h"
 
+#include "config/command.h"
+#include "config/user.h"
 #include "http/url.h"
 
 #define SECOND 1000
@@ -55,6 +57,19 @@ static bool is_path_target(struct hl_str text)
 static bool is_file_path(struct hl_str text)
 {
     return text.n >= 1 && text.n < 4096;
+}
+
+static bool is_command(struct hl_str text)
+{
+    struct hl_command command;
+    enum hl_err err = hl_command_parse(text, &command);
+    hl_command_fini(&command);
+    return err != HL_ERR_INVALID;
+}
+
+static bool is_user(struct hl_str text)
+{
+    return text.n < HL_USER_TEXT && !memchr(text.p, '\0', text.n);
 }
 
 static bool is_webhook_secret(struct hl_str text)
@@ -161,6 +176,13 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "APP_HEALTH_PATH", app_health_path, ""), .is_valid = is_target,
         .allowed = "a path that begins with /",
         .help = "the app is ready when this path answers 2xx; not set: when it takes connections"},
+    {ROW(TEXT, "APP_COMMAND", app_command, ""), .is_valid = is_command,
+        .allowed = "a line for /bin/sh, or a JSON array of strings, such as [\"python3\", \"app.py\"]",
+        .help = "starts the app, and again when it ends: a line for the shell, or a JSON array of words"},
+    {ROW(TEXT, "APP_USER", app_user, ""), .is_valid = is_user, .allowed = "a user's name, or uid[:gid]",
+        .help = "the user that HOOKLINE_APP_COMMAND runs as, a name or uid[:gid]; hookline must be root"},
+    {ROW(DURATION, "APP_STOP_TIMEOUT", app_stop_timeout_ms, "10s"), .min = 1, .max = 12 * HOUR,
+        .help = "from SIGTERM for the app of HOOKLINE_APP_COMMAND to SIGKILL"},
     {ROW(DURATION, "APP_START_TIMEOUT", app_start_timeout_ms, "5m"), .min = 1, .max = 12 * HOUR,
         .help = "how long an asynchronous run waits for an app that cannot be reached yet"},
     {ROW(DURATION, "CONNECT_TIMEOUT", connect_timeout_ms, "10s"), .min = 1, .max = HOUR,
@@ -253,6 +275,8 @@ const struct hl_option hl_options[] = {
         .help = "how long calls are still accepted after SIGTERM"},
     {ROW(DURATION, "DRAIN_TIMEOUT", drain_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
         .help = "how long running calls may go on after that; 0: the grace period"},
+    {ROW(DURATION, "IDLE_EXIT", idle_exit_ms, "0"), .min = SECOND, .max = 365 * DAY, .has_zero = true,
+        .help = "end once no run was in progress, queued or waiting for delivery for this long; 0: off"},
     {ROW(WORD, "LOG_LEVEL", log_level, "info"), .words = level_words,
         .help = "the least level that is logged"},
     {ROW(WORD, "LOG_FORMAT", log_format, "auto"), .words = format_words,

@@ -9,6 +9,7 @@
 
 #include "config/cpu.h"
 #include "config/option.h"
+#include "config/user.h"
 #include "config/value.h"
 
 #define OWN_DESCRIPTORS  128 /* listeners, loops, database, deliveries' first connections */
@@ -51,6 +52,33 @@ static enum hl_err check_ca_file(const struct hl_config *config, struct hl_buf *
     return err ? err : hl_buf_printf(problems, " cannot be read: %s\n", why);
 }
 
+static enum hl_err report_user(
+    const struct hl_config *config, struct hl_buf *problems, const char *what)
+{
+    enum hl_err err = hl_buf_printf(problems, "HOOKLINE_APP_USER: ");
+    if (!err)
+        err = hl_value_append_quoted(problems, config->app_user);
+    return err ? err : hl_buf_printf(problems, " %s\n", what);
+}
+
+static enum hl_err check_app_user(const struct hl_config *config, struct hl_buf *problems)
+{
+    struct hl_user user;
+    char why[64];
+    if (config->app_user.n == 0)
+        return HL_OK;
+    if (config->app_command.n == 0)
+        return report_user(config, problems,
+            "has no effect without HOOKLINE_APP_COMMAND: hookline does not start the app");
+    if (hl_user_find(config->app_user, &user, why, sizeof(why)) != HL_OK)
+        return report_user(config, problems, why);
+    if (geteuid() != 0)
+        return report_user(config, problems,
+            "needs root: run hookline as root, or leave HOOKLINE_APP_USER out and the app runs as "
+            "the user that hookline runs as");
+    return HL_OK;
+}
+
 enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
 {
     if (config->app_head_timeout_ms == 0)
@@ -66,5 +94,7 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
     if ((unsigned)config->log_format == HL_LOG_FORMAT_AUTO)
         config->log_format = isatty(STDERR_FILENO) ? HL_LOG_PLAIN : HL_LOG_JSON;
     enum hl_err err = settle_data_dir(config);
-    return err ? err : check_ca_file(config, problems);
+    if (!err)
+        err = check_ca_file(config, problems);
+    return err ? err : check_app_user(config, problems);
 }

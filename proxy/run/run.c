@@ -32,7 +32,7 @@ struct hl_run *hl_run_new(struct hl_worker *w)
     hl_timer_init(&run->deadline, NULL);
     hl_upstream_wait_init(&run->wait, on_no_connection);
     hl_limiter_wait_init(&run->slot_wait, NULL);
-    w->run_count++;
+    hl_counter_add(&w->run_count, 1);
     return run;
 }
 
@@ -56,5 +56,5 @@ void hl_run_free(struct hl_run *run)
     hl_finish_free(run->finish);
     hl_list_remove(&run->node);
     hl_list_push_back(&w->ended_runs, &run->node);
-    w->run_count--;
+    hl_counter_sub(&w->run_count, 1);
 }

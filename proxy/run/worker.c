@@ -193,7 +193,7 @@ size_t hl_service_problems(
     if (hl_counter_get(&store->is_full))
         problems[n++] = "the store is full: asynchronous calls are refused until space is free";
     if (!hl_readiness_is_ready(service->readiness))
-        problems[n++] = "the app at HOOKLINE_APP_URL is not ready";
+        problems[n++] = hl_readiness_why(service->readiness);
     return n;
 }
 
@@ -218,7 +218,7 @@ static void end(struct hl_worker *w)
 void hl_worker_check_end(struct hl_worker *w)
 {
     if (w->is_closed && w->has_withdrawn && !w->has_ended && w->client_count == 0 &&
-        w->run_count == 0 && hl_limiter_seat_close(&w->seat))
+        hl_counter_get(&w->run_count) == 0 && hl_limiter_seat_close(&w->seat))
         end(w);
 }
 

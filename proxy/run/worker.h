@@ -6,6 +6,7 @@
 #include "app/limiter.h"
 #include "app/pool.h"
 #include "app/readiness.h"
+#include "app/supervisor.h"
 #include "auth/auth.h"
 #include "base/metric.h"
 #include "base/slab.h"
@@ -64,6 +65,7 @@ struct hl_service {
     struct hl_store *store;
     struct hl_auth *auth;
     struct hl_readiness *readiness;
+    const struct hl_app_gauges *app; /* the process that we started, if we did */
     struct hl_limiter limiter;
     struct hl_limiter_seat **seats;
     struct hl_worker **workers;
@@ -108,8 +110,8 @@ struct hl_worker {
     struct hl_list ended_runs; /* their memory goes at the end of the loop turn */
     uv_check_t turn_end;
     uint32_t client_count, client_max;
-    uint32_t run_count;
-    struct hl_slot_table slots; /* runs that wait for the store */
+    struct hl_counter run_count; /* others look at it: run/idle.c */
+    struct hl_slot_table slots;  /* runs that wait for the store */
     struct hl_recent_list recent;
     bool is_draining, is_closed, is_cut, has_ended;
     bool is_withdrawing, has_withdrawn; /* the credit for claims */

@@ -225,7 +225,7 @@ void world_wait(uint64_t ms)
 static bool is_quiet(const struct hl_worker *w)
 {
     bool has_work = !w->is_draining && stub_has_work(w->service->store);
-    return w->client_count == 0 && w->run_count == 0 && w->pool.open_count == 0 &&
+    return w->client_count == 0 && hl_counter_get(&w->run_count) == 0 && w->pool.open_count == 0 &&
            w->spools.open == 0 && w->async_running == 0 && !has_work;
 }
 

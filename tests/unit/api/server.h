@@ -14,7 +14,8 @@
 struct server {
     struct hl_config *config;
     struct hl_readiness readiness; /* never started: only its flag is used */
-    struct hl_worker worker;       /* never started: only its figures are used */
+    struct hl_app_gauges app;
+    struct hl_worker worker; /* never started: only its figures are used */
     struct hl_worker *workers[1];
     struct hl_service service;
     struct hl_sender *sender;

@@ -7,12 +7,14 @@
 static struct hl_figures figures;
 static struct hl_store_gauges store;
 static struct hl_sender_gauges sender;
+static struct hl_app_gauges app;
 static struct hl_buf text;
 
 static const char *write_text(void)
 {
     figures.store = &store;
     figures.sender = &sender;
+    figures.app = &app;
     text.n = 0;
     cr_assert_eq(hl_figures_write(&text, &figures), HL_OK);
     cr_assert_eq(hl_buf_append(&text, "", 1), HL_OK);
@@ -24,6 +26,7 @@ static void reset(void)
     memset(&figures, 0, sizeof(figures));
     memset(&store, 0, sizeof(store));
     memset(&sender, 0, sizeof(sender));
+    memset(&app, 0, sizeof(app));
     hl_buf_init(&text, 0);
 }
 
@@ -260,6 +263,25 @@ Test(metrics, computes_ages_and_seconds)
     cr_assert(strstr(p, "\nhookline_delivery_age_seconds 0.000000\n"));
     cr_assert(strstr(p, "\nprocess_cpu_seconds_total 1.234567\n"));
     cr_assert(strstr(p, "\nprocess_start_time_seconds 1700000000.123000\n"));
+}
+
+Test(metrics, shows_the_queue_before_the_app_and_its_process)
+{
+    figures.app_slots = 4;
+    figures.app_slots_in_use = 3;
+    figures.app_queue_age_ms = 1500;
+    hl_counter_add(&figures.workers.waiting_for_slot, 7);
+    hl_counter_add(&app.is_running, 1);
+    hl_counter_add(&app.starts, 2);
+    hl_counter_add(&app.lines_dropped, 5);
+    const char *p = write_text();
+    cr_assert(strstr(p, "\nhookline_app_slots 4\n"));
+    cr_assert(strstr(p, "\nhookline_app_slots_in_use 3\n"));
+    cr_assert(strstr(p, "\nhookline_app_queue_age_seconds 1.500000\n"));
+    cr_assert(strstr(p, "\nhookline_app_queue_waiting 7\n"));
+    cr_assert(strstr(p, "\nhookline_app_running 1\n"));
+    cr_assert(strstr(p, "\nhookline_app_starts_total 2\n"));
+    cr_assert(strstr(p, "\nhookline_app_output_dropped_lines_total 5\n"));
 }
 
 Test(metrics, shows_the_store_and_the_sender)

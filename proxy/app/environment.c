@@ -1,0 +1,86 @@
+/* environment.c - the app's environment: ours, less what is no business of the app's.
+ * Thread: control, at start. */
+#include "app/environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/option.h"
+
+#define ADDED_MAX  5
+#define ENTRY_ROOM (HL_USER_TEXT + 32) /* a path of a socket is shorter than a user's home */
+
+bool hl_environment_is_secret(struct hl_str name)
+{
+    const struct hl_str suffix = HL_STR("_FILE");
+    const struct hl_option *option = hl_option_find(name);
+    if (hl_str_eq(name, HL_STR("HOOKLINE_KEY_FILE")))
+        return true;
+    if (!option && name.n > suffix.n && memcmp(name.p + name.n - suffix.n, "_FILE", 5) == 0)
+        option = hl_option_find((struct hl_str){name.p, name.n - suffix.n});
+    return option && option->is_secret;
+}
+
+/* The entries that are ours to set, one behind the other in `space`. */
+struct additions {
+    char *entries[ADDED_MAX];
+    size_t n;
+    char *space;
+};
+
+static void add(struct additions *a, const char *name, const char *value)
+{
+    a->entries[a->n] = a->space + a->n * ENTRY_ROOM;
+    snprintf(a->entries[a->n], ENTRY_ROOM, "%s=%s", name, value);
+    a->n++;
+}
+
+static void add_all(struct additions *a, const struct hl_config *config, const struct hl_user *user)
+{
+    char port[8];
+    if (config->app_url.is_unix) {
+        add(a, "SOCKET", config->app_url.path);
+        add(a, "HOOKLINE_FUNCTION_SOCKET", config->app_url.path);
+    } else {
+        snprintf(port, sizeof(port), "%u", (unsigned)config->app_url.port);
+        add(a, "PORT", port);
+    }
+    if (user && user->name[0]) {
+        add(a, "HOME", user->home);
+        add(a, "USER", user->name);
+        add(a, "LOGNAME", user->name);
+    }
+}
+
+static bool is_replaced(const struct additions *a, const char *entry, size_t name_len)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (strncmp(a->entries[i], entry, name_len) == 0 && a->entries[i][name_len] == '=')
+            return true;
+    return false;
+}
+
+char **hl_environment_for_app(
+    char *const *environment, const struct hl_config *config, const struct hl_user *user)
+{
+    size_t count = 0, n = 0;
+    while (environment[count])
+        count++;
+    size_t table = (count + ADDED_MAX + 1) * sizeof(char *);
+    char **out = malloc(table + (size_t)ADDED_MAX * ENTRY_ROOM);
+    if (!out)
+        return NULL;
+    struct additions additions = {.space = (char *)out + table};
+    add_all(&additions, config, user);
+    for (size_t i = 0; i < count; i++) {
+        size_t name_len = strcspn(environment[i], "=");
+        if (!hl_environment_is_secret((struct hl_str){environment[i], name_len}) &&
+            !is_replaced(&additions, environment[i], name_len))
+            out[n++] = environment[i];
+    }
+    for (size_t i = 0; i < additions.n; i++)
+        out[n++] = additions.entries[i];
+    out[n] = NULL;
+    return out;
+}

@@ -1,0 +1,47 @@
+/* output.h - what the app writes to stdout and stderr, line by line into the log.
+ *
+ * The app never waits for us for long; what is too much is dropped and counted. Lines beyond
+ * HL_OUTPUT_LINES a second are. While whoever reads our log lags, the app waits, for
+ * HL_OUTPUT_WAIT_MS of each second; then lines that find no room are dropped. Beyond HL_OUTPUT_BYTES
+ * a second reading pauses until the second is over. */
+#ifndef HL_APP_OUTPUT_H
+#define HL_APP_OUTPUT_H
+
+#include <uv.h>
+
+#include "base/metric.h"
+#include "loop/wheel.h"
+
+#define HL_OUTPUT_LINES   5000
+#define HL_OUTPUT_BYTES   (UINT64_C(16) << 20)
+#define HL_OUTPUT_WAIT_MS 250
+
+struct hl_output_source; /* one of the two pipes */
+
+struct hl_output {
+    uv_loop_t *loop;
+    struct hl_wheel *wheel;
+    struct hl_output_source *sources[2]; /* stdout, stderr; NULL: not open */
+    struct hl_timer retry;               /* armed while lines wait for room in the log */
+    struct hl_timer second;              /* armed while one is being counted */
+    uint32_t lines_left, wait_left_ms;   /* of this second, as are the next two */
+    uint64_t bytes_left, dropped;
+    struct hl_counter *lines_logged, *lines_dropped;
+};
+
+/* Borrows all; the counters are written by this thread. */
+void hl_output_init(struct hl_output *o, uv_loop_t *loop, struct hl_wheel *wheel,
+    struct hl_counter *lines_logged, struct hl_counter *lines_dropped);
+
+/* Takes the read ends of a process's stdout and stderr. False: out of memory for one of them, which
+ * is closed. */
+bool hl_output_open(struct hl_output *o, const int fds[2]);
+
+/* The process has ended: takes what it wrote last, then closes the pipes, whoever else has them. Its
+ * last words may wait a quarter of a second for room in the log. */
+void hl_output_finish(struct hl_output *o);
+
+/* No more of it; `o` stays valid until the loop has run its close callbacks. */
+void hl_output_close(struct hl_output *o);
+
+#endif

@@ -1,0 +1,358 @@
+/* supervisor.c - starts the app's process, watches it, starts it again, stops it.
+ * Owns: the process, its output, the signal handles. Thread: control, which is the process's first:
+ * the kernel kills the app when that thread ends.
+ * Promise: at most one app runs; one that ends is started again, the sooner the longer it was well;
+ * nothing of it is left when the stop is reported, as far as the kernel lets us know.
+ * Not here: fork and exec (child.c), lines of output (output.c), whether it answers (readiness.c). */
+#include "app/supervisor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app/environment.h"
+#include "app/orphan.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define KILL_WAIT_MS 2000 /* for a process in a system call that cannot be broken off */
+
+static const int passed_on[HL_SUPERVISOR_SIGNALS] = {SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGWINCH};
+
+static const char *const state_texts[] = {
+    [HL_SUPERVISOR_OFF] = "off",
+    [HL_SUPERVISOR_RUNNING] = "running",
+    [HL_SUPERVISOR_BACKOFF] = "backoff",
+    [HL_SUPERVISOR_STOPPING] = "stopping",
+    [HL_SUPERVISOR_KILLED] = "killed",
+    [HL_SUPERVISOR_STOPPED] = "stopped",
+};
+
+static void on_timer(struct hl_timer *timer);
+
+/* To the app's group; to its process alone while that has not made the group yet. */
+static void signal_app(const struct hl_supervisor *s, int signum)
+{
+    if (kill(-s->child.pid, signum) != 0)
+        kill(s->child.pid, signum);
+}
+
+static bool has_command(const struct hl_supervisor *s)
+{
+    return s->command.argv != NULL;
+}
+
+static void set_state(struct hl_supervisor *s, enum hl_supervisor_state state)
+{
+    HL_LOG(DEBUG, "app's process", HL_LOG_TEXT("from", state_texts[s->state]),
+        HL_LOG_TEXT("to", state_texts[state]));
+    s->state = state;
+}
+
+bool hl_supervisor_init(struct hl_supervisor *s, uv_loop_t *loop, struct hl_wheel *wheel,
+    const struct hl_config *config, struct hl_readiness *readiness, char *const *environment,
+    struct rlimit files, char *why, size_t why_len)
+{
+    *s = (struct hl_supervisor){.config = config,
+        .loop = loop,
+        .wheel = wheel,
+        .readiness = readiness,
+        .files = files,
+        .child = {.output = {-1, -1}, .failure_pipe = -1}};
+    hl_output_init(&s->output, loop, wheel, &s->gauges.lines_logged, &s->gauges.lines_dropped);
+    hl_timer_init(&s->timer, on_timer);
+    if (config->app_command.n == 0)
+        return true;
+    bool has_user = config->app_user.n > 0;
+    if (has_user && hl_user_find(config->app_user, &s->user, why, why_len) != HL_OK)
+        return false;
+    s->environment = hl_environment_for_app(environment, config, has_user ? &s->user : NULL);
+    if (!s->environment || hl_command_parse(config->app_command, &s->command) != HL_OK) {
+        snprintf(why, why_len, "out of memory");
+        return false;
+    }
+    hl_readiness_hold(readiness, "the app is not started yet");
+    return true;
+}
+
+/* ---- signals ---- */
+
+static void on_passed_signal(uv_signal_t *handle, int signum)
+{
+    struct hl_supervisor *s = handle->data;
+    bool is_running = s->state == HL_SUPERVISOR_RUNNING || s->state == HL_SUPERVISOR_STOPPING;
+    HL_LOG(INFO, is_running ? "signal passed on to the app" : "signal, but the app does not run",
+        HL_LOG_TEXT("name", strsignal(signum)));
+    if (is_running) /* its first process alone: servers tell their own workers */
+        kill(s->child.pid, signum);
+}
+
+static void on_child_signal(uv_signal_t *handle, int signum);
+
+static void watch(struct hl_supervisor *s, uv_signal_t *handle, uv_signal_cb on_signal, int signum)
+{
+    handle->data = s;
+    if (uv_signal_init(s->loop, handle) != 0 || uv_signal_start(handle, on_signal, signum) != 0)
+        HL_LOG(ERROR, "a signal cannot be watched", HL_LOG_TEXT("name", strsignal(signum)));
+}
+
+static void open_signals(struct hl_supervisor *s)
+{
+    s->is_open = true;
+    watch(s, &s->on_child, on_child_signal, SIGCHLD);
+    for (size_t i = 0; has_command(s) && i < HL_SUPERVISOR_SIGNALS; i++)
+        watch(s, &s->passed[i], on_passed_signal, passed_on[i]);
+}
+
+static void close_signals(struct hl_supervisor *s)
+{
+    if (!s->is_open)
+        return;
+    s->is_open = false;
+    uv_close((uv_handle_t *)&s->on_child, NULL);
+    for (size_t i = 0; has_command(s) && i < HL_SUPERVISOR_SIGNALS; i++)
+        uv_close((uv_handle_t *)&s->passed[i], NULL);
+}
+
+/* ---- starting ---- */
+
+/* `why` is static: it is what readiness says until the next start. */
+static void start_later(struct hl_supervisor *s, const char *why, bool was_ready)
+{
+    uint64_t ms = hl_backoff_next(&s->backoff, was_ready, hl_clock_mono_ms() - s->started_ms);
+    HL_LOG(WARN, "the app is started again", HL_LOG_INT("in_ms", ms),
+        HL_LOG_INT("failures", s->backoff.failures));
+    hl_readiness_hold(s->readiness, why);
+    set_state(s, HL_SUPERVISOR_BACKOFF);
+    hl_timer_arm(s->wheel, &s->timer, ms);
+}
+
+/* A server that was killed leaves its socket behind, and the next one cannot bind. */
+static void remove_dead_socket(const struct hl_app_url *url)
+{
+    struct stat st;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!url->is_unix || lstat(url->path, &st) != 0 || !S_ISSOCK(st.st_mode))
+        return;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", url->path);
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno == ECONNREFUSED)
+        unlink(url->path);
+    close(fd);
+}
+
+static void log_start_failure(const struct hl_supervisor *s, const char *what, int error)
+{
+    HL_LOG(ERROR, what, HL_LOG_TEXT("program", s->command.argv[0]),
+        HL_LOG_TEXT("error", strerror(error)), HL_LOG_TEXT("setting", "HOOKLINE_APP_COMMAND"));
+}
+
+static void start_app(struct hl_supervisor *s)
+{
+    char path[4096];
+    s->started_ms = hl_clock_mono_ms();
+    if (!hl_child_find(s->command.argv[0], s->environment, path, sizeof(path))) {
+        log_start_failure(s, "the app's program is not there, or may not be run", errno);
+        start_later(
+            s, "the program of HOOKLINE_APP_COMMAND is not there, or may not be run", false);
+        return;
+    }
+    remove_dead_socket(&s->config->app_url);
+    struct hl_child_plan plan = {.path = path,
+        .argv = s->command.argv,
+        .environment = s->environment,
+        .user = s->config->app_user.n > 0 ? &s->user : NULL,
+        .files = s->files};
+    int error = hl_child_start(&s->child, &plan);
+    if (error != 0) {
+        log_start_failure(s, "the app cannot be started", error);
+        start_later(s, "the app cannot be started, see the log", false);
+        return;
+    }
+    set_state(s, HL_SUPERVISOR_RUNNING);
+    hl_counter_add(&s->gauges.starts, 1);
+    hl_counter_add(&s->gauges.is_running, 1);
+    HL_LOG(INFO, "the app was started", HL_LOG_INT("pid", s->child.pid));
+    if (!hl_output_open(&s->output, s->child.output))
+        HL_LOG(ERROR, "the app's output is not logged: out of memory");
+    s->child.output[0] = s->child.output[1] = -1;
+    hl_readiness_release(s->readiness, "the app is starting");
+}
+
+void hl_supervisor_start(struct hl_supervisor *s)
+{
+    if (!has_command(s) && getpid() != 1)
+        return;
+    open_signals(s);
+    if (!has_command(s))
+        return;
+    hl_orphan_adopt();
+    start_app(s);
+}
+
+/* ---- its end ---- */
+
+static void finish_stop(struct hl_supervisor *s)
+{
+    set_state(s, HL_SUPERVISOR_STOPPED);
+    hl_timer_fini(s->wheel, &s->timer);
+    hl_output_close(&s->output);
+    close_signals(s);
+    s->on_stopped(s);
+}
+
+/* The first process has ended, or there was none. What it started and left goes, too. */
+static void clear_rest(struct hl_supervisor *s)
+{
+    hl_orphan_reap(0);
+    if (hl_orphan_kill() > 0)
+        return; /* their exits lead here again, or the timer ends it */
+    if (s->on_stopped)
+        finish_stop(s);
+}
+
+static const char *log_exit(const struct hl_supervisor *s, int status)
+{
+    struct hl_child_failure failure;
+    if (hl_child_has_failed(&s->child, &failure)) {
+        bool is_user = failure.step == HL_CHILD_STEP_USER;
+        log_start_failure(s,
+            is_user                               ? "the app cannot run as HOOKLINE_APP_USER"
+            : failure.step == HL_CHILD_STEP_SETUP ? "the app cannot be started"
+                                                  : "the app's program cannot be run",
+            failure.error);
+        return is_user ? "the app cannot run as HOOKLINE_APP_USER, see the log"
+                       : "the program of HOOKLINE_APP_COMMAND cannot be run, see the log";
+    }
+    if (WIFSIGNALED(status)) {
+        HL_LOG(WARN, "the app was ended by a signal", HL_LOG_INT("pid", s->child.pid),
+            HL_LOG_TEXT("signal", strsignal(WTERMSIG(status))));
+        return "the app was ended by a signal; it is started again";
+    }
+    int code = WEXITSTATUS(status);
+    bool is_unknown = s->command.is_shell && code == 127;
+    HL_LOG(WARN, is_unknown ? "the shell did not find the app's program" : "the app ended",
+        HL_LOG_INT("pid", s->child.pid), HL_LOG_INT("exit_status", code));
+    return is_unknown ? "the shell did not find the program of HOOKLINE_APP_COMMAND"
+                      : "the app ended; it is started again";
+}
+
+static void on_exit_status(struct hl_supervisor *s, int status)
+{
+    bool was_ready = hl_readiness_is_ready(s->readiness);
+    hl_output_finish(&s->output);
+    hl_counter_sub(&s->gauges.is_running, 1);
+    if (s->state == HL_SUPERVISOR_RUNNING) {
+        const char *why = log_exit(s, status);
+        hl_child_close(&s->child);
+        start_later(s, why, was_ready);
+        return;
+    }
+    HL_LOG(INFO, "the app has ended", HL_LOG_INT("pid", s->child.pid));
+    hl_child_close(&s->child);
+    set_state(s, HL_SUPERVISOR_KILLED);
+    hl_timer_arm(s->wheel, &s->timer, KILL_WAIT_MS);
+    clear_rest(s);
+}
+
+/* While the status is not taken the id of the group is not given to others: the rest of the group is
+ * killed before. */
+static void take_exit(struct hl_supervisor *s)
+{
+    siginfo_t info = {0};
+    int status;
+    pid_t pid = s->child.pid;
+    if (pid == 0 || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid == 0)
+        return;
+    kill(-pid, SIGKILL);
+    if (waitpid(pid, &status, WNOHANG) == pid)
+        on_exit_status(s, status);
+}
+
+static void on_child_signal(uv_signal_t *handle, int signum)
+{
+    struct hl_supervisor *s = handle->data;
+    (void)signum;
+    take_exit(s);
+    hl_orphan_reap(s->child.pid);
+    if (s->state == HL_SUPERVISOR_KILLED && s->child.pid == 0)
+        clear_rest(s);
+}
+
+static void on_timer(struct hl_timer *timer)
+{
+    struct hl_supervisor *s = HL_CONTAINER_OF(timer, struct hl_supervisor, timer);
+    switch (s->state) {
+    case HL_SUPERVISOR_BACKOFF:
+        start_app(s);
+        break;
+    case HL_SUPERVISOR_STOPPING:
+        HL_LOG(WARN, "HOOKLINE_APP_STOP_TIMEOUT is over; the app is killed");
+        hl_supervisor_kill(s);
+        break;
+    case HL_SUPERVISOR_KILLED:
+        HL_LOG(ERROR, "something of the app does not end");
+        hl_child_close(&s->child);
+        if (s->on_stopped)
+            finish_stop(s);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- stopping ---- */
+
+void hl_supervisor_stop(struct hl_supervisor *s, void (*on_stopped)(struct hl_supervisor *s))
+{
+    s->on_stopped = on_stopped;
+    switch (s->state) {
+    case HL_SUPERVISOR_RUNNING:
+        HL_LOG(INFO, "the app is stopped", HL_LOG_INT("pid", s->child.pid));
+        hl_readiness_hold(s->readiness, "the app is stopped");
+        set_state(s, HL_SUPERVISOR_STOPPING);
+        signal_app(s, SIGTERM);
+        hl_timer_arm(s->wheel, &s->timer, s->config->app_stop_timeout_ms);
+        break;
+    case HL_SUPERVISOR_BACKOFF:
+        set_state(s, HL_SUPERVISOR_KILLED);
+        hl_timer_arm(s->wheel, &s->timer, KILL_WAIT_MS);
+        clear_rest(s);
+        break;
+    case HL_SUPERVISOR_KILLED:
+        if (s->child.pid == 0)
+            clear_rest(s);
+        break;
+    default:
+        finish_stop(s);
+    }
+}
+
+void hl_supervisor_kill(struct hl_supervisor *s)
+{
+    bool is_running = s->state == HL_SUPERVISOR_RUNNING || s->state == HL_SUPERVISOR_STOPPING;
+    if (!is_running && s->state != HL_SUPERVISOR_BACKOFF)
+        return;
+    hl_readiness_hold(s->readiness, "the app is stopped");
+    set_state(s, HL_SUPERVISOR_KILLED);
+    if (is_running)
+        signal_app(s, SIGKILL);
+    hl_timer_arm(s->wheel, &s->timer, KILL_WAIT_MS);
+}
+
+void hl_supervisor_fini(struct hl_supervisor *s)
+{
+    hl_command_fini(&s->command);
+    free(s->environment);
+    s->environment = NULL;
+}

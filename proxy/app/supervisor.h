@@ -1,0 +1,77 @@
+/* supervisor.h - the app as a process of ours (HOOKLINE_APP_COMMAND, spec 10): started, started again
+ * when it ends, told of signals, stopped last; and, with a process id of 1, the last parent of all
+ * processes. Without a command it does the latter only. */
+#ifndef HL_APP_SUPERVISOR_H
+#define HL_APP_SUPERVISOR_H
+
+#include <uv.h>
+
+#include "app/backoff.h"
+#include "app/child.h"
+#include "app/output.h"
+#include "app/readiness.h"
+#include "config/command.h"
+
+#define HL_SUPERVISOR_SIGNALS 5 /* that are passed on */
+
+enum hl_supervisor_state {
+    HL_SUPERVISOR_OFF,      /* there is no command, or it was not started yet */
+    HL_SUPERVISOR_RUNNING,  /* there is a process; its exit ends this */
+    HL_SUPERVISOR_BACKOFF,  /* there is none; the timer starts the next one */
+    HL_SUPERVISOR_STOPPING, /* its group has got SIGTERM; its exit ends this, the timer kills it */
+    HL_SUPERVISOR_KILLED,   /* its group has got SIGKILL, or it has ended and others of its making
+                               have not; the last exit ends this, or the timer */
+    HL_SUPERVISOR_STOPPED,  /* nothing of it is left that we know of */
+};
+
+/* Written by the control thread, read by /metrics. */
+struct hl_app_gauges {
+    struct hl_counter is_running, starts, lines_logged, lines_dropped;
+};
+
+struct hl_supervisor {
+    const struct hl_config *config;
+    uv_loop_t *loop;
+    struct hl_wheel *wheel;
+    struct hl_readiness *readiness;
+    enum hl_supervisor_state state;
+
+    /* how it is started */
+    struct hl_command command;
+    char **environment;
+    struct hl_user user;
+    struct rlimit files;
+
+    struct hl_child child;
+    struct hl_output output;
+    uint64_t started_ms; /* monotonic */
+    struct hl_backoff backoff;
+    struct hl_timer timer; /* back-off, or the bound of a stop */
+    bool is_open;          /* the handles below */
+    uv_signal_t on_child;  /* SIGCHLD */
+    uv_signal_t passed[HL_SUPERVISOR_SIGNALS];
+    void (*on_stopped)(struct hl_supervisor *s);
+    struct hl_app_gauges gauges;
+};
+
+/* Prepares; starts nothing. Runs before other threads do. Borrows all but `files`, which is
+ * RLIMIT_NOFILE as the process found it; `environment` is what the process was started with. On
+ * failure `why` has one line, and hl_supervisor_fini is still due. */
+HL_MUST_CHECK bool hl_supervisor_init(struct hl_supervisor *s, uv_loop_t *loop,
+    struct hl_wheel *wheel, const struct hl_config *config, struct hl_readiness *readiness,
+    char *const *environment, struct rlimit files, char *why, size_t why_len);
+
+/* Starts the app, if there is a command; with or without one, orphans are seen to from now on. */
+void hl_supervisor_start(struct hl_supervisor *s);
+
+/* SIGTERM to the app's process group, SIGKILL after HOOKLINE_APP_STOP_TIMEOUT. `on_stopped` is called
+ * once when nothing of it is left, perhaps before the return; the handles are closing then. */
+void hl_supervisor_stop(struct hl_supervisor *s, void (*on_stopped)(struct hl_supervisor *s));
+
+/* SIGKILL at once, before or during a stop; hl_supervisor_stop is still due, for its call. */
+void hl_supervisor_kill(struct hl_supervisor *s);
+
+/* After the loop has run its close callbacks. */
+void hl_supervisor_fini(struct hl_supervisor *s);
+
+#endif

@@ -1,0 +1,23 @@
+/* command.h - HOOKLINE_APP_COMMAND as words, by the two forms of CMD in a Dockerfile: a line for the
+ * shell (as in a Procfile: $PORT is expanded, && works), or a JSON array of words that is run as it
+ * stands, for images without a shell. A line that runs just one program has the shell make way for
+ * it (exec), so that signals reach the program. */
+#ifndef HL_CONFIG_COMMAND_H
+#define HL_CONFIG_COMMAND_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct hl_command {
+    char **argv;   /* owned; ends with NULL, has at least one word */
+    bool is_shell; /* argv is /bin/sh -c LINE */
+};
+
+/* HL_ERR_INVALID: it begins with [ and is no JSON array of one or more strings without NUL, the
+ * first of them not empty. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_command_parse(struct hl_str text, struct hl_command *out);
+void hl_command_fini(struct hl_command *command); /* leaves it empty */
+
+#endif
