@@ -11,7 +11,7 @@
 
 #include "auth/verify.h"
 
-#define NICENESS 10
+#define NICENESS 5 /* a third of a worker's share of a core */
 
 static void wake(void *arg)
 {

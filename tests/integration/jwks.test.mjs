@@ -1,0 +1,163 @@
+// Keys from outside: from a file and from a URL, new ones and old ones, and a URL that fails.
+import assert from 'node:assert/strict';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from './lib/case.mjs';
+import { RUN, assertProblem, stage } from './lib/stage.mjs';
+import { startServer } from './lib/server.mjs';
+import { run, temporaryDirectory } from './lib/sidecar.mjs';
+import { until } from './lib/until.mjs';
+import { jwks, makeKey, sign } from './lib/tokens.mjs';
+
+async function locked(t, env) {
+    const all = await stage(t, { env: { HOOKLINE_AUTH: 'jwt', ...env } });
+    const ask = (token) => all.call(RUN, { headers: { authorization: `Bearer ${token}` }, body: '{}' });
+    return { ...all, ask };
+}
+
+/** A server of keys: `serve.body`, `serve.status`; counts what it was asked. */
+async function keyServer(t, body) {
+    const serve = { body, status: 200 };
+    const server = await startServer(t, async (exchange) => {
+        await serve.before?.(exchange);
+        await exchange.send(serve.status, { 'Content-Type': 'application/json', ...serve.fields }, serve.body);
+    });
+    return Object.assign(serve, { server, url: `${server.url}/keys.json` });
+}
+
+test('keys come from a URL, and the first tokens wait for them', async (t) => {
+    const key = await makeKey();
+    const keys = await keyServer(t, jwks(key));
+    let release;
+    const held = new Promise((resolve) => (release = resolve));
+    keys.before = () => held;
+    const { ask } = await locked(t, { HOOKLINE_JWT_JWKS_URL: keys.url });
+    const waiting = ask(await sign(key));
+    await until('the keys are asked for', () => keys.server.requests.length === 1);
+    release();
+    assert.equal((await waiting).status, 200);
+    const seen = keys.server.requests[0];
+    assert.equal(seen.target, '/keys.json');
+    assert.match(seen.get('user-agent'), /^hookline\//);
+});
+
+test('a token of a key that is new at the URL makes hookline fetch it, but once for many', async (t) => {
+    const [old, fresh] = [await makeKey(), await makeKey()];
+    const keys = await keyServer(t, jwks(old));
+    const { ask } = await locked(t, { HOOKLINE_JWT_JWKS_URL: keys.url });
+    assert.equal((await ask(await sign(old))).status, 200);
+    keys.body = jwks(old, fresh);
+    assert.equal((await ask(await sign(fresh))).status, 200);
+    assert.equal(keys.server.requests.length, 2);
+    for (let i = 0; i < 20; i++) {
+        const nobody = await makeKey();
+        assert.equal((await ask(await sign(nobody))).status, 401);
+    }
+    assert.equal(keys.server.requests.length, 2, 'within 30 s not a third time');
+    assert.equal((await ask(await sign(old))).status, 200);
+});
+
+test('a key that is gone takes its tokens along, those that were good before too', async (t) => {
+    const [gone, stays, fresh] = [await makeKey(), await makeKey(), await makeKey()];
+    const keys = await keyServer(t, jwks(gone, stays));
+    const { ask } = await locked(t, { HOOKLINE_JWT_JWKS_URL: keys.url });
+    const tokens = { gone: await sign(gone), stays: await sign(stays) };
+    for (let i = 0; i < 6; i++) /* both workers know them */
+        for (const token of Object.values(tokens)) assert.equal((await ask(token)).status, 200);
+    keys.body = jwks(stays, fresh);
+    assert.equal((await ask(await sign(fresh))).status, 200);
+    for (let i = 0; i < 6; i++) {
+        assertProblem(await ask(tokens.gone), 401);
+        assert.equal((await ask(tokens.stays)).status, 200);
+    }
+});
+
+test('another key under a known name is another key', async (t) => {
+    const [old, fresh] = [await makeKey('ES256', 'same'), await makeKey('ES256', 'same')];
+    const other = await makeKey();
+    const keys = await keyServer(t, jwks(old));
+    const { ask } = await locked(t, { HOOKLINE_JWT_JWKS_URL: keys.url });
+    const tokens = { old: await sign(old), fresh: await sign(fresh) };
+    assert.equal((await ask(tokens.old)).status, 200);
+    assert.equal((await ask(tokens.fresh)).status, 401);
+    keys.body = jwks(fresh, other);
+    assert.equal((await ask(await sign(other))).status, 200, 'which makes it fetch');
+    assert.equal((await ask(tokens.fresh)).status, 200);
+    assert.equal((await ask(tokens.old)).status, 401);
+});
+
+for (const [what, change] of [
+    ['answers 500', (keys) => (keys.status = 500)],
+    ['answers something else', (keys) => (keys.body = '<html>')],
+    ['answers a redirect', (keys) => Object.assign(keys, { status: 302, fields: { Location: '/x' } })],
+    ['answers more than 256 KiB', (keys) => (keys.body = jwks({ pad: 'x'.repeat(300_000) }))],
+    ['is gone', (keys) => keys.server.close()],
+]) {
+    test(`keys that were there stay while the URL ${what}`, async (t) => {
+        const key = await makeKey();
+        const keys = await keyServer(t, jwks(key));
+        const { ask, sidecar } = await locked(t, { HOOKLINE_JWT_JWKS_URL: keys.url });
+        assert.equal((await ask(await sign(key))).status, 200);
+        await change(keys);
+        assert.equal((await ask(await sign(await makeKey()))).status, 401);
+        await until('the log says it', () => sidecar.log.some((l) => l.level === 'warn' && /JWKS_URL: no keys/.test(l.msg)));
+        assert.equal((await ask(await sign(key))).status, 200);
+    });
+}
+
+test('while no keys have come yet, their tokens are 503 and the start is not held up', async (t) => {
+    const { ask, sidecar } = await locked(t, { HOOKLINE_JWT_JWKS_URL: 'http://127.0.0.1:1/keys' });
+    await until('the first fetch has failed', () => sidecar.log.some((l) => /JWKS_URL: no keys/.test(l.msg)));
+    const token = await sign(await makeKey());
+    await until('the second one too', async () => (await ask(token)).status === 503);
+    const r = await ask(token);
+    assertProblem(r, 503);
+    assert.ok(r.headers['retry-after']);
+});
+
+test('a URL in the log is its host only, and http is warned about', async (t) => {
+    const keys = await keyServer(t, 'nothing');
+    const { sidecar } = await locked(t, { HOOKLINE_JWT_JWKS_URL: `${keys.url}?secret=sesame` });
+    await until('it failed', () => sidecar.log.some((l) => /JWKS_URL: no keys/.test(l.msg)));
+    assert.ok(sidecar.log.some((l) => l.level === 'warn' && /JWKS_URL is http/.test(l.msg)));
+    assert.ok(!sidecar.stderr.includes('sesame') && !sidecar.stderr.includes('keys.json'));
+});
+
+test('keys in a file are read again when the file changes', async (t) => {
+    const [old, fresh] = [await makeKey(), await makeKey('RS256')];
+    const file = join(await temporaryDirectory(t), 'jwks.json');
+    await writeFile(file, jwks(old));
+    const { ask, sidecar } = await locked(t, { HOOKLINE_JWT_JWKS_FILE: file });
+    const token = await sign(old);
+    assert.equal((await ask(token)).status, 200);
+    await writeFile(`${file}.new`, jwks(fresh));
+    await rename(`${file}.new`, file);
+    assert.equal((await ask(await sign(fresh))).status, 200, 'a new name makes it look at once');
+    assert.equal((await ask(token)).status, 401);
+    await writeFile(file, 'broken');
+    await until('it was looked at', () => sidecar.log.some((l) => l.level === 'warn' && /JWKS_FILE/.test(l.msg)));
+    assert.equal((await ask(await sign(fresh))).status, 200);
+});
+
+test('a file that is no key set stops the start', async (t) => {
+    const file = join(await temporaryDirectory(t), 'jwks.json');
+    for (const text of [null, '', '{}', 'nonsense', '[]']) {
+        if (text !== null) await writeFile(file, text);
+        const { code, stderr } = await run([], {
+            HOOKLINE_JWT_JWKS_FILE: file,
+            HOOKLINE_STORE: 'memory',
+            HOOKLINE_LISTEN: '127.0.0.1:0',
+            HOOKLINE_ADMIN_LISTEN: '127.0.0.1:0',
+        });
+        assert.equal(code, 1, stderr);
+        assert.match(stderr, /HOOKLINE_JWT_JWKS_FILE/);
+    }
+});
+
+test('symmetric keys in a key set are no keys', async (t) => {
+    const secret = 'a-secret-that-everybody-may-read-in-the-set';
+    const file = join(await temporaryDirectory(t), 'jwks.json');
+    await writeFile(file, jwks({ kty: 'oct', kid: 'k', alg: 'HS256', k: Buffer.from(secret).toString('base64url') }));
+    const { ask } = await locked(t, { HOOKLINE_JWT_JWKS_FILE: file });
+    assert.equal((await ask(await sign(secret, {}, { kid: 'k' }))).status, 401);
+});
