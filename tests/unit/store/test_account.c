@@ -1,0 +1,231 @@
+/* test_account.c - service accounts and the signing key in the store. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "fixture.h"
+
+#define DAY_MS (24 * 3600 * 1000ll)
+
+static enum hl_err add_account(
+    struct fixture *f, const char *project, const char *name, int64_t expires_ms, struct hl_id *id)
+{
+    struct hl_add_account add = {.m.msg.type = HL_STORE_ADD_ACCOUNT};
+    struct hl_account *a = &add.account;
+    if (hl_id_is_nil(id))
+        *id = new_id(f);
+    a->id = *id;
+    a->role = HL_ROLE_ADMIN;
+    a->created_ms = hl_clock_wall_ms();
+    a->expires_ms = expires_ms;
+    snprintf(a->project, sizeof(a->project), "%s", project);
+    snprintf(a->name, sizeof(a->name), "%s", name);
+    return ask(f, &f->asker, &add.m);
+}
+
+static struct hl_id make_account(struct fixture *f, const char *project, const char *name)
+{
+    struct hl_id id = {{0}};
+    cr_assert_eq(add_account(f, project, name, hl_clock_wall_ms() + DAY_MS, &id), HL_OK);
+    return id;
+}
+
+static enum hl_err revoke_account(
+    struct fixture *f, const struct hl_id *id, const char *project, int64_t *revoked_ms)
+{
+    struct hl_revoke_account r = {.m.msg.type = HL_STORE_REVOKE_ACCOUNT, .id = *id};
+    snprintf(r.project, sizeof(r.project), "%s", project);
+    enum hl_err rc = ask(f, &f->asker, &r.m);
+    if (revoked_ms)
+        *revoked_ms = r.revoked_ms;
+    return rc;
+}
+
+/* How many accounts all pages show; `*out`: that one, if it is there. */
+static unsigned find(
+    struct fixture *f, const char *project, const struct hl_id *id, struct hl_account *out)
+{
+    struct hl_list_accounts l = {.m.msg.type = HL_STORE_LIST_ACCOUNTS, .limit = 3};
+    unsigned n = 0;
+    snprintf(l.project, sizeof(l.project), "%s", project);
+    *out = (struct hl_account){0};
+    do {
+        l.has_more = false;
+        cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+        n += (unsigned)l.count;
+        for (size_t i = 0; i < l.count; i++)
+            if (hl_id_eq(&l.rows[i].id, id))
+                *out = l.rows[i];
+        l.before = l.next;
+        hl_list_accounts_fini(&l);
+    } while (l.has_more);
+    return n;
+}
+
+STORE_TEST(account_is_listed_as_it_was_made)
+{
+    struct hl_account found;
+    struct hl_id id = make_account(f, "p", "für die Produktion");
+    for (int i = 0; i < 7; i++)
+        make_account(f, i % 2 ? "p" : "q", "more");
+    cr_assert_eq(find(f, "p", &id, &found), 4);
+    cr_assert_str_eq(found.project, "p");
+    cr_assert_str_eq(found.name, "für die Produktion");
+    cr_assert_eq(found.role, HL_ROLE_ADMIN);
+    cr_assert_eq(found.expires_ms - found.created_ms <= DAY_MS, true);
+    cr_assert_eq(found.revoked_ms, 0);
+    cr_assert_eq(found.last_used_ms, 0);
+    cr_assert_eq(find(f, "", &id, &found), 8, "all projects");
+    cr_assert_eq(add_account(f, "p", "again", 1, &id), HL_ERR_EXISTS);
+}
+
+STORE_TEST(i14_revocation_is_on_disk_when_it_is_answered)
+{
+    struct hl_account found;
+    int64_t first_ms, again_ms;
+    struct hl_id id = make_account(f, "p", "n"), nobody = new_id(f);
+    cr_assert_eq(revoke_account(f, &id, "q", NULL), HL_ERR_NOT_FOUND, "another project's");
+    cr_assert_eq(revoke_account(f, &nobody, "p", NULL), HL_ERR_NOT_FOUND);
+    find(f, "p", &id, &found);
+    cr_assert_eq(found.revoked_ms, 0);
+
+    cr_assert_eq(revoke_account(f, &id, "p", &first_ms), HL_OK);
+    cr_assert_gt(first_ms, 0);
+    cr_assert_eq(revoke_account(f, &id, "", &again_ms), HL_OK);
+    cr_assert_eq(again_ms, first_ms, "once");
+    if (f->config.store == HL_STORE_SQLITE)
+        fixture_reopen(f);
+    find(f, "p", &id, &found);
+    cr_assert_eq(found.revoked_ms, first_ms);
+}
+
+STORE_TEST(last_use_of_many_is_kept_and_never_goes_back)
+{
+    struct hl_account found;
+    struct hl_touch_accounts t = {.m.msg.type = HL_STORE_TOUCH_ACCOUNTS, .n = 3};
+    struct hl_id a = make_account(f, "p", "a"), b = make_account(f, "p", "b");
+    t.uses[0] = (struct hl_account_use){a, 2000};
+    t.uses[1] = (struct hl_account_use){new_id(f), 2000};
+    t.uses[2] = (struct hl_account_use){b, 3000};
+    cr_assert_eq(ask(f, &f->asker, &t.m), HL_OK);
+    t.n = 1;
+    t.uses[0].used_ms = 1000;
+    cr_assert_eq(ask(f, &f->asker, &t.m), HL_OK);
+    find(f, "p", &a, &found);
+    cr_assert_eq(found.last_used_ms, 2000);
+    find(f, "p", &b, &found);
+    cr_assert_eq(found.last_used_ms, 3000);
+}
+
+/* Also when it was revoked: its token is good until then if nobody knows. */
+static void purges_accounts(struct fixture *f)
+{
+    struct hl_account found;
+    struct hl_id old = {{0}}, recent = {{0}}, revoked = {{0}};
+    int64_t now_ms = hl_clock_wall_ms();
+    cr_assert_eq(add_account(f, "p", "old", now_ms - 8 * DAY_MS, &old), HL_OK);
+    cr_assert_eq(add_account(f, "p", "recent", now_ms - 6 * DAY_MS, &recent), HL_OK);
+    cr_assert_eq(add_account(f, "p", "revoked", now_ms + 90 * DAY_MS, &revoked), HL_OK);
+    cr_assert_eq(revoke_account(f, &revoked, "p", NULL), HL_OK);
+    while (find(f, "p", &old, &found) == 3)
+        ;
+    cr_assert(hl_id_is_nil(&found.id), "the one that ended longest ago");
+    find(f, "p", &recent, &found);
+    cr_assert(hl_id_eq(&found.id, &recent));
+    find(f, "p", &revoked, &found);
+    cr_assert_gt(found.revoked_ms, 0);
+}
+
+/* An account is due in months; runs that end meanwhile are due much sooner. */
+static void purges_runs_beside_an_account(struct fixture *f)
+{
+    struct hl_id account = {{0}}, run;
+    cr_assert_eq(add_account(f, "p", "n", hl_clock_wall_ms() + 90 * DAY_MS, &account), HL_OK);
+    for (int i = 0; i < 4; i++) {
+        struct hl_get_run g;
+        cr_assert_eq(record_run(f, (struct run_spec){0}, &run), HL_OK);
+        cr_assert_eq(finish_run(f, &run, 1, NULL), HL_OK);
+        while (get_run(f, &run, &g) == HL_OK)
+            hl_body_fini(&g.outcome.body);
+    }
+}
+
+static void run_with_retention(enum hl_store_kind kind, void (*test)(struct fixture *f))
+{
+    struct fixture f;
+    fixture_init(&f, kind);
+    f.config.retention_ms = 30;
+    fixture_open(&f);
+    test(&f);
+    fixture_fini(&f);
+}
+
+Test(sqlite, account_goes_a_week_after_its_token, .timeout = 60)
+{
+    run_with_retention(HL_STORE_SQLITE, purges_accounts);
+}
+
+Test(memory, account_goes_a_week_after_its_token, .timeout = 60)
+{
+    run_with_retention(HL_STORE_MEMORY, purges_accounts);
+}
+
+Test(sqlite, runs_go_beside_an_account_that_stays, .timeout = 60)
+{
+    run_with_retention(HL_STORE_SQLITE, purges_runs_beside_an_account);
+}
+
+Test(memory, runs_go_beside_an_account_that_stays, .timeout = 60)
+{
+    run_with_retention(HL_STORE_MEMORY, purges_runs_beside_an_account);
+}
+
+/* --- the signing key ------------------------------------------------------------------------ */
+
+static const uint8_t key[] = "a private key, as its owner writes it";
+
+Test(signing_key, is_the_same_after_a_restart_and_sealed_in_a_file_of_its_own)
+{
+    struct fixture f;
+    uint8_t out[HL_SIGNING_KEY_MAX], bytes[HL_SIGNING_KEY_MAX];
+    char path[128];
+    size_t n;
+    struct stat file;
+    fixture_init(&f, HL_STORE_SQLITE);
+    fixture_open(&f);
+    cr_assert_eq(hl_store_get_signing_key(f.store, out, &n), HL_ERR_NOT_FOUND);
+    cr_assert_eq(hl_store_put_signing_key(f.store, key, sizeof(key)), HL_OK);
+    fixture_reopen(&f);
+    cr_assert_eq(hl_store_get_signing_key(f.store, out, &n), HL_OK);
+    cr_assert_eq(n, sizeof(key));
+    cr_assert_arr_eq(out, key, n);
+
+    snprintf(path, sizeof(path), "%s/signing-key", f.dir);
+    cr_assert_eq(stat(path, &file), 0);
+    cr_assert_eq(file.st_mode & 0777, 0600);
+    int fd = open(path, O_RDWR);
+    ssize_t size = read(fd, bytes, sizeof(bytes));
+    cr_assert_gt(size, 0);
+    cr_assert_null(memmem(bytes, (size_t)size, "private", 7));
+    bytes[size - 1] ^= 1;
+    cr_assert_eq(pwrite(fd, bytes, (size_t)size, 0), size);
+    close(fd);
+    cr_assert_eq(hl_store_get_signing_key(f.store, out, &n), HL_ERR_CORRUPT);
+    fixture_fini(&f);
+}
+
+Test(signing_key, is_kept_nowhere_in_memory)
+{
+    struct fixture f;
+    uint8_t out[HL_SIGNING_KEY_MAX];
+    size_t n;
+    fixture_init(&f, HL_STORE_MEMORY);
+    fixture_open(&f);
+    cr_assert_eq(hl_store_put_signing_key(f.store, key, sizeof(key)), HL_OK);
+    cr_assert_eq(hl_store_get_signing_key(f.store, out, &n), HL_ERR_NOT_FOUND);
+    fixture_fini(&f);
+}
