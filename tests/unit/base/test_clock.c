@@ -32,3 +32,52 @@ Test(clock, knows_the_present)
 {
     cr_assert_gt(hl_clock_wall_ms(), 1700000000000);
 }
+
+Test(clock, parses_what_it_formats)
+{
+    char text[HL_CLOCK_TEXT];
+    static const int64_t times[] = {0, 1, 999, 951782400000, 1795334400123, 253402300799999};
+    for (size_t i = 0; i < HL_ARRAY_LEN(times); i++) {
+        int64_t ms;
+        hl_clock_format(times[i], text);
+        cr_assert(hl_clock_parse(hl_str_from(text), &ms), "%s", text);
+        cr_assert_eq(ms, times[i], "%s", text);
+    }
+}
+
+Test(clock, parses_offsets_and_fractions)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } cases[] = {
+        {"1970-01-01T02:00:00+02:00", 0},
+        {"1970-01-01T02:00:00 02:00", 0}, /* a + that a query's decoding took away */
+        {"1969-12-31T19:00:00-05:00", -1},
+        {"1970-01-01t00:00:00.5z", 500},
+        {"1970-01-01 00:00:00.123999999Z", 123},
+        {"2016-12-31T23:59:60Z", INT64_C(1483228800000)},
+        {"2024-02-29T00:00:00Z", INT64_C(1709164800000)},
+        {"2023-02-29T00:00:00Z", -1},
+        {"2026-04-31T00:00:00Z", -1},
+        {"2026-00-01T00:00:00Z", -1},
+        {"2026-01-01T24:00:00Z", -1},
+        {"2026-01-01T00:60:00Z", -1},
+        {"2026-01-01T00:00:61Z", -1},
+        {"2026-01-01T00:00:00", -1},
+        {"2026-01-01T00:00:00.Z", -1},
+        {"2026-01-01T00:00:00Zx", -1},
+        {"2026-01-01T00:00:00+24:00", -1},
+        {"2026-01-01T00:00:00+0200", -1},
+        {"26-01-01T00:00:00Z", -1},
+        {"2026/01/01T00:00:00Z", -1},
+        {"", -1},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        int64_t ms = -1;
+        bool is_time = hl_clock_parse(hl_str_from(cases[i].text), &ms);
+        cr_assert_eq(is_time, cases[i].ms >= 0, "%s", cases[i].text);
+        if (is_time)
+            cr_assert_eq(ms, cases[i].ms, "%s", cases[i].text);
+    }
+}

@@ -1,0 +1,332 @@
+// The commands about runs and signatures, beside a running sidecar and on its data directory alone.
+import assert from 'node:assert/strict';
+import { chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from './lib/case.mjs';
+import { control } from './lib/rest.mjs';
+import { run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
+import { assertSigned } from './lib/signature.mjs';
+import { RUN, stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+
+/** The command with this sidecar's data directory; fails unless it exits with `code`. */
+function commands(sidecar, env = {}) {
+    return async (words, { code = 0, input } = {}) => {
+        const result = await run(
+            words.split(' ').filter(Boolean),
+            { HOOKLINE_DATA_DIR: sidecar.dataDir, HOOKLINE_AUTH: sidecar.env.HOOKLINE_AUTH, ...env },
+            { input },
+        );
+        assert.equal(result.code, code, `${words}: ${result.stdout}${result.stderr}`);
+        return result;
+    };
+}
+
+const lines = (text) => text.split('\n').filter(Boolean);
+
+test('runs list is a table, and JSON lines with --json', async (t) => {
+    const { call, sidecar } = await stage(t);
+    const cli = commands(sidecar);
+    const { id: sync } = await call(RUN);
+    const { id: stored } = await call('/v4/q/b/run', { query: { async: 'true' } });
+    await until('it is finished', async () => {
+        return (await cli(`runs show ${stored} --json`)).stdout.includes('"state":"success"');
+    });
+    const table = lines((await cli('runs list')).stdout);
+    assert.match(table[0], /^RUN +PROJECT +APP +MODE +STATE +REASON +STATUS +CREATED +FINISHED +WEBHOOK$/);
+    assert.match(table[1], new RegExp(`^${stored}  q +b +async +success +- +200 +\\S+Z +\\S+Z +-$`));
+    assert.match(table[2], new RegExp(`^${sync}  p +a +sync +success `));
+    const ids = async (words) =>
+        lines((await cli(`runs list --json ${words}`)).stdout).map((line) => JSON.parse(line).run_id);
+    assert.deepEqual(await ids(''), [stored, sync]);
+    assert.deepEqual(await ids('--project p'), [sync]);
+    assert.deepEqual(await ids('--app b'), [stored]);
+    assert.deepEqual(await ids('--async'), [stored]);
+    assert.deepEqual(await ids('--sync'), [sync]);
+    assert.deepEqual(await ids('--state failure'), []);
+    assert.deepEqual(await ids('--limit=1'), [stored]);
+    assert.deepEqual(await ids('--since 1h'), [stored, sync]);
+    assert.deepEqual(await ids('--until 1h'), []);
+});
+
+test('runs list goes on over as many pages as it takes', async (t) => {
+    const { call, sidecar } = await stage(t);
+    const cli = commands(sidecar);
+    for (let i = 0; i < 25; i++) await Promise.all(Array.from({ length: 10 }, () => call(RUN)));
+    assert.equal(lines((await cli('runs list --limit 230')).stdout).length, 231);
+});
+
+test('runs show says on one screen what happened to a run', async (t) => {
+    const { call, receiver, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.json({ error: 'no' }, 500);
+        },
+    });
+    const cli = commands(sidecar);
+    receiver.script('/hook', 404, 503);
+    const query = { async: 'true', webhookEndpoint: receiver.url('/hook?key=hidden') };
+    const { id } = await call(RUN, { query });
+    const story = await until('the webhook is dead', async () => {
+        const { stdout } = await cli(`runs show ${id}`);
+        return /^webhook +dead/m.test(stdout) && stdout;
+    });
+    assert.ok(lines(story).length < 24, 'one screen');
+    for (const line of [
+        new RegExp(`^run +${id}$`, 'm'),
+        /^project +p$/m,
+        /^app +a$/m,
+        /^call +async POST \/run$/m,
+        /^state +failure: app_error \(the app answered with a status of 400 or more\)$/m,
+        /^created +\S+Z$/m,
+        /^started +\S+Z$/m,
+        /^finished +\S+Z$/m,
+        /^app's answer 500, 14 bytes, application\/json, kept$/m,
+        new RegExp(`^webhook +dead to ${receiver.url('').replace(/\/$/, '')} \\(delivery \\S+\\)$`, 'm'),
+        /^ +1 +1 +\S+Z +\d+ +retry +404 /m,
+        /^ +1 +2 +\S+Z +\d+ +failed +503 /m,
+    ])
+        assert.match(story, line);
+    assert.ok(!story.includes('hidden'));
+});
+
+test('runs redeliver sends one again, or all dead ones since a time', async (t) => {
+    const { call, receiver, sidecar } = await stage(t);
+    const cli = commands(sidecar);
+    receiver.script('/hook', 500, 200, 500, 200);
+    const dead = async () => {
+        const query = { async: 'true', webhookEndpoint: receiver.url('/hook') };
+        const { id } = await call(RUN, { query });
+        await state(id, 'dead');
+        return id;
+    };
+    const state = (id, wanted) =>
+        until(`the webhook is ${wanted}`, async () => {
+            const { stdout } = await cli(`runs show ${id} --json`);
+            return JSON.parse(stdout).deliveries[0]?.state === wanted;
+        });
+    const first = await dead();
+    assert.equal((await cli(`runs redeliver ${first}`)).stdout, '1 delivery is sent again\n');
+    await state(first, 'delivered');
+    const second = await dead();
+    const all = await cli('runs redeliver --project p --since 1h');
+    assert.equal(all.stdout, '1 delivery is sent again\n');
+    await state(second, 'delivered');
+    assert.match((await cli('runs redeliver --since 1h', { code: 2 })).stderr, /--project is needed/);
+    const own = commands(sidecar, { HOOKLINE_PROJECT_ID: 'p' });
+    assert.equal((await own('runs redeliver --since 1h')).stdout, '0 deliveries are sent again\n');
+});
+
+test('runs cancel ends a run', async (t) => {
+    const { app, call, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.gone;
+        },
+    });
+    const cli = commands(sidecar);
+    const answered = call(RUN);
+    await until('the app has it', () => app.requests.length === 1);
+    const id = app.requests[0].id;
+    assert.equal((await cli(`runs cancel ${id}`)).stdout, 'cancelled\n');
+    assert.equal((await answered).status, 410);
+    assert.match((await cli(`runs cancel ${id}`, { code: 1 })).stderr, /finished already/);
+});
+
+test('what callers and the app sent cannot drive a terminal', async (t) => {
+    const { connect, call, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.send(200, { 'Content-Type': 'text/\u009b31m' }, 'x');
+        },
+    });
+    const cli = commands(sidecar);
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    const story = await until('it is finished', async () => {
+        const { stdout } = await cli(`runs show ${id}`);
+        return /^finished/m.test(stdout) && stdout;
+    });
+    const socket = await connect();
+    socket.send('B\u001b POST /v4/p/a/x HTTP/1.1\r\nHost: x\r\n\r\n');
+    await socket.response();
+    const { stdout } = await cli('runs list');
+    // eslint-disable-next-line no-control-regex
+    assert.doesNotMatch(story + stdout, /[^\n\x20-\x7e\u00a1-\uffff]/);
+});
+
+test('with no sidecar running the commands open the store themselves', async (t) => {
+    const { call, receiver, sidecar } = await stage(t);
+    const cli = commands(sidecar);
+    receiver.script('/hook', 500, 200);
+    const query = { async: 'true', webhookEndpoint: receiver.url('/hook') };
+    const { id } = await call(RUN, { query });
+    const deliveries = async () => JSON.parse((await cli(`runs show ${id} --json`)).stdout).deliveries;
+    await until('it is dead', async () => (await deliveries())[0]?.state === 'dead');
+    await sidecar.stop();
+    assert.equal((await deliveries())[0].state, 'dead');
+    assert.equal((await cli(`runs redeliver ${id}`)).stdout, '1 delivery is sent again\n');
+    assert.equal((await deliveries())[0].state, 'pending');
+    await sidecar.start();
+    await until('it is delivered', async () => (await deliveries())[0].state === 'delivered');
+});
+
+test('as root the commands become the data directory’s owner', async (t) => {
+    if (process.getuid() !== 0) return t.skip('needs root');
+    const { call, sidecar } = await stage(t);
+    const cli = commands(sidecar);
+    await call(RUN, { query: { async: 'true' } });
+    await sidecar.stop();
+    const files = async () => {
+        const names = await readdir(sidecar.dataDir, { recursive: true });
+        return ['.', ...names].map((name) => join(sidecar.dataDir, name));
+    };
+    for (const file of await files()) await chown(file, 1234, 1235);
+    assert.equal(lines((await cli('runs list --json')).stdout).length, 1);
+    for (const file of await files()) {
+        const { uid, gid } = await stat(file);
+        assert.deepEqual([uid, gid], [1234, 1235], file);
+    }
+    for (const file of await files()) await chown(file, 0, 0); // for the next start
+});
+
+test('without a data directory, or with one in use, the commands say so', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const ask = (env) => run(['runs', 'list'], { HOOKLINE_AUTH: 'none', ...env });
+    if (process.getuid() === 0) {
+        const none = await ask({ HOOKLINE_DATA_DIR: join(directory, 'none') });
+        assert.equal(none.code, 1);
+        assert.match(none.stderr, /there is no data directory/);
+    }
+    const memory = await ask({ HOOKLINE_DATA_DIR: directory, HOOKLINE_STORE: 'memory' });
+    assert.equal(memory.code, 1);
+    assert.match(memory.stderr, /no sidecar answers on .*control\.sock, and with HOOKLINE_STORE=memory/);
+    const file = join(directory, 'file');
+    await writeFile(file, '');
+    const odd = await ask({ HOOKLINE_DATA_DIR: file });
+    assert.equal(odd.code, 1);
+    assert.match(odd.stderr, /cannot be asked: Not a directory/);
+});
+
+test('a sidecar that keeps nothing on disk has a control socket, and works without one', async (t) => {
+    const dataDir = await temporaryDirectory(t);
+    const env = { HOOKLINE_STORE: 'memory', HOOKLINE_APP_URL: 'http://127.0.0.1:1' };
+    const sidecar = await startSidecar(t, { env, dataDir, wait: 'healthz' });
+    assert.deepEqual((await control(sidecar)('GET', '/v2/runs')).json().runs, []);
+    const { stdout } = await run(['runs', 'list'], { HOOKLINE_DATA_DIR: dataDir, ...env });
+    assert.equal(lines(stdout).length, 1);
+    const second = join(dataDir, 'none', 'deeper');
+    const other = await startSidecar(t, { env, dataDir: second, wait: 'healthz' });
+    assert.ok(other.log.some((line) => /no control socket/.test(line.msg)));
+});
+
+test('the control socket is its owner’s alone, and goes with the sidecar', async (t) => {
+    const { sidecar } = await stage(t, { app: null });
+    const path = join(sidecar.dataDir, 'control.sock');
+    assert.equal((await stat(path)).mode & 0o777, 0o600);
+    await sidecar.kill();
+    await stat(path);
+    await sidecar.start('healthz');
+    assert.equal((await control(sidecar)('GET', '/v2/runs')).status, 200);
+    await sidecar.stop();
+    await assert.rejects(stat(path), { code: 'ENOENT' });
+});
+
+test('wrong arguments are refused with a line that says what is needed', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const env = { HOOKLINE_DATA_DIR: directory, HOOKLINE_AUTH: 'none' };
+    for (const [words, pattern] of [
+        ['runs', /"runs" needs another word/],
+        ['runs show', /needs a run's id/],
+        ['runs show a b', /"b" is one word too many/],
+        ['runs list --nonsense', /no option "--nonsense"/],
+        ['runs list --project', /--project needs a value/],
+        ['runs list --project a --project b', /--project is there more than once/],
+        ['runs list --json=1', /--json takes no value/],
+        ['runs list --async --sync', /exclude each other/],
+        ['runs list --since tomorrow', /--since is a time/],
+        ['runs list --limit 0', /--limit is a number/],
+        ['runs redeliver', /a run's id, or --since/],
+        ['token create --name ci', /needs --name and --expires/],
+        ['token create --name ci --expires soon', /--expires is a duration such as 90d/],
+        ['token revoke', /needs the id/],
+        ['sign', /--id is needed/],
+        ['sign --id x', /--id is needed/],
+        ['verify --id 0193f0b0-0000-7000-8000-000000000000', /needs --timestamp and --signature/],
+    ]) {
+        const { code, stdout, stderr } = await run(words.split(' '), env);
+        assert.equal(code, 2, words);
+        assert.equal(stdout, '');
+        assert.match(stderr, pattern);
+    }
+    assert.deepEqual(await readdir(directory), [], 'nothing was opened');
+});
+
+const ID = '0193f0b0-1234-7000-8000-0123456789ab';
+
+test('sign makes both signatures, from a file and from stdin', async (t) => {
+    const directory = await temporaryDirectory(t);
+    await mkdir(directory, { recursive: true });
+    const body = Buffer.from('{"emoji":"\u{1f600}","n":1}\n');
+    const file = join(directory, 'body');
+    await writeFile(file, body);
+    for (const secret of ['plain secret', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw']) {
+        await writeFile(join(directory, 'secret'), `${secret}\n`);
+        const words = ['sign', '--id', ID];
+        const fromFile = await run([...words, '--secret-file', join(directory, 'secret'), file]);
+        const fromStdin = await run(words, { HOOKLINE_WEBHOOK_SECRET: secret }, { input: body });
+        for (const { code, stdout, stderr } of [fromFile, fromStdin]) {
+            assert.equal(code, 0, stderr);
+            const fields = new Map(
+                lines(stdout).map((line) => [
+                    line.slice(0, line.indexOf(':')).toLowerCase(),
+                    line.slice(line.indexOf(': ') + 2),
+                ]),
+            );
+            const delivery = { bytes: body, at: Date.now(), get: (n) => fields.get(n.toLowerCase()) };
+            assertSigned(delivery, secret);
+        }
+    }
+});
+
+test('verify exits with 0 for what was signed, and with 1 for anything else', async (t) => {
+    const { call, receiver } = await stage(t);
+    const secret = 'a secret of the caller';
+    const query = { webhookEndpoint: receiver.url() };
+    await call(RUN, { query, headers: { 'x-webhook-secret': secret }, body: 'hello' });
+    const delivery = await receiver.delivered();
+    const verify = (change = {}) => {
+        const it = {
+            id: delivery.get('x-request-id'),
+            timestamp: delivery.get('x-service-webhook-timestamp'),
+            signature: delivery.get('x-service-webhook-signature'),
+            secret,
+            body: delivery.bytes,
+            ...change,
+        };
+        const words = ['--id', it.id, '--timestamp', it.timestamp, '--signature', it.signature];
+        const env = { HOOKLINE_WEBHOOK_SECRET: it.secret };
+        return run(['verify', ...words], env, { input: it.body });
+    };
+    assert.deepEqual(
+        [(await verify()).code, (await verify()).stdout],
+        [0, 'verified (X-…-Webhook-Signature)\n'],
+    );
+    const standard = delivery.get('webhook-signature');
+    assert.equal((await verify({ signature: standard })).code, 0);
+    assert.equal((await verify({ signature: `v1,AAAA v1a,x ${standard}` })).code, 0);
+    for (const change of [
+        { id: ID },
+        { timestamp: '1700000000' },
+        { secret: 'another' },
+        { body: Buffer.concat([delivery.bytes, Buffer.from(' ')]) },
+        { signature: standard.replace('v1,', 'v2,') },
+        { signature: 'v1,' },
+        { signature: delivery.get('x-service-webhook-signature').slice(0, -1) },
+    ]) {
+        const { code, stdout, stderr } = await verify(change);
+        assert.equal(code, 1, JSON.stringify(change));
+        assert.equal(stdout, '');
+        assert.match(stderr, /not verified/);
+        assert.ok(!stderr.includes(secret));
+    }
+});

@@ -1,0 +1,148 @@
+// Deliveries of a project: the list, one with each attempt, and sending again.
+import assert from 'node:assert/strict';
+import { test } from './lib/case.mjs';
+import { assertRefused, control, pages } from './lib/rest.mjs';
+import { stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+
+const DELIVERIES = '/v2/projects/p/deliveries';
+
+/** Calls of `app` with a webhook to `url`; waits until it is delivered or dead, and answers the delivery. */
+async function deliver({ call, ask, url, app = 'a' }) {
+    const { id } = await call(`/v4/p/${app}/run`, { query: { async: 'true', webhookEndpoint: url } });
+    return settled(ask, id, 1);
+}
+
+function settled(ask, runId, round) {
+    return until(`round ${round} of ${runId} is over`, async () => {
+        const answer = await ask('GET', `${DELIVERIES}?run_id=${runId}`);
+        const [delivery] = answer.json().deliveries;
+        return delivery?.state !== 'pending' && delivery?.round === round && delivery;
+    });
+}
+
+test('the list filters by state, app, run and time, newest first', async (t) => {
+    const { call, receiver, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    receiver.script('/dead', 500);
+    const good = await deliver({ call, ask, url: receiver.url('/good') });
+    const dead = await deliver({ call, ask, url: receiver.url('/dead') });
+    const other = await deliver({ call, ask, url: receiver.url('/good'), app: 'b' });
+    const ids = async (query) =>
+        (await pages(ask, DELIVERIES, 'deliveries', { ...query, limit: '2' }))
+            .flat()
+            .map((delivery) => delivery.delivery_id);
+    assert.deepEqual(await ids({}), [other, dead, good].map((d) => d.delivery_id));
+    assert.deepEqual(await ids({ state: 'dead' }), [dead.delivery_id]);
+    assert.deepEqual(await ids({ state: 'delivered' }), [other, good].map((d) => d.delivery_id));
+    assert.deepEqual(await ids({ state: 'pending' }), []);
+    assert.deepEqual(await ids({ app: 'b' }), [other.delivery_id]);
+    assert.deepEqual(await ids({ run_id: good.run_id }), [good.delivery_id]);
+    assert.deepEqual(await ids({ since: other.created_at }), [other.delivery_id]);
+    assert.deepEqual(await ids({ until: dead.created_at }), [good.delivery_id]);
+    assertRefused(await ask('GET', `${DELIVERIES}?state=lost`), 400, /pending, delivered or dead/);
+    assertRefused(await ask('GET', `${DELIVERIES}?run_id=x`), 400, /run_id/);
+});
+
+test('one delivery has its attempts with time, outcome, status, duration and error', async (t) => {
+    const { call, receiver, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    receiver.script('/hook', 404, 500);
+    const { delivery_id } = await deliver({ call, ask, url: receiver.url('/hook') });
+    const delivery = (await ask('GET', `${DELIVERIES}/${delivery_id}`)).json();
+    assert.deepEqual(
+        delivery.attempts.map((a) => [a.n, a.outcome, a.status_code]),
+        [
+            [1, 'retry', 404],
+            [2, 'failed', 500],
+        ],
+    );
+    for (const a of delivery.attempts) {
+        assert.ok(Date.parse(a.ended_at) >= Date.parse(a.started_at));
+        assert.equal(a.duration_ms, Date.parse(a.ended_at) - Date.parse(a.started_at));
+    }
+    const unreachable = await deliver({ call, ask, url: 'http://127.0.0.1:1/' });
+    assert.equal(unreachable.state, 'dead');
+    assert.equal(unreachable.attempts.length, 3);
+    assert.match(unreachable.attempts[0].error, /connect/);
+    assert.equal(unreachable.attempts[0].status_code, null);
+});
+
+test('a dead delivery is sent again in a new round, its history kept', async (t) => {
+    const { call, receiver, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    receiver.script('/hook', 500, 200);
+    const dead = await deliver({ call, ask, url: receiver.url('/hook') });
+    assert.equal(dead.state, 'dead');
+    const answer = await ask('POST', `${DELIVERIES}/${dead.delivery_id}/redeliver`);
+    assert.equal(answer.status, 202, answer.text);
+    assert.deepEqual(answer.json(), { delivery_id: dead.delivery_id, state: 'pending' });
+    const again = await settled(ask, dead.run_id, 2);
+    assert.equal(again.state, 'delivered');
+    assert.equal(again.delivery_id, dead.delivery_id);
+    assert.deepEqual(
+        again.attempts.map((a) => [a.round, a.n, a.outcome]),
+        [
+            [1, 1, 'failed'],
+            [2, 1, 'delivered'],
+        ],
+    );
+    const [first, second] = receiver.deliveries('/hook');
+    assert.equal(second.get('webhook-id'), first.get('webhook-id'));
+    assert.ok(second.bytes.equals(first.bytes));
+});
+
+test('a pending delivery is not sent again', async (t) => {
+    const { call, receiver, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    receiver.script('/hook', (x) => x.gone);
+    const query = { async: 'true', webhookEndpoint: receiver.url('/hook') };
+    const { id } = await call('/v4/p/a/run', { query });
+    const delivery = await until('it is there', async () => {
+        const { deliveries } = (await ask('GET', `${DELIVERIES}?run_id=${id}`)).json();
+        return deliveries[0]?.attempts[0]?.outcome === 'sending' && deliveries[0];
+    });
+    assertRefused(await ask('POST', `${DELIVERIES}/${delivery.delivery_id}/redeliver`), 409, /pending/);
+});
+
+test('all dead ones since a time are sent again', async (t) => {
+    const { call, receiver, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    receiver.script('/hook', 500, 500, 500, 200);
+    const runs = [];
+    for (let i = 0; i < 3; i++) runs.push(await deliver({ call, ask, url: receiver.url('/hook') }));
+    const redeliver = (body) => ask('POST', `${DELIVERIES}/redeliver`, { body });
+    const elsewhere = await ask('POST', '/v2/projects/q/deliveries/redeliver', {
+        body: { state: 'dead', since: 0 },
+    });
+    assert.deepEqual(elsewhere.json(), { redelivered: 0 });
+    const answer = await redeliver({ state: 'dead', since: runs[1].done_at });
+    assert.equal(answer.status, 202, answer.text);
+    assert.deepEqual(answer.json(), { redelivered: 2 });
+    for (const { run_id } of runs.slice(1))
+        assert.equal((await settled(ask, run_id, 2)).state, 'delivered');
+    assert.equal((await settled(ask, runs[0].run_id, 1)).state, 'dead');
+    assert.deepEqual((await redeliver({ state: 'delivered', since: 0 })).json(), { redelivered: 2 });
+    for (const [body, pattern] of [
+        ['', /no JSON object/],
+        ['[]', /no JSON object/],
+        ['{"state":"dead","state":"dead","since":0}', /each member once/],
+        [{ state: 'dead' }, /these two members/],
+        [{ state: 'pending', since: 0 }, /member state/],
+        [{ state: 'dead', since: 'now' }, /member since/],
+        [{ state: 'dead', since: -1 }, /member since/],
+        [{ state: 'dead', since: 0, all: true }, /these two members/],
+    ])
+        assertRefused(await redeliver(body), 400, pattern);
+});
+
+test('a delivery of another project is 404', async (t) => {
+    const { call, receiver, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    const { delivery_id } = await deliver({ call, ask, url: receiver.url() });
+    const path = `/v2/projects/q/deliveries/${delivery_id}`;
+    assertRefused(await ask('GET', path), 404);
+    assertRefused(await ask('POST', `${path}/redeliver`), 404);
+    assert.deepEqual((await ask('GET', '/v2/projects/q/deliveries')).json().deliveries, []);
+    assert.equal((await ask('GET', `/v2/deliveries/${delivery_id}`)).status, 200);
+});

@@ -1,0 +1,471 @@
+// Whoever may can ask what became of a run: the list, one run, its result, and cancelling it.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { join } from 'node:path';
+import { test } from './lib/case.mjs';
+import { assertRefused, control, pages } from './lib/rest.mjs';
+import { RUN, UUID_V7, stage } from './lib/stage.mjs';
+import { gate, until, within } from './lib/until.mjs';
+
+const RUNS = '/v2/projects/p/apps/a/runs';
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** Calls and waits until the run has ended; answers it as REST shows it. */
+async function finished(ask, id) {
+    return until(`run ${id} is finished`, async () => {
+        const run = (await ask('GET', `${RUNS}/${id}`)).json();
+        return run.finished_at && run;
+    });
+}
+
+test('the list has asynchronous and synchronous runs, newest first, with every member', async (t) => {
+    const { call, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    const { id: first } = await call(RUN, { query: { async: 'true', secret: 'x' }, body: '{}' });
+    await finished(ask, first);
+    const { id: second } = await call('/v4/p/a/other', { method: 'PUT', body: 'abc' });
+    const { runs, next_cursor } = (await ask('GET', RUNS)).json();
+    assert.equal(next_cursor, null);
+    assert.deepEqual(
+        runs.map((run) => run.run_id),
+        [second, first],
+    );
+    const [sync, stored] = runs;
+    assert.deepEqual(Object.keys(sync), Object.keys(stored));
+    for (const run of runs) {
+        assert.match(run.run_id, UUID_V7);
+        for (const name of ['created_at', 'started_at', 'finished_at']) assert.match(run[name], TIME);
+        assert.deepEqual(run.deliveries, { pending: 0, delivered: 0, dead: 0 });
+        assert.deepEqual(
+            [run.project_id, run.app_name, run.state, run.reason, run.status_code, run.attempts],
+            ['p', 'a', 'success', null, 200, 1],
+        );
+    }
+    assert.deepEqual(
+        [sync.mode, sync.async, sync.method, sync.path, sync.request_bytes, sync.result],
+        ['sync', false, 'PUT', '/other', 3, 'none'],
+    );
+    assert.deepEqual(
+        [stored.mode, stored.async, stored.method, stored.path, stored.request_bytes],
+        ['async', true, 'POST', '/run', 2],
+    );
+    assert.deepEqual(
+        [stored.result, stored.encoding, stored.content_type],
+        ['kept', 'json', 'application/json'],
+    );
+    assert.ok(stored.response_bytes > 0);
+});
+
+test('streams and tunnels are listed as what they were', async (t) => {
+    const { call, connect, sidecar } = await stage(t, {
+        app: async (x) => {
+            if (x.get('upgrade')) {
+                await x.respond(101, { Upgrade: 'websocket', Connection: 'Upgrade' });
+                x.end();
+                return;
+            }
+            await x.body();
+            await x.send(200, { 'Content-Type': 'text/event-stream' }, 'data: 1\n\n');
+        },
+    });
+    const ask = control(sidecar);
+    const { id } = await call(RUN);
+    assert.equal((await finished(ask, id)).mode, 'stream');
+    const socket = await connect();
+    socket.send(
+        'GET /v4/p/a/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+            'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+    );
+    await until('the tunnel is listed', async () => {
+        const { runs } = (await ask('GET', RUNS)).json();
+        return runs.some((run) => run.mode === 'websocket');
+    });
+});
+
+test('state, async, since and until filter', async (t) => {
+    const { call, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.send(x.get('x-fails') ? 500 : 200);
+        },
+    });
+    const ask = control(sidecar);
+    const made = [];
+    for (const fails of [false, true])
+        for (const query of [{}, { async: 'true' }]) {
+            const headers = fails ? { 'x-fails': '1' } : {};
+            const { id } = await call(RUN, { query, headers });
+            await finished(ask, id);
+            made.push({ id, fails, isAsync: 'async' in query });
+        }
+    const ids = async (query) => {
+        const answer = await ask('GET', `${RUNS}?${new URLSearchParams(query)}`);
+        assert.equal(answer.status, 200, answer.text);
+        return answer.json().runs.map((run) => run.run_id);
+    };
+    const those = (keep) => made.filter(keep).map((run) => run.id).reverse();
+    assert.deepEqual(await ids({ state: 'failure' }), those((run) => run.fails));
+    assert.deepEqual(await ids({ state: 'success', async: 'true' }), those((r) => !r.fails && r.isAsync));
+    assert.deepEqual(await ids({ async: 'false' }), those((run) => !run.isAsync));
+    assert.deepEqual(await ids({ async: '1' }), those((run) => run.isAsync));
+    for (const state of ['queued', 'running', 'cancelled']) assert.deepEqual(await ids({ state }), []);
+    const all = (await ask('GET', RUNS)).json().runs;
+    const third = all[1].created_at;
+    assert.deepEqual(await ids({ since: third }), those(() => true).slice(0, 2));
+    assert.deepEqual(await ids({ until: third }), those(() => true).slice(2));
+    assert.deepEqual(await ids({ since: String(Date.parse(third)) }), those(() => true).slice(0, 2));
+    const offset = new Date(Date.parse(third) + 7_200_000).toISOString().replace('Z', '+02:00');
+    assert.deepEqual(await ids({ since: offset }), those(() => true).slice(0, 2));
+    const unencoded = await ask('GET', `${RUNS}?since=${offset}`);
+    assert.equal(unencoded.json().runs.length, 2, 'an offset whose + was not encoded');
+});
+
+test('a wrong parameter is a 400 that names it', async (t) => {
+    const { sidecar } = await stage(t, { app: null });
+    const ask = control(sidecar);
+    const cases = {
+        'limit=0': /parameter limit .* 1 to 200/,
+        'limit=201': /parameter limit/,
+        'limit=x': /parameter limit/,
+        'limit=1&limit=2': /parameter limit .* more than once/,
+        'cursor=1': /parameter cursor .*next_cursor/,
+        'state=done': /parameter state .*queued, running, success/,
+        'async=maybe': /parameter async .*true or false/,
+        'since=yesterday': /parameter since .*RFC 3339/,
+        'since=1700000000': /parameter since .*milliseconds/,
+        'until=2026-02-30T00:00:00Z': /parameter until/,
+        'page=2': /no query parameter "page" here; there are limit, cursor, state, async, since, until/,
+        'app=b': /no query parameter "app"/,
+        '%0d%0ax=1': /no query parameter/,
+    };
+    for (const [query, pattern] of Object.entries(cases))
+        assertRefused(await ask('GET', `${RUNS}?${query}`), 400, pattern);
+    assertRefused(await ask('GET', `${RUNS}/0193f0b0-0000-7000-8000-000000000000?limit=1`), 400, /limit/);
+});
+
+test('pages go on below the last run, whatever comes in meanwhile', async (t) => {
+    const { call, sidecar } = await stage(t, { env: { HOOKLINE_WORKERS: '2' } });
+    const ask = control(sidecar);
+    const made = [];
+    for (let i = 0; i < 30; i++) {
+        const query = i % 3 === 0 ? { async: 'true' } : {};
+        made.push((await call(RUN, { query })).id);
+    }
+    const seen = [];
+    let cursor;
+    do {
+        const query = new URLSearchParams({ limit: '7', ...(cursor && { cursor }) });
+        const page = (await ask('GET', `${RUNS}?${query}`)).json();
+        seen.push(...page.runs.map((run) => run.run_id));
+        cursor = page.next_cursor;
+        await call(RUN);
+        await call(RUN, { query: { async: 'true' } });
+    } while (cursor);
+    assert.deepEqual(seen, made.sort().reverse());
+});
+
+test('the newest 10,000 synchronous runs are remembered over all workers', { limit: 180_000 }, async (t) => {
+    const { call, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    const ids = [];
+    const caller = async () => {
+        while (ids.length < 10_300) ids.push((await call(RUN)).id);
+    };
+    await Promise.all(Array.from({ length: 16 }, caller));
+    const listed = (await pages(ask, RUNS, 'runs', { limit: '200', async: 'false' })).flat();
+    assert.ok(listed.length <= 10_000, `${listed.length} runs`);
+    assert.ok(listed.length > 9_990, `${listed.length} runs`);
+    assert.equal(new Set(listed.map((run) => run.run_id)).size, listed.length);
+    const newest = listed.map((run) => run.run_id);
+    assert.deepEqual(newest, [...newest].sort().reverse());
+});
+
+test('one run shows its deliveries and each attempt', async (t) => {
+    const { call, receiver, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    receiver.script('/hook', 404, 204);
+    const query = { async: 'true', webhookEndpoint: receiver.url('/hook?token=hidden') };
+    const { id } = await call(RUN, { query });
+    const run = await until('it is delivered', async () => {
+        const found = (await ask('GET', `${RUNS}/${id}`)).json();
+        return found.deliveries?.[0]?.state === 'delivered' && found;
+    });
+    const [delivery] = run.deliveries;
+    assert.equal(delivery.destination, receiver.url('').replace(/\/$/, ''));
+    assert.deepEqual(
+        [delivery.run_id, delivery.type, delivery.round, delivery.max_attempts],
+        [id, 'run.success', 1, 3],
+    );
+    assert.deepEqual(
+        delivery.attempts.map((a) => [a.round, a.n, a.outcome, a.status_code]),
+        [
+            [1, 1, 'retry', 404],
+            [1, 2, 'delivered', 204],
+        ],
+    );
+    for (const attempt of delivery.attempts) {
+        assert.match(attempt.started_at, TIME);
+        assert.match(attempt.ended_at, TIME);
+        assert.ok(attempt.duration_ms >= 0);
+    }
+    assert.equal((await ask('GET', `/v2/runs/${id}`)).json().run_id, id, 'the id is enough here');
+    assert.ok(!JSON.stringify(run).includes('hidden'));
+});
+
+test('a run of another project or app, or none, is 404', async (t) => {
+    const { call, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    const { id: sync } = await call(RUN);
+    const { id: stored } = await call(RUN, { query: { async: 'true' } });
+    await finished(ask, stored);
+    for (const id of [sync, stored, '0193f0b0-0000-7000-8000-000000000000', 'nonsense', '..']) {
+        const isOurs = id === sync || id === stored;
+        for (const base of ['/v2/projects/q/apps/a', '/v2/projects/p/apps/b', '/v2/projects/q'])
+            for (const [method, tail] of [
+                ['GET', ''],
+                ['GET', '/result'],
+                ['POST', '/cancel'],
+            ])
+                assertRefused(await ask(method, `${base}/runs/${id}${tail}`), 404);
+        if (isOurs) assert.equal((await ask('GET', `/v2/projects/p/runs/${id}`)).status, 200);
+    }
+    assert.deepEqual((await ask('GET', '/v2/projects/q/apps/a/runs')).json().runs, []);
+    assert.deepEqual((await ask('GET', '/v2/projects/p/apps/b/runs')).json().runs, []);
+});
+
+test('the result has the kept bytes, their type, and nothing of the app that a browser acts on', async (t) => {
+    const { call, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.send(
+                418,
+                {
+                    'Content-Type': 'text/html; charset=x',
+                    'Content-Encoding': 'x-odd',
+                    'Set-Cookie': 'a=b',
+                    'Access-Control-Allow-Origin': '*',
+                    'X-Own': '1',
+                },
+                '<script>alert(1)</script>',
+            );
+        },
+    });
+    const ask = control(sidecar);
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    await finished(ask, id);
+    const answer = await ask('GET', `${RUNS}/${id}/result`);
+    assert.equal(answer.status, 200);
+    assert.equal(answer.text, '<script>alert(1)</script>');
+    const { date, ...fields } = answer.headers;
+    assert.ok(date);
+    assert.deepEqual(fields, {
+        'content-type': 'text/html; charset=x',
+        'content-encoding': 'x-odd',
+        'content-length': '25',
+        'cache-control': 'no-store',
+        'x-request-id': id,
+        'x-run-status-code': '418',
+        'x-content-type-options': 'nosniff',
+        'content-disposition': 'attachment',
+        'content-security-policy': 'sandbox',
+        connection: 'close',
+    });
+    const head = await ask('HEAD', `${RUNS}/${id}/result`);
+    assert.deepEqual([head.status, head.headers['content-length'], head.text], [200, '25', '']);
+});
+
+test('there is a result only of a finished run that has a body', async (t) => {
+    const open = gate();
+    const { call, sidecar } = await stage(t, {
+        env: { HOOKLINE_MAX_KEPT_RESPONSE: '1KiB' },
+        app: async (x) => {
+            await x.body();
+            const kind = x.get('x-kind');
+            if (kind === 'waits') await open.promise;
+            if (kind === 'none') await x.send(204);
+            else if (kind === 'dead') x.reset();
+            else await x.send(200, {}, Buffer.alloc(kind === 'long' ? 2048 : 10, 'x'));
+        },
+    });
+    t.after(() => open.open());
+    const ask = control(sidecar);
+    const begin = async (kind) => {
+        const { id } = await call(RUN, { query: { async: 'true' }, headers: { 'x-kind': kind } });
+        return id;
+    };
+    const result = (id) => ask('GET', `${RUNS}/${id}/result`);
+    for (const [kind, status, pattern] of [
+        ['none', 404, /answered 204 without/],
+        ['dead', 404, /did not answer \(state failure, reason upstream_reset\)/],
+        ['long', 410, /2048 bytes is not kept.*HOOKLINE_MAX_KEPT_RESPONSE/],
+    ]) {
+        const id = await begin(kind);
+        await finished(ask, id);
+        const problem = assertRefused(await result(id), status, pattern);
+        assert.equal(problem.run_id, id);
+    }
+    const { id: sync } = await call(RUN);
+    assertRefused(await result(sync), 404, /went to its caller and is not kept/);
+    const waiting = await begin('waits');
+    await until('it runs', async () => {
+        return (await ask('GET', `${RUNS}/${waiting}`)).json().state === 'running';
+    });
+    assertRefused(await result(waiting), 409, /is running/);
+    open.open();
+    assert.equal((await finished(ask, waiting)).state, 'success');
+    assert.equal((await result(waiting)).text, 'x'.repeat(10));
+});
+
+test('a large result is whole, and one that is not read delays nobody', async (t) => {
+    const size = 24 << 20;
+    const bytes = Buffer.alloc(size, 'hookline.');
+    const { call, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.send(200, { 'Content-Type': 'application/octet-stream' }, bytes);
+        },
+    });
+    const ask = control(sidecar);
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    await finished(ask, id);
+    const stalled = http.get({
+        socketPath: join(sidecar.dataDir, 'control.sock'),
+        path: `${RUNS}/${id}/result`,
+    });
+    t.after(() => stalled.destroy());
+    const response = await within(
+        'its head',
+        new Promise((resolve) => stalled.on('response', resolve)),
+    );
+    response.pause();
+    const answer = await ask('GET', `${RUNS}/${id}/result`);
+    assert.equal(answer.status, 200);
+    assert.ok(answer.body.equals(bytes));
+    assert.equal((await ask('GET', RUNS)).status, 200);
+});
+
+test('a queued run that is cancelled never starts', async (t) => {
+    const open = gate();
+    const { app, call, receiver, sidecar } = await stage(t, {
+        env: { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_APP_CONCURRENCY: '1' },
+        app: async (x) => {
+            await x.body();
+            await open.promise;
+            await x.send(200);
+        },
+    });
+    t.after(() => open.open());
+    const ask = control(sidecar);
+    const { id: first } = await call(RUN, { query: { async: 'true' } });
+    await until('the app is busy', () => app.requests.length === 1);
+    const query = { async: 'true', webhookEndpoint: receiver.url() };
+    const { id } = await call(RUN, { query });
+    assert.equal((await ask('GET', `${RUNS}?state=queued`)).json().runs[0].run_id, id);
+    const answer = await ask('POST', `${RUNS}/${id}/cancel`);
+    assert.equal(answer.status, 202, answer.text);
+    assert.equal((await finished(ask, id)).state, 'cancelled');
+    assert.equal((await receiver.envelope()).type, 'run.cancelled');
+    assertRefused(await ask('POST', `${RUNS}/${id}/cancel`), 409, /finished already/);
+    open.open();
+    assert.equal((await finished(ask, first)).state, 'success');
+    assert.equal(app.requests.length, 1);
+});
+
+test('a running run that is cancelled is cut off', async (t) => {
+    const { app, call, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.gone;
+        },
+    });
+    const ask = control(sidecar);
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    await until('the app has it', () => app.requests.length === 1);
+    assert.equal((await ask('POST', `${RUNS}/${id}/cancel`)).status, 202);
+    await within('the app sees the end', app.requests[0].gone);
+    assert.equal((await finished(ask, id)).state, 'cancelled');
+});
+
+test('a cancelled synchronous caller gets 410 if nothing was answered yet', async (t) => {
+    for (const query of [{}, { webhookEndpoint: true }]) {
+        const { app, call, receiver, sidecar } = await stage(t, {
+            app: async (x) => {
+                await x.body();
+                await x.gone;
+            },
+        });
+        const ask = control(sidecar);
+        if (query.webhookEndpoint) query.webhookEndpoint = receiver.url();
+        const answered = call(RUN, { query });
+        await until('the app has it', () => app.requests.length === 1);
+        const id = app.requests[0].get('x-request-id');
+        await until('it is known', async () => (await ask('GET', `${RUNS}/${id}`)).status === 200);
+        assert.equal((await ask('POST', `${RUNS}/${id}/cancel`)).status, 202);
+        const answer = await answered;
+        assertRefused(answer, 410, /cancelled/);
+        assert.equal(answer.id, id);
+        await within('the app sees the end', app.requests[0].gone);
+        assert.equal((await finished(ask, id)).state, 'cancelled');
+        assertRefused(await ask('POST', `${RUNS}/${id}/cancel`), 409);
+    }
+});
+
+test('a cancelled stream is cut', async (t) => {
+    const { app, connect, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.respond(200, {
+                'Content-Type': 'text/event-stream',
+                'Transfer-Encoding': 'chunked',
+            });
+            await x.chunk('data: 1\n\n');
+            await x.gone;
+            x.isRaw = true;
+        },
+    });
+    const ask = control(sidecar);
+    const caller = await connect();
+    caller.send(`POST ${RUN} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`);
+    const head = await caller.responseHead();
+    const events = caller.pieces(head);
+    assert.equal(String((await events.next()).value), 'data: 1\n\n');
+    const id = app.requests[0].get('x-request-id');
+    assert.equal((await ask('POST', `${RUNS}/${id}/cancel`)).status, 202);
+    await within('the connection ends, and not as a whole stream does', assert.rejects(events.next()));
+});
+
+test('another method is 405 with Allow, another path 404, a long body 413', async (t) => {
+    const { sidecar } = await stage(t, { app: null });
+    const ask = control(sidecar);
+    const id = '0193f0b0-0000-7000-8000-000000000000';
+    for (const [method, path, allow] of [
+        ['POST', RUNS, 'GET, HEAD'],
+        ['DELETE', `${RUNS}/${id}`, 'GET, HEAD'],
+        ['GET', `${RUNS}/${id}/cancel`, 'POST'],
+        ['PUT', '/v2/projects/p/deliveries/redeliver', 'POST'],
+    ]) {
+        const answer = await ask(method, path);
+        assertRefused(answer, 405, /Allow/);
+        assert.equal(answer.headers.allow, allow, path);
+    }
+    for (const path of ['/v2', '/v2/projects', '/v2/projects/', '/v2/projects/p/nothing', `${RUNS}/`])
+        assertRefused(await ask('GET', path), 404);
+    assertRefused(await ask('GET', '/v2/projects/a%2Fb/runs'), 400, /project in the path/);
+    assertRefused(
+        await ask('POST', '/v2/projects/p/deliveries/redeliver', { body: 'x'.repeat(70_000) }),
+        413,
+        /64 KiB/,
+    );
+});
+
+test('the project says who asks and which apps have runs', async (t) => {
+    const { call, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    for (const app of ['b', 'a']) await call(`/v4/p/${app}/run`, { query: { async: 'true' } });
+    assert.deepEqual((await ask('GET', '/v2/projects/p')).json(), {
+        project_id: 'p',
+        role: 'admin',
+        subject: null,
+        apps: ['a', 'b'],
+    });
+});

@@ -1,0 +1,74 @@
+#include <criterion/criterion.h>
+
+#include "base/clock.h"
+#include "cli/argument.h"
+
+static char errors[256];
+
+/* Reads `argv` with --text and --flag. */
+static int read_all(char **argv, const char **text, bool *flag, const char **words, size_t *count)
+{
+    const struct hl_cli_option options[] = {{"--text", text, NULL}, {"--flag", NULL, flag}};
+    struct hl_cli cli = {.argv = argv, .out = stdout, .err = tmpfile()};
+    while (argv[cli.argc])
+        cli.argc++;
+    *text = NULL;
+    *flag = false;
+    int status = hl_cli_read_arguments(&cli, options, 2, words, 2, count);
+    rewind(cli.err);
+    errors[fread(errors, 1, sizeof(errors) - 1, cli.err)] = '\0';
+    fclose(cli.err);
+    return status;
+}
+
+#define READ(...) read_all((char *[]){__VA_ARGS__, NULL}, &text, &flag, words, &count)
+
+Test(argument, reads_options_in_both_forms_and_words_between_them)
+{
+    const char *text, *words[2];
+    bool flag;
+    size_t count;
+    cr_assert_eq(READ("one", "--text", "--flag", "two"), HL_CLI_OK);
+    cr_assert_str_eq(text, "--flag");
+    cr_assert(!flag);
+    cr_assert_eq(count, 2u);
+    cr_assert_eq(READ("--text=a=b", "--flag"), HL_CLI_OK);
+    cr_assert_str_eq(text, "a=b");
+    cr_assert(flag);
+    cr_assert_eq(READ("-", "--", "--flag"), HL_CLI_OK);
+    cr_assert(!flag);
+    cr_assert_eq(count, 2u);
+    cr_assert_str_eq(words[0], "-");
+    cr_assert_str_eq(words[1], "--flag");
+}
+
+Test(argument, says_what_is_wrong)
+{
+    const char *text, *words[2];
+    bool flag;
+    size_t count;
+    cr_assert_eq(READ("--text"), HL_CLI_USAGE);
+    cr_assert(strstr(errors, "--text needs a value"));
+    cr_assert_eq(READ("--flag=1"), HL_CLI_USAGE);
+    cr_assert(strstr(errors, "--flag takes no value"));
+    cr_assert_eq(READ("--other=1"), HL_CLI_USAGE);
+    cr_assert(strstr(errors, "no option \"--other\""));
+    cr_assert_eq(READ("a", "b", "c"), HL_CLI_USAGE);
+    cr_assert(strstr(errors, "\"c\" is one word too many"));
+}
+
+Test(argument, reads_times_and_durations_from_now)
+{
+    int64_t ms, now = hl_clock_wall_ms();
+    cr_assert(hl_cli_read_time("2026-11-22T08:00:00Z", 1, &ms));
+    cr_assert_eq(ms, INT64_C(1795334400000));
+    cr_assert(hl_cli_read_time("2026-11-22", 1, &ms));
+    cr_assert_eq(ms, INT64_C(1795305600000));
+    cr_assert(hl_cli_read_time("90d", 1, &ms));
+    cr_assert_geq(ms, now + INT64_C(90) * 24 * 3600 * 1000);
+    cr_assert(hl_cli_read_time("1h", -1, &ms));
+    cr_assert_lt(ms, now);
+    static const char *const wrong[] = {"", "soon", "90", "2026-13-01", "2026-11-22T08:00", "-1h"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(wrong); i++)
+        cr_assert(!hl_cli_read_time(wrong[i], 1, &ms), "%s", wrong[i]);
+}
