@@ -266,7 +266,8 @@ static bool start_all(struct control *ctl, char *why, size_t why_len)
         return false;
     if (hl_sender_start(&ctl->sender, config, ctl->store, why, why_len) != HL_OK)
         return false;
-    struct hl_rest_parts parts = {.config = config, .store = ctl->store, .service = &ctl->service};
+    struct hl_rest_parts parts = {
+        .config = config, .store = ctl->store, .service = &ctl->service, .auth = ctl->service.auth};
     ctl->rest = hl_rest_new(&ctl->loop, &parts);
     if (!ctl->rest)
         return false;

@@ -4,9 +4,12 @@
  * Promise: a file is sent no faster than the peer takes it; one that turns out to be damaged is cut
  * off.
  * Not here: reading requests (admin_connection.c), what can be asked (endpoint.c, rest_route.c). */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/admin_connection.h"
+#include "auth/credential.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "http/problem.h"
@@ -65,32 +68,97 @@ static void say(struct hl_admin_connection *c, uint16_t status, const char *deta
     write_answer(c, &(struct hl_api_response){.status = status, .detail = detail});
 }
 
-static void ask_rest(struct hl_admin_connection *c, const struct hl_target *target);
+/* ---- who asks ---- */
 
 static bool is_rest(struct hl_str path)
 {
     return hl_str_starts_with(path, HL_STR("/v2/"));
 }
 
+void hl_admin_keep_token(struct hl_admin_connection *c, const struct hl_head *head)
+{
+    struct hl_str token;
+    struct hl_target target;
+    c->refusal = (struct hl_refusal){.status = 0};
+    c->token.n = 0;
+    if (c->is_local || !hl_rest_seat(c->home->view.rest) ||
+        !hl_target_split(head->target, &target) || !is_rest(target.path))
+        return;
+    if (hl_credential_find(head, &token, &c->refusal)) {
+        c->refusal.status = 0;
+        if (hl_buf_append_str(&c->token, token) != HL_OK)
+            c->refusal = (struct hl_refusal){503, "Out of memory; try again later.", NULL};
+    }
+}
+
+static void wipe_token(struct hl_admin_connection *c)
+{
+    if (c->token.n > 0)
+        explicit_bzero(c->token.p, c->token.n);
+    c->token.n = 0;
+}
+
+static void refuse_asker(struct hl_admin_connection *c, const struct hl_refusal *why)
+{
+    struct hl_api_response response = {.status = why->status, .detail = why->detail};
+    if (why->fields)
+        snprintf(response.fields, sizeof(response.fields), "%s", why->fields);
+    wipe_token(c);
+    write_answer(c, &response);
+}
+
+/* True: `c->call.asker` may ask; else it is answered, or will be. */
+static bool knows_asker(struct hl_admin_connection *c, struct hl_str path, struct hl_asker *asker)
+{
+    struct hl_auth_seat *seat = hl_rest_seat(c->home->view.rest);
+    const struct hl_principal *who;
+    if (!seat) {
+        say(c, 404,
+            "With HOOKLINE_AUTH=none the REST interface is served on the control socket only: use "
+            "the hookline command beside this process.");
+        return false;
+    }
+    enum hl_auth_verdict verdict = HL_AUTH_REFUSED;
+    if (c->refusal.status == 0)
+        verdict = hl_auth_check(
+            seat, hl_buf_str(&c->token), hl_rest_project_of(path), &who, &c->refusal, &c->wait);
+    if (verdict == HL_AUTH_REFUSED)
+        refuse_asker(c, &c->refusal);
+    else if (verdict == HL_AUTH_PENDING)
+        c->state = HL_ADMIN_ANSWER;
+    if (verdict != HL_AUTH_GRANTED)
+        return false;
+    wipe_token(c);
+    hl_asker_init(asker, who);
+    return true;
+}
+
+void hl_admin_on_checked(struct hl_auth_wait *wait)
+{
+    struct hl_admin_connection *c = HL_CONTAINER_OF(wait, struct hl_admin_connection, wait);
+    hl_admin_answer(c);
+    hl_admin_connection_go_on(c);
+}
+
+static void ask_rest(
+    struct hl_admin_connection *c, const struct hl_target *target, const struct hl_asker *asker);
+
 void hl_admin_answer(struct hl_admin_connection *c)
 {
     struct hl_target target;
+    struct hl_asker asker = {.is_admin = false};
     if (!hl_target_split(hl_buf_str(&c->target), &target)) {
         hl_admin_refuse(c, 400, "The request's target is not a path with an optional query.");
         return;
     }
-    if (is_rest(target.path) && !c->is_local) {
-        say(c, 404,
-            "With HOOKLINE_AUTH=none the REST interface is served on the control socket only: use "
-            "the hookline command beside this process.");
+    if (is_rest(target.path) && !c->is_local && !knows_asker(c, target.path, &asker))
         return;
-    }
     struct hl_api_request request = {.method = c->method,
         .path = target.path,
         .query = target.query,
         .if_none_match = hl_str_from(c->tags)};
     if (is_rest(target.path) && !hl_api_has(target.path)) {
-        ask_rest(c, &target);
+        ask_rest(c, &target, &asker);
         return;
     }
     struct hl_api_response response = {.status = 500};
@@ -103,13 +171,15 @@ void hl_admin_answer(struct hl_admin_connection *c)
 
 static void on_reply(struct hl_rest_call *call);
 
-static void ask_rest(struct hl_admin_connection *c, const struct hl_target *target)
+static void ask_rest(
+    struct hl_admin_connection *c, const struct hl_target *target, const struct hl_asker *asker)
 {
     c->call = (struct hl_rest_call){.method = c->method,
         .path = target->path,
         .query = target->query,
         .body = hl_buf_str(&c->body),
         .is_local = c->is_local,
+        .asker = *asker,
         .on_reply = on_reply};
     c->state = HL_ADMIN_ANSWER;
     c->is_asking = c->is_inside = true;
@@ -240,5 +310,7 @@ void hl_admin_answer_abandon(struct hl_admin_connection *c)
     if (c->is_asking)
         hl_rest_abandon(&c->call);
     c->is_asking = false;
+    hl_auth_cancel(&c->wait);
+    wipe_token(c);
     drop_file(c);
 }

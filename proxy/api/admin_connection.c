@@ -46,6 +46,7 @@ bool hl_admin_connection_accept(
     c->is_local = is_local;
     c->stream.read_size = READ_SIZE;
     hl_timer_init(&c->timer, on_timer);
+    hl_auth_wait_init(&c->wait, hl_admin_on_checked);
     hl_chunk_reader_init(&c->chunks, HL_ADMIN_MAX_HEAD);
     hl_list_push_back(&home->connections, &c->node);
     home->count++;
@@ -82,6 +83,7 @@ static void free_connection(struct hl_admin_connection *c)
     hl_buf_fini(&c->in);
     hl_buf_fini(&c->target);
     hl_buf_fini(&c->body);
+    hl_buf_fini(&c->token);
     hl_list_remove(&c->node);
     free(c);
     home->count--;
@@ -220,6 +222,7 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
     c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
     c->target.n = c->body.n = 0;
     keep_tags(c, head);
+    hl_admin_keep_token(c, head);
     if (hl_buf_append_str(&c->target, head->target) != HL_OK) {
         hl_admin_connection_close(c);
         return false;

@@ -5,6 +5,7 @@
 
 #include "api/endpoint.h"
 #include "api/rest.h"
+#include "auth/auth.h"
 #include "base/list.h"
 #include "http/chunked.h"
 #include "loop/wheel.h"
@@ -59,6 +60,11 @@ struct hl_admin_connection {
     uint64_t body_left; /* with HL_FRAMING_LENGTH */
     struct hl_chunk_reader chunks;
 
+    /* who asks, where that matters */
+    struct hl_buf token;       /* wiped when it is checked */
+    struct hl_refusal refusal; /* status 0: `token` is to be checked */
+    struct hl_auth_wait wait;
+
     /* its answer */
     struct hl_rest_call call;
     bool is_asking; /* `call` is with the REST interface */
@@ -81,6 +87,10 @@ void hl_admin_connection_close(struct hl_admin_connection *c);
 
 /* ---- admin_answer.c ---- */
 
+/* The head is there: keeps what says who asks. */
+void hl_admin_keep_token(struct hl_admin_connection *c, const struct hl_head *head);
+/* Its signature is checked. */
+void hl_admin_on_checked(struct hl_auth_wait *wait);
 /* The request is whole. */
 void hl_admin_answer(struct hl_admin_connection *c);
 /* It is refused, and the connection ends. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/json.h"
+#include "auth/auth.h"
 
 struct hl_rest {
     struct hl_rest_parts parts;
@@ -17,6 +18,7 @@ struct hl_rest {
     struct hl_slot_table slots;
     struct hl_list calls;
     uint64_t ended[4]; /* a bit for each worker */
+    struct hl_auth_seat *seat;
 };
 
 static void on_message(void *self, struct hl_msg *msg);
@@ -31,7 +33,18 @@ struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts)
     rest->parts = *parts;
     hl_slot_table_init(&rest->slots);
     hl_list_init(&rest->calls);
-    return rest;
+    if (parts->config->auth != HL_AUTH_JWT)
+        return rest;
+    rest->seat = hl_auth_seat_new(parts->auth, &rest->mail.box);
+    if (rest->seat)
+        return rest;
+    hl_rest_close(rest); /* the memory stays until the loop is over: the process ends */
+    return NULL;
+}
+
+struct hl_auth_seat *hl_rest_seat(struct hl_rest *rest)
+{
+    return rest->seat;
 }
 
 struct hl_mailbox *hl_rest_mailbox(struct hl_rest *rest)
@@ -178,6 +191,8 @@ static void on_message(void *self, struct hl_msg *msg)
     struct hl_rest *rest = self;
     if (msg->type == HL_WORKER_RECENT)
         take_recent(rest, HL_CONTAINER_OF(msg, struct hl_recent_ask, msg));
+    else if (msg->type == HL_AUTH_CHECKED)
+        hl_auth_seat_on_message(rest->seat, msg);
     else if (msg->type == HL_WORKER_INQUIRY)
         hl_rest_take_inquiry(rest, HL_CONTAINER_OF(msg, struct hl_inquiry, msg));
     else
@@ -289,7 +304,10 @@ void hl_rest_close(struct hl_rest *rest)
 {
     for (struct hl_msg *msg = hl_mailbox_take(&rest->mail.box), *next; msg; msg = next) {
         next = msg->next;
-        free_answer(msg);
+        if (msg->type == HL_AUTH_CHECKED)
+            hl_auth_seat_on_message(rest->seat, msg);
+        else
+            free_answer(msg);
     }
     hl_uv_mailbox_close(&rest->mail);
 }
@@ -298,6 +316,7 @@ void hl_rest_free(struct hl_rest *rest)
 {
     if (!rest)
         return;
+    hl_auth_seat_free(rest->seat);
     hl_slot_table_fini(&rest->slots);
     free(rest);
 }

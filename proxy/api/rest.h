@@ -17,6 +17,7 @@
 #include "store/query.h"
 
 struct hl_auth;
+struct hl_auth_seat;
 struct hl_rest;
 struct hl_rest_call;
 struct hl_rest_route;
@@ -26,7 +27,7 @@ struct hl_rest_parts {
     const struct hl_config *config;
     struct hl_store *store;
     struct hl_service *service; /* NULL: no workers, nothing runs */
-    struct hl_auth *auth;       /* for accounts */
+    struct hl_auth *auth;       /* accounts, and with HOOKLINE_AUTH=jwt who asks */
 };
 
 /* On failure NULL: out of memory. */
@@ -36,6 +37,8 @@ struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts);
 void hl_rest_close(struct hl_rest *rest);
 void hl_rest_free(struct hl_rest *rest); /* NULL-safe */
 
+/* Where the fronts of this thread ask who calls; NULL: HOOKLINE_AUTH=none. */
+struct hl_auth_seat *hl_rest_seat(struct hl_rest *rest);
 /* Where workers send HL_WORKER_INQUIRY. */
 struct hl_mailbox *hl_rest_mailbox(struct hl_rest *rest);
 const struct hl_rest_parts *hl_rest_parts(const struct hl_rest *rest);

@@ -16,6 +16,10 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}", HL_REST_READ, 0, hl_rest_show_project},
 
 
+    {HL_METHOD_GET, "/v2/projects/{p}/service-accounts", HL_REST_ADMIN, HL_REST_PAGE, hl_rest_list_accounts},
+    {HL_METHOD_POST, "/v2/projects/{p}/service-accounts", HL_REST_ADMIN, 0, hl_rest_add_account},
+    {HL_METHOD_DELETE, "/v2/projects/{p}/service-accounts/{i}", HL_REST_ADMIN, 0, hl_rest_revoke_account},
+
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs", HL_REST_READ, RUNS, hl_rest_list_runs},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}", HL_REST_READ, 0, hl_rest_show_run},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/result", HL_REST_READ, 0, hl_rest_show_result},
@@ -31,6 +35,8 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver},
 
     /* whoever may use the control socket needs no project to find an id */
+    {HL_METHOD_GET, "/v2/service-accounts", HL_REST_LOCAL, HL_REST_PAGE, hl_rest_list_accounts},
+    {HL_METHOD_DELETE, "/v2/service-accounts/{i}", HL_REST_LOCAL, 0, hl_rest_revoke_account},
     {HL_METHOD_GET, "/v2/runs", HL_REST_LOCAL, RUNS | HL_REST_APP, hl_rest_list_runs},
     {HL_METHOD_GET, "/v2/runs/{i}", HL_REST_LOCAL, 0, hl_rest_show_run},
     {HL_METHOD_GET, "/v2/runs/{i}/result", HL_REST_LOCAL, 0, hl_rest_show_result},
@@ -166,7 +172,7 @@ static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
     const struct hl_asker *asker = &call->asker;
     if (call->is_local)
         return true;
-    if (*asker->project && *call->project && strcmp(asker->project, call->project) != 0) {
+    if (!asker->has_all_projects && strcmp(asker->project, call->project) != 0) {
         hl_rest_refuse(call, 403, "The token is another project's; use one of this project's.");
         return false;
     }

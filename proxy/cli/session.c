@@ -14,6 +14,7 @@
 #include "api/admin.h"
 #include "api/json.h"
 #include "api/rest.h"
+#include "auth/auth.h"
 #include "base/log.h"
 #include "cli/socket.h"
 #include "http/head.h"
@@ -28,6 +29,7 @@ struct hl_cli_session {
     bool has_loop;
     uv_loop_t loop;
     struct hl_store *store;
+    struct hl_auth *auth;
     struct hl_rest *rest;
 };
 
@@ -103,8 +105,12 @@ static int open_store(struct hl_cli_session *session)
     hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
     if (hl_store_open(&session->store, session->config, why, sizeof(why)) != HL_OK)
         return say(cli, "no sidecar answers on its control socket, and %s", why);
+    session->config->auth = HL_AUTH_NONE; /* nobody's token is checked, no keys are fetched */
+    if (hl_auth_open(&session->auth, session->config, session->store, why, sizeof(why)) != HL_OK)
+        return say(cli, "%s", why);
     session->has_loop = uv_loop_init(&session->loop) == 0;
-    struct hl_rest_parts parts = {.config = session->config, .store = session->store};
+    struct hl_rest_parts parts = {
+        .config = session->config, .store = session->store, .auth = session->auth};
     if (session->has_loop)
         session->rest = hl_rest_new(&session->loop, &parts);
     return session->rest ? HL_CLI_OK : say(cli, "out of memory");
@@ -150,6 +156,7 @@ void hl_cli_session_close(struct hl_cli_session *session)
 {
     if (!session)
         return;
+    hl_auth_stop(session->auth);
     if (session->store)
         hl_store_close(session->store);
     if (session->rest)
@@ -159,6 +166,7 @@ void hl_cli_session_close(struct hl_cli_session *session)
         hl_rest_free(session->rest);
         uv_loop_close(&session->loop);
     }
+    hl_auth_free(session->auth);
     hl_config_free(session->config);
     free(session);
 }

@@ -98,11 +98,15 @@ static const char *state_of(const json_t *account)
     return "good";
 }
 
-static void add_row(struct hl_cli_table *table, const json_t *account)
+/* A list of one project does not say which. */
+static void add_row(struct hl_cli_table *table, const char *project, const json_t *account)
 {
     static const char *const members[] = {
-        "id", "project_id", "name", "role", "created_at", "expires_at", "last_used_at"};
+        "name", "role", "created_at", "expires_at", "last_used_at"};
     char text[HL_CLI_MEMBER_TEXT * 2];
+    hl_cli_table_add(table, hl_cli_member(account, "id", text, sizeof(text)));
+    hl_cli_table_add(
+        table, project ? project : hl_cli_member(account, "project_id", text, sizeof(text)));
     for (size_t i = 0; i < HL_ARRAY_LEN(members); i++)
         hl_cli_table_add(table, hl_cli_member(account, members[i], text, sizeof(text)));
     hl_cli_table_add(table, state_of(account));
@@ -138,7 +142,7 @@ static int list(struct hl_cli_session *session, const struct hl_cli *cli, const 
         json_array_foreach(json_object_get(page, "service_accounts"), i, account)
         {
             if (table)
-                add_row(table, account);
+                add_row(table, project, account);
             else if (json_dumpf(account, cli->out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
                 fputc('\n', cli->out);
         }
@@ -166,7 +170,7 @@ int hl_cli_token_list(const struct hl_cli *cli)
     hl_cli_table_init(&table, titles, HL_ARRAY_LEN(titles));
     status = hl_cli_session_open(&session, cli);
     if (status == HL_CLI_OK)
-        status = list(session, cli, project_or_default(session, project), is_json ? NULL : &table);
+        status = list(session, cli, project, is_json ? NULL : &table);
     if (status == HL_CLI_OK && !is_json)
         hl_cli_table_print(&table, cli->out);
     hl_cli_table_fini(&table);

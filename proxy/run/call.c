@@ -286,16 +286,6 @@ static void begin_body(struct hl_client *c, const struct hl_head *head, bool is_
     }
 }
 
-static void tell_who_asks(const struct hl_principal *who, struct hl_asker *asker)
-{
-    *asker = (struct hl_asker){.is_admin = who->role == HL_ROLE_ADMIN};
-    if (!who->has_all_projects && who->project.n > 0)
-        memcpy(asker->project, who->project.p, who->project.n);
-    if (who->subject.n > 0)
-        memcpy(asker->subject, who->subject.p,
-            who->subject.n < HL_ASKER_SUBJECT ? who->subject.n : HL_ASKER_SUBJECT);
-}
-
 size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
 {
     struct hl_worker *w = c->worker;
@@ -324,7 +314,7 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     }
     if (plan->kind == HL_PLAN_REST) {
         struct hl_asker asker;
-        tell_who_asks(w->principal, &asker);
+        hl_asker_init(&asker, w->principal);
         c->taker = HL_TAKER_INQUIRY;
         c->body_max = HL_INQUIRY_BODY_MAX;
         hl_inquiry_begin(c, &asker);

@@ -6,7 +6,9 @@
 #include "run/inquiry.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "auth/auth.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "run/body_reader.h"
@@ -20,6 +22,23 @@ struct hl_caller_inquiry {
     bool is_reading;
     struct hl_buf head; /* of an answer with a file, until its first piece is there */
 };
+
+static void copy_cut(char *out, size_t max, struct hl_str s)
+{
+    size_t n = s.n < max ? s.n : max;
+    if (n > 0)
+        memcpy(out, s.p, n);
+    out[n] = '\0';
+}
+
+void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who)
+{
+    bool is_name = who->project.n <= HL_NAME_MAX; /* a longer one is no project's */
+    asker->is_admin = who->role == HL_ROLE_ADMIN;
+    asker->has_all_projects = who->has_all_projects;
+    copy_cut(asker->project, HL_NAME_MAX, is_name ? who->project : HL_STR(""));
+    copy_cut(asker->subject, HL_ASKER_SUBJECT, who->subject);
+}
 
 void hl_inquiry_free(struct hl_inquiry *inquiry)
 {

@@ -16,9 +16,13 @@
 /* Who asks. */
 struct hl_asker {
     bool is_admin;
-    char project[HL_NAME_MAX + 1];      /* empty: any */
+    bool has_all_projects;
+    char project[HL_NAME_MAX + 1];      /* else the one; may be empty: none */
     char subject[HL_ASKER_SUBJECT + 1]; /* of the token, cut; may be empty */
 };
+
+struct hl_principal;
+void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who);
 
 /* Worker ─▶ control, and the same memory back with `reply`. */
 struct hl_inquiry {

@@ -1,0 +1,214 @@
+/* rest_account.c - service accounts: listed, made with a token that is shown once, revoked.
+ * Thread: control.
+ * Promise: a token is given out when its account is on disk, and a revocation is answered when it is
+ * on disk and holds in every thread.
+ * Not here: what a token is (auth/). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/json.h"
+#include "api/rest.h"
+#include "auth/auth.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#define NAME_MAX_CHARACTERS 100
+#define LIFETIME_MAX_MS     (INT64_C(3650) * 24 * 3600 * 1000) /* a typing error more likely */
+
+static json_t *account_json(const struct hl_account *a)
+{
+    return HL_JSON_OBJECT({"id", hl_json_id(&a->id)}, {"name", hl_json_text(hl_str_from(a->name))},
+        {"role", json_string(hl_role_text(a->role))}, {"created_at", hl_json_time(a->created_ms)},
+        {"expires_at", hl_json_time(a->expires_ms)},
+        {"last_used_at", hl_json_time(a->last_used_ms)},
+        {"revoked_at", hl_json_time(a->revoked_ms)});
+}
+
+/* A list over all projects says which. */
+static json_t *row_json(const struct hl_rest_call *call, const struct hl_account *a)
+{
+    json_t *row = account_json(a);
+    if (*call->project || !row)
+        return row;
+    if (json_object_set_new_nocheck(row, "project_id", hl_json_text(hl_str_from(a->project))) == 0)
+        return row;
+    json_decref(row);
+    return NULL;
+}
+
+/* ---- the list ---- */
+
+static void write_list(struct hl_rest_call *call);
+
+void hl_rest_list_accounts(struct hl_rest_call *call)
+{
+    struct hl_list_accounts *l = calloc(1, sizeof(*l));
+    if (!l) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    strcpy(l->project, call->project);
+    l->limit = call->params.limit;
+    l->before = call->params.cursor;
+    hl_rest_ask_store(call, HL_STORE_LIST_ACCOUNTS, &l->m);
+    hl_rest_then(call, write_list);
+}
+
+static void write_list(struct hl_rest_call *call)
+{
+    const struct hl_list_accounts *l = (const struct hl_list_accounts *)call->answers[0];
+    if (l->m.rc != HL_OK) {
+        hl_rest_refuse_store(call, l->m.rc, "service account");
+        return;
+    }
+    json_t *rows = json_array();
+    bool is_whole = rows != NULL;
+    for (size_t i = 0; is_whole && i < l->count; i++)
+        is_whole = hl_json_push(rows, row_json(call, &l->rows[i]));
+    if (!is_whole) {
+        json_decref(rows);
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    json_t *cursor = l->has_more ? hl_json_id(&l->next) : json_null();
+    hl_rest_end_json(
+        call, 200, HL_JSON_OBJECT({"service_accounts", rows}, {"next_cursor", cursor}));
+}
+
+/* ---- a new one ---- */
+
+static void show_new(struct hl_rest_call *call);
+
+static bool read_name(const json_t *value, char out[HL_ACCOUNT_NAME_MAX + 1])
+{
+    struct hl_str rest = {json_string_value(value), json_string_length(value)};
+    size_t n = 0;
+    uint32_t code;
+    if (!json_is_string(value) || rest.n > HL_ACCOUNT_NAME_MAX)
+        return false;
+    memcpy(out, rest.p, rest.n);
+    out[rest.n] = '\0';
+    for (size_t len; rest.n > 0; rest.p += len, rest.n -= len, n++) {
+        len = hl_utf8_decode(rest.p, rest.n, &code);
+        if (len == 0 || code < ' ' || (code >= 0x7f && code < 0xa0))
+            return false;
+    }
+    return n >= 1 && n <= NAME_MAX_CHARACTERS;
+}
+
+static bool read_expiry(const json_t *value, int64_t now_ms, int64_t *ms)
+{
+    if (json_is_integer(value))
+        *ms = json_integer_value(value);
+    else if (!json_is_string(value) ||
+             !hl_rest_read_time(
+                 (struct hl_str){json_string_value(value), json_string_length(value)}, ms))
+        return false;
+    return *ms > now_ms && *ms <= now_ms + LIFETIME_MAX_MS;
+}
+
+/* Why the body makes no account; NULL: it does, and `*a` is filled. */
+static const char *read_body(const json_t *body, int64_t now_ms, struct hl_account *a)
+{
+    const json_t *role = json_object_get(body, "role");
+    if (json_object_size(body) != (role ? 3u : 2u) || !json_object_get(body, "name") ||
+        !json_object_get(body, "expires_at"))
+        return "The body is {\"name\", \"expires_at\"} and, if it is not to be \"invoke\", "
+               "\"role\": no other member.";
+    if (!read_name(json_object_get(body, "name"), a->name))
+        return "The member name is not a text of 1 to 100 characters without control characters.";
+    if (!read_expiry(json_object_get(body, "expires_at"), now_ms, &a->expires_ms))
+        return "The member expires_at is not a time in the future, at most ten years away, as RFC "
+               "3339 (2027-01-31T00:00:00Z) or in milliseconds since 1970.";
+    if (role && !(json_is_string(role) && hl_role_parse((struct hl_str){json_string_value(role),
+                                                            json_string_length(role)},
+                                              &a->role)))
+        return "The member role is not \"invoke\" or \"admin\".";
+    return NULL;
+}
+
+void hl_rest_add_account(struct hl_rest_call *call)
+{
+    int64_t now_ms = hl_clock_wall_ms();
+    struct hl_id_source ids;
+    struct hl_add_account *add = calloc(1, sizeof(*add));
+    if (!add) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    json_t *body = hl_json_read_object(call->body);
+    const char *why = body ? read_body(body, now_ms, &add->account)
+                           : "The request's body is no JSON object with each member once.";
+    json_decref(body);
+    if (why) {
+        free(add);
+        hl_rest_refuse(call, 400, "%s", why);
+        return;
+    }
+    hl_id_source_init(&ids);
+    add->account.id = hl_id_next(&ids, now_ms);
+    add->account.created_ms = now_ms;
+    strcpy(add->account.project, call->project);
+    hl_rest_ask_store(call, HL_STORE_ADD_ACCOUNT, &add->m);
+    hl_rest_then(call, show_new);
+}
+
+static void show_new(struct hl_rest_call *call)
+{
+    const struct hl_add_account *add = (const struct hl_add_account *)call->answers[0];
+    const struct hl_account *a = &add->account;
+    struct hl_auth *auth = hl_rest_parts(call->rest)->auth;
+    if (add->m.rc != HL_OK) {
+        hl_rest_refuse_store(call, add->m.rc, "service account");
+        return;
+    }
+    struct hl_grant grant = {.account = a->id,
+        .project = hl_str_from(a->project),
+        .role = a->role,
+        .issued_ms = a->created_ms,
+        .expires_ms = a->expires_ms};
+    struct hl_buf token;
+    hl_buf_init(&token, HL_OWN_TOKEN_MAX);
+    if (hl_issuer_sign(hl_auth_issuer(auth), &grant, &token) != HL_OK || !hl_auth_admit(auth, a)) {
+        hl_buf_fini(&token);
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    json_t *shown = account_json(a);
+    if (shown && json_object_set_new_nocheck(shown, "token", hl_json_text(hl_buf_str(&token)))) {
+        json_decref(shown);
+        shown = NULL;
+    }
+    hl_buf_fini(&token);
+    hl_rest_end_json(call, 201, shown);
+}
+
+/* ---- the end of one ---- */
+
+static void say_revoked(struct hl_rest_call *call);
+
+void hl_rest_revoke_account(struct hl_rest_call *call)
+{
+    struct hl_revoke_account *r = calloc(1, sizeof(*r));
+    if (!r) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    r->id = call->id;
+    strcpy(r->project, call->project);
+    hl_rest_ask_store(call, HL_STORE_REVOKE_ACCOUNT, &r->m);
+    hl_rest_then(call, say_revoked);
+}
+
+static void say_revoked(struct hl_rest_call *call)
+{
+    const struct hl_revoke_account *r = (const struct hl_revoke_account *)call->answers[0];
+    if (r->m.rc != HL_OK) {
+        hl_rest_refuse_store(call, r->m.rc, "service account");
+        return;
+    }
+    hl_auth_revoke(hl_rest_parts(call->rest)->auth, &r->id);
+    call->reply.status = 204;
+    strcpy(call->reply.content_type, "application/json");
+    hl_rest_end(call);
+}

@@ -1,0 +1,296 @@
+// Who may ask what of the REST interface, route by route, and the service accounts that say so.
+import assert from 'node:assert/strict';
+import { test } from './lib/case.mjs';
+import { assertRefused, control, pages, rest } from './lib/rest.mjs';
+import { run } from './lib/sidecar.mjs';
+import { RUN, UUID_V7, stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+
+const JWT = { HOOKLINE_AUTH: 'jwt' };
+const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
+
+/** A token of that project and role. */
+async function tokenFor(sidecar, project, role) {
+    const body = { name: `${role} of ${project}`, expires_at: inAnHour(), role };
+    const answer = await control(sidecar)('POST', `/v2/projects/${project}/service-accounts`, { body });
+    assert.equal(answer.status, 201, answer.text);
+    return answer.json().token;
+}
+
+/** A run with a delivery, and a service account, of that project. */
+async function populate({ call, receiver, sidecar }, project) {
+    const ask = control(sidecar);
+    const token = await tokenFor(sidecar, project, 'invoke');
+    const { id, status } = await call(`/v4/${project}/a/run`, {
+        query: { async: 'true', webhookEndpoint: receiver.url() },
+        headers: { authorization: `Bearer ${token}` },
+    });
+    assert.equal(status, 202);
+    const delivery = await until('it is delivered', async () => {
+        const { deliveries } = (await ask('GET', `/v2/runs/${id}`)).json();
+        return deliveries?.[0]?.state === 'delivered' && deliveries[0].delivery_id;
+    });
+    const body = { name: 'x', expires_at: inAnHour() };
+    const made = await ask('POST', `/v2/projects/${project}/service-accounts`, { body });
+    return { run: id, delivery, account: made.json().id };
+}
+
+/** Every route: method, path below the project, who may, and a body that it takes. */
+const routes = (of) => [
+    ['GET', '', 'invoke'],
+    ['GET', '/service-accounts', 'admin'],
+    ['POST', '/service-accounts', 'admin', { name: 'y', expires_at: inAnHour() }],
+    ['GET', '/runs', 'invoke'],
+    ['GET', `/runs/${of.run}`, 'invoke', undefined, true],
+    ['GET', `/runs/${of.run}/result`, 'invoke', undefined, true],
+    ['POST', `/runs/${of.run}/cancel`, 'admin', undefined, true],
+    ['GET', '/apps/a/runs', 'invoke'],
+    ['GET', `/apps/a/runs/${of.run}`, 'invoke', undefined, true],
+    ['GET', `/apps/a/runs/${of.run}/result`, 'invoke', undefined, true],
+    ['POST', `/apps/a/runs/${of.run}/cancel`, 'admin', undefined, true],
+    ['GET', '/deliveries', 'admin'],
+    ['GET', `/deliveries/${of.delivery}`, 'admin', undefined, true],
+    ['POST', `/deliveries/${of.delivery}/redeliver`, 'admin', undefined, true],
+    ['POST', '/deliveries/redeliver', 'admin', { state: 'dead', since: 0 }],
+    ['DELETE', `/service-accounts/${of.account}`, 'admin', undefined, true],
+];
+
+for (const admin of [false, true]) {
+    const where = admin ? 'the admin listener' : 'the run listener';
+
+    test(`each route of ${where} wants a token, of its project, of the right role`, async (t) => {
+        const here = await stage(t, { env: JWT });
+        const { sidecar, app } = here;
+        const ask = rest(sidecar, { admin });
+        const of = await populate(here, 'p');
+        const tokens = {
+            invoke: await tokenFor(sidecar, 'p', 'invoke'),
+            admin: await tokenFor(sidecar, 'p', 'admin'),
+            other: await tokenFor(sidecar, 'q', 'admin'),
+        };
+        const calls = app.requests.length;
+        for (const [method, below, role, body] of routes(of)) {
+            const path = `/v2/projects/p${below}`;
+            const refused = await ask(method, path, { body });
+            assertRefused(refused, 401, /token/);
+            assert.match(refused.headers['www-authenticate'], /^Bearer/, path);
+            assertRefused(await ask(method, path, { body, token: 'x.y.z' }), 401);
+            assertRefused(await ask(method, path, { body, token: tokens.other }), 403, /another project/);
+            if (role === 'admin')
+                assertRefused(await ask(method, path, { body, token: tokens.invoke }), 403, /role admin/);
+            const answer = await ask(method, path, { body, token: tokens[role] });
+            const expected = below.endsWith('/cancel') ? [409] : [200, 201, 202, 204];
+            assert.ok(expected.includes(answer.status), `${method} ${path}: ${answer.text}`);
+        }
+        assert.equal(app.requests.length, calls, 'the app is never asked');
+    });
+
+    test(`each id of another project is 404 on ${where}`, async (t) => {
+        const here = await stage(t, { env: JWT });
+        const ask = rest(here.sidecar, { admin });
+        const theirs = await populate(here, 'q');
+        const token = await tokenFor(here.sidecar, 'p', 'admin');
+        const withId = routes(theirs).filter(([, , , , hasId]) => hasId);
+        assert.equal(withId.length, 9);
+        for (const [method, below] of withId)
+            assertRefused(await ask(method, `/v2/projects/p${below}`, { token }), 404);
+        assert.deepEqual((await ask('GET', '/v2/projects/p/runs', { token })).json().runs, []);
+        assert.deepEqual((await ask('GET', '/v2/projects/p/deliveries', { token })).json().deliveries, []);
+        const { service_accounts } = (
+            await ask('GET', '/v2/projects/p/service-accounts', { token })
+        ).json();
+        assert.deepEqual(
+            service_accounts.map((account) => account.name),
+            ['admin of p'],
+        );
+    });
+
+    test(`what needs no project is not on ${where}`, async (t) => {
+        const { sidecar } = await stage(t, { env: JWT });
+        const token = await tokenFor(sidecar, 'p', 'admin');
+        const id = '0193f0b0-0000-7000-8000-000000000000';
+        for (const path of ['/v2/runs', `/v2/runs/${id}`, '/v2/service-accounts', '/v2/deliveries']) {
+            const answer = await rest(sidecar, { admin, token })('GET', path);
+            assert.notEqual(answer.status, 200, path);
+            assert.ok(answer.status === 404 || !admin, path);
+        }
+    });
+}
+
+test('with HOOKLINE_AUTH=none REST is on the control socket only, and the refusal says so', async (t) => {
+    const { app, sidecar } = await stage(t);
+    for (const admin of [false, true])
+        for (const path of ['/v2/projects/p/runs', '/v2/projects/p/service-accounts'])
+            assertRefused(await rest(sidecar, { admin })('GET', path), 404, /control socket only/);
+    assert.equal(app.requests.length, 0);
+    assert.equal((await control(sidecar)('GET', '/v2/projects/p/runs')).status, 200);
+});
+
+test('HOOKLINE_PROJECT_ID holds for the REST interface too', async (t) => {
+    const { sidecar } = await stage(t, { env: { ...JWT, HOOKLINE_PROJECT_ID: 'p' } });
+    const token = await tokenFor(sidecar, 'q', 'admin');
+    for (const admin of [false, true])
+        assertRefused(await rest(sidecar, { admin, token })('GET', '/v2/projects/q/runs'), 404);
+});
+
+test('a service account is made with a token that is shown once', async (t) => {
+    const { call, sidecar } = await stage(t, { env: JWT });
+    const token = await tokenFor(sidecar, 'p', 'admin');
+    const ask = rest(sidecar, { token });
+    const path = '/v2/projects/p/service-accounts';
+    const expires_at = new Date(Date.now() + 90 * 86_400_000).toISOString();
+    const made = await ask('POST', path, { body: { name: 'söme näme 名', expires_at } });
+    assert.equal(made.status, 201, made.text);
+    const account = made.json();
+    assert.deepEqual(Object.keys(account), [
+        'id',
+        'name',
+        'role',
+        'created_at',
+        'expires_at',
+        'last_used_at',
+        'revoked_at',
+        'token',
+    ]);
+    assert.match(account.id, UUID_V7);
+    assert.deepEqual(
+        [account.name, account.role, account.expires_at, account.last_used_at, account.revoked_at],
+        ['söme näme 名', 'invoke', expires_at, null, null],
+    );
+    const authorization = `Bearer ${account.token}`;
+    assert.equal((await call(RUN, { headers: { authorization } })).status, 200);
+    const { service_accounts } = (await ask('GET', path)).json();
+    const { token: _, ...shown } = account;
+    assert.deepEqual(Object.keys(service_accounts[0]), Object.keys(shown));
+    assert.deepEqual({ ...service_accounts[0], last_used_at: null }, shown);
+    assert.ok(!JSON.stringify(service_accounts).includes(account.token));
+});
+
+test('a revoked token is refused from then on', async (t) => {
+    const { call, sidecar } = await stage(t, { env: JWT });
+    const ask = rest(sidecar, { admin: true, token: await tokenFor(sidecar, 'p', 'admin') });
+    const path = '/v2/projects/p/service-accounts';
+    const made = (await ask('POST', path, { body: { name: 'x', expires_at: inAnHour() } })).json();
+    const headers = { authorization: `Bearer ${made.token}` };
+    for (let i = 0; i < 8; i++) assert.equal((await call(RUN, { headers })).status, 200);
+    const answer = await ask('DELETE', `${path}/${made.id}`);
+    assert.deepEqual([answer.status, answer.text], [204, '']);
+    for (let i = 0; i < 8; i++) assert.equal((await call(RUN, { headers })).status, 401);
+    const { service_accounts } = (await ask('GET', path)).json();
+    const { revoked_at } = service_accounts.find(({ id }) => id === made.id);
+    assert.ok(Date.parse(revoked_at) <= Date.now());
+    assert.equal((await ask('DELETE', `${path}/${made.id}`)).status, 204, 'twice is harmless');
+    await sidecar.restart();
+    assert.equal((await call(RUN, { headers })).status, 401);
+});
+
+test('what makes no account is refused with the reason', async (t) => {
+    const { sidecar } = await stage(t, { app: null });
+    const make = (body) =>
+        control(sidecar)('POST', '/v2/projects/p/service-accounts', { body });
+    const expires_at = inAnHour();
+    for (const [body, pattern] of [
+        ['', /no JSON object/],
+        ['{"name":"a","name":"b","expires_at":"x"}', /each member once/],
+        [{ name: 'a' }, /no other member/],
+        [{ name: 'a', expires_at, scope: 'x' }, /no other member/],
+        [{ name: '', expires_at }, /1 to 100 characters/],
+        [{ name: 'n'.repeat(101), expires_at }, /1 to 100 characters/],
+        [{ name: 'a\nb', expires_at }, /control characters/],
+        [{ name: 'a\u009bb', expires_at }, /control characters/],
+        [{ name: 7, expires_at }, /member name/],
+        [{ name: 'a', expires_at: '2020-01-01T00:00:00Z' }, /in the future/],
+        [{ name: 'a', expires_at: '2126-01-01T00:00:00Z' }, /ten years/],
+        [{ name: 'a', expires_at: 'soon' }, /member expires_at/],
+        [{ name: 'a', expires_at: null }, /member expires_at/],
+        [{ name: 'a', expires_at, role: 'root' }, /"invoke" or "admin"/],
+    ])
+        assertRefused(await make(body), 400, pattern);
+    assert.equal((await make({ name: '\u{1f600}'.repeat(60), expires_at })).status, 201);
+    const { service_accounts } = (
+        await control(sidecar)('GET', '/v2/projects/p/service-accounts')
+    ).json();
+    assert.equal(service_accounts.length, 1);
+});
+
+test('accounts are listed page by page', async (t) => {
+    const { sidecar } = await stage(t, { app: null });
+    const ask = control(sidecar);
+    const path = '/v2/projects/p/service-accounts';
+    const made = [];
+    for (let i = 0; i < 7; i++) {
+        const body = { name: `n${i}`, expires_at: inAnHour() };
+        made.unshift((await ask('POST', path, { body })).json().id);
+    }
+    const all = await pages(ask, path, 'service_accounts', { limit: '3' });
+    assert.deepEqual(
+        all.map((page) => page.length),
+        [3, 3, 1],
+    );
+    assert.deepEqual(
+        all.flat().map((account) => account.id),
+        made,
+    );
+});
+
+test('REST goes on answering while calls are drained', async (t) => {
+    const { app, call, sidecar } = await stage(t, {
+        env: { ...JWT, HOOKLINE_DRAIN_TIMEOUT: '60s' },
+        app: async (x) => {
+            await x.body();
+            await x.gone;
+        },
+    });
+    const token = await tokenFor(sidecar, 'p', 'admin');
+    const headers = { authorization: `Bearer ${token}` };
+    const calls = [call(RUN, { headers }), call(RUN, { headers }), call(RUN, { headers })];
+    await until('the app has them', () => app.requests.length === 3);
+    sidecar.signal('SIGTERM');
+    await until('the listener is closed', async () => (await sidecar.probe('/_hookline/healthz')) === null);
+    const ask = rest(sidecar, { admin: true, token });
+    const { runs } = (await ask('GET', '/v2/projects/p/runs?state=running')).json();
+    assert.equal(runs.length, 3);
+    for (const { run_id } of runs)
+        assert.equal((await ask('POST', `/v2/projects/p/runs/${run_id}/cancel`)).status, 202);
+    for (const answer of await Promise.all(calls)) assert.equal(answer.status, 410);
+    assert.equal((await sidecar.exited()).code, 0);
+});
+
+test('token create prints the token and nothing else, beside a sidecar and without one', async (t) => {
+    const { call, sidecar } = await stage(t, { env: JWT });
+    const cli = async (...words) => {
+        const result = await run(words, { HOOKLINE_DATA_DIR: sidecar.dataDir });
+        assert.equal(result.code, 0, result.stderr);
+        return result;
+    };
+    const create = (name) =>
+        cli('token', 'create', '--project', 'p', '--name', name, '--role', 'invoke', '--expires', '90d');
+    const status = async (token) =>
+        (await call(RUN, { headers: { authorization: `Bearer ${token}` } })).status;
+    const beside = await create('ci');
+    assert.match(beside.stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    assert.equal(beside.stderr, '');
+    const token = beside.stdout.trim();
+    assert.equal(await status(token), 200);
+    const claims = JSON.parse(Buffer.from(token.split('.')[1], 'base64url'));
+    assert.ok(Math.abs(claims.exp - Date.now() / 1000 - 90 * 86_400) < 120);
+    const { stdout } = await cli('token', 'list');
+    assert.match(stdout, /^ID +PROJECT +NAME +ROLE +CREATED +EXPIRES +LAST USED +STATE\n/);
+    assert.match(stdout, /^\S+ +p +ci +invoke +\S+Z +\S+Z +\S+ +good$/m);
+    assert.ok(!stdout.includes(token));
+    await sidecar.stop();
+    const offline = (await create('offline')).stdout.trim();
+    const listed = (await cli('token', 'list', '--project', 'p', '--json')).stdout;
+    const accounts = listed.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+    assert.deepEqual(
+        accounts.map((account) => account.name),
+        ['offline', 'ci'],
+    );
+    assert.equal((await cli('token', 'revoke', accounts[1].id)).stdout, 'revoked\n');
+    await sidecar.start();
+    assert.equal(await status(offline), 200);
+    assert.equal(await status(token), 401);
+    assert.equal((await cli('token', 'revoke', accounts[0].id)).stdout, 'revoked\n');
+    assert.equal(await status(offline), 401);
+    assert.match((await cli('token', 'list')).stdout, / revoked$/m);
+});
