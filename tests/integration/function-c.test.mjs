@@ -262,6 +262,7 @@ test('an asynchronous run and its webhook', async (t) => {
     assert.equal(envelope.run_id, accepted.json().run_id);
     assert.equal(envelope.response.run_id, envelope.run_id);
     assert.equal(envelope.response.attempt, 1);
+    assert.equal(envelope.response.has_deadline, true);
 });
 
 test('a crash takes the host down and nobody else', async (t) => {
