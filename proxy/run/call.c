@@ -218,7 +218,6 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     run->offers_own_protocol = plan->is_websocket && hl_subprotocol_offers_own(head);
     run->preference_applied = plan->prefers_async && plan->is_async;
     run->request_framing = c->framing;
-    run->had_body = c->framing != HL_FRAMING_NONE;
     run->has_webhook = plan->webhook_url.n > 0;
     run->has_whole_request = c->body_done;
     bool is_told = plan->is_async || run->has_webhook;

@@ -125,7 +125,6 @@ static bool write_page(struct hl_run *run)
         memcpy(run->page + run->page_n, body->bytes, body->size);
         run->page_n += body->size;
     }
-    run->had_body = body->size > 0;
     run->has_whole_request = !run->source;
     run->request_framing = body->size > 0 ? HL_FRAMING_LENGTH : HL_FRAMING_NONE;
     return true;

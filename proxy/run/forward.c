@@ -86,11 +86,13 @@ void hl_forward_begin(struct hl_run *run)
 
 /* ---- a connection ---- */
 
-/* Whether the whole request is in the page and may be sent twice (RFC 9110 9.2.2). */
+/* Whether the whole request is in the page and may be sent twice. A proxy must not repeat another
+ * method than an idempotent one, whether there is a body or not (RFC 9110 9.2.2): a POST without
+ * one runs the app's function as well. */
 static bool is_replayable(const struct hl_run *run)
 {
     return run->has_whole_request && run->request == HL_REQUEST_HELD &&
-           (!run->had_body || hl_method_is_idempotent(run->method));
+           hl_method_is_idempotent(run->method);
 }
 
 static void on_upstream_event(void *owner, const struct hl_stream_event *event);
@@ -168,8 +170,8 @@ static void connect_run(struct hl_run *run)
 static bool send_again(struct hl_run *run, bool is_unsent)
 {
     bool was_kept = run->page && run->upstream && run->upstream->calls > 0 && !run->is_resent;
-    bool may_repeat = run->is_page_whole && !run->has_answer_begun &&
-                      (!run->had_body || hl_method_is_idempotent(run->method));
+    bool may_repeat =
+        run->is_page_whole && !run->has_answer_begun && hl_method_is_idempotent(run->method);
     if (!was_kept || (!is_unsent && !may_repeat))
         return false;
     hl_upstream_close(run->upstream);

@@ -63,7 +63,6 @@ struct hl_run {
     size_t deadline_at; /* asynchronous: where in the page X-Run-Deadline's digits stand */
     enum hl_framing request_framing;
     enum hl_method method;
-    bool had_body;
 
     /* what the caller can take */
     uint8_t caller_minor;

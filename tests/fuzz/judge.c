@@ -237,8 +237,8 @@ static const char *compare_request(
     return fault ? fault : expect_same_body(&r->m, &x->request, !x->is_whole);
 }
 
-/* RFC 9110 9.2.2, spec 10: a request goes out twice only if the first connection brought nothing and
- * its method or its emptiness allows it. */
+/* RFC 9110 9.2.2: a request goes out twice only if the first connection brought nothing and its method
+ * is idempotent. */
 static bool may_repeat(
     const struct transcript_exchange *first, const struct transcript_exchange *second)
 {
@@ -247,9 +247,8 @@ static bool may_repeat(
     bool is_idempotent = false;
     for (size_t i = 0; i < HL_ARRAY_LEN(idempotent); i++)
         is_idempotent = is_idempotent || strict_same(m->method, hl_str_from(idempotent[i]));
-    return first->result == STRICT_BAD &&
-           strict_same(transcript_id(m), transcript_id(&second->request)) &&
-           (is_idempotent || m->framing == STRICT_NONE || m->length == 0);
+    return first->result == STRICT_BAD && is_idempotent &&
+           strict_same(transcript_id(m), transcript_id(&second->request));
 }
 
 /* Finds the request that `x` is: one whose caller got an answer is known by that, any other by what it

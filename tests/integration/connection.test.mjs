@@ -28,7 +28,11 @@ test('pipelined requests are answered in their order', async (t) => {
     const paths = ['slow', 'a', 'b', 'c'];
     const bytes = paths.map((path) => request('POST', `/v4/p/a/${path}`, {}, `body of ${path}`));
     await client.send(
-        Buffer.concat([...bytes, request('GET', '/v2/projects/none'), request('GET', '/v4/p/a/last')]),
+        Buffer.concat([
+            ...bytes,
+            request('GET', '/v2/projects/none'),
+            request('GET', '/v4/p/a/last'),
+        ]),
     );
     slow.open();
     for (const path of paths) {
@@ -190,22 +194,27 @@ test('a reused connection that the app closed is replaced without the caller not
     assert.equal(app.requests.filter((r) => r.path === '/dies').length, 2);
 });
 
-test('a POST with a body that died on a reused connection is not sent again', async (t) => {
-    const { app, connect } = await stage(t, {
-        env: { HOOKLINE_WORKERS: '1' },
-        app: async (x) => {
-            await x.body();
-            if (x.path === '/dies') return x.reset();
-            await x.send(200);
-        },
+for (const [what, body] of [
+    ['a POST with a body', 'body'],
+    ['a POST without a body', undefined],
+]) {
+    test(`${what} that died on a reused connection is not sent again`, async (t) => {
+        const { app, connect } = await stage(t, {
+            env: { HOOKLINE_WORKERS: '1' },
+            app: async (x) => {
+                await x.body();
+                if (x.path === '/dies') return x.reset();
+                await x.send(200);
+            },
+        });
+        const client = await connect();
+        await client.send(request('GET', '/v4/p/a/warm'));
+        await client.response();
+        await client.send(request('POST', '/v4/p/a/dies', {}, body));
+        assert.equal((await client.response()).status, 502);
+        assert.equal(app.requests.filter((r) => r.path === '/dies').length, 1);
     });
-    const client = await connect();
-    await client.send(request('GET', '/v4/p/a/warm'));
-    await client.response();
-    await client.send(request('POST', '/v4/p/a/dies', {}, 'body'));
-    assert.equal((await client.response()).status, 502);
-    assert.equal(app.requests.filter((r) => r.path === '/dies').length, 1);
-});
+}
 
 test('what follows a response unasked spoils the connection, not the next call', async (t) => {
     const { app, connect } = await stage(t, {

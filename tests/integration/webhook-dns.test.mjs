@@ -56,9 +56,22 @@ async function open(t, env = {}) {
         return (id) => rows.filter(({ run }) => run === id.replaceAll('-', ''));
     };
     const untouched = () => {
-        for (const { connections } of traps) assert.equal(connections, 0, 'reached what is blocked');
+        for (const { connections } of traps)
+            assert.equal(connections, 0, 'reached what is blocked');
     };
-    return { ...staged, dns, port, scripts, good, other, send, dead, delivered, attempts, untouched };
+    return {
+        ...staged,
+        dns,
+        port,
+        scripts,
+        good,
+        other,
+        send,
+        dead,
+        delivered,
+        attempts,
+        untouched,
+    };
 }
 
 /** Answers to the successive requests for a path; 200 unless there is a script. */
@@ -71,13 +84,28 @@ async function answer(scripts, exchange) {
 }
 
 const BLOCKED = [
-    ...['0.0.0.0', '0.1.2.3', '10.1.2.3', '100.64.0.1', '100.127.255.255', '127.0.0.1', '127.0.0.5'],
+    ...[
+        '0.0.0.0',
+        '0.1.2.3',
+        '10.1.2.3',
+        '100.64.0.1',
+        '100.127.255.255',
+        '127.0.0.1',
+        '127.0.0.5',
+    ],
     ...['127.255.255.254', '168.63.129.16', '169.254.169.254', '172.16.0.1', '172.31.255.255'],
     ...['192.0.0.1', '192.0.2.1', '192.88.99.1', '192.168.0.1', '198.18.0.1', '198.51.100.1'],
     ...['203.0.113.1', '224.0.0.1', '239.255.255.255', '240.0.0.1', '255.255.255.255'],
     ...['::', '::1', '::127.0.0.1', '::7f00:2', '::ffff:127.0.0.1', '::ffff:a9fe:a9fe'],
     ...['::ffff:0:127.0.0.1', '64:ff9b::127.0.0.1', '64:ff9b::a9fe:a9fe', '64:ff9b:1::7f00:2'],
-    ...['100::1', '2001::1', '2001:0:7f00:1::', '2001:db8::1', '2002:7f00:1::', '2002:a9fe:a9fe::1'],
+    ...[
+        '100::1',
+        '2001::1',
+        '2001:0:7f00:1::',
+        '2001:db8::1',
+        '2002:7f00:1::',
+        '2002:a9fe:a9fe::1',
+    ],
     ...['3fff::1', '5f00::1', 'fc00::1', 'fd00:ec2::254', 'fe80::1', 'fec0::1', 'ff02::1'],
 ];
 
@@ -103,9 +131,31 @@ test('a name is a name in any spelling, and so are numbers that are no address',
     if (!s) return;
     s.dns.set('*', ['127.0.0.1', '::1']);
     const hosts = [
-        ...['inside.test', 'inside.test.', 'INSIDE.Test', 'xn--bcher-kva.test', 'a_b.test', 'inside'],
-        ...['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'ip6-localhost', '127.0.0.1.nip.test'],
-        ...['256.0.0.1', '127.0.0.256', '127.0.0.1.1', '0x7f.0.0.0.1', '08.0.0.1', '0x1g', '4294967296'],
+        ...[
+            'inside.test',
+            'inside.test.',
+            'INSIDE.Test',
+            'xn--bcher-kva.test',
+            'a_b.test',
+            'inside',
+        ],
+        ...[
+            'localhost',
+            'LOCALHOST',
+            'localhost.',
+            'a.localhost',
+            'ip6-localhost',
+            '127.0.0.1.nip.test',
+        ],
+        ...[
+            '256.0.0.1',
+            '127.0.0.256',
+            '127.0.0.1.1',
+            '0x7f.0.0.0.1',
+            '08.0.0.1',
+            '0x1g',
+            '4294967296',
+        ],
     ];
     const ids = [];
     for (const host of hosts) ids.push(await s.send(host));
@@ -216,7 +266,17 @@ test('ports are numbers of 16 bits, in decimal', async (t) => {
         await s.delivered(s.good, `/${i}`);
     }
     const big = 65536 + s.port;
-    const bad = ['65536', `${big}`, '18446744073709551696', '-1', '+80', '0x50', '8o', ' 80', '80 '];
+    const bad = [
+        '65536',
+        `${big}`,
+        '18446744073709551696',
+        '-1',
+        '+80',
+        '0x50',
+        '8o',
+        ' 80',
+        '80 ',
+    ];
     for (const port of [...bad, '80:80', '8\uff10', '80%30', '80\u0000', '8_0', '1e3', '.80']) {
         const webhookEndpoint = `http://port.test:${port}/bad`;
         const { status } = await s.call(RUN, { query: { webhookEndpoint } });

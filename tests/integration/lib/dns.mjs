@@ -82,7 +82,12 @@ export class DnsServer {
             .map((address) => record(type, address));
         const head = Buffer.from(query.subarray(0, 12));
         head.writeUInt16BE(0x8180 | (RCODES[found] ?? 0), 2);
-        for (const [offset, n] of [[4, 1], [6, records.length], [8, 0], [10, 0]])
+        for (const [offset, n] of [
+            [4, 1],
+            [6, records.length],
+            [8, 0],
+            [10, 0],
+        ])
             head.writeUInt16BE(n, offset);
         return Buffer.concat([head, question, ...records]);
     }
@@ -124,7 +129,9 @@ async function surround(t, address) {
     const directory = await temporaryDirectory(t);
     const resolv = join(directory, 'resolv.conf');
     const nsswitch = join(directory, 'nsswitch.conf');
-    await writeFile(resolv, `nameserver ${address}\noptions timeout:2 attempts:2\n`, { mode: 0o644 });
+    await writeFile(resolv, `nameserver ${address}\noptions timeout:2 attempts:2\n`, {
+        mode: 0o644,
+    });
     await writeFile(nsswitch, 'hosts: dns\n', { mode: 0o644 });
     const prefix = ['unshare', '--mount', 'sh', '-c', MOUNTS, 'sh', resolv, nsswitch];
     await promisify(execFile)(prefix[0], [...prefix.slice(1), 'true']);

@@ -90,6 +90,58 @@ const expect = [
         assert.equal(message?.text, 'ok');
         assert.equal(interim.length, 0);
     }),
+    // The caller is told 200 before it has sent its body, which looks like a request: it is none.
+    scripted(
+        'a body that is a request, after an answer without 100',
+        '9110 10.1.1',
+        async ({ origin, connect, send, write }) => {
+            origin.begin((exchange) => write(exchange, OK));
+            const caller = await connect();
+            const body = get('', '/smuggled');
+            await send(caller, post(`Content-Length: ${body.length}\r\nExpect: 100-continue\r\n`));
+            const { message } = await caller.response('POST');
+            assert.ok(message);
+            await send(caller, body);
+            await send(caller, get('', '/next'));
+            if (message.list('connection').includes('close')) await caller.isClosed();
+            else assert.equal((await caller.response()).message?.text, 'ok');
+            for (const { target } of origin.exchanges.map((exchange) => exchange.head))
+                assert.ok(target === '/x' || target === '/next', target);
+        },
+    ),
+    ...[
+        ['twice', 'Expect: 100-continue\r\nExpect: 100-continue\r\n'],
+        ['twice in a list', 'Expect: 100-continue, 100-continue\r\n'],
+        ['beside another', 'Expect: 100-continue\r\nExpect: x\r\n'],
+        ['behind a word', 'Expect: y 100-continue\r\n'],
+        ['with a parameter', 'Expect: 100-continue;a=b\r\n'],
+        ['between tabs', 'Expect:\t100-continue\t\r\n'],
+        ['nominated by Connection', 'Connection: expect\r\nExpect: 100-continue\r\n'],
+    ].map(([name, lines]) =>
+        either(
+            `100-continue ${name}`,
+            '9110 10.1.1',
+            post(`Content-Length: 5\r\n${lines}`, 'hello'),
+            { body: 'hello' },
+        ),
+    ),
+    ...[
+        ['folded', 'Expect:\r\n 100-continue\r\n'],
+        ['behind a space before its colon', 'Expect : 100-continue\r\n'],
+        ['with a NUL', 'Expect: 100-continue\0\r\n'],
+        ['behind a bare CR', 'X-A: 1\rExpect: 100-continue\r\n'],
+    ].map(([name, lines]) =>
+        either(`100-continue ${name}`, '9112 5', post(`Content-Length: 5\r\n${lines}`, 'hello'), {
+            body: 'hello',
+        }),
+    ),
+    either(
+        'GET with 100-continue and a body that is a request',
+        '9110 10.1.1',
+        get(`Content-Length: ${get('', '/smuggled').length}\r\nExpect: 100-continue\r\n`) +
+            get('', '/smuggled'),
+        { target: '/x', body: get('', '/smuggled') },
+    ),
     forwarded('Expect without a body', '9110 10.1.1', get('Expect: 100-continue\r\n'), {
         target: '/x',
     }),

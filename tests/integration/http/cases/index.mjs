@@ -10,6 +10,7 @@ import trailer from './trailer.mjs';
 import connection from './connection.mjs';
 import expect from './expect.mjs';
 import upgrade from './upgrade.mjs';
+import headMethod from './head-method.mjs';
 import pipeline from './pipeline.mjs';
 import responseHead from './response-head.mjs';
 import responseField from './response-field.mjs';
@@ -30,6 +31,7 @@ export const requestGroups = [
     connection,
     expect,
     upgrade,
+    headMethod,
     pipeline,
 ];
 

@@ -123,6 +123,25 @@ const bad = [
             send: get('Connection: Upgrade\r\nUpgrade: h2c\r\n'),
         },
     ),
+    lie('101 behind 103', '9110 15.2.2', `${HINTS}${SWITCH}evil`, undefined),
+    lie('101 with a length', '9110 15.2.2', `${SWITCH.slice(0, -2)}Content-Length: 4\r\n\r\nevil`),
+    lie('101 without fields', '9110 15.2.2', 'HTTP/1.1 101 Switching Protocols\r\n\r\nevil'),
+    lie('101 to a request that closes', '9110 15.2.2', `${SWITCH}evil`, undefined, {
+        send: get('Connection: close\r\n'),
+    }),
+    lie('101 to chunks', '9110 15.2.2', `${SWITCH}evil`, undefined, {
+        send: post('Transfer-Encoding: chunked\r\n', '5\r\nhello\r\n0\r\n\r\n'),
+    }),
+    lie('101 to HEAD', '9110 15.2.2', `${SWITCH}evil`, undefined, {
+        send: get().replace('GET', 'HEAD'),
+        method: 'HEAD',
+    }),
+    lie('101 to HTTP/1.0', '9110 15.2.2', `${SWITCH}evil`, undefined, {
+        send: get('Connection: Upgrade\r\nUpgrade: websocket\r\n').replace('HTTP/1.1', 'HTTP/1.0'),
+    }),
+    lie('101 to an upgrade that only Connection names', '9110 7.8', `${SWITCH}evil`, undefined, {
+        send: get('Connection: Upgrade\r\n'),
+    }),
     lie('1xx without end', '9110 15.2', HINTS.repeat(5000), undefined, { then: 'close' }),
     broken(
         '1xx in the place of a body',

@@ -168,6 +168,66 @@ const oldCallers = [
     passed('204', '9112 6.3', 'HTTP/1.1 204 No Content\r\n\r\n', { status: 204, body: '' }),
 ].map((theCase) => ({ ...theCase, name: `to HTTP/1.0: ${theCase.name}`, send: old }));
 
+/** Nothing but the connection's end ends a body there: a part must not look like the whole. */
+const part = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n';
+const cutShort = [
+    ['chunks, FIN', part, 'close'],
+    ['chunks, RST', part, 'reset'],
+    ['chunks that go wrong', `${part}z\r\n`, 'close'],
+    ['chunks without their last line', `${part}0\r\n`, 'close'],
+    ['no length, RST', 'HTTP/1.1 200 OK\r\n\r\nhello', 'reset'],
+    ['an app of HTTP/1.0, RST', 'HTTP/1.0 200 OK\r\n\r\nhello', 'reset'],
+    ['a length, FIN', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello', 'close'],
+    ['a length, RST', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello', 'reset'],
+].map(([name, app, then]) => ({
+    name: `cut for HTTP/1.0: ${name}`,
+    rfc: '9112 8',
+    send: old,
+    app,
+    then,
+    allow: { broken: true, badGateway: true },
+}));
+
+const leaving = [
+    scripted('FIN of an HTTP/1.0 caller inside its answer', '9112 8, 9.6', async (tools) => {
+        const { origin, connect, send, write } = tools;
+        let finish;
+        const isLeft = new Promise((resolve) => (finish = resolve));
+        origin.begin(async (exchange) => {
+            await exchange.whole;
+            await write(exchange, 'HTTP/1.1 200 OK\r\n\r\nhel');
+            await Promise.race([isLeft, exchange.gone]);
+            await write(exchange, 'lo');
+            exchange.end();
+        });
+        const caller = await connect();
+        await send(caller, old);
+        await caller.until('hel');
+        const head = caller.all.toString('latin1').split('\r\n\r\n')[0];
+        caller.end();
+        setTimeout(finish, 100);
+        assert.ok(await caller.isClosed());
+        const isWhole = caller.all.toString('latin1').endsWith('hello');
+        if (!isWhole && !/content-length|transfer-encoding/i.test(head))
+            assert.equal(caller.closed, 'reset', 'a part that looks whole');
+    }),
+    scripted('FIN of an HTTP/1.1 caller inside its answer', '9112 8, 9.6', async (tools) => {
+        const { origin, connect, send, write } = tools;
+        origin.begin(async (exchange) => {
+            await exchange.whole;
+            await write(exchange, 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel');
+            await Promise.race([new Promise((r) => setTimeout(r, 100)), exchange.gone]);
+            await write(exchange, 'lo');
+        });
+        const caller = await connect();
+        await send(caller, a());
+        await caller.until('hel');
+        caller.end();
+        assert.ok(await caller.isClosed());
+        assert.match(caller.all.toString('latin1'), /hel(lo)?$/);
+    }),
+];
+
 const keptOpen = [
     scripted('HTTP/1.0 with keep-alive, twice', '9112 C.2.2', async ({ connect, send }) => {
         const caller = await connect();
@@ -209,5 +269,8 @@ const keptOpen = [
 
 export default {
     title: 'pipelines, half-closed connections, HTTP/1.0',
-    cases: [...pipelines, ...more, ...halfClosed, ...broken, ...oldCallers, ...keptOpen],
+    cases: [
+        ...[...pipelines, ...more, ...halfClosed, ...broken],
+        ...[...oldCallers, ...cutShort, ...leaving, ...keptOpen],
+    ],
 };

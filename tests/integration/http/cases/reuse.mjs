@@ -27,7 +27,7 @@ const races = [
     scripted(name, '9112 9.5', async (tools) => {
         tools.origin.begin(async (exchange) => {
             await exchange.whole;
-            await exchange.write(answer('ok', lines));
+            await exchange.writeAtOnce(answer('ok', lines));
             leave(exchange);
         });
         for (let i = 0; i < 10; i++) {
@@ -41,7 +41,14 @@ const races = [
 const lost = [
     ['GET', get(), true],
     ['PUT', post('Content-Length: 5\r\n', 'hello').replace('POST', 'PUT'), true],
+    ['DELETE', get().replace('GET', 'DELETE'), true],
+    ['OPTIONS', get().replace('GET', 'OPTIONS'), true],
     ['POST', post('Content-Length: 5\r\n', 'hello'), false],
+    ['POST with chunks', post('Transfer-Encoding: chunked\r\n', '5\r\nhello\r\n0\r\n\r\n'), false],
+    ['POST of nothing', post('Content-Length: 0\r\n'), false],
+    ['POST without a body', post(''), false],
+    ['PATCH', post('Content-Length: 5\r\n', 'hello').replace('POST', 'PATCH'), false],
+    ['another method', get().replace('GET', 'M-X'), false],
 ].flatMap(([method, bytes, mayRepeat]) =>
     ['end', 'reset'].map((leave) =>
         scripted(`${method} meets ${leave} on a used connection`, '9110 9.2.2', async (tools) => {
@@ -50,13 +57,48 @@ const lost = [
                 await exchange.whole;
                 if (used.has(exchange.connection)) return exchange[leave]();
                 used.add(exchange.connection);
-                await exchange.write(answer('ok'));
+                await exchange.writeAtOnce(answer('ok'));
             });
             assert.equal((await call(tools))?.text, 'ok');
             const message = await call(tools, bytes);
-            const seen = tools.origin.requests.filter((r) => r.method === method).length;
+            const wanted = bytes.split(' ')[0];
+            const first = wanted === 'GET' ? 1 : 0; // the one that opened the connection
+            const seen = tools.origin.requests.filter((r) => r.method === wanted).length - first;
             if (message) assert.ok(message.text === 'ok' || message.status >= 500);
             if (!mayRepeat) assert.equal(seen, 1, 'sent twice');
+        }),
+    ),
+);
+
+/** The app ends a used connection inside its answer: the caller sees that, and nothing is sent twice. */
+const insideAnswer = [
+    ['half a status line', 'HTTP/1.1 2'],
+    ['half a head', 'HTTP/1.1 200 OK\r\nContent-Le'],
+    ['103', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'],
+    ['a head', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'],
+    ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel'],
+    ['half a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel'],
+].flatMap(([name, bytes]) =>
+    ['end', 'reset'].map((leave) =>
+        scripted(`${leave} behind ${name} on a used connection`, '9112 8', async (tools) => {
+            const { origin, connect, send } = tools;
+            const used = new Set();
+            origin.begin(async (exchange) => {
+                await exchange.whole;
+                const isUsed = used.has(exchange.connection);
+                used.add(exchange.connection);
+                if (!isUsed) return void (await exchange.writeAtOnce(answer('ok')));
+                await exchange.write(bytes);
+                if (leave === 'reset') await pause(60); // the bytes arrive before it
+                exchange[leave]();
+            });
+            assert.equal((await call(tools))?.text, 'ok');
+            const caller = await connect();
+            await send(caller, post('Content-Length: 5\r\n', 'hello'));
+            const { message } = await caller.response('POST');
+            if (message) assert.ok(message.text === 'ok' || message.status >= 500, message.text);
+            const posts = origin.requests.filter(({ method }) => method === 'POST').length;
+            assert.equal(posts, 1, 'sent twice');
         }),
     ),
 );
@@ -71,12 +113,25 @@ const stray = [
     ['an answer', answer('evil'), false],
     ['garbage', '\0\0\r\n\r\n', false],
     ['a byte', 'H', false],
+    ['CR LF', '\r\n', false],
+    ['half a head', 'HTTP/1.1 200 OK\r\nContent-Le', false],
+    ['100', 'HTTP/1.1 100 Continue\r\n\r\n', false],
+    ['103', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', false],
+    [
+        '101',
+        'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+        false,
+    ],
+    ['an answer without length', 'HTTP/1.1 200 OK\r\n\r\nevil', false],
+    ['the end of chunks', '0\r\n\r\n', false],
+    ['an answer and FIN', answer('evil'), true],
+    ['half a head and FIN', 'HTTP/1.1 200', true],
 ].map(([name, bytes, ends]) =>
     scripted(`${name} on an idle connection`, '9112 9.3', async (tools) => {
         let strayed;
         tools.origin.begin(async (exchange) => {
             await exchange.whole;
-            await exchange.write(answer('ok'));
+            await exchange.writeAtOnce(answer('ok'));
             strayed ??= pause(30).then(async () => {
                 await tools.write(exchange, bytes);
                 if (ends) exchange.end();
@@ -170,7 +225,7 @@ const cutOff = [
         let isCut = false;
         origin.begin(async (exchange) => {
             await exchange.whole;
-            void exchange.write('HTTP/1.1 200 OK\r\n\r\n');
+            await exchange.write('HTTP/1.1 200 OK\r\n\r\n');
             const piece = 'b'.repeat(65_536);
             // Until the caller's side is full, and the rest waits on ours; a proxy may take it all.
             for (let i = 0; i < 256; i++) {
@@ -248,5 +303,5 @@ const pooled = [
 
 export default {
     title: 'connections to the app',
-    cases: [...races, ...lost, ...stray, ...early, ...cutOff, ...pooled],
+    cases: [...races, ...lost, ...insideAnswer, ...stray, ...early, ...cutOff, ...pooled],
 };

@@ -2,7 +2,7 @@
 // connection ended, and reads responses with the strict reader.
 import net from 'node:net';
 import { once } from 'node:events';
-import { inPieces } from './pieces.mjs';
+import { LONGEST_EACH, inPieces } from './pieces.mjs';
 import { Incomplete, readResponse } from './strict.mjs';
 
 export class Caller {
@@ -11,8 +11,10 @@ export class Caller {
     all = Buffer.alloc(0); // what came
     closed = null; // 'fin' or 'reset'
 
-    constructor(socket) {
+    /** `isEach`: what is sent goes byte by byte, but for what is longer than any head here. */
+    constructor(socket, isEach) {
         this.socket = socket;
+        this.isEach = isEach;
         socket.on('data', (piece) => {
             this.all = Buffer.concat([this.all, piece]);
             this.#note(Buffer.concat([this.bytes, piece]), this.closed);
@@ -22,9 +24,9 @@ export class Caller {
         socket.on('close', () => this.#note(this.bytes, this.closed ?? 'fin'));
     }
 
-    static async connect(port) {
+    static async connect(port, isEach = false) {
         const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
-        const caller = new Caller(socket);
+        const caller = new Caller(socket, isEach);
         await once(socket, 'connect');
         return caller;
     }
@@ -47,6 +49,12 @@ export class Caller {
     }
 
     send(bytes) {
+        return this.isEach && bytes.length <= LONGEST_EACH
+            ? this.sendEach(bytes)
+            : this.sendAtOnce(bytes);
+    }
+
+    sendAtOnce(bytes) {
         return new Promise((resolve) => {
             if (this.socket.destroyed || this.socket.writableEnded) resolve();
             else this.socket.write(Buffer.from(bytes, 'latin1'), () => resolve());
@@ -57,7 +65,7 @@ export class Caller {
     sendEach(bytes) {
         return inPieces(
             bytes,
-            (piece) => this.send(piece),
+            (piece) => this.sendAtOnce(piece),
             () => this.closed,
         );
     }

@@ -2,7 +2,7 @@
 // answers as the present case says.
 import net from 'node:net';
 import { once } from 'node:events';
-import { inPieces } from './pieces.mjs';
+import { LONGEST_EACH, inPieces } from './pieces.mjs';
 import { Incomplete, Malformed, readRequest } from './strict.mjs';
 
 /** The requests that the suite itself sends around each case. */
@@ -26,8 +26,14 @@ class Exchange {
         this.#resolve(message);
     }
 
-    /** Bytes (latin1) just as they are. */
+    /** Bytes (latin1), byte by byte where the case is delivered so. */
     write(bytes) {
+        const isEach = this.isEach && bytes.length <= LONGEST_EACH;
+        return isEach ? this.writeEach(bytes) : this.writeAtOnce(bytes);
+    }
+
+    /** Where an end follows at once, which may overtake single bytes: TCP sends only so many unacknowledged. */
+    writeAtOnce(bytes) {
         return new Promise((resolve) => {
             if (this.#socket.destroyed) resolve();
             else this.#socket.write(Buffer.from(bytes, 'latin1'), () => resolve());
@@ -38,7 +44,7 @@ class Exchange {
     writeEach(bytes) {
         return inPieces(
             bytes,
-            (piece) => this.write(piece),
+            (piece) => this.writeAtOnce(piece),
             () => this.#socket.destroyed,
         );
     }
@@ -76,6 +82,7 @@ export class Origin {
     #sockets = new Set();
     #script = echo;
     connections = 0;
+    isEach = false; // answers go byte by byte
 
     async listen() {
         this.#net.listen(0, '127.0.0.1');
@@ -158,6 +165,7 @@ export class Origin {
     #begin(state, head) {
         const isOwn = head.target.startsWith(OWN);
         const exchange = new Exchange(head, state, this.exchanges.length);
+        exchange.isEach = this.isEach;
         if (!isOwn) this.exchanges.push(exchange);
         exchange.answered = (isOwn ? echo : this.#script)(exchange);
         return exchange;

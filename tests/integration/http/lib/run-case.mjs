@@ -18,13 +18,14 @@ export async function runCase(stage, theCase, delivery) {
     const tools = {
         ...stage,
         connect: async () => {
-            callers.push(await Caller.connect(stage.port));
+            callers.push(await Caller.connect(stage.port, isEach));
             return callers.at(-1);
         },
         send: (caller, bytes) => (isEach ? caller.sendEach(bytes) : caller.send(bytes)),
         write: (exchange, bytes) => (isEach ? exchange.writeEach(bytes) : exchange.write(bytes)),
         stays: (caller) => checkStays(caller),
     };
+    stage.origin.isEach = isEach;
     stage.origin.begin(scriptOf(theCase, tools));
     try {
         const seen = theCase.run ? await theCase.run(tools) : await observe(theCase, tools);
@@ -88,7 +89,7 @@ async function checkStays(caller, isToEnd = false) {
         return false;
     }
     const target = `${OWN}${serial++}`;
-    await caller.send(get('', target));
+    await caller.sendAtOnce(get('', target));
     const { message, head } = await caller.response();
     if (!message && !head && caller.bytes.length === 0) return false; // it may close at any time
     assert.equal(message?.text, target, 'the next answer on the connection');
