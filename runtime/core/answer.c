@@ -197,5 +197,6 @@ void hl_call_release(struct hl_call *call)
         HL_LOG_TEXT("function", desk->directory.callees[call->callee].name),
         HL_LOG_INT("status", call->status),
         HL_LOG_INT("duration_ms", (hl_clock_mono_us() - call->taken_us) / 1000));
+    hl_queue_leave(&desk->queue);
     hl_mailbox_post(&desk->mail.box, &call->released);
 }

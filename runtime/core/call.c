@@ -72,7 +72,8 @@ struct hl_call *hl_call_new(struct hl_desk *desk, size_t callee, const struct hl
     pthread_cond_init(&call->changed, NULL); /* on Linux it cannot fail */
     atomic_init(&call->is_gone, false);
     call->released.type = HL_DESK_RELEASED;
-    hl_list_init(&call->node);
+    hl_list_init(&call->entry.node);
+    call->entry.is_async = desk->directory.callees[callee].is_async;
     hl_buf_init(&call->body, desk->settings.max_body);
     hl_buf_init(&call->values, desk->settings.max_body);
     call->desk = desk;
@@ -143,17 +144,28 @@ static bool is_body_good(struct hl_call *call)
     return true;
 }
 
-struct hl_call *hl_desk_take(struct hl_desk *desk)
+static struct hl_call *take(
+    struct hl_desk *desk, struct hl_queue_entry *(*next)(struct hl_queue *queue))
 {
-    struct hl_list *node;
-    while ((node = hl_queue_take(&desk->queue)) != NULL) {
-        struct hl_call *call = HL_CONTAINER_OF(node, struct hl_call, node);
+    struct hl_queue_entry *entry;
+    while ((entry = next(&desk->queue)) != NULL) {
+        struct hl_call *call = HL_CONTAINER_OF(entry, struct hl_call, entry);
         call->taken_us = hl_clock_mono_us();
         if (is_body_good(call))
             return call;
         hl_call_release(call);
     }
     return NULL;
+}
+
+struct hl_call *hl_desk_take(struct hl_desk *desk)
+{
+    return take(desk, hl_queue_take);
+}
+
+struct hl_call *hl_desk_take_async(struct hl_desk *desk)
+{
+    return take(desk, hl_queue_take_async);
 }
 
 /* ---- what was asked ---- */
@@ -230,6 +242,14 @@ bool hl_call_is_gone(const struct hl_call *call)
     return atomic_load_explicit(&call->is_gone, memory_order_relaxed);
 }
 
+bool hl_call_has_room(struct hl_call *call)
+{
+    pthread_mutex_lock(&call->lock);
+    bool has_room = call->unsent <= HL_CALL_WINDOW;
+    pthread_mutex_unlock(&call->lock);
+    return has_room;
+}
+
 bool hl_call_wait(struct hl_call *call)
 {
     pthread_mutex_lock(&call->lock);
@@ -252,9 +272,13 @@ void hl_call_wake(struct hl_call *call)
 void hl_call_credit(struct hl_call *call, size_t n)
 {
     pthread_mutex_lock(&call->lock);
+    bool was_full = call->unsent > HL_CALL_WINDOW;
     call->unsent -= n;
+    bool has_room = was_full && call->unsent <= HL_CALL_WINDOW;
     pthread_cond_broadcast(&call->changed);
     pthread_mutex_unlock(&call->lock);
+    if (has_room && call->entry.is_async)
+        hl_queue_tell(&call->desk->queue);
 }
 
 void hl_call_leave(struct hl_call *call)
@@ -263,4 +287,6 @@ void hl_call_leave(struct hl_call *call)
     atomic_store_explicit(&call->is_gone, true, memory_order_relaxed);
     pthread_cond_broadcast(&call->changed);
     pthread_mutex_unlock(&call->lock);
+    if (call->entry.is_async)
+        hl_queue_tell(&call->desk->queue);
 }

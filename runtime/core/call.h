@@ -30,6 +30,9 @@ struct hl_server;
  * any more. Any thread. */
 struct hl_call *hl_call_take(struct hl_server *server);
 
+/* The next call of an async callee (core/server.h); NULL: not now. Never waits. */
+struct hl_call *hl_call_take_async(struct hl_server *server);
+
 /* Gives the call back; an answer that is missing becomes a 500. Takes it. */
 void hl_call_release(struct hl_call *call);
 
@@ -69,6 +72,9 @@ bool hl_call_is_gone(const struct hl_call *call);
 bool hl_call_wait(struct hl_call *call);
 /* Ends one hl_call_wait. Any thread. */
 void hl_call_wake(struct hl_call *call);
+
+/* What is emitted next will not wait for the caller. */
+bool hl_call_has_room(struct hl_call *call);
 
 /* ---- answers ---- */
 

@@ -30,7 +30,7 @@ struct hl_call_field {
 
 struct hl_call {
     struct hl_msg released; /* first */
-    struct hl_list node;    /* in the queue */
+    struct hl_queue_entry entry;
     struct hl_desk *desk;
     struct hl_slot_name connection;
 
@@ -72,6 +72,8 @@ void hl_call_free(struct hl_call *call); /* NULL-safe */
 /* Waits for the next call whose body is good; answers the others. NULL: the queue is closed. Any
  * thread. */
 struct hl_call *hl_desk_take(struct hl_desk *desk);
+/* The next async call; never waits. */
+struct hl_call *hl_desk_take_async(struct hl_desk *desk);
 
 /* The socket took n bytes. */
 void hl_call_credit(struct hl_call *call, size_t n);

@@ -63,7 +63,7 @@ static void leave_call(struct hl_connection *c)
     if (!call)
         return;
     hl_call_leave(call);
-    if (c->state == HL_CONNECTION_BODY || hl_queue_remove(&c->home->desk->queue, &call->node))
+    if (c->state == HL_CONNECTION_BODY || hl_queue_remove(&c->home->desk->queue, &call->entry))
         hl_connection_drop_call(c->home, call);
 }
 

@@ -192,7 +192,7 @@ static void finish(struct hl_connection *c)
     if (call->body.p)
         call->body.p[call->body.n] = '\0'; /* a buffer has room for it */
     c->state = HL_CONNECTION_CALL;
-    hl_queue_add(&c->home->desk->queue, &call->node);
+    hl_queue_add(&c->home->desk->queue, &call->entry);
 }
 
 static size_t take_sized(struct hl_connection *c, const char *p, size_t n)

@@ -238,7 +238,7 @@ static enum hl_err open_all(struct hl_server *server, const struct hl_settings *
     if (err)
         return err;
     snprintf(why, HL_SETTINGS_WHY, "cannot make the server's loop");
-    err = hl_queue_init(&server->desk.queue);
+    err = hl_queue_init(&server->desk.queue, settings->concurrency);
     if (err)
         return err;
     server->has_queue = true;
@@ -295,6 +295,21 @@ uint16_t hl_server_port(const struct hl_server *server)
 struct hl_call *hl_call_take(struct hl_server *server)
 {
     return hl_desk_take(&server->desk);
+}
+
+struct hl_call *hl_call_take_async(struct hl_server *server)
+{
+    return hl_desk_take_async(&server->desk);
+}
+
+int hl_server_bell(const struct hl_server *server)
+{
+    return server->desk.queue.bell;
+}
+
+bool hl_server_hear(struct hl_server *server)
+{
+    return hl_queue_hear(&server->desk.queue);
 }
 
 void hl_server_free(struct hl_server *server)

@@ -18,6 +18,12 @@
  *       }
  *   join them; hl_server_free(server);
  *
+ * A host with an event loop of its own waits there until hl_server_bell can be read, calls
+ * hl_server_hear, and then hl_call_take_async until it gives NULL. Calls of both kinds share one
+ * queue, and settings.concurrency bounds both together: who has taken a call has a place until the
+ * release. After hl_server_hear said true, a caller of a call that was taken so may have gone
+ * (hl_call_is_gone), or take more (hl_call_has_room).
+ *
  * SIGTERM or SIGINT, or hl_server_stop: nothing more is accepted, idle connections close, requests
  * that have begun to arrive and calls that wait or run are finished; then hl_call_take returns NULL
  * everywhere. A second signal ends the process at once. */
@@ -35,6 +41,9 @@ struct hl_callee {
     /* It takes any method and any content type, and reads the body itself. Otherwise a call that
      * reaches the host is a POST whose body is one JSON object, or empty. */
     bool is_raw;
+    /* Its calls are taken by hl_call_take_async and no other way: for a host whose own event loop
+     * runs them. */
+    bool is_async;
 };
 
 /* Listens and starts the loop's thread. Borrows `callees` until hl_server_free; copies the rest.
@@ -47,6 +56,11 @@ HL_MUST_CHECK enum hl_err hl_server_start(struct hl_server **out,
 
 /* The port that it listens on; 0 with a unix socket. */
 uint16_t hl_server_port(const struct hl_server *server);
+
+/* A descriptor for poll: it can be read once there is something to take or to look at. */
+int hl_server_bell(const struct hl_server *server);
+/* Silences the bell. True: look at the calls that were taken, too. */
+bool hl_server_hear(struct hl_server *server);
 
 /* As SIGTERM does. Any thread; harmless twice. */
 void hl_server_stop(struct hl_server *server);

@@ -1,5 +1,5 @@
 /* call.c - the Python type Call: a call of a function, and the answer to it.
- * Owns: the core's call until release(). Thread: the one that took it; is_gone and wake any.
+ * Owns: the core's call until release(). Thread: the one that took it; is_gone any.
  * Promise: after release() nothing of the core's is touched; what was cheap to keep (the run's id,
  * attempt, deadline) still can be read. What waits does so without the interpreter's lock.
  * Not here: which values may be sent and as what (hookline_runtime/host.py, answer.py). */
@@ -184,25 +184,12 @@ static PyObject *get_is_gone(PyObject *object, void *closure)
     return hl_py_bool(!call || hl_call_is_gone(call));
 }
 
-/* wait(): True when the caller has gone, False after wake(). */
-static PyObject *call_wait(PyObject *object, PyObject *unused)
+/* What is emitted next will not wait. Also true of a call that is over. */
+static PyObject *get_has_room(PyObject *object, void *closure)
 {
-    (void)unused;
-    struct hl_call *call = live_call(object);
-    bool is_gone;
-    if (!call)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS is_gone = hl_call_wait(call);
-    Py_END_ALLOW_THREADS return hl_py_bool(is_gone);
-}
-
-/* wake(): harmless when the call is over. The interpreter's lock keeps release() away meanwhile. */
-static PyObject *call_wake(PyObject *object, PyObject *unused)
-{
-    (void)unused;
-    if (self_of(object)->call)
-        hl_call_wake(self_of(object)->call);
-    return hl_py_none();
+    (void)closure;
+    struct hl_call *call = self_of(object)->call;
+    return hl_py_bool(!call || hl_call_has_room(call));
 }
 
 /* ---- answers: True, or False when the caller has gone ---- */
@@ -305,8 +292,6 @@ static PyObject *call_end(PyObject *object, PyObject *unused)
 static PyMethodDef methods[] = {
     {"release", call_release, METH_NOARGS, NULL},
     {"fields", call_fields, METH_NOARGS, NULL},
-    {"wait", call_wait, METH_NOARGS, NULL},
-    {"wake", call_wake, METH_NOARGS, NULL},
     {"answer_json", call_answer_json, METH_VARARGS, NULL},
     {"answer_bytes", call_answer_bytes, METH_VARARGS, NULL},
     {"fail", call_fail, METH_VARARGS, NULL},
@@ -327,6 +312,7 @@ static PyGetSetDef members[] = {
     {"attempt", get_attempt, NULL, NULL, NULL},
     {"deadline_ms", get_deadline_ms, NULL, NULL, NULL},
     {"is_gone", get_is_gone, NULL, NULL, NULL},
+    {"has_room", get_has_room, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -1,6 +1,6 @@
 /* server.c - the Python type Server: the settings, and the server core that they start.
- * Owns: the server and the names of its callees. Thread: start and close the main thread's; take
- * every worker thread's.
+ * Owns: the server and the names of its callees. Thread: start and close the main thread's, take
+ * any worker thread's, take_async and hear the event loop's.
  * Promise: whatever waits, waits without the interpreter's lock.
  * Not here: calls (call.c), threads (hookline_runtime/host.py). */
 #include "object.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct py_server {
-    PyObject ob_base; /* as PyObject_HEAD, which is a macro with no comma of its own */
+    PyObject ob_base; /* PyObject_HEAD */
     struct hl_settings settings;
     struct hl_server *server; /* NULL before start and after close */
     struct hl_callee *callees;
@@ -63,15 +63,16 @@ static void server_dealloc(PyObject *object)
     Py_DecRef((PyObject *)type);
 }
 
-/* One (name, is_raw) of the list. */
+/* One (name, is_raw, is_async) of the list. */
 static int read_callee(PyObject *item, struct hl_callee *callee)
 {
     const char *name;
-    int is_raw;
-    if (!PyArg_ParseTuple(item, "sp", &name, &is_raw))
+    int is_raw, is_async;
+    if (!PyArg_ParseTuple(item, "spp", &name, &is_raw, &is_async))
         return -1;
     callee->name = strdup(name);
     callee->is_raw = is_raw;
+    callee->is_async = is_async;
     if (!callee->name)
         PyErr_NoMemory();
     return callee->name ? 0 : -1;
@@ -129,6 +130,21 @@ static PyObject *server_take(PyObject *object, PyObject *unused)
     Py_END_ALLOW_THREADS return call ? hl_py_call_new(call) : hl_py_none();
 }
 
+/* take_async(): the next Call of an async callee, None when there is none now. */
+static PyObject *server_take_async(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    struct hl_call *call = hl_call_take_async(self_of(object)->server);
+    return call ? hl_py_call_new(call) : hl_py_none();
+}
+
+/* hear(): silences the bell; True when the calls that were taken should be looked at. */
+static PyObject *server_hear(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return hl_py_bool(hl_server_hear(self_of(object)->server));
+}
+
 /* close(): waits until every caller has its answer. */
 static PyObject *server_close(PyObject *object, PyObject *unused)
 {
@@ -138,6 +154,13 @@ static PyObject *server_close(PyObject *object, PyObject *unused)
     self->server = NULL;
     Py_BEGIN_ALLOW_THREADS hl_server_free(server);
     Py_END_ALLOW_THREADS return hl_py_none();
+}
+
+/* The descriptor that can be read when there is an async call to take, or news of one. */
+static PyObject *get_bell(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(hl_server_bell(self_of(object)->server));
 }
 
 static PyObject *get_concurrency(PyObject *object, void *closure)
@@ -166,11 +189,14 @@ static PyObject *get_log_format(PyObject *object, void *closure)
 static PyMethodDef methods[] = {
     {"start", server_start, METH_O, NULL},
     {"take", server_take, METH_NOARGS, NULL},
+    {"take_async", server_take_async, METH_NOARGS, NULL},
+    {"hear", server_hear, METH_NOARGS, NULL},
     {"close", server_close, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef members[] = {
+    {"bell", get_bell, NULL, NULL, NULL},
     {"concurrency", get_concurrency, NULL, NULL, NULL},
     {"log_level", get_log_level, NULL, NULL, NULL},
     {"log_format", get_log_format, NULL, NULL, NULL},

@@ -34,7 +34,6 @@ def main():
         log.write(logging.ERROR, str(error))
         sys.exit(1)
     host.run(server.concurrency)
-    event_loop.stop()
     server.close()
 
 

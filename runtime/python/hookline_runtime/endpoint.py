@@ -34,6 +34,7 @@ class Endpoint:
         self._takes_any_name = False
         self._read_signature()
         self.is_raw = self._request_parameter is not None
+        self.is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
     def _read_signature(self):
         try:
@@ -72,7 +73,10 @@ class Endpoint:
                 self._positional.append(parameter)
 
     def call(self, members):
-        """The function's result with these members as its arguments; raises BadArguments before it is called."""
+        """The function's result with these members as its arguments; raises BadArguments before it is called. If it
+        is raw: the result for that Request."""
+        if self.is_raw:
+            return self._call_raw(members)
         converters = self._converters
         arguments = {}
         faults = None
@@ -96,8 +100,7 @@ class Endpoint:
             return self.function(**arguments)
         return self.function(*self._take_positional(arguments), **arguments)
 
-    def call_raw(self, request):
-        """The function's result for the request itself."""
+    def _call_raw(self, request):
         if self._request_parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             return self.function(**{self._request_parameter.name: request})
         return self.function(request)

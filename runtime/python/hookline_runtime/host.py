@@ -1,4 +1,9 @@
-"""Runs the functions: takes calls from the server, one at a time on each worker thread, and answers them."""
+"""Runs the functions: takes calls from the server and answers them.
+
+Plain functions run on worker threads, each of which takes one call at a time; async functions on the event loop's
+thread, which takes their calls itself. The server's queue bounds both together.
+"""
+import asyncio
 import contextvars
 import json
 import logging
@@ -14,7 +19,9 @@ from .request import Request, Response
 
 # What most functions return; their subclasses and all else take the longer way.
 PLAIN = {dict, list, str, int, float, bool, type(None)}
+BYTES = (bytes, bytearray, memoryview)
 STATUSES = range(200, 600)
+TURN = 32  # values of a generator that never waits, and then others have their turn
 
 _decode = json.JSONDecoder().raw_decode
 
@@ -29,15 +36,20 @@ class Host:
 
     def callees(self):
         """What the server has to know of the endpoints, in the order of the numbers by which it calls them."""
-        return [(endpoint.name, endpoint.is_raw) for endpoint in self._endpoints]
+        return [(endpoint.name, endpoint.is_raw, endpoint.is_async) for endpoint in self._endpoints]
 
     def run(self, concurrency):
         """Serves until the server has stopped and every call is answered."""
+        if any(endpoint.is_async for endpoint in self._endpoints):
+            self._event_loop.serve(self._server, self._serve_async)
         threads = [threading.Thread(target=self._work, name=f"worker-{i}", daemon=True) for i in range(concurrency)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        self._event_loop.stop()
+
+    # ---- on a worker thread ----
 
     def _work(self):
         take = self._server.take
@@ -49,74 +61,128 @@ class Host:
             del call
 
     def _serve(self, call):
-        serving = Context(call)
-        enter(serving)
         endpoint = self._endpoints[call.callee]
-        try:
-            if endpoint.is_raw:
-                result = endpoint.call_raw(_request_of(call, serving))
-            else:
-                result = endpoint.call(_members_of(call))
-            self._answer(call, result, 200)
-        except Gone:
-            pass
-        except BadArguments as error:
-            _refuse(call, 422, str(error))
-        except UnreadableJson as error:
-            _refuse(call, 400, str(error))
-        except NotJson as error:
-            detail = f"{endpoint.name}() gave a value that is not JSON: {error}"
-            log.write(logging.ERROR, detail)
-            _refuse(call, 500, detail)
-        except BaseException as error:
-            _fail(call, endpoint, error)
-        finally:
-            log.finish_lines(serving)
-            call.release()
+        with _Answering(call, endpoint) as context:
+            self._answer(call, endpoint.call(_request_of(call, context) if endpoint.is_raw else _members_of(call)))
 
-    def _answer(self, call, result, status):
-        kind = type(result)
-        if kind in PLAIN:
-            call.answer_json(status, to_json(result))
-        elif kind is types.CoroutineType:
-            self._answer(call, self._event_loop.run_call(call, result), status)
-        elif kind is tuple and len(result) == 2 and type(result[0]) is int and result[0] in STATUSES:
-            self._answer(call, result[1], result[0])
-        elif isinstance(result, Response):
-            call.answer_bytes(result.status, result.content_type, result.body)
-        elif isinstance(result, (bytes, bytearray, memoryview)):
-            call.answer_bytes(status, "", bytes(result))
-        elif hasattr(kind, "__next__") or hasattr(kind, "__anext__"):
-            self._stream(call, result, status)
-        elif hasattr(kind, "__await__"):
-            self._answer(call, self._event_loop.run_call(call, result), status)
+    def _answer(self, call, result, status=200):
+        status, value = _split(result, status)
+        if _send(call, status, value):
+            return
+        if hasattr(value, "__await__"):
+            self._answer(call, self._event_loop.run(_await(value)), status)
         else:
-            call.answer_json(status, to_json(result))
+            self._stream(call, self._values_of(value) if hasattr(value, "__anext__") else value, status)
 
     def _stream(self, call, values, status):
         """Sends each value the moment it comes. However this ends, a generator's finally has run by then."""
-
-        def emit(value):
-            is_sent = call.emit_text(value.encode()) if isinstance(value, str) else call.emit_json(to_json(value))
-            if not is_sent:
-                raise Gone
-
         try:
-            if status != 200:
-                raise ValueError("a generator's values go out with status 200, and no other")
-            if hasattr(values, "__anext__"):
-                self._event_loop.run_generator(call, values, emit)
-            else:
-                for value in values:
-                    emit(value)
+            _check_stream(status)
+            for value in values:
+                _emit(call, value)
             call.end()
         finally:
             if hasattr(values, "close"):
                 values.close()
 
+    def _values_of(self, generator):
+        """An async generator's values, for a thread. (That of an async function never comes here.)"""
+        end = object()
+        try:
+            while True:
+                value = self._event_loop.run(_next(generator, end))
+                if value is end:
+                    return
+                yield value
+        finally:
+            if hasattr(generator, "aclose"):
+                self._event_loop.run(_await(generator.aclose()))
+
+    # ---- on the event loop's thread ----
+
+    async def _serve_async(self, call):
+        endpoint = self._endpoints[call.callee]
+        with _Answering(call, endpoint) as context:
+            if call.is_gone:
+                raise Gone
+            result = endpoint.call(_request_of(call, context) if endpoint.is_raw else _members_of(call))
+            await self._answer_async(call, result)
+
+    async def _answer_async(self, call, result, status=200):
+        if type(result) is types.CoroutineType:
+            result = await result
+        status, value = _split(result, status)
+        if _send(call, status, value):
+            return
+        if hasattr(value, "__await__"):
+            await self._answer_async(call, await value, status)
+        else:
+            await self._stream_async(call, value if hasattr(value, "__anext__") else _as_async(value), status)
+
+    async def _stream_async(self, call, values, status):
+        count = 0
+        try:
+            _check_stream(status)
+            async for value in values:
+                _emit(call, value)
+                count += 1
+                if not call.has_room:
+                    await self._event_loop.room(call)
+                elif count % TURN == 0:
+                    await asyncio.sleep(0)
+            call.end()
+        finally:
+            if hasattr(values, "aclose"):
+                await values.aclose()
+
 
 class UnreadableJson(Exception):
     """JSON, but more of it than Python reads: an integer of thousands of digits."""
+
+
+class _Answering:
+    """While a call is answered: its Context is the current one, what is raised becomes its answer, and at the end it
+    is released. That sends the answer."""
+
+    __slots__ = ("_call", "_endpoint", "_context")
+
+    def __init__(self, call, endpoint):
+        self._call = call
+        self._endpoint = endpoint
+        self._context = Context(call)
+
+    def __enter__(self):
+        enter(self._context)
+        return self._context
+
+    def __exit__(self, kind, error, frames):
+        try:
+            if error is not None:
+                self._tell(error)
+        finally:
+            log.finish_lines(self._context)
+            self._call.release()
+        return True
+
+    def _tell(self, error):
+        name = self._endpoint.name
+        if isinstance(error, Gone) or (isinstance(error, asyncio.CancelledError) and self._call.is_gone):
+            return
+        if isinstance(error, BadArguments):
+            self._refuse(422, str(error))
+        elif isinstance(error, UnreadableJson):
+            self._refuse(400, str(error))
+        elif isinstance(error, NotJson):
+            detail = f"{name}() gave a value that is not JSON: {error}"
+            log.write(logging.ERROR, detail)
+            self._refuse(500, detail)
+        else:
+            text = _text_of(error)
+            log.write_exception(f"{name}() raised {name_of(type(error))}", error, [("error", text)])
+            self._refuse(500, text)
+
+    def _refuse(self, status, detail):
+        self._call.fail(status, detail.encode("utf-8", "backslashreplace"))
 
 
 def _members_of(call):
@@ -129,18 +195,66 @@ def _members_of(call):
         raise UnreadableJson(f"The request's JSON cannot be read: {error}") from None
 
 
-def _request_of(call, serving):
-    return Request(call.method, call.path, call.query, serving.headers, call.body)
+def _request_of(call, context):
+    return Request(call.method, call.path, call.query, context.headers, call.body)
 
 
-def _fail(call, endpoint, error):
+def _split(result, status):
+    """Status and value; the value may be a pair of the two."""
+    if type(result) is tuple and len(result) == 2 and type(result[0]) is int and result[0] in STATUSES:
+        return result
+    return status, result
+
+
+def _send(call, status, value):
+    """Sends what is an answer as a whole. False: it is something that yields, or must be awaited."""
+    kind = type(value)
+    if kind in PLAIN:
+        call.answer_json(status, to_json(value))
+    elif isinstance(value, BYTES):
+        call.answer_bytes(status, "", bytes(value))
+    elif isinstance(value, Response):
+        call.answer_bytes(value.status, value.content_type, value.body)
+    elif hasattr(kind, "__next__") or hasattr(kind, "__anext__") or hasattr(kind, "__await__"):
+        return False
+    else:
+        call.answer_json(status, to_json(value))
+    return True
+
+
+def _check_stream(status):
+    if status != 200:
+        raise ValueError("a generator's values go out with status 200, and no other")
+
+
+def _emit(call, value):
+    is_sent = call.emit_text(value.encode()) if isinstance(value, str) else call.emit_json(to_json(value))
+    if not is_sent:
+        raise Gone
+
+
+def _text_of(error):
     try:
-        text = f"{name_of(type(error))}: {error}"
+        return f"{name_of(type(error))}: {error}"
     except Exception:  # its own __str__ fails
-        text = name_of(type(error))
-    log.write_exception(f"{endpoint.name}() raised {name_of(type(error))}", error, [("error", text)])
-    _refuse(call, 500, text)
+        return name_of(type(error))
 
 
-def _refuse(call, status, detail):
-    call.fail(status, detail.encode("utf-8", "backslashreplace"))
+async def _await(awaitable):
+    return await awaitable
+
+
+async def _next(generator, end):
+    try:
+        return await generator.__anext__()
+    except StopAsyncIteration:
+        return end
+
+
+async def _as_async(values):
+    try:
+        for value in values:
+            yield value
+    finally:
+        if hasattr(values, "close"):
+            values.close()

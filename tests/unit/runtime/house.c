@@ -89,8 +89,8 @@ static void run_await(struct hl_call *call)
     atomic_fetch_add(&house.gone, hl_call_wait(call));
 }
 
-static const struct hl_callee callees[] = {{"echo", false}, {"hold", false}, {"yield", false},
-    {"raw", true}, {"pour", false}, {"fail", false}, {"await", false}};
+static const struct hl_callee callees[] = {{.name = "echo"}, {.name = "hold"}, {.name = "yield"},
+    {.name = "raw", .is_raw = true}, {.name = "pour"}, {.name = "fail"}, {.name = "await"}};
 static void (*const functions[])(struct hl_call *call) = {
     run_echo, run_hold, run_yield, run_raw, run_pour, run_fail, run_await};
 

@@ -218,7 +218,7 @@ Test(server, says_why_it_cannot_listen)
     struct hl_server *second;
     struct hl_settings settings = house.settings;
     settings.port = hl_server_port(house.server);
-    static const struct hl_callee callees[] = {{"run", false}};
+    static const struct hl_callee callees[] = {{.name = "run"}};
     cr_assert_eq(hl_server_start(&second, &settings, callees, 1, false, why), HL_ERR_IO);
     cr_assert(strstr(why, "address already in use"), "%s", why);
 }
