@@ -16,7 +16,7 @@ static enum hl_err make(struct hl_directory *d, const char *name)
 
 Test(directory, finds_a_function_by_its_path)
 {
-    static const struct hl_callee callees[] = {{"run", false}, {"other", true}};
+    static const struct hl_callee callees[] = {{.name = "run"}, {.name = "other", .is_raw = true}};
     struct hl_directory d;
     cr_assert_eq(hl_directory_init(&d, callees, 2, why), HL_OK);
     cr_assert_eq(hl_directory_find(&d, HL_STR("/run")), 0);
@@ -52,7 +52,8 @@ Test(directory, takes_identifiers_and_nothing_else)
 
 Test(directory, refuses_a_name_twice)
 {
-    static const struct hl_callee callees[] = {{"run", false}, {"a", false}, {"run", true}};
+    static const struct hl_callee callees[] = {
+        {.name = "run"}, {.name = "a"}, {.name = "run", .is_raw = true}};
     struct hl_directory d;
     cr_assert_eq(hl_directory_init(&d, callees, 3, why), HL_ERR_INVALID);
     cr_assert_str_eq(why, "there are two functions named 'run'");
