@@ -87,7 +87,7 @@ build() {
     mkdir -p build
     cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF >$log 2>&1 ||
         fail "the build could not be set up" $log
-    cmake --build build --target hookline >>$log 2>&1 ||
+    cmake --build build --target hookline hookline_python >>$log 2>&1 ||
         fail "the build failed" $log
     build/hookline --version
 }
@@ -103,7 +103,8 @@ start_all() {
     url=http://$address/v4/demo/words/run
 
     step "Starting the app, a webhook receiver, and hookline in front of the app"
-    python3 deploy/demo/app.py "$app_port" 2>"$work/app.log" &
+    PYTHONPATH=build/python HOOKLINE_FUNCTION_CONCURRENCY=16 \
+        python3 -m hookline_runtime deploy/demo/main.py --port "$app_port" 2>"$work/app.log" &
     app=$!
     WEBHOOK_SECRET=$secret python3 deploy/demo/receiver.py "$hook_port" >"$work/receiver.log" 2>&1 &
     receiver=$!
@@ -166,7 +167,7 @@ call() {
 }
 
 show_synchronous() {
-    step "Synchronous: the answer is the app's"
+    step "Synchronous: the answer is the value of run() in deploy/demo/main.py"
     call "curl -sS -i $url --json '{\"prompt\": \"world hello\"}'"
 }
 
@@ -183,8 +184,8 @@ show_asynchronous() {
 }
 
 show_stream() {
-    step "Stream: each event is here the moment the app sends it"
-    call "curl -sS -N -i $url -H 'Accept: text/event-stream' \\
+    step "Stream: each event is here the moment the function yields it"
+    call "curl -sS -N -i ${url%/run}/stream -H 'Accept: text/event-stream' \\
     --json '{\"prompt\": \"these words arrive one by one\"}'"
 }
 
