@@ -154,8 +154,10 @@ static void take_mail(struct hl_key_keeper *keeper)
         next = msg->next;
         if (msg->type == HL_AUTH_CHECKED)
             keeper->held[keeper->held_n++] = HL_CONTAINER_OF(msg, struct hl_check, msg);
-        else
+        else {
             free(msg); /* the store's word on what it was told: it may be lost */
+            keeper->untold--;
+        }
     }
 }
 
@@ -205,7 +207,9 @@ static void report_uses(struct hl_key_keeper *keeper)
         touch->n = n;
         touch->m.msg.type = HL_STORE_TOUCH_ACCOUNTS;
         touch->m.reply_to = &keeper->mail;
-        if (hl_store_post(keeper->store, &touch->m) != HL_OK)
+        if (hl_store_post(keeper->store, &touch->m) == HL_OK)
+            keeper->untold++;
+        else
             free(touch);
     }
 }
@@ -238,7 +242,8 @@ static void keeper_main(void *arg)
             curl_multi_poll(keeper->multi, NULL, 0, (int)(due - now), NULL);
     }
     report_uses(keeper);
-    take_mail(keeper);
+    for (take_mail(keeper); keeper->untold > 0; take_mail(keeper))
+        curl_multi_poll(keeper->multi, NULL, 0, 1000, NULL);
     answer_held(keeper);
 }
 

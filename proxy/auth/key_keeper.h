@@ -31,6 +31,7 @@ struct hl_key_keeper {
     /* the thread's own */
     struct hl_check *held[HL_KEEPER_PARKED_MAX];
     size_t held_n;
+    unsigned untold; /* reports that the store has not answered yet */
     uint64_t file_due_ms, url_due_ms, uses_due_ms;
     struct stat file_seen;
     bool is_file_bad;
@@ -43,9 +44,8 @@ HL_MUST_CHECK enum hl_err hl_key_keeper_read_file(
     struct hl_key_keeper *keeper, char *why, size_t why_len);
 /* `config`, `registry` and `store` are set. 0 or an errno value. */
 int hl_key_keeper_start(struct hl_key_keeper *keeper);
-/* Tells the store what it still has to know. Joins. Harmless when it was never started. */
+/* Tells the store what it still has to know, and waits until it does. Joins. Harmless when it was never started. */
 void hl_key_keeper_stop(struct hl_key_keeper *keeper);
-/* After the store was closed. */
 void hl_key_keeper_fini(struct hl_key_keeper *keeper);
 
 /* Any thread: a token names a key that is not known. True: the check is taken, and comes back as

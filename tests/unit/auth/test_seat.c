@@ -1,0 +1,280 @@
+/* test_seat.c - two threads' seats and what they are told: a token once checked is known, and what
+ * takes it away counts in both at once. */
+#include <criterion/criterion.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "auth/auth.h"
+#include "base/clock.h"
+#include "token.h"
+
+static struct hl_config *config;
+static struct hl_store *store;
+static struct hl_auth *auth;
+static struct hl_str project;
+
+static struct desk {
+    struct hl_auth_seat *seat;
+    struct hl_mailbox mail;
+    sem_t wake;
+} desks[2];
+
+static void wake(void *arg)
+{
+    sem_post(&((struct desk *)arg)->wake);
+}
+
+static void open_auth(void)
+{
+    char why[256];
+    cr_assert_eq(hl_auth_open(&auth, config, store, why, sizeof why), HL_OK, "%s", why);
+    for (size_t i = 0; i < HL_ARRAY_LEN(desks); i++) {
+        sem_init(&desks[i].wake, 0, 0);
+        hl_mailbox_init(&desks[i].mail, wake, &desks[i]);
+        desks[i].seat = hl_auth_seat_new(auth, &desks[i].mail);
+        cr_assert(desks[i].seat);
+    }
+}
+
+static void close_auth(void)
+{
+    hl_auth_stop(auth);
+    for (size_t i = 0; i < HL_ARRAY_LEN(desks); i++) {
+        hl_auth_seat_free(desks[i].seat);
+        sem_destroy(&desks[i].wake);
+    }
+    hl_auth_free(auth);
+}
+
+static void begin(void)
+{
+    struct hl_buf problems, warnings;
+    char why[256];
+    char *variables[] = {"HOOKLINE_STORE=memory", "HOOKLINE_DATA_DIR=/nonexistent",
+        "HOOKLINE_LOG_LEVEL=error", NULL};
+    hl_buf_init(&problems, 0);
+    hl_buf_init(&warnings, 0);
+    hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
+    cr_assert_eq(hl_config_load(&config, variables, &problems, &warnings), HL_OK);
+    cr_assert_eq(config->auth, HL_AUTH_JWT, "the default");
+    cr_assert_eq(hl_store_open(&store, config, why, sizeof why), HL_OK, "%s", why);
+    project = HL_STR("p");
+    open_auth();
+}
+
+static void end(void)
+{
+    close_auth();
+    hl_store_close(store);
+    hl_config_free(config);
+}
+
+TestSuite(seat, .init = begin, .fini = end);
+
+/* ---- asking ---- */
+
+struct question {
+    struct hl_auth_wait wait;
+    bool is_answered;
+};
+
+static void on_checked(struct hl_auth_wait *wait)
+{
+    HL_CONTAINER_OF(wait, struct question, wait)->is_answered = true;
+}
+
+static const struct hl_principal *who;
+static struct hl_refusal why_not;
+static unsigned waited; /* how often the last question had to wait */
+
+static void read_mail(struct desk *desk)
+{
+    sem_wait(&desk->wake);
+    struct hl_msg *next;
+    for (struct hl_msg *msg = hl_mailbox_take(&desk->mail); msg; msg = next) {
+        next = msg->next;
+        hl_auth_seat_on_message(desk->seat, msg);
+    }
+}
+
+/* 200, or the status of the refusal. */
+static unsigned ask(struct desk *desk, const char *token)
+{
+    struct question q = {0};
+    hl_auth_wait_init(&q.wait, on_checked);
+    waited = 0;
+    for (;;) {
+        switch (hl_auth_check(desk->seat, hl_str_from(token), project, &who, &why_not, &q.wait)) {
+        case HL_AUTH_GRANTED:
+            return 200;
+        case HL_AUTH_REFUSED:
+            return why_not.status;
+        case HL_AUTH_PENDING:
+            waited++;
+            q.is_answered = false;
+            while (!q.is_answered)
+                read_mail(desk);
+        }
+    }
+}
+
+static char *make_token(struct hl_account *account, int64_t expires_in_ms)
+{
+    struct hl_buf out;
+    int64_t now_ms = hl_clock_wall_ms();
+    hl_buf_init(&out, 0);
+    struct hl_grant grant = {.account = account ? account->id : (struct hl_id){0},
+        .project = HL_STR("p"),
+        .role = account ? account->role : HL_ROLE_ADMIN,
+        .issued_ms = now_ms,
+        .expires_ms = now_ms + expires_in_ms};
+    cr_assert_eq(hl_issuer_sign(hl_auth_issuer(auth), &grant, &out), HL_OK);
+    cr_assert_eq(hl_buf_append(&out, "", 1), HL_OK);
+    return out.p;
+}
+
+static struct hl_account make_account(uint8_t number)
+{
+    struct hl_account account = {.project = "p", .name = "ci", .role = HL_ROLE_INVOKE};
+    memset(account.id.b, number, sizeof account.id.b);
+    account.expires_ms = hl_clock_wall_ms() + 3600 * 1000;
+    return account;
+}
+
+#define HOUR_MS (3600 * 1000)
+
+Test(seat, a_token_of_an_account_is_checked_once_for_each_seat)
+{
+    struct hl_account account = make_account(1);
+    char *token = make_token(&account, HOUR_MS);
+    cr_assert(hl_auth_admit(auth, &account));
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(ask(&desks[i], token), 200, "%s", why_not.detail);
+        cr_assert_eq(waited, 1);
+        cr_assert(hl_id_eq(&who->account, &account.id));
+        cr_assert(hl_str_eq(who->project, HL_STR("p")) && who->role == HL_ROLE_INVOKE);
+        cr_assert_eq(who->subject.n, HL_ID_TEXT);
+        cr_assert_eq(ask(&desks[i], token), 200);
+        cr_assert_eq(waited, 0);
+    }
+    free(token);
+}
+
+Test(seat, a_revocation_counts_at_once_in_every_seat)
+{
+    struct hl_account account = make_account(1), other = make_account(2);
+    char *token = make_token(&account, HOUR_MS), *others = make_token(&other, HOUR_MS);
+    cr_assert(hl_auth_admit(auth, &account) && hl_auth_admit(auth, &other));
+    for (size_t i = 0; i < 2; i++)
+        cr_assert(ask(&desks[i], token) == 200 && ask(&desks[i], others) == 200);
+    hl_auth_revoke(auth, &account.id);
+    for (size_t i = 0; i < 2; i++) {
+        cr_expect_eq(ask(&desks[i], token), 401);
+        cr_expect_eq(waited, 0);
+        cr_expect_eq(ask(&desks[i], others), 200);
+    }
+    free(token);
+    free(others);
+}
+
+Test(seat, a_revocation_while_the_signature_is_checked_counts)
+{
+    struct hl_account account = make_account(1);
+    char *token = make_token(&account, HOUR_MS);
+    struct question q = {0};
+    cr_assert(hl_auth_admit(auth, &account));
+    hl_auth_wait_init(&q.wait, on_checked);
+    cr_assert_eq(hl_auth_check(desks[0].seat, hl_str_from(token), project, &who, &why_not, &q.wait),
+        HL_AUTH_PENDING);
+    hl_auth_revoke(auth, &account.id);
+    read_mail(&desks[0]);
+    cr_assert(q.is_answered);
+    cr_assert_eq(ask(&desks[0], token), 401);
+    free(token);
+}
+
+Test(seat, an_account_that_nobody_admitted_is_refused_though_the_signature_is_ours)
+{
+    struct hl_account account = make_account(1);
+    char *token = make_token(&account, HOUR_MS);
+    cr_assert_eq(ask(&desks[0], token), 401);
+    cr_assert_eq(waited, 0);
+    cr_assert(strstr(why_not.fields, "invalid_token"));
+    cr_assert(hl_auth_admit(auth, &account));
+    cr_assert_eq(ask(&desks[0], token), 200);
+    free(token);
+}
+
+Test(seat, a_session_needs_no_account_and_lasts_an_hour_at_most)
+{
+    char *token = make_token(NULL, HOUR_MS);
+    cr_assert_eq(ask(&desks[0], token), 200);
+    cr_assert_eq(who->role, HL_ROLE_ADMIN);
+    free(token);
+    struct hl_buf out;
+    hl_buf_init(&out, 0);
+    struct hl_grant grant = {
+        .project = HL_STR("p"), .role = HL_ROLE_ADMIN, .issued_ms = 0, .expires_ms = HOUR_MS + 1};
+    cr_assert_eq(hl_issuer_sign(hl_auth_issuer(auth), &grant, &out), HL_ERR_INVALID);
+}
+
+Test(seat, a_token_of_one_project_is_known_and_403_for_another)
+{
+    char *token = make_token(NULL, HOUR_MS);
+    cr_assert_eq(ask(&desks[0], token), 200);
+    project = HL_STR("q");
+    cr_assert_eq(ask(&desks[0], token), 403);
+    cr_assert_eq(waited, 0);
+    project = HL_STR("");
+    cr_assert_eq(ask(&desks[0], token), 200, "where none is asked for");
+    free(token);
+}
+
+Test(seat, a_bad_signature_is_looked_at_once)
+{
+    char *token = make_token(NULL, HOUR_MS);
+    char *last = token + strlen(token) - 5;
+    *last = *last == 'A' ? 'B' : 'A';
+    cr_assert_eq(ask(&desks[0], token), 401);
+    cr_assert_eq(waited, 1);
+    cr_assert_eq(ask(&desks[0], token), 401);
+    cr_assert_eq(waited, 0);
+    free(token);
+}
+
+Test(seat, many_who_come_with_one_new_token_wait_for_one_check)
+{
+    char *token = make_token(NULL, HOUR_MS);
+    struct question many[20] = {0};
+    for (size_t i = 0; i < HL_ARRAY_LEN(many); i++) {
+        hl_auth_wait_init(&many[i].wait, on_checked);
+        cr_assert_eq(hl_auth_check(
+                         desks[0].seat, hl_str_from(token), project, &who, &why_not, &many[i].wait),
+            HL_AUTH_PENDING);
+    }
+    hl_auth_cancel(&many[7].wait);
+    read_mail(&desks[0]);
+    for (size_t i = 0; i < HL_ARRAY_LEN(many); i++)
+        cr_expect_eq(many[i].is_answered, i != 7, "%zu", i);
+    cr_assert_eq(hl_counter_get(&hl_auth_seat_counts(desks[0].seat)->checked), 1);
+    free(token);
+}
+
+Test(seat, the_key_of_a_memory_store_dies_with_the_process)
+{
+    char *token = make_token(NULL, HOUR_MS);
+    close_auth();
+    open_auth();
+    cr_assert_eq(ask(&desks[0], token), 401);
+    free(token);
+}
+
+Test(seat, admins_alone_pass_where_an_admin_is_needed)
+{
+    struct hl_principal someone = {.role = HL_ROLE_INVOKE}, admin = {.role = HL_ROLE_ADMIN};
+    cr_assert_not(hl_auth_needs_admin(&someone, &why_not));
+    cr_assert_eq(why_not.status, 403);
+    cr_assert(hl_auth_needs_admin(&admin, &why_not));
+}
