@@ -7,7 +7,8 @@
  *
  *   -l PORT     where the app listens on 127.0.0.1      -r ROUNDS   default 11
  *   -u PATH     and on which unix: socket               -k          the app's answer is chunked
- *   -c CALLERS  connections, default 64                 -v          print each round */
+ *   -c CALLERS  connections, default 64                 -v          print each round
+ *   -t TOKEN    each call carries it */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ struct entry {
 
 struct options {
     int app_port, callers, rounds;
-    const char *app_path;
+    const char *app_path, *token;
     uint64_t calls;
     bool is_chunked, is_verbose;
 };
@@ -40,7 +41,7 @@ struct options {
 static struct options read_options(int argc, char **argv)
 {
     struct options options = {.callers = 64, .rounds = 11};
-    for (int option; (option = getopt(argc, argv, "l:u:c:r:n:kv")) > 0;) {
+    for (int option; (option = getopt(argc, argv, "l:u:c:r:n:t:kv")) > 0;) {
         switch (option) {
         case 'l':
             options.app_port = atoi(optarg);
@@ -56,6 +57,9 @@ static struct options read_options(int argc, char **argv)
             break;
         case 'n':
             options.calls = strtoull(optarg, NULL, 10);
+            break;
+        case 't':
+            options.token = optarg;
             break;
         case 'k':
             options.is_chunked = true;
@@ -76,9 +80,9 @@ static struct options read_options(int argc, char **argv)
 #define X100 X50 X50
 
 /* What curl sends. */
-static const char request[] = "POST /v4/p/a/run HTTP/1.1\r\n"
-                              "Host: 127.0.0.1:8080\r\n"
-                              "User-Agent: load/1\r\n"
+static const char request_line[] = "POST /v4/p/a/run HTTP/1.1\r\n"
+                                   "Host: 127.0.0.1:8080\r\n";
+static const char request[] = "User-Agent: load/1\r\n"
                               "Accept: */*\r\n"
                               "Content-Type: application/json\r\n"
                               "Content-Length: 200\r\n"
@@ -101,10 +105,14 @@ static const char chunked_answer[] = "HTTP/1.1 200 OK\r\n"
                                      "\r\n"
                                      "12c\r\n" X100 X100 X100 "\r\n0\r\n\r\n";
 
-static void set_messages(struct exchange *x, bool is_chunked)
+static void set_messages(struct exchange *x, bool is_chunked, const char *token)
 {
     const char *text = is_chunked ? chunked_answer : answer;
-    x->request.text_n = strlen(strcpy(x->request.text, request));
+    int n = snprintf(x->request.text, sizeof x->request.text, "%s%s%s%s%s", request_line,
+        token ? "Authorization: Bearer " : "", token ? token : "", token ? "\r\n" : "", request);
+    if (n < 0 || (size_t)n >= sizeof x->request.text)
+        exit(2);
+    x->request.text_n = (size_t)n;
     x->answer.text_n = strlen(strcpy(x->answer.text, text));
 }
 
@@ -164,7 +172,7 @@ int main(int argc, char **argv)
     struct exchange *x = exchange_new();
     int n = argc - optind;
 
-    set_messages(x, options.is_chunked);
+    set_messages(x, options.is_chunked, options.token);
     exchange_listen_tcp(x, options.app_port);
     if (options.app_path)
         exchange_listen_unix(x, options.app_path);

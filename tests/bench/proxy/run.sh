@@ -7,6 +7,7 @@
 #   tests/bench/proxy/run.sh instructions         user instructions of a warm call (callgrind)
 #   tests/bench/proxy/run.sh profile [chunked]    the functions of hookline in which they are spent
 #   tests/bench/proxy/run.sh syscalls             system calls of a warm call (strace)
+#   tests/bench/proxy/run.sh flood [RATE]         calls with a good token while bad ones come, RATE a second (2000)
 #   tests/bench/proxy/run.sh sse [STREAMS]        memory of an idle event stream (2000)
 #   tests/bench/proxy/run.sh start                time from fork to listening, memory when idle
 #   tests/bench/proxy/run.sh bodies [ROUNDS]      large bodies: GiB/s, CPU time, growth of memory (5)
@@ -20,14 +21,16 @@ source=$PWD/tests/bench/proxy build=$PWD/build-bench work=$PWD/build-bench/bench
 load_core=${LOAD_CORE:-0} proxy_core=${PROXY_CORE:-1}
 app=18086                                                # 127.0.0.1:18086, and app.sock
 declare -A port=([hookline]=18080 [haproxy]=18081 [nginx]=18082     # in front of the former
+    [hookline-jwt]=18088                                            # the same, callers with tokens
     [hookline-unix]=18083 [haproxy-unix]=18084 [nginx-unix]=18085)  # of the latter
 declare -A pid=()
+token=                                                   # what calls of a contender carry, if it asks for one
 
 main() {
     local what=${1-}
     [ $# -eq 0 ] || shift
     case $what in
-    calls | unix | sse | start | bodies) prepare haproxy nginx ;;
+    calls | unix | flood | sse | start | bodies) prepare haproxy nginx ;;
     instructions | profile) prepare haproxy nginx valgrind ;;
     syscalls) prepare haproxy nginx strace ;;
     all) prepare haproxy nginx valgrind strace ;;
@@ -40,7 +43,7 @@ main() {
         "measure_$what" "$@"
         return
     fi
-    for what in calls unix instructions syscalls sse start bodies; do
+    for what in calls unix instructions syscalls flood sse start bodies; do
         "measure_$what"
     done
 }
@@ -86,14 +89,35 @@ heading() {
 command_of() {
     local name=$1 url=http://127.0.0.1:$app
     [ "$name" = "${name%-unix}" ] || url=unix:$work/app.sock
+    [ "$name" = "${name%-jwt}" ] || make_tokens
     settings=(HOOKLINE_LISTEN="127.0.0.1:${port[$name]}" HOOKLINE_ADMIN_LISTEN="127.0.0.1:$((port[$name] + 10))"
         HOOKLINE_APP_URL="$url" HOOKLINE_WORKERS=1 HOOKLINE_DATA_DIR="$work/$name.data" HOOKLINE_SHUTDOWN_DELAY=0s
         HOOKLINE_LOG_LEVEL=error HOOKLINE_AUTH=none)
+    [ "$name" = "${name%-jwt}" ] ||
+        settings+=(HOOKLINE_AUTH=jwt HOOKLINE_JWT_SECRET="$secret" HOOKLINE_JWT_JWKS_FILE="$work/jwks.json")
     case $name in
     hookline*) command=("$build/hookline") ;;
     haproxy) command=(haproxy -db -f "$source/haproxy.cfg") ;;
     nginx) command=(nginx -e stderr -p "$work/" -c "$source/nginx.conf") ;;
     esac
+}
+
+# A good token of about 400 bytes, `token`; the beginning of bad ones, `bad`, that name a key whose other half nobody
+# has: the generator of P-256.
+make_tokens() {
+    local claims
+    secret=$(head -c 24 /dev/urandom | base64url)
+    claims=$(printf '{"iss":"https://id.example/realms/bench","sub":"%036d","aud":"hookline","project_id":"p","iat":%d,"exp":%d,"jti":"%036d"}' \
+        1 "$(date +%s)" $(($(date +%s) + 86400)) 2 | base64url)
+    token=$(printf '{"alg":"HS256","typ":"JWT"}' | base64url).$claims
+    token+=.$(printf %s "$token" | openssl dgst -sha256 -hmac "$secret" -binary | base64url)
+    bad=$(printf '{"alg":"ES256","typ":"JWT","kid":"g"}' | base64url).$claims
+    printf '{"keys":[{"kty":"EC","crv":"P-256","kid":"g","x":"%s","y":"%s"}]}' \
+        axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU >"$work/jwks.json"
+}
+
+base64url() {
+    base64 -w0 | tr '+/' '-_' | tr -d =
 }
 
 # start NAME [TOOL…]: a contender, run by that tool, on its core; returns when it listens.
@@ -122,6 +146,7 @@ stop() {
     kill -TERM "${pid[$1]}" 2>/dev/null || true
     wait "${pid[$1]}" || true
     unset "pid[$1]"
+    token=
 }
 
 stop_all() {
@@ -174,7 +199,7 @@ count_instructions() {
     local calls
     for calls in $few $many; do
         start "$1" valgrind --quiet --tool=callgrind --callgrind-out-file="callgrind.$1.$calls"
-        on_load_core load -n "$calls" "${@:2}" "${port[$1]}"
+        on_load_core load -n "$calls" ${token:+-t "$token"} "${@:2}" "${port[$1]}"
         stop "$1"
     done
 }
@@ -187,7 +212,7 @@ measure_instructions() {
     local name
     heading "User instructions of a warm call (callgrind)"
     printf '%-14s %14s %14s\n' '' 'with a length' 'chunked answer'
-    for name in hookline haproxy nginx; do
+    for name in hookline hookline-jwt haproxy nginx; do
         count_instructions $name
         printf '%-14s %14s' $name "$(instructions_per_call $name)"
         count_instructions $name -k
@@ -237,6 +262,18 @@ measure_syscalls() {
                 print ""
             }' syscalls.few syscalls.many
     done
+}
+
+# The bad ones are sent by a program of its own on the callers' core; everything that looks at tokens is on the other.
+measure_flood() {
+    local rate=${1:-2000}
+    heading "Calls with a good token on 16 connections; then while $rate bad ones come in a second"
+    start hookline-jwt
+    on_load_core load -c 16 -r 5 -t "$token" "hookline-jwt:${port[hookline-jwt]}:${pid[hookline-jwt]}"
+    taskset -c "$load_core" "$build/bench_flood" "${port[hookline-jwt]}" "$rate" 5 "$bad" &
+    on_load_core load -c 16 -r 5 -t "$token" "hookline-jwt:${port[hookline-jwt]}:${pid[hookline-jwt]}"
+    wait $!
+    stop hookline-jwt
 }
 
 measure_sse() {
