@@ -101,6 +101,15 @@ function get(url) {
     });
 }
 
+/** Anything that looks like a token or a webhook secret, and what this sidecar's own secrets are. */
+const SECRETS = /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bwhsec_[\w+/=]{16,}|-----BEGIN [A-Z ]*PRIVATE/;
+
+/** The first secret that stands in an output, or undefined: all of every sidecar's output goes through here. */
+export function findSecret(text, env) {
+    const own = ['HOOKLINE_JWT_SECRET', 'HOOKLINE_WEBHOOK_SECRET'].map((name) => env[name]);
+    return SECRETS.exec(text)?.[0] ?? own.find((secret) => secret && text.includes(secret));
+}
+
 export class Sidecar {
     #child;
     #exit;
@@ -246,6 +255,8 @@ export class Sidecar {
 
     check() {
         if (SANITIZER.test(this.#stderr)) throw new Error(this.noise.join('\n'));
+        const leak = findSecret(this.#stderr, { ...DEFAULTS, ...this.env });
+        if (leak) throw new Error(`a secret is in the log: ${leak}`);
         if (this.env.HOOKLINE_LOG_FORMAT === 'text') return;
         if (this.noise.length) throw new Error(`not a JSON log line: ${this.noise[0]}`);
     }
