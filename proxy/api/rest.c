@@ -199,9 +199,14 @@ static void on_message(void *self, struct hl_msg *msg)
         take_stored(rest, HL_CONTAINER_OF(msg, struct hl_store_msg, msg));
 }
 
+/* What it answered before it ended is in the mailbox; the word of its end came by another one. */
 void hl_rest_worker_ended(struct hl_rest *rest, uint32_t index)
 {
     uint64_t bit = UINT64_C(1) << index % 64;
+    for (struct hl_msg *msg = hl_mailbox_take(&rest->mail.box), *next; msg; msg = next) {
+        next = msg->next;
+        on_message(rest, msg);
+    }
     rest->ended[index / 64] |= bit;
     HL_LIST_EACH_SAFE (node, &rest->calls) {
         struct hl_rest_call *call = HL_CONTAINER_OF(node, struct hl_rest_call, node);

@@ -1,5 +1,4 @@
-// Browsers: preflights are answered without a token, answers carry CORS fields, and a WebSocket may carry its token
-// as a subprotocol that nobody else gets to see.
+// Browsers: preflights are answered without a token, answers carry CORS fields, a WebSocket may carry its token.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { WebSocket } from 'ws';
