@@ -120,7 +120,8 @@ static void hold(struct hl_output_source *source, struct hl_str part)
 {
     size_t room = sizeof(source->line) - source->line_n;
     size_t n = part.n < room ? part.n : room;
-    memcpy(source->line + source->line_n, part.p, n);
+    if (n > 0)
+        memcpy(source->line + source->line_n, part.p, n);
     source->line_n += n;
 }
 

@@ -181,6 +181,27 @@ Test(readiness, knows_unix_sockets)
     rmdir(dir);
 }
 
+Test(readiness, is_not_there_and_asks_nobody_while_it_is_held)
+{
+    app_listen(0);
+    hl_readiness_start(&readiness);
+    UNTIL(hl_readiness_is_ready(&readiness));
+    hl_readiness_hold(&readiness, "for this reason");
+    cr_assert_not(hl_readiness_is_ready(&readiness));
+    cr_assert_str_eq(hl_readiness_why(&readiness), "for this reason");
+    unsigned before = answered;
+    uint64_t until = hl_clock_mono_ms() + 300; /* three probes of one that is not ready */
+    while (hl_clock_mono_ms() < until) {
+        uv_run(&loop, UV_RUN_ONCE);
+        app_turn();
+    }
+    cr_assert_leq(answered, before + 1, "one may have been on its way");
+    cr_assert_not(hl_readiness_is_ready(&readiness));
+    hl_readiness_release(&readiness, "it is starting");
+    cr_assert_str_eq(hl_readiness_why(&readiness), "it is starting");
+    UNTIL(hl_readiness_is_ready(&readiness));
+}
+
 Test(readiness, may_end_in_the_middle_of_a_probe)
 {
     config.app_health_path = HL_STR("/health");

@@ -235,3 +235,25 @@ Test(config, reports_on_one_line_whatever_is_in_a_name_or_path)
     cr_assert_eq(count_lines(&problems), 1);
     cr_assert(has(&problems, "HOOKLINE_WEBHOOK_CA_FILE: \"/a\\x0a\\x1b\" cannot be read"));
 }
+
+Test(config, leaves_settings_of_function_hosts_alone)
+{
+    cr_assert_eq(LOAD("HOOKLINE_FUNCTION_CONCURRENCY=2", "HOOKLINE_FUNCTION_ENVELOPE=on"), HL_OK);
+    cr_assert_eq(warnings.n, 0);
+}
+
+Test(config, refuses_a_user_that_cannot_be_used)
+{
+    cr_assert_eq(LOAD("HOOKLINE_APP_USER=daemon"), HL_ERR_INVALID);
+    cr_assert(has(&problems, "HOOKLINE_APP_USER: \"daemon\" has no effect"));
+    problems.n = 0;
+    cr_assert_eq(
+        LOAD("HOOKLINE_APP_COMMAND=true", "HOOKLINE_APP_USER=no-such-user"), HL_ERR_INVALID);
+    cr_assert(has(&problems, "names no user of this system"));
+    cr_assert_eq(count_lines(&problems), 1);
+    problems.n = 0;
+    if (geteuid() == 0)
+        cr_assert_eq(setresuid(1, 1, 1), 0);
+    cr_assert_eq(LOAD("HOOKLINE_APP_COMMAND=true", "HOOKLINE_APP_USER=daemon"), HL_ERR_INVALID);
+    cr_assert(has(&problems, "needs root"));
+}

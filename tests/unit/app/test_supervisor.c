@@ -1,0 +1,207 @@
+/* test_supervisor.c - the app's process over its life: started, started again, signalled, stopped. */
+#include "app/supervisor.h"
+
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/orphan.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define PATIENCE_MS 15000
+
+static uv_loop_t loop;
+static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
+static struct hl_wheel wheel;
+static struct hl_reader reader;
+static struct hl_config config;
+static struct hl_readiness readiness;
+static struct hl_supervisor supervisor;
+static bool is_stopped;
+
+static void on_pulse(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+static void on_stopped(struct hl_supervisor *s)
+{
+    (void)s;
+    is_stopped = true;
+}
+
+static void start(const char *command)
+{
+    char why[128] = "";
+    struct rlimit files = {.rlim_cur = 256, .rlim_max = 256};
+    hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
+    config.app_url.host = "127.0.0.1";
+    config.app_url.port = 1;
+    config.app_command = hl_str_from(command);
+    config.app_stop_timeout_ms = config.app_stop_timeout_ms ? config.app_stop_timeout_ms : 600000;
+    uv_loop_init(&loop);
+    uv_timer_init(&loop, &pulse);
+    uv_timer_start(&pulse, on_pulse, 1, 5);
+    hl_wheel_init(&wheel, &loop);
+    hl_reader_init(&reader, &loop);
+    hl_readiness_init(&readiness, &loop, &wheel, &reader, &config);
+    cr_assert(hl_supervisor_init(&supervisor, &loop, &wheel, &config, &readiness,
+                  (char *const[]){"PATH=/usr/bin:/bin", NULL}, files, why, sizeof(why)),
+        "%s", why);
+    hl_supervisor_start(&supervisor);
+}
+
+/* Runs the loop until a claim holds; fails the test when it does not come true. */
+#define UNTIL(claim)                                                                               \
+    do {                                                                                           \
+        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
+        while (!(claim)) {                                                                         \
+            cr_assert_lt(hl_clock_mono_ms(), give_up, "never: " #claim);                           \
+            uv_run(&loop, UV_RUN_ONCE);                                                            \
+        }                                                                                          \
+    } while (0)
+
+static void finish(void)
+{
+    if (!is_stopped) {
+        hl_supervisor_kill(&supervisor);
+        hl_supervisor_stop(&supervisor, on_stopped);
+        UNTIL(is_stopped);
+    }
+    hl_readiness_close(&readiness);
+    hl_wheel_close(&wheel);
+    hl_reader_close(&reader);
+    uv_close((uv_handle_t *)&pulse, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    cr_assert_eq(uv_loop_close(&loop), 0, "a handle was left");
+    hl_reader_fini(&reader);
+    hl_supervisor_fini(&supervisor);
+}
+
+TestSuite(supervisor, .fini = finish, .timeout = 60);
+
+static uint64_t starts(void)
+{
+    return hl_counter_get(&supervisor.gauges.starts);
+}
+
+Test(supervisor, starts_the_app_again_when_it_ends)
+{
+    start("exit 3");
+    UNTIL(starts() >= 3);
+    cr_assert_geq(supervisor.backoff.failures, 2);
+    cr_assert_not(hl_readiness_is_ready(&readiness));
+}
+
+Test(supervisor, says_by_readiness_what_is_wrong)
+{
+    start("[\"no-such-program\"]");
+    cr_assert_eq(supervisor.state, HL_SUPERVISOR_BACKOFF);
+    cr_assert(strstr(hl_readiness_why(&readiness), "is not there"));
+    cr_assert_eq(starts(), 0);
+    UNTIL(supervisor.backoff.failures >= 2);
+}
+
+Test(supervisor, stops_the_whole_group_with_sigterm)
+{
+    start("sleep 1000 & sleep 1000 & sleep 1000");
+    pid_t pid = supervisor.child.pid;
+    hl_supervisor_stop(&supervisor, on_stopped);
+    cr_assert_eq(supervisor.state, HL_SUPERVISOR_STOPPING);
+    UNTIL(is_stopped);
+    cr_assert_neq(kill(-pid, 0), 0, "someone of its group is left");
+    cr_assert_eq(hl_counter_get(&supervisor.gauges.is_running), 0);
+}
+
+Test(supervisor, kills_an_app_that_does_not_end_in_time)
+{
+    config.app_stop_timeout_ms = 100;
+    start("trap '' TERM; echo; while :; do sleep 1; done");
+    UNTIL(hl_counter_get(&supervisor.gauges.is_running) == 1);
+    pid_t pid = supervisor.child.pid;
+    hl_supervisor_stop(&supervisor, on_stopped);
+    UNTIL(is_stopped);
+    cr_assert_neq(kill(pid, 0), 0);
+}
+
+Test(supervisor, kills_at_once_when_told_to_during_a_stop)
+{
+    start("trap '' TERM; echo ready; while :; do sleep 1; done");
+    UNTIL(supervisor.output.sources[0] && hl_counter_get(&supervisor.gauges.lines_logged) == 1);
+    hl_supervisor_stop(&supervisor, on_stopped);
+    for (int i = 0; i < 10; i++)
+        uv_run(&loop, UV_RUN_ONCE);
+    cr_assert_not(is_stopped);
+    hl_supervisor_kill(&supervisor);
+    UNTIL(is_stopped);
+}
+
+Test(supervisor, is_stopped_between_two_starts_at_once)
+{
+    start("exit 1");
+    UNTIL(supervisor.state == HL_SUPERVISOR_BACKOFF);
+    uint64_t before = starts();
+    hl_supervisor_stop(&supervisor, on_stopped);
+    UNTIL(is_stopped);
+    cr_assert_eq(starts(), before);
+}
+
+Test(supervisor, starts_nothing_after_a_kill)
+{
+    start("exit 1");
+    UNTIL(supervisor.state == HL_SUPERVISOR_BACKOFF);
+    hl_supervisor_kill(&supervisor);
+    cr_assert_eq(supervisor.state, HL_SUPERVISOR_KILLED);
+}
+
+Test(supervisor, without_a_command_has_nothing_to_stop)
+{
+    start("");
+    cr_assert_eq(supervisor.state, HL_SUPERVISOR_OFF);
+    hl_supervisor_stop(&supervisor, on_stopped);
+    cr_assert(is_stopped);
+}
+
+Test(supervisor, passes_signals_on_to_the_first_process)
+{
+    start("trap 'echo got it; exit 9' USR1; echo ready; while :; do sleep 0.01; done");
+    UNTIL(hl_counter_get(&supervisor.gauges.lines_logged) == 1);
+    raise(SIGUSR1);
+    UNTIL(starts() == 2);
+}
+
+Test(supervisor, takes_what_the_app_left_to_it_and_what_escaped_at_the_end)
+{
+    int pid = 0;
+    FILE *file = tmpfile();
+    char command[256];
+    snprintf(command, sizeof(command),
+        "sh -c 'sleep 0.01 &'; sh -c 'setsid sleep 1000 & echo $! > /proc/%d/fd/%d'; sleep 1000",
+        (int)getpid(), fileno(file));
+    start(command);
+    UNTIL((rewind(file), fscanf(file, "%d", &pid) == 1));
+    UNTIL(getsid(pid) == pid);
+    cr_assert_eq(kill(pid, 0), 0);
+    hl_supervisor_stop(&supervisor, on_stopped);
+    UNTIL(is_stopped);
+    cr_assert_neq(kill(pid, 0), 0, "it was killed and reaped");
+    fclose(file);
+}
+
+Test(supervisor, leaves_children_of_others_alone_at_the_end)
+{
+    pid_t other = fork(); /* as if a library had forked */
+    if (other == 0) {
+        pause();
+        _exit(0);
+    }
+    start("sleep 1000");
+    hl_supervisor_stop(&supervisor, on_stopped);
+    UNTIL(is_stopped);
+    cr_assert_eq(kill(other, 0), 0);
+    kill(other, SIGKILL);
+}
