@@ -187,7 +187,7 @@ void hl_accept_on_reply(struct hl_worker *w, struct hl_accept *accept)
 {
     struct hl_run *run = hl_slot_find(&w->slots, accept->m.from);
     enum hl_err rc = accept->m.rc;
-    if (rc != HL_OK && accept->body.where == HL_BODY_FILE)
+    if (!hl_store_keeps_file(rc) && accept->body.where == HL_BODY_FILE)
         hl_spool_remove_file(&w->spools, &accept->body.file);
     if (run && (rc == HL_OK || rc == HL_ERR_EXISTS))
         answer_accepted(run, &accept->run_id);

@@ -202,7 +202,7 @@ void hl_outcome_on_finish_reply(struct hl_worker *w, struct hl_finish *finish)
         hl_timer_arm(&w->wheel, &run->timer, FINISH_AGAIN_MS);
         return;
     }
-    if (rc != HL_OK && finish->outcome.body.where == HL_BODY_FILE)
+    if (!hl_store_keeps_file(rc) && finish->outcome.body.where == HL_BODY_FILE)
         hl_spool_remove_file(&w->spools, &finish->outcome.body.file);
     if (run) {
         log_unrecorded(run, rc);

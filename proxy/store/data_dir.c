@@ -216,3 +216,14 @@ void hl_data_dir_release_reserve(struct hl_data_dir *dir)
     dir->reserve = 0;
     HL_CRASH_POINT(RESERVE_RELEASED);
 }
+
+void hl_data_dir_use_reserve_if_short(struct hl_data_dir *dir)
+{
+    char name[HL_PATH_MAX];
+    struct stat file;
+    if (hl_data_dir_free_bytes(dir) >= hl_data_dir_soft_limit(dir) ||
+        hl_path(name, "%s/ballast", dir->path) != HL_OK || stat(name, &file) < 0)
+        return;
+    dir->reserve = (uint64_t)file.st_size;
+    hl_data_dir_release_reserve(dir);
+}

@@ -35,6 +35,9 @@ uint64_t hl_data_dir_share(const struct hl_data_dir *dir, uint64_t most);
  * database needs space first. Made, if it is not there, when there is room for it. */
 void hl_data_dir_make_reserve(struct hl_data_dir *dir);
 void hl_data_dir_release_reserve(struct hl_data_dir *dir);
+/* At start, before the database is opened: on a full volume an earlier process's ballast makes the
+ * room that taking over its runs needs. */
+void hl_data_dir_use_reserve_if_short(struct hl_data_dir *dir);
 
 /* True if a file system of this statfs magic is refused; `*name` is what it is called. */
 bool hl_data_dir_is_refused(uint64_t magic, const char **name);

@@ -260,7 +260,7 @@ static bool can_run(const struct hl_engine *e)
 static void refuse_rest(struct hl_engine *e)
 {
     e->retry_us = HL_NEVER;
-    if (e->first && !e->is_failing)
+    while (e->first && !e->is_failing && e->retry_us == HL_NEVER)
         run_batch(e);
     while (e->first) {
         struct hl_store_msg *m = (struct hl_store_msg *)e->first;

@@ -66,7 +66,7 @@ struct hl_store_msg {
  *   BUSY       ACCEPT: HOOKLINE_MAX_QUEUED_RUNS is reached, or with a webhook
  *              HOOKLINE_MAX_PENDING_DELIVERIES. A RECORD is not refused for these: its run is
  * inside the app already FULL       no space: nothing was kept UNAVAILABLE, IO, CORRUPT  the store
- * is failing Unless OK, no trace is left, and the body's file is removed by the asker. After OK it
+ * is failing Unless OK, no trace is left, and the body's file is removed by the asker (hl_store_keeps_file). After OK it
  * is the store's: it goes when the run ends. */
 struct hl_accept {
     struct hl_store_msg m;
@@ -83,6 +83,13 @@ struct hl_accept {
     uint8_t fingerprint[32];       /* of the whole request, with idempotency_key */
     struct hl_body body;           /* ACCEPT: owned by the message */
 };
+
+/* Is the file of a request's body the store's after this reply? After IO or CORRUPT nobody knows
+ * whether the next start will find the commit that names it: the sweep there removes it if not. */
+static inline bool hl_store_keeps_file(enum hl_err rc)
+{
+    return rc == HL_OK || rc == HL_ERR_IO || rc == HL_ERR_CORRUPT;
+}
 
 /* `tmpl`'s strings are copied, its body is taken (tmpl->body is emptied). NULL: out of memory. */
 struct hl_accept *hl_accept_new(enum hl_store_op op, struct hl_accept *tmpl);
@@ -119,7 +126,7 @@ void hl_claimed_free(struct hl_claimed *c);
  * (the run is final already or has another epoch: nothing changed), NOT_FOUND (never recorded), or
  * an error after which nothing changed and the asker may post it again (not after UNAVAILABLE, IO,
  * CORRUPT: those stay until the process starts anew). A full volume is waited for, not reported.
- * Unless OK, the body's file is removed by the asker. */
+ * The body's file is removed by the asker unless hl_store_keeps_file. */
 struct hl_finish {
     struct hl_store_msg m;
     struct hl_id run_id;

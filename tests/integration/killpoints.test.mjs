@@ -1,20 +1,18 @@
 // kill -9 before and after every commit, send and rename, and at random: no accepted call is lost, run twice or reported in two ways.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdir, open, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { atEnd } from './lib/cleanup.mjs';
 import { Ledger } from './lib/ledger.mjs';
 import { generator, seed } from './lib/random.mjs';
-import { run, temporaryDirectory } from './lib/sidecar.mjs';
+import { run } from './lib/sidecar.mjs';
 import { test } from './lib/case.mjs';
 import { sleep, until } from './lib/until.mjs';
+import { fill, mountVolume } from './lib/volume.mjs';
 
 const LANES = 6; // sidecars that live and die side by side
 const KILLS = Number(process.env.HOOKLINE_TEST_KILLS ?? 0); // at least; and at least one at each point
 const TRIES = 5; // rounds for a point until its kills have met runs in every state
-const REACHED_WITHIN = 20_000;
+const REACHED_WITHIN = 90_000; // a machine that does much else is slow
 const VOLUME = 128 << 20; // the small volume that is filled up
 const LIMIT = 240_000 + KILLS * 3_000;
 
@@ -108,17 +106,10 @@ async function fillVolume(ledger) {
     await ledger.sidecar.until('healthz');
     for (let i = 0; i < 10; i++) await ledger.ask(...Array(10).fill('bulky'));
     await until('runs are inside the app', () => ledger.waiting.app === 8);
-    const path = join(ledger.sidecar.dataDir, 'filler');
-    const file = await open(path, 'w');
-    for (let size = 1 << 20, filled = 0; size >= 512; size >>= 1) {
-        const bytes = Buffer.alloc(size);
-        while (await file.write(bytes).catch(() => null))
-            assert.ok((filled += size) <= VOLUME, 'this is not the small volume');
-    }
-    await file.close();
+    const giveBack = await fill(ledger.sidecar.dataDir, VOLUME);
     ledger.app.open();
     await ledger.sidecar.exited();
-    await rm(path);
+    await giveBack();
 }
 
 /** How many kills there were at each point, and how many of them met runs in which state. */
@@ -272,19 +263,6 @@ function* schedule(points, table, random) {
     while (table.kills < KILLS) yield points[Math.floor(random() * points.length)];
 }
 
-/** A small volume of its own; null where nothing may be mounted. */
-async function mountVolume(t) {
-    const directory = await temporaryDirectory(t);
-    const call = promisify(execFile);
-    try {
-        await call('mount', ['-t', 'tmpfs', '-o', `size=${VOLUME}`, 'hookline-test', directory]);
-    } catch {
-        return null;
-    }
-    atEnd(t, () => call('umount', ['-l', directory]));
-    return directory;
-}
-
 test('each point has its kills, in every state of a run', { limit: LIMIT }, async (t) => {
     t.diagnostic(`HOOKLINE_TEST_SEED=${seed}`);
     const random = generator(seed);
@@ -299,10 +277,8 @@ test('each point has its kills, in every state of a run', { limit: LIMIT }, asyn
         for (const point of order) await lane.round(point);
     });
     const volumes = onVolumes.map(async (point) => {
-        if (!process.env.HOOKLINE_TEST_KILLS)
-            return t.diagnostic(`${point}: in the long version (HOOKLINE_TEST_KILLS)`);
         for (let i = 0; i < TRIES && !table.isFull(point); i++) {
-            const dataDir = await mountVolume(t);
+            const dataDir = await mountVolume(t, VOLUME);
             if (!dataDir) return t.diagnostic(`${point}: left out, it needs the right to mount`);
             const lane = await Lane.open(t, table, random, { dataDir });
             await lane.round(point);

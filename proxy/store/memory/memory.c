@@ -77,6 +77,8 @@ static enum hl_err shed(struct hl_driver *d, unsigned max)
 {
     struct hl_memory *m = hl_memory_of(d);
     unsigned n = 0;
+    if (m->is_shed)
+        return HL_ERR_NOT_FOUND;
     HL_LIST_EACH (node, &m->final) {
         struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, final);
         struct hl_body *body = &run->outcome.body;
@@ -90,6 +92,7 @@ static enum hl_err shed(struct hl_driver *d, unsigned max)
         if (++n == max)
             break;
     }
+    m->is_shed = n == 0;
     return n > 0 ? HL_OK : HL_ERR_NOT_FOUND;
 }
 

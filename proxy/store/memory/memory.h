@@ -69,6 +69,7 @@ struct hl_memory {
     struct hl_id_source ids;
     struct hl_key key; /* of lanes */
     uint64_t bytes, max_bytes, last_ticket;
+    bool is_shed; /* no finished run has a body to give: no look before one ends again */
     int64_t retention_ms, key_ms;
     uint32_t webhook_attempts;
 };

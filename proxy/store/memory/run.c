@@ -257,6 +257,7 @@ static enum hl_err end_run(
     if (run->outcome.body.where == HL_BODY_INLINE)
         m->bytes += run->outcome.body.size;
     hl_list_push_back(&m->final, &run->final);
+    m->is_shed = false;
     return HL_OK;
 }
 

@@ -44,7 +44,12 @@ struct hl_database {
     struct hl_doomed_file *doomed;        /* up to before.n_doomed outside a transaction: unlink */
     size_t cap_doomed;
     int64_t purged_result; /* this pass of the purge has seen up to here */
-    int64_t shed_result;   /* bodies of results up to here are gone or needed */
+    int64_t swept_app;     /* this pass over the apps has seen up to here */
+    int64_t sweep_ms;      /* when the next pass may begin */
+    bool wants_sweep;      /* a run was removed since the last one, or there was none yet */
+    int64_t shed_result;   /* bodies of results up to here are gone or were passed over */
+    int64_t shed_again;    /* the first that was passed over; 0: none */
+    int64_t shed_again_ms; /* when those have another turn */
 
     /* The app that was named last: nearly always the only one. */
     int64_t app_id; /* 0: none */

@@ -4,10 +4,13 @@
  * oldest. A run with a pending delivery stays, body and all. */
 #include "store/sqlite/database.h"
 
+#include "base/clock.h"
 #include "base/crash_point.h"
 
 /* How long after a pass that left pending deliveries behind the next one looks at them again. */
 #define LOOK_AGAIN_MS 60000
+/* Results that one step of shedding looks at: about a millisecond. */
+#define SHED_LOOKS 256
 
 struct result {
     int64_t id, finished_ms;
@@ -60,6 +63,7 @@ static enum hl_err drop_run(struct hl_database *db, const struct result *result)
     err = hl_database_run(db, HL_SQL_RUN_DROP);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
+    db->wants_sweep = true;
     HL_CRASH_POINT(PURGE_APPLIED);
     return err;
 }
@@ -127,6 +131,42 @@ static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned m
     return HL_OK;
 }
 
+/* Apps that nothing names any more go too: a pass at most each minute, in steps. */
+static enum hl_err sweep_apps(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    if (!db->wants_sweep)
+        return HL_OK;
+    if (now_ms < db->sweep_ms && db->sweep_ms - now_ms <= LOOK_AGAIN_MS) {
+        *due_ms = *due_ms < db->sweep_ms ? *due_ms : db->sweep_ms;
+        return HL_OK;
+    }
+    for (unsigned i = 0; i < max; i++) {
+        struct hl_sql_row row;
+        struct hl_sql_args args = hl_database_bind(db, HL_SQL_APP_AFTER);
+        hl_sql_bind_int(&args, db->swept_app);
+        enum hl_err err = hl_database_row(db, HL_SQL_APP_AFTER, &row);
+        if (err) {
+            db->swept_app = 0;
+            db->wants_sweep = false;
+            db->sweep_ms = now_ms + LOOK_AGAIN_MS;
+            return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+        }
+        db->swept_app = hl_sql_int(&row);
+        bool is_named = hl_sql_int(&row);
+        hl_database_done(db, HL_SQL_APP_AFTER);
+        if (is_named)
+            continue;
+        args = hl_database_bind(db, HL_SQL_APP_DROP);
+        hl_sql_bind_int(&args, db->swept_app);
+        err = hl_database_run(db, HL_SQL_APP_DROP);
+        db->app_id = 0;
+        if (err)
+            return err;
+    }
+    *due_ms = now_ms;
+    return HL_OK;
+}
+
 enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_database *db = hl_database_of(d);
@@ -135,6 +175,8 @@ enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max,
         err = purge_keys(db, now_ms, max, due_ms);
     if (!err)
         err = purge_accounts(db, now_ms, max, due_ms);
+    if (!err && *due_ms > now_ms)
+        err = sweep_apps(db, now_ms, max, due_ms);
     return hl_database_end(db, err);
 }
 
@@ -148,26 +190,43 @@ static enum hl_err strip(struct hl_database *db, const struct result *result)
     return err;
 }
 
+/* Looks at the next result; `*n` counts those that gave their body. */
+static enum hl_err shed_next(struct hl_database *db, unsigned *n)
+{
+    struct result result;
+    bool pending = false;
+    enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, db->shed_result, &result);
+    bool has_body = !err && (result.where == HL_BODY_INLINE || result.where == HL_BODY_FILE);
+    if (has_body)
+        err = is_pending(db, &result.run_id, &pending);
+    if (err)
+        return err;
+    db->shed_result = result.id;
+    if (pending && db->shed_again == 0)
+        db->shed_again = result.id;
+    if (!has_body || pending)
+        return HL_OK;
+    ++*n;
+    return strip(db, &result);
+}
+
+/* The walk only goes forward, so that a store with nothing left to give is not looked through again
+ * and again; those that were passed over because of a pending delivery have another turn. */
 enum hl_err hl_database_shed(struct hl_driver *d, unsigned max)
 {
     struct hl_database *db = hl_database_of(d);
     enum hl_err err = HL_OK;
-    for (unsigned n = 0; n < max && !err;) {
-        struct result result;
-        bool pending = false;
-        err = next_result(db, HL_SQL_RESULT_BODY_AFTER, db->shed_result, &result);
-        if (err == HL_ERR_NOT_FOUND && n > 0)
-            return HL_OK;
-        if (!err)
-            err = is_pending(db, &result.run_id, &pending);
-        if (err)
-            break;
-        db->shed_result = result.id;
-        if (!pending)
-            err = strip(db, &result);
-        n += !pending;
+    unsigned n = 0;
+    for (unsigned i = 0; i < SHED_LOOKS && n < max && !err; i++)
+        err = shed_next(db, &n);
+    if (err == HL_ERR_NOT_FOUND && n > 0)
+        return HL_OK;
+    int64_t now_ms = hl_clock_wall_ms();
+    if (err == HL_ERR_NOT_FOUND && db->shed_again > 0 &&
+        (now_ms >= db->shed_again_ms || now_ms < db->shed_again_ms - LOOK_AGAIN_MS)) {
+        db->shed_result = db->shed_again - 1;
+        db->shed_again = 0;
+        db->shed_again_ms = now_ms + LOOK_AGAIN_MS;
     }
-    if (err == HL_ERR_NOT_FOUND)
-        db->shed_result = 0; /* those with pending deliveries are looked at again next time */
     return hl_database_end(db, err);
 }

@@ -217,6 +217,7 @@ static enum hl_err open_all(
     db->base.data_dir = db->dir.path;
     db->base.key = &db->key;
     configure(db, config);
+    hl_data_dir_use_reserve_if_short(&db->dir);
     err = hl_path(path, "%s/hookline.db", db->dir.path);
     if (!err)
         err = open_file(db, path, &is_new, why, why_len);
@@ -302,6 +303,7 @@ enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *confi
     db->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
     db->dir.lock_fd = -1;
     db->checkpoint_at = 1;
+    db->wants_sweep = true;
     hl_id_source_init(&db->ids);
     hl_buf_init(&db->sealed_head, 0);
     hl_buf_init(&db->sealed_url, 0);

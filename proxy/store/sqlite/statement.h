@@ -26,6 +26,10 @@
     X(APP_FIND, "SELECT app_id FROM app WHERE project = ? AND name = ?")                           \
     X(APP_NAMES, "SELECT project, name FROM app WHERE app_id = ?")                                 \
     X(APP_ADD, "INSERT INTO app (project, name) VALUES (?, ?) RETURNING app_id")                   \
+    X(APP_AFTER, "SELECT app_id, EXISTS (SELECT 1 FROM run WHERE run.app_id = app.app_id)"         \
+        " OR EXISTS (SELECT 1 FROM idem WHERE idem.app_id = app.app_id)"                           \
+        " FROM app WHERE app_id > ? ORDER BY app_id LIMIT 1")                                      \
+    X(APP_DROP, "DELETE FROM app WHERE app_id = ?")                                                \
     X(IDEM_FIND, "SELECT run_id, fingerprint, expires_ms FROM idem"                                \
         " WHERE app_id = ? AND subject = ? AND key = ?")                                           \
     X(IDEM_PUT, "INSERT OR REPLACE INTO idem (app_id, subject, key, run_id, fingerprint,"          \
@@ -72,8 +76,6 @@
     X(RESULT_LAST, "SELECT max(id) FROM result")                                                   \
     X(RESULT_AFTER, "SELECT id, run_id, finished_ms, body_where, body_file, body_size"             \
         " FROM result WHERE id > ? ORDER BY id LIMIT 1")                                           \
-    X(RESULT_BODY_AFTER, "SELECT id, run_id, finished_ms, body_where, body_file, body_size"        \
-        " FROM result WHERE id > ? AND body_where IN (1, 2) ORDER BY id LIMIT 1")                  \
     X(RESULT_STRIP, "UPDATE result SET body_where = 3, body_bytes = NULL, body_file = NULL,"       \
         " encoding = 3 WHERE id = ?")                                                              \
     X(RESULT_DROP, "DELETE FROM result WHERE id = ?")                                              \

@@ -3,9 +3,12 @@
  * of a batch were sent; who waits for a commit never waits for this on purpose. */
 #include "store/sqlite/database.h"
 
+#include <sys/stat.h>
+
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "store/body_file.h"
+#include "store/path.h"
 
 #define PAGE_SIZE 8192
 
@@ -13,7 +16,7 @@
  * asks meanwhile waits: 16 MiB took 20 ms, 4 MiB 8 ms, at the same throughput. */
 #define CHECKPOINT_BYTES (4 << 20)
 /* Free pages are for the next runs; only more than these are given back to the file system. */
-#define SPARE_PAGES ((32 << 20) / PAGE_SIZE)
+#define SPARE_BYTES (32 << 20)
 
 struct pages {
     uint64_t all, free;
@@ -90,14 +93,35 @@ static void unlink_doomed(struct hl_database *db)
     db->now.n_doomed = db->before.n_doomed = 0;
 }
 
+/* What is free inside the database is of no use to bodies in files. */
+static bool is_volume_short(const struct hl_database *db)
+{
+    return hl_data_dir_free_bytes(&db->dir) < 2 * hl_data_dir_soft_limit(&db->dir);
+}
+
 static bool give_pages_back(struct hl_database *db)
 {
-    if (ask_pages(db).free <= SPARE_PAGES)
+    uint64_t spare = hl_data_dir_share(&db->dir, SPARE_BYTES) / PAGE_SIZE;
+    if (ask_pages(db).free <= (is_volume_short(db) ? 0 : spare))
         return false;
     sqlite3_stmt *vacuum = db->st[HL_SQL_VACUUM];
     while (sqlite3_step(vacuum) == SQLITE_ROW)
         ;
     return sqlite3_reset(vacuum) == SQLITE_OK;
+}
+
+/* The log keeps its length for the next commits; on a volume that is short it gives it back. Waits
+ * for the reader's transaction, which is short too. */
+static void cut_log(struct hl_database *db)
+{
+    char path[HL_PATH_MAX];
+    struct stat log;
+    if (hl_path(path, "%s/hookline.db-wal", db->dir.path) != HL_OK || stat(path, &log) < 0 ||
+        log.st_size == 0 || !is_volume_short(db))
+        return;
+    sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    db->wal_pages = 0;
+    db->checkpoint_at = checkpoint_from(db);
 }
 
 bool hl_database_settle(struct hl_driver *d, bool is_idle)
@@ -106,7 +130,12 @@ bool hl_database_settle(struct hl_driver *d, bool is_idle)
     unlink_doomed(db);
     if (db->wal_pages >= db->checkpoint_at || (is_idle && db->wal_pages > checkpoint_from(db) / 8))
         checkpoint(db);
-    return is_idle && give_pages_back(db);
+    if (!is_idle)
+        return false;
+    if (give_pages_back(db))
+        return true;
+    cut_log(db);
+    return false;
 }
 
 static int64_t ask_time(struct hl_database *db, enum hl_sql which)

@@ -184,6 +184,29 @@ Test(memory, runs_go_beside_an_account_that_stays, .timeout = 60)
     run_with_retention(HL_STORE_MEMORY, purges_runs_beside_an_account);
 }
 
+/* --- apps ----------------------------------------------------------------------------------- */
+
+Test(recovery, app_that_nothing_names_any_more_goes, .timeout = 60)
+{
+    struct fixture f;
+    struct hl_id run, queued;
+    fixture_init(&f, HL_STORE_SQLITE);
+    f.config.retention_ms = 30;
+    fixture_open(&f);
+    cr_assert_eq(accept_run(&f, (struct run_spec){.app = "stays"}, &queued), HL_OK);
+    cr_assert_eq(record_run(&f, (struct run_spec){.app = "goes"}, &run), HL_OK);
+    cr_assert_eq(finish_run(&f, &run, 1, NULL), HL_OK);
+    while (query(&f, "SELECT count(*) FROM result") > 0)
+        ;
+    fixture_reopen(&f);
+    while (query(&f, "SELECT count(*) FROM app") > 1)
+        ;
+    cr_assert_eq(query(&f, "SELECT count(*) FROM app WHERE name = 'stays'"), 1);
+    cr_assert_eq(accept_run(&f, (struct run_spec){.app = "goes"}, &run), HL_OK, "and comes again");
+    cr_assert_eq(state_of(&f, &run), HL_RUN_QUEUED);
+    fixture_fini(&f);
+}
+
 /* --- the signing key ------------------------------------------------------------------------ */
 
 static const uint8_t key[] = "a private key, as its owner writes it";

@@ -1,0 +1,95 @@
+// A full volume: asynchronous calls get 503, synchronous ones go on, readiness says so, nothing accepted is lost, and it recovers.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from './lib/case.mjs';
+import { assertProblem, RUN, stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+import { fill, mountVolume } from './lib/volume.mjs';
+
+const MIB = 1 << 20;
+const VOLUME = 96 * MIB;
+const LIMIT = 180_000;
+
+/** An app that holds what came before it was opened, on a volume of its own. */
+async function stageOn(t, env = {}) {
+    const volume = await mountVolume(t, VOLUME);
+    if (!volume) return t.skip('it needs the right to mount');
+    let open;
+    const opened = new Promise((resolve) => (open = resolve));
+    const seen = [];
+    const staged = await stage(t, {
+        env: { HOOKLINE_DATA_DIR: join(volume, 'data'), ...env },
+        app: async (x) => {
+            await x.body();
+            seen.push(x.id);
+            if (x.get('x-run-attempt')) await opened;
+            await x.send(200, { 'content-type': 'text/plain' }, 'done');
+        },
+    });
+    return { ...staged, volume, seen, open };
+}
+
+const accept = (call, options) => call(RUN, { query: { async: 'true' }, ...options });
+
+test('a full volume refuses asynchronous calls, keeps what it accepted, and recovers', { limit: LIMIT }, async (t) => {
+    const staged = await stageOn(t);
+    if (!staged) return;
+    const { call, open, receiver, seen, sidecar, volume } = staged;
+    const accepted = [];
+    for (let i = 0; i < 20; i++) {
+        const query = { async: 'true', webhookEndpoint: receiver.url() };
+        const { status, id } = await call(RUN, { query, body: 'x'.repeat(2000) });
+        assert.equal(status, 202);
+        accepted.push(id);
+    }
+    const giveBack = await fill(volume, VOLUME);
+    await until('asynchronous calls are refused', async () => {
+        const { status } = await accept(call);
+        assert.ok(status === 202 || status === 503, `${status}`);
+        return status === 503;
+    });
+    const refused = await accept(call);
+    assertProblem(refused, 503);
+    assert.ok(Number(refused.headers['retry-after']) > 0);
+    await sidecar.until('readyz', 503);
+    assert.equal(await sidecar.probe('/_hookline/healthz'), 200);
+    const synchronous = await call(RUN, { body: 'now' });
+    assert.equal(synchronous.status, 200);
+    assert.equal(synchronous.text, 'done');
+
+    open(); // runs end without a free byte: the reserve is for that
+    await receiver.delivered('/hook', accepted.length);
+    await giveBack();
+    await sidecar.until('readyz');
+    await until('calls are accepted again', async () => (await accept(call)).status === 202);
+    for (const id of accepted) assert.ok(seen.includes(id), 'an accepted run is lost');
+    assert.equal(new Set(seen).size, seen.length, 'a run was run twice');
+});
+
+test('a volume that only bodies filled is free again when their runs have ended', { limit: LIMIT }, async (t) => {
+    const staged = await stageOn(t, { HOOKLINE_RETENTION: '1s', HOOKLINE_ASYNC_CONCURRENCY: '2' });
+    if (!staged) return;
+    const { call, open } = staged;
+    await until('it is full', async () => {
+        const { status } = await accept(call, { body: Buffer.alloc(200 << 10, 'b') });
+        assert.ok(status === 202 || status === 503, `${status}`);
+        return status === 503;
+    }, LIMIT);
+    open();
+    await until('calls are accepted again', async () => (await accept(call)).status === 202, LIMIT);
+});
+
+test('a process killed on a full volume starts again and ends what it had', { limit: LIMIT }, async (t) => {
+    const staged = await stageOn(t);
+    if (!staged) return;
+    const { call, open, receiver, seen, sidecar, volume } = staged;
+    const query = { async: 'true', webhookEndpoint: receiver.url() };
+    for (let i = 0; i < 10; i++) assert.equal((await call(RUN, { query })).status, 202);
+    await until('runs are inside the app', () => seen.length > 0);
+    await fill(volume, VOLUME);
+    await sidecar.kill();
+    await sidecar.restart({}, 'healthz');
+    open();
+    const deliveries = await receiver.delivered('/hook', 10);
+    assert.ok(deliveries);
+});

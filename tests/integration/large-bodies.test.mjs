@@ -1,0 +1,45 @@
+// A hundred asynchronous calls of 32 MiB at once: all accepted, memory stays small, every byte reaches the app.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from './lib/case.mjs';
+import { isSanitized } from './lib/sidecar.mjs';
+import { RUN, stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+
+const MIB = 1 << 20;
+const CALLS = 100;
+const SIZE = 32 * MIB;
+const BOUND = (isSanitized ? 256 : 64) * MIB; // a sanitizer's own memory counts too
+
+test('a hundred asynchronous calls of 32 MiB at once stay under 64 MiB of RssAnon', { limit: 400_000 }, async (t) => {
+    const body = Buffer.alloc(SIZE);
+    for (let i = 0; i < SIZE; i += 4) body.writeUInt32LE((i * 2654435761) >>> 0, i);
+    const wanted = createHash('sha256').update(body).digest('hex');
+    const seen = new Map();
+    const { call, sidecar } = await stage(t, {
+        env: { HOOKLINE_ASYNC_CONCURRENCY: '2', HOOKLINE_LOG_LEVEL: 'info' },
+        app: async (x) => {
+            const bytes = await x.body();
+            const digest = createHash('sha256').update(bytes).digest('hex');
+            x.chunks.length = 0;
+            seen.set(x.id, digest);
+            await x.send(200, {}, 'ok');
+        },
+    });
+    let most = 0;
+    let isDone = false;
+    const watch = (async () => {
+        while (!isDone) {
+            most = Math.max(most, await sidecar.rssAnon());
+            await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+    })();
+    const calls = Array.from({ length: CALLS }, () => call(RUN, { query: { async: 'true' }, body }));
+    for (const { status } of await Promise.all(calls)) assert.equal(status, 202);
+    await until('all have run', () => seen.size === CALLS, 300_000);
+    isDone = true;
+    await watch;
+    for (const digest of seen.values()) assert.equal(digest, wanted);
+    t.diagnostic(`RssAnon at most ${(most / MIB).toFixed(1)} MiB`);
+    assert.ok(most < BOUND, `RssAnon was ${(most / MIB).toFixed(1)} MiB`);
+});

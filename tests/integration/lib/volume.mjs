@@ -1,0 +1,34 @@
+// volume.mjs - a small volume of a test's own, for tests that fill it.
+import { execFile } from 'node:child_process';
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { atEnd } from './cleanup.mjs';
+import { temporaryDirectory } from './sidecar.mjs';
+
+/** The directory where a volume of `size` bytes is mounted; null where nothing may be mounted. */
+export async function mountVolume(t, size) {
+    const directory = await temporaryDirectory(t);
+    const call = promisify(execFile);
+    try {
+        await call('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'hookline-test', directory]);
+    } catch {
+        return null;
+    }
+    atEnd(t, () => call('umount', ['-l', directory]));
+    return directory;
+}
+
+/** Takes every free byte of the volume at `directory`, at most `most`; answers what gives them back. */
+export async function fill(directory, most) {
+    const path = join(directory, 'filler');
+    const file = await open(path, 'a');
+    let filled = 0;
+    for (let size = 1 << 20; size >= 512; size >>= 1) {
+        const bytes = Buffer.alloc(size);
+        while (await file.write(bytes).catch(() => null))
+            if ((filled += size) > most) throw new Error('this is not the small volume');
+    }
+    await file.close();
+    return () => rm(path);
+}
