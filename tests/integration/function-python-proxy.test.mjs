@@ -1,12 +1,13 @@
 // A Python app behind hookline: synchronous, streaming, asynchronous with a webhook, cancelled.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
-import { DEBIAN, DEBUG, startPython } from './lib/python.mjs';
+import { DEBIAN, DEBUG, PACKAGE, sanitizerSettings, startPython } from './lib/python.mjs';
 import { connect, request } from './lib/raw.mjs';
 import { Receiver } from './lib/receiver.mjs';
-import { startSidecar } from './lib/sidecar.mjs';
+import { freePort, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, UUID_V7, caller } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 
@@ -111,3 +112,45 @@ for (const python of [DEBIAN, DEBUG]) {
         await until('closed', () => existsSync(join(app.directory, 'letters-closed')));
     });
 }
+
+/** hookline that starts the app itself, on a main.py that the test writes. */
+async function supervised(t, source, url, wait) {
+    const directory = await temporaryDirectory(t);
+    const path = join(directory, 'main.py');
+    await writeFile(path, source);
+    const { LD_PRELOAD, ...rest } = sanitizerSettings();
+    const preload = LD_PRELOAD ? `LD_PRELOAD=${LD_PRELOAD} ASAN_OPTIONS=${rest.ASAN_OPTIONS} ` : '';
+    const sidecar = await startSidecar(t, {
+        env: {
+            HOOKLINE_APP_URL: url ?? `http://127.0.0.1:${await freePort()}`,
+            HOOKLINE_APP_COMMAND: `exec env ${preload}${DEBIAN} -m hookline_runtime ${path}`,
+            PYTHONPATH: PACKAGE,
+        },
+        wait,
+    });
+    return { sidecar, path, call: caller(t, sidecar) };
+}
+
+for (const kind of ['a port', 'a unix socket']) {
+    test(`HOOKLINE_APP_COMMAND starts it on ${kind}, and what it prints is in hookline’s log`, async (t) => {
+        const isUnix = kind !== 'a port';
+        const url = isUnix ? `unix:${join(await temporaryDirectory(t), 'app.sock')}` : undefined;
+        const { sidecar, call } = await supervised(t, SOURCE, url);
+        const answer = await call(RUN, { body: '{"prompt": "ab"}' });
+        assert.equal(answer.json().output, 'ab');
+        const line = await until('its output', () =>
+            sidecar.log.find((entry) => /running ab/.test(entry.line ?? entry.msg)),
+        );
+        assert.ok(JSON.stringify(line).includes(answer.id), 'with the run’s id');
+    });
+}
+
+test('a main.py that fails to import: not ready, started again and again, ready once it is mended', async (t) => {
+    const { sidecar, path } = await supervised(t, 'import nothing_of_that_name\n', undefined, 'healthz');
+    const failures = () =>
+        sidecar.log.filter((entry) => /failed to import.*ModuleNotFoundError/s.test(entry.line ?? ''));
+    await until('it was tried twice', () => failures().length >= 2);
+    assert.equal(await sidecar.probe('/_hookline/readyz'), 503);
+    await writeFile(path, SOURCE);
+    await sidecar.until('readyz');
+});

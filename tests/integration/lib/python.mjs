@@ -13,7 +13,7 @@ import { caller } from './stage.mjs';
 import { until } from './until.mjs';
 
 /** The directory that has hookline_runtime in it: beside the binary in a build, else where it is installed. */
-const PACKAGE = [
+export const PACKAGE = [
     process.env.HOOKLINE_PYTHON,
     join(dirname(BINARY), 'python'),
     join(dirname(BINARY), '../lib/hookline/python'),
@@ -33,7 +33,7 @@ function ownInterpreter() {
 }
 
 /** A sanitized extension module needs its run-time library before all else in the interpreter. */
-function sanitizerSettings() {
+export function sanitizerSettings() {
     if (!isSanitized) return {};
     const library = execFileSync('gcc', ['-print-file-name=libasan.so'], { encoding: 'utf8' });
     return {
