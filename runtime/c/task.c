@@ -247,7 +247,9 @@ static int emit_text(struct hl_fn_call *face, const char *text, size_t length)
 {
     struct task *task = task_of(face);
     task->has_emitted = true;
-    return status_of(hl_call_emit_text(task->call, (struct hl_str){text, length}));
+    enum hl_err err = hl_call_emit_text(task->call, (struct hl_str){text, length});
+    return err == HL_ERR_INVALID ? refuse(task, "it is not UTF-8, or the call has its answer")
+                                 : status_of(err);
 }
 
 static int begin_events(struct hl_fn_call *face)

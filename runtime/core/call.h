@@ -98,7 +98,8 @@ enum hl_err hl_call_emit_json(struct hl_call *call, struct hl_str json);
  * call holds at most HL_CALL_WINDOW bytes and one value. */
 #define HL_CALL_WINDOW (64 * 1024)
 enum hl_err hl_call_emit_text(struct hl_call *call, struct hl_str text);
-/* No more values: ends the stream, or sends the array (in the envelope if that is set). */
+/* No more values: ends the stream, or sends the array (in the envelope if that is set). If one of
+ * them could not be emitted for want of room, the call fails instead. */
 enum hl_err hl_call_end(struct hl_call *call);
 
 #endif

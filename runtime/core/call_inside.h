@@ -49,6 +49,7 @@ struct hl_call {
     uint16_t status;       /* of the answer */
     uint64_t taken_us;     /* when */
     struct hl_buf values;  /* "[1,2" */
+    enum hl_err gap;       /* why a value is missing among those that were emitted */
     struct hl_piece *last; /* goes with the release */
 
     /* between the threads */

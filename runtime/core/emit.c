@@ -132,13 +132,17 @@ enum hl_err hl_call_begin(struct hl_call *call)
     return begin_events(call);
 }
 
+/* A value that could not be kept or sent leaves a gap: what follows must not look whole. */
 static enum hl_err emit(struct hl_call *call, struct hl_str value,
     enum hl_err (*add)(struct hl_call *call, struct hl_str value))
 {
-    enum hl_err err = hl_call_begin(call);
+    enum hl_err err = call->gap ? call->gap : hl_call_begin(call);
     if (err)
         return err;
-    return call->wants_events ? send_event(call, value) : add(call, value);
+    err = call->wants_events ? send_event(call, value) : add(call, value);
+    if (err && err != HL_ERR_CANCELLED)
+        call->gap = err;
+    return err;
 }
 
 enum hl_err hl_call_emit_json(struct hl_call *call, struct hl_str json)
@@ -161,16 +165,31 @@ static enum hl_err end_events(struct hl_call *call)
     return hl_call_finish(call, piece, HL_PIECE_LAST, HL_CALL_DONE);
 }
 
+/* Nobody gets values with a gap in them. */
+static enum hl_err refuse_gap(struct hl_call *call)
+{
+    hl_call_fail(call, 500,
+        call->gap == HL_ERR_TOO_LARGE
+            ? HL_STR("The function's values are together longer than HOOKLINE_FUNCTION_MAX_BODY "
+                     "allows.")
+            : HL_STR("There was no memory for one of the function's values."));
+    return call->gap;
+}
+
 enum hl_err hl_call_end(struct hl_call *call)
 {
     enum hl_err err = hl_call_begin(call);
     if (err)
         return err;
+    if (call->gap)
+        return refuse_gap(call);
     if (call->wants_events)
         return end_events(call);
     err = hl_buf_append_str(&call->values, call->values.n ? HL_STR("]") : HL_STR("[]"));
-    if (err)
-        return err;
+    if (err) {
+        call->gap = err;
+        return refuse_gap(call);
+    }
     call->stage = HL_CALL_SILENT;
     struct hl_buf values = call->values;
     hl_buf_init(&call->values, 0);

@@ -72,6 +72,7 @@ static void run_pour(struct hl_call *call)
     memset(event, 'x', sizeof(event));
     while (hl_call_emit_text(call, (struct hl_str){event, sizeof(event)}) == HL_OK)
         atomic_fetch_add(&house.poured, sizeof(event));
+    hl_call_end(call);
     atomic_fetch_add(&house.gone, hl_call_is_gone(call));
 }
 

@@ -103,3 +103,14 @@ Test(events, that_never_began_leave_a_status_to_fail_with)
     cr_assert(strstr(got, "HTTP/1.1 500 "), "%s", got);
     close(fd);
 }
+
+Test(events, that_are_too_many_for_an_array_are_refused_as_a_whole)
+{
+    house_open();
+    int fd = caller_open();
+    caller_post(fd, "/pour", "", "{}"); /* emits until it may not; 1 MiB is the bound */
+    const char *got = caller_read_until(fd, "}");
+    cr_assert(strstr(got, "HTTP/1.1 500 "), "%s", got);
+    cr_assert(strstr(got, "longer than HOOKLINE_FUNCTION_MAX_BODY allows"), "%s", got);
+    close(fd);
+}
