@@ -29,6 +29,7 @@ main() {
     install_packages
     build
     start_all
+    make_token
     show_synchronous
     show_asynchronous
     show_stream
@@ -37,7 +38,8 @@ main() {
         return
     fi
     step "hookline is at http://$address, the app behind it at http://127.0.0.1:$app_port. Ctrl-C stops everything."
-    echo "Its log is $work/hookline.log"
+    echo "Its log is $work/hookline.log; to try calls of your own:"
+    echo "export HOOKLINE_DATA_DIR=$work/data TOKEN=$TOKEN"
     wait -n "$hookline" "$app" "$receiver" || true
     fail "one of the programs ended by itself" "$work"/*.log
 }
@@ -111,7 +113,6 @@ start_all() {
 
     # A webhook to this machine itself is refused unless it is allowed: here the receiver is such a one.
     local settings=(
-        HOOKLINE_AUTH=none
         HOOKLINE_LISTEN="$address"
         HOOKLINE_ADMIN_LISTEN=127.0.0.1:"$admin_port"
         HOOKLINE_APP_URL=http://127.0.0.1:"$app_port"
@@ -124,6 +125,14 @@ start_all() {
     env -i PATH="$PATH" "${settings[@]}" build/hookline 2>"$work/hookline.log" &
     hookline=$!
     wait_for "hookline did not get ready" 100 env -i PATH="$PATH" "${settings[@]}" build/hookline health
+}
+
+# Calls need one. The command finds the running hookline by its data directory.
+make_token() {
+    local command="hookline token create --project demo --name quickstart --role admin --expires 1d"
+    step "Making a token"
+    printf '\n$ TOKEN=$(%s)\n' "$command"
+    TOKEN=$(HOOKLINE_DATA_DIR="$work/data" build/$command) || fail "no token was made" "$work/hookline.log"
 }
 
 # free_port PORT: that port, or any free one (and says so) when another program has it.
@@ -168,24 +177,28 @@ call() {
 
 show_synchronous() {
     step "Synchronous: the answer is the value of run() in deploy/demo/main.py"
-    call "curl -sS -i $url --json '{\"prompt\": \"world hello\"}'"
+    call "curl -sS -i $url -H \"Authorization: Bearer \$TOKEN\" \\
+    --json '{\"prompt\": \"world hello\"}'"
 }
 
 show_asynchronous() {
     local run_id
     step "Asynchronous: 202 at once, the app works for two seconds, then its answer arrives as a signed webhook"
     call "curl -sS -i '$url?async=true&webhookEndpoint=$hook' \\
-    -H 'X-Webhook-Secret: $secret' --json '{\"prompt\": \"later me call\", \"seconds\": 2}'"
+    -H \"Authorization: Bearer \$TOKEN\" -H 'X-Webhook-Secret: $secret' \\
+    --json '{\"prompt\": \"later me call\", \"seconds\": 2}'"
     run_id=$(sed -n 's/^{"run_id":"\(.*\)"}$/\1/p' "$work/answer")
     [ -n "$run_id" ] || fail "that is not the 202 that was expected" "$work/hookline.log"
     wait_for "the webhook did not arrive" 150 grep -q "VERIFIED run $run_id" "$work/receiver.log"
     printf '\nand this is what deploy/demo/receiver.py got and checked:\n'
     cat "$work/receiver.log"
+    export HOOKLINE_DATA_DIR=$work/data
+    call "build/hookline runs show $run_id"
 }
 
 show_stream() {
     step "Stream: each event is here the moment the function yields it"
-    call "curl -sS -N -i ${url%/run}/stream -H 'Accept: text/event-stream' \\
+    call "curl -sS -N -i ${url%/run}/stream -H \"Authorization: Bearer \$TOKEN\" -H 'Accept: text/event-stream' \\
     --json '{\"prompt\": \"these words arrive one by one\"}'"
 }
 
