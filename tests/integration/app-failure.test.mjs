@@ -18,7 +18,6 @@ test('an app that is down is 502 after HOOKLINE_CONNECT_TIMEOUT', async (t) => {
     const response = await call();
     assertProblem(response, 502);
     assert.ok(response.ms >= 350, 'it was tried until then');
-    assert.ok(response.ms < 3000);
 });
 
 test('an app that comes up within HOOKLINE_CONNECT_TIMEOUT answers', async (t) => {

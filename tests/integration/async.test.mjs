@@ -18,20 +18,17 @@ test('the 202 has exactly the contract’s body and fields', async (t) => {
     assert.equal(response.text, `{"run_id":"${response.id}"}`);
 });
 
-test('the 202 comes within 300 ms while the app sleeps for 2 s', async (t) => {
+test('the 202 comes while the app has not answered', async (t) => {
+    const doors = gate();
     const { app, call } = await stage(t, {
         app: async (x) => {
-            await sleep(2000);
+            await doors.promise;
             await x.send(200);
         },
     });
-    await call(RUN, { query: ASYNC }); // the connection is there from here on
-    for (let i = 0; i < 5; i++) {
-        const { status, ms } = await call(RUN, { query: ASYNC });
-        assert.equal(status, 202);
-        assert.ok(ms < 300, `${ms} ms`);
-    }
+    for (let i = 0; i < 5; i++) assert.equal((await call(RUN, { query: ASYNC })).status, 202);
     await until('the app was called', () => app.requests.length >= 5);
+    doors.open();
 });
 
 test('the app gets the call as it was made, with its run id and attempt', async (t) => {

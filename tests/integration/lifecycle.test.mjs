@@ -134,10 +134,8 @@ test('when nothing runs it ends at once, idle connections or not', async (t) => 
     await idle.send(request('POST', RUN, {}, ''));
     await idle.response();
     const unused = await connect();
-    const began = performance.now();
     sidecar.signal('SIGTERM');
     assert.equal((await within('the end', sidecar.exited())).code, 0);
-    assert.ok(performance.now() - began < 3000);
     assert.ok(await idle.isClosed());
     await unused.reader.gone;
 });
@@ -162,10 +160,8 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
         await until('one is inside', () => app.requests.length === 1);
         sidecar.signal('SIGTERM');
         await sidecar.until('readyz', 503);
-        const began = performance.now();
         sidecar.signal(signal);
-        await within('the end', sidecar.exited(), 10_000);
-        assert.ok(performance.now() - began < 5000);
+        await within('the end', sidecar.exited());
         doors.open();
         await sidecar.restart({ HOOKLINE_SHUTDOWN_DELAY: '0', HOOKLINE_DRAIN_TIMEOUT: '1s' });
         await receiver.delivered('/hook', 5);

@@ -103,29 +103,6 @@ test('chunks of the app are neither joined nor cut', async (t) => {
     }
 });
 
-test('events come through at the pace of the app, not later', async (t) => {
-    const sent = [];
-    const { connect } = await stage(t, {
-        app: async (x) => {
-            await x.respond(200, SSE);
-            for (let i = 0; i < 20; i++) {
-                sent.push(performance.now());
-                await x.chunk(`data: ${i}\n\n`);
-                await sleep(20);
-            }
-            await x.lastChunk();
-        },
-    });
-    const { next } = await openStream(await connect());
-    const delays = [];
-    for (let i = 0; i < 20; i++) {
-        await next();
-        delays.push(performance.now() - sent[i]);
-    }
-    delays.sort((a, b) => a - b);
-    assert.ok(delays[10] < 15, `median delay ${delays[10]} ms`);
-});
-
 test('a comment line keeps a silent stream alive, off with 0', async (t) => {
     const more = gate();
     const app = async (x) => {
