@@ -1,4 +1,4 @@
-// Browsers: preflights are answered without a token, answers carry CORS fields, a WebSocket may carry its token.
+// Browsers: preflights are answered without a token, and a WebSocket carries its own where nobody else sees it.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { WebSocket } from 'ws';
