@@ -293,8 +293,10 @@ async def later():
         yield "x" * 10_000
 
 def count():
-    global made
     return made
+
+async def ping():
+    return "pong"
 `,
         { env: { HOOKLINE_FUNCTION_CONCURRENCY: '3' } },
     );
@@ -310,6 +312,46 @@ def count():
             return isStill;
         });
         assert.ok(before < 5_000, `${before} values of 10 kB were made for a caller that read none`);
+        assert.equal((await app.call('ping', {})).json(), 'pong', 'the loop waits for nobody');
         client.close();
     }
+});
+
+test('cleaning up may await: a cancelled call is not cut off twice', async (t) => {
+    const app = await startPython(
+        t,
+        `
+import asyncio
+from pathlib import Path
+
+gone = asyncio.Event()
+
+async def run(path):
+    try:
+        yield "tick"
+        await asyncio.Event().wait()
+    finally:
+        Path(path + "-begun").touch()
+        await gone.wait()
+        Path(path).touch()
+
+async def other():
+    yield "tick"
+    await asyncio.Event().wait()
+
+async def open():
+    gone.set()
+`,
+        { env: { HOOKLINE_FUNCTION_CONCURRENCY: '3' } },
+    );
+    const path = join(app.directory, 'cleaned');
+    const first = await openStream(t, app, 'run', { path });
+    await first.next();
+    first.client.close();
+    await until('its finally has begun', () => existsSync(`${path}-begun`));
+    const second = await openStream(t, app, 'other');
+    await second.next();
+    second.client.close(); // the bell rings again
+    await app.call('open', {});
+    await until('its finally has run to the end', () => existsSync(path));
 });

@@ -18,7 +18,8 @@ class EventLoop:
         self._loop = None
         self._thread = None
         self._starting = threading.Lock()
-        self._tasks = {}  # of calls that have begun and whose callers are there
+        self._tasks = {}  # of calls that have begun, by call: the loop alone would not keep them
+        self._cancelled = set()  # calls whose callers have gone
         self._waiting = {}  # futures of generators that wait for room, by call
 
     def run(self, coroutine):
@@ -64,8 +65,10 @@ class EventLoop:
         self._take_calls()
 
     def _look_after_callers(self):
-        for call in [call for call in self._tasks if call.is_gone]:
-            self._tasks.pop(call).cancel()  # once: what it awaits to clean up is not cut off
+        for call, task in self._tasks.items():
+            if call.is_gone and call not in self._cancelled:
+                self._cancelled.add(call)
+                task.cancel()  # once: what it awaits to clean up is not cut off
         for call, future in self._waiting.items():
             if call.has_room and not future.done():
                 future.set_result(None)
@@ -82,7 +85,8 @@ class EventLoop:
         try:
             await self._answer(call)
         finally:
-            self._tasks.pop(call, None)
+            del self._tasks[call]
+            self._cancelled.discard(call)
 
 
 def _run(loop):
