@@ -47,3 +47,31 @@ Test(base64, refuses_what_is_none)
         cr_assert_eq(hl_base64_decode(hl_str_from(bad[i]), out), -1, "%s", bad[i]);
     }
 }
+
+Test(base64, encodes_for_urls_without_padding)
+{
+    for (size_t i = 0; i < HL_ARRAY_LEN(vectors); i++) {
+        char out[16], wanted[16];
+        uint8_t bytes[16];
+        size_t plain_n = strlen(vectors[i].plain), n = 0;
+        for (const char *c = vectors[i].encoded; *c && *c != '='; c++)
+            wanted[n++] = *c == '+' ? '-' : *c == '/' ? '_' : *c;
+        cr_assert_eq(hl_base64url_encode(out, vectors[i].plain, plain_n), n);
+        cr_assert_eq(hl_base64url_size(plain_n), n);
+        cr_assert_arr_eq(out, wanted, n);
+        cr_assert_eq(hl_base64url_decode((struct hl_str){out, n}, bytes), (ptrdiff_t)plain_n);
+        cr_assert_arr_eq(bytes, vectors[i].plain, plain_n);
+    }
+}
+
+Test(base64, takes_one_spelling_for_urls_only)
+{
+    static const char *const bad[] = {"Zg==", "Zg=", "Zm9v=", "Z", "Zm9vY",
+        "Zh" /* bits left over */, "Zm9", "+__-", "-__/", "Zm 9v", "Zm9v\n", "Zm\xc3\xbc", "Zm9v."};
+    uint8_t out[16];
+    for (size_t i = 0; i < HL_ARRAY_LEN(bad); i++)
+        cr_expect_eq(hl_base64url_decode(hl_str_from(bad[i]), out), -1, "%s", bad[i]);
+    cr_expect_eq(hl_base64url_decode(HL_STR("Zg"), out), 1);
+    cr_expect_eq(hl_base64url_decode(HL_STR("Zm8"), out), 2);
+    cr_expect_eq(hl_base64url_decode(HL_STR(""), out), 0);
+}

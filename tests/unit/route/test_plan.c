@@ -274,3 +274,66 @@ Test(plan, options_that_may_go_no_further_are_answered_here)
     cr_assert_eq(plan.kind, HL_PLAN_REFUSED);
     cr_assert_eq(plan.status, 405);
 }
+
+/* ---- HOOKLINE_AUTH=jwt ---- */
+
+Test(plan, runs_and_all_that_is_said_about_them_ask_for_a_token_of_their_project)
+{
+    config.auth = HL_AUTH_JWT;
+    static const struct {
+        const char *method, *target;
+        enum hl_plan_kind kind;
+    } cases[] = {{"POST", "/v4/p/a/run", HL_PLAN_RUN}, {"GET", "/v4/p/a/x", HL_PLAN_RUN},
+        {"GET", "/v4/p/a/run", HL_PLAN_REFUSED}, {"POST", "/v4/p/a/run?async=x", HL_PLAN_REFUSED},
+        {"POST", "/v4/p/a/run?async=1&async=1", HL_PLAN_REFUSED},
+        {"GET", "/v2/projects/p/runs", HL_PLAN_REST}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        make(cases[i].method, cases[i].target, "");
+        cr_expect_eq(plan.kind, cases[i].kind, "%s", cases[i].target);
+        cr_expect(
+            plan.asks_token && hl_str_eq(plan.token_project, HL_STR("p")), "%s", cases[i].target);
+    }
+    make("OPTIONS", "/v4/p/a/x", "Max-Forwards: 0\r\n");
+    cr_expect(plan.kind == HL_PLAN_OPTIONS && plan.asks_token);
+}
+
+Test(plan, what_concerns_no_project_asks_for_no_token)
+{
+    config.auth = HL_AUTH_JWT;
+    static const char *const targets[] = {"/_hookline/healthz", "/_hookline/readyz", "/_hookline/x",
+        "/v4/p", "/v4/%2e/a/run", "/v2/projects"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(targets); i++) {
+        make("GET", targets[i], "");
+        cr_expect(
+            plan.kind != HL_PLAN_RUN && plan.kind != HL_PLAN_PASS && plan.kind != HL_PLAN_REST);
+        cr_expect_not(plan.asks_token, "%s", targets[i]);
+    }
+}
+
+Test(plan, what_is_passed_through_needs_a_token_of_the_configured_project)
+{
+    config.auth = HL_AUTH_JWT;
+    expect_refusal("GET", "/other", 404);
+    cr_expect_not(plan.asks_token);
+    config.project_id = HL_STR("p");
+    make("GET", "/other", "");
+    cr_expect_eq(plan.kind, HL_PLAN_PASS);
+    cr_expect(plan.asks_token && hl_str_eq(plan.token_project, HL_STR("p")));
+}
+
+#define PREFLIGHT "Access-Control-Request-Method: POST\r\nOrigin: "
+
+Test(plan, a_preflight_of_an_allowed_origin_is_answered_here)
+{
+    struct hl_str allowed = HL_STR("https://a.example");
+    config.auth = HL_AUTH_JWT;
+    make("OPTIONS", "/v4/p/a/run", PREFLIGHT "https://a.example\r\n");
+    cr_expect_neq(plan.kind, HL_PLAN_PREFLIGHT, "none is allowed");
+    config.cors_origins = (struct hl_origin_list){.items = &allowed, .n = 1};
+    make("OPTIONS", "/v4/p/a/run", PREFLIGHT "https://a.example\r\n");
+    cr_expect(plan.kind == HL_PLAN_PREFLIGHT && !plan.asks_token);
+    make("OPTIONS", "/v4/p/a/run", PREFLIGHT "https://b.example\r\n");
+    cr_expect(plan.kind != HL_PLAN_PREFLIGHT && plan.asks_token);
+    make("OPTIONS", "/v4/p/a/run", PREFLIGHT "https://a.example\r\nOrigin: https://b.example\r\n");
+    cr_expect_neq(plan.kind, HL_PLAN_PREFLIGHT, "two origins");
+}
