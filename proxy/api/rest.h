@@ -157,6 +157,7 @@ hl_rest_handler hl_rest_show_project;
 hl_rest_handler hl_rest_list_runs, hl_rest_show_run, hl_rest_cancel_run, hl_rest_show_result;
 hl_rest_handler hl_rest_list_deliveries, hl_rest_show_delivery, hl_rest_redeliver,
     hl_rest_redeliver_all;
+hl_rest_handler hl_rest_open_session;
 hl_rest_handler hl_rest_list_accounts, hl_rest_add_account, hl_rest_revoke_account;
 
 /* A request of the run listener: takes the message, which goes back answered (rest_inquiry.c). */

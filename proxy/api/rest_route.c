@@ -34,6 +34,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_ADMIN, 0, hl_rest_show_delivery},
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver},
 
+    {HL_METHOD_POST, "/v2/projects/{p}/dashboard-sessions", HL_REST_LOCAL, 0, hl_rest_open_session},
     /* whoever may use the control socket needs no project to find an id */
     {HL_METHOD_GET, "/v2/service-accounts", HL_REST_LOCAL, HL_REST_PAGE, hl_rest_list_accounts},
     {HL_METHOD_DELETE, "/v2/service-accounts/{i}", HL_REST_LOCAL, 0, hl_rest_revoke_account},

@@ -27,6 +27,8 @@ const struct hl_cli_command hl_cli_commands[] = {
     {"verify", hl_cli_verify,
         "--id RUN_ID --timestamp SECONDS --signature TEXT [--secret-file FILE] [FILE]",
         "exit with 0 if the signature is that of the body, from FILE or stdin"},
+    {"dashboard", hl_cli_dashboard, "[--project P]",
+        "print a link to the dashboard that is signed in for an hour"},
     {"health", hl_cli_health, NULL,
         "exit with 0 if the sidecar is ready: for container health checks"},
     {"config check", hl_cli_config_check, NULL, "say whether all settings are valid"},

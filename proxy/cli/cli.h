@@ -28,6 +28,7 @@ int hl_cli_run(int argc, char **argv, char *const *environ, int (*serve)(const s
 /* The commands. Each returns the exit status. */
 int hl_cli_help(const struct hl_cli *cli);         /* commands and variables */
 int hl_cli_version(const struct hl_cli *cli);      /* "hookline 1.2.3" */
+int hl_cli_dashboard(const struct hl_cli *cli);    /* a link that signs in */
 int hl_cli_health(const struct hl_cli *cli);       /* is the sidecar of this environment ready? */
 int hl_cli_token_create(const struct hl_cli *cli); /* token.c */
 int hl_cli_token_list(const struct hl_cli *cli);

@@ -1,0 +1,68 @@
+/* rest_session.c - a way into the dashboard for who may use the control socket: a token of an admin
+ * that is good for an hour, and the address to take it to.
+ * Thread: control.
+ * Not here: what the token is (auth/issuer.h), the link (cli/dashboard.c). */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/json.h"
+#include "api/rest.h"
+#include "auth/auth.h"
+#include "base/clock.h"
+#include "config/config.h"
+
+/* A listener on all addresses is reached at the loopback one. */
+static void write_url(const struct hl_listen_address *listen, char *out, size_t cap)
+{
+    const struct sockaddr_in *in = (const struct sockaddr_in *)&listen->addr;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&listen->addr;
+    char host[INET6_ADDRSTRLEN] = "127.0.0.1";
+    if (listen->addr.ss_family == AF_INET6) {
+        const struct in6_addr *address =
+            IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) ? &in6addr_loopback : &in6->sin6_addr;
+        inet_ntop(AF_INET6, address, host, sizeof(host));
+        snprintf(out, cap, "http://[%s]:%u/", host, ntohs(in6->sin6_port));
+        return;
+    }
+    if (in->sin_addr.s_addr != htonl(INADDR_ANY))
+        inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+    snprintf(out, cap, "http://%s:%u/", host, ntohs(in->sin_port));
+}
+
+static void open_session(struct hl_rest_call *call)
+{
+    const struct hl_rest_parts *parts = hl_rest_parts(call->rest);
+    int64_t now_ms = hl_clock_wall_ms();
+    struct hl_grant grant = {.project = hl_str_from(call->project),
+        .role = HL_ROLE_ADMIN,
+        .issued_ms = now_ms,
+        .expires_ms = now_ms + HL_SESSION_MAX_MS};
+    char url[INET6_ADDRSTRLEN + 32];
+    struct hl_buf token;
+    write_url(&parts->config->admin_listen.items[0], url, sizeof(url));
+    hl_buf_init(&token, HL_OWN_TOKEN_MAX);
+    if (hl_issuer_sign(hl_auth_issuer(parts->auth), &grant, &token) == HL_OK)
+        hl_rest_end_json(call, 201,
+            HL_JSON_OBJECT({"url", hl_json_text(hl_str_from(url))},
+                {"token", hl_json_text(hl_buf_str(&token))},
+                {"expires_at", hl_json_time(grant.expires_ms)}));
+    else
+        hl_rest_refuse_memory(call);
+    hl_buf_fini(&token);
+}
+
+void hl_rest_open_session(struct hl_rest_call *call)
+{
+    const struct hl_rest_parts *parts = hl_rest_parts(call->rest);
+    if (!parts->service)
+        hl_rest_refuse(call, 409,
+            "No sidecar is running on this data directory: the dashboard is a page that it "
+            "serves. Start it first.");
+    else if (parts->config->auth == HL_AUTH_NONE)
+        hl_rest_refuse(call, 409,
+            "With HOOKLINE_AUTH=none there is nothing to sign in with; the dashboard needs "
+            "HOOKLINE_AUTH=jwt.");
+    else
+        open_session(call);
+}

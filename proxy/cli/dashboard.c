@@ -1,0 +1,48 @@
+/* dashboard.c - `hookline dashboard`: a link that signs in.
+ * Promise: the token stands in the fragment, which a browser keeps to itself; nothing else goes to
+ * stdout. */
+#include "cli/argument.h"
+#include "cli/session.h"
+#include "cli/target.h"
+
+static int print_link(struct hl_cli_session *session, const struct hl_cli *cli, const char *project)
+{
+    const struct hl_config *config = hl_cli_session_config(session);
+    struct hl_cli_target target;
+    json_t *answer = NULL;
+    if (!project && config->project_id.n > 0)
+        project = config->project_id.p;
+    if (!project)
+        return hl_cli_usage_error(cli, "--project is needed: HOOKLINE_PROJECT_ID is not set");
+    hl_cli_target_init(&target);
+    hl_cli_target_path(&target, "/v2/projects/");
+    hl_cli_target_segment(&target, project);
+    hl_cli_target_path(&target, "/dashboard-sessions");
+    const char *text = hl_cli_target_text(&target);
+    int status = text ? hl_cli_ask(session, "POST", text, NULL, &answer) : HL_CLI_FAILED;
+    hl_cli_target_fini(&target);
+    const char *url = json_string_value(json_object_get(answer, "url"));
+    const char *token = json_string_value(json_object_get(answer, "token"));
+    if (url && token)
+        fprintf(cli->out, "%s#token=%s\n", url, token);
+    else if (status == HL_CLI_OK)
+        status = HL_CLI_FAILED;
+    json_decref(answer);
+    return status;
+}
+
+int hl_cli_dashboard(const struct hl_cli *cli)
+{
+    const char *project = NULL;
+    const struct hl_cli_option options[] = {{"--project", &project, NULL}};
+    struct hl_cli_session *session;
+    size_t count;
+    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
+    if (status == HL_CLI_OK)
+        status = hl_cli_session_open(&session, cli);
+    if (status != HL_CLI_OK)
+        return status;
+    status = print_link(session, cli, project);
+    hl_cli_session_close(session);
+    return status;
+}
