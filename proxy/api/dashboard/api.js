@@ -76,7 +76,10 @@ export async function request(method, path, { query = {}, body, signal } = {}) {
         });
     } catch (error) {
         if (error.name === 'AbortError') throw error;
-        throw new ApiError(0, `hookline does not answer at ${location.host}. Is it running, and is the way to it open?`);
+        throw new ApiError(
+            0,
+            `hookline does not answer at ${location.host}. Is it running, and is the way to it open?`,
+        );
     }
     if (response.ok) return response;
     const error = new ApiError(response.status, await explain(response));
@@ -110,7 +113,9 @@ export async function send(method, path, body) {
  */
 export function poll(ms, ask, onError) {
     const gone = new AbortController();
-    let timer, isAsking = false, failures = 0;
+    let timer,
+        isAsking = false,
+        failures = 0;
     const turn = async () => {
         clearTimeout(timer);
         if (isAsking || gone.signal.aborted || document.hidden) return;

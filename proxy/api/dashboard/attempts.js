@@ -35,7 +35,20 @@ export function attemptTable(delivery) {
     return h(
         'div.scroll',
         { tabindex: 0, role: 'region', 'aria-label': `Attempts to ${delivery.destination}` },
-        h('table', {}, h('thead', {}, h('tr', {}, head.map((text) => h(`th${NUMBERS.has(text) ? '.num' : ''}`, { scope: 'col' }, text)))), h('tbody', {}, rows)),
+        h(
+            'table',
+            {},
+            h(
+                'thead',
+                {},
+                h(
+                    'tr',
+                    {},
+                    head.map((text) => h(`th${NUMBERS.has(text) ? '.num' : ''}`, { scope: 'col' }, text)),
+                ),
+            ),
+            h('tbody', {}, rows),
+        ),
     );
 }
 

@@ -3,24 +3,30 @@ import { fill, h, s } from './dom.js';
 
 const WIDTH = 480;
 const HEIGHT = 132;
-const LEFT = 44;
+const LEFT = 50;
 const BOTTOM = 20;
 const TOP = 8;
 const SPAN = 3_600_000;
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 const exact = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
-/** The next of 1, 2, 5 times a power of ten. */
+/** The next of 1, 2, 4, 6 times a power of ten: of which the half is a round number too. */
 function ceiling(value) {
     const power = 10 ** Math.floor(Math.log10(value));
-    return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= value * 0.9999) ?? value;
+    return [1, 2, 4, 6, 10].map((n) => n * power).find((n) => n >= value * 0.9999) ?? value;
 }
 
 /** Whole minutes of the last hour, with the sums of what is in them. */
 function sumMinutes({ at, now, values }) {
     const first = Math.ceil((now - SPAN) / 60_000) * 60_000;
-    const minutes = [...new Set(at.map((ms) => Math.floor(ms / 60_000) * 60_000))].filter((minute) => minute >= first);
-    const sums = values.map((list) => minutes.map((minute) => list.reduce((sum, value, i) => sum + (at[i] >= minute && at[i] < minute + 60_000 ? value : 0), 0)));
+    const minutes = [...new Set(at.map((ms) => Math.floor(ms / 60_000) * 60_000))].filter(
+        (minute) => minute >= first,
+    );
+    const sums = values.map((list) =>
+        minutes.map((minute) =>
+            list.reduce((sum, value, i) => sum + (at[i] >= minute && at[i] < minute + 60_000 ? value : 0), 0),
+        ),
+    );
     return { at: minutes, now, values: sums };
 }
 
@@ -33,7 +39,8 @@ export function chart({ title, series, format, least, isBars = false }) {
     const readout = h('p.readout', { 'aria-hidden': 'true' });
     const legend = h('figcaption', {}, h('h2', {}, title), readout);
     const figure = h('figure.chart', {}, legend, svg);
-    let drawn, pointer = null;
+    let drawn,
+        pointer = null;
 
     const x = (at) => LEFT + ((at - (drawn.now - SPAN)) / SPAN) * (WIDTH - LEFT - 6);
     const y = (value) => TOP + (1 - value / drawn.top) * (HEIGHT - TOP - BOTTOM);
@@ -41,9 +48,23 @@ export function chart({ title, series, format, least, isBars = false }) {
     function say(index) {
         const parts = series.map(({ name, kind }, i) => {
             const value = drawn.values[i][index];
-            return h('span', {}, h(`i.key.is-${kind}`), `${name} `, h('b', {}, value == null ? '–' : format(value)));
+            return h(
+                'span',
+                {},
+                h(`i.key.is-${kind}`),
+                `${name} `,
+                h('b', {}, value == null ? '–' : format(value)),
+            );
         });
-        fill(readout, parts, h('span.when', {}, index === drawn.at.length - 1 ? 'now' : (isBars ? clock : exact).format(drawn.at[index])));
+        fill(
+            readout,
+            parts,
+            h(
+                'span.when',
+                {},
+                index === drawn.at.length - 1 ? 'now' : (isBars ? clock : exact).format(drawn.at[index]),
+            ),
+        );
     }
 
     function point(index) {
@@ -64,7 +85,10 @@ export function chart({ title, series, format, least, isBars = false }) {
     svg.addEventListener('pointermove', (event) => {
         if (!drawn?.at.length) return;
         const box = svg.getBoundingClientRect();
-        const wanted = drawn.now - SPAN + (((event.clientX - box.left) / box.width) * WIDTH - LEFT) / (WIDTH - LEFT - 6) * SPAN;
+        const wanted =
+            drawn.now -
+            SPAN +
+            ((((event.clientX - box.left) / box.width) * WIDTH - LEFT) / (WIDTH - LEFT - 6)) * SPAN;
         const index = drawn.at.findIndex((at) => at >= wanted);
         point(index < 0 ? drawn.at.length - 1 : index);
     });
@@ -78,17 +102,20 @@ export function chart({ title, series, format, least, isBars = false }) {
     });
 
     function line(values, kind) {
-        let path = '', isDown = false;
+        let path = '',
+            isDown = false;
+        const dots = [];
         values.forEach((value, i) => {
             const isGap = i > 0 && drawn.at[i] - drawn.at[i - 1] > 60_000;
             if (value === null || isGap) isDown = false;
             if (value === null) return;
             path += `${isDown ? 'L' : 'M'}${x(drawn.at[i]).toFixed(1)} ${y(value).toFixed(1)}`;
-            // A value between two that are missing is a dot.
-            if (!isDown && values[i + 1] == null) path += 'h.1';
+            // A value between two that are missing.
+            if (!isDown && values[i + 1] == null)
+                dots.push(s(`circle.area.is-${kind}`, { cx: x(drawn.at[i]), cy: y(value), r: 2 }));
             isDown = true;
         });
-        return s(`path.line.is-${kind}`, { d: path });
+        return [s(`path.line.is-${kind}`, { d: path }), dots];
     }
 
     /** One upon the other. */
@@ -99,7 +126,9 @@ export function chart({ title, series, format, least, isBars = false }) {
             return drawn.values.map((values, j) => {
                 const height = y(below) - y(below + values[i]);
                 below += values[i];
-                return height && s(`rect.area.is-${series[j].kind}`, { x: x(at), y: y(below), width, height });
+                return height === 0
+                    ? null
+                    : s(`rect.area.is-${series[j].kind}`, { x: x(at), y: y(below), width, height });
             });
         });
     }
@@ -122,15 +151,19 @@ export function chart({ title, series, format, least, isBars = false }) {
 
     function draw(data) {
         drawn = isBars ? sumMinutes(data) : { ...data };
-        const heights = isBars ? drawn.at.map((_, i) => drawn.values.reduce((sum, values) => sum + values[i], 0)) : drawn.values.flat();
+        const heights = isBars
+            ? drawn.at.map((_, i) => drawn.values.reduce((sum, values) => sum + values[i], 0))
+            : drawn.values.flat();
         drawn.top = ceiling(Math.max(least, ...heights));
         const shapes = isBars ? bars() : series.map(({ kind }, i) => line(drawn.values[i], kind));
-        fill(svg, axes(), shapes.filter(Boolean));
+        fill(svg, axes(), shapes);
         const words = series.map(({ name }, i) => {
             const values = drawn.values[i].filter((value) => value !== null);
             if (!values.length) return `${name}: none`;
             const sum = values.reduce((a, b) => a + b, 0);
-            return isBars ? `${name}: ${format(sum)} in all` : `${name}: last ${format(values.at(-1))}, highest ${format(Math.max(...values))}`;
+            return isBars
+                ? `${name}: ${format(sum)} in all`
+                : `${name}: last ${format(values.at(-1))}, highest ${format(Math.max(...values))}`;
         });
         svg.setAttribute('aria-label', `${title}, last hour. ${words.join('. ')}.`);
         if (!drawn.at.length) fill(readout, 'The first figures come after ten seconds.');

@@ -19,6 +19,7 @@ const TIMES = [
     ['86400', 'Last 24 hours'],
     ['604800', 'Last 7 days'],
 ];
+const EVER = '1970-01-01T00:00:00.000Z';
 const EMPTY = {
     '': ['No webhooks yet', 'Add webhookEndpoint=<URL> to a call, and its response is sent there too.'],
     pending: ['Nothing is on its way', 'Each webhook has arrived or was given up.'],
@@ -37,7 +38,9 @@ export function show(main, route) {
 
     /** delivery_id → `{ delivery, row, text }`, in the order of the page. */
     const shown = new Map();
-    let cursor = null, newest = null, hasNewer = false;
+    let cursor = null,
+        newest = null,
+        hasNewer = false;
     const opened = new Set();
 
     const problem = h('div');
@@ -52,10 +55,25 @@ export function show(main, route) {
             'div.tabs',
             { role: 'group', 'aria-label': 'State' },
             STATES.map(([value, text]) =>
-                h('button.tab', { type: 'button', 'aria-pressed': String(value === query.state), onclick: () => go({ state: value, to: '' }) }, text),
+                h(
+                    'button.tab',
+                    {
+                        type: 'button',
+                        'aria-pressed': String(value === query.state),
+                        onclick: () => go({ state: value, to: '' }),
+                    },
+                    text,
+                ),
             ),
         ),
-        h('div.filters', {}, select('Accepted', TIMES, query.time, (value) => go({ time: value })), destinations, h('span.gap'), redeliverAllButton()),
+        h(
+            'div.filters',
+            {},
+            select('Accepted', TIMES, query.time, (value) => go({ time: value })),
+            destinations,
+            h('span.gap'),
+            redeliverAllButton(),
+        ),
         problem,
         newer,
         list,
@@ -68,7 +86,10 @@ export function show(main, route) {
         const key = delivery.delivery_id;
         const attempts = delivery.attempts;
         const last = attempts.at(-1);
-        const why = delivery.state !== 'delivered' && last && (last.error ?? (last.status_code ? `status ${last.status_code}` : last.outcome));
+        const why =
+            delivery.state !== 'delivered' &&
+            last &&
+            (last.error ?? (last.status_code ? `status ${last.status_code}` : last.outcome));
         return h(
             'li.delivery',
             { hidden: !isWanted(delivery) },
@@ -120,14 +141,27 @@ export function show(main, route) {
     /** How many of each destination are on the page, to choose from. */
     function showAround() {
         const counts = new Map(query.to ? [[query.to, 0]] : []);
-        for (const { delivery } of shown.values()) counts.set(delivery.destination, (counts.get(delivery.destination) ?? 0) + 1);
+        for (const { delivery } of shown.values())
+            counts.set(delivery.destination, (counts.get(delivery.destination) ?? 0) + 1);
         const sorted = [...counts].sort((a, b) => b[1] - a[1]);
-        const options = [['', `All (${shown.size} shown)`], ...sorted.map(([name, n]) => [name, `${name} (${n})`])];
+        const options = [
+            ['', `All (${shown.size} shown)`],
+            ...sorted.map(([name, n]) => [name, `${name} (${n})`]),
+        ];
         if (!destinations.contains(document.activeElement))
-            fill(destinations, select('Destination', options, query.to, (value) => go({ to: value })));
+            fill(
+                destinations,
+                select('Destination', options, query.to, (value) => go({ to: value })),
+            );
         if (!shown.size) return fill(rest, showEmpty(query));
-        const none = query.to && !counts.get(query.to) ? note('empty', 'None of those shown goes there') : null;
-        fill(rest, none, h('span.count', {}, `${plural(shown.size, 'delivery', 'deliveries')} looked at`), cursor ? button('Show older', older) : null);
+        const none =
+            query.to && !counts.get(query.to) ? note('empty', 'None of those shown goes there') : null;
+        fill(
+            rest,
+            none,
+            h('span.count', {}, `${plural(shown.size, 'delivery', 'deliveries')} looked at`),
+            cursor ? button('Show older', older) : null,
+        );
     }
 
     async function older(event) {
@@ -153,7 +187,10 @@ export function show(main, route) {
 
     async function turn(signal) {
         const isOpen = [...shown.values()].some(({ delivery }) => delivery.state === 'pending');
-        const answer = await api.get('/deliveries', { query: { ...filter, limit: !newest || isOpen ? PAGE : 1 }, signal });
+        const answer = await api.get('/deliveries', {
+            query: { ...filter, limit: !newest || isOpen ? PAGE : 1 },
+            signal,
+        });
         const first = answer.deliveries[0]?.delivery_id;
         if (!newest) {
             if (!first && shown.size === 0) return append([]);
@@ -171,8 +208,12 @@ export function show(main, route) {
             listed.add(delivery.delivery_id);
             if (shown.has(delivery.delivery_id)) put(delivery);
         }
-        const left = [...shown.values()].filter(({ delivery, row: { hidden } }) => delivery.state === 'pending' && !hidden && !listed.has(delivery.delivery_id));
-        for (const { delivery } of left.slice(0, 8)) put(await api.get(`/deliveries/${delivery.delivery_id}`, { signal }));
+        const left = [...shown.values()].filter(
+            ({ delivery, row: { hidden } }) =>
+                delivery.state === 'pending' && !hidden && !listed.has(delivery.delivery_id),
+        );
+        for (const { delivery } of left.slice(0, 8))
+            put(await api.get(`/deliveries/${delivery.delivery_id}`, { signal }));
     }
 
     function onError(error) {
@@ -184,18 +225,26 @@ export function show(main, route) {
         if (!api.isAdmin() || query.state !== 'dead') return null;
         const when = TIMES.find(([value]) => value === query.time)[1].toLowerCase();
         return button('Redeliver all…', async () => {
-            const here = [...shown.values()].map(({ delivery }) => delivery).filter((d) => d.state === 'dead' && isWanted(d));
+            const here = [...shown.values()]
+                .map(({ delivery }) => delivery)
+                .filter((d) => d.state === 'dead' && isWanted(d));
             const one = async ({ delivery_id: key }) => api.send('POST', `/deliveries/${key}/redeliver`);
             const isDone = await ask({
-                title: query.to ? `Redeliver ${plural(here.length, 'dead letter')}?` : 'Redeliver all dead letters?',
+                title: query.to
+                    ? `Redeliver ${plural(here.length, 'dead letter')}?`
+                    : 'Redeliver all dead letters?',
                 text: query.to
                     ? `Those to ${query.to} that are shown here are sent again, in a new round of attempts each.`
                     : `All dead letters of this project (accepted: ${when}) are sent again, in a new round of attempts each, also those that are not shown here.`,
                 yes: 'Redeliver all',
                 kind: 'main',
                 act: async () => {
-                    if (!query.to) return api.send('POST', '/deliveries/redeliver', { state: 'dead', ...(since && { since }) });
-                    for (const delivery of here) await one(delivery);
+                    if (query.to) for (const delivery of here) await one(delivery);
+                    else
+                        await api.send('POST', '/deliveries/redeliver', {
+                            state: 'dead',
+                            since: since || EVER,
+                        });
                 },
             });
             if (isDone) reload();
@@ -208,6 +257,8 @@ export function show(main, route) {
 
 function showEmpty({ state, time: within }) {
     const [title, text] = EMPTY[state];
-    const all = within ? h('p', {}, h('a', { href: `#/deliveries?state=${state}` }, 'Look at any time')) : null;
+    const all = within
+        ? h('p', {}, h('a', { href: `#/deliveries?state=${state}` }, 'Look at any time'))
+        : null;
     return note('empty', title, h('p', {}, text), all);
 }

@@ -22,8 +22,7 @@ function make(create, what, attributes, children) {
     for (const [name, value] of Object.entries(attributes)) {
         if (typeof value === 'function') element.addEventListener(name.slice(2), value);
         else if (value === true) element.setAttribute(name, '');
-        else if (value !== null && value !== undefined && value !== false)
-            element.setAttribute(name, value);
+        else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
     }
     element.append(...children.flat(9).filter((child) => child !== null && child !== undefined));
     return element;
@@ -68,14 +67,17 @@ export function button(text, onclick, kind = '', attributes = {}) {
     return h(`button.button${kind && `.${kind}`}`, { type: 'button', onclick, ...attributes }, text);
 }
 
+let selects = 0;
+
 /** A select with its label: `options` are pairs of value and text. */
 export function select(label, options, value, onchange) {
+    const id = `select-${++selects}`;
     const element = h(
         'select',
-        { onchange: () => onchange(element.value) },
+        { id, onchange: () => onchange(element.value) },
         options.map(([v, text]) => h('option', { value: v, selected: v === value }, text)),
     );
-    return h('label.field', {}, h('span', {}, label), element);
+    return h('div.field', {}, h('label', { for: id }, label), element);
 }
 
 /** What a page says when there is nothing to show, or something went wrong. */

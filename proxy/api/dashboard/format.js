@@ -56,7 +56,12 @@ export function plural(n, one, many = `${one}s`) {
 
 /** An id that keeps its tail, which tells ids apart, where there is no room for all of it. */
 export function id(text) {
-    return h('span.id', { title: text }, h('span.id-head', {}, text.slice(0, -12)), h('span', {}, text.slice(-12)));
+    return h(
+        'span.id',
+        { title: text },
+        h('span.id-head', {}, text.slice(0, -12)),
+        h('span', {}, text.slice(-12)),
+    );
 }
 
 /**
@@ -64,9 +69,14 @@ export function id(text) {
  * text are shown, not obeyed.
  */
 export function visible(text) {
-    return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, (c) => {
-        const code = c.charCodeAt(0);
-        if (code < 0x20) return String.fromCharCode(0x2400 + code);
-        return code === 0x7f ? '\u2421' : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
-    });
+    return text.replace(
+        /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g,
+        (c) => {
+            const code = c.charCodeAt(0);
+            if (code < 0x20) return String.fromCharCode(0x2400 + code);
+            return code === 0x7f
+                ? '\u2421'
+                : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
+        },
+    );
 }

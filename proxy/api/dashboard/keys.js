@@ -16,17 +16,33 @@ export function show(main) {
     const table = h(
         'table.keys',
         { 'aria-label': 'Service accounts', role: 'table' },
-        h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, heads.map((text) => h('th', { scope: 'col', role: 'columnheader' }, text)))),
+        h(
+            'thead',
+            { role: 'rowgroup' },
+            h(
+                'tr',
+                { role: 'row' },
+                heads.map((text) => h('th', { scope: 'col', role: 'columnheader' }, text)),
+            ),
+        ),
         body,
     );
     const rest = h('div.rest');
-    const create = button('Create Service Account', async () => {
-        if (await createAccount()) load();
-    }, 'main');
+    const create = button(
+        'Create Service Account',
+        async () => {
+            if (await createAccount()) load();
+        },
+        'main',
+    );
     fill(
         main,
         h('div.title-row', {}, h('h1', {}, 'API Keys'), create),
-        h('p.lead', {}, 'A service account is a token with a name and an end: one for each program and environment, so that each can be revoked alone.'),
+        h(
+            'p.lead',
+            {},
+            'A service account is a token with a name and an end: one for each program and environment, so that each can be revoked alone.',
+        ),
         problem,
         table,
         rest,
@@ -45,21 +61,37 @@ export function show(main) {
             count = cursor ? count + rows.length : rows.length;
             showRest(answer.next_cursor);
         } catch (error) {
-            if (error.name !== 'AbortError') fill(problem, note('error', 'The keys could not be loaded', h('p', {}, error.message)));
+            if (error.name !== 'AbortError')
+                fill(problem, note('error', 'The keys could not be loaded', h('p', {}, error.message)));
         }
     }
 
     function showRest(cursor) {
         table.hidden = count === 0;
         if (!count) {
-            return fill(rest, note('empty', 'No service accounts yet', h('p', {}, 'Create one: its token is what callers of the app send as a bearer token.')));
+            return fill(
+                rest,
+                note(
+                    'empty',
+                    'No service accounts yet',
+                    h('p', {}, 'Create one: its token is what callers of the app send as a bearer token.'),
+                ),
+            );
         }
-        fill(rest, h('span.count', {}, plural(count, 'service account')), cursor ? button('Show more', () => load(cursor)) : null);
+        fill(
+            rest,
+            h('span.count', {}, plural(count, 'service account')),
+            cursor ? button('Show more', () => load(cursor)) : null,
+        );
     }
 
     function row(account) {
         const isExpired = Date.parse(account.expires_at) <= Date.now();
-        const [kind, word, shape] = account.revoked_at ? ['failure', 'revoked', 'failure'] : isExpired ? ['queued', 'expired', 'queued'] : ['success', 'active', 'success'];
+        const [kind, word, shape] = account.revoked_at
+            ? ['failure', 'revoked', 'failure']
+            : isExpired
+              ? ['queued', 'expired', 'queued']
+              : ['success', 'active', 'success'];
         const revoke = () =>
             ask({
                 title: `Revoke “${account.name}”?`,
@@ -72,13 +104,28 @@ export function show(main) {
         return h(
             'tr',
             { role: 'row' },
-            h('td.name', { role: 'cell' }, h('strong', {}, visible(account.name)), h('span.sub', { title: 'id' }, account.id)),
+            h(
+                'td.name',
+                { role: 'cell' },
+                h('strong', {}, visible(account.name)),
+                h('span.sub', { title: 'id' }, account.id),
+            ),
             cell('Role', account.role),
-            cell('State', badge(kind, word, shape), account.revoked_at && h('span.sub', {}, time(account.revoked_at))),
+            cell(
+                'State',
+                badge(kind, word, shape),
+                account.revoked_at && h('span.sub', {}, time(account.revoked_at)),
+            ),
             cell('Created', time(account.created_at, { style: 'date' })),
             cell('Expires', time(account.expires_at, { style: 'date' })),
             cell('Last used', time(account.last_used_at, { empty: 'never' })),
-            h('td', { role: 'cell' }, isActive ? button('Revoke…', revoke, 'small', { 'aria-label': `Revoke ${account.name}` }) : null),
+            h(
+                'td',
+                { role: 'cell' },
+                isActive
+                    ? button('Revoke…', revoke, 'small', { 'aria-label': `Revoke ${account.name}` })
+                    : null,
+            ),
         );
     }
 
@@ -94,18 +141,38 @@ function endOf(day) {
 
 function dayFromNow(days) {
     const at = new Date(Date.now() + days * 86_400_000);
-    return [at.getFullYear(), at.getMonth() + 1, at.getDate()].map((n) => String(n).padStart(2, '0')).join('-');
+    return [at.getFullYear(), at.getMonth() + 1, at.getDate()]
+        .map((n) => String(n).padStart(2, '0'))
+        .join('-');
 }
 
 /** Asks for name, expiry date and role, then shows the token. Answers whether an account was made. */
 function createAccount() {
     return dialog('Create Service Account', (close) => {
-        const name = h('input', { required: true, maxlength: 128, autocomplete: 'off', placeholder: 'checkout-prod', autofocus: true });
-        const expiry = h('input', { type: 'date', required: true, value: dayFromNow(90), min: dayFromNow(0) });
+        const name = h('input', {
+            required: true,
+            maxlength: 128,
+            autocomplete: 'off',
+            placeholder: 'checkout-prod',
+            autofocus: true,
+        });
+        const expiry = h('input', {
+            type: 'date',
+            required: true,
+            value: dayFromNow(90),
+            min: dayFromNow(0),
+        });
         const roles = ROLES.map(([value, text, help], i) =>
-            h('label.choice', {}, h('input', { type: 'radio', name: 'role', value, checked: i === 0 }), h('span', {}, h('strong', {}, text), ` ${help}`)),
+            h(
+                'label.choice',
+                {},
+                h('input', { type: 'radio', name: 'role', value, checked: i === 0 }),
+                h('span', {}, h('strong', {}, text), ` ${help}`),
+            ),
         );
-        const presets = [30, 90, 365].map((days) => button(`${days} days`, () => (expiry.value = dayFromNow(days)), 'quiet'));
+        const presets = [30, 90, 365].map((days) =>
+            button(`${days} days`, () => (expiry.value = dayFromNow(days)), 'quiet'),
+        );
         const problem = h('div');
         const submit = h('button.button.main', { type: 'submit' }, 'Create');
         const form = h(
@@ -133,7 +200,12 @@ function createAccount() {
             h('div.presets', {}, presets),
             h('fieldset', {}, h('legend', {}, 'Role'), roles),
             problem,
-            h('div.actions', {}, button('Cancel', () => close(false)), submit),
+            h(
+                'div.actions',
+                {},
+                button('Cancel', () => close(false)),
+                submit,
+            ),
         );
         return form;
     });
@@ -144,7 +216,13 @@ function showToken(account, close) {
     return h(
         'div',
         {},
-        h('p', {}, 'This is the token of ', h('strong', {}, visible(account.name)), '. It is shown this once: keep it where secrets are kept.'),
+        h(
+            'p',
+            {},
+            'This is the token of ',
+            h('strong', {}, visible(account.name)),
+            '. It is shown this once: keep it where secrets are kept.',
+        ),
         h('div.token', {}, h('code', { tabindex: 0 }, account.token), copy(account.token, 'Copy token')),
         h('p.hint', {}, 'Good until ', time(account.expires_at, { style: 'full' }), '.'),
         h('div.actions', {}, done),

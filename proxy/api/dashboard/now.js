@@ -8,14 +8,71 @@ const EVERY = 2000;
 const KEPT = 360; /* samples: an hour */
 
 const CHARTS = [
-    { title: 'Calls per second', columns: ['calls_per_s', 'errors_per_s'], names: ['calls', '5xx'], kinds: ['one', 'failure'], format: number, least: 1 },
-    { title: 'Latency of synchronous calls', columns: ['latency_p50_ms', 'latency_p99_ms'], names: ['p50', 'p99'], kinds: ['one', 'two'], format: duration, least: 1 },
-    { title: 'In flight', columns: ['calls_in_flight', 'runs_in_flight', 'calls_waiting'], names: ['calls', 'async runs', 'waiting for the app'], kinds: ['one', 'two', 'three'], format: number, least: 4 },
-    { title: 'Queued runs', columns: ['runs_queued'], names: ['queued'], kinds: ['one'], format: number, least: 4 },
-    { title: 'Longest wait in the queue', columns: ['queue_age_ms'], names: ['oldest'], kinds: ['two'], format: duration, least: 1000 },
-    { title: 'Webhook attempts per minute', columns: ['attempts_delivered', 'attempts_retried', 'attempts_dead'], names: ['delivered', 'to retry', 'given up'], kinds: ['success', 'three', 'failure'], format: number, least: 4, isBars: true },
-    { title: 'Pending webhooks', columns: ['deliveries_pending'], names: ['pending'], kinds: ['one'], format: number, least: 4 },
-    { title: 'Commits of the store', columns: ['commit_p50_ms', 'commit_p99_ms'], names: ['p50', 'p99'], kinds: ['one', 'two'], format: duration, least: 1 },
+    {
+        title: 'Calls per second',
+        columns: ['calls_per_s', 'errors_per_s'],
+        names: ['calls', '5xx'],
+        kinds: ['one', 'failure'],
+        format: number,
+        least: 1,
+    },
+    {
+        title: 'Latency of synchronous calls',
+        columns: ['latency_p50_ms', 'latency_p99_ms'],
+        names: ['p50', 'p99'],
+        kinds: ['one', 'two'],
+        format: duration,
+        least: 1,
+    },
+    {
+        title: 'In flight',
+        columns: ['calls_in_flight', 'runs_in_flight', 'calls_waiting'],
+        names: ['calls', 'async runs', 'waiting for the app'],
+        kinds: ['one', 'two', 'three'],
+        format: number,
+        least: 4,
+    },
+    {
+        title: 'Queued runs',
+        columns: ['runs_queued'],
+        names: ['queued'],
+        kinds: ['one'],
+        format: number,
+        least: 4,
+    },
+    {
+        title: 'Longest wait in the queue',
+        columns: ['queue_age_ms'],
+        names: ['oldest'],
+        kinds: ['two'],
+        format: duration,
+        least: 1000,
+    },
+    {
+        title: 'Webhook attempts per minute',
+        columns: ['attempts_delivered', 'attempts_retried', 'attempts_dead'],
+        names: ['delivered', 'to retry', 'given up'],
+        kinds: ['success', 'three', 'failure'],
+        format: number,
+        least: 4,
+        isBars: true,
+    },
+    {
+        title: 'Pending webhooks',
+        columns: ['deliveries_pending'],
+        names: ['pending'],
+        kinds: ['one'],
+        format: number,
+        least: 4,
+    },
+    {
+        title: 'Commits of the store',
+        columns: ['commit_p50_ms', 'commit_p99_ms'],
+        names: ['p50', 'p99'],
+        kinds: ['one', 'two'],
+        format: duration,
+        least: 1,
+    },
 ];
 
 export function show(main) {
@@ -26,9 +83,23 @@ export function show(main) {
         ...chart({ ...c, series: c.names.map((name, i) => ({ name, kind: c.kinds[i] })) }),
         columns: c.columns,
     }));
-    fill(main, h('h1', {}, 'Now'), problem, state, tiles, h('div.charts', {}, charts.map(({ figure }) => figure)));
+    fill(
+        main,
+        h('h1', {}, 'Now'),
+        problem,
+        state,
+        tiles,
+        h(
+            'div.charts',
+            {},
+            charts.map(({ figure }) => figure),
+        ),
+    );
 
-    let samples = null, last = 0, started = null, drawnAt = null;
+    let samples = null,
+        last = 0,
+        started = null,
+        drawnAt = null;
 
     async function turn(signal) {
         const now = await api.get('/v2/now', { query: { after: last }, signal });
@@ -43,14 +114,22 @@ export function show(main) {
         keep(now);
         showState(state, now, samples);
         fill(tiles, showTiles(now));
-        if (drawnAt !== now.last) charts.forEach((c) => c.draw({ at: samples.at, now: Date.parse(now.now), values: c.columns.map((name) => samples[name]) }));
+        if (drawnAt !== now.last)
+            charts.forEach((c) =>
+                c.draw({
+                    at: samples.at,
+                    now: Date.parse(now.now),
+                    values: c.columns.map((name) => samples[name]),
+                }),
+            );
         drawnAt = now.last;
     }
 
     function keep(now) {
         last = now.last;
         samples ??= Object.fromEntries(Object.keys(now.samples).map((name) => [name, []]));
-        for (const [name, values] of Object.entries(now.samples)) samples[name] = [...samples[name], ...values].slice(-KEPT);
+        for (const [name, values] of Object.entries(now.samples))
+            samples[name] = [...samples[name], ...values].slice(-KEPT);
     }
 
     function onError(error) {
@@ -66,41 +145,98 @@ function findWarnings({ current }, samples) {
     const sum = (name, count = KEPT) => samples[name].slice(-count).reduce((a, b) => a + b, 0);
     const warnings = [];
     const recent = 30; /* five minutes */
-    const calls = sum('calls_per_s', recent), errors = sum('errors_per_s', recent);
+    const calls = sum('calls_per_s', recent),
+        errors = sum('errors_per_s', recent);
     const dead = sum('attempts_dead');
     if (errors > 0 && errors / calls >= 0.05)
-        warnings.push(`${Math.round((100 * errors) / calls)} % of the calls in the last five minutes were answered with a 5xx status.`);
-    if (dead) warnings.push(h('span', {}, `${plural(dead, 'webhook')} given up in the last hour: `, h('a', { href: '#/deliveries?state=dead' }, 'look at the dead letters'), '.'));
-    if (current.queue_age_ms > 60_000) warnings.push(`The oldest queued run has waited for ${duration(current.queue_age_ms)}: runs come in faster than the app works.`);
-    if (current.webhooks_lost) warnings.push(`${plural(current.webhooks_lost, 'webhook')} of synchronous calls could not be stored since the start: see the log.`);
-    if (current.async_refused) warnings.push(`${plural(current.async_refused, 'asynchronous call')} refused since the start: a queue or the disk was full, or the store failed.`);
+        warnings.push(
+            `${Math.round((100 * errors) / calls)} % of the calls in the last five minutes were answered with a 5xx status.`,
+        );
+    if (dead)
+        warnings.push(
+            h(
+                'span',
+                {},
+                `${plural(dead, 'webhook')} given up in the last hour: `,
+                h('a', { href: '#/deliveries?state=dead' }, 'look at the dead letters'),
+                '.',
+            ),
+        );
+    if (current.queue_age_ms > 60_000)
+        warnings.push(
+            `The oldest queued run has waited for ${duration(current.queue_age_ms)}: runs come in faster than the app works.`,
+        );
+    if (current.webhooks_lost)
+        warnings.push(
+            `${plural(current.webhooks_lost, 'webhook')} of synchronous calls could not be stored since the start: see the log.`,
+        );
+    if (current.async_refused)
+        warnings.push(
+            `${plural(current.async_refused, 'asynchronous call')} refused since the start: a queue or the disk was full, or the store failed.`,
+        );
     return warnings;
 }
 
 function showState(element, now, samples) {
     const warnings = findWarnings(now, samples);
     const kind = now.ready ? (warnings.length ? 'warning' : 'success') : 'failure';
-    const title = now.ready ? (warnings.length ? 'Ready, with something to look at' : 'Ready: calls are taken') : 'Not ready';
+    const title = now.ready
+        ? warnings.length
+            ? 'Ready, with something to look at'
+            : 'Ready: calls are taken'
+        : 'Not ready';
     const lines = [...now.problems.map((text) => `${text[0].toUpperCase()}${text.slice(1)}.`), ...warnings];
     const made = h(
         `section.state.is-${kind}`,
         { 'aria-label': 'Readiness' },
         h('p.state-title', {}, icon(kind), title),
-        lines.length ? h('ul', {}, lines.map((line) => h('li', {}, line))) : null,
-        h('p.sub', {}, `hookline ${now.version}, up for ${duration(between(now.started_at, now.now))}, since `, time(now.started_at)),
+        lines.length
+            ? h(
+                  'ul',
+                  {},
+                  lines.map((line) => h('li', {}, line)),
+              )
+            : null,
+        h(
+            'p.sub',
+            {},
+            `hookline ${now.version}, up for ${duration(between(now.started_at, now.now))}, since `,
+            time(now.started_at),
+        ),
     );
     if (element.firstChild?.isEqualNode(made)) return;
     if (!element.contains(document.activeElement)) fill(element, made);
 }
 
 function showTiles({ current, store }) {
-    const tile = (name, value, more) => h('div', {}, h('dt', {}, name), h('dd', {}, value, more && h('span.sub', {}, more)));
+    const tile = (name, value, more) =>
+        h('div', {}, h('dt', {}, name), h('dd', {}, value, more && h('span.sub', {}, more)));
     return [
-        tile('Calls in flight', number(current.calls_in_flight), `${plural(current.connections_open, 'connection')} open`),
-        tile('Async runs in the app', number(current.runs_in_flight), current.calls_waiting ? `${current.calls_waiting} calls wait for it` : null),
-        tile('Queued runs', number(current.runs_queued), current.runs_queued ? `oldest: ${duration(current.queue_age_ms)}` : null),
-        tile('Pending webhooks', number(current.deliveries_pending), current.deliveries_pending ? `oldest: ${duration(current.delivery_age_ms)}` : null),
-        tile('Store', store === 'memory' ? 'memory' : bytes(current.store_bytes), store === 'memory' ? 'gone with the process' : null),
+        tile(
+            'Calls in flight',
+            number(current.calls_in_flight),
+            `${plural(current.connections_open, 'connection')} open`,
+        ),
+        tile(
+            'Async runs in the app',
+            number(current.runs_in_flight),
+            current.calls_waiting ? `${current.calls_waiting} calls wait for it` : null,
+        ),
+        tile(
+            'Queued runs',
+            number(current.runs_queued),
+            current.runs_queued ? `oldest: ${duration(current.queue_age_ms)}` : null,
+        ),
+        tile(
+            'Pending webhooks',
+            number(current.deliveries_pending),
+            current.deliveries_pending ? `oldest: ${duration(current.delivery_age_ms)}` : null,
+        ),
+        tile(
+            'Store',
+            store === 'memory' ? 'memory' : bytes(current.store_bytes),
+            store === 'memory' ? 'gone with the process' : null,
+        ),
         tile('Memory', bytes(current.resident_bytes)),
     ];
 }

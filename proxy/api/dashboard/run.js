@@ -19,10 +19,21 @@ export function show(main, route) {
     const facts = h('section', { 'aria-labelledby': 'facts' });
     const result = h('section', { 'aria-labelledby': 'result', hidden: true });
     const webhooks = h('section', { 'aria-labelledby': 'webhooks', hidden: true });
-    fill(main, h('p.crumb', {}, back), h('h1.run-id', {}, runId, copy(runId, 'Copy id')), problem, head, times, facts, result, webhooks);
+    fill(
+        main,
+        h('p.crumb', {}, back),
+        h('h1.run-id', {}, runId, copy(runId, 'Copy id')),
+        problem,
+        head,
+        times,
+        facts,
+        result,
+        webhooks,
+    );
     document.title = `Run ${runId.slice(-12)} · hookline`;
 
-    let last = '', hasResult = false;
+    let last = '',
+        hasResult = false;
 
     async function turn(signal) {
         const run = await api.get(path, { signal });
@@ -30,20 +41,31 @@ export function show(main, route) {
         if (text !== last) {
             if (last && run.state !== JSON.parse(last).state) announce(`The run is ${run.state}`);
             last = text;
-            fill(head, showHead(run, () => polling.now(), path));
+            fill(
+                head,
+                showHead(run, () => polling.now(), path),
+            );
             fill(facts, showFacts(run));
             webhooks.hidden = !run.deliveries.length;
-            fill(webhooks, h('h2', { id: 'webhooks' }, 'Webhook'), run.deliveries.map((d) => showDelivery(d, () => polling.now())));
+            fill(
+                webhooks,
+                h('h2', { id: 'webhooks' }, 'Webhook'),
+                run.deliveries.map((d) => showDelivery(d, () => polling.now())),
+            );
             if (run.finished_at && !hasResult) {
                 hasResult = true;
                 result.hidden = false;
                 showResult(result, run, path, signal);
             }
         }
-        fill(times, h('h2', { id: 'times' }, 'Timeline'), lanesOf(run, run.deliveries).map(({ round, lanes }) => [
-            round > 1 ? h('h3', {}, `Redelivery, round ${round}`) : null,
-            drawTimeline({ round, lanes }, Math.max(280, times.clientWidth - 34)),
-        ]));
+        fill(
+            times,
+            h('h2', { id: 'times' }, 'Timeline'),
+            lanesOf(run, run.deliveries).map(({ round, lanes }) => [
+                round > 1 ? h('h3', {}, `Redelivery, round ${round}`) : null,
+                drawTimeline({ round, lanes }, Math.max(280, times.clientWidth - 34)),
+            ]),
+        );
         fill(problem);
         // What has ended changes when someone redelivers it, and seldom else.
         return isOpen(run) ? EVERY : 8 * EVERY;
@@ -52,7 +74,10 @@ export function show(main, route) {
     function onError(error) {
         if (!error) return fill(problem);
         const titles = { 404: 'This run is not here' };
-        fill(problem, note('error', titles[error.status] ?? 'The run is not up to date', h('p', {}, error.message)));
+        fill(
+            problem,
+            note('error', titles[error.status] ?? 'The run is not up to date', h('p', {}, error.message)),
+        );
         if (error.status === 404 || error.status === 400) polling.stop();
     }
 
@@ -62,7 +87,9 @@ export function show(main, route) {
 
 function showHead(run, again, path) {
     const canCancel = api.isAdmin() && (run.state === 'queued' || run.state === 'running');
-    const reason = run.reason && h('span', {}, h('code', {}, run.reason), REASONS[run.reason] ? `: ${REASONS[run.reason]}` : '');
+    const reason =
+        run.reason &&
+        h('span', {}, h('code', {}, run.reason), REASONS[run.reason] ? `: ${REASONS[run.reason]}` : '');
     return h(
         'div.run-head',
         {},
@@ -77,7 +104,10 @@ function showHead(run, again, path) {
 function cancel(run, again, path) {
     return ask({
         title: 'Cancel this run?',
-        text: run.state === 'queued' ? 'It will never start.' : 'The app’s work on it is cut off. A webhook, if it has one, says that it was cancelled.',
+        text:
+            run.state === 'queued'
+                ? 'It will never start.'
+                : 'The app’s work on it is cut off. A webhook, if it has one, says that it was cancelled.',
         yes: 'Cancel the run',
         act: () => api.send('POST', `${path}/cancel`),
     }).then((isDone) => isDone && again());
@@ -102,7 +132,11 @@ function showFacts(run) {
             fact('Status of the app', run.status_code ?? '–'),
             run.async ? fact('Times started', run.attempts) : null,
             fact('Request', bytes(run.request_bytes)),
-            fact('Response', bytes(run.response_bytes), run.content_type ? h('span.sub', {}, visible(run.content_type)) : null),
+            fact(
+                'Response',
+                bytes(run.response_bytes),
+                run.content_type ? h('span.sub', {}, visible(run.content_type)) : null,
+            ),
             fact('Result', kept[run.result] ?? run.result),
         ),
     ];
@@ -114,13 +148,18 @@ function showFacts(run) {
 async function showResult(section, run, path, signal) {
     const title = h('h2', { id: 'result' }, 'Result');
     if (run.result !== 'kept') {
-        const why = run.result === 'dropped' ? 'The response is not kept any more.' : 'No response was kept: that is done for asynchronous runs and for those with a webhook.';
+        const why =
+            run.result === 'dropped'
+                ? 'The response is not kept any more.'
+                : 'No response was kept: that is done for asynchronous runs and for those with a webhook.';
         return fill(section, title, h('p.hint', {}, why));
     }
     const problem = h('div');
     const view = h('div');
     const download = button(`Download (${bytes(run.response_bytes)})`, () =>
-        save(run, path).catch((error) => fill(problem, note('error', 'The download failed', h('p', {}, error.message)))),
+        save(run, path).catch((error) =>
+            fill(problem, note('error', 'The download failed', h('p', {}, error.message))),
+        ),
     );
     fill(section, h('div.title-row', {}, title, download), problem, view);
     if (!isText(run)) return fill(view, h('p.hint', {}, 'This is no text: download it to look at it.'));
@@ -130,23 +169,35 @@ async function showResult(section, run, path, signal) {
         if (!text) return fill(view, h('p.hint', {}, 'The response was empty.'));
         fill(
             view,
-            h('pre.result', { tabindex: 0, 'aria-labelledby': 'result' }, visible(pretty(text, run, isWhole))),
-            isWhole ? null : h('p.hint', {}, `These are the first ${bytes(SHOWN_MAX)}; download it for all of it.`),
+            h(
+                'pre.result',
+                { tabindex: 0, 'aria-labelledby': 'result' },
+                visible(pretty(text, run, isWhole)),
+            ),
+            isWhole
+                ? null
+                : h('p.hint', {}, `These are the first ${bytes(SHOWN_MAX)}; download it for all of it.`),
         );
     } catch (error) {
-        if (error.name !== 'AbortError') fill(problem, note('error', 'The result could not be read', h('p', {}, error.message)));
+        if (error.name !== 'AbortError')
+            fill(problem, note('error', 'The result could not be read', h('p', {}, error.message)));
     }
 }
 
 function isText(run) {
-    return run.encoding === 'json' || run.encoding === 'text' || /^(text\/|application\/(\S+\+)?json)/.test(run.content_type ?? '');
+    return (
+        run.encoding === 'json' ||
+        run.encoding === 'text' ||
+        /^(text\/|application\/(\S+\+)?json)/.test(run.content_type ?? '')
+    );
 }
 
 /** At most SHOWN_MAX bytes: what follows stays where it is. */
 async function readStart(response) {
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
-    let text = '', left = SHOWN_MAX;
+    let text = '',
+        left = SHOWN_MAX;
     for (;;) {
         const { done, value } = await reader.read();
         if (done) return { text: text + decoder.decode(), isWhole: true };
@@ -162,11 +213,15 @@ async function readStart(response) {
 /** JSON with line breaks; each number and string stays as it was written. */
 function pretty(text, run, isWhole) {
     if (!isWhole || run.encoding !== 'json') return text;
-    let out = '', depth = 0, before = '';
+    let out = '',
+        depth = 0,
+        before = '';
     for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
-        const isOpening = before === '{' || before === '[', isClosing = token === '}' || token === ']';
+        const isOpening = before === '{' || before === '[',
+            isClosing = token === '}' || token === ']';
         if (isClosing) depth--;
-        if (before === ',' || isOpening !== isClosing && (isOpening || isClosing)) out += `\n${'  '.repeat(Math.min(depth, 40))}`;
+        if (before === ',' || (isOpening !== isClosing && (isOpening || isClosing)))
+            out += `\n${'  '.repeat(Math.min(depth, 40))}`;
         out += token === ':' ? ': ' : token;
         if (token === '{' || token === '[') depth++;
         before = token;

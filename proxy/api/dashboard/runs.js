@@ -31,8 +31,24 @@ function cells(run, hasApps) {
     const call = `${hasApps ? `${run.app_name} · ` : ''}${run.method} ${visible(run.path)}`;
     const took = run.started_at ? duration(between(run.started_at, run.finished_at)) : '–';
     return [
-        h('td', {}, badge(run.state, run.state), run.reason && h('span.reason', { title: REASONS[run.reason] }, run.reason), h('span.narrow', {}, showDelivery(run.deliveries, true))),
-        h('td.c-run', {}, h('div', {}, h('a', { href: runPath(run) }, id(run.run_id)), h('span.path', { title: call }, call), h('span.narrow', {}, modeChip(run)))),
+        h(
+            'td',
+            {},
+            badge(run.state, run.state),
+            run.reason && h('span.reason', { title: REASONS[run.reason] }, run.reason),
+            h('span.narrow', {}, showDelivery(run.deliveries, true)),
+        ),
+        h(
+            'td.c-run',
+            {},
+            h(
+                'div',
+                {},
+                h('a', { href: runPath(run) }, id(run.run_id)),
+                h('span.path', { title: call }, call),
+                h('span.narrow', {}, modeChip(run)),
+            ),
+        ),
         h('td.c-mode', {}, modeChip(run)),
         h('td.c-time', {}, time(run.created_at)),
         h('td.c-took.num', {}, run.state === 'running' ? h('span.live', {}, took) : took),
@@ -56,7 +72,12 @@ export function show(main, route) {
     const query = { app: '', state: '', mode: '', time: '', ...route.query };
     const hasApps = apps.length > 1 && !query.app;
     const since = query.time && new Date(Date.now() - query.time * 1000).toISOString();
-    const filter = { app: query.app, state: query.state, async: { async: 'true', sync: 'false' }[query.mode], since };
+    const filter = {
+        app: query.app,
+        state: query.state,
+        async: { async: 'true', sync: 'false' }[query.mode],
+        since,
+    };
     const isFiltered = query.app || query.state || query.mode || query.time;
 
     /** run_id → `{ run, row, text }`, in the order of the page. */
@@ -70,24 +91,25 @@ export function show(main, route) {
     const table = h(
         'table.runs',
         { hidden: true, 'aria-label': 'Runs, newest first' },
-        h('thead', {}, h('tr', {}, HEADS.map(([name, text]) => h('th', { scope: 'col', class: name || null }, text)))),
+        h(
+            'thead',
+            {},
+            h(
+                'tr',
+                {},
+                HEADS.map(([name, text]) => h('th', { scope: 'col', class: name || null }, text)),
+            ),
+        ),
         body,
     );
     const rest = h('div.rest');
 
-    fill(
-        main,
-        h('h1', {}, 'Runs'),
-        showFilters(apps, query),
-        problem,
-        newer,
-        table,
-        rest,
-    );
+    fill(main, h('h1', {}, 'Runs'), showFilters(apps, query), problem, newer, table, rest);
 
     function put(run) {
         const text = JSON.stringify(run);
         const known = shown.get(run.run_id);
+        if (!api.session.apps.includes(run.app_name)) api.session.apps.push(run.app_name);
         if (!known) {
             const row = h('tr', {}, cells(run, hasApps));
             row.addEventListener('click', (event) => {
@@ -101,7 +123,9 @@ export function show(main, route) {
             if (known.run.state !== run.state) announce(`Run ${run.run_id.slice(-12)} is ${run.state}`);
             // Only what differs is made anew: the focus and a selection stay.
             const fresh = cells(run, hasApps);
-            [...known.row.children].forEach((cell, i) => cell.isEqualNode(fresh[i]) || cell.replaceWith(fresh[i]));
+            [...known.row.children].forEach(
+                (cell, i) => cell.isEqualNode(fresh[i]) || cell.replaceWith(fresh[i]),
+            );
             Object.assign(known, { run, text });
         }
         return known.row;
@@ -183,7 +207,10 @@ export function show(main, route) {
         for (const run of answer.runs) if (shown.has(run.run_id)) put(run);
         waiting = answer.runs.filter(isNew);
         showWaiting();
-        await follow(open.filter(({ run }) => !listed.has(run.run_id)), signal);
+        await follow(
+            open.filter(({ run }) => !listed.has(run.run_id)),
+            signal,
+        );
     }
 
     const isNew = (run) => !shown.has(run.run_id);
@@ -218,8 +245,14 @@ function showFilters(apps, query) {
         const next = Object.entries({ ...query, ...change }).filter(([, value]) => value);
         location.hash = `#/runs?${new URLSearchParams(next)}`;
     };
-    const choose = (label, name, options) => select(label, options, query[name], (value) => go({ [name]: value }));
-    const find = h('input', { type: 'search', placeholder: '01a1fd70-…', spellcheck: 'false', autocomplete: 'off' });
+    const choose = (label, name, options) =>
+        select(label, options, query[name], (value) => go({ [name]: value }));
+    const find = h('input', {
+        type: 'search',
+        placeholder: '01a1fd70-…',
+        spellcheck: 'false',
+        autocomplete: 'off',
+    });
     const onsubmit = (event) => {
         event.preventDefault();
         const text = find.value.trim().toLowerCase();
@@ -228,9 +261,15 @@ function showFilters(apps, query) {
     return h(
         'form.filters',
         { onsubmit },
-        apps.length > 1 ? choose('App', 'app', [['', 'All apps'], ...apps.map((name) => [name, name])]) : null,
+        apps.length > 1
+            ? choose('App', 'app', [['', 'All apps'], ...apps.map((name) => [name, name])])
+            : null,
         choose('State', 'state', [['', 'Any state'], ...STATES.map((state) => [state, state])]),
-        choose('Mode', 'mode', [['', 'Any mode'], ['async', 'Asynchronous'], ['sync', 'Synchronous']]),
+        choose('Mode', 'mode', [
+            ['', 'Any mode'],
+            ['async', 'Asynchronous'],
+            ['sync', 'Synchronous'],
+        ]),
         choose('Accepted', 'time', TIMES),
         h('label.field.grow', {}, h('span', {}, 'Run id'), find),
         h('button.button', { type: 'submit' }, 'Go to run'),
@@ -248,13 +287,22 @@ function showEmpty(isFiltered) {
         return note(
             'empty',
             'No run matches these filters',
-            h('p', {}, h('a', { href: '#/runs' }, 'Show all runs'), ' or choose another state, mode or time.'),
+            h(
+                'p',
+                {},
+                h('a', { href: '#/runs' }, 'Show all runs'),
+                ' or choose another state, mode or time.',
+            ),
         );
     }
     return note(
         'empty',
         'No runs yet',
-        h('p', {}, 'Make the first asynchronous call: it is answered at once with a run id, and shows up here.'),
+        h(
+            'p',
+            {},
+            'Make the first asynchronous call: it is answered at once with a run id, and shows up here.',
+        ),
         command(firstCall()),
         h('p.hint', {}, 'TOKEN is a service account’s token; 8080 is the usual port of HOOKLINE_LISTEN.'),
     );

@@ -13,7 +13,12 @@ export function show(main, { error, onDone }) {
         oninput: () => (projectRow.hidden = !token.value || !!claims(token.value.trim()).project_id),
     });
     const project = h('input', { id: 'project', autocomplete: 'off', spellcheck: 'false' });
-    const projectRow = h('label.field', { hidden: true }, h('span', {}, 'Project (the token names none)'), project);
+    const projectRow = h(
+        'label.field',
+        { hidden: true },
+        h('span', {}, 'Project (the token names none)'),
+        project,
+    );
     const problem = h('div', {}, error ? explain(error) : null);
     const submit = h('button.button.main', { type: 'submit' }, 'Sign in');
 
@@ -42,7 +47,11 @@ export function show(main, { error, onDone }) {
                 'form',
                 { onsubmit: onSubmit },
                 h('label.field', {}, h('span', {}, 'Service account token'), token),
-                h('p.hint', { id: 'token-help' }, 'It stays in this tab and goes nowhere but to this hookline.'),
+                h(
+                    'p.hint',
+                    { id: 'token-help' },
+                    'It stays in this tab and goes nowhere but to this hookline.',
+                ),
                 projectRow,
                 submit,
             ),
@@ -55,6 +64,10 @@ export function show(main, { error, onDone }) {
 }
 
 function explain(error) {
-    const titles = { 0: 'No answer', 401: 'This token is not taken', 403: 'This token does not reach the project' };
+    const titles = {
+        0: 'No answer',
+        401: 'This token is not taken',
+        403: 'This token does not reach the project',
+    };
     return note('error', titles[error.status] ?? 'Signing in did not work', h('p', {}, error.message));
 }

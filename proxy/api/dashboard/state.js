@@ -30,7 +30,11 @@ export function modeChip(run) {
 }
 
 export function deliveryBadge({ state }) {
-    const kinds = { pending: ['running', 'retry'], delivered: ['success', 'success'], dead: ['failure', 'failure'] };
+    const kinds = {
+        pending: ['running', 'retry'],
+        delivered: ['success', 'success'],
+        dead: ['failure', 'failure'],
+    };
     const [kind, shape] = kinds[state] ?? ['queued', 'queued'];
     return badge(kind, state === 'dead' ? 'dead letter' : state, shape);
 }

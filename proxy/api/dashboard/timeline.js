@@ -28,12 +28,19 @@ export function lanesOf(run, deliveries, now = Date.now()) {
     const bars = [];
     if (run.async || started > accepted) {
         const until = started ?? finished ?? now;
-        bars.push({ from: accepted, to: until, kind: 'queued', text: `queued for ${duration(until - accepted)}` });
+        bars.push({
+            from: accepted,
+            to: until,
+            kind: 'queued',
+            text: `queued for ${duration(until - accepted)}`,
+        });
     }
     if (started) {
         const to = finished ?? now;
         const kind = finished ? run.state : 'running';
-        const text = finished ? `ran for ${duration(to - started)}: ${run.state}` : `running since ${duration(to - started)}`;
+        const text = finished
+            ? `ran for ${duration(to - started)}: ${run.state}`
+            : `running since ${duration(to - started)}`;
         bars.push({ from: started, to, kind, text });
     }
     const rounds = [[{ label: 'Run', bars }]];
@@ -47,7 +54,9 @@ export function lanesOf(run, deliveries, now = Date.now()) {
             lane.bars.push({
                 from,
                 to: at(attempt.ended_at) ?? (attempt.outcome === 'sending' ? now : from),
-                kind: { delivered: 'success', sending: 'running', retry: 'retry' }[attempt.outcome] ?? 'failure',
+                kind:
+                    { delivered: 'success', sending: 'running', retry: 'retry' }[attempt.outcome] ??
+                    'failure',
                 text: `attempt ${attempt.n}: ${attempt.outcome}${attempt.status_code ? `, status ${attempt.status_code}` : ''}`,
             });
         }
@@ -65,14 +74,20 @@ export function drawTimeline({ round, lanes }, width) {
     const height = lanes.length * LANE + AXIS;
     const title = round > 1 ? `Redelivery, round ${round}` : 'Timeline';
     const words = lanes.flatMap(({ label, bars }) =>
-        bars.map((bar) => h('li', {}, h(`i.key.is-${bar.kind}`), label === 'Run' ? '' : `${label}, `, bar.text)),
+        bars.map((bar) =>
+            h('li', {}, h(`i.key.is-${bar.kind}`), label === 'Run' ? '' : `${label}, `, bar.text),
+        ),
     );
     return h(
         'div.timeline',
         {},
         s(
             'svg',
-            { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${title}, to scale; in words below` },
+            {
+                viewBox: `0 0 ${width} ${height}`,
+                role: 'img',
+                'aria-label': `${title}, to scale; in words below`,
+            },
             drawAxis({ span, x, from, height, width }),
             lanes.map((lane, i) => drawLane(lane, i * LANE, x, width)),
         ),
@@ -87,16 +102,24 @@ function drawAxis({ span, x, from, height, width }) {
         const at = x(from + t);
         ticks.push(s('line.tick', { x1: at, x2: at, y1: 0, y2: height - AXIS + 6 }));
         const anchor = t === 0 ? 'start' : at > width - 60 ? 'end' : 'middle';
-        ticks.push(s('text.axis', { x: at, y: height - 6, 'text-anchor': anchor }, t === 0 ? '0' : `+${duration(t)}`));
+        ticks.push(
+            s(
+                'text.axis',
+                { x: at, y: height - 6, 'text-anchor': anchor },
+                t === 0 ? '0' : `+${duration(t)}`,
+            ),
+        );
     }
     return ticks;
 }
 
 function drawLane({ label, bars }, y, x, width) {
     const sorted = [...bars].sort((a, b) => a.from - b.from);
-    const links = sorted.slice(1).map((bar, i) =>
-        s('line.wait', { x1: x(sorted[i].to), x2: x(bar.from), y1: y + LANE / 2, y2: y + LANE / 2 }),
-    );
+    const links = sorted
+        .slice(1)
+        .map((bar, i) =>
+            s('line.wait', { x1: x(sorted[i].to), x2: x(bar.from), y1: y + LANE / 2, y2: y + LANE / 2 }),
+        );
     return s(
         'g',
         {},
