@@ -56,6 +56,7 @@ install_packages() {
     local missing=() package sudo=''
     command -v node >/dev/null || packages+=(nodejs)
     command -v npm >/dev/null || packages+=(npm)
+    [ "$part" = unit ] || packages+=(chromium) # shows the dashboard
     for package in "${packages[@]}"; do
         dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
     done

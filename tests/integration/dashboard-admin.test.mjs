@@ -1,0 +1,271 @@
+// The dashboard's pages for those who run the service: deliveries and their repetition, API keys, the figures of now.
+import assert from 'node:assert/strict';
+import { test } from './lib/case.mjs';
+import { control, goTo, makeToken, openDashboard } from './lib/browser.mjs';
+import { stage } from './lib/stage.mjs';
+import { Receiver } from './lib/receiver.mjs';
+import { until } from './lib/until.mjs';
+
+const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_WEBHOOK_ATTEMPTS: '2' };
+
+async function scene(t, options = {}) {
+    const set = await stage(t, { ...options, env: { ...env, ...options.env } });
+    const token = await makeToken(set.sidecar);
+    const headers = { authorization: `Bearer ${token}` };
+    const call = (query, path = '/v4/p/a/run') =>
+        set.call(path, { query: { async: 'true', ...query }, headers, body: '{}' });
+    const open = (hash, more) => openDashboard(t, set.sidecar, { token, hash, ...more });
+    const settled = (id, state) =>
+        until(`the delivery of ${id} is ${state}`, async () => {
+            const { json } = await control(set.sidecar, 'GET', `/v2/projects/p/runs/${id}`);
+            return json.deliveries[0]?.state === state && json.deliveries[0];
+        });
+    return { ...set, call, open, settled, token };
+}
+
+const items = (page) => page.locator('.deliveries > li:visible');
+const item = (page, id) => items(page).filter({ has: page.locator(`a[href$="${id}"]`) });
+
+test('deliveries are shown by state, with why they were given up', async (t) => {
+    const { open, call, settled, receiver } = await scene(t);
+    const good = await call({ webhookEndpoint: receiver.url('/good') });
+    const dead = await call({ webhookEndpoint: receiver.script('/gone', 410) });
+    await settled(good.id, 'delivered');
+    await settled(dead.id, 'dead');
+    const page = await open('#/deliveries');
+    await item(page, good.id).getByText('delivered').first().waitFor();
+    await item(page, dead.id).getByText('dead letter').waitFor();
+    await item(page, dead.id).getByText('status 410').waitFor();
+    await item(page, dead.id).getByText('1 attempt').click();
+    assert.match(await item(page, dead.id).locator('tbody tr').innerText(), /^1\s.*failed\s+410/s);
+
+    await page.getByRole('button', { name: 'Dead letters' }).click();
+    await until('the dead one alone', async () => (await items(page).count()) === 1);
+    await item(page, dead.id).waitFor();
+    await page.getByRole('button', { name: 'Pending' }).click();
+    await page.getByText('Nothing is on its way').waitFor();
+    await page.getByRole('button', { name: 'Delivered' }).click();
+    await item(page, good.id).waitFor();
+});
+
+test('a delivery that arrives changes on the page', async (t) => {
+    const { open, call, receiver } = await scene(t);
+    let answer;
+    const held = new Promise((resolve) => (answer = resolve));
+    const { id } = await call({
+        webhookEndpoint: receiver.script(
+            '/slow',
+            async (exchange) => (await held, exchange.send(200)),
+        ),
+    });
+    const page = await open('#/deliveries');
+    await item(page, id).getByText('pending').waitFor();
+    answer();
+    await item(page, id).getByText('delivered').first().waitFor();
+});
+
+test('deliveries can be looked at for one destination', async (t) => {
+    const { open, call, settled, receiver } = await scene(t);
+    const other = await Receiver.start(t);
+    const here = await call({ webhookEndpoint: receiver.url() });
+    const there = await call({ webhookEndpoint: other.url() });
+    await settled(here.id, 'delivered');
+    await settled(there.id, 'delivered');
+    const page = await open('#/deliveries');
+    await item(page, there.id).waitFor();
+    const origin = new URL(other.url()).origin;
+    await page.getByLabel('Destination').selectOption(origin);
+    await until('the other one alone', async () => (await items(page).count()) === 1);
+    await item(page, there.id).waitFor();
+    assert.match(
+        await page.getByLabel('Destination').locator('option:checked').innerText(),
+        /\(1\)$/,
+    );
+});
+
+test('one delivery is sent again after a question, and not without', async (t) => {
+    const { open, call, settled, receiver } = await scene(t);
+    const { id } = await call({ webhookEndpoint: receiver.script('/hook', 410, 200) });
+    await settled(id, 'dead');
+    const page = await open('#/deliveries?state=dead');
+    await item(page, id).getByRole('button', { name: 'Redeliver…' }).click();
+    const question = page.getByRole('dialog', { name: 'Send this webhook again?' });
+    await question.getByRole('button', { name: 'Keep as it is' }).click();
+    await question.waitFor({ state: 'detached' });
+    assert.equal(receiver.deliveries().length, 1);
+    await item(page, id).getByRole('button', { name: 'Redeliver…' }).click();
+    await question.getByRole('button', { name: 'Redeliver', exact: true }).click();
+    await receiver.delivered('/hook', 2);
+    const delivery = await settled(id, 'delivered');
+    assert.deepEqual(
+        delivery.attempts.map(({ round }) => round),
+        [1, 2],
+    );
+    await goTo(page, `#/runs/${id}`);
+    await page.getByRole('heading', { name: 'Redelivery, round 2' }).waitFor();
+});
+
+test('all dead letters are sent again after a question', async (t) => {
+    const { open, call, settled, receiver } = await scene(t);
+    const calls = [];
+    for (let i = 0; i < 3; i++)
+        calls.push(await call({ webhookEndpoint: receiver.script(`/${i}`, 410, 200) }));
+    for (const { id } of calls) await settled(id, 'dead');
+    const page = await open('#/deliveries?state=dead');
+    await until('three', async () => (await items(page).count()) === 3);
+    await page.getByRole('button', { name: 'Redeliver all…' }).click();
+    await page
+        .getByRole('dialog', { name: 'Redeliver all dead letters?' })
+        .getByRole('button', { name: 'Redeliver all' })
+        .click();
+    for (const { id } of calls) await settled(id, 'delivered');
+    await page.getByText('No dead letters').waitFor();
+});
+
+test('the dead letters of one destination are sent again, and no others', async (t) => {
+    const { open, call, settled, receiver } = await scene(t);
+    const other = await Receiver.start(t);
+    const here = await call({ webhookEndpoint: receiver.script('/hook', 410, 200) });
+    const there = await call({ webhookEndpoint: other.script('/hook', 410, 200) });
+    await settled(here.id, 'dead');
+    await settled(there.id, 'dead');
+    const page = await open('#/deliveries?state=dead');
+    await item(page, there.id).waitFor();
+    await page.getByLabel('Destination').selectOption(new URL(other.url()).origin);
+    await item(page, here.id).waitFor({ state: 'hidden' });
+    await page.getByRole('button', { name: 'Redeliver all…' }).click();
+    await page
+        .getByRole('dialog', { name: 'Redeliver 1 dead letter?' })
+        .getByRole('button', { name: 'Redeliver all' })
+        .click();
+    await settled(there.id, 'delivered');
+    assert.equal(receiver.deliveries().length, 1);
+});
+
+test('a service account is created, its token shown once, and works', async (t) => {
+    const { open, call, sidecar } = await scene(t);
+    const page = await open('#/keys', { permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.getByRole('button', { name: 'Create Service Account' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Create Service Account' });
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    assert.equal(
+        await dialog.getByLabel('Name').evaluate((input) => input.validity.valueMissing),
+        true,
+    );
+    await dialog.getByLabel('Name').fill('checkout <b>prod</b>');
+    await dialog.getByRole('button', { name: '30 days' }).click();
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    await dialog.getByText('It is shown this once').waitFor();
+    const token = await dialog.locator('.token code').innerText();
+    await dialog.getByRole('button', { name: 'Copy token' }).click();
+    await dialog.getByRole('button', { name: 'Copied' }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), token);
+    await dialog.getByRole('button', { name: 'I have it' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'checkout <b>prod</b>' });
+    await row.getByText('active').waitFor();
+    assert.match(await row.innerText(), /invoke/);
+    assert.equal(await page.getByText(token).count(), 0, 'gone from the page');
+    const { json } = await control(sidecar, 'GET', '/v2/projects/p/service-accounts');
+    const account = json.service_accounts.find(({ name }) => name.startsWith('checkout'));
+    const days = (Date.parse(account.expires_at) - Date.now()) / 86_400_000;
+    assert.ok(days > 29 && days < 31.1, `${days} days`);
+    const answer = await call({}, '/v4/p/a/run');
+    assert.equal(answer.status, 202);
+});
+
+test('an expiry that is no good is refused with the reason', async (t) => {
+    const { open } = await scene(t);
+    const page = await open('#/keys', { complaints: /400|422/ });
+    await page.getByRole('button', { name: 'Create Service Account' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('x');
+    await dialog.locator('form').evaluate((form) => (form.noValidate = true));
+    await dialog.getByLabel('Expiry date').fill('2020-01-01');
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    await dialog.getByRole('alert').getByText('It was not created').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+});
+
+test('a key is revoked after a question, and its token refused from then on', async (t) => {
+    const { open, sidecar, call } = await scene(t);
+    const victim = await makeToken(sidecar, { name: 'old laptop', role: 'invoke' });
+    const page = await open('#/keys');
+    await page.getByRole('button', { name: 'Revoke old laptop' }).click();
+    const question = page.getByRole('dialog', { name: 'Revoke “old laptop”?' });
+    await question.getByRole('button', { name: 'Keep as it is' }).click();
+    const ask = () =>
+        fetch(`${sidecar.adminUrl}/v2/projects/p`, {
+            headers: { authorization: `Bearer ${victim}` },
+        });
+    assert.equal((await ask()).status, 200);
+    await page.getByRole('button', { name: 'Revoke old laptop' }).click();
+    await question.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await page.getByRole('row').filter({ hasText: 'old laptop' }).getByText('revoked').waitFor();
+    assert.equal((await ask()).status, 401);
+    assert.equal((await call({})).status, 202, 'the others are still good');
+});
+
+test('now shows the figures of the moment and charts of the last hour', async (t) => {
+    const { open, call, settled, receiver } = await scene(t);
+    const { id } = await call({ webhookEndpoint: receiver.url() });
+    await settled(id, 'delivered');
+    const page = await open('#/now');
+    await page.getByText('Ready: calls are taken').waitFor();
+    assert.deepEqual(await page.locator('.tiles dt').allInnerTexts(), [
+        'Calls in flight',
+        'Async runs in the app',
+        'Queued runs',
+        'Pending webhooks',
+        'Store',
+        'Memory',
+    ]);
+    const names = [
+        'Calls per second',
+        'Latency',
+        'In flight',
+        'Queued runs',
+        'Longest wait',
+        'Webhook attempts',
+        'Pending webhooks',
+        'Commits',
+    ];
+    for (const name of names)
+        await page.getByRole('img', { name: new RegExp(`^${name}.*, last hour`) }).waitFor();
+    const chart = page.getByRole('img', { name: /^Webhook attempts/ });
+    await until('a sample', async () =>
+        /delivered: 1 in all/.test(await chart.getAttribute('aria-label')),
+    );
+    assert.equal(await chart.locator('rect').count(), 1);
+    await page.getByRole('img', { name: /^Calls per second/ }).focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.locator('.chart .cursor').waitFor({ state: 'attached' });
+});
+
+test('now says what is wrong, in words', async (t) => {
+    const { open, app, receiver, call, settled } = await scene(t);
+    const { id } = await call({ webhookEndpoint: receiver.script('/gone', 410) });
+    await settled(id, 'dead');
+    const page = await open('#/now');
+    await page.getByText('Ready').first().waitFor();
+    await app.close();
+    await page.getByText('Not ready', { exact: true }).waitFor();
+    await page.getByText('The app at HOOKLINE_APP_URL is not ready.').waitFor();
+    await page.getByText('1 webhook given up in the last hour').waitFor();
+    await page.getByRole('link', { name: 'look at the dead letters' }).click();
+    await item(page, id).waitFor();
+});
+
+test('now goes on after hookline was started anew', async (t) => {
+    const { open, sidecar, token } = await scene(t);
+    const page = await open('#/now', { complaints: /ERR_|503/ });
+    await page.getByText('Ready: calls are taken').waitFor();
+    await sidecar.restart();
+    await until('another start', async () => {
+        const response = await fetch(`${sidecar.adminUrl}/v2/now`, {
+            headers: { authorization: `Bearer ${token}` },
+        });
+        const { started_at: started } = await response.json();
+        const shown = page.locator('.state time');
+        return (await shown.count()) && (await shown.getAttribute('datetime')) === started;
+    });
+});

@@ -1,0 +1,390 @@
+// The dashboard's runs: the list that is live and stays where it is, one run from its acceptance to its webhooks.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { test } from './lib/case.mjs';
+import { control, goTo, makeToken, openDashboard } from './lib/browser.mjs';
+import { stage } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
+
+const env = { HOOKLINE_AUTH: 'jwt' };
+
+/** A stage whose calls are signed in, and whose app answers by what the body says. */
+async function scene(t, options = {}) {
+    const held = gate();
+    const app = async (exchange) => {
+        const wish = JSON.parse((await exchange.body()).toString() || '{}');
+        if (wish.hold) await held.promise;
+        await exchange.send(
+            wish.status ?? 200,
+            { 'content-type': wish.type ?? 'application/json' },
+            wish.body ?? '{"a":1}',
+        );
+    };
+    const set = await stage(t, { app, ...options, env: { ...env, ...options.env } });
+    const token = await makeToken(set.sidecar);
+    const call = (query, body, path = '/v4/p/a/run') =>
+        set.call(path, {
+            query,
+            body: JSON.stringify(body ?? {}),
+            headers: { authorization: `Bearer ${token}` },
+        });
+    const ended = (id) =>
+        until(`run ${id} has ended`, async () => {
+            const { json } = await control(set.sidecar, 'GET', `/v2/projects/p/runs/${id}`);
+            return json.finished_at && !json.deliveries.some((d) => d.state === 'pending') && json;
+        });
+    const open = (hash, more) => openDashboard(t, set.sidecar, { token, hash, ...more });
+    return { ...set, call, ended, open, release: held.open, token };
+}
+
+const row = (page, id) =>
+    page.locator('.runs tbody tr').filter({ has: page.locator(`a[href$="${id}"]`) });
+const ids = (page) =>
+    page
+        .locator('.runs tbody a')
+        .evaluateAll((links) => links.map((link) => link.getAttribute('href').split('/').at(-1)));
+
+test('an empty list shows the call that makes the first run', async (t) => {
+    const { open, call } = await scene(t);
+    const page = await open();
+    await page.getByText('No runs yet').waitFor();
+    assert.match(
+        await page.locator('.command pre').innerText(),
+        /curl -i 'http:.*\/v4\/p\/my-app\/run\?async=true'/,
+    );
+    const { id } = await call({ async: 'true' });
+    await row(page, id).waitFor();
+    assert.equal(await page.getByText('No runs yet').count(), 0);
+});
+
+test('runs are listed newest first, with what became of them at a glance', async (t) => {
+    const { open, call, ended, receiver } = await scene(t);
+    const first = await call({});
+    const second = await call({ async: 'true' }, { status: 500 });
+    const third = await call({ async: 'true', webhookEndpoint: receiver.script('/gone', 410) });
+    await ended(second.id);
+    await ended(third.id);
+    const page = await open();
+    await row(page, first.id).waitFor();
+    assert.deepEqual(await ids(page), [third.id, second.id, first.id]);
+    const text = async ({ id }) => (await row(page, id).innerText()).replace(/\s+/g, ' ');
+    assert.match(await text(first), /success .*POST \/run sync .* 200 –$/);
+    assert.match(await text(second), /failure app_error .*async .* 500 –$/);
+    assert.match(await text(third), /success .*async .* 200 dead$/);
+});
+
+test('a run that changes state changes on the page, and nothing moves', async (t) => {
+    const { open, call, release } = await scene(t);
+    const { id } = await call({ async: 'true' }, { hold: true });
+    const page = await open();
+    await row(page, id).getByText('running').waitFor();
+    const before = await row(page, id).boundingBox();
+    await row(page, id).locator('a').focus();
+    const later = await call({ async: 'true' });
+    await page.getByRole('button', { name: 'Show 1 new run' }).waitFor();
+    release();
+    await row(page, id).getByText('success').waitFor();
+    assert.deepEqual(await row(page, id).boundingBox(), before);
+    assert.equal(
+        await page.evaluate(() => document.activeElement.getAttribute('href')),
+        `#/runs/${id}`,
+    );
+    assert.deepEqual(await ids(page), [id]);
+    await page.getByRole('button', { name: 'Show 1 new run' }).click();
+    assert.deepEqual(await ids(page), [later.id, id]);
+    assert.equal(await page.getByRole('button', { name: /new run/ }).count(), 0);
+});
+
+test('a change is said to those who hear the page', async (t) => {
+    const { open, call, release } = await scene(t);
+    const { id } = await call({ async: 'true' }, { hold: true });
+    const page = await open();
+    await row(page, id).getByText('running').waitFor();
+    release();
+    await page
+        .getByRole('status')
+        .getByText(`Run ${id.slice(-12)} is success`)
+        .waitFor({ state: 'attached' });
+});
+
+test('a run that no longer fits the filter stays on the page and changes', async (t) => {
+    const { open, call, release } = await scene(t);
+    const { id } = await call({ async: 'true' }, { hold: true });
+    const page = await open('#/runs?state=running');
+    await row(page, id).waitFor();
+    release();
+    await row(page, id).getByText('success').waitFor();
+});
+
+test('filters by state, mode, time and app', async (t) => {
+    const { open, call, ended } = await scene(t);
+    const sync = await call({});
+    const good = await call({ async: 'true' });
+    const bad = await call({ async: 'true' }, { status: 500 });
+    const other = await call({ async: 'true' }, {}, '/v4/p/b/run');
+    for (const { id } of [good, bad, other]) await ended(id);
+    const page = await open();
+    const choose = async (label, value, expected) => {
+        await page.getByLabel(label, { exact: true }).selectOption(value);
+        await until(
+            `${label} ${value}`,
+            async () =>
+                JSON.stringify(await ids(page)) === JSON.stringify(expected.map(({ id }) => id)),
+        );
+    };
+    await choose('State', 'failure', [bad]);
+    await choose('State', '', [other, bad, good, sync]);
+    await choose('Mode', 'sync', [sync]);
+    await choose('Mode', 'async', [other, bad, good]);
+    await choose('App', 'b', [other]);
+    await choose('App', '', [other, bad, good]);
+    await choose('Accepted', '3600', [other, bad, good]);
+    assert.match(page.url(), /mode=async&time=3600/);
+    await page.goBack();
+    await page.goBack();
+    await until('the list before', async () => (await ids(page)).length === 1);
+    await page.getByLabel('State').selectOption('queued');
+    await page.getByText('No run matches these filters').waitFor();
+    await page.getByRole('link', { name: 'Show all runs' }).click();
+    await until('all of them', async () => (await ids(page)).length === 4);
+});
+
+test('the run id box leads to a run', async (t) => {
+    const { open, call, ended } = await scene(t);
+    const { id } = await call({ async: 'true' });
+    await ended(id);
+    const page = await open();
+    await page.getByLabel('Run id').fill(` ${id.toUpperCase()} `);
+    await page.getByRole('button', { name: 'Go to run' }).click();
+    await page.getByRole('heading', { name: id }).waitFor();
+    await page.getByText('application/json').waitFor();
+});
+
+test('an id that is not there is told so', async (t) => {
+    const { open } = await scene(t);
+    const page = await open('#/runs/01a1fd70-3244-72a6-afd4-c8491b645ea6', { complaints: /404/ });
+    await page.getByRole('alert').getByText('This run is not here').waitFor();
+});
+
+test('a run’s timeline is drawn to scale, with each attempt of its webhook', async (t) => {
+    const { open, call, ended, receiver } = await scene(t);
+    const { id } = await call({
+        async: 'true',
+        webhookEndpoint: receiver.script('/late', 404, 503),
+    });
+    const run = await ended(id);
+    const page = await open(`#/runs/${id}`);
+    await page.locator('.timeline rect').nth(3).waitFor();
+    const boxes = await page
+        .locator('.timeline rect')
+        .evaluateAll((bars) =>
+            bars.map((bar) => ({
+                x: Number(bar.getAttribute('x')),
+                width: Number(bar.getAttribute('width')),
+            })),
+        );
+    const [delivery] = run.deliveries;
+    const at = (text) => Date.parse(text) - Date.parse(run.created_at);
+    const spans = [
+        [0, at(run.started_at)],
+        [at(run.started_at), at(run.finished_at)],
+        ...delivery.attempts.map((attempt) => [at(attempt.started_at), at(attempt.ended_at)]),
+    ];
+    assert.equal(boxes.length, spans.length);
+    const end = Math.max(...spans.map(([, to]) => to));
+    const svg = await page
+        .locator('.timeline svg')
+        .evaluate((element) => element.viewBox.baseVal.width);
+    const scale = (svg - 84 - 20) / end;
+    spans.forEach(([from, to], i) => {
+        assert.ok(
+            Math.abs(boxes[i].x - Math.min(84 + from * scale, svg - 24)) < 0.01,
+            `bar ${i} begins at ${boxes[i].x}`,
+        );
+        assert.ok(
+            Math.abs(boxes[i].width - Math.max(4, (to - from) * scale)) < 0.01,
+            `bar ${i} is ${boxes[i].width} wide`,
+        );
+    });
+    const rows = await page.locator('.delivery tbody tr').allInnerTexts();
+    assert.match(rows[0], /^1\s.*retry\s+404/s);
+    assert.match(rows[1], /^2\s.*\+[\d.]+ m?s\s+failed\s+503/s);
+    await page.locator('.delivery').getByText('dead letter').waitFor();
+});
+
+test('a run that is queued and then runs can be watched', async (t) => {
+    const { open, call, release } = await scene(t, {
+        env: { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_WORKERS: '1' },
+    });
+    const first = await call({ async: 'true' }, { hold: true });
+    const { id } = await call({ async: 'true' });
+    const page = await open(`#/runs/${id}`);
+    await page.locator('.run-head').getByText('queued').waitFor();
+    release();
+    await page.locator('.run-head').getByText('success').waitFor();
+    await page.locator('.result').getByText('"a": 1').waitFor();
+    await goTo(page, `#/runs/${first.id}`);
+    await page.locator('.run-head').getByText('success').waitFor();
+});
+
+const hostile =
+    '</pre><script>globalThis.hit = 1; alert(1)</script><img src=x onerror="globalThis.hit = 1">' +
+    '<svg onload="globalThis.hit = 1"></svg>\u001b[2J\u001b]0;owned\u0007\u202etxt.exe\u0000 javascript:alert(1) {{7*7}}';
+
+for (const type of [
+    'text/html',
+    'application/json',
+    'text/plain',
+    'image/svg+xml; charset=utf-8',
+]) {
+    test(`a kept ${type} response full of scripts and escapes is text and does nothing`, async (t) => {
+        const { open, call, ended } = await scene(t);
+        const body = type === 'application/json' ? JSON.stringify({ [hostile]: hostile }) : hostile;
+        const { id } = await call({ async: 'true' }, { type, body });
+        await ended(id);
+        const page = await open(`#/runs/${id}`);
+        const shown = page.locator('pre.result');
+        await shown.waitFor();
+        const text = await shown.textContent();
+        assert.ok(text.includes('<script>globalThis.hit = 1; alert(1)</script>'), text);
+        assert.doesNotMatch(
+            text,
+            /[\u0000-\u0008\u000b-\u001f\u007f\u202e]/,
+            'nothing that a terminal or the text’s direction obeys',
+        );
+        assert.equal(await shown.locator('*').count(), 0, 'no elements');
+        assert.equal(await page.evaluate(() => globalThis.hit), undefined);
+        assert.equal(await page.locator('script:not([src]), img').count(), 0);
+        assert.match(await page.title(), /hookline$/);
+    });
+}
+
+test('what an app names itself is text too', async (t) => {
+    const { open, call, ended } = await scene(t);
+    const { id } = await call(
+        { async: 'true', q: '<img src=x onerror=alert(1)>' },
+        { type: 'text/plain; x="<b>"' },
+        '/v4/p/a/<b>%3Cscript%3E',
+    );
+    await ended(id);
+    const page = await open();
+    await row(page, id).waitFor();
+    await goTo(page, `#/runs/${id}`);
+    await page.locator('pre.result').waitFor();
+    assert.equal(await page.locator('main b, main img, main script').count(), 0);
+});
+
+test('a result is downloaded byte for byte', async (t) => {
+    const { open, call, ended } = await scene(t);
+    const body = `${'{"n": 12345678901234567890, "text": "é"} '.repeat(9000)}`;
+    const { id } = await call({ async: 'true' }, { type: 'text/plain', body });
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    await page.getByText('These are the first 64.0 KiB').waitFor();
+    const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: /^Download/ }).click(),
+    ]);
+    assert.equal(download.suggestedFilename(), `${id}.txt`);
+    assert.equal(await readFile(await download.path(), 'utf8'), body);
+});
+
+test('JSON is indented, and its numbers stay as they were written', async (t) => {
+    const { open, call, ended } = await scene(t);
+    const { id } = await call(
+        { async: 'true' },
+        { body: '{"n":12345678901234567890,"x":[1.0,{}],"e":[]}' },
+    );
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    await page.locator('pre.result').waitFor();
+    assert.equal(
+        await page.locator('pre.result').textContent(),
+        '{\n  "n": 12345678901234567890,\n  "x": [\n    1.0,\n    {}\n  ],\n  "e": []\n}',
+    );
+});
+
+test('a running run is cancelled after a question, and not without', async (t) => {
+    const { open, call, app, sidecar } = await scene(t);
+    const { id } = await call({ async: 'true' }, { hold: true });
+    await until('the app is called', () => app.requests.length === 1);
+    const page = await open(`#/runs/${id}`);
+    await page.getByRole('button', { name: 'Cancel run…' }).click();
+    const question = page.getByRole('dialog', { name: 'Cancel this run?' });
+    await question.getByRole('button', { name: 'Keep as it is' }).click();
+    await question.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Cancel run…' }).click();
+    await page.keyboard.press('Escape');
+    await question.waitFor({ state: 'detached' });
+    assert.equal(
+        (await control(sidecar, 'GET', `/v2/projects/p/runs/${id}`)).json.state,
+        'running',
+    );
+    await page.getByRole('button', { name: 'Cancel run…' }).click();
+    await question.getByRole('button', { name: 'Cancel the run' }).click();
+    await page.locator('.run-head').getByText('cancelled').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Cancel run…' }).count(), 0);
+});
+
+test('100,000 runs: pages of fifty, any of them found', { limit: 180_000 }, async (t) => {
+    const { open, call, ended, sidecar } = await scene(t);
+    const { id } = await call({ async: 'true' }, { status: 500 });
+    const { id: newest } = await call({ async: 'true' });
+    await ended(id);
+    await ended(newest);
+    await sidecar.stop();
+    await multiply(sidecar, id, 100_000);
+    await sidecar.start();
+    const page = await open();
+    await row(page, newest).waitFor();
+    assert.equal((await ids(page)).length, 50);
+    await page.getByRole('button', { name: 'Show older' }).click();
+    await until('a second page', async () => (await ids(page)).length === 100);
+    const shown = await ids(page);
+    assert.deepEqual(shown, [...new Set(shown)].sort().reverse());
+    await page.getByLabel('State').selectOption('failure');
+    await until(
+        'failures',
+        async () => (await ids(page)).length === 50 && !(await ids(page)).includes(newest),
+    );
+    await page.getByLabel('State').selectOption('cancelled');
+    await page.getByText('No run matches these filters').waitFor();
+    await page.getByLabel('Run id').fill(id);
+    await page.keyboard.press('Enter');
+    await page.locator('.run-head').getByText('failure').waitFor();
+});
+
+/** Copies of a finished run, a second apart, all before it; they share its result. */
+async function multiply(sidecar, id, count) {
+    const file = join(
+        sidecar.dataDir,
+        (await readdir(sidecar.dataDir)).find((name) => /\.(db|sqlite3?)$/.test(name)),
+    );
+    const { stdout } = await promisify(execFile)('sqlite3', [
+        file,
+        "SELECT name FROM pragma_table_info('run')",
+    ]);
+    const columns = stdout
+        .trim()
+        .split('\n')
+        .filter((name) => name !== 'run_id');
+    const shifted = columns.map((name) =>
+        /^(created|started)_ms$/.test(name) ? `${name} - 1000 * copy.n` : name,
+    );
+    const ms = parseInt(id.replace('-', '').slice(0, 12), 16);
+    const copies = Array.from({ length: count }, (_, i) => {
+        const time = (ms - 1000 * (i + 1)).toString(16).padStart(12, '0');
+        return `(x'${time}7000a000${i.toString(16).padStart(12, '0')}',${i + 1})`;
+    });
+    const sql = `BEGIN; CREATE TEMP TABLE copy (id BLOB, n INTEGER); INSERT INTO copy VALUES ${copies.join(',')};
+        INSERT INTO run (run_id, ${columns}) SELECT copy.id, ${shifted} FROM copy, run
+        WHERE run_id = x'${id.replaceAll('-', '')}'; COMMIT;`;
+    const child = execFile('sqlite3', [file]);
+    child.stdin.end(sql);
+    const [code] = await once(child, 'exit');
+    assert.equal(code, 0);
+}

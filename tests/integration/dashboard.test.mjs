@@ -1,0 +1,245 @@
+// The dashboard's frame: what the admin listener serves, signing in, what a role and a project may see.
+import assert from 'node:assert/strict';
+import { request } from 'undici';
+import { test } from './lib/case.mjs';
+import { control, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { run } from './lib/sidecar.mjs';
+import { stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+
+const env = { HOOKLINE_AUTH: 'jwt' };
+
+async function get(sidecar, path, headers = {}) {
+    const response = await request(sidecar.adminUrl + path, { headers });
+    return {
+        status: response.statusCode,
+        headers: response.headers,
+        text: await response.body.text(),
+    };
+}
+
+test('the page is asked for each time and may run nothing but its own files', async (t) => {
+    const { sidecar } = await stage(t, { env });
+    const page = await get(sidecar, '/');
+    assert.equal(page.status, 200);
+    assert.equal(page.headers['content-type'], 'text/html; charset=utf-8');
+    assert.equal(page.headers['cache-control'], 'no-cache');
+    assert.equal(page.headers['x-content-type-options'], 'nosniff');
+    assert.equal(page.headers['referrer-policy'], 'no-referrer');
+    const policy = page.headers['content-security-policy'].split('; ');
+    for (const rule of [
+        "default-src 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ])
+        assert.ok(policy.includes(rule), rule);
+    assert.doesNotMatch(page.headers['content-security-policy'], /unsafe|\*|data:|http/);
+    const again = await get(sidecar, '/', { 'if-none-match': page.headers.etag });
+    assert.equal(again.status, 304);
+    assert.equal(again.text, '');
+});
+
+test('its files have a hash in their path and may be kept for good', async (t) => {
+    const { sidecar } = await stage(t, { env });
+    const { text } = await get(sidecar, '/');
+    const paths = [...text.matchAll(/"(dashboard\/[0-9a-f]{12}\/[\w.]+)"/g)].map(
+        ([, path]) => `/${path}`,
+    );
+    assert.deepEqual(paths.map((path) => path.split('/').at(-1)).sort(), [
+        'icon.svg',
+        'main.js',
+        'style.css',
+    ]);
+    for (const path of paths) {
+        const file = await get(sidecar, path);
+        assert.equal(file.status, 200, path);
+        assert.match(file.headers['cache-control'], /max-age=31536000, immutable/);
+        assert.equal(file.headers['x-content-type-options'], 'nosniff');
+        const other = path.replace(/[0-9a-f]{12}/, '0'.repeat(12));
+        assert.equal((await get(sidecar, other)).status, 404, 'another build’s files');
+    }
+});
+
+for (const hash of ['#/runs', '#/deliveries', '#/keys', '#/now']) {
+    test(`loading ${hash} takes less than 60 KiB`, async (t) => {
+        const { sidecar } = await stage(t, { env });
+        const token = await makeToken(sidecar);
+        const page = await openTab(t, sidecar);
+        await page.addInitScript(
+            (text) => sessionStorage.setItem('hookline', text),
+            JSON.stringify({ token, project: 'p' }),
+        );
+        const sizes = [];
+        page.on('response', (response) => sizes.push(response.body().then((body) => body.length)));
+        await page.goto(`${sidecar.adminUrl}/${hash}`);
+        await page.locator('main h1').waitFor();
+        const total = (await Promise.all(sizes)).reduce((a, b) => a + b, 0);
+        assert.ok(total < 60 * 1024, `${total} bytes`);
+        assert.ok(sizes.length > 6);
+    });
+}
+
+test('a token is kept in the tab and sent as a bearer token alone', async (t) => {
+    const { sidecar } = await stage(t, { env });
+    const token = await makeToken(sidecar);
+    const page = await openTab(t, sidecar);
+    const bearers = new Set();
+    page.on('request', (r) => r.url().includes('/v2/') && bearers.add(r.headers().authorization));
+    await page.goto(sidecar.adminUrl);
+    await page.getByLabel('Service account token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    assert.deepEqual([...bearers], [`Bearer ${token}`]);
+    assert.equal(await page.evaluate(() => localStorage.length + document.cookie.length), 0);
+    assert.ok((await page.evaluate(() => sessionStorage.hookline)).includes(token));
+
+    await page.reload();
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Service account token').waitFor();
+    assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+});
+
+test('the token of a link is taken and gone from the address bar', async (t) => {
+    const { sidecar } = await stage(t, { env });
+    const page = await openTab(t, sidecar);
+    await page.goto(`${sidecar.adminUrl}/#token=${await makeToken(sidecar)}`);
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    assert.doesNotMatch(page.url(), /token|eyJ/);
+    await page.goBack().catch(() => {});
+    assert.doesNotMatch(page.url(), /eyJ/);
+});
+
+test('hookline dashboard prints a link that signs in as admin', async (t) => {
+    const { sidecar } = await stage(t, { env });
+    const settings = {
+        HOOKLINE_DATA_DIR: sidecar.dataDir,
+        HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${sidecar.adminPort}`,
+    };
+    const printed = await run(['dashboard', '--project', 'p'], settings);
+    assert.equal(printed.code, 0, printed.stderr);
+    const link = /^http:\S+$/m.exec(printed.stdout)[0];
+    assert.ok(link.startsWith(`${sidecar.adminUrl}/#token=`), link);
+    const claims = JSON.parse(Buffer.from(link.split('#token=')[1].split('.')[1], 'base64url'));
+    assert.ok(claims.exp - Date.now() / 1000 <= 3600, 'an hour at most');
+
+    const page = await openTab(t, sidecar);
+    await page.goto(link);
+    await page.getByRole('link', { name: 'API Keys' }).click();
+    await page.getByRole('heading', { name: 'API Keys' }).waitFor();
+    assert.match(await page.locator('.who').innerText(), /p\s+admin/);
+
+    const fromConfig = await run(['dashboard'], { ...settings, HOOKLINE_PROJECT_ID: 'p' });
+    assert.match(fromConfig.stdout, /#token=/);
+    const without = await run(['dashboard'], settings);
+    assert.equal(without.code, 2);
+    assert.match(without.stderr, /--project/);
+});
+
+test('hookline dashboard says so when no sidecar runs', async (t) => {
+    const { sidecar } = await stage(t, { env });
+    await sidecar.stop();
+    const printed = await run(['dashboard', '--project', 'p'], {
+        HOOKLINE_DATA_DIR: sidecar.dataDir,
+    });
+    assert.equal(printed.code, 1);
+    assert.equal(printed.stdout, '');
+    assert.match(printed.stderr, /running/);
+});
+
+test('a token that is not taken is told why', async (t) => {
+    const { sidecar } = await stage(t, { env });
+    const page = await openTab(t, sidecar, { complaints: /401/ });
+    await page.goto(sidecar.adminUrl);
+    const [head, , signature] = (await makeToken(sidecar)).split('.');
+    const body = Buffer.from(JSON.stringify({ project_id: 'p', exp: 4e9 })).toString('base64url');
+    await page.getByLabel('Service account token').fill([head, body, signature].join('.'));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('This token is not taken').waitFor();
+    assert.ok((await page.getByRole('alert').locator('p').nth(1).innerText()).length > 20);
+    assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+});
+
+test('a token that is revoked while the page is open ends the session', async (t) => {
+    const { sidecar } = await stage(t, { env });
+    const page = await openDashboard(t, sidecar, { complaints: /401/ });
+    const { json } = await control(sidecar, 'GET', '/v2/projects/p/service-accounts');
+    await control(
+        sidecar,
+        'DELETE',
+        `/v2/projects/p/service-accounts/${json.service_accounts[0].id}`,
+    );
+    await page.getByLabel('Service account token').waitFor();
+    await page.getByRole('alert').getByText('This token is not taken').waitFor();
+});
+
+test('the role invoke is offered what it may, and refused the rest', async (t) => {
+    const { sidecar, call, receiver } = await stage(t, { env });
+    const token = await makeToken(sidecar, { role: 'invoke' });
+    const headers = { authorization: `Bearer ${token}` };
+    const query = { async: 'true', webhookEndpoint: receiver.url() };
+    const { id } = await call('/v4/p/a/run', { query, headers, body: '{}' });
+    await receiver.delivered();
+    const page = await openDashboard(t, sidecar, { token });
+    assert.deepEqual(await page.getByRole('navigation').getByRole('link').allInnerTexts(), [
+        'Runs',
+        'Now',
+    ]);
+    await goTo(page, `#/runs/${id}`);
+    await page.getByRole('heading', { name: 'Webhook' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: /Redeliver|Cancel/ }).count(), 0);
+    await page.evaluate(() => (location.hash = '#/keys'));
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+
+    for (const [method, path] of [
+        ['GET', '/service-accounts'],
+        ['POST', '/service-accounts'],
+        ['GET', '/deliveries'],
+        ['POST', `/runs/${id}/cancel`],
+    ]) {
+        const answer = await request(`${sidecar.adminUrl}/v2/projects/p${path}`, {
+            method,
+            headers,
+        });
+        assert.equal(answer.statusCode, 403, `${method} ${path}`);
+        await answer.body.dump();
+    }
+});
+
+test('another project’s token sees nothing', async (t) => {
+    const { sidecar, call, receiver } = await stage(t, { env });
+    const headers = { authorization: `Bearer ${await makeToken(sidecar)}` };
+    const query = { async: 'true', webhookEndpoint: receiver.url() };
+    const { id } = await call('/v4/p/a/run', { query, headers, body: '{}' });
+    await receiver.delivered();
+    const page = await openDashboard(t, sidecar, { project: 'other', complaints: /404/ });
+    await page.getByText('No runs yet').waitFor();
+    await goTo(page, '#/deliveries');
+    await page.getByText('No webhooks yet').waitFor();
+    await goTo(page, '#/keys');
+    await page.locator('.keys tbody tr').first().waitFor();
+    assert.equal(await page.locator('.keys tbody tr').count(), 1, 'its own account alone');
+    await goTo(page, `#/runs/${id}`);
+    await page.getByText('This run is not here').waitFor();
+    assert.equal(await page.getByText('/run', { exact: true }).count(), 0);
+});
+
+test('the page says when hookline does not answer, and when it does again', async (t) => {
+    const { sidecar } = await stage(t, { env });
+    const page = await openDashboard(t, sidecar, { complaints: /ERR_|Failed to load|503/ });
+    await page.getByText('No runs yet').waitFor();
+    await sidecar.stop();
+    await page.getByRole('alert').getByText('hookline does not answer').waitFor();
+    await sidecar.restart();
+    await until('the message is gone', async () => (await page.getByRole('alert').count()) === 0);
+});
+
+test('with HOOKLINE_AUTH=none the sign-in says where the interface is', async (t) => {
+    const { sidecar } = await stage(t, { env: { HOOKLINE_AUTH: 'none' } });
+    const page = await openTab(t, sidecar, { complaints: /40[134]/ });
+    await page.goto(sidecar.adminUrl);
+    await page.getByLabel('Service account token').fill('x.eyJwcm9qZWN0X2lkIjoicCJ9.y');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('HOOKLINE_AUTH=none').waitFor();
+});

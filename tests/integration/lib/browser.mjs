@@ -1,0 +1,133 @@
+// browser.mjs - the dashboard in a real browser (Debian's chromium), and what each of its tests holds it to:
+// nothing on the console, no request that leaves the sidecar, no token in a URL.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { createRequire } from 'node:module';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { chromium } from 'playwright-core';
+import { atEnd } from './cleanup.mjs';
+
+const PROGRAM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
+const FLAGS = [
+    '--headless',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--disable-dev-shm-usage',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+];
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+let browser;
+after(() => browser?.then((b) => b.close()));
+
+/** Asks the control socket: what an admin of every project may ask. Answers `{ status, json }`. */
+export function control(sidecar, method, path, body) {
+    const options = {
+        socketPath: join(sidecar.dataDir, 'control.sock'),
+        method,
+        path,
+        agent: false,
+    };
+    return new Promise((resolve, reject) => {
+        const request = http.request(options, (response) => {
+            let text = '';
+            response.setEncoding('utf8').on('data', (piece) => (text += piece));
+            response.on('end', () =>
+                resolve({ status: response.statusCode, json: text ? JSON.parse(text) : null }),
+            );
+        });
+        request.on('error', reject);
+        if (body) request.setHeader('Content-Type', 'application/json');
+        request.end(body && JSON.stringify(body));
+    });
+}
+
+/** A service account's token. */
+export async function makeToken(sidecar, { project = 'p', role = 'admin', name = role } = {}) {
+    const expires_at = new Date(Date.now() + 86_400_000).toISOString();
+    const made = await control(sidecar, 'POST', `/v2/projects/${project}/service-accounts`, {
+        name,
+        expires_at,
+        role,
+    });
+    assert.equal(made.status, 201, JSON.stringify(made.json));
+    return made.json.token;
+}
+
+/**
+ * A tab that is not signed in yet. Options: those of a browser context (`colorScheme`, `viewport`,
+ * `timezoneId` …) and `complaints`: a pattern for lines on the console that this test brings about.
+ */
+export async function openTab(t, sidecar, { complaints, ...options } = {}) {
+    browser ??= chromium.launch({ executablePath: PROGRAM, args: FLAGS, chromiumSandbox: false });
+    const context = await (await browser).newContext({ locale: 'en-GB', ...options });
+    const page = await context.newPage();
+    const seen = { urls: [], console: [], headers: [] };
+    page.setDefaultTimeout(30_000);
+    page.on('console', (message) => seen.console.push(`${message.type()}: ${message.text()}`));
+    page.on('pageerror', (error) => seen.console.push(`error: ${error.message}`));
+    page.on('dialog', (dialog) => seen.console.push(`dialog: ${dialog.message()}`));
+    page.on('request', (request) => seen.urls.push(request.url()));
+    atEnd(t, async () => {
+        await context.close();
+        const lines = seen.console.filter((line) => !complaints?.test(line));
+        assert.deepEqual(lines, [], 'the console');
+        for (const url of seen.urls) {
+            assert.ok(
+                url.startsWith(sidecar.adminUrl) || url.startsWith('blob:'),
+                `a request left: ${url}`,
+            );
+            assert.doesNotMatch(url, /eyJ/, 'a token in a URL');
+        }
+    });
+    return Object.assign(page, { seen });
+}
+
+/** A tab that is signed in and shows `hash`. */
+export async function openDashboard(
+    t,
+    sidecar,
+    { hash = '#/runs', token, role, project, ...options } = {},
+) {
+    const page = await openTab(t, sidecar, options);
+    const link = token ?? (await makeToken(sidecar, { role, project }));
+    await page.goto(`${sidecar.adminUrl}/#token=${link}`);
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    await goTo(page, hash);
+    return page;
+}
+
+/** Opens a page by its address and waits until its heading is there. */
+export async function goTo(page, hash) {
+    if (new URL(page.url()).hash !== hash) await page.evaluate((to) => (location.hash = to), hash);
+    await page.locator('main h1').waitFor();
+}
+
+/** The rules of WCAG 2.2 A and AA, and axe's own best practices. */
+export async function assertAccessible(page, what) {
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() =>
+        globalThis.axe.run(document, {
+            runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+        }),
+    );
+    const lines = violations.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.target.join(' ')}: ${node.failureSummary}`),
+    );
+    assert.deepEqual(lines, [], what);
+}
+
+/** Nothing is wider than the window. */
+export async function assertFits(page, what) {
+    const [width, room] = await page.evaluate(() => [
+        document.documentElement.scrollWidth,
+        innerWidth,
+    ]);
+    assert.ok(width <= room, `${what}: ${width} px in ${room} px`);
+}
