@@ -427,6 +427,60 @@ test('what the app leaves behind is reaped, and nothing of it outlives hookline'
     assert.equal(isAlive(daemon), false);
 });
 
+/** hookline as process 1 of a namespace of its own, as in a container: `{ pid, line }`. */
+async function startAsFirst(t, command) {
+    const child = spawn('unshare', ['--pid', '--fork', '--kill-child', BINARY], {
+        env: {
+            PATH: process.env.PATH,
+            ASAN_OPTIONS: 'detect_leaks=0',
+            HOOKLINE_LISTEN: `127.0.0.1:${await freePort()}`,
+            HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${await freePort()}`,
+            HOOKLINE_AUTH: 'none',
+            HOOKLINE_LOG_FORMAT: 'json',
+            HOOKLINE_DATA_DIR: await temporaryDirectory(t),
+            HOOKLINE_SHUTDOWN_DELAY: '0s',
+            HOOKLINE_DRAIN_TIMEOUT: '500ms',
+            HOOKLINE_APP_COMMAND: command,
+        },
+        stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let text = '';
+    child.stderr.setEncoding('utf8').on('data', (piece) => (text += piece));
+    const ended = once(child, 'close');
+    await until('it runs', () => /"listening"/.test(text));
+    const [pid] = await childrenOf(child.pid);
+    atEnd(t, async () => {
+        process.kill(pid, 'SIGTERM');
+        assert.deepEqual(await ended, [0, null], text);
+    });
+    await until('its app says so', () => !command || /"line":"ready"/.test(text));
+    return { pid };
+}
+
+/** The process ids of its children, zombies included. */
+async function childrenOf(pid) {
+    const list = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    return list.trim().split(' ').filter(Boolean).map(Number);
+}
+
+for (const command of ['', 'trap "exit 0" TERM; echo ready; while :; do sleep 0.1; done']) {
+    test(`as process 1 ${command ? 'with' : 'without'} an app of its own it reaps whatever ends`, { skip: !isRoot }, async (t) => {
+        const { pid } = await startAsFirst(t, command);
+        const own = await childrenOf(pid);
+        assert.equal(own.length, command ? 1 : 0);
+        // As by `docker exec`: processes that lose their parent, some of them already dead.
+        const script = 'for i in 1 2 3 4 5; do sh -c "sleep 0.$i &"; done; sleep 1005 & echo $$';
+        const other = spawn('nsenter', ['-t', `${pid}`, '-p', 'sh', '-c', script]);
+        await once(other, 'exit');
+        const left = await until('one is left', async () => {
+            const orphans = (await childrenOf(pid)).filter((p) => !own.includes(p));
+            return orphans.length === 1 && orphans;
+        });
+        process.kill(left[0], 'SIGKILL');
+        await until('none is left', async () => (await childrenOf(pid)).length === own.length);
+    });
+}
+
 test('the rest of its group does not outlive the app’s first process', async (t) => {
     const { sidecar } = await supervise(t, {
         command: 'sleep 1002 & echo child $!; exit 1',

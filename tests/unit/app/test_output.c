@@ -84,7 +84,7 @@ static bool has_logged(const char *part)
     do {                                                                                           \
         uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
         while (!(claim)) {                                                                         \
-            cr_assert_lt(hl_clock_mono_ms(), give_up, "never: " #claim);                           \
+            cr_assert_lt(hl_clock_mono_ms(), give_up, "%s", "never: " #claim);                     \
             uv_run(&loop, UV_RUN_ONCE);                                                            \
         }                                                                                          \
     } while (0)
