@@ -163,6 +163,19 @@ static PyObject *get_bell(PyObject *object, void *closure)
     return PyLong_FromLong(hl_server_bell(self_of(object)->server));
 }
 
+/* Where it listens: "127.0.0.1:8000" or "unix:/run/app.sock". */
+static PyObject *get_address(PyObject *object, void *closure)
+{
+    (void)closure;
+    const struct py_server *self = self_of(object);
+    const struct hl_settings *s = &self->settings;
+    if (s->socket[0])
+        return PyUnicode_FromFormat("unix:%s", s->socket);
+    bool is_v6 = strchr(s->host, ':') != NULL;
+    unsigned port = self->server ? hl_server_port(self->server) : s->port;
+    return PyUnicode_FromFormat(is_v6 ? "[%s]:%u" : "%s:%u", s->host, port);
+}
+
 static PyObject *get_concurrency(PyObject *object, void *closure)
 {
     (void)closure;
@@ -197,6 +210,7 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef members[] = {
     {"bell", get_bell, NULL, NULL, NULL},
+    {"address", get_address, NULL, NULL, NULL},
     {"concurrency", get_concurrency, NULL, NULL, NULL},
     {"log_level", get_log_level, NULL, NULL, NULL},
     {"log_format", get_log_format, NULL, NULL, NULL},

@@ -102,6 +102,8 @@ test('it listens where --port, --socket or the environment say', async (t) => {
     const byEnvironment = await spawnPython(t, source, { env: { PORT: `${port}` }, args: ['main.py'] });
     atEnd(t, () => byEnvironment.stop());
     await until('PORT', async () => (await get(`http://127.0.0.1:${port}/healthz`)) === 200);
+    const { address, functions, concurrency } = await byEnvironment.logged(/^listening$/);
+    assert.deepEqual([address, functions, concurrency], [`127.0.0.1:${port}`, 'run', 1]);
 
     const socket = await spawnPython(t, source, { args: ['main.py', '--socket', 'app.sock'] });
     atEnd(t, () => socket.stop());
@@ -116,6 +118,12 @@ test('it listens where --port, --socket or the environment say', async (t) => {
             call.on('error', () => resolve(null)).end();
         });
     assert.equal(await until('--socket', answer), '"here"');
+    assert.equal((await socket.logged(/^listening$/)).address, 'unix:app.sock');
+
+    const anywhere = await spawnPython(t, source, { args: ['main.py', '--port', '0'] });
+    atEnd(t, () => anywhere.stop());
+    const free = (await anywhere.logged(/^listening$/)).address;
+    assert.equal(await get(`http://${free}/healthz`), 200);
 
 });
 

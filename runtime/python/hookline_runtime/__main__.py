@@ -33,8 +33,12 @@ def main():
     except OSError as error:
         log.write(logging.ERROR, str(error))
         sys.exit(1)
+    names = ", ".join(name for name, *_ in host.callees())
+    where = [("address", server.address), ("functions", names), ("concurrency", server.concurrency)]
+    log.write(logging.INFO, "listening", where)
     host.run(server.concurrency)
     server.close()
+    log.write(logging.INFO, "stopped")
 
 
 def _options():
