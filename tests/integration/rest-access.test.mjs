@@ -1,6 +1,10 @@
 // Who may ask what of the REST interface, route by route, and the service accounts that say so.
 import assert from 'node:assert/strict';
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from './lib/case.mjs';
+import { filesBelow } from './lib/files.mjs';
+import { connect } from './lib/raw.mjs';
 import { assertRefused, control, pages, rest } from './lib/rest.mjs';
 import { run } from './lib/sidecar.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
@@ -33,6 +37,18 @@ async function populate({ call, receiver, sidecar }, project) {
     const body = { name: 'x', expires_at: inAnHour() };
     const made = await ask('POST', `/v2/projects/${project}/service-accounts`, { body });
     return { run: id, delivery, account: made.json().id };
+}
+
+/** A finished asynchronous run of project p. */
+async function bigRun(call, ask, token) {
+    const { id } = await call(RUN, {
+        query: { async: 'true' },
+        headers: { authorization: `Bearer ${token}` },
+    });
+    await until('it is finished', async () => {
+        return (await ask('GET', `/v2/projects/p/runs/${id}`)).json().state === 'success';
+    });
+    return id;
 }
 
 /** Every route: method, path below the project, who may, and a body that it takes. */
@@ -103,6 +119,58 @@ for (const admin of [false, true]) {
             service_accounts.map((account) => account.name),
             ['admin of p'],
         );
+    });
+
+    test(`a large result is whole on ${where}, and one that is not read delays nobody`, async (t) => {
+        const bytes = Buffer.alloc(24 << 20, 'hookline.');
+        const { call, sidecar } = await stage(t, {
+            env: { ...JWT, HOOKLINE_WORKERS: '1' },
+            app: async (x) => {
+                await x.body();
+                await x.send(200, { 'Content-Type': 'application/octet-stream' }, bytes);
+            },
+        });
+        const token = await tokenFor(sidecar, 'p', 'invoke');
+        const ask = rest(sidecar, { admin, token });
+        const id = await bigRun(call, ask, token);
+        const path = `/v2/projects/p/apps/a/runs/${id}/result`;
+        const port = admin ? sidecar.adminPort : sidecar.port;
+        const stalled = await connect(t, { port });
+        stalled.send(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+        await stalled.responseHead();
+        stalled.socket.pause();
+        const answer = await ask('GET', path);
+        assert.equal(answer.status, 200);
+        assert.equal(answer.headers['x-run-status-code'], '200');
+        assert.ok(answer.body.equals(bytes));
+        const head = await ask('HEAD', path);
+        assert.deepEqual([head.status, head.headers['content-length']], [200, String(bytes.length)]);
+        const kept = await connect(t, { port });
+        for (const _ of [1, 2]) {
+            kept.send(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+            assert.ok((await kept.response()).body.equals(bytes), 'the connection goes on');
+        }
+    });
+
+    test(`a damaged result is cut off on ${where}, a removed one is 410`, async (t) => {
+        const { call, sidecar } = await stage(t, {
+            env: JWT,
+            app: async (x) => {
+                await x.body();
+                await x.send(200, {}, Buffer.alloc(1 << 20, 'x'));
+            },
+        });
+        const token = await tokenFor(sidecar, 'p', 'invoke');
+        const ask = rest(sidecar, { admin, token });
+        const id = await bigRun(call, ask, token);
+        const path = `/v2/projects/p/runs/${id}/result`;
+        const [file] = await filesBelow(join(sidecar.dataDir, 'bodies'));
+        const handle = await open(file, 'r+');
+        await handle.write('y', 500_000);
+        await handle.close();
+        await assert.rejects(ask('GET', path), { code: 'ECONNRESET' });
+        await rm(file);
+        assertRefused(await ask('GET', path), 410, /removed/);
     });
 
     test(`what needs no project is not on ${where}`, async (t) => {
