@@ -1,5 +1,4 @@
-// Generators of a Python app are event streams: each value is sent the moment it is yielded, and a generator ends when
-// its caller has gone.
+// Generators of a Python app are event streams: each value is sent as it is yielded, until the caller has gone.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
