@@ -4,9 +4,9 @@
 #include "fuzz.h"
 
 #define COMMON                                                                                     \
-    "HOOKLINE_AUTH=none", "HOOKLINE_LISTEN=127.0.0.1:0", "HOOKLINE_STORE=memory", "HOOKLINE_DATA_DIR=/nonexistent",      \
-        "HOOKLINE_WORKERS=1", "HOOKLINE_LOG_LEVEL=error", "HOOKLINE_MAX_CONNECTIONS=8",            \
-        "HOOKLINE_APP_URL=unix:/tmp/hookline-fuzz.sock"
+    "HOOKLINE_AUTH=none", "HOOKLINE_LISTEN=127.0.0.1:0", "HOOKLINE_STORE=memory",                  \
+        "HOOKLINE_DATA_DIR=/nonexistent", "HOOKLINE_WORKERS=1", "HOOKLINE_LOG_LEVEL=error",        \
+        "HOOKLINE_MAX_CONNECTIONS=8", "HOOKLINE_APP_URL=unix:/tmp/hookline-fuzz.sock"
 
 static const char *const environments[PRESET_COUNT][16] = {
     /* what nobody has changed */
