@@ -70,7 +70,7 @@ build_targets() {
 
 dictionary_of() {
     case $1 in
-    request | response | chunked) echo http ;;
+    request | response | chunked | function) echo http ;;
     *) echo "$1" ;;
     esac
 }
