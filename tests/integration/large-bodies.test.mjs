@@ -1,6 +1,7 @@
 // A hundred asynchronous calls of 32 MiB at once: all accepted, memory stays small, every byte reaches the app.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import http from 'node:http';
 import { test } from './lib/case.mjs';
 import { isSanitized } from './lib/sidecar.mjs';
 import { RUN, stage } from './lib/stage.mjs';
@@ -10,13 +11,30 @@ const MIB = 1 << 20;
 const CALLS = 100;
 const SIZE = 32 * MIB;
 const BOUND = (isSanitized ? 256 : 64) * MIB; // a sanitizer's own memory counts too
+/** The status of an asynchronous call; it may take as long as the machine needs. */
+function upload(sidecar, body) {
+    return new Promise((resolve, reject) => {
+        const request = http.request(`${sidecar.url}${RUN}?async=true`, {
+            method: 'POST',
+            agent: false,
+            headers: { 'content-length': body.length },
+        });
+        request.on('error', reject);
+        request.on('response', (response) => {
+            response.resume();
+            resolve(response.statusCode);
+        });
+        request.end(body);
+    });
+}
+
 
 test('a hundred asynchronous calls of 32 MiB at once stay under 64 MiB of RssAnon', { limit: 400_000 }, async (t) => {
     const body = Buffer.alloc(SIZE);
     for (let i = 0; i < SIZE; i += 4) body.writeUInt32LE((i * 2654435761) >>> 0, i);
     const wanted = createHash('sha256').update(body).digest('hex');
     const seen = new Map();
-    const { call, sidecar } = await stage(t, {
+    const { sidecar } = await stage(t, {
         env: { HOOKLINE_ASYNC_CONCURRENCY: '2', HOOKLINE_LOG_LEVEL: 'info' },
         app: async (x) => {
             const bytes = await x.body();
@@ -34,8 +52,8 @@ test('a hundred asynchronous calls of 32 MiB at once stay under 64 MiB of RssAno
             await new Promise((resolve) => setTimeout(resolve, 20));
         }
     })();
-    const calls = Array.from({ length: CALLS }, () => call(RUN, { query: { async: 'true' }, body }));
-    for (const { status } of await Promise.all(calls)) assert.equal(status, 202);
+    const calls = Array.from({ length: CALLS }, () => upload(sidecar, body));
+    for (const status of await Promise.all(calls)) assert.equal(status, 202);
     await until('all have run', () => seen.size === CALLS, 300_000);
     isDone = true;
     await watch;

@@ -36,6 +36,9 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row, i
     c->app = hl_message_copy(&room, app);
     c->head = (struct hl_str){room, head.n - HL_SEAL_OVERHEAD};
     hl_sql_body(row, &c->body, &bytes);
+    run->has_file = c->body.where == HL_BODY_FILE;
+    run->file = c->body.file;
+    run->file_size = c->body.size;
     enum hl_err err = hl_unseal(&db->sealer, "ticket.head", run_id, head, room);
     if (!err)
         err = hl_sql_copy_body(&c->body, bytes);

@@ -95,6 +95,9 @@ struct hl_stored_run {
     enum hl_run_state state;
     uint32_t epoch, attempt;
     bool is_async, has_webhook, is_cancel_wished;
+    bool has_file; /* its request's body is in one */
+    struct hl_id file;
+    uint64_t file_size;
 };
 HL_MUST_CHECK enum hl_err hl_run_find(
     struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run);

@@ -64,6 +64,8 @@ static enum hl_err release_runs(struct hl_database *db)
         run.has_webhook = hl_sql_int(&row);
         run.attempt = (uint32_t)hl_sql_int(&row);
         run.is_cancel_wished = hl_sql_int(&row);
+        run.has_file = hl_sql_id(&row, &run.file);
+        run.file_size = (uint64_t)hl_sql_int(&row);
         hl_database_done(db, HL_SQL_RUN_ORPHANED);
         err = release_run(db, &run_id, &run);
         HL_CRASH_POINT(RECOVER_RUN);

@@ -184,21 +184,12 @@ static enum hl_err add_result(
     return hl_database_run(db, HL_SQL_RESULT_ADD);
 }
 
-/* Asked first: RETURNING would make a table of its own for the one row. */
-static enum hl_err end_ticket(struct hl_database *db, int64_t ticket_id)
+static enum hl_err end_ticket(struct hl_database *db, const struct hl_stored_run *run)
 {
-    struct hl_sql_row row;
-    struct hl_id file;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_FILE);
-    hl_sql_bind_int(&args, ticket_id);
-    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_FILE, &row);
-    if (err)
-        return err == HL_ERR_NOT_FOUND ? HL_ERR_CORRUPT : err;
-    if (hl_sql_id(&row, &file))
-        hl_database_doom_file(db, &file, (uint64_t)hl_sql_int(&row));
-    hl_database_done(db, HL_SQL_TICKET_FILE);
-    args = hl_database_bind(db, HL_SQL_TICKET_END);
-    hl_sql_bind_int(&args, ticket_id);
+    if (run->has_file)
+        hl_database_doom_file(db, &run->file, run->file_size);
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_END);
+    hl_sql_bind_int(&args, run->ticket_id);
     return hl_database_run(db, HL_SQL_TICKET_END);
 }
 
@@ -214,7 +205,7 @@ enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
     hl_sql_bind_int(&args, db->next_result++);
     err = hl_database_run(db, HL_SQL_RUN_END);
     if (!err)
-        err = end_ticket(db, run->ticket_id);
+        err = end_ticket(db, run);
     if (!err && run->has_webhook)
         err = hl_delivery_add(db, run_id, run, outcome->finished_ms);
     return err;
@@ -236,6 +227,8 @@ enum hl_err hl_run_find(
     run->has_webhook = hl_sql_int(&row);
     run->ticket_id = hl_sql_int(&row);
     run->is_cancel_wished = hl_sql_int(&row);
+    run->has_file = hl_sql_id(&row, &run->file);
+    run->file_size = (uint64_t)hl_sql_int(&row);
     hl_database_done(db, HL_SQL_RUN_FIND);
     return HL_OK;
 }

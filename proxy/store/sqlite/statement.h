@@ -40,8 +40,9 @@
     X(RUN_ADD, "INSERT INTO run (run_id, app_id, state, is_async, has_webhook, created_ms,"        \
         " started_ms, attempt, epoch, ticket_id, method, path, request_size)"                      \
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                         \
-    X(RUN_FIND, "SELECT app_id, state, epoch, is_async, has_webhook, ticket_id, is_cancel_wished"  \
-        " FROM run WHERE run_id = ?")                                                              \
+    X(RUN_FIND, "SELECT app_id, state, epoch, run.is_async, has_webhook, ticket_id,"               \
+        " is_cancel_wished, body_file, body_size FROM run"                                         \
+        " LEFT JOIN ticket ON ticket.id = run.ticket_id WHERE run.run_id = ?")                     \
     X(RUN_CLAIM, "UPDATE run SET state = 1, epoch = epoch + 1, attempt = attempt + 1,"             \
         " started_ms = ?2 WHERE run_id = ?1")                                                      \
     X(RUN_END, "UPDATE run SET state = ?2, result_id = ?3, ticket_id = NULL WHERE run_id = ?1")    \
@@ -52,7 +53,7 @@
         " started_ms = NULL WHERE run_id = ?")                                                     \
     X(RUN_DROP, "DELETE FROM run WHERE run_id = ?")                                                \
     X(RUN_ORPHANED, "SELECT ticket.id, run.run_id, run.app_id, run.is_async, run.has_webhook,"     \
-        " run.attempt, run.is_cancel_wished FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
+        " run.attempt, run.is_cancel_wished, body_file, body_size FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
         " WHERE ticket.id > ? AND run.state = 1 ORDER BY ticket.id LIMIT 1")                       \
     X(TICKET_ADD, "INSERT INTO ticket (id, run_id, is_async, head, " HL_SQL_BODY ")"               \
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")                                                     \
@@ -64,7 +65,6 @@
     X(TICKET_OLDEST, "SELECT run.created_ms FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
         " WHERE ticket.id > ? AND ticket.is_async = 1 AND run.state = 0"                           \
         " ORDER BY ticket.id LIMIT 1")                                                             \
-    X(TICKET_FILE, "SELECT body_file, body_size FROM ticket WHERE id = ?")                         \
     X(TICKET_END, "DELETE FROM ticket WHERE id = ?")                                               \
     X(TICKET_TOTALS, "SELECT max(id), coalesce(sum(is_async), 0) FROM ticket")                     \
     X(WEBHOOK_ADD, "INSERT INTO webhook (run_id, lane, url, secret, traceparent)"                  \

@@ -2,6 +2,7 @@
  *
  *   bench_store                       beside the floor (an append and an fdatasync for all that is
  *                                     pending), with 1, 16 and 256 submitters
+ *   bench_store --scale=N             1,000, 100,000 … N finished runs: get, list, accept, purge
  *   bench_store --runs=N              that many runs, for a profiler: no floor, nothing is printed
  *
  *   --dir=PATH       where files are made and removed again, default in the build directory
@@ -17,13 +18,14 @@
 
 #include "runs.h"
 #include "sample.h"
+#include "scale.h"
 #include "versus.h"
 
 struct options {
     const char *dir;
     int rounds;
     double seconds;
-    uint64_t runs;
+    uint64_t runs, scale;
     unsigned submitters;
     bool is_json;
 };
@@ -35,6 +37,7 @@ static struct options read_options(int argc, char **argv)
         {"rounds", required_argument, NULL, 'r'},
         {"seconds", required_argument, NULL, 's'},
         {"runs", required_argument, NULL, 'n'},
+        {"scale", required_argument, NULL, 'x'},
         {"submitters", required_argument, NULL, 'c'},
         {"json", no_argument, NULL, 'j'},
         {0},
@@ -49,6 +52,8 @@ static struct options read_options(int argc, char **argv)
             options.seconds = atof(optarg);
         else if (name == 'n')
             options.runs = strtoull(optarg, NULL, 10);
+        else if (name == 'x')
+            options.scale = strtoull(optarg, NULL, 10);
         else if (name == 'c')
             options.submitters = (unsigned)atoi(optarg);
         else if (name == 'j')
@@ -110,7 +115,9 @@ int main(int argc, char **argv)
 {
     struct options options = read_options(argc, argv);
     make_dir(options.dir);
-    if (options.runs > 0)
+    if (options.scale > 0)
+        scale(dir, options.scale, options.seconds);
+    else if (options.runs > 0)
         make_runs(options.submitters, options.runs);
     else
         versus(dir, options.rounds, options.seconds, options.is_json);

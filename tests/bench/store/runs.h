@@ -28,5 +28,7 @@ void runs_give_credit(struct runs *runs, struct load *load, uint32_t n);
 
 /* Asks for a run and waits; the rc of the answer. Any thread but the load's. */
 enum hl_err runs_get(struct runs *runs, const struct hl_id *id);
+/* The page of 200 runs that are older than `before`. Likewise. */
+void runs_list(struct runs *runs, const struct hl_id *before);
 
 #endif
