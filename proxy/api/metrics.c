@@ -19,6 +19,14 @@ void hl_figures_add(struct hl_worker_metrics *sum, const struct hl_worker_metric
         hl_counter_add(&to[i], hl_counter_get(&from[i]));
 }
 
+static void add_tokens(struct hl_auth_counts *sum, const struct hl_auth_counts *worker)
+{
+    hl_counter_add(&sum->cached, hl_counter_get(&worker->cached));
+    hl_counter_add(&sum->checked, hl_counter_get(&worker->checked));
+    hl_counter_add(&sum->refused, hl_counter_get(&worker->refused));
+    hl_counter_add(&sum->overflowed, hl_counter_get(&worker->overflowed));
+}
+
 void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *view)
 {
     const struct hl_limiter *limiter = &view->service->limiter;
@@ -33,8 +41,14 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
         .started_ms = view->started_ms,
         .now_ms = hl_clock_wall_ms(),
     };
-    for (uint32_t i = 0; i < view->service->worker_count; i++)
-        hl_figures_add(&figures->workers, &view->service->workers[i]->metrics);
+    if (view->service->auth)
+        hl_auth_read_figures(view->service->auth, &figures->auth);
+    for (uint32_t i = 0; i < view->service->worker_count; i++) {
+        const struct hl_worker *w = view->service->workers[i];
+        hl_figures_add(&figures->workers, &w->metrics);
+        if (w->auth)
+            add_tokens(&figures->tokens, hl_auth_seat_counts(w->auth));
+    }
 }
 
 void hl_metrics_show(const struct hl_api_view *view, const struct hl_api_request *request,
@@ -250,6 +264,27 @@ static void write_attempts(struct text *t, const struct hl_sender_gauges *sender
     write_sample(t, name, "outcome=\"dead\"", hl_counter_get(&sender->attempts_dead));
 }
 
+/* Zeros with HOOKLINE_AUTH=none. */
+static void write_tokens(struct text *t, const struct hl_figures *figures)
+{
+    static const char calls[] = "hookline_tokens_total", fetches[] = "hookline_key_fetches_total";
+    const struct hl_auth_counts *tokens = &figures->tokens;
+    write_family(t, calls, "counter",
+        "Calls that asked for a token, by what was found: good, refused, or too many new ones.");
+    write_sample(t, calls, "outcome=\"good\"", hl_counter_get(&tokens->cached));
+    write_sample(t, calls, "outcome=\"refused\"", hl_counter_get(&tokens->refused));
+    write_sample(t, calls, "outcome=\"overflow\"", hl_counter_get(&tokens->overflowed));
+    write_number(t, "hookline_token_signatures_total", "counter",
+        "Signatures of tokens that were checked.", hl_counter_get(&tokens->checked));
+    write_number(t, "hookline_token_signatures_waiting", "gauge",
+        "Signatures of tokens that wait to be checked.", figures->auth.checks_waiting);
+    write_number(t, "hookline_keys", "gauge", "Keys for tokens from outside that are good now.",
+        figures->auth.keys);
+    write_family(t, fetches, "counter", "HOOKLINE_JWT_JWKS_URL and _FILE, read again.");
+    write_sample(t, fetches, "outcome=\"ok\"", figures->auth.fetches_ok);
+    write_sample(t, fetches, "outcome=\"failed\"", figures->auth.fetches_failed);
+}
+
 /* ---- what is computed ---- */
 
 uint64_t hl_figures_age_ms(int64_t now_ms, const struct hl_counter *since)
@@ -306,6 +341,7 @@ enum hl_err hl_figures_write(struct hl_buf *out, const struct hl_figures *figure
     write_runs(&t, &figures->workers);
     write_attempts(&t, figures->sender);
     write_plains(&t, figures);
+    write_tokens(&t, figures);
     write_times(&t, figures);
     write_process(&t, figures);
     return t.err;

@@ -103,7 +103,10 @@ struct hl_auth_figures {
 void hl_auth_read_figures(struct hl_auth *auth, struct hl_auth_figures *out);
 /* What one seat did. */
 struct hl_auth_counts {
-    struct hl_counter cached, checked, refused, overflowed;
+    struct hl_counter cached;     /* granted, from memory */
+    struct hl_counter checked;    /* signatures that came back */
+    struct hl_counter refused;    /* answers that were refusals, overflows included */
+    struct hl_counter overflowed; /* too many were being checked */
 };
 const struct hl_auth_counts *hl_auth_seat_counts(const struct hl_auth_seat *seat);
 

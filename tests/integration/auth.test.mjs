@@ -378,3 +378,16 @@ test('a secret from a file signs', async (t) => {
     app.requests.length = 0;
     assertRefused(await ask(await sign(makeSecret(32))), app, 'another secret');
 });
+
+test('the figures say what became of tokens', async (t) => {
+    const key = await makeKey();
+    const { ask, sidecar } = await locked(t, [key], { env: { HOOKLINE_WORKERS: '1' } });
+    const token = await sign(key);
+    for (let i = 0; i < 3; i++) await ask(token);
+    await ask(await sign(await makeKey('ES256', key.kid)));
+    assert.equal(await sidecar.metric('hookline_tokens_total', { outcome: 'good' }), 3);
+    assert.equal(await sidecar.metric('hookline_tokens_total', { outcome: 'refused' }), 1);
+    assert.equal(await sidecar.metric('hookline_tokens_total', { outcome: 'overflow' }), 0);
+    assert.equal(await sidecar.metric('hookline_token_signatures_total'), 2, 'each token once');
+    assert.equal(await sidecar.metric('hookline_keys'), 1);
+});
