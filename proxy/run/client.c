@@ -183,6 +183,8 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
 void hl_client_on_checked(struct hl_auth_wait *wait)
 {
     struct hl_client *c = HL_CONTAINER_OF(wait, struct hl_client, wait);
+    if (c->state != HL_CLIENT_AUTH)
+        return; /* it is being closed */
     c->state = HL_CLIENT_HEAD;
     hl_client_resume(c);
 }
