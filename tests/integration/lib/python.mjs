@@ -21,6 +21,7 @@ export const PACKAGE = [
 
 export const DEBIAN = '/usr/bin/python3';
 export const DEBUG = '/usr/bin/python3-dbg';
+const START_MS = 50_000; // a debug interpreter imports slowly on a busy machine
 const SANITIZER = /(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:)/;
 
 /** Debian's interpreters, and the machine's own python3 if that is another. */
@@ -171,10 +172,11 @@ export async function spawnPython(t, source, { python = DEBIAN, env = {}, files 
 export async function startPython(t, source, options = {}) {
     const app = await spawnPython(t, source, options);
     atEnd(t, () => app.stop());
-    await until('the app is ready', async () => {
+    const isReady = async () => {
         if (!app.isRunning) throw new Error(`Python ended:\n${app.stderr}`);
         return (await get(`${app.url}/healthz`)) === 200;
-    });
+    };
+    await until('the app is ready', isReady, START_MS);
     const call = caller(t, app);
     app.call = (name, members, { headers = {}, ...rest } = {}) =>
         call(`/${name}`, {
