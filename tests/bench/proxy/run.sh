@@ -129,7 +129,8 @@ start() {
     env "${settings[@]}" taskset -c "$proxy_core" "$@" "${command[@]}" >"$name.log" 2>&1 &
     pid[$name]=$!
     for _ in {1..300}; do
-        ! connects "${port[$name]}" || return 0
+        # Twice: hookline tries its ports first, and under valgrind it is a while until it listens for good.
+        ! connects "${port[$name]}" || ! sleep 0.5 || ! connects "${port[$name]}" || return 0
         kill -0 "${pid[$name]}" 2>/dev/null || break
         sleep 0.1
     done
