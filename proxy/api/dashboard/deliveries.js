@@ -188,7 +188,7 @@ export function show(main, route) {
     async function turn(signal) {
         const isOpen = [...shown.values()].some(({ delivery }) => delivery.state === 'pending');
         const answer = await api.get('/deliveries', {
-            query: { ...filter, limit: !newest || isOpen ? PAGE : 1 },
+            query: { ...filter, limit: !newest || isOpen ? PAGE : 5 },
             signal,
         });
         const first = answer.deliveries[0]?.delivery_id;

@@ -6,6 +6,7 @@ import { between, duration, id, plural, time, visible } from './format.js';
 import { REASONS, isOpen, modeChip, runPath } from './state.js';
 
 const PAGE = 50;
+const FEW = 5;
 const EVERY = 1500;
 const STATES = ['queued', 'running', 'success', 'failure', 'cancelled'];
 const TIMES = [
@@ -83,6 +84,7 @@ export function show(main, route) {
     /** run_id → `{ run, row, text }`, in the order of the page. */
     const shown = new Map();
     let waiting = []; // newer than what is shown
+    let hasGap = false; // between them and what is shown there are more
     let cursor = null;
 
     const problem = h('div');
@@ -140,13 +142,17 @@ export function show(main, route) {
     function showWaiting() {
         const n = waiting.length;
         if (!n) return fill(newer);
-        const text = n >= PAGE ? `${PAGE} or more new runs` : plural(n, 'new run');
+        const text = hasGap ? `${n} or more new runs` : plural(n, 'new run');
         fill(newer, button(`Show ${text}`, takeWaiting, 'main'));
     }
 
     function takeWaiting() {
-        if (waiting.length >= PAGE) return reload();
-        body.prepend(...waiting.filter((run) => !shown.has(run.run_id)).map(put));
+        if (hasGap) return reload();
+        for (const run of waiting.filter(isNew)) {
+            const next = [...shown.values()].filter((known) => known.run.run_id < run.run_id);
+            const before = next.reduce((a, b) => (a && a.run.run_id > b.run.run_id ? a : b), null);
+            body.insertBefore(put(run), before?.row ?? null);
+        }
         waiting = [];
         showWaiting();
         table.hidden = false;
@@ -165,17 +171,26 @@ export function show(main, route) {
     }
 
     function showRest() {
+        if (shown.size === 0 && cursor) return fill(rest, button('Look further back', older));
         if (shown.size === 0) return fill(rest, showEmpty(isFiltered));
         const count = h('span.count', {}, `${plural(shown.size, 'run')} shown`);
         fill(rest, count, cursor ? button('Show older', older) : h('span.count', {}, 'These are all.'));
     }
 
+    /** A page. The server may give a short one although there is more: one that is empty says nothing. */
+    async function list(query, signal) {
+        for (let tries = 0; ; tries++) {
+            const answer = await api.get('/runs', { query: { ...filter, limit: PAGE, ...query }, signal });
+            cursor = answer.next_cursor;
+            if (answer.runs.length || !cursor || tries === 5) return answer.runs;
+            query = { cursor };
+        }
+    }
+
     async function older(event) {
         event.target.disabled = true;
         try {
-            const answer = await api.get('/runs', { query: { ...filter, limit: PAGE, cursor } });
-            cursor = answer.next_cursor;
-            append(answer.runs);
+            append(await list({ cursor }));
             announce(`${plural(shown.size, 'run')} shown`);
         } catch (error) {
             onError(error);
@@ -190,22 +205,23 @@ export function show(main, route) {
     let isFirst = true;
     async function turn(signal) {
         const open = [...shown.values()].filter(({ run }) => isOpen(run));
-        // With nothing under way on the page, one line tells whether there is anything new.
-        const limit = isFirst || open.length || waiting.length ? PAGE : 1;
-        const answer = await api.get('/runs', { query: { ...filter, limit }, signal });
         if (isFirst) {
+            append(await list({}, signal));
             isFirst = false;
-            cursor = answer.next_cursor;
-            append(answer.runs);
             return;
         }
+        // With nothing under way on the page, a few lines tell whether there is anything new.
+        const limit = open.length || waiting.length ? PAGE : FEW;
+        const answer = await api.get('/runs', { query: { ...filter, limit }, signal });
         if (!shown.size && answer.runs.length) return reload();
-        if (limit === 1 && answer.runs.some(isNew)) {
+        if (limit === FEW && answer.runs.some(isNew)) {
             Object.assign(answer, await api.get('/runs', { query: { ...filter, limit: PAGE }, signal }));
         }
         const listed = new Set(answer.runs.map((run) => run.run_id));
         for (const run of answer.runs) if (shown.has(run.run_id)) put(run);
-        waiting = answer.runs.filter(isNew);
+        const oldest = cursor ? [...shown.keys()].sort()[0] : '';
+        waiting = answer.runs.filter((run) => isNew(run) && run.run_id > oldest);
+        hasGap = answer.next_cursor !== null && waiting.length === answer.runs.length;
         showWaiting();
         await follow(
             open.filter(({ run }) => !listed.has(run.run_id)),
