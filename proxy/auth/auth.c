@@ -38,9 +38,10 @@ static enum hl_err ask(
     enum hl_err err = hl_store_post(store, &question->m);
     if (err)
         return err;
-    while (!hl_mailbox_take(&box->mail))
-        sem_wait(&box->wake);
-    return question->m.rc;
+    /* The wake comes after the letter and is the last use of the box: it is what to wait for. */
+    while (sem_wait(&box->wake) != 0)
+        continue;
+    return hl_mailbox_take(&box->mail) ? question->m.rc : HL_ERR_UNAVAILABLE;
 }
 
 /* Accounts that were revoked or whose tokens have ended are as good as unknown. */
