@@ -131,7 +131,7 @@ const struct hl_option hl_options[] = {
     {ROW(LISTEN, "LISTEN", listen, "0.0.0.0:8080"),
         .help = "where calls come in"},
     {ROW(LISTEN, "ADMIN_LISTEN", admin_listen, "127.0.0.1:9090"),
-        .help = "where health and metrics are served"},
+        .help = "where health, metrics, the REST interface and the dashboard are served"},
     {ROW(TEXT, "PROJECT_ID", project_id, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,
         .help = "the only project served; calls of another get 404"},
     {ROW(TEXT, "APP_NAME", app_name, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,
