@@ -40,6 +40,7 @@ main() {
     step "hookline is at http://$address, the app behind it at http://127.0.0.1:$app_port. Ctrl-C stops everything."
     echo "Its log is $work/hookline.log; to try calls of your own:"
     echo "export HOOKLINE_DATA_DIR=$work/data TOKEN=$TOKEN"
+    echo "The dashboard, signed in for an hour: $(HOOKLINE_DATA_DIR=$work/data build/hookline dashboard --project demo)"
     wait -n "$hookline" "$app" "$receiver" || true
     fail "one of the programs ended by itself" "$work"/*.log
 }
