@@ -3,11 +3,13 @@
  * Not here: the requests on a connection (admin_connection.c), what can be asked (endpoint.c). */
 #include "api/admin.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "api/admin_connection.h"
+#include "api/control_path.h"
 #include "base/log.h"
 #include "config/config.h"
 
@@ -16,6 +18,7 @@ struct hl_admin {
     bool is_closing;
     uv_idle_t last; /* never started: its close callback frees all this */
     struct hl_listener control;
+    struct hl_control_path control_path;
     size_t listener_count;
     struct hl_listener listeners[];
 };
@@ -57,9 +60,19 @@ static struct hl_admin *new_admin(uv_loop_t *loop, struct hl_wheel *wheel, struc
     admin->home = (struct hl_admin_home){
         .loop = loop, .wheel = wheel, .reader = reader, .view = *view, .on_gone = on_gone};
     hl_list_init(&admin->home.connections);
+    admin->control_path.dir_fd = -1;
     uv_idle_init(loop, &admin->last);
     admin->listener_count = n;
     return admin;
+}
+
+/* libuv error code or 0. */
+static int listen_control(struct hl_admin *admin)
+{
+    if (!hl_control_path_init(&admin->control_path, admin->home.view.config->data_dir.p))
+        return uv_translate_sys_error(errno);
+    return hl_listener_open_unix(&admin->control, admin->home.loop, admin->control_path.text, 0600,
+        admin, may_accept, on_connection);
 }
 
 /* The memory store needs no data directory: then the socket is worth making one, no more. */
@@ -67,24 +80,18 @@ static enum hl_err open_control(struct hl_admin *admin, char *why, size_t why_le
 {
     const struct hl_config *config = admin->home.view.config;
     bool is_needed = config->store != HL_STORE_MEMORY;
-    struct hl_buf path;
-    hl_buf_init(&path, 0);
     if (!is_needed)
         (void)mkdir(config->data_dir.p, 0700);
-    enum hl_err err = hl_buf_printf(&path, "%s/" HL_CONTROL_SOCKET, config->data_dir.p);
-    int rc = err == HL_OK ? hl_listener_open_unix(&admin->control, admin->home.loop, path.p, 0600,
-                                admin, may_accept, on_connection)
-                          : UV_ENOMEM;
-    if (rc != 0 && is_needed) {
-        snprintf(why, why_len, "cannot listen on the control socket %s: %s", path.p ? path.p : "",
-            uv_strerror(rc));
-        err = HL_ERR_IO;
-    } else if (rc != 0) {
-        HL_LOG(WARN, "no control socket: the hookline command cannot ask this process",
-            HL_LOG_STR("path", hl_buf_str(&path)), HL_LOG_TEXT("error", uv_strerror(rc)));
-    }
-    hl_buf_fini(&path);
-    return err;
+    int rc = listen_control(admin);
+    if (rc == 0)
+        return HL_OK;
+    snprintf(why, why_len, "cannot listen on the control socket %s/" HL_CONTROL_SOCKET ": %s",
+        config->data_dir.p, uv_strerror(rc));
+    if (is_needed)
+        return HL_ERR_IO;
+    HL_LOG(WARN, "no control socket: the hookline command cannot ask this process",
+        HL_LOG_TEXT("why", why));
+    return HL_OK;
 }
 
 enum hl_err hl_admin_open(struct hl_admin **out, uv_loop_t *loop, struct hl_wheel *wheel,
@@ -136,7 +143,9 @@ void hl_admin_close(struct hl_admin *admin)
 
 static void on_last_closed(uv_handle_t *handle)
 {
-    free(HL_CONTAINER_OF(handle, struct hl_admin, last));
+    struct hl_admin *admin = HL_CONTAINER_OF(handle, struct hl_admin, last);
+    hl_control_path_fini(&admin->control_path);
+    free(admin);
 }
 
 static void on_turn_over(uv_handle_t *handle)

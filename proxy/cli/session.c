@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/admin.h"
+#include "api/control_path.h"
 #include "api/json.h"
 #include "api/rest.h"
 #include "auth/auth.h"
@@ -73,21 +74,17 @@ static int become_owner(const struct hl_cli *cli, const char *data_dir)
 
 /* ---- the control socket ---- */
 
-static bool socket_address(const struct hl_cli_session *session, struct sockaddr_un *un)
-{
-    *un = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(
-        un->sun_path, sizeof(un->sun_path), "%s/" HL_CONTROL_SOCKET, session->config->data_dir.p);
-    return n > 0 && (size_t)n < sizeof(un->sun_path);
-}
-
 static int connect_socket(const struct hl_cli_session *session, struct hl_cli_socket *s)
 {
-    struct sockaddr_un un;
+    struct hl_control_path path;
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
     s->fd = -1;
-    return socket_address(session, &un)
-               ? hl_cli_socket_connect(s, (struct sockaddr *)&un, sizeof(un), DEADLINE_MS)
-               : ENAMETOOLONG;
+    if (!hl_control_path_init(&path, session->config->data_dir.p))
+        return errno;
+    memcpy(un.sun_path, path.text, sizeof(un.sun_path));
+    int error = hl_cli_socket_connect(s, (struct sockaddr *)&un, sizeof(un), DEADLINE_MS);
+    hl_control_path_fini(&path);
+    return error;
 }
 
 /* ---- the store itself ---- */

@@ -231,6 +231,17 @@ test('the control socket is its owner’s alone, and goes with the sidecar', asy
     await assert.rejects(stat(path), { code: 'ENOENT' });
 });
 
+test('a data directory may have a long name', async (t) => {
+    const dataDir = join(await temporaryDirectory(t), 'd'.repeat(150));
+    const env = { HOOKLINE_APP_URL: 'http://127.0.0.1:1' };
+    const sidecar = await startSidecar(t, { env, dataDir, wait: 'healthz' });
+    assert.equal(lines((await commands(sidecar)('runs list')).stdout).length, 1);
+    const mode = (await stat(join(dataDir, 'control.sock'))).mode;
+    assert.equal(mode & 0o777, 0o600);
+    await sidecar.stop();
+    await assert.rejects(stat(join(dataDir, 'control.sock')), { code: 'ENOENT' });
+});
+
 test('wrong arguments are refused with a line that says what is needed', async (t) => {
     const directory = await temporaryDirectory(t);
     const env = { HOOKLINE_DATA_DIR: directory, HOOKLINE_AUTH: 'none' };
