@@ -22,6 +22,7 @@
 #include "http/target.h"
 
 #define DEADLINE_MS 30000
+#define FOR_EVER_MS (UINT64_C(36500) * 24 * 3600 * 1000)
 
 struct hl_cli_session {
     const struct hl_cli *cli;
@@ -89,6 +90,15 @@ static int connect_socket(const struct hl_cli_session *session, struct hl_cli_so
 
 /* ---- the store itself ---- */
 
+/* A shell's variables are seldom the sidecar's: what its settings decide about what is stored (how
+ * long, how much, whether an interrupted run is run again) is left to its next start. */
+static void leave_to_sidecar(struct hl_config *config)
+{
+    config->retention_ms = FOR_EVER_MS;
+    config->store_max_bytes.bytes = UINT64_MAX;
+    config->run_attempts = 0;
+}
+
 static int open_store(struct hl_cli_session *session)
 {
     char why[512] = "out of memory";
@@ -100,6 +110,7 @@ static int open_store(struct hl_cli_session *session)
             session->config->data_dir.p);
     session->is_local = true;
     hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
+    leave_to_sidecar(session->config);
     if (hl_store_open(&session->store, session->config, why, sizeof(why)) != HL_OK)
         return say(cli, "no sidecar answers on its control socket, and %s", why);
     session->config->auth = HL_AUTH_NONE; /* nobody's token is checked, no keys are fetched */

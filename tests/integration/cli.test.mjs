@@ -170,6 +170,38 @@ test('with no sidecar running the commands open the store themselves', async (t)
     await until('it is delivered', async () => (await deliveries())[0].state === 'delivered');
 });
 
+test('with no sidecar running a command’s own settings decide nothing about stored runs', async (t) => {
+    const calls = [];
+    const { call, sidecar } = await stage(t, {
+        env: { HOOKLINE_RUN_ATTEMPTS: '2' },
+        app: async (exchange) => {
+            await exchange.body();
+            calls.push(exchange.target);
+            if (exchange.target === '/hang' && calls.length === 2) return; // until the sidecar dies
+            await exchange.json({});
+        },
+    });
+    const states = async (ask) => {
+        const runs = (await ask()).map(({ run_id, state }) => [run_id, state]);
+        return Object.fromEntries(runs);
+    };
+    const cli = commands(sidecar, { HOOKLINE_RETENTION: '1s', HOOKLINE_STORE_MAX_BYTES: '1MiB' });
+    const listed = async () => lines((await cli('runs list --json')).stdout).map(JSON.parse);
+    const query = { async: 'true' };
+    const done = (await call(RUN, { query })).id;
+    await until('it is done', async () => (await states(listed))[done] === 'success');
+    const cut = (await call('/v4/p/a/hang', { query })).id;
+    await until('it is in the app', () => calls.length === 2);
+    const { finished_at } = (await listed()).find(({ run_id }) => run_id === done);
+    await sidecar.kill();
+    await until('its retention would be over', () => Date.now() > Date.parse(finished_at) + 1000);
+    for (let i = 0; i < 3; i++)
+        assert.deepEqual(await states(listed), { [cut]: 'running', [done]: 'success' });
+    await sidecar.start();
+    await until('it is run again', async () => (await states(listed))[cut] === 'success');
+    assert.deepEqual(calls, ['/run', '/hang', '/hang']);
+});
+
 test('as root the commands become the data directory’s owner', async (t) => {
     if (process.getuid() !== 0) return t.skip('needs root');
     const { call, sidecar } = await stage(t);

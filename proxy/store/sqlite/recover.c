@@ -173,7 +173,8 @@ enum hl_err hl_database_recover(struct hl_database *db)
     if (err)
         return err;
     hl_backlog_begin(backlog);
-    err = release_runs(db);
+    if (db->run_attempts > 0)
+        err = release_runs(db);
     if (!err)
         err = release_deliveries(db);
     uint64_t dead = backlog->now.dead;
