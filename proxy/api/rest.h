@@ -152,6 +152,8 @@ void hl_rest_route(struct hl_rest_call *call);
 bool hl_rest_read_params(struct hl_rest_call *call);
 /* A point in time of a query or a body: RFC 3339, or milliseconds since 1970. */
 bool hl_rest_read_time(struct hl_str text, int64_t *ms);
+/* Milliseconds since 1970, and no seconds by mistake: those would mean a day in 1970. 0 is taken. */
+bool hl_rest_is_time(int64_t ms);
 
 hl_rest_handler hl_rest_show_project;
 hl_rest_handler hl_rest_list_runs, hl_rest_show_run, hl_rest_cancel_run, hl_rest_show_result;

@@ -123,7 +123,7 @@ static bool read_since(const json_t *value, int64_t *ms)
 {
     if (json_is_integer(value)) {
         *ms = json_integer_value(value);
-        return *ms >= 0;
+        return hl_rest_is_time(*ms);
     }
     return json_is_string(value) &&
            hl_rest_read_time(

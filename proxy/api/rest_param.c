@@ -11,13 +11,18 @@
 #define LIMIT_DEFAULT 50
 #define MS_MIN        INT64_C(100000000000) /* 1973: less is most likely seconds */
 
+bool hl_rest_is_time(int64_t ms)
+{
+    return ms == 0 || (ms >= MS_MIN && ms < INT64_MAX / 2);
+}
+
 bool hl_rest_read_time(struct hl_str text, int64_t *ms)
 {
     uint64_t n;
     if (!hl_str_to_u64(text, &n))
         return hl_clock_parse(text, ms);
     *ms = (int64_t)n;
-    return n == 0 || (n >= (uint64_t)MS_MIN && n < INT64_MAX / 2);
+    return hl_rest_is_time(*ms);
 }
 
 static bool read_limit(struct hl_rest_call *call, struct hl_str value)
@@ -29,9 +34,15 @@ static bool read_limit(struct hl_rest_call *call, struct hl_str value)
     return true;
 }
 
+/* The nil one stands for none behind here: nobody is to get all by asking for it. */
+static bool read_id(struct hl_str value, struct hl_id *id)
+{
+    return hl_id_parse(value, id) && !hl_id_is_nil(id);
+}
+
 static bool read_cursor(struct hl_rest_call *call, struct hl_str value)
 {
-    return hl_id_parse(value, &call->params.cursor);
+    return read_id(value, &call->params.cursor);
 }
 
 static bool read_run_state(struct hl_rest_call *call, struct hl_str value)
@@ -80,7 +91,7 @@ static bool read_app(struct hl_rest_call *call, struct hl_str value)
 
 static bool read_run_id(struct hl_rest_call *call, struct hl_str value)
 {
-    return hl_id_parse(value, &call->params.run_id);
+    return read_id(value, &call->params.run_id);
 }
 
 #define TIME_ALLOWED "a time as RFC 3339 (2026-11-22T08:00:00Z) or in milliseconds since 1970"

@@ -188,7 +188,7 @@ static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
 
 static bool take_id(struct hl_rest_call *call, struct hl_str id)
 {
-    if (!id.p || hl_id_parse(id, &call->id))
+    if (!id.p || (hl_id_parse(id, &call->id) && !hl_id_is_nil(&call->id)))
         return true;
     hl_rest_refuse(call, 404, "There is nothing with that id: ids here are UUIDs.");
     return false;

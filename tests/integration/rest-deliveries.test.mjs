@@ -6,6 +6,7 @@ import { stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 
 const DELIVERIES = '/v2/projects/p/deliveries';
+const NIL = '00000000-0000-0000-0000-000000000000';
 
 /** Calls of `app` with a webhook to `url`; waits until it is delivered or dead, and answers the delivery. */
 async function deliver({ call, ask, url, app = 'a' }) {
@@ -131,6 +132,7 @@ test('all dead ones since a time are sent again', async (t) => {
         [{ state: 'pending', since: 0 }, /member state/],
         [{ state: 'dead', since: 'now' }, /member since/],
         [{ state: 'dead', since: -1 }, /member since/],
+        [{ state: 'dead', since: 1_700_000_000 }, /member since .*milliseconds/],
         [{ state: 'dead', since: 0, all: true }, /these two members/],
     ])
         assertRefused(await redeliver(body), 400, pattern);
@@ -143,6 +145,7 @@ test('a delivery of another project is 404', async (t) => {
     const path = `/v2/projects/q/deliveries/${delivery_id}`;
     assertRefused(await ask('GET', path), 404);
     assertRefused(await ask('POST', `${path}/redeliver`), 404);
+    assertRefused(await ask('POST', `${DELIVERIES}/${NIL}/redeliver`), 404);
     assert.deepEqual((await ask('GET', '/v2/projects/q/deliveries')).json().deliveries, []);
     assert.equal((await ask('GET', `/v2/deliveries/${delivery_id}`)).status, 200);
 });

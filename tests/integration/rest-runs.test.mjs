@@ -129,6 +129,7 @@ test('a wrong parameter is a 400 that names it', async (t) => {
         'limit=x': /parameter limit/,
         'limit=1&limit=2': /parameter limit .* more than once/,
         'cursor=1': /parameter cursor .*next_cursor/,
+        'cursor=00000000-0000-0000-0000-000000000000': /parameter cursor/,
         'state=done': /parameter state .*queued, running, success/,
         'async=maybe': /parameter async .*true or false/,
         'since=yesterday': /parameter since .*RFC 3339/,
