@@ -217,8 +217,18 @@ static int init_loop(struct hl_server *server)
     return rc;
 }
 
+/* libuv's handlers write to a pipe that a forked process shares with us: what ends that process would
+ * stop this one. */
+static void give_signals_back(void)
+{
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+}
+
 static int take_signals(struct hl_server *server)
 {
+    if (pthread_atfork(NULL, NULL, give_signals_back) != 0)
+        return UV_ENOMEM;
     int rc = uv_signal_init(&server->loop, &server->sigterm);
     if (rc == 0)
         rc = uv_signal_init(&server->loop, &server->sigint);

@@ -53,6 +53,7 @@ test('what cannot be served ends with status 1 and says why', async (t) => {
         ['import sys; sys.exit(0)\n', /main\.py failed to import$/, /SystemExit/],
         ['def setup():\n    raise ValueError("no model")\ndef run(): pass\n', /^setup\(\) failed$/, /ValueError: no model/],
         ['async def setup():\n    raise ValueError("no model")\ndef run(): pass\n', /^setup\(\) failed$/, /no model/],
+        ['import sys\nasync def setup():\n    sys.exit(3)\ndef run(): pass\n', /^setup\(\) failed$/, /SystemExit: 3/],
         ['from os import getcwd\n_x = 1\n', /defines no public function; .*def run/],
         ['', /defines no public function/],
         [null, /main\.py does not exist: name the file/],

@@ -16,6 +16,7 @@ class EventLoop:
 
     def __init__(self):
         self._loop = None
+        self._stopped = None  # a future of the loop
         self._thread = None
         self._starting = threading.Lock()
         self._tasks = {}  # of calls that have begun, by call: the loop alone would not keep them
@@ -48,14 +49,16 @@ class EventLoop:
     def stop(self):
         """Ends the loop. What still runs is cancelled: tasks that functions left behind, calls without a caller."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop.call_soon_threadsafe(self._stopped.set_result, None)
             self._thread.join()
 
     def _started(self):
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_run, args=(self._loop,), name="asyncio", daemon=True)
+                self._stopped = self._loop.create_future()
+                arguments = (self._loop, self._stopped)
+                self._thread = threading.Thread(target=_run, args=arguments, name="asyncio", daemon=True)
                 self._thread.start()
         return self._loop
 
@@ -89,10 +92,15 @@ class EventLoop:
             self._cancelled.discard(call)
 
 
-def _run(loop):
+def _run(loop, stopped):
     asyncio.set_event_loop(loop)
     try:
-        loop.run_forever()
+        while not stopped.done():
+            try:
+                loop.run_until_complete(stopped)
+            except (SystemExit, KeyboardInterrupt) as error:
+                # asyncio lets them out of a task, which has them as well: they end that call, not all others.
+                error.__traceback__ = error.__traceback__.tb_next  # without this frame: it is not the author's
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
             task.cancel()

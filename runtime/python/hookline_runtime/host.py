@@ -159,6 +159,8 @@ class _Answering:
         try:
             if error is not None:
                 self._tell(error)
+        except BaseException:  # whatever is odd about it: the thread goes on to the next call
+            self._refuse(500, "The function raised an exception that cannot be shown.")
         finally:
             log.finish_lines(self._context)
             self._call.release()
@@ -236,7 +238,7 @@ def _emit(call, value):
 def _text_of(error):
     try:
         return f"{name_of(type(error))}: {error}"
-    except Exception:  # its own __str__ fails
+    except BaseException:  # its own __str__ fails
         return name_of(type(error))
 
 

@@ -32,6 +32,7 @@ _least = logging.INFO
 def start(level, format):
     """From here on everything that the process says goes to the log. `level` and `format`: as in the settings."""
     global _is_json, _least
+    os.register_at_fork(after_in_child=_renew_lock)
     _is_json = format == "json"
     _least = LEVELS[level]
     root = logging.getLogger()
@@ -72,7 +73,11 @@ def traceback_of(error):
     frames = error.__traceback__
     while frames and frames.tb_frame.f_code.co_filename.startswith(own):
         frames = frames.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
+    try:
+        lines = traceback.format_exception(type(error), error, frames)
+    except BaseException:  # one that is odd inside, such as a SyntaxError whose text is none
+        lines = [*traceback.format_tb(frames), f"{type(error).__qualname__} (it cannot be shown)"]
+    return "".join(lines).rstrip()
 
 
 def finish_lines(context):
@@ -83,6 +88,11 @@ def finish_lines(context):
         for name, rest in streams.items():
             if rest:
                 _write_output(name, rest, context)
+
+
+def _renew_lock():
+    global _lock
+    _lock = threading.Lock()  # another thread of the parent may have held the old one
 
 
 def _put(line):
