@@ -218,16 +218,33 @@ static int init_loop(struct hl_server *server)
 }
 
 /* libuv's handlers write to a pipe that a forked process shares with us: what ends that process would
- * stop this one. */
-static void give_signals_back(void)
+ * stop this one. So it forgets them, and no signal reaches it before. */
+static _Thread_local sigset_t mask_before_fork;
+
+static void before_fork(void)
+{
+    sigset_t taken;
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGTERM);
+    sigaddset(&taken, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &taken, &mask_before_fork);
+}
+
+static void after_fork(void)
+{
+    pthread_sigmask(SIG_SETMASK, &mask_before_fork, NULL);
+}
+
+static void in_forked(void)
 {
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
+    after_fork();
 }
 
 static int take_signals(struct hl_server *server)
 {
-    if (pthread_atfork(NULL, NULL, give_signals_back) != 0)
+    if (pthread_atfork(before_fork, after_fork, in_forked) != 0)
         return UV_ENOMEM;
     int rc = uv_signal_init(&server->loop, &server->sigterm);
     if (rc == 0)
