@@ -54,19 +54,21 @@ static int say(const struct hl_cli *cli, const char *fmt, ...)
 
 /* ---- who we are ---- */
 
-/* Root makes no files in a directory of somebody else's. */
+/* Root makes no files in a directory of somebody else's, and nobody a store where there is none: a
+ * token of that one would be good nowhere. */
 static int become_owner(const struct hl_cli *cli, const char *data_dir)
 {
     struct stat dir;
     bool exists = stat(data_dir, &dir) == 0;
-    if (geteuid() != 0)
-        return HL_CLI_OK;
+    bool is_root = geteuid() == 0;
+    if (!exists && !is_root && errno != ENOENT)
+        return HL_CLI_OK; /* connecting says what is wrong */
     if (!exists)
         return say(cli,
             "there is no data directory %s: start hookline first, or make it, owned by the user "
             "who will run hookline (HOOKLINE_DATA_DIR names it)",
             data_dir);
-    if (dir.st_uid == 0)
+    if (!is_root || dir.st_uid == 0)
         return HL_CLI_OK;
     if (setgroups(1, &dir.st_gid) != 0 || setgid(dir.st_gid) != 0 || setuid(dir.st_uid) != 0)
         return say(cli, "cannot become the owner of %s: %s", data_dir, strerror(errno));

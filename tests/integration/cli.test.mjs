@@ -224,11 +224,10 @@ test('as root the commands become the data directory’s owner', async (t) => {
 test('without a data directory, or with one in use, the commands say so', async (t) => {
     const directory = await temporaryDirectory(t);
     const ask = (env) => run(['runs', 'list'], { HOOKLINE_AUTH: 'none', ...env });
-    if (process.getuid() === 0) {
-        const none = await ask({ HOOKLINE_DATA_DIR: join(directory, 'none') });
-        assert.equal(none.code, 1);
-        assert.match(none.stderr, /there is no data directory/);
-    }
+    const none = await ask({ HOOKLINE_DATA_DIR: join(directory, 'none') });
+    assert.equal(none.code, 1);
+    assert.match(none.stderr, /there is no data directory/);
+    assert.deepEqual(await readdir(directory), [], 'none is made');
     const memory = await ask({ HOOKLINE_DATA_DIR: directory, HOOKLINE_STORE: 'memory' });
     assert.equal(memory.code, 1);
     assert.match(memory.stderr, /no sidecar answers on .*control\.sock, and with HOOKLINE_STORE=memory/);
