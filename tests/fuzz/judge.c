@@ -336,6 +336,26 @@ static void judge_outcome(const struct stub_run *run, const struct transcript_ex
     FUZZ_CHECK(!is_success || kept.n == x->response.body.n, "less of the body is kept");
 }
 
+/* As compare_early_answer: the app has answered before the head with the run's id was whole. */
+static const struct transcript_exchange *find_early(const struct stub_run *run)
+{
+    static const char *const methods[] = {"GET", "HEAD"}; /* those that differ in their answers */
+    for (size_t i = 0; i < t->exchange_count; i++) {
+        struct transcript_exchange *x = &t->exchanges[i];
+        for (size_t k = 0; !x->request.has_head && k < HL_ARRAY_LEN(methods); k++) {
+            x->request.method = hl_str_from(methods[k]);
+            transcript_read_response(x);
+            struct hl_str kept = {
+                run->outcome.body.bytes ? run->outcome.body.bytes : "", run->outcome.body.size};
+            bool is_inline = run->outcome.body.where == HL_BODY_INLINE;
+            if (x->result == STRICT_WHOLE && x->response.status == run->outcome.http_status &&
+                (!is_inline || strict_same(x->response.body, kept)))
+                return x;
+        }
+    }
+    return NULL;
+}
+
 static void judge_store(void)
 {
     for (size_t i = 0; i < stub_run_count(world->store); i++) {
@@ -345,8 +365,9 @@ static void judge_store(void)
         unsigned due = run->is_async ? run->claims - run->releases : 1;
         FUZZ_CHECK(run->finishes <= due, "a run ended that did not begin");
         FUZZ_CHECK(world->was_cut || run->finishes == due, "a run's end is not recorded");
+        const struct transcript_exchange *x = transcript_find((struct hl_str){text, HL_ID_TEXT});
         if (run->finishes > 0)
-            judge_outcome(run, transcript_find((struct hl_str){text, HL_ID_TEXT}));
+            judge_outcome(run, x ? x : find_early(run));
     }
 }
 
