@@ -158,6 +158,7 @@ def size(x: Literal["s", "m"]): return x
 def defaults_to_none(x: int = None): return x
 def anything(x: Any): return x
 def unhinted(x): return x
+def others(**members: float): return members
 def unknown(x: Model, y: str): return [x, y]
 
 class Model: ...
@@ -187,6 +188,7 @@ del Model
         ['defaults_to_none', null],
         ['anything', { a: [null] }],
         ['unhinted', 'x'],
+        ['others', 2.5, { x: 2.5 }],
     ];
     const write = (value) => (typeof value === 'bigint' ? `${value}` : JSON.stringify(value));
     for (const [name, value, result = value] of good) {
@@ -216,6 +218,7 @@ del Model
         ['counts', { a: 'b' }, /'x\.a' must be an integer/],
         ['size', 'xl', /must be one of 's', 'm'/],
         ['defaults_to_none', 'a', /must be an integer or null/],
+        ['others', 'a', /must be a number, not a string/],
     ];
     for (const [name, value, pattern] of bad) {
         const detail = detailOf(await app.call(name, { x: value }), 422);

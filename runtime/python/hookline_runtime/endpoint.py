@@ -32,6 +32,7 @@ class Endpoint:
         self._required = []
         self._positional = []  # parameters that Python takes by position only: def f(a, /)
         self._takes_any_name = False
+        self._convert_other = _refuse_name  # what is no parameter; with **members their hint's
         self._read_signature()
         self.is_raw = self._request_parameter is not None
         self.is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
@@ -62,6 +63,7 @@ class Endpoint:
     def _add(self, parameter, hint):
         if parameter.kind is parameter.VAR_KEYWORD:
             self._takes_any_name = True
+            self._convert_other = converter_of(hint) if hint is not None else None
         elif parameter.kind is not parameter.VAR_POSITIONAL:
             convert = converter_of(hint) if hint is not None else None
             if parameter.default is None:
@@ -77,18 +79,13 @@ class Endpoint:
         is raw: the result for that Request."""
         if self.is_raw:
             return self._call_raw(members)
-        converters = self._converters
+        converter_for, other = self._converters.get, self._convert_other
         arguments = {}
         faults = None
         for name, value in members.items():
             try:
-                convert = converters[name]
+                convert = converter_for(name, other)
                 arguments[name] = value if convert is None else convert(value)
-            except KeyError:
-                if self._takes_any_name:
-                    arguments[name] = value
-                else:
-                    faults = self._faults(members)
             except Mismatch:
                 faults = self._faults(members)
         for name in self._required:
@@ -109,7 +106,7 @@ class Endpoint:
         """Everything that is wrong, one text each: what is missing first, then in the order of the members."""
         faults = [f"'{name}' is missing" for name in self._required if name not in members]
         for name, value in members.items():
-            convert = self._converters.get(name)
+            convert = self._converters.get(name, self._convert_other)
             if name not in self._converters and not self._takes_any_name:
                 faults.append(f"'{name}' is no parameter{self._suggestion(name)}")
             elif convert is not None:
@@ -134,6 +131,10 @@ class Endpoint:
             else:
                 values.append(parameter.default)
         return values
+
+
+def _refuse_name(value):
+    raise Mismatch("no parameter", value)
 
 
 def endpoints_of(module):
