@@ -25,7 +25,14 @@ struct hl_admin {
 
 static bool may_accept(void *owner)
 {
-    return ((struct hl_admin *)owner)->home.count < HL_ADMIN_MAX_CONNECTIONS;
+    const struct hl_admin_home *home = &((struct hl_admin *)owner)->home;
+    return home->count - home->local_count < HL_ADMIN_MAX_CONNECTIONS;
+}
+
+/* Whoever fills the admin listener keeps nobody from the control socket. */
+static bool may_accept_local(void *owner)
+{
+    return ((struct hl_admin *)owner)->home.local_count < HL_ADMIN_MAX_CONNECTIONS;
 }
 
 static void on_connection(struct hl_listener *listener)
@@ -72,7 +79,7 @@ static int listen_control(struct hl_admin *admin)
     if (!hl_control_path_init(&admin->control_path, admin->home.view.config->data_dir.p))
         return uv_translate_sys_error(errno);
     return hl_listener_open_unix(&admin->control, admin->home.loop, admin->control_path.text, 0600,
-        admin, may_accept, on_connection);
+        admin, may_accept_local, on_connection);
 }
 
 /* The memory store needs no data directory: then the socket is worth making one, no more. */

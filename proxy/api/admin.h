@@ -7,7 +7,7 @@
 #include "loop/wheel.h"
 #include "net/listener.h"
 
-#define HL_ADMIN_MAX_CONNECTIONS 256 /* beyond it, accepting pauses */
+#define HL_ADMIN_MAX_CONNECTIONS 256 /* of each kind; beyond it, accepting pauses */
 
 struct hl_admin;
 

@@ -50,6 +50,7 @@ bool hl_admin_connection_accept(
     hl_chunk_reader_init(&c->chunks, HL_ADMIN_MAX_HEAD);
     hl_list_push_back(&home->connections, &c->node);
     home->count++;
+    home->local_count += is_local;
     if (hl_listener_accept(listener, &c->stream) != 0 ||
         (is_local && !is_peer_allowed(&c->stream))) {
         c->state = HL_ADMIN_CLOSING;
@@ -85,8 +86,9 @@ static void free_connection(struct hl_admin_connection *c)
     hl_buf_fini(&c->body);
     hl_buf_fini(&c->token);
     hl_list_remove(&c->node);
-    free(c);
+    home->local_count -= c->is_local;
     home->count--;
+    free(c);
     home->on_gone(home);
 }
 

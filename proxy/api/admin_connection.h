@@ -21,8 +21,8 @@ struct hl_admin_home {
     struct hl_wheel *wheel;
     struct hl_reader *reader;
     struct hl_api_view view;
-    struct hl_list connections; /* all that are not freed */
-    size_t count;
+    struct hl_list connections;                  /* all that are not freed */
+    size_t count, local_count;                   /* of them, and of those on the control socket */
     void (*on_gone)(struct hl_admin_home *home); /* one was freed */
     struct hl_head head;                         /* scratch, valid within one event */
 };

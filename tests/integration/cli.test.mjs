@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
+import { connect } from './lib/raw.mjs';
 import { control } from './lib/rest.mjs';
 import { run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { assertSigned } from './lib/signature.mjs';
@@ -271,6 +272,13 @@ test('a data directory may have a long name', async (t) => {
     assert.equal(mode & 0o777, 0o600);
     await sidecar.stop();
     await assert.rejects(stat(join(dataDir, 'control.sock')), { code: 'ENOENT' });
+});
+
+test('idle connections to the admin listener keep nobody from the control socket', async (t) => {
+    const { sidecar } = await stage(t, { app: null });
+    for (let i = 0; i < 300; i++) await connect(t, { port: sidecar.adminPort });
+    assert.equal((await control(sidecar)('GET', '/v2/runs')).status, 200);
+    assert.equal((await commands(sidecar)('runs list')).code, 0);
 });
 
 test('wrong arguments are refused with a line that says what is needed', async (t) => {
