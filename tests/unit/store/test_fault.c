@@ -182,7 +182,9 @@ static int fill_and_finish(void)
     fixture_reopen(&f);
     for (unsigned i = 0; i < n; i++)
         cr_assert_eq(state_of(&f, &ids[i]), HL_RUN_SUCCESS);
-    cr_assert_eq(accept_run(&f, (struct run_spec){.body = large}, NULL), HL_OK, "room again");
+    while ((rc = accept_run(&f, (struct run_spec){.body = large}, NULL)) == HL_ERR_FULL)
+        ; /* what is free inside the database goes back to the volume in quiet moments */
+    cr_assert_eq(rc, HL_OK, "room again");
     fixture_close(&f);
     return ON_TMPFS_OK;
 }
