@@ -7,7 +7,7 @@ _current = contextvars.ContextVar("hookline_runtime.context")
 
 
 class Context:
-    """One call, as context() tells of it. It stays readable after the call."""
+    """One call, as context() tells of it. It stays readable after the call, `headers` if they were read before."""
 
     __slots__ = ("_call", "_headers", "_run_id", "_unfinished_lines")
 
