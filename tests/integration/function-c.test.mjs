@@ -70,7 +70,7 @@ test('a function sees its parameters and its run through hookline', async (t) =>
         body: '{"text":"hé","n":1}',
         input: { text: 'hé', n: 1 },
     });
-    const line = host.log.find(({ msg }) => msg === 'seen: hé');
+    const line = await until('its log line', () => host.log.find(({ msg }) => msg === 'seen: hé'));
     assert.equal(line.run_id, id);
     assert.equal(line.function, 'run');
 });
