@@ -11,11 +11,12 @@ const SWITCH =
 /** The app switches and sends back what it gets, in capitals; `greeting` comes with the 101. */
 function switching({ origin, write }, greeting = '') {
     origin.begin((exchange) => {
+        let said = write(exchange, SWITCH + greeting); // one after the other: each may go byte by byte
+        const say = (act) => (said = said.then(act));
         exchange.take(
-            (bytes) => void exchange.write(bytes.toString('latin1').toUpperCase()),
-            () => exchange.end(),
+            (bytes) => void say(() => exchange.write(bytes.toString('latin1').toUpperCase())),
+            () => void say(() => exchange.end()),
         );
-        void write(exchange, SWITCH + greeting);
     });
 }
 
