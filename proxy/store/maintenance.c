@@ -169,10 +169,11 @@ void hl_engine_tend(struct hl_engine *e, bool is_idle)
         e->settle_us = has_more ? now_us + QUIET_US : HL_NEVER;
     if (now_us >= e->purge_us)
         purge(e, now_us, is_idle);
-    if (now_us >= e->survey_us)
+    bool is_due = now_us >= e->survey_us;
+    if ((is_due || e->is_full) && e->retry_us == HL_NEVER)
+        hl_engine_look_for_room(e, now_us); /* the last finish may have gone beyond the limit */
+    if (is_due)
         survey(e);
-    if (e->is_full && e->retry_us == HL_NEVER)
-        hl_engine_look_for_room(e, now_us);
 }
 
 uint64_t hl_engine_next_due(const struct hl_engine *e)

@@ -63,6 +63,10 @@ test('beyond HOOKLINE_STORE_MAX_BYTES the oldest finished bodies go, and calls a
         await until('it ran', () => app.requests.length >= i);
     }
     await until(
+        'all have ended',
+        async () => (await sidecar.metric('hookline_runs_total', { state: 'success' })) >= 20,
+    );
+    await until(
         'the store is within its bound',
         async () => (await sidecar.metric('hookline_store_bytes')) <= 24 * MIB,
     );
