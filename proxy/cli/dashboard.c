@@ -7,13 +7,11 @@
 
 static int print_link(struct hl_cli_session *session, const struct hl_cli *cli, const char *project)
 {
-    const struct hl_config *config = hl_cli_session_config(session);
     struct hl_cli_target target;
     json_t *answer = NULL;
-    if (!project && config->project_id.n > 0)
-        project = config->project_id.p;
+    project = hl_cli_session_project(session, cli, project);
     if (!project)
-        return hl_cli_usage_error(cli, "--project is needed: HOOKLINE_PROJECT_ID is not set");
+        return HL_CLI_USAGE;
     hl_cli_target_init(&target);
     hl_cli_target_path(&target, "/v2/projects/");
     hl_cli_target_segment(&target, project);

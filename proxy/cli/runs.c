@@ -208,11 +208,9 @@ static int redeliver_all(struct hl_cli_session *session, const struct hl_cli *cl
 {
     json_t *answer = NULL;
     struct hl_cli_target target;
-    const struct hl_config *config = hl_cli_session_config(session);
-    if (!project && config->project_id.n > 0)
-        project = config->project_id.p;
+    project = hl_cli_session_project(session, cli, project);
     if (!project)
-        return hl_cli_usage_error(cli, "--project is needed: HOOKLINE_PROJECT_ID is not set");
+        return HL_CLI_USAGE;
     hl_cli_target_init(&target);
     hl_cli_target_path(&target, "/v2/projects/");
     hl_cli_target_segment(&target, project);

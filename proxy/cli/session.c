@@ -40,6 +40,17 @@ const struct hl_config *hl_cli_session_config(const struct hl_cli_session *sessi
     return session->config;
 }
 
+const char *hl_cli_session_project(
+    const struct hl_cli_session *session, const struct hl_cli *cli, const char *asked)
+{
+    if (asked)
+        return asked;
+    if (session->config->project_id.n > 0)
+        return session->config->project_id.p;
+    hl_cli_usage_error(cli, "--project is needed: HOOKLINE_PROJECT_ID is not set");
+    return NULL;
+}
+
 static int say(const struct hl_cli *cli, const char *fmt, ...) HL_PRINTF(2, 3);
 static int say(const struct hl_cli *cli, const char *fmt, ...)
 {

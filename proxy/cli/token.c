@@ -9,14 +9,6 @@
 #include "cli/table.h"
 #include "cli/target.h"
 
-static const char *project_or_default(const struct hl_cli_session *session, const char *project)
-{
-    const struct hl_config *config = hl_cli_session_config(session);
-    if (project || config->project_id.n == 0)
-        return project;
-    return config->project_id.p;
-}
-
 /* ---- create ---- */
 
 static json_t *request_body(const char *name, const char *role, int64_t expires_ms)
@@ -42,9 +34,9 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
 {
     struct hl_cli_target target;
     json_t *account;
-    project = project_or_default(session, project);
+    project = hl_cli_session_project(session, cli, project);
     if (!project)
-        return hl_cli_usage_error(cli, "--project is needed: HOOKLINE_PROJECT_ID is not set");
+        return HL_CLI_USAGE;
     hl_cli_target_init(&target);
     hl_cli_target_path(&target, "/v2/projects/");
     hl_cli_target_segment(&target, project);
