@@ -6,6 +6,7 @@
 #include "api/endpoint.h"
 #include "api/rest.h"
 #include "config/config.h"
+#include "http/target.h"
 
 #define RUNS (HL_REST_PAGE | HL_REST_RUN_STATE | HL_REST_ASYNC | HL_REST_TIME)
 #define DELIVERIES                                                                                 \
@@ -50,24 +51,13 @@ const struct hl_rest_route hl_rest_routes[] = {
 
 const size_t hl_rest_route_count = HL_ARRAY_LEN(hl_rest_routes);
 
-/* Takes the next segment off `*path`, which begins with '/'. */
-static struct hl_str take_segment(struct hl_str *path)
-{
-    const char *start = path->p + 1, *end = path->p + path->n;
-    const char *slash = memchr(start, '/', (size_t)(end - start));
-    if (!slash)
-        slash = end;
-    *path = (struct hl_str){slash, (size_t)(end - slash)};
-    return (struct hl_str){start, (size_t)(slash - start)};
-}
-
 struct hl_str hl_rest_project_of(struct hl_str path)
 {
     static const struct hl_str prefix = {"/v2/projects/", 13};
     if (!hl_str_starts_with(path, prefix))
         return (struct hl_str){NULL, 0};
     struct hl_str rest = {path.p + prefix.n - 1, path.n - prefix.n + 1};
-    return take_segment(&rest);
+    return hl_path_take_segment(&rest);
 }
 
 /* ---- finding ---- */
@@ -82,7 +72,7 @@ static bool fits(const char *pattern, struct hl_str path, struct match *m)
     struct hl_str rest = hl_str_from(pattern);
     *m = (struct match){.project = {NULL, 0}};
     while (rest.n > 0 && path.n > 0) {
-        struct hl_str want = take_segment(&rest), got = take_segment(&path);
+        struct hl_str want = hl_path_take_segment(&rest), got = hl_path_take_segment(&path);
         if (got.n == 0)
             return false;
         if (hl_str_eq(want, HL_STR("{p}")))

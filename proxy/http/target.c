@@ -3,6 +3,8 @@
  * Promise: nothing is normalized: what is not ours goes to the app as it came. */
 #include "http/target.h"
 
+#include <string.h>
+
 #include "http/byte.h"
 
 static bool has_only_target_bytes(struct hl_str s)
@@ -47,6 +49,16 @@ bool hl_target_split(struct hl_str target, struct hl_target *out)
         out->query = (struct hl_str){mark + 1, (size_t)(end - mark - 1)};
     }
     return true;
+}
+
+struct hl_str hl_path_take_segment(struct hl_str *path)
+{
+    const char *start = path->p + 1, *end = path->p + path->n;
+    const char *slash = memchr(start, '/', (size_t)(end - start));
+    if (!slash)
+        slash = end;
+    *path = (struct hl_str){slash, (size_t)(end - slash)};
+    return (struct hl_str){start, (size_t)(slash - start)};
 }
 
 bool hl_query_next(struct hl_str *query, struct hl_param *param)

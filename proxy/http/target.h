@@ -17,6 +17,9 @@ struct hl_target {
  * make it invalid. */
 HL_MUST_CHECK bool hl_target_split(struct hl_str target, struct hl_target *out);
 
+/* Takes the next segment, without its '/', off `*path`, which begins with one. */
+struct hl_str hl_path_take_segment(struct hl_str *path);
+
 struct hl_param {
     struct hl_str raw;         /* name=value as it stands */
     struct hl_str name, value; /* raw, still encoded */

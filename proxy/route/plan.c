@@ -121,17 +121,6 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
         hl_mode_read(plan, head, &params, config, scratch);
 }
 
-/* Takes the next segment, without its '/', off `*path`, which begins with one. */
-static struct hl_str take_segment(struct hl_str *path)
-{
-    const char *start = path->p + 1, *end = path->p + path->n;
-    const char *slash = memchr(start, '/', (size_t)(end - start));
-    if (!slash)
-        slash = end;
-    *path = (struct hl_str){slash, (size_t)(end - slash)};
-    return (struct hl_str){start, (size_t)(slash - start)};
-}
-
 static bool is_name(struct hl_str s)
 {
     if (s.n == 0 || s.n > HL_NAME_MAX || hl_str_eq(s, HL_STR(".")) || hl_str_eq(s, HL_STR("..")))
@@ -154,7 +143,7 @@ static bool read_name(struct hl_plan *plan, struct hl_str *path, struct hl_str *
 {
     if (path->n <= 1)
         return refuse_shape(plan);
-    *name = take_segment(path);
+    *name = hl_path_take_segment(path);
     if (!is_name(*name))
         return hl_plan_refuse(plan, 400,
             "A project or app name in the path is not 1 to 128 of A-Z a-z 0-9 . _ - without "
@@ -166,7 +155,7 @@ static bool read_name(struct hl_plan *plan, struct hl_str *path, struct hl_str *
 /* "/v4/{project}/{app}/{path}": `*rest` is the path with its '/'. */
 static bool read_names(struct hl_plan *plan, struct hl_str path, struct hl_str *rest)
 {
-    take_segment(&path);
+    hl_path_take_segment(&path);
     if (!read_name(plan, &path, &plan->project) || !read_name(plan, &path, &plan->app))
         return false;
     *rest = path;
@@ -222,8 +211,8 @@ static void plan_rest(
             NULL);
         return;
     }
-    take_segment(&path);
-    take_segment(&path);
+    hl_path_take_segment(&path);
+    hl_path_take_segment(&path);
     if (path.n <= 1)
         hl_plan_refuse(plan, 404, "The REST interface begins at /v2/projects/{project_id}.", NULL);
     else if (read_name(plan, &path, &plan->project) && is_served_here(plan, config)) {
