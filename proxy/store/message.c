@@ -22,6 +22,17 @@ struct hl_str hl_message_copy(char **room, struct hl_str from)
     return (struct hl_str){to, from.n};
 }
 
+char *hl_message_keep(struct hl_str *const strings[], size_t count)
+{
+    size_t n = 1; /* so that it is never NULL for want of bytes */
+    for (size_t i = 0; i < count; i++)
+        n += strings[i]->n;
+    char *kept = malloc(n), *room = kept;
+    for (size_t i = 0; kept && i < count; i++)
+        *strings[i] = hl_message_copy(&room, *strings[i]);
+    return kept;
+}
+
 void *hl_message_alloc(size_t size, size_t strings, uint32_t type, char **room)
 {
     struct hl_msg *msg = calloc(1, size + strings);

@@ -8,6 +8,10 @@
 /* Copies `from` to `*room` and moves `*room` behind it. */
 struct hl_str hl_message_copy(char **room, struct hl_str from);
 
+/* Copies the strings, which then are the copies, behind each other into one allocation, owned by the
+ * caller; NULL: out of memory. */
+char *hl_message_keep(struct hl_str *const strings[], size_t count);
+
 /* Room for a message of `size` bytes and `strings` bytes behind it, zeroed; NULL when out of
  * memory.
  * `*room` points at the strings. */

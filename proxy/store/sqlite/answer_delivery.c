@@ -28,15 +28,8 @@ static struct hl_str unseal_destination(
 static enum hl_err keep_strings(struct hl_delivery_row *row)
 {
     struct hl_str *each[] = {&row->project, &row->app, &row->destination};
-    size_t n = 1;
-    for (size_t i = 0; i < HL_ARRAY_LEN(each); i++)
-        n += each[i]->n;
-    char *room = row->strings = malloc(n);
-    if (!room)
-        return HL_ERR_NOMEM;
-    for (size_t i = 0; i < HL_ARRAY_LEN(each); i++)
-        *each[i] = hl_message_copy(&room, *each[i]);
-    return HL_OK;
+    row->strings = hl_message_keep(each, HL_ARRAY_LEN(each));
+    return row->strings ? HL_OK : HL_ERR_NOMEM;
 }
 
 static enum hl_err ask_delivery(

@@ -27,15 +27,8 @@ static enum hl_err keep_strings(struct hl_run_row *row, const struct hl_outcome 
     row->content_encoding = hl_str_from(o->content_encoding);
     struct hl_str *each[] = {&row->project, &row->app, &row->method, &row->path, &row->content_type,
         &row->content_encoding};
-    size_t n = 1;
-    for (size_t i = 0; i < HL_ARRAY_LEN(each); i++)
-        n += each[i]->n;
-    char *room = row->strings = malloc(n);
-    if (!room)
-        return HL_ERR_NOMEM;
-    for (size_t i = 0; i < HL_ARRAY_LEN(each); i++)
-        *each[i] = hl_message_copy(&room, *each[i]);
-    return HL_OK;
+    row->strings = hl_message_keep(each, HL_ARRAY_LEN(each));
+    return row->strings ? HL_OK : HL_ERR_NOMEM;
 }
 
 /* `*bytes` are the statement's, as are the row's strings until they are kept. */
