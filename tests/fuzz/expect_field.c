@@ -40,13 +40,11 @@ bool expect_is_forwarded(struct hl_str name)
 bool expect_is_spoof(struct hl_str name)
 {
     char dashed[256];
-    bool has_underscore = false;
+    bool has_underscore = memchr(name.p, '_', name.n) != NULL;
     if (name.n > sizeof dashed)
         name.n = sizeof dashed; /* longer than all that are known; the beginning may be X-Run- */
-    for (size_t i = 0; i < name.n; i++) {
-        has_underscore = has_underscore || name.p[i] == '_';
+    for (size_t i = 0; i < name.n; i++)
         dashed[i] = name.p[i] == '_' ? '-' : name.p[i];
-    }
     struct hl_str as_read = {dashed, name.n};
     return has_underscore &&
            (expect_is_in(as_read, known) || expect_begins(as_read, HL_STR("x-run-")) ||
