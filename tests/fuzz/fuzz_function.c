@@ -217,7 +217,7 @@ static bool check_exchange(struct hl_str *in, struct hl_str *out, bool is_end)
 {
     enum strict_result result = strict_read_request(&request, *in, STRICT_PEER);
     bool is_whole = result == STRICT_WHOLE;
-    bool is_answered = next_answer(out, is_end, is_whole ? request.method : HL_STR("POST"));
+    bool is_answered = next_answer(out, is_end, request.has_head ? request.method : HL_STR("POST"));
     FUZZ_CHECK(is_answered || !is_whole, "a whole request without an answer");
     bool goes_on = false;
     if (is_answered) {
