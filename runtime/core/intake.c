@@ -53,6 +53,16 @@ void hl_intake_refuse(struct hl_connection *c, uint16_t status, const char *deta
     refuse(c, status, detail, NULL);
 }
 
+/* What can be read of its method counts: the answer to a HEAD has no content (RFC 9110 9.3.2). */
+static void refuse_head(
+    struct hl_connection *c, struct hl_str head, const struct hl_head_fault *fault)
+{
+    c->minor = 1;
+    c->has_id = false;
+    c->is_head_request = hl_head_peek_method(head) == HL_METHOD_HEAD;
+    refuse(c, fault->status, fault->detail, NULL);
+}
+
 /* ---- heads ---- */
 
 /* The caller's, if it is one of ours in form; else a new one. */
@@ -151,7 +161,7 @@ static size_t take_head(struct hl_connection *c, const char *p, size_t n)
     else if (end == HL_HEAD_END_MISSING || len > MAX_HEAD)
         hl_intake_refuse(c, 431, "A request's head may have at most 128 KiB here.");
     else if (!hl_head_parse_request(head, p, len, &fault))
-        hl_intake_refuse(c, fault.status, fault.detail);
+        refuse_head(c, (struct hl_str){p, len}, &fault);
     else
         begin_request(c, head, (struct hl_str){p, len});
     return len;
