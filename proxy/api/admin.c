@@ -23,10 +23,14 @@ struct hl_admin {
     struct hl_listener listeners[];
 };
 
+/* Connections that are kept for later give way to one that is there now. */
 static bool may_accept(void *owner)
 {
-    const struct hl_admin_home *home = &((struct hl_admin *)owner)->home;
-    return home->count - home->local_count < HL_ADMIN_MAX_CONNECTIONS;
+    struct hl_admin_home *home = &((struct hl_admin *)owner)->home;
+    if (home->count - home->local_count < HL_ADMIN_MAX_CONNECTIONS)
+        return true;
+    hl_admin_connection_make_room(home);
+    return false;
 }
 
 /* Whoever fills the admin listener keeps nobody from the control socket. */

@@ -76,6 +76,33 @@ void hl_admin_connection_close_all(struct hl_admin_home *home)
         hl_admin_connection_close(HL_CONTAINER_OF(node, struct hl_admin_connection, node));
 }
 
+static bool is_between_requests(const struct hl_admin_connection *c);
+
+/* Nothing has come that this turn of the loop has not read yet. */
+static bool has_nothing_to_read(const struct hl_admin_connection *c)
+{
+    uv_os_fd_t fd;
+    char byte;
+    return uv_fileno(&c->stream.handle, &fd) == 0 &&
+           recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+void hl_admin_connection_make_room(struct hl_admin_home *home)
+{
+    struct hl_admin_connection *idlest = NULL;
+    HL_LIST_EACH (node, &home->connections) {
+        struct hl_admin_connection *c = HL_CONTAINER_OF(node, struct hl_admin_connection, node);
+        if (c->is_local)
+            continue;
+        if (c->state == HL_ADMIN_CLOSING)
+            return;
+        if (!idlest && is_between_requests(c) && has_nothing_to_read(c))
+            idlest = c;
+    }
+    if (idlest)
+        hl_admin_connection_close(idlest);
+}
+
 static void free_connection(struct hl_admin_connection *c)
 {
     struct hl_admin_home *home = c->home;
@@ -141,6 +168,11 @@ static bool take(struct hl_admin_connection *c)
     return c->state == HL_ADMIN_BODY && take_body(c);
 }
 
+static bool is_between_requests(const struct hl_admin_connection *c)
+{
+    return c->state == HL_ADMIN_HEAD && c->in.n == 0 && !hl_stream_is_blocked(&c->stream);
+}
+
 /* Says what is waited for: reading on or off, and the deadline. */
 static void wait_on(struct hl_admin_connection *c)
 {
@@ -163,7 +195,9 @@ static void wait_on(struct hl_admin_connection *c)
     hl_stream_resume(&c->stream);
     if (c->state == HL_ADMIN_LINGER) {
         hl_timer_arm(wheel, &c->timer, LINGER_MS);
-    } else if (c->state == HL_ADMIN_HEAD && c->in.n == 0) {
+    } else if (is_between_requests(c)) {
+        hl_list_remove(&c->node);
+        hl_list_push_back(&c->home->connections, &c->node);
         hl_timer_arm(wheel, &c->timer, config->keepalive_timeout_ms);
     } else if (!c->has_begun) {
         c->has_begun = true;

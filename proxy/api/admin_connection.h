@@ -21,7 +21,8 @@ struct hl_admin_home {
     struct hl_wheel *wheel;
     struct hl_reader *reader;
     struct hl_api_view view;
-    struct hl_list connections;                  /* all that are not freed */
+    struct hl_list connections; /* all that are not freed; of two between requests the one that has
+                                   been so for longer stands first */
     size_t count, local_count;                   /* of them, and of those on the control socket */
     void (*on_gone)(struct hl_admin_home *home); /* one was freed */
     struct hl_head head;                         /* scratch, valid within one event */
@@ -77,6 +78,11 @@ struct hl_admin_connection {
 /* Takes the waiting connection. False: out of memory, it goes on waiting. */
 HL_MUST_CHECK bool hl_admin_connection_accept(
     struct hl_admin_home *home, struct hl_listener *listener, bool is_local);
+
+/* A newcomer from the network finds all places taken: closes the connection from there that has been
+ * between requests for longest, unless there is none or one closes already. Its place is free when
+ * it is gone. */
+void hl_admin_connection_make_room(struct hl_admin_home *home);
 
 /* Closes all of them; each is freed in its close callback. */
 void hl_admin_connection_close_all(struct hl_admin_home *home);

@@ -290,15 +290,46 @@ Test(admin, stops_reading_while_answers_wait)
     close(fd);
 }
 
-Test(admin, takes_256_connections_and_the_next_when_one_has_gone)
+/* Takes all places, each with `request`. */
+static void fill(int fds[HL_ADMIN_MAX_CONNECTIONS], const char *request, bool is_answered)
 {
-    static int fds[HL_ADMIN_MAX_CONNECTIONS];
     struct answer a;
     for (int i = 0; i < HL_ADMIN_MAX_CONNECTIONS; i++) {
         fds[i] = client_connect(&server);
-        client_send(fds[i], "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
-        client_read(fds[i], &a, true);
+        client_send(fds[i], request);
+        if (is_answered)
+            client_read(fds[i], &a, true);
     }
+}
+
+Test(admin, closes_what_is_idle_for_longest_when_all_256_places_are_taken)
+{
+    static const char request[] = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    static int fds[HL_ADMIN_MAX_CONNECTIONS];
+    struct answer a;
+    fill(fds, request, true);
+    client_send(fds[0], request);
+    client_read(fds[0], &a, true);
+    client_send(fds[1], "GET /hea");
+    ask(request, &a); /* the newcomer takes the place of fds[2], and leaves it */
+    cr_assert_eq(a.status, 200);
+    cr_assert(client_is_closed(fds[2]));
+    client_send(fds[1], "lthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    for (int i = 0; i < HL_ADMIN_MAX_CONNECTIONS; i++) {
+        if (i == 2)
+            continue;
+        if (i != 1)
+            client_send(fds[i], request);
+        client_read(fds[i], &a, true);
+        cr_assert_eq(a.status, 200);
+    }
+}
+
+Test(admin, lets_a_257th_connection_wait_while_none_is_idle)
+{
+    static int fds[HL_ADMIN_MAX_CONNECTIONS];
+    struct answer a;
+    fill(fds, "GET /healthz HTTP/1.1\r\nHo", false);
     int waiting = client_connect(&server);
     client_send(waiting, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
     struct pollfd answered = {.fd = waiting, .events = POLLIN};
@@ -306,7 +337,10 @@ Test(admin, takes_256_connections_and_the_next_when_one_has_gone)
     close(fds[7]);
     client_read(waiting, &a, true);
     cr_assert_eq(a.status, 200);
-    close(waiting); /* the other 255 are closed by the server */
+    client_send(fds[0], "st: x\r\n\r\n");
+    client_read(fds[0], &a, true);
+    cr_assert_eq(a.status, 200);
+    close(waiting); /* the others are closed by the server */
 }
 
 Test(admin, says_which_address_it_cannot_have)
