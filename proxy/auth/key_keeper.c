@@ -6,7 +6,6 @@
 #include "auth/key_keeper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "auth/jwks.h"
 #include "auth/key_fetch.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "http/url.h"
 
@@ -27,7 +27,9 @@
 
 /* ---- a source's keys ---- */
 
-/* NULL, or why these are no keys. */
+/* NULL, or why these are no keys. An issuer that has none at all, or none that we can use, is at
+ * fault or on the way between two states: nobody means by that that all its tokens are void. A file
+ * is the operator's own, who may mean it. */
 static const char *take_keys(
     struct hl_key_keeper *keeper, enum hl_key_source source, struct hl_str text)
 {
@@ -37,6 +39,8 @@ static const char *take_keys(
     if (err == HL_ERR_INVALID)
         return "it is no JSON Web Key Set";
     size_t n = list.n;
+    if (err == HL_OK && n == 0 && source == HL_KEYS_URL)
+        return "there is no key in it that can be used (ES256 or RS256)";
     if (err == HL_OK)
         err = hl_registry_set_keys(keeper->registry, source, &list);
     if (err)
@@ -50,11 +54,12 @@ static const char *take_keys(
 
 static const char *read_whole(const char *path, struct hl_buf *out, struct stat *seen)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, seen) != 0 || !S_ISREG(seen->st_mode)) {
+    int fd;
+    enum hl_err err = hl_file_open(path, &fd);
+    if (err || fstat(fd, seen) != 0) {
         if (fd >= 0)
             close(fd);
-        return "it cannot be read";
+        return err == HL_ERR_NO_FILE ? "it is no regular file" : "it cannot be read";
     }
     char chunk[16 * 1024];
     const char *fault = NULL;

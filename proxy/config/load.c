@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "config/option.h"
 #include "config/settle.h"
 #include "config/value.h"
@@ -136,9 +138,15 @@ static struct hl_str without_newline(struct hl_str s)
 static enum hl_err parse_file(struct load *load, const struct hl_option *option, const char *path)
 {
     static char content[LARGEST_FILE + 1];
-    FILE *file = fopen(path, "re");
-    if (!file)
+    int fd;
+    if (hl_file_open(path, &fd) == HL_ERR_NO_FILE)
+        return report_file(load, option, path, "is no regular file");
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!file) {
+        if (fd >= 0)
+            close(fd);
         return report_file(load, option, path, "cannot be read");
+    }
     size_t n = fread(content, 1, sizeof(content), file);
     bool is_bad = ferror(file) || n > LARGEST_FILE;
     fclose(file);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 enum hl_err hl_path(char *out, const char *fmt, ...)
 {
     va_list args;
@@ -30,11 +32,11 @@ enum hl_err hl_path_sync(const char *path)
 
 enum hl_err hl_path_read(const char *path, char *out, size_t cap, size_t *n)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return hl_err_from_errno(errno);
-    enum hl_err err = HL_OK;
+    int fd;
+    enum hl_err err = hl_file_open(path, &fd);
     *n = 0;
+    if (err)
+        return err;
     while (*n < cap) {
         ssize_t got = read(fd, out + *n, cap - *n);
         if (got < 0 && errno == EINTR)

@@ -9,11 +9,11 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 
 #define BUNDLE_MAX (16 * 1024 * 1024)
 
@@ -51,11 +51,11 @@ enum hl_err hl_trust_init(struct hl_trust *trust, struct hl_str extra, char *why
 /* The file's bytes and a line end. */
 static enum hl_err append_file(struct hl_buf *out, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return hl_err_from_errno(errno);
+    int fd;
+    enum hl_err err = hl_file_open(path, &fd);
+    if (err)
+        return err;
     char chunk[16 * 1024];
-    enum hl_err err = HL_OK;
     ssize_t n;
     while (err == HL_OK && (n = read(fd, chunk, sizeof chunk)) != 0)
         err = n < 0 ? hl_err_from_errno(errno) : hl_buf_append(out, chunk, (size_t)n);

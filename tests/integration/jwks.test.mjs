@@ -1,12 +1,13 @@
 // Keys from outside: from a file and from a URL, new ones and old ones, and a URL that fails.
 import assert from 'node:assert/strict';
-import { rename, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { startServer } from './lib/server.mjs';
 import { run, temporaryDirectory } from './lib/sidecar.mjs';
-import { until } from './lib/until.mjs';
+import { until, within } from './lib/until.mjs';
 import { jwks, makeKey, sign } from './lib/tokens.mjs';
 
 async function locked(t, env) {
@@ -89,6 +90,8 @@ test('another key under a known name is another key', async (t) => {
 for (const [what, change] of [
     ['answers 500', (keys) => (keys.status = 500)],
     ['answers something else', (keys) => (keys.body = '<html>')],
+    ['answers a set without keys', (keys) => (keys.body = jwks())],
+    ['answers none that can be used', (keys) => (keys.body = jwks({ kty: 'OKP', crv: 'Ed25519', x: 'AA' }))],
     ['answers a redirect', (keys) => Object.assign(keys, { status: 302, fields: { Location: '/x' } })],
     ['answers more than 256 KiB', (keys) => (keys.body = jwks({ pad: 'x'.repeat(300_000) }))],
     ['is gone', (keys) => keys.server.close()],
@@ -137,6 +140,25 @@ test('keys in a file are read again when the file changes', async (t) => {
     await writeFile(file, 'broken');
     await until('it was looked at', () => sidecar.log.some((l) => l.level === 'warn' && /JWKS_FILE/.test(l.msg)));
     assert.equal((await ask(await sign(fresh))).status, 200);
+});
+
+test('what is no regular file stops the start, and holds nothing up; a link to one is good', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const [fifo, file, link] = ['fifo', 'secret', 'link'].map((name) => join(directory, name));
+    execFileSync('mkfifo', [fifo]);
+    await writeFile(file, 'a-secret-of-thirty-two-bytes-or-more\n');
+    await symlink('secret', link);
+    const env = { HOOKLINE_LISTEN: '127.0.0.1:0', HOOKLINE_ADMIN_LISTEN: '127.0.0.1:0' };
+    for (const name of ['JWT_JWKS_FILE', 'JWT_SECRET_FILE', 'WEBHOOK_SECRET_FILE', 'WEBHOOK_CA_FILE', 'KEY_FILE'])
+        for (const path of [fifo, directory, '/dev/null']) {
+            env.HOOKLINE_DATA_DIR = join(directory, 'store');
+            const { code, stderr } = await within(name, run([], { ...env, [`HOOKLINE_${name}`]: path }));
+            assert.ok(code === 1 || code === 2, `${name} ${path}: ${stderr}`);
+            const reason = stderr.split('\n').find((line) => line.includes(path));
+            assert.match(reason ?? stderr, /no regular file/, name);
+        }
+    const { ask } = await locked(t, { HOOKLINE_JWT_SECRET_FILE: link });
+    assert.equal((await ask(await sign('a-secret-of-thirty-two-bytes-or-more'))).status, 200);
 });
 
 test('a file that is no key set stops the start', async (t) => {
