@@ -74,6 +74,8 @@ void hl_forward_begin(struct hl_run *run)
         connect_run(run);
         return;
     }
+    if (run->accept) /* until it begins the store knows nothing of it */
+        hl_recent_begin(run, &w->plan, &w->request_head);
     run->slot_wait.on_slot = on_slot;
     hl_timer_arm(&w->wheel, &run->timer, w->config->app_queue_timeout_ms);
     hl_counter_add(&w->metrics.waiting_for_slot, 1);

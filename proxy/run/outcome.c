@@ -240,8 +240,10 @@ void hl_outcome_record(struct hl_run *run)
     a->m.reply_to = &w->mail.box;
     a->m.from = run->name;
     enum hl_err err = hl_store_post(w->service->store, &a->m);
-    if (err == HL_OK)
+    if (err == HL_OK) {
+        hl_recent_forget(run); /* the store lists it from here on */
         return;
+    }
     hl_accept_free(a);
     lose_webhook(run, hl_err_text(err));
 }

@@ -137,6 +137,18 @@ void hl_recent_end(
     hl_list_push_back(&run->worker->recent.ended, &entry->in_ended);
 }
 
+void hl_recent_forget(struct hl_run *run)
+{
+    struct hl_recent_list *list = &run->worker->recent;
+    struct hl_recent *entry = run->recent;
+    if (!entry)
+        return;
+    run->recent = NULL;
+    hl_list_remove(&entry->in_all);
+    hl_slab_put(&list->entries, entry);
+    atomic_fetch_sub_explicit(list->total, 1, memory_order_relaxed);
+}
+
 /* ---- questions ---- */
 
 void hl_recent_ask_free(struct hl_recent_ask *ask)

@@ -62,6 +62,8 @@ void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struc
 /* It ended after `ms`. Nothing happens for a run that has no entry. */
 void hl_recent_end(
     struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, int64_t ms);
+/* The run goes on, and another list has it. Nothing happens for a run that has no entry. */
+void hl_recent_forget(struct hl_run *run);
 
 /* What the control thread asks of a worker, and the same memory back. */
 enum hl_recent_question {

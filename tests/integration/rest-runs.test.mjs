@@ -411,6 +411,48 @@ test('a cancelled synchronous caller gets 410 if nothing was answered yet', asyn
     }
 });
 
+test('a synchronous call with a webhook is known while it waits for the app, and can be cancelled', async (t) => {
+    const open = gate();
+    const { app, call, receiver, sidecar } = await stage(t, {
+        env: { HOOKLINE_APP_CONCURRENCY: '1' },
+        app: async (x) => {
+            await x.body();
+            await open.promise;
+            await x.send(200);
+        },
+    });
+    t.after(() => open.open());
+    const ask = control(sidecar);
+    const holding = call(RUN);
+    await until('the app is busy', () => app.requests.length === 1);
+    const query = { webhookEndpoint: receiver.url() };
+    const answers = [call(RUN, { query }), call(RUN, { query })];
+    const waiting = await until('both are listed', async () => {
+        const { runs } = (await ask('GET', `${RUNS}?state=running`)).json();
+        const those = runs.filter((run) => run.run_id !== app.requests[0].get('x-request-id'));
+        return those.length === 2 && those;
+    });
+    const cancelled = waiting[0].run_id;
+    assert.equal((await ask('GET', `${RUNS}/${cancelled}`)).json().finished_at, null);
+    assert.equal((await ask('POST', `${RUNS}/${cancelled}/cancel`)).status, 202);
+    const answer = await Promise.race(answers);
+    assertRefused(answer, 410, /cancelled/);
+    assert.equal(answer.id, cancelled);
+    assert.equal((await finished(ask, cancelled)).state, 'cancelled');
+    open.open();
+    await holding;
+    const [all] = [await Promise.all(answers)];
+    const other = waiting[1].run_id;
+    assert.deepEqual(all.map(({ status }) => status).sort(), [200, 410]);
+    assert.equal((await receiver.envelope()).run_id, other);
+    assert.equal((await finished(ask, other)).state, 'success');
+    assert.equal(app.requests.length, 2);
+    const { runs } = (await ask('GET', RUNS)).json();
+    assert.equal(new Set(runs.map((run) => run.run_id)).size, 3);
+    assert.equal(runs.length, 3, 'each once, whoever knows it');
+    assert.equal(receiver.requests.length, 1, 'what never began has no webhook');
+});
+
 test('a cancelled stream is cut', async (t) => {
     const { app, connect, sidecar } = await stage(t, {
         app: async (x) => {
