@@ -175,8 +175,16 @@ static void take_recent(struct hl_rest *rest, struct hl_recent_ask *ask)
     go_on(call);
 }
 
+/* What the store says has happened holds, whether or not somebody still waits to hear it. */
+static void apply(struct hl_rest *rest, const struct hl_store_msg *m)
+{
+    if (m->msg.type == HL_STORE_REVOKE_ACCOUNT && m->rc == HL_OK)
+        hl_auth_revoke(rest->parts.auth, &((const struct hl_revoke_account *)m)->id);
+}
+
 static void take_stored(struct hl_rest *rest, struct hl_store_msg *m)
 {
+    apply(rest, m);
     struct hl_rest_call *call = hl_slot_find(&rest->slots, m->from);
     if (!call || call->answer_count == HL_REST_STORE_ANSWERS) {
         free_answer(&m->msg);

@@ -1,0 +1,118 @@
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "api/rest.h"
+#include "auth/auth.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+static struct hl_config *config;
+static struct hl_store *store;
+static struct hl_auth *auth;
+static struct hl_rest *rest;
+static uv_loop_t loop;
+
+static void begin(void)
+{
+    struct hl_buf problems, warnings;
+    char why[256];
+    char *variables[] = {"HOOKLINE_STORE=memory", "HOOKLINE_DATA_DIR=/nonexistent", NULL};
+    hl_buf_init(&problems, 0);
+    hl_buf_init(&warnings, 0);
+    hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
+    cr_assert_eq(hl_config_load(&config, variables, &problems, &warnings), HL_OK);
+    cr_assert_eq(hl_store_open(&store, config, why, sizeof(why)), HL_OK, "%s", why);
+    cr_assert_eq(hl_auth_open(&auth, config, store, why, sizeof(why)), HL_OK, "%s", why);
+    cr_assert_eq(uv_loop_init(&loop), 0);
+    struct hl_rest_parts parts = {.config = config, .store = store, .auth = auth};
+    cr_assert(rest = hl_rest_new(&loop, &parts));
+    hl_rest_keep_loop(rest, true);
+}
+
+static void end(void)
+{
+    hl_auth_stop(auth);
+    hl_store_close(store);
+    hl_rest_close(rest);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    hl_rest_free(rest);
+    hl_auth_free(auth);
+    cr_assert_eq(uv_loop_close(&loop), 0);
+    hl_config_free(config);
+}
+
+TestSuite(rest, .init = begin, .fini = end, .timeout = 30);
+
+static bool is_answered;
+
+static void on_reply(struct hl_rest_call *call)
+{
+    (void)call;
+    is_answered = true;
+}
+
+static struct hl_rest_call make_call(enum hl_method method, const char *path, const char *body)
+{
+    return (struct hl_rest_call){.method = method,
+        .path = hl_str_from(path),
+        .query = HL_STR(""),
+        .body = hl_str_from(body),
+        .is_local = true,
+        .on_reply = on_reply};
+}
+
+/* The answer's body, to be released. */
+static json_t *ask(enum hl_method method, const char *path, const char *body)
+{
+    struct hl_rest_call call = make_call(method, path, body);
+    json_error_t error;
+    is_answered = false;
+    hl_rest_begin(rest, &call);
+    while (!is_answered)
+        uv_run(&loop, UV_RUN_ONCE);
+    json_t *value = json_loadb(call.reply.body.p, call.reply.body.n, 0, &error);
+    cr_assert(value, "%u %s", call.reply.status, call.reply.detail);
+    hl_reply_fini(&call.reply);
+    return value;
+}
+
+static bool is_checked;
+
+static void on_checked(struct hl_auth_wait *wait)
+{
+    (void)wait;
+    is_checked = true;
+}
+
+static bool is_good(const char *token)
+{
+    struct hl_auth_wait wait;
+    const struct hl_principal *who;
+    struct hl_refusal why;
+    enum hl_auth_verdict verdict;
+    hl_auth_wait_init(&wait, on_checked);
+    while ((verdict = hl_auth_check(hl_rest_seat(rest), hl_str_from(token), HL_STR("p"), &who, &why,
+                &wait)) == HL_AUTH_PENDING)
+        for (is_checked = false; !is_checked;)
+            uv_run(&loop, UV_RUN_ONCE);
+    return verdict == HL_AUTH_GRANTED;
+}
+
+Test(rest, a_revocation_holds_though_nobody_waits_for_its_answer)
+{
+    char path[128], body[128];
+    snprintf(body, sizeof(body), "{\"name\": \"ci\", \"expires_at\": %" PRId64 "}",
+        hl_clock_wall_ms() + 3600 * 1000);
+    json_t *account = ask(HL_METHOD_POST, "/v2/projects/p/service-accounts", body);
+    const char *token = json_string_value(json_object_get(account, "token"));
+    cr_assert(is_good(token));
+    snprintf(path, sizeof(path), "/v2/service-accounts/%s",
+        json_string_value(json_object_get(account, "id")));
+    struct hl_rest_call call = make_call(HL_METHOD_DELETE, path, "");
+    hl_rest_begin(rest, &call);
+    hl_rest_abandon(&call);
+    while (is_good(token)) /* until the store's answer has come */
+        uv_run(&loop, UV_RUN_ONCE);
+    json_decref(account);
+}
