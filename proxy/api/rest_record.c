@@ -121,7 +121,8 @@ json_t *hl_rest_delivery_json(const struct hl_delivery_row *d)
         {"run_id", hl_json_id(&d->run_id)}, {"app_name", hl_json_text(d->app)},
         {"type", json_string(type)}, {"state", json_string(hl_delivery_state_text(d->state))},
         {"destination", hl_json_text(d->destination)}, {"round", json_integer(d->round)},
-        {"max_attempts", json_integer(d->max_attempts)},
+        {"max_attempts", hl_json_count_or_null(d->max_attempts ? (int64_t)d->max_attempts : -1)},
         {"created_at", hl_json_time(d->created_ms)}, {"done_at", hl_json_time(d->done_ms)},
-        {"attempts", attempts_json(d)});
+        {"attempts", attempts_json(d)},
+        {"attempt_count", json_integer((json_int_t)d->attempt_count)});
 }

@@ -104,12 +104,14 @@ static int connect_socket(const struct hl_cli_session *session, struct hl_cli_so
 /* ---- the store itself ---- */
 
 /* A shell's variables are seldom the sidecar's: what its settings decide about what is stored (how
- * long, how much, whether an interrupted run is run again) is left to its next start. */
+ * long, how much, whether an interrupted run is run again, how often a webhook is tried) is left to
+ * its next start. */
 static void leave_to_sidecar(struct hl_config *config)
 {
     config->retention_ms = FOR_EVER_MS;
     config->store_max_bytes.bytes = UINT64_MAX;
     config->run_attempts = 0;
+    config->webhook_attempts = 0;
 }
 
 static int open_store(struct hl_cli_session *session)

@@ -99,8 +99,12 @@ static void say_delivery(const struct hl_cli *cli, const json_t *delivery)
     hl_cli_print(cli->out, text_of(delivery, "destination"));
     fprintf(cli->out, " (delivery %s)\n", text_of(delivery, "delivery_id"));
     const json_t *attempts = json_object_get(delivery, "attempts");
+    json_int_t all = json_integer_value(json_object_get(delivery, "attempt_count"));
     if (json_array_size(attempts) == 0)
         return;
+    if (all > (json_int_t)json_array_size(attempts))
+        fprintf(cli->out, "   the newest %zu of %" JSON_INTEGER_FORMAT " attempts\n",
+            json_array_size(attempts), all);
     hl_cli_table_init(&table, titles, HL_ARRAY_LEN(titles));
     json_array_foreach(attempts, i, attempt) add_attempt(&table, attempt);
     hl_cli_table_print(&table, cli->out);

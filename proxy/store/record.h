@@ -166,14 +166,16 @@ struct hl_attempt_row {
 struct hl_delivery_row {
     struct hl_id delivery_id, run_id;
     enum hl_delivery_state state;
-    enum hl_run_state run_state;     /* final: the event's type */
-    uint32_t round, n, max_attempts; /* n: attempts of this round so far */
+    enum hl_run_state run_state; /* final: the event's type */
+    uint32_t round, n;           /* n: attempts of this round so far */
+    uint32_t max_attempts;       /* 0: said when the round begins */
     int64_t created_ms, done_ms;
     struct hl_str project, app;
     struct hl_str destination; /* scheme://host, and :port unless it is the scheme's; no more */
     struct hl_attempt_row *attempts; /* owned; oldest first, the newest HL_ATTEMPTS_SHOWN */
     size_t n_attempts;
-    char *strings; /* owned, malloc */
+    uint64_t attempt_count; /* of all rounds, shown or not */
+    char *strings;          /* owned, malloc */
 };
 void hl_delivery_row_fini(struct hl_delivery_row *row);
 

@@ -236,7 +236,8 @@ struct hl_store;
  * store's thread. On failure `why` has one line: what is wrong with which path and what to do.
  * Reads of the config: store, data_dir, key_file, retention, run_attempts, webhook_attempts,
  * webhook_per_host, max_queued_runs, max_pending_deliveries, store_max_bytes. With run_attempts 0
- * runs that were inside the app stay `running`, for the next opener to judge. */
+ * runs that were inside the app stay `running`, for the next opener to judge. With webhook_attempts
+ * 0 a delivery's number of attempts is said by whoever opens the store to send it. */
 HL_MUST_CHECK enum hl_err hl_store_open(
     struct hl_store **out, const struct hl_config *config, char *why, size_t why_len);
 

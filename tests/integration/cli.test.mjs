@@ -203,6 +203,46 @@ test('with no sidecar running a command’s own settings decide nothing about st
     assert.deepEqual(calls, ['/run', '/hang', '/hang']);
 });
 
+test('with no sidecar running a command’s own settings decide nothing about webhooks', async (t) => {
+    const { app, call, receiver, sidecar } = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_ATTEMPTS: '2', HOOKLINE_APP_CONCURRENCY: '1' },
+        app: async (x) => {
+            await x.body();
+            if (app.requests.length > 1) await x.gone; // the second one, until the sidecar ends
+            await x.send(200);
+        },
+    });
+    receiver.script('/hook', 500, 404, 404, 404);
+    receiver.script('/cancelled', 404, 404, 404, 404);
+    const cli = commands(sidecar, { HOOKLINE_WEBHOOK_ATTEMPTS: '1' });
+    const delivery = async (id) => JSON.parse((await cli(`runs show ${id} --json`)).stdout).deliveries[0];
+    const start = async (path) => {
+        const query = { async: 'true', webhookEndpoint: receiver.url(path) };
+        return (await call(RUN, { query })).id;
+    };
+    const dead = await start('/hook');
+    await until('it is dead', async () => (await delivery(dead))?.state === 'dead');
+    await start('/none');
+    await until('the app is busy', () => app.requests.length === 2);
+    const queued = await start('/cancelled');
+    await sidecar.kill();
+    assert.equal((await cli(`runs redeliver ${dead}`)).stdout, '1 delivery is sent again\n');
+    assert.equal((await cli(`runs cancel ${queued}`)).stdout, 'cancelled\n');
+    for (const id of [dead, queued]) {
+        const { state, max_attempts } = await delivery(id);
+        assert.deepEqual([state, max_attempts], ['pending', null], 'the sidecar will say');
+    }
+    await sidecar.start();
+    for (const [id, rounds] of [[dead, ['1.1', '2.1', '2.2']], [queued, ['1.1', '1.2']]]) {
+        const { attempts, max_attempts } = await until('it is dead', async () => {
+            const now = await delivery(id);
+            return now.state === 'dead' && now;
+        });
+        assert.deepEqual(attempts.map(({ round, n }) => `${round}.${n}`), rounds);
+        assert.equal(max_attempts, 2);
+    }
+});
+
 test('as root the commands become the data directory’s owner', async (t) => {
     if (process.getuid() !== 0) return t.skip('needs root');
     const { call, sidecar } = await stage(t);

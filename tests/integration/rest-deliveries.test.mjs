@@ -58,6 +58,7 @@ test('one delivery has its attempts with time, outcome, status, duration and err
             [2, 'failed', 500],
         ],
     );
+    assert.equal(delivery.attempt_count, 2);
     for (const a of delivery.attempts) {
         assert.ok(Date.parse(a.ended_at) >= Date.parse(a.started_at));
         assert.equal(a.duration_ms, Date.parse(a.ended_at) - Date.parse(a.started_at));

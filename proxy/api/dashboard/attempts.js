@@ -58,7 +58,7 @@ export function redeliverButton(delivery, again) {
     const act = () => api.send('POST', `/deliveries/${delivery.delivery_id}/redeliver`);
     const question = {
         title: 'Send this webhook again?',
-        text: `The same body with the same ids goes to ${delivery.destination} in a new round of at most ${delivery.max_attempts} attempts. The receiver may have had it already.`,
+        text: `The same body with the same ids goes to ${delivery.destination} in a new round of attempts. The receiver may have had it already.`,
         yes: 'Redeliver',
         kind: 'main',
         act,

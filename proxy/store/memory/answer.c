@@ -178,6 +178,7 @@ static enum hl_err fill_delivery(
     if (attempts) {
         memcpy(row->attempts, run->attempts, attempts);
         row->n_attempts = run->n_attempts;
+        row->attempt_count = run->n_attempts + run->attempts_dropped;
     }
     row->project = hl_message_copy(&room, run->project);
     row->app = hl_message_copy(&room, run->app);

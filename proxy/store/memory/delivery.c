@@ -82,6 +82,7 @@ static enum hl_err reserve_attempt(struct hl_memory *m, struct hl_memory_run *ru
 {
     if (run->n_attempts == HL_ATTEMPTS_SHOWN) {
         run->n_attempts--;
+        run->attempts_dropped++;
         m->bytes -= sizeof(*run->attempts);
         memmove(run->attempts, run->attempts + 1, run->n_attempts * sizeof(*run->attempts));
         return HL_OK;

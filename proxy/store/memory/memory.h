@@ -38,7 +38,8 @@ struct hl_memory_run {
     bool is_open;                    /* attempt n has no outcome yet */
     struct hl_attempt_row *attempts; /* oldest first, the newest HL_ATTEMPTS_SHOWN */
     size_t n_attempts;
-    bool is_cancel_wished; /* the worker has been told */
+    uint64_t attempts_dropped; /* older ones, to make room */
+    bool is_cancel_wished;     /* the worker has been told */
     int64_t done_ms;
 };
 

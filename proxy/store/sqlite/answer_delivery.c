@@ -72,6 +72,23 @@ static void read_attempt(struct hl_sql_row *from, struct hl_attempt_row *row)
     snprintf(row->error, sizeof(row->error), "%.*s", HL_STR_ARG(error));
 }
 
+/* Those that are not shown count too. */
+static enum hl_err count_attempts(struct hl_reading *r, struct hl_delivery_row *row)
+{
+    struct hl_sql_row from;
+    row->attempt_count = row->n_attempts;
+    if (row->n_attempts < HL_ATTEMPTS_SHOWN)
+        return HL_OK;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_ATTEMPT_COUNT);
+    hl_sql_bind_id(&args, &row->delivery_id);
+    enum hl_err err = hl_reading_row(r, HL_ASK_ATTEMPT_COUNT, &from);
+    if (err)
+        return err;
+    row->attempt_count = (uint64_t)hl_sql_int(&from);
+    hl_reading_done(r, HL_ASK_ATTEMPT_COUNT);
+    return HL_OK;
+}
+
 /* They come newest first, so that those beyond the bound are the oldest, and are turned round. */
 static enum hl_err ask_attempts(struct hl_reading *r, struct hl_delivery_row *row)
 {
@@ -98,7 +115,7 @@ static enum hl_err ask_attempts(struct hl_reading *r, struct hl_delivery_row *ro
         row->attempts[i] = row->attempts[--j];
         row->attempts[j] = newer;
     }
-    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    return err == HL_ERR_NOT_FOUND ? count_attempts(r, row) : err;
 }
 
 static bool fits(struct hl_str name, const char *wanted)

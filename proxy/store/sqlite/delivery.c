@@ -76,7 +76,7 @@ static enum hl_err read_delivery(
     l->run_id = run_id;
     l->round = round;
     l->n = n;
-    l->max_attempts = max_attempts;
+    l->max_attempts = max_attempts ? max_attempts : db->webhook_attempts;
     l->project = hl_message_copy(&room, project);
     l->app = hl_message_copy(&room, app);
     l->traceparent = hl_message_copy(&room, trace);
@@ -121,6 +121,7 @@ static enum hl_err take_lease(
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_LEASE);
     hl_sql_bind_id(&args, &l->delivery_id);
+    hl_sql_bind_int(&args, l->max_attempts);
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_LEASE);
     if (!err)
         err = add_attempt(db, &l->delivery_id, l->round, l->n, now_ms);

@@ -93,7 +93,8 @@
         " CROSS JOIN result ON result.id = run.result_id"                                          \
         " WHERE delivery.state = 0 AND delivery.is_leased = 0 AND delivery.lane = ?"               \
         " ORDER BY delivery.delivery_id LIMIT 1")                                                  \
-    X(DELIVERY_LEASE, "UPDATE delivery SET is_leased = 1, n = n + 1 WHERE delivery_id = ?")        \
+    X(DELIVERY_LEASE, "UPDATE delivery SET is_leased = 1, n = n + 1, max_attempts = ?2"            \
+        " WHERE delivery_id = ?1")                                                                 \
     X(DELIVERY_SET_N, "UPDATE delivery SET n = ?2 WHERE delivery_id = ?1")                         \
     X(DELIVERY_UNLEASE, "UPDATE delivery SET is_leased = 0 WHERE delivery_id = ?")                 \
     X(DELIVERY_END, "UPDATE delivery SET is_leased = 0, state = ?2, done_ms = ?3"                  \

@@ -404,7 +404,7 @@ STORE_TEST(attempt_that_was_never_sent_is_not_shown)
     hl_leased_free(l);
 }
 
-STORE_TEST(attempts_shown_are_the_newest_hundred)
+STORE_TEST(attempts_shown_are_the_newest_hundred_and_all_are_counted)
 {
     struct hl_leased *l = lease_one(f, "https://e.org/");
     for (uint32_t round = 1; round <= HL_ATTEMPTS_SHOWN + 5; round++) {
@@ -416,6 +416,7 @@ STORE_TEST(attempts_shown_are_the_newest_hundred)
     }
     struct hl_get_delivery g = get_delivery(f, &l->delivery_id);
     cr_assert_eq(g.delivery.n_attempts, HL_ATTEMPTS_SHOWN);
+    cr_assert_eq(g.delivery.attempt_count, HL_ATTEMPTS_SHOWN + 6);
     cr_assert_eq(g.delivery.attempts[0].round, 7);
     cr_assert_eq(g.delivery.attempts[HL_ATTEMPTS_SHOWN - 1].round, HL_ATTEMPTS_SHOWN + 6);
     hl_get_delivery_fini(&g);
