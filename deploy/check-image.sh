@@ -2,8 +2,8 @@
 # Does what the Dockerfile says where there is no container engine, and tries the result.
 # Each stage is a directory with a Debian base system (debootstrap); RUN, COPY, WORKDIR, ENV, USER, VOLUME, HEALTHCHECK and
 # ENTRYPOINT are done as an engine does them. Then the image's program runs as the image's user, without capabilities,
-# on a read-only root with the volume as the only writable place; its health check must succeed, a call must be
-# answered by the demo app, and SIGTERM must end it.
+# on a read-only root with the volume as the only writable place; its health check must succeed, a token be made inside and
+# a call with it be answered by the demo app, and SIGTERM must end it.
 #
 #   sudo deploy/check-image.sh          needs Debian with debootstrap, python3 and curl; takes a few minutes
 #   BASE=base.tar deploy/check-image.sh keeps the base system there, or takes it from there
@@ -146,10 +146,10 @@ exec_form() {
 
 # Runs the image as an engine does with a read-only root, no capabilities and no new privileges: process 1 of its own namespace.
 try_image() {
-    local address app_port settings pid
+    local address app_port settings pid token
     address=127.0.0.1:$(free_port) app_port=$(free_port)
     settings=(HOOKLINE_LISTEN="$address" HOOKLINE_ADMIN_LISTEN=127.0.0.1:"$(free_port)"
-        HOOKLINE_APP_URL=http://127.0.0.1:"$app_port" HOOKLINE_AUTH=none HOOKLINE_SHUTDOWN_DELAY=0)
+        HOOKLINE_APP_URL=http://127.0.0.1:"$app_port" HOOKLINE_SHUTDOWN_DELAY=0)
     environment+=("${settings[@]}")
     as_user=(setpriv --reuid "${user%:*}" --regid "${user#*:}" --clear-groups --bounding-set=-all --no-new-privs)
 
@@ -182,7 +182,8 @@ try_image() {
     step "$health: succeeds as user $(inside id -u), after $(((100 - tenths) / 10)).$(((100 - tenths) % 10)) s"
     ! inside touch /written /usr/local/bin/written 2>/dev/null || fail "the root file system is not read-only"
 
-    curl -sS --fail -H 'Content-Type: application/json' -d '{"prompt": "world hello"}' \
+    token=$(inside hookline token create --project demo --name check --expires 1h) || fail "no token was made inside"
+    curl -sS --fail -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d '{"prompt": "world hello"}' \
         "http://$address/v4/demo/words/run" >"$work/answer" || fail "the call failed"
     grep -q '"hello world"' "$work/answer" || fail "the call's answer is $(cat "$work/answer")"
     step "a call: $(cat "$work/answer")"
