@@ -99,6 +99,45 @@ shout = lambda text: text.upper()
     }
 });
 
+test('a functools.partial of a function of the file is an endpoint; one of another function is warned about', async (t) => {
+    const app = await startPython(
+        t,
+        `
+import asyncio, functools, textwrap
+
+def _join(prefix, words: list[str], end: str = "."):
+    return prefix + " ".join(words) + end
+
+async def _later(prompt: str, n: int):
+    await asyncio.sleep(0)
+    return prompt * n
+
+def _letters(word, times):
+    for letter in word:
+        yield letter * times
+
+join = functools.partial(_join, "> ", end="!")
+again = functools.partial(join, end="?")
+later = functools.partial(_later, n=2)
+letters = functools.partial(_letters, times=2)
+shorten = functools.partial(textwrap.shorten, width=5)
+_hidden = functools.partial(textwrap.shorten, width=5)
+`,
+    );
+    const json = async (name, members) => (await app.call(name, members)).json();
+    assert.equal(await json('join', { words: ['a', 'b'] }), '> a b!');
+    assert.equal(await json('join', { words: ['a'], end: ';' }), '> a;', 'what it names is a default');
+    assert.equal(await json('again', { words: ['a'] }), '> a?');
+    assert.equal(await json('later', { prompt: 'x' }), 'xx');
+    assert.deepEqual(await json('letters', { word: 'ab' }), ['aa', 'bb']);
+    assert.match(detailOf(await app.call('join', { words: ['a', 1] }), 422), /'words\[1\]' must be a string/);
+    assert.match(detailOf(await app.call('join', { prefix: 'x', words: [] }), 422), /'prefix' is no parameter/);
+    detailOf(await app.call('shorten', { text: 'a b c d' }), 404);
+    const warnings = app.log.filter(({ level }) => level === 'warn').map(({ msg }) => msg);
+    assert.equal(warnings.length, 1, warnings.join('\n'));
+    assert.match(warnings[0], /^shorten is no endpoint: .*functools\.partial/);
+});
+
 test('members are keyword arguments; what is missing or surplus is named, all of it at once', async (t) => {
     const app = await startPython(
         t,

@@ -1,5 +1,6 @@
 """The functions of a module that are endpoints, and how a JSON object becomes the arguments of one."""
 import difflib
+import functools
 import inspect
 import logging
 import re
@@ -52,7 +53,7 @@ class Endpoint:
             self._add(parameter, hints.get(parameter.name))
 
     def _hints(self):
-        function = inspect.unwrap(self.function)
+        function = inspect.unwrap(_behind_partial(self.function))
         try:
             return typing.get_type_hints(function)
         except Exception as error:  # names that exist for a type checker only, syntax of a newer Python
@@ -141,13 +142,24 @@ def endpoints_of(module):
     """The endpoints of a module, by name: its public functions, those that it defines and not those that it imports."""
     endpoints = {}
     for name, value in vars(module).items():
-        if name.startswith("_") or name in RESERVED or not _is_function_of(value, module):
+        if name.startswith("_") or name in RESERVED:
+            continue
+        if not _is_function_of(_behind_partial(value), module):
+            if isinstance(value, functools.partial):  # nothing tells whether it was made here or imported
+                _log.warning("%s is no endpoint: the function behind this functools.partial is not defined here; "
+                             "a def that calls it is one", name)
             continue
         if not NAME.fullmatch(name):
             _log.warning("%s() is no endpoint: its name is not ASCII, or too long", name)
             continue
         endpoints[name] = Endpoint(name, value)
     return endpoints
+
+
+def _behind_partial(value):
+    while isinstance(value, functools.partial):
+        value = value.func
+    return value
 
 
 def _is_function_of(value, module):
