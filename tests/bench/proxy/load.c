@@ -16,19 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "contender.h"
-#include "exchange.h"
-#include "sample.h"
+#include "turn.h"
 
 #define CONTENDERS_MAX 8
-#define READY_S        1.0  /* proxies look after the app before the first round */
-#define WARM_S         0.15 /* of each round */
-#define MEASURE_S      0.40
+#define READY_S        1.0   /* proxies look after the app before the first round */
 #define COUNTED_S      120.0 /* a bound: valgrind is slow */
 
 struct entry {
     struct contender contender;
-    struct sample rate, cpu, busy, p50, p99; /* calls/s; us a call; share of a core; us */
+    struct turns turns;
 };
 
 struct options {
@@ -128,26 +124,16 @@ static int count_calls(struct exchange *x, const struct options *options, int po
     return 1;
 }
 
-static void play_round(struct exchange *x, const struct options *options, struct entry *entry)
+static double latest(const struct sample *sample)
 {
-    exchange_open_callers(x, entry->contender.port, options->callers);
-    exchange_run_for(x, WARM_S);
-    x->latency_n = 0;
-    uint64_t answered = x->answered, start = exchange_now_us();
-    double cpu = contender_cpu_us(&entry->contender);
-    exchange_run_for(x, MEASURE_S);
-    cpu = contender_cpu_us(&entry->contender) - cpu;
-    double us = (double)(exchange_now_us() - start), calls = (double)(x->answered - answered);
-    exchange_close_callers(x);
+    return sample->values[sample->n - 1];
+}
 
-    sample_add(&entry->rate, calls * 1e6 / us);
-    sample_add(&entry->cpu, calls > 0 ? cpu / calls : 0);
-    sample_add(&entry->busy, cpu / us);
-    sample_add(&entry->p50, exchange_latency(x, 0.50));
-    sample_add(&entry->p99, exchange_latency(x, 0.99));
-    if (options->is_verbose)
-        fprintf(stderr, "%-14s %7.0f calls/s %6.2f us CPU, busy %.2f\n", entry->contender.name,
-            calls * 1e6 / us, calls > 0 ? cpu / calls : 0, cpu / us);
+static void print_latest(const struct entry *entry)
+{
+    const struct turns *turns = &entry->turns;
+    fprintf(stderr, "%-14s %7.0f calls/s %6.2f us CPU, busy %.2f\n", entry->contender.name,
+        latest(&turns->rate), latest(&turns->cpu), latest(&turns->busy));
 }
 
 static void print_table(const struct entry *entries, int n)
@@ -155,12 +141,13 @@ static void print_table(const struct entry *entries, int n)
     printf("%-14s %9s %12s %6s %7s %7s   %s against it: CPU, calls/s\n", "", "calls/s",
         "CPU us/call", "busy", "p50 us", "p99 us", entries[0].contender.name);
     for (const struct entry *e = entries; e < entries + n; e++) {
-        printf("%-14s %9.0f %12.2f %6.2f %7.0f %7.0f", e->contender.name, sample_median(&e->rate),
-            sample_median(&e->cpu), sample_median(&e->busy), sample_median(&e->p50),
-            sample_median(&e->p99));
+        printf("%-14s %9.0f %12.2f %6.2f %7.0f %7.0f", e->contender.name,
+            sample_median(&e->turns.rate), sample_median(&e->turns.cpu),
+            sample_median(&e->turns.busy), sample_median(&e->turns.p50),
+            sample_median(&e->turns.p99));
         if (e > entries)
-            printf("   %.2f  %.2f", sample_median_ratio(&entries[0].cpu, &e->cpu),
-                sample_median_ratio(&entries[0].rate, &e->rate));
+            printf("   %.2f  %.2f", sample_median_ratio(&entries[0].turns.cpu, &e->turns.cpu),
+                sample_median_ratio(&entries[0].turns.rate, &e->turns.rate));
         printf("\n");
     }
 }
@@ -183,8 +170,12 @@ int main(int argc, char **argv)
         entries[i].contender = contender_parse(argv[optind + i]);
     exchange_run_for(x, READY_S);
     for (int round = 0; round < options.rounds; round++)
-        for (int i = 0; i < n; i++) /* none of them always follows the same one */
-            play_round(x, &options, &entries[(i + round) % n]);
+        for (int i = 0; i < n; i++) { /* none of them always follows the same one */
+            struct entry *entry = &entries[(i + round) % n];
+            turn_play(x, &entry->contender, options.callers, &entry->turns);
+            if (options.is_verbose)
+                print_latest(entry);
+        }
     print_table(entries, n);
     if (x->failed > 0)
         printf("%" PRIu64 " calls failed\n", x->failed);

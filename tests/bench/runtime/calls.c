@@ -9,18 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "contender.h"
-#include "exchange.h"
-#include "sample.h"
+#include "turn.h"
 
 #define CONTENDERS_MAX 8
-#define WARM_S         0.15 /* of each round */
-#define MEASURE_S      0.40
 
 struct entry {
     struct contender contender;
     const char *path;
-    struct sample rate, cpu, p50, p99; /* calls/s; us a call; us */
+    struct turns turns;
 };
 
 struct options {
@@ -65,36 +61,18 @@ static void set_request(struct exchange *x, const char *path, const char *body)
     x->request.text_n = (size_t)n;
 }
 
-static void play_round(struct exchange *x, const struct options *options, struct entry *entry)
-{
-    set_request(x, entry->path, options->body);
-    exchange_open_callers(x, entry->contender.port, options->callers);
-    exchange_run_for(x, WARM_S);
-    x->latency_n = 0;
-    uint64_t answered = x->answered, start = exchange_now_us();
-    double cpu = contender_cpu_us(&entry->contender);
-    exchange_run_for(x, MEASURE_S);
-    cpu = contender_cpu_us(&entry->contender) - cpu;
-    double us = (double)(exchange_now_us() - start), calls = (double)(x->answered - answered);
-    exchange_close_callers(x);
-
-    sample_add(&entry->rate, calls * 1e6 / us);
-    sample_add(&entry->cpu, calls > 0 ? cpu / calls : 0);
-    sample_add(&entry->p50, exchange_latency(x, 0.50));
-    sample_add(&entry->p99, exchange_latency(x, 0.99));
-}
-
 static void print_table(const struct entry *entries, int n)
 {
     printf("%-18s %9s %12s %13s %7s %7s   %s: calls per CPU s, p50\n", "", "calls/s", "CPU us/call",
         "calls/CPU s", "p50 us", "p99 us", entries[0].contender.name);
     for (const struct entry *e = entries; e < entries + n; e++) {
-        double cpu = sample_median(&e->cpu);
-        printf("%-18s %9.0f %12.1f %13.0f %7.0f %7.0f", e->contender.name, sample_median(&e->rate),
-            cpu, 1e6 / cpu, sample_median(&e->p50), sample_median(&e->p99));
+        double cpu = sample_median(&e->turns.cpu);
+        printf("%-18s %9.0f %12.1f %13.0f %7.0f %7.0f", e->contender.name,
+            sample_median(&e->turns.rate), cpu, 1e6 / cpu, sample_median(&e->turns.p50),
+            sample_median(&e->turns.p99));
         if (e > entries)
-            printf("   x %.2f  x %.2f", sample_median_ratio(&e->cpu, &entries[0].cpu),
-                sample_median_ratio(&entries[0].p50, &e->p50));
+            printf("   x %.2f  x %.2f", sample_median_ratio(&e->turns.cpu, &entries[0].turns.cpu),
+                sample_median_ratio(&entries[0].turns.p50, &e->turns.p50));
         printf("\n");
     }
 }
@@ -111,8 +89,11 @@ int main(int argc, char **argv)
         entries[i].path = strrchr(argv[optind + i], ':') + 1;
     }
     for (int round = 0; round < options.rounds; round++)
-        for (int i = 0; i < n; i++) /* none of them always follows the same one */
-            play_round(x, &options, &entries[(i + round) % n]);
+        for (int i = 0; i < n; i++) { /* none of them always follows the same one */
+            struct entry *entry = &entries[(i + round) % n];
+            set_request(x, entry->path, options.body);
+            turn_play(x, &entry->contender, options.callers, &entry->turns);
+        }
     print_table(entries, n);
     if (x->failed > 0)
         printf("%" PRIu64 " calls failed\n", x->failed);
