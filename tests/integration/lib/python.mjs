@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { atEnd } from './cleanup.mjs';
 import { onFailure } from './case.mjs';
+import { LogLines } from './loglines.mjs';
 import { BINARY, freePort, isSanitized, temporaryDirectory } from './sidecar.mjs';
 import { caller } from './stage.mjs';
 import { until } from './until.mjs';
@@ -61,19 +62,22 @@ export function get(url) {
 export class PythonApp {
     #child;
     #closed;
-    #unparsed = '';
-    stderr = '';
+    #output = new LogLines();
     stdout = '';
     /** Log lines, parsed, and lines that are none. */
-    log = [];
-    noise = [];
+    log = this.#output.log;
+    noise = this.#output.noise;
 
     constructor(child, port) {
         this.#child = child;
         this.port = port;
         this.#closed = once(child, 'close');
         child.stdout.setEncoding('utf8').on('data', (text) => (this.stdout += text));
-        child.stderr.setEncoding('utf8').on('data', (text) => this.#read(text));
+        this.#output.read(child.stderr);
+    }
+
+    get stderr() {
+        return this.#output.text;
     }
 
     get pid() {
@@ -86,19 +90,6 @@ export class PythonApp {
 
     get isRunning() {
         return this.#child.exitCode === null && this.#child.signalCode === null;
-    }
-
-    #read(text) {
-        this.stderr += text;
-        const lines = (this.#unparsed + text).split('\n');
-        this.#unparsed = lines.pop();
-        for (const line of lines) {
-            try {
-                this.log.push(JSON.parse(line));
-            } catch {
-                this.noise.push(line);
-            }
-        }
     }
 
     /** The first log line whose message matches, once it is there. */

@@ -13,6 +13,7 @@ import { promisify } from 'node:util';
 import { atEnd } from './cleanup.mjs';
 import { parseMetrics } from './prometheus.mjs';
 import { onFailure } from './case.mjs';
+import { LogLines } from './loglines.mjs';
 import { until } from './until.mjs';
 
 export const BINARY = process.env.HOOKLINE_BIN ?? '/usr/local/bin/hookline';
@@ -113,12 +114,11 @@ export function findSecret(text, env) {
 export class Sidecar {
     #child;
     #exit;
-    #stderr = '';
-    #unparsed = '';
+    #output = new LogLines();
     /** Log lines, parsed. */
-    log = [];
+    log = this.#output.log;
     /** Lines on stderr that are no JSON objects. */
-    noise = [];
+    noise = this.#output.noise;
 
     constructor(env, dataDir, command = [BINARY]) {
         this.env = env;
@@ -144,7 +144,7 @@ export class Sidecar {
 
     /** Everything that went to stderr, over all starts. */
     get stderr() {
-        return this.#stderr;
+        return this.#output.text;
     }
 
     /** Starts it and waits until `until` (healthz, readyz, or nothing) answers 200. */
@@ -163,29 +163,16 @@ export class Sidecar {
             },
             stdio: ['ignore', 'inherit', 'pipe'],
         });
-        this.#child.stderr.setEncoding('utf8').on('data', (text) => this.#readLog(text));
+        this.#output.read(this.#child.stderr);
         this.#exit = once(this.#child, 'close');
         if (wait) await this.until(wait);
         return this;
     }
 
-    #readLog(text) {
-        this.#stderr += text;
-        const lines = (this.#unparsed + text).split('\n');
-        this.#unparsed = lines.pop();
-        for (const line of lines) {
-            try {
-                this.log.push(JSON.parse(line));
-            } catch {
-                this.noise.push(line);
-            }
-        }
-    }
-
     /** Waits until `/_hookline/<path>` answers `status`; fails at once when the process ends instead. */
     async until(path, status = 200) {
         await until(`${path} answers ${status}`, async () => {
-            if (!this.isRunning) throw new Error(`hookline ended:\n${this.#stderr}`);
+            if (!this.isRunning) throw new Error(`hookline ended:\n${this.stderr}`);
             return (await this.probe(`/_hookline/${path}`)) === status;
         });
     }
@@ -254,15 +241,15 @@ export class Sidecar {
     }
 
     check() {
-        if (SANITIZER.test(this.#stderr)) throw new Error(this.noise.join('\n'));
-        const leak = findSecret(this.#stderr, { ...DEFAULTS, ...this.env });
+        if (SANITIZER.test(this.stderr)) throw new Error(this.noise.join('\n'));
+        const leak = findSecret(this.stderr, { ...DEFAULTS, ...this.env });
         if (leak) throw new Error(`a secret is in the log: ${leak}`);
         if (this.env.HOOKLINE_LOG_FORMAT === 'text') return;
         if (this.noise.length) throw new Error(`not a JSON log line: ${this.noise[0]}`);
     }
 
     tail(lines = 40) {
-        return this.#stderr.split('\n').slice(-lines).join('\n');
+        return this.stderr.split('\n').slice(-lines).join('\n');
     }
 
     /** Anonymous memory in bytes. */
