@@ -13,9 +13,7 @@ static int print_link(struct hl_cli_session *session, const struct hl_cli *cli, 
     if (!project)
         return HL_CLI_USAGE;
     hl_cli_target_init(&target);
-    hl_cli_target_path(&target, "/v2/projects/");
-    hl_cli_target_segment(&target, project);
-    hl_cli_target_path(&target, "/dashboard-sessions");
+    hl_cli_target_of(&target, project, "/dashboard-sessions");
     const char *text = hl_cli_target_text(&target);
     int status = text ? hl_cli_ask(session, "POST", text, NULL, &answer) : HL_CLI_FAILED;
     hl_cli_target_fini(&target);

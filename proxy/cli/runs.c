@@ -48,10 +48,7 @@ static const char *list_target(
     char limit[24];
     snprintf(limit, sizeof(limit), "%lu", w->left < PAGE_MAX ? w->left : PAGE_MAX);
     hl_cli_target_init(target);
-    hl_cli_target_path(target, w->project ? "/v2/projects/" : "/v2");
-    if (w->project)
-        hl_cli_target_segment(target, w->project);
-    hl_cli_target_path(target, "/runs");
+    hl_cli_target_of(target, w->project, "/runs");
     hl_cli_target_query(target, "limit", limit);
     hl_cli_target_query(target, "app", w->app);
     hl_cli_target_query(target, "state", w->state);
@@ -212,9 +209,7 @@ static int redeliver_all(struct hl_cli_session *session, const struct hl_cli *cl
     if (!project)
         return HL_CLI_USAGE;
     hl_cli_target_init(&target);
-    hl_cli_target_path(&target, "/v2/projects/");
-    hl_cli_target_segment(&target, project);
-    hl_cli_target_path(&target, "/deliveries/redeliver");
+    hl_cli_target_of(&target, project, "/deliveries/redeliver");
     json_t *body = json_pack("{s:s, s:I}", "state", state, "since", (json_int_t)since_ms);
     const char *text = hl_cli_target_text(&target);
     int status = text ? hl_cli_ask(session, "POST", text, body, &answer) : HL_CLI_FAILED;

@@ -44,6 +44,14 @@ void hl_cli_target_segment(struct hl_cli_target *t, const char *text)
     append_encoded(t, text);
 }
 
+void hl_cli_target_of(struct hl_cli_target *t, const char *project, const char *rest)
+{
+    hl_cli_target_path(t, project ? "/v2/projects/" : "/v2");
+    if (project)
+        hl_cli_target_segment(t, project);
+    hl_cli_target_path(t, rest);
+}
+
 void hl_cli_target_query(struct hl_cli_target *t, const char *name, const char *value)
 {
     if (!value)

@@ -12,6 +12,8 @@ struct hl_cli_target {
 
 void hl_cli_target_init(struct hl_cli_target *t);
 void hl_cli_target_fini(struct hl_cli_target *t);
+/* "/v2/projects/{project}", then `rest` as it stands; with NULL, over all projects: "/v2". */
+void hl_cli_target_of(struct hl_cli_target *t, const char *project, const char *rest);
 /* A piece of the path as it stands: "/v2/runs/". */
 void hl_cli_target_path(struct hl_cli_target *t, const char *piece);
 /* What somebody typed, as one segment of the path. */

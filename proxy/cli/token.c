@@ -38,9 +38,7 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
     if (!project)
         return HL_CLI_USAGE;
     hl_cli_target_init(&target);
-    hl_cli_target_path(&target, "/v2/projects/");
-    hl_cli_target_segment(&target, project);
-    hl_cli_target_path(&target, "/service-accounts");
+    hl_cli_target_of(&target, project, "/service-accounts");
     const char *text = hl_cli_target_text(&target);
     int status = text ? hl_cli_ask(session, "POST", text,
                             request_body(name, role ? role : "invoke", expires_ms), &account)
@@ -108,10 +106,7 @@ static const char *list_target(
     struct hl_cli_target *target, const char *project, const char *cursor)
 {
     hl_cli_target_init(target);
-    hl_cli_target_path(target, project ? "/v2/projects/" : "/v2");
-    if (project)
-        hl_cli_target_segment(target, project);
-    hl_cli_target_path(target, "/service-accounts");
+    hl_cli_target_of(target, project, "/service-accounts");
     hl_cli_target_query(target, "limit", "200");
     hl_cli_target_query(target, "cursor", cursor);
     return hl_cli_target_text(target);

@@ -2,6 +2,19 @@
 
 #include "cli/target.h"
 
+Test(target, is_of_one_project_or_of_all)
+{
+    static const char *const projects[] = {"a b", NULL};
+    static const char *const texts[] = {"/v2/projects/a%20b/runs", "/v2/runs"};
+    for (int i = 0; i < 2; i++) {
+        struct hl_cli_target t;
+        hl_cli_target_init(&t);
+        hl_cli_target_of(&t, projects[i], "/runs");
+        cr_assert_str_eq(hl_cli_target_text(&t), texts[i]);
+        hl_cli_target_fini(&t);
+    }
+}
+
 Test(target, encodes_what_somebody_typed)
 {
     struct hl_cli_target t;
