@@ -47,7 +47,7 @@ void hl_rest_list_accounts(struct hl_rest_call *call)
         hl_rest_refuse_memory(call);
         return;
     }
-    strcpy(l->project, call->project);
+    hl_str_put(l->project, sizeof(l->project), call->project);
     l->limit = call->params.limit;
     l->before = call->params.cursor;
     hl_rest_ask_store(call, HL_STORE_LIST_ACCOUNTS, &l->m);
@@ -148,7 +148,7 @@ void hl_rest_add_account(struct hl_rest_call *call)
     hl_id_source_init(&ids);
     add->account.id = hl_id_next(&ids, now_ms);
     add->account.created_ms = now_ms;
-    strcpy(add->account.project, call->project);
+    hl_str_put(add->account.project, sizeof(add->account.project), call->project);
     hl_rest_ask_store(call, HL_STORE_ADD_ACCOUNT, &add->m);
     hl_rest_then(call, show_new);
 }
@@ -195,7 +195,7 @@ void hl_rest_revoke_account(struct hl_rest_call *call)
         return;
     }
     r->id = call->id;
-    strcpy(r->project, call->project);
+    hl_str_put(r->project, sizeof(r->project), call->project);
     hl_rest_ask_store(call, HL_STORE_REVOKE_ACCOUNT, &r->m);
     hl_rest_then(call, say_revoked);
 }
@@ -209,6 +209,6 @@ static void say_revoked(struct hl_rest_call *call)
     }
     /* it is refused everywhere already (rest.c) */
     call->reply.status = 204;
-    strcpy(call->reply.content_type, "application/json");
+    hl_str_put(call->reply.content_type, sizeof(call->reply.content_type), "application/json");
     hl_rest_end(call);
 }

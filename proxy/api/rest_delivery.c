@@ -20,8 +20,8 @@ void hl_rest_list_deliveries(struct hl_rest_call *call)
         hl_rest_refuse_memory(call);
         return;
     }
-    strcpy(l->project, call->project);
-    strcpy(l->app, p->app);
+    hl_str_put(l->project, sizeof(l->project), call->project);
+    hl_str_put(l->app, sizeof(l->app), p->app);
     l->state = p->state;
     l->run_id = p->run_id;
     l->since_ms = p->since_ms;
@@ -65,7 +65,7 @@ void hl_rest_show_delivery(struct hl_rest_call *call)
         return;
     }
     g->delivery_id = call->id;
-    strcpy(g->project, call->project);
+    hl_str_put(g->project, sizeof(g->project), call->project);
     hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
     hl_rest_then(call, write_one);
 }
@@ -91,7 +91,7 @@ static void redeliver(struct hl_rest_call *call, const struct hl_redeliver *what
         return;
     }
     *r = *what;
-    strcpy(r->project, call->project);
+    hl_str_put(r->project, sizeof(r->project), call->project);
     hl_rest_ask_store(call, HL_STORE_REDELIVER, &r->m);
     hl_rest_then(call, say_redelivered);
 }

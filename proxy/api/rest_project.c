@@ -15,7 +15,7 @@ void hl_rest_show_project(struct hl_rest_call *call)
         hl_rest_refuse_memory(call);
         return;
     }
-    strcpy(l->project, call->project);
+    hl_str_put(l->project, sizeof(l->project), call->project);
     hl_rest_ask_store(call, HL_STORE_LIST_APPS, &l->m);
     hl_rest_then(call, show);
 }

@@ -18,8 +18,8 @@ void hl_rest_show_result(struct hl_rest_call *call)
         return;
     }
     g->run_id = call->id;
-    strcpy(g->project, call->project);
-    strcpy(g->app, call->app);
+    hl_str_put(g->project, sizeof(g->project), call->project);
+    hl_str_put(g->app, sizeof(g->app), call->app);
     g->with_body = true;
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
     hl_rest_then(call, show);
@@ -88,8 +88,8 @@ static void show(struct hl_rest_call *call)
     struct hl_get_run *g = (struct hl_get_run *)call->answers[0];
     if (g->m.rc == HL_ERR_NOT_FOUND) {
         struct hl_recent_ask ask = {.question = HL_RECENT_GET, .id = call->id};
-        strcpy(ask.project, call->project);
-        strcpy(ask.app, call->app);
+        hl_str_put(ask.project, sizeof(ask.project), call->project);
+        hl_str_put(ask.app, sizeof(ask.app), call->app);
         hl_rest_ask_workers(call, &ask);
         hl_rest_then(call, say_recent);
         return;
@@ -103,7 +103,8 @@ static void show(struct hl_rest_call *call)
     const struct hl_outcome *o = &g->outcome;
     struct hl_reply *reply = &call->reply;
     reply->status = 200;
-    strcpy(reply->content_type, *o->content_type ? o->content_type : "application/octet-stream");
+    hl_str_put(reply->content_type, sizeof(reply->content_type),
+        *o->content_type ? o->content_type : "application/octet-stream");
     enum hl_err err = write_fields(reply, o);
     if (err == HL_OK && o->body.where == HL_BODY_INLINE)
         err = hl_buf_append(&reply->body, o->body.bytes, (size_t)o->body.size);

@@ -25,8 +25,8 @@ static struct hl_recent_ask recent_ask(
         .since_ms = p->since_ms,
         .until_ms = p->until_ms,
         .limit = p->limit};
-    strcpy(ask.project, call->project);
-    strcpy(ask.app, app_of(call));
+    hl_str_put(ask.project, sizeof(ask.project), call->project);
+    hl_str_put(ask.app, sizeof(ask.app), app_of(call));
     return ask;
 }
 
@@ -40,8 +40,8 @@ static bool ask_for_list(struct hl_rest_call *call)
     struct hl_list_runs *l = calloc(1, sizeof(*l));
     if (!l)
         return false;
-    strcpy(l->project, call->project);
-    strcpy(l->app, app_of(call));
+    hl_str_put(l->project, sizeof(l->project), call->project);
+    hl_str_put(l->app, sizeof(l->app), app_of(call));
     l->state = p->state;
     l->is_async = p->is_async;
     l->since_ms = p->since_ms;
@@ -185,8 +185,8 @@ static bool ask_for_run(struct hl_rest_call *call)
     if (!g)
         return false;
     g->run_id = call->id;
-    strcpy(g->project, call->project);
-    strcpy(g->app, call->app);
+    hl_str_put(g->project, sizeof(g->project), call->project);
+    hl_str_put(g->app, sizeof(g->app), call->app);
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
     return true;
 }
@@ -215,7 +215,7 @@ static void show_found(struct hl_rest_call *call)
         hl_rest_refuse_store(call, rc != HL_OK ? rc : HL_ERR_NOMEM, "run");
         return;
     }
-    strcpy(l->project, call->project);
+    hl_str_put(l->project, sizeof(l->project), call->project);
     l->state = -1;
     l->run_id = call->id;
     l->limit = HL_LIST_MAX;
@@ -295,8 +295,8 @@ void hl_rest_cancel_run(struct hl_rest_call *call)
         return;
     }
     ref->run_id = call->id;
-    strcpy(ref->project, call->project);
-    strcpy(ref->app, call->app);
+    hl_str_put(ref->project, sizeof(ref->project), call->project);
+    hl_str_put(ref->app, sizeof(ref->app), call->app);
     hl_rest_ask_store(call, HL_STORE_CANCEL, &ref->m);
     hl_rest_then(call, cancel_recent);
 }

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
+
 static unsigned char to_lower(char c)
 {
     unsigned char u = (unsigned char)c;
@@ -70,6 +72,13 @@ bool hl_str_to_u64(struct hl_str s, uint64_t *out)
     }
     *out = v;
     return true;
+}
+
+void hl_str_put(char *out, size_t cap, const char *text)
+{
+    size_t n = strlen(text);
+    HL_ASSERT(n < cap);
+    memcpy(out, text, n + 1);
 }
 
 char *hl_str_dup(struct hl_str s)

@@ -44,6 +44,10 @@ bool hl_str_next_element(struct hl_str *list, struct hl_str *element);
 /* Decimal digits only, no sign, no white space; false on overflow. */
 bool hl_str_to_u64(struct hl_str s, uint64_t *out);
 
+/* A NUL-terminated copy in an array of `cap` bytes. It has to fit: whoever took `text` in has checked
+ * its length. */
+void hl_str_put(char *out, size_t cap, const char *text);
+
 /* An owned, NUL-terminated copy, or NULL when out of memory. free() it. */
 char *hl_str_dup(struct hl_str s);
 

@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/str.h"
@@ -57,4 +58,19 @@ Test(str, copies_with_a_terminator)
     copy = hl_str_dup((struct hl_str){NULL, 0});
     cr_assert_str_eq(copy, "");
     free(copy);
+}
+
+Test(str, puts_a_text_into_an_array_that_it_fits)
+{
+    char out[4];
+    hl_str_put(out, sizeof(out), "abc");
+    cr_assert_str_eq(out, "abc");
+    hl_str_put(out, sizeof(out), "");
+    cr_assert_str_eq(out, "");
+}
+
+Test(str, a_text_that_does_not_fit_ends_the_process, .signal = SIGABRT)
+{
+    char out[4];
+    hl_str_put(out, sizeof(out), "abcd");
 }
