@@ -92,6 +92,7 @@ for (const [language, receiver] of [
             nothing: [SECRET, headers, bytes],
             'the secret': [`${SECRET}.`, headers, bytes],
             'a byte of the body': [SECRET, headers, Buffer.concat([bytes, Buffer.from(' ')])],
+            'all fields': [SECRET, {}, bytes],
             'the id': [SECRET, { ...headers, 'x-request-id': other, 'webhook-id': other }, bytes],
             'the time': [
                 SECRET,
