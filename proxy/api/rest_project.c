@@ -1,10 +1,12 @@
-/* rest_project.c - a project: who asks, and which apps have runs.
+/* rest_project.c - a project: who asks, which apps have runs, where runs are asked for.
  * Thread: control. */
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
 #include "api/rest.h"
+#include "config/config.h"
 
 static void show(struct hl_rest_call *call);
 
@@ -31,6 +33,13 @@ static json_t *names(const struct hl_list_apps *l)
     return array;
 }
 
+static uint16_t run_port(const struct hl_config *config)
+{
+    const struct sockaddr_storage *addr = &config->listen.items[0].addr;
+    return ntohs(addr->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)addr)->sin6_port
+                                             : ((const struct sockaddr_in *)addr)->sin_port);
+}
+
 static void show(struct hl_rest_call *call)
 {
     const struct hl_list_apps *l = (const struct hl_list_apps *)call->answers[0];
@@ -38,10 +47,12 @@ static void show(struct hl_rest_call *call)
         hl_rest_refuse_store(call, l->m.rc, "project");
         return;
     }
+    const struct hl_config *config = hl_rest_parts(call->rest)->config;
     bool is_admin = call->is_local || call->asker.is_admin;
     hl_rest_end_json(call, 200,
         HL_JSON_OBJECT({"project_id", hl_json_text(hl_str_from(call->project))},
             {"role", json_string(hl_role_text(is_admin ? HL_ROLE_ADMIN : HL_ROLE_INVOKE))},
-            {"subject", hl_json_text_or_null(hl_str_from(call->asker.subject))},
-            {"apps", names(l)}));
+            {"subject", hl_json_text_or_null(hl_str_from(call->asker.subject))}, {"apps", names(l)},
+            {"app_name", hl_json_text_or_null(config->app_name)},
+            {"run_port", json_integer(run_port(config))}));
 }

@@ -16,7 +16,6 @@
 const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}", HL_REST_READ, 0, hl_rest_show_project},
 
-
     {HL_METHOD_GET, "/v2/projects/{p}/service-accounts", HL_REST_ADMIN, HL_REST_PAGE, hl_rest_list_accounts},
     {HL_METHOD_POST, "/v2/projects/{p}/service-accounts", HL_REST_ADMIN, 0, hl_rest_add_account},
     {HL_METHOD_DELETE, "/v2/projects/{p}/service-accounts/{i}", HL_REST_ADMIN, 0, hl_rest_revoke_account},

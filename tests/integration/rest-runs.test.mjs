@@ -510,5 +510,7 @@ test('the project says who asks and which apps have runs', async (t) => {
         role: 'admin',
         subject: null,
         apps: ['a', 'b'],
+        app_name: null,
+        run_port: Number(new URL(sidecar.url).port),
     });
 });
