@@ -135,11 +135,71 @@ test('the dead letters of one destination are sent again, and no others', async 
     await item(page, here.id).waitFor({ state: 'hidden' });
     await page.getByRole('button', { name: 'Redeliver all…' }).click();
     await page
-        .getByRole('dialog', { name: 'Redeliver 1 dead letter?' })
+        .getByRole('dialog', { name: 'Redeliver all dead letters?' })
         .getByRole('button', { name: 'Redeliver all' })
         .click();
     await settled(there.id, 'delivered');
     assert.equal(receiver.deliveries().length, 1);
+});
+
+test('dead letters that are not on the page, or on their way again, are no obstacle to the others', async (t) => {
+    const { open, call, settled, receiver, sidecar } = await scene(t);
+    const calls = [];
+    for (let i = 0; i < 52; i++)
+        calls.push(await call({ webhookEndpoint: receiver.script(`/${i}`, 410, 200) }));
+    const first = await settled(calls[0].id, 'dead');
+    for (const { id } of calls) await settled(id, 'dead');
+    const page = await open(`#/deliveries?state=dead&to=${new URL(receiver.url()).origin}`, {
+        complaints: /409/,
+    });
+    await until('a page of them', async () => (await items(page).count()) === 50);
+    await page.getByRole('button', { name: 'Redeliver all…' }).click();
+    // Meanwhile someone else is faster with one of them, and it is on its way when its turn comes.
+    await page.route(`**/deliveries/${first.delivery_id}/redeliver`, async (route) => {
+        await control(
+            sidecar,
+            'POST',
+            `/v2/projects/p/deliveries/${first.delivery_id}/redeliver`,
+        );
+        await route.fulfill({ status: 409, json: { detail: 'The delivery is pending.' } });
+    });
+    await page.getByRole('dialog').getByRole('button', { name: 'Redeliver all' }).click();
+    for (const { id } of calls) await settled(id, 'delivered');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+});
+
+test('a row of which a button has the focus changes all the same, and keeps the focus', async (t) => {
+    const { open, call, settled, receiver } = await scene(t);
+    const { id } = await call({ webhookEndpoint: receiver.script('/hook', 410, 200) });
+    await settled(id, 'dead');
+    const page = await open('#/deliveries');
+    await item(page, id).getByRole('button', { name: 'Redeliver…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Redeliver' }).click();
+    await item(page, id).getByText('delivered', { exact: true }).first().waitFor();
+    await item(page, id).getByText('2 attempts').waitFor();
+    assert.ok(await item(page, id).evaluate((row) => row.contains(document.activeElement)));
+});
+
+test('a pending delivery of a run that was purged meanwhile is asked for once', async (t) => {
+    const { open, call, receiver } = await scene(t);
+    let answer;
+    const held = new Promise((resolve) => (answer = resolve));
+    const slow = async (exchange) => (await held, exchange.send(200));
+    const { id } = await call({ webhookEndpoint: receiver.script('/slow', slow) });
+    const page = await open('#/deliveries?state=pending', { complaints: /404/ });
+    await item(page, id).waitFor();
+    let asked = 0;
+    await page.route('**/deliveries/*-*', (route) => {
+        asked++;
+        return route.fulfill({ status: 404, json: { detail: 'It was purged.' } });
+    });
+    answer();
+    await until('it is asked for', () => asked > 0);
+    const lists = () => page.seen.urls.filter((url) => url.includes('/deliveries?')).length;
+    const before = lists();
+    await until('the list goes on', () => lists() > before + 1);
+    assert.equal(asked, 1);
+    assert.equal(await page.getByRole('alert').count(), 0);
 });
 
 test('a service account is created, its token shown once, and works', async (t) => {

@@ -4,12 +4,12 @@ import { test } from './lib/case.mjs';
 import {
     assertAccessible,
     assertFits,
+    control,
     goTo,
     makeToken,
     openDashboard,
     openTab,
 } from './lib/browser.mjs';
-import { control } from './lib/browser.mjs';
 import { stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -170,9 +170,9 @@ test('everything can be done by keyboard', async (t) => {
 
 test('the first stop is a way past the navigation', async (t) => {
     const { sidecar } = await stage(t, { env });
-    const page = await openDashboard(t, sidecar);
+    const page = await openTab(t, sidecar);
+    await page.goto(`${sidecar.adminUrl}/#token=${await makeToken(sidecar)}`);
     await page.getByText('No runs yet').waitFor();
-    await page.evaluate(() => document.activeElement.blur());
     await page.keyboard.press('Tab');
     assert.equal(
         await page.evaluate(() => document.activeElement.textContent),
@@ -181,6 +181,30 @@ test('the first stop is a way past the navigation', async (t) => {
     await page.keyboard.press('Enter');
     assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
     await page.getByText('No runs yet').waitFor();
+});
+
+test('the focus stays on what was chosen, and goes to the content of another page', async (t) => {
+    const { sidecar, token } = await scene(t);
+    const page = await openDashboard(t, sidecar, { token });
+    const focused = () => page.evaluate(() => document.activeElement.id);
+    const rows = page.locator('.runs tbody tr');
+    await until('all runs', async () => (await rows.count()) === 5);
+    await page.getByLabel('State').focus();
+    await page.keyboard.press('f'); // failure
+    await until('the failed one', async () => (await rows.count()) === 1);
+    assert.equal(await focused(), 'select-state');
+    await page.getByRole('link', { name: 'Deliveries' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').getByText('Deliveries').waitFor({ state: 'attached' });
+    assert.equal(await focused(), 'page-deliveries');
+    await page.getByRole('button', { name: 'Dead letters' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('1 delivery looked at').waitFor();
+    assert.equal(await focused(), 'state-dead');
+    await page.locator(`a[href^="#/runs/"]`).first().focus();
+    await page.keyboard.press('Enter');
+    await page.locator('.run-head').waitFor();
+    await until('the content has it', async () => (await focused()) === 'main');
 });
 
 test('times are local, with the exact UTC when pointed at', async (t) => {

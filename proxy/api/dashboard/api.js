@@ -1,6 +1,8 @@
 // api.js - the REST interface: who is signed in, requests, errors in words, asking again and again.
+import { setClock } from './clock.js';
 
 const KEY = 'hookline';
+const PATIENCE = 15_000; /* ms: a hookline that says nothing for so long does not answer */
 
 /** A request that failed, with words for people. `status` 0: nobody answered. */
 export class ApiError extends Error {
@@ -10,7 +12,7 @@ export class ApiError extends Error {
     }
 }
 
-/** Who is signed in: `{ token, project, role, subject, apps }`, or null. */
+/** Who is signed in: `{ token, project }` and what GET /v2/projects/{p} answers, or null. */
 export let session = null;
 
 /** The claims of a token, unchecked: only to find its project. */
@@ -25,13 +27,15 @@ export function claims(token) {
 
 /** Takes the token of this tab, or of a link; asks the server what it may do. Throws ApiError. */
 export async function signIn(token, project) {
+    if (/[^!-~]/.test(token)) throw new ApiError(401, 'It has characters in it that no token has.');
     session = { token, project, role: 'invoke', apps: [] };
     try {
         Object.assign(session, await get(''));
         sessionStorage.setItem(KEY, JSON.stringify({ token, project }));
     } catch (error) {
         session = null;
-        if (error.status) sessionStorage.removeItem(KEY);
+        // Whoever is too busy to look at a token has not refused it.
+        if (error.status === 401 || error.status === 403) sessionStorage.removeItem(KEY);
         throw error;
     }
 }
@@ -62,29 +66,39 @@ export async function request(method, path, { query = {}, body, signal } = {}) {
     const url = (path.startsWith('/v2/') ? path : base + path) + (search && `?${search}`);
     const headers = { Authorization: `Bearer ${session.token}` };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
-    let response;
+    const response = await fetchSoon(url, { method, headers, body: JSON.stringify(body) }, signal);
+    setClock(response.headers.get('Date'));
+    if (response.ok) return response;
+    const error = new ApiError(response.status, await explain(response));
+    if (response.status === 401) onRefused.call(error);
+    throw error;
+}
+
+/** A response's head, before patience ends. */
+async function fetchSoon(url, options, signal) {
+    const gone = new AbortController();
+    const stop = () => gone.abort();
+    const timer = setTimeout(stop, PATIENCE);
+    signal?.addEventListener('abort', stop);
     try {
-        response = await fetch(url, {
-            method,
-            headers,
-            body: body === undefined ? undefined : JSON.stringify(body),
-            signal,
+        return await fetch(url, {
+            ...options,
+            signal: gone.signal,
             cache: 'no-store',
             credentials: 'omit',
             redirect: 'error',
             referrerPolicy: 'no-referrer',
         });
     } catch (error) {
-        if (error.name === 'AbortError') throw error;
+        if (signal?.aborted) throw error;
         throw new ApiError(
             0,
             `hookline does not answer at ${location.host}. Is it running, and is the way to it open?`,
         );
+    } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', stop);
     }
-    if (response.ok) return response;
-    const error = new ApiError(response.status, await explain(response));
-    if (response.status === 401) onRefused.call(error);
-    throw error;
 }
 
 /** RFC 9457: `detail` says what was wrong and what to do. */
@@ -101,6 +115,16 @@ export async function get(path, options) {
     return (await request('GET', path, options)).json();
 }
 
+/** The same, or null if it is not there any more. */
+export async function find(path, options) {
+    try {
+        return await get(path, options);
+    } catch (error) {
+        if (error.status !== 404) throw error;
+        return null;
+    }
+}
+
 export async function send(method, path, body) {
     const response = await request(method, path, { body });
     const text = await response.text();
@@ -109,15 +133,18 @@ export async function send(method, path, body) {
 
 /**
  * Calls `ask(signal)` now and `ms` (or what it answers) after each answer; never in a hidden tab. `onError(error)` gets what
- * it throws, and null when it works again; after errors it asks less often. Answers `{ stop, now }`.
+ * it throws, and null when it works again; after errors it asks less often. Answers `{ stop, now }`: `now()` asks at
+ * once, or as soon as the present answer is there.
  */
 export function poll(ms, ask, onError) {
     const gone = new AbortController();
     let timer,
         isAsking = false,
+        isWanted = false,
         failures = 0;
     const turn = async () => {
         clearTimeout(timer);
+        isWanted = isAsking;
         if (isAsking || gone.signal.aborted || document.hidden) return;
         isAsking = true;
         let next = ms;
@@ -130,7 +157,7 @@ export function poll(ms, ask, onError) {
             failures++;
         }
         isAsking = false;
-        if (!gone.signal.aborted) timer = setTimeout(turn, next * Math.min(1 + failures, 6));
+        if (!gone.signal.aborted) timer = setTimeout(turn, isWanted ? 0 : next * Math.min(1 + failures, 6));
     };
     document.addEventListener('visibilitychange', turn, { signal: gone.signal });
     turn();

@@ -1,9 +1,10 @@
 // chart.js - small line and bar charts of the last hour, in SVG.
 import { fill, h, s } from './dom.js';
 
-const WIDTH = 480;
+const LEAST_WIDTH = 240;
 const HEIGHT = 132;
 const LEFT = 50;
+const RIGHT = 6;
 const BOTTOM = 20;
 const TOP = 8;
 const SPAN = 3_600_000;
@@ -35,14 +36,14 @@ function sumMinutes({ at, now, values }) {
  * list of numbers (or null) for each of `series` (`{ name, kind }`). `format` makes a value text.
  */
 export function chart({ title, series, format, least, isBars = false }) {
-    const svg = s('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: 0, role: 'img' });
+    const svg = s('svg', { tabindex: 0, role: 'img' });
     const readout = h('p.readout', { 'aria-hidden': 'true' });
     const legend = h('figcaption', {}, h('h2', {}, title), readout);
     const figure = h('figure.chart', {}, legend, svg);
     let drawn,
         pointer = null;
 
-    const x = (at) => LEFT + ((at - (drawn.now - SPAN)) / SPAN) * (WIDTH - LEFT - 6);
+    const x = (at) => LEFT + ((at - (drawn.now - SPAN)) / SPAN) * (drawn.width - LEFT - RIGHT);
     const y = (value) => TOP + (1 - value / drawn.top) * (HEIGHT - TOP - BOTTOM);
 
     function say(index) {
@@ -59,11 +60,7 @@ export function chart({ title, series, format, least, isBars = false }) {
         fill(
             readout,
             parts,
-            h(
-                'span.when',
-                {},
-                index === drawn.at.length - 1 ? 'now' : (isBars ? clock : exact).format(drawn.at[index]),
-            ),
+            h('span.when', {}, (isBars ? clock : exact).format(drawn.at[index])),
         );
     }
 
@@ -88,7 +85,9 @@ export function chart({ title, series, format, least, isBars = false }) {
         const wanted =
             drawn.now -
             SPAN +
-            ((((event.clientX - box.left) / box.width) * WIDTH - LEFT) / (WIDTH - LEFT - 6)) * SPAN;
+            ((((event.clientX - box.left) / box.width) * drawn.width - LEFT) /
+                (drawn.width - LEFT - RIGHT)) *
+                SPAN;
         const index = drawn.at.findIndex((at) => at >= wanted);
         point(index < 0 ? drawn.at.length - 1 : index);
     });
@@ -120,7 +119,7 @@ export function chart({ title, series, format, least, isBars = false }) {
 
     /** One upon the other. */
     function bars() {
-        const width = (60_000 / SPAN) * (WIDTH - LEFT - 6) - 1.5;
+        const width = Math.max(1, (60_000 / SPAN) * (drawn.width - LEFT - RIGHT) - 1.5);
         return drawn.at.flatMap((at, i) => {
             let below = 0;
             return drawn.values.map((values, j) => {
@@ -137,7 +136,7 @@ export function chart({ title, series, format, least, isBars = false }) {
         const parts = [0, 0.5, 1].map((part) => {
             const at = y(drawn.top * part);
             return [
-                s('line.grid', { x1: LEFT, x2: WIDTH - 6, y1: at, y2: at }),
+                s('line.grid', { x1: LEFT, x2: drawn.width - RIGHT, y1: at, y2: at }),
                 s('text.axis', { x: LEFT - 6, y: at + 4, 'text-anchor': 'end' }, format(drawn.top * part)),
             ];
         });
@@ -151,6 +150,9 @@ export function chart({ title, series, format, least, isBars = false }) {
 
     function draw(data) {
         drawn = isBars ? sumMinutes(data) : { ...data };
+        // As wide as there is room for, so that its text is as large as the page's.
+        drawn.width = Math.max(LEAST_WIDTH, svg.clientWidth);
+        svg.setAttribute('viewBox', `0 0 ${drawn.width} ${HEIGHT}`);
         const heights = isBars
             ? drawn.at.map((_, i) => drawn.values.reduce((sum, values) => sum + values[i], 0))
             : drawn.values.flat();

@@ -1,6 +1,7 @@
 // deliveries.js - webhooks on their way, arrived, given up: by state and destination; sending them again.
 import * as api from './api.js';
-import { announce, ask, button, fill, h, note, select } from './dom.js';
+import { announce, ask, button, fill, h, isNear, note, select } from './dom.js';
+import { TIMES, changeFilter, readFilter, since } from './filter.js';
 import { id, plural, time, visible } from './format.js';
 import { attemptTable, redeliverButton } from './attempts.js';
 import { deliveryBadge, runPath } from './state.js';
@@ -13,12 +14,7 @@ const STATES = [
     ['dead', 'Dead letters'],
     ['delivered', 'Delivered'],
 ];
-const TIMES = [
-    ['', 'Any time'],
-    ['3600', 'Last hour'],
-    ['86400', 'Last 24 hours'],
-    ['604800', 'Last 7 days'],
-];
+const OPTIONS = { state: STATES, time: TIMES, to: null };
 const EVER = '1970-01-01T00:00:00.000Z';
 const EMPTY = {
     '': ['No webhooks yet', 'Add webhookEndpoint=<URL> to a call, and its response is sent there too.'],
@@ -28,13 +24,9 @@ const EMPTY = {
 };
 
 export function show(main, route) {
-    const query = { state: '', time: '', to: '', ...route.query };
-    const since = query.time && new Date(Date.now() - query.time * 1000).toISOString();
-    const filter = { state: query.state, since };
-    const go = (change) => {
-        const next = Object.entries({ ...query, ...change }).filter(([, value]) => value);
-        location.hash = `#/deliveries?${new URLSearchParams(next)}`;
-    };
+    const query = readFilter(route.query, OPTIONS);
+    const filter = { state: query.state, since: since(query.time) };
+    const go = (change) => changeFilter('deliveries', query, change);
 
     /** delivery_id → `{ delivery, row, text }`, in the order of the page. */
     const shown = new Map();
@@ -58,6 +50,7 @@ export function show(main, route) {
                 h(
                     'button.tab',
                     {
+                        id: `state-${value}`,
                         type: 'button',
                         'aria-pressed': String(value === query.state),
                         onclick: () => go({ state: value, to: '' }),
@@ -97,7 +90,7 @@ export function show(main, route) {
                 'div.delivery-head',
                 {},
                 deliveryBadge(delivery),
-                h('span.destination', {}, delivery.destination),
+                h('span.destination', {}, visible(delivery.destination)),
                 h('span.when', {}, time(delivery.created_at)),
                 h('span.gap'),
                 redeliverButton(delivery, () => polling.now()),
@@ -124,13 +117,20 @@ export function show(main, route) {
     function put(delivery) {
         const text = JSON.stringify(delivery);
         const known = shown.get(delivery.delivery_id);
-        const made = known?.text === text ? known.row : row(delivery);
-        if (known && made !== known.row) {
-            if (known.row.contains(document.activeElement)) return known.row; // once the focus has left
-            known.row.replaceWith(made);
+        if (!known) shown.set(delivery.delivery_id, { delivery, row: row(delivery), text });
+        else if (known.text !== text) {
+            renew(known.row, row(delivery));
+            Object.assign(known, { delivery, text });
         }
-        shown.set(delivery.delivery_id, { delivery, row: made, text });
-        return made;
+        return shown.get(delivery.delivery_id).row;
+    }
+
+    /** What differs is made anew; the focus stays in the row. */
+    function renew(old, fresh) {
+        const hadFocus = old.contains(document.activeElement);
+        const parts = [...fresh.children];
+        [...old.children].forEach((part, i) => part.isEqualNode(parts[i]) || part.replaceWith(parts[i]));
+        if (hadFocus && document.activeElement === document.body) old.querySelector('summary').focus();
     }
 
     function append(deliveries) {
@@ -146,13 +146,9 @@ export function show(main, route) {
         const sorted = [...counts].sort((a, b) => b[1] - a[1]);
         const options = [
             ['', `All (${shown.size} shown)`],
-            ...sorted.map(([name, n]) => [name, `${name} (${n})`]),
+            ...sorted.map(([name, n]) => [name, `${visible(name)} (${n})`]),
         ];
-        if (!destinations.contains(document.activeElement))
-            fill(
-                destinations,
-                select('Destination', options, query.to, (value) => go({ to: value })),
-            );
+        if (!destinations.contains(document.activeElement)) showDestinations(options);
         if (!shown.size) return fill(rest, showEmpty(query));
         const none =
             query.to && !counts.get(query.to) ? note('empty', 'None of those shown goes there') : null;
@@ -164,6 +160,13 @@ export function show(main, route) {
         );
     }
 
+    function showDestinations(options) {
+        fill(
+            destinations,
+            select('Destination', options, query.to, (value) => go({ to: value })),
+        );
+    }
+
     async function older(event) {
         event.target.disabled = true;
         try {
@@ -171,8 +174,11 @@ export function show(main, route) {
             cursor = answer.next_cursor;
             append(answer.deliveries);
         } catch (error) {
-            onError(error);
-            showAround();
+            fill(
+                rest,
+                note('error', 'Older deliveries could not be loaded', h('p', {}, error.message)),
+                button('Show older', older),
+            );
         }
     }
 
@@ -208,51 +214,65 @@ export function show(main, route) {
             listed.add(delivery.delivery_id);
             if (shown.has(delivery.delivery_id)) put(delivery);
         }
-        const left = [...shown.values()].filter(
-            ({ delivery, row: { hidden } }) =>
-                delivery.state === 'pending' && !hidden && !listed.has(delivery.delivery_id),
+        await follow(
+            [...shown.values()].filter(({ delivery: { state, delivery_id: key } }) => {
+                return state === 'pending' && !listed.has(key);
+            }),
+            signal,
         );
-        for (const { delivery } of left.slice(0, 8))
-            put(await api.get(`/deliveries/${delivery.delivery_id}`, { signal }));
+    }
+
+    /** Those on the page that are pending, and no longer in the list's beginning or no longer of its filter. */
+    async function follow(pending, signal) {
+        const near = pending.filter((known) => !known.isGone && !known.row.hidden && isNear(known.row));
+        const askFor = async (known) => {
+            const one = await api.find(`/deliveries/${known.delivery.delivery_id}`, { signal });
+            if (one) put(one);
+            else known.isGone = true; // its run was purged
+        };
+        await Promise.all(near.map(askFor));
     }
 
     function onError(error) {
         fill(problem, error && note('error', 'The list is not up to date', h('p', {}, error.message)));
     }
 
-    /** All of the filter: by the server's own filter, or, for one destination, those that are shown. */
+    /** All of the filter: the server's own, or, for one destination, one after the other. */
     function redeliverAllButton() {
         if (!api.isAdmin() || query.state !== 'dead') return null;
         const when = TIMES.find(([value]) => value === query.time)[1].toLowerCase();
+        const whose = query.to ? `to ${visible(query.to)}` : 'of this project';
         return button('Redeliver all…', async () => {
-            const here = [...shown.values()]
-                .map(({ delivery }) => delivery)
-                .filter((d) => d.state === 'dead' && isWanted(d));
-            const one = async ({ delivery_id: key }) => api.send('POST', `/deliveries/${key}/redeliver`);
             const isDone = await ask({
-                title: query.to
-                    ? `Redeliver ${plural(here.length, 'dead letter')}?`
-                    : 'Redeliver all dead letters?',
-                text: query.to
-                    ? `Those to ${query.to} that are shown here are sent again, in a new round of attempts each.`
-                    : `All dead letters of this project (accepted: ${when}) are sent again, in a new round of attempts each, also those that are not shown here.`,
+                title: 'Redeliver all dead letters?',
+                text: `All dead letters ${whose} (accepted: ${when}) are sent again, in a new round of attempts each, also those that are not shown here.`,
                 yes: 'Redeliver all',
                 kind: 'main',
-                act: async () => {
-                    if (query.to) for (const delivery of here) await one(delivery);
-                    else
-                        await api.send('POST', '/deliveries/redeliver', {
-                            state: 'dead',
-                            since: since || EVER,
-                        });
-                },
+                act: () => (query.to ? redeliverTo(query.to, filter) : redeliverAll(filter)),
             });
             if (isDone) reload();
         });
     }
 
+    showDestinations([[query.to, visible(query.to) || 'All']]);
     const polling = api.poll(EVERY, turn, onError);
     return () => polling.stop();
+}
+
+function redeliverAll({ since: from }) {
+    return api.send('POST', '/deliveries/redeliver', { state: 'dead', since: from || EVER });
+}
+
+/** Page by page, for the server has no filter for destinations. Those that are pending again or gone are left out. */
+async function redeliverTo(destination, filter) {
+    for (let cursor; cursor !== null; ) {
+        const answer = await api.get('/deliveries', { query: { ...filter, limit: 200, cursor } });
+        cursor = answer.next_cursor;
+        for (const { delivery_id: key } of answer.deliveries.filter((d) => d.destination === destination))
+            await api.send('POST', `/deliveries/${key}/redeliver`).catch((error) => {
+                if (error.status !== 409 && error.status !== 404) throw error;
+            });
+    }
 }
 
 function showEmpty({ state, time: within }) {

@@ -67,11 +67,9 @@ export function button(text, onclick, kind = '', attributes = {}) {
     return h(`button.button${kind && `.${kind}`}`, { type: 'button', onclick, ...attributes }, text);
 }
 
-let selects = 0;
-
-/** A select with its label: `options` are pairs of value and text. */
+/** A select with its label, which no other on the page has: `options` are pairs of value and text. */
 export function select(label, options, value, onchange) {
-    const id = `select-${++selects}`;
+    const id = `select-${label.toLowerCase()}`;
     const element = h(
         'select',
         { id, onchange: () => onchange(element.value) },
@@ -94,16 +92,33 @@ export function command(text) {
 /** A button that copies `text`. */
 export function copy(text, label = 'Copy') {
     const element = button(label, async () => {
-        try {
-            await navigator.clipboard.writeText(text);
-            element.textContent = 'Copied';
-            announce('Copied');
-        } catch {
-            element.textContent = 'Not allowed: select and copy';
-        }
+        const isCopied = await toClipboard(text, element);
+        element.textContent = isCopied ? 'Copied' : 'Not allowed: select and copy';
+        if (isCopied) announce('Copied');
         setTimeout(() => (element.textContent = label), 3000);
     });
     return element;
+}
+
+/** A page that came over plain HTTP from another machine has no clipboard: there a selection is copied. */
+async function toClipboard(text, beside) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text).then(
+        () => true,
+        () => false,
+    );
+    const area = h('textarea.hidden', { readonly: true }, text);
+    beside.after(area);
+    area.select();
+    const isCopied = document.execCommand('copy');
+    area.remove();
+    beside.focus();
+    return isCopied;
+}
+
+/** Whether an element of a long list is in sight, or nearly. */
+export function isNear(element) {
+    const { top, bottom } = element.getBoundingClientRect();
+    return bottom > -200 && top < innerHeight + 200;
 }
 
 /**

@@ -1,4 +1,5 @@
 // format.js - times, sizes and texts of others, as people read them.
+import { now } from './clock.js';
 import { h } from './dom.js';
 
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
@@ -33,7 +34,7 @@ export function duration(ms) {
 
 /** The time between two texts; an end that is not there yet is now. */
 export function between(from, to) {
-    return from ? Math.max(0, (to ? Date.parse(to) : Date.now()) - Date.parse(from)) : null;
+    return from ? Math.max(0, (to ? Date.parse(to) : now()) - Date.parse(from)) : null;
 }
 
 /** 512 B, 3.4 KiB, 64 MiB. */
@@ -65,18 +66,15 @@ export function id(text) {
 }
 
 /**
- * What others wrote, harmless and readable: control characters and those that turn the direction of
- * text are shown, not obeyed.
+ * What others wrote, harmless and readable: what is not seen (controls, what turns the direction of text, what
+ * separates lines or has no width) is shown, not obeyed.
  */
 export function visible(text) {
-    return text.replace(
-        /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g,
-        (c) => {
-            const code = c.charCodeAt(0);
-            if (code < 0x20) return String.fromCharCode(0x2400 + code);
-            return code === 0x7f
-                ? '\u2421'
-                : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
-        },
-    );
+    return text.replace(/(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (c) => {
+        const code = c.codePointAt(0);
+        if (code < 0x20) return String.fromCharCode(0x2400 + code);
+        return code === 0x7f
+            ? '\u2421'
+            : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, '0')}\u27e9`;
+    });
 }

@@ -1,5 +1,6 @@
 // keys.js - API Keys: the project's service accounts. A new token is shown once, and is nowhere else.
 import * as api from './api.js';
+import { now } from './clock.js';
 import { announce, ask, badge, button, copy, dialog, fill, h, note } from './dom.js';
 import { plural, time, visible } from './format.js';
 
@@ -86,7 +87,7 @@ export function show(main) {
     }
 
     function row(account) {
-        const isExpired = Date.parse(account.expires_at) <= Date.now();
+        const isExpired = Date.parse(account.expires_at) <= now();
         const [kind, word, shape] = account.revoked_at
             ? ['failure', 'revoked', 'failure']
             : isExpired
@@ -94,7 +95,7 @@ export function show(main) {
               : ['success', 'active', 'success'];
         const revoke = () =>
             ask({
-                title: `Revoke “${account.name}”?`,
+                title: `Revoke “${visible(account.name)}”?`,
                 text: 'Whoever uses its token is refused from now on. This cannot be taken back.',
                 yes: 'Revoke',
                 act: () => api.send('DELETE', `/service-accounts/${account.id}`),
@@ -123,7 +124,7 @@ export function show(main) {
                 'td',
                 { role: 'cell' },
                 isActive
-                    ? button('Revoke…', revoke, 'small', { 'aria-label': `Revoke ${account.name}` })
+                    ? button('Revoke…', revoke, 'small', { 'aria-label': `Revoke ${visible(account.name)}` })
                     : null,
             ),
         );
@@ -140,7 +141,7 @@ function endOf(day) {
 }
 
 function dayFromNow(days) {
-    const at = new Date(Date.now() + days * 86_400_000);
+    const at = new Date(now() + days * 86_400_000);
     return [at.getFullYear(), at.getMonth() + 1, at.getDate()]
         .map((n) => String(n).padStart(2, '0'))
         .join('-');
@@ -151,7 +152,7 @@ function createAccount() {
     return dialog('Create Service Account', (close) => {
         const name = h('input', {
             required: true,
-            maxlength: 128,
+            maxlength: 100,
             autocomplete: 'off',
             placeholder: 'checkout-prod',
             autofocus: true,

@@ -1,6 +1,6 @@
 // main.js - the frame around the pages: who is signed in, which page the address names, what is at the top.
 import * as api from './api.js';
-import { fill, h } from './dom.js';
+import { announce, button, fill, h, note } from './dom.js';
 
 /** Each page is a module that is loaded when it is wanted: `show(main, route)` answers a function that ends it. */
 const PAGES = {
@@ -15,13 +15,21 @@ const top = document.getElementById('top');
 let leave = () => {};
 let turn = 0;
 
-/** `#/runs/app/id?state=queued`: what the address names. It stays in the browser. */
+/** `#/runs/id` or `#/runs?state=queued`: what the address names. It stays in the browser. */
 function readRoute() {
     const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
-    return {
-        path: path.split('/').filter(Boolean).map(decodeURIComponent),
-        query: Object.fromEntries(new URLSearchParams(query)),
-    };
+    const parts = path.split('/').filter(Boolean).map(decode);
+    if (!Object.hasOwn(PAGES, parts[0]) || !mayShow(PAGES[parts[0]])) return { path: ['runs'], query: {} };
+    return { path: parts, query: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+/** Addresses are typed and cut off, too. */
+function decode(part) {
+    try {
+        return decodeURIComponent(part);
+    } catch {
+        return part;
+    }
 }
 
 function mayShow(page) {
@@ -32,7 +40,11 @@ function showTop(name) {
     const links = Object.entries(PAGES)
         .filter(([, page]) => mayShow(page))
         .map(([key, page]) =>
-            h('a', { href: `#/${key}`, 'aria-current': key === name ? 'page' : null }, page.title),
+            h(
+                'a',
+                { id: `page-${key}`, href: `#/${key}`, 'aria-current': key === name ? 'page' : null },
+                page.title,
+            ),
         );
     const { project, role, subject } = api.session;
     const who = `Signed in to project ${project}${subject ? ` as ${subject}` : ''}, role ${role}`;
@@ -50,33 +62,65 @@ function showTop(name) {
     );
 }
 
-/** Ends the page that is there; what is still being loaded for it will find another `turn`. */
-function change() {
+/**
+ * Ends the page that is there, and the questions that it asks. Then `start` gets the module of the next one, unless
+ * another was wanted while it was loaded.
+ */
+async function change(load, start) {
+    const mine = ++turn;
     leave();
     leave = () => {};
-    return ++turn;
+    document.querySelectorAll('dialog').forEach((dialog) => dialog.close());
+    const page = await load().catch(() => null);
+    if (mine !== turn) return;
+    if (page) start(page);
+    else fill(main, showMissing());
+}
+
+/** A module that could not be loaded never will be: browsers remember that. */
+function showMissing() {
+    return [
+        h('h1', {}, 'This page is not here'),
+        note(
+            'error',
+            'It could not be loaded',
+            h('p', {}, `hookline does not answer at ${location.host}, or is another version than before.`),
+        ),
+        h('div.rest', {}, button('Load again', () => location.reload(), 'main')),
+    ];
 }
 
 async function show() {
-    const mine = change();
     if (!api.session) return showDoor();
     const route = readRoute();
-    const name = PAGES[route.path[0]] && mayShow(PAGES[route.path[0]]) ? route.path[0] : 'runs';
-    if (name !== route.path[0]) route.path = [name];
-    showTop(name);
-    document.title = `${PAGES[name].title} · hookline`;
+    const page = PAGES[route.path[0]];
+    showTop(route.path[0]);
+    document.title = `${page.title} · hookline`;
     scrollTo(0, 0);
-    const page = await PAGES[name].load(route);
-    if (mine === turn) leave = page.show(main, route);
+    await change(
+        () => page.load(route),
+        (module) => (leave = module.show(main, route)),
+    );
+}
+
+/** Another page by a link, or the same one by another filter: what was chosen keeps the focus, if it is still there. */
+async function goOn() {
+    const { title, activeElement } = document;
+    await show();
+    if (document.title !== title) announce(document.title);
+    if (document.activeElement !== document.body) return;
+    const same = activeElement.id && document.getElementById(activeElement.id);
+    (same || main).focus({ preventScroll: true });
 }
 
 /** Where one comes in, with what was wrong, if anything was. */
-async function showDoor(error) {
-    const mine = change();
+function showDoor(error) {
     fill(top, h('span.brand', {}, h('span.mark', { 'aria-hidden': 'true' }), 'hookline'));
     document.title = 'Sign in · hookline';
-    const page = await import('./signin.js');
-    if (mine === turn) page.show(main, { error, onDone: show });
+    return change(
+        () => import('./signin.js'),
+        (page) => page.show(main, { error, onDone: show }),
+    );
 }
 
 function end(error) {
@@ -109,7 +153,7 @@ addEventListener('hashchange', () => {
     const isLink = location.hash.startsWith('#token=');
     // The target of "Skip to the content" is a place on the page, and no page.
     if (isLink) begin();
-    else if (location.hash !== '#main') show();
+    else if (location.hash !== '#main') goOn();
     else main.focus();
 });
 begin();

@@ -107,7 +107,7 @@ export function show(main) {
             // Another process than before: its samples are numbered anew.
             const isOther = started !== null && last > 0;
             started = now.started_at;
-            samples = null;
+            samples = drawnAt = null;
             last = 0;
             if (isOther) return turn(signal);
         }

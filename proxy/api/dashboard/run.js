@@ -1,5 +1,6 @@
 // run.js - one run: what became of it, when, what it answered, where that went.
 import * as api from './api.js';
+import { now } from './clock.js';
 import { announce, ask, badge, button, copy, fill, h, note } from './dom.js';
 import { between, bytes, duration, time, visible } from './format.js';
 import { REASONS, deliveryBadge, isOpen, modeChip } from './state.js';
@@ -15,7 +16,7 @@ export function show(main, route) {
     const back = h('a', { href: '#/runs' }, 'All runs');
     const problem = h('div');
     const head = h('div');
-    const times = h('section', { 'aria-labelledby': 'times' });
+    let times = h('section', { 'aria-labelledby': 'times' });
     const facts = h('section', { 'aria-labelledby': 'facts' });
     const result = h('section', { 'aria-labelledby': 'result', hidden: true });
     const webhooks = h('section', { 'aria-labelledby': 'webhooks', hidden: true });
@@ -58,14 +59,12 @@ export function show(main, route) {
                 showResult(result, run, path, signal);
             }
         }
-        fill(
-            times,
-            h('h2', { id: 'times' }, 'Timeline'),
-            lanesOf(run, run.deliveries).map(({ round, lanes }) => [
-                round > 1 ? h('h3', {}, `Redelivery, round ${round}`) : null,
-                drawTimeline({ round, lanes }, Math.max(280, times.clientWidth - 34)),
-            ]),
-        );
+        const drawn = showTimes(run, Math.max(280, times.clientWidth - 34));
+        // What is read or selected there stays, as long as nothing has changed.
+        if (!times.isEqualNode(drawn)) {
+            times.replaceWith(drawn);
+            times = drawn;
+        }
         fill(problem);
         // What has ended changes when someone redelivers it, and seldom else.
         return isOpen(run) ? EVERY : 8 * EVERY;
@@ -83,6 +82,18 @@ export function show(main, route) {
 
     const polling = api.poll(EVERY, turn, onError);
     return () => polling.stop();
+}
+
+function showTimes(run, width) {
+    return h(
+        'section',
+        { 'aria-labelledby': 'times' },
+        h('h2', { id: 'times' }, 'Timeline'),
+        lanesOf(run, run.deliveries, now()).map(({ round, lanes }) => [
+            round > 1 ? h('h3', {}, `Redelivery, round ${round}`) : null,
+            drawTimeline({ round, lanes }, width),
+        ]),
+    );
 }
 
 function showHead(run, again, path) {
@@ -248,7 +259,7 @@ function showDelivery(delivery, again) {
             'div.delivery-head',
             {},
             deliveryBadge(delivery),
-            h('span.destination', {}, delivery.destination),
+            h('span.destination', {}, visible(delivery.destination)),
             h('span.gap'),
             redeliverButton(delivery, again),
         ),

@@ -1,7 +1,8 @@
 // runs.js - the list of runs: newest first, live. What is on the page stays where it is: rows change in
 // place, new ones wait behind a button until they are asked for.
 import * as api from './api.js';
-import { announce, badge, button, command, fill, h, note, select } from './dom.js';
+import { announce, badge, button, command, fill, h, isNear, note, select } from './dom.js';
+import { TIMES, changeFilter, readFilter, since } from './filter.js';
 import { between, duration, id, plural, time, visible } from './format.js';
 import { REASONS, isOpen, modeChip, runPath } from './state.js';
 
@@ -9,12 +10,16 @@ const PAGE = 50;
 const FEW = 5;
 const EVERY = 1500;
 const STATES = ['queued', 'running', 'success', 'failure', 'cancelled'];
-const TIMES = [
-    ['', 'Any time'],
-    ['3600', 'Last hour'],
-    ['86400', 'Last 24 hours'],
-    ['604800', 'Last 7 days'],
-];
+const OPTIONS = {
+    app: null,
+    state: [['', 'Any state'], ...STATES.map((state) => [state, state])],
+    mode: [
+        ['', 'Any mode'],
+        ['async', 'Asynchronous'],
+        ['sync', 'Synchronous'],
+    ],
+    time: TIMES,
+};
 
 function showDelivery({ pending, delivered, dead }, isBrief) {
     const parts = [
@@ -70,14 +75,13 @@ const HEADS = [
 
 export function show(main, route) {
     const apps = [...api.session.apps].sort();
-    const query = { app: '', state: '', mode: '', time: '', ...route.query };
+    const query = readFilter(route.query, OPTIONS);
     const hasApps = apps.length > 1 && !query.app;
-    const since = query.time && new Date(Date.now() - query.time * 1000).toISOString();
     const filter = {
         app: query.app,
         state: query.state,
         async: { async: 'true', sync: 'false' }[query.mode],
-        since,
+        since: since(query.time),
     };
     const isFiltered = query.app || query.state || query.mode || query.time;
 
@@ -193,8 +197,11 @@ export function show(main, route) {
             append(await list({ cursor }));
             announce(`${plural(shown.size, 'run')} shown`);
         } catch (error) {
-            onError(error);
-            showRest();
+            fill(
+                rest,
+                note('error', 'Older runs could not be loaded', h('p', {}, error.message)),
+                button('Show older', older),
+            );
         }
     }
 
@@ -213,7 +220,7 @@ export function show(main, route) {
         // With nothing under way on the page, a few lines tell whether there is anything new.
         const limit = open.length || waiting.length ? PAGE : FEW;
         const answer = await api.get('/runs', { query: { ...filter, limit }, signal });
-        if (!shown.size && answer.runs.length) return reload();
+        if (!shown.size && answer.runs.length) return append(await list({}, signal));
         if (limit === FEW && answer.runs.some(isNew)) {
             Object.assign(answer, await api.get('/runs', { query: { ...filter, limit: PAGE }, signal }));
         }
@@ -233,17 +240,13 @@ export function show(main, route) {
 
     /** Runs that are on the page and no longer in the list's beginning, or no longer of its filter. */
     async function follow(open, signal) {
-        const near = open.filter(({ row }) => {
-            const { top, bottom } = row.getBoundingClientRect();
-            return bottom > -200 && top < innerHeight + 200;
-        });
-        for (const { run } of near.slice(0, 8)) {
-            const one = await api.get(`/runs/${run.run_id}`, { signal }).catch((error) => {
-                if (error.status !== 404) throw error;
-                return null; // it was purged, or has left the newest synchronous runs
-            });
+        const near = open.filter((known) => !known.isGone && isNear(known.row));
+        const ask = async (known) => {
+            const one = await api.find(`/runs/${known.run.run_id}`, { signal });
             if (one) put({ ...one, deliveries: countDeliveries(one.deliveries) });
-        }
+            else known.isGone = true; // it was purged, or has left the newest synchronous runs
+        };
+        await Promise.all(near.map(ask));
     }
 
     const polling = api.poll(EVERY, turn, onError);
@@ -257,12 +260,8 @@ function countDeliveries(deliveries) {
 }
 
 function showFilters(apps, query) {
-    const go = (change) => {
-        const next = Object.entries({ ...query, ...change }).filter(([, value]) => value);
-        location.hash = `#/runs?${new URLSearchParams(next)}`;
-    };
     const choose = (label, name, options) =>
-        select(label, options, query[name], (value) => go({ [name]: value }));
+        select(label, options, query[name], (value) => changeFilter('runs', query, { [name]: value }));
     const find = h('input', {
         type: 'search',
         placeholder: '01a1fd70-…',
@@ -280,21 +279,18 @@ function showFilters(apps, query) {
         apps.length > 1
             ? choose('App', 'app', [['', 'All apps'], ...apps.map((name) => [name, name])])
             : null,
-        choose('State', 'state', [['', 'Any state'], ...STATES.map((state) => [state, state])]),
-        choose('Mode', 'mode', [
-            ['', 'Any mode'],
-            ['async', 'Asynchronous'],
-            ['sync', 'Synchronous'],
-        ]),
-        choose('Accepted', 'time', TIMES),
+        choose('State', 'state', OPTIONS.state),
+        choose('Mode', 'mode', OPTIONS.mode),
+        choose('Accepted', 'time', OPTIONS.time),
         h('label.field.grow', {}, h('span', {}, 'Run id'), find),
         h('button.button', { type: 'submit' }, 'Go to run'),
     );
 }
 
-/** The admin listener's host with the run listener's usual port. */
+/** To the run listener, which is most likely reached at the same host. */
 function firstCall() {
-    const url = `http://${location.hostname}:8080/v4/${api.session.project}/my-app/run?async=true`;
+    const { project, app_name: app, run_port: port } = api.session;
+    const url = `http://${location.hostname}:${port}/v4/${project}/${app ?? 'my-app'}/run?async=true`;
     return `curl -i '${url}' \\\n  -H "Authorization: Bearer $TOKEN" \\\n  --json '{"prompt": "hello"}'`;
 }
 
@@ -320,6 +316,6 @@ function showEmpty(isFiltered) {
             'Make the first asynchronous call: it is answered at once with a run id, and shows up here.',
         ),
         command(firstCall()),
-        h('p.hint', {}, 'TOKEN is a service account’s token; 8080 is the usual port of HOOKLINE_LISTEN.'),
+        h('p.hint', {}, 'TOKEN is a service account’s token; the port is that of HOOKLINE_LISTEN.'),
     );
 }

@@ -17,17 +17,17 @@ function step(span, count) {
 }
 
 /**
- * What happened, as lanes of bars: `[{ label, bars: [{ from, to, kind, text }] }]`, ms since the epoch.
+ * What happened up to `now`, as lanes of bars: `[{ label, bars: [{ from, to, kind, text }] }]`, ms since the epoch.
  * Redeliveries may be days later: each round after the first has a drawing of its own.
  */
-export function lanesOf(run, deliveries, now = Date.now()) {
+export function lanesOf(run, deliveries, now) {
     const at = (text) => (text ? Date.parse(text) : null);
     const accepted = at(run.created_at);
     const started = at(run.started_at);
     const finished = at(run.finished_at);
     const bars = [];
     if (run.async || started > accepted) {
-        const until = started ?? finished ?? now;
+        const until = Math.max(accepted, started ?? finished ?? now);
         bars.push({
             from: accepted,
             to: until,
@@ -36,7 +36,7 @@ export function lanesOf(run, deliveries, now = Date.now()) {
         });
     }
     if (started) {
-        const to = finished ?? now;
+        const to = Math.max(started, finished ?? now);
         const kind = finished ? run.state : 'running';
         const text = finished
             ? `ran for ${duration(to - started)}: ${run.state}`
