@@ -23,7 +23,7 @@ struct hl_admin_home {
     struct hl_api_view view;
     struct hl_list connections; /* all that are not freed; of two between requests the one that has
                                    been so for longer stands first */
-    size_t count, local_count;                   /* of them, and of those on the control socket */
+    size_t count, local_count;  /* of them, and of those on the control socket */
     void (*on_gone)(struct hl_admin_home *home); /* one was freed */
     struct hl_head head;                         /* scratch, valid within one event */
 };

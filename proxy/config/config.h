@@ -147,14 +147,14 @@ struct hl_config_source {
  * padded base64 of at least one byte. */
 bool hl_is_webhook_secret(struct hl_str secret);
 
-/* Reads `environ` ("NAME=value" each, ends with NULL). An empty value counts as not set.
+/* Reads `variables` ("NAME=value" each, ends with NULL). An empty value counts as not set.
  *
  * HL_ERR_INVALID: `problems` has one line for each variable that is wrong: its name, the value
  * (masked if secret), what is allowed; `*out` is NULL. Otherwise `*out` is owned by the caller. In
  * both cases `warnings` has one line for each HOOKLINE_ name that is not known. Lines end in '\n';
  * both buffers are appended to. HL_ERR_NOMEM. (spec 11) */
-HL_MUST_CHECK enum hl_err hl_config_load(
-    struct hl_config **out, char *const *environ, struct hl_buf *problems, struct hl_buf *warnings);
+HL_MUST_CHECK enum hl_err hl_config_load(struct hl_config **out, char *const *variables,
+    struct hl_buf *problems, struct hl_buf *warnings);
 void hl_config_free(struct hl_config *config); /* NULL-safe */
 
 #endif

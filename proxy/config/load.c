@@ -81,15 +81,15 @@ static enum hl_err take_variable(struct load *load, struct hl_str name, struct h
     return warn_of_unknown(load, name);
 }
 
-static enum hl_err take_environment(struct load *load, char *const *environ)
+static enum hl_err take_environment(struct load *load, char *const *variables)
 {
     enum hl_err err = HL_OK;
-    for (; *environ && !err; environ++) {
-        struct hl_str entry = hl_str_from(*environ);
-        const char *equals = strchr(*environ, '=');
+    for (; *variables && !err; variables++) {
+        struct hl_str entry = hl_str_from(*variables);
+        const char *equals = strchr(*variables, '=');
         if (!equals || !hl_str_starts_with(entry, HL_STR(PREFIX)))
             continue;
-        struct hl_str name = {*environ, (size_t)(equals - *environ)};
+        struct hl_str name = {*variables, (size_t)(equals - *variables)};
         err = take_variable(load, name, hl_str_from(equals + 1));
     }
     return err;
@@ -173,10 +173,10 @@ static enum hl_err parse_option(struct load *load, size_t i)
         load, option, "", hl_str_from(source->text ? source->text : option->initial));
 }
 
-static enum hl_err load_all(struct load *load, char *const *environ)
+static enum hl_err load_all(struct load *load, char *const *variables)
 {
     size_t before = load->problems->n;
-    enum hl_err err = take_environment(load, environ);
+    enum hl_err err = take_environment(load, variables);
     for (size_t i = 0; i < hl_option_count && !err; i++)
         err = parse_option(load, i);
     if (!err)
@@ -186,8 +186,8 @@ static enum hl_err load_all(struct load *load, char *const *environ)
     return err;
 }
 
-enum hl_err hl_config_load(
-    struct hl_config **out, char *const *environ, struct hl_buf *problems, struct hl_buf *warnings)
+enum hl_err hl_config_load(struct hl_config **out, char *const *variables, struct hl_buf *problems,
+    struct hl_buf *warnings)
 {
     struct load load = {.problems = problems, .warnings = warnings};
     enum hl_err err = HL_ERR_NOMEM;
@@ -196,7 +196,7 @@ enum hl_err hl_config_load(
     if (load.config)
         load.config->sources = calloc(hl_option_count, sizeof(struct hl_config_source));
     if (load.config && load.config->sources)
-        err = load_all(&load, environ);
+        err = load_all(&load, variables);
     if (err)
         hl_config_free(load.config);
     else
