@@ -7,10 +7,10 @@
 #include "store/message.h"
 
 /* The row's strings are gone once it is stepped or reset: the message gets copies. */
-static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row, int64_t *ticket_id,
+static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     struct hl_stored_run *run, struct hl_id *run_id, struct hl_claimed **out)
 {
-    *ticket_id = run->ticket_id = hl_sql_int(row);
+    run->ticket_id = hl_sql_int(row);
     hl_sql_id(row, run_id);
     run->app_id = hl_sql_int(row);
     run->has_webhook = hl_sql_int(row);
@@ -65,22 +65,21 @@ static enum hl_err end_unreadable(struct hl_database *db, const struct hl_id *ru
     return err ? err : HL_ERR_STALE;
 }
 
-enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
+/* The oldest queued run that has rows. NOMEM: nothing was changed. */
+static enum hl_err claim_stored(struct hl_database *db, int64_t now_ms, struct hl_claimed **out)
 {
-    struct hl_database *db = hl_database_of(d);
-    struct hl_stored_run run = {.is_async = true};
+    struct hl_stored_run run = {.state = HL_RUN_RUNNING, .is_async = true};
     struct hl_sql_row row;
     struct hl_id run_id;
-    int64_t ticket_id;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_NEXT);
     hl_sql_bind_int(&args, db->now.claimed_ticket);
     enum hl_err err = hl_database_row(db, HL_SQL_TICKET_NEXT, &row);
     if (err)
         return hl_database_end(db, err);
-    err = read_ticket(db, &row, &ticket_id, &run, &run_id, out);
+    err = read_ticket(db, &row, &run, &run_id, out);
     hl_database_done(db, HL_SQL_TICKET_NEXT);
     if (err == HL_ERR_NOMEM)
-        return err; /* nothing was changed */
+        return err;
 
     if (err) {
         err = end_unreadable(db, &run_id, &run, now_ms);
@@ -90,15 +89,30 @@ enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed 
         hl_sql_bind_int(&args, now_ms);
         err = hl_database_run(db, HL_SQL_RUN_CLAIM);
     }
+    if (!err)
+        hl_running_add(db, &run_id, &run);
     if (!err || err == HL_ERR_STALE) {
-        db->now.claimed_ticket = ticket_id;
-        hl_backlog_add_queued(d->backlog, -1);
+        db->now.claimed_ticket = run.ticket_id;
+        hl_backlog_add_queued(db->base.backlog, -1);
     } else {
         hl_claimed_free(*out);
         *out = NULL;
     }
-    HL_CRASH_POINT(CLAIM_APPLIED);
     return hl_database_end(db, err);
+}
+
+enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
+{
+    struct hl_database *db = hl_database_of(d);
+    enum hl_err err;
+    if (hl_fresh_has_oldest(db)) {
+        err = hl_fresh_claim(db, now_ms, out);
+    } else {
+        err = hl_fresh_write(db);
+        err = err ? hl_database_end(db, err) : claim_stored(db, now_ms, out);
+    }
+    HL_CRASH_POINT(CLAIM_APPLIED);
+    return err;
 }
 
 /* The ticket is below the last claimed one: the queue is looked at again from there on. */
@@ -121,6 +135,7 @@ enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t no
     struct hl_database *db = hl_database_of(d);
     const struct hl_id *run_id = &r->claimed->run_id;
     struct hl_stored_run run;
+    hl_running_take(db, run_id, r->claimed->epoch, &run); /* it knows of no wish to cancel */
     enum hl_err err = hl_run_find(db, run_id, &run);
     bool is_purged = err == HL_ERR_NOT_FOUND;
     if (is_purged || (!err && (run.state != HL_RUN_RUNNING || run.epoch != r->claimed->epoch)))

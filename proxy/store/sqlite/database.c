@@ -72,13 +72,17 @@ void hl_database_rollback(struct hl_driver *d)
         HL_LOG(ERROR, "store: a rollback failed");
     db->now = db->before;
     db->app_id = 0;
+    hl_fresh_forget(db);
+    hl_running_forget(db);
     db->base.is_broken = false;
 }
 
 enum hl_err hl_database_commit(struct hl_driver *d)
 {
     struct hl_database *db = hl_database_of(d);
-    enum hl_err err = hl_database_run(db, HL_SQL_COMMIT);
+    enum hl_err err = hl_fresh_write(db);
+    if (!err)
+        err = hl_database_run(db, HL_SQL_COMMIT);
     if (err)
         hl_database_rollback(d);
     else

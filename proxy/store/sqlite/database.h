@@ -5,6 +5,7 @@
 
 #include "store/data_dir.h"
 #include "store/driver.h"
+#include "store/id_map.h"
 #include "store/secret.h"
 #include "store/sqlite/statement.h"
 
@@ -22,6 +23,15 @@ struct hl_database_marks {
     uint64_t file_bytes;    /* of all bodies in files */
     size_t n_doomed;
 };
+
+/* A run of this transaction that has no rows yet. */
+struct hl_fresh_run {
+    const struct hl_accept *accept; /* borrowed: it is answered after the commit */
+    int64_t app_id, ticket_id;
+    bool has_begun;
+    int64_t started_ms;
+};
+#define HL_FRESH_MAX 256
 
 struct hl_database {
     struct hl_driver base;
@@ -50,6 +60,11 @@ struct hl_database {
     int64_t shed_result;   /* bodies of results up to here are gone or were passed over */
     int64_t shed_again;    /* the first that was passed over; 0: none */
     int64_t shed_again_ms; /* when those have another turn */
+
+    struct hl_fresh_run fresh[HL_FRESH_MAX];
+    size_t n_fresh, n_fresh_queued;
+    size_t fresh_begun;       /* all before it have begun */
+    struct hl_id_map running; /* run id → struct hl_stored_run, owned */
 
     /* The app that was named last: nearly always the only one. */
     int64_t app_id; /* 0: none */
@@ -109,6 +124,29 @@ enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a);
 enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f);
 enum hl_err hl_run_cancel(
     struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
+
+/* --- fresh.c ------------------------------------------------------------------------------- */
+/* A new run; `accept` stays until after the commit. */
+HL_MUST_CHECK enum hl_err hl_fresh_add(
+    struct hl_database *db, int64_t app_id, const struct hl_accept *accept);
+/* Whether the oldest queued run is a fresh one: then hl_fresh_claim hands it out. NOMEM: nothing was
+ * changed. */
+bool hl_fresh_has_oldest(const struct hl_database *db);
+HL_MUST_CHECK enum hl_err hl_fresh_claim(
+    struct hl_database *db, int64_t now_ms, struct hl_claimed **out);
+/* Writes the rows: before anybody looks for one of them, at the latest before the commit. */
+HL_MUST_CHECK enum hl_err hl_fresh_write(struct hl_database *db);
+void hl_fresh_forget(struct hl_database *db);
+
+/* --- running.c ------------------------------------------------------------------------------ */
+/* The run has begun; out of memory: it is not remembered. */
+void hl_running_add(
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run);
+/* What hl_run_find would say, if it is remembered, and it no longer is. is_cancel_wished is not. */
+bool hl_running_take(
+    struct hl_database *db, const struct hl_id *run_id, uint32_t epoch, struct hl_stored_run *run);
+/* After a rollback: what was remembered may not be so. */
+void hl_running_forget(struct hl_database *db);
 
 /* --- claim.c -------------------------------------------------------------------------------- */
 enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);

@@ -1,6 +1,5 @@
-/* run.c - how runs begin and end. The store's thread, inside a transaction. What must be sealed is
- * sealed before the first row is written; what must be allocated is allocated before a row is
- * changed. Between the two: claim.c. */
+/* run.c - how runs begin and end. The store's thread, inside a transaction. The rows of a new run
+ * are fresh.c's; what lies between beginning and end is claim.c's. */
 #include "store/sqlite/database.h"
 
 #include <string.h>
@@ -47,92 +46,14 @@ static enum hl_err put_key(struct hl_database *db, int64_t app_id, const struct 
     return hl_database_run(db, HL_SQL_IDEM_PUT);
 }
 
-static enum hl_err seal_strings(struct hl_database *db, const struct hl_accept *a)
-{
-    enum hl_err err = HL_OK;
-    if (a->m.msg.type == HL_STORE_ACCEPT)
-        err = hl_seal(&db->sealer, "ticket.head", &a->run_id, a->head, &db->sealed_head);
-    if (!err && a->webhook_url.n > 0)
-        err = hl_seal(&db->sealer, "webhook.url", &a->run_id, a->webhook_url, &db->sealed_url);
-    if (!err && a->webhook_secret.n > 0)
-        err = hl_seal(
-            &db->sealer, "webhook.secret", &a->run_id, a->webhook_secret, &db->sealed_secret);
-    return err;
-}
-
-static enum hl_err add_run(struct hl_database *db, int64_t app_id, const struct hl_accept *a)
-{
-    bool is_async = a->m.msg.type == HL_STORE_ACCEPT;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_ADD);
-    hl_sql_bind_id(&args, &a->run_id);
-    hl_sql_bind_int(&args, app_id);
-    hl_sql_bind_int(&args, is_async ? HL_RUN_QUEUED : HL_RUN_RUNNING);
-    hl_sql_bind_int(&args, is_async);
-    hl_sql_bind_int(&args, a->webhook_url.n > 0);
-    hl_sql_bind_int(&args, a->created_ms);
-    if (is_async)
-        hl_sql_bind_null(&args);
-    else
-        hl_sql_bind_int(&args, a->created_ms);
-    hl_sql_bind_int(&args, !is_async); /* attempt */
-    hl_sql_bind_int(&args, !is_async); /* epoch */
-    hl_sql_bind_int(&args, db->next_ticket);
-    hl_sql_bind_text(&args, a->method);
-    hl_sql_bind_text(&args, hl_path_of_target(a->target));
-    if (is_async)
-        hl_sql_bind_int(&args, (int64_t)a->body.size);
-    else
-        hl_sql_bind_null(&args);
-    return hl_database_run(db, HL_SQL_RUN_ADD);
-}
-
-static enum hl_err add_ticket(struct hl_database *db, const struct hl_accept *a)
-{
-    bool is_async = a->m.msg.type == HL_STORE_ACCEPT;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_ADD);
-    hl_sql_bind_int(&args, db->next_ticket++);
-    hl_sql_bind_id(&args, &a->run_id);
-    hl_sql_bind_int(&args, is_async);
-    if (is_async)
-        hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_head));
-    else
-        hl_sql_bind_null(&args);
-    hl_sql_bind_body(&args, &a->body);
-    hl_database_keep_file(db, &a->body);
-    return hl_database_run(db, HL_SQL_TICKET_ADD);
-}
-
-static enum hl_err add_webhook(struct hl_database *db, const struct hl_accept *a)
-{
-    if (a->webhook_url.n == 0)
-        return HL_OK;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_ADD);
-    hl_sql_bind_id(&args, &a->run_id);
-    hl_sql_bind_int(&args, (int64_t)hl_key_lane(&db->key, a->webhook_url));
-    hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_url));
-    if (a->webhook_secret.n > 0)
-        hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_secret));
-    else
-        hl_sql_bind_null(&args);
-    hl_sql_bind_text(&args, a->traceparent);
-    return hl_database_run(db, HL_SQL_WEBHOOK_ADD);
-}
-
-static enum hl_err add_rows(struct hl_database *db, const struct hl_accept *a)
+/* The key's row is written at once: the next accept of the same batch must find it. */
+static enum hl_err add(struct hl_database *db, const struct hl_accept *a)
 {
     int64_t app_id;
-    enum hl_err err = seal_strings(db, a);
-    if (!err)
-        err = hl_database_app(db, a->project, a->app, true, &app_id);
-    if (!err)
-        err = add_run(db, app_id, a);
-    if (!err)
-        err = add_ticket(db, a);
-    if (!err)
-        err = add_webhook(db, a);
+    enum hl_err err = hl_database_app(db, a->project, a->app, true, &app_id);
     if (!err)
         err = put_key(db, app_id, a);
-    return err;
+    return err ? err : hl_fresh_add(db, app_id, a);
 }
 
 enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing)
@@ -149,7 +70,7 @@ enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id
     enum hl_err err = hl_backlog_has_room(d->backlog, a->webhook_url.n > 0);
     if (err)
         return err;
-    err = add_rows(db, a);
+    err = add(db, a);
     if (!err)
         hl_backlog_add_queued(d->backlog, 1);
     HL_CRASH_POINT(ACCEPT_APPLIED);
@@ -159,7 +80,7 @@ enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id
 enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a)
 {
     struct hl_database *db = hl_database_of(d);
-    enum hl_err err = add_rows(db, a);
+    enum hl_err err = add(db, a);
     HL_CRASH_POINT(RECORD_APPLIED);
     return hl_database_end(db, err);
 }
@@ -215,9 +136,12 @@ enum hl_err hl_run_find(
     struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run)
 {
     struct hl_sql_row row;
+    enum hl_err err = hl_fresh_write(db);
+    if (err)
+        return err;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_FIND);
     hl_sql_bind_id(&args, run_id);
-    enum hl_err err = hl_database_row(db, HL_SQL_RUN_FIND, &row);
+    err = hl_database_row(db, HL_SQL_RUN_FIND, &row);
     if (err)
         return err;
     *run = (struct hl_stored_run){.app_id = hl_sql_int(&row)};
@@ -237,7 +161,9 @@ enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f)
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_stored_run run;
-    enum hl_err err = hl_run_find(db, &f->run_id, &run);
+    enum hl_err err = HL_OK;
+    if (!hl_running_take(db, &f->run_id, f->epoch, &run))
+        err = hl_run_find(db, &f->run_id, &run);
     if (!err && (run.state != HL_RUN_RUNNING || run.epoch != f->epoch))
         err = HL_ERR_STALE;
     if (!err)

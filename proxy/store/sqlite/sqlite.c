@@ -266,6 +266,8 @@ static void close_all(struct hl_driver *d)
     hl_buf_fini(&db->sealed_url);
     hl_buf_fini(&db->sealed_secret);
     hl_data_dir_close(&db->dir);
+    hl_running_forget(db);
+    hl_id_map_fini(&db->running);
     free(db->doomed);
     free(db);
 }
@@ -312,6 +314,7 @@ enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *confi
     db->checkpoint_at = 1;
     db->wants_sweep = true;
     hl_id_source_init(&db->ids);
+    hl_id_map_init(&db->running);
     hl_buf_init(&db->sealed_head, 0);
     hl_buf_init(&db->sealed_url, 0);
     hl_buf_init(&db->sealed_secret, 0);
