@@ -160,7 +160,7 @@ test(`${SECONDS} s of misbehaviour`, { limit: 60_000 + SECONDS * 2000 }, async (
     );
     await sidecar.stop();
     const [{ unfinished }] = await sidecar.sql(
-        'SELECT count(*) AS unfinished FROM run WHERE state < 2',
+        'SELECT count(*) AS unfinished FROM run_with_state WHERE state < 2',
     );
     assert.equal(unfinished, 0);
 });

@@ -74,7 +74,7 @@ test(
         );
         await sidecar.stop();
 
-        const runs = await sidecar.sql('SELECT lower(hex(run_id)) AS id, state FROM run');
+        const runs = await sidecar.sql('SELECT lower(hex(run_id)) AS id, state FROM run_with_state');
         assertReports(receiver, sent, accepted);
         assertRuns(runs, receiver, accepted);
         for (const [id, count] of app.callsById())

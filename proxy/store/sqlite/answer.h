@@ -17,32 +17,34 @@
 #define HL_ASK_MAP(X)                                                                              \
     X(BEGIN, "BEGIN")                                                                              \
     X(END, "COMMIT")                                                                               \
-    X(RUN, "SELECT run.run_id, run.state, run.is_async, run.has_webhook, run.attempt,"             \
+    X(RUN, "SELECT run.run_id, coalesce(result.state, run.has_begun), run.is_async,"               \
+        " run.has_webhook, run.attempt,"                                                           \
         " run.created_ms, run.started_ms, coalesce(run.request_size, -1), run.method, run.path,"   \
         " app.project, app.name, CASE run.has_webhook WHEN 1 THEN (SELECT"                         \
         " sum(1 << (20 * state)) FROM delivery WHERE delivery.run_id = run.run_id) END,"           \
-        " result.id IS NOT NULL, " HL_SQL_RESULT_HEAD ", CASE ?2 WHEN 1 THEN result.body_bytes END"\
+        " result.number IS NOT NULL, " HL_SQL_RESULT_HEAD ", CASE ?2 WHEN 1 THEN result.body_bytes END"\
         " FROM run JOIN app ON app.app_id = run.app_id"                                            \
-        " LEFT JOIN result ON result.id = run.result_id WHERE run.run_id = ?1")                    \
+        " LEFT JOIN result ON result.number = run.number WHERE run.run_id = ?1")                   \
     X(RUN_IDS, "SELECT run_id FROM run INDEXED BY run_by_app WHERE app_id = ?1 AND is_async = ?2"  \
         " AND run_id < ?3 AND run_id >= ?4 ORDER BY run_id DESC LIMIT ?5")                         \
-    X(RUN_IDS_IN_STATE, "SELECT run_id FROM run INDEXED BY run_by_state WHERE app_id = ?1"         \
-        " AND state >= 2 AND state = ?6 AND is_async = ?2 AND run_id < ?3 AND run_id >= ?4"        \
+    X(RUN_IDS_IN_STATE, "SELECT run_id FROM result INDEXED BY result_by_state WHERE app_id = ?1"   \
+        " AND state = ?6 AND is_async = ?2 AND run_id < ?3 AND run_id >= ?4"        \
         " ORDER BY run_id DESC LIMIT ?5")                                                          \
-    X(QUEUE, "SELECT ticket.id, ticket.run_id, run.state = 0"                                      \
+    X(QUEUE, "SELECT ticket.number, ticket.run_id, run.has_begun = 0"                              \
         " AND (?2 = '' OR app.project = ?2) AND (?3 = '' OR app.name = ?3) FROM ticket"            \
         " CROSS JOIN run ON run.run_id = ticket.run_id"                                            \
         " CROSS JOIN app ON app.app_id = run.app_id"                                               \
-        " WHERE ticket.id < ?1 AND ticket.is_async = 1 ORDER BY ticket.id DESC")                   \
+        " WHERE ticket.number < ?1 AND ticket.is_async = 1 ORDER BY ticket.number DESC")           \
     X(APP, "SELECT app_id FROM app WHERE project = ?1 AND name = ?2")                              \
     X(APPS_OF_PROJECT, "SELECT app_id FROM app WHERE project = ?1")                                \
     X(APPS, "SELECT app_id FROM app WHERE ?2 = '' OR name = ?2")                                   \
     X(APP_NAMES, "SELECT name FROM app WHERE project = ?1"                                         \
         " AND EXISTS (SELECT 1 FROM run WHERE run.app_id = app.app_id) ORDER BY name LIMIT ?2")    \
-    X(DELIVERY, "SELECT delivery.delivery_id, delivery.run_id, delivery.state, run.state,"         \
+    X(DELIVERY, "SELECT delivery.delivery_id, delivery.run_id, delivery.state, result.state,"      \
         " delivery.round, delivery.n, delivery.max_attempts, delivery.created_ms,"                 \
         " delivery.done_ms, app.project, app.name, webhook.url"                                    \
         " FROM delivery CROSS JOIN run ON run.run_id = delivery.run_id"                            \
+        " CROSS JOIN result ON result.number = run.number"                                         \
         " CROSS JOIN app ON app.app_id = run.app_id"                                               \
         " CROSS JOIN webhook ON webhook.run_id = run.run_id WHERE delivery.delivery_id = ?1")      \
     X(DELIVERY_IDS, "SELECT delivery_id FROM delivery INDEXED BY delivery_by_state"                \

@@ -10,7 +10,7 @@
 static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     struct hl_stored_run *run, struct hl_id *run_id, struct hl_claimed **out)
 {
-    run->ticket_id = hl_sql_int(row);
+    run->number = hl_sql_int(row);
     hl_sql_id(row, run_id);
     run->app_id = hl_sql_int(row);
     run->has_webhook = hl_sql_int(row);
@@ -92,7 +92,7 @@ static enum hl_err claim_stored(struct hl_database *db, int64_t now_ms, struct h
     if (!err)
         hl_running_add(db, &run_id, &run);
     if (!err || err == HL_ERR_STALE) {
-        db->now.claimed_ticket = run.ticket_id;
+        db->now.claimed_ticket = run.number;
         hl_backlog_add_queued(db->base.backlog, -1);
     } else {
         hl_claimed_free(*out);
@@ -124,8 +124,8 @@ static enum hl_err queue_again(
     enum hl_err err = hl_database_run(db, HL_SQL_RUN_RELEASE);
     if (err)
         return err;
-    if (db->now.claimed_ticket >= run->ticket_id)
-        db->now.claimed_ticket = run->ticket_id - 1;
+    if (db->now.claimed_ticket >= run->number)
+        db->now.claimed_ticket = run->number - 1;
     hl_backlog_add_queued(db->base.backlog, 1);
     return HL_OK;
 }

@@ -27,7 +27,7 @@ struct hl_database_marks {
 /* A run of this transaction that has no rows yet. */
 struct hl_fresh_run {
     const struct hl_accept *accept; /* borrowed: it is answered after the commit */
-    int64_t app_id, ticket_id;
+    int64_t app_id, number;
     bool has_begun;
     int64_t started_ms;
 };
@@ -50,16 +50,17 @@ struct hl_database {
     uint64_t max_bytes;
 
     struct hl_database_marks now, before; /* before: at begin */
-    int64_t next_ticket, next_result;     /* never used twice, rolled back or not */
+    int64_t next_number;                  /* never used twice, rolled back or not */
     struct hl_doomed_file *doomed;        /* up to before.n_doomed outside a transaction: unlink */
     size_t cap_doomed;
-    int64_t purged_result; /* this pass of the purge has seen up to here */
-    int64_t swept_app;     /* this pass over the apps has seen up to here */
-    int64_t sweep_ms;      /* when the next pass may begin */
-    bool wants_sweep;      /* a run was removed since the last one, or there was none yet */
-    int64_t shed_result;   /* bodies of results up to here are gone or were passed over */
-    int64_t shed_again;    /* the first that was passed over; 0: none */
-    int64_t shed_again_ms; /* when those have another turn */
+    int64_t purged_result;  /* this pass of the purge has passed over what is up to here */
+    int64_t purge_again_ms; /* when the first of those has another turn */
+    int64_t swept_app;      /* this pass over the apps has seen up to here */
+    int64_t sweep_ms;       /* when the next pass may begin */
+    bool wants_sweep;       /* a run was removed since the last one, or there was none yet */
+    int64_t shed_result;    /* bodies of results up to here are gone or were passed over */
+    int64_t shed_again;     /* the first that was passed over; 0: none */
+    int64_t shed_again_ms;  /* when those have another turn */
 
     struct hl_fresh_run fresh[HL_FRESH_MAX];
     size_t n_fresh, n_fresh_queued;
@@ -106,7 +107,7 @@ void hl_database_doom_file(struct hl_database *db, const struct hl_id *file, uin
 
 /* --- run.c ---------------------------------------------------------------------------------- */
 struct hl_stored_run {
-    int64_t app_id, ticket_id;
+    int64_t app_id, number;
     enum hl_run_state state;
     uint32_t epoch, attempt;
     bool is_async, has_webhook, is_cancel_wished;

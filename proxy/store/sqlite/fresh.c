@@ -20,7 +20,7 @@ enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl
     db->fresh[db->n_fresh++] = (struct hl_fresh_run){
         .accept = a,
         .app_id = app_id,
-        .ticket_id = db->next_ticket++,
+        .number = db->next_number++,
         .has_begun = !is_async(a),
         .started_ms = a->created_ms,
     };
@@ -69,7 +69,7 @@ enum hl_err hl_fresh_claim(struct hl_database *db, int64_t now_ms, struct hl_cla
     fresh->has_begun = true;
     fresh->started_ms = now_ms;
     db->n_fresh_queued--;
-    db->now.claimed_ticket = fresh->ticket_id;
+    db->now.claimed_ticket = fresh->number;
     hl_backlog_add_queued(db->base.backlog, -1);
     return HL_OK;
 }
@@ -105,7 +105,7 @@ static enum hl_err add_run(struct hl_database *db, const struct hl_fresh_run *fr
         hl_sql_bind_null(&args);
     hl_sql_bind_int(&args, fresh->has_begun); /* attempt */
     hl_sql_bind_int(&args, fresh->has_begun); /* epoch */
-    hl_sql_bind_int(&args, fresh->ticket_id);
+    hl_sql_bind_int(&args, fresh->number);
     hl_sql_bind_text(&args, a->method);
     hl_sql_bind_text(&args, hl_path_of_target(a->target));
     if (is_async(a))
@@ -119,7 +119,7 @@ static enum hl_err add_ticket(struct hl_database *db, const struct hl_fresh_run 
 {
     const struct hl_accept *a = fresh->accept;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_ADD);
-    hl_sql_bind_int(&args, fresh->ticket_id);
+    hl_sql_bind_int(&args, fresh->number);
     hl_sql_bind_id(&args, &a->run_id);
     hl_sql_bind_int(&args, is_async(a));
     if (is_async(a))
@@ -154,7 +154,7 @@ static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)
     hl_running_add(db, &a->run_id,
         &(struct hl_stored_run){
             .app_id = fresh->app_id,
-            .ticket_id = fresh->ticket_id,
+            .number = fresh->number,
             .state = HL_RUN_RUNNING,
             .epoch = 1,
             .attempt = 1,

@@ -1,7 +1,7 @@
 /* purge.c - what may go: runs past retention, expired idempotency keys, and, when the store is at
  * its size limit, the bodies of the oldest finished runs. The store's thread; small steps, each a
- * transaction of its own. Results are in the order of finishing, so each pass begins with the
- * oldest. A run with a pending delivery stays, body and all. */
+ * transaction of its own. Results are in the order in which their runs came, so each pass begins with
+ * the oldest. A run with a pending delivery stays, body and all. */
 #include "store/sqlite/database.h"
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@
 #define SHED_LOOKS 256
 
 struct result {
-    int64_t id, finished_ms;
+    int64_t number, finished_ms;
     struct hl_id run_id, file;
     enum hl_body_where where;
     uint64_t size;
@@ -28,7 +28,7 @@ static enum hl_err next_result(
     enum hl_err err = hl_database_row(db, which, &row);
     if (err)
         return err;
-    out->id = hl_sql_int(&row);
+    out->number = hl_sql_int(&row);
     hl_sql_id(&row, &out->run_id);
     out->finished_ms = hl_sql_int(&row);
     out->where = (enum hl_body_where)hl_sql_int(&row);
@@ -54,7 +54,7 @@ static enum hl_err is_pending(struct hl_database *db, const struct hl_id *run_id
 static enum hl_err drop_run(struct hl_database *db, const struct result *result)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_DROP);
-    hl_sql_bind_int(&args, result->id);
+    hl_sql_bind_int(&args, result->number);
     enum hl_err err = hl_database_run(db, HL_SQL_RESULT_DROP);
     if (err)
         return err;
@@ -101,31 +101,49 @@ static enum hl_err purge_accounts(
     return err ? err : next_due(db, HL_SQL_ACCOUNT_OLDEST, HL_ACCOUNT_KEEP_MS, due_ms);
 }
 
-/* A pass goes from the oldest result up to the first that is not past retention. `*due_ms` is when
- * the next step has something to do. */
+/* A pass goes from the oldest run up to the first that began too late to be past retention: those
+ * behind it began, and so ended, later still. `*due_ms` is when the next step has something to do. */
+static void end_pass(struct hl_database *db, int64_t now_ms, int64_t *due_ms)
+{
+    if (*due_ms > db->purge_again_ms)
+        *due_ms = db->purge_again_ms > now_ms ? db->purge_again_ms : now_ms;
+    db->purged_result = 0;
+    db->purge_again_ms = INT64_MAX;
+}
+
+static void pass_over(struct hl_database *db, const struct result *result, int64_t again_ms)
+{
+    db->purged_result = result->number;
+    if (db->purge_again_ms > again_ms)
+        db->purge_again_ms = again_ms;
+}
+
 static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
-    enum hl_err err = HL_OK;
     for (unsigned i = 0; i < max; i++) {
         struct result result;
         bool pending = false;
-        err = next_result(db, HL_SQL_RESULT_AFTER, db->purged_result, &result);
-        if (err == HL_ERR_NOT_FOUND || (!err && result.finished_ms + db->retention_ms > now_ms)) {
+        enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, db->purged_result, &result);
+        int64_t begun_due_ms = err ? 0 : hl_id_time_ms(&result.run_id) + db->retention_ms;
+        int64_t ended_due_ms = err ? 0 : result.finished_ms + db->retention_ms;
+        if (err == HL_ERR_NOT_FOUND || (ended_due_ms > now_ms && begun_due_ms > now_ms)) {
             if (!err)
-                *due_ms = result.finished_ms + db->retention_ms;
-            if (db->purged_result > 0 && *due_ms > now_ms + LOOK_AGAIN_MS)
-                *due_ms = now_ms + LOOK_AGAIN_MS;
-            db->purged_result = 0;
+                *due_ms = begun_due_ms;
+            end_pass(db, now_ms, due_ms);
             return HL_OK;
+        }
+        if (!err && ended_due_ms > now_ms) {
+            pass_over(db, &result, ended_due_ms);
+            continue;
         }
         if (!err)
             err = is_pending(db, &result.run_id, &pending);
-        if (!err && !pending)
+        if (!err && pending)
+            pass_over(db, &result, now_ms + LOOK_AGAIN_MS);
+        else if (!err)
             err = drop_run(db, &result);
         if (err)
             return err;
-        if (pending)
-            db->purged_result = result.id;
     }
     *due_ms = now_ms;
     return HL_OK;
@@ -183,7 +201,7 @@ enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max,
 static enum hl_err strip(struct hl_database *db, const struct result *result)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_STRIP);
-    hl_sql_bind_int(&args, result->id);
+    hl_sql_bind_int(&args, result->number);
     enum hl_err err = hl_database_run(db, HL_SQL_RESULT_STRIP);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
@@ -201,9 +219,9 @@ static enum hl_err shed_next(struct hl_database *db, unsigned *n)
         err = is_pending(db, &result.run_id, &pending);
     if (err)
         return err;
-    db->shed_result = result.id;
+    db->shed_result = result.number;
     if (pending && db->shed_again == 0)
-        db->shed_again = result.id;
+        db->shed_again = result.number;
     if (!has_body || pending)
         return HL_OK;
     ++*n;

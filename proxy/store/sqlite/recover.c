@@ -53,11 +53,11 @@ static enum hl_err release_runs(struct hl_database *db)
     while (!err) {
         struct hl_sql_row row;
         struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_ORPHANED);
-        hl_sql_bind_int(&args, run.ticket_id);
+        hl_sql_bind_int(&args, run.number);
         err = hl_database_row(db, HL_SQL_RUN_ORPHANED, &row);
         if (err)
             break;
-        run.ticket_id = hl_sql_int(&row);
+        run.number = hl_sql_int(&row);
         hl_sql_id(&row, &run_id);
         run.app_id = hl_sql_int(&row);
         run.is_async = hl_sql_int(&row);
@@ -132,17 +132,12 @@ static enum hl_err release_deliveries(struct hl_database *db)
 static enum hl_err count_runs(struct hl_database *db)
 {
     struct hl_sql_row row;
-    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_TOTALS, &row);
+    enum hl_err err = hl_database_row(db, HL_SQL_QUEUE_TOTALS, &row);
     if (err)
         return err;
-    db->next_ticket = hl_sql_int(&row) + 1;
+    db->next_number = hl_sql_int(&row) + 1;
     db->base.backlog->now.queued_runs = (uint64_t)hl_sql_int(&row);
-    hl_database_done(db, HL_SQL_TICKET_TOTALS);
-    err = hl_database_row(db, HL_SQL_RESULT_LAST, &row);
-    if (err)
-        return err;
-    db->next_result = hl_sql_int(&row) + 1;
-    hl_database_done(db, HL_SQL_RESULT_LAST);
+    hl_database_done(db, HL_SQL_QUEUE_TOTALS);
     return HL_OK;
 }
 

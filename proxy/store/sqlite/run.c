@@ -87,12 +87,15 @@ enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a)
 
 /* --- the end of a run ----------------------------------------------------------------------- */
 
-static enum hl_err add_result(
-    struct hl_database *db, const struct hl_id *run_id, const struct hl_outcome *o)
+static enum hl_err add_result(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, const struct hl_outcome *o)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_ADD);
-    hl_sql_bind_int(&args, db->next_result);
+    hl_sql_bind_int(&args, run->number);
     hl_sql_bind_id(&args, run_id);
+    hl_sql_bind_int(&args, run->app_id);
+    hl_sql_bind_int(&args, run->is_async);
+    hl_sql_bind_int(&args, o->state);
     hl_sql_bind_int(&args, o->finished_ms);
     hl_sql_bind_int(&args, o->reason);
     hl_sql_bind_int(&args, o->http_status);
@@ -110,21 +113,14 @@ static enum hl_err end_ticket(struct hl_database *db, const struct hl_stored_run
     if (run->has_file)
         hl_database_doom_file(db, &run->file, run->file_size);
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_END);
-    hl_sql_bind_int(&args, run->ticket_id);
+    hl_sql_bind_int(&args, run->number);
     return hl_database_run(db, HL_SQL_TICKET_END);
 }
 
 enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, const struct hl_outcome *outcome)
 {
-    enum hl_err err = add_result(db, run_id, outcome);
-    if (err)
-        return err;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_END);
-    hl_sql_bind_id(&args, run_id);
-    hl_sql_bind_int(&args, outcome->state);
-    hl_sql_bind_int(&args, db->next_result++);
-    err = hl_database_run(db, HL_SQL_RUN_END);
+    enum hl_err err = add_result(db, run_id, run, outcome);
     if (!err)
         err = end_ticket(db, run);
     if (!err && run->has_webhook)
@@ -149,7 +145,7 @@ enum hl_err hl_run_find(
     run->epoch = (uint32_t)hl_sql_int(&row);
     run->is_async = hl_sql_int(&row);
     run->has_webhook = hl_sql_int(&row);
-    run->ticket_id = hl_sql_int(&row);
+    run->number = hl_sql_int(&row);
     run->is_cancel_wished = hl_sql_int(&row);
     run->has_file = hl_sql_id(&row, &run->file);
     run->file_size = (uint64_t)hl_sql_int(&row);

@@ -1,12 +1,12 @@
 /* schema.c - the tables. At start only.
  *
  * A run is spread over what is needed when: `run` is small and lists well; `ticket` has what the
- * app will be given and goes when the run ends; `result` has what the app answered, in the order of
- * finishing, which is the order of retention; `webhook` has what is secret about the delivery and
- * stays as long as the run. No index moves with a run's way through the states: those that have
- * ended are found by their state, the others, which are few, by their tickets. Ids of tickets and
- * results are given out by the process, always growing: the queue is the tickets above the last
- * claimed one. Times are wall clock milliseconds.
+ * app will be given and goes when the run ends; `result` has how it ended and what the app answered;
+ * `webhook` has what is secret about the delivery and stays as long as the run. Run, ticket and
+ * result share a number, which the process gives out, always growing: the queue is the tickets above
+ * the last claimed one. A run's end is the row of its result and changes no other: its state is the
+ * result's, or else whether it has begun (the view run_with_state). Those that have ended are found by
+ * their state, the others, which are few, by their tickets. Times are wall clock milliseconds.
  */
 #include "store/sqlite/schema.h"
 
@@ -86,6 +86,29 @@ static const char *const versions[] = {
     " revoked_ms INTEGER NOT NULL, last_used_ms INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE INDEX account_by_project ON account (project, account_id);"
     "CREATE INDEX account_by_expiry ON account (expires_ms);",
+
+    /* The end of a run is its result, and changes no row of what began: run, ticket and result share
+     * one number. What waits is numbered anew, behind all that has ended. */
+    "DROP INDEX run_by_state;"
+    "ALTER TABLE result ADD COLUMN app_id INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE result ADD COLUMN is_async INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE result ADD COLUMN state INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE result SET (app_id, is_async, state) = (SELECT app_id, is_async, state FROM run"
+    " WHERE run.run_id = result.run_id);"
+    "CREATE INDEX result_by_state ON result (app_id, state, is_async, run_id);"
+    "INSERT INTO meta (k, v) SELECT 'behind', (SELECT coalesce(max(id), 0) FROM result)"
+    " + (SELECT coalesce(max(id), 0) FROM ticket);"
+    "UPDATE ticket SET id = id + (SELECT v FROM meta WHERE k = 'behind');"
+    "UPDATE run SET ticket_id = CASE WHEN state >= 2 THEN result_id"
+    " ELSE ticket_id + (SELECT v FROM meta WHERE k = 'behind') END, state = state >= 1;"
+    "DELETE FROM meta WHERE k = 'behind';"
+    "ALTER TABLE run DROP COLUMN result_id;"
+    "ALTER TABLE run RENAME COLUMN ticket_id TO number;"
+    "ALTER TABLE run RENAME COLUMN state TO has_begun;"
+    "ALTER TABLE ticket RENAME COLUMN id TO number;"
+    "ALTER TABLE result RENAME COLUMN id TO number;"
+    "CREATE VIEW run_with_state AS SELECT run.*, coalesce(result.state, run.has_begun) AS state"
+    " FROM run LEFT JOIN result ON result.number = run.number;",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

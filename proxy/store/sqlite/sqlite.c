@@ -313,6 +313,7 @@ enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *confi
     db->dir.lock_fd = -1;
     db->checkpoint_at = 1;
     db->wants_sweep = true;
+    db->purge_again_ms = INT64_MAX;
     hl_id_source_init(&db->ids);
     hl_id_map_init(&db->running);
     hl_buf_init(&db->sealed_head, 0);

@@ -1,6 +1,6 @@
 /* statement.h - every SQL statement of the writing connection, prepared once, and how values go in
  * and come out. Numbers in the text are the enums of record.h and database.h (schema.c asserts
- * them): run state 0 queued, 1 running; delivery state 0 pending, 1 ok, 2 dead; body 0 none, 1
+ * them): delivery state 0 pending, 1 ok, 2 dead; body 0 none, 1
  * inline, 2 file, 3 dropped. */
 #ifndef HL_STORE_SQLITE_STATEMENT_H
 #define HL_STORE_SQLITE_STATEMENT_H
@@ -37,60 +37,62 @@
     X(IDEM_PURGE, "DELETE FROM idem WHERE (app_id, subject, key) IN (SELECT app_id, subject, key"  \
         " FROM idem WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?)")                           \
     X(IDEM_OLDEST, "SELECT expires_ms FROM idem ORDER BY expires_ms LIMIT 1")                      \
-    X(RUN_ADD, "INSERT INTO run (run_id, app_id, state, is_async, has_webhook, created_ms,"        \
-        " started_ms, attempt, epoch, ticket_id, method, path, request_size)"                      \
+    X(RUN_ADD, "INSERT INTO run (run_id, app_id, has_begun, is_async, has_webhook, created_ms,"    \
+        " started_ms, attempt, epoch, number, method, path, request_size)"                         \
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                         \
-    X(RUN_FIND, "SELECT app_id, state, epoch, run.is_async, has_webhook, ticket_id,"               \
-        " is_cancel_wished, body_file, body_size FROM run"                                         \
-        " LEFT JOIN ticket ON ticket.id = run.ticket_id WHERE run.run_id = ?")                     \
-    X(RUN_CLAIM, "UPDATE run SET state = 1, epoch = epoch + 1, attempt = attempt + 1,"             \
+    X(RUN_FIND, "SELECT run.app_id, coalesce(result.state, run.has_begun), run.epoch,"             \
+        " run.is_async, run.has_webhook, run.number, run.is_cancel_wished, ticket.body_file,"      \
+        " ticket.body_size FROM run LEFT JOIN ticket ON ticket.number = run.number"                \
+        " LEFT JOIN result ON result.number = run.number WHERE run.run_id = ?")                    \
+    X(RUN_CLAIM, "UPDATE run SET has_begun = 1, epoch = epoch + 1, attempt = attempt + 1,"             \
         " started_ms = ?2 WHERE run_id = ?1")                                                      \
-    X(RUN_END, "UPDATE run SET state = ?2, result_id = ?3, ticket_id = NULL WHERE run_id = ?1")    \
     X(RUN_WISH_CANCEL, "UPDATE run SET is_cancel_wished = 1 WHERE run_id = ?")                     \
-    X(RUN_REQUEUE, "UPDATE run SET state = 0, epoch = epoch + 1, started_ms = NULL"                \
+    X(RUN_REQUEUE, "UPDATE run SET has_begun = 0, epoch = epoch + 1, started_ms = NULL"                \
         " WHERE run_id = ?")                                                                       \
-    X(RUN_RELEASE, "UPDATE run SET state = 0, epoch = epoch + 1, attempt = attempt - 1,"           \
+    X(RUN_RELEASE, "UPDATE run SET has_begun = 0, epoch = epoch + 1, attempt = attempt - 1,"           \
         " started_ms = NULL WHERE run_id = ?")                                                     \
     X(RUN_DROP, "DELETE FROM run WHERE run_id = ?")                                                \
-    X(RUN_ORPHANED, "SELECT ticket.id, run.run_id, run.app_id, run.is_async, run.has_webhook,"     \
-        " run.attempt, run.is_cancel_wished, body_file, body_size FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
-        " WHERE ticket.id > ? AND run.state = 1 ORDER BY ticket.id LIMIT 1")                       \
-    X(TICKET_ADD, "INSERT INTO ticket (id, run_id, is_async, head, " HL_SQL_BODY ")"               \
+    X(RUN_ORPHANED, "SELECT ticket.number, run.run_id, run.app_id, run.is_async,"                  \
+        " run.has_webhook, run.attempt, run.is_cancel_wished, body_file, body_size FROM ticket"    \
+        " JOIN run ON run.run_id = ticket.run_id"                                                  \
+        " WHERE ticket.number > ? AND run.has_begun = 1 ORDER BY ticket.number LIMIT 1")           \
+    X(TICKET_ADD, "INSERT INTO ticket (number, run_id, is_async, head, " HL_SQL_BODY ")"           \
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")                                                     \
-    X(TICKET_NEXT, "SELECT ticket.id, run.run_id, run.app_id, run.has_webhook, run.created_ms,"    \
-        " run.epoch, run.attempt, app.project, app.name, ticket.head, " HL_SQL_BODY                \
+    X(TICKET_NEXT, "SELECT ticket.number, run.run_id, run.app_id, run.has_webhook,"                \
+        " run.created_ms, run.epoch, run.attempt, app.project, app.name, ticket.head, " HL_SQL_BODY\
         " FROM ticket JOIN run ON run.run_id = ticket.run_id JOIN app ON app.app_id = run.app_id"  \
-        " WHERE ticket.id > ? AND ticket.is_async = 1 AND run.state = 0"                           \
-        " ORDER BY ticket.id LIMIT 1")                                                             \
+        " WHERE ticket.number > ? AND ticket.is_async = 1 AND run.has_begun = 0"                   \
+        " ORDER BY ticket.number LIMIT 1")                                                         \
     X(TICKET_OLDEST, "SELECT run.created_ms FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
-        " WHERE ticket.id > ? AND ticket.is_async = 1 AND run.state = 0"                           \
-        " ORDER BY ticket.id LIMIT 1")                                                             \
-    X(TICKET_END, "DELETE FROM ticket WHERE id = ?")                                               \
-    X(TICKET_TOTALS, "SELECT max(id), coalesce(sum(is_async), 0) FROM ticket")                     \
+        " WHERE ticket.number > ? AND ticket.is_async = 1 AND run.has_begun = 0"                   \
+        " ORDER BY ticket.number LIMIT 1")                                                         \
+    X(TICKET_END, "DELETE FROM ticket WHERE number = ?")                                           \
+    X(QUEUE_TOTALS, "SELECT max((SELECT coalesce(max(number), 0) FROM ticket),"                    \
+        " (SELECT coalesce(max(number), 0) FROM result)),"                                         \
+        " (SELECT coalesce(sum(is_async), 0) FROM ticket)")                                        \
     X(WEBHOOK_ADD, "INSERT INTO webhook (run_id, lane, url, secret, traceparent)"                  \
         " VALUES (?, ?, ?, ?, ?)")                                                                 \
     X(WEBHOOK_LANE, "SELECT lane FROM webhook WHERE run_id = ?")                                   \
-    X(RESULT_ADD, "INSERT INTO result (id, run_id, finished_ms, reason, http_status,"              \
-        " content_type, content_encoding, encoding, escaped_size, " HL_SQL_BODY ")"                \
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                      \
-    X(RESULT_LAST, "SELECT max(id) FROM result")                                                   \
-    X(RESULT_AFTER, "SELECT id, run_id, finished_ms, body_where, body_file, body_size"             \
-        " FROM result WHERE id > ? ORDER BY id LIMIT 1")                                           \
+    X(RESULT_ADD, "INSERT INTO result (number, run_id, app_id, is_async, state, finished_ms,"      \
+        " reason, http_status, content_type, content_encoding, encoding, escaped_size, "           \
+        HL_SQL_BODY ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                \
+    X(RESULT_AFTER, "SELECT number, run_id, finished_ms, body_where, body_file, body_size"         \
+        " FROM result WHERE number > ? ORDER BY number LIMIT 1")                                   \
     X(RESULT_STRIP, "UPDATE result SET body_where = 3, body_bytes = NULL, body_file = NULL,"       \
-        " encoding = 3 WHERE id = ?")                                                              \
-    X(RESULT_DROP, "DELETE FROM result WHERE id = ?")                                              \
+        " encoding = 3 WHERE number = ?")                                                          \
+    X(RESULT_DROP, "DELETE FROM result WHERE number = ?")                                          \
     X(DELIVERY_ADD, "INSERT INTO delivery (delivery_id, run_id, app_id, lane, state, round, n,"    \
         " max_attempts, is_leased, created_ms) VALUES (?, ?, ?, ?, 0, 1, 0, ?, 0, ?)")             \
     X(DELIVERY_FIND, "SELECT app.project, lane, state, round, n, max_attempts, is_leased"          \
         " FROM delivery JOIN app ON app.app_id = delivery.app_id WHERE delivery_id = ?")           \
     X(DELIVERY_NEXT, "SELECT delivery.delivery_id, delivery.run_id, delivery.round, delivery.n,"   \
         " delivery.max_attempts, app.project, app.name, webhook.url, webhook.secret,"              \
-        " webhook.traceparent, run.state, " HL_SQL_RESULT                                          \
+        " webhook.traceparent, result.state, " HL_SQL_RESULT                                         \
         " FROM delivery INDEXED BY delivery_due"                                                   \
         " CROSS JOIN run ON run.run_id = delivery.run_id"                                          \
         " CROSS JOIN app ON app.app_id = run.app_id"                                               \
         " CROSS JOIN webhook ON webhook.run_id = run.run_id"                                       \
-        " CROSS JOIN result ON result.id = run.result_id"                                          \
+        " CROSS JOIN result ON result.number = run.number"                                         \
         " WHERE delivery.state = 0 AND delivery.is_leased = 0 AND delivery.lane = ?"               \
         " ORDER BY delivery.delivery_id LIMIT 1")                                                  \
     X(DELIVERY_LEASE, "UPDATE delivery SET is_leased = 1, n = n + 1, max_attempts = ?2"            \

@@ -185,13 +185,13 @@ export class Ledger {
     async look() {
         this.#kills++;
         const final = await this.sidecar.sql(
-            `SELECT lower(hex(run_id)) AS id, state FROM run
+            `SELECT lower(hex(run_id)) AS id, state FROM run_with_state
              WHERE state >= 2 AND created_ms >= ${this.#since}`,
         );
         for (const { id, state } of final) this.#assertFinal(id, state);
         const [states] = await this.sidecar.sql(
-            `SELECT (SELECT count(*) FROM run WHERE state = 0) AS "queued",
-                    (SELECT count(*) FROM run WHERE state = 1) AS "in the app",
+            `SELECT (SELECT count(*) FROM run_with_state WHERE state = 0) AS "queued",
+                    (SELECT count(*) FROM run_with_state WHERE state = 1) AS "in the app",
                     count(*) FILTER (WHERE NOT is_leased) AS "undelivered",
                     count(*) FILTER (WHERE is_leased) AS "delivering"
              FROM delivery WHERE state = 0`,
@@ -293,7 +293,7 @@ export class Ledger {
     }
 }
 
-const LEFT = `SELECT (SELECT count(*) FROM run WHERE state < 2) +
+const LEFT = `SELECT (SELECT count(*) FROM run_with_state WHERE state < 2) +
                      (SELECT count(*) FROM delivery WHERE state = 0) AS left`;
 
 const RUNS = `
@@ -302,7 +302,7 @@ const RUNS = `
            (SELECT count(*) FROM attempt a WHERE a.delivery_id = d.delivery_id) AS attempts,
            (SELECT count(*) FROM attempt a WHERE a.delivery_id = d.delivery_id
             AND (a.verdict IS NULL OR a.ended_ms IS NULL)) AS open_attempts
-    FROM run r LEFT JOIN result s ON s.id = r.result_id
+    FROM run_with_state r LEFT JOIN result s ON s.number = r.number
                LEFT JOIN delivery d ON d.run_id = r.run_id`;
 
 /**

@@ -82,14 +82,15 @@ static const char *id_text(const struct hl_id *id)
 
 static void promise_accepted(const struct hl_id *id, const uint8_t sha256[32])
 {
-    promise("SELECT count(*) FROM run LEFT JOIN ticket ON ticket.id = run.ticket_id"
+    promise("SELECT count(*) FROM run_with_state AS run LEFT JOIN ticket"
+            " ON ticket.number = run.number"
             " WHERE run.run_id = x'%s' AND (run.state >= 2 OR ticket.body_sha256 = x'%s')",
         id_text(id), hex(sha256, 32));
 }
 
 static void promise_finished(const struct hl_id *id, const uint8_t sha256[32])
 {
-    promise("SELECT count(*) FROM run JOIN result ON result.id = run.result_id"
+    promise("SELECT count(*) FROM run_with_state AS run JOIN result ON result.number = run.number"
             " WHERE run.run_id = x'%s' AND run.state = 2 AND result.body_sha256 = x'%s'",
         id_text(id), hex(sha256, 32));
 }
@@ -182,7 +183,8 @@ static void release_and_cancel(void)
 {
     struct hl_id cancelled = accept_with((struct run_spec){.url = URL}, make_inline_body("x"));
     cr_assert_eq(cancel_run(&f, &cancelled), HL_OK);
-    promise("SELECT count(*) FROM run WHERE run_id = x'%s' AND state = 4", id_text(&cancelled));
+    promise("SELECT count(*) FROM run_with_state WHERE run_id = x'%s' AND state = 4",
+        id_text(&cancelled));
 
     struct hl_release *release = hl_release_new(claim());
     struct hl_id released = release->claimed->run_id;
@@ -192,7 +194,8 @@ static void release_and_cancel(void)
 
     struct hl_claimed *c = claim();
     cr_assert_eq(cancel_run(&f, &c->run_id), HL_OK);
-    promise("SELECT count(*) FROM run WHERE run_id = x'%s' AND state = 4", id_text(&c->run_id));
+    promise("SELECT count(*) FROM run_with_state WHERE run_id = x'%s' AND state = 4",
+        id_text(&c->run_id));
     free(party_wait(&f.worker, HL_STORE_CANCEL_RUN));
     hl_claimed_free(c);
 }
@@ -286,18 +289,21 @@ static const struct {
 } invariants[] = {
     {"SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'", "it is whole"},
     {"SELECT count(*) FROM pragma_foreign_key_check", "references hold"},
-    {"SELECT count(*) FROM run WHERE state = 1", "nothing is left running"},
-    {"SELECT count(*) FROM run WHERE state = 0 AND attempt > 0", "what ran does not run again"},
-    {"SELECT count(*) FROM run WHERE (state < 2) <>"
-     " EXISTS (SELECT 1 FROM ticket WHERE id = ticket_id AND ticket.run_id = run.run_id)",
+    {"SELECT count(*) FROM run_with_state WHERE state = 1", "nothing is left running"},
+    {"SELECT count(*) FROM run_with_state WHERE state = 0 AND attempt > 0",
+        "what ran does not run again"},
+    {"SELECT count(*) FROM run_with_state AS run WHERE (state < 2) <>"
+     " EXISTS (SELECT 1 FROM ticket WHERE ticket.number = run.number AND ticket.run_id = "
+     "run.run_id)",
         "who waits, and only who waits, has a ticket"},
-    {"SELECT count(*) FROM run WHERE (state >= 2) <>"
-     " EXISTS (SELECT 1 FROM result WHERE id = result_id AND result.run_id = run.run_id)",
+    {"SELECT count(*) FROM run_with_state AS run WHERE (state >= 2) <>"
+     " EXISTS (SELECT 1 FROM result WHERE result.number = run.number AND result.run_id = "
+     "run.run_id)",
         "who has ended, and only who has ended, has a result"},
     {"SELECT (SELECT count(*) FROM run) <>"
      " (SELECT count(*) FROM ticket) + (SELECT count(*) FROM result)",
         "there are no tickets or results of nobody"},
-    {"SELECT count(*) FROM run WHERE (state >= 2 AND has_webhook) <>"
+    {"SELECT count(*) FROM run_with_state AS run WHERE (state >= 2 AND has_webhook) <>"
      " EXISTS (SELECT 1 FROM delivery WHERE delivery.run_id = run.run_id)",
         "I6: deliveries are there iff the finish is"},
     {"SELECT count(*) FROM delivery WHERE is_leased OR n > max_attempts", "I9: leases have ended"},
