@@ -9,7 +9,7 @@
 
 #define HL_BATCH_MAX_OPS    256
 #define HL_BATCH_MAX_WEIGHT (4u << 20)
-#define HL_BATCH_MAX_PUSHES 128
+#define HL_BATCH_MAX_PUSHES 256
 
 struct hl_batch_op {
     struct hl_store_msg *m;

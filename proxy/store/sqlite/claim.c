@@ -108,7 +108,7 @@ enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed 
     if (hl_fresh_has_oldest(db)) {
         err = hl_fresh_claim(db, now_ms, out);
     } else {
-        err = hl_fresh_write(db);
+        err = hl_database_write(db);
         err = err ? hl_database_end(db, err) : claim_stored(db, now_ms, out);
     }
     HL_CRASH_POINT(CLAIM_APPLIED);

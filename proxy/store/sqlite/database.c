@@ -49,6 +49,12 @@ void hl_database_done(struct hl_database *db, enum hl_sql which)
     sqlite3_reset(db->st[which]);
 }
 
+enum hl_err hl_database_write(struct hl_database *db)
+{
+    enum hl_err err = hl_fresh_write(db);
+    return err ? err : hl_ended_write(db);
+}
+
 enum hl_err hl_database_end(struct hl_database *db, enum hl_err err)
 {
     if (!hl_driver_is_answer(err))
@@ -73,6 +79,7 @@ void hl_database_rollback(struct hl_driver *d)
     db->now = db->before;
     db->app_id = 0;
     hl_fresh_forget(db);
+    db->n_ended = 0;
     hl_running_forget(db);
     db->base.is_broken = false;
 }
@@ -80,7 +87,7 @@ void hl_database_rollback(struct hl_driver *d)
 enum hl_err hl_database_commit(struct hl_driver *d)
 {
     struct hl_database *db = hl_database_of(d);
-    enum hl_err err = hl_fresh_write(db);
+    enum hl_err err = hl_database_write(db);
     if (!err)
         err = hl_database_run(db, HL_SQL_COMMIT);
     if (err)

@@ -33,6 +33,16 @@ struct hl_fresh_run {
 };
 #define HL_FRESH_MAX 256
 
+/* A run that ends in this transaction and has no result's row yet. */
+struct hl_ended_run {
+    const struct hl_id
+        *run_id; /* borrowed, as is the outcome: they are answered after the commit */
+    const struct hl_outcome *outcome;
+    int64_t app_id, number;
+    bool is_async;
+};
+#define HL_ENDED_MAX 256
+
 struct hl_database {
     struct hl_driver base;
     struct hl_data_dir dir;
@@ -42,7 +52,7 @@ struct hl_database {
 
     struct hl_key key;
     struct hl_sealer sealer;
-    struct hl_buf sealed_head, sealed_url, sealed_secret; /* bound while a statement runs */
+    struct hl_buf sealed_heads[HL_SQL_MANY], sealed_url, sealed_secret; /* bound as one runs */
     struct hl_id_source ids;
 
     int64_t retention_ms, idem_ms;
@@ -64,7 +74,9 @@ struct hl_database {
 
     struct hl_fresh_run fresh[HL_FRESH_MAX];
     size_t n_fresh, n_fresh_queued;
-    size_t fresh_begun;       /* all before it have begun */
+    size_t fresh_begun; /* all before it have begun */
+    struct hl_ended_run ended[HL_ENDED_MAX];
+    size_t n_ended;
     struct hl_id_map running; /* run id → struct hl_stored_run, owned */
 
     /* The app that was named last: nearly always the only one. */
@@ -89,6 +101,8 @@ HL_MUST_CHECK enum hl_err hl_database_run(struct hl_database *db, enum hl_sql wh
 HL_MUST_CHECK enum hl_err hl_database_row(
     struct hl_database *db, enum hl_sql which, struct hl_sql_row *row);
 void hl_database_done(struct hl_database *db, enum hl_sql which);
+/* Writes the rows that wait for the end of the transaction: before anybody looks for one of them. */
+HL_MUST_CHECK enum hl_err hl_database_write(struct hl_database *db);
 /* The end of an operation: whatever is not an answer breaks the transaction. */
 enum hl_err hl_database_end(struct hl_database *db, enum hl_err err);
 
@@ -117,9 +131,6 @@ struct hl_stored_run {
 };
 HL_MUST_CHECK enum hl_err hl_run_find(
     struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run);
-/* Final state, result, delivery; the ticket goes. */
-HL_MUST_CHECK enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, const struct hl_outcome *outcome);
 enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
 enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a);
 enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f);
@@ -135,9 +146,18 @@ HL_MUST_CHECK enum hl_err hl_fresh_add(
 bool hl_fresh_has_oldest(const struct hl_database *db);
 HL_MUST_CHECK enum hl_err hl_fresh_claim(
     struct hl_database *db, int64_t now_ms, struct hl_claimed **out);
-/* Writes the rows: before anybody looks for one of them, at the latest before the commit. */
 HL_MUST_CHECK enum hl_err hl_fresh_write(struct hl_database *db);
 void hl_fresh_forget(struct hl_database *db);
+
+/* --- ended.c -------------------------------------------------------------------------------- */
+/* Final state, result, delivery; the ticket goes. `run_id` and `outcome` stay until after the
+ * commit. */
+HL_MUST_CHECK enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, const struct hl_outcome *outcome);
+HL_MUST_CHECK enum hl_err hl_ended_write(struct hl_database *db);
+/* The same at once, for what does not stay. */
+HL_MUST_CHECK enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, const struct hl_outcome *outcome);
 
 /* --- running.c ------------------------------------------------------------------------------ */
 /* The run has begun; out of memory: it is not remembered. */

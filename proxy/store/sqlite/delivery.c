@@ -149,9 +149,12 @@ enum hl_err hl_delivery_lease(
     struct hl_database *db = hl_database_of(d);
     struct hl_sql_row row;
     struct hl_id id;
+    enum hl_err err = hl_database_write(db);
+    if (err)
+        return hl_database_end(db, err);
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_NEXT);
     hl_sql_bind_int(&args, (int64_t)lane);
-    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_NEXT, &row);
+    err = hl_database_row(db, HL_SQL_DELIVERY_NEXT, &row);
     if (err)
         return hl_database_end(db, err == HL_ERR_NOT_FOUND ? HL_ERR_CORRUPT : err);
     err = read_delivery(db, &row, &id, out);

@@ -1,9 +1,7 @@
 /* fresh.c - runs that were accepted or recorded in this transaction. Their rows are written when it
  * ends, or before somebody looks for one of them: a run that is handed out in the transaction that
  * accepts it is written once, as running, and its request is not read back. The store's thread,
- * inside a transaction.
- *
- * What must be sealed is sealed before the first row of a run is written. */
+ * inside a transaction. */
 #include "store/message.h"
 #include "store/sqlite/database.h"
 
@@ -25,6 +23,7 @@ enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl
         .started_ms = a->created_ms,
     };
     db->n_fresh_queued += is_async(a);
+    hl_database_keep_file(db, &a->body);
     return HL_OK;
 }
 
@@ -76,65 +75,80 @@ enum hl_err hl_fresh_claim(struct hl_database *db, int64_t now_ms, struct hl_cla
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static enum hl_err seal_strings(struct hl_database *db, const struct hl_accept *a)
+static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
+{
+    const struct hl_accept *a = fresh->accept;
+    hl_sql_bind_id(args, &a->run_id);
+    hl_sql_bind_int(args, fresh->app_id);
+    hl_sql_bind_int(args, fresh->has_begun);
+    hl_sql_bind_int(args, is_async(a));
+    hl_sql_bind_int(args, a->webhook_url.n > 0);
+    hl_sql_bind_int(args, a->created_ms);
+    if (fresh->has_begun)
+        hl_sql_bind_int(args, fresh->started_ms);
+    else
+        hl_sql_bind_null(args);
+    hl_sql_bind_int(args, fresh->has_begun); /* attempt */
+    hl_sql_bind_int(args, fresh->has_begun); /* epoch */
+    hl_sql_bind_int(args, fresh->number);
+    hl_sql_bind_text(args, a->method);
+    hl_sql_bind_text(args, hl_path_of_target(a->target));
+    if (is_async(a))
+        hl_sql_bind_int(args, (int64_t)a->body.size);
+    else
+        hl_sql_bind_null(args);
+}
+
+static void bind_ticket(
+    struct hl_sql_args *args, const struct hl_fresh_run *fresh, const struct hl_buf *sealed_head)
+{
+    const struct hl_accept *a = fresh->accept;
+    hl_sql_bind_int(args, fresh->number);
+    hl_sql_bind_id(args, &a->run_id);
+    hl_sql_bind_int(args, is_async(a));
+    if (is_async(a))
+        hl_sql_bind_blob(args, hl_buf_str(sealed_head));
+    else
+        hl_sql_bind_null(args);
+    hl_sql_bind_body(args, &a->body);
+}
+
+/* One, or HL_SQL_MANY. */
+static enum hl_err write_some(struct hl_database *db, const struct hl_fresh_run *fresh, size_t n)
 {
     enum hl_err err = HL_OK;
-    if (is_async(a))
-        err = hl_seal(&db->sealer, "ticket.head", &a->run_id, a->head, &db->sealed_head);
-    if (!err && a->webhook_url.n > 0)
-        err = hl_seal(&db->sealer, "webhook.url", &a->run_id, a->webhook_url, &db->sealed_url);
-    if (!err && a->webhook_secret.n > 0)
-        err = hl_seal(
-            &db->sealer, "webhook.secret", &a->run_id, a->webhook_secret, &db->sealed_secret);
-    return err;
+    for (size_t i = 0; i < n && !err; i++) {
+        const struct hl_accept *a = fresh[i].accept;
+        if (is_async(a))
+            err = hl_seal(&db->sealer, "ticket.head", &a->run_id, a->head, &db->sealed_heads[i]);
+    }
+    if (err)
+        return err;
+    enum hl_sql add_run = n > 1 ? HL_SQL_RUN_ADD_MANY : HL_SQL_RUN_ADD;
+    struct hl_sql_args args = hl_database_bind(db, add_run);
+    for (size_t i = 0; i < n; i++)
+        bind_run(&args, &fresh[i]);
+    err = hl_database_run(db, add_run);
+    if (err)
+        return err;
+    enum hl_sql add_ticket = n > 1 ? HL_SQL_TICKET_ADD_MANY : HL_SQL_TICKET_ADD;
+    args = hl_database_bind(db, add_ticket);
+    for (size_t i = 0; i < n; i++)
+        bind_ticket(&args, &fresh[i], &db->sealed_heads[i]);
+    return hl_database_run(db, add_ticket);
 }
 
-static enum hl_err add_run(struct hl_database *db, const struct hl_fresh_run *fresh)
-{
-    const struct hl_accept *a = fresh->accept;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_ADD);
-    hl_sql_bind_id(&args, &a->run_id);
-    hl_sql_bind_int(&args, fresh->app_id);
-    hl_sql_bind_int(&args, fresh->has_begun ? HL_RUN_RUNNING : HL_RUN_QUEUED);
-    hl_sql_bind_int(&args, is_async(a));
-    hl_sql_bind_int(&args, a->webhook_url.n > 0);
-    hl_sql_bind_int(&args, a->created_ms);
-    if (fresh->has_begun)
-        hl_sql_bind_int(&args, fresh->started_ms);
-    else
-        hl_sql_bind_null(&args);
-    hl_sql_bind_int(&args, fresh->has_begun); /* attempt */
-    hl_sql_bind_int(&args, fresh->has_begun); /* epoch */
-    hl_sql_bind_int(&args, fresh->number);
-    hl_sql_bind_text(&args, a->method);
-    hl_sql_bind_text(&args, hl_path_of_target(a->target));
-    if (is_async(a))
-        hl_sql_bind_int(&args, (int64_t)a->body.size);
-    else
-        hl_sql_bind_null(&args);
-    return hl_database_run(db, HL_SQL_RUN_ADD);
-}
-
-static enum hl_err add_ticket(struct hl_database *db, const struct hl_fresh_run *fresh)
-{
-    const struct hl_accept *a = fresh->accept;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_ADD);
-    hl_sql_bind_int(&args, fresh->number);
-    hl_sql_bind_id(&args, &a->run_id);
-    hl_sql_bind_int(&args, is_async(a));
-    if (is_async(a))
-        hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_head));
-    else
-        hl_sql_bind_null(&args);
-    hl_sql_bind_body(&args, &a->body);
-    hl_database_keep_file(db, &a->body);
-    return hl_database_run(db, HL_SQL_TICKET_ADD);
-}
-
-static enum hl_err add_webhook(struct hl_database *db, const struct hl_accept *a)
+static enum hl_err write_webhook(struct hl_database *db, const struct hl_accept *a)
 {
     if (a->webhook_url.n == 0)
         return HL_OK;
+    enum hl_err err =
+        hl_seal(&db->sealer, "webhook.url", &a->run_id, a->webhook_url, &db->sealed_url);
+    if (!err && a->webhook_secret.n > 0)
+        err = hl_seal(
+            &db->sealer, "webhook.secret", &a->run_id, a->webhook_secret, &db->sealed_secret);
+    if (err)
+        return err;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_ADD);
     hl_sql_bind_id(&args, &a->run_id);
     hl_sql_bind_int(&args, (int64_t)hl_key_lane(&db->key, a->webhook_url));
@@ -166,20 +180,6 @@ static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)
         });
 }
 
-static enum hl_err write_one(struct hl_database *db, const struct hl_fresh_run *fresh)
-{
-    enum hl_err err = seal_strings(db, fresh->accept);
-    if (!err)
-        err = add_run(db, fresh);
-    if (!err)
-        err = add_ticket(db, fresh);
-    if (!err)
-        err = add_webhook(db, fresh->accept);
-    if (!err && fresh->has_begun)
-        remember(db, fresh);
-    return err;
-}
-
 void hl_fresh_forget(struct hl_database *db)
 {
     db->n_fresh = db->n_fresh_queued = db->fresh_begun = 0;
@@ -188,8 +188,15 @@ void hl_fresh_forget(struct hl_database *db)
 enum hl_err hl_fresh_write(struct hl_database *db)
 {
     enum hl_err err = HL_OK;
-    for (size_t i = 0; i < db->n_fresh && !err; i++)
-        err = write_one(db, &db->fresh[i]);
+    for (size_t i = 0, many; i < db->n_fresh && !err; i += many) {
+        many = db->n_fresh - i >= HL_SQL_MANY ? HL_SQL_MANY : 1;
+        err = write_some(db, &db->fresh[i], many);
+    }
+    for (size_t i = 0; i < db->n_fresh && !err; i++) {
+        err = write_webhook(db, db->fresh[i].accept);
+        if (!err && db->fresh[i].has_begun)
+            remember(db, &db->fresh[i]);
+    }
     if (!err)
         hl_fresh_forget(db);
     return err;

@@ -87,52 +87,11 @@ enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a)
 
 /* --- the end of a run ----------------------------------------------------------------------- */
 
-static enum hl_err add_result(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, const struct hl_outcome *o)
-{
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_ADD);
-    hl_sql_bind_int(&args, run->number);
-    hl_sql_bind_id(&args, run_id);
-    hl_sql_bind_int(&args, run->app_id);
-    hl_sql_bind_int(&args, run->is_async);
-    hl_sql_bind_int(&args, o->state);
-    hl_sql_bind_int(&args, o->finished_ms);
-    hl_sql_bind_int(&args, o->reason);
-    hl_sql_bind_int(&args, o->http_status);
-    hl_sql_bind_text(&args, hl_str_from(o->content_type));
-    hl_sql_bind_text(&args, hl_str_from(o->content_encoding));
-    hl_sql_bind_int(&args, o->encoding);
-    hl_sql_bind_int(&args, (int64_t)o->escaped_size);
-    hl_sql_bind_body(&args, &o->body);
-    hl_database_keep_file(db, &o->body);
-    return hl_database_run(db, HL_SQL_RESULT_ADD);
-}
-
-static enum hl_err end_ticket(struct hl_database *db, const struct hl_stored_run *run)
-{
-    if (run->has_file)
-        hl_database_doom_file(db, &run->file, run->file_size);
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_END);
-    hl_sql_bind_int(&args, run->number);
-    return hl_database_run(db, HL_SQL_TICKET_END);
-}
-
-enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, const struct hl_outcome *outcome)
-{
-    enum hl_err err = add_result(db, run_id, run, outcome);
-    if (!err)
-        err = end_ticket(db, run);
-    if (!err && run->has_webhook)
-        err = hl_delivery_add(db, run_id, run, outcome->finished_ms);
-    return err;
-}
-
 enum hl_err hl_run_find(
     struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run)
 {
     struct hl_sql_row row;
-    enum hl_err err = hl_fresh_write(db);
+    enum hl_err err = hl_database_write(db);
     if (err)
         return err;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_FIND);
@@ -163,7 +122,7 @@ enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f)
     if (!err && (run.state != HL_RUN_RUNNING || run.epoch != f->epoch))
         err = HL_ERR_STALE;
     if (!err)
-        err = hl_run_end(db, &f->run_id, &run, &f->outcome);
+        err = hl_ended_add(db, &f->run_id, &run, &f->outcome);
     HL_CRASH_POINT(FINISH_APPLIED);
     return hl_database_end(db, err);
 }

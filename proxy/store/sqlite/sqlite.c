@@ -262,7 +262,8 @@ static void close_all(struct hl_driver *d)
     sqlite3_close(db->db);
     hl_sealer_fini(&db->sealer);
     hl_key_wipe(&db->key);
-    hl_buf_fini(&db->sealed_head);
+    for (size_t i = 0; i < HL_SQL_MANY; i++)
+        hl_buf_fini(&db->sealed_heads[i]);
     hl_buf_fini(&db->sealed_url);
     hl_buf_fini(&db->sealed_secret);
     hl_data_dir_close(&db->dir);
@@ -316,7 +317,8 @@ enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *confi
     db->purge_again_ms = INT64_MAX;
     hl_id_source_init(&db->ids);
     hl_id_map_init(&db->running);
-    hl_buf_init(&db->sealed_head, 0);
+    for (size_t i = 0; i < HL_SQL_MANY; i++)
+        hl_buf_init(&db->sealed_heads[i], 0);
     hl_buf_init(&db->sealed_url, 0);
     hl_buf_init(&db->sealed_secret, 0);
     enum hl_err err = open_all(db, config, why, why_len);

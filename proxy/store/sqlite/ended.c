@@ -1,0 +1,79 @@
+/* ended.c - how a run ends: its result is written, its ticket goes, its delivery begins. The rows of
+ * finishes wait for the end of their transaction, as those of new runs do (fresh.c). The store's
+ * thread, inside a transaction. */
+#include "store/sqlite/database.h"
+
+static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *ended)
+{
+    const struct hl_outcome *o = ended->outcome;
+    hl_sql_bind_int(args, ended->number);
+    hl_sql_bind_id(args, ended->run_id);
+    hl_sql_bind_int(args, ended->app_id);
+    hl_sql_bind_int(args, ended->is_async);
+    hl_sql_bind_int(args, o->state);
+    hl_sql_bind_int(args, o->finished_ms);
+    hl_sql_bind_int(args, o->reason);
+    hl_sql_bind_int(args, o->http_status);
+    hl_sql_bind_text(args, hl_str_from(o->content_type));
+    hl_sql_bind_text(args, hl_str_from(o->content_encoding));
+    hl_sql_bind_int(args, o->encoding);
+    hl_sql_bind_int(args, (int64_t)o->escaped_size);
+    hl_sql_bind_body(args, &o->body);
+}
+
+static enum hl_err add_results(struct hl_database *db, const struct hl_ended_run *ended, size_t n)
+{
+    enum hl_err err = HL_OK;
+    for (size_t i = 0, many; i < n && !err; i += many) {
+        many = n - i >= HL_SQL_MANY ? HL_SQL_MANY : 1;
+        enum hl_sql which = many > 1 ? HL_SQL_RESULT_ADD_MANY : HL_SQL_RESULT_ADD;
+        struct hl_sql_args args = hl_database_bind(db, which);
+        for (size_t k = 0; k < many; k++)
+            bind_result(&args, &ended[i + k]);
+        err = hl_database_run(db, which);
+    }
+    return err;
+}
+
+static enum hl_err end_ticket(struct hl_database *db, int64_t number)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_END);
+    hl_sql_bind_int(&args, number);
+    return hl_database_run(db, HL_SQL_TICKET_END);
+}
+
+enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, const struct hl_outcome *outcome)
+{
+    enum hl_err err = db->n_ended == HL_ENDED_MAX ? hl_database_write(db) : HL_OK;
+    if (err)
+        return err;
+    db->ended[db->n_ended++] = (struct hl_ended_run){
+        .run_id = run_id,
+        .outcome = outcome,
+        .app_id = run->app_id,
+        .number = run->number,
+        .is_async = run->is_async,
+    };
+    hl_database_keep_file(db, &outcome->body);
+    if (run->has_file)
+        hl_database_doom_file(db, &run->file, run->file_size);
+    return run->has_webhook ? hl_delivery_add(db, run_id, run, outcome->finished_ms) : HL_OK;
+}
+
+enum hl_err hl_ended_write(struct hl_database *db)
+{
+    enum hl_err err = add_results(db, db->ended, db->n_ended);
+    for (size_t i = 0; i < db->n_ended && !err; i++)
+        err = end_ticket(db, db->ended[i].number);
+    if (!err)
+        db->n_ended = 0;
+    return err;
+}
+
+enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, const struct hl_outcome *outcome)
+{
+    enum hl_err err = hl_ended_add(db, run_id, run, outcome);
+    return err ? err : hl_database_write(db);
+}
