@@ -115,13 +115,30 @@ enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed 
     return err;
 }
 
+/* A run that had begun has no request in its ticket. */
+static enum hl_err fill_ticket(struct hl_database *db, int64_t number, const struct hl_claimed *c)
+{
+    struct hl_buf *head = &db->sealed_heads[0];
+    enum hl_err err = hl_seal(&db->sealer, "ticket.head", &c->run_id, c->head, head);
+    if (err)
+        return err;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_FILL);
+    hl_sql_bind_int(&args, number);
+    hl_sql_bind_blob(&args, hl_buf_str(head));
+    hl_sql_bind_body(&args, &c->body);
+    return hl_database_run(db, HL_SQL_TICKET_FILL);
+}
+
 /* The ticket is below the last claimed one: the queue is looked at again from there on. */
 static enum hl_err queue_again(
-    struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
+    struct hl_database *db, const struct hl_stored_run *run, const struct hl_claimed *claimed)
 {
+    enum hl_err err = hl_database_keeps_request(db) ? HL_OK : fill_ticket(db, run->number, claimed);
+    if (err)
+        return err;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_RELEASE);
-    hl_sql_bind_id(&args, run_id);
-    enum hl_err err = hl_database_run(db, HL_SQL_RUN_RELEASE);
+    hl_sql_bind_id(&args, &claimed->run_id);
+    err = hl_database_run(db, HL_SQL_RUN_RELEASE);
     if (err)
         return err;
     if (db->now.claimed_ticket >= run->number)
@@ -145,7 +162,7 @@ enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t no
     struct hl_outcome cancelled = {
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
     err = run.is_cancel_wished ? hl_run_end(db, run_id, &run, &cancelled)
-                               : queue_again(db, run_id, &run);
+                               : queue_again(db, &run, r->claimed);
     HL_CRASH_POINT(RELEASE_APPLIED);
     return hl_database_end(db, err);
 }

@@ -125,7 +125,8 @@ struct hl_stored_run {
     enum hl_run_state state;
     uint32_t epoch, attempt;
     bool is_async, has_webhook, is_cancel_wished;
-    bool has_file; /* its request's body is in one */
+    bool has_request; /* recover.c only: it is kept, see hl_database_keeps_request */
+    bool has_file;    /* its body is in one */
     struct hl_id file;
     uint64_t file_size;
 };
@@ -136,6 +137,13 @@ enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a);
 enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f);
 enum hl_err hl_run_cancel(
     struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
+
+/* Whether the request of a run that begins may be of use once more. A body in a file stays until the
+ * end in any case. */
+static inline bool hl_database_keeps_request(const struct hl_database *db)
+{
+    return db->run_attempts > 1;
+}
 
 /* --- fresh.c ------------------------------------------------------------------------------- */
 /* A new run; `accept` stays until after the commit. */

@@ -1,6 +1,7 @@
 /* fresh.c - runs that were accepted or recorded in this transaction. Their rows are written when it
  * ends, or before somebody looks for one of them: a run that is handed out in the transaction that
- * accepts it is written once, as running, and its request is not read back. The store's thread,
+ * accepts it is written once, as running, and its request is not read back. Nor is it written, if the
+ * run may be attempted once: nothing but a release could ever ask for it, and that brings it along. The store's thread,
  * inside a transaction. */
 #include "store/message.h"
 #include "store/sqlite/database.h"
@@ -99,18 +100,25 @@ static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
         hl_sql_bind_null(args);
 }
 
-static void bind_ticket(
-    struct hl_sql_args *args, const struct hl_fresh_run *fresh, const struct hl_buf *sealed_head)
+static bool needs_head(const struct hl_database *db, const struct hl_fresh_run *fresh)
 {
+    return is_async(fresh->accept) && (!fresh->has_begun || hl_database_keeps_request(db));
+}
+
+static void bind_ticket(struct hl_sql_args *args, const struct hl_database *db,
+    const struct hl_fresh_run *fresh, const struct hl_buf *sealed_head)
+{
+    static const struct hl_body none = {.where = HL_BODY_NONE};
     const struct hl_accept *a = fresh->accept;
+    bool keeps = needs_head(db, fresh);
     hl_sql_bind_int(args, fresh->number);
     hl_sql_bind_id(args, &a->run_id);
     hl_sql_bind_int(args, is_async(a));
-    if (is_async(a))
+    if (keeps)
         hl_sql_bind_blob(args, hl_buf_str(sealed_head));
     else
         hl_sql_bind_null(args);
-    hl_sql_bind_body(args, &a->body);
+    hl_sql_bind_body(args, keeps || a->body.where == HL_BODY_FILE ? &a->body : &none);
 }
 
 /* One, or HL_SQL_MANY. */
@@ -119,7 +127,7 @@ static enum hl_err write_some(struct hl_database *db, const struct hl_fresh_run 
     enum hl_err err = HL_OK;
     for (size_t i = 0; i < n && !err; i++) {
         const struct hl_accept *a = fresh[i].accept;
-        if (is_async(a))
+        if (needs_head(db, &fresh[i]))
             err = hl_seal(&db->sealer, "ticket.head", &a->run_id, a->head, &db->sealed_heads[i]);
     }
     if (err)
@@ -134,7 +142,7 @@ static enum hl_err write_some(struct hl_database *db, const struct hl_fresh_run 
     enum hl_sql add_ticket = n > 1 ? HL_SQL_TICKET_ADD_MANY : HL_SQL_TICKET_ADD;
     args = hl_database_bind(db, add_ticket);
     for (size_t i = 0; i < n; i++)
-        bind_ticket(&args, &fresh[i], &db->sealed_heads[i]);
+        bind_ticket(&args, db, &fresh[i], &db->sealed_heads[i]);
     return hl_database_run(db, add_ticket);
 }
 

@@ -31,7 +31,7 @@ static enum hl_err requeue(struct hl_database *db, const struct hl_id *run_id)
 static enum hl_err release_run(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
 {
-    if (run->is_async && !run->is_cancel_wished && run->attempt < db->run_attempts)
+    if (run->has_request && !run->is_cancel_wished && run->attempt < db->run_attempts)
         return requeue(db, run_id);
     struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
         .reason = HL_REASON_INTERRUPTED,
@@ -66,6 +66,7 @@ static enum hl_err release_runs(struct hl_database *db)
         run.is_cancel_wished = hl_sql_int(&row);
         run.has_file = hl_sql_id(&row, &run.file);
         run.file_size = (uint64_t)hl_sql_int(&row);
+        run.has_request = hl_sql_int(&row);
         hl_database_done(db, HL_SQL_RUN_ORPHANED);
         err = release_run(db, &run_id, &run);
         HL_CRASH_POINT(RECOVER_RUN);

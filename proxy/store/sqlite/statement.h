@@ -70,11 +70,14 @@
         " started_ms = NULL WHERE run_id = ?")                                                     \
     X(RUN_DROP, "DELETE FROM run WHERE run_id = ?")                                                \
     X(RUN_ORPHANED, "SELECT ticket.number, run.run_id, run.app_id, run.is_async,"                  \
-        " run.has_webhook, run.attempt, run.is_cancel_wished, body_file, body_size FROM ticket"    \
+        " run.has_webhook, run.attempt, run.is_cancel_wished, body_file, body_size,"               \
+        " head IS NOT NULL FROM ticket"                                                            \
         " JOIN run ON run.run_id = ticket.run_id"                                                  \
         " WHERE ticket.number > ? AND run.has_begun = 1 ORDER BY ticket.number LIMIT 1")           \
     X(TICKET_ADD, HL_SQL_TICKET_ADD_TEXT HL_SQL_TICKET_ROW)                                        \
     X(TICKET_ADD_MANY, HL_SQL_TICKET_ADD_TEXT HL_SQL_EIGHT(HL_SQL_TICKET_ROW))                     \
+    X(TICKET_FILL, "UPDATE ticket SET head = ?2, body_where = ?3, body_size = ?4,"                 \
+        " body_sha256 = ?5, body_file = ?6, body_bytes = ?7 WHERE number = ?1")                    \
     X(TICKET_NEXT, "SELECT ticket.number, run.run_id, run.app_id, run.has_webhook,"                \
         " run.created_ms, run.epoch, run.attempt, app.project, app.name, ticket.head, " HL_SQL_BODY\
         " FROM ticket JOIN run ON run.run_id = ticket.run_id JOIN app ON app.app_id = run.app_id"  \

@@ -105,6 +105,63 @@ Test(recovery, i4_interrupted_run_is_run_again_when_asked_and_epochs_grow)
     hl_claimed_free(second);
 }
 
+/* It is handed out in the transaction that accepts it. */
+static struct hl_claimed *begin_one(struct hl_id *id)
+{
+    give_credit(&f, &f.worker, 1, false);
+    cr_assert_eq(accept_run(&f, (struct run_spec){.head = HEAD, .body = "ping"}, id), HL_OK);
+    return party_wait(&f.worker, HL_STORE_CLAIMED);
+}
+
+static long long kept_requests(void)
+{
+    return query(&f, "SELECT count(*) FROM ticket WHERE head IS NOT NULL OR body_where > 0");
+}
+
+Test(recovery, request_that_can_be_of_no_more_use_is_not_kept)
+{
+    struct hl_id id;
+    fixture_open(&f);
+    hl_claimed_free(begin_one(&id));
+    cr_assert_eq(kept_requests(), 0);
+    f.config.run_attempts = 2;
+    fixture_reopen(&f);
+    cr_assert_eq(state_of(&f, &id), HL_RUN_FAILURE, "it could run once when it began");
+}
+
+Test(recovery, run_that_began_as_it_came_runs_again_when_asked)
+{
+    struct hl_id id;
+    f.config.run_attempts = 2;
+    fixture_open(&f);
+    hl_claimed_free(begin_one(&id));
+    cr_assert_eq(kept_requests(), 1);
+    fixture_reopen(&f);
+    struct hl_claimed *c = claim_one();
+    cr_assert(hl_id_eq(&c->run_id, &id));
+    cr_assert_eq(c->attempt, 2);
+    cr_assert(hl_str_eq(c->head, HL_STR(HEAD)));
+    cr_assert_eq(c->body.size, 4);
+    hl_claimed_free(c);
+}
+
+Test(recovery, released_run_waits_with_its_request_for_the_next_process)
+{
+    struct hl_id id;
+    fixture_open(&f);
+    struct hl_release *r = hl_release_new(begin_one(&id));
+    cr_assert(r);
+    cr_assert_eq(ask(&f, &f.worker, &r->m), HL_OK);
+    hl_release_free(r);
+    fixture_reopen(&f);
+    struct hl_claimed *c = claim_one();
+    cr_assert(hl_id_eq(&c->run_id, &id));
+    cr_assert_eq(c->attempt, 1);
+    cr_assert(hl_str_eq(c->head, HL_STR(HEAD)));
+    cr_assert(hl_str_eq((struct hl_str){c->body.bytes, c->body.size}, HL_STR("ping")));
+    hl_claimed_free(c);
+}
+
 Test(recovery, i11_cancel_of_a_running_run_holds_across_a_crash)
 {
     struct hl_id id;

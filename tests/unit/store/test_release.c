@@ -43,6 +43,26 @@ STORE_TEST(released_run_is_claimed_again_first_with_its_body_and_the_same_attemp
     hl_claimed_free(c);
 }
 
+STORE_TEST(run_that_began_as_it_came_is_released_with_its_request)
+{
+    struct hl_id id;
+    give_credit(f, &f->worker, 1, false);
+    cr_assert_eq(accept_run(f, (struct run_spec){.head = "H1", .body = "one"}, &id), HL_OK);
+    struct hl_claimed *c = party_wait(&f->worker, HL_STORE_CLAIMED);
+    cr_assert_eq(state_of(f, &id), HL_RUN_RUNNING);
+    cr_assert_eq(release(f, c), HL_OK);
+    cr_assert_eq(state_of(f, &id), HL_RUN_QUEUED);
+
+    c = claim_one(f);
+    cr_assert(hl_id_eq(&c->run_id, &id));
+    cr_assert_eq(c->attempt, 1);
+    cr_assert(hl_str_eq(c->head, HL_STR("H1")));
+    cr_assert(hl_str_eq((struct hl_str){c->body.bytes, c->body.size}, HL_STR("one")));
+    cr_assert_eq(finish_run(f, &id, c->epoch, "done"), HL_OK);
+    cr_assert_eq(state_of(f, &id), HL_RUN_SUCCESS);
+    hl_claimed_free(c);
+}
+
 STORE_TEST(runs_of_one_millisecond_are_released_into_their_order_of_acceptance)
 {
     struct hl_claimed *claims[3];

@@ -55,11 +55,11 @@ static const char version_1[] =
     "PRAGMA user_version = 1;"
     "INSERT INTO app VALUES (1, 'p', 'a');"
     "INSERT INTO run VALUES (x'0193500000007000800000000000000a', 1, 2, 0, 0, 1700000000000,"
-    " 1700000000000, 1, 1, 0, NULL, 1, 'POST', '/run');"
-    "INSERT INTO result VALUES (1, x'0193500000007000800000000000000a', 32503680000000, 0, 200,"
+    " 1700000000000, 1, 1, 0, NULL, 7, 'POST', '/run');"
+    "INSERT INTO result VALUES (7, x'0193500000007000800000000000000a', 32503680000000, 0, 200,"
     " 'text/plain', '', 1, 0, 0, 0, NULL, NULL, NULL);"
     "INSERT INTO run VALUES (x'0193500000007000800000000000000b', 1, 0, 1, 0, 1700000000000,"
-    " NULL, 0, 0, 0, 7, NULL, 'POST', '/run');";
+    " NULL, 0, 0, 0, 7, NULL, 'POST', '/run');"; /* tickets and results were numbered apart */
 
 static struct fixture f;
 
