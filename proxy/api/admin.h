@@ -7,7 +7,8 @@
 #include "loop/wheel.h"
 #include "net/listener.h"
 
-#define HL_ADMIN_MAX_CONNECTIONS 256 /* of each kind; beyond it, accepting pauses */
+/* Of each kind. Beyond it, from the network, one that is idle gives way; else accepting pauses. */
+#define HL_ADMIN_MAX_CONNECTIONS 256
 
 struct hl_admin;
 
