@@ -89,7 +89,7 @@ static enum hl_err shed(struct hl_driver *d, unsigned max)
         hl_body_fini(body);
         *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
         run->outcome.encoding = HL_ENCODING_NONE;
-        if (++n == max)
+        if (++n == max || m->bytes <= m->max_bytes)
             break;
     }
     m->is_shed = n == 0;

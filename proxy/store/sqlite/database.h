@@ -22,6 +22,15 @@ struct hl_database_marks {
     int64_t claimed_ticket; /* the queue is what is above it */
     uint64_t file_bytes;    /* of all bodies in files */
     size_t n_doomed;
+
+    int64_t purged_result;  /* this pass of the purge has passed over what is up to here */
+    int64_t purge_again_ms; /* when the first of those has another turn */
+    int64_t swept_app;      /* this pass over the apps has seen up to here */
+    int64_t sweep_ms;       /* when the next pass may begin */
+    bool wants_sweep;       /* a run was removed since the last one, or there was none yet */
+    int64_t shed_result;    /* bodies of results up to here are gone or were passed over */
+    int64_t shed_again;     /* the first that was passed over; 0: none */
+    int64_t shed_again_ms;  /* when those have another turn */
 };
 
 /* A run of this transaction that has no rows yet. */
@@ -63,14 +72,6 @@ struct hl_database {
     int64_t next_number;                  /* never used twice, rolled back or not */
     struct hl_doomed_file *doomed;        /* up to before.n_doomed outside a transaction: unlink */
     size_t cap_doomed;
-    int64_t purged_result;  /* this pass of the purge has passed over what is up to here */
-    int64_t purge_again_ms; /* when the first of those has another turn */
-    int64_t swept_app;      /* this pass over the apps has seen up to here */
-    int64_t sweep_ms;       /* when the next pass may begin */
-    bool wants_sweep;       /* a run was removed since the last one, or there was none yet */
-    int64_t shed_result;    /* bodies of results up to here are gone or were passed over */
-    int64_t shed_again;     /* the first that was passed over; 0: none */
-    int64_t shed_again_ms;  /* when those have another turn */
 
     struct hl_fresh_run fresh[HL_FRESH_MAX];
     size_t n_fresh, n_fresh_queued;
@@ -209,9 +210,14 @@ enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max,
 enum hl_err hl_database_shed(struct hl_driver *d, unsigned max);
 
 /* --- upkeep.c ------------------------------------------------------------------------------- */
+/* It keeps more than HOOKLINE_STORE_MAX_BYTES, as the transaction stands. */
+bool hl_database_is_over(struct hl_database *db);
 enum hl_err hl_database_room(struct hl_driver *d);
 bool hl_database_release_reserve(struct hl_driver *d);
 bool hl_database_settle(struct hl_driver *d, bool is_idle);
+/* At open, when nobody waits: on a volume that is short, what is free inside the database goes back
+ * to it, so that the first accept finds the room that there is. */
+void hl_database_reclaim(struct hl_database *db);
 void hl_database_survey(
     struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes);
 

@@ -1,7 +1,8 @@
 /* purge.c - what may go: runs past retention, expired idempotency keys, and, when the store is at
  * its size limit, the bodies of the oldest finished runs. The store's thread; small steps, each a
  * transaction of its own. Results are in the order in which their runs came, so each pass begins with
- * the oldest. A run with a pending delivery stays, body and all. */
+ * the oldest. A run with a pending delivery stays, body and all. How far a pass has come is in
+ * db->now: a step that is rolled back has not been there. */
 #include "store/sqlite/database.h"
 
 #include "base/clock.h"
@@ -63,7 +64,7 @@ static enum hl_err drop_run(struct hl_database *db, const struct result *result)
     err = hl_database_run(db, HL_SQL_RUN_DROP);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
-    db->wants_sweep = true;
+    db->now.wants_sweep = true;
     HL_CRASH_POINT(PURGE_APPLIED);
     return err;
 }
@@ -105,17 +106,17 @@ static enum hl_err purge_accounts(
  * behind it began, and so ended, later still. `*due_ms` is when the next step has something to do. */
 static void end_pass(struct hl_database *db, int64_t now_ms, int64_t *due_ms)
 {
-    if (*due_ms > db->purge_again_ms)
-        *due_ms = db->purge_again_ms > now_ms ? db->purge_again_ms : now_ms;
-    db->purged_result = 0;
-    db->purge_again_ms = INT64_MAX;
+    if (*due_ms > db->now.purge_again_ms)
+        *due_ms = db->now.purge_again_ms > now_ms ? db->now.purge_again_ms : now_ms;
+    db->now.purged_result = 0;
+    db->now.purge_again_ms = INT64_MAX;
 }
 
 static void pass_over(struct hl_database *db, const struct result *result, int64_t again_ms)
 {
-    db->purged_result = result->number;
-    if (db->purge_again_ms > again_ms)
-        db->purge_again_ms = again_ms;
+    db->now.purged_result = result->number;
+    if (db->now.purge_again_ms > again_ms)
+        db->now.purge_again_ms = again_ms;
 }
 
 static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
@@ -123,7 +124,7 @@ static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned m
     for (unsigned i = 0; i < max; i++) {
         struct result result;
         bool pending = false;
-        enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, db->purged_result, &result);
+        enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, db->now.purged_result, &result);
         int64_t begun_due_ms = err ? 0 : hl_id_time_ms(&result.run_id) + db->retention_ms;
         int64_t ended_due_ms = err ? 0 : result.finished_ms + db->retention_ms;
         if (err == HL_ERR_NOT_FOUND || (ended_due_ms > now_ms && begun_due_ms > now_ms)) {
@@ -152,30 +153,30 @@ static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned m
 /* Apps that nothing names any more go too: a pass at most each minute, in steps. */
 static enum hl_err sweep_apps(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
-    if (!db->wants_sweep)
+    if (!db->now.wants_sweep)
         return HL_OK;
-    if (now_ms < db->sweep_ms && db->sweep_ms - now_ms <= LOOK_AGAIN_MS) {
-        *due_ms = *due_ms < db->sweep_ms ? *due_ms : db->sweep_ms;
+    if (now_ms < db->now.sweep_ms && db->now.sweep_ms - now_ms <= LOOK_AGAIN_MS) {
+        *due_ms = *due_ms < db->now.sweep_ms ? *due_ms : db->now.sweep_ms;
         return HL_OK;
     }
     for (unsigned i = 0; i < max; i++) {
         struct hl_sql_row row;
         struct hl_sql_args args = hl_database_bind(db, HL_SQL_APP_AFTER);
-        hl_sql_bind_int(&args, db->swept_app);
+        hl_sql_bind_int(&args, db->now.swept_app);
         enum hl_err err = hl_database_row(db, HL_SQL_APP_AFTER, &row);
         if (err) {
-            db->swept_app = 0;
-            db->wants_sweep = false;
-            db->sweep_ms = now_ms + LOOK_AGAIN_MS;
+            db->now.swept_app = 0;
+            db->now.wants_sweep = false;
+            db->now.sweep_ms = now_ms + LOOK_AGAIN_MS;
             return err == HL_ERR_NOT_FOUND ? HL_OK : err;
         }
-        db->swept_app = hl_sql_int(&row);
+        db->now.swept_app = hl_sql_int(&row);
         bool is_named = hl_sql_int(&row);
         hl_database_done(db, HL_SQL_APP_AFTER);
         if (is_named)
             continue;
         args = hl_database_bind(db, HL_SQL_APP_DROP);
-        hl_sql_bind_int(&args, db->swept_app);
+        hl_sql_bind_int(&args, db->now.swept_app);
         err = hl_database_run(db, HL_SQL_APP_DROP);
         db->app_id = 0;
         if (err)
@@ -213,15 +214,15 @@ static enum hl_err shed_next(struct hl_database *db, unsigned *n)
 {
     struct result result;
     bool pending = false;
-    enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, db->shed_result, &result);
+    enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, db->now.shed_result, &result);
     bool has_body = !err && (result.where == HL_BODY_INLINE || result.where == HL_BODY_FILE);
     if (has_body)
         err = is_pending(db, &result.run_id, &pending);
     if (err)
         return err;
-    db->shed_result = result.number;
-    if (pending && db->shed_again == 0)
-        db->shed_again = result.number;
+    db->now.shed_result = result.number;
+    if (pending && db->now.shed_again == 0)
+        db->now.shed_again = result.number;
     if (!has_body || pending)
         return HL_OK;
     ++*n;
@@ -235,16 +236,21 @@ enum hl_err hl_database_shed(struct hl_driver *d, unsigned max)
     struct hl_database *db = hl_database_of(d);
     enum hl_err err = HL_OK;
     unsigned n = 0;
-    for (unsigned i = 0; i < SHED_LOOKS && n < max && !err; i++)
+    bool is_over = true;
+    for (unsigned i = 0; i < SHED_LOOKS && n < max && is_over && !err; i++) {
+        unsigned before = n;
         err = shed_next(db, &n);
+        if (n > before)
+            is_over = hl_database_is_over(db);
+    }
     if (err == HL_ERR_NOT_FOUND && n > 0)
         return HL_OK;
     int64_t now_ms = hl_clock_wall_ms();
-    if (err == HL_ERR_NOT_FOUND && db->shed_again > 0 &&
-        (now_ms >= db->shed_again_ms || now_ms < db->shed_again_ms - LOOK_AGAIN_MS)) {
-        db->shed_result = db->shed_again - 1;
-        db->shed_again = 0;
-        db->shed_again_ms = now_ms + LOOK_AGAIN_MS;
+    if (err == HL_ERR_NOT_FOUND && db->now.shed_again > 0 &&
+        (now_ms >= db->now.shed_again_ms || now_ms < db->now.shed_again_ms - LOOK_AGAIN_MS)) {
+        db->now.shed_result = db->now.shed_again - 1;
+        db->now.shed_again = 0;
+        db->now.shed_again_ms = now_ms + LOOK_AGAIN_MS;
     }
     return hl_database_end(db, err);
 }

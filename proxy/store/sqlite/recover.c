@@ -187,6 +187,8 @@ enum hl_err hl_database_recover(struct hl_database *db)
     if (!err)
         err = count_deliveries(db);
     backlog->now.dead = dead;
+    if (!err)
+        hl_database_reclaim(db);
     return err;
 }
 

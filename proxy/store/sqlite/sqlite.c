@@ -313,8 +313,8 @@ enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *confi
     db->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
     db->dir.lock_fd = -1;
     db->checkpoint_at = 1;
-    db->wants_sweep = true;
-    db->purge_again_ms = INT64_MAX;
+    db->now.wants_sweep = true;
+    db->now.purge_again_ms = INT64_MAX;
     hl_id_source_init(&db->ids);
     hl_id_map_init(&db->running);
     for (size_t i = 0; i < HL_SQL_MANY; i++)

@@ -17,6 +17,8 @@
 #define CHECKPOINT_BYTES (4 << 20)
 /* Free pages are for the next runs; only more than these are given back to the file system. */
 #define SPARE_BYTES (32 << 20)
+/* And so many at a time, which is HL_SQL_VACUUM's own bound. */
+#define STEP_PAGES 256
 
 struct pages {
     uint64_t all, free;
@@ -40,21 +42,28 @@ static uint64_t used_bytes(struct hl_database *db)
     return (pages.all - pages.free) * PAGE_SIZE + db->now.file_bytes;
 }
 
+bool hl_database_is_over(struct hl_database *db)
+{
+    return used_bytes(db) > db->max_bytes;
+}
+
+/* A store that is over its limit makes room, on a volume that is full too. */
 enum hl_err hl_database_room(struct hl_driver *d)
 {
     struct hl_database *db = hl_database_of(d);
     uint64_t free_bytes = hl_data_dir_free_bytes(&db->dir);
     uint64_t soft_limit = hl_data_dir_soft_limit(&db->dir);
     hl_data_dir_make_reserve(&db->dir);
-    if (free_bytes < soft_limit)
-        return HL_ERR_FULL;
-    return used_bytes(db) > db->max_bytes ? HL_ERR_TOO_LARGE : HL_OK;
+    if (hl_database_is_over(db))
+        return HL_ERR_TOO_LARGE;
+    return free_bytes < soft_limit ? HL_ERR_FULL : HL_OK;
 }
 
-/* In pages of the log. */
+/* In pages of the log. On a small volume half of what is reserved, which must always do for moving
+ * all that is in the log. */
 static int checkpoint_from(const struct hl_database *db)
 {
-    return (int)(hl_data_dir_share(&db->dir, CHECKPOINT_BYTES) / PAGE_SIZE);
+    return (int)(hl_data_dir_share(&db->dir, 2 * CHECKPOINT_BYTES) / 2 / PAGE_SIZE);
 }
 
 /* Passive: it never waits for a reader. What a reader still needs stays for the next one. */
@@ -99,15 +108,24 @@ static bool is_volume_short(const struct hl_database *db)
     return hl_data_dir_free_bytes(&db->dir) < 2 * hl_data_dir_soft_limit(&db->dir);
 }
 
+static uint64_t vacuum(struct hl_database *db, uint64_t most)
+{
+    sqlite3_stmt *st = db->st[HL_SQL_VACUUM]; /* a row for each page */
+    uint64_t n = 0;
+    while (n < most && sqlite3_step(st) == SQLITE_ROW)
+        n++;
+    return sqlite3_reset(st) == SQLITE_OK ? n : 0;
+}
+
+/* What a page is moved to is written into the log first: where there is no room for many, a few. */
 static bool give_pages_back(struct hl_database *db)
 {
-    uint64_t spare = hl_data_dir_share(&db->dir, SPARE_BYTES) / PAGE_SIZE;
+    uint64_t spare = hl_data_dir_share(&db->dir, SPARE_BYTES) / PAGE_SIZE, given = 0;
     if (ask_pages(db).free <= (is_volume_short(db) ? 0 : spare))
         return false;
-    sqlite3_stmt *vacuum = db->st[HL_SQL_VACUUM];
-    while (sqlite3_step(vacuum) == SQLITE_ROW)
-        ;
-    return sqlite3_reset(vacuum) == SQLITE_OK;
+    for (uint64_t most = STEP_PAGES; most > 0 && given == 0; most /= 4)
+        given = vacuum(db, most);
+    return given > 0;
 }
 
 /* The log keeps its length for the next commits; on a volume that is short it gives it back. Waits
@@ -136,6 +154,13 @@ bool hl_database_settle(struct hl_driver *d, bool is_idle)
         return true;
     cut_log(db);
     return false;
+}
+
+void hl_database_reclaim(struct hl_database *db)
+{
+    while (is_volume_short(db) && give_pages_back(db))
+        checkpoint(db);
+    cut_log(db);
 }
 
 static int64_t ask_time(struct hl_database *db, enum hl_sql which)

@@ -1,0 +1,340 @@
+/* test_shed.c - what the SQLite driver gives up, and what a step that is rolled back leaves as it
+ * was. On the driver itself, without its thread: each step and each commit is the test's own. */
+#include <criterion/criterion.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "fault_vfs.h"
+#include "fixture.h"
+#include "store/body_file.h"
+#include "store/sqlite/database.h"
+
+enum { STEP = 16, LARGE = 300 * 1024 };
+
+static struct fixture f;
+static struct hl_backlog backlog;
+static struct hl_driver *d;
+static unsigned statements; /* begun so far */
+
+static int on_statement(unsigned what, void *arg, void *statement, void *text)
+{
+    (void)what;
+    (void)arg;
+    (void)statement;
+    (void)text;
+    statements++;
+    return 0;
+}
+
+static void open_driver(void)
+{
+    hl_backlog_init(&backlog, 100000, 100000, 4);
+    enum hl_err err = hl_sqlite_open(&d, &f.config, &backlog, f.why, sizeof(f.why));
+    cr_assert(err == HL_OK, "%s", f.why);
+    sqlite3_trace_v2(hl_database_of(d)->db, SQLITE_TRACE_STMT, on_statement, NULL);
+}
+
+static void init(void)
+{
+    fault_vfs_install();
+    fixture_init(&f, HL_STORE_SQLITE);
+    open_driver();
+}
+
+static void fini(void)
+{
+    fault_vfs_fail_writes(0);
+    d->vt->close(d);
+    hl_backlog_fini(&backlog);
+    fixture_fini(&f);
+}
+
+TestSuite(shed, .init = init, .fini = fini, .timeout = 120);
+
+/* --- a driver without a thread ---------------------------------------------------------------- */
+
+static void begin(void)
+{
+    cr_assert_eq(d->vt->begin(d), HL_OK);
+    hl_backlog_begin(&backlog);
+}
+
+static void commit(void)
+{
+    cr_assert_eq(d->vt->commit(d), HL_OK);
+    hl_backlog_commit(&backlog);
+}
+
+static void roll_back(void)
+{
+    d->vt->rollback(d);
+    hl_backlog_rollback(&backlog);
+}
+
+/* The volume is full when it is to be committed. */
+static void fail_to_commit(void)
+{
+    fault_vfs_fail_writes(SQLITE_FULL);
+    cr_assert_eq(d->vt->commit(d), HL_ERR_FULL);
+    hl_backlog_rollback(&backlog);
+    fault_vfs_fail_writes(0);
+}
+
+static struct hl_body make_file(size_t size)
+{
+    struct hl_body body = {.where = HL_BODY_FILE, .size = size, .file = new_id(&f)};
+    char *bytes = calloc(1, size);
+    int fd;
+    cr_assert_eq(hl_body_file_create(f.dir, &body.file, &fd), HL_OK);
+    cr_assert_eq(write(fd, bytes, size), (ssize_t)size);
+    cr_assert_eq(hl_body_file_commit(f.dir, &body.file, fd), HL_OK);
+    close(fd);
+    free(bytes);
+    return body;
+}
+
+static bool has_file(const struct hl_id *file)
+{
+    int fd;
+    if (hl_body_file_open(f.dir, file, &fd) != HL_OK)
+        return false;
+    close(fd);
+    return true;
+}
+
+/* A finished run, inside a transaction; its result's file. */
+static struct hl_id finish_one(const char *url, const char *text)
+{
+    struct hl_accept *a = make_accept(&f, HL_STORE_RECORD, &(struct run_spec){.url = url});
+    cr_assert_eq(d->vt->record(d, a), HL_OK);
+    struct hl_finish *finish = make_finish(&a->run_id, 1, text);
+    if (!text)
+        finish->outcome.body = make_file(LARGE);
+    struct hl_id file = finish->outcome.body.file;
+    cr_assert_eq(d->vt->finish(d, finish), HL_OK);
+    hl_finish_free(finish);
+    hl_accept_free(a);
+    return file;
+}
+
+static void finish_many(unsigned n, const char *url, struct hl_id *files)
+{
+    begin();
+    for (unsigned i = 0; i < n; i++) {
+        struct hl_id file = finish_one(url, files ? NULL : "answer");
+        if (files)
+            files[i] = file;
+    }
+    commit();
+}
+
+static void limit_to(uint64_t bytes)
+{
+    hl_database_of(d)->max_bytes = bytes;
+}
+
+static uint64_t bytes_now(void)
+{
+    int64_t queued_ms, delivery_ms;
+    uint64_t bytes;
+    d->vt->survey(d, &queued_ms, &delivery_ms, &bytes);
+    return bytes;
+}
+
+static unsigned count_files(const struct hl_id *files, unsigned n)
+{
+    unsigned there = 0;
+    for (unsigned i = 0; i < n; i++)
+        there += has_file(&files[i]);
+    return there;
+}
+
+static enum hl_err shed_once(void)
+{
+    begin();
+    enum hl_err rc = d->vt->shed(d, STEP);
+    commit();
+    d->vt->settle(d, false);
+    return rc;
+}
+
+/* --- how much is given up --------------------------------------------------------------------- */
+
+Test(shed, a_store_a_little_over_its_limit_gives_up_the_oldest_bodies_only)
+{
+    struct hl_id files[10];
+    finish_many(10, NULL, files);
+    limit_to(bytes_now() - LARGE - 1);
+    cr_assert_eq(d->vt->room(d), HL_ERR_TOO_LARGE);
+    cr_assert_eq(shed_once(), HL_OK);
+    cr_assert_eq(d->vt->room(d), HL_OK);
+    for (unsigned i = 0; i < 10; i++)
+        cr_assert_eq(has_file(&files[i]), i >= 2, "the %u-th", i);
+}
+
+Test(shed, a_step_gives_up_sixteen_bodies_at_most)
+{
+    struct hl_id files[20];
+    finish_many(20, NULL, files);
+    limit_to(0);
+    cr_assert_eq(shed_once(), HL_OK);
+    cr_assert_eq(count_files(files, 20), 20 - STEP);
+}
+
+Test(shed, a_store_over_its_limit_gives_on_a_full_volume_too)
+{
+    struct hl_data_dir *dir = &hl_database_of(d)->dir;
+    char *path = dir->path, nothing_free[] = "/proc";
+    dir->path = nothing_free;
+    limit_to(UINT64_MAX);
+    enum hl_err within = d->vt->room(d);
+    limit_to(0);
+    enum hl_err over = d->vt->room(d);
+    dir->path = path;
+    cr_assert_eq(within, HL_ERR_FULL);
+    cr_assert_eq(over, HL_ERR_TOO_LARGE);
+}
+
+/* --- a step that is rolled back --------------------------------------------------------------- */
+
+Test(shed, bodies_of_a_step_that_was_rolled_back_are_given_up_by_the_next)
+{
+    struct hl_id files[4];
+    finish_many(4, NULL, files);
+    limit_to(bytes_now() - 1);
+    begin();
+    cr_assert_eq(d->vt->shed(d, STEP), HL_OK);
+    fail_to_commit();
+    d->vt->settle(d, true);
+    cr_assert_eq(count_files(files, 4), 4, "a file stays when the commit that would doom it fails");
+    begin();
+    cr_assert_eq(d->vt->shed(d, STEP), HL_OK);
+    roll_back();
+    d->vt->settle(d, true);
+    cr_assert_eq(count_files(files, 4), 4);
+
+    cr_assert_eq(shed_once(), HL_OK);
+    cr_assert(!has_file(&files[0]), "the oldest is not passed over");
+    cr_assert_eq(count_files(files, 4), 3);
+}
+
+Test(shed, those_passed_over_for_a_delivery_have_their_turn_after_a_rollback)
+{
+    struct hl_id pending;
+    finish_many(1, "https://e.org/", &pending);
+    limit_to(0);
+    begin();
+    cr_assert_eq(d->vt->shed(d, STEP), HL_ERR_NOT_FOUND, "a pending delivery needs its body");
+    roll_back();
+    cr_assert_eq(hl_database_of(d)->now.shed_again, 0);
+    cr_assert_eq(hl_database_of(d)->now.shed_again_ms, 0);
+    cr_assert_eq(shed_once(), HL_ERR_NOT_FOUND);
+    cr_assert_gt(hl_database_of(d)->now.shed_again_ms, hl_clock_wall_ms());
+}
+
+Test(shed, files_of_a_purge_or_a_finish_that_was_rolled_back_stay)
+{
+    struct hl_id result, request;
+    int64_t due_ms = 0;
+    finish_many(1, NULL, &result);
+    struct hl_accept *a = make_accept(&f, HL_STORE_ACCEPT, &(struct run_spec){0});
+    struct hl_id nobody;
+    a->body = make_file(LARGE);
+    request = a->body.file;
+    begin();
+    cr_assert_eq(d->vt->accept(d, a, &nobody), HL_OK);
+    commit();
+    struct hl_claimed *c = NULL;
+    begin();
+    cr_assert_eq(d->vt->claim(d, hl_clock_wall_ms(), &c), HL_OK);
+    commit();
+    uint64_t bytes = bytes_now();
+
+    struct hl_finish *finish = make_finish(&a->run_id, c->epoch, "answer");
+    begin();
+    cr_assert_eq(d->vt->finish(d, finish), HL_OK);
+    fail_to_commit();
+    int64_t later_ms = hl_clock_wall_ms() + 2 * (int64_t)f.config.retention_ms;
+    begin();
+    cr_assert_eq(d->vt->purge(d, later_ms, 64, &due_ms), HL_OK);
+    fail_to_commit();
+    d->vt->settle(d, true);
+    cr_assert(has_file(&request));
+    cr_assert(has_file(&result));
+    cr_assert_eq(bytes_now(), bytes, "and are counted");
+
+    begin();
+    cr_assert_eq(d->vt->finish(d, finish), HL_OK);
+    commit();
+    begin();
+    cr_assert_eq(d->vt->purge(d, later_ms, 64, &due_ms), HL_OK);
+    commit();
+    d->vt->settle(d, false);
+    cr_assert(!has_file(&request));
+    cr_assert(!has_file(&result));
+    hl_finish_free(finish);
+    hl_claimed_free(c);
+    hl_accept_free(a);
+}
+
+static void purge_three(int64_t now_ms)
+{
+    int64_t due_ms = INT64_MAX;
+    begin();
+    cr_assert_eq(d->vt->purge(d, now_ms, 3, &due_ms), HL_OK);
+}
+
+Test(shed, apps_of_a_purge_that_was_rolled_back_go_with_the_next)
+{
+    int64_t later_ms = hl_clock_wall_ms() + 2 * (int64_t)f.config.retention_ms;
+    finish_many(3, NULL, NULL);
+    purge_three(later_ms);
+    commit();
+    cr_assert_eq(query(&f, "SELECT count(*) FROM run"), 0);
+    purge_three(later_ms);
+    fail_to_commit();
+    cr_assert_eq(query(&f, "SELECT count(*) FROM app"), 1);
+    purge_three(later_ms);
+    commit();
+    cr_assert_eq(query(&f, "SELECT count(*) FROM app"), 0);
+}
+
+/* --- how much is looked at -------------------------------------------------------------------- */
+
+static unsigned statements_of_a_step(void)
+{
+    unsigned before = statements;
+    shed_once();
+    return statements - before;
+}
+
+Test(shed, a_store_with_nothing_left_to_give_is_not_looked_through_again)
+{
+    enum { RUNS = 1000, LOOKS = 256 };
+    finish_many(RUNS, "https://e.org/", NULL);
+    limit_to(0);
+    unsigned steps = 0, most = 0, n;
+    while ((n = statements_of_a_step()) > 8) {
+        most = n > most ? n : most;
+        cr_assert_leq(++steps, 2 * (RUNS / LOOKS + 1), "it is looked through again");
+    }
+    cr_assert_leq(most, 3 * LOOKS, "a step looks at no more");
+    for (int i = 0; i < 3; i++)
+        cr_assert_leq(statements_of_a_step(), 8, "nothing is looked at for a while");
+}
+
+Test(shed, a_purge_step_removes_so_many_runs_and_says_that_there_are_more)
+{
+    int64_t due_ms = 0, later_ms = hl_clock_wall_ms() + 2 * (int64_t)f.config.retention_ms;
+    finish_many(150, NULL, NULL);
+    for (int left = 150; left > 0;) {
+        begin();
+        cr_assert_eq(d->vt->purge(d, later_ms, 64, &due_ms), HL_OK);
+        commit();
+        left = left > 64 ? left - 64 : 0;
+        cr_assert_eq(query(&f, "SELECT count(*) FROM run"), left);
+        cr_assert(left == 0 || due_ms <= later_ms);
+    }
+}
