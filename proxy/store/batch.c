@@ -279,18 +279,40 @@ static enum hl_err fail_all(struct hl_batch *b, size_t first, enum hl_err err)
     return err;
 }
 
-/* Nothing can be written just now: accepts are refused with `why`. On a full volume the rest may
- * use what was held in reserve; what still finds no space waits. */
-static enum hl_err run_without_accepts(struct hl_batch *b, enum hl_err why, bool *has_committed)
+/* One transaction each, and the log is moved in between: so they need next to no space, where all at
+ * once would need as much as they have to say. `*n`: so many are decided. */
+static enum hl_err run_in_turn(struct hl_batch *b, size_t *n, bool *has_committed)
 {
-    for (size_t i = 0; i < b->n_ops; i++)
-        b->ops[i].rc = hl_message_may_be_refused(b->ops[i].m) ? why : HL_OK;
+    const struct hl_driver_vt *vt = b->driver->vt;
+    for (*n = 0; *n < b->n_ops; ++*n) {
+        enum hl_err err = try_ops(b, *n, 1, false, has_committed);
+        if (err == HL_ERR_FULL && vt->release_reserve(b->driver))
+            err = try_ops(b, *n, 1, false, has_committed);
+        if (err)
+            return err;
+        vt->settle(b->driver, false);
+    }
+    return HL_OK;
+}
+
+/* Nothing can be written just now: accepts are refused with `why`. On a full volume the rest may
+ * use what was held in reserve, as may handing out; what still finds no space waits. */
+static enum hl_err run_without_accepts(
+    struct hl_batch *b, enum hl_err why, bool serves, bool *has_committed)
+{
+    size_t n = 0;
+    bool has_rest = serves && hl_batch_can_serve(b);
+    for (size_t i = 0; i < b->n_ops; i++) {
+        bool is_refused = hl_message_may_be_refused(b->ops[i].m);
+        b->ops[i].rc = is_refused ? why : HL_OK;
+        has_rest |= !is_refused;
+    }
     enum hl_err err = why;
-    if (why == HL_ERR_FULL && b->driver->vt->release_reserve(b->driver))
-        err = try_ops(b, 0, b->n_ops, false, has_committed);
+    if (why == HL_ERR_FULL && has_rest && b->driver->vt->release_reserve(b->driver))
+        err = run_in_turn(b, &n, has_committed);
     if (is_fatal(err))
-        return fail_all(b, 0, err);
-    for (size_t i = 0; err && i < b->n_ops; i++)
+        return fail_all(b, n, err);
+    for (size_t i = n; err && i < b->n_ops; i++)
         b->ops[i].is_held = !hl_message_may_be_refused(b->ops[i].m);
     return why;
 }
@@ -324,7 +346,7 @@ enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *
     if (is_fatal(err))
         return fail_all(b, 0, err);
     if (err == HL_ERR_FULL || err == HL_ERR_UNAVAILABLE)
-        return run_without_accepts(b, err, has_committed);
+        return run_without_accepts(b, err, serves, has_committed);
     enum hl_err singly = run_singly(b, has_committed);
     return singly ? singly : err;
 }

@@ -155,18 +155,19 @@ static void fill_batch(struct hl_engine *e)
         e->first = e->first->next;
         if (!e->first)
             e->last = NULL;
-        if (hl_message_may_be_refused(m))
+        if (hl_message_may_be_refused(m) && !e->is_failing)
             hl_engine_look_for_room(e, hl_clock_mono_us());
-        if (hl_message_may_be_refused(m) && e->is_full)
+        if (hl_message_may_be_refused(m) && e->is_full && !e->is_failing)
             reply(e, m, weight, HL_ERR_FULL);
         else
             hl_batch_add(b, m, weight);
     }
 }
 
-/* Undecided operations go back to the front, in their order. */
-static void hold(struct hl_engine *e)
+/* Undecided operations go back to the front, in their order. False: there are none. */
+static bool hold(struct hl_engine *e)
 {
+    bool has_held = false;
     for (size_t i = e->batch.n_ops; i-- > 0;) {
         struct hl_batch_op *op = &e->batch.ops[i];
         if (!op->is_held)
@@ -175,7 +176,9 @@ static void hold(struct hl_engine *e)
         e->first = &op->m->msg;
         if (!e->last)
             e->last = e->first;
+        has_held = true;
     }
+    return has_held;
 }
 
 static void answer(struct hl_engine *e, const struct hl_batch_op *op)
@@ -208,12 +211,31 @@ static void settle_credit(struct hl_engine *e)
         hl_credit_hint(&e->batch.workers);
 }
 
+/* All that was taken from the mailbox, the batch first. */
+static void refuse_all(struct hl_engine *e)
+{
+    for (size_t i = 0; i < e->batch.n_ops; i++)
+        reply(e, e->batch.ops[i].m, e->batch.ops[i].weight, HL_ERR_UNAVAILABLE);
+    e->batch.n_ops = 0;
+    while (e->first) {
+        struct hl_store_msg *m = (struct hl_store_msg *)e->first;
+        e->first = e->first->next;
+        reply(e, m, hl_message_weight(m), HL_ERR_UNAVAILABLE);
+    }
+    e->last = NULL;
+    hl_credit_return_unused(&e->batch.workers);
+}
+
 static void run_batch(struct hl_engine *e)
 {
     struct hl_batch *b = &e->batch;
     uint64_t began_us = hl_clock_mono_us();
     bool has_committed, serves = may_serve(e, began_us);
     fill_batch(e);
+    if (e->is_failing) { /* since the batch before, or the look for room */
+        refuse_all(e);
+        return;
+    }
     enum hl_err err = hl_batch_run(b, serves, hl_clock_wall_ms(), &has_committed);
 
     if (has_committed)
@@ -222,15 +244,16 @@ static void run_batch(struct hl_engine *e)
         hl_engine_fail(e, err);
     if (err == HL_ERR_FULL)
         hl_engine_set_full(e, true);
-    bool must_wait = err == HL_ERR_FULL || err == HL_ERR_UNAVAILABLE;
+    bool has_held = hold(e), is_full = err == HL_ERR_FULL && (has_held || !has_committed);
+    bool must_wait = is_full || err == HL_ERR_UNAVAILABLE;
     e->retry_us = must_wait ? began_us + RETRY_US : HL_NEVER;
     e->serve_us = err && !must_wait ? began_us + RETRY_US : 0;
 
     hl_batch_note(b);
-    hold(e);
     for (size_t i = 0; i < b->n_ops; i++)
         if (!b->ops[i].is_held)
             answer(e, &b->ops[i]);
+    b->n_ops = 0;
     hl_batch_push(b);
     settle_credit(e);
 }
@@ -251,7 +274,7 @@ static void sleep_until(struct hl_engine *e, uint64_t due_us)
 static bool can_run(const struct hl_engine *e)
 {
     uint64_t now_us = hl_clock_mono_us();
-    if (e->retry_us != HL_NEVER && now_us < e->retry_us)
+    if (e->retry_us != HL_NEVER && now_us < e->retry_us && !e->is_failing)
         return false;
     return e->first || (may_serve(e, now_us) && hl_batch_can_serve(&e->batch));
 }
@@ -260,14 +283,9 @@ static bool can_run(const struct hl_engine *e)
 static void refuse_rest(struct hl_engine *e)
 {
     e->retry_us = HL_NEVER;
-    while (e->first && !e->is_failing && e->retry_us == HL_NEVER)
+    while (e->first && e->retry_us == HL_NEVER)
         run_batch(e);
-    while (e->first) {
-        struct hl_store_msg *m = (struct hl_store_msg *)e->first;
-        e->first = e->first->next;
-        reply(e, m, hl_message_weight(m), HL_ERR_UNAVAILABLE);
-    }
-    hl_credit_return_unused(&e->batch.workers);
+    refuse_all(e);
 }
 
 static void run(void *arg)

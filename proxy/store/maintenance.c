@@ -38,7 +38,8 @@ void hl_engine_fail(struct hl_engine *e, enum hl_err err)
     set_gauge(&e->gauges.is_failing, 1);
 }
 
-/* A maintenance step in a transaction of its own. */
+/* A maintenance step in a transaction of its own. Even removing needs space first: what is held in
+ * reserve is for that too, at the next try. */
 static enum hl_err commit_step(struct hl_engine *e, enum hl_err step)
 {
     struct hl_driver *d = e->driver;
@@ -53,6 +54,8 @@ static enum hl_err commit_step(struct hl_engine *e, enum hl_err step)
         hl_backlog_commit(&e->backlog);
     if (err == HL_ERR_IO || err == HL_ERR_CORRUPT)
         hl_engine_fail(e, err);
+    if (err == HL_ERR_FULL)
+        (void)d->vt->release_reserve(d);
     return err ? err : step;
 }
 
@@ -64,14 +67,17 @@ static enum hl_err begin_step(struct hl_engine *e)
     return err;
 }
 
-/* The oldest finished bodies make room for new runs (spec 6). */
-static enum hl_err shed(struct hl_engine *e)
+/* The oldest finished bodies make room for new runs (spec 6). `*has_more`: there are more to give,
+ * after those who wait have had their turn. */
+static enum hl_err shed(struct hl_engine *e, bool *has_more)
 {
     enum hl_err room = HL_ERR_TOO_LARGE;
+    *has_more = true;
     for (int i = 0; i < SHED_STEPS && room == HL_ERR_TOO_LARGE; i++) {
         enum hl_err err = begin_step(e);
         if (!err)
             err = commit_step(e, e->driver->vt->shed(e->driver, SHED_STEP));
+        *has_more = !err;
         if (err)
             break;
         e->driver->vt->settle(e->driver, false);
@@ -84,11 +90,12 @@ void hl_engine_look_for_room(struct hl_engine *e, uint64_t now_us)
 {
     if (now_us < e->room_us)
         return;
+    bool has_more = false;
     enum hl_err room = e->driver->vt->room(e->driver);
     if (room == HL_ERR_TOO_LARGE)
-        room = shed(e);
+        room = shed(e, &has_more);
     hl_engine_set_full(e, room != HL_OK);
-    e->room_us = now_us + ROOM_US;
+    e->room_us = room && has_more ? now_us : now_us + ROOM_US;
 }
 
 /* --- gauges --------------------------------------------------------------------------------- */
@@ -158,19 +165,26 @@ static void purge(struct hl_engine *e, uint64_t now_us, bool is_idle)
     e->settle_us = now_us + QUIET_US;
 }
 
+/* On a full volume what can be given back to it is, without waiting for quiet. */
+static void settle(struct hl_engine *e, uint64_t now_us, bool is_idle)
+{
+    bool is_time = is_idle && (e->is_full || now_us >= e->settle_us);
+    bool has_more = e->driver->vt->settle(e->driver, is_time);
+    if (!is_time)
+        return;
+    e->settle_us = has_more ? now_us + (e->is_full ? 0 : QUIET_US) : HL_NEVER;
+}
+
 void hl_engine_tend(struct hl_engine *e, bool is_idle)
 {
     if (e->is_failing)
         return;
     uint64_t now_us = hl_clock_mono_us();
-    bool is_quiet = is_idle && now_us >= e->settle_us;
-    bool has_more = e->driver->vt->settle(e->driver, is_quiet);
-    if (is_quiet)
-        e->settle_us = has_more ? now_us + QUIET_US : HL_NEVER;
+    settle(e, now_us, is_idle);
     if (now_us >= e->purge_us)
         purge(e, now_us, is_idle);
     bool is_due = now_us >= e->survey_us;
-    if ((is_due || e->is_full) && e->retry_us == HL_NEVER)
+    if ((is_due || e->is_full) && e->retry_us == HL_NEVER && !e->is_failing)
         hl_engine_look_for_room(e, now_us); /* the last finish may have gone beyond the limit */
     if (is_due)
         survey(e);
@@ -183,5 +197,5 @@ uint64_t hl_engine_next_due(const struct hl_engine *e)
     uint64_t due = sooner(sooner(e->retry_us, e->settle_us), sooner(e->survey_us, e->purge_us));
     if (e->serve_us > 0)
         due = sooner(due, e->serve_us);
-    return e->is_full ? sooner(due, e->room_us) : due;
+    return e->is_full && e->retry_us == HL_NEVER ? sooner(due, e->room_us) : due;
 }

@@ -1,7 +1,9 @@
 /* test_fault.c - a store under a disk that is full, fails, or is slow. SQLite only. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -78,6 +80,25 @@ Test(fault, i18_finish_that_waits_for_space_is_answered_on_close)
     fault_vfs_fail_writes(0);
     fixture_open(&f);
     cr_assert_eq(state_of(&f, &running), HL_RUN_FAILURE, "interrupted");
+}
+
+Test(fault, i18_finish_that_waited_for_space_is_kept_on_close_when_there_is_some)
+{
+    struct hl_id running;
+    cr_assert_eq(record_run(&f, (struct run_spec){0}, &running), HL_OK);
+    fault_vfs_fail_writes(SQLITE_FULL);
+    struct hl_finish *finish = make_finish(&running, 1, "answer");
+    finish->m.reply_to = &f.worker.box;
+    cr_assert_eq(hl_store_post(f.store, &finish->m), HL_OK);
+    cr_assert_eq(accept_run(&f, (struct run_spec){0}, NULL), HL_ERR_FULL, "the finish waits");
+    cr_assert_null(party_look(&f.worker, HL_STORE_FINISH));
+    fault_vfs_fail_writes(0);
+    fixture_close(&f); /* before its next try */
+    cr_assert_eq(party_look(&f.worker, HL_STORE_FINISH), finish);
+    cr_assert_eq(finish->m.rc, HL_OK);
+    hl_finish_free(finish);
+    fixture_open(&f);
+    cr_assert_eq(state_of(&f, &running), HL_RUN_SUCCESS);
 }
 
 Test(fault, failed_fsync_is_never_tried_again)
@@ -159,32 +180,94 @@ Test(fault, requests_beyond_the_bound_are_refused_at_once)
 
 enum { ON_TMPFS_OK = 0, ON_TMPFS_SKIP = 77 };
 
-/* The whole volume goes to queued runs; each is finished all the same. */
+enum { MOST_RUNS = 4096 };
+static struct hl_id on_volume[MOST_RUNS];
+
+/* Queued runs, so many or as many as the volume takes, which then are all claimed. */
+static unsigned fill_with_runs(unsigned most, struct hl_claimed *claimed[MOST_RUNS])
+{
+    static char large[20 * 1024];
+    unsigned n = 0;
+    enum hl_err rc = HL_OK;
+    memset(large, 'x', sizeof(large) - 1);
+    while (n < most && rc == HL_OK) {
+        rc = accept_run(&f, (struct run_spec){.body = large}, &on_volume[n]);
+        n += rc == HL_OK;
+    }
+    cr_assert(n == most || rc == HL_ERR_FULL);
+    give_credit(&f, &f.worker, n, false);
+    for (unsigned i = 0; i < n; i++)
+        claimed[i] = party_wait(&f.worker, HL_STORE_CLAIMED);
+    return n;
+}
+
+/* Takes what is free on the volume, but for so much. */
+static void take_the_rest(off_t left)
+{
+    static const char block[4096];
+    char path[128];
+    snprintf(path, sizeof(path), "%s/filler", f.dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    while (write(fd, block, sizeof(block)) > 0)
+        ;
+    cr_assert_eq(ftruncate(fd, lseek(fd, 0, SEEK_END) - left), 0);
+    close(fd);
+}
+
+static const char *answer(void)
+{
+    static char text[4 * 1024];
+    memset(text, 'y', sizeof(text) - 1);
+    return text;
+}
+
+/* Each of the runs is finished all the same, one after the other. */
 static int fill_and_finish(void)
 {
-    static char large[20 * 1024], answer[4 * 1024];
-    static struct hl_id ids[4096];
-    unsigned n = 0;
-    enum hl_err rc;
-    memset(large, 'x', sizeof(large) - 1);
-    memset(answer, 'y', sizeof(answer) - 1);
+    static struct hl_claimed *claimed[MOST_RUNS];
     fixture_open(&f);
-    while ((rc = accept_run(&f, (struct run_spec){.body = large}, &ids[n])) == HL_OK)
-        n++;
-    cr_assert_eq(rc, HL_ERR_FULL);
-    cr_assert_gt(n, 100);
-    give_credit(&f, &f.worker, n, false);
+    unsigned n = fill_with_runs(MOST_RUNS, claimed);
+    cr_assert(n > 100 && n < MOST_RUNS);
     for (unsigned i = 0; i < n; i++) {
-        struct hl_claimed *c = party_wait(&f.worker, HL_STORE_CLAIMED);
-        cr_assert_eq(finish_run(&f, &c->run_id, c->epoch, answer), HL_OK);
+        struct hl_claimed *c = claimed[i];
+        cr_assert_eq(finish_run(&f, &c->run_id, c->epoch, answer()), HL_OK);
         hl_claimed_free(c);
     }
     fixture_reopen(&f);
     for (unsigned i = 0; i < n; i++)
-        cr_assert_eq(state_of(&f, &ids[i]), HL_RUN_SUCCESS);
-    while ((rc = accept_run(&f, (struct run_spec){.body = large}, NULL)) == HL_ERR_FULL)
-        ; /* what is free inside the database goes back to the volume in quiet moments */
-    cr_assert_eq(rc, HL_OK, "room again");
+        cr_assert_eq(state_of(&f, &on_volume[i]), HL_RUN_SUCCESS);
+    cr_assert_eq(accept_run(&f, (struct run_spec){.body = answer()}, NULL), HL_OK, "room again");
+    fixture_close(&f);
+    return ON_TMPFS_OK;
+}
+
+/* Somebody else takes the rest of the volume. All runs end at once, which is more than there is
+ * space for at a time, and the store is closed before it has had a quiet moment. */
+static int finish_all_and_close(void)
+{
+    static struct hl_claimed *claimed[MOST_RUNS];
+    fixture_open(&f);
+    unsigned n = fill_with_runs(300, claimed);
+    cr_assert_eq(n, 300, "more than a batch has");
+    take_the_rest(0);
+    for (unsigned i = 0; i < n; i++) {
+        struct hl_finish *finish = make_finish(&claimed[i]->run_id, claimed[i]->epoch, answer());
+        finish->m.reply_to = &f.worker.box;
+        cr_assert_eq(hl_store_post(f.store, &finish->m), HL_OK);
+        hl_claimed_free(claimed[i]);
+    }
+    fixture_close(&f);
+    for (unsigned i = 0; i < n; i++) {
+        struct hl_finish *finish = party_look(&f.worker, HL_STORE_FINISH);
+        cr_assert(finish && finish->m.rc == HL_OK, "%u of %u: %s", i, n, hl_err_text(finish->m.rc));
+        hl_finish_free(finish);
+    }
+    take_the_rest(256 << 10);
+    fixture_open(&f);
+    for (unsigned i = 0; i < n; i++)
+        cr_assert_eq(state_of(&f, &on_volume[i]), HL_RUN_SUCCESS);
+    cr_assert_eq(accept_run(&f, (struct run_spec){.body = answer()}, NULL), HL_OK,
+        "what is free inside the database was given back before");
     fixture_close(&f);
     return ON_TMPFS_OK;
 }
@@ -196,16 +279,28 @@ static bool mount_small(const char *size)
            mount("tmpfs", f.dir, "tmpfs", 0, size) == 0;
 }
 
-Test(volume, full_one_refuses_new_runs_and_finishes_the_accepted_ones, .timeout = 120)
+static void run_on_small_volume(int (*what)(void))
 {
     fixture_init(&f, HL_STORE_SQLITE);
     pid_t child = fork();
-    if (child == 0)
-        _exit(mount_small("size=12m") ? fill_and_finish() : ON_TMPFS_SKIP);
+    if (child == 0) {
+        alarm(60); /* a claim that fails in here waits for ever */
+        _exit(mount_small("size=12m") ? what() : ON_TMPFS_SKIP);
+    }
     int status;
     waitpid(child, &status, 0);
     fixture_fini(&f);
     if (WIFEXITED(status) && WEXITSTATUS(status) == ON_TMPFS_SKIP)
         cr_skip_test("needs the right to mount");
     cr_assert_eq(status, 0);
+}
+
+Test(volume, full_one_refuses_new_runs_and_finishes_the_accepted_ones, .timeout = 120)
+{
+    run_on_small_volume(fill_and_finish);
+}
+
+Test(volume, full_one_keeps_all_that_ends_at_once_and_has_room_after_the_start, .timeout = 120)
+{
+    run_on_small_volume(finish_all_and_close);
 }
