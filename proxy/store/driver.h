@@ -57,7 +57,7 @@ struct hl_driver_vt {
      * as things stand). */
     enum hl_err (*purge)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
     /* In a transaction of its own: drops at most `max` of the oldest finished runs' bodies, and no
-     * more than it takes to come within the size limit. NOT_FOUND: there are none. */
+     * more than it takes to come within the size limit. NOT_FOUND: none has one to give. */
     enum hl_err (*shed)(struct hl_driver *d, unsigned max);
 
     /* Is there room for accepts? TOO_LARGE: no, the store is at its size limit (shed helps); FULL:

@@ -208,6 +208,8 @@ HL_MUST_CHECK enum hl_err hl_database_sweep(struct hl_database *db);
 /* --- purge.c -------------------------------------------------------------------------------- */
 enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
 enum hl_err hl_database_shed(struct hl_driver *d, unsigned max);
+/* That run ends; shedding may be past the place where its result goes. */
+void hl_database_note_late(struct hl_database *db, int64_t number);
 
 /* --- upkeep.c ------------------------------------------------------------------------------- */
 /* It keeps more than HOOKLINE_STORE_MAX_BYTES, as the transaction stands. */

@@ -56,6 +56,7 @@ enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
         .is_async = run->is_async,
     };
     hl_database_keep_file(db, &outcome->body);
+    hl_database_note_late(db, run->number);
     if (run->has_file)
         hl_database_doom_file(db, &run->file, run->file_size);
     return run->has_webhook ? hl_delivery_add(db, run_id, run, outcome->finished_ms) : HL_OK;

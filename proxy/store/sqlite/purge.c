@@ -230,7 +230,8 @@ static enum hl_err shed_next(struct hl_database *db, unsigned *n)
 }
 
 /* The walk only goes forward, so that a store with nothing left to give is not looked through again
- * and again; those that were passed over because of a pending delivery have another turn. */
+ * and again; those that were passed over because of a pending delivery have another turn after a
+ * while, those that ended behind its back as soon as it has come to the end. */
 enum hl_err hl_database_shed(struct hl_driver *d, unsigned max)
 {
     struct hl_database *db = hl_database_of(d);
@@ -251,6 +252,17 @@ enum hl_err hl_database_shed(struct hl_driver *d, unsigned max)
         db->now.shed_result = db->now.shed_again - 1;
         db->now.shed_again = 0;
         db->now.shed_again_ms = now_ms + LOOK_AGAIN_MS;
+        err = HL_OK;
     }
     return hl_database_end(db, err);
+}
+
+void hl_database_note_late(struct hl_database *db, int64_t number)
+{
+    struct hl_database_marks *now = &db->now;
+    if (number > now->shed_result)
+        return;
+    if (now->shed_again == 0 || now->shed_again > number)
+        now->shed_again = number;
+    now->shed_again_ms = 0;
 }

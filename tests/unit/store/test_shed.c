@@ -16,7 +16,8 @@ enum { STEP = 16, LARGE = 300 * 1024 };
 static struct fixture f;
 static struct hl_backlog backlog;
 static struct hl_driver *d;
-static unsigned statements; /* begun so far */
+static unsigned statements;  /* begun so far */
+static struct hl_msg *asked; /* the driver borrows requests until the commit */
 
 static int on_statement(unsigned what, void *arg, void *statement, void *text)
 {
@@ -65,6 +66,16 @@ static void commit(void)
 {
     cr_assert_eq(d->vt->commit(d), HL_OK);
     hl_backlog_commit(&backlog);
+    for (struct hl_msg *msg; (msg = asked);) {
+        asked = msg->next;
+        free_message(msg);
+    }
+}
+
+static void keep_until_commit(struct hl_store_msg *m)
+{
+    m->msg.next = asked;
+    asked = &m->msg;
 }
 
 static void roll_back(void)
@@ -114,8 +125,8 @@ static struct hl_id finish_one(const char *url, const char *text)
         finish->outcome.body = make_file(LARGE);
     struct hl_id file = finish->outcome.body.file;
     cr_assert_eq(d->vt->finish(d, finish), HL_OK);
-    hl_finish_free(finish);
-    hl_accept_free(a);
+    keep_until_commit(&finish->m);
+    keep_until_commit(&a->m);
     return file;
 }
 
@@ -183,6 +194,32 @@ Test(shed, a_step_gives_up_sixteen_bodies_at_most)
     cr_assert_eq(count_files(files, 20), 20 - STEP);
 }
 
+Test(shed, a_body_that_came_later_than_those_of_younger_runs_is_given_up_after_them)
+{
+    struct hl_id files[2], late, last;
+    struct hl_accept *a = make_accept(&f, HL_STORE_RECORD, &(struct run_spec){0});
+    begin();
+    cr_assert_eq(d->vt->record(d, a), HL_OK);
+    commit();
+    finish_many(2, NULL, files);
+    limit_to(0);
+    while (shed_once() != HL_ERR_NOT_FOUND)
+        ;
+    struct hl_finish *finish = make_finish(&a->run_id, 1, NULL);
+    finish->outcome.body = make_file(LARGE);
+    late = finish->outcome.body.file;
+    keep_until_commit(&finish->m);
+    begin();
+    cr_assert_eq(d->vt->finish(d, finish), HL_OK);
+    commit();
+    finish_many(1, NULL, &last);
+    cr_assert_eq(shed_once(), HL_OK);
+    cr_assert(!has_file(&last) && has_file(&late), "it is not the oldest that has ended");
+    while (has_file(&late))
+        cr_assert_eq(shed_once(), HL_OK, "nor passed over");
+    hl_accept_free(a);
+}
+
 Test(shed, a_store_over_its_limit_gives_on_a_full_volume_too)
 {
     struct hl_data_dir *dir = &hl_database_of(d)->dir;
@@ -226,12 +263,14 @@ Test(shed, those_passed_over_for_a_delivery_have_their_turn_after_a_rollback)
     finish_many(1, "https://e.org/", &pending);
     limit_to(0);
     begin();
-    cr_assert_eq(d->vt->shed(d, STEP), HL_ERR_NOT_FOUND, "a pending delivery needs its body");
+    cr_assert_eq(d->vt->shed(d, STEP), HL_OK, "they have another turn");
+    cr_assert_gt(hl_database_of(d)->now.shed_again_ms, hl_clock_wall_ms());
     roll_back();
     cr_assert_eq(hl_database_of(d)->now.shed_again, 0);
     cr_assert_eq(hl_database_of(d)->now.shed_again_ms, 0);
-    cr_assert_eq(shed_once(), HL_ERR_NOT_FOUND);
-    cr_assert_gt(hl_database_of(d)->now.shed_again_ms, hl_clock_wall_ms());
+    cr_assert_eq(shed_once(), HL_OK);
+    cr_assert_eq(shed_once(), HL_ERR_NOT_FOUND, "a pending delivery needs its body");
+    cr_assert(has_file(&pending));
 }
 
 Test(shed, files_of_a_purge_or_a_finish_that_was_rolled_back_stay)
