@@ -105,6 +105,27 @@ test('one delivery is sent again after a question, and not without', async (t) =
     await page.getByRole('heading', { name: 'Redelivery, round 2' }).waitFor();
 });
 
+test('of many rounds the first and the last ones are drawn', async (t) => {
+    const { open, call, settled, receiver, sidecar } = await scene(t);
+    const { id } = await call({ webhookEndpoint: receiver.script('/hook', 410) });
+    const { delivery_id: delivery } = await settled(id, 'dead');
+    for (let round = 2; round <= 6; round++) {
+        await control(sidecar, 'POST', `/v2/projects/p/deliveries/${delivery}/redeliver`);
+        await until(`round ${round}`, async () => {
+            const { attempts } = await settled(id, 'dead');
+            return attempts.length === round;
+        });
+    }
+    const page = await open(`#/runs/${id}`);
+    await page.getByText('2 redeliveries: see the attempts below').waitFor();
+    assert.deepEqual(await page.getByRole('heading', { level: 3 }).allInnerTexts(), [
+        'Redelivery, round 4',
+        'Redelivery, round 5',
+        'Redelivery, round 6',
+    ]);
+    assert.equal(await page.locator('.delivery tbody tr').count(), 6);
+});
+
 test('all dead letters are sent again after a question', async (t) => {
     const { open, call, settled, receiver } = await scene(t);
     const calls = [];

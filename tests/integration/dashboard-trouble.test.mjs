@@ -189,6 +189,29 @@ test('over plain HTTP from elsewhere, what is to be copied is copied', async (t)
     assert.equal(await page.getByLabel('Service account token').inputValue(), token);
 });
 
+test('a result that does not keep to its Content-Encoding is told so', async (t) => {
+    const app = (exchange) =>
+        exchange.send(200, { 'content-type': 'text/plain', 'content-encoding': 'gzip' }, 'plain');
+    const { open, call, sidecar } = await scene(t, { app });
+    const { id } = await call();
+    await until('it is there', async () => {
+        const { json } = await control(sidecar, 'GET', `/v2/projects/p/runs/${id}`);
+        return json.finished_at;
+    });
+    const page = await open(`#/runs/${id}`, { complaints: /CONTENT_DECODING/ });
+    await page.getByText('encoded: gzip').waitFor();
+    await page.getByRole('alert').getByText('this browser cannot decode it').waitFor();
+});
+
+test('lines of a result may end with CRLF', async (t) => {
+    const app = (exchange) => exchange.send(200, { 'content-type': 'text/plain' }, 'a\r\nb\rc');
+    const { open, call } = await scene(t, { app });
+    const { id } = await call();
+    const page = await open(`#/runs/${id}`);
+    await page.locator('pre.result').waitFor();
+    assert.equal(await page.locator('pre.result').textContent(), 'a\nb␍c');
+});
+
 test('a name that turns the direction of text turns nothing', async (t) => {
     const { open, sidecar } = await scene(t);
     const name = 'a\u202egpj\u061c\u00ad.exe';

@@ -70,7 +70,7 @@ export function id(text) {
  * separates lines or has no width) is shown, not obeyed.
  */
 export function visible(text) {
-    return text.replace(/(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (c) => {
+    return text.replaceAll('\r\n', '\n').replace(/(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (c) => {
         const code = c.codePointAt(0);
         if (code < 0x20) return String.fromCharCode(0x2400 + code);
         return code === 0x7f

@@ -2,13 +2,14 @@
 import * as api from './api.js';
 import { now } from './clock.js';
 import { announce, ask, badge, button, copy, fill, h, note } from './dom.js';
-import { between, bytes, duration, time, visible } from './format.js';
+import { between, bytes, duration, plural, time, visible } from './format.js';
 import { REASONS, deliveryBadge, isOpen, modeChip } from './state.js';
 import { drawTimeline, lanesOf } from './timeline.js';
 import { attemptTable, redeliverButton } from './attempts.js';
 
 const EVERY = 1500;
 const SHOWN_MAX = 64 * 1024; /* of a result; the rest is to be downloaded */
+const DRAWN_MAX = 4; /* of its rounds of attempts: the first and the last ones */
 
 export function show(main, route) {
     const runId = route.path[1];
@@ -85,14 +86,21 @@ export function show(main, route) {
 }
 
 function showTimes(run, width) {
+    const [first, ...later] = lanesOf(run, run.deliveries, now());
+    const last = later.slice(1 - DRAWN_MAX);
+    const left = later.length - last.length;
+    const draw = (rounds) =>
+        rounds.map(({ round, lanes }) => [
+            round > 1 ? h('h3', {}, `Redelivery, round ${round}`) : null,
+            drawTimeline({ round, lanes }, width),
+        ]);
     return h(
         'section',
         { 'aria-labelledby': 'times' },
         h('h2', { id: 'times' }, 'Timeline'),
-        lanesOf(run, run.deliveries, now()).map(({ round, lanes }) => [
-            round > 1 ? h('h3', {}, `Redelivery, round ${round}`) : null,
-            drawTimeline({ round, lanes }, width),
-        ]),
+        draw([first]),
+        left ? h('p.hint', {}, `${plural(left, 'redelivery', 'redeliveries')}: see the attempts below`) : null,
+        draw(last),
     );
 }
 
@@ -147,6 +155,7 @@ function showFacts(run) {
                 'Response',
                 bytes(run.response_bytes),
                 run.content_type ? h('span.sub', {}, visible(run.content_type)) : null,
+                run.content_encoding ? h('span.sub', {}, `encoded: ${visible(run.content_encoding)}`) : null,
             ),
             fact('Result', kept[run.result] ?? run.result),
         ),
@@ -169,7 +178,7 @@ async function showResult(section, run, path, signal) {
     const view = h('div');
     const download = button(`Download (${bytes(run.response_bytes)})`, () =>
         save(run, path).catch((error) =>
-            fill(problem, note('error', 'The download failed', h('p', {}, error.message))),
+            fill(problem, note('error', 'The download failed', h('p', {}, explain(error, run)))),
         ),
     );
     fill(section, h('div.title-row', {}, title, download), problem, view);
@@ -191,8 +200,16 @@ async function showResult(section, run, path, signal) {
         );
     } catch (error) {
         if (error.name !== 'AbortError')
-            fill(problem, note('error', 'The result could not be read', h('p', {}, error.message)));
+            fill(problem, note('error', 'The result could not be read', h('p', {}, explain(error, run))));
     }
+}
+
+/** Browsers undo a Content-Encoding, and give nothing of what does not keep to it. */
+function explain(error, run) {
+    const isBroken = run.content_encoding && !(error instanceof api.ApiError);
+    return isBroken
+        ? `It says that its Content-Encoding is ${visible(run.content_encoding)}, and this browser cannot decode it.`
+        : error.message;
 }
 
 function isText(run) {
