@@ -7,6 +7,7 @@ import { attemptTable, redeliverButton } from './attempts.js';
 import { deliveryBadge, runPath } from './state.js';
 
 const PAGE = 50;
+const FEW = 5;
 const EVERY = 2000;
 const STATES = [
     ['', 'All'],
@@ -25,67 +26,109 @@ const EMPTY = {
 
 export function show(main, route) {
     const query = readFilter(route.query, OPTIONS);
-    const filter = { state: query.state, since: since(query.time) };
-    const go = (change) => changeFilter('deliveries', query, change);
-
-    /** delivery_id → `{ delivery, row, text }`, in the order of the page. */
-    const shown = new Map();
-    let cursor = null,
-        newest = null,
-        hasNewer = false;
-    const opened = new Set();
-
-    const problem = h('div');
-    const newer = h('div.newer');
-    const destinations = h('div');
-    const list = h('ul.deliveries', { 'aria-label': 'Deliveries, newest first' });
-    const rest = h('div.rest');
-    fill(
-        main,
-        h('h1', {}, 'Deliveries'),
-        h(
-            'div.tabs',
-            { role: 'group', 'aria-label': 'State' },
-            STATES.map(([value, text]) =>
-                h(
-                    'button.tab',
-                    {
-                        id: `state-${value}`,
-                        type: 'button',
-                        'aria-pressed': String(value === query.state),
-                        onclick: () => go({ state: value, to: '' }),
-                    },
-                    text,
-                ),
-            ),
-        ),
-        h(
-            'div.filters',
-            {},
-            select('Accepted', TIMES, query.time, (value) => go({ time: value })),
-            destinations,
-            h('span.gap'),
-            redeliverAllButton(),
-        ),
-        problem,
-        newer,
-        list,
-        rest,
+    const list = new DeliveryList(query);
+    const filters = h(
+        'div.filters',
+        {},
+        select('Accepted', TIMES, query.time, (time) => changeFilter('deliveries', query, { time })),
+        list.destinations,
+        h('span.gap'),
+        redeliverAllButton(query, list),
     );
+    fill(main, h('h1', {}, 'Deliveries'), showTabs(query), filters, list.elements);
+    const polling = list.begin();
+    return () => polling.stop();
+}
 
-    const isWanted = (delivery) => !query.to || delivery.destination === query.to;
+function showTabs(query) {
+    const tab = ([value, text]) =>
+        h(
+            'button.tab',
+            {
+                id: `state-${value}`,
+                type: 'button',
+                'aria-pressed': String(value === query.state),
+                onclick: () => changeFilter('deliveries', query, { state: value, to: '' }),
+            },
+            text,
+        );
+    return h('div.tabs', { role: 'group', 'aria-label': 'State' }, STATES.map(tab));
+}
 
-    function row(delivery) {
+class DeliveryList {
+    /** delivery_id → `{ delivery, row, text, isGone }`, in the order of the page. */
+    #shown = new Map();
+    #opened = new Set(); // ids of those whose attempts are seen
+    #newest = null; // when the list was loaded
+    #hasNewer = false;
+    #cursor = null; // below what is shown; null: nothing is there
+    #query;
+    #polling;
+
+    #problem = h('div');
+    #newer = h('div.newer');
+    #list = h('ul.deliveries', { 'aria-label': 'Deliveries, newest first' });
+    #rest = h('div.rest');
+    elements = [this.#problem, this.#newer, this.#list, this.#rest];
+    destinations = h('div');
+
+    constructor(query) {
+        this.#query = query;
+        this.filter = { state: query.state, since: since(query.time) };
+        this.#showDestinations([[query.to, visible(query.to) || 'All']]);
+    }
+
+    begin() {
+        const onError = (error) =>
+            fill(
+                this.#problem,
+                error && note('error', 'The list is not up to date', h('p', {}, error.message)),
+            );
+        this.#polling = api.poll(EVERY, (signal) => this.#turn(signal), onError);
+        return this.#polling;
+    }
+
+    async #turn(signal) {
+        const isOpen = [...this.#shown.values()].some(({ delivery }) => delivery.state === 'pending');
+        const limit = !this.#newest || isOpen ? PAGE : FEW;
+        const answer = await api.get('/deliveries', { query: { ...this.filter, limit }, signal });
+        if (!this.#newest) {
+            this.#newest = answer.deliveries[0]?.delivery_id ?? null;
+            this.#cursor = answer.next_cursor;
+            return this.#append(answer.deliveries);
+        }
+        this.#lookForNewer(answer.deliveries[0]?.delivery_id);
+        const listed = new Set(answer.deliveries.map((delivery) => delivery.delivery_id));
+        for (const delivery of answer.deliveries)
+            if (this.#shown.has(delivery.delivery_id)) this.#put(delivery);
+        await this.#follow(listed, signal);
+    }
+
+    #append(deliveries) {
+        const fresh = deliveries.filter((delivery) => !this.#shown.has(delivery.delivery_id));
+        this.#list.append(...fresh.map((delivery) => this.#put(delivery)));
+        this.#showAround();
+    }
+
+    /* ---- rows ---- */
+
+    /** The row of a delivery, as it is now. */
+    #put(delivery) {
         const key = delivery.delivery_id;
-        const attempts = delivery.attempts;
-        const last = attempts.at(-1);
-        const why =
-            delivery.state !== 'delivered' &&
-            last &&
-            (last.error ?? (last.status_code ? `status ${last.status_code}` : last.outcome));
+        const text = JSON.stringify(delivery);
+        const known = this.#shown.get(key);
+        if (!known) this.#shown.set(key, { delivery, row: this.#makeRow(delivery), text });
+        else if (known.text !== text) {
+            renew(known.row, this.#makeRow(delivery));
+            Object.assign(known, { delivery, text });
+        }
+        return this.#shown.get(key).row;
+    }
+
+    #makeRow(delivery) {
         return h(
             'li.delivery',
-            { hidden: !isWanted(delivery) },
+            { hidden: this.#query.to !== '' && delivery.destination !== this.#query.to },
             h(
                 'div.delivery-head',
                 {},
@@ -93,170 +136,146 @@ export function show(main, route) {
                 h('span.destination', {}, visible(delivery.destination)),
                 h('span.when', {}, time(delivery.created_at)),
                 h('span.gap'),
-                redeliverButton(delivery, () => polling.now()),
+                redeliverButton(delivery, () => this.#polling.now()),
             ),
-            h(
-                'p.sub',
-                {},
-                h('span', {}, delivery.type),
-                h('a', { href: runPath(delivery) }, id(delivery.run_id)),
-                why ? h('span.error', {}, visible(why)) : null,
-            ),
-            h(
-                'details',
-                {
-                    open: opened.has(key),
-                    ontoggle: (event) => (event.target.open ? opened.add(key) : opened.delete(key)),
-                },
-                h('summary', {}, plural(attempts.length, 'attempt')),
-                attemptTable(delivery),
-            ),
+            showRun(delivery),
+            this.#showAttempts(delivery),
         );
     }
 
-    function put(delivery) {
-        const text = JSON.stringify(delivery);
-        const known = shown.get(delivery.delivery_id);
-        if (!known) shown.set(delivery.delivery_id, { delivery, row: row(delivery), text });
-        else if (known.text !== text) {
-            renew(known.row, row(delivery));
-            Object.assign(known, { delivery, text });
-        }
-        return shown.get(delivery.delivery_id).row;
+    #showAttempts(delivery) {
+        const key = delivery.delivery_id;
+        const ontoggle = ({ target }) => (target.open ? this.#opened.add(key) : this.#opened.delete(key));
+        return h(
+            'details',
+            { open: this.#opened.has(key), ontoggle },
+            h('summary', {}, plural(delivery.attempts.length, 'attempt')),
+            attemptTable(delivery),
+        );
     }
 
-    /** What differs is made anew; the focus stays in the row. */
-    function renew(old, fresh) {
-        const hadFocus = old.contains(document.activeElement);
-        const parts = [...fresh.children];
-        [...old.children].forEach((part, i) => part.isEqualNode(parts[i]) || part.replaceWith(parts[i]));
-        if (hadFocus && document.activeElement === document.body) old.querySelector('summary').focus();
-    }
+    /* ---- around them ---- */
 
-    function append(deliveries) {
-        list.append(...deliveries.filter(({ delivery_id: key }) => !shown.has(key)).map(put));
-        showAround();
+    #showAround() {
+        const counts = this.#showCounts();
+        if (!this.#shown.size) return fill(this.#rest, showEmpty(this.#query));
+        const { to } = this.#query;
+        fill(
+            this.#rest,
+            to && !counts.get(to) ? note('empty', 'None of those shown goes there') : null,
+            h('span.count', {}, `${plural(this.#shown.size, 'delivery', 'deliveries')} looked at`),
+            this.#cursor ? this.#olderButton() : null,
+        );
     }
 
     /** How many of each destination are on the page, to choose from. */
-    function showAround() {
-        const counts = new Map(query.to ? [[query.to, 0]] : []);
-        for (const { delivery } of shown.values())
+    #showCounts() {
+        const { to } = this.#query;
+        const counts = new Map(to ? [[to, 0]] : []);
+        for (const { delivery } of this.#shown.values())
             counts.set(delivery.destination, (counts.get(delivery.destination) ?? 0) + 1);
         const sorted = [...counts].sort((a, b) => b[1] - a[1]);
-        const options = [
-            ['', `All (${shown.size} shown)`],
-            ...sorted.map(([name, n]) => [name, `${visible(name)} (${n})`]),
-        ];
-        if (!destinations.contains(document.activeElement)) showDestinations(options);
-        if (!shown.size) return fill(rest, showEmpty(query));
-        const none =
-            query.to && !counts.get(query.to) ? note('empty', 'None of those shown goes there') : null;
-        fill(
-            rest,
-            none,
-            h('span.count', {}, `${plural(shown.size, 'delivery', 'deliveries')} looked at`),
-            cursor ? button('Show older', older) : null,
-        );
+        const options = sorted.map(([name, n]) => [name, `${visible(name)} (${n})`]);
+        const hasFocus = this.destinations.contains(document.activeElement);
+        if (!hasFocus) this.#showDestinations([['', `All (${this.#shown.size} shown)`], ...options]);
+        return counts;
     }
 
-    function showDestinations(options) {
-        fill(
-            destinations,
-            select('Destination', options, query.to, (value) => go({ to: value })),
-        );
+    #showDestinations(options) {
+        const { to } = this.#query;
+        const go = (value) => changeFilter('deliveries', this.#query, { to: value });
+        fill(this.destinations, select('Destination', options, to, go));
     }
 
-    async function older(event) {
-        event.target.disabled = true;
+    #olderButton() {
+        return button('Show older', (event) => this.#showOlder(event.target));
+    }
+
+    async #showOlder(pressed) {
+        pressed.disabled = true;
         try {
-            const answer = await api.get('/deliveries', { query: { ...filter, limit: PAGE, cursor } });
-            cursor = answer.next_cursor;
-            append(answer.deliveries);
+            const query = { ...this.filter, limit: PAGE, cursor: this.#cursor };
+            const answer = await api.get('/deliveries', { query });
+            this.#cursor = answer.next_cursor;
+            this.#append(answer.deliveries);
         } catch (error) {
-            fill(
-                rest,
-                note('error', 'Older deliveries could not be loaded', h('p', {}, error.message)),
-                button('Show older', older),
-            );
+            const why = note('error', 'Older deliveries could not be loaded', h('p', {}, error.message));
+            fill(this.#rest, why, this.#olderButton());
         }
     }
 
-    function reload() {
-        shown.clear();
-        fill(list);
-        fill(newer);
-        newest = cursor = null;
-        hasNewer = false;
-        polling.now();
-    }
+    /* ---- what goes on ---- */
 
-    async function turn(signal) {
-        const isOpen = [...shown.values()].some(({ delivery }) => delivery.state === 'pending');
-        const answer = await api.get('/deliveries', {
-            query: { ...filter, limit: !newest || isOpen ? PAGE : 5 },
-            signal,
-        });
-        const first = answer.deliveries[0]?.delivery_id;
-        if (!newest) {
-            if (!first && shown.size === 0) return append([]);
-            newest = first;
-            cursor = answer.next_cursor;
-            return append(answer.deliveries);
-        }
-        if (first && first !== newest && !shown.has(first) && !hasNewer) {
-            hasNewer = true;
-            fill(newer, button('Show newer deliveries', reload, 'main'));
-            announce('There are newer deliveries');
-        }
-        const listed = new Set();
-        for (const delivery of answer.deliveries) {
-            listed.add(delivery.delivery_id);
-            if (shown.has(delivery.delivery_id)) put(delivery);
-        }
-        await follow(
-            [...shown.values()].filter(({ delivery: { state, delivery_id: key } }) => {
-                return state === 'pending' && !listed.has(key);
-            }),
-            signal,
+    #lookForNewer(first) {
+        if (!first || first === this.#newest || this.#shown.has(first) || this.#hasNewer) return;
+        this.#hasNewer = true;
+        fill(
+            this.#newer,
+            button('Show newer deliveries', () => this.reload(), 'main'),
         );
+        announce('There are newer deliveries');
+    }
+
+    reload() {
+        this.#shown.clear();
+        fill(this.#list);
+        fill(this.#newer);
+        this.#newest = this.#cursor = null;
+        this.#hasNewer = false;
+        this.#polling.now();
     }
 
     /** Those on the page that are pending, and no longer in the list's beginning or no longer of its filter. */
-    async function follow(pending, signal) {
-        const near = pending.filter((known) => !known.isGone && !known.row.hidden && isNear(known.row));
+    async #follow(listed, signal) {
+        const isLeft = ({ delivery, row, isGone }) =>
+            delivery.state === 'pending' && !listed.has(delivery.delivery_id) && !isGone && !row.hidden;
+        const near = [...this.#shown.values()].filter((known) => isLeft(known) && isNear(known.row));
         const askFor = async (known) => {
             const one = await api.find(`/deliveries/${known.delivery.delivery_id}`, { signal });
-            if (one) put(one);
+            if (one) this.#put(one);
             else known.isGone = true; // its run was purged
         };
         await Promise.all(near.map(askFor));
     }
+}
 
-    function onError(error) {
-        fill(problem, error && note('error', 'The list is not up to date', h('p', {}, error.message)));
-    }
+/** Of which run it is, and why it has not arrived. */
+function showRun(delivery) {
+    const last = delivery.attempts.at(-1);
+    const why =
+        delivery.state !== 'delivered' &&
+        last &&
+        (last.error ?? (last.status_code ? `status ${last.status_code}` : last.outcome));
+    return h(
+        'p.sub',
+        {},
+        h('span', {}, delivery.type),
+        h('a', { href: runPath(delivery) }, id(delivery.run_id)),
+        why ? h('span.error', {}, visible(why)) : null,
+    );
+}
 
-    /** All of the filter: the server's own, or, for one destination, one after the other. */
-    function redeliverAllButton() {
-        if (!api.isAdmin() || query.state !== 'dead') return null;
-        const when = TIMES.find(([value]) => value === query.time)[1].toLowerCase();
-        const whose = query.to ? `to ${visible(query.to)}` : 'of this project';
-        return button('Redeliver all…', async () => {
-            const isDone = await ask({
-                title: 'Redeliver all dead letters?',
-                text: `All dead letters ${whose} (accepted: ${when}) are sent again, in a new round of attempts each, also those that are not shown here.`,
-                yes: 'Redeliver all',
-                kind: 'main',
-                act: () => (query.to ? redeliverTo(query.to, filter) : redeliverAll(filter)),
-            });
-            if (isDone) reload();
-        });
-    }
+/** What differs is made anew; the focus stays in the row. */
+function renew(row, fresh) {
+    const hadFocus = row.contains(document.activeElement);
+    const parts = [...fresh.children];
+    [...row.children].forEach((part, i) => part.isEqualNode(parts[i]) || part.replaceWith(parts[i]));
+    if (hadFocus && document.activeElement === document.body) row.querySelector('summary').focus();
+}
 
-    showDestinations([[query.to, visible(query.to) || 'All']]);
-    const polling = api.poll(EVERY, turn, onError);
-    return () => polling.stop();
+/** All of the filter: the server's own, or, for one destination, one after the other. */
+function redeliverAllButton(query, list) {
+    if (!api.isAdmin() || query.state !== 'dead') return null;
+    const when = TIMES.find(([value]) => value === query.time)[1].toLowerCase();
+    const whose = query.to ? `to ${visible(query.to)}` : 'of this project';
+    const question = {
+        title: 'Redeliver all dead letters?',
+        text: `All dead letters ${whose} (accepted: ${when}) are sent again, in a new round of attempts each, also those that are not shown here.`,
+        yes: 'Redeliver all',
+        kind: 'main',
+        act: () => (query.to ? redeliverTo(query.to, list.filter) : redeliverAll(list.filter)),
+    };
+    return button('Redeliver all…', () => ask(question).then((isDone) => isDone && list.reload()));
 }
 
 function redeliverAll({ since: from }) {

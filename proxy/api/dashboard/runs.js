@@ -1,5 +1,5 @@
-// runs.js - the list of runs: newest first, live. What is on the page stays where it is: rows change in
-// place, new ones wait behind a button until they are asked for.
+// runs.js - the list of runs: newest first, live. What is on the page stays where it is: rows change in place, new
+// ones wait behind a button until they are asked for.
 import * as api from './api.js';
 import { announce, badge, button, command, fill, h, isNear, note, select } from './dom.js';
 import { TIMES, changeFilter, readFilter, since } from './filter.js';
@@ -74,61 +74,105 @@ const HEADS = [
 ];
 
 export function show(main, route) {
-    const apps = [...api.session.apps].sort();
     const query = readFilter(route.query, OPTIONS);
-    const hasApps = apps.length > 1 && !query.app;
-    const filter = {
-        app: query.app,
-        state: query.state,
-        async: { async: 'true', sync: 'false' }[query.mode],
-        since: since(query.time),
-    };
-    const isFiltered = query.app || query.state || query.mode || query.time;
+    const list = new RunList(query);
+    fill(main, h('h1', {}, 'Runs'), showFilters([...api.session.apps].sort(), query), list.elements);
+    const polling = list.begin();
+    return () => polling.stop();
+}
 
-    /** run_id → `{ run, row, text }`, in the order of the page. */
-    const shown = new Map();
-    let waiting = []; // newer than what is shown
-    let hasGap = false; // between them and what is shown there are more
-    let cursor = null;
+class RunList {
+    /** run_id → `{ run, row, text, isGone }`, in the order of the page. */
+    #shown = new Map();
+    #waiting = []; // newer than what is shown
+    #hasGap = false; // between them and what is shown there are more
+    #cursor = null; // below what is shown; null: nothing is there
+    #isFirst = true;
+    #filter;
+    #isFiltered;
+    #hasApps; // more than one, so that each row names its own
+    #polling;
 
-    const problem = h('div');
-    const newer = h('div.newer');
-    const body = h('tbody');
-    const table = h(
-        'table.runs',
-        { hidden: true, 'aria-label': 'Runs, newest first' },
-        h(
-            'thead',
-            {},
-            h(
-                'tr',
-                {},
-                HEADS.map(([name, text]) => h('th', { scope: 'col', class: name || null }, text)),
-            ),
-        ),
-        body,
-    );
-    const rest = h('div.rest');
+    #problem = h('div');
+    #newer = h('div.newer');
+    #body = h('tbody');
+    #table = makeTable(this.#body);
+    #rest = h('div.rest');
+    elements = [this.#problem, this.#newer, this.#table, this.#rest];
 
-    fill(main, h('h1', {}, 'Runs'), showFilters(apps, query), problem, newer, table, rest);
+    constructor({ app, state, mode, time }) {
+        this.#filter = { app, state, async: { async: 'true', sync: 'false' }[mode], since: since(time) };
+        this.#isFiltered = app || state || mode || time;
+        this.#hasApps = api.session.apps.length > 1 && !app;
+    }
 
-    function put(run) {
+    begin() {
+        const onError = (error) =>
+            fill(
+                this.#problem,
+                error && note('error', 'The list is not up to date', h('p', {}, error.message)),
+            );
+        this.#polling = api.poll(EVERY, (signal) => this.#turn(signal), onError);
+        return this.#polling;
+    }
+
+    async #turn(signal) {
+        if (this.#isFirst) {
+            this.#append(await this.#list({}, signal));
+            this.#isFirst = false;
+            return;
+        }
+        const open = [...this.#shown.values()].filter(({ run }) => isOpen(run));
+        const { runs, next_cursor: cursor } = await this.#askNewest(open.length || this.#waiting.length, signal);
+        if (!this.#shown.size && runs.length) return this.#append(await this.#list({}, signal));
+        for (const run of runs) if (this.#shown.has(run.run_id)) this.#put(run);
+        this.#wait(runs, cursor !== null);
+        const listed = new Set(runs.map((run) => run.run_id));
+        await this.#follow(
+            open.filter(({ run }) => !listed.has(run.run_id)),
+            signal,
+        );
+    }
+
+    /** With nothing under way on the page, a few lines tell whether there is anything new. */
+    async #askNewest(isBusy, signal) {
+        const ask = (limit) => api.get('/runs', { query: { ...this.#filter, limit }, signal });
+        const answer = await ask(isBusy ? PAGE : FEW);
+        return isBusy || !answer.runs.some(this.#isNew) ? answer : ask(PAGE);
+    }
+
+    #isNew = (run) => !this.#shown.has(run.run_id);
+
+    /** A page. The server may give a short one although there is more: one that is empty says nothing. */
+    async #list(query, signal) {
+        for (let tries = 0; ; tries++) {
+            const answer = await api.get('/runs', { query: { ...this.#filter, limit: PAGE, ...query }, signal });
+            this.#cursor = answer.next_cursor;
+            if (answer.runs.length || !this.#cursor || tries === 5) return answer.runs;
+            query = { cursor: this.#cursor };
+        }
+    }
+
+    #append(runs) {
+        this.#body.append(...runs.filter(this.#isNew).map((run) => this.#put(run)));
+        this.#table.hidden = this.#shown.size === 0;
+        this.#showRest();
+    }
+
+    /** The row of a run, as it is now. */
+    #put(run) {
         const text = JSON.stringify(run);
-        const known = shown.get(run.run_id);
+        const known = this.#shown.get(run.run_id);
         if (!api.session.apps.includes(run.app_name)) api.session.apps.push(run.app_name);
         if (!known) {
-            const row = h('tr', {}, cells(run, hasApps));
-            row.addEventListener('click', (event) => {
-                // A row is a large link for the mouse; text that is being selected stays.
-                if (!event.target.closest('a') && !String(getSelection())) location.hash = runPath(run);
-            });
-            shown.set(run.run_id, { run, row, text });
+            const row = makeRow(run, this.#hasApps);
+            this.#shown.set(run.run_id, { run, row, text });
             return row;
         }
         if (known.text !== text || run.state === 'running') {
             if (known.run.state !== run.state) announce(`Run ${run.run_id.slice(-12)} is ${run.state}`);
             // Only what differs is made anew: the focus and a selection stay.
-            const fresh = cells(run, hasApps);
+            const fresh = cells(run, this.#hasApps);
             [...known.row.children].forEach(
                 (cell, i) => cell.isEqualNode(fresh[i]) || cell.replaceWith(fresh[i]),
             );
@@ -137,120 +181,101 @@ export function show(main, route) {
         return known.row;
     }
 
-    function append(runs) {
-        body.append(...runs.filter((run) => !shown.has(run.run_id)).map(put));
-        table.hidden = shown.size === 0;
-        showRest();
+    /* ---- new runs ---- */
+
+    #wait(runs, hasMore) {
+        const oldest = this.#cursor ? [...this.#shown.keys()].sort()[0] : '';
+        this.#waiting = runs.filter((run) => this.#isNew(run) && run.run_id > oldest);
+        this.#hasGap = hasMore && this.#waiting.length === runs.length;
+        this.#showWaiting();
     }
 
-    function showWaiting() {
-        const n = waiting.length;
-        if (!n) return fill(newer);
-        const text = hasGap ? `${n} or more new runs` : plural(n, 'new run');
-        fill(newer, button(`Show ${text}`, takeWaiting, 'main'));
-    }
-
-    function takeWaiting() {
-        if (hasGap) return reload();
-        for (const run of waiting.filter(isNew)) {
-            const next = [...shown.values()].filter((known) => known.run.run_id < run.run_id);
-            const before = next.reduce((a, b) => (a && a.run.run_id > b.run.run_id ? a : b), null);
-            body.insertBefore(put(run), before?.row ?? null);
-        }
-        waiting = [];
-        showWaiting();
-        table.hidden = false;
-        showRest();
-        body.querySelector('a')?.focus();
-    }
-
-    function reload() {
-        shown.clear();
-        waiting = [];
-        fill(body);
-        cursor = null;
-        isFirst = true;
-        showWaiting();
-        polling.now();
-    }
-
-    function showRest() {
-        if (shown.size === 0 && cursor) return fill(rest, button('Look further back', older));
-        if (shown.size === 0) return fill(rest, showEmpty(isFiltered));
-        const count = h('span.count', {}, `${plural(shown.size, 'run')} shown`);
-        fill(rest, count, cursor ? button('Show older', older) : h('span.count', {}, 'These are all.'));
-    }
-
-    /** A page. The server may give a short one although there is more: one that is empty says nothing. */
-    async function list(query, signal) {
-        for (let tries = 0; ; tries++) {
-            const answer = await api.get('/runs', { query: { ...filter, limit: PAGE, ...query }, signal });
-            cursor = answer.next_cursor;
-            if (answer.runs.length || !cursor || tries === 5) return answer.runs;
-            query = { cursor };
-        }
-    }
-
-    async function older(event) {
-        event.target.disabled = true;
-        try {
-            append(await list({ cursor }));
-            announce(`${plural(shown.size, 'run')} shown`);
-        } catch (error) {
-            fill(
-                rest,
-                note('error', 'Older runs could not be loaded', h('p', {}, error.message)),
-                button('Show older', older),
-            );
-        }
-    }
-
-    function onError(error) {
-        fill(problem, error && note('error', 'The list is not up to date', h('p', {}, error.message)));
-    }
-
-    let isFirst = true;
-    async function turn(signal) {
-        const open = [...shown.values()].filter(({ run }) => isOpen(run));
-        if (isFirst) {
-            append(await list({}, signal));
-            isFirst = false;
-            return;
-        }
-        // With nothing under way on the page, a few lines tell whether there is anything new.
-        const limit = open.length || waiting.length ? PAGE : FEW;
-        const answer = await api.get('/runs', { query: { ...filter, limit }, signal });
-        if (!shown.size && answer.runs.length) return append(await list({}, signal));
-        if (limit === FEW && answer.runs.some(isNew)) {
-            Object.assign(answer, await api.get('/runs', { query: { ...filter, limit: PAGE }, signal }));
-        }
-        const listed = new Set(answer.runs.map((run) => run.run_id));
-        for (const run of answer.runs) if (shown.has(run.run_id)) put(run);
-        const oldest = cursor ? [...shown.keys()].sort()[0] : '';
-        waiting = answer.runs.filter((run) => isNew(run) && run.run_id > oldest);
-        hasGap = answer.next_cursor !== null && waiting.length === answer.runs.length;
-        showWaiting();
-        await follow(
-            open.filter(({ run }) => !listed.has(run.run_id)),
-            signal,
+    #showWaiting() {
+        const n = this.#waiting.length;
+        if (!n) return fill(this.#newer);
+        const text = this.#hasGap ? `${n} or more new runs` : plural(n, 'new run');
+        fill(
+            this.#newer,
+            button(`Show ${text}`, () => this.#takeWaiting(), 'main'),
         );
     }
 
-    const isNew = (run) => !shown.has(run.run_id);
+    #takeWaiting() {
+        if (this.#hasGap) return this.#reload();
+        for (const run of this.#waiting.filter(this.#isNew)) {
+            const next = [...this.#shown.values()].filter((known) => known.run.run_id < run.run_id);
+            const before = next.reduce((a, b) => (a && a.run.run_id > b.run.run_id ? a : b), null);
+            this.#body.insertBefore(this.#put(run), before?.row ?? null);
+        }
+        this.#waiting = [];
+        this.#showWaiting();
+        this.#table.hidden = false;
+        this.#showRest();
+        this.#body.querySelector('a')?.focus();
+    }
+
+    #reload() {
+        this.#shown.clear();
+        this.#waiting = [];
+        fill(this.#body);
+        this.#cursor = null;
+        this.#isFirst = true;
+        this.#showWaiting();
+        this.#polling.now();
+    }
+
+    /* ---- older ones ---- */
+
+    #showRest() {
+        const n = this.#shown.size;
+        if (n === 0 && this.#cursor) return fill(this.#rest, this.#olderButton('Look further back'));
+        if (n === 0) return fill(this.#rest, showEmpty(this.#isFiltered));
+        const count = h('span.count', {}, `${plural(n, 'run')} shown`);
+        const end = this.#cursor ? this.#olderButton() : h('span.count', {}, 'These are all.');
+        fill(this.#rest, count, end);
+    }
+
+    #olderButton(text = 'Show older') {
+        return button(text, (event) => this.#showOlder(event.target));
+    }
+
+    async #showOlder(pressed) {
+        pressed.disabled = true;
+        try {
+            this.#append(await this.#list({ cursor: this.#cursor }));
+            announce(`${plural(this.#shown.size, 'run')} shown`);
+        } catch (error) {
+            const why = note('error', 'Older runs could not be loaded', h('p', {}, error.message));
+            fill(this.#rest, why, this.#olderButton());
+        }
+    }
+
+    /* ---- what goes on ---- */
 
     /** Runs that are on the page and no longer in the list's beginning, or no longer of its filter. */
-    async function follow(open, signal) {
+    async #follow(open, signal) {
         const near = open.filter((known) => !known.isGone && isNear(known.row));
         const ask = async (known) => {
             const one = await api.find(`/runs/${known.run.run_id}`, { signal });
-            if (one) put({ ...one, deliveries: countDeliveries(one.deliveries) });
+            if (one) this.#put({ ...one, deliveries: countDeliveries(one.deliveries) });
             else known.isGone = true; // it was purged, or has left the newest synchronous runs
         };
         await Promise.all(near.map(ask));
     }
+}
 
-    const polling = api.poll(EVERY, turn, onError);
-    return () => polling.stop();
+function makeTable(body) {
+    const heads = HEADS.map(([name, text]) => h('th', { scope: 'col', class: name || null }, text));
+    const attributes = { hidden: true, 'aria-label': 'Runs, newest first' };
+    return h('table.runs', attributes, h('thead', {}, h('tr', {}, heads)), body);
+}
+
+/** A row is a large link for the mouse; text that is being selected stays. */
+function makeRow(run, hasApps) {
+    const onclick = (event) => {
+        if (!event.target.closest('a') && !String(getSelection())) location.hash = runPath(run);
+    };
+    return h('tr', { onclick }, cells(run, hasApps));
 }
 
 function countDeliveries(deliveries) {
