@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
+import { filesBelow } from './lib/files.mjs';
 import { assertProblem, RUN, stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 import { fill, mountVolume } from './lib/volume.mjs';
@@ -77,6 +78,23 @@ test('a volume that only bodies filled is free again when their runs have ended'
     }, LIMIT);
     open();
     await until('calls are accepted again', async () => (await accept(call)).status === 202, LIMIT);
+});
+
+test('the file of a call that the store refuses for want of space is removed', { limit: LIMIT }, async (t) => {
+    const staged = await stageOn(t);
+    if (!staged) return;
+    const { call, open, seen, volume } = staged;
+    const files = () => filesBelow(join(volume, 'data', 'bodies'));
+    const body = Buffer.alloc(MIB, 'b');
+    assert.equal((await accept(call, { body })).status, 202);
+    assert.equal((await files()).length, 1);
+    await fill(volume, VOLUME, 3 * MIB); // room for the body, but not for what is new
+    for (let i = 0; i < 2; i++) assertProblem(await accept(call, { body }), 503);
+    await until('only the accepted one is left', async () => (await files()).length === 1);
+    assert.deepEqual(await filesBelow(join(volume, 'data', 'tmp')), []);
+    open();
+    await until('it has run', async () => (await files()).length === 0);
+    assert.equal(seen.length, 1);
 });
 
 test('a process killed on a full volume starts again and ends what it had', { limit: LIMIT }, async (t) => {

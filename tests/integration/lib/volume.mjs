@@ -19,8 +19,8 @@ export async function mountVolume(t, size) {
     return directory;
 }
 
-/** Takes every free byte of the volume at `directory`, at most `most`; answers what gives them back. */
-export async function fill(directory, most) {
+/** Takes the free bytes of the volume at `directory`, at most `most`, but for `left`; answers what gives them back. */
+export async function fill(directory, most, left = 0) {
     const path = join(directory, 'filler');
     const file = await open(path, 'a');
     let filled = 0;
@@ -29,6 +29,7 @@ export async function fill(directory, most) {
         while (await file.write(bytes).catch(() => null))
             if ((filled += size) > most) throw new Error('this is not the small volume');
     }
+    await file.truncate(Math.max(0, filled - left));
     await file.close();
     return () => rm(path);
 }

@@ -282,6 +282,11 @@ Test(shed, files_of_a_purge_or_a_finish_that_was_rolled_back_stay)
     struct hl_id nobody;
     a->body = make_file(LARGE);
     request = a->body.file;
+    uint64_t without = bytes_now();
+    begin();
+    cr_assert_eq(d->vt->accept(d, a, &nobody), HL_OK);
+    fail_to_commit();
+    cr_assert_eq(bytes_now(), without, "what was not accepted is its asker's to remove");
     begin();
     cr_assert_eq(d->vt->accept(d, a, &nobody), HL_OK);
     commit();
