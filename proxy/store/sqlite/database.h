@@ -84,8 +84,9 @@ struct hl_database {
     int64_t app_id; /* 0: none */
     char app_project[129], app_name[129];
 
-    int wal_pages;     /* in the log after the last commit */
-    int checkpoint_at; /* wal_pages from which a checkpoint is due */
+    int wal_pages;   /* in the log after the last commit */
+    int wal_left;    /* of them, what the last checkpoint could not move */
+    int wal_commits; /* since then */
 };
 
 static inline struct hl_database *hl_database_of(struct hl_driver *d)

@@ -94,6 +94,7 @@ static int on_commit(void *arg, sqlite3 *handle, const char *name, int pages)
     (void)name;
     struct hl_database *db = arg;
     db->wal_pages = pages;
+    db->wal_commits++;
     return SQLITE_OK;
 }
 
@@ -312,7 +313,6 @@ enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *confi
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     db->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
     db->dir.lock_fd = -1;
-    db->checkpoint_at = 1;
     db->now.wants_sweep = true;
     db->now.purge_again_ms = INT64_MAX;
     hl_id_source_init(&db->ids);

@@ -12,9 +12,13 @@
 
 #define PAGE_SIZE 8192
 
-/* The log is moved (a checkpoint) when it is this long, or, in a quiet moment, an eighth of it. Who
- * asks meanwhile waits: 16 MiB took 20 ms, 4 MiB 8 ms, at the same throughput. */
-#define CHECKPOINT_BYTES (4 << 20)
+/* Who asks while the log is moved (a checkpoint) waits for as long as it takes to write the pages
+ * that differ. Each commit writes a few that the one before it wrote too: what it has beside those is
+ * counted. 1 MiB of them takes a millisecond or two, and large batches get there in a few commits;
+ * small ones never do, and the log's whole length is what ends their turn. */
+#define OWN_BYTES    (1 << 20)
+#define SHARED_PAGES 4 /* of a commit */
+#define LOG_BYTES    (16 << 20)
 /* Free pages are for the next runs; only more than these are given back to the file system. */
 #define SPARE_BYTES (32 << 20)
 /* And so many at a time, which is HL_SQL_VACUUM's own bound. */
@@ -59,11 +63,25 @@ enum hl_err hl_database_room(struct hl_driver *d)
     return free_bytes < soft_limit ? HL_ERR_FULL : HL_OK;
 }
 
-/* In pages of the log. On a small volume half of what is reserved, which must always do for moving
- * all that is in the log. */
-static int checkpoint_from(const struct hl_database *db)
+/* On a small volume at most half of what is reserved, which must always do for moving all that is in
+ * the log. */
+static int share_in_pages(const struct hl_database *db, uint64_t bytes)
 {
-    return (int)(hl_data_dir_share(&db->dir, 2 * CHECKPOINT_BYTES) / 2 / PAGE_SIZE);
+    return (int)(hl_data_dir_share(&db->dir, 2 * bytes) / 2 / PAGE_SIZE);
+}
+
+static bool is_checkpoint_due(const struct hl_database *db, bool is_idle)
+{
+    int pages = db->wal_pages - db->wal_left, own = pages - SHARED_PAGES * db->wal_commits;
+    return pages >= share_in_pages(db, LOG_BYTES) || own >= share_in_pages(db, OWN_BYTES) ||
+           (is_idle && db->wal_pages > share_in_pages(db, OWN_BYTES) / 2);
+}
+
+/* `left`: what a reader still needed. */
+static void begin_log(struct hl_database *db, int left)
+{
+    db->wal_pages = db->wal_left = left;
+    db->wal_commits = 0;
 }
 
 /* Passive: it never waits for a reader. What a reader still needs stays for the next one. */
@@ -77,9 +95,7 @@ static void checkpoint(struct hl_database *db)
             HL_LOG_TEXT("why", sqlite3_errmsg(db->db)));
     HL_CRASH_POINT(CHECKPOINT_DONE);
     bool is_whole = rc == SQLITE_OK && moved == in_log;
-    if (is_whole)
-        db->wal_pages = 0;
-    db->checkpoint_at = db->wal_pages + checkpoint_from(db);
+    begin_log(db, is_whole ? 0 : db->wal_pages);
 }
 
 /* What was reserved is worth most to the checkpoint: after it the log begins anew instead of
@@ -138,15 +154,14 @@ static void cut_log(struct hl_database *db)
         log.st_size == 0 || !is_volume_short(db))
         return;
     sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    db->wal_pages = 0;
-    db->checkpoint_at = checkpoint_from(db);
+    begin_log(db, 0);
 }
 
 bool hl_database_settle(struct hl_driver *d, bool is_idle)
 {
     struct hl_database *db = hl_database_of(d);
     unlink_doomed(db);
-    if (db->wal_pages >= db->checkpoint_at || (is_idle && db->wal_pages > checkpoint_from(db) / 8))
+    if (is_checkpoint_due(db, is_idle))
         checkpoint(db);
     if (!is_idle)
         return false;
