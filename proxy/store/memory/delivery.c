@@ -234,7 +234,7 @@ static enum hl_err end_delivery(
         return err;
     run->delivery = is_ok ? HL_MEMORY_OK : HL_MEMORY_DEAD;
     run->done_ms = now_ms;
-    m->is_shed = false;
+    m->n_passed = 0;
     hl_list_remove(&run->unsent);
     return HL_OK;
 }

@@ -7,6 +7,8 @@
 
 /* When HOOKLINE_STORE_MAX_BYTES is a share of a volume, which there is not. */
 #define DEFAULT_MAX_BYTES (256ull << 20)
+/* Runs that one step of shedding looks at. */
+#define SHED_LOOKS 256
 
 static enum hl_err begin(struct hl_driver *d)
 {
@@ -73,27 +75,26 @@ static enum hl_err purge(struct hl_driver *d, int64_t now_ms, unsigned max, int6
     return HL_OK;
 }
 
+/* Those with pending deliveries go to the end of the list: nothing is looked at twice before a run or
+ * a delivery ends. */
 static enum hl_err shed(struct hl_driver *d, unsigned max)
 {
     struct hl_memory *m = hl_memory_of(d);
     unsigned n = 0;
-    if (m->is_shed)
-        return HL_ERR_NOT_FOUND;
-    HL_LIST_EACH (node, &m->final) {
-        struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, final);
-        struct hl_body *body = &run->outcome.body;
-        if (body->where != HL_BODY_INLINE || is_pending(run))
+    for (int i = 0; i < SHED_LOOKS && n < max && m->n_passed < m->n_kept; i++) {
+        struct hl_memory_run *run = HL_CONTAINER_OF(m->kept.next, struct hl_memory_run, kept);
+        if (is_pending(run)) {
+            hl_list_remove(&run->kept);
+            hl_list_push_back(&m->kept, &run->kept);
+            m->n_passed++;
             continue;
-        uint64_t size = body->size;
-        m->bytes -= size;
-        hl_body_fini(body);
-        *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
-        run->outcome.encoding = HL_ENCODING_NONE;
-        if (++n == max || m->bytes <= m->max_bytes)
+        }
+        hl_memory_drop_result(m, run);
+        n++;
+        if (m->bytes <= m->max_bytes)
             break;
     }
-    m->is_shed = n == 0;
-    return n > 0 ? HL_OK : HL_ERR_NOT_FOUND;
+    return n > 0 || m->n_passed < m->n_kept ? HL_OK : HL_ERR_NOT_FOUND;
 }
 
 static enum hl_err room(struct hl_driver *d)
@@ -183,6 +184,7 @@ enum hl_err hl_memory_open(
     m->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
     hl_list_init(&m->queued);
     hl_list_init(&m->final);
+    hl_list_init(&m->kept);
     hl_list_init(&m->unsent);
     hl_list_init(&m->known);
     hl_list_init(&m->begun);

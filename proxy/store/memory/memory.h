@@ -18,6 +18,7 @@ enum hl_memory_delivery_state {
 struct hl_memory_run {
     struct hl_list queued; /* linked iff queued, in the order of acceptance */
     struct hl_list final;  /* linked iff final, in the order of finishing */
+    struct hl_list kept;   /* linked iff there is a result's body */
     struct hl_list due;    /* linked iff the delivery is pending */
     struct hl_list unsent; /* linked iff the delivery is pending or leased */
     struct hl_list known;  /* always, in the order of ids */
@@ -70,7 +71,8 @@ struct hl_memory {
     struct hl_id_source ids;
     struct hl_key key; /* of lanes */
     uint64_t bytes, max_bytes, last_ticket;
-    bool is_shed; /* no finished run has a body to give: no look before one ends again */
+    struct hl_list kept;       /* oldest first, but for those that shedding passed over */
+    uint64_t n_kept, n_passed; /* how many; how many of the last were passed over in a row */
     int64_t retention_ms, key_ms;
     uint32_t webhook_attempts;
 };
@@ -82,6 +84,8 @@ static inline struct hl_memory *hl_memory_of(struct hl_driver *d)
 
 /* --- run.c ---------------------------------------------------------------------------------- */
 void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run);
+/* Of a run whose result has a body. */
+void hl_memory_drop_result(struct hl_memory *m, struct hl_memory_run *run);
 void hl_memory_key_free(struct hl_memory *m, struct hl_memory_key *key);
 enum hl_err hl_memory_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
 enum hl_err hl_memory_record(struct hl_driver *d, struct hl_accept *a);

@@ -104,6 +104,7 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
         return NULL;
     hl_list_init(&run->queued);
     hl_list_init(&run->final);
+    hl_list_init(&run->kept);
     hl_list_init(&run->due);
     hl_list_init(&run->unsent);
     hl_list_init(&run->known);
@@ -123,6 +124,18 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     return run;
 }
 
+void hl_memory_drop_result(struct hl_memory *m, struct hl_memory_run *run)
+{
+    struct hl_body *body = &run->outcome.body;
+    uint64_t size = body->size;
+    m->bytes -= size;
+    m->n_kept--;
+    hl_list_remove(&run->kept);
+    hl_body_fini(body);
+    *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
+    run->outcome.encoding = HL_ENCODING_NONE;
+}
+
 void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
 {
     hl_id_map_remove(&m->runs, &run->id);
@@ -138,9 +151,8 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
     m->bytes -= weight + run->body.size + run->n_attempts * sizeof(*run->attempts);
     free(run->attempts);
     if (run->outcome.body.where == HL_BODY_INLINE)
-        m->bytes -= run->outcome.body.size;
+        hl_memory_drop_result(m, run);
     hl_body_fini(&run->body);
-    hl_body_fini(&run->outcome.body);
     explicit_bzero(run, weight);
     free(run);
 }
@@ -254,10 +266,13 @@ static enum hl_err end_run(
     hl_body_fini(&run->body);
     run->outcome = *outcome;
     outcome->body = (struct hl_body){.where = HL_BODY_NONE};
-    if (run->outcome.body.where == HL_BODY_INLINE)
+    if (run->outcome.body.where == HL_BODY_INLINE) {
         m->bytes += run->outcome.body.size;
+        hl_list_push_back(&m->kept, &run->kept);
+        m->n_kept++;
+        m->n_passed = 0;
+    }
     hl_list_push_back(&m->final, &run->final);
-    m->is_shed = false;
     return HL_OK;
 }
 
