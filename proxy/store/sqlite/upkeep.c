@@ -84,13 +84,14 @@ static void begin_log(struct hl_database *db, int left)
     db->wal_commits = 0;
 }
 
-/* Passive: it never waits for a reader. What a reader still needs stays for the next one. */
+/* Passive: it never waits for a reader. What a reader still needs stays for the next one. That the
+ * volume is full is the engine's to say, once. */
 static void checkpoint(struct hl_database *db)
 {
     int in_log = 0, moved = 0;
     HL_CRASH_POINT(CHECKPOINT_DUE);
     int rc = sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK && hl_sql_err(db->db, rc) != HL_ERR_FULL)
         HL_LOG(WARN, "store: a checkpoint failed, trying again",
             HL_LOG_TEXT("why", sqlite3_errmsg(db->db)));
     HL_CRASH_POINT(CHECKPOINT_DONE);
