@@ -237,6 +237,12 @@ test('a service account is created, its token shown once, and works', async (t) 
     await dialog.getByRole('button', { name: '30 days' }).click();
     await dialog.getByRole('button', { name: 'Create', exact: true }).click();
     await dialog.getByText('It is shown this once').waitFor();
+    await dialog
+        .getByRole('status')
+        .getByText('was created. Copy its token now.')
+        .waitFor({ state: 'attached' });
+    const focused = await page.evaluate(() => document.activeElement.textContent);
+    assert.equal(focused, 'Copy token');
     const token = await dialog.locator('.token code').innerText();
     await dialog.getByRole('button', { name: 'Copy token' }).click();
     await dialog.getByRole('button', { name: 'Copied' }).waitFor();
@@ -252,6 +258,17 @@ test('a service account is created, its token shown once, and works', async (t) 
     assert.ok(days > 29 && days < 31.1, `${days} days`);
     const answer = await call({}, '/v4/p/a/run');
     assert.equal(answer.status, 202);
+});
+
+test('an account whose token was put away with Escape is in the list', async (t) => {
+    const { open } = await scene(t);
+    const page = await open('#/keys');
+    await page.getByRole('button', { name: 'Create Service Account' }).click();
+    await page.getByLabel('Name').fill('hasty');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByText('It is shown this once').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('row').filter({ hasText: 'hasty' }).getByText('active').waitFor();
 });
 
 test('an expiry that is no good is refused with the reason', async (t) => {
@@ -282,6 +299,9 @@ test('a key is revoked after a question, and its token refused from then on', as
     await page.getByRole('button', { name: 'Revoke old laptop' }).click();
     await question.getByRole('button', { name: 'Revoke', exact: true }).click();
     await page.getByRole('row').filter({ hasText: 'old laptop' }).getByText('revoked').waitFor();
+    await page.getByRole('status').getByText('Revoked').waitFor({ state: 'attached' });
+    const focused = await page.evaluate(() => document.activeElement.textContent);
+    assert.equal(focused, 'Create Service Account', 'the focus is not lost');
     assert.equal((await ask()).status, 401);
     assert.equal((await call({})).status, 202, 'the others are still good');
 });

@@ -8,7 +8,7 @@ import { gate, until } from './lib/until.mjs';
 const env = { HOOKLINE_AUTH: 'jwt' };
 const HOUR = 3_600_000;
 
-/** A stage whose app holds the calls whose body names a gate, and a way to make asynchronous calls. */
+/** A stage whose app holds the calls whose body names a gate, and a way to make calls, asynchronous ones above all. */
 async function scene(t, options = {}) {
     const gates = {};
     const app = async (exchange) => {
@@ -19,8 +19,8 @@ async function scene(t, options = {}) {
     const set = await stage(t, { app, ...options, env: { ...env, ...options.env } });
     const token = await makeToken(set.sidecar);
     const headers = { authorization: `Bearer ${token}` };
-    const call = (wish = {}) =>
-        set.call('/v4/p/a/run', { query: { async: 'true' }, headers, body: JSON.stringify(wish) });
+    const call = (wish = {}, async = 'true') =>
+        set.call('/v4/p/a/run', { query: { async }, headers, body: JSON.stringify(wish) });
     const open = (hash, more) => openDashboard(t, set.sidecar, { token, hash, ...more });
     const release = (name) => (gates[name] ??= gate()).open();
     return { ...set, token, call, open, release };
@@ -147,6 +147,18 @@ test('every run in sight is followed, however many there are', async (t) => {
     await row(page, id).scrollIntoViewIfNeeded();
     release('the last');
     await row(page, id).getByText('success').waitFor();
+});
+
+test('a run that is known no more does not look as if it ran', async (t) => {
+    const { open, call, sidecar } = await scene(t);
+    const cut = assert.rejects(call({ hold: 'for ever' }, 'false'));
+    const page = await open('#/runs', { complaints: /ERR_|404|503|Failed to load/ });
+    const first = page.locator('.runs tbody tr').first();
+    await first.getByText('running').waitFor();
+    await sidecar.kill();
+    await cut;
+    await sidecar.start();
+    await first.getByText('not kept').waitFor();
 });
 
 for (const hours of [-2, 2]) {

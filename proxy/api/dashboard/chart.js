@@ -33,145 +33,164 @@ function sumMinutes({ at, now, values }) {
 
 /**
  * A chart that is drawn again with each `draw({ at, now, values })`: `at` are ms since the epoch, `values` a
- * list of numbers (or null) for each of `series` (`{ name, kind }`). `format` makes a value text.
+ * list of numbers (or null) for each of `series` (`{ name, kind }`). `format` makes a value text; `least` is the
+ * least that its height stands for.
  */
-export function chart({ title, series, format, least, isBars = false }) {
-    const svg = s('svg', { tabindex: 0, role: 'img' });
-    const readout = h('p.readout', { 'aria-hidden': 'true' });
-    const legend = h('figcaption', {}, h('h2', {}, title), readout);
-    const figure = h('figure.chart', {}, legend, svg);
-    let drawn,
-        pointer = null;
+export class Chart {
+    #options;
+    #svg = s('svg', { tabindex: 0, role: 'img' });
+    #readout = h('p.readout', { 'aria-hidden': 'true' });
+    #drawn = null;
+    #pointer = null; // the index of the sample that is pointed at
+    figure;
 
-    const x = (at) => LEFT + ((at - (drawn.now - SPAN)) / SPAN) * (drawn.width - LEFT - RIGHT);
-    const y = (value) => TOP + (1 - value / drawn.top) * (HEIGHT - TOP - BOTTOM);
+    constructor(options) {
+        this.#options = options;
+        const caption = h('figcaption', {}, h('h2', {}, options.title), this.#readout);
+        this.figure = h('figure.chart', {}, caption, this.#svg);
+        this.#svg.addEventListener('pointermove', (event) => this.#onMove(event));
+        this.#svg.addEventListener('pointerleave', () => this.#leave());
+        this.#svg.addEventListener('blur', () => this.#leave());
+        this.#svg.addEventListener('keydown', (event) => this.#onKey(event));
+    }
 
-    function say(index) {
-        const parts = series.map(({ name, kind }, i) => {
-            const value = drawn.values[i][index];
-            return h(
-                'span',
-                {},
-                h(`i.key.is-${kind}`),
-                `${name} `,
-                h('b', {}, value == null ? '–' : format(value)),
-            );
+    draw(data) {
+        const { series, least, isBars } = this.#options;
+        const drawn = isBars ? sumMinutes(data) : { ...data };
+        const heights = isBars
+            ? drawn.at.map((_, i) => drawn.values.reduce((sum, values) => sum + values[i], 0))
+            : drawn.values.flat();
+        drawn.top = ceiling(Math.max(least, ...heights));
+        // As wide as there is room for, so that its text is as large as the page's.
+        drawn.width = Math.max(LEAST_WIDTH, this.#svg.clientWidth);
+        this.#drawn = drawn;
+        const shapes = isBars ? this.#bars() : series.map(({ kind }, i) => this.#line(drawn.values[i], kind));
+        fill(this.#svg, this.#axes(), shapes);
+        this.#svg.setAttribute('viewBox', `0 0 ${drawn.width} ${HEIGHT}`);
+        this.#svg.setAttribute('aria-label', this.#describe());
+        if (!drawn.at.length) fill(this.#readout, 'The first figures come after ten seconds.');
+        else if (this.#pointer === null) this.#say(drawn.at.length - 1);
+        else this.#point(this.#pointer);
+    }
+
+    #x(at) {
+        const { now, width } = this.#drawn;
+        return LEFT + ((at - (now - SPAN)) / SPAN) * (width - LEFT - RIGHT);
+    }
+
+    #y(value) {
+        return TOP + (1 - value / this.#drawn.top) * (HEIGHT - TOP - BOTTOM);
+    }
+
+    #axes() {
+        const { top, width, now } = this.#drawn;
+        const heights = [0, 0.5, 1].map((part) => {
+            const y = this.#y(top * part);
+            const text = this.#options.format(top * part);
+            return [
+                s('line.grid', { x1: LEFT, x2: width - RIGHT, y1: y, y2: y }),
+                s('text.axis', { x: LEFT - 6, y: y + 4, 'text-anchor': 'end' }, text),
+            ];
         });
-        fill(
-            readout,
-            parts,
-            h('span.when', {}, (isBars ? clock : exact).format(drawn.at[index])),
-        );
+        const times = [60, 45, 30, 15, 0].map((minutes) => {
+            const at = now - minutes * 60_000;
+            const anchor = minutes === 0 ? 'end' : minutes === 60 ? 'start' : 'middle';
+            const place = { x: this.#x(at), y: HEIGHT - 5, 'text-anchor': anchor };
+            return s('text.axis', place, clock.format(at));
+        });
+        return [heights, times];
     }
 
-    function point(index) {
-        if (!drawn?.at.length) return;
-        pointer = Math.max(0, Math.min(drawn.at.length - 1, index));
-        const at = x(drawn.at[pointer]);
-        svg.querySelector('.cursor')?.remove();
-        svg.append(s('line.cursor', { x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM }));
-        say(pointer);
-    }
-
-    function leave() {
-        pointer = null;
-        svg.querySelector('.cursor')?.remove();
-        if (drawn?.at.length) say(drawn.at.length - 1);
-    }
-
-    svg.addEventListener('pointermove', (event) => {
-        if (!drawn?.at.length) return;
-        const box = svg.getBoundingClientRect();
-        const wanted =
-            drawn.now -
-            SPAN +
-            ((((event.clientX - box.left) / box.width) * drawn.width - LEFT) /
-                (drawn.width - LEFT - RIGHT)) *
-                SPAN;
-        const index = drawn.at.findIndex((at) => at >= wanted);
-        point(index < 0 ? drawn.at.length - 1 : index);
-    });
-    svg.addEventListener('pointerleave', leave);
-    svg.addEventListener('blur', leave);
-    svg.addEventListener('keydown', (event) => {
-        const move = { ArrowLeft: -1, ArrowRight: 1, PageUp: -30, PageDown: 30 }[event.key];
-        if (!move || !drawn) return;
-        event.preventDefault();
-        point((pointer ?? drawn.at.length) + move);
-    });
-
-    function line(values, kind) {
+    #line(values, kind) {
+        const { at } = this.#drawn;
         let path = '',
             isDown = false;
         const dots = [];
         values.forEach((value, i) => {
-            const isGap = i > 0 && drawn.at[i] - drawn.at[i - 1] > 60_000;
+            const isGap = i > 0 && at[i] - at[i - 1] > 60_000;
             if (value === null || isGap) isDown = false;
             if (value === null) return;
-            path += `${isDown ? 'L' : 'M'}${x(drawn.at[i]).toFixed(1)} ${y(value).toFixed(1)}`;
+            path += `${isDown ? 'L' : 'M'}${this.#x(at[i]).toFixed(1)} ${this.#y(value).toFixed(1)}`;
             // A value between two that are missing.
             if (!isDown && values[i + 1] == null)
-                dots.push(s(`circle.area.is-${kind}`, { cx: x(drawn.at[i]), cy: y(value), r: 2 }));
+                dots.push(s(`circle.area.is-${kind}`, { cx: this.#x(at[i]), cy: this.#y(value), r: 2 }));
             isDown = true;
         });
         return [s(`path.line.is-${kind}`, { d: path }), dots];
     }
 
     /** One upon the other. */
-    function bars() {
-        const width = Math.max(1, (60_000 / SPAN) * (drawn.width - LEFT - RIGHT) - 1.5);
-        return drawn.at.flatMap((at, i) => {
+    #bars() {
+        const { at, values, now } = this.#drawn;
+        const width = Math.max(1, this.#x(now) - this.#x(now - 60_000) - 1.5);
+        return at.flatMap((minute, i) => {
             let below = 0;
-            return drawn.values.map((values, j) => {
-                const height = y(below) - y(below + values[i]);
-                below += values[i];
-                return height === 0
-                    ? null
-                    : s(`rect.area.is-${series[j].kind}`, { x: x(at), y: y(below), width, height });
+            return values.map((list, j) => {
+                const height = this.#y(below) - this.#y(below + list[i]);
+                below += list[i];
+                const place = { x: this.#x(minute), y: this.#y(below), width, height };
+                return height === 0 ? null : s(`rect.area.is-${this.#options.series[j].kind}`, place);
             });
         });
     }
 
-    function axes() {
-        const parts = [0, 0.5, 1].map((part) => {
-            const at = y(drawn.top * part);
-            return [
-                s('line.grid', { x1: LEFT, x2: drawn.width - RIGHT, y1: at, y2: at }),
-                s('text.axis', { x: LEFT - 6, y: at + 4, 'text-anchor': 'end' }, format(drawn.top * part)),
-            ];
-        });
-        for (const minutes of [60, 45, 30, 15, 0]) {
-            const at = drawn.now - minutes * 60_000;
-            const anchor = minutes === 0 ? 'end' : minutes === 60 ? 'start' : 'middle';
-            parts.push(s('text.axis', { x: x(at), y: HEIGHT - 5, 'text-anchor': anchor }, clock.format(at)));
-        }
-        return parts;
-    }
-
-    function draw(data) {
-        drawn = isBars ? sumMinutes(data) : { ...data };
-        // As wide as there is room for, so that its text is as large as the page's.
-        drawn.width = Math.max(LEAST_WIDTH, svg.clientWidth);
-        svg.setAttribute('viewBox', `0 0 ${drawn.width} ${HEIGHT}`);
-        const heights = isBars
-            ? drawn.at.map((_, i) => drawn.values.reduce((sum, values) => sum + values[i], 0))
-            : drawn.values.flat();
-        drawn.top = ceiling(Math.max(least, ...heights));
-        const shapes = isBars ? bars() : series.map(({ kind }, i) => line(drawn.values[i], kind));
-        fill(svg, axes(), shapes);
+    /** For those who do not see it. */
+    #describe() {
+        const { title, series, format, isBars } = this.#options;
         const words = series.map(({ name }, i) => {
-            const values = drawn.values[i].filter((value) => value !== null);
+            const values = this.#drawn.values[i].filter((value) => value !== null);
             if (!values.length) return `${name}: none`;
             const sum = values.reduce((a, b) => a + b, 0);
             return isBars
                 ? `${name}: ${format(sum)} in all`
                 : `${name}: last ${format(values.at(-1))}, highest ${format(Math.max(...values))}`;
         });
-        svg.setAttribute('aria-label', `${title}, last hour. ${words.join('. ')}.`);
-        if (!drawn.at.length) fill(readout, 'The first figures come after ten seconds.');
-        else if (pointer === null) say(drawn.at.length - 1);
-        else point(pointer);
+        return `${title}, last hour. ${words.join('. ')}.`;
     }
 
-    return { figure, draw };
+    /* ---- what is pointed at ---- */
+
+    #onMove({ clientX }) {
+        if (!this.#drawn?.at.length) return;
+        const { at, now, width } = this.#drawn;
+        const box = this.#svg.getBoundingClientRect();
+        const x = ((clientX - box.left) / box.width) * width;
+        const wanted = now - SPAN + ((x - LEFT) / (width - LEFT - RIGHT)) * SPAN;
+        const index = at.findIndex((ms) => ms >= wanted);
+        this.#point(index < 0 ? at.length - 1 : index);
+    }
+
+    #onKey(event) {
+        const move = { ArrowLeft: -1, ArrowRight: 1, PageUp: -30, PageDown: 30 }[event.key];
+        if (!move || !this.#drawn) return;
+        event.preventDefault();
+        this.#point((this.#pointer ?? this.#drawn.at.length) + move);
+    }
+
+    #point(index) {
+        const { at } = this.#drawn;
+        if (!at.length) return;
+        this.#pointer = Math.max(0, Math.min(at.length - 1, index));
+        const x = this.#x(at[this.#pointer]);
+        this.#svg.querySelector('.cursor')?.remove();
+        this.#svg.append(s('line.cursor', { x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM }));
+        this.#say(this.#pointer);
+    }
+
+    #leave() {
+        this.#pointer = null;
+        this.#svg.querySelector('.cursor')?.remove();
+        if (this.#drawn?.at.length) this.#say(this.#drawn.at.length - 1);
+    }
+
+    #say(index) {
+        const { series, format, isBars } = this.#options;
+        const parts = series.map(({ name, kind }, i) => {
+            const value = this.#drawn.values[i][index];
+            const text = value == null ? '–' : format(value);
+            return h('span', {}, h(`i.key.is-${kind}`), `${name} `, h('b', {}, text));
+        });
+        const when = (isBars ? clock : exact).format(this.#drawn.at[index]);
+        fill(this.#readout, parts, h('span.when', {}, when));
+    }
 }

@@ -34,9 +34,19 @@ export function fill(element, ...children) {
     return element;
 }
 
-/** Text for those who hear the page; the same one twice is read twice. */
+/** The same, and the focus stays in it, or else near by. */
+export function refill(element, ...children) {
+    const hadFocus = element.contains(document.activeElement);
+    fill(element, ...children);
+    if (hadFocus) (element.querySelector('button, a') ?? element.closest('main')).focus({ preventScroll: true });
+}
+
+const status = document.getElementById('status');
+
+/** Text for those who hear the page; the same one twice is read twice. Beside an open dialog nothing is heard. */
 export function announce(text) {
-    const status = document.getElementById('status');
+    const home = document.querySelector('dialog[open]') ?? document.body;
+    if (status.parentNode !== home) home.append(status);
     status.textContent = '';
     setTimeout(() => (status.textContent = text), 50);
 }

@@ -11,127 +11,117 @@ const ROLES = [
 ];
 
 export function show(main) {
-    const problem = h('div');
-    const body = h('tbody', { role: 'rowgroup' });
-    const heads = ['Name', 'Role', 'State', 'Created', 'Expires', 'Last used', 'Action'];
-    const table = h(
-        'table.keys',
-        { 'aria-label': 'Service accounts', role: 'table' },
-        h(
-            'thead',
-            { role: 'rowgroup' },
-            h(
-                'tr',
-                { role: 'row' },
-                heads.map((text) => h('th', { scope: 'col', role: 'columnheader' }, text)),
-            ),
-        ),
-        body,
+    const list = new AccountList();
+    const about =
+        'A service account is a token with a name and an end: one for each program and environment, so that each can be revoked alone.';
+    fill(
+        main,
+        h('div.title-row', {}, h('h1', {}, 'API Keys'), list.create),
+        h('p.lead', {}, about),
+        list.elements,
     );
-    const rest = h('div.rest');
-    const create = button(
+    list.load();
+    return () => list.end();
+}
+
+class AccountList {
+    #gone = new AbortController();
+    #count = 0;
+    #problem = h('div');
+    #body = h('tbody', { role: 'rowgroup' });
+    #table = makeTable(this.#body);
+    #rest = h('div.rest');
+    elements = [this.#problem, this.#table, this.#rest];
+    create = button(
         'Create Service Account',
         async () => {
-            if (await createAccount()) load();
+            await createAccount();
+            this.load(); // it may be there although its dialog was closed with Escape
         },
         'main',
     );
-    fill(
-        main,
-        h('div.title-row', {}, h('h1', {}, 'API Keys'), create),
-        h(
-            'p.lead',
-            {},
-            'A service account is a token with a name and an end: one for each program and environment, so that each can be revoked alone.',
-        ),
-        problem,
-        table,
-        rest,
-    );
-    const gone = new AbortController();
-    let count = 0;
 
-    async function load(cursor) {
+    end() {
+        this.#gone.abort();
+    }
+
+    async load(cursor) {
         try {
             const query = { limit: PAGE, cursor };
-            const answer = await api.get('/service-accounts', { query, signal: gone.signal });
-            const rows = answer.service_accounts.map(row);
-            fill(problem);
-            if (cursor) body.append(...rows);
-            else fill(body, rows);
-            count = cursor ? count + rows.length : rows.length;
-            showRest(answer.next_cursor);
+            const answer = await api.get('/service-accounts', { query, signal: this.#gone.signal });
+            const rows = answer.service_accounts.map((account) => this.#makeRow(account));
+            fill(this.#problem);
+            if (cursor) this.#body.append(...rows);
+            else fill(this.#body, rows);
+            this.#count = cursor ? this.#count + rows.length : rows.length;
+            this.#showRest(answer.next_cursor);
         } catch (error) {
-            if (error.name !== 'AbortError')
-                fill(problem, note('error', 'The keys could not be loaded', h('p', {}, error.message)));
+            const why = note('error', 'The keys could not be loaded', h('p', {}, error.message));
+            if (error.name !== 'AbortError') fill(this.#problem, why);
         }
     }
 
-    function showRest(cursor) {
-        table.hidden = count === 0;
-        if (!count) {
-            return fill(
-                rest,
-                note(
-                    'empty',
-                    'No service accounts yet',
-                    h('p', {}, 'Create one: its token is what callers of the app send as a bearer token.'),
-                ),
-            );
-        }
+    #showRest(cursor) {
+        this.#table.hidden = this.#count === 0;
+        const next = 'Create one: its token is what callers of the app send as a bearer token.';
         fill(
-            rest,
-            h('span.count', {}, plural(count, 'service account')),
-            cursor ? button('Show more', () => load(cursor)) : null,
+            this.#rest,
+            this.#count
+                ? h('span.count', {}, plural(this.#count, 'service account'))
+                : note('empty', 'No service accounts yet', h('p', {}, next)),
+            cursor ? button('Show more', () => this.load(cursor)) : null,
         );
     }
 
-    function row(account) {
-        const isExpired = Date.parse(account.expires_at) <= now();
-        const [kind, word, shape] = account.revoked_at
-            ? ['failure', 'revoked', 'failure']
-            : isExpired
-              ? ['queued', 'expired', 'queued']
-              : ['success', 'active', 'success'];
-        const revoke = () =>
-            ask({
-                title: `Revoke “${visible(account.name)}”?`,
-                text: 'Whoever uses its token is refused from now on. This cannot be taken back.',
-                yes: 'Revoke',
-                act: () => api.send('DELETE', `/service-accounts/${account.id}`),
-            }).then((isDone) => isDone && (announce('Revoked'), load()));
-        const isActive = word === 'active';
-        const cell = (label, ...content) => h('td', { role: 'cell', 'data-label': label }, content);
+    #makeRow(account) {
+        const [kind, state] = stateOf(account);
+        const name = visible(account.name);
+        const label = { 'aria-label': `Revoke ${name}` };
+        const revoke = button('Revoke…', () => this.#revoke(account), 'small', label);
+        const cell = (of, ...content) => h('td', { role: 'cell', 'data-label': of }, content);
+        const id = h('span.sub', { title: 'id' }, account.id);
+        const revoked = account.revoked_at && h('span.sub', {}, time(account.revoked_at));
         return h(
             'tr',
             { role: 'row' },
-            h(
-                'td.name',
-                { role: 'cell' },
-                h('strong', {}, visible(account.name)),
-                h('span.sub', { title: 'id' }, account.id),
-            ),
+            h('td.name', { role: 'cell' }, h('strong', {}, name), id),
             cell('Role', account.role),
-            cell(
-                'State',
-                badge(kind, word, shape),
-                account.revoked_at && h('span.sub', {}, time(account.revoked_at)),
-            ),
+            cell('State', badge(kind, state), revoked),
             cell('Created', time(account.created_at, { style: 'date' })),
             cell('Expires', time(account.expires_at, { style: 'date' })),
             cell('Last used', time(account.last_used_at, { empty: 'never' })),
-            h(
-                'td',
-                { role: 'cell' },
-                isActive
-                    ? button('Revoke…', revoke, 'small', { 'aria-label': `Revoke ${visible(account.name)}` })
-                    : null,
-            ),
+            h('td', { role: 'cell' }, state === 'active' ? revoke : null),
         );
     }
 
-    load();
-    return () => gone.abort();
+    async #revoke(account) {
+        const isDone = await ask({
+            title: `Revoke “${visible(account.name)}”?`,
+            text: 'Whoever uses its token is refused from now on. This cannot be taken back.',
+            yes: 'Revoke',
+            act: () => api.send('DELETE', `/service-accounts/${account.id}`),
+        });
+        if (!isDone) return;
+        await this.load();
+        announce('Revoked');
+        this.create.focus(); // the button that had the focus is gone
+    }
+}
+
+function makeTable(body) {
+    const names = ['Name', 'Role', 'State', 'Created', 'Expires', 'Last used', 'Action'];
+    const heads = names.map((text) => h('th', { scope: 'col', role: 'columnheader' }, text));
+    return h(
+        'table.keys',
+        { 'aria-label': 'Service accounts', role: 'table' },
+        h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, heads)),
+        body,
+    );
+}
+
+function stateOf(account) {
+    if (account.revoked_at) return ['failure', 'revoked'];
+    return Date.parse(account.expires_at) <= now() ? ['queued', 'expired'] : ['success', 'active'];
 }
 
 /** The end of a day, in local time. */
@@ -147,69 +137,68 @@ function dayFromNow(days) {
         .join('-');
 }
 
-/** Asks for name, expiry date and role, then shows the token. Answers whether an account was made. */
+/** Asks for name, expiry date and role, then shows the token. Resolves when that is over. */
 function createAccount() {
     return dialog('Create Service Account', (close) => {
-        const name = h('input', {
-            required: true,
-            maxlength: 100,
-            autocomplete: 'off',
-            placeholder: 'checkout-prod',
-            autofocus: true,
-        });
-        const expiry = h('input', {
-            type: 'date',
-            required: true,
-            value: dayFromNow(90),
-            min: dayFromNow(0),
-        });
-        const roles = ROLES.map(([value, text, help], i) =>
-            h(
-                'label.choice',
-                {},
-                h('input', { type: 'radio', name: 'role', value, checked: i === 0 }),
-                h('span', {}, h('strong', {}, text), ` ${help}`),
-            ),
-        );
-        const presets = [30, 90, 365].map((days) =>
-            button(`${days} days`, () => (expiry.value = dayFromNow(days)), 'quiet'),
-        );
+        const { fields, read } = makeFields();
         const problem = h('div');
         const submit = h('button.button.main', { type: 'submit' }, 'Create');
-        const form = h(
-            'form',
-            {
-                onsubmit: async (event) => {
-                    event.preventDefault();
-                    submit.disabled = true;
-                    try {
-                        const made = await api.send('POST', '/service-accounts', {
-                            name: name.value.trim(),
-                            expires_at: endOf(expiry.value).toISOString(),
-                            role: form.querySelector(':checked').value,
-                        });
-                        form.replaceWith(showToken(made, close));
-                        announce('The service account was created. Copy its token now.');
-                    } catch (error) {
-                        fill(problem, note('error', 'It was not created', h('p', {}, error.message)));
-                        submit.disabled = false;
-                    }
-                },
-            },
+        const onsubmit = async (event) => {
+            event.preventDefault();
+            submit.disabled = true;
+            try {
+                const made = await api.send('POST', '/service-accounts', read());
+                const token = showToken(made, close);
+                form.replaceWith(token);
+                token.querySelector('button').focus();
+                announce('The service account was created. Copy its token now.');
+            } catch (error) {
+                fill(problem, note('error', 'It was not created', h('p', {}, error.message)));
+                submit.disabled = false;
+            }
+        };
+        const cancel = button('Cancel', () => close(false));
+        const form = h('form', { onsubmit }, fields, problem, h('div.actions', {}, cancel, submit));
+        return form;
+    });
+}
+
+/** What an account is made of, and `read()`: the body of the request for it. */
+function makeFields() {
+    const name = h('input', {
+        required: true,
+        maxlength: 100,
+        autocomplete: 'off',
+        placeholder: 'checkout-prod',
+        autofocus: true,
+    });
+    const day = { required: true, value: dayFromNow(90), min: dayFromNow(0) };
+    const expiry = h('input', { type: 'date', ...day });
+    const presets = [30, 90, 365].map((days) =>
+        button(`${days} days`, () => (expiry.value = dayFromNow(days)), 'quiet'),
+    );
+    const roles = ROLES.map(([value, text, help], i) =>
+        h(
+            'label.choice',
+            {},
+            h('input', { type: 'radio', name: 'role', value, checked: i === 0 }),
+            h('span', {}, h('strong', {}, text), ` ${help}`),
+        ),
+    );
+    const role = h('fieldset', {}, h('legend', {}, 'Role'), roles);
+    return {
+        fields: [
             h('label.field', {}, h('span', {}, 'Name'), name),
             h('label.field', {}, h('span', {}, 'Expiry date'), expiry),
             h('div.presets', {}, presets),
-            h('fieldset', {}, h('legend', {}, 'Role'), roles),
-            problem,
-            h(
-                'div.actions',
-                {},
-                button('Cancel', () => close(false)),
-                submit,
-            ),
-        );
-        return form;
-    });
+            role,
+        ],
+        read: () => ({
+            name: name.value.trim(),
+            expires_at: endOf(expiry.value).toISOString(),
+            role: role.querySelector(':checked').value,
+        }),
+    };
 }
 
 function showToken(account, close) {

@@ -1,6 +1,6 @@
 // now.js - how hookline does: ready or what is wrong, figures of the moment, charts of the last hour.
 import * as api from './api.js';
-import { chart } from './chart.js';
+import { Chart } from './chart.js';
 import { fill, h, icon, note } from './dom.js';
 import { between, bytes, duration, number, plural, time } from './format.js';
 
@@ -79,10 +79,9 @@ export function show(main) {
     const problem = h('div');
     const state = h('div');
     const tiles = h('dl.tiles');
-    const charts = CHARTS.map((c) => ({
-        ...chart({ ...c, series: c.names.map((name, i) => ({ name, kind: c.kinds[i] })) }),
-        columns: c.columns,
-    }));
+    const charts = CHARTS.map(
+        (c) => new Chart({ ...c, series: c.names.map((name, i) => ({ name, kind: c.kinds[i] })) }),
+    );
     fill(
         main,
         h('h1', {}, 'Now'),
@@ -115,11 +114,11 @@ export function show(main) {
         showState(state, now, samples);
         fill(tiles, showTiles(now));
         if (drawnAt !== now.last)
-            charts.forEach((c) =>
-                c.draw({
+            charts.forEach((chart, i) =>
+                chart.draw({
                     at: samples.at,
                     now: Date.parse(now.now),
-                    values: c.columns.map((name) => samples[name]),
+                    values: CHARTS[i].columns.map((name) => samples[name]),
                 }),
             );
         drawnAt = now.last;

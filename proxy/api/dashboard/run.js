@@ -1,7 +1,7 @@
 // run.js - one run: what became of it, when, what it answered, where that went.
 import * as api from './api.js';
 import { now } from './clock.js';
-import { announce, ask, badge, button, copy, fill, h, note } from './dom.js';
+import { announce, ask, badge, button, copy, fill, h, note, refill } from './dom.js';
 import { between, bytes, duration, plural, time, visible } from './format.js';
 import { REASONS, deliveryBadge, isOpen, modeChip } from './state.js';
 import { drawTimeline, lanesOf } from './timeline.js';
@@ -43,13 +43,13 @@ export function show(main, route) {
         if (text !== last) {
             if (last && run.state !== JSON.parse(last).state) announce(`The run is ${run.state}`);
             last = text;
-            fill(
+            refill(
                 head,
                 showHead(run, () => polling.now(), path),
             );
             fill(facts, showFacts(run));
             webhooks.hidden = !run.deliveries.length;
-            fill(
+            refill(
                 webhooks,
                 h('h2', { id: 'webhooks' }, 'Webhook'),
                 run.deliveries.map((d) => showDelivery(d, () => polling.now())),

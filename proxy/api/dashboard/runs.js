@@ -258,9 +258,16 @@ class RunList {
         const ask = async (known) => {
             const one = await api.find(`/runs/${known.run.run_id}`, { signal });
             if (one) this.#put({ ...one, deliveries: countDeliveries(one.deliveries) });
-            else known.isGone = true; // it was purged, or has left the newest synchronous runs
+            else this.#giveUp(known);
         };
         await Promise.all(near.map(ask));
+    }
+
+    /** It was purged, or it was synchronous and hookline was started anew: nobody knows how it ended. */
+    #giveUp(known) {
+        known.isGone = true;
+        fill(known.row.cells[0], badge('queued', 'not kept'));
+        announce(`Run ${known.run.run_id.slice(-12)} is not kept any more`);
     }
 }
 
