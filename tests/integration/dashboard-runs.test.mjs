@@ -358,22 +358,11 @@ test('100,000 runs: pages of fifty, any of them found', { limit: 180_000 }, asyn
     await page.locator('.run-head').getByText('failure').waitFor();
 });
 
-/** Copies of a finished run, a second apart, all before it; they share its result. */
+/** Copies of a finished run and its result, a second apart, all before it. */
 async function multiply(sidecar, id, count) {
     const file = join(
         sidecar.dataDir,
         (await readdir(sidecar.dataDir)).find((name) => /\.(db|sqlite3?)$/.test(name)),
-    );
-    const { stdout } = await promisify(execFile)('sqlite3', [
-        file,
-        "SELECT name FROM pragma_table_info('run')",
-    ]);
-    const columns = stdout
-        .trim()
-        .split('\n')
-        .filter((name) => name !== 'run_id');
-    const shifted = columns.map((name) =>
-        /^(created|started)_ms$/.test(name) ? `${name} - 1000 * copy.n` : name,
     );
     const ms = parseInt(id.replace('-', '').slice(0, 12), 16);
     const copies = Array.from({ length: count }, (_, i) => {
@@ -381,10 +370,23 @@ async function multiply(sidecar, id, count) {
         return `(x'${time}7000a000${i.toString(16).padStart(12, '0')}',${i + 1})`;
     });
     const sql = `BEGIN; CREATE TEMP TABLE copy (id BLOB, n INTEGER); INSERT INTO copy VALUES ${copies.join(',')};
-        INSERT INTO run (run_id, ${columns}) SELECT copy.id, ${shifted} FROM copy, run
-        WHERE run_id = x'${id.replaceAll('-', '')}'; COMMIT;`;
+        ${await copyOf(file, 'run', id)} ${await copyOf(file, 'result', id)} COMMIT;`;
     const child = execFile('sqlite3', [file]);
     child.stdin.end(sql);
     const [code] = await once(child, 'exit');
     assert.equal(code, 0);
+}
+
+/** The statement that copies a run's row of a table once for each of `copy`: its number is new, its times are earlier. */
+async function copyOf(file, table, id) {
+    const sql = `SELECT name FROM pragma_table_info('${table}')`;
+    const { stdout } = await promisify(execFile)('sqlite3', [file, sql]);
+    const columns = stdout.trim().split('\n');
+    const values = columns.map((name) => {
+        if (name === 'run_id') return 'copy.id';
+        if (name === 'number') return 'number + 100 + copy.n';
+        return /_ms$/.test(name) ? `${name} - 1000 * copy.n` : name;
+    });
+    const original = `run_id = x'${id.replaceAll('-', '')}'`;
+    return `INSERT INTO ${table} (${columns}) SELECT ${values} FROM copy, ${table} WHERE ${original};`;
 }
