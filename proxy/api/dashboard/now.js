@@ -27,7 +27,7 @@ const CHARTS = [
     {
         title: 'In flight',
         columns: ['calls_in_flight', 'runs_in_flight', 'calls_waiting'],
-        names: ['calls', 'async runs', 'waiting for the app'],
+        names: ['calls', 'async runs', 'waiting'],
         kinds: ['one', 'two', 'three'],
         format: number,
         least: 4,
