@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+
 #define LINGER_MS 2000
 #define READ_SIZE (16 * 1024)
 

@@ -227,6 +227,21 @@ test('times are local, with the exact UTC when pointed at', async (t) => {
     assert.ok((await time.innerText()).includes(local), `${await time.innerText()} has ${local}`);
 });
 
+test('nothing moves for those who want that', async (t) => {
+    const { sidecar, token } = await scene(t);
+    for (const [reducedMotion, animation] of [
+        ['no-preference', 'turn'],
+        ['reduce', 'none'],
+    ]) {
+        const page = await openDashboard(t, sidecar, { token, reducedMotion });
+        const running = page.locator('.runs .icon-running').first();
+        assert.equal(
+            await running.evaluate((icon) => getComputedStyle(icon).animationName),
+            animation,
+        );
+    }
+});
+
 test('a tab that nobody sees asks nothing', async (t) => {
     const { sidecar } = await stage(t, { env });
     const page = await openTab(t, sidecar);
