@@ -58,6 +58,7 @@ export function show(main, { error, onDone }) {
             h('h2', {}, 'No token at hand?'),
             h('p', {}, 'On the machine where hookline runs, this prints a link that is good for one hour:'),
             command('hookline dashboard'),
+            h('p.hint', {}, 'It takes --project NAME where HOOKLINE_PROJECT_ID is not set.'),
         ),
     );
     token.focus();
