@@ -17,11 +17,6 @@
 
 #define DAY_MS (24 * 3600 * 1000ll)
 
-/* SQLite's own pool for what a statement needs while it runs: cursors over wide tables are larger
- * than its default of 1,200 bytes and would be malloc'ed each time. */
-#define SLOT_SIZE 2560
-#define SLOTS     128
-
 /* page_size and auto_vacuum hold only before the first table; the order matters. wal_autocheckpoint
  * is off because upkeep.c chooses the moment. secure_delete is off because Debian's default doubles
  * what a deletion writes, and what is secret is encrypted. */
@@ -107,8 +102,6 @@ static enum hl_err open_file(
     int rc = sqlite3_open_v2(path, &db->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_busy_timeout(db->db, 1000);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_db_config(db->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, SLOT_SIZE, SLOTS);
     if (rc != SQLITE_OK)
         return explain(db, rc, path, why, why_len);
     err = check(db, path, is_new, why, why_len);
