@@ -317,6 +317,16 @@ static enum hl_err run_without_accepts(
     return why;
 }
 
+static enum hl_err put_off(struct hl_batch *b, size_t first, enum hl_err why)
+{
+    for (size_t i = first; i < b->n_ops; i++) {
+        bool is_refused = hl_message_may_be_refused(b->ops[i].m);
+        b->ops[i].rc = is_refused ? why : HL_OK;
+        b->ops[i].is_held = !is_refused;
+    }
+    return why;
+}
+
 /* Something broke the transaction: one transaction each, so that only what broke it fails. */
 static enum hl_err run_singly(struct hl_batch *b, bool *has_committed)
 {
@@ -324,6 +334,8 @@ static enum hl_err run_singly(struct hl_batch *b, bool *has_committed)
         enum hl_err err = try_ops(b, i, 1, false, has_committed);
         if (is_fatal(err))
             return fail_all(b, i, err);
+        if (err == HL_ERR_FULL || err == HL_ERR_UNAVAILABLE)
+            return put_off(b, i, err);
         if (err)
             b->ops[i].rc = err;
     }
