@@ -176,6 +176,8 @@ void hl_running_add(
 /* What hl_run_find would say, if it is remembered, and it no longer is. is_cancel_wished is not. */
 bool hl_running_take(
     struct hl_database *db, const struct hl_id *run_id, uint32_t epoch, struct hl_stored_run *run);
+/* It has ended: it is no longer remembered, if it was. */
+void hl_running_drop(struct hl_database *db, const struct hl_id *run_id);
 /* After a rollback: what was remembered may not be so. */
 void hl_running_forget(struct hl_database *db);
 

@@ -14,7 +14,7 @@ void hl_running_add(
     if (!copy)
         return;
     *copy = *run;
-    free(hl_id_map_remove(&db->running, run_id));
+    hl_running_drop(db, run_id);
     hl_id_map_put(&db->running, run_id, copy);
 }
 
@@ -28,6 +28,11 @@ bool hl_running_take(
     hl_id_map_remove(&db->running, run_id);
     free(known);
     return true;
+}
+
+void hl_running_drop(struct hl_database *db, const struct hl_id *run_id)
+{
+    free(hl_id_map_remove(&db->running, run_id));
 }
 
 void hl_running_forget(struct hl_database *db)
