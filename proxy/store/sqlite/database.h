@@ -25,6 +25,7 @@ struct hl_database_marks {
 
     int64_t purged_result;  /* this pass of the purge has passed over what is up to here */
     int64_t purge_again_ms; /* when the first of those has another turn */
+    int64_t purge_ms;       /* when the next pass may begin */
     int64_t swept_app;      /* this pass over the apps has seen up to here */
     int64_t sweep_ms;       /* when the next pass may begin */
     bool wants_sweep;       /* a run was removed since the last one, or there was none yet */

@@ -83,6 +83,8 @@ static enum hl_err next_due(
     return HL_OK;
 }
 
+/* Those that expire in one millisecond go together, be they a few more than `max`: to name each would
+ * take a look at all keys of its app. */
 static enum hl_err purge_keys(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_PURGE);
@@ -103,11 +105,28 @@ static enum hl_err purge_accounts(
 }
 
 /* A pass goes from the oldest run up to the first that began too late to be past retention: those
- * behind it began, and so ended, later still. `*due_ms` is when the next step has something to do. */
+ * behind it began, and so ended, later still. It looks at all that began early and ended late, so
+ * there is a pause after it: a 64th of the retention, by which a run may stay longer. */
+static int64_t pause_ms(const struct hl_database *db)
+{
+    int64_t ms = db->retention_ms / 64;
+    return ms < LOOK_AGAIN_MS ? ms : LOOK_AGAIN_MS;
+}
+
+/* A clock that was set back ends it. */
+static bool is_pause(const struct hl_database *db, int64_t now_ms)
+{
+    return now_ms < db->now.purge_ms && db->now.purge_ms - now_ms <= pause_ms(db);
+}
+
+/* `*due_ms` is when the next step has something to do. */
 static void end_pass(struct hl_database *db, int64_t now_ms, int64_t *due_ms)
 {
     if (*due_ms > db->now.purge_again_ms)
-        *due_ms = db->now.purge_again_ms > now_ms ? db->now.purge_again_ms : now_ms;
+        *due_ms = db->now.purge_again_ms;
+    db->now.purge_ms = now_ms + pause_ms(db);
+    if (*due_ms < db->now.purge_ms)
+        *due_ms = db->now.purge_ms;
     db->now.purged_result = 0;
     db->now.purge_again_ms = INT64_MAX;
 }
@@ -119,17 +138,35 @@ static void pass_over(struct hl_database *db, const struct result *result, int64
         db->now.purge_again_ms = again_ms;
 }
 
+/* When it began; or ended, where the ids are ahead of a clock that was set back. */
+static int64_t earliest_ms(const struct result *result)
+{
+    int64_t begun_ms = hl_id_time_ms(&result->run_id);
+    return begun_ms < result->finished_ms ? begun_ms : result->finished_ms;
+}
+
+/* What came and ended while the clock was ahead says nothing of what is behind it. */
+static bool is_last_of_pass(
+    const struct hl_database *db, const struct result *result, int64_t now_ms)
+{
+    int64_t ms = earliest_ms(result);
+    return ms <= now_ms && ms + db->retention_ms > now_ms;
+}
+
 static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
+    if (is_pause(db, now_ms)) {
+        *due_ms = db->now.purge_ms;
+        return HL_OK;
+    }
     for (unsigned i = 0; i < max; i++) {
         struct result result;
         bool pending = false;
         enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, db->now.purged_result, &result);
-        int64_t begun_due_ms = err ? 0 : hl_id_time_ms(&result.run_id) + db->retention_ms;
         int64_t ended_due_ms = err ? 0 : result.finished_ms + db->retention_ms;
-        if (err == HL_ERR_NOT_FOUND || (ended_due_ms > now_ms && begun_due_ms > now_ms)) {
+        if (err == HL_ERR_NOT_FOUND || (!err && is_last_of_pass(db, &result, now_ms))) {
             if (!err)
-                *due_ms = begun_due_ms;
+                *due_ms = earliest_ms(&result) + db->retention_ms;
             end_pass(db, now_ms, due_ms);
             return HL_OK;
         }

@@ -52,8 +52,8 @@
         " WHERE app_id = ? AND subject = ? AND key = ?")                                           \
     X(IDEM_PUT, "INSERT OR REPLACE INTO idem (app_id, subject, key, run_id, fingerprint,"          \
         " expires_ms) VALUES (?, ?, ?, ?, ?, ?)")                                                  \
-    X(IDEM_PURGE, "DELETE FROM idem WHERE (app_id, subject, key) IN (SELECT app_id, subject, key"  \
-        " FROM idem WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?)")                           \
+    X(IDEM_PURGE, "DELETE FROM idem WHERE expires_ms <= (SELECT max(expires_ms) FROM"              \
+        " (SELECT expires_ms FROM idem WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?))")       \
     X(IDEM_OLDEST, "SELECT expires_ms FROM idem ORDER BY expires_ms LIMIT 1")                      \
     X(RUN_ADD, HL_SQL_RUN_ADD_TEXT HL_SQL_RUN_ROW)                                                 \
     X(RUN_ADD_MANY, HL_SQL_RUN_ADD_TEXT HL_SQL_EIGHT(HL_SQL_RUN_ROW))                              \

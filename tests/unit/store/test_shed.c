@@ -382,3 +382,76 @@ Test(shed, a_purge_step_removes_so_many_runs_and_says_that_there_are_more)
         cr_assert(left == 0 || due_ms <= later_ms);
     }
 }
+
+/* --- purging without looking at all that stays ------------------------------------------------ */
+
+static void execute(const char *sql)
+{
+    sqlite3 *db = hl_database_of(d)->db;
+    cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+}
+
+static int64_t purge_at(int64_t now_ms)
+{
+    int64_t due_ms = INT64_MAX;
+    begin();
+    cr_assert_eq(d->vt->purge(d, now_ms, 64, &due_ms), HL_OK);
+    commit();
+    return due_ms;
+}
+
+Test(shed, expired_keys_go_without_a_look_at_those_that_stay)
+{
+    enum { KEYS = 5000 };
+    sqlite3_stmt *purge = hl_database_of(d)->st[HL_SQL_IDEM_PURGE];
+    execute(
+        "WITH RECURSIVE k(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM k WHERE i < 5000)"
+        " INSERT INTO idem SELECT 1, x'', CAST(i AS BLOB), zeroblob(16), zeroblob(32), i FROM k");
+    cr_assert_eq(purge_at(3), 4);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM idem"), KEYS - 3);
+    cr_assert_lt(sqlite3_stmt_status(purge, SQLITE_STMTSTATUS_VM_STEP, 0), KEYS);
+    cr_assert_leq(purge_at(1000), 1000, "there are more");
+    cr_assert_eq(query(&f, "SELECT min(expires_ms) FROM idem"), 4 + 64);
+}
+
+/* They came a millisecond apart. */
+static void finish_runs_between(int64_t from_ms, int64_t until_ms, int64_t lasting_ms)
+{
+    begin();
+    for (int64_t ms = from_ms; ms < until_ms; ms++) {
+        struct run_spec spec = {.id = hl_id_next(&f.ids, ms)};
+        struct hl_accept *a = make_accept(&f, HL_STORE_RECORD, &spec);
+        struct hl_finish *finish = make_finish(&a->run_id, 1, NULL);
+        finish->outcome.finished_ms = ms + lasting_ms;
+        keep_until_commit(&finish->m);
+        keep_until_commit(&a->m);
+        cr_assert_eq(d->vt->record(d, a), HL_OK);
+        cr_assert_eq(d->vt->finish(d, finish), HL_OK);
+    }
+    commit();
+}
+
+Test(shed, runs_that_began_early_and_ended_late_are_not_looked_at_all_the_time)
+{
+    enum { RUNS = 1000, SECOND = 1000, RETENTION = 64 * SECOND, LASTING = 10 * SECOND };
+    int64_t from_ms = hl_clock_wall_ms(), due_ms = from_ms + RETENTION + LASTING;
+    hl_database_of(d)->retention_ms = RETENTION;
+    finish_runs_between(from_ms, from_ms + RUNS, LASTING);
+    unsigned before = statements;
+    int64_t last_due_ms = due_ms + RUNS + SECOND; /* and a pause */
+    for (int64_t ms = due_ms; ms < last_due_ms; ms++)
+        purge_at(ms);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM run"), 0, "all of them have gone");
+    cr_assert_lt(statements - before, 10 * RUNS + 8 * (RUNS + SECOND));
+}
+
+Test(shed, runs_of_a_clock_that_was_ahead_do_not_keep_those_behind_them)
+{
+    enum { DAY = 24 * 3600 * 1000 };
+    int64_t now_ms = hl_clock_wall_ms();
+    finish_runs_between(now_ms + DAY, now_ms + DAY + 3, 5);
+    hl_id_source_init(&f.ids);
+    finish_runs_between(now_ms, now_ms + 3, 5);
+    purge_at(now_ms + 2 * (int64_t)f.config.retention_ms);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM run"), 3);
+}
