@@ -216,6 +216,17 @@ test('a run’s timeline is drawn to scale, with each attempt of its webhook', a
     await page.locator('.delivery').getByText('dead letter').waitFor();
 });
 
+test('how long a run goes on is counted, and what is selected meanwhile stays', async (t) => {
+    const { open, call } = await scene(t);
+    const { id } = await call({ async: 'true' }, { hold: true });
+    const page = await open(`#/runs/${id}`);
+    const took = page.locator('.facts > div').filter({ hasText: 'Ran for' }).locator('dd');
+    const before = await took.innerText();
+    await page.locator('.facts code').selectText();
+    await until('it is counted', async () => (await took.innerText()) !== before);
+    assert.equal(await page.evaluate(() => String(getSelection())), 'POST /run');
+});
+
 test('a run that is queued and then runs can be watched', async (t) => {
     const { open, call, release } = await scene(t, {
         env: { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_WORKERS: '1' },

@@ -1,6 +1,6 @@
 // deliveries.js - webhooks on their way, arrived, given up: by state and destination; sending them again.
 import * as api from './api.js';
-import { announce, ask, button, fill, h, isNear, note, select } from './dom.js';
+import { announce, ask, button, fill, h, isNear, note, renew, select } from './dom.js';
 import { TIMES, changeFilter, readFilter, since } from './filter.js';
 import { id, plural, time, visible } from './format.js';
 import { attemptTable, redeliverButton } from './attempts.js';
@@ -119,7 +119,7 @@ class DeliveryList {
         const known = this.#shown.get(key);
         if (!known) this.#shown.set(key, { delivery, row: this.#makeRow(delivery), text });
         else if (known.text !== text) {
-            renew(known.row, this.#makeRow(delivery));
+            renewRow(known.row, this.#makeRow(delivery));
             Object.assign(known, { delivery, text });
         }
         return this.#shown.get(key).row;
@@ -256,10 +256,9 @@ function showRun(delivery) {
 }
 
 /** What differs is made anew; the focus stays in the row. */
-function renew(row, fresh) {
+function renewRow(row, fresh) {
     const hadFocus = row.contains(document.activeElement);
-    const parts = [...fresh.children];
-    [...row.children].forEach((part, i) => part.isEqualNode(parts[i]) || part.replaceWith(parts[i]));
+    renew(row, [...fresh.children]);
     if (hadFocus && document.activeElement === document.body) row.querySelector('summary').focus();
 }
 

@@ -41,6 +41,11 @@ export function refill(element, ...children) {
     if (hadFocus) (element.querySelector('button, a') ?? element.closest('main')).focus({ preventScroll: true });
 }
 
+/** Those of an element's children that differ from `fresh`, as many, are made anew: a selection in the others stays. */
+export function renew(element, fresh) {
+    [...element.children].forEach((child, i) => child.isEqualNode(fresh[i]) || child.replaceWith(fresh[i]));
+}
+
 const status = document.getElementById('status');
 
 /** Text for those who hear the page; the same one twice is read twice. Beside an open dialog nothing is heard. */

@@ -1,7 +1,7 @@
 // run.js - one run: what became of it, when, what it answered, where that went.
 import * as api from './api.js';
 import { now } from './clock.js';
-import { announce, ask, badge, button, copy, fill, h, note, refill } from './dom.js';
+import { announce, ask, badge, button, copy, fill, h, note, refill, renew } from './dom.js';
 import { between, bytes, duration, plural, time, visible } from './format.js';
 import { REASONS, deliveryBadge, isOpen, modeChip } from './state.js';
 import { drawTimeline, lanesOf } from './timeline.js';
@@ -18,13 +18,19 @@ export function show(main, route) {
     const problem = h('div');
     const head = h('div');
     let times = h('section', { 'aria-labelledby': 'times' });
-    const facts = h('section', { 'aria-labelledby': 'facts' });
+    const list = h('dl.facts');
+    const facts = h(
+        'section',
+        { 'aria-labelledby': 'facts', hidden: true },
+        h('h2', { id: 'facts' }, 'Facts'),
+        list,
+    );
     const result = h('section', { 'aria-labelledby': 'result', hidden: true });
     const webhooks = h('section', { 'aria-labelledby': 'webhooks', hidden: true });
     fill(
         main,
         h('p.crumb', {}, back),
-        h('h1.run-id', {}, runId, copy(runId, 'Copy id')),
+        h('h1.run-id', {}, visible(runId), copy(runId, 'Copy id')),
         problem,
         head,
         times,
@@ -47,7 +53,6 @@ export function show(main, route) {
                 head,
                 showHead(run, () => polling.now(), path),
             );
-            fill(facts, showFacts(run));
             webhooks.hidden = !run.deliveries.length;
             refill(
                 webhooks,
@@ -60,6 +65,9 @@ export function show(main, route) {
                 showResult(result, run, path, signal);
             }
         }
+        if (facts.hidden) fill(list, listFacts(run));
+        else renew(list, listFacts(run));
+        facts.hidden = false;
         const drawn = showTimes(run, Math.max(280, times.clientWidth - 34));
         // What is read or selected there stays, as long as nothing has changed.
         if (!times.isEqualNode(drawn)) {
@@ -132,34 +140,30 @@ function cancel(run, again, path) {
     }).then((isDone) => isDone && again());
 }
 
-function showFacts(run) {
+/** As many for each moment of a run. */
+function listFacts(run) {
     const fact = (name, ...value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
-    const waited = run.async ? duration(between(run.created_at, run.started_at ?? run.finished_at)) : null;
     const kept = { kept: 'kept', none: 'none', dropped: 'not kept: too large, or dropped for want of space' };
-    return [
-        h('h2', { id: 'facts' }, 'Facts'),
-        h(
-            'dl.facts',
-            {},
-            fact('Call', h('code', {}, `${run.method} ${visible(run.path)}`)),
-            fact('App', run.app_name),
-            fact('Accepted', time(run.created_at, { style: 'full' })),
-            waited && fact('Waited', waited),
-            fact('Started', time(run.started_at, { style: 'full', empty: 'not yet' })),
-            fact('Finished', time(run.finished_at, { style: 'full', empty: 'not yet' })),
-            fact('Ran for', run.started_at ? duration(between(run.started_at, run.finished_at)) : '–'),
-            fact('Status of the app', run.status_code ?? '–'),
-            run.async ? fact('Times started', run.attempts) : null,
-            fact('Request', bytes(run.request_bytes)),
-            fact(
-                'Response',
-                bytes(run.response_bytes),
-                run.content_type ? h('span.sub', {}, visible(run.content_type)) : null,
-                run.content_encoding ? h('span.sub', {}, `encoded: ${visible(run.content_encoding)}`) : null,
-            ),
-            fact('Result', kept[run.result] ?? run.result),
+    const facts = [
+        fact('Call', h('code', {}, `${run.method} ${visible(run.path)}`)),
+        fact('App', run.app_name),
+        fact('Accepted', time(run.created_at, { style: 'full' })),
+        run.async && fact('Waited', duration(between(run.created_at, run.started_at ?? run.finished_at))),
+        fact('Started', time(run.started_at, { style: 'full', empty: 'not yet' })),
+        fact('Finished', time(run.finished_at, { style: 'full', empty: 'not yet' })),
+        fact('Ran for', run.started_at ? duration(between(run.started_at, run.finished_at)) : '–'),
+        fact('Status of the app', run.status_code ?? '–'),
+        run.async && fact('Times started', run.attempts),
+        fact('Request', bytes(run.request_bytes)),
+        fact(
+            'Response',
+            bytes(run.response_bytes),
+            run.content_type ? h('span.sub', {}, visible(run.content_type)) : null,
+            run.content_encoding ? h('span.sub', {}, `encoded: ${visible(run.content_encoding)}`) : null,
         ),
+        fact('Result', kept[run.result] ?? run.result),
     ];
+    return facts.filter(Boolean);
 }
 
 /* ---- the kept response ---- */

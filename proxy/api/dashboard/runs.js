@@ -1,7 +1,7 @@
 // runs.js - the list of runs: newest first, live. What is on the page stays where it is: rows change in place, new
 // ones wait behind a button until they are asked for.
 import * as api from './api.js';
-import { announce, badge, button, command, fill, h, isNear, note, select } from './dom.js';
+import { announce, badge, button, command, fill, h, isNear, note, renew, select } from './dom.js';
 import { TIMES, changeFilter, readFilter, since } from './filter.js';
 import { between, duration, id, plural, time, visible } from './format.js';
 import { REASONS, isOpen, modeChip, runPath } from './state.js';
@@ -171,11 +171,7 @@ class RunList {
         }
         if (known.text !== text || run.state === 'running') {
             if (known.run.state !== run.state) announce(`Run ${run.run_id.slice(-12)} is ${run.state}`);
-            // Only what differs is made anew: the focus and a selection stay.
-            const fresh = cells(run, this.#hasApps);
-            [...known.row.children].forEach(
-                (cell, i) => cell.isEqualNode(fresh[i]) || cell.replaceWith(fresh[i]),
-            );
+            renew(known.row, cells(run, this.#hasApps));
             Object.assign(known, { run, text });
         }
         return known.row;
