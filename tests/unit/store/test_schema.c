@@ -1,9 +1,11 @@
 /* test_schema.c - a database that an earlier hookline wrote is brought up to date at start. */
 #include <criterion/criterion.h>
 #include <sqlite3.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "fault_vfs.h"
 #include "fixture.h"
 #include "store/key.h"
 #include "store/secret.h"
@@ -140,4 +142,201 @@ Test(schema, version_1_is_brought_up_to_date_with_all_that_is_in_it)
     hl_claimed_free(c);
     fixture_reopen(&f);
     cr_assert_eq(state_of(&f, &queued), HL_RUN_SUCCESS);
+}
+
+/* --- version 2 -------------------------------------------------------------------------------- */
+
+/* What led from 1 to 2: a copy too. */
+static const char version_2[] =
+    "DELETE FROM run; DELETE FROM result; DELETE FROM ticket;"
+    "ALTER TABLE run ADD COLUMN request_size INTEGER;"
+    "DROP INDEX run_by_app;"
+    "CREATE INDEX run_by_app ON run (app_id, is_async, run_id);"
+    "DROP INDEX run_by_state;"
+    "CREATE INDEX run_by_state ON run (app_id, state, is_async, run_id) WHERE state >= 2;"
+    "CREATE TABLE account (account_id BLOB PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL,"
+    " role INTEGER NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
+    " revoked_ms INTEGER NOT NULL, last_used_ms INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX account_by_project ON account (project, account_id);"
+    "CREATE INDEX account_by_expiry ON account (expires_ms);"
+    "PRAGMA user_version = 2;";
+
+enum { DELIVERED_LATE, RECORDED, RUNNING, WAITING, WAITING_FILE, CANCELLED, RUNS };
+
+static struct hl_id id_of(int which)
+{
+    struct hl_id id;
+    cr_assert(hl_id_parse(HL_STR("01935000-0000-7000-8000-000000000000"), &id));
+    id.b[15] = (uint8_t)(which + 1);
+    return id;
+}
+
+static void execute(sqlite3 *db, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void execute(sqlite3 *db, const char *fmt, ...)
+{
+    char sql[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(sql, sizeof(sql), fmt, args);
+    va_end(args);
+    cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+}
+
+static void put_run(sqlite3 *db, int which, int state, bool is_async, bool has_webhook, int number)
+{
+    bool is_final = state >= HL_RUN_SUCCESS, has_begun = state == HL_RUN_RUNNING;
+    char id[] = "0193500000007000800000000000000X", at[16];
+    id[31] = (char)('1' + which);
+    snprintf(at, sizeof(at), "%d", number);
+    execute(db,
+        "INSERT INTO run VALUES (x'%s', 1, %d, %d, %d, 1700000000000, 1700000000000, %d, %d, 0,"
+        " %s, %s, 'POST', '/run', NULL)",
+        id, state, is_async, has_webhook, has_begun, has_begun, is_final ? "NULL" : at,
+        is_final ? at : "NULL");
+    if (is_final)
+        execute(db,
+            "INSERT INTO result VALUES (%d, x'%s', 32503680000000, 0, 200, 'text/plain', '', 1, 0,"
+            " 0, 0, NULL, NULL, NULL)",
+            number, id);
+}
+
+static void put_ticket(
+    sqlite3 *db, struct hl_sealer *sealer, int which, int number, const char *body)
+{
+    struct hl_id id = id_of(which);
+    struct hl_buf head;
+    char sql[256];
+    hl_buf_init(&head, 0);
+    cr_assert_eq(hl_seal(sealer, "ticket.head", &id, HL_STR("HEAD"), &head), HL_OK);
+    snprintf(sql, sizeof(sql),
+        "INSERT INTO ticket SELECT %d, run_id, 1, ?, %s FROM run WHERE ticket_id = %d", number,
+        body, number);
+    bind_and_run(db, sql, head.p, head.n);
+    hl_buf_fini(&head);
+}
+
+static void put_webhook(sqlite3 *db, struct hl_sealer *sealer, int which)
+{
+    struct hl_id id = id_of(which);
+    struct hl_buf url;
+    char sql[256];
+    hl_buf_init(&url, 0);
+    cr_assert_eq(hl_seal(sealer, "webhook.url", &id, HL_STR("https://e.org/"), &url), HL_OK);
+    snprintf(sql, sizeof(sql),
+        "INSERT INTO webhook VALUES (x'0193500000007000800000000000000%d', 5, ?, NULL, '')",
+        which + 1);
+    bind_and_run(db, sql, url.p, url.n);
+    hl_buf_fini(&url);
+}
+
+/* Results 1 and 2 have the numbers of two tickets. */
+static void fill_version_2(sqlite3 *db, struct hl_sealer *sealer)
+{
+    put_run(db, RECORDED, HL_RUN_RUNNING, false, true, 1);
+    put_run(db, RUNNING, HL_RUN_RUNNING, true, false, 2);
+    put_run(db, WAITING, HL_RUN_QUEUED, true, false, 3);
+    put_run(db, WAITING_FILE, HL_RUN_QUEUED, true, false, 7);
+    put_run(db, DELIVERED_LATE, HL_RUN_SUCCESS, true, true, 1);
+    put_run(db, CANCELLED, HL_RUN_CANCELLED, true, false, 2);
+    execute(db, "INSERT INTO ticket SELECT 1, run_id, 0, NULL, 0, 0, NULL, NULL, NULL FROM run"
+                " WHERE ticket_id = 1");
+    put_ticket(db, sealer, RUNNING, 2, "1, 3, zeroblob(32), NULL, CAST('two' AS BLOB)");
+    put_ticket(db, sealer, WAITING, 3, "0, 0, NULL, NULL, NULL");
+    put_ticket(db, sealer, WAITING_FILE, 7,
+        "2, 9, zeroblob(32), x'01935000000070008000000000000077', NULL");
+    put_webhook(db, sealer, RECORDED);
+    put_webhook(db, sealer, DELIVERED_LATE);
+    execute(db, "INSERT INTO delivery VALUES (x'019350000000700080000000000000dd',"
+                " x'01935000000070008000000000000001', 1, 5, 0, 1, 1, 3, 1, 1700000000000, NULL)");
+    execute(db, "INSERT INTO attempt VALUES (x'019350000000700080000000000000dd', 1, 1,"
+                " 1700000000000, NULL, NULL, NULL, NULL)");
+}
+
+static void write_version_2(bool is_empty)
+{
+    char path[128], why[256];
+    struct hl_key key;
+    struct hl_sealer sealer;
+    sqlite3 *db;
+    struct hl_id nobody = {{1}};
+    write_version_1(&nobody);
+    snprintf(path, sizeof(path), "%s/key", f.dir);
+    cr_assert_eq(hl_key_load(&key, path, false, why, sizeof(why)), HL_OK);
+    cr_assert_eq(hl_sealer_init(&sealer, &key), HL_OK);
+    snprintf(path, sizeof(path), "%s/hookline.db", f.dir);
+    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+    execute(db, "%s", version_2);
+    if (!is_empty)
+        fill_version_2(db, &sealer);
+    sqlite3_close(db);
+    hl_sealer_fini(&sealer);
+}
+
+static void claims(int which, uint32_t attempt, enum hl_body_where where)
+{
+    struct hl_id id = id_of(which);
+    give_credit(&f, &f.worker, 1, false);
+    struct hl_claimed *c = party_wait(&f.worker, HL_STORE_CLAIMED);
+    cr_assert(hl_id_eq(&c->run_id, &id), "%d", which);
+    cr_assert_eq(c->attempt, attempt);
+    cr_assert_eq(c->body.where, where);
+    cr_assert(hl_str_eq(c->head, HL_STR("HEAD")));
+    hl_claimed_free(c);
+}
+
+static void check_version_2(void)
+{
+    static const enum hl_run_state states[RUNS] = {[DELIVERED_LATE] = HL_RUN_SUCCESS,
+        [RECORDED] = HL_RUN_FAILURE,
+        [CANCELLED] = HL_RUN_CANCELLED};
+    for (int i = 0; i < RUNS; i++) {
+        struct hl_id id = id_of(i);
+        cr_assert_eq(state_of(&f, &id), states[i], "run %d is %d", i, state_of(&f, &id));
+    }
+    cr_assert_eq(query(&f, "SELECT count(DISTINCT number) FROM run"), RUNS);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM run JOIN ticket USING (run_id, number)"), 3);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM run JOIN result USING (run_id, number)"), 3);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 0"), 2);
+    claims(RUNNING, 2, HL_BODY_INLINE);
+    claims(WAITING, 1, HL_BODY_NONE);
+    claims(WAITING_FILE, 1, HL_BODY_FILE);
+    give_lease_credit(&f, 1);
+    struct hl_leased *l = party_wait(&f.sender, HL_STORE_LEASED);
+    struct hl_id late = id_of(DELIVERED_LATE);
+    cr_assert(hl_id_eq(&l->run_id, &late));
+    cr_assert_eq(l->n, 2);
+    cr_assert_eq(l->outcome.http_status, 200);
+    hl_leased_free(l);
+}
+
+Test(schema, version_2_is_brought_up_to_date_with_runs_in_every_state)
+{
+    f.config.run_attempts = 2;
+    write_version_2(false);
+    fixture_open(&f);
+    check_version_2();
+}
+
+Test(schema, version_2_is_whole_after_an_upgrade_that_was_broken_off_at_any_write, .timeout = 60)
+{
+    int k = 0;
+    f.config.run_attempts = 2;
+    write_version_2(false);
+    fault_vfs_install();
+    do {
+        cr_assert_lt(++k, 1000);
+        fault_vfs_fail_after(k, SQLITE_IOERR_WRITE);
+    } while (fixture_try_open(&f) != HL_OK);
+    fault_vfs_fail_after(0, 0);
+    cr_assert_gt(k, 10);
+    check_version_2();
+}
+
+Test(schema, empty_version_2_is_brought_up_to_date)
+{
+    struct hl_id id;
+    write_version_2(true);
+    fixture_open(&f);
+    cr_assert_eq(accept_run(&f, (struct run_spec){0}, &id), HL_OK);
+    cr_assert_eq(state_of(&f, &id), HL_RUN_QUEUED);
 }
