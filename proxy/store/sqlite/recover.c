@@ -81,6 +81,7 @@ static enum hl_err release_runs(struct hl_database *db)
 /* --- deliveries ----------------------------------------------------------------------------- */
 
 struct orphan {
+    int64_t app_id;
     struct hl_id id;
     uint32_t round, n, max_attempts;
 };
@@ -108,15 +109,20 @@ static enum hl_err release_delivery(struct hl_database *db, const struct orphan 
     return hl_database_run(db, how);
 }
 
+/* In the order of (app, id), each from the one before on: others that wait may be many. */
 static enum hl_err release_deliveries(struct hl_database *db)
 {
+    struct orphan orphan = {0};
     enum hl_err err = HL_OK;
     while (!err) {
         struct hl_sql_row row;
-        struct orphan orphan;
+        struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_ORPHANED);
+        hl_sql_bind_int(&args, orphan.app_id);
+        hl_sql_bind_id(&args, &orphan.id);
         err = hl_database_row(db, HL_SQL_DELIVERY_ORPHANED, &row);
         if (err)
             break;
+        orphan.app_id = hl_sql_int(&row);
         hl_sql_id(&row, &orphan.id);
         orphan.round = (uint32_t)hl_sql_int(&row);
         orphan.n = (uint32_t)hl_sql_int(&row);

@@ -127,9 +127,11 @@
         " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
         " WHERE app.project = ?1 AND app.app_id >= ?2 AND delivery.state = ?4"                     \
         " AND delivery.delivery_id > (CASE app.app_id WHEN ?2 THEN ?3 ELSE x'' END) LIMIT 1")      \
-    X(DELIVERY_ORPHANED, "SELECT delivery.delivery_id, delivery.round, delivery.n,"                \
-        " delivery.max_attempts FROM app CROSS JOIN delivery ON delivery.app_id = app.app_id"      \
-        " WHERE delivery.state = 0 AND delivery.is_leased = 1 LIMIT 1")                            \
+    X(DELIVERY_ORPHANED, "SELECT app.app_id, delivery.delivery_id, delivery.round, delivery.n,"    \
+        " delivery.max_attempts"                                                                   \
+        " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
+        " WHERE app.app_id >= ?1 AND delivery.state = 0 AND delivery.is_leased = 1"                \
+        " AND delivery.delivery_id > (CASE app.app_id WHEN ?1 THEN ?2 ELSE x'' END) LIMIT 1")      \
     X(DELIVERY_LANES, "SELECT lane, count(*) FROM delivery INDEXED BY delivery_due"                \
         " WHERE state = 0 AND is_leased = 0 GROUP BY lane")                                        \
     X(DELIVERY_OLDEST, "SELECT min((SELECT created_ms FROM delivery WHERE app_id = app.app_id"     \

@@ -1,5 +1,5 @@
 /* test_shed.c - what the SQLite driver gives up, and what a step that is rolled back leaves as it
- * was. On the driver itself, without its thread: each step and each commit is the test's own. */
+ * was; and that what stays is not looked at all the time. On the driver itself, without its thread: each step and each commit is the test's own. */
 #include <criterion/criterion.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -383,7 +383,7 @@ Test(shed, a_purge_step_removes_so_many_runs_and_says_that_there_are_more)
     }
 }
 
-/* --- purging without looking at all that stays ------------------------------------------------ */
+/* --- without a look at all that stays ---------------------------------------------------------- */
 
 static void execute(const char *sql)
 {
@@ -454,4 +454,23 @@ Test(shed, runs_of_a_clock_that_was_ahead_do_not_keep_those_behind_them)
     finish_runs_between(now_ms, now_ms + 3, 5);
     purge_at(now_ms + 2 * (int64_t)f.config.retention_ms);
     cr_assert_eq(query(&f, "SELECT count(*) FROM run"), 3);
+}
+
+Test(shed, leases_of_the_last_process_are_found_without_a_look_at_all_that_waits_for_each)
+{
+    execute(
+        "INSERT INTO app VALUES (1, 'p', 'a');"
+        "WITH RECURSIVE k(i) AS (VALUES (1001) UNION ALL SELECT i + 1 FROM k WHERE i < 3000)"
+        " INSERT INTO run (run_id, app_id, has_begun, is_async, has_webhook, created_ms, attempt,"
+        " epoch, method, path) SELECT CAST('0123456789ab' || i AS BLOB), 1, 1, 1, 1, 0, 1, 1, "
+        "'POST', '/' FROM k;"
+        "INSERT INTO delivery SELECT run_id, run_id, 1, 5, 0, 1, 1, 3,"
+        " run_id > CAST('0123456789ab2900' AS BLOB), 0, NULL FROM run");
+    d->vt->close(d);
+    hl_backlog_fini(&backlog);
+    open_driver();
+    cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE is_leased = 1"), 0);
+    cr_assert_eq(backlog.now.pending, 2000);
+    sqlite3_stmt *find = hl_database_of(d)->st[HL_SQL_DELIVERY_ORPHANED];
+    cr_assert_lt(sqlite3_stmt_status(find, SQLITE_STMTSTATUS_VM_STEP, 0), 100000);
 }
