@@ -206,7 +206,8 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "RETENTION", retention_ms, "72h"), .min = SECOND, .max = 3650 * DAY,
         .help = "how long finished runs, their responses and deliveries are kept"},
     {ROW(COUNT, "RUN_ATTEMPTS", run_attempts, "1"), .min = 1, .max = 100,
-        .help = "how often an asynchronous run may call the app when hookline was stopped inside it"},
+        .help = "how often an asynchronous run may call the app when hookline was stopped inside "
+                "it; for runs that begin from then on"},
     {ROW(COUNT, "ASYNC_CONCURRENCY", async_concurrency, "64"), .min = 1, .max = 100000,
         .help = "asynchronous runs inside the app at once, at most HOOKLINE_APP_CONCURRENCY"},
     {ROW(COUNT, "MAX_QUEUED_RUNS", max_queued_runs, "100000"), .min = 1, .max = 100000000,
