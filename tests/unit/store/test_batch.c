@@ -1,6 +1,6 @@
 /* test_batch.c - random operations many to a transaction, several of them on the same run, on the
  * SQLite driver without its thread: the answers are those of the reference model (model.h) to the
- * same operations one after the other, on a volume that is full now and then too; and what the
+ * same operations one after the other, with no space or no memory now and then too; and what the
  * driver keeps in memory between transactions is what the rows say.
  *
  * HOOKLINE_TEST_SEED as in test_model.c. */
@@ -80,6 +80,53 @@ static struct hl_body some_body(int number, bool *is_file)
     if (!*is_file)
         return make_inline_body(body_text(number));
     return (struct hl_body){.where = HL_BODY_FILE, .size = FILE_SIZE, .file = new_id(&t.f)};
+}
+
+/* --- what fails ------------------------------------------------------------------------------- */
+
+enum fault { NO_FAULT, NO_SPACE, NO_MEMORY };
+
+static sqlite3_mem_methods memory;
+static int allocations_left = -1; /* -1: all that are asked for */
+
+static bool is_out_of_memory(void)
+{
+    allocations_left -= allocations_left > 0;
+    return allocations_left == 0;
+}
+
+static void *on_malloc(int n)
+{
+    return is_out_of_memory() ? NULL : memory.xMalloc(n);
+}
+
+static void *on_realloc(void *p, int n)
+{
+    return is_out_of_memory() ? NULL : memory.xRealloc(p, n);
+}
+
+/* Before SQLite is used. */
+static void count_allocations(void)
+{
+    cr_assert_eq(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &memory), SQLITE_OK);
+    sqlite3_mem_methods counted = memory;
+    counted.xMalloc = on_malloc;
+    counted.xRealloc = on_realloc;
+    cr_assert_eq(sqlite3_config(SQLITE_CONFIG_MALLOC, &counted), SQLITE_OK);
+}
+
+static void begin_fault(enum fault fault)
+{
+    if (fault == NO_SPACE)
+        fault_vfs_fail_after(1 + (int)pick(24), SQLITE_FULL);
+    else if (fault == NO_MEMORY)
+        allocations_left = 1 + (int)pick(400);
+}
+
+static void end_fault(void)
+{
+    fault_vfs_fail_after(0, 0);
+    allocations_left = -1;
 }
 
 /* --- operations ------------------------------------------------------------------------------ */
@@ -327,18 +374,19 @@ static void keep_held(void)
         hl_batch_add(&t.batch, t.ops[i].m, 0);
 }
 
-static void run_batch(bool has_fault)
+static void run_batch(enum fault fault)
 {
     bool has_committed;
-    if (has_fault)
-        fault_vfs_fail_after(1 + (int)pick(24), SQLITE_FULL);
+    begin_fault(fault);
     enum hl_err err = hl_batch_run(&t.batch, true, hl_clock_wall_ms(), &has_committed);
-    fault_vfs_fail_after(0, 0);
+    end_fault();
     hl_batch_note(&t.batch);
     for (size_t i = 0; i < t.n_ops; i++) {
         const struct hl_batch_op *op = &t.batch.ops[i];
         snprintf(t.how, sizeof(t.how), "operation %zu of %zu, type %u, batch %s", i, t.n_ops,
             op->m->msg.type, hl_err_text(err));
+        if (fault == NO_MEMORY && op->rc == HL_ERR_NOMEM)
+            continue;
         if (!op->is_held && op->rc != HL_ERR_FULL)
             agree("answer", op->rc, apply(&t.ops[i]));
         else
@@ -383,9 +431,9 @@ static void run_trial(uint64_t seed)
     for (int i = 0; i < BATCHES; i++) {
         give_some_credit();
         fill_batch();
-        run_batch(pick(4) == 0);
+        run_batch(pick(3) == 0 ? 1 + pick(2) : NO_FAULT);
         while (t.n_ops > 0)
-            run_batch(false);
+            run_batch(NO_FAULT);
     }
     compare_rows();
     close_driver();
@@ -401,6 +449,7 @@ Test(batch, operations_of_one_transaction_are_answered_as_if_one_after_the_other
         seed = (uint32_t)strtoul(given, NULL, 10);
     hl_log_setup(HL_LOG_ERROR + 1, HL_LOG_JSON); /* ids that come twice are meant */
     fprintf(stderr, "batch: HOOKLINE_TEST_SEED=%u\n", seed);
+    count_allocations();
     fault_vfs_install();
     for (uint64_t trial = 1; trial < TRIALS; trial++)
         run_trial(trial);

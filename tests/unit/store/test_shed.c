@@ -1,5 +1,6 @@
-/* test_shed.c - what the SQLite driver gives up, and what a step that is rolled back leaves as it
- * was; and that what stays is not looked at all the time. On the driver itself, without its thread: each step and each commit is the test's own. */
+/* test_shed.c - what the SQLite driver gives up, what a step that is rolled back leaves as it was,
+ * and that what stays is not looked at all the time. On the driver itself, without its thread: each
+ * step and each commit is the test's own. */
 #include <criterion/criterion.h>
 #include <sqlite3.h>
 #include <stdlib.h>
