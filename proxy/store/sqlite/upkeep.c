@@ -17,7 +17,7 @@
  * counted. 1 MiB of them takes a millisecond or two, and large batches get there in a few commits;
  * small ones never do, and the log's whole length is what ends their turn. */
 #define OWN_BYTES    (1 << 20)
-#define SHARED_PAGES 4 /* of a commit */
+#define SHARED_PAGES 6 /* of a commit: the ends of the tables and of their indexes */
 #define LOG_BYTES    (16 << 20)
 /* Free pages are for the next runs; only more than these are given back to the file system. */
 #define SPARE_BYTES (32 << 20)
@@ -134,13 +134,23 @@ static uint64_t vacuum(struct hl_database *db, uint64_t most)
     return sqlite3_reset(st) == SQLITE_OK ? n : 0;
 }
 
-/* What a page is moved to is written into the log first: where there is no room for many, a few. */
+/* How many pages may be given back at once. Where each goes to is written into the log first, with
+ * the page that names it: that must not be what makes the volume full. */
+static uint64_t pages_to_give(const struct hl_database *db)
+{
+    uint64_t free_bytes = hl_data_dir_free_bytes(&db->dir);
+    uint64_t soft_limit = hl_data_dir_soft_limit(&db->dir);
+    uint64_t pages = free_bytes > soft_limit ? (free_bytes - soft_limit) / (2 * PAGE_SIZE) : 0;
+    return pages == 0 || pages > STEP_PAGES ? STEP_PAGES : pages;
+}
+
+/* On a full volume, where there is no room for many, a few. */
 static bool give_pages_back(struct hl_database *db)
 {
     uint64_t spare = hl_data_dir_share(&db->dir, SPARE_BYTES) / PAGE_SIZE, given = 0;
     if (ask_pages(db).free <= (is_volume_short(db) ? 0 : spare))
         return false;
-    for (uint64_t most = STEP_PAGES; most > 0 && given == 0; most /= 4)
+    for (uint64_t most = pages_to_give(db); most > 0 && given == 0; most /= 4)
         given = vacuum(db, most);
     return given > 0;
 }
