@@ -18,9 +18,14 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     run->epoch = (uint32_t)hl_sql_int(row) + 1;
     run->attempt = (uint32_t)hl_sql_int(row) + 1;
     struct hl_str project = hl_sql_str(row), app = hl_sql_str(row), head = hl_sql_str(row);
+    struct hl_body body;
     struct hl_str bytes;
     char *room;
 
+    hl_sql_body(row, &body, &bytes);
+    run->has_file = body.where == HL_BODY_FILE;
+    run->file = body.file;
+    run->file_size = body.size;
     if (head.n < HL_SEAL_OVERHEAD)
         return HL_ERR_CORRUPT;
     struct hl_claimed *c = hl_message_alloc(
@@ -35,10 +40,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     c->project = hl_message_copy(&room, project);
     c->app = hl_message_copy(&room, app);
     c->head = (struct hl_str){room, head.n - HL_SEAL_OVERHEAD};
-    hl_sql_body(row, &c->body, &bytes);
-    run->has_file = c->body.where == HL_BODY_FILE;
-    run->file = c->body.file;
-    run->file_size = c->body.size;
+    c->body = body;
     enum hl_err err = hl_unseal(&db->sealer, "ticket.head", run_id, head, room);
     if (!err)
         err = hl_sql_copy_body(&c->body, bytes);

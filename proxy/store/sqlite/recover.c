@@ -123,12 +123,12 @@ static enum hl_err release_deliveries(struct hl_database *db)
         if (err)
             break;
         orphan.app_id = hl_sql_int(&row);
-        hl_sql_id(&row, &orphan.id);
+        bool is_intact = hl_sql_id(&row, &orphan.id);
         orphan.round = (uint32_t)hl_sql_int(&row);
         orphan.n = (uint32_t)hl_sql_int(&row);
         orphan.max_attempts = (uint32_t)hl_sql_int(&row);
         hl_database_done(db, HL_SQL_DELIVERY_ORPHANED);
-        err = release_delivery(db, &orphan);
+        err = is_intact ? release_delivery(db, &orphan) : HL_ERR_CORRUPT;
         HL_CRASH_POINT(RECOVER_DELIVERY);
     }
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
