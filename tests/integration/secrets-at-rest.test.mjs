@@ -1,0 +1,71 @@
+// What is secret about a call is in no file of the data directory, while it waits, runs, is delivered, and after the end.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from './lib/case.mjs';
+import { filesBelow } from './lib/files.mjs';
+import { isSignedByContract } from './lib/signature.mjs';
+import { RUN, stage } from './lib/stage.mjs';
+
+const OPERATOR = 'the-operators-own-secret-0123456789';
+const CALLER = 'the-callers-own-secret-9876543210';
+const TOKEN = 'opaque-token-of-a-caller-4711';
+const PATH = '/hook-that-nobody-may-know';
+const KEY = 'key-in-the-address-0815';
+const RESPONSE = 'a response that is kept as it is';
+const SECRETS = [OPERATOR, CALLER, TOKEN, PATH.slice(1), KEY];
+
+/** A string as it may stand in a file: itself, in hex, in base64 at each of the three offsets. */
+function spellings(text) {
+    const base64 = [0, 1, 2].map((skip) => {
+        const whole = Buffer.from(text).subarray(skip);
+        return whole.subarray(0, whole.length - (whole.length % 3)).toString('base64');
+    });
+    const hex = Buffer.from(text).toString('hex');
+    return [text, hex, hex.toUpperCase(), ...base64];
+}
+
+async function everyByte(directory) {
+    const files = await filesBelow(directory);
+    assert.ok(files.some((name) => name.endsWith('hookline.db-wal') || name.endsWith('hookline.db')));
+    return Buffer.concat(await Promise.all(files.map((name) => readFile(name))));
+}
+
+async function assertNoSecret(directory, when) {
+    const bytes = await everyByte(directory);
+    for (const secret of SECRETS)
+        for (const text of spellings(secret))
+            assert.ok(!bytes.includes(text), `${when}: ${secret} is in a file`);
+    return bytes;
+}
+
+test('no secret, webhook URL or Authorization is in any file', async (t) => {
+    let letGo;
+    const held = new Promise((resolve) => (letGo = resolve));
+    const { call, receiver, sidecar } = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_SECRET: OPERATOR, HOOKLINE_ASYNC_CONCURRENCY: '1' },
+        app: async (x) => {
+            await x.body();
+            if (x.get('x-hold')) await held;
+            await x.send(200, { 'content-type': 'text/plain' }, RESPONSE);
+        },
+    });
+    const webhookEndpoint = `${receiver.url(PATH)}?key=${KEY}`;
+    const ask = (headers, isAsync) =>
+        call(RUN, {
+            query: { webhookEndpoint, ...(isAsync && { async: '1' }) },
+            headers: { authorization: `Bearer ${TOKEN}`, ...headers },
+        });
+    await ask({ 'x-hold': '1' }, true);
+    await ask({ 'x-webhook-secret': CALLER }, true);
+    await assertNoSecret(sidecar.dataDir, 'one runs, one waits');
+    letGo();
+    await ask({ 'x-webhook-secret': CALLER }, false);
+    await receiver.delivered(PATH, 3);
+    const bySecret = (secret) =>
+        receiver.deliveries(PATH).filter((delivery) => isSignedByContract(delivery, secret)).length;
+    assert.deepEqual([bySecret(OPERATOR), bySecret(CALLER)], [1, 2]);
+    await assertNoSecret(sidecar.dataDir, 'all were delivered');
+    await sidecar.stop();
+    const bytes = await assertNoSecret(sidecar.dataDir, 'it has ended');
+    assert.ok(bytes.includes(RESPONSE), 'what is not secret is found');
+});
