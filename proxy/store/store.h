@@ -9,7 +9,8 @@
  *   sender ── LEASE_CREDIT, ATTEMPT, OUTCOME ──▶ store ── replies, LEASED ──▶ sender
  *   others ── CANCEL, REDELIVER, GET_…, LIST_… ──▶ store ── replies
  *
- * Not here: questions and lists (query.h), service accounts (account.h), how a driver keeps them (sqlite/, memory/), what bodies in files are (body_file.h). */
+ * Not here: questions and lists (query.h), service accounts (account.h), how a driver keeps them
+ * (sqlite/, memory/), what bodies in files are (body_file.h). */
 #ifndef HL_STORE_STORE_H
 #define HL_STORE_STORE_H
 
@@ -65,9 +66,13 @@ struct hl_store_msg {
  *   CONFLICT   same key, other request
  *   BUSY       ACCEPT: HOOKLINE_MAX_QUEUED_RUNS is reached, or with a webhook
  *              HOOKLINE_MAX_PENDING_DELIVERIES. A RECORD is not refused for these: its run is
- * inside the app already FULL       no space: nothing was kept UNAVAILABLE, IO, CORRUPT  the store
- * is failing Unless OK, no trace is left, and the body's file is removed by the asker (hl_store_keeps_file). After OK it
- * is the store's: it goes when the run ends. */
+ *              inside the app already
+ *   FULL       no space: nothing was kept
+ *   UNAVAILABLE, IO, CORRUPT
+ *              the store is failing
+ *
+ * Unless OK, no trace is left, and the body's file is removed by the asker (hl_store_keeps_file).
+ * After OK it is the store's: it goes when the run ends. */
 struct hl_accept {
     struct hl_store_msg m;
     struct hl_id run_id;

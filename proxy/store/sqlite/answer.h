@@ -22,7 +22,8 @@
         " run.created_ms, run.started_ms, coalesce(run.request_size, -1), run.method, run.path,"   \
         " app.project, app.name, CASE run.has_webhook WHEN 1 THEN (SELECT"                         \
         " sum(1 << (20 * state)) FROM delivery WHERE delivery.run_id = run.run_id) END,"           \
-        " result.number IS NOT NULL, " HL_SQL_RESULT_HEAD ", CASE ?2 WHEN 1 THEN result.body_bytes END"\
+        " result.number IS NOT NULL, " HL_SQL_RESULT_HEAD                                          \
+        ", CASE ?2 WHEN 1 THEN result.body_bytes END"                                              \
         " FROM run JOIN app ON app.app_id = run.app_id"                                            \
         " LEFT JOIN result ON result.number = run.number WHERE run.run_id = ?1")                   \
     X(RUN_IDS, "SELECT run_id FROM run INDEXED BY run_by_app WHERE app_id = ?1 AND is_async = ?2"  \

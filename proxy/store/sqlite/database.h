@@ -45,9 +45,8 @@ struct hl_fresh_run {
 
 /* A run that ends in this transaction and has no result's row yet. */
 struct hl_ended_run {
-    const struct hl_id
-        *run_id; /* borrowed, as is the outcome: they are answered after the commit */
-    const struct hl_outcome *outcome;
+    const struct hl_id *run_id;       /* borrowed, as is the outcome: they are */
+    const struct hl_outcome *outcome; /* answered after the commit */
     int64_t app_id, number;
     bool is_async;
 };

@@ -1,7 +1,6 @@
 /* statement.h - every SQL statement of the writing connection, prepared once, and how values go in
- * and come out. Numbers in the text are the enums of record.h and database.h (schema.c asserts
- * them): delivery state 0 pending, 1 ok, 2 dead; body 0 none, 1
- * inline, 2 file, 3 dropped. */
+ * and come out. Numbers in the text are the enums of record.h (schema.c asserts them): delivery
+ * state 0 pending, 1 ok, 2 dead; body 0 none, 1 inline, 2 file, 3 dropped. */
 #ifndef HL_STORE_SQLITE_STATEMENT_H
 #define HL_STORE_SQLITE_STATEMENT_H
 
