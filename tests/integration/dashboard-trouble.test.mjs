@@ -132,7 +132,7 @@ test('older runs that could not be loaded can be asked for again', async (t) => 
     await page.getByRole('alert').getByText('Older runs could not be loaded').waitFor();
     await page.unroute('**/runs?*cursor=*');
     await page.getByRole('button', { name: 'Show older' }).click();
-    await page.getByText('51 runs shown').waitFor();
+    await page.locator('#main').getByText('51 runs shown').waitFor();
     assert.equal(await page.getByRole('alert').count(), 0);
 });
 
