@@ -1,6 +1,6 @@
 // deliveries.js - webhooks on their way, arrived, given up: by state and destination; sending them again.
 import * as api from './api.js';
-import { announce, ask, button, fill, h, isNear, note, renew, select } from './dom.js';
+import { announce, ask, button, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { TIMES, changeFilter, readFilter, since } from './filter.js';
 import { id, plural, time, visible } from './format.js';
 import { attemptTable, redeliverButton } from './attempts.js';
@@ -79,11 +79,7 @@ class DeliveryList {
     }
 
     begin() {
-        const onError = (error) =>
-            fill(
-                this.#problem,
-                error && note('error', 'The list is not up to date', h('p', {}, error.message)),
-            );
+        const onError = (error) => showStale(this.#problem, error);
         this.#polling = api.poll(EVERY, (signal) => this.#turn(signal), onError);
         return this.#polling;
     }

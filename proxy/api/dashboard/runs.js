@@ -1,7 +1,7 @@
 // runs.js - the list of runs: newest first, live. What is on the page stays where it is: rows change in place, new
 // ones wait behind a button until they are asked for.
 import * as api from './api.js';
-import { announce, badge, button, command, fill, h, isNear, note, renew, select } from './dom.js';
+import { announce, badge, button, command, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { TIMES, changeFilter, readFilter, since } from './filter.js';
 import { between, duration, id, plural, time, visible } from './format.js';
 import { REASONS, isOpen, modeChip, runPath } from './state.js';
@@ -107,11 +107,7 @@ class RunList {
     }
 
     begin() {
-        const onError = (error) =>
-            fill(
-                this.#problem,
-                error && note('error', 'The list is not up to date', h('p', {}, error.message)),
-            );
+        const onError = (error) => showStale(this.#problem, error);
         this.#polling = api.poll(EVERY, (signal) => this.#turn(signal), onError);
         return this.#polling;
     }
