@@ -12,9 +12,6 @@
 
 struct hl_admin;
 
-/* In the data directory: who may connect has the rights of an admin of every project. */
-#define HL_CONTROL_SOCKET "control.sock" /* see control_path.h */
-
 /* Listens on every address in view->config->admin_listen, and on the control socket; where nothing is
  * stored on disk, that one may fail with a warning. Borrows all its arguments until it is
  * closed and the loop has run its close callbacks; `*view` is copied. On failure `why` has one line

@@ -6,18 +6,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define NAME "control.sock"
-
 bool hl_control_path_init(struct hl_control_path *path, const char *data_dir)
 {
     path->dir_fd = -1;
-    int n = snprintf(path->text, sizeof(path->text), "%s/" NAME, data_dir);
+    int n = snprintf(path->text, sizeof(path->text), "%s/" HL_CONTROL_SOCKET, data_dir);
     if (n > 0 && (size_t)n < sizeof(path->text))
         return true;
     path->dir_fd = open(data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (path->dir_fd < 0)
         return false;
-    snprintf(path->text, sizeof(path->text), "/proc/self/fd/%d/" NAME, path->dir_fd);
+    snprintf(path->text, sizeof(path->text), "/proc/self/fd/%d/" HL_CONTROL_SOCKET, path->dir_fd);
     return true;
 }
 

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <sys/un.h>
 
+/* In the data directory: who may connect has the rights of an admin of every project. */
+#define HL_CONTROL_SOCKET "control.sock"
+
 struct hl_control_path {
     char text[sizeof(((struct sockaddr_un *)0)->sun_path)];
     int dir_fd; /* -1, or what `text` goes through: it is valid as long as this is open */

@@ -6,6 +6,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "api/control_path.h"
+
 static void load_config(struct server *s, const char *entry)
 {
     struct hl_buf problems, warnings;
