@@ -295,6 +295,17 @@ static enum hl_err run_in_turn(struct hl_batch *b, size_t *n, bool *has_committe
     return HL_OK;
 }
 
+/* From `first` on nothing can be written just now: what may be refused is, with `why`; the rest waits. */
+static enum hl_err put_off(struct hl_batch *b, size_t first, enum hl_err why)
+{
+    for (size_t i = first; i < b->n_ops; i++) {
+        bool is_refused = hl_message_may_be_refused(b->ops[i].m);
+        b->ops[i].rc = is_refused ? why : HL_OK;
+        b->ops[i].is_held = !is_refused;
+    }
+    return why;
+}
+
 /* Nothing can be written just now: accepts are refused with `why`. On a full volume the rest may
  * use what was held in reserve, as may handing out; what still finds no space waits. */
 static enum hl_err run_without_accepts(
@@ -312,19 +323,7 @@ static enum hl_err run_without_accepts(
         err = run_in_turn(b, &n, has_committed);
     if (is_fatal(err))
         return fail_all(b, n, err);
-    for (size_t i = n; err && i < b->n_ops; i++)
-        b->ops[i].is_held = !hl_message_may_be_refused(b->ops[i].m);
-    return why;
-}
-
-static enum hl_err put_off(struct hl_batch *b, size_t first, enum hl_err why)
-{
-    for (size_t i = first; i < b->n_ops; i++) {
-        bool is_refused = hl_message_may_be_refused(b->ops[i].m);
-        b->ops[i].rc = is_refused ? why : HL_OK;
-        b->ops[i].is_held = !is_refused;
-    }
-    return why;
+    return err ? put_off(b, n, why) : why;
 }
 
 /* Something broke the transaction: one transaction each, so that only what broke it fails. */

@@ -29,7 +29,7 @@
     X(RUN_IDS, "SELECT run_id FROM run INDEXED BY run_by_app WHERE app_id = ?1 AND is_async = ?2"  \
         " AND run_id < ?3 AND run_id >= ?4 ORDER BY run_id DESC LIMIT ?5")                         \
     X(RUN_IDS_IN_STATE, "SELECT run_id FROM result INDEXED BY result_by_state WHERE app_id = ?1"   \
-        " AND state = ?6 AND is_async = ?2 AND run_id < ?3 AND run_id >= ?4"        \
+        " AND state = ?6 AND is_async = ?2 AND run_id < ?3 AND run_id >= ?4"                       \
         " ORDER BY run_id DESC LIMIT ?5")                                                          \
     X(QUEUE, "SELECT ticket.number, ticket.run_id, run.has_begun = 0"                              \
         " AND (?2 = '' OR app.project = ?2) AND (?3 = '' OR app.name = ?3) FROM ticket"            \

@@ -154,7 +154,7 @@ enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t no
     struct hl_database *db = hl_database_of(d);
     const struct hl_id *run_id = &r->claimed->run_id;
     struct hl_stored_run run;
-    hl_running_take(db, run_id, r->claimed->epoch, &run); /* it knows of no wish to cancel */
+    hl_running_drop(db, run_id);
     enum hl_err err = hl_run_find(db, run_id, &run);
     bool is_purged = err == HL_ERR_NOT_FOUND;
     if (is_purged || (!err && (run.state != HL_RUN_RUNNING || run.epoch != r->claimed->epoch)))

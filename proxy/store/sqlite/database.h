@@ -173,10 +173,10 @@ HL_MUST_CHECK enum hl_err hl_run_end(struct hl_database *db, const struct hl_id 
 /* The run has begun; out of memory: it is not remembered. */
 void hl_running_add(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run);
-/* What hl_run_find would say, if it is remembered, and it no longer is. is_cancel_wished is not. */
-bool hl_running_take(
-    struct hl_database *db, const struct hl_id *run_id, uint32_t epoch, struct hl_stored_run *run);
-/* It has ended: it is no longer remembered, if it was. */
+/* What hl_run_find would say, if it is remembered; of a wish to cancel it knows nothing. */
+bool hl_running_find(const struct hl_database *db, const struct hl_id *run_id, uint32_t epoch,
+    struct hl_stored_run *run);
+/* It has ended or waits again: it is no longer remembered, if it was. */
 void hl_running_drop(struct hl_database *db, const struct hl_id *run_id);
 /* After a rollback: what was remembered may not be so. */
 void hl_running_forget(struct hl_database *db);

@@ -25,7 +25,7 @@ static enum hl_err add_results(struct hl_database *db, const struct hl_ended_run
 {
     enum hl_err err = HL_OK;
     for (size_t i = 0, many; i < n && !err; i += many) {
-        many = n - i >= HL_SQL_MANY ? HL_SQL_MANY : 1;
+        many = hl_sql_many(n - i);
         enum hl_sql which = many > 1 ? HL_SQL_RESULT_ADD_MANY : HL_SQL_RESULT_ADD;
         struct hl_sql_args args = hl_database_bind(db, which);
         for (size_t k = 0; k < many; k++)

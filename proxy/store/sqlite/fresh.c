@@ -197,7 +197,7 @@ enum hl_err hl_fresh_write(struct hl_database *db)
 {
     enum hl_err err = HL_OK;
     for (size_t i = 0, many; i < db->n_fresh && !err; i += many) {
-        many = db->n_fresh - i >= HL_SQL_MANY ? HL_SQL_MANY : 1;
+        many = hl_sql_many(db->n_fresh - i);
         err = write_some(db, &db->fresh[i], many);
     }
     for (size_t i = 0; i < db->n_fresh && !err; i++) {

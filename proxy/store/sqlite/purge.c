@@ -13,6 +13,12 @@
 /* Results that one step of shedding looks at: about a millisecond. */
 #define SHED_LOOKS 256
 
+/* Whether a pause of `pause_ms` that ends at `end_ms` goes on. A clock that was set back ends it. */
+static bool is_pause(int64_t end_ms, int64_t pause_ms, int64_t now_ms)
+{
+    return now_ms < end_ms && end_ms - now_ms <= pause_ms;
+}
+
 struct result {
     int64_t number, finished_ms;
     struct hl_id run_id, file;
@@ -107,16 +113,10 @@ static enum hl_err purge_accounts(
 /* A pass goes from the oldest run up to the first that began too late to be past retention: those
  * behind it began, and so ended, later still. It looks at all that began early and ended late, so
  * there is a pause after it: a 64th of the retention, by which a run may stay longer. */
-static int64_t pause_ms(const struct hl_database *db)
+static int64_t purge_pause_ms(const struct hl_database *db)
 {
     int64_t ms = db->retention_ms / 64;
     return ms < LOOK_AGAIN_MS ? ms : LOOK_AGAIN_MS;
-}
-
-/* A clock that was set back ends it. */
-static bool is_pause(const struct hl_database *db, int64_t now_ms)
-{
-    return now_ms < db->now.purge_ms && db->now.purge_ms - now_ms <= pause_ms(db);
 }
 
 /* `*due_ms` is when the next step has something to do. */
@@ -124,7 +124,7 @@ static void end_pass(struct hl_database *db, int64_t now_ms, int64_t *due_ms)
 {
     if (*due_ms > db->now.purge_again_ms)
         *due_ms = db->now.purge_again_ms;
-    db->now.purge_ms = now_ms + pause_ms(db);
+    db->now.purge_ms = now_ms + purge_pause_ms(db);
     if (*due_ms < db->now.purge_ms)
         *due_ms = db->now.purge_ms;
     db->now.purged_result = 0;
@@ -155,7 +155,7 @@ static bool is_last_of_pass(
 
 static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
-    if (is_pause(db, now_ms)) {
+    if (is_pause(db->now.purge_ms, purge_pause_ms(db), now_ms)) {
         *due_ms = db->now.purge_ms;
         return HL_OK;
     }
@@ -163,19 +163,19 @@ static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned m
         struct result result;
         bool pending = false;
         enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, db->now.purged_result, &result);
-        int64_t ended_due_ms = err ? 0 : result.finished_ms + db->retention_ms;
-        if (err == HL_ERR_NOT_FOUND || (!err && is_last_of_pass(db, &result, now_ms))) {
+        if (err && err != HL_ERR_NOT_FOUND)
+            return err;
+        if (err || is_last_of_pass(db, &result, now_ms)) {
             if (!err)
                 *due_ms = earliest_ms(&result) + db->retention_ms;
             end_pass(db, now_ms, due_ms);
             return HL_OK;
         }
-        if (!err && ended_due_ms > now_ms) {
-            pass_over(db, &result, ended_due_ms);
+        if (result.finished_ms + db->retention_ms > now_ms) {
+            pass_over(db, &result, result.finished_ms + db->retention_ms);
             continue;
         }
-        if (!err)
-            err = is_pending(db, &result.run_id, &pending);
+        err = is_pending(db, &result.run_id, &pending);
         if (!err && pending)
             pass_over(db, &result, now_ms + LOOK_AGAIN_MS);
         else if (!err)
@@ -192,7 +192,7 @@ static enum hl_err sweep_apps(struct hl_database *db, int64_t now_ms, unsigned m
 {
     if (!db->now.wants_sweep)
         return HL_OK;
-    if (now_ms < db->now.sweep_ms && db->now.sweep_ms - now_ms <= LOOK_AGAIN_MS) {
+    if (is_pause(db->now.sweep_ms, LOOK_AGAIN_MS, now_ms)) {
         *due_ms = *due_ms < db->now.sweep_ms ? *due_ms : db->now.sweep_ms;
         return HL_OK;
     }
@@ -285,7 +285,7 @@ enum hl_err hl_database_shed(struct hl_driver *d, unsigned max)
         return HL_OK;
     int64_t now_ms = hl_clock_wall_ms();
     if (err == HL_ERR_NOT_FOUND && db->now.shed_again > 0 &&
-        (now_ms >= db->now.shed_again_ms || now_ms < db->now.shed_again_ms - LOOK_AGAIN_MS)) {
+        !is_pause(db->now.shed_again_ms, LOOK_AGAIN_MS, now_ms)) {
         db->now.shed_result = db->now.shed_again - 1;
         db->now.shed_again = 0;
         db->now.shed_again_ms = now_ms + LOOK_AGAIN_MS;

@@ -117,7 +117,7 @@ enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f)
     struct hl_database *db = hl_database_of(d);
     struct hl_stored_run run;
     enum hl_err err = HL_OK;
-    if (!hl_running_take(db, &f->run_id, f->epoch, &run))
+    if (!hl_running_find(db, &f->run_id, f->epoch, &run))
         err = hl_run_find(db, &f->run_id, &run);
     if (!err && (run.state != HL_RUN_RUNNING || run.epoch != f->epoch))
         err = HL_ERR_STALE;

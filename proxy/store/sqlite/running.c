@@ -18,15 +18,13 @@ void hl_running_add(
     hl_id_map_put(&db->running, run_id, copy);
 }
 
-bool hl_running_take(
-    struct hl_database *db, const struct hl_id *run_id, uint32_t epoch, struct hl_stored_run *run)
+bool hl_running_find(const struct hl_database *db, const struct hl_id *run_id, uint32_t epoch,
+    struct hl_stored_run *run)
 {
-    struct hl_stored_run *known = hl_id_map_find(&db->running, run_id);
+    const struct hl_stored_run *known = hl_id_map_find(&db->running, run_id);
     if (!known || known->epoch != epoch)
         return false;
     *run = *known;
-    hl_id_map_remove(&db->running, run_id);
-    free(known);
     return true;
 }
 

@@ -167,6 +167,12 @@ enum hl_sql {
         HL_SQL_COUNT
 };
 
+/* How many of `left` rows the next statement adds. */
+static inline size_t hl_sql_many(size_t left)
+{
+    return left >= HL_SQL_MANY ? HL_SQL_MANY : 1;
+}
+
 /* The text of a statement. */
 const char *hl_sql_text(enum hl_sql which);
 
