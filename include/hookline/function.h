@@ -64,7 +64,8 @@ enum hl_fn_type {
     HL_FN_OBJECT,
 };
 
-/* What most functions return. */
+/* What most functions return. In a process that the function forked, the return ends that process: with
+ * status 0, or 1 unless it is HL_FN_OK. */
 enum hl_fn_status {
     HL_FN_OK = 0,
     HL_FN_GONE = -1,    /* the caller has gone: nobody reads what is written, so stop */

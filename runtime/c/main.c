@@ -9,6 +9,7 @@
 #include "c/crash.h"
 #include "c/module.h"
 #include "c/task.h"
+#include "core/fork.h"
 #include "core/server.h"
 #include "loop/thread.h"
 
@@ -148,6 +149,7 @@ static int serve(struct program *program, char *why)
 {
     const struct hl_fn_module *face = program->module.face;
     int rc = face->setup ? face->setup(&hl_task_host) : 0;
+    hl_task_end_child(rc);
     if (rc != 0) {
         snprintf(why, HL_SETTINGS_WHY, "the module's setup returned %d", rc);
         return complain(why);
@@ -191,6 +193,8 @@ int main(int argc, char **argv)
         return complain(why);
     hl_log_setup(program.settings.log_level, program.settings.log_format);
     hl_crash_init();
+    if (hl_fork_watch() != HL_OK)
+        return complain("out of memory");
     if (hl_module_load(&program.module, program.path, why) != HL_OK)
         status = complain(why);
     else

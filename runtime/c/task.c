@@ -6,11 +6,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "c/crash.h"
 #include "c/input.h"
 #include "c/json_writer.h"
+#include "core/fork.h"
 #include "http/body_check.h"
 
 struct task {
@@ -70,6 +72,12 @@ static void settle(struct task *task, int rc)
     }
 }
 
+void hl_task_end_child(int rc)
+{
+    if (hl_fork_is_child())
+        _exit(rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
 void hl_task_run(struct hl_call *call, const struct hl_fn_function *function, size_t max_result)
 {
     char detail[512];
@@ -82,6 +90,7 @@ void hl_task_run(struct hl_call *call, const struct hl_fn_function *function, si
         hl_crash_watch(function->name, task.run_id);
         int rc = function->run(&task.face);
         hl_crash_watch(NULL, NULL);
+        hl_task_end_child(rc);
         settle(&task, rc);
         hl_json_writer_fini(&task.writer);
     }

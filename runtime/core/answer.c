@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "core/call_inside.h"
 #include "core/connection.h"
+#include "core/fork.h"
 #include "http/body_check.h"
 #include "http/byte.h"
 
@@ -24,6 +25,10 @@
 
 enum hl_err hl_call_send(struct hl_call *call, struct hl_piece *piece)
 {
+    if (hl_fork_is_child()) { /* the caller is the parent's, and so is the loop */
+        free(piece);
+        return HL_ERR_CANCELLED;
+    }
     pthread_mutex_lock(&call->lock);
     while (call->unsent > HL_CALL_WINDOW && !hl_call_is_gone(call))
         pthread_cond_wait(&call->changed, &call->lock);
@@ -190,6 +195,8 @@ enum hl_err hl_call_fail(struct hl_call *call, uint16_t status, struct hl_str de
 
 void hl_call_release(struct hl_call *call)
 {
+    if (hl_fork_is_child())
+        return; /* the parent releases it */
     if (call->stage < HL_CALL_ANSWERED)
         hl_call_fail(call, 500, HL_STR("The function ended without a result."));
     struct hl_desk *desk = call->desk;

@@ -6,6 +6,9 @@
 #include "core/connection.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
+
+#include "core/fork.h"
 
 #define MAX_AHEAD        (64 * 1024) /* bytes read while a call is answered */
 #define HEAD_TIMEOUT_MS  10000
@@ -38,9 +41,12 @@ bool hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
     hl_timer_init(&c->timer, on_timer);
     hl_chunk_reader_init(&c->chunks, HL_READ_SIZE);
     hl_list_init(&c->out);
+    hl_fork_hold();
     hl_list_push_back(&home->connections, &c->node);
+    int rc = hl_listener_accept(listener, &c->stream);
+    hl_fork_release();
     home->count++;
-    if (hl_listener_accept(listener, &c->stream) != 0)
+    if (rc != 0)
         hl_connection_close(c, false);
     else
         hl_connection_go_on(c);
@@ -67,6 +73,21 @@ static void leave_call(struct hl_connection *c)
         hl_connection_drop_call(c->home, call);
 }
 
+/* A process that a function forked may have the socket, too: a close would say nothing to the peer, and
+ * a disconnected socket of TCP is one that was reset. */
+static void end_socket(struct hl_connection *c, bool resets)
+{
+    uv_os_fd_t fd;
+    if (uv_fileno(&c->stream.handle, &fd) == 0) {
+        struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+        if (!resets || c->home->is_unix || connect(fd, &nobody, sizeof(nobody)) != 0)
+            shutdown(fd, SHUT_RDWR);
+    }
+    hl_fork_hold();
+    hl_stream_close(&c->stream);
+    hl_fork_release();
+}
+
 void hl_connection_close(struct hl_connection *c, bool resets)
 {
     if (c->state == HL_CONNECTION_CLOSING)
@@ -76,10 +97,7 @@ void hl_connection_close(struct hl_connection *c, bool resets)
     hl_slot_remove(&c->home->names, c->name);
     hl_timer_disarm(&c->timer);
     hl_output_drop_all(c);
-    if (resets)
-        hl_stream_close_reset(&c->stream);
-    else
-        hl_stream_close(&c->stream);
+    end_socket(c, resets);
 }
 
 static void free_connection(struct hl_connection *c)
@@ -88,7 +106,9 @@ static void free_connection(struct hl_connection *c)
     hl_timer_fini(home->wheel, &c->timer);
     hl_chunk_reader_fini(&c->chunks);
     hl_buf_fini(&c->in);
+    hl_fork_hold();
     hl_list_remove(&c->node);
+    hl_fork_release();
     free(c);
     home->count--;
     home->on_gone(home);

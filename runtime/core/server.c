@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "core/connection.h"
+#include "core/fork.h"
 #include "loop/thread.h"
 
 #define MOST_CONNECTIONS  4096
@@ -39,13 +40,20 @@ struct hl_server {
 
 /* ---- stopping ---- */
 
+static void close_listener(struct hl_server *server)
+{
+    hl_fork_hold();
+    hl_listener_close(&server->listener);
+    hl_fork_release();
+}
+
 static void close_handles(struct hl_server *server)
 {
     if (server->takes_signals) {
         uv_close((uv_handle_t *)&server->sigterm, NULL);
         uv_close((uv_handle_t *)&server->sigint, NULL);
     }
-    hl_listener_close(&server->listener);
+    close_listener(server);
     hl_wheel_close(&server->wheel);
     hl_reader_close(&server->reader);
     hl_uv_mailbox_close(&server->desk.mail);
@@ -73,7 +81,7 @@ static void begin_stop(struct hl_server *server)
         HL_LOG_INT("calls", server->home.calls));
     server->is_stopping = true;
     atomic_store_explicit(&server->desk.is_stopping, true, memory_order_relaxed);
-    hl_listener_close(&server->listener);
+    close_listener(server);
     hl_connection_stop_all(&server->home);
     if (server->home.count == 0)
         on_gone(&server->home);
@@ -159,9 +167,11 @@ static enum hl_err listen_on(struct hl_server *server, char *why)
 {
     const struct hl_settings *s = &server->desk.settings;
     server->home.is_unix = s->socket[0] != '\0';
+    hl_fork_hold();
     int rc = server->home.is_unix ? hl_listener_open_unix(&server->listener, &server->loop,
                                         s->socket, SOCKET_MODE, server, may_accept, on_connection)
                                   : listen_tcp(server);
+    hl_fork_release();
     if (rc == 0)
         return HL_OK;
     if (server->home.is_unix)
@@ -217,35 +227,8 @@ static int init_loop(struct hl_server *server)
     return rc;
 }
 
-/* libuv's handlers write to a pipe that a forked process shares with us: what ends that process would
- * stop this one. So it forgets them, and no signal reaches it before. */
-static _Thread_local sigset_t mask_before_fork;
-
-static void before_fork(void)
-{
-    sigset_t taken;
-    sigemptyset(&taken);
-    sigaddset(&taken, SIGTERM);
-    sigaddset(&taken, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &taken, &mask_before_fork);
-}
-
-static void after_fork(void)
-{
-    pthread_sigmask(SIG_SETMASK, &mask_before_fork, NULL);
-}
-
-static void in_forked(void)
-{
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
-    after_fork();
-}
-
 static int take_signals(struct hl_server *server)
 {
-    if (pthread_atfork(before_fork, after_fork, in_forked) != 0)
-        return UV_ENOMEM;
     int rc = uv_signal_init(&server->loop, &server->sigterm);
     if (rc == 0)
         rc = uv_signal_init(&server->loop, &server->sigint);
@@ -256,12 +239,48 @@ static int take_signals(struct hl_server *server)
     return rc == 0 ? uv_signal_start(&server->sigint, on_signal, SIGINT) : rc;
 }
 
+/* ---- forked processes ---- */
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void close_handle(const uv_handle_t *handle)
+{
+    uv_os_fd_t fd;
+    if (uv_fileno(handle, &fd) == 0)
+        close(fd);
+}
+
+/* In a child: its copies of our descriptors. The loop itself is left as it is: asking libuv to close
+ * anything would take it out of the epoll set that the child shares with us. */
+static void let_go(void *self)
+{
+    struct hl_server *server = self;
+    if (server->listener.is_open) {
+        close_handle(&server->listener.handle);
+        close_fd(server->listener.uv.accepted_fd); /* libuv has taken it, and we not yet */
+    }
+    HL_LIST_EACH (node, &server->home.connections)
+        close_handle(&HL_CONTAINER_OF(node, struct hl_connection, node)->stream.handle);
+    close_fd(server->desk.queue.bell);
+    close_fd(server->loop.async_io_watcher.fd);
+    close_fd(server->loop.async_wfd);
+    close_fd(server->loop.signal_pipefd[0]);
+    close_fd(server->loop.signal_pipefd[1]);
+    close_fd(uv_backend_fd(&server->loop));
+}
+
 static enum hl_err open_all(struct hl_server *server, const struct hl_settings *settings,
     const struct hl_callee *callees, size_t count, bool takes_signals, char *why)
 {
     server->desk.settings = *settings;
     server->stop.type = HL_DESK_STOP;
-    enum hl_err err = hl_directory_init(&server->desk.directory, callees, count, why);
+    enum hl_err err = hl_fork_watch();
+    if (!err)
+        err = hl_directory_init(&server->desk.directory, callees, count, why);
     if (err)
         return err;
     snprintf(why, HL_SETTINGS_WHY, "cannot make the server's loop");
@@ -272,11 +291,13 @@ static enum hl_err open_all(struct hl_server *server, const struct hl_settings *
     init_home(server);
     if (init_loop(server) != 0 || (takes_signals && take_signals(server) != 0))
         return HL_ERR_NOMEM;
+    hl_fork_set_server(server, let_go, takes_signals);
     return listen_on(server, why);
 }
 
 static void free_server(struct hl_server *server)
 {
+    hl_fork_drop_server(server);
     if (server->has_loop) {
         uv_run(&server->loop, UV_RUN_DEFAULT); /* close callbacks */
         uv_loop_close(&server->loop);
@@ -341,7 +362,7 @@ bool hl_server_hear(struct hl_server *server)
 
 void hl_server_free(struct hl_server *server)
 {
-    if (!server)
+    if (!server || hl_fork_is_child()) /* a child's is its parent's */
         return;
     hl_server_stop(server);
     hl_thread_join(&server->thread);

@@ -16,11 +16,25 @@ PyObject *hl_py_bool(bool value)
     return PyBool_FromLong(value);
 }
 
+/* is_forked(): this process was forked by one that has a Server, and is not to serve. */
+static PyObject *is_forked(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return hl_py_bool(hl_fork_is_child());
+}
+
+static PyMethodDef functions[] = {
+    {"is_forked", is_forked, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
 static struct PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_server",
     .m_doc = "The HTTP server that hookline_runtime runs functions behind.",
     .m_size = -1,
+    .m_methods = functions,
 };
 
 PyMODINIT_FUNC PyInit__server(void);

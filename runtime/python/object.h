@@ -10,6 +10,7 @@
 #include <Python.h>
 
 #include "core/call.h"
+#include "core/fork.h"
 #include "core/server.h"
 
 /* Make the types and put them into the module: Server under its name, Call unseen. -1 with an

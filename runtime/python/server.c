@@ -34,6 +34,10 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!object)
         return NULL;
     struct py_server *self = self_of(object);
+    if (hl_fork_watch() != HL_OK) {
+        Py_DecRef(object);
+        return PyErr_NoMemory();
+    }
     if (hl_settings_read(&self->settings, &options, why) != HL_OK) {
         PyErr_SetString(PyExc_ValueError, why);
         Py_DecRef(object);

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from . import __version__, _server, loader, log
+from . import __version__, _server, forked, loader, log
 from .event_loop import EventLoop
 from .host import Host
 
@@ -36,7 +36,8 @@ def main():
     names = ", ".join(name for name, *_ in host.callees())
     where = [("address", server.address), ("functions", names), ("concurrency", server.concurrency)]
     log.write(logging.INFO, "listening", where)
-    host.run(server.concurrency)
+    with forked.Guard("a signal handler"):
+        host.run(server.concurrency)
     server.close()
     log.write(logging.INFO, "stopped")
 

@@ -4,7 +4,11 @@ This thread takes their calls itself, as soon as the server's bell says that the
 waits for a caller: a generator whose caller is slow to read is held up by a future, and the bell ends that too.
 """
 import asyncio
+import logging
+import os
 import threading
+
+from . import forked, log
 
 
 class Gone(Exception):
@@ -25,7 +29,9 @@ class EventLoop:
 
     def run(self, coroutine):
         """The coroutine's result, for another thread."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._started()).result()
+        if forked.is_child():
+            forked.leave()
+        return asyncio.run_coroutine_threadsafe(_guarded(coroutine), self._started()).result()
 
     def serve(self, server, answer):
         """From here on `await answer(call)` runs for every call of an async function, in a task of its own, and
@@ -57,10 +63,21 @@ class EventLoop:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._stopped = self._loop.create_future()
+                os.register_at_fork(after_in_child=self._let_go)
                 arguments = (self._loop, self._stopped)
                 self._thread = threading.Thread(target=_run, args=arguments, name="asyncio", daemon=True)
                 self._thread.start()
         return self._loop
+
+    def _let_go(self):
+        """In a child: what is ready to run is the parent's, and so are the descriptors. Should this thread come back to
+        the loop, that fails; loop.close() would take the parent's out of the epoll set that both share."""
+        loop = self._loop
+        if hasattr(loop, "_ready"):
+            loop._ready.clear()
+        for name in ("_selector", "_ssock", "_csock"):
+            if hasattr(loop, name):
+                getattr(loop, name).close()
 
     def _on_bell(self):
         if self._server.hear():
@@ -92,6 +109,16 @@ class EventLoop:
             self._cancelled.discard(call)
 
 
+async def _guarded(awaitable):
+    with forked.Guard("an async function"):
+        return await awaitable
+
+
+def _leave():
+    log.write(logging.ERROR, "a forked process ended: it awaited, and the event loop is its parent's")
+    os._exit(1)
+
+
 def _run(loop, stopped):
     asyncio.set_event_loop(loop)
     try:
@@ -101,6 +128,9 @@ def _run(loop, stopped):
             except (SystemExit, KeyboardInterrupt) as error:
                 # asyncio lets them out of a task, which has them as well: they end that call, not all others.
                 error.__traceback__ = error.__traceback__.tb_next  # without this frame: it is not the author's
+            finally:
+                if forked.is_child():
+                    _leave()
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
             task.cancel()

@@ -10,7 +10,7 @@ import logging
 import threading
 import types
 
-from . import log
+from . import forked, log
 from .answer import NotJson, name_of, to_json
 from .context import Context, enter
 from .endpoint import BadArguments
@@ -156,6 +156,8 @@ class _Answering:
         return self._context
 
     def __exit__(self, kind, error, frames):
+        if forked.is_child():
+            forked.leave(error, f"{self._endpoint.name}()")
         try:
             if error is not None:
                 self._tell(error)
@@ -210,6 +212,8 @@ def _split(result, status):
 
 def _send(call, status, value):
     """Sends what is an answer as a whole. False: it is something that yields, or must be awaited."""
+    if forked.is_child():
+        forked.leave()
     kind = type(value)
     if kind in PLAIN:
         call.answer_json(status, to_json(value))
@@ -230,6 +234,8 @@ def _check_stream(status):
 
 
 def _emit(call, value):
+    if forked.is_child():
+        forked.leave()
     is_sent = call.emit_text(value.encode()) if isinstance(value, str) else call.emit_json(to_json(value))
     if not is_sent:
         raise Gone

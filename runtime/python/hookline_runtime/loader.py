@@ -4,6 +4,7 @@ import os
 import sys
 
 from .endpoint import BadSignature, endpoints_of
+from .forked import Guard
 
 
 class CannotStart(Exception):
@@ -28,7 +29,8 @@ def load(path):
     sys.modules[name] = module
     sys.path.insert(0, os.path.dirname(path))
     try:
-        spec.loader.exec_module(module)
+        with Guard(path):
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise CannotStart(f"{path} failed to import", error) from None
     return module
@@ -52,7 +54,8 @@ def set_up(module, event_loop):
     if not callable(setup):
         return
     try:
-        result = setup()
+        with Guard("setup()"):
+            result = setup()
         if hasattr(result, "__await__"):
             event_loop.run(result)
     except (Exception, SystemExit) as error:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import traceback
+import types
 
 from .context import current
 
@@ -68,16 +69,24 @@ def write_exception(message, error, fields=(), run_id=None):
 
 
 def traceback_of(error):
-    here = os.path.dirname(__file__) + os.sep
-    own = ("<frozen importlib", here)
-    frames = error.__traceback__
-    while frames and frames.tb_frame.f_code.co_filename.startswith(own):
-        frames = frames.tb_next
+    frames = _without_own(error.__traceback__)
     try:
         lines = traceback.format_exception(type(error), error, frames)
     except BaseException:  # one that is odd inside, such as a SyntaxError whose text is none
         lines = [*traceback.format_tb(frames), f"{type(error).__qualname__} (it cannot be shown)"]
     return "".join(lines).rstrip()
+
+
+def _without_own(frames):
+    own = ("<frozen importlib", os.path.dirname(__file__) + os.sep)
+    kept = []
+    while frames:
+        if not frames.tb_frame.f_code.co_filename.startswith(own):
+            kept.append(frames)
+        frames = frames.tb_next
+    for frame in reversed(kept):
+        frames = types.TracebackType(frames, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return frames
 
 
 def finish_lines(context):
