@@ -168,6 +168,13 @@ static PyObject *get_attempt(PyObject *object, void *closure)
     return PyLong_FromUnsignedLong(self_of(object)->attempt);
 }
 
+static PyObject *get_wants_events(PyObject *object, void *closure)
+{
+    (void)closure;
+    struct hl_call *call = live_call(object);
+    return call ? hl_py_bool(hl_call_wants_events(call)) : NULL;
+}
+
 static PyObject *get_deadline_ms(PyObject *object, void *closure)
 {
     (void)closure;
@@ -204,7 +211,8 @@ static PyObject *outcome(enum hl_err err)
     case HL_ERR_NOMEM:
         return PyErr_NoMemory();
     case HL_ERR_TOO_LARGE:
-        PyErr_SetString(PyExc_ValueError, "the answer is too large");
+        PyErr_SetString(PyExc_ValueError,
+            "the function's values are together longer than HOOKLINE_FUNCTION_MAX_BODY allows");
         return NULL;
     case HL_ERR_INVALID:
         PyErr_SetString(
@@ -310,6 +318,7 @@ static PyGetSetDef members[] = {
     {"body", get_body, NULL, NULL, NULL},
     {"run_id", get_run_id, NULL, NULL, NULL},
     {"attempt", get_attempt, NULL, NULL, NULL},
+    {"wants_events", get_wants_events, NULL, NULL, NULL},
     {"deadline_ms", get_deadline_ms, NULL, NULL, NULL},
     {"is_gone", get_is_gone, NULL, NULL, NULL},
     {"has_room", get_has_room, NULL, NULL, NULL},

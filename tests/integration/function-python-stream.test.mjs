@@ -26,6 +26,41 @@ async function streamOf(app, name, members = {}) {
     return (await app.call(name, members, { headers: STREAM })).text;
 }
 
+test('halves of surrogate pairs are escapes in JSON, U+FFFD in an event, and no failure', async (t) => {
+    const app = await startPython(
+        t,
+        `
+TEXTS = ["\\ud800", "a\\udc00b", "\\ud83d\\ude00"]
+
+def returned(i):
+    return TEXTS[i]
+
+def run():
+    yield from TEXTS
+
+async def later():
+    for text in TEXTS:
+        yield text
+`,
+    );
+    const texts = ['"\\ud800"', '"a\\udc00b"', '"\\ud83d\\ude00"'];
+    for (const [i, text] of texts.entries()) assert.equal((await app.call('returned', { i })).text, text);
+    for (const name of ['run', 'later']) {
+        assert.equal((await app.call(name, {})).text, `[${texts}]`, `${name}: collected`);
+        const events = 'data: \ufffd\n\ndata: a\ufffdb\n\ndata: \u{1f600}\n\n';
+        assert.equal(await streamOf(app, name), events, `${name}: as events`);
+    }
+});
+
+test('values that are too long together are a 500 that names the setting', async (t) => {
+    const app = await startPython(t, 'def run():\n    for _ in range(3):\n        yield "x" * 500\n', {
+        env: { HOOKLINE_FUNCTION_MAX_BODY: '1KiB' },
+    });
+    const response = await app.call('run', {});
+    assert.equal(response.status, 500);
+    assert.match(response.json().detail, /longer than HOOKLINE_FUNCTION_MAX_BODY allows/);
+});
+
 test('with Accept: text/event-stream values are events: strings as they are, others as JSON', async (t) => {
     const app = await startPython(
         t,

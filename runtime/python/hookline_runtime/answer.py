@@ -34,3 +34,8 @@ def to_json(value):
         raise NotJson(f"{name_of(type(value))} ({error})") from None
     except RecursionError:
         raise NotJson(f"{name_of(type(value))} (it is nested too deep)") from None
+
+
+def to_utf8(text):
+    """A text that has halves of surrogate pairs in it: pairs become what they stand for, others U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()

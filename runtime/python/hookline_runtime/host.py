@@ -11,7 +11,7 @@ import threading
 import types
 
 from . import forked, log
-from .answer import NotJson, name_of, to_json
+from .answer import NotJson, name_of, to_json, to_utf8
 from .context import Context, enter
 from .endpoint import BadArguments
 from .event_loop import Gone
@@ -236,9 +236,15 @@ def _check_stream(status):
 def _emit(call, value):
     if forked.is_child():
         forked.leave()
-    is_sent = call.emit_text(value.encode()) if isinstance(value, str) else call.emit_json(to_json(value))
-    if not is_sent:
+    if not (_emit_text(call, value) if isinstance(value, str) else call.emit_json(to_json(value))):
         raise Gone
+
+
+def _emit_text(call, text):
+    try:
+        return call.emit_text(text.encode())
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return call.emit_text(to_utf8(text)) if call.wants_events else call.emit_json(to_json(text))
 
 
 def _text_of(error):
