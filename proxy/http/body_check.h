@@ -13,9 +13,10 @@
  * surrogate escapes are allowed by the grammar and accepted. */
 struct hl_json_check {
     uint8_t state;
-    uint8_t literal; /* position inside true, false, null or an escape */
-    uint8_t utf8;    /* enum hl_utf8_state, inside a string */
-    bool is_key;     /* the string is a member's name */
+    uint8_t literal;  /* position inside true, false, null or an escape */
+    uint8_t utf8;     /* enum hl_utf8_state, inside a string */
+    bool is_key;      /* the string is a member's name */
+    bool is_too_deep; /* this is what made it invalid */
     uint16_t depth;
     uint64_t is_object[HL_JSON_MAX_DEPTH / 64]; /* one bit a level: object or array */
 };

@@ -175,7 +175,8 @@ static uint8_t in_number(struct hl_json_check *c, char b)
 
 static uint8_t open_level(struct hl_json_check *c, bool is_object)
 {
-    if (c->depth == HL_JSON_MAX_DEPTH)
+    c->is_too_deep = c->depth == HL_JSON_MAX_DEPTH;
+    if (c->is_too_deep)
         return STATE_BAD;
     uint64_t bit = UINT64_C(1) << c->depth % 64, *word = &c->is_object[c->depth / 64];
     *word = is_object ? *word | bit : *word & ~bit;

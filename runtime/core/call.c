@@ -100,22 +100,31 @@ void hl_call_free(struct hl_call *call)
 
 /* ---- taking ---- */
 
-/* Where the text stops to be JSON: found again, byte by byte, only to say it. */
-static size_t find_fault(struct hl_str text)
-{
-    struct hl_json_check check;
-    hl_json_check_init(&check);
-    size_t i = 0;
-    while (i < text.n && hl_json_check_feed(&check, text.p + i, 1))
-        i++;
-    return i;
-}
-
 static bool is_json(struct hl_str text)
 {
     struct hl_json_check check;
     hl_json_check_init(&check);
     return hl_json_check_feed(&check, text.p, text.n) && hl_json_check_end(&check);
+}
+
+/* Where the text stops to be JSON: found again, byte by byte, only to say it. */
+static void refuse_text(struct hl_call *call, struct hl_str text)
+{
+    char detail[160];
+    struct hl_json_check check;
+    hl_json_check_init(&check);
+    size_t i = 0;
+    while (i < text.n && hl_json_check_feed(&check, text.p + i, 1))
+        i++;
+    if (check.is_too_deep)
+        snprintf(detail, sizeof(detail), "The body's JSON is nested deeper than %d levels.",
+            HL_JSON_MAX_DEPTH);
+    else if (i < text.n)
+        snprintf(detail, sizeof(detail), "The body is not JSON: it goes wrong at byte %zu.", i + 1);
+    else
+        snprintf(
+            detail, sizeof(detail), "The body is not JSON: it ends too early, after %zu bytes.", i);
+    hl_call_fail(call, 400, hl_str_from(detail));
 }
 
 /* One JSON object, or nothing. Done by the thread that takes the call: a long body would keep the
@@ -126,13 +135,7 @@ static bool is_body_good(struct hl_call *call)
     if (call->desk->directory.callees[call->callee].is_raw || body.n == 0)
         return true;
     if (!is_json(body)) {
-        char detail[160];
-        size_t at = find_fault(body);
-        snprintf(detail, sizeof(detail),
-            at < body.n ? "The body is not JSON: it goes wrong at byte %zu."
-                        : "The body is not JSON: it ends too early, after %zu bytes.",
-            at < body.n ? at + 1 : at);
-        hl_call_fail(call, 400, hl_str_from(detail));
+        refuse_text(call, body);
         return false;
     }
     size_t begin = strspn(body.p, " \t\r\n");

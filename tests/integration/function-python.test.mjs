@@ -278,6 +278,8 @@ test('a body that is no JSON object is refused before the function is called', a
         assert.ok([400, 422].includes(response.status), `${body}: ${response.status}`);
         detailOf(response, response.status);
     }
+    const deep = `{"x": ${'['.repeat(512)}${']'.repeat(512)}}`;
+    assert.match(detailOf(await app.call('run', undefined, { body: deep }), 400), /nested deeper than 512 levels/);
     const digits = `{"x": ${'9'.repeat(5000)}}`;
     const long = await app.call('run', undefined, { body: digits });
     assert.match(detailOf(long, 400), /cannot be read/);
