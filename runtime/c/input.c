@@ -106,12 +106,53 @@ bool hl_input_boolean(const struct hl_fn_value *value)
     return json_is_true(json_of(value));
 }
 
-char *hl_input_dump(const struct hl_fn_value *value, size_t *length)
+static void write_object(const struct hl_fn_value *object, struct hl_json_writer *w)
 {
-    char *text =
-        value ? json_dumps(json_of(value), JSON_ENCODE_ANY | JSON_COMPACT) : strdup("null");
-    *length = text ? strlen(text) : 0;
-    return text;
+    hl_json_writer_open(w, '{');
+    for (const char *name = NULL; hl_input_next(object, &name);) {
+        hl_json_writer_key(w, hl_str_from(name));
+        hl_input_write(hl_input_member(object, name), w);
+    }
+    hl_json_writer_close(w);
+}
+
+static void write_array(const struct hl_fn_value *array, struct hl_json_writer *w)
+{
+    hl_json_writer_open(w, '[');
+    for (size_t i = 0; i < hl_input_count(array); i++)
+        hl_input_write(hl_input_element(array, i), w);
+    hl_json_writer_close(w);
+}
+
+/* Calls itself HL_JSON_MAX_DEPTH times at the most: the body was checked. */
+void hl_input_write(const struct hl_fn_value *value, struct hl_json_writer *w)
+{
+    struct hl_str text;
+    switch (hl_input_type(value)) {
+    case HL_FN_ABSENT:
+    case HL_FN_NULL:
+        hl_json_writer_put_null(w);
+        break;
+    case HL_FN_BOOLEAN:
+        hl_json_writer_put_boolean(w, hl_input_boolean(value));
+        break;
+    case HL_FN_INTEGER:
+        hl_json_writer_put_integer(w, hl_input_integer(value));
+        break;
+    case HL_FN_REAL:
+        hl_json_writer_put_pointed_real(w, hl_input_real(value));
+        break;
+    case HL_FN_STRING:
+        text.p = hl_input_text(value, &text.n);
+        hl_json_writer_put_text(w, text);
+        break;
+    case HL_FN_ARRAY:
+        write_array(value, w);
+        break;
+    case HL_FN_OBJECT:
+        write_object(value, w);
+        break;
+    }
 }
 
 /* ---- checking ---- */

@@ -4,6 +4,7 @@
 #define HL_C_INPUT_H
 
 #include "base/str.h"
+#include "c/json_writer.h"
 #include "hookline/function.h"
 
 /* The values of a body; empty: an object without members. NULL: `detail` says why it cannot be
@@ -26,7 +27,7 @@ int64_t hl_input_integer(const struct hl_fn_value *value);
 double hl_input_real(const struct hl_fn_value *value);
 bool hl_input_boolean(const struct hl_fn_value *value);
 
-/* The value as JSON text, owned (free() it); NULL when out of memory. */
-char *hl_input_dump(const struct hl_fn_value *value, size_t *length);
+/* Writes the value once more; NULL is null. */
+void hl_input_write(const struct hl_fn_value *value, struct hl_json_writer *w);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "c/crash.h"
 #include "c/input.h"
 #include "c/json_writer.h"
@@ -21,6 +22,7 @@ struct task {
     struct hl_json_writer writer;
     int status;
     bool has_result, has_emitted, has_failed;
+    const char *refused; /* why its last value was not taken; NULL: none was refused */
     char run_id[HL_ID_TEXT + 1];
 };
 
@@ -40,6 +42,7 @@ static void init(struct task *task, struct hl_call *call, const struct hl_fn_fun
     task->call = call;
     task->status = 200;
     task->has_result = task->has_emitted = task->has_failed = false;
+    task->refused = NULL;
     hl_json_writer_init(&task->writer, max_result);
     task->face = (struct hl_fn_call){
         .host = &hl_task_host,
@@ -54,17 +57,28 @@ static void init(struct task *task, struct hl_call *call, const struct hl_fn_fun
     };
 }
 
+/* It returned an error of its own, or what the host answered when a value was refused. */
+static void fail_with(struct task *task, int rc)
+{
+    char detail[256];
+    if (task->refused && (rc == HL_FN_REFUSED || rc == HL_FN_NOMEM))
+        snprintf(detail, sizeof(detail), "The function's value was refused: %s.", task->refused);
+    else
+        snprintf(detail, sizeof(detail), "The function returned %d.", rc);
+    if (!hl_fn_is_cancelled(&task->face))
+        hl_fn_log(&task->face, HL_FN_ERROR,
+            "function failed: it returned %d; with hl_fn_fail a failure has a text and a status",
+            rc);
+    hl_call_fail(task->call, 500, hl_str_from(detail));
+}
+
 /* What the function left to do. */
 static void settle(struct task *task, int rc)
 {
-    char detail[160];
     if (task->has_failed)
         return;
     if (rc != 0) {
-        snprintf(detail, sizeof(detail), "The function returned %d.", rc);
-        if (!hl_fn_is_cancelled(&task->face))
-            hl_fn_log(&task->face, HL_FN_ERROR, "function failed: it returned %d", rc);
-        hl_call_fail(task->call, 500, hl_str_from(detail));
+        fail_with(task, rc);
     } else if (task->has_emitted) {
         hl_call_end(task->call);
     } else if (!task->has_result) {
@@ -154,49 +168,50 @@ static void put_null(struct hl_fn_call *face)
 
 static void put_value(struct hl_fn_call *face, const struct hl_fn_value *value)
 {
-    size_t n;
-    char *text = hl_input_dump(value, &n);
-    if (text)
-        hl_json_writer_put_json(&task_of(face)->writer, (struct hl_str){text, n});
-    else
-        task_of(face)->writer.is_broken = true;
-    free(text);
+    hl_input_write(value, &task_of(face)->writer);
 }
 
 /* ---- the table: answering ---- */
 
-static int status_of(enum hl_err err)
-{
-    switch (err) {
-    case HL_OK:
-        return HL_FN_OK;
-    case HL_ERR_CANCELLED:
-        return HL_FN_GONE;
-    case HL_ERR_NOMEM:
-    case HL_ERR_TOO_LARGE:
-        return HL_FN_NOMEM;
-    default:
-        return HL_FN_REFUSED;
-    }
-}
-
-/* The text that the function gave, if it is JSON, or what it wrote piece by piece. */
-static bool find_json(struct task *task, const char *json, size_t length, struct hl_str *out)
+/* The text that the function gave, if it is JSON, or what it wrote piece by piece. Returns NULL, or what
+ * is wrong with it. */
+static const char *find_json(struct task *task, const char *json, size_t length, struct hl_str *out)
 {
     struct hl_json_check check;
     if (!json)
         return hl_json_writer_take(&task->writer, out);
     *out = (struct hl_str){json, length};
     hl_json_check_init(&check);
-    return hl_json_check_feed(&check, json, length) && hl_json_check_end(&check);
+    if (hl_json_check_feed(&check, json, length) && hl_json_check_end(&check))
+        return NULL;
+    return check.is_too_deep ? "it is nested deeper than 512 levels" : "it is not one JSON value";
 }
 
 /* A refusal that a function overlooks would be a result that nobody gets: it is said in the log. */
 static int refuse(struct task *task, const char *why)
 {
+    task->refused = why;
     HL_LOG(WARN, "the function's value was refused", HL_LOG_TEXT("run_id", task->run_id),
         HL_LOG_TEXT("function", task->face.function), HL_LOG_TEXT("why", why));
     return HL_FN_REFUSED;
+}
+
+static int status_of(struct task *task, enum hl_err err)
+{
+    switch (err) {
+    case HL_OK:
+        return HL_FN_OK;
+    case HL_ERR_CANCELLED:
+        return HL_FN_GONE;
+    case HL_ERR_TOO_LARGE:
+        refuse(task, "the values are together longer than HOOKLINE_FUNCTION_MAX_BODY allows");
+        return HL_FN_NOMEM;
+    case HL_ERR_NOMEM:
+        refuse(task, "there is no memory for it");
+        return HL_FN_NOMEM;
+    default:
+        return refuse(task, "the call has its answer already");
+    }
 }
 
 static void set_status(struct hl_fn_call *face, int status)
@@ -211,15 +226,16 @@ static void set_status(struct hl_fn_call *face, int status)
 static int finish(struct task *task, enum hl_err err)
 {
     task->has_result |= err == HL_OK || err == HL_ERR_CANCELLED;
-    return err == HL_ERR_INVALID ? refuse(task, "the call has its answer") : status_of(err);
+    return status_of(task, err);
 }
 
 static int result_json(struct hl_fn_call *face, const char *json, size_t length)
 {
     struct task *task = task_of(face);
     struct hl_str text;
-    if (!find_json(task, json, length, &text))
-        return refuse(task, "it is not one JSON value");
+    const char *fault = find_json(task, json, length, &text);
+    if (fault)
+        return refuse(task, fault);
     return finish(task, hl_call_answer_json(task->call, (uint16_t)task->status, text));
 }
 
@@ -229,8 +245,9 @@ static int result_text(struct hl_fn_call *face, const char *text, size_t length)
     struct hl_str json;
     hl_json_writer_take(&task->writer, &json); /* what was begun is dropped */
     hl_json_writer_put_text(&task->writer, (struct hl_str){text, length});
-    if (!hl_json_writer_take(&task->writer, &json))
-        return refuse(task, "it is not UTF-8, or too long");
+    const char *fault = hl_json_writer_take(&task->writer, &json);
+    if (fault)
+        return refuse(task, fault);
     return finish(task, hl_call_answer_json(task->call, (uint16_t)task->status, json));
 }
 
@@ -238,34 +255,40 @@ static int result_bytes(
     struct hl_fn_call *face, const char *content_type, const void *bytes, size_t length)
 {
     struct task *task = task_of(face);
-    return finish(task, hl_call_answer_bytes(task->call, (uint16_t)task->status,
-                            hl_str_from(content_type), (struct hl_str){bytes, length}));
+    enum hl_err err = hl_call_answer_bytes(task->call, (uint16_t)task->status,
+        hl_str_from(content_type), (struct hl_str){bytes, length});
+    if (err == HL_ERR_INVALID && !task->has_result && !task->has_emitted && !task->has_failed)
+        return refuse(task, "its content type is not one");
+    return finish(task, err);
 }
 
 static int emit_json(struct hl_fn_call *face, const char *json, size_t length)
 {
     struct task *task = task_of(face);
     struct hl_str text;
-    if (!find_json(task, json, length, &text))
-        return refuse(task, "it is not one JSON value");
+    const char *fault = find_json(task, json, length, &text);
+    if (fault)
+        return refuse(task, fault);
     task->has_emitted = true;
-    return status_of(hl_call_emit_json(task->call, text));
+    return status_of(task, hl_call_emit_json(task->call, text));
 }
 
 static int emit_text(struct hl_fn_call *face, const char *text, size_t length)
 {
     struct task *task = task_of(face);
+    struct hl_str value = {text, length};
     task->has_emitted = true;
-    enum hl_err err = hl_call_emit_text(task->call, (struct hl_str){text, length});
-    return err == HL_ERR_INVALID ? refuse(task, "it is not UTF-8, or the call has its answer")
-                                 : status_of(err);
+    enum hl_err err = hl_call_emit_text(task->call, value);
+    if (err == HL_ERR_INVALID && !hl_utf8_is_valid(value))
+        return refuse(task, "it is not UTF-8");
+    return status_of(task, err);
 }
 
 static int begin_events(struct hl_fn_call *face)
 {
     struct task *task = task_of(face);
     task->has_emitted = true;
-    return status_of(hl_call_begin(task->call));
+    return status_of(task, hl_call_begin(task->call));
 }
 
 static int fail(struct hl_fn_call *face, int status, const char *detail)
@@ -274,7 +297,7 @@ static int fail(struct hl_fn_call *face, int status, const char *detail)
     if (status < 400 || status > 599)
         status = 500;
     task->has_failed = true;
-    return status_of(hl_call_fail(task->call, (uint16_t)status, hl_str_from(detail)));
+    return status_of(task, hl_call_fail(task->call, (uint16_t)status, hl_str_from(detail)));
 }
 
 static void write_log(const struct hl_fn_call *face, enum hl_fn_level level, const char *message)

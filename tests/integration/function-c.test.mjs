@@ -100,6 +100,9 @@ test('JSON values keep their kind and their value', async (t) => {
         o: ['object', 2],
     });
     assert.deepEqual((await host.call('kinds')).json(), {}, 'no body is an empty object');
+    const value = '[0.1,1.0,-0.0,1e+22,-7,"\\u0000ä/",{"b":null,"":[true,{}]},[]]';
+    const repeated = await host.call('kinds', `{"a":[${value}]}`);
+    assert.equal(repeated.text, `{"a":["array",1,${value}]}`, 'what is passed on is written as it came');
 });
 
 test('parameters are checked against the table, and 422 names the wrong one', async (t) => {
@@ -133,6 +136,9 @@ test('what is no call of a function is refused with what to do', async (t) => {
         ['run', undefined, { method: 'GET' }, 405, /POST/],
         ['run', '{"a":1', {}, 400, /not JSON: it ends too early, after 6 bytes/],
         ['run', '{"a":1}}', {}, 400, /not JSON: it goes wrong at byte 8/],
+        ['run', `{"a":${'['.repeat(512)}`, {}, 400, /is nested deeper than 512 levels/],
+        ['run', `{"a":${'['.repeat(511)}[`, {}, 400, /is nested deeper than 512 levels/],
+        ['run', `{"a":${'['.repeat(511)}]]`, {}, 400, /not JSON: it ends too early/],
         ['run', '[1]', {}, 422, /must be a JSON object/],
         ['run', '"x"', {}, 422, /must be a JSON object/],
         ['run', '{"a":123456789012345678901234567890}', {}, 422, /cannot be read: .*integer/],
@@ -163,9 +169,16 @@ test('errors of a function are problems that say what went wrong', async (t) => 
         ['returns', 500, 'The function returned 7.'],
         ['teapot', 418, 'short and "stout"\n?'],
         ['status', 500, "not a failure's status"],
-        ['not json', 500, 'The function returned -2.'],
-        ['not utf-8', 500, 'The function returned -2.'],
-        ['order', 500, 'The function returned -2.'],
+        ['not json', 500, "The function's value was refused: it is not one JSON value."],
+        ['deep', 500, "The function's value was refused: it is nested deeper than 512 levels."],
+        ['not utf-8', 500, "The function's value was refused: a text of it is not UTF-8."],
+        [
+            'order',
+            500,
+            "The function's value was refused: its pieces are out of order, as a member without a key or a bracket " +
+                'that opens nothing.',
+        ],
+        ['type', 500, "The function's value was refused: its content type is not one."],
         ['after', 503, 'it was not done'],
     ]) {
         const response = await wrong(how);
@@ -177,6 +190,16 @@ test('errors of a function are problems that say what went wrong', async (t) => 
     assert.equal((await wrong('nan')).text, 'null');
     assert.equal((await wrong('nothing')).text, 'null', 'a function without a result');
     assert.ok(host.log.some(({ msg, why }) => /refused/.test(msg) && /one JSON value/.test(why)));
+});
+
+test('values that are too long are refused with the name of the setting', async (t) => {
+    const host = await startProbe(t, { HOOKLINE_FUNCTION_MAX_BODY: '1KiB' });
+    const long = `[${Array(200).fill('1e9')}]`; // written out it is 1000000000.0
+    const one = await host.call('stream', `{"values":[${long}]}`);
+    assert.match(one.json().detail, /refused: it is longer than HOOKLINE_FUNCTION_MAX_BODY allows/);
+    const half = long.slice(0, 200).replace(/,[^,]*$/, ']');
+    const together = await host.call('stream', `{"values":[${half},${half},${half}]}`);
+    assert.match(together.json().detail, /longer than HOOKLINE_FUNCTION_MAX_BODY allows/);
 });
 
 test('bytes go out as they are, with their type and status', async (t) => {

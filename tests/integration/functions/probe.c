@@ -182,6 +182,14 @@ static int wrong(struct hl_fn_call *call)
         return hl_fn_fail(call, 200, "not a failure's status");
     if (strcmp(how, "not json") == 0)
         return hl_fn_result_json(call, "{\"a\":");
+    if (strcmp(how, "deep") == 0) {
+        char brackets[514];
+        memset(brackets, '[', sizeof(brackets) - 1);
+        brackets[513] = '\0';
+        return hl_fn_result_json(call, brackets);
+    }
+    if (strcmp(how, "type") == 0)
+        return hl_fn_result_bytes(call, "two\nlines", "", 0);
     if (strcmp(how, "not utf-8") == 0)
         return hl_fn_result_text(call, "\xff");
     if (strcmp(how, "order") == 0) {

@@ -21,8 +21,14 @@ TestSuite(json_writer, .init = begin, .fini = end);
 
 static void expect(const char *json)
 {
-    cr_assert(hl_json_writer_take(&w, &out), "wanted %s", json);
+    cr_assert_null(hl_json_writer_take(&w, &out), "wanted %s", json);
     cr_assert(hl_str_eq(out, hl_str_from(json)), "%.*s, wanted %s", HL_STR_ARG(out), json);
+}
+
+static void expect_fault(const char *what, const char *fault)
+{
+    const char *found = hl_json_writer_take(&w, &out);
+    cr_assert(found && strstr(found, fault), "%s: %s", what, found ? found : "no fault");
 }
 
 Test(json_writer, puts_commas_where_they_belong)
@@ -59,51 +65,63 @@ Test(json_writer, writes_the_shortest_number_that_reads_back)
     }
 }
 
+Test(json_writer, keeps_the_point_of_a_real_that_is_repeated)
+{
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {{1, "1.0"}, {-0.0, "-0.0"}, {0.1, "0.1"}, {1e22, "1e+22"}, {2.5, "2.5"}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        hl_json_writer_put_pointed_real(&w, cases[i].number);
+        expect(cases[i].text);
+    }
+}
+
 Test(json_writer, gives_nothing_out_that_is_not_whole_or_not_in_order)
 {
-    cr_assert_not(hl_json_writer_take(&w, &out), "nothing was written");
+    expect_fault("nothing was written", "not written");
 
     hl_json_writer_open(&w, '[');
-    cr_assert_not(hl_json_writer_take(&w, &out), "a bracket stays open");
+    expect_fault("a bracket stays open", "still open");
 
     hl_json_writer_put_null(&w);
     hl_json_writer_put_null(&w);
-    cr_assert_not(hl_json_writer_take(&w, &out), "two values");
+    expect_fault("two values", "out of order");
 
     hl_json_writer_open(&w, '{');
     hl_json_writer_put_null(&w);
     hl_json_writer_close(&w);
-    cr_assert_not(hl_json_writer_take(&w, &out), "a member without a key");
+    expect_fault("a member without a key", "out of order");
 
     hl_json_writer_open(&w, '{');
     hl_json_writer_key(&w, HL_STR("a"));
     hl_json_writer_close(&w);
-    cr_assert_not(hl_json_writer_take(&w, &out), "a key without a value");
+    expect_fault("a key without a value", "out of order");
 
     hl_json_writer_open(&w, '[');
     hl_json_writer_key(&w, HL_STR("a"));
     hl_json_writer_close(&w);
-    cr_assert_not(hl_json_writer_take(&w, &out), "a key in an array");
+    expect_fault("a key in an array", "out of order");
 
     hl_json_writer_close(&w);
-    cr_assert_not(hl_json_writer_take(&w, &out), "nothing was open");
+    expect_fault("nothing was open", "out of order");
 
     hl_json_writer_open(&w, '(');
-    cr_assert_not(hl_json_writer_take(&w, &out), "no such bracket");
+    expect_fault("no such bracket", "out of order");
 
     hl_json_writer_put_text(&w, HL_STR("\xff"));
-    cr_assert_not(hl_json_writer_take(&w, &out), "not UTF-8");
+    expect_fault("not UTF-8", "not UTF-8");
 
     for (int i = 0; i <= HL_JSON_MAX_DEPTH; i++)
         hl_json_writer_open(&w, '[');
     for (int i = 0; i <= HL_JSON_MAX_DEPTH; i++)
         hl_json_writer_close(&w);
-    cr_assert_not(hl_json_writer_take(&w, &out), "too deep");
+    expect_fault("too deep", "deeper than 512");
 
     static char text[4096];
     memset(text, 'x', sizeof(text));
     hl_json_writer_put_text(&w, (struct hl_str){text, sizeof(text)});
-    cr_assert_not(hl_json_writer_take(&w, &out), "too long");
+    expect_fault("too long", "HOOKLINE_FUNCTION_MAX_BODY");
 
     hl_json_writer_put_null(&w);
     expect("null");
