@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "http/body_check.h"
+#include "http/json_string.h"
 
 /* Room for as many words as the text could have, and for their bytes: no escape is shorter than what
  * it stands for. */
@@ -89,78 +90,6 @@ static enum hl_err parse_line(struct hl_str text, struct hl_command *out)
     return HL_OK;
 }
 
-static unsigned read_hex(const char *p)
-{
-    unsigned code = 0;
-    for (int i = 0; i < 4; i++) {
-        unsigned c = (unsigned char)p[i] | 0x20;
-        code = code << 4 | (c <= '9' ? c - '0' : c - 'a' + 10);
-    }
-    return code;
-}
-
-static char *write_utf8(char *to, unsigned code)
-{
-    if (code < 0x80) {
-        *to++ = (char)code;
-    } else if (code < 0x800) {
-        *to++ = (char)(0xc0 | code >> 6);
-        *to++ = (char)(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-        *to++ = (char)(0xe0 | code >> 12);
-        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (code & 0x3f));
-    } else {
-        *to++ = (char)(0xf0 | code >> 18);
-        *to++ = (char)(0x80 | (code >> 12 & 0x3f));
-        *to++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *to++ = (char)(0x80 | (code & 0x3f));
-    }
-    return to;
-}
-
-/* After "\u". NULL: a lone surrogate, or NUL, which no argument can hold. */
-static const char *read_code(const char *p, char **to)
-{
-    unsigned code = read_hex(p);
-    p += 4;
-    if (code >= 0xd800 && code < 0xdc00 && p[0] == '\\' && p[1] == 'u') {
-        unsigned low = read_hex(p + 2);
-        if (low >= 0xdc00 && low < 0xe000) {
-            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-            p += 6;
-        }
-    }
-    if (code == 0 || (code >= 0xd800 && code < 0xe000))
-        return NULL;
-    *to = write_utf8(*to, code);
-    return p;
-}
-
-/* `p` is behind a string's first quote; the text is valid JSON. Returns what follows its last one,
- * or NULL. */
-static const char *read_string(const char *p, char **to)
-{
-    static const char letters[] = "bfnrt", meant[] = "\b\f\n\r\t";
-    for (; *p != '"';) {
-        if (*p != '\\') {
-            *(*to)++ = *p++;
-            continue;
-        }
-        const char *letter = strchr(letters, p[1]);
-        if (p[1] == 'u') {
-            p = read_code(p + 2, to);
-            if (!p)
-                return NULL;
-            continue;
-        }
-        *(*to)++ = letter ? meant[letter - letters] : p[1];
-        p += 2;
-    }
-    *(*to)++ = '\0';
-    return p + 1;
-}
-
 static bool is_json(struct hl_str text)
 {
     struct hl_json_check check;
@@ -180,15 +109,17 @@ static enum hl_err parse_array(struct hl_str text, struct hl_command *out)
     if (err)
         return err;
     const char *p = text.p + 1;
-    while (p && *p != ']') {
+    bool is_odd = false; /* no argument can hold a NUL */
+    while (p && !is_odd && *p != ']') {
         if (*p == '"') {
             out->argv[n++] = space;
-            p = read_string(p + 1, &space);
+            p = hl_json_string_read(p + 1, text.p + text.n, &space, &is_odd);
+            *space++ = '\0';
         } else {
             p = memchr(" \t\r\n,", *p, 5) ? p + 1 : NULL; /* only strings may stand in it */
         }
     }
-    if (p && n > 0 && out->argv[0][0] != '\0')
+    if (p && !is_odd && n > 0 && out->argv[0][0] != '\0')
         return HL_OK;
     hl_command_fini(out);
     return HL_ERR_INVALID;
