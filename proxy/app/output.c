@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "app/record.h"
 #include "base/log.h"
 
 #define SECOND_MS   1000
@@ -112,7 +113,11 @@ static void log_line(struct hl_output_source *source, struct hl_str line)
     }
     o->lines_left--;
     hl_counter_add(o->lines_logged, 1);
-    HL_LOG(INFO, "app", HL_LOG_TEXT("stream", source->name), HL_LOG_STR("line", line));
+    struct hl_record record;
+    if (hl_record_read(&record, source->name, line))
+        hl_log_write(record.level, "app", record.fields);
+    else
+        HL_LOG(INFO, "app", HL_LOG_TEXT("stream", source->name), HL_LOG_STR("line", line));
 }
 
 /* Of a line that is too long the beginning is kept: the log cuts it anyway. */

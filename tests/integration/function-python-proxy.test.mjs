@@ -141,14 +141,23 @@ for (const kind of ['a port', 'a unix socket']) {
         const line = await until('its output', () =>
             sidecar.log.find((entry) => /running ab/.test(entry.line ?? entry.msg)),
         );
-        assert.ok(JSON.stringify(line).includes(answer.id), 'with the run’s id');
+        const { level, msg, stream, run_id } = line;
+        assert.deepEqual({ level, msg, stream, run_id }, { level: 'info', msg: 'app', stream: 'stdout', run_id: answer.id });
+        assert.equal((await call('/v4/p/a/boom')).status, 500);
+        const error = await until('its error', () => sidecar.log.find(({ level: at }) => at === 'error'));
+        assert.deepEqual([error.msg, error.stream, error.line], ['app', 'stderr', 'boom() raised ValueError']);
+        assert.match(error.traceback, /^Traceback .*\n {2}File ".*main\.py", line \d+, in boom\n/);
+        assert.match(error.traceback, /\nValueError: no$/);
     });
 }
 
 test('a main.py that fails to import: not ready, started again and again, ready once it is mended', async (t) => {
     const { sidecar, path } = await supervised(t, 'import nothing_of_that_name\n', undefined, 'healthz');
     const failures = () =>
-        sidecar.log.filter((entry) => /failed to import.*ModuleNotFoundError/s.test(entry.line ?? ''));
+        sidecar.log.filter(
+            ({ level, line, traceback }) =>
+                level === 'error' && /main\.py failed to import$/.test(line) && /ModuleNotFoundError/.test(traceback),
+        );
     await until('it was tried twice', () => failures().length >= 2);
     assert.equal(await sidecar.probe('/_hookline/readyz'), 503);
     await writeFile(path, SOURCE);

@@ -53,7 +53,8 @@ def write(level, message, fields=(), run_id=None):
     if run_id is None:
         serving = current()
         run_id = serving.run_id if serving else None
-    pairs = [*fields, ("run_id", run_id)] if run_id else fields
+    run = [("run_id", run_id)] if run_id else []
+    pairs = [*run, *fields] if _is_json else [*fields, *run]  # whoever reads JSON may cut a long line
     line = (_json_line if _is_json else _text_line)(time.time(), _level_name(level), message, pairs)
     _put(line.encode("utf-8", "backslashreplace"))
 
