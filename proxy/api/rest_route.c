@@ -16,7 +16,7 @@
 const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}", HL_REST_READ, 0, hl_rest_show_project},
 
-    {HL_METHOD_GET, "/v2/projects/{p}/service-accounts", HL_REST_ADMIN, HL_REST_PAGE, hl_rest_list_accounts},
+    {HL_METHOD_GET, "/v2/projects/{p}/service-accounts", HL_REST_READ, HL_REST_PAGE, hl_rest_list_accounts},
     {HL_METHOD_POST, "/v2/projects/{p}/service-accounts", HL_REST_ADMIN, 0, hl_rest_add_account},
     {HL_METHOD_DELETE, "/v2/projects/{p}/service-accounts/{i}", HL_REST_ADMIN, 0, hl_rest_revoke_account},
 
@@ -169,7 +169,7 @@ static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
     if (right == HL_REST_ADMIN && !asker->is_admin) {
         hl_rest_refuse(call, 403,
             "This takes a token with the role admin; the token's role is invoke: it may call the "
-            "app and read runs and results.");
+            "app and read runs, results and the list of service accounts.");
         return false;
     }
     return true;

@@ -110,7 +110,7 @@ test('a token from outside is an admin only if its role says so', async (t) => {
     await writeFile(file, jwks(key));
     const { sidecar } = await locked(t, { HOOKLINE_JWT_JWKS_FILE: file });
     const list = async (claims) =>
-        (await rest(sidecar, { token: await sign(key, claims) })('GET', ACCOUNTS)).status;
+        (await rest(sidecar, { token: await sign(key, claims) })('GET', '/v2/projects/p/deliveries')).status;
     assert.equal(await list({ role: 'admin' }), 200);
     assert.equal(await list({ role: ['user', 'admin'] }), 200);
     for (const role of [undefined, 'invoke', 'Admin', 'administrator', true, { admin: true }])

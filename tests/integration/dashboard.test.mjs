@@ -196,7 +196,6 @@ test('the role invoke is offered what it may, and refused the rest', async (t) =
     await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
 
     for (const [method, path] of [
-        ['GET', '/service-accounts'],
         ['POST', '/service-accounts'],
         ['GET', '/deliveries'],
         ['POST', `/runs/${id}/cancel`],

@@ -54,7 +54,7 @@ async function bigRun(call, ask, token) {
 /** Every route: method, path below the project, who may, and a body that it takes. */
 const routes = (of) => [
     ['GET', '', 'invoke'],
-    ['GET', '/service-accounts', 'admin'],
+    ['GET', '/service-accounts', 'invoke'],
     ['POST', '/service-accounts', 'admin', { name: 'y', expires_at: inAnHour() }],
     ['GET', '/runs', 'invoke'],
     ['GET', `/runs/${of.run}`, 'invoke', undefined, true],
