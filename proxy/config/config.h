@@ -59,6 +59,7 @@ struct hl_config {
     struct hl_str project_id;
     struct hl_str app_name;
     bool passthrough;
+    struct hl_str public_paths; /* see config/public_path.h */
     struct hl_cidr_list trusted_proxies;
     struct hl_origin_list cors_origins;
 

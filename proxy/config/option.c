@@ -3,6 +3,7 @@
 #include "config/option.h"
 
 #include "config/command.h"
+#include "config/public_path.h"
 #include "config/user.h"
 #include "http/url.h"
 
@@ -138,6 +139,9 @@ const struct hl_option hl_options[] = {
         .help = "the only app name served; calls of another get 404"},
     {ROW(SWITCH, "PASSTHROUGH", passthrough, "on"),
         .help = "pass requests that are no runs through to the app"},
+    {ROW(TEXT, "PUBLIC_PATHS", public_paths, ""), .is_valid = hl_public_paths_are_valid,
+        .allowed = "paths separated by commas, with * only at the end, such as /docs/*,/health; none below /v4, /v2/projects or /_hookline, none with // ; \\ a dot segment or an encoded / \\ . or NUL",
+        .help = "what is passed through without a token"},
     {ROW(RANGES, "TRUSTED_PROXIES", trusted_proxies, ""),
         .help = "peers whose X-Forwarded-*, Forwarded and X-Real-IP are kept and extended"},
     {ROW(ORIGINS, "CORS_ORIGINS", cors_origins, ""),

@@ -5,6 +5,7 @@
 #include "route/plan.h"
 
 #include "config/origin.h"
+#include "config/public_path.h"
 #include "http/byte.h"
 #include "route/mode.h"
 
@@ -237,6 +238,14 @@ static void plan_own(
         hl_plan_refuse(plan, 405, "Health is asked for with GET.", "Allow: GET, HEAD\r\n");
 }
 
+/* Passed on without a token; an upgrade never is. */
+static bool is_public(
+    const struct hl_head *head, const struct hl_target *target, const struct hl_config *config)
+{
+    return config->public_paths.n > 0 && !head->is_websocket_upgrade &&
+           hl_public_paths_have(config->public_paths, target->path);
+}
+
 /* The bytes as they came; of an absolute form, path and query. */
 static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_target *target, const struct hl_config *config, struct hl_plan_scratch *scratch)
@@ -248,14 +257,14 @@ static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
             NULL);
         return;
     }
-    plan->asks_token = config->auth == HL_AUTH_JWT;
+    plan->asks_token = config->auth == HL_AUTH_JWT && !is_public(head, target, config);
     plan->token_project = config->project_id;
     if (plan->asks_token && plan->token_project.n == 0) {
         plan->asks_token = false;
         hl_plan_refuse(plan, 404,
             "Only runs are served here: what is passed through needs a token of "
-            "HOOKLINE_PROJECT_ID, which is not set. The path of a run is "
-            "/v4/{project_id}/{app_name}/run.",
+            "HOOKLINE_PROJECT_ID, which is not set, or a path of HOOKLINE_PUBLIC_PATHS. The path "
+            "of a run is /v4/{project_id}/{app_name}/run.",
             NULL);
         return;
     }

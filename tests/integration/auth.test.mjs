@@ -281,6 +281,41 @@ test('what is passed through needs a token of HOOKLINE_PROJECT_ID, and without t
     assert.equal(app.requests.at(-1).target, '/other?a=b');
 });
 
+test('HOOKLINE_PUBLIC_PATHS are passed through without a token, whether or not a project is set', async (t) => {
+    const key = await makeKey();
+    for (const project of [{}, { HOOKLINE_PROJECT_ID: 'p' }]) {
+        const env = { ...project, HOOKLINE_PUBLIC_PATHS: '/docs/*, /health' };
+        const { app, call, connect, ask } = await locked(t, [key], { env });
+        for (const path of ['/docs/', '/docs/a/b.css?x=../y', '/health'])
+            assert.equal((await call(path, { method: 'GET' })).status, 200, path);
+        assert.deepEqual(app.requests.map((r) => r.target), ['/docs/', '/docs/a/b.css?x=../y', '/health']);
+        const status = project.HOOKLINE_PROJECT_ID ? 401 : 404;
+        const client = await connect();
+        for (const path of ['/docs', '/healthz', '/docs/../run', '/docs/%2E%2e/run', '/docs/a%2frun',
+            '/docs/a%5crun', '/docs//run', '/docs/a;b', '/docs/a%00b', '/']) {
+            await client.send(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+            assert.equal((await client.response()).status, status, path);
+        }
+        await client.send(
+            'GET /docs/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+                'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+        );
+        assert.equal((await client.response()).status, status, 'an upgrade');
+        assert.equal(app.requests.length, 3);
+        if (project.HOOKLINE_PROJECT_ID)
+            assert.equal((await ask(await sign(key), '/docs')).status, 200);
+    }
+});
+
+test('a star for all paths opens no run and nothing of hookline’s own', async (t) => {
+    const { app, call } = await locked(t, [await makeKey()], { env: { HOOKLINE_PUBLIC_PATHS: '/*' } });
+    assert.equal((await call('/anything', { method: 'GET' })).status, 200);
+    for (const path of [RUN, '/v4/p/a/x', '/v2/projects/p/runs'])
+        assert.equal((await call(path)).status, 401, path);
+    assert.equal((await call('/_hookline/x')).status, 404);
+    assert.equal(app.requests.length, 1);
+});
+
 test('an idempotency key belongs to a token’s subject', async (t) => {
     const key = await makeKey();
     const { ask } = await locked(t, [key]);

@@ -20,6 +20,7 @@ const WRONG = [
     ['HOOKLINE_MAX_HEAD', '64KB'],
     ['HOOKLINE_MAX_REQUEST_BODY', '-1MiB'],
     ['HOOKLINE_PASSTHROUGH', 'maybe'],
+    ['HOOKLINE_PUBLIC_PATHS', '/docs,/v4/*'],
     ['HOOKLINE_AUTH', 'basic'],
     ['HOOKLINE_STORE', 'postgres'],
     ['HOOKLINE_WEBHOOK_ALLOW', '300.0.0.0/8'],
