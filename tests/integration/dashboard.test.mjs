@@ -114,6 +114,37 @@ test('the token of a link is taken and gone from the address bar', async (t) => 
     assert.doesNotMatch(page.url(), /eyJ/);
 });
 
+test('a link makes a tab that is signed in somebody else’s only when one says so', async (t) => {
+    const { sidecar } = await stage(t, { env });
+    const links = [];
+    for (const project of ['q', 'q'])
+        links.push(`${sidecar.adminUrl}/#token=${await makeToken(sidecar, { project })}`);
+    const page = await openDashboard(t, sidecar);
+    const project = page.locator('.who .project');
+    const question = page.getByRole('dialog', { name: 'Sign in as somebody else?' });
+    const mine = await page.evaluate(() => sessionStorage.hookline);
+
+    for (const arrive of [
+        () => page.evaluate((link) => (location.href = link), links[0]), // in the open page
+        async () => {
+            await page.goto('about:blank');
+            await page.goto(links[1]); // in the tab, while another page is open
+        },
+    ]) {
+        await arrive();
+        await question.waitFor();
+        assert.match(await question.innerText(), /project q .*project p/s);
+        assert.doesNotMatch(page.url(), /eyJ/);
+        await question.getByRole('button', { name: 'Keep as it is' }).click();
+        await question.waitFor({ state: 'detached' });
+        assert.match(await project.innerText(), /p$/);
+        assert.equal(await page.evaluate(() => sessionStorage.hookline), mine);
+    }
+    await page.evaluate((link) => (location.href = link), links[0]);
+    await question.getByRole('button', { name: 'Sign in with the link' }).click();
+    await project.getByText('q', { exact: true }).waitFor();
+});
+
 test('hookline dashboard prints a link that signs in as admin', async (t) => {
     const { sidecar } = await stage(t, { env });
     const settings = {

@@ -1,6 +1,7 @@
 // main.js - the frame around the pages: who is signed in, which page the address names, what is at the top.
 import * as api from './api.js';
-import { announce, button, fill, h, note } from './dom.js';
+import { announce, ask, button, fill, h, note } from './dom.js';
+import { visible } from './format.js';
 
 /** Each page is a module that is loaded when it is wanted: `show(main, route)` answers a function that ends it. */
 const PAGES = {
@@ -137,12 +138,38 @@ function takeToken() {
     return { token, project: parameters.get('project') ?? api.claims(token).project_id };
 }
 
+/** Somebody is signed in here, and a link is somebody else's: whoever sent it must not choose for the one who looks. */
+function confirmLink(link) {
+    const { project, subject } = api.session;
+    return ask({
+        title: 'Sign in as somebody else?',
+        text:
+            `This link signs in to project ${visible(String(link.project ?? ''))} with a token of its own. You are signed in ` +
+            `to project ${visible(project)}${subject ? ` as ${visible(subject)}` : ''}: what you do next would be done as somebody else.`,
+        yes: 'Sign in with the link',
+        act: () => true,
+    });
+}
+
 async function begin() {
-    const known = takeToken() ?? api.remembered();
-    if (!known) return showDoor();
+    const link = takeToken();
+    const known = api.session ?? api.remembered();
+    let refusal;
     try {
-        await api.signIn(known.token, known.project);
-        show();
+        if (known && !api.session) await api.signIn(known.token, known.project);
+    } catch (error) {
+        refusal = error;
+    }
+    if (api.session) await show();
+    if (link && (!api.session || (link.token !== api.session.token && (await confirmLink(link)))))
+        await follow(link);
+    else if (!api.session) showDoor(refusal);
+}
+
+async function follow(link) {
+    try {
+        await api.signIn(link.token, link.project);
+        await show();
     } catch (error) {
         showDoor(error);
     }
