@@ -2,7 +2,7 @@
 """A webhook receiver: verifies each delivery's signature and prints what arrived.
 
 A delivery can come twice (when our answer to the first was lost), so a receiver keeps the ids of the runs
-that it has dealt with. usage: WEBHOOK_SECRET=… receiver.py [port]
+that it has dealt with. usage: WEBHOOK_SECRET=… receiver.py [port] [address]
 """
 import hashlib
 import hmac
@@ -61,4 +61,5 @@ if __name__ == "__main__":
     if not SECRET:
         sys.exit("WEBHOOK_SECRET is not set")
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 9000
-    ThreadingHTTPServer(("127.0.0.1", port), Receiver).serve_forever()
+    address = sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1"
+    ThreadingHTTPServer((address, port), Receiver).serve_forever()
