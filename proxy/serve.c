@@ -290,6 +290,9 @@ static void log_start(const struct control *ctl)
     const struct hl_config *config = ctl->config;
     if (config->auth == HL_AUTH_NONE)
         HL_LOG(WARN, "HOOKLINE_AUTH=none: whoever reaches the port may call the app");
+    if (config->webhook_secret.n == 0)
+        HL_LOG(WARN, "HOOKLINE_WEBHOOK_SECRET is not set: webhooks of calls that bring no "
+                     "X-Webhook-Secret go out unsigned");
     for (size_t i = 0; i < config->listen.n; i++)
         HL_LOG(INFO, "listening", HL_LOG_TEXT("address", config->listen.items[i].text),
             HL_LOG_INT("workers", config->workers), HL_LOG_TEXT("version", HL_VERSION));

@@ -8,6 +8,7 @@ import { assertSigned, isSignedByContract, verifyByStandard } from './lib/signat
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { temporaryDirectory } from './lib/sidecar.mjs';
+import { until } from './lib/until.mjs';
 
 const SIGNATURE = [
     'x-service-webhook-timestamp',
@@ -121,6 +122,16 @@ test('the operator’s secret signs calls that brought none', async (t) => {
     await context.call(RUN, { query: { webhookEndpoint: context.receiver.url('/none') } });
     assertSigned(await context.receiver.delivered('/none'), 'of the operator');
     assertSigned(await deliveryFor(context, 'of the caller'), 'of the caller');
+});
+
+test('a start without the operator’s secret warns that webhooks may go out unsigned', async (t) => {
+    const { sidecar } = await stage(t);
+    const warnings = () =>
+        sidecar.log.filter((l) => l.level === 'warn' && /HOOKLINE_WEBHOOK_SECRET .*unsigned/.test(l.msg));
+    await until('the warning', () => warnings().length === 1);
+    await sidecar.restart({ HOOKLINE_WEBHOOK_SECRET: 'abc' });
+    await sidecar.stop();
+    assert.equal(warnings().length, 1);
 });
 
 test('the operator’s secret may come from a file', async (t) => {
