@@ -290,6 +290,9 @@ static void log_start(const struct control *ctl)
     const struct hl_config *config = ctl->config;
     if (config->auth == HL_AUTH_NONE)
         HL_LOG(WARN, "HOOKLINE_AUTH=none: whoever reaches the port may call the app");
+    if (config->admin_auth == HL_ADMIN_AUTH_NONE)
+        HL_LOG(WARN, "HOOKLINE_ADMIN_AUTH=none: whoever reaches the admin listener is an admin of "
+                     "every project");
     if (config->webhook_secret.n == 0)
         HL_LOG(WARN, "HOOKLINE_WEBHOOK_SECRET is not set: webhooks of calls that bring no "
                      "X-Webhook-Secret go out unsigned");

@@ -11,7 +11,7 @@
 #include "api/admin_connection.h"
 #include "api/control_path.h"
 #include "base/log.h"
-#include "config/config.h"
+#include "config/admin_access.h"
 
 struct hl_admin {
     struct hl_admin_home home;
@@ -42,7 +42,11 @@ static bool may_accept_local(void *owner)
 static void on_connection(struct hl_listener *listener)
 {
     struct hl_admin *admin = listener->owner;
-    if (!hl_admin_connection_accept(&admin->home, listener, listener == &admin->control))
+    const struct hl_config *config = admin->home.view.config;
+    bool is_local = listener == &admin->control;
+    bool is_open = is_local || hl_admin_is_open(config,
+                                   &config->admin_listen.items[listener - admin->listeners]);
+    if (!hl_admin_connection_accept(&admin->home, listener, is_local, is_open))
         listener->is_waiting = true; /* until a connection gives its memory back */
 }
 

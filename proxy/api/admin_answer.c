@@ -11,7 +11,7 @@
 #include "api/admin_connection.h"
 #include "auth/credential.h"
 #include "base/log.h"
-#include "config/config.h"
+#include "config/admin_access.h"
 #include "http/problem.h"
 #include "http/target.h"
 #include "run/body_reader.h"
@@ -75,14 +75,42 @@ static bool is_rest(struct hl_str path)
     return hl_str_starts_with(path, HL_STR("/v2/"));
 }
 
-void hl_admin_keep_token(struct hl_admin_connection *c, const struct hl_head *head)
+/* Health and figures say nothing of anybody's, and probes call them by any name. */
+static bool is_public(struct hl_str path)
+{
+    return hl_str_eq(path, HL_STR("/healthz")) || hl_str_eq(path, HL_STR("/readyz")) ||
+           hl_str_eq(path, HL_STR("/metrics"));
+}
+
+/* What stands between a page that a browser shows and this listener. */
+static struct hl_refusal find_barrier(
+    const struct hl_admin_connection *c, const struct hl_head *head)
+{
+    const struct hl_config *config = c->home->view.config;
+    bool changes = head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD;
+    if (c->is_local)
+        return (struct hl_refusal){.status = 0};
+    if (!hl_admin_serves_host(config, head->host))
+        return (struct hl_refusal){421,
+            "This listener is called by an address or as localhost; another name has to be in "
+            "HOOKLINE_ADMIN_HOSTS.",
+            NULL};
+    if (changes && hl_admin_is_cross_site(config, head))
+        return (struct hl_refusal){403,
+            "A page of another origin may change nothing here: Origin has to be this listener's "
+            "own, and Sec-Fetch-Site same-origin or none.",
+            NULL};
+    return (struct hl_refusal){.status = 0};
+}
+
+void hl_admin_keep_asker(struct hl_admin_connection *c, const struct hl_head *head)
 {
     struct hl_str token;
     struct hl_target target;
     c->refusal = (struct hl_refusal){.status = 0};
+    c->barrier = find_barrier(c, head);
     c->token.n = 0;
-    if (c->is_local || !hl_rest_seat(c->home->view.rest) ||
-        !hl_target_split(head->target, &target) || !is_rest(target.path))
+    if (c->is_open || !hl_target_split(head->target, &target) || !is_rest(target.path))
         return;
     if (hl_credential_find(head, &token, &c->refusal)) {
         c->refusal.status = 0;
@@ -112,12 +140,6 @@ static bool knows_asker(struct hl_admin_connection *c, struct hl_str path, struc
 {
     struct hl_auth_seat *seat = hl_rest_seat(c->home->view.rest);
     const struct hl_principal *who;
-    if (!seat) {
-        say(c, 404,
-            "With HOOKLINE_AUTH=none the REST interface is served on the control socket only: use "
-            "the hookline command beside this process.");
-        return false;
-    }
     enum hl_auth_verdict verdict = HL_AUTH_REFUSED;
     if (c->refusal.status == 0)
         verdict = hl_auth_check(
@@ -151,11 +173,16 @@ void hl_admin_answer(struct hl_admin_connection *c)
         hl_admin_refuse(c, 400, "The request's target is not a path with an optional query.");
         return;
     }
-    if (is_rest(target.path) && !c->is_local && !knows_asker(c, target.path, &asker))
+    if (c->barrier.status && !is_public(target.path)) {
+        refuse_asker(c, &c->barrier);
+        return;
+    }
+    if (is_rest(target.path) && !c->is_open && !knows_asker(c, target.path, &asker))
         return;
     struct hl_api_request request = {.method = c->method,
         .path = target.path,
         .query = target.query,
+        .is_open = c->is_open,
         .if_none_match = hl_str_from(c->tags)};
     if (is_rest(target.path) && !hl_api_has(target.path)) {
         ask_rest(c, &target, &asker);
@@ -178,7 +205,7 @@ static void ask_rest(
         .path = target->path,
         .query = target->query,
         .body = hl_buf_str(&c->body),
-        .is_local = c->is_local,
+        .is_operator = c->is_open,
         .asker = *asker,
         .on_reply = on_reply};
     c->state = HL_ADMIN_ANSWER;

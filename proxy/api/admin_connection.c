@@ -36,7 +36,7 @@ static bool is_peer_allowed(const struct hl_stream *stream)
 }
 
 bool hl_admin_connection_accept(
-    struct hl_admin_home *home, struct hl_listener *listener, bool is_local)
+    struct hl_admin_home *home, struct hl_listener *listener, bool is_local, bool is_open)
 {
     struct hl_admin_connection *c = calloc(1, sizeof(*c));
     if (!c || init_stream(home, &c->stream, is_local) != 0) {
@@ -45,6 +45,7 @@ bool hl_admin_connection_accept(
     }
     c->home = home;
     c->is_local = is_local;
+    c->is_open = is_open || is_local;
     c->stream.read_size = READ_SIZE;
     hl_timer_init(&c->timer, on_timer);
     hl_auth_wait_init(&c->wait, hl_admin_on_checked);
@@ -259,7 +260,7 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
     c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
     c->target.n = c->body.n = 0;
     keep_tags(c, head);
-    hl_admin_keep_token(c, head);
+    hl_admin_keep_asker(c, head);
     if (hl_buf_append_str(&c->target, head->target) != HL_OK) {
         hl_admin_connection_close(c);
         return false;

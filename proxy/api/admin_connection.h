@@ -45,6 +45,7 @@ struct hl_admin_connection {
     struct hl_list node;
     enum hl_admin_state state;
     bool is_local; /* on the control socket */
+    bool is_open;  /* who asks is an admin of every project: nobody is asked for a token */
     struct hl_timer timer;
     struct hl_buf in; /* read and not yet used */
     size_t scanned;   /* of `in`, for the end of the head */
@@ -64,6 +65,7 @@ struct hl_admin_connection {
     /* who asks, where that matters */
     struct hl_buf token;       /* wiped when it is checked */
     struct hl_refusal refusal; /* status 0: `token` is to be checked */
+    struct hl_refusal barrier; /* status 0: none; else what it gets but for the open paths */
     struct hl_auth_wait wait;
 
     /* its answer */
@@ -75,9 +77,9 @@ struct hl_admin_connection {
     struct hl_buf head; /* of an answer with a file, until its first piece is there */
 };
 
-/* Takes the waiting connection. False: out of memory, it goes on waiting. */
+/* Takes the waiting connection; a local one is open. False: out of memory, it goes on waiting. */
 HL_MUST_CHECK bool hl_admin_connection_accept(
-    struct hl_admin_home *home, struct hl_listener *listener, bool is_local);
+    struct hl_admin_home *home, struct hl_listener *listener, bool is_local, bool is_open);
 
 /* A newcomer from the network finds all places taken: closes the connection from there that has been
  * between requests for longest, unless there is none or one closes already. Its place is free when
@@ -93,8 +95,8 @@ void hl_admin_connection_close(struct hl_admin_connection *c);
 
 /* ---- admin_answer.c ---- */
 
-/* The head is there: keeps what says who asks. */
-void hl_admin_keep_token(struct hl_admin_connection *c, const struct hl_head *head);
+/* The head is there: keeps what says who asks, and from where. */
+void hl_admin_keep_asker(struct hl_admin_connection *c, const struct hl_head *head);
 /* Its signature is checked. */
 void hl_admin_on_checked(struct hl_auth_wait *wait);
 /* The request is whole. */

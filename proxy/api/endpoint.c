@@ -8,10 +8,24 @@
 #include "api/metrics.h"
 #include "api/now.h"
 
+/* For the dashboard: whether it has to ask for a token before it asks anything. */
+static void show_door(const struct hl_api_view *view, const struct hl_api_request *request,
+    struct hl_api_response *response)
+{
+    (void)view;
+    response->status = 200;
+    response->content_type = HL_STR("application/json");
+    enum hl_err err = hl_buf_append_str(&response->body,
+        request->is_open ? HL_STR("{\"asks_token\":false}") : HL_STR("{\"asks_token\":true}"));
+    if (err != HL_OK)
+        *response = (struct hl_api_response){.status = 503, .detail = "Out of memory."};
+}
+
 const struct hl_api_endpoint hl_api_endpoints[] = {
     {HL_METHOD_GET, "/healthz", hl_health_live},
     {HL_METHOD_GET, "/readyz", hl_health_ready},
     {HL_METHOD_GET, "/metrics", hl_metrics_show},
+    {HL_METHOD_GET, "/door", show_door},
     {HL_METHOD_GET, "/v2/now", hl_now_show},
 };
 const size_t hl_api_endpoint_count = HL_ARRAY_LEN(hl_api_endpoints);

@@ -33,7 +33,7 @@ struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts)
     rest->parts = *parts;
     hl_slot_table_init(&rest->slots);
     hl_list_init(&rest->calls);
-    if (parts->config->auth != HL_AUTH_JWT)
+    if (!parts->auth || !hl_auth_is_asked(parts->config))
         return rest;
     rest->seat = hl_auth_seat_new(parts->auth, &rest->mail.box);
     if (rest->seat)

@@ -37,7 +37,7 @@ struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts);
 void hl_rest_close(struct hl_rest *rest);
 void hl_rest_free(struct hl_rest *rest); /* NULL-safe */
 
-/* Where the fronts of this thread ask who calls; NULL: HOOKLINE_AUTH=none. */
+/* Where the fronts of this thread ask who calls; NULL: no token is asked for. */
 struct hl_auth_seat *hl_rest_seat(struct hl_rest *rest);
 /* Where workers send HL_WORKER_INQUIRY. */
 struct hl_mailbox *hl_rest_mailbox(struct hl_rest *rest);
@@ -67,7 +67,8 @@ struct hl_rest_call {
     /* the request: set by the front, borrowed until the answer */
     enum hl_method method;
     struct hl_str path, query, body;
-    bool is_local; /* the control socket: an admin of every project */
+    bool is_operator; /* an admin of every project: on the control socket, or on an admin listener
+                         that asks for no token */
     struct hl_asker asker;
     /* The reply is there, and is the front's to free. Once, possibly inside hl_rest_begin, unless the
      * call is abandoned. The call may be freed inside. */
@@ -119,9 +120,9 @@ void hl_rest_refuse_memory(struct hl_rest_call *call);
 /* ---- routes ---- */
 
 enum hl_rest_right {
-    HL_REST_READ,  /* every role */
-    HL_REST_ADMIN, /* admin */
-    HL_REST_LOCAL, /* the control socket alone: over all projects */
+    HL_REST_READ,     /* every role */
+    HL_REST_ADMIN,    /* admin */
+    HL_REST_OPERATOR, /* an admin of every project: over all of them */
 };
 
 /* Query parameters that a route takes. */
@@ -141,6 +142,7 @@ struct hl_rest_route {
     enum hl_rest_right right;
     unsigned params;
     hl_rest_handler *handle;
+    bool is_by_id; /* with HOOKLINE_AUTH=none for whoever knows a run's id, on the run listener */
 };
 
 extern const struct hl_rest_route hl_rest_routes[];
@@ -155,7 +157,7 @@ bool hl_rest_read_time(struct hl_str text, int64_t *ms);
 /* Milliseconds since 1970, and no seconds by mistake: those would mean a day in 1970. 0 is taken. */
 bool hl_rest_is_time(int64_t ms);
 
-hl_rest_handler hl_rest_show_project;
+hl_rest_handler hl_rest_list_projects, hl_rest_show_project;
 hl_rest_handler hl_rest_list_runs, hl_rest_show_run, hl_rest_cancel_run, hl_rest_show_result;
 hl_rest_handler hl_rest_list_deliveries, hl_rest_show_delivery, hl_rest_redeliver,
     hl_rest_redeliver_all;

@@ -1,4 +1,5 @@
-/* rest_project.c - a project: who asks, which apps have runs, where runs are asked for.
+/* rest_project.c - projects: which have runs; of one, who asks, which apps have runs, where runs are
+ * asked for.
  * Thread: control. */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -8,9 +9,8 @@
 #include "api/rest.h"
 #include "config/config.h"
 
-static void show(struct hl_rest_call *call);
-
-void hl_rest_show_project(struct hl_rest_call *call)
+/* The apps of the call's project; without one, the projects. */
+static void ask(struct hl_rest_call *call, void (*step)(struct hl_rest_call *call))
 {
     struct hl_list_apps *l = calloc(1, sizeof(*l));
     if (!l) {
@@ -19,7 +19,7 @@ void hl_rest_show_project(struct hl_rest_call *call)
     }
     hl_str_put(l->project, sizeof(l->project), call->project);
     hl_rest_ask_store(call, HL_STORE_LIST_APPS, &l->m);
-    hl_rest_then(call, show);
+    hl_rest_then(call, step);
 }
 
 static json_t *names(const struct hl_list_apps *l)
@@ -32,6 +32,27 @@ static json_t *names(const struct hl_list_apps *l)
         }
     return array;
 }
+
+/* ---- all of them ---- */
+
+static void show_all(struct hl_rest_call *call)
+{
+    const struct hl_list_apps *l = (const struct hl_list_apps *)call->answers[0];
+    const struct hl_config *config = hl_rest_parts(call->rest)->config;
+    if (l->m.rc == HL_OK)
+        hl_rest_end_json(call, 200,
+            HL_JSON_OBJECT(
+                {"projects", names(l)}, {"project_id", hl_json_text_or_null(config->project_id)}));
+    else
+        hl_rest_refuse_store(call, l->m.rc, "project");
+}
+
+void hl_rest_list_projects(struct hl_rest_call *call)
+{
+    ask(call, show_all);
+}
+
+/* ---- one ---- */
 
 static uint16_t run_port(const struct hl_config *config)
 {
@@ -48,11 +69,16 @@ static void show(struct hl_rest_call *call)
         return;
     }
     const struct hl_config *config = hl_rest_parts(call->rest)->config;
-    bool is_admin = call->is_local || call->asker.is_admin;
+    bool is_admin = call->is_operator || call->asker.is_admin;
     hl_rest_end_json(call, 200,
         HL_JSON_OBJECT({"project_id", hl_json_text(hl_str_from(call->project))},
             {"role", json_string(hl_role_text(is_admin ? HL_ROLE_ADMIN : HL_ROLE_INVOKE))},
             {"subject", hl_json_text_or_null(hl_str_from(call->asker.subject))}, {"apps", names(l)},
             {"app_name", hl_json_text_or_null(config->app_name)},
             {"run_port", json_integer(run_port(config))}));
+}
+
+void hl_rest_show_project(struct hl_rest_call *call)
+{
+    ask(call, show);
 }

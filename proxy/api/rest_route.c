@@ -14,37 +14,38 @@
 
 /* clang-format off */
 const struct hl_rest_route hl_rest_routes[] = {
-    {HL_METHOD_GET, "/v2/projects/{p}", HL_REST_READ, 0, hl_rest_show_project},
+    {HL_METHOD_GET, "/v2/projects", HL_REST_OPERATOR, 0, hl_rest_list_projects, false},
+    {HL_METHOD_GET, "/v2/projects/{p}", HL_REST_READ, 0, hl_rest_show_project, false},
 
-    {HL_METHOD_GET, "/v2/projects/{p}/service-accounts", HL_REST_READ, HL_REST_PAGE, hl_rest_list_accounts},
-    {HL_METHOD_POST, "/v2/projects/{p}/service-accounts", HL_REST_ADMIN, 0, hl_rest_add_account},
-    {HL_METHOD_DELETE, "/v2/projects/{p}/service-accounts/{i}", HL_REST_ADMIN, 0, hl_rest_revoke_account},
+    {HL_METHOD_GET, "/v2/projects/{p}/service-accounts", HL_REST_READ, HL_REST_PAGE, hl_rest_list_accounts, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/service-accounts", HL_REST_ADMIN, 0, hl_rest_add_account, false},
+    {HL_METHOD_DELETE, "/v2/projects/{p}/service-accounts/{i}", HL_REST_ADMIN, 0, hl_rest_revoke_account, false},
 
-    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs", HL_REST_READ, RUNS, hl_rest_list_runs},
-    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}", HL_REST_READ, 0, hl_rest_show_run},
-    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/result", HL_REST_READ, 0, hl_rest_show_result},
-    {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/cancel", HL_REST_ADMIN, 0, hl_rest_cancel_run},
-    {HL_METHOD_GET, "/v2/projects/{p}/runs", HL_REST_READ, RUNS | HL_REST_APP, hl_rest_list_runs},
-    {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}", HL_REST_READ, 0, hl_rest_show_run},
-    {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/result", HL_REST_READ, 0, hl_rest_show_result},
-    {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/cancel", HL_REST_ADMIN, 0, hl_rest_cancel_run},
+    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs", HL_REST_READ, RUNS, hl_rest_list_runs, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}", HL_REST_READ, 0, hl_rest_show_run, true},
+    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/result", HL_REST_READ, 0, hl_rest_show_result, true},
+    {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/cancel", HL_REST_ADMIN, 0, hl_rest_cancel_run, true},
+    {HL_METHOD_GET, "/v2/projects/{p}/runs", HL_REST_READ, RUNS | HL_REST_APP, hl_rest_list_runs, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}", HL_REST_READ, 0, hl_rest_show_run, true},
+    {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/result", HL_REST_READ, 0, hl_rest_show_result, true},
+    {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/cancel", HL_REST_ADMIN, 0, hl_rest_cancel_run, true},
 
-    {HL_METHOD_GET, "/v2/projects/{p}/deliveries", HL_REST_ADMIN, DELIVERIES, hl_rest_list_deliveries},
-    {HL_METHOD_POST, "/v2/projects/{p}/deliveries/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver_all},
-    {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_ADMIN, 0, hl_rest_show_delivery},
-    {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver},
+    {HL_METHOD_GET, "/v2/projects/{p}/deliveries", HL_REST_ADMIN, DELIVERIES, hl_rest_list_deliveries, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/deliveries/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver_all, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_ADMIN, 0, hl_rest_show_delivery, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver, false},
 
-    {HL_METHOD_POST, "/v2/projects/{p}/dashboard-sessions", HL_REST_LOCAL, 0, hl_rest_open_session},
-    /* whoever may use the control socket needs no project to find an id */
-    {HL_METHOD_GET, "/v2/service-accounts", HL_REST_LOCAL, HL_REST_PAGE, hl_rest_list_accounts},
-    {HL_METHOD_DELETE, "/v2/service-accounts/{i}", HL_REST_LOCAL, 0, hl_rest_revoke_account},
-    {HL_METHOD_GET, "/v2/runs", HL_REST_LOCAL, RUNS | HL_REST_APP, hl_rest_list_runs},
-    {HL_METHOD_GET, "/v2/runs/{i}", HL_REST_LOCAL, 0, hl_rest_show_run},
-    {HL_METHOD_GET, "/v2/runs/{i}/result", HL_REST_LOCAL, 0, hl_rest_show_result},
-    {HL_METHOD_POST, "/v2/runs/{i}/cancel", HL_REST_LOCAL, 0, hl_rest_cancel_run},
-    {HL_METHOD_GET, "/v2/deliveries", HL_REST_LOCAL, DELIVERIES, hl_rest_list_deliveries},
-    {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_LOCAL, 0, hl_rest_show_delivery},
-    {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_LOCAL, 0, hl_rest_redeliver},
+    {HL_METHOD_POST, "/v2/projects/{p}/dashboard-sessions", HL_REST_OPERATOR, 0, hl_rest_open_session, false},
+    /* whoever may see every project needs none to find an id */
+    {HL_METHOD_GET, "/v2/service-accounts", HL_REST_OPERATOR, HL_REST_PAGE, hl_rest_list_accounts, false},
+    {HL_METHOD_DELETE, "/v2/service-accounts/{i}", HL_REST_OPERATOR, 0, hl_rest_revoke_account, false},
+    {HL_METHOD_GET, "/v2/runs", HL_REST_OPERATOR, RUNS | HL_REST_APP, hl_rest_list_runs, false},
+    {HL_METHOD_GET, "/v2/runs/{i}", HL_REST_OPERATOR, 0, hl_rest_show_run, false},
+    {HL_METHOD_GET, "/v2/runs/{i}/result", HL_REST_OPERATOR, 0, hl_rest_show_result, false},
+    {HL_METHOD_POST, "/v2/runs/{i}/cancel", HL_REST_OPERATOR, 0, hl_rest_cancel_run, false},
+    {HL_METHOD_GET, "/v2/deliveries", HL_REST_OPERATOR, DELIVERIES, hl_rest_list_deliveries, false},
+    {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_OPERATOR, 0, hl_rest_show_delivery, false},
+    {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_OPERATOR, 0, hl_rest_redeliver, false},
 };
 /* clang-format on */
 
@@ -86,13 +87,20 @@ static bool fits(const char *pattern, struct hl_str path, struct match *m)
     return rest.n == 0 && path.n == 0;
 }
 
+static bool is_shown(const struct hl_rest_call *call, const struct hl_rest_route *r)
+{
+    if (call->asker.is_unknown)
+        return r->is_by_id;
+    return r->right != HL_REST_OPERATOR || call->is_operator;
+}
+
 /* The routes of the call's path, one after the other; `from` is NULL at first. NULL: no more. */
 static const struct hl_rest_route *next_route(
     const struct hl_rest_call *call, const struct hl_rest_route *from, struct match *m)
 {
     const struct hl_rest_route *end = hl_rest_routes + hl_rest_route_count;
     for (const struct hl_rest_route *r = from ? from + 1 : hl_rest_routes; r < end; r++)
-        if ((r->right != HL_REST_LOCAL || call->is_local) && fits(r->path, call->path, m))
+        if (is_shown(call, r) && fits(r->path, call->path, m))
             return r;
     return NULL;
 }
@@ -147,11 +155,11 @@ static bool take_name(
     return true;
 }
 
-/* HOOKLINE_PROJECT_ID (spec 2). On the control socket all that is in the data directory is there. */
+/* HOOKLINE_PROJECT_ID (spec 2). For an admin of every project all that is in the data directory is there. */
 static bool is_served_here(struct hl_rest_call *call)
 {
     struct hl_str only = hl_rest_parts(call->rest)->config->project_id;
-    if (call->is_local || only.n == 0 || hl_str_eq(only, hl_str_from(call->project)))
+    if (call->is_operator || only.n == 0 || hl_str_eq(only, hl_str_from(call->project)))
         return true;
     hl_rest_refuse(call, 404, "This sidecar serves another project.");
     return false;
@@ -160,7 +168,7 @@ static bool is_served_here(struct hl_rest_call *call)
 static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
 {
     const struct hl_asker *asker = &call->asker;
-    if (call->is_local)
+    if (call->is_operator || asker->is_unknown)
         return true;
     if (!asker->has_all_projects && strcmp(asker->project, call->project) != 0) {
         hl_rest_refuse(call, 403, "The token is another project's; use one of this project's.");
@@ -188,6 +196,13 @@ void hl_rest_route(struct hl_rest_call *call)
     struct match m;
     enum hl_method method = call->method == HL_METHOD_HEAD ? HL_METHOD_GET : call->method;
     const struct hl_rest_route *r = next_route(call, NULL, &m);
+    if (!r && call->asker.is_unknown) {
+        hl_rest_refuse(call, 404,
+            "With HOOKLINE_AUTH=none only what is asked by a run's id is served here: "
+            "runs/{run_id}, runs/{run_id}/result and runs/{run_id}/cancel. The rest is on the "
+            "control socket (the hookline command) and on the admin listener.");
+        return;
+    }
     if (!r) {
         hl_rest_refuse(call, 404,
             "There is nothing here. Below /v2/projects/{project_id} there are service-accounts, "

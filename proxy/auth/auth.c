@@ -13,6 +13,7 @@
 #include "auth/state.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/admin_access.h"
 
 #define ACCOUNTS_AT_ONCE 200
 
@@ -111,6 +112,11 @@ static void warn_of_settings(const struct hl_config *config)
 
 /* ---- opening and closing ---- */
 
+bool hl_auth_is_asked(const struct hl_config *config)
+{
+    return config->auth == HL_AUTH_JWT || hl_admin_asks_token(config);
+}
+
 static enum hl_err start_threads(struct hl_auth *auth, char *why, size_t why_len)
 {
     int err = hl_checker_start(&auth->checker);
@@ -125,7 +131,7 @@ static enum hl_err open_all(struct hl_auth *auth, struct hl_store *store, char *
 {
     const struct hl_config *config = auth->config;
     enum hl_err err = hl_issuer_open(&auth->issuer, store, why, why_len);
-    if (err || config->auth == HL_AUTH_NONE)
+    if (err || !hl_auth_is_asked(config))
         return err;
     err = open_keys(auth, why, why_len);
     if (err)

@@ -52,8 +52,11 @@ struct hl_auth_wait {
     void (*on_checked)(struct hl_auth_wait *wait);
 };
 
-/* Makes or reads the own signing key, the list of accounts and the keys from outside; with
- * HOOKLINE_AUTH=jwt starts the threads. Blocks; before other threads, after the store has opened.
+/* Somebody has to show a token: who calls, or who looks at the admin listener. */
+bool hl_auth_is_asked(const struct hl_config *config);
+
+/* Makes or reads the own signing key, the list of accounts and the keys from outside; if tokens are
+ * asked for starts the threads. Blocks; before other threads, after the store has opened.
  * On failure `why` has one line: which variable, what is wrong with it. */
 HL_MUST_CHECK enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     struct hl_store *store, char *why, size_t why_len);

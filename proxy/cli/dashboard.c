@@ -21,6 +21,8 @@ static int print_link(struct hl_cli_session *session, const struct hl_cli *cli, 
     const char *token = json_string_value(json_object_get(answer, "token"));
     if (url && token)
         fprintf(cli->out, "%s#token=%s\n", url, token);
+    else if (url)
+        fprintf(cli->out, "%s\n", url); /* it asks for no token */
     else if (status == HL_CLI_OK)
         status = HL_CLI_FAILED;
     json_decref(answer);

@@ -128,7 +128,9 @@ static int open_store(struct hl_cli_session *session)
     leave_to_sidecar(session->config);
     if (hl_store_open(&session->store, session->config, why, sizeof(why)) != HL_OK)
         return say(cli, "no sidecar answers on its control socket, and %s", why);
-    session->config->auth = HL_AUTH_NONE; /* nobody's token is checked, no keys are fetched */
+    /* nobody's token is checked, no keys are fetched */
+    session->config->auth = HL_AUTH_NONE;
+    session->config->admin_auth = HL_ADMIN_AUTH_NONE;
     if (hl_auth_open(&session->auth, session->config, session->store, why, sizeof(why)) != HL_OK)
         return say(cli, "%s", why);
     session->has_loop = uv_loop_init(&session->loop) == 0;
@@ -277,7 +279,7 @@ static int ask_store(struct hl_cli_session *session, const char *method, const c
                                    .path = split.path,
                                    .query = split.query,
                                    .body = body,
-                                   .is_local = true,
+                                   .is_operator = true,
                                    .on_reply = on_reply}};
     hl_rest_begin(session->rest, &local.call);
     hl_rest_keep_loop(session->rest, true);

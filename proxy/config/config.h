@@ -16,6 +16,7 @@
 #include "net/address.h"
 
 enum hl_auth_mode { HL_AUTH_JWT, HL_AUTH_NONE };
+enum hl_admin_auth { HL_ADMIN_AUTH_AUTO, HL_ADMIN_AUTH_TOKEN, HL_ADMIN_AUTH_NONE };
 enum hl_store_kind { HL_STORE_SQLITE, HL_STORE_MEMORY };
 
 /* Where a listener binds. */
@@ -73,6 +74,8 @@ struct hl_config {
     struct hl_str jwt_issuer;
     struct hl_str jwt_audience;
     bool forward_authorization;
+    enum hl_admin_auth admin_auth; /* see config/admin_access.h */
+    struct hl_str admin_hosts;
 
     /* the app */
     struct hl_app_url app_url;

@@ -2,6 +2,7 @@
  * A new setting is a field in config.h and a row here; nothing else names it. */
 #include "config/option.h"
 
+#include "config/admin_access.h"
 #include "config/command.h"
 #include "config/public_path.h"
 #include "config/user.h"
@@ -108,6 +109,10 @@ static bool is_claim_text(struct hl_str text)
 
 /* In the order of the enums that they stand for. */
 static const char *const auth_words[] = {[HL_AUTH_JWT] = "jwt", [HL_AUTH_NONE] = "none", NULL};
+static const char *const admin_auth_words[] = {[HL_ADMIN_AUTH_AUTO] = "auto",
+    [HL_ADMIN_AUTH_TOKEN] = "token",
+    [HL_ADMIN_AUTH_NONE] = "none",
+    NULL};
 static const char *const store_words[] = {
     [HL_STORE_SQLITE] = "sqlite", [HL_STORE_MEMORY] = "memory", NULL};
 static const char *const level_words[] = {[HL_LOG_DEBUG] = "debug",
@@ -170,6 +175,12 @@ const struct hl_option hl_options[] = {
         .help = "what the claim aud of tokens from outside must have; not set: anything"},
     {ROW(SWITCH, "FORWARD_AUTHORIZATION", forward_authorization, "off"),
         .help = "pass the Authorization that was checked on to the app"},
+    {ROW(WORD, "ADMIN_AUTH", admin_auth, "auto"), .words = admin_auth_words,
+        .help = "whether the REST interface and the dashboard on the admin listener ask for a token; "
+                "auto: unless HOOKLINE_AUTH is none and its address is a loopback one"},
+    {ROW(TEXT, "ADMIN_HOSTS", admin_hosts, ""), .is_valid = hl_admin_hosts_are_valid,
+        .allowed = "names separated by commas, without ports, such as hookline.internal",
+        .help = "names beside localhost that the admin listener may be called by; others get 421"},
 
     /* the app */
     {ROW(APP_URL, "APP_URL", app_url, "http://127.0.0.1:8000"),

@@ -205,19 +205,12 @@ static void plan_rest(
 {
     struct hl_str path = target->path;
     plan->kind = HL_PLAN_REST;
-    if (config->auth == HL_AUTH_NONE) {
-        hl_plan_refuse(plan, 404,
-            "With HOOKLINE_AUTH=none the REST interface is served on the control socket only: use "
-            "the hookline command beside this process.",
-            NULL);
-        return;
-    }
     hl_path_take_segment(&path);
     hl_path_take_segment(&path);
     if (path.n <= 1)
         hl_plan_refuse(plan, 404, "The REST interface begins at /v2/projects/{project_id}.", NULL);
     else if (read_name(plan, &path, &plan->project) && is_served_here(plan, config)) {
-        plan->asks_token = true;
+        plan->asks_token = config->auth == HL_AUTH_JWT;
         plan->token_project = plan->project;
     }
 }

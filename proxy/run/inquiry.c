@@ -33,6 +33,9 @@ static void copy_cut(char *out, size_t max, struct hl_str s)
 
 void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who)
 {
+    *asker = (struct hl_asker){.is_unknown = !who};
+    if (!who)
+        return;
     bool is_name = who->project.n <= HL_NAME_MAX; /* a longer one is no project's */
     asker->is_admin = who->role == HL_ROLE_ADMIN;
     asker->has_all_projects = who->has_all_projects;

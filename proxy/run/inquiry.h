@@ -15,6 +15,7 @@
 
 /* Who asks. */
 struct hl_asker {
+    bool is_unknown; /* HOOKLINE_AUTH=none: nobody was asked; the rest is empty */
     bool is_admin;
     bool has_all_projects;
     char project[HL_NAME_MAX + 1];      /* else the one; may be empty: none */
@@ -22,6 +23,7 @@ struct hl_asker {
 };
 
 struct hl_principal;
+/* `who` is NULL: nobody was asked. */
 void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who);
 
 /* Worker ─▶ control, and the same memory back with `reply`. */

@@ -74,7 +74,8 @@ struct hl_list_deliveries {
 };
 void hl_list_deliveries_fini(struct hl_list_deliveries *l);
 
-/* LIST_APPS: the apps of a project that have runs, by name, the first HL_LIST_MAX. */
+/* LIST_APPS: the apps of a project that have runs, by name, the first HL_LIST_MAX; without a project
+ * the projects. */
 struct hl_list_apps {
     struct hl_store_msg m;
     char project[HL_STORE_NAME_MAX + 1];

@@ -182,7 +182,7 @@ for (const hours of [-2, 2]) {
 }
 
 test('over plain HTTP from elsewhere, what is to be copied is copied', async (t) => {
-    const { sidecar } = await scene(t);
+    const { sidecar } = await scene(t, { env: { HOOKLINE_ADMIN_HOSTS: ELSEWHERE } });
     const origin = `http://${ELSEWHERE}:${sidecar.adminPort}`;
     const page = await openTab(t, sidecar, { origin, complaints: /Cross-Origin-Opener-Policy/ });
     await page.goto(`${origin}/#token=${await makeToken(sidecar)}`);

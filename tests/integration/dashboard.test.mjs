@@ -268,11 +268,29 @@ test('the page says when hookline does not answer, and when it does again', asyn
     await until('the message is gone', async () => (await page.getByRole('alert').count()) === 0);
 });
 
-test('with HOOKLINE_AUTH=none the sign-in says where the interface is', async (t) => {
-    const { sidecar } = await stage(t, { env: { HOOKLINE_AUTH: 'none' } });
-    const page = await openTab(t, sidecar, { complaints: /40[134]/ });
+test('where no token is asked for the dashboard asks for none', async (t) => {
+    const { sidecar, call } = await stage(t, { env: { HOOKLINE_AUTH: 'none' } });
+    const page = await openTab(t, sidecar);
     await page.goto(sidecar.adminUrl);
-    await page.getByLabel('Service account token').fill('x.eyJwcm9qZWN0X2lkIjoicCJ9.y');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('HOOKLINE_AUTH=none').waitFor();
+    await page.getByRole('heading', { name: 'Which project?' }).waitFor();
+    await page.getByLabel('Project').fill('p');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText('No runs yet').waitFor();
+    await page.getByRole('link', { name: 'API Keys' }).click();
+    await page.getByRole('button', { name: 'Create Service Account' }).waitFor();
+    const { id } = await call('/v4/p/a/run', { query: { async: 'true' } });
+    await goTo(page, `#/runs/${id}`);
+    await page.getByText('success').first().waitFor();
+
+    await page.getByRole('button', { name: 'Change project' }).click();
+    await page.getByRole('button', { name: 'p', exact: true }).click();
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+
+    const other = await openTab(t, sidecar); // the only project there is
+    await other.goto(sidecar.adminUrl);
+    await other.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+    assert.match(await other.locator('.who .project').innerText(), /p$/);
+
+    const printed = await run(['dashboard', '--project', 'p'], { HOOKLINE_DATA_DIR: sidecar.dataDir });
+    assert.equal(printed.stdout, `${sidecar.adminUrl}/\n`);
 });

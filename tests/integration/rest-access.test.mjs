@@ -8,7 +8,7 @@ import { connect } from './lib/raw.mjs';
 import { assertRefused, control, pages, rest } from './lib/rest.mjs';
 import { run } from './lib/sidecar.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
-import { until } from './lib/until.mjs';
+import { gate, until } from './lib/until.mjs';
 
 const JWT = { HOOKLINE_AUTH: 'jwt' };
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
@@ -136,7 +136,7 @@ for (const admin of [false, true]) {
         const path = `/v2/projects/p/apps/a/runs/${id}/result`;
         const port = admin ? sidecar.adminPort : sidecar.port;
         const stalled = await connect(t, { port });
-        stalled.send(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+        stalled.send(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`);
         await stalled.responseHead();
         stalled.socket.pause();
         const answer = await ask('GET', path);
@@ -147,7 +147,7 @@ for (const admin of [false, true]) {
         assert.deepEqual([head.status, head.headers['content-length']], [200, String(bytes.length)]);
         const kept = await connect(t, { port });
         for (const _ of [1, 2]) {
-            kept.send(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+            kept.send(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`);
             assert.ok((await kept.response()).body.equals(bytes), 'the connection goes on');
         }
     });
@@ -185,13 +185,105 @@ for (const admin of [false, true]) {
     });
 }
 
-test('with HOOKLINE_AUTH=none REST is on the control socket only, and the refusal says so', async (t) => {
-    const { app, sidecar } = await stage(t);
-    for (const admin of [false, true])
-        for (const path of ['/v2/projects/p/runs', '/v2/projects/p/service-accounts'])
-            assertRefused(await rest(sidecar, { admin })('GET', path), 404, /control socket only/);
-    assert.equal(app.requests.length, 0);
-    assert.equal((await control(sidecar)('GET', '/v2/projects/p/runs')).status, 200);
+test('with HOOKLINE_AUTH=none whoever knows a run’s id may look at it and cancel it, and no more', async (t) => {
+    const hold = gate();
+    const here = await stage(t, { app: async (x) => (await x.body(), await hold.promise, await x.json({})) });
+    const ask = rest(here.sidecar);
+    const run = async () =>
+        (await here.call(RUN, { query: { async: 'true', webhookEndpoint: here.receiver.url() } })).id;
+    const [done, cut] = [await run(), await run()];
+    for (const base of ['/v2/projects/p/runs', '/v2/projects/p/apps/a/runs']) {
+        assert.equal((await ask('GET', `${base}/${done}`)).json().run_id, done);
+        assertRefused(await ask('GET', `${base}/${done}/result`), 409);
+        assertRefused(await ask('DELETE', `${base}/${done}`), 405);
+        assertRefused(await ask('GET', base), 404, /HOOKLINE_AUTH=none/);
+    }
+    assertRefused(await ask('GET', `/v2/projects/q/runs/${done}`), 404);
+    assert.equal((await ask('POST', `/v2/projects/p/runs/${cut}/cancel`)).status, 202);
+    hold.open();
+    await until('it is finished', async () =>
+        (await ask('GET', `/v2/projects/p/runs/${done}`)).json().state === 'success');
+    assert.equal((await ask('GET', `/v2/projects/p/runs/${done}/result`)).status, 200);
+    await until('the other is cancelled', async () =>
+        (await ask('GET', `/v2/projects/p/runs/${cut}`)).json().state === 'cancelled');
+    const { deliveries } = (await control(here.sidecar)('GET', '/v2/deliveries')).json();
+    for (const [method, path] of [
+        ['GET', '/v2/projects'], ['GET', '/v2/projects/p'], ['GET', '/v2/runs'], ['GET', `/v2/runs/${done}`],
+        ['GET', '/v2/projects/p/service-accounts'], ['POST', '/v2/projects/p/service-accounts'],
+        ['GET', '/v2/projects/p/deliveries'], ['GET', `/v2/projects/p/deliveries/${deliveries[0].delivery_id}`],
+        ['POST', `/v2/projects/p/deliveries/${deliveries[0].delivery_id}/redeliver`],
+        ['POST', '/v2/projects/p/deliveries/redeliver'], ['POST', '/v2/projects/p/dashboard-sessions'],
+    ]) {
+        const answer = await ask(method, path, method === 'POST' ? { body: {} } : {});
+        assert.ok(answer.status === 404 || (path === '/v2/runs' || path.startsWith('/v2/runs/')), `${method} ${path}: ${answer.text}`);
+    }
+});
+
+test('with HOOKLINE_AUTH=none a loopback admin listener is an admin’s, of every project', async (t) => {
+    const { sidecar, call } = await stage(t);
+    const { id } = await call('/v4/q/a/run', { query: { async: 'true' } });
+    for (const where of [rest(sidecar, { admin: true }), control(sidecar)]) {
+        assert.deepEqual((await where('GET', '/v2/projects')).json(), { projects: ['q'], project_id: null });
+        assert.equal((await where('GET', '/v2/projects/q')).json().role, 'admin');
+        assert.deepEqual((await where('GET', '/v2/runs')).json().runs.map((run) => run.run_id), [id]);
+        assert.equal((await where('GET', '/v2/projects/q/deliveries')).status, 200);
+    }
+});
+
+test('on another address the admin listener wants a token although HOOKLINE_AUTH is none', async (t) => {
+    const { sidecar, call } = await stage(t);
+    const listen = `0.0.0.0:${sidecar.adminPort}`;
+    await sidecar.restart({ HOOKLINE_ADMIN_LISTEN: listen });
+    const ask = rest(sidecar, { admin: true });
+    assert.equal((await call(RUN)).status, 200, 'calls need none');
+    assertRefused(await ask('GET', '/v2/projects/p/runs'), 401, /token/);
+    assertRefused(await ask('GET', '/v2/projects'), 401, /token/);
+    assert.deepEqual((await ask('GET', '/door')).json(), { asks_token: true });
+    const token = await tokenFor(sidecar, 'p', 'admin');
+    assert.equal((await ask('GET', '/v2/projects/p/runs', { token })).status, 200);
+    assertRefused(await ask('GET', '/v2/projects/q/runs', { token }), 403);
+
+    await sidecar.restart({ HOOKLINE_ADMIN_LISTEN: listen, HOOKLINE_ADMIN_AUTH: 'none' });
+    assert.equal((await ask('GET', '/v2/projects/q/runs')).status, 200);
+    assert.ok(sidecar.log.some((line) => line.level === 'warn' && /HOOKLINE_ADMIN_AUTH=none/.test(line.msg)));
+
+    await sidecar.restart({ HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${sidecar.adminPort}`, HOOKLINE_ADMIN_AUTH: 'token' });
+    assertRefused(await ask('GET', '/v2/projects/p/runs'), 401);
+});
+
+test('the admin listener answers for addresses, localhost and HOOKLINE_ADMIN_HOSTS only', async (t) => {
+    const { sidecar } = await stage(t, { env: { HOOKLINE_ADMIN_HOSTS: 'hookline.internal, other' } });
+    const ask = rest(sidecar, { admin: true });
+    const port = sidecar.adminPort;
+    const get = async (path, host) => (await ask('GET', path, { headers: { host } })).status;
+    for (const path of ['/', '/door', '/v2/projects', '/v2/projects/p/runs', '/v2/now'])
+        for (const host of ['evil.example', `evil.example:${port}`, '127.0.0.1.evil.example', 'localhost.evil.example', 'hookline.internal.evil', `a.localhost:${port}`])
+            assert.equal(await get(path, host), 421, `${path} for ${host}`);
+    for (const host of [`127.0.0.1:${port}`, 'localhost', 'LOCALHOST:1', '[::1]:9090', '10.1.2.3', 'Hookline.Internal:80', 'other'])
+        assert.equal(await get('/v2/projects/p/runs', host), 200, host);
+    for (const path of ['/healthz', '/readyz', '/metrics'])
+        assert.equal(await get(path, 'evil.example'), 200, path);
+});
+
+test('a page of another origin changes nothing on the admin listener', async (t) => {
+    const { sidecar } = await stage(t, { env: { HOOKLINE_ADMIN_HOSTS: 'hookline.internal' } });
+    const ask = rest(sidecar, { admin: true });
+    const host = `127.0.0.1:${sidecar.adminPort}`;
+    const post = async (headers) =>
+        (await ask('POST', '/v2/projects/p/deliveries/redeliver', { body: { state: 'dead', since: 0 }, headers: { host, ...headers } })).status;
+    for (const headers of [
+        {}, { origin: `http://${host}` }, { 'sec-fetch-site': 'same-origin', origin: `http://${host}` }, { 'sec-fetch-site': 'none' },
+        { host: 'hookline.internal', origin: 'https://hookline.internal' },
+    ])
+        assert.equal(await post(headers), 202, JSON.stringify(headers));
+    for (const headers of [
+        { 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }, { origin: 'http://evil.example' }, { origin: 'null' },
+        { origin: `https://${host}` }, { origin: 'http://127.0.0.1' }, { origin: `http://localhost:${sidecar.adminPort}` },
+        { 'sec-fetch-site': 'same-origin', origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site', origin: `http://${host}` },
+    ])
+        assert.equal(await post(headers), 403, JSON.stringify(headers));
+    const read = await ask('GET', '/v2/projects/p/runs', { headers: { host, 'sec-fetch-site': 'cross-site' } });
+    assert.equal(read.status, 200, 'what is only read is kept from other origins by the browser');
 });
 
 test('HOOKLINE_PROJECT_ID holds for the REST interface too', async (t) => {

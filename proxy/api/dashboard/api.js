@@ -12,7 +12,7 @@ export class ApiError extends Error {
     }
 }
 
-/** Who is signed in: `{ token, project }` and what GET /v2/projects/{p} answers, or null. */
+/** Who is signed in: `{ token, project }` and what GET /v2/projects/{p} answers, or null. Without a token where none is asked for. */
 export let session = null;
 
 /** The claims of a token, unchecked: only to find its project. */
@@ -25,9 +25,15 @@ export function claims(token) {
     }
 }
 
+/** Whether this hookline asks who looks at it, and if it does not, which projects it knows. Throws ApiError. */
+export async function knock() {
+    const { asks_token: asksToken } = await (await fetchSoon('/door', {})).json();
+    return { asksToken, ...(asksToken ? {} : await get('/v2/projects')) };
+}
+
 /** Takes the token of this tab, or of a link; asks the server what it may do. Throws ApiError. */
 export async function signIn(token, project) {
-    if (/[^!-~]/.test(token)) throw new ApiError(401, 'It has characters in it that no token has.');
+    if (token && /[^!-~]/.test(token)) throw new ApiError(401, 'It has characters in it that no token has.');
     session = { token, project, role: 'invoke', apps: [] };
     try {
         Object.assign(session, await get(''));
@@ -60,11 +66,11 @@ export const onRefused = { call: () => {} };
 
 /** A request below the project (or, with a leading `/`, anywhere). The response, if it is a good one. */
 export async function request(method, path, { query = {}, body, signal } = {}) {
-    const base = `/v2/projects/${encodeURIComponent(session.project)}`;
+    const base = `/v2/projects/${encodeURIComponent(session?.project)}`;
     const parameters = Object.entries(query).filter(([, value]) => value !== '' && value != null);
     const search = new URLSearchParams(parameters).toString();
     const url = (path.startsWith('/v2/') ? path : base + path) + (search && `?${search}`);
-    const headers = { Authorization: `Bearer ${session.token}` };
+    const headers = session?.token ? { Authorization: `Bearer ${session.token}` } : {};
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     const response = await fetchSoon(url, { method, headers, body: JSON.stringify(body) }, signal);
     setClock(response.headers.get('Date'));

@@ -47,8 +47,10 @@ function showTop(name) {
                 page.title,
             ),
         );
-    const { project, role, subject } = api.session;
-    const who = `Signed in to project ${project}${subject ? ` as ${subject}` : ''}, role ${role}`;
+    const { project, role, subject, token } = api.session;
+    const who = token
+        ? `Signed in to project ${project}${subject ? ` as ${subject}` : ''}, role ${role}`
+        : `Project ${project}; nobody is asked for a token here`;
     fill(
         top,
         h('a.brand', { href: '#/runs' }, h('span.mark', { 'aria-hidden': 'true' }), 'hookline'),
@@ -58,7 +60,11 @@ function showTop(name) {
             { title: who },
             h('span.project', {}, h('span.word', {}, 'project '), h('b', {}, project)),
             h('span.chip', {}, role),
-            h('button.button.quiet', { type: 'button', onclick: () => end() }, 'Sign out'),
+            h(
+                'button.button.quiet',
+                { type: 'button', onclick: () => end() },
+                api.session.token ? 'Sign out' : 'Change project',
+            ),
         ),
     );
 }
@@ -114,19 +120,39 @@ async function goOn() {
     (same || main).focus({ preventScroll: true });
 }
 
-/** Where one comes in, with what was wrong, if anything was. */
-function showDoor(error) {
+/** Where one comes in, with what was wrong, if anything was. `open`: what a hookline that asks for no token knows. */
+async function showDoor(error, open) {
     fill(top, h('span.brand', {}, h('span.mark', { 'aria-hidden': 'true' }), 'hookline'));
-    document.title = 'Sign in · hookline';
+    document.title = open ? 'Project · hookline' : 'Sign in · hookline';
     return change(
         () => import('./signin.js'),
-        (page) => page.show(main, { error, onDone: show }),
+        (page) =>
+            open
+                ? page.showProjects(main, { error, projects: open.projects, onDone: show })
+                : page.show(main, { error, onDone: show }),
     );
 }
 
+/** Nobody is signed in: where no token is asked for, the one project there is, or a choice of them. */
+async function arrive(error, mayEnter = true) {
+    const door = await api.knock().catch((failure) => ({ asksToken: true, failure }));
+    if (door.asksToken) return showDoor(error ?? door.failure);
+    const only = door.project_id ?? (door.projects.length === 1 ? door.projects[0] : null);
+    if (!only || !mayEnter) return showDoor(error, door);
+    try {
+        await api.signIn(null, only);
+        await show();
+    } catch (failure) {
+        showDoor(failure, door);
+    }
+}
+
 function end(error) {
+    const hadToken = api.session?.token;
     api.signOut();
-    showDoor(error);
+    if (hadToken) return showDoor(error);
+    history.replaceState(null, '', location.pathname); // what it named was the last project's
+    arrive(error, false);
 }
 
 /** `hookline dashboard` prints a link with `#token=…`: it is taken, and gone from the address bar. */
@@ -163,7 +189,7 @@ async function begin() {
     if (api.session) await show();
     if (link && (!api.session || (link.token !== api.session.token && (await confirmLink(link)))))
         await follow(link);
-    else if (!api.session) showDoor(refusal);
+    else if (!api.session) await (known?.token ? showDoor(refusal) : arrive(refusal));
 }
 
 async function follow(link) {

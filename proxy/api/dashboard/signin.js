@@ -1,6 +1,7 @@
-// signin.js - where one comes in: a service account's token.
+// signin.js - where one comes in: a service account's token, or, where none is asked for, a project.
 import { claims, signIn } from './api.js';
-import { command, fill, h, note } from './dom.js';
+import { button, command, fill, h, note } from './dom.js';
+import { visible } from './format.js';
 
 export function show(main, { error, onDone }) {
     const token = h('input', {
@@ -62,6 +63,52 @@ export function show(main, { error, onDone }) {
         ),
     );
     token.focus();
+}
+
+/** Runs of each project are apart; its name is the first of a call's path. */
+export function showProjects(main, { error, projects, onDone }) {
+    const name = h('input', { id: 'project', autocomplete: 'off', spellcheck: 'false', required: true });
+    const problem = h('div', {}, error ? explain(error) : null);
+    const enter = async (project) => {
+        try {
+            await signIn(null, project);
+            onDone();
+        } catch (failure) {
+            fill(problem, explain(failure));
+        }
+    };
+    const onsubmit = (event) => {
+        event.preventDefault();
+        enter(name.value.trim());
+    };
+    fill(
+        main,
+        h(
+            'div.door',
+            {},
+            h('h1', {}, 'Which project?'),
+            problem,
+            h(
+                'p.hint',
+                {},
+                'This hookline asks for no token. A project is the first name in the path of a call: /v4/project/app/run.',
+            ),
+            projects.length
+                ? h(
+                      'div.presets',
+                      {},
+                      projects.map((project) => button(visible(project), () => enter(project), 'main')),
+                  )
+                : null,
+            h(
+                'form',
+                { onsubmit },
+                h('label.field', {}, h('span', {}, 'Project'), name),
+                h('button.button', { type: 'submit' }, 'Show'),
+            ),
+        ),
+    );
+    name.focus();
 }
 
 function explain(error) {

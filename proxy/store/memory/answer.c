@@ -279,8 +279,9 @@ static enum hl_err list_apps(const struct hl_memory *m, struct hl_list_apps *l)
         const struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, known);
         if (l->count == HL_LIST_MAX || looks++ == LOOKS)
             break;
-        if (fits(run->project, l->project) && !is_listed(l, run->app))
-            memcpy(l->names[l->count++], run->app.p, run->app.n);
+        struct hl_str name = *l->project ? run->app : run->project;
+        if (fits(run->project, l->project) && !is_listed(l, name))
+            memcpy(l->names[l->count++], name.p, name.n);
     }
     qsort(l->names, l->count, sizeof(*l->names), compare_names);
     return HL_OK;

@@ -41,6 +41,9 @@
     X(APPS, "SELECT app_id FROM app WHERE ?2 = '' OR name = ?2")                                   \
     X(APP_NAMES, "SELECT name FROM app WHERE project = ?1"                                         \
         " AND EXISTS (SELECT 1 FROM run WHERE run.app_id = app.app_id) ORDER BY name LIMIT ?2")    \
+    X(PROJECT_NAMES, "SELECT DISTINCT project FROM app"                                            \
+        " WHERE EXISTS (SELECT 1 FROM run WHERE run.app_id = app.app_id)"                          \
+        " ORDER BY project LIMIT ?1")                                                              \
     X(DELIVERY, "SELECT delivery.delivery_id, delivery.run_id, delivery.state, result.state,"      \
         " delivery.round, delivery.n, delivery.max_attempts, delivery.created_ms,"                 \
         " delivery.done_ms, app.project, app.name, webhook.url"                                    \

@@ -50,15 +50,17 @@ enum hl_err hl_answer_list_accounts(struct hl_reading *r, struct hl_list_account
 
 enum hl_err hl_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l)
 {
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_APP_NAMES);
+    enum hl_ask which = *l->project ? HL_ASK_APP_NAMES : HL_ASK_PROJECT_NAMES;
     struct hl_sql_row row;
     enum hl_err err;
     l->names = calloc(HL_LIST_MAX, sizeof(*l->names));
     if (!l->names)
         return HL_ERR_NOMEM;
-    hl_sql_bind_text(&args, hl_str_from(l->project));
+    struct hl_sql_args args = hl_reading_bind(r, which);
+    if (*l->project)
+        hl_sql_bind_text(&args, hl_str_from(l->project));
     hl_sql_bind_int(&args, HL_LIST_MAX);
-    while (!(err = hl_reading_row(r, HL_ASK_APP_NAMES, &row)))
+    while (!(err = hl_reading_row(r, which, &row)))
         copy_text(l->names[l->count++], sizeof(*l->names), hl_sql_str(&row));
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }

@@ -34,7 +34,7 @@ static void ask(const char *request, struct answer *answer)
 Test(admin, says_that_it_is_alive)
 {
     struct answer a;
-    ask("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", &a);
+    ask("GET /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\n", &a);
     cr_assert_eq(a.status, 200);
     cr_assert_str_eq(a.body, "ok\n");
     cr_assert(strstr(a.head, "\r\nContent-Type: text/plain; charset=utf-8\r\n"));
@@ -43,11 +43,11 @@ Test(admin, says_that_it_is_alive)
 Test(admin, is_ready_when_the_app_is)
 {
     struct answer a;
-    ask("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", &a);
+    ask("GET /readyz HTTP/1.1\r\nHost: [::1]\r\n\r\n", &a);
     cr_assert_eq(a.status, 503);
     cr_assert_str_eq(a.body, "the app at HOOKLINE_APP_URL is not ready\n");
     atomic_store(&server.readiness.is_ready, true);
-    ask("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", &a);
+    ask("GET /readyz HTTP/1.1\r\nHost: [::1]\r\n\r\n", &a);
     cr_assert_eq(a.status, 200);
     cr_assert_str_eq(a.body, "ok\n");
 }
@@ -56,7 +56,7 @@ Test(admin, shows_the_figures)
 {
     struct answer a;
     hl_counter_add(&server.worker.metrics.connections_accepted, 42);
-    ask("GET /metrics?name=x HTTP/1.1\r\nHost: x\r\n\r\n", &a);
+    ask("GET /metrics?name=x HTTP/1.1\r\nHost: [::1]\r\n\r\n", &a);
     cr_assert_eq(a.status, 200);
     cr_assert(strstr(a.head, "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
     cr_assert(strstr(a.body, "\nhookline_connections_accepted_total 42\n"));
@@ -68,9 +68,9 @@ Test(admin, answers_head_with_the_head_alone)
 {
     struct answer get, head;
     int fd = client_connect(&server);
-    client_send(fd, "HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_send(fd, "HEAD /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\n");
     client_read(fd, &head, false);
-    client_send(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_send(fd, "GET /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\n");
     client_read(fd, &get, true); /* body bytes after HEAD's head would be read as this one's */
     cr_assert_eq(head.status, 200);
     cr_assert(strstr(head.head, "\r\nContent-Length: 3\r\n"));
@@ -82,15 +82,16 @@ Test(admin, keeps_the_connection_and_answers_in_order)
 {
     struct answer a;
     int fd = client_connect(&server);
-    client_send(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /none HTTP/1.1\r\nHost: x\r\n\r\n"
-                    "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /hea");
+    client_send(fd,
+        "GET /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\nGET /none HTTP/1.1\r\nHost: [::1]\r\n\r\n"
+        "GET /metrics HTTP/1.1\r\nHost: [::1]\r\n\r\nGET /hea");
     client_read(fd, &a, true);
     cr_assert_eq(a.status, 200);
     client_read(fd, &a, true);
     cr_assert_eq(a.status, 404);
     client_read(fd, &a, true);
     cr_assert(strstr(a.body, "# TYPE hookline_ready gauge\n"));
-    client_send(fd, "lthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    client_send(fd, "lthz HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n");
     client_read(fd, &a, true);
     cr_assert_str_eq(a.body, "ok\n");
     cr_assert(strstr(a.head, "\r\nConnection: close\r\n"));
@@ -102,8 +103,8 @@ Test(admin, answers_what_came_before_the_peer_ended_its_side)
 {
     struct answer a;
     int fd = client_connect(&server);
-    client_send(
-        fd, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_send(fd,
+        "GET /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\nGET /metrics HTTP/1.1\r\nHost: [::1]\r\n\r\n");
     shutdown(fd, SHUT_WR);
     client_read(fd, &a, true);
     client_read(fd, &a, true);
@@ -133,7 +134,7 @@ static void send_large_head(int fd, size_t n)
     memset(line, 'x', sizeof(line));
     memcpy(line, "X-Y: ", 5);
     memcpy(line + sizeof(line) - 2, "\r\n", 2);
-    client_send(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\n");
+    client_send(fd, "GET /healthz HTTP/1.1\r\nHost: [::1]\r\n");
     for (size_t sent = 0; sent < n; sent += sizeof(line))
         cr_assert_eq(send(fd, line, sizeof(line), MSG_NOSIGNAL), (ssize_t)sizeof(line));
 }
@@ -162,16 +163,16 @@ Test(admin, refuses_what_is_no_request)
         {"\x16\x03\x01 hello\r\n\r\n", 400},
         {"GET /healthz HTTP/1.1\nHost: x\n\n", 400},
         {"GET /healthz HTTP/1.1\r\n\r\n", 400},
-        {"GET /healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", 400},
-        {"GET /healthz#f HTTP/1.1\r\nHost: x\r\n\r\n", 400},
-        {"GET /healthz HTTP/1.1\r\nHost: x\r\n folded: y\r\n\r\n", 400},
-        {"GET /healthz HTTP/2.0\r\nHost: x\r\n\r\n", 505},
-        {"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: "
+        {"GET /healthz HTTP/1.1\r\nHost: [::1]\r\nHost: [::1]\r\n\r\n", 400},
+        {"GET /healthz#f HTTP/1.1\r\nHost: [::1]\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1\r\nHost: [::1]\r\n folded: y\r\n\r\n", 400},
+        {"GET /healthz HTTP/2.0\r\nHost: [::1]\r\n\r\n", 505},
+        {"POST /healthz HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 1\r\nTransfer-Encoding: "
          "chunked\r\n\r\n",
             400},
-        {"POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n",
+        {"POST /healthz HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n",
             400},
-        {"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 65537\r\n\r\n", 413},
+        {"POST /healthz HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 65537\r\n\r\n", 413},
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
         struct answer a;
@@ -193,7 +194,7 @@ Test(admin, names_the_methods_that_a_path_has)
         for (size_t j = 0; j < hl_api_endpoint_count; j++) {
             struct answer a;
             char request[128];
-            snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: x\r\n\r\n", methods[i],
+            snprintf(request, sizeof(request), "%s %s HTTP/1.1\r\nHost: [::1]\r\n\r\n", methods[i],
                 hl_api_endpoints[j].path);
             ask_on(client_connect_local(&server), request, &a);
             cr_expect_eq(a.status, 405);
@@ -203,13 +204,13 @@ Test(admin, names_the_methods_that_a_path_has)
     }
 }
 
-Test(admin, serves_the_rest_interface_on_the_control_socket_alone_without_authentication)
+Test(admin, serves_the_rest_interface_without_a_token_where_none_is_asked_for)
 {
-    static const char request[] = "GET /v2/projects/p/nothing HTTP/1.1\r\nHost: x\r\n\r\n";
+    static const char request[] = "GET /v2/projects/p/nothing HTTP/1.1\r\nHost: [::1]\r\n\r\n";
     struct answer a;
     ask(request, &a);
     cr_assert_eq(a.status, 404);
-    cr_assert(strstr(a.body, "on the control socket only"));
+    cr_assert(strstr(a.body, "There is nothing here."));
     ask_on(client_connect_local(&server), request, &a);
     cr_assert_eq(a.status, 404);
     cr_assert(strstr(a.body, "There is nothing here."));
@@ -219,15 +220,16 @@ Test(admin, passes_over_a_body_to_the_next_request)
 {
     struct answer a;
     int fd = client_connect(&server);
-    client_send(fd, "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\nGET / HTTP/");
+    client_send(
+        fd, "POST /healthz HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 11\r\n\r\nGET / HTTP/");
     client_read(fd, &a, true);
     cr_assert_eq(a.status, 405);
-    client_send(fd, "POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    client_send(fd, "POST /healthz HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n"
                     "5\r\nhello\r\n6;a=b\r\n");
     client_send(fd, " world\r\n0\r\nX-Trailer: y\r\n\r\n");
     client_read(fd, &a, true);
     cr_assert_eq(a.status, 405);
-    client_send(fd, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_send(fd, "GET /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\n");
     client_read(fd, &a, true);
     cr_assert_eq(a.status, 200);
     close(fd);
@@ -239,7 +241,7 @@ Test(admin, counts_a_chunked_body_against_the_limit)
     static char chunk[32 * 1024 + 1];
     int fd = client_connect(&server);
     memset(chunk, 'x', sizeof(chunk) - 1);
-    client_send(fd, "POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client_send(fd, "POST /healthz HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 2; i++) {
         client_send(fd, "8000\r\n");
         client_send(fd, chunk);
@@ -258,7 +260,7 @@ Test(admin, asks_for_the_body_of_a_client_that_waits)
 {
     struct answer a;
     int fd = client_connect(&server);
-    client_send(fd, "POST /healthz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+    client_send(fd, "POST /healthz HTTP/1.1\r\nHost: [::1]\r\nExpect: 100-continue\r\n"
                     "Content-Length: 2\r\n\r\n");
     client_read(fd, &a, true);
     cr_assert_eq(a.status, 100);
@@ -270,7 +272,7 @@ Test(admin, asks_for_the_body_of_a_client_that_waits)
 
 Test(admin, stops_reading_while_answers_wait)
 {
-    static const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    static const char request[] = "GET /metrics HTTP/1.1\r\nHost: [::1]\r\n\r\n";
     static struct answer a;
     int fd = client_connect(&server), sent = 0, n;
     /* Until both sockets' buffers are full: a server that read on would take requests for ever. */
@@ -304,7 +306,7 @@ static void fill(int fds[HL_ADMIN_MAX_CONNECTIONS], const char *request, bool is
 
 Test(admin, closes_what_is_idle_for_longest_when_all_256_places_are_taken)
 {
-    static const char request[] = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    static const char request[] = "GET /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\n";
     static int fds[HL_ADMIN_MAX_CONNECTIONS];
     struct answer a;
     fill(fds, request, true);
@@ -314,7 +316,7 @@ Test(admin, closes_what_is_idle_for_longest_when_all_256_places_are_taken)
     ask(request, &a); /* the newcomer takes the place of fds[2], and leaves it */
     cr_assert_eq(a.status, 200);
     cr_assert(client_is_closed(fds[2]));
-    client_send(fds[1], "lthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_send(fds[1], "lthz HTTP/1.1\r\nHost: [::1]\r\n\r\n");
     for (int i = 0; i < HL_ADMIN_MAX_CONNECTIONS; i++) {
         if (i == 2)
             continue;
@@ -331,7 +333,7 @@ Test(admin, lets_a_257th_connection_wait_while_none_is_idle)
     struct answer a;
     fill(fds, "GET /healthz HTTP/1.1\r\nHo", false);
     int waiting = client_connect(&server);
-    client_send(waiting, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_send(waiting, "GET /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\n");
     struct pollfd answered = {.fd = waiting, .events = POLLIN};
     cr_assert_eq(poll(&answered, 1, 200), 0);
     close(fds[7]);
@@ -368,7 +370,7 @@ Test(admin_deadline, ends_a_request_that_does_not_come_whole, .timeout = 30)
     server_start(&server, "HOOKLINE_HEAD_TIMEOUT=100ms");
     int head = client_connect(&server), body = client_connect(&server);
     client_send(head, "GET /healthz HT");
-    client_send(body, "POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1");
+    client_send(body, "POST /healthz HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 2\r\n\r\n1");
     client_read(head, &a, true);
     cr_assert_eq(a.status, 408);
     cr_assert(client_is_closed(head));
@@ -385,7 +387,7 @@ Test(admin_deadline, closes_an_idle_connection, .timeout = 30)
     struct answer a;
     server_start(&server, "HOOKLINE_KEEPALIVE_TIMEOUT=1s");
     int fresh = client_connect(&server), used = client_connect(&server);
-    client_send(used, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_send(used, "GET /healthz HTTP/1.1\r\nHost: [::1]\r\n\r\n");
     client_read(used, &a, true);
     cr_assert(client_is_closed(fresh));
     cr_assert(client_is_closed(used));

@@ -58,7 +58,7 @@ static struct hl_rest_call make_call(enum hl_method method, const char *path, co
         .path = hl_str_from(path),
         .query = HL_STR(""),
         .body = hl_str_from(body),
-        .is_local = true,
+        .is_operator = true,
         .on_reply = on_reply};
 }
 

@@ -188,8 +188,10 @@ Test(plan, connect_and_trace_are_served_nowhere)
 Test(plan, reserved_paths_never_reach_the_app)
 {
     expect_refusal("GET", "/v2/projects", 404);
-    expect_refusal("GET", "/v2/projects/p/service-accounts", 404);
     cr_assert(strstr(plan.detail, "REST"));
+    make("GET", "/v2/projects/p/service-accounts", "");
+    cr_expect_eq(plan.kind, HL_PLAN_REST);
+    cr_expect_not(plan.asks_token, "nobody is asked with HOOKLINE_AUTH=none");
     expect_refusal("GET", "/_hookline", 404);
     expect_refusal("GET", "/_hookline/", 404);
     expect_refusal("GET", "/_hookline/metrics", 404);
