@@ -250,6 +250,7 @@ static bool start_all(struct control *ctl, char *why, size_t why_len)
     ctl->service.config = config;
     ctl->service.readiness = &ctl->readiness;
     ctl->service.app = &ctl->supervisor.gauges;
+    hl_pool_group_init(&ctl->service.connections, config->app_keepalive, config->app_concurrency);
     if (!probe_ports(config, why, why_len))
         return false;
     if (!open_control_loop(ctl)) {

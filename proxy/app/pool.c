@@ -3,7 +3,7 @@
  * Promise: an idle connection that the app closed is never handed out after its close was seen; a
  * wait ends exactly once.
  * Not here: what is said on a connection (run/), whether the app is ready (readiness.c), how many
- * calls it may get (limiter.c). */
+ * calls it may get (limiter.c), and connections over all workers (pool_group.c). */
 #include "app/pool.h"
 
 #include <arpa/inet.h>
@@ -41,9 +41,14 @@ static void resolve_literal(struct hl_pool *pool)
 }
 
 void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
-    struct hl_reader *reader, const struct hl_app_url *url)
+    struct hl_reader *reader, const struct hl_app_url *url, struct hl_pool_group *group,
+    struct hl_mailbox *mailbox)
 {
     memset(pool, 0, sizeof(*pool));
+    pool->group = group;
+    pool->mailbox = mailbox;
+    pool->room.type = HL_POOL_ROOM;
+    hl_list_push_back(&group->pools, &pool->group_node);
     pool->loop = loop;
     pool->wheel = wheel;
     pool->reader = reader;
@@ -57,6 +62,13 @@ void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
         resolve_literal(pool);
 }
 
+static void note_idle(struct hl_pool *pool, int change)
+{
+    uint32_t n = atomic_load_explicit(&pool->idle_count, memory_order_relaxed);
+    atomic_store_explicit(&pool->idle_count, n + (uint32_t)change,
+        pool->group->limit > 0 ? memory_order_seq_cst : memory_order_relaxed);
+}
+
 struct hl_upstream *hl_pool_take(struct hl_pool *pool, bool is_replayable)
 {
     if (hl_list_is_empty(&pool->idle))
@@ -68,7 +80,7 @@ struct hl_upstream *hl_pool_take(struct hl_pool *pool, bool is_replayable)
         return NULL;
     hl_list_remove(&u->node);
     hl_list_push_back(&pool->busy, &u->node);
-    pool->idle_count--;
+    note_idle(pool, -1);
     u->state = HL_UPSTREAM_BUSY;
     u->calls++;
     return u;
@@ -102,8 +114,8 @@ void hl_pool_put(struct hl_upstream *u)
 {
     struct hl_pool *pool = u->pool;
     HL_ASSERT(u->state == HL_UPSTREAM_BUSY);
-    if (pool->is_closing || u->stream.has_failed || hl_stream_is_blocked(&u->stream) ||
-        !u->stream.is_reading) {
+    if (pool->is_closing || !pool->group->keeps || u->stream.has_failed ||
+        hl_stream_is_blocked(&u->stream) || !u->stream.is_reading) {
         hl_upstream_close(u);
         return;
     }
@@ -117,12 +129,13 @@ void hl_pool_put(struct hl_upstream *u)
     }
     hl_list_remove(&u->node);
     hl_list_push_front(&pool->idle, &u->node);
-    pool->idle_count++;
+    note_idle(pool, 1);
     u->state = HL_UPSTREAM_IDLE;
     u->idle_since = uv_now(pool->loop);
     u->stream.read_size = HL_READ_SIZE;
     if (!hl_timer_is_armed(&pool->sweep))
         hl_timer_arm(pool->wheel, &pool->sweep, SWEEP_MS);
+    hl_pool_close_surplus(pool);
 }
 
 static void on_sweep(struct hl_timer *timer)
@@ -144,7 +157,9 @@ void hl_upstream_close(struct hl_upstream *u)
     if (u->state == HL_UPSTREAM_CLOSING)
         return;
     if (u->state == HL_UPSTREAM_IDLE)
-        u->pool->idle_count--;
+        note_idle(u->pool, -1);
+    if (u->pool->group->limit > 0)
+        atomic_fetch_sub(&u->pool->group->open, 1);
     hl_list_remove(&u->node);
     hl_list_push_back(&u->pool->busy, &u->node);
     u->state = HL_UPSTREAM_CLOSING;
@@ -231,6 +246,7 @@ static struct hl_upstream *upstream_new(struct hl_pool *pool)
     hl_list_init(&u->node);
     hl_list_push_back(&pool->busy, &u->node);
     pool->open_count++;
+    hl_pool_count_open(pool);
     return u;
 }
 

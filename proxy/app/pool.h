@@ -6,11 +6,13 @@
 #ifndef HL_APP_POOL_H
 #define HL_APP_POOL_H
 
+#include <stdatomic.h>
 #include <uv.h>
 
 #include "base/list.h"
 #include "base/slab.h"
 #include "config/config.h"
+#include "loop/mailbox.h"
 #include "loop/wheel.h"
 #include "net/stream.h"
 
@@ -40,7 +42,19 @@ struct hl_upstream {
     void (*on_event)(void *owner, const struct hl_stream_event *event);
 };
 
+/* What the pools of all workers have in common. A server that gives each connection a thread of its
+ * own, and has as many as HOOKLINE_APP_CONCURRENCY says, must not have them taken by kept
+ * connections of other workers. */
+struct hl_pool_group {
+    struct hl_list pools;  /* complete before the workers start */
+    bool keeps;            /* HOOKLINE_APP_KEEPALIVE */
+    uint32_t limit;        /* of open connections, kept ones give way; 0: none */
+    _Atomic uint32_t open; /* counted only if there is a limit */
+};
+
 struct hl_pool {
+    struct hl_list group_node;
+    struct hl_pool_group *group;
     uv_loop_t *loop;
     struct hl_wheel *wheel;
     struct hl_reader *reader;
@@ -49,7 +63,11 @@ struct hl_pool {
     struct hl_list idle; /* most recently used first */
     struct hl_list busy; /* connecting, busy and closing */
     struct hl_list waits;
-    unsigned idle_count, open_count;
+    _Atomic uint32_t idle_count; /* written by the worker */
+    unsigned open_count;
+    struct hl_mailbox *mailbox; /* of the worker: gets `room` */
+    struct hl_msg room;         /* another pool asks that a kept connection be closed */
+    _Atomic bool is_room_asked; /* `room` is on its way */
     struct hl_timer sweep;
     bool is_closing;
 
@@ -76,8 +94,17 @@ struct hl_upstream_wait {
     void (*on_done)(struct hl_upstream_wait *wait, struct hl_upstream *upstream);
 };
 
+void hl_pool_group_init(struct hl_pool_group *group, bool keeps, uint32_t limit);
+
 void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
-    struct hl_reader *reader, const struct hl_app_url *url);
+    struct hl_reader *reader, const struct hl_app_url *url, struct hl_pool_group *group,
+    struct hl_mailbox *mailbox);
+/* The worker's mailbox brought HL_POOL_ROOM. */
+void hl_pool_on_room(struct hl_msg *msg);
+/* For pool.c: one more is open; and, of this pool, kept ones are closed while there are too many, the
+ * oldest first. */
+void hl_pool_count_open(struct hl_pool *pool);
+void hl_pool_close_surplus(struct hl_pool *pool);
 /* Closes all connections; busy ones too. Waits must have been cancelled. */
 void hl_pool_close(struct hl_pool *pool);
 void hl_pool_fini(struct hl_pool *pool); /* after the loop ran its close callbacks */
@@ -101,5 +128,8 @@ void hl_upstream_own(struct hl_upstream *u, void *owner,
 void hl_pool_put(struct hl_upstream *u);
 /* Ends it; its owner gets no further event. */
 void hl_upstream_close(struct hl_upstream *u);
+
+/* The message type; the workers' mailboxes know it (run/worker.h). */
+#define HL_POOL_ROOM 201
 
 #endif

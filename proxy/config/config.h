@@ -85,6 +85,7 @@ struct hl_config {
     struct hl_str app_user;        /* empty: hookline's own; see config/user.h */
     uint64_t app_stop_timeout_ms;
     uint64_t app_start_timeout_ms;
+    bool app_keepalive;       /* connections are used again */
     uint32_t app_concurrency; /* 0: no limit */
     uint32_t app_queue;
     uint64_t app_queue_timeout_ms;

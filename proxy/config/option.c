@@ -206,6 +206,9 @@ const struct hl_option hl_options[] = {
         .help = "from request sent to response head; then 504; 0: the grace period"},
     {ROW(DURATION, "APP_IDLE_TIMEOUT", app_idle_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
         .help = "silence inside a response, event streams and tunnels excepted; then it is cut; 0: off"},
+    {ROW(SWITCH, "APP_KEEPALIVE", app_keepalive, "on"),
+        .help = "use connections to the app again; off: a new one for each call, for apps that "
+                "serve one connection at a time"},
     {ROW(COUNT, "APP_CONCURRENCY", app_concurrency, "0"), .min = 0, .max = 1000000,
         .help = "requests inside the app at once; 0: no limit"},
     {ROW(COUNT, "APP_QUEUE", app_queue, "1000"), .min = 0, .max = 1000000,

@@ -190,24 +190,30 @@ static void write_request_hop(
 {
     if (head->is_websocket_upgrade)
         HL_WRITE(w, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+    else if (head->accepts_trailers && edit->closes)
+        HL_WRITE(w, "Connection: close, TE\r\nTE: trailers\r\n");
     else if (head->accepts_trailers)
         HL_WRITE(w, "Connection: TE\r\nTE: trailers\r\n");
+    else if (edit->closes)
+        HL_WRITE(w, "Connection: close\r\n");
     write_framing(w, edit->framing, edit->content_length);
     if (edit->framing == HL_FRAMING_CHUNKED)
         write_trailer_names(w, head);
     HL_WRITE(w, "\r\n");
 }
 
-size_t hl_edit_finish_stored(char *out, size_t cap, uint32_t attempt, bool has_body,
-    uint64_t content_length, size_t *deadline_at)
+size_t hl_edit_finish_stored(
+    char *out, size_t cap, const struct hl_stored_end *end, size_t *deadline_at)
 {
     struct hl_writer w = hl_writer_on(out, cap);
     HL_WRITE(&w, "X-Run-Attempt: ");
-    hl_write_u64(&w, attempt);
+    hl_write_u64(&w, end->attempt);
     HL_WRITE(&w, "\r\nX-Run-Deadline: ");
     *deadline_at = (size_t)(w.p - out);
     HL_WRITE(&w, "0000000000\r\n");
-    write_framing(&w, has_body ? HL_FRAMING_LENGTH : HL_FRAMING_NONE, content_length);
+    if (end->closes)
+        HL_WRITE(&w, "Connection: close\r\n");
+    write_framing(&w, end->has_body ? HL_FRAMING_LENGTH : HL_FRAMING_NONE, end->content_length);
     HL_WRITE(&w, "\r\n");
     return hl_writer_end(&w);
 }

@@ -23,6 +23,7 @@ struct hl_request_edit {
     bool drops_expect;         /* Expect has been answered here */
     bool keeps_authorization;  /* AUTH=none: the app's own */
     bool drops_token_protocol; /* of a WebSocket: `bearer.<token>` was for us */
+    bool closes;               /* write Connection: close */
     bool is_stored; /* no framing fields, no final empty line: hl_edit_finish_stored adds them */
     enum hl_framing framing; /* what the app gets: NONE, LENGTH or CHUNKED */
     uint64_t content_length;
@@ -35,11 +36,18 @@ struct hl_request_edit {
 size_t hl_edit_request(
     char *out, size_t cap, const struct hl_head *head, const struct hl_request_edit *edit);
 
-/* Ends a stored head: X-Run-Attempt, X-Run-Deadline, Content-Length (when `has_body`), empty line.
- * Returns the bytes written, 0: no room. The deadline's digits stand at `out + *deadline_at`, zeros
+/* What ends a stored head: X-Run-Attempt, X-Run-Deadline, Connection, Content-Length, empty line. */
+struct hl_stored_end {
+    uint32_t attempt;
+    bool closes;
+    bool has_body;
+    uint64_t content_length; /* when it has one */
+};
+
+/* Returns the bytes written, 0: no room. The deadline's digits stand at `out + *deadline_at`, zeros
  * until hl_edit_set_deadline. */
-size_t hl_edit_finish_stored(char *out, size_t cap, uint32_t attempt, bool has_body,
-    uint64_t content_length, size_t *deadline_at);
+size_t hl_edit_finish_stored(
+    char *out, size_t cap, const struct hl_stored_end *end, size_t *deadline_at);
 
 /* Unix seconds, rounded down, in the 10 digits that they have until 2286. */
 #define HL_EDIT_DEADLINE_DIGITS 10

@@ -129,6 +129,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .drops_expect = plan->is_async,
         .keeps_authorization = !checks || w->config->forward_authorization,
         .drops_token_protocol = checks && plan->is_websocket,
+        .closes = !w->config->app_keepalive,
         .is_stored = plan->is_async,
         .framing = head->framing,
         .content_length = head->content_length,

@@ -118,8 +118,12 @@ static bool write_page(struct hl_run *run)
         return false;
     memcpy(run->page, claimed->head.p, claimed->head.n);
     run->page_n = claimed->head.n;
-    run->page_n += hl_edit_finish_stored(run->page + run->page_n, run->page_cap - run->page_n,
-        claimed->attempt, has_body, body->size, &run->deadline_at);
+    struct hl_stored_end end = {.attempt = claimed->attempt,
+        .closes = !run->worker->config->app_keepalive,
+        .has_body = has_body,
+        .content_length = body->size};
+    run->page_n += hl_edit_finish_stored(
+        run->page + run->page_n, run->page_cap - run->page_n, &end, &run->deadline_at);
     run->deadline_at += claimed->head.n;
     if (is_inline) {
         memcpy(run->page + run->page_n, body->bytes, body->size);

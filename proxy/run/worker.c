@@ -123,7 +123,8 @@ enum hl_err hl_worker_new(
         .data_dir = hl_store_data_dir(service->store),
         .ids = &w->ids,
         .burst_left = HL_SPOOL_BURST};
-    hl_pool_init(&w->pool, &w->loop, &w->wheel, &w->reader, &w->config->app_url);
+    hl_pool_init(&w->pool, &w->loop, &w->wheel, &w->reader, &w->config->app_url,
+        &service->connections, &w->mail.box);
     hl_limiter_seat_init(&w->seat, &service->limiter, index, &w->mail.box);
     service->seats[index] = &w->seat;
     if (w->config->auth == HL_AUTH_JWT) {
@@ -291,6 +292,9 @@ static void on_message(void *self, struct hl_msg *msg)
     case HL_LIMITER_GRANT:
         hl_limiter_on_grant(&w->seat, msg);
         hl_worker_check_end(w);
+        break;
+    case HL_POOL_ROOM:
+        hl_pool_on_room(msg);
         break;
     case HL_AUTH_CHECKED:
         hl_auth_seat_on_message(w->auth, msg);

@@ -66,6 +66,7 @@ struct hl_service {
     struct hl_auth *auth;
     struct hl_readiness *readiness;
     const struct hl_app_gauges *app; /* the process that we started, if we did */
+    struct hl_pool_group connections;
     struct hl_limiter limiter;
     struct hl_limiter_seat **seats;
     struct hl_worker **workers;

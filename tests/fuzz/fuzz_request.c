@@ -73,8 +73,8 @@ static struct hl_str write_head(const struct hl_plan *plan, uint8_t switches)
     };
     size_t n = hl_edit_request(out_space, OUT_MAX, &head, &edit);
     if (n > 0 && (switches & IS_STORED))
-        n += hl_edit_finish_stored(
-            out_space + n, OUT_MAX - n, 1, head.framing != HL_FRAMING_NONE, 7, &(size_t){0});
+        n += hl_edit_finish_stored(out_space + n, OUT_MAX - n,
+            &(struct hl_stored_end){1, false, head.framing != HL_FRAMING_NONE, 7}, &(size_t){0});
     FUZZ_CHECK(n > 0, "there was room for the head");
     return (struct hl_str){out_space, n};
 }

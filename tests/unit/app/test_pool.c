@@ -19,6 +19,8 @@ static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
 static struct hl_wheel wheel;
 static struct hl_reader reader;
 static struct hl_app_url url = {.host = (char *)"127.0.0.1"};
+static struct hl_pool_group group;
+static struct hl_mailbox mailbox; /* of a worker that reads when the test does */
 static struct hl_pool pool;
 
 static void on_pulse(uv_timer_t *timer)
@@ -68,6 +70,11 @@ static int app_accept(void)
     return fd;
 }
 
+static void on_wake(void *arg)
+{
+    (void)arg;
+}
+
 static void begin(void)
 {
     cr_assert_eq(uv_loop_init(&loop), 0);
@@ -75,11 +82,13 @@ static void begin(void)
     uv_timer_start(&pulse, on_pulse, 5, 5);
     cr_assert_eq(hl_wheel_init(&wheel, &loop), 0);
     cr_assert_eq(hl_reader_init(&reader, &loop), 0);
+    hl_pool_group_init(&group, true, 0);
+    hl_mailbox_init(&mailbox, on_wake, NULL);
 }
 
 static void open_pool(void)
 {
-    hl_pool_init(&pool, &loop, &wheel, &reader, &url);
+    hl_pool_init(&pool, &loop, &wheel, &reader, &url, &group, &mailbox);
 }
 
 static void end(void)
@@ -118,12 +127,17 @@ static void on_done(struct hl_upstream_wait *wait, struct hl_upstream *upstream)
     a->done_at = uv_now(&loop);
 }
 
-static void ask(struct asker *a, uint64_t timeout_ms)
+static void ask_pool(struct hl_pool *asked, struct asker *a, uint64_t timeout_ms)
 {
     *a = (struct asker){.done = 0};
     hl_upstream_wait_init(&a->wait, on_done);
-    hl_pool_request(&pool, &a->wait, timeout_ms);
+    hl_pool_request(asked, &a->wait, timeout_ms);
     cr_assert_eq(a->done, 0, "not from inside the request");
+}
+
+static void ask(struct asker *a, uint64_t timeout_ms)
+{
+    ask_pool(&pool, a, timeout_ms);
 }
 
 static struct hl_upstream *connect_one(void)
@@ -224,6 +238,71 @@ Test(pool, does_not_keep_what_is_not_clean)
     hl_pool_put(u);
     cr_assert_null(hl_pool_take(&pool, true));
     UNTIL(pool.open_count == 0);
+}
+
+/* ---- several pools ---- */
+
+static struct hl_pool other;
+static struct hl_mailbox other_mailbox;
+
+static void open_two(uint32_t limit)
+{
+    hl_pool_group_init(&group, true, limit);
+    hl_mailbox_init(&other_mailbox, on_wake, NULL);
+    open_pool();
+    hl_pool_init(&other, &loop, &wheel, &reader, &url, &group, &other_mailbox);
+}
+
+static void close_other(void)
+{
+    hl_pool_close(&other);
+    UNTIL(other.open_count == 0);
+    hl_pool_fini(&other);
+}
+
+Test(pool, keeps_nothing_when_it_is_told_so)
+{
+    app_listen(0);
+    hl_pool_group_init(&group, false, 0);
+    open_pool();
+    hl_pool_put(connect_one());
+    cr_assert_null(hl_pool_take(&pool, true));
+    UNTIL(pool.open_count == 0);
+}
+
+Test(pool, keeps_no_more_than_the_limit_over_all_workers)
+{
+    struct asker a;
+    app_listen(0);
+    open_two(1);
+    hl_pool_put(connect_one());
+    cr_assert_eq(pool.idle_count, 1, "one may be kept");
+    ask_pool(&other, &a, PATIENCE_MS);
+    struct hl_msg *msg = hl_mailbox_take(&mailbox);
+    cr_assert_eq(msg, &pool.room, "it is asked to make room");
+    cr_assert_null(msg->next);
+    hl_pool_on_room(msg);
+    cr_assert_eq(pool.idle_count, 0);
+    UNTIL(a.done);
+    hl_pool_put(a.upstream);
+    cr_assert_eq(other.idle_count, 1, "the other keeps its own now");
+    cr_assert_eq(group.open, 1);
+    close_other();
+}
+
+Test(pool, does_not_keep_a_connection_that_is_one_too_many)
+{
+    struct asker a;
+    app_listen(0);
+    open_two(1);
+    struct hl_upstream *u = connect_one();
+    ask_pool(&other, &a, PATIENCE_MS);
+    cr_assert_null(hl_mailbox_take(&mailbox), "it has none to close");
+    UNTIL(a.done);
+    hl_pool_put(u);
+    cr_assert_eq(pool.idle_count, 0);
+    cr_assert_eq(group.open, 1);
+    close_other();
 }
 
 /* ---- events ---- */
@@ -339,7 +418,7 @@ Test(pool, resolves_a_name)
     struct asker a;
     app_listen(0);
     named.port = url.port;
-    hl_pool_init(&pool, &loop, &wheel, &reader, &named);
+    hl_pool_init(&pool, &loop, &wheel, &reader, &named, &group, &mailbox);
     ask(&a, PATIENCE_MS);
     UNTIL(a.done);
     cr_assert_not_null(a.upstream);
@@ -357,7 +436,7 @@ Test(pool, speaks_to_a_unix_socket)
     cr_assert_eq(bind(app, (struct sockaddr *)&a, sizeof(a)), 0);
     cr_assert_eq(listen(app, 1), 0);
     local.path = a.sun_path;
-    hl_pool_init(&pool, &loop, &wheel, &reader, &local);
+    hl_pool_init(&pool, &loop, &wheel, &reader, &local, &group, &mailbox);
     struct hl_upstream *u = connect_one();
     int fd = app_accept();
     hl_upstream_own(u, &call, on_call_event);

@@ -289,15 +289,35 @@ Test(edit_request, stored_head_is_finished_later)
     edit.is_stored = true;
     cr_assert_str_eq(write_edit(&edit), "POST /run HTTP/1.1\r\nHost: a\r\nX-Request-Id: " ID
                                         "\r\n" FORWARDED "Via: 1.1 hookline\r\n");
-    size_t at, n = hl_edit_finish_stored(out, sizeof out, 2, true, 9, &at);
+    struct hl_stored_end with_body = {.attempt = 2, .has_body = true, .content_length = 9};
+    struct hl_stored_end bare = {.attempt = 1};
+    size_t at, n = hl_edit_finish_stored(out, sizeof out, &with_body, &at);
     hl_edit_set_deadline(out + at, 1763798400999);
     cr_assert(hl_str_eq((struct hl_str){out, n},
         HL_STR("X-Run-Attempt: 2\r\nX-Run-Deadline: 1763798400\r\nContent-Length: 9\r\n\r\n")));
-    n = hl_edit_finish_stored(out, sizeof out, 1, false, 0, &at);
+    n = hl_edit_finish_stored(out, sizeof out, &bare, &at);
     hl_edit_set_deadline(out + at, 1000);
     cr_assert(hl_str_eq(
         (struct hl_str){out, n}, HL_STR("X-Run-Attempt: 1\r\nX-Run-Deadline: 0000000001\r\n\r\n")));
-    cr_assert_eq(hl_edit_finish_stored(out, n - 1, 1, false, 0, &at), 0);
+    cr_assert_eq(hl_edit_finish_stored(out, n - 1, &bare, &at), 0);
+    bare.closes = true;
+    n = hl_edit_finish_stored(out, sizeof out, &bare, &at);
+    cr_assert(hl_str_eq((struct hl_str){out, n},
+        HL_STR("X-Run-Attempt: 1\r\nX-Run-Deadline: 0000000000\r\nConnection: close\r\n\r\n")));
+}
+
+Test(edit_request, says_that_the_connection_is_for_one_call)
+{
+    struct hl_request_edit edit = plain_edit();
+    edit.closes = true;
+    parse("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n");
+    cr_assert_str_eq(write_edit(&edit),
+        "GET /run HTTP/1.1\r\nHost: a\r\nX-Request-Id: " ID "\r\n" FORWARDED "Via: 1.1 hookline\r\n"
+        "Connection: close\r\n\r\n");
+    parse("GET / HTTP/1.1\r\nHost: a\r\nConnection: TE\r\nTE: trailers\r\n\r\n");
+    cr_assert_str_eq(write_edit(&edit),
+        "GET /run HTTP/1.1\r\nHost: a\r\nX-Request-Id: " ID "\r\n" FORWARDED "Via: 1.1 hookline\r\n"
+        "Connection: close, TE\r\nTE: trailers\r\n\r\n");
 }
 
 Test(edit_request, never_writes_beyond_its_space)
