@@ -198,7 +198,8 @@ static bool open_control_loop(struct control *ctl)
     if (rc == 0)
         rc = uv_signal_start(&ctl->sigint, on_signal, SIGINT);
     hl_timer_init(&ctl->timer, on_timer);
-    hl_readiness_init(&ctl->readiness, &ctl->loop, &ctl->wheel, &ctl->reader, ctl->config);
+    hl_readiness_init(&ctl->readiness, &ctl->loop, &ctl->wheel, &ctl->reader, ctl->config,
+        &ctl->service.connections);
     ctl->has_loop = rc == 0;
     return rc == 0;
 }

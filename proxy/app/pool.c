@@ -81,6 +81,7 @@ struct hl_upstream *hl_pool_take(struct hl_pool *pool, bool is_replayable)
     hl_list_remove(&u->node);
     hl_list_push_back(&pool->busy, &u->node);
     note_idle(pool, -1);
+    hl_counter_add(&pool->busy_count, 1);
     u->state = HL_UPSTREAM_BUSY;
     u->calls++;
     return u;
@@ -129,6 +130,7 @@ void hl_pool_put(struct hl_upstream *u)
     }
     hl_list_remove(&u->node);
     hl_list_push_front(&pool->idle, &u->node);
+    hl_counter_sub(&pool->busy_count, 1);
     note_idle(pool, 1);
     u->state = HL_UPSTREAM_IDLE;
     u->idle_since = uv_now(pool->loop);
@@ -158,6 +160,8 @@ void hl_upstream_close(struct hl_upstream *u)
         return;
     if (u->state == HL_UPSTREAM_IDLE)
         note_idle(u->pool, -1);
+    else if (u->state == HL_UPSTREAM_BUSY)
+        hl_counter_sub(&u->pool->busy_count, 1);
     if (u->pool->group->limit > 0)
         atomic_fetch_sub(&u->pool->group->open, 1);
     hl_list_remove(&u->node);
@@ -184,11 +188,13 @@ static void on_connected(struct hl_upstream *u, int error)
     hl_timer_disarm(&wait->timer);
     if (error == 0) {
         u->state = HL_UPSTREAM_BUSY;
+        hl_counter_add(&u->pool->busy_count, 1);
         hl_stream_resume(&u->stream);
         wait_end(wait, u);
         return;
     }
     HL_LOG(DEBUG, "connect to the app failed", HL_LOG_TEXT("error", uv_strerror(error)));
+    wait->cause = hl_cause_of(error);
     hl_upstream_close(u);
     wait->address++;
     if (++wait->tried < u->pool->address_count) {
@@ -263,7 +269,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     if (status == 0)
         pool->address_count = 0;
     else
-        HL_LOG(WARN, "the app's host name does not resolve", HL_LOG_TEXT("host", pool->url->host),
+        HL_LOG(DEBUG, "the app's host name does not resolve", HL_LOG_TEXT("host", pool->url->host),
             HL_LOG_TEXT("error", uv_strerror(status)));
     for (struct addrinfo *a = found; a && pool->address_count < HL_ARRAY_LEN(pool->addresses);
          a = a->ai_next)
@@ -274,10 +280,12 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
         if (!wait->is_resolving)
             continue;
         wait->is_resolving = false;
-        if (pool->address_count)
+        if (pool->address_count) {
             wait_try(wait); /* ends no wait, so the list stays whole */
-        else
-            sit_out_backoff(wait);
+            continue;
+        }
+        wait->cause = hl_cause_of(status != 0 ? status : UV_EAI_NONAME);
+        sit_out_backoff(wait);
     }
 }
 
@@ -367,6 +375,7 @@ void hl_pool_request(struct hl_pool *pool, struct hl_upstream_wait *wait, uint64
     wait->deadline = uv_now(pool->loop) + timeout_ms;
     wait->backoff_ms = BACKOFF_FIRST_MS;
     wait->address = wait->tried = 0;
+    wait->cause = hl_cause_of(UV_ETIMEDOUT); /* until one ends otherwise */
     hl_list_push_back(&pool->waits, &wait->node);
     wait_try(wait);
 }

@@ -9,7 +9,9 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include "app/cause.h"
 #include "base/list.h"
+#include "base/metric.h"
 #include "base/slab.h"
 #include "config/config.h"
 #include "loop/mailbox.h"
@@ -63,7 +65,8 @@ struct hl_pool {
     struct hl_list idle; /* most recently used first */
     struct hl_list busy; /* connecting, busy and closing */
     struct hl_list waits;
-    _Atomic uint32_t idle_count; /* written by the worker */
+    _Atomic uint32_t idle_count; /* written by the worker, as is `busy_count` */
+    struct hl_counter busy_count;
     unsigned open_count;
     struct hl_mailbox *mailbox; /* of the worker: gets `room` */
     struct hl_msg room;         /* another pool asks that a kept connection be closed */
@@ -89,12 +92,15 @@ struct hl_upstream_wait {
     uint32_t address;
     uint32_t tried; /* addresses in this round */
     bool is_resolving;
+    struct hl_cause cause; /* why there is no connection yet */
     /* With a connection (BUSY, owner to be set by hl_upstream_own), or NULL: the deadline has
      * passed. Not from inside hl_pool_request. */
     void (*on_done)(struct hl_upstream_wait *wait, struct hl_upstream *upstream);
 };
 
 void hl_pool_group_init(struct hl_pool_group *group, bool keeps, uint32_t limit);
+/* Whether a call has a connection to the app just now. Any thread. */
+bool hl_pool_group_is_busy(const struct hl_pool_group *group);
 
 void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
     struct hl_reader *reader, const struct hl_app_url *url, struct hl_pool_group *group,

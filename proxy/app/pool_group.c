@@ -14,6 +14,14 @@ void hl_pool_group_init(struct hl_pool_group *group, bool keeps, uint32_t limit)
     atomic_init(&group->open, 0);
 }
 
+bool hl_pool_group_is_busy(const struct hl_pool_group *group)
+{
+    HL_LIST_EACH (node, &group->pools)
+        if (hl_counter_get(&HL_CONTAINER_OF(node, struct hl_pool, group_node)->busy_count) > 0)
+            return true;
+    return false;
+}
+
 static bool is_over_limit(const struct hl_pool_group *group)
 {
     return group->limit > 0 && atomic_load(&group->open) > group->limit;

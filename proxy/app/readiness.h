@@ -1,6 +1,10 @@
 /* readiness.h - whether the app behind us takes calls: a TCP (or unix:) connect, or a 2xx from
  * HOOKLINE_APP_HEALTH_PATH, asked again and again.
  *
+ * One good check makes it ready; three bad ones in a row end that, so that one lost packet or one
+ * full queue does not. A check that times out while calls are inside the app says nothing: it may be
+ * busy with them.
+ *
  * Runs on the control thread's loop; the answer is an atomic flag. It decides what /readyz says and
  * nothing else: a call always tries the app itself. */
 #ifndef HL_APP_READINESS_H
@@ -9,28 +13,41 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include "app/cause.h"
+#include "app/pool.h"
 #include "config/config.h"
 #include "loop/wheel.h"
 #include "net/stream.h"
 
+#define HL_READINESS_SAID 8
+
+/* A check asks the host's addresses one after the other until one is good. */
 struct hl_readiness {
     const struct hl_config *config;
     uv_loop_t *loop;
     struct hl_wheel *wheel;
     struct hl_reader *reader;
+    struct hl_pool_group *calls; /* the connections that calls use */
     _Atomic bool is_ready;
     _Atomic(const char *) why; /* not ready, in words; static */
     bool is_held;              /* it cannot be: nobody asks */
-    struct hl_timer timer;     /* the next probe, or the bound of this one */
+    struct hl_timer timer;     /* the next check, or the bound of a probe */
     uv_getaddrinfo_t *resolving;
-    struct hl_probe *probe; /* under way */
-    unsigned turn;          /* which of the host's addresses is asked */
+    struct addrinfo *found; /* by the check under way; owned */
+    const struct addrinfo *next;
+    struct hl_probe *probe;              /* under way */
+    struct hl_cause worst;               /* the most telling in this check */
+    bool was_busy;                       /* calls were inside when this check began */
+    unsigned bad_checks;                 /* in a row, while ready */
+    uint64_t quiet_until;                /* uv_now; a process of ours that starts needs no line */
+    const char *said[HL_READINESS_SAID]; /* causes that are in the log since it was last ready */
+    unsigned said_count;
     bool is_closing;
 };
 
 void hl_readiness_init(struct hl_readiness *r, uv_loop_t *loop, struct hl_wheel *wheel,
-    struct hl_reader *reader, const struct hl_config *config);
-/* The first probe starts at once. */
+    struct hl_reader *reader, const struct hl_config *config, struct hl_pool_group *calls);
+/* The first check starts at once. */
 void hl_readiness_start(struct hl_readiness *r);
 /* The app cannot be ready, and is not asked until the release; `why` is static. For whoever starts
  * and ends the app's process. */
@@ -41,7 +58,7 @@ void hl_readiness_close(struct hl_readiness *r); /* `r` stays valid until the lo
 /* Any thread. */
 static inline bool hl_readiness_is_ready(const struct hl_readiness *r)
 {
-    return atomic_load_explicit(&r->is_ready, memory_order_relaxed);
+    return atomic_load_explicit(&r->is_ready, memory_order_acquire);
 }
 
 /* Why not, for people. Any thread. */

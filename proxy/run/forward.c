@@ -5,6 +5,7 @@
  * sent a second time only when the first connection died before a byte of the answer and the
  * request allows it (spec 10).
  * Not here: the app's answer (respond.c), how a run ends up in the store (outcome.c). */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -136,6 +137,16 @@ static void send_page(struct hl_run *run)
         hl_source_go_on(run->source);
 }
 
+/* Why there is no connection: what happened to the process that we started explains more than what
+ * happened to the connect. */
+static const char *why_unreached(const struct hl_run *run)
+{
+    const struct hl_service *service = run->worker->service;
+    if (service->config->app_command.n > 0 && !hl_readiness_is_ready(service->readiness))
+        return hl_readiness_why(service->readiness);
+    return hl_cause_text(run->wait.cause);
+}
+
 static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *upstream)
 {
     struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, wait);
@@ -146,9 +157,10 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
         return;
     }
     hl_counter_add(&run->worker->metrics.upstream_errors, 1);
-    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 502,
-        "The app cannot be reached: no connection within HOOKLINE_CONNECT_TIMEOUT; is it running "
-        "at HOOKLINE_APP_URL?");
+    char detail[256];
+    snprintf(detail, sizeof(detail), "No connection within HOOKLINE_CONNECT_TIMEOUT: %s.",
+        why_unreached(run));
+    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 502, detail);
 }
 
 static void connect_run(struct hl_run *run)

@@ -350,7 +350,7 @@ test('now says what is wrong, in words', async (t) => {
     await page.getByText('Ready').first().waitFor();
     await app.close();
     await page.getByText('Not ready', { exact: true }).waitFor();
-    await page.getByText('The app at HOOKLINE_APP_URL is not ready.').waitFor();
+    await page.getByText('The app cannot be reached: connection refused;').waitFor();
     await page.getByText('1 webhook given up in the last hour').waitFor();
     await page.getByRole('link', { name: 'look at the dead letters' }).click();
     await item(page, id).waitFor();

@@ -3,14 +3,138 @@ import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { test } from './lib/case.mjs';
 import { freePort, startSidecar } from './lib/sidecar.mjs';
-import { RUN, caller, stage } from './lib/stage.mjs';
+import { startServer } from './lib/server.mjs';
+import { RUN, assertProblem, caller, stage } from './lib/stage.mjs';
 import { connect, request } from './lib/raw.mjs';
-import { until } from './lib/until.mjs';
+import { gate, until } from './lib/until.mjs';
 
 const ONE_AT_A_TIME = fileURLToPath(new URL('apps/one_at_a_time.py', import.meta.url));
 const HEALTH = { HOOKLINE_APP_HEALTH_PATH: '/health' };
 
 const notReady = (sidecar) => sidecar.log.filter((l) => l.msg === 'the app is not ready');
+const isReady = (sidecar) => sidecar.log.filter((l) => l.msg === 'the app is ready');
+
+/** Waits until /readyz of both listeners is 503 with that cause. */
+async function untilCause(sidecar, cause) {
+    await until(`/readyz says ${cause}`, async () => {
+        const { status, text } = await sidecar.admin('/readyz');
+        return status === 503 && cause.test(text);
+    });
+    const response = await fetch(`${sidecar.url}/_hookline/readyz`);
+    assert.equal(response.status, 503);
+    assert.match(await response.text(), cause);
+}
+
+test('an app that is busy with a call stays ready, though its health path does not answer', async (t) => {
+    const doors = gate();
+    let isBusy = false;
+    let unanswered = 0;
+    const { call, sidecar } = await stage(t, {
+        env: HEALTH,
+        app: async (x) => {
+            if (x.path !== '/health') {
+                isBusy = true;
+                await doors.promise;
+                isBusy = false;
+                return x.send(200, {}, 'done');
+            }
+            if (!isBusy) return x.send(200);
+            await x.gone;
+            unanswered++;
+            x.end();
+        },
+    });
+    const pending = call();
+    await until('four checks were given up', () => unanswered >= 4, 60_000);
+    assert.equal((await sidecar.admin('/readyz')).status, 200);
+    assert.deepEqual(notReady(sidecar), []);
+    doors.open();
+    assert.equal((await pending).text, 'done');
+});
+
+test('two bad checks do not end readiness, three in a row do, one good one is enough', async (t) => {
+    let answers = [200];
+    let last;
+    let bad = 0;
+    const { sidecar } = await stage(t, {
+        env: HEALTH,
+        app: async (x) => {
+            last = answers.length > 1 ? answers.shift() : answers[0];
+            if (last !== 200) bad++;
+            await x.send(last);
+        },
+    });
+    answers = [503, 503, 200, 503, 503, 200];
+    await until('four bad answers', () => bad === 4 && last === 200);
+    assert.deepEqual(notReady(sidecar), []);
+    answers = [503];
+    await untilCause(sidecar, /503/);
+    assert.ok(bad >= 7, `${bad}`);
+    answers = [200];
+    await sidecar.until('readyz');
+    assert.equal(notReady(sidecar).length, 1);
+});
+
+test('why the app cannot be reached is in the log once, in /readyz and in the 502', async (t) => {
+    const port = await freePort();
+    const { call, sidecar } = await stage(t, {
+        app: null,
+        env: {
+            HOOKLINE_APP_URL: `http://127.0.0.1:${port}`,
+            HOOKLINE_CONNECT_TIMEOUT: '1s',
+        },
+    });
+    await untilCause(sidecar, /connection refused.*HOOKLINE_APP_URL/);
+    const { detail } = assertProblem(await call(), 502);
+    assert.match(detail, /HOOKLINE_CONNECT_TIMEOUT: .*connection refused/);
+    assert.doesNotMatch(detail, new RegExp(`${port}|127\\.0`));
+    assert.equal(notReady(sidecar).length, 1, 'some ten checks later');
+    assert.match(notReady(sidecar)[0].cause, /connection refused/);
+    await startServer(t, (x) => x.send(200), port);
+    await sidecar.until('readyz');
+    assert.equal(isReady(sidecar).length, 1);
+    assert.equal(notReady(sidecar).length, 1);
+});
+
+for (const [what, env, cause] of [
+    ['a health path that is not there', HEALTH, /404.*HOOKLINE_APP_HEALTH_PATH/],
+    [
+        'a socket that is not there',
+        { HOOKLINE_APP_URL: 'unix:/nonexistent/app.sock' },
+        /unix socket does not exist/,
+    ],
+    [
+        'a name that does not resolve',
+        { HOOKLINE_APP_URL: `http://${'a'.repeat(64)}:8000` },
+        /does not resolve|no name server/,
+    ],
+]) {
+    test(`${what} is named by the log and by /readyz`, async (t) => {
+        const { call, sidecar } = await stage(t, {
+            app: (x) => x.send(x.path === '/health' ? 404 : 200),
+            env: { HOOKLINE_CONNECT_TIMEOUT: '300ms', ...env },
+            wait: 'healthz',
+        });
+        await untilCause(sidecar, cause);
+        assert.match(notReady(sidecar)[0].cause, cause);
+        assert.equal(notReady(sidecar)[0].level, 'warn');
+        const response = await call();
+        if (!env.HOOKLINE_APP_URL) assert.equal(response.status, 200, 'calls are tried');
+        else assert.match(assertProblem(response, 502).detail, cause);
+    });
+}
+
+test('a command that cannot be run is what the 502 of a call says', async (t) => {
+    const { call } = await stage(t, {
+        app: null,
+        env: { HOOKLINE_APP_COMMAND: '/nonexistent', HOOKLINE_CONNECT_TIMEOUT: '300ms' },
+    });
+    await until('the 502 has it', async () =>
+        /program of HOOKLINE_APP_COMMAND/.test(assertProblem(await call(), 502).detail),
+    );
+});
+
+// ---- connections ----
 
 /** An app that serves one connection at a time. */
 async function serveOneAtATime(t, env) {

@@ -305,6 +305,21 @@ Test(pool, does_not_keep_a_connection_that_is_one_too_many)
     close_other();
 }
 
+Test(pool, knows_whether_calls_are_inside)
+{
+    app_listen(0);
+    open_pool();
+    cr_assert_not(hl_pool_group_is_busy(&group));
+    struct hl_upstream *u = connect_one();
+    cr_assert(hl_pool_group_is_busy(&group));
+    hl_pool_put(u);
+    cr_assert_not(hl_pool_group_is_busy(&group));
+    u = hl_pool_take(&pool, true);
+    cr_assert(hl_pool_group_is_busy(&group));
+    hl_upstream_close(u);
+    cr_assert_not(hl_pool_group_is_busy(&group));
+}
+
 /* ---- events ---- */
 
 struct call {
@@ -367,6 +382,7 @@ Test(pool, gives_up_at_the_deadline)
     ask(&a, 120);
     UNTIL(a.done);
     cr_assert_null(a.upstream);
+    cr_assert_eq(a.wait.cause.kind, HL_CAUSE_REFUSED);
     cr_assert_geq(a.done_at, deadline);
     cr_assert_leq(a.done_at, deadline + 1000);
 }

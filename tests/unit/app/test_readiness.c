@@ -20,6 +20,7 @@ static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
 static struct hl_wheel wheel;
 static struct hl_reader reader;
 static struct hl_config config;
+static struct hl_pool_group calls;
 static struct hl_readiness readiness;
 static int app = -1;       /* listens, non-blocking */
 static const char *answer; /* to each probe; NULL: none */
@@ -95,7 +96,8 @@ static void begin(void)
     uv_timer_start(&pulse, on_pulse, 5, 5);
     cr_assert_eq(hl_wheel_init(&wheel, &loop), 0);
     cr_assert_eq(hl_reader_init(&reader, &loop), 0);
-    hl_readiness_init(&readiness, &loop, &wheel, &reader, &config);
+    hl_pool_group_init(&calls, true, 0);
+    hl_readiness_init(&readiness, &loop, &wheel, &reader, &config, &calls);
     cr_assert_not(hl_readiness_is_ready(&readiness));
 }
 
@@ -161,6 +163,40 @@ Test(readiness, takes_nothing_but_2xx_for_an_answer)
     }
     answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     UNTIL(hl_readiness_is_ready(&readiness));
+}
+
+Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
+{
+    static struct hl_mailbox mailbox;
+    static struct hl_pool pool;
+    config.app_health_path = HL_STR("/health");
+    answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    app_listen(0);
+    hl_readiness_start(&readiness);
+    UNTIL(hl_readiness_is_ready(&readiness));
+    hl_pool_init(&pool, &loop, &wheel, &reader, &config.app_url, &calls, &mailbox);
+    hl_counter_add(&pool.busy_count, 1);
+    int silent = app;
+    app = -1; /* takes connections, but nobody accepts them */
+    for (int i = 0; i < 3; i++) {
+        UNTIL(readiness.probe);
+        UNTIL(!readiness.probe);
+    }
+    cr_assert(hl_readiness_is_ready(&readiness));
+    hl_counter_sub(&pool.busy_count, 1);
+    UNTIL(!hl_readiness_is_ready(&readiness));
+    cr_assert_not_null(strstr(hl_readiness_why(&readiness), "HOOKLINE_APP_KEEPALIVE=off"));
+    close(silent);
+    hl_pool_close(&pool);
+    hl_pool_fini(&pool);
+}
+
+Test(readiness, says_why)
+{
+    app_listen(0);
+    app_stop();
+    hl_readiness_start(&readiness);
+    UNTIL(strstr(hl_readiness_why(&readiness), "connection refused"));
 }
 
 Test(readiness, knows_unix_sockets)

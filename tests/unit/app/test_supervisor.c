@@ -19,6 +19,7 @@ static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
 static struct hl_wheel wheel;
 static struct hl_reader reader;
 static struct hl_config config;
+static struct hl_pool_group calls;
 static struct hl_readiness readiness;
 static struct hl_supervisor supervisor;
 static bool is_stopped;
@@ -48,7 +49,8 @@ static void start(const char *command)
     uv_timer_start(&pulse, on_pulse, 1, 5);
     hl_wheel_init(&wheel, &loop);
     hl_reader_init(&reader, &loop);
-    hl_readiness_init(&readiness, &loop, &wheel, &reader, &config);
+    hl_pool_group_init(&calls, true, 0);
+    hl_readiness_init(&readiness, &loop, &wheel, &reader, &config, &calls);
     cr_assert(hl_supervisor_init(&supervisor, &loop, &wheel, &config, &readiness,
                   (char *const[]){"PATH=/usr/bin:/bin", NULL}, files, why, sizeof(why)),
         "%s", why);

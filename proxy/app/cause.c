@@ -1,0 +1,81 @@
+/* cause.c - why the app is not reached or not ready.
+ * Thread: any; constants.
+ * Not here: what follows from it (readiness.c, pool.c). */
+#include "app/cause.h"
+
+#include <uv.h>
+
+#include "base/compiler.h"
+
+#define UNREACHED "the app cannot be reached: "
+
+static const char *const texts[HL_CAUSE_COUNT] = {
+    [HL_CAUSE_NONE] = "the app is not ready yet",
+    [HL_CAUSE_OTHER] = "the app cannot be reached; the log has the error",
+    [HL_CAUSE_UNRESOLVED] = UNREACHED "its host name does not resolve; check HOOKLINE_APP_URL",
+    [HL_CAUSE_NO_NAME_SERVER] = UNREACHED "no name server answers for its host name",
+    [HL_CAUSE_NO_ROUTE] = UNREACHED "no route to its host; check HOOKLINE_APP_URL",
+    [HL_CAUSE_NO_SOCKET] = UNREACHED "its unix socket does not exist; it does not run, or does not "
+                                     "listen where HOOKLINE_APP_URL says",
+    [HL_CAUSE_NOT_PERMITTED] = UNREACHED "permission denied; hookline's user must be allowed to "
+                                         "write to the socket of HOOKLINE_APP_URL",
+    [HL_CAUSE_REFUSED] = UNREACHED "connection refused; it does not run, or does not listen where "
+                                   "HOOKLINE_APP_URL says",
+    [HL_CAUSE_CONNECT_TIMEOUT] = UNREACHED "connecting timed out; check HOOKLINE_APP_URL and the "
+                                           "network between",
+    [HL_CAUSE_HEALTH_TIMEOUT] =
+        "the app does not answer at HOOKLINE_APP_HEALTH_PATH within 2 seconds; if it serves one "
+        "connection at a time, set HOOKLINE_APP_KEEPALIVE=off",
+    [HL_CAUSE_HEALTH_CLOSED] =
+        "the app closes the connection without an answer at HOOKLINE_APP_HEALTH_PATH",
+    [HL_CAUSE_HEALTH_NO_HTTP] =
+        "what the app answers at HOOKLINE_APP_HEALTH_PATH is no HTTP/1.1; check HOOKLINE_APP_URL",
+    [HL_CAUSE_HEALTH_STATUS] =
+        "the app answers with another status than 2xx at HOOKLINE_APP_HEALTH_PATH",
+};
+
+/* Statuses that health paths are seen to answer with. */
+/* clang-format off */
+#define STATUSES(X)                                                                                \
+    X(301) X(302) X(303) X(307) X(308)                                                             \
+    X(400) X(401) X(403) X(404) X(405) X(406) X(408) X(410) X(421) X(425) X(426) X(429)            \
+    X(500) X(501) X(502) X(503) X(504)
+/* clang-format on */
+#define STATUS_TEXT(status)                                                                        \
+    {status, "the app answers with " #status ", not 2xx, at HOOKLINE_APP_HEALTH_PATH"},
+
+static const struct {
+    uint16_t status;
+    const char *text;
+} status_texts[] = {STATUSES(STATUS_TEXT)};
+
+static const struct {
+    int error;
+    enum hl_cause_kind kind;
+} kinds[] = {
+    {UV_EAI_AGAIN, HL_CAUSE_NO_NAME_SERVER}, {UV_EAI_FAIL, HL_CAUSE_UNRESOLVED},
+    {UV_EAI_NODATA, HL_CAUSE_UNRESOLVED}, {UV_EAI_NONAME, HL_CAUSE_UNRESOLVED},
+    {UV_EAI_ADDRFAMILY, HL_CAUSE_UNRESOLVED}, {UV_EHOSTUNREACH, HL_CAUSE_NO_ROUTE},
+    {UV_ENETUNREACH, HL_CAUSE_NO_ROUTE}, {UV_ENOENT, HL_CAUSE_NO_SOCKET},
+    {UV_ENOTDIR, HL_CAUSE_NO_SOCKET}, {UV_EACCES, HL_CAUSE_NOT_PERMITTED},
+    {UV_EPERM, HL_CAUSE_NOT_PERMITTED}, {UV_ECONNREFUSED, HL_CAUSE_REFUSED},
+    {UV_ETIMEDOUT, HL_CAUSE_CONNECT_TIMEOUT},
+    {UV_EAGAIN, HL_CAUSE_CONNECT_TIMEOUT}, /* unix: as many wait to be accepted as may */
+};
+
+struct hl_cause hl_cause_of(int uv_error)
+{
+    struct hl_cause cause = {.kind = HL_CAUSE_OTHER, .error = uv_error};
+    for (size_t i = 0; i < HL_ARRAY_LEN(kinds); i++)
+        if (kinds[i].error == uv_error)
+            cause.kind = kinds[i].kind;
+    return cause;
+}
+
+const char *hl_cause_text(struct hl_cause cause)
+{
+    for (size_t i = 0; cause.kind == HL_CAUSE_HEALTH_STATUS && i < HL_ARRAY_LEN(status_texts); i++)
+        if (status_texts[i].status == cause.status)
+            return status_texts[i].text;
+    return texts[cause.kind];
+}

@@ -1,0 +1,44 @@
+/* cause.h - why the app is not reached or not ready, in words: the same for /readyz, the log and the
+ * answer to a call. The texts are static and name settings, never addresses. */
+#ifndef HL_APP_CAUSE_H
+#define HL_APP_CAUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What tells more stands further down: of several addresses the most telling one is shown. */
+enum hl_cause_kind {
+    HL_CAUSE_NONE,
+    HL_CAUSE_OTHER, /* `error` is all that is known */
+    HL_CAUSE_UNRESOLVED,
+    HL_CAUSE_NO_NAME_SERVER,
+    HL_CAUSE_NO_ROUTE,
+    HL_CAUSE_NO_SOCKET, /* the path of a unix: address */
+    HL_CAUSE_NOT_PERMITTED,
+    HL_CAUSE_REFUSED,
+    HL_CAUSE_CONNECT_TIMEOUT,
+    HL_CAUSE_HEALTH_TIMEOUT,
+    HL_CAUSE_HEALTH_CLOSED,
+    HL_CAUSE_HEALTH_NO_HTTP,
+    HL_CAUSE_HEALTH_STATUS,
+    HL_CAUSE_COUNT
+};
+
+struct hl_cause {
+    enum hl_cause_kind kind;
+    uint16_t status; /* HEALTH_STATUS */
+    int error;       /* libuv code behind it, 0: none */
+};
+
+/* Of a connect, or a look-up, that ended with this libuv code. */
+struct hl_cause hl_cause_of(int uv_error);
+/* Static. */
+const char *hl_cause_text(struct hl_cause cause);
+
+/* The app may just be busy. */
+static inline bool hl_cause_is_timeout(struct hl_cause cause)
+{
+    return cause.kind == HL_CAUSE_CONNECT_TIMEOUT || cause.kind == HL_CAUSE_HEALTH_TIMEOUT;
+}
+
+#endif
