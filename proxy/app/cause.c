@@ -32,6 +32,8 @@ static const char *const texts[HL_CAUSE_COUNT] = {
         "what the app answers at HOOKLINE_APP_HEALTH_PATH is no HTTP/1.1; check HOOKLINE_APP_URL",
     [HL_CAUSE_HEALTH_STATUS] =
         "the app answers with another status than 2xx at HOOKLINE_APP_HEALTH_PATH",
+    [HL_CAUSE_OCCUPIED] = "another process listens where the app of HOOKLINE_APP_COMMAND should; "
+                          "end it, or choose another port in HOOKLINE_APP_URL",
 };
 
 /* Statuses that health paths are seen to answer with. */

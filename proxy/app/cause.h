@@ -21,6 +21,7 @@ enum hl_cause_kind {
     HL_CAUSE_HEALTH_CLOSED,
     HL_CAUSE_HEALTH_NO_HTTP,
     HL_CAUSE_HEALTH_STATUS,
+    HL_CAUSE_OCCUPIED, /* app/occupant.h */
     HL_CAUSE_COUNT
 };
 

@@ -320,6 +320,11 @@ static void wait_try(struct hl_upstream_wait *wait)
 {
     struct hl_pool *pool = wait->pool;
     uint64_t left = wait->deadline - uv_now(pool->loop);
+    if (atomic_load_explicit(&pool->group->is_barred, memory_order_relaxed)) {
+        wait->cause.kind = HL_CAUSE_OCCUPIED;
+        sit_out_backoff(wait);
+        return;
+    }
     if (must_resolve(pool) && resolve(pool) && pool->address_count == 0) {
         wait->is_resolving = true; /* on_resolved goes on */
         hl_timer_arm(pool->wheel, &wait->timer, left);

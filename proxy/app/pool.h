@@ -48,10 +48,11 @@ struct hl_upstream {
  * own, and has as many as HOOKLINE_APP_CONCURRENCY says, must not have them taken by kept
  * connections of other workers. */
 struct hl_pool_group {
-    struct hl_list pools;  /* complete before the workers start */
-    bool keeps;            /* HOOKLINE_APP_KEEPALIVE */
-    uint32_t limit;        /* of open connections, kept ones give way; 0: none */
-    _Atomic uint32_t open; /* counted only if there is a limit */
+    struct hl_list pools;   /* complete before the workers start */
+    bool keeps;             /* HOOKLINE_APP_KEEPALIVE */
+    uint32_t limit;         /* of open connections, kept ones give way; 0: none */
+    _Atomic uint32_t open;  /* counted only if there is a limit */
+    _Atomic bool is_barred; /* nobody connects: it is not the app that listens there */
 };
 
 struct hl_pool {
@@ -99,6 +100,8 @@ struct hl_upstream_wait {
 };
 
 void hl_pool_group_init(struct hl_pool_group *group, bool keeps, uint32_t limit);
+/* Control. Connections wait, until their deadlines, while it is barred. */
+void hl_pool_group_bar(struct hl_pool_group *group, bool is_barred);
 /* Whether a call has a connection to the app just now. Any thread. */
 bool hl_pool_group_is_busy(const struct hl_pool_group *group);
 

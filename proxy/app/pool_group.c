@@ -3,7 +3,7 @@
  * worker alone, which is asked by message.
  * Promise: with HOOKLINE_APP_CONCURRENCY set nobody keeps a connection beyond that number while a
  * call of another worker has opened one.
- * Not here: the connections (pool.c). */
+ * Not here: the connections (pool.c), when it is barred (readiness.c). */
 #include "app/pool.h"
 
 void hl_pool_group_init(struct hl_pool_group *group, bool keeps, uint32_t limit)
@@ -12,6 +12,12 @@ void hl_pool_group_init(struct hl_pool_group *group, bool keeps, uint32_t limit)
     group->keeps = keeps;
     group->limit = limit;
     atomic_init(&group->open, 0);
+    atomic_init(&group->is_barred, false);
+}
+
+void hl_pool_group_bar(struct hl_pool_group *group, bool is_barred)
+{
+    atomic_store(&group->is_barred, is_barred);
 }
 
 bool hl_pool_group_is_busy(const struct hl_pool_group *group)

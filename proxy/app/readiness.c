@@ -74,24 +74,41 @@ static void say_why(const struct hl_readiness *r, const char *why)
             HL_LOG_TEXT("error", uv_strerror(r->worst.error)));
 }
 
+static void say_occupant(const struct hl_readiness *r, const char *why)
+{
+    struct hl_occupant_process process = hl_occupant_find(&r->occupant);
+    if (process.pid == 0)
+        HL_LOG(ERROR, "the app is not ready", HL_LOG_TEXT("cause", why));
+    else
+        HL_LOG(ERROR, "the app is not ready", HL_LOG_TEXT("cause", why),
+            HL_LOG_INT("its_pid", process.pid), HL_LOG_TEXT("its_program", process.name));
+}
+
 static void become_ready(struct hl_readiness *r)
 {
     r->bad_checks = 0;
     if (atomic_exchange(&r->is_ready, true))
         return;
     r->said_count = 0;
+    hl_pool_group_bar(r->calls, false);
     HL_LOG(INFO, "the app is ready");
 }
 
 static void become_unready(struct hl_readiness *r)
 {
+    bool is_occupied = r->worst.kind == HL_CAUSE_OCCUPIED;
     bool was_ready = hl_readiness_is_ready(r);
-    bool is_quiet = !was_ready && uv_now(r->loop) < r->quiet_until;
+    bool is_quiet = !was_ready && !is_occupied && uv_now(r->loop) < r->quiet_until;
     const char *why = hl_cause_text(r->worst);
     if (!is_quiet)
         atomic_store(&r->why, why);
     atomic_store(&r->is_ready, false);
-    if (!is_quiet && is_news(r, why))
+    hl_pool_group_bar(r->calls, is_occupied);
+    if (is_quiet || !is_news(r, why))
+        return;
+    if (is_occupied)
+        say_occupant(r, why);
+    else
         say_why(r, why);
 }
 
@@ -201,6 +218,10 @@ static void on_probe_event(struct hl_stream *stream, const struct hl_stream_even
 static void ask(struct hl_readiness *r, const struct sockaddr *address)
 {
     const struct hl_app_url *url = &r->config->app_url;
+    if (hl_occupant_holds(&r->occupant, url, address)) {
+        address_end(r, (struct hl_cause){.kind = HL_CAUSE_OCCUPIED});
+        return;
+    }
     struct hl_probe *probe = calloc(1, sizeof(*probe));
     if (!probe) {
         address_end(r, hl_cause_of(UV_ENOMEM));
@@ -340,6 +361,13 @@ void hl_readiness_hold(struct hl_readiness *r, const char *why)
     atomic_store(&r->why, why);
     if (atomic_exchange(&r->is_ready, false))
         say_why(r, why);
+}
+
+void hl_readiness_note_occupant(struct hl_readiness *r)
+{
+    hl_occupant_note(&r->occupant, &r->config->app_url);
+    if (hl_occupant_is_nobody(&r->occupant))
+        hl_pool_group_bar(r->calls, false);
 }
 
 void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet)

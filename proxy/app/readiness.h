@@ -5,8 +5,9 @@
  * full queue does not. A check that times out while calls are inside the app says nothing: it may be
  * busy with them.
  *
- * Runs on the control thread's loop; the answer is an atomic flag. It decides what /readyz says and
- * nothing else: a call always tries the app itself. */
+ * Runs on the control thread's loop; the answer is an atomic flag. It decides what /readyz says, and
+ * whether calls wait because a stranger listens in the place of the app that we started; apart from
+ * that a call always tries the app itself. */
 #ifndef HL_APP_READINESS_H
 #define HL_APP_READINESS_H
 
@@ -14,6 +15,7 @@
 #include <uv.h>
 
 #include "app/cause.h"
+#include "app/occupant.h"
 #include "app/pool.h"
 #include "config/config.h"
 #include "loop/wheel.h"
@@ -35,11 +37,12 @@ struct hl_readiness {
     uv_getaddrinfo_t *resolving;
     struct addrinfo *found; /* by the check under way; owned */
     const struct addrinfo *next;
-    struct hl_probe *probe;              /* under way */
-    struct hl_cause worst;               /* the most telling in this check */
-    bool was_busy;                       /* calls were inside when this check began */
-    unsigned bad_checks;                 /* in a row, while ready */
-    uint64_t quiet_until;                /* uv_now; a process of ours that starts needs no line */
+    struct hl_probe *probe; /* under way */
+    struct hl_cause worst;  /* the most telling in this check */
+    bool was_busy;          /* calls were inside when this check began */
+    unsigned bad_checks;    /* in a row, while ready */
+    uint64_t quiet_until;   /* uv_now; a process of ours that starts needs no line */
+    struct hl_occupant occupant;
     const char *said[HL_READINESS_SAID]; /* causes that are in the log since it was last ready */
     unsigned said_count;
     bool is_closing;
@@ -53,6 +56,9 @@ void hl_readiness_start(struct hl_readiness *r);
  * and ends the app's process. */
 void hl_readiness_hold(struct hl_readiness *r, const char *why);
 void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet);
+/* While it is held: a process of ours is about to start. Who listens in its place already is not it,
+ * and is neither ready nor given calls. */
+void hl_readiness_note_occupant(struct hl_readiness *r);
 void hl_readiness_close(struct hl_readiness *r); /* `r` stays valid until the loop has ended */
 
 /* Any thread. */

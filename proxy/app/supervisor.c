@@ -167,6 +167,7 @@ static void start_app(struct hl_supervisor *s)
         return;
     }
     remove_dead_socket(&s->config->app_url);
+    hl_readiness_note_occupant(s->readiness);
     struct hl_child_plan plan = {.path = path,
         .argv = s->command.argv,
         .environment = s->environment,

@@ -1,18 +1,21 @@
 // Whether the app takes calls: what makes it ready, what ends that, and what is said about it.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { test } from './lib/case.mjs';
-import { freePort, startSidecar } from './lib/sidecar.mjs';
+import { freePort, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { startServer } from './lib/server.mjs';
 import { RUN, assertProblem, caller, stage } from './lib/stage.mjs';
 import { connect, request } from './lib/raw.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const ONE_AT_A_TIME = fileURLToPath(new URL('apps/one_at_a_time.py', import.meta.url));
+const PLAIN = fileURLToPath(new URL('apps/plain.mjs', import.meta.url));
 const HEALTH = { HOOKLINE_APP_HEALTH_PATH: '/health' };
 
 const notReady = (sidecar) => sidecar.log.filter((l) => l.msg === 'the app is not ready');
 const isReady = (sidecar) => sidecar.log.filter((l) => l.msg === 'the app is ready');
+const starts = (sidecar) => sidecar.log.filter((l) => l.msg === 'the app was started');
 
 /** Waits until /readyz of both listeners is 503 with that cause. */
 async function untilCause(sidecar, cause) {
@@ -200,4 +203,52 @@ test('no more connections are kept than HOOKLINE_APP_CONCURRENCY, over all worke
     // A check comes and goes as a connection, too.
     await until('two are kept', () => app.openConnections <= 2, 5_000);
     assert.ok(app.connections > 2);
+});
+
+// ---- a stranger on the app's port ----
+
+for (const unix of [false, true]) {
+    test(`another process at the app’s ${unix ? 'path' : 'port'} is not the app: not ready, no calls, and it is named`, async (t) => {
+        const directory = await temporaryDirectory(t);
+        const where = unix ? join(directory, 'app.sock') : 0;
+        const stranger = await startServer(t, (x) => x.send(200, {}, 'stranger'), where);
+        const sidecar = await startSidecar(t, {
+            env: {
+                HOOKLINE_APP_URL: stranger.url,
+                HOOKLINE_APP_COMMAND: JSON.stringify([process.execPath, PLAIN]),
+                HOOKLINE_CONNECT_TIMEOUT: '300ms',
+            },
+            wait: 'healthz',
+        });
+        const call = caller(t, sidecar);
+        await untilCause(sidecar, /another process listens/);
+        const said = notReady(sidecar).find((l) => /another process/.test(l.cause));
+        assert.equal(said.level, 'error');
+        if (!unix) assert.equal(said.its_pid, process.pid);
+        await until('it cannot listen, again and again', () => starts(sidecar).length >= 3);
+        const response = await call();
+        assert.match(assertProblem(response, 502).detail, /another process|ended|started again/);
+        assert.deepEqual(isReady(sidecar), []);
+        assert.equal(stranger.requests.length, 0);
+        await stranger.close();
+        await sidecar.until('readyz');
+        assert.equal((await call('/self', { method: 'GET' })).status, 200);
+    });
+}
+
+test('a stranger is not the app either while ours lives and does not listen', async (t) => {
+    const stranger = await startServer(t, (x) => x.send(200, {}, 'stranger'));
+    const sidecar = await startSidecar(t, {
+        env: {
+            ...HEALTH,
+            HOOKLINE_APP_URL: stranger.url,
+            HOOKLINE_APP_COMMAND: 'exec sleep 1000',
+            HOOKLINE_CONNECT_TIMEOUT: '300ms',
+        },
+        wait: 'healthz',
+    });
+    await untilCause(sidecar, /another process listens/);
+    assert.match(assertProblem(await caller(t, sidecar)(), 502).detail, /another process listens/);
+    assert.deepEqual(isReady(sidecar), []);
+    assert.equal(stranger.requests.length, 0, 'not even checks');
 });

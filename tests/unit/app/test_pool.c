@@ -372,6 +372,21 @@ Test(pool, connects_once_the_app_is_there)
     cr_assert_not_null(a.upstream);
 }
 
+Test(pool, connects_to_nobody_while_it_is_barred)
+{
+    struct asker a;
+    app_listen(0);
+    open_pool();
+    hl_pool_group_bar(&group, true);
+    ask(&a, PATIENCE_MS);
+    cr_assert(sits_out_backoff(&a));
+    cr_assert_eq(pool.open_count, 0);
+    cr_assert_eq(a.wait.cause.kind, HL_CAUSE_OCCUPIED);
+    hl_pool_group_bar(&group, false);
+    UNTIL(a.done);
+    cr_assert_not_null(a.upstream);
+}
+
 Test(pool, gives_up_at_the_deadline)
 {
     struct asker a;
