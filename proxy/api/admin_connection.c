@@ -12,7 +12,6 @@
 
 #include "config/config.h"
 
-#define LINGER_MS 2000
 #define READ_SIZE (16 * 1024)
 
 static void on_timer(struct hl_timer *timer);
@@ -122,6 +121,7 @@ static void free_connection(struct hl_admin_connection *c)
 }
 
 static void read_on(struct hl_admin_connection *c);
+static void wait_on(struct hl_admin_connection *c);
 
 static void on_event(struct hl_stream *stream, const struct hl_stream_event *event)
 {
@@ -129,8 +129,8 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
     switch (event->kind) {
     case HL_STREAM_DATA:
         if (c->state == HL_ADMIN_LINGER)
-            return;
-        if (hl_buf_append(&c->in, event->p, event->n) == HL_OK)
+            wait_on(c);
+        else if (hl_buf_append(&c->in, event->p, event->n) == HL_OK)
             read_on(c);
         else
             hl_admin_connection_close(c);
@@ -182,9 +182,10 @@ static void wait_on(struct hl_admin_connection *c)
     struct hl_wheel *wheel = c->home->wheel;
     if (hl_stream_is_blocked(&c->stream)) {
         hl_stream_pause(&c->stream);
-        hl_timer_arm(wheel, &c->timer, config->write_timeout_ms);
+        hl_stall_watch(&c->stall, &c->stream, wheel, &c->timer, config->write_timeout_ms);
         return;
     }
+    hl_stall_end(&c->stall);
     if (c->state == HL_ADMIN_ANSWER) {
         hl_stream_pause(&c->stream);
         hl_timer_disarm(&c->timer);
@@ -196,7 +197,7 @@ static void wait_on(struct hl_admin_connection *c)
     }
     hl_stream_resume(&c->stream);
     if (c->state == HL_ADMIN_LINGER) {
-        hl_timer_arm(wheel, &c->timer, LINGER_MS);
+        hl_linger_arm(&c->linger, wheel, &c->timer);
     } else if (is_between_requests(c)) {
         hl_list_remove(&c->node);
         hl_list_push_back(&c->home->connections, &c->node);
@@ -227,7 +228,11 @@ void hl_admin_connection_go_on(struct hl_admin_connection *c)
 static void on_timer(struct hl_timer *timer)
 {
     struct hl_admin_connection *c = HL_CONTAINER_OF(timer, struct hl_admin_connection, timer);
+    struct hl_admin_home *home = c->home;
     if (hl_stream_is_blocked(&c->stream)) {
+        if (!hl_stall_is_over(
+                &c->stall, &c->stream, home->wheel, &c->timer, home->view.config->write_timeout_ms))
+            return;
         hl_admin_answer_abandon(c);
         c->state = HL_ADMIN_CLOSING;
         hl_stream_close_reset(&c->stream);

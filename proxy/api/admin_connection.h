@@ -9,7 +9,9 @@
 #include "base/list.h"
 #include "http/chunked.h"
 #include "loop/wheel.h"
+#include "net/linger.h"
 #include "net/listener.h"
+#include "net/stall.h"
 
 #define HL_ADMIN_MAX_HEAD (16 * 1024) /* more: 431 */
 #define HL_ADMIN_MAX_BODY (64 * 1024) /* more: 413 */
@@ -47,6 +49,8 @@ struct hl_admin_connection {
     bool is_local; /* on the control socket */
     bool is_open;  /* who asks is an admin of every project: nobody is asked for a token */
     struct hl_timer timer;
+    struct hl_stall stall; /* HOOKLINE_WRITE_TIMEOUT */
+    struct hl_linger linger;
     struct hl_buf in; /* read and not yet used */
     size_t scanned;   /* of `in`, for the end of the head */
     bool has_ended;   /* the peer sent FIN */

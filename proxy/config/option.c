@@ -271,7 +271,7 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "KEEPALIVE_TIMEOUT", keepalive_timeout_ms, "75s"), .min = 1, .max = 12 * HOUR,
         .help = "an idle caller's connection; then it is closed"},
     {ROW(DURATION, "WRITE_TIMEOUT", write_timeout_ms, "60s"), .min = 1, .max = HOUR,
-        .help = "a caller that takes no byte of what waits for it; then it is cut off"},
+        .help = "a caller that takes no byte of what waits for it, 15s at least; then it is cut off"},
     {ROW(COUNT, "MAX_CONNECTIONS", max_connections, "0"), .min = 0, .max = 10000000,
         .help = "callers' connections at once; beyond it accepting pauses; 0: from the descriptor limit"},
 

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BACKLOG 1024 /* the kernel cuts it to net.core.somaxconn */
+#define BACKLOG    1024 /* the kernel cuts it to net.core.somaxconn */
+#define UNSENT_MAX (128 * 1024)
 
 static socklen_t address_len(const struct sockaddr *address)
 {
@@ -28,6 +29,15 @@ static void watch_peers(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
+/* What the kernel holds for a peer that reads slowly, beyond what is on its way: without a bound, up
+ * to net.ipv4.tcp_wmem (4 MiB). Not SO_SNDBUF, which would bound what is on its way as well, and so
+ * the speed over long distances. Connections inherit this. */
+static void bound_unsent(int fd)
+{
+    int bytes = UNSENT_MAX;
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
+}
+
 /* A bound socket, or -1 with errno. */
 static int open_bound(const struct sockaddr *address, bool is_shared)
 {
@@ -38,6 +48,7 @@ static int open_bound(const struct sockaddr *address, bool is_shared)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     watch_peers(fd);
+    bound_unsent(fd);
     if (address->sa_family == AF_INET6) {
         int off = 0;
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));

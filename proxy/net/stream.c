@@ -5,8 +5,10 @@
 #include "net/stream.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/assert.h"
@@ -56,6 +58,7 @@ static void init_fields(struct hl_stream *s, struct hl_reader *reader,
     s->turn = 0;
     s->is_reading = s->is_closing = s->has_failed = s->is_shut = s->shuts_when_drained = false;
     s->writes = 0;
+    s->written = 0;
 }
 
 int hl_stream_init_tcp(struct hl_stream *s, uv_loop_t *loop, struct hl_reader *reader,
@@ -216,6 +219,7 @@ enum hl_err hl_stream_write2(struct hl_stream *s, struct hl_str first, struct hl
 {
     if (s->is_closing || s->has_failed || s->is_shut)
         return HL_ERR_IO;
+    s->written += first.n + second.n;
     uv_buf_t bufs[2] = {uv_buf_init((char *)(uintptr_t)first.p, (unsigned)first.n),
         uv_buf_init((char *)(uintptr_t)second.p, (unsigned)second.n)};
     int taken = s->writes > 0 ? UV_EAGAIN : uv_try_write(&s->uv, bufs, second.n ? 2 : 1);
@@ -242,6 +246,16 @@ enum hl_err hl_stream_write(struct hl_stream *s, const char *p, size_t n)
 size_t hl_stream_unsent(const struct hl_stream *s)
 {
     return uv_stream_get_write_queue_size(&s->uv);
+}
+
+uint64_t hl_stream_taken(const struct hl_stream *s)
+{
+    uv_os_fd_t fd;
+    int in_kernel = 0;
+    if (uv_fileno(&s->handle, &fd) != 0 || ioctl(fd, SIOCOUTQ, &in_kernel) != 0)
+        in_kernel = 0;
+    uint64_t waiting = hl_stream_unsent(s) + (uint64_t)in_kernel;
+    return waiting < s->written ? s->written - waiting : 0; /* unix: whole buffers count */
 }
 
 static void on_shutdown(uv_shutdown_t *request, int status)

@@ -61,7 +61,8 @@ struct hl_stream {
     uint64_t turn;
     bool is_reading, is_closing, has_failed, is_shut;
     bool shuts_when_drained;
-    uint32_t writes; /* write requests not finished */
+    uint32_t writes;  /* write requests not finished */
+    uint64_t written; /* bytes that were given to it */
 };
 
 /* Not connected, not reading. libuv error code or 0 (then close it, even if never connected). */
@@ -93,6 +94,9 @@ static inline bool hl_stream_is_blocked(const struct hl_stream *s)
 }
 /* How many. */
 size_t hl_stream_unsent(const struct hl_stream *s);
+/* Of all that was written, how many bytes the peer has: what waits here, or in the kernel and was not
+ * acknowledged (unix: not read), does not count. A system call. */
+uint64_t hl_stream_taken(const struct hl_stream *s);
 
 /* Sends FIN once everything is written. */
 void hl_stream_shutdown(struct hl_stream *s);

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "run/inquiry.h"
 
-#define LINGER_MS  2000
 #define ANSWER_MAX 4096
 
 static void consume_held(struct hl_client *c);
@@ -60,13 +59,14 @@ static void rearm(struct hl_client *c)
     struct hl_worker *w = c->worker;
     const struct hl_config *config = w->config;
     if (hl_stream_is_blocked(&c->stream)) {
-        c->unsent_at_arm = hl_stream_unsent(&c->stream);
-        hl_timer_arm(&w->wheel, &c->timer, config->write_timeout_ms);
-    } else if (c->state == HL_CLIENT_CALL && !c->body_done && c->stream.is_reading &&
-               !c->owes_continue) {
+        hl_stall_watch(&c->stall, &c->stream, &w->wheel, &c->timer, config->write_timeout_ms);
+        return;
+    }
+    hl_stall_end(&c->stall);
+    if (c->state == HL_CLIENT_CALL && !c->body_done && c->stream.is_reading && !c->owes_continue) {
         hl_timer_arm(&w->wheel, &c->timer, config->body_timeout_ms);
     } else if (c->state == HL_CLIENT_LINGER) {
-        hl_timer_arm(&w->wheel, &c->timer, LINGER_MS);
+        hl_linger_arm(&c->linger, &w->wheel, &c->timer);
     } else if (c->state != HL_CLIENT_HEAD) {
         hl_timer_disarm(&c->timer);
     } else if (!c->has_head_begun) {
@@ -118,12 +118,11 @@ static void refuse_head(
 void hl_client_on_timer(struct hl_timer *timer)
 {
     struct hl_client *c = HL_CONTAINER_OF(timer, struct hl_client, timer);
+    struct hl_worker *w = c->worker;
     if (hl_stream_is_blocked(&c->stream)) {
-        if (hl_stream_unsent(&c->stream) < c->unsent_at_arm) {
-            rearm(c);
-            return;
-        }
-        client_lost(c);
+        if (hl_stall_is_over(
+                &c->stall, &c->stream, &w->wheel, &c->timer, w->config->write_timeout_ms))
+            client_lost(c);
     } else if (c->state == HL_CLIENT_CALL && c->body_done) {
         rearm(c);
     } else if (c->state == HL_CLIENT_CALL) {
@@ -213,6 +212,8 @@ static size_t consume(struct hl_client *c, const char *p, size_t n)
             }
             break;
         case HL_CLIENT_LINGER:
+            rearm(c);
+            return n;
         case HL_CLIENT_CLOSING:
             return n;
         }

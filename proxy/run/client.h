@@ -4,6 +4,8 @@
 #define HL_RUN_CLIENT_H
 
 #include "http/problem.h"
+#include "net/linger.h"
+#include "net/stall.h"
 #include "run/run.h"
 
 /* The list is the state: worker->client_list holds them all; `run` is set exactly in CALL and
@@ -29,7 +31,8 @@ struct hl_client {
     struct hl_run *run;
     struct hl_caller_inquiry *inquiry; /* in place of a run: inquiry.c */
     struct hl_timer timer;             /* the one deadline that counts now, see rearm() */
-    size_t unsent_at_arm;              /* bytes unsent when the write deadline was set */
+    struct hl_stall stall;             /* HOOKLINE_WRITE_TIMEOUT */
+    struct hl_linger linger;
     char *held; /* bytes read and not yet used: an incomplete head, or what came while paused */
     size_t held_n, held_cap, held_scanned;
     bool is_consuming; /* inside consume(): no nested one */

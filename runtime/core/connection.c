@@ -14,7 +14,6 @@
 #define HEAD_TIMEOUT_MS  10000
 #define BODY_TIMEOUT_MS  60000  /* of silence */
 #define WRITE_TIMEOUT_MS 300000 /* a proxy before us has a closer look at slow callers */
-#define LINGER_MS        2000
 
 static void on_timer(struct hl_timer *timer);
 static void on_event(struct hl_stream *stream, const struct hl_stream_event *event);
@@ -157,9 +156,10 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
 static void on_timer(struct hl_timer *timer)
 {
     struct hl_connection *c = HL_CONTAINER_OF(timer, struct hl_connection, timer);
-    if (hl_stream_is_blocked(&c->stream))
-        hl_connection_close(c, true);
-    else if (c->state == HL_CONNECTION_HEAD && c->has_begun)
+    if (hl_stream_is_blocked(&c->stream)) {
+        if (hl_stall_is_over(&c->stall, &c->stream, c->home->wheel, &c->timer, WRITE_TIMEOUT_MS))
+            hl_connection_close(c, true);
+    } else if (c->state == HL_CONNECTION_HEAD && c->has_begun)
         hl_intake_refuse(c, 408, "The request's head was not complete within 10 s.");
     else if (c->state == HL_CONNECTION_BODY)
         hl_intake_refuse(c, 408, "The request's body did not go on for 60 s.");
@@ -193,7 +193,7 @@ static void wait_on(struct hl_connection *c)
         }
         break;
     case HL_CONNECTION_LINGER:
-        hl_timer_arm(wheel, &c->timer, LINGER_MS);
+        hl_linger_arm(&c->linger, wheel, &c->timer);
         break;
     case HL_CONNECTION_CLOSING:
         return;
@@ -217,12 +217,10 @@ void hl_connection_go_on(struct hl_connection *c)
         return;
     if (hl_stream_is_blocked(&c->stream)) {
         hl_stream_pause(&c->stream);
-        if (!c->is_write_timed)
-            hl_timer_arm(c->home->wheel, &c->timer, WRITE_TIMEOUT_MS);
-        c->is_write_timed = true;
+        hl_stall_watch(&c->stall, &c->stream, c->home->wheel, &c->timer, WRITE_TIMEOUT_MS);
         return;
     }
-    c->is_write_timed = false;
+    hl_stall_end(&c->stall);
     if (is_over(c))
         hl_connection_close(c, false);
     else

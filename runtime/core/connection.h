@@ -7,7 +7,9 @@
 #include "core/triage.h"
 #include "http/chunked.h"
 #include "loop/wheel.h"
+#include "net/linger.h"
 #include "net/listener.h"
+#include "net/stall.h"
 
 #define HL_KEEPALIVE_TIMEOUT_MS 75000
 /* Tells a proxy before us how long it may keep a connection for its next POST. */
@@ -67,7 +69,8 @@ struct hl_connection {
     struct hl_list out;       /* of struct hl_piece */
     size_t owed;              /* bytes given to the socket that the call has no credit for yet */
     enum hl_piece_end ending; /* of the last piece given to the socket */
-    bool is_write_timed;      /* the deadline of what the socket does not take runs */
+    struct hl_stall stall;    /* of what the socket does not take */
+    struct hl_linger linger;
 };
 
 /* Takes the waiting connection. False: out of memory, it goes on waiting. */

@@ -123,10 +123,11 @@ test('heartbeats do not pile up for a caller that does not read', async (t) => {
     await client.send(request('POST', RUN, {}, ''));
     await client.responseHead();
     client.socket.pause();
-    await until('the caller is cut off', async () => {
+    const isCutOff = async () => {
         assert.ok((await sidecar.rssAnon()) - before < BOUND);
         return (await sidecar.metric('hookline_connections_open')) === 0;
-    });
+    };
+    await until('the caller is cut off', isCutOff, 45_000);
 });
 
 test('a large transfer does not starve small calls', async (t) => {

@@ -113,33 +113,47 @@ test('HOOKLINE_KEEPALIVE_TIMEOUT: an idle connection is closed without a word', 
     assert.ok(await within('the used one is closed', used.isClosed(), 5000));
 });
 
-test('HOOKLINE_WRITE_TIMEOUT: a caller that takes nothing is reset and the app let go', async (t) => {
-    let isGone = false;
-    const { connect } = await stage(t, {
-        env: { HOOKLINE_WRITE_TIMEOUT: '500ms' },
-        app: async (x) => {
-            void x.gone.then(() => (isGone = true));
-            await x.respond(200, { 'Content-Length': 1 << 30 });
-            while (!isGone) await x.raw(Buffer.alloc(1 << 20));
-        },
-    });
-    const client = await connect();
-    await client.send(request('POST', RUN, {}, ''));
-    client.socket.pause();
-    await until('the app’s connection is closed', () => isGone);
-});
+/** Takes a piece now and then, until `isOver()`; answers how much came. Fails if the connection ends before. */
+async function readSlowly(client, isOver) {
+    let received = 0;
+    while (!isOver()) {
+        const piece = await client.reader.some();
+        assert.ok(piece, `it was cut off after ${received} bytes`);
+        client.socket.pause();
+        received += piece.length;
+        await sleep(100);
+    }
+    return received;
+}
 
-test('a caller that takes nothing, with a webhook: the run goes on to its end', async (t) => {
+test('HOOKLINE_WRITE_TIMEOUT: a caller that takes nothing is reset, one that reads slowly is not', async (t) => {
+    const gone = new Set();
     const size = 24 << 20;
     const { connect, receiver } = await stage(t, {
         env: { HOOKLINE_WRITE_TIMEOUT: '500ms' },
-        app: (x) => x.send(200, {}, Buffer.alloc(size, 'x')),
+        app: async (x) => {
+            if (x.path === '/hook') return x.send(200, {}, Buffer.alloc(size, 'x'));
+            void x.gone.then(() => gone.add(x.path));
+            await x.respond(200, { 'Content-Length': 1 << 30 });
+            while (!gone.has(x.path)) await x.raw(Buffer.alloc(1 << 20));
+        },
     });
-    const client = await connect();
-    client.socket.pause();
-    await client.send(
-        request('POST', `${RUN}?webhookEndpoint=${encodeURIComponent(receiver.url())}`, {}, ''),
-    );
+    const call = async (path) => {
+        const client = await connect();
+        await client.send(request('POST', `/v4/p/a${path}`, {}, ''));
+        return client;
+    };
+    const slow = await call('/slow');
+    const isOver = () => gone.has('/still');
+    const reading = readSlowly(slow, isOver);
+    const still = await call('/still');
+    still.socket.pause();
+    const hook = await call(`/hook?webhookEndpoint=${encodeURIComponent(receiver.url())}`);
+    hook.socket.pause();
+    await Promise.all([reading, until('the one that takes nothing is let go', isOver, 45_000)]);
+    assert.equal(gone.has('/slow'), false, 'the app still answers the slow one');
+    const before = slow.socket.bytesRead;
+    await readSlowly(slow, () => slow.socket.bytesRead > before + (1 << 20));
     const envelope = await receiver.envelope();
     assert.deepEqual([envelope.status, envelope.response.length], ['success', size]);
 });
@@ -273,6 +287,21 @@ test('HOOKLINE_MAX_SYNC_BODY: a larger body is 413', async (t) => {
     await byChunks.send(request('POST', RUN, { 'Transfer-Encoding': 'chunked' }));
     await byChunks.send(`401\r\n${'x'.repeat(1025)}\r\n`);
     assertProblem(await byChunks.response(), 413);
+});
+
+test('an early answer reaches a caller that is still sending its body', async (t) => {
+    const size = 64 << 10;
+    const { connect } = await stage(t, { env: { HOOKLINE_MAX_SYNC_BODY: '1KiB' } });
+    const client = await connect();
+    client.socket.pause(); // it reads when it has sent everything
+    await client.send(request('POST', RUN, { 'Content-Length': 32 * size }));
+    for (let i = 0; i < 32; i++) {
+        await client.send(Buffer.alloc(size));
+        await sleep(100); // a slow link
+    }
+    assert.equal(client.socket.errored, null, 'no reset');
+    assertProblem(await client.response(), 413);
+    assert.ok(await client.isClosed());
 });
 
 test('HOOKLINE_STORE_MAX_BYTES: a full store refuses asynchronous calls with 503, synchronous ones go on', async (t) => {

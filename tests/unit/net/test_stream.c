@@ -333,6 +333,25 @@ Test(stream, keeps_what_the_socket_does_not_take)
     cr_assert_eq(hl_stream_unsent(&probe.stream), 0);
 }
 
+Test(stream, tells_what_its_peer_has_taken)
+{
+    char *bytes = make_pattern(MUCH);
+    char piece[65536];
+    connect_peer();
+    cr_assert_eq(hl_stream_taken(&probe.stream), 0);
+    cr_assert_eq(hl_stream_write(&probe.stream, bytes, MUCH), HL_OK);
+    free(bytes);
+    run_turns(3);
+    uint64_t taken = hl_stream_taken(&probe.stream), give_up = hl_clock_mono_ms() + PATIENCE_MS;
+    size_t unsent = hl_stream_unsent(&probe.stream);
+    cr_assert_lt(taken, MUCH - unsent, "what the kernel holds is not taken");
+    while (hl_stream_taken(&probe.stream) == taken) { /* the loop stands still */
+        cr_assert_lt(hl_clock_mono_ms(), give_up);
+        cr_assert(read(peer, piece, sizeof(piece)) > 0 || errno == EAGAIN);
+    }
+    cr_assert_eq(hl_stream_unsent(&probe.stream), unsent);
+}
+
 Test(stream, splits_in_either_slice)
 {
     char *bytes = make_pattern(MUCH);
