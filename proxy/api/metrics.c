@@ -33,6 +33,7 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
     *figures = (struct hl_figures){
         .app = view->service->app,
         .app_slots = limiter->limit,
+        .connections_max = view->service->config->max_connections,
         .app_slots_in_use = atomic_load(&limiter->in_use),
         .app_queue_age_ms = hl_limiter_queue_age_ms(limiter, hl_clock_mono_ms()),
         .store = hl_store_gauges(view->store),
@@ -132,6 +133,8 @@ static const struct plain {
     {"hookline_connections_open", "gauge", OF_WORKERS(connections_open), "Callers' connections."},
     {"hookline_connections_accepted_total", "counter", OF_WORKERS(connections_accepted),
         "Callers' connections since the start."},
+    {"hookline_connections_shed_total", "counter", OF_WORKERS(connections_shed),
+        "Idle connections of callers that were closed for new ones: HOOKLINE_MAX_CONNECTIONS."},
     {"hookline_callers_gone_total", "counter", OF_WORKERS(callers_gone),
         "Calls whose caller left before the response was whole."},
     {"hookline_async_refused_total", "counter", OF_WORKERS(async_refused),
@@ -315,6 +318,8 @@ static void write_times(struct text *t, const struct hl_figures *figures)
 static void write_process(struct text *t, const struct hl_figures *figures)
 {
     static const char build[] = "hookline_build_info";
+    write_number(t, "hookline_connections_max", "gauge", "HOOKLINE_MAX_CONNECTIONS.",
+        figures->connections_max);
     write_number(t, "hookline_app_slots", "gauge", "HOOKLINE_APP_CONCURRENCY; 0: no limit.",
         figures->app_slots);
     write_number(t, "hookline_app_slots_in_use", "gauge",

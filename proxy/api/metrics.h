@@ -19,7 +19,8 @@ struct hl_figures {
     const struct hl_sender_gauges *sender;
     const struct hl_app_gauges *app;
     struct hl_auth_figures auth;
-    struct hl_auth_counts tokens;         /* summed over all workers */
+    struct hl_auth_counts tokens; /* summed over all workers */
+    uint32_t connections_max;
     uint32_t app_slots, app_slots_in_use; /* 0 slots: there is no limit */
     uint64_t app_queue_age_ms;
     struct hl_process process;

@@ -273,7 +273,7 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "WRITE_TIMEOUT", write_timeout_ms, "60s"), .min = 1, .max = HOUR,
         .help = "a caller that takes no byte of what waits for it, 15s at least; then it is cut off"},
     {ROW(COUNT, "MAX_CONNECTIONS", max_connections, "0"), .min = 0, .max = 10000000,
-        .help = "callers' connections at once; beyond it accepting pauses; 0: from the descriptor limit"},
+        .help = "callers' connections at once; then the longest idle one is closed, or 503; 0: from the descriptor limit"},
 
     /* the store */
     {ROW(WORD, "STORE", store, "sqlite"), .words = store_words,

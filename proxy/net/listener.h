@@ -30,8 +30,8 @@ struct hl_listener {
 int hl_listener_probe(const struct sockaddr *address);
 
 /* Opens, binds (SO_REUSEADDR, SO_REUSEPORT), listens; connections inherit TCP_NODELAY.
- * `on_connection` must call hl_listener_accept once. `may_accept` false: nothing is accepted until
- * hl_listener_poke. libuv error code or 0. */
+ * `on_connection` must call hl_listener_accept once. `may_accept`
+ * (which may make room) false: nothing is accepted until hl_listener_poke. libuv error code or 0. */
 int hl_listener_open(struct hl_listener *l, uv_loop_t *loop, const struct sockaddr *address,
     bool is_shared, void *owner, bool (*may_accept)(void *owner),
     void (*on_connection)(struct hl_listener *listener));

@@ -286,6 +286,17 @@ static void begin_body(struct hl_client *c, const struct hl_head *head, bool is_
     }
 }
 
+/* There are no places for callers: only health checks are answered. */
+static void refuse_without_place(struct hl_plan *plan)
+{
+    if (plan->kind == HL_PLAN_HEALTHZ || plan->kind == HL_PLAN_READYZ)
+        return;
+    plan->asks_token = false;
+    hl_plan_refuse(plan, 503,
+        "HOOKLINE_MAX_CONNECTIONS callers are connected and none of them is idle; try again later.",
+        "Retry-After: 1\r\n");
+}
+
 size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
 {
     struct hl_worker *w = c->worker;
@@ -293,6 +304,8 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     struct hl_plan *plan = &w->plan;
     struct hl_refusal why;
     hl_plan_make(plan, head, w->config, &w->plan_scratch);
+    if (c->is_spare)
+        refuse_without_place(plan);
     enum hl_auth_verdict verdict = authenticate(c, plan, &why);
     if (verdict == HL_AUTH_PENDING)
         return HL_CALL_LATER;
@@ -301,7 +314,7 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     c->cors = w->config->cors_origins.n > 0 ? hl_plan_cors(head, w->config) : (struct hl_cors){0};
     c->method = head->method_id;
     c->minor = head->minor;
-    c->must_close = !head->is_persistent || w->is_draining;
+    c->must_close = !head->is_persistent || w->is_draining || c->is_spare;
     begin_body(c, head, plan->is_async);
 
     uint16_t status;

@@ -14,19 +14,32 @@
 #include "base/log.h"
 #include "run/inquiry.h"
 
+#define SPARE_MS   1000
 #define ANSWER_MAX 4096
 
 static void consume_held(struct hl_client *c);
 
-void hl_client_close(struct hl_client *c)
+/* Its place is free from here on. */
+static void begin_closing(struct hl_client *c)
 {
-    if (c->state == HL_CLIENT_CLOSING)
-        return;
+    struct hl_worker *w = c->worker;
     HL_ASSERT(!c->run);
     hl_inquiry_leave(c);
     c->state = HL_CLIENT_CLOSING;
     hl_timer_disarm(&c->timer);
     hl_auth_cancel(&c->wait);
+    hl_list_remove(&c->idle);
+    if (c->is_spare)
+        w->spares_taken--;
+    else
+        w->places_taken--;
+}
+
+void hl_client_close(struct hl_client *c)
+{
+    if (c->state == HL_CLIENT_CLOSING)
+        return;
+    begin_closing(c);
     hl_stream_close(&c->stream);
 }
 
@@ -44,10 +57,7 @@ void hl_client_abort(struct hl_client *c)
         hl_client_close(c);
         return;
     }
-    HL_ASSERT(!c->run);
-    hl_inquiry_leave(c);
-    c->state = HL_CLIENT_CLOSING;
-    hl_timer_disarm(&c->timer);
+    begin_closing(c);
     hl_stream_close_reset(&c->stream);
 }
 
@@ -58,6 +68,11 @@ static void rearm(struct hl_client *c)
 {
     struct hl_worker *w = c->worker;
     const struct hl_config *config = w->config;
+    if (c->is_spare) {
+        if (!hl_timer_is_armed(&c->timer))
+            hl_timer_arm(&w->wheel, &c->timer, SPARE_MS);
+        return;
+    }
     if (hl_stream_is_blocked(&c->stream)) {
         hl_stall_watch(&c->stall, &c->stream, &w->wheel, &c->timer, config->write_timeout_ms);
         return;
@@ -70,8 +85,16 @@ static void rearm(struct hl_client *c)
     } else if (c->state != HL_CLIENT_HEAD) {
         hl_timer_disarm(&c->timer);
     } else if (!c->has_head_begun) {
+        hl_list_remove(&c->idle);
+        hl_list_push_back(&w->idle_clients, &c->idle);
         hl_timer_arm(&w->wheel, &c->timer, config->keepalive_timeout_ms);
     }
+}
+
+void hl_client_begin(struct hl_client *c)
+{
+    rearm(c);
+    hl_stream_resume(&c->stream);
 }
 
 /* The run is told that nobody waits any more. */
@@ -119,7 +142,9 @@ void hl_client_on_timer(struct hl_timer *timer)
 {
     struct hl_client *c = HL_CONTAINER_OF(timer, struct hl_client, timer);
     struct hl_worker *w = c->worker;
-    if (hl_stream_is_blocked(&c->stream)) {
+    if (c->is_spare) {
+        client_lost(c);
+    } else if (hl_stream_is_blocked(&c->stream)) {
         if (hl_stall_is_over(
                 &c->stall, &c->stream, &w->wheel, &c->timer, w->config->write_timeout_ms))
             client_lost(c);
@@ -158,7 +183,7 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
         return n;
     }
     if (end == HL_HEAD_END_MISSING) {
-        if (!c->has_head_begun)
+        if (!c->has_head_begun && !c->is_spare)
             hl_timer_arm(&w->wheel, &c->timer, w->config->head_timeout_ms);
         c->has_head_begun = true;
         return 0;

@@ -27,6 +27,8 @@ struct hl_client {
     struct hl_stream stream;
     struct hl_worker *worker;
     struct hl_list node;
+    struct hl_list idle; /* in worker->idle_clients: since it last began to wait for a request; may
+                            still be there while it has one */
     enum hl_client_state state;
     struct hl_run *run;
     struct hl_caller_inquiry *inquiry; /* in place of a run: inquiry.c */
@@ -35,6 +37,7 @@ struct hl_client {
     struct hl_linger linger;
     char *held; /* bytes read and not yet used: an incomplete head, or what came while paused */
     size_t held_n, held_cap, held_scanned;
+    bool is_spare; /* beyond HOOKLINE_MAX_CONNECTIONS: for a health check alone, and not for long */
     bool is_consuming; /* inside consume(): no nested one */
     bool wants_resume; /* hl_client_resume came meanwhile */
     bool has_ended;    /* the peer sent FIN */
@@ -61,6 +64,9 @@ struct hl_client {
     bool is_peer_trusted;  /* in HOOKLINE_TRUSTED_PROXIES */
 };
 
+/* Whether one more may be accepted. With all places taken, the connection that has been idle for
+ * longest is closed for it; with none idle, a few more are accepted for health checks. */
+bool hl_client_has_room(struct hl_worker *w);
 /* Accepts a waiting connection. */
 void hl_client_accept(struct hl_worker *w, struct hl_listener *listener);
 /* Takes a connected socket. */
@@ -71,6 +77,8 @@ void hl_client_close_idle(struct hl_client *c);
 
 /* FIN goes out behind what is unsent; what still comes is dropped. */
 void hl_client_linger(struct hl_client *c);
+/* It is connected: waits for its first request. */
+void hl_client_begin(struct hl_client *c);
 /* What happens on it; the one deadline has passed. */
 void hl_client_on_event(struct hl_stream *stream, const struct hl_stream_event *event);
 void hl_client_on_timer(struct hl_timer *timer);

@@ -7,9 +7,53 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "run/client.h"
 
 #define FIRST_HEAD_MS 1000 /* a new connection may still send its request while we end */
+#define SPARES        16   /* connections beyond a worker's share of HOOKLINE_MAX_CONNECTIONS */
+#define NOTE_AGAIN_MS 60000
+
+static bool has_unread(struct hl_client *c);
+
+/* Once a minute, over all workers. */
+static void note_full(struct hl_worker *w)
+{
+    struct hl_service *service = w->service;
+    uint64_t now = uv_now(&w->loop) + 1, last = atomic_load(&service->full_noted_ms);
+    if ((last == 0 || now - last >= NOTE_AGAIN_MS) &&
+        atomic_compare_exchange_strong(&service->full_noted_ms, &last, now))
+        HL_LOG(WARN,
+            "HOOKLINE_MAX_CONNECTIONS callers are connected: new ones take the places of idle "
+            "ones, "
+            "or get 503",
+            HL_LOG_INT("max", w->config->max_connections));
+}
+
+/* Closes the one that has been between calls for longest. One that has begun a call since leaves
+ * the list here and comes back after it, so that calls themselves cost nothing. */
+static bool shed_idle(struct hl_worker *w)
+{
+    struct hl_list *node;
+    while ((node = hl_list_pop_front(&w->idle_clients)) != NULL) {
+        struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, idle);
+        if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || hl_stream_is_blocked(&c->stream) ||
+            has_unread(c))
+            continue;
+        hl_counter_add(&w->metrics.connections_shed, 1);
+        hl_client_close(c);
+        return true;
+    }
+    return false;
+}
+
+bool hl_client_has_room(struct hl_worker *w)
+{
+    if (w->places_taken < w->client_max)
+        return true;
+    note_full(w);
+    return shed_idle(w) || w->spares_taken < SPARES;
+}
 
 static void note_peer(struct hl_client *c)
 {
@@ -26,14 +70,16 @@ static void note_peer(struct hl_client *c)
 }
 
 /* A connection's memory; NULL: out of memory. */
-static struct hl_client *client_new(struct hl_worker *w)
+static struct hl_client *client_new(struct hl_worker *w, bool is_spare)
 {
     struct hl_client *c = hl_slab_get(&w->clients);
     if (!c)
         return NULL;
     memset(c, 0, sizeof(*c));
     c->worker = w;
+    c->is_spare = is_spare;
     hl_list_init(&c->node);
+    hl_list_init(&c->idle);
     hl_timer_init(&c->timer, hl_client_on_timer);
     hl_auth_wait_init(&c->wait, hl_client_on_checked);
     if (hl_stream_init_tcp(&c->stream, &w->loop, &w->reader, hl_client_on_event) != 0) {
@@ -42,6 +88,10 @@ static struct hl_client *client_new(struct hl_worker *w)
     }
     hl_list_push_back(&w->client_list, &c->node);
     w->client_count++;
+    if (is_spare)
+        w->spares_taken++;
+    else
+        w->places_taken++;
     hl_counter_add(&w->metrics.connections_accepted, 1);
     hl_counter_add(&w->metrics.connections_open, 1);
     return c;
@@ -54,20 +104,19 @@ static void client_start(struct hl_client *c, int error)
         return;
     }
     note_peer(c);
-    hl_timer_arm(&c->worker->wheel, &c->timer, c->worker->config->keepalive_timeout_ms);
-    hl_stream_resume(&c->stream);
+    hl_client_begin(c);
 }
 
 void hl_client_accept(struct hl_worker *w, struct hl_listener *listener)
 {
-    struct hl_client *c = client_new(w);
+    struct hl_client *c = client_new(w, w->places_taken >= w->client_max);
     if (c) /* else the connection waits until memory is free */
         client_start(c, hl_listener_accept(listener, &c->stream));
 }
 
 void hl_client_adopt(struct hl_worker *w, int fd)
 {
-    struct hl_client *c = client_new(w);
+    struct hl_client *c = client_new(w, false);
     int error = c ? uv_tcp_open(&c->stream.tcp, fd) : UV_ENOMEM;
     if (error)
         close(fd);

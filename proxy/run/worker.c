@@ -24,8 +24,7 @@ static void on_message(void *self, struct hl_msg *msg);
 
 static bool may_accept(void *owner)
 {
-    struct hl_worker *w = owner;
-    return w->client_count < w->client_max;
+    return hl_client_has_room(owner);
 }
 
 static void on_connection(struct hl_listener *listener)
@@ -102,6 +101,7 @@ enum hl_err hl_worker_new(
     w->config = service->config;
     w->index = index;
     hl_list_init(&w->client_list);
+    hl_list_init(&w->idle_clients);
     hl_list_init(&w->run_list);
     hl_list_init(&w->ended_runs);
     hl_slab_init(&w->clients, sizeof(struct hl_client), SLAB_CHUNK);

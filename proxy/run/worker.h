@@ -50,7 +50,7 @@ enum hl_mode {
 struct hl_worker_metrics {
     struct hl_counter requests[HL_METHOD_COUNT][HL_MODE_COUNT][HL_CODE_CLASS_COUNT];
     struct hl_histogram duration[HL_MODE_COUNT];
-    struct hl_counter connections_open, connections_accepted;
+    struct hl_counter connections_open, connections_accepted, connections_shed;
     struct hl_counter calls_in_flight,
         runs_in_flight; /* callers' requests; asynchronous runs inside the app */
     struct hl_counter runs_finished[HL_RUN_CANCELLED + 1];
@@ -72,8 +72,9 @@ struct hl_service {
     struct hl_worker **workers;
     uint32_t worker_count;
     _Atomic bool is_draining;
-    struct hl_mailbox *inquiries;  /* the control thread's, for HL_WORKER_INQUIRY; NULL: no one */
-    _Atomic uint32_t recent_total; /* entries in all workers' lists of recent runs */
+    struct hl_mailbox *inquiries;   /* the control thread's, for HL_WORKER_INQUIRY; NULL: no one */
+    _Atomic uint32_t recent_total;  /* entries in all workers' lists of recent runs */
+    _Atomic uint64_t full_noted_ms; /* HOOKLINE_MAX_CONNECTIONS reached: last said so; 0: never */
     /* On the worker's thread, its last act. */
     void (*on_worker_end)(struct hl_service *service, uint32_t index);
 };
@@ -108,11 +109,13 @@ struct hl_worker {
     struct hl_date date;
     struct hl_slab clients, runs, pages;
     struct hl_list client_list, run_list;
-    struct hl_list ended_runs; /* their memory goes at the end of the loop turn */
+    struct hl_list idle_clients; /* by struct hl_client's `idle`: the longest idle one first */
+    struct hl_list ended_runs;   /* their memory goes at the end of the loop turn */
     uv_check_t turn_end;
-    uint32_t client_count, client_max;
-    struct hl_counter run_count; /* others look at it: run/idle.c */
-    struct hl_slot_table slots;  /* runs that wait for the store */
+    uint32_t client_count, client_max;   /* all in client_list; how many may be open */
+    uint32_t places_taken, spares_taken; /* of those that are not being closed */
+    struct hl_counter run_count;         /* others look at it: run/idle.c */
+    struct hl_slot_table slots;          /* runs that wait for the store */
     struct hl_recent_list recent;
     bool is_draining, is_closed, is_cut, has_ended;
     bool is_withdrawing, has_withdrawn; /* the credit for claims */

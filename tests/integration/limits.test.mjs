@@ -258,23 +258,66 @@ test('a silent tunnel is under no timeout', async (t) => {
     assert.equal((await client.reader.exactly(5)).toString(), 'hello');
 });
 
-test('HOOKLINE_MAX_CONNECTIONS: accepting pauses and goes on', async (t) => {
-    const { connect } = await stage(t, {
-        env: { HOOKLINE_MAX_CONNECTIONS: '4', HOOKLINE_WORKERS: '1' },
+const FULL = { HOOKLINE_MAX_CONNECTIONS: '4', HOOKLINE_WORKERS: '1' };
+
+test('HOOKLINE_MAX_CONNECTIONS: the connection that is idle for longest makes room', async (t) => {
+    const { connect, sidecar } = await stage(t, { env: FULL });
+    const clients = [];
+    const call = async (client) => {
+        await client.send(request('POST', RUN, {}, ''));
+        assert.equal((await client.response()).status, 200);
+    };
+    for (let i = 0; i < 4; i++) clients.push(await connect());
+    for (const i of [1, 0, 3, 2]) await call(clients[i]); // idle since, in that order
+    await call(clients[1]);
+    await clients[0].send('POST '); // it is not idle any more
+    await call(await connect());
+    assert.ok(await within('the longest idle one is closed', clients[3].isClosed()));
+    await call(await connect());
+    assert.ok(await within('and the next', clients[2].isClosed()));
+    await call(clients[1]);
+    assert.equal(await sidecar.metric('hookline_connections_shed_total'), 2);
+    assert.equal(await sidecar.metric('hookline_connections_max'), 4);
+    const notes = sidecar.log.filter(({ level, msg }) => level === 'warn' && /MAX_CONN/.test(msg));
+    assert.equal(notes.length, 1, 'said once a minute');
+});
+
+test('HOOKLINE_MAX_CONNECTIONS: with none idle, health is answered and other calls are 503', async (t) => {
+    const doors = gate();
+    const { app, connect } = await stage(t, {
+        env: FULL,
+        app: async (x) => {
+            await doors.promise;
+            await x.send(200);
+        },
     });
     const clients = [];
     for (let i = 0; i < 4; i++) {
         clients.push(await connect());
         await clients[i].send(request('POST', RUN, {}, ''));
-        assert.equal((await clients[i].response()).status, 200);
+    }
+    await until('all are inside the app', () => app.requests.length === 4);
+    for (let i = 0; i < 20; i++) await connect(); // silent ones get nobody in the way for long
+    for (const path of ['/_hookline/healthz', '/_hookline/readyz']) {
+        const client = await connect();
+        await client.send(request('GET', path));
+        const response = await within(path, client.response());
+        assert.equal(response.status, 200);
+        assert.equal(response.get('connection'), 'close');
+        assert.ok(await client.isClosed());
     }
     const fifth = await connect();
-    await fifth.send(request('POST', RUN, {}, ''));
-    const response = fifth.response();
-    await sleep(300);
-    assert.equal(fifth.socket.bytesRead, 0, 'it waits');
-    clients[0].close();
-    assert.equal((await within('its turn', response)).status, 200);
+    await fifth.send(request('POST', RUN, {}, 'a body'));
+    const refusal = await within('an answer', fifth.response());
+    assertProblem(refusal, 503);
+    assert.equal(refusal.get('retry-after'), '1');
+    assert.ok(await fifth.isClosed());
+    doors.open();
+    for (const client of clients) assert.equal((await client.response()).status, 200);
+    const sixth = await connect();
+    await sixth.send(request('POST', RUN, {}, ''));
+    assert.equal((await sixth.response()).status, 200);
+    assert.equal(app.requests.length, 5);
 });
 
 test('HOOKLINE_MAX_SYNC_BODY: a larger body is 413', async (t) => {

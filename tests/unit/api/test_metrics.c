@@ -237,13 +237,18 @@ Test(metrics, sums_over_workers)
     struct hl_worker_metrics one = {0}, two = {0};
     hl_counter_add(&one.connections_open, 3);
     hl_counter_add(&two.connections_open, 4);
+    hl_counter_add(&one.connections_shed, 2);
+    hl_counter_add(&two.connections_shed, 3);
     hl_counter_add(&one.runs_finished[HL_RUN_FAILURE], 5);
+    figures.connections_max = 12;
     hl_histogram_add(&one.duration[HL_MODE_SYNC], 200);
     hl_histogram_add(&two.duration[HL_MODE_SYNC], 2000000);
     hl_figures_add(&figures.workers, &one);
     hl_figures_add(&figures.workers, &two);
     const char *p = write_text();
     cr_assert(strstr(p, "\nhookline_connections_open 7\n"));
+    cr_assert(strstr(p, "\nhookline_connections_shed_total 5\n"));
+    cr_assert(strstr(p, "\nhookline_connections_max 12\n"));
     cr_assert(strstr(p, "\nhookline_runs_total{state=\"failure\"} 5\n"));
     cr_assert(strstr(
         p, "\nhookline_http_request_duration_seconds_bucket{mode=\"sync\",le=\"0.00025\"} 1\n"));
