@@ -64,7 +64,12 @@ static void tell_workers(struct control *ctl, enum hl_worker_message what)
 {
     for (uint32_t i = 0; i < ctl->started; i++)
         if (!hl_worker_tell(ctl->service.workers[i], what))
-            HL_LOG(ERROR, "a worker cannot be told to stop: out of memory");
+            HL_LOG(ERROR, "a worker cannot be told what happens: out of memory");
+}
+
+static void on_app_lost(struct hl_readiness *readiness)
+{
+    tell_workers(HL_CONTAINER_OF(readiness, struct control, readiness), HL_WORKER_APP_LOST);
 }
 
 static void close_loop(struct control *ctl)
@@ -200,6 +205,7 @@ static bool open_control_loop(struct control *ctl)
     hl_timer_init(&ctl->timer, on_timer);
     hl_readiness_init(&ctl->readiness, &ctl->loop, &ctl->wheel, &ctl->reader, ctl->config,
         &ctl->service.connections);
+    ctl->readiness.on_lost = on_app_lost;
     ctl->has_loop = rc == 0;
     return rc == 0;
 }

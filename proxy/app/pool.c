@@ -16,11 +16,16 @@
 #define BACKOFF_FIRST_MS 25
 #define BACKOFF_MAX_MS   1000
 #define RESOLVE_AGAIN_MS 5000
-#define CONNECT_ONE_MS   3000 /* one address of several */
+#define CONNECT_ONE_MS   3000  /* one address of several */
+#define CONNECT_MOST_MS  10000 /* the kernel asks ever more seldom for a machine that is away */
 #define SWEEP_MS         5000
+#define PROBE_IDLE_S     15 /* of a connection on which nothing is said; gone after 45 s */
+#define PROBE_INTERVAL_S 10
+#define PROBES           3
 
 static void wait_try(struct hl_upstream_wait *wait);
 static void on_sweep(struct hl_timer *timer);
+static void arm_sweep(struct hl_pool *pool);
 
 static void resolve_literal(struct hl_pool *pool)
 {
@@ -135,14 +140,45 @@ void hl_pool_put(struct hl_upstream *u)
     u->state = HL_UPSTREAM_IDLE;
     u->idle_since = uv_now(pool->loop);
     u->stream.read_size = HL_READ_SIZE;
+    arm_sweep(pool);
+    hl_pool_close_surplus(pool);
+}
+
+/* The connections of calls whose app answers nothing any more, the kernel's probes included, fail. */
+static void fail_silent(struct hl_pool *pool)
+{
+    struct hl_list silent, *node;
+    hl_list_init(&silent);
+    HL_LIST_EACH_SAFE (busy, &pool->busy) {
+        struct hl_upstream *u = HL_CONTAINER_OF(busy, struct hl_upstream, node);
+        if (u->state == HL_UPSTREAM_BUSY && hl_peer_is_silent(&u->silence, &u->stream,
+                                                uv_now(pool->loop), HL_POOL_SILENCE_MAX_MS)) {
+            hl_list_remove(busy);
+            hl_list_push_back(&silent, busy);
+        }
+    }
+    while ((node = hl_list_pop_front(&silent)) != NULL) { /* an event may end others of them */
+        struct hl_upstream *u = HL_CONTAINER_OF(node, struct hl_upstream, node);
+        hl_list_push_back(&pool->busy, node);
+        u->stream.has_failed = true;
+        hl_stream_pause(&u->stream);
+        if (u->on_event)
+            u->on_event(u->owner,
+                &(struct hl_stream_event){.kind = HL_STREAM_FAILED, .error = UV_ETIMEDOUT});
+    }
+}
+
+static void arm_sweep(struct hl_pool *pool)
+{
     if (!hl_timer_is_armed(&pool->sweep))
         hl_timer_arm(pool->wheel, &pool->sweep, SWEEP_MS);
-    hl_pool_close_surplus(pool);
 }
 
 static void on_sweep(struct hl_timer *timer)
 {
     struct hl_pool *pool = HL_CONTAINER_OF(timer, struct hl_pool, sweep);
+    if (!pool->url->is_unix)
+        fail_silent(pool);
     uint64_t now = uv_now(pool->loop);
     while (!hl_list_is_empty(&pool->idle)) {
         struct hl_upstream *oldest = HL_CONTAINER_OF(pool->idle.prev, struct hl_upstream, node);
@@ -150,8 +186,8 @@ static void on_sweep(struct hl_timer *timer)
             break;
         hl_upstream_close(oldest);
     }
-    if (!hl_list_is_empty(&pool->idle))
-        hl_timer_arm(pool->wheel, &pool->sweep, SWEEP_MS);
+    if (pool->open_count > 0)
+        arm_sweep(pool);
 }
 
 void hl_upstream_close(struct hl_upstream *u)
@@ -179,6 +215,16 @@ static void sit_out_backoff(struct hl_upstream_wait *wait)
     hl_timer_arm(wait->pool->wheel, &wait->timer, ms < left ? ms : left);
 }
 
+/* The app's machine may vanish; on this one (unix:) it does not. */
+static void watch_machine(struct hl_upstream *u)
+{
+    uv_os_fd_t fd;
+    if (u->pool->url->is_unix || uv_fileno(&u->stream.handle, &fd) != 0)
+        return;
+    hl_peer_probe(fd, PROBE_IDLE_S, PROBE_INTERVAL_S, PROBES);
+    arm_sweep(u->pool);
+}
+
 /* A connect ended. */
 static void on_connected(struct hl_upstream *u, int error)
 {
@@ -189,6 +235,7 @@ static void on_connected(struct hl_upstream *u, int error)
     if (error == 0) {
         u->state = HL_UPSTREAM_BUSY;
         hl_counter_add(&u->pool->busy_count, 1);
+        watch_machine(u);
         hl_stream_resume(&u->stream);
         wait_end(wait, u);
         return;
@@ -348,9 +395,8 @@ static void wait_try(struct hl_upstream_wait *wait)
             return;
         }
     }
-    bool has_others = pool->address_count > 1;
-    hl_timer_arm(
-        pool->wheel, &wait->timer, has_others && left > CONNECT_ONE_MS ? CONNECT_ONE_MS : left);
+    uint64_t most = pool->address_count > 1 ? CONNECT_ONE_MS : CONNECT_MOST_MS;
+    hl_timer_arm(pool->wheel, &wait->timer, left < most ? left : most);
 }
 
 static void on_wait_timer(struct hl_timer *timer)
@@ -398,12 +444,17 @@ void hl_pool_cancel(struct hl_upstream_wait *wait)
     }
 }
 
+void hl_pool_drop_idle(struct hl_pool *pool)
+{
+    HL_LIST_EACH_SAFE (node, &pool->idle)
+        hl_upstream_close(HL_CONTAINER_OF(node, struct hl_upstream, node));
+}
+
 void hl_pool_close(struct hl_pool *pool)
 {
     pool->is_closing = true;
     hl_timer_fini(pool->wheel, &pool->sweep);
-    HL_LIST_EACH_SAFE (node, &pool->idle)
-        hl_upstream_close(HL_CONTAINER_OF(node, struct hl_upstream, node));
+    hl_pool_drop_idle(pool);
     HL_LIST_EACH_SAFE (busy, &pool->busy)
         hl_upstream_close(HL_CONTAINER_OF(busy, struct hl_upstream, node));
     if (pool->resolving) {

@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "loop/mailbox.h"
 #include "loop/wheel.h"
+#include "net/peer.h"
 #include "net/stream.h"
 
 /* A request that cannot be sent twice (a body, a method that is not idempotent) takes a kept
@@ -24,6 +25,9 @@
 #define HL_POOL_FRESH_MS 1500
 /* Kept connections older than this are closed. */
 #define HL_POOL_IDLE_MAX_MS 60000
+/* An app whose machine does not answer any more for this long has gone. Connections are looked at
+ * every 5 s, so that its calls end within a minute. */
+#define HL_POOL_SILENCE_MAX_MS 45000
 
 enum hl_upstream_state {
     HL_UPSTREAM_CONNECTING, /* belongs to a wait */
@@ -40,6 +44,7 @@ struct hl_upstream {
     uint64_t idle_since;
     uint64_t keep_ms; /* an idle one stays open this long (its Keep-Alive field); 0: unknown */
     uint32_t calls;   /* that used it before */
+    struct hl_silence silence; /* of the app's machine, while BUSY */
     void *owner;
     void (*on_event)(void *owner, const struct hl_stream_event *event);
 };
@@ -135,6 +140,8 @@ void hl_upstream_own(struct hl_upstream *u, void *owner,
     void (*on_event)(void *owner, const struct hl_stream_event *event));
 /* Gives it back for reuse: the last message on it ended cleanly and nothing is unsent. */
 void hl_pool_put(struct hl_upstream *u);
+/* Closes the kept ones: whoever kept them is not ready. */
+void hl_pool_drop_idle(struct hl_pool *pool);
 /* Ends it; its owner gets no further event. */
 void hl_upstream_close(struct hl_upstream *u);
 

@@ -104,6 +104,8 @@ static void become_unready(struct hl_readiness *r)
         atomic_store(&r->why, why);
     atomic_store(&r->is_ready, false);
     hl_pool_group_bar(r->calls, is_occupied);
+    if (was_ready && r->on_lost)
+        r->on_lost(r);
     if (is_quiet || !is_news(r, why))
         return;
     if (is_occupied)

@@ -6,8 +6,8 @@
  * busy with them.
  *
  * Runs on the control thread's loop; the answer is an atomic flag. It decides what /readyz says, and
- * whether calls wait because a stranger listens in the place of the app that we started; apart from
- * that a call always tries the app itself. */
+ * that kept connections are closed when it ends, and whether calls wait because a stranger listens
+ * in the place of the app that we started; apart from that a call always tries the app itself. */
 #ifndef HL_APP_READINESS_H
 #define HL_APP_READINESS_H
 
@@ -31,9 +31,10 @@ struct hl_readiness {
     struct hl_reader *reader;
     struct hl_pool_group *calls; /* the connections that calls use */
     _Atomic bool is_ready;
-    _Atomic(const char *) why; /* not ready, in words; static */
-    bool is_held;              /* it cannot be: nobody asks */
-    struct hl_timer timer;     /* the next check, or the bound of a probe */
+    _Atomic(const char *) why;               /* not ready, in words; static */
+    bool is_held;                            /* it cannot be: nobody asks */
+    struct hl_timer timer;                   /* the next check, or the bound of a probe */
+    void (*on_lost)(struct hl_readiness *r); /* it was ready and is not any more; may be NULL */
     uv_getaddrinfo_t *resolving;
     struct addrinfo *found; /* by the check under way; owned */
     const struct addrinfo *next;

@@ -9,24 +9,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "net/peer.h"
+
 #define BACKLOG    1024 /* the kernel cuts it to net.core.somaxconn */
 #define UNSENT_MAX (128 * 1024)
+/* A caller whose machine vanished: while an app computes nothing is written to it. */
+#define PROBE_IDLE_S     60
+#define PROBE_INTERVAL_S 15
+#define PROBES           4
 
 static socklen_t address_len(const struct sockaddr *address)
 {
     return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                           : sizeof(struct sockaddr_in);
-}
-
-/* A caller whose machine vanished sends no FIN, and while an app computes nothing is written to it.
- * Connections inherit this. */
-static void watch_peers(int fd)
-{
-    int on = 1, idle_s = 60, interval_s = 15, probes = 4;
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
 /* What the kernel holds for a peer that reads slowly, beyond what is on its way: without a bound, up
@@ -47,7 +42,7 @@ static int open_bound(const struct sockaddr *address, bool is_shared)
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    watch_peers(fd);
+    hl_peer_probe(fd, PROBE_IDLE_S, PROBE_INTERVAL_S, PROBES);
     bound_unsent(fd);
     if (address->sa_family == AF_INET6) {
         int off = 0;

@@ -216,6 +216,20 @@ static void on_data(struct hl_run *run, struct hl_str bytes)
             "The app sent bytes before it had got any of the request.");
 }
 
+/* The app closed nothing: its machine does not answer. */
+static bool is_vanished(const struct hl_run *run, const struct hl_stream_event *event)
+{
+    return run->response != HL_RESPONSE_TUNNEL &&
+           (event->error == UV_ETIMEDOUT || event->error == UV_EHOSTUNREACH);
+}
+
+static void lose_machine(struct hl_run *run)
+{
+    hl_counter_add(&run->worker->metrics.upstream_errors, 1);
+    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
+        "The app's machine does not answer any more; is it up, and the network to it?");
+}
+
 static void on_upstream_event(void *owner, const struct hl_stream_event *event)
 {
     struct hl_run *run = owner;
@@ -232,7 +246,11 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
         break;
     case HL_STREAM_EOF:
     case HL_STREAM_FAILED:
-        if (!send_again(run, is_still_unsent(run)))
+        if (send_again(run, is_still_unsent(run)))
+            break;
+        if (is_vanished(run, event))
+            lose_machine(run);
+        else
             hl_respond_end(run, event->kind == HL_STREAM_EOF);
         break;
     default:

@@ -299,6 +299,10 @@ static void on_message(void *self, struct hl_msg *msg)
     case HL_AUTH_CHECKED:
         hl_auth_seat_on_message(w->auth, msg);
         break;
+    case HL_WORKER_APP_LOST:
+        hl_pool_drop_idle(&w->pool);
+        free(msg);
+        break;
     case HL_WORKER_DRAIN:
         w->is_draining = true;
         hl_dispatch_stop(w);

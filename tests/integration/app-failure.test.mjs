@@ -208,3 +208,17 @@ test('an app that is gone and back is used again', async (t) => {
     await startServer(t, (x) => x.send(200, {}, 'second'), port);
     await until('it answers again', async () => (await context.call()).text === 'second');
 });
+
+test('kept connections are closed when the app is not ready any more', async (t) => {
+    let isReady = true;
+    const { app, call, sidecar } = await stage(t, {
+        app: (x) => x.send(x.path === '/health' && !isReady ? 500 : 200),
+        env: { HOOKLINE_APP_HEALTH_PATH: '/health', HOOKLINE_WORKERS: '2' },
+    });
+    await Promise.all(Array.from({ length: 8 }, () => call()));
+    assert.ok(app.openConnections > 1, 'some are kept');
+    isReady = false;
+    await until('it is not ready', async () => (await sidecar.probe('/_hookline/readyz')) === 503);
+    await until('none but the check’s is open', () => app.openConnections <= 1);
+    assert.equal((await call()).status, 200, 'a call tries the app itself');
+});

@@ -6,9 +6,10 @@ import { atEnd } from './cleanup.mjs';
 import { write } from './until.mjs';
 
 export class RawClient {
-    constructor(socket) {
+    /** `silence`: see ByteReader. */
+    constructor(socket, silence) {
         this.socket = socket;
-        this.reader = new ByteReader(socket);
+        this.reader = new ByteReader(socket, silence);
     }
 
     send(bytes) {
@@ -69,11 +70,11 @@ export class RawClient {
 }
 
 /** A connection that ends with the test. `sidecar` has a port (and may be any other listener). */
-export async function connect(t, { port }) {
+export async function connect(t, { port }, { silence } = {}) {
     const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     socket.on('error', () => {}); // the reader reports it to whoever waits
     await once(socket, 'connect');
-    const client = new RawClient(socket);
+    const client = new RawClient(socket, silence);
     atEnd(t, () => client.close());
     return client;
 }
