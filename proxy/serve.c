@@ -255,6 +255,7 @@ static bool start_all(struct control *ctl, char *why, size_t why_len)
 {
     const struct hl_config *config = ctl->config;
     ctl->service.config = config;
+    atomic_init(&ctl->service.memory_left, hl_store_memory_max(config));
     ctl->service.readiness = &ctl->readiness;
     ctl->service.app = &ctl->supervisor.gauges;
     hl_pool_group_init(&ctl->service.connections, config->app_keepalive, config->app_concurrency);

@@ -79,7 +79,7 @@ static void on_body_done(void *owner, struct hl_spool *spool, enum hl_err err, s
     bool is_too_large = err == HL_ERR_TOO_LARGE;
     answer(run, is_too_large ? 413 : 503,
         is_too_large ? "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows."
-                     : "The request cannot be kept: the data directory takes no more.",
+                     : "The request cannot be kept: the store takes no more.",
         is_too_large ? NULL : "Retry-After: 10\r\n");
 }
 

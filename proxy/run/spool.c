@@ -51,7 +51,8 @@ struct hl_spool {
 
     char *bytes; /* waiting */
     size_t n, cap;
-    size_t burst; /* taken from home->burst_left */
+    size_t burst;    /* taken from home->burst_left */
+    uint64_t memory; /* taken from home->memory_left */
 
     struct spool_job job;
     struct hl_id file;
@@ -81,12 +82,20 @@ struct hl_spool *hl_spool_new(struct hl_spool_home *home, uint64_t limit, bool c
     return s;
 }
 
+static void give_memory_back(struct hl_spool *s)
+{
+    if (s->memory > 0)
+        atomic_fetch_add(s->home->memory_left, s->memory);
+    s->memory = 0;
+}
+
 static void spool_free(struct hl_spool *s)
 {
     s->home->burst_left += s->burst;
     s->home->open--;
     if (s->fd >= 0)
         close(s->fd);
+    give_memory_back(s);
     mbedtls_sha256_free(&s->sha);
     free(s->bytes);
     free(s);
@@ -95,6 +104,7 @@ static void spool_free(struct hl_spool *s)
 static void drop(struct hl_spool *s, enum hl_err err)
 {
     s->place = SPOOL_DROPPED;
+    give_memory_back(s);
     s->err = err;
     free(s->bytes);
     s->bytes = NULL;
@@ -298,11 +308,31 @@ static bool reserve(struct hl_spool *s, size_t n)
     return true;
 }
 
+/* A body that stays in memory has its share of what the store may take there, for it ends up in it.
+ * False: there is none left. */
+static bool take_memory(struct hl_spool *s)
+{
+    _Atomic uint64_t *left = s->home->memory_left;
+    if (!left || s->home->data_dir || s->place != SPOOL_MEMORY || s->size > s->limit)
+        return true;
+    while (s->size > HL_BODY_INLINE_MAX + s->memory) {
+        uint64_t now = atomic_load(left);
+        if (now < PIECE_SIZE)
+            return false;
+        if (!atomic_compare_exchange_weak(left, &now, now - PIECE_SIZE))
+            continue;
+        s->memory += PIECE_SIZE;
+    }
+    return true;
+}
+
 void hl_spool_take(struct hl_spool *s, const char *p, size_t n)
 {
     if (n == 0)
         return;
     s->size += n;
+    if (!take_memory(s))
+        drop(s, HL_ERR_FULL);
     if (s->checks)
         hl_body_check_feed(&s->check, p, n);
     if (s->place == SPOOL_DROPPED)

@@ -7,6 +7,7 @@
 #ifndef HL_RUN_SPOOL_H
 #define HL_RUN_SPOOL_H
 
+#include <stdatomic.h>
 #include <uv.h>
 
 #include "http/body_check.h"
@@ -20,6 +21,8 @@ struct hl_spool_home {
     struct hl_id_source *ids;
     size_t burst_left; /* what tees may still hold beyond their own bound while the disk lags */
     unsigned open;     /* spools alive */
+    _Atomic uint64_t *memory_left; /* without a data directory: what all workers' spools may hold
+                                      beyond HL_BODY_INLINE_MAX each; NULL: no limit */
 };
 
 #define HL_SPOOL_BURST (32 * 1024 * 1024)

@@ -127,6 +127,7 @@ enum hl_err hl_worker_new(
         &service->connections, &w->mail.box);
     hl_limiter_seat_init(&w->seat, &service->limiter, index, &w->mail.box);
     service->seats[index] = &w->seat;
+    w->spools.memory_left = &service->memory_left;
     if (w->config->auth == HL_AUTH_JWT) {
         w->auth = hl_auth_seat_new(service->auth, &w->mail.box);
         if (!w->auth)

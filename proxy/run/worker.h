@@ -74,6 +74,7 @@ struct hl_service {
     uint32_t worker_count;
     _Atomic bool is_draining;
     struct hl_mailbox *inquiries;   /* the control thread's, for HL_WORKER_INQUIRY; NULL: no one */
+    _Atomic uint64_t memory_left;   /* of the memory store's size: for bodies on their way there */
     _Atomic uint32_t recent_total;  /* entries in all workers' lists of recent runs */
     _Atomic uint64_t full_noted_ms; /* HOOKLINE_MAX_CONNECTIONS reached: last said so; 0: never */
     /* On the worker's thread, its last act. */

@@ -264,6 +264,8 @@ HL_MUST_CHECK enum hl_err hl_store_put_signing_key(
 /* The absolute data directory, or NULL with the memory driver: bodies are INLINE then, whatever
  * their size. */
 const char *hl_store_data_dir(const struct hl_store *store);
+/* How many bytes the memory driver keeps at most. */
+uint64_t hl_store_memory_max(const struct hl_config *config);
 
 /* Commits what was posted, answers everything, releases claims' leases, closes files, joins the
  * thread. Receivers' mailboxes must still be valid; workers and sender must have stopped posting.

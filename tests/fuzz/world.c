@@ -62,6 +62,8 @@ static void start_worker(struct service *s, const struct hl_config *config)
     s->service.readiness = &s->readiness;
     s->service.seats = &s->seat;
     s->service.workers = &s->worker;
+    atomic_init(&s->service.memory_left, hl_store_memory_max(config));
+    hl_pool_group_init(&s->service.connections, config->app_keepalive, config->app_concurrency);
     hl_limiter_init(
         &s->service.limiter, config->app_concurrency, config->app_queue, s->service.seats, 1);
     enum hl_err err = hl_worker_new(&s->worker, &s->service, 0, why, sizeof why);

@@ -399,3 +399,30 @@ test('runs are kept in memory with HOOKLINE_STORE=memory, which says what is los
         sidecar.log.some((line) => line.level === 'warn' && /memory/i.test(JSON.stringify(line))),
     );
 });
+
+test('HOOKLINE_STORE=memory: bodies on their way have no more memory than the store', async (t) => {
+    const piece = Buffer.alloc(1 << 20, 'x');
+    const { connect, sidecar } = await stage(t, {
+        env: { HOOKLINE_STORE: 'memory', HOOKLINE_STORE_MAX_BYTES: '16MiB', HOOKLINE_WORKERS: '2' },
+    });
+    const before = await sidecar.rssAnon();
+    const uploads = [];
+    for (let i = 0; i < 24; i++) {
+        const client = await connect();
+        await client.send(request('POST', `${RUN}?async=true`, { 'Content-Length': 8 << 20 }));
+        for (let sent = 1; sent < 8; sent++) await client.send(piece);
+        uploads.push(client);
+    }
+    await until('all that was sent is read', async () =>
+        uploads.every(({ socket }) => socket.writableLength === 0),
+    );
+    const grown = (await sidecar.rssAnon()) - before;
+    assert.ok(grown < 96 << 20, `RssAnon grew by ${grown >> 20} MiB`);
+    const statuses = [];
+    for (const client of uploads) {
+        await client.send(piece);
+        statuses.push((await client.response()).status);
+    }
+    assert.ok(statuses.includes(202), 'some had room');
+    assert.ok(statuses.every((status) => status === 202 || status === 503), `${statuses}`);
+});

@@ -10,6 +10,11 @@
 /* Runs that one step of shedding looks at. */
 #define SHED_LOOKS 256
 
+uint64_t hl_store_memory_max(const struct hl_config *config)
+{
+    return config->store_max_bytes.bytes ? config->store_max_bytes.bytes : DEFAULT_MAX_BYTES;
+}
+
 static enum hl_err begin(struct hl_driver *d)
 {
     (void)d;
@@ -192,8 +197,7 @@ enum hl_err hl_memory_open(
     hl_list_init(&m->accounts);
     hl_id_source_init(&m->ids);
     hl_key_random(&m->key);
-    m->max_bytes =
-        config->store_max_bytes.bytes ? config->store_max_bytes.bytes : DEFAULT_MAX_BYTES;
+    m->max_bytes = hl_store_memory_max(config);
     m->retention_ms = (int64_t)config->retention_ms;
     m->key_ms = m->retention_ms < 24 * 3600 * 1000 ? m->retention_ms : 24 * 3600 * 1000;
     m->webhook_attempts = config->webhook_attempts;

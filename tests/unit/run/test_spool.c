@@ -298,6 +298,29 @@ Test(spool, keeps_everything_in_memory_without_a_data_directory)
     free(bytes);
 }
 
+Test(spool, has_no_more_memory_than_the_store_without_a_data_directory)
+{
+    const uint64_t most = 1u << 20;
+    _Atomic uint64_t left = most;
+    size_t n = HL_BODY_INLINE_MAX + most;
+    char *bytes = make_bytes(n + 1);
+    home.data_dir = NULL;
+    home.memory_left = &left;
+    struct hl_spool *s = open_spool(NO_LIMIT);
+    take_all(s, bytes, n);
+    cr_assert_eq(left, 0);
+    struct hl_spool *other = open_spool(NO_LIMIT);
+    take_all(other, bytes, HL_BODY_INLINE_MAX); /* which each has in any case */
+    hl_spool_abandon(other);
+    hl_spool_take(s, bytes + n, 1);
+    cr_assert_eq(left, most, "what was dropped is given back");
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    cr_assert_eq(told.err, HL_ERR_FULL);
+    home.memory_left = NULL;
+    free(bytes);
+}
+
 Test(spool, removes_a_finished_file)
 {
     size_t n = HL_BODY_INLINE_MAX + 1;
