@@ -496,7 +496,7 @@ test('HOOKLINE_APP_USER: it runs as that user, with that user’s groups', { ski
         ['12345:23456', 12345, 23456, '23456'],
     ]) {
         const { self } = await supervise(t, {
-            command: `exec ${process.execPath} - < ${PLAIN}`,
+            command: `exec ${process.execPath} --input-type=module - < ${PLAIN}`,
             env: { HOOKLINE_APP_USER: user },
         });
         const seen = await self();
