@@ -19,6 +19,7 @@
 #include "app/supervisor.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "loop/log_writer.h"
 #include "loop/mailbox.h"
 #include "run/idle.h"
 #include "run/worker.h"
@@ -26,6 +27,11 @@
 
 #define SENDER_GRACE_MS                                                                            \
     5000 /* attempts in flight at the end; what is cut is sent again at the next start */
+
+/* What is logged at the end has this long to be written. After a failed start nobody waits for us
+ * to end, but somebody may still want to know why. */
+#define LOG_END_MS        1000
+#define LOG_FAILED_END_MS 5000
 
 enum control_state {
     CONTROL_SERVING,
@@ -359,6 +365,8 @@ int hl_serve(const struct hl_cli *cli)
         return status;
     }
     hl_log_setup(ctl->config->log_level, ctl->config->log_format);
+    if (hl_log_writer_start() != 0)
+        HL_LOG(ERROR, "no thread for the log: whoever logs waits for its reader");
     char why[512] = "out of memory";
     if (start_all(ctl, why, sizeof(why))) {
         log_start(ctl);
@@ -377,5 +385,6 @@ int hl_serve(const struct hl_cli *cli)
         uv_run(&ctl->loop, UV_RUN_DEFAULT);
     stop_all(ctl);
     free(ctl);
+    hl_log_writer_stop(status == HL_CLI_OK ? LOG_END_MS : LOG_FAILED_END_MS);
     return status;
 }

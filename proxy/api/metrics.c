@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "loop/log_writer.h"
 
 void hl_figures_add(struct hl_worker_metrics *sum, const struct hl_worker_metrics *worker)
 {
@@ -41,6 +42,7 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
         .is_ready = !hl_service_not_ready(view->service),
         .started_ms = view->started_ms,
         .now_ms = hl_clock_wall_ms(),
+        .log_lines_dropped = hl_log_writer_dropped(),
     };
     if (view->service->auth)
         hl_auth_read_figures(view->service->auth, &figures->auth);
@@ -325,6 +327,9 @@ static void write_process(struct text *t, const struct hl_figures *figures)
     write_number(t, "hookline_app_slots_in_use", "gauge",
         "Slots of the app that are taken: requests inside it, and runs that are about to be.",
         figures->app_slots_in_use);
+    write_number(t, "hookline_log_dropped_lines_total", "counter",
+        "Log lines that were dropped because nobody read the log, or it could not be written.",
+        figures->log_lines_dropped);
     write_number(t, "hookline_ready", "gauge", "1 while /readyz answers 200.", figures->is_ready);
     write_family(t, build, "gauge", "Always 1; its label is the version.");
     write_sample(t, build, "version=\"" HL_VERSION "\"", 1);

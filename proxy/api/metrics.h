@@ -23,6 +23,7 @@ struct hl_figures {
     uint32_t connections_max;
     uint32_t app_slots, app_slots_in_use; /* 0 slots: there is no limit */
     uint64_t app_queue_age_ms;
+    uint64_t log_lines_dropped;
     struct hl_process process;
     bool is_ready;
     int64_t started_ms, now_ms; /* wall time */

@@ -3,9 +3,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
 
 void hl_assert_failed(const char *claim, const char *file, int line)
 {
-    fprintf(stderr, "hookline: bug: %s:%d: not true: %s\n", file, line, claim);
+    char text[512]; /* written in one piece, and not at all where it would wait for ever */
+    snprintf(text, sizeof(text), "hookline: bug: %s:%d: not true: %s\n", file, line, claim);
+    hl_log_write_last(text, strlen(text));
     abort();
 }

@@ -1,15 +1,17 @@
-/* log.c - builds one line in a buffer on the stack and writes it with one write(2), so that lines
- * of threads never mix.
+/* log.c - builds one line in a buffer on the stack and gives it away whole: to the sink, or to
+ * stderr with one write(2), so that lines of threads never mix.
  * Owns: the level and the format, set before threads start. Any thread.
  * Promise: never allocates, never more than HL_LOG_LINE_MAX bytes, always a whole line (JSON stays
  * valid when it is cut): a text that does not fit is cut between characters and ends in an ellipsis,
- * a field that does not fit is left out. */
+ * a field that does not fit is left out.
+ * Not here: the thread that writes for all others (loop/log_writer.c). */
 #include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -27,6 +29,7 @@ struct line {
 
 static enum hl_log_level least_level = HL_LOG_INFO;
 static enum hl_log_format line_format = HL_LOG_JSON;
+static const struct hl_log_sink *_Atomic sink;
 
 static const char *const level_names[][2] = {
     [HL_LOG_DEBUG] = {[HL_LOG_JSON] = "debug", [HL_LOG_PLAIN] = "DEBUG"},
@@ -39,6 +42,11 @@ void hl_log_setup(enum hl_log_level least, enum hl_log_format format)
 {
     least_level = least;
     line_format = format;
+}
+
+void hl_log_use(const struct hl_log_sink *to)
+{
+    atomic_store(&sink, to);
 }
 
 bool hl_log_is_on(enum hl_log_level level)
@@ -200,29 +208,67 @@ static void put_beginning(struct line *line, enum hl_log_level level, const char
         line->p[line->n++] = '"';
 }
 
-void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields)
+static void build(struct line *line, enum hl_log_level level, const char *message,
+    const struct hl_log_field *fields)
 {
-    struct line line;
-    line.n = 0;
-    put_beginning(&line, level, message);
+    line->n = 0;
+    put_beginning(line, level, message);
     for (; fields->name; fields++)
-        put_field(&line, fields);
+        put_field(line, fields);
     if (line_format == HL_LOG_JSON)
-        line.p[line.n++] = '}';
-    line.p[line.n++] = '\n';
+        line->p[line->n++] = '}';
+    line->p[line->n++] = '\n';
+}
 
+static void write_now(const struct line *line)
+{
     /* A log that cannot be written has nowhere to say so. */
     ssize_t written;
     do
-        written = write(STDERR_FILENO, line.p, line.n);
+        written = write(STDERR_FILENO, line->p, line->n);
     while (written < 0 && errno == EINTR);
+}
+
+void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields)
+{
+    const struct hl_log_sink *to = atomic_load(&sink);
+    struct line line;
+    build(&line, level, message, fields);
+    if (to)
+        to->put(line.p, line.n);
+    else
+        write_now(&line);
+}
+
+size_t hl_log_build(char out[HL_LOG_LINE_MAX], enum hl_log_level level, const char *message,
+    const struct hl_log_field *fields)
+{
+    struct line line;
+    build(&line, level, message, fields);
+    memcpy(out, line.p, line.n);
+    return line.n;
 }
 
 bool hl_log_has_room(void)
 {
+    const struct hl_log_sink *to = atomic_load(&sink);
     struct pollfd stderr_fd = {.fd = STDERR_FILENO, .events = POLLOUT};
-    int unread, size = fcntl(STDERR_FILENO, F_GETPIPE_SZ);
+    int unread, size = to ? 0 : fcntl(STDERR_FILENO, F_GETPIPE_SZ);
+    if (to)
+        return to->has_room();
     if (size > 0 && ioctl(STDERR_FILENO, FIONREAD, &unread) == 0)
         return unread < size / 2;
     return poll(&stderr_fd, 1, 0) == 1;
+}
+
+void hl_log_write_last(const char *text, size_t n)
+{
+    const struct hl_log_sink *to = atomic_load(&sink);
+    struct pollfd stderr_fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (to)
+        to->flush(HL_LOG_LAST_MS);
+    if (poll(&stderr_fd, 1, HL_LOG_LAST_MS) != 1)
+        return;
+    ssize_t written = write(STDERR_FILENO, text, n);
+    (void)written; /* as above */
 }

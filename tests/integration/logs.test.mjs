@@ -1,11 +1,14 @@
 // Logs: one JSON object a line, everything from outside escaped, run ids on lines about runs, and no secret anywhere.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, readlink } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
+import { clog } from './lib/clogged.mjs';
 import { filesBelow } from './lib/files.mjs';
 import { request } from './lib/raw.mjs';
-import { gate, until } from './lib/until.mjs';
+import { gate, until, within } from './lib/until.mjs';
 
 test('every line is a JSON object with time, level and message', async (t) => {
     const { call, sidecar } = await stage(t);
@@ -120,6 +123,60 @@ test('no secret, token, URL or body is in the logs, the metrics, the answers or 
         assert.doesNotMatch(text, /MARKER/, file);
     }
     await sidecar.start();
+});
+
+test('a log that nobody reads holds nothing up: calls, health, metrics, SIGTERM', async (t) => {
+    const { command } = await clog(t);
+    const { sidecar, call } = await stage(t, { command, app: (x) => x.gone.then(() => x.end()) });
+    const left = new AbortController();
+    const running = call(RUN, { signal: left.signal }).catch(() => {});
+    assert.equal((await sidecar.admin('/healthz')).status, 200);
+    assert.equal((await call(RUN, { query: { async: 'true' } })).status, 202);
+    assert.equal((await call(RUN, { method: 'GET' })).status, 405);
+    left.abort();
+    await running;
+    assert.equal(await sidecar.metric('hookline_log_dropped_lines_total'), 0);
+    sidecar.signal('SIGTERM');
+    assert.deepEqual(await within('the end', sidecar.exited()), { code: 0, signal: null });
+});
+
+test('lines for which there is no room are counted, and said once there is', async (t) => {
+    const { command, read } = await clog(t);
+    const { sidecar, call } = await stage(t, { command, app: (x) => x.end() });
+    const dropped = () => sidecar.metric('hookline_log_dropped_lines_total');
+    await until('lines are dropped', async () => {
+        await Promise.all(Array.from({ length: 400 }, () => call().catch(() => {})));
+        return (await dropped()) > 0;
+    }, 50_000);
+    const { log, noise } = read();
+    const said = await until('it is said', () => log.find((l) => /lines were dropped/.test(l.msg)));
+    assert.equal(said.level, 'warn');
+    assert.equal(said.lines, await dropped());
+    const { id } = await call();
+    await until('the next line is logged', () => log.some((l) => l.run_id === id));
+    await sidecar.stop();
+    await until('the last line is there', () => log.some((l) => /listeners closed/.test(l.msg)));
+    assert.deepEqual(noise, []);
+});
+
+test('why it does not start is in a log that is read late', async (t) => {
+    const { sidecar } = await stage(t);
+    const { command, path, read } = await clog(t);
+    const [program, ...args] = command;
+    const child = spawn(program, args, {
+        env: {
+            PATH: process.env.PATH,
+            HOOKLINE_LISTEN: `127.0.0.1:${sidecar.port}`,
+            HOOKLINE_DATA_DIR: sidecar.dataDir,
+        },
+        stdio: 'ignore',
+    });
+    const ended = once(child, 'close');
+    const holds = () => readlink(`/proc/${child.pid}/fd/2`).catch(() => null);
+    await until('it has the full pipe', async () => (await holds()) === path);
+    const { log } = read();
+    assert.deepEqual(await within('the end', ended), [1, null]);
+    await until('the error is there', () => log.some((l) => /cannot listen/.test(l.msg)));
 });
 
 const isDeadLetter = (line) => line.level === 'error' && /delivery failed/.test(line.msg);
