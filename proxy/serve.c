@@ -3,7 +3,7 @@
  * Owns: struct control. Thread: main.
  * Promise: after SIGTERM calls are answered for HOOKLINE_SHUTDOWN_DELAY, running ones get
  * HOOKLINE_DRAIN_TIMEOUT, and nothing accepted is lost (spec 7). A second SIGTERM or SIGINT ends at
- * once; that loses nothing either.
+ * once; that loses nothing either, and the status is 0 whenever it comes.
  * Not here: what the threads do. */
 #include "serve.h"
 
@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "loop/log_writer.h"
 #include "loop/mailbox.h"
+#include "loop/signal.h"
 #include "run/idle.h"
 #include "run/worker.h"
 #include "webhook/sender.h"
@@ -38,6 +39,7 @@ enum control_state {
     CONTROL_DELAY,    /* not ready any more, still accepting: load balancers need that long */
     CONTROL_DRAINING, /* listeners closed; running calls end */
     CONTROL_CUT,      /* workers end at once */
+    CONTROL_ENDING,   /* workers and app have ended; webhooks that are being sent end */
 };
 
 struct control {
@@ -58,6 +60,7 @@ struct control {
     struct hl_reader reader;
     struct hl_uv_mailbox mail; /* workers say here that they have ended */
     uv_signal_t sigterm, sigint;
+    struct hl_msg sender_ended;
     struct hl_timer timer;
     enum control_state state;
     uint32_t started, ended; /* workers */
@@ -78,17 +81,22 @@ static void on_app_lost(struct hl_readiness *readiness)
     tell_workers(HL_CONTAINER_OF(readiness, struct control, readiness), HL_WORKER_APP_LOST);
 }
 
-static void close_loop(struct control *ctl)
+static void close_admin(struct control *ctl)
 {
     if (ctl->admin)
         hl_admin_close(ctl->admin);
     ctl->admin = NULL;
+}
+
+static void close_loop(struct control *ctl)
+{
+    close_admin(ctl);
     hl_recorder_stop(&ctl->recorder);
     hl_readiness_close(&ctl->readiness);
     hl_idle_close(&ctl->idle);
     hl_timer_fini(&ctl->wheel, &ctl->timer);
-    uv_close((uv_handle_t *)&ctl->sigterm, NULL);
-    uv_close((uv_handle_t *)&ctl->sigint, NULL);
+    hl_signal_close(&ctl->sigterm);
+    hl_signal_close(&ctl->sigint);
     hl_wheel_close(&ctl->wheel);
     hl_reader_close(&ctl->reader);
     hl_uv_mailbox_close(&ctl->mail);
@@ -128,6 +136,8 @@ static void on_signal(uv_signal_t *handle, int signum)
         atomic_store(&ctl->service.is_draining, true);
         tell_workers(ctl, HL_WORKER_DRAIN);
         hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->shutdown_delay_ms);
+    } else if (ctl->state == CONTROL_ENDING) {
+        hl_sender_cut(ctl->sender);
     } else {
         if (ctl->state != CONTROL_CUT)
             cut(ctl);
@@ -146,9 +156,21 @@ static void on_idle(struct hl_idle *idle)
     drain(ctl);
 }
 
+/* On the sender's thread, its last act. */
+static void on_sender_end(void *arg)
+{
+    struct control *ctl = arg;
+    hl_mailbox_post(&ctl->mail.box, &ctl->sender_ended);
+}
+
+/* The loop goes on for the signals, until nothing is left to be cut short. */
 static void on_app_stopped(struct hl_supervisor *supervisor)
 {
-    close_loop(HL_CONTAINER_OF(supervisor, struct control, supervisor));
+    struct control *ctl = HL_CONTAINER_OF(supervisor, struct control, supervisor);
+    uint64_t grace_ms = ctl->state == CONTROL_CUT ? 0 : SENDER_GRACE_MS;
+    ctl->state = CONTROL_ENDING;
+    close_admin(ctl);
+    hl_sender_stop(ctl->sender, grace_ms, on_sender_end, ctl);
 }
 
 struct worker_end {
@@ -169,6 +191,10 @@ static void on_worker_end(struct hl_service *service, uint32_t index)
 static void on_message(void *self, struct hl_msg *msg)
 {
     struct control *ctl = self;
+    if (msg == &ctl->sender_ended) {
+        close_loop(ctl);
+        return;
+    }
     struct worker_end *end = HL_CONTAINER_OF(msg, struct worker_end, msg);
     hl_rest_worker_ended(ctl->rest, end->index);
     free(end);
@@ -326,8 +352,10 @@ static void stop_all(struct control *ctl)
     for (uint32_t i = 0; i < ctl->started; i++)
         hl_worker_join(s->workers[i]);
     hl_auth_stop(s->auth);
+    if (ctl->sender && ctl->state != CONTROL_ENDING) /* no worker was started */
+        hl_sender_stop(ctl->sender, 0, NULL, NULL);
     if (ctl->sender)
-        hl_sender_stop(ctl->sender, ctl->state == CONTROL_CUT ? 0 : SENDER_GRACE_MS);
+        hl_sender_join(ctl->sender);
     if (ctl->store)
         hl_store_close(ctl->store);
     hl_sender_free(ctl->sender);
@@ -353,6 +381,10 @@ int hl_serve(const struct hl_cli *cli)
     struct rlimit files = {.rlim_cur = 1024, .rlim_max = 1024};
     raise_descriptor_limit(&files);
     signal(SIGPIPE, SIG_IGN);
+    /* A closed terminal and the habits of log rotations; the app gets them, if we start it. */
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
+    signal(SIGUSR2, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write, as a full volume is */
     struct control *ctl = calloc(1, sizeof(*ctl));
     if (!ctl)

@@ -21,6 +21,7 @@
 #include "app/orphan.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "loop/signal.h"
 
 #define KILL_WAIT_MS 2000 /* for a process in a system call that cannot be broken off */
 
@@ -118,7 +119,7 @@ static void close_signals(struct hl_supervisor *s)
     s->is_open = false;
     uv_close((uv_handle_t *)&s->on_child, NULL);
     for (size_t i = 0; has_command(s) && i < HL_SUPERVISOR_SIGNALS; i++)
-        uv_close((uv_handle_t *)&s->passed[i], NULL);
+        hl_signal_close(&s->passed[i]);
 }
 
 /* ---- starting ---- */

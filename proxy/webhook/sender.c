@@ -37,7 +37,7 @@
 #define PLACE_MS 20 /* until a place at the destination is asked for again */
 #define IDLE_MS  60000
 
-enum { MSG_STOP = 1024 }; /* beside enum hl_store_op */
+enum { MSG_STOP = 1024, MSG_CUT }; /* beside enum hl_store_op */
 
 struct hl_sender {
     const struct hl_config *config;
@@ -49,8 +49,11 @@ struct hl_sender {
     struct hl_sender_gauges gauges;
     uint32_t credit; /* leases that the store may still push */
 
-    struct hl_msg stop;
+    struct hl_msg stop, cut;
+    bool is_cut; /* posted; the control thread's */
     uint64_t grace_ms;
+    void (*on_end)(void *arg);
+    void *on_end_arg;
     bool is_stopping;
     uint64_t stop_at_ms; /* monotonic */
 };
@@ -72,6 +75,7 @@ enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *conf
     s->config = config;
     s->store = store;
     s->stop.type = MSG_STOP;
+    s->cut.type = MSG_CUT;
     hl_mailbox_init(&s->box, wake, s);
     hl_docket_init(&s->docket, &s->gauges);
     enum hl_err err =
@@ -121,11 +125,13 @@ static void run(void *arg)
         if (s->is_stopping)
             wind_down(s);
         if (is_over(s))
-            return;
+            break;
         start_ready(s);
         give_credit(s);
         curl_multi_poll(s->courier.multi, NULL, 0, wait_ms(s), NULL);
     }
+    if (s->on_end)
+        s->on_end(s->on_end_arg);
 }
 
 static bool has_free_place(const struct hl_sender *s)
@@ -345,6 +351,9 @@ static void take_messages(struct hl_sender *s)
         case MSG_STOP:
             on_stop(s);
             break;
+        case MSG_CUT:
+            s->stop_at_ms = 0;
+            break;
         default:
             HL_ASSERT(!"a message that the sender does not know");
         }
@@ -398,10 +407,24 @@ static void on_recorded(struct hl_sender *s, struct hl_parcel *p)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-void hl_sender_stop(struct hl_sender *sender, uint64_t grace_ms)
+void hl_sender_stop(
+    struct hl_sender *sender, uint64_t grace_ms, void (*on_end)(void *arg), void *arg)
 {
     sender->grace_ms = grace_ms;
+    sender->on_end = on_end;
+    sender->on_end_arg = arg;
     hl_mailbox_post(&sender->box, &sender->stop);
+}
+
+void hl_sender_cut(struct hl_sender *sender)
+{
+    if (!sender->is_cut)
+        hl_mailbox_post(&sender->box, &sender->cut);
+    sender->is_cut = true;
+}
+
+void hl_sender_join(struct hl_sender *sender)
+{
     hl_thread_join(&sender->thread);
 }
 

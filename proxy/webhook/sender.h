@@ -26,8 +26,13 @@ HL_MUST_CHECK enum hl_err hl_sender_start(struct hl_sender **out, const struct h
 const struct hl_sender_gauges *hl_sender_gauges(const struct hl_sender *sender);
 
 /* Takes no more leases, lets attempts in flight end for at most `grace_ms`, reports the rest as
- * ABANDONED, and ends the thread. Blocks. The store must still be open. */
-void hl_sender_stop(struct hl_sender *sender, uint64_t grace_ms);
+ * ABANDONED, and ends the thread, whose last act `on_end` is (NULL: nobody is told). Does not wait:
+ * join does. The store must be open until then. */
+void hl_sender_stop(
+    struct hl_sender *sender, uint64_t grace_ms, void (*on_end)(void *arg), void *arg);
+/* The grace of a stop is over now. */
+void hl_sender_cut(struct hl_sender *sender);
+void hl_sender_join(struct hl_sender *sender);
 /* After the store was closed: messages that it still posted are freed here. */
 void hl_sender_free(struct hl_sender *sender);
 

@@ -170,6 +170,45 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
     });
 }
 
+test('SIGTERM while webhooks are being sent ends that, closes the store and is no failure', async (t) => {
+    const { receiver, sidecar, call } = await stage(t, { env: { HOOKLINE_WEBHOOK_TIMEOUT: '60s' } });
+    receiver.script('/hook', (x) => x.gone, 200);
+    const { id } = await call(RUN, { query: { webhookEndpoint: receiver.url() } });
+    await until('it is being sent', () => receiver.requests.length === 1);
+    sidecar.signal('SIGTERM');
+    await until('the admin listener is closed', async () => (await sidecar.admin('/healthz')) === null);
+    assert.ok(sidecar.isRunning);
+    sidecar.signal('SIGTERM');
+    assert.deepEqual(await within('the end', sidecar.exited()), { code: 0, signal: null });
+    const files = await readdir(sidecar.dataDir);
+    assert.deepEqual(files.filter((name) => name.endsWith('-wal')), [], 'the store is closed');
+    await sidecar.start();
+    assert.equal(JSON.parse((await receiver.delivered('/hook', 2)).bytes).run_id, id);
+});
+
+test('signals at any moment of the stop are no failure', async (t) => {
+    const { receiver, sidecar, call } = await stage(t);
+    for (let i = 0; i < 5; i++) {
+        await call(RUN, { query: { async: 'true', webhookEndpoint: receiver.url() } });
+        const storm = setInterval(() => {
+            for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP']) sidecar.signal(name);
+        }, 1);
+        const end = await within('the end', sidecar.exited());
+        clearInterval(storm);
+        assert.deepEqual(end, { code: 0, signal: null });
+        await sidecar.start();
+    }
+});
+
+test('SIGHUP, SIGUSR1 and SIGUSR2 do nothing when there is no app to pass them on to', async (t) => {
+    const { sidecar, call } = await stage(t);
+    for (const name of ['SIGHUP', 'SIGUSR1', 'SIGUSR2']) {
+        sidecar.signal(name);
+        assert.equal((await call()).status, 200, name);
+    }
+    assert.ok(sidecar.isRunning);
+});
+
 test('queued runs and pending deliveries stay in the store over a SIGTERM', async (t) => {
     const doors = gate();
     const { app, receiver, sidecar, call } = await stage(t, {

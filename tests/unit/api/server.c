@@ -88,7 +88,8 @@ void server_stop(struct server *s)
 {
     uv_async_send(&s->stop);
     pthread_join(s->thread, NULL);
-    hl_sender_stop(s->sender, 0);
+    hl_sender_stop(s->sender, 0, NULL, NULL);
+    hl_sender_join(s->sender);
     hl_store_close(s->service.store);
     hl_sender_free(s->sender);
     hl_rest_close(s->rest);

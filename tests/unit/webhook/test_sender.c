@@ -105,7 +105,8 @@ static void start(void)
 static void stop(void)
 {
     if (sender) {
-        hl_sender_stop(sender, 2000);
+        hl_sender_stop(sender, 2000, NULL, NULL);
+        hl_sender_join(sender);
         hl_sender_free(sender);
     }
     hl_cidr_list_fini(&config.webhook_allow);
@@ -552,7 +553,8 @@ Test(sender, counts_verdicts)
 
 static void stop_now(uint64_t grace_ms)
 {
-    hl_sender_stop(sender, grace_ms);
+    hl_sender_stop(sender, grace_ms, NULL, NULL);
+    hl_sender_join(sender);
     hl_sender_free(sender);
     sender = NULL;
 }
@@ -577,6 +579,29 @@ Test(sender, gives_back_what_it_could_not_end)
     cr_assert_eq(waiting->started_ms, 0, "nothing of it was sent");
 }
 
+static void count_end(void *arg)
+{
+    atomic_fetch_add((_Atomic int *)arg, 1);
+}
+
+Test(sender, gives_back_all_at_once_when_its_grace_is_cut_short)
+{
+    _Atomic int ends = 0;
+    start();
+    deliver(1, "/stall", "");
+    pthread_mutex_lock(&store.lock);
+    WAIT_UNTIL(receiver_count(&receiver, "/stall") == 1);
+    pthread_mutex_unlock(&store.lock);
+    hl_sender_stop(sender, 3600 * 1000, count_end, &ends);
+    hl_sender_cut(sender);
+    hl_sender_cut(sender);
+    hl_sender_join(sender);
+    hl_sender_free(sender);
+    sender = NULL;
+    cr_assert_eq(ends, 1);
+    cr_assert_eq(find(1, 1)->verdict, HL_ATTEMPT_ABANDONED);
+}
+
 Test(sender, ends_what_is_under_way_and_then_at_once)
 {
     start();
@@ -597,7 +622,8 @@ Test(sender, frees_a_lease_that_came_too_late)
     pthread_mutex_lock(&store.lock);
     WAIT_UNTIL(store.credit > 0);
     pthread_mutex_unlock(&store.lock);
-    hl_sender_stop(sender, 0);
+    hl_sender_stop(sender, 0, NULL, NULL);
+    hl_sender_join(sender);
     hl_mailbox_post(store.sender, &make_leased(1, "http://127.0.0.1/", "")->msg);
     hl_sender_free(sender);
     sender = NULL;
