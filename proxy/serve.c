@@ -61,7 +61,7 @@ struct control {
     struct hl_uv_mailbox mail; /* workers say here that they have ended */
     uv_signal_t sigterm, sigint;
     struct hl_msg sender_ended;
-    struct hl_timer timer;
+    struct hl_timer timer, tunnel_timer;
     enum control_state state;
     uint32_t started, ended; /* workers */
     bool has_loop;
@@ -95,6 +95,7 @@ static void close_loop(struct control *ctl)
     hl_readiness_close(&ctl->readiness);
     hl_idle_close(&ctl->idle);
     hl_timer_fini(&ctl->wheel, &ctl->timer);
+    hl_timer_fini(&ctl->wheel, &ctl->tunnel_timer);
     hl_signal_close(&ctl->sigterm);
     hl_signal_close(&ctl->sigint);
     hl_wheel_close(&ctl->wheel);
@@ -113,6 +114,7 @@ static void drain(struct control *ctl)
     ctl->state = CONTROL_DRAINING;
     HL_LOG(INFO, "listeners closed; running calls may end");
     hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->drain_timeout_ms);
+    hl_timer_arm(&ctl->wheel, &ctl->tunnel_timer, ctl->config->tunnel_drain_ms);
     tell_workers(ctl, HL_WORKER_CLOSE);
 }
 
@@ -125,6 +127,13 @@ static void on_timer(struct hl_timer *timer)
         HL_LOG(WARN, "HOOKLINE_DRAIN_TIMEOUT is over; running calls are cut");
         cut(ctl);
     }
+}
+
+static void on_tunnel_timer(struct hl_timer *timer)
+{
+    struct control *ctl = HL_CONTAINER_OF(timer, struct control, tunnel_timer);
+    if (ctl->state == CONTROL_DRAINING)
+        tell_workers(ctl, HL_WORKER_CLOSE_TUNNELS);
 }
 
 static void on_signal(uv_signal_t *handle, int signum)
@@ -235,6 +244,7 @@ static bool open_control_loop(struct control *ctl)
     if (rc == 0)
         rc = uv_signal_start(&ctl->sigint, on_signal, SIGINT);
     hl_timer_init(&ctl->timer, on_timer);
+    hl_timer_init(&ctl->tunnel_timer, on_tunnel_timer);
     hl_readiness_init(&ctl->readiness, &ctl->loop, &ctl->wheel, &ctl->reader, ctl->config,
         &ctl->service.connections);
     ctl->readiness.on_lost = on_app_lost;

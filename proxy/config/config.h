@@ -134,7 +134,8 @@ struct hl_config {
     uint32_t workers; /* never 0 after loading: hl_cpu_count() */
     uint64_t shutdown_delay_ms;
     uint64_t drain_timeout_ms; /* never 0 after loading: the grace period stands in */
-    uint64_t idle_exit_ms;     /* 0: off */
+    uint64_t tunnel_drain_ms;
+    uint64_t idle_exit_ms; /* 0: off */
     enum hl_log_level log_level;
     enum hl_log_format log_format; /* `auto` is decided when loading: plain on a terminal */
 

@@ -294,6 +294,8 @@ const struct hl_option hl_options[] = {
         .help = "how long calls are still accepted after SIGTERM"},
     {ROW(DURATION, "DRAIN_TIMEOUT", drain_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
         .help = "how long running calls may go on after that; 0: the grace period"},
+    {ROW(DURATION, "TUNNEL_DRAIN", tunnel_drain_ms, "30s"), .min = 0, .max = 12 * HOUR,
+        .help = "how long WebSocket tunnels may go on after that; never longer than the calls"},
     {ROW(DURATION, "IDLE_EXIT", idle_exit_ms, "0"), .min = SECOND, .max = 365 * DAY, .has_zero = true,
         .help = "end once no run was in progress, queued or waiting for delivery for this long; 0: off"},
     {ROW(WORD, "LOG_LEVEL", log_level, "info"), .words = level_words,

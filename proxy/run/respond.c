@@ -164,6 +164,8 @@ static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
     if (!hl_passage_flush(run, pass) || !run->client)
         return false;
     hl_client_become_tunnel(run->client);
+    if (run->response == HL_RESPONSE_TUNNEL && run->worker->ends_tunnels)
+        hl_respond_close_tunnel(run);
     return run->response != HL_RESPONSE_DONE;
 }
 
@@ -379,6 +381,12 @@ static void end_tunnel(struct hl_run *run, bool is_clean)
         c->must_close = true;
         hl_client_call_done(c, is_clean);
     }
+}
+
+void hl_respond_close_tunnel(struct hl_run *run)
+{
+    run->tunnel_caller_ended = true;
+    end_tunnel(run, true);
 }
 
 void hl_respond_end(struct hl_run *run, bool is_clean)

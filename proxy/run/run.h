@@ -137,6 +137,8 @@ void hl_forward_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_re
 void hl_respond_bytes(struct hl_run *run, const char *p, size_t n);
 /* The app ended its side, or the connection broke. */
 void hl_respond_end(struct hl_run *run, bool is_clean);
+/* Ends both sides, behind what was sent already. */
+void hl_respond_close_tunnel(struct hl_run *run);
 /* Nothing came for a heartbeat's time. */
 void hl_respond_beat(struct hl_run *run);
 /* Another sink has room again. */

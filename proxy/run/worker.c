@@ -252,6 +252,16 @@ static void stop_accepting(struct hl_worker *w)
     hl_worker_check_end(w);
 }
 
+static void close_tunnels(struct hl_worker *w)
+{
+    w->ends_tunnels = true;
+    HL_LIST_EACH_SAFE (node, &w->client_list) {
+        struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, node);
+        if (c->state == HL_CLIENT_TUNNEL && c->run)
+            hl_respond_close_tunnel(c->run);
+    }
+}
+
 /* Runs in flight are left as the store knows them: they end as interrupted at the next start. */
 static void cut(struct hl_worker *w)
 {
@@ -312,6 +322,10 @@ static void on_message(void *self, struct hl_msg *msg)
     case HL_WORKER_CLOSE:
         free(msg);
         stop_accepting(w);
+        break;
+    case HL_WORKER_CLOSE_TUNNELS:
+        free(msg);
+        close_tunnels(w);
         break;
     case HL_WORKER_CUT:
         free(msg);

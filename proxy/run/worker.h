@@ -28,7 +28,8 @@ enum hl_worker_message {
     HL_WORKER_DRAIN =
         100,         /* go on accepting, but every response closes its connection; no new claims */
     HL_WORKER_CLOSE, /* stop accepting; end when the last run has ended */
-    HL_WORKER_CUT,   /* end now: runs in flight are abandoned */
+    HL_WORKER_CLOSE_TUNNELS,
+    HL_WORKER_CUT,      /* end now: runs in flight are abandoned */
     HL_WORKER_INQUIRY,  /* struct hl_inquiry: to the control thread, and back */
     HL_WORKER_APP_LOST, /* the app is not ready any more: kept connections to it are closed */
     HL_WORKER_RECENT,   /* struct hl_recent_ask; comes back answered */
@@ -120,6 +121,7 @@ struct hl_worker {
     struct hl_slot_table slots;          /* runs that wait for the store */
     struct hl_recent_list recent;
     bool is_draining, is_closed, is_cut, has_ended;
+    bool ends_tunnels;                  /* those that begin later, too */
     bool is_withdrawing, has_withdrawn; /* the credit for claims */
 
     /* asynchronous runs: run/dispatch.c */

@@ -7,7 +7,7 @@ import { test } from './lib/case.mjs';
 import { RUN, UUID_V7, assertProblem, echo, stage } from './lib/stage.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { request } from './lib/raw.mjs';
-import { until, within } from './lib/until.mjs';
+import { gate, until, within } from './lib/until.mjs';
 
 const UPGRADE = {
     Connection: 'Upgrade',
@@ -286,4 +286,32 @@ test('async=true on an upgrade is 400', async (t) => {
     await client.send(request('GET', '/v4/p/a/x?async=true', UPGRADE));
     assertProblem(await client.response(), 400);
     assert.equal(app.requests.length, 0);
+});
+
+test('HOOKLINE_TUNNEL_DRAIN closes tunnels after SIGTERM, not calls', async (t) => {
+    const doors = gate();
+    const sockets = echoes();
+    const { app, sidecar, call } = await stage(t, {
+        env: { HOOKLINE_DRAIN_TIMEOUT: '1h', HOOKLINE_TUNNEL_DRAIN: '300ms' },
+        app: async (x) => {
+            if (x.target === '/late') await doors.promise;
+            if (/socket|late/.test(x.target)) return sockets(x);
+            await doors.promise;
+            await x.send(200);
+        },
+    });
+    const ws = await openSocket(t, sidecar);
+    const late = openSocket(t, sidecar, '/v4/p/a/late');
+    const running = call();
+    await until('all are inside the app', () => app.requests.length === 3);
+    const closed = once(ws, 'close');
+    sidecar.signal('SIGTERM');
+    const [code] = await within('the tunnel is closed', closed);
+    assert.equal(code, 1006);
+    assert.ok(sidecar.isRunning);
+    doors.open();
+    assert.equal((await running).status, 200);
+    const socket = await late;
+    await within('a tunnel that begins later is closed, too', socket.readyState > 1 || once(socket, 'close'));
+    assert.deepEqual(await within('the end', sidecar.exited()), { code: 0, signal: null });
 });
