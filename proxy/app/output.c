@@ -98,13 +98,13 @@ static void begin_second(struct hl_output *o)
 /* Whether the next line waits for room in the log. */
 static bool must_wait(struct hl_output *o)
 {
-    return o->lines_left > 0 && o->wait_left_ms > 0 && !hl_log_has_room();
+    return !o->is_off && o->lines_left > 0 && o->wait_left_ms > 0 && !hl_log_has_room();
 }
 
 static void log_line(struct hl_output_source *source, struct hl_str line)
 {
     struct hl_output *o = source->output;
-    if (line.n == 0)
+    if (line.n == 0 || o->is_off)
         return;
     begin_second(o);
     if (o->lines_left == 0 || !hl_log_has_room()) {
@@ -113,11 +113,14 @@ static void log_line(struct hl_output_source *source, struct hl_str line)
     }
     o->lines_left--;
     hl_counter_add(o->lines_logged, 1);
+    /* Whatever the least level is: how bad a line is only the app knows. */
     struct hl_record record;
     if (hl_record_read(&record, source->name, line))
         hl_log_write(record.level, "app", record.fields);
     else
-        HL_LOG(INFO, "app", HL_LOG_TEXT("stream", source->name), HL_LOG_STR("line", line));
+        hl_log_write(HL_LOG_INFO, "app",
+            (const struct hl_log_field[]){
+                HL_LOG_TEXT("stream", source->name), HL_LOG_STR("line", line), {.name = NULL}});
 }
 
 /* Of a line that is too long the beginning is kept: the log cuts it anyway. */

@@ -19,6 +19,7 @@
 struct hl_output_source; /* one of the two pipes */
 
 struct hl_output {
+    bool is_off; /* nothing of it is logged or counted */
     uv_loop_t *loop;
     struct hl_wheel *wheel;
     struct hl_output_source *sources[2]; /* stdout, stderr; NULL: not open */

@@ -68,6 +68,7 @@ bool hl_supervisor_init(struct hl_supervisor *s, uv_loop_t *loop, struct hl_whee
         .files = files,
         .child = {.output = {-1, -1}, .failure_pipe = -1}};
     hl_output_init(&s->output, loop, wheel, &s->gauges.lines_logged, &s->gauges.lines_dropped);
+    s->output.is_off = !config->app_log;
     hl_timer_init(&s->timer, on_timer);
     if (config->app_command.n == 0)
         return true;

@@ -83,6 +83,7 @@ struct hl_config {
     struct hl_str app_health_path; /* empty: a TCP connect is the test */
     struct hl_str app_command;     /* empty: somebody else starts the app; see config/command.h */
     struct hl_str app_user;        /* empty: hookline's own; see config/user.h */
+    bool app_log;                  /* its output */
     uint64_t app_stop_timeout_ms;
     uint64_t app_start_timeout_ms;
     bool app_keepalive;       /* connections are used again */

@@ -196,6 +196,8 @@ const struct hl_option hl_options[] = {
         .help = "starts the app, and again when it ends: a line for the shell, or a JSON array of words"},
     {ROW(TEXT, "APP_USER", app_user, ""), .is_valid = is_user, .allowed = "a user's name, or uid[:gid]",
         .help = "the user that HOOKLINE_APP_COMMAND runs as, a name or uid[:gid]; hookline must be root"},
+    {ROW(SWITCH, "APP_LOG", app_log, "on"),
+        .help = "log what the app of HOOKLINE_APP_COMMAND writes, whatever HOOKLINE_LOG_LEVEL is"},
     {ROW(DURATION, "APP_STOP_TIMEOUT", app_stop_timeout_ms, "10s"), .min = 1, .max = 12 * HOUR,
         .help = "from SIGTERM for the app of HOOKLINE_APP_COMMAND to SIGKILL"},
     {ROW(DURATION, "APP_START_TIMEOUT", app_start_timeout_ms, "5m"), .min = 1, .max = 12 * HOUR,

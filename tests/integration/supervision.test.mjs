@@ -199,6 +199,28 @@ test('its output is in the log line by line, escaped, long lines cut and marked'
     assert.ok(!sidecar.stderr.includes('\u001b'), 'no escape sequence reaches a terminal');
 });
 
+test('its output is logged whatever HOOKLINE_LOG_LEVEL is, and counted', async (t) => {
+    const { sidecar } = await supervise(t, {
+        command: 'echo one; echo two >&2; exec sleep 1000',
+        env: { HOOKLINE_LOG_LEVEL: 'error' },
+        wait: 'healthz',
+    });
+    await until('both lines', () => output(sidecar)[0] === 'one' && output(sidecar, 'stderr')[0] === 'two');
+    assert.equal(await sidecar.metric('hookline_app_output_lines_total'), 2);
+    assert.deepEqual([...new Set(sidecar.log.map((l) => l.msg))], ['app']);
+});
+
+test('HOOKLINE_APP_LOG=off: its output is read and dropped', async (t) => {
+    const { sidecar, self } = await supervise(t, {
+        command: `yes "a line of many" | head -n 20000; exec ${process.execPath} ${PLAIN}`,
+        env: { HOOKLINE_APP_LOG: 'off' },
+    });
+    await self();
+    assert.deepEqual([...output(sidecar), ...output(sidecar, 'stderr')], []);
+    assert.equal(await sidecar.metric('hookline_app_output_lines_total'), 0);
+    assert.equal(await sidecar.metric('hookline_app_output_dropped_lines_total'), 0);
+});
+
 test('what it wrote last is in the log before its end is', async (t) => {
     const { sidecar } = await supervise(t, {
         command: 'i=0; while [ $i -lt 500 ]; do i=$((i+1)); echo "traceback $i"; done; exit 3',

@@ -43,6 +43,7 @@ static void start(const char *command)
     config.app_url.host = "127.0.0.1";
     config.app_url.port = 1;
     config.app_command = hl_str_from(command);
+    config.app_log = true;
     config.app_stop_timeout_ms = config.app_stop_timeout_ms ? config.app_stop_timeout_ms : 600000;
     uv_loop_init(&loop);
     uv_timer_init(&loop, &pulse);
