@@ -1,10 +1,12 @@
 #!/bin/bash
 # Runs the tests on a Debian 12 machine: installs what is missing, builds with AddressSanitizer and UBSan, runs the unit
-# tests and the integration tests. The last line is "N passed, N failed"; the exit status says the same.
+# tests and the integration tests: these on Debian's own Node, and all of them once more on this machine's if that is
+# another one. The last line is "N passed, N failed"; the exit status says the same.
 #
 #   tests/run.sh                          everything
 #   tests/run.sh unit [FOLDER…]           unit tests, of these folders of proxy/ (http, store …)
-#   tests/run.sh integration [WORD…]      integration tests, of the files with one of these words in their path
+#   tests/run.sh integration [WORD…]      integration tests, of the files with one of these words in their path; with
+#                                         words on Debian's Node alone
 #   tests/run.sh --help
 #
 # Variables: JOBS (integration test files at once, default 3); HOOKLINE_TEST_…, see tests/integration/README.md.
@@ -54,7 +56,7 @@ step() {
 
 install_packages() {
     local missing=() package sudo=''
-    command -v node >/dev/null || packages+=(nodejs)
+    [ -e /usr/bin/node ] || packages+=(nodejs)
     command -v npm >/dev/null || packages+=(npm)
     [ "$part" = unit ] || packages+=(chromium) # shows the dashboard
     for package in "${packages[@]}"; do
@@ -101,7 +103,7 @@ count_unit() {
 }
 
 run_integration() {
-    local tap=$PWD/$build/integration.tap files=() word
+    local files=() word versions=()
     printf '\n== Integration tests\n'
     if [ $# -eq 0 ]; then
         files=(tests/integration/{,http/}*.test.mjs)
@@ -114,15 +116,29 @@ run_integration() {
     fi
     [ ${#files[@]} -gt 0 ] || step "find test files named like: $*" false
     step "npm ci" npm ci --prefix tests/integration --no-audit --no-fund --loglevel=error
-    HOOKLINE_BIN=$PWD/$build/hookline node --test --test-concurrency="${JOBS:-3}" \
+    step "Debian's Node" tests/debian-node.sh node --version
+    run_files tests/debian-node.sh "${files[@]}"
+    mapfile -t versions < <(node --version && tests/debian-node.sh node --version)
+    [ $# -eq 0 ] && [ "${versions[0]}" != "${versions[1]}" ] || return 0
+    printf '\n== Integration tests once more, on Node %s\n' "${versions[0]}"
+    run_files env "${files[@]}"
+}
+
+# run_files WRAPPER FILE…: the wrapper decides which `node` it is, for all that the tests start as well.
+run_files() {
+    local wrapper=$1 tap=$PWD/$build/integration.tap
+    shift
+    rm -f "$tap"
+    HOOKLINE_BIN=$PWD/$build/hookline "$wrapper" node --test --test-concurrency="${JOBS:-3}" \
         --test-reporter=spec --test-reporter-destination=stdout --test-reporter=tap --test-reporter-destination="$tap" \
-        "${files[@]}" || true
+        "$@" || true
     passed=$((passed + $(count_tap pass)))
     failed=$((failed + $(count_tap fail) + $(count_tap cancelled)))
+    grep -qs '^# pass' "$tap" || failed=$((failed + 1)) # it did not come to its end
 }
 
 count_tap() {
-    sed -n "s/^# $1 \([0-9]*\)\$/\1/p" "$tap" | tail -n 1 | grep . || echo 0
+    sed -n "s/^# $1 \([0-9]*\)\$/\1/p" "$tap" 2>/dev/null | tail -n 1 | grep . || echo 0
 }
 
 main "$@"
