@@ -142,8 +142,8 @@ Test(log_writer, holds_nobody_up_and_counts_what_it_drops)
 
 Test(log_writer, writes_lines_whole_and_in_order_to_a_reader_that_keeps_up)
 {
-    int last = LOGGERS * LINES;
-    for (int i = 0; i < last; i++) {
+    unsigned last = LOGGERS * LINES;
+    for (unsigned i = 0; i < last; i++) {
         HL_LOG(INFO, "a line of one of many threads", HL_LOG_TEXT("by", "a"), HL_LOG_INT("n", i));
         UNTIL(i % 100 != 0 || (has_read(""), hl_log_has_room()));
     }
