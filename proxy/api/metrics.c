@@ -1,7 +1,7 @@
 /* metrics.c - all figures as Prometheus text.
  * Thread: control; workers, store and sender go on counting meanwhile.
  * Promise: every series is there from the start, but for the combinations of method, mode and code,
- * which come as they occur; there are at most 300 of those. */
+ * which come as they occur; there are at most 350 of those. */
 #include "api/metrics.h"
 
 #include <inttypes.h>
@@ -154,8 +154,6 @@ static const struct plain {
         "Lines that the app wrote and that were dropped: too many, or the log was not read."},
     {"hookline_upstream_connects_total", "counter", OF_WORKERS(upstream_connects),
         "Connections made to the app."},
-    {"hookline_upstream_errors_total", "counter", OF_WORKERS(upstream_errors),
-        "Calls of the app that failed: no connection, a broken one, or a bad response."},
     {"hookline_upstream_resent_total", "counter", OF_WORKERS(upstream_resent),
         "Requests sent again because a kept connection had died."},
     {"hookline_runs_in_flight", "gauge", OF_WORKERS(runs_in_flight),
@@ -213,13 +211,15 @@ static const char *const modes[HL_MODE_COUNT] = {
     [HL_MODE_OTHER] = "other",
 };
 static const char *const code_classes[HL_CODE_CLASS_COUNT] = {
-    "none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+    "none", "1xx", "2xx", "3xx", "4xx", "5xx", "cut"};
 
 static void write_requests(struct text *t, const struct hl_worker_metrics *workers)
 {
     static const char name[] = "hookline_http_requests_total";
     bool has_any = false;
-    write_family(t, name, "counter", "Callers' requests by method, mode and class of status code.");
+    write_family(t, name, "counter",
+        "Callers' requests by method, mode and class of status code; cut: the response was broken "
+        "off, none: the caller left before it began.");
     for (int method = 0; method < HL_METHOD_COUNT; method++) {
         for (int i = 0; i < HL_MODE_COUNT * HL_CODE_CLASS_COUNT; i++) {
             int mode = i / HL_CODE_CLASS_COUNT, code = i % HL_CODE_CLASS_COUNT;
@@ -240,22 +240,44 @@ static void write_requests(struct text *t, const struct hl_worker_metrics *worke
 static void write_durations(struct text *t, const struct hl_worker_metrics *workers)
 {
     static const char name[] = "hookline_http_request_duration_seconds";
-    write_family(t, name, "histogram", "From a request's head to the end of its response.");
+    static const char run[] = "hookline_run_duration_seconds";
+    write_family(t, name, "histogram",
+        "Callers' requests, from the head to the end of the response (async: the 202).");
     for (int mode = 0; mode < HL_MODE_COUNT; mode++) {
         char labels[32];
         snprintf(labels, sizeof(labels), "mode=\"%s\"", modes[mode]);
         write_histogram(t, name, labels, &workers->duration[mode]);
     }
+    write_family(t, run, "histogram", "Asynchronous runs, from their start to their end.");
+    write_histogram(t, run, "mode=\"async\"", &workers->run_duration);
 }
 
 static void write_runs(struct text *t, const struct hl_worker_metrics *workers)
 {
     static const char name[] = "hookline_runs_total";
-    write_family(t, name, "counter", "Runs that have ended, by how.");
-    for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++) {
-        char labels[32];
-        snprintf(labels, sizeof(labels), "state=\"%s\"", hl_run_state_text(state));
-        write_sample(t, name, labels, hl_counter_get(&workers->runs_finished[state]));
+    write_family(t, name, "counter",
+        "Runs that have ended, by mode and how; but for those that never began.");
+    for (int mode = HL_MODE_SYNC; mode < HL_MODE_OTHER; mode++) {
+        for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++) {
+            char labels[48];
+            snprintf(labels, sizeof(labels), "mode=\"%s\",state=\"%s\"", modes[mode],
+                hl_run_state_text(state));
+            write_sample(t, name, labels, hl_counter_get(&workers->runs_finished[mode][state]));
+        }
+    }
+}
+
+static void write_upstream_errors(struct text *t, const struct hl_worker_metrics *workers)
+{
+    static const char name[] = "hookline_upstream_errors_total";
+    write_family(t, name, "counter",
+        "Calls of the app that failed, by why: no connection, a broken one, a bad response, or "
+        "none "
+        "in time.");
+    for (int reason = HL_REASON_TIMEOUT; reason <= HL_REASON_BAD_RESPONSE; reason++) {
+        char labels[48];
+        snprintf(labels, sizeof(labels), "reason=\"%s\"", hl_run_reason_text(reason));
+        write_sample(t, name, labels, hl_counter_get(&workers->upstream_errors[reason]));
     }
 }
 
@@ -349,6 +371,7 @@ enum hl_err hl_figures_write(struct hl_buf *out, const struct hl_figures *figure
     write_requests(&t, &figures->workers);
     write_durations(&t, &figures->workers);
     write_runs(&t, &figures->workers);
+    write_upstream_errors(&t, &figures->workers);
     write_attempts(&t, figures->sender);
     write_plains(&t, figures);
     write_tokens(&t, figures);

@@ -130,6 +130,9 @@ static void write_current(struct text *t, const struct hl_figures *figures)
 {
     const struct hl_worker_metrics *workers = &figures->workers;
     const struct hl_store_gauges *store = figures->store;
+    uint64_t upstream_errors = 0;
+    for (int reason = 0; reason <= HL_REASON_BAD_RESPONSE; reason++)
+        upstream_errors += hl_counter_get(&workers->upstream_errors[reason]);
     const struct {
         const char *name;
         uint64_t value;
@@ -147,7 +150,7 @@ static void write_current(struct text *t, const struct hl_figures *figures)
         {"dead_letters", hl_counter_get(&store->dead_letters)},
         {"async_refused", hl_counter_get(&workers->async_refused)},
         {"webhooks_lost", hl_counter_get(&workers->webhooks_lost)},
-        {"upstream_errors", hl_counter_get(&workers->upstream_errors)},
+        {"upstream_errors", upstream_errors},
         {"store_bytes", hl_counter_get(&store->bytes)},
         {"resident_bytes", figures->process.resident_bytes},
     };

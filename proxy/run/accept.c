@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/crash_point.h"
-#include "base/log.h"
 #include "run/client.h"
 
 static void answer(struct hl_run *run, uint16_t status, const char *detail, const char *extra)
@@ -155,8 +154,6 @@ static void refuse(struct hl_run *run, enum hl_err err)
     for (size_t i = 0; i < HL_ARRAY_LEN(refusals); i++)
         if (refusals[i].err == err)
             r = refusals[i];
-    HL_LOG(WARN, "an asynchronous call was refused", HL_LOG_ID("run_id", &run->id),
-        HL_LOG_TEXT("error", hl_err_text(err)), HL_LOG_INT("status", r.status));
     answer(run, r.status, r.detail, r.extra);
 }
 

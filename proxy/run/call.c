@@ -202,7 +202,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     struct hl_worker *w = c->worker;
     const struct hl_head *head = &w->request_head;
     const struct hl_plan *plan = &w->plan;
-    struct hl_run *run = hl_run_new(w);
+    struct hl_run *run = hl_run_new(w, c->begun_us);
     if (!run) {
         answer_problem(c, NULL, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
         return 0;
@@ -213,6 +213,8 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
                      hl_is_traceparent(trace->value);
     struct hl_str traceparent =
         has_trace ? (struct hl_str){NULL, 0} : make_traceparent(w, &run->id, made);
+    c->mode = plan->is_async ? HL_MODE_ASYNC : HL_MODE_SYNC;
+    run->is_pass = plan->kind == HL_PLAN_PASS;
     run->method = c->method;
     run->caller_minor = c->minor;
     run->is_websocket = plan->is_websocket;
@@ -303,6 +305,8 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     const struct hl_head *head = &w->request_head;
     struct hl_plan *plan = &w->plan;
     struct hl_refusal why;
+    c->method = head->method_id;
+    c->minor = head->minor;
     hl_plan_make(plan, head, w->config, &w->plan_scratch);
     if (c->is_spare)
         refuse_without_place(plan);
@@ -312,8 +316,6 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     if (verdict == HL_AUTH_REFUSED)
         hl_plan_refuse(plan, why.status, why.detail, why.fields);
     c->cors = w->config->cors_origins.n > 0 ? hl_plan_cors(head, w->config) : (struct hl_cors){0};
-    c->method = head->method_id;
-    c->minor = head->minor;
     c->must_close = !head->is_persistent || w->is_draining || c->is_spare;
     begin_body(c, head, plan->is_async);
 

@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "run/access.h"
 #include "run/inquiry.h"
 
 #define SPARE_MS   1000
@@ -113,6 +114,7 @@ static void leave_run(struct hl_client *c)
 
 static void client_lost(struct hl_client *c)
 {
+    hl_access_end(c, HL_ACCESS_LEFT);
     leave_run(c);
     hl_client_abort(c);
 }
@@ -124,7 +126,7 @@ void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail)
     c->must_close = true;
     if (c->state == HL_CLIENT_HEAD)
         c->cors = (struct hl_cors){0}; /* it was the request's before */
-    hl_client_answer(c, &answer, HL_MODE_OTHER);
+    hl_client_answer(c, &answer, c->mode);
 }
 
 /* A request whose head, of which this is there, is not taken. What can be read of its method
@@ -132,6 +134,7 @@ void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail)
 static void refuse_head(
     struct hl_client *c, struct hl_str head, uint16_t status, const char *detail)
 {
+    hl_access_begin(c);
     c->minor = 1;
     c->method = hl_head_peek_method(head);
     c->body_done = true;
@@ -197,6 +200,7 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
     }
     c->state = HL_CLIENT_CALL;
     hl_timer_disarm(&c->timer);
+    hl_access_begin(c);
     size_t used = hl_call_begin(c, (struct hl_str){p + head_len, n - head_len});
     if (used != HL_CALL_LATER)
         return head_len + used;
@@ -449,6 +453,7 @@ void hl_client_linger(struct hl_client *c)
 
 void hl_client_call_done(struct hl_client *c, bool is_whole)
 {
+    hl_access_end(c, is_whole ? HL_ACCESS_WHOLE : HL_ACCESS_CUT);
     c->run = NULL;
     hl_chunk_reader_fini(&c->chunks);
     if (c->state == HL_CLIENT_CLOSING)
@@ -466,11 +471,31 @@ void hl_client_call_done(struct hl_client *c, bool is_whole)
     }
 }
 
+/* A failure that the operator is to hear of: not the caller's fault, as 501 and 505 are. Of a call
+ * that was being forwarded it is said with its reason (forward.c). */
+static bool is_trouble(const struct hl_client *c, const struct hl_answer *answer)
+{
+    uint16_t status = answer->status;
+    bool is_forwarded = c->run && c->taker == HL_TAKER_FORWARD;
+    return !is_forwarded && answer->content_type.n == 0 &&
+           (status == 429 || (status >= 500 && status != 501 && status != 505));
+}
+
+static void note_trouble(struct hl_client *c, const struct hl_answer *answer)
+{
+    struct hl_trouble_case refused = {.what = "a call was refused",
+        .run_id = answer->run_id,
+        .status = answer->status,
+        .detail = answer->detail};
+    hl_trouble_note(&c->worker->trouble, &refused);
+}
+
 void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mode mode)
 {
-    struct hl_worker *w = c->worker;
     char text[ANSWER_MAX];
     c->state = HL_CLIENT_CALL;
+    if (is_trouble(c, answer))
+        note_trouble(c, answer);
     answer->closes = answer->closes || hl_client_closes_after(c);
     c->must_close = answer->closes;
     answer->caller_minor = c->minor;
@@ -478,8 +503,9 @@ void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mod
     answer->is_head_request = c->method == HL_METHOD_HEAD;
     size_t n = hl_answer_write(text, sizeof(text), answer);
     HL_ASSERT(n > 0);
-    unsigned class = answer->status / 100 < HL_CODE_CLASS_COUNT ? answer->status / 100 : 0;
-    hl_counter_add(&w->metrics.requests[c->method][mode][class], 1);
+    c->mode = (uint8_t)mode;
+    c->status = answer->status;
+    hl_access_end(c, HL_ACCESS_WHOLE);
     c->run = NULL;
     if (hl_client_write2(c, (struct hl_str){text, n}, (struct hl_str){NULL, 0}) == HL_OK)
         hl_client_call_done(c, true);

@@ -57,6 +57,9 @@ struct hl_client {
     /* the present call */
     enum hl_method method;
     uint8_t minor;
+    uint8_t mode;             /* enum hl_mode: how it is counted */
+    uint16_t status;          /* of the final answer that it was given; 0: none yet */
+    uint64_t begun_us;        /* when its head was there, monotonic; 0: there is none */
     struct hl_cors cors;      /* for whatever it is answered */
     struct hl_auth_wait wait; /* in use in AUTH */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "http/edit.h"
@@ -172,7 +173,7 @@ static void begin(struct hl_run *run)
 static void start_claimed(struct hl_worker *w, struct hl_claimed *claimed)
 {
     w->async_running++;
-    struct hl_run *run = hl_run_new(w);
+    struct hl_run *run = hl_run_new(w, hl_clock_mono_us());
     if (!run) {
         give_up(w, NULL, claimed);
         return;

@@ -38,6 +38,20 @@ static void answer_caller(struct hl_run *run, uint16_t status, const char *detai
     hl_client_answer(c, &answer, HL_MODE_SYNC);
 }
 
+static void note_trouble(
+    struct hl_run *run, enum hl_run_reason reason, uint16_t status, const char *detail)
+{
+    bool has_begun = run->response != HL_RESPONSE_HEAD;
+    struct hl_trouble_case failed = {.what = has_begun ? "a response was cut" : "a call failed",
+        .run_id = &run->id,
+        .status = status,
+        .reason = status == 429 ? NULL : hl_run_reason_text(reason),
+        .detail = detail};
+    if ((status == 502 || status == 504) && reason <= HL_REASON_BAD_RESPONSE)
+        hl_counter_add(&run->worker->metrics.upstream_errors[reason], 1);
+    hl_trouble_note(&run->worker->trouble, &failed);
+}
+
 void hl_forward_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
     uint16_t status, const char *detail)
 {
@@ -45,6 +59,8 @@ void hl_forward_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_re
         return;
     HL_LOG(DEBUG, "call failed", HL_LOG_ID("run_id", &run->id), HL_LOG_TEXT("detail", detail),
         HL_LOG_INT("status", status));
+    if (state == HL_RUN_FAILURE)
+        note_trouble(run, reason, status, detail);
     answer_caller(run, status, detail);
     hl_outcome_conclude(run, state, reason, false);
 }
@@ -156,7 +172,6 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
         send_page(run);
         return;
     }
-    hl_counter_add(&run->worker->metrics.upstream_errors, 1);
     char detail[256];
     snprintf(detail, sizeof(detail), "No connection within HOOKLINE_CONNECT_TIMEOUT: %s.",
         why_unreached(run));
@@ -225,7 +240,6 @@ static bool is_vanished(const struct hl_run *run, const struct hl_stream_event *
 
 static void lose_machine(struct hl_run *run)
 {
-    hl_counter_add(&run->worker->metrics.upstream_errors, 1);
     hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
         "The app's machine does not answer any more; is it up, and the network to it?");
 }

@@ -18,8 +18,8 @@ static uint64_t count_runs(const struct hl_service *service, uint64_t *now)
         const struct hl_worker *w = service->workers[i];
         *now += hl_counter_get(&w->run_count);
         for (int mode = 0; mode < HL_MODE_COUNT; mode++)
-            for (int j = 0; j < HL_HISTOGRAM_BUCKETS; j++)
-                ended += hl_counter_get(&w->metrics.duration[mode].bucket[j]);
+            for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++)
+                ended += hl_counter_get(&w->metrics.runs_finished[mode][state]);
     }
     return ended;
 }

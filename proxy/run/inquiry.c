@@ -129,11 +129,6 @@ void hl_inquiry_body_end(struct hl_client *c)
 
 /* ---- the answer ---- */
 
-static void count(struct hl_client *c, uint16_t status)
-{
-    hl_counter_add(&c->worker->metrics.requests[c->method][HL_MODE_OTHER][status / 100], 1);
-}
-
 static void write_whole(struct hl_client *c, struct hl_str out)
 {
     if (hl_client_write2(c, out, (struct hl_str){NULL, 0}) != HL_OK)
@@ -219,7 +214,7 @@ static void answer(struct hl_caller_inquiry *q, struct hl_reply *reply)
         refuse(c, 503, "Out of memory; try again later.");
         return;
     }
-    count(c, reply->status);
+    c->status = reply->status;
     if (!hl_reply_has_file(reply) || how.is_head_request) {
         write_whole(c, hl_buf_str(&out));
         hl_buf_fini(&out);

@@ -18,21 +18,18 @@
 
 static void count_end(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason)
 {
-    struct hl_worker *w = run->worker;
-    enum hl_mode mode = hl_run_is_async(run)   ? HL_MODE_ASYNC
-                        : run->status == 101   ? HL_MODE_TUNNEL
-                        : run->is_event_stream ? HL_MODE_STREAM
-                                               : HL_MODE_SYNC;
-    uint64_t us = hl_clock_mono_us() - run->started_us;
-    hl_histogram_add(&w->metrics.duration[mode], us);
+    struct hl_worker_metrics *metrics = &run->worker->metrics;
+    enum hl_mode mode = run->is_pass ? HL_MODE_OTHER : hl_run_mode(run);
+    run->ended_us = hl_clock_mono_us();
+    uint64_t us = run->ended_us - run->started_us;
+    hl_counter_add(&metrics->runs_finished[mode][state], 1);
     hl_recent_end(run, state, reason, (int64_t)(us / 1000));
     if (hl_run_is_async(run)) {
-        hl_counter_sub(&w->metrics.runs_in_flight, 1);
+        hl_histogram_add(&metrics->run_duration, us);
+        hl_counter_sub(&metrics->runs_in_flight, 1);
         return;
     }
-    hl_counter_sub(&w->metrics.calls_in_flight, 1);
-    if (run->status != 0)
-        hl_counter_add(&w->metrics.requests[run->method][mode][run->status / 100], 1);
+    hl_counter_sub(&metrics->calls_in_flight, 1);
 }
 
 /* Gives back what the app's side used. */
@@ -115,7 +112,6 @@ void hl_outcome_conclude(
     o->reason = reason;
     o->http_status = run->status;
     o->finished_ms = hl_clock_wall_ms();
-    hl_counter_add(&w->metrics.runs_finished[state], 1);
     if (hl_run_is_async(run))
         hl_dispatch_run_ended(w);
     log_end(run);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/crash_point.h"
-#include "base/log.h"
 #include "base/utf8.h"
 #include "http/edit.h"
 #include "run/client.h"
@@ -17,9 +16,6 @@
 
 static void fail_bad_response(struct hl_run *run, const char *detail)
 {
-    hl_counter_add(&run->worker->metrics.upstream_errors, 1);
-    HL_LOG(WARN, "the app's response is not valid HTTP", HL_LOG_ID("run_id", &run->id),
-        HL_LOG_TEXT("detail", detail));
     hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502, detail);
 }
 
@@ -129,6 +125,8 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         !hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
     hl_sse_init(&run->sse);
     if (c) {
+        c->status = head->status;
+        c->mode = (uint8_t)hl_run_mode(run);
         if (run->response_out == HL_FRAMING_UNTIL_CLOSE)
             c->must_close = true;
         struct hl_response_edit edit = {
@@ -405,7 +403,6 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
             complete(run, false);
         return;
     }
-    hl_counter_add(&run->worker->metrics.upstream_errors, 1);
     hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
         run->response == HL_RESPONSE_HEAD ? "The app closed the connection before it answered."
                                           : "The app closed the connection in the middle of its "

@@ -16,7 +16,7 @@ static void on_no_connection(struct hl_upstream_wait *wait, struct hl_upstream *
     (void)upstream;
 }
 
-struct hl_run *hl_run_new(struct hl_worker *w)
+struct hl_run *hl_run_new(struct hl_worker *w, uint64_t started_us)
 {
     struct hl_run *run = hl_slab_get(&w->runs);
     if (!run)
@@ -24,7 +24,7 @@ struct hl_run *hl_run_new(struct hl_worker *w)
     memset(run, 0, sizeof(*run));
     run->worker = w;
     run->id = hl_id_next(&w->ids, hl_clock_wall_ms());
-    run->started_us = hl_clock_mono_us();
+    run->started_us = started_us;
     run->epoch = 1;
     hl_list_init(&run->node);
     hl_list_push_back(&w->run_list, &run->node);

@@ -38,6 +38,8 @@ struct hl_run {
     struct hl_slot_name name; /* in worker->slots, once the store is told of it */
     struct hl_id id;
     uint64_t started_us; /* monotonic */
+    uint64_t ended_us;   /* 0: it goes on */
+    bool is_pass;        /* no run of the run list: passed through */
 
     enum hl_request_half request;
     enum hl_response_half response;
@@ -95,8 +97,8 @@ struct hl_run {
     uint32_t epoch;
 };
 
-/* A new run of this worker; NULL when out of memory. */
-struct hl_run *hl_run_new(struct hl_worker *w);
+/* A new run of this worker, which began at `started_us`; NULL when out of memory. */
+struct hl_run *hl_run_new(struct hl_worker *w, uint64_t started_us);
 /* Gives everything back; the memory goes at the end of the loop turn, so that whoever is inside an
  * event of the run can still see that it is DONE. The client must have been detached. */
 void hl_run_free(struct hl_run *run);
@@ -104,6 +106,15 @@ void hl_run_free(struct hl_run *run);
 static inline bool hl_run_is_async(const struct hl_run *run)
 {
     return run->claimed != NULL;
+}
+
+/* As far as it is known: before the app's head a stream or a tunnel is a synchronous call. */
+static inline enum hl_mode hl_run_mode(const struct hl_run *run)
+{
+    return hl_run_is_async(run)   ? HL_MODE_ASYNC
+           : run->status == 101   ? HL_MODE_TUNNEL
+           : run->is_event_stream ? HL_MODE_STREAM
+                                  : HL_MODE_SYNC;
 }
 
 /* ---- forward.c: source ─▶ app ---- */

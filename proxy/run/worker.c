@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "run/access.h"
 #include "run/client.h"
 #include "run/inquiry.h"
 
@@ -100,6 +101,7 @@ enum hl_err hl_worker_new(
     w->service = service;
     w->config = service->config;
     w->index = index;
+    hl_trouble_init(&w->trouble, &w->wheel);
     hl_list_init(&w->client_list);
     hl_list_init(&w->idle_clients);
     hl_list_init(&w->run_list);
@@ -210,6 +212,7 @@ const char *hl_service_not_ready(const struct hl_service *service)
 static void end(struct hl_worker *w)
 {
     w->has_ended = true;
+    hl_trouble_fini(&w->trouble);
     hl_pool_close(&w->pool);
     hl_wheel_close(&w->wheel);
     hl_reader_close(&w->reader);
@@ -269,6 +272,7 @@ static void cut(struct hl_worker *w)
     hl_dispatch_release_held(w);
     HL_LIST_EACH_SAFE (node, &w->client_list) {
         struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, node);
+        hl_access_end(c, HL_ACCESS_CUT);
         if (c->run)
             c->run->client = NULL;
         c->run = NULL;

@@ -20,6 +20,7 @@
 #include "route/plan.h"
 #include "run/recent.h"
 #include "run/spool.h"
+#include "run/trouble.h"
 #include "store/store.h"
 
 /* Messages of the control thread to workers; store/store.h and app/limiter.h have the other types
@@ -46,17 +47,21 @@ enum hl_mode {
 };
 
 #define HL_METHOD_COUNT     (HL_METHOD_TRACE + 1)
-#define HL_CODE_CLASS_COUNT 6 /* index 0: no response was sent */
+#define HL_CODE_CLASS_CUT   6 /* a response that was broken off; index 0: no response was sent */
+#define HL_CODE_CLASS_COUNT (HL_CODE_CLASS_CUT + 1)
 
 /* Written by the worker, read by /metrics. */
 struct hl_worker_metrics {
     struct hl_counter requests[HL_METHOD_COUNT][HL_MODE_COUNT][HL_CODE_CLASS_COUNT];
-    struct hl_histogram duration[HL_MODE_COUNT];
+    struct hl_histogram duration[HL_MODE_COUNT]; /* of those; one measurement each */
+    struct hl_histogram run_duration;            /* asynchronous runs, inside this worker */
     struct hl_counter connections_open, connections_accepted, connections_shed;
     struct hl_counter calls_in_flight,
         runs_in_flight; /* callers' requests; asynchronous runs inside the app */
-    struct hl_counter runs_finished[HL_RUN_CANCELLED + 1];
-    struct hl_counter callers_gone, upstream_errors, upstream_resent, upstream_connects;
+    struct hl_counter runs_finished[HL_MODE_COUNT]
+                                   [HL_RUN_CANCELLED + 1];         /* OTHER: passed through */
+    struct hl_counter upstream_errors[HL_REASON_BAD_RESPONSE + 1]; /* by enum hl_run_reason */
+    struct hl_counter callers_gone, upstream_resent, upstream_connects;
     struct hl_counter webhooks_lost, async_refused;
     struct hl_counter waiting_for_slot;
 };
@@ -120,6 +125,7 @@ struct hl_worker {
     struct hl_counter run_count;         /* others look at it: run/idle.c */
     struct hl_slot_table slots;          /* runs that wait for the store */
     struct hl_recent_list recent;
+    struct hl_trouble trouble;
     bool is_draining, is_closed, is_cut, has_ended;
     bool ends_tunnels;                  /* those that begin later, too */
     bool is_withdrawing, has_withdrawn; /* the credit for claims */

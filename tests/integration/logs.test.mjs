@@ -142,7 +142,8 @@ test('a log that nobody reads holds nothing up: calls, health, metrics, SIGTERM'
 
 test('lines for which there is no room are counted, and said once there is', async (t) => {
     const { command, read } = await clog(t);
-    const { sidecar, call } = await stage(t, { command, app: (x) => x.end() });
+    const env = { HOOKLINE_ACCESS_LOG: 'on' };
+    const { sidecar, call } = await stage(t, { command, env });
     const dropped = () => sidecar.metric('hookline_log_dropped_lines_total');
     await until('lines are dropped', async () => {
         await Promise.all(Array.from({ length: 400 }, () => call().catch(() => {})));
@@ -177,6 +178,72 @@ test('why it does not start is in a log that is read late', async (t) => {
     const { log } = read();
     assert.deepEqual(await within('the end', ended), [1, null]);
     await until('the error is there', () => log.some((l) => /cannot listen/.test(l.msg)));
+});
+
+test('a call that failed through no fault of its caller leaves a warning with its run id', async (t) => {
+    const { call, connect, sidecar } = await stage(t, {
+        env: {
+            HOOKLINE_LOG_LEVEL: 'info',
+            HOOKLINE_WORKERS: '1',
+            HOOKLINE_APP_HEAD_TIMEOUT: '200ms',
+            HOOKLINE_APP_CONCURRENCY: '1',
+            HOOKLINE_APP_QUEUE: '0',
+        },
+        app: async (x) => {
+            if (x.path === '/reset') x.reset();
+            else if (x.path === '/silent') await x.gone;
+            else {
+                await x.respond(200, { 'Content-Length': 100 });
+                await x.raw('half');
+                x.reset();
+            }
+        },
+    });
+    const warned = (id) => sidecar.log.filter((line) => line.run_id === id);
+    const lineOf = async (id, status, msg) => {
+        await until(`a line about ${msg}, ${status}`, () => warned(id).length > 0);
+        const [line, ...more] = warned(id);
+        assert.deepEqual(more, []);
+        assert.equal(line.level, 'warn');
+        assert.equal(line.msg, msg);
+        assert.equal(line.status, status);
+        assert.equal(typeof line.detail, 'string');
+        return line;
+    };
+    const { id } = await call('/v4/p/a/reset');
+    assert.equal((await lineOf(id, 502, 'a call failed')).reason, 'upstream_reset');
+    const late = call('/v4/p/a/silent');
+    await until(
+        'it is inside',
+        async () => (await sidecar.metric('hookline_app_slots_in_use')) === 1,
+    );
+    const refused = await call();
+    assert.equal(refused.status, 429);
+    await lineOf(refused.id, 429, 'a call failed');
+    await lineOf((await late).id, 504, 'a call failed');
+    const client = await connect();
+    await client.send(request('POST', '/v4/p/a/half'));
+    await assert.rejects(client.response());
+    await until('the cut response', () =>
+        sidecar.log.some((line) => line.msg === 'a response was cut' && line.run_id),
+    );
+    const caller = await call(RUN, { query: { async: 'maybe' } });
+    assert.equal(caller.status, 400);
+    await sidecar.stop();
+    assert.deepEqual(warned(caller.id), [], 'its own fault');
+});
+
+test('many failures are one line of their kind a second, and a count', async (t) => {
+    const { call, sidecar } = await stage(t, {
+        env: { HOOKLINE_LOG_LEVEL: 'info', HOOKLINE_WORKERS: '1' },
+        app: (x) => x.reset(),
+    });
+    const answers = await Promise.all(Array.from({ length: 200 }, () => call()));
+    assert.ok(answers.every(({ status }) => status === 502));
+    const lines = () => sidecar.log.filter((line) => line.msg === 'a call failed');
+    const said = () => lines().reduce((sum, line) => sum + (line.left_out ?? 1), 0);
+    await until('each is in a line or a count', () => said() === 200);
+    assert.ok(lines().length < 100, `${lines().length} lines`);
 });
 
 const isDeadLetter = (line) => line.level === 'error' && /delivery failed/.test(line.msg);

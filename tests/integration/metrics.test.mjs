@@ -147,3 +147,100 @@ test('the admin listener refuses what is no request, and goes on', async (t) => 
     await client.send(request('POST', '/metrics', {}, 'x'));
     assert.equal((await client.response()).status, 405);
 });
+
+test('each request is counted once, by how it ended for its caller, and so is its duration', async (t) => {
+    const { app, call, connect, sidecar } = await stage(t, {
+        env: { HOOKLINE_APP_HEAD_TIMEOUT: '300ms', HOOKLINE_SSE_HEARTBEAT: '0' },
+        app: async (x) => {
+            if (x.path === '/cut') {
+                await x.respond(200, { 'Content-Length': 100 });
+                await x.raw('half');
+                x.reset();
+            } else if (x.path === '/stream-cut') {
+                const chunked = { 'Transfer-Encoding': 'chunked' };
+                await x.respond(200, { 'Content-Type': 'text/event-stream', ...chunked });
+                await x.chunk('data: 1\n\n');
+                x.reset();
+            } else if (x.path === '/reset') x.reset();
+            else if (x.path === '/bad') await x.raw('garbage\r\n\r\n').then(() => x.end());
+            else if (x.path === '/silent' || x.path === '/left') await x.gone;
+            else await x.send(200);
+        },
+    });
+    await call();
+    await assert.rejects(call('/v4/p/a/cut'));
+    await assert.rejects(call('/v4/p/a/stream-cut'));
+    assert.equal((await call('/v4/p/a/reset')).status, 502);
+    assert.equal((await call('/v4/p/a/bad')).status, 502);
+    assert.equal((await call('/v4/p/a/silent')).status, 504);
+    assert.equal((await call(RUN, { query: { async: 'maybe' } })).status, 400);
+    assert.equal((await call(RUN, { query: { async: 'true' } })).status, 202);
+    const client = await connect();
+    await client.send('no request\r\n\r\n');
+    assert.equal((await client.response()).status, 400);
+    const leaver = await connect();
+    await leaver.send(request('POST', '/v4/p/a/left'));
+    await until('it is inside', () => app.requests.some((x) => x.path === '/left'));
+    leaver.close();
+
+    const requests = (labels) => sidecar.metric('hookline_http_requests_total', labels);
+    await until('the leaver is counted', async () => (await requests({ code: 'none' })) === 1);
+    assert.equal(await requests({ mode: 'sync', code: '2xx' }), 1);
+    assert.equal(await requests({ mode: 'sync', code: 'cut' }), 1);
+    assert.equal(await requests({ mode: 'stream', code: 'cut' }), 1);
+    assert.equal(await requests({ mode: 'sync', code: '5xx' }), 3);
+    assert.equal(await requests({ mode: 'async', code: '2xx' }), 1);
+    assert.equal(await requests({ code: '4xx' }), 2);
+
+    const families = await sidecar.metrics();
+    const durations = families.find((f) => f.name === 'hookline_http_request_duration_seconds');
+    const counted = families.find((f) => f.name === 'hookline_http_requests_total').samples;
+    for (const { name, labels, value } of durations.samples) {
+        if (!name.endsWith('_count')) continue;
+        const all = counted.filter((s) => s.labels.mode === labels.mode);
+        assert.equal(
+            value,
+            all.reduce((sum, s) => sum + s.value, 0),
+            `durations of ${labels.mode}`,
+        );
+    }
+
+    const errors = (reason) => sidecar.metric('hookline_upstream_errors_total', { reason });
+    assert.equal(await errors('timeout'), 1);
+    assert.equal(await errors('bad_response'), 1);
+    assert.equal(await errors('upstream_reset'), 3);
+});
+
+test('an app that cannot be reached counts as such', async (t) => {
+    const { call, sidecar } = await stage(t, {
+        app: null,
+        env: { HOOKLINE_CONNECT_TIMEOUT: '100ms' },
+    });
+    assert.equal((await call()).status, 502);
+    const reason = 'upstream_unreachable';
+    assert.equal(await sidecar.metric('hookline_upstream_errors_total', { reason }), 1);
+});
+
+test('runs of all modes are counted, what is passed through is not', async (t) => {
+    const { call, sidecar } = await stage(t, {
+        app: (x) =>
+            x.path === '/stream'
+                ? x.send(200, { 'Content-Type': 'text/event-stream' }, 'data: 1\n\n')
+                : x.send(x.path === '/bad' ? 500 : 200),
+    });
+    await call();
+    await call('/v4/p/a/bad');
+    await call('/v4/p/a/stream');
+    await call('/passed/through');
+    for (let i = 0; i < 2; i++) await call(RUN, { query: { async: 'true' } });
+    const runs = (labels) => sidecar.metric('hookline_runs_total', labels);
+    await until(
+        'the asynchronous ones have ended',
+        async () => (await runs({ mode: 'async' })) === 2,
+    );
+    assert.equal(await runs({ mode: 'sync', state: 'success' }), 1);
+    assert.equal(await runs({ mode: 'sync', state: 'failure' }), 1);
+    assert.equal(await runs({ mode: 'stream', state: 'success' }), 1);
+    assert.equal(await runs({}), 5);
+    assert.equal(await sidecar.metric('hookline_run_duration_seconds_count'), 2);
+});

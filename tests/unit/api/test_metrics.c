@@ -197,6 +197,8 @@ Test(metrics, is_valid_text_when_everything_has_happened)
         p, "\nhookline_http_requests_total{method=\"other\",mode=\"tunnel\",code=\"none\"} 1\n"));
     cr_assert(strstr(
         p, "\nhookline_http_requests_total{method=\"TRACE\",mode=\"other\",code=\"5xx\"} 1\n"));
+    cr_assert(strstr(
+        p, "\nhookline_http_requests_total{method=\"GET\",mode=\"stream\",code=\"cut\"} 1\n"));
 }
 
 Test(metrics, names_follow_the_conventions)
@@ -239,8 +241,9 @@ Test(metrics, sums_over_workers)
     hl_counter_add(&two.connections_open, 4);
     hl_counter_add(&one.connections_shed, 2);
     hl_counter_add(&two.connections_shed, 3);
-    hl_counter_add(&one.runs_finished[HL_RUN_FAILURE], 5);
     figures.connections_max = 12;
+    hl_counter_add(&one.runs_finished[HL_MODE_STREAM][HL_RUN_FAILURE], 5);
+    hl_counter_add(&two.upstream_errors[HL_REASON_TIMEOUT], 6);
     hl_histogram_add(&one.duration[HL_MODE_SYNC], 200);
     hl_histogram_add(&two.duration[HL_MODE_SYNC], 2000000);
     hl_figures_add(&figures.workers, &one);
@@ -249,7 +252,8 @@ Test(metrics, sums_over_workers)
     cr_assert(strstr(p, "\nhookline_connections_open 7\n"));
     cr_assert(strstr(p, "\nhookline_connections_shed_total 5\n"));
     cr_assert(strstr(p, "\nhookline_connections_max 12\n"));
-    cr_assert(strstr(p, "\nhookline_runs_total{state=\"failure\"} 5\n"));
+    cr_assert(strstr(p, "\nhookline_runs_total{mode=\"stream\",state=\"failure\"} 5\n"));
+    cr_assert(strstr(p, "\nhookline_upstream_errors_total{reason=\"timeout\"} 6\n"));
     cr_assert(strstr(
         p, "\nhookline_http_request_duration_seconds_bucket{mode=\"sync\",le=\"0.00025\"} 1\n"));
     cr_assert(strstr(p, "\nhookline_http_request_duration_seconds_sum{mode=\"sync\"} 2.000200\n"));
