@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "loop/log_writer.h"
+#include "run/access.h"
 
 void hl_figures_add(struct hl_worker_metrics *sum, const struct hl_worker_metrics *worker)
 {
@@ -203,13 +204,6 @@ static void write_plains(struct text *t, const struct hl_figures *figures)
 
 /* ---- families with labels ---- */
 
-static const char *const modes[HL_MODE_COUNT] = {
-    [HL_MODE_SYNC] = "sync",
-    [HL_MODE_STREAM] = "stream",
-    [HL_MODE_ASYNC] = "async",
-    [HL_MODE_TUNNEL] = "tunnel",
-    [HL_MODE_OTHER] = "other",
-};
 static const char *const code_classes[HL_CODE_CLASS_COUNT] = {
     "none", "1xx", "2xx", "3xx", "4xx", "5xx", "cut"};
 
@@ -228,7 +222,7 @@ static void write_requests(struct text *t, const struct hl_worker_metrics *worke
             if (n == 0)
                 continue;
             snprintf(labels, sizeof(labels), "method=\"%s\",mode=\"%s\",code=\"%s\"",
-                hl_api_method_text(method), modes[mode], code_classes[code]);
+                hl_api_method_text(method), hl_mode_text(mode), code_classes[code]);
             write_sample(t, name, labels, n);
             has_any = true;
         }
@@ -245,7 +239,7 @@ static void write_durations(struct text *t, const struct hl_worker_metrics *work
         "Callers' requests, from the head to the end of the response (async: the 202).");
     for (int mode = 0; mode < HL_MODE_COUNT; mode++) {
         char labels[32];
-        snprintf(labels, sizeof(labels), "mode=\"%s\"", modes[mode]);
+        snprintf(labels, sizeof(labels), "mode=\"%s\"", hl_mode_text(mode));
         write_histogram(t, name, labels, &workers->duration[mode]);
     }
     write_family(t, run, "histogram", "Asynchronous runs, from their start to their end.");
@@ -260,7 +254,7 @@ static void write_runs(struct text *t, const struct hl_worker_metrics *workers)
     for (int mode = HL_MODE_SYNC; mode < HL_MODE_OTHER; mode++) {
         for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++) {
             char labels[48];
-            snprintf(labels, sizeof(labels), "mode=\"%s\",state=\"%s\"", modes[mode],
+            snprintf(labels, sizeof(labels), "mode=\"%s\",state=\"%s\"", hl_mode_text(mode),
                 hl_run_state_text(state));
             write_sample(t, name, labels, hl_counter_get(&workers->runs_finished[mode][state]));
         }

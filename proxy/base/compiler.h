@@ -13,4 +13,7 @@
 /* The struct of type `type` whose member `member` is at `ptr`. */
 #define HL_CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
+/* Seldom run: kept out of its caller, whose registers and stack it would need. */
+#define HL_COLD __attribute__((cold, noinline))
+
 #endif

@@ -139,6 +139,7 @@ struct hl_config {
     uint64_t idle_exit_ms; /* 0: off */
     enum hl_log_level log_level;
     enum hl_log_format log_format; /* `auto` is decided when loading: plain on a terminal */
+    bool access_log;
 
     /* What each entry of the table was set from, in its order: for `hookline config show`. Owned.
      */

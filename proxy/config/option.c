@@ -304,6 +304,8 @@ const struct hl_option hl_options[] = {
         .help = "the least level that is logged"},
     {ROW(WORD, "LOG_FORMAT", log_format, "auto"), .words = format_words,
         .help = "how log lines look; auto: text on a terminal, else json"},
+    {ROW(SWITCH, "ACCESS_LOG", access_log, "off"),
+        .help = "a log line for each call, whatever HOOKLINE_LOG_LEVEL is; health checks excepted"},
 };
 /* clang-format on */
 

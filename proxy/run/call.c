@@ -12,6 +12,7 @@
 #include "http/edit.h"
 #include "http/subprotocol.h"
 #include "route/mode.h"
+#include "run/access.h"
 #include "run/client.h"
 #include "run/inquiry.h"
 
@@ -19,6 +20,7 @@
 
 static void answer_health(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
 {
+    hl_access_drop_line(c); /* probes come every second and say nothing of callers */
     const char *why = NULL;
     if (plan->kind == HL_PLAN_READYZ)
         why = hl_service_not_ready(c->worker->service);
@@ -315,6 +317,8 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
         return HL_CALL_LATER;
     if (verdict == HL_AUTH_REFUSED)
         hl_plan_refuse(plan, why.status, why.detail, why.fields);
+    if (c->line)
+        hl_access_set_caller(c, w->principal);
     c->cors = w->config->cors_origins.n > 0 ? hl_plan_cors(head, w->config) : (struct hl_cors){0};
     c->must_close = !head->is_persistent || w->is_draining || c->is_spare;
     begin_body(c, head, plan->is_async);

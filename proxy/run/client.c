@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "http/start_line.h"
 #include "run/access.h"
 #include "run/inquiry.h"
 
@@ -129,12 +130,24 @@ void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail)
     hl_client_answer(c, &answer, c->mode);
 }
 
+/* A head that is refused may say what was asked for, if its first line is good. */
+static void begin_unread(struct hl_client *c, struct hl_str head)
+{
+    struct hl_head *line = &c->worker->request_head;
+    struct hl_head_fault fault;
+    bool is_good = c->worker->config->access_log &&
+                   hl_start_line_read_request(head.p, head.p + head.n, line, &fault);
+    if (is_good)
+        line->field_count = 0;
+    hl_access_begin(c, is_good ? line : NULL);
+}
+
 /* A request whose head, of which this is there, is not taken. What can be read of its method
  * counts: the answer to a HEAD has no content (RFC 9110 9.3.2). */
 static void refuse_head(
     struct hl_client *c, struct hl_str head, uint16_t status, const char *detail)
 {
-    hl_access_begin(c);
+    begin_unread(c, head);
     c->minor = 1;
     c->method = hl_head_peek_method(head);
     c->body_done = true;
@@ -200,7 +213,7 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
     }
     c->state = HL_CLIENT_CALL;
     hl_timer_disarm(&c->timer);
-    hl_access_begin(c);
+    hl_access_begin(c, &w->request_head);
     size_t used = hl_call_begin(c, (struct hl_str){p + head_len, n - head_len});
     if (used != HL_CALL_LATER)
         return head_len + used;
@@ -505,6 +518,9 @@ void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mod
     HL_ASSERT(n > 0);
     c->mode = (uint8_t)mode;
     c->status = answer->status;
+    if (answer->run_id)
+        hl_access_set_run(c, answer->run_id);
+    hl_access_add_answer(c, (struct hl_str){text, n});
     hl_access_end(c, HL_ACCESS_WHOLE);
     c->run = NULL;
     if (hl_client_write2(c, (struct hl_str){text, n}, (struct hl_str){NULL, 0}) == HL_OK)

@@ -57,11 +57,12 @@ struct hl_client {
     /* the present call */
     enum hl_method method;
     uint8_t minor;
-    uint8_t mode;             /* enum hl_mode: how it is counted */
-    uint16_t status;          /* of the final answer that it was given; 0: none yet */
-    uint64_t begun_us;        /* when its head was there, monotonic; 0: there is none */
-    struct hl_cors cors;      /* for whatever it is answered */
-    struct hl_auth_wait wait; /* in use in AUTH */
+    uint8_t mode;                /* enum hl_mode: how it is counted */
+    uint16_t status;             /* of the final answer that it was given; 0: none yet */
+    uint64_t begun_us;           /* when its head was there, monotonic; 0: there is none */
+    struct hl_access_line *line; /* HOOKLINE_ACCESS_LOG: what it will say of it; owned */
+    struct hl_cors cors;         /* for whatever it is answered */
+    struct hl_auth_wait wait;    /* in use in AUTH */
 
     char peer[HL_IP_TEXT]; /* the caller's address */
     bool is_peer_trusted;  /* in HOOKLINE_TRUSTED_PROXIES */

@@ -131,6 +131,7 @@ void hl_client_free(struct hl_client *c)
     hl_auth_cancel(&c->wait);
     hl_chunk_reader_fini(&c->chunks);
     free(c->held);
+    free(c->line);
     hl_list_remove(&c->node);
     hl_slab_put(&w->clients, c);
     w->client_count--;

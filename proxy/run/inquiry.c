@@ -11,6 +11,7 @@
 #include "auth/auth.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "run/access.h"
 #include "run/body_reader.h"
 #include "run/client.h"
 
@@ -178,6 +179,7 @@ static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_
     }
     struct hl_buf head = q->head;
     hl_buf_init(&q->head, 0);
+    hl_access_add(c, piece.n);
     enum hl_err gone = head.n > 0 ? hl_client_write2(c, hl_buf_str(&head), piece)
                                   : hl_client_write2(c, piece, (struct hl_str){NULL, 0});
     hl_buf_fini(&head);
@@ -215,6 +217,8 @@ static void answer(struct hl_caller_inquiry *q, struct hl_reply *reply)
         return;
     }
     c->status = reply->status;
+    hl_access_set_run(c, hl_id_is_nil(&reply->run_id) ? &id : &reply->run_id);
+    hl_access_add_answer(c, hl_buf_str(&out));
     if (!hl_reply_has_file(reply) || how.is_head_request) {
         write_whole(c, hl_buf_str(&out));
         hl_buf_fini(&out);

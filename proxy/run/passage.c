@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "run/client.h"
+#include "run/access.h"
 
 #define JOIN_MAX 8192 /* body bytes that are copied behind the head instead of a second iovec */
 
@@ -41,6 +41,7 @@ bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str d
         hl_sse_scan(&run->sse, data.p, data.n);
     if (!run->client)
         return true;
+    hl_access_add(run->client, data.n);
     char *out = w->scratch + pass->out_n;
     if (re_framed) {
         size_t n = hl_chunk_head_write(out, data.n);

@@ -9,6 +9,7 @@
 #include "base/crash_point.h"
 #include "base/utf8.h"
 #include "http/edit.h"
+#include "run/access.h"
 #include "run/client.h"
 #include "run/passage.h"
 
@@ -126,7 +127,8 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     hl_sse_init(&run->sse);
     if (c) {
         c->status = head->status;
-        c->mode = (uint8_t)hl_run_mode(run);
+        if (run->is_event_stream)
+            c->mode = HL_MODE_STREAM;
         if (run->response_out == HL_FRAMING_UNTIL_CLOSE)
             c->must_close = true;
         struct hl_response_edit edit = {
@@ -157,6 +159,8 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
 static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
 {
     run->response = HL_RESPONSE_TUNNEL;
+    if (run->client)
+        run->client->mode = HL_MODE_TUNNEL;
     run->request = HL_REQUEST_SENDING;
     hl_timer_disarm(&run->timer);
     if (!hl_passage_flush(run, pass) || !run->client)
@@ -314,6 +318,7 @@ static void pass_tunnel(struct hl_run *run, const char *p, size_t n)
 {
     if (!run->client || n == 0)
         return;
+    hl_access_add(run->client, n);
     if (hl_client_write2(run->client, (struct hl_str){p, n}, (struct hl_str){0}) == HL_OK)
         pause_if_blocked(run);
 }
@@ -419,6 +424,7 @@ void hl_respond_beat(struct hl_run *run)
     arm_idle(run);
     if (!c || hl_stream_is_blocked(&c->stream) || !hl_sse_is_between_events(&run->sse))
         return;
+    hl_access_add(c, plain.n);
     struct hl_str beat = run->response_out == HL_FRAMING_CHUNKED ? chunk : plain;
     if (hl_client_write2(c, beat, (struct hl_str){NULL, 0}) == HL_OK)
         pause_if_blocked(run);

@@ -39,7 +39,6 @@ struct hl_run {
     struct hl_id id;
     uint64_t started_us; /* monotonic */
     uint64_t ended_us;   /* 0: it goes on */
-    bool is_pass;        /* no run of the run list: passed through */
 
     enum hl_request_half request;
     enum hl_response_half response;
@@ -69,6 +68,7 @@ struct hl_run {
     /* what the caller can take */
     uint8_t caller_minor;
     bool is_websocket, preference_applied;
+    bool is_pass;             /* passed through: no run of the run list */
     bool offers_own_protocol; /* the subprotocol `hookline` */
 
     /* the response as it comes and goes on */
