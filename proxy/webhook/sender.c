@@ -22,8 +22,8 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/random.h"
-#include "http/url.h"
 #include "loop/thread.h"
+#include "store/destination.h"
 #include "webhook/courier.h"
 #include "webhook/retry.h"
 
@@ -269,21 +269,15 @@ static void post_outcome(struct hl_sender *s, struct hl_parcel *p, enum hl_attem
     post(s, p, &o->m, HL_STORE_OUTCOME);
 }
 
-#define DESTINATION_MAX 300
-
-/* Scheme and host: a URL may carry a token in its path or query. */
-static void destination(const struct hl_parcel *p, char to[DESTINATION_MAX])
+static void destination(const struct hl_parcel *p, char to[HL_DESTINATION_MAX])
 {
-    struct hl_url url;
-    to[0] = '\0';
-    if (hl_url_parse(p->leased->url, &url))
-        snprintf(to, DESTINATION_MAX, "%s://%.*s", url.is_https ? "https" : "http",
-            HL_STR_ARG(url.host));
+    if (hl_destination_write(to, p->leased->url) == 0)
+        to[0] = '\0';
 }
 
 static void log_delivered(const struct hl_parcel *p, const struct hl_transfer_result *result)
 {
-    char to[DESTINATION_MAX];
+    char to[HL_DESTINATION_MAX];
     destination(p, to);
     HL_LOG(INFO, "webhook delivered", HL_LOG_ID("run_id", &p->leased->run_id),
         HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
@@ -292,7 +286,7 @@ static void log_delivered(const struct hl_parcel *p, const struct hl_transfer_re
 
 static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result *result)
 {
-    char to[DESTINATION_MAX], reason[HL_ATTEMPT_ERROR_MAX + HL_IP_TEXT + 4];
+    char to[HL_DESTINATION_MAX], reason[HL_ATTEMPT_ERROR_MAX + HL_IP_TEXT + 4];
     destination(p, to);
     if (result->address[0])
         snprintf(reason, sizeof reason, "%s (%s)", result->error, result->address);

@@ -31,7 +31,7 @@ test('a line about a run carries its run_id', async (t) => {
     );
 });
 
-test('a webhook’s URL appears as scheme and host only', async (t) => {
+test('a webhook’s URL appears as scheme, host and port only', async (t) => {
     const { call, receiver, sidecar } = await stage(t);
     receiver.script('/secret-path', 400);
     await call(RUN, {
@@ -39,6 +39,7 @@ test('a webhook’s URL appears as scheme and host only', async (t) => {
     });
     await until('the failure is logged', () => sidecar.log.some(isDeadLetter));
     await sidecar.stop();
+    assert.equal(sidecar.log.find(isDeadLetter).to, new URL(receiver.url()).origin);
     assert.doesNotMatch(sidecar.stderr, /secret-path|secret-token/);
 });
 
