@@ -152,6 +152,8 @@ extern const size_t hl_rest_route_count;
 void hl_rest_route(struct hl_rest_call *call);
 /* Fills call->params from the query. False: refused, the parameter is named. */
 bool hl_rest_read_params(struct hl_rest_call *call);
+/* 400: the cursor is no page's of this list. */
+void hl_rest_refuse_cursor(struct hl_rest_call *call);
 /* A point in time of a query or a body: RFC 3339, or milliseconds since 1970. */
 bool hl_rest_read_time(struct hl_str text, int64_t *ms);
 /* Milliseconds since 1970, and no seconds by mistake: those would mean a day in 1970. 0 is taken. */

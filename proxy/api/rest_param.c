@@ -9,18 +9,21 @@
 
 #define VALUE_MAX     192
 #define LIMIT_DEFAULT 50
-#define MS_MIN        INT64_C(100000000000) /* 1973: less is most likely seconds */
+#define MS_MIN        INT64_C(100000000000)    /* 1973: less is most likely seconds */
+#define MS_MAX        INT64_C(253402300799999) /* the end of 9999; an id's 48 bits hold it */
 
 bool hl_rest_is_time(int64_t ms)
 {
-    return ms == 0 || (ms >= MS_MIN && ms < INT64_MAX / 2);
+    return ms == 0 || (ms >= MS_MIN && ms <= MS_MAX);
 }
 
 bool hl_rest_read_time(struct hl_str text, int64_t *ms)
 {
     uint64_t n;
     if (!hl_str_to_u64(text, &n))
-        return hl_clock_parse(text, ms);
+        return hl_clock_parse(text, ms) && *ms >= 0 && *ms <= MS_MAX;
+    if (n > (uint64_t)MS_MAX)
+        return false;
     *ms = (int64_t)n;
     return hl_rest_is_time(*ms);
 }
@@ -167,6 +170,23 @@ static bool read_param(struct hl_rest_call *call, const struct hl_param *given, 
     return false;
 }
 
+void hl_rest_refuse_cursor(struct hl_rest_call *call)
+{
+    hl_rest_refuse(call, 400,
+        "The query parameter cursor is another list's: take the next_cursor of the page before, "
+        "and "
+        "ask with the same filters.");
+}
+
+/* Only the list of queued runs may have cursors that are no ids (store/query.h): they hold no time.
+ */
+static bool fits_cursor(const struct hl_rest_call *call)
+{
+    bool is_queue = call->route->params & HL_REST_RUN_STATE && call->params.state == HL_RUN_QUEUED;
+    return is_queue || hl_id_is_nil(&call->params.cursor) ||
+           hl_id_time_ms(&call->params.cursor) > 0;
+}
+
 bool hl_rest_read_params(struct hl_rest_call *call)
 {
     struct hl_str query = call->query;
@@ -176,5 +196,9 @@ bool hl_rest_read_params(struct hl_rest_call *call)
     while (hl_query_next(&query, &given))
         if (given.raw.n > 0 && !read_param(call, &given, &seen))
             return false;
+    if (!fits_cursor(call)) {
+        hl_rest_refuse_cursor(call);
+        return false;
+    }
     return true;
 }

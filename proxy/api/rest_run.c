@@ -156,6 +156,10 @@ static bool merge(struct page *page, size_t limit, struct hl_id *next)
 static void write_list(struct hl_rest_call *call)
 {
     const struct hl_list_runs *stored = (const struct hl_list_runs *)call->answers[0];
+    if (stored->m.rc == HL_ERR_INVALID) {
+        hl_rest_refuse_cursor(call);
+        return;
+    }
     if (stored->m.rc != HL_OK) {
         hl_rest_refuse_store(call, stored->m.rc, "run");
         return;

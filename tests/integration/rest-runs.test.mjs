@@ -514,3 +514,51 @@ test('the project says who asks and which apps have runs', async (t) => {
         run_port: Number(new URL(sidecar.url).port),
     });
 });
+
+test('a cursor of another list is 400 and named, a time that no id can hold too', async (t) => {
+    const { call, sidecar } = await stage(t, {
+        app: (x) => x.gone,
+        env: { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_DRAIN_TIMEOUT: '1ms' },
+    });
+    const ask = control(sidecar);
+    for (let i = 0; i < 5; i++) await call(RUN, { query: { async: 'true' } });
+    const cursorOf = async (query) => {
+        const page = (await ask('GET', `${RUNS}?limit=2&${query}`)).json();
+        assert.equal(page.runs.length, 2);
+        return page.next_cursor;
+    };
+    await until('one runs', async () => {
+        return (await ask('GET', `${RUNS}?state=queued&limit=200`)).json().runs.length === 4;
+    });
+    const [queued, all] = [await cursorOf('state=queued'), await cursorOf('async=true')];
+    const next = (await ask('GET', `${RUNS}?state=queued&limit=2&cursor=${queued}`)).json();
+    assert.equal(next.runs.length, 2, 'its own list goes on');
+    for (const [path, query] of [
+        [RUNS, `state=queued&cursor=${all}`],
+        [RUNS, `cursor=${queued}`],
+        [RUNS, `state=running&cursor=${queued}`],
+        ['/v2/projects/p/deliveries', `cursor=${queued}`],
+        ['/v2/projects/p/service-accounts', `cursor=${queued}`],
+    ])
+        assertRefused(await ask('GET', `${path}?${query}`), 400, /cursor/);
+    for (const path of [RUNS, '/v2/projects/p/deliveries'])
+        for (const name of ['since', 'until'])
+            for (const time of [
+                String(2 ** 48),
+                String(2 ** 48 + Date.now()),
+                '4611686018427387903',
+                '18446744073709551615',
+                '1960-01-01T00:00:00Z',
+            ])
+                assertRefused(
+                    await ask('GET', `${path}?${name}=${encodeURIComponent(time)}`),
+                    400,
+                    new RegExp(`parameter ${name}`),
+                );
+    const body = JSON.stringify({ state: 'dead', since: 2 ** 48 });
+    assertRefused(
+        await ask('POST', '/v2/projects/p/deliveries/redeliver', { body }),
+        400,
+        /member since/,
+    );
+});
