@@ -171,7 +171,10 @@ static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
     if (call->is_operator || asker->is_unknown)
         return true;
     if (!asker->has_all_projects && strcmp(asker->project, call->project) != 0) {
-        hl_rest_refuse(call, 403, "The token is another project's; use one of this project's.");
+        hl_rest_refuse(call, 403,
+            *asker->project
+                ? "The token is another project's; use one of this project's."
+                : "The token has no claim that names its project (HOOKLINE_JWT_PROJECT_CLAIM).");
         return false;
     }
     if (right == HL_REST_ADMIN && !asker->is_admin) {

@@ -128,6 +128,12 @@ static enum hl_auth_verdict grant(struct hl_auth_seat *seat, struct hl_good_toke
     bool reaches =
         project.n == 0 || good->who.has_all_projects || hl_str_eq(good->who.project, project);
     note_use(good, now_ms);
+    if (!reaches && good->who.project.n == 0)
+        return refuse(seat, why, 403,
+            "The token has no claim that names its project (HOOKLINE_JWT_PROJECT_CLAIM), or one "
+            "that "
+            "is no project's name.",
+            TOO_LITTLE);
     if (!reaches)
         return refuse(seat, why, 403,
             "The token is for another project: its claim (HOOKLINE_JWT_PROJECT_CLAIM) is not the "
