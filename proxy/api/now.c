@@ -124,6 +124,8 @@ static void write_state(
     for (size_t i = 0; i < n; i++)
         WRITE(t, "%s\"%s\"", i > 0 ? "," : "", problems[i]);
     WRITE(t, "],\"store\":\"%s\",", view->config->store == HL_STORE_MEMORY ? "memory" : "sqlite");
+    if (view->config->project_id.n > 0)
+        WRITE(t, "\"project_id\":\"%s\",", view->config->project_id.p);
 }
 
 static void write_current(struct text *t, const struct hl_figures *figures)

@@ -27,6 +27,7 @@
 struct hl_cli_session {
     const struct hl_cli *cli;
     struct hl_config *config;
+    char *project; /* the running sidecar's HOOKLINE_PROJECT_ID, once asked for; owned */
     bool is_local; /* no sidecar runs: the rest is in use */
     bool has_loop;
     uv_loop_t loop;
@@ -40,15 +41,31 @@ const struct hl_config *hl_cli_session_config(const struct hl_cli_session *sessi
     return session->config;
 }
 
-const char *hl_cli_session_project(
-    const struct hl_cli_session *session, const struct hl_cli *cli, const char *asked)
+/* A shell's environment is seldom the sidecar's. */
+static const char *ask_project(struct hl_cli_session *session)
 {
-    if (asked)
-        return asked;
-    if (session->config->project_id.n > 0)
-        return session->config->project_id.p;
-    hl_cli_usage_error(cli, "--project is needed: HOOKLINE_PROJECT_ID is not set");
-    return NULL;
+    json_t *now = NULL;
+    if (!session->is_local && hl_cli_ask(session, "GET", "/v2/now", NULL, &now) == HL_CLI_OK) {
+        const char *project = json_string_value(json_object_get(now, "project_id"));
+        session->project = project ? strdup(project) : NULL;
+    }
+    json_decref(now);
+    return session->project;
+}
+
+const char *hl_cli_session_project(
+    struct hl_cli_session *session, const struct hl_cli *cli, const char *asked)
+{
+    if (!asked && session->config->project_id.n > 0)
+        asked = session->config->project_id.p;
+    if (!asked)
+        asked = ask_project(session);
+    if (!asked)
+        hl_cli_usage_error(
+            cli, session->is_local ? "--project is needed: HOOKLINE_PROJECT_ID is not set"
+                                   : "--project is needed: HOOKLINE_PROJECT_ID is set neither here "
+                                     "nor for the hookline that runs");
+    return asked;
 }
 
 static int say(const struct hl_cli *cli, const char *fmt, ...) HL_PRINTF(2, 3);
@@ -193,6 +210,7 @@ void hl_cli_session_close(struct hl_cli_session *session)
     }
     hl_auth_free(session->auth);
     hl_config_free(session->config);
+    free(session->project);
     free(session);
 }
 

@@ -16,9 +16,10 @@ HL_MUST_CHECK int hl_cli_session_open(struct hl_cli_session **out, const struct 
 void hl_cli_session_close(struct hl_cli_session *session); /* NULL-safe */
 
 const struct hl_config *hl_cli_session_config(const struct hl_cli_session *session);
-/* What --project said, or else HOOKLINE_PROJECT_ID. NULL: neither, and it has said so. */
+/* What --project said, or else HOOKLINE_PROJECT_ID, ours or that of the sidecar that runs. NULL: none
+ * of them, and it has said so. The session's. */
 const char *hl_cli_session_project(
-    const struct hl_cli_session *session, const struct hl_cli *cli, const char *asked);
+    struct hl_cli_session *session, const struct hl_cli *cli, const char *asked);
 
 /* GET, POST or DELETE; `target` is path and query, encoded; `body` is taken, or NULL. An answer with a
  * 2xx status: HL_CLI_OK and `*out`, owned by the caller, NULL for an empty body. Any other: it has

@@ -420,3 +420,14 @@ test('verify exits with 0 for what was signed, and with 1 for anything else', as
         assert.ok(!stderr.includes(secret));
     }
 });
+
+test('without --project it is that of the hookline that runs', async (t) => {
+    const { sidecar } = await stage(t, { env: { HOOKLINE_PROJECT_ID: 'theirs' } });
+    const cli = commands(sidecar);
+    assert.equal((await cli('runs redeliver --since 1h')).stdout, '0 deliveries are sent again\n');
+    await cli('token create --name ci --expires 1h');
+    assert.match((await cli('token list')).stdout, / theirs +ci /);
+    const own = commands(sidecar, { HOOKLINE_PROJECT_ID: 'ours' });
+    await own('token create --name own --expires 1h');
+    assert.match((await cli('token list')).stdout, / ours +own /, 'our own setting comes first');
+});
