@@ -44,7 +44,7 @@ void hl_limiter_seat_init(
 }
 
 void hl_limiter_wait_init(
-    struct hl_limiter_wait *wait, void (*on_slot)(struct hl_limiter_wait *wait))
+    struct hl_limiter_wait *wait, bool (*on_slot)(struct hl_limiter_wait *wait))
 {
     hl_list_init(&wait->node);
     wait->on_slot = on_slot;
@@ -110,21 +110,29 @@ static enum hl_limiter_class pick_class(struct hl_limiter *l)
     return HL_LIMITER_CALLER;
 }
 
-/* This thread holds a slot: gives it to a waiter of its own seat. False: nobody waits here. */
-static bool serve_own(struct hl_limiter_seat *seat)
+/* Offers a slot to the next waiter of this seat. False: it does not want it any more. */
+static bool offer(struct hl_limiter_seat *seat, struct hl_limiter_wait *wait)
 {
-    enum hl_limiter_class first = pick_class(seat->limiter);
-    struct hl_limiter_wait *wait = dequeue(seat, first);
-    if (!wait)
-        wait = dequeue(seat, first == HL_LIMITER_CALLER ? HL_LIMITER_ASYNC : HL_LIMITER_CALLER);
-    if (!wait)
-        return false;
     if (wait->class == HL_LIMITER_ASYNC)
         atomic_store(&seat->limiter->starts, 0);
     else
         atomic_fetch_add(&seat->limiter->starts, 1);
-    wait->on_slot(wait);
-    return true;
+    return wait->on_slot(wait);
+}
+
+/* This thread holds a slot: gives it to a waiter of its own seat. False: nobody waits here. */
+static bool serve_own(struct hl_limiter_seat *seat)
+{
+    for (;;) {
+        enum hl_limiter_class first = pick_class(seat->limiter);
+        struct hl_limiter_wait *wait = dequeue(seat, first);
+        if (!wait)
+            wait = dequeue(seat, first == HL_LIMITER_CALLER ? HL_LIMITER_ASYNC : HL_LIMITER_CALLER);
+        if (!wait)
+            return false;
+        if (offer(seat, wait))
+            return true;
+    }
 }
 
 /* The seat whose turn it is among those with a waiter of that class; NULL: none. */

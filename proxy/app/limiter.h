@@ -37,8 +37,9 @@ struct hl_limiter {
 struct hl_limiter_wait {
     struct hl_list node;
     enum hl_limiter_class class;
-    uint64_t since_ms;                             /* monotonic */
-    void (*on_slot)(struct hl_limiter_wait *wait); /* the slot is the waiter's now */
+    uint64_t since_ms; /* monotonic */
+    /* True: the slot is the waiter's now. False: it is not wanted any more. */
+    bool (*on_slot)(struct hl_limiter_wait *wait);
 };
 
 struct hl_limiter_seat {
@@ -68,7 +69,7 @@ void hl_limiter_seat_init(
 bool hl_limiter_try(struct hl_limiter_seat *seat, enum hl_limiter_class class);
 
 void hl_limiter_wait_init(
-    struct hl_limiter_wait *wait, void (*on_slot)(struct hl_limiter_wait *wait));
+    struct hl_limiter_wait *wait, bool (*on_slot)(struct hl_limiter_wait *wait));
 /* Queues up; on_slot may be called before the return. False: HOOKLINE_APP_QUEUE callers wait
  * already. */
 bool hl_limiter_queue(

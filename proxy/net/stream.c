@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -256,6 +257,15 @@ uint64_t hl_stream_taken(const struct hl_stream *s)
         in_kernel = 0;
     uint64_t waiting = hl_stream_unsent(s) + (uint64_t)in_kernel;
     return waiting < s->written ? s->written - waiting : 0; /* unix: whole buffers count */
+}
+
+bool hl_stream_has_peer_left(const struct hl_stream *s)
+{
+    uv_os_fd_t fd;
+    if (uv_fileno(&s->handle, &fd) != 0)
+        return true;
+    struct pollfd look = {.fd = fd, .events = POLLRDHUP};
+    return poll(&look, 1, 0) > 0;
 }
 
 static void on_shutdown(uv_shutdown_t *request, int status)

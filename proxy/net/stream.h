@@ -98,6 +98,10 @@ size_t hl_stream_unsent(const struct hl_stream *s);
  * acknowledged (unix: not read), does not count. A system call. */
 uint64_t hl_stream_taken(const struct hl_stream *s);
 
+/* The peer has ended its side or reset the connection, whatever of it is still unread. One system
+ * call. */
+bool hl_stream_has_peer_left(const struct hl_stream *s);
+
 /* Sends FIN once everything is written. */
 void hl_stream_shutdown(struct hl_stream *s);
 

@@ -14,6 +14,7 @@
 #include "route/mode.h"
 #include "run/access.h"
 #include "run/client.h"
+#include "run/departure.h"
 #include "run/inquiry.h"
 
 #define PAGE_SLACK 1024 /* our own fields: ids, forwarding, trace, framing */
@@ -244,7 +245,10 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     if (plan->kind == HL_PLAN_RUN && !run->has_webhook)
         hl_recent_begin(run, plan, head);
     size_t used = fill_page(run, c, rest);
-    hl_forward_begin(run);
+    if (c->has_waited && hl_departure_has_left(c))
+        hl_client_lose(c);
+    else
+        hl_forward_begin(run);
     return used;
 }
 

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "http/start_line.h"
 #include "run/access.h"
+#include "run/departure.h"
 #include "run/inquiry.h"
 
 #define SPARE_MS   1000
@@ -113,7 +114,7 @@ static void leave_run(struct hl_client *c)
         hl_forward_caller_gone(run);
 }
 
-static void client_lost(struct hl_client *c)
+void hl_client_lose(struct hl_client *c)
 {
     hl_access_end(c, HL_ACCESS_LEFT);
     leave_run(c);
@@ -159,11 +160,11 @@ void hl_client_on_timer(struct hl_timer *timer)
     struct hl_client *c = HL_CONTAINER_OF(timer, struct hl_client, timer);
     struct hl_worker *w = c->worker;
     if (c->is_spare) {
-        client_lost(c);
+        hl_client_lose(c);
     } else if (hl_stream_is_blocked(&c->stream)) {
         if (hl_stall_is_over(
                 &c->stall, &c->stream, &w->wheel, &c->timer, w->config->write_timeout_ms))
-            client_lost(c);
+            hl_client_lose(c);
     } else if (c->state == HL_CLIENT_CALL && c->body_done) {
         rearm(c);
     } else if (c->state == HL_CLIENT_CALL) {
@@ -174,7 +175,7 @@ void hl_client_on_timer(struct hl_timer *timer)
         refuse_head(c, (struct hl_str){c->held, c->held_n}, 408,
             "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT.");
     } else {
-        client_lost(c);
+        hl_client_lose(c);
     }
 }
 
@@ -227,6 +228,7 @@ void hl_client_on_checked(struct hl_auth_wait *wait)
     if (c->state != HL_CLIENT_AUTH)
         return; /* it is being closed */
     c->state = HL_CLIENT_HEAD;
+    c->has_waited = true;
     hl_client_resume(c);
 }
 
@@ -302,6 +304,8 @@ static void set_reading(struct hl_client *c)
         hl_stream_pause(&c->stream);
     else
         hl_stream_resume(&c->stream);
+    if (must_pause && c->state == HL_CLIENT_CALL)
+        hl_departure_watch(c);
     if (c->state != HL_CLIENT_HEAD)
         rearm(c);
 }
@@ -346,7 +350,7 @@ static void on_bytes(struct hl_client *c, const char *p, size_t n)
     if (c->state == HL_CLIENT_CLOSING)
         return;
     if (!hold(c, p + used, n - used)) {
-        client_lost(c);
+        hl_client_lose(c);
         return;
     }
     if (used == 0 && c->held_n > n)
@@ -375,8 +379,8 @@ static void on_eof(struct hl_client *c)
     if (c->state == HL_CLIENT_HEAD && hl_stream_is_blocked(&c->stream))
         hl_client_linger(c);
     if (c->state == HL_CLIENT_LINGER && hl_stream_is_blocked(&c->stream))
-        return;     /* the last answer still goes out */
-    client_lost(c); /* FIN and a gone caller look the same; the app's work is not for nobody */
+        return;        /* the last answer still goes out */
+    hl_client_lose(c); /* FIN and a gone caller look the same; the app's work is not for nobody */
 }
 
 void hl_client_on_event(struct hl_stream *stream, const struct hl_stream_event *event)
@@ -390,7 +394,7 @@ void hl_client_on_event(struct hl_stream *stream, const struct hl_stream_event *
         on_eof(c);
         break;
     case HL_STREAM_FAILED:
-        client_lost(c);
+        hl_client_lose(c);
         break;
     case HL_STREAM_DRAINED:
         if (c->state == HL_CLIENT_LINGER && c->has_ended) {
@@ -419,7 +423,7 @@ enum hl_err hl_client_write2(struct hl_client *c, struct hl_str first, struct hl
 {
     enum hl_err err = hl_stream_write2(&c->stream, first, second);
     if (err != HL_OK) {
-        client_lost(c);
+        hl_client_lose(c);
         return HL_ERR_IO;
     }
     if (hl_stream_is_blocked(&c->stream))
@@ -444,6 +448,7 @@ static void await_next(struct hl_client *c)
 {
     c->state = HL_CLIENT_HEAD;
     c->has_had_call = true;
+    c->has_waited = c->held_n > 0;
     c->held_scanned = 0;
     c->taker = HL_TAKER_NOBODY;
     c->stream.read_size = HL_READ_SIZE;

@@ -29,6 +29,7 @@ struct hl_client {
     struct hl_list node;
     struct hl_list idle; /* in worker->idle_clients: since it last began to wait for a request; may
                             still be there while it has one */
+    struct hl_list paused; /* in worker->paused_clients */
     enum hl_client_state state;
     struct hl_run *run;
     struct hl_caller_inquiry *inquiry; /* in place of a run: inquiry.c */
@@ -44,6 +45,7 @@ struct hl_client {
     bool has_had_call;
     bool has_head_begun; /* its first byte has come: HOOKLINE_HEAD_TIMEOUT runs */
     bool must_close;     /* after the present response */
+    bool has_waited;     /* the present request, for a look at its token or for the one before it */
     bool owes_continue;  /* sent Expect: 100-continue and has not been answered: its silence is no
                             fault */
 
@@ -129,6 +131,8 @@ bool hl_client_closes_after(const struct hl_client *c);
 void hl_client_become_tunnel(struct hl_client *c);
 /* Nothing is owed any more. */
 void hl_client_close(struct hl_client *c);
+/* The caller has gone: its run is told, the connection ends. */
+void hl_client_lose(struct hl_client *c);
 /* The one way to end a connection in the middle of something: the caller can see that it was not the
  * end, by a reset where a FIN would not tell. The run is detached before. */
 void hl_client_abort(struct hl_client *c);

@@ -80,6 +80,7 @@ static struct hl_client *client_new(struct hl_worker *w, bool is_spare)
     c->is_spare = is_spare;
     hl_list_init(&c->node);
     hl_list_init(&c->idle);
+    hl_list_init(&c->paused);
     hl_timer_init(&c->timer, hl_client_on_timer);
     hl_auth_wait_init(&c->wait, hl_client_on_checked);
     if (hl_stream_init_tcp(&c->stream, &w->loop, &w->reader, hl_client_on_event) != 0) {
@@ -133,6 +134,7 @@ void hl_client_free(struct hl_client *c)
     free(c->held);
     free(c->line);
     hl_list_remove(&c->node);
+    hl_list_remove(&c->paused);
     hl_slab_put(&w->clients, c);
     w->client_count--;
     hl_counter_sub(&w->metrics.connections_open, 1);

@@ -50,7 +50,7 @@ void hl_dispatch_start(struct hl_worker *w)
         give_credit(w, has_limit(w) ? 0 : w->async_max);
 }
 
-static void on_slot(struct hl_limiter_wait *wait)
+static bool on_slot(struct hl_limiter_wait *wait)
 {
     struct slot_request *request = HL_CONTAINER_OF(wait, struct slot_request, wait);
     struct hl_worker *w = request->worker;
@@ -60,6 +60,7 @@ static void on_slot(struct hl_limiter_wait *wait)
         hl_limiter_release(&w->seat);
     else
         give_credit(w, 1);
+    return true;
 }
 
 /* With a limit: as many slots as there are runs waiting, within this worker's share. */

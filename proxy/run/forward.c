@@ -15,6 +15,7 @@
 #include "http/chunked.h"
 #include "http/edit.h"
 #include "run/client.h"
+#include "run/departure.h"
 #include "run/source.h"
 
 static void connect_run(struct hl_run *run);
@@ -73,13 +74,25 @@ void hl_forward_cancel(struct hl_run *run)
 
 /* ---- a slot of the app ---- */
 
-static void on_slot(struct hl_limiter_wait *wait)
+/* The run has waited: if its caller has left meanwhile it ends, and the app is not called. */
+static bool ends_without_caller(struct hl_run *run)
+{
+    if (!run->client || !hl_departure_has_left(run->client))
+        return false;
+    hl_client_lose(run->client);
+    return true;
+}
+
+static bool on_slot(struct hl_limiter_wait *wait)
 {
     struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, slot_wait);
     hl_counter_sub(&run->worker->metrics.waiting_for_slot, 1);
+    if (ends_without_caller(run))
+        return false;
     run->has_slot = true;
     hl_timer_disarm(&run->timer);
     connect_run(run);
+    return true;
 }
 
 void hl_forward_begin(struct hl_run *run)
@@ -169,7 +182,8 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
     run->upstream = upstream;
     if (upstream) {
         hl_counter_add(&run->worker->metrics.upstream_connects, 1);
-        send_page(run);
+        if (!ends_without_caller(run))
+            send_page(run);
         return;
     }
     char detail[256];

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "run/access.h"
 #include "run/client.h"
+#include "run/departure.h"
 #include "run/inquiry.h"
 
 #define SLAB_CHUNK 64
@@ -106,6 +107,7 @@ enum hl_err hl_worker_new(
     hl_list_init(&w->idle_clients);
     hl_list_init(&w->run_list);
     hl_list_init(&w->ended_runs);
+    hl_departure_init(w);
     hl_slab_init(&w->clients, sizeof(struct hl_client), SLAB_CHUNK);
     hl_slab_init(&w->runs, sizeof(struct hl_run), SLAB_CHUNK);
     hl_slab_init(&w->pages, HL_PAGE_SIZE, 16);

@@ -117,8 +117,10 @@ struct hl_worker {
     struct hl_date date;
     struct hl_slab clients, runs, pages;
     struct hl_list client_list, run_list;
-    struct hl_list idle_clients; /* by struct hl_client's `idle`: the longest idle one first */
-    struct hl_list ended_runs;   /* their memory goes at the end of the loop turn */
+    struct hl_list idle_clients;   /* by struct hl_client's `idle`: the longest idle one first */
+    struct hl_list paused_clients; /* departure.c */
+    struct hl_timer departure_timer;
+    struct hl_list ended_runs; /* their memory goes at the end of the loop turn */
     uv_check_t turn_end;
     uint32_t client_count, client_max;   /* all in client_list; how many may be open */
     uint32_t places_taken, spares_taken; /* of those that are not being closed */

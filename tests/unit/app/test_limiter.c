@@ -48,9 +48,16 @@ struct waiter {
 static struct waiter *served[256]; /* in the order of their slots */
 static size_t served_count;
 
-static void on_slot(struct hl_limiter_wait *wait)
+static bool on_slot(struct hl_limiter_wait *wait)
 {
     served[served_count++] = HL_CONTAINER_OF(wait, struct waiter, wait);
+    return true;
+}
+
+static bool on_unwanted(struct hl_limiter_wait *wait)
+{
+    (void)wait;
+    return false;
 }
 
 static bool queue(struct waiter *w, struct hl_limiter_seat *seat, enum hl_limiter_class class)
@@ -118,6 +125,24 @@ Test(limiter, serves_a_seat_first_in_first_out)
     pass_on_until(&seats[0], 20);
     for (int i = 0; i < 20; i++)
         cr_assert_eq(served[i], &waiters[i]);
+    hl_limiter_release(&seats[0]);
+    assert_all_free(1);
+}
+
+Test(limiter, a_slot_that_is_not_wanted_goes_to_who_is_next)
+{
+    struct waiter gone[10], next, elsewhere;
+    open_limiter(1, 100, 2);
+    cr_assert(hl_limiter_try(&seats[0], HL_LIMITER_CALLER));
+    for (int i = 0; i < 10; i++) {
+        cr_assert(queue(&gone[i], &seats[0], HL_LIMITER_CALLER));
+        gone[i].wait.on_slot = on_unwanted;
+    }
+    cr_assert(queue(&next, &seats[0], HL_LIMITER_CALLER));
+    cr_assert(queue(&elsewhere, &seats[1], HL_LIMITER_CALLER));
+    pass_on_until(&seats[0], 2);
+    cr_assert(served[0] == &next || served[1] == &next);
+    cr_assert(served[0] == &elsewhere || served[1] == &elsewhere);
     hl_limiter_release(&seats[0]);
     assert_all_free(1);
 }
@@ -326,11 +351,12 @@ static void enter(struct call *call)
     call->worker->served++;
 }
 
-static void on_call_slot(struct hl_limiter_wait *wait)
+static bool on_call_slot(struct hl_limiter_wait *wait)
 {
     struct call *call = HL_CONTAINER_OF(wait, struct call, wait);
     call->worker->waiting--;
     enter(call);
+    return true;
 }
 
 static void begin_call(struct worker *w, struct call *call, enum hl_limiter_class class)
