@@ -173,6 +173,9 @@ static const struct plain {
         "Deliveries given up: refused for good, or out of attempts."},
     {"hookline_webhooks_lost_total", "counter", OF_WORKERS(webhooks_lost),
         "Webhooks of synchronous calls that the store could not take."},
+    {"hookline_responses_not_kept_total", "counter", OF_WORKERS(responses_not_kept),
+        "Responses that the disk did not take, or not fast enough: their webhooks go without "
+        "them."},
     {"hookline_store_commits_total", "counter", OF_STORE(commits), "Commits of the store."},
     {"hookline_store_bytes", "gauge", OF_STORE(bytes),
         "Size on disk of the database and of the bodies."},

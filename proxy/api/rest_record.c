@@ -30,7 +30,7 @@ static const char *mode_of(const struct hl_run_row *run)
 
 static const char *result_of(const struct hl_run_row *run)
 {
-    if (run->body_where == HL_BODY_DROPPED)
+    if (run->body_where == HL_BODY_DROPPED || run->body_where == HL_BODY_UNKEPT)
         return "dropped";
     return run->body_where == HL_BODY_NONE ? "none" : "kept";
 }

@@ -58,6 +58,11 @@ static bool refuse_unkept(struct hl_rest_call *call, const struct hl_get_run *g)
             "The response of %llu bytes is not kept: it was over HOOKLINE_MAX_KEPT_RESPONSE, or "
             "its space was needed (HOOKLINE_STORE_MAX_BYTES).",
             (unsigned long long)g->outcome.body.size);
+    else if (where == HL_BODY_UNKEPT)
+        hl_rest_refuse(call, 410,
+            "The response of %llu bytes is not kept: the data directory did not take it, or not "
+            "fast enough.",
+            (unsigned long long)g->outcome.body.size);
     else if (where == HL_BODY_NONE && g->outcome.http_status == 0)
         hl_rest_refuse(call, 404, "There is no response: the app did not answer (state %s%s%s).",
             hl_run_state_text(g->run.state), g->run.reason ? ", reason " : "",

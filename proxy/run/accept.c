@@ -75,11 +75,14 @@ static void on_body_done(void *owner, struct hl_spool *spool, enum hl_err err, s
         post_accept(run);
         return;
     }
-    bool is_too_large = err == HL_ERR_TOO_LARGE;
-    answer(run, is_too_large ? 413 : 503,
-        is_too_large ? "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows."
-                     : "The request cannot be kept: the store takes no more.",
-        is_too_large ? NULL : "Retry-After: 10\r\n");
+    if (err == HL_ERR_TOO_LARGE)
+        answer(
+            run, 413, "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows.", NULL);
+    else if (err == HL_ERR_NOMEM)
+        answer(run, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
+    else
+        answer(run, 503, "The request cannot be kept: the store takes no more.",
+            "Retry-After: 10\r\n");
 }
 
 static const struct hl_spool_events spool_events = {.on_room = on_room, .on_done = on_body_done};

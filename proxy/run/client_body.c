@@ -7,7 +7,7 @@
 #include "run/client.h"
 #include "run/inquiry.h"
 
-#define LONG_BODY (256 * 1024) /* bodies beyond this are read in larger pieces */
+#define LONG_BODY (256 * 1024) /* bodies beyond this are passed on in larger pieces */
 
 bool hl_client_body_is_blocked(const struct hl_client *c)
 {
@@ -20,7 +20,7 @@ static void give_body(struct hl_client *c, struct hl_str data)
 {
     c->body_seen += data.n;
     c->owes_continue = false;
-    if (c->body_seen > LONG_BODY)
+    if (c->body_seen > LONG_BODY && c->taker == HL_TAKER_FORWARD)
         c->stream.read_size = HL_READ_SIZE_LONG;
     if (c->run && c->taker == HL_TAKER_FORWARD)
         hl_forward_body(c->run, data);

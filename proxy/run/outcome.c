@@ -150,10 +150,12 @@ static void on_spool_done(
     struct hl_outcome *o = &run->finish->outcome;
     run->spool = NULL;
     o->body = *body;
-    if (body->where == HL_BODY_DROPPED)
+    if (body->where == HL_BODY_DROPPED || body->where == HL_BODY_UNKEPT)
         o->encoding = HL_ENCODING_NONE;
     else
         describe_body(o, hl_spool_check(spool));
+    if (body->where == HL_BODY_UNKEPT)
+        hl_counter_add(&run->worker->metrics.responses_not_kept, 1);
     if (err != HL_OK)
         HL_LOG(WARN, "a response is not kept", HL_LOG_ID("run_id", &run->id),
             HL_LOG_TEXT("error", hl_err_text(err)), HL_LOG_INT("bytes", body->size));

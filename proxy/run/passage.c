@@ -1,7 +1,6 @@
 /* passage.c - what one read of the app becomes: one write to the caller, then a view for the spool.
  * Thread: the worker's. Uses worker->scratch, so one passage at a time.
- * Promise: the caller's bytes go out before the spool sees them; the spool can neither slow nor
- * fail them. */
+ * Promise: the caller's bytes go out before the spool sees them; the spool cannot fail them. */
 #include "run/passage.h"
 
 #include <string.h>

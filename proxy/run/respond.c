@@ -1,8 +1,8 @@
 /* respond.c - app ─▶ caller and spool: reads the app's answer and passes it on as it comes.
  * Owns: the response half's state. Thread: the worker's.
  * Promise: bytes leave in the loop turn in which they came, chunk by chunk, never joined, never
- * delayed; the caller's side comes first, the spool gets a view after it and can neither slow nor
- * fail it; a slow sink pauses the app's connection.
+ * delayed; the caller's side comes first, the spool gets a view after it and cannot fail it; a slow
+ * sink pauses the app's connection.
  * Not here: sending the request (forward.c), what becomes of the run (outcome.c). */
 #include <string.h>
 
@@ -12,6 +12,7 @@
 #include "run/access.h"
 #include "run/client.h"
 #include "run/passage.h"
+#include "run/tee.h"
 
 #define LONG_RESPONSE (256 * 1024)
 
@@ -263,7 +264,7 @@ static enum body_state take_body(
     if (run->response_in != HL_FRAMING_LENGTH)
         return BODY_MORE;
     run->response_left -= m;
-    if (run->response_left > 0 && run->response_left + m > LONG_RESPONSE)
+    if (run->response_left > 0 && run->response_left + m > LONG_RESPONSE && !run->spool)
         run->upstream->stream.read_size = HL_READ_SIZE_LONG;
     return run->response_left == 0 ? BODY_END : BODY_MORE;
 }
@@ -282,11 +283,11 @@ static void complete(struct hl_run *run, bool has_extra)
         hl_client_call_done(c, true);
 }
 
-/* A sink that lags pauses the app; one that cannot wait (a spool beside a caller) does not. */
+/* A sink that lags pauses the app. */
 static void pause_if_blocked(struct hl_run *run)
 {
     bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
-    bool spool_lags = !run->client && run->spool && hl_spool_is_full(run->spool);
+    bool spool_lags = run->spool && hl_tee_lags(run);
     if (caller_lags || spool_lags)
         hl_stream_pause(&run->upstream->stream);
 }
@@ -296,7 +297,7 @@ void hl_respond_resume(struct hl_run *run)
     if (!run->upstream || run->response == HL_RESPONSE_DONE)
         return;
     bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
-    bool spool_lags = !run->client && run->spool && hl_spool_is_full(run->spool);
+    bool spool_lags = run->spool && hl_tee_lags(run);
     if (!caller_lags && !spool_lags)
         hl_stream_resume(&run->upstream->stream);
 }

@@ -10,6 +10,7 @@
 
 #include "http/chunked.h"
 #include "http/sse.h"
+#include "run/tee.h"
 #include "run/worker.h"
 
 /* What the app has been given of the request. */
@@ -84,7 +85,8 @@ struct hl_run {
     bool tunnel_app_ended, tunnel_caller_ended;
 
     struct hl_timer timer;    /* queue, connect, head, idle, heartbeat: one at a time */
-    struct hl_timer deadline; /* asynchronous: the whole run */
+    struct hl_timer deadline; /* asynchronous: the whole run; else tee.c's */
+    struct hl_tee tee;
 
     struct hl_recent *recent; /* a synchronous run that the store does not know */
 

@@ -1,14 +1,14 @@
 /* spool.c - collects a body at rest while it passes.
  * Owns: the bytes not yet written, and the file until its name is given to a record.
  * Thread: the worker's; pieces are written and hashed in libuv's pool.
- * Promise: taking never fails, waits or calls back; memory stays under 256 KiB a spool, but for
- * tees whose source cannot be paused: those share HL_SPOOL_BURST a worker, and beyond it the body
- * is dropped.
+ * Promise: taking never fails, waits or calls back. With a source that pauses when it is full, memory
+ * stays under 256 KiB a spool; those in a hurry share HL_SPOOL_BURST a process before they are full.
  * Not here: how files are named and made durable (store/body_file.c). */
 #include "run/spool.h"
 
 #include <errno.h>
 #include <mbedtls/sha256.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +19,8 @@
 
 #define PIECE_SIZE                                                                                 \
     (64 * 1024) /* a source is paused when this much waits behind a piece in flight */
-#define HASH_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us */
+#define WRITE_SIZE   (256 * 1024) /* how fine the progress of a long piece is seen */
+#define HASH_NOW_MAX (16 * 1024)  /* hashing this much on the loop takes 55 us */
 #define GROW_FIRST   1024
 
 enum spool_place {
@@ -36,7 +37,7 @@ struct spool_job {
     bool writes; /* else it only hashes */
     bool is_last;
     char *bytes;
-    size_t n;
+    size_t n, burst;
     enum hl_err err;
 };
 
@@ -46,13 +47,14 @@ struct hl_spool {
     void *owner;
     enum spool_place place;
     enum hl_err err; /* why it was dropped */
-    bool checks, was_full, has_ended, is_abandoned;
+    bool checks, was_full, has_ended, is_abandoned, is_hurried;
     uint64_t limit, size;
 
     char *bytes; /* waiting */
     size_t n, cap;
     size_t burst;    /* taken from home->burst_left */
     uint64_t memory; /* taken from home->memory_left */
+    _Atomic uint64_t written;
 
     struct spool_job job;
     struct hl_id file;
@@ -91,7 +93,7 @@ static void give_memory_back(struct hl_spool *s)
 
 static void spool_free(struct hl_spool *s)
 {
-    s->home->burst_left += s->burst;
+    s->home->burst_left += s->burst + s->job.burst;
     s->home->open--;
     if (s->fd >= 0)
         close(s->fd);
@@ -127,16 +129,17 @@ void hl_spool_expect(struct hl_spool *s, uint64_t size)
         begin_file(s);
 }
 
-static enum hl_err write_all(int fd, const char *p, size_t n)
+static enum hl_err write_all(struct hl_spool *s, const char *p, size_t n)
 {
     while (n > 0) {
-        ssize_t w = write(fd, p, n);
+        ssize_t w = write(s->fd, p, n < WRITE_SIZE ? n : WRITE_SIZE);
         if (w < 0 && errno == EINTR)
             continue;
         if (w < 0)
             return hl_err_from_errno(errno);
         p += w;
         n -= (size_t)w;
+        atomic_fetch_add_explicit(&s->written, (uint64_t)w, memory_order_relaxed);
     }
     return HL_OK;
 }
@@ -175,7 +178,7 @@ static void on_job(uv_work_t *request)
     if (s->fd < 0)
         job->err = hl_body_file_create(dir, &s->file, &s->fd);
     if (job->err == HL_OK)
-        job->err = write_all(s->fd, job->bytes, job->n);
+        job->err = write_all(s, job->bytes, job->n);
     if (job->err == HL_OK && job->is_last)
         job->err = hash_file(s);
     if (job->err != HL_OK || !job->is_last)
@@ -197,7 +200,7 @@ static void submit(struct hl_spool *s)
     job->bytes = s->bytes;
     job->n = s->n;
     job->err = HL_OK;
-    s->home->burst_left += s->burst;
+    job->burst = s->burst;
     s->burst = 0;
     s->bytes = NULL;
     s->n = s->cap = 0;
@@ -231,7 +234,8 @@ static void discard(struct hl_spool *s)
 /* Tells the owner what became of the body. */
 static void conclude(struct hl_spool *s)
 {
-    struct hl_body body = {.where = HL_BODY_DROPPED, .size = s->size};
+    struct hl_body body = {
+        .where = s->err == HL_ERR_TOO_LARGE ? HL_BODY_DROPPED : HL_BODY_UNKEPT, .size = s->size};
     if (s->place == SPOOL_FILE) {
         body.where = HL_BODY_FILE;
         body.file = s->file;
@@ -254,6 +258,8 @@ static void on_job_done(uv_work_t *request, int status)
     struct hl_spool *s = HL_CONTAINER_OF(request, struct hl_spool, job.request);
     struct spool_job *job = &s->job;
     job->is_running = false;
+    s->home->burst_left += job->burst;
+    job->burst = 0;
     if (s->place == SPOOL_MEMORY &&
         job->is_last) { /* it was only hashed: the bytes are still the body */
         s->bytes = job->bytes;
@@ -283,7 +289,7 @@ static void on_job_done(uv_work_t *request, int status)
     }
 }
 
-/* Makes room for n more bytes; false: the body has to be dropped. */
+/* Makes room for n more bytes; false: out of memory. */
 static bool reserve(struct hl_spool *s, size_t n)
 {
     size_t need = s->n + n;
@@ -292,14 +298,6 @@ static bool reserve(struct hl_spool *s, size_t n)
     size_t cap = s->cap ? s->cap : GROW_FIRST;
     while (cap < need)
         cap *= 2;
-    bool is_bounded = s->home->data_dir != NULL;
-    if (is_bounded && cap > HL_BODY_INLINE_MAX) {
-        size_t more = cap - HL_BODY_INLINE_MAX - s->burst;
-        if (more > s->home->burst_left)
-            return false;
-        s->home->burst_left -= more;
-        s->burst += more;
-    }
     char *bytes = realloc(s->bytes, cap);
     if (!bytes)
         return false;
@@ -338,7 +336,7 @@ void hl_spool_take(struct hl_spool *s, const char *p, size_t n)
     if (s->place == SPOOL_DROPPED)
         return;
     if (s->size > s->limit || !reserve(s, n)) {
-        drop(s, HL_ERR_TOO_LARGE);
+        drop(s, s->size > s->limit ? HL_ERR_TOO_LARGE : HL_ERR_NOMEM);
         return;
     }
     memcpy(s->bytes + s->n, p, n);
@@ -349,11 +347,39 @@ void hl_spool_take(struct hl_spool *s, const char *p, size_t n)
         submit(s);
 }
 
+/* One more piece of what the spools in a hurry share. */
+static bool take_burst(struct hl_spool *s)
+{
+    if (!s->is_hurried || s->home->burst_left < PIECE_SIZE)
+        return false;
+    s->home->burst_left -= PIECE_SIZE;
+    s->burst += PIECE_SIZE;
+    return true;
+}
+
 bool hl_spool_is_full(struct hl_spool *s)
 {
-    bool is_full = s->place == SPOOL_FILE && s->job.is_running && s->n >= PIECE_SIZE;
-    s->was_full = s->was_full || is_full;
-    return is_full;
+    if (s->place != SPOOL_FILE || !s->job.is_running || s->n < PIECE_SIZE + s->burst ||
+        take_burst(s))
+        return false;
+    s->was_full = true;
+    return true;
+}
+
+void hl_spool_set_hurried(struct hl_spool *s, bool is_hurried)
+{
+    s->is_hurried = is_hurried;
+}
+
+void hl_spool_give_up(struct hl_spool *s)
+{
+    if (s->place != SPOOL_DROPPED && !s->has_ended)
+        drop(s, HL_ERR_TIMEOUT);
+}
+
+uint64_t hl_spool_written(const struct hl_spool *s)
+{
+    return atomic_load_explicit(&s->written, memory_order_relaxed);
 }
 
 bool hl_spool_is_over(const struct hl_spool *s)

@@ -19,13 +19,13 @@ struct hl_spool_home {
     uv_loop_t *loop;
     const char *data_dir; /* NULL: everything stays in memory */
     struct hl_id_source *ids;
-    size_t burst_left; /* what tees may still hold beyond their own bound while the disk lags */
+    size_t burst_left; /* what spools in a hurry may still hold beyond their own bound */
     unsigned open;     /* spools alive */
     _Atomic uint64_t *memory_left; /* without a data directory: what all workers' spools may hold
                                       beyond HL_BODY_INLINE_MAX each; NULL: no limit */
 };
 
-#define HL_SPOOL_BURST (32 * 1024 * 1024)
+#define HL_SPOOL_BURST (16 * 1024 * 1024) /* a process: workers have equal parts */
 
 struct hl_spool;
 
@@ -33,7 +33,7 @@ struct hl_spool_events {
     /* There is room again after hl_spool_is_full said true. */
     void (*on_room)(void *owner);
     /* The body at rest, durable if in a file. `body` is the receiver's; with HL_OK or: TOO_LARGE
-     * (where == DROPPED), IO or FULL (the disk; where == DROPPED). Not from inside hl_spool_end for
+     * (where == DROPPED), IO or FULL (the disk), TIMEOUT (given up) or NOMEM (where == UNKEPT). Not from inside hl_spool_end for
      * files; possibly for small bodies. The spool is gone after it. */
     void (*on_done)(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_body *body);
 };
@@ -50,8 +50,14 @@ void hl_spool_expect(struct hl_spool *s, uint64_t size);
  */
 void hl_spool_take(struct hl_spool *s, const char *p, size_t n);
 
-/* A source that can be paused should be, until on_room. */
+/* Its source pauses until on_room, or until the spool is given up. */
 bool hl_spool_is_full(struct hl_spool *s);
+/* Somebody waits for its source: it is full only when the burst is used up. */
+void hl_spool_set_hurried(struct hl_spool *s, bool is_hurried);
+/* Drops what there is: its source is held up for too long. */
+void hl_spool_give_up(struct hl_spool *s);
+/* How many bytes the disk has taken. */
+uint64_t hl_spool_written(const struct hl_spool *s);
 
 /* More than the limit has come. */
 bool hl_spool_is_over(const struct hl_spool *s);

@@ -126,7 +126,7 @@ enum hl_err hl_worker_new(
     w->spools = (struct hl_spool_home){.loop = &w->loop,
         .data_dir = hl_store_data_dir(service->store),
         .ids = &w->ids,
-        .burst_left = HL_SPOOL_BURST};
+        .burst_left = HL_SPOOL_BURST / workers};
     hl_pool_init(&w->pool, &w->loop, &w->wheel, &w->reader, &w->config->app_url,
         &service->connections, &w->mail.box);
     hl_limiter_seat_init(&w->seat, &service->limiter, index, &w->mail.box);

@@ -91,11 +91,12 @@ const char *hl_attempt_verdict_text(enum hl_attempt_verdict verdict);
 #define HL_ATTEMPT_ERROR_MAX 160
 
 enum hl_body_where {
-    HL_BODY_NONE,   /* there is none */
-    HL_BODY_INLINE, /* `bytes` */
-    HL_BODY_FILE,   /* bodies/<last 2 hex of file>/<file>: body_file.h */
-    HL_BODY_DROPPED /* longer than HOOKLINE_MAX_KEPT_RESPONSE, or removed since because of
+    HL_BODY_NONE,    /* there is none */
+    HL_BODY_INLINE,  /* `bytes` */
+    HL_BODY_FILE,    /* bodies/<last 2 hex of file>/<file>: body_file.h */
+    HL_BODY_DROPPED, /* longer than HOOKLINE_MAX_KEPT_RESPONSE, or removed since because of
                        HOOKLINE_STORE_MAX_BYTES: `size` counts what there was */
+    HL_BODY_UNKEPT,  /* the disk could not take it, or not fast enough: likewise */
 };
 
 /* A request's or response's body at rest. */

@@ -88,6 +88,8 @@ static const char *reason_text(const struct hl_outcome *outcome)
         outcome->reason == HL_REASON_NONE || outcome->reason == HL_REASON_APP_ERROR;
     if (outcome->body.where == HL_BODY_DROPPED && says_nothing_new)
         return "response_too_large";
+    if (outcome->body.where == HL_BODY_UNKEPT && says_nothing_new)
+        return "response_not_kept";
     return hl_run_reason_text(outcome->reason);
 }
 

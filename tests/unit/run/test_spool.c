@@ -358,28 +358,70 @@ Test(spool, is_full_while_the_disk_lags_and_says_when_there_is_room)
     free(bytes);
 }
 
-Test(spool, drops_a_tee_that_outruns_the_disk_beyond_the_burst)
+Test(spool, keeps_all_of_what_comes_however_far_the_disk_is_behind)
 {
-    char *bytes = make_bytes(HL_BODY_INLINE_MAX);
-    size_t all = home.burst_left, waiting = 0;
-    home.burst_left = HL_BODY_INLINE_MAX; /* what is left of it */
-    struct hl_spool *s = open_spool(NO_LIMIT);
-    hl_spool_expect(s, 100u << 20);
-    hl_spool_take(s, bytes, PIECE); /* on its way; the loop does not run any more */
-    for (; home.burst_left > 0; waiting += PIECE)
-        hl_spool_take(s, bytes, PIECE);
-    cr_assert_leq(waiting, 2 * HL_BODY_INLINE_MAX);
-    hl_spool_take(s, bytes, HL_BODY_INLINE_MAX);
-    hl_spool_take(s, bytes, HL_BODY_INLINE_MAX);
-    cr_assert_eq(home.burst_left, HL_BODY_INLINE_MAX, "given back at once");
+    size_t n = 100 * PIECE;
+    char *bytes = make_bytes(n);
+    home.burst_left = 0;
+    struct hl_spool *s = open_spool(n);
+    hl_spool_expect(s, n);
+    for (size_t i = 0; i < n; i += PIECE) /* the loop does not run: no piece ends */
+        hl_spool_take(s, bytes + i, PIECE);
+    cr_assert(hl_spool_is_full(s));
     hl_spool_end(s);
     UNTIL(told.done == 1);
-    cr_assert_eq(told.err, HL_ERR_TOO_LARGE);
-    cr_assert_eq(told.body.where, HL_BODY_DROPPED);
-    cr_assert_eq(told.body.size, PIECE + waiting + 2 * HL_BODY_INLINE_MAX);
+    cr_assert_eq(told.err, HL_OK);
+    assert_file(bytes, n);
+    home.burst_left = HL_SPOOL_BURST;
+    free(bytes);
+}
+
+Test(spool, is_full_later_in_a_hurry_while_the_burst_lasts)
+{
+    char *bytes = make_bytes(PIECE);
+    size_t waiting = 0;
+    struct hl_spool *s = open_spool(NO_LIMIT), *other = open_spool(NO_LIMIT);
+    hl_spool_set_hurried(s, true);
+    hl_spool_expect(s, 100u << 20);
+    hl_spool_take(s, bytes, PIECE); /* on its way; the loop does not run any more */
+    for (; !hl_spool_is_full(s); waiting += PIECE)
+        hl_spool_take(s, bytes, PIECE);
+    cr_assert_eq(waiting, HL_SPOOL_BURST + PIECE);
+    hl_spool_set_hurried(other, true);
+    hl_spool_expect(other, 100u << 20);
+    hl_spool_take(other, bytes, PIECE);
+    hl_spool_take(other, bytes, PIECE);
+    cr_assert(hl_spool_is_full(other), "they share it");
+    hl_spool_abandon(other);
+    UNTIL(told.rooms == 1);
+    cr_assert_eq(home.burst_left, 0, "it is being written");
+    UNTIL(home.burst_left == HL_SPOOL_BURST);
+    cr_assert_eq(hl_spool_written(s), PIECE + waiting);
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    cr_assert_eq(told.err, HL_OK);
+    cr_assert_eq(told.body.size, PIECE + waiting);
+    free(bytes);
+}
+
+Test(spool, drops_what_is_given_up)
+{
+    char *bytes = make_bytes(PIECE);
+    struct hl_spool *s = open_spool(NO_LIMIT);
+    hl_spool_expect(s, 100u << 20);
+    hl_spool_take(s, bytes, PIECE);
+    hl_spool_take(s, bytes, PIECE);
+    cr_assert(hl_spool_is_full(s));
+    hl_spool_give_up(s);
+    cr_assert_not(hl_spool_is_full(s));
+    hl_spool_take(s, bytes, PIECE);
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    cr_assert_eq(told.err, HL_ERR_TIMEOUT);
+    cr_assert_eq(told.body.where, HL_BODY_UNKEPT);
+    cr_assert_eq(told.body.size, 3 * PIECE);
     UNTIL(home.open == 0);
     cr_assert_eq(files(), 0);
-    home.burst_left += all - HL_BODY_INLINE_MAX;
     free(bytes);
 }
 
@@ -389,7 +431,7 @@ static void assert_dropped(enum hl_err err, uint64_t size)
 {
     UNTIL(told.done == 1);
     cr_assert_eq(told.err, err);
-    cr_assert_eq(told.body.where, HL_BODY_DROPPED);
+    cr_assert_eq(told.body.where, err == HL_ERR_TOO_LARGE ? HL_BODY_DROPPED : HL_BODY_UNKEPT);
     cr_assert_eq(told.body.size, size, "it is still counted");
     UNTIL(home.open == 0);
     cr_assert_eq(files(), 0);
@@ -447,7 +489,7 @@ Test(spool, says_that_the_disk_failed)
     UNTIL(told.done == 1);
     cr_assert_neq(told.err, HL_OK);
     cr_assert_neq(told.err, HL_ERR_TOO_LARGE);
-    cr_assert_eq(told.body.where, HL_BODY_DROPPED);
+    cr_assert_eq(told.body.where, HL_BODY_UNKEPT);
     free(bytes);
 }
 
