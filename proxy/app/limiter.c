@@ -209,11 +209,17 @@ bool hl_limiter_seat_close(struct hl_limiter_seat *seat)
     return (atomic_fetch_or(&seat->coming, CLOSED) & ~CLOSED) == 0;
 }
 
+bool hl_limiter_is_full(const struct hl_limiter_seat *seat)
+{
+    const struct hl_limiter *l = seat->limiter;
+    return l->limit > 0 && atomic_load(&l->waiting[HL_LIMITER_CALLER]) >= l->queue_max;
+}
+
 bool hl_limiter_queue(
     struct hl_limiter_seat *seat, struct hl_limiter_wait *wait, enum hl_limiter_class class)
 {
     struct hl_limiter *l = seat->limiter;
-    if (class == HL_LIMITER_CALLER && atomic_load(&l->waiting[class]) >= l->queue_max)
+    if (class == HL_LIMITER_CALLER && hl_limiter_is_full(seat))
         return false;
     wait->class = class;
     wait->since_ms = hl_clock_mono_ms();

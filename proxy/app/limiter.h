@@ -74,6 +74,8 @@ void hl_limiter_wait_init(
  * already. */
 bool hl_limiter_queue(
     struct hl_limiter_seat *seat, struct hl_limiter_wait *wait, enum hl_limiter_class class);
+/* HOOKLINE_APP_QUEUE callers wait. */
+bool hl_limiter_is_full(const struct hl_limiter_seat *seat);
 /* Harmless when it does not wait. */
 void hl_limiter_cancel(struct hl_limiter_seat *seat, struct hl_limiter_wait *wait);
 

@@ -99,13 +99,7 @@ void hl_accept_begin(struct hl_run *run, uint64_t announced)
     }
     if (announced)
         hl_spool_expect(run->spool, announced);
-    if (c->owes_continue) {
-        c->owes_continue = false;
-        struct hl_str go_on = HL_STR("HTTP/1.1 100 Continue\r\n\r\n");
-        if (hl_client_write2(c, go_on, (struct hl_str){NULL, 0}) != HL_OK)
-            return;
-    }
-    if (c->body_done)
+    if (hl_client_say_continue(c) == HL_OK && c->body_done)
         hl_accept_body_end(run);
 }
 

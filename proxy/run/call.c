@@ -129,7 +129,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .is_peer_trusted = c->is_peer_trusted,
         .traceparent = traceparent,
         .wants_identity = plan->is_async || plan->webhook_url.n > 0,
-        .drops_expect = plan->is_async,
+        .drops_expect = plan->is_async || w->config->app_concurrency > 0, /* then we answer it */
         .keeps_authorization = !checks || w->config->forward_authorization,
         .drops_token_protocol = checks && plan->is_websocket,
         .closes = !w->config->app_keepalive,

@@ -431,6 +431,14 @@ enum hl_err hl_client_write2(struct hl_client *c, struct hl_str first, struct hl
     return HL_OK;
 }
 
+enum hl_err hl_client_say_continue(struct hl_client *c)
+{
+    if (!c->owes_continue)
+        return HL_OK;
+    c->owes_continue = false;
+    return hl_client_write2(c, HL_STR("HTTP/1.1 100 Continue\r\n\r\n"), (struct hl_str){NULL, 0});
+}
+
 bool hl_client_closes_after(const struct hl_client *c)
 {
     return c->must_close || !c->body_done || c->worker->is_draining;

@@ -113,6 +113,9 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest);
 
 /* Reads on: what stopped it is over. Nothing happens while something else still stops it. */
 void hl_client_resume(struct hl_client *c);
+/* The caller of HTTP/1.1 that asked for it is told to send its body (RFC 9110 10.1.1). HL_ERR_IO as
+ * below. */
+HL_MUST_CHECK enum hl_err hl_client_say_continue(struct hl_client *c);
 /* Part of a response. HL_ERR_IO: the caller has gone, and its run has been told (`run->client` is
  * NULL); the client is closing. */
 HL_MUST_CHECK enum hl_err hl_client_write2(

@@ -16,6 +16,7 @@
 #include "http/edit.h"
 #include "run/client.h"
 #include "run/departure.h"
+#include "run/gather.h"
 #include "run/source.h"
 
 static void connect_run(struct hl_run *run);
@@ -95,25 +96,74 @@ static bool on_slot(struct hl_limiter_wait *wait)
     return true;
 }
 
-void hl_forward_begin(struct hl_run *run)
+static void fail_full(struct hl_run *run)
+{
+    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
+        "HOOKLINE_APP_QUEUE callers wait for the app already; try again later.");
+}
+
+static void queue_up(struct hl_run *run)
 {
     struct hl_worker *w = run->worker;
-    run->timer.on_fire = on_timer;
-    if (run->has_slot || hl_limiter_try(&w->seat, HL_LIMITER_CALLER)) {
-        run->has_slot = true;
-        connect_run(run);
-        return;
-    }
-    if (run->accept) /* until it begins the store knows nothing of it */
-        hl_recent_begin(run, &w->plan, &w->request_head);
     run->slot_wait.on_slot = on_slot;
     hl_timer_arm(&w->wheel, &run->timer, w->config->app_queue_timeout_ms);
     hl_counter_add(&w->metrics.waiting_for_slot, 1);
     if (hl_limiter_queue(&w->seat, &run->slot_wait, HL_LIMITER_CALLER))
         return;
     hl_counter_sub(&w->metrics.waiting_for_slot, 1);
-    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
-        "HOOKLINE_APP_QUEUE callers wait for the app already; try again later.");
+    fail_full(run);
+}
+
+/* The body comes first, and the caller who waits for a word is told to send it. */
+static void begin_gathering(struct hl_run *run)
+{
+    if (hl_limiter_is_full(&run->worker->seat)) {
+        fail_full(run);
+        return;
+    }
+    run->is_gathering = true;
+    enum hl_err err = hl_client_say_continue(run->client);
+    (void)err; /* a caller that has gone has ended the run */
+}
+
+void hl_forward_begin(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    bool gathers = hl_gather_is_needed(run);
+    run->timer.on_fire = on_timer;
+    if (run->has_slot || (!gathers && hl_limiter_try(&w->seat, HL_LIMITER_CALLER))) {
+        run->has_slot = true;
+        connect_run(run);
+        return;
+    }
+    if (run->accept) /* until it begins the store knows nothing of it */
+        hl_recent_begin(run, &w->plan, &w->request_head);
+    if (gathers)
+        begin_gathering(run);
+    else
+        queue_up(run);
+}
+
+/* Enough of the body is there, if there was memory for it. */
+static void end_gathering(struct hl_run *run, bool has_memory)
+{
+    run->is_gathering = false;
+    if (!has_memory) {
+        hl_forward_fail(
+            run, HL_RUN_CANCELLED, HL_REASON_NONE, 503, "Out of memory; try again later.");
+    } else if (hl_limiter_try(&run->worker->seat, HL_LIMITER_CALLER)) {
+        run->has_slot = true;
+        connect_run(run);
+    } else {
+        queue_up(run);
+    }
+}
+
+void hl_forward_leave_slot(struct hl_run *run)
+{
+    if (run->has_slot && !run->worker->is_cut) /* a cut worker starts nobody */
+        hl_limiter_release(&run->worker->seat);
+    run->has_slot = false;
 }
 
 /* ---- a connection ---- */
@@ -123,7 +173,7 @@ void hl_forward_begin(struct hl_run *run)
  * one runs the app's function as well. */
 static bool is_replayable(const struct hl_run *run)
 {
-    return run->has_whole_request && run->request == HL_REQUEST_HELD &&
+    return run->has_whole_request && !run->is_page_grown && run->request == HL_REQUEST_HELD &&
            hl_method_is_idempotent(run->method);
 }
 
@@ -157,6 +207,10 @@ static void send_page(struct hl_run *run)
     }
     run->is_unsent = hl_stream_unsent(&run->upstream->stream) == run->page_n;
     HL_CRASH_POINT(CALL_WRITTEN);
+    if (run->is_page_grown && !run->is_unsent) {
+        hl_worker_page_put(w, run->page, run->page_cap);
+        run->page = NULL;
+    }
     run->request = is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING;
     if (run->claimed)
         hl_body_fini(&run->claimed->body); /* it will not be given back any more */
@@ -298,7 +352,9 @@ static bool is_app_waiting(const struct hl_run *run)
 static void on_timer(struct hl_timer *timer)
 {
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, timer);
-    if (hl_list_is_linked(&run->slot_wait.node)) {
+    if (run->response == HL_RESPONSE_TUNNEL) {
+        hl_respond_end(run, true); /* the app has ended its side, the caller says nothing */
+    } else if (hl_list_is_linked(&run->slot_wait.node)) {
         hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
             "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later.");
     } else if (run->response == HL_RESPONSE_HEAD && is_app_waiting(run)) {
@@ -322,7 +378,7 @@ static void on_timer(struct hl_timer *timer)
 bool hl_forward_is_blocked(const struct hl_run *run)
 {
     if (run->request == HL_REQUEST_HELD)
-        return true;
+        return !run->is_gathering;
     return run->request == HL_REQUEST_SENDING && hl_stream_is_blocked(&run->upstream->stream);
 }
 
@@ -349,15 +405,25 @@ void hl_forward_body(struct hl_run *run, struct hl_str data)
 {
     if (run->request == HL_REQUEST_BROKEN || data.n == 0)
         return;
+    if (run->is_gathering) {
+        bool has_memory = hl_gather_add(run, data);
+        if (!has_memory || hl_gather_is_enough(run))
+            end_gathering(run, has_memory);
+        return;
+    }
     struct hl_stream *to = &run->upstream->stream;
     enum hl_err err =
         run->response != HL_RESPONSE_TUNNEL && run->request_framing == HL_FRAMING_CHUNKED
             ? write_chunk(run, data)
             : hl_stream_write(to, data.p, data.n);
-    if (err != HL_OK)
+    if (err != HL_OK && run->tunnel_app_ended)
+        hl_respond_end(run, false);
+    else if (err != HL_OK)
         stop_sending(run);
     else if (run->response == HL_RESPONSE_HEAD)
         hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->app_head_timeout_ms);
+    else if (run->tunnel_app_ended)
+        hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->body_timeout_ms);
 }
 
 void hl_forward_body_end(struct hl_run *run, struct hl_str trailer)
@@ -370,6 +436,10 @@ void hl_forward_body_end(struct hl_run *run, struct hl_str trailer)
         return;
     }
     run->has_whole_request = true;
+    if (run->is_gathering) {
+        end_gathering(run, hl_gather_add_end(run, trailer));
+        return;
+    }
     if (run->request != HL_REQUEST_SENDING)
         return;
     struct hl_stream *to = &run->upstream->stream;

@@ -46,9 +46,7 @@ static void leave_app(struct hl_run *run, bool is_reusable)
     else if (run->upstream)
         hl_upstream_close(run->upstream);
     run->upstream = NULL;
-    if (run->has_slot && !w->is_cut) /* a cut worker starts nobody */
-        hl_limiter_release(&w->seat);
-    run->has_slot = false;
+    hl_forward_leave_slot(run);
     hl_source_free(run->source);
     run->source = NULL;
     hl_timer_disarm(&run->timer);

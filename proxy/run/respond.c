@@ -373,10 +373,14 @@ void hl_respond_bytes(struct hl_run *run, const char *p, size_t n)
 
 static void end_tunnel(struct hl_run *run, bool is_clean)
 {
+    struct hl_worker *w = run->worker;
     struct hl_client *c = run->client;
+    bool goes_on = is_clean && c && !run->tunnel_caller_ended && !run->tunnel_app_ended;
     run->tunnel_app_ended = true;
-    if (is_clean && c && !run->tunnel_caller_ended) {
-        hl_stream_shutdown(&c->stream); /* half-close goes through; the caller's side may go on */
+    if (goes_on) { /* half-close goes through; the caller's side may go on, but not in silence */
+        hl_stream_shutdown(&c->stream);
+        hl_timer_arm(&w->wheel, &run->timer, w->config->body_timeout_ms);
+        hl_forward_leave_slot(run);
         return;
     }
     run->client = NULL;

@@ -15,8 +15,8 @@
 
 /* What the app has been given of the request. */
 enum hl_request_half {
-    HL_REQUEST_HELD,    /* nothing: the head and first body bytes wait in `page` for a slot and a
-                           connection */
+    HL_REQUEST_HELD,    /* nothing: the head and first body bytes wait in `page` for more of them, a
+                           slot and a connection */
     HL_REQUEST_SENDING, /* the head is sent, body bytes are still to come from the source */
     HL_REQUEST_SENT,    /* all of it */
     HL_REQUEST_BROKEN,  /* the app stopped reading: no more is sent, its answer may still come */
@@ -54,6 +54,8 @@ struct hl_run {
     struct hl_upstream_wait wait;
     struct hl_limiter_wait slot_wait;
     bool has_slot;
+    bool is_gathering;  /* body bytes join the page before a slot is asked for */
+    bool is_page_grown; /* by them: it goes when it is sent, and is never sent again */
     bool is_page_whole; /* the page had all of the request when it was first sent */
     bool is_resent;
     bool has_answer_begun; /* a byte of an answer came: the request is never sent again */
@@ -131,6 +133,8 @@ void hl_forward_body_end(struct hl_run *run, struct hl_str trailer);
 /* The app cannot take bytes now. */
 bool hl_forward_is_blocked(const struct hl_run *run);
 
+/* The app is left while the run goes on. Harmless without a slot. */
+void hl_forward_leave_slot(struct hl_run *run);
 /* The caller has gone: the call ends, unless someone else waits for its response. `run->client` is
  * NULL afterwards. */
 void hl_forward_caller_gone(struct hl_run *run);

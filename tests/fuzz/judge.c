@@ -227,7 +227,7 @@ static const char *compare_request(
         .peer = HL_STR("127.0.0.1"),
         .is_peer_trusted = world->config->trusted_proxies.n > 0,
         .wants_identity = is_stored || has_hook,
-        .drops_expect = is_stored,
+        .drops_expect = is_stored || world->config->app_concurrency > 0,
         .keeps_authorization = true,
         .makes_trace = !expect_has_trace(&r->m),
         .is_stored = is_stored};

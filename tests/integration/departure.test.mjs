@@ -6,7 +6,7 @@ import { request } from './lib/raw.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { gate, until, within } from './lib/until.mjs';
 
-const LONG = 'x'.repeat(50_000); // longer than what is read with the head
+const LONG = 'x'.repeat(300_000); // longer than what is read of a body that waits
 
 /** One slot of the app, taken by a call that stays until `doors` open; the others say who they are. */
 async function busyStage(t, env = {}) {

@@ -1,8 +1,9 @@
 // One slot of the app under load from everywhere: never two inside, nobody starves, refusals say when to come back.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
+import { chunk, request } from './lib/raw.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
-import { gate, sleep, until } from './lib/until.mjs';
+import { gate, sleep, until, within } from './lib/until.mjs';
 
 test('1 slot, 4 workers, 100 callers and 100 asynchronous runs: never two inside, no one starves', async (t) => {
     let inside = 0;
@@ -83,3 +84,145 @@ test('who finds the queue full gets 429 with Retry-After, and the figures show t
     assert.equal(await sidecar.metric('hookline_app_queue_waiting'), 0);
     assert.equal(await sidecar.metric('hookline_app_queue_age_seconds'), 0);
 });
+
+const ONE_SLOT = { HOOKLINE_APP_CONCURRENCY: '1', HOOKLINE_WORKERS: '1' };
+const slotsInUse = (sidecar) => sidecar.metric('hookline_app_slots_in_use');
+
+/** The app says how long each body was and what came with it. */
+const measure = async (x) => {
+    const { length } = await x.body();
+    await x.send(200, {}, `${length} ${x.get('expect')}`);
+};
+
+for (const framing of ['Content-Length', 'Transfer-Encoding']) {
+    const isChunked = framing !== 'Content-Length';
+    test(`a caller who sends its body slowly holds no slot, by ${framing}`, async (t) => {
+        const { app, call, connect } = await stage(t, { app: measure, env: ONE_SLOT });
+        const size = 100_000;
+        const slow = await connect();
+        await slow.send(request('POST', '/v4/p/a/slow', { [framing]: isChunked ? 'chunked' : size }));
+        for (let i = 0; i < 10; i++) {
+            const piece = 'x'.repeat(size / 10);
+            await slow.send(isChunked ? chunk(piece) : piece);
+            if (i < 9) assert.equal((await call(RUN, { body: `${i}` })).status, 200);
+        }
+        if (isChunked) {
+            assert.ok(!app.requests.some((x) => x.path === '/slow'));
+            await slow.send('0\r\n\r\n');
+        }
+        assert.equal((await slow.response()).text, `${size} undefined`);
+    });
+
+    test(`a body longer than 256 KiB flows once its first part is there, by ${framing}`, async (t) => {
+        const { app, connect } = await stage(t, { app: measure, env: ONE_SLOT });
+        const client = await connect();
+        const piece = 'x'.repeat(300 * 1024);
+        const fields = { [framing]: isChunked ? 'chunked' : 2 * piece.length };
+        await client.send(request('POST', RUN, fields));
+        await client.send(isChunked ? chunk(piece) : piece);
+        await until('the app was called', () => app.requests.length === 1);
+        await client.send(isChunked ? chunk(piece) : piece);
+        if (isChunked) await client.send('0\r\n\r\n');
+        assert.equal((await client.response()).text, `${2 * piece.length} undefined`);
+    });
+}
+
+test('bodies of callers that wait for the slot arrive whole', async (t) => {
+    const doors = gate();
+    const { app, call, sidecar } = await stage(t, {
+        app: async (x) => {
+            if (x.path === '/first') await doors.promise;
+            await x.body();
+            await x.send(200, {}, x.bytes);
+        },
+        env: ONE_SLOT,
+    });
+    const first = call('/v4/p/a/first');
+    await until('the slot is taken', () => app.requests.length === 1);
+    const bodies = [1, 5_000, 100_000, 256 * 1024, 256 * 1024 + 1, 1_000_000].map((n) => 'x'.repeat(n));
+    const calls = bodies.map((body) => call('/v4/p/a/echo', { body, method: 'PUT' }));
+    await until('all wait', async () =>
+        (await sidecar.metric('hookline_app_queue_waiting')) === bodies.length,
+    );
+    doors.open();
+    await first;
+    for (const [i, { status, text }] of (await Promise.all(calls)).entries()) {
+        assert.equal(status, 200);
+        assert.ok(text === bodies[i], `${text.length} bytes of ${bodies[i].length}`);
+    }
+});
+
+test('with a limit a caller who asks first is told to send its body, and its silence is bounded', async (t) => {
+    const { app, call, connect, sidecar } = await stage(t, {
+        app: measure,
+        env: { ...ONE_SLOT, HOOKLINE_BODY_TIMEOUT: '1s' },
+    });
+    const expecting = { 'Content-Length': 5, Expect: '100-continue' };
+    const client = await connect();
+    await client.send(request('POST', RUN, expecting));
+    assert.match((await client.reader.through('\r\n\r\n', 1024)).toString(), /^HTTP\/1.1 100 /);
+    assert.equal(await slotsInUse(sidecar), 0);
+    await client.send('hello');
+    assert.equal((await client.response()).text, '5 undefined');
+
+    const silent = await connect();
+    await silent.send(request('POST', RUN, expecting));
+    assert.equal((await call(RUN, { body: 'x' })).status, 200);
+    assert.equal((await silent.response()).status, 408);
+    assert.equal(app.requests.length, 2);
+});
+
+test('a body that is too long, or cut, before its call has a slot', async (t) => {
+    const { app, connect } = await stage(t, {
+        app: measure,
+        env: { ...ONE_SLOT, HOOKLINE_MAX_SYNC_BODY: '100KiB' },
+    });
+    const client = await connect();
+    await client.send(request('POST', RUN, { 'Transfer-Encoding': 'chunked' }));
+    await client.send(chunk('x'.repeat(60 * 1024)));
+    await client.send(chunk('x'.repeat(60 * 1024)));
+    assert.equal((await client.response()).status, 413);
+    const cut = await connect();
+    await cut.send(request('POST', RUN, { 'Content-Length': 10 }));
+    await cut.send('half');
+    cut.end();
+    await within('its end', cut.reader.gone);
+    assert.equal(app.requests.length, 0);
+});
+
+const UPGRADE = {
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+};
+
+for (const [how, leave] of [
+    ['ended', (socket) => socket.end()],
+    ['reset', (socket) => socket.resetAndDestroy()],
+]) {
+    test(`a tunnel whose app has ${how} its side holds no slot, and ends when its caller is silent`, async (t) => {
+        const { call, connect, sidecar } = await stage(t, {
+            app: async (x) => {
+                if (!x.get('upgrade')) return measure(x);
+                await x.raw(
+                    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+                );
+                const { socket, reader } = x.take();
+                await reader.exactly(3);
+                leave(socket);
+            },
+            env: { ...ONE_SLOT, HOOKLINE_BODY_TIMEOUT: '1s' },
+        });
+        const client = await connect();
+        await client.send(request('GET', '/v4/p/a/socket', UPGRADE));
+        assert.equal((await client.responseHead()).status, 101);
+        assert.equal(await slotsInUse(sidecar), 1);
+        await client.send('bye');
+        assert.equal((await call(RUN, { body: 'x' })).status, 200);
+        await until('the tunnel is over', async () =>
+            (await sidecar.metric('hookline_http_requests_in_flight')) === 0,
+        );
+        assert.equal(await slotsInUse(sidecar), 0);
+    });
+}
