@@ -10,11 +10,6 @@
 
 #define GATHER_MAX (256 * 1024)
 
-bool hl_gather_is_needed(const struct hl_run *run)
-{
-    return run->worker->config->app_concurrency > 0 && run->client && !run->has_whole_request;
-}
-
 static bool reserve(struct hl_run *run, size_t n)
 {
     struct hl_worker *w = run->worker;

@@ -6,7 +6,11 @@
 
 /* With HOOKLINE_APP_CONCURRENCY a caller who sends slowly, or nothing, must not keep others from the
  * app: the body comes before the slot. */
-bool hl_gather_is_needed(const struct hl_run *run);
+static inline bool hl_gather_is_needed(const struct hl_run *run)
+{
+    return run->worker->config->app_concurrency > 0 && run->client && !run->has_whole_request;
+}
+
 /* What came stands behind the head in the run's page, framed for the app. False: out of memory. */
 HL_MUST_CHECK bool hl_gather_add(struct hl_run *run, struct hl_str data);
 HL_MUST_CHECK bool hl_gather_add_end(struct hl_run *run, struct hl_str trailer);

@@ -6,6 +6,7 @@ import { test } from './lib/case.mjs';
 import { compile, inRepository } from './lib/function.mjs';
 import { isSanitized, temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, stage } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
 
 const MIB = 1 << 20;
 
@@ -94,3 +95,24 @@ for (const [what, delay] of [
         assert.equal(await sidecar.metric('hookline_responses_not_kept_total'), 1);
     });
 }
+
+test('copies that wait for their receiver are on the disk, not in memory', async (t) => {
+    const calls = 20;
+    const doors = gate();
+    const { call, receiver, sidecar } = await stage(t, { app: answering(4 * MIB) });
+    receiver.script('/hook', async (x) => {
+        await doors.promise;
+        await x.send(200);
+    });
+    const webhookEndpoint = receiver.url('/hook');
+    const before = await sidecar.rssAnon();
+    await Promise.all(Array.from({ length: calls }, () => call(RUN, { query: { webhookEndpoint } })));
+    await until('all wait', async () =>
+        (await sidecar.metric('hookline_deliveries_pending')) === calls,
+    );
+    await receiver.delivered('/hook', 10);
+    const grown = ((await sidecar.rssAnon()) - before) / MIB;
+    t.diagnostic(`RssAnon grew by ${grown.toFixed(1)} MiB`);
+    if (!isSanitized) assert.ok(grown < 10, `RssAnon grew by ${grown.toFixed(1)} MiB`);
+    doors.open();
+});
