@@ -29,7 +29,8 @@ uint64_t hl_clock_mono_us(void)
 int64_t hl_clock_wall_ms(void)
 {
     struct timespec ts = read_clock(CLOCK_REALTIME);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    int64_t ms = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return ms > 0 ? ms : 1;
 }
 
 /* Writes `v` in `width` digits and `after`; returns where the next byte goes. */

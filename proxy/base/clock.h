@@ -9,7 +9,7 @@
 
 uint64_t hl_clock_mono_ms(void); /* CLOCK_MONOTONIC */
 uint64_t hl_clock_mono_us(void);
-int64_t hl_clock_wall_ms(void); /* since the epoch, UTC */
+int64_t hl_clock_wall_ms(void); /* since the epoch, UTC; a clock before it says 1 */
 
 #define HL_CLOCK_TEXT 25 /* "2026-11-21T08:00:00.123Z" and NUL */
 

@@ -36,8 +36,9 @@ struct hl_id hl_id_next(struct hl_id_source *source, int64_t wall_ms)
 {
     struct hl_id id;
     HL_ASSERT(wall_ms >= 0 && wall_ms < (int64_t)1 << 48);
-    /* A clock that was set back does not set the ids back. */
-    if (wall_ms > source->last_ms)
+    /* A clock that is set back by a little does not set the ids back. One that was far ahead for a
+     * moment must not keep them there. */
+    if (wall_ms > source->last_ms || wall_ms < source->last_ms - HL_ID_BACK_MS)
         begin_ms(source, wall_ms);
     else if (source->counter == COUNTER_MAX)
         begin_ms(source, source->last_ms + 1);

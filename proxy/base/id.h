@@ -16,7 +16,9 @@ struct hl_id {
 /* What one thread needs to make ids without a system call each: a pool of random bytes and the last
  * timestamp. Ids of one source grow strictly (RFC 9562 6.2, method 1: a 12-bit counter in rand_a,
  * seeded at random each new millisecond with its top bit clear; on overflow the timestamp runs
- * ahead by one). */
+ * ahead by one), unless the clock is set back by more than HL_ID_BACK_MS: then they go along. */
+#define HL_ID_BACK_MS 5000
+
 struct hl_id_source {
     int64_t last_ms;
     uint16_t counter;

@@ -161,7 +161,7 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_head *h
         secret = plan->webhook_secret.n ? plan->webhook_secret : config->webhook_secret;
     struct hl_accept tmpl = {
         .run_id = run->id,
-        .created_ms = hl_id_time_ms(&run->id),
+        .created_ms = run->started_ms,
         .project = plan->project,
         .app = plan->app,
         .method = head->method,

@@ -60,10 +60,15 @@ void hl_outcome_abandon(struct hl_run *run)
     hl_run_free(run);
 }
 
+static int64_t ms_since_start(const struct hl_run *run)
+{
+    return (int64_t)(hl_clock_mono_us() - run->started_us) / 1000;
+}
+
 static void log_end(const struct hl_run *run)
 {
     const struct hl_outcome *o = &run->finish->outcome;
-    int64_t ms = (int64_t)(hl_clock_mono_us() - run->started_us) / 1000;
+    int64_t ms = ms_since_start(run);
     if (o->reason == HL_REASON_NONE)
         HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
             HL_LOG_TEXT("state", hl_run_state_text(o->state)), HL_LOG_INT("status", o->http_status),
@@ -109,7 +114,7 @@ void hl_outcome_conclude(
     o->state = state;
     o->reason = reason;
     o->http_status = run->status;
-    o->finished_ms = hl_clock_wall_ms();
+    o->finished_ms = run->started_ms + ms_since_start(run);
     if (hl_run_is_async(run))
         hl_dispatch_run_ended(w);
     log_end(run);

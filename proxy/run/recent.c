@@ -78,6 +78,19 @@ static struct hl_str without_query(struct hl_str target)
     return (struct hl_str){target.p, query ? (size_t)(query - target.p) : target.n};
 }
 
+static bool is_before(const struct hl_id *a, const struct hl_id *b)
+{
+    return memcmp(a->b, b->b, sizeof(a->b)) < 0;
+}
+
+static void note_order(struct hl_recent_list *list, const struct hl_id *next)
+{
+    if (hl_list_is_empty(&list->all))
+        list->is_mixed = false;
+    else if (is_before(next, &HL_CONTAINER_OF(list->all.prev, struct hl_recent, in_all)->run.id))
+        list->is_mixed = true;
+}
+
 void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head)
 {
     struct hl_recent_list *list = &run->worker->recent;
@@ -90,7 +103,7 @@ void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struc
     r->reason = HL_REASON_NONE;
     r->mode = plan->is_websocket ? HL_RECENT_WEBSOCKET : HL_RECENT_SYNC;
     r->http_status = 0;
-    r->created_ms = hl_id_time_ms(&run->id);
+    r->created_ms = run->started_ms;
     r->finished_ms = 0;
     r->request_size = head->framing == HL_FRAMING_CHUNKED  ? HL_RECENT_UNKNOWN
                       : head->framing == HL_FRAMING_LENGTH ? head->content_length
@@ -104,6 +117,7 @@ void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struc
     r->path_n = put_text(r, (size_t)r->project_n + r->app_n, without_query(plan->target));
     entry->live = run;
     hl_list_init(&entry->in_ended);
+    note_order(list, &run->id);
     hl_list_push_back(&list->all, &entry->in_all);
     run->recent = entry;
 }
@@ -176,11 +190,6 @@ static bool is_of(const struct hl_recent_run *r, const struct hl_recent_ask *ask
            (!*ask->app || hl_str_eq(hl_recent_app(r), hl_str_from(ask->app)));
 }
 
-static bool is_before(const struct hl_id *a, const struct hl_id *b)
-{
-    return memcmp(a->b, b->b, sizeof(a->b)) < 0;
-}
-
 static bool is_wanted(const struct hl_recent *entry, const struct hl_recent_ask *ask)
 {
     const struct hl_recent_run *r = &entry->run;
@@ -193,6 +202,21 @@ static bool is_wanted(const struct hl_recent *entry, const struct hl_recent_ask 
     return ask->state < 0 || r->state == (enum hl_run_state)ask->state;
 }
 
+/* Among the newest of those that match, which are as many as were asked for. */
+static void insert(struct hl_recent_ask *ask, const struct hl_recent *entry)
+{
+    uint32_t at = ask->count;
+    while (at > 0 && is_before(&ask->rows[at - 1].id, &entry->run.id))
+        at--;
+    bool is_full = ask->count == ask->limit;
+    ask->has_more |= is_full;
+    if (at == ask->limit)
+        return;
+    ask->count += !is_full;
+    memmove(&ask->rows[at + 1], &ask->rows[at], (ask->count - at - 1) * sizeof(*ask->rows));
+    ask->rows[at] = snapshot(entry);
+}
+
 static void list(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
 {
     ask->rows = malloc(ask->limit * sizeof(*ask->rows));
@@ -203,11 +227,9 @@ static void list(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
         const struct hl_recent *entry = HL_CONTAINER_OF(node, struct hl_recent, in_all);
         if (!is_wanted(entry, ask))
             continue;
-        if (ask->count == ask->limit) {
-            ask->has_more = true;
+        insert(ask, entry);
+        if (ask->has_more && !recent->is_mixed)
             return;
-        }
-        ask->rows[ask->count++] = snapshot(entry);
     }
 }
 

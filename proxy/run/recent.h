@@ -47,7 +47,8 @@ struct hl_recent;
 /* What one worker remembers. */
 struct hl_recent_list {
     struct hl_slab entries;
-    struct hl_list all;      /* oldest first */
+    struct hl_list all;      /* in the order in which they came */
+    bool is_mixed;           /* the clock was set back since: that is not the order of their ids */
     struct hl_list ended;    /* in the order in which they ended */
     _Atomic uint32_t *total; /* over all workers */
 };

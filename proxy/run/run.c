@@ -23,7 +23,8 @@ struct hl_run *hl_run_new(struct hl_worker *w, uint64_t started_us)
         return NULL;
     memset(run, 0, sizeof(*run));
     run->worker = w;
-    run->id = hl_id_next(&w->ids, hl_clock_wall_ms());
+    run->started_ms = hl_clock_wall_ms();
+    run->id = hl_id_next(&w->ids, run->started_ms);
     run->started_us = started_us;
     run->epoch = 1;
     hl_list_init(&run->node);

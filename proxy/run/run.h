@@ -40,6 +40,7 @@ struct hl_run {
     struct hl_id id;
     uint64_t started_us; /* monotonic */
     uint64_t ended_us;   /* 0: it goes on */
+    int64_t started_ms;  /* the same by the wall clock */
 
     enum hl_request_half request;
     enum hl_response_half response;

@@ -264,7 +264,7 @@ static void post_outcome(struct hl_sender *s, struct hl_parcel *p, enum hl_attem
     o->verdict = verdict;
     o->http_status = http_status;
     o->started_ms = p->started_ms;
-    o->ended_ms = hl_clock_wall_ms();
+    o->ended_ms = p->started_ms + (int64_t)(hl_clock_mono_us() - p->started_us) / 1000;
     snprintf(o->error, sizeof o->error, "%s", error);
     post(s, p, &o->m, HL_STORE_OUTCOME);
 }

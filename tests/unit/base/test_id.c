@@ -35,12 +35,21 @@ Test(id, grows_strictly_also_when_a_millisecond_overflows)
     cr_assert(hl_id_time_ms(&before) >= 1004 && hl_id_time_ms(&before) <= 1010);
 }
 
-Test(id, grows_when_the_clock_is_set_back)
+Test(id, grows_when_the_clock_is_set_back_by_seconds)
 {
     struct hl_id_source source;
     hl_id_source_init(&source);
     struct hl_id a = hl_id_next(&source, 5000), b = hl_id_next(&source, 1000);
     cr_assert_lt(order(&a, &b), 0);
+}
+
+Test(id, goes_back_with_a_clock_that_was_far_ahead)
+{
+    struct hl_id_source source;
+    hl_id_source_init(&source);
+    hl_id_next(&source, 1795248000000 + 24 * 3600 * 1000);
+    struct hl_id id = hl_id_next(&source, 1795248000000);
+    cr_assert_eq(hl_id_time_ms(&id), 1795248000000);
 }
 
 Test(id, draws_different_random_bits_for_each_id)
