@@ -1,6 +1,6 @@
-/* account.h - service accounts in the store: requests like those of store.h. An account is kept some
- * days beyond the end of its token, also when it is revoked: nobody may forget a revocation while
- * the token would be good. */
+/* account.h - service accounts in the store: requests like those of store.h. One that is revoked
+ * is kept some days beyond the end of its token: nobody may forget a revocation while that would be
+ * good. No other is ever removed. */
 #ifndef HL_STORE_ACCOUNT_H
 #define HL_STORE_ACCOUNT_H
 

@@ -56,6 +56,9 @@ struct hl_driver_vt {
      * wall time when there may be more to do (not after now_ms: there is more; INT64_MAX: never,
      * as things stand). */
     enum hl_err (*purge)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+    /* In a transaction of its own: the wall time that was believed last, for the next process. May be
+     * NULL. */
+    enum hl_err (*note_time)(struct hl_driver *d, int64_t seen_ms);
     /* In a transaction of its own: drops at most `max` of the oldest finished runs' bodies, and no
      * more than it takes to come within the size limit. NOT_FOUND: none has one to give. */
     enum hl_err (*shed)(struct hl_driver *d, unsigned max);
@@ -83,6 +86,7 @@ struct hl_driver {
     const struct hl_driver_vt *vt;
     struct hl_backlog *backlog;
     bool is_broken;           /* see above; cleared by rollback and a failed commit */
+    int64_t seen_ms;          /* what note_time noted last; 0: nothing */
     const char *data_dir;     /* NULL: bodies are always INLINE */
     const struct hl_key *key; /* with a data_dir: what is secret in it is sealed with this */
 };

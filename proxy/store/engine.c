@@ -316,7 +316,8 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     e->keep_ms = keep_ms;
     e->retry_us = HL_NEVER;
     e->settle_us = e->room_us = 0;
-    e->purge_us = e->survey_us = 0;
+    e->purge_us = e->survey_us = e->clock_us = 0;
+    hl_clock_guard_init(&e->clock_guard, driver->seen_ms, hl_clock_mono_us());
     hl_batch_init(&e->batch, driver, &e->backlog);
     hl_mailbox_init(&e->box, wake, e);
     atomic_init(&e->is_stopping, false);

@@ -7,6 +7,7 @@
 
 #include "loop/thread.h"
 #include "store/batch.h"
+#include "store/clock_guard.h"
 
 struct hl_engine {
     struct hl_thread thread;
@@ -25,6 +26,7 @@ struct hl_engine {
     bool is_full;    /* accepts are refused: the last look found no room */
     bool is_failing; /* everything is refused, until the process starts again */
     int64_t keep_ms; /* how soon after a commit something may be past its time */
+    struct hl_clock_guard clock_guard;
 
     /* CLOCK_MONOTONIC in microseconds */
     uint64_t retry_us;  /* nothing can be written just now: no batch before */
@@ -33,6 +35,7 @@ struct hl_engine {
     uint64_t purge_us;  /* the next purge step */
     uint64_t survey_us; /* the gauges that must be looked up are renewed then */
     uint64_t settle_us; /* what is left for a quiet moment */
+    uint64_t clock_us;  /* the wall clock is looked at and noted then */
 };
 
 #define HL_NEVER UINT64_MAX

@@ -10,6 +10,8 @@
 #define ROOM_US    50000u
 #define SURVEY_US  200000u
 #define QUIET_US   100000u
+#define DOUBT_US   60000000u   /* a clock that is not believed is looked at again then */
+#define NOTE_US    3600000000u /* much less than the jump that is not believed */
 #define PURGE_STEP 64
 #define SHED_STEP  16
 #define SHED_STEPS 4
@@ -144,10 +146,28 @@ void hl_engine_show_all(struct hl_engine *e)
 
 /* --- steps ---------------------------------------------------------------------------------- */
 
+static void note_time(struct hl_engine *e, uint64_t now_us)
+{
+    struct hl_driver *d = e->driver;
+    e->clock_us = now_us + NOTE_US;
+    if (!d->vt->note_time || e->is_full ||
+        !hl_clock_guard_trusts(&e->clock_guard, hl_clock_wall_ms(), now_us))
+        return;
+    enum hl_err err = begin_step(e);
+    if (!err)
+        err = commit_step(e, d->vt->note_time(d, e->clock_guard.seen_ms));
+    if (err)
+        e->clock_us = now_us + DOUBT_US;
+}
+
 /* While requests come, three parts of the time in four are theirs. */
 static void purge(struct hl_engine *e, uint64_t now_us, bool is_idle)
 {
     int64_t now_ms = hl_clock_wall_ms(), due_ms = INT64_MAX;
+    if (!hl_clock_guard_trusts(&e->clock_guard, now_ms, now_us)) {
+        e->purge_us = now_us + DOUBT_US;
+        return;
+    }
     enum hl_err err = begin_step(e);
     if (!err)
         err = commit_step(e, e->driver->vt->purge(e->driver, now_ms, PURGE_STEP, &due_ms));
@@ -181,7 +201,9 @@ void hl_engine_tend(struct hl_engine *e, bool is_idle)
         return;
     uint64_t now_us = hl_clock_mono_us();
     settle(e, now_us, is_idle);
-    if (now_us >= e->purge_us)
+    if (now_us >= e->clock_us)
+        note_time(e, now_us);
+    if (now_us >= e->purge_us && !e->is_failing)
         purge(e, now_us, is_idle);
     bool is_due = now_us >= e->survey_us;
     if ((is_due || e->is_full) && e->retry_us == HL_NEVER && !e->is_failing)
@@ -195,6 +217,7 @@ uint64_t hl_engine_next_due(const struct hl_engine *e)
     if (e->is_failing)
         return HL_NEVER;
     uint64_t due = sooner(sooner(e->retry_us, e->settle_us), sooner(e->survey_us, e->purge_us));
+    due = sooner(due, e->clock_us);
     if (e->serve_us > 0)
         due = sooner(due, e->serve_us);
     return e->is_full && e->retry_us == HL_NEVER ? sooner(due, e->room_us) : due;

@@ -94,6 +94,8 @@ int64_t hl_memory_purge_accounts(struct hl_memory *m, int64_t now_ms, unsigned m
     HL_LIST_EACH_SAFE (node, &m->accounts) {
         struct hl_memory_account *entry = HL_CONTAINER_OF(node, struct hl_memory_account, node);
         int64_t end_ms = entry->account.expires_ms + HL_ACCOUNT_KEEP_MS;
+        if (entry->account.revoked_ms == 0)
+            continue;
         if (end_ms <= now_ms && n++ < max)
             forget(m, entry);
         else

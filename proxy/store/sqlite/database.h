@@ -202,6 +202,11 @@ enum hl_err hl_account_revoke(
     struct hl_driver *d, const struct hl_revoke_account *r, int64_t now_ms, int64_t *revoked_ms);
 enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t);
 
+/* --- meta.c --------------------------------------------------------------------------------- */
+/* 0: none was noted. */
+HL_MUST_CHECK enum hl_err hl_meta_read_time(struct hl_database *db, int64_t *seen_ms);
+enum hl_err hl_meta_note_time(struct hl_driver *d, int64_t seen_ms); /* see driver.h */
+
 /* --- recover.c: at open --------------------------------------------------------------------- */
 /* Releases what an earlier process had claimed and counts what waits. */
 HL_MUST_CHECK enum hl_err hl_database_recover(struct hl_database *db);

@@ -109,6 +109,14 @@ static const char *const versions[] = {
     "ALTER TABLE result RENAME COLUMN id TO number;"
     "CREATE VIEW run_with_state AS SELECT run.*, coalesce(result.state, run.has_begun) AS state"
     " FROM run LEFT JOIN result ON result.number = run.number;",
+
+    /* Only revoked accounts are ever removed. The wall time that was seen last is known, here by what
+     * ended or was made last. */
+    "DROP INDEX account_by_expiry;"
+    "CREATE INDEX account_revoked ON account (expires_ms) WHERE revoked_ms > 0;"
+    "INSERT INTO meta (k, v) SELECT 'seen_ms', ms FROM (SELECT max(ms) AS ms FROM"
+    " (SELECT * FROM (SELECT finished_ms AS ms FROM result ORDER BY number DESC LIMIT 100)"
+    " UNION ALL SELECT max(created_ms) FROM account)) WHERE ms IS NOT NULL;",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

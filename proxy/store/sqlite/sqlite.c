@@ -233,6 +233,8 @@ static enum hl_err open_all(
     err = hl_database_sweep(db);
     if (!err)
         err = hl_database_recover(db);
+    if (!err)
+        err = hl_meta_read_time(db, &db->base.seen_ms);
     if (err) {
         snprintf(why, why_len, "cannot take over the store %s: %s", path, hl_err_text(err));
         return err;
@@ -285,6 +287,7 @@ static const struct hl_driver_vt vt = {
     .revoke_account = hl_account_revoke,
     .touch_accounts = hl_account_touch,
     .purge = hl_database_purge,
+    .note_time = hl_meta_note_time,
     .shed = hl_database_shed,
     .room = hl_database_room,
     .release_reserve = hl_database_release_reserve,

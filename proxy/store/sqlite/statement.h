@@ -40,6 +40,8 @@
     X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
     X(COMMIT, "COMMIT")                                                                            \
     X(ROLLBACK, "ROLLBACK")                                                                        \
+    X(META_GET, "SELECT v FROM meta WHERE k = ?")                                                  \
+    X(META_PUT, "INSERT OR REPLACE INTO meta (k, v) VALUES (?, ?)")                                \
     X(APP_FIND, "SELECT app_id FROM app WHERE project = ? AND name = ?")                           \
     X(APP_NAMES, "SELECT project, name FROM app WHERE app_id = ?")                                 \
     X(APP_ADD, "INSERT INTO app (project, name) VALUES (?, ?) RETURNING app_id")                   \
@@ -150,8 +152,9 @@
     X(ACCOUNT_TOUCH, "UPDATE account SET last_used_ms = max(last_used_ms, ?2)"                     \
         " WHERE account_id = ?1")                                                                  \
     X(ACCOUNT_PURGE, "DELETE FROM account WHERE account_id IN (SELECT account_id FROM account"     \
-        " WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?)")                                     \
-    X(ACCOUNT_OLDEST, "SELECT expires_ms FROM account ORDER BY expires_ms LIMIT 1")                \
+        " WHERE revoked_ms > 0 AND expires_ms <= ? ORDER BY expires_ms LIMIT ?)")                  \
+    X(ACCOUNT_OLDEST, "SELECT expires_ms FROM account WHERE revoked_ms > 0"                        \
+        " ORDER BY expires_ms LIMIT 1")                                                            \
     X(FILE_KNOWN, "SELECT EXISTS (SELECT 1 FROM ticket WHERE body_file = ?1)"                      \
         " OR EXISTS (SELECT 1 FROM result WHERE body_file = ?1)")                                  \
     X(FILE_EACH, "SELECT body_file FROM ticket WHERE body_file IS NOT NULL"                        \

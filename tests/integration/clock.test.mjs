@@ -1,0 +1,137 @@
+// A wall clock that is wrong: ahead at the start, ahead for a moment, set back in the middle of a run, before 1970.
+import assert from 'node:assert/strict';
+import { test } from './lib/case.mjs';
+import { shiftedClock } from './lib/clock.mjs';
+import { control } from './lib/rest.mjs';
+import { RUN, stage } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const ACCOUNTS = '/v2/projects/p/service-accounts';
+
+async function wrong(t, { env = {}, ...options } = {}) {
+    const clock = await shiftedClock(t);
+    const all = await stage(t, { ...options, env: { ...clock.env, HOOKLINE_WORKERS: '1', ...env } });
+    const show = async (id) => {
+        const answer = await control(all.sidecar)('GET', `/v2/projects/p/apps/a/runs/${id}`);
+        assert.equal(answer.status, 200, answer.text);
+        return answer.json();
+    };
+    const ended = (id) =>
+        until('it has ended', async () => {
+            const run = await show(id);
+            return run.finished_at && run;
+        });
+    const said = (pattern) =>
+        until(`the log says ${pattern}`, () => all.sidecar.log.some((line) => pattern.test(line.msg)));
+    return { ...all, clock, show, ended, said };
+}
+
+/** When an id was made, by its first 48 bits. */
+const timeOf = (id) => parseInt(id.replace('-', '').slice(0, 12), 16);
+const isNow = (ms) => Math.abs(ms - Date.now()) < HOUR;
+
+test('a start with a clock that is ahead removes no run and no service account, and says so', async (t) => {
+    const { call, clock, said, show, ended, sidecar } = await wrong(t, { env: { HOOKLINE_AUTH: 'jwt' } });
+    const body = { name: 'ci', role: 'invoke', expires_at: new Date(Date.now() + 30 * DAY).toISOString() };
+    const { token } = (await control(sidecar)('POST', ACCOUNTS, { body })).json();
+    const headers = { authorization: `Bearer ${token}` };
+    const { id } = await call(RUN, { query: { async: 'true' }, headers });
+    await ended(id);
+    await sidecar.stop();
+    await clock.set(400 * DAY);
+    await sidecar.start();
+    await said(/^store: the wall clock is ahead/);
+    assert.equal((await show(id)).state, 'success');
+    await clock.set(0);
+    assert.equal((await call(RUN, { headers })).status, 200, 'the account was not passed over');
+    await sidecar.stop();
+    assert.deepEqual(await sidecar.sql('SELECT count(*) AS n FROM result'), [{ n: 1 }]);
+    assert.deepEqual(await sidecar.sql('SELECT count(*) AS n FROM account'), [{ n: 1 }]);
+});
+
+test('a clock that is ahead at two starts is not taken for right at the second', async (t) => {
+    const { call, clock, said, show, ended, sidecar } = await wrong(t);
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    await ended(id);
+    await sidecar.stop();
+    await clock.set(400 * DAY);
+    for (let i = 0; i < 2; i++) {
+        sidecar.log.length = 0;
+        await sidecar.start();
+        await said(/^store: the wall clock is ahead/);
+        await sidecar.stop();
+    }
+    await sidecar.start();
+    assert.equal((await show(id)).state, 'success');
+});
+
+test('after a moment of being ahead ids and times are those of the clock again', async (t) => {
+    const { call, clock, ended } = await wrong(t);
+    await call(RUN);
+    await clock.set(2 * DAY);
+    const ahead = await call(RUN);
+    assert.ok(!isNow(timeOf(ahead.id)));
+    await clock.set(0);
+    for (const query of [{}, { async: 'true' }]) {
+        const { id } = await call(RUN, { query });
+        const run = await ended(id);
+        assert.ok(isNow(timeOf(id)), id);
+        assert.ok(isNow(Date.parse(run.created_at)), run.created_at);
+        assert.ok(run.finished_at >= run.created_at, JSON.stringify(run));
+    }
+});
+
+test('runs of before and after a clock was set back are all on the pages', async (t) => {
+    const { call, clock, sidecar } = await wrong(t);
+    const ids = [];
+    for (const ms of [0, 2 * DAY, DAY, 0]) {
+        await clock.set(ms);
+        for (let i = 0; i < 3; i++) ids.push((await call(RUN)).id);
+    }
+    const seen = [];
+    for (let cursor = ''; cursor !== null; ) {
+        const query = `limit=2${cursor && `&cursor=${cursor}`}`;
+        const page = (await control(sidecar)('GET', `/v2/projects/p/runs?${query}`)).json();
+        seen.push(...page.runs.map((run) => run.run_id));
+        cursor = page.next_cursor ?? null;
+    }
+    assert.deepEqual(seen, ids.sort().reverse());
+});
+
+test('a run and a webhook during which the clock is set back last no less than nothing', async (t) => {
+    const [inApp, atReceiver] = [gate(), gate()];
+    const { app, call, clock, receiver, ended, show } = await wrong(t, {
+        app: async (x) => {
+            await x.body();
+            await inApp.promise;
+            await x.send(200, {}, 'done');
+        },
+    });
+    receiver.script('/hook', async (x) => {
+        await atReceiver.promise;
+        await x.send(200, {}, '');
+    });
+    const { id } = await call(RUN, { query: { async: 'true', webhookEndpoint: receiver.url() } });
+    await until('it is in the app', () => app.requests.length === 1);
+    await clock.set(-2 * HOUR);
+    inApp.open();
+    await until('the webhook is out', () => receiver.requests.length === 1);
+    await clock.set(-4 * HOUR);
+    atReceiver.open();
+    await receiver.delivered('/hook', 1);
+    const run = await ended(id);
+    assert.ok(run.finished_at >= run.started_at, JSON.stringify(run));
+    const delivery = await until('it is delivered', async () =>
+        (await show(id)).deliveries.find(({ state }) => state === 'delivered'),
+    );
+    assert.ok(Number.isInteger(delivery.attempts[0].duration_ms), JSON.stringify(delivery));
+});
+
+test('a clock before 1970 stops nothing', async (t) => {
+    const { call, clock } = await wrong(t);
+    await clock.set(-100 * 365 * DAY);
+    assert.equal((await call(RUN)).status, 200);
+    assert.equal((await call(RUN, { query: { async: 'true' } })).status, 202);
+});
