@@ -1,5 +1,5 @@
 /* key.c - reads or makes the data key, and derives from it. At start, except hl_key_lane, which the
- * store's thread calls once for each webhook. The raw key is wiped as soon as the derived ones are
+ * store's thread calls once for each webhook, and hl_key_derive. The raw key is wiped as soon as the derived ones are
  * there. */
 #include "store/key.h"
 
@@ -24,6 +24,7 @@ static void hmac(const uint8_t *key, struct hl_str text, uint8_t out[HL_KEY_SIZE
 static void derive(struct hl_key *key, uint8_t raw[HL_KEY_SIZE])
 {
     hmac(raw, HL_STR("hookline seal"), key->seal);
+    hmac(raw, HL_STR("hookline seal with a salt"), key->salted);
     hmac(raw, HL_STR("hookline lane"), key->lane);
     hmac(raw, HL_STR("hookline check"), key->check);
     explicit_bzero(raw, HL_KEY_SIZE);
@@ -100,6 +101,12 @@ void hl_key_random(struct hl_key *key)
 void hl_key_wipe(struct hl_key *key)
 {
     explicit_bzero(key, sizeof(*key));
+}
+
+void hl_key_derive(
+    const struct hl_key *key, const uint8_t *salt, size_t n, uint8_t out[HL_KEY_SIZE])
+{
+    hmac(key->salted, (struct hl_str){(const char *)salt, n}, out);
 }
 
 uint64_t hl_key_lane(const struct hl_key *key, struct hl_str text)

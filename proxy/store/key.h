@@ -15,9 +15,10 @@
 
 /* Derived from the data key by HMAC-SHA256, one for each use. */
 struct hl_key {
-    uint8_t seal[HL_KEY_SIZE];  /* AES-256-GCM (secret.h) */
-    uint8_t lane[HL_KEY_SIZE];  /* of webhook destinations */
-    uint8_t check[HL_KEY_SIZE]; /* kept in the database: tells a wrong key at start */
+    uint8_t seal[HL_KEY_SIZE];   /* AES-256-GCM of format 1 (secret.h) */
+    uint8_t salted[HL_KEY_SIZE]; /* what hl_key_derive derives from */
+    uint8_t lane[HL_KEY_SIZE];   /* of webhook destinations */
+    uint8_t check[HL_KEY_SIZE];  /* kept in the database: tells a wrong key at start */
 };
 
 /* Reads the file at `path`: 64 hexadecimal digits (white space after them is allowed) or exactly 32
@@ -28,6 +29,9 @@ HL_MUST_CHECK enum hl_err hl_key_load(
 /* A key that nobody can ever have again: for stores that keep nothing. */
 void hl_key_random(struct hl_key *key);
 void hl_key_wipe(struct hl_key *key);
+/* The key that goes with a salt. */
+void hl_key_derive(
+    const struct hl_key *key, const uint8_t *salt, size_t n, uint8_t out[HL_KEY_SIZE]);
 
 /* The lane of a webhook URL: a keyed hash of scheme, host and port (spec 5), so that neither the
  * database nor its indexes say where deliveries go. */

@@ -1,36 +1,68 @@
 /* secret.c - seals and opens values with mbedTLS. A sealed value is
- *   1 byte   format: 1
+ *   1 byte   format: 2
+ *   8 bytes  salt of the key, random
  *   12 bytes nonce, random
  *   n bytes  ciphertext
  *   16 bytes tag, over the ciphertext and the place: "table.column" NUL row id
- * Random 96-bit nonces are safe for 2^32 values under one key (NIST SP 800-38D 8.3). */
+ * Random 96-bit nonces are safe for 2^32 values under one key (NIST SP 800-38D 8.3): each start, and
+ * each SEALS_MAX values, take another. Format 1 had one key and no salt; it is still opened. */
 #include "store/secret.h"
 
+#include <mbedtls/md.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/random.h"
 
-#define FORMAT     1
+#define FORMAT     2
+#define FORMAT_OLD 1
 #define NONCE_SIZE 12
 #define TAG_SIZE   16
+#define SEALS_MAX  (1u << 24)
 
 struct place {
     uint8_t p[64];
     size_t n;
 };
 
+static enum hl_err set_key(struct hl_seal_key *k, const struct hl_key *key, uint8_t format,
+    const uint8_t salt[HL_SEAL_SALT_SIZE])
+{
+    uint8_t derived[HL_KEY_SIZE];
+    if (format == FORMAT)
+        hl_key_derive(key, salt, HL_SEAL_SALT_SIZE, derived);
+    else
+        memcpy(derived, key->seal, HL_KEY_SIZE);
+    mbedtls_gcm_free(&k->gcm);
+    mbedtls_gcm_init(&k->gcm);
+    int rc = mbedtls_gcm_setkey(&k->gcm, MBEDTLS_CIPHER_ID_AES, derived, 8 * HL_KEY_SIZE);
+    explicit_bzero(derived, sizeof(derived));
+    k->format = rc == 0 ? format : 0;
+    memcpy(k->salt, salt, HL_SEAL_SALT_SIZE);
+    return rc == 0 ? HL_OK : HL_ERR_NOMEM;
+}
+
+static enum hl_err take_fresh_key(struct hl_sealer *s)
+{
+    uint8_t salt[HL_SEAL_SALT_SIZE];
+    hl_random_fill(salt, sizeof(salt));
+    enum hl_err err = set_key(&s->sealing, s->key, FORMAT, salt);
+    s->seals_left = err ? 0 : SEALS_MAX;
+    return err;
+}
+
 enum hl_err hl_sealer_init(struct hl_sealer *s, const struct hl_key *key)
 {
-    s->pool_left = 0;
-    mbedtls_gcm_init(&s->gcm);
-    int rc = mbedtls_gcm_setkey(&s->gcm, MBEDTLS_CIPHER_ID_AES, key->seal, 8 * HL_KEY_SIZE);
-    return rc == 0 ? HL_OK : HL_ERR_NOMEM;
+    *s = (struct hl_sealer){.key = key};
+    mbedtls_gcm_init(&s->sealing.gcm);
+    mbedtls_gcm_init(&s->opening.gcm);
+    return take_fresh_key(s);
 }
 
 void hl_sealer_fini(struct hl_sealer *s)
 {
-    mbedtls_gcm_free(&s->gcm);
+    mbedtls_gcm_free(&s->sealing.gcm);
+    mbedtls_gcm_free(&s->opening.gcm);
 }
 
 static const uint8_t *next_nonce(struct hl_sealer *s)
@@ -59,29 +91,53 @@ enum hl_err hl_seal(struct hl_sealer *s, const char *name, const struct hl_id *r
 {
     out->n = 0;
     enum hl_err err = hl_buf_reserve(out, plain.n + HL_SEAL_OVERHEAD);
+    if (!err && s->seals_left == 0)
+        err = take_fresh_key(s);
     if (err)
         return err;
+    s->seals_left--;
     struct place place = place_of(name, row);
-    uint8_t *p = (uint8_t *)out->p;
+    uint8_t *p = (uint8_t *)out->p, *nonce = p + 1 + HL_SEAL_SALT_SIZE, *text = nonce + NONCE_SIZE;
     p[0] = FORMAT;
-    memcpy(p + 1, next_nonce(s), NONCE_SIZE);
-    uint8_t *text = p + 1 + NONCE_SIZE;
-    int rc = mbedtls_gcm_crypt_and_tag(&s->gcm, MBEDTLS_GCM_ENCRYPT, plain.n, p + 1, NONCE_SIZE,
-        place.p, place.n, (const uint8_t *)plain.p, text, TAG_SIZE, text + plain.n);
+    memcpy(p + 1, s->sealing.salt, HL_SEAL_SALT_SIZE);
+    memcpy(nonce, next_nonce(s), NONCE_SIZE);
+    int rc = mbedtls_gcm_crypt_and_tag(&s->sealing.gcm, MBEDTLS_GCM_ENCRYPT, plain.n, nonce,
+        NONCE_SIZE, place.p, place.n, (const uint8_t *)plain.p, text, TAG_SIZE, text + plain.n);
     HL_ASSERT(rc == 0);
     out->n = plain.n + HL_SEAL_OVERHEAD;
     return HL_OK;
 }
 
-enum hl_err hl_unseal(
-    struct hl_sealer *s, const char *name, const struct hl_id *row, struct hl_str sealed, char *out)
+/* The key that a value was sealed with: that of this start, or of the value opened before, mostly. */
+static enum hl_err find_key(struct hl_sealer *s, uint8_t format,
+    const uint8_t salt[HL_SEAL_SALT_SIZE], mbedtls_gcm_context **out)
 {
-    if (sealed.n < HL_SEAL_OVERHEAD || sealed.p[0] != FORMAT)
+    struct hl_seal_key *const known[] = {&s->sealing, &s->opening};
+    for (size_t i = 0; i < HL_ARRAY_LEN(known); i++) {
+        *out = &known[i]->gcm;
+        if (known[i]->format == format && memcmp(known[i]->salt, salt, HL_SEAL_SALT_SIZE) == 0)
+            return HL_OK;
+    }
+    return set_key(&s->opening, s->key, format, salt);
+}
+
+enum hl_err hl_unseal(struct hl_sealer *s, const char *name, const struct hl_id *row,
+    struct hl_str sealed, char *out, size_t *n)
+{
+    static const uint8_t no_salt[HL_SEAL_SALT_SIZE];
+    const uint8_t *p = (const uint8_t *)sealed.p;
+    uint8_t format = sealed.n > 0 ? p[0] : 0;
+    size_t salt_n = format == FORMAT ? HL_SEAL_SALT_SIZE : 0;
+    if ((format != FORMAT && format != FORMAT_OLD) || sealed.n < 1 + salt_n + NONCE_SIZE + TAG_SIZE)
         return HL_ERR_CORRUPT;
+    mbedtls_gcm_context *gcm;
+    enum hl_err err = find_key(s, format, format == FORMAT ? p + 1 : no_salt, &gcm);
+    if (err)
+        return err;
     struct place place = place_of(name, row);
-    const uint8_t *nonce = (const uint8_t *)sealed.p + 1, *text = nonce + NONCE_SIZE;
-    size_t n = sealed.n - HL_SEAL_OVERHEAD;
+    const uint8_t *nonce = p + 1 + salt_n, *text = nonce + NONCE_SIZE;
+    *n = sealed.n - (size_t)(text - p) - TAG_SIZE;
     int rc = mbedtls_gcm_auth_decrypt(
-        &s->gcm, n, nonce, NONCE_SIZE, place.p, place.n, text + n, TAG_SIZE, text, (uint8_t *)out);
+        gcm, *n, nonce, NONCE_SIZE, place.p, place.n, text + *n, TAG_SIZE, text, (uint8_t *)out);
     return rc == 0 ? HL_OK : HL_ERR_CORRUPT;
 }

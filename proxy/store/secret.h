@@ -9,25 +9,36 @@
 #include "base/id.h"
 #include "store/key.h"
 
-/* Bytes that sealing adds: format version, 96-bit random nonce, tag. */
-#define HL_SEAL_OVERHEAD (1 + 12 + 16)
+/* Bytes that sealing adds: format version, salt, 96-bit random nonce, tag. */
+#define HL_SEAL_SALT_SIZE 8
+#define HL_SEAL_OVERHEAD  (1 + HL_SEAL_SALT_SIZE + 12 + 16)
+
+/* A key derived for the values that carry its salt. */
+struct hl_seal_key {
+    mbedtls_gcm_context gcm;
+    uint8_t format; /* 0: no key yet */
+    uint8_t salt[HL_SEAL_SALT_SIZE];
+};
 
 /* One thread owns it. */
 struct hl_sealer {
-    mbedtls_gcm_context gcm;
-    size_t pool_left; /* random bytes for nonces: one system call for many */
+    const struct hl_key *key; /* borrowed */
+    struct hl_seal_key sealing, opening;
+    uint32_t seals_left; /* values that may still be sealed with that key */
+    size_t pool_left;    /* random bytes for nonces: one system call for many */
     uint8_t pool[768];
 };
 
+/* `key` lives as long as the sealer. */
 HL_MUST_CHECK enum hl_err hl_sealer_init(struct hl_sealer *s, const struct hl_key *key);
 void hl_sealer_fini(struct hl_sealer *s);
 
 /* `place` is "table.column"; `row` the row's id. Replaces what `out` holds. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_seal(struct hl_sealer *s, const char *place, const struct hl_id *row,
     struct hl_str plain, struct hl_buf *out);
-/* Writes sealed.n - HL_SEAL_OVERHEAD bytes to `out`. HL_ERR_CORRUPT: not sealed with this key for
- * this place, or changed since. */
+/* `out` has room for sealed.n bytes; `*n` of them are the value. HL_ERR_CORRUPT: not sealed with this
+ * key for this place, or changed since. */
 HL_MUST_CHECK enum hl_err hl_unseal(struct hl_sealer *s, const char *place, const struct hl_id *row,
-    struct hl_str sealed, char *out);
+    struct hl_str sealed, char *out, size_t *n);
 
 #endif

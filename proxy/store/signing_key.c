@@ -20,12 +20,11 @@ enum hl_err hl_signing_key_read(
         err = hl_path_read(path, sealed, sizeof(sealed), &size);
     if (err)
         return err == HL_ERR_TOO_LARGE ? HL_ERR_CORRUPT : err;
-    if (size < HL_SEAL_OVERHEAD || size - HL_SEAL_OVERHEAD > cap)
+    if (size > cap)
         return HL_ERR_CORRUPT;
-    *n = size - HL_SEAL_OVERHEAD;
     err = hl_sealer_init(&sealer, key);
     if (!err)
-        err = hl_unseal(&sealer, PLACE, &no_row, (struct hl_str){sealed, size}, (char *)out);
+        err = hl_unseal(&sealer, PLACE, &no_row, (struct hl_str){sealed, size}, (char *)out, n);
     hl_sealer_fini(&sealer);
     return err;
 }

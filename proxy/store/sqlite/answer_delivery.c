@@ -13,14 +13,14 @@
 static struct hl_str unseal_destination(
     struct hl_reading *r, const struct hl_id *run_id, struct hl_str sealed, char *out)
 {
-    char *url = sealed.n >= HL_SEAL_OVERHEAD ? malloc(sealed.n) : NULL;
+    char *url = sealed.n > 0 ? malloc(sealed.n) : NULL;
     struct hl_str destination = {out, 0};
+    size_t n;
     if (!url)
         return destination;
-    size_t n = sealed.n - HL_SEAL_OVERHEAD;
-    if (hl_unseal(&r->sealer, "webhook.url", run_id, sealed, url) == HL_OK)
+    if (hl_unseal(&r->sealer, "webhook.url", run_id, sealed, url, &n) == HL_OK)
         destination.n = hl_destination_write(out, (struct hl_str){url, n});
-    explicit_bzero(url, n);
+    explicit_bzero(url, sealed.n);
     free(url);
     return destination;
 }

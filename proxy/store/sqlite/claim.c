@@ -26,10 +26,8 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     run->has_file = body.where == HL_BODY_FILE;
     run->file = body.file;
     run->file_size = body.size;
-    if (head.n < HL_SEAL_OVERHEAD)
-        return HL_ERR_CORRUPT;
-    struct hl_claimed *c = hl_message_alloc(
-        sizeof(*c), project.n + app.n + head.n - HL_SEAL_OVERHEAD, HL_STORE_CLAIMED, &room);
+    struct hl_claimed *c =
+        hl_message_alloc(sizeof(*c), project.n + app.n + head.n, HL_STORE_CLAIMED, &room);
     if (!c)
         return HL_ERR_NOMEM;
     c->run_id = *run_id;
@@ -39,9 +37,9 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     c->created_ms = created_ms;
     c->project = hl_message_copy(&room, project);
     c->app = hl_message_copy(&room, app);
-    c->head = (struct hl_str){room, head.n - HL_SEAL_OVERHEAD};
+    c->head.p = room;
     c->body = body;
-    enum hl_err err = hl_unseal(&db->sealer, "ticket.head", run_id, head, room);
+    enum hl_err err = hl_unseal(&db->sealer, "ticket.head", run_id, head, room, &c->head.n);
     if (!err)
         err = hl_sql_copy_body(&c->body, bytes);
     if (err) {

@@ -47,9 +47,10 @@ static enum hl_err unseal_into(struct hl_database *db, const char *place, const 
 {
     if (sealed.n == 0)
         return HL_OK;
-    *out = (struct hl_str){*room, sealed.n - HL_SEAL_OVERHEAD};
-    *room += out->n;
-    return hl_unseal(&db->sealer, place, row, sealed, (char *)out->p);
+    char *to = *room;
+    out->p = to;
+    *room += sealed.n;
+    return hl_unseal(&db->sealer, place, row, sealed, to, &out->n);
 }
 
 /* The row's strings are gone once it is stepped or reset: the message gets copies. */
@@ -66,7 +67,7 @@ static enum hl_err read_delivery(
     struct hl_str bytes;
     char *room;
 
-    if (url.n < HL_SEAL_OVERHEAD || (secret.n > 0 && secret.n < HL_SEAL_OVERHEAD))
+    if (url.n == 0)
         return HL_ERR_CORRUPT;
     struct hl_leased *l = hl_message_alloc(
         sizeof(*l), project.n + app.n + url.n + secret.n + trace.n, HL_STORE_LEASED, &room);

@@ -31,31 +31,34 @@ TestSuite(secret, .init = init, .fini = fini);
 Test(secret, opens_what_it_sealed)
 {
     const struct hl_str plains[] = {HL_STR(""), HL_STR("x"), HL_STR("a secret \0 of any bytes")};
-    char out[64];
+    char out[128];
+    size_t n;
     for (size_t i = 0; i < HL_ARRAY_LEN(plains); i++) {
         cr_assert_eq(hl_seal(&sealer, "webhook.url", &row, plains[i], &sealed), HL_OK);
         cr_assert_eq(sealed.n, plains[i].n + HL_SEAL_OVERHEAD);
-        cr_assert_eq(hl_unseal(&sealer, "webhook.url", &row, hl_buf_str(&sealed), out), HL_OK);
-        cr_assert(hl_str_eq((struct hl_str){out, plains[i].n}, plains[i]));
+        cr_assert_eq(hl_unseal(&sealer, "webhook.url", &row, hl_buf_str(&sealed), out, &n), HL_OK);
+        cr_assert(hl_str_eq((struct hl_str){out, n}, plains[i]));
     }
 }
 
 Test(secret, opens_in_its_own_place_only)
 {
-    char out[64];
+    char out[128];
+    size_t plain_n;
     cr_assert_eq(hl_seal(&sealer, "webhook.url", &row, HL_STR("secret"), &sealed), HL_OK);
     struct hl_str s = hl_buf_str(&sealed);
-    cr_assert_eq(hl_unseal(&sealer, "webhook.secret", &row, s, out), HL_ERR_CORRUPT);
-    cr_assert_eq(hl_unseal(&sealer, "webhook.url", &other_row, s, out), HL_ERR_CORRUPT);
+    cr_assert_eq(hl_unseal(&sealer, "webhook.secret", &row, s, out, &plain_n), HL_ERR_CORRUPT);
+    cr_assert_eq(hl_unseal(&sealer, "webhook.url", &other_row, s, out, &plain_n), HL_ERR_CORRUPT);
     for (size_t i = 0; i < s.n; i++) {
         sealed.p[i] ^= 1;
-        cr_assert_eq(
-            hl_unseal(&sealer, "webhook.url", &row, s, out), HL_ERR_CORRUPT, "byte %zu", i);
+        cr_assert_eq(hl_unseal(&sealer, "webhook.url", &row, s, out, &plain_n), HL_ERR_CORRUPT,
+            "byte %zu", i);
         sealed.p[i] ^= 1;
     }
     for (size_t n = 0; n < s.n; n++)
         cr_assert_eq(
-            hl_unseal(&sealer, "webhook.url", &row, (struct hl_str){s.p, n}, out), HL_ERR_CORRUPT);
+            hl_unseal(&sealer, "webhook.url", &row, (struct hl_str){s.p, n}, out, &plain_n),
+            HL_ERR_CORRUPT);
 }
 
 Test(secret, nonces_do_not_come_twice)
@@ -64,9 +67,73 @@ Test(secret, nonces_do_not_come_twice)
     static char nonces[N][12];
     for (int i = 0; i < N; i++) {
         cr_assert_eq(hl_seal(&sealer, "t.c", &row, HL_STR("same"), &sealed), HL_OK);
-        memcpy(nonces[i], sealed.p + 1, 12);
+        memcpy(nonces[i], sealed.p + 1 + HL_SEAL_SALT_SIZE, 12);
         for (int j = 0; j < i; j++)
             cr_assert_neq(memcmp(nonces[i], nonces[j], 12), 0);
+    }
+}
+
+Test(secret, each_sealer_has_a_key_of_its_own_and_opens_those_of_others)
+{
+    struct hl_sealer next;
+    char out[128], salt[HL_SEAL_SALT_SIZE];
+    size_t n;
+    cr_assert_eq(hl_seal(&sealer, "t.c", &row, HL_STR("before"), &sealed), HL_OK);
+    memcpy(salt, sealed.p + 1, sizeof(salt));
+    cr_assert_eq(hl_sealer_init(&next, &key), HL_OK);
+    cr_assert_eq(hl_unseal(&next, "t.c", &row, hl_buf_str(&sealed), out, &n), HL_OK);
+    cr_assert(hl_str_eq((struct hl_str){out, n}, HL_STR("before")));
+    cr_assert_eq(hl_seal(&next, "t.c", &row, HL_STR("after"), &sealed), HL_OK);
+    cr_assert_neq(memcmp(salt, sealed.p + 1, sizeof(salt)), 0);
+    cr_assert_eq(hl_unseal(&next, "t.c", &row, hl_buf_str(&sealed), out, &n), HL_OK);
+    cr_assert(hl_str_eq((struct hl_str){out, n}, HL_STR("after")));
+    hl_sealer_fini(&next);
+}
+
+Test(secret, takes_another_key_before_nonces_may_come_twice)
+{
+    char out[128], salt[HL_SEAL_SALT_SIZE];
+    size_t n;
+    cr_assert_leq(sealer.seals_left, 1u << 24);
+    sealer.seals_left = 1;
+    for (int i = 0; i < 2; i++) {
+        memcpy(salt, sealer.sealing.salt, sizeof(salt));
+        cr_assert_eq(hl_seal(&sealer, "t.c", &row, HL_STR("plain"), &sealed), HL_OK);
+        cr_assert_eq(memcmp(salt, sealer.sealing.salt, sizeof(salt)) == 0, i == 0);
+        cr_assert_eq(hl_unseal(&sealer, "t.c", &row, hl_buf_str(&sealed), out, &n), HL_OK);
+    }
+}
+
+/* AES-256-GCM as an earlier hookline sealed it: one key, no salt. */
+static size_t seal_as_format_1(struct hl_str plain, uint8_t out[128])
+{
+    static const char place[] = "webhook.url";
+    uint8_t aad[sizeof(place) + sizeof(row.b)];
+    mbedtls_gcm_context gcm;
+    memcpy(aad, place, sizeof(place));
+    memcpy(aad + sizeof(place), row.b, sizeof(row.b));
+    memset(out, 7, 13);
+    out[0] = 1;
+    mbedtls_gcm_init(&gcm);
+    cr_assert_eq(mbedtls_gcm_setkey(&gcm, MBEDTLS_CIPHER_ID_AES, key.seal, 256), 0);
+    cr_assert_eq(mbedtls_gcm_crypt_and_tag(&gcm, MBEDTLS_GCM_ENCRYPT, plain.n, out + 1, 12, aad,
+                     sizeof(aad), (const uint8_t *)plain.p, out + 13, 16, out + 13 + plain.n),
+        0);
+    mbedtls_gcm_free(&gcm);
+    return 13 + plain.n + 16;
+}
+
+Test(secret, opens_what_an_earlier_version_sealed)
+{
+    uint8_t old[128];
+    char out[128];
+    size_t n, old_n = seal_as_format_1(HL_STR("https://example.org/"), old);
+    struct hl_str s = {(const char *)old, old_n};
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(hl_unseal(&sealer, "webhook.url", &row, s, out, &n), HL_OK);
+        cr_assert(hl_str_eq((struct hl_str){out, n}, HL_STR("https://example.org/")));
+        cr_assert_eq(hl_seal(&sealer, "t.c", &row, HL_STR("new"), &sealed), HL_OK);
+        cr_assert_eq(hl_unseal(&sealer, "t.c", &row, hl_buf_str(&sealed), out, &n), HL_OK);
     }
 }
 
