@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeOld } from './lib/files.mjs';
 import { Ledger } from './lib/ledger.mjs';
 import { generator, seed } from './lib/random.mjs';
 import { run } from './lib/sidecar.mjs';
@@ -179,7 +180,8 @@ class Lane {
         await this.#ledger.check(plan.purges);
     }
 
-    #start(env, wait) {
+    async #start(env, wait) {
+        await makeOld(join(this.#ledger.sidecar.dataDir, 'bodies')); // what no record names is swept
         return this.#ledger.sidecar.restart(
             {
                 HOOKLINE_APP_URL: this.#ledger.appUrl,

@@ -1,9 +1,11 @@
 // What is kept goes again: finished runs after HOOKLINE_RETENTION, the oldest bodies when the store is full, keys with them.
 import assert from 'node:assert/strict';
+import { mkdir, rename, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
-import { filesBelow } from './lib/files.mjs';
+import { filesBelow, makeOld } from './lib/files.mjs';
+import { control } from './lib/rest.mjs';
 import { until } from './lib/until.mjs';
 
 const MIB = 1 << 20;
@@ -73,4 +75,41 @@ test('beyond HOOKLINE_STORE_MAX_BYTES the oldest finished bodies go, and calls a
     await sidecar.stop();
     const [{ n }] = await sidecar.sql('SELECT count(*) AS n FROM run_with_state WHERE state = 2');
     assert.ok(n >= 20, 'the runs themselves are kept');
+});
+
+test('bodies without their database stay, and the start says what to do', async (t) => {
+    const { call, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.send(200, {}, Buffer.alloc(MIB, 'r'));
+        },
+    });
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    const bodies = join(sidecar.dataDir, 'bodies');
+    await until('it has ended', async () => (await sidecar.metric('hookline_runs_total', { state: 'success' })) === 1);
+    await sidecar.stop();
+    await makeOld(bodies);
+    const files = await filesBelow(bodies);
+    assert.equal(files.length, 1);
+    const [database, away] = ['hookline.db', 'elsewhere'].map((name) => join(sidecar.dataDir, name));
+    await rename(database, away);
+    await sidecar.start(null);
+    assert.equal((await sidecar.exited()).code, 1);
+    assert.match(sidecar.log.at(-1).msg, /hookline\.db is missing, but .*put it back, or move that directory away/);
+    assert.deepEqual(await filesBelow(bodies), files);
+    await rename(away, database);
+    await sidecar.start();
+    const answer = await control(sidecar)('GET', `/v2/projects/p/apps/a/runs/${id}/result`);
+    assert.equal(answer.body.length, MIB);
+});
+
+test('files that no record names go at a start when they are an hour old, and the log says how many', async (t) => {
+    const { sidecar } = await stage(t);
+    const orphan = (n) => join(sidecar.dataDir, 'bodies', 'a0', `01935d2e-0000-7000-8000-0000000000${n}`);
+    await mkdir(join(sidecar.dataDir, 'bodies', 'a0'), { recursive: true });
+    for (const n of ['00', '01', '02']) await writeFile(orphan(n), 'nobody’s');
+    for (const n of ['00', '01']) await utimes(orphan(n), Date.now() / 1000 - 4000, Date.now() / 1000 - 4000);
+    await sidecar.restart();
+    assert.deepEqual(await filesBelow(join(sidecar.dataDir, 'bodies')), [orphan('02')]);
+    assert.equal(sidecar.log.find(({ msg }) => /no record names/.test(msg)).files, 2);
 });

@@ -210,6 +210,9 @@ enum hl_err hl_meta_note_time(struct hl_driver *d, int64_t seen_ms); /* see driv
 /* --- recover.c: at open --------------------------------------------------------------------- */
 /* Releases what an earlier process had claimed and counts what waits. */
 HL_MUST_CHECK enum hl_err hl_database_recover(struct hl_database *db);
+
+/* --- sweep.c: at open ----------------------------------------------------------------------- */
+bool hl_database_has_bodies(struct hl_database *db); /* in files */
 /* Files without records go; records without files are reported. */
 HL_MUST_CHECK enum hl_err hl_database_sweep(struct hl_database *db);
 

@@ -4,18 +4,9 @@
  * go on with the next attempt, and what waits is counted. */
 #include "store/sqlite/database.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
-#include "store/body_file.h"
-#include "store/path.h"
 
 /* --- runs ----------------------------------------------------------------------------------- */
 
@@ -196,94 +187,4 @@ enum hl_err hl_database_recover(struct hl_database *db)
     if (!err)
         hl_database_reclaim(db);
     return err;
-}
-
-/* --- files ---------------------------------------------------------------------------------- */
-
-static enum hl_err is_known(struct hl_database *db, const struct hl_id *file, bool *known)
-{
-    struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_FILE_KNOWN);
-    hl_sql_bind_id(&args, file);
-    enum hl_err err = hl_database_row(db, HL_SQL_FILE_KNOWN, &row);
-    if (err)
-        return err;
-    *known = hl_sql_int(&row);
-    hl_database_done(db, HL_SQL_FILE_KNOWN);
-    return HL_OK;
-}
-
-/* Only names that are ids: what somebody else put there is not ours to remove. */
-static enum hl_err sweep_file(struct hl_database *db, DIR *shard, const char *name)
-{
-    struct hl_id id;
-    struct stat file;
-    bool known = false;
-    if (!hl_id_parse(hl_str_from(name), &id))
-        return HL_OK;
-    enum hl_err err = is_known(db, &id, &known);
-    if (err)
-        return err;
-    if (!known) {
-        unlinkat(dirfd(shard), name, 0);
-        HL_CRASH_POINT(SWEEP_UNLINKED);
-    } else if (fstatat(dirfd(shard), name, &file, 0) == 0) {
-        db->now.file_bytes += (uint64_t)file.st_size;
-    }
-    return HL_OK;
-}
-
-static enum hl_err sweep_shard(struct hl_database *db, const char *bodies, const char *name)
-{
-    char path[HL_PATH_MAX];
-    enum hl_err err = hl_path(path, "%s/%s", bodies, name);
-    DIR *shard = !err && name[0] != '.' ? opendir(path) : NULL;
-    if (!shard)
-        return HL_OK;
-    for (struct dirent *entry; !err && (entry = readdir(shard));)
-        err = sweep_file(db, shard, entry->d_name);
-    closedir(shard);
-    return err;
-}
-
-static void empty_tmp(const struct hl_database *db)
-{
-    char path[HL_PATH_MAX];
-    DIR *tmp = hl_path(path, "%s/tmp", db->dir.path) == HL_OK ? opendir(path) : NULL;
-    if (!tmp)
-        return;
-    for (struct dirent *entry; (entry = readdir(tmp));)
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(tmp), entry->d_name, 0);
-    closedir(tmp);
-}
-
-static enum hl_err report_missing(struct hl_database *db)
-{
-    struct hl_sql_row row;
-    enum hl_err err;
-    while (!(err = hl_database_row(db, HL_SQL_FILE_EACH, &row))) {
-        struct hl_id file;
-        int fd;
-        hl_sql_id(&row, &file);
-        if (hl_body_file_open(db->dir.path, &file, &fd) == HL_OK)
-            close(fd);
-        else
-            HL_LOG(ERROR, "store: a body's file is missing", HL_LOG_ID("file", &file));
-    }
-    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
-}
-
-enum hl_err hl_database_sweep(struct hl_database *db)
-{
-    char bodies[HL_PATH_MAX];
-    empty_tmp(db);
-    enum hl_err err = hl_path(bodies, "%s/bodies", db->dir.path);
-    DIR *dir = err ? NULL : opendir(bodies);
-    if (!dir)
-        return err ? err : hl_err_from_errno(errno);
-    for (struct dirent *entry; !err && (entry = readdir(dir));)
-        err = sweep_shard(db, bodies, entry->d_name);
-    closedir(dir);
-    return err ? err : report_missing(db);
 }

@@ -72,6 +72,20 @@ static enum hl_err check(
     return err;
 }
 
+/* Bodies without the database that names them: it was lost, or is not mounted, and the sweep of an
+ * empty one would remove them all. The empty file that opening made goes again. */
+static enum hl_err refuse_lost(struct hl_database *db, const char *path, char *why, size_t why_len)
+{
+    if (!hl_database_has_bodies(db))
+        return HL_OK;
+    unlink(path);
+    snprintf(why, why_len,
+        "the store %s is missing, but %s/bodies has files that belong to it; nothing was changed: "
+        "put it back, or move that directory away to begin with an empty store",
+        path, db->dir.path);
+    return HL_ERR_NOT_FOUND;
+}
+
 /* SQLite says nothing when a file system cannot hold a log's shared index: it stays as it was. */
 static bool has_log(struct hl_database *db)
 {
@@ -105,6 +119,8 @@ static enum hl_err open_file(
     if (rc != SQLITE_OK)
         return explain(db, rc, path, why, why_len);
     err = check(db, path, is_new, why, why_len);
+    if (!err && *is_new)
+        err = refuse_lost(db, path, why, why_len);
     if (err)
         return err;
     rc = sqlite3_exec(db->db, settings, NULL, NULL, NULL);

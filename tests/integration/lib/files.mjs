@@ -1,5 +1,5 @@
 // files.mjs - what stands in a data directory.
-import { readdir } from 'node:fs/promises';
+import { readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** The paths of all files below `directory`, however deep; none when it is not there. */
@@ -10,4 +10,9 @@ export async function filesBelow(directory) {
         return entry.isDirectory() ? filesBelow(path) : entry.isFile() ? [path] : [];
     });
     return (await Promise.all(lists)).flat();
+}
+
+/** All files below `directory` were last written long ago. */
+export async function makeOld(directory) {
+    for (const path of await filesBelow(directory)) await utimes(path, 0, 0).catch(() => {}); // gone meanwhile
 }

@@ -408,3 +408,13 @@ long long query(struct fixture *f, const char *sql)
     sqlite3_close(db);
     return answer;
 }
+
+void change(struct fixture *f, const char *sql)
+{
+    char path[128];
+    sqlite3 *db;
+    snprintf(path, sizeof(path), "%s/hookline.db", f->dir);
+    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+    cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}

@@ -430,6 +430,15 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
+/* Files that no record names go when they are old. */
+static int make_old(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    static const struct timespec long_ago[2];
+    (void)st;
+    (void)ftw;
+    return type == FTW_F ? utimensat(AT_FDCWD, path, long_ago, 0) : 0;
+}
+
 /* The ballast takes longer to make than all else: it is taken along from image to image. */
 static void make_image(struct disk *d, enum disk_loss loss, uint64_t seed)
 {
@@ -442,6 +451,7 @@ static void make_image(struct disk *d, enum disk_loss loss, uint64_t seed)
     mkdir(directory, 0700);
     disk_fail(d, loss, seed, directory);
     mkdir(image.dir, 0700);
+    nftw(directory, make_old, 16, FTW_PHYS);
     rename(aside, ballast);
 }
 

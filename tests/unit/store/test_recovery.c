@@ -359,7 +359,17 @@ Test(recovery, i16_files_live_as_long_as_their_records)
     hl_finish_free(finish);
 }
 
-Test(recovery, orphans_are_swept_at_start)
+/* As if it had been written two hours ago. */
+static void make_old(const struct hl_id *file)
+{
+    int fd;
+    struct timespec times[2] = {{.tv_sec = time(NULL) - 7200}, {.tv_sec = time(NULL) - 7200}};
+    cr_assert_eq(hl_body_file_open(hl_store_data_dir(f.store), file, &fd), HL_OK);
+    cr_assert_eq(futimens(fd, times), 0);
+    close(fd);
+}
+
+Test(recovery, old_orphans_are_swept_at_start)
 {
     fixture_open(&f);
     struct hl_body orphan = make_file_body(&f, "nobody names this"), half = {.file = new_id(&f)};
@@ -369,6 +379,9 @@ Test(recovery, orphans_are_swept_at_start)
     close(fd);
     snprintf(foreign, sizeof(foreign), "%s/bodies/README", f.dir);
     close(open(foreign, O_CREAT | O_WRONLY, 0600));
+    fixture_reopen(&f);
+    cr_assert(has_file(&orphan.file), "it is young");
+    make_old(&orphan.file);
     fixture_reopen(&f);
     cr_assert(!has_file(&orphan.file));
     snprintf(tmp, sizeof(tmp), "%s/tmp", f.dir);
@@ -544,19 +557,27 @@ Test(recovery, damaged_file_is_refused_and_left_alone)
     refuses_unchanged(HL_ERR_CORRUPT, "is damaged");
 }
 
-static void make_foreign(const char *sql)
+Test(recovery, bodies_without_their_database_are_left_alone)
 {
-    char path[128];
-    sqlite3 *db;
+    char path[128], away[128];
+    fixture_open(&f);
+    struct hl_body body = make_file_body(&f, "what was the database's");
+    make_old(&body.file);
+    fixture_close(&f);
     snprintf(path, sizeof(path), "%s/hookline.db", f.dir);
-    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
-    cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
+    snprintf(away, sizeof(away), "%s/elsewhere", f.dir);
+    cr_assert_eq(rename(path, away), 0);
+    for (int i = 0; i < 2; i++) {
+        refuses(HL_ERR_NOT_FOUND, "is missing");
+        cr_assert_neq(access(path, F_OK), 0, "nothing is in its place");
+    }
+    cr_assert_eq(rename(away, path), 0);
+    fixture_open(&f);
 }
 
 Test(recovery, database_of_somebody_else_is_refused)
 {
-    make_foreign("CREATE TABLE theirs (x); PRAGMA user_version = 7");
+    change(&f, "CREATE TABLE theirs (x); PRAGMA user_version = 7");
     refuses_unchanged(HL_ERR_INVALID, "not a hookline database");
 }
 
@@ -564,7 +585,7 @@ Test(recovery, database_of_a_newer_version_is_refused)
 {
     fixture_open(&f);
     fixture_close(&f);
-    make_foreign("PRAGMA user_version = 1000");
+    change(&f, "PRAGMA user_version = 1000");
     refuses_unchanged(HL_ERR_INVALID, "newer hookline");
 }
 
@@ -603,7 +624,7 @@ Test(recovery, response_that_was_damaged_is_not_given_out_and_its_run_is_as_it_w
     cr_assert_eq(record_run(&f, (struct run_spec){0}, &id), HL_OK);
     cr_assert_eq(finish_run(&f, &id, 1, "answer"), HL_OK);
     fixture_close(&f);
-    make_foreign("UPDATE result SET body_bytes = CAST('answes' AS BLOB)");
+    change(&f, "UPDATE result SET body_bytes = CAST('answes' AS BLOB)");
     fixture_open(&f);
     cr_assert_eq(get_run(&f, &id, &g), HL_ERR_CORRUPT);
     cr_assert_eq(g.run.state, HL_RUN_SUCCESS);

@@ -1,0 +1,147 @@
+/* sweep.c - bodies' files that no record names. At open, before the store's thread starts.
+ * Promise: what is younger than an hour, or is not ours, stays; the log says how many went. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crash_point.h"
+#include "base/log.h"
+#include "store/body_file.h"
+#include "store/path.h"
+#include "store/sqlite/database.h"
+
+#define OLD_MS (3600 * 1000ll)
+
+/* A walk over the bodies' files; `visit` ends it with an error. */
+struct walk {
+    struct hl_database *db;
+    enum hl_err (*visit)(
+        struct walk *w, const struct hl_id *id, int shard, const char *name, const struct stat *st);
+    uint64_t swept;
+};
+
+/* Only names that are ids: what somebody else put there is not ours. */
+static enum hl_err walk_shard(struct walk *w, const char *bodies, const char *name)
+{
+    char path[HL_PATH_MAX];
+    enum hl_err err = hl_path(path, "%s/%s", bodies, name);
+    DIR *shard = !err && name[0] != '.' ? opendir(path) : NULL;
+    if (!shard)
+        return HL_OK;
+    for (struct dirent *entry; !err && (entry = readdir(shard));) {
+        struct hl_id id;
+        struct stat st;
+        if (hl_id_parse(hl_str_from(entry->d_name), &id) &&
+            fstatat(dirfd(shard), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            err = w->visit(w, &id, dirfd(shard), entry->d_name, &st);
+    }
+    closedir(shard);
+    return err;
+}
+
+static enum hl_err walk(struct walk *w)
+{
+    char bodies[HL_PATH_MAX];
+    enum hl_err err = hl_path(bodies, "%s/bodies", w->db->dir.path);
+    DIR *dir = err ? NULL : opendir(bodies);
+    if (!dir)
+        return err ? err : hl_err_from_errno(errno);
+    for (struct dirent *entry; !err && (entry = readdir(dir));)
+        err = walk_shard(w, bodies, entry->d_name);
+    closedir(dir);
+    return err;
+}
+
+/* --- a directory without its database ------------------------------------------------------- */
+
+static enum hl_err find_any(
+    struct walk *w, const struct hl_id *id, int shard, const char *name, const struct stat *st)
+{
+    (void)w;
+    (void)id;
+    (void)shard;
+    (void)name;
+    (void)st;
+    return HL_ERR_EXISTS;
+}
+
+bool hl_database_has_bodies(struct hl_database *db)
+{
+    struct walk w = {.db = db, .visit = find_any};
+    return walk(&w) == HL_ERR_EXISTS;
+}
+
+/* --- the sweep ------------------------------------------------------------------------------ */
+
+static enum hl_err is_known(struct hl_database *db, const struct hl_id *file, bool *known)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_FILE_KNOWN);
+    hl_sql_bind_id(&args, file);
+    enum hl_err err = hl_database_row(db, HL_SQL_FILE_KNOWN, &row);
+    if (err)
+        return err;
+    *known = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_FILE_KNOWN);
+    return HL_OK;
+}
+
+static enum hl_err sweep_file(
+    struct walk *w, const struct hl_id *id, int shard, const char *name, const struct stat *st)
+{
+    bool known = false;
+    enum hl_err err = is_known(w->db, id, &known);
+    if (err)
+        return err;
+    int64_t age_ms = hl_clock_wall_ms() - (int64_t)st->st_mtime * 1000;
+    if (known || age_ms < OLD_MS) {
+        w->db->now.file_bytes += (uint64_t)st->st_size;
+        return HL_OK;
+    }
+    w->swept += unlinkat(shard, name, 0) == 0;
+    HL_CRASH_POINT(SWEEP_UNLINKED);
+    return HL_OK;
+}
+
+static void empty_tmp(const struct hl_database *db)
+{
+    char path[HL_PATH_MAX];
+    DIR *tmp = hl_path(path, "%s/tmp", db->dir.path) == HL_OK ? opendir(path) : NULL;
+    if (!tmp)
+        return;
+    for (struct dirent *entry; (entry = readdir(tmp));)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(tmp), entry->d_name, 0);
+    closedir(tmp);
+}
+
+static enum hl_err report_missing(struct hl_database *db)
+{
+    struct hl_sql_row row;
+    enum hl_err err;
+    while (!(err = hl_database_row(db, HL_SQL_FILE_EACH, &row))) {
+        struct hl_id file;
+        int fd;
+        hl_sql_id(&row, &file);
+        if (hl_body_file_open(db->dir.path, &file, &fd) == HL_OK)
+            close(fd);
+        else
+            HL_LOG(ERROR, "store: a body's file is missing", HL_LOG_ID("file", &file));
+    }
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+enum hl_err hl_database_sweep(struct hl_database *db)
+{
+    struct walk w = {.db = db, .visit = sweep_file};
+    empty_tmp(db);
+    enum hl_err err = walk(&w);
+    if (w.swept > 0)
+        HL_LOG(WARN, "store: files of bodies that no record names were removed",
+            HL_LOG_INT("files", w.swept));
+    return err ? err : report_missing(db);
+}
