@@ -5,7 +5,6 @@
  * Not here: asking (seat.c), the threads (checker.c, key_keeper.c). */
 #include "auth/auth.h"
 
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,32 +16,6 @@
 #define ACCOUNTS_AT_ONCE 200
 
 /* ---- accounts ---- */
-
-/* A mailbox for one reply, which its owner waits for. */
-struct letter_box {
-    struct hl_mailbox mail;
-    sem_t wake;
-};
-
-static void wake(void *arg)
-{
-    struct letter_box *box = arg;
-    sem_post(&box->wake);
-}
-
-static enum hl_err ask(
-    struct hl_store *store, struct letter_box *box, struct hl_list_accounts *question)
-{
-    question->m.msg.type = HL_STORE_LIST_ACCOUNTS;
-    question->m.reply_to = &box->mail;
-    enum hl_err err = hl_store_post(store, &question->m);
-    if (err)
-        return err;
-    /* The wake comes after the letter and is the last use of the box: it is what to wait for. */
-    while (sem_wait(&box->wake) != 0)
-        continue;
-    return hl_mailbox_take(&box->mail) ? question->m.rc : HL_ERR_UNAVAILABLE;
-}
 
 /* Accounts that were revoked are as good as unknown. That a token has ended is seen by its own claim
  * each time: the clock may be wrong just now. */
@@ -59,20 +32,17 @@ static enum hl_err admit_rows(struct hl_auth *auth, const struct hl_list_account
 
 static enum hl_err load_accounts(struct hl_auth *auth, struct hl_store *store)
 {
-    struct letter_box box;
     struct hl_list_accounts list = {.limit = ACCOUNTS_AT_ONCE};
     enum hl_err err;
-    sem_init(&box.wake, 0, 0);
-    hl_mailbox_init(&box.mail, wake, &box);
     do {
         struct hl_id before = list.next;
-        list = (struct hl_list_accounts){.limit = ACCOUNTS_AT_ONCE, .before = before};
-        err = ask(store, &box, &list);
+        list = (struct hl_list_accounts){
+            .m.msg.type = HL_STORE_LIST_ACCOUNTS, .limit = ACCOUNTS_AT_ONCE, .before = before};
+        err = hl_store_ask(store, &list.m);
         if (!err)
             err = admit_rows(auth, &list);
         hl_list_accounts_fini(&list);
     } while (!err && list.has_more);
-    sem_destroy(&box.wake);
     return err;
 }
 

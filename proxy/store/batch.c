@@ -176,6 +176,8 @@ static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
         return vt->revoke_account(d, (struct hl_revoke_account *)m, b->now_ms, &op->revoked_ms);
     case HL_STORE_TOUCH_ACCOUNTS:
         return vt->touch_accounts(d, (struct hl_touch_accounts *)m);
+    case HL_STORE_KEEP_KEY:
+        return vt->keep_signing_key(d, ((struct hl_keep_key *)m)->key);
     default:
         return answer(d, m);
     }

@@ -12,7 +12,6 @@
 
 #include "store/account.h"
 #include "store/backlog.h"
-#include "store/key.h"
 #include "store/query.h"
 
 struct hl_driver;
@@ -52,6 +51,9 @@ struct hl_driver_vt {
         int64_t now_ms, int64_t *revoked_ms);
     enum hl_err (*touch_accounts)(struct hl_driver *d, const struct hl_touch_accounts *t);
 
+    /* With a data_dir. */
+    enum hl_err (*keep_signing_key)(struct hl_driver *d, struct hl_str key);
+
     /* In a transaction of its own: removes at most `max` runs that are past retention. `*due_ms`:
      * wall time when there may be more to do (not after now_ms: there is more; INT64_MAX: never,
      * as things stand). */
@@ -85,10 +87,12 @@ struct hl_driver_vt {
 struct hl_driver {
     const struct hl_driver_vt *vt;
     struct hl_backlog *backlog;
-    bool is_broken;           /* see above; cleared by rollback and a failed commit */
-    int64_t seen_ms;          /* what note_time noted last; 0: nothing */
-    const char *data_dir;     /* NULL: bodies are always INLINE */
-    const struct hl_key *key; /* with a data_dir: what is secret in it is sealed with this */
+    bool is_broken;       /* see above; cleared by rollback and a failed commit */
+    int64_t seen_ms;      /* what note_time noted last; 0: nothing */
+    const char *data_dir; /* NULL: bodies are always INLINE */
+    /* What open found; the opener's. */
+    uint8_t signing_key[HL_SIGNING_KEY_MAX];
+    size_t signing_key_n; /* 0: there is none */
 };
 
 /* What an operation may say without anything being wrong. */

@@ -27,7 +27,7 @@ static inline bool hl_message_brings_work(const struct hl_store_msg *m)
 static inline bool hl_message_may_be_refused(const struct hl_store_msg *m)
 {
     return hl_message_brings_work(m) || m->msg.type == HL_STORE_ADD_ACCOUNT ||
-           m->msg.type == HL_STORE_TOUCH_ACCOUNTS;
+           m->msg.type == HL_STORE_TOUCH_ACCOUNTS || m->msg.type == HL_STORE_KEEP_KEY;
 }
 
 static inline bool hl_message_is_question(const struct hl_store_msg *m)

@@ -2,6 +2,7 @@
  * A driver over a network would stand here beside the engine: what is above knows only messages. */
 #include "store/store.h"
 
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,6 @@
 #include "base/log.h"
 #include "store/engine.h"
 #include "store/message.h"
-#include "store/signing_key.h"
 
 #define DAY_MS (24 * 3600 * 1000ll)
 
@@ -76,6 +76,34 @@ enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m)
     return hl_engine_post(&store->engine, m);
 }
 
+/* A mailbox for one reply, which its owner waits for. */
+struct letter_box {
+    struct hl_mailbox mail;
+    sem_t wake;
+};
+
+static void wake(void *arg)
+{
+    struct letter_box *box = arg;
+    sem_post(&box->wake);
+}
+
+enum hl_err hl_store_ask(struct hl_store *store, struct hl_store_msg *m)
+{
+    struct letter_box box;
+    sem_init(&box.wake, 0, 0);
+    hl_mailbox_init(&box.mail, wake, &box);
+    m->reply_to = &box.mail;
+    enum hl_err err = hl_store_post(store, m);
+    /* The wake comes after the letter and is the last use of the box: it is what to wait for. */
+    while (!err && sem_wait(&box.wake) != 0)
+        continue;
+    if (!err)
+        err = hl_mailbox_take(&box.mail) ? m->rc : HL_ERR_UNAVAILABLE;
+    sem_destroy(&box.wake);
+    return err;
+}
+
 const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store)
 {
     return &store->engine.gauges;
@@ -85,15 +113,18 @@ enum hl_err hl_store_get_signing_key(
     struct hl_store *store, uint8_t out[HL_SIGNING_KEY_MAX], size_t *n)
 {
     const struct hl_driver *d = store->driver;
-    if (!d->data_dir)
-        return HL_ERR_NOT_FOUND;
-    return hl_signing_key_read(d->data_dir, d->key, out, HL_SIGNING_KEY_MAX, n);
+    *n = d->signing_key_n;
+    memcpy(out, d->signing_key, d->signing_key_n);
+    return *n > 0 ? HL_OK : HL_ERR_NOT_FOUND;
 }
 
 enum hl_err hl_store_put_signing_key(struct hl_store *store, const uint8_t *key, size_t n)
 {
-    const struct hl_driver *d = store->driver;
-    return d->data_dir ? hl_signing_key_write(d->data_dir, d->key, key, n) : HL_OK;
+    struct hl_keep_key keep = {
+        .m.msg.type = HL_STORE_KEEP_KEY, .key = {(const char *)key, n}};
+    if (n > HL_SIGNING_KEY_MAX)
+        return HL_ERR_TOO_LARGE;
+    return store->driver->data_dir ? hl_store_ask(store, &keep.m) : HL_OK;
 }
 
 const char *hl_store_data_dir(const struct hl_store *store)

@@ -45,6 +45,7 @@ enum hl_store_op {
     HL_STORE_REVOKE_ACCOUNT,  /* struct hl_revoke_account (account.h) */
     HL_STORE_TOUCH_ACCOUNTS,  /* struct hl_touch_accounts (account.h) */
     HL_STORE_LIST_ACCOUNTS,   /* struct hl_list_accounts (account.h) */
+    HL_STORE_KEEP_KEY,        /* struct hl_keep_key */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */
@@ -222,6 +223,12 @@ struct hl_redeliver {
     } mark; /* zero; the store's own: how far it has come */
 };
 
+/* KEEP_KEY: hl_store_put_signing_key. */
+struct hl_keep_key {
+    struct hl_store_msg m;
+    struct hl_str key; /* borrowed */
+};
+
 /* What other threads may read at any time, written by the store's thread. */
 struct hl_store_gauges {
     struct hl_counter queued_runs, pending_deliveries, leased_deliveries;
@@ -250,11 +257,13 @@ HL_MUST_CHECK enum hl_err hl_store_open(
  * or 64 MiB waiting): then the message is still the caller's. All others are always taken. */
 HL_MUST_CHECK enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m);
 
+/* The same, and waits for the reply: at start. Any thread that may block. */
+HL_MUST_CHECK enum hl_err hl_store_ask(struct hl_store *store, struct hl_store_msg *m);
+
 const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store);
-/* hookline's own private key for tokens, as auth made it: sealed with the store's key, in a file
- * (0600) of the data directory. At start, on the opener's thread. Blocks. NOT_FOUND: there is none,
- * and always so with the memory driver, where put keeps nothing. CORRUPT: it was not sealed with
- * this store's key. */
+/* hookline's own private key for tokens, as auth made it: sealed with the store's key, in the
+ * database. At start, on the opener's thread. Blocks. NOT_FOUND: there is none, and always so with
+ * the memory driver, where put keeps nothing. */
 #define HL_SIGNING_KEY_MAX 512
 HL_MUST_CHECK enum hl_err hl_store_get_signing_key(
     struct hl_store *store, uint8_t out[HL_SIGNING_KEY_MAX], size_t *n);

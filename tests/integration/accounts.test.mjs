@@ -1,6 +1,6 @@
 // Our own tokens, and who is an admin: the key and the accounts outlive the process, and nothing of them is in a log.
 import assert from 'node:assert/strict';
-import { readFile, readdir, stat, writeFile } from 'node:fs/promises';
+import { readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
@@ -69,6 +69,16 @@ test('key and accounts outlive a restart and a kill; another data directory know
     const other = await startSidecar(t, { env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_APP_URL: app.url } });
     const answer = await rest(other, { token: first.token })('GET', '/v2/projects/p');
     assert.equal(answer.status, 401);
+});
+
+test('tokens are good as long as the database is there: no other file has to be kept beside the data key', async (t) => {
+    const { create, ask, sidecar } = await locked(t);
+    const { token } = await create();
+    await sidecar.stop();
+    for (const name of await readdir(sidecar.dataDir))
+        if (!/^(hookline\.db|key$)/.test(name)) await rm(join(sidecar.dataDir, name), { recursive: true });
+    await sidecar.start();
+    assert.equal(await ask(token), 200);
 });
 
 test('the data directory’s files are their owner’s alone, and none has a token', async (t) => {

@@ -6,6 +6,7 @@
 #include "store/data_dir.h"
 #include "store/driver.h"
 #include "store/id_map.h"
+#include "store/key.h"
 #include "store/secret.h"
 #include "store/sqlite/statement.h"
 
@@ -206,6 +207,10 @@ enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts
 /* 0: none was noted. */
 HL_MUST_CHECK enum hl_err hl_meta_read_time(struct hl_database *db, int64_t *seen_ms);
 enum hl_err hl_meta_note_time(struct hl_driver *d, int64_t seen_ms); /* see driver.h */
+/* Into base.signing_key, if there is one. */
+HL_MUST_CHECK enum hl_err hl_meta_read_signing_key(
+    struct hl_database *db, char *why, size_t why_len);
+enum hl_err hl_meta_keep_signing_key(struct hl_driver *d, struct hl_str key);
 
 /* --- recover.c: at open --------------------------------------------------------------------- */
 /* Releases what an earlier process had claimed and counts what waits. */

@@ -232,7 +232,6 @@ static enum hl_err open_all(
     if (err)
         return err;
     db->base.data_dir = db->dir.path;
-    db->base.key = &db->key;
     configure(db, config);
     hl_data_dir_use_reserve_if_short(&db->dir);
     err = hl_path(path, "%s/hookline.db", db->dir.path);
@@ -242,6 +241,8 @@ static enum hl_err open_all(
         err = open_key(db, path, config->key_file, why, why_len);
     if (!err)
         err = prepare_all(db, path, why, why_len);
+    if (!err)
+        err = hl_meta_read_signing_key(db, why, why_len);
     if (err)
         return err;
 
@@ -274,6 +275,7 @@ static void close_all(struct hl_driver *d)
     sqlite3_close(db->db);
     hl_sealer_fini(&db->sealer);
     hl_key_wipe(&db->key);
+    explicit_bzero(db->base.signing_key, sizeof(db->base.signing_key));
     for (size_t i = 0; i < HL_SQL_MANY; i++)
         hl_buf_fini(&db->sealed_heads[i]);
     hl_buf_fini(&db->sealed_url);
@@ -302,6 +304,7 @@ static const struct hl_driver_vt vt = {
     .add_account = hl_account_add,
     .revoke_account = hl_account_revoke,
     .touch_accounts = hl_account_touch,
+    .keep_signing_key = hl_meta_keep_signing_key,
     .purge = hl_database_purge,
     .note_time = hl_meta_note_time,
     .shed = hl_database_shed,

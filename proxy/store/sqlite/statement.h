@@ -149,6 +149,8 @@
         " revoked_ms, last_used_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                              \
     X(ACCOUNT_FIND, "SELECT project, revoked_ms FROM account WHERE account_id = ?")                \
     X(ACCOUNT_REVOKE, "UPDATE account SET revoked_ms = ?2 WHERE account_id = ?1")                  \
+    X(ACCOUNT_ANY, "SELECT 1 FROM account WHERE revoked_ms = 0 LIMIT 1")                           \
+    X(ACCOUNT_REVOKE_ALL, "UPDATE account SET revoked_ms = ? WHERE revoked_ms = 0")                \
     X(ACCOUNT_TOUCH, "UPDATE account SET last_used_ms = max(last_used_ms, ?2)"                     \
         " WHERE account_id = ?1")                                                                  \
     X(ACCOUNT_PURGE, "DELETE FROM account WHERE account_id IN (SELECT account_id FROM account"     \

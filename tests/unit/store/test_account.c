@@ -1,13 +1,13 @@
 /* test_account.c - service accounts and the signing key in the store. */
 #include <criterion/criterion.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "fixture.h"
+#include "store/path.h"
+#include "store/secret.h"
 
 #define DAY_MS (24 * 3600 * 1000ll)
 
@@ -216,37 +216,109 @@ Test(recovery, app_that_nothing_names_any_more_goes, .timeout = 60)
 
 static const uint8_t key[] = "a private key, as its owner writes it";
 
-Test(signing_key, is_the_same_after_a_restart_and_sealed_in_a_file_of_its_own)
-{
-    struct fixture f;
-    uint8_t out[HL_SIGNING_KEY_MAX], bytes[HL_SIGNING_KEY_MAX];
-    char path[128];
-    size_t n;
-    struct stat file;
-    fixture_init(&f, HL_STORE_SQLITE);
-    fixture_open(&f);
-    cr_assert_eq(hl_store_get_signing_key(f.store, out, &n), HL_ERR_NOT_FOUND);
-    cr_assert_eq(hl_store_put_signing_key(f.store, key, sizeof(key)), HL_OK);
-    fixture_reopen(&f);
-    cr_assert_eq(hl_store_get_signing_key(f.store, out, &n), HL_OK);
-    cr_assert_eq(n, sizeof(key));
-    cr_assert_arr_eq(out, key, n);
+static struct fixture sf;
 
-    snprintf(path, sizeof(path), "%s/signing-key", f.dir);
-    cr_assert_eq(stat(path, &file), 0);
-    cr_assert_eq(file.st_mode & 0777, 0600);
-    int fd = open(path, O_RDWR);
-    ssize_t size = read(fd, bytes, sizeof(bytes));
-    cr_assert_gt(size, 0);
-    cr_assert_null(memmem(bytes, (size_t)size, "private", 7));
-    bytes[size - 1] ^= 1;
-    cr_assert_eq(pwrite(fd, bytes, (size_t)size, 0), size);
-    close(fd);
-    cr_assert_eq(hl_store_get_signing_key(f.store, out, &n), HL_ERR_CORRUPT);
-    fixture_fini(&f);
+static void fini_sf(void)
+{
+    fixture_fini(&sf);
 }
 
-Test(signing_key, is_kept_nowhere_in_memory)
+static void init_sf(void)
+{
+    fixture_init(&sf, HL_STORE_SQLITE);
+}
+
+TestSuite(signing_key, .init = init_sf, .fini = fini_sf);
+
+static void finds_key(void)
+{
+    uint8_t out[HL_SIGNING_KEY_MAX];
+    size_t n;
+    cr_assert_eq(hl_store_get_signing_key(sf.store, out, &n), HL_OK);
+    cr_assert_eq(n, sizeof(key));
+    cr_assert_arr_eq(out, key, n);
+}
+
+static void write_key_file(const void *bytes, size_t n)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/signing-key", sf.dir);
+    cr_assert_eq(hl_path_write(path, bytes, n), HL_OK);
+}
+
+static bool has_key_file(void)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/signing-key", sf.dir);
+    return access(path, F_OK) == 0;
+}
+
+Test(signing_key, is_the_same_after_a_restart_and_sealed_in_the_database)
+{
+    uint8_t out[HL_SIGNING_KEY_MAX];
+    size_t n;
+    fixture_open(&sf);
+    cr_assert_eq(hl_store_get_signing_key(sf.store, out, &n), HL_ERR_NOT_FOUND);
+    cr_assert_eq(hl_store_put_signing_key(sf.store, key, sizeof(key)), HL_OK);
+    fixture_reopen(&sf);
+    finds_key();
+    cr_assert_not(has_key_file());
+    cr_assert_eq(
+        query(&sf, "SELECT count(*) FROM meta WHERE instr(v, CAST('private' AS BLOB))"), 0);
+    fixture_close(&sf);
+    change(&sf, "UPDATE meta SET v = zeroblob(80) WHERE k = 'signing_key'");
+    cr_assert_eq(fixture_try_open(&sf), HL_ERR_CORRUPT);
+    cr_assert(strstr(sf.why, "signing key"), "%s", sf.why);
+}
+
+Test(signing_key, of_an_earlier_version_is_taken_over_from_its_file)
+{
+    static const struct hl_id no_row;
+    char path[128], why[256];
+    struct hl_key data_key;
+    struct hl_sealer sealer;
+    struct hl_buf sealed;
+    fixture_open(&sf);
+    fixture_close(&sf);
+    snprintf(path, sizeof(path), "%s/key", sf.dir);
+    cr_assert_eq(hl_key_load(&data_key, path, false, why, sizeof(why)), HL_OK);
+    cr_assert_eq(hl_sealer_init(&sealer, &data_key), HL_OK);
+    hl_buf_init(&sealed, 0);
+    struct hl_str plain = {(const char *)key, sizeof(key)};
+    cr_assert_eq(hl_seal(&sealer, "signing-key", &no_row, plain, &sealed), HL_OK);
+    write_key_file(sealed.p, sealed.n);
+    fixture_open(&sf);
+    finds_key();
+    cr_assert_not(has_key_file());
+    fixture_reopen(&sf);
+    finds_key();
+    hl_buf_fini(&sealed);
+    hl_sealer_fini(&sealer);
+}
+
+Test(signing_key, that_is_missing_is_not_made_anew_while_there_are_accounts)
+{
+    uint8_t out[HL_SIGNING_KEY_MAX];
+    struct hl_account found;
+    size_t n;
+    fixture_open(&sf);
+    struct hl_id id = make_account(&sf, "p", "n");
+    fixture_close(&sf);
+    cr_assert_eq(fixture_try_open(&sf), HL_ERR_NOT_FOUND);
+    cr_assert(strstr(sf.why, "signing-key is missing"), "%s", sf.why);
+    write_key_file("not a sealed key", 16);
+    cr_assert_eq(fixture_try_open(&sf), HL_ERR_CORRUPT);
+    cr_assert(has_key_file(), "it is left alone");
+    write_key_file("", 0);
+    fixture_open(&sf);
+    cr_assert_eq(hl_store_get_signing_key(sf.store, out, &n), HL_ERR_NOT_FOUND);
+    find(&sf, "p", &id, &found);
+    cr_assert_gt(found.revoked_ms, 0, "its token is void");
+    cr_assert_not(has_key_file());
+    fixture_reopen(&sf);
+}
+
+Test(memory, signing_key_is_kept_nowhere)
 {
     struct fixture f;
     uint8_t out[HL_SIGNING_KEY_MAX];
