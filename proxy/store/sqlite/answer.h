@@ -47,10 +47,10 @@
     X(DELIVERY, "SELECT delivery.delivery_id, delivery.run_id, delivery.state, result.state,"      \
         " delivery.round, delivery.n, delivery.max_attempts, delivery.created_ms,"                 \
         " delivery.done_ms, app.project, app.name, webhook.url"                                    \
-        " FROM delivery CROSS JOIN run ON run.run_id = delivery.run_id"                            \
-        " CROSS JOIN result ON result.number = run.number"                                         \
-        " CROSS JOIN app ON app.app_id = run.app_id"                                               \
-        " CROSS JOIN webhook ON webhook.run_id = run.run_id WHERE delivery.delivery_id = ?1")      \
+        " FROM delivery LEFT JOIN run ON run.run_id = delivery.run_id"                             \
+        " LEFT JOIN result ON result.number = run.number"                                          \
+        " LEFT JOIN app ON app.app_id = delivery.app_id"                                           \
+        " LEFT JOIN webhook ON webhook.run_id = run.run_id WHERE delivery.delivery_id = ?1")       \
     X(DELIVERY_IDS, "SELECT delivery_id FROM delivery INDEXED BY delivery_by_state"                \
         " WHERE app_id = ?1 AND state = ?2 AND delivery_id < ?3 AND delivery_id >= ?4"             \
         " ORDER BY delivery_id DESC LIMIT ?5")                                                     \

@@ -12,6 +12,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
 {
     run->number = hl_sql_int(row);
     hl_sql_id(row, run_id);
+    bool has_run = hl_sql_int(row), has_app = hl_sql_int(row);
     run->app_id = hl_sql_int(row);
     run->has_webhook = hl_sql_int(row);
     int64_t created_ms = hl_sql_int(row);
@@ -26,6 +27,8 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     run->has_file = body.where == HL_BODY_FILE;
     run->file = body.file;
     run->file_size = body.size;
+    if (!has_run || !has_app)
+        return has_run ? HL_ERR_CORRUPT : HL_ERR_NOT_FOUND;
     struct hl_claimed *c =
         hl_message_alloc(sizeof(*c), project.n + app.n + head.n, HL_STORE_CLAIMED, &room);
     if (!c)
@@ -50,12 +53,12 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     return HL_OK;
 }
 
-/* A request that cannot be opened (the key or the row was tampered with) must not block the queue.
- */
+/* A request that cannot be opened (the key or a row was tampered with, or is missing) must not block
+ * the queue. */
 static enum hl_err end_unreadable(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, int64_t now_ms)
 {
-    HL_LOG(ERROR, "store: a queued run's request cannot be decrypted; the run has failed",
+    HL_LOG(ERROR, "store: a queued run's request cannot be read; the run has failed",
         HL_LOG_ID("run_id", run_id));
     struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
         .reason = HL_REASON_INTERRUPTED,
@@ -63,6 +66,15 @@ static enum hl_err end_unreadable(struct hl_database *db, const struct hl_id *ru
         .encoding = HL_ENCODING_NONE};
     enum hl_err err = hl_run_end(db, run_id, run, &outcome);
     return err ? err : HL_ERR_STALE;
+}
+
+/* Somebody has removed rows: what is not there is not waited for. */
+static enum hl_err forget_missing(struct hl_database *db)
+{
+    uint64_t n = db->base.backlog->now.queued_runs;
+    HL_LOG(ERROR, "store: queued runs are missing", HL_LOG_INT("runs", n));
+    hl_backlog_add_queued(db->base.backlog, -(int)n);
+    return HL_ERR_STALE;
 }
 
 /* The oldest queued run that has rows. NOMEM: nothing was changed. */
@@ -74,6 +86,8 @@ static enum hl_err claim_stored(struct hl_database *db, int64_t now_ms, struct h
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_NEXT);
     hl_sql_bind_int(&args, db->now.claimed_ticket);
     enum hl_err err = hl_database_row(db, HL_SQL_TICKET_NEXT, &row);
+    if (err == HL_ERR_NOT_FOUND)
+        return forget_missing(db);
     if (err)
         return hl_database_end(db, err);
     err = read_ticket(db, &row, &run, &run_id, out);
@@ -81,7 +95,10 @@ static enum hl_err claim_stored(struct hl_database *db, int64_t now_ms, struct h
     if (err == HL_ERR_NOMEM)
         return err;
 
-    if (err) {
+    if (err == HL_ERR_NOT_FOUND) {
+        err = hl_ended_drop_ticket(db, &run_id, &run);
+        err = err ? err : HL_ERR_STALE;
+    } else if (err) {
         err = end_unreadable(db, &run_id, &run, now_ms);
     } else {
         args = hl_database_bind(db, HL_SQL_RUN_CLAIM);
@@ -161,8 +178,14 @@ enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t no
         return hl_database_end(db, err);
     struct hl_outcome cancelled = {
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
-    err = run.is_cancel_wished ? hl_run_end(db, run_id, &run, &cancelled)
-                               : queue_again(db, &run, r->claimed);
+    if (run.is_cancel_wished)
+        err = hl_run_end(db, run_id, &run, &cancelled);
+    else if (run.has_ticket)
+        err = queue_again(db, &run, r->claimed);
+    else
+        err = end_unreadable(db, run_id, &run, now_ms);
+    if (err == HL_ERR_STALE) /* as end_unreadable says that it is done */
+        err = HL_OK;
     HL_CRASH_POINT(RELEASE_APPLIED);
     return hl_database_end(db, err);
 }

@@ -128,6 +128,7 @@ struct hl_stored_run {
     enum hl_run_state state;
     uint32_t epoch, attempt;
     bool is_async, has_webhook, is_cancel_wished;
+    bool has_ticket;  /* hl_run_find only */
     bool has_request; /* recover.c only: it is kept, see hl_database_keeps_request */
     bool has_file;    /* its body is in one */
     struct hl_id file;
@@ -169,6 +170,9 @@ HL_MUST_CHECK enum hl_err hl_ended_write(struct hl_database *db);
 /* The same at once, for what does not stay. */
 HL_MUST_CHECK enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, const struct hl_outcome *outcome);
+/* A ticket whose run is not there: nothing can be said of it but in the log. */
+HL_MUST_CHECK enum hl_err hl_ended_drop_ticket(
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run);
 
 /* --- running.c ------------------------------------------------------------------------------ */
 /* The run has begun; out of memory: it is not remembered. */

@@ -16,20 +16,33 @@ struct delivery {
     bool is_leased;
 };
 
-enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, int64_t now_ms)
+static enum hl_err end_delivery(
+    struct hl_database *db, const struct hl_id *id, enum hl_delivery_state state, int64_t now_ms);
+
+/* Where to: NOT_FOUND when nobody knows any more. */
+static enum hl_err ask_lane(struct hl_database *db, const struct hl_id *run_id, uint64_t *lane)
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_LANE);
     hl_sql_bind_id(&args, run_id);
     enum hl_err err = hl_database_row(db, HL_SQL_WEBHOOK_LANE, &row);
-    if (err)
-        return err == HL_ERR_NOT_FOUND ? HL_ERR_CORRUPT : err;
-    uint64_t lane = (uint64_t)hl_sql_int(&row);
-    hl_database_done(db, HL_SQL_WEBHOOK_LANE);
+    *lane = err ? 0 : (uint64_t)hl_sql_int(&row);
+    if (!err)
+        hl_database_done(db, HL_SQL_WEBHOOK_LANE);
+    return err;
+}
 
+/* One whose destination is missing is a dead letter from the beginning. */
+enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, int64_t now_ms)
+{
+    uint64_t lane;
+    enum hl_err err = ask_lane(db, run_id, &lane);
+    bool is_lost = err == HL_ERR_NOT_FOUND;
+    if (err && !is_lost)
+        return err;
     struct hl_id id = hl_id_next(&db->ids, now_ms);
-    args = hl_database_bind(db, HL_SQL_DELIVERY_ADD);
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_ADD);
     hl_sql_bind_id(&args, &id);
     hl_sql_bind_id(&args, run_id);
     hl_sql_bind_int(&args, run->app_id);
@@ -37,7 +50,12 @@ enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
     hl_sql_bind_int(&args, db->webhook_attempts);
     hl_sql_bind_int(&args, now_ms);
     err = hl_database_run(db, HL_SQL_DELIVERY_ADD);
-    return err ? err : hl_backlog_add_pending(db->base.backlog, lane);
+    if (err || !is_lost)
+        return err ? err : hl_backlog_add_pending(db->base.backlog, lane);
+    HL_LOG(ERROR, "store: a run's webhook is missing; it is a dead letter",
+        HL_LOG_ID("run_id", run_id), HL_LOG_ID("delivery_id", &id));
+    db->base.backlog->now.dead++;
+    return end_delivery(db, &id, HL_DELIVERY_DEAD, now_ms);
 }
 
 /* --- lease ---------------------------------------------------------------------------------- */
@@ -60,6 +78,7 @@ static enum hl_err read_delivery(
     struct hl_id run_id;
     hl_sql_id(row, id);
     hl_sql_id(row, &run_id);
+    bool is_whole = hl_sql_int(row);
     uint32_t round = (uint32_t)hl_sql_int(row), n = (uint32_t)hl_sql_int(row) + 1;
     uint32_t max_attempts = (uint32_t)hl_sql_int(row);
     struct hl_str project = hl_sql_str(row), app = hl_sql_str(row);
@@ -67,7 +86,7 @@ static enum hl_err read_delivery(
     struct hl_str bytes;
     char *room;
 
-    if (url.n == 0)
+    if (!is_whole || url.n == 0)
         return HL_ERR_CORRUPT;
     struct hl_leased *l = hl_message_alloc(
         sizeof(*l), project.n + app.n + url.n + secret.n + trace.n, HL_STORE_LEASED, &room);
@@ -129,18 +148,28 @@ static enum hl_err take_lease(
     return err ? err : hl_backlog_lease(db->base.backlog, lane);
 }
 
-/* A destination that cannot be opened (the key or the row was tampered with) must not block its
- * lane. */
+/* A delivery that cannot be opened (the key or a row was tampered with, or is missing) must not block
+ * its lane. */
 static enum hl_err bury_unreadable(
     struct hl_database *db, uint64_t lane, const struct hl_id *id, int64_t now_ms)
 {
-    HL_LOG(ERROR, "store: a webhook's destination cannot be decrypted; it is a dead letter",
+    HL_LOG(ERROR, "store: a webhook's records cannot be read; it is a dead letter",
         HL_LOG_ID("delivery_id", id));
     enum hl_err err = end_delivery(db, id, HL_DELIVERY_DEAD, now_ms);
     if (!err)
         err = hl_backlog_lease(db->base.backlog, lane);
     if (!err)
         err = hl_backlog_end_leased(db->base.backlog, lane, true);
+    return err ? err : HL_ERR_STALE;
+}
+
+/* Somebody has removed a row: what is not there is not waited for. */
+static enum hl_err forget_missing(struct hl_database *db, uint64_t lane)
+{
+    HL_LOG(ERROR, "store: a pending delivery is missing");
+    enum hl_err err = hl_backlog_lease(db->base.backlog, lane);
+    if (!err)
+        err = hl_backlog_end_leased(db->base.backlog, lane, false);
     return err ? err : HL_ERR_STALE;
 }
 
@@ -156,8 +185,10 @@ enum hl_err hl_delivery_lease(
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_NEXT);
     hl_sql_bind_int(&args, (int64_t)lane);
     err = hl_database_row(db, HL_SQL_DELIVERY_NEXT, &row);
+    if (err == HL_ERR_NOT_FOUND)
+        return hl_database_end(db, forget_missing(db, lane));
     if (err)
-        return hl_database_end(db, err == HL_ERR_NOT_FOUND ? HL_ERR_CORRUPT : err);
+        return hl_database_end(db, err);
     err = read_delivery(db, &row, &id, out);
     hl_database_done(db, HL_SQL_DELIVERY_NEXT);
     if (err == HL_ERR_NOMEM)
@@ -169,6 +200,8 @@ enum hl_err hl_delivery_lease(
         hl_leased_free(*out);
         *out = NULL;
     }
+    if (err == HL_ERR_INVALID) /* there is such an attempt already */
+        err = bury_unreadable(db, lane, &id, now_ms);
     HL_CRASH_POINT(LEASE_APPLIED);
     return hl_database_end(db, err);
 }

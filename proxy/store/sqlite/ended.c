@@ -3,6 +3,8 @@
  * thread, inside a transaction. */
 #include "store/sqlite/database.h"
 
+#include "base/log.h"
+
 static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *ended)
 {
     const struct hl_outcome *o = ended->outcome;
@@ -78,4 +80,14 @@ enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
 {
     enum hl_err err = hl_ended_add(db, run_id, run, outcome);
     return err ? err : hl_database_write(db);
+}
+
+enum hl_err hl_ended_drop_ticket(
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
+{
+    HL_LOG(ERROR, "store: a run's record is missing or has ended; its request is dropped",
+        HL_LOG_ID("run_id", run_id));
+    if (run->has_file)
+        hl_database_doom_file(db, &run->file, run->file_size);
+    return end_ticket(db, run->number);
 }

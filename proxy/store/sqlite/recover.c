@@ -50,6 +50,7 @@ static enum hl_err release_runs(struct hl_database *db)
             break;
         run.number = hl_sql_int(&row);
         hl_sql_id(&row, &run_id);
+        bool has_run = hl_sql_int(&row);
         run.app_id = hl_sql_int(&row);
         run.is_async = hl_sql_int(&row);
         run.has_webhook = hl_sql_int(&row);
@@ -59,7 +60,11 @@ static enum hl_err release_runs(struct hl_database *db)
         run.file_size = (uint64_t)hl_sql_int(&row);
         run.has_request = hl_sql_int(&row);
         hl_database_done(db, HL_SQL_RUN_ORPHANED);
-        err = release_run(db, &run_id, &run);
+        err = has_run ? release_run(db, &run_id, &run) : HL_ERR_INVALID;
+        if (err == HL_ERR_INVALID) { /* rows contradict each other */
+            db->n_ended = 0;
+            err = hl_ended_drop_ticket(db, &run_id, &run);
+        }
         HL_CRASH_POINT(RECOVER_RUN);
         n++;
     }

@@ -106,6 +106,7 @@ enum hl_err hl_run_find(
     run->has_webhook = hl_sql_int(&row);
     run->number = hl_sql_int(&row);
     run->is_cancel_wished = hl_sql_int(&row);
+    run->has_ticket = hl_sql_int(&row);
     run->has_file = hl_sql_id(&row, &run->file);
     run->file_size = (uint64_t)hl_sql_int(&row);
     hl_database_done(db, HL_SQL_RUN_FIND);
@@ -168,7 +169,7 @@ enum hl_err hl_run_cancel(
     struct hl_outcome outcome = {
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
     err = hl_run_end(db, run_id, &run, &outcome);
-    if (!err)
+    if (!err && run.has_ticket)
         hl_backlog_add_queued(d->backlog, -1);
     return hl_database_end(db, err);
 }

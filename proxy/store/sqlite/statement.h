@@ -59,7 +59,8 @@
     X(RUN_ADD, HL_SQL_RUN_ADD_TEXT HL_SQL_RUN_ROW)                                                 \
     X(RUN_ADD_MANY, HL_SQL_RUN_ADD_TEXT HL_SQL_EIGHT(HL_SQL_RUN_ROW))                              \
     X(RUN_FIND, "SELECT run.app_id, coalesce(result.state, run.has_begun), run.epoch,"             \
-        " run.is_async, run.has_webhook, run.number, run.is_cancel_wished, ticket.body_file,"      \
+        " run.is_async, run.has_webhook, run.number, run.is_cancel_wished,"                        \
+        " ticket.number IS NOT NULL, ticket.body_file,"                                            \
         " ticket.body_size FROM run LEFT JOIN ticket ON ticket.number = run.number"                \
         " LEFT JOIN result ON result.number = run.number WHERE run.run_id = ?")                    \
     X(RUN_CLAIM, "UPDATE run SET has_begun = 1, epoch = epoch + 1, attempt = attempt + 1,"             \
@@ -70,26 +71,31 @@
     X(RUN_RELEASE, "UPDATE run SET has_begun = 0, epoch = epoch + 1, attempt = attempt - 1,"           \
         " started_ms = NULL WHERE run_id = ?")                                                     \
     X(RUN_DROP, "DELETE FROM run WHERE run_id = ?")                                                \
-    X(RUN_ORPHANED, "SELECT ticket.number, run.run_id, run.app_id, run.is_async,"                  \
-        " run.has_webhook, run.attempt, run.is_cancel_wished, body_file, body_size,"               \
+    X(RUN_ORPHANED, "SELECT ticket.number, ticket.run_id, run.number IS NOT NULL, run.app_id,"     \
+        " run.is_async, run.has_webhook, run.attempt, run.is_cancel_wished, body_file, body_size," \
         " head IS NOT NULL FROM ticket"                                                            \
-        " JOIN run ON run.run_id = ticket.run_id"                                                  \
-        " WHERE ticket.number > ? AND run.has_begun = 1 ORDER BY ticket.number LIMIT 1")           \
+        " LEFT JOIN run ON run.run_id = ticket.run_id"                                             \
+        " WHERE ticket.number > ? AND coalesce(run.has_begun, 1) = 1"                              \
+        " ORDER BY ticket.number LIMIT 1")                                                         \
     X(TICKET_ADD, HL_SQL_TICKET_ADD_TEXT HL_SQL_TICKET_ROW)                                        \
     X(TICKET_ADD_MANY, HL_SQL_TICKET_ADD_TEXT HL_SQL_EIGHT(HL_SQL_TICKET_ROW))                     \
     X(TICKET_FILL, "UPDATE ticket SET head = ?2, body_where = ?3, body_size = ?4,"                 \
         " body_sha256 = ?5, body_file = ?6, body_bytes = ?7 WHERE number = ?1")                    \
-    X(TICKET_NEXT, "SELECT ticket.number, run.run_id, run.app_id, run.has_webhook,"                \
-        " run.created_ms, run.epoch, run.attempt, app.project, app.name, ticket.head, " HL_SQL_BODY\
-        " FROM ticket JOIN run ON run.run_id = ticket.run_id JOIN app ON app.app_id = run.app_id"  \
-        " WHERE ticket.number > ? AND ticket.is_async = 1 AND run.has_begun = 0"                   \
+    X(TICKET_NEXT, "SELECT ticket.number, ticket.run_id, run.number IS NOT NULL,"                  \
+        " app.name IS NOT NULL, run.app_id, run.has_webhook, run.created_ms, run.epoch,"           \
+        " run.attempt, app.project, app.name, ticket.head, " HL_SQL_BODY                           \
+        " FROM ticket LEFT JOIN run ON run.run_id = ticket.run_id"                                 \
+        " LEFT JOIN app ON app.app_id = run.app_id"                                                \
+        " WHERE ticket.number > ? AND ticket.is_async = 1 AND coalesce(run.has_begun, 0) = 0"      \
         " ORDER BY ticket.number LIMIT 1")                                                         \
     X(TICKET_OLDEST, "SELECT run.created_ms FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
         " WHERE ticket.number > ? AND ticket.is_async = 1 AND run.has_begun = 0"                   \
         " ORDER BY ticket.number LIMIT 1")                                                         \
     X(TICKET_END, "DELETE FROM ticket WHERE number = ?")                                           \
     X(QUEUE_TOTALS, "SELECT max((SELECT coalesce(max(number), 0) FROM ticket),"                    \
-        " (SELECT coalesce(max(number), 0) FROM result)),"                                         \
+        " (SELECT coalesce(max(number), 0) FROM result),"                                          \
+        " (SELECT coalesce(max(number), 0) FROM"                                                   \
+        " (SELECT number FROM run ORDER BY run_id DESC LIMIT 1000))),"                             \
         " (SELECT coalesce(sum(is_async), 0) FROM ticket)")                                        \
     X(WEBHOOK_ADD, "INSERT INTO webhook (run_id, lane, url, secret, traceparent)"                  \
         " VALUES (?, ?, ?, ?, ?)")                                                                 \
@@ -104,15 +110,17 @@
     X(DELIVERY_ADD, "INSERT INTO delivery (delivery_id, run_id, app_id, lane, state, round, n,"    \
         " max_attempts, is_leased, created_ms) VALUES (?, ?, ?, ?, 0, 1, 0, ?, 0, ?)")             \
     X(DELIVERY_FIND, "SELECT app.project, lane, state, round, n, max_attempts, is_leased"          \
-        " FROM delivery JOIN app ON app.app_id = delivery.app_id WHERE delivery_id = ?")           \
-    X(DELIVERY_NEXT, "SELECT delivery.delivery_id, delivery.run_id, delivery.round, delivery.n,"   \
+        " FROM delivery LEFT JOIN app ON app.app_id = delivery.app_id WHERE delivery_id = ?")      \
+    X(DELIVERY_NEXT, "SELECT delivery.delivery_id, delivery.run_id,"                               \
+        " app.name IS NOT NULL AND webhook.run_id IS NOT NULL AND result.number IS NOT NULL,"      \
+        " delivery.round, delivery.n,"                                                             \
         " delivery.max_attempts, app.project, app.name, webhook.url, webhook.secret,"              \
-        " webhook.traceparent, result.state, " HL_SQL_RESULT                                         \
+        " webhook.traceparent, result.state, " HL_SQL_RESULT                                       \
         " FROM delivery INDEXED BY delivery_due"                                                   \
-        " CROSS JOIN run ON run.run_id = delivery.run_id"                                          \
-        " CROSS JOIN app ON app.app_id = run.app_id"                                               \
-        " CROSS JOIN webhook ON webhook.run_id = run.run_id"                                       \
-        " CROSS JOIN result ON result.number = run.number"                                         \
+        " LEFT JOIN run ON run.run_id = delivery.run_id"                                           \
+        " LEFT JOIN app ON app.app_id = run.app_id"                                                \
+        " LEFT JOIN webhook ON webhook.run_id = run.run_id"                                        \
+        " LEFT JOIN result ON result.number = run.number"                                          \
         " WHERE delivery.state = 0 AND delivery.is_leased = 0 AND delivery.lane = ?"               \
         " ORDER BY delivery.delivery_id LIMIT 1")                                                  \
     X(DELIVERY_LEASE, "UPDATE delivery SET is_leased = 1, n = n + 1, max_attempts = ?2"            \
@@ -128,11 +136,14 @@
         " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
         " WHERE app.project = ?1 AND app.app_id >= ?2 AND delivery.state = ?4"                     \
         " AND delivery.delivery_id > (CASE app.app_id WHEN ?2 THEN ?3 ELSE x'' END) LIMIT 1")      \
-    X(DELIVERY_ORPHANED, "SELECT app.app_id, delivery.delivery_id, delivery.round, delivery.n,"    \
-        " delivery.max_attempts"                                                                   \
-        " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
-        " WHERE app.app_id >= ?1 AND delivery.state = 0 AND delivery.is_leased = 1"                \
-        " AND delivery.delivery_id > (CASE app.app_id WHEN ?1 THEN ?2 ELSE x'' END) LIMIT 1")      \
+    X(DELIVERY_ORPHANED, "WITH RECURSIVE part(id) AS"                                              \
+        " (SELECT (SELECT min(app_id) FROM delivery WHERE app_id >= ?1) UNION ALL"                 \
+        " SELECT (SELECT min(app_id) FROM delivery WHERE app_id > part.id) FROM part"              \
+        " WHERE part.id IS NOT NULL)"                                                              \
+        " SELECT part.id, delivery.delivery_id, delivery.round, delivery.n, delivery.max_attempts" \
+        " FROM part CROSS JOIN delivery ON delivery.app_id = part.id"                              \
+        " WHERE delivery.state = 0 AND delivery.is_leased = 1"                                     \
+        " AND delivery.delivery_id > (CASE part.id WHEN ?1 THEN ?2 ELSE x'' END) LIMIT 1")         \
     X(DELIVERY_LANES, "SELECT lane, count(*) FROM delivery INDEXED BY delivery_due"                \
         " WHERE state = 0 AND is_leased = 0 GROUP BY lane")                                        \
     X(DELIVERY_OLDEST, "SELECT min((SELECT created_ms FROM delivery WHERE app_id = app.app_id"     \

@@ -415,6 +415,7 @@ void change(struct fixture *f, const char *sql)
     sqlite3 *db;
     snprintf(path, sizeof(path), "%s/hookline.db", f->dir);
     cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 10000);
     cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
     sqlite3_close(db);
 }

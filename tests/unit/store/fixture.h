@@ -91,7 +91,7 @@ enum hl_err redeliver(
 
 /* One number out of the closed or open database (sqlite only). */
 long long query(struct fixture *f, const char *sql);
-/* Changes the closed database. */
+/* Changes the closed or open database. */
 void change(struct fixture *f, const char *sql);
 
 #endif
