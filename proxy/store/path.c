@@ -69,6 +69,21 @@ static enum hl_err sync_dir_of(const char *path)
     return hl_path_sync(dir);
 }
 
+/* A write that stops short leaves errno as it was: what stopped it is said by the next one. */
+static enum hl_err write_all(int fd, const char *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, p, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return done < 0 ? hl_err_from_errno(errno) : HL_ERR_IO;
+        p += done;
+        n -= (size_t)done;
+    }
+    return fsync(fd) < 0 ? hl_err_from_errno(errno) : HL_OK;
+}
+
 enum hl_err hl_path_write(const char *path, const void *bytes, size_t n)
 {
     char tmp[HL_PATH_MAX];
@@ -78,8 +93,11 @@ enum hl_err hl_path_write(const char *path, const void *bytes, size_t n)
     int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return hl_err_from_errno(errno);
-    bool done = write(fd, bytes, n) == (ssize_t)n && fsync(fd) == 0 && rename(tmp, path) == 0;
-    err = done ? HL_OK : hl_err_from_errno(errno);
+    err = write_all(fd, bytes, n);
     close(fd);
+    if (!err && rename(tmp, path) < 0)
+        err = hl_err_from_errno(errno);
+    if (err)
+        unlink(tmp);
     return err ? err : sync_dir_of(path);
 }
