@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "api/admin.h"
@@ -213,6 +214,14 @@ static void on_message(void *self, struct hl_msg *msg)
 
 /* ---- starting ---- */
 
+/* Memory has keys and tokens: who may see it is root, or whoever HOOKLINE_CORE_DUMPS lets. Whatever
+ * /proc shows of this process then belongs to root; the process itself may still read it. */
+static void show_memory(bool to_others)
+{
+    if (prctl(PR_SET_DUMPABLE, to_others) != 0)
+        HL_LOG(WARN, "core dumps cannot be turned off");
+}
+
 /* Descriptors: as many as the hard limit allows, before the limits that depend on it are computed.
  */
 static void raise_descriptor_limit(struct rlimit *before)
@@ -389,6 +398,7 @@ static void stop_all(struct control *ctl)
 int hl_serve(const struct hl_cli *cli)
 {
     struct rlimit files = {.rlim_cur = 1024, .rlim_max = 1024};
+    show_memory(false); /* before anything secret is read */
     raise_descriptor_limit(&files);
     signal(SIGPIPE, SIG_IGN);
     /* A closed terminal and the habits of log rotations; the app gets them, if we start it. */
@@ -409,6 +419,8 @@ int hl_serve(const struct hl_cli *cli)
     hl_log_setup(ctl->config->log_level, ctl->config->log_format);
     if (hl_log_writer_start() != 0)
         HL_LOG(ERROR, "no thread for the log: whoever logs waits for its reader");
+    if (ctl->config->core_dumps)
+        show_memory(true);
     char why[512] = "out of memory";
     if (start_all(ctl, why, sizeof(why))) {
         log_start(ctl);

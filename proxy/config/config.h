@@ -140,6 +140,7 @@ struct hl_config {
     enum hl_log_level log_level;
     enum hl_log_format log_format; /* `auto` is decided when loading: plain on a terminal */
     bool access_log;
+    bool core_dumps;
 
     /* What each entry of the table was set from, in its order: for `hookline config show`. Owned.
      */

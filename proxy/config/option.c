@@ -306,6 +306,8 @@ const struct hl_option hl_options[] = {
         .help = "how log lines look; auto: text on a terminal, else json"},
     {ROW(SWITCH, "ACCESS_LOG", access_log, "off"),
         .help = "a log line for each call, whatever HOOKLINE_LOG_LEVEL is; health checks excepted"},
+    {ROW(SWITCH, "CORE_DUMPS", core_dumps, "off"),
+        .help = "let a crash leave a core dump and users of the same id attach: both see keys and tokens"},
 };
 /* clang-format on */
 

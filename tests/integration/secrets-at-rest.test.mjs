@@ -1,9 +1,10 @@
 // What is secret about a call is in no file of the data directory, while it waits, runs, is delivered, and after the end.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { chown, readFile, stat } from 'node:fs/promises';
 import { test } from './lib/case.mjs';
 import { filesBelow } from './lib/files.mjs';
 import { isSignedByContract } from './lib/signature.mjs';
+import { BINARY, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 
 const OPERATOR = 'the-operators-own-secret-0123456789';
@@ -68,4 +69,19 @@ test('no secret, webhook URL or Authorization is in any file', async (t) => {
     await sidecar.stop();
     const bytes = await assertNoSecret(sidecar.dataDir, 'it has ended');
     assert.ok(bytes.includes(RESPONSE), 'what is not secret is found');
+});
+
+test('memory is in no core dump and shown to no other process of the same user, unless HOOKLINE_CORE_DUMPS is on', async (t) => {
+    if (process.getuid() !== 0) return t.skip('needs root');
+    const USER = 1234;
+    const dataDir = await temporaryDirectory(t);
+    await chown(dataDir, USER, USER);
+    const command = ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups', BINARY];
+    const sidecar = await startSidecar(t, { dataDir, command, wait: 'healthz' });
+    /* proc(5): what /proc shows of a process is its user's, or root's if its memory is not to be dumped. */
+    const owner = async () => (await stat(`/proc/${sidecar.pid}/environ`)).uid;
+    assert.equal(await owner(), 0);
+    assert.ok((await sidecar.metric('process_open_fds')) > 0, 'it sees itself');
+    await sidecar.restart({ HOOKLINE_CORE_DUMPS: 'on' }, 'healthz');
+    assert.equal(await owner(), USER);
 });
