@@ -120,8 +120,7 @@ enum hl_err hl_store_get_signing_key(
 
 enum hl_err hl_store_put_signing_key(struct hl_store *store, const uint8_t *key, size_t n)
 {
-    struct hl_keep_key keep = {
-        .m.msg.type = HL_STORE_KEEP_KEY, .key = {(const char *)key, n}};
+    struct hl_keep_key keep = {.m.msg.type = HL_STORE_KEEP_KEY, .key = {(const char *)key, n}};
     if (n > HL_SIGNING_KEY_MAX)
         return HL_ERR_TOO_LARGE;
     return store->driver->data_dir ? hl_store_ask(store, &keep.m) : HL_OK;

@@ -17,8 +17,7 @@ __attribute__((constructor)) static void open_shift(void)
     const char *path = getenv("SHIFTED_CLOCK");
     long fd = path ? syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd >= 0)
-        shift_ms = (void *)syscall(
-            SYS_mmap, NULL, sizeof(*shift_ms), PROT_READ, MAP_SHARED, fd, 0);
+        shift_ms = (void *)syscall(SYS_mmap, NULL, sizeof(*shift_ms), PROT_READ, MAP_SHARED, fd, 0);
     if (fd >= 0)
         syscall(SYS_close, fd);
 }
