@@ -1,23 +1,40 @@
 /* courier.c - from a parcel in SIGNING to the end of its attempt.
  *
- * Owns: the curl multi handle and the easy handles. Thread: the sender's.
- * Promise: libcurl's sockets wait at most one slice of hashing for their turn.
+ *
+ *   SIGNING ─┬─▶ SENDING ──▶ end       a first attempt may go over a kept connection; where there is
+ *            │     ▲  ▼                none, libcurl wants addresses
+ *            └─▶ RESOLVING             any other looks its name up first
+ *
+ * Owns: the curl multi handle, the easy handles and the look-ups. Thread: the sender's.
+ * Promise: sockets wait at most one slice of hashing for their turn.
  * Not here: what follows from an attempt's end, when the next one is (sender.c). */
 #include "webhook/courier.h"
 
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/crash_point.h"
+#include "http/url.h"
+#include "net/guard.h"
+
+/* The verdict stands with the head of the answer. For the rest so long is waited, because a
+ * connection whose answer was read whole can be used again. */
+#define LINGER_MS 1000
 
 static enum hl_err set_up(
     struct hl_courier *c, const struct hl_config *config, char *why, size_t why_len);
+static void on_addresses(void *self, struct hl_lookup *lookup);
 
 enum hl_err hl_courier_init(struct hl_courier *c, const struct hl_config *config,
     struct hl_docket *docket, const char *data_dir, char *why, size_t why_len)
 {
     *c = (struct hl_courier){.docket = docket, .data_dir = data_dir, .trust.fd = -1};
     hl_list_init(&c->idle);
+    hl_list_init(&c->answered);
+    hl_resolver_init(&c->resolver);
+    c->resolver.on_end = on_addresses;
+    c->resolver.self = c;
     curl_global_init(CURL_GLOBAL_DEFAULT);
     return set_up(c, config, why, why_len);
 }
@@ -39,6 +56,7 @@ static enum hl_err set_up(
         .timeout_ms = config->webhook_timeout_ms,
         .https_only = config->webhook_https_only,
         .allow = &config->webhook_allow,
+        .answered = &c->answered,
     };
     c->multi = curl_multi_init();
     if (!c->multi) {
@@ -75,6 +93,9 @@ static void sign(struct hl_courier *c, struct hl_parcel *p)
         end_unsent(c, p, err);
 }
 
+static enum hl_err look_up(struct hl_courier *c, struct hl_parcel *p);
+static enum hl_err send_off(struct hl_courier *c, struct hl_parcel *p);
+
 static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p)
 {
     struct hl_list *node = hl_list_pop_front(&c->idle);
@@ -85,22 +106,81 @@ static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p)
     p->transfer->owner = p;
     enum hl_err err = hl_parcel_prepare(p);
     HL_CRASH_POINT(WEBHOOK_READY);
-    if (err == HL_OK && curl_multi_add_handle(c->multi, p->transfer->easy) != CURLM_OK)
-        err = HL_ERR_NOMEM;
-    if (err != HL_OK) {
+    if (err == HL_OK)
+        err = p->n > 1 ? look_up(c, p) : send_off(c, p);
+    if (err != HL_OK)
         hl_courier_cut(c, p);
-        return err;
-    }
+    return err;
+}
+
+static enum hl_err send_off(struct hl_courier *c, struct hl_parcel *p)
+{
+    if (curl_multi_add_handle(c->multi, p->transfer->easy) != CURLM_OK)
+        return HL_ERR_NOMEM;
     hl_docket_move(c->docket, p, HL_PARCEL_SENDING);
     return HL_OK;
+}
+
+/* What the attempt has left of HOOKLINE_WEBHOOK_TIMEOUT. */
+static uint64_t left_ms(const struct hl_courier *c, const struct hl_parcel *p)
+{
+    uint64_t gone = (hl_clock_mono_us() - p->started_us) / 1000;
+    return gone < c->settings.timeout_ms ? c->settings.timeout_ms - gone : 1;
+}
+
+static enum hl_err send_to(struct hl_courier *c, struct hl_parcel *p, const struct hl_url *url,
+    const struct hl_ip *addresses, size_t n)
+{
+    enum hl_err err =
+        hl_transfer_set_addresses(p->transfer, url->port, addresses, n, left_ms(c, p));
+    return err == HL_OK ? send_off(c, p) : err;
+}
+
+/* A host that is an address needs no look-up. */
+static enum hl_err look_up(struct hl_courier *c, struct hl_parcel *p)
+{
+    struct hl_url url;
+    struct hl_ip ip;
+    struct hl_lookup *lookup = &p->transfer->lookup;
+    hl_docket_move(c->docket, p, HL_PARCEL_RESOLVING);
+    if (!hl_url_parse(p->leased->url, &url))
+        return HL_ERR_INVALID;
+    if (hl_guard_parse_host(url.host, url.is_bracketed, &ip))
+        return send_to(c, p, &url, &ip, 1);
+    if (url.is_bracketed)
+        return HL_ERR_INVALID;
+    lookup->owner = p;
+    return hl_resolver_begin(&c->resolver, lookup, url.host, left_ms(c, p));
+}
+
+static void on_addresses(void *self, struct hl_lookup *lookup)
+{
+    struct hl_courier *c = self;
+    struct hl_parcel *p = lookup->owner;
+    struct hl_transfer_result result = {0};
+    struct hl_url url;
+    if (lookup->why) {
+        snprintf(result.error, sizeof result.error, "%s", lookup->why);
+        hl_courier_cut(c, p);
+        c->on_end(c->self, p, &result);
+        return;
+    }
+    bool is_url = hl_url_parse(p->leased->url, &url);
+    enum hl_err err = is_url ? send_to(c, p, &url, lookup->addresses, lookup->n) : HL_ERR_INVALID;
+    if (err == HL_OK)
+        return;
+    hl_courier_cut(c, p);
+    end_unsent(c, p, err);
 }
 
 void hl_courier_cut(struct hl_courier *c, struct hl_parcel *p)
 {
     if (!p->transfer)
         return;
+    hl_resolver_cut(&p->transfer->lookup);
     if (p->state == HL_PARCEL_SENDING)
         curl_multi_remove_handle(c->multi, p->transfer->easy);
+    hl_list_remove(&p->transfer->node);
     hl_list_push_front(&c->idle, &p->transfer->node);
     p->transfer = NULL;
 }
@@ -131,14 +211,29 @@ static void end_unsent(struct hl_courier *c, struct hl_parcel *p, enum hl_err er
 }
 
 static void take_finished(struct hl_courier *c);
+static void cut_answered(struct hl_courier *c);
 static void sign_some(struct hl_courier *c);
 
 void hl_courier_turn(struct hl_courier *c)
 {
     int running;
+    hl_resolver_turn(&c->resolver);
     curl_multi_perform(c->multi, &running);
     take_finished(c);
+    cut_answered(c);
     sign_some(c);
+}
+
+static void finish(struct hl_courier *c, struct hl_transfer *t, CURLcode code);
+
+static void look_up_after_all(struct hl_courier *c, struct hl_parcel *p)
+{
+    curl_multi_remove_handle(c->multi, p->transfer->easy);
+    enum hl_err err = look_up(c, p);
+    if (err == HL_OK)
+        return;
+    hl_courier_cut(c, p);
+    end_unsent(c, p, err);
 }
 
 static void take_finished(struct hl_courier *c)
@@ -146,14 +241,40 @@ static void take_finished(struct hl_courier *c)
     CURLMsg *msg;
     int left;
     while ((msg = curl_multi_info_read(c->multi, &left))) {
-        CURLcode code = msg->data.result;
         struct hl_transfer *t = NULL;
-        struct hl_transfer_result result;
+        CURLcode code = msg->data.result;
         curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&t);
-        hl_transfer_read_result(t, code, &result);
-        struct hl_parcel *p = t->owner;
-        hl_courier_cut(c, p);
-        c->on_end(c->self, p, &result);
+        if (t->wants_addresses)
+            look_up_after_all(c, t->owner);
+        else
+            finish(c, t, code);
+    }
+}
+
+static void finish(struct hl_courier *c, struct hl_transfer *t, CURLcode code)
+{
+    struct hl_transfer_result result;
+    struct hl_parcel *p = t->owner;
+    hl_transfer_read_result(t, code, &result);
+    hl_courier_cut(c, p);
+    c->on_end(c->self, p, &result);
+}
+
+/* A receiver that answers early may still want the rest of the request. */
+static void cut_answered(struct hl_courier *c)
+{
+    uint64_t now = hl_clock_mono_ms();
+    HL_LIST_EACH_SAFE (node, &c->answered) {
+        struct hl_transfer *t = HL_CONTAINER_OF(node, struct hl_transfer, node);
+        if (now < t->answered_ms + LINGER_MS)
+            return;
+        if (hl_transfer_is_sent(t)) {
+            finish(c, t, CURLE_OPERATION_TIMEDOUT);
+            continue;
+        }
+        t->answered_ms = now;
+        hl_list_remove(&t->node);
+        hl_list_push_back(&c->answered, &t->node);
     }
 }
 
@@ -168,11 +289,26 @@ static void sign_some(struct hl_courier *c)
     sign(c, HL_CONTAINER_OF(node, struct hl_parcel, node));
 }
 
+void hl_courier_wait(struct hl_courier *c, uint64_t ms)
+{
+    uint64_t now = hl_clock_mono_ms(), wait = hl_resolver_wait_ms(&c->resolver, now);
+    ms = wait < ms ? wait : ms;
+    if (!hl_list_is_empty(&c->answered)) {
+        uint64_t at =
+            HL_CONTAINER_OF(c->answered.next, struct hl_transfer, node)->answered_ms + LINGER_MS;
+        wait = at > now ? at - now : 0;
+        ms = wait < ms ? wait : ms;
+    }
+    hl_resolver_collect(&c->resolver);
+    curl_multi_poll(c->multi, c->resolver.fds, c->resolver.n, (int)ms, NULL);
+}
+
 void hl_courier_fini(struct hl_courier *c)
 {
     for (struct hl_list *node; (node = hl_list_pop_front(&c->idle));)
         hl_transfer_free(HL_CONTAINER_OF(node, struct hl_transfer, node));
     curl_multi_cleanup(c->multi);
+    hl_resolver_fini(&c->resolver);
     hl_trust_fini(&c->trust);
     curl_global_cleanup();
 }

@@ -8,14 +8,16 @@
 
 struct hl_courier {
     CURLM *multi;
-    struct hl_list idle; /* transfers, to be used again */
+    struct hl_resolver resolver;
+    struct hl_list idle;     /* transfers, to be used again */
+    struct hl_list answered; /* those that have a head and wait for the rest of the body */
     struct hl_trust trust;
     struct hl_transfer_settings settings;
     struct hl_webhook_names names;
     struct hl_docket *docket;
     const char *data_dir;
-    /* The attempt of `p` (in SIGNING or SENDING) has ended; moves it on. Never called from inside a
-     * libcurl callback. */
+    /* The attempt of `p` (in SIGNING, RESOLVING or SENDING) has ended; moves it on. Never called
+     * from inside a callback of a library. */
     void (*on_end)(void *self, struct hl_parcel *p, const struct hl_transfer_result *result);
     void *self;
 };
@@ -30,10 +32,12 @@ void hl_courier_fini(struct hl_courier *c);
 /* Begins attempt `n` of a parcel in SIGNING; a small one is in libcurl's hands afterwards. May
  * call on_end. */
 void hl_courier_begin(struct hl_courier *c, struct hl_parcel *p, uint32_t n);
-/* Gives libcurl its turn, then one slice to a body that is being signed. Calls on_end for each
- * attempt that ended. */
+/* Gives c-ares and libcurl their turns, then one slice to a body that is being signed. Calls on_end
+ * for each attempt that ended. */
 void hl_courier_turn(struct hl_courier *c);
-/* Takes the attempt back from libcurl, whatever it did. */
+/* Blocks until a socket or a wake-up has something for the next turn; at most `ms`. */
+void hl_courier_wait(struct hl_courier *c, uint64_t ms);
+/* Takes the attempt back, whatever was done for it. */
 void hl_courier_cut(struct hl_courier *c, struct hl_parcel *p);
 
 #endif

@@ -45,8 +45,9 @@ struct hl_parcel *hl_docket_adopt(struct hl_docket *k)
 /* legal[from]: the states it may go to. */
 #define TO(name) (1U << HL_PARCEL_##name)
 static const unsigned legal[HL_PARCEL_STATE_COUNT] = {
-    [HL_PARCEL_SIGNING] = TO(SENDING) | TO(WAITING) | TO(RECORDING),
-    [HL_PARCEL_SENDING] = TO(WAITING) | TO(RECORDING),
+    [HL_PARCEL_SIGNING] = TO(RESOLVING) | TO(SENDING) | TO(WAITING) | TO(RECORDING),
+    [HL_PARCEL_RESOLVING] = TO(SENDING) | TO(WAITING) | TO(RECORDING),
+    [HL_PARCEL_SENDING] = TO(RESOLVING) | TO(WAITING) | TO(RECORDING),
     [HL_PARCEL_WAITING] = TO(DUE),
     [HL_PARCEL_DUE] = TO(ASKING) | TO(RECORDING),
     [HL_PARCEL_ASKING] = TO(SIGNING) | TO(WAITING) | TO(RECORDING),
@@ -117,8 +118,8 @@ struct hl_parcel *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool 
 
 uint32_t hl_docket_placed(const struct hl_docket *k)
 {
-    return k->counts[HL_PARCEL_SIGNING] + k->counts[HL_PARCEL_SENDING] +
-           k->counts[HL_PARCEL_ASKING];
+    return k->counts[HL_PARCEL_SIGNING] + k->counts[HL_PARCEL_RESOLVING] +
+           k->counts[HL_PARCEL_SENDING] + k->counts[HL_PARCEL_ASKING];
 }
 
 void hl_docket_drop(struct hl_docket *k, struct hl_parcel *p)

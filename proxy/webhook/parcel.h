@@ -11,11 +11,12 @@
 /* The state says which of the sender's lists the parcel is in. X(name, text, holds one of the
  * HOOKLINE_WEBHOOK_CONCURRENCY places) */
 #define HL_PARCEL_STATE_MAP(X)                                                                     \
-    X(SIGNING, "signing", true)  /* a large body is hashed; ends when all of it is */              \
-    X(SENDING, "sending", true)  /* libcurl has it; ends with its last word */                     \
-    X(WAITING, "waiting", false) /* for the next attempt's time */                                 \
-    X(DUE, "due", false)         /* that time has come; ends when a place is free */               \
-    X(ASKING, "asking", true)    /* ATTEMPT is with the store; ends with its reply */              \
+    X(SIGNING, "signing", true)     /* a large body is hashed; ends when all of it is */           \
+    X(RESOLVING, "resolving", true) /* its name is looked up; ends with the addresses */           \
+    X(SENDING, "sending", true)     /* libcurl has it; ends with its last word */                  \
+    X(WAITING, "waiting", false)    /* for the next attempt's time */                              \
+    X(DUE, "due", false)            /* that time has come; ends when a place is free */            \
+    X(ASKING, "asking", true)       /* ATTEMPT is with the store; ends with its reply */           \
     X(RECORDING, "recording",                                                                      \
         false) /* the final OUTCOME is with the store; ends with its reply */                      \
     X(UNRECORDED, "unrecorded", false) /* the store could not keep it; posted again later */
@@ -35,7 +36,7 @@ struct hl_parcel {
     struct hl_list node;
     enum hl_parcel_state state;
     struct hl_leased *leased;     /* owned; NULL once its outcome is final */
-    struct hl_transfer *transfer; /* SIGNING, SENDING */
+    struct hl_transfer *transfer; /* SIGNING, RESOLVING, SENDING */
 
     struct hl_envelope envelope;
     bool has_envelope;

@@ -2,7 +2,7 @@
  *
  * Thread: its own; start, stop and free are the control thread's.
  *
- *   LEASED ─▶ backlog ─▶ SIGNING ─▶ SENDING ─┬─▶ RECORDING ─▶ gone
+ *   LEASED ─▶ backlog ─▶ SIGNING ─▶ SENDING ─┬─▶ RECORDING ─▶ gone        (RESOLVING: courier.c)
  *                           ▲                └─▶ WAITING ─▶ DUE ─▶ ASKING
  *                           └───────────────────────────────────────┘
  *
@@ -113,7 +113,7 @@ static void start_ready(struct hl_sender *s);
 static void give_credit(struct hl_sender *s);
 static void wind_down(struct hl_sender *s);
 static bool is_over(const struct hl_sender *s);
-static int wait_ms(const struct hl_sender *s);
+static uint64_t wait_ms(const struct hl_sender *s);
 
 static void run(void *arg)
 {
@@ -128,7 +128,7 @@ static void run(void *arg)
             break;
         start_ready(s);
         give_credit(s);
-        curl_multi_poll(s->courier.multi, NULL, 0, wait_ms(s), NULL);
+        hl_courier_wait(&s->courier, wait_ms(s));
     }
     if (s->on_end)
         s->on_end(s->on_end_arg);
@@ -139,7 +139,7 @@ static bool has_free_place(const struct hl_sender *s)
     return hl_docket_placed(&s->docket) < s->config->webhook_concurrency;
 }
 
-static int wait_ms(const struct hl_sender *s)
+static uint64_t wait_ms(const struct hl_sender *s)
 {
     if (s->docket.counts[HL_PARCEL_SIGNING] > 0)
         return 0;
@@ -149,7 +149,7 @@ static int wait_ms(const struct hl_sender *s)
         wait = AGAIN_MS; /* there was no memory to begin it */
     if (s->is_stopping && s->stop_at_ms > now && wait > s->stop_at_ms - now)
         wait = s->stop_at_ms - now;
-    return wait < IDLE_MS ? (int)wait : IDLE_MS;
+    return wait < IDLE_MS ? wait : IDLE_MS;
 }
 
 static void ask(struct hl_sender *s, struct hl_parcel *p);
@@ -439,6 +439,7 @@ static void wind_down(struct hl_sender *s)
     for (struct hl_parcel *p; (p = hl_docket_take_due(&s->docket, 0, true));)
         go_on(s, p);
     abandon_all(s, HL_PARCEL_DUE);
+    abandon_all(s, HL_PARCEL_RESOLVING); /* nothing is sent yet */
     for (struct hl_parcel *p; (p = hl_docket_adopt(&s->docket));)
         abandon(s, p);
     if (hl_clock_mono_ms() < s->stop_at_ms)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/assert.h"
+#include "base/clock.h"
 #include "net/guard.h"
 
 /* A receiver's body is read on so far, and thrown away, because a connection whose response was
@@ -18,6 +20,7 @@
 #define DRAIN_MAX          (64 * 1024)
 #define CONNECT_TIMEOUT_MS 10000
 #define URL_MAX            2048 /* longer ones are refused at the call (spec 3) */
+#define HEAD_TOO_LARGE     100  /* CURLE_TOO_LARGE, which libcurl has from 8.6 on */
 
 static bool set_constants(struct hl_transfer *t);
 
@@ -28,6 +31,7 @@ struct hl_transfer *hl_transfer_new(const struct hl_transfer_settings *settings)
         return NULL;
     t->settings = settings;
     hl_list_init(&t->node);
+    hl_lookup_init(&t->lookup);
     t->easy = curl_easy_init();
     if (!t->easy || !set_constants(t)) {
         hl_transfer_free(t);
@@ -41,9 +45,11 @@ void hl_transfer_free(struct hl_transfer *t)
     if (!t)
         return;
     curl_easy_cleanup(t->easy);
+    curl_share_cleanup(t->names);
     free(t);
 }
 
+static int on_resolve(void *resolver, void *reserved, void *arg);
 static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address);
 static int on_request(void *arg, char *peer, char *local, int peer_port, int local_port);
 static size_t on_send(char *out, size_t size, size_t n, void *arg);
@@ -54,7 +60,6 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg);
 static bool set_constants(struct hl_transfer *t)
 {
     const struct hl_transfer_settings *s = t->settings;
-    uint64_t connect_ms = s->timeout_ms < CONNECT_TIMEOUT_MS ? s->timeout_ms : CONNECT_TIMEOUT_MS;
     const char *schemes = s->https_only ? "https" : "http,https";
     CURL *c = t->easy;
     return curl_easy_setopt(c, CURLOPT_PRIVATE, t) == CURLE_OK &&
@@ -68,6 +73,8 @@ static bool set_constants(struct hl_transfer *t)
            curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK &&
            /* a name means what DNS says at the attempt, not what it said at an earlier one */
            curl_easy_setopt(c, CURLOPT_DNS_CACHE_TIMEOUT, 0L) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_RESOLVER_START_FUNCTION, on_resolve) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_RESOLVER_START_DATA, t) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_open_socket) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, t) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, on_request) == CURLE_OK &&
@@ -80,8 +87,6 @@ static bool set_constants(struct hl_transfer *t)
            curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_POST, 1L) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_USERAGENT, "hookline/" HL_VERSION) == CURLE_OK &&
-           curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)s->timeout_ms) == CURLE_OK &&
-           curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_READFUNCTION, on_send) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_READDATA, t) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, on_seek) == CURLE_OK &&
@@ -91,6 +96,9 @@ static bool set_constants(struct hl_transfer *t)
            curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_WRITEDATA, t) == CURLE_OK;
 }
+
+static bool set_limits(struct hl_transfer *t, uint64_t left_ms);
+static void forget_addresses(struct hl_transfer *t);
 
 enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct curl_slist *fields,
     struct hl_str whole, struct hl_envelope *envelope, bool is_retry)
@@ -105,16 +113,72 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
     t->envelope = is_whole ? NULL : envelope;
     t->opened = t->refused = t->requests = 0;
     t->received = 0;
-    t->has_head = t->is_body_broken = false;
-    curl_off_t size = (curl_off_t)(is_whole ? whole.n : envelope->size);
+    t->has_head = t->is_body_broken = t->wants_addresses = false;
+    t->size = is_whole ? whole.n : envelope->size;
+    forget_addresses(t);
+    curl_off_t size = (curl_off_t)t->size;
     CURL *c = t->easy;
-    if (curl_easy_setopt(c, CURLOPT_URL, z) != CURLE_OK ||
+    if (!set_limits(t, t->settings->timeout_ms) ||
+        curl_easy_setopt(c, CURLOPT_URL, z) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, (long)is_retry) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_HTTPHEADER, fields) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, size) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_POSTFIELDS, is_whole ? whole.p : NULL) != CURLE_OK)
         return HL_ERR_NOMEM;
     return HL_OK;
+}
+
+static bool set_limits(struct hl_transfer *t, uint64_t left_ms)
+{
+    uint64_t connect_ms = left_ms < CONNECT_TIMEOUT_MS ? left_ms : CONNECT_TIMEOUT_MS;
+    return curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, (long)left_ms) == CURLE_OK &&
+           curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms) == CURLE_OK;
+}
+
+static void forget_addresses(struct hl_transfer *t)
+{
+    if (!t->names)
+        return;
+    curl_easy_setopt(t->easy, CURLOPT_RESOLVE, NULL);
+    curl_easy_setopt(t->easy, CURLOPT_SHARE, NULL);
+    curl_share_cleanup(t->names);
+    t->names = NULL;
+}
+
+/* In a table of this attempt's own: the multi handle's is that of all its transfers. There the entry
+ * may stand for any name, so that nothing hangs on how libcurl spells the URL's. */
+enum hl_err hl_transfer_set_addresses(
+    struct hl_transfer *t, uint16_t port, const struct hl_ip *addresses, size_t n, uint64_t left_ms)
+{
+    char text[HL_IP_TEXT], *out = t->resolve_text;
+    HL_ASSERT(n > 0 && n <= HL_LOOKUP_ADDRESSES_MAX);
+    forget_addresses(t);
+    out += sprintf(out, "*:%u:", port);
+    for (size_t i = 0; i < n; i++) {
+        hl_ip_format(&addresses[i], text);
+        bool is_v4 = hl_ip_is_v4(&addresses[i]);
+        out += sprintf(out, is_v4 ? "%s%s" : "%s[%s]", i > 0 ? "," : "", text);
+    }
+    t->resolve = (struct curl_slist){.data = t->resolve_text};
+    t->wants_addresses = false;
+    t->names = curl_share_init();
+    bool is_set = t->names &&
+                  curl_share_setopt(t->names, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK &&
+                  curl_easy_setopt(t->easy, CURLOPT_SHARE, t->names) == CURLE_OK &&
+                  curl_easy_setopt(t->easy, CURLOPT_RESOLVE, &t->resolve) == CURLE_OK &&
+                  set_limits(t, left_ms);
+    return is_set ? HL_OK : HL_ERR_NOMEM;
+}
+
+/* There is no kept connection, and no address was given. After a request it is another one that
+ * libcurl wants to send (on_request). */
+static int on_resolve(void *resolver, void *reserved, void *arg)
+{
+    struct hl_transfer *t = arg;
+    (void)resolver;
+    (void)reserved;
+    t->wants_addresses = t->requests == 0 && !t->names;
+    return 1;
 }
 
 /* The guard's word on one address; a refused one is kept for the log. */
@@ -177,6 +241,14 @@ static int on_seek(void *arg, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_FAIL;
 }
 
+static void answer_began(struct hl_transfer *t)
+{
+    t->has_head = true;
+    t->answered_ms = hl_clock_mono_ms();
+    if (t->settings->answered)
+        hl_list_push_back(t->settings->answered, &t->node);
+}
+
 static size_t on_header(char *line, size_t size, size_t n, void *arg)
 {
     struct hl_transfer *t = arg;
@@ -184,7 +256,8 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
     if (len <= 2 && (line[0] == '\r' || line[0] == '\n')) {
         long status = 0;
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-        t->has_head = status >= 200;
+        if (status >= 200 && !t->has_head)
+            answer_began(t);
     }
     return len;
 }
@@ -195,6 +268,13 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
     struct hl_transfer *t = arg;
     t->received += size * n;
     return t->received <= DRAIN_MAX ? size * n : CURL_WRITEFUNC_ERROR;
+}
+
+bool hl_transfer_is_sent(const struct hl_transfer *t)
+{
+    curl_off_t sent = 0;
+    curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    return (uint64_t)sent >= t->size;
 }
 
 static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out);
@@ -229,13 +309,13 @@ static const struct {
     const char *text;
 } errors[] = {
     {CURLE_OPERATION_TIMEDOUT, false, "timeout"},
-    {CURLE_COULDNT_RESOLVE_HOST, false, "dns_failed"},
     {CURLE_COULDNT_CONNECT, false, "connect_failed"},
     {CURLE_SEND_ERROR, false, "connection_lost"},
     {CURLE_RECV_ERROR, false, "connection_lost"},
     {CURLE_PARTIAL_FILE, false, "connection_lost"},
     {CURLE_GOT_NOTHING, false, "no_response"},
-    {CURLE_ABORTED_BY_CALLBACK, false, "no_response"}, /* on_request */
+    {CURLE_ABORTED_BY_CALLBACK, false, "no_response"},  /* on_request */
+    {CURLE_COULDNT_RESOLVE_HOST, false, "no_response"}, /* on_resolve, after a request */
     {CURLE_WEIRD_SERVER_REPLY, false, "bad_response"},
     {CURLE_UNSUPPORTED_PROTOCOL, true,
         "bad_url: the scheme is not allowed (HOOKLINE_WEBHOOK_HTTPS_ONLY)"},
@@ -263,9 +343,22 @@ static bool is_answer_no_http(const struct hl_transfer *t, CURLcode code)
     return peer && *peer;
 }
 
+/* libcurl's buffer for a head's line has a limit (100 KiB), and is "out of memory" beyond it. */
+static bool is_head_too_large(const struct hl_transfer *t, CURLcode code)
+{
+    curl_off_t first_byte_us = 0;
+    curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte_us);
+    return first_byte_us > 0 && t->requests > 0 &&
+           (code == CURLE_OUT_OF_MEMORY || code == HEAD_TOO_LARGE);
+}
+
 static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
 {
     size_t i = 0;
+    if (is_head_too_large(t, code)) {
+        snprintf(out->error, sizeof out->error, "bad_response: the head is too large");
+        return;
+    }
     if (is_answer_no_http(t, code))
         code = CURLE_WEIRD_SERVER_REPLY;
     while (i < HL_ARRAY_LEN(errors) - 1 && errors[i].code != code)

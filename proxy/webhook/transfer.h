@@ -1,13 +1,17 @@
 /* transfer.h - one attempt in libcurl's hands: an easy handle that is kept and used again, so that
- * what never changes is set once. */
+ * what never changes is set once.
+ *
+ * libcurl resolves no name. It goes over a kept connection, or to the addresses that it was given;
+ * without either the transfer ends at once and wants them: nothing was sent, and it may be added to
+ * the multi handle again. */
 #ifndef HL_WEBHOOK_TRANSFER_H
 #define HL_WEBHOOK_TRANSFER_H
 
 #include <curl/curl.h>
 
 #include "base/list.h"
-#include "net/address.h"
 #include "webhook/envelope.h"
+#include "webhook/resolver.h"
 
 /* What all transfers share; borrowed for their life. */
 struct hl_transfer_settings {
@@ -15,12 +19,19 @@ struct hl_transfer_settings {
     uint64_t timeout_ms; /* of one attempt, DNS and connecting included */
     bool https_only;
     const struct hl_cidr_list *allow; /* HOOKLINE_WEBHOOK_ALLOW */
+    struct hl_list *answered; /* transfers enter it with their response's head, the oldest first;
+                                 NULL: there is no such list */
 };
+
+#define HL_RESOLVE_MAX (HL_LOOKUP_ADDRESSES_MAX * (HL_IP_TEXT + 3) + 16)
 
 struct hl_transfer {
     CURL *easy;
-    void *owner;         /* whose attempt it is */
-    struct hl_list node; /* for its owner */
+    void *owner;             /* whose attempt it is */
+    struct hl_list node;     /* for its owner, and for settings->answered */
+    struct hl_lookup lookup; /* for its owner */
+    bool wants_addresses;    /* it ended for the lack of them */
+    uint64_t answered_ms;    /* monotonic; when the head came */
 
     /* private: one attempt's */
     const struct hl_transfer_settings *settings;
@@ -31,6 +42,10 @@ struct hl_transfer {
     uint64_t received;   /* bytes of the receiver's body */
     bool has_head;       /* a final response's head came whole: its status counts */
     bool is_body_broken; /* the envelope could not be read */
+    uint64_t size;       /* of the request's body */
+    CURLSH *names;       /* where libcurl finds the addresses: this attempt's alone; or NULL */
+    struct curl_slist resolve;
+    char resolve_text[HL_RESOLVE_MAX];
 };
 
 /* NULL when out of memory. */
@@ -43,6 +58,14 @@ void hl_transfer_free(struct hl_transfer *t); /* NULL-safe; not while it is in a
  * the receiver may have moved. NOMEM, TOO_LARGE (the URL is too long). */
 HL_MUST_CHECK enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url,
     struct curl_slist *fields, struct hl_str whole, struct hl_envelope *envelope, bool is_retry);
+
+/* Whatever the URL's host is, these are its addresses, for this attempt. `port`: the URL's.
+ * `left_ms`: what is left of the attempt's time. NOMEM. */
+HL_MUST_CHECK enum hl_err hl_transfer_set_addresses(struct hl_transfer *t, uint16_t port,
+    const struct hl_ip *addresses, size_t n, uint64_t left_ms);
+
+/* Has libcurl given all of the request's body to the connection? */
+bool hl_transfer_is_sent(const struct hl_transfer *t);
 
 struct hl_transfer_result {
     uint16_t http_status; /* 0: no response head */

@@ -14,8 +14,8 @@ const ALLOWED = { HOOKLINE_WEBHOOK_ALLOW: '127.0.0.2/32, 127.0.0.3/32, 127.0.0.4
  * and .3, which may be reached; 127.0.0.4, where nobody listens; traps on 127.0.0.1 and ::1, which may
  * not. null: skipped.
  */
-async function open(t, env = {}) {
-    const started = await DnsServer.start(t);
+async function open(t, env = {}, options) {
+    const started = await DnsServer.start(t, options);
     if (!started) return null;
     const { dns, command } = started;
     const staged = await stage(t, { env: { ...ALLOWED, ...env }, command });
@@ -254,6 +254,64 @@ test('a kept connection leads to the address that was allowed, never to what the
     const dead = s.good.requests.some((x) => x.path === '/last') ? 1 : 2;
     await s.dead(dead);
     s.untouched();
+});
+
+/** What a resolver does that waits for a silent name server longer than any delivery may take. */
+const PATIENT = 'timeout:30 attempts:2';
+
+/** Calls with webhooks to names of which the name server says nothing, until it was asked for all. */
+async function callSilentNames(s) {
+    const ids = [];
+    for (const name of ['mute.test', 'dumb.test', 'quiet.test']) {
+        s.dns.set(name, 'SILENCE');
+        ids.push(await s.send(name));
+        await until(`${name} is looked up`, () => s.dns.count(name) > 0);
+    }
+    return ids;
+}
+
+test('a name server that does not answer delays no other delivery', { limit: 120_000 }, async (t) => {
+    const s = await open(t, { HOOKLINE_WEBHOOK_TIMEOUT: '1s' }, PATIENT);
+    if (!s) return;
+    s.dns.set('prompt.test', ['127.0.0.2']);
+    const ids = await callSilentNames(s);
+    await s.send('prompt.test', '/meanwhile');
+    await s.delivered(s.good, '/meanwhile');
+    await s.dead(3);
+    await s.send('prompt.test', '/after');
+    await s.delivered(s.good, '/after');
+    const of = await s.attempts();
+    for (const id of ids) {
+        assert.equal(of(id).length, 3);
+        for (const { error } of of(id)) assert.match(error, /^dns_failed/);
+    }
+});
+
+test('a look-up under way does not hold up the end, and the delivery is made after the next start', async (t) => {
+    const s = await open(t, {}, PATIENT);
+    if (!s) return;
+    await callSilentNames(s);
+    await s.sidecar.stop();
+    s.dns.set('mute.test', ['127.0.0.2']);
+    await s.sidecar.restart();
+    await s.delivered(s.good, '/hook');
+});
+
+test('a name server that has changed in resolv.conf is asked from then on', async (t) => {
+    const s = await open(t);
+    const next = s && (await DnsServer.start(t));
+    if (!next) return;
+    s.dns.set('moved.test', ['127.0.0.2']);
+    next.dns.set('moved.test', ['127.0.0.3']);
+    s.scripts.set('/hook', [
+        async (x) => {
+            await s.dns.giveWayTo(next.dns);
+            await x.send(404);
+        },
+        200,
+    ]);
+    await s.send('moved.test');
+    await s.delivered(s.other, '/hook');
 });
 
 test('ports are numbers of 16 bits, in decimal', async (t) => {

@@ -204,3 +204,30 @@ function assertGaps(attempts, attemptMs = 0) {
 function assertSameBody(attempts) {
     for (const { bytes } of attempts) assert.ok(bytes.equals(attempts[0].bytes));
 }
+
+test('a response’s body that does not end keeps no place: the verdict stands with the head', async (t) => {
+    const { call, receiver } = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_PER_HOST: '1', HOOKLINE_WEBHOOK_TIMEOUT: '5m' },
+    });
+    receiver.script('/drip', async (x) => {
+        await x.respond(200, { 'Content-Length': 1000 });
+        await x.gone;
+    });
+    await call(RUN, { query: { webhookEndpoint: receiver.url('/drip') } });
+    await receiver.delivered('/drip');
+    await call(RUN, { query: { webhookEndpoint: receiver.url('/next') } });
+    await receiver.delivered('/next');
+    assert.equal(receiver.deliveries('/drip').length, 1);
+});
+
+test('a response with a field of 200 KB is a bad response, and says so', async (t) => {
+    const context = await stage(t);
+    context.receiver.script('/large', (x) =>
+        x.respond(200, { 'X-Large': 'x'.repeat(200_000), 'Content-Length': 0 }),
+    );
+    await deliver(context, ['/large'], 3);
+    await context.sidecar.stop();
+    const rows = await context.sidecar.sql('SELECT error FROM attempt');
+    assert.equal(rows.length, 3);
+    for (const { error } of rows) assert.equal(error, 'bad_response: the head is too large');
+});

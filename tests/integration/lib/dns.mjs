@@ -13,6 +13,7 @@ import { BINARY, temporaryDirectory } from './sidecar.mjs';
 
 const TYPES = { 1: 'A', 28: 'AAAA' };
 const RCODES = { NXDOMAIN: 3, SERVFAIL: 2, REFUSED: 5 };
+const SILENCE = 'SILENCE';
 const MOUNTS =
     'mount --bind "$1" /etc/resolv.conf && mount --bind "$2" /etc/nsswitch.conf && shift 2 && exec "$@"';
 
@@ -20,19 +21,24 @@ export class DnsServer {
     #socket = createSocket('udp4');
     #answers = new Map();
     #asked = new Map();
+    #resolv;
+
+    address;
 
     /** Each question, as `name type`, in order. */
     questions = [];
 
     /**
      * Starts one that ends with the test: `{ dns, command }`, the command being the binary in its
-     * surroundings. Where the machine does not allow that, the test is skipped with the reason: null.
+     * surroundings; `options`: resolv.conf's. Where the machine does not allow that, the test is skipped
+     * with the reason: null.
      */
-    static async start(t) {
+    static async start(t, options) {
         const dns = new DnsServer();
         try {
-            const address = await dns.#listen(t);
-            const command = await surround(t, address);
+            await dns.#listen(t);
+            const { resolv, command } = await surround(t, nameserver(dns.address, options));
+            dns.#resolv = resolv;
             return { dns, command };
         } catch (error) {
             t.skip(`a name server of its own is not possible here: ${error.message.trim()}`);
@@ -42,11 +48,16 @@ export class DnsServer {
 
     /**
      * The answers to the successive look-ups of a name (lower case, no final dot): lists of addresses of
-     * both families, or a name of RCODES; the last one stays. '*' stands for all other names.
+     * both families, a name of RCODES, or 'SILENCE'; the last one stays. '*' stands for all other names.
      */
     set(name, ...answers) {
         this.#answers.set(name, answers);
         for (const type of Object.values(TYPES)) this.#asked.delete(`${name} ${type}`);
+    }
+
+    /** From now on the surroundings' resolv.conf names that other one instead. */
+    async giveWayTo(other) {
+        await writeFile(this.#resolv, nameserver(other.address));
     }
 
     /** How often the name was looked up. */
@@ -56,14 +67,14 @@ export class DnsServer {
 
     async #listen(t) {
         const byte = () => 1 + Math.floor(Math.random() * 254);
-        const address = `127.${byte()}.${byte()}.${byte()}`;
+        this.address = `127.${byte()}.${byte()}.${byte()}`;
         this.#socket.on('message', (query, peer) => {
-            this.#socket.send(this.#answer(query), peer.port, peer.address);
+            const answer = this.#answer(query);
+            if (answer) this.#socket.send(answer, peer.port, peer.address);
         });
-        this.#socket.bind(53, address);
+        this.#socket.bind(53, this.address);
         await once(this.#socket, 'listening');
         atEnd(t, () => this.#socket.close());
-        return address;
     }
 
     #answer(query) {
@@ -76,6 +87,7 @@ export class DnsServer {
         const type = TYPES[query.readUInt16BE(at + 1)];
         this.questions.push(`${name} ${type}`);
         const found = this.#next(name, type);
+        if (found === SILENCE) return null;
         const addresses = Array.isArray(found) ? found : [];
         const records = addresses
             .filter((address) => isIPv6(address) === (type === 'AAAA'))
@@ -125,15 +137,16 @@ function bytesOfIPv6(address) {
     return [...before, ...gap, ...(after ?? [])].flatMap((group) => [group >> 8, group & 255]);
 }
 
-async function surround(t, address) {
+const nameserver = (address, options = 'timeout:2 attempts:2') =>
+    `nameserver ${address}\noptions ${options}\n`;
+
+async function surround(t, content) {
     const directory = await temporaryDirectory(t);
     const resolv = join(directory, 'resolv.conf');
     const nsswitch = join(directory, 'nsswitch.conf');
-    await writeFile(resolv, `nameserver ${address}\noptions timeout:2 attempts:2\n`, {
-        mode: 0o644,
-    });
+    await writeFile(resolv, content, { mode: 0o644 });
     await writeFile(nsswitch, 'hosts: dns\n', { mode: 0o644 });
     const prefix = ['unshare', '--mount', 'sh', '-c', MOUNTS, 'sh', resolv, nsswitch];
     await promisify(execFile)(prefix[0], [...prefix.slice(1), 'true']);
-    return [...prefix, BINARY];
+    return { resolv, command: [...prefix, BINARY] };
 }

@@ -110,7 +110,19 @@ static bool answer(int fd, const char *path, unsigned nth)
         return sleep(60), false;
     else if (strcmp(path, "/stall-body") == 0)
         return say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok"), sleep(60), false;
-    else if (strcmp(path, "/endless") == 0) {
+    else if (strcmp(path, "/drip") == 0) {
+        say(fd, "HTTP/1.1 200 OK\r\n\r\n");
+        while (send(fd, "x", 1, MSG_NOSIGNAL) > 0)
+            usleep(100 * 1000);
+        return false;
+    } else if (strcmp(path, "/large-head") == 0) {
+        char block[1024];
+        memset(block, 'x', sizeof block);
+        say(fd, "HTTP/1.1 200 OK\r\nX-Large: ");
+        for (unsigned i = 0; i < 200; i++)
+            send(fd, block, sizeof block, MSG_NOSIGNAL);
+        return say(fd, "\r\n\r\n"), sleep(60), false;
+    } else if (strcmp(path, "/endless") == 0) {
         char block[4096] = {0};
         say(fd, "HTTP/1.1 200 OK\r\n\r\n");
         while (send(fd, block, sizeof block, MSG_NOSIGNAL) > 0)

@@ -240,6 +240,8 @@ Test(sender, treats_each_outcome_as_the_contract_says)
         {"http://127.0.0.1:%u/stall", 3, HL_ATTEMPT_DEAD, 0, "timeout"},
         {"http://127.0.0.1:%u/stall-body", 1, HL_ATTEMPT_OK, 200, ""},
         {"http://127.0.0.1:%u/endless", 1, HL_ATTEMPT_OK, 200, ""},
+        {"http://127.0.0.1:%u/large-head", 3, HL_ATTEMPT_DEAD, 0,
+            "bad_response: the head is too large"},
         {"http://localhost:%u/status/201", 1, HL_ATTEMPT_OK, 201, ""}, /* its ::1 is refused */
         {"http://127.0.0.1:1/", 3, HL_ATTEMPT_DEAD, 0, "connect_failed: Connection refused"},
         {"http://name.invalid/", 3, HL_ATTEMPT_DEAD, 0, "dns_failed"},
@@ -274,6 +276,17 @@ Test(sender, treats_each_outcome_as_the_contract_says)
     }
     cr_assert_eq(store.told, expected);
     cr_assert_eq(receiver_count(&receiver, "/elsewhere"), 0, "a redirect was followed");
+}
+
+Test(sender, takes_the_head_for_the_answer_when_the_body_does_not_end)
+{
+    config.webhook_timeout_ms = 60000; /* longer than the test waits */
+    start();
+    deliver(1, "/drip", "");
+    deliver(2, "/stall-body", "");
+    wait_for_outcomes(2);
+    for (unsigned i = 1; i <= 2; i++)
+        cr_assert_eq(find(i, 1)->verdict, HL_ATTEMPT_OK, "%s", find(i, 1)->error);
 }
 
 Test(sender, waits_between_attempts_as_long_as_the_contract_says)

@@ -30,18 +30,21 @@ static void stop(void)
 
 TestSuite(transfer, .init = start, .fini = stop);
 
-/* One attempt at http://receiver.test/status/200, a name with these addresses. */
+/* One attempt at http://Receiver.test./status/200, a name with these addresses. */
 static struct hl_transfer_result attempt(const char *addresses, uint32_t *opened)
 {
-    char url[64], entry[160];
+    char url[64];
+    struct hl_ip ips[8];
+    size_t n = 0;
     struct hl_transfer_result result;
-    snprintf(url, sizeof url, "http://receiver.test:%u/status/200", receiver.port);
-    snprintf(entry, sizeof entry, "receiver.test:%u:%s", receiver.port, addresses);
-    struct curl_slist resolve = {.data = entry};
+    struct hl_str list = hl_str_from(addresses), element;
+    snprintf(url, sizeof url, "http://Receiver.test.:%u/status/200", receiver.port);
+    while (hl_str_next_element(&list, &element))
+        cr_assert(hl_ip_parse(element, &ips[n++]));
     struct hl_transfer *t = hl_transfer_new(&settings);
     cr_assert_not_null(t);
-    cr_assert_eq(curl_easy_setopt(t->easy, CURLOPT_RESOLVE, &resolve), CURLE_OK);
     cr_assert_eq(hl_transfer_prepare(t, hl_str_from(url), NULL, HL_STR("{}"), NULL, false), HL_OK);
+    cr_assert_eq(hl_transfer_set_addresses(t, receiver.port, ips, n, 3000), HL_OK);
     CURLcode code = curl_easy_perform(t->easy);
     hl_transfer_read_result(t, code, &result);
     *opened = t->opened;
@@ -56,10 +59,10 @@ Test(transfer, uses_the_addresses_that_are_not_refused)
         "127.0.0.1,10.0.0.1",
         "10.0.0.1,127.0.0.1",
         "10.0.0.1,127.0.0.2,169.254.169.254,127.0.0.1",
-        "[::1],127.0.0.1",
-        "127.0.0.1,[::1]",
-        "[fd00::1],[::1],10.0.0.1,127.0.0.1",
-        "[::ffff:10.0.0.1],127.0.0.1",
+        "::1,127.0.0.1",
+        "127.0.0.1,::1",
+        "fd00::1,::1,10.0.0.1,127.0.0.1",
+        "::ffff:10.0.0.1,127.0.0.1",
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
         uint32_t opened;
@@ -72,8 +75,8 @@ Test(transfer, uses_the_addresses_that_are_not_refused)
 
 Test(transfer, gives_up_for_good_when_all_addresses_are_refused)
 {
-    static const char *const names[] = {"10.0.0.1", "10.0.0.1,10.0.0.2", "[::1],127.0.0.2",
-        "[::1],[fd00::1]", "[::ffff:127.0.0.2]", "0.0.0.0"};
+    static const char *const names[] = {"10.0.0.1", "10.0.0.1,10.0.0.2", "::1,127.0.0.2",
+        "::1,fd00::1", "::ffff:127.0.0.2", "0.0.0.0"};
     for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
         uint32_t opened;
         struct hl_transfer_result result = attempt(names[i], &opened);
@@ -95,6 +98,18 @@ Test(transfer, tries_again_later_when_what_is_not_refused_does_not_answer)
     cr_assert_eq(opened, 1);
     cr_assert_not(result.is_permanent);
     cr_assert_eq(strncmp(result.error, "connect_failed", 14), 0, "%s", result.error);
+}
+
+Test(transfer, wants_addresses_rather_than_let_libcurl_resolve_a_name)
+{
+    char url[64];
+    struct hl_transfer *t = hl_transfer_new(&settings);
+    snprintf(url, sizeof url, "http://localhost:%u/status/200", receiver.port);
+    cr_assert_eq(hl_transfer_prepare(t, hl_str_from(url), NULL, HL_STR("{}"), NULL, false), HL_OK);
+    cr_assert_neq(curl_easy_perform(t->easy), CURLE_OK);
+    cr_assert(t->wants_addresses);
+    cr_assert_eq(receiver.connections, 0);
+    hl_transfer_free(t);
 }
 
 Test(transfer, refuses_http_where_only_https_is_allowed)

@@ -1,0 +1,60 @@
+/* resolver.h - what addresses a name has, asked on the sender's own loop (c-ares): no thread, and
+ * nobody waits for a name server but those who asked it.
+ *
+ * Each look-up stands for itself: its own sockets, and resolv.conf, hosts and nsswitch.conf as they
+ * are at that moment. Nothing is kept. One thread owns it. */
+#ifndef HL_WEBHOOK_RESOLVER_H
+#define HL_WEBHOOK_RESOLVER_H
+
+#include <ares.h>
+#include <curl/curl.h>
+
+#include "base/list.h"
+#include "net/address.h"
+
+#define HL_LOOKUP_MAX_MS        5000
+#define HL_LOOKUP_ADDRESSES_MAX 32 /* of a name with more the first ones are used */
+
+struct hl_lookup {
+    void *owner;     /* whose it is */
+    const char *why; /* at its end: NULL, or what went wrong, static */
+    struct hl_ip addresses[HL_LOOKUP_ADDRESSES_MAX]; /* in the order to try them (RFC 6724) */
+    size_t n;
+
+    /* private */
+    struct hl_list node;
+    ares_channel channel;
+    uint64_t until_ms; /* monotonic */
+    bool is_done;
+};
+
+struct hl_resolver {
+    struct hl_list lookups; /* under way */
+    struct curl_waitfd *fds;
+    struct hl_lookup **owners; /* of the fds */
+    unsigned n, cap;
+    /* Called by hl_resolver_turn alone; the look-up is over and may begin anew. */
+    void (*on_end)(void *self, struct hl_lookup *lookup);
+    void *self;
+};
+
+void hl_resolver_init(struct hl_resolver *r);
+void hl_resolver_fini(struct hl_resolver *r); /* nothing is under way */
+
+void hl_lookup_init(struct hl_lookup *lookup);
+
+/* Begins; on_end follows within `timeout_ms`, at most HL_LOOKUP_MAX_MS. On failure (NOMEM) nothing
+ * was begun. */
+HL_MUST_CHECK enum hl_err hl_resolver_begin(
+    struct hl_resolver *r, struct hl_lookup *lookup, struct hl_str name, uint64_t timeout_ms);
+/* Ends it without a word; harmless when none is under way. */
+void hl_resolver_cut(struct hl_lookup *lookup);
+
+/* Collects what curl_multi_poll is to wait for: r->fds, r->n of them. */
+void hl_resolver_collect(struct hl_resolver *r);
+/* Milliseconds until hl_resolver_turn has something to do, whatever comes; UINT64_MAX: never. */
+uint64_t hl_resolver_wait_ms(const struct hl_resolver *r, uint64_t now_ms);
+/* After the wait for what was collected: reads it, asks again, ends what is over. */
+void hl_resolver_turn(struct hl_resolver *r);
+
+#endif
