@@ -55,11 +55,9 @@ void hl_backlog_commit(struct hl_backlog *b)
     b->n_changes = 0;
 }
 
-/* A place is kept as long as there is somebody to keep it for. */
 static void settle_lane(struct hl_backlog *b, struct hl_lane *lane)
 {
-    lane->is_kept = lane->is_kept && lane->parked > 0;
-    bool is_ready = lane->pending > 0 && lane->leased < b->per_lane && !lane->is_kept;
+    bool is_ready = lane->pending > 0 && lane->leased < b->per_lane;
     if (!is_ready)
         hl_list_remove(&lane->ready);
     else if (!hl_list_is_linked(&lane->ready))
@@ -193,28 +191,13 @@ enum hl_err hl_backlog_park(struct hl_backlog *b, uint64_t name)
     return err;
 }
 
-enum hl_err hl_backlog_unpark(struct hl_backlog *b, uint64_t name)
+enum hl_err hl_backlog_end_leased(struct hl_backlog *b, uint64_t lane, bool is_parked, bool is_dead)
 {
-    struct hl_id key = key_of(name);
-    struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
-    if (!lane || lane->parked == 0)
-        return HL_ERR_STALE;
-    lane->is_kept = lane->leased >= b->per_lane;
-    settle_lane(b, lane);
-    if (lane->is_kept)
-        return HL_ERR_BUSY;
-    enum hl_err err = change_lane(b, name, 0, 1, -1);
-    if (!err)
-        b->now.parked--;
-    return err;
-}
-
-enum hl_err hl_backlog_end_leased(struct hl_backlog *b, uint64_t lane, bool is_dead)
-{
-    enum hl_err err = change_lane(b, lane, 0, -1, 0);
+    enum hl_err err = change_lane(b, lane, 0, is_parked ? 0 : -1, is_parked ? -1 : 0);
     if (err)
         return err;
     b->now.leased--;
+    b->now.parked -= is_parked;
     b->now.pending--;
     b->now.dead += is_dead;
     return HL_OK;

@@ -17,8 +17,7 @@ struct hl_lane {
     uint64_t name;
     uint32_t pending; /* deliveries that wait for a lease */
     uint32_t leased;  /* with a place; at most the limit */
-    uint32_t parked;  /* leased, without a place until their next attempt */
-    bool is_kept;     /* a parked one found no place: new leases wait until it has one */
+    uint32_t parked;  /* leased, without a place */
 };
 
 struct hl_lane_change {
@@ -65,14 +64,15 @@ HL_MUST_CHECK enum hl_err hl_backlog_load(struct hl_backlog *b, uint64_t lane, u
 /* The lane whose turn it is, or NULL. It stays first until hl_backlog_lease. */
 struct hl_lane *hl_backlog_next_lane(const struct hl_backlog *b);
 HL_MUST_CHECK enum hl_err hl_backlog_lease(struct hl_backlog *b, uint64_t lane);
-/* A lease ends: the delivery waits again, or is final (`is_dead`: a dead letter). */
+/* A lease ends, one with a place or a parked one: the delivery waits again, or is final (`is_dead`:
+ * a dead letter). */
 HL_MUST_CHECK enum hl_err hl_backlog_unlease(struct hl_backlog *b, uint64_t lane, bool is_parked);
-HL_MUST_CHECK enum hl_err hl_backlog_end_leased(struct hl_backlog *b, uint64_t lane, bool is_dead);
+HL_MUST_CHECK enum hl_err hl_backlog_end_leased(
+    struct hl_backlog *b, uint64_t lane, bool is_parked, bool is_dead);
 
-/* A leased delivery gives its place away until its next attempt, so that many which fail at once do
- * not hold up the rest of their destination. BUSY: too many are parked; it keeps its place. */
+/* A leased delivery gives its place away for good, so that many which fail at once do not hold up
+ * the rest of their destination: the sender has places of its own for their retries. BUSY: too many
+ * are parked; it keeps its place. */
 HL_MUST_CHECK enum hl_err hl_backlog_park(struct hl_backlog *b, uint64_t lane);
-/* It wants one again. BUSY: none is free; the next one is kept for it. */
-HL_MUST_CHECK enum hl_err hl_backlog_unpark(struct hl_backlog *b, uint64_t lane);
 
 #endif

@@ -165,8 +165,10 @@ static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
     case HL_STORE_CANCEL:
         return vt->cancel(d, (struct hl_run_ref *)m, b->now_ms, &op->is_running);
     case HL_STORE_ATTEMPT:
+        hl_attempt_drop((struct hl_attempt *)m); /* an earlier try's */
         return vt->attempt(d, (struct hl_attempt *)m, b->now_ms);
     case HL_STORE_OUTCOME:
+        op->is_parked = ((struct hl_attempt_outcome *)m)->is_parked;
         return vt->outcome(d, (struct hl_attempt_outcome *)m, b->now_ms, &op->is_parked);
     case HL_STORE_REDELIVER:
         return redeliver(b, op);

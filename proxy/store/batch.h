@@ -18,7 +18,7 @@ struct hl_batch_op {
     bool is_held;          /* not decided: there was no space even for this */
     bool has_more;         /* REDELIVER: goes on in a later batch */
     bool is_running;       /* CANCEL: the worker is to be told */
-    bool is_parked;        /* OUTCOME, RETRY */
+    bool is_parked;        /* OUTCOME */
     struct hl_id existing; /* ACCEPT, EXISTS */
     int64_t revoked_ms;    /* REVOKE_ACCOUNT */
     uint64_t count;        /* REDELIVER: before this batch */

@@ -38,8 +38,9 @@ struct hl_driver_vt {
     /* The lane's oldest pending delivery. As claim. */
     enum hl_err (*lease)(
         struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);
-    enum hl_err (*attempt)(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms);
-    /* `*is_parked`: RETRY gave its place away. */
+    /* On OK a->leased is the delivery. */
+    enum hl_err (*attempt)(struct hl_driver *d, struct hl_attempt *a, int64_t now_ms);
+    /* `*is_parked`: it has no place, as o->is_parked, or since now. */
     enum hl_err (*outcome)(
         struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked);
     /* Looks at `max` at most and goes on at r->mark; counts in r->count. `*is_done`: no more are

@@ -75,6 +75,8 @@ static void take_credit(struct hl_engine *e, struct hl_credit *credit)
 static void reply(struct hl_engine *e, struct hl_store_msg *m, size_t weight, enum hl_err rc)
 {
     unweigh(e, weight);
+    if (m->msg.type == HL_STORE_ATTEMPT && rc != HL_OK)
+        hl_attempt_drop((struct hl_attempt *)m);
     m->rc = rc;
     hl_mailbox_post(m->reply_to, &m->msg);
 }
@@ -187,7 +189,7 @@ static void answer(struct hl_engine *e, const struct hl_batch_op *op)
         ((struct hl_accept *)op->m)->run_id = op->existing;
     if (op->m->msg.type == HL_STORE_REVOKE_ACCOUNT)
         ((struct hl_revoke_account *)op->m)->revoked_ms = op->revoked_ms;
-    if (op->m->msg.type == HL_STORE_OUTCOME)
+    if (op->m->msg.type == HL_STORE_OUTCOME && op->rc == HL_OK)
         ((struct hl_attempt_outcome *)op->m)->is_parked = op->is_parked;
     if (op->has_more && op->rc == HL_OK)
         append(e, &op->m->msg);

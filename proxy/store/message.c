@@ -149,6 +149,12 @@ static size_t body_weight(const struct hl_body *body)
     return body->where == HL_BODY_INLINE ? body->size : 0;
 }
 
+void hl_attempt_drop(struct hl_attempt *a)
+{
+    hl_leased_free(a->leased);
+    a->leased = NULL;
+}
+
 size_t hl_message_weight(const struct hl_store_msg *m)
 {
     switch (m->msg.type) {

@@ -48,6 +48,9 @@ static inline bool hl_message_asks_what_runs(const struct hl_store_msg *m)
            ((const struct hl_list_runs *)m)->state == HL_RUN_RUNNING;
 }
 
+/* The delivery that its reply would bring is not to be sent after all. */
+void hl_attempt_drop(struct hl_attempt *a);
+
 /* What a request weighs while it waits: itself, its strings and the body bytes it carries. */
 size_t hl_message_weight(const struct hl_store_msg *m);
 

@@ -157,20 +157,21 @@ void hl_release_free(struct hl_release *r);
 struct hl_leased {
     struct hl_msg msg;
     struct hl_id delivery_id, run_id;
+    uint64_t lane;
     uint32_t round, n, max_attempts; /* n from 1 */
     struct hl_str url, secret, traceparent, project, app;
     struct hl_outcome outcome; /* INLINE body is here, FILE is opened by the sender */
 };
 void hl_leased_free(struct hl_leased *l); /* wipes secret and url */
 
-/* Attempt n (> 1) will be sent: committed before the reply. Reply STALE: the lease is gone, do not
- * send; BUSY: it is parked and its destination has no free place, ask again soon (the next one is
- * kept for it). */
+/* Attempt n (> 1) will be sent: committed before the reply. Reply OK with the delivery, so that
+ * nobody has to keep it between two attempts; STALE: the lease is gone, do not send. */
 struct hl_attempt {
     struct hl_store_msg m;
     struct hl_id delivery_id;
     uint32_t round, n;
-    bool is_parked; /* the outcome before gave its place away */
+    bool is_parked;           /* it has no place */
+    struct hl_leased *leased; /* NULL; reply OK: the asker's */
 };
 
 /* The verdicts that the sender may give:
@@ -187,10 +188,8 @@ struct hl_attempt_outcome {
     uint16_t http_status; /* 0: no response */
     int64_t started_ms, ended_ms;
     char error[HL_ATTEMPT_ERROR_MAX + 1]; /* "timeout", …; never a URL or secret */
-    /* RETRY: others may have its place at the destination until the next ATTEMPT; on the reply:
-     * they do. For attempts that were quick, so that a place is soon free again. ABANDONED: it has
-     * no place. */
-    bool is_parked;
+    bool parks;     /* RETRY: others may have its place at the destination from now on */
+    bool is_parked; /* it has no place; the reply OK says it anew */
 };
 
 /* CANCEL. Reply OK: a queued run is final now (its webhook goes out), a running one's worker has

@@ -49,7 +49,8 @@ static const unsigned legal[HL_PARCEL_STATE_COUNT] = {
     [HL_PARCEL_RESOLVING] = TO(SENDING) | TO(WAITING) | TO(RECORDING),
     [HL_PARCEL_SENDING] = TO(RESOLVING) | TO(WAITING) | TO(RECORDING),
     [HL_PARCEL_WAITING] = TO(DUE),
-    [HL_PARCEL_DUE] = TO(ASKING) | TO(RECORDING),
+    [HL_PARCEL_DUE] = TO(QUEUED) | TO(ASKING) | TO(RECORDING),
+    [HL_PARCEL_QUEUED] = TO(DUE) | TO(RECORDING),
     [HL_PARCEL_ASKING] = TO(SIGNING) | TO(WAITING) | TO(RECORDING),
     [HL_PARCEL_RECORDING] = TO(UNRECORDED),
     [HL_PARCEL_UNRECORDED] = TO(RECORDING),
@@ -58,7 +59,12 @@ static const unsigned legal[HL_PARCEL_STATE_COUNT] = {
 
 static bool waits_for_retry(enum hl_parcel_state state)
 {
-    return state == HL_PARCEL_WAITING || state == HL_PARCEL_DUE;
+    return state == HL_PARCEL_WAITING || state == HL_PARCEL_DUE || state == HL_PARCEL_QUEUED;
+}
+
+static uint32_t *places_of(struct hl_docket *k, const struct hl_parcel *p)
+{
+    return p->is_retry ? &k->placed_retries : &k->placed;
 }
 
 static bool is_timed(enum hl_parcel_state state)
@@ -72,24 +78,24 @@ static void enter(struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state
     k->counts[to]++;
     if (!is_timed(to))
         hl_list_push_back(&k->lists[to], &p->node);
-    if (hl_parcel_is_placed(p))
+    if (hl_parcel_is_placed(p)) {
         hl_counter_add(&k->gauges->in_flight, 1);
-    if (waits_for_retry(to)) {
-        hl_counter_add(&k->gauges->waiting_retry, 1);
-        k->waiting_bytes += hl_parcel_weight(p);
+        *places_of(k, p) += 1;
     }
+    if (waits_for_retry(to))
+        hl_counter_add(&k->gauges->waiting_retry, 1);
 }
 
 static void leave(struct hl_docket *k, struct hl_parcel *p)
 {
     hl_list_remove(&p->node);
     k->counts[p->state]--;
-    if (hl_parcel_is_placed(p))
+    if (hl_parcel_is_placed(p)) {
         hl_counter_sub(&k->gauges->in_flight, 1);
-    if (waits_for_retry(p->state)) {
-        hl_counter_sub(&k->gauges->waiting_retry, 1);
-        k->waiting_bytes -= hl_parcel_weight(p);
+        *places_of(k, p) -= 1;
     }
+    if (waits_for_retry(p->state))
+        hl_counter_sub(&k->gauges->waiting_retry, 1);
 }
 
 void hl_docket_move(struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state to)
@@ -116,10 +122,9 @@ struct hl_parcel *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool 
     return node ? HL_CONTAINER_OF(node, struct hl_parcel, node) : NULL;
 }
 
-uint32_t hl_docket_placed(const struct hl_docket *k)
+uint32_t hl_docket_waiting(const struct hl_docket *k)
 {
-    return k->counts[HL_PARCEL_SIGNING] + k->counts[HL_PARCEL_RESOLVING] +
-           k->counts[HL_PARCEL_SENDING] + k->counts[HL_PARCEL_ASKING];
+    return k->counts[HL_PARCEL_WAITING] + k->counts[HL_PARCEL_DUE] + k->counts[HL_PARCEL_QUEUED];
 }
 
 void hl_docket_drop(struct hl_docket *k, struct hl_parcel *p)

@@ -14,7 +14,7 @@ struct hl_docket {
     uint32_t counts[HL_PARCEL_STATE_COUNT];
     struct hl_msg *backlog, **backlog_end; /* leased, not begun: first in, first out */
     uint32_t backlog_count;
-    uint64_t waiting_bytes; /* kept by WAITING and DUE */
+    uint32_t placed, placed_retries;
     struct hl_sender_gauges *gauges;
 };
 
@@ -29,7 +29,7 @@ void hl_docket_add(struct hl_docket *k, struct hl_msg *leased);
  */
 struct hl_parcel *hl_docket_adopt(struct hl_docket *k);
 
-/* Asserts that the move is legal. Not for WAITING and UNRECORDED: */
+/* Asserts that the move is legal. p->is_retry stays as it is while it holds a place. Not for WAITING and UNRECORDED: */
 void hl_docket_move(struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state to);
 /* To WAITING or UNRECORDED, `ms` long. */
 void hl_docket_move_for(
@@ -41,7 +41,7 @@ void hl_docket_drop(struct hl_docket *k, struct hl_parcel *p);
  * The caller moves it on at once. */
 struct hl_parcel *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool is_early);
 
-/* How many hold one of the HOOKLINE_WEBHOOK_CONCURRENCY places. */
-uint32_t hl_docket_placed(const struct hl_docket *k);
+/* How many wait for their next attempt. */
+uint32_t hl_docket_waiting(const struct hl_docket *k);
 
 #endif

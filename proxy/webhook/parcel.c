@@ -17,7 +17,9 @@ struct hl_parcel *hl_parcel_new(struct hl_leased *leased)
     if (!p)
         return NULL;
     hl_list_init(&p->node);
+    hl_list_init(&p->line);
     p->leased = leased;
+    p->lane = leased->lane;
     p->n = leased->n;
     p->ask.delivery_id = p->outcome.delivery_id = leased->delivery_id;
     p->ask.round = p->outcome.round = leased->round;
@@ -31,19 +33,30 @@ void hl_parcel_free(struct hl_parcel *p)
     HL_ASSERT(!p->transfer);
     hl_parcel_strip(p);
     hl_list_remove(&p->node);
+    hl_list_remove(&p->line);
     free(p);
 }
 
 void hl_parcel_strip(struct hl_parcel *p)
 {
-    hl_parcel_rest(p);
+    if (p->has_signature)
+        hl_signature_fini(&p->signature);
+    p->has_signature = false;
     if (p->has_envelope)
         hl_envelope_fini(&p->envelope);
     p->has_envelope = false;
     free(p->whole);
     p->whole = NULL;
+    free(p->request);
+    p->request = NULL;
     hl_leased_free(p->leased);
     p->leased = NULL;
+}
+
+void hl_parcel_renew(struct hl_parcel *p, struct hl_leased *leased)
+{
+    HL_ASSERT(!p->leased && leased);
+    p->leased = leased;
 }
 
 static enum hl_err open_envelope(struct hl_parcel *p, const char *data_dir);
@@ -54,7 +67,10 @@ enum hl_err hl_parcel_begin(struct hl_parcel *p, uint32_t n, const char *data_di
     p->started_ms = hl_clock_wall_ms();
     p->started_us = hl_clock_mono_us();
     p->timestamp = p->started_ms / 1000;
-    enum hl_err err = p->has_envelope ? HL_OK : open_envelope(p, data_dir);
+    p->request = malloc(sizeof *p->request);
+    if (!p->request)
+        return HL_ERR_NOMEM;
+    enum hl_err err = open_envelope(p, data_dir);
     if (err == HL_OK && !p->whole)
         err = hl_envelope_rewind(&p->envelope);
     if (err != HL_OK || p->leased->secret.n == 0)
@@ -112,7 +128,7 @@ enum hl_err hl_parcel_sign(struct hl_parcel *p, const struct hl_webhook_names *n
             return err;
         hl_signature_end(&p->signature, &text);
     }
-    return hl_request_init(&p->request, names, &p->leased->run_id, p->timestamp,
+    return hl_request_init(p->request, names, &p->leased->run_id, p->timestamp,
         p->has_signature ? &text : NULL, p->leased->traceparent);
 }
 
@@ -142,26 +158,7 @@ enum hl_err hl_parcel_prepare(struct hl_parcel *p)
 {
     struct hl_str whole = {p->whole, p->whole ? (size_t)p->envelope.size : 0};
     return hl_transfer_prepare(
-        p->transfer, p->leased->url, p->request.fields, whole, &p->envelope, p->n > 1);
-}
-
-void hl_parcel_rest(struct hl_parcel *p)
-{
-    if (p->has_signature)
-        hl_signature_fini(&p->signature);
-    p->has_signature = false;
-    if (p->has_envelope)
-        hl_envelope_rest(&p->envelope);
-}
-
-size_t hl_parcel_weight(const struct hl_parcel *p)
-{
-    size_t body = 0;
-    if (p->whole)
-        body = (size_t)p->envelope.size;
-    else if (p->leased && p->leased->outcome.body.where == HL_BODY_INLINE)
-        body = (size_t)p->leased->outcome.body.size;
-    return sizeof *p + sizeof *p->leased + body;
+        p->transfer, p->leased->url, p->request->fields, whole, &p->envelope, p->n > 1);
 }
 
 const char *hl_parcel_state_text(enum hl_parcel_state state)

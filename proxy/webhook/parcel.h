@@ -8,14 +8,15 @@
 #include "webhook/request.h"
 #include "webhook/transfer.h"
 
-/* The state says which of the sender's lists the parcel is in. X(name, text, holds one of the
- * HOOKLINE_WEBHOOK_CONCURRENCY places) */
+/* The state says which of the sender's lists the parcel is in. X(name, text, holds a place: one of
+ * HOOKLINE_WEBHOOK_CONCURRENCY, or of as many for retries) */
 #define HL_PARCEL_STATE_MAP(X)                                                                     \
     X(SIGNING, "signing", true)     /* a large body is hashed; ends when all of it is */           \
     X(RESOLVING, "resolving", true) /* its name is looked up; ends with the addresses */           \
     X(SENDING, "sending", true)     /* libcurl has it; ends with its last word */                  \
     X(WAITING, "waiting", false)    /* for the next attempt's time */                              \
     X(DUE, "due", false)            /* that time has come; ends when a place is free */            \
+    X(QUEUED, "queued", false)      /* its destination has as many retries as it may */            \
     X(ASKING, "asking", true)       /* ATTEMPT is with the store; ends with its reply */           \
     X(RECORDING, "recording",                                                                      \
         false) /* the final OUTCOME is with the store; ends with its reply */                      \
@@ -35,7 +36,7 @@ enum hl_parcel_state {
 struct hl_parcel {
     struct hl_list node;
     enum hl_parcel_state state;
-    struct hl_leased *leased;     /* owned; NULL once its outcome is final */
+    struct hl_leased *leased; /* owned; NULL between two attempts and once its outcome is final */
     struct hl_transfer *transfer; /* SIGNING, RESOLVING, SENDING */
 
     struct hl_envelope envelope;
@@ -47,8 +48,13 @@ struct hl_parcel {
     uint64_t started_us; /* monotonic */
     int64_t timestamp;   /* signed: Unix seconds */
     struct hl_signature signature;
-    bool has_signature; /* `signature` is live */
-    struct hl_request request;
+    bool has_signature;         /* `signature` is live */
+    struct hl_request *request; /* of the attempt under way; owned */
+
+    uint64_t lane;       /* its destination */
+    struct hl_list line; /* QUEUED: of the turnstile */
+    bool is_retry;       /* it holds, or wants, one of the places for retries */
+    bool has_turn;       /* the turnstile has let it in */
 
     struct hl_attempt ask;
     struct hl_attempt_outcome outcome;
@@ -59,8 +65,11 @@ struct hl_parcel {
 struct hl_parcel *hl_parcel_new(struct hl_leased *leased);
 /* NULL-safe. The transfer was taken off before, no message is away. */
 void hl_parcel_free(struct hl_parcel *p);
-/* Frees what only a further attempt would need. */
+/* Frees all that an attempt needs; the next one brings its own (hl_parcel_renew). */
 void hl_parcel_strip(struct hl_parcel *p);
+
+/* Takes the delivery for a further attempt. */
+void hl_parcel_renew(struct hl_parcel *p, struct hl_leased *leased);
 
 /* Begins attempt `n`: opens the body, fixes the timestamp. Afterwards hl_parcel_sign. An error:
  * the body cannot be read (NOT_FOUND, IO, CORRUPT, INVALID), or NOMEM. */
@@ -73,12 +82,6 @@ HL_MUST_CHECK enum hl_err hl_parcel_sign(
 
 /* Gives the attempt to its transfer. */
 HL_MUST_CHECK enum hl_err hl_parcel_prepare(struct hl_parcel *p);
-
-/* Ends the attempt or its signing: gives the file and the signature back, keeps the body. */
-void hl_parcel_rest(struct hl_parcel *p);
-
-/* What it keeps in memory while it waits, bytes. */
-size_t hl_parcel_weight(const struct hl_parcel *p);
 
 const char *hl_parcel_state_text(enum hl_parcel_state state);
 bool hl_parcel_is_placed(const struct hl_parcel *p);

@@ -3,13 +3,13 @@
  * Thread: its own; start, stop and free are the control thread's.
  *
  *   LEASED ─▶ backlog ─▶ SIGNING ─▶ SENDING ─┬─▶ RECORDING ─▶ gone        (RESOLVING: courier.c)
- *                           ▲                └─▶ WAITING ─▶ DUE ─▶ ASKING
- *                           └───────────────────────────────────────┘
+ *                           ▲                └─▶ WAITING ─▶ DUE ─▶ (QUEUED ─▶ DUE) ─▶ ASKING
+ *                           └───────────────────────────────────────────────────────────┘
  *
- * Promise: at most HOOKLINE_WEBHOOK_CONCURRENCY attempts at once; who waits for a retry takes no
- * place, and is sent before anything new when its time has come; an attempt after the first is sent
- * only after the store has it on disk; an outcome that the store cannot keep is offered again until
- * it can; nothing that was leased is forgotten.
+ * Promise: at most HOOKLINE_WEBHOOK_CONCURRENCY first attempts at once, and as many others: neither
+ * waits for the other's places. Who waits for a retry holds no body and no place; an attempt after
+ * the first is sent only after the store has it on disk; an outcome that the store cannot keep is
+ * offered again until it can; nothing that was leased is forgotten.
  * Not here: fairness between destinations (the store leases round-robin), the states' lists
  * (docket.c), how an attempt is made (courier.c, parcel.c, transfer.c), the retry table
  * (retry.c). */
@@ -26,15 +26,15 @@
 #include "store/destination.h"
 #include "webhook/courier.h"
 #include "webhook/retry.h"
+#include "webhook/turnstile.h"
 
-/* What deliveries that wait for a retry may keep in memory; beyond it nothing new is leased. */
-#define WAITING_BYTES_MAX (64 * 1024 * 1024)
+/* About 1 KiB each; beyond so many nothing new is leased. */
+#define WAITING_MAX 65536
 /* Between two tries of what the store or the memory refused. */
 #define AGAIN_MS 1000
-#define QUICK_US                                                                                   \
-    (250 * 1000)    /* an attempt that ended sooner gives its place away until the next  \
-                               */
-#define PLACE_MS 20 /* until a place at the destination is asked for again */
+/* A delivery whose attempt ended sooner gives its place at the destination away. One that was slow
+ * keeps it, so that a destination that hangs gets no more deliveries than it has places. */
+#define QUICK_US (250 * 1000)
 #define IDLE_MS  60000
 
 enum { MSG_STOP = 1024, MSG_CUT }; /* beside enum hl_store_op */
@@ -46,6 +46,8 @@ struct hl_sender {
     struct hl_mailbox box;
     struct hl_docket docket;
     struct hl_courier courier;
+    struct hl_turnstile
+        turnstile; /* by destination: retries of those that gave their places away */
     struct hl_sender_gauges gauges;
     uint32_t credit; /* leases that the store may still push */
 
@@ -78,6 +80,7 @@ enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *conf
     s->cut.type = MSG_CUT;
     hl_mailbox_init(&s->box, wake, s);
     hl_docket_init(&s->docket, &s->gauges);
+    hl_turnstile_init(&s->turnstile, config->webhook_per_host);
     enum hl_err err =
         hl_courier_init(&s->courier, config, &s->docket, hl_store_data_dir(store), why, why_len);
     s->courier.on_end = on_attempt_end;
@@ -136,7 +139,7 @@ static void run(void *arg)
 
 static bool has_free_place(const struct hl_sender *s)
 {
-    return hl_docket_placed(&s->docket) < s->config->webhook_concurrency;
+    return s->docket.placed < s->config->webhook_concurrency;
 }
 
 static uint64_t wait_ms(const struct hl_sender *s)
@@ -154,14 +157,38 @@ static uint64_t wait_ms(const struct hl_sender *s)
 
 static void ask(struct hl_sender *s, struct hl_parcel *p);
 
-/* Retries first, then what was leased. */
+/* Whether it may go on to its destination now; if not, it is in the line. One that kept its place
+ * there needs no other. */
+static bool has_turn(struct hl_sender *s, struct hl_parcel *p)
+{
+    if (!p->outcome.is_parked || p->has_turn)
+        return true;
+    p->has_turn = hl_turnstile_enter(&s->turnstile, p->lane, &p->line);
+    if (!p->has_turn)
+        hl_docket_move(&s->docket, p, HL_PARCEL_QUEUED);
+    return p->has_turn;
+}
+
+static void give_turn_up(struct hl_sender *s, struct hl_parcel *p)
+{
+    if (!p->has_turn)
+        return;
+    p->has_turn = false;
+    struct hl_list *line = hl_turnstile_leave(&s->turnstile, p->lane);
+    if (!line)
+        return;
+    struct hl_parcel *next = HL_CONTAINER_OF(line, struct hl_parcel, line);
+    next->has_turn = true;
+    hl_docket_move(&s->docket, next, HL_PARCEL_DUE);
+}
+
 static void start_ready(struct hl_sender *s)
 {
     HL_LIST_EACH_SAFE (node, &s->docket.lists[HL_PARCEL_DUE]) {
         struct hl_parcel *p = HL_CONTAINER_OF(node, struct hl_parcel, node);
-        if (!has_free_place(s))
-            return;
-        if (p->away == 0)
+        if (s->docket.placed_retries >= s->config->webhook_concurrency)
+            break;
+        if (p->away == 0 && has_turn(s, p))
             ask(s, p);
     }
     while (has_free_place(s)) {
@@ -174,13 +201,12 @@ static void start_ready(struct hl_sender *s)
 
 static bool post_credit(struct hl_sender *s, uint32_t n);
 
-/* As many leases as there are places that nobody has, waits for or was promised. */
+/* As many leases as there are places that nobody has or was promised. */
 static void give_credit(struct hl_sender *s)
 {
     const struct hl_docket *k = &s->docket;
-    uint32_t spoken_for =
-        hl_docket_placed(k) + k->counts[HL_PARCEL_DUE] + k->backlog_count + s->credit;
-    if (s->is_stopping || k->waiting_bytes > WAITING_BYTES_MAX ||
+    uint32_t spoken_for = k->placed + k->backlog_count + s->credit;
+    if (s->is_stopping || hl_docket_waiting(k) >= WAITING_MAX ||
         spoken_for >= s->config->webhook_concurrency)
         return;
     uint32_t n = s->config->webhook_concurrency - spoken_for;
@@ -215,6 +241,8 @@ static void ask(struct hl_sender *s, struct hl_parcel *p)
 {
     p->ask.n = p->n + 1;
     p->ask.is_parked = p->outcome.is_parked;
+    p->ask.leased = NULL;
+    p->is_retry = true;
     hl_docket_move(&s->docket, p, HL_PARCEL_ASKING);
     post(s, p, &p->ask.m, HL_STORE_ATTEMPT);
 }
@@ -238,9 +266,9 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
                              : hl_retry_verdict(result->http_status, p->n, p->leased->max_attempts);
     hl_counter_add(counters[verdict], 1);
     hl_histogram_add(&s->gauges.latency, hl_clock_mono_us() - p->started_us);
-    p->outcome.is_parked =
-        verdict == HL_ATTEMPT_RETRY && hl_clock_mono_us() - p->started_us < QUICK_US;
-    hl_parcel_rest(p);
+    /* Where retries stand in line already, it keeps its place: new ones wait then, not retries. */
+    p->outcome.parks = hl_clock_mono_us() - p->started_us < QUICK_US &&
+                       !hl_turnstile_has_line(&s->turnstile, p->lane);
     if (verdict == HL_ATTEMPT_OK)
         log_delivered(p, result);
     if (verdict == HL_ATTEMPT_DEAD)
@@ -251,8 +279,9 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
         hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, hl_retry_delay_ms(p->n, random));
     } else {
         hl_docket_move(&s->docket, p, HL_PARCEL_RECORDING);
-        hl_parcel_strip(p);
     }
+    hl_parcel_strip(p);
+    give_turn_up(s, p);
     post_outcome(s, p, verdict, result->http_status, result->error);
 }
 
@@ -368,18 +397,18 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p)
     p->away--;
     enum hl_err rc = p->ask.m.rc;
     HL_CRASH_POINT(ATTEMPT_COMMITTED);
+    if (rc == HL_OK)
+        hl_parcel_renew(p, p->ask.leased);
+    else
+        give_turn_up(s, p);
     if (rc != HL_OK && !is_passing(rc)) {
         hl_docket_drop(&s->docket, p); /* the lease is gone */
     } else if (s->is_stopping) {
         p->n = rc == HL_OK ? p->ask.n : p->n;
-        p->outcome.is_parked = p->outcome.is_parked && rc != HL_OK;
         abandon(s, p);
-    } else if (rc == HL_ERR_BUSY) {
-        hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, PLACE_MS);
     } else if (rc != HL_OK) {
         hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, AGAIN_MS);
     } else {
-        p->outcome.is_parked = false;
         hl_docket_move(&s->docket, p, HL_PARCEL_SIGNING);
         hl_courier_begin(&s->courier, p, p->ask.n);
     }
@@ -439,6 +468,7 @@ static void wind_down(struct hl_sender *s)
     for (struct hl_parcel *p; (p = hl_docket_take_due(&s->docket, 0, true));)
         go_on(s, p);
     abandon_all(s, HL_PARCEL_DUE);
+    abandon_all(s, HL_PARCEL_QUEUED);
     abandon_all(s, HL_PARCEL_RESOLVING); /* nothing is sent yet */
     for (struct hl_parcel *p; (p = hl_docket_adopt(&s->docket));)
         abandon(s, p);
@@ -464,6 +494,7 @@ static void abandon(struct hl_sender *s, struct hl_parcel *p)
     hl_courier_cut(&s->courier, p);
     if (!is_under_way)
         p->started_ms = 0;
+    hl_list_remove(&p->line);
     hl_docket_move(&s->docket, p, HL_PARCEL_RECORDING);
     hl_parcel_strip(p);
     post_outcome(s, p, HL_ATTEMPT_ABANDONED, 0, is_under_way ? "interrupted" : "");
@@ -488,6 +519,7 @@ void hl_sender_free(struct hl_sender *sender)
             hl_leased_free(HL_CONTAINER_OF(msg, struct hl_leased, msg));
     }
     hl_docket_fini(&sender->docket);
+    hl_turnstile_fini(&sender->turnstile);
     hl_courier_fini(&sender->courier);
     free(sender);
 }

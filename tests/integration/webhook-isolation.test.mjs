@@ -6,7 +6,7 @@ import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { startServer } from './lib/server.mjs';
-import { gate, until, within } from './lib/until.mjs';
+import { gate, sleep, until, within } from './lib/until.mjs';
 
 const TROUBLES = {
     'never answers': (x) => x.gone,
@@ -100,6 +100,43 @@ test('deliveries that wait for their retry do not hold up others to the same hos
     await receiver.delivered('/good');
     const tries = receiver.deliveries('/gone').length;
     assert.ok(tries < 300, 'others still wait for their last attempt');
+});
+
+test('a retry goes out in time while its destination’s places are taken', async (t) => {
+    const { call, receiver } = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_PER_HOST: '2', HOOKLINE_WEBHOOK_TIMEOUT: '5m' },
+    });
+    receiver.script('/hang', (x) => x.gone);
+    receiver.script('/gone', 404);
+    await call(RUN, { query: { webhookEndpoint: receiver.url('/gone') } });
+    await receiver.delivered('/gone');
+    for (let i = 0; i < 2; i++)
+        await call(RUN, { query: { webhookEndpoint: receiver.url('/hang') } });
+    await receiver.delivered('/hang', 2);
+    await receiver.delivered('/gone', 3);
+    assert.equal(receiver.deliveries('/hang').length, 2);
+});
+
+test('retries that wait for a place at their destination ask the store for nothing', async (t) => {
+    const { call, receiver, sidecar } = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_PER_HOST: '2', HOOKLINE_WEBHOOK_TIMEOUT: '5m' },
+    });
+    for (let i = 0; i < 10; i++) {
+        const webhookEndpoint = receiver.url(`/${i}`);
+        receiver.script(`/${i}`, 404, (x) => x.gone);
+        await call(RUN, { query: { webhookEndpoint } });
+    }
+    const again = () => receiver.requests.length - 10;
+    await until('two retries hang', () => again() === 2);
+    let before;
+    await until('the store has nothing to do', async () => {
+        const commits = await sidecar.metric('hookline_store_commits_total');
+        const isIdle = commits === before;
+        before = commits;
+        await sleep(500);
+        return isIdle;
+    });
+    assert.equal(again(), 2);
 });
 
 test('HOOKLINE_WEBHOOK_CONCURRENCY bounds the deliveries to all hosts at once', async (t) => {

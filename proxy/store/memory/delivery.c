@@ -151,6 +151,7 @@ static struct hl_leased *new_leased(const struct hl_memory_run *run)
         return NULL;
     l->delivery_id = run->delivery_id;
     l->run_id = run->id;
+    l->lane = run->lane;
     l->round = run->round;
     l->n = run->n + 1;
     l->max_attempts = run->max_attempts;
@@ -193,7 +194,7 @@ enum hl_err hl_memory_lease(
 
 /* --- attempts and outcomes ------------------------------------------------------------------ */
 
-enum hl_err hl_memory_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms)
+enum hl_err hl_memory_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t now_ms)
 {
     struct hl_memory *m = hl_memory_of(d);
     struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &a->delivery_id);
@@ -203,10 +204,9 @@ enum hl_err hl_memory_attempt(struct hl_driver *d, const struct hl_attempt *a, i
         a->n > run->max_attempts)
         return HL_ERR_STALE;
     enum hl_err err = reserve_attempt(m, run);
-    if (!err && a->is_parked)
-        err = hl_backlog_unpark(d->backlog, run->lane);
-    if (err)
-        return err;
+    a->leased = err ? NULL : new_leased(run);
+    if (!a->leased)
+        return HL_ERR_NOMEM;
     run->n = a->n;
     add_attempt(m, run, now_ms);
     return HL_OK;
@@ -227,9 +227,9 @@ static enum hl_err give_back(struct hl_memory *m, struct hl_memory_run *run, boo
 }
 
 static enum hl_err end_delivery(
-    struct hl_memory *m, struct hl_memory_run *run, bool is_ok, int64_t now_ms)
+    struct hl_memory *m, struct hl_memory_run *run, bool is_parked, bool is_ok, int64_t now_ms)
 {
-    enum hl_err err = hl_backlog_end_leased(m->base.backlog, run->lane, !is_ok);
+    enum hl_err err = hl_backlog_end_leased(m->base.backlog, run->lane, is_parked, !is_ok);
     if (err)
         return err;
     run->delivery = is_ok ? HL_MEMORY_OK : HL_MEMORY_DEAD;
@@ -250,7 +250,6 @@ static enum hl_err park(struct hl_memory *m, const struct hl_memory_run *run, bo
 enum hl_err hl_memory_outcome(
     struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked)
 {
-    *is_parked = false;
     struct hl_memory *m = hl_memory_of(d);
     struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &o->delivery_id);
     if (!run)
@@ -263,8 +262,8 @@ enum hl_err hl_memory_outcome(
     if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)
         err = give_back(m, run, o->is_parked);
     else if (o->verdict != HL_ATTEMPT_RETRY || is_last)
-        err = end_delivery(m, run, o->verdict == HL_ATTEMPT_OK, now_ms);
-    else if (o->is_parked)
+        err = end_delivery(m, run, o->is_parked, o->verdict == HL_ATTEMPT_OK, now_ms);
+    else if (o->parks && !o->is_parked)
         err = park(m, run, is_parked);
     if (err)
         return err;

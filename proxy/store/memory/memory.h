@@ -104,7 +104,7 @@ HL_MUST_CHECK enum hl_err hl_memory_deliver(
     struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms);
 enum hl_err hl_memory_lease(
     struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);
-enum hl_err hl_memory_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms);
+enum hl_err hl_memory_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t now_ms);
 enum hl_err hl_memory_outcome(
     struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked);
 enum hl_err hl_memory_redeliver(

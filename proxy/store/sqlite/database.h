@@ -195,7 +195,7 @@ HL_MUST_CHECK enum hl_err hl_delivery_add(struct hl_database *db, const struct h
     const struct hl_stored_run *run, int64_t now_ms);
 enum hl_err hl_delivery_lease(
     struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);
-enum hl_err hl_delivery_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms);
+enum hl_err hl_delivery_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t now_ms);
 enum hl_err hl_delivery_outcome(
     struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked);
 enum hl_err hl_delivery_redeliver(

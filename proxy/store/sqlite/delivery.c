@@ -79,6 +79,7 @@ static enum hl_err read_delivery(
     hl_sql_id(row, id);
     hl_sql_id(row, &run_id);
     bool is_whole = hl_sql_int(row);
+    uint64_t lane = (uint64_t)hl_sql_int(row);
     uint32_t round = (uint32_t)hl_sql_int(row), n = (uint32_t)hl_sql_int(row) + 1;
     uint32_t max_attempts = (uint32_t)hl_sql_int(row);
     struct hl_str project = hl_sql_str(row), app = hl_sql_str(row);
@@ -94,6 +95,7 @@ static enum hl_err read_delivery(
         return HL_ERR_NOMEM;
     l->delivery_id = *id;
     l->run_id = run_id;
+    l->lane = lane;
     l->round = round;
     l->n = n;
     l->max_attempts = max_attempts ? max_attempts : db->webhook_attempts;
@@ -149,18 +151,24 @@ static enum hl_err take_lease(
 }
 
 /* A delivery that cannot be opened (the key or a row was tampered with, or is missing) must not block
- * its lane. */
+ * its lane. Of one that is leased. */
 static enum hl_err bury_unreadable(
-    struct hl_database *db, uint64_t lane, const struct hl_id *id, int64_t now_ms)
+    struct hl_database *db, uint64_t lane, const struct hl_id *id, bool is_parked, int64_t now_ms)
 {
     HL_LOG(ERROR, "store: a webhook's records cannot be read; it is a dead letter",
         HL_LOG_ID("delivery_id", id));
     enum hl_err err = end_delivery(db, id, HL_DELIVERY_DEAD, now_ms);
     if (!err)
-        err = hl_backlog_lease(db->base.backlog, lane);
-    if (!err)
-        err = hl_backlog_end_leased(db->base.backlog, lane, true);
+        err = hl_backlog_end_leased(db->base.backlog, lane, is_parked, true);
     return err ? err : HL_ERR_STALE;
+}
+
+/* The same of one that was to be leased. */
+static enum hl_err bury_waiting(
+    struct hl_database *db, uint64_t lane, const struct hl_id *id, int64_t now_ms)
+{
+    enum hl_err err = hl_backlog_lease(db->base.backlog, lane);
+    return err ? err : bury_unreadable(db, lane, id, false, now_ms);
 }
 
 /* Somebody has removed a row: what is not there is not waited for. */
@@ -169,7 +177,7 @@ static enum hl_err forget_missing(struct hl_database *db, uint64_t lane)
     HL_LOG(ERROR, "store: a pending delivery is missing");
     enum hl_err err = hl_backlog_lease(db->base.backlog, lane);
     if (!err)
-        err = hl_backlog_end_leased(db->base.backlog, lane, false);
+        err = hl_backlog_end_leased(db->base.backlog, lane, false, false);
     return err ? err : HL_ERR_STALE;
 }
 
@@ -194,14 +202,14 @@ enum hl_err hl_delivery_lease(
     if (err == HL_ERR_NOMEM)
         return err; /* nothing was changed */
     if (err)
-        return hl_database_end(db, bury_unreadable(db, lane, &id, now_ms));
+        return hl_database_end(db, bury_waiting(db, lane, &id, now_ms));
     err = take_lease(db, lane, *out, now_ms);
     if (err) {
         hl_leased_free(*out);
         *out = NULL;
     }
     if (err == HL_ERR_INVALID) /* there is such an attempt already */
-        err = bury_unreadable(db, lane, &id, now_ms);
+        err = bury_waiting(db, lane, &id, now_ms);
     HL_CRASH_POINT(LEASE_APPLIED);
     return hl_database_end(db, err);
 }
@@ -237,7 +245,27 @@ static enum hl_err set_n(struct hl_database *db, const struct hl_id *id, uint32_
     return hl_database_run(db, HL_SQL_DELIVERY_SET_N);
 }
 
-enum hl_err hl_delivery_attempt(struct hl_driver *d, const struct hl_attempt *a, int64_t now_ms)
+/* As it was leased, once more. NOMEM: nothing was changed. */
+static enum hl_err read_again(
+    struct hl_database *db, struct hl_attempt *a, uint64_t lane, int64_t now_ms)
+{
+    struct hl_sql_row row;
+    struct hl_id id;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_READ);
+    hl_sql_bind_id(&args, &a->delivery_id);
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_READ, &row);
+    if (err && err != HL_ERR_NOT_FOUND)
+        return err;
+    if (!err) {
+        err = read_delivery(db, &row, &id, &a->leased);
+        hl_database_done(db, HL_SQL_DELIVERY_READ);
+        if (err == HL_OK || err == HL_ERR_NOMEM)
+            return err;
+    }
+    return bury_unreadable(db, lane, &a->delivery_id, a->is_parked, now_ms);
+}
+
+enum hl_err hl_delivery_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t now_ms)
 {
     struct hl_database *db = hl_database_of(d);
     struct delivery delivery;
@@ -245,8 +273,10 @@ enum hl_err hl_delivery_attempt(struct hl_driver *d, const struct hl_attempt *a,
     if (!err && (!delivery.is_leased || delivery.round != a->round || a->n != delivery.n + 1 ||
                     a->n > delivery.max_attempts))
         err = HL_ERR_STALE;
-    if (!err && a->is_parked)
-        err = hl_backlog_unpark(d->backlog, delivery.lane);
+    if (!err)
+        err = read_again(db, a, delivery.lane, now_ms);
+    if (err == HL_ERR_NOMEM)
+        return err;
     if (!err)
         err = set_n(db, &a->delivery_id, a->n);
     if (!err)
@@ -309,19 +339,19 @@ static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcom
     if (err)
         return err;
     if (o->verdict == HL_ATTEMPT_RETRY && !is_last)
-        return o->is_parked ? park(db, delivery->lane, is_parked) : HL_OK;
+        return o->parks && !o->is_parked ? park(db, delivery->lane, is_parked) : HL_OK;
     if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)
         return give_back(db, &o->delivery_id, delivery->lane, o->is_parked);
 
     bool is_ok = o->verdict == HL_ATTEMPT_OK;
     err = end_delivery(db, &o->delivery_id, is_ok ? HL_DELIVERY_OK : HL_DELIVERY_DEAD, now_ms);
-    return err ? err : hl_backlog_end_leased(db->base.backlog, delivery->lane, !is_ok);
+    return err ? err
+               : hl_backlog_end_leased(db->base.backlog, delivery->lane, o->is_parked, !is_ok);
 }
 
 enum hl_err hl_delivery_outcome(
     struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked)
 {
-    *is_parked = false;
     struct hl_database *db = hl_database_of(d);
     struct delivery delivery;
     enum hl_err err = find_delivery(db, &o->delivery_id, NULL, &delivery);

@@ -17,6 +17,18 @@
     "result.body_size, result.body_sha256, result.body_file"
 #define HL_SQL_RESULT HL_SQL_RESULT_HEAD ", result.body_bytes"
 
+/* What a delivery is sent from. */
+#define HL_SQL_LEASED(index)                                                                       \
+    "SELECT delivery.delivery_id, delivery.run_id,"                                                \
+    " app.name IS NOT NULL AND webhook.run_id IS NOT NULL AND result.number IS NOT NULL,"          \
+    " delivery.lane, delivery.round, delivery.n,"                                                  \
+    " delivery.max_attempts, app.project, app.name, webhook.url, webhook.secret,"                  \
+    " webhook.traceparent, result.state, " HL_SQL_RESULT " FROM delivery" index                    \
+    " LEFT JOIN run ON run.run_id = delivery.run_id"                                               \
+    " LEFT JOIN app ON app.app_id = run.app_id"                                                    \
+    " LEFT JOIN webhook ON webhook.run_id = run.run_id"                                            \
+    " LEFT JOIN result ON result.number = run.number"
+
 /* Rows that many operations of a transaction add go in eight at a time: for a row alone, half of the
  * work is what a statement costs. OR FAIL keeps no journal for undoing a part of them: who fails
  * here rolls the whole transaction back. */
@@ -111,16 +123,8 @@
         " max_attempts, is_leased, created_ms) VALUES (?, ?, ?, ?, 0, 1, 0, ?, 0, ?)")             \
     X(DELIVERY_FIND, "SELECT app.project, lane, state, round, n, max_attempts, is_leased"          \
         " FROM delivery LEFT JOIN app ON app.app_id = delivery.app_id WHERE delivery_id = ?")      \
-    X(DELIVERY_NEXT, "SELECT delivery.delivery_id, delivery.run_id,"                               \
-        " app.name IS NOT NULL AND webhook.run_id IS NOT NULL AND result.number IS NOT NULL,"      \
-        " delivery.round, delivery.n,"                                                             \
-        " delivery.max_attempts, app.project, app.name, webhook.url, webhook.secret,"              \
-        " webhook.traceparent, result.state, " HL_SQL_RESULT                                       \
-        " FROM delivery INDEXED BY delivery_due"                                                   \
-        " LEFT JOIN run ON run.run_id = delivery.run_id"                                           \
-        " LEFT JOIN app ON app.app_id = run.app_id"                                                \
-        " LEFT JOIN webhook ON webhook.run_id = run.run_id"                                        \
-        " LEFT JOIN result ON result.number = run.number"                                          \
+    X(DELIVERY_READ, HL_SQL_LEASED("") " WHERE delivery.delivery_id = ?")                          \
+    X(DELIVERY_NEXT, HL_SQL_LEASED(" INDEXED BY delivery_due")                                     \
         " WHERE delivery.state = 0 AND delivery.is_leased = 0 AND delivery.lane = ?"               \
         " ORDER BY delivery.delivery_id LIMIT 1")                                                  \
     X(DELIVERY_LEASE, "UPDATE delivery SET is_leased = 1, n = n + 1, max_attempts = ?2"            \

@@ -378,7 +378,9 @@ enum hl_err say_attempt(struct fixture *f, const struct hl_leased *l, uint32_t n
 {
     struct hl_attempt a = {
         .m.msg.type = HL_STORE_ATTEMPT, .delivery_id = l->delivery_id, .round = l->round, .n = n};
-    return ask(f, &f->sender, &a.m);
+    enum hl_err rc = ask(f, &f->sender, &a.m);
+    hl_leased_free(a.leased);
+    return rc;
 }
 
 enum hl_err redeliver(

@@ -43,8 +43,7 @@ uint32_t model_leasable(const struct model *m)
         uint32_t pending = 0, free = m->per_lane - places_taken(m, lane);
         for (size_t i = 0; i < m->n; i++)
             pending += m->runs[i].delivery == MODEL_PENDING && m->runs[i].lane == lane;
-        if (!m->is_kept[lane])
-            sum += pending < free ? pending : free;
+        sum += pending < free ? pending : free;
     }
     return sum;
 }
@@ -163,8 +162,7 @@ enum hl_err model_cancel(struct model_run *run, int64_t now_ms)
 
 bool model_lease(struct model *m, struct model_run *run)
 {
-    if (run->delivery != MODEL_PENDING || m->is_kept[run->lane] ||
-        places_taken(m, run->lane) >= m->per_lane)
+    if (run->delivery != MODEL_PENDING || places_taken(m, run->lane) >= m->per_lane)
         return false;
     run->delivery = MODEL_LEASED;
     run->is_open = true;
@@ -173,32 +171,17 @@ bool model_lease(struct model *m, struct model_run *run)
     return true;
 }
 
-enum hl_err model_attempt(struct model *m, struct model_run *run, uint32_t round, uint32_t n)
+enum hl_err model_attempt(struct model_run *run, uint32_t round, uint32_t n)
 {
     if (run->delivery != MODEL_LEASED || run->round != round || n != run->n + 1 ||
         n > run->max_attempts)
         return HL_ERR_STALE;
-    if (run->is_parked) {
-        m->is_kept[run->lane] = places_taken(m, run->lane) >= m->per_lane;
-        if (m->is_kept[run->lane])
-            return HL_ERR_BUSY;
-    }
-    run->is_parked = false;
     run->is_open = true;
     run->n = n;
     return HL_OK;
 }
 
-/* Nobody who waits for a place is left: it is kept for nobody. */
-static void unkeep(struct model *m, unsigned lane)
-{
-    for (size_t i = 0; i < m->n; i++)
-        if (m->runs[i].lane == lane && m->runs[i].delivery == MODEL_LEASED && m->runs[i].is_parked)
-            return;
-    m->is_kept[lane] = false;
-}
-
-enum hl_err model_outcome(struct model *m, struct model_run *run, uint32_t round, uint32_t n,
+enum hl_err model_outcome(struct model_run *run, uint32_t round, uint32_t n,
     enum hl_attempt_verdict verdict, bool is_unsent, bool parks)
 {
     if (run->delivery != MODEL_LEASED || run->round != round || run->n != n)
@@ -208,12 +191,11 @@ enum hl_err model_outcome(struct model *m, struct model_run *run, uint32_t round
     run->is_open = false;
     run->n -= is_unsent;
     if (verdict == HL_ATTEMPT_RETRY && !is_last)
-        run->is_parked = parks;
+        run->is_parked |= parks;
     else if (verdict == HL_ATTEMPT_ABANDONED && !is_last)
         run->delivery = MODEL_PENDING;
     else
         run->delivery = verdict == HL_ATTEMPT_OK ? MODEL_OK : MODEL_DEAD;
-    unkeep(m, run->lane);
     return HL_OK;
 }
 
@@ -252,6 +234,4 @@ void model_restart(struct model *m, int64_t now_ms)
             run->delivery = run->n < run->max_attempts ? MODEL_PENDING : MODEL_DEAD;
         run->is_parked = run->is_open = false;
     }
-    for (unsigned lane = 0; lane < MODEL_LANES; lane++)
-        m->is_kept[lane] = false;
 }

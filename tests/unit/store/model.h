@@ -38,7 +38,6 @@ struct model {
         uint8_t fingerprint;
         int64_t expires_ms; /* 0: free */
     } keys[MODEL_KEYS];
-    bool is_kept[MODEL_LANES]; /* the next free place is for a parked one */
 
     uint32_t max_queued, max_pending, per_lane, run_attempts, webhook_attempts;
     int64_t key_ms;
@@ -57,9 +56,9 @@ enum hl_err model_release(struct model_run *run, uint32_t epoch, int64_t now_ms)
 enum hl_err model_cancel(struct model_run *run, int64_t now_ms);
 /* May this delivery be leased now? Then it is. */
 bool model_lease(struct model *m, struct model_run *run);
-enum hl_err model_attempt(struct model *m, struct model_run *run, uint32_t round, uint32_t n);
+enum hl_err model_attempt(struct model_run *run, uint32_t round, uint32_t n);
 /* `is_unsent`: ABANDONED, and attempt n was never begun. */
-enum hl_err model_outcome(struct model *m, struct model_run *run, uint32_t round, uint32_t n,
+enum hl_err model_outcome(struct model_run *run, uint32_t round, uint32_t n,
     enum hl_attempt_verdict verdict, bool is_unsent, bool parks);
 enum hl_err model_redeliver(struct model *m, struct model_run *run);
 /* The process ends and the next one takes over. */

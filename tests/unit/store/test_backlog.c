@@ -53,7 +53,7 @@ Test(backlog, ended_lease_makes_its_lane_ready)
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(lease_next(), 0, "2 for each lane");
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, true), HL_OK);
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, true), HL_OK);
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(hl_backlog_unlease(&b, 1, false), HL_OK);
     cr_assert_eq(lease_next(), 1, "given back is due again");
@@ -61,33 +61,31 @@ Test(backlog, ended_lease_makes_its_lane_ready)
     cr_assert_eq(b.now.pending, 2);
 }
 
-Test(backlog, parked_delivery_lets_others_in_and_gets_the_next_free_place)
+Test(backlog, parked_delivery_gives_its_place_away_for_good)
 {
     add(1, 5);
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(hl_backlog_park(&b, 1), HL_OK);
     cr_assert_eq(lease_next(), 1, "its place is free");
-    cr_assert_eq(hl_backlog_unpark(&b, 1), HL_ERR_BUSY);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false), HL_OK);
-    cr_assert_eq(lease_next(), 0, "the place is kept for the parked one");
-    cr_assert_eq(hl_backlog_unpark(&b, 1), HL_OK);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false), HL_OK);
-    cr_assert_eq(lease_next(), 1, "then others have their turn again");
-    cr_assert_eq(hl_backlog_unpark(&b, 1), HL_ERR_STALE, "none is parked");
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, true, false), HL_OK);
+    cr_assert_eq(lease_next(), 0, "it had none");
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
+    cr_assert_eq(lease_next(), 1);
+    cr_assert_eq(b.now.parked, 0);
+    cr_assert_eq(b.now.leased, 2);
 }
 
-Test(backlog, place_is_not_kept_for_one_that_was_given_back)
+Test(backlog, parked_delivery_that_is_given_back_waits_like_any_other)
 {
-    add(1, 4);
+    add(1, 2);
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(hl_backlog_park(&b, 1), HL_OK);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(hl_backlog_unpark(&b, 1), HL_ERR_BUSY);
     cr_assert_eq(hl_backlog_unlease(&b, 1, true), HL_OK);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false), HL_OK);
     cr_assert_eq(lease_next(), 1);
+    cr_assert_eq(lease_next(), 0);
+    cr_assert_eq(b.now.parked, 0);
 }
 
 Test(backlog, limits_are_told)
@@ -113,7 +111,7 @@ Test(backlog, rollback_undoes_all_since_begin)
     add(2, 1);
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(lease_next(), 2);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, true), HL_OK);
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, true), HL_OK);
     hl_backlog_add_queued(&b, -1);
     hl_backlog_rollback(&b);
 
@@ -134,11 +132,11 @@ Test(backlog, lanes_without_anything_left_are_forgotten)
     hl_backlog_commit(&b);
     hl_backlog_begin(&b);
     cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false), HL_OK);
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
     cr_assert_eq(hl_backlog_add_pending(&b, 1), HL_OK);
     cr_assert_eq(lease_next(), 2);
     cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false), HL_OK);
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
     hl_backlog_commit(&b);
     cr_assert_eq(b.lanes.n, 1);
 }

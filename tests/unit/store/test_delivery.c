@@ -37,6 +37,25 @@ STORE_TEST(lease_carries_what_the_envelope_says)
     hl_leased_free(l);
 }
 
+STORE_TEST(attempt_brings_the_delivery_again)
+{
+    struct hl_leased *l = lease_one(f, URL);
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_RETRY), HL_OK);
+    struct hl_attempt a = {
+        .m.msg.type = HL_STORE_ATTEMPT, .delivery_id = l->delivery_id, .round = l->round, .n = 2};
+    cr_assert_eq(ask(f, &f->sender, &a.m), HL_OK);
+    cr_assert(hl_id_eq(&a.leased->run_id, &l->run_id));
+    cr_assert_eq(a.leased->lane, l->lane);
+    cr_assert_eq(a.leased->max_attempts, 3);
+    cr_assert(hl_str_eq(a.leased->url, l->url));
+    cr_assert(hl_str_eq(a.leased->secret, l->secret));
+    cr_assert_eq(a.leased->outcome.finished_ms, l->outcome.finished_ms);
+    struct hl_str body = {a.leased->outcome.body.bytes, a.leased->outcome.body.size};
+    cr_assert(hl_str_eq(body, HL_STR("answer")));
+    hl_leased_free(a.leased);
+    hl_leased_free(l);
+}
+
 STORE_TEST(i6_a_delivery_exists_iff_the_finish_committed)
 {
     struct hl_id id;
@@ -222,19 +241,24 @@ static bool park(struct fixture *f, const struct hl_leased *l)
         .http_status = 404,
         .started_ms = 1,
         .ended_ms = 2,
-        .is_parked = true};
+        .parks = true};
     cr_assert_eq(ask(f, &f->sender, &o.m), HL_OK);
     return o.is_parked;
 }
 
-static enum hl_err attempt_again(struct fixture *f, const struct hl_leased *l)
+/* The second attempt of a parked one, and its end. */
+static void deliver_parked(struct fixture *f, const struct hl_leased *l)
 {
-    struct hl_attempt a = {.m.msg.type = HL_STORE_ATTEMPT,
+    struct hl_attempt_outcome o = {.m.msg.type = HL_STORE_OUTCOME,
         .delivery_id = l->delivery_id,
         .round = l->round,
         .n = 2,
+        .verdict = HL_ATTEMPT_OK,
+        .started_ms = 3,
+        .ended_ms = 4,
         .is_parked = true};
-    return ask(f, &f->sender, &a.m);
+    cr_assert_eq(say_attempt(f, l, 2), HL_OK);
+    cr_assert_eq(ask(f, &f->sender, &o.m), HL_OK);
 }
 
 STORE_TEST(deliveries_that_wait_for_a_retry_do_not_hold_their_destination)
@@ -251,10 +275,17 @@ STORE_TEST(deliveries_that_wait_for_a_retry_do_not_hold_their_destination)
             break;
         }
     }
-    cr_assert_eq(attempt_again(f, waiting[0]), HL_OK);
-    cr_assert_eq(attempt_again(f, waiting[1]), HL_ERR_BUSY, "both places are taken");
-    cr_assert_eq(say_outcome(f, waiting[0], 2, HL_ATTEMPT_OK), HL_OK);
-    cr_assert_eq(attempt_again(f, waiting[1]), HL_OK);
+    struct hl_leased *in = lease_one(f, "http://a.example/gone");
+    finish_with_webhook(f, "http://a.example/gone");
+    give_lease_credit(f, 1);
+    settle(f);
+    cr_assert_null(party_look(&f->sender, HL_STORE_LEASED), "both places are taken");
+    deliver_parked(f, waiting[0]);
+    settle(f);
+    cr_assert_null(party_look(&f->sender, HL_STORE_LEASED), "it had none of them");
+    cr_assert_eq(say_outcome(f, in, 1, HL_ATTEMPT_OK), HL_OK);
+    hl_leased_free(party_wait(&f->sender, HL_STORE_LEASED));
+    hl_leased_free(in);
     for (size_t i = 0; i < HL_ARRAY_LEN(waiting) && waiting[i]; i++)
         hl_leased_free(waiting[i]);
 }

@@ -303,8 +303,10 @@ static void attempt_one(struct model_run *run)
         .is_parked = run->is_parked};
     note("attempt %d round %u n %u parked %d", number(run), a.round, a.n, a.is_parked);
     enum hl_err rc = ask(&t.f, &t.f.sender, &a.m);
+    agree("attempt: delivery", a.leased != NULL, rc == HL_OK);
+    hl_leased_free(a.leased);
     if (!is_found_gone(run, rc))
-        agree("attempt", rc, model_attempt(&t.m, run, a.round, a.n));
+        agree("attempt", rc, model_attempt(run, a.round, a.n));
 }
 
 static void outcome_one(struct model_run *run)
@@ -317,13 +319,13 @@ static void outcome_one(struct model_run *run)
         .verdict = run->is_open && !is_unsent ? pick(4) : HL_ATTEMPT_ABANDONED,
         .started_ms = is_unsent ? 0 : hl_clock_wall_ms(),
         .ended_ms = hl_clock_wall_ms()};
-    o.is_parked = o.verdict == HL_ATTEMPT_RETRY ? pick(2) : run->is_parked;
+    o.parks = pick(2);
+    o.is_parked = run->is_parked;
     note("outcome %d round %u n %u verdict %d unsent %d parked %d", number(run), o.round, o.n,
-        o.verdict, is_unsent, o.is_parked);
+        o.verdict, is_unsent, o.parks);
     enum hl_err rc = ask(&t.f, &t.f.sender, &o.m);
     if (!is_found_gone(run, rc))
-        agree("outcome", rc,
-            model_outcome(&t.m, run, o.round, o.n, o.verdict, is_unsent, o.is_parked));
+        agree("outcome", rc, model_outcome(run, o.round, o.n, o.verdict, is_unsent, o.parks));
 }
 
 static void go_on_with_delivery(void)

@@ -101,7 +101,7 @@ static bool answer(int fd, const char *path, unsigned nth)
     if (sscanf(path, "/status/%u", &status) == 1)
         say_status(fd, status);
     else if (sscanf(path, "/then/%u", &status) == 1)
-        say_status(fd, nth == 1 ? status : 200);
+        sleep(nth > 1 && strstr(path, "slow") ? 1 : 0), say_status(fd, nth == 1 ? status : 200);
     else if (strcmp(path, "/slow") == 0)
         usleep(200 * 1000), say_status(fd, 200);
     else if (strcmp(path, "/cut") == 0)

@@ -30,8 +30,9 @@ struct receiver {
     struct received got[RECEIVER_KEPT];
 };
 
-/* Paths: /status/<code> answers with it, /then/<code> with it the first time and 200 afterwards,
- * /slow answers 200 after 200 ms, /drop closes without a word, /cut in the middle of a head, /stall
+/* Paths: /status/<code> answers with it, /then/<code> with it the first time and 200 afterwards (a
+ * second later with "slow" behind it), /slow answers 200 after 200 ms, /drip with a body that comes
+ * byte by byte without end, /large-head with a field of 200 KiB, /drop closes without a word, /cut in the middle of a head, /stall
  * never answers, /stall-body sends a 200's head and no body, /endless a body without end, /early
  * answers 413 before it reads the body and closes. */
 void receiver_start(struct receiver *r);

@@ -15,7 +15,7 @@
 #include "store/body_file.h"
 #include "webhook/signature.h"
 
-#define OUTCOMES_MAX 256
+#define OUTCOMES_MAX 1024
 #define PATIENCE_MS  15000
 
 /* The store that the test plays: answers at once, on the sender's own thread, and keeps what it was
@@ -28,8 +28,10 @@ struct hl_store {
     unsigned asked;
     unsigned told; /* outcomes */
     struct hl_attempt_outcome outcomes[OUTCOMES_MAX];
-    enum hl_err ask_rc;       /* of the next ATTEMPTs */
-    unsigned failing_records; /* so many final outcomes are refused first */
+    enum hl_err ask_rc;                   /* of the next ATTEMPTs */
+    struct hl_leased *kept[OUTCOMES_MAX]; /* what was given out */
+    bool parks;                           /* RETRY gives its place away */
+    unsigned failing_records;             /* so many final outcomes are refused first */
     const char *data_dir;
 };
 
@@ -55,8 +57,33 @@ static void on_outcome(struct hl_store *s, struct hl_attempt_outcome *outcome)
         outcome->m.rc = HL_ERR_IO;
         return;
     }
+    if (outcome->verdict == HL_ATTEMPT_RETRY && outcome->parks)
+        outcome->is_parked |= s->parks;
     cr_assert_lt(s->told, OUTCOMES_MAX);
     s->outcomes[s->told++] = *outcome;
+}
+
+static struct hl_leased *copy_of(const struct hl_leased *l)
+{
+    struct hl_leased *copy = calloc(1, sizeof *copy + l->url.n + l->secret.n);
+    char *room = (char *)(copy + 1);
+    *copy = *l;
+    copy->url.p = memcpy(room, l->url.p, l->url.n);
+    copy->secret.p = memcpy(room + l->url.n, l->secret.p, l->secret.n);
+    if (l->outcome.body.where == HL_BODY_INLINE) {
+        copy->outcome.body.bytes = malloc(l->outcome.body.size + 1);
+        memcpy(copy->outcome.body.bytes, l->outcome.body.bytes, l->outcome.body.size);
+    }
+    return copy;
+}
+
+static void on_ask(struct hl_store *s, struct hl_attempt *ask)
+{
+    s->asked++;
+    ask->m.rc = s->ask_rc;
+    for (size_t i = 0; ask->m.rc == HL_OK && i < s->leased; i++)
+        if (hl_id_eq(&s->kept[i]->delivery_id, &ask->delivery_id))
+            ask->leased = copy_of(s->kept[i]);
 }
 
 enum hl_err hl_store_post(struct hl_store *s, struct hl_store_msg *m)
@@ -67,8 +94,7 @@ enum hl_err hl_store_post(struct hl_store *s, struct hl_store_msg *m)
         on_credit(s, (struct hl_credit *)m);
         m = NULL;
     } else if (m->msg.type == HL_STORE_ATTEMPT) {
-        s->asked++;
-        m->rc = s->ask_rc;
+        on_ask(s, (struct hl_attempt *)m);
     } else {
         cr_assert_eq(m->msg.type, HL_STORE_OUTCOME);
         on_outcome(s, (struct hl_attempt_outcome *)m);
@@ -98,6 +124,7 @@ static void start(void)
     cr_assert_eq(hl_cidr_list_parse(HL_STR("127.0.0.0/8"), &config.webhook_allow, &bad), HL_OK);
     config.webhook_timeout_ms = config.webhook_timeout_ms ? config.webhook_timeout_ms : 5000;
     config.webhook_concurrency = config.webhook_concurrency ? config.webhook_concurrency : 32;
+    config.webhook_per_host = config.webhook_per_host ? config.webhook_per_host : 16;
     config.service_name = HL_STR("Service");
     cr_assert_eq(hl_sender_start(&sender, &config, &store, why, sizeof why), HL_OK, "%s", why);
 }
@@ -110,6 +137,8 @@ static void stop(void)
         hl_sender_free(sender);
     }
     hl_cidr_list_fini(&config.webhook_allow);
+    for (unsigned i = 0; i < store.leased; i++)
+        hl_leased_free(store.kept[i]);
     for (unsigned i = 0; i < receiver.count; i++)
         free(receiver.got[i].body);
 }
@@ -189,7 +218,7 @@ static void give(struct hl_leased *l)
     pthread_mutex_lock(&store.lock);
     WAIT_UNTIL(store.credit > 0);
     store.credit--;
-    store.leased++;
+    store.kept[store.leased++] = copy_of(l);
     pthread_mutex_unlock(&store.lock);
     hl_mailbox_post(store.sender, &l->msg);
 }
@@ -507,6 +536,60 @@ Test(sender, lets_nobody_wait_for_a_delivery_that_waits_for_its_retry)
     for (unsigned i = 2; i < 6; i++)
         cr_assert_lt(find(i, 1)->ended_ms, find(1, 2)->started_ms);
     cr_assert_eq(find(1, 2)->verdict, HL_ATTEMPT_OK);
+}
+
+Test(sender, lets_retries_go_on_while_first_attempts_hang)
+{
+    config.webhook_concurrency = 2;
+    config.webhook_timeout_ms = 60000; /* longer than the test waits */
+    start();
+    deliver(1, "/then/404", "");
+    wait_for_outcomes(1);
+    deliver(2, "/stall", "");
+    deliver(3, "/stall", "");
+    wait_for_outcomes(2);
+    cr_assert_eq(find(1, 2)->verdict, HL_ATTEMPT_OK);
+}
+
+Test(sender, asks_for_no_retry_while_its_destination_has_as_many_as_it_may)
+{
+    static const char *const paths[] = {"/then/404?slow-1", "/then/404?slow-2", "/then/404?slow-3",
+        "/then/404?slow-4", "/then/404?slow-5", "/then/404?slow-6"};
+    config.webhook_timeout_ms = 60000;
+    config.webhook_per_host = 2;
+    store.parks = true;
+    start();
+    for (unsigned i = 0; i < 6; i++)
+        deliver(i, paths[i], "");
+    wait_for_outcomes(6);
+    pthread_mutex_lock(&receiver.lock);
+    receiver.most_in = 0; /* of first attempts */
+    pthread_mutex_unlock(&receiver.lock);
+    wait_for_outcomes(12);
+    cr_assert_leq(receiver.most_in, 2);
+    cr_assert_eq(store.asked, 6, "each was asked for once");
+    for (unsigned i = 0; i < 6; i++)
+        cr_assert_eq(find(i, 2)->verdict, HL_ATTEMPT_OK);
+}
+
+Test(sender, goes_on_leasing_whatever_the_bodies_of_those_that_wait)
+{
+    enum { MANY = 250, SIZE = 450 * 1024 };
+    char url[64];
+    store.ask_rc = HL_ERR_FULL; /* all of them stay waiting */
+    start();
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/status/404", receiver.port);
+    for (unsigned i = 0; i < MANY; i++) {
+        struct hl_leased *l = make_leased(i, url, "");
+        hl_body_fini(&l->outcome.body);
+        l->outcome.encoding = HL_ENCODING_BASE64;
+        set_inline(l, calloc(1, SIZE), SIZE);
+        give(l);
+    }
+    wait_for_outcomes(MANY);
+    deliver(MANY, "/status/200", "");
+    wait_for_outcomes(MANY + 1);
+    cr_assert_eq(find(MANY, 1)->verdict, HL_ATTEMPT_OK);
 }
 
 Test(sender, sends_no_retry_that_the_store_does_not_want)
