@@ -287,7 +287,8 @@ const struct hl_option hl_options[] = {
         .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "the key that secrets, webhook URLs and request headers are encrypted with"},
     {ROW(STORE_LIMIT, "STORE_MAX_BYTES", store_max_bytes, "80%"),
-        .help = "the disk space to use, in bytes or of the volume; then the oldest finished bodies go, then 503"},
+        .help = "the disk space to use, in bytes or of the volume; then the oldest finished bodies go, then "
+                "the oldest finished runs (those with dead letters last, pending ones never), then 503"},
 
     /* the process */
     {ROW(COUNT, "WORKERS", workers, "0"), .min = 0, .max = 256,

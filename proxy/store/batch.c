@@ -283,18 +283,40 @@ static enum hl_err fail_all(struct hl_batch *b, size_t first, enum hl_err err)
     return err;
 }
 
+/* What is as heavy as something that found no space would find none either. */
+static bool must_wait(const struct hl_batch *b, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (b->ops[k].is_held &&
+            (b->ops[k].weight <= b->ops[i].weight || hl_message_follows(b->ops[i].m, b->ops[k].m)))
+            return true;
+    return false;
+}
+
 /* One transaction each, and the log is moved in between: so they need next to no space, where all at
- * once would need as much as they have to say. `*n`: so many are decided. */
-static enum hl_err run_in_turn(struct hl_batch *b, size_t *n, bool *has_committed)
+ * once would need as much as they have to say. What finds none is held, the others go on. `*n`: so
+ * many were tried. */
+static enum hl_err run_in_turn(struct hl_batch *b, size_t *n, bool has_reserve, bool *has_committed)
 {
     const struct hl_driver_vt *vt = b->driver->vt;
     for (*n = 0; *n < b->n_ops; ++*n) {
+        struct hl_batch_op *op = &b->ops[*n];
+        if (op->rc == HL_ERR_FULL)
+            continue; /* refused already */
+        op->is_held = must_wait(b, *n);
+        if (op->is_held)
+            continue;
         enum hl_err err = try_ops(b, *n, 1, false, has_committed);
-        if (err == HL_ERR_FULL && vt->release_reserve(b->driver))
+        if (err == HL_ERR_FULL && has_reserve && vt->release_reserve(b->driver))
             err = try_ops(b, *n, 1, false, has_committed);
-        if (err)
+        has_reserve = err != HL_ERR_FULL; /* it grows with what was written since */
+        op->is_held = err == HL_ERR_FULL;
+        if (op->is_held)
+            op->rc = HL_OK;
+        if (err && err != HL_ERR_FULL)
             return err;
-        vt->settle(b->driver, false);
+        if (!err)
+            vt->settle(b->driver, false);
     }
     return HL_OK;
 }
@@ -323,8 +345,9 @@ static enum hl_err run_without_accepts(
         has_rest |= !is_refused;
     }
     enum hl_err err = why;
-    if (why == HL_ERR_FULL && has_rest && b->driver->vt->release_reserve(b->driver))
-        err = run_in_turn(b, &n, has_committed);
+    if (why == HL_ERR_FULL && has_rest &&
+        (b->is_short || b->driver->vt->release_reserve(b->driver)))
+        err = run_in_turn(b, &n, b->is_short, has_committed);
     if (is_fatal(err))
         return fail_all(b, n, err);
     return err ? put_off(b, n, why) : why;
@@ -355,7 +378,7 @@ enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *
     if (err)
         return fail_all(b, 0, err);
 
-    err = try_ops(b, 0, b->n_ops, serves, has_committed);
+    err = b->is_short ? HL_ERR_FULL : try_ops(b, 0, b->n_ops, serves, has_committed);
     if (err == HL_OK)
         return b->short_of;
     if (is_fatal(err))

@@ -43,6 +43,7 @@ struct hl_batch {
     struct hl_batch_push pushes[HL_BATCH_MAX_PUSHES];
     size_t n_pushes, pushed_weight;
     bool has_begun;
+    bool is_short; /* set by who runs it: the volume is full, and all at once need not be tried */
     enum hl_err short_of; /* why handing out stopped although the transaction is good */
 };
 

@@ -16,6 +16,13 @@
 
 struct hl_driver;
 
+/* What a driver must look up. */
+struct hl_survey {
+    int64_t queued_ms, delivery_ms; /* wall times of the oldest ones that wait; 0: none */
+    uint64_t bytes, log_bytes, max_bytes;
+    uint64_t purged_runs, shed_runs, shed_bodies, swept_files; /* since the start */
+};
+
 struct hl_driver_vt {
     enum hl_err (*begin)(struct hl_driver *d);
     /* After an error the transaction is over and left no trace that this process will see. */
@@ -62,8 +69,9 @@ struct hl_driver_vt {
     /* In a transaction of its own: the wall time that was believed last, for the next process. May be
      * NULL. */
     enum hl_err (*note_time)(struct hl_driver *d, int64_t seen_ms);
-    /* In a transaction of its own: drops at most `max` of the oldest finished runs' bodies, and no
-     * more than it takes to come within the size limit. NOT_FOUND: none has one to give. */
+    /* In a transaction of its own: drops at most `max` of the oldest finished runs' bodies in files,
+     * or a few times as many that are not, or of such runs, and no more than it takes to come within
+     * the size limit. NOT_FOUND: there is nothing to give. */
     enum hl_err (*shed)(struct hl_driver *d, unsigned max);
 
     /* Is there room for accepts? TOO_LARGE: no, the store is at its size limit (shed helps); FULL:
@@ -75,8 +83,7 @@ struct hl_driver_vt {
      * log into the database when that is due. `is_idle`: nobody waits. True: call again when idle.
      */
     bool (*settle)(struct hl_driver *d, bool is_idle);
-    /* Wall times of the oldest queued run and pending delivery (0: none), and bytes on disk. */
-    void (*survey)(struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes);
+    void (*survey)(struct hl_driver *d, struct hl_survey *out);
 
     /* GET_… and LIST_…: one of the two. `answer`: on the store's thread. `post_question`: any
      * thread; takes the message and answers it elsewhere. */

@@ -5,7 +5,7 @@
  *
  * Promise: replies and pushes leave after the commit of what they say, each request is answered
  * once, and an operation that ends something (FINISH, OUTCOME, …) is never lost to a full volume:
- * it waits here until there is space. After an I/O error or corruption nothing is written any more:
+ * it waits here until there is space, while what is lighter goes on. After an I/O error or corruption nothing is written any more:
  * a commit whose fsync failed must not be tried again (the kernel may have dropped the pages). */
 #include "store/engine.h"
 
@@ -19,7 +19,7 @@
 #define MAX_WAITING_REQUESTS 4096
 #define MAX_WAITING_BYTES    (64u << 20)
 
-#define RETRY_US 250000u
+#define RETRY_US HL_MIN_PAUSE_US
 
 /* --- mailbox -------------------------------------------------------------------------------- */
 
@@ -139,13 +139,57 @@ static void take_mail(struct hl_engine *e)
         else if (e->is_failing)
             reply(e, m, hl_message_weight(m), HL_ERR_UNAVAILABLE);
         else if (hl_message_may_be_refused(m) && e->retry_us != HL_NEVER)
-            reply(e, m, hl_message_weight(m), e->is_full ? HL_ERR_FULL : HL_ERR_UNAVAILABLE);
+            reply(e, m, hl_message_weight(m), HL_ERR_UNAVAILABLE);
         else
             append(e, msg);
     }
 }
 
 /* --- batches -------------------------------------------------------------------------------- */
+
+/* All that was held is the first to be tried again. */
+static void take_held(struct hl_engine *e)
+{
+    if (!e->held.first)
+        return;
+    e->held.last->next = e->first;
+    e->first = e->held.first;
+    if (!e->last)
+        e->last = e->held.last;
+    e->held = (struct hl_held){.least = SIZE_MAX, .retry_us = HL_NEVER};
+}
+
+static void hold(struct hl_engine *e, struct hl_store_msg *m, size_t weight)
+{
+    m->msg.next = NULL;
+    if (e->held.last)
+        e->held.last->next = &m->msg;
+    else
+        e->held.first = &m->msg;
+    e->held.last = &m->msg;
+    if (weight < e->held.least)
+        e->held.least = weight;
+}
+
+static bool must_wait(const struct hl_engine *e, const struct hl_store_msg *m, size_t weight)
+{
+    if (e->held.first && weight >= e->held.least)
+        return true;
+    const struct hl_msg *held = m->msg.type == HL_STORE_ATTEMPT ? e->held.first : NULL;
+    while (held && !hl_message_follows(m, (const struct hl_store_msg *)held))
+        held = held->next;
+    return held;
+}
+
+/* While something is held, who may be refused is, without another look. */
+static bool is_refused(struct hl_engine *e, const struct hl_store_msg *m)
+{
+    if (!hl_message_may_be_refused(m) || e->is_failing)
+        return false;
+    if (!e->held.first)
+        hl_engine_look_for_room(e, hl_clock_mono_us());
+    return (e->room || e->held.first) && !e->is_failing;
+}
 
 static void fill_batch(struct hl_engine *e)
 {
@@ -157,30 +201,44 @@ static void fill_batch(struct hl_engine *e)
         e->first = e->first->next;
         if (!e->first)
             e->last = NULL;
-        if (hl_message_may_be_refused(m) && !e->is_failing)
-            hl_engine_look_for_room(e, hl_clock_mono_us());
-        if (hl_message_may_be_refused(m) && e->is_full && !e->is_failing)
+        if (is_refused(e, m))
             reply(e, m, weight, HL_ERR_FULL);
+        else if (must_wait(e, m, weight))
+            hold(e, m, weight);
         else
             hl_batch_add(b, m, weight);
     }
 }
 
-/* Undecided operations go back to the front, in their order. False: there are none. */
-static bool hold(struct hl_engine *e)
+/* What could not be decided. Somebody else has the database: all of it is tried again, before the
+ * rest. */
+static void keep_undecided(struct hl_engine *e, enum hl_err why, uint64_t began_us)
 {
-    bool has_held = false;
-    for (size_t i = e->batch.n_ops; i-- > 0;) {
-        struct hl_batch_op *op = &e->batch.ops[i];
-        if (!op->is_held)
-            continue;
-        op->m->msg.next = e->first;
-        e->first = &op->m->msg;
-        if (!e->last)
-            e->last = e->first;
-        has_held = true;
+    struct hl_batch *b = &e->batch;
+    for (size_t i = 0; i < b->n_ops; i++)
+        if (b->ops[i].is_held)
+            hold(e, b->ops[i].m, b->ops[i].weight);
+    if (why == HL_ERR_UNAVAILABLE)
+        take_held(e);
+    else if (!e->held.first)
+        e->pause_us = HL_MIN_PAUSE_US;
+    else if (e->held.retry_us == HL_NEVER)
+        e->held.retry_us = began_us + hl_engine_pause(e);
+}
+
+/* Nobody who may be refused waits behind those who may not be. */
+static void refuse_waiting(struct hl_engine *e, enum hl_err why)
+{
+    struct hl_msg *msg = e->first, *next;
+    e->first = e->last = NULL;
+    for (; msg; msg = next) {
+        struct hl_store_msg *m = (struct hl_store_msg *)msg;
+        next = msg->next;
+        if (hl_message_may_be_refused(m))
+            reply(e, m, hl_message_weight(m), why);
+        else
+            append(e, msg);
     }
-    return has_held;
 }
 
 static void answer(struct hl_engine *e, const struct hl_batch_op *op)
@@ -219,6 +277,7 @@ static void refuse_all(struct hl_engine *e)
     for (size_t i = 0; i < e->batch.n_ops; i++)
         reply(e, e->batch.ops[i].m, e->batch.ops[i].weight, HL_ERR_UNAVAILABLE);
     e->batch.n_ops = 0;
+    take_held(e);
     while (e->first) {
         struct hl_store_msg *m = (struct hl_store_msg *)e->first;
         e->first = e->first->next;
@@ -228,11 +287,23 @@ static void refuse_all(struct hl_engine *e)
     hl_credit_return_unused(&e->batch.workers);
 }
 
+static void try_held(struct hl_engine *e, uint64_t now_us)
+{
+    enum hl_err room = e->driver->vt->room(e->driver);
+    if (room == HL_ERR_TOO_LARGE)
+        hl_engine_look_for_room(e, now_us);
+    e->batch.is_short = room != HL_OK;
+    take_held(e);
+}
+
 static void run_batch(struct hl_engine *e)
 {
     struct hl_batch *b = &e->batch;
     uint64_t began_us = hl_clock_mono_us();
     bool has_committed, serves = may_serve(e, began_us);
+    b->is_short = false;
+    if (e->held.first && began_us >= e->held.retry_us)
+        try_held(e, began_us);
     fill_batch(e);
     if (e->is_failing) { /* since the batch before, or the look for room */
         refuse_all(e);
@@ -244,12 +315,15 @@ static void run_batch(struct hl_engine *e)
         hl_engine_note_commit(e, began_us);
     if (err == HL_ERR_IO || err == HL_ERR_CORRUPT)
         hl_engine_fail(e, err);
-    if (err == HL_ERR_FULL)
-        hl_engine_set_full(e, true);
-    bool has_held = hold(e), is_full = err == HL_ERR_FULL && (has_held || !has_committed);
-    bool must_wait = is_full || err == HL_ERR_UNAVAILABLE;
-    e->retry_us = must_wait ? began_us + RETRY_US : HL_NEVER;
-    e->serve_us = err && !must_wait ? began_us + RETRY_US : 0;
+    if (err == HL_ERR_FULL) {
+        hl_engine_set_room(e, HL_ERR_FULL);
+        e->room_us = began_us + RETRY_US;
+    }
+    keep_undecided(e, err, began_us);
+    if (err == HL_ERR_FULL || err == HL_ERR_UNAVAILABLE)
+        refuse_waiting(e, err);
+    e->retry_us = err == HL_ERR_UNAVAILABLE ? began_us + RETRY_US : HL_NEVER;
+    e->serve_us = err && err != HL_ERR_UNAVAILABLE ? began_us + RETRY_US : 0;
 
     hl_batch_note(b);
     for (size_t i = 0; i < b->n_ops; i++)
@@ -278,13 +352,15 @@ static bool can_run(const struct hl_engine *e)
     uint64_t now_us = hl_clock_mono_us();
     if (e->retry_us != HL_NEVER && now_us < e->retry_us && !e->is_failing)
         return false;
-    return e->first || (may_serve(e, now_us) && hl_batch_can_serve(&e->batch));
+    return e->first || (e->held.first && (e->is_failing || now_us >= e->held.retry_us)) ||
+           (may_serve(e, now_us) && hl_batch_can_serve(&e->batch));
 }
 
 /* Only when the volume is full or the store is failing is anything left to refuse. */
 static void refuse_rest(struct hl_engine *e)
 {
     e->retry_us = HL_NEVER;
+    take_held(e);
     while (e->first && e->retry_us == HL_NEVER)
         run_batch(e);
     refuse_all(e);
@@ -317,6 +393,8 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     e->driver = driver;
     e->keep_ms = keep_ms;
     e->retry_us = HL_NEVER;
+    e->held = (struct hl_held){.least = SIZE_MAX, .retry_us = HL_NEVER};
+    e->pause_us = HL_MIN_PAUSE_US;
     e->settle_us = e->room_us = 0;
     e->purge_us = e->survey_us = e->clock_us = 0;
     hl_clock_guard_init(&e->clock_guard, driver->seen_ms, hl_clock_mono_us());

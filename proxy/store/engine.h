@@ -9,6 +9,13 @@
 #include "store/batch.h"
 #include "store/clock_guard.h"
 
+/* Requests that may not be lost, which a full volume has no space for; the others go on. */
+struct hl_held {
+    struct hl_msg *first, *last;
+    size_t least;      /* the weight of the lightest: what weighs as much is not tried either */
+    uint64_t retry_us; /* all are tried again then */
+};
+
 struct hl_engine {
     struct hl_thread thread;
     struct hl_mailbox box;
@@ -23,22 +30,30 @@ struct hl_engine {
     struct hl_store_gauges gauges;
     struct hl_msg *first, *last; /* taken from the mailbox, in order, for the next batches */
 
-    bool is_full;    /* accepts are refused: the last look found no room */
-    bool is_failing; /* everything is refused, until the process starts again */
-    int64_t keep_ms; /* how soon after a commit something may be past its time */
+    struct hl_held held;
+
+    enum hl_err room; /* not OK: accepts are refused; FULL, TOO_LARGE as the driver said last */
+    bool is_failing;  /* everything is refused, until the process starts again */
+    int64_t keep_ms;  /* how soon after a commit something may be past its time */
     struct hl_clock_guard clock_guard;
 
     /* CLOCK_MONOTONIC in microseconds */
-    uint64_t retry_us;  /* nothing can be written just now: no batch before */
-    uint64_t serve_us;  /* handing out failed: not again before; 0: it did not */
-    uint64_t room_us;   /* the last look at what room there is is good until then */
-    uint64_t purge_us;  /* the next purge step */
-    uint64_t survey_us; /* the gauges that must be looked up are renewed then */
-    uint64_t settle_us; /* what is left for a quiet moment */
-    uint64_t clock_us;  /* the wall clock is looked at and noted then */
+    uint64_t retry_us;     /* nothing can be written just now: no batch before */
+    uint64_t serve_us;     /* handing out failed: not again before; 0: it did not */
+    uint64_t room_us;      /* the last look at what room there is is good until then */
+    uint64_t purge_us;     /* the next purge step */
+    uint64_t survey_us;    /* the gauges that must be looked up are renewed then */
+    uint64_t settle_us;    /* what is left for a quiet moment */
+    uint64_t clock_us;     /* the wall clock is looked at and noted then */
+    uint64_t shed_said_us; /* the log said that the store is at its limit; 0: never */
+
+    uint64_t pause_us; /* how long what found no space waits: longer each time */
 };
 
 #define HL_NEVER UINT64_MAX
+/* What found no space waits so long, twice as long the next time, and so on up to the second. */
+#define HL_MIN_PAUSE_US 250000u
+#define HL_MAX_PAUSE_US 4000000u
 
 /* Starts the thread over an open driver, whose backlog is `&e->backlog`. errno or 0. */
 int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_ms);
@@ -48,7 +63,10 @@ HL_MUST_CHECK enum hl_err hl_engine_post(struct hl_engine *e, struct hl_store_ms
 void hl_engine_stop(struct hl_engine *e);
 
 /* --- maintenance.c: the engine's thread ------------------------------------------------------ */
-void hl_engine_set_full(struct hl_engine *e, bool is_full);
+/* See `room`. */
+void hl_engine_set_room(struct hl_engine *e, enum hl_err room);
+/* How long to wait before what found no space is tried again. */
+uint64_t hl_engine_pause(struct hl_engine *e);
 /* From here on nothing is written any more. */
 void hl_engine_fail(struct hl_engine *e, enum hl_err err);
 /* Whether accepts find room; the last answer is good for a moment. */

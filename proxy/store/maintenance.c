@@ -7,27 +7,60 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 
-#define ROOM_US    50000u
-#define SURVEY_US  200000u
-#define QUIET_US   100000u
-#define DOUBT_US   60000000u   /* a clock that is not believed is looked at again then */
-#define NOTE_US    3600000000u /* much less than the jump that is not believed */
-#define PURGE_STEP 64
-#define SHED_STEP  16
-#define SHED_STEPS 4
+#define ROOM_US      50000u
+#define SURVEY_US    200000u
+#define QUIET_US     100000u
+#define DOUBT_US     60000000u   /* a clock that is not believed is looked at again then */
+#define NOTE_US      3600000000u /* much less than the jump that is not believed */
+#define SAY_AGAIN_US 3600000000u
+#define PURGE_STEP   64
+#define SHED_STEP    16
+#define SHED_STEPS   4
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 static void set_gauge(struct hl_counter *gauge, uint64_t value)
 {
     atomic_store_explicit(&gauge->v, value, memory_order_relaxed);
 }
 
-void hl_engine_set_full(struct hl_engine *e, bool is_full)
+static void log_room(const struct hl_engine *e, enum hl_err room)
 {
-    if (is_full != e->is_full)
-        HL_LOG(WARN, is_full ? "store: no space left: new asynchronous calls are refused"
-                             : "store: there is space again");
-    e->is_full = is_full;
-    set_gauge(&e->gauges.is_full, is_full);
+    if (room == HL_OK)
+        HL_LOG(INFO, "store: there is space again");
+    else if (room == HL_ERR_TOO_LARGE)
+        HL_LOG(WARN,
+            "store: at its size limit, and nothing more can be given up just now: new asynchronous "
+            "calls are refused",
+            HL_LOG_TEXT("setting", "HOOKLINE_STORE_MAX_BYTES"),
+            HL_LOG_INT("limit_bytes", hl_counter_get(&e->gauges.max_bytes)),
+            HL_LOG_INT("pending_deliveries", e->backlog.now.pending),
+            HL_LOG_INT("queued_runs", e->backlog.now.queued_runs));
+    else
+        HL_LOG(WARN,
+            "store: the volume of the data directory is full: new asynchronous calls are refused",
+            HL_LOG_TEXT("setting", "HOOKLINE_DATA_DIR"),
+            HL_LOG_TEXT("path", e->driver->data_dir ? e->driver->data_dir : ""));
+}
+
+void hl_engine_set_room(struct hl_engine *e, enum hl_err room)
+{
+    if (room != e->room)
+        log_room(e, room);
+    if (room && !e->room)
+        e->settle_us = 0;
+    e->room = room;
+    set_gauge(&e->gauges.is_full, room != HL_OK);
+}
+
+uint64_t hl_engine_pause(struct hl_engine *e)
+{
+    uint64_t pause_us = e->pause_us;
+    e->pause_us = sooner(2 * pause_us, HL_MAX_PAUSE_US);
+    return pause_us;
 }
 
 void hl_engine_fail(struct hl_engine *e, enum hl_err err)
@@ -69,8 +102,21 @@ static enum hl_err begin_step(struct hl_engine *e)
     return err;
 }
 
-/* The oldest finished bodies make room for new runs (spec 6). `*has_more`: there are more to give,
- * after those who wait have had their turn. */
+static void log_shedding(struct hl_engine *e)
+{
+    uint64_t now_us = hl_clock_mono_us();
+    if (e->shed_said_us > 0 && now_us - e->shed_said_us < SAY_AGAIN_US)
+        return;
+    e->shed_said_us = now_us;
+    HL_LOG(WARN,
+        "store: at its size limit: the oldest finished bodies and runs go before "
+        "HOOKLINE_RETENTION",
+        HL_LOG_TEXT("setting", "HOOKLINE_STORE_MAX_BYTES"),
+        HL_LOG_INT("limit_bytes", hl_counter_get(&e->gauges.max_bytes)));
+}
+
+/* The oldest of what has ended makes room for new runs (spec 6). `*has_more`: there are more to
+ * give, after those who wait have had their turn. */
 static enum hl_err shed(struct hl_engine *e, bool *has_more)
 {
     enum hl_err room = HL_ERR_TOO_LARGE;
@@ -82,6 +128,7 @@ static enum hl_err shed(struct hl_engine *e, bool *has_more)
         *has_more = !err;
         if (err)
             break;
+        log_shedding(e);
         e->driver->vt->settle(e->driver, false);
         room = e->driver->vt->room(e->driver);
     }
@@ -96,7 +143,7 @@ void hl_engine_look_for_room(struct hl_engine *e, uint64_t now_us)
     enum hl_err room = e->driver->vt->room(e->driver);
     if (room == HL_ERR_TOO_LARGE)
         room = shed(e, &has_more);
-    hl_engine_set_full(e, room != HL_OK);
+    hl_engine_set_room(e, room);
     e->room_us = room && has_more ? now_us : now_us + ROOM_US;
 }
 
@@ -111,11 +158,6 @@ static void show_backlog(struct hl_engine *e)
     set_gauge(&e->gauges.dead_letters, now->dead);
 }
 
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 void hl_engine_note_commit(struct hl_engine *e, uint64_t began_us)
 {
     uint64_t now_us = hl_clock_mono_us();
@@ -123,18 +165,23 @@ void hl_engine_note_commit(struct hl_engine *e, uint64_t began_us)
     hl_histogram_add(&e->gauges.commit_latency, now_us - began_us);
     show_backlog(e);
     e->survey_us = sooner(e->survey_us, now_us + SURVEY_US);
-    e->settle_us = now_us + QUIET_US;
+    e->settle_us = e->room ? now_us : now_us + QUIET_US;
     e->purge_us = sooner(e->purge_us, now_us + (uint64_t)e->keep_ms * 1000);
 }
 
 static void survey(struct hl_engine *e)
 {
-    int64_t queued_ms, delivery_ms;
-    uint64_t bytes;
-    e->driver->vt->survey(e->driver, &queued_ms, &delivery_ms, &bytes);
-    set_gauge(&e->gauges.oldest_queued_ms, (uint64_t)queued_ms);
-    set_gauge(&e->gauges.oldest_delivery_ms, (uint64_t)delivery_ms);
-    set_gauge(&e->gauges.bytes, bytes);
+    struct hl_survey now;
+    e->driver->vt->survey(e->driver, &now);
+    set_gauge(&e->gauges.oldest_queued_ms, (uint64_t)now.queued_ms);
+    set_gauge(&e->gauges.oldest_delivery_ms, (uint64_t)now.delivery_ms);
+    set_gauge(&e->gauges.bytes, now.bytes);
+    set_gauge(&e->gauges.log_bytes, now.log_bytes);
+    set_gauge(&e->gauges.max_bytes, now.max_bytes);
+    set_gauge(&e->gauges.purged_runs, now.purged_runs);
+    set_gauge(&e->gauges.shed_runs, now.shed_runs);
+    set_gauge(&e->gauges.shed_bodies, now.shed_bodies);
+    set_gauge(&e->gauges.swept_files, now.swept_files);
     e->survey_us = HL_NEVER;
 }
 
@@ -150,7 +197,7 @@ static void note_time(struct hl_engine *e, uint64_t now_us)
 {
     struct hl_driver *d = e->driver;
     e->clock_us = now_us + NOTE_US;
-    if (!d->vt->note_time || e->is_full ||
+    if (!d->vt->note_time || e->room ||
         !hl_clock_guard_trusts(&e->clock_guard, hl_clock_wall_ms(), now_us))
         return;
     enum hl_err err = begin_step(e);
@@ -183,16 +230,21 @@ static void purge(struct hl_engine *e, uint64_t now_us, bool is_idle)
     else
         e->purge_us = now_us + (due_ms > now_ms ? (uint64_t)(due_ms - now_ms) * 1000 : rest_us);
     e->settle_us = now_us + QUIET_US;
+    e->survey_us = sooner(e->survey_us, now_us + SURVEY_US);
 }
 
-/* On a full volume what can be given back to it is, without waiting for quiet. */
+/* On a full volume what can be given back to it is, without waiting for quiet; but what cannot be is
+ * not tried all the time: it may write as much as the whole log. */
 static void settle(struct hl_engine *e, uint64_t now_us, bool is_idle)
 {
-    bool is_time = is_idle && (e->is_full || now_us >= e->settle_us);
+    bool is_time = is_idle && now_us >= e->settle_us;
     bool has_more = e->driver->vt->settle(e->driver, is_time);
     if (!is_time)
         return;
-    e->settle_us = has_more ? now_us + (e->is_full ? 0 : QUIET_US) : HL_NEVER;
+    if (e->room)
+        e->settle_us = has_more ? now_us : now_us + hl_engine_pause(e);
+    else
+        e->settle_us = has_more ? now_us + QUIET_US : HL_NEVER;
 }
 
 void hl_engine_tend(struct hl_engine *e, bool is_idle)
@@ -206,7 +258,8 @@ void hl_engine_tend(struct hl_engine *e, bool is_idle)
     if (now_us >= e->purge_us && !e->is_failing)
         purge(e, now_us, is_idle);
     bool is_due = now_us >= e->survey_us;
-    if ((is_due || e->is_full) && e->retry_us == HL_NEVER && !e->is_failing)
+    bool waits = e->retry_us != HL_NEVER || e->held.first;
+    if ((is_due || e->room) && !waits && !e->is_failing)
         hl_engine_look_for_room(e, now_us); /* the last finish may have gone beyond the limit */
     if (is_due)
         survey(e);
@@ -220,5 +273,7 @@ uint64_t hl_engine_next_due(const struct hl_engine *e)
     due = sooner(due, e->clock_us);
     if (e->serve_us > 0)
         due = sooner(due, e->serve_us);
-    return e->is_full && e->retry_us == HL_NEVER ? sooner(due, e->room_us) : due;
+    if (e->held.first)
+        return sooner(due, e->held.retry_us);
+    return e->room && e->retry_us == HL_NEVER ? sooner(due, e->room_us) : due;
 }

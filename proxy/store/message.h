@@ -30,6 +30,15 @@ static inline bool hl_message_may_be_refused(const struct hl_store_msg *m)
            m->msg.type == HL_STORE_TOUCH_ACCOUNTS || m->msg.type == HL_STORE_KEEP_KEY;
 }
 
+/* Whether it means nothing before `earlier` is done: who sent both waits for no reply in between. */
+static inline bool hl_message_follows(
+    const struct hl_store_msg *m, const struct hl_store_msg *earlier)
+{
+    return m->msg.type == HL_STORE_ATTEMPT && earlier->msg.type == HL_STORE_OUTCOME &&
+           hl_id_eq(&((const struct hl_attempt *)m)->delivery_id,
+               &((const struct hl_attempt_outcome *)earlier)->delivery_id);
+}
+
 static inline bool hl_message_is_question(const struct hl_store_msg *m)
 {
     return (m->msg.type >= HL_STORE_GET_RUN && m->msg.type <= HL_STORE_LIST_APPS) ||

@@ -235,7 +235,10 @@ struct hl_store_gauges {
     struct hl_counter oldest_queued_ms; /* wall time of the oldest queued run; 0: none */
     struct hl_counter oldest_delivery_ms;
     struct hl_counter commits;
-    struct hl_counter bytes;      /* on disk: database and bodies */
+    struct hl_counter bytes;     /* on disk: database and bodies */
+    struct hl_counter log_bytes; /* on disk beside that: the write-ahead log */
+    struct hl_counter max_bytes; /* HOOKLINE_STORE_MAX_BYTES */
+    struct hl_counter purged_runs, shed_runs, shed_bodies, swept_files; /* since start */
     struct hl_counter is_full;    /* 1: accepts are refused with FULL until space is free again */
     struct hl_counter is_failing; /* 1: I/O errors or corruption; accepts are refused */
     struct hl_histogram commit_latency;

@@ -77,6 +77,40 @@ test('beyond HOOKLINE_STORE_MAX_BYTES the oldest finished bodies go, and calls a
     assert.ok(n >= 20, 'the runs themselves are kept');
 });
 
+test('beyond HOOKLINE_STORE_MAX_BYTES the oldest runs go when no body is left to give, and calls are still accepted', { limit: 180_000 }, async (t) => {
+    const { call, sidecar } = await stage(t, {
+        env: { HOOKLINE_STORE_MAX_BYTES: '1MiB' },
+        app: async (x) => {
+            await x.body();
+            await x.send(200, {}, 'ok');
+        },
+    });
+    const query = { async: 'true' };
+    const tags = 'x'.repeat(1000); // a path is kept with the run
+    const { id: oldest } = await call(`/v4/p/a/${tags}`, { query });
+    let newest;
+    const callMany = async () => {
+        for (let i = 0; i < 20; i++) {
+            const { status, id } = await call(`/v4/p/a/${tags}`, { query });
+            assert.ok(status === 202 || status === 503, `${status}`);
+            if (status === 202) newest = id;
+        }
+    };
+    await until('runs were given up', async () => {
+        await Promise.all(Array.from({ length: 8 }, callMany));
+        return (await sidecar.metric('hookline_store_shed_runs_total')) > 100;
+    }, 150_000);
+    await until('calls are accepted', async () => (await call(RUN, { query })).status === 202);
+    const rest = control(sidecar);
+    const run = (id) => rest('GET', `/v2/projects/p/apps/a/runs/${id}`);
+    assert.equal((await run(oldest)).status, 404);
+    assert.equal((await run(newest)).status, 200);
+    const line = sidecar.log.find(({ msg }) => /at its size limit: the oldest/.test(msg));
+    assert.equal(line.setting, 'HOOKLINE_STORE_MAX_BYTES');
+    assert.equal(line.limit_bytes, MIB);
+    assert.equal(await sidecar.metric('hookline_store_limit_bytes'), MIB);
+});
+
 test('bodies without their database stay, and the start says what to do', async (t) => {
     const { call, sidecar } = await stage(t, {
         app: async (x) => {

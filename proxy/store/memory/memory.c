@@ -64,8 +64,10 @@ static int64_t purge_runs(struct hl_memory *m, int64_t now_ms, unsigned max)
             due_ms = now_ms + 60000;
         else if (n++ == max)
             return now_ms;
-        else
+        else {
             hl_memory_run_free(m, run);
+            m->purged_runs++;
+        }
     }
     return due_ms;
 }
@@ -82,9 +84,8 @@ static enum hl_err purge(struct hl_driver *d, int64_t now_ms, unsigned max, int6
 
 /* Those with pending deliveries go to the end of the list: nothing is looked at twice before a run or
  * a delivery ends. */
-static enum hl_err shed(struct hl_driver *d, unsigned max)
+static enum hl_err shed_bodies(struct hl_memory *m, unsigned max)
 {
-    struct hl_memory *m = hl_memory_of(d);
     unsigned n = 0;
     for (int i = 0; i < SHED_LOOKS && n < max && m->n_passed < m->n_kept; i++) {
         struct hl_memory_run *run = HL_CONTAINER_OF(m->kept.next, struct hl_memory_run, kept);
@@ -95,11 +96,36 @@ static enum hl_err shed(struct hl_driver *d, unsigned max)
             continue;
         }
         hl_memory_drop_result(m, run);
+        m->shed_bodies++;
         n++;
         if (m->bytes <= m->max_bytes)
             break;
     }
     return n > 0 || m->n_passed < m->n_kept ? HL_OK : HL_ERR_NOT_FOUND;
+}
+
+static enum hl_err shed_runs(struct hl_memory *m, unsigned max, bool takes_dead)
+{
+    unsigned n = 0;
+    HL_LIST_EACH_SAFE (node, &m->final) {
+        struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, final);
+        if (is_pending(run) || (run->delivery == HL_MEMORY_DEAD && !takes_dead))
+            continue;
+        hl_memory_run_free(m, run);
+        m->shed_runs++;
+        if (++n == max || m->bytes <= m->max_bytes)
+            break;
+    }
+    return n > 0 ? HL_OK : HL_ERR_NOT_FOUND;
+}
+
+static enum hl_err shed(struct hl_driver *d, unsigned max)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    enum hl_err err = shed_bodies(m, max);
+    if (err == HL_ERR_NOT_FOUND)
+        err = shed_runs(m, max, false);
+    return err == HL_ERR_NOT_FOUND ? shed_runs(m, max, true) : err;
 }
 
 static enum hl_err room(struct hl_driver *d)
@@ -121,16 +147,21 @@ static bool settle(struct hl_driver *d, bool is_idle)
     return false;
 }
 
-static void survey(struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes)
+static void survey(struct hl_driver *d, struct hl_survey *out)
 {
     struct hl_memory *m = hl_memory_of(d);
-    *queued_ms = *delivery_ms = 0;
+    *out = (struct hl_survey){
+        .bytes = m->bytes,
+        .max_bytes = m->max_bytes,
+        .purged_runs = m->purged_runs,
+        .shed_runs = m->shed_runs,
+        .shed_bodies = m->shed_bodies,
+    };
     if (!hl_list_is_empty(&m->queued))
-        *queued_ms = HL_CONTAINER_OF(m->queued.next, struct hl_memory_run, queued)->created_ms;
+        out->queued_ms = HL_CONTAINER_OF(m->queued.next, struct hl_memory_run, queued)->created_ms;
     if (!hl_list_is_empty(&m->unsent))
-        *delivery_ms =
+        out->delivery_ms =
             HL_CONTAINER_OF(m->unsent.next, struct hl_memory_run, unsent)->outcome.finished_ms;
-    *bytes = m->bytes;
 }
 
 /* Freeing a run takes it out of the map, which moves others: from the first entry each time. */

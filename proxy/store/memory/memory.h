@@ -71,6 +71,7 @@ struct hl_memory {
     struct hl_id_source ids;
     struct hl_key key; /* of lanes */
     uint64_t bytes, max_bytes, last_ticket;
+    uint64_t purged_runs, shed_runs, shed_bodies; /* since the start */
     struct hl_list kept;       /* oldest first, but for those that shedding passed over */
     uint64_t n_kept, n_passed; /* how many; how many of the last were passed over in a row */
     int64_t retention_ms, key_ms;

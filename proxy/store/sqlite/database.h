@@ -18,6 +18,15 @@ struct hl_doomed_file {
     uint64_t size;
 };
 
+/* What goes when the store is at its size limit, in this order; each walk begins with the oldest. */
+enum hl_shed { HL_SHED_BODIES, HL_SHED_RUNS, HL_SHED_DEAD_LETTERS, HL_SHED_WALKS };
+
+struct hl_shed_walk {
+    int64_t result;   /* those up to here have given what they had, or were passed over */
+    int64_t again;    /* the first that was passed over for its pending delivery; 0: none */
+    int64_t again_ms; /* when those have another turn */
+};
+
 /* What a rollback must put back beside the database's own content. */
 struct hl_database_marks {
     int64_t claimed_ticket; /* the queue is what is above it */
@@ -30,9 +39,8 @@ struct hl_database_marks {
     int64_t swept_app;      /* this pass over the apps has seen up to here */
     int64_t sweep_ms;       /* when the next pass may begin */
     bool wants_sweep;       /* a run was removed since the last one, or there was none yet */
-    int64_t shed_result;    /* bodies of results up to here are gone or were passed over */
-    int64_t shed_again;     /* the first that was passed over; 0: none */
-    int64_t shed_again_ms;  /* when those have another turn */
+    struct hl_shed_walk shed[HL_SHED_WALKS];
+    uint64_t purged_runs, shed_runs, shed_bodies; /* since the start */
 };
 
 /* A run of this transaction that has no rows yet. */
@@ -64,6 +72,8 @@ struct hl_database {
     struct hl_sealer sealer;
     struct hl_buf sealed_heads[HL_SQL_MANY], sealed_url, sealed_secret; /* bound as one runs */
     struct hl_id_source ids;
+
+    uint64_t swept_files; /* at open */
 
     int64_t retention_ms, idem_ms;
     uint32_t run_attempts, webhook_attempts;
@@ -234,13 +244,13 @@ void hl_database_note_late(struct hl_database *db, int64_t number);
 /* --- upkeep.c ------------------------------------------------------------------------------- */
 /* It keeps more than HOOKLINE_STORE_MAX_BYTES, as the transaction stands. */
 bool hl_database_is_over(struct hl_database *db);
+bool hl_database_is_mostly_files(struct hl_database *db); /* what it keeps */
 enum hl_err hl_database_room(struct hl_driver *d);
 bool hl_database_release_reserve(struct hl_driver *d);
 bool hl_database_settle(struct hl_driver *d, bool is_idle);
 /* At open, when nobody waits: on a volume that is short, what is free inside the database goes back
  * to it, so that the first accept finds the room that there is. */
 void hl_database_reclaim(struct hl_database *db);
-void hl_database_survey(
-    struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes);
+void hl_database_survey(struct hl_driver *d, struct hl_survey *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* purge.c - what may go: runs past retention, expired idempotency keys, and, when the store is at
- * its size limit, the bodies of the oldest finished runs. The store's thread; small steps, each a
- * transaction of its own. Results are in the order in which their runs came, so each pass begins with
+ * its size limit, the bodies of the oldest finished runs, then those runs. The store's thread; small
+ * steps, each a transaction of its own. Results are in the order in which their runs came, so each pass begins with
  * the oldest. A run with a pending delivery stays, body and all. How far a pass has come is in
  * db->now: a step that is rolled back has not been there. */
 #include "store/sqlite/database.h"
@@ -12,6 +12,9 @@
 #define LOOK_AGAIN_MS 60000
 /* Results that one step of shedding looks at: about a millisecond. */
 #define SHED_LOOKS 256
+#define SMALL_BODY 1024
+/* What a body in a file costs a step, in rows. */
+#define FILE_COST 4
 
 /* Whether a pause of `pause_ms` that ends at `end_ms` goes on. A clock that was set back ends it. */
 static bool is_pause(int64_t end_ms, int64_t pause_ms, int64_t now_ms)
@@ -45,15 +48,17 @@ static enum hl_err next_result(
     return HL_OK;
 }
 
-static enum hl_err is_pending(struct hl_database *db, const struct hl_id *run_id, bool *pending)
+static enum hl_err has_delivery(
+    struct hl_database *db, const struct hl_id *run_id, enum hl_delivery_state state, bool *has)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_PENDING_OF);
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_OF);
     hl_sql_bind_id(&args, run_id);
-    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_PENDING_OF, &row);
-    *pending = !err;
+    hl_sql_bind_int(&args, state);
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_OF, &row);
+    *has = !err;
     if (!err)
-        hl_database_done(db, HL_SQL_DELIVERY_PENDING_OF);
+        hl_database_done(db, HL_SQL_DELIVERY_OF);
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
@@ -175,11 +180,13 @@ static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned m
             pass_over(db, &result, result.finished_ms + db->retention_ms);
             continue;
         }
-        err = is_pending(db, &result.run_id, &pending);
-        if (!err && pending)
+        err = has_delivery(db, &result.run_id, HL_DELIVERY_PENDING, &pending);
+        if (!err && pending) {
             pass_over(db, &result, now_ms + LOOK_AGAIN_MS);
-        else if (!err)
+        } else if (!err) {
             err = drop_run(db, &result);
+            db->now.purged_runs++;
+        }
         if (err)
             return err;
     }
@@ -236,6 +243,8 @@ enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max,
     return hl_database_end(db, err);
 }
 
+/* --- at the size limit ---------------------------------------------------------------------- */
+
 static enum hl_err strip(struct hl_database *db, const struct result *result)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_STRIP);
@@ -246,60 +255,114 @@ static enum hl_err strip(struct hl_database *db, const struct result *result)
     return err;
 }
 
-/* Looks at the next result; `*n` counts those that gave their body. */
-static enum hl_err shed_next(struct hl_database *db, unsigned *n)
+/* A small one among many frees no page: it goes with its run. */
+static bool has_body(const struct result *result)
 {
-    struct result result;
-    bool pending = false;
-    enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, db->now.shed_result, &result);
-    bool has_body = !err && (result.where == HL_BODY_INLINE || result.where == HL_BODY_FILE);
-    if (has_body)
-        err = is_pending(db, &result.run_id, &pending);
-    if (err)
-        return err;
-    db->now.shed_result = result.number;
-    if (pending && db->now.shed_again == 0)
-        db->now.shed_again = result.number;
-    if (!has_body || pending)
-        return HL_OK;
-    ++*n;
-    return strip(db, &result);
+    return result->where == HL_BODY_FILE ||
+           (result->where == HL_BODY_INLINE && result->size > SMALL_BODY);
 }
 
-/* The walk only goes forward, so that a store with nothing left to give is not looked through again
+/* The youngest eighth keeps its bodies while there are runs to give and it is not files that fill
+ * the store: when nearly all that is kept has no body any more, records are what fills it, and each
+ * new answer would be gone before its caller has read it. */
+static bool is_spared(struct hl_database *db, int64_t number)
+{
+    int64_t oldest = db->now.shed[HL_SHED_RUNS].result, newest = db->next_number;
+    return number > newest - (newest - oldest) / 8 && !hl_database_is_mostly_files(db);
+}
+
+/* `*pending`: it may go when its delivery has ended. */
+static enum hl_err may_go(struct hl_database *db, enum hl_shed what, const struct result *result,
+    bool *may, bool *pending)
+{
+    bool is_dead = false;
+    *may = what != HL_SHED_BODIES || has_body(result);
+    if (!*may)
+        return HL_OK;
+    enum hl_err err = has_delivery(db, &result->run_id, HL_DELIVERY_PENDING, pending);
+    if (!err && what == HL_SHED_RUNS)
+        err = has_delivery(db, &result->run_id, HL_DELIVERY_DEAD, &is_dead);
+    *may = !*pending && !is_dead;
+    return err;
+}
+
+static enum hl_err give_up(struct hl_database *db, enum hl_shed what, const struct result *result)
+{
+    if (what == HL_SHED_BODIES) {
+        db->now.shed_bodies++;
+        return strip(db, result);
+    }
+    db->now.shed_runs++;
+    return drop_run(db, result);
+}
+
+/* Looks at the next result; `*left` is what the step may still cost. */
+static enum hl_err shed_next(struct hl_database *db, enum hl_shed what, int *left)
+{
+    struct result result;
+    struct hl_shed_walk *walk = &db->now.shed[what];
+    bool may = false, pending = false;
+    enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, walk->result, &result);
+    if (!err && what == HL_SHED_BODIES && is_spared(db, result.number))
+        err = HL_ERR_NOT_FOUND;
+    if (!err)
+        err = may_go(db, what, &result, &may, &pending);
+    if (err)
+        return err;
+    walk->result = result.number;
+    if (pending && walk->again == 0)
+        walk->again = result.number;
+    if (!may)
+        return HL_OK;
+    *left -= result.where == HL_BODY_FILE ? FILE_COST : 1;
+    return give_up(db, what, &result);
+}
+
+/* A walk only goes forward, so that a store with nothing left to give is not looked through again
  * and again; those that were passed over because of a pending delivery have another turn after a
  * while, those that ended behind its back as soon as it has come to the end. */
+static enum hl_err shed(struct hl_database *db, enum hl_shed what, unsigned max)
+{
+    struct hl_shed_walk *walk = &db->now.shed[what];
+    enum hl_err err = HL_OK;
+    int most = (int)max * FILE_COST, left = most;
+    bool is_over = true;
+    for (unsigned i = 0; i < SHED_LOOKS && left > 0 && is_over && !err; i++) {
+        int before = left;
+        err = shed_next(db, what, &left);
+        if (left < before)
+            is_over = hl_database_is_over(db);
+    }
+    if (err == HL_ERR_NOT_FOUND && left < most)
+        return HL_OK;
+    int64_t now_ms = hl_clock_wall_ms();
+    if (err == HL_ERR_NOT_FOUND && walk->again > 0 &&
+        !is_pause(walk->again_ms, LOOK_AGAIN_MS, now_ms)) {
+        walk->result = walk->again - 1;
+        walk->again = 0;
+        walk->again_ms = now_ms + LOOK_AGAIN_MS;
+        err = HL_OK;
+    }
+    return err;
+}
+
 enum hl_err hl_database_shed(struct hl_driver *d, unsigned max)
 {
     struct hl_database *db = hl_database_of(d);
-    enum hl_err err = HL_OK;
-    unsigned n = 0;
-    bool is_over = true;
-    for (unsigned i = 0; i < SHED_LOOKS && n < max && is_over && !err; i++) {
-        unsigned before = n;
-        err = shed_next(db, &n);
-        if (n > before)
-            is_over = hl_database_is_over(db);
-    }
-    if (err == HL_ERR_NOT_FOUND && n > 0)
-        return HL_OK;
-    int64_t now_ms = hl_clock_wall_ms();
-    if (err == HL_ERR_NOT_FOUND && db->now.shed_again > 0 &&
-        !is_pause(db->now.shed_again_ms, LOOK_AGAIN_MS, now_ms)) {
-        db->now.shed_result = db->now.shed_again - 1;
-        db->now.shed_again = 0;
-        db->now.shed_again_ms = now_ms + LOOK_AGAIN_MS;
-        err = HL_OK;
-    }
+    enum hl_err err = HL_ERR_NOT_FOUND;
+    for (int what = 0; what < HL_SHED_WALKS && err == HL_ERR_NOT_FOUND; what++)
+        err = shed(db, (enum hl_shed)what, max);
     return hl_database_end(db, err);
 }
 
 void hl_database_note_late(struct hl_database *db, int64_t number)
 {
-    struct hl_database_marks *now = &db->now;
-    if (number > now->shed_result)
-        return;
-    if (now->shed_again == 0 || now->shed_again > number)
-        now->shed_again = number;
-    now->shed_again_ms = 0;
+    for (int what = 0; what < HL_SHED_WALKS; what++) {
+        struct hl_shed_walk *walk = &db->now.shed[what];
+        if (number > walk->result)
+            continue;
+        if (walk->again == 0 || walk->again > number)
+            walk->again = number;
+        walk->again_ms = 0;
+    }
 }

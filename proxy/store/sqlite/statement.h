@@ -135,7 +135,7 @@
         " WHERE delivery_id = ?1")                                                                 \
     X(DELIVERY_RENEW, "UPDATE delivery SET state = 0, round = round + 1, n = 0,"                   \
         " max_attempts = ?2, is_leased = 0, done_ms = NULL WHERE delivery_id = ?1")                \
-    X(DELIVERY_PENDING_OF, "SELECT 1 FROM delivery WHERE run_id = ? AND state = 0")                \
+    X(DELIVERY_OF, "SELECT 1 FROM delivery WHERE run_id = ? AND state = ?")                        \
     X(DELIVERY_ENDED, "SELECT app.app_id, delivery.delivery_id, delivery.lane, delivery.done_ms"    \
         " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
         " WHERE app.project = ?1 AND app.app_id >= ?2 AND delivery.state = ?4"                     \

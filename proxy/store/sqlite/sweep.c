@@ -140,6 +140,7 @@ enum hl_err hl_database_sweep(struct hl_database *db)
     struct walk w = {.db = db, .visit = sweep_file};
     empty_tmp(db);
     enum hl_err err = walk(&w);
+    db->swept_files = w.swept;
     if (w.swept > 0)
         HL_LOG(WARN, "store: files of bodies that no record names were removed",
             HL_LOG_INT("files", w.swept));

@@ -51,6 +51,11 @@ bool hl_database_is_over(struct hl_database *db)
     return used_bytes(db) > db->max_bytes;
 }
 
+bool hl_database_is_mostly_files(struct hl_database *db)
+{
+    return 2 * db->now.file_bytes > used_bytes(db);
+}
+
 /* A store that is over its limit makes room, on a volume that is full too. */
 enum hl_err hl_database_room(struct hl_driver *d)
 {
@@ -155,14 +160,20 @@ static bool give_pages_back(struct hl_database *db)
     return given > 0;
 }
 
+static uint64_t log_size(const struct hl_database *db)
+{
+    char path[HL_PATH_MAX];
+    struct stat log;
+    if (hl_path(path, "%s/hookline.db-wal", db->dir.path) != HL_OK || stat(path, &log) < 0)
+        return 0;
+    return (uint64_t)log.st_size;
+}
+
 /* The log keeps its length for the next commits; on a volume that is short it gives it back. Waits
  * for the reader's transaction, which is short too. */
 static void cut_log(struct hl_database *db)
 {
-    char path[HL_PATH_MAX];
-    struct stat log;
-    if (hl_path(path, "%s/hookline.db-wal", db->dir.path) != HL_OK || stat(path, &log) < 0 ||
-        log.st_size == 0 || !is_volume_short(db))
+    if (log_size(db) == 0 || !is_volume_short(db))
         return;
     sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     begin_log(db, 0);
@@ -199,17 +210,23 @@ static int64_t ask_time(struct hl_database *db, enum hl_sql which)
     return ms;
 }
 
-void hl_database_survey(
-    struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes)
+void hl_database_survey(struct hl_driver *d, struct hl_survey *out)
 {
     struct hl_database *db = hl_database_of(d);
-    *queued_ms = *delivery_ms = 0;
+    *out = (struct hl_survey){
+        .bytes = used_bytes(db),
+        .log_bytes = log_size(db),
+        .max_bytes = db->max_bytes,
+        .purged_runs = db->now.purged_runs,
+        .shed_runs = db->now.shed_runs,
+        .shed_bodies = db->now.shed_bodies,
+        .swept_files = db->swept_files,
+    };
     if (d->backlog->now.queued_runs > 0) {
         struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_OLDEST);
         hl_sql_bind_int(&args, db->now.claimed_ticket);
-        *queued_ms = ask_time(db, HL_SQL_TICKET_OLDEST);
+        out->queued_ms = ask_time(db, HL_SQL_TICKET_OLDEST);
     }
     if (d->backlog->now.pending > 0)
-        *delivery_ms = ask_time(db, HL_SQL_DELIVERY_OLDEST);
-    *bytes = used_bytes(db);
+        out->delivery_ms = ask_time(db, HL_SQL_DELIVERY_OLDEST);
 }

@@ -1,6 +1,7 @@
 /* test_engine.c - the store's thread over a driver that does what the test says: how long a request
  * waits for maintenance, and what the thread does when a step finds no space or fails for good. */
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -23,7 +24,9 @@ static struct {
     void (*post)(void);
     unsigned steps_before, settled_before; /* when the request was applied */
     enum hl_err shed_fails_with;
-    unsigned begun_before; /* when shedding failed */
+    unsigned begun_before;      /* when shedding failed */
+    _Atomic uint64_t most_body; /* a finish with more finds no space */
+    _Atomic unsigned refused;   /* for that */
 } s;
 
 static enum hl_err begin(struct hl_driver *d)
@@ -63,11 +66,12 @@ static enum hl_err on_accept(struct hl_driver *d, struct hl_accept *a, struct hl
 
 static enum hl_err on_finish(struct hl_driver *d, struct hl_finish *f)
 {
-    (void)d;
-    (void)f;
     if (s.applied == 0)
         s.settled = 0;
-    return apply();
+    bool fits = f->outcome.body.size <= atomic_load(&s.most_body);
+    s.refused += !fits;
+    d->is_broken = !fits;
+    return fits ? apply() : HL_ERR_FULL;
 }
 
 static enum hl_err on_cancel(
@@ -123,11 +127,10 @@ static bool settle_driver(struct hl_driver *d, bool is_idle)
     return false;
 }
 
-static void survey(struct hl_driver *d, int64_t *queued_ms, int64_t *delivery_ms, uint64_t *bytes)
+static void survey(struct hl_driver *d, struct hl_survey *out)
 {
     (void)d;
-    *queued_ms = *delivery_ms = 0;
-    *bytes = 0;
+    *out = (struct hl_survey){0};
 }
 
 static const struct hl_driver_vt vt = {
@@ -149,6 +152,7 @@ static void init(void)
 {
     memset(&s, 0, sizeof(s));
     fixture_init(&s.f, HL_STORE_MEMORY);
+    atomic_store(&s.most_body, UINT64_MAX);
     s.driver = (struct hl_driver){.vt = &vt, .backlog = &s.engine.backlog};
     hl_backlog_init(&s.engine.backlog, 1000, 1000, 4);
 }
@@ -258,6 +262,61 @@ Test(engine, thread_sleeps_while_a_finish_waits_for_space)
     stop();
     cr_assert_eq(s.applied, 2, "tried again");
     cr_assert_lt(s.settled_before, 16, "%u turns in between", s.settled_before);
+}
+
+/* As many as a batch takes are too large for the volume. */
+static void post_large(void)
+{
+    static char large[HL_BATCH_MAX_WEIGHT / 8];
+    struct hl_id id = {{1}};
+    memset(large, 'x', sizeof(large) - 1);
+    for (int i = 0; i < 10; i++)
+        post(&make_finish(&id, 1, large)->m);
+}
+
+static void post_large_and_small(void)
+{
+    post_large();
+    post_finish();
+    post_accept();
+    struct hl_touch_accounts *touch = calloc(1, sizeof(*touch));
+    touch->m.msg.type = HL_STORE_TOUCH_ACCOUNTS;
+    post(&touch->m);
+}
+
+Test(engine, who_stands_behind_finishes_that_find_no_space_is_answered)
+{
+    atomic_store(&s.most_body, 1000);
+    s.post_at = 1;
+    s.post = post_large_and_small;
+    start();
+    cr_assert_eq(await(HL_STORE_ACCEPT), HL_ERR_FULL);
+    cr_assert_eq(await(HL_STORE_TOUCH_ACCOUNTS), HL_ERR_FULL, "whoever stops waits for it");
+    cr_assert_eq(await(HL_STORE_FINISH), HL_OK, "what fits goes on");
+    cr_assert_null(party_look(&s.f.worker, HL_STORE_FINISH), "the others wait");
+    atomic_store(&s.most_body, UINT64_MAX);
+    for (int i = 0; i < 10; i++)
+        cr_assert_eq(await(HL_STORE_FINISH), HL_OK);
+    stop();
+}
+
+Test(engine, what_finds_no_space_is_tried_less_and_less_often)
+{
+    atomic_store(&s.most_body, 1000);
+    atomic_store(&s.room, HL_ERR_FULL);
+    s.post_at = 1;
+    s.post = post_large;
+    start();
+    for (int i = 0; i < 4; i++) {
+        unsigned refused = atomic_load(&s.refused);
+        while (atomic_load(&s.refused) == refused)
+            sched_yield();
+    }
+    stop();
+    for (int i = 0; i < 10; i++)
+        cr_assert_eq(await(HL_STORE_FINISH), HL_ERR_UNAVAILABLE);
+    cr_assert_geq(s.engine.pause_us, 8 * HL_MIN_PAUSE_US);
+    cr_assert_leq(s.refused, 20, "one of many of a size is tried");
 }
 
 /* --- failed for good -------------------------------------------------------------------------- */

@@ -180,7 +180,7 @@ Test(fault, requests_beyond_the_bound_are_refused_at_once)
 
 enum { ON_TMPFS_OK = 0, ON_TMPFS_SKIP = 77 };
 
-enum { MOST_RUNS = 4096 };
+enum { MOST_RUNS = 4096, VOLUME = 12 << 20 };
 static struct hl_id on_volume[MOST_RUNS];
 
 /* Queued runs, so many or as many as the volume takes, which then are all claimed. */
@@ -282,6 +282,7 @@ static bool mount_small(const char *size)
 static void run_on_small_volume(int (*what)(void))
 {
     fixture_init(&f, HL_STORE_SQLITE);
+    f.config.store_max_bytes.bytes = VOLUME; /* what is full is the volume, not the store */
     pid_t child = fork();
     if (child == 0) {
         alarm(60); /* a claim that fails in here waits for ever */

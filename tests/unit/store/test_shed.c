@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -147,12 +148,16 @@ static void limit_to(uint64_t bytes)
     hl_database_of(d)->max_bytes = bytes;
 }
 
+static struct hl_survey look(void)
+{
+    struct hl_survey now;
+    d->vt->survey(d, &now);
+    return now;
+}
+
 static uint64_t bytes_now(void)
 {
-    int64_t queued_ms, delivery_ms;
-    uint64_t bytes;
-    d->vt->survey(d, &queued_ms, &delivery_ms, &bytes);
-    return bytes;
+    return look().bytes;
 }
 
 static unsigned count_files(const struct hl_id *files, unsigned n)
@@ -204,8 +209,8 @@ Test(shed, a_body_that_came_later_than_those_of_younger_runs_is_given_up_after_t
     commit();
     finish_many(2, NULL, files);
     limit_to(0);
-    while (shed_once() != HL_ERR_NOT_FOUND)
-        ;
+    cr_assert_eq(shed_once(), HL_OK);
+    cr_assert_eq(count_files(files, 2), 0);
     struct hl_finish *finish = make_finish(&a->run_id, 1, NULL);
     finish->outcome.body = make_file(LARGE);
     late = finish->outcome.body.file;
@@ -233,6 +238,116 @@ Test(shed, a_store_over_its_limit_gives_on_a_full_volume_too)
     dir->path = path;
     cr_assert_eq(within, HL_ERR_FULL);
     cr_assert_eq(over, HL_ERR_TOO_LARGE);
+}
+
+static void shed_all(void)
+{
+    while (shed_once() == HL_OK)
+        ;
+}
+
+static void end_delivery(enum hl_attempt_verdict verdict)
+{
+    struct hl_leased *l = NULL;
+    struct hl_lane *lane = hl_backlog_next_lane(&backlog);
+    bool is_parked;
+    begin();
+    cr_assert_eq(d->vt->lease(d, lane->name, hl_clock_wall_ms(), &l), HL_OK);
+    struct hl_attempt_outcome o = {.delivery_id = l->delivery_id,
+        .round = l->round,
+        .n = l->n,
+        .verdict = verdict,
+        .started_ms = 1,
+        .ended_ms = 2};
+    cr_assert_eq(d->vt->outcome(d, &o, hl_clock_wall_ms(), &is_parked), HL_OK);
+    commit();
+    hl_leased_free(l);
+}
+
+static long long runs_now(void)
+{
+    return query(&f, "SELECT count(*) FROM run");
+}
+
+Test(shed, runs_go_after_their_bodies_the_oldest_first_and_no_more_than_needed)
+{
+    enum { RUNS = 400 };
+    struct hl_id files[4];
+    uint64_t empty = bytes_now();
+    finish_many(RUNS, NULL, NULL);
+    finish_many(4, NULL, files);
+    uint64_t without_files = bytes_now() - 4 * LARGE;
+    limit_to(without_files);
+    while (d->vt->room(d) == HL_ERR_TOO_LARGE)
+        cr_assert_eq(shed_once(), HL_OK);
+    cr_assert_eq(count_files(files, 4), 0);
+    cr_assert_eq(runs_now(), RUNS + 4, "bodies were enough");
+
+    limit_to(empty + (without_files - empty) / 2);
+    while (d->vt->room(d) == HL_ERR_TOO_LARGE)
+        cr_assert_eq(shed_once(), HL_OK);
+    long long left = runs_now();
+    cr_assert(left > RUNS / 4 && left < RUNS, "%lld", left);
+    cr_assert_eq(query(&f, "SELECT min(number) FROM run"), RUNS + 4 - left + 1);
+    cr_assert_eq(look().shed_runs, (uint64_t)(RUNS + 4 - left));
+    cr_assert_eq(look().shed_bodies, 4);
+}
+
+Test(shed, the_youngest_answers_stay_while_older_runs_can_go)
+{
+    enum { RUNS = 800 };
+    uint64_t empty = bytes_now();
+    char large[4096] = {0};
+    memset(large, 'x', sizeof(large) - 1);
+    for (int i = 0; i < RUNS; i++) {
+        begin();
+        finish_one(NULL, large);
+        commit();
+    }
+    limit_to(empty + (bytes_now() - empty) / 16);
+    while (d->vt->room(d) == HL_ERR_TOO_LARGE)
+        cr_assert_eq(shed_once(), HL_OK);
+    cr_assert_lt(runs_now(), RUNS);
+    cr_assert_gt(look().shed_bodies, RUNS / 2);
+    cr_assert_eq(
+        query(&f, "SELECT body_where FROM result ORDER BY number DESC LIMIT 1"), HL_BODY_INLINE);
+}
+
+Test(shed, runs_with_dead_letters_go_last_and_those_with_pending_deliveries_never)
+{
+    begin();
+    finish_one("https://e.org/", "answer");
+    commit();
+    end_delivery(HL_ATTEMPT_DEAD);
+    finish_many(1, "https://e.org/", NULL);
+    finish_many(1, NULL, NULL);
+    limit_to(0);
+    while (runs_now() == 3)
+        cr_assert_eq(shed_once(), HL_OK);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM delivery"), 2, "the one without a webhook");
+    cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 2"), 1);
+    shed_all();
+    cr_assert_eq(runs_now(), 1);
+    cr_assert_eq(query(&f, "SELECT body_where FROM result"), HL_BODY_INLINE);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 0"), 1);
+}
+
+Test(shed, queued_and_running_runs_are_never_given_up)
+{
+    struct hl_id nobody;
+    struct hl_accept *a = make_accept(&f, HL_STORE_ACCEPT, &(struct run_spec){.body = "request"});
+    struct hl_accept *r = make_accept(&f, HL_STORE_RECORD, &(struct run_spec){0});
+    begin();
+    cr_assert_eq(d->vt->accept(d, a, &nobody), HL_OK);
+    cr_assert_eq(d->vt->record(d, r), HL_OK);
+    commit();
+    finish_many(3, NULL, NULL);
+    limit_to(0);
+    shed_all();
+    cr_assert_eq(runs_now(), 2);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM ticket WHERE body_where = 1"), 1);
+    hl_accept_free(a);
+    hl_accept_free(r);
 }
 
 /* --- a step that is rolled back --------------------------------------------------------------- */
@@ -265,11 +380,12 @@ Test(shed, those_passed_over_for_a_delivery_have_their_turn_after_a_rollback)
     limit_to(0);
     begin();
     cr_assert_eq(d->vt->shed(d, STEP), HL_OK, "they have another turn");
-    cr_assert_gt(hl_database_of(d)->now.shed_again_ms, hl_clock_wall_ms());
+    cr_assert_gt(hl_database_of(d)->now.shed[HL_SHED_BODIES].again_ms, hl_clock_wall_ms());
     roll_back();
-    cr_assert_eq(hl_database_of(d)->now.shed_again, 0);
-    cr_assert_eq(hl_database_of(d)->now.shed_again_ms, 0);
-    cr_assert_eq(shed_once(), HL_OK);
+    cr_assert_eq(hl_database_of(d)->now.shed[HL_SHED_BODIES].again, 0);
+    cr_assert_eq(hl_database_of(d)->now.shed[HL_SHED_BODIES].again_ms, 0);
+    while (shed_once() == HL_OK)
+        ;
     cr_assert_eq(shed_once(), HL_ERR_NOT_FOUND, "a pending delivery needs its body");
     cr_assert(has_file(&pending));
 }
@@ -363,9 +479,10 @@ Test(shed, a_store_with_nothing_left_to_give_is_not_looked_through_again)
     unsigned steps = 0, most = 0, n;
     while ((n = statements_of_a_step()) > 8) {
         most = n > most ? n : most;
-        cr_assert_leq(++steps, 2 * (RUNS / LOOKS + 1), "it is looked through again");
+        cr_assert_leq(
+            ++steps, 2 * HL_SHED_WALKS * (RUNS / LOOKS + 1), "it is looked through again");
     }
-    cr_assert_leq(most, 3 * LOOKS, "a step looks at no more");
+    cr_assert_leq(most, 5 * LOOKS, "a step looks at no more");
     for (int i = 0; i < 3; i++)
         cr_assert_leq(statements_of_a_step(), 8, "nothing is looked at for a while");
 }
