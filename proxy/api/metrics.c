@@ -342,6 +342,9 @@ static void write_times(struct text *t, const struct hl_figures *figures)
     write_seconds(t, "hookline_delivery_age_seconds", "gauge",
         "How long the oldest pending delivery has waited.",
         1000 * hl_figures_age_ms(figures->now_ms, &figures->store->oldest_delivery_ms));
+    write_seconds(t, "hookline_jwks_age_seconds", "gauge",
+        "How long ago HOOKLINE_JWT_JWKS_URL last gave keys; 0: it has given none.",
+        1000 * hl_figures_age_ms(figures->now_ms, &figures->auth.url_read_ms));
     write_family(t, delivery, "histogram", "Delivery attempts, from connecting to the answer.");
     write_histogram(t, delivery, "", &figures->sender->latency);
     write_family(t, commit, "histogram", "Commits of the store.");

@@ -186,6 +186,7 @@ void hl_auth_read_figures(struct hl_auth *auth, struct hl_auth_figures *out)
     *out = (struct hl_auth_figures){.fetches_ok = hl_counter_get(&auth->keeper.fetches_ok),
         .fetches_failed = hl_counter_get(&auth->keeper.fetches_failed),
         .checks_waiting = atomic_load(&auth->checker.waiting)};
+    hl_counter_add(&out->url_read_ms, hl_counter_get(&auth->keeper.url_read_ms));
     for (size_t i = HL_KEYS_OWN + 1; i < HL_KEYS_SOURCE_COUNT; i++)
         out->keys += keys->sources[i].n;
     hl_key_set_release(keys);

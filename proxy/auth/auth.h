@@ -101,6 +101,7 @@ void hl_auth_revoke(struct hl_auth *auth, const struct hl_id *account);
 struct hl_auth_figures {
     uint64_t keys;                       /* from outside, usable */
     uint64_t fetches_ok, fetches_failed; /* of HOOKLINE_JWT_JWKS_URL and _FILE */
+    struct hl_counter url_read_ms;       /* wall time of the URL's last good answer; 0: none */
     uint64_t checks_waiting;
 };
 void hl_auth_read_figures(struct hl_auth *auth, struct hl_auth_figures *out);

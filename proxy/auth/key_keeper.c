@@ -137,11 +137,13 @@ static void fetch_url(struct hl_key_keeper *keeper)
     if (atomic_load(&keeper->stops))
         return;
     count_fetch(keeper, fault);
-    if (!fault)
+    if (!fault) {
         atomic_store(&keeper->has_url_keys, true);
-    else if (hl_url_parse(keeper->config->jwt_jwks_url, &url))
+        atomic_store(&keeper->url_read_ms.v, (uint64_t)hl_clock_wall_ms());
+    } else if (hl_url_parse(keeper->config->jwt_jwks_url, &url)) {
         HL_LOG(WARN, "HOOKLINE_JWT_JWKS_URL: no keys came; those that were there stay good",
             HL_LOG_STR("host", url.host), HL_LOG_TEXT("error", fault));
+    }
 }
 
 /* ---- the thread ---- */

@@ -37,6 +37,7 @@ struct hl_key_keeper {
     bool is_file_bad;
 
     struct hl_counter fetches_ok, fetches_failed;
+    struct hl_counter url_read_ms; /* wall time of the URL's last good answer; 0: none */
 };
 
 /* Reads HOOKLINE_JWT_JWKS_FILE, if there is one. On failure `why` has one line. */

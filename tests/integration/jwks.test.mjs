@@ -103,6 +103,7 @@ for (const [what, change] of [
         assert.equal((await ask(await sign(key))).status, 200);
         await change(keys);
         assert.equal((await ask(await sign(await makeKey()))).status, 401);
+        assert.ok((await sidecar.metric('hookline_jwks_age_seconds')) > 0);
         await until('the log says it', () => sidecar.log.some((l) => l.level === 'warn' && /JWKS_URL: no keys/.test(l.msg)));
         assert.equal((await ask(await sign(key))).status, 200);
     });

@@ -265,11 +265,13 @@ Test(metrics, computes_ages_and_seconds)
     figures.now_ms = 100000;
     hl_counter_add(&store.oldest_queued_ms, 97500);
     hl_counter_add(&store.oldest_delivery_ms, 100001); /* the clock was set back */
+    hl_counter_add(&figures.auth.url_read_ms, 40000);
     figures.process.cpu_us = 1234567;
     figures.started_ms = 1700000000123;
     const char *p = write_text();
     cr_assert(strstr(p, "\nhookline_runs_queue_age_seconds 2.500000\n"));
     cr_assert(strstr(p, "\nhookline_delivery_age_seconds 0.000000\n"));
+    cr_assert(strstr(p, "\nhookline_jwks_age_seconds 60.000000\n"));
     cr_assert(strstr(p, "\nprocess_cpu_seconds_total 1.234567\n"));
     cr_assert(strstr(p, "\nprocess_start_time_seconds 1700000000.123000\n"));
 }
@@ -297,6 +299,12 @@ Test(metrics, shows_the_store_and_the_sender)
 {
     hl_counter_add(&store.pending_deliveries, 9);
     hl_counter_add(&store.is_full, 1);
+    hl_counter_add(&store.max_bytes, 1000);
+    hl_counter_add(&store.log_bytes, 11);
+    hl_counter_add(&store.purged_runs, 12);
+    hl_counter_add(&store.shed_runs, 13);
+    hl_counter_add(&store.shed_bodies, 14);
+    hl_counter_add(&store.swept_files, 15);
     hl_counter_add(&sender.in_flight, 2);
     hl_counter_add(&sender.attempts_dead, 6);
     hl_histogram_add(&store.commit_latency, 300);
@@ -304,6 +312,12 @@ Test(metrics, shows_the_store_and_the_sender)
     cr_assert(strstr(p, "\nhookline_deliveries_pending 9\n"));
     cr_assert(strstr(p, "\nhookline_store_full 1\n"));
     cr_assert(strstr(p, "\nhookline_store_failing 0\n"));
+    cr_assert(strstr(p, "\nhookline_store_limit_bytes 1000\n"));
+    cr_assert(strstr(p, "\nhookline_store_log_bytes 11\n"));
+    cr_assert(strstr(p, "\nhookline_store_purged_runs_total 12\n"));
+    cr_assert(strstr(p, "\nhookline_store_shed_runs_total 13\n"));
+    cr_assert(strstr(p, "\nhookline_store_shed_bodies_total 14\n"));
+    cr_assert(strstr(p, "\nhookline_store_swept_files_total 15\n"));
     cr_assert(strstr(p, "\nhookline_deliveries_in_flight 2\n"));
     cr_assert(strstr(p, "\nhookline_delivery_attempts_total{outcome=\"dead\"} 6\n"));
     cr_assert(strstr(p, "\nhookline_store_commit_duration_seconds_count 1\n"));
