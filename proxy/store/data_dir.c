@@ -105,8 +105,11 @@ static enum hl_err refuse_second(int fd, const char *path, char *why, size_t why
     ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
     pid[n > 0 ? n : 0] = '\0';
     pid[strcspn(pid, "\n")] = '\0';
-    snprintf(why, why_len, "the data directory %s is in use by process %s", path,
-        n > 0 ? pid : "unknown");
+    snprintf(why, why_len,
+        "the data directory %s is in use by process %s, which still has its lock (it may be "
+        "ending: "
+        "HOOKLINE_DRAIN_TIMEOUT); start this one again when it has ended",
+        path, n > 0 ? pid : "unknown");
     return HL_ERR_BUSY;
 }
 
@@ -151,6 +154,7 @@ enum hl_err hl_data_dir_open(struct hl_data_dir *dir, const char *path, char *wh
         hl_data_dir_close(dir);
         return err;
     }
+    hl_path_warn_if_shared(dir->path, "the data directory");
     struct statvfs volume;
     if (statvfs(dir->path, &volume) == 0)
         dir->volume_size = (uint64_t)volume.f_blocks * volume.f_frsize;

@@ -86,9 +86,11 @@ enum hl_err hl_key_load(
         err = HL_ERR_INVALID;
     }
     explicit_bzero(text, sizeof(text));
-    if (!err)
-        derive(key, raw);
-    return err;
+    if (err)
+        return err;
+    hl_path_warn_if_shared(path, "the key file");
+    derive(key, raw);
+    return HL_OK;
 }
 
 void hl_key_random(struct hl_key *key)

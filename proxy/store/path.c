@@ -7,9 +7,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/log.h"
 
 enum hl_err hl_path(char *out, const char *fmt, ...)
 {
@@ -100,4 +102,16 @@ enum hl_err hl_path_write(const char *path, const void *bytes, size_t n)
     if (err)
         unlink(tmp);
     return err ? err : sync_dir_of(path);
+}
+
+void hl_path_warn_if_shared(const char *path, const char *what)
+{
+    struct stat st;
+    char mode[8];
+    const mode_t others = S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
+    if (stat(path, &st) < 0 || !(st.st_mode & others))
+        return;
+    snprintf(mode, sizeof(mode), "%04o", (unsigned)(st.st_mode & 07777));
+    HL_LOG(WARN, "others than its owner may read or write it", HL_LOG_TEXT("what", what),
+        HL_LOG_TEXT("path", path), HL_LOG_TEXT("mode", mode));
 }

@@ -1,6 +1,6 @@
 // What is kept goes again: finished runs after HOOKLINE_RETENTION, the oldest bodies when the store is full, keys with them.
 import assert from 'node:assert/strict';
-import { mkdir, rename, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
@@ -23,6 +23,8 @@ test('a run is forgotten after HOOKLINE_RETENTION, its files too', async (t) => 
     for (let i = 0; i < 3; i++) await call(RUN, { query, body: Buffer.alloc(MIB, 'q') });
     await receiver.delivered('/hook', 3);
     await until('the files are gone', async () => (await filesBelow(bodies)).length === 0, 90_000);
+    await until('they are counted', async () => (await sidecar.metric('hookline_store_purged_runs_total')) === 3);
+    assert.ok((await sidecar.metric('hookline_store_log_bytes')) > 0);
     await sidecar.stop();
     for (const table of ['run', 'delivery', 'attempt', 'result', 'webhook', 'ticket']) {
         const [{ n }] = await sidecar.sql(`SELECT count(*) AS n FROM ${table}`);
@@ -146,4 +148,20 @@ test('files that no record names go at a start when they are an hour old, and th
     await sidecar.restart();
     assert.deepEqual(await filesBelow(join(sidecar.dataDir, 'bodies')), [orphan('02')]);
     assert.equal(sidecar.log.find(({ msg }) => /no record names/.test(msg)).files, 2);
+    assert.equal(await sidecar.metric('hookline_store_swept_files_total'), 2);
+});
+
+test('a start says which run a missing body belongs to', async (t) => {
+    const { call, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            await x.send(200, {}, Buffer.alloc(MIB, 'r'));
+        },
+    });
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    await until('it has ended', async () => (await sidecar.metric('hookline_runs_total', { state: 'success' })) === 1);
+    await sidecar.stop();
+    for (const file of await filesBelow(join(sidecar.dataDir, 'bodies'))) await rm(file);
+    await sidecar.start();
+    assert.equal(sidecar.log.find(({ msg }) => /file is missing/.test(msg)).run_id, id);
 });

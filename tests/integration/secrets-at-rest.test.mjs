@@ -1,6 +1,7 @@
 // What is secret about a call is in no file of the data directory, while it waits, runs, is delivered, and after the end.
 import assert from 'node:assert/strict';
-import { chown, readFile, stat } from 'node:fs/promises';
+import { chmod, chown, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { filesBelow } from './lib/files.mjs';
 import { isSignedByContract } from './lib/signature.mjs';
@@ -84,4 +85,20 @@ test('memory is in no core dump and shown to no other process of the same user, 
     assert.ok((await sidecar.metric('process_open_fds')) > 0, 'it sees itself');
     await sidecar.restart({ HOOKLINE_CORE_DUMPS: 'on' }, 'healthz');
     assert.equal(await owner(), USER);
+});
+
+test('a start says which of the key file and the data directory others may read', async (t) => {
+    const { sidecar } = await stage(t);
+    const shared = () => sidecar.log.filter(({ msg }) => /others than its owner/.test(msg));
+    assert.deepEqual(shared(), [], 'what it made itself is its own');
+    await chmod(sidecar.dataDir, 0o750);
+    await chmod(join(sidecar.dataDir, 'key'), 0o644);
+    await sidecar.restart();
+    assert.deepEqual(
+        shared().map(({ level, path, mode }) => [level, path, mode]),
+        [
+            ['warn', sidecar.dataDir, '0750'],
+            ['warn', join(sidecar.dataDir, 'key'), '0644'],
+        ],
+    );
 });

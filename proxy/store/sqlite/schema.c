@@ -12,6 +12,8 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "store/record.h"
 #include "store/sqlite/database.h"
 
@@ -122,6 +124,9 @@ static const char *const versions[] = {
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Above this size a whole check would hold up the start for too long (about 1 s for each GB). */
 #define WHOLE_CHECK_MAX (4ull << 30)
+/* From this size on, or when it took so long, the log says what the start waits for. */
+#define LONG_CHECK_BYTES (256ull << 20)
+#define LONG_CHECK_MS    1000
 
 static int64_t ask(sqlite3 *db, const char *sql, int *rc)
 {
@@ -165,20 +170,34 @@ static enum hl_err quick_check(sqlite3 *db, const char *sql, char *why, size_t w
     return err;
 }
 
-static enum hl_err check_pages(sqlite3 *db, char *why, size_t why_len)
+static enum hl_err check_parts(sqlite3 *db, char *why, size_t why_len)
 {
     static const char *const parts[] = {"PRAGMA quick_check('ticket')",
         "PRAGMA quick_check('idem')", "PRAGMA quick_check('delivery')"};
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < HL_ARRAY_LEN(parts) && !err; i++)
+        err = quick_check(db, parts[i], why, why_len);
+    return err;
+}
+
+static enum hl_err check_pages(sqlite3 *db, char *why, size_t why_len)
+{
     int rc;
     uint64_t size = (uint64_t)ask(
         db, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &rc);
     if (rc != SQLITE_OK)
         return explain(db, rc, why, why_len);
-    if (size <= WHOLE_CHECK_MAX)
-        return quick_check(db, "PRAGMA quick_check(1)", why, why_len);
-    enum hl_err err = HL_OK;
-    for (size_t i = 0; i < HL_ARRAY_LEN(parts) && !err; i++)
-        err = quick_check(db, parts[i], why, why_len);
+    uint64_t began_ms = hl_clock_mono_ms();
+    if (size >= LONG_CHECK_BYTES)
+        HL_LOG(
+            INFO, "store: the database is checked, which takes a while", HL_LOG_INT("bytes", size));
+    enum hl_err err = size <= WHOLE_CHECK_MAX
+                          ? quick_check(db, "PRAGMA quick_check(1)", why, why_len)
+                          : check_parts(db, why, why_len);
+    uint64_t took_ms = hl_clock_mono_ms() - began_ms;
+    if (!err && (size >= LONG_CHECK_BYTES || took_ms >= LONG_CHECK_MS))
+        HL_LOG(INFO, "store: the database was checked", HL_LOG_INT("bytes", size),
+            HL_LOG_INT("ms", took_ms));
     return err;
 }
 

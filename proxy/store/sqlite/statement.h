@@ -174,8 +174,8 @@
         " ORDER BY expires_ms LIMIT 1")                                                            \
     X(FILE_KNOWN, "SELECT EXISTS (SELECT 1 FROM ticket WHERE body_file = ?1)"                      \
         " OR EXISTS (SELECT 1 FROM result WHERE body_file = ?1)")                                  \
-    X(FILE_EACH, "SELECT body_file FROM ticket WHERE body_file IS NOT NULL"                        \
-        " UNION ALL SELECT body_file FROM result WHERE body_file IS NOT NULL")                     \
+    X(FILE_EACH, "SELECT body_file, run_id FROM ticket WHERE body_file IS NOT NULL"                \
+        " UNION ALL SELECT body_file, run_id FROM result WHERE body_file IS NOT NULL")                     \
     X(PAGES, "SELECT page_count, freelist_count FROM pragma_page_count, pragma_freelist_count")    \
     X(VACUUM, "PRAGMA incremental_vacuum(256)")
 /* clang-format on */

@@ -124,13 +124,15 @@ static enum hl_err report_missing(struct hl_database *db)
     struct hl_sql_row row;
     enum hl_err err;
     while (!(err = hl_database_row(db, HL_SQL_FILE_EACH, &row))) {
-        struct hl_id file;
+        struct hl_id file, run_id;
         int fd;
         hl_sql_id(&row, &file);
+        hl_sql_id(&row, &run_id);
         if (hl_body_file_open(db->dir.path, &file, &fd) == HL_OK)
             close(fd);
         else
-            HL_LOG(ERROR, "store: a body's file is missing", HL_LOG_ID("file", &file));
+            HL_LOG(ERROR, "store: a body's file is missing", HL_LOG_ID("file", &file),
+                HL_LOG_ID("run_id", &run_id));
     }
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
