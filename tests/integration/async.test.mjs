@@ -395,9 +395,7 @@ test('runs are kept in memory with HOOKLINE_STORE=memory, which says what is los
         body: '{}',
     });
     assert.equal((await receiver.envelope()).run_id, id);
-    assert.ok(
-        sidecar.log.some((line) => line.level === 'warn' && /memory/i.test(JSON.stringify(line))),
-    );
+    await sidecar.logged((line) => line.level === 'warn' && /memory/i.test(line.msg));
 });
 
 test('HOOKLINE_STORE=memory: bodies on their way have no more memory than the store', async (t) => {

@@ -343,7 +343,7 @@ for (const unix of [false, true]) {
         assert.equal(await opened(), 0, 'it is another process');
         assert.equal((await call('run', {}, { query })).status, 202);
         assert.equal(JSON.parse((await receiver.delivered('/hook', 2)).bytes).status, 'success');
-        const crash = sidecar.log.find(({ line }) => line === 'the function crashed');
+        const crash = await sidecar.logged(({ line }) => line === 'the function crashed');
         const { msg, level, run_id, function: name } = crash;
         assert.deepEqual({ msg, level, run_id, name }, { msg: 'app', level: 'error', run_id: id, name: 'wrong' });
     });

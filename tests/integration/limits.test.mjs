@@ -278,19 +278,22 @@ test('HOOKLINE_MAX_CONNECTIONS: the connection that is idle for longest makes ro
     await call(clients[1]);
     assert.equal(await sidecar.metric('hookline_connections_shed_total'), 2);
     assert.equal(await sidecar.metric('hookline_connections_max'), 4);
-    const notes = sidecar.log.filter(({ level, msg }) => level === 'warn' && /MAX_CONN/.test(msg));
-    assert.equal(notes.length, 1, 'said once a minute');
+    const isNote = ({ level, msg }) => level === 'warn' && /MAX_CONN/.test(msg);
+    await sidecar.logged(isNote);
+    assert.equal(sidecar.log.filter(isNote).length, 1, 'said once a minute');
 });
 
 test('HOOKLINE_MAX_CONNECTIONS: with none idle, health is answered and other calls are 503', async (t) => {
     const doors = gate();
-    const { app, connect } = await stage(t, {
+    const { app, connect, sidecar } = await stage(t, {
         env: FULL,
         app: async (x) => {
             await doors.promise;
             await x.send(200);
         },
     });
+    await until('who asked for readiness has gone', async () =>
+        (await sidecar.metric('hookline_connections_open')) === 0);
     const clients = [];
     for (let i = 0; i < 4; i++) {
         clients.push(await connect());

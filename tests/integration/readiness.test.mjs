@@ -75,6 +75,7 @@ test('two bad checks do not end readiness, three in a row do, one good one is en
     assert.ok(bad >= 7, `${bad}`);
     answers = [200];
     await sidecar.until('readyz');
+    await sidecar.logged((l) => l.msg === 'the app is not ready');
     assert.equal(notReady(sidecar).length, 1);
 });
 
@@ -91,11 +92,12 @@ test('why the app cannot be reached is in the log once, in /readyz and in the 50
     const { detail } = assertProblem(await call(), 502);
     assert.match(detail, /HOOKLINE_CONNECT_TIMEOUT: .*connection refused/);
     assert.doesNotMatch(detail, new RegExp(`${port}|127\\.0`));
+    await until('it is in the log', () => notReady(sidecar).length > 0);
     assert.equal(notReady(sidecar).length, 1, 'some ten checks later');
     assert.match(notReady(sidecar)[0].cause, /connection refused/);
     await startServer(t, (x) => x.send(200), port);
     await sidecar.until('readyz');
-    assert.equal(isReady(sidecar).length, 1);
+    await until('that it is ready is in the log', () => isReady(sidecar).length === 1);
     assert.equal(notReady(sidecar).length, 1);
 });
 
@@ -119,6 +121,7 @@ for (const [what, env, cause] of [
             wait: 'healthz',
         });
         await untilCause(sidecar, cause);
+        await sidecar.logged((l) => l.msg === 'the app is not ready');
         assert.match(notReady(sidecar)[0].cause, cause);
         assert.equal(notReady(sidecar)[0].level, 'warn');
         const response = await call();
@@ -222,7 +225,7 @@ for (const unix of [false, true]) {
         });
         const call = caller(t, sidecar);
         await untilCause(sidecar, /another process listens/);
-        const said = notReady(sidecar).find((l) => /another process/.test(l.cause));
+        const said = await sidecar.logged((l) => /another process/.test(l.cause));
         assert.equal(said.level, 'error');
         if (!unix) assert.equal(said.its_pid, process.pid);
         await until('it cannot listen, again and again', () => starts(sidecar).length >= 3);

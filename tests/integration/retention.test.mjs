@@ -107,7 +107,7 @@ test('beyond HOOKLINE_STORE_MAX_BYTES the oldest runs go when no body is left to
     const run = (id) => rest('GET', `/v2/projects/p/apps/a/runs/${id}`);
     assert.equal((await run(oldest)).status, 404);
     assert.equal((await run(newest)).status, 200);
-    const line = sidecar.log.find(({ msg }) => /at its size limit: the oldest/.test(msg));
+    const line = await sidecar.logged(({ msg }) => /at its size limit: the oldest/.test(msg));
     assert.equal(line.setting, 'HOOKLINE_STORE_MAX_BYTES');
     assert.equal(line.limit_bytes, MIB);
     assert.equal(await sidecar.metric('hookline_store_limit_bytes'), MIB);
@@ -147,7 +147,7 @@ test('files that no record names go at a start when they are an hour old, and th
     for (const n of ['00', '01']) await utimes(orphan(n), Date.now() / 1000 - 4000, Date.now() / 1000 - 4000);
     await sidecar.restart();
     assert.deepEqual(await filesBelow(join(sidecar.dataDir, 'bodies')), [orphan('02')]);
-    assert.equal(sidecar.log.find(({ msg }) => /no record names/.test(msg)).files, 2);
+    assert.equal((await sidecar.logged(({ msg }) => /no record names/.test(msg))).files, 2);
     assert.equal(await sidecar.metric('hookline_store_swept_files_total'), 2);
 });
 
@@ -163,5 +163,5 @@ test('a start says which run a missing body belongs to', async (t) => {
     await sidecar.stop();
     for (const file of await filesBelow(join(sidecar.dataDir, 'bodies'))) await rm(file);
     await sidecar.start();
-    assert.equal(sidecar.log.find(({ msg }) => /file is missing/.test(msg)).run_id, id);
+    assert.equal((await sidecar.logged(({ msg }) => /file is missing/.test(msg))).run_id, id);
 });

@@ -203,6 +203,11 @@ export class Sidecar {
         return samples.length ? samples.reduce((sum, { value }) => sum + value, 0) : undefined;
     }
 
+    /** The first line of the log that fits: a thread writes it, so it may come after what it speaks of. */
+    logged(fits) {
+        return until('a line in the log', () => this.log.find(fits));
+    }
+
     signal(name) {
         this.#child.kill(name);
     }
