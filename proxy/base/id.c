@@ -2,6 +2,8 @@
  * random bits. One thread owns a source; the rest is pure. */
 #include "base/id.h"
 
+#include <endian.h>
+
 #include "base/assert.h"
 #include "base/hex.h"
 #include "base/random.h"
@@ -45,8 +47,8 @@ struct hl_id hl_id_next(struct hl_id_source *source, int64_t wall_ms)
     else
         source->counter++;
 
-    for (int i = 0; i < 6; i++)
-        id.b[i] = (uint8_t)(source->last_ms >> (40 - 8 * i));
+    uint64_t time = htobe64((uint64_t)source->last_ms << 16);
+    memcpy(id.b, &time, 6);
     id.b[6] = (uint8_t)(0x70 | source->counter >> 8);
     id.b[7] = (uint8_t)source->counter;
     draw(source, id.b + 8, 8);
