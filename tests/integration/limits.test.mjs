@@ -258,10 +258,15 @@ test('a silent tunnel is under no timeout', async (t) => {
     assert.equal((await client.reader.exactly(5)).toString(), 'hello');
 });
 
+/** Who asked for readiness has gone. */
+const nobodyElse = (sidecar) =>
+    until('no other connection is open', async () => (await sidecar.metric('hookline_connections_open')) === 0);
+
 const FULL = { HOOKLINE_MAX_CONNECTIONS: '4', HOOKLINE_WORKERS: '1' };
 
 test('HOOKLINE_MAX_CONNECTIONS: the connection that is idle for longest makes room', async (t) => {
     const { connect, sidecar } = await stage(t, { env: FULL });
+    await nobodyElse(sidecar);
     const clients = [];
     const call = async (client) => {
         await client.send(request('POST', RUN, {}, ''));
@@ -292,8 +297,7 @@ test('HOOKLINE_MAX_CONNECTIONS: with none idle, health is answered and other cal
             await x.send(200);
         },
     });
-    await until('who asked for readiness has gone', async () =>
-        (await sidecar.metric('hookline_connections_open')) === 0);
+    await nobodyElse(sidecar);
     const clients = [];
     for (let i = 0; i < 4; i++) {
         clients.push(await connect());
