@@ -44,7 +44,7 @@ bool hl_admin_connection_accept(
     }
     c->home = home;
     c->is_local = is_local;
-    c->is_open = is_open || is_local;
+    c->is_open = is_open;
     c->stream.read_size = READ_SIZE;
     hl_timer_init(&c->timer, on_timer);
     hl_auth_wait_init(&c->wait, hl_admin_on_checked);

@@ -81,7 +81,7 @@ struct hl_admin_connection {
     struct hl_buf head; /* of an answer with a file, until its first piece is there */
 };
 
-/* Takes the waiting connection; a local one is open. False: out of memory, it goes on waiting. */
+/* Takes the waiting connection. False: out of memory, it goes on waiting. */
 HL_MUST_CHECK bool hl_admin_connection_accept(
     struct hl_admin_home *home, struct hl_listener *listener, bool is_local, bool is_open);
 
