@@ -268,6 +268,13 @@ bool hl_stream_has_peer_left(const struct hl_stream *s)
     return poll(&look, 1, 0) > 0;
 }
 
+bool hl_stream_has_unread(const struct hl_stream *s)
+{
+    uv_os_fd_t fd;
+    char byte;
+    return uv_fileno(&s->handle, &fd) == 0 && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 static void on_shutdown(uv_shutdown_t *request, int status)
 {
     (void)status; /* a peer that has gone shows as EOF or a failure */

@@ -102,6 +102,9 @@ uint64_t hl_stream_taken(const struct hl_stream *s);
  * call. */
 bool hl_stream_has_peer_left(const struct hl_stream *s);
 
+/* Bytes wait in the kernel that were not read. One system call. */
+bool hl_stream_has_unread(const struct hl_stream *s);
+
 /* Sends FIN once everything is written. */
 void hl_stream_shutdown(struct hl_stream *s);
 

@@ -61,8 +61,6 @@ static HL_COLD void close_line(struct hl_client *c, enum hl_access_end how, uint
         .end = ends[how],
         .us = us,
         .unsent = how == HL_ACCESS_WHOLE ? 0 : hl_stream_unsent(&c->stream)};
-    if (c->run && hl_id_is_nil(&c->line->run_id))
-        c->line->run_id = c->run->id;
     hl_access_line_write(c->line, &outcome);
     hl_access_drop_line(c);
 }
@@ -71,11 +69,10 @@ void hl_access_end(struct hl_client *c, enum hl_access_end how)
 {
     if (c->begun_us == 0)
         return;
-    uint64_t now_us = c->run && c->run->ended_us ? c->run->ended_us : hl_clock_mono_us();
-    uint64_t us = now_us - c->begun_us;
+    uint64_t us = (c->ended_us ? c->ended_us : hl_clock_mono_us()) - c->begun_us;
     struct hl_worker_metrics *metrics = &c->worker->metrics;
     unsigned class = how == HL_ACCESS_CUT ? HL_CODE_CLASS_CUT : c->status / 100U; /* below 600 */
-    c->begun_us = 0;
+    c->begun_us = c->ended_us = 0;
     hl_counter_add(&metrics->requests[c->method][c->mode][class], 1);
     if (c->line)
         close_line(c, how, us);

@@ -38,7 +38,7 @@ void hl_access_set_caller(struct hl_client *c, const struct hl_principal *who);
 
 /* What it will say. All are harmless when there is none. */
 
-/* The id that an answer of ours names. */
+/* The id of its run, or that an answer of ours names. */
 static inline void hl_access_set_run(struct hl_client *c, const struct hl_id *id)
 {
     if (c->line)

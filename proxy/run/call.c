@@ -1,6 +1,8 @@
 /* call.c - from a parsed head to a run or an answer: carries out what the plan says.
  * Owns: nothing that outlives a call of it. Thread: the worker's.
  * Not here: the decisions (route/plan.c), reading and writing the connection (client.c). */
+#include "run/call.h"
+
 #include <mbedtls/sha256.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +14,10 @@
 #include "http/edit.h"
 #include "http/subprotocol.h"
 #include "route/mode.h"
+#include "run/acceptance.h"
 #include "run/access.h"
-#include "run/client.h"
 #include "run/departure.h"
+#include "run/forward.h"
 #include "run/inquiry.h"
 
 #define PAGE_SLACK 1024 /* our own fields: ids, forwarding, trace, framing */
@@ -145,7 +148,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         lines += head->fields[i].line.n;
     size_t need = lines + head->method.n + plan->target.n + head->host.n * 2 + PAGE_SLACK;
     run->page_cap = need > HL_PAGE_SIZE ? need : HL_PAGE_SIZE;
-    run->page = hl_worker_page_get(w, run->page_cap);
+    run->page = hl_pages_get(&w->pages, run->page_cap);
     if (!run->page)
         return false;
     run->page_n = hl_edit_request(run->page, run->page_cap, head, &edit);
@@ -235,19 +238,19 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
         hl_run_free(run);
         return 0;
     }
-    c->run = run;
     run->client = c;
+    hl_access_set_run(c, &run->id);
     hl_counter_add(&w->metrics.calls_in_flight, 1);
     if (plan->is_async) {
-        c->taker = HL_TAKER_ACCEPT;
-        hl_accept_begin(run, c->framing == HL_FRAMING_LENGTH ? c->body_left : 0);
+        hl_client_give_to(c, &hl_acceptance_taker, run);
+        hl_acceptance_begin(run, c->framing == HL_FRAMING_LENGTH ? c->body_left : 0);
         return 0;
     }
-    c->taker = HL_TAKER_FORWARD;
+    hl_client_give_to(c, &hl_forward_taker, run);
     if (plan->kind == HL_PLAN_RUN && !run->has_webhook)
         hl_recent_begin(run, plan, head);
     size_t used = fill_page(run, c, rest);
-    if (c->has_waited && hl_departure_has_left(c))
+    if (c->has_waited && hl_client_has_left(c))
         hl_client_lose(c);
     else
         hl_forward_begin(run);
@@ -281,7 +284,6 @@ static enum hl_auth_verdict authenticate(
 static void begin_body(struct hl_client *c, const struct hl_head *head, bool is_async)
 {
     const struct hl_config *config = c->worker->config;
-    c->taker = HL_TAKER_NOBODY;
     c->framing = head->framing;
     c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
     c->body_seen = 0;
@@ -340,7 +342,6 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     if (plan->kind == HL_PLAN_REST) {
         struct hl_asker asker;
         hl_asker_init(&asker, w->principal);
-        c->taker = HL_TAKER_INQUIRY;
         c->body_max = HL_INQUIRY_BODY_MAX;
         hl_inquiry_begin(c, &asker);
         return 0;

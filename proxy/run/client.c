@@ -14,20 +14,67 @@
 #include "base/log.h"
 #include "http/start_line.h"
 #include "run/access.h"
+#include "run/client_body.h"
 #include "run/departure.h"
-#include "run/inquiry.h"
 
-#define SPARE_MS   1000
-#define ANSWER_MAX 4096
+#define SPARE_MS      1000
+#define FIRST_HEAD_MS 1000 /* a new connection may still send its request while we end */
+#define ANSWER_MAX    4096
 
 static void consume_held(struct hl_client *c);
+
+/* ---- nobody takes the request ---- */
+
+static bool never_blocks(void *owner)
+{
+    (void)owner;
+    return false;
+}
+
+static void drop_body(void *owner, struct hl_str bytes)
+{
+    (void)owner;
+    (void)bytes;
+}
+
+static void drop_failure(void *owner, uint16_t status, const char *detail)
+{
+    (void)owner;
+    (void)status;
+    (void)detail;
+}
+
+static void drop_event(void *owner)
+{
+    (void)owner;
+}
+
+static bool has_no_other(void *owner)
+{
+    (void)owner;
+    return true;
+}
+
+static const struct hl_taker nobody = {.is_blocked = never_blocks,
+    .body = drop_body,
+    .body_end = drop_body,
+    .failed = drop_failure,
+    .caller_gone = drop_event,
+    .drained = drop_event,
+    .needs_caller = has_no_other};
+
+void hl_client_detach(struct hl_client *c)
+{
+    hl_client_give_to(c, &nobody, NULL);
+}
+
+/* ---- its end ---- */
 
 /* Its place is free from here on. */
 static void begin_closing(struct hl_client *c)
 {
     struct hl_worker *w = c->worker;
-    HL_ASSERT(!c->run);
-    hl_inquiry_leave(c);
+    HL_ASSERT(c->taker == &nobody);
     c->state = HL_CLIENT_CLOSING;
     hl_timer_disarm(&c->timer);
     hl_auth_cancel(&c->wait);
@@ -100,24 +147,23 @@ void hl_client_begin(struct hl_client *c)
     hl_stream_resume(&c->stream);
 }
 
-/* The run is told that nobody waits any more. */
-static void leave_run(struct hl_client *c)
-{
-    struct hl_run *run = c->run;
-    c->run = NULL;
-    if (!run)
-        return;
-    hl_counter_add(&c->worker->metrics.callers_gone, 1);
-    if (c->taker == HL_TAKER_ACCEPT)
-        hl_accept_caller_gone(run);
-    else
-        hl_forward_caller_gone(run);
-}
-
 void hl_client_lose(struct hl_client *c)
 {
+    const struct hl_taker *taker = c->taker;
+    void *owner = c->owner;
     hl_access_end(c, HL_ACCESS_LEFT);
-    leave_run(c);
+    hl_client_detach(c);
+    taker->caller_gone(owner);
+    hl_client_abort(c);
+}
+
+void hl_client_cut(struct hl_client *c)
+{
+    const struct hl_taker *taker = c->taker;
+    void *owner = c->owner;
+    hl_access_end(c, HL_ACCESS_CUT);
+    hl_client_detach(c);
+    taker->caller_gone(owner);
     hl_client_abort(c);
 }
 
@@ -155,6 +201,16 @@ static void refuse_head(
     hl_client_refuse(c, status, detail);
 }
 
+/* The present request's body cannot be read on. */
+static void fail_body(struct hl_client *c, const struct hl_body_fault *fault)
+{
+    c->must_close = true;
+    if (c->taker == &nobody)
+        hl_client_refuse(c, fault->status, fault->detail);
+    else
+        c->taker->failed(c->owner, fault->status, fault->detail);
+}
+
 void hl_client_on_timer(struct hl_timer *timer)
 {
     struct hl_client *c = HL_CONTAINER_OF(timer, struct hl_client, timer);
@@ -168,9 +224,10 @@ void hl_client_on_timer(struct hl_timer *timer)
     } else if (c->state == HL_CLIENT_CALL && c->body_done) {
         rearm(c);
     } else if (c->state == HL_CLIENT_CALL) {
-        hl_client_fail_body(c, 408,
+        static const struct hl_body_fault silence = {408,
             "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the body without "
-            "pauses, or raise it.");
+            "pauses, or raise it."};
+        fail_body(c, &silence);
     } else if (c->state == HL_CLIENT_HEAD && c->held_n > 0) {
         refuse_head(c, (struct hl_str){c->held, c->held_n}, 408,
             "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT.");
@@ -215,7 +272,7 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
     c->state = HL_CLIENT_CALL;
     hl_timer_disarm(&c->timer);
     hl_access_begin(c, &w->request_head);
-    size_t used = hl_call_begin(c, (struct hl_str){p + head_len, n - head_len});
+    size_t used = w->on_head(c, (struct hl_str){p + head_len, n - head_len});
     if (used != HL_CALL_LATER)
         return head_len + used;
     c->state = HL_CLIENT_AUTH;
@@ -230,6 +287,15 @@ void hl_client_on_checked(struct hl_auth_wait *wait)
     c->state = HL_CLIENT_HEAD;
     c->has_waited = true;
     hl_client_resume(c);
+}
+
+static size_t take_body(struct hl_client *c, const char *p, size_t n)
+{
+    struct hl_body_fault fault = {0, NULL};
+    size_t used = hl_client_body_take(c, p, n, &fault);
+    if (fault.status != 0)
+        fail_body(c, &fault);
+    return used;
 }
 
 /* Uses bytes as long as something moves. Returns how many were used. */
@@ -247,12 +313,12 @@ static size_t consume(struct hl_client *c, const char *p, size_t n)
             break;
         case HL_CLIENT_CALL:
             if (!c->body_done)
-                m = hl_client_take_body(c, p + used, n - used);
+                m = take_body(c, p + used, n - used);
             break;
         case HL_CLIENT_TUNNEL:
-            if (!hl_forward_is_blocked(c->run)) {
+            if (!c->taker->is_blocked(c->owner)) {
                 m = n - used;
-                hl_forward_body(c->run, (struct hl_str){p + used, m});
+                c->taker->body(c->owner, (struct hl_str){p + used, m});
             }
             break;
         case HL_CLIENT_LINGER:
@@ -298,14 +364,14 @@ static void set_reading(struct hl_client *c)
         c->held_n == 0 || (c->state == HL_CLIENT_HEAD && !hl_stream_is_blocked(&c->stream));
     bool must_pause =
         !waits_for_more ||
-        (c->state == HL_CLIENT_CALL && !c->body_done && hl_client_body_is_blocked(c)) ||
-        (c->state == HL_CLIENT_TUNNEL && hl_forward_is_blocked(c->run));
+        ((c->state == HL_CLIENT_TUNNEL || (c->state == HL_CLIENT_CALL && !c->body_done)) &&
+            c->taker->is_blocked(c->owner));
     if (must_pause || c->has_ended)
         hl_stream_pause(&c->stream);
     else
         hl_stream_resume(&c->stream);
     if (must_pause && c->state == HL_CLIENT_CALL)
-        hl_departure_watch(c);
+        hl_departures_watch(&c->worker->departures, c);
     if (c->state != HL_CLIENT_HEAD)
         rearm(c);
 }
@@ -373,7 +439,7 @@ static void on_eof(struct hl_client *c)
 {
     c->has_ended = true;
     if (c->state == HL_CLIENT_TUNNEL) {
-        hl_forward_body_end(c->run, (struct hl_str){NULL, 0});
+        c->taker->body_end(c->owner, (struct hl_str){NULL, 0});
         return;
     }
     if (c->state == HL_CLIENT_HEAD && hl_stream_is_blocked(&c->stream))
@@ -383,9 +449,8 @@ static void on_eof(struct hl_client *c)
     hl_client_lose(c); /* FIN and a gone caller look the same; the app's work is not for nobody */
 }
 
-void hl_client_on_event(struct hl_stream *stream, const struct hl_stream_event *event)
+void hl_client_on_event(struct hl_client *c, const struct hl_stream_event *event)
 {
-    struct hl_client *c = HL_CONTAINER_OF(stream, struct hl_client, stream);
     switch (event->kind) {
     case HL_STREAM_DATA:
         on_bytes(c, event->p, event->n);
@@ -402,16 +467,12 @@ void hl_client_on_event(struct hl_stream *stream, const struct hl_stream_event *
             break;
         }
         rearm(c);
-        if (c->run && c->taker == HL_TAKER_FORWARD)
-            hl_forward_caller_drained(c->run);
-        else if (c->inquiry)
-            hl_inquiry_drained(c);
-        else if (c->state == HL_CLIENT_HEAD && c->held_n > 0)
+        if (c->state == HL_CLIENT_HEAD && c->held_n > 0)
             hl_client_resume(c);
+        else
+            c->taker->drained(c->owner);
         break;
     case HL_STREAM_CLOSED:
-        hl_client_free(c);
-        break;
     case HL_STREAM_CONNECTED:
         break;
     }
@@ -458,7 +519,6 @@ static void await_next(struct hl_client *c)
     c->has_had_call = true;
     c->has_waited = c->held_n > 0;
     c->held_scanned = 0;
-    c->taker = HL_TAKER_NOBODY;
     c->stream.read_size = HL_READ_SIZE;
     rearm(c);
     if (c->held_n > 0)
@@ -477,10 +537,22 @@ void hl_client_linger(struct hl_client *c)
     rearm(c);
 }
 
+void hl_client_close_idle(struct hl_client *c)
+{
+    if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || hl_stream_has_unread(&c->stream))
+        return;
+    if (hl_stream_is_blocked(&c->stream))
+        hl_client_linger(c);
+    else if (c->has_had_call)
+        hl_client_close(c);
+    else
+        hl_timer_arm(&c->worker->wheel, &c->timer, FIRST_HEAD_MS);
+}
+
 void hl_client_call_done(struct hl_client *c, bool is_whole)
 {
     hl_access_end(c, is_whole ? HL_ACCESS_WHOLE : HL_ACCESS_CUT);
-    c->run = NULL;
+    hl_client_detach(c);
     hl_chunk_reader_fini(&c->chunks);
     if (c->state == HL_CLIENT_CLOSING)
         return;
@@ -497,13 +569,11 @@ void hl_client_call_done(struct hl_client *c, bool is_whole)
     }
 }
 
-/* A failure that the operator is to hear of: not the caller's fault, as 501 and 505 are. Of a call
- * that was being forwarded it is said with its reason (forward.c). */
+/* A failure that the operator is to hear of: not the caller's fault, as 501 and 505 are. */
 static bool is_trouble(const struct hl_client *c, const struct hl_answer *answer)
 {
     uint16_t status = answer->status;
-    bool is_forwarded = c->run && c->taker == HL_TAKER_FORWARD;
-    return !is_forwarded && answer->content_type.n == 0 &&
+    return !c->taker->tells_failures && answer->content_type.n == 0 &&
            (status == 429 || (status >= 500 && status != 501 && status != 505));
 }
 
@@ -535,7 +605,7 @@ void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mod
         hl_access_set_run(c, answer->run_id);
     hl_access_add_answer(c, (struct hl_str){text, n});
     hl_access_end(c, HL_ACCESS_WHOLE);
-    c->run = NULL;
+    hl_client_detach(c);
     if (hl_client_write2(c, (struct hl_str){text, n}, (struct hl_str){NULL, 0}) == HL_OK)
         hl_client_call_done(c, true);
 }

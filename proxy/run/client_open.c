@@ -10,11 +10,8 @@
 #include "base/log.h"
 #include "run/client.h"
 
-#define FIRST_HEAD_MS 1000 /* a new connection may still send its request while we end */
-#define SPARES        16   /* connections beyond a worker's share of HOOKLINE_MAX_CONNECTIONS */
+#define SPARES        16 /* connections beyond a worker's share of HOOKLINE_MAX_CONNECTIONS */
 #define NOTE_AGAIN_MS 60000
-
-static bool has_unread(struct hl_client *c);
 
 /* Once a minute, over all workers. */
 static void note_full(struct hl_worker *w)
@@ -38,7 +35,7 @@ static bool shed_idle(struct hl_worker *w)
     while ((node = hl_list_pop_front(&w->idle_clients)) != NULL) {
         struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, idle);
         if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || hl_stream_is_blocked(&c->stream) ||
-            has_unread(c))
+            hl_stream_has_unread(&c->stream))
             continue;
         hl_counter_add(&w->metrics.connections_shed, 1);
         hl_client_close(c);
@@ -69,6 +66,32 @@ static void note_peer(struct hl_client *c)
     c->is_peer_trusted = hl_cidr_list_has(&c->worker->config->trusted_proxies, &ip);
 }
 
+static void client_free(struct hl_client *c)
+{
+    struct hl_worker *w = c->worker;
+    hl_timer_fini(&w->wheel, &c->timer);
+    hl_auth_cancel(&c->wait);
+    hl_chunk_reader_fini(&c->chunks);
+    free(c->held);
+    free(c->line);
+    hl_list_remove(&c->node);
+    hl_list_remove(&c->paused);
+    hl_slab_put(&w->clients, c);
+    w->client_count--;
+    hl_counter_sub(&w->metrics.connections_open, 1);
+    for (size_t i = 0; i < w->listener_count; i++)
+        hl_listener_poke(&w->listeners[i]);
+}
+
+static void on_event(struct hl_stream *stream, const struct hl_stream_event *event)
+{
+    struct hl_client *c = HL_CONTAINER_OF(stream, struct hl_client, stream);
+    if (event->kind == HL_STREAM_CLOSED)
+        client_free(c);
+    else
+        hl_client_on_event(c, event);
+}
+
 /* A connection's memory; NULL: out of memory. */
 static struct hl_client *client_new(struct hl_worker *w, bool is_spare)
 {
@@ -77,13 +100,14 @@ static struct hl_client *client_new(struct hl_worker *w, bool is_spare)
         return NULL;
     memset(c, 0, sizeof(*c));
     c->worker = w;
+    hl_client_detach(c);
     c->is_spare = is_spare;
     hl_list_init(&c->node);
     hl_list_init(&c->idle);
     hl_list_init(&c->paused);
     hl_timer_init(&c->timer, hl_client_on_timer);
     hl_auth_wait_init(&c->wait, hl_client_on_checked);
-    if (hl_stream_init_tcp(&c->stream, &w->loop, &w->reader, hl_client_on_event) != 0) {
+    if (hl_stream_init_tcp(&c->stream, &w->loop, &w->reader, on_event) != 0) {
         hl_slab_put(&w->clients, c);
         return NULL;
     }
@@ -123,43 +147,4 @@ void hl_client_adopt(struct hl_worker *w, int fd)
         close(fd);
     if (c)
         client_start(c, error);
-}
-
-void hl_client_free(struct hl_client *c)
-{
-    struct hl_worker *w = c->worker;
-    hl_timer_fini(&w->wheel, &c->timer);
-    hl_auth_cancel(&c->wait);
-    hl_chunk_reader_fini(&c->chunks);
-    free(c->held);
-    free(c->line);
-    hl_list_remove(&c->node);
-    hl_list_remove(&c->paused);
-    hl_slab_put(&w->clients, c);
-    w->client_count--;
-    hl_counter_sub(&w->metrics.connections_open, 1);
-    for (size_t i = 0; i < w->listener_count; i++)
-        hl_listener_poke(&w->listeners[i]);
-    hl_worker_check_end(w);
-}
-
-/* Whether bytes wait in the kernel. */
-static bool has_unread(struct hl_client *c)
-{
-    uv_os_fd_t fd;
-    char byte;
-    return uv_fileno(&c->stream.handle, &fd) == 0 &&
-           recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
-void hl_client_close_idle(struct hl_client *c)
-{
-    if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || has_unread(c))
-        return;
-    if (hl_stream_is_blocked(&c->stream))
-        hl_client_linger(c);
-    else if (c->has_had_call)
-        hl_client_close(c);
-    else
-        hl_timer_arm(&c->worker->wheel, &c->timer, FIRST_HEAD_MS);
 }

@@ -3,16 +3,26 @@
 #ifndef HL_RUN_DEPARTURE_H
 #define HL_RUN_DEPARTURE_H
 
-#include "run/client.h"
+#include "loop/wheel.h"
+
+struct hl_client;
+
+/* One worker's callers whose reading is paused inside a call. */
+struct hl_departures {
+    struct hl_list paused; /* by struct hl_client's `paused` */
+    struct hl_timer timer;
+    struct hl_wheel *wheel;
+    void (*on_left)(struct hl_client *c);
+};
+
+void hl_departures_init(
+    struct hl_departures *departures, struct hl_wheel *wheel, void (*on_left)(struct hl_client *c));
+
+/* Looks every now and then whether this one has left, until it is read again. Harmless twice. */
+void hl_departures_watch(struct hl_departures *departures, struct hl_client *c);
 
 /* Whether nobody waits for the present call any more: its caller has gone, and it is none that goes
  * on without one. One system call: for calls that had to wait. */
-bool hl_departure_has_left(const struct hl_client *c);
-
-/* Its reading has been paused inside a call: looks at it every now and then until it is read again.
- * Harmless twice. */
-void hl_departure_watch(struct hl_client *c);
-
-void hl_departure_init(struct hl_worker *w);
+bool hl_client_has_left(const struct hl_client *c);
 
 #endif

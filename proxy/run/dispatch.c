@@ -4,7 +4,9 @@
  * Promise: without a limit on the app, credit stands with the store, so that a run is claimed in
  * the commit that accepts it; with one, a slot of the app is held before a run is claimed, so that
  * `running` never waits.
- * Not here: the call itself (forward.c, respond.c), its end (outcome.c). */
+ * Not here: the call itself (forward.c, respond.c), its end (ending.c). */
+#include "run/dispatch.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +15,8 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "http/edit.h"
-#include "run/run.h"
-#include "run/source.h"
+#include "run/ending.h"
+#include "run/forward.h"
 
 #define CHECK_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us */
 
@@ -115,7 +117,7 @@ static bool write_page(struct hl_run *run)
                     run->method == HL_METHOD_PUT || run->method == HL_METHOD_PATCH;
     size_t need = claimed->head.n + 128 + (is_inline ? (size_t)body->size : 0);
     run->page_cap = need > HL_PAGE_SIZE ? need : HL_PAGE_SIZE;
-    run->page = hl_worker_page_get(run->worker, run->page_cap);
+    run->page = hl_pages_get(&run->worker->pages, run->page_cap);
     if (!run->page)
         return false;
     memcpy(run->page, claimed->head.p, claimed->head.n);
@@ -139,7 +141,7 @@ static bool write_page(struct hl_run *run)
 static void on_deadline(struct hl_timer *timer)
 {
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
-    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
         "The run took longer than HOOKLINE_RESPONSE_GRACE_PERIOD.");
 }
 
@@ -167,7 +169,7 @@ static void begin(struct hl_run *run)
         return;
     }
     HL_LOG(ERROR, "a stored request body is damaged", HL_LOG_ID("run_id", &run->id));
-    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, 500,
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, 500,
         "The stored request body is not what was accepted.");
 }
 
@@ -191,7 +193,8 @@ static void start_claimed(struct hl_worker *w, struct hl_claimed *claimed)
     run->name = hl_slot_add(&w->slots, run);
     bool has_source = needs_source(w, &claimed->body);
     if (has_source)
-        run->source = hl_source_new(run);
+        run->source = hl_source_new(
+            &w->loop, w->spools.data_dir, &claimed->body, &hl_forward_source_events, run);
     if (!run->finish || run->name.generation == 0 || (has_source && !run->source) ||
         !write_page(run)) {
         give_up(w, run, claimed);
@@ -201,15 +204,19 @@ static void start_claimed(struct hl_worker *w, struct hl_claimed *claimed)
     begin(run);
 }
 
-void hl_dispatch_run_ended(struct hl_worker *w)
+void hl_dispatch_end_turn(struct hl_worker *w)
 {
-    w->async_running--;
+    uint32_t n = w->async_ended;
+    if (n == 0)
+        return;
+    w->async_ended = 0;
+    w->async_running -= n;
     if (w->is_draining)
         return;
     if (has_limit(w))
         look_for_work(w);
     else
-        give_credit(w, 1);
+        give_credit(w, n);
 }
 
 static void cancel_run(struct hl_worker *w, const struct hl_id *id)
@@ -218,7 +225,7 @@ static void cancel_run(struct hl_worker *w, const struct hl_id *id)
         struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
         if (!hl_id_eq(&run->id, id))
             continue;
-        hl_forward_cancel(run);
+        hl_ending_cancel(run);
         return;
     }
 }
@@ -279,7 +286,7 @@ void hl_dispatch_release_held(struct hl_worker *w)
         run->claimed = NULL;
         hl_counter_sub(&w->metrics.runs_in_flight, 1);
         w->async_running--;
-        hl_outcome_abandon(run);
+        hl_ending_abandon(run);
         give_back(w, claimed);
         node = w->run_list.next; /* the slot it gave up may have started, even ended, others */
     }
@@ -317,7 +324,6 @@ static void on_withdrawn(struct hl_worker *w)
     if (has_limit(w))
         for (; w->async_credit > 0; w->async_credit--)
             hl_limiter_release(&w->seat);
-    hl_worker_check_end(w);
 }
 
 void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg)

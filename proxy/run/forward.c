@@ -1,10 +1,12 @@
-/* forward.c - source ─▶ app: a slot, a connection, the head, the body; and the end of a run that
- * fails.
+/* forward.c - source ─▶ app: a slot, a connection, the head, the body; and what the app's connection
+ * says.
  * Owns: the request half's state. Thread: the worker's.
  * Promise: nothing of the body is read from its source faster than the app takes it; a request is
  * sent a second time only when the first connection died before a byte of the answer and the
  * request allows it (spec 10).
- * Not here: the app's answer (respond.c), how a run ends up in the store (outcome.c). */
+ * Not here: the app's answer (respond.c), how a run ends (ending.c). */
+#include "run/forward.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -16,69 +18,21 @@
 #include "http/edit.h"
 #include "run/client.h"
 #include "run/departure.h"
+#include "run/ending.h"
 #include "run/gather.h"
-#include "run/source.h"
+#include "run/report.h"
+#include "run/respond.h"
 
 static void connect_run(struct hl_run *run);
 static void on_timer(struct hl_timer *timer);
-
-static void answer_caller(struct hl_run *run, uint16_t status, const char *detail)
-{
-    struct hl_client *c = run->client;
-    if (!c)
-        return;
-    run->client = NULL;
-    if (run->response !=
-        HL_RESPONSE_HEAD) { /* the caller has seen a head: only the connection's end can tell */
-        hl_client_call_done(c, false);
-        return;
-    }
-    struct hl_answer answer = {.status = status,
-        .detail = detail,
-        .run_id = &run->id,
-        .extra_fields = status == 429 || status == 503 ? "Retry-After: 5\r\n" : NULL};
-    hl_client_answer(c, &answer, HL_MODE_SYNC);
-}
-
-static void note_trouble(
-    struct hl_run *run, enum hl_run_reason reason, uint16_t status, const char *detail)
-{
-    bool has_begun = run->response != HL_RESPONSE_HEAD;
-    struct hl_trouble_case failed = {.what = has_begun ? "a response was cut" : "a call failed",
-        .run_id = &run->id,
-        .status = status,
-        .reason = status == 429 ? NULL : hl_run_reason_text(reason),
-        .detail = detail};
-    if ((status == 502 || status == 504) && reason <= HL_REASON_BAD_RESPONSE)
-        hl_counter_add(&run->worker->metrics.upstream_errors[reason], 1);
-    hl_trouble_note(&run->worker->trouble, &failed);
-}
-
-void hl_forward_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
-    uint16_t status, const char *detail)
-{
-    if (run->response == HL_RESPONSE_DONE)
-        return;
-    HL_LOG(DEBUG, "call failed", HL_LOG_ID("run_id", &run->id), HL_LOG_TEXT("detail", detail),
-        HL_LOG_INT("status", status));
-    if (state == HL_RUN_FAILURE)
-        note_trouble(run, reason, status, detail);
-    answer_caller(run, status, detail);
-    hl_outcome_conclude(run, state, reason, false);
-}
-
-void hl_forward_cancel(struct hl_run *run)
-{
-    hl_forward_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, 410,
-        "The run was cancelled before the app answered. Call again if it is still wanted.");
-}
+static bool is_blocked(const struct hl_run *run);
 
 /* ---- a slot of the app ---- */
 
 /* The run has waited: if its caller has left meanwhile it ends, and the app is not called. */
 static bool ends_without_caller(struct hl_run *run)
 {
-    if (!run->client || !hl_departure_has_left(run->client))
+    if (!run->client || !hl_client_has_left(run->client))
         return false;
     hl_client_lose(run->client);
     return true;
@@ -98,7 +52,7 @@ static bool on_slot(struct hl_limiter_wait *wait)
 
 static void fail_full(struct hl_run *run)
 {
-    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
         "HOOKLINE_APP_QUEUE callers wait for the app already; try again later.");
 }
 
@@ -149,7 +103,7 @@ static void end_gathering(struct hl_run *run, bool has_memory)
 {
     run->is_gathering = false;
     if (!has_memory) {
-        hl_forward_fail(
+        hl_ending_fail(
             run, HL_RUN_CANCELLED, HL_REASON_NONE, 503, "Out of memory; try again later.");
     } else if (hl_limiter_try(&run->worker->seat, HL_LIMITER_CALLER)) {
         run->has_slot = true;
@@ -157,13 +111,6 @@ static void end_gathering(struct hl_run *run, bool has_memory)
     } else {
         queue_up(run);
     }
-}
-
-void hl_forward_leave_slot(struct hl_run *run)
-{
-    if (run->has_slot && !run->worker->is_cut) /* a cut worker starts nobody */
-        hl_limiter_release(&run->worker->seat);
-    run->has_slot = false;
 }
 
 /* ---- a connection ---- */
@@ -208,7 +155,7 @@ static void send_page(struct hl_run *run)
     run->is_unsent = hl_stream_unsent(&run->upstream->stream) == run->page_n;
     HL_CRASH_POINT(CALL_WRITTEN);
     if (run->is_page_grown && !run->is_unsent) {
-        hl_worker_page_put(w, run->page, run->page_cap);
+        hl_pages_put(&w->pages, run->page, run->page_cap);
         run->page = NULL;
     }
     run->request = is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING;
@@ -243,14 +190,14 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
     char detail[256];
     snprintf(detail, sizeof(detail), "No connection within HOOKLINE_CONNECT_TIMEOUT: %s.",
         why_unreached(run));
-    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 502, detail);
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 502, detail);
 }
 
 static void connect_run(struct hl_run *run)
 {
     struct hl_worker *w = run->worker;
     if (run->accept)
-        hl_outcome_record(run); /* a webhook waits for it: now it begins */
+        hl_report_begin(run); /* a webhook waits for it: now it begins */
     if (!run->is_resent)
         run->upstream = hl_pool_take(&w->pool, is_replayable(run));
     if (run->upstream) {
@@ -295,7 +242,7 @@ static void on_data(struct hl_run *run, struct hl_str bytes)
     if (!is_still_unsent(run))
         hl_respond_bytes(run, bytes.p, bytes.n);
     else if (!send_again(run, true))
-        hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502,
+        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502,
             "The app sent bytes before it had got any of the request.");
 }
 
@@ -308,7 +255,7 @@ static bool is_vanished(const struct hl_run *run, const struct hl_stream_event *
 
 static void lose_machine(struct hl_run *run)
 {
-    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
         "The app's machine does not answer any more; is it up, and the network to it?");
 }
 
@@ -344,7 +291,7 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
  * (HOOKLINE_BODY_TIMEOUT, or the run's when the body comes from the disk). */
 static bool is_app_waiting(const struct hl_run *run)
 {
-    return run->request == HL_REQUEST_SENDING && !hl_forward_is_blocked(run) &&
+    return run->request == HL_REQUEST_SENDING && !is_blocked(run) &&
            !(run->client && run->client->owes_continue);
 }
 
@@ -355,12 +302,12 @@ static void on_timer(struct hl_timer *timer)
     if (run->response == HL_RESPONSE_TUNNEL) {
         hl_respond_end(run, true); /* the app has ended its side, the caller says nothing */
     } else if (hl_list_is_linked(&run->slot_wait.node)) {
-        hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
+        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
             "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later.");
     } else if (run->response == HL_RESPONSE_HEAD && is_app_waiting(run)) {
         hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->app_head_timeout_ms);
     } else if (run->response == HL_RESPONSE_HEAD) {
-        hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
+        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
             "The app did not begin its answer within HOOKLINE_APP_HEAD_TIMEOUT.");
     } else if (run->response == HL_RESPONSE_BODY && run->is_event_stream) {
         hl_respond_beat(run);
@@ -368,14 +315,14 @@ static void on_timer(struct hl_timer *timer)
         hl_timer_arm(/* it is we who pause */
             &run->worker->wheel, &run->timer, run->worker->config->app_idle_timeout_ms);
     } else if (run->response == HL_RESPONSE_BODY) {
-        hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
+        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
             "The app paused for HOOKLINE_APP_IDLE_TIMEOUT inside its response.");
     }
 }
 
 /* ---- the body ---- */
 
-bool hl_forward_is_blocked(const struct hl_run *run)
+static bool is_blocked(const struct hl_run *run)
 {
     if (run->request == HL_REQUEST_HELD)
         return !run->is_gathering;
@@ -401,8 +348,9 @@ static enum hl_err write_chunk(struct hl_run *run, struct hl_str data)
     return hl_stream_write(to, w->scratch, n + 2);
 }
 
-void hl_forward_body(struct hl_run *run, struct hl_str data)
+static void on_body(void *owner, struct hl_str data)
 {
+    struct hl_run *run = owner;
     if (run->request == HL_REQUEST_BROKEN || data.n == 0)
         return;
     if (run->is_gathering) {
@@ -426,8 +374,9 @@ void hl_forward_body(struct hl_run *run, struct hl_str data)
         hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->body_timeout_ms);
 }
 
-void hl_forward_body_end(struct hl_run *run, struct hl_str trailer)
+static void on_body_end(void *owner, struct hl_str trailer)
 {
+    struct hl_run *run = owner;
     if (run->response == HL_RESPONSE_TUNNEL) {
         run->tunnel_caller_ended = true;
         hl_stream_shutdown(&run->upstream->stream);
@@ -456,23 +405,67 @@ void hl_forward_body_end(struct hl_run *run, struct hl_str trailer)
         hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->app_head_timeout_ms);
 }
 
-/* ---- the caller ---- */
-
-void hl_forward_caller_gone(struct hl_run *run)
+static bool is_source_blocked(void *owner)
 {
+    return is_blocked(owner);
+}
+
+/* ---- a caller ---- */
+
+static void on_body_failed(void *owner, uint16_t status, const char *detail)
+{
+    hl_ending_fail(owner, HL_RUN_CANCELLED, HL_REASON_NONE, status, detail);
+}
+
+/* The call ends, unless someone else waits for its response. */
+static void on_caller_gone(void *owner)
+{
+    struct hl_run *run = owner;
+    hl_counter_add(&run->worker->metrics.callers_gone, 1);
     run->client = NULL;
     if (run->response == HL_RESPONSE_DONE)
         return;
     bool someone_waits =
         run->has_webhook && run->has_whole_request && run->response != HL_RESPONSE_TUNNEL;
-    if (!someone_waits) {
-        hl_outcome_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
-        return;
-    }
-    hl_respond_resume(run);
+    if (someone_waits)
+        hl_respond_resume(run);
+    else
+        hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
 }
 
-void hl_forward_caller_drained(struct hl_run *run)
+static void on_caller_drained(void *owner)
 {
-    hl_respond_resume(run);
+    hl_respond_resume(owner);
 }
+
+static bool needs_caller(void *owner)
+{
+    const struct hl_run *run = owner;
+    return !run->has_webhook;
+}
+
+const struct hl_taker hl_forward_taker = {.is_blocked = is_source_blocked,
+    .body = on_body,
+    .body_end = on_body_end,
+    .failed = on_body_failed,
+    .caller_gone = on_caller_gone,
+    .drained = on_caller_drained,
+    .needs_caller = needs_caller,
+    .reads_long = true,
+    .tells_failures = true};
+
+/* ---- a stored body ---- */
+
+static void on_unreadable(void *owner, enum hl_err err)
+{
+    struct hl_run *run = owner;
+    HL_LOG(ERROR, "a stored request body cannot be read", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("error", hl_err_text(err)));
+    hl_ending_fail(
+        run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, 500, "The stored request body cannot be read.");
+}
+
+const struct hl_source_events hl_forward_source_events = {.is_blocked = is_source_blocked,
+    .body = on_body,
+    .body_end = on_body_end,
+    .unreadable = on_unreadable};

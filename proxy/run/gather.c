@@ -18,11 +18,11 @@ static bool reserve(struct hl_run *run, size_t n)
         return true;
     while (cap < run->page_n + n)
         cap *= 2;
-    char *page = hl_worker_page_get(w, cap);
+    char *page = hl_pages_get(&w->pages, cap);
     if (!page)
         return false;
     memcpy(page, run->page, run->page_n);
-    hl_worker_page_put(w, run->page, run->page_cap);
+    hl_pages_put(&w->pages, run->page, run->page_cap);
     run->page = page;
     run->page_cap = cap;
     run->is_page_grown = true;

@@ -15,7 +15,7 @@
 #include "run/body_reader.h"
 #include "run/client.h"
 
-struct hl_caller_inquiry {
+struct caller_inquiry {
     struct hl_client *client;
     struct hl_slot_name name;
     struct hl_inquiry *asked; /* NULL: the control thread has it, or it is answered */
@@ -54,13 +54,10 @@ void hl_inquiry_free(struct hl_inquiry *inquiry)
     free(inquiry);
 }
 
-void hl_inquiry_leave(struct hl_client *c)
+/* It is answered, or nobody waits for an answer. */
+static void inquiry_free(struct caller_inquiry *q)
 {
-    struct hl_caller_inquiry *q = c->inquiry;
-    if (!q)
-        return;
-    c->inquiry = NULL;
-    hl_slot_remove(&c->worker->slots, q->name);
+    hl_slot_remove(&q->client->worker->slots, q->name);
     hl_inquiry_free(q->asked);
     hl_body_reader_free(q->reader);
     hl_buf_fini(&q->head);
@@ -74,107 +71,167 @@ static void refuse(struct hl_client *c, uint16_t status, const char *detail)
         .detail = detail,
         .run_id = &id,
         .extra_fields = status == 503 ? "Retry-After: 5\r\n" : NULL};
-    hl_inquiry_leave(c);
     hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
+static void refuse_made(struct caller_inquiry *q, uint16_t status, const char *detail)
+{
+    struct hl_client *c = q->client;
+    inquiry_free(q);
+    refuse(c, status, detail);
+}
+
+static void end(struct caller_inquiry *q, bool is_whole)
+{
+    struct hl_client *c = q->client;
+    inquiry_free(q);
+    hl_client_call_done(c, is_whole);
 }
 
 /* ---- the request ---- */
 
-static bool make(struct hl_client *c, const struct hl_asker *asker)
+static bool is_blocked(void *owner)
+{
+    (void)owner; /* its bound is HL_INQUIRY_BODY_MAX */
+    return false;
+}
+
+static void on_body(void *owner, struct hl_str data)
+{
+    struct caller_inquiry *q = owner;
+    if (hl_buf_append_str(&q->asked->body, data) != HL_OK)
+        refuse_made(q, 503, "Out of memory; try again later.");
+}
+
+static void on_body_end(void *owner, struct hl_str trailer)
+{
+    (void)trailer;
+    struct caller_inquiry *q = owner;
+    struct hl_inquiry *asked = q->asked;
+    q->asked = NULL;
+    hl_mailbox_post(q->client->worker->service->inquiries, &asked->msg);
+}
+
+static void on_failed(void *owner, uint16_t status, const char *detail)
+{
+    struct caller_inquiry *q = owner;
+    struct hl_client *c = q->client;
+    inquiry_free(q);
+    hl_client_detach(c);
+    hl_client_refuse(c, status, detail);
+}
+
+static void on_caller_gone(void *owner)
+{
+    inquiry_free(owner);
+}
+
+static void on_drained(void *owner);
+
+static bool needs_caller(void *owner)
+{
+    (void)owner;
+    return true;
+}
+
+static const struct hl_taker taker = {.is_blocked = is_blocked,
+    .body = on_body,
+    .body_end = on_body_end,
+    .failed = on_failed,
+    .caller_gone = on_caller_gone,
+    .drained = on_drained,
+    .needs_caller = needs_caller};
+
+/* NULL: out of memory. */
+static struct caller_inquiry *make(struct hl_client *c, const struct hl_asker *asker)
 {
     struct hl_worker *w = c->worker;
-    struct hl_caller_inquiry *q = c->inquiry = calloc(1, sizeof(*q));
+    struct caller_inquiry *q = calloc(1, sizeof(*q));
     if (!q)
-        return false;
+        return NULL;
     q->client = c;
     q->asked = calloc(1, sizeof(*q->asked));
     q->name = hl_slot_add(&w->slots, q);
     if (!q->asked || q->name.generation == 0)
-        return false;
+        goto fail;
     q->asked->msg.type = HL_WORKER_INQUIRY;
     q->asked->reply_to = &w->mail.box;
     q->asked->from = q->name;
     q->asked->asker = *asker;
     q->asked->method = c->method;
     hl_buf_init(&q->asked->body, HL_INQUIRY_BODY_MAX);
-    return hl_buf_append_str(&q->asked->target, w->request_head.target) == HL_OK;
+    if (hl_buf_append_str(&q->asked->target, w->request_head.target) == HL_OK)
+        return q;
+fail:
+    inquiry_free(q);
+    return NULL;
 }
 
 void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker)
 {
-    if (c->framing == HL_FRAMING_LENGTH && c->body_left > HL_INQUIRY_BODY_MAX)
+    if (c->framing == HL_FRAMING_LENGTH && c->body_left > HL_INQUIRY_BODY_MAX) {
         refuse(c, 413, "A request's body may have at most 64 KiB here.");
-    else if (!c->worker->service->inquiries)
-        refuse(c, 503, "The REST interface is not served now; try again later.");
-    else if (!make(c, asker))
-        refuse(c, 503, "Out of memory; try again later.");
-    else if (c->body_done)
-        hl_inquiry_body_end(c);
-}
-
-void hl_inquiry_body(struct hl_client *c, struct hl_str data)
-{
-    if (c->inquiry && hl_buf_append_str(&c->inquiry->asked->body, data) != HL_OK)
-        refuse(c, 503, "Out of memory; try again later.");
-}
-
-void hl_inquiry_body_end(struct hl_client *c)
-{
-    struct hl_caller_inquiry *q = c->inquiry;
-    if (!q)
         return;
-    struct hl_inquiry *asked = q->asked;
-    q->asked = NULL;
-    hl_mailbox_post(c->worker->service->inquiries, &asked->msg);
+    }
+    if (!c->worker->service->inquiries) {
+        refuse(c, 503, "The REST interface is not served now; try again later.");
+        return;
+    }
+    struct caller_inquiry *q = make(c, asker);
+    if (!q) {
+        refuse(c, 503, "Out of memory; try again later.");
+        return;
+    }
+    hl_client_give_to(c, &taker, q);
+    if (c->body_done)
+        on_body_end(q, (struct hl_str){NULL, 0});
 }
 
 /* ---- the answer ---- */
 
-static void write_whole(struct hl_client *c, struct hl_str out)
+static void write_whole(struct caller_inquiry *q, struct hl_str out)
 {
-    if (hl_client_write2(c, out, (struct hl_str){NULL, 0}) != HL_OK)
-        return;
-    hl_inquiry_leave(c);
-    hl_client_call_done(c, true);
+    if (hl_client_write2(q->client, out, (struct hl_str){NULL, 0}) == HL_OK)
+        end(q, true);
 }
 
-static void read_on(struct hl_caller_inquiry *q)
+static void read_on(struct caller_inquiry *q)
 {
     if (q->is_reading || hl_stream_is_blocked(&q->client->stream))
         return;
     q->is_reading = hl_body_reader_next(q->reader);
-    if (q->is_reading)
-        return;
-    struct hl_client *c = q->client;
-    hl_inquiry_leave(c);
-    hl_client_call_done(c, false);
+    if (!q->is_reading)
+        end(q, false);
 }
 
 /* Nothing was sent yet: what is wrong can be said. */
-static void refuse_file(struct hl_client *c, enum hl_err err)
+static void refuse_file(struct caller_inquiry *q, enum hl_err err)
 {
     if (err == HL_ERR_NOT_FOUND)
-        refuse(c, 410,
+        refuse_made(q, 410,
             "The kept response was removed meanwhile: its run is past HOOKLINE_RETENTION, "
             "or the space was needed (HOOKLINE_STORE_MAX_BYTES).");
     else
-        refuse(c, 500, "The kept response cannot be read from the data directory; see the log.");
+        refuse_made(
+            q, 500, "The kept response cannot be read from the data directory; see the log.");
+}
+
+static void on_unreadable(struct caller_inquiry *q, enum hl_err err)
+{
+    HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_TEXT("error", hl_err_text(err)));
+    if (q->head.n > 0)
+        refuse_file(q, err);
+    else
+        end(q, false);
 }
 
 static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last)
 {
-    struct hl_caller_inquiry *q = owner;
+    struct caller_inquiry *q = owner;
     struct hl_client *c = q->client;
     q->is_reading = false;
-    if (err != HL_OK)
-        HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_TEXT("error", hl_err_text(err)));
-    if (err != HL_OK && q->head.n > 0) {
-        refuse_file(c, err);
-        return;
-    }
     if (err != HL_OK) {
-        hl_inquiry_leave(c);
-        hl_client_call_done(c, false);
+        on_unreadable(q, err);
         return;
     }
     struct hl_buf head = q->head;
@@ -185,21 +242,20 @@ static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_
     hl_buf_fini(&head);
     if (gone != HL_OK)
         return;
-    if (is_last) {
-        hl_inquiry_leave(c);
-        hl_client_call_done(c, true);
-        return;
-    }
-    read_on(q);
+    if (is_last)
+        end(q, true);
+    else
+        read_on(q);
 }
 
-void hl_inquiry_drained(struct hl_client *c)
+static void on_drained(void *owner)
 {
-    if (c->inquiry->reader)
-        read_on(c->inquiry);
+    struct caller_inquiry *q = owner;
+    if (q->reader)
+        read_on(q);
 }
 
-static void answer(struct hl_caller_inquiry *q, struct hl_reply *reply)
+static void answer(struct caller_inquiry *q, struct hl_reply *reply)
 {
     struct hl_client *c = q->client;
     struct hl_worker *w = c->worker;
@@ -213,14 +269,14 @@ static void answer(struct hl_caller_inquiry *q, struct hl_reply *reply)
     c->must_close = how.closes;
     if (hl_reply_write(reply, &how, &out) != HL_OK) {
         hl_buf_fini(&out);
-        refuse(c, 503, "Out of memory; try again later.");
+        refuse_made(q, 503, "Out of memory; try again later.");
         return;
     }
     c->status = reply->status;
     hl_access_set_run(c, hl_id_is_nil(&reply->run_id) ? &id : &reply->run_id);
     hl_access_add_answer(c, hl_buf_str(&out));
     if (!hl_reply_has_file(reply) || how.is_head_request) {
-        write_whole(c, hl_buf_str(&out));
+        write_whole(q, hl_buf_str(&out));
         hl_buf_fini(&out);
         return;
     }
@@ -229,12 +285,12 @@ static void answer(struct hl_caller_inquiry *q, struct hl_reply *reply)
     if (q->reader)
         read_on(q);
     else
-        refuse(c, 503, "Out of memory; try again later.");
+        refuse_made(q, 503, "Out of memory; try again later.");
 }
 
 void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry)
 {
-    struct hl_caller_inquiry *q = hl_slot_find(&w->slots, inquiry->from);
+    struct caller_inquiry *q = hl_slot_find(&w->slots, inquiry->from);
     if (q)
         answer(q, &inquiry->reply);
     hl_inquiry_free(inquiry);

@@ -40,17 +40,10 @@ void hl_inquiry_free(struct hl_inquiry *inquiry); /* NULL-safe */
 
 struct hl_client;
 struct hl_worker;
-struct hl_caller_inquiry; /* the worker's side of it: hl_client.inquiry */
 
 /* The head is in worker->request_head, the plan is REST. The request's body follows, or the answer.
  */
 void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker);
-void hl_inquiry_body(struct hl_client *c, struct hl_str data);
-void hl_inquiry_body_end(struct hl_client *c);
-/* The caller's socket takes bytes again. */
-void hl_inquiry_drained(struct hl_client *c);
-/* The caller has gone, or is told something else. Harmless without one. */
-void hl_inquiry_leave(struct hl_client *c);
 void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry);
 
 #endif

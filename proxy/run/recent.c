@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/client.h"
+#include "run/run.h"
 
 #define SLAB_CHUNK 32
 
@@ -257,26 +257,24 @@ static void get(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
     ask->count = 1;
 }
 
-static void cancel(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
+static struct hl_run *choose(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
 {
     struct hl_recent *entry = find(recent, ask);
     ask->rc = !entry ? HL_ERR_NOT_FOUND : entry->live ? HL_OK : HL_ERR_CONFLICT;
-    if (ask->rc == HL_OK)
-        hl_forward_cancel(entry->live);
+    return entry ? entry->live : NULL;
 }
 
-void hl_recent_answer(struct hl_worker *w, struct hl_recent_ask *ask)
+struct hl_run *hl_recent_answer(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
 {
     switch (ask->question) {
     case HL_RECENT_LIST:
-        list(&w->recent, ask);
+        list(recent, ask);
         break;
     case HL_RECENT_GET:
-        get(&w->recent, ask);
+        get(recent, ask);
         break;
     case HL_RECENT_CANCEL:
-        cancel(&w->recent, ask);
-        break;
+        return choose(recent, ask);
     }
-    hl_mailbox_post(ask->reply_to, &ask->msg);
+    return NULL;
 }

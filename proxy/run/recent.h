@@ -92,9 +92,8 @@ struct hl_recent_ask {
 };
 void hl_recent_ask_free(struct hl_recent_ask *ask); /* NULL-safe */
 
-struct hl_worker;
-
-/* On the worker's thread: fills the answer and sends it back. A cancelled run has ended then. */
-void hl_recent_answer(struct hl_worker *w, struct hl_recent_ask *ask);
+/* On the worker's thread: fills the answer, which is sent back by whoever asks for it here. Returns the
+ * run that is to be cancelled before that, if any. */
+struct hl_run *hl_recent_answer(const struct hl_recent_list *recent, struct hl_recent_ask *ask);
 
 #endif

@@ -3,22 +3,33 @@
  * Promise: bytes leave in the loop turn in which they came, chunk by chunk, never joined, never
  * delayed; the caller's side comes first, the spool gets a view after it and cannot fail it; a slow
  * sink pauses the app's connection.
- * Not here: sending the request (forward.c), what becomes of the run (outcome.c). */
+ * Not here: sending the request (forward.c), what becomes of the run (ending.c). */
+#include "run/respond.h"
+
 #include <string.h>
 
 #include "base/crash_point.h"
-#include "base/utf8.h"
 #include "http/edit.h"
 #include "run/access.h"
 #include "run/client.h"
+#include "run/ending.h"
+#include "run/keep.h"
 #include "run/passage.h"
 #include "run/tee.h"
 
 #define LONG_RESPONSE (256 * 1024)
 
+static void on_spool_room(void *owner)
+{
+    hl_respond_resume(owner);
+}
+
+static const struct hl_spool_events spool_events = {
+    .on_room = on_spool_room, .on_done = hl_keep_end};
+
 static void fail_bad_response(struct hl_run *run, const char *detail)
 {
-    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502, detail);
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502, detail);
 }
 
 /* ---- the head ---- */
@@ -47,34 +58,6 @@ static enum hl_framing choose_framing(const struct hl_run *run, const struct hl_
     if (head->framing == HL_FRAMING_CHUNKED || head->framing == HL_FRAMING_UNTIL_CLOSE)
         return run->caller_minor == 0 ? HL_FRAMING_UNTIL_CLOSE : HL_FRAMING_CHUNKED;
     return head->framing;
-}
-
-/* A field for the envelope and the result; one that is no UTF-8 or longer than anyone needs is left
- * out. */
-static void keep_field(char out[HL_CONTENT_FIELD_MAX + 1], const struct hl_field *field)
-{
-    if (!field || field->value.n > HL_CONTENT_FIELD_MAX || !hl_utf8_is_valid(field->value))
-        return;
-    memcpy(out, field->value.p, field->value.n);
-    out[field->value.n] = '\0';
-}
-
-/* What the envelope and the result will say of the response (spec 5), copied before the head's
- * bytes go. */
-static void begin_spool(struct hl_run *run, const struct hl_head *head)
-{
-    const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
-    const struct hl_field *coding = hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
-    struct hl_outcome *outcome = &run->finish->outcome;
-    keep_field(outcome->content_type, type);
-    keep_field(outcome->content_encoding, coding);
-    outcome->http_status = head->status;
-    if (head->framing == HL_FRAMING_NONE)
-        return;
-    run->spool = hl_spool_new(&run->worker->spools, run->worker->config->max_kept_response, true,
-        type && hl_is_json_type(type->value.p, type->value.n), &hl_outcome_spool_events, run);
-    if (run->spool && head->framing == HL_FRAMING_LENGTH)
-        hl_spool_expect(run->spool, head->content_length);
 }
 
 /* How long the app keeps an idle connection: Keep-Alive: timeout=5 (as Node says it), less a second
@@ -116,9 +99,9 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         run->chunks.drops_trailer = head->nominates_fields;
     }
     if (run->finish)
-        begin_spool(run, head);
+        hl_keep_begin(run, head, &spool_events);
     if (run->page && run->request != HL_REQUEST_HELD) {
-        hl_worker_page_put(w, run->page, run->page_cap);
+        hl_pages_put(&w->pages, run->page, run->page_cap);
         run->page = NULL;
     }
     run->beats =
@@ -278,9 +261,11 @@ static void complete(struct hl_run *run, bool has_extra)
     enum hl_run_state state = run->status < 400 ? HL_RUN_SUCCESS : HL_RUN_FAILURE;
     enum hl_run_reason reason = run->status < 400 ? HL_REASON_NONE : HL_REASON_APP_ERROR;
     run->client = NULL;
-    hl_outcome_conclude(run, state, reason, is_reusable);
-    if (c)
-        hl_client_call_done(c, true);
+    hl_ending_conclude(run, state, reason, is_reusable);
+    if (!c)
+        return;
+    c->ended_us = run->ended_us;
+    hl_client_call_done(c, true);
 }
 
 /* A sink that lags pauses the app. */
@@ -366,7 +351,7 @@ void hl_respond_bytes(struct hl_run *run, const char *p, size_t n)
     else
         hl_buf_fini(&held);
     if (err != HL_OK)
-        hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502, "out of memory");
+        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502, "out of memory");
 }
 
 /* ---- the end of the app's side ---- */
@@ -380,13 +365,14 @@ static void end_tunnel(struct hl_run *run, bool is_clean)
     if (goes_on) { /* half-close goes through; the caller's side may go on, but not in silence */
         hl_stream_shutdown(&c->stream);
         hl_timer_arm(&w->wheel, &run->timer, w->config->body_timeout_ms);
-        hl_forward_leave_slot(run);
+        hl_ending_leave_slot(run);
         return;
     }
     run->client = NULL;
-    hl_outcome_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, false);
+    hl_ending_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, false);
     if (c) {
         c->must_close = true;
+        c->ended_us = run->ended_us;
         hl_client_call_done(c, is_clean);
     }
 }
@@ -413,7 +399,7 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
             complete(run, false);
         return;
     }
-    hl_forward_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
         run->response == HL_RESPONSE_HEAD ? "The app closed the connection before it answered."
                                           : "The app closed the connection in the middle of its "
                                             "response.");

@@ -46,7 +46,7 @@ void hl_run_free(struct hl_run *run)
     hl_timer_fini(&w->wheel, &run->deadline);
     hl_slot_remove(&w->slots, run->name);
     if (run->page)
-        hl_worker_page_put(w, run->page, run->page_cap);
+        hl_pages_put(&w->pages, run->page, run->page_cap);
     run->page = NULL;
     hl_buf_fini(&run->held);
     hl_chunk_reader_fini(&run->chunks);

@@ -373,8 +373,13 @@ void hl_spool_set_hurried(struct hl_spool *s, bool is_hurried)
 
 void hl_spool_give_up(struct hl_spool *s)
 {
-    if (s->place != SPOOL_DROPPED && !s->has_ended)
-        drop(s, HL_ERR_TIMEOUT);
+    if (s->place == SPOOL_DROPPED || s->has_ended)
+        return;
+    drop(s, HL_ERR_TIMEOUT);
+    if (s->was_full) {
+        s->was_full = false;
+        s->events->on_room(s->owner);
+    }
 }
 
 uint64_t hl_spool_written(const struct hl_spool *s)

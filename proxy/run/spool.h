@@ -30,7 +30,7 @@ struct hl_spool_home {
 struct hl_spool;
 
 struct hl_spool_events {
-    /* There is room again after hl_spool_is_full said true. */
+    /* There is room again after hl_spool_is_full said true, or the spool was given up. */
     void (*on_room)(void *owner);
     /* The body at rest, durable if in a file. `body` is the receiver's; with HL_OK or: TOO_LARGE
      * (where == DROPPED), IO or FULL (the disk), TIMEOUT (given up) or NOMEM (where == UNKEPT). Not from inside hl_spool_end for
@@ -54,7 +54,7 @@ void hl_spool_take(struct hl_spool *s, const char *p, size_t n);
 bool hl_spool_is_full(struct hl_spool *s);
 /* Somebody waits for its source: it is full only when the burst is used up. */
 void hl_spool_set_hurried(struct hl_spool *s, bool is_hurried);
-/* Drops what there is: its source is held up for too long. */
+/* Drops what there is: its source is held up for too long. on_room follows before the return. */
 void hl_spool_give_up(struct hl_spool *s);
 /* How many bytes the disk has taken. */
 uint64_t hl_spool_written(const struct hl_spool *s);

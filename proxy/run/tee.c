@@ -67,7 +67,6 @@ static void on_look(struct hl_timer *timer)
     tee->written = written;
     if (is_hopeless(run, now)) {
         hl_spool_give_up(run->spool);
-        hl_respond_resume(run);
     } else {
         hl_timer_arm(&run->worker->wheel, timer, LOOK_MS);
     }

@@ -13,14 +13,19 @@
 
 #include "base/assert.h"
 #include "base/log.h"
-#include "run/access.h"
-#include "run/client.h"
+#include "run/acceptance.h"
+#include "run/call.h"
 #include "run/departure.h"
+#include "run/dispatch.h"
+#include "run/ending.h"
 #include "run/inquiry.h"
+#include "run/report.h"
+#include "run/respond.h"
 
 #define SLAB_CHUNK 64
 
 static void on_message(void *self, struct hl_msg *msg);
+static void check_end(struct hl_worker *w);
 
 /* ---- making ---- */
 
@@ -35,12 +40,20 @@ static void on_connection(struct hl_listener *listener)
 }
 
 /* The memory of runs that ended in this turn. */
-static void on_turn_end(uv_check_t *check)
+static void free_ended(struct hl_worker *w)
 {
-    struct hl_worker *w = HL_CONTAINER_OF(check, struct hl_worker, turn_end);
     struct hl_list *node;
     while ((node = hl_list_pop_front(&w->ended_runs)) != NULL)
         hl_slab_put(&w->runs, HL_CONTAINER_OF(node, struct hl_run, node));
+}
+
+static void on_turn_end(uv_prepare_t *prepare)
+{
+    struct hl_worker *w = HL_CONTAINER_OF(prepare, struct hl_worker, turn_end);
+    free_ended(w);
+    hl_dispatch_end_turn(w);
+    if (w->is_closed)
+        check_end(w);
 }
 
 static int open_loop(struct hl_worker *w)
@@ -53,9 +66,9 @@ static int open_loop(struct hl_worker *w)
     if (rc == 0)
         rc = hl_uv_mailbox_init(&w->mail, &w->loop, on_message, w);
     if (rc == 0)
-        rc = uv_check_init(&w->loop, &w->turn_end);
+        rc = uv_prepare_init(&w->loop, &w->turn_end);
     if (rc == 0)
-        rc = uv_check_start(&w->turn_end, on_turn_end);
+        rc = uv_prepare_start(&w->turn_end, on_turn_end);
     uv_unref((uv_handle_t *)&w->turn_end);
     if (rc == 0)
         uv_ref((uv_handle_t *)&w->mail.async); /* the store's answers are waited for to the end */
@@ -101,16 +114,17 @@ enum hl_err hl_worker_new(
     *out = w;
     w->service = service;
     w->config = service->config;
+    w->on_head = hl_call_begin;
     w->index = index;
     hl_trouble_init(&w->trouble, &w->wheel);
     hl_list_init(&w->client_list);
     hl_list_init(&w->idle_clients);
     hl_list_init(&w->run_list);
     hl_list_init(&w->ended_runs);
-    hl_departure_init(w);
+    hl_departures_init(&w->departures, &w->wheel, hl_client_lose);
     hl_slab_init(&w->clients, sizeof(struct hl_client), SLAB_CHUNK);
     hl_slab_init(&w->runs, sizeof(struct hl_run), SLAB_CHUNK);
-    hl_slab_init(&w->pages, HL_PAGE_SIZE, 16);
+    hl_pages_init(&w->pages);
     hl_slot_table_init(&w->slots);
     hl_recent_init(&w->recent, &service->recent_total);
     hl_id_source_init(&w->ids);
@@ -140,19 +154,6 @@ enum hl_err hl_worker_new(
     return listen_all(w, why, why_len);
 }
 
-char *hl_worker_page_get(struct hl_worker *w, size_t n)
-{
-    return n <= HL_PAGE_SIZE ? hl_slab_get(&w->pages) : malloc(n);
-}
-
-void hl_worker_page_put(struct hl_worker *w, char *page, size_t n)
-{
-    if (n <= HL_PAGE_SIZE)
-        hl_slab_put(&w->pages, page);
-    else
-        free(page);
-}
-
 /* ---- running ---- */
 
 static void worker_main(void *arg)
@@ -160,7 +161,7 @@ static void worker_main(void *arg)
     struct hl_worker *w = arg;
     hl_dispatch_start(w);
     uv_run(&w->loop, UV_RUN_DEFAULT);
-    on_turn_end(&w->turn_end);
+    free_ended(w);
     w->service->on_worker_end(w->service, w->index);
 }
 
@@ -187,28 +188,6 @@ void hl_worker_ask(struct hl_worker *w, struct hl_recent_ask *ask)
     hl_mailbox_post(&w->mail.box, &ask->msg);
 }
 
-size_t hl_service_problems(
-    const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX])
-{
-    const struct hl_store_gauges *store = hl_store_gauges(service->store);
-    size_t n = 0;
-    if (atomic_load(&service->is_draining))
-        problems[n++] = "shutting down: calls are still answered, send new ones elsewhere";
-    if (hl_counter_get(&store->is_failing))
-        problems[n++] = "the store is failing: asynchronous calls are refused, see the log";
-    if (hl_counter_get(&store->is_full))
-        problems[n++] = "the store is full: asynchronous calls are refused until space is free";
-    if (!hl_readiness_is_ready(service->readiness))
-        problems[n++] = hl_readiness_why(service->readiness);
-    return n;
-}
-
-const char *hl_service_not_ready(const struct hl_service *service)
-{
-    const char *problems[HL_SERVICE_PROBLEMS_MAX];
-    return hl_service_problems(service, problems) > 0 ? problems[0] : NULL;
-}
-
 /* ---- ending ---- */
 
 static void end(struct hl_worker *w)
@@ -222,9 +201,9 @@ static void end(struct hl_worker *w)
     uv_close((uv_handle_t *)&w->turn_end, NULL);
 }
 
-void hl_worker_check_end(struct hl_worker *w)
+static void check_end(struct hl_worker *w)
 {
-    if (w->is_closed && w->has_withdrawn && !w->has_ended && w->client_count == 0 &&
+    if (w->has_withdrawn && !w->has_ended && w->client_count == 0 &&
         hl_counter_get(&w->run_count) == 0 && hl_limiter_seat_close(&w->seat))
         end(w);
 }
@@ -254,7 +233,6 @@ static void stop_accepting(struct hl_worker *w)
     for (size_t i = 0; i < w->listener_count; i++)
         hl_listener_close(&w->listeners[i]);
     close_idle_clients(w);
-    hl_worker_check_end(w);
 }
 
 static void close_tunnels(struct hl_worker *w)
@@ -262,9 +240,17 @@ static void close_tunnels(struct hl_worker *w)
     w->ends_tunnels = true;
     HL_LIST_EACH_SAFE (node, &w->client_list) {
         struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, node);
-        if (c->state == HL_CLIENT_TUNNEL && c->run)
-            hl_respond_close_tunnel(c->run);
+        if (c->state == HL_CLIENT_TUNNEL)
+            hl_respond_close_tunnel(c->owner); /* only runs become tunnels */
     }
+}
+
+static void cut_run(struct hl_run *run)
+{
+    if (run->client)
+        hl_client_detach(run->client);
+    run->client = NULL;
+    hl_ending_abandon(run);
 }
 
 /* Runs in flight are left as the store knows them: they end as interrupted at the next start. */
@@ -272,19 +258,19 @@ static void cut(struct hl_worker *w)
 {
     w->is_cut = w->is_draining = true;
     hl_dispatch_release_held(w);
-    HL_LIST_EACH_SAFE (node, &w->client_list) {
-        struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, node);
-        hl_access_end(c, HL_ACCESS_CUT);
-        if (c->run)
-            c->run->client = NULL;
-        c->run = NULL;
-        hl_client_abort(c);
-    }
-    while (!hl_list_is_empty(&w->run_list)) {
-        struct hl_run *run = HL_CONTAINER_OF(w->run_list.next, struct hl_run, node);
-        hl_outcome_abandon(run);
-    }
+    while (!hl_list_is_empty(&w->run_list))
+        cut_run(HL_CONTAINER_OF(w->run_list.next, struct hl_run, node));
+    HL_LIST_EACH_SAFE (node, &w->client_list)
+        hl_client_cut(HL_CONTAINER_OF(node, struct hl_client, node));
     stop_accepting(w);
+}
+
+static void answer_recent(struct hl_worker *w, struct hl_recent_ask *ask)
+{
+    struct hl_run *run = hl_recent_answer(&w->recent, ask);
+    if (run)
+        hl_ending_cancel(run);
+    hl_mailbox_post(ask->reply_to, &ask->msg);
 }
 
 static void on_message(void *self, struct hl_msg *msg)
@@ -292,23 +278,22 @@ static void on_message(void *self, struct hl_msg *msg)
     struct hl_worker *w = self;
     switch (msg->type) {
     case HL_STORE_ACCEPT:
-        hl_accept_on_reply(w, HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
+        hl_acceptance_on_reply(w, HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
         break;
     case HL_STORE_RECORD:
-        hl_outcome_on_record_reply(w, HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
+        hl_report_on_record(w, HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
         break;
     case HL_STORE_FINISH:
-        hl_outcome_on_finish_reply(w, HL_CONTAINER_OF(msg, struct hl_finish, m.msg));
+        hl_report_on_finish(w, HL_CONTAINER_OF(msg, struct hl_finish, m.msg));
         break;
     case HL_WORKER_INQUIRY:
         hl_inquiry_on_reply(w, HL_CONTAINER_OF(msg, struct hl_inquiry, msg));
         break;
     case HL_WORKER_RECENT:
-        hl_recent_answer(w, HL_CONTAINER_OF(msg, struct hl_recent_ask, msg));
+        answer_recent(w, HL_CONTAINER_OF(msg, struct hl_recent_ask, msg));
         break;
     case HL_LIMITER_GRANT:
         hl_limiter_on_grant(&w->seat, msg);
-        hl_worker_check_end(w);
         break;
     case HL_POOL_ROOM:
         hl_pool_on_room(msg);
@@ -372,7 +357,7 @@ void hl_worker_free(struct hl_worker *w)
     hl_recent_fini(&w->recent);
     hl_slab_fini(&w->clients);
     hl_slab_fini(&w->runs);
-    hl_slab_fini(&w->pages);
+    hl_pages_fini(&w->pages);
     free(w->listeners);
     free(w->scratch);
     free(w->plan_scratch.target);

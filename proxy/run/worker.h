@@ -5,8 +5,6 @@
 
 #include "app/limiter.h"
 #include "app/pool.h"
-#include "app/readiness.h"
-#include "app/supervisor.h"
 #include "auth/auth.h"
 #include "base/metric.h"
 #include "base/slab.h"
@@ -18,7 +16,10 @@
 #include "loop/wheel.h"
 #include "net/listener.h"
 #include "route/plan.h"
+#include "run/departure.h"
+#include "run/pages.h"
 #include "run/recent.h"
+#include "run/service.h"
 #include "run/spool.h"
 #include "run/trouble.h"
 #include "store/store.h"
@@ -66,37 +67,7 @@ struct hl_worker_metrics {
     struct hl_counter waiting_for_slot;
 };
 
-/* What all workers share; made before them, gone after them. */
-struct hl_service {
-    const struct hl_config *config;
-    struct hl_store *store;
-    struct hl_auth *auth;
-    struct hl_readiness *readiness;
-    const struct hl_app_gauges *app; /* the process that we started, if we did */
-    struct hl_pool_group connections;
-    struct hl_limiter limiter;
-    struct hl_limiter_seat **seats;
-    struct hl_worker **workers;
-    uint32_t worker_count;
-    _Atomic bool is_draining;
-    struct hl_mailbox *inquiries;   /* the control thread's, for HL_WORKER_INQUIRY; NULL: no one */
-    _Atomic uint64_t memory_left;   /* of the memory store's size: for bodies on their way there */
-    _Atomic uint32_t recent_total;  /* entries in all workers' lists of recent runs */
-    _Atomic uint64_t full_noted_ms; /* HOOKLINE_MAX_CONNECTIONS reached: last said so; 0: never */
-    /* On the worker's thread, its last act. */
-    void (*on_worker_end)(struct hl_service *service, uint32_t index);
-};
-
-/* Why the service does not take calls now, in words, or NULL: it does. Any thread. */
-const char *hl_service_not_ready(const struct hl_service *service);
-
-#define HL_SERVICE_PROBLEMS_MAX 4
-
-/* All the reasons for it, the gravest first; returns how many. Any thread. */
-size_t hl_service_problems(
-    const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX]);
-
-#define HL_PAGE_SIZE 4096
+struct hl_client;
 
 struct hl_worker {
     struct hl_service *service;
@@ -115,19 +86,22 @@ struct hl_worker {
     struct hl_spool_home spools;
     struct hl_id_source ids;
     struct hl_date date;
-    struct hl_slab clients, runs, pages;
+    struct hl_slab clients, runs;
+    struct hl_pages pages;
     struct hl_list client_list, run_list;
-    struct hl_list idle_clients;   /* by struct hl_client's `idle`: the longest idle one first */
-    struct hl_list paused_clients; /* departure.c */
-    struct hl_timer departure_timer;
-    struct hl_list ended_runs; /* their memory goes at the end of the loop turn */
-    uv_check_t turn_end;
+    struct hl_list idle_clients; /* by struct hl_client's `idle`: the longest idle one first */
+    struct hl_departures departures;
+    struct hl_list ended_runs;           /* their memory goes at the end of the loop turn */
+    uv_prepare_t turn_end;               /* timers and close callbacks come after a uv_check_t */
     uint32_t client_count, client_max;   /* all in client_list; how many may be open */
     uint32_t places_taken, spares_taken; /* of those that are not being closed */
     struct hl_counter run_count;         /* others look at it: run/idle.c */
     struct hl_slot_table slots;          /* runs that wait for the store */
     struct hl_recent_list recent;
     struct hl_trouble trouble;
+    /* A request's head is in `request_head`; `rest` is what was read behind it. Returns how many bytes
+     * of `rest` were used, or HL_CALL_LATER. */
+    size_t (*on_head)(struct hl_client *c, struct hl_str rest);
     bool is_draining, is_closed, is_cut, has_ended;
     bool ends_tunnels;                  /* those that begin later, too */
     bool is_withdrawing, has_withdrawn; /* the credit for claims */
@@ -135,6 +109,7 @@ struct hl_worker {
     /* asynchronous runs: run/dispatch.c */
     uint32_t async_max;     /* this worker's share of HOOKLINE_ASYNC_CONCURRENCY */
     uint32_t async_running; /* claimed here */
+    uint32_t async_ended;   /* of those, in this loop turn */
     uint32_t async_credit;  /* given to the store, not yet used */
     uint32_t async_waiting; /* slots of the app asked for */
 
@@ -162,12 +137,5 @@ bool hl_worker_tell(struct hl_worker *w, enum hl_worker_message what);
 void hl_worker_join(struct hl_worker *w);
 /* After the store has closed: messages still in the mailbox are freed. */
 void hl_worker_free(struct hl_worker *w);
-
-/* A call or a run ended: perhaps it was the last. */
-void hl_worker_check_end(struct hl_worker *w);
-
-/* Room for a head: from the slab when n fits a page. NULL: out of memory. */
-char *hl_worker_page_get(struct hl_worker *w, size_t n);
-void hl_worker_page_put(struct hl_worker *w, char *page, size_t n);
 
 #endif

@@ -11,6 +11,7 @@
 #include "fuzz.h"
 #include "preset.h"
 #include "run/client.h"
+#include "run/dispatch.h"
 #include "stub_store.h"
 
 #define MAX_TURNS 200 /* without an end: something spins */
@@ -240,7 +241,7 @@ static void check_rest(const struct hl_worker *w)
     FUZZ_CHECK(hl_counter_get(&w->metrics.runs_in_flight) == 0, "runs_in_flight");
     FUZZ_CHECK(hl_counter_get(&w->metrics.waiting_for_slot) == 0, "waiting_for_slot");
     FUZZ_CHECK(w->slots.in_use == 0, "a name that nobody has is in use");
-    FUZZ_CHECK(w->runs.in_use == 0 && w->pages.in_use == 0 && w->clients.in_use == 0,
+    FUZZ_CHECK(w->runs.in_use == 0 && w->pages.slab.in_use == 0 && w->clients.in_use == 0,
         "memory of a call is not given back");
     bool has_limit = w->config->app_concurrency > 0;
     FUZZ_CHECK(!has_limit || w->service->limiter.in_use == 0, "a slot of the app is lost");

@@ -1,8 +1,10 @@
-/* accept.c - asynchronous calls, up to the 202: the body is read whole, the run is committed, then
+/* acceptance.c - asynchronous calls, up to the 202: the body is read whole, the run is committed, then
  * the caller is answered.
  * Owns: a run from its head to the store's answer. Thread: the worker's.
  * Promise: a 202 is written only after the commit (store.md I1); a refused accept leaves no trace.
  * Not here: what happens to an accepted run (dispatch.c). */
+#include "run/acceptance.h"
+
 #include <mbedtls/sha256.h>
 #include <string.h>
 
@@ -22,7 +24,6 @@ static void answer(struct hl_run *run, uint16_t status, const char *detail, cons
         hl_client_answer(c, &a, HL_MODE_ASYNC);
     }
     hl_run_free(run);
-    hl_worker_check_end(w);
 }
 
 static void on_room(void *owner)
@@ -87,7 +88,7 @@ static void on_body_done(void *owner, struct hl_spool *spool, enum hl_err err, s
 
 static const struct hl_spool_events spool_events = {.on_room = on_room, .on_done = on_body_done};
 
-void hl_accept_begin(struct hl_run *run, uint64_t announced)
+void hl_acceptance_begin(struct hl_run *run, uint64_t announced)
 {
     struct hl_worker *w = run->worker;
     struct hl_client *c = run->client;
@@ -100,20 +101,31 @@ void hl_accept_begin(struct hl_run *run, uint64_t announced)
     if (announced)
         hl_spool_expect(run->spool, announced);
     if (hl_client_say_continue(c) == HL_OK && c->body_done)
-        hl_accept_body_end(run);
+        hl_spool_end(run->spool);
 }
 
-void hl_accept_body(struct hl_run *run, struct hl_str data)
+/* ---- the caller's request ---- */
+
+static bool is_blocked(void *owner)
 {
+    struct hl_run *run = owner;
+    return hl_spool_is_full(run->spool);
+}
+
+static void on_body(void *owner, struct hl_str data)
+{
+    struct hl_run *run = owner;
     hl_spool_take(run->spool, data.p, data.n);
 }
 
-void hl_accept_body_end(struct hl_run *run)
+static void on_body_end(void *owner, struct hl_str trailer)
 {
+    (void)trailer;
+    struct hl_run *run = owner;
     hl_spool_end(run->spool);
 }
 
-void hl_accept_caller_gone(struct hl_run *run)
+static void leave(struct hl_run *run)
 {
     struct hl_worker *w = run->worker;
     run->client = NULL;
@@ -121,8 +133,42 @@ void hl_accept_caller_gone(struct hl_run *run)
         return; /* it is with the store: the answer will find nobody */
     hl_counter_sub(&w->metrics.calls_in_flight, 1);
     hl_run_free(run);
-    hl_worker_check_end(w);
 }
+
+static void on_failed(void *owner, uint16_t status, const char *detail)
+{
+    struct hl_run *run = owner;
+    struct hl_client *c = run->client;
+    leave(run);
+    hl_client_detach(c);
+    hl_client_refuse(c, status, detail);
+}
+
+static void on_caller_gone(void *owner)
+{
+    struct hl_run *run = owner;
+    hl_counter_add(&run->worker->metrics.callers_gone, 1);
+    leave(run);
+}
+
+static void on_drained(void *owner)
+{
+    (void)owner; /* nothing is written before the one answer */
+}
+
+static bool needs_caller(void *owner)
+{
+    (void)owner;
+    return false;
+}
+
+const struct hl_taker hl_acceptance_taker = {.is_blocked = is_blocked,
+    .body = on_body,
+    .body_end = on_body_end,
+    .failed = on_failed,
+    .caller_gone = on_caller_gone,
+    .drained = on_drained,
+    .needs_caller = needs_caller};
 
 /* ---- the store's answer ---- */
 
@@ -174,10 +220,9 @@ static void answer_accepted(struct hl_run *run, const struct hl_id *id)
     }
     HL_CRASH_POINT(ACCEPT_ANSWERED);
     hl_run_free(run);
-    hl_worker_check_end(w);
 }
 
-void hl_accept_on_reply(struct hl_worker *w, struct hl_accept *accept)
+void hl_acceptance_on_reply(struct hl_worker *w, struct hl_accept *accept)
 {
     struct hl_run *run = hl_slot_find(&w->slots, accept->m.from);
     enum hl_err rc = accept->m.rc;

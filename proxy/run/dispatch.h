@@ -1,0 +1,16 @@
+/* dispatch.h - claimed runs: the worker's credit with the store, and the calls that come of it. */
+#ifndef HL_RUN_DISPATCH_H
+#define HL_RUN_DISPATCH_H
+
+#include "run/run.h"
+
+/* Gives the store its first credit. */
+void hl_dispatch_start(struct hl_worker *w);
+void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg);
+/* At the end of a loop turn: what has ended in it makes room for others. */
+void hl_dispatch_end_turn(struct hl_worker *w);
+/* No more claims; runs that wait for the app go back to the store. */
+void hl_dispatch_stop(struct hl_worker *w);
+void hl_dispatch_release_held(struct hl_worker *w);
+
+#endif

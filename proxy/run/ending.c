@@ -1,0 +1,164 @@
+/* ending.c - all the ways in which a run ends: its response was whole, it failed, it was cancelled, the
+ * worker is cut.
+ * Owns: what a run is counted as. Thread: the worker's.
+ * Promise: a run ends once; its caller is told what can still be told; slot and connection are given
+ * back first; its memory stays until the end of the loop turn.
+ * Not here: what the store is told (report.c). */
+#include "run/ending.h"
+
+#include "app/pool.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "run/client.h"
+#include "run/report.h"
+#include "run/source.h"
+
+static void count_end(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason)
+{
+    struct hl_worker_metrics *metrics = &run->worker->metrics;
+    enum hl_mode mode = run->is_pass ? HL_MODE_OTHER : hl_run_mode(run);
+    run->ended_us = hl_clock_mono_us();
+    uint64_t us = run->ended_us - run->started_us;
+    hl_counter_add(&metrics->runs_finished[mode][state], 1);
+    hl_recent_end(run, state, reason, (int64_t)(us / 1000));
+    if (hl_run_is_async(run)) {
+        hl_histogram_add(&metrics->run_duration, us);
+        hl_counter_sub(&metrics->runs_in_flight, 1);
+        return;
+    }
+    hl_counter_sub(&metrics->calls_in_flight, 1);
+}
+
+void hl_ending_leave_slot(struct hl_run *run)
+{
+    if (run->has_slot && !run->worker->is_cut) /* a cut worker starts nobody */
+        hl_limiter_release(&run->worker->seat);
+    run->has_slot = false;
+}
+
+/* Gives back what the app's side used. */
+static void leave_app(struct hl_run *run, bool is_reusable)
+{
+    struct hl_worker *w = run->worker;
+    hl_pool_cancel(&run->wait);
+    if (hl_list_is_linked(&run->slot_wait.node)) {
+        hl_limiter_cancel(&w->seat, &run->slot_wait);
+        hl_counter_sub(&w->metrics.waiting_for_slot, 1);
+    }
+    if (run->upstream && is_reusable)
+        hl_pool_put(run->upstream);
+    else if (run->upstream)
+        hl_upstream_close(run->upstream);
+    run->upstream = NULL;
+    hl_ending_leave_slot(run);
+    hl_source_free(run->source);
+    run->source = NULL;
+    hl_timer_disarm(&run->timer);
+    hl_timer_disarm(&run->deadline);
+}
+
+void hl_ending_abandon(struct hl_run *run)
+{
+    run->response = HL_RESPONSE_DONE;
+    leave_app(run, false);
+    hl_run_free(run);
+}
+
+static int64_t ms_since_start(const struct hl_run *run)
+{
+    return (int64_t)(hl_clock_mono_us() - run->started_us) / 1000;
+}
+
+static void log_end(const struct hl_run *run)
+{
+    const struct hl_outcome *o = &run->finish->outcome;
+    int64_t ms = ms_since_start(run);
+    if (o->reason == HL_REASON_NONE)
+        HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
+            HL_LOG_TEXT("state", hl_run_state_text(o->state)), HL_LOG_INT("status", o->http_status),
+            HL_LOG_INT("ms", ms));
+    else
+        HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
+            HL_LOG_TEXT("state", hl_run_state_text(o->state)),
+            HL_LOG_TEXT("reason", hl_run_reason_text(o->reason)),
+            HL_LOG_INT("status", o->http_status), HL_LOG_INT("ms", ms));
+}
+
+void hl_ending_conclude(
+    struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, bool is_reusable)
+{
+    if (run->response == HL_RESPONSE_DONE)
+        return;
+    run->response = HL_RESPONSE_DONE;
+    count_end(run, state, reason);
+    leave_app(run, is_reusable);
+    if (!run->finish) {
+        hl_run_free(run);
+        return;
+    }
+    struct hl_outcome *o = &run->finish->outcome;
+    o->state = state;
+    o->reason = reason;
+    o->http_status = run->status;
+    o->finished_ms = run->started_ms + ms_since_start(run);
+    if (hl_run_is_async(run))
+        run->worker->async_ended++;
+    log_end(run);
+    if (run->spool)
+        hl_spool_end(run->spool);
+    else
+        hl_report_end(run);
+}
+
+/* ---- before its response is whole ---- */
+
+static void answer_caller(struct hl_run *run, uint16_t status, const char *detail)
+{
+    struct hl_client *c = run->client;
+    if (!c)
+        return;
+    run->client = NULL;
+    if (run->response !=
+        HL_RESPONSE_HEAD) { /* the caller has seen a head: only the connection's end can tell */
+        hl_client_call_done(c, false);
+        return;
+    }
+    struct hl_answer answer = {.status = status,
+        .detail = detail,
+        .run_id = &run->id,
+        .extra_fields = status == 429 || status == 503 ? "Retry-After: 5\r\n" : NULL};
+    hl_client_answer(c, &answer, HL_MODE_SYNC);
+}
+
+static void note_trouble(
+    struct hl_run *run, enum hl_run_reason reason, uint16_t status, const char *detail)
+{
+    bool has_begun = run->response != HL_RESPONSE_HEAD;
+    struct hl_trouble_case failed = {.what = has_begun ? "a response was cut" : "a call failed",
+        .run_id = &run->id,
+        .status = status,
+        .reason = status == 429 ? NULL : hl_run_reason_text(reason),
+        .detail = detail};
+    if ((status == 502 || status == 504) && reason <= HL_REASON_BAD_RESPONSE)
+        hl_counter_add(&run->worker->metrics.upstream_errors[reason], 1);
+    hl_trouble_note(&run->worker->trouble, &failed);
+}
+
+void hl_ending_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
+    uint16_t status, const char *detail)
+{
+    if (run->response == HL_RESPONSE_DONE)
+        return;
+    HL_LOG(DEBUG, "call failed", HL_LOG_ID("run_id", &run->id), HL_LOG_TEXT("detail", detail),
+        HL_LOG_INT("status", status));
+    if (state == HL_RUN_FAILURE)
+        note_trouble(run, reason, status, detail);
+    answer_caller(run, status, detail);
+    hl_ending_conclude(run, state, reason, false);
+}
+
+void hl_ending_cancel(struct hl_run *run)
+{
+    hl_ending_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, 410,
+        "The run was cancelled before the app answered. Call again if it is still wanted.");
+}

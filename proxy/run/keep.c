@@ -1,0 +1,77 @@
+/* keep.c - the copy of a response that the store keeps.
+ * Owns: the outcome's fields that speak of the response. Thread: the worker's.
+ * Promise: fields and body are those that the caller was given; what cannot be kept is said, in the
+ * log and in the outcome.
+ * Not here: the copying itself (passage.c, spool.c), how long it may hold up a caller (tee.c). */
+#include "run/keep.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "http/head.h"
+#include "run/report.h"
+
+/* A field for the envelope and the result; one that is no UTF-8 or longer than anyone needs is left
+ * out. */
+static void keep_field(char out[HL_CONTENT_FIELD_MAX + 1], const struct hl_field *field)
+{
+    if (!field || field->value.n > HL_CONTENT_FIELD_MAX || !hl_utf8_is_valid(field->value))
+        return;
+    memcpy(out, field->value.p, field->value.n);
+    out[field->value.n] = '\0';
+}
+
+/* What the envelope and the result will say of the response (spec 5), copied before the head's
+ * bytes go. */
+void hl_keep_begin(
+    struct hl_run *run, const struct hl_head *head, const struct hl_spool_events *events)
+{
+    const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
+    const struct hl_field *coding = hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
+    struct hl_outcome *outcome = &run->finish->outcome;
+    keep_field(outcome->content_type, type);
+    keep_field(outcome->content_encoding, coding);
+    outcome->http_status = head->status;
+    if (head->framing == HL_FRAMING_NONE)
+        return;
+    run->spool = hl_spool_new(&run->worker->spools, run->worker->config->max_kept_response, true,
+        type && hl_is_json_type(type->value.p, type->value.n), events, run);
+    if (run->spool && head->framing == HL_FRAMING_LENGTH)
+        hl_spool_expect(run->spool, head->content_length);
+}
+
+/* How the body stands in the envelope: found while it passed (spec 5). */
+static void describe_body(struct hl_outcome *o, const struct hl_body_check *check)
+{
+    switch (hl_body_check_end(check)) {
+    case HL_BODY_JSON:
+        o->encoding = HL_ENCODING_JSON;
+        break;
+    case HL_BODY_TEXT:
+        o->encoding = HL_ENCODING_TEXT;
+        o->escaped_size = check->escaped;
+        break;
+    case HL_BODY_BINARY:
+        o->encoding = HL_ENCODING_BASE64;
+        break;
+    }
+}
+
+void hl_keep_end(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_body *body)
+{
+    struct hl_run *run = owner;
+    struct hl_outcome *o = &run->finish->outcome;
+    run->spool = NULL;
+    o->body = *body;
+    if (body->where == HL_BODY_DROPPED || body->where == HL_BODY_UNKEPT)
+        o->encoding = HL_ENCODING_NONE;
+    else
+        describe_body(o, hl_spool_check(spool));
+    if (body->where == HL_BODY_UNKEPT)
+        hl_counter_add(&run->worker->metrics.responses_not_kept, 1);
+    if (err != HL_OK)
+        HL_LOG(WARN, "a response is not kept", HL_LOG_ID("run_id", &run->id),
+            HL_LOG_TEXT("error", hl_err_text(err)), HL_LOG_INT("bytes", body->size));
+    hl_report_end(run);
+}

@@ -1,0 +1,121 @@
+/* report.c - what the store is told of a run that ends, and of a synchronous one with a webhook that
+ * begins.
+ * Owns: a run that has ended, until the store has answered. Thread: the worker's.
+ * Promise: state, kept response and webhook are one FINISH, sent once the response is durable; a
+ * FINISH that the store cannot take yet is sent again until it can.
+ * Not here: what a webhook looks like (webhook/), how it is stored (store/). */
+#include "run/report.h"
+
+#include <stdlib.h>
+
+#include "base/crash_point.h"
+#include "base/log.h"
+#include "run/recent.h"
+
+#define FINISH_AGAIN_MS 1000
+
+void hl_report_end(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_finish *f = run->finish;
+    run->finish = NULL;
+    f->m.msg.type = HL_STORE_FINISH;
+    f->m.reply_to = &w->mail.box;
+    f->m.from = run->name;
+    f->run_id = run->id;
+    f->epoch = run->epoch;
+    HL_CRASH_POINT(FINISH_READY);
+    enum hl_err err = hl_store_post(w->service->store, &f->m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
+    HL_CRASH_POINT(FINISH_POSTED);
+}
+
+static void on_finish_again(struct hl_timer *timer)
+{
+    hl_report_end(HL_CONTAINER_OF(timer, struct hl_run, timer));
+}
+
+/* The same FINISH may succeed later. A store that fails does so until it is started again: then the
+ * run ends as interrupted. */
+static bool may_pass(enum hl_err rc)
+{
+    return rc == HL_ERR_NOMEM || rc == HL_ERR_BUSY || rc == HL_ERR_FULL;
+}
+
+static void log_unrecorded(struct hl_run *run, enum hl_err rc)
+{
+    if (rc == HL_OK || rc == HL_ERR_STALE)
+        return;
+    HL_LOG(ERROR, "a run's end is not recorded", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("error", hl_err_text(rc)));
+    if (rc == HL_ERR_NOT_FOUND && run->has_webhook)
+        hl_counter_add(&run->worker->metrics.webhooks_lost, 1);
+}
+
+void hl_report_on_finish(struct hl_worker *w, struct hl_finish *finish)
+{
+    struct hl_run *run = hl_slot_find(&w->slots, finish->m.from);
+    enum hl_err rc = finish->m.rc;
+    HL_CRASH_POINT(FINISH_COMMITTED);
+    if (run && may_pass(rc) && !w->is_cut) {
+        HL_LOG(ERROR, "a run's end cannot be recorded yet", HL_LOG_ID("run_id", &finish->run_id),
+            HL_LOG_TEXT("error", hl_err_text(rc)));
+        run->finish = finish;
+        run->timer.on_fire = on_finish_again;
+        hl_timer_arm(&w->wheel, &run->timer, FINISH_AGAIN_MS);
+        return;
+    }
+    if (!hl_store_keeps_file(rc) && finish->outcome.body.where == HL_BODY_FILE)
+        hl_spool_remove_file(&w->spools, &finish->outcome.body.file);
+    if (run) {
+        log_unrecorded(run, rc);
+        hl_run_free(run);
+    }
+    hl_finish_free(finish);
+}
+
+/* ---- synchronous runs with a webhook ---- */
+
+static void lose_webhook(struct hl_run *run, const char *why)
+{
+    hl_counter_add(&run->worker->metrics.webhooks_lost, 1);
+    HL_LOG(ERROR, "a webhook is lost: its run cannot be recorded", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("error", why));
+    run->has_webhook = false;
+    hl_finish_free(run->finish);
+    run->finish = NULL;
+}
+
+void hl_report_begin(struct hl_run *run)
+{
+    struct hl_worker *w = run->worker;
+    struct hl_accept *a = run->accept;
+    run->accept = NULL;
+    run->finish = calloc(1, sizeof(*run->finish));
+    run->name = hl_slot_add(&w->slots, run);
+    if (!run->finish || run->name.generation == 0) {
+        hl_accept_free(a);
+        lose_webhook(run, hl_err_text(HL_ERR_NOMEM));
+        return;
+    }
+    a->m.msg.type = HL_STORE_RECORD;
+    a->m.reply_to = &w->mail.box;
+    a->m.from = run->name;
+    enum hl_err err = hl_store_post(w->service->store, &a->m);
+    if (err == HL_OK) {
+        hl_recent_forget(run); /* the store lists it from here on */
+        return;
+    }
+    hl_accept_free(a);
+    lose_webhook(run, hl_err_text(err));
+}
+
+void hl_report_on_record(struct hl_worker *w, struct hl_accept *accept)
+{
+    HL_CRASH_POINT(RECORD_COMMITTED);
+    if (accept->m.rc != HL_OK)
+        HL_LOG(ERROR, "a synchronous run with a webhook cannot be recorded",
+            HL_LOG_ID("run_id", &accept->run_id), HL_LOG_TEXT("error", hl_err_text(accept->m.rc)));
+    (void)w; /* its FINISH will not be found either, and counts the loss */
+    hl_accept_free(accept);
+}

@@ -1,0 +1,19 @@
+/* respond.h - a run's response half: app ─▶ caller and spool. After each of these the run may be
+ * DONE. */
+#ifndef HL_RUN_RESPOND_H
+#define HL_RUN_RESPOND_H
+
+#include "run/run.h"
+
+/* Bytes from the app. */
+void hl_respond_bytes(struct hl_run *run, const char *p, size_t n);
+/* The app ended its side, or the connection broke. */
+void hl_respond_end(struct hl_run *run, bool is_clean);
+/* Ends both sides, behind what was sent already. */
+void hl_respond_close_tunnel(struct hl_run *run);
+/* Nothing came for a heartbeat's time. */
+void hl_respond_beat(struct hl_run *run);
+/* Another sink has room again. */
+void hl_respond_resume(struct hl_run *run);
+
+#endif

@@ -1,0 +1,46 @@
+/* service.h - what all workers share, and whether calls should come here now. */
+#ifndef HL_RUN_SERVICE_H
+#define HL_RUN_SERVICE_H
+
+#include <stdatomic.h>
+
+#include "app/limiter.h"
+#include "app/pool.h"
+#include "app/readiness.h"
+#include "app/supervisor.h"
+#include "config/config.h"
+#include "store/store.h"
+
+struct hl_worker;
+
+/* Made before the workers, gone after them. */
+struct hl_service {
+    const struct hl_config *config;
+    struct hl_store *store;
+    struct hl_auth *auth;
+    struct hl_readiness *readiness;
+    const struct hl_app_gauges *app; /* the process that we started, if we did */
+    struct hl_pool_group connections;
+    struct hl_limiter limiter;
+    struct hl_limiter_seat **seats;
+    struct hl_worker **workers;
+    uint32_t worker_count;
+    _Atomic bool is_draining;
+    struct hl_mailbox *inquiries;   /* the control thread's, for HL_WORKER_INQUIRY; NULL: no one */
+    _Atomic uint64_t memory_left;   /* of the memory store's size: for bodies on their way there */
+    _Atomic uint32_t recent_total;  /* entries in all workers' lists of recent runs */
+    _Atomic uint64_t full_noted_ms; /* HOOKLINE_MAX_CONNECTIONS reached: last said so; 0: never */
+    /* On the worker's thread, its last act. */
+    void (*on_worker_end)(struct hl_service *service, uint32_t index);
+};
+
+/* Why the service does not take calls now, in words, or NULL: it does. Any thread. */
+const char *hl_service_not_ready(const struct hl_service *service);
+
+#define HL_SERVICE_PROBLEMS_MAX 4
+
+/* All the reasons for it, the gravest first; returns how many. Any thread. */
+size_t hl_service_problems(
+    const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX]);
+
+#endif

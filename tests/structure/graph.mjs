@@ -1,0 +1,77 @@
+// Who calls whom among the files of proxy/, read from the symbols of the object files: no circle among the files of a
+// folder, and no folder calls one that stands after it in CMakeLists.txt.
+//
+//   node tests/structure/graph.mjs BUILD            checks; the exit status says whether it holds
+//   node tests/structure/graph.mjs BUILD FOLDER…    draws these folders as well: each file and those that it calls
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+
+const [build, ...drawn] = process.argv.slice(2);
+if (!build) {
+    console.error('usage: node tests/structure/graph.mjs BUILD [FOLDER…]');
+    process.exit(2);
+}
+
+const folders = readFileSync('CMakeLists.txt', 'utf8').match(/^hl_folder\(\w+/gm).map((line) => line.slice('hl_folder('.length));
+const files = folders.flatMap((folder) => readFolder(folder));
+const owner = new Map(files.flatMap((file) => file.defined.map((symbol) => [symbol, file])));
+for (const file of files)
+    file.calls = new Set(file.wanted.map((symbol) => owner.get(symbol)).filter((other) => other && other !== file));
+
+function readFolder(folder) {
+    const root = join(build, 'CMakeFiles', `hl_${folder}.dir`, 'proxy', folder);
+    return readdirSync(root, { recursive: true }).filter((name) => name.endsWith(".c.o") && existsSync(join("proxy", folder, name.slice(0, -2)))).sort().map((name) => {
+        const symbols = execFileSync('nm', ['-P', join(root, name)], { encoding: 'utf8', maxBuffer: 1 << 26 })
+            .split('\n').map((line) => line.split(' '));
+        return {
+            folder,
+            name: name.slice(0, -'.o'.length),
+            defined: symbols.filter(([, kind]) => /^[A-TV-Z]$/.test(kind)).map(([symbol]) => symbol),
+            wanted: symbols.filter(([, kind]) => kind === 'U').map(([symbol]) => symbol),
+        };
+    });
+}
+
+// Tarjan's strongly connected components; those of more than one file are circles.
+function findCircles(nodes) {
+    const seen = new Map(), stack = [], circles = [];
+    const visit = (node) => {
+        const entry = { low: seen.size, at: seen.size, isOpen: true };
+        seen.set(node, entry);
+        stack.push(node);
+        for (const next of node.calls) {
+            if (!nodes.includes(next))
+                continue;
+            const other = seen.get(next) ?? visit(next);
+            if (other.isOpen)
+                entry.low = Math.min(entry.low, other.low);
+        }
+        if (entry.low === entry.at) {
+            const circle = stack.splice(stack.indexOf(node));
+            circle.forEach((member) => { seen.get(member).isOpen = false; });
+            if (circle.length > 1)
+                circles.push(circle);
+        }
+        return entry;
+    };
+    nodes.forEach((node) => seen.has(node) || visit(node));
+    return circles;
+}
+
+let faults = 0;
+const fault = (text) => { faults++; console.log(text); };
+for (const folder of folders) {
+    const own = files.filter((file) => file.folder === folder);
+    if (drawn.includes(folder))
+        for (const file of own)
+            console.log(`${folder}/${file.name} ─▶ ${[...file.calls].filter((other) => other.folder === folder).map((other) => other.name).join(' ') || '–'}`);
+    for (const circle of findCircles(own))
+        fault(`circle in ${folder}/: ${circle.map((file) => file.name).join(' ')}`);
+    for (const file of own)
+        for (const other of file.calls)
+            if (folders.indexOf(other.folder) > folders.indexOf(folder))
+                fault(`${folder}/${file.name} calls ${other.folder}/${other.name}, which stands after it`);
+}
+console.log(`${files.length} files in ${folders.length} folders: ${faults || 'no'} faults`);
+process.exit(faults ? 1 : 0);
