@@ -14,8 +14,8 @@
 #include <sys/resource.h>
 
 #include "api/admin.h"
-#include "api/rest.h"
 #include "api/now.h"
+#include "api/rest.h"
 #include "app/readiness.h"
 #include "app/supervisor.h"
 #include "base/clock.h"
@@ -23,9 +23,9 @@
 #include "loop/log_writer.h"
 #include "loop/mailbox.h"
 #include "loop/signal.h"
-#include "run/idle.h"
-#include "run/worker.h"
 #include "webhook/sender.h"
+#include "worker/idle.h"
+#include "worker/worker.h"
 
 #define SENDER_GRACE_MS                                                                            \
     5000 /* attempts in flight at the end; what is cut is sent again at the next start */

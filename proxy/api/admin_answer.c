@@ -11,10 +11,10 @@
 #include "api/admin_connection.h"
 #include "auth/credential.h"
 #include "base/log.h"
+#include "body/body_reader.h"
 #include "config/admin_access.h"
 #include "http/problem.h"
 #include "http/target.h"
-#include "run/body_reader.h"
 
 #define ANSWER_MAX 4096 /* an answer without its body, or a problem */
 

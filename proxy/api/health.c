@@ -4,7 +4,7 @@
  * (run/call.c). */
 #include "api/health.h"
 
-#include "run/worker.h"
+#include "worker/worker.h"
 
 static void say(struct hl_api_response *response, uint16_t status, const char *line)
 {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "caller/access.h"
 #include "loop/log_writer.h"
-#include "run/access.h"
 
 void hl_figures_add(struct hl_worker_metrics *sum, const struct hl_worker_metrics *worker)
 {

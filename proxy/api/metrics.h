@@ -7,8 +7,8 @@
 
 #include "api/endpoint.h"
 #include "api/process.h"
-#include "run/worker.h"
 #include "webhook/sender.h"
+#include "worker/worker.h"
 
 hl_api_handler hl_metrics_show;
 

@@ -10,11 +10,11 @@
 #include <jansson.h>
 
 #include "loop/slot.h"
-#include "run/inquiry.h"
 #include "run/recent.h"
-#include "run/worker.h"
 #include "store/account.h"
 #include "store/query.h"
+#include "worker/inquiry.h"
+#include "worker/worker.h"
 
 struct hl_auth;
 struct hl_auth_seat;

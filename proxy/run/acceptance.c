@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "base/crash_point.h"
-#include "run/client.h"
+#include "caller/client.h"
 
 static void answer(struct hl_run *run, uint16_t status, const char *detail, const char *extra)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
-    hl_counter_sub(&w->metrics.calls_in_flight, 1);
-    hl_counter_add(&w->metrics.async_refused, 1);
+    hl_counter_sub(&runs->metrics->calls_in_flight, 1);
+    hl_counter_add(&runs->metrics->async_refused, 1);
     run->client = NULL;
     if (c) {
         struct hl_answer a = {
@@ -44,21 +44,22 @@ static void end_fingerprint(struct hl_accept *a)
 
 static void post_accept(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     struct hl_accept *a = run->accept;
     if (a->idempotency_key.n > 0)
         end_fingerprint(a);
-    run->name = hl_slot_add(&w->slots, run);
+    run->name = hl_slot_add(runs->slots, run);
     a->m.msg.type = HL_STORE_ACCEPT;
-    a->m.reply_to = &w->mail.box;
+    a->m.reply_to = runs->box;
     a->m.from = run->name;
-    enum hl_err err = run->name.generation ? hl_store_post(w->service->store, &a->m) : HL_ERR_NOMEM;
+    enum hl_err err =
+        run->name.generation ? hl_store_post(runs->service->store, &a->m) : HL_ERR_NOMEM;
     if (err == HL_OK) {
         run->accept = NULL;
         return;
     }
     if (a->body.where == HL_BODY_FILE)
-        hl_spool_remove_file(&w->spools, &a->body.file);
+        hl_spool_remove_file(&runs->spools, &a->body.file);
     answer(run, 503, "The store has too much to do; try again later.", "Retry-After: 1\r\n");
 }
 
@@ -90,10 +91,10 @@ static const struct hl_spool_events spool_events = {.on_room = on_room, .on_done
 
 void hl_acceptance_begin(struct hl_run *run, uint64_t announced)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
-    run->spool =
-        hl_spool_new(&w->spools, w->config->max_request_body, false, false, &spool_events, run);
+    run->spool = hl_spool_new(
+        &runs->spools, runs->config->max_request_body, false, false, &spool_events, run);
     if (!run->spool) {
         answer(run, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
         return;
@@ -127,11 +128,11 @@ static void on_body_end(void *owner, struct hl_str trailer)
 
 static void leave(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     run->client = NULL;
     if (!run->accept)
         return; /* it is with the store: the answer will find nobody */
-    hl_counter_sub(&w->metrics.calls_in_flight, 1);
+    hl_counter_sub(&runs->metrics->calls_in_flight, 1);
     hl_run_free(run);
 }
 
@@ -147,7 +148,7 @@ static void on_failed(void *owner, uint16_t status, const char *detail)
 static void on_caller_gone(void *owner)
 {
     struct hl_run *run = owner;
-    hl_counter_add(&run->worker->metrics.callers_gone, 1);
+    hl_counter_add(&run->runs->metrics->callers_gone, 1);
     leave(run);
 }
 
@@ -202,11 +203,11 @@ static void refuse(struct hl_run *run, enum hl_err err)
 
 static void answer_accepted(struct hl_run *run, const struct hl_id *id)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
     char text[] = "{\"run_id\":\"------------------------------------\"}";
     HL_CRASH_POINT(ACCEPT_COMMITTED);
-    hl_counter_sub(&w->metrics.calls_in_flight, 1);
+    hl_counter_sub(&runs->metrics->calls_in_flight, 1);
     run->client = NULL;
     if (c) {
         hl_id_format(id, text + 11);
@@ -222,12 +223,12 @@ static void answer_accepted(struct hl_run *run, const struct hl_id *id)
     hl_run_free(run);
 }
 
-void hl_acceptance_on_reply(struct hl_worker *w, struct hl_accept *accept)
+void hl_acceptance_on_reply(struct hl_runs *runs, struct hl_accept *accept)
 {
-    struct hl_run *run = hl_slot_find(&w->slots, accept->m.from);
+    struct hl_run *run = hl_slot_find(runs->slots, accept->m.from);
     enum hl_err rc = accept->m.rc;
     if (!hl_store_keeps_file(rc) && accept->body.where == HL_BODY_FILE)
-        hl_spool_remove_file(&w->spools, &accept->body.file);
+        hl_spool_remove_file(&runs->spools, &accept->body.file);
     if (run && (rc == HL_OK || rc == HL_ERR_EXISTS))
         answer_accepted(run, &accept->run_id);
     else if (run)

@@ -23,72 +23,73 @@
 /* One slot of the app asked for. */
 struct slot_request {
     struct hl_limiter_wait wait;
-    struct hl_worker *worker;
+    struct hl_runs *runs;
 };
 
-static bool has_limit(const struct hl_worker *w)
+static bool has_limit(const struct hl_runs *runs)
 {
-    return w->config->app_concurrency > 0;
+    return runs->config->app_concurrency > 0;
 }
 
-static void give_credit(struct hl_worker *w, uint32_t n)
+static void give_credit(struct hl_runs *runs, uint32_t n)
 {
     struct hl_credit *credit = calloc(1, sizeof(*credit));
     HL_ASSERT(credit); /* a few bytes; lost credit would idle a slot for ever */
     credit->m.msg.type = HL_STORE_CREDIT;
-    credit->m.reply_to = &w->mail.box;
+    credit->m.reply_to = runs->box;
     credit->n = n;
-    credit->returns = has_limit(w);
-    w->async_credit += n;
-    enum hl_err err = hl_store_post(w->service->store, &credit->m);
+    credit->returns = has_limit(runs);
+    runs->dispatch.credit += n;
+    enum hl_err err = hl_store_post(runs->service->store, &credit->m);
     (void)err; /* only ACCEPT and RECORD can be refused */
 }
 
-void hl_dispatch_start(struct hl_worker *w)
+void hl_dispatch_start(struct hl_runs *runs)
 {
-    uint32_t workers = w->service->worker_count, total = w->config->async_concurrency;
-    w->async_max = total / workers + (w->index < total % workers ? 1 : 0);
-    if (w->async_max > 0)
-        give_credit(w, has_limit(w) ? 0 : w->async_max);
+    uint32_t workers = runs->service->worker_count, total = runs->config->async_concurrency;
+    runs->dispatch.max = total / workers + (runs->index < total % workers ? 1 : 0);
+    if (runs->dispatch.max > 0)
+        give_credit(runs, has_limit(runs) ? 0 : runs->dispatch.max);
 }
 
 static bool on_slot(struct hl_limiter_wait *wait)
 {
     struct slot_request *request = HL_CONTAINER_OF(wait, struct slot_request, wait);
-    struct hl_worker *w = request->worker;
+    struct hl_runs *runs = request->runs;
     free(request);
-    w->async_waiting--;
-    if (w->is_draining)
-        hl_limiter_release(&w->seat);
+    runs->dispatch.waiting--;
+    if (runs->is_draining)
+        hl_limiter_release(&runs->seat);
     else
-        give_credit(w, 1);
+        give_credit(runs, 1);
     return true;
 }
 
 /* With a limit: as many slots as there are runs waiting, within this worker's share. */
-static void ask_for_slots(struct hl_worker *w)
+static void ask_for_slots(struct hl_runs *runs)
 {
-    uint64_t queued = hl_counter_get(&hl_store_gauges(w->service->store)->queued_runs);
-    while (!w->is_draining && queued > w->async_waiting + w->async_credit &&
-           w->async_running + w->async_waiting + w->async_credit < w->async_max) {
+    uint64_t queued = hl_counter_get(&hl_store_gauges(runs->service->store)->queued_runs);
+    while (!runs->is_draining && queued > runs->dispatch.waiting + runs->dispatch.credit &&
+           runs->dispatch.running + runs->dispatch.waiting + runs->dispatch.credit <
+               runs->dispatch.max) {
         struct slot_request *request = malloc(sizeof(*request));
         if (!request)
             return;
-        request->worker = w;
+        request->runs = runs;
         hl_limiter_wait_init(&request->wait, on_slot);
-        w->async_waiting++;
-        hl_limiter_queue(&w->seat, &request->wait, HL_LIMITER_ASYNC);
+        runs->dispatch.waiting++;
+        hl_limiter_queue(&runs->seat, &request->wait, HL_LIMITER_ASYNC);
     }
 }
 
 /* A hint of the store is used up by the worker's next CREDIT (store.h): one of 0 says that hints
  * are wanted again. */
-static void look_for_work(struct hl_worker *w)
+static void look_for_work(struct hl_runs *runs)
 {
-    ask_for_slots(w);
-    if (!w->is_draining && w->async_waiting + w->async_credit == 0 &&
-        w->async_running < w->async_max)
-        give_credit(w, 0);
+    ask_for_slots(runs);
+    if (!runs->is_draining && runs->dispatch.waiting + runs->dispatch.credit == 0 &&
+        runs->dispatch.running < runs->dispatch.max)
+        give_credit(runs, 0);
 }
 
 /* ---- a run arrives ---- */
@@ -101,10 +102,10 @@ static enum hl_method read_method(struct hl_str head)
 
 /* Bodies that were on a disk are checked as they go out: small ones here, the others piece by piece
  * in the pool. */
-static bool needs_source(const struct hl_worker *w, const struct hl_body *body)
+static bool needs_source(const struct hl_runs *runs, const struct hl_body *body)
 {
     return body->where == HL_BODY_FILE ||
-           (body->where == HL_BODY_INLINE && w->spools.data_dir && body->size > CHECK_NOW_MAX);
+           (body->where == HL_BODY_INLINE && runs->spools.data_dir && body->size > CHECK_NOW_MAX);
 }
 
 /* The stored head, ended, and the body behind it unless a source brings that. */
@@ -117,13 +118,13 @@ static bool write_page(struct hl_run *run)
                     run->method == HL_METHOD_PUT || run->method == HL_METHOD_PATCH;
     size_t need = claimed->head.n + 128 + (is_inline ? (size_t)body->size : 0);
     run->page_cap = need > HL_PAGE_SIZE ? need : HL_PAGE_SIZE;
-    run->page = hl_pages_get(&run->worker->pages, run->page_cap);
+    run->page = hl_pages_get(&run->runs->pages, run->page_cap);
     if (!run->page)
         return false;
     memcpy(run->page, claimed->head.p, claimed->head.n);
     run->page_n = claimed->head.n;
     struct hl_stored_end end = {.attempt = claimed->attempt,
-        .closes = !run->worker->config->app_keepalive,
+        .closes = !run->runs->config->app_keepalive,
         .has_body = has_body,
         .content_length = body->size};
     run->page_n += hl_edit_finish_stored(
@@ -147,7 +148,7 @@ static void on_deadline(struct hl_timer *timer)
 
 /* What stands in the way of calling the app is ours, not the run's: it stays claimed and ends as
  * interrupted at the next start. */
-static void give_up(struct hl_worker *w, struct hl_run *run, struct hl_claimed *claimed)
+static void give_up(struct hl_runs *runs, struct hl_run *run, struct hl_claimed *claimed)
 {
     HL_LOG(ERROR, "a claimed run cannot be started: out of memory",
         HL_LOG_ID("run_id", &claimed->run_id));
@@ -155,15 +156,15 @@ static void give_up(struct hl_worker *w, struct hl_run *run, struct hl_claimed *
         hl_run_free(run);
     else
         hl_claimed_free(claimed);
-    w->async_running--;
-    if (has_limit(w))
-        hl_limiter_release(&w->seat);
+    runs->dispatch.running--;
+    if (has_limit(runs))
+        hl_limiter_release(&runs->seat);
 }
 
 static void begin(struct hl_run *run)
 {
     const struct hl_body *body = &run->claimed->body;
-    if (run->source || body->where != HL_BODY_INLINE || !run->worker->spools.data_dir ||
+    if (run->source || body->where != HL_BODY_INLINE || !run->runs->spools.data_dir ||
         hl_body_is_intact(body)) {
         hl_forward_begin(run);
         return;
@@ -173,12 +174,12 @@ static void begin(struct hl_run *run)
         "The stored request body is not what was accepted.");
 }
 
-static void start_claimed(struct hl_worker *w, struct hl_claimed *claimed)
+static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
 {
-    w->async_running++;
-    struct hl_run *run = hl_run_new(w, hl_clock_mono_us());
+    runs->dispatch.running++;
+    struct hl_run *run = hl_run_new(runs, hl_clock_mono_us());
     if (!run) {
-        give_up(w, NULL, claimed);
+        give_up(runs, NULL, claimed);
         return;
     }
     run->id = claimed->run_id;
@@ -190,38 +191,38 @@ static void start_claimed(struct hl_worker *w, struct hl_claimed *claimed)
     run->method = read_method(claimed->head);
     run->deadline.on_fire = on_deadline;
     run->finish = calloc(1, sizeof(*run->finish));
-    run->name = hl_slot_add(&w->slots, run);
-    bool has_source = needs_source(w, &claimed->body);
+    run->name = hl_slot_add(runs->slots, run);
+    bool has_source = needs_source(runs, &claimed->body);
     if (has_source)
         run->source = hl_source_new(
-            &w->loop, w->spools.data_dir, &claimed->body, &hl_forward_source_events, run);
+            runs->loop, runs->spools.data_dir, &claimed->body, &hl_forward_source_events, run);
     if (!run->finish || run->name.generation == 0 || (has_source && !run->source) ||
         !write_page(run)) {
-        give_up(w, run, claimed);
+        give_up(runs, run, claimed);
         return;
     }
-    hl_counter_add(&w->metrics.runs_in_flight, 1);
+    hl_counter_add(&runs->metrics->runs_in_flight, 1);
     begin(run);
 }
 
-void hl_dispatch_end_turn(struct hl_worker *w)
+void hl_dispatch_end_turn(struct hl_runs *runs)
 {
-    uint32_t n = w->async_ended;
+    uint32_t n = runs->dispatch.ended;
     if (n == 0)
         return;
-    w->async_ended = 0;
-    w->async_running -= n;
-    if (w->is_draining)
+    runs->dispatch.ended = 0;
+    runs->dispatch.running -= n;
+    if (runs->is_draining)
         return;
-    if (has_limit(w))
-        look_for_work(w);
+    if (has_limit(runs))
+        look_for_work(runs);
     else
-        give_credit(w, n);
+        give_credit(runs, n);
 }
 
-static void cancel_run(struct hl_worker *w, const struct hl_id *id)
+static void cancel_run(struct hl_runs *runs, const struct hl_id *id)
 {
-    HL_LIST_EACH_SAFE (node, &w->run_list) {
+    HL_LIST_EACH_SAFE (node, &runs->list) {
         struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
         if (!hl_id_eq(&run->id, id))
             continue;
@@ -230,41 +231,41 @@ static void cancel_run(struct hl_worker *w, const struct hl_id *id)
     }
 }
 
-static void take_back(struct hl_worker *w, struct hl_credit *credit)
+static void take_back(struct hl_runs *runs, struct hl_credit *credit)
 {
-    w->async_credit -= credit->n;
+    runs->dispatch.credit -= credit->n;
     for (uint32_t i = 0; i < credit->n; i++)
-        hl_limiter_release(&w->seat);
+        hl_limiter_release(&runs->seat);
     free(credit);
 }
 
 /* ---- the worker stops ---- */
 
 /* The app has not been called: the run waits in the store for the next process. */
-static void give_back(struct hl_worker *w, struct hl_claimed *claimed)
+static void give_back(struct hl_runs *runs, struct hl_claimed *claimed)
 {
     struct hl_release *release = hl_release_new(claimed);
     if (!release) {
         hl_claimed_free(claimed); /* it stays claimed: interrupted at the next start */
         return;
     }
-    release->m.reply_to = &w->mail.box;
-    enum hl_err err = hl_store_post(w->service->store, &release->m);
+    release->m.reply_to = runs->box;
+    enum hl_err err = hl_store_post(runs->service->store, &release->m);
     (void)err; /* only ACCEPT and RECORD can be refused */
 }
 
-static void take_claimed(struct hl_worker *w, struct hl_claimed *claimed)
+static void take_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
 {
-    HL_ASSERT(w->async_credit > 0);
+    HL_ASSERT(runs->dispatch.credit > 0);
     HL_CRASH_POINT(CLAIM_COMMITTED);
-    w->async_credit--;
-    if (!w->is_draining) {
-        start_claimed(w, claimed);
+    runs->dispatch.credit--;
+    if (!runs->is_draining) {
+        start_claimed(runs, claimed);
         return;
     }
-    give_back(w, claimed);
-    if (has_limit(w))
-        hl_limiter_release(&w->seat);
+    give_back(runs, claimed);
+    if (has_limit(runs))
+        hl_limiter_release(&runs->seat);
 }
 
 /* Claimed, and the app has not seen it. */
@@ -274,63 +275,63 @@ static bool is_held(const struct hl_run *run)
            run->response != HL_RESPONSE_DONE;
 }
 
-void hl_dispatch_release_held(struct hl_worker *w)
+void hl_dispatch_release_held(struct hl_runs *runs)
 {
-    struct hl_list *node = w->run_list.next;
-    while (node != &w->run_list) {
+    struct hl_list *node = runs->list.next;
+    while (node != &runs->list) {
         struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
         node = node->next;
         if (!is_held(run))
             continue;
         struct hl_claimed *claimed = run->claimed;
         run->claimed = NULL;
-        hl_counter_sub(&w->metrics.runs_in_flight, 1);
-        w->async_running--;
+        hl_counter_sub(&runs->metrics->runs_in_flight, 1);
+        runs->dispatch.running--;
         hl_ending_abandon(run);
-        give_back(w, claimed);
-        node = w->run_list.next; /* the slot it gave up may have started, even ended, others */
+        give_back(runs, claimed);
+        node = runs->list.next; /* the slot it gave up may have started, even ended, others */
     }
 }
 
 /* Slots asked for are not wanted any more: nobody reads this worker's mail once it has ended. */
-static void leave_queue(struct hl_worker *w)
+static void leave_queue(struct hl_runs *runs)
 {
-    HL_LIST_EACH_SAFE (node, &w->seat.queue[HL_LIMITER_ASYNC]) {
+    HL_LIST_EACH_SAFE (node, &runs->seat.queue[HL_LIMITER_ASYNC]) {
         struct hl_limiter_wait *wait = HL_CONTAINER_OF(node, struct hl_limiter_wait, node);
-        hl_limiter_cancel(&w->seat, wait);
+        hl_limiter_cancel(&runs->seat, wait);
         free(HL_CONTAINER_OF(wait, struct slot_request, wait));
-        w->async_waiting--;
+        runs->dispatch.waiting--;
     }
 }
 
-void hl_dispatch_stop(struct hl_worker *w)
+void hl_dispatch_stop(struct hl_runs *runs)
 {
-    if (w->is_withdrawing || w->has_ended)
+    if (runs->dispatch.is_withdrawing)
         return;
-    w->is_withdrawing = true;
-    leave_queue(w);
+    runs->dispatch.is_withdrawing = true;
+    leave_queue(runs);
     struct hl_store_msg *m = calloc(1, sizeof(*m));
     HL_ASSERT(m);
     m->msg.type = HL_STORE_WITHDRAW;
-    m->reply_to = &w->mail.box;
-    enum hl_err err = hl_store_post(w->service->store, m);
+    m->reply_to = runs->box;
+    enum hl_err err = hl_store_post(runs->service->store, m);
     (void)err; /* only ACCEPT and RECORD can be refused */
-    hl_dispatch_release_held(w);
+    hl_dispatch_release_held(runs);
 }
 
-static void on_withdrawn(struct hl_worker *w)
+static void on_withdrawn(struct hl_runs *runs)
 {
-    w->has_withdrawn = true;
-    if (has_limit(w))
-        for (; w->async_credit > 0; w->async_credit--)
-            hl_limiter_release(&w->seat);
+    runs->dispatch.has_withdrawn = true;
+    if (has_limit(runs))
+        for (; runs->dispatch.credit > 0; runs->dispatch.credit--)
+            hl_limiter_release(&runs->seat);
 }
 
-void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg)
+void hl_dispatch_on_message(struct hl_runs *runs, struct hl_msg *msg)
 {
     switch (msg->type) {
     case HL_STORE_CLAIMED:
-        take_claimed(w, HL_CONTAINER_OF(msg, struct hl_claimed, msg));
+        take_claimed(runs, HL_CONTAINER_OF(msg, struct hl_claimed, msg));
         break;
     case HL_STORE_RELEASE:
         HL_CRASH_POINT(RELEASE_COMMITTED);
@@ -338,17 +339,17 @@ void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg)
         break;
     case HL_STORE_WITHDRAW:
         free(msg);
-        on_withdrawn(w);
+        on_withdrawn(runs);
         break;
     case HL_STORE_CANCEL_RUN:
-        cancel_run(w, &HL_CONTAINER_OF(msg, struct hl_cancel_run, msg)->run_id);
+        cancel_run(runs, &HL_CONTAINER_OF(msg, struct hl_cancel_run, msg)->run_id);
         free(msg);
         break;
     case HL_STORE_CREDIT_BACK:
-        take_back(w, HL_CONTAINER_OF(msg, struct hl_credit, m.msg));
+        take_back(runs, HL_CONTAINER_OF(msg, struct hl_credit, m.msg));
         break;
     case HL_STORE_WORK:
-        look_for_work(w);
+        look_for_work(runs);
         free(msg);
         break;
     default:

@@ -5,12 +5,12 @@
 #include "run/run.h"
 
 /* Gives the store its first credit. */
-void hl_dispatch_start(struct hl_worker *w);
-void hl_dispatch_on_message(struct hl_worker *w, struct hl_msg *msg);
+void hl_dispatch_start(struct hl_runs *runs);
+void hl_dispatch_on_message(struct hl_runs *runs, struct hl_msg *msg);
 /* At the end of a loop turn: what has ended in it makes room for others. */
-void hl_dispatch_end_turn(struct hl_worker *w);
+void hl_dispatch_end_turn(struct hl_runs *runs);
 /* No more claims; runs that wait for the app go back to the store. */
-void hl_dispatch_stop(struct hl_worker *w);
-void hl_dispatch_release_held(struct hl_worker *w);
+void hl_dispatch_stop(struct hl_runs *runs);
+void hl_dispatch_release_held(struct hl_runs *runs);
 
 #endif

@@ -9,13 +9,13 @@
 #include "app/pool.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "run/client.h"
+#include "body/source.h"
+#include "caller/client.h"
 #include "run/report.h"
-#include "run/source.h"
 
 static void count_end(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason)
 {
-    struct hl_worker_metrics *metrics = &run->worker->metrics;
+    struct hl_worker_metrics *metrics = run->runs->metrics;
     enum hl_mode mode = run->is_pass ? HL_MODE_OTHER : hl_run_mode(run);
     run->ended_us = hl_clock_mono_us();
     uint64_t us = run->ended_us - run->started_us;
@@ -31,19 +31,19 @@ static void count_end(struct hl_run *run, enum hl_run_state state, enum hl_run_r
 
 void hl_ending_leave_slot(struct hl_run *run)
 {
-    if (run->has_slot && !run->worker->is_cut) /* a cut worker starts nobody */
-        hl_limiter_release(&run->worker->seat);
+    if (run->has_slot && !run->runs->is_cut) /* a cut worker starts nobody */
+        hl_limiter_release(&run->runs->seat);
     run->has_slot = false;
 }
 
 /* Gives back what the app's side used. */
 static void leave_app(struct hl_run *run, bool is_reusable)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     hl_pool_cancel(&run->wait);
     if (hl_list_is_linked(&run->slot_wait.node)) {
-        hl_limiter_cancel(&w->seat, &run->slot_wait);
-        hl_counter_sub(&w->metrics.waiting_for_slot, 1);
+        hl_limiter_cancel(&runs->seat, &run->slot_wait);
+        hl_counter_sub(&runs->metrics->waiting_for_slot, 1);
     }
     if (run->upstream && is_reusable)
         hl_pool_put(run->upstream);
@@ -102,7 +102,7 @@ void hl_ending_conclude(
     o->http_status = run->status;
     o->finished_ms = run->started_ms + ms_since_start(run);
     if (hl_run_is_async(run))
-        run->worker->async_ended++;
+        run->runs->dispatch.ended++;
     log_end(run);
     if (run->spool)
         hl_spool_end(run->spool);
@@ -140,8 +140,8 @@ static void note_trouble(
         .reason = status == 429 ? NULL : hl_run_reason_text(reason),
         .detail = detail};
     if ((status == 502 || status == 504) && reason <= HL_REASON_BAD_RESPONSE)
-        hl_counter_add(&run->worker->metrics.upstream_errors[reason], 1);
-    hl_trouble_note(&run->worker->trouble, &failed);
+        hl_counter_add(&run->runs->metrics->upstream_errors[reason], 1);
+    hl_trouble_note(run->runs->trouble, &failed);
 }
 
 void hl_ending_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,

@@ -14,10 +14,10 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "caller/client.h"
+#include "caller/departure.h"
 #include "http/chunked.h"
 #include "http/edit.h"
-#include "run/client.h"
-#include "run/departure.h"
 #include "run/ending.h"
 #include "run/gather.h"
 #include "run/report.h"
@@ -41,7 +41,7 @@ static bool ends_without_caller(struct hl_run *run)
 static bool on_slot(struct hl_limiter_wait *wait)
 {
     struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, slot_wait);
-    hl_counter_sub(&run->worker->metrics.waiting_for_slot, 1);
+    hl_counter_sub(&run->runs->metrics->waiting_for_slot, 1);
     if (ends_without_caller(run))
         return false;
     run->has_slot = true;
@@ -58,20 +58,20 @@ static void fail_full(struct hl_run *run)
 
 static void queue_up(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     run->slot_wait.on_slot = on_slot;
-    hl_timer_arm(&w->wheel, &run->timer, w->config->app_queue_timeout_ms);
-    hl_counter_add(&w->metrics.waiting_for_slot, 1);
-    if (hl_limiter_queue(&w->seat, &run->slot_wait, HL_LIMITER_CALLER))
+    hl_timer_arm(runs->wheel, &run->timer, runs->config->app_queue_timeout_ms);
+    hl_counter_add(&runs->metrics->waiting_for_slot, 1);
+    if (hl_limiter_queue(&runs->seat, &run->slot_wait, HL_LIMITER_CALLER))
         return;
-    hl_counter_sub(&w->metrics.waiting_for_slot, 1);
+    hl_counter_sub(&runs->metrics->waiting_for_slot, 1);
     fail_full(run);
 }
 
 /* The body comes first, and the caller who waits for a word is told to send it. */
 static void begin_gathering(struct hl_run *run)
 {
-    if (hl_limiter_is_full(&run->worker->seat)) {
+    if (hl_limiter_is_full(&run->runs->seat)) {
         fail_full(run);
         return;
     }
@@ -82,16 +82,14 @@ static void begin_gathering(struct hl_run *run)
 
 void hl_forward_begin(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     bool gathers = hl_gather_is_needed(run);
     run->timer.on_fire = on_timer;
-    if (run->has_slot || (!gathers && hl_limiter_try(&w->seat, HL_LIMITER_CALLER))) {
+    if (run->has_slot || (!gathers && hl_limiter_try(&runs->seat, HL_LIMITER_CALLER))) {
         run->has_slot = true;
         connect_run(run);
         return;
     }
-    if (run->accept) /* until it begins the store knows nothing of it */
-        hl_recent_begin(run, &w->plan, &w->request_head);
     if (gathers)
         begin_gathering(run);
     else
@@ -105,7 +103,7 @@ static void end_gathering(struct hl_run *run, bool has_memory)
     if (!has_memory) {
         hl_ending_fail(
             run, HL_RUN_CANCELLED, HL_REASON_NONE, 503, "Out of memory; try again later.");
-    } else if (hl_limiter_try(&run->worker->seat, HL_LIMITER_CALLER)) {
+    } else if (hl_limiter_try(&run->runs->seat, HL_LIMITER_CALLER)) {
         run->has_slot = true;
         connect_run(run);
     } else {
@@ -130,20 +128,20 @@ static bool send_again(struct hl_run *run, bool is_unsent);
 /* The app has the run from here on, and is told until when. */
 static void begin_deadline(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
-    uint64_t ms = w->config->response_grace_period_ms;
-    hl_timer_arm(&w->wheel, &run->deadline, ms);
+    struct hl_runs *runs = run->runs;
+    uint64_t ms = runs->config->response_grace_period_ms;
+    hl_timer_arm(runs->wheel, &run->deadline, ms);
     hl_edit_set_deadline(run->page + run->deadline_at, hl_clock_wall_ms() + (int64_t)ms);
 }
 
 /* The first write: the head, with the body bytes that were there. */
 static void send_page(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     bool is_whole = run->has_whole_request;
     run->is_page_whole = is_whole;
     hl_upstream_own(run->upstream, run, on_upstream_event);
-    hl_timer_arm(&w->wheel, &run->timer, w->config->app_head_timeout_ms);
+    hl_timer_arm(runs->wheel, &run->timer, runs->config->app_head_timeout_ms);
     if (hl_run_is_async(run))
         begin_deadline(run);
     HL_CRASH_POINT(CALL_READY);
@@ -155,7 +153,7 @@ static void send_page(struct hl_run *run)
     run->is_unsent = hl_stream_unsent(&run->upstream->stream) == run->page_n;
     HL_CRASH_POINT(CALL_WRITTEN);
     if (run->is_page_grown && !run->is_unsent) {
-        hl_pages_put(&w->pages, run->page, run->page_cap);
+        hl_pages_put(&runs->pages, run->page, run->page_cap);
         run->page = NULL;
     }
     run->request = is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING;
@@ -171,7 +169,7 @@ static void send_page(struct hl_run *run)
  * happened to the connect. */
 static const char *why_unreached(const struct hl_run *run)
 {
-    const struct hl_service *service = run->worker->service;
+    const struct hl_service *service = run->runs->service;
     if (service->config->app_command.n > 0 && !hl_readiness_is_ready(service->readiness))
         return hl_readiness_why(service->readiness);
     return hl_cause_text(run->wait.cause);
@@ -182,7 +180,7 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
     struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, wait);
     run->upstream = upstream;
     if (upstream) {
-        hl_counter_add(&run->worker->metrics.upstream_connects, 1);
+        hl_counter_add(&run->runs->metrics->upstream_connects, 1);
         if (!ends_without_caller(run))
             send_page(run);
         return;
@@ -195,18 +193,19 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
 
 static void connect_run(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     if (run->accept)
         hl_report_begin(run); /* a webhook waits for it: now it begins */
     if (!run->is_resent)
-        run->upstream = hl_pool_take(&w->pool, is_replayable(run));
+        run->upstream = hl_pool_take(&runs->pool, is_replayable(run));
     if (run->upstream) {
         send_page(run);
         return;
     }
     hl_upstream_wait_init(&run->wait, on_connection);
-    hl_pool_request(&w->pool, &run->wait,
-        hl_run_is_async(run) ? w->config->app_start_timeout_ms : w->config->connect_timeout_ms);
+    hl_pool_request(&runs->pool, &run->wait,
+        hl_run_is_async(run) ? runs->config->app_start_timeout_ms
+                             : runs->config->connect_timeout_ms);
 }
 
 /* The connection was a kept one and died without a byte of an answer: once more on a new one, if
@@ -222,7 +221,7 @@ static bool send_again(struct hl_run *run, bool is_unsent)
     run->upstream = NULL;
     run->request = HL_REQUEST_HELD;
     run->is_resent = true;
-    hl_counter_add(&run->worker->metrics.upstream_resent, 1);
+    hl_counter_add(&run->runs->metrics->upstream_resent, 1);
     connect_run(run);
     return true;
 }
@@ -305,7 +304,7 @@ static void on_timer(struct hl_timer *timer)
         hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
             "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later.");
     } else if (run->response == HL_RESPONSE_HEAD && is_app_waiting(run)) {
-        hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->app_head_timeout_ms);
+        hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
     } else if (run->response == HL_RESPONSE_HEAD) {
         hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
             "The app did not begin its answer within HOOKLINE_APP_HEAD_TIMEOUT.");
@@ -313,7 +312,7 @@ static void on_timer(struct hl_timer *timer)
         hl_respond_beat(run);
     } else if (run->response == HL_RESPONSE_BODY && !run->upstream->stream.is_reading) {
         hl_timer_arm(/* it is we who pause */
-            &run->worker->wheel, &run->timer, run->worker->config->app_idle_timeout_ms);
+            run->runs->wheel, &run->timer, run->runs->config->app_idle_timeout_ms);
     } else if (run->response == HL_RESPONSE_BODY) {
         hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
             "The app paused for HOOKLINE_APP_IDLE_TIMEOUT inside its response.");
@@ -338,14 +337,14 @@ static void stop_sending(struct hl_run *run)
 /* One chunk of ours: size line, data, CRLF. */
 static enum hl_err write_chunk(struct hl_run *run, struct hl_str data)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     struct hl_stream *to = &run->upstream->stream;
-    HL_ASSERT(data.n + HL_CHUNK_HEAD_MAX + 2 <= w->scratch_cap);
-    size_t n = hl_chunk_head_write(w->scratch, data.n);
-    memcpy(w->scratch + n, data.p, data.n);
+    HL_ASSERT(data.n + HL_CHUNK_HEAD_MAX + 2 <= runs->scratch_cap);
+    size_t n = hl_chunk_head_write(runs->scratch, data.n);
+    memcpy(runs->scratch + n, data.p, data.n);
     n += data.n;
-    memcpy(w->scratch + n, "\r\n", 2);
-    return hl_stream_write(to, w->scratch, n + 2);
+    memcpy(runs->scratch + n, "\r\n", 2);
+    return hl_stream_write(to, runs->scratch, n + 2);
 }
 
 static void on_body(void *owner, struct hl_str data)
@@ -369,9 +368,9 @@ static void on_body(void *owner, struct hl_str data)
     else if (err != HL_OK)
         stop_sending(run);
     else if (run->response == HL_RESPONSE_HEAD)
-        hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->app_head_timeout_ms);
+        hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
     else if (run->tunnel_app_ended)
-        hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->body_timeout_ms);
+        hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->body_timeout_ms);
 }
 
 static void on_body_end(void *owner, struct hl_str trailer)
@@ -402,7 +401,7 @@ static void on_body_end(void *owner, struct hl_str trailer)
     else
         stop_sending(run);
     if (run->response == HL_RESPONSE_HEAD)
-        hl_timer_arm(&run->worker->wheel, &run->timer, run->worker->config->app_head_timeout_ms);
+        hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
 }
 
 static bool is_source_blocked(void *owner)
@@ -421,7 +420,7 @@ static void on_body_failed(void *owner, uint16_t status, const char *detail)
 static void on_caller_gone(void *owner)
 {
     struct hl_run *run = owner;
-    hl_counter_add(&run->worker->metrics.callers_gone, 1);
+    hl_counter_add(&run->runs->metrics->callers_gone, 1);
     run->client = NULL;
     if (run->response == HL_RESPONSE_DONE)
         return;

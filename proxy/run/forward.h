@@ -2,9 +2,9 @@
 #ifndef HL_RUN_FORWARD_H
 #define HL_RUN_FORWARD_H
 
-#include "run/source.h"
+#include "body/source.h"
+#include "caller/taker.h"
 #include "run/run.h"
-#include "run/taker.h"
 
 /* Everything known of the request is in the page: takes a slot and a connection, now or later, and
  * sends. */

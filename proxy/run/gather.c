@@ -6,23 +6,23 @@
 
 #include <string.h>
 
-#include "run/client.h"
+#include "caller/client.h"
 
 #define GATHER_MAX (256 * 1024)
 
 static bool reserve(struct hl_run *run, size_t n)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     size_t cap = run->page_cap;
     if (run->page_n + n <= cap)
         return true;
     while (cap < run->page_n + n)
         cap *= 2;
-    char *page = hl_pages_get(&w->pages, cap);
+    char *page = hl_pages_get(&runs->pages, cap);
     if (!page)
         return false;
     memcpy(page, run->page, run->page_n);
-    hl_pages_put(&w->pages, run->page, run->page_cap);
+    hl_pages_put(&runs->pages, run->page, run->page_cap);
     run->page = page;
     run->page_cap = cap;
     run->is_page_grown = true;

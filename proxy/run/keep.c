@@ -35,7 +35,7 @@ void hl_keep_begin(
     outcome->http_status = head->status;
     if (head->framing == HL_FRAMING_NONE)
         return;
-    run->spool = hl_spool_new(&run->worker->spools, run->worker->config->max_kept_response, true,
+    run->spool = hl_spool_new(&run->runs->spools, run->runs->config->max_kept_response, true,
         type && hl_is_json_type(type->value.p, type->value.n), events, run);
     if (run->spool && head->framing == HL_FRAMING_LENGTH)
         hl_spool_expect(run->spool, head->content_length);
@@ -69,7 +69,7 @@ void hl_keep_end(void *owner, struct hl_spool *spool, enum hl_err err, struct hl
     else
         describe_body(o, hl_spool_check(spool));
     if (body->where == HL_BODY_UNKEPT)
-        hl_counter_add(&run->worker->metrics.responses_not_kept, 1);
+        hl_counter_add(&run->runs->metrics->responses_not_kept, 1);
     if (err != HL_OK)
         HL_LOG(WARN, "a response is not kept", HL_LOG_ID("run_id", &run->id),
             HL_LOG_TEXT("error", hl_err_text(err)), HL_LOG_INT("bytes", body->size));

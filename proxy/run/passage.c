@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "run/access.h"
+#include "caller/access.h"
 
 #define JOIN_MAX 8192 /* body bytes that are copied behind the head instead of a second iovec */
 
@@ -13,7 +13,7 @@ bool hl_passage_flush(struct hl_run *run, struct hl_passage *pass)
 {
     struct hl_client *c = run->client;
     if (c && (pass->out_n || pass->direct.n)) {
-        struct hl_str out = {run->worker->scratch, pass->out_n};
+        struct hl_str out = {run->runs->scratch, pass->out_n};
         enum hl_err err = pass->out_n ? hl_client_write2(c, out, pass->direct)
                                       : hl_client_write2(c, pass->direct, (struct hl_str){0});
         if (err != HL_OK && run->response == HL_RESPONSE_DONE)
@@ -29,10 +29,10 @@ bool hl_passage_flush(struct hl_run *run, struct hl_passage *pass)
 
 bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str data)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     bool re_framed = run->response_out == HL_FRAMING_CHUNKED;
     if (pass->view_count == HL_PASSAGE_VIEWS || pass->direct.n ||
-        pass->out_n + data.n + HL_CHUNK_HEAD_MAX + 2 > w->scratch_cap)
+        pass->out_n + data.n + HL_CHUNK_HEAD_MAX + 2 > runs->scratch_cap)
         if (!hl_passage_flush(run, pass))
             return false;
     pass->views[pass->view_count++] = data;
@@ -41,7 +41,7 @@ bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str d
     if (!run->client)
         return true;
     hl_access_add(run->client, data.n);
-    char *out = w->scratch + pass->out_n;
+    char *out = runs->scratch + pass->out_n;
     if (re_framed) {
         size_t n = hl_chunk_head_write(out, data.n);
         memcpy(out + n, data.p, data.n);
@@ -58,13 +58,13 @@ bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str d
 
 bool hl_passage_add_end(struct hl_run *run, struct hl_passage *pass, struct hl_str trailer)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     if (run->response_out != HL_FRAMING_CHUNKED || !run->client)
         return true;
-    if (pass->direct.n || pass->out_n + trailer.n + 5 > w->scratch_cap)
+    if (pass->direct.n || pass->out_n + trailer.n + 5 > runs->scratch_cap)
         if (!hl_passage_flush(run, pass))
             return false;
-    char *out = w->scratch + pass->out_n;
+    char *out = runs->scratch + pass->out_n;
     memcpy(out, "0\r\n", 3);
     if (trailer.n)
         memcpy(out + 3, trailer.p, trailer.n);

@@ -93,7 +93,7 @@ static void note_order(struct hl_recent_list *list, const struct hl_id *next)
 
 void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head)
 {
-    struct hl_recent_list *list = &run->worker->recent;
+    struct hl_recent_list *list = &run->runs->recent;
     struct hl_recent *entry = take_entry(list);
     if (!entry)
         return;
@@ -148,12 +148,12 @@ void hl_recent_end(
     entry->run.reason = reason;
     entry->run.finished_ms = entry->run.created_ms + ms;
     entry->live = NULL;
-    hl_list_push_back(&run->worker->recent.ended, &entry->in_ended);
+    hl_list_push_back(&run->runs->recent.ended, &entry->in_ended);
 }
 
 void hl_recent_forget(struct hl_run *run)
 {
-    struct hl_recent_list *list = &run->worker->recent;
+    struct hl_recent_list *list = &run->runs->recent;
     struct hl_recent *entry = run->recent;
     if (!entry)
         return;

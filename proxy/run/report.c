@@ -16,16 +16,16 @@
 
 void hl_report_end(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     struct hl_finish *f = run->finish;
     run->finish = NULL;
     f->m.msg.type = HL_STORE_FINISH;
-    f->m.reply_to = &w->mail.box;
+    f->m.reply_to = runs->box;
     f->m.from = run->name;
     f->run_id = run->id;
     f->epoch = run->epoch;
     HL_CRASH_POINT(FINISH_READY);
-    enum hl_err err = hl_store_post(w->service->store, &f->m);
+    enum hl_err err = hl_store_post(runs->service->store, &f->m);
     (void)err; /* only ACCEPT and RECORD can be refused */
     HL_CRASH_POINT(FINISH_POSTED);
 }
@@ -49,24 +49,24 @@ static void log_unrecorded(struct hl_run *run, enum hl_err rc)
     HL_LOG(ERROR, "a run's end is not recorded", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("error", hl_err_text(rc)));
     if (rc == HL_ERR_NOT_FOUND && run->has_webhook)
-        hl_counter_add(&run->worker->metrics.webhooks_lost, 1);
+        hl_counter_add(&run->runs->metrics->webhooks_lost, 1);
 }
 
-void hl_report_on_finish(struct hl_worker *w, struct hl_finish *finish)
+void hl_report_on_finish(struct hl_runs *runs, struct hl_finish *finish)
 {
-    struct hl_run *run = hl_slot_find(&w->slots, finish->m.from);
+    struct hl_run *run = hl_slot_find(runs->slots, finish->m.from);
     enum hl_err rc = finish->m.rc;
     HL_CRASH_POINT(FINISH_COMMITTED);
-    if (run && may_pass(rc) && !w->is_cut) {
+    if (run && may_pass(rc) && !runs->is_cut) {
         HL_LOG(ERROR, "a run's end cannot be recorded yet", HL_LOG_ID("run_id", &finish->run_id),
             HL_LOG_TEXT("error", hl_err_text(rc)));
         run->finish = finish;
         run->timer.on_fire = on_finish_again;
-        hl_timer_arm(&w->wheel, &run->timer, FINISH_AGAIN_MS);
+        hl_timer_arm(runs->wheel, &run->timer, FINISH_AGAIN_MS);
         return;
     }
     if (!hl_store_keeps_file(rc) && finish->outcome.body.where == HL_BODY_FILE)
-        hl_spool_remove_file(&w->spools, &finish->outcome.body.file);
+        hl_spool_remove_file(&runs->spools, &finish->outcome.body.file);
     if (run) {
         log_unrecorded(run, rc);
         hl_run_free(run);
@@ -78,7 +78,7 @@ void hl_report_on_finish(struct hl_worker *w, struct hl_finish *finish)
 
 static void lose_webhook(struct hl_run *run, const char *why)
 {
-    hl_counter_add(&run->worker->metrics.webhooks_lost, 1);
+    hl_counter_add(&run->runs->metrics->webhooks_lost, 1);
     HL_LOG(ERROR, "a webhook is lost: its run cannot be recorded", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("error", why));
     run->has_webhook = false;
@@ -88,20 +88,20 @@ static void lose_webhook(struct hl_run *run, const char *why)
 
 void hl_report_begin(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     struct hl_accept *a = run->accept;
     run->accept = NULL;
     run->finish = calloc(1, sizeof(*run->finish));
-    run->name = hl_slot_add(&w->slots, run);
+    run->name = hl_slot_add(runs->slots, run);
     if (!run->finish || run->name.generation == 0) {
         hl_accept_free(a);
         lose_webhook(run, hl_err_text(HL_ERR_NOMEM));
         return;
     }
     a->m.msg.type = HL_STORE_RECORD;
-    a->m.reply_to = &w->mail.box;
+    a->m.reply_to = runs->box;
     a->m.from = run->name;
-    enum hl_err err = hl_store_post(w->service->store, &a->m);
+    enum hl_err err = hl_store_post(runs->service->store, &a->m);
     if (err == HL_OK) {
         hl_recent_forget(run); /* the store lists it from here on */
         return;
@@ -110,12 +110,12 @@ void hl_report_begin(struct hl_run *run)
     lose_webhook(run, hl_err_text(err));
 }
 
-void hl_report_on_record(struct hl_worker *w, struct hl_accept *accept)
+void hl_report_on_record(struct hl_runs *runs, struct hl_accept *accept)
 {
     HL_CRASH_POINT(RECORD_COMMITTED);
     if (accept->m.rc != HL_OK)
         HL_LOG(ERROR, "a synchronous run with a webhook cannot be recorded",
             HL_LOG_ID("run_id", &accept->run_id), HL_LOG_TEXT("error", hl_err_text(accept->m.rc)));
-    (void)w; /* its FINISH will not be found either, and counts the loss */
+    (void)runs; /* its FINISH will not be found either, and counts the loss */
     hl_accept_free(accept);
 }

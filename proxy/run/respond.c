@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/crash_point.h"
+#include "caller/access.h"
+#include "caller/client.h"
 #include "http/edit.h"
-#include "run/access.h"
-#include "run/client.h"
 #include "run/ending.h"
 #include "run/keep.h"
 #include "run/passage.h"
@@ -44,9 +44,10 @@ static bool pass_interim(struct hl_run *run, const struct hl_head *head)
     if (head->status == 100)
         c->owes_continue = false;
     struct hl_response_edit edit = {.run_id = &run->id, .caller_minor = run->caller_minor};
-    struct hl_worker *w = run->worker;
-    size_t n = hl_edit_response(w->scratch, w->scratch_cap, head, &edit);
-    if (n > 0 && hl_client_write2(c, (struct hl_str){w->scratch, n}, (struct hl_str){0}) != HL_OK)
+    struct hl_runs *runs = run->runs;
+    size_t n = hl_edit_response(runs->scratch, runs->scratch_cap, head, &edit);
+    if (n > 0 &&
+        hl_client_write2(c, (struct hl_str){runs->scratch, n}, (struct hl_str){0}) != HL_OK)
         return run->response != HL_RESPONSE_DONE; /* a webhook's run goes on without its caller */
     if (head->status == 100)
         hl_client_resume(c); /* HOOKLINE_BODY_TIMEOUT begins */
@@ -80,7 +81,7 @@ static uint64_t read_keep_ms(const struct hl_head *head)
 /* The final head: everything about the response is decided here. */
 static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct hl_passage *pass)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
     const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
     HL_CRASH_POINT(CALL_ANSWERED);
@@ -95,17 +96,17 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     run->is_event_stream = type && hl_is_event_stream(type->value);
     run->response_out = choose_framing(run, head);
     if (head->framing == HL_FRAMING_CHUNKED) {
-        hl_chunk_reader_init(&run->chunks, (size_t)w->config->max_head);
+        hl_chunk_reader_init(&run->chunks, (size_t)runs->config->max_head);
         run->chunks.drops_trailer = head->nominates_fields;
     }
     if (run->finish)
         hl_keep_begin(run, head, &spool_events);
     if (run->page && run->request != HL_REQUEST_HELD) {
-        hl_pages_put(&w->pages, run->page, run->page_cap);
+        hl_pages_put(&runs->pages, run->page, run->page_cap);
         run->page = NULL;
     }
     run->beats =
-        run->is_event_stream && w->config->sse_heartbeat_ms > 0 &&
+        run->is_event_stream && runs->config->sse_heartbeat_ms > 0 &&
         (run->response_out == HL_FRAMING_CHUNKED || run->response_out == HL_FRAMING_UNTIL_CLOSE) &&
         !hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
     hl_sse_init(&run->sse);
@@ -117,7 +118,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
             c->must_close = true;
         struct hl_response_edit edit = {
             .run_id = &run->id,
-            .date = hl_date_now(&w->date),
+            .date = hl_date_now(runs->date),
             .caller_minor = run->caller_minor,
             .closes = hl_client_closes_after(c) && !head->is_websocket_upgrade,
             .is_head_request = run->method == HL_METHOD_HEAD,
@@ -130,7 +131,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
             .wants_trailers = run->response_out == HL_FRAMING_CHUNKED,
         };
         c->must_close = c->must_close || edit.closes;
-        pass->out_n = hl_edit_response(w->scratch, w->scratch_cap, head, &edit);
+        pass->out_n = hl_edit_response(runs->scratch, runs->scratch_cap, head, &edit);
         if (pass->out_n == 0) {
             fail_bad_response(run, "The app's response head is too large to be passed on.");
             return false;
@@ -150,7 +151,7 @@ static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
     if (!hl_passage_flush(run, pass) || !run->client)
         return false;
     hl_client_become_tunnel(run->client);
-    if (run->response == HL_RESPONSE_TUNNEL && run->worker->ends_tunnels)
+    if (run->response == HL_RESPONSE_TUNNEL && run->runs->ends_tunnels)
         hl_respond_close_tunnel(run);
     return run->response != HL_RESPONSE_DONE;
 }
@@ -160,15 +161,15 @@ static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
 static bool take_heads(
     struct hl_run *run, const char *p, size_t n, size_t *used, struct hl_passage *pass)
 {
-    struct hl_worker *w = run->worker;
-    struct hl_head *head = &w->response_head;
+    struct hl_runs *runs = run->runs;
+    struct hl_head *head = &runs->head;
     *used = 0;
     while (run->response == HL_RESPONSE_HEAD) {
         size_t head_len = 0;
         enum hl_head_end end =
             hl_head_find_end(p + *used, n - *used, &run->held_scanned, &head_len);
         size_t seen = end == HL_HEAD_END_FOUND ? head_len : n - *used;
-        if (end == HL_HEAD_END_BAD || seen > w->config->max_head) {
+        if (end == HL_HEAD_END_BAD || seen > runs->config->max_head) {
             fail_bad_response(
                 run, end == HL_HEAD_END_BAD
                          ? "The app's answer does not begin with an HTTP/1.1 head."
@@ -196,11 +197,11 @@ static bool take_heads(
 
 static void arm_idle(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
-    uint64_t ms = run->is_event_stream ? (run->beats ? w->config->sse_heartbeat_ms : 0)
-                                       : w->config->app_idle_timeout_ms;
+    struct hl_runs *runs = run->runs;
+    uint64_t ms = run->is_event_stream ? (run->beats ? runs->config->sse_heartbeat_ms : 0)
+                                       : runs->config->app_idle_timeout_ms;
     if (ms > 0)
-        hl_timer_arm(&w->wheel, &run->timer, ms);
+        hl_timer_arm(runs->wheel, &run->timer, ms);
     else
         hl_timer_disarm(&run->timer);
 }
@@ -358,13 +359,13 @@ void hl_respond_bytes(struct hl_run *run, const char *p, size_t n)
 
 static void end_tunnel(struct hl_run *run, bool is_clean)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
     bool goes_on = is_clean && c && !run->tunnel_caller_ended && !run->tunnel_app_ended;
     run->tunnel_app_ended = true;
     if (goes_on) { /* half-close goes through; the caller's side may go on, but not in silence */
         hl_stream_shutdown(&c->stream);
-        hl_timer_arm(&w->wheel, &run->timer, w->config->body_timeout_ms);
+        hl_timer_arm(runs->wheel, &run->timer, runs->config->body_timeout_ms);
         hl_ending_leave_slot(run);
         return;
     }

@@ -8,7 +8,7 @@
 
 #include "app/pool.h"
 #include "base/clock.h"
-#include "run/source.h"
+#include "body/source.h"
 
 static void on_no_connection(struct hl_upstream_wait *wait, struct hl_upstream *upstream)
 {
@@ -16,37 +16,37 @@ static void on_no_connection(struct hl_upstream_wait *wait, struct hl_upstream *
     (void)upstream;
 }
 
-struct hl_run *hl_run_new(struct hl_worker *w, uint64_t started_us)
+struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us)
 {
-    struct hl_run *run = hl_slab_get(&w->runs);
+    struct hl_run *run = hl_slab_get(&runs->memory);
     if (!run)
         return NULL;
     memset(run, 0, sizeof(*run));
-    run->worker = w;
+    run->runs = runs;
     run->started_ms = hl_clock_wall_ms();
-    run->id = hl_id_next(&w->ids, run->started_ms);
+    run->id = hl_id_next(runs->ids, run->started_ms);
     run->started_us = started_us;
     run->epoch = 1;
     hl_list_init(&run->node);
-    hl_list_push_back(&w->run_list, &run->node);
+    hl_list_push_back(&runs->list, &run->node);
     hl_timer_init(&run->timer, NULL);
     hl_timer_init(&run->deadline, NULL);
     hl_upstream_wait_init(&run->wait, on_no_connection);
     hl_limiter_wait_init(&run->slot_wait, NULL);
-    hl_counter_add(&w->run_count, 1);
+    hl_counter_add(&runs->count, 1);
     return run;
 }
 
 void hl_run_free(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     run->response = HL_RESPONSE_DONE;
     hl_recent_end(run, HL_RUN_CANCELLED, HL_REASON_NONE, 0); /* unless it was said already */
-    hl_timer_fini(&w->wheel, &run->timer);
-    hl_timer_fini(&w->wheel, &run->deadline);
-    hl_slot_remove(&w->slots, run->name);
+    hl_timer_fini(runs->wheel, &run->timer);
+    hl_timer_fini(runs->wheel, &run->deadline);
+    hl_slot_remove(runs->slots, run->name);
     if (run->page)
-        hl_pages_put(&w->pages, run->page, run->page_cap);
+        hl_pages_put(&runs->pages, run->page, run->page_cap);
     run->page = NULL;
     hl_buf_fini(&run->held);
     hl_chunk_reader_fini(&run->chunks);
@@ -56,6 +56,6 @@ void hl_run_free(struct hl_run *run)
     hl_accept_free(run->accept);
     hl_finish_free(run->finish);
     hl_list_remove(&run->node);
-    hl_list_push_back(&w->ended_runs, &run->node);
-    hl_counter_sub(&w->run_count, 1);
+    hl_list_push_back(&runs->ended, &run->node);
+    hl_counter_sub(&runs->count, 1);
 }

@@ -10,8 +10,8 @@
 
 #include "http/chunked.h"
 #include "http/sse.h"
+#include "run/runs.h"
 #include "run/tee.h"
-#include "run/worker.h"
 
 /* What the app has been given of the request. */
 enum hl_request_half {
@@ -34,9 +34,9 @@ struct hl_recent;
 struct hl_source;
 
 struct hl_run {
-    struct hl_worker *worker;
-    struct hl_list node;      /* in worker->run_list */
-    struct hl_slot_name name; /* in worker->slots, once the store is told of it */
+    struct hl_runs *runs;
+    struct hl_list node;      /* in runs->list */
+    struct hl_slot_name name; /* in runs->slots, once the store is told of it */
     struct hl_id id;
     uint64_t started_us; /* monotonic */
     uint64_t ended_us;   /* 0: it goes on */
@@ -103,7 +103,7 @@ struct hl_run {
 };
 
 /* A new run of this worker, which began at `started_us`; NULL when out of memory. */
-struct hl_run *hl_run_new(struct hl_worker *w, uint64_t started_us);
+struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us);
 /* Gives everything back; the memory goes at the end of the loop turn, so that whoever is inside an
  * event of the run can still see that it is DONE. The client must have been detached. */
 void hl_run_free(struct hl_run *run);

@@ -15,14 +15,14 @@ static void on_look(struct hl_timer *timer);
 
 static void begin_pause(struct hl_run *run)
 {
-    struct hl_worker *w = run->worker;
+    struct hl_runs *runs = run->runs;
     struct hl_tee *tee = &run->tee;
     if (tee->paused_since)
         return;
-    tee->paused_since = tee->moved_at = uv_now(&w->loop);
+    tee->paused_since = tee->moved_at = uv_now(runs->loop);
     tee->written = hl_spool_written(run->spool);
     run->deadline.on_fire = on_look;
-    hl_timer_arm(&w->wheel, &run->deadline, LOOK_MS);
+    hl_timer_arm(runs->wheel, &run->deadline, LOOK_MS);
 }
 
 static void end_pause(struct hl_run *run)
@@ -30,7 +30,7 @@ static void end_pause(struct hl_run *run)
     struct hl_tee *tee = &run->tee;
     if (!tee->paused_since)
         return;
-    tee->paused_ms += uv_now(&run->worker->loop) - tee->paused_since;
+    tee->paused_ms += uv_now(run->runs->loop) - tee->paused_since;
     tee->paused_since = 0;
     hl_timer_disarm(&run->deadline);
 }
@@ -50,7 +50,7 @@ bool hl_tee_lags(struct hl_run *run)
 /* A store that takes nothing will not take the copy either. */
 static bool is_hopeless(const struct hl_run *run, uint64_t now)
 {
-    const struct hl_store_gauges *store = hl_store_gauges(run->worker->service->store);
+    const struct hl_store_gauges *store = hl_store_gauges(run->runs->service->store);
     const struct hl_tee *tee = &run->tee;
     return now - tee->moved_at >= STILL_MAX_MS ||
            tee->paused_ms + (now - tee->paused_since) >= PAUSED_MAX_MS ||
@@ -61,13 +61,13 @@ static void on_look(struct hl_timer *timer)
 {
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
     struct hl_tee *tee = &run->tee;
-    uint64_t now = uv_now(&run->worker->loop), written = hl_spool_written(run->spool);
+    uint64_t now = uv_now(run->runs->loop), written = hl_spool_written(run->spool);
     if (written != tee->written)
         tee->moved_at = now;
     tee->written = written;
     if (is_hopeless(run, now)) {
         hl_spool_give_up(run->spool);
     } else {
-        hl_timer_arm(&run->worker->wheel, timer, LOOK_MS);
+        hl_timer_arm(run->runs->wheel, timer, LOOK_MS);
     }
 }

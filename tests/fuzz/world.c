@@ -8,9 +8,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "caller/client.h"
 #include "fuzz.h"
 #include "preset.h"
-#include "run/client.h"
 #include "run/dispatch.h"
 #include "stub_store.h"
 
@@ -69,7 +69,7 @@ static void start_worker(struct service *s, const struct hl_config *config)
         &s->service.limiter, config->app_concurrency, config->app_queue, s->service.seats, 1);
     enum hl_err err = hl_worker_new(&s->worker, &s->service, 0, why, sizeof why);
     FUZZ_CHECK(err == HL_OK, why);
-    hl_dispatch_start(s->worker);
+    hl_dispatch_start(&s->worker->runs);
 }
 
 struct world *world_begin(unsigned i)
@@ -103,7 +103,7 @@ static void wire_open(struct world_wire *wire, int fd)
 struct world_wire *world_call(void)
 {
     int pair[2];
-    bool is_served = world.worker && !world.worker->is_closed;
+    bool is_served = world.worker && !world.worker->callers.is_closed;
     if (world.caller_count == WORLD_MAX_CALLERS || !is_served)
         return NULL;
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0,
@@ -112,7 +112,7 @@ struct world_wire *world_call(void)
     wire_open(wire, pair[0]);
     wire->socket = (struct kernel_socket){.room = SIZE_MAX};
     kernel_watch(pair[1], &wire->socket);
-    hl_client_adopt(world.worker, pair[1]);
+    hl_callers_adopt(&world.worker->callers, pair[1]);
     return wire;
 }
 
@@ -227,9 +227,10 @@ void world_wait(uint64_t ms)
 
 static bool is_quiet(const struct hl_worker *w)
 {
-    bool has_work = !w->is_draining && stub_has_work(w->service->store);
-    return w->client_count == 0 && hl_counter_get(&w->run_count) == 0 && w->pool.open_count == 0 &&
-           w->spools.open == 0 && w->async_running == 0 && !has_work;
+    bool has_work = !w->runs.is_draining && stub_has_work(w->service->store);
+    return w->callers.count == 0 && hl_counter_get(&w->runs.count) == 0 &&
+           w->runs.pool.open_count == 0 && w->runs.spools.open == 0 &&
+           w->runs.dispatch.running == 0 && !has_work;
 }
 
 /* Nothing of a call is left: no count that went up and did not come down. */
@@ -241,7 +242,8 @@ static void check_rest(const struct hl_worker *w)
     FUZZ_CHECK(hl_counter_get(&w->metrics.runs_in_flight) == 0, "runs_in_flight");
     FUZZ_CHECK(hl_counter_get(&w->metrics.waiting_for_slot) == 0, "waiting_for_slot");
     FUZZ_CHECK(w->slots.in_use == 0, "a name that nobody has is in use");
-    FUZZ_CHECK(w->runs.in_use == 0 && w->pages.slab.in_use == 0 && w->clients.in_use == 0,
+    FUZZ_CHECK(w->runs.memory.in_use == 0 && w->runs.pages.slab.in_use == 0 &&
+                   w->callers.memory.in_use == 0,
         "memory of a call is not given back");
     bool has_limit = w->config->app_concurrency > 0;
     FUZZ_CHECK(!has_limit || w->service->limiter.in_use == 0, "a slot of the app is lost");
@@ -278,7 +280,7 @@ void world_finish(void)
     world_settle();
     if (world.worker)
         check_rest(world.worker);
-    if (world.worker && world.worker->is_draining) {
+    if (world.worker && world.worker->runs.is_draining) {
         world_tell(HL_WORKER_CLOSE);
         world_settle();
         FUZZ_CHECK(!world.worker, "a worker without calls does not end");

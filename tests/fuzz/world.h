@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "kernel.h"
-#include "run/worker.h"
+#include "worker/worker.h"
 
 #define WORLD_MAX_CALLERS 4
 #define WORLD_MAX_APPS    16

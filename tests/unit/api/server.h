@@ -6,10 +6,10 @@
 #include <pthread.h>
 
 #include "api/admin.h"
-#include "api/rest.h"
 #include "api/now.h"
-#include "run/worker.h"
+#include "api/rest.h"
 #include "webhook/sender.h"
+#include "worker/worker.h"
 
 struct server {
     struct hl_config *config;

@@ -1,0 +1,458 @@
+/* spool.c - collects a body at rest while it passes.
+ * Owns: the bytes not yet written, and the file until its name is given to a record.
+ * Thread: the worker's; pieces are written and hashed in libuv's pool.
+ * Promise: taking never fails, waits or calls back. With a source that pauses when it is full, memory
+ * stays under 256 KiB a spool; those in a hurry share HL_SPOOL_BURST a process before they are full.
+ * Not here: how files are named and made durable (store/body_file.c). */
+#include "body/spool.h"
+
+#include <errno.h>
+#include <mbedtls/sha256.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define PIECE_SIZE                                                                                 \
+    (64 * 1024) /* a source is paused when this much waits behind a piece in flight */
+#define WRITE_SIZE   (256 * 1024) /* how fine the progress of a long piece is seen */
+#define HASH_NOW_MAX (16 * 1024)  /* hashing this much on the loop takes 55 us */
+#define GROW_FIRST   1024
+
+enum spool_place {
+    SPOOL_MEMORY,  /* everything is in `bytes`, until it outgrows HL_BODY_INLINE_MAX or a long body
+                      is announced */
+    SPOOL_FILE,    /* pieces go to the file; `bytes` waits for the piece in flight */
+    SPOOL_DROPPED, /* too long, or the disk failed: only the count goes on */
+};
+
+/* A piece in the pool's hands. */
+struct spool_job {
+    uv_work_t request;
+    bool is_running;
+    bool writes; /* else it only hashes */
+    bool is_last;
+    char *bytes;
+    size_t n, burst;
+    enum hl_err err;
+};
+
+struct hl_spool {
+    struct hl_spool_home *home;
+    const struct hl_spool_events *events;
+    void *owner;
+    enum spool_place place;
+    enum hl_err err; /* why it was dropped */
+    bool checks, was_full, has_ended, is_abandoned, is_hurried;
+    uint64_t limit, size;
+
+    char *bytes; /* waiting */
+    size_t n, cap;
+    size_t burst;    /* taken from home->burst_left */
+    uint64_t memory; /* taken from home->memory_left */
+    _Atomic uint64_t written;
+
+    struct spool_job job;
+    struct hl_id file;
+    int fd; /* -1: no file yet */
+    mbedtls_sha256_context sha;
+    uint8_t sha256[32];
+    struct hl_body_check check;
+};
+
+struct hl_spool *hl_spool_new(struct hl_spool_home *home, uint64_t limit, bool checks,
+    bool expects_json, const struct hl_spool_events *events, void *owner)
+{
+    struct hl_spool *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->home = home;
+    s->events = events;
+    s->owner = owner;
+    s->limit = limit;
+    s->checks = checks;
+    s->fd = -1;
+    if (checks)
+        hl_body_check_init(&s->check, expects_json);
+    mbedtls_sha256_init(&s->sha);
+    mbedtls_sha256_starts_ret(&s->sha, 0);
+    home->open++;
+    return s;
+}
+
+static void give_memory_back(struct hl_spool *s)
+{
+    if (s->memory > 0)
+        atomic_fetch_add(s->home->memory_left, s->memory);
+    s->memory = 0;
+}
+
+static void spool_free(struct hl_spool *s)
+{
+    s->home->burst_left += s->burst + s->job.burst;
+    s->home->open--;
+    if (s->fd >= 0)
+        close(s->fd);
+    give_memory_back(s);
+    mbedtls_sha256_free(&s->sha);
+    free(s->bytes);
+    free(s);
+}
+
+static void drop(struct hl_spool *s, enum hl_err err)
+{
+    s->place = SPOOL_DROPPED;
+    give_memory_back(s);
+    s->err = err;
+    free(s->bytes);
+    s->bytes = NULL;
+    s->n = s->cap = 0;
+    s->home->burst_left += s->burst;
+    s->burst = 0;
+}
+
+static void begin_file(struct hl_spool *s)
+{
+    s->place = SPOOL_FILE;
+    s->file = hl_id_next(s->home->ids, hl_clock_wall_ms());
+}
+
+void hl_spool_expect(struct hl_spool *s, uint64_t size)
+{
+    if (size > s->limit)
+        drop(s, HL_ERR_TOO_LARGE);
+    else if (size > HL_BODY_INLINE_MAX && s->home->data_dir && s->place == SPOOL_MEMORY)
+        begin_file(s);
+}
+
+static enum hl_err write_all(struct hl_spool *s, const char *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t w = write(s->fd, p, n < WRITE_SIZE ? n : WRITE_SIZE);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w < 0)
+            return hl_err_from_errno(errno);
+        p += w;
+        n -= (size_t)w;
+        atomic_fetch_add_explicit(&s->written, (uint64_t)w, memory_order_relaxed);
+    }
+    return HL_OK;
+}
+
+/* In the pool: SHA-256 of what is in the file. */
+static enum hl_err hash_file(struct hl_spool *s)
+{
+    unsigned char piece[PIECE_SIZE];
+    off_t at = 0;
+    for (;;) {
+        ssize_t n = pread(s->fd, piece, sizeof(piece), at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return hl_err_from_errno(errno);
+        if (n == 0)
+            return HL_OK;
+        mbedtls_sha256_update_ret(&s->sha, piece, (size_t)n);
+        at += n;
+    }
+}
+
+/* In the pool: writes the piece, or hashes a body in memory. After the last piece the file is
+ * hashed and made durable: hashing is seven times slower than writing to the page cache, and a tee
+ * whose caller is fast has no time for it. */
+static void on_job(uv_work_t *request)
+{
+    struct hl_spool *s = HL_CONTAINER_OF(request, struct hl_spool, job.request);
+    struct spool_job *job = &s->job;
+    const char *dir = s->home->data_dir;
+    if (!job->writes) {
+        mbedtls_sha256_update_ret(&s->sha, (const unsigned char *)job->bytes, job->n);
+        mbedtls_sha256_finish_ret(&s->sha, s->sha256);
+        return;
+    }
+    if (s->fd < 0)
+        job->err = hl_body_file_create(dir, &s->file, &s->fd);
+    if (job->err == HL_OK)
+        job->err = write_all(s, job->bytes, job->n);
+    if (job->err == HL_OK && job->is_last)
+        job->err = hash_file(s);
+    if (job->err != HL_OK || !job->is_last)
+        return;
+    mbedtls_sha256_finish_ret(&s->sha, s->sha256);
+    job->err = hl_body_file_commit(dir, &s->file, s->fd);
+}
+
+static void on_job_done(uv_work_t *request, int status);
+
+/* Gives all that waits to the pool. */
+static void submit(struct hl_spool *s)
+{
+    struct spool_job *job = &s->job;
+    HL_ASSERT(!job->is_running);
+    job->is_running = true;
+    job->writes = s->place == SPOOL_FILE;
+    job->is_last = s->has_ended;
+    job->bytes = s->bytes;
+    job->n = s->n;
+    job->err = HL_OK;
+    job->burst = s->burst;
+    s->burst = 0;
+    s->bytes = NULL;
+    s->n = s->cap = 0;
+    int rc = uv_queue_work(s->home->loop, &job->request, on_job, on_job_done);
+    HL_ASSERT(rc == 0);
+}
+
+/* Removes the file in the pool, then the spool goes. */
+static void on_remove(uv_work_t *request)
+{
+    struct hl_spool *s = HL_CONTAINER_OF(request, struct hl_spool, job.request);
+    hl_body_file_remove(s->home->data_dir, &s->file);
+}
+
+static void on_removed(uv_work_t *request, int status)
+{
+    (void)status;
+    spool_free(HL_CONTAINER_OF(request, struct hl_spool, job.request));
+}
+
+static void discard(struct hl_spool *s)
+{
+    if (s->fd < 0) {
+        spool_free(s);
+        return;
+    }
+    int rc = uv_queue_work(s->home->loop, &s->job.request, on_remove, on_removed);
+    HL_ASSERT(rc == 0);
+}
+
+/* Tells the owner what became of the body. */
+static void conclude(struct hl_spool *s)
+{
+    struct hl_body body = {
+        .where = s->err == HL_ERR_TOO_LARGE ? HL_BODY_DROPPED : HL_BODY_UNKEPT, .size = s->size};
+    if (s->place == SPOOL_FILE) {
+        body.where = HL_BODY_FILE;
+        body.file = s->file;
+    } else if (s->place == SPOOL_MEMORY) {
+        body.where = HL_BODY_INLINE;
+        body.bytes = s->bytes;
+        s->bytes = NULL;
+    }
+    memcpy(body.sha256, s->sha256, sizeof(body.sha256));
+    s->events->on_done(s->owner, s, s->err, &body);
+    if (s->place == SPOOL_DROPPED)
+        discard(s);
+    else
+        spool_free(s);
+}
+
+static void on_job_done(uv_work_t *request, int status)
+{
+    (void)status;
+    struct hl_spool *s = HL_CONTAINER_OF(request, struct hl_spool, job.request);
+    struct spool_job *job = &s->job;
+    job->is_running = false;
+    s->home->burst_left += job->burst;
+    job->burst = 0;
+    if (s->place == SPOOL_MEMORY &&
+        job->is_last) { /* it was only hashed: the bytes are still the body */
+        s->bytes = job->bytes;
+        s->n = job->n;
+    } else {
+        free(job->bytes);
+    }
+    job->bytes = NULL;
+    if (s->is_abandoned) {
+        discard(s);
+        return;
+    }
+    if (job->err != HL_OK && s->place == SPOOL_FILE) {
+        HL_LOG(ERROR, "a body cannot be written to the data directory",
+            HL_LOG_TEXT("error", hl_err_text(job->err)));
+        drop(s, job->err);
+    }
+    if (s->has_ended && (job->is_last || s->place == SPOOL_DROPPED)) {
+        conclude(s);
+        return;
+    }
+    if (s->place == SPOOL_FILE && (s->n >= PIECE_SIZE || s->has_ended))
+        submit(s);
+    if (s->was_full && !s->has_ended && !hl_spool_is_full(s)) {
+        s->was_full = false;
+        s->events->on_room(s->owner);
+    }
+}
+
+/* Makes room for n more bytes; false: out of memory. */
+static bool reserve(struct hl_spool *s, size_t n)
+{
+    size_t need = s->n + n;
+    if (need <= s->cap)
+        return true;
+    size_t cap = s->cap ? s->cap : GROW_FIRST;
+    while (cap < need)
+        cap *= 2;
+    char *bytes = realloc(s->bytes, cap);
+    if (!bytes)
+        return false;
+    s->bytes = bytes;
+    s->cap = cap;
+    return true;
+}
+
+/* A body that stays in memory has its share of what the store may take there, for it ends up in it.
+ * False: there is none left. */
+static bool take_memory(struct hl_spool *s)
+{
+    _Atomic uint64_t *left = s->home->memory_left;
+    if (!left || s->home->data_dir || s->place != SPOOL_MEMORY || s->size > s->limit)
+        return true;
+    while (s->size > HL_BODY_INLINE_MAX + s->memory) {
+        uint64_t now = atomic_load(left);
+        if (now < PIECE_SIZE)
+            return false;
+        if (!atomic_compare_exchange_weak(left, &now, now - PIECE_SIZE))
+            continue;
+        s->memory += PIECE_SIZE;
+    }
+    return true;
+}
+
+void hl_spool_take(struct hl_spool *s, const char *p, size_t n)
+{
+    if (n == 0)
+        return;
+    s->size += n;
+    if (!take_memory(s))
+        drop(s, HL_ERR_FULL);
+    if (s->checks)
+        hl_body_check_feed(&s->check, p, n);
+    if (s->place == SPOOL_DROPPED)
+        return;
+    if (s->size > s->limit || !reserve(s, n)) {
+        drop(s, s->size > s->limit ? HL_ERR_TOO_LARGE : HL_ERR_NOMEM);
+        return;
+    }
+    memcpy(s->bytes + s->n, p, n);
+    s->n += n;
+    if (s->place == SPOOL_MEMORY && s->size > HL_BODY_INLINE_MAX && s->home->data_dir)
+        begin_file(s);
+    if (s->place == SPOOL_FILE && s->n >= PIECE_SIZE && !s->job.is_running)
+        submit(s);
+}
+
+/* One more piece of what the spools in a hurry share. */
+static bool take_burst(struct hl_spool *s)
+{
+    if (!s->is_hurried || s->home->burst_left < PIECE_SIZE)
+        return false;
+    s->home->burst_left -= PIECE_SIZE;
+    s->burst += PIECE_SIZE;
+    return true;
+}
+
+bool hl_spool_is_full(struct hl_spool *s)
+{
+    if (s->place != SPOOL_FILE || !s->job.is_running || s->n < PIECE_SIZE + s->burst ||
+        take_burst(s))
+        return false;
+    s->was_full = true;
+    return true;
+}
+
+void hl_spool_set_hurried(struct hl_spool *s, bool is_hurried)
+{
+    s->is_hurried = is_hurried;
+}
+
+void hl_spool_give_up(struct hl_spool *s)
+{
+    if (s->place == SPOOL_DROPPED || s->has_ended)
+        return;
+    drop(s, HL_ERR_TIMEOUT);
+    if (s->was_full) {
+        s->was_full = false;
+        s->events->on_room(s->owner);
+    }
+}
+
+uint64_t hl_spool_written(const struct hl_spool *s)
+{
+    return atomic_load_explicit(&s->written, memory_order_relaxed);
+}
+
+bool hl_spool_is_over(const struct hl_spool *s)
+{
+    return s->size > s->limit || (s->place == SPOOL_DROPPED && s->err == HL_ERR_TOO_LARGE);
+}
+
+uint64_t hl_spool_size(const struct hl_spool *s)
+{
+    return s->size;
+}
+
+const struct hl_body_check *hl_spool_check(const struct hl_spool *s)
+{
+    return &s->check;
+}
+
+void hl_spool_end(struct hl_spool *s)
+{
+    HL_ASSERT(!s->has_ended);
+    s->has_ended = true;
+    if (s->job.is_running)
+        return; /* on_job_done goes on */
+    if (s->place == SPOOL_FILE || (s->place == SPOOL_MEMORY && s->n > HASH_NOW_MAX)) {
+        submit(s);
+        return;
+    }
+    if (s->place == SPOOL_MEMORY) {
+        mbedtls_sha256_update_ret(&s->sha, (const unsigned char *)s->bytes, s->n);
+        mbedtls_sha256_finish_ret(&s->sha, s->sha256);
+    }
+    conclude(s);
+}
+
+void hl_spool_abandon(struct hl_spool *s)
+{
+    if (!s)
+        return;
+    s->is_abandoned = true;
+    if (!s->job.is_running)
+        discard(s);
+}
+
+struct removal {
+    uv_work_t request;
+    const char *data_dir;
+    struct hl_id file;
+};
+
+static void on_remove_file(uv_work_t *request)
+{
+    struct removal *r = HL_CONTAINER_OF(request, struct removal, request);
+    hl_body_file_remove(r->data_dir, &r->file);
+}
+
+static void on_file_removed(uv_work_t *request, int status)
+{
+    (void)status;
+    free(HL_CONTAINER_OF(request, struct removal, request));
+}
+
+void hl_spool_remove_file(struct hl_spool_home *home, const struct hl_id *file)
+{
+    struct removal *r = home->data_dir ? malloc(sizeof(*r)) : NULL;
+    if (!r)
+        return; /* the store sweeps files that no record names at its next start */
+    r->data_dir = home->data_dir;
+    r->file = *file;
+    if (uv_queue_work(home->loop, &r->request, on_remove_file, on_file_removed) != 0)
+        free(r);
+}

@@ -1,0 +1,62 @@
+/* access.h - what each request of a caller came to: counted once, at its end, and with
+ * HOOKLINE_ACCESS_LOG a line of the log.
+ * Thread: the worker's. */
+#ifndef HL_CALLER_ACCESS_H
+#define HL_CALLER_ACCESS_H
+
+#include "base/clock.h"
+#include "caller/access_line.h"
+#include "caller/client.h"
+
+struct hl_principal;
+
+enum hl_access_end {
+    HL_ACCESS_WHOLE, /* the caller was given a whole response, or an answer of ours */
+    HL_ACCESS_CUT,   /* its response was broken off, not by the caller */
+    HL_ACCESS_LEFT,  /* the caller left before */
+};
+
+void hl_access_open_line(struct hl_client *c, const struct hl_head *head);
+
+/* A request's head is there; NULL: one that cannot be read. `c->status` and `c->mode` are set as
+ * more is known. A second call before the end changes nothing. */
+static inline void hl_access_begin(struct hl_client *c, const struct hl_head *head)
+{
+    if (c->begun_us != 0)
+        return;
+    c->begun_us = hl_clock_mono_us();
+    c->status = 0;
+    c->mode = HL_MODE_OTHER;
+    if (c->callers->config->access_log)
+        hl_access_open_line(c, head);
+}
+/* Nothing happens between requests. */
+void hl_access_end(struct hl_client *c, enum hl_access_end how);
+
+/* There is a line: who calls; NULL: nobody was asked. */
+void hl_access_set_caller(struct hl_client *c, const struct hl_principal *who);
+
+/* What it will say. All are harmless when there is none. */
+
+/* The id of its run, or that an answer of ours names. */
+static inline void hl_access_set_run(struct hl_client *c, const struct hl_id *id)
+{
+    if (c->line)
+        c->line->run_id = *id;
+}
+/* An answer of ours, head and body. */
+void hl_access_add_answer(struct hl_client *c, struct hl_str answer);
+/* No line for this one. */
+void hl_access_drop_line(struct hl_client *c);
+
+/* Bytes of the response's body are on their way to the caller. */
+static inline void hl_access_add(struct hl_client *c, size_t n)
+{
+    if (c->line)
+        c->line->bytes += n;
+}
+
+/* As metrics and lines call it. */
+const char *hl_mode_text(enum hl_mode mode);
+
+#endif

@@ -1,0 +1,611 @@
+/* client.c - a caller's connection.
+ * Owns: the socket, bytes read and not yet used, the one deadline that counts.
+ * Thread: the worker's.
+ * Promise: requests are answered in order; a body is read no faster than it is taken; every wait
+ * has a deadline.
+ * Not here: what a request asks for (call.c), what the app answers (respond.c). */
+#include "caller/client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "caller/access.h"
+#include "caller/client_body.h"
+#include "caller/departure.h"
+#include "http/start_line.h"
+
+#define SPARE_MS      1000
+#define FIRST_HEAD_MS 1000 /* a new connection may still send its request while we end */
+#define ANSWER_MAX    4096
+
+static void consume_held(struct hl_client *c);
+
+/* ---- nobody takes the request ---- */
+
+static bool never_blocks(void *owner)
+{
+    (void)owner;
+    return false;
+}
+
+static void drop_body(void *owner, struct hl_str bytes)
+{
+    (void)owner;
+    (void)bytes;
+}
+
+static void drop_failure(void *owner, uint16_t status, const char *detail)
+{
+    (void)owner;
+    (void)status;
+    (void)detail;
+}
+
+static void drop_event(void *owner)
+{
+    (void)owner;
+}
+
+static bool has_no_other(void *owner)
+{
+    (void)owner;
+    return true;
+}
+
+static const struct hl_taker nobody = {.is_blocked = never_blocks,
+    .body = drop_body,
+    .body_end = drop_body,
+    .failed = drop_failure,
+    .caller_gone = drop_event,
+    .drained = drop_event,
+    .needs_caller = has_no_other};
+
+void hl_client_detach(struct hl_client *c)
+{
+    hl_client_give_to(c, &nobody, NULL);
+}
+
+/* ---- its end ---- */
+
+/* Its place is free from here on. */
+static void begin_closing(struct hl_client *c)
+{
+    struct hl_callers *callers = c->callers;
+    HL_ASSERT(c->taker == &nobody);
+    c->state = HL_CLIENT_CLOSING;
+    hl_timer_disarm(&c->timer);
+    hl_auth_cancel(&c->wait);
+    hl_list_remove(&c->idle);
+    if (c->is_spare)
+        callers->spares_taken--;
+    else
+        callers->places_taken--;
+}
+
+void hl_client_close(struct hl_client *c)
+{
+    if (c->state == HL_CLIENT_CLOSING)
+        return;
+    begin_closing(c);
+    hl_stream_close(&c->stream);
+}
+
+/* Whether a FIN would hide that something is missing: unsent bytes, which a close drops; a body that
+ * nothing but the connection's end ends (RFC 9112 8); what a tunnel carries. */
+static bool is_cut_by_close(const struct hl_client *c)
+{
+    return hl_stream_is_blocked(&c->stream) || c->state == HL_CLIENT_TUNNEL ||
+           (c->state == HL_CLIENT_CALL && c->minor == 0);
+}
+
+void hl_client_abort(struct hl_client *c)
+{
+    if (c->state == HL_CLIENT_CLOSING || !is_cut_by_close(c)) {
+        hl_client_close(c);
+        return;
+    }
+    begin_closing(c);
+    hl_stream_close_reset(&c->stream);
+}
+
+/* ---- deadlines ---- */
+
+/* Sets the one deadline that counts in the present state (spec 7). */
+static void rearm(struct hl_client *c)
+{
+    struct hl_callers *callers = c->callers;
+    const struct hl_config *config = callers->config;
+    if (c->is_spare) {
+        if (!hl_timer_is_armed(&c->timer))
+            hl_timer_arm(callers->wheel, &c->timer, SPARE_MS);
+        return;
+    }
+    if (hl_stream_is_blocked(&c->stream)) {
+        hl_stall_watch(&c->stall, &c->stream, callers->wheel, &c->timer, config->write_timeout_ms);
+        return;
+    }
+    hl_stall_end(&c->stall);
+    if (c->state == HL_CLIENT_CALL && !c->body_done && c->stream.is_reading && !c->owes_continue) {
+        hl_timer_arm(callers->wheel, &c->timer, config->body_timeout_ms);
+    } else if (c->state == HL_CLIENT_LINGER) {
+        hl_linger_arm(&c->linger, callers->wheel, &c->timer);
+    } else if (c->state != HL_CLIENT_HEAD) {
+        hl_timer_disarm(&c->timer);
+    } else if (!c->has_head_begun) {
+        hl_list_remove(&c->idle);
+        hl_list_push_back(&callers->idle, &c->idle);
+        hl_timer_arm(callers->wheel, &c->timer, config->keepalive_timeout_ms);
+    }
+}
+
+void hl_client_begin(struct hl_client *c)
+{
+    rearm(c);
+    hl_stream_resume(&c->stream);
+}
+
+void hl_client_lose(struct hl_client *c)
+{
+    const struct hl_taker *taker = c->taker;
+    void *owner = c->owner;
+    hl_access_end(c, HL_ACCESS_LEFT);
+    hl_client_detach(c);
+    taker->caller_gone(owner);
+    hl_client_abort(c);
+}
+
+void hl_client_cut(struct hl_client *c)
+{
+    const struct hl_taker *taker = c->taker;
+    void *owner = c->owner;
+    hl_access_end(c, HL_ACCESS_CUT);
+    hl_client_detach(c);
+    taker->caller_gone(owner);
+    hl_client_abort(c);
+}
+
+void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail)
+{
+    struct hl_id id = hl_id_next(c->callers->ids, hl_clock_wall_ms());
+    struct hl_answer answer = {.status = status, .detail = detail, .run_id = &id};
+    c->must_close = true;
+    if (c->state == HL_CLIENT_HEAD)
+        c->cors = (struct hl_cors){0}; /* it was the request's before */
+    hl_client_answer(c, &answer, c->mode);
+}
+
+/* A head that is refused may say what was asked for, if its first line is good. */
+static void begin_unread(struct hl_client *c, struct hl_str head)
+{
+    struct hl_head *line = &c->callers->head;
+    struct hl_head_fault fault;
+    bool is_good = c->callers->config->access_log &&
+                   hl_start_line_read_request(head.p, head.p + head.n, line, &fault);
+    if (is_good)
+        line->field_count = 0;
+    hl_access_begin(c, is_good ? line : NULL);
+}
+
+/* A request whose head, of which this is there, is not taken. What can be read of its method
+ * counts: the answer to a HEAD has no content (RFC 9110 9.3.2). */
+static void refuse_head(
+    struct hl_client *c, struct hl_str head, uint16_t status, const char *detail)
+{
+    begin_unread(c, head);
+    c->minor = 1;
+    c->method = hl_head_peek_method(head);
+    c->body_done = true;
+    hl_client_refuse(c, status, detail);
+}
+
+/* The present request's body cannot be read on. */
+static void fail_body(struct hl_client *c, const struct hl_body_fault *fault)
+{
+    c->must_close = true;
+    if (c->taker == &nobody)
+        hl_client_refuse(c, fault->status, fault->detail);
+    else
+        c->taker->failed(c->owner, fault->status, fault->detail);
+}
+
+void hl_client_on_timer(struct hl_timer *timer)
+{
+    struct hl_client *c = HL_CONTAINER_OF(timer, struct hl_client, timer);
+    struct hl_callers *callers = c->callers;
+    if (c->is_spare) {
+        hl_client_lose(c);
+    } else if (hl_stream_is_blocked(&c->stream)) {
+        if (hl_stall_is_over(&c->stall, &c->stream, callers->wheel, &c->timer,
+                callers->config->write_timeout_ms))
+            hl_client_lose(c);
+    } else if (c->state == HL_CLIENT_CALL && c->body_done) {
+        rearm(c);
+    } else if (c->state == HL_CLIENT_CALL) {
+        static const struct hl_body_fault silence = {408,
+            "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the body without "
+            "pauses, or raise it."};
+        fail_body(c, &silence);
+    } else if (c->state == HL_CLIENT_HEAD && c->held_n > 0) {
+        refuse_head(c, (struct hl_str){c->held, c->held_n}, 408,
+            "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT.");
+    } else {
+        hl_client_lose(c);
+    }
+}
+
+/* ---- reading ---- */
+
+/* Takes a complete head off p[0..n) and begins its call. Returns the bytes used; 0: the head is not
+ * complete. */
+static size_t take_head(struct hl_client *c, const char *p, size_t n)
+{
+    struct hl_callers *callers = c->callers;
+    size_t head_len = 0;
+    enum hl_head_end end = hl_head_find_end(p, n, &c->held_scanned, &head_len);
+    size_t seen = end == HL_HEAD_END_FOUND ? head_len : n;
+    struct hl_str bytes = {p, n};
+    if (end == HL_HEAD_END_BAD) {
+        refuse_head(
+            c, bytes, 400, "This is no HTTP/1.1 request: a head has lines that end with CRLF.");
+        return n;
+    }
+    if (seen > callers->config->max_head) {
+        refuse_head(c, bytes, 431, "The request's head is larger than HOOKLINE_MAX_HEAD.");
+        return n;
+    }
+    if (end == HL_HEAD_END_MISSING) {
+        if (!c->has_head_begun && !c->is_spare)
+            hl_timer_arm(callers->wheel, &c->timer, callers->config->head_timeout_ms);
+        c->has_head_begun = true;
+        return 0;
+    }
+    c->held_scanned = 0;
+    c->has_head_begun = false;
+    struct hl_head_fault fault;
+    if (!hl_head_parse_request(&callers->head, p, head_len, &fault)) {
+        refuse_head(c, bytes, fault.status, fault.detail);
+        return n;
+    }
+    c->state = HL_CLIENT_CALL;
+    hl_timer_disarm(&c->timer);
+    hl_access_begin(c, &callers->head);
+    size_t used = callers->on_head(c, (struct hl_str){p + head_len, n - head_len});
+    if (used != HL_CALL_LATER)
+        return head_len + used;
+    c->state = HL_CLIENT_AUTH;
+    return 0;
+}
+
+void hl_client_on_checked(struct hl_auth_wait *wait)
+{
+    struct hl_client *c = HL_CONTAINER_OF(wait, struct hl_client, wait);
+    if (c->state != HL_CLIENT_AUTH)
+        return; /* it is being closed */
+    c->state = HL_CLIENT_HEAD;
+    c->has_waited = true;
+    hl_client_resume(c);
+}
+
+static size_t take_body(struct hl_client *c, const char *p, size_t n)
+{
+    struct hl_body_fault fault = {0, NULL};
+    size_t used = hl_client_body_take(c, p, n, &fault);
+    if (fault.status != 0)
+        fail_body(c, &fault);
+    return used;
+}
+
+/* Uses bytes as long as something moves. Returns how many were used. */
+static size_t consume(struct hl_client *c, const char *p, size_t n)
+{
+    size_t used = 0;
+    while (used < n) {
+        size_t m = 0;
+        switch (c->state) {
+        case HL_CLIENT_HEAD:
+            if (!hl_stream_is_blocked(&c->stream)) /* who does not read gets no next answer */
+                m = take_head(c, p + used, n - used);
+            break;
+        case HL_CLIENT_AUTH:
+            break;
+        case HL_CLIENT_CALL:
+            if (!c->body_done)
+                m = take_body(c, p + used, n - used);
+            break;
+        case HL_CLIENT_TUNNEL:
+            if (!c->taker->is_blocked(c->owner)) {
+                m = n - used;
+                c->taker->body(c->owner, (struct hl_str){p + used, m});
+            }
+            break;
+        case HL_CLIENT_LINGER:
+            rearm(c);
+            return n;
+        case HL_CLIENT_CLOSING:
+            return n;
+        }
+        if (m == 0)
+            break;
+        used += m;
+    }
+    return used;
+}
+
+/* Keeps what was not used. False: out of memory. */
+static bool hold(struct hl_client *c, const char *p, size_t n)
+{
+    if (c->held_n + n > c->held_cap) {
+        size_t cap = c->held_n + n < 1024 ? 1024 : c->held_n + n;
+        char *held = realloc(c->held, cap);
+        if (!held)
+            return false;
+        c->held = held;
+        c->held_cap = cap;
+    }
+    memcpy(c->held + c->held_n, p, n);
+    c->held_n += n;
+    return true;
+}
+
+static void release_held(struct hl_client *c)
+{
+    free(c->held);
+    c->held = NULL;
+    c->held_n = c->held_cap = 0;
+}
+
+/* Reading goes on unless bytes wait that cannot be used now. */
+static void set_reading(struct hl_client *c)
+{
+    bool waits_for_more =
+        c->held_n == 0 || (c->state == HL_CLIENT_HEAD && !hl_stream_is_blocked(&c->stream));
+    bool must_pause =
+        !waits_for_more ||
+        ((c->state == HL_CLIENT_TUNNEL || (c->state == HL_CLIENT_CALL && !c->body_done)) &&
+            c->taker->is_blocked(c->owner));
+    if (must_pause || c->has_ended)
+        hl_stream_pause(&c->stream);
+    else
+        hl_stream_resume(&c->stream);
+    if (must_pause && c->state == HL_CLIENT_CALL)
+        hl_departures_watch(&c->callers->departures, c);
+    if (c->state != HL_CLIENT_HEAD)
+        rearm(c);
+}
+
+static void consume_held(struct hl_client *c)
+{
+    if (c->is_consuming) {
+        c->wants_resume = true;
+        return;
+    }
+    c->is_consuming = true;
+    do {
+        c->wants_resume = false;
+        size_t used = c->held_n ? consume(c, c->held, c->held_n) : 0;
+        if (used >= c->held_n) {
+            release_held(c);
+        } else if (used > 0) {
+            memmove(c->held, c->held + used, c->held_n - used);
+            c->held_n -= used;
+        }
+    } while (c->wants_resume && c->held_n > 0);
+    c->is_consuming = false;
+    if (c->state != HL_CLIENT_CLOSING)
+        set_reading(c);
+}
+
+static void on_bytes(struct hl_client *c, const char *p, size_t n)
+{
+    size_t used = 0;
+    if (c->held_n == 0) {
+        c->is_consuming = true;
+        used = consume(c, p, n);
+        c->is_consuming = false;
+        if (used == n && c->state != HL_CLIENT_CLOSING) {
+            if (c->state == HL_CLIENT_TUNNEL || (c->state == HL_CLIENT_CALL && !c->body_done))
+                set_reading(c);
+            else if (c->state == HL_CLIENT_CALL && hl_timer_is_armed(&c->timer))
+                rearm(c); /* the body's deadline is over */
+            return;
+        }
+    }
+    if (c->state == HL_CLIENT_CLOSING)
+        return;
+    if (!hold(c, p + used, n - used)) {
+        hl_client_lose(c);
+        return;
+    }
+    if (used == 0 && c->held_n > n)
+        consume_held(c);
+    else
+        set_reading(c);
+}
+
+void hl_client_resume(struct hl_client *c)
+{
+    if (c->state == HL_CLIENT_CLOSING)
+        return;
+    if (c->held_n > 0)
+        consume_held(c);
+    else if (!c->is_consuming)
+        set_reading(c);
+}
+
+static void on_eof(struct hl_client *c)
+{
+    c->has_ended = true;
+    if (c->state == HL_CLIENT_TUNNEL) {
+        c->taker->body_end(c->owner, (struct hl_str){NULL, 0});
+        return;
+    }
+    if (c->state == HL_CLIENT_HEAD && hl_stream_is_blocked(&c->stream))
+        hl_client_linger(c);
+    if (c->state == HL_CLIENT_LINGER && hl_stream_is_blocked(&c->stream))
+        return;        /* the last answer still goes out */
+    hl_client_lose(c); /* FIN and a gone caller look the same; the app's work is not for nobody */
+}
+
+void hl_client_on_event(struct hl_client *c, const struct hl_stream_event *event)
+{
+    switch (event->kind) {
+    case HL_STREAM_DATA:
+        on_bytes(c, event->p, event->n);
+        break;
+    case HL_STREAM_EOF:
+        on_eof(c);
+        break;
+    case HL_STREAM_FAILED:
+        hl_client_lose(c);
+        break;
+    case HL_STREAM_DRAINED:
+        if (c->state == HL_CLIENT_LINGER && c->has_ended) {
+            hl_client_close(c);
+            break;
+        }
+        rearm(c);
+        if (c->state == HL_CLIENT_HEAD && c->held_n > 0)
+            hl_client_resume(c);
+        else
+            c->taker->drained(c->owner);
+        break;
+    case HL_STREAM_CLOSED:
+    case HL_STREAM_CONNECTED:
+        break;
+    }
+}
+
+/* ---- writing ---- */
+
+enum hl_err hl_client_write2(struct hl_client *c, struct hl_str first, struct hl_str second)
+{
+    enum hl_err err = hl_stream_write2(&c->stream, first, second);
+    if (err != HL_OK) {
+        hl_client_lose(c);
+        return HL_ERR_IO;
+    }
+    if (hl_stream_is_blocked(&c->stream))
+        rearm(c);
+    return HL_OK;
+}
+
+enum hl_err hl_client_say_continue(struct hl_client *c)
+{
+    if (!c->owes_continue)
+        return HL_OK;
+    c->owes_continue = false;
+    return hl_client_write2(c, HL_STR("HTTP/1.1 100 Continue\r\n\r\n"), (struct hl_str){NULL, 0});
+}
+
+bool hl_client_closes_after(const struct hl_client *c)
+{
+    return c->must_close || !c->body_done || c->callers->is_draining;
+}
+
+void hl_client_become_tunnel(struct hl_client *c)
+{
+    c->state = HL_CLIENT_TUNNEL;
+    c->body_done = true;
+    hl_client_resume(c);
+}
+
+/* The connection waits for the next request. */
+static void await_next(struct hl_client *c)
+{
+    c->state = HL_CLIENT_HEAD;
+    c->has_had_call = true;
+    c->has_waited = c->held_n > 0;
+    c->held_scanned = 0;
+    c->stream.read_size = HL_READ_SIZE;
+    rearm(c);
+    if (c->held_n > 0)
+        consume_held(c);
+    else if (!c->stream.is_reading && !c->is_consuming)
+        hl_stream_resume(&c->stream);
+}
+
+void hl_client_linger(struct hl_client *c)
+{
+    c->state = HL_CLIENT_LINGER;
+    release_held(c);
+    hl_stream_shutdown(&c->stream);
+    if (!c->has_ended)
+        hl_stream_resume(&c->stream);
+    rearm(c);
+}
+
+void hl_client_close_idle(struct hl_client *c)
+{
+    if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || hl_stream_has_unread(&c->stream))
+        return;
+    if (hl_stream_is_blocked(&c->stream))
+        hl_client_linger(c);
+    else if (c->has_had_call)
+        hl_client_close(c);
+    else
+        hl_timer_arm(c->callers->wheel, &c->timer, FIRST_HEAD_MS);
+}
+
+void hl_client_call_done(struct hl_client *c, bool is_whole)
+{
+    hl_access_end(c, is_whole ? HL_ACCESS_WHOLE : HL_ACCESS_CUT);
+    hl_client_detach(c);
+    hl_chunk_reader_fini(&c->chunks);
+    if (c->state == HL_CLIENT_CLOSING)
+        return;
+    if (!is_whole) {
+        hl_client_abort(c);
+    } else if (c->has_ended && !hl_stream_is_blocked(&c->stream)) {
+        hl_client_close(c);
+    } else if (c->must_close || !c->body_done) {
+        hl_client_linger(c);
+    } else {
+        await_next(c);
+        if (c->callers->is_closed)
+            hl_client_close_idle(c);
+    }
+}
+
+/* A failure that the operator is to hear of: not the caller's fault, as 501 and 505 are. */
+static bool is_trouble(const struct hl_client *c, const struct hl_answer *answer)
+{
+    uint16_t status = answer->status;
+    return !c->taker->tells_failures && answer->content_type.n == 0 &&
+           (status == 429 || (status >= 500 && status != 501 && status != 505));
+}
+
+static void note_trouble(struct hl_client *c, const struct hl_answer *answer)
+{
+    struct hl_trouble_case refused = {.what = "a call was refused",
+        .run_id = answer->run_id,
+        .status = answer->status,
+        .detail = answer->detail};
+    hl_trouble_note(c->callers->trouble, &refused);
+}
+
+void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mode mode)
+{
+    char text[ANSWER_MAX];
+    c->state = HL_CLIENT_CALL;
+    if (is_trouble(c, answer))
+        note_trouble(c, answer);
+    answer->closes = answer->closes || hl_client_closes_after(c);
+    c->must_close = answer->closes;
+    answer->caller_minor = c->minor;
+    answer->cors = c->cors;
+    answer->is_head_request = c->method == HL_METHOD_HEAD;
+    size_t n = hl_answer_write(text, sizeof(text), answer);
+    HL_ASSERT(n > 0);
+    c->mode = (uint8_t)mode;
+    c->status = answer->status;
+    if (answer->run_id)
+        hl_access_set_run(c, answer->run_id);
+    hl_access_add_answer(c, (struct hl_str){text, n});
+    hl_access_end(c, HL_ACCESS_WHOLE);
+    hl_client_detach(c);
+    if (hl_client_write2(c, (struct hl_str){text, n}, (struct hl_str){NULL, 0}) == HL_OK)
+        hl_client_call_done(c, true);
+}

@@ -1,0 +1,38 @@
+/* metrics.h - what one worker counts of its callers and runs: written by it, read by /metrics. */
+#ifndef HL_CALLER_METRICS_H
+#define HL_CALLER_METRICS_H
+
+#include "base/metric.h"
+#include "http/head.h"
+#include "store/record.h"
+
+/* How a call is counted. */
+enum hl_mode {
+    HL_MODE_SYNC,
+    HL_MODE_STREAM,
+    HL_MODE_ASYNC,
+    HL_MODE_TUNNEL,
+    HL_MODE_OTHER,
+    HL_MODE_COUNT
+};
+
+#define HL_METHOD_COUNT     (HL_METHOD_TRACE + 1)
+#define HL_CODE_CLASS_CUT   6 /* a response that was broken off; index 0: no response was sent */
+#define HL_CODE_CLASS_COUNT (HL_CODE_CLASS_CUT + 1)
+
+struct hl_worker_metrics {
+    struct hl_counter requests[HL_METHOD_COUNT][HL_MODE_COUNT][HL_CODE_CLASS_COUNT];
+    struct hl_histogram duration[HL_MODE_COUNT]; /* of those; one measurement each */
+    struct hl_histogram run_duration;            /* asynchronous runs, inside this worker */
+    struct hl_counter connections_open, connections_accepted, connections_shed;
+    struct hl_counter calls_in_flight,
+        runs_in_flight; /* callers' requests; asynchronous runs inside the app */
+    struct hl_counter runs_finished[HL_MODE_COUNT]
+                                   [HL_RUN_CANCELLED + 1];         /* OTHER: passed through */
+    struct hl_counter upstream_errors[HL_REASON_BAD_RESPONSE + 1]; /* by enum hl_run_reason */
+    struct hl_counter callers_gone, upstream_resent, upstream_connects;
+    struct hl_counter webhooks_lost, responses_not_kept, async_refused;
+    struct hl_counter waiting_for_slot;
+};
+
+#endif

@@ -1,0 +1,69 @@
+/* runs.h - the runs of one worker, and what they share. */
+#ifndef HL_RUN_RUNS_H
+#define HL_RUN_RUNS_H
+
+#include "app/limiter.h"
+#include "app/pool.h"
+#include "base/slab.h"
+#include "body/spool.h"
+#include "caller/metrics.h"
+#include "caller/trouble.h"
+#include "http/date.h"
+#include "http/head.h"
+#include "loop/slot.h"
+#include "run/pages.h"
+#include "run/recent.h"
+#include "run/service.h"
+
+/* Asynchronous runs: dispatch.c. */
+struct hl_dispatch {
+    uint32_t max;                       /* this worker's share of HOOKLINE_ASYNC_CONCURRENCY */
+    uint32_t running;                   /* claimed here */
+    uint32_t ended;                     /* of those, in this loop turn */
+    uint32_t credit;                    /* given to the store, not yet used */
+    uint32_t waiting;                   /* slots of the app asked for */
+    bool is_withdrawing, has_withdrawn; /* the credit */
+};
+
+struct hl_runs {
+    /* the worker's */
+    struct hl_service *service;
+    const struct hl_config *config;
+    uint32_t index;
+    uv_loop_t *loop;
+    struct hl_wheel *wheel;
+    struct hl_mailbox *box;
+    struct hl_id_source *ids;
+    struct hl_date *date;
+    struct hl_slot_table *slots;
+    struct hl_trouble *trouble;
+    struct hl_worker_metrics *metrics;
+
+    struct hl_pool pool;
+    struct hl_limiter_seat seat;
+    struct hl_spool_home spools;
+    struct hl_slab memory;
+    struct hl_pages pages;
+    struct hl_list list;
+    struct hl_list ended;    /* their memory goes at the end of the loop turn */
+    struct hl_counter count; /* others look at it: worker/idle.c */
+    struct hl_recent_list recent;
+    struct hl_dispatch dispatch;
+    bool is_draining;  /* no new claims */
+    bool is_cut;       /* the worker ends now */
+    bool ends_tunnels; /* those that begin later, too */
+
+    /* valid within one event */
+    struct hl_head head; /* of an answer of the app */
+    char *scratch;       /* a head and a whole read, re-framed */
+    size_t scratch_cap;
+};
+
+/* What the worker lends is set. HL_ERR_NOMEM; hl_runs_fini then, too. */
+HL_MUST_CHECK enum hl_err hl_runs_init(struct hl_runs *runs, struct hl_reader *reader);
+void hl_runs_fini(struct hl_runs *runs); /* the loop has ended */
+
+/* The memory of those that ended in this loop turn. */
+void hl_runs_free_ended(struct hl_runs *runs);
+
+#endif

@@ -1,0 +1,364 @@
+/* call.c - from a parsed head to a run or an answer: carries out what the plan says.
+ * Owns: nothing that outlives a call of it. Thread: the worker's.
+ * Not here: the decisions (route/plan.c), reading and writing the connection (client.c). */
+#include "worker/call.h"
+
+#include <mbedtls/sha256.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "auth/credential.h"
+#include "base/clock.h"
+#include "base/hex.h"
+#include "base/log.h"
+#include "caller/access.h"
+#include "caller/departure.h"
+#include "http/edit.h"
+#include "http/subprotocol.h"
+#include "route/mode.h"
+#include "run/acceptance.h"
+#include "run/forward.h"
+#include "worker/inquiry.h"
+#include "worker/worker.h"
+
+#define PAGE_SLACK 1024 /* our own fields: ids, forwarding, trace, framing */
+
+static void answer_health(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
+{
+    hl_access_drop_line(c); /* probes come every second and say nothing of callers */
+    const char *why = NULL;
+    if (plan->kind == HL_PLAN_READYZ)
+        why = hl_service_not_ready(hl_worker_of(c->callers)->service);
+    struct hl_answer answer = {
+        .status = 200, .content_type = HL_STR("text/plain"), .body = HL_STR("ok\n"), .run_id = id};
+    char text[256];
+    if (why) {
+        int n = snprintf(text, sizeof(text), "%s\n", why);
+        answer.status = 503;
+        answer.body = (struct hl_str){text, (size_t)n};
+    }
+    hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
+static void answer_options(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
+{
+    struct hl_answer answer = {.status = 204,
+        .content_type = HL_STR("text/plain"),
+        .extra_fields = plan->extra_fields,
+        .run_id = id};
+    hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
+/* HOOKLINE_CORS_ORIGINS: without a token, for a browser sends none with this question. */
+static void answer_preflight(struct hl_client *c, const struct hl_id *id)
+{
+    char fields[HL_CORS_PREFLIGHT_MAX];
+    hl_cors_write_preflight(fields, &c->callers->head);
+    struct hl_answer answer = {
+        .status = 204, .content_type = HL_STR("text/plain"), .extra_fields = fields, .run_id = id};
+    hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
+static void answer_problem(struct hl_client *c, const struct hl_id *id, uint16_t status,
+    const char *detail, const char *extra_fields)
+{
+    struct hl_answer answer = {
+        .status = status, .detail = detail, .extra_fields = extra_fields, .run_id = id};
+    hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
+/* What the plan alone cannot know: sizes and queues. NULL: go on. */
+static const char *find_refusal(
+    const struct hl_client *c, const struct hl_plan *plan, uint16_t *status, const char **extra)
+{
+    const struct hl_config *config = c->callers->config;
+    const struct hl_store_gauges *gauges =
+        hl_store_gauges(hl_worker_of(c->callers)->service->store);
+    *extra = NULL;
+    *status = 413;
+    if (c->framing == HL_FRAMING_LENGTH && c->body_left > c->body_max)
+        return plan->is_async
+                   ? "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows for an "
+                     "asynchronous call."
+                   : "The request's body is larger than HOOKLINE_MAX_SYNC_BODY allows.";
+    *status = 429;
+    *extra = "Retry-After: 10\r\n";
+    if (plan->webhook_url.n > 0 &&
+        hl_counter_get(&gauges->pending_deliveries) >= config->max_pending_deliveries)
+        return "HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries wait already; try again later.";
+    return NULL;
+}
+
+/* What makes two requests with one idempotency key the same, but for the body (spec 3). */
+static void begin_fingerprint(const struct hl_head *head, const struct hl_plan *plan,
+    const struct hl_str *secret, uint8_t out[32])
+{
+    const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
+    struct hl_str parts[] = {
+        head->method, plan->target, plan->webhook_url, *secret, type ? type->value : HL_STR("")};
+    mbedtls_sha256_context sha;
+    mbedtls_sha256_init(&sha);
+    mbedtls_sha256_starts_ret(&sha, 0);
+    for (size_t i = 0; i < HL_ARRAY_LEN(parts); i++) {
+        uint64_t n = parts[i].n;
+        mbedtls_sha256_update_ret(&sha, (const unsigned char *)&n, sizeof(n));
+        mbedtls_sha256_update_ret(&sha, (const unsigned char *)parts[i].p, parts[i].n);
+    }
+    mbedtls_sha256_finish_ret(&sha, out);
+    mbedtls_sha256_free(&sha);
+}
+
+/* "00-<trace id>-<span id>-01": the run's id is the trace's. */
+static struct hl_str make_traceparent(const struct hl_run *run, char out[56])
+{
+    const struct hl_id *id = &run->id;
+    struct hl_id span = hl_id_next(run->runs->ids, run->started_ms);
+    char hex[2 * sizeof(span.b)]; /* of all of it: sixteen bytes at once cost less than eight */
+    hl_hex_write(hex, span.b, sizeof(span.b));
+    memcpy(out, "00-", 3);
+    hl_hex_write(out + 3, id->b, 16);
+    out[35] = '-';
+    memcpy(out + 36, hex + sizeof(hex) / 2, 16);
+    memcpy(out + 52, "-01", 4);
+    return (struct hl_str){out, 55};
+}
+
+/* Writes the head for the app into the run's page. False: it does not fit any head limit, or no
+ * memory. */
+static bool write_page(struct hl_run *run, const struct hl_client *c, const struct hl_head *head,
+    const struct hl_plan *plan, struct hl_str traceparent)
+{
+    struct hl_worker *w = hl_worker_of(c->callers);
+    bool checks = w->config->auth == HL_AUTH_JWT;
+    struct hl_request_edit edit = {
+        .target = plan->target,
+        .run_id = &run->id,
+        .peer = hl_str_from(c->peer),
+        .is_peer_trusted = c->is_peer_trusted,
+        .traceparent = traceparent,
+        .wants_identity = plan->is_async || plan->webhook_url.n > 0,
+        .drops_expect = plan->is_async || w->config->app_concurrency > 0, /* then we answer it */
+        .keeps_authorization = !checks || w->config->forward_authorization,
+        .drops_token_protocol = checks && plan->is_websocket,
+        .closes = !w->config->app_keepalive,
+        .is_stored = plan->is_async,
+        .framing = head->framing,
+        .content_length = head->content_length,
+    };
+    size_t lines = 0;
+    for (size_t i = 0; i < head->field_count; i++)
+        lines += head->fields[i].line.n;
+    size_t need = lines + head->method.n + plan->target.n + head->host.n * 2 + PAGE_SLACK;
+    run->page_cap = need > HL_PAGE_SIZE ? need : HL_PAGE_SIZE;
+    run->page = hl_pages_get(&w->runs.pages, run->page_cap);
+    if (!run->page)
+        return false;
+    run->page_n = hl_edit_request(run->page, run->page_cap, head, &edit);
+    return run->page_n > 0;
+}
+
+/* What the store is told of the run; NULL: out of memory. */
+static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker *w,
+    const struct hl_head *head, const struct hl_plan *plan, struct hl_str traceparent)
+{
+    const struct hl_config *config = w->config;
+    const struct hl_field *trace = hl_head_field(head, HL_FIELD_TRACEPARENT);
+    const struct hl_principal *who = w->principal;
+    struct hl_str secret = {NULL, 0};
+    if (plan->webhook_url.n > 0)
+        secret = plan->webhook_secret.n ? plan->webhook_secret : config->webhook_secret;
+    struct hl_accept tmpl = {
+        .run_id = run->id,
+        .created_ms = run->started_ms,
+        .project = plan->project,
+        .app = plan->app,
+        .method = head->method,
+        .target = plan->target,
+        .head = plan->is_async ? (struct hl_str){run->page, run->page_n} : HL_STR(""),
+        .webhook_url = plan->webhook_url,
+        .webhook_secret = secret,
+        .traceparent = traceparent.n || !trace ? traceparent : trace->value,
+        .subject = who ? who->subject : HL_STR(""),
+        .idempotency_key = plan->is_async ? plan->idempotency_key : HL_STR(""),
+    };
+    if (tmpl.idempotency_key.n)
+        begin_fingerprint(head, plan, &secret, tmpl.fingerprint);
+    return hl_accept_new(plan->is_async ? HL_STORE_ACCEPT : HL_STORE_RECORD, &tmpl);
+}
+
+/* The first body bytes go along with the head, in one write. Returns how many fit. */
+static size_t fill_page(struct hl_run *run, struct hl_client *c, struct hl_str rest)
+{
+    if (c->framing != HL_FRAMING_LENGTH)
+        return 0;
+    size_t n = rest.n < c->body_left ? rest.n : (size_t)c->body_left;
+    size_t room = run->page_cap - run->page_n;
+    if (n > room)
+        return 0;
+    memcpy(run->page + run->page_n, rest.p, n);
+    run->page_n += n;
+    c->body_left -= n;
+    c->body_seen += n;
+    if (n > 0)
+        c->owes_continue = false;
+    if (c->body_left == 0) {
+        c->body_done = true;
+        run->has_whole_request = true;
+    }
+    return n;
+}
+
+static size_t start_run(struct hl_client *c, struct hl_str rest)
+{
+    struct hl_worker *w = hl_worker_of(c->callers);
+    const struct hl_head *head = &c->callers->head;
+    const struct hl_plan *plan = &w->plan;
+    struct hl_run *run = hl_run_new(&w->runs, c->begun_us);
+    if (!run) {
+        answer_problem(c, NULL, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
+        return 0;
+    }
+    char made[56];
+    const struct hl_field *trace = hl_head_field(head, HL_FIELD_TRACEPARENT);
+    bool has_trace = trace && hl_head_field_count(head, HL_FIELD_TRACEPARENT) == 1 &&
+                     hl_is_traceparent(trace->value);
+    struct hl_str traceparent = has_trace ? (struct hl_str){NULL, 0} : make_traceparent(run, made);
+    c->mode = plan->is_async ? HL_MODE_ASYNC : HL_MODE_SYNC;
+    run->is_pass = plan->kind == HL_PLAN_PASS;
+    run->method = c->method;
+    run->caller_minor = c->minor;
+    run->is_websocket = plan->is_websocket;
+    run->offers_own_protocol = plan->is_websocket && hl_subprotocol_offers_own(head);
+    run->preference_applied = plan->prefers_async && plan->is_async;
+    run->request_framing = c->framing;
+    run->has_webhook = plan->webhook_url.n > 0;
+    run->has_whole_request = c->body_done;
+    bool is_told = plan->is_async || run->has_webhook;
+    if (!write_page(run, c, head, plan, traceparent) ||
+        (is_told && !(run->accept = make_accept(run, w, head, plan, traceparent)))) {
+        answer_problem(c, &run->id, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
+        hl_run_free(run);
+        return 0;
+    }
+    run->client = c;
+    hl_access_set_run(c, &run->id);
+    hl_counter_add(&w->metrics.calls_in_flight, 1);
+    if (plan->is_async) {
+        hl_client_give_to(c, &hl_acceptance_taker, run);
+        hl_acceptance_begin(run, c->framing == HL_FRAMING_LENGTH ? c->body_left : 0);
+        return 0;
+    }
+    hl_client_give_to(c, &hl_forward_taker, run);
+    if (plan->kind == HL_PLAN_RUN) /* with a webhook until the store knows it */
+        hl_recent_begin(run, plan, head);
+    size_t used = fill_page(run, c, rest);
+    if (c->has_waited && hl_client_has_left(c))
+        hl_client_lose(c);
+    else
+        hl_forward_begin(run);
+    return used;
+}
+
+/* A refused or self-answered request's body, where it is here already, is passed over so that the
+ * connection can go on. */
+static size_t pass_over_body(struct hl_client *c, struct hl_str rest)
+{
+    if (c->framing != HL_FRAMING_LENGTH || c->body_left > rest.n)
+        return 0;
+    c->body_done = true;
+    return (size_t)c->body_left;
+}
+
+/* Who calls, before anything else is done or said about a call that asks for it. */
+static enum hl_auth_verdict authenticate(
+    struct hl_client *c, const struct hl_plan *plan, struct hl_refusal *why)
+{
+    struct hl_worker *w = hl_worker_of(c->callers);
+    struct hl_str token;
+    w->principal = NULL;
+    if (!plan->asks_token)
+        return HL_AUTH_GRANTED;
+    if (!hl_credential_find(&c->callers->head, &token, why))
+        return HL_AUTH_REFUSED;
+    return hl_auth_check(w->auth, token, plan->token_project, &w->principal, why, &c->wait);
+}
+
+static void begin_body(struct hl_client *c, const struct hl_head *head, bool is_async)
+{
+    const struct hl_config *config = c->callers->config;
+    c->framing = head->framing;
+    c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
+    c->body_seen = 0;
+    c->body_done =
+        c->framing == HL_FRAMING_NONE || (c->framing == HL_FRAMING_LENGTH && c->body_left == 0);
+    c->owes_continue = head->expects_continue && !c->body_done;
+    uint64_t max = is_async ? config->max_request_body : config->max_sync_body;
+    c->body_max = max ? max : UINT64_MAX;
+    if (c->framing == HL_FRAMING_CHUNKED) {
+        hl_chunk_reader_init(&c->chunks, (size_t)config->max_head);
+        c->chunks.drops_trailer = head->nominates_fields;
+    }
+}
+
+/* There are no places for callers: only health checks are answered. */
+static void refuse_without_place(struct hl_plan *plan)
+{
+    if (plan->kind == HL_PLAN_HEALTHZ || plan->kind == HL_PLAN_READYZ)
+        return;
+    plan->asks_token = false;
+    hl_plan_refuse(plan, 503,
+        "HOOKLINE_MAX_CONNECTIONS callers are connected and none of them is idle; try again later.",
+        "Retry-After: 1\r\n");
+}
+
+size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
+{
+    struct hl_worker *w = hl_worker_of(c->callers);
+    const struct hl_head *head = &c->callers->head;
+    struct hl_plan *plan = &w->plan;
+    struct hl_refusal why;
+    c->method = head->method_id;
+    c->minor = head->minor;
+    hl_plan_make(plan, head, w->config, &w->plan_scratch);
+    if (c->is_spare)
+        refuse_without_place(plan);
+    enum hl_auth_verdict verdict = authenticate(c, plan, &why);
+    if (verdict == HL_AUTH_PENDING)
+        return HL_CALL_LATER;
+    if (verdict == HL_AUTH_REFUSED)
+        hl_plan_refuse(plan, why.status, why.detail, why.fields);
+    if (c->line)
+        hl_access_set_caller(c, w->principal);
+    c->cors = w->config->cors_origins.n > 0 ? hl_plan_cors(head, w->config) : (struct hl_cors){0};
+    c->must_close = !head->is_persistent || c->callers->is_draining || c->is_spare;
+    begin_body(c, head, plan->is_async);
+
+    uint16_t status;
+    const char *extra;
+    const char *refusal = NULL;
+    if (plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS) {
+        refusal = find_refusal(c, plan, &status, &extra);
+        if (!refusal)
+            return start_run(c, rest);
+    }
+    if (plan->kind == HL_PLAN_REST) {
+        struct hl_asker asker;
+        hl_asker_init(&asker, w->principal);
+        c->body_max = HL_INQUIRY_BODY_MAX;
+        hl_inquiry_begin(c, &asker);
+        return 0;
+    }
+    size_t used = pass_over_body(c, rest);
+    struct hl_id id = hl_id_next(&w->ids, hl_clock_wall_ms());
+    if (refusal)
+        answer_problem(c, &id, status, refusal, extra);
+    else if (plan->kind == HL_PLAN_REFUSED)
+        answer_problem(c, &id, plan->status, plan->detail, plan->extra_fields);
+    else if (plan->kind == HL_PLAN_OPTIONS)
+        answer_options(c, plan, &id);
+    else if (plan->kind == HL_PLAN_PREFLIGHT)
+        answer_preflight(c, &id);
+    else
+        answer_health(c, plan, &id);
+    return used;
+}

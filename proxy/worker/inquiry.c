@@ -1,0 +1,298 @@
+/* inquiry.c - a request for the REST interface on the run listener.
+ * Owns: what its caller's connection knows of it, until the answer is written. Thread: the worker's.
+ * Promise: a result is sent no faster than the caller takes it, and never whole in memory; one that
+ * turns out to be damaged is cut off.
+ * Not here: who may ask (call.c), what is answered (api/). */
+#include "worker/inquiry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "auth/auth.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "body/body_reader.h"
+#include "caller/access.h"
+#include "caller/client.h"
+#include "worker/worker.h"
+
+struct caller_inquiry {
+    struct hl_client *client;
+    struct hl_slot_name name;
+    struct hl_inquiry *asked; /* NULL: the control thread has it, or it is answered */
+    struct hl_body_reader *reader;
+    bool is_reading;
+    struct hl_buf head; /* of an answer with a file, until its first piece is there */
+};
+
+static void copy_cut(char *out, size_t max, struct hl_str s)
+{
+    size_t n = s.n < max ? s.n : max;
+    if (n > 0)
+        memcpy(out, s.p, n);
+    out[n] = '\0';
+}
+
+void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who)
+{
+    *asker = (struct hl_asker){.is_unknown = !who};
+    if (!who)
+        return;
+    bool is_name = who->project.n <= HL_NAME_MAX; /* a longer one is no project's */
+    asker->is_admin = who->role == HL_ROLE_ADMIN;
+    asker->has_all_projects = who->has_all_projects;
+    copy_cut(asker->project, HL_NAME_MAX, is_name ? who->project : HL_STR(""));
+    copy_cut(asker->subject, HL_ASKER_SUBJECT, who->subject);
+}
+
+void hl_inquiry_free(struct hl_inquiry *inquiry)
+{
+    if (!inquiry)
+        return;
+    hl_buf_fini(&inquiry->target);
+    hl_buf_fini(&inquiry->body);
+    hl_reply_fini(&inquiry->reply);
+    free(inquiry);
+}
+
+/* It is answered, or nobody waits for an answer. */
+static void inquiry_free(struct caller_inquiry *q)
+{
+    hl_slot_remove(&hl_worker_of(q->client->callers)->slots, q->name);
+    hl_inquiry_free(q->asked);
+    hl_body_reader_free(q->reader);
+    hl_buf_fini(&q->head);
+    free(q);
+}
+
+static void refuse(struct hl_client *c, uint16_t status, const char *detail)
+{
+    struct hl_id id = hl_id_next(&hl_worker_of(c->callers)->ids, hl_clock_wall_ms());
+    struct hl_answer answer = {.status = status,
+        .detail = detail,
+        .run_id = &id,
+        .extra_fields = status == 503 ? "Retry-After: 5\r\n" : NULL};
+    hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
+static void refuse_made(struct caller_inquiry *q, uint16_t status, const char *detail)
+{
+    struct hl_client *c = q->client;
+    inquiry_free(q);
+    refuse(c, status, detail);
+}
+
+static void end(struct caller_inquiry *q, bool is_whole)
+{
+    struct hl_client *c = q->client;
+    inquiry_free(q);
+    hl_client_call_done(c, is_whole);
+}
+
+/* ---- the request ---- */
+
+static bool is_blocked(void *owner)
+{
+    (void)owner; /* its bound is HL_INQUIRY_BODY_MAX */
+    return false;
+}
+
+static void on_body(void *owner, struct hl_str data)
+{
+    struct caller_inquiry *q = owner;
+    if (hl_buf_append_str(&q->asked->body, data) != HL_OK)
+        refuse_made(q, 503, "Out of memory; try again later.");
+}
+
+static void on_body_end(void *owner, struct hl_str trailer)
+{
+    (void)trailer;
+    struct caller_inquiry *q = owner;
+    struct hl_inquiry *asked = q->asked;
+    q->asked = NULL;
+    hl_mailbox_post(hl_worker_of(q->client->callers)->service->inquiries, &asked->msg);
+}
+
+static void on_failed(void *owner, uint16_t status, const char *detail)
+{
+    struct caller_inquiry *q = owner;
+    struct hl_client *c = q->client;
+    inquiry_free(q);
+    hl_client_detach(c);
+    hl_client_refuse(c, status, detail);
+}
+
+static void on_caller_gone(void *owner)
+{
+    inquiry_free(owner);
+}
+
+static void on_drained(void *owner);
+
+static bool needs_caller(void *owner)
+{
+    (void)owner;
+    return true;
+}
+
+static const struct hl_taker taker = {.is_blocked = is_blocked,
+    .body = on_body,
+    .body_end = on_body_end,
+    .failed = on_failed,
+    .caller_gone = on_caller_gone,
+    .drained = on_drained,
+    .needs_caller = needs_caller};
+
+/* NULL: out of memory. */
+static struct caller_inquiry *make(struct hl_client *c, const struct hl_asker *asker)
+{
+    struct hl_worker *w = hl_worker_of(c->callers);
+    struct caller_inquiry *q = calloc(1, sizeof(*q));
+    if (!q)
+        return NULL;
+    q->client = c;
+    q->asked = calloc(1, sizeof(*q->asked));
+    q->name = hl_slot_add(&w->slots, q);
+    if (!q->asked || q->name.generation == 0)
+        goto fail;
+    q->asked->msg.type = HL_WORKER_INQUIRY;
+    q->asked->reply_to = &w->mail.box;
+    q->asked->from = q->name;
+    q->asked->asker = *asker;
+    q->asked->method = c->method;
+    hl_buf_init(&q->asked->body, HL_INQUIRY_BODY_MAX);
+    if (hl_buf_append_str(&q->asked->target, c->callers->head.target) == HL_OK)
+        return q;
+fail:
+    inquiry_free(q);
+    return NULL;
+}
+
+void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker)
+{
+    if (c->framing == HL_FRAMING_LENGTH && c->body_left > HL_INQUIRY_BODY_MAX) {
+        refuse(c, 413, "A request's body may have at most 64 KiB here.");
+        return;
+    }
+    if (!hl_worker_of(c->callers)->service->inquiries) {
+        refuse(c, 503, "The REST interface is not served now; try again later.");
+        return;
+    }
+    struct caller_inquiry *q = make(c, asker);
+    if (!q) {
+        refuse(c, 503, "Out of memory; try again later.");
+        return;
+    }
+    hl_client_give_to(c, &taker, q);
+    if (c->body_done)
+        on_body_end(q, (struct hl_str){NULL, 0});
+}
+
+/* ---- the answer ---- */
+
+static void write_whole(struct caller_inquiry *q, struct hl_str out)
+{
+    if (hl_client_write2(q->client, out, (struct hl_str){NULL, 0}) == HL_OK)
+        end(q, true);
+}
+
+static void read_on(struct caller_inquiry *q)
+{
+    if (q->is_reading || hl_stream_is_blocked(&q->client->stream))
+        return;
+    q->is_reading = hl_body_reader_next(q->reader);
+    if (!q->is_reading)
+        end(q, false);
+}
+
+/* Nothing was sent yet: what is wrong can be said. */
+static void refuse_file(struct caller_inquiry *q, enum hl_err err)
+{
+    if (err == HL_ERR_NOT_FOUND)
+        refuse_made(q, 410,
+            "The kept response was removed meanwhile: its run is past HOOKLINE_RETENTION, "
+            "or the space was needed (HOOKLINE_STORE_MAX_BYTES).");
+    else
+        refuse_made(
+            q, 500, "The kept response cannot be read from the data directory; see the log.");
+}
+
+static void on_unreadable(struct caller_inquiry *q, enum hl_err err)
+{
+    HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_TEXT("error", hl_err_text(err)));
+    if (q->head.n > 0)
+        refuse_file(q, err);
+    else
+        end(q, false);
+}
+
+static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last)
+{
+    struct caller_inquiry *q = owner;
+    struct hl_client *c = q->client;
+    q->is_reading = false;
+    if (err != HL_OK) {
+        on_unreadable(q, err);
+        return;
+    }
+    struct hl_buf head = q->head;
+    hl_buf_init(&q->head, 0);
+    hl_access_add(c, piece.n);
+    enum hl_err gone = head.n > 0 ? hl_client_write2(c, hl_buf_str(&head), piece)
+                                  : hl_client_write2(c, piece, (struct hl_str){NULL, 0});
+    hl_buf_fini(&head);
+    if (gone != HL_OK)
+        return;
+    if (is_last)
+        end(q, true);
+    else
+        read_on(q);
+}
+
+static void on_drained(void *owner)
+{
+    struct caller_inquiry *q = owner;
+    if (q->reader)
+        read_on(q);
+}
+
+static void answer(struct caller_inquiry *q, struct hl_reply *reply)
+{
+    struct hl_client *c = q->client;
+    struct hl_worker *w = hl_worker_of(c->callers);
+    struct hl_id id = hl_id_next(&w->ids, hl_clock_wall_ms());
+    struct hl_reply_writing how = {.request_id = &id,
+        .closes = hl_client_closes_after(c),
+        .is_head_request = c->method == HL_METHOD_HEAD,
+        .caller_minor = c->minor};
+    struct hl_buf out;
+    hl_buf_init(&out, 0);
+    c->must_close = how.closes;
+    if (hl_reply_write(reply, &how, &out) != HL_OK) {
+        hl_buf_fini(&out);
+        refuse_made(q, 503, "Out of memory; try again later.");
+        return;
+    }
+    c->status = reply->status;
+    hl_access_set_run(c, hl_id_is_nil(&reply->run_id) ? &id : &reply->run_id);
+    hl_access_add_answer(c, hl_buf_str(&out));
+    if (!hl_reply_has_file(reply) || how.is_head_request) {
+        write_whole(q, hl_buf_str(&out));
+        hl_buf_fini(&out);
+        return;
+    }
+    q->head = out;
+    q->reader = hl_body_reader_new(&w->loop, w->runs.spools.data_dir, &reply->file, on_piece, q);
+    if (q->reader)
+        read_on(q);
+    else
+        refuse_made(q, 503, "Out of memory; try again later.");
+}
+
+void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry)
+{
+    struct caller_inquiry *q = hl_slot_find(&w->slots, inquiry->from);
+    if (q)
+        answer(q, &inquiry->reply);
+    hl_inquiry_free(inquiry);
+}

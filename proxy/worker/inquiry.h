@@ -1,0 +1,49 @@
+/* inquiry.h - a request for the REST interface that came in on the run listener: its worker reads it,
+ * the control thread answers it, the worker writes the answer. */
+#ifndef HL_WORKER_INQUIRY_H
+#define HL_WORKER_INQUIRY_H
+
+#include "http/head.h"
+#include "loop/mailbox.h"
+#include "loop/slot.h"
+#include "route/plan.h"
+#include "worker/reply.h"
+
+#define HL_INQUIRY_BODY_MAX (64 * 1024) /* more: 413 */
+
+#define HL_ASKER_SUBJECT 128
+
+/* Who asks. */
+struct hl_asker {
+    bool is_unknown; /* HOOKLINE_AUTH=none: nobody was asked; the rest is empty */
+    bool is_admin;
+    bool has_all_projects;
+    char project[HL_NAME_MAX + 1];      /* else the one; may be empty: none */
+    char subject[HL_ASKER_SUBJECT + 1]; /* of the token, cut; may be empty */
+};
+
+struct hl_principal;
+/* `who` is NULL: nobody was asked. */
+void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who);
+
+/* Worker ─▶ control, and the same memory back with `reply`. */
+struct hl_inquiry {
+    struct hl_msg msg; /* HL_WORKER_INQUIRY */
+    struct hl_mailbox *reply_to;
+    struct hl_slot_name from;
+    struct hl_asker asker;
+    enum hl_method method;
+    struct hl_buf target, body; /* as they came */
+    struct hl_reply reply;
+};
+void hl_inquiry_free(struct hl_inquiry *inquiry); /* NULL-safe */
+
+struct hl_client;
+struct hl_worker;
+
+/* The head is in worker->request_head, the plan is REST. The request's body follows, or the answer.
+ */
+void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker);
+void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry);
+
+#endif

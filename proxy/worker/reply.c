@@ -1,0 +1,62 @@
+/* reply.c - an answer of the REST interface: made, written, freed.
+ * Thread: any; each reply has one owner at a time.
+ * Not here: what is answered (api/), reading the file (body_reader.c). */
+#include "worker/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "http/problem.h"
+
+#define HEAD_MAX 4096 /* without `fields` and body; and a problem */
+
+void hl_reply_fini(struct hl_reply *reply)
+{
+    hl_buf_fini(&reply->fields);
+    hl_buf_fini(&reply->body);
+}
+
+void hl_reply_refuse(struct hl_reply *reply, uint16_t status, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(reply->detail, sizeof(reply->detail), fmt, args);
+    va_end(args);
+    reply->status = status;
+    reply->content_type[0] = '\0';
+    reply->body.n = 0;
+    reply->file = (struct hl_body){.where = HL_BODY_NONE};
+}
+
+enum hl_err hl_reply_write(
+    const struct hl_reply *reply, const struct hl_reply_writing *how, struct hl_buf *out)
+{
+    bool has_run = !hl_id_is_nil(&reply->run_id), has_file = hl_reply_has_file(reply);
+    struct hl_buf fields;
+    hl_buf_init(&fields, 0);
+    enum hl_err err = hl_buf_append(&fields, reply->fields.p, reply->fields.n);
+    if (err == HL_OK)
+        err = hl_buf_append(&fields, "", 1);
+    if (err == HL_OK)
+        err = hl_buf_reserve(out, HEAD_MAX + fields.n + reply->body.n);
+    if (err != HL_OK)
+        goto out;
+    struct hl_answer answer = {
+        .status = reply->status,
+        .content_type = hl_str_from(reply->content_type),
+        .body =
+            has_file ? (struct hl_str){NULL, (size_t)reply->file.size} : hl_buf_str(&reply->body),
+        .detail = reply->detail,
+        .run_id = has_run ? &reply->run_id : how->request_id,
+        .extra_fields = fields.p,
+        .closes = how->closes,
+        .is_head_request = how->is_head_request || has_file,
+        .caller_minor = how->caller_minor,
+    };
+    size_t n = hl_answer_write(out->p + out->n, out->cap - out->n, &answer);
+    out->n += n;
+    err = n > 0 ? HL_OK : HL_ERR_TOO_LARGE;
+out:
+    hl_buf_fini(&fields);
+    return err;
+}
