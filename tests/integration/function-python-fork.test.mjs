@@ -146,6 +146,10 @@ async def async_generator(how):
     pid = os.fork()
     yield status_of(pid) if pid else ENDS[how]()
 
+async def in_thread(how):
+    import asyncio
+    return await asyncio.to_thread(plain, how)
+
 async def awaits():
     import asyncio
     wait_for_gate()
@@ -193,7 +197,7 @@ async def waits_async(text):
             'exits with 7': 7,
             'exits with a text': 1,
         };
-        const kinds = ['plain', 'generator', 'awaitable', 'coroutine', 'async_generator'];
+        const kinds = ['plain', 'generator', 'awaitable', 'coroutine', 'async_generator', 'in_thread'];
         const cases = kinds.flatMap((kind) =>
             Object.entries(statuses).map(([how, status]) => [kind, { how }, kind.includes('generator') ? [status] : status]),
         );

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from . import forked, log
 
@@ -62,6 +63,7 @@ class EventLoop:
         with self._starting:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
+                self._loop.set_default_executor(_Threads(thread_name_prefix="asyncio"))
                 self._stopped = self._loop.create_future()
                 os.register_at_fork(after_in_child=self._let_go)
                 arguments = (self._loop, self._stopped)
@@ -107,6 +109,18 @@ class EventLoop:
         finally:
             del self._tasks[call]
             self._cancelled.discard(call)
+
+
+class _Threads(ThreadPoolExecutor):
+    """The threads of asyncio.to_thread() and the like. In a child theirs would go on to what waits for them."""
+
+    def submit(self, function, /, *args, **kwargs):
+        return super().submit(_run_guarded, function, *args, **kwargs)
+
+
+def _run_guarded(function, *args, **kwargs):
+    with forked.Guard("a thread of asyncio"):
+        return function(*args, **kwargs)
 
 
 async def _guarded(awaitable):
