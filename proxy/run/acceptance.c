@@ -56,6 +56,7 @@ static void post_accept(struct hl_run *run)
         run->name.generation ? hl_store_post(runs->service->store, &a->m) : HL_ERR_NOMEM;
     if (err == HL_OK) {
         run->accept = NULL;
+        hl_progress_record(run, HL_RECORD_ACCEPTING);
         return;
     }
     if (a->body.where == HL_BODY_FILE)
@@ -93,6 +94,7 @@ void hl_acceptance_begin(struct hl_run *run, uint64_t announced)
 {
     struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
+    hl_progress_stage(run, HL_STAGE_ACCEPTING);
     run->spool = hl_spool_new(
         &runs->spools, runs->config->max_request_body, false, false, &spool_events, run);
     if (!run->spool) {
@@ -130,7 +132,7 @@ static void leave(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
     run->client = NULL;
-    if (!run->accept)
+    if (run->record == HL_RECORD_ACCEPTING)
         return; /* it is with the store: the answer will find nobody */
     hl_counter_sub(&runs->metrics->calls_in_flight, 1);
     hl_run_free(run);

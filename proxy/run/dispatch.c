@@ -201,6 +201,7 @@ static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
         give_up(runs, run, claimed);
         return;
     }
+    hl_progress_record(run, HL_RECORD_OPEN);
     hl_counter_add(&runs->metrics->runs_in_flight, 1);
     begin(run);
 }
@@ -272,7 +273,7 @@ static void take_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
 static bool is_held(const struct hl_run *run)
 {
     return run->claimed && run->request == HL_REQUEST_HELD && !run->is_resent &&
-           run->response != HL_RESPONSE_DONE;
+           !hl_run_has_ended(run);
 }
 
 void hl_dispatch_release_held(struct hl_runs *runs)
@@ -285,6 +286,7 @@ void hl_dispatch_release_held(struct hl_runs *runs)
             continue;
         struct hl_claimed *claimed = run->claimed;
         run->claimed = NULL;
+        hl_progress_record(run, HL_RECORD_NONE);
         hl_counter_sub(&runs->metrics->runs_in_flight, 1);
         runs->dispatch.running--;
         hl_ending_abandon(run);

@@ -59,7 +59,6 @@ static void leave_app(struct hl_run *run, bool is_reusable)
 
 void hl_ending_abandon(struct hl_run *run)
 {
-    run->response = HL_RESPONSE_DONE;
     leave_app(run, false);
     hl_run_free(run);
 }
@@ -87,12 +86,13 @@ static void log_end(const struct hl_run *run)
 void hl_ending_conclude(
     struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, bool is_reusable)
 {
-    if (run->response == HL_RESPONSE_DONE)
+    if (hl_run_has_ended(run))
         return;
-    run->response = HL_RESPONSE_DONE;
+    hl_progress_stage(run, HL_STAGE_ENDED);
+    hl_progress_response(run, HL_RESPONSE_DONE);
     count_end(run, state, reason);
     leave_app(run, is_reusable);
-    if (!run->finish) {
+    if (run->record != HL_RECORD_OPEN) {
         hl_run_free(run);
         return;
     }
@@ -104,10 +104,12 @@ void hl_ending_conclude(
     if (hl_run_is_async(run))
         run->runs->dispatch.ended++;
     log_end(run);
-    if (run->spool)
-        hl_spool_end(run->spool);
-    else
+    if (!run->spool) {
         hl_report_end(run);
+        return;
+    }
+    hl_progress_record(run, HL_RECORD_KEEPING);
+    hl_spool_end(run->spool);
 }
 
 /* ---- before its response is whole ---- */
@@ -147,7 +149,7 @@ static void note_trouble(
 void hl_ending_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
     uint16_t status, const char *detail)
 {
-    if (run->response == HL_RESPONSE_DONE)
+    if (hl_run_has_ended(run))
         return;
     HL_LOG(DEBUG, "call failed", HL_LOG_ID("run_id", &run->id), HL_LOG_TEXT("detail", detail),
         HL_LOG_INT("status", status));

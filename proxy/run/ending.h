@@ -5,11 +5,11 @@
 #include "run/run.h"
 
 /* The response half is done: gives back slot and connection, counts, ends the spool, tells the
- * store. The client is detached first. Nothing happens to a run that is DONE. */
+ * store. The client is detached first. Nothing happens to a run that has ENDED. */
 void hl_ending_conclude(
     struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, bool is_reusable);
 /* Ends a run before its response is whole: cancelled, cut by a deadline, broken. Tells the caller
- * what can still be told. Nothing happens to a run that is DONE. */
+ * what can still be told. Nothing happens to a run that has ENDED. */
 void hl_ending_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
     uint16_t status, const char *detail);
 /* Somebody who may has asked for its end: cut off, and a caller who has seen nothing yet is told. */

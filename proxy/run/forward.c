@@ -59,6 +59,7 @@ static void fail_full(struct hl_run *run)
 static void queue_up(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
+    hl_progress_stage(run, HL_STAGE_QUEUED);
     run->slot_wait.on_slot = on_slot;
     hl_timer_arm(runs->wheel, &run->timer, runs->config->app_queue_timeout_ms);
     hl_counter_add(&runs->metrics->waiting_for_slot, 1);
@@ -75,7 +76,7 @@ static void begin_gathering(struct hl_run *run)
         fail_full(run);
         return;
     }
-    run->is_gathering = true;
+    hl_progress_stage(run, HL_STAGE_GATHERING);
     enum hl_err err = hl_client_say_continue(run->client);
     (void)err; /* a caller that has gone has ended the run */
 }
@@ -99,7 +100,6 @@ void hl_forward_begin(struct hl_run *run)
 /* Enough of the body is there, if there was memory for it. */
 static void end_gathering(struct hl_run *run, bool has_memory)
 {
-    run->is_gathering = false;
     if (!has_memory) {
         hl_ending_fail(
             run, HL_RUN_CANCELLED, HL_REASON_NONE, 503, "Out of memory; try again later.");
@@ -139,6 +139,7 @@ static void send_page(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
     bool is_whole = run->has_whole_request;
+    hl_progress_stage(run, HL_STAGE_CALLING);
     run->is_page_whole = is_whole;
     hl_upstream_own(run->upstream, run, on_upstream_event);
     hl_timer_arm(runs->wheel, &run->timer, runs->config->app_head_timeout_ms);
@@ -156,7 +157,7 @@ static void send_page(struct hl_run *run)
         hl_pages_put(&runs->pages, run->page, run->page_cap);
         run->page = NULL;
     }
-    run->request = is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING;
+    hl_progress_request(run, is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING);
     if (run->claimed)
         hl_body_fini(&run->claimed->body); /* it will not be given back any more */
     if (run->client && !is_whole)
@@ -194,7 +195,8 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
 static void connect_run(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
-    if (run->accept)
+    hl_progress_stage(run, HL_STAGE_CONNECTING);
+    if (run->record == HL_RECORD_DUE)
         hl_report_begin(run); /* a webhook waits for it: now it begins */
     if (!run->is_resent)
         run->upstream = hl_pool_take(&runs->pool, is_replayable(run));
@@ -219,7 +221,7 @@ static bool send_again(struct hl_run *run, bool is_unsent)
         return false;
     hl_upstream_close(run->upstream);
     run->upstream = NULL;
-    run->request = HL_REQUEST_HELD;
+    hl_progress_request(run, HL_REQUEST_HELD);
     run->is_resent = true;
     hl_counter_add(&run->runs->metrics->upstream_resent, 1);
     connect_run(run);
@@ -248,7 +250,7 @@ static void on_data(struct hl_run *run, struct hl_str bytes)
 /* The app closed nothing: its machine does not answer. */
 static bool is_vanished(const struct hl_run *run, const struct hl_stream_event *event)
 {
-    return run->response != HL_RESPONSE_TUNNEL &&
+    return !hl_run_is_tunnel(run) &&
            (event->error == UV_ETIMEDOUT || event->error == UV_EHOSTUNREACH);
 }
 
@@ -298,9 +300,9 @@ static bool is_app_waiting(const struct hl_run *run)
 static void on_timer(struct hl_timer *timer)
 {
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, timer);
-    if (run->response == HL_RESPONSE_TUNNEL) {
+    if (hl_run_is_tunnel(run)) {
         hl_respond_end(run, true); /* the app has ended its side, the caller says nothing */
-    } else if (hl_list_is_linked(&run->slot_wait.node)) {
+    } else if (run->stage == HL_STAGE_QUEUED) {
         hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
             "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later.");
     } else if (run->response == HL_RESPONSE_HEAD && is_app_waiting(run)) {
@@ -324,14 +326,14 @@ static void on_timer(struct hl_timer *timer)
 static bool is_blocked(const struct hl_run *run)
 {
     if (run->request == HL_REQUEST_HELD)
-        return !run->is_gathering;
+        return run->stage != HL_STAGE_GATHERING;
     return run->request == HL_REQUEST_SENDING && hl_stream_is_blocked(&run->upstream->stream);
 }
 
 /* The app stopped reading; its answer may be on the way (RFC 9112 9.5 and 9.6). */
 static void stop_sending(struct hl_run *run)
 {
-    run->request = HL_REQUEST_BROKEN;
+    hl_progress_request(run, HL_REQUEST_BROKEN);
 }
 
 /* One chunk of ours: size line, data, CRLF. */
@@ -352,39 +354,38 @@ static void on_body(void *owner, struct hl_str data)
     struct hl_run *run = owner;
     if (run->request == HL_REQUEST_BROKEN || data.n == 0)
         return;
-    if (run->is_gathering) {
+    if (run->stage == HL_STAGE_GATHERING) {
         bool has_memory = hl_gather_add(run, data);
         if (!has_memory || hl_gather_is_enough(run))
             end_gathering(run, has_memory);
         return;
     }
     struct hl_stream *to = &run->upstream->stream;
-    enum hl_err err =
-        run->response != HL_RESPONSE_TUNNEL && run->request_framing == HL_FRAMING_CHUNKED
-            ? write_chunk(run, data)
-            : hl_stream_write(to, data.p, data.n);
-    if (err != HL_OK && run->tunnel_app_ended)
+    enum hl_err err = !hl_run_is_tunnel(run) && run->request_framing == HL_FRAMING_CHUNKED
+                          ? write_chunk(run, data)
+                          : hl_stream_write(to, data.p, data.n);
+    if (err != HL_OK && run->response == HL_RESPONSE_TUNNEL_HALF)
         hl_respond_end(run, false);
     else if (err != HL_OK)
         stop_sending(run);
     else if (run->response == HL_RESPONSE_HEAD)
         hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
-    else if (run->tunnel_app_ended)
+    else if (run->response == HL_RESPONSE_TUNNEL_HALF)
         hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->body_timeout_ms);
 }
 
 static void on_body_end(void *owner, struct hl_str trailer)
 {
     struct hl_run *run = owner;
-    if (run->response == HL_RESPONSE_TUNNEL) {
-        run->tunnel_caller_ended = true;
+    if (hl_run_is_tunnel(run)) {
+        hl_progress_request(run, HL_REQUEST_SENT);
         hl_stream_shutdown(&run->upstream->stream);
-        if (run->tunnel_app_ended)
+        if (run->response == HL_RESPONSE_TUNNEL_HALF)
             hl_respond_end(run, true);
         return;
     }
     run->has_whole_request = true;
-    if (run->is_gathering) {
+    if (run->stage == HL_STAGE_GATHERING) {
         end_gathering(run, hl_gather_add_end(run, trailer));
         return;
     }
@@ -397,7 +398,7 @@ static void on_body_end(void *owner, struct hl_str trailer)
     if (err == HL_OK && run->request_framing == HL_FRAMING_CHUNKED)
         err = hl_stream_write(to, "\r\n", 2);
     if (err == HL_OK)
-        run->request = HL_REQUEST_SENT;
+        hl_progress_request(run, HL_REQUEST_SENT);
     else
         stop_sending(run);
     if (run->response == HL_RESPONSE_HEAD)
@@ -422,10 +423,9 @@ static void on_caller_gone(void *owner)
     struct hl_run *run = owner;
     hl_counter_add(&run->runs->metrics->callers_gone, 1);
     run->client = NULL;
-    if (run->response == HL_RESPONSE_DONE)
+    if (hl_run_has_ended(run))
         return;
-    bool someone_waits =
-        run->has_webhook && run->has_whole_request && run->response != HL_RESPONSE_TUNNEL;
+    bool someone_waits = run->has_webhook && run->has_whole_request && !hl_run_is_tunnel(run);
     if (someone_waits)
         hl_respond_resume(run);
     else

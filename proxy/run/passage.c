@@ -16,7 +16,7 @@ bool hl_passage_flush(struct hl_run *run, struct hl_passage *pass)
         struct hl_str out = {run->runs->scratch, pass->out_n};
         enum hl_err err = pass->out_n ? hl_client_write2(c, out, pass->direct)
                                       : hl_client_write2(c, pass->direct, (struct hl_str){0});
-        if (err != HL_OK && run->response == HL_RESPONSE_DONE)
+        if (err != HL_OK && hl_run_has_ended(run))
             return false; /* nobody waited for it but the caller */
     }
     if (run->spool)
@@ -24,7 +24,7 @@ bool hl_passage_flush(struct hl_run *run, struct hl_passage *pass)
             hl_spool_take(run->spool, pass->views[i].p, pass->views[i].n);
     pass->out_n = pass->view_count = 0;
     pass->direct = (struct hl_str){NULL, 0};
-    return run->response != HL_RESPONSE_DONE;
+    return !hl_run_has_ended(run);
 }
 
 bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str data)

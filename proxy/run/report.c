@@ -19,6 +19,7 @@ void hl_report_end(struct hl_run *run)
     struct hl_runs *runs = run->runs;
     struct hl_finish *f = run->finish;
     run->finish = NULL;
+    hl_progress_record(run, HL_RECORD_FINISHING);
     f->m.msg.type = HL_STORE_FINISH;
     f->m.reply_to = runs->box;
     f->m.from = run->name;
@@ -61,6 +62,7 @@ void hl_report_on_finish(struct hl_runs *runs, struct hl_finish *finish)
         HL_LOG(ERROR, "a run's end cannot be recorded yet", HL_LOG_ID("run_id", &finish->run_id),
             HL_LOG_TEXT("error", hl_err_text(rc)));
         run->finish = finish;
+        hl_progress_record(run, HL_RECORD_AGAIN);
         run->timer.on_fire = on_finish_again;
         hl_timer_arm(runs->wheel, &run->timer, FINISH_AGAIN_MS);
         return;
@@ -82,6 +84,7 @@ static void lose_webhook(struct hl_run *run, const char *why)
     HL_LOG(ERROR, "a webhook is lost: its run cannot be recorded", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("error", why));
     run->has_webhook = false;
+    hl_progress_record(run, HL_RECORD_NONE);
     hl_finish_free(run->finish);
     run->finish = NULL;
 }
@@ -103,6 +106,7 @@ void hl_report_begin(struct hl_run *run)
     a->m.from = run->name;
     enum hl_err err = hl_store_post(runs->service->store, &a->m);
     if (err == HL_OK) {
+        hl_progress_record(run, HL_RECORD_OPEN);
         hl_recent_forget(run); /* the store lists it from here on */
         return;
     }

@@ -48,10 +48,10 @@ static bool pass_interim(struct hl_run *run, const struct hl_head *head)
     size_t n = hl_edit_response(runs->scratch, runs->scratch_cap, head, &edit);
     if (n > 0 &&
         hl_client_write2(c, (struct hl_str){runs->scratch, n}, (struct hl_str){0}) != HL_OK)
-        return run->response != HL_RESPONSE_DONE; /* a webhook's run goes on without its caller */
+        return !hl_run_has_ended(run); /* a webhook's run goes on without its caller */
     if (head->status == 100)
         hl_client_resume(c); /* HOOKLINE_BODY_TIMEOUT begins */
-    return run->response != HL_RESPONSE_DONE;
+    return !hl_run_has_ended(run);
 }
 
 static enum hl_framing choose_framing(const struct hl_run *run, const struct hl_head *head)
@@ -99,7 +99,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         hl_chunk_reader_init(&run->chunks, (size_t)runs->config->max_head);
         run->chunks.drops_trailer = head->nominates_fields;
     }
-    if (run->finish)
+    if (run->record == HL_RECORD_OPEN)
         hl_keep_begin(run, head, &spool_events);
     if (run->page && run->request != HL_REQUEST_HELD) {
         hl_pages_put(&runs->pages, run->page, run->page_cap);
@@ -137,23 +137,23 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
             return false;
         }
     }
-    run->response = HL_RESPONSE_BODY;
+    hl_progress_response(run, HL_RESPONSE_BODY);
     return true;
 }
 
 static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
 {
-    run->response = HL_RESPONSE_TUNNEL;
+    hl_progress_response(run, HL_RESPONSE_TUNNEL);
     if (run->client)
         run->client->mode = HL_MODE_TUNNEL;
-    run->request = HL_REQUEST_SENDING;
+    hl_progress_request(run, HL_REQUEST_SENDING);
     hl_timer_disarm(&run->timer);
     if (!hl_passage_flush(run, pass) || !run->client)
         return false;
     hl_client_become_tunnel(run->client);
     if (run->response == HL_RESPONSE_TUNNEL && run->runs->ends_tunnels)
         hl_respond_close_tunnel(run);
-    return run->response != HL_RESPONSE_DONE;
+    return !hl_run_has_ended(run);
 }
 
 /* Reads heads off p[0..n) until the final one. Returns false when the run is gone or more is
@@ -280,7 +280,7 @@ static void pause_if_blocked(struct hl_run *run)
 
 void hl_respond_resume(struct hl_run *run)
 {
-    if (!run->upstream || run->response == HL_RESPONSE_DONE)
+    if (!run->upstream || hl_run_has_ended(run))
         return;
     bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
     bool spool_lags = run->spool && hl_tee_lags(run);
@@ -327,7 +327,7 @@ static size_t respond(struct hl_run *run, const char *p, size_t n)
         pass_body(run, p + used, n - used, &pass);
         return 0;
     }
-    if (run->response == HL_RESPONSE_TUNNEL || begin_tunnel(run, &pass))
+    if (hl_run_is_tunnel(run) || begin_tunnel(run, &pass))
         pass_tunnel(run, p + used, n - used);
     return 0;
 }
@@ -361,8 +361,9 @@ static void end_tunnel(struct hl_run *run, bool is_clean)
 {
     struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
-    bool goes_on = is_clean && c && !run->tunnel_caller_ended && !run->tunnel_app_ended;
-    run->tunnel_app_ended = true;
+    bool goes_on =
+        is_clean && c && run->request == HL_REQUEST_SENDING && run->response == HL_RESPONSE_TUNNEL;
+    hl_progress_response(run, HL_RESPONSE_TUNNEL_HALF);
     if (goes_on) { /* half-close goes through; the caller's side may go on, but not in silence */
         hl_stream_shutdown(&c->stream);
         hl_timer_arm(runs->wheel, &run->timer, runs->config->body_timeout_ms);
@@ -380,13 +381,13 @@ static void end_tunnel(struct hl_run *run, bool is_clean)
 
 void hl_respond_close_tunnel(struct hl_run *run)
 {
-    run->tunnel_caller_ended = true;
+    hl_progress_request(run, HL_REQUEST_SENT);
     end_tunnel(run, true);
 }
 
 void hl_respond_end(struct hl_run *run, bool is_clean)
 {
-    if (run->response == HL_RESPONSE_TUNNEL) {
+    if (hl_run_is_tunnel(run)) {
         end_tunnel(run, is_clean);
         return;
     }

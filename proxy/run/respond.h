@@ -1,5 +1,5 @@
-/* respond.h - a run's response half: app ─▶ caller and spool. After each of these the run may be
- * DONE. */
+/* respond.h - a run's response half: app ─▶ caller and spool. After each of these the run may
+ * have ENDED. */
 #ifndef HL_RUN_RESPOND_H
 #define HL_RUN_RESPOND_H
 

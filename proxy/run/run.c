@@ -40,7 +40,8 @@ struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us)
 void hl_run_free(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
-    run->response = HL_RESPONSE_DONE;
+    hl_progress_stage(run, HL_STAGE_ENDED);
+    hl_progress_response(run, HL_RESPONSE_DONE);
     hl_recent_end(run, HL_RUN_CANCELLED, HL_REASON_NONE, 0); /* unless it was said already */
     hl_timer_fini(runs->wheel, &run->timer);
     hl_timer_fini(runs->wheel, &run->deadline);

@@ -10,24 +10,9 @@
 
 #include "http/chunked.h"
 #include "http/sse.h"
+#include "run/progress.h"
 #include "run/runs.h"
 #include "run/tee.h"
-
-/* What the app has been given of the request. */
-enum hl_request_half {
-    HL_REQUEST_HELD,    /* nothing: the head and first body bytes wait in `page` for more of them, a
-                           slot and a connection */
-    HL_REQUEST_SENDING, /* the head is sent, body bytes are still to come from the source */
-    HL_REQUEST_SENT,    /* all of it */
-    HL_REQUEST_BROKEN,  /* the app stopped reading: no more is sent, its answer may still come */
-};
-
-enum hl_response_half {
-    HL_RESPONSE_HEAD,   /* not one final head yet; 1xx may have passed */
-    HL_RESPONSE_BODY,   /* the head has gone on; body bytes are being passed */
-    HL_RESPONSE_TUNNEL, /* 101: bytes are passed both ways until both sides have ended */
-    HL_RESPONSE_DONE,   /* wholly received, or given up: the run is ending */
-};
 
 struct hl_client;
 struct hl_recent;
@@ -42,32 +27,15 @@ struct hl_run {
     uint64_t ended_us;   /* 0: it goes on */
     int64_t started_ms;  /* the same by the wall clock */
 
+    enum hl_run_stage stage;
     enum hl_request_half request;
     enum hl_response_half response;
+    enum hl_run_record record;
 
     /* the source: one of the two, or neither when the caller has gone */
     struct hl_client *client;
     struct hl_source *source;
     bool has_whole_request; /* the source has ended */
-
-    /* the app */
-    struct hl_upstream *upstream;
-    struct hl_upstream_wait wait;
-    struct hl_limiter_wait slot_wait;
-    bool has_slot;
-    bool is_gathering;  /* body bytes join the page before a slot is asked for */
-    bool is_page_grown; /* by them: it goes when it is sent, and is never sent again */
-    bool is_page_whole; /* the page had all of the request when it was first sent */
-    bool is_resent;
-    bool has_answer_begun; /* a byte of an answer came: the request is never sent again */
-    bool is_unsent;        /* the socket took nothing of the page when it was written */
-
-    /* the request as it goes on */
-    char *page; /* head and first body bytes; kept until the final head, to be sent again */
-    size_t page_n, page_cap;
-    size_t deadline_at; /* asynchronous: where in the page X-Run-Deadline's digits stand */
-    enum hl_framing request_framing;
-    enum hl_method method;
 
     /* what the caller can take */
     uint8_t caller_minor;
@@ -75,29 +43,44 @@ struct hl_run {
     bool is_pass;             /* passed through: no run of the run list */
     bool offers_own_protocol; /* the subprotocol `hookline` */
 
+    /* the app */
+    struct hl_limiter_wait slot_wait; /* in the limiter's queue: QUEUED */
+    struct hl_upstream_wait wait;     /* at the pool: CONNECTING */
+    struct hl_upstream *upstream;     /* CALLING */
+    bool has_slot;
+    struct hl_timer timer;    /* queue, head, idle, heartbeat, FINISH again: one at a time */
+    struct hl_timer deadline; /* asynchronous: the whole run; else tee.c's */
+
+    /* the request as it goes on */
+    char *page; /* head and first body bytes; kept until the final head, to be sent again */
+    size_t page_n, page_cap;
+    size_t deadline_at; /* asynchronous: where in the page X-Run-Deadline's digits stand */
+    enum hl_framing request_framing;
+    enum hl_method method;
+    bool is_page_grown; /* by GATHERING: it goes when it is sent, and is never sent again */
+    bool is_page_whole; /* the page had all of the request when it was first sent */
+    bool is_unsent;     /* the socket took nothing of the page when it was written */
+    bool is_resent;
+
     /* the response as it comes and goes on */
     struct hl_buf held; /* an incomplete head */
     size_t held_scanned;
     enum hl_framing response_in, response_out;
     uint64_t response_left;
     struct hl_chunk_reader chunks;
-    bool app_keeps_connection, is_event_stream, beats;
     struct hl_sse sse;
     uint16_t status;        /* of the final head; 0: none */
     uint64_t response_size; /* announced by it, or HL_RECENT_UNKNOWN */
-    bool tunnel_app_ended, tunnel_caller_ended;
+    bool has_answer_begun;  /* a byte of an answer came: the request is never sent again */
+    bool app_keeps_connection, is_event_stream, beats;
 
-    struct hl_timer timer;    /* queue, connect, head, idle, heartbeat: one at a time */
-    struct hl_timer deadline; /* asynchronous: the whole run; else tee.c's */
-    struct hl_tee tee;
-
-    struct hl_recent *recent; /* a synchronous run that the store does not know */
-
-    /* runs that the store knows */
+    /* what the store is told, or the list of recent runs */
+    struct hl_recent *recent;   /* a synchronous run that the store does not know */
+    struct hl_accept *accept;   /* DUE: ACCEPT, or a webhook's RECORD */
     struct hl_claimed *claimed; /* asynchronous, inside the app */
-    struct hl_accept *accept;   /* until it is posted: ACCEPT, or a webhook's RECORD */
-    struct hl_spool *spool;     /* accepting: the request's body; else the response's */
-    struct hl_finish *finish;   /* its outcome while the spool ends */
+    struct hl_spool *spool;     /* ACCEPTING: the request's body; else the response's */
+    struct hl_finish *finish;   /* OPEN, KEEPING, AGAIN: its outcome */
+    struct hl_tee tee;
     bool has_webhook;
     uint32_t epoch;
 };
@@ -105,8 +88,18 @@ struct hl_run {
 /* A new run of this worker, which began at `started_us`; NULL when out of memory. */
 struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us);
 /* Gives everything back; the memory goes at the end of the loop turn, so that whoever is inside an
- * event of the run can still see that it is DONE. The client must have been detached. */
+ * event of the run can still see that it has ENDED. The client must have been detached. */
 void hl_run_free(struct hl_run *run);
+
+static inline bool hl_run_has_ended(const struct hl_run *run)
+{
+    return run->stage == HL_STAGE_ENDED;
+}
+
+static inline bool hl_run_is_tunnel(const struct hl_run *run)
+{
+    return run->response == HL_RESPONSE_TUNNEL || run->response == HL_RESPONSE_TUNNEL_HALF;
+}
 
 static inline bool hl_run_is_async(const struct hl_run *run)
 {

@@ -240,6 +240,8 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
         hl_run_free(run);
         return 0;
     }
+    if (is_told)
+        hl_progress_record(run, HL_RECORD_DUE);
     run->client = c;
     hl_access_set_run(c, &run->id);
     hl_counter_add(&w->metrics.calls_in_flight, 1);
