@@ -183,8 +183,8 @@ enum { ON_TMPFS_OK = 0, ON_TMPFS_SKIP = 77 };
 enum { MOST_RUNS = 4096, VOLUME = 12 << 20 };
 static struct hl_id on_volume[MOST_RUNS];
 
-/* Queued runs, so many or as many as the volume takes, which then are all claimed. */
-static unsigned fill_with_runs(unsigned most, struct hl_claimed *claimed[MOST_RUNS])
+/* Queued runs, so many or as many as the volume takes. */
+static unsigned fill_with_runs(unsigned most)
 {
     static char large[20 * 1024];
     unsigned n = 0;
@@ -195,10 +195,34 @@ static unsigned fill_with_runs(unsigned most, struct hl_claimed *claimed[MOST_RU
         n += rc == HL_OK;
     }
     cr_assert(n == most || rc == HL_ERR_FULL);
-    give_credit(&f, &f.worker, n, false);
-    for (unsigned i = 0; i < n; i++)
-        claimed[i] = party_wait(&f.worker, HL_STORE_CLAIMED);
     return n;
+}
+
+/* The store's thread is held at its next sync, and has work until then: what it does in a quiet
+ * moment it does not do. */
+static void hold_at_next_sync(bool is_held)
+{
+    struct hl_accept *a = make_accept(&f, HL_STORE_ACCEPT, &(struct run_spec){0});
+    a->m.reply_to = &f.asker.box;
+    fault_vfs_hold();
+    cr_assert_eq(hl_store_post(f.store, &a->m), HL_OK);
+    if (is_held)
+        fault_vfs_release();
+    fault_vfs_await();
+}
+
+/* All of so many queued runs are claimed, and the store's thread is held since. */
+static void claim_and_hold(unsigned n, struct hl_claimed *claimed[])
+{
+    give_credit(&f, &f.worker, n, false);
+    hold_at_next_sync(false);
+    for (unsigned i = 0; i < n;) {
+        claimed[i] = party_look(&f.worker, HL_STORE_CLAIMED);
+        if (claimed[i])
+            i++;
+        else
+            hold_at_next_sync(true);
+    }
 }
 
 /* Takes what is free on the volume, but for so much. */
@@ -221,13 +245,23 @@ static const char *answer(void)
     return text;
 }
 
+static void post_finish(const struct hl_claimed *c, const char *body)
+{
+    struct hl_finish *finish = make_finish(&c->run_id, c->epoch, body);
+    finish->m.reply_to = &f.worker.box;
+    cr_assert_eq(hl_store_post(f.store, &finish->m), HL_OK);
+}
+
 /* Each of the runs is finished all the same, one after the other. */
 static int fill_and_finish(void)
 {
     static struct hl_claimed *claimed[MOST_RUNS];
     fixture_open(&f);
-    unsigned n = fill_with_runs(MOST_RUNS, claimed);
+    unsigned n = fill_with_runs(MOST_RUNS);
     cr_assert(n > 100 && n < MOST_RUNS);
+    give_credit(&f, &f.worker, n, false);
+    for (unsigned i = 0; i < n; i++)
+        claimed[i] = party_wait(&f.worker, HL_STORE_CLAIMED);
     for (unsigned i = 0; i < n; i++) {
         struct hl_claimed *c = claimed[i];
         cr_assert_eq(finish_run(&f, &c->run_id, c->epoch, answer()), HL_OK);
@@ -247,15 +281,15 @@ static int finish_all_and_close(void)
 {
     static struct hl_claimed *claimed[MOST_RUNS];
     fixture_open(&f);
-    unsigned n = fill_with_runs(300, claimed);
+    unsigned n = fill_with_runs(300);
     cr_assert_eq(n, 300, "more than a batch has");
+    claim_and_hold(n, claimed);
     take_the_rest(0);
     for (unsigned i = 0; i < n; i++) {
-        struct hl_finish *finish = make_finish(&claimed[i]->run_id, claimed[i]->epoch, answer());
-        finish->m.reply_to = &f.worker.box;
-        cr_assert_eq(hl_store_post(f.store, &finish->m), HL_OK);
+        post_finish(claimed[i], answer());
         hl_claimed_free(claimed[i]);
     }
+    fault_vfs_release();
     fixture_close(&f);
     for (unsigned i = 0; i < n; i++) {
         struct hl_finish *finish = party_look(&f.worker, HL_STORE_FINISH);
@@ -286,6 +320,7 @@ static void run_on_small_volume(int (*what)(void))
     pid_t child = fork();
     if (child == 0) {
         alarm(60); /* a claim that fails in here waits for ever */
+        fault_vfs_install();
         _exit(mount_small("size=12m") ? what() : ON_TMPFS_SKIP);
     }
     int status;
