@@ -17,9 +17,19 @@
 /* Redeliveries are cut into pieces, so that a hundred thousand of them hold nobody up. */
 #define REDELIVER_STEP 128
 
+/* Where a driver wants small transactions, the least of operations count too: each writes pages. */
+static void bound(struct hl_batch *b, size_t most)
+{
+    b->max_weight = most > 0 && most < HL_BATCH_MAX_WEIGHT ? most : HL_BATCH_MAX_WEIGHT;
+    b->max_ops = HL_BATCH_MAX_OPS * b->max_weight / HL_BATCH_MAX_WEIGHT;
+    if (b->max_ops == 0)
+        b->max_ops = 1;
+}
+
 void hl_batch_init(struct hl_batch *b, struct hl_driver *driver, struct hl_backlog *backlog)
 {
     *b = (struct hl_batch){.driver = driver, .backlog = backlog};
+    bound(b, driver->max_batch);
     hl_credit_book_init(&b->workers);
     hl_credit_book_init(&b->senders);
     hl_id_map_init(&b->live);
@@ -34,7 +44,7 @@ void hl_batch_fini(struct hl_batch *b)
 
 bool hl_batch_is_full(const struct hl_batch *b)
 {
-    return b->n_ops == HL_BATCH_MAX_OPS || b->weight >= HL_BATCH_MAX_WEIGHT;
+    return b->n_ops == b->max_ops || b->weight >= b->max_weight;
 }
 
 void hl_batch_add(struct hl_batch *b, struct hl_store_msg *m, size_t weight)
@@ -189,7 +199,7 @@ static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
 
 static bool has_push_room(const struct hl_batch *b)
 {
-    return b->n_pushes < HL_BATCH_MAX_PUSHES && b->pushed_weight < HL_BATCH_MAX_WEIGHT;
+    return b->n_pushes < b->max_ops && b->pushed_weight < b->max_weight;
 }
 
 static void add_push(struct hl_batch *b, struct hl_credit_book *book, struct hl_credit_note note,
@@ -293,6 +303,19 @@ static bool must_wait(const struct hl_batch *b, size_t i)
     return false;
 }
 
+static bool has_space(const struct hl_batch *b, size_t weight)
+{
+    const struct hl_driver_vt *vt = b->driver->vt;
+    return !vt->has_space || vt->has_space(b->driver, weight);
+}
+
+static enum hl_err try_one(struct hl_batch *b, size_t i, bool *has_committed)
+{
+    if (!has_space(b, b->ops[i].weight))
+        return HL_ERR_FULL;
+    return try_ops(b, i, 1, false, has_committed);
+}
+
 /* One transaction each, and the log is moved in between: so they need next to no space, where all at
  * once would need as much as they have to say. What finds none is held, the others go on. `*n`: so
  * many were tried. */
@@ -306,9 +329,9 @@ static enum hl_err run_in_turn(struct hl_batch *b, size_t *n, bool has_reserve, 
         op->is_held = must_wait(b, *n);
         if (op->is_held)
             continue;
-        enum hl_err err = try_ops(b, *n, 1, false, has_committed);
+        enum hl_err err = try_one(b, *n, has_committed);
         if (err == HL_ERR_FULL && has_reserve && vt->release_reserve(b->driver))
-            err = try_ops(b, *n, 1, false, has_committed);
+            err = try_one(b, *n, has_committed);
         has_reserve = err != HL_ERR_FULL; /* it grows with what was written since */
         op->is_held = err == HL_ERR_FULL;
         if (op->is_held)
@@ -378,7 +401,9 @@ enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *
     if (err)
         return fail_all(b, 0, err);
 
-    err = b->is_short ? HL_ERR_FULL : try_ops(b, 0, b->n_ops, serves, has_committed);
+    err = HL_ERR_FULL;
+    if (!b->is_short && has_space(b, b->weight))
+        err = try_ops(b, 0, b->n_ops, serves, has_committed);
     if (err == HL_OK)
         return b->short_of;
     if (is_fatal(err))

@@ -9,7 +9,7 @@
 
 #define HL_BATCH_MAX_OPS    256
 #define HL_BATCH_MAX_WEIGHT (4u << 20)
-#define HL_BATCH_MAX_PUSHES 256
+#define HL_BATCH_MAX_PUSHES HL_BATCH_MAX_OPS
 
 struct hl_batch_op {
     struct hl_store_msg *m;
@@ -38,6 +38,7 @@ struct hl_batch {
     struct hl_id_map live; /* run id → mailbox of the worker that has it */
     int64_t now_ms;
 
+    size_t max_ops, max_weight; /* at most those above; pushes are bounded as operations are */
     struct hl_batch_op ops[HL_BATCH_MAX_OPS];
     size_t n_ops, weight;
     struct hl_batch_push pushes[HL_BATCH_MAX_PUSHES];

@@ -188,9 +188,14 @@ uint64_t hl_data_dir_soft_limit(const struct hl_data_dir *dir)
     return hl_data_dir_share(dir, SOFT_LIMIT_MAX);
 }
 
+uint64_t hl_data_dir_reserve_size(const struct hl_data_dir *dir)
+{
+    return hl_data_dir_share(dir, RESERVE_MAX);
+}
+
 void hl_data_dir_make_reserve(struct hl_data_dir *dir)
 {
-    uint64_t size = hl_data_dir_share(dir, RESERVE_MAX);
+    uint64_t size = hl_data_dir_reserve_size(dir);
     char name[HL_PATH_MAX];
     struct stat file;
     if (dir->reserve > 0 || hl_path(name, "%s/ballast", dir->path) != HL_OK)

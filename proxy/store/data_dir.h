@@ -31,6 +31,8 @@ uint64_t hl_data_dir_soft_limit(const struct hl_data_dir *dir);
 /* `most`, or on a small volume a twentieth of it: for what must not take it all. */
 uint64_t hl_data_dir_share(const struct hl_data_dir *dir, uint64_t most);
 
+uint64_t hl_data_dir_reserve_size(const struct hl_data_dir *dir); /* once it is made */
+
 /* The ballast: a file that is worth its size when the volume is full, because even deleting from a
  * database needs space first. Made, if it is not there, when there is room for it. */
 void hl_data_dir_make_reserve(struct hl_data_dir *dir);

@@ -79,6 +79,9 @@ struct hl_driver_vt {
     enum hl_err (*room)(struct hl_driver *d);
     /* The volume is full: makes what room it can for ending what was accepted. False: none. */
     bool (*release_reserve)(struct hl_driver *d);
+    /* Whether there is space for a request of that weight, or for some of that weight in all, and for
+     * lighter ones after it. False: it is not worth trying, as if it had said FULL. May be NULL. */
+    bool (*has_space)(struct hl_driver *d, size_t weight);
     /* Outside transactions, after replies were sent: unlinks what commits made unneeded, moves the
      * log into the database when that is due. `is_idle`: nobody waits. True: call again when idle.
      */
@@ -97,6 +100,7 @@ struct hl_driver {
     struct hl_backlog *backlog;
     bool is_broken;       /* see above; cleared by rollback and a failed commit */
     int64_t seen_ms;      /* what note_time noted last; 0: nothing */
+    size_t max_batch;     /* what the requests of one transaction may weigh; 0: any */
     const char *data_dir; /* NULL: bodies are always INLINE */
     /* What open found; the opener's. */
     uint8_t signing_key[HL_SIGNING_KEY_MAX];

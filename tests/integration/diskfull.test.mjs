@@ -3,16 +3,17 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { filesBelow } from './lib/files.mjs';
+import { control } from './lib/rest.mjs';
 import { assertProblem, RUN, stage } from './lib/stage.mjs';
-import { until } from './lib/until.mjs';
+import { gate, until } from './lib/until.mjs';
 import { fill, mountVolume } from './lib/volume.mjs';
 
 const MIB = 1 << 20;
 const VOLUME = 96 * MIB;
 const LIMIT = 180_000;
 
-/** An app that holds what came before it was opened, on a volume of its own. */
-async function stageOn(t, env = {}) {
+/** An app that holds what came before it was opened, or does as `handler` says, on a volume of its own. */
+async function stageOn(t, env = {}, handler = null) {
     const volume = await mountVolume(t, VOLUME);
     if (!volume) return t.skip('it needs the right to mount');
     let open;
@@ -23,6 +24,7 @@ async function stageOn(t, env = {}) {
         app: async (x) => {
             await x.body();
             seen.push(x.id);
+            if (handler) return handler(x);
             if (x.get('x-run-attempt')) await opened;
             await x.send(200, { 'content-type': 'text/plain' }, 'done');
         },
@@ -110,4 +112,49 @@ test('a process killed on a full volume starts again and ends what it had', { li
     open();
     const deliveries = await receiver.delivered('/hook', 10);
     assert.ok(deliveries);
+});
+
+test('on a full volume what fits goes on while large results wait for space', { limit: LIMIT }, async (t) => {
+    const gates = { large: gate(), small: gate() };
+    const results = { large: Buffer.alloc(250 << 10, 'r'), small: 'done' };
+    const staged = await stageOn(t, {}, async (x) => {
+        const size = x.get('x-result');
+        await gates[size].promise;
+        await x.send(200, { 'content-type': 'text/plain' }, results[size]);
+    });
+    if (!staged) return;
+    const { call, receiver, seen, sidecar, volume } = staged;
+    const LARGE = 50, SMALL = 10;
+    for (let i = 0; i < LARGE; i++) {
+        const { status } = await accept(call, { headers: { 'x-result': 'large' } });
+        assert.equal(status, 202);
+    }
+    for (let i = 0; i < SMALL; i++) {
+        const query = { async: 'true', webhookEndpoint: receiver.url() };
+        assert.equal((await call(RUN, { query, headers: { 'x-result': 'small' } })).status, 202);
+    }
+    await until('all are inside the app', () => seen.length === LARGE + SMALL);
+    const giveBack = await fill(volume, VOLUME);
+
+    gates.large.open();
+    await sidecar.until('readyz', 503);
+    gates.small.open();
+    await receiver.delivered('/hook', SMALL);
+    assertProblem(await accept(call, { headers: { 'x-result': 'small' } }), 503);
+    const line = await sidecar.logged((l) => /volume of the data directory is full/.test(l.msg));
+    assert.equal(line.setting, 'HOOKLINE_DATA_DIR');
+    const runs = async () => {
+        const answer = await control({ dataDir: join(volume, 'data') })('GET', '/v2/runs?limit=100');
+        return answer.json().runs;
+    };
+    const ended = (await runs()).filter((run) => run.state === 'success');
+    assert.ok(ended.length < LARGE + SMALL, 'the volume had space for all results');
+
+    await giveBack();
+    await until('all runs have ended', async () =>
+        (await runs()).every((run) => run.state === 'success'));
+    assert.equal((await runs()).length, LARGE + SMALL);
+    await sidecar.until('readyz');
+    assert.equal(receiver.deliveries().length, SMALL);
+    assert.equal(new Set(seen).size, seen.length, 'a run was run twice');
 });

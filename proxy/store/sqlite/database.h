@@ -247,6 +247,7 @@ bool hl_database_is_over(struct hl_database *db);
 bool hl_database_is_mostly_files(struct hl_database *db); /* what it keeps */
 enum hl_err hl_database_room(struct hl_driver *d);
 bool hl_database_release_reserve(struct hl_driver *d);
+bool hl_database_has_space(struct hl_driver *d, size_t weight);
 bool hl_database_settle(struct hl_driver *d, bool is_idle);
 /* At open, when nobody waits: on a volume that is short, what is free inside the database goes back
  * to it, so that the first accept finds the room that there is. */

@@ -17,6 +17,10 @@
 
 #define DAY_MS (24 * 3600 * 1000ll)
 
+/* All that is in the log must fit into the database when there is nothing but the reserve: half of
+ * it before a checkpoint is due (upkeep.c), and another batch, whose pages are half empty. */
+#define BATCHES_IN_RESERVE 4
+
 /* page_size and auto_vacuum hold only before the first table; the order matters. wal_autocheckpoint
  * is off because upkeep.c chooses the moment. secure_delete is off because Debian's default doubles
  * what a deletion writes, and what is secret is encrypted. */
@@ -232,6 +236,7 @@ static enum hl_err open_all(
     if (err)
         return err;
     db->base.data_dir = db->dir.path;
+    db->base.max_batch = (size_t)hl_data_dir_reserve_size(&db->dir) / BATCHES_IN_RESERVE;
     configure(db, config);
     hl_data_dir_use_reserve_if_short(&db->dir);
     err = hl_path(path, "%s/hookline.db", db->dir.path);
@@ -310,6 +315,7 @@ static const struct hl_driver_vt vt = {
     .shed = hl_database_shed,
     .room = hl_database_room,
     .release_reserve = hl_database_release_reserve,
+    .has_space = hl_database_has_space,
     .settle = hl_database_settle,
     .survey = hl_database_survey,
     .post_question = post_question,

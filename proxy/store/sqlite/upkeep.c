@@ -23,6 +23,9 @@
 #define SPARE_BYTES (32 << 20)
 /* And so many at a time, which is HL_SQL_VACUUM's own bound. */
 #define STEP_PAGES 256
+/* On a full volume a request is tried when there is room for so many like it: the last of it is for
+ * those that are much lighter. */
+#define LIKE_IT 4
 
 struct pages {
     uint64_t all, free;
@@ -75,11 +78,15 @@ static int share_in_pages(const struct hl_database *db, uint64_t bytes)
     return (int)(hl_data_dir_share(&db->dir, 2 * bytes) / 2 / PAGE_SIZE);
 }
 
-static bool is_checkpoint_due(const struct hl_database *db, bool is_idle)
+static bool is_checkpoint_due(const struct hl_database *db)
 {
     int pages = db->wal_pages - db->wal_left, own = pages - SHARED_PAGES * db->wal_commits;
-    return pages >= share_in_pages(db, LOG_BYTES) || own >= share_in_pages(db, OWN_BYTES) ||
-           (is_idle && db->wal_pages > share_in_pages(db, OWN_BYTES) / 2);
+    return pages >= share_in_pages(db, LOG_BYTES) || own >= share_in_pages(db, OWN_BYTES);
+}
+
+static bool is_worth_a_quiet_moment(const struct hl_database *db)
+{
+    return db->wal_pages > share_in_pages(db, OWN_BYTES) / 2;
 }
 
 /* `left`: what a reader still needed. */
@@ -89,19 +96,53 @@ static void begin_log(struct hl_database *db, int left)
     db->wal_commits = 0;
 }
 
-/* Passive: it never waits for a reader. What a reader still needs stays for the next one. That the
- * volume is full is the engine's to say, once. */
-static void checkpoint(struct hl_database *db)
+/* Passive: it never waits for a reader. What a reader still needs stays for the next one, as does
+ * what there is no space for, unless the reserve may be it. That the volume is full is the engine's
+ * to say, once. */
+static enum hl_err checkpoint(struct hl_database *db)
 {
     int in_log = 0, moved = 0;
     HL_CRASH_POINT(CHECKPOINT_DUE);
     int rc = sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
-    if (rc != SQLITE_OK && hl_sql_err(db->db, rc) != HL_ERR_FULL)
+    enum hl_err err = hl_sql_err(db->db, rc);
+    if (err && err != HL_ERR_FULL)
         HL_LOG(WARN, "store: a checkpoint failed, trying again",
             HL_LOG_TEXT("why", sqlite3_errmsg(db->db)));
     HL_CRASH_POINT(CHECKPOINT_DONE);
-    bool is_whole = rc == SQLITE_OK && moved == in_log;
-    begin_log(db, is_whole ? 0 : db->wal_pages);
+    if (err != HL_ERR_FULL || db->dir.reserve == 0)
+        begin_log(db, !err && moved == in_log ? 0 : db->wal_pages);
+    return err;
+}
+
+static uint64_t file_size(const struct hl_database *db, const char *name)
+{
+    char path[HL_PATH_MAX];
+    struct stat file;
+    if (hl_path(path, "%s/%s", db->dir.path, name) != HL_OK || stat(path, &file) < 0)
+        return 0;
+    return (uint64_t)file.st_size;
+}
+
+static uint64_t log_size(const struct hl_database *db)
+{
+    return file_size(db, "hookline.db-wal");
+}
+
+/* What is free inside the database is of no use to bodies in files. */
+static bool is_volume_short(const struct hl_database *db)
+{
+    return hl_data_dir_free_bytes(&db->dir) < 2 * hl_data_dir_soft_limit(&db->dir);
+}
+
+/* The log keeps its length for the next commits; on a volume that is short it gives it back. Waits
+ * for the reader's transaction, which is short too. */
+static void cut_log(struct hl_database *db)
+{
+    if (log_size(db) == 0 || !is_volume_short(db))
+        return;
+    if (sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) ==
+        SQLITE_OK)
+        begin_log(db, 0);
 }
 
 /* What was reserved is worth most to the checkpoint: after it the log begins anew instead of
@@ -110,8 +151,37 @@ bool hl_database_release_reserve(struct hl_driver *d)
 {
     struct hl_database *db = hl_database_of(d);
     hl_data_dir_release_reserve(&db->dir);
-    checkpoint(db);
+    if (checkpoint(db) == HL_OK)
+        cut_log(db);
     return true;
+}
+
+/* The log must not become more than what is reserved: it could not be moved any more, and nothing be
+ * written. */
+static void keep_log_movable(struct hl_database *db)
+{
+    if (checkpoint(db) == HL_ERR_FULL && db->dir.reserve > 0)
+        hl_database_release_reserve(&db->base);
+}
+
+static uint64_t beyond(uint64_t wanted, uint64_t there)
+{
+    return wanted > there ? wanted - there : 0;
+}
+
+/* In the log, and in the database when all that is in the log will have been moved. */
+bool hl_database_has_space(struct hl_driver *d, size_t weight)
+{
+    struct hl_database *db = hl_database_of(d);
+    uint64_t free_bytes = hl_data_dir_free_bytes(&db->dir);
+    if (db->dir.reserve > 0 || free_bytes >= hl_data_dir_soft_limit(&db->dir))
+        return true;
+    struct pages pages = ask_pages(db);
+    uint64_t wanted = LIKE_IT * (uint64_t)weight, log_bytes = (uint64_t)db->wal_pages * PAGE_SIZE;
+    uint64_t database = file_size(db, "hookline.db") + pages.free * PAGE_SIZE;
+    return beyond(wanted + log_bytes, log_size(db)) +
+               beyond(wanted + pages.all * PAGE_SIZE, database) <=
+           free_bytes;
 }
 
 static void unlink_doomed(struct hl_database *db)
@@ -122,12 +192,6 @@ static void unlink_doomed(struct hl_database *db)
         HL_CRASH_POINT(FILE_UNLINKED);
     }
     db->now.n_doomed = db->before.n_doomed = 0;
-}
-
-/* What is free inside the database is of no use to bodies in files. */
-static bool is_volume_short(const struct hl_database *db)
-{
-    return hl_data_dir_free_bytes(&db->dir) < 2 * hl_data_dir_soft_limit(&db->dir);
 }
 
 static uint64_t vacuum(struct hl_database *db, uint64_t most)
@@ -160,31 +224,14 @@ static bool give_pages_back(struct hl_database *db)
     return given > 0;
 }
 
-static uint64_t log_size(const struct hl_database *db)
-{
-    char path[HL_PATH_MAX];
-    struct stat log;
-    if (hl_path(path, "%s/hookline.db-wal", db->dir.path) != HL_OK || stat(path, &log) < 0)
-        return 0;
-    return (uint64_t)log.st_size;
-}
-
-/* The log keeps its length for the next commits; on a volume that is short it gives it back. Waits
- * for the reader's transaction, which is short too. */
-static void cut_log(struct hl_database *db)
-{
-    if (log_size(db) == 0 || !is_volume_short(db))
-        return;
-    sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    begin_log(db, 0);
-}
-
 bool hl_database_settle(struct hl_driver *d, bool is_idle)
 {
     struct hl_database *db = hl_database_of(d);
     unlink_doomed(db);
-    if (is_checkpoint_due(db, is_idle))
-        checkpoint(db);
+    if (is_checkpoint_due(db))
+        keep_log_movable(db);
+    else if (is_idle && is_worth_a_quiet_moment(db))
+        (void)checkpoint(db);
     if (!is_idle)
         return false;
     if (give_pages_back(db))
@@ -196,7 +243,7 @@ bool hl_database_settle(struct hl_driver *d, bool is_idle)
 void hl_database_reclaim(struct hl_database *db)
 {
     while (is_volume_short(db) && give_pages_back(db))
-        checkpoint(db);
+        (void)checkpoint(db);
     cut_log(db);
 }
 

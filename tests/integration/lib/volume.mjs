@@ -26,8 +26,10 @@ export async function fill(directory, most, left = 0) {
     let filled = 0;
     for (let size = 1 << 20; size >= 512; size >>= 1) {
         const bytes = Buffer.alloc(size);
-        while (await file.write(bytes).catch(() => null))
-            if ((filled += size) > most) throw new Error('this is not the small volume');
+        for (let took = size; took === size; filled += took) {
+            took = (await file.write(bytes).catch(() => null))?.bytesWritten ?? 0;
+            if (filled + took > most) throw new Error('this is not the small volume');
+        }
     }
     await file.truncate(Math.max(0, filled - left));
     await file.close();
