@@ -53,6 +53,7 @@ test('a run that was interrupted and has lost its webhook ends, and the start go
 for (const [what, sql] of [
     ['has lost its webhook', `DELETE FROM webhook ${FIRST}`],
     ['has lost its result', `DELETE FROM result ${FIRST}`],
+    ['has an id that is none', `UPDATE delivery SET delivery_id = 'none' ${FIRST}`],
     ['cannot be decrypted', `UPDATE webhook SET url = zeroblob(60) ${FIRST}`],
 ])
     test(`a pending delivery that ${what} is a dead letter, and the others go on`, async (t) => {

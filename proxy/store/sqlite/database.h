@@ -229,6 +229,10 @@ enum hl_err hl_meta_keep_signing_key(struct hl_driver *d, struct hl_str key);
 /* --- recover.c: at open --------------------------------------------------------------------- */
 /* Releases what an earlier process had claimed and counts what waits. */
 HL_MUST_CHECK enum hl_err hl_database_recover(struct hl_database *db);
+/* Those whose id is none, which nothing could be done with: pending deliveries that are leased, or
+ * those that are not. */
+HL_MUST_CHECK enum hl_err hl_database_bury_nameless(
+    struct hl_database *db, bool is_leased, int64_t now_ms);
 
 /* --- sweep.c: at open ----------------------------------------------------------------------- */
 bool hl_database_has_bodies(struct hl_database *db); /* in files */

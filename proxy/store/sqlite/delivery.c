@@ -76,9 +76,8 @@ static enum hl_err read_delivery(
     struct hl_database *db, struct hl_sql_row *row, struct hl_id *id, struct hl_leased **out)
 {
     struct hl_id run_id;
-    hl_sql_id(row, id);
-    hl_sql_id(row, &run_id);
-    bool is_whole = hl_sql_int(row);
+    bool has_id = hl_sql_id(row, id), has_run = hl_sql_id(row, &run_id);
+    bool is_whole = hl_sql_int(row) && has_id && has_run;
     uint64_t lane = (uint64_t)hl_sql_int(row);
     uint32_t round = (uint32_t)hl_sql_int(row), n = (uint32_t)hl_sql_int(row) + 1;
     uint32_t max_attempts = (uint32_t)hl_sql_int(row);
@@ -201,6 +200,10 @@ enum hl_err hl_delivery_lease(
     hl_database_done(db, HL_SQL_DELIVERY_NEXT);
     if (err == HL_ERR_NOMEM)
         return err; /* nothing was changed */
+    if (err && hl_id_is_nil(&id)) {
+        err = hl_database_bury_nameless(db, false, now_ms);
+        return hl_database_end(db, err ? err : HL_ERR_STALE);
+    }
     if (err)
         return hl_database_end(db, bury_waiting(db, lane, &id, now_ms));
     err = take_lease(db, lane, *out, now_ms);

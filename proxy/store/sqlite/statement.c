@@ -110,9 +110,10 @@ int64_t hl_sql_int(struct hl_sql_row *row)
 
 bool hl_sql_id(struct hl_sql_row *row, struct hl_id *id)
 {
+    bool is_blob = sqlite3_column_type(row->st, row->at) == SQLITE_BLOB;
     struct hl_str s = hl_sql_str(row);
     *id = (struct hl_id){{0}};
-    if (s.n != sizeof(id->b))
+    if (!is_blob || s.n != sizeof(id->b))
         return false;
     memcpy(id->b, s.p, sizeof(id->b));
     return true;

@@ -147,7 +147,10 @@
         " SELECT part.id, delivery.delivery_id, delivery.round, delivery.n, delivery.max_attempts" \
         " FROM part CROSS JOIN delivery ON delivery.app_id = part.id"                              \
         " WHERE delivery.state = 0 AND delivery.is_leased = 1"                                     \
-        " AND delivery.delivery_id > (CASE part.id WHEN ?1 THEN ?2 ELSE x'' END) LIMIT 1")         \
+        " AND delivery.delivery_id > (CASE part.id WHEN ?1 THEN ?2 ELSE -9e999 END) LIMIT 1")      \
+    X(DELIVERY_RENAME, "UPDATE delivery SET delivery_id = run_id, is_leased = 0, state = 2,"        \
+        " done_ms = ?1 WHERE state = 0 AND is_leased = ?2 AND (typeof(delivery_id) <> 'blob'"      \
+        " OR length(delivery_id) <> 16) RETURNING lane, run_id")                                   \
     X(DELIVERY_LANES, "SELECT lane, count(*) FROM delivery INDEXED BY delivery_due"                \
         " WHERE state = 0 AND is_leased = 0 GROUP BY lane")                                        \
     X(DELIVERY_OLDEST, "SELECT min((SELECT created_ms FROM delivery WHERE app_id = app.app_id"     \
@@ -160,6 +163,8 @@
         " WHERE delivery_id = ?1 AND round = ?2 AND n = ?3 AND verdict IS NULL")                   \
     X(ATTEMPT_DROP, "DELETE FROM attempt WHERE delivery_id = ? AND round = ? AND n = ?"            \
         " AND verdict IS NULL")                                                                    \
+    X(ATTEMPT_DROP_NAMELESS, "DELETE FROM attempt WHERE typeof(delivery_id) <> 'blob'"             \
+        " OR length(delivery_id) <> 16")                                                           \
     X(ACCOUNT_ADD, "INSERT INTO account (account_id, project, name, role, created_ms, expires_ms," \
         " revoked_ms, last_used_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                              \
     X(ACCOUNT_FIND, "SELECT project, revoked_ms FROM account WHERE account_id = ?")                \

@@ -150,6 +150,36 @@ Test(damage, pending_delivery_whose_attempt_is_there_already_is_buried)
                      " SELECT min(delivery_id), 1, 1, 1 FROM delivery");
 }
 
+Test(damage, pending_delivery_with_an_id_that_is_none_is_buried)
+{
+    buries_the_first("UPDATE delivery SET delivery_id = 'short'"
+                     " WHERE delivery_id = (SELECT min(delivery_id) FROM delivery)");
+}
+
+Test(damage, leased_delivery_with_an_id_that_is_none_does_not_stop_the_start)
+{
+    static const char *const ids[] = {"'short'", "'sixteen letters.'", "x'00'"};
+    for (unsigned i = 0; i < HL_ARRAY_LEN(ids); i++) {
+        struct hl_leased *l = lease_one(&f, URL);
+        struct hl_id run_id = l->run_id;
+        char sql[128];
+        hl_leased_free(l);
+        snprintf(sql, sizeof(sql), "UPDATE delivery SET delivery_id = %s WHERE state = 0", ids[i]);
+        damage(sql);
+        struct hl_get_run g;
+        cr_assert_eq(get_run(&f, &run_id, &g), HL_OK);
+        cr_assert_eq(g.run.deliveries_dead, 1, "%s", ids[i]);
+        hl_body_fini(&g.outcome.body);
+        uint64_t count;
+        cr_assert_eq(redeliver(&f, &run_id, "p", &count), HL_OK, "it can be sent again");
+        give_lease_credit(&f, 1);
+        l = party_wait(&f.sender, HL_STORE_LEASED);
+        cr_assert_eq(say_outcome(&f, l, 1, HL_ATTEMPT_OK), HL_OK);
+        hl_leased_free(l);
+    }
+    goes_on();
+}
+
 Test(damage, deliveries_that_somebody_removed_are_not_waited_for)
 {
     hl_leased_free(lease_one(&f, URL));
