@@ -44,8 +44,10 @@ const REASONS = [
     'interrupted',
 ];
 const DELIVERY_STATES = ['pending', 'ok', 'dead'];
+const LOST = [3, 4]; // attempts whose process ended: abandoned, unknown
 const BODY = { inline: 1, file: 2 };
 const ATTEMPTS = 3;
+const FINAL = { 200: 'ok', 500: 'dead' }; // answers after which there is no further attempt
 const PATHS = ['/fast', '/flaky', '/missing', '/refusing', '/slow'];
 
 const requestOf = ({ number, kind }) => Buffer.alloc(kind.request ?? 100, `${number}/`);
@@ -64,7 +66,7 @@ export class Ledger {
     #appCalls = new Map(); // run id → how often the app was called
     #final = new Map(); // run id → the final state that was seen on disk
     #since = 0;
-    #kills = 0; // in this round
+    #ends = 0; // of processes in this round
 
     /** App, receivers and sidecar; nothing was asked yet. */
     static async open(t, random, { env = {}, ...options } = {}) {
@@ -76,7 +78,11 @@ export class Ledger {
         for (const [path, receiver] of ledger.#receivers)
             receiver.script(path, (x) => ledger.#receive(x));
         ledger.sidecar = await startSidecar(t, {
-            env: { HOOKLINE_APP_URL: ledger.#app.url, ...env },
+            env: {
+                HOOKLINE_APP_URL: ledger.#app.url,
+                HOOKLINE_WEBHOOK_TIMEOUT: '1h', // slow receivers are slow until they are let go
+                ...env,
+            },
             ...options,
         });
         ledger.#call = caller(t, ledger.sidecar);
@@ -96,7 +102,7 @@ export class Ledger {
     begin() {
         this.#round = [];
         this.#since = Date.now();
-        this.#kills = 0;
+        this.#ends = 0;
         this.hold();
     }
 
@@ -133,11 +139,12 @@ export class Ledger {
         this.#identify(run_id, call);
         const isRight = response === (status === 'success' ? answerOf(call).toString() : null);
         assert.ok(isRight, `call ${number} was reported with another response`);
-        call.deliveries.push({ status, digest: digest(x.bytes) });
+        const isFirst = call.deliveries.length === 0;
+        const answers = { '/flaky': isFirst ? 404 : 200, '/refusing': 500, '/missing': 404 };
+        const answer = answers[x.path] ?? 200;
+        call.deliveries.push({ status, digest: digest(x.bytes), answer });
         if (x.path === '/slow') await this.#wait('slow', this.slow, x);
-        const isFirst = call.deliveries.length === 1;
-        const statuses = { '/flaky': isFirst ? 404 : 200, '/refusing': 500, '/missing': 404 };
-        await x.send(statuses[x.path] ?? 200);
+        await x.send(answer);
     }
 
     #identify(runId, call) {
@@ -183,7 +190,7 @@ export class Ledger {
 
     /** After a kill: how many runs were in which state. A final state that was seen once is final. */
     async look() {
-        this.#kills++;
+        this.#ends++;
         const final = await this.sidecar.sql(
             `SELECT lower(hex(run_id)) AS id, state FROM run_with_state
              WHERE state >= 2 AND created_ms >= ${this.#since}`,
@@ -216,7 +223,10 @@ export class Ledger {
             'hookline_deliveries_pending',
         ];
         for (let left = 1; left; [{ left }] = await this.sidecar.sql(LEFT)) {
-            if (!this.sidecar.isRunning) await this.sidecar.start();
+            if (!this.sidecar.isRunning) {
+                this.#ends++; // it stopped too early
+                await this.sidecar.start();
+            }
             await until(
                 'nothing is queued, running or pending',
                 async () => {
@@ -238,7 +248,7 @@ export class Ledger {
         assert.equal(byId.size, rows.length, 'a run has two results or two deliveries');
         for (const row of rows) await this.#checkRow(row);
         for (const call of this.#round)
-            if (!isPurged || !wasDone(call, this.#kills)) checkCall(call, byId);
+            if (!isPurged || !wasDone(call, this.#ends)) checkCall(call, byId);
         for (const [id, n] of this.#appCalls) assert.equal(n, 1, `the app was called twice: ${id}`);
         await this.#checkFiles();
         assert.deepEqual(await this.sidecar.sql('PRAGMA integrity_check'), [
@@ -262,7 +272,7 @@ export class Ledger {
             assert.equal(this.#appCalls.get(row.id), 1, `${what}: success without the app`);
             assert.ok((await this.#keptBody(row)).equals(answerOf(call)), `${what}: kept body`);
         }
-        if (row.has_webhook) checkDeliveries(call, row, what, state, this.#kills);
+        if (row.has_webhook) checkDeliveries(call, row, what, state, this.#ends);
     }
 
     async #keptBody({ body_where, file, bytes }) {
@@ -299,27 +309,34 @@ const LEFT = `SELECT (SELECT count(*) FROM run_with_state WHERE state < 2) +
 const RUNS = `
     SELECT lower(hex(r.run_id)) AS id, r.state, r.has_webhook, s.reason, s.body_where,
            lower(hex(s.body_file)) AS file, hex(s.body_bytes) AS bytes, d.state AS delivery,
-           (SELECT count(*) FROM attempt a WHERE a.delivery_id = d.delivery_id) AS attempts,
-           (SELECT count(*) FROM attempt a WHERE a.delivery_id = d.delivery_id
-            AND (a.verdict IS NULL OR a.ended_ms IS NULL)) AS open_attempts
+           (SELECT json_group_array(
+                json_object('verdict', verdict, 'answer', http_status, 'error', error))
+            FROM (SELECT * FROM attempt a WHERE a.delivery_id = d.delivery_id ORDER BY n)) AS attempts
     FROM run_with_state r LEFT JOIN result s ON s.number = r.number
                LEFT JOIN delivery d ON d.run_id = r.run_id`;
 
 /**
- * Reported at least once, always the same, as the store has it, within the attempts. A kill may cost
- * an attempt, and each attempt that the receiver refused is one less.
+ * Reported at least once, always the same, as the store has it, within the attempts. An attempt ends
+ * with an answer that the receiver gave, or with its process, and each process takes one at most.
  */
-function checkDeliveries(call, row, what, state, kills) {
+function checkDeliveries(call, row, what, state, ends) {
     assert.ok(call, `${what}: its webhook was never sent`);
-    const { deliveries, name } = call;
-    const isLost = name === 'refused' || name === 'missed';
-    const mayBeLost = row.attempts === ATTEMPTS && kills + (name === 'retried') >= ATTEMPTS;
-    const expected = isLost ? /^dead$/ : mayBeLost ? /^(ok|dead)$/ : /^ok$/;
-    assert.match(DELIVERY_STATES[row.delivery] ?? 'no delivery', expected, what);
-    assert.ok(deliveries.length > 0 || kills >= ATTEMPTS, `${what}: its webhook never came`);
-    assert.ok(row.attempts <= ATTEMPTS, `${what}: ${row.attempts} attempts`);
-    assert.ok(deliveries.length <= row.attempts, `${what}: sent more often than recorded`);
-    assert.equal(row.open_attempts, 0, `${what}: an attempt without an outcome`);
+    const { deliveries } = call;
+    const attempts = JSON.parse(row.attempts);
+    const told = `${what}: ${JSON.stringify({ ends, attempts, deliveries })}`;
+    const lost = attempts.filter(({ verdict }) => LOST.includes(verdict));
+    const final = attempts.findIndex(({ answer }) => FINAL[answer]);
+    const expected = final < 0 ? 'dead' : FINAL[attempts[final].answer];
+    assert.equal(DELIVERY_STATES[row.delivery] ?? 'no delivery', expected, told);
+    assert.equal(attempts.length, final < 0 ? ATTEMPTS : final + 1, `attempts: ${told}`);
+    assert.ok(deliveries.length <= attempts.length, `sent more often than recorded: ${told}`);
+    assert.ok(lost.length <= ends, `lost, but not with a process: ${told}`);
+    const answers = deliveries.map(({ answer }) => answer);
+    for (const attempt of attempts.filter((one) => !lost.includes(one))) {
+        const given = answers.indexOf(attempt.answer);
+        assert.ok(given >= 0, `an outcome that no receiver gave: ${told}`);
+        answers.splice(given, 1);
+    }
     for (const delivery of deliveries) {
         assert.equal(delivery.status, state, what);
         assert.equal(delivery.digest, deliveries[0].digest, `${what}: two different bodies`);
@@ -327,8 +344,8 @@ function checkDeliveries(call, row, what, state, kills) {
 }
 
 /** Whether a call's run has ended and may be forgotten: its webhook came, or none was asked for. */
-const wasDone = ({ kind, deliveries }, kills) =>
-    !kind.hook || deliveries.length > 0 || kills >= ATTEMPTS;
+const wasDone = ({ kind, deliveries }, ends) =>
+    !kind.hook || deliveries.length > 0 || ends >= ATTEMPTS;
 
 /** One run for a call at most; for an accepted one, exactly one. */
 function checkCall(call, rows) {
