@@ -20,6 +20,7 @@
 #include "app/supervisor.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/port.h"
 #include "loop/log_writer.h"
 #include "loop/mailbox.h"
 #include "loop/signal.h"
@@ -264,17 +265,14 @@ static bool open_control_loop(struct control *ctl)
 /* A taken port is an error now, not half of its traffic later. */
 static bool probe_ports(const struct hl_config *config, char *why, size_t why_len)
 {
-    for (size_t i = 0; i < config->listen.n; i++) {
-        const struct hl_listen_address *a = &config->listen.items[i];
-        int err = hl_listener_probe((const struct sockaddr *)&a->addr);
-        if (err != 0) {
-            snprintf(why, why_len,
-                "cannot listen on HOOKLINE_LISTEN %s: %s; free the port or choose another", a->text,
-                strerror(err));
-            return false;
-        }
-    }
-    return true;
+    struct hl_buf lines;
+    hl_buf_init(&lines, 0);
+    enum hl_err err = hl_ports_probe(config, &lines, &lines);
+    if (!err && lines.n > 0)
+        snprintf(why, why_len, "%.*s", (int)strcspn(lines.p, "\n"), lines.p);
+    bool is_good = !err && lines.n == 0;
+    hl_buf_fini(&lines);
+    return is_good;
 }
 
 static bool start_workers(struct control *ctl, char *why, size_t why_len)

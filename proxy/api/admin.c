@@ -90,6 +90,26 @@ static int listen_control(struct hl_admin *admin)
         admin, may_accept_local, on_connection);
 }
 
+static void explain_control(const struct hl_config *config, int rc, char *why, size_t why_len)
+{
+    snprintf(why, why_len,
+        "HOOKLINE_DATA_DIR: cannot listen on the control socket %s/" HL_CONTROL_SOCKET ": %s",
+        config->data_dir.p, uv_strerror(rc));
+}
+
+bool hl_admin_check(const struct hl_config *config, char *why, size_t why_len)
+{
+    struct hl_control_path path;
+    if (config->store == HL_STORE_MEMORY || !hl_control_path_init(&path, config->data_dir.p))
+        return true;
+    int err = hl_listener_probe_unix(path.text);
+    hl_control_path_fini(&path);
+    if (err == 0 || err == ENOTDIR)
+        return true;
+    explain_control(config, uv_translate_sys_error(err), why, why_len);
+    return false;
+}
+
 /* The memory store needs no data directory: then the socket is worth making one, no more. */
 static enum hl_err open_control(struct hl_admin *admin, char *why, size_t why_len)
 {
@@ -100,8 +120,7 @@ static enum hl_err open_control(struct hl_admin *admin, char *why, size_t why_le
     int rc = listen_control(admin);
     if (rc == 0)
         return HL_OK;
-    snprintf(why, why_len, "cannot listen on the control socket %s/" HL_CONTROL_SOCKET ": %s",
-        config->data_dir.p, uv_strerror(rc));
+    explain_control(config, rc, why, why_len);
     if (is_needed)
         return HL_ERR_IO;
     HL_LOG(WARN, "no control socket: the hookline command cannot ask this process",

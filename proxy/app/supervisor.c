@@ -25,6 +25,8 @@
 
 #define KILL_WAIT_MS 2000 /* for a process in a system call that cannot be broken off */
 
+#define PROGRAM_LOST "the app's program is not there, or may not be run"
+
 static const int passed_on[HL_SUPERVISOR_SIGNALS] = {SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGWINCH};
 
 static const char *const state_texts[] = {
@@ -57,6 +59,22 @@ static void set_state(struct hl_supervisor *s, enum hl_supervisor_state state)
     s->state = state;
 }
 
+/* How the app is run, if there is a command. */
+static bool prepare(struct hl_supervisor *s, char *const *environment, char *why, size_t why_len)
+{
+    const struct hl_config *config = s->config;
+    bool has_user = config->app_user.n > 0;
+    if (config->app_command.n == 0)
+        return true;
+    if (has_user && hl_user_find(config->app_user, &s->user, why, why_len) != HL_OK)
+        return false;
+    s->environment = hl_environment_for_app(environment, config, has_user ? &s->user : NULL);
+    if (s->environment && hl_command_parse(config->app_command, &s->command) == HL_OK)
+        return true;
+    snprintf(why, why_len, "out of memory");
+    return false;
+}
+
 bool hl_supervisor_init(struct hl_supervisor *s, uv_loop_t *loop, struct hl_wheel *wheel,
     const struct hl_config *config, struct hl_readiness *readiness, char *const *environment,
     struct rlimit files, char *why, size_t why_len)
@@ -70,18 +88,29 @@ bool hl_supervisor_init(struct hl_supervisor *s, uv_loop_t *loop, struct hl_whee
     hl_output_init(&s->output, loop, wheel, &s->gauges.lines_logged, &s->gauges.lines_dropped);
     s->output.is_off = !config->app_log;
     hl_timer_init(&s->timer, on_timer);
-    if (config->app_command.n == 0)
-        return true;
-    bool has_user = config->app_user.n > 0;
-    if (has_user && hl_user_find(config->app_user, &s->user, why, why_len) != HL_OK)
+    if (!prepare(s, environment, why, why_len))
         return false;
-    s->environment = hl_environment_for_app(environment, config, has_user ? &s->user : NULL);
-    if (!s->environment || hl_command_parse(config->app_command, &s->command) != HL_OK) {
-        snprintf(why, why_len, "out of memory");
-        return false;
-    }
-    hl_readiness_hold(readiness, "the app is not started yet");
+    if (has_command(s))
+        hl_readiness_hold(readiness, "the app is not started yet");
     return true;
+}
+
+bool hl_supervisor_check(
+    const struct hl_config *config, char *const *environment, char *why, size_t why_len)
+{
+    struct hl_supervisor s = {.config = config};
+    char path[4096];
+    bool is_good = prepare(&s, environment, why, why_len);
+    if (is_good && s.command.program &&
+        !hl_child_find(s.command.program, s.environment, path, sizeof(path))) {
+        snprintf(why, why_len,
+            "HOOKLINE_APP_COMMAND: " PROGRAM_LOST ": %s: %s; hookline would "
+            "start and never be ready",
+            s.command.program, strerror(errno));
+        is_good = false;
+    }
+    hl_supervisor_fini(&s);
+    return is_good;
 }
 
 /* ---- signals ---- */
@@ -163,7 +192,7 @@ static void start_app(struct hl_supervisor *s)
     char path[4096];
     s->started_ms = hl_clock_mono_ms();
     if (!hl_child_find(s->command.argv[0], s->environment, path, sizeof(path))) {
-        log_start_failure(s, "the app's program is not there, or may not be run", errno);
+        log_start_failure(s, PROGRAM_LOST, errno);
         start_later(
             s, "the program of HOOKLINE_APP_COMMAND is not there, or may not be run", false);
         return;

@@ -61,6 +61,10 @@ HL_MUST_CHECK bool hl_supervisor_init(struct hl_supervisor *s, uv_loop_t *loop,
     struct hl_wheel *wheel, const struct hl_config *config, struct hl_readiness *readiness,
     char *const *environment, struct rlimit files, char *why, size_t why_len);
 
+/* Whether the program of HOOKLINE_APP_COMMAND could be run, as far as that can be told without the
+ * shell. False: `why` has one line. */
+HL_MUST_CHECK bool hl_supervisor_check(
+    const struct hl_config *config, char *const *environment, char *why, size_t why_len);
 /* Starts the app, if there is a command; with or without one, orphans are seen to from now on. */
 void hl_supervisor_start(struct hl_supervisor *s);
 

@@ -142,6 +142,20 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     return HL_OK;
 }
 
+enum hl_err hl_auth_check_settings(const struct hl_config *config, char *why, size_t why_len)
+{
+    struct hl_registry registry;
+    struct hl_key_keeper keeper = {.config = config, .registry = &registry};
+    if (!hl_auth_is_asked(config))
+        return HL_OK;
+    snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
+    enum hl_err err = hl_registry_init(&registry);
+    if (!err)
+        err = hl_key_keeper_read_file(&keeper, why, why_len);
+    hl_registry_fini(&registry);
+    return err;
+}
+
 void hl_auth_stop(struct hl_auth *auth)
 {
     if (!auth)

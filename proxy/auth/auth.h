@@ -60,6 +60,10 @@ bool hl_auth_is_asked(const struct hl_config *config);
  * On failure `why` has one line: which variable, what is wrong with it. */
 HL_MUST_CHECK enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     struct hl_store *store, char *why, size_t why_len);
+/* What opening would find wrong beside the store's content. Changes nothing. On failure `why` has one
+ * line. */
+HL_MUST_CHECK enum hl_err hl_auth_check_settings(
+    const struct hl_config *config, char *why, size_t why_len);
 /* Ends the threads; checks under way are answered into the seats' mailboxes. No seat asks any more,
  * the store is still open. NULL-safe. */
 void hl_auth_stop(struct hl_auth *auth);

@@ -45,6 +45,9 @@ static const char *take_keys(
         err = hl_registry_set_keys(keeper->registry, source, &list);
     if (err)
         return hl_err_text(err);
+    if (n == 0)
+        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_FILE: there is no key in it that can be used (ES256 or "
+                     "RS256): it makes no token good");
     HL_LOG(INFO, "keys for tokens from outside",
         HL_LOG_TEXT(
             "from", source == HL_KEYS_FILE ? "HOOKLINE_JWT_JWKS_FILE" : "HOOKLINE_JWT_JWKS_URL"),

@@ -31,7 +31,8 @@ const struct hl_cli_command hl_cli_commands[] = {
         "print a link to the dashboard that is signed in for an hour"},
     {"health", hl_cli_health, NULL,
         "exit with 0 if the sidecar is ready: for container health checks"},
-    {"config check", hl_cli_config_check, NULL, "say whether all settings are valid"},
+    {"config check", hl_cli_config_check, NULL,
+        "say whether hookline could start with these settings; changes nothing"},
     {"config show", hl_cli_config_show, NULL, "print the settings that hold, secrets masked"},
     {"config table", hl_cli_config_table, NULL, "print all settings as a Markdown table"},
     {"--help", hl_cli_help, NULL, "print this"},
@@ -123,7 +124,7 @@ int hl_cli_usage_error(const struct hl_cli *cli, const char *fmt, ...)
     return HL_CLI_USAGE;
 }
 
-static void print_lines(const struct hl_cli *cli, const char *before, struct hl_str lines)
+void hl_cli_print_lines(const struct hl_cli *cli, const char *before, struct hl_str lines)
 {
     while (lines.n > 0) {
         const char *end = memchr(lines.p, '\n', lines.n);
@@ -141,8 +142,8 @@ int hl_cli_load_config(const struct hl_cli *cli, struct hl_config **out)
     hl_buf_init(&problems, 0);
     hl_buf_init(&warnings, 0);
     enum hl_err err = hl_config_load(out, cli->environ, &problems, &warnings);
-    print_lines(cli, "warning: ", hl_buf_str(&warnings));
-    print_lines(cli, "", hl_buf_str(&problems));
+    hl_cli_print_lines(cli, "warning: ", hl_buf_str(&warnings));
+    hl_cli_print_lines(cli, "", hl_buf_str(&problems));
     hl_buf_fini(&problems);
     hl_buf_fini(&warnings);
     if (err == HL_ERR_NOMEM)

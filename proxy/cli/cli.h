@@ -39,7 +39,7 @@ int hl_cli_runs_cancel(const struct hl_cli *cli);
 int hl_cli_runs_redeliver(const struct hl_cli *cli);
 int hl_cli_sign(const struct hl_cli *cli); /* sign.c */
 int hl_cli_verify(const struct hl_cli *cli);
-int hl_cli_config_check(const struct hl_cli *cli); /* are the settings valid? */
+int hl_cli_config_check(const struct hl_cli *cli); /* check.c: could it start? */
 int hl_cli_config_show(const struct hl_cli *cli);  /* the settings that hold, secrets masked */
 int hl_cli_config_table(const struct hl_cli *cli); /* all settings as a Markdown table */
 
@@ -58,6 +58,8 @@ extern const size_t hl_cli_command_count;
 /* Loads the settings: problems and warnings go to cli->err, one line each. HL_CLI_OK, or the status
  * to exit with. `*out` is owned by the caller. */
 HL_MUST_CHECK int hl_cli_load_config(const struct hl_cli *cli, struct hl_config **out);
+/* Says each line of `lines` as "hookline: <before><line>". */
+void hl_cli_print_lines(const struct hl_cli *cli, const char *before, struct hl_str lines);
 /* Says "hookline: <message>" and that --help helps; returns HL_CLI_USAGE. */
 int hl_cli_usage_error(const struct hl_cli *cli, const char *fmt, ...) HL_PRINTF(2, 3);
 

@@ -1,17 +1,7 @@
-/* config.c - `hookline config check`, `show` and `table`. */
+/* config.c - `hookline config show` and `table`. */
 #include "cli/cli.h"
 
 #include "config/option.h"
-
-int hl_cli_config_check(const struct hl_cli *cli)
-{
-    struct hl_config *config;
-    int status = hl_cli_load_config(cli, &config);
-    if (status == HL_CLI_OK)
-        fputs("all settings are valid\n", cli->out);
-    hl_config_free(config);
-    return status;
-}
 
 static int show_option(
     const struct hl_cli *cli, const struct hl_config *config, const struct hl_option *option)

@@ -105,17 +105,25 @@ static int become_owner(const struct hl_cli *cli, const char *data_dir)
 
 /* ---- the control socket ---- */
 
-static int connect_socket(const struct hl_cli_session *session, struct hl_cli_socket *s)
+static int connect_socket(const struct hl_config *config, struct hl_cli_socket *s)
 {
     struct hl_control_path path;
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     s->fd = -1;
-    if (!hl_control_path_init(&path, session->config->data_dir.p))
+    if (!hl_control_path_init(&path, config->data_dir.p))
         return errno;
     memcpy(un.sun_path, path.text, sizeof(un.sun_path));
     int error = hl_cli_socket_connect(s, (struct sockaddr *)&un, sizeof(un), DEADLINE_MS);
     hl_control_path_fini(&path);
     return error;
+}
+
+bool hl_cli_sidecar_runs(const struct hl_config *config)
+{
+    struct hl_cli_socket s;
+    int error = connect_socket(config, &s);
+    hl_cli_socket_close(&s);
+    return error == 0;
 }
 
 /* ---- the store itself ---- */
@@ -144,7 +152,7 @@ static int open_store(struct hl_cli_session *session)
     hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
     leave_to_sidecar(session->config);
     if (hl_store_open(&session->store, session->config, why, sizeof(why)) != HL_OK)
-        return say(cli, "no sidecar answers on its control socket, and %s", why);
+        return say(cli, "no sidecar answers on its control socket; %s", why);
     /* nobody's token is checked, no keys are fetched */
     session->config->auth = HL_AUTH_NONE;
     session->config->admin_auth = HL_ADMIN_AUTH_NONE;
@@ -162,7 +170,7 @@ static int find_sidecar(struct hl_cli_session *session)
 {
     struct hl_cli_socket s;
     const char *dir = session->config->data_dir.p;
-    int error = connect_socket(session, &s);
+    int error = connect_socket(session->config, &s);
     hl_cli_socket_close(&s);
     if (!error)
         return HL_CLI_OK;
@@ -259,7 +267,7 @@ static int ask_sidecar(struct hl_cli_session *session, const char *method, const
     struct hl_cli_socket s;
     hl_buf_init(&request, 0);
     hl_buf_init(&bytes, 0);
-    int error = connect_socket(session, &s);
+    int error = connect_socket(session->config, &s);
     if (!error && write_request(&request, method, target, body) != HL_OK)
         error = ENOMEM;
     if (!error)

@@ -13,6 +13,8 @@ struct hl_cli_session;
  * that nothing of root's is left there. HL_CLI_OK, or it has said what is wrong and the status is for
  * exiting; `*out` is NULL then. */
 HL_MUST_CHECK int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli);
+/* Whether a sidecar answers on the control socket of this data directory. */
+bool hl_cli_sidecar_runs(const struct hl_config *config);
 void hl_cli_session_close(struct hl_cli_session *session); /* NULL-safe */
 
 const struct hl_config *hl_cli_session_config(const struct hl_cli_session *session);

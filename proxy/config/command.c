@@ -75,7 +75,8 @@ static enum hl_err parse_line(struct hl_str text, struct hl_command *out)
     static const char take_place[] = "exec ";
     char *space;
     size_t at = find_program(text), more = at < text.n ? sizeof(take_place) - 1 : 0;
-    enum hl_err err = make_room(out, 3, text.n + more + 1, &space);
+    size_t equals, n = read_plain_word((struct hl_str){text.p + at, text.n - at}, &equals);
+    enum hl_err err = make_room(out, 3, text.n + more + 1 + n + 1, &space);
     if (err)
         return err;
     memcpy(space, text.p, at);
@@ -83,6 +84,8 @@ static enum hl_err parse_line(struct hl_str text, struct hl_command *out)
         memcpy(space + at, take_place, more);
         memcpy(space + at + more, text.p + at, text.n - at);
     }
+    if (n > 0 && !memmem(text.p, at, "PATH=", 5))
+        out->program = memcpy(space + text.n + more + 1, text.p + at, n);
     out->argv[0] = shell;
     out->argv[1] = option;
     out->argv[2] = space;
@@ -119,6 +122,7 @@ static enum hl_err parse_array(struct hl_str text, struct hl_command *out)
             p = memchr(" \t\r\n,", *p, 5) ? p + 1 : NULL; /* only strings may stand in it */
         }
     }
+    out->program = out->argv[0];
     if (p && !is_odd && n > 0 && out->argv[0][0] != '\0')
         return HL_OK;
     hl_command_fini(out);

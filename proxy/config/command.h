@@ -13,6 +13,8 @@
 struct hl_command {
     char **argv;   /* owned; ends with NULL, has at least one word */
     bool is_shell; /* argv is /bin/sh -c LINE */
+    char *program; /* what is run in the end: a path, or a name to look for in PATH; NULL: only the
+                      shell knows. In the same allocation */
 };
 
 /* HL_ERR_INVALID: it begins with [ and is no JSON array of one or more strings without NUL, the

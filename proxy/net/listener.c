@@ -57,14 +57,16 @@ static int open_bound(const struct sockaddr *address, bool is_shared)
     return -1;
 }
 
-int hl_listener_probe(const struct sockaddr *address)
+int hl_listener_hold(const struct sockaddr *address, int *fd)
 {
-    int fd = open_bound(address, false);
-    if (fd < 0)
+    *fd = open_bound(address, false);
+    if (*fd < 0)
         return errno;
-    int err =
-        listen(fd, 1) == 0 ? 0 : errno; /* SO_REUSEADDR lets a bind through that listen refuses */
-    close(fd);
+    if (listen(*fd, 1) == 0) /* SO_REUSEADDR lets a bind through that listen refuses */
+        return 0;
+    int err = errno;
+    close(*fd);
+    *fd = -1;
     return err;
 }
 
@@ -121,6 +123,18 @@ static bool is_abandoned(const struct sockaddr_un *address)
                       errno == ECONNREFUSED;
     close(fd);
     return is_refused;
+}
+
+int hl_listener_probe_unix(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat st;
+    if (path[0] == '\0' || strlen(path) >= sizeof(address.sun_path))
+        return ENAMETOOLONG;
+    memcpy(address.sun_path, path, strlen(path));
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT ? 0 : errno;
+    return is_abandoned(&address) ? 0 : EADDRINUSE;
 }
 
 /* A bound socket, or -1 with errno. Its file has the socket's own mode from its first moment. */

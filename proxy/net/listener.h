@@ -25,9 +25,11 @@ struct hl_listener {
     void (*on_connection)(struct hl_listener *listener);
 };
 
-/* Binds once without SO_REUSEPORT and lets go again: a port that another process has is an error
- * and not half of its traffic. errno value or 0. */
-int hl_listener_probe(const struct sockaddr *address);
+/* Binds without SO_REUSEPORT and listens, until the caller closes `*fd`: a port that another process
+ * has is an error and not half of its traffic. errno value or 0; then `*fd` is -1. */
+int hl_listener_hold(const struct sockaddr *address, int *fd);
+/* Whether hl_listener_open_unix could bind there, as far as what is at `path` goes. errno value or 0. */
+int hl_listener_probe_unix(const char *path);
 
 /* Opens, binds (SO_REUSEADDR, SO_REUSEPORT), listens; connections inherit TCP_NODELAY.
  * `on_connection` must call hl_listener_accept once. `may_accept`

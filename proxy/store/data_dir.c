@@ -54,6 +54,12 @@ bool hl_data_dir_is_refused(uint64_t magic, const char **name)
     return false;
 }
 
+static bool is_there(const char *name)
+{
+    struct stat st;
+    return lstat(name, &st) == 0;
+}
+
 /* A new directory's own name is made durable here; that of what is in it when the database is. */
 static enum hl_err make_dir(const char *name, bool is_outermost)
 {
@@ -64,34 +70,49 @@ static enum hl_err make_dir(const char *name, bool is_outermost)
     return err || !is_outermost ? err : hl_path_sync(parent);
 }
 
-static enum hl_err make_dirs(const char *path, char *why, size_t why_len)
+/* What make_dir would say. */
+static enum hl_err may_make_dir(const char *name)
+{
+    return is_there(name)    ? HL_OK
+           : errno == ENOENT ? hl_path_may_make(name)
+                             : hl_err_from_errno(errno);
+}
+
+/* `is_dry`: says what making them would. */
+static enum hl_err make_dirs(const char *path, bool is_dry, char *why, size_t why_len)
 {
     static const char *const names[] = {"", "/tmp", "/bodies"};
-    for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
+    size_t n = is_dry && !is_there(path) ? 1 : HL_ARRAY_LEN(names);
+    for (size_t i = 0; i < n; i++) {
         char name[HL_PATH_MAX];
         enum hl_err err = hl_path(name, "%s%s", path, names[i]);
         if (!err)
-            err = make_dir(name, i == 0);
+            err = is_dry ? may_make_dir(name) : make_dir(name, i == 0);
         if (err) {
-            snprintf(why, why_len, "cannot make the data directory %s%s: %s", path, names[i],
-                strerror(errno));
+            snprintf(why, why_len,
+                "HOOKLINE_DATA_DIR: cannot make the data directory %s%s: %s; the directory around "
+                "it must be there and writable for the user that hookline runs as",
+                path, names[i], strerror(errno));
             return err;
         }
     }
     return HL_OK;
 }
 
-static enum hl_err check_volume(const char *path, char *why, size_t why_len)
+/* `at`: the directory itself, or the one that it would be made in. */
+static enum hl_err check_volume(const char *path, const char *at, char *why, size_t why_len)
 {
     struct statfs volume;
     const char *name;
-    if (statfs(path, &volume) < 0) {
-        snprintf(why, why_len, "cannot use the data directory %s: %s", path, strerror(errno));
+    if (statfs(at, &volume) < 0) {
+        snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot use the data directory %s: %s", path,
+            strerror(errno));
         return hl_err_from_errno(errno);
     }
     if (hl_data_dir_is_refused((uint64_t)(uint32_t)volume.f_type, &name)) {
         snprintf(why, why_len,
-            "the data directory %s is on a network file system (%s), where a database is not safe:"
+            "HOOKLINE_DATA_DIR: the data directory %s is on a network file system (%s), where a "
+            "database is not safe:"
             " put it on a local volume, or set HOOKLINE_STORE=memory",
             path, name);
         return HL_ERR_INVALID;
@@ -106,11 +127,21 @@ static enum hl_err refuse_second(int fd, const char *path, char *why, size_t why
     pid[n > 0 ? n : 0] = '\0';
     pid[strcspn(pid, "\n")] = '\0';
     snprintf(why, why_len,
-        "the data directory %s is in use by process %s, which still has its lock (it may be "
+        "HOOKLINE_DATA_DIR: the data directory %s is in use by process %s, which still has its "
+        "lock (it may be "
         "ending: "
         "HOOKLINE_DRAIN_TIMEOUT); start this one again when it has ended",
         path, n > 0 ? pid : "unknown");
     return HL_ERR_BUSY;
+}
+
+static enum hl_err refuse_lock(const char *path, char *why, size_t why_len)
+{
+    snprintf(why, why_len,
+        "HOOKLINE_DATA_DIR: cannot write in the data directory %s: %s; it must be writable for the "
+        "user that hookline runs as",
+        path, strerror(errno));
+    return hl_err_from_errno(errno);
 }
 
 static enum hl_err take_lock(struct hl_data_dir *dir, char *why, size_t why_len)
@@ -120,11 +151,8 @@ static enum hl_err take_lock(struct hl_data_dir *dir, char *why, size_t why_len)
     if (err)
         return err;
     int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        snprintf(
-            why, why_len, "cannot write in the data directory %s: %s", dir->path, strerror(errno));
-        return hl_err_from_errno(errno);
-    }
+    if (fd < 0)
+        return refuse_lock(dir->path, why, why_len);
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         err = refuse_second(fd, dir->path, why, why_len);
         close(fd);
@@ -136,20 +164,26 @@ static enum hl_err take_lock(struct hl_data_dir *dir, char *why, size_t why_len)
     return HL_OK;
 }
 
+static enum hl_err resolve(struct hl_data_dir *dir, const char *path, char *why, size_t why_len)
+{
+    dir->path = realpath(path, NULL);
+    if (dir->path)
+        return HL_OK;
+    snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot use the data directory %s: %s", path,
+        strerror(errno));
+    return hl_err_from_errno(errno);
+}
+
 enum hl_err hl_data_dir_open(struct hl_data_dir *dir, const char *path, char *why, size_t why_len)
 {
     *dir = (struct hl_data_dir){.lock_fd = -1};
-    enum hl_err err = make_dirs(path, why, why_len);
+    enum hl_err err = make_dirs(path, false, why, why_len);
     if (!err)
-        err = check_volume(path, why, why_len);
-    if (err)
-        return err;
-    dir->path = realpath(path, NULL);
-    if (!dir->path) {
-        snprintf(why, why_len, "cannot use the data directory %s: %s", path, strerror(errno));
-        return hl_err_from_errno(errno);
-    }
-    err = take_lock(dir, why, why_len);
+        err = check_volume(path, path, why, why_len);
+    if (!err)
+        err = resolve(dir, path, why, why_len);
+    if (!err)
+        err = take_lock(dir, why, why_len);
     if (err) {
         hl_data_dir_close(dir);
         return err;
@@ -159,6 +193,37 @@ enum hl_err hl_data_dir_open(struct hl_data_dir *dir, const char *path, char *wh
     if (statvfs(dir->path, &volume) == 0)
         dir->volume_size = (uint64_t)volume.f_blocks * volume.f_frsize;
     return HL_OK;
+}
+
+static enum hl_err may_take_lock(const struct hl_data_dir *dir, char *why, size_t why_len)
+{
+    char name[HL_PATH_MAX];
+    enum hl_err err = hl_path(name, "%s/store.lock", dir->path);
+    if (!err && hl_path_may_write(name) != HL_OK)
+        err = refuse_lock(dir->path, why, why_len);
+    return err;
+}
+
+enum hl_err hl_data_dir_look(struct hl_data_dir *dir, const char *path, char *why, size_t why_len)
+{
+    char around[HL_PATH_MAX];
+    *dir = (struct hl_data_dir){.lock_fd = -1};
+    bool is_new = !is_there(path);
+    enum hl_err err = hl_path_parent(around, path);
+    if (!err)
+        err = make_dirs(path, true, why, why_len);
+    if (!err)
+        err = check_volume(path, is_new ? around : path, why, why_len);
+    if (err || is_new)
+        return err;
+    err = resolve(dir, path, why, why_len);
+    if (!err)
+        err = may_take_lock(dir, why, why_len);
+    if (err)
+        hl_data_dir_close(dir);
+    else
+        hl_path_warn_if_shared(dir->path, "the data directory");
+    return err;
 }
 
 void hl_data_dir_close(struct hl_data_dir *dir)

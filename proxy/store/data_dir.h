@@ -22,6 +22,10 @@ struct hl_data_dir {
  * nothing is left open. Blocks. */
 HL_MUST_CHECK enum hl_err hl_data_dir_open(
     struct hl_data_dir *dir, const char *path, char *why, size_t why_len);
+/* Says what opening would, but for the lock's owner, and changes nothing. `dir->path` stays NULL if
+ * the directory would be made. */
+HL_MUST_CHECK enum hl_err hl_data_dir_look(
+    struct hl_data_dir *dir, const char *path, char *why, size_t why_len);
 void hl_data_dir_close(struct hl_data_dir *dir);
 
 /* Bytes that this process may still write. */

@@ -116,6 +116,8 @@ static inline bool hl_driver_is_answer(enum hl_err rc)
 
 HL_MUST_CHECK enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *config,
     struct hl_backlog *backlog, char *why, size_t why_len);
+/* See hl_store_check. */
+HL_MUST_CHECK enum hl_err hl_sqlite_check(const struct hl_config *config, struct hl_buf *problems);
 HL_MUST_CHECK enum hl_err hl_memory_open(
     struct hl_driver **out, const struct hl_config *config, struct hl_backlog *backlog);
 

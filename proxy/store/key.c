@@ -63,26 +63,44 @@ static enum hl_err write_key(const char *path, const uint8_t raw[HL_KEY_SIZE])
     return err;
 }
 
+/* Where there is none. */
+static enum hl_err make_key(const char *path, enum hl_key_absence absence, uint8_t raw[HL_KEY_SIZE],
+    char *why, size_t why_len)
+{
+    if (absence == HL_KEY_MISSED) {
+        snprintf(why, why_len,
+            "HOOKLINE_KEY_FILE: the key file %s is missing, but the store was made with one: put "
+            "it back",
+            path);
+        return HL_ERR_NOT_FOUND;
+    }
+    hl_random_fill(raw, HL_KEY_SIZE);
+    enum hl_err err = absence == HL_KEY_MADE ? write_key(path, raw) : hl_path_may_make(path);
+    if (err)
+        snprintf(why, why_len,
+            "HOOKLINE_KEY_FILE: cannot write the key file %s: %s; its directory must be there and "
+            "writable",
+            path, hl_err_text(err));
+    return err;
+}
+
 enum hl_err hl_key_load(
-    struct hl_key *key, const char *path, bool creates, char *why, size_t why_len)
+    struct hl_key *key, const char *path, enum hl_key_absence absence, char *why, size_t why_len)
 {
     uint8_t raw[HL_KEY_SIZE];
     char text[256];
     size_t n;
     enum hl_err err = hl_path_read(path, text, sizeof(text), &n);
-    if (err == HL_ERR_NOT_FOUND && creates) {
-        hl_random_fill(raw, sizeof(raw));
-        err = write_key(path, raw);
-        if (err)
-            snprintf(why, why_len, "cannot write the key file %s: %s", path, hl_err_text(err));
-    } else if (err == HL_ERR_NOT_FOUND) {
-        snprintf(why, why_len,
-            "the key file %s is missing, but the store was made with one: put it back", path);
+    if (err == HL_ERR_NOT_FOUND) {
+        err = make_key(path, absence, raw, why, why_len);
     } else if (err && err != HL_ERR_TOO_LARGE) {
-        snprintf(why, why_len, "cannot read the key file %s: %s", path, hl_err_text(err));
+        snprintf(why, why_len, "HOOKLINE_KEY_FILE: cannot read the key file %s: %s", path,
+            hl_err_text(err));
     } else if (err || !parse(text, n, raw)) {
         snprintf(why, why_len,
-            "the key file %s does not hold a key: 64 hexadecimal digits or 32 raw bytes", path);
+            "HOOKLINE_KEY_FILE: the key file %s does not hold a key: 64 hexadecimal digits or 32 "
+            "raw bytes",
+            path);
         err = HL_ERR_INVALID;
     }
     explicit_bzero(text, sizeof(text));

@@ -21,11 +21,17 @@ struct hl_key {
     uint8_t check[HL_KEY_SIZE];  /* kept in the database: tells a wrong key at start */
 };
 
+/* What a key file that is not there is. */
+enum hl_key_absence {
+    HL_KEY_MISSED,    /* something was encrypted with it */
+    HL_KEY_MADE,      /* new: a file of hexadecimal digits, 0600, durable */
+    HL_KEY_LEFT_OPEN, /* as if made, if it may be; nothing is written */
+};
+
 /* Reads the file at `path`: 64 hexadecimal digits (white space after them is allowed) or exactly 32
- * raw bytes. If there is none and `creates`, makes one (hexadecimal, 0600, durable). On failure
- * `why` has one line. Blocks. */
+ * raw bytes. On failure `why` has one line. Blocks. */
 HL_MUST_CHECK enum hl_err hl_key_load(
-    struct hl_key *key, const char *path, bool creates, char *why, size_t why_len);
+    struct hl_key *key, const char *path, enum hl_key_absence absence, char *why, size_t why_len);
 /* A key that nobody can ever have again: for stores that keep nothing. */
 void hl_key_random(struct hl_key *key);
 void hl_key_wipe(struct hl_key *key);

@@ -57,18 +57,45 @@ enum hl_err hl_path_read(const char *path, char *out, size_t cap, size_t *n)
     return err;
 }
 
+enum hl_err hl_path_parent(char *out, const char *path)
+{
+    enum hl_err err = hl_path(out, "%s", path);
+    if (err)
+        return err;
+    for (size_t n = strlen(out); n > 1 && out[n - 1] == '/'; n--)
+        out[n - 1] = '\0';
+    char *slash = strrchr(out, '/');
+    if (slash)
+        slash[slash == out] = '\0';
+    else
+        strcpy(out, ".");
+    return HL_OK;
+}
+
+enum hl_err hl_path_may_make(const char *path)
+{
+    char dir[HL_PATH_MAX];
+    enum hl_err err = hl_path_parent(dir, path);
+    if (!err && faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) < 0)
+        err = hl_err_from_errno(errno);
+    return err;
+}
+
+enum hl_err hl_path_may_write(const char *path)
+{
+    struct stat st;
+    if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0) {
+        errno = EISDIR;
+        return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? hl_err_from_errno(errno) : HL_OK;
+    }
+    return errno == ENOENT ? hl_path_may_make(path) : hl_err_from_errno(errno);
+}
+
 static enum hl_err sync_dir_of(const char *path)
 {
     char dir[HL_PATH_MAX];
-    enum hl_err err = hl_path(dir, "%s", path);
-    if (err)
-        return err;
-    char *slash = strrchr(dir, '/');
-    if (slash)
-        slash[slash == dir] = '\0';
-    else
-        strcpy(dir, ".");
-    return hl_path_sync(dir);
+    enum hl_err err = hl_path_parent(dir, path);
+    return err ? err : hl_path_sync(dir);
 }
 
 /* A write that stops short leaves errno as it was: what stopped it is said by the next one. */

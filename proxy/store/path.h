@@ -10,6 +10,14 @@
 /* Formats into out[HL_PATH_MAX]; HL_ERR_INVALID when it does not fit. */
 HL_MUST_CHECK enum hl_err hl_path(char *out, const char *fmt, ...) HL_PRINTF(2, 3);
 
+/* The directory that `path` is in, into out[HL_PATH_MAX]. */
+HL_MUST_CHECK enum hl_err hl_path_parent(char *out, const char *path);
+/* Whether this process may make a file or directory at `path`, where there is none: what the
+ * directory around it says. errno is set. */
+HL_MUST_CHECK enum hl_err hl_path_may_make(const char *path);
+/* The same for opening a file to read and write it, which makes it where there is none. */
+HL_MUST_CHECK enum hl_err hl_path_may_write(const char *path);
+
 /* Makes names in a directory, or a file's bytes, durable. Blocks. */
 HL_MUST_CHECK enum hl_err hl_path_sync(const char *path);
 

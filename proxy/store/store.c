@@ -65,6 +65,11 @@ out:
     return HL_OK;
 }
 
+enum hl_err hl_store_check(const struct hl_config *config, struct hl_buf *problems)
+{
+    return config->store == HL_STORE_MEMORY ? HL_OK : hl_sqlite_check(config, problems);
+}
+
 enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m)
 {
     const struct hl_driver_vt *vt = store->driver->vt;

@@ -255,6 +255,11 @@ struct hl_store;
 HL_MUST_CHECK enum hl_err hl_store_open(
     struct hl_store **out, const struct hl_config *config, char *why, size_t why_len);
 
+/* What opening would find wrong: a line for each to `problems`, ending in '\n'. Changes nothing, leaves
+ * nothing behind, and may be asked beside the process that has the store open. Blocks; before other
+ * threads. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_store_check(const struct hl_config *config, struct hl_buf *problems);
+
 /* Any thread; takes the message. ACCEPT and RECORD may be refused at once with BUSY (4,096 requests
  * or 64 MiB waiting): then the message is still the caller's. All others are always taken. */
 HL_MUST_CHECK enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m);

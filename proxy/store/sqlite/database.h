@@ -64,6 +64,7 @@ struct hl_ended_run {
 struct hl_database {
     struct hl_driver base;
     struct hl_data_dir dir;
+    bool is_dry; /* only looked at (check.c): nothing is made, changed or left */
     sqlite3 *db;
     sqlite3_stmt *st[HL_SQL_COUNT];
     struct hl_reader *reader;
@@ -225,6 +226,20 @@ enum hl_err hl_meta_note_time(struct hl_driver *d, int64_t seen_ms); /* see driv
 HL_MUST_CHECK enum hl_err hl_meta_read_signing_key(
     struct hl_database *db, char *why, size_t why_len);
 enum hl_err hl_meta_keep_signing_key(struct hl_driver *d, struct hl_str key);
+
+/* --- sqlite.c: at open ---------------------------------------------------------------------- */
+struct hl_database *hl_database_new(void); /* NULL: out of memory */
+void hl_database_free(struct hl_database *db);
+/* Whether what is open is ours and whole, or new and no other's place; `path` names it. */
+HL_MUST_CHECK enum hl_err hl_database_check_file(
+    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len);
+/* The data key: the one that the database was made with, if it has tables. `path` names it. */
+HL_MUST_CHECK enum hl_err hl_database_open_key(struct hl_database *db, const char *path,
+    bool has_tables, struct hl_str key_file, char *why, size_t why_len);
+/* Why it could not be opened, as SQLite says, or errno. Never OK. */
+HL_MUST_CHECK enum hl_err hl_database_explain_file(const char *path, char *why, size_t why_len);
+HL_MUST_CHECK enum hl_err hl_database_explain(
+    struct hl_database *db, int rc, const char *path, char *why, size_t why_len);
 
 /* --- recover.c: at open --------------------------------------------------------------------- */
 /* Releases what an earlier process had claimed and counts what waits. */

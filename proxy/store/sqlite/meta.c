@@ -106,7 +106,8 @@ static enum hl_err check_no_tokens(struct hl_database *db, const char *path, cha
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
     hl_database_done(db, HL_SQL_ACCOUNT_ANY);
     snprintf(why, len,
-        "the signing key %s is missing, but service accounts have tokens that it signed: put it "
+        "HOOKLINE_DATA_DIR: the signing key %s is missing, but service accounts have tokens that "
+        "it signed: put it "
         "back; if it is lost, make an empty file there: a new key is made, and all accounts are "
         "revoked",
         path);
@@ -122,18 +123,17 @@ static enum hl_err take_over_file(struct hl_database *db, char *why, size_t why_
         err = hl_path_read(path, sealed, sizeof(sealed), &n);
     if (err == HL_ERR_NOT_FOUND)
         return check_no_tokens(db, path, why, why_len);
-    if (!err && n == 0) {
-        err = give_up_key(db);
-    } else if (!err) {
+    if (!err && n > 0)
         err = open_sealed(db, (struct hl_str){sealed, n});
-        if (!err)
-            err = put_sealed(
-                db, (struct hl_str){(char *)db->base.signing_key, db->base.signing_key_n});
-    }
-    if (!err)
+    if (!err && !db->is_dry)
+        err = n == 0 ? give_up_key(db)
+                     : put_sealed(db,
+                           (struct hl_str){(char *)db->base.signing_key, db->base.signing_key_n});
+    if (!err && !db->is_dry)
         unlink(path);
-    else
-        snprintf(why, why_len, "cannot take over the signing key %s: %s", path, hl_err_text(err));
+    else if (err)
+        snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot take over the signing key %s: %s", path,
+            hl_err_text(err));
     return err;
 }
 
@@ -149,7 +149,8 @@ enum hl_err hl_meta_read_signing_key(struct hl_database *db, char *why, size_t w
     }
     if (err)
         snprintf(why, why_len,
-            "the signing key in the store %s/hookline.db cannot be opened: restore it from a "
+            "HOOKLINE_DATA_DIR: the signing key in the store %s/hookline.db cannot be opened: "
+            "restore it from a "
             "backup",
             db->dir.path);
     return err;

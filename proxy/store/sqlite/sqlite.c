@@ -36,11 +36,20 @@ static const char settings[] = "PRAGMA page_size = 8192;"
                                "PRAGMA temp_store = MEMORY;"
                                "PRAGMA cache_size = -16384;";
 
-static enum hl_err explain(struct hl_database *db, int rc, const char *path, char *why, size_t len)
+enum hl_err hl_database_explain(
+    struct hl_database *db, int rc, const char *path, char *why, size_t why_len)
 {
-    snprintf(why, len, "cannot open the store %s: %s", path, sqlite3_errmsg(db->db));
+    snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot open the store %s: %s", path,
+        sqlite3_errmsg(db->db));
     enum hl_err err = hl_sql_err(db->db, rc);
     return err ? err : HL_ERR_IO;
+}
+
+enum hl_err hl_database_explain_file(const char *path, char *why, size_t why_len)
+{
+    snprintf(
+        why, why_len, "HOOKLINE_DATA_DIR: cannot open the store %s: %s", path, strerror(errno));
+    return hl_err_from_errno(errno);
 }
 
 /* SQLite would make the file with the process's umask; this way it is 0600 from the start, and the
@@ -48,10 +57,8 @@ static enum hl_err explain(struct hl_database *db, int rc, const char *path, cha
 static enum hl_err make_file(const char *path, char *why, size_t why_len)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        snprintf(why, why_len, "cannot open the store %s: %s", path, strerror(errno));
-        return hl_err_from_errno(errno);
-    }
+    if (fd < 0)
+        return hl_database_explain_file(path, why, why_len);
     close(fd);
     return HL_OK;
 }
@@ -60,19 +67,22 @@ static enum hl_err check(
     struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len)
 {
     char what[256];
-    enum hl_err err = hl_schema_check(db->db, is_new, what, sizeof(what));
+    *is_new = true; /* there is none: it was only looked for */
+    enum hl_err err = db->db ? hl_schema_check(db->db, is_new, what, sizeof(what)) : HL_OK;
     if (!err)
         return HL_OK;
     /* Closing must not move the log into a file that is not understood. */
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (err == HL_ERR_CORRUPT)
         snprintf(why, why_len,
-            "the store %s is damaged (%s); nothing was changed: restore it from a backup, or move "
+            "HOOKLINE_DATA_DIR: the store %s is damaged (%s); nothing was changed: restore it from "
+            "a backup, or move "
             "it"
             " away to begin with an empty one",
             path, what);
     else
-        snprintf(why, why_len, "cannot use the store %s: %s; nothing was changed", path, what);
+        snprintf(why, why_len,
+            "HOOKLINE_DATA_DIR: cannot use the store %s: %s; nothing was changed", path, what);
     return err;
 }
 
@@ -82,12 +92,21 @@ static enum hl_err refuse_lost(struct hl_database *db, const char *path, char *w
 {
     if (!hl_database_has_bodies(db))
         return HL_OK;
-    unlink(path);
+    if (!db->is_dry)
+        unlink(path);
     snprintf(why, why_len,
-        "the store %s is missing, but %s/bodies has files that belong to it; nothing was changed: "
+        "HOOKLINE_DATA_DIR: the store %s is missing, but %s/bodies has files that belong to it; "
+        "nothing was changed: "
         "put it back, or move that directory away to begin with an empty store",
         path, db->dir.path);
     return HL_ERR_NOT_FOUND;
+}
+
+enum hl_err hl_database_check_file(
+    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len)
+{
+    enum hl_err err = check(db, path, is_new, why, why_len);
+    return err || !*is_new ? err : refuse_lost(db, path, why, why_len);
 }
 
 /* SQLite says nothing when a file system cannot hold a log's shared index: it stays as it was. */
@@ -121,18 +140,16 @@ static enum hl_err open_file(
     if (rc == SQLITE_OK)
         rc = sqlite3_busy_timeout(db->db, 1000);
     if (rc != SQLITE_OK)
-        return explain(db, rc, path, why, why_len);
-    err = check(db, path, is_new, why, why_len);
-    if (!err && *is_new)
-        err = refuse_lost(db, path, why, why_len);
+        return hl_database_explain(db, rc, path, why, why_len);
+    err = hl_database_check_file(db, path, is_new, why, why_len);
     if (err)
         return err;
     rc = sqlite3_exec(db->db, settings, NULL, NULL, NULL);
     if (rc != SQLITE_OK)
-        return explain(db, rc, path, why, why_len);
+        return hl_database_explain(db, rc, path, why, why_len);
     if (!has_log(db)) {
         snprintf(why, why_len,
-            "the store %s cannot have a write-ahead log: its file system lacks"
+            "HOOKLINE_DATA_DIR: the store %s cannot have a write-ahead log: its file system lacks"
             " shared memory",
             path);
         return HL_ERR_INVALID;
@@ -143,7 +160,7 @@ static enum hl_err open_file(
     if (!err)
         err = hl_path_sync(db->dir.path);
     if (err)
-        snprintf(why, why_len, "cannot prepare the store %s: %s", path, what);
+        snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot prepare the store %s: %s", path, what);
     return err;
 }
 
@@ -174,32 +191,34 @@ static int write_check(struct hl_database *db)
 }
 
 /* The check value tells a wrong key at start instead of at the first webhook. */
-static enum hl_err open_key(struct hl_database *db, const char *store_path, struct hl_str key_file,
-    char *why, size_t why_len)
+enum hl_err hl_database_open_key(struct hl_database *db, const char *store_path, bool has_tables,
+    struct hl_str key_file, char *why, size_t why_len)
 {
     char path[HL_PATH_MAX];
     uint8_t stored[HL_KEY_SIZE];
     bool has_check = false;
+    const enum hl_key_absence absence = db->is_dry ? HL_KEY_LEFT_OPEN : HL_KEY_MADE;
     enum hl_err err = key_file.n > 0 ? hl_path(path, "%.*s", HL_STR_ARG(key_file))
                                      : hl_path(path, "%s/key", db->dir.path);
     if (err)
         return err;
-    int rc = read_check(db, stored, &has_check);
+    int rc = has_tables ? read_check(db, stored, &has_check) : SQLITE_OK;
     if (rc != SQLITE_OK)
-        return explain(db, rc, store_path, why, why_len);
-    err = hl_key_load(&db->key, path, !has_check, why, why_len);
+        return hl_database_explain(db, rc, store_path, why, why_len);
+    err = hl_key_load(&db->key, path, has_check ? HL_KEY_MISSED : absence, why, why_len);
     if (err)
         return err;
     if (has_check && memcmp(stored, db->key.check, HL_KEY_SIZE) != 0) {
         snprintf(why, why_len,
-            "the key file %s is not the one that the store %s was made with: put that one back",
+            "HOOKLINE_KEY_FILE: the key file %s is not the one that the store %s was made with: "
+            "put that one back",
             path, store_path);
         return HL_ERR_DENIED;
     }
     HL_CRASH_POINT(KEY_MADE);
-    rc = has_check ? SQLITE_OK : write_check(db);
+    rc = has_check || db->is_dry ? SQLITE_OK : write_check(db);
     if (rc != SQLITE_OK)
-        return explain(db, rc, store_path, why, why_len);
+        return hl_database_explain(db, rc, store_path, why, why_len);
     return hl_sealer_init(&db->sealer, &db->key);
 }
 
@@ -211,7 +230,7 @@ static enum hl_err prepare_all(struct hl_database *db, const char *path, char *w
         int rc = sqlite3_prepare_v3(
             db->db, hl_sql_text(i), -1, SQLITE_PREPARE_PERSISTENT, &db->st[i], NULL);
         if (rc != SQLITE_OK)
-            return explain(db, rc, path, why, why_len);
+            return hl_database_explain(db, rc, path, why, why_len);
     }
     return HL_OK;
 }
@@ -243,7 +262,7 @@ static enum hl_err open_all(
     if (!err)
         err = open_file(db, path, &is_new, why, why_len);
     if (!err)
-        err = open_key(db, path, config->key_file, why, why_len);
+        err = hl_database_open_key(db, path, true, config->key_file, why, why_len);
     if (!err)
         err = prepare_all(db, path, why, why_len);
     if (!err)
@@ -258,7 +277,8 @@ static enum hl_err open_all(
     if (!err)
         err = hl_meta_read_time(db, &db->base.seen_ms);
     if (err) {
-        snprintf(why, why_len, "cannot take over the store %s: %s", path, hl_err_text(err));
+        snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot take over the store %s: %s", path,
+            hl_err_text(err));
         return err;
     }
     return hl_reader_start(&db->reader, path, &db->key, why, why_len);
@@ -271,9 +291,8 @@ static void post_question(struct hl_driver *d, struct hl_store_msg *m)
 
 /* The reader first: the last connection to close moves the log into the database, and that must be
  * the writing one. */
-static void close_all(struct hl_driver *d)
+void hl_database_free(struct hl_database *db)
 {
-    struct hl_database *db = hl_database_of(d);
     hl_reader_stop(db->reader);
     for (int i = 0; i < HL_SQL_COUNT; i++)
         sqlite3_finalize(db->st[i]);
@@ -290,6 +309,11 @@ static void close_all(struct hl_driver *d)
     hl_id_map_fini(&db->running);
     free(db->doomed);
     free(db);
+}
+
+static void close_all(struct hl_driver *d)
+{
+    hl_database_free(hl_database_of(d));
 }
 
 static const struct hl_driver_vt vt = {
@@ -322,17 +346,11 @@ static const struct hl_driver_vt vt = {
     .close = close_all,
 };
 
-enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *config,
-    struct hl_backlog *backlog, char *why, size_t why_len)
+struct hl_database *hl_database_new(void)
 {
     struct hl_database *db = calloc(1, sizeof(*db));
-    if (!db) {
-        snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
-        return HL_ERR_NOMEM;
-    }
-    /* Statistics that nobody reads cost a lock for each allocation. Too late is no harm. */
-    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    db->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
+    if (!db)
+        return NULL;
     db->dir.lock_fd = -1;
     db->now.wants_sweep = true;
     db->now.purge_again_ms = INT64_MAX;
@@ -342,9 +360,23 @@ enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *confi
         hl_buf_init(&db->sealed_heads[i], 0);
     hl_buf_init(&db->sealed_url, 0);
     hl_buf_init(&db->sealed_secret, 0);
+    return db;
+}
+
+enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *config,
+    struct hl_backlog *backlog, char *why, size_t why_len)
+{
+    struct hl_database *db = hl_database_new();
+    if (!db) {
+        snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
+        return HL_ERR_NOMEM;
+    }
+    /* Statistics that nobody reads cost a lock for each allocation. Too late is no harm. */
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    db->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
     enum hl_err err = open_all(db, config, why, why_len);
     if (err) {
-        close_all(&db->base);
+        hl_database_free(db);
         return err;
     }
     *out = &db->base;

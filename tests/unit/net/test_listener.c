@@ -124,15 +124,24 @@ Test(listener, accepts_on_the_port_it_names)
     UNTIL(house.accepted == 2);
 }
 
+static int hold(const struct sockaddr_in *a)
+{
+    int fd, err = hl_listener_hold((const struct sockaddr *)a, &fd);
+    cr_assert_eq(err != 0, fd < 0);
+    if (fd >= 0)
+        close(fd);
+    return err;
+}
+
 Test(listener, finds_that_a_port_is_taken)
 {
     cr_assert_eq(open_house(&house, 0), 0); /* a shared one, as another process has it */
     struct sockaddr_in a = loopback(hl_listener_port(&house.listener));
-    cr_assert_eq(hl_listener_probe((struct sockaddr *)&a), EADDRINUSE);
+    cr_assert_eq(hold(&a), EADDRINUSE);
     close_house(&house);
     uv_run(&loop, UV_RUN_ONCE);
-    cr_assert_eq(hl_listener_probe((struct sockaddr *)&a), 0);
-    cr_assert_eq(open_house(&other, ntohs(a.sin_port)), 0, "the probe let go again");
+    cr_assert_eq(hold(&a), 0);
+    cr_assert_eq(open_house(&other, ntohs(a.sin_port)), 0, "its holder let go again");
 }
 
 Test(listener, shares_its_port_with_other_loops)
@@ -152,7 +161,7 @@ Test(listener, reports_an_address_that_is_not_ours)
     cr_assert_eq(hl_listener_open(&house.listener, &loop, (struct sockaddr *)&a, true, &house,
                      may_accept, on_connection),
         UV_EADDRNOTAVAIL);
-    cr_assert_eq(hl_listener_probe((struct sockaddr *)&a), EADDRNOTAVAIL);
+    cr_assert_eq(hold(&a), EADDRNOTAVAIL);
 }
 
 Test(listener, leaves_callers_waiting_until_there_is_room)

@@ -281,7 +281,7 @@ Test(signing_key, of_an_earlier_version_is_taken_over_from_its_file)
     fixture_open(&sf);
     fixture_close(&sf);
     snprintf(path, sizeof(path), "%s/key", sf.dir);
-    cr_assert_eq(hl_key_load(&data_key, path, false, why, sizeof(why)), HL_OK);
+    cr_assert_eq(hl_key_load(&data_key, path, HL_KEY_MISSED, why, sizeof(why)), HL_OK);
     cr_assert_eq(hl_sealer_init(&sealer, &data_key), HL_OK);
     hl_buf_init(&sealed, 0);
     struct hl_str plain = {(const char *)key, sizeof(key)};

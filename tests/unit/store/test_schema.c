@@ -95,7 +95,7 @@ static void write_version_1(const struct hl_id *queued)
     struct hl_buf head;
     sqlite3 *db;
     snprintf(path, sizeof(path), "%s/key", f.dir);
-    cr_assert_eq(hl_key_load(&key, path, true, why, sizeof(why)), HL_OK);
+    cr_assert_eq(hl_key_load(&key, path, HL_KEY_MADE, why, sizeof(why)), HL_OK);
     cr_assert_eq(hl_sealer_init(&sealer, &key), HL_OK);
     hl_buf_init(&head, 0);
     cr_assert_eq(hl_seal(&sealer, "ticket.head", queued, HL_STR("HEAD"), &head), HL_OK);
@@ -261,7 +261,7 @@ static void write_version_2(bool is_empty)
     struct hl_id nobody = {{1}};
     write_version_1(&nobody);
     snprintf(path, sizeof(path), "%s/key", f.dir);
-    cr_assert_eq(hl_key_load(&key, path, false, why, sizeof(why)), HL_OK);
+    cr_assert_eq(hl_key_load(&key, path, HL_KEY_MISSED, why, sizeof(why)), HL_OK);
     cr_assert_eq(hl_sealer_init(&sealer, &key), HL_OK);
     snprintf(path, sizeof(path), "%s/hookline.db", f.dir);
     cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);

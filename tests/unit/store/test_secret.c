@@ -184,12 +184,12 @@ Test(key, file_holds_hex_or_raw_bytes)
     struct hl_key raw, from_file;
     int fd = mkstemp(path);
     cr_assert_eq(write(fd, "0123456789abcdef0123456789abcdef", 32), 32);
-    cr_assert_eq(hl_key_load(&raw, path, false, why, sizeof(why)), HL_OK);
+    cr_assert_eq(hl_key_load(&raw, path, HL_KEY_MISSED, why, sizeof(why)), HL_OK);
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
         cr_assert_eq(ftruncate(fd, 0), 0);
         cr_assert_eq(pwrite(fd, cases[i].text, cases[i].n, 0), (ssize_t)cases[i].n);
         cr_assert_eq(
-            hl_key_load(&from_file, path, false, why, sizeof(why)), cases[i].err, "%zu", i);
+            hl_key_load(&from_file, path, HL_KEY_MISSED, why, sizeof(why)), cases[i].err, "%zu", i);
         if (cases[i].err == HL_OK)
             cr_assert_arr_eq(&from_file, &raw, sizeof(raw), "%zu", i);
         else
@@ -206,12 +206,12 @@ Test(key, missing_file_is_made_only_when_asked)
     struct stat st;
     cr_assert(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/key", dir);
-    cr_assert_eq(hl_key_load(&made, path, false, why, sizeof(why)), HL_ERR_NOT_FOUND);
+    cr_assert_eq(hl_key_load(&made, path, HL_KEY_MISSED, why, sizeof(why)), HL_ERR_NOT_FOUND);
     cr_assert_neq(access(path, F_OK), 0);
-    cr_assert_eq(hl_key_load(&made, path, true, why, sizeof(why)), HL_OK);
+    cr_assert_eq(hl_key_load(&made, path, HL_KEY_MADE, why, sizeof(why)), HL_OK);
     cr_assert_eq(stat(path, &st), 0);
     cr_assert_eq(st.st_mode & 0777, 0600);
-    cr_assert_eq(hl_key_load(&again, path, true, why, sizeof(why)), HL_OK);
+    cr_assert_eq(hl_key_load(&again, path, HL_KEY_MADE, why, sizeof(why)), HL_OK);
     cr_assert_arr_eq(&made, &again, sizeof(made));
     unlink(path);
     rmdir(dir);
