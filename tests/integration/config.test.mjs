@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
-import { run, temporaryDirectory } from './lib/sidecar.mjs';
+import { freePort, run, temporaryDirectory } from './lib/sidecar.mjs';
 
 const WRONG = [
     ['HOOKLINE_LISTEN', 'nonsense'],
@@ -69,16 +69,25 @@ test('a secret that is wrong is not shown', async () => {
     assert.doesNotMatch(stdout + stderr, /not\*base64/);
 });
 
-test('right values pass the check', async () => {
+/** A place of a check's own: it looks at data directory and ports as well. */
+const place = async (t) => ({
+    HOOKLINE_DATA_DIR: join(await temporaryDirectory(t), 'data'),
+    HOOKLINE_LISTEN: `127.0.0.1:${await freePort()}`,
+    HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${await freePort()}`,
+});
+
+test('right values pass the check', async (t) => {
     const { code } = await run(['config', 'check'], {
+        ...(await place(t)),
         HOOKLINE_RESPONSE_GRACE_PERIOD: '12h',
         HOOKLINE_MAX_HEAD: '16KiB',
     });
     assert.equal(code, 0);
 });
 
-test('an unknown name is warned about with the nearest known one, Kubernetes’ own are not', async () => {
+test('an unknown name is warned about with the nearest known one, Kubernetes’ own are not', async (t) => {
     const { code, stdout, stderr } = await run(['config', 'check'], {
+        ...(await place(t)),
         HOOKLINE_WORKER: '2',
         HOOKLINE_SERVICE_HOST: '10.0.0.1',
         HOOKLINE_SERVICE_PORT: '80',

@@ -52,6 +52,20 @@ Test(command, leaves_a_line_to_the_shell)
         cr_assert_str_eq(line(lines[i]), lines[i]);
 }
 
+Test(command, knows_what_is_run_where_the_text_says_it)
+{
+    cr_assert_eq(parse("[\"node\", \"app.js\"]"), HL_OK);
+    cr_assert_str_eq(command.program, "node");
+    cr_assert_eq(parse("A=1 B=2  /opt/app --port 1"), HL_OK);
+    cr_assert_str_eq(command.program, "/opt/app");
+    cr_assert_eq(parse("node"), HL_OK);
+    cr_assert_str_eq(command.program, "node");
+    cr_assert_eq(parse("cd app && node"), HL_OK);
+    cr_assert_null(command.program, "only the shell knows");
+    cr_assert_eq(parse("PATH=/opt/app node"), HL_OK);
+    cr_assert_null(command.program, "nor is it looked for where ours are");
+}
+
 Test(command, lets_the_one_program_of_a_line_take_the_shells_place)
 {
     cr_assert_str_eq(line("node app.js"), "exec node app.js");
