@@ -104,7 +104,7 @@ bool hl_admin_check(const struct hl_config *config, char *why, size_t why_len)
         return true;
     int err = hl_listener_probe_unix(path.text);
     hl_control_path_fini(&path);
-    if (err == 0 || err == ENOTDIR)
+    if (err != EADDRINUSE)
         return true;
     explain_control(config, uv_translate_sys_error(err), why, why_len);
     return false;
