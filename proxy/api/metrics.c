@@ -165,6 +165,9 @@ static const struct plain {
         "Webhook deliveries that have neither arrived nor been given up."},
     {"hookline_deliveries_leased", "gauge", OF_STORE(leased_deliveries),
         "Pending deliveries that the sender has in hand."},
+    {"hookline_webhook_lanes_at_limit", "gauge", OF_STORE(lanes_at_limit),
+        "Destinations whose places are all taken while more deliveries wait for one: "
+        "HOOKLINE_WEBHOOK_PER_HOST."},
     {"hookline_deliveries_in_flight", "gauge", OF_SENDER(in_flight),
         "Delivery attempts under way."},
     {"hookline_deliveries_waiting_retry", "gauge", OF_SENDER(waiting_retry),

@@ -58,6 +58,10 @@ void hl_backlog_commit(struct hl_backlog *b)
 static void settle_lane(struct hl_backlog *b, struct hl_lane *lane)
 {
     bool is_ready = lane->pending > 0 && lane->leased < b->per_lane;
+    bool is_at_limit = lane->pending > 0 && !is_ready;
+    b->now.lanes_at_limit += is_at_limit;
+    b->now.lanes_at_limit -= lane->is_at_limit;
+    lane->is_at_limit = is_at_limit;
     if (!is_ready)
         hl_list_remove(&lane->ready);
     else if (!hl_list_is_linked(&lane->ready))

@@ -18,6 +18,7 @@ struct hl_lane {
     uint32_t pending; /* deliveries that wait for a lease */
     uint32_t leased;  /* with a place; at most the limit */
     uint32_t parked;  /* leased, without a place */
+    bool is_at_limit; /* something is pending, and no place is free */
 };
 
 struct hl_lane_change {
@@ -32,6 +33,7 @@ struct hl_backlog_totals {
     uint64_t leased;  /* parked ones among them */
     uint64_t parked;
     uint64_t dead; /* dead letters made since start */
+    uint64_t lanes_at_limit;
 };
 
 struct hl_backlog {

@@ -156,6 +156,7 @@ static void show_backlog(struct hl_engine *e)
     set_gauge(&e->gauges.pending_deliveries, now->pending);
     set_gauge(&e->gauges.leased_deliveries, now->leased);
     set_gauge(&e->gauges.dead_letters, now->dead);
+    set_gauge(&e->gauges.lanes_at_limit, now->lanes_at_limit);
 }
 
 void hl_engine_note_commit(struct hl_engine *e, uint64_t began_us)

@@ -231,6 +231,7 @@ struct hl_keep_key {
 /* What other threads may read at any time, written by the store's thread. */
 struct hl_store_gauges {
     struct hl_counter queued_runs, pending_deliveries, leased_deliveries;
+    struct hl_counter lanes_at_limit;   /* destinations that deliveries wait for a place at */
     struct hl_counter dead_letters;     /* since start */
     struct hl_counter oldest_queued_ms; /* wall time of the oldest queued run; 0: none */
     struct hl_counter oldest_delivery_ms;

@@ -76,11 +76,13 @@ async function stageDeadHost(t) {
     return { url: `${server.url}/dead`, connections: () => server.connections };
 }
 
-test('HOOKLINE_WEBHOOK_PER_HOST bounds the deliveries to one host at once', async (t) => {
+test('HOOKLINE_WEBHOOK_PER_HOST bounds the deliveries to one host at once, and more are seen to wait', async (t) => {
     const doors = gate();
     let inside = 0;
     let most = 0;
-    const { call, receiver } = await stage(t, { env: { HOOKLINE_WEBHOOK_PER_HOST: '3' } });
+    const { call, receiver, sidecar } = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_PER_HOST: '3' },
+    });
     receiver.script('/hook', async (x) => {
         most = Math.max(most, ++inside);
         await doors.promise;
@@ -88,10 +90,17 @@ test('HOOKLINE_WEBHOOK_PER_HOST bounds the deliveries to one host at once', asyn
         await x.send(200);
     });
     for (let i = 0; i < 20; i++) await call(RUN, { query: { webhookEndpoint: receiver.url() } });
+    const atLimit = (n) =>
+        until(
+            `${n} destinations at their limit`,
+            async () => (await sidecar.metric('hookline_webhook_lanes_at_limit')) === n,
+        );
     await until('three are inside', () => inside === 3);
+    await atLimit(1);
     doors.open();
     await receiver.delivered('/hook', 20);
     assert.equal(most, 3);
+    await atLimit(0);
 });
 
 test('deliveries that wait for their retry do not hold up others to the same host', async (t) => {

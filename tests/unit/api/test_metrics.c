@@ -298,6 +298,7 @@ Test(metrics, shows_the_queue_before_the_app_and_its_process)
 Test(metrics, shows_the_store_and_the_sender)
 {
     hl_counter_add(&store.pending_deliveries, 9);
+    hl_counter_add(&store.lanes_at_limit, 3);
     hl_counter_add(&store.is_full, 1);
     hl_counter_add(&store.max_bytes, 1000);
     hl_counter_add(&store.log_bytes, 11);
@@ -310,6 +311,7 @@ Test(metrics, shows_the_store_and_the_sender)
     hl_histogram_add(&store.commit_latency, 300);
     const char *p = write_text();
     cr_assert(strstr(p, "\nhookline_deliveries_pending 9\n"));
+    cr_assert(strstr(p, "\nhookline_webhook_lanes_at_limit 3\n"));
     cr_assert(strstr(p, "\nhookline_store_full 1\n"));
     cr_assert(strstr(p, "\nhookline_store_failing 0\n"));
     cr_assert(strstr(p, "\nhookline_store_limit_bytes 1000\n"));

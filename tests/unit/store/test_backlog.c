@@ -88,6 +88,30 @@ Test(backlog, parked_delivery_that_is_given_back_waits_like_any_other)
     cr_assert_eq(b.now.parked, 0);
 }
 
+Test(backlog, lanes_are_counted_where_something_waits_and_no_place_is_free)
+{
+    add(1, 3);
+    add(2, 2);
+    cr_assert_eq(b.now.lanes_at_limit, 0);
+    for (int i = 0; i < 4; i++)
+        cr_assert_neq(lease_next(), 0);
+    cr_assert_eq(b.now.lanes_at_limit, 1, "where nothing waits, nobody misses a place");
+    hl_backlog_commit(&b);
+
+    hl_backlog_begin(&b);
+    add(2, 1);
+    cr_assert_eq(b.now.lanes_at_limit, 2);
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
+    cr_assert_eq(b.now.lanes_at_limit, 1);
+    hl_backlog_rollback(&b);
+    cr_assert_eq(b.now.lanes_at_limit, 1);
+
+    hl_backlog_begin(&b);
+    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
+    cr_assert_eq(lease_next(), 1);
+    cr_assert_eq(b.now.lanes_at_limit, 0);
+}
+
 Test(backlog, limits_are_told)
 {
     cr_assert_eq(hl_backlog_has_room(&b, true), HL_OK);
