@@ -1,8 +1,86 @@
-/* key_fetch.c - one GET of a key set, with libcurl.
+/* key_fetch.c - one GET of a key set, with libcurl, at addresses that were looked up before.
  * Thread: the keeper's.
- * Promise: bounded in time and size; certificates are verified; nothing is followed, no proxy, cookie
- * or netrc of the environment has a part in it. */
+ * Promise: bounded in time and size; no thread of a resolver, which would outlive the fetch, or hold
+ * it; certificates are verified; nothing is followed, no proxy, cookie or netrc of the environment has
+ * a part in it. */
 #include "auth/key_fetch.h"
+
+#include "base/clock.h"
+#include "dns/pin.h"
+#include "http/url.h"
+#include "net/guard.h"
+
+static const char out_of_memory[] = "out of memory";
+static const char stopped[] = "hookline stops";
+
+static const char *look_up(CURLM *multi, struct hl_resolver *r, struct hl_lookup *lookup,
+    const struct hl_url *url, const _Atomic bool *stops);
+static const char *get(CURLM *multi, CURL *easy, const _Atomic bool *stops);
+static bool set_up(CURL *easy, struct hl_str url, struct hl_buf *out, uint64_t left_ms);
+
+const char *hl_key_fetch(CURLM *multi, struct hl_resolver *resolver, struct hl_str text,
+    struct hl_buf *out, const _Atomic bool *stops)
+{
+    struct hl_url url;
+    struct hl_lookup lookup;
+    struct hl_pin pin = {0};
+    uint64_t until_ms = hl_clock_mono_ms() + HL_KEY_FETCH_MS;
+    if (!hl_url_parse(text, &url))
+        return "it is no URL";
+    const char *fault = look_up(multi, resolver, &lookup, &url, stops);
+    if (fault)
+        return fault;
+    CURL *easy = curl_easy_init();
+    if (!easy)
+        return out_of_memory;
+    uint64_t now_ms = hl_clock_mono_ms();
+    bool is_ready = set_up(easy, text, out, until_ms > now_ms ? until_ms - now_ms : 1) &&
+                    hl_pin_set(&pin, easy, url.port, lookup.addresses, lookup.n) == HL_OK;
+    fault = is_ready ? get(multi, easy, stops) : out_of_memory;
+    hl_pin_clear(&pin, easy);
+    curl_easy_cleanup(easy);
+    return fault;
+}
+
+static void on_addresses(void *self, struct hl_lookup *lookup)
+{
+    bool *is_done = self;
+    (void)lookup;
+    *is_done = true;
+}
+
+/* A host that is an address is that address. */
+static const char *look_up(CURLM *multi, struct hl_resolver *r, struct hl_lookup *lookup,
+    const struct hl_url *url, const _Atomic bool *stops)
+{
+    bool is_done = false;
+    hl_lookup_init(lookup);
+    if (hl_guard_parse_host(url->host, url->is_bracketed, &lookup->addresses[0])) {
+        lookup->n = 1;
+        return NULL;
+    }
+    r->on_end = on_addresses;
+    r->self = &is_done;
+    if (hl_resolver_begin(r, lookup, url->host, HL_LOOKUP_MAX_MS) != HL_OK)
+        return out_of_memory;
+    while (!is_done && !atomic_load(stops)) {
+        hl_resolver_collect(r);
+        int ms = (int)hl_resolver_wait_ms(r, hl_clock_mono_ms());
+        if (curl_multi_poll(multi, r->fds, r->n, ms, NULL) != CURLM_OK)
+            break;
+        hl_resolver_turn(r);
+    }
+    hl_resolver_cut(lookup);
+    return is_done ? lookup->why : stopped;
+}
+
+static int on_resolve(void *resolver, void *reserved, void *arg)
+{
+    (void)resolver;
+    (void)reserved;
+    (void)arg;
+    return 1;
+}
 
 static size_t on_bytes(char *p, size_t one, size_t n, void *self)
 {
@@ -10,32 +88,21 @@ static size_t on_bytes(char *p, size_t one, size_t n, void *self)
     return hl_buf_append(out, p, one * n) == HL_OK ? n : 0;
 }
 
-static void set_up(CURL *easy, const char *url, struct hl_buf *out)
+static bool set_up(CURL *easy, struct hl_str url, struct hl_buf *out, uint64_t left_ms)
 {
-    curl_easy_setopt(easy, CURLOPT_URL, url);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)HL_KEY_FETCH_MS);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, NULL);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "hookline/" HL_VERSION);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, out);
-#if LIBCURL_VERSION_NUM >= 0x075700
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a resolver that hangs must not hold us */
-#endif
-}
-
-static const char *judge(CURL *easy, CURLcode code)
-{
-    long status = 0;
-    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-    if (code == CURLE_WRITE_ERROR)
-        return "it is larger than allowed";
-    if (code != CURLE_OK)
-        return curl_easy_strerror(code);
-    return status == 200 ? NULL : "the status is not 200";
+    return curl_easy_setopt(easy, CURLOPT_URL, url.p) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)left_ms) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK &&
+           /* the next fetch is minutes away, and looks the name up anew */
+           curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_RESOLVER_START_FUNCTION, on_resolve) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, NULL) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_USERAGENT, "hookline/" HL_VERSION) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEDATA, out) == CURLE_OK;
 }
 
 /* The transfer's end, or CURLE_ABORTED_BY_CALLBACK. */
@@ -53,18 +120,22 @@ static CURLcode wait_for(CURLM *multi, const _Atomic bool *stops)
     }
 }
 
-const char *hl_key_fetch(
-    CURLM *multi, const char *url, struct hl_buf *out, const _Atomic bool *stops)
+static const char *judge(CURL *easy, CURLcode code)
 {
-    CURL *easy = curl_easy_init();
-    if (!easy)
-        return "out of memory";
-    set_up(easy, url, out);
-    const char *fault = "out of memory";
-    if (curl_multi_add_handle(multi, easy) == CURLM_OK) {
-        fault = judge(easy, wait_for(multi, stops));
-        curl_multi_remove_handle(multi, easy);
-    }
-    curl_easy_cleanup(easy);
+    long status = 0;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    if (code == CURLE_WRITE_ERROR)
+        return "it is larger than allowed";
+    if (code != CURLE_OK)
+        return curl_easy_strerror(code);
+    return status == 200 ? NULL : "the status is not 200";
+}
+
+static const char *get(CURLM *multi, CURL *easy, const _Atomic bool *stops)
+{
+    if (curl_multi_add_handle(multi, easy) != CURLM_OK)
+        return out_of_memory;
+    const char *fault = judge(easy, wait_for(multi, stops));
+    curl_multi_remove_handle(multi, easy);
     return fault;
 }

@@ -130,8 +130,8 @@ static void fetch_url(struct hl_key_keeper *keeper)
     struct hl_buf text;
     struct hl_url url;
     hl_buf_init(&text, HL_JWKS_MAX);
-    const char *fault =
-        hl_key_fetch(keeper->multi, keeper->config->jwt_jwks_url.p, &text, &keeper->stops);
+    const char *fault = hl_key_fetch(
+        keeper->multi, &keeper->resolver, keeper->config->jwt_jwks_url, &text, &keeper->stops);
     if (!fault)
         fault = take_keys(keeper, HL_KEYS_URL, hl_buf_str(&text));
     hl_buf_fini(&text);
@@ -263,6 +263,7 @@ int hl_key_keeper_start(struct hl_key_keeper *keeper)
     keeper->multi = curl_multi_init();
     if (!keeper->multi)
         return ENOMEM;
+    hl_resolver_init(&keeper->resolver);
     hl_mailbox_init(&keeper->mail, wake, keeper);
     keeper->file_due_ms = now + FILE_EVERY_MS;
     keeper->url_due_ms = now;
@@ -291,6 +292,7 @@ void hl_key_keeper_fini(struct hl_key_keeper *keeper)
     take_mail(keeper);
     for (size_t i = 0; i < keeper->held_n; i++)
         hl_check_free(keeper->held[i]);
+    hl_resolver_fini(&keeper->resolver);
     curl_multi_cleanup(keeper->multi);
     keeper->multi = NULL;
 }

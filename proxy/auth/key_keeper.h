@@ -9,6 +9,7 @@
 #include "auth/check.h"
 #include "auth/registry.h"
 #include "base/metric.h"
+#include "dns/resolver.h"
 #include "loop/thread.h"
 
 #define HL_KEEPER_PARKED_MAX 64
@@ -17,6 +18,7 @@ struct hl_key_keeper {
     struct hl_thread thread;
     struct hl_mailbox mail; /* struct hl_check; the store's replies */
     CURLM *multi;           /* what it sleeps in, and fetches with */
+    struct hl_resolver resolver;
     const struct hl_config *config;
     struct hl_registry *registry;
     struct hl_store *store;

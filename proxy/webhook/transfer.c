@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "base/assert.h"
 #include "base/clock.h"
 #include "net/guard.h"
 
@@ -44,8 +43,8 @@ void hl_transfer_free(struct hl_transfer *t)
 {
     if (!t)
         return;
+    hl_pin_clear(&t->pin, t->easy);
     curl_easy_cleanup(t->easy);
-    curl_share_cleanup(t->names);
     free(t);
 }
 
@@ -98,7 +97,6 @@ static bool set_constants(struct hl_transfer *t)
 }
 
 static bool set_limits(struct hl_transfer *t, uint64_t left_ms);
-static void forget_addresses(struct hl_transfer *t);
 
 enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct curl_slist *fields,
     struct hl_str whole, struct hl_envelope *envelope, bool is_retry)
@@ -115,7 +113,7 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
     t->received = 0;
     t->has_head = t->is_body_broken = t->wants_addresses = false;
     t->size = is_whole ? whole.n : envelope->size;
-    forget_addresses(t);
+    hl_pin_clear(&t->pin, t->easy);
     curl_off_t size = (curl_off_t)t->size;
     CURL *c = t->easy;
     if (!set_limits(t, t->settings->timeout_ms) ||
@@ -135,39 +133,12 @@ static bool set_limits(struct hl_transfer *t, uint64_t left_ms)
            curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms) == CURLE_OK;
 }
 
-static void forget_addresses(struct hl_transfer *t)
-{
-    if (!t->names)
-        return;
-    curl_easy_setopt(t->easy, CURLOPT_RESOLVE, NULL);
-    curl_easy_setopt(t->easy, CURLOPT_SHARE, NULL);
-    curl_share_cleanup(t->names);
-    t->names = NULL;
-}
-
-/* In a table of this attempt's own: the multi handle's is that of all its transfers. There the entry
- * may stand for any name, so that nothing hangs on how libcurl spells the URL's. */
 enum hl_err hl_transfer_set_addresses(
     struct hl_transfer *t, uint16_t port, const struct hl_ip *addresses, size_t n, uint64_t left_ms)
 {
-    char text[HL_IP_TEXT], *out = t->resolve_text;
-    HL_ASSERT(n > 0 && n <= HL_LOOKUP_ADDRESSES_MAX);
-    forget_addresses(t);
-    out += sprintf(out, "*:%u:", port);
-    for (size_t i = 0; i < n; i++) {
-        hl_ip_format(&addresses[i], text);
-        bool is_v4 = hl_ip_is_v4(&addresses[i]);
-        out += sprintf(out, is_v4 ? "%s%s" : "%s[%s]", i > 0 ? "," : "", text);
-    }
-    t->resolve = (struct curl_slist){.data = t->resolve_text};
     t->wants_addresses = false;
-    t->names = curl_share_init();
-    bool is_set = t->names &&
-                  curl_share_setopt(t->names, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK &&
-                  curl_easy_setopt(t->easy, CURLOPT_SHARE, t->names) == CURLE_OK &&
-                  curl_easy_setopt(t->easy, CURLOPT_RESOLVE, &t->resolve) == CURLE_OK &&
-                  set_limits(t, left_ms);
-    return is_set ? HL_OK : HL_ERR_NOMEM;
+    enum hl_err err = hl_pin_set(&t->pin, t->easy, port, addresses, n);
+    return err == HL_OK && !set_limits(t, left_ms) ? HL_ERR_NOMEM : err;
 }
 
 /* There is no kept connection, and no address was given. After a request it is another one that
@@ -177,7 +148,7 @@ static int on_resolve(void *resolver, void *reserved, void *arg)
     struct hl_transfer *t = arg;
     (void)resolver;
     (void)reserved;
-    t->wants_addresses = t->requests == 0 && !t->names;
+    t->wants_addresses = t->requests == 0 && !t->pin.names;
     return 1;
 }
 

@@ -10,8 +10,8 @@
 #include <curl/curl.h>
 
 #include "base/list.h"
+#include "dns/pin.h"
 #include "webhook/envelope.h"
-#include "webhook/resolver.h"
 
 /* What all transfers share; borrowed for their life. */
 struct hl_transfer_settings {
@@ -22,8 +22,6 @@ struct hl_transfer_settings {
     struct hl_list *answered; /* transfers enter it with their response's head, the oldest first;
                                  NULL: there is no such list */
 };
-
-#define HL_RESOLVE_MAX (HL_LOOKUP_ADDRESSES_MAX * (HL_IP_TEXT + 3) + 16)
 
 struct hl_transfer {
     CURL *easy;
@@ -43,9 +41,7 @@ struct hl_transfer {
     bool has_head;       /* a final response's head came whole: its status counts */
     bool is_body_broken; /* the envelope could not be read */
     uint64_t size;       /* of the request's body */
-    CURLSH *names;       /* where libcurl finds the addresses: this attempt's alone; or NULL */
-    struct curl_slist resolve;
-    char resolve_text[HL_RESOLVE_MAX];
+    struct hl_pin pin;
 };
 
 /* NULL when out of memory. */

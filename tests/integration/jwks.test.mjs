@@ -1,17 +1,18 @@
 // Keys from outside: from a file and from a URL, new ones and old ones, and a URL that fails.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { rename, symlink, writeFile } from 'node:fs/promises';
+import { readFile, readdir, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
+import { DnsServer } from './lib/dns.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { startServer } from './lib/server.mjs';
-import { run, temporaryDirectory } from './lib/sidecar.mjs';
+import { freePort, run, temporaryDirectory } from './lib/sidecar.mjs';
 import { until, within } from './lib/until.mjs';
 import { jwks, makeKey, sign } from './lib/tokens.mjs';
 
-async function locked(t, env) {
-    const all = await stage(t, { env: { HOOKLINE_AUTH: 'jwt', ...env } });
+async function locked(t, env, command) {
+    const all = await stage(t, { env: { HOOKLINE_AUTH: 'jwt', ...env }, command });
     const ask = (token) => all.call(RUN, { headers: { authorization: `Bearer ${token}` }, body: '{}' });
     return { ...all, ask };
 }
@@ -117,6 +118,47 @@ test('while no keys have come yet, their tokens are 503 and the start is not hel
     const r = await ask(token);
     assertProblem(r, 503);
     assert.ok(r.headers['retry-after']);
+});
+
+/** The names of a sidecar's threads. */
+async function threads({ pid }) {
+    const ids = await readdir(`/proc/${pid}/task`);
+    const names = ids.map((id) => readFile(`/proc/${pid}/task/${id}/comm`, 'utf8').catch(() => ''));
+    return (await Promise.all(names)).map((name) => name.trim());
+}
+
+test('a name server that says nothing of the URL’s host holds up neither start, webhooks nor end', async (t) => {
+    const started = await DnsServer.start(t, 'timeout:30 attempts:2');
+    if (!started) return;
+    const { dns, command } = started;
+    dns.set('keys.test', 'SILENCE');
+    const secret = 'a-secret-of-thirty-two-bytes-or-more';
+    const env = { HOOKLINE_JWT_JWKS_URL: 'http://keys.test/keys', HOOKLINE_JWT_SECRET: secret };
+    const { call, receiver, sidecar } = await locked(t, env, command);
+    await until('the host is looked up', () => dns.count('keys.test') > 0);
+    const keepers = (await threads(sidecar)).filter((name) => name === 'auth-keys');
+    assert.equal(keepers.length, 1, 'a thread of a look-up cannot be taken back');
+    const headers = { authorization: `Bearer ${await sign(secret)}` };
+    const query = { webhookEndpoint: receiver.url() };
+    assert.equal((await call(RUN, { headers, query })).status, 200);
+    await receiver.delivered();
+    sidecar.signal('SIGTERM');
+    assert.equal((await within('the end', sidecar.exited())).code, 0);
+});
+
+test('keys come from a name that is looked up anew for each fetch', async (t) => {
+    const [old, fresh] = [await makeKey(), await makeKey()];
+    const started = await DnsServer.start(t);
+    if (!started) return;
+    const { dns, command } = started;
+    const port = await freePort();
+    const serve = (key, host) => startServer(t, (x) => x.send(200, {}, jwks(key)), port, host);
+    await serve(old, '127.0.0.2');
+    await serve(fresh, '127.0.0.3');
+    dns.set('keys.test', ['127.0.0.2'], ['127.0.0.3']);
+    const { ask } = await locked(t, { HOOKLINE_JWT_JWKS_URL: `http://keys.test:${port}/keys` }, command);
+    assert.equal((await ask(await sign(old))).status, 200);
+    assert.equal((await ask(await sign(fresh))).status, 200, 'a new name of a key makes it fetch');
 });
 
 test('a URL in the log is its host only, and http is warned about', async (t) => {

@@ -2,9 +2,9 @@
  * it joins on the multi's thread when the transfer ends, and c-ares can give up a channel, but no
  * single look-up of it.
  *
- * Thread: the sender's. Promise: no call waits for a name server; a look-up that is cut is gone.
- * Not here: which addresses may be reached (transfer.c, net/guard.c). */
-#include "webhook/resolver.h"
+ * Thread: its owner's. Promise: no call waits for a name server; a look-up that is cut is gone.
+ * Not here: which addresses may be reached (net/guard.c), how libcurl gets them (pin.c). */
+#include "dns/resolver.h"
 
 #include <netdb.h>
 #include <stdlib.h>

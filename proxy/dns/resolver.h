@@ -1,10 +1,10 @@
-/* resolver.h - what addresses a name has, asked on the sender's own loop (c-ares): no thread, and
- * nobody waits for a name server but those who asked it.
+/* resolver.h - what addresses a name has, asked on the loop of whoever sleeps in curl_multi_poll
+ * (c-ares): no thread, and nobody waits for a name server but those who asked it.
  *
  * Each look-up stands for itself: its own sockets, and resolv.conf, hosts and nsswitch.conf as they
  * are at that moment. Nothing is kept. One thread owns it. */
-#ifndef HL_WEBHOOK_RESOLVER_H
-#define HL_WEBHOOK_RESOLVER_H
+#ifndef HL_DNS_RESOLVER_H
+#define HL_DNS_RESOLVER_H
 
 #include <ares.h>
 #include <curl/curl.h>
@@ -38,6 +38,7 @@ struct hl_resolver {
     void *self;
 };
 
+/* On the control thread, both: c-ares counts its users without a lock. */
 void hl_resolver_init(struct hl_resolver *r);
 void hl_resolver_fini(struct hl_resolver *r); /* nothing is under way */
 

@@ -1,0 +1,40 @@
+/* pin.c - addresses in a table of one transfer's own: the multi handle's is that of all its transfers.
+ * There the entry may stand for any name, so that nothing hangs on how libcurl spells the URL's.
+ * Any thread. Not here: that libcurl resolves nothing by itself (CURLOPT_RESOLVER_START_FUNCTION). */
+#include "dns/pin.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+
+enum hl_err hl_pin_set(
+    struct hl_pin *pin, CURL *easy, uint16_t port, const struct hl_ip *addresses, size_t n)
+{
+    char text[HL_IP_TEXT], *out = pin->text;
+    HL_ASSERT(n > 0 && n <= HL_LOOKUP_ADDRESSES_MAX);
+    hl_pin_clear(pin, easy);
+    out += sprintf(out, "*:%u:", port);
+    for (size_t i = 0; i < n; i++) {
+        hl_ip_format(&addresses[i], text);
+        bool is_v4 = hl_ip_is_v4(&addresses[i]);
+        out += sprintf(out, is_v4 ? "%s%s" : "%s[%s]", i > 0 ? "," : "", text);
+    }
+    pin->resolve = (struct curl_slist){.data = pin->text};
+    pin->names = curl_share_init();
+    bool is_set =
+        pin->names &&
+        curl_share_setopt(pin->names, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK &&
+        curl_easy_setopt(easy, CURLOPT_SHARE, pin->names) == CURLE_OK &&
+        curl_easy_setopt(easy, CURLOPT_RESOLVE, &pin->resolve) == CURLE_OK;
+    return is_set ? HL_OK : HL_ERR_NOMEM;
+}
+
+void hl_pin_clear(struct hl_pin *pin, CURL *easy)
+{
+    if (!pin->names)
+        return;
+    curl_easy_setopt(easy, CURLOPT_RESOLVE, NULL);
+    curl_easy_setopt(easy, CURLOPT_SHARE, NULL);
+    curl_share_cleanup(pin->names);
+    pin->names = NULL;
+}
