@@ -17,7 +17,7 @@ build=build-sanitize
 passed=0 failed=0
 
 # Debian's packages: what builds hookline, its unit tests, and what the integration tests call.
-packages=(build-essential cmake ninja-build pkg-config libuv1-dev libcurl4-openssl-dev libc-ares-dev libmbedtls-dev libsqlite3-dev
+packages=(build-essential cmake ninja-build pkg-config libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev
     libjansson-dev libcriterion-dev node-llhttp sqlite3 python3-dev python3-dbg ca-certificates
     python3-fastapi python3-uvicorn python3-websockets python3-flask python3-gunicorn iproute2)
 

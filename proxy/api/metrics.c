@@ -171,7 +171,8 @@ static const struct plain {
     {"hookline_deliveries_in_flight", "gauge", OF_SENDER(in_flight),
         "Delivery attempts under way."},
     {"hookline_deliveries_waiting_retry", "gauge", OF_SENDER(waiting_retry),
-        "Deliveries between two attempts."},
+        "Deliveries between two attempts, or waiting for other look-ups under their name's "
+        "suffix."},
     {"hookline_dead_letters_total", "counter", OF_STORE(dead_letters),
         "Deliveries given up: refused for good, or out of attempts."},
     {"hookline_webhooks_lost_total", "counter", OF_WORKERS(webhooks_lost),

@@ -165,12 +165,14 @@ struct hl_leased {
 void hl_leased_free(struct hl_leased *l); /* wipes secret and url */
 
 /* Attempt n (> 1) will be sent: committed before the reply. Reply OK with the delivery, so that
- * nobody has to keep it between two attempts; STALE: the lease is gone, do not send. */
+ * nobody has to keep it between two attempts; STALE: the lease is gone, do not send. `is_again`:
+ * attempt n (> 0) is on disk already and was not sent; nothing is committed. */
 struct hl_attempt {
     struct hl_store_msg m;
     struct hl_id delivery_id;
     uint32_t round, n;
-    bool is_parked;           /* it has no place */
+    bool is_parked; /* it has no place */
+    bool is_again;
     struct hl_leased *leased; /* NULL; reply OK: the asker's */
 };
 

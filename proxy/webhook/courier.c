@@ -4,6 +4,9 @@
  *   SIGNING ─┬─▶ SENDING ──▶ end       a first attempt may go over a kept connection; where there is
  *            │     ▲  ▼                none, libcurl wants addresses
  *            └─▶ RESOLVING             any other looks its name up first
+ *                  │ ▲
+ *                  ▼ └── …               64 look-ups of its registered suffix are under way: it waits
+ *               UNRESOLVED               without a place or a body, and begins anew then (sender.c)
  *
  * Owns: the curl multi handle, the easy handles and the look-ups. Thread: the sender's.
  * Promise: sockets wait at most one slice of hashing for their turn.
@@ -15,6 +18,9 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
+#include "base/random.h"
+#include "base/siphash.h"
+#include "dns/suffix.h"
 #include "http/url.h"
 #include "net/guard.h"
 
@@ -35,6 +41,8 @@ enum hl_err hl_courier_init(struct hl_courier *c, const struct hl_config *config
     hl_resolver_init(&c->resolver);
     c->resolver.on_end = on_addresses;
     c->resolver.self = c;
+    hl_turnstile_init(&c->lookups, HL_LOOKUPS_PER_SUFFIX);
+    hl_random_fill(c->suffix_key, sizeof c->suffix_key);
     curl_global_init(CURL_GLOBAL_DEFAULT);
     return set_up(c, config, why, why_len);
 }
@@ -107,9 +115,7 @@ static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p)
     enum hl_err err = hl_parcel_prepare(p);
     HL_CRASH_POINT(WEBHOOK_READY);
     if (err == HL_OK)
-        err = p->n > 1 ? look_up(c, p) : send_off(c, p);
-    if (err != HL_OK)
-        hl_courier_cut(c, p);
+        err = p->n > 1 || p->may_look_up ? look_up(c, p) : send_off(c, p);
     return err;
 }
 
@@ -136,6 +142,9 @@ static enum hl_err send_to(struct hl_courier *c, struct hl_parcel *p, const stru
     return err == HL_OK ? send_off(c, p) : err;
 }
 
+static bool may_look_up(struct hl_courier *c, struct hl_parcel *p, struct hl_str host);
+static void put_off(struct hl_courier *c, struct hl_parcel *p);
+
 /* A host that is an address needs no look-up. */
 static enum hl_err look_up(struct hl_courier *c, struct hl_parcel *p)
 {
@@ -149,8 +158,44 @@ static enum hl_err look_up(struct hl_courier *c, struct hl_parcel *p)
         return send_to(c, p, &url, &ip, 1);
     if (url.is_bracketed)
         return HL_ERR_INVALID;
+    if (!may_look_up(c, p, url.host)) {
+        put_off(c, p);
+        return HL_OK;
+    }
     lookup->owner = p;
     return hl_resolver_begin(&c->resolver, lookup, url.host, left_ms(c, p));
+}
+
+/* If not, it is in the line. */
+static bool may_look_up(struct hl_courier *c, struct hl_parcel *p, struct hl_str host)
+{
+    char room[HL_SUFFIX_MAX + 1];
+    if (p->may_look_up)
+        return true;
+    p->suffix = hl_siphash(c->suffix_key, hl_suffix_of(host, room));
+    p->may_look_up = hl_turnstile_enter(&c->lookups, p->suffix, &p->line);
+    return p->may_look_up;
+}
+
+static void put_off(struct hl_courier *c, struct hl_parcel *p)
+{
+    hl_courier_cut(c, p);
+    hl_docket_move(c->docket, p, HL_PARCEL_UNRESOLVED);
+    hl_parcel_strip(p);
+    p->is_unsent = true;
+}
+
+static void end_look_up(struct hl_courier *c, struct hl_parcel *p)
+{
+    if (!p->may_look_up)
+        return;
+    p->may_look_up = false;
+    struct hl_list *line = hl_turnstile_leave(&c->lookups, p->suffix);
+    if (!line)
+        return;
+    struct hl_parcel *next = HL_CONTAINER_OF(line, struct hl_parcel, line);
+    next->may_look_up = true;
+    hl_docket_move(c->docket, next, HL_PARCEL_DUE);
 }
 
 static void on_addresses(void *self, struct hl_lookup *lookup)
@@ -159,6 +204,7 @@ static void on_addresses(void *self, struct hl_lookup *lookup)
     struct hl_parcel *p = lookup->owner;
     struct hl_transfer_result result = {0};
     struct hl_url url;
+    end_look_up(c, p);
     if (lookup->why) {
         snprintf(result.error, sizeof result.error, "%s", lookup->why);
         hl_courier_cut(c, p);
@@ -167,14 +213,13 @@ static void on_addresses(void *self, struct hl_lookup *lookup)
     }
     bool is_url = hl_url_parse(p->leased->url, &url);
     enum hl_err err = is_url ? send_to(c, p, &url, lookup->addresses, lookup->n) : HL_ERR_INVALID;
-    if (err == HL_OK)
-        return;
-    hl_courier_cut(c, p);
-    end_unsent(c, p, err);
+    if (err != HL_OK)
+        end_unsent(c, p, err);
 }
 
 void hl_courier_cut(struct hl_courier *c, struct hl_parcel *p)
 {
+    end_look_up(c, p);
     if (!p->transfer)
         return;
     hl_resolver_cut(&p->transfer->lookup);
@@ -207,6 +252,7 @@ static void end_unsent(struct hl_courier *c, struct hl_parcel *p, enum hl_err er
 {
     struct hl_transfer_result result = {.is_permanent = err != HL_ERR_NOMEM};
     snprintf(result.error, sizeof result.error, "%s", unsent_text(err));
+    hl_courier_cut(c, p);
     c->on_end(c->self, p, &result);
 }
 
@@ -230,10 +276,8 @@ static void look_up_after_all(struct hl_courier *c, struct hl_parcel *p)
 {
     curl_multi_remove_handle(c->multi, p->transfer->easy);
     enum hl_err err = look_up(c, p);
-    if (err == HL_OK)
-        return;
-    hl_courier_cut(c, p);
-    end_unsent(c, p, err);
+    if (err != HL_OK)
+        end_unsent(c, p, err);
 }
 
 static void take_finished(struct hl_courier *c)
@@ -309,6 +353,7 @@ void hl_courier_fini(struct hl_courier *c)
         hl_transfer_free(HL_CONTAINER_OF(node, struct hl_transfer, node));
     curl_multi_cleanup(c->multi);
     hl_resolver_fini(&c->resolver);
+    hl_turnstile_fini(&c->lookups);
     hl_trust_fini(&c->trust);
     curl_global_cleanup();
 }

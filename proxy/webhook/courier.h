@@ -5,10 +5,15 @@
 #include "config/config.h"
 #include "webhook/docket.h"
 #include "webhook/trust.h"
+#include "webhook/turnstile.h"
+
+#define HL_LOOKUPS_PER_SUFFIX 64
 
 struct hl_courier {
     CURLM *multi;
     struct hl_resolver resolver;
+    struct hl_turnstile lookups; /* by registered suffix; those in UNRESOLVED stand in line */
+    uint64_t suffix_key[2];
     struct hl_list idle;     /* transfers, to be used again */
     struct hl_list answered; /* those that have a head and wait for the rest of the body */
     struct hl_trust trust;
@@ -17,7 +22,8 @@ struct hl_courier {
     struct hl_docket *docket;
     const char *data_dir;
     /* The attempt of `p` (in SIGNING, RESOLVING or SENDING) has ended; moves it on. Never called
-     * from inside a callback of a library. */
+     * from inside a callback of a library. One that is put off instead goes to UNRESOLVED without a
+     * word, and to DUE when its turn has come. */
     void (*on_end)(void *self, struct hl_parcel *p, const struct hl_transfer_result *result);
     void *self;
 };
@@ -37,7 +43,8 @@ void hl_courier_begin(struct hl_courier *c, struct hl_parcel *p, uint32_t n);
 void hl_courier_turn(struct hl_courier *c);
 /* Blocks until a socket or a wake-up has something for the next turn; at most `ms`. */
 void hl_courier_wait(struct hl_courier *c, uint64_t ms);
-/* Takes the attempt back, whatever was done for it. */
+/* Takes the attempt back, whatever was done for it; a turn for a look-up that `p` has goes to the next
+ * in line. */
 void hl_courier_cut(struct hl_courier *c, struct hl_parcel *p);
 
 #endif

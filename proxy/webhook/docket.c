@@ -46,7 +46,8 @@ struct hl_parcel *hl_docket_adopt(struct hl_docket *k)
 #define TO(name) (1U << HL_PARCEL_##name)
 static const unsigned legal[HL_PARCEL_STATE_COUNT] = {
     [HL_PARCEL_SIGNING] = TO(RESOLVING) | TO(SENDING) | TO(WAITING) | TO(RECORDING),
-    [HL_PARCEL_RESOLVING] = TO(SENDING) | TO(WAITING) | TO(RECORDING),
+    [HL_PARCEL_RESOLVING] = TO(SENDING) | TO(UNRESOLVED) | TO(WAITING) | TO(RECORDING),
+    [HL_PARCEL_UNRESOLVED] = TO(DUE) | TO(RECORDING),
     [HL_PARCEL_SENDING] = TO(RESOLVING) | TO(WAITING) | TO(RECORDING),
     [HL_PARCEL_WAITING] = TO(DUE),
     [HL_PARCEL_DUE] = TO(QUEUED) | TO(ASKING) | TO(RECORDING),
@@ -57,9 +58,10 @@ static const unsigned legal[HL_PARCEL_STATE_COUNT] = {
 };
 #undef TO
 
-static bool waits_for_retry(enum hl_parcel_state state)
+static bool waits(enum hl_parcel_state state)
 {
-    return state == HL_PARCEL_WAITING || state == HL_PARCEL_DUE || state == HL_PARCEL_QUEUED;
+    return state == HL_PARCEL_WAITING || state == HL_PARCEL_DUE || state == HL_PARCEL_QUEUED ||
+           state == HL_PARCEL_UNRESOLVED;
 }
 
 static uint32_t *places_of(struct hl_docket *k, const struct hl_parcel *p)
@@ -82,7 +84,7 @@ static void enter(struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state
         hl_counter_add(&k->gauges->in_flight, 1);
         *places_of(k, p) += 1;
     }
-    if (waits_for_retry(to))
+    if (waits(to))
         hl_counter_add(&k->gauges->waiting_retry, 1);
 }
 
@@ -94,7 +96,7 @@ static void leave(struct hl_docket *k, struct hl_parcel *p)
         hl_counter_sub(&k->gauges->in_flight, 1);
         *places_of(k, p) -= 1;
     }
-    if (waits_for_retry(p->state))
+    if (waits(p->state))
         hl_counter_sub(&k->gauges->waiting_retry, 1);
 }
 
@@ -124,7 +126,8 @@ struct hl_parcel *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool 
 
 uint32_t hl_docket_waiting(const struct hl_docket *k)
 {
-    return k->counts[HL_PARCEL_WAITING] + k->counts[HL_PARCEL_DUE] + k->counts[HL_PARCEL_QUEUED];
+    return k->counts[HL_PARCEL_WAITING] + k->counts[HL_PARCEL_DUE] + k->counts[HL_PARCEL_QUEUED] +
+           k->counts[HL_PARCEL_UNRESOLVED];
 }
 
 void hl_docket_drop(struct hl_docket *k, struct hl_parcel *p)

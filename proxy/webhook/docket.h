@@ -41,7 +41,7 @@ void hl_docket_drop(struct hl_docket *k, struct hl_parcel *p);
  * The caller moves it on at once. */
 struct hl_parcel *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool is_early);
 
-/* How many wait for their next attempt. */
+/* How many wait for their next attempt, or for their first one's look-up. */
 uint32_t hl_docket_waiting(const struct hl_docket *k);
 
 #endif

@@ -13,11 +13,13 @@
 #define HL_PARCEL_STATE_MAP(X)                                                                     \
     X(SIGNING, "signing", true)     /* a large body is hashed; ends when all of it is */           \
     X(RESOLVING, "resolving", true) /* its name is looked up; ends with the addresses */           \
-    X(SENDING, "sending", true)     /* libcurl has it; ends with its last word */                  \
-    X(WAITING, "waiting", false)    /* for the next attempt's time */                              \
-    X(DUE, "due", false)            /* that time has come; ends when a place is free */            \
-    X(QUEUED, "queued", false)      /* its destination has as many retries as it may */            \
-    X(ASKING, "asking", true)       /* ATTEMPT is with the store; ends with its reply */           \
+    X(UNRESOLVED, "unresolved",                                                                    \
+        false) /* waits for other look-ups of its registered suffix; ends when one does */         \
+    X(SENDING, "sending", true)  /* libcurl has it; ends with its last word */                     \
+    X(WAITING, "waiting", false) /* for the next attempt's time */                                 \
+    X(DUE, "due", false)         /* that time has come; ends when a place is free */               \
+    X(QUEUED, "queued", false)   /* its destination has as many retries as it may */               \
+    X(ASKING, "asking", true)    /* ATTEMPT is with the store; ends with its reply */              \
     X(RECORDING, "recording",                                                                      \
         false) /* the final OUTCOME is with the store; ends with its reply */                      \
     X(UNRECORDED, "unrecorded", false) /* the store could not keep it; posted again later */
@@ -52,9 +54,12 @@ struct hl_parcel {
     struct hl_request *request; /* of the attempt under way; owned */
 
     uint64_t lane;       /* its destination */
-    struct hl_list line; /* QUEUED: of the turnstile */
+    struct hl_list line; /* QUEUED, UNRESOLVED: of a turnstile */
     bool is_retry;       /* it holds, or wants, one of the places for retries */
-    bool has_turn;       /* the turnstile has let it in */
+    bool has_turn;       /* its destination's turnstile has let it in */
+    uint64_t suffix;     /* hash of its host's registered suffix, once that was asked for */
+    bool may_look_up;    /* that suffix's turnstile has let it in */
+    bool is_unsent;      /* attempt `n` is on disk, and nothing of it was sent: it begins again */
 
     struct hl_attempt ask;
     struct hl_attempt_outcome outcome;

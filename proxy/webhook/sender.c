@@ -239,7 +239,8 @@ static void post(struct hl_sender *s, struct hl_parcel *p, struct hl_store_msg *
 
 static void ask(struct hl_sender *s, struct hl_parcel *p)
 {
-    p->ask.n = p->n + 1;
+    p->ask.n = p->is_unsent ? p->n : p->n + 1;
+    p->ask.is_again = p->is_unsent;
     p->ask.is_parked = p->outcome.is_parked;
     p->ask.leased = NULL;
     p->is_retry = true;
@@ -397,10 +398,13 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p)
     p->away--;
     enum hl_err rc = p->ask.m.rc;
     HL_CRASH_POINT(ATTEMPT_COMMITTED);
-    if (rc == HL_OK)
+    if (rc == HL_OK) {
         hl_parcel_renew(p, p->ask.leased);
-    else
+        p->is_unsent = false;
+    } else {
         give_turn_up(s, p);
+        hl_courier_cut(&s->courier, p);
+    }
     if (rc != HL_OK && !is_passing(rc)) {
         hl_docket_drop(&s->docket, p); /* the lease is gone */
     } else if (s->is_stopping) {
@@ -467,6 +471,7 @@ static void wind_down(struct hl_sender *s)
 {
     for (struct hl_parcel *p; (p = hl_docket_take_due(&s->docket, 0, true));)
         go_on(s, p);
+    abandon_all(s, HL_PARCEL_UNRESOLVED);
     abandon_all(s, HL_PARCEL_DUE);
     abandon_all(s, HL_PARCEL_QUEUED);
     abandon_all(s, HL_PARCEL_RESOLVING); /* nothing is sent yet */

@@ -41,10 +41,11 @@ async function open(t, env = {}, options) {
             async () => (await staged.sidecar.metric('hookline_dead_letters_total')) === count,
             40_000,
         );
-    const delivered = (server, path, count = 1) =>
+    const delivered = (server, path, count = 1, timeout = undefined) =>
         until(
             `${count} deliveries at ${path}`,
             () => server.requests.filter((x) => x.path === path && x.bytes).length === count,
+            timeout,
         );
     /** `of(id)`: a run's attempts, `{ n, error }`, once the sidecar has ended. */
     const attempts = async () => {
@@ -285,6 +286,29 @@ test('a name server that does not answer delays no other delivery', { limit: 120
         assert.equal(of(id).length, 3);
         for (const { error } of of(id)) assert.match(error, /^dns_failed/);
     }
+});
+
+test('names without end under one suffix that nobody answers for hold up no other name', { limit: 180_000 }, async (t) => {
+    const names = 1500;
+    const s = await open(t, {}, PATIENT);
+    if (!s) return;
+    s.dns.set('*', 'SILENCE');
+    s.dns.set('hook.prompt.test', ['127.0.0.2']);
+    const count = (name, labels) => s.sidecar.metric(`hookline_${name}`, labels);
+    let left = names;
+    const sendMany = async () => {
+        while (left-- > 0) await s.send(`n${left}.silent.test`);
+    };
+    await Promise.all(Array.from({ length: 50 }, sendMany));
+    await s.send('hook.prompt.test');
+    await until('it is delivered', () => s.good.requests.some((x) => x.bytes), 90_000);
+    const asked = new Set(s.dns.questions.filter((q) => q.endsWith('.silent.test A'))).size;
+    const over = await count('delivery_attempts_total');
+    assert.ok(asked <= 64 + over, `${asked} names are asked for, ${over} attempts are over`);
+    assert.ok(over < names - 256, 'it has not waited for their turns');
+    s.dns.set('*', ['127.0.0.2']);
+    await s.sidecar.restart();
+    await s.delivered(s.good, '/hook', names + 1, 90_000);
 });
 
 test('a look-up under way does not hold up the end, and the delivery is made after the next start', async (t) => {

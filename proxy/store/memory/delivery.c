@@ -200,13 +200,15 @@ enum hl_err hl_memory_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t
     struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &a->delivery_id);
     if (!run)
         return HL_ERR_NOT_FOUND;
-    if (run->delivery != HL_MEMORY_LEASED || run->round != a->round || a->n != run->n + 1 ||
-        a->n > run->max_attempts)
+    if (run->delivery != HL_MEMORY_LEASED || run->round != a->round ||
+        a->n != run->n + !a->is_again || a->n > run->max_attempts)
         return HL_ERR_STALE;
-    enum hl_err err = reserve_attempt(m, run);
+    enum hl_err err = a->is_again ? HL_OK : reserve_attempt(m, run);
     a->leased = err ? NULL : new_leased(run);
     if (!a->leased)
         return HL_ERR_NOMEM;
+    if (a->is_again)
+        return HL_OK;
     run->n = a->n;
     add_attempt(m, run, now_ms);
     return HL_OK;

@@ -273,16 +273,16 @@ enum hl_err hl_delivery_attempt(struct hl_driver *d, struct hl_attempt *a, int64
     struct hl_database *db = hl_database_of(d);
     struct delivery delivery;
     enum hl_err err = find_delivery(db, &a->delivery_id, NULL, &delivery);
-    if (!err && (!delivery.is_leased || delivery.round != a->round || a->n != delivery.n + 1 ||
-                    a->n > delivery.max_attempts))
+    if (!err && (!delivery.is_leased || delivery.round != a->round ||
+                    a->n != delivery.n + !a->is_again || a->n > delivery.max_attempts))
         err = HL_ERR_STALE;
     if (!err)
         err = read_again(db, a, delivery.lane, now_ms);
     if (err == HL_ERR_NOMEM)
         return err;
-    if (!err)
+    if (!err && !a->is_again)
         err = set_n(db, &a->delivery_id, a->n);
-    if (!err)
+    if (!err && !a->is_again)
         err = add_attempt(db, &a->delivery_id, a->round, a->n, now_ms);
     HL_CRASH_POINT(ATTEMPT_APPLIED);
     return hl_database_end(db, err);

@@ -115,6 +115,28 @@ STORE_TEST(attempt_that_was_never_sent_does_not_count)
     hl_leased_free(again);
 }
 
+STORE_TEST(attempt_that_was_not_sent_yet_brings_the_delivery_once_more)
+{
+    struct hl_leased *l = lease_one(f, URL);
+    for (uint32_t n = 1; n <= 2; n++) {
+        struct hl_attempt a = {.m.msg.type = HL_STORE_ATTEMPT,
+            .delivery_id = l->delivery_id,
+            .round = l->round,
+            .n = n,
+            .is_again = true};
+        cr_assert_eq(ask(f, &f->sender, &a.m), HL_OK);
+        struct hl_str body = {a.leased->outcome.body.bytes, a.leased->outcome.body.size};
+        cr_assert(hl_str_eq(body, HL_STR("answer")));
+        hl_leased_free(a.leased);
+        a.n = n + 1;
+        a.leased = NULL;
+        cr_assert_eq(ask(f, &f->sender, &a.m), HL_ERR_STALE, "there is no such attempt");
+        cr_assert_eq(say_outcome(f, l, n, HL_ATTEMPT_RETRY), HL_OK);
+        cr_assert_eq(say_attempt(f, l, n + 1), HL_OK, "it was counted once");
+    }
+    hl_leased_free(l);
+}
+
 STORE_TEST(withdrawn_credit_leases_nothing)
 {
     struct hl_id id;

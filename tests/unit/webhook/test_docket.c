@@ -62,6 +62,13 @@ Test(docket, counts_a_place_and_a_wait_by_the_state)
     add_lease();
     struct hl_parcel *p = hl_docket_adopt(&docket);
     expect(1, 0);
+    hl_docket_move(&docket, p, HL_PARCEL_RESOLVING);
+    expect(1, 0);
+    hl_docket_move(&docket, p, HL_PARCEL_UNRESOLVED);
+    expect(0, 1);
+    hl_docket_move(&docket, p, HL_PARCEL_DUE);
+    hl_docket_move(&docket, p, HL_PARCEL_ASKING);
+    hl_docket_move(&docket, p, HL_PARCEL_SIGNING);
     hl_docket_move(&docket, p, HL_PARCEL_SENDING);
     expect(1, 0);
     hl_docket_move_for(&docket, p, HL_PARCEL_WAITING, 1000);
