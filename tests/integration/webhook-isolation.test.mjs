@@ -151,6 +151,37 @@ test('retries that wait for a place at their destination ask the store for nothi
     assert.equal(again(), 2);
 });
 
+test('deliveries that wait for their retry hold no bodies in memory', async (t) => {
+    const [count, places, size] = [240, 4, 250 << 10];
+    const { call, receiver, sidecar } = await stage(t, {
+        env: {
+            HOOKLINE_WEBHOOK_CONCURRENCY: `${places}`,
+            HOOKLINE_WEBHOOK_PER_HOST: `${count}`,
+            HOOKLINE_WEBHOOK_TIMEOUT: '5m',
+        },
+        app: (x) => x.send(200, {}, Buffer.alloc(size, 'x')),
+    });
+    const deliver = async (from, to) => {
+        for (let i = from; i < to; i++) {
+            receiver.script(`/${i}`, 404, (x) => x.gone);
+            await call(RUN, { query: { webhookEndpoint: receiver.url(`/${i}`) } });
+        }
+        await until(
+            'all but those that hang wait for their retry',
+            async () =>
+                (await sidecar.metric('hookline_deliveries_waiting_retry')) === to - places,
+            60_000,
+        );
+    };
+    await deliver(0, count / 4); // what is needed for any number of them is there then
+    const before = await sidecar.rssAnon();
+    await deliver(count / 4, count);
+    const grown = (await sidecar.rssAnon()) - before;
+    const bodies = (count * 3 * size) / 4;
+    t.diagnostic(`RssAnon has grown by ${(grown / bodies).toFixed(2)} of the bodies`);
+    assert.ok(grown < bodies / 3, `${grown} bytes, the bodies are ${bodies}`);
+});
+
 test('HOOKLINE_WEBHOOK_CONCURRENCY bounds the deliveries to all hosts at once', async (t) => {
     const doors = gate();
     let inside = 0;
