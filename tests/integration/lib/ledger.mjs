@@ -47,6 +47,7 @@ const DELIVERY_STATES = ['pending', 'ok', 'dead'];
 const LOST = [3, 4]; // attempts whose process ended: abandoned, unknown
 const BODY = { inline: 1, file: 2 };
 const ATTEMPTS = 3;
+const SETTLED_WITHIN = 240_000; // the longer a process took to die, the more was asked of it
 const FINAL = { 200: 'ok', 500: 'dead' }; // answers after which there is no further attempt
 const PATHS = ['/fast', '/flaky', '/missing', '/refusing', '/slow'];
 
@@ -233,7 +234,7 @@ export class Ledger {
                     const values = await Promise.all(idle.map((name) => this.sidecar.metric(name)));
                     return values.every((value) => value === 0);
                 },
-                30_000,
+                SETTLED_WITHIN,
             );
             await this.sidecar.stop();
         }
