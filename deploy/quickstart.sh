@@ -69,7 +69,7 @@ fail() {
 install_packages() {
     local missing=() package sudo=''
     command -v dpkg-query >/dev/null ||
-        fail "this machine is no Debian: install the equivalents of: ${packages[*]}, then see README.md, \"Build\""
+        fail "this machine is no Debian: install the equivalents of: ${packages[*]}, then see deploy/running.md"
     for package in "${packages[@]}"; do
         dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
     done

@@ -1,5 +1,5 @@
-/* option.h - the one table of settings: from it come parsing, --help, `config show` and the
- * README's table. */
+/* option.h - the one table of settings: from it come parsing, --help, `config show` and
+ * the table of deploy/settings.md. */
 #ifndef HL_CONFIG_OPTION_H
 #define HL_CONFIG_OPTION_H
 

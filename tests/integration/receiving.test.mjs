@@ -1,4 +1,4 @@
-// The receivers' code in the README, run as it stands there, agrees with the standardwebhooks library on real deliveries.
+// The receivers' code in deploy/webhooks.md, run as it stands there, agrees with the standardwebhooks library on real deliveries.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -14,8 +14,8 @@ const SECRET = 'a secret, chosen by the caller';
 
 /** The code of that language under "Receiving webhooks". */
 async function snippet(language) {
-    const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-    const section = /^## Receiving webhooks\n([^]*?)^## /m.exec(readme)[1];
+    const page = await readFile(new URL('../../deploy/webhooks.md', import.meta.url), 'utf8');
+    const section = /^## Receiving webhooks\n([^]*?)^## /m.exec(page)[1];
     const code = new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'm').exec(section);
     assert.ok(code, `code in ${language}`);
     return code[1];

@@ -3,7 +3,7 @@
     def run(prompt: str, n: int = 1):
         return {"answer": prompt * n}
 
-python3 -m hookline_runtime main.py serves it as POST /run. README.md, "Functions in Python", is the manual.
+python3 -m hookline_runtime main.py serves it as POST /run. runtime/README.md, "In Python", is the manual.
 """
 from ._server import version as __version__
 from .context import Context, context

@@ -47,7 +47,7 @@ def _options():
         prog="python3 -m hookline_runtime",
         description="Serves the public functions of a Python file: POST /NAME with a JSON object calls NAME with its "
         "members as keyword arguments.",
-        epilog="HOOKLINE_FUNCTION_CONCURRENCY=N lets N calls run at once; README.md tells the other settings.",
+        epilog="HOOKLINE_FUNCTION_CONCURRENCY=N lets N calls run at once; runtime/README.md has the other settings.",
     )
     parser.add_argument("file", nargs="?", default="main.py", help="the file that holds the functions (main.py)")
     parser.add_argument("--host", help="address to listen on (HOOKLINE_FUNCTION_HOST, 127.0.0.1)")

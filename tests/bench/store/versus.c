@@ -22,7 +22,7 @@ struct pair {
     struct side floor, store;
 };
 
-/* What issue and README ask for; ratios are the store's to the floor's. */
+/* What README.md asks for; ratios are the store's to the floor's. */
 static const struct bound {
     const char *what;
     size_t size; /* which number of submitters */

@@ -1,5 +1,5 @@
 // compare.mjs - runs the whole suite against hookline and its peers and prints how many cases of each
-// group they pass, as the table that the README has. With --failures: each case that failed, and why.
+// group they pass, as the table in README.md has it. With --failures: each case that failed, and why.
 import { requestGroups, responseGroups } from './cases/index.mjs';
 import { startStage } from './lib/proxy.mjs';
 import { DELIVERIES, runCase } from './lib/run-case.mjs';

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the HTTP suite against hookline, HAProxy and nginx (Debian's packages haproxy and nginx-light) and prints the
-# README's table. Not in CI: the peers are what they are.
+# table of README.md. Not in CI: the peers are what they are.
 #
 #   HOOKLINE_BIN=build/hookline tests/integration/http/compare.sh [--failures]
 set -euo pipefail
