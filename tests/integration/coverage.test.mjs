@@ -1,4 +1,4 @@
-// Each test that README.md names for a line of the contract exists in its file.
+// Each test that README.md names for a section of the contract exists in its file, and so does the section.
 import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
 import { test } from './lib/case.mjs';
@@ -18,13 +18,15 @@ function namesIn(source) {
 }
 
 test('the tables of the contract and the REST interface name tests that exist', async () => {
+    const contract = await read('../../proxy/contract.md');
     const rows = [
         ...(await read('README.md')).matchAll(
-            /^\| ([245689](?:\.\d)? .*) \| ([\w-]+) \| `(.*)` \|$/gm,
+            /^\| ((\d+) .*) \| ([\w-]+) \| `(.*)` \|$/gm,
         ),
     ];
     assert.ok(rows.length > 90, `${rows.length} rows`);
-    for (const [, line, file, name] of rows) {
+    for (const [, line, section, file, name] of rows) {
+        assert.match(contract, new RegExp(`^## ${section}\\. `, 'm'), `contract ${section}`);
         const names = namesIn(await read(`${file}.test.mjs`));
         assert.ok(
             names.some((pattern) => pattern.test(name)),
