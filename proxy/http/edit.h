@@ -1,6 +1,6 @@
 /* edit.h - the head that goes on: field lines of the original as they came, minus hop-by-hop fields
  * and our own, plus ours. The start line, Host and the framing fields are always written here
- * (architecture.md section 5 rule 3). */
+ * (proxy/README.md, "The data plane's rules", 3). */
 #ifndef HL_HTTP_EDIT_H
 #define HL_HTTP_EDIT_H
 

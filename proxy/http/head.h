@@ -1,8 +1,9 @@
 /* head.h - a message's head: where its lines are, what they say, how its body is framed.
  *
  * A head is parsed when all of it is there, in one contiguous run of bytes, once: our own pass cuts
- * its lines and refuses whatever is ambiguous (architecture.md section 5 rule 3). Where a framing
- * could be argued about, llhttp reads the same bytes, and both must agree (http/parser.h).
+ * its lines and refuses whatever is ambiguous (proxy/README.md, "The data plane's rules", 3).
+ * Where a framing could be argued about, llhttp reads the same bytes, and both must agree
+ * (http/parser.h).
  * Everything in struct hl_head is a slice of the parsed bytes: valid as long as they are. */
 #ifndef HL_HTTP_HEAD_H
 #define HL_HTTP_HEAD_H

@@ -2,7 +2,7 @@
  * Thread: any; no state, no allocation. llhttp is the reader that much of the world runs: a head
  * that it frames otherwise than we do is refused, whoever is right, for somebody behind us may read
  * it its way. Nothing else is taken from it but the list of methods: it accepts too much (see
- * tests/unit/http/test_head.c). */
+ * tests/unit/http/test_parser.c). */
 #include "http/parser.h"
 
 #include <llhttp.h>

@@ -1,10 +1,10 @@
 /* stream.h - one connected socket (TCP or unix:) as a source of typed events: reading into a shared
  * buffer, writing with what the socket did not take kept back, pausing for back-pressure.
  *
- * Rules it keeps (architecture.md section 5): a read goes into the loop's one buffer, so a stream
- * that waits owns no memory; a write is tried at once, and a write request is made only for the
- * rest; reading stays on between messages (no epoll_ctl per call); a stream that is always readable
- * gets a bounded number of reads per loop turn. */
+ * Rules it keeps (proxy/README.md, "The data plane's rules"): a read goes into the loop's one
+ * buffer, so a stream that waits owns no memory; a write is tried at once, and a write request is
+ * made only for the rest; reading stays on between messages (no epoll_ctl per call); a stream that is
+ * always readable gets a bounded number of reads per loop turn. */
 #ifndef HL_NET_STREAM_H
 #define HL_NET_STREAM_H
 

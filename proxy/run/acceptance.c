@@ -1,7 +1,7 @@
 /* acceptance.c - asynchronous calls, up to the 202: the body is read whole, the run is committed, then
  * the caller is answered.
  * Owns: a run from its head to the store's answer. Thread: the worker's.
- * Promise: a 202 is written only after the commit (store.md I1); a refused accept leaves no trace.
+ * Promise: a 202 is written only after the commit (contract 3); a refused accept leaves no trace.
  * Not here: what happens to an accepted run (dispatch.c). */
 #include "run/acceptance.h"
 

@@ -4,8 +4,8 @@
  * Promise: the same bytes at every reading; the length is exact and known at once, because the run
  * counted the escaped length while the response passed (http/body_check.h).
  *
- * Where the spec leaves a choice: no body is "encoding":"none" and "response":null; an empty body
- * is the text "". A dropped body's reason response_too_large stands in place of app_error too,
+ * Where the contract leaves a choice: no body is "encoding":"none" and "response":null; an empty
+ * body is the text "". A dropped body's reason response_too_large stands in place of app_error too,
  * which status_code says already; a run that ended for another reason keeps that one, for it stands
  * nowhere else. Where the app gave no answer, status_code, content_type and content_encoding are
  * null.

@@ -1,4 +1,4 @@
-/* retry.c - the contract's retry table (interface 6) as a table. */
+/* retry.c - the contract's retry table (contract 5) as a table. */
 #include "webhook/retry.h"
 
 /* The first row that holds the status decides. */

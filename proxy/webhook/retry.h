@@ -1,5 +1,5 @@
 /* retry.h - what follows from an attempt's outcome, and how long to wait before the next one
- * (interface 6, "Retry rules"). Pure. */
+ * (contract 5). Pure. */
 #ifndef HL_WEBHOOK_RETRY_H
 #define HL_WEBHOOK_RETRY_H
 

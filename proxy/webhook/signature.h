@@ -1,4 +1,4 @@
-/* signature.h - what proves to a receiver where a delivery comes from (interface 6; spec 5): the
+/* signature.h - what proves to a receiver where a delivery comes from (contract 5): the
  * same signed content, `id.timestamp.body`, under two schemes. Fed in slices, so that the body's
  * size never matters. */
 #ifndef HL_WEBHOOK_SIGNATURE_H

@@ -1,5 +1,5 @@
 /* expect_field.c - names of fields, and the fields that came out, taken off one by one. The lists are
- * the spec's, written down a second time. */
+ * contract 2's, written down a second time. */
 #include "expect_field.h"
 
 #include "http/field.h"

@@ -1,4 +1,4 @@
-// The retry table of interface.md section 6: which outcomes are tried again, how often and how soon.
+// The retry table of contract 5: which outcomes are tried again, how often and how soon.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';

@@ -1,5 +1,5 @@
 /* account.c - service accounts: made, revoked, touched. The store's thread, inside a transaction.
- * Not here: their list (account_list.c), their end (purge.c). */
+ * Not here: their list (answer_account.c), their end (purge.c). */
 #include "store/sqlite/database.h"
 
 enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account)

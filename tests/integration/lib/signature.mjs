@@ -1,4 +1,4 @@
-// signature.mjs - both signature schemes checked twice: by hand as interface.md says it, and with the
+// signature.mjs - both signature schemes checked twice: by hand as contract 5 says it, and with the
 // standardwebhooks library as a receiver would.
 import assert from 'node:assert/strict';
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -6,7 +6,7 @@ import { Webhook } from 'standardwebhooks';
 
 const latin1 = (text) => Buffer.from(text, 'latin1');
 
-/** interface.md section 6, verification rules 1 to 4. `secret` as it stood in the header, latin1. */
+/** What a receiver does by contract 5. `secret` as it stood in the header, latin1. */
 export function isSignedByContract(delivery, secret, service = 'Service') {
     const id = delivery.get('x-request-id');
     const timestamp = delivery.get(`x-${service}-webhook-timestamp`);

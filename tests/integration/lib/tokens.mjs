@@ -2,7 +2,7 @@
 import { createHmac, createSign, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { SignJWT, base64url, exportJWK, exportSPKI, generateKeyPair } from 'jose';
 
-/** Everything that a test run's tokens and secrets are recognised by in an output: see secrets.test.mjs. */
+/** Everything that a test run's tokens and secrets are recognised by in an output: see sidecar.mjs. */
 export const MARK = 'c0ffee-token';
 
 export const seconds = (offset = 0) => Math.floor(Date.now() / 1000) + offset;

@@ -1,4 +1,4 @@
-/* test_retry.c - the contract's retry table, row by row (interface 6), and the delays' bounds. */
+/* test_retry.c - the contract's retry table, row by row (contract 5), and the delays' bounds. */
 #include "webhook/retry.h"
 
 #include <criterion/criterion.h>
