@@ -1,7 +1,7 @@
 /* health.c - the two answers that orchestrators ask for.
  * Thread: control.
  * Not here: what readiness means (hl_service_not_ready), the same answers on the run listener
- * (run/call.c). */
+ * (worker/call.c). */
 #include "api/health.h"
 
 #include "worker/worker.h"

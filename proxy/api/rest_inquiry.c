@@ -1,7 +1,7 @@
 /* rest_inquiry.c - the front for requests that came in on the run listener: a worker's message is a
  * call, and goes back with the reply.
  * Thread: control.
- * Not here: the connection (run/inquiry.c). */
+ * Not here: the connection (worker/inquiry.c). */
 #include <stdlib.h>
 
 #include "api/rest.h"

@@ -91,7 +91,7 @@ bool hl_limiter_seat_close(struct hl_limiter_seat *seat);
 /* How long the first of all waiting callers has waited; 0: none waits. Any thread. */
 uint64_t hl_limiter_queue_age_ms(const struct hl_limiter *l, uint64_t now_ms);
 
-/* The message type of grants; the workers' mailboxes know it (run/worker.h). */
+/* The message type of grants; the workers' mailboxes know it (worker/worker.h). */
 #define HL_LIMITER_GRANT 200
 
 #endif

@@ -145,7 +145,7 @@ void hl_pool_drop_idle(struct hl_pool *pool);
 /* Ends it; its owner gets no further event. */
 void hl_upstream_close(struct hl_upstream *u);
 
-/* The message type; the workers' mailboxes know it (run/worker.h). */
+/* The message type; the workers' mailboxes know it (worker/worker.h). */
 #define HL_POOL_ROOM 201
 
 #endif

@@ -3,7 +3,7 @@
  * Thread: the worker's.
  * Promise: each request whose head was there, or was refused, is counted once, by how it ended for
  * its caller, whatever becomes of its run; without HOOKLINE_ACCESS_LOG nothing is kept of it.
- * Not here: the figures of runs (outcome.c), what a line looks like (access_line.c). */
+ * Not here: the figures of runs (ending.c), what a line looks like (access_line.c). */
 #include "caller/access.h"
 
 #include <stdlib.h>

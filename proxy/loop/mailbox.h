@@ -17,7 +17,7 @@
 
 struct hl_msg {
     struct hl_msg *next;
-    uint32_t type; /* enum of the receiver; see store/message.h, run/worker.h */
+    uint32_t type; /* enum of the receiver; see store/message.h, worker/worker.h */
 };
 
 struct hl_mailbox {

@@ -2,8 +2,8 @@
  * Owns: everything in struct hl_worker. Thread: its own, but for making and freeing.
  * Promise: it ends when it was told to and its last caller and run have gone, or at once when it is
  * cut.
- * Not here: what happens on connections (client.c) and in runs (forward.c, respond.c, accept.c,
- * dispatch.c). */
+ * Not here: what happens on connections (client.c) and in runs (forward.c, respond.c,
+ * acceptance.c, dispatch.c). */
 #include "worker/worker.h"
 
 #include <errno.h>

@@ -61,7 +61,7 @@ void *party_wait(struct party *p, uint32_t type);
 void *party_look(struct party *p, uint32_t type);
 
 struct hl_id new_id(struct fixture *f);
-/* Bodies as a spool makes them (run/spool.c): with their digest; the file's is committed. */
+/* Bodies as a spool makes them (body/spool.c): with their digest; the file's is committed. */
 struct hl_body make_inline_body(const char *text);
 struct hl_body make_file_body(struct fixture *f, const char *text);
 /* Posts a request as `p` and waits for its reply; returns the reply's rc. */
