@@ -2,8 +2,8 @@
  * takes signals; stops them in reverse.
  * Owns: struct control. Thread: main.
  * Promise: after SIGTERM calls are answered for HOOKLINE_SHUTDOWN_DELAY, running ones get
- * HOOKLINE_DRAIN_TIMEOUT, and nothing accepted is lost (spec 7). A second SIGTERM or SIGINT ends at
- * once; that loses nothing either, and the status is 0 whenever it comes.
+ * HOOKLINE_DRAIN_TIMEOUT, and nothing accepted is lost (contract 7). A second SIGTERM or SIGINT
+ * ends at once; that loses nothing either, and the status is 0 whenever it comes.
  * Not here: what the threads do. */
 #include "serve.h"
 

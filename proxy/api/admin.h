@@ -1,5 +1,5 @@
 /* admin.h - the admin listener and the control socket: a small, strict HTTP/1.1 server on the
- * control thread's loop (spec 2). */
+ * control thread's loop (contract 2). */
 #ifndef HL_API_ADMIN_H
 #define HL_API_ADMIN_H
 

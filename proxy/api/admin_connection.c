@@ -23,7 +23,7 @@ static int init_stream(struct hl_admin_home *home, struct hl_stream *stream, boo
                     : hl_stream_init_tcp(stream, home->loop, home->reader, on_event);
 }
 
-/* Only who could read the data directory anyway may use the control socket (spec 2). */
+/* Only who could read the data directory anyway may use the control socket (contract 2). */
 static bool is_peer_allowed(const struct hl_stream *stream)
 {
     uv_os_fd_t fd;

@@ -1,5 +1,5 @@
 /* asset.h - the dashboard's files (api/dashboard/), which are part of the program, and the answer to
- * a request for one of them (spec 13).
+ * a request for one of them (contract 13).
  *
  * The page `/` is asked for each time and answered with 304 where it has not changed; all else has a
  * path with a hash over all files in it and may be kept for good. */

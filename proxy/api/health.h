@@ -1,4 +1,5 @@
-/* health.h - /healthz: the process runs. /readyz: it takes calls, or why not, in words (spec 2, 7).
+/* health.h - /healthz: the process runs. /readyz: it takes calls, or why not, in words (contract 2,
+ * 7).
  */
 #ifndef HL_API_HEALTH_H
 #define HL_API_HEALTH_H

@@ -1,5 +1,5 @@
 /* history.h - the figures of the last hour: a ring of samples, one each HL_HISTORY_INTERVAL_MS, so
- * that the dashboard's charts need no other program (spec 13).
+ * that the dashboard's charts need no other program (contract 13).
  *
  * Its size is fixed, about 30 KB: it is gone with the process. */
 #ifndef HL_API_HISTORY_H

@@ -1,4 +1,4 @@
-/* metrics.h - /metrics: all figures as Prometheus text, version 0.0.4 (spec 12).
+/* metrics.h - /metrics: all figures as Prometheus text, version 0.0.4 (contract 12).
  *
  * Labels are bounded: methods, modes, classes of status codes, states and outcomes by name; never
  * an id, a URL, or anything that a caller or the app chose. */

@@ -1,6 +1,6 @@
-/* rest.h - the REST interface (spec 8) on the control thread: one implementation, whatever front a
- * request came by: the run listener (rest_inquiry.c), the admin listener or the control socket
- * (admin_connection.c), or the command line without a running sidecar (cli/).
+/* rest.h - the REST interface (contract 8) on the control thread: one implementation, whatever
+ * front a request came by: the run listener (rest_inquiry.c), the admin listener or the control
+ * socket (admin_connection.c), or the command line without a running sidecar (cli/).
  *
  * A front fills a struct hl_rest_call and begins it; the handler of its route asks the store and the
  * workers by message and goes on, step by step, when all that it asked has answered. */

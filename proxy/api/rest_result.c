@@ -1,5 +1,5 @@
 /* rest_result.c - the kept response of a run: its bytes, as they were, and nothing of the app's that
- * a browser would act on (spec 8).
+ * a browser would act on (contract 8).
  * Thread: control.
  * Not here: sending a file (admin_connection.c, worker/inquiry.c). */
 #include <stdlib.h>

@@ -155,7 +155,8 @@ static bool take_name(
     return true;
 }
 
-/* HOOKLINE_PROJECT_ID (spec 2). For an admin of every project all that is in the data directory is there. */
+/* HOOKLINE_PROJECT_ID (contract 2). For an admin of every project all that is in the data directory
+ * is there. */
 static bool is_served_here(struct hl_rest_call *call)
 {
     struct hl_str only = hl_rest_parts(call->rest)->config->project_id;

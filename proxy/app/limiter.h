@@ -1,5 +1,5 @@
 /* limiter.h - how many requests may be inside the app at once, over all workers
- * (HOOKLINE_APP_CONCURRENCY, spec 7).
+ * (HOOKLINE_APP_CONCURRENCY, contract 7).
  *
  * A slot that becomes free while someone waits is handed on, never thrown back: workers take turns,
  * callers within a worker are served first in first out. Asynchronous runs yield to waiting callers

@@ -1,4 +1,4 @@
-/* auth.h - who calls: bearer tokens (JWT, spec 9), the keys that sign them, service accounts.
+/* auth.h - who calls: bearer tokens (JWT, contract 9), the keys that sign them, service accounts.
  *
  * One struct hl_auth for the process; a seat for each thread that asks. A token that was verified
  * before is answered from the seat's own memory, without a lock and without a signature check. Any

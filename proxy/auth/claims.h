@@ -1,4 +1,4 @@
-/* claims.h - what a token says, by the rules of its kind (spec 9). */
+/* claims.h - what a token says, by the rules of its kind (contract 9). */
 #ifndef HL_AUTH_CLAIMS_H
 #define HL_AUTH_CLAIMS_H
 

@@ -1,5 +1,5 @@
 /* credential.h - where a request carries its token: `Authorization: Bearer`, or, for a WebSocket,
- * the subprotocol `bearer.<token>` (spec 9). Never the query. */
+ * the subprotocol `bearer.<token>` (contract 9). Never the query. */
 #ifndef HL_AUTH_CREDENTIAL_H
 #define HL_AUTH_CREDENTIAL_H
 

@@ -167,7 +167,7 @@ static bool sign_hash(const struct hl_issuer *issuer, const uint8_t hash[HASH_SI
 }
 
 /* The claims as JSON; its length. Project names need no escaping: their letters are those of a path
- * (spec 2). */
+ * (contract 2). */
 static size_t write_claims(char *out, size_t cap, const struct hl_grant *grant)
 {
     char id[HL_ID_TEXT + 1] = "session", jti[HL_ID_TEXT + 16] = "";

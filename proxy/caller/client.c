@@ -113,7 +113,7 @@ void hl_client_abort(struct hl_client *c)
 
 /* ---- deadlines ---- */
 
-/* Sets the one deadline that counts in the present state (spec 7). */
+/* Sets the one deadline that counts in the present state (contract 7). */
 static void rearm(struct hl_client *c)
 {
     struct hl_callers *callers = c->callers;

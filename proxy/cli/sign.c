@@ -1,5 +1,5 @@
 /* sign.c - `hookline sign` and `verify`: a webhook's signatures over a body in a file or on stdin, in
- * both schemes (spec 5). For people who write receivers.
+ * both schemes (contract 5). For people who write receivers.
  * Not here: the signatures (webhook/signature.c). */
 #include <errno.h>
 #include <mbedtls/platform_util.h>

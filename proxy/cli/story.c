@@ -23,7 +23,7 @@ static const char *text_of(const json_t *object, const char *name)
     return text ? text : "";
 }
 
-/* What a reason means, in words (spec 4). */
+/* What a reason means, in words (contract 4). */
 static const struct {
     const char *reason, *words;
 } reasons[] = {

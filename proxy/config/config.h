@@ -152,8 +152,8 @@ struct hl_config_source {
     char *file; /* a secret's …_FILE variant: the path; NULL: not set */
 };
 
-/* What may sign webhooks, from a caller or the operator (spec 5): 1 to 1,024 bytes; after "whsec_"
- * padded base64 of at least one byte. */
+/* What may sign webhooks, from a caller or the operator (contract 5): 1 to 1,024 bytes; after
+ * "whsec_" padded base64 of at least one byte. */
 bool hl_is_webhook_secret(struct hl_str secret);
 
 /* Reads `variables` ("NAME=value" each, ends with NULL). An empty value counts as not set.
@@ -161,7 +161,7 @@ bool hl_is_webhook_secret(struct hl_str secret);
  * HL_ERR_INVALID: `problems` has one line for each variable that is wrong: its name, the value
  * (masked if secret), what is allowed; `*out` is NULL. Otherwise `*out` is owned by the caller. In
  * both cases `warnings` has one line for each HOOKLINE_ name that is not known. Lines end in '\n';
- * both buffers are appended to. HL_ERR_NOMEM. (spec 11) */
+ * both buffers are appended to. HL_ERR_NOMEM. (contract 11) */
 HL_MUST_CHECK enum hl_err hl_config_load(struct hl_config **out, char *const *variables,
     struct hl_buf *problems, struct hl_buf *warnings);
 void hl_config_free(struct hl_config *config); /* NULL-safe */

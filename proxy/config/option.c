@@ -21,7 +21,7 @@ static bool is_letter_or_digit(char c)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* A project or an app, as in the path of a run (spec 2). */
+/* A project or an app, as in the path of a run (contract 2). */
 static bool is_path_name(struct hl_str text)
 {
     for (size_t i = 0; i < text.n; i++) {

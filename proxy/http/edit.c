@@ -144,7 +144,7 @@ static void write_values(struct hl_writer *w, const struct hl_head *head, enum h
 }
 
 /* Forwarded and X-Real-IP are written only where the caller sent them: an app that reads them gets
- * the truth, and no other app is bothered (spec 2). */
+ * the truth, and no other app is bothered (contract 2). */
 static void write_replaced_addresses(
     struct hl_writer *w, const struct hl_head *head, const struct hl_request_edit *edit)
 {

@@ -16,10 +16,10 @@ struct hl_request_edit {
     struct hl_str target;       /* origin-form, as the app gets it */
     const struct hl_id *run_id; /* X-Request-Id */
     struct hl_str peer; /* the caller's address, for X-Forwarded-For; no port, no brackets */
-    /* keep and extend X-Forwarded-*, Forwarded, X-Real-IP (spec 2); else replace them */
+    /* keep and extend X-Forwarded-*, Forwarded, X-Real-IP (contract 2); else replace them */
     bool is_peer_trusted;
     struct hl_str traceparent; /* empty: the caller's valid one goes on, with tracestate */
-    bool wants_identity;       /* Accept-Encoding: identity instead of the caller's (spec 3) */
+    bool wants_identity;       /* Accept-Encoding: identity instead of the caller's (contract 3) */
     bool drops_expect;         /* Expect has been answered here */
     bool keeps_authorization;  /* AUTH=none: the app's own */
     bool drops_token_protocol; /* of a WebSocket: `bearer.<token>` was for us */
@@ -60,7 +60,7 @@ struct hl_response_edit {
     bool closes;             /* write Connection: close */
     bool is_head_request;    /* Content-Length as the app said, no framing of ours */
     bool is_event_stream;    /* add cache-control, x-accel-buffering, charset where the app set none
-                                (spec 3) */
+                                (contract 3) */
     bool preference_applied; /* Preference-Applied: respond-async */
     bool selects_own;    /* 101: Sec-WebSocket-Protocol: hookline, where the app selected none */
     struct hl_cors cors; /* with an origin, the app's own word on that goes */

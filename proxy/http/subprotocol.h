@@ -1,6 +1,6 @@
 /* subprotocol.h - Sec-WebSocket-Protocol (RFC 6455 11.3.4), and what hookline has to do with it: a
  * browser can set no other field on an upgrade, so a token may come as the subprotocol
- * `bearer.<token>` (spec 9). */
+ * `bearer.<token>` (contract 9). */
 #ifndef HL_HTTP_SUBPROTOCOL_H
 #define HL_HTTP_SUBPROTOCOL_H
 

@@ -1,6 +1,6 @@
 /* guard.c - which addresses no webhook may reach.
- * Thread: any; pure. The lists follow the IANA special-purpose registries (RFC 6890) and what spec
- * 5 adds.
+ * Thread: any; pure. The lists follow the IANA special-purpose registries (RFC 6890) and what
+ * contract 5 adds.
  * Not here: name resolution, and the check of the socket's address at connect time
  * (webhook/sender.c). */
 #include "net/guard.h"

@@ -1,4 +1,4 @@
-/* guard.h - which addresses a webhook may connect to (spec 5, "Address guard"). Pure tables and
+/* guard.h - which addresses a webhook may connect to (contract 5, "Address guard"). Pure tables and
  * tests; who asks is route (literal addresses in a URL) and webhook/sender (the socket's address,
  * at each connect). */
 #ifndef HL_NET_GUARD_H

@@ -1,4 +1,4 @@
-/* plan.c - from a head to a plan: the routes of spec 2, in the order of their checks.
+/* plan.c - from a head to a plan: the routes of contract 2, in the order of their checks.
  * Thread: any; no state, no allocation; makes a plan in one pass, without looking at a byte twice
  * where nothing is hookline's.
  * Not here: authentication, limits, the answer's bytes. */

@@ -57,7 +57,7 @@ struct hl_plan_scratch {
  * is set. */
 struct hl_cors hl_plan_cors(const struct hl_head *head, const struct hl_config *config);
 
-/* Spec sections 2 and 3. Never fails: what cannot be done is a plan of kind REFUSED. */
+/* Contract 2 and 3. Never fails: what cannot be done is a plan of kind REFUSED. */
 void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config,
     struct hl_plan_scratch *scratch);
 

@@ -3,7 +3,7 @@
  * Owns: the request half's state. Thread: the worker's.
  * Promise: nothing of the body is read from its source faster than the app takes it; a request is
  * sent a second time only when the first connection died before a byte of the answer and the
- * request allows it (spec 10).
+ * request allows it (contract 10).
  * Not here: the app's answer (respond.c), how a run ends (ending.c). */
 #include "run/forward.h"
 

@@ -22,7 +22,7 @@ static void keep_field(char out[HL_CONTENT_FIELD_MAX + 1], const struct hl_field
     out[field->value.n] = '\0';
 }
 
-/* What the envelope and the result will say of the response (spec 5), copied before the head's
+/* What the envelope and the result will say of the response (contract 5), copied before the head's
  * bytes go. */
 void hl_keep_begin(
     struct hl_run *run, const struct hl_head *head, const struct hl_spool_events *events)
@@ -41,7 +41,7 @@ void hl_keep_begin(
         hl_spool_expect(run->spool, head->content_length);
 }
 
-/* How the body stands in the envelope: found while it passed (spec 5). */
+/* How the body stands in the envelope: found while it passed (contract 5). */
 static void describe_body(struct hl_outcome *o, const struct hl_body_check *check)
 {
     switch (hl_body_check_end(check)) {

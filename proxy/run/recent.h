@@ -1,5 +1,5 @@
 /* recent.h - the synchronous runs that a worker has seen lately, from memory: what the run list says
- * of calls that cost the disk nothing (spec 4).
+ * of calls that cost the disk nothing (contract 4).
  *
  * An entry is made when a call begins and says what became of it when it ends. All workers together
  * keep HL_RECENT_MAX: beyond that a new one takes the place of the worker's own oldest that has

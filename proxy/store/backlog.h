@@ -54,7 +54,8 @@ void hl_backlog_begin(struct hl_backlog *b);
 void hl_backlog_commit(struct hl_backlog *b); /* lanes where nothing is left are forgotten */
 void hl_backlog_rollback(struct hl_backlog *b);
 
-/* HL_ERR_BUSY when one more queued run, or its webhook, would be over a limit (spec 5 and 7). */
+/* HL_ERR_BUSY when one more queued run, or its webhook, would be over a limit (contract 5 and
+ * 7). */
 HL_MUST_CHECK enum hl_err hl_backlog_has_room(const struct hl_backlog *b, bool has_webhook);
 void hl_backlog_add_queued(struct hl_backlog *b, int by);
 

@@ -30,7 +30,7 @@ void hl_data_dir_close(struct hl_data_dir *dir);
 
 /* Bytes that this process may still write. */
 uint64_t hl_data_dir_free_bytes(const struct hl_data_dir *dir);
-/* Below this, new work is refused: what is left is for ending what was accepted (spec 7). */
+/* Below this, new work is refused: what is left is for ending what was accepted (contract 7). */
 uint64_t hl_data_dir_soft_limit(const struct hl_data_dir *dir);
 /* `most`, or on a small volume a twentieth of it: for what must not take it all. */
 uint64_t hl_data_dir_share(const struct hl_data_dir *dir, uint64_t most);

@@ -39,8 +39,8 @@ void hl_key_wipe(struct hl_key *key);
 void hl_key_derive(
     const struct hl_key *key, const uint8_t *salt, size_t n, uint8_t out[HL_KEY_SIZE]);
 
-/* The lane of a webhook URL: a keyed hash of scheme, host and port (spec 5), so that neither the
- * database nor its indexes say where deliveries go. */
+/* The lane of a webhook URL: a keyed hash of scheme, host and port (contract 5), so that neither
+ * the database nor its indexes say where deliveries go. */
 uint64_t hl_key_lane(const struct hl_key *key, struct hl_str url);
 
 #endif

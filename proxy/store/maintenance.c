@@ -115,7 +115,7 @@ static void log_shedding(struct hl_engine *e)
         HL_LOG_INT("limit_bytes", hl_counter_get(&e->gauges.max_bytes)));
 }
 
-/* The oldest of what has ended makes room for new runs (spec 6). `*has_more`: there are more to
+/* The oldest of what has ended makes room for new runs (contract 6). `*has_more`: there are more to
  * give, after those who wait have had their turn. */
 static enum hl_err shed(struct hl_engine *e, bool *has_more)
 {

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "base/id.h"
 
-/* Spec 4. The text names are what the REST interface and the webhook say. */
+/* Contract 4. The text names are what the REST interface and the webhook say. */
 #define HL_RUN_STATE_MAP(X)                                                                        \
     X(QUEUED, "queued")       /* on disk; the app has not been called */                           \
     X(RUNNING, "running")     /* claimed by a worker: that commit came before the app's call */    \
@@ -44,10 +44,10 @@ static inline bool hl_run_state_is_final(enum hl_run_state s)
     return s >= HL_RUN_SUCCESS;
 }
 
-/* Projects and apps: spec 2. */
+/* Projects and apps: contract 2. */
 #define HL_STORE_NAME_MAX 128
 
-/* Spec 8 and 9. */
+/* Contract 8 and 9. */
 #define HL_ROLE_MAP(X)                                                                             \
     X(INVOKE, "invoke") /* call the app, read its runs */                                          \
     X(ADMIN, "admin")   /* also accounts, cancel, redeliver */
@@ -113,7 +113,7 @@ struct hl_body {
 bool hl_body_is_intact(const struct hl_body *body);
 void hl_body_fini(struct hl_body *body); /* frees `bytes`; leaves files alone */
 
-/* How a response stands in the envelope (spec 5). */
+/* How a response stands in the envelope (contract 5). */
 enum hl_encoding { HL_ENCODING_JSON, HL_ENCODING_TEXT, HL_ENCODING_BASE64, HL_ENCODING_NONE };
 const char *hl_encoding_text(enum hl_encoding encoding);
 

@@ -1,5 +1,5 @@
-/* secret.h - values that are encrypted at rest (spec 5): AES-256-GCM, bound to the place they stand
- * in, so that a sealed value copied to another row or column does not open. */
+/* secret.h - values that are encrypted at rest (contract 5): AES-256-GCM, bound to the place they
+ * stand in, so that a sealed value copied to another row or column does not open. */
 #ifndef HL_STORE_SECRET_H
 #define HL_STORE_SECRET_H
 

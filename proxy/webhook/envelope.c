@@ -1,4 +1,4 @@
-/* envelope.c - builds and reads the JSON body of a webhook (spec 5).
+/* envelope.c - builds and reads the JSON body of a webhook (contract 5).
  *
  * Owns: the text before the response, the open body file. Thread: the sender's.
  * Promise: the same bytes at every reading; the length is exact and known at once, because the run

@@ -1,6 +1,6 @@
-/* envelope.h - the JSON body of a webhook (spec 5), read in slices: what stands before the response
- * is made once, the response passes through its encoding from memory or its file, so that its size
- * never matters.
+/* envelope.h - the JSON body of a webhook (contract 5), read in slices: what stands before the
+ * response is made once, the response passes through its encoding from memory or its file, so that
+ * its size never matters.
  *
  * The whole length is known before the first byte is read, and every reading gives the same bytes.
  */

@@ -1,4 +1,4 @@
-/* request.c - the header fields of one attempt (spec 5, the table of signature headers). */
+/* request.c - the header fields of one attempt (contract 5, the table of signature headers). */
 #include "webhook/request.h"
 
 #include <stdio.h>

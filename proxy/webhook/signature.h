@@ -9,7 +9,7 @@
 #include "base/id.h"
 #include "base/str.h"
 
-#define HL_SIGNATURE_SECRET_MAX 1024 /* longer ones are refused at the call (spec 5) */
+#define HL_SIGNATURE_SECRET_MAX 1024 /* longer ones are refused at the call (contract 5) */
 
 #define HL_SIGNATURE_HEX    64
 #define HL_SIGNATURE_BASE64 44

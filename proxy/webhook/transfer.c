@@ -18,7 +18,7 @@
  * read whole can be used again. */
 #define DRAIN_MAX          (64 * 1024)
 #define CONNECT_TIMEOUT_MS 10000
-#define URL_MAX            2048 /* longer ones are refused at the call (spec 3) */
+#define URL_MAX            2048 /* longer ones are refused at the call (contract 3) */
 #define HEAD_TOO_LARGE     100  /* CURLE_TOO_LARGE, which libcurl has from 8.6 on */
 
 static bool set_constants(struct hl_transfer *t);

@@ -89,7 +89,7 @@ static const char *find_refusal(
     return NULL;
 }
 
-/* What makes two requests with one idempotency key the same, but for the body (spec 3). */
+/* What makes two requests with one idempotency key the same, but for the body (contract 3). */
 static void begin_fingerprint(const struct hl_head *head, const struct hl_plan *plan,
     const struct hl_str *secret, uint8_t out[32])
 {

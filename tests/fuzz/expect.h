@@ -1,5 +1,5 @@
 /* expect.h - what must come out of hookline for what went in, said once more and naively: which
- * fields go on, which are added, which target the app sees (spec 2 and 3, RFC 9110 7.6). Each
+ * fields go on, which are added, which target the app sees (contract 2 and 3, RFC 9110 7.6). Each
  * function returns NULL, or what the message that came out has wrong. */
 #ifndef HL_FUZZ_EXPECT_H
 #define HL_FUZZ_EXPECT_H

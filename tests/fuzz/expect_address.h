@@ -1,5 +1,5 @@
-/* expect_address.h - addresses, read and judged a second time, naively (RFC 4291 2.2, RFC 6890, spec
- * 5 "Address guard"). */
+/* expect_address.h - addresses, read and judged a second time, naively (RFC 4291 2.2, RFC 6890,
+ * contract 5 "Address guard"). */
 #ifndef HL_FUZZ_EXPECT_ADDRESS_H
 #define HL_FUZZ_EXPECT_ADDRESS_H
 

@@ -12,7 +12,7 @@ bool expect_is_in(struct hl_str name, const char *const *names);
 bool expect_begins(struct hl_str name, struct hl_str prefix);
 /* X-Forwarded-For, -Host and whatever else proxies add. */
 bool expect_is_forwarded(struct hl_str name);
-/* With '_' for '-' it would be a name of ours (spec 2). */
+/* With '_' for '-' it would be a name of ours (contract 2). */
 bool expect_is_spoof(struct hl_str name);
 /* Hop-by-hop by definition, or nominated by Connection (RFC 9110 7.6.1). */
 bool expect_is_of_connection(const struct strict_message *in, struct hl_str name);

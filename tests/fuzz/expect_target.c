@@ -1,4 +1,5 @@
-/* expect_target.c - where a request goes, by spec 2 alone: written for reading, not for speed. */
+/* expect_target.c - where a request goes, by contract 2 alone: written for reading, not for
+ * speed. */
 #include "expect.h"
 
 static bool is_name_byte(char c)

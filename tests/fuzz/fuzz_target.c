@@ -1,7 +1,7 @@
 /* fuzz_target.c - targets, queries and webhook URLs.
  * Input: a byte for the configuration, a byte for the method, then the target's bytes.
- * Claims: the app sees the target that spec 2 says; parameters that are hookline's are read as a
- * naive decoder reads them; a webhook URL that is accepted is to curl, which connects to it, the
+ * Claims: the app sees the target that contract 2 says; parameters that are hookline's are read as
+ * a naive decoder reads them; a webhook URL that is accepted is to curl, which connects to it, the
  * same URL, and its host no blocked address. The bytes are read as a webhook URL, too. */
 #include <curl/curl.h>
 #include <stdio.h>

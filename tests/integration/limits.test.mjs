@@ -1,4 +1,4 @@
-// The timeouts and limits of spec section 7's table, each with a small value.
+// The timeouts and limits of contract 7's table, each with a small value.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';

@@ -1,7 +1,7 @@
 // state.js - what the states of runs and deliveries are called and look like, on every page.
 import { badge, h } from './dom.js';
 
-/** Why a run failed, in words (spec 4). */
+/** Why a run failed, in words (contract 4). */
 export const REASONS = {
     app_error: 'the app answered with an error',
     timeout: 'it took longer than HOOKLINE_RESPONSE_GRACE_PERIOD',

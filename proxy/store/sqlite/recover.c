@@ -17,7 +17,7 @@ static enum hl_err requeue(struct hl_database *db, const struct hl_id *run_id)
     return hl_database_run(db, HL_SQL_RUN_REQUEUE);
 }
 
-/* Spec 4: the app is never called twice for one call unless HOOKLINE_RUN_ATTEMPTS says so; a
+/* Contract 4: the app is never called twice for one call unless HOOKLINE_RUN_ATTEMPTS says so; a
  * synchronous run's caller has gone with the process. */
 static enum hl_err release_run(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)

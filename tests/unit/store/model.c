@@ -1,4 +1,4 @@
-/* model.c - see model.h. What store.h and spec 4 to 6 say, in the plainest words. */
+/* model.c - see model.h. What store.h and contract 4 to 6 say, in the plainest words. */
 #include "model.h"
 
 struct model_run *model_find(struct model *m, const struct hl_id *id)
