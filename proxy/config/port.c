@@ -1,5 +1,5 @@
 /* port.c - whether the listeners' addresses can be listened on. Any thread; no state.
- * Not here: listening (net/listener.c), and who owns the listeners (api/admin.c, run/worker.c). */
+ * Not here: listening (net/listener.c), and who owns the listeners (api/admin.c, worker/worker.c). */
 #include "config/port.h"
 
 #include <errno.h>
