@@ -220,24 +220,33 @@ static void build(struct line *line, enum hl_log_level level, const char *messag
     line->p[line->n++] = '\n';
 }
 
-static void write_now(const struct line *line)
+static void write_now(const char *p, size_t n)
 {
-    /* A log that cannot be written has nowhere to say so. */
-    ssize_t written;
-    do
-        written = write(STDERR_FILENO, line->p, line->n);
-    while (written < 0 && errno == EINTR);
+    while (n > 0) {
+        ssize_t written = write(STDERR_FILENO, p, n);
+        if (written < 0 && errno != EINTR)
+            return; /* a log that cannot be written has nowhere to say so */
+        if (written > 0) {
+            p += written;
+            n -= (size_t)written;
+        }
+    }
+}
+
+void hl_log_write_lines(const char *lines, size_t n)
+{
+    const struct hl_log_sink *to = atomic_load(&sink);
+    if (to)
+        to->put(lines, n);
+    else
+        write_now(lines, n);
 }
 
 void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields)
 {
-    const struct hl_log_sink *to = atomic_load(&sink);
     struct line line;
     build(&line, level, message, fields);
-    if (to)
-        to->put(line.p, line.n);
-    else
-        write_now(&line);
+    hl_log_write_lines(line.p, line.n);
 }
 
 size_t hl_log_build(char out[HL_LOG_LINE_MAX], enum hl_log_level level, const char *message,

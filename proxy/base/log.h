@@ -53,6 +53,10 @@ void hl_log_use(const struct hl_log_sink *sink);
 /* `fields` ends at the first one whose name is NULL. Any thread. */
 void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields);
 
+/* One line or more that somebody else has made, of any length: each ends in a newline, and no other
+ * comes between. Any thread. */
+void hl_log_write_lines(const char *lines, size_t n);
+
 /* The line that hl_log_write would make, and its length. */
 size_t hl_log_build(char out[HL_LOG_LINE_MAX], enum hl_log_level level, const char *message,
     const struct hl_log_field *fields);

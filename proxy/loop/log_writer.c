@@ -2,7 +2,8 @@
  * Owns: the ring, which lives as long as the process. Thread: its own, "hl-log"; lines come from any.
  * Promise: whoever logs waits for a memcpy at the most; stderr stays as it is, for others may share
  * it: it is not made non-blocking. A write has whole lines only, and no more of them than a pipe
- * takes in one piece, so that lines of other processes do not come between.
+ * takes in one piece, so that lines of other processes do not come between; but for a line that is
+ * longer than that.
  * Not here: what a line looks like (base/log.c). */
 #include "loop/log_writer.h"
 
@@ -10,6 +11,7 @@
 #include <linux/limits.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +38,14 @@ static struct {
 
 /* ---- the ring; all with the lock ---- */
 
+static uint64_t count_lines(const char *p, size_t n)
+{
+    uint64_t lines = 0;
+    for (size_t i = 0; i < n; i++)
+        lines += p[i] == '\n';
+    return lines;
+}
+
 static void drop(uint64_t lines)
 {
     writer.unsaid += lines;
@@ -50,18 +60,6 @@ static void append(const char *line, size_t n)
     memcpy(writer.ring, line + first, n - first);
     writer.used += n;
     pthread_cond_signal(&writer.filled);
-}
-
-/* Whole lines for one write. They stay in the ring until release. */
-static size_t copy_piece(char out[PIECE_BYTES])
-{
-    size_t n = writer.used < PIECE_BYTES ? writer.used : PIECE_BYTES;
-    size_t to_end = HL_LOG_WRITER_BYTES - writer.begin, first = n < to_end ? n : to_end;
-    memcpy(out, writer.ring + writer.begin, first);
-    memcpy(out + first, writer.ring, n - first);
-    const char *last = memrchr(out, '\n', n);
-    HL_ASSERT(last);
-    return (size_t)(last - out) + 1;
 }
 
 static void release(size_t n)
@@ -91,10 +89,11 @@ static void say_dropped(void)
 static void put(const char *line, size_t n)
 {
     pthread_mutex_lock(&writer.lock);
-    if (writer.used + n > HL_LOG_WRITER_BYTES)
+    bool fits = n <= HL_LOG_WRITER_BYTES - writer.used;
+    if (!fits && n <= HL_LOG_WRITER_BYTES) /* a longer one never would */
         writer.is_dropping = true;
-    if (writer.is_dropping || writer.is_closed)
-        drop(1);
+    if (!fits || writer.is_dropping || writer.is_closed)
+        drop(count_lines(line, n));
     else
         append(line, n);
     pthread_mutex_unlock(&writer.lock);
@@ -133,40 +132,66 @@ static void flush(int ms)
     pthread_mutex_unlock(&writer.lock);
 }
 
-/* ---- the thread ---- */
+/* ---- the thread; what is used stays as it is until release, so it is read without the lock ---- */
+
+/* Bytes from..to of what is used, as they lie in the ring. */
+static void map(struct iovec parts[2], size_t from, size_t to)
+{
+    size_t at = (writer.begin + from) % HL_LOG_WRITER_BYTES;
+    size_t to_end = HL_LOG_WRITER_BYTES - at, n = to - from;
+    parts[0] = (struct iovec){writer.ring + at, n < to_end ? n : to_end};
+    parts[1] = (struct iovec){writer.ring, n - parts[0].iov_len};
+}
+
+static char byte_at(size_t i)
+{
+    return writer.ring[(writer.begin + i) % HL_LOG_WRITER_BYTES];
+}
+
+/* How much goes into one write: the lines that fit a piece, or a longer one. */
+static size_t measure_piece(size_t used)
+{
+    size_t most = used < PIECE_BYTES ? used : PIECE_BYTES;
+    for (size_t n = most; n > 0; n--)
+        if (byte_at(n - 1) == '\n')
+            return n;
+    while (most < used && byte_at(most) != '\n')
+        most++;
+    HL_ASSERT(most < used);
+    return most + 1;
+}
 
 /* Ends when stderr has taken all, or will not. */
-static bool write_piece(const char *p, size_t n)
+static bool write_piece(size_t n)
 {
+    struct iovec parts[2];
     if (writer.is_torn && write(STDERR_FILENO, "\n", 1) == 1)
         writer.is_torn = false;
-    const char *begin = p;
-    while (n > 0) {
-        ssize_t written = write(STDERR_FILENO, p, n);
+    for (size_t done = 0; done < n;) {
+        map(parts, done, n);
+        ssize_t written = writev(STDERR_FILENO, parts, 2);
         if (written >= 0) {
-            p += written;
-            n -= (size_t)written;
+            done += (size_t)written;
         } else if (errno == EAGAIN) { /* somebody who shares it has made it non-blocking */
             poll(&(struct pollfd){.fd = STDERR_FILENO, .events = POLLOUT}, 1, -1);
         } else if (errno != EINTR) {
-            writer.is_torn = writer.is_torn || (p > begin && p[-1] != '\n');
+            writer.is_torn = writer.is_torn || (done > 0 && byte_at(done - 1) != '\n');
             return false;
         }
     }
     return true;
 }
 
-static uint64_t count_lines(const char *p, size_t n)
+static uint64_t count_lines_of_piece(size_t n)
 {
-    uint64_t lines = 0;
-    for (size_t i = 0; i < n; i++)
-        lines += p[i] == '\n';
-    return lines;
+    struct iovec parts[2];
+    map(parts, 0, n);
+    return count_lines(parts[0].iov_base, parts[0].iov_len) +
+           count_lines(parts[1].iov_base, parts[1].iov_len);
 }
 
 static void write_lines(void *arg)
 {
-    char piece[PIECE_BYTES];
     (void)arg;
     pthread_mutex_lock(&writer.lock);
     for (;;) {
@@ -174,13 +199,15 @@ static void write_lines(void *arg)
             pthread_cond_wait(&writer.filled, &writer.lock);
         if (writer.used == 0)
             break;
-        size_t n = copy_piece(piece);
+        size_t used = writer.used;
         pthread_mutex_unlock(&writer.lock);
-        bool is_written = write_piece(piece, n);
+        size_t n = measure_piece(used);
+        bool is_written = write_piece(n);
+        uint64_t lost = is_written ? 0 : count_lines_of_piece(n);
         pthread_mutex_lock(&writer.lock);
         release(n);
         if (!is_written)
-            drop(count_lines(piece, n));
+            drop(lost);
         else if (writer.unsaid > 0 && !writer.is_dropping)
             say_dropped();
     }

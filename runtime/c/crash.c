@@ -1,5 +1,6 @@
 /* crash.c - a last line in the log when a function crashes.
- * Thread: any. The handler calls nothing but the log, which takes no lock and no memory.
+ * Thread: any. The handler calls nothing but the log, which takes no memory, and waits for the lines
+ * before its own for a time only.
  * Promise: the process then dies of the same signal, as if nobody had looked. */
 #include "c/crash.h"
 
@@ -26,11 +27,17 @@ static void on_crash(int number)
     for (size_t i = 0; i < HL_ARRAY_LEN(signals); i++)
         if (signals[i].number == number)
             name = signals[i].name;
-    if (watched_function)
-        HL_LOG(ERROR, "the function crashed", HL_LOG_TEXT("run_id", watched_run),
-            HL_LOG_TEXT("function", watched_function), HL_LOG_TEXT("signal", name));
-    else
-        HL_LOG(ERROR, "hookline-function crashed", HL_LOG_TEXT("signal", name));
+    struct hl_log_field fields[4] = {HL_LOG_TEXT("signal", name)};
+    if (watched_function) {
+        fields[0] = HL_LOG_TEXT("run_id", watched_run);
+        fields[1] = HL_LOG_TEXT("function", watched_function);
+        fields[2] = HL_LOG_TEXT("signal", name);
+    }
+    /* The thread may hold the log's lock. */
+    char line[HL_LOG_LINE_MAX];
+    size_t n = hl_log_build(line, HL_LOG_ERROR,
+        watched_function ? "the function crashed" : "hookline-function crashed", fields);
+    hl_log_write_last(line, n);
     raise(number); /* SA_RESETHAND: this time it is the system's */
 }
 

@@ -10,6 +10,7 @@
 #include "c/module.h"
 #include "c/task.h"
 #include "core/fork.h"
+#include "core/host_log.h"
 #include "core/server.h"
 #include "loop/thread.h"
 
@@ -195,6 +196,7 @@ int main(int argc, char **argv)
     hl_crash_init();
     if (hl_fork_watch() != HL_OK)
         return complain("out of memory");
+    hl_host_log_start();
     if (hl_module_load(&program.module, program.path, why) != HL_OK)
         status = complain(why);
     else

@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stddef.h>
 
+#include "core/host_log.h"
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_watching, is_child; /* changed while there is one thread, and read by any */
@@ -42,6 +44,7 @@ static void after_fork(void)
 static void in_child(void)
 {
     is_child = true;
+    hl_host_log_begin_child();
     if (served.server && served.takes_signals) {
         signal(SIGTERM, SIG_DFL);
         signal(SIGINT, SIG_DFL);

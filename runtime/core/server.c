@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "core/connection.h"
 #include "core/fork.h"
+#include "core/host_log.h"
 #include "loop/thread.h"
 
 #define MOST_CONNECTIONS  4096
@@ -95,6 +96,7 @@ static void on_signal(uv_signal_t *handle, int signal)
         return;
     }
     HL_LOG(WARN, "a second signal: ending at once", HL_LOG_INT("calls", server->home.calls));
+    hl_log_write_last("", 0);
     uv_signal_stop(handle); /* back to what the system does with it */
     kill(getpid(), signal);
 }
@@ -331,6 +333,7 @@ enum hl_err hl_server_start(struct hl_server **out, const struct hl_settings *se
         free_server(server);
         return err;
     }
+    hl_host_log_set_serving();
     *out = server;
     return HL_OK;
 }

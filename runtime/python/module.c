@@ -5,6 +5,8 @@
  * Not here: the types (server.c, call.c). */
 #include "object.h"
 
+#include <signal.h>
+
 PyObject *hl_py_none(void)
 {
     Py_IncRef(Py_None);
@@ -24,8 +26,55 @@ static PyObject *is_forked(PyObject *module, PyObject *unused)
     return hl_py_bool(hl_fork_is_child());
 }
 
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+static struct sigaction handlers[HL_ARRAY_LEN(crashes)]; /* of faulthandler, say */
+
+static void on_crash(int number)
+{
+    hl_log_write_last("", 0);
+    for (size_t i = 0; i < HL_ARRAY_LEN(crashes); i++)
+        if (crashes[i] == number)
+            sigaction(number, &handlers[i], NULL);
+    raise(number);
+}
+
+/* Whoever looks for the cause of a crash needs the lines before it. */
+static void flush_at_crash(void)
+{
+    struct sigaction ours;
+    memset(&ours, 0, sizeof(ours));
+    ours.sa_handler = on_crash;
+    ours.sa_flags = SA_ONSTACK;
+    for (size_t i = 0; i < HL_ARRAY_LEN(crashes); i++)
+        sigaction(crashes[i], &ours, &handlers[i]);
+}
+
+/* start_log(): what is logged from here on makes nobody wait. Once, after a Server was made. */
+static PyObject *start_log(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    hl_host_log_start();
+    flush_at_crash();
+    return hl_py_none();
+}
+
+/* log(lines: bytes): lines of the log, each with its newline. */
+static PyObject *log_lines(PyObject *module, PyObject *bytes)
+{
+    char *p;
+    Py_ssize_t n;
+    (void)module;
+    if (PyBytes_AsStringAndSize(bytes, &p, &n) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS hl_log_write_lines(p, (size_t)n);
+    Py_END_ALLOW_THREADS return hl_py_none();
+}
+
 static PyMethodDef functions[] = {
     {"is_forked", is_forked, METH_NOARGS, NULL},
+    {"start_log", start_log, METH_NOARGS, NULL},
+    {"log", log_lines, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

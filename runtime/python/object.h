@@ -11,6 +11,7 @@
 
 #include "core/call.h"
 #include "core/fork.h"
+#include "core/host_log.h"
 #include "core/server.h"
 
 /* Make the types and put them into the module: Server under its name, Call unseen. -1 with an

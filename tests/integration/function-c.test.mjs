@@ -448,8 +448,9 @@ test('health is answered while every thread is busy, and queued calls run in the
     }
     first.close(); // the function sees it and ends
     await Promise.all(queued);
-    const order = host.log.map(({ msg }) => msg).filter((msg) => msg.startsWith('seen'));
-    assert.deepEqual(order, ['seen: 1', 'seen: 2', 'seen: 3']);
+    const order = () => host.log.map(({ msg }) => msg).filter((msg) => msg.startsWith('seen'));
+    await until('all is logged', () => order().length === 3);
+    assert.deepEqual(order(), ['seen: 1', 'seen: 2', 'seen: 3']);
 });
 
 test('SIGTERM: running and queued calls finish, then it ends', async (t) => {

@@ -15,17 +15,17 @@ import time
 import traceback
 import types
 
+from . import _server
 from .context import current
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
-LINE_MAX = 64 * 1024  # a longer line of output is cut into several
+LINE_MAX = 64 * 1024  # a longer line of output is cut into several, another text is cut off
 STDERR = 2
 
 # C0, DEL, C1, line and paragraph separators, what turns the reading direction: as in proxy/base/log.c.
 _unsafe = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _word = re.compile(r"[!-~]+", re.ASCII)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_lock = threading.Lock()
 _is_json = True
 _least = logging.INFO
 
@@ -33,7 +33,7 @@ _least = logging.INFO
 def start(level, format):
     """From here on everything that the process says goes to the log. `level` and `format`: as in the settings."""
     global _is_json, _least
-    os.register_at_fork(after_in_child=_renew_lock)
+    _server.start_log()
     _is_json = format == "json"
     _least = LEVELS[level]
     root = logging.getLogger()
@@ -56,7 +56,7 @@ def write(level, message, fields=(), run_id=None):
     run = [("run_id", run_id)] if run_id else []
     pairs = [*run, *fields] if _is_json else [*fields, *run]  # whoever reads JSON may cut a long line
     line = (_json_line if _is_json else _text_line)(time.time(), _level_name(level), message, pairs)
-    _put(line.encode("utf-8", "backslashreplace"))
+    _put(line)
 
 
 def write_exception(message, error, fields=(), run_id=None):
@@ -66,7 +66,7 @@ def write_exception(message, error, fields=(), run_id=None):
         write(logging.ERROR, message, [*fields, ("traceback", text)], run_id)
     else:
         write(logging.ERROR, message, fields, run_id)
-        _put(_unsafe.sub(_escape_all_but_newline, text).encode("utf-8", "backslashreplace") + b"\n")
+        _put(_unsafe.sub(_escape_all_but_newline, _cut(text)) + "\n")
 
 
 def traceback_of(error):
@@ -100,19 +100,8 @@ def finish_lines(context):
                 _write_output(name, rest, context)
 
 
-def _renew_lock():
-    global _lock
-    _lock = threading.Lock()  # another thread of the parent may have held the old one
-
-
-def _put(line):
-    with _lock:  # a pipe keeps only short lines of several threads apart
-        view = memoryview(line)
-        while view:
-            try:
-                view = view[os.write(STDERR, view) :]
-            except OSError:  # a log that cannot be written has nowhere to say so
-                return
+def _put(lines):
+    _server.log(lines.encode("utf-8", "backslashreplace"))
 
 
 def _level_name(level):
@@ -129,15 +118,21 @@ def _time_text(seconds):
     return f"{whole}.{milliseconds % 1000:03d}Z"
 
 
+def _cut(text):
+    """So that a line of several long texts has room in the log."""
+    return text if len(text) <= LINE_MAX else text[: LINE_MAX - 1] + "\u2026"
+
+
 def _json_line(seconds, level, message, pairs):
-    record = {"time": _time_text(seconds), "level": level, "msg": message, **dict(pairs)}
+    fields = {name: _cut(value) if isinstance(value, str) else value for name, value in pairs}
+    record = {"time": _time_text(seconds), "level": level, "msg": _cut(message), **fields}
     return _unsafe.sub(_escape, _encode(record)) + "\n"
 
 
 def _text_line(seconds, level, message, pairs):
-    parts = [_time_text(seconds), level.upper(), _unsafe.sub(_escape, message)]
+    parts = [_time_text(seconds), level.upper(), _unsafe.sub(_escape, _cut(message))]
     for name, value in pairs:
-        text = str(value)
+        text = _cut(str(value))
         is_word = _word.fullmatch(text) and not set('"\\=') & set(text)
         parts.append(f"{name}={text if is_word else _unsafe.sub(_escape, _encode(text))}")
     return " ".join(parts) + "\n"

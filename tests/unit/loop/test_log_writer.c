@@ -166,6 +166,33 @@ Test(log_writer, has_no_room_for_lines_that_may_be_left_out_when_half_full)
     cr_assert_gt(lines, 1000);
 }
 
+/* Rounds enough that some lie around the end of the ring. */
+Test(log_writer, writes_a_line_longer_than_a_piece_whole_and_drops_one_longer_than_the_ring)
+{
+    static char line[HL_LOG_WRITER_BYTES + 1];
+    const size_t n = 100 * 1024 + 1, rounds = 30;
+    memset(line, '#', sizeof(line));
+    line[n - 1] = line[sizeof(line) - 1] = '\n';
+    hl_log_write_lines(line + n, sizeof(line) - n); /* fits */
+    UNTIL((has_read(""), hl_log_has_room()));
+    for (size_t i = 0; i < rounds; i++) {
+        hl_log_write_lines(line, n);
+        HL_LOG(INFO, "again");
+        UNTIL((has_read(""), hl_log_has_room()));
+    }
+    cr_assert_eq(hl_log_writer_dropped(), 0);
+    line[n - 1] = '#';
+    hl_log_write_lines(line, sizeof(line));
+    cr_assert_eq(hl_log_writer_dropped(), 1);
+    HL_LOG(INFO, "the last");
+    UNTIL(has_read("lines were dropped\",\"lines\":1}\n"));
+    hl_log_writer_stop(PATIENCE_MS);
+    size_t whole = 0;
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+        whole += at >= text + n && at[-1] == '#';
+    cr_assert_eq(whole, 1 + rounds);
+}
+
 Test(log_writer, stops_though_nobody_reads)
 {
     fill_pipe();
