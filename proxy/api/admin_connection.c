@@ -48,7 +48,7 @@ bool hl_admin_connection_accept(
     c->stream.read_size = READ_SIZE;
     hl_timer_init(&c->timer, on_timer);
     hl_auth_wait_init(&c->wait, hl_admin_on_checked);
-    hl_chunk_reader_init(&c->chunks, HL_ADMIN_MAX_HEAD);
+    hl_chunk_reader_init(&c->chunks, NULL, HL_ADMIN_MAX_HEAD);
     hl_list_push_back(&home->connections, &c->node);
     home->count++;
     home->local_count += is_local;
@@ -308,7 +308,7 @@ static bool take_head(struct hl_admin_connection *c)
 static bool end_body(struct hl_admin_connection *c)
 {
     hl_chunk_reader_fini(&c->chunks);
-    hl_chunk_reader_init(&c->chunks, HL_ADMIN_MAX_HEAD);
+    hl_chunk_reader_init(&c->chunks, NULL, HL_ADMIN_MAX_HEAD);
     c->has_begun = false;
     hl_admin_answer(c);
     return true;

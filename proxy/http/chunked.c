@@ -1,9 +1,11 @@
-/* chunked.c - the chunked coding, read byte by byte where it is syntax and slice by slice where it
- * is data.
+/* chunked.c - a chunked body: llhttp tells sizes, data and the last chunk; our pass over what stands
+ * between the data refuses what llhttp lets through, and both must see the same sizes.
  * Thread: any.
  * Owns: the trailer section, in memory, within its cap.
  * Promise: a body has one end, which no lenient reader would see elsewhere: no bare CR or LF, no
- * white space around a size, no size that overflows. */
+ * white space around a size, no size that overflows.
+ * Extensions are ours alone: llhttp 8.1 refuses some that RFC 9112 7.1.1 allows (white space before
+ * the semicolon, an escaped quote), and none goes on. */
 #include "http/chunked.h"
 
 #include "http/byte.h"
@@ -20,17 +22,31 @@ enum {
     STATE_QUOTED,    /* inside a quoted string of it */
     STATE_ESCAPED,   /* after '\\' in one */
     STATE_SIZE_LF,   /* CR that ends the size line was read */
-    STATE_DATA,      /* `left` bytes of the chunk are still to come */
     STATE_DATA_CR,   /* the chunk is complete: CRLF must follow */
     STATE_DATA_LF,
+    STATE_DATA,    /* `left` bytes of the chunk are still to come */
     STATE_TRAILER, /* after the last chunk: lines up to an empty one */
     STATE_END,
     STATE_BAD,
 };
 
-void hl_chunk_reader_init(struct hl_chunk_reader *r, size_t max_trailer)
+static const char in_two_ways[] = "The chunked body can be read in more than one way.";
+
+void hl_chunk_reader_init(
+    struct hl_chunk_reader *r, const struct hl_parser *after_head, size_t max_trailer)
 {
-    *r = (struct hl_chunk_reader){.state = STATE_SIZE, .trailer_left = max_trailer};
+    if (after_head)
+        r->parser = *after_head;
+    else
+        hl_parser_read_any_head(&r->parser);
+    hl_parser_begin_chunks(&r->parser);
+    r->state = STATE_SIZE;
+    r->digits = 0;
+    r->extension = 0;
+    r->left = 0;
+    r->trailer_left = max_trailer;
+    r->drops_trailer = false;
+    r->fault = NULL;
     hl_buf_init(&r->trailer, max_trailer);
     hl_buf_init(&r->line, max_trailer);
 }
@@ -47,7 +63,7 @@ static void refuse(struct hl_chunk_reader *r, const char *fault)
     r->fault = fault;
 }
 
-static void read_syntax(struct hl_chunk_reader *r, char c);
+static void take_framing(struct hl_chunk_reader *r, const char **p, size_t *n);
 static void take_data(struct hl_chunk_reader *r, const char **p, size_t *n, struct hl_str *data);
 static void take_trailer(struct hl_chunk_reader *r, const char **p, size_t *n);
 
@@ -59,15 +75,13 @@ enum hl_chunk_event hl_chunk_read(
             return HL_CHUNK_MORE;
         if (r->state == STATE_DATA) {
             take_data(r, p, n, data);
-            return HL_CHUNK_DATA;
-        }
-        if (r->state == STATE_TRAILER) {
+            if (r->state != STATE_BAD)
+                return HL_CHUNK_DATA;
+        } else if (r->state == STATE_TRAILER) {
             take_trailer(r, p, n);
-            continue;
+        } else {
+            take_framing(r, p, n);
         }
-        read_syntax(r, **p);
-        (*p)++;
-        (*n)--;
     }
     return r->state == STATE_END ? HL_CHUNK_END : HL_CHUNK_BAD;
 }
@@ -146,6 +160,49 @@ static void read_syntax(struct hl_chunk_reader *r, char c)
     }
 }
 
+static bool is_in_extension(const struct hl_chunk_reader *r)
+{
+    return r->state == STATE_BLANK || r->state == STATE_EXTENSION || r->state == STATE_QUOTED ||
+           r->state == STATE_ESCAPED;
+}
+
+/* llhttp reads what our pass has let through. */
+static void give_parser(struct hl_chunk_reader *r, const char *from, const char *to)
+{
+    if (from < to && !hl_parser_take_chunks(&r->parser, from, (size_t)(to - from)))
+        refuse(r, in_two_ways);
+}
+
+/* Once a size line has ended, both must wait for as many bytes. */
+static void compare_sizes(struct hl_chunk_reader *r)
+{
+    bool is_known =
+        r->state == STATE_DATA || r->state == STATE_DATA_CR || r->state == STATE_TRAILER;
+    if (is_known && hl_parser_chunk_left(&r->parser) != r->left)
+        refuse(r, in_two_ways);
+}
+
+/* Up to the end of a size line at the latest. */
+static void take_framing(struct hl_chunk_reader *r, const char **p, size_t *n)
+{
+    const char *at = *p, *end = at + *n, *from = at;
+    do {
+        bool was_in_extension = is_in_extension(r);
+        read_syntax(r, *at);
+        if (is_in_extension(r) && !was_in_extension)
+            give_parser(r, from, at);
+        at++;
+        if (is_in_extension(r))
+            from = at;
+    } while (at < end && r->state < STATE_DATA);
+    *n -= (size_t)(at - *p);
+    *p = at;
+    if (r->state == STATE_BAD)
+        return;
+    give_parser(r, from, at);
+    compare_sizes(r);
+}
+
 static void take_data(struct hl_chunk_reader *r, const char **p, size_t *n, struct hl_str *data)
 {
     size_t taken = *n < r->left ? *n : (size_t)r->left;
@@ -155,6 +212,8 @@ static void take_data(struct hl_chunk_reader *r, const char **p, size_t *n, stru
     r->left -= taken;
     if (r->left == 0)
         r->state = STATE_DATA_CR;
+    give_parser(r, data->p, data->p + taken);
+    compare_sizes(r);
 }
 
 /* One whole line, with its CRLF. */

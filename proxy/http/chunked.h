@@ -1,11 +1,12 @@
-/* chunked.h - the chunked transfer coding, both ways (RFC 9112 7.1). The reader is strict: exact
- * CRLFs, sizes of at most 15 hex digits, extensions are read and dropped within a limit, trailer
- * lines are fields. Framing that goes on is always ours. */
+/* chunked.h - the chunked transfer coding, both ways (RFC 9112 7.1). llhttp reads sizes and data; our
+ * pass over the bytes between the data is strict: exact CRLFs, sizes of at most 15 hex digits,
+ * extensions are read and dropped within a limit, trailer lines are fields. Framing that goes on is
+ * always ours. */
 #ifndef HL_HTTP_CHUNKED_H
 #define HL_HTTP_CHUNKED_H
 
 #include "base/buf.h"
-#include "http/field.h"
+#include "http/parser.h"
 
 enum hl_chunk_event {
     HL_CHUNK_MORE, /* all input consumed, body not ended */
@@ -16,6 +17,7 @@ enum hl_chunk_event {
 };
 
 struct hl_chunk_reader {
+    struct hl_parser parser;
     uint8_t state;
     uint8_t digits;
     uint32_t extension;    /* bytes of extensions seen in the whole body; capped */
@@ -27,9 +29,12 @@ struct hl_chunk_reader {
     const char *fault;     /* static text after HL_CHUNK_BAD */
 };
 
-/* No allocation until trailers come. `max_trailer` bounds the whole section, dropped lines and the
- * final empty line (2 bytes) too. */
-void hl_chunk_reader_init(struct hl_chunk_reader *r, size_t max_trailer);
+/* `after_head` has read the head before the body, and is copied; NULL: any head. No allocation until
+ * trailers come. `max_trailer` bounds the whole section, dropped lines and the final empty line (2
+ * bytes) too. */
+void hl_chunk_reader_init(
+    struct hl_chunk_reader *r, const struct hl_parser *after_head, size_t max_trailer);
+/* Leaves it empty and usable. */
 void hl_chunk_reader_fini(struct hl_chunk_reader *r);
 
 /* Reads from *p (advanced, *n reduced) up to the next event. Trailer fields that may not be passed

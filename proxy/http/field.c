@@ -1,11 +1,13 @@
 /* field.c - field lines: the names that hookline knows, and the strict reading of one line.
  * Thread: any; no state, no allocation.
  * Promise: a line that was read is safe to send on as it stands.
- * Not here: what the fields of a head mean together (http/head.c, http/framing.c, http/hop.c). */
+ * Not here: where a line begins (llhttp, by http/parser.c), what the fields of a head mean together
+ * (http/head.c, http/framing.c, http/hop.c). */
 #include "http/field.h"
 
 #include "base/assert.h"
 #include "http/byte.h"
+#include "http/parser.h"
 
 static const char *const texts[HL_FIELD_ID_COUNT] = {[HL_FIELD_OTHER] = "",
 #define X(name, text) [HL_FIELD_##name] = text,
@@ -33,27 +35,22 @@ static const uint64_t always_hop = BIT(CONNECTION) | BIT(KEEP_ALIVE) | BIT(PROXY
                                    BIT(PROXY_AUTHORIZATION);
 _Static_assert(HL_FIELD_ID_COUNT <= 64, "sets of field ids are one word");
 
-static inline bool read_line(const char *p, const char *end, struct hl_field *out);
+static inline bool read_line(struct hl_field *field, const char *end);
 
 bool hl_field_parse_line(const char *p, size_t n, struct hl_field *out)
 {
-    return n > 0 && p[n - 1] == '\n' && read_line(p, p + n, out) && out->line.n == n;
+    return n > 0 && p[n - 1] == '\n' && hl_parser_read_name(p, n, &out->name) && out->name.p == p &&
+           read_line(out, p + n) && out->line.n == n;
 }
 
 const char *hl_field_read_lines(
-    const char *p, const char *end, struct hl_field *out, size_t max, size_t *count)
+    struct hl_field *fields, size_t count, const char *p, const char *end)
 {
-    size_t n = 0;
-    if (p == end || end[-1] != '\n')
-        return NULL;
-    while (*p != '\r' && n < max) {
-        if (!read_line(p, end, &out[n]))
+    for (struct hl_field *field = fields; field < fields + count; field++) {
+        if (field->name.p != p || !read_line(field, end))
             return NULL;
-        p += out[n++].line.n;
-        if (p == end)
-            break;
+        p += field->line.n;
     }
-    *count = n;
     return p;
 }
 
@@ -87,17 +84,16 @@ static inline const char *skip_value(const char *p, const char *end)
 
 static inline enum hl_field_id lookup(struct hl_str name, unsigned classes);
 
-/* The last byte before `end` is LF: every step below stops there at the latest. */
-static inline bool read_line(const char *p, const char *end, struct hl_field *out)
+/* Looks at no byte from `end` on; the one before it is LF: every step stops there at the latest. */
+static inline bool read_line(struct hl_field *field, const char *end)
 {
-    const char *start = p;
+    const char *p = field->name.p, *colon = p + field->name.n;
     unsigned classes = 0;
     p = skip_letters(p, end);
-    while (hl_byte_is(*p, HL_BYTE_TOKEN))
+    while (p < colon && hl_byte_is(*p, HL_BYTE_TOKEN))
         classes |= hl_byte_class[(unsigned char)*p++];
-    if (*p != ':' || p == start)
+    if (p != colon || *p != ':' || field->name.n == 0)
         return false;
-    out->name = (struct hl_str){start, (size_t)(p - start)};
 
     do
         p++;
@@ -106,14 +102,14 @@ static inline bool read_line(const char *p, const char *end, struct hl_field *ou
     p = skip_value(p, end);
     if (p[0] != '\r' || p[1] != '\n')
         return false;
-    out->line = (struct hl_str){start, (size_t)(p + 2 - start)};
+    field->line = (struct hl_str){field->name.p, (size_t)(p + 2 - field->name.p)};
     while (p > value && (p[-1] == ' ' || p[-1] == '\t'))
         p--;
-    out->value = (struct hl_str){value, (size_t)(p - value)};
+    field->value = (struct hl_str){value, (size_t)(p - value)};
 
-    enum hl_field_id id = lookup(out->name, classes);
-    out->id = (uint8_t)id;
-    out->is_hop = always_hop >> id & 1;
+    enum hl_field_id id = lookup(field->name, classes);
+    field->id = (uint8_t)id;
+    field->is_hop = always_hop >> id & 1;
     return true;
 }
 
@@ -171,16 +167,26 @@ static inline uint64_t load_folded(const char *p)
     return word | UINT64_C(0x2020202020202020);
 }
 
-/* `text` is lower case and as long as `name`. Words of eight overlap at the end instead of a tail
+static inline uint32_t load_half_folded(const char *p)
+{
+    uint32_t word;
+    memcpy(&word, p, sizeof word);
+    return word | UINT32_C(0x20202020);
+}
+
+/* `text` is lower case and as long as `name`. Words overlap at the end instead of a tail
  * of bytes. */
 static inline bool equals_folded(struct hl_str name, const char *text)
 {
-    if (name.n < 8) {
+    if (name.n < 4) {
         for (size_t i = 0; i < name.n; i++)
             if ((name.p[i] | 0x20) != text[i])
                 return false;
         return true;
     }
+    if (name.n < 8)
+        return load_half_folded(name.p) == load_half_folded(text) &&
+               load_half_folded(name.p + name.n - 4) == load_half_folded(text + name.n - 4);
     for (size_t i = 0; i + 8 < name.n; i += 8)
         if (load_folded(name.p + i) != load_folded(text + i))
             return false;

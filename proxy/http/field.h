@@ -71,15 +71,15 @@ enum hl_field_id hl_field_lookup(struct hl_str name);
 /* Lower-case text of an id. */
 const char *hl_field_text(enum hl_field_id id);
 
-/* Reads one line `p[0..n)`, with its CRLF: token name, colon, value of field characters (HTAB, SP,
- * VCHAR, obs-text), no fold, no bare CR, no NUL (RFC 9112 5). False when it is anything else. Sets
- * everything but is_hop. */
-HL_MUST_CHECK bool hl_field_parse_line(const char *p, size_t n, struct hl_field *out);
-
-/* Reads the lines at p, up to one that begins with CR, to the end, or until `max` have been read.
- * Returns the byte after the last one and sets `*count`; NULL when a line is malformed. */
+/* Reads the lines from p on, whose names are where llhttp sees them, without a gap between: a token, a
+ * colon at once, a value of field characters (HTAB, SP, VCHAR, obs-text), CRLF; no fold, no bare CR, no
+ * NUL (RFC 9112 5). Returns the byte after the last one; NULL when a line is anything else. `end` is
+ * behind an LF, and no byte from there on is looked at. Sets all. */
 HL_MUST_CHECK const char *hl_field_read_lines(
-    const char *p, const char *end, struct hl_field *out, size_t max, size_t *count);
+    struct hl_field *fields, size_t count, const char *p, const char *end);
+
+/* The same for one line alone, p[0..n) with its CRLF: llhttp is asked for the name first. */
+HL_MUST_CHECK bool hl_field_parse_line(const char *p, size_t n, struct hl_field *out);
 
 /* RFC 9110 5.6.2; false for the empty string. */
 bool hl_str_is_token(struct hl_str s);

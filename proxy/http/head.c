@@ -1,8 +1,10 @@
-/* head.c - finds, cuts and judges a message's head.
+/* head.c - a message's head, which llhttp has cut, is judged.
  * Thread: any; no state, no allocation.
  * Promise: a head that passed can be framed in one way only, and each of its lines may be sent on
- * as it stands. The parts stand in files of their own: start_line.c, field.c, hop.c (Connection and
- * the like), framing.c, parser.c (llhttp's opinion). */
+ * as it stands: llhttp and our strict pass over what it has cut agree on all of it. The parts stand
+ * in files of their own: parser.c (llhttp), start_line.c, field.c, hop.c (Connection and the like),
+ * framing.c.
+ * Not here: heads that come in pieces (message.c). */
 #include "http/head.h"
 
 #include "http/authority.h"
@@ -90,52 +92,117 @@ static void clear(struct hl_head *head)
     memset(head->first, 0xff, sizeof head->first);
 }
 
-static void index_fields(struct hl_head *head)
+static void index_field(struct hl_head *head, size_t i)
 {
-    for (size_t i = 0; i < head->field_count; i++) {
-        unsigned id = head->fields[i].id;
-        if (head->first[id] < 0)
-            head->first[id] = (int16_t)i;
-        else
-            head->repeated |= UINT64_C(1) << id;
-    }
+    unsigned id = head->fields[i].id;
+    if (head->first[id] < 0)
+        head->first[id] = (int16_t)i;
+    else
+        head->repeated |= UINT64_C(1) << id;
 }
 
-/* From the first field line to the empty line, which is the end of the bytes. */
-static bool read_fields(
+/* The fields that llhttp has named are the lines at p, without a gap, and an empty line that ends at
+ * `end`; each is as it should be. */
+static bool read_fields(struct hl_head *head, const char *p, const char *end)
+{
+    if (end[-1] != '\n')
+        return false;
+    p = hl_field_read_lines(head->fields, head->field_count, p, end);
+    if (!p || end - p != 2 || p[0] != '\r')
+        return false;
+    for (size_t i = 0; i < head->field_count; i++)
+        index_field(head, i);
+    return true;
+}
+
+/* The same, one by one, past what llhttp refuses for its meaning: to say what is wrong first. */
+static bool read_each_field(
     struct hl_head *head, const char *p, const char *end, struct hl_head_fault *fault)
 {
-    p = hl_field_read_lines(p, end, head->fields, HL_HEAD_MAX_FIELDS, &head->field_count);
-    if (!p)
-        return hl_head_refuse(fault, 400,
-            "A header field is not `name: value` on one line that ends with CRLF: a bad name, "
-            "white space before the colon, a folded line, a NUL, a bare CR or another control.");
-    if (end - p != 2 || p[0] != '\r' || p[1] != '\n') {
-        if (head->field_count == HL_HEAD_MAX_FIELDS && p < end && *p != '\r')
+    head->field_count = 0;
+    for (const char *lf; p < end && *p != '\r'; p = lf + 1) {
+        if (head->field_count == HL_HEAD_MAX_FIELDS)
             return hl_head_refuse(fault, 431, "There are more than 128 header fields.");
+        size_t i = head->field_count++;
+        lf = memchr(p, '\n', (size_t)(end - p));
+        if (!lf || !hl_field_parse_line(p, (size_t)(lf + 1 - p), &head->fields[i]))
+            return hl_head_refuse(fault, 400,
+                "A header field is not `name: value` on one line that ends with CRLF: a bad name, "
+                "white space before the colon, a folded line, a NUL, a bare CR or another "
+                "control.");
+        index_field(head, i);
+    }
+    if (end - p != 2 || p[0] != '\r' || p[1] != '\n')
         return hl_head_refuse(
             fault, 400, "The head does not end with an empty line, or not there.");
-    }
-    index_fields(head);
     return true;
 }
 
 static bool read_host(struct hl_head *head, struct hl_head_fault *fault);
 static bool fits_upgrade(struct hl_head *head, struct hl_head_fault *fault);
-static bool accept_verdict(enum hl_parser_verdict verdict, struct hl_head_fault *fault);
+/* What the start line and the fields say together. */
+static bool judge_request(struct hl_head *head, struct hl_head_fault *fault)
+{
+    return read_host(head, fault) && hl_hop_read(head, fault) &&
+           hl_hop_read_max_forwards(head, fault) && hl_framing_read_request(head, fault) &&
+           hl_hop_read_expect(head, fault) && fits_upgrade(head, fault);
+}
+
+/* llhttp knows some methods, a few of them with versions of their own; any token is one (RFC 9110
+ * 9.1). */
+static enum hl_parser_result run_parser(
+    struct hl_head *head, struct hl_parser *parser, const char *p, size_t n, size_t *len)
+{
+    enum hl_parser_result result = hl_parser_read_request(parser, p, n, head, len);
+    if (result == HL_PARSER_WHOLE)
+        return result;
+    size_t start = leading_empty_lines(p, n), end = start;
+    while (end < n && hl_byte_is(p[end], HL_BYTE_TOKEN))
+        end++;
+    if (hl_method_lookup((struct hl_str){p + start, end - start}) != HL_METHOD_OTHER)
+        return result;
+    return hl_parser_read_other_request(parser, p, end, n, head, len);
+}
+
+bool hl_head_take_request(
+    struct hl_head *head, struct hl_parser *parser, const char *p, size_t n, size_t *len)
+{
+    struct hl_head_fault fault;
+    clear(head);
+    if (run_parser(head, parser, p, n, len) != HL_PARSER_WHOLE)
+        return false;
+    const char *end = p + *len, *line = p + leading_empty_lines(p, n);
+    if (line - p > 2 * MAX_EMPTY_LINES)
+        return false;
+    line = hl_start_line_read_request(line, end, head, &fault);
+    return line && read_fields(head, line, end) && judge_request(head, &fault) &&
+           hl_parser_agrees(parser, head);
+}
+
+static void refuse_as_unclear(struct hl_head_fault *fault)
+{
+    *fault = (struct hl_head_fault){400, "The head can be read in more than one way."};
+}
+
+void hl_head_explain_request(
+    struct hl_head *head, const char *p, size_t n, struct hl_head_fault *fault)
+{
+    clear(head);
+    const char *line =
+        hl_start_line_read_request(p + leading_empty_lines(p, n), p + n, head, fault);
+    if (line && read_each_field(head, line, p + n, fault) && judge_request(head, fault))
+        refuse_as_unclear(fault);
+}
 
 bool hl_head_parse_request(
     struct hl_head *head, const char *p, size_t n, struct hl_head_fault *fault)
 {
-    const char *end = p + n, *line = p + leading_empty_lines(p, n);
-    clear(head);
-    line = hl_start_line_read_request(line, end, head, fault);
-    if (!line || !read_fields(head, line, end, fault) || !read_host(head, fault) ||
-        !hl_hop_read(head, fault) || !hl_hop_read_max_forwards(head, fault) ||
-        !hl_framing_read_request(head, fault) || !hl_hop_read_expect(head, fault) ||
-        !fits_upgrade(head, fault))
-        return false;
-    return !hl_parser_is_needed(head) || accept_verdict(hl_parser_check_request(head, p, n), fault);
+    struct hl_parser parser;
+    size_t len;
+    if (hl_head_take_request(head, &parser, p, n, &len) && len == n)
+        return true;
+    hl_head_explain_request(head, p, n, fault);
+    return false;
 }
 
 /* RFC 9112 3.2. The field must be right even where the target's authority wins over it. */
@@ -169,36 +236,51 @@ static bool fits_upgrade(struct hl_head *head, struct hl_head_fault *fault)
     return true;
 }
 
-static bool accept_verdict(enum hl_parser_verdict verdict, struct hl_head_fault *fault)
+static bool judge_response(struct hl_head *head, enum hl_method request_method,
+    bool is_websocket_request, struct hl_head_fault *fault)
 {
-    if (verdict == HL_PARSER_DISAGREES)
-        return hl_head_refuse(fault, 400, "The head can be read in more than one way.");
-    return true;
+    if (!hl_hop_read(head, fault) || !hl_framing_read_response(head, request_method, fault))
+        return false;
+    head->is_websocket_upgrade &= head->status == 101 && is_websocket_request;
+    return head->status != 101 || head->is_websocket_upgrade ||
+           hl_head_refuse(fault, 502, "The app switched protocols though it was not asked to.");
 }
 
-static bool read_response(struct hl_head *head, const char *p, size_t n,
-    enum hl_method request_method, struct hl_head_fault *fault)
+bool hl_head_take_response(struct hl_head *head, struct hl_parser *parser, const char *p, size_t n,
+    enum hl_method request_method, bool is_websocket_request, size_t *len)
+{
+    struct hl_head_fault fault;
+    clear(head);
+    if (hl_parser_read_response(parser, p, n, head, len) != HL_PARSER_WHOLE)
+        return false;
+    const char *line = hl_start_line_read_status(p, p + *len, head, &fault);
+    return line && read_fields(head, line, p + *len) &&
+           judge_response(head, request_method, is_websocket_request, &fault) &&
+           hl_parser_agrees(parser, head);
+}
+
+void hl_head_explain_response(struct hl_head *head, const char *p, size_t n,
+    enum hl_method request_method, bool is_websocket_request, struct hl_head_fault *fault)
 {
     clear(head);
     const char *line = hl_start_line_read_status(p, p + n, head, fault);
-    return line && read_fields(head, line, p + n, fault) && hl_hop_read(head, fault) &&
-           hl_framing_read_response(head, request_method, fault) &&
-           (!hl_parser_is_needed(head) ||
-               accept_verdict(hl_parser_check_response(head, p, n), fault));
+    if (line && read_each_field(head, line, p + n, fault) &&
+        judge_response(head, request_method, is_websocket_request, fault))
+        refuse_as_unclear(fault);
+    /* Whatever a caller would be told in its place: an app's bad head is a bad gateway. */
+    fault->status = 502;
 }
 
 bool hl_head_parse_response(struct hl_head *head, const char *p, size_t n,
     enum hl_method request_method, bool is_websocket_request, struct hl_head_fault *fault)
 {
-    bool is_read = read_response(head, p, n, request_method, fault);
-    /* Whatever a caller would be told in its place: an app's bad head is a bad gateway. */
-    fault->status = 502;
-    if (!is_read)
-        return false;
-    head->is_websocket_upgrade &= head->status == 101 && is_websocket_request;
-    if (head->status == 101 && !head->is_websocket_upgrade)
-        return hl_head_refuse(fault, 502, "The app switched protocols though it was not asked to.");
-    return true;
+    struct hl_parser parser;
+    size_t len;
+    if (hl_head_take_response(head, &parser, p, n, request_method, is_websocket_request, &len) &&
+        len == n)
+        return true;
+    hl_head_explain_response(head, p, n, request_method, is_websocket_request, fault);
+    return false;
 }
 
 const struct hl_field *hl_head_field(const struct hl_head *head, enum hl_field_id id)

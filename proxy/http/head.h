@@ -1,10 +1,9 @@
 /* head.h - a message's head: where its lines are, what they say, how its body is framed.
  *
- * A head is parsed when all of it is there, in one contiguous run of bytes, once: our own pass cuts
- * its lines and refuses whatever is ambiguous (proxy/README.md, "The data plane's rules", 3).
- * Where a framing could be argued about, llhttp reads the same bytes, and both must agree
- * (http/parser.h).
- * Everything in struct hl_head is a slice of the parsed bytes: valid as long as they are. */
+ * A head is parsed when all of it is there, in one contiguous run of bytes, once: llhttp finds its
+ * fields and its end (http/parser.h), our own pass over them refuses whatever is ambiguous, and both
+ * must see the same framing. Everything in struct hl_head is a slice of the parsed bytes: valid as
+ * long as they are. */
 #ifndef HL_HTTP_HEAD_H
 #define HL_HTTP_HEAD_H
 
@@ -78,18 +77,6 @@ static inline bool hl_head_refuse(struct hl_head_fault *fault, uint16_t status, 
     return false;
 }
 
-enum hl_head_end {
-    HL_HEAD_END_MISSING, /* not all there yet */
-    HL_HEAD_END_FOUND,
-    HL_HEAD_END_BAD, /* can never become a head: bare LF, first byte that begins no start line */
-};
-
-/* Looks for the empty line that ends a head. `*scanned` (0 at first) keeps how far earlier calls
- * came, so that a head that arrives byte by byte costs linear time. Empty lines before a start line
- * are part of the head (RFC 9112 2.2: a few are tolerated on requests). FOUND: `*head_len` includes
- * the final empty line. */
-enum hl_head_end hl_head_find_end(const char *p, size_t n, size_t *scanned, size_t *head_len);
-
 /* Parses a complete head of `n` bytes. False: `*fault` says why; `head` is then unspecified.
  * Refused: everything in RFC 9112 that is ambiguous or forbidden (see tests/unit/http). */
 HL_MUST_CHECK bool hl_head_parse_request(
@@ -100,6 +87,36 @@ HL_MUST_CHECK bool hl_head_parse_request(
  * NONE. */
 HL_MUST_CHECK bool hl_head_parse_response(struct hl_head *head, const char *p, size_t n,
     enum hl_method request_method, bool is_websocket_request, struct hl_head_fault *fault);
+
+/* ---- for message.c: heads that more may follow, or of which not all is there ---- */
+
+struct hl_parser;
+
+/* The good head that p[0..n) begins with; `*len` is its length. False: there is none, or not all of it
+ * yet. `parser` may go on with a chunked body. */
+HL_MUST_CHECK bool hl_head_take_request(
+    struct hl_head *head, struct hl_parser *parser, const char *p, size_t n, size_t *len);
+HL_MUST_CHECK bool hl_head_take_response(struct hl_head *head, struct hl_parser *parser,
+    const char *p, size_t n, enum hl_method request_method, bool is_websocket_request, size_t *len);
+
+/* Why the whole head p[0..n) was not taken: of all its faults the first one, in the order start line,
+ * fields, what they say together. */
+void hl_head_explain_request(
+    struct hl_head *head, const char *p, size_t n, struct hl_head_fault *fault);
+void hl_head_explain_response(struct hl_head *head, const char *p, size_t n,
+    enum hl_method request_method, bool is_websocket_request, struct hl_head_fault *fault);
+
+enum hl_head_end {
+    HL_HEAD_END_MISSING, /* not all there yet */
+    HL_HEAD_END_FOUND,
+    HL_HEAD_END_BAD, /* can never become a head: bare LF, first byte that begins no start line */
+};
+
+/* Looks for the empty line that ends a head which was not taken. `*scanned` (0 at first) keeps how far
+ * earlier calls came, so that a head that arrives byte by byte costs linear time. Empty lines before a
+ * start line are part of the head (RFC 9112 2.2: a few are tolerated on requests). FOUND: `*head_len`
+ * includes the final empty line. */
+enum hl_head_end hl_head_find_end(const char *p, size_t n, size_t *scanned, size_t *head_len);
 
 /* The first field of that name, or NULL. */
 const struct hl_field *hl_head_field(const struct hl_head *head, enum hl_field_id id);

@@ -1,69 +1,163 @@
-/* parser.c - runs llhttp over a head that our own pass has accepted, and compares what both found.
- * Thread: any; no state, no allocation. llhttp is the reader that much of the world runs: a head
- * that it frames otherwise than we do is refused, whoever is right, for somebody behind us may read
- * it its way. Nothing else is taken from it but the list of methods: it accepts too much (see
- * tests/unit/http/test_parser.c). */
+/* parser.c - llhttp's settings, and how it is run.
+ * Thread: any; no state, no allocation. Callbacks only record. Two of them are set, for each that is
+ * called costs: the names tell where the lines begin, and so where the values end.
+ * Not here: what is refused though llhttp takes it (tests/unit/http/test_parser.c names such
+ * heads), why a head is refused (head.c). */
 #include "http/parser.h"
 
-#include <llhttp.h>
-
-static int on_headers_complete(llhttp_t *parser)
+static int on_name(llhttp_t *llhttp, const char *p, size_t n)
 {
-    (void)parser;
+    struct hl_head *head = llhttp->data;
+    if (head->field_count == HL_HEAD_MAX_FIELDS)
+        return HPE_USER;
+    head->fields[head->field_count++].name = (struct hl_str){p, n};
+    return 0;
+}
+
+/* Nothing is a tunnel to llhttp: whether bytes after the head are one is decided elsewhere. */
+static int on_headers_complete(llhttp_t *llhttp)
+{
+    llhttp->upgrade = 0;
     return HPE_PAUSED;
 }
 
-static const llhttp_settings_t settings = {.on_headers_complete = on_headers_complete};
+static const llhttp_settings_t settings = {
+    .on_header_field = on_name, .on_headers_complete = on_headers_complete};
 
-static void begin(llhttp_t *parser, llhttp_type_t type)
+static void begin(
+    struct hl_parser *parser, llhttp_type_t type, struct hl_str method, struct hl_head *head)
 {
-    llhttp_init(parser, type, &settings);
-    /* 1.2 and above read as 1.1 (RFC 9110 2.5); the version has been checked. */
-    parser->lenient_flags |= LENIENT_VERSION;
+    llhttp_init(&parser->llhttp, type, &settings);
+    /* 1.2 and above read as 1.1 (RFC 9110 2.5); other versions are refused by us. */
+    parser->llhttp.lenient_flags = LENIENT_VERSION;
+    parser->llhttp.data = head;
+    head->field_count = 0;
+    if (method.n > 0)
+        llhttp_execute(&parser->llhttp, method.p, method.n);
 }
 
-/* True when llhttp comes to the end of the head, and exactly there. */
-static bool run(llhttp_t *parser, const char *p, const char *end)
+static llhttp_errno_t execute(struct hl_parser *parser, const char *p, const char *end)
 {
-    return llhttp_execute(parser, p, (size_t)(end - p)) == HPE_PAUSED &&
-           llhttp_get_error_pos(parser) == end;
+    return llhttp_execute(&parser->llhttp, p, (size_t)(end - p));
 }
 
-static bool is_framing_the_same(const struct hl_head *head, const llhttp_t *parser)
+/* Where llhttp stopped at a tab behind the number of Content-Length; or NULL. RFC 9110 5.5 takes such a
+ * tab off, llhttp 8.1 takes it for part of the number. */
+static const char *find_tab(const struct hl_parser *parser, const char *end)
 {
-    bool has_length = parser->flags & F_CONTENT_LENGTH, is_chunked = parser->flags & F_CHUNKED;
-    if (has_length != head->has_content_length)
-        return false;
-    if (has_length && parser->content_length != head->content_length)
-        return false;
-    return is_chunked == (hl_head_field(head, HL_FIELD_TRANSFER_ENCODING) != NULL);
+    const char *at = llhttp_get_error_pos(&parser->llhttp);
+    bool is_number = llhttp_get_errno(&parser->llhttp) == HPE_INVALID_CONTENT_LENGTH;
+    return is_number && at < end && *at == '\t' ? at : NULL;
 }
 
-bool hl_parser_is_needed(const struct hl_head *head)
+/* A space in the place of all white space at `tab`. */
+static llhttp_errno_t execute_past(
+    struct hl_parser *parser, const char *p, const char *tab, const char *end)
 {
-    return head->first[HL_FIELD_TRANSFER_ENCODING] >= 0;
+    static const char space[] = " ";
+    llhttp_errno_t err = execute(parser, p, tab);
+    while (tab < end && (*tab == ' ' || *tab == '\t'))
+        tab++;
+    if (err == HPE_OK)
+        err = execute(parser, space, space + 1);
+    return err == HPE_OK ? execute(parser, tab, end) : err;
 }
 
-enum hl_parser_verdict hl_parser_check_request(const struct hl_head *head, const char *p, size_t n)
+/* `method` stands for the bytes up to `from`. */
+static enum hl_parser_result read_head(struct hl_parser *parser, llhttp_type_t type,
+    struct hl_str method, const char *from, const char *end, struct hl_head *head)
 {
-    llhttp_t parser;
-    begin(&parser, HTTP_REQUEST);
-    const char *from = p;
-    if (head->method_id == HL_METHOD_OTHER) { /* it frames like POST, which llhttp knows */
-        from = head->method.p + head->method.n;
-        if (llhttp_execute(&parser, "POST", 4) != HPE_OK)
-            return HL_PARSER_DISAGREES;
+    begin(parser, type, method, head);
+    llhttp_errno_t err = execute(parser, from, end);
+    const char *tab = err == HPE_INVALID_CONTENT_LENGTH ? find_tab(parser, end) : NULL;
+    if (tab) {
+        begin(parser, type, method, head);
+        err = execute_past(parser, from, tab, end);
     }
-    if (!run(&parser, from, p + n))
-        return HL_PARSER_DISAGREES;
-    return is_framing_the_same(head, &parser) ? HL_PARSER_AGREES : HL_PARSER_DISAGREES;
+    if (err == HPE_OK)
+        return HL_PARSER_PART;
+    return err == HPE_PAUSED ? HL_PARSER_WHOLE : HL_PARSER_REFUSED;
 }
 
-enum hl_parser_verdict hl_parser_check_response(const struct hl_head *head, const char *p, size_t n)
+static size_t head_length(const struct hl_parser *parser, const char *p)
 {
-    llhttp_t parser;
-    begin(&parser, HTTP_RESPONSE);
-    if (!run(&parser, p, p + n) || parser.status_code != head->status)
-        return HL_PARSER_DISAGREES;
-    return is_framing_the_same(head, &parser) ? HL_PARSER_AGREES : HL_PARSER_DISAGREES;
+    return (size_t)(llhttp_get_error_pos(&parser->llhttp) - p);
+}
+
+enum hl_parser_result hl_parser_read_request(
+    struct hl_parser *parser, const char *p, size_t n, struct hl_head *head, size_t *len)
+{
+    enum hl_parser_result result =
+        read_head(parser, HTTP_REQUEST, (struct hl_str){NULL, 0}, p, p + n, head);
+    if (result == HL_PARSER_WHOLE)
+        *len = head_length(parser, p);
+    return result;
+}
+
+enum hl_parser_result hl_parser_read_other_request(struct hl_parser *parser, const char *p,
+    size_t method_end, size_t n, struct hl_head *head, size_t *len)
+{
+    enum hl_parser_result result =
+        read_head(parser, HTTP_REQUEST, HL_STR("POST"), p + method_end, p + n, head);
+    if (result == HL_PARSER_WHOLE)
+        *len = head_length(parser, p);
+    return result;
+}
+
+enum hl_parser_result hl_parser_read_response(
+    struct hl_parser *parser, const char *p, size_t n, struct hl_head *head, size_t *len)
+{
+    enum hl_parser_result result =
+        read_head(parser, HTTP_RESPONSE, (struct hl_str){NULL, 0}, p, p + n, head);
+    if (result == HL_PARSER_WHOLE)
+        *len = head_length(parser, p);
+    return result;
+}
+
+/* Of a line alone. */
+static int on_only_name(llhttp_t *llhttp, const char *p, size_t n)
+{
+    *(struct hl_str *)llhttp->data = (struct hl_str){p, n};
+    return HPE_PAUSED;
+}
+
+bool hl_parser_read_name(const char *p, size_t n, struct hl_str *name)
+{
+    static const llhttp_settings_t one_name = {.on_header_field = on_only_name};
+    static const char before[] = "GET / HTTP/1.1\r\n";
+    llhttp_t llhttp;
+    llhttp_init(&llhttp, HTTP_REQUEST, &one_name);
+    llhttp.data = name;
+    return llhttp_execute(&llhttp, before, sizeof(before) - 1) == HPE_OK &&
+           llhttp_execute(&llhttp, p, n) == HPE_PAUSED;
+}
+
+bool hl_parser_agrees(const struct hl_parser *parser, const struct hl_head *head)
+{
+    const llhttp_t *llhttp = &parser->llhttp;
+    bool is_chunked = llhttp->flags & F_CHUNKED;
+    if (llhttp->status_code != head->status ||
+        is_chunked != (head->first[HL_FIELD_TRANSFER_ENCODING] >= 0))
+        return false;
+    if (!(llhttp->flags & F_CONTENT_LENGTH))
+        return !head->has_content_length;
+    return head->has_content_length && llhttp->content_length == head->content_length;
+}
+
+void hl_parser_read_any_head(struct hl_parser *parser)
+{
+    static const llhttp_settings_t end_alone = {.on_headers_complete = on_headers_complete};
+    static const char head[] = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    llhttp_init(&parser->llhttp, HTTP_REQUEST, &end_alone);
+    llhttp_execute(&parser->llhttp, head, sizeof(head) - 1);
+}
+
+void hl_parser_begin_chunks(struct hl_parser *parser)
+{
+    llhttp_resume(&parser->llhttp);
+}
+
+bool hl_parser_take_chunks(struct hl_parser *parser, const char *p, size_t n)
+{
+    return llhttp_execute(&parser->llhttp, p, n) == HPE_OK;
 }

@@ -96,7 +96,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     run->is_event_stream = type && hl_is_event_stream(type->value);
     run->response_out = choose_framing(run, head);
     if (head->framing == HL_FRAMING_CHUNKED) {
-        hl_chunk_reader_init(&run->chunks, (size_t)runs->config->max_head);
+        hl_chunk_reader_init(&run->chunks, NULL, (size_t)runs->config->max_head);
         run->chunks.drops_trailer = head->nominates_fields;
     }
     if (run->record == HL_RECORD_OPEN)

@@ -297,7 +297,7 @@ static void begin_body(struct hl_client *c, const struct hl_head *head, bool is_
     uint64_t max = is_async ? config->max_request_body : config->max_sync_body;
     c->body_max = max ? max : UINT64_MAX;
     if (c->framing == HL_FRAMING_CHUNKED) {
-        hl_chunk_reader_init(&c->chunks, (size_t)config->max_head);
+        hl_chunk_reader_init(&c->chunks, NULL, (size_t)config->max_head);
         c->chunks.drops_trailer = head->nominates_fields;
     }
 }

@@ -38,7 +38,7 @@ bool hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
         return false;
     }
     hl_timer_init(&c->timer, on_timer);
-    hl_chunk_reader_init(&c->chunks, HL_READ_SIZE);
+    hl_chunk_reader_init(&c->chunks, NULL, HL_READ_SIZE);
     hl_list_init(&c->out);
     hl_fork_hold();
     hl_list_push_back(&home->connections, &c->node);

@@ -194,7 +194,7 @@ static void finish(struct hl_connection *c)
 {
     struct hl_call *call = c->call;
     hl_chunk_reader_fini(&c->chunks);
-    hl_chunk_reader_init(&c->chunks, HL_READ_SIZE);
+    hl_chunk_reader_init(&c->chunks, NULL, HL_READ_SIZE);
     if (!call) {
         answer(c, &c->own);
         return;

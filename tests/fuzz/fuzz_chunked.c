@@ -24,7 +24,7 @@ static void read_all(
     *r = (struct reading){.end = HL_CHUNK_MORE, .body = malloc(n + 1)};
     if (!r->body)
         abort();
-    hl_chunk_reader_init(&r->reader, max_trailer);
+    hl_chunk_reader_init(&r->reader, NULL, max_trailer);
     for (size_t at = 0; at < n && r->end == HL_CHUNK_MORE;) {
         size_t piece = cuts ? fuzz_cut(cuts, n - at) : n, left = piece;
         const char *q = p + at;

@@ -119,23 +119,28 @@ Test(field, marks_what_is_hop_by_hop_by_definition)
     cr_assert(hl_field_parse_line("Accept: */*\r\n", 13, &field) && !field.is_hop);
 }
 
-Test(field, reads_lines_up_to_the_empty_one_or_the_limit)
+Test(field, begins_and_ends_where_llhttp_sees_its_name)
 {
-    const struct hl_str text = HL_STR("a: 1\r\nb: 2\r\nc: 3\r\n\r\nd: 4\r\n");
-    struct hl_field fields[4];
-    size_t count;
-    const char *p = hl_field_read_lines(text.p, text.p + text.n, fields, 4, &count);
-    cr_assert_eq(p - text.p, 18);
-    cr_assert_eq(count, 3);
-    cr_assert(hl_str_eq(fields[2].value, HL_STR("3")));
+    const struct hl_str text = HL_STR("ab: 1\r\nc: 2\r\n\r\n");
+    const char *end = text.p + text.n;
+    struct hl_field fields[2] = {{.name = {text.p, 2}}, {.name = {text.p + 7, 1}}};
+    cr_assert_eq(hl_field_read_lines(fields, 2, text.p, end), end - 2);
+    cr_assert(hl_str_eq(fields[0].value, HL_STR("1")));
+    cr_assert_eq(fields[0].line.n, 7);
+    cr_assert(hl_str_eq(fields[1].value, HL_STR("2")));
+    cr_assert_eq(hl_field_read_lines(fields, 1, text.p, end), text.p + 7);
+    cr_assert_eq(hl_field_read_lines(fields, 0, text.p, end), text.p);
 
-    p = hl_field_read_lines(text.p, text.p + text.n, fields, 2, &count);
-    cr_assert_eq(p - text.p, 12);
-    cr_assert_eq(count, 2);
-
-    const struct hl_str bad = HL_STR("a: 1\r\nb 2\r\n\r\n"), cut = HL_STR("a: 1\r\nb: 2");
-    cr_assert_null(hl_field_read_lines(bad.p, bad.p + bad.n, fields, 4, &count));
-    cr_assert_null(hl_field_read_lines(cut.p, cut.p + cut.n, fields, 4, &count));
+    static const size_t lengths[] = {0, 1, 3};
+    for (size_t i = 0; i < HL_ARRAY_LEN(lengths); i++) {
+        fields[0].name.n = lengths[i];
+        cr_assert_null(hl_field_read_lines(fields, 1, text.p, end), "%zu", lengths[i]);
+    }
+    fields[0].name = (struct hl_str){text.p + 1, 1};
+    cr_assert_null(hl_field_read_lines(fields, 1, text.p, end));
+    fields[0].name = (struct hl_str){text.p, 2};
+    fields[1].name = (struct hl_str){text.p + 6, 2};
+    cr_assert_null(hl_field_read_lines(fields, 2, text.p, end));
 }
 
 Test(field, token_is_not_empty_and_has_token_characters_only)

@@ -6,9 +6,14 @@
 
 static struct hl_head head;
 static struct hl_head_fault fault;
+static struct hl_parser parser;
 
-/* Heads without anything that llhttp is asked about while serving. */
-Test(parser, agrees_on_heads_that_it_is_not_asked_about)
+static enum hl_parser_result read_request(const char *text, size_t *len)
+{
+    return hl_parser_read_request(&parser, text, strlen(text), &head, len);
+}
+
+Test(parser, takes_each_good_request)
 {
     static const char *const starts[] = {"GET / HTTP/1.1\r\n", "POST /v4/p/a/run?a=b HTTP/1.1\r\n",
         "GET http://[::1]:80/a HTTP/1.1\r\n", "DELETE http://b?c HTTP/1.2\r\n",
@@ -28,14 +33,11 @@ Test(parser, agrees_on_heads_that_it_is_not_asked_about)
             char text[512];
             int n = snprintf(text, sizeof text, "%sHost: a\r\n%s\r\n", starts[i], lines[j]);
             cr_assert(hl_head_parse_request(&head, text, (size_t)n, &fault), "%s", text);
-            cr_assert_not(hl_parser_is_needed(&head), "%s", text);
-            cr_assert_eq(
-                hl_parser_check_request(&head, text, (size_t)n), HL_PARSER_AGREES, "%s", text);
         }
     }
 }
 
-Test(parser, agrees_on_responses_that_it_is_not_asked_about)
+Test(parser, takes_each_good_response)
 {
     static const char *const starts[] = {"HTTP/1.1 200 OK\r\n", "HTTP/1.1 204\r\n",
         "HTTP/1.0 304 \r\n", "HTTP/1.9 599 \xff x\r\n", "HTTP/1.1 404 Not\tFound\r\n"};
@@ -46,14 +48,11 @@ Test(parser, agrees_on_responses_that_it_is_not_asked_about)
             char text[512];
             int n = snprintf(text, sizeof text, "%s%s\r\n", starts[i], lines[j]);
             cr_assert(hl_head_parse_response(&head, text, (size_t)n, HL_METHOD_GET, false, &fault));
-            cr_assert_not(hl_parser_is_needed(&head), "%s", text);
-            cr_assert_eq(
-                hl_parser_check_response(&head, text, (size_t)n), HL_PARSER_AGREES, "%s", text);
         }
     }
 }
 
-Test(parser, is_asked_about_codings_whatever_the_method)
+Test(parser, reads_codings_whatever_the_method)
 {
     static const char *const methods[] = {"POST", "PURGE", "QUERY", "post", "!#x"};
     for (size_t i = 0; i < HL_ARRAY_LEN(methods); i++) {
@@ -61,8 +60,7 @@ Test(parser, is_asked_about_codings_whatever_the_method)
         int n = snprintf(text, sizeof text,
             "%s / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", methods[i]);
         cr_assert(hl_head_parse_request(&head, text, (size_t)n, &fault), "%s", text);
-        cr_assert(hl_parser_is_needed(&head), "%s", text);
-        cr_assert_eq(hl_parser_check_request(&head, text, (size_t)n), HL_PARSER_AGREES, "%s", text);
+        cr_assert_eq(head.framing, HL_FRAMING_CHUNKED, "%s", text);
     }
 }
 
@@ -79,20 +77,44 @@ Test(parser, any_token_is_a_method)
     }
 }
 
-Test(parser, sees_a_framing_that_is_not_the_one_found)
+Test(parser, tells_where_names_and_the_head_end)
 {
-    static const char text[] = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
-    cr_assert(hl_head_parse_request(&head, text, sizeof text - 1, &fault));
-    head.content_length = 6;
-    cr_assert_eq(hl_parser_check_request(&head, text, sizeof text - 1), HL_PARSER_DISAGREES);
-    head.content_length = 5;
-    head.has_content_length = false;
-    cr_assert_eq(hl_parser_check_request(&head, text, sizeof text - 1), HL_PARSER_DISAGREES);
+    size_t len = 0;
+    cr_assert_eq(
+        read_request("GET / HTTP/1.1\r\nHost: a\r\nB: c\r\n\r\nGET", &len), HL_PARSER_WHOLE);
+    cr_assert_eq(len, 33);
+    cr_assert_eq(head.field_count, 2);
+    cr_assert(hl_str_eq(head.fields[0].name, HL_STR("Host")));
+    cr_assert(hl_str_eq(head.fields[1].name, HL_STR("B")));
+    cr_assert_eq(read_request("GET / HTTP/1.1\r\nHost: a\r\n", &len), HL_PARSER_PART);
+    cr_assert_eq(read_request("GET / HTTP/1.1\r\nHost\r\n", &len), HL_PARSER_REFUSED);
 }
 
-static int on_headers_complete(llhttp_t *parser)
+Test(parser, sees_a_framing_that_is_not_the_one_found)
 {
-    (void)parser;
+    size_t len;
+    cr_assert_eq(
+        read_request("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n", &len), HL_PARSER_WHOLE);
+    memset(head.first, 0xff, sizeof head.first);
+    head.has_content_length = true;
+    head.content_length = 5;
+    cr_assert(hl_parser_agrees(&parser, &head));
+    head.content_length = 6;
+    cr_assert_not(hl_parser_agrees(&parser, &head));
+    head.content_length = 5;
+    head.has_content_length = false;
+    cr_assert_not(hl_parser_agrees(&parser, &head));
+    head.has_content_length = true;
+    head.first[HL_FIELD_TRANSFER_ENCODING] = 0;
+    cr_assert_not(hl_parser_agrees(&parser, &head));
+    head.first[HL_FIELD_TRANSFER_ENCODING] = -1;
+    head.status = 200;
+    cr_assert_not(hl_parser_agrees(&parser, &head));
+}
+
+static int on_headers_complete(llhttp_t *llhttp)
+{
+    (void)llhttp;
     return HPE_PAUSED;
 }
 
@@ -110,10 +132,10 @@ Test(parser, lets_pass_what_we_refuse)
     };
     static const llhttp_settings_t settings = {.on_headers_complete = on_headers_complete};
     for (size_t i = 0; i < HL_ARRAY_LEN(texts); i++) {
-        llhttp_t parser;
+        llhttp_t llhttp;
         size_t n = strlen(texts[i]);
-        llhttp_init(&parser, HTTP_REQUEST, &settings);
-        cr_assert_eq(llhttp_execute(&parser, texts[i], n), HPE_PAUSED, "%s", texts[i]);
+        llhttp_init(&llhttp, HTTP_REQUEST, &settings);
+        cr_assert_eq(llhttp_execute(&llhttp, texts[i], n), HPE_PAUSED, "%s", texts[i]);
         cr_assert_not(hl_head_parse_request(&head, texts[i], n, &fault), "%s", texts[i]);
     }
 }
