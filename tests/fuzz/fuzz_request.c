@@ -8,6 +8,7 @@
 #include "expect.h"
 #include "fuzz.h"
 #include "http/edit.h"
+#include "http/message.h"
 #include "preset.h"
 #include "route/plan.h"
 
@@ -30,21 +31,36 @@ static struct hl_plan_scratch scratch;
 static struct strict_message in, out;
 static char target_space[OUT_MAX], expected_space[OUT_MAX], out_space[OUT_MAX];
 
-static enum hl_head_end find_end(const char *p, size_t n, size_t *head_len)
+/* The first head of p[0..n), in `head`, as it comes when only the first `given` bytes are there, and
+ * then one more each time. `*head_len`: its length, whether it was taken or refused. */
+static enum hl_message_event read_head(
+    const char *p, size_t n, size_t given, size_t *head_len, struct hl_head_fault *fault)
 {
-    size_t scanned = 0;
-    return hl_head_find_end(p, n, &scanned, head_len);
+    static const struct hl_message_rules rules = {
+        .max_head = SIZE_MAX, .no_head = {400, "no head"}, .head_too_large = {431, "too large"}};
+    struct hl_message_reader reader;
+    hl_message_reader_init(&reader, &rules);
+    enum hl_message_event event = HL_MESSAGE_MORE;
+    for (; event == HL_MESSAGE_MORE && given <= n; given++) {
+        struct hl_str bytes = {p, given};
+        event = hl_message_read_request(&reader, &bytes, &head, fault);
+        FUZZ_CHECK(bytes.p == p + (event == HL_MESSAGE_HEAD ? reader.head_n : 0), "bytes are lost");
+        FUZZ_CHECK(event != HL_MESSAGE_HEAD || given == n || given == reader.head_n,
+            "a head that comes byte by byte ends elsewhere");
+    }
+    *head_len = reader.head_n;
+    hl_message_reader_fini(&reader);
+    return event;
 }
 
-/* As it would be found when the bytes come one after the other. */
-static void check_end_piecewise(const char *p, size_t n, enum hl_head_end whole, size_t head_len)
+/* As it would be read when the bytes come one after the other. */
+static void check_piecewise(const char *p, size_t n, enum hl_message_event whole, size_t head_len)
 {
-    size_t scanned = 0, len = 0, i = 0;
-    enum hl_head_end end = HL_HEAD_END_MISSING;
-    while (end == HL_HEAD_END_MISSING && i < n)
-        end = hl_head_find_end(p, ++i, &scanned, &len);
-    FUZZ_CHECK(end == whole, "a head that comes byte by byte ends otherwise");
-    FUZZ_CHECK(end != HL_HEAD_END_FOUND || (len == head_len && i == head_len),
+    struct hl_head_fault fault = {0};
+    size_t len = 0;
+    enum hl_message_event event = read_head(p, n, 0, &len, &fault);
+    FUZZ_CHECK(event == whole, "a head that comes byte by byte ends otherwise");
+    FUZZ_CHECK(event != HL_MESSAGE_HEAD || len == head_len,
         "a head that comes byte by byte ends elsewhere");
 }
 
@@ -141,13 +157,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_forget();
     fuzz_note("in", (struct hl_str){p, n});
 
-    enum hl_head_end end = find_end(p, n, &head_len);
-    check_end_piecewise(p, n, end, head_len);
-    if (end == HL_HEAD_END_FOUND && hl_head_parse_request(&head, p, head_len, &fault)) {
+    enum hl_message_event event = read_head(p, n, n, &head_len, &fault);
+    check_piecewise(p, n, event, head_len);
+    event = read_head(p, n, n, &head_len, &fault);
+    if (event == HL_MESSAGE_HEAD) {
         check_reading(p, n, head_len);
         check_forwarding(config, switches);
         strict_fini(&in);
-    } else if (end == HL_HEAD_END_FOUND) {
+    } else if (event == HL_MESSAGE_FAULT) {
         FUZZ_CHECK(fault.status >= 400 && fault.detail, "a refusal without a reason");
     }
     free(p);

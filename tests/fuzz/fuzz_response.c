@@ -6,6 +6,7 @@
 #include "expect.h"
 #include "fuzz.h"
 #include "http/edit.h"
+#include "http/message.h"
 
 enum {
     CALLER_IS_OLD = 1, /* HTTP/1.0 */
@@ -95,23 +96,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = fuzz_input(data, size);
     uint8_t switches = fuzz_take_byte(&input), m = fuzz_take_byte(&input) % HL_ARRAY_LEN(methods);
-    size_t n, scanned = 0, head_len = 0;
+    static const struct hl_message_rules rules = {.max_head = SIZE_MAX};
+    struct hl_message_reader reader;
+    size_t n;
     char *p = fuzz_take_rest(&input, &n);
+    struct hl_str bytes = {p, n};
     struct hl_head_fault fault = {0};
     fuzz_forget();
     fuzz_note("in", (struct hl_str){p, n});
 
-    if (hl_head_find_end(p, n, &scanned, &head_len) == HL_HEAD_END_FOUND &&
-        hl_head_parse_response(
-            &head, p, head_len, methods[m].id, switches & IS_WEBSOCKET, &fault)) {
+    hl_message_reader_init(&reader, &rules);
+    if (hl_message_read_response(&reader, &bytes, methods[m].id, switches & IS_WEBSOCKET, &head,
+            &fault) == HL_MESSAGE_HEAD) {
         enum strict_result result =
             strict_read_response(&in, (struct hl_str){p, n}, true, methods[m].name, STRICT_PEER);
         fuzz_note("why", hl_str_from(in.why));
         FUZZ_CHECK(result != STRICT_BAD || in.has_head, "a head is accepted that is none");
-        FUZZ_CHECK(in.head_size == head_len, "the head ends elsewhere");
+        FUZZ_CHECK(in.head_size == reader.head_n, "the head ends elsewhere");
         check_forwarding(switches, methods[m].name);
         strict_fini(&in);
     }
+    hl_message_reader_fini(&reader);
     free(p);
     return 0;
 }
