@@ -14,6 +14,13 @@
 
 #define READ_SIZE (16 * 1024)
 
+static const struct hl_message_rules rules = {
+    .max_head = HL_ADMIN_MAX_HEAD,
+    .max_trailer = HL_ADMIN_MAX_HEAD,
+    .no_head = {400, "This is no HTTP/1.1 request: a head has lines that end with CRLF."},
+    .head_too_large = {431, "A request's head may have at most 16 KiB here."},
+};
+
 static void on_timer(struct hl_timer *timer);
 static void on_event(struct hl_stream *stream, const struct hl_stream_event *event);
 
@@ -48,7 +55,7 @@ bool hl_admin_connection_accept(
     c->stream.read_size = READ_SIZE;
     hl_timer_init(&c->timer, on_timer);
     hl_auth_wait_init(&c->wait, hl_admin_on_checked);
-    hl_chunk_reader_init(&c->chunks, NULL, HL_ADMIN_MAX_HEAD);
+    hl_message_reader_init(&c->messages, &rules);
     hl_list_push_back(&home->connections, &c->node);
     home->count++;
     home->local_count += is_local;
@@ -108,7 +115,7 @@ static void free_connection(struct hl_admin_connection *c)
 {
     struct hl_admin_home *home = c->home;
     hl_timer_fini(home->wheel, &c->timer);
-    hl_chunk_reader_fini(&c->chunks);
+    hl_message_reader_fini(&c->messages);
     hl_buf_fini(&c->in);
     hl_buf_fini(&c->target);
     hl_buf_fini(&c->body);
@@ -261,8 +268,6 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
     c->method = head->method_id;
     c->minor = head->minor;
     c->must_close = !head->is_persistent;
-    c->framing = head->framing;
-    c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
     c->target.n = c->body.n = 0;
     keep_tags(c, head);
     hl_admin_keep_asker(c, head);
@@ -270,13 +275,12 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
         hl_admin_connection_close(c);
         return false;
     }
-    if (c->body_left > HL_ADMIN_MAX_BODY) {
+    if (c->messages.left > HL_ADMIN_MAX_BODY) {
         hl_admin_refuse(c, 413, "A request's body may have at most 64 KiB here.");
         return false;
     }
     c->state = HL_ADMIN_BODY;
-    bool has_body = c->body_left > 0 || c->framing == HL_FRAMING_CHUNKED;
-    if (head->expects_continue && has_body &&
+    if (head->expects_continue &&
         hl_stream_write(&c->stream, "HTTP/1.1 100 Continue\r\n\r\n", 25) != HL_OK) {
         hl_admin_connection_close(c);
         return false;
@@ -288,30 +292,13 @@ static bool take_head(struct hl_admin_connection *c)
 {
     struct hl_head *head = &c->home->head;
     struct hl_head_fault fault;
-    size_t len = 0;
-    enum hl_head_end end = hl_head_find_end(c->in.p, c->in.n, &c->scanned, &len);
-    if (end == HL_HEAD_END_BAD)
-        hl_admin_refuse(
-            c, 400, "This is no HTTP/1.1 request: a head has lines that end with CRLF.");
-    else if ((end == HL_HEAD_END_FOUND ? len : c->in.n) > HL_ADMIN_MAX_HEAD)
-        hl_admin_refuse(c, 431, "A request's head may have at most 16 KiB here.");
-    else if (end == HL_HEAD_END_MISSING)
-        return false;
-    else if (!hl_head_parse_request(head, c->in.p, len, &fault))
+    struct hl_str bytes = hl_buf_str(&c->in);
+    enum hl_message_event event = hl_message_read_request(&c->messages, &bytes, head, &fault);
+    if (event == HL_MESSAGE_FAULT)
         hl_admin_refuse(c, fault.status, fault.detail);
-    else if (begin_request(c, head))
-        hl_buf_drop(&c->in, len);
-    c->scanned = 0;
+    else if (event == HL_MESSAGE_HEAD && begin_request(c, head))
+        hl_buf_drop(&c->in, c->in.n - bytes.n);
     return c->state == HL_ADMIN_BODY;
-}
-
-static bool end_body(struct hl_admin_connection *c)
-{
-    hl_chunk_reader_fini(&c->chunks);
-    hl_chunk_reader_init(&c->chunks, NULL, HL_ADMIN_MAX_HEAD);
-    c->has_begun = false;
-    hl_admin_answer(c);
-    return true;
 }
 
 static bool keep_body(struct hl_admin_connection *c, struct hl_str data)
@@ -322,28 +309,26 @@ static bool keep_body(struct hl_admin_connection *c, struct hl_str data)
     return false;
 }
 
+static void end_body(struct hl_admin_connection *c)
+{
+    hl_message_next(&c->messages);
+    c->has_begun = false;
+    hl_admin_answer(c);
+}
+
 static bool take_body(struct hl_admin_connection *c)
 {
-    if (c->framing != HL_FRAMING_CHUNKED) {
-        size_t n = c->in.n < c->body_left ? c->in.n : (size_t)c->body_left;
-        if (!keep_body(c, (struct hl_str){c->in.p, n}))
-            return false;
-        hl_buf_drop(&c->in, n);
-        c->body_left -= n;
-        return c->body_left == 0 && end_body(c);
-    }
-    const char *at = c->in.p;
-    size_t left = c->in.n;
-    struct hl_str data;
-    enum hl_chunk_event event = hl_chunk_read(&c->chunks, &at, &left, &data);
-    if (event == HL_CHUNK_DATA && c->body.n + data.n > HL_ADMIN_MAX_BODY)
+    struct hl_str bytes = hl_buf_str(&c->in), data;
+    struct hl_head_fault fault;
+    enum hl_message_event event = hl_message_read_body(&c->messages, &bytes, &data, &fault);
+    if (event == HL_MESSAGE_DATA && c->body.n + data.n > HL_ADMIN_MAX_BODY)
         hl_admin_refuse(c, 413, "A request's body may have at most 64 KiB here.");
-    else if (event == HL_CHUNK_BAD)
-        hl_admin_refuse(c, 400, c->chunks.fault);
-    else if (event == HL_CHUNK_DATA && !keep_body(c, data))
+    else if (event == HL_MESSAGE_FAULT)
+        hl_admin_refuse(c, fault.status, fault.detail);
+    else if (event == HL_MESSAGE_DATA && !keep_body(c, data))
         return false;
-    hl_buf_drop(&c->in, c->in.n - left);
-    if (event == HL_CHUNK_END)
+    hl_buf_drop(&c->in, c->in.n - bytes.n);
+    if (event == HL_MESSAGE_END)
         end_body(c);
-    return event == HL_CHUNK_DATA || event == HL_CHUNK_END;
+    return event == HL_MESSAGE_DATA || event == HL_MESSAGE_END;
 }

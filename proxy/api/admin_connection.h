@@ -7,7 +7,7 @@
 #include "api/rest.h"
 #include "auth/auth.h"
 #include "base/list.h"
-#include "http/chunked.h"
+#include "http/message.h"
 #include "loop/wheel.h"
 #include "net/linger.h"
 #include "net/listener.h"
@@ -52,8 +52,8 @@ struct hl_admin_connection {
     struct hl_stall stall; /* HOOKLINE_WRITE_TIMEOUT */
     struct hl_linger linger;
     struct hl_buf in; /* read and not yet used */
-    size_t scanned;   /* of `in`, for the end of the head */
-    bool has_ended;   /* the peer sent FIN */
+    struct hl_message_reader messages;
+    bool has_ended; /* the peer sent FIN */
     bool has_begun; /* a request's first byte has come: HOOKLINE_HEAD_TIMEOUT runs for all of it */
 
     /* the present request */
@@ -62,9 +62,6 @@ struct hl_admin_connection {
     uint8_t minor;
     bool must_close;              /* after its answer */
     char tags[HL_ADMIN_MAX_TAGS]; /* of If-None-Match */
-    enum hl_framing framing;
-    uint64_t body_left; /* with HL_FRAMING_LENGTH */
-    struct hl_chunk_reader chunks;
 
     /* who asks, where that matters */
     struct hl_buf token;       /* wiped when it is checked */
