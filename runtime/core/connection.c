@@ -38,7 +38,7 @@ bool hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
         return false;
     }
     hl_timer_init(&c->timer, on_timer);
-    hl_chunk_reader_init(&c->chunks, NULL, HL_READ_SIZE);
+    hl_message_reader_init(&c->messages, &hl_intake_rules);
     hl_list_init(&c->out);
     hl_fork_hold();
     hl_list_push_back(&home->connections, &c->node);
@@ -103,7 +103,7 @@ static void free_connection(struct hl_connection *c)
 {
     struct hl_home *home = c->home;
     hl_timer_fini(home->wheel, &c->timer);
-    hl_chunk_reader_fini(&c->chunks);
+    hl_message_reader_fini(&c->messages);
     hl_buf_fini(&c->in);
     hl_fork_hold();
     hl_list_remove(&c->node);

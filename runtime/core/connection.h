@@ -5,7 +5,7 @@
 
 #include "core/call_inside.h"
 #include "core/triage.h"
-#include "http/chunked.h"
+#include "http/message.h"
 #include "loop/wheel.h"
 #include "net/linger.h"
 #include "net/listener.h"
@@ -49,9 +49,9 @@ struct hl_connection {
     enum hl_connection_state state;
     struct hl_timer timer;
     struct hl_buf in; /* read and not yet used */
-    size_t scanned;   /* of `in`, for the end of the head */
-    bool has_ended;   /* the peer sent FIN */
-    bool has_begun;   /* a head's first byte has come: its deadline runs for all of it */
+    struct hl_message_reader messages;
+    bool has_ended; /* the peer sent FIN */
+    bool has_begun; /* a head's first byte has come: its deadline runs for all of it */
 
     /* the present request */
     uint8_t minor;
@@ -59,9 +59,6 @@ struct hl_connection {
     bool is_head_request;
     bool has_id;
     struct hl_id run_id;
-    enum hl_framing framing;
-    uint64_t body_left; /* with HL_FRAMING_LENGTH */
-    struct hl_chunk_reader chunks;
     struct hl_triage own; /* the server's own answer, due when the body has been dropped */
     struct hl_call *call; /* until it is released, or the caller has gone */
 
@@ -92,6 +89,8 @@ void hl_connection_go_on(struct hl_connection *c);
 /* Frees a call that no thread has. */
 void hl_connection_drop_call(struct hl_home *home, struct hl_call *call);
 
+/* intake.c: how a request is read. */
+extern const struct hl_message_rules hl_intake_rules;
 /* intake.c: uses up to n bytes; returns how many. May answer, close, put a call in the queue. */
 size_t hl_intake_feed(struct hl_connection *c, const char *p, size_t n);
 /* Answers with a problem, and closes after it. */

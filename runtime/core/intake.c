@@ -12,6 +12,13 @@
 #define MAX_DROPPED (64 * 1024)  /* of a refused body; a longer one closes the connection */
 #define ANSWER_MAX  4096
 
+const struct hl_message_rules hl_intake_rules = {
+    .max_head = MAX_HEAD,
+    .max_trailer = HL_READ_SIZE,
+    .no_head = {400, "This is no HTTP/1.1 request: a head has lines that end with CRLF."},
+    .head_too_large = {431, "A request's head may have at most 128 KiB here."},
+};
+
 /* ---- answers of the server's own ---- */
 
 static void answer(struct hl_connection *c, const struct hl_triage *own)
@@ -85,9 +92,9 @@ static void judge_size(struct hl_connection *c, struct hl_triage *own)
     const struct hl_home *home = c->home;
     if (own->status != 0)
         return;
-    if (c->body_left > home->desk->settings.max_body)
+    if (c->messages.left > home->desk->settings.max_body)
         *own = (struct hl_triage){.status = 413, .detail = too_long};
-    else if (home->held + c->body_left > home->max_held)
+    else if (home->held + c->messages.left > home->max_held)
         *own = (struct hl_triage){.status = 429, .detail = too_many, .fields = retry};
 }
 
@@ -97,7 +104,7 @@ static void begin_call(struct hl_connection *c, const struct hl_head *head, stru
     struct hl_call *call =
         hl_call_new(home->desk, c->own.callee, head, &c->own.target, bytes.p, bytes.n);
     bool has_room =
-        call && (c->body_left > HL_READ_SIZE || !hl_buf_reserve(&call->body, c->body_left));
+        call && (c->messages.left > HL_READ_SIZE || !hl_buf_reserve(&call->body, c->messages.left));
     if (!has_room) {
         hl_call_free(call);
         refuse(c, 503, "Out of memory.", retry);
@@ -109,8 +116,7 @@ static void begin_call(struct hl_connection *c, const struct hl_head *head, stru
     c->call = call;
     home->calls++;
     c->state = HL_CONNECTION_BODY;
-    bool has_body = c->body_left > 0 || c->framing == HL_FRAMING_CHUNKED;
-    if (has_body && head->expects_continue &&
+    if (head->expects_continue &&
         hl_stream_write(&c->stream, "HTTP/1.1 100 Continue\r\n\r\n", 25) != HL_OK)
         hl_connection_close(c, false);
 }
@@ -118,8 +124,8 @@ static void begin_call(struct hl_connection *c, const struct hl_head *head, stru
 /* A short body is dropped before the answer, so that the connection lives on. */
 static void begin_own(struct hl_connection *c, const struct hl_head *head)
 {
-    bool is_short = c->framing != HL_FRAMING_CHUNKED && c->body_left <= MAX_DROPPED &&
-                    (c->body_left == 0 || !head->expects_continue);
+    bool is_short = c->messages.framing != HL_FRAMING_CHUNKED && c->messages.left <= MAX_DROPPED &&
+                    (c->messages.left == 0 || !head->expects_continue);
     if (is_short) {
         c->state = HL_CONNECTION_BODY;
         return;
@@ -134,8 +140,6 @@ static void begin_request(struct hl_connection *c, const struct hl_head *head, s
     c->minor = head->minor;
     c->must_close |= !head->is_persistent;
     c->is_head_request = head->method_id == HL_METHOD_HEAD;
-    c->framing = head->framing;
-    c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
     read_id(c, head);
     c->own = hl_triage_request(desk, head);
     judge_size(c, &c->own);
@@ -150,21 +154,16 @@ static size_t take_head(struct hl_connection *c, const char *p, size_t n)
 {
     struct hl_head *head = &c->home->head;
     struct hl_head_fault fault;
-    size_t len = 0;
-    enum hl_head_end end = hl_head_find_end(p, n, &c->scanned, &len);
-    if (end == HL_HEAD_END_MISSING && n <= MAX_HEAD)
+    struct hl_str bytes = {p, n};
+    enum hl_message_event event = hl_message_read_request(&c->messages, &bytes, head, &fault);
+    if (event == HL_MESSAGE_MORE)
         return 0;
-    c->scanned = 0;
-    if (end == HL_HEAD_END_BAD)
-        hl_intake_refuse(
-            c, 400, "This is no HTTP/1.1 request: a head has lines that end with CRLF.");
-    else if (end == HL_HEAD_END_MISSING || len > MAX_HEAD)
-        hl_intake_refuse(c, 431, "A request's head may have at most 128 KiB here.");
-    else if (!hl_head_parse_request(head, p, len, &fault))
-        refuse_head(c, (struct hl_str){p, len}, &fault);
+    struct hl_str whole = {p, c->messages.head_n};
+    if (event == HL_MESSAGE_HEAD)
+        begin_request(c, head, whole);
     else
-        begin_request(c, head, (struct hl_str){p, len});
-    return len;
+        refuse_head(c, whole, &fault);
+    return whole.n;
 }
 
 /* ---- bodies ---- */
@@ -193,8 +192,7 @@ static bool keep(struct hl_connection *c, struct hl_str bytes)
 static void finish(struct hl_connection *c)
 {
     struct hl_call *call = c->call;
-    hl_chunk_reader_fini(&c->chunks);
-    hl_chunk_reader_init(&c->chunks, NULL, HL_READ_SIZE);
+    hl_message_next(&c->messages);
     if (!call) {
         answer(c, &c->own);
         return;
@@ -205,30 +203,25 @@ static void finish(struct hl_connection *c)
     hl_queue_add(&c->home->desk->queue, &call->entry);
 }
 
-static size_t take_sized(struct hl_connection *c, const char *p, size_t n)
+static size_t take_body(struct hl_connection *c, const char *p, size_t n)
 {
-    size_t used = n < c->body_left ? n : (size_t)c->body_left;
-    if (!keep(c, (struct hl_str){p, used}))
-        return used;
-    c->body_left -= used;
-    if (c->body_left == 0)
+    struct hl_str bytes = {p, n}, data;
+    struct hl_head_fault fault;
+    switch (hl_message_read_body(&c->messages, &bytes, &data, &fault)) {
+    case HL_MESSAGE_DATA:
+        if (keep(c, data) && c->messages.framing == HL_FRAMING_LENGTH && c->messages.left == 0)
+            finish(c);
+        break;
+    case HL_MESSAGE_END:
         finish(c);
-    return used;
-}
-
-static size_t take_chunked(struct hl_connection *c, const char *p, size_t n)
-{
-    const char *at = p;
-    size_t left = n;
-    struct hl_str data;
-    enum hl_chunk_event event = hl_chunk_read(&c->chunks, &at, &left, &data);
-    if (event == HL_CHUNK_DATA)
-        (void)!keep(c, data);
-    else if (event == HL_CHUNK_END)
-        finish(c);
-    else if (event == HL_CHUNK_BAD)
-        refuse(c, 400, c->chunks.fault, NULL);
-    return n - left;
+        break;
+    case HL_MESSAGE_FAULT:
+        refuse(c, fault.status, fault.detail, NULL);
+        break;
+    default:
+        break;
+    }
+    return n - bytes.n;
 }
 
 /* ---- both ---- */
@@ -243,10 +236,8 @@ size_t hl_intake_feed(struct hl_connection *c, const char *p, size_t n)
             return used;
         if (before == HL_CONNECTION_HEAD)
             step = take_head(c, p + used, n - used);
-        else if (before == HL_CONNECTION_BODY && c->framing == HL_FRAMING_CHUNKED)
-            step = take_chunked(c, p + used, n - used);
         else if (before == HL_CONNECTION_BODY)
-            step = take_sized(c, p + used, n - used);
+            step = take_body(c, p + used, n - used);
         used += step;
         if (c->state == before && (step == 0 || used == n))
             return used;
