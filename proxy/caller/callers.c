@@ -73,7 +73,7 @@ static void client_free(struct hl_client *c)
     struct hl_callers *callers = c->callers;
     hl_timer_fini(callers->wheel, &c->timer);
     hl_auth_cancel(&c->wait);
-    hl_chunk_reader_fini(&c->chunks);
+    hl_message_reader_fini(&c->messages);
     free(c->held);
     free(c->line);
     hl_list_remove(&c->node);
@@ -102,6 +102,7 @@ static struct hl_client *client_new(struct hl_callers *callers, bool is_spare)
     memset(c, 0, sizeof(*c));
     c->callers = callers;
     hl_client_detach(c);
+    hl_message_reader_init(&c->messages, &callers->rules);
     c->is_spare = is_spare;
     hl_list_init(&c->node);
     hl_list_init(&c->idle);

@@ -7,6 +7,7 @@
 #include "caller/metrics.h"
 #include "caller/trouble.h"
 #include "config/config.h"
+#include "http/message.h"
 #include "net/listener.h"
 #include "net/stream.h"
 
@@ -35,6 +36,7 @@ struct hl_callers {
     struct hl_departures departures;
     uint32_t count, max;                 /* all in `list`; how many may be open */
     uint32_t places_taken, spares_taken; /* of those that are not being closed */
+    struct hl_message_rules rules;       /* of requests */
     bool is_draining;                    /* every response closes its connection */
     bool is_closed;                      /* no new ones come */
     struct hl_head head;                 /* valid within one event */

@@ -202,7 +202,7 @@ static void refuse_head(
 }
 
 /* The present request's body cannot be read on. */
-static void fail_body(struct hl_client *c, const struct hl_body_fault *fault)
+static void fail_body(struct hl_client *c, const struct hl_head_fault *fault)
 {
     c->must_close = true;
     if (c->taker == &nobody)
@@ -224,7 +224,7 @@ void hl_client_on_timer(struct hl_timer *timer)
     } else if (c->state == HL_CLIENT_CALL && c->body_done) {
         rearm(c);
     } else if (c->state == HL_CLIENT_CALL) {
-        static const struct hl_body_fault silence = {408,
+        static const struct hl_head_fault silence = {408,
             "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the body without "
             "pauses, or raise it."};
         fail_body(c, &silence);
@@ -243,38 +243,27 @@ void hl_client_on_timer(struct hl_timer *timer)
 static size_t take_head(struct hl_client *c, const char *p, size_t n)
 {
     struct hl_callers *callers = c->callers;
-    size_t head_len = 0;
-    enum hl_head_end end = hl_head_find_end(p, n, &c->held_scanned, &head_len);
-    size_t seen = end == HL_HEAD_END_FOUND ? head_len : n;
     struct hl_str bytes = {p, n};
-    if (end == HL_HEAD_END_BAD) {
-        refuse_head(
-            c, bytes, 400, "This is no HTTP/1.1 request: a head has lines that end with CRLF.");
+    struct hl_head_fault fault;
+    enum hl_message_event event =
+        hl_message_read_request(&c->messages, &bytes, &callers->head, &fault);
+    if (event == HL_MESSAGE_FAULT) {
+        refuse_head(c, bytes, fault.status, fault.detail);
         return n;
     }
-    if (seen > callers->config->max_head) {
-        refuse_head(c, bytes, 431, "The request's head is larger than HOOKLINE_MAX_HEAD.");
-        return n;
-    }
-    if (end == HL_HEAD_END_MISSING) {
+    if (event == HL_MESSAGE_MORE) {
         if (!c->has_head_begun && !c->is_spare)
             hl_timer_arm(callers->wheel, &c->timer, callers->config->head_timeout_ms);
         c->has_head_begun = true;
         return 0;
     }
-    c->held_scanned = 0;
     c->has_head_begun = false;
-    struct hl_head_fault fault;
-    if (!hl_head_parse_request(&callers->head, p, head_len, &fault)) {
-        refuse_head(c, bytes, fault.status, fault.detail);
-        return n;
-    }
     c->state = HL_CLIENT_CALL;
     hl_timer_disarm(&c->timer);
     hl_access_begin(c, &callers->head);
-    size_t used = callers->on_head(c, (struct hl_str){p + head_len, n - head_len});
+    size_t used = callers->on_head(c, bytes);
     if (used != HL_CALL_LATER)
-        return head_len + used;
+        return n - bytes.n + used;
     c->state = HL_CLIENT_AUTH;
     return 0;
 }
@@ -291,7 +280,7 @@ void hl_client_on_checked(struct hl_auth_wait *wait)
 
 static size_t take_body(struct hl_client *c, const char *p, size_t n)
 {
-    struct hl_body_fault fault = {0, NULL};
+    struct hl_head_fault fault = {0, NULL};
     size_t used = hl_client_body_take(c, p, n, &fault);
     if (fault.status != 0)
         fail_body(c, &fault);
@@ -518,7 +507,6 @@ static void await_next(struct hl_client *c)
     c->state = HL_CLIENT_HEAD;
     c->has_had_call = true;
     c->has_waited = c->held_n > 0;
-    c->held_scanned = 0;
     c->stream.read_size = HL_READ_SIZE;
     rearm(c);
     if (c->held_n > 0)
@@ -553,7 +541,7 @@ void hl_client_call_done(struct hl_client *c, bool is_whole)
 {
     hl_access_end(c, is_whole ? HL_ACCESS_WHOLE : HL_ACCESS_CUT);
     hl_client_detach(c);
-    hl_chunk_reader_fini(&c->chunks);
+    hl_message_next(&c->messages);
     if (c->state == HL_CLIENT_CLOSING)
         return;
     if (!is_whole) {

@@ -7,7 +7,6 @@
 #include "caller/access_line.h"
 #include "caller/callers.h"
 #include "caller/taker.h"
-#include "http/chunked.h"
 #include "http/problem.h"
 #include "net/linger.h"
 #include "net/stall.h"
@@ -41,7 +40,7 @@ struct hl_client {
     struct hl_stall stall;        /* HOOKLINE_WRITE_TIMEOUT */
     struct hl_linger linger;
     char *held; /* bytes read and not yet used: an incomplete head, or what came while paused */
-    size_t held_n, held_cap, held_scanned;
+    size_t held_n, held_cap;
     bool is_spare; /* beyond HOOKLINE_MAX_CONNECTIONS: for a health check alone, and not for long */
     bool is_consuming; /* inside consume(): no nested one */
     bool wants_resume; /* hl_client_resume came meanwhile */
@@ -54,10 +53,9 @@ struct hl_client {
                             fault */
 
     /* the present request's body */
-    enum hl_framing framing;
-    uint64_t body_left, body_max, body_seen;
+    struct hl_message_reader messages; /* and of what is in `held` */
+    uint64_t body_max, body_seen;
     bool body_done;
-    struct hl_chunk_reader chunks;
 
     /* the present call */
     enum hl_method method;

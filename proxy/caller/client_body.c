@@ -23,46 +23,36 @@ static void end_body(struct hl_client *c, struct hl_str trailer)
     c->taker->body_end(c->owner, trailer);
 }
 
-static size_t take_chunked(
-    struct hl_client *c, const char *p, size_t n, struct hl_body_fault *fault)
+/* The taker has got `data`; a body with a length ends with its last byte, though its taker be full. */
+static void take_data(struct hl_client *c, struct hl_str data)
 {
-    const char *at = p;
-    size_t left = n;
-    while (c->state == HL_CLIENT_CALL && !c->body_done && !c->taker->is_blocked(c->owner)) {
-        struct hl_str data;
-        switch (hl_chunk_read(&c->chunks, &at, &left, &data)) {
-        case HL_CHUNK_MORE:
-            return n;
-        case HL_CHUNK_DATA:
-            if (c->body_seen + data.n > c->body_max) {
-                *fault = (struct hl_body_fault){
-                    413, "The request's body is larger than is allowed here."};
-                return n;
-            }
-            give_body(c, data);
-            break;
-        case HL_CHUNK_END:
-            end_body(c, hl_buf_str(&c->chunks.trailer));
-            break;
-        case HL_CHUNK_BAD:
-            *fault = (struct hl_body_fault){400, c->chunks.fault};
-            return n;
-        }
-    }
-    return n - left;
+    give_body(c, data);
+    if (c->messages.framing == HL_FRAMING_LENGTH && c->messages.left == 0 &&
+        c->state == HL_CLIENT_CALL && !c->body_done)
+        end_body(c, (struct hl_str){NULL, 0});
 }
 
 size_t hl_client_body_take(
-    struct hl_client *c, const char *p, size_t n, struct hl_body_fault *fault)
+    struct hl_client *c, const char *p, size_t n, struct hl_head_fault *fault)
 {
-    if (c->framing == HL_FRAMING_CHUNKED)
-        return take_chunked(c, p, n, fault);
-    if (c->taker->is_blocked(c->owner))
-        return 0;
-    size_t m = n < c->body_left ? n : (size_t)c->body_left;
-    c->body_left -= m;
-    give_body(c, (struct hl_str){p, m});
-    if (c->body_left == 0 && c->state == HL_CLIENT_CALL && !c->body_done)
-        end_body(c, (struct hl_str){NULL, 0});
-    return m;
+    static const struct hl_head_fault too_large = {
+        413, "The request's body is larger than is allowed here."};
+    struct hl_str bytes = {p, n}, data;
+    while (c->state == HL_CLIENT_CALL && !c->body_done && !c->taker->is_blocked(c->owner)) {
+        switch (hl_message_read_body(&c->messages, &bytes, &data, fault)) {
+        case HL_MESSAGE_DATA:
+            if (c->body_seen + data.n > c->body_max) {
+                *fault = too_large;
+                return n;
+            }
+            take_data(c, data);
+            break;
+        case HL_MESSAGE_END:
+            end_body(c, hl_message_trailer(&c->messages));
+            break;
+        default: /* MORE, or a FAULT */
+            return n;
+        }
+    }
+    return n - bytes.n;
 }

@@ -4,15 +4,9 @@
 
 #include "caller/client.h"
 
-/* What is wrong with a body: the call cannot go on. `status` 0: nothing. */
-struct hl_body_fault {
-    uint16_t status;
-    const char *detail;
-};
-
 /* Gives body bytes to the taker as long as it has room. Returns how many were used; all of them with
- * a fault. */
+ * a fault: the call cannot go on then. `fault->status` stays 0 without one. */
 size_t hl_client_body_take(
-    struct hl_client *c, const char *p, size_t n, struct hl_body_fault *fault);
+    struct hl_client *c, const char *p, size_t n, struct hl_head_fault *fault);
 
 #endif

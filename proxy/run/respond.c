@@ -86,19 +86,13 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
     HL_CRASH_POINT(CALL_ANSWERED);
     run->status = head->status;
-    run->response_in = head->framing;
-    run->response_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
     run->response_size = head->framing == HL_FRAMING_LENGTH || head->framing == HL_FRAMING_NONE
-                             ? run->response_left
+                             ? run->messages.left
                              : HL_RECENT_UNKNOWN;
     run->app_keeps_connection = head->is_persistent;
     run->upstream->keep_ms = read_keep_ms(head);
     run->is_event_stream = type && hl_is_event_stream(type->value);
     run->response_out = choose_framing(run, head);
-    if (head->framing == HL_FRAMING_CHUNKED) {
-        hl_chunk_reader_init(&run->chunks, NULL, (size_t)runs->config->max_head);
-        run->chunks.drops_trailer = head->nominates_fields;
-    }
     if (run->record == HL_RECORD_OPEN)
         hl_keep_begin(run, head, &spool_events);
     if (run->page && run->request != HL_REQUEST_HELD) {
@@ -165,27 +159,15 @@ static bool take_heads(
     struct hl_head *head = &runs->head;
     *used = 0;
     while (run->response == HL_RESPONSE_HEAD) {
-        size_t head_len = 0;
-        enum hl_head_end end =
-            hl_head_find_end(p + *used, n - *used, &run->held_scanned, &head_len);
-        size_t seen = end == HL_HEAD_END_FOUND ? head_len : n - *used;
-        if (end == HL_HEAD_END_BAD || seen > runs->config->max_head) {
-            fail_bad_response(
-                run, end == HL_HEAD_END_BAD
-                         ? "The app's answer does not begin with an HTTP/1.1 head."
-                         : "The app's response head is larger than HOOKLINE_MAX_HEAD.");
-            return false;
-        }
-        if (end == HL_HEAD_END_MISSING)
-            return false;
-        run->held_scanned = 0;
+        struct hl_str bytes = {p + *used, n - *used};
         struct hl_head_fault fault;
-        if (!hl_head_parse_response(
-                head, p + *used, head_len, run->method, run->is_websocket, &fault)) {
+        enum hl_message_event event = hl_message_read_response(
+            &run->messages, &bytes, run->method, run->is_websocket, head, &fault);
+        if (event == HL_MESSAGE_FAULT)
             fail_bad_response(run, fault.detail);
+        if (event != HL_MESSAGE_HEAD)
             return false;
-        }
-        *used += head_len;
+        *used = n - bytes.n;
         bool is_interim = head->status < 200 && head->status != 101;
         if (is_interim ? !pass_interim(run, head) : !take_final_head(run, head, pass))
             return false;
@@ -208,49 +190,43 @@ static void arm_idle(struct hl_run *run)
 
 enum body_state { BODY_MORE, BODY_END, BODY_GONE };
 
-static enum body_state take_chunked(
-    struct hl_run *run, const char **p, size_t *n, struct hl_passage *pass)
+/* Reads grow while much is still to come that goes to the caller alone. */
+static bool pass_data(struct hl_run *run, struct hl_str data, struct hl_passage *pass)
 {
-    struct hl_str data;
-    for (;;) {
-        switch (hl_chunk_read(&run->chunks, p, n, &data)) {
-        case HL_CHUNK_MORE:
-            return BODY_MORE;
-        case HL_CHUNK_DATA:
-            if (!hl_passage_add(run, pass, data))
-                return BODY_GONE;
-            break;
-        case HL_CHUNK_END:
-            return hl_passage_add_end(run, pass, hl_buf_str(&run->chunks.trailer)) ? BODY_END
-                                                                                   : BODY_GONE;
-        case HL_CHUNK_BAD:
-            if (hl_passage_flush(run, pass))
-                fail_bad_response(run, run->chunks.fault);
-            return BODY_GONE;
-        }
-    }
+    if (!hl_passage_add(run, pass, data))
+        return false;
+    if (run->messages.left > 0 && run->messages.left + data.n > LONG_RESPONSE && !run->spool)
+        run->upstream->stream.read_size = HL_READ_SIZE_LONG;
+    return true;
 }
 
-static enum body_state take_body(
-    struct hl_run *run, const char **p, size_t *n, struct hl_passage *pass)
+static enum body_state end_body(struct hl_run *run, struct hl_passage *pass)
 {
-    if (run->response_in == HL_FRAMING_CHUNKED)
-        return take_chunked(run, p, n, pass);
-    if (run->response_in == HL_FRAMING_NONE)
+    if (run->messages.framing != HL_FRAMING_CHUNKED)
         return BODY_END;
-    size_t m = *n;
-    if (run->response_in == HL_FRAMING_LENGTH && m > run->response_left)
-        m = (size_t)run->response_left;
-    if (m > 0 && !hl_passage_add(run, pass, (struct hl_str){*p, m}))
-        return BODY_GONE;
-    *p += m;
-    *n -= m;
-    if (run->response_in != HL_FRAMING_LENGTH)
-        return BODY_MORE;
-    run->response_left -= m;
-    if (run->response_left > 0 && run->response_left + m > LONG_RESPONSE && !run->spool)
-        run->upstream->stream.read_size = HL_READ_SIZE_LONG;
-    return run->response_left == 0 ? BODY_END : BODY_MORE;
+    return hl_passage_add_end(run, pass, hl_message_trailer(&run->messages)) ? BODY_END : BODY_GONE;
+}
+
+static enum body_state take_body(struct hl_run *run, struct hl_str *bytes, struct hl_passage *pass)
+{
+    struct hl_str data;
+    struct hl_head_fault fault;
+    for (;;) {
+        switch (hl_message_read_body(&run->messages, bytes, &data, &fault)) {
+        case HL_MESSAGE_DATA:
+            if (!pass_data(run, data, pass))
+                return BODY_GONE;
+            break;
+        case HL_MESSAGE_END:
+            return end_body(run, pass);
+        case HL_MESSAGE_FAULT:
+            if (hl_passage_flush(run, pass))
+                fail_bad_response(run, fault.detail);
+            return BODY_GONE;
+        default:
+            return BODY_MORE;
+        }
+    }
 }
 
 /* The response is wholly there. `extra`: bytes came behind it, so the connection cannot be trusted.
@@ -290,11 +266,12 @@ void hl_respond_resume(struct hl_run *run)
 
 static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_passage *pass)
 {
-    enum body_state state = take_body(run, &p, &n, pass);
+    struct hl_str bytes = {p, n};
+    enum body_state state = take_body(run, &bytes, pass);
     if (state == BODY_GONE || !hl_passage_flush(run, pass))
         return;
     if (state == BODY_END) {
-        complete(run, n > 0);
+        complete(run, bytes.n > 0);
         return;
     }
     arm_idle(run);
@@ -391,8 +368,8 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
         end_tunnel(run, is_clean);
         return;
     }
-    bool is_end =
-        is_clean && run->response == HL_RESPONSE_BODY && run->response_in == HL_FRAMING_UNTIL_CLOSE;
+    bool is_end = is_clean && run->response == HL_RESPONSE_BODY &&
+                  run->messages.framing == HL_FRAMING_UNTIL_CLOSE;
     if (is_end) {
         struct hl_passage pass;
         hl_passage_init(&pass);

@@ -27,6 +27,7 @@ struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us)
     run->id = hl_id_next(runs->ids, run->started_ms);
     run->started_us = started_us;
     run->epoch = 1;
+    hl_message_reader_init(&run->messages, &runs->rules);
     hl_list_init(&run->node);
     hl_list_push_back(&runs->list, &run->node);
     hl_timer_init(&run->timer, NULL);
@@ -50,7 +51,7 @@ void hl_run_free(struct hl_run *run)
         hl_pages_put(&runs->pages, run->page, run->page_cap);
     run->page = NULL;
     hl_buf_fini(&run->held);
-    hl_chunk_reader_fini(&run->chunks);
+    hl_message_reader_fini(&run->messages);
     hl_source_free(run->source);
     hl_spool_abandon(run->spool);
     hl_claimed_free(run->claimed);

@@ -8,7 +8,7 @@
 #ifndef HL_RUN_RUN_H
 #define HL_RUN_RUN_H
 
-#include "http/chunked.h"
+#include "http/message.h"
 #include "http/sse.h"
 #include "run/progress.h"
 #include "run/runs.h"
@@ -64,10 +64,8 @@ struct hl_run {
 
     /* the response as it comes and goes on */
     struct hl_buf held; /* an incomplete head */
-    size_t held_scanned;
-    enum hl_framing response_in, response_out;
-    uint64_t response_left;
-    struct hl_chunk_reader chunks;
+    struct hl_message_reader messages;
+    enum hl_framing response_out;
     struct hl_sse sse;
     uint16_t status;        /* of the final head; 0: none */
     uint64_t response_size; /* announced by it, or HL_RECENT_UNKNOWN */

@@ -9,7 +9,7 @@
 #include "caller/metrics.h"
 #include "caller/trouble.h"
 #include "http/date.h"
-#include "http/head.h"
+#include "http/message.h"
 #include "loop/slot.h"
 #include "run/pages.h"
 #include "run/recent.h"
@@ -49,9 +49,10 @@ struct hl_runs {
     struct hl_counter count; /* others look at it: worker/idle.c */
     struct hl_recent_list recent;
     struct hl_dispatch dispatch;
-    bool is_draining;  /* no new claims */
-    bool is_cut;       /* the worker ends now */
-    bool ends_tunnels; /* those that begin later, too */
+    struct hl_message_rules rules; /* of the app's answers */
+    bool is_draining;              /* no new claims */
+    bool is_cut;                   /* the worker ends now */
+    bool ends_tunnels;             /* those that begin later, too */
 
     /* valid within one event */
     struct hl_head head; /* of an answer of the app */

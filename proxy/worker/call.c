@@ -76,7 +76,7 @@ static const char *find_refusal(
         hl_store_gauges(hl_worker_of(c->callers)->service->store);
     *extra = NULL;
     *status = 413;
-    if (c->framing == HL_FRAMING_LENGTH && c->body_left > c->body_max)
+    if (c->messages.framing == HL_FRAMING_LENGTH && c->messages.left > c->body_max)
         return plan->is_async
                    ? "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows for an "
                      "asynchronous call."
@@ -189,19 +189,19 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker 
 /* The first body bytes go along with the head, in one write. Returns how many fit. */
 static size_t fill_page(struct hl_run *run, struct hl_client *c, struct hl_str rest)
 {
-    if (c->framing != HL_FRAMING_LENGTH)
+    if (c->messages.framing != HL_FRAMING_LENGTH)
         return 0;
-    size_t n = rest.n < c->body_left ? rest.n : (size_t)c->body_left;
+    size_t n = rest.n < c->messages.left ? rest.n : (size_t)c->messages.left;
     size_t room = run->page_cap - run->page_n;
     if (n > room)
         return 0;
     memcpy(run->page + run->page_n, rest.p, n);
     run->page_n += n;
-    c->body_left -= n;
+    hl_message_pass_over(&c->messages, n);
     c->body_seen += n;
     if (n > 0)
         c->owes_continue = false;
-    if (c->body_left == 0) {
+    if (c->messages.left == 0) {
         c->body_done = true;
         run->has_whole_request = true;
     }
@@ -230,7 +230,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     run->is_websocket = plan->is_websocket;
     run->offers_own_protocol = plan->is_websocket && hl_subprotocol_offers_own(head);
     run->preference_applied = plan->prefers_async && plan->is_async;
-    run->request_framing = c->framing;
+    run->request_framing = c->messages.framing;
     run->has_webhook = plan->webhook_url.n > 0;
     run->has_whole_request = c->body_done;
     bool is_told = plan->is_async || run->has_webhook;
@@ -247,7 +247,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     hl_counter_add(&w->metrics.calls_in_flight, 1);
     if (plan->is_async) {
         hl_client_give_to(c, &hl_acceptance_taker, run);
-        hl_acceptance_begin(run, c->framing == HL_FRAMING_LENGTH ? c->body_left : 0);
+        hl_acceptance_begin(run, c->messages.framing == HL_FRAMING_LENGTH ? c->messages.left : 0);
         return 0;
     }
     hl_client_give_to(c, &hl_forward_taker, run);
@@ -265,10 +265,10 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
  * connection can go on. */
 static size_t pass_over_body(struct hl_client *c, struct hl_str rest)
 {
-    if (c->framing != HL_FRAMING_LENGTH || c->body_left > rest.n)
+    if (c->messages.framing != HL_FRAMING_LENGTH || c->messages.left > rest.n)
         return 0;
     c->body_done = true;
-    return (size_t)c->body_left;
+    return (size_t)c->messages.left;
 }
 
 /* Who calls, before anything else is done or said about a call that asks for it. */
@@ -288,18 +288,11 @@ static enum hl_auth_verdict authenticate(
 static void begin_body(struct hl_client *c, const struct hl_head *head, bool is_async)
 {
     const struct hl_config *config = c->callers->config;
-    c->framing = head->framing;
-    c->body_left = head->framing == HL_FRAMING_LENGTH ? head->content_length : 0;
     c->body_seen = 0;
-    c->body_done =
-        c->framing == HL_FRAMING_NONE || (c->framing == HL_FRAMING_LENGTH && c->body_left == 0);
+    c->body_done = c->messages.framing != HL_FRAMING_CHUNKED && c->messages.left == 0;
     c->owes_continue = head->expects_continue && !c->body_done;
     uint64_t max = is_async ? config->max_request_body : config->max_sync_body;
     c->body_max = max ? max : UINT64_MAX;
-    if (c->framing == HL_FRAMING_CHUNKED) {
-        hl_chunk_reader_init(&c->chunks, NULL, (size_t)config->max_head);
-        c->chunks.drops_trailer = head->nominates_fields;
-    }
 }
 
 /* There are no places for callers: only health checks are answered. */

@@ -170,7 +170,7 @@ fail:
 
 void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker)
 {
-    if (c->framing == HL_FRAMING_LENGTH && c->body_left > HL_INQUIRY_BODY_MAX) {
+    if (c->messages.left > HL_INQUIRY_BODY_MAX) {
         refuse(c, 413, "A request's body may have at most 64 KiB here.");
         return;
     }

@@ -127,6 +127,23 @@ static void lend(struct hl_worker *w)
         .metrics = &w->metrics};
 }
 
+static void set_rules(struct hl_worker *w)
+{
+    size_t max_head = (size_t)w->config->max_head;
+    w->callers.rules = (struct hl_message_rules){
+        .max_head = max_head,
+        .max_trailer = max_head,
+        .no_head = {400, "This is no HTTP/1.1 request: a head has lines that end with CRLF."},
+        .head_too_large = {431, "The request's head is larger than HOOKLINE_MAX_HEAD."},
+    };
+    w->runs.rules = (struct hl_message_rules){
+        .max_head = max_head,
+        .max_trailer = max_head,
+        .no_head = {502, "The app's answer does not begin with an HTTP/1.1 head."},
+        .head_too_large = {502, "The app's response head is larger than HOOKLINE_MAX_HEAD."},
+    };
+}
+
 enum hl_err hl_worker_new(
     struct hl_worker **out, struct hl_service *service, uint32_t index, char *why, size_t why_len)
 {
@@ -142,6 +159,7 @@ enum hl_err hl_worker_new(
     hl_slot_table_init(&w->slots);
     hl_id_source_init(&w->ids);
     lend(w);
+    set_rules(w);
     hl_callers_init(&w->callers);
     int rc = open_loop(w);
     if (rc != 0) {
