@@ -11,6 +11,7 @@
 
 #include "app/record.h"
 #include "base/log.h"
+#include "base/log_sink.h"
 
 #define SECOND_MS   1000
 #define RETRY_MS    20
@@ -98,7 +99,7 @@ static void begin_second(struct hl_output *o)
 /* Whether the next line waits for room in the log. */
 static bool must_wait(struct hl_output *o)
 {
-    return !o->is_off && o->lines_left > 0 && o->wait_left_ms > 0 && !hl_log_has_room();
+    return !o->is_off && o->lines_left > 0 && o->wait_left_ms > 0 && !hl_log_sink_has_room();
 }
 
 static void log_line(struct hl_output_source *source, struct hl_str line)
@@ -107,7 +108,7 @@ static void log_line(struct hl_output_source *source, struct hl_str line)
     if (line.n == 0 || o->is_off)
         return;
     begin_second(o);
-    if (o->lines_left == 0 || !hl_log_has_room()) {
+    if (o->lines_left == 0 || !hl_log_sink_has_room()) {
         o->dropped++;
         return;
     }
@@ -238,7 +239,7 @@ static void report_dropped(struct hl_output *o)
     if (o->dropped == 0)
         return;
     hl_counter_add(o->lines_dropped, o->dropped);
-    if (hl_log_has_room())
+    if (hl_log_sink_has_room())
         HL_LOG(WARN, "the app writes more than is logged: lines were dropped",
             HL_LOG_INT("lines", o->dropped));
     o->dropped = 0;

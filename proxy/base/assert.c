@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/log_sink.h"
 
 void hl_assert_failed(const char *claim, const char *file, int line)
 {
     char text[512]; /* written in one piece, and not at all where it would wait for ever */
     snprintf(text, sizeof(text), "hookline: bug: %s:%d: not true: %s\n", file, line, claim);
-    hl_log_write_last(text, strlen(text));
+    hl_log_sink_put_last(text, strlen(text));
     abort();
 }

@@ -1,22 +1,16 @@
-/* log.c - builds one line in a buffer on the stack and gives it away whole: to the sink, or to
- * stderr with one write(2), so that lines of threads never mix.
+/* log.c - builds one line in a buffer on the stack and gives it away whole.
  * Owns: the level and the format, set before threads start. Any thread.
  * Promise: never allocates, never more than HL_LOG_LINE_MAX bytes, always a whole line (JSON stays
  * valid when it is cut): a text that does not fit is cut between characters and ends in an ellipsis,
  * a field that does not fit is left out.
- * Not here: the thread that writes for all others (loop/log_writer.c). */
+ * Not here: where lines go (log_sink.c). */
 #include "base/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log_sink.h"
 #include "base/utf8.h"
 
 #define ELLIPSIS "\xe2\x80\xa6" /* U+2026: the text is cut here */
@@ -29,7 +23,6 @@ struct line {
 
 static enum hl_log_level least_level = HL_LOG_INFO;
 static enum hl_log_format line_format = HL_LOG_JSON;
-static const struct hl_log_sink *_Atomic sink;
 
 static const char *const level_names[][2] = {
     [HL_LOG_DEBUG] = {[HL_LOG_JSON] = "debug", [HL_LOG_PLAIN] = "DEBUG"},
@@ -42,11 +35,6 @@ void hl_log_setup(enum hl_log_level least, enum hl_log_format format)
 {
     least_level = least;
     line_format = format;
-}
-
-void hl_log_use(const struct hl_log_sink *to)
-{
-    atomic_store(&sink, to);
 }
 
 bool hl_log_is_on(enum hl_log_level level)
@@ -220,33 +208,11 @@ static void build(struct line *line, enum hl_log_level level, const char *messag
     line->p[line->n++] = '\n';
 }
 
-static void write_now(const char *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t written = write(STDERR_FILENO, p, n);
-        if (written < 0 && errno != EINTR)
-            return; /* a log that cannot be written has nowhere to say so */
-        if (written > 0) {
-            p += written;
-            n -= (size_t)written;
-        }
-    }
-}
-
-void hl_log_write_lines(const char *lines, size_t n)
-{
-    const struct hl_log_sink *to = atomic_load(&sink);
-    if (to)
-        to->put(lines, n);
-    else
-        write_now(lines, n);
-}
-
 void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields)
 {
     struct line line;
     build(&line, level, message, fields);
-    hl_log_write_lines(line.p, line.n);
+    hl_log_sink_put(line.p, line.n);
 }
 
 size_t hl_log_build(char out[HL_LOG_LINE_MAX], enum hl_log_level level, const char *message,
@@ -256,28 +222,4 @@ size_t hl_log_build(char out[HL_LOG_LINE_MAX], enum hl_log_level level, const ch
     build(&line, level, message, fields);
     memcpy(out, line.p, line.n);
     return line.n;
-}
-
-bool hl_log_has_room(void)
-{
-    const struct hl_log_sink *to = atomic_load(&sink);
-    struct pollfd stderr_fd = {.fd = STDERR_FILENO, .events = POLLOUT};
-    int unread, size = to ? 0 : fcntl(STDERR_FILENO, F_GETPIPE_SZ);
-    if (to)
-        return to->has_room();
-    if (size > 0 && ioctl(STDERR_FILENO, FIONREAD, &unread) == 0)
-        return unread < size / 2;
-    return poll(&stderr_fd, 1, 0) == 1;
-}
-
-void hl_log_write_last(const char *text, size_t n)
-{
-    const struct hl_log_sink *to = atomic_load(&sink);
-    struct pollfd stderr_fd = {.fd = STDERR_FILENO, .events = POLLOUT};
-    if (to)
-        to->flush(HL_LOG_LAST_MS);
-    if (poll(&stderr_fd, 1, HL_LOG_LAST_MS) != 1)
-        return;
-    ssize_t written = write(STDERR_FILENO, text, n);
-    (void)written; /* as above */
 }

@@ -1,5 +1,5 @@
-/* log.h - one line each to stderr, JSON or text, whole: lines of threads never mix. Written at once,
- * or given to a sink that makes nobody wait.
+/* log.h - one line each, JSON or text, whole: lines of threads never mix. It goes to the sink
+ * (base/log_sink.h).
  *
  *   HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &id), HL_LOG_TEXT("state", "failure"),
  * HL_LOG_INT("status", 500));
@@ -17,7 +17,6 @@
 #include "base/str.h"
 
 #define HL_LOG_LINE_MAX 4096 /* bytes of a whole line, its newline included */
-#define HL_LOG_LAST_MS  1000 /* what a process that is about to abort waits for its log, at most */
 
 enum hl_log_level { HL_LOG_DEBUG, HL_LOG_INFO, HL_LOG_WARN, HL_LOG_ERROR };
 enum hl_log_format { HL_LOG_JSON, HL_LOG_PLAIN };
@@ -40,34 +39,12 @@ struct hl_log_field {
 void hl_log_setup(enum hl_log_level least, enum hl_log_format format);
 bool hl_log_is_on(enum hl_log_level level);
 
-/* Takes whole lines from any thread, instead of stderr. */
-struct hl_log_sink {
-    void (*put)(const char *line, size_t n);
-    bool (*has_room)(void); /* for lines that may be left out */
-    void (*flush)(int ms);  /* until all of it is written, or for that long */
-};
-
-/* Borrowed until another one, or NULL: stderr, at once. */
-void hl_log_use(const struct hl_log_sink *sink);
-
 /* `fields` ends at the first one whose name is NULL. Any thread. */
 void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields);
-
-/* One line or more that somebody else has made, of any length: each ends in a newline, and no other
- * comes between. Any thread. */
-void hl_log_write_lines(const char *lines, size_t n);
 
 /* The line that hl_log_write would make, and its length. */
 size_t hl_log_build(char out[HL_LOG_LINE_MAX], enum hl_log_level level, const char *message,
     const struct hl_log_field *fields);
-
-/* Whoever reads the log keeps up: the sink, or without one a pipe to the reader, is less than half
- * full. Asked before lines that may be left out. Any thread. */
-bool hl_log_has_room(void);
-
-/* Text as it stands, behind the lines before it, if that is possible within a time. For a process
- * that is about to abort. Any thread. */
-void hl_log_write_last(const char *text, size_t n);
 
 #define HL_LOG(level, message, ...)                                                                \
     (hl_log_is_on(HL_LOG_##level)                                                                  \

@@ -17,6 +17,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/log_sink.h"
 #include "base/metric.h"
 #include "loop/thread.h"
 
@@ -231,7 +232,7 @@ int hl_log_writer_start(void)
     writer.is_stopping = writer.has_ended = writer.is_closed = false;
     int err = hl_thread_start(&writer.thread, "hl-log", write_lines, NULL);
     if (err == 0)
-        hl_log_use(&sink);
+        hl_log_sink_use(&sink);
     return err;
 }
 
@@ -249,7 +250,7 @@ void hl_log_writer_stop(int ms)
     pthread_mutex_unlock(&writer.lock);
     if (!has_ended)
         return;
-    hl_log_use(NULL);
+    hl_log_sink_use(NULL);
     hl_thread_join(&writer.thread);
 }
 

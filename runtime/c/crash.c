@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/log_sink.h"
 
 #define STACK_SIZE (64 * 1024) /* a line of the log is 4 KiB, made on the stack */
 
@@ -37,7 +38,7 @@ static void on_crash(int number)
     char line[HL_LOG_LINE_MAX];
     size_t n = hl_log_build(line, HL_LOG_ERROR,
         watched_function ? "the function crashed" : "hookline-function crashed", fields);
-    hl_log_write_last(line, n);
+    hl_log_sink_put_last(line, n);
     raise(number); /* SA_RESETHAND: this time it is the system's */
 }
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/log_sink.h"
 #include "core/fork.h"
 #include "loop/log_writer.h"
 
@@ -134,5 +135,5 @@ void hl_host_log_begin_child(void)
     pthread_mutex_init(&child.lock, NULL); /* a process between may have forked while it was held */
     child.unsaid = 0;
     child.is_dropping = child.is_torn = false;
-    hl_log_use(&sink_of_child);
+    hl_log_sink_use(&sink_of_child);
 }

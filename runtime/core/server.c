@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/log_sink.h"
 #include "core/connection.h"
 #include "core/fork.h"
 #include "core/host_log.h"
@@ -96,7 +97,7 @@ static void on_signal(uv_signal_t *handle, int signal)
         return;
     }
     HL_LOG(WARN, "a second signal: ending at once", HL_LOG_INT("calls", server->home.calls));
-    hl_log_write_last("", 0);
+    hl_log_sink_put_last("", 0);
     uv_signal_stop(handle); /* back to what the system does with it */
     kill(getpid(), signal);
 }

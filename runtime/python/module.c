@@ -5,6 +5,8 @@
  * Not here: the types (server.c, call.c). */
 #include "object.h"
 
+#include "base/log_sink.h"
+
 #include <signal.h>
 
 PyObject *hl_py_none(void)
@@ -31,7 +33,7 @@ static struct sigaction handlers[HL_ARRAY_LEN(crashes)]; /* of faulthandler, say
 
 static void on_crash(int number)
 {
-    hl_log_write_last("", 0);
+    hl_log_sink_put_last("", 0);
     for (size_t i = 0; i < HL_ARRAY_LEN(crashes); i++)
         if (crashes[i] == number)
             sigaction(number, &handlers[i], NULL);
@@ -67,7 +69,7 @@ static PyObject *log_lines(PyObject *module, PyObject *bytes)
     (void)module;
     if (PyBytes_AsStringAndSize(bytes, &p, &n) < 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS hl_log_write_lines(p, (size_t)n);
+    Py_BEGIN_ALLOW_THREADS hl_log_sink_put(p, (size_t)n);
     Py_END_ALLOW_THREADS return hl_py_none();
 }
 

@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_sink.h"
 #include "loop/thread.h"
 
 #define PATIENCE_MS 20000
@@ -145,7 +146,7 @@ Test(log_writer, writes_lines_whole_and_in_order_to_a_reader_that_keeps_up)
     unsigned last = LOGGERS * LINES;
     for (unsigned i = 0; i < last; i++) {
         HL_LOG(INFO, "a line of one of many threads", HL_LOG_TEXT("by", "a"), HL_LOG_INT("n", i));
-        UNTIL(i % 100 != 0 || (has_read(""), hl_log_has_room()));
+        UNTIL(i % 100 != 0 || (has_read(""), hl_log_sink_has_room()));
     }
     UNTIL(has_read("\"n\":29999}"));
     hl_log_writer_stop(PATIENCE_MS);
@@ -156,12 +157,12 @@ Test(log_writer, writes_lines_whole_and_in_order_to_a_reader_that_keeps_up)
 Test(log_writer, has_no_room_for_lines_that_may_be_left_out_when_half_full)
 {
     fill_pipe();
-    cr_assert(hl_log_has_room());
+    cr_assert(hl_log_sink_has_room());
     int lines = 0;
-    for (; hl_log_has_room(); lines++)
+    for (; hl_log_sink_has_room(); lines++)
         HL_LOG(INFO, "again");
     cr_assert_eq(hl_log_writer_dropped(), 0);
-    UNTIL((has_read(""), hl_log_has_room()));
+    UNTIL((has_read(""), hl_log_sink_has_room()));
     hl_log_writer_stop(PATIENCE_MS);
     cr_assert_gt(lines, 1000);
 }
@@ -173,16 +174,16 @@ Test(log_writer, writes_a_line_longer_than_a_piece_whole_and_drops_one_longer_th
     const size_t n = 100 * 1024 + 1, rounds = 30;
     memset(line, '#', sizeof(line));
     line[n - 1] = line[sizeof(line) - 1] = '\n';
-    hl_log_write_lines(line + n, sizeof(line) - n); /* fits */
-    UNTIL((has_read(""), hl_log_has_room()));
+    hl_log_sink_put(line + n, sizeof(line) - n); /* fits */
+    UNTIL((has_read(""), hl_log_sink_has_room()));
     for (size_t i = 0; i < rounds; i++) {
-        hl_log_write_lines(line, n);
+        hl_log_sink_put(line, n);
         HL_LOG(INFO, "again");
-        UNTIL((has_read(""), hl_log_has_room()));
+        UNTIL((has_read(""), hl_log_sink_has_room()));
     }
     cr_assert_eq(hl_log_writer_dropped(), 0);
     line[n - 1] = '#';
-    hl_log_write_lines(line, sizeof(line));
+    hl_log_sink_put(line, sizeof(line));
     cr_assert_eq(hl_log_writer_dropped(), 1);
     HL_LOG(INFO, "the last");
     UNTIL(has_read("lines were dropped\",\"lines\":1}\n"));
