@@ -50,25 +50,27 @@ size_t hl_own_params_cut(struct hl_str query, const struct hl_own_params *found,
     return n;
 }
 
-static bool read_async(
+/* Each returns what is wrong, or NULL. */
+static const char *read_async(
     struct hl_plan *plan, const struct hl_head *head, const struct hl_own_params *params);
-static bool read_webhook(struct hl_plan *plan, const struct hl_param *param,
+static const char *read_webhook(struct hl_plan *plan, const struct hl_param *param,
     const struct hl_config *config, char *url_space);
-static bool read_secret(struct hl_plan *plan, const struct hl_head *head);
-static bool read_idempotency_key(struct hl_plan *plan, const struct hl_head *head);
+static const char *read_secret(struct hl_plan *plan, const struct hl_head *head);
+static const char *read_idempotency_key(struct hl_plan *plan, const struct hl_head *head);
 
-void hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
+const char *hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_own_params *params, const struct hl_config *config,
     struct hl_plan_scratch *scratch)
 {
-    if (!read_async(plan, head, params))
-        return;
-    if (params->has_webhook && !plan->is_websocket &&
-        (!read_webhook(plan, &params->webhook, config, scratch->webhook_url) ||
-            !read_secret(plan, head)))
-        return;
-    if (plan->is_async)
-        read_idempotency_key(plan, head);
+    const char *fault = read_async(plan, head, params);
+    if (!fault && params->has_webhook && !plan->is_websocket) {
+        fault = read_webhook(plan, &params->webhook, config, scratch->webhook_url);
+        if (!fault)
+            fault = read_secret(plan, head);
+    }
+    if (!fault && plan->is_async)
+        fault = read_idempotency_key(plan, head);
+    return fault;
 }
 
 /* 1 or 0; -1 for any other text. */
@@ -84,18 +86,15 @@ static int truth_of(const struct hl_param *param)
     return -1;
 }
 
-static bool read_async(
+static const char *read_async(
     struct hl_plan *plan, const struct hl_head *head, const struct hl_own_params *params)
 {
     if (params->has_async) {
         int truth = truth_of(&params->async);
         if (truth < 0)
-            return hl_plan_refuse(
-                plan, 400, "The parameter async is none of true, 1, false, 0.", NULL);
+            return "The parameter async is none of true, 1, false, 0.";
         if (truth && plan->is_websocket)
-            return hl_plan_refuse(plan, 400,
-                "A WebSocket cannot be asynchronous. Leave async away, or send a plain request.",
-                NULL);
+            return "A WebSocket cannot be asynchronous. Leave async away, or send a plain request.";
         plan->is_async = truth;
     }
     /* An upgrade is answered at once or not at all: the preference does not fit it, and may be
@@ -104,10 +103,10 @@ static bool read_async(
     if (!params->has_async)
         plan->is_async = prefers;
     plan->prefers_async = prefers && plan->is_async;
-    return true;
+    return NULL;
 }
 
-static bool read_webhook(struct hl_plan *plan, const struct hl_param *param,
+static const char *read_webhook(struct hl_plan *plan, const struct hl_param *param,
     const struct hl_config *config, char *url_space)
 {
     ptrdiff_t n = hl_query_decode(param->value, url_space, HL_WEBHOOK_URL_MAX);
@@ -117,45 +116,35 @@ static bool read_webhook(struct hl_plan *plan, const struct hl_param *param,
     url_space[text.n] = '\0';
 
     if (n < 0 || !hl_url_parse(text, &url) || url.port == 0)
-        return hl_plan_refuse(plan, 400,
-            "The parameter webhookEndpoint is not an absolute http or https URL of at most 2048 "
-            "bytes, URL-encoded.",
-            NULL);
+        return "The parameter webhookEndpoint is not an absolute http or https URL of at most 2048 "
+               "bytes, URL-encoded.";
     if (url.has_userinfo)
-        return hl_plan_refuse(plan, 400,
-            "The parameter webhookEndpoint has credentials in it. Authenticate the receiver's "
-            "callers by signature: send X-Webhook-Secret.",
-            NULL);
+        return "The parameter webhookEndpoint has credentials in it. Authenticate the receiver's "
+               "callers by signature: send X-Webhook-Secret.";
     if (config->webhook_https_only && !url.is_https)
-        return hl_plan_refuse(plan, 400,
-            "The parameter webhookEndpoint is not an https URL, and HOOKLINE_WEBHOOK_HTTPS_ONLY "
-            "is on.",
-            NULL);
+        return "The parameter webhookEndpoint is not an https URL, and HOOKLINE_WEBHOOK_HTTPS_ONLY "
+               "is on.";
     if (hl_guard_parse_host(url.host, url.is_bracketed, &ip) &&
         hl_guard_is_blocked(&ip, &config->webhook_allow))
-        return hl_plan_refuse(plan, 400,
-            "The parameter webhookEndpoint names an address that webhooks may not reach. The "
-            "operator can allow it with HOOKLINE_WEBHOOK_ALLOW.",
-            NULL);
+        return "The parameter webhookEndpoint names an address that webhooks may not reach. The "
+               "operator can allow it with HOOKLINE_WEBHOOK_ALLOW.";
     plan->webhook_url = text;
-    return true;
+    return NULL;
 }
 
 /* Base64 of at least one byte, standard alphabet, with or without padding: what webhook/signature.c
  * can turn into a key. */
-static bool read_secret(struct hl_plan *plan, const struct hl_head *head)
+static const char *read_secret(struct hl_plan *plan, const struct hl_head *head)
 {
     const struct hl_field *field = hl_head_field(head, HL_FIELD_X_WEBHOOK_SECRET);
     if (!field)
-        return true;
+        return NULL;
     if (hl_head_field_count(head, HL_FIELD_X_WEBHOOK_SECRET) > 1 ||
         !hl_is_webhook_secret(field->value))
-        return hl_plan_refuse(plan, 400,
-            "X-Webhook-Secret is not one field of 1 to 1024 bytes, with padded base64 after "
-            "whsec_.",
-            NULL);
+        return "X-Webhook-Secret is not one field of 1 to 1024 bytes, with padded base64 after "
+               "whsec_.";
     plan->webhook_secret = field->value;
-    return true;
+    return NULL;
 }
 
 static bool is_printable(struct hl_str s)
@@ -166,15 +155,14 @@ static bool is_printable(struct hl_str s)
     return true;
 }
 
-static bool read_idempotency_key(struct hl_plan *plan, const struct hl_head *head)
+static const char *read_idempotency_key(struct hl_plan *plan, const struct hl_head *head)
 {
     const struct hl_field *field = hl_head_field(head, HL_FIELD_IDEMPOTENCY_KEY);
     if (!field)
-        return true;
+        return NULL;
     if (hl_head_field_count(head, HL_FIELD_IDEMPOTENCY_KEY) > 1 || field->value.n == 0 ||
         field->value.n > MAX_KEY || !is_printable(field->value))
-        return hl_plan_refuse(
-            plan, 400, "Idempotency-Key is not one field of 1 to 255 printable bytes.", NULL);
+        return "Idempotency-Key is not one field of 1 to 255 printable bytes.";
     plan->idempotency_key = field->value;
-    return true;
+    return NULL;
 }

@@ -18,14 +18,10 @@ HL_MUST_CHECK bool hl_own_params_find(struct hl_str query, struct hl_own_params 
  * has room for query.n. */
 size_t hl_own_params_cut(struct hl_str query, const struct hl_own_params *found, char *out);
 
-/* Sets is_async, prefers_async, webhook_url, webhook_secret, idempotency_key; or makes the plan a
- * refusal. `plan->is_websocket` is set already. */
-void hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
+/* Sets is_async, prefers_async, webhook_url, webhook_secret, idempotency_key. NULL, or what is wrong
+ * with the request: the detail of a 400. `plan->is_websocket` is set already. */
+HL_MUST_CHECK const char *hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_own_params *params, const struct hl_config *config,
     struct hl_plan_scratch *scratch);
-
-/* Makes the plan a refusal; always false, for `return`. `extra_fields` may be NULL. */
-bool hl_plan_refuse(
-    struct hl_plan *plan, uint16_t status, const char *detail, const char *extra_fields);
 
 #endif

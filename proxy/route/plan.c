@@ -118,8 +118,11 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
             "The parameter async or webhookEndpoint is there more than once. Send it once.", NULL);
         return;
     }
-    if (set_target(plan, path, target, &params, scratch))
-        hl_mode_read(plan, head, &params, config, scratch);
+    if (!set_target(plan, path, target, &params, scratch))
+        return;
+    const char *fault = hl_mode_read(plan, head, &params, config, scratch);
+    if (fault)
+        hl_plan_refuse(plan, 400, fault, NULL);
 }
 
 static bool is_name(struct hl_str s)

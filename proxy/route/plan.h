@@ -61,4 +61,8 @@ struct hl_cors hl_plan_cors(const struct hl_head *head, const struct hl_config *
 void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config,
     struct hl_plan_scratch *scratch);
 
+/* Makes the plan a refusal; always false, for `return`. `extra_fields` may be NULL. */
+bool hl_plan_refuse(
+    struct hl_plan *plan, uint16_t status, const char *detail, const char *extra_fields);
+
 #endif

@@ -15,7 +15,6 @@
 #include "caller/departure.h"
 #include "http/edit.h"
 #include "http/subprotocol.h"
-#include "route/mode.h"
 #include "run/acceptance.h"
 #include "run/forward.h"
 #include "worker/inquiry.h"
