@@ -3,11 +3,10 @@
  * Promise: an idle connection that the app closed is never handed out after its close was seen; a
  * wait ends exactly once.
  * Not here: what is said on a connection (run/), whether the app is ready (readiness.c), how many
- * calls it may get (limiter.c), and connections over all workers (pool_group.c). */
+ * calls it may get (limiter.c), connections over all workers (pool_group.c), and the app's addresses
+ * (host.c). */
 #include "app/pool.h"
 
-#include <arpa/inet.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -15,7 +14,6 @@
 
 #define BACKOFF_FIRST_MS 25
 #define BACKOFF_MAX_MS   1000
-#define RESOLVE_AGAIN_MS 5000
 #define CONNECT_ONE_MS   3000  /* one address of several */
 #define CONNECT_MOST_MS  10000 /* the kernel asks ever more seldom for a machine that is away */
 #define SWEEP_MS         5000
@@ -27,33 +25,14 @@ static void wait_try(struct hl_upstream_wait *wait);
 static void on_sweep(struct hl_timer *timer);
 static void arm_sweep(struct hl_pool *pool);
 
-static void resolve_literal(struct hl_pool *pool)
-{
-    const struct hl_app_url *url = pool->url;
-    struct sockaddr_in *v4 = (struct sockaddr_in *)&pool->addresses[0];
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&pool->addresses[0];
-    if (inet_pton(AF_INET, url->host, &v4->sin_addr) == 1) {
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons(url->port);
-    } else if (inet_pton(AF_INET6, url->host, &v6->sin6_addr) == 1) {
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons(url->port);
-    } else {
-        return;
-    }
-    pool->is_literal = true;
-    pool->address_count = 1;
-}
+static void on_resolved(struct hl_host *host, int status);
 
 void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
     struct hl_reader *reader, const struct hl_app_url *url, struct hl_pool_group *group,
     struct hl_mailbox *mailbox)
 {
     memset(pool, 0, sizeof(*pool));
-    pool->group = group;
-    pool->mailbox = mailbox;
-    pool->room.type = HL_POOL_ROOM;
-    hl_list_push_back(&group->pools, &pool->group_node);
+    hl_pool_member_init(&pool->member, group, mailbox);
     pool->loop = loop;
     pool->wheel = wheel;
     pool->reader = reader;
@@ -63,15 +42,7 @@ void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
     hl_list_init(&pool->busy);
     hl_list_init(&pool->waits);
     hl_timer_init(&pool->sweep, on_sweep);
-    if (!url->is_unix)
-        resolve_literal(pool);
-}
-
-static void note_idle(struct hl_pool *pool, int change)
-{
-    uint32_t n = atomic_load_explicit(&pool->idle_count, memory_order_relaxed);
-    atomic_store_explicit(&pool->idle_count, n + (uint32_t)change,
-        pool->group->limit > 0 ? memory_order_seq_cst : memory_order_relaxed);
+    hl_host_init(&pool->host, loop, url, on_resolved);
 }
 
 struct hl_upstream *hl_pool_take(struct hl_pool *pool, bool is_replayable)
@@ -85,8 +56,8 @@ struct hl_upstream *hl_pool_take(struct hl_pool *pool, bool is_replayable)
         return NULL;
     hl_list_remove(&u->node);
     hl_list_push_back(&pool->busy, &u->node);
-    note_idle(pool, -1);
-    hl_counter_add(&pool->busy_count, 1);
+    hl_pool_member_note_idle(&pool->member, -1);
+    hl_counter_add(&pool->member.busy_count, 1);
     u->state = HL_UPSTREAM_BUSY;
     u->calls++;
     return u;
@@ -116,11 +87,25 @@ static void wait_end(struct hl_upstream_wait *wait, struct hl_upstream *u)
     wait->on_done(wait, u);
 }
 
+/* Of this pool; the oldest first. */
+static void close_surplus(struct hl_pool *pool)
+{
+    while (!hl_list_is_empty(&pool->idle) && hl_pool_member_is_over_limit(&pool->member))
+        hl_upstream_close(HL_CONTAINER_OF(pool->idle.prev, struct hl_upstream, node));
+}
+
+void hl_pool_on_room(struct hl_msg *msg)
+{
+    struct hl_pool *pool = HL_CONTAINER_OF(msg, struct hl_pool, member.room);
+    hl_pool_member_on_room(&pool->member);
+    close_surplus(pool);
+}
+
 void hl_pool_put(struct hl_upstream *u)
 {
     struct hl_pool *pool = u->pool;
     HL_ASSERT(u->state == HL_UPSTREAM_BUSY);
-    if (pool->is_closing || !pool->group->keeps || u->stream.has_failed ||
+    if (pool->is_closing || !pool->member.group->keeps || u->stream.has_failed ||
         hl_stream_is_blocked(&u->stream) || !u->stream.is_reading) {
         hl_upstream_close(u);
         return;
@@ -135,13 +120,13 @@ void hl_pool_put(struct hl_upstream *u)
     }
     hl_list_remove(&u->node);
     hl_list_push_front(&pool->idle, &u->node);
-    hl_counter_sub(&pool->busy_count, 1);
-    note_idle(pool, 1);
+    hl_counter_sub(&pool->member.busy_count, 1);
+    hl_pool_member_note_idle(&pool->member, 1);
     u->state = HL_UPSTREAM_IDLE;
     u->idle_since = uv_now(pool->loop);
     u->stream.read_size = HL_READ_SIZE;
     arm_sweep(pool);
-    hl_pool_close_surplus(pool);
+    close_surplus(pool);
 }
 
 /* The connections of calls whose app answers nothing any more, the kernel's probes included, fail. */
@@ -195,11 +180,10 @@ void hl_upstream_close(struct hl_upstream *u)
     if (u->state == HL_UPSTREAM_CLOSING)
         return;
     if (u->state == HL_UPSTREAM_IDLE)
-        note_idle(u->pool, -1);
+        hl_pool_member_note_idle(&u->pool->member, -1);
     else if (u->state == HL_UPSTREAM_BUSY)
-        hl_counter_sub(&u->pool->busy_count, 1);
-    if (u->pool->group->limit > 0)
-        atomic_fetch_sub(&u->pool->group->open, 1);
+        hl_counter_sub(&u->pool->member.busy_count, 1);
+    hl_pool_member_note_closed(&u->pool->member);
     hl_list_remove(&u->node);
     hl_list_push_back(&u->pool->busy, &u->node);
     u->state = HL_UPSTREAM_CLOSING;
@@ -234,7 +218,7 @@ static void on_connected(struct hl_upstream *u, int error)
     hl_timer_disarm(&wait->timer);
     if (error == 0) {
         u->state = HL_UPSTREAM_BUSY;
-        hl_counter_add(&u->pool->busy_count, 1);
+        hl_counter_add(&u->pool->member.busy_count, 1);
         watch_machine(u);
         hl_stream_resume(&u->stream);
         wait_end(wait, u);
@@ -244,7 +228,7 @@ static void on_connected(struct hl_upstream *u, int error)
     wait->cause = hl_cause_of(error);
     hl_upstream_close(u);
     wait->address++;
-    if (++wait->tried < u->pool->address_count) {
+    if (++wait->tried < u->pool->host.address_count) {
         wait_try(wait);
         return;
     }
@@ -299,35 +283,21 @@ static struct hl_upstream *upstream_new(struct hl_pool *pool)
     hl_list_init(&u->node);
     hl_list_push_back(&pool->busy, &u->node);
     pool->open_count++;
-    hl_pool_count_open(pool);
+    hl_pool_member_note_open(&pool->member);
+    close_surplus(pool);
+    hl_pool_member_ask_room(&pool->member);
     return u;
 }
 
-static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
+static void on_resolved(struct hl_host *host, int status)
 {
-    struct hl_pool *pool = request->data;
-    free(request);
-    if (!pool) { /* the pool closed meanwhile */
-        uv_freeaddrinfo(found);
-        return;
-    }
-    pool->resolving = NULL;
-    pool->resolved_at = uv_now(pool->loop);
-    if (status == 0)
-        pool->address_count = 0;
-    else
-        HL_LOG(DEBUG, "the app's host name does not resolve", HL_LOG_TEXT("host", pool->url->host),
-            HL_LOG_TEXT("error", uv_strerror(status)));
-    for (struct addrinfo *a = found; a && pool->address_count < HL_ARRAY_LEN(pool->addresses);
-         a = a->ai_next)
-        memcpy(&pool->addresses[pool->address_count++], a->ai_addr, a->ai_addrlen);
-    uv_freeaddrinfo(found);
+    struct hl_pool *pool = HL_CONTAINER_OF(host, struct hl_pool, host);
     HL_LIST_EACH_SAFE (node, &pool->waits) {
         struct hl_upstream_wait *wait = HL_CONTAINER_OF(node, struct hl_upstream_wait, node);
         if (!wait->is_resolving)
             continue;
         wait->is_resolving = false;
-        if (pool->address_count) {
+        if (host->address_count) {
             wait_try(wait); /* ends no wait, so the list stays whole */
             continue;
         }
@@ -336,49 +306,24 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     }
 }
 
-static bool resolve(struct hl_pool *pool)
-{
-    if (pool->resolving)
-        return true;
-    uv_getaddrinfo_t *request = malloc(sizeof(*request));
-    if (!request)
-        return false;
-    char port[8];
-    snprintf(port, sizeof(port), "%u", pool->url->port);
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    request->data = pool;
-    if (uv_getaddrinfo(pool->loop, request, on_resolved, pool->url->host, port, &hints) != 0) {
-        free(request);
-        return false;
-    }
-    pool->resolving = request;
-    return true;
-}
-
-static bool must_resolve(const struct hl_pool *pool)
-{
-    if (pool->url->is_unix || pool->is_literal)
-        return false;
-    return pool->resolved_at == 0 || uv_now(pool->loop) - pool->resolved_at > RESOLVE_AGAIN_MS;
-}
-
 /* Begins one connect for a wait, or a look-up first. */
 static void wait_try(struct hl_upstream_wait *wait)
 {
     struct hl_pool *pool = wait->pool;
+    struct hl_host *host = &pool->host;
     uint64_t left = wait->deadline - uv_now(pool->loop);
-    if (atomic_load_explicit(&pool->group->is_barred, memory_order_relaxed)) {
+    if (atomic_load_explicit(&pool->member.group->is_barred, memory_order_relaxed)) {
         wait->cause.kind = HL_CAUSE_OCCUPIED;
         sit_out_backoff(wait);
         return;
     }
-    if (must_resolve(pool) && resolve(pool) && pool->address_count == 0) {
+    if (hl_host_is_stale(host) && hl_host_resolve(host) && host->address_count == 0) {
         wait->is_resolving = true; /* on_resolved goes on */
         hl_timer_arm(pool->wheel, &wait->timer, left);
         return;
     }
     struct hl_upstream *u =
-        pool->url->is_unix || pool->address_count > 0 ? upstream_new(pool) : NULL;
+        pool->url->is_unix || host->address_count > 0 ? upstream_new(pool) : NULL;
     if (!u) {
         sit_out_backoff(wait);
         return;
@@ -388,14 +333,14 @@ static void wait_try(struct hl_upstream_wait *wait)
     if (pool->url->is_unix) {
         hl_stream_connect_unix(&u->stream, pool->url->path);
     } else {
-        unsigned i = wait->address % pool->address_count;
-        int rc = hl_stream_connect_tcp(&u->stream, (struct sockaddr *)&pool->addresses[i]);
+        unsigned i = wait->address % host->address_count;
+        int rc = hl_stream_connect_tcp(&u->stream, (struct sockaddr *)&host->addresses[i]);
         if (rc != 0) {
             on_connected(u, rc);
             return;
         }
     }
-    uint64_t most = pool->address_count > 1 ? CONNECT_ONE_MS : CONNECT_MOST_MS;
+    uint64_t most = host->address_count > 1 ? CONNECT_ONE_MS : CONNECT_MOST_MS;
     hl_timer_arm(pool->wheel, &wait->timer, left < most ? left : most);
 }
 
@@ -457,11 +402,7 @@ void hl_pool_close(struct hl_pool *pool)
     hl_pool_drop_idle(pool);
     HL_LIST_EACH_SAFE (busy, &pool->busy)
         hl_upstream_close(HL_CONTAINER_OF(busy, struct hl_upstream, node));
-    if (pool->resolving) {
-        uv_cancel((uv_req_t *)pool->resolving);
-        pool->resolving->data = NULL;
-        pool->resolving = NULL;
-    }
+    hl_host_close(&pool->host);
 }
 
 void hl_pool_fini(struct hl_pool *pool)

@@ -6,12 +6,12 @@
 #ifndef HL_APP_POOL_H
 #define HL_APP_POOL_H
 
-#include <stdatomic.h>
 #include <uv.h>
 
 #include "app/cause.h"
+#include "app/host.h"
+#include "app/pool_group.h"
 #include "base/list.h"
-#include "base/metric.h"
 #include "base/slab.h"
 #include "config/config.h"
 #include "loop/mailbox.h"
@@ -49,20 +49,8 @@ struct hl_upstream {
     void (*on_event)(void *owner, const struct hl_stream_event *event);
 };
 
-/* What the pools of all workers have in common. A server that gives each connection a thread of its
- * own, and has as many as HOOKLINE_APP_CONCURRENCY says, must not have them taken by kept
- * connections of other workers. */
-struct hl_pool_group {
-    struct hl_list pools;   /* complete before the workers start */
-    bool keeps;             /* HOOKLINE_APP_KEEPALIVE */
-    uint32_t limit;         /* of open connections, kept ones give way; 0: none */
-    _Atomic uint32_t open;  /* counted only if there is a limit */
-    _Atomic bool is_barred; /* nobody connects: it is not the app that listens there */
-};
-
 struct hl_pool {
-    struct hl_list group_node;
-    struct hl_pool_group *group;
+    struct hl_pool_member member; /* of the group of all workers' pools */
     uv_loop_t *loop;
     struct hl_wheel *wheel;
     struct hl_reader *reader;
@@ -71,20 +59,10 @@ struct hl_pool {
     struct hl_list idle; /* most recently used first */
     struct hl_list busy; /* connecting, busy and closing */
     struct hl_list waits;
-    _Atomic uint32_t idle_count; /* written by the worker, as is `busy_count` */
-    struct hl_counter busy_count;
     unsigned open_count;
-    struct hl_mailbox *mailbox; /* of the worker: gets `room` */
-    struct hl_msg room;         /* another pool asks that a kept connection be closed */
-    _Atomic bool is_room_asked; /* `room` is on its way */
     struct hl_timer sweep;
     bool is_closing;
-
-    struct sockaddr_storage addresses[8];
-    unsigned address_count;
-    uint64_t resolved_at; /* uv_now; 0: never */
-    bool is_literal;      /* the host is an address: nothing to resolve */
-    uv_getaddrinfo_t *resolving;
+    struct hl_host host;
 };
 
 /* Someone who waits for a new connection. Embedded in the waiter; linked while it waits. */
@@ -104,21 +82,11 @@ struct hl_upstream_wait {
     void (*on_done)(struct hl_upstream_wait *wait, struct hl_upstream *upstream);
 };
 
-void hl_pool_group_init(struct hl_pool_group *group, bool keeps, uint32_t limit);
-/* Control. Connections wait, until their deadlines, while it is barred. */
-void hl_pool_group_bar(struct hl_pool_group *group, bool is_barred);
-/* Whether a call has a connection to the app just now. Any thread. */
-bool hl_pool_group_is_busy(const struct hl_pool_group *group);
-
 void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
     struct hl_reader *reader, const struct hl_app_url *url, struct hl_pool_group *group,
     struct hl_mailbox *mailbox);
 /* The worker's mailbox brought HL_POOL_ROOM. */
 void hl_pool_on_room(struct hl_msg *msg);
-/* For pool.c: one more is open; and, of this pool, kept ones are closed while there are too many, the
- * oldest first. */
-void hl_pool_count_open(struct hl_pool *pool);
-void hl_pool_close_surplus(struct hl_pool *pool);
 /* Closes all connections; busy ones too. Waits must have been cancelled. */
 void hl_pool_close(struct hl_pool *pool);
 void hl_pool_fini(struct hl_pool *pool); /* after the loop ran its close callbacks */
@@ -144,8 +112,5 @@ void hl_pool_put(struct hl_upstream *u);
 void hl_pool_drop_idle(struct hl_pool *pool);
 /* Ends it; its owner gets no further event. */
 void hl_upstream_close(struct hl_upstream *u);
-
-/* The message type; the workers' mailboxes know it (worker/worker.h). */
-#define HL_POOL_ROOM 201
 
 #endif

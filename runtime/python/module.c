@@ -5,9 +5,9 @@
  * Not here: the types (server.c, call.c). */
 #include "object.h"
 
-#include "base/log_sink.h"
-
 #include <signal.h>
+
+#include "base/log_sink.h"
 
 PyObject *hl_py_none(void)
 {

@@ -177,9 +177,9 @@ Test(pool, never_hands_out_what_the_app_closed)
     struct hl_upstream *u = connect_one();
     int fd = app_accept();
     hl_pool_put(u);
-    cr_assert_eq(pool.idle_count, 1);
+    cr_assert_eq(pool.member.idle_count, 1);
     close(fd);
-    UNTIL(pool.idle_count == 0);
+    UNTIL(pool.member.idle_count == 0);
     cr_assert_null(hl_pool_take(&pool, true));
     UNTIL(pool.open_count == 0);
 }
@@ -276,16 +276,16 @@ Test(pool, keeps_no_more_than_the_limit_over_all_workers)
     app_listen(0);
     open_two(1);
     hl_pool_put(connect_one());
-    cr_assert_eq(pool.idle_count, 1, "one may be kept");
+    cr_assert_eq(pool.member.idle_count, 1, "one may be kept");
     ask_pool(&other, &a, PATIENCE_MS);
     struct hl_msg *msg = hl_mailbox_take(&mailbox);
-    cr_assert_eq(msg, &pool.room, "it is asked to make room");
+    cr_assert_eq(msg, &pool.member.room, "it is asked to make room");
     cr_assert_null(msg->next);
     hl_pool_on_room(msg);
-    cr_assert_eq(pool.idle_count, 0);
+    cr_assert_eq(pool.member.idle_count, 0);
     UNTIL(a.done);
     hl_pool_put(a.upstream);
-    cr_assert_eq(other.idle_count, 1, "the other keeps its own now");
+    cr_assert_eq(other.member.idle_count, 1, "the other keeps its own now");
     cr_assert_eq(group.open, 1);
     close_other();
 }
@@ -300,7 +300,7 @@ Test(pool, does_not_keep_a_connection_that_is_one_too_many)
     cr_assert_null(hl_mailbox_take(&mailbox), "it has none to close");
     UNTIL(a.done);
     hl_pool_put(u);
-    cr_assert_eq(pool.idle_count, 0);
+    cr_assert_eq(pool.member.idle_count, 0);
     cr_assert_eq(group.open, 1);
     close_other();
 }

@@ -175,7 +175,7 @@ Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
     hl_readiness_start(&readiness);
     UNTIL(hl_readiness_is_ready(&readiness));
     hl_pool_init(&pool, &loop, &wheel, &reader, &config.app_url, &calls, &mailbox);
-    hl_counter_add(&pool.busy_count, 1);
+    hl_counter_add(&pool.member.busy_count, 1);
     int silent = app;
     app = -1; /* takes connections, but nobody accepts them */
     for (int i = 0; i < 3; i++) {
@@ -183,7 +183,7 @@ Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
         UNTIL(!readiness.probe);
     }
     cr_assert(hl_readiness_is_ready(&readiness));
-    hl_counter_sub(&pool.busy_count, 1);
+    hl_counter_sub(&pool.member.busy_count, 1);
     UNTIL(!hl_readiness_is_ready(&readiness));
     cr_assert_not_null(strstr(hl_readiness_why(&readiness), "HOOKLINE_APP_KEEPALIVE=off"));
     close(silent);
