@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "api/admin_answer.h"
 #include "api/admin_connection.h"
 #include "api/control_path.h"
 #include "base/log.h"
@@ -72,8 +73,12 @@ static struct hl_admin *new_admin(uv_loop_t *loop, struct hl_wheel *wheel, struc
     struct hl_admin *admin = calloc(1, sizeof(*admin) + n * sizeof(admin->listeners[0]));
     if (!admin)
         return NULL;
-    admin->home = (struct hl_admin_home){
-        .loop = loop, .wheel = wheel, .reader = reader, .view = *view, .on_gone = on_gone};
+    admin->home = (struct hl_admin_home){.loop = loop,
+        .wheel = wheel,
+        .reader = reader,
+        .view = *view,
+        .responder = &hl_admin_answers,
+        .on_gone = on_gone};
     hl_list_init(&admin->home.connections);
     admin->control_path.dir_fd = -1;
     uv_idle_init(loop, &admin->last);

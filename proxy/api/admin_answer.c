@@ -4,11 +4,15 @@
  * Promise: a file is sent no faster than the peer takes it; one that turns out to be damaged is cut
  * off.
  * Not here: reading requests (admin_connection.c), what can be asked (endpoint.c, rest_route.c). */
+#include "api/admin_answer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/admin_connection.h"
+#include "api/endpoint.h"
+#include "api/rest.h"
+#include "api/rest_route.h"
 #include "auth/credential.h"
 #include "base/log.h"
 #include "body/body_reader.h"
@@ -29,6 +33,13 @@ static void end_request(struct hl_admin_connection *c)
     }
     c->has_begun = false;
     c->method = HL_METHOD_OTHER; /* until the next head says */
+}
+
+static void on_checked(struct hl_auth_wait *wait);
+
+static void begin(struct hl_admin_connection *c)
+{
+    hl_auth_wait_init(&c->wait, on_checked);
 }
 
 /* ---- endpoints ---- */
@@ -56,7 +67,7 @@ static void write_answer(struct hl_admin_connection *c, const struct hl_api_resp
     free(out);
 }
 
-void hl_admin_refuse(struct hl_admin_connection *c, uint16_t status, const char *detail)
+static void refuse(struct hl_admin_connection *c, uint16_t status, const char *detail)
 {
     c->must_close = true;
     c->minor = 1;
@@ -103,7 +114,7 @@ static struct hl_refusal find_barrier(
     return (struct hl_refusal){.status = 0};
 }
 
-void hl_admin_keep_asker(struct hl_admin_connection *c, const struct hl_head *head)
+static void take_head(struct hl_admin_connection *c, const struct hl_head *head)
 {
     struct hl_str token;
     struct hl_target target;
@@ -155,22 +166,24 @@ static bool knows_asker(struct hl_admin_connection *c, struct hl_str path, struc
     return true;
 }
 
-void hl_admin_on_checked(struct hl_auth_wait *wait)
+static void answer(struct hl_admin_connection *c);
+
+static void on_checked(struct hl_auth_wait *wait)
 {
     struct hl_admin_connection *c = HL_CONTAINER_OF(wait, struct hl_admin_connection, wait);
-    hl_admin_answer(c);
+    answer(c);
     hl_admin_connection_go_on(c);
 }
 
 static void ask_rest(
     struct hl_admin_connection *c, const struct hl_target *target, const struct hl_asker *asker);
 
-void hl_admin_answer(struct hl_admin_connection *c)
+static void answer(struct hl_admin_connection *c)
 {
     struct hl_target target;
     struct hl_asker asker = {.is_admin = false};
     if (!hl_target_split(hl_buf_str(&c->target), &target)) {
-        hl_admin_refuse(c, 400, "The request's target is not a path with an optional query.");
+        refuse(c, 400, "The request's target is not a path with an optional query.");
         return;
     }
     if (c->barrier.status && !is_public(target.path)) {
@@ -326,13 +339,13 @@ static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_
     hl_admin_connection_go_on(c);
 }
 
-void hl_admin_answer_drained(struct hl_admin_connection *c)
+static void on_drained(struct hl_admin_connection *c)
 {
     if (c->file)
         read_file(c);
 }
 
-void hl_admin_answer_abandon(struct hl_admin_connection *c)
+static void abandon(struct hl_admin_connection *c)
 {
     if (c->is_asking)
         hl_rest_abandon(&c->call);
@@ -341,3 +354,12 @@ void hl_admin_answer_abandon(struct hl_admin_connection *c)
     wipe_token(c);
     drop_file(c);
 }
+
+const struct hl_admin_responder hl_admin_answers = {
+    .begin = begin,
+    .take_head = take_head,
+    .answer = answer,
+    .refuse = refuse,
+    .drained = on_drained,
+    .abandon = abandon,
+};

@@ -54,7 +54,7 @@ bool hl_admin_connection_accept(
     c->is_open = is_open;
     c->stream.read_size = READ_SIZE;
     hl_timer_init(&c->timer, on_timer);
-    hl_auth_wait_init(&c->wait, hl_admin_on_checked);
+    home->responder->begin(c);
     hl_message_reader_init(&c->messages, &rules);
     hl_list_push_back(&home->connections, &c->node);
     home->count++;
@@ -72,7 +72,7 @@ bool hl_admin_connection_accept(
 
 void hl_admin_connection_close(struct hl_admin_connection *c)
 {
-    hl_admin_answer_abandon(c);
+    c->home->responder->abandon(c);
     c->state = HL_ADMIN_CLOSING;
     hl_timer_disarm(&c->timer);
     hl_stream_close(&c->stream);
@@ -148,7 +148,7 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
         break;
     case HL_STREAM_DRAINED:
         if (c->state == HL_ADMIN_ANSWER)
-            hl_admin_answer_drained(c);
+            c->home->responder->drained(c);
         else
             read_on(c);
         break;
@@ -240,11 +240,12 @@ static void on_timer(struct hl_timer *timer)
         if (!hl_stall_is_over(
                 &c->stall, &c->stream, home->wheel, &c->timer, home->view.config->write_timeout_ms))
             return;
-        hl_admin_answer_abandon(c);
+        c->home->responder->abandon(c);
         c->state = HL_ADMIN_CLOSING;
         hl_stream_close_reset(&c->stream);
     } else if (c->has_begun) {
-        hl_admin_refuse(c, 408, "The request was not complete within HOOKLINE_HEAD_TIMEOUT.");
+        home->responder->refuse(
+            c, 408, "The request was not complete within HOOKLINE_HEAD_TIMEOUT.");
         read_on(c);
     } else {
         hl_admin_connection_close(c);
@@ -270,13 +271,13 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
     c->must_close = !head->is_persistent;
     c->target.n = c->body.n = 0;
     keep_tags(c, head);
-    hl_admin_keep_asker(c, head);
+    c->home->responder->take_head(c, head);
     if (hl_buf_append_str(&c->target, head->target) != HL_OK) {
         hl_admin_connection_close(c);
         return false;
     }
     if (c->messages.left > HL_ADMIN_MAX_BODY) {
-        hl_admin_refuse(c, 413, "A request's body may have at most 64 KiB here.");
+        c->home->responder->refuse(c, 413, "A request's body may have at most 64 KiB here.");
         return false;
     }
     c->state = HL_ADMIN_BODY;
@@ -295,7 +296,7 @@ static bool take_head(struct hl_admin_connection *c)
     struct hl_str bytes = hl_buf_str(&c->in);
     enum hl_message_event event = hl_message_read_request(&c->messages, &bytes, head, &fault);
     if (event == HL_MESSAGE_FAULT)
-        hl_admin_refuse(c, fault.status, fault.detail);
+        c->home->responder->refuse(c, fault.status, fault.detail);
     else if (event == HL_MESSAGE_HEAD && begin_request(c, head))
         hl_buf_drop(&c->in, c->in.n - bytes.n);
     return c->state == HL_ADMIN_BODY;
@@ -313,7 +314,7 @@ static void end_body(struct hl_admin_connection *c)
 {
     hl_message_next(&c->messages);
     c->has_begun = false;
-    hl_admin_answer(c);
+    c->home->responder->answer(c);
 }
 
 static bool take_body(struct hl_admin_connection *c)
@@ -322,9 +323,9 @@ static bool take_body(struct hl_admin_connection *c)
     struct hl_head_fault fault;
     enum hl_message_event event = hl_message_read_body(&c->messages, &bytes, &data, &fault);
     if (event == HL_MESSAGE_DATA && c->body.n + data.n > HL_ADMIN_MAX_BODY)
-        hl_admin_refuse(c, 413, "A request's body may have at most 64 KiB here.");
+        c->home->responder->refuse(c, 413, "A request's body may have at most 64 KiB here.");
     else if (event == HL_MESSAGE_FAULT)
-        hl_admin_refuse(c, fault.status, fault.detail);
+        c->home->responder->refuse(c, fault.status, fault.detail);
     else if (event == HL_MESSAGE_DATA && !keep_body(c, data))
         return false;
     hl_buf_drop(&c->in, c->in.n - bytes.n);

@@ -17,12 +17,31 @@
 #define HL_ADMIN_MAX_BODY (64 * 1024) /* more: 413 */
 #define HL_ADMIN_MAX_TAGS 128         /* a longer If-None-Match is passed over */
 
+struct hl_admin_connection;
+
+/* Whoever answers the requests of a connection. */
+struct hl_admin_responder {
+    /* The connection is new. */
+    void (*begin)(struct hl_admin_connection *c);
+    /* A head is there: keeps what says who asks, and from where. */
+    void (*take_head)(struct hl_admin_connection *c, const struct hl_head *head);
+    /* The request is whole: answers it, now or later. */
+    void (*answer)(struct hl_admin_connection *c);
+    /* It has a fault, or does not come: it is refused, and the connection ends. */
+    void (*refuse)(struct hl_admin_connection *c, uint16_t status, const char *detail);
+    /* The socket takes bytes again; only while an answer is being made. */
+    void (*drained)(struct hl_admin_connection *c);
+    /* The peer has gone, or is sent away: nobody waits for an answer. */
+    void (*abandon)(struct hl_admin_connection *c);
+};
+
 /* What the connections have in common; the listener's side of them (admin.c) owns it. */
 struct hl_admin_home {
     uv_loop_t *loop;
     struct hl_wheel *wheel;
     struct hl_reader *reader;
     struct hl_api_view view;
+    const struct hl_admin_responder *responder;
     struct hl_list connections; /* all that are not freed; of two between requests the one that has
                                    been so for longer stands first */
     size_t count, local_count;  /* of them, and of those on the control socket */
@@ -72,7 +91,7 @@ struct hl_admin_connection {
     /* its answer */
     struct hl_rest_call call;
     bool is_asking; /* `call` is with the REST interface */
-    bool is_inside; /* hl_admin_answer has not returned yet */
+    bool is_inside; /* the responder's `answer` has not returned yet */
     struct hl_body_reader *file;
     bool is_reading_file;
     struct hl_buf head; /* of an answer with a file, until its first piece is there */
@@ -93,20 +112,5 @@ void hl_admin_connection_close_all(struct hl_admin_home *home);
 /* An answer is written: the next request may be read. */
 void hl_admin_connection_go_on(struct hl_admin_connection *c);
 void hl_admin_connection_close(struct hl_admin_connection *c);
-
-/* ---- admin_answer.c ---- */
-
-/* The head is there: keeps what says who asks, and from where. */
-void hl_admin_keep_asker(struct hl_admin_connection *c, const struct hl_head *head);
-/* Its signature is checked. */
-void hl_admin_on_checked(struct hl_auth_wait *wait);
-/* The request is whole. */
-void hl_admin_answer(struct hl_admin_connection *c);
-/* It is refused, and the connection ends. */
-void hl_admin_refuse(struct hl_admin_connection *c, uint16_t status, const char *detail);
-/* The socket takes bytes again. */
-void hl_admin_answer_drained(struct hl_admin_connection *c);
-/* The peer has gone. */
-void hl_admin_answer_abandon(struct hl_admin_connection *c);
 
 #endif

@@ -1,10 +1,11 @@
 /* endpoint.c - which handler answers what.
  * Thread: control.
- * Not here: reading requests and writing responses (connection.c). */
+ * Not here: reading requests and writing responses (admin_connection.c, admin_answer.c). */
 #include "api/endpoint.h"
 
 #include "api/asset.h"
 #include "api/health.h"
+#include "api/method.h"
 #include "api/metrics.h"
 #include "api/now.h"
 
@@ -79,22 +80,4 @@ void hl_api_answer(const struct hl_api_view *view, const struct hl_api_request *
         e->handle(view, request, response);
     else
         refuse_method(request->path, response);
-}
-
-static const char *const method_texts[] = {
-    [HL_METHOD_OTHER] = "other",
-    [HL_METHOD_GET] = "GET",
-    [HL_METHOD_HEAD] = "HEAD",
-    [HL_METHOD_POST] = "POST",
-    [HL_METHOD_PUT] = "PUT",
-    [HL_METHOD_DELETE] = "DELETE",
-    [HL_METHOD_OPTIONS] = "OPTIONS",
-    [HL_METHOD_PATCH] = "PATCH",
-    [HL_METHOD_CONNECT] = "CONNECT",
-    [HL_METHOD_TRACE] = "TRACE",
-};
-
-const char *hl_api_method_text(enum hl_method method)
-{
-    return method_texts[method];
 }

@@ -46,7 +46,4 @@ void hl_api_answer(const struct hl_api_view *view, const struct hl_api_request *
 /* Whether something is at that path. */
 bool hl_api_has(struct hl_str path);
 
-/* "GET"; "other" for those that hookline has no name for. */
-const char *hl_api_method_text(enum hl_method method);
-
 #endif

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "api/method.h"
 #include "base/clock.h"
 #include "caller/access.h"
 #include "loop/log_writer.h"

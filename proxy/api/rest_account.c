@@ -3,11 +3,13 @@
  * Promise: a token is given out when its account is on disk, and a revocation is answered when it is
  * on disk and holds in every thread.
  * Not here: what a token is (auth/). */
+#include "api/rest_account.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
-#include "api/rest.h"
+#include "api/rest_param.h"
 #include "auth/auth.h"
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -157,7 +159,7 @@ static void show_new(struct hl_rest_call *call)
 {
     const struct hl_add_account *add = (const struct hl_add_account *)call->answers[0];
     const struct hl_account *a = &add->account;
-    struct hl_auth *auth = hl_rest_parts(call->rest)->auth;
+    struct hl_auth *auth = hl_rest_parts(call)->auth;
     if (add->m.rc != HL_OK) {
         hl_rest_refuse_store(call, add->m.rc, "service account");
         return;
@@ -207,7 +209,7 @@ static void say_revoked(struct hl_rest_call *call)
         hl_rest_refuse_store(call, r->m.rc, "service account");
         return;
     }
-    /* it is refused everywhere already (rest.c) */
+    /* it is refused everywhere already (rest_call.c) */
     call->reply.status = 204;
     hl_str_put(call->reply.content_type, sizeof(call->reply.content_type), "application/json");
     hl_rest_end(call);

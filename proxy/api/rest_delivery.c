@@ -1,11 +1,13 @@
 /* rest_delivery.c - deliveries: the list, one, sending again.
  * Thread: control.
  * Not here: the members (rest_record.c). */
+#include "api/rest_delivery.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
-#include "api/rest.h"
+#include "api/rest_param.h"
 #include "api/rest_record.h"
 
 /* ---- the list ---- */

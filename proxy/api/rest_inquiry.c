@@ -2,9 +2,11 @@
  * call, and goes back with the reply.
  * Thread: control.
  * Not here: the connection (worker/inquiry.c). */
+#include "api/rest_inquiry.h"
+
 #include <stdlib.h>
 
-#include "api/rest.h"
+#include "api/rest_route.h"
 #include "http/target.h"
 
 struct visit {
@@ -21,7 +23,7 @@ static void on_reply(struct hl_rest_call *call)
     free(visit);
 }
 
-void hl_rest_take_inquiry(struct hl_rest *rest, struct hl_inquiry *inquiry)
+void hl_rest_take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquiry)
 {
     struct hl_target target;
     struct visit *visit = calloc(1, sizeof(*visit));
@@ -39,5 +41,5 @@ void hl_rest_take_inquiry(struct hl_rest *rest, struct hl_inquiry *inquiry)
     visit->call.body = hl_buf_str(&inquiry->body);
     visit->call.asker = inquiry->asker;
     visit->call.on_reply = on_reply;
-    hl_rest_begin(rest, &visit->call);
+    hl_rest_route(calls, &visit->call);
 }

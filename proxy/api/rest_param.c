@@ -1,9 +1,11 @@
 /* rest_param.c - the query of a request for the REST interface: read strictly, each fault named.
  * Thread: control.
  * Not here: which parameters a route takes (rest_route.c). */
+#include "api/rest_param.h"
+
 #include <string.h>
 
-#include "api/rest.h"
+#include "api/rest_call.h"
 #include "base/clock.h"
 #include "http/target.h"
 
@@ -116,11 +118,10 @@ static const struct param {
     {HL_REST_RUN_ID, "run_id", read_run_id, "a run's id"},
 };
 
-static const struct param *find(const struct hl_rest_call *call, const struct hl_param *given)
+static const struct param *find(unsigned groups, const struct hl_param *given)
 {
     for (size_t i = 0; i < HL_ARRAY_LEN(params); i++)
-        if (call->route->params & params[i].group &&
-            hl_param_is(given, hl_str_from(params[i].name)))
+        if (groups & params[i].group && hl_param_is(given, hl_str_from(params[i].name)))
             return &params[i];
     return NULL;
 }
@@ -134,11 +135,11 @@ static void quote(struct hl_str s, char out[41])
     out[n] = '\0';
 }
 
-static void refuse_unknown(struct hl_rest_call *call, struct hl_str name)
+static void refuse_unknown(struct hl_rest_call *call, unsigned groups, struct hl_str name)
 {
     char names[128] = "", quoted[41];
     for (size_t i = 0; i < HL_ARRAY_LEN(params); i++) {
-        if (!(call->route->params & params[i].group))
+        if (!(groups & params[i].group))
             continue;
         if (*names)
             strcat(names, ", ");
@@ -149,12 +150,13 @@ static void refuse_unknown(struct hl_rest_call *call, struct hl_str name)
         *names ? "are " : "is ", *names ? names : "none");
 }
 
-static bool read_param(struct hl_rest_call *call, const struct hl_param *given, uint32_t *seen)
+static bool read_param(
+    struct hl_rest_call *call, unsigned groups, const struct hl_param *given, uint32_t *seen)
 {
     char value[VALUE_MAX];
-    const struct param *param = find(call, given);
+    const struct param *param = find(groups, given);
     if (!param) {
-        refuse_unknown(call, given->name);
+        refuse_unknown(call, groups, given->name);
         return false;
     }
     uint32_t bit = UINT32_C(1) << (param - params);
@@ -180,23 +182,23 @@ void hl_rest_refuse_cursor(struct hl_rest_call *call)
 
 /* Only the list of queued runs may have cursors that are no ids (store/query.h): they hold no time.
  */
-static bool fits_cursor(const struct hl_rest_call *call)
+static bool fits_cursor(const struct hl_rest_call *call, unsigned groups)
 {
-    bool is_queue = call->route->params & HL_REST_RUN_STATE && call->params.state == HL_RUN_QUEUED;
+    bool is_queue = groups & HL_REST_RUN_STATE && call->params.state == HL_RUN_QUEUED;
     return is_queue || hl_id_is_nil(&call->params.cursor) ||
            hl_id_time_ms(&call->params.cursor) > 0;
 }
 
-bool hl_rest_read_params(struct hl_rest_call *call)
+bool hl_rest_read_params(struct hl_rest_call *call, unsigned groups)
 {
     struct hl_str query = call->query;
     struct hl_param given;
     uint32_t seen = 0;
     call->params = (struct hl_rest_params){.limit = LIMIT_DEFAULT, .state = -1, .is_async = -1};
     while (hl_query_next(&query, &given))
-        if (given.raw.n > 0 && !read_param(call, &given, &seen))
+        if (given.raw.n > 0 && !read_param(call, groups, &given, &seen))
             return false;
-    if (!fits_cursor(call)) {
+    if (!fits_cursor(call, groups)) {
         hl_rest_refuse_cursor(call);
         return false;
     }

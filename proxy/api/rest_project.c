@@ -1,12 +1,13 @@
 /* rest_project.c - projects: which have runs; of one, who asks, which apps have runs, where runs are
  * asked for.
  * Thread: control. */
+#include "api/rest_project.h"
+
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
-#include "api/rest.h"
 #include "config/config.h"
 
 /* The apps of the call's project; without one, the projects. */
@@ -38,7 +39,7 @@ static json_t *names(const struct hl_list_apps *l)
 static void show_all(struct hl_rest_call *call)
 {
     const struct hl_list_apps *l = (const struct hl_list_apps *)call->answers[0];
-    const struct hl_config *config = hl_rest_parts(call->rest)->config;
+    const struct hl_config *config = hl_rest_parts(call)->config;
     if (l->m.rc == HL_OK)
         hl_rest_end_json(call, 200,
             HL_JSON_OBJECT(
@@ -68,7 +69,7 @@ static void show(struct hl_rest_call *call)
         hl_rest_refuse_store(call, l->m.rc, "project");
         return;
     }
-    const struct hl_config *config = hl_rest_parts(call->rest)->config;
+    const struct hl_config *config = hl_rest_parts(call)->config;
     bool is_admin = call->is_operator || call->asker.is_admin;
     hl_rest_end_json(call, 200,
         HL_JSON_OBJECT({"project_id", hl_json_text(hl_str_from(call->project))},

@@ -2,10 +2,10 @@
  * a browser would act on (contract 8).
  * Thread: control.
  * Not here: sending a file (admin_connection.c, worker/inquiry.c). */
+#include "api/rest_result.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "api/rest.h"
 
 static void show(struct hl_rest_call *call);
 

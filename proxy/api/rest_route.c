@@ -1,10 +1,18 @@
 /* rest_route.c - which handler answers what, and who may ask it: one table.
  * Thread: control.
  * Not here: who the asker is (the fronts find out), the handlers. */
+#include "api/rest_route.h"
+
 #include <string.h>
 
-#include "api/endpoint.h"
-#include "api/rest.h"
+#include "api/method.h"
+#include "api/rest_account.h"
+#include "api/rest_delivery.h"
+#include "api/rest_param.h"
+#include "api/rest_project.h"
+#include "api/rest_result.h"
+#include "api/rest_run.h"
+#include "api/rest_session.h"
 #include "config/config.h"
 #include "http/target.h"
 
@@ -159,7 +167,7 @@ static bool take_name(
  * is there. */
 static bool is_served_here(struct hl_rest_call *call)
 {
-    struct hl_str only = hl_rest_parts(call->rest)->config->project_id;
+    struct hl_str only = hl_rest_parts(call)->config->project_id;
     if (call->is_operator || only.n == 0 || hl_str_eq(only, hl_str_from(call->project)))
         return true;
     hl_rest_refuse(call, 404, "This sidecar serves another project.");
@@ -195,7 +203,7 @@ static bool take_id(struct hl_rest_call *call, struct hl_str id)
     return false;
 }
 
-void hl_rest_route(struct hl_rest_call *call)
+static void route(struct hl_rest_call *call)
 {
     struct match m;
     enum hl_method method = call->method == HL_METHOD_HEAD ? HL_METHOD_GET : call->method;
@@ -219,9 +227,16 @@ void hl_rest_route(struct hl_rest_call *call)
         refuse_method(call);
         return;
     }
-    call->route = r;
     if (take_name(call, m.project, call->project, "project") && is_served_here(call) &&
         is_allowed(call, r->right) && take_name(call, m.app, call->app, "app") &&
-        take_id(call, m.id) && hl_rest_read_params(call))
+        take_id(call, m.id) && hl_rest_read_params(call, r->params))
         r->handle(call);
+}
+
+void hl_rest_route(struct hl_rest_calls *calls, struct hl_rest_call *call)
+{
+    if (hl_rest_call_add(calls, call))
+        route(call);
+    else
+        hl_rest_refuse_memory(call);
 }

@@ -3,11 +3,13 @@
  * Promise: the list is of stored runs and of the workers' recent synchronous ones, newest first, as
  * if it were one; a page goes on below the last, whatever comes in meanwhile.
  * Not here: results (rest_result.c), the members (rest_record.c). */
+#include "api/rest_run.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
-#include "api/rest.h"
+#include "api/rest_param.h"
 #include "api/rest_record.h"
 
 static const char *app_of(const struct hl_rest_call *call)

@@ -2,12 +2,13 @@
  * where that asks for a token one of an admin that is good for an hour.
  * Thread: control.
  * Not here: what the token is (auth/issuer.h), the link (cli/dashboard.c). */
+#include "api/rest_session.h"
+
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/json.h"
-#include "api/rest.h"
 #include "auth/auth.h"
 #include "base/clock.h"
 #include "config/admin_access.h"
@@ -32,7 +33,7 @@ static void write_url(const struct hl_listen_address *listen, char *out, size_t 
 
 static void open_session(struct hl_rest_call *call)
 {
-    const struct hl_rest_parts *parts = hl_rest_parts(call->rest);
+    const struct hl_rest_parts *parts = hl_rest_parts(call);
     int64_t now_ms = hl_clock_wall_ms();
     struct hl_grant grant = {.project = hl_str_from(call->project),
         .role = HL_ROLE_ADMIN,
@@ -59,7 +60,7 @@ static void open_session(struct hl_rest_call *call)
 
 void hl_rest_open_session(struct hl_rest_call *call)
 {
-    const struct hl_rest_parts *parts = hl_rest_parts(call->rest);
+    const struct hl_rest_parts *parts = hl_rest_parts(call);
     if (!parts->service)
         hl_rest_refuse(call, 409,
             "No sidecar is running on this data directory: the dashboard is a page that it "

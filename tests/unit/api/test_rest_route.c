@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/rest.h"
+#include "api/rest_route.h"
 #include "base/err.h"
 #include "server.h"
 

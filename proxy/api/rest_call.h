@@ -1,0 +1,102 @@
+/* rest_call.h - a request for the REST interface in flight: what its handler asked of the store and the
+ * workers by message, and who goes on, step by step, when all that it asked has answered. */
+#ifndef HL_API_REST_CALL_H
+#define HL_API_REST_CALL_H
+
+#include <jansson.h>
+
+#include "api/rest_param.h"
+#include "loop/slot.h"
+#include "worker/inquiry.h"
+#include "run/recent.h"
+#include "worker/worker.h"
+#include "store/account.h"
+#include "store/query.h"
+
+struct hl_auth;
+
+/* What the interface stands on; everything in it outlives it. */
+struct hl_rest_parts {
+    const struct hl_config *config;
+    struct hl_store *store;
+    struct hl_service *service; /* NULL: no workers, nothing runs */
+    struct hl_auth *auth;       /* accounts, and with HOOKLINE_AUTH=jwt who asks */
+};
+
+/* All that are in flight. */
+struct hl_rest_calls {
+    struct hl_rest_parts parts;
+    struct hl_mailbox *mail; /* that answers come to */
+    struct hl_slot_table slots;
+    struct hl_list list;
+    uint64_t ended[4]; /* a bit for each worker */
+};
+
+#define HL_REST_STORE_ANSWERS 2
+
+struct hl_rest_call {
+    /* the request: set by the front, borrowed until the answer */
+    enum hl_method method;
+    struct hl_str path, query, body;
+    bool is_operator; /* an admin of every project: on the control socket, or on an admin listener
+                         that asks for no token */
+    struct hl_asker asker;
+    /* The reply is there, and is the front's to free. Once, possibly inside hl_rest_begin, unless the
+     * call is abandoned. The call may be freed inside. */
+    void (*on_reply)(struct hl_rest_call *call);
+
+    struct hl_reply reply;
+
+    /* the interface's own */
+    struct hl_rest_calls *all;
+    struct hl_list node;
+    struct hl_slot_name name;
+    char project[HL_NAME_MAX + 1], app[HL_NAME_MAX + 1]; /* of the path; empty: not in it */
+    struct hl_id id;
+    struct hl_rest_params params;
+    unsigned outstanding;                    /* what was asked and has not answered */
+    void (*step)(struct hl_rest_call *call); /* then */
+    struct hl_store_msg *answers[HL_REST_STORE_ANSWERS];
+    unsigned answer_count;
+    struct hl_msg *recent; /* the workers': struct hl_recent_ask, linked by `next` */
+    uint64_t asked[4];     /* a bit for each worker that owes an answer */
+};
+
+typedef void hl_rest_handler(struct hl_rest_call *call);
+
+void hl_rest_calls_init(
+    struct hl_rest_calls *calls, const struct hl_rest_parts *parts, struct hl_mailbox *mail);
+void hl_rest_calls_fini(struct hl_rest_calls *calls);
+/* An answer that came to the mailbox: takes it. */
+void hl_rest_calls_take(struct hl_rest_calls *calls, struct hl_msg *msg);
+/* A worker answers nothing more: who waits for it goes on without. */
+void hl_rest_calls_worker_ended(struct hl_rest_calls *calls, uint32_t index);
+/* An answer that nobody waits for. */
+void hl_rest_answer_free(struct hl_msg *msg);
+
+/* A request, as its front made it, is one of them. False: out of memory; it is to be refused. */
+HL_MUST_CHECK bool hl_rest_call_add(struct hl_rest_calls *calls, struct hl_rest_call *call);
+/* Nobody waits for the answer any more. Frees what the call holds, the reply too. */
+void hl_rest_abandon(struct hl_rest_call *call);
+
+/* ---- for handlers ---- */
+
+const struct hl_rest_parts *hl_rest_parts(const struct hl_rest_call *call);
+/* Asks the store; `m` is given away and comes back in `answers`. */
+void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store_msg *m);
+/* Asks all workers, each with a copy. */
+void hl_rest_ask_workers(struct hl_rest_call *call, const struct hl_recent_ask *ask);
+/* When all that was asked has answered, `step`; at once when nothing was. */
+void hl_rest_then(struct hl_rest_call *call, void (*step)(struct hl_rest_call *call));
+/* The reply is complete. The call may be gone afterwards. */
+void hl_rest_end(struct hl_rest_call *call);
+/* The same with `value` as its body, which is taken; NULL: out of memory. */
+void hl_rest_end_json(struct hl_rest_call *call, uint16_t status, json_t *value);
+/* A problem ends it. */
+void hl_rest_refuse(struct hl_rest_call *call, uint16_t status, const char *fmt, ...)
+    HL_PRINTF(3, 4);
+/* The store said no: what it means for the asker. `what`: "run", "delivery", … */
+void hl_rest_refuse_store(struct hl_rest_call *call, enum hl_err rc, const char *what);
+void hl_rest_refuse_memory(struct hl_rest_call *call);
+
+#endif

@@ -1,0 +1,11 @@
+/* rest_inquiry.h - the front for requests that came in on the run listener. */
+#ifndef HL_API_REST_INQUIRY_H
+#define HL_API_REST_INQUIRY_H
+
+#include "api/rest_call.h"
+#include "worker/inquiry.h"
+
+/* Takes the worker's message, which goes back answered. */
+void hl_rest_take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquiry);
+
+#endif

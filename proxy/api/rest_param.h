@@ -1,0 +1,42 @@
+/* rest_param.h - the query of a request for the REST interface. */
+#ifndef HL_API_REST_PARAM_H
+#define HL_API_REST_PARAM_H
+
+#include "base/id.h"
+#include "route/plan.h"
+
+struct hl_rest_call;
+
+/* What may stand in a query; each route takes some of it. */
+enum {
+    HL_REST_PAGE = 1, /* limit, cursor */
+    HL_REST_RUN_STATE = 2,
+    HL_REST_DELIVERY_STATE = 4,
+    HL_REST_ASYNC = 8,
+    HL_REST_TIME = 16, /* since, until */
+    HL_REST_APP = 32,
+    HL_REST_RUN_ID = 64,
+};
+
+/* What a query says. */
+struct hl_rest_params {
+    uint32_t limit;
+    struct hl_id cursor; /* nil: from the newest on */
+    int state;           /* of a run or a delivery, as the route has it; -1: any */
+    int is_async;        /* -1: either */
+    int64_t since_ms, until_ms;
+    char app[HL_NAME_MAX + 1];
+    struct hl_id run_id; /* nil: any */
+};
+
+/* Fills call->params from the query; `groups`: those HL_REST_… that may stand in it. False: refused,
+ * the parameter is named. */
+bool hl_rest_read_params(struct hl_rest_call *call, unsigned groups);
+/* 400: the cursor is no page's of this list. */
+void hl_rest_refuse_cursor(struct hl_rest_call *call);
+/* A point in time of a query or a body: RFC 3339, or milliseconds since 1970. */
+bool hl_rest_read_time(struct hl_str text, int64_t *ms);
+/* Milliseconds since 1970, and no seconds by mistake: those would mean a day in 1970. 0 is taken. */
+bool hl_rest_is_time(int64_t ms);
+
+#endif
