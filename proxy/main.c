@@ -1,7 +1,7 @@
 /* main.c - argv → subcommand. */
 #include <malloc.h>
 
-#include "cli/cli.h"
+#include "cli/command.h"
 #include "serve.h"
 
 #define OWN_PAGES_FROM (512 * 1024)

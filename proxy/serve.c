@@ -20,6 +20,7 @@
 #include "app/supervisor.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/settings.h"
 #include "config/port.h"
 #include "loop/log_writer.h"
 #include "loop/mailbox.h"

@@ -2,6 +2,9 @@
 #ifndef HL_CLI_ARGUMENT_H
 #define HL_CLI_ARGUMENT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "cli/cli.h"
 
 /* One that a command takes. Exactly one of the two is set. */

@@ -3,11 +3,13 @@
  * Promise: nothing is made, changed or left; a sidecar that runs on the data directory is not in the
  * way. Every fault is said, not only the first.
  * Not here: what is wrong with what (the folders'). */
+#include "cli/check.h"
+
 #include "api/admin.h"
 #include "app/supervisor.h"
 #include "auth/auth.h"
-#include "cli/cli.h"
 #include "cli/session.h"
+#include "cli/settings.h"
 #include "config/port.h"
 #include "webhook/trust.h"
 

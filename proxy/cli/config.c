@@ -1,6 +1,7 @@
 /* config.c - `hookline config show` and `table`. */
-#include "cli/cli.h"
+#include "cli/config.h"
 
+#include "cli/settings.h"
 #include "config/option.h"
 
 static int show_option(

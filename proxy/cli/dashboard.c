@@ -1,6 +1,8 @@
 /* dashboard.c - `hookline dashboard`: a link that signs in.
  * Promise: the token stands in the fragment, which a browser keeps to itself; nothing else goes to
  * stdout. */
+#include "cli/dashboard.h"
+
 #include "cli/argument.h"
 #include "cli/session.h"
 #include "cli/target.h"

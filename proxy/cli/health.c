@@ -1,9 +1,11 @@
 /* health.c - `hookline health`: asks the sidecar of this environment whether it is ready, so that a
  * container's health check needs no HTTP client in the image. */
+#include "cli/health.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 
-#include "cli/cli.h"
+#include "cli/settings.h"
 #include "cli/socket.h"
 
 #define DEADLINE_MS 3000

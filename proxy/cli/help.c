@@ -1,19 +1,20 @@
 /* help.c - `hookline --help` and `--version`: commands and variables, straight from their tables.
  */
-#include "cli/cli.h"
+#include "cli/help.h"
 
 #include "config/option.h"
 
-static void print_commands(FILE *out)
+static void print_commands(const struct hl_cli *cli)
 {
+    FILE *out = cli->out;
     fputs("hookline " HL_VERSION
           ": a sidecar that gives an app asynchronous, streaming and webhook calls\n"
           "\n"
           "usage: hookline [command]\n"
           "\n",
         out);
-    for (size_t i = 0; i < hl_cli_command_count; i++) {
-        const struct hl_cli_command *command = &hl_cli_commands[i];
+    for (size_t i = 0; i < cli->command_count; i++) {
+        const struct hl_cli_command *command = &cli->commands[i];
         fprintf(out, "  %-14s %s\n", command->words, command->help);
         if (command->arguments)
             fprintf(out, "  %-14s   %s\n", "", command->arguments);
@@ -48,7 +49,7 @@ static enum hl_err print_option(FILE *out, const struct hl_option *option)
 
 int hl_cli_help(const struct hl_cli *cli)
 {
-    print_commands(cli->out);
+    print_commands(cli);
     fputs("\nSettings are environment variables; an empty one counts as not set.\n\n", cli->out);
     enum hl_err err = HL_OK;
     for (size_t i = 0; i < hl_option_count && !err; i++)

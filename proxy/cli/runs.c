@@ -1,5 +1,7 @@
 /* runs.c - `hookline runs list`, `cancel` and `redeliver`.
  * Not here: `runs show` (story.c). */
+#include "cli/runs.h"
+
 #include <stdlib.h>
 
 #include "cli/argument.h"

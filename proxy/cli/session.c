@@ -17,6 +17,7 @@
 #include "api/rest.h"
 #include "auth/auth.h"
 #include "base/log.h"
+#include "cli/settings.h"
 #include "cli/socket.h"
 #include "http/head.h"
 #include "http/target.h"

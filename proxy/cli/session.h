@@ -4,10 +4,12 @@
 #define HL_CLI_SESSION_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "cli/cli.h"
 
 struct hl_cli_session;
+struct hl_config;
 
 /* Finds out which of the two it is. As root it becomes the data directory's owner first, for good, so
  * that nothing of root's is left there. HL_CLI_OK, or it has said what is wrong and the status is for

@@ -1,12 +1,15 @@
 /* sign.c - `hookline sign` and `verify`: a webhook's signatures over a body in a file or on stdin, in
  * both schemes (contract 5). For people who write receivers.
  * Not here: the signatures (webhook/signature.c). */
+#include "cli/sign.h"
+
 #include <errno.h>
 #include <mbedtls/platform_util.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "cli/argument.h"
+#include "cli/settings.h"
 #include "webhook/signature.h"
 
 #define PIECE (64 * 1024)

@@ -1,5 +1,7 @@
 /* story.c - `hookline runs show`: what happened to a run, on one screen: its state, its times, the
  * app's answer, each attempt of its webhook. */
+#include "cli/story.h"
+
 #include "cli/argument.h"
 #include "cli/session.h"
 #include "cli/table.h"

@@ -1,5 +1,7 @@
 /* token.c - `hookline token create`, `list` and `revoke`.
  * Promise: create prints the token and nothing else to stdout, so that a script can take it. */
+#include "cli/token.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 

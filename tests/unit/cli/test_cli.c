@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "base/str.h"
+#include "cli/command.h"
 
 static char output[65536], errors[4096];
 static int served;

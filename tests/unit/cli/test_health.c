@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/cli.h"
+#include "cli/health.h"
 
 /* A server that takes one connection, reads the request and gives its answer in two pieces. */
 struct server {

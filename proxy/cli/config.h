@@ -1,0 +1,10 @@
+/* config.h - `hookline config show` and `table`. Each returns the exit status. */
+#ifndef HL_CLI_CONFIG_H
+#define HL_CLI_CONFIG_H
+
+#include "cli/cli.h"
+
+int hl_cli_config_show(const struct hl_cli *cli);  /* the settings that hold, secrets masked */
+int hl_cli_config_table(const struct hl_cli *cli); /* all settings as a Markdown table */
+
+#endif

@@ -1,0 +1,10 @@
+/* help.h - `hookline --help` and `--version`. Each returns the exit status. */
+#ifndef HL_CLI_HELP_H
+#define HL_CLI_HELP_H
+
+#include "cli/cli.h"
+
+int hl_cli_help(const struct hl_cli *cli);    /* cli->commands, and the variables */
+int hl_cli_version(const struct hl_cli *cli); /* "hookline 1.2.3" */
+
+#endif

@@ -1,0 +1,10 @@
+/* sign.h - `hookline sign` and `verify`: a webhook's signatures. Each returns the exit status. */
+#ifndef HL_CLI_SIGN_H
+#define HL_CLI_SIGN_H
+
+#include "cli/cli.h"
+
+int hl_cli_sign(const struct hl_cli *cli);
+int hl_cli_verify(const struct hl_cli *cli);
+
+#endif
