@@ -3,20 +3,8 @@
 #ifndef HL_ROUTE_MODE_H
 #define HL_ROUTE_MODE_H
 
+#include "route/own_param.h"
 #include "route/plan.h"
-
-/* hookline's own parameters in a query. */
-struct hl_own_params {
-    struct hl_param async, webhook;
-    bool has_async, has_webhook;
-};
-
-/* False: one of them is there twice. */
-HL_MUST_CHECK bool hl_own_params_find(struct hl_str query, struct hl_own_params *out);
-
-/* `query` without those that were found in it, each other byte as it is. Returns the length; out
- * has room for query.n. */
-size_t hl_own_params_cut(struct hl_str query, const struct hl_own_params *found, char *out);
 
 /* Sets is_async, prefers_async, webhook_url, webhook_secret, idempotency_key. NULL, or what is wrong
  * with the request: the detail of a 400. `plan->is_websocket` is set already. */

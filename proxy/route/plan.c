@@ -8,6 +8,7 @@
 #include "config/public_path.h"
 #include "http/byte.h"
 #include "route/mode.h"
+#include "route/own_param.h"
 
 bool hl_plan_refuse(
     struct hl_plan *plan, uint16_t status, const char *detail, const char *extra_fields)
