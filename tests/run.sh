@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs the tests on a Debian 12 machine: installs what is missing, builds with AddressSanitizer and UBSan, runs the unit
-# tests and the integration tests: these on Debian's own Node, and all of them once more on this machine's if that is
-# another one. The last line is "N passed, N failed"; the exit status says the same.
+# Runs the tests on a Debian 12 machine: installs what is missing, builds with AddressSanitizer and UBSan, checks who
+# calls whom, runs the unit tests and the integration tests: these on Debian's own Node, and all of them once more on this
+# machine's if that is another one. The last line is "N passed, N failed"; the exit status says the same.
 #
 #   tests/run.sh                          everything
 #   tests/run.sh unit [FOLDER…]           unit tests, of these folders of proxy/ (http, store …)
@@ -33,6 +33,7 @@ main() {
 
     step "Packages" install_packages
     step "Build" build_all
+    [ "$part" = integration ] || check_structure
     [ "$part" = integration ] || run_unit "$@"
     [ "$part" = unit ] || run_integration "$@"
     [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
@@ -73,6 +74,12 @@ install_packages() {
 build_all() {
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DHOOKLINE_SANITIZE=address -DHOOKLINE_CRASH_POINTS=ON \
         >/dev/null && ninja -C "$build"
+}
+
+# One test: no circle of calls among the files of a folder, and no folder calls a later one.
+check_structure() {
+    printf '\n== Structure\n'
+    if node tests/structure/graph.mjs "$build"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }
 
 # run_unit FOLDER…: each folder's tests are one program; its own count of cases is what counts here.

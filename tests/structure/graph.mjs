@@ -5,7 +5,7 @@
 //   node tests/structure/graph.mjs BUILD FOLDER…    draws these folders as well: each file and those that it calls
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 
 const [build, ...drawn] = process.argv.slice(2);
 if (!build) {
@@ -21,7 +21,9 @@ for (const file of files)
 
 function readFolder(folder) {
     const root = join(build, 'CMakeFiles', `hl_${folder}.dir`, 'proxy', folder);
-    return readdirSync(root, { recursive: true }).filter((name) => name.endsWith(".c.o") && existsSync(join("proxy", folder, name.slice(0, -2)))).sort().map((name) => {
+    // An object file stays when its source has gone.
+    const isThere = (name) => name.endsWith('.c.o') && existsSync(join('proxy', folder, name.slice(0, -'.o'.length)));
+    return readdirSync(root, { recursive: true }).filter(isThere).sort().map((name) => {
         const symbols = execFileSync('nm', ['-P', join(root, name)], { encoding: 'utf8', maxBuffer: 1 << 26 })
             .split('\n').map((line) => line.split(' '));
         return {
