@@ -283,21 +283,6 @@ bool hl_head_parse_response(struct hl_head *head, const char *p, size_t n,
     return false;
 }
 
-const struct hl_field *hl_head_field(const struct hl_head *head, enum hl_field_id id)
-{
-    return head->first[id] < 0 ? NULL : &head->fields[head->first[id]];
-}
-
-size_t hl_head_field_count(const struct hl_head *head, enum hl_field_id id)
-{
-    if (!(head->repeated >> id & 1))
-        return head->first[id] >= 0;
-    size_t count = 0;
-    for (size_t i = 0; i < head->field_count; i++)
-        count += head->fields[i].id == id;
-    return count;
-}
-
 bool hl_method_is_idempotent(enum hl_method method)
 {
     switch (method) {

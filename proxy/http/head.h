@@ -119,9 +119,21 @@ enum hl_head_end {
 enum hl_head_end hl_head_find_end(const char *p, size_t n, size_t *scanned, size_t *head_len);
 
 /* The first field of that name, or NULL. */
-const struct hl_field *hl_head_field(const struct hl_head *head, enum hl_field_id id);
+static inline const struct hl_field *hl_head_field(const struct hl_head *head, enum hl_field_id id)
+{
+    return head->first[id] < 0 ? NULL : &head->fields[head->first[id]];
+}
+
 /* How many fields of that name there are. */
-size_t hl_head_field_count(const struct hl_head *head, enum hl_field_id id);
+static inline size_t hl_head_field_count(const struct hl_head *head, enum hl_field_id id)
+{
+    if (!(head->repeated >> id & 1))
+        return head->first[id] >= 0;
+    size_t count = 0;
+    for (size_t i = 0; i < head->field_count; i++)
+        count += head->fields[i].id == id;
+    return count;
+}
 
 /* Methods are case-sensitive (RFC 9110 9.1). */
 enum hl_method hl_method_lookup(struct hl_str name);
