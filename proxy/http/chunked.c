@@ -35,10 +35,7 @@ static const char in_two_ways[] = "The chunked body can be read in more than one
 void hl_chunk_reader_init(
     struct hl_chunk_reader *r, const struct hl_parser *after_head, size_t max_trailer)
 {
-    if (after_head)
-        r->parser = *after_head;
-    else
-        hl_parser_read_any_head(&r->parser);
+    r->parser = *after_head;
     hl_parser_begin_chunks(&r->parser);
     r->state = STATE_SIZE;
     r->digits = 0;

@@ -29,9 +29,8 @@ struct hl_chunk_reader {
     const char *fault;     /* static text after HL_CHUNK_BAD */
 };
 
-/* `after_head` has read the head before the body, and is copied; NULL: any head. No allocation until
- * trailers come. `max_trailer` bounds the whole section, dropped lines and the final empty line (2
- * bytes) too. */
+/* `after_head` has read the head before the body, and is copied. No allocation until trailers come.
+ * `max_trailer` bounds the whole section, dropped lines and the final empty line (2 bytes) too. */
 void hl_chunk_reader_init(
     struct hl_chunk_reader *r, const struct hl_parser *after_head, size_t max_trailer);
 /* Leaves it empty and usable. */

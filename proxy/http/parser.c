@@ -144,14 +144,6 @@ bool hl_parser_agrees(const struct hl_parser *parser, const struct hl_head *head
     return head->has_content_length && llhttp->content_length == head->content_length;
 }
 
-void hl_parser_read_any_head(struct hl_parser *parser)
-{
-    static const llhttp_settings_t end_alone = {.on_headers_complete = on_headers_complete};
-    static const char head[] = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
-    llhttp_init(&parser->llhttp, HTTP_REQUEST, &end_alone);
-    llhttp_execute(&parser->llhttp, head, sizeof(head) - 1);
-}
-
 void hl_parser_begin_chunks(struct hl_parser *parser)
 {
     llhttp_resume(&parser->llhttp);

@@ -42,8 +42,6 @@ HL_MUST_CHECK bool hl_parser_agrees(const struct hl_parser *parser, const struct
 
 /* ---- chunked bodies: after WHOLE of a head that announces one ---- */
 
-/* Any such head. */
-void hl_parser_read_any_head(struct hl_parser *parser);
 void hl_parser_begin_chunks(struct hl_parser *parser);
 /* The next bytes of the body. False: refused. */
 HL_MUST_CHECK bool hl_parser_take_chunks(struct hl_parser *parser, const char *p, size_t n);

@@ -18,13 +18,23 @@ struct reading {
     struct hl_chunk_reader reader; /* holds the trailers */
 };
 
+/* llhttp behind a head that announces a chunked body. */
+static const struct hl_parser *after_head(void)
+{
+    static struct hl_parser parser;
+    static struct hl_head head;
+    size_t n;
+    hl_parser_read_response(&parser, HEAD, sizeof HEAD - 1, &head, &n);
+    return &parser;
+}
+
 static void read_all(
     struct reading *r, const char *p, size_t n, size_t max_trailer, struct fuzz_cuts *cuts)
 {
     *r = (struct reading){.end = HL_CHUNK_MORE, .body = malloc(n + 1)};
     if (!r->body)
         abort();
-    hl_chunk_reader_init(&r->reader, NULL, max_trailer);
+    hl_chunk_reader_init(&r->reader, after_head(), max_trailer);
     for (size_t at = 0; at < n && r->end == HL_CHUNK_MORE;) {
         size_t piece = cuts ? fuzz_cut(cuts, n - at) : n, left = piece;
         const char *q = p + at;
