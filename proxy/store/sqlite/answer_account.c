@@ -1,9 +1,9 @@
 /* answer_account.c - lists of service accounts and of apps. The reader's thread, inside a
  * transaction. */
+#include "store/sqlite/answer_account.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "store/sqlite/answer.h"
 
 static void copy_text(char *out, size_t cap, struct hl_str from)
 {

@@ -1,5 +1,7 @@
 /* answer_delivery.c - one delivery, or a list of them. The reader's thread, inside a transaction.
  * Of a sealed webhook URL only scheme, host and port leave this file. */
+#include "store/sqlite/answer_delivery.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "http/url.h"
 #include "store/destination.h"
 #include "store/message.h"
-#include "store/sqlite/answer.h"
 #include "store/sqlite/merge.h"
 
 static struct hl_str unseal_destination(

@@ -3,13 +3,17 @@
  * Where a list's ids come from depends on what is asked: final states and all states from an index
  * (merge.h), queued runs from their tickets, running ones from the store's thread, which knows them
  * (engine.c): no index moves with a run's way through the states. */
+#include "store/sqlite/answer_run.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "store/message.h"
-#include "store/sqlite/answer.h"
 #include "store/sqlite/merge.h"
+
+/* How many records that do not fit one request may pass over where no index leads. */
+#define LOOKS 1000
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
@@ -175,7 +179,7 @@ static enum hl_err list_picked(struct hl_reading *r, struct hl_list_runs *l,
             continue;
         if (memcmp(id, from, sizeof(*id)) < 0)
             break;
-        if (l->count == l->limit || looks++ == HL_ANSWER_LOOKS) {
+        if (l->count == l->limit || looks++ == LOOKS) {
             l->has_more = true;
             break;
         }
@@ -232,7 +236,7 @@ static enum hl_err list_queued(struct hl_reading *r, struct hl_list_runs *l,
         err = hl_reading_row(r, HL_ASK_QUEUE, &row);
         if (err)
             break;
-        if (l->count == l->limit || looks == HL_ANSWER_LOOKS) {
+        if (l->count == l->limit || looks == LOOKS) {
             l->has_more = true;
             break;
         }

@@ -1,6 +1,6 @@
 /* database.c - runs the prepared statements and transactions of the writing connection. The store's
  * thread. Only this connection writes or checkpoints: SQLite before 3.51.3 can corrupt a log that
- * two connections write or checkpoint at once; the reader's (reader.c) is opened read-only. */
+ * two connections write or checkpoint at once; the reader's (reading.c) is opened read-only. */
 #include "store/sqlite/database.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef HL_STORE_SQLITE_MERGE_H
 #define HL_STORE_SQLITE_MERGE_H
 
-#include "store/sqlite/answer.h"
+#include "store/sqlite/reading.h"
 
 struct hl_merge_part {
     int64_t app_id;

@@ -1,24 +1,18 @@
-/* reader.c - answers questions on a read-only connection. Its thread owns the connection. It sees
- * what was committed before it looks: a reply of the store's thread that was seen is seen here too.
- * Read-only matters: this connection can neither write nor checkpoint (database.c says why). */
+/* reader.c - a thread that answers questions. It sees what was committed before it looks: a reply of
+ * the store's thread that was seen is seen here too. Each answer is made in one transaction, so that
+ * it shows one moment. */
 #include "store/sqlite/reader.h"
 
-#include <errno.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "loop/thread.h"
 #include "store/message.h"
-#include "store/sqlite/answer.h"
-
-static const char *const texts[] = {
-#define X(name, text) [HL_ASK_##name] = (text),
-    HL_ASK_MAP(X)
-#undef X
-};
+#include "store/sqlite/answer_account.h"
+#include "store/sqlite/answer_delivery.h"
+#include "store/sqlite/answer_run.h"
 
 struct hl_reader {
     struct hl_thread thread;
@@ -27,48 +21,6 @@ struct hl_reader {
     atomic_bool is_stopping;
     struct hl_reading reading;
 };
-
-/* --- statements ----------------------------------------------------------------------------- */
-
-struct hl_sql_args hl_reading_bind(struct hl_reading *r, enum hl_ask which)
-{
-    return (struct hl_sql_args){.st = r->st[which]};
-}
-
-enum hl_err hl_reading_row(struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row)
-{
-    int rc = sqlite3_step(r->st[which]);
-    *row = (struct hl_sql_row){.st = r->st[which]};
-    if (rc == SQLITE_ROW)
-        return HL_OK;
-    enum hl_err err = rc == SQLITE_DONE ? HL_ERR_NOT_FOUND : hl_sql_err(r->db, rc);
-    if (rc != SQLITE_DONE)
-        HL_LOG(ERROR, "store: a question could not be answered",
-            HL_LOG_TEXT("why", sqlite3_errmsg(r->db)), HL_LOG_TEXT("statement", texts[which]));
-    hl_reading_done(r, which);
-    return err;
-}
-
-void hl_reading_done(struct hl_reading *r, enum hl_ask which)
-{
-    sqlite3_reset(r->st[which]);
-}
-
-struct hl_id hl_id_last(void)
-{
-    struct hl_id id;
-    memset(id.b, 0xff, sizeof(id.b));
-    return id;
-}
-
-/* RFC 9562 5.7: 48 bits of milliseconds come first. */
-struct hl_id hl_id_first_at(int64_t ms)
-{
-    struct hl_id id = {{0}};
-    for (int i = 0; i < 6; i++)
-        id.b[5 - i] = (uint8_t)(ms >> (8 * i));
-    return id;
-}
 
 /* --- answers -------------------------------------------------------------------------------- */
 
@@ -134,24 +86,9 @@ static void wake(void *arg)
     sem_post(&r->wake);
 }
 
-static int connect_to(struct hl_reading *r, const char *path)
-{
-    int rc = sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_busy_timeout(r->db, 1000);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(r->db, "PRAGMA mmap_size = 0", NULL, NULL, NULL);
-    for (int i = 0; rc == SQLITE_OK && i < HL_ASK_COUNT; i++)
-        rc = sqlite3_prepare_v3(r->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &r->st[i], NULL);
-    return rc;
-}
-
 static void free_reader(struct hl_reader *r)
 {
-    for (int i = 0; i < HL_ASK_COUNT; i++)
-        sqlite3_finalize(r->reading.st[i]);
-    sqlite3_close(r->reading.db);
-    hl_sealer_fini(&r->reading.sealer);
+    hl_reading_close(&r->reading);
     sem_destroy(&r->wake);
     free(r);
 }
@@ -166,12 +103,8 @@ enum hl_err hl_reader_start(
         return HL_ERR_NOMEM;
     }
     hl_mailbox_init(&r->box, wake, r);
-    enum hl_err err = hl_sealer_init(&r->reading.sealer, key);
-    int rc = err ? SQLITE_NOMEM : connect_to(&r->reading, path);
-    if (rc != SQLITE_OK) {
-        snprintf(why, why_len, "cannot read the store %s: %s", path,
-            err ? hl_err_text(err) : sqlite3_errmsg(r->reading.db));
-        err = err ? err : hl_sql_err(r->reading.db, rc);
+    enum hl_err err = hl_reading_open(&r->reading, path, key, why, why_len);
+    if (err) {
         free_reader(r);
         return err;
     }

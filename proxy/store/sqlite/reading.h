@@ -1,15 +1,11 @@
-/* answer.h - the reading connection: its statements, and what its files share. Everything here is
- * the reader's thread's. Each answer is made in one transaction, so that it shows one moment. */
-#ifndef HL_STORE_SQLITE_ANSWER_H
-#define HL_STORE_SQLITE_ANSWER_H
+/* reading.h - the read-only connection and its statements. It can neither write nor checkpoint
+ * (database.c says why that matters). Everything here is the reader's thread's; before that thread
+ * starts and after it has ended, its owner's. */
+#ifndef HL_STORE_SQLITE_READING_H
+#define HL_STORE_SQLITE_READING_H
 
-#include "store/account.h"
-#include "store/query.h"
 #include "store/secret.h"
 #include "store/sqlite/statement.h"
-
-/* How many records that do not fit one request may pass over where no index leads. */
-#define HL_ANSWER_LOOKS 1000
 
 /* clang-format off */
 /* The ids of an ordered part (merge.h): ?1 app or run, ?2 and ?6 what else names the part, ?3 before,
@@ -80,6 +76,12 @@ struct hl_reading {
     struct hl_sealer sealer;
 };
 
+/* Opens the database at `path`, which the writing connection has open. Whatever it says,
+ * hl_reading_close is due. */
+HL_MUST_CHECK enum hl_err hl_reading_open(
+    struct hl_reading *r, const char *path, const struct hl_key *key, char *why, size_t why_len);
+void hl_reading_close(struct hl_reading *r);
+
 /* The statement, with no parameter bound. */
 struct hl_sql_args hl_reading_bind(struct hl_reading *r, enum hl_ask which);
 /* Its next row: OK, or NOT_FOUND and the statement is reset. After OK: hl_reading_done. */
@@ -90,18 +92,5 @@ void hl_reading_done(struct hl_reading *r, enum hl_ask which);
 /* The id behind all others, and the first one of a moment. */
 struct hl_id hl_id_last(void);
 struct hl_id hl_id_first_at(int64_t ms);
-
-/* --- answer_run.c --------------------------------------------------------------------------- */
-HL_MUST_CHECK enum hl_err hl_answer_get_run(struct hl_reading *r, struct hl_get_run *g);
-HL_MUST_CHECK enum hl_err hl_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l);
-
-/* --- answer_delivery.c ---------------------------------------------------------------------- */
-HL_MUST_CHECK enum hl_err hl_answer_get_delivery(struct hl_reading *r, struct hl_get_delivery *g);
-HL_MUST_CHECK enum hl_err hl_answer_list_deliveries(
-    struct hl_reading *r, struct hl_list_deliveries *l);
-
-/* --- answer_account.c ----------------------------------------------------------------------- */
-HL_MUST_CHECK enum hl_err hl_answer_list_accounts(struct hl_reading *r, struct hl_list_accounts *l);
-HL_MUST_CHECK enum hl_err hl_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l);
 
 #endif

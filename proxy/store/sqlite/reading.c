@@ -1,0 +1,91 @@
+/* reading.c - see reading.h. */
+#include "store/sqlite/reading.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static const char *const texts[] = {
+#define X(name, text) [HL_ASK_##name] = (text),
+    HL_ASK_MAP(X)
+#undef X
+};
+
+/* --- opening and closing -------------------------------------------------------------------- */
+
+static int connect_to(struct hl_reading *r, const char *path)
+{
+    int rc = sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_busy_timeout(r->db, 1000);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(r->db, "PRAGMA mmap_size = 0", NULL, NULL, NULL);
+    for (int i = 0; rc == SQLITE_OK && i < HL_ASK_COUNT; i++)
+        rc = sqlite3_prepare_v3(r->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &r->st[i], NULL);
+    return rc;
+}
+
+enum hl_err hl_reading_open(
+    struct hl_reading *r, const char *path, const struct hl_key *key, char *why, size_t why_len)
+{
+    enum hl_err err = hl_sealer_init(&r->sealer, key);
+    int rc = err ? SQLITE_NOMEM : connect_to(r, path);
+    if (rc == SQLITE_OK)
+        return HL_OK;
+    snprintf(why, why_len, "cannot read the store %s: %s", path,
+        err ? hl_err_text(err) : sqlite3_errmsg(r->db));
+    return err ? err : hl_sql_err(r->db, rc);
+}
+
+void hl_reading_close(struct hl_reading *r)
+{
+    for (int i = 0; i < HL_ASK_COUNT; i++)
+        sqlite3_finalize(r->st[i]);
+    sqlite3_close(r->db);
+    hl_sealer_fini(&r->sealer);
+}
+
+/* --- statements ----------------------------------------------------------------------------- */
+
+struct hl_sql_args hl_reading_bind(struct hl_reading *r, enum hl_ask which)
+{
+    return (struct hl_sql_args){.st = r->st[which]};
+}
+
+enum hl_err hl_reading_row(struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row)
+{
+    int rc = sqlite3_step(r->st[which]);
+    *row = (struct hl_sql_row){.st = r->st[which]};
+    if (rc == SQLITE_ROW)
+        return HL_OK;
+    enum hl_err err = rc == SQLITE_DONE ? HL_ERR_NOT_FOUND : hl_sql_err(r->db, rc);
+    if (rc != SQLITE_DONE)
+        HL_LOG(ERROR, "store: a question could not be answered",
+            HL_LOG_TEXT("why", sqlite3_errmsg(r->db)), HL_LOG_TEXT("statement", texts[which]));
+    hl_reading_done(r, which);
+    return err;
+}
+
+void hl_reading_done(struct hl_reading *r, enum hl_ask which)
+{
+    sqlite3_reset(r->st[which]);
+}
+
+/* --- ids ------------------------------------------------------------------------------------ */
+
+struct hl_id hl_id_last(void)
+{
+    struct hl_id id;
+    memset(id.b, 0xff, sizeof(id.b));
+    return id;
+}
+
+/* RFC 9562 5.7: 48 bits of milliseconds come first. */
+struct hl_id hl_id_first_at(int64_t ms)
+{
+    struct hl_id id = {{0}};
+    for (int i = 0; i < 6; i++)
+        id.b[5 - i] = (uint8_t)(ms >> (8 * i));
+    return id;
+}
