@@ -9,12 +9,13 @@ import { freePort, startSidecar, temporaryDirectory } from '../../lib/sidecar.mj
 import { until } from '../../lib/until.mjs';
 import { Origin } from './origin.mjs';
 
-/** One worker, so that a request that is answered proves that all before it were read; short waits. */
+/** One worker, so that a request that is answered proves that all before it were read; long waits but for
+ * those that cases sit through. */
 const HOOKLINE_ENV = {
     HOOKLINE_WORKERS: '1',
-    HOOKLINE_HEAD_TIMEOUT: '2s',
-    HOOKLINE_BODY_TIMEOUT: '2s',
-    HOOKLINE_CONNECT_TIMEOUT: '2s',
+    HOOKLINE_HEAD_TIMEOUT: '15s',
+    HOOKLINE_BODY_TIMEOUT: '15s',
+    HOOKLINE_CONNECT_TIMEOUT: '15s',
     HOOKLINE_APP_HEAD_TIMEOUT: '2s',
 };
 
