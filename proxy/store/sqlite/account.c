@@ -1,5 +1,7 @@
 /* account.c - service accounts: made, revoked, touched. The store's thread, inside a transaction.
  * Not here: their list (answer_account.c), their end (purge.c). */
+#include "store/sqlite/account.h"
+
 #include "store/sqlite/database.h"
 
 enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account)

@@ -1,5 +1,4 @@
-/* answer_run.h - one run, or a list of them. The reader's thread, inside a
- * transaction. */
+/* answer_run.h - one run, or a list of them. The reader's thread, inside a transaction. */
 #ifndef HL_STORE_SQLITE_ANSWER_RUN_H
 #define HL_STORE_SQLITE_ANSWER_RUN_H
 

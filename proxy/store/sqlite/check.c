@@ -3,12 +3,14 @@
  * Promise: no file is made, changed, locked against a start or left behind.
  * Not here: what is wrong with what (data_dir.c, sqlite.c, schema.c, key.c, meta.c): the same
  * functions say it. */
+#include "store/sqlite/sqlite.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "store/path.h"
-#include "store/sqlite/database.h"
+#include "store/sqlite/meta.h"
 
 #define WHY_MAX 512
 

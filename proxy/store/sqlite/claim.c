@@ -1,10 +1,13 @@
 /* claim.c - a queued run becomes running, or goes back to the queue. The store's thread, inside a
  * transaction. The queue is the tickets above the last claimed one. */
-#include "store/sqlite/database.h"
+#include "store/sqlite/claim.h"
 
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "store/message.h"
+#include "store/sqlite/ended.h"
+#include "store/sqlite/fresh.h"
+#include "store/sqlite/run.h"
 
 /* The row's strings are gone once it is stepped or reset: the message gets copies. */
 static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
@@ -64,7 +67,7 @@ static enum hl_err end_unreadable(struct hl_database *db, const struct hl_id *ru
         .reason = HL_REASON_INTERRUPTED,
         .finished_ms = now_ms,
         .encoding = HL_ENCODING_NONE};
-    enum hl_err err = hl_run_end(db, run_id, run, &outcome);
+    enum hl_err err = hl_ended_add_at_once(db, run_id, run, &outcome);
     return err ? err : HL_ERR_STALE;
 }
 
@@ -125,7 +128,7 @@ enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed 
     if (hl_fresh_has_oldest(db)) {
         err = hl_fresh_claim(db, now_ms, out);
     } else {
-        err = hl_database_write(db);
+        err = hl_ended_write(db);
         err = err ? hl_database_end(db, err) : claim_stored(db, now_ms, out);
     }
     HL_CRASH_POINT(CLAIM_APPLIED);
@@ -179,7 +182,7 @@ enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t no
     struct hl_outcome cancelled = {
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
     if (run.is_cancel_wished)
-        err = hl_run_end(db, run_id, &run, &cancelled);
+        err = hl_ended_add_at_once(db, run_id, &run, &cancelled);
     else if (run.has_ticket)
         err = queue_again(db, &run, r->claimed);
     else

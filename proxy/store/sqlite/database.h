@@ -115,43 +115,12 @@ HL_MUST_CHECK enum hl_err hl_database_run(struct hl_database *db, enum hl_sql wh
 HL_MUST_CHECK enum hl_err hl_database_row(
     struct hl_database *db, enum hl_sql which, struct hl_sql_row *row);
 void hl_database_done(struct hl_database *db, enum hl_sql which);
-/* Writes the rows that wait for the end of the transaction: before anybody looks for one of them. */
-HL_MUST_CHECK enum hl_err hl_database_write(struct hl_database *db);
 /* The end of an operation: whatever is not an answer breaks the transaction. */
 enum hl_err hl_database_end(struct hl_database *db, enum hl_err err);
-
-/* See driver.h. */
-enum hl_err hl_database_begin(struct hl_driver *d);
-enum hl_err hl_database_commit(struct hl_driver *d);
-void hl_database_rollback(struct hl_driver *d);
-
-/* The id of a project's app. NOT_FOUND: it was never named; `adds` makes it. */
-HL_MUST_CHECK enum hl_err hl_database_app(
-    struct hl_database *db, struct hl_str project, struct hl_str name, bool adds, int64_t *app_id);
 
 /* A record with this body was made, or will be gone with the commit. */
 void hl_database_keep_file(struct hl_database *db, const struct hl_body *body);
 void hl_database_doom_file(struct hl_database *db, const struct hl_id *file, uint64_t size);
-
-/* --- run.c ---------------------------------------------------------------------------------- */
-struct hl_stored_run {
-    int64_t app_id, number;
-    enum hl_run_state state;
-    uint32_t epoch, attempt;
-    bool is_async, has_webhook, is_cancel_wished;
-    bool has_ticket;  /* hl_run_find only */
-    bool has_request; /* recover.c only: it is kept, see hl_database_keeps_request */
-    bool has_file;    /* its body is in one */
-    struct hl_id file;
-    uint64_t file_size;
-};
-HL_MUST_CHECK enum hl_err hl_run_find(
-    struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run);
-enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
-enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a);
-enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f);
-enum hl_err hl_run_cancel(
-    struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
 
 /* Whether the request of a run that begins may be of use once more. A body in a file stays until the
  * end in any case. */
@@ -159,118 +128,5 @@ static inline bool hl_database_keeps_request(const struct hl_database *db)
 {
     return db->run_attempts > 1;
 }
-
-/* --- fresh.c ------------------------------------------------------------------------------- */
-/* A new run; `accept` stays until after the commit. */
-HL_MUST_CHECK enum hl_err hl_fresh_add(
-    struct hl_database *db, int64_t app_id, const struct hl_accept *accept);
-/* Whether the oldest queued run is a fresh one: then hl_fresh_claim hands it out. NOMEM: nothing was
- * changed. */
-bool hl_fresh_has_oldest(const struct hl_database *db);
-HL_MUST_CHECK enum hl_err hl_fresh_claim(
-    struct hl_database *db, int64_t now_ms, struct hl_claimed **out);
-HL_MUST_CHECK enum hl_err hl_fresh_write(struct hl_database *db);
-void hl_fresh_forget(struct hl_database *db);
-
-/* --- ended.c -------------------------------------------------------------------------------- */
-/* Final state, result, delivery; the ticket goes. `run_id` and `outcome` stay until after the
- * commit. */
-HL_MUST_CHECK enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, const struct hl_outcome *outcome);
-HL_MUST_CHECK enum hl_err hl_ended_write(struct hl_database *db);
-/* The same at once, for what does not stay. */
-HL_MUST_CHECK enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, const struct hl_outcome *outcome);
-/* A ticket whose run is not there: nothing can be said of it but in the log. */
-HL_MUST_CHECK enum hl_err hl_ended_drop_ticket(
-    struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run);
-
-/* --- running.c ------------------------------------------------------------------------------ */
-/* The run has begun; out of memory: it is not remembered. */
-void hl_running_add(
-    struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run);
-/* What hl_run_find would say, if it is remembered; of a wish to cancel it knows nothing. */
-bool hl_running_find(const struct hl_database *db, const struct hl_id *run_id, uint32_t epoch,
-    struct hl_stored_run *run);
-/* It has ended or waits again: it is no longer remembered, if it was. */
-void hl_running_drop(struct hl_database *db, const struct hl_id *run_id);
-/* After a rollback: what was remembered may not be so. */
-void hl_running_forget(struct hl_database *db);
-
-/* --- claim.c -------------------------------------------------------------------------------- */
-enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
-enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
-
-/* --- delivery.c ----------------------------------------------------------------------------- */
-HL_MUST_CHECK enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, int64_t now_ms);
-enum hl_err hl_delivery_lease(
-    struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);
-enum hl_err hl_delivery_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t now_ms);
-enum hl_err hl_delivery_outcome(
-    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked);
-enum hl_err hl_delivery_redeliver(
-    struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
-
-/* --- account.c ------------------------------------------------------------------------------ */
-enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account);
-enum hl_err hl_account_revoke(
-    struct hl_driver *d, const struct hl_revoke_account *r, int64_t now_ms, int64_t *revoked_ms);
-enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t);
-
-/* --- meta.c --------------------------------------------------------------------------------- */
-/* 0: none was noted. */
-HL_MUST_CHECK enum hl_err hl_meta_read_time(struct hl_database *db, int64_t *seen_ms);
-enum hl_err hl_meta_note_time(struct hl_driver *d, int64_t seen_ms); /* see driver.h */
-/* Into base.signing_key, if there is one. */
-HL_MUST_CHECK enum hl_err hl_meta_read_signing_key(
-    struct hl_database *db, char *why, size_t why_len);
-enum hl_err hl_meta_keep_signing_key(struct hl_driver *d, struct hl_str key);
-
-/* --- sqlite.c: at open ---------------------------------------------------------------------- */
-struct hl_database *hl_database_new(void); /* NULL: out of memory */
-void hl_database_free(struct hl_database *db);
-/* Whether what is open is ours and whole, or new and no other's place; `path` names it. */
-HL_MUST_CHECK enum hl_err hl_database_check_file(
-    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len);
-/* The data key: the one that the database was made with, if it has tables. `path` names it. */
-HL_MUST_CHECK enum hl_err hl_database_open_key(struct hl_database *db, const char *path,
-    bool has_tables, struct hl_str key_file, char *why, size_t why_len);
-/* Why it could not be opened, as SQLite says, or errno. Never OK. */
-HL_MUST_CHECK enum hl_err hl_database_explain_file(const char *path, char *why, size_t why_len);
-HL_MUST_CHECK enum hl_err hl_database_explain(
-    struct hl_database *db, int rc, const char *path, char *why, size_t why_len);
-
-/* --- recover.c: at open --------------------------------------------------------------------- */
-/* Releases what an earlier process had claimed and counts what waits. */
-HL_MUST_CHECK enum hl_err hl_database_recover(struct hl_database *db);
-/* Those whose id is none, which nothing could be done with: pending deliveries that are leased, or
- * those that are not. */
-HL_MUST_CHECK enum hl_err hl_database_bury_nameless(
-    struct hl_database *db, bool is_leased, int64_t now_ms);
-
-/* --- sweep.c: at open ----------------------------------------------------------------------- */
-bool hl_database_has_bodies(struct hl_database *db); /* in files */
-/* Files without records go; records without files are reported. */
-HL_MUST_CHECK enum hl_err hl_database_sweep(struct hl_database *db);
-
-/* --- purge.c -------------------------------------------------------------------------------- */
-enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
-enum hl_err hl_database_shed(struct hl_driver *d, unsigned max);
-/* That run ends; shedding may be past the place where its result goes. */
-void hl_database_note_late(struct hl_database *db, int64_t number);
-
-/* --- upkeep.c ------------------------------------------------------------------------------- */
-/* It keeps more than HOOKLINE_STORE_MAX_BYTES, as the transaction stands. */
-bool hl_database_is_over(struct hl_database *db);
-bool hl_database_is_mostly_files(struct hl_database *db); /* what it keeps */
-enum hl_err hl_database_room(struct hl_driver *d);
-bool hl_database_release_reserve(struct hl_driver *d);
-bool hl_database_has_space(struct hl_driver *d, size_t weight);
-bool hl_database_settle(struct hl_driver *d, bool is_idle);
-/* At open, when nobody waits: on a volume that is short, what is free inside the database goes back
- * to it, so that the first accept finds the room that there is. */
-void hl_database_reclaim(struct hl_database *db);
-void hl_database_survey(struct hl_driver *d, struct hl_survey *out);
 
 #endif

@@ -1,9 +1,12 @@
 /* ended.c - how a run ends: its result is written, its ticket goes, its delivery begins. The rows of
  * finishes wait for the end of their transaction, as those of new runs do (fresh.c). The store's
  * thread, inside a transaction. */
-#include "store/sqlite/database.h"
+#include "store/sqlite/ended.h"
 
 #include "base/log.h"
+#include "store/sqlite/delivery.h"
+#include "store/sqlite/fresh.h"
+#include "store/sqlite/purge.h"
 
 static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *ended)
 {
@@ -47,7 +50,7 @@ static enum hl_err end_ticket(struct hl_database *db, int64_t number)
 enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, const struct hl_outcome *outcome)
 {
-    enum hl_err err = db->n_ended == HL_ENDED_MAX ? hl_database_write(db) : HL_OK;
+    enum hl_err err = db->n_ended == HL_ENDED_MAX ? hl_ended_write(db) : HL_OK;
     if (err)
         return err;
     db->ended[db->n_ended++] = (struct hl_ended_run){
@@ -67,19 +70,26 @@ enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
 
 enum hl_err hl_ended_write(struct hl_database *db)
 {
-    enum hl_err err = add_results(db, db->ended, db->n_ended);
+    enum hl_err err = hl_fresh_write(db);
+    if (!err)
+        err = add_results(db, db->ended, db->n_ended);
     for (size_t i = 0; i < db->n_ended && !err; i++)
         err = end_ticket(db, db->ended[i].number);
     if (!err)
-        db->n_ended = 0;
+        hl_ended_forget(db);
     return err;
 }
 
-enum hl_err hl_run_end(struct hl_database *db, const struct hl_id *run_id,
+void hl_ended_forget(struct hl_database *db)
+{
+    db->n_ended = 0;
+}
+
+enum hl_err hl_ended_add_at_once(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, const struct hl_outcome *outcome)
 {
     enum hl_err err = hl_ended_add(db, run_id, run, outcome);
-    return err ? err : hl_database_write(db);
+    return err ? err : hl_ended_write(db);
 }
 
 enum hl_err hl_ended_drop_ticket(

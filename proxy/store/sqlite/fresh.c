@@ -3,8 +3,10 @@
  * accepts it is written once, as begun, and its request is not read back. Nor is that written if the
  * run may be attempted once: only a release could ask for it, and brings it along. The store's
  * thread, inside a transaction. */
+#include "store/sqlite/fresh.h"
+
 #include "store/message.h"
-#include "store/sqlite/database.h"
+#include "store/sqlite/running.h"
 
 static bool is_async(const struct hl_accept *a)
 {

@@ -3,6 +3,8 @@
  * that. What the key's bytes mean is auth's affair.
  *
  * An earlier version kept that key in a file, `signing-key`. It is taken over once and removed. */
+#include "store/sqlite/meta.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +12,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/path.h"
-#include "store/sqlite/database.h"
 
 #define SEEN        "seen_ms"
 #define SIGNING_KEY "signing_key"

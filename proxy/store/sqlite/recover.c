@@ -2,11 +2,14 @@
  * lock of the data directory proves that process dead, so that all it had claimed is released at
  * once: runs that were inside the app end as interrupted or go back to the queue, leased deliveries
  * go on with the next attempt, and what waits is counted. */
-#include "store/sqlite/database.h"
+#include "store/sqlite/recover.h"
 
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "store/sqlite/delivery.h"
+#include "store/sqlite/ended.h"
+#include "store/sqlite/upkeep.h"
 
 /* --- runs ----------------------------------------------------------------------------------- */
 
@@ -32,7 +35,7 @@ static enum hl_err release_run(
         outcome.state = HL_RUN_CANCELLED;
         outcome.reason = HL_REASON_NONE;
     }
-    return hl_run_end(db, run_id, run, &outcome);
+    return hl_ended_add_at_once(db, run_id, run, &outcome);
 }
 
 static enum hl_err release_runs(struct hl_database *db)
@@ -62,7 +65,7 @@ static enum hl_err release_runs(struct hl_database *db)
         hl_database_done(db, HL_SQL_RUN_ORPHANED);
         err = has_run ? release_run(db, &run_id, &run) : HL_ERR_INVALID;
         if (err == HL_ERR_INVALID) { /* rows contradict each other */
-            db->n_ended = 0;
+            hl_ended_forget(db);
             err = hl_ended_drop_ticket(db, &run_id, &run);
         }
         HL_CRASH_POINT(RECOVER_RUN);
@@ -105,43 +108,6 @@ static enum hl_err release_delivery(struct hl_database *db, const struct orphan 
     return hl_database_run(db, how);
 }
 
-static enum hl_err count_buried(struct hl_database *db, uint64_t lane, bool is_leased)
-{
-    if (is_leased) {
-        db->base.backlog->now.dead++;
-        return HL_OK;
-    }
-    enum hl_err err = hl_backlog_lease(db->base.backlog, lane);
-    return err ? err : hl_backlog_end_leased(db->base.backlog, lane, false, true);
-}
-
-/* A run has one delivery: its id will do for that, too. */
-enum hl_err hl_database_bury_nameless(struct hl_database *db, bool is_leased, int64_t now_ms)
-{
-    struct hl_sql_row row;
-    (void)hl_database_bind(db, HL_SQL_ATTEMPT_DROP_NAMELESS);
-    enum hl_err err = hl_database_run(db, HL_SQL_ATTEMPT_DROP_NAMELESS);
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_RENAME);
-    hl_sql_bind_int(&args, now_ms);
-    hl_sql_bind_int(&args, is_leased);
-    bool is_any = false;
-    while (!err && !(err = hl_database_row(db, HL_SQL_DELIVERY_RENAME, &row))) {
-        struct hl_id run_id;
-        uint64_t lane = (uint64_t)hl_sql_int(&row);
-        is_any = true;
-        if (!hl_sql_id(&row, &run_id))
-            err = HL_ERR_CORRUPT;
-        HL_LOG(ERROR, "store: a webhook's id cannot be read; it is a dead letter under its run's",
-            HL_LOG_ID("delivery_id", &run_id), HL_LOG_ID("run_id", &run_id));
-        if (!err)
-            err = count_buried(db, lane, is_leased);
-    }
-    hl_database_done(db, HL_SQL_DELIVERY_RENAME);
-    if (err == HL_ERR_NOT_FOUND)
-        return is_any ? HL_OK : HL_ERR_CORRUPT;
-    return err;
-}
-
 /* In the order of (app, id), each from the one before on: others that wait may be many. */
 static enum hl_err release_deliveries(struct hl_database *db)
 {
@@ -162,7 +128,7 @@ static enum hl_err release_deliveries(struct hl_database *db)
         orphan.max_attempts = (uint32_t)hl_sql_int(&row);
         hl_database_done(db, HL_SQL_DELIVERY_ORPHANED);
         err = is_intact ? release_delivery(db, &orphan)
-                        : hl_database_bury_nameless(db, true, hl_clock_wall_ms());
+                        : hl_delivery_bury_nameless(db, true, hl_clock_wall_ms());
         HL_CRASH_POINT(RECOVER_DELIVERY);
     }
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;

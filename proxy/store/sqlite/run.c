@@ -1,11 +1,14 @@
 /* run.c - how runs begin and end. The store's thread, inside a transaction. The rows of a new run
  * are fresh.c's; what lies between beginning and end is claim.c's. */
-#include "store/sqlite/database.h"
+#include "store/sqlite/run.h"
 
 #include <string.h>
 
 #include "base/crash_point.h"
 #include "store/message.h"
+#include "store/sqlite/app.h"
+#include "store/sqlite/ended.h"
+#include "store/sqlite/fresh.h"
 
 /* --- accept and record ---------------------------------------------------------------------- */
 
@@ -91,7 +94,7 @@ enum hl_err hl_run_find(
     struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run)
 {
     struct hl_sql_row row;
-    enum hl_err err = hl_database_write(db);
+    enum hl_err err = hl_ended_write(db);
     if (err)
         return err;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_FIND);
@@ -168,7 +171,7 @@ enum hl_err hl_run_cancel(
     }
     struct hl_outcome outcome = {
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
-    err = hl_run_end(db, run_id, &run, &outcome);
+    err = hl_ended_add_at_once(db, run_id, &run, &outcome);
     if (!err && run.has_ticket)
         hl_backlog_add_queued(d->backlog, -1);
     return hl_database_end(db, err);

@@ -1,9 +1,9 @@
 /* running.c - what is known of the runs that have begun, so that their end needs no look at their
  * rows. The store's thread. The rows are the truth: what is not remembered is read, and a rollback
  * forgets everything. */
-#include <stdlib.h>
+#include "store/sqlite/running.h"
 
-#include "store/sqlite/database.h"
+#include <stdlib.h>
 
 void hl_running_add(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)

@@ -1,6 +1,8 @@
 /* sqlite.c - opens and closes the SQLite driver: directory, file, settings, checks, key,
  * statements, recovery, reader; and the table of its operations. Nothing is written before the file
  * is known to be ours and whole. */
+#include "store/sqlite/sqlite.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,9 +13,20 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "store/path.h"
-#include "store/sqlite/database.h"
+#include "store/sqlite/account.h"
+#include "store/sqlite/claim.h"
+#include "store/sqlite/delivery.h"
+#include "store/sqlite/lease.h"
+#include "store/sqlite/meta.h"
+#include "store/sqlite/purge.h"
 #include "store/sqlite/reader.h"
+#include "store/sqlite/recover.h"
+#include "store/sqlite/run.h"
+#include "store/sqlite/running.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/sweep.h"
+#include "store/sqlite/transaction.h"
+#include "store/sqlite/upkeep.h"
 
 #define DAY_MS (24 * 3600 * 1000ll)
 
@@ -317,18 +330,18 @@ static void close_all(struct hl_driver *d)
 }
 
 static const struct hl_driver_vt vt = {
-    .begin = hl_database_begin,
-    .commit = hl_database_commit,
-    .rollback = hl_database_rollback,
+    .begin = hl_transaction_begin,
+    .commit = hl_transaction_commit,
+    .rollback = hl_transaction_rollback,
     .accept = hl_run_accept,
     .record = hl_run_record,
     .claim = hl_run_claim,
     .finish = hl_run_finish,
     .release = hl_run_release,
     .cancel = hl_run_cancel,
-    .lease = hl_delivery_lease,
-    .attempt = hl_delivery_attempt,
-    .outcome = hl_delivery_outcome,
+    .lease = hl_lease_take,
+    .attempt = hl_lease_attempt,
+    .outcome = hl_lease_outcome,
     .redeliver = hl_delivery_redeliver,
     .add_account = hl_account_add,
     .revoke_account = hl_account_revoke,

@@ -1,5 +1,7 @@
 /* sweep.c - bodies' files that no record names. At open, before the store's thread starts.
  * Promise: what is younger than an hour, or is not ours, stays; the log says how many went. */
+#include "store/sqlite/sweep.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +14,6 @@
 #include "base/log.h"
 #include "store/body_file.h"
 #include "store/path.h"
-#include "store/sqlite/database.h"
 
 #define OLD_MS (3600 * 1000ll)
 

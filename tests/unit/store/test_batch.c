@@ -19,6 +19,7 @@
 #include "store/batch.h"
 #include "store/message.h"
 #include "store/sqlite/database.h"
+#include "store/sqlite/run.h"
 
 enum { TRIALS = 40, BATCHES = 40, OPS = 40, NEAR = 24, FILE_SIZE = 300 * 1024 };
 

@@ -1,0 +1,13 @@
+/* account.h - what is kept of service accounts. The store's thread, inside a transaction. */
+#ifndef HL_STORE_SQLITE_ACCOUNT_H
+#define HL_STORE_SQLITE_ACCOUNT_H
+
+#include "store/driver.h"
+
+/* See driver.h. */
+enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account);
+enum hl_err hl_account_revoke(
+    struct hl_driver *d, const struct hl_revoke_account *r, int64_t now_ms, int64_t *revoked_ms);
+enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t);
+
+#endif

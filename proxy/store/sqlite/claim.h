@@ -1,0 +1,12 @@
+/* claim.h - a queued run becomes running, or goes back to the queue. The store's thread, inside a
+ * transaction. */
+#ifndef HL_STORE_SQLITE_CLAIM_H
+#define HL_STORE_SQLITE_CLAIM_H
+
+#include "store/driver.h"
+
+/* See driver.h. */
+enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
+enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
+
+#endif

@@ -1,0 +1,32 @@
+/* delivery.h - a run's webhook as the store keeps it. The store's thread, inside a transaction. */
+#ifndef HL_STORE_SQLITE_DELIVERY_H
+#define HL_STORE_SQLITE_DELIVERY_H
+
+#include "store/sqlite/running.h"
+
+struct hl_stored_delivery {
+    uint64_t lane;
+    enum hl_delivery_state state;
+    uint32_t round, n, max_attempts;
+    bool is_leased;
+};
+
+/* The run's webhook waits for its first attempt. */
+HL_MUST_CHECK enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, int64_t now_ms);
+/* `project`: whose it must be; NULL: anybody's. */
+HL_MUST_CHECK enum hl_err hl_delivery_find(struct hl_database *db, const struct hl_id *id,
+    const char *project, struct hl_stored_delivery *out);
+/* Its row; the backlog is the caller's. */
+HL_MUST_CHECK enum hl_err hl_delivery_end(
+    struct hl_database *db, const struct hl_id *id, enum hl_delivery_state state, int64_t now_ms);
+/* Those whose id is none, which nothing could be done with: pending deliveries that are leased, or
+ * those that are not. */
+HL_MUST_CHECK enum hl_err hl_delivery_bury_nameless(
+    struct hl_database *db, bool is_leased, int64_t now_ms);
+
+/* See driver.h. */
+enum hl_err hl_delivery_redeliver(
+    struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
+
+#endif

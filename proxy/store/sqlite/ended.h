@@ -1,0 +1,23 @@
+/* ended.h - how a run ends: its result is written, its ticket goes, its delivery begins. The
+ * store's thread, inside a transaction. */
+#ifndef HL_STORE_SQLITE_ENDED_H
+#define HL_STORE_SQLITE_ENDED_H
+
+#include "store/sqlite/running.h"
+
+/* Final state, result, delivery; the ticket goes. `run_id` and `outcome` stay until after the
+ * commit. */
+HL_MUST_CHECK enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, const struct hl_outcome *outcome);
+/* Writes the rows that wait for the end of the transaction, those of fresh runs first: before anybody
+ * looks for one of them. */
+HL_MUST_CHECK enum hl_err hl_ended_write(struct hl_database *db);
+void hl_ended_forget(struct hl_database *db); /* none waits: they were rolled back, or are wrong */
+/* As hl_ended_add, but written at once, for what does not stay. */
+HL_MUST_CHECK enum hl_err hl_ended_add_at_once(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, const struct hl_outcome *outcome);
+/* A ticket whose run is not there: nothing can be said of it but in the log. */
+HL_MUST_CHECK enum hl_err hl_ended_drop_ticket(
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run);
+
+#endif

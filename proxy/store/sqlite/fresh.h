@@ -1,0 +1,20 @@
+/* fresh.h - runs that were accepted or recorded in this transaction, whose rows wait. The
+ * store's thread, inside a transaction. */
+#ifndef HL_STORE_SQLITE_FRESH_H
+#define HL_STORE_SQLITE_FRESH_H
+
+#include "store/sqlite/database.h"
+
+/* A new run; `accept` stays until after the commit. */
+HL_MUST_CHECK enum hl_err hl_fresh_add(
+    struct hl_database *db, int64_t app_id, const struct hl_accept *accept);
+/* Whether the oldest queued run is a fresh one: then hl_fresh_claim hands it out. NOMEM: nothing was
+ * changed. */
+bool hl_fresh_has_oldest(const struct hl_database *db);
+HL_MUST_CHECK enum hl_err hl_fresh_claim(
+    struct hl_database *db, int64_t now_ms, struct hl_claimed **out);
+/* Their rows; from then on those that have begun are remembered (running.h). */
+HL_MUST_CHECK enum hl_err hl_fresh_write(struct hl_database *db);
+void hl_fresh_forget(struct hl_database *db); /* they were written, or rolled back */
+
+#endif

@@ -1,0 +1,285 @@
+/* lease.c - what is done with a delivery that is leased: its attempts and their outcomes. The store's
+ * thread, inside a transaction. An attempt's row is written before it is sent and closed with its
+ * outcome, so that a crash in between is seen: never more than max_attempts are sent in a round. */
+#include "store/sqlite/lease.h"
+
+#include "base/crash_point.h"
+#include "base/log.h"
+#include "store/message.h"
+#include "store/sqlite/delivery.h"
+#include "store/sqlite/ended.h"
+
+static enum hl_err unseal_into(struct hl_database *db, const char *place, const struct hl_id *row,
+    struct hl_str sealed, char **room, struct hl_str *out)
+{
+    if (sealed.n == 0)
+        return HL_OK;
+    char *to = *room;
+    out->p = to;
+    *room += sealed.n;
+    return hl_unseal(&db->sealer, place, row, sealed, to, &out->n);
+}
+
+/* The row's strings are gone once it is stepped or reset: the message gets copies. */
+static enum hl_err read_delivery(
+    struct hl_database *db, struct hl_sql_row *row, struct hl_id *id, struct hl_leased **out)
+{
+    struct hl_id run_id;
+    bool has_id = hl_sql_id(row, id), has_run = hl_sql_id(row, &run_id);
+    bool is_whole = hl_sql_int(row) && has_id && has_run;
+    uint64_t lane = (uint64_t)hl_sql_int(row);
+    uint32_t round = (uint32_t)hl_sql_int(row), n = (uint32_t)hl_sql_int(row) + 1;
+    uint32_t max_attempts = (uint32_t)hl_sql_int(row);
+    struct hl_str project = hl_sql_str(row), app = hl_sql_str(row);
+    struct hl_str url = hl_sql_str(row), secret = hl_sql_str(row), trace = hl_sql_str(row);
+    struct hl_str bytes;
+    char *room;
+
+    if (!is_whole || url.n == 0)
+        return HL_ERR_CORRUPT;
+    struct hl_leased *l = hl_message_alloc(
+        sizeof(*l), project.n + app.n + url.n + secret.n + trace.n, HL_STORE_LEASED, &room);
+    if (!l)
+        return HL_ERR_NOMEM;
+    l->delivery_id = *id;
+    l->run_id = run_id;
+    l->lane = lane;
+    l->round = round;
+    l->n = n;
+    l->max_attempts = max_attempts ? max_attempts : db->webhook_attempts;
+    l->project = hl_message_copy(&room, project);
+    l->app = hl_message_copy(&room, app);
+    l->traceparent = hl_message_copy(&room, trace);
+    l->outcome.state = (enum hl_run_state)hl_sql_int(row);
+    hl_sql_outcome(row, &l->outcome, &bytes);
+    enum hl_err err = unseal_into(db, "webhook.url", &run_id, url, &room, &l->url);
+    if (!err)
+        err = unseal_into(db, "webhook.secret", &run_id, secret, &room, &l->secret);
+    if (!err)
+        err = hl_sql_copy_body(&l->outcome.body, bytes);
+    if (err) {
+        hl_leased_free(l);
+        return err;
+    }
+    *out = l;
+    return HL_OK;
+}
+
+static enum hl_err add_attempt(
+    struct hl_database *db, const struct hl_id *id, uint32_t round, uint32_t n, int64_t now_ms)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_ADD);
+    hl_sql_bind_id(&args, id);
+    hl_sql_bind_int(&args, round);
+    hl_sql_bind_int(&args, n);
+    hl_sql_bind_int(&args, now_ms);
+    return hl_database_run(db, HL_SQL_ATTEMPT_ADD);
+}
+
+static enum hl_err take_lease(
+    struct hl_database *db, uint64_t lane, const struct hl_leased *l, int64_t now_ms)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_LEASE);
+    hl_sql_bind_id(&args, &l->delivery_id);
+    hl_sql_bind_int(&args, l->max_attempts);
+    enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_LEASE);
+    if (!err)
+        err = add_attempt(db, &l->delivery_id, l->round, l->n, now_ms);
+    return err ? err : hl_backlog_lease(db->base.backlog, lane);
+}
+
+/* A delivery that cannot be opened (the key or a row was tampered with, or is missing) must not block
+ * its lane. Of one that is leased. */
+static enum hl_err bury_unreadable(
+    struct hl_database *db, uint64_t lane, const struct hl_id *id, bool is_parked, int64_t now_ms)
+{
+    HL_LOG(ERROR, "store: a webhook's records cannot be read; it is a dead letter",
+        HL_LOG_ID("delivery_id", id));
+    enum hl_err err = hl_delivery_end(db, id, HL_DELIVERY_DEAD, now_ms);
+    if (!err)
+        err = hl_backlog_end_leased(db->base.backlog, lane, is_parked, true);
+    return err ? err : HL_ERR_STALE;
+}
+
+/* The same of one that was to be leased. */
+static enum hl_err bury_waiting(
+    struct hl_database *db, uint64_t lane, const struct hl_id *id, int64_t now_ms)
+{
+    enum hl_err err = hl_backlog_lease(db->base.backlog, lane);
+    return err ? err : bury_unreadable(db, lane, id, false, now_ms);
+}
+
+/* Somebody has removed a row: what is not there is not waited for. */
+static enum hl_err forget_missing(struct hl_database *db, uint64_t lane)
+{
+    HL_LOG(ERROR, "store: a pending delivery is missing");
+    enum hl_err err = hl_backlog_lease(db->base.backlog, lane);
+    if (!err)
+        err = hl_backlog_end_leased(db->base.backlog, lane, false, false);
+    return err ? err : HL_ERR_STALE;
+}
+
+enum hl_err hl_lease_take(
+    struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_sql_row row;
+    struct hl_id id;
+    enum hl_err err = hl_ended_write(db);
+    if (err)
+        return hl_database_end(db, err);
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_NEXT);
+    hl_sql_bind_int(&args, (int64_t)lane);
+    err = hl_database_row(db, HL_SQL_DELIVERY_NEXT, &row);
+    if (err == HL_ERR_NOT_FOUND)
+        return hl_database_end(db, forget_missing(db, lane));
+    if (err)
+        return hl_database_end(db, err);
+    err = read_delivery(db, &row, &id, out);
+    hl_database_done(db, HL_SQL_DELIVERY_NEXT);
+    if (err == HL_ERR_NOMEM)
+        return err; /* nothing was changed */
+    if (err && hl_id_is_nil(&id)) {
+        err = hl_delivery_bury_nameless(db, false, now_ms);
+        return hl_database_end(db, err ? err : HL_ERR_STALE);
+    }
+    if (err)
+        return hl_database_end(db, bury_waiting(db, lane, &id, now_ms));
+    err = take_lease(db, lane, *out, now_ms);
+    if (err) {
+        hl_leased_free(*out);
+        *out = NULL;
+    }
+    if (err == HL_ERR_INVALID) /* there is such an attempt already */
+        err = bury_waiting(db, lane, &id, now_ms);
+    HL_CRASH_POINT(LEASE_APPLIED);
+    return hl_database_end(db, err);
+}
+
+/* --- attempts and outcomes ------------------------------------------------------------------ */
+
+static enum hl_err set_n(struct hl_database *db, const struct hl_id *id, uint32_t n)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_SET_N);
+    hl_sql_bind_id(&args, id);
+    hl_sql_bind_int(&args, n);
+    return hl_database_run(db, HL_SQL_DELIVERY_SET_N);
+}
+
+/* As it was leased, once more. NOMEM: nothing was changed. */
+static enum hl_err read_again(
+    struct hl_database *db, struct hl_attempt *a, uint64_t lane, int64_t now_ms)
+{
+    struct hl_sql_row row;
+    struct hl_id id;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_READ);
+    hl_sql_bind_id(&args, &a->delivery_id);
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_READ, &row);
+    if (err && err != HL_ERR_NOT_FOUND)
+        return err;
+    if (!err) {
+        err = read_delivery(db, &row, &id, &a->leased);
+        hl_database_done(db, HL_SQL_DELIVERY_READ);
+        if (err == HL_OK || err == HL_ERR_NOMEM)
+            return err;
+    }
+    return bury_unreadable(db, lane, &a->delivery_id, a->is_parked, now_ms);
+}
+
+enum hl_err hl_lease_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t now_ms)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_stored_delivery delivery;
+    enum hl_err err = hl_delivery_find(db, &a->delivery_id, NULL, &delivery);
+    if (!err && (!delivery.is_leased || delivery.round != a->round ||
+                    a->n != delivery.n + !a->is_again || a->n > delivery.max_attempts))
+        err = HL_ERR_STALE;
+    if (!err)
+        err = read_again(db, a, delivery.lane, now_ms);
+    if (err == HL_ERR_NOMEM)
+        return err;
+    if (!err && !a->is_again)
+        err = set_n(db, &a->delivery_id, a->n);
+    if (!err && !a->is_again)
+        err = add_attempt(db, &a->delivery_id, a->round, a->n, now_ms);
+    HL_CRASH_POINT(ATTEMPT_APPLIED);
+    return hl_database_end(db, err);
+}
+
+static enum hl_err close_attempt(
+    struct hl_database *db, const struct hl_attempt_outcome *o, bool is_last)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_END);
+    hl_sql_bind_id(&args, &o->delivery_id);
+    hl_sql_bind_int(&args, o->round);
+    hl_sql_bind_int(&args, o->n);
+    hl_sql_bind_int(&args, o->started_ms);
+    hl_sql_bind_int(&args, o->ended_ms);
+    hl_sql_bind_int(&args, hl_attempt_final_verdict(o->verdict, is_last));
+    hl_sql_bind_int(&args, o->http_status);
+    hl_sql_bind_text(&args, hl_str_from(o->error));
+    return hl_database_run(db, HL_SQL_ATTEMPT_END);
+}
+
+/* An attempt that was never begun does not count (store.h). */
+static enum hl_err drop_attempt(struct hl_database *db, const struct hl_attempt_outcome *o)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_DROP);
+    hl_sql_bind_id(&args, &o->delivery_id);
+    hl_sql_bind_int(&args, o->round);
+    hl_sql_bind_int(&args, o->n);
+    enum hl_err err = hl_database_run(db, HL_SQL_ATTEMPT_DROP);
+    if (!err && sqlite3_changes(db->db) > 0)
+        err = set_n(db, &o->delivery_id, o->n - 1);
+    return err;
+}
+
+static enum hl_err give_back(
+    struct hl_database *db, const struct hl_id *id, uint64_t lane, bool is_parked)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_UNLEASE);
+    hl_sql_bind_id(&args, id);
+    enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_UNLEASE);
+    return err ? err : hl_backlog_unlease(db->base.backlog, lane, is_parked);
+}
+
+/* Where too many are parked, it keeps its place. */
+static enum hl_err park(struct hl_database *db, uint64_t lane, bool *is_parked)
+{
+    enum hl_err err = hl_backlog_park(db->base.backlog, lane);
+    *is_parked = err == HL_OK;
+    return err == HL_ERR_BUSY ? HL_OK : err;
+}
+
+static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcome *o,
+    const struct hl_stored_delivery *delivery, int64_t now_ms, bool *is_parked)
+{
+    bool is_never_sent = o->verdict == HL_ATTEMPT_ABANDONED && o->started_ms == 0;
+    bool is_last = delivery->n >= delivery->max_attempts && !is_never_sent;
+    enum hl_err err = is_never_sent ? drop_attempt(db, o) : close_attempt(db, o, is_last);
+    if (err)
+        return err;
+    if (o->verdict == HL_ATTEMPT_RETRY && !is_last)
+        return o->parks && !o->is_parked ? park(db, delivery->lane, is_parked) : HL_OK;
+    if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)
+        return give_back(db, &o->delivery_id, delivery->lane, o->is_parked);
+
+    bool is_ok = o->verdict == HL_ATTEMPT_OK;
+    err = hl_delivery_end(db, &o->delivery_id, is_ok ? HL_DELIVERY_OK : HL_DELIVERY_DEAD, now_ms);
+    return err ? err
+               : hl_backlog_end_leased(db->base.backlog, delivery->lane, o->is_parked, !is_ok);
+}
+
+enum hl_err hl_lease_outcome(
+    struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_stored_delivery delivery;
+    enum hl_err err = hl_delivery_find(db, &o->delivery_id, NULL, &delivery);
+    if (!err && (!delivery.is_leased || delivery.round != o->round || delivery.n != o->n))
+        err = HL_ERR_STALE;
+    if (!err)
+        err = settle(db, o, &delivery, now_ms, is_parked);
+    HL_CRASH_POINT(OUTCOME_APPLIED);
+    return hl_database_end(db, err);
+}

@@ -1,0 +1,14 @@
+/* purge.h - what may go: runs past retention, and what the size limit asks for. The store's
+ * thread, inside a transaction. */
+#ifndef HL_STORE_SQLITE_PURGE_H
+#define HL_STORE_SQLITE_PURGE_H
+
+#include "store/sqlite/database.h"
+
+/* See driver.h. */
+enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+enum hl_err hl_database_shed(struct hl_driver *d, unsigned max);
+/* That run ends; shedding may be past the place where its result goes. */
+void hl_database_note_late(struct hl_database *db, int64_t number);
+
+#endif

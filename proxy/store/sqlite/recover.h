@@ -1,0 +1,10 @@
+/* recover.h - what the last process left behind. At open. */
+#ifndef HL_STORE_SQLITE_RECOVER_H
+#define HL_STORE_SQLITE_RECOVER_H
+
+#include "store/sqlite/database.h"
+
+/* Releases what an earlier process had claimed and counts what waits. */
+HL_MUST_CHECK enum hl_err hl_database_recover(struct hl_database *db);
+
+#endif

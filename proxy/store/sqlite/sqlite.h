@@ -1,0 +1,20 @@
+/* sqlite.h - what opening the store and looking at it have in common. The opener's. */
+#ifndef HL_STORE_SQLITE_SQLITE_H
+#define HL_STORE_SQLITE_SQLITE_H
+
+#include "store/sqlite/database.h"
+
+struct hl_database *hl_database_new(void); /* NULL: out of memory */
+void hl_database_free(struct hl_database *db);
+/* Whether what is open is ours and whole, or new and no other's place; `path` names it. */
+HL_MUST_CHECK enum hl_err hl_database_check_file(
+    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len);
+/* The data key: the one that the database was made with, if it has tables. `path` names it. */
+HL_MUST_CHECK enum hl_err hl_database_open_key(struct hl_database *db, const char *path,
+    bool has_tables, struct hl_str key_file, char *why, size_t why_len);
+/* Why it could not be opened, as SQLite says, or errno. Never OK. */
+HL_MUST_CHECK enum hl_err hl_database_explain_file(const char *path, char *why, size_t why_len);
+HL_MUST_CHECK enum hl_err hl_database_explain(
+    struct hl_database *db, int rc, const char *path, char *why, size_t why_len);
+
+#endif

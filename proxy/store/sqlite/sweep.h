@@ -1,0 +1,11 @@
+/* sweep.h - bodies' files that no record names. At open. */
+#ifndef HL_STORE_SQLITE_SWEEP_H
+#define HL_STORE_SQLITE_SWEEP_H
+
+#include "store/sqlite/database.h"
+
+bool hl_database_has_bodies(struct hl_database *db); /* in files */
+/* Files without records go; records without files are reported. */
+HL_MUST_CHECK enum hl_err hl_database_sweep(struct hl_database *db);
+
+#endif
