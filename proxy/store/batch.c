@@ -13,9 +13,7 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "store/message.h"
-
-/* Redeliveries are cut into pieces, so that a hundred thousand of them hold nobody up. */
-#define REDELIVER_STEP 128
+#include "store/operation.h"
 
 /* Where a driver wants small transactions, the least of operations count too: each writes pages. */
 static void bound(struct hl_batch *b, size_t most)
@@ -51,10 +49,8 @@ void hl_batch_add(struct hl_batch *b, struct hl_store_msg *m, size_t weight)
 {
     struct hl_batch_op *op = &b->ops[b->n_ops++];
     *op = (struct hl_batch_op){.m = m, .weight = weight};
-    if (m->msg.type == HL_STORE_REDELIVER) {
-        op->count = ((struct hl_redeliver *)m)->count;
-        op->mark = ((struct hl_redeliver *)m)->mark;
-    }
+    if (hl_operation_of(m)->keep)
+        hl_operation_of(m)->keep(op);
     b->weight += weight;
 }
 
@@ -131,68 +127,13 @@ enum hl_err hl_batch_pick_running(const struct hl_batch *b, struct hl_list_runs 
     return HL_OK;
 }
 
-/* --- operations ----------------------------------------------------------------------------- */
-
-static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
-{
-    struct hl_redeliver *r = (struct hl_redeliver *)op->m;
-    bool is_done = true;
-    r->count = op->count;
-    r->mark = op->mark;
-    enum hl_err rc = b->driver->vt->redeliver(b->driver, r, REDELIVER_STEP, &is_done);
-    op->has_more = !is_done;
-    return rc;
-}
-
-/* Only a driver without a thread for questions is asked here. */
-static enum hl_err answer(struct hl_driver *d, struct hl_store_msg *m)
-{
-    if (!hl_message_is_question(m) || !d->vt->answer)
-        return HL_ERR_INVALID;
-    enum hl_err rc = d->vt->answer(d, m);
-    if (rc)
-        hl_question_clear(m);
-    return rc;
-}
-
 static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
 {
-    struct hl_driver *d = b->driver;
-    const struct hl_driver_vt *vt = d->vt;
-    struct hl_store_msg *m = op->m;
+    const struct hl_operation *operation = hl_operation_of(op->m);
     enum hl_err err = begin(b);
     if (err)
         return err;
-    switch (m->msg.type) {
-    case HL_STORE_ACCEPT:
-        return vt->accept(d, (struct hl_accept *)m, &op->existing);
-    case HL_STORE_RECORD:
-        return vt->record(d, (struct hl_accept *)m);
-    case HL_STORE_FINISH:
-        return vt->finish(d, (struct hl_finish *)m);
-    case HL_STORE_RELEASE:
-        return vt->release(d, (struct hl_release *)m, b->now_ms);
-    case HL_STORE_CANCEL:
-        return vt->cancel(d, (struct hl_run_ref *)m, b->now_ms, &op->is_running);
-    case HL_STORE_ATTEMPT:
-        hl_attempt_drop((struct hl_attempt *)m); /* an earlier try's */
-        return vt->attempt(d, (struct hl_attempt *)m, b->now_ms);
-    case HL_STORE_OUTCOME:
-        op->is_parked = ((struct hl_attempt_outcome *)m)->is_parked;
-        return vt->outcome(d, (struct hl_attempt_outcome *)m, b->now_ms, &op->is_parked);
-    case HL_STORE_REDELIVER:
-        return redeliver(b, op);
-    case HL_STORE_ADD_ACCOUNT:
-        return vt->add_account(d, &((struct hl_add_account *)m)->account);
-    case HL_STORE_REVOKE_ACCOUNT:
-        return vt->revoke_account(d, (struct hl_revoke_account *)m, b->now_ms, &op->revoked_ms);
-    case HL_STORE_TOUCH_ACCOUNTS:
-        return vt->touch_accounts(d, (struct hl_touch_accounts *)m);
-    case HL_STORE_KEEP_KEY:
-        return vt->keep_signing_key(d, ((struct hl_keep_key *)m)->key);
-    default:
-        return answer(d, m);
-    }
+    return operation->apply ? operation->apply(b, op) : HL_ERR_INVALID;
 }
 
 /* --- handing out ---------------------------------------------------------------------------- */
@@ -348,7 +289,7 @@ static enum hl_err run_in_turn(struct hl_batch *b, size_t *n, bool has_reserve, 
 static enum hl_err put_off(struct hl_batch *b, size_t first, enum hl_err why)
 {
     for (size_t i = first; i < b->n_ops; i++) {
-        bool is_refused = hl_message_may_be_refused(b->ops[i].m);
+        bool is_refused = hl_operation_of(b->ops[i].m)->may_be_refused;
         b->ops[i].rc = is_refused ? why : HL_OK;
         b->ops[i].is_held = !is_refused;
     }
@@ -363,7 +304,7 @@ static enum hl_err run_without_accepts(
     size_t n = 0;
     bool has_rest = serves && hl_batch_can_serve(b);
     for (size_t i = 0; i < b->n_ops; i++) {
-        bool is_refused = hl_message_may_be_refused(b->ops[i].m);
+        bool is_refused = hl_operation_of(b->ops[i].m)->may_be_refused;
         b->ops[i].rc = is_refused ? why : HL_OK;
         has_rest |= !is_refused;
     }
@@ -416,34 +357,11 @@ enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *
 
 /* --- after the commit ----------------------------------------------------------------------- */
 
-static void tell_to_cancel(struct hl_batch *b, const struct hl_id *run_id)
-{
-    struct hl_mailbox *box = hl_id_map_find(&b->live, run_id);
-    struct hl_cancel_run *cancel = box ? calloc(1, sizeof(*cancel)) : NULL;
-    if (!cancel)
-        return;
-    cancel->msg.type = HL_STORE_CANCEL_RUN;
-    cancel->run_id = *run_id;
-    hl_mailbox_post(box, &cancel->msg);
-}
-
-static void note_op(struct hl_batch *b, const struct hl_batch_op *op)
-{
-    if (op->m->msg.type == HL_STORE_RECORD)
-        hl_id_map_put(&b->live, &((struct hl_accept *)op->m)->run_id, op->m->reply_to);
-    else if (op->m->msg.type == HL_STORE_FINISH)
-        hl_id_map_remove(&b->live, &((struct hl_finish *)op->m)->run_id);
-    else if (op->m->msg.type == HL_STORE_RELEASE)
-        hl_id_map_remove(&b->live, &((struct hl_release *)op->m)->claimed->run_id);
-    else if (op->m->msg.type == HL_STORE_CANCEL && op->is_running)
-        tell_to_cancel(b, &((struct hl_run_ref *)op->m)->run_id);
-}
-
 void hl_batch_note(struct hl_batch *b)
 {
     for (size_t i = 0; i < b->n_ops; i++)
-        if (b->ops[i].rc == HL_OK && !b->ops[i].is_held)
-            note_op(b, &b->ops[i]);
+        if (b->ops[i].rc == HL_OK && !b->ops[i].is_held && hl_operation_of(b->ops[i].m)->note)
+            hl_operation_of(b->ops[i].m)->note(b, &b->ops[i]);
 }
 
 void hl_batch_push(struct hl_batch *b)

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "store/message.h"
+#include "store/operation.h"
 
 #define MAX_WAITING_REQUESTS 4096
 #define MAX_WAITING_BYTES    (64u << 20)
@@ -43,10 +44,10 @@ static void unweigh(struct hl_engine *e, size_t weight)
 enum hl_err hl_engine_post(struct hl_engine *e, struct hl_store_msg *m)
 {
     if (!is_credit(&m->msg)) {
-        size_t weight = hl_message_weight(m);
+        size_t weight = hl_operation_weigh(m);
         uint64_t n = atomic_load_explicit(&e->waiting_requests, memory_order_relaxed);
         uint64_t bytes = atomic_load_explicit(&e->waiting_bytes, memory_order_relaxed);
-        if (hl_message_brings_work(m) &&
+        if (hl_operation_of(m)->brings_work &&
             (n >= MAX_WAITING_REQUESTS || bytes + weight > MAX_WAITING_BYTES))
             return HL_ERR_BUSY;
         weigh(e, weight);
@@ -75,8 +76,8 @@ static void take_credit(struct hl_engine *e, struct hl_credit *credit)
 static void reply(struct hl_engine *e, struct hl_store_msg *m, size_t weight, enum hl_err rc)
 {
     unweigh(e, weight);
-    if (m->msg.type == HL_STORE_ATTEMPT && rc != HL_OK)
-        hl_attempt_drop((struct hl_attempt *)m);
+    if (rc != HL_OK)
+        hl_operation_clear(m);
     m->rc = rc;
     hl_mailbox_post(m->reply_to, &m->msg);
 }
@@ -85,13 +86,13 @@ static void reply(struct hl_engine *e, struct hl_store_msg *m, size_t weight, en
 static void withdraw(struct hl_engine *e, struct hl_store_msg *m)
 {
     hl_credit_withdraw(&e->batch.workers, m->reply_to);
-    reply(e, m, hl_message_weight(m), HL_OK);
+    reply(e, m, hl_operation_weigh(m), HL_OK);
 }
 
 /* What workers have is known here. False: the message has gone to where it is answered. */
 static bool pick_running(struct hl_engine *e, struct hl_store_msg *m)
 {
-    size_t weight = hl_message_weight(m);
+    size_t weight = hl_operation_weigh(m);
     enum hl_err err = hl_batch_pick_running(&e->batch, (struct hl_list_runs *)m);
     if (err) {
         reply(e, m, weight, err);
@@ -137,9 +138,9 @@ static void take_mail(struct hl_engine *e)
         else if (msg->type == HL_STORE_WITHDRAW)
             withdraw(e, m);
         else if (e->is_failing)
-            reply(e, m, hl_message_weight(m), HL_ERR_UNAVAILABLE);
-        else if (hl_message_may_be_refused(m) && e->retry_us != HL_NEVER)
-            reply(e, m, hl_message_weight(m), HL_ERR_UNAVAILABLE);
+            reply(e, m, hl_operation_weigh(m), HL_ERR_UNAVAILABLE);
+        else if (hl_operation_of(m)->may_be_refused && e->retry_us != HL_NEVER)
+            reply(e, m, hl_operation_weigh(m), HL_ERR_UNAVAILABLE);
         else
             append(e, msg);
     }
@@ -184,7 +185,7 @@ static bool must_wait(const struct hl_engine *e, const struct hl_store_msg *m, s
 /* While something is held, who may be refused is, without another look. */
 static bool is_refused(struct hl_engine *e, const struct hl_store_msg *m)
 {
-    if (!hl_message_may_be_refused(m) || e->is_failing)
+    if (!hl_operation_of(m)->may_be_refused || e->is_failing)
         return false;
     if (!e->held.first)
         hl_engine_look_for_room(e, hl_clock_mono_us());
@@ -197,7 +198,7 @@ static void fill_batch(struct hl_engine *e)
     b->n_ops = b->weight = 0;
     while (e->first && !hl_batch_is_full(b)) {
         struct hl_store_msg *m = (struct hl_store_msg *)e->first;
-        size_t weight = hl_message_weight(m);
+        size_t weight = hl_operation_weigh(m);
         e->first = e->first->next;
         if (!e->first)
             e->last = NULL;
@@ -234,8 +235,8 @@ static void refuse_waiting(struct hl_engine *e, enum hl_err why)
     for (; msg; msg = next) {
         struct hl_store_msg *m = (struct hl_store_msg *)msg;
         next = msg->next;
-        if (hl_message_may_be_refused(m))
-            reply(e, m, hl_message_weight(m), why);
+        if (hl_operation_of(m)->may_be_refused)
+            reply(e, m, hl_operation_weigh(m), why);
         else
             append(e, msg);
     }
@@ -243,12 +244,8 @@ static void refuse_waiting(struct hl_engine *e, enum hl_err why)
 
 static void answer(struct hl_engine *e, const struct hl_batch_op *op)
 {
-    if (op->m->msg.type == HL_STORE_ACCEPT && op->rc == HL_ERR_EXISTS)
-        ((struct hl_accept *)op->m)->run_id = op->existing;
-    if (op->m->msg.type == HL_STORE_REVOKE_ACCOUNT)
-        ((struct hl_revoke_account *)op->m)->revoked_ms = op->revoked_ms;
-    if (op->m->msg.type == HL_STORE_OUTCOME && op->rc == HL_OK)
-        ((struct hl_attempt_outcome *)op->m)->is_parked = op->is_parked;
+    if (hl_operation_of(op->m)->fill)
+        hl_operation_of(op->m)->fill(op);
     if (op->has_more && op->rc == HL_OK)
         append(e, &op->m->msg);
     else
@@ -281,7 +278,7 @@ static void refuse_all(struct hl_engine *e)
     while (e->first) {
         struct hl_store_msg *m = (struct hl_store_msg *)e->first;
         e->first = e->first->next;
-        reply(e, m, hl_message_weight(m), HL_ERR_UNAVAILABLE);
+        reply(e, m, hl_operation_weigh(m), HL_ERR_UNAVAILABLE);
     }
     e->last = NULL;
     hl_credit_return_unused(&e->batch.workers);

@@ -155,19 +155,12 @@ void hl_attempt_drop(struct hl_attempt *a)
     a->leased = NULL;
 }
 
-size_t hl_message_weight(const struct hl_store_msg *m)
+size_t hl_accept_weight(const struct hl_accept *a)
 {
-    switch (m->msg.type) {
-    case HL_STORE_ACCEPT:
-    case HL_STORE_RECORD: {
-        const struct hl_accept *a = (const struct hl_accept *)m;
-        return sizeof(*a) + strings_of(a) + body_weight(&a->body);
-    }
-    case HL_STORE_FINISH: {
-        const struct hl_finish *f = (const struct hl_finish *)m;
-        return sizeof(*f) + body_weight(&f->outcome.body);
-    }
-    default:
-        return sizeof(struct hl_attempt_outcome);
-    }
+    return sizeof(*a) + strings_of(a) + body_weight(&a->body);
+}
+
+size_t hl_finish_weight(const struct hl_finish *f)
+{
+    return sizeof(*f) + body_weight(&f->outcome.body);
 }

@@ -17,19 +17,6 @@ char *hl_message_keep(struct hl_str *const strings[], size_t count);
  * `*room` points at the strings. */
 void *hl_message_alloc(size_t size, size_t strings, uint32_t type, char **room);
 
-/* Whether it makes the store keep more than before: such requests may be refused. */
-static inline bool hl_message_brings_work(const struct hl_store_msg *m)
-{
-    return m->msg.type == HL_STORE_ACCEPT || m->msg.type == HL_STORE_RECORD;
-}
-
-/* Whether it can do without: on a full volume it is not held until there is space. */
-static inline bool hl_message_may_be_refused(const struct hl_store_msg *m)
-{
-    return hl_message_brings_work(m) || m->msg.type == HL_STORE_ADD_ACCOUNT ||
-           m->msg.type == HL_STORE_TOUCH_ACCOUNTS || m->msg.type == HL_STORE_KEEP_KEY;
-}
-
 /* Whether it means nothing before `earlier` is done: who sent both waits for no reply in between. */
 static inline bool hl_message_follows(
     const struct hl_store_msg *m, const struct hl_store_msg *earlier)
@@ -38,17 +25,6 @@ static inline bool hl_message_follows(
            hl_id_eq(&((const struct hl_attempt *)m)->delivery_id,
                &((const struct hl_attempt_outcome *)earlier)->delivery_id);
 }
-
-static inline bool hl_message_is_question(const struct hl_store_msg *m)
-{
-    return (m->msg.type >= HL_STORE_GET_RUN && m->msg.type <= HL_STORE_LIST_APPS) ||
-           m->msg.type == HL_STORE_LIST_ACCOUNTS;
-}
-
-/* Before it is answered: its limit becomes one that a list may have. */
-void hl_question_prepare(struct hl_store_msg *m);
-/* After an answer that failed: what it had is freed. */
-void hl_question_clear(struct hl_store_msg *m);
 
 /* Questions that only the store's thread can begin to answer. */
 static inline bool hl_message_asks_what_runs(const struct hl_store_msg *m)
@@ -60,8 +36,9 @@ static inline bool hl_message_asks_what_runs(const struct hl_store_msg *m)
 /* The delivery that its reply would bring is not to be sent after all. */
 void hl_attempt_drop(struct hl_attempt *a);
 
-/* What a request weighs while it waits: itself, its strings and the body bytes it carries. */
-size_t hl_message_weight(const struct hl_store_msg *m);
+/* Itself, its strings and the body bytes it carries. */
+size_t hl_accept_weight(const struct hl_accept *a);
+size_t hl_finish_weight(const struct hl_finish *f);
 
 /* How an attempt is remembered: a retry after the last one of a round is a failure. */
 static inline enum hl_attempt_verdict hl_attempt_final_verdict(

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "store/engine.h"
 #include "store/message.h"
+#include "store/operation.h"
 
 #define DAY_MS (24 * 3600 * 1000ll)
 
@@ -73,8 +74,8 @@ enum hl_err hl_store_check(const struct hl_config *config, struct hl_buf *proble
 enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m)
 {
     const struct hl_driver_vt *vt = store->driver->vt;
-    hl_question_prepare(m);
-    if (vt->post_question && hl_message_is_question(m) && !hl_message_asks_what_runs(m)) {
+    hl_operation_prepare(m);
+    if (vt->post_question && hl_operation_of(m)->is_question && !hl_message_asks_what_runs(m)) {
         vt->post_question(store->driver, m);
         return HL_OK;
     }

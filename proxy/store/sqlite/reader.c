@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "loop/thread.h"
-#include "store/message.h"
+#include "store/operation.h"
 #include "store/sqlite/answer_account.h"
 #include "store/sqlite/answer_delivery.h"
 #include "store/sqlite/answer_run.h"
@@ -54,7 +54,7 @@ static enum hl_err answer_at_once(struct hl_reading *r, struct hl_store_msg *m)
     enum hl_err rc = answer(r, m);
     err = hl_reading_row(r, HL_ASK_END, &none);
     if (rc)
-        hl_question_clear(m);
+        hl_operation_clear(m);
     return rc || err == HL_ERR_NOT_FOUND ? rc : err;
 }
 

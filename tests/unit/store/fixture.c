@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "store/body_file.h"
 #include "store/message.h"
+#include "store/operation.h"
 
 #define PATIENCE_S 20
 
@@ -108,7 +109,7 @@ static void free_question(struct hl_store_msg *m)
 {
     if (m->msg.type == HL_STORE_GET_RUN)
         hl_get_run_fini((struct hl_get_run *)m);
-    hl_question_clear(m);
+    hl_operation_clear(m);
     free(m);
 }
 
@@ -125,7 +126,7 @@ void free_message(struct hl_msg *msg)
         hl_finish_free((struct hl_finish *)msg);
     else if (msg->type == HL_STORE_RELEASE)
         hl_release_free((struct hl_release *)msg);
-    else if (hl_message_is_question(m))
+    else if (hl_operation_of(m)->is_question)
         free_question(m);
     else
         free(msg);

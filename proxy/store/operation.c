@@ -1,0 +1,261 @@
+/* operation.c - see operation.h. */
+#include "store/operation.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "store/message.h"
+
+/* Redeliveries are cut into pieces, so that a hundred thousand of them hold nobody up. */
+#define REDELIVER_STEP 128
+
+/* --- runs ----------------------------------------------------------------------------------- */
+
+static size_t weigh_accept(const struct hl_store_msg *m)
+{
+    return hl_accept_weight((const struct hl_accept *)m);
+}
+
+static enum hl_err accept_run(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->accept(b->driver, (struct hl_accept *)op->m, &op->existing);
+}
+
+static void fill_accept(const struct hl_batch_op *op)
+{
+    if (op->rc == HL_ERR_EXISTS)
+        ((struct hl_accept *)op->m)->run_id = op->existing;
+}
+
+static enum hl_err record(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->record(b->driver, (struct hl_accept *)op->m);
+}
+
+static void note_record(struct hl_batch *b, const struct hl_batch_op *op)
+{
+    hl_id_map_put(&b->live, &((struct hl_accept *)op->m)->run_id, op->m->reply_to);
+}
+
+static size_t weigh_finish(const struct hl_store_msg *m)
+{
+    return hl_finish_weight((const struct hl_finish *)m);
+}
+
+static enum hl_err finish(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->finish(b->driver, (struct hl_finish *)op->m);
+}
+
+static void note_finish(struct hl_batch *b, const struct hl_batch_op *op)
+{
+    hl_id_map_remove(&b->live, &((struct hl_finish *)op->m)->run_id);
+}
+
+static enum hl_err release(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->release(b->driver, (struct hl_release *)op->m, b->now_ms);
+}
+
+static void note_release(struct hl_batch *b, const struct hl_batch_op *op)
+{
+    hl_id_map_remove(&b->live, &((struct hl_release *)op->m)->claimed->run_id);
+}
+
+static enum hl_err cancel(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->cancel(b->driver, (struct hl_run_ref *)op->m, b->now_ms, &op->is_running);
+}
+
+/* Who has the run is told to cancel it. */
+static void note_cancel(struct hl_batch *b, const struct hl_batch_op *op)
+{
+    const struct hl_id *run_id = &((struct hl_run_ref *)op->m)->run_id;
+    struct hl_mailbox *box = op->is_running ? hl_id_map_find(&b->live, run_id) : NULL;
+    struct hl_cancel_run *order = box ? calloc(1, sizeof(*order)) : NULL;
+    if (!order)
+        return;
+    order->msg.type = HL_STORE_CANCEL_RUN;
+    order->run_id = *run_id;
+    hl_mailbox_post(box, &order->msg);
+}
+
+/* --- deliveries ----------------------------------------------------------------------------- */
+
+static void clear_attempt(struct hl_store_msg *m)
+{
+    hl_attempt_drop((struct hl_attempt *)m);
+}
+
+static enum hl_err attempt(struct hl_batch *b, struct hl_batch_op *op)
+{
+    clear_attempt(op->m); /* an earlier try's */
+    return b->driver->vt->attempt(b->driver, (struct hl_attempt *)op->m, b->now_ms);
+}
+
+static enum hl_err outcome(struct hl_batch *b, struct hl_batch_op *op)
+{
+    const struct hl_attempt_outcome *o = (const struct hl_attempt_outcome *)op->m;
+    op->is_parked = o->is_parked;
+    return b->driver->vt->outcome(b->driver, o, b->now_ms, &op->is_parked);
+}
+
+static void fill_outcome(const struct hl_batch_op *op)
+{
+    if (op->rc == HL_OK)
+        ((struct hl_attempt_outcome *)op->m)->is_parked = op->is_parked;
+}
+
+static void keep_redeliver(struct hl_batch_op *op)
+{
+    op->count = ((struct hl_redeliver *)op->m)->count;
+    op->mark = ((struct hl_redeliver *)op->m)->mark;
+}
+
+static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
+{
+    struct hl_redeliver *r = (struct hl_redeliver *)op->m;
+    bool is_done = true;
+    r->count = op->count;
+    r->mark = op->mark;
+    enum hl_err rc = b->driver->vt->redeliver(b->driver, r, REDELIVER_STEP, &is_done);
+    op->has_more = !is_done;
+    return rc;
+}
+
+/* --- accounts and keys ---------------------------------------------------------------------- */
+
+static enum hl_err add_account(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->add_account(b->driver, &((struct hl_add_account *)op->m)->account);
+}
+
+static enum hl_err revoke_account(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->revoke_account(
+        b->driver, (struct hl_revoke_account *)op->m, b->now_ms, &op->revoked_ms);
+}
+
+static void fill_revoke_account(const struct hl_batch_op *op)
+{
+    ((struct hl_revoke_account *)op->m)->revoked_ms = op->revoked_ms;
+}
+
+static enum hl_err touch_accounts(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->touch_accounts(b->driver, (struct hl_touch_accounts *)op->m);
+}
+
+static enum hl_err keep_key(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->keep_signing_key(b->driver, ((struct hl_keep_key *)op->m)->key);
+}
+
+/* --- questions ------------------------------------------------------------------------------ */
+
+/* Only a driver without a thread for questions is asked here. */
+static enum hl_err answer(struct hl_batch *b, struct hl_batch_op *op)
+{
+    const struct hl_driver_vt *vt = b->driver->vt;
+    enum hl_err rc = vt->answer ? vt->answer(b->driver, op->m) : HL_ERR_INVALID;
+    if (rc && vt->answer)
+        hl_operation_clear(op->m);
+    return rc;
+}
+
+static void clear_list_runs(struct hl_store_msg *m)
+{
+    hl_list_runs_fini((struct hl_list_runs *)m);
+}
+
+static void clear_get_delivery(struct hl_store_msg *m)
+{
+    hl_get_delivery_fini((struct hl_get_delivery *)m);
+}
+
+static void clear_list_deliveries(struct hl_store_msg *m)
+{
+    hl_list_deliveries_fini((struct hl_list_deliveries *)m);
+}
+
+static void clear_list_apps(struct hl_store_msg *m)
+{
+    hl_list_apps_fini((struct hl_list_apps *)m);
+}
+
+static void clear_list_accounts(struct hl_store_msg *m)
+{
+    hl_list_accounts_fini((struct hl_list_accounts *)m);
+}
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+static const struct hl_operation none;
+
+static const struct hl_operation operations[] = {
+    [HL_STORE_ACCEPT] = {.brings_work = true,
+        .may_be_refused = true,
+        .weigh = weigh_accept,
+        .apply = accept_run,
+        .fill = fill_accept},
+    [HL_STORE_RECORD] = {.brings_work = true,
+        .may_be_refused = true,
+        .weigh = weigh_accept,
+        .apply = record,
+        .note = note_record},
+    [HL_STORE_FINISH] = {.weigh = weigh_finish, .apply = finish, .note = note_finish},
+    [HL_STORE_RELEASE] = {.apply = release, .note = note_release},
+    [HL_STORE_CANCEL] = {.apply = cancel, .note = note_cancel},
+
+    [HL_STORE_ATTEMPT] = {.apply = attempt, .clear = clear_attempt},
+    [HL_STORE_OUTCOME] = {.apply = outcome, .fill = fill_outcome},
+    [HL_STORE_REDELIVER] = {.keep = keep_redeliver, .apply = redeliver},
+
+    /* GET_RUN says more than nothing when it is CORRUPT: it is not cleared. */
+    [HL_STORE_GET_RUN] = {.is_question = true, .apply = answer},
+    [HL_STORE_LIST_RUNS] = {.is_question = true,
+        .limit_at = offsetof(struct hl_list_runs, limit),
+        .apply = answer,
+        .clear = clear_list_runs},
+    [HL_STORE_GET_DELIVERY] = {.is_question = true, .apply = answer, .clear = clear_get_delivery},
+    [HL_STORE_LIST_DELIVERIES] = {.is_question = true,
+        .limit_at = offsetof(struct hl_list_deliveries, limit),
+        .apply = answer,
+        .clear = clear_list_deliveries},
+    [HL_STORE_LIST_APPS] = {.is_question = true, .apply = answer, .clear = clear_list_apps},
+    [HL_STORE_LIST_ACCOUNTS] = {.is_question = true,
+        .limit_at = offsetof(struct hl_list_accounts, limit),
+        .apply = answer,
+        .clear = clear_list_accounts},
+
+    [HL_STORE_ADD_ACCOUNT] = {.may_be_refused = true, .apply = add_account},
+    [HL_STORE_REVOKE_ACCOUNT] = {.apply = revoke_account, .fill = fill_revoke_account},
+    [HL_STORE_TOUCH_ACCOUNTS] = {.may_be_refused = true, .apply = touch_accounts},
+    [HL_STORE_KEEP_KEY] = {.may_be_refused = true, .apply = keep_key},
+};
+
+const struct hl_operation *hl_operation_of(const struct hl_store_msg *m)
+{
+    return m->msg.type < HL_ARRAY_LEN(operations) ? &operations[m->msg.type] : &none;
+}
+
+size_t hl_operation_weigh(const struct hl_store_msg *m)
+{
+    const struct hl_operation *operation = hl_operation_of(m);
+    return operation->weigh ? operation->weigh(m) : sizeof(struct hl_attempt_outcome);
+}
+
+void hl_operation_prepare(struct hl_store_msg *m)
+{
+    size_t at = hl_operation_of(m)->limit_at;
+    uint32_t *limit = at ? (uint32_t *)(void *)((char *)m + at) : NULL;
+    if (limit)
+        *limit = *limit < 1 ? 1 : *limit < HL_LIST_MAX ? *limit : HL_LIST_MAX;
+}
+
+void hl_operation_clear(struct hl_store_msg *m)
+{
+    const struct hl_operation *operation = hl_operation_of(m);
+    if (operation->clear)
+        operation->clear(m);
+}

@@ -1,0 +1,37 @@
+/* operation.h - what the store's requests differ in: a constant row for each. Any thread may read it;
+ * weigh and clear are for whoever has the message, the other functions for the store's thread. */
+#ifndef HL_STORE_OPERATION_H
+#define HL_STORE_OPERATION_H
+
+#include "store/batch.h"
+
+struct hl_operation {
+    bool brings_work;    /* the store keeps more than before: refused where too much waits */
+    bool may_be_refused; /* it can do without: on a full volume it is not held until there is space.
+                            All that bring work are such */
+    bool is_question;
+    size_t limit_at; /* a list: where in the message how many rows it asks for is; 0: no list */
+
+    size_t (*weigh)(const struct hl_store_msg *m); /* NULL: as an outcome */
+    /* Before its first try: what each try must begin with. May be NULL. */
+    void (*keep)(struct hl_batch_op *op);
+    /* Inside a transaction, and again if that is rolled back. NULL: nothing that a batch has. */
+    enum hl_err (*apply)(struct hl_batch *b, struct hl_batch_op *op);
+    /* After the commit, if it is OK: who has which run now. May be NULL. */
+    void (*note)(struct hl_batch *b, const struct hl_batch_op *op);
+    /* What the reply carries beside `rc`. May be NULL. */
+    void (*fill)(const struct hl_batch_op *op);
+    /* What it brings is of no use after all: freed. Twice is harmless. May be NULL. */
+    void (*clear)(struct hl_store_msg *m);
+};
+
+/* Never NULL: of what is no request the row is empty. */
+const struct hl_operation *hl_operation_of(const struct hl_store_msg *m);
+
+/* What a request weighs while it waits: itself, its strings and the body bytes it carries. */
+size_t hl_operation_weigh(const struct hl_store_msg *m);
+/* Before it is posted: a list's limit becomes one that it may have. */
+void hl_operation_prepare(struct hl_store_msg *m);
+void hl_operation_clear(struct hl_store_msg *m);
+
+#endif
