@@ -113,6 +113,26 @@ test('beyond HOOKLINE_STORE_MAX_BYTES the oldest runs go when no body is left to
     assert.equal(await sidecar.metric('hookline_store_limit_bytes'), MIB);
 });
 
+test('beyond HOOKLINE_STORE_MAX_BYTES the keys of runs that are gone go too', { limit: 180_000 }, async (t) => {
+    const { call, sidecar } = await stage(t, { env: { HOOKLINE_STORE_MAX_BYTES: '1MiB' } });
+    const count = async () => (await sidecar.sql('SELECT count(*) AS n FROM idem'))[0].n;
+    let made = 0;
+    const callMany = async () => {
+        for (let i = 0; i < 20; i++) {
+            const headers = { 'idempotency-key': `${made++}-`.padEnd(255, 'x') };
+            await call(RUN, { query: { async: 'true' }, headers });
+        }
+    };
+    await until('more keys came than there is room for', async () => {
+        await Promise.all(Array.from({ length: 8 }, callMany));
+        return made > 6000;
+    }, 150_000);
+    await until('calls are accepted', async () => (await call(RUN, { query: { async: 'true' } })).status === 202);
+    assert.ok((await count()) < 3000);
+    const [{ n }] = await sidecar.sql('SELECT count(*) AS n FROM run');
+    assert.ok(n > 100, 'keys do not drive out the runs');
+});
+
 test('bodies without their database stay, and the start says what to do', async (t) => {
     const { call, sidecar } = await stage(t, {
         app: async (x) => {

@@ -1,8 +1,8 @@
 /* purge.c - what may go: runs past retention, expired idempotency keys, and, when the store is at
- * its size limit, the bodies of the oldest finished runs, then those runs. The store's thread; small
- * steps, each a transaction of its own. Results are in the order in which their runs came, so each pass begins with
- * the oldest. A run with a pending delivery stays, body and all. How far a pass has come is in
- * db->now: a step that is rolled back has not been there. */
+ * its size limit, the bodies of the oldest finished runs, then those runs and their keys. The store's
+ * thread; small steps, each a transaction of its own. Results are in the order in which their runs
+ * came, so each pass begins with the oldest. A run with a pending delivery stays, body and all. How
+ * far a pass has come is in db->now: a step that is rolled back has not been there. */
 #include "store/sqlite/purge.h"
 
 #include "base/clock.h"
@@ -13,6 +13,7 @@
 #define LOOK_AGAIN_MS 60000
 /* Results that one step of shedding looks at: about a millisecond. */
 #define SHED_LOOKS 256
+#define SHED_KEYS  64
 #define SMALL_BODY 1024
 /* What a body in a file costs a step, in rows. */
 #define FILE_COST 4
@@ -347,11 +348,23 @@ static enum hl_err shed(struct hl_database *db, enum hl_shed what, unsigned max)
     return err;
 }
 
+/* The keys of runs that are gone go after them: kept for their day they would fill what the runs have
+ * given up, until nothing else is left to give. */
+static enum hl_err shed_keys(struct hl_database *db)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_SHED);
+    hl_sql_bind_int(&args, SHED_KEYS);
+    enum hl_err err = hl_database_run(db, HL_SQL_IDEM_SHED);
+    return err || sqlite3_changes(db->db) > 0 ? err : HL_ERR_NOT_FOUND;
+}
+
 enum hl_err hl_database_shed(struct hl_driver *d, unsigned max)
 {
     struct hl_database *db = hl_database_of(d);
-    enum hl_err err = HL_ERR_NOT_FOUND;
-    for (int what = 0; what < HL_SHED_WALKS && err == HL_ERR_NOT_FOUND; what++)
+    enum hl_err err = shed(db, HL_SHED_BODIES, max);
+    if (err == HL_ERR_NOT_FOUND)
+        err = shed_keys(db);
+    for (int what = HL_SHED_RUNS; what < HL_SHED_WALKS && err == HL_ERR_NOT_FOUND; what++)
         err = shed(db, (enum hl_shed)what, max);
     return hl_database_end(db, err);
 }

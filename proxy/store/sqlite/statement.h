@@ -68,6 +68,10 @@
     X(IDEM_PURGE, "DELETE FROM idem WHERE expires_ms <= (SELECT max(expires_ms) FROM"              \
         " (SELECT expires_ms FROM idem WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?))")       \
     X(IDEM_OLDEST, "SELECT expires_ms FROM idem ORDER BY expires_ms LIMIT 1")                      \
+    X(IDEM_SHED, "DELETE FROM idem WHERE (app_id, subject, key) IN"                                \
+        " (SELECT app_id, subject, key FROM"                                                       \
+        " (SELECT * FROM idem ORDER BY expires_ms LIMIT ?) AS old"                                 \
+        " WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.run_id = old.run_id))")                    \
     X(RUN_ADD, HL_SQL_RUN_ADD_TEXT HL_SQL_RUN_ROW)                                                 \
     X(RUN_ADD_MANY, HL_SQL_RUN_ADD_TEXT HL_SQL_EIGHT(HL_SQL_RUN_ROW))                              \
     X(RUN_FIND, "SELECT run.app_id, coalesce(result.state, run.has_begun), run.epoch,"             \
