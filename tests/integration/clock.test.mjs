@@ -1,5 +1,8 @@
 // A wall clock that is wrong: ahead at the start, ahead for a moment, set back in the middle of a run, before 1970.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { shiftedClock } from './lib/clock.mjs';
 import { control } from './lib/rest.mjs';
@@ -49,6 +52,19 @@ test('a start with a clock that is ahead removes no run and no service account, 
     await sidecar.stop();
     assert.deepEqual(await sidecar.sql('SELECT count(*) AS n FROM result'), [{ n: 1 }]);
     assert.deepEqual(await sidecar.sql('SELECT count(*) AS n FROM account'), [{ n: 1 }]);
+});
+
+test('a store that has noted no time knows by its newest run that the clock is ahead', async (t) => {
+    const { call, clock, said, show, ended, sidecar } = await wrong(t);
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    await ended(id);
+    await sidecar.stop();
+    const forget = "DELETE FROM meta WHERE k = 'seen_ms'";
+    await promisify(execFile)('sqlite3', [join(sidecar.dataDir, 'hookline.db'), forget]);
+    await clock.set(400 * DAY);
+    await sidecar.start();
+    await said(/^store: the wall clock is ahead/);
+    assert.equal((await show(id)).state, 'success');
 });
 
 test('a clock that is ahead at two starts is not taken for right at the second', async (t) => {

@@ -29,14 +29,27 @@ static enum hl_err get(struct hl_database *db, const char *name, struct hl_sql_r
 
 /* --- time ----------------------------------------------------------------------------------- */
 
+/* As hl_meta_read_time, from the newest run: a store of an earlier version has noted no time. */
+static enum hl_err read_newest_run(struct hl_database *db, int64_t *seen_ms)
+{
+    struct hl_sql_row row;
+    enum hl_err err = hl_database_row(db, HL_SQL_RUN_NEWEST, &row);
+    *seen_ms = err ? 0 : hl_sql_int(&row);
+    if (!err)
+        hl_database_done(db, HL_SQL_RUN_NEWEST);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
 enum hl_err hl_meta_read_time(struct hl_database *db, int64_t *seen_ms)
 {
     struct hl_sql_row row;
     enum hl_err err = get(db, SEEN, &row);
+    if (err == HL_ERR_NOT_FOUND)
+        return read_newest_run(db, seen_ms);
     *seen_ms = err ? 0 : hl_sql_int(&row);
     if (!err)
         hl_database_done(db, HL_SQL_META_GET);
-    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    return err;
 }
 
 enum hl_err hl_meta_note_time(struct hl_driver *d, int64_t seen_ms)

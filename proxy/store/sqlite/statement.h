@@ -53,6 +53,7 @@
     X(COMMIT, "COMMIT")                                                                            \
     X(ROLLBACK, "ROLLBACK")                                                                        \
     X(META_GET, "SELECT v FROM meta WHERE k = ?")                                                  \
+    X(RUN_NEWEST, "SELECT created_ms FROM run ORDER BY run_id DESC LIMIT 1")                       \
     X(META_PUT, "INSERT OR REPLACE INTO meta (k, v) VALUES (?, ?)")                                \
     X(APP_FIND, "SELECT app_id FROM app WHERE project = ? AND name = ?")                           \
     X(APP_NAMES, "SELECT project, name FROM app WHERE app_id = ?")                                 \
