@@ -77,3 +77,25 @@ for (const [what, sql] of [
         await complaint('delivery_id', delivery_id);
         await goesOn();
     });
+
+test('a queued run whose body is of no known kind ends, and the others go on', async (t) => {
+    const held = gate();
+    const { app, ask, change, complaint, goesOn, show, sidecar } = await damaged(t, {
+        env: { HOOKLINE_ASYNC_CONCURRENCY: '1' },
+        app: async (x) => {
+            await x.body();
+            if (app.requests.length === 1) await held.promise;
+            await x.send(200, {}, 'done');
+        },
+    });
+    await ask('/first');
+    await until('it is in the app', () => app.requests.length === 1);
+    const id = await ask('/queued');
+    await sidecar.kill();
+    held.open();
+    await change('UPDATE ticket SET body_where = 77 WHERE number = (SELECT max(number) FROM ticket)');
+    await sidecar.start();
+    await complaint('run_id', id);
+    assert.deepEqual((({ state, reason }) => [state, reason])(await show(id)), ['failure', 'interrupted']);
+    await goesOn();
+});

@@ -30,8 +30,10 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     run->has_file = body.where == HL_BODY_FILE;
     run->file = body.file;
     run->file_size = body.size;
-    if (!has_run || !has_app)
-        return has_run ? HL_ERR_CORRUPT : HL_ERR_NOT_FOUND;
+    if (!has_run)
+        return HL_ERR_NOT_FOUND;
+    if (!has_app || body.where > HL_BODY_FILE)
+        return HL_ERR_CORRUPT;
     struct hl_claimed *c =
         hl_message_alloc(sizeof(*c), project.n + app.n + head.n, HL_STORE_CLAIMED, &room);
     if (!c)
