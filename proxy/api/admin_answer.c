@@ -317,7 +317,8 @@ static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_
     struct hl_admin_connection *c = owner;
     c->is_reading_file = false;
     if (err != HL_OK)
-        HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_TEXT("error", hl_err_text(err)));
+        HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_ID("run_id", &c->call.id),
+            HL_LOG_TEXT("error", hl_err_text(err)));
     if (err != HL_OK && c->head.n > 0) {
         refuse_file(c, err);
         return;

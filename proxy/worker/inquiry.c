@@ -22,7 +22,8 @@ struct caller_inquiry {
     struct hl_inquiry *asked; /* NULL: the control thread has it, or it is answered */
     struct hl_body_reader *reader;
     bool is_reading;
-    struct hl_buf head; /* of an answer with a file, until its first piece is there */
+    struct hl_id run_id; /* whose kept response the reader reads */
+    struct hl_buf head;  /* of an answer with a file, until its first piece is there */
 };
 
 static void copy_cut(char *out, size_t max, struct hl_str s)
@@ -219,7 +220,8 @@ static void refuse_file(struct caller_inquiry *q, enum hl_err err)
 
 static void on_unreadable(struct caller_inquiry *q, enum hl_err err)
 {
-    HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_TEXT("error", hl_err_text(err)));
+    HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_ID("run_id", &q->run_id),
+        HL_LOG_TEXT("error", hl_err_text(err)));
     if (q->head.n > 0)
         refuse_file(q, err);
     else
@@ -282,6 +284,7 @@ static void answer(struct caller_inquiry *q, struct hl_reply *reply)
         return;
     }
     q->head = out;
+    q->run_id = reply->run_id;
     q->reader = hl_body_reader_new(&w->loop, w->runs.spools.data_dir, &reply->file, on_piece, q);
     if (q->reader)
         read_on(q);

@@ -1,6 +1,7 @@
 // A row that is missing or cannot be read costs its own run or webhook, which the log names; the start and all others go on.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
@@ -98,4 +99,24 @@ test('a queued run whose body is of no known kind ends, and the others go on', a
     await complaint('run_id', id);
     assert.deepEqual((({ state, reason }) => [state, reason])(await show(id)), ['failure', 'interrupted']);
     await goesOn();
+});
+
+test('the log says which run a damaged body belongs to', async (t) => {
+    const { call, complaint, show, sidecar } = await damaged(t, {
+        app: async (x) => {
+            await x.body();
+            await x.send(200, {}, 'z'.repeat(400_000));
+        },
+    });
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    await until('it has ended', async () => (await show(id)).finished_at);
+    const bodies = join(sidecar.dataDir, 'bodies');
+    const [file] = (await readdir(bodies, { recursive: true })).filter((name) => name.includes('/'));
+    await writeFile(join(bodies, file), 'y'.repeat(400_000));
+    const path = `/v2/projects/p/apps/a/runs/${id}/result`;
+    await call(path, { method: 'GET' }).catch(() => {});
+    await complaint('run_id', id);
+    sidecar.log.length = 0;
+    await control(sidecar)('GET', path).catch(() => {});
+    await complaint('run_id', id);
 });
