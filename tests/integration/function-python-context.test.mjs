@@ -240,7 +240,7 @@ async def later():
     assert.match(task.traceback, /in a task/);
 });
 
-test('the log is text for people with HOOKLINE_LOG_FORMAT=text, and as quiet as HOOKLINE_LOG_LEVEL says', async (t) => {
+test('the log is text for people with HOOKLINE_LOG_FORMAT=text, and but for what is printed as quiet as HOOKLINE_LOG_LEVEL says', async (t) => {
     const source = `
 import logging
 
@@ -261,5 +261,7 @@ def run():
     const quiet = await startPython(t, source, { env: { HOOKLINE_LOG_LEVEL: 'error' } });
     await quiet.call('run', {});
     await quiet.logged(/raised/);
-    assert.ok(quiet.log.every((line) => line.level === 'error'));
+    const others = quiet.log.filter((line) => line.stream !== 'stdout');
+    assert.ok(others.every((line) => line.level === 'error'));
+    assert.deepEqual(quiet.log.filter((line) => line.stream === 'stdout').map((line) => line.msg), ['printed']);
 });

@@ -47,9 +47,12 @@ def start(level, format):
 
 
 def write(level, message, fields=(), run_id=None):
-    """One line. `fields`: pairs of name and value."""
-    if level < _least:
-        return
+    """One line, if it is of that level's worth. `fields`: pairs of name and value."""
+    if level >= _least:
+        _write_line(level, message, fields, run_id)
+
+
+def _write_line(level, message, fields, run_id):
     if run_id is None:
         serving = current()
         run_id = serving.run_id if serving else None
@@ -179,8 +182,9 @@ class _Output(io.RawIOBase):
 
 
 def _write_output(stream, line, serving):
+    """What was printed has no level: it is logged whatever HOOKLINE_LOG_LEVEL is, as any app's output."""
     text = line.decode("utf-8", "replace").rstrip("\r")
-    write(logging.INFO, text, [("stream", stream)], serving.run_id if serving else None)
+    _write_line(logging.INFO, text, [("stream", stream)], serving.run_id if serving else None)
 
 
 def _stream(name):
