@@ -20,6 +20,7 @@
 #include "app/supervisor.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_sink.h"
 #include "cli/settings.h"
 #include "config/port.h"
 #include "loop/log_writer.h"
@@ -394,6 +395,31 @@ static void stop_all(struct control *ctl)
     hl_config_free(ctl->config);
 }
 
+/* Warnings wait until the log has its thread: nobody may read them. Why it cannot start waits for a
+ * reader. HL_CLI_OK, or the status to exit with. */
+static int load_config(struct control *ctl, const struct hl_cli *cli)
+{
+    char *said = NULL;
+    size_t n = 0;
+    struct hl_cli quiet = *cli;
+    quiet.err = open_memstream(&said, &n);
+    if (!quiet.err)
+        return HL_CLI_FAILED;
+    int status = hl_cli_load_config(&quiet, &ctl->config);
+    fclose(quiet.err);
+    if (status == HL_CLI_OK) {
+        hl_log_setup(ctl->config->log_level, ctl->config->log_format);
+        if (hl_log_writer_start() != 0)
+            HL_LOG(ERROR, "no thread for the log: whoever logs waits for its reader");
+        if (n > 0)
+            hl_log_sink_put(said, n);
+    } else if (said) {
+        fwrite(said, 1, n, cli->err);
+    }
+    free(said);
+    return status;
+}
+
 int hl_serve(const struct hl_cli *cli)
 {
     struct rlimit files = {.rlim_cur = 1024, .rlim_max = 1024};
@@ -410,14 +436,11 @@ int hl_serve(const struct hl_cli *cli)
         return HL_CLI_FAILED;
     ctl->files = files;
     ctl->environment = cli->environ;
-    int status = hl_cli_load_config(cli, &ctl->config);
+    int status = load_config(ctl, cli);
     if (status != HL_CLI_OK) {
         free(ctl);
         return status;
     }
-    hl_log_setup(ctl->config->log_level, ctl->config->log_format);
-    if (hl_log_writer_start() != 0)
-        HL_LOG(ERROR, "no thread for the log: whoever logs waits for its reader");
     if (ctl->config->core_dumps)
         show_memory(true);
     char why[512] = "out of memory";

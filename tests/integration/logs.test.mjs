@@ -181,6 +181,14 @@ test('why it does not start is in a log that is read late', async (t) => {
     await until('the error is there', () => log.some((l) => /cannot listen/.test(l.msg)));
 });
 
+test('what is odd in the settings keeps nobody from starting, and is in a log that is read late', async (t) => {
+    const { command, read } = await clog(t);
+    const { sidecar } = await stage(t, { command, env: { HOOKLINE_LOGLEVEL: 'info' } });
+    assert.equal(await sidecar.probe('/_hookline/healthz'), 200);
+    const { noise } = read();
+    await until('the warning is there', () => noise.some((line) => /HOOKLINE_LOGLEVEL/.test(line)));
+});
+
 test('a call that failed through no fault of its caller leaves a warning with its run id', async (t) => {
     const { call, connect, sidecar } = await stage(t, {
         env: {
