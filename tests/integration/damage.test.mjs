@@ -101,6 +101,29 @@ test('a queued run whose body is of no known kind ends, and the others go on', a
     await goesOn();
 });
 
+test('a queued run that has lost its request ends, and the others go on', async (t) => {
+    const held = gate();
+    const { app, ask, change, complaint, goesOn, show, sidecar } = await damaged(t, {
+        env: { HOOKLINE_ASYNC_CONCURRENCY: '1' },
+        app: async (x) => {
+            await x.body();
+            if (app.requests.length === 1) await held.promise;
+            await x.send(200, {}, 'done');
+        },
+    });
+    const first = await ask('/first');
+    await until('it is in the app', () => app.requests.length === 1);
+    const id = await ask('/queued');
+    await sidecar.kill();
+    held.open();
+    await change('DELETE FROM ticket WHERE number = (SELECT max(number) FROM ticket)');
+    await sidecar.start();
+    await complaint('run_id', id);
+    for (const run of [first, id])
+        assert.deepEqual((({ state, reason }) => [state, reason])(await show(run)), ['failure', 'interrupted']);
+    await goesOn();
+});
+
 test('the log says which run a damaged body belongs to', async (t) => {
     const { call, complaint, show, sidecar } = await damaged(t, {
         app: async (x) => {

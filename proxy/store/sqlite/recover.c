@@ -77,6 +77,56 @@ static enum hl_err release_runs(struct hl_database *db)
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
+/* Neither a request, an end nor a delivery names the run. It gets one of its own: what it has may be none. */
+static enum hl_err end_lost(
+    struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run)
+{
+    HL_LOG(ERROR, "store: a run has lost its request; it ends as interrupted",
+        HL_LOG_ID("run_id", run_id));
+    run->number = db->next_number++;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_RENUMBER);
+    hl_sql_bind_id(&args, run_id);
+    hl_sql_bind_int(&args, run->number);
+    enum hl_err err = hl_database_run(db, HL_SQL_RUN_RENUMBER);
+    return err ? err : release_run(db, run_id, run);
+}
+
+static enum hl_err end_lost_runs(struct hl_database *db)
+{
+    struct hl_id run_id = {0};
+    enum hl_err err = HL_OK;
+    while (!err) {
+        struct hl_stored_run run = {0};
+        struct hl_sql_row row;
+        struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_LOST);
+        hl_sql_bind_id(&args, &run_id);
+        err = hl_database_row(db, HL_SQL_RUN_LOST, &row);
+        if (err)
+            break;
+        hl_sql_id(&row, &run_id);
+        run.app_id = hl_sql_int(&row);
+        run.is_async = hl_sql_int(&row);
+        run.has_webhook = hl_sql_int(&row);
+        run.is_cancel_wished = hl_sql_int(&row);
+        hl_database_done(db, HL_SQL_RUN_LOST);
+        err = end_lost(db, &run_id, &run);
+    }
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+/* Each run has a request or an end. Counting tells whether all have: the walk over them is for a
+ * store that was damaged. */
+static enum hl_err look_for_lost_runs(struct hl_database *db)
+{
+    struct hl_sql_row row;
+    enum hl_err err = hl_database_row(db, HL_SQL_RUN_LOST_ANY, &row);
+    if (err)
+        return err;
+    bool differs = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_RUN_LOST_ANY);
+    return differs ? end_lost_runs(db) : HL_OK;
+}
+
 /* --- deliveries ----------------------------------------------------------------------------- */
 
 struct orphan {
@@ -177,6 +227,8 @@ enum hl_err hl_database_recover(struct hl_database *db)
     hl_backlog_begin(backlog);
     if (db->run_attempts > 0)
         err = release_runs(db);
+    if (!err && db->run_attempts > 0)
+        err = look_for_lost_runs(db);
     if (!err)
         err = release_deliveries(db);
     uint64_t dead = backlog->now.dead;

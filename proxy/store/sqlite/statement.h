@@ -94,6 +94,14 @@
         " LEFT JOIN run ON run.run_id = ticket.run_id"                                             \
         " WHERE ticket.number > ? AND coalesce(run.has_begun, 1) = 1"                              \
         " ORDER BY ticket.number LIMIT 1")                                                         \
+    X(RUN_LOST_ANY, "SELECT (SELECT count(*) FROM run) <> (SELECT count(*) FROM ticket)"           \
+        " + (SELECT count(*) FROM result)")                                                        \
+    X(RUN_LOST, "SELECT run_id, app_id, is_async, has_webhook, is_cancel_wished FROM run"          \
+        " WHERE run_id > ? AND NOT EXISTS (SELECT 1 FROM ticket WHERE number = run.number)"        \
+        " AND NOT EXISTS (SELECT 1 FROM result WHERE number = run.number)"                         \
+        " AND NOT EXISTS (SELECT 1 FROM delivery WHERE delivery.run_id = run.run_id)"              \
+        " ORDER BY run_id LIMIT 1")                                                                \
+    X(RUN_RENUMBER, "UPDATE run SET number = ?2 WHERE run_id = ?1")                                \
     X(TICKET_ADD, HL_SQL_TICKET_ADD_TEXT HL_SQL_TICKET_ROW)                                        \
     X(TICKET_ADD_MANY, HL_SQL_TICKET_ADD_TEXT HL_SQL_EIGHT(HL_SQL_TICKET_ROW))                     \
     X(TICKET_FILL, "UPDATE ticket SET head = ?2, body_where = ?3, body_size = ?4,"                 \
