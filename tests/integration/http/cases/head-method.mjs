@@ -67,7 +67,7 @@ const failing = [
         });
         const caller = await connect();
         await send(caller, head('Connection: close\r\n'));
-        const { message } = await caller.response('HEAD', 8000);
+        const { message } = await caller.response('HEAD', 20_000);
         if (message) assert.ok(message.status >= 500 && message.status <= 504, `${message.status}`);
         assert.ok(await caller.isClosed());
         assert.equal(caller.bytes.length, 0, 'content');
@@ -110,7 +110,7 @@ const inARow = [
     scripted('a head that never ends', '9110 9.3.2', async ({ connect, send }) => {
         const caller = await connect();
         await send(caller, head().slice(0, -2));
-        const { message } = await caller.response('HEAD', 8000);
+        const { message } = await caller.response('HEAD', 20_000);
         if (message) assert.ok(message.status >= 400);
         assert.ok(await caller.isClosed());
         assert.equal(caller.bytes.length, 0, 'content');

@@ -13,7 +13,7 @@ import { Origin } from './origin.mjs';
  * those that cases sit through. */
 const HOOKLINE_ENV = {
     HOOKLINE_WORKERS: '1',
-    HOOKLINE_HEAD_TIMEOUT: '15s',
+    HOOKLINE_HEAD_TIMEOUT: '6s',
     HOOKLINE_BODY_TIMEOUT: '15s',
     HOOKLINE_CONNECT_TIMEOUT: '15s',
     HOOKLINE_APP_HEAD_TIMEOUT: '2s',
