@@ -74,7 +74,8 @@ function binds(socket, bind) {
 
 /** Runs the binary to its end: `{ code, stdout, stderr }`. */
 export async function run(args, env = {}, { input } = {}) {
-    const child = spawn(BINARY, args, { env: { ...surroundings, ...env }, stdio: 'pipe' });
+    const limits = { timeout: 60_000, killSignal: 'SIGKILL' }; // one that does not end must not outlive its test
+    const child = spawn(BINARY, args, { env: { ...surroundings, ...env }, stdio: 'pipe', ...limits });
     const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr']) {
         child[name].setEncoding('utf8').on('data', (text) => (output[name] += text));
