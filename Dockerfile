@@ -3,7 +3,8 @@
 FROM debian:bookworm-slim AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config \
-        libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev libjansson-dev node-llhttp python3-dev \
+        libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev libpq-dev libjansson-dev \
+        node-llhttp python3-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY CMakeLists.txt LICENSE README.md ./
@@ -17,7 +18,7 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OF
 FROM debian:bookworm-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libuv1 libcurl4 libc-ares2 libpsl5 libmbedcrypto7 libsqlite3-0 libjansson4 ca-certificates \
+        libuv1 libcurl4 libc-ares2 libpsl5 libmbedcrypto7 libsqlite3-0 libpq5 libjansson4 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 10001 hookline \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/hookline --shell /usr/sbin/nologin hookline \

@@ -12,7 +12,7 @@ int main(int argc, char **argv)
 {
 #ifdef M_MMAP_THRESHOLD
     /* glibc learns from the first large piece that is freed to keep such pieces in its arenas, one a
-     * thread, for ever: bodies that were behind a disk for a moment. */
+     * thread, forever: bodies that were behind a disk for a moment. */
     mallopt(M_MMAP_THRESHOLD, OWN_PAGES_FROM);
 #endif
     return hl_cli_run(argc, argv, environ, hl_serve);

@@ -1,223 +1,32 @@
-/* serve.c - the control thread: starts store, delivery, workers and admin listener in that order;
- * takes signals; stops them in reverse.
- * Owns: struct control. Thread: main.
- * Promise: after SIGTERM calls are answered for HOOKLINE_SHUTDOWN_DELAY, running ones get
- * HOOKLINE_DRAIN_TIMEOUT, and nothing accepted is lost (contract 7). A second SIGTERM or SIGINT
- * ends at once; that loses nothing either, and the status is 0 whenever it comes.
- * Not here: what the threads do. */
+/* serve.c - the process that serves: reads the settings, starts store, delivery, workers and admin
+ * listener in that order, and takes them down in reverse once the control loop has ended.
+ * Owns: struct hl_control. Thread: main.
+ * Promise: whenever a signal comes, the status is 0.
+ * Not here: what the threads do, when they end (control.c). */
 #include "serve.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
-#include "api/admin.h"
-#include "api/now.h"
-#include "api/rest.h"
-#include "app/readiness.h"
-#include "app/supervisor.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_sink.h"
 #include "cli/settings.h"
 #include "config/port.h"
+#include "config/postgres_url.h"
+#include "control.h"
 #include "loop/log_writer.h"
-#include "loop/mailbox.h"
-#include "loop/signal.h"
-#include "webhook/sender.h"
-#include "worker/idle.h"
-#include "worker/worker.h"
-
-#define SENDER_GRACE_MS                                                                            \
-    5000 /* attempts in flight at the end; what is cut is sent again at the next start */
 
 /* What is logged at the end has this long to be written. After a failed start nobody waits for us
  * to end, but somebody may still want to know why. */
 #define LOG_END_MS        1000
 #define LOG_FAILED_END_MS 5000
+/* Between two tries of a start that finds no database server. */
+#define STORE_PAUSE_MS 500
 
-enum control_state {
-    CONTROL_SERVING,
-    CONTROL_DELAY,    /* not ready any more, still accepting: load balancers need that long */
-    CONTROL_DRAINING, /* listeners closed; running calls end */
-    CONTROL_CUT,      /* workers end at once */
-    CONTROL_ENDING,   /* workers and app have ended; webhooks that are being sent end */
-};
-
-struct control {
-    struct hl_config *config;
-    struct hl_store *store;
-    struct hl_sender *sender;
-    struct hl_service service;
-    struct hl_readiness readiness;
-    struct hl_supervisor supervisor;
-    struct hl_idle idle;
-    struct rlimit files; /* RLIMIT_NOFILE as it was */
-    char *const *environment;
-    struct hl_recorder recorder;
-    struct hl_admin *admin;
-    struct hl_rest *rest;
-    uv_loop_t loop;
-    struct hl_wheel wheel;
-    struct hl_reader reader;
-    struct hl_uv_mailbox mail; /* workers say here that they have ended */
-    uv_signal_t sigterm, sigint;
-    struct hl_msg sender_ended;
-    struct hl_timer timer, tunnel_timer;
-    enum control_state state;
-    uint32_t started, ended; /* workers */
-    bool has_loop;
-};
-
-/* ---- stopping ---- */
-
-static void tell_workers(struct control *ctl, enum hl_worker_message what)
-{
-    for (uint32_t i = 0; i < ctl->started; i++)
-        if (!hl_worker_tell(ctl->service.workers[i], what))
-            HL_LOG(ERROR, "a worker cannot be told what happens: out of memory");
-}
-
-static void on_app_lost(struct hl_readiness *readiness)
-{
-    tell_workers(HL_CONTAINER_OF(readiness, struct control, readiness), HL_WORKER_APP_LOST);
-}
-
-static void close_admin(struct control *ctl)
-{
-    if (ctl->admin)
-        hl_admin_close(ctl->admin);
-    ctl->admin = NULL;
-}
-
-static void close_loop(struct control *ctl)
-{
-    close_admin(ctl);
-    hl_recorder_stop(&ctl->recorder);
-    hl_readiness_close(&ctl->readiness);
-    hl_idle_close(&ctl->idle);
-    hl_timer_fini(&ctl->wheel, &ctl->timer);
-    hl_timer_fini(&ctl->wheel, &ctl->tunnel_timer);
-    hl_signal_close(&ctl->sigterm);
-    hl_signal_close(&ctl->sigint);
-    hl_wheel_close(&ctl->wheel);
-    hl_reader_close(&ctl->reader);
-    hl_uv_mailbox_close(&ctl->mail);
-}
-
-static void cut(struct control *ctl)
-{
-    ctl->state = CONTROL_CUT;
-    tell_workers(ctl, HL_WORKER_CUT);
-}
-
-static void drain(struct control *ctl)
-{
-    ctl->state = CONTROL_DRAINING;
-    HL_LOG(INFO, "listeners closed; running calls may end");
-    hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->drain_timeout_ms);
-    hl_timer_arm(&ctl->wheel, &ctl->tunnel_timer, ctl->config->tunnel_drain_ms);
-    tell_workers(ctl, HL_WORKER_CLOSE);
-}
-
-static void on_timer(struct hl_timer *timer)
-{
-    struct control *ctl = HL_CONTAINER_OF(timer, struct control, timer);
-    if (ctl->state == CONTROL_DELAY) {
-        drain(ctl);
-    } else if (ctl->state == CONTROL_DRAINING) {
-        HL_LOG(WARN, "HOOKLINE_DRAIN_TIMEOUT is over; running calls are cut");
-        cut(ctl);
-    }
-}
-
-static void on_tunnel_timer(struct hl_timer *timer)
-{
-    struct control *ctl = HL_CONTAINER_OF(timer, struct control, tunnel_timer);
-    if (ctl->state == CONTROL_DRAINING)
-        tell_workers(ctl, HL_WORKER_CLOSE_TUNNELS);
-}
-
-static void on_signal(uv_signal_t *handle, int signum)
-{
-    struct control *ctl = handle->data;
-    HL_LOG(INFO, "signal", HL_LOG_TEXT("name", strsignal(signum)));
-    if (ctl->state == CONTROL_SERVING) {
-        ctl->state = CONTROL_DELAY;
-        atomic_store(&ctl->service.is_draining, true);
-        tell_workers(ctl, HL_WORKER_DRAIN);
-        hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->shutdown_delay_ms);
-    } else if (ctl->state == CONTROL_ENDING) {
-        hl_sender_cut(ctl->sender);
-    } else {
-        if (ctl->state != CONTROL_CUT)
-            cut(ctl);
-        hl_supervisor_kill(&ctl->supervisor);
-    }
-}
-
-/* Nobody sends calls any more: no load balancer needs a delay. */
-static void on_idle(struct hl_idle *idle)
-{
-    struct control *ctl = HL_CONTAINER_OF(idle, struct control, idle);
-    if (ctl->state != CONTROL_SERVING)
-        return;
-    HL_LOG(INFO, "nothing was done for HOOKLINE_IDLE_EXIT: the end");
-    atomic_store(&ctl->service.is_draining, true);
-    drain(ctl);
-}
-
-/* On the sender's thread, its last act. */
-static void on_sender_end(void *arg)
-{
-    struct control *ctl = arg;
-    hl_mailbox_post(&ctl->mail.box, &ctl->sender_ended);
-}
-
-/* The loop goes on for the signals, until nothing is left to be cut short. */
-static void on_app_stopped(struct hl_supervisor *supervisor)
-{
-    struct control *ctl = HL_CONTAINER_OF(supervisor, struct control, supervisor);
-    uint64_t grace_ms = ctl->state == CONTROL_CUT ? 0 : SENDER_GRACE_MS;
-    ctl->state = CONTROL_ENDING;
-    close_admin(ctl);
-    hl_sender_stop(ctl->sender, grace_ms, on_sender_end, ctl);
-}
-
-struct worker_end {
-    struct hl_msg msg;
-    uint32_t index;
-};
-
-static void on_worker_end(struct hl_service *service, uint32_t index)
-{
-    struct control *ctl = HL_CONTAINER_OF(service, struct control, service);
-    struct worker_end *end = calloc(1, sizeof(*end));
-    if (!end)
-        return;
-    end->index = index;
-    hl_mailbox_post(&ctl->mail.box, &end->msg);
-}
-
-static void on_message(void *self, struct hl_msg *msg)
-{
-    struct control *ctl = self;
-    if (msg == &ctl->sender_ended) {
-        close_loop(ctl);
-        return;
-    }
-    struct worker_end *end = HL_CONTAINER_OF(msg, struct worker_end, msg);
-    hl_rest_worker_ended(ctl->rest, end->index);
-    free(end);
-    if (++ctl->ended == ctl->started)
-        hl_supervisor_stop(&ctl->supervisor, on_app_stopped);
-}
-
-/* ---- starting ---- */
-
-/* Memory has keys and tokens: who may see it is root, or whoever HOOKLINE_CORE_DUMPS lets. Whatever
+/* Memory has keys and tokens: only root may see it, or whoever HOOKLINE_CORE_DUMPS lets. Whatever
  * /proc shows of this process then belongs to root; the process itself may still read it. */
 static void show_memory(bool to_others)
 {
@@ -237,33 +46,6 @@ static void raise_descriptor_limit(struct rlimit *before)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static bool open_control_loop(struct control *ctl)
-{
-    int rc = uv_loop_init(&ctl->loop);
-    if (rc == 0)
-        rc = hl_wheel_init(&ctl->wheel, &ctl->loop);
-    if (rc == 0)
-        rc = hl_reader_init(&ctl->reader, &ctl->loop);
-    if (rc == 0)
-        rc = hl_uv_mailbox_init(&ctl->mail, &ctl->loop, on_message, ctl);
-    if (rc == 0)
-        rc = uv_signal_init(&ctl->loop, &ctl->sigterm);
-    if (rc == 0)
-        rc = uv_signal_init(&ctl->loop, &ctl->sigint);
-    ctl->sigterm.data = ctl->sigint.data = ctl;
-    if (rc == 0)
-        rc = uv_signal_start(&ctl->sigterm, on_signal, SIGTERM);
-    if (rc == 0)
-        rc = uv_signal_start(&ctl->sigint, on_signal, SIGINT);
-    hl_timer_init(&ctl->timer, on_timer);
-    hl_timer_init(&ctl->tunnel_timer, on_tunnel_timer);
-    hl_readiness_init(&ctl->readiness, &ctl->loop, &ctl->wheel, &ctl->reader, ctl->config,
-        &ctl->service.connections);
-    ctl->readiness.on_lost = on_app_lost;
-    ctl->has_loop = rc == 0;
-    return rc == 0;
-}
-
 /* A taken port is an error now, not half of its traffic later. */
 static bool probe_ports(const struct hl_config *config, char *why, size_t why_len)
 {
@@ -277,14 +59,15 @@ static bool probe_ports(const struct hl_config *config, char *why, size_t why_le
     return is_good;
 }
 
-static bool start_workers(struct control *ctl, char *why, size_t why_len)
+static bool start_workers(struct hl_control *ctl, char *why, size_t why_len)
 {
     struct hl_service *s = &ctl->service;
     s->worker_count = ctl->config->workers;
     s->workers = calloc(s->worker_count, sizeof(struct hl_worker *));
     s->seats = calloc(s->worker_count, sizeof(struct hl_limiter_seat *));
-    s->on_worker_end = on_worker_end;
-    if (!s->workers || !s->seats)
+    s->on_worker_end = hl_control_on_worker_end;
+    ctl->worker_ended = calloc(s->worker_count, sizeof(struct hl_msg));
+    if (!s->workers || !s->seats || !ctl->worker_ended)
         return false;
     hl_limiter_init(&s->limiter, ctl->config->app_concurrency, ctl->config->app_queue, s->seats,
         s->worker_count);
@@ -302,7 +85,41 @@ static bool start_workers(struct control *ctl, char *why, size_t why_len)
     return true;
 }
 
-static bool start_all(struct control *ctl, char *why, size_t why_len)
+static void warn_of_exposed_database(const struct hl_config *config)
+{
+    struct hl_postgres_url url;
+    if (config->store != HL_STORE_POSTGRES ||
+        hl_postgres_url_parse(&url, config->postgres_url, getenv) != HL_OK)
+        return;
+    for (size_t i = 0; i < url.host_count; i++) {
+        const struct hl_postgres_host *host = &url.hosts[i];
+        if (hl_postgres_url_is_exposed(&url, host))
+            HL_LOG(WARN,
+                "HOOKLINE_POSTGRES_URL: the server's certificate is not verified: who is on the "
+                "way can read and change all that is stored; sslmode=verify-full verifies it",
+                HL_LOG_STR("host", host->name.n > 0 ? host->name : host->address));
+    }
+    hl_postgres_url_fini(&url);
+}
+
+/* A database that others have, too, may be away for a while: the start waits for it, until a signal ends
+ * that. */
+static bool open_store(struct hl_control *ctl, char *why, size_t why_len)
+{
+    warn_of_exposed_database(ctl->config);
+    for (bool is_said = false;; is_said = true) {
+        enum hl_err err = hl_store_open(&ctl->store, ctl->config, why, why_len);
+        if (err != HL_ERR_UNAVAILABLE || ctl->config->store != HL_STORE_POSTGRES)
+            return err == HL_OK;
+        if (!is_said)
+            HL_LOG(WARN, "store: PostgreSQL is not there; the start waits for it",
+                HL_LOG_TEXT("why", why));
+        if (!hl_control_wait(ctl, STORE_PAUSE_MS))
+            return false;
+    }
+}
+
+static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
 {
     const struct hl_config *config = ctl->config;
     ctl->service.config = config;
@@ -312,14 +129,14 @@ static bool start_all(struct control *ctl, char *why, size_t why_len)
     hl_pool_group_init(&ctl->service.connections, config->app_keepalive, config->app_concurrency);
     if (!probe_ports(config, why, why_len))
         return false;
-    if (!open_control_loop(ctl)) {
+    if (!hl_control_open(ctl)) {
         snprintf(why, why_len, "cannot make an event loop");
         return false;
     }
     if (!hl_supervisor_init(&ctl->supervisor, &ctl->loop, &ctl->wheel, config, &ctl->readiness,
             ctl->environment, ctl->files, why, why_len))
         return false;
-    if (hl_store_open(&ctl->store, config, why, why_len) != HL_OK)
+    if (!open_store(ctl, why, why_len))
         return false;
     ctl->service.store = ctl->store;
     if (hl_auth_open(&ctl->service.auth, config, ctl->store, why, why_len) != HL_OK)
@@ -345,7 +162,7 @@ static bool start_all(struct control *ctl, char *why, size_t why_len)
     return start_workers(ctl, why, why_len);
 }
 
-static void log_start(const struct control *ctl)
+static void log_start(const struct hl_control *ctl)
 {
     const struct hl_config *config = ctl->config;
     if (config->auth == HL_AUTH_NONE)
@@ -365,13 +182,13 @@ static void log_start(const struct control *ctl)
 }
 
 /* In the reverse of the order in which they were started. */
-static void stop_all(struct control *ctl)
+static void stop_all(struct hl_control *ctl)
 {
     struct hl_service *s = &ctl->service;
     for (uint32_t i = 0; i < ctl->started; i++)
         hl_worker_join(s->workers[i]);
     hl_auth_stop(s->auth);
-    if (ctl->sender && ctl->state != CONTROL_ENDING) /* no worker was started */
+    if (ctl->sender && ctl->state != HL_CONTROL_ENDING) /* no worker was started */
         hl_sender_stop(ctl->sender, 0, NULL, NULL);
     if (ctl->sender)
         hl_sender_join(ctl->sender);
@@ -392,12 +209,13 @@ static void stop_all(struct control *ctl)
     hl_supervisor_fini(&ctl->supervisor);
     free(s->workers);
     free(s->seats);
+    free(ctl->worker_ended);
     hl_config_free(ctl->config);
 }
 
-/* Warnings wait until the log has its thread: nobody may read them. Why it cannot start waits for a
- * reader. HL_CLI_OK, or the status to exit with. */
-static int load_config(struct control *ctl, const struct hl_cli *cli)
+/* Warnings wait until the log has its thread: perhaps nobody reads them. Why it cannot start waits
+ * for a reader. HL_CLI_OK, or the status to exit with. */
+static int load_config(struct hl_control *ctl, const struct hl_cli *cli)
 {
     char *said = NULL;
     size_t n = 0;
@@ -430,8 +248,8 @@ int hl_serve(const struct hl_cli *cli)
     signal(SIGHUP, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
     signal(SIGUSR2, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write, as a full volume is */
-    struct control *ctl = calloc(1, sizeof(*ctl));
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error from write, as a full volume is */
+    struct hl_control *ctl = calloc(1, sizeof(*ctl));
     if (!ctl)
         return HL_CLI_FAILED;
     ctl->files = files;
@@ -448,14 +266,15 @@ int hl_serve(const struct hl_cli *cli)
         log_start(ctl);
         hl_readiness_start(&ctl->readiness);
         hl_supervisor_start(&ctl->supervisor);
-        hl_idle_start(&ctl->idle, &ctl->service, &ctl->wheel, on_idle);
+        hl_idle_start(&ctl->idle, &ctl->service, &ctl->wheel, hl_control_on_idle);
     } else {
-        HL_LOG(ERROR, why);
-        status = HL_CLI_FAILED;
-        tell_workers(ctl, HL_WORKER_CUT);
-        ctl->state = CONTROL_CUT;
+        bool is_asked_to = ctl->state != HL_CONTROL_SERVING; /* by a signal */
+        if (!is_asked_to)
+            HL_LOG(ERROR, why);
+        status = is_asked_to ? HL_CLI_OK : HL_CLI_FAILED;
+        hl_control_cut(ctl);
         if (ctl->has_loop && ctl->started == 0)
-            close_loop(ctl);
+            hl_control_close(ctl);
     }
     if (ctl->has_loop)
         uv_run(&ctl->loop, UV_RUN_DEFAULT);

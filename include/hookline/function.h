@@ -316,7 +316,7 @@ static inline void hl_fn_put_integer(struct hl_fn_call *call, int64_t number)
     call->host->put_integer(call, number);
 }
 
-/* What is no number (NaN) or infinite is written as null. */
+/* What is not a number (NaN) or is infinite is written as null. */
 static inline void hl_fn_put_real(struct hl_fn_call *call, double number)
 {
     call->host->put_real(call, number);

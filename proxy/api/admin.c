@@ -45,7 +45,7 @@ static void on_connection(struct hl_listener *listener)
     struct hl_admin *admin = listener->owner;
     const struct hl_config *config = admin->home.view.config;
     bool is_local = listener == &admin->control;
-    bool is_open = is_local || hl_admin_is_open(config,
+    bool is_open = is_local || hl_admin_access_is_open(config,
                                    &config->admin_listen.items[listener - admin->listeners]);
     if (!hl_admin_connection_accept(&admin->home, listener, is_local, is_open))
         listener->is_waiting = true; /* until a connection gives its memory back */

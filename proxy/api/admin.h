@@ -20,8 +20,8 @@ HL_MUST_CHECK enum hl_err hl_admin_open(struct hl_admin **out, uv_loop_t *loop,
     struct hl_wheel *wheel, struct hl_reader *reader, const struct hl_api_view *view, char *why,
     size_t why_len);
 
-/* Whether something is where the control socket goes that no start would replace; a data directory that
- * cannot be used is the store's to say. False: `why` has one line. */
+/* Whether the control socket's place is free, or has what a start would replace; a data directory
+ * that cannot be used is the store's to say. False: `why` has one line. */
 bool hl_admin_check(const struct hl_config *config, char *why, size_t why_len);
 /* The port that the address of that index in the config was bound to. */
 uint16_t hl_admin_port(const struct hl_admin *admin, size_t index);

@@ -6,10 +6,10 @@
  * Not here: reading requests (admin_connection.c), what can be asked (endpoint.c, rest_route.c). */
 #include "api/admin_answer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/admin_connection.h"
 #include "api/endpoint.h"
 #include "api/rest.h"
 #include "api/rest_route.h"
@@ -39,7 +39,7 @@ static void on_checked(struct hl_auth_wait *wait);
 
 static void begin(struct hl_admin_connection *c)
 {
-    hl_auth_wait_init(&c->wait, on_checked);
+    hl_auth_wait_init(&c->answer.wait, on_checked);
 }
 
 /* ---- endpoints ---- */
@@ -47,10 +47,10 @@ static void begin(struct hl_admin_connection *c)
 static void write_answer(struct hl_admin_connection *c, const struct hl_api_response *response)
 {
     struct hl_answer fields = {
+        .refusal = response->refusal,
         .status = response->status,
         .content_type = response->content_type,
         .body = hl_buf_str(&response->body),
-        .detail = response->detail,
         .extra_fields = response->fields,
         .cache_control = response->cache_control,
         .closes = c->must_close,
@@ -67,16 +67,16 @@ static void write_answer(struct hl_admin_connection *c, const struct hl_api_resp
     free(out);
 }
 
-static void refuse(struct hl_admin_connection *c, uint16_t status, const char *detail)
+static void say(struct hl_admin_connection *c, const struct hl_refusal *why)
+{
+    write_answer(c, &(struct hl_api_response){.refusal = why});
+}
+
+static void refuse(struct hl_admin_connection *c, const struct hl_refusal *why)
 {
     c->must_close = true;
     c->minor = 1;
-    write_answer(c, &(struct hl_api_response){.status = status, .detail = detail});
-}
-
-static void say(struct hl_admin_connection *c, uint16_t status, const char *detail)
-{
-    write_answer(c, &(struct hl_api_response){.status = status, .detail = detail});
+    say(c, why);
 }
 
 /* ---- who asks ---- */
@@ -94,69 +94,60 @@ static bool is_public(struct hl_str path)
 }
 
 /* What stands between a page that a browser shows and this listener. */
-static struct hl_refusal find_barrier(
+static enum hl_refusal_cause find_barrier(
     const struct hl_admin_connection *c, const struct hl_head *head)
 {
     const struct hl_config *config = c->home->view.config;
     bool changes = head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD;
     if (c->is_local)
-        return (struct hl_refusal){.status = 0};
-    if (!hl_admin_serves_host(config, head->host))
-        return (struct hl_refusal){421,
-            "This listener is called by an address or as localhost; another name has to be in "
-            "HOOKLINE_ADMIN_HOSTS.",
-            NULL};
-    if (changes && hl_admin_is_cross_site(config, head))
-        return (struct hl_refusal){403,
-            "A page of another origin may change nothing here: Origin has to be this listener's "
-            "own, and Sec-Fetch-Site same-origin or none.",
-            NULL};
-    return (struct hl_refusal){.status = 0};
+        return HL_REFUSAL_NONE;
+    if (!hl_admin_access_serves_host(config, head->host))
+        return HL_REFUSAL_ADMIN_HOST;
+    if (changes && hl_admin_access_is_cross_site(config, head))
+        return HL_REFUSAL_ADMIN_CROSS_SITE;
+    return HL_REFUSAL_NONE;
 }
 
 static void take_head(struct hl_admin_connection *c, const struct hl_head *head)
 {
     struct hl_str token;
     struct hl_target target;
-    c->refusal = (struct hl_refusal){.status = 0};
-    c->barrier = find_barrier(c, head);
-    c->token.n = 0;
+    c->answer.refusal = (struct hl_refusal){.status = 0};
+    c->answer.barrier = find_barrier(c, head);
+    c->answer.token.n = 0;
     if (c->is_open || !hl_target_split(head->target, &target) || !is_rest(target.path))
         return;
-    if (hl_credential_find(head, &token, &c->refusal)) {
-        c->refusal.status = 0;
-        if (hl_buf_append_str(&c->token, token) != HL_OK)
-            c->refusal = (struct hl_refusal){503, "Out of memory; try again later.", NULL};
+    if (hl_credential_find(head, &token, &c->answer.refusal)) {
+        c->answer.refusal.status = 0;
+        if (hl_buf_append_str(&c->answer.token, token) != HL_OK)
+            hl_refuse(&c->answer.refusal, HL_REFUSAL_NO_MEMORY);
     }
 }
 
 static void wipe_token(struct hl_admin_connection *c)
 {
-    if (c->token.n > 0)
-        explicit_bzero(c->token.p, c->token.n);
-    c->token.n = 0;
+    if (c->answer.token.n > 0)
+        explicit_bzero(c->answer.token.p, c->answer.token.n);
+    c->answer.token.n = 0;
 }
 
 static void refuse_asker(struct hl_admin_connection *c, const struct hl_refusal *why)
 {
-    struct hl_api_response response = {.status = why->status, .detail = why->detail};
-    if (why->fields)
-        snprintf(response.fields, sizeof(response.fields), "%s", why->fields);
     wipe_token(c);
-    write_answer(c, &response);
+    say(c, why);
 }
 
-/* True: `c->call.asker` may ask; else it is answered, or will be. */
+/* True: `asker` may ask; else it is answered, or will be. */
 static bool knows_asker(struct hl_admin_connection *c, struct hl_str path, struct hl_asker *asker)
 {
     struct hl_auth_seat *seat = hl_rest_seat(c->home->view.rest);
     const struct hl_principal *who;
     enum hl_auth_verdict verdict = HL_AUTH_REFUSED;
-    if (c->refusal.status == 0)
-        verdict = hl_auth_check(
-            seat, hl_buf_str(&c->token), hl_rest_project_of(path), &who, &c->refusal, &c->wait);
+    if (c->answer.refusal.status == 0)
+        verdict = hl_auth_check(seat, hl_buf_str(&c->answer.token), hl_rest_project_of(path), &who,
+            &c->answer.refusal, &c->answer.wait);
     if (verdict == HL_AUTH_REFUSED)
-        refuse_asker(c, &c->refusal);
+        refuse_asker(c, &c->answer.refusal);
     else if (verdict == HL_AUTH_PENDING)
         c->state = HL_ADMIN_ANSWER;
     if (verdict != HL_AUTH_GRANTED)
@@ -170,7 +161,7 @@ static void answer(struct hl_admin_connection *c);
 
 static void on_checked(struct hl_auth_wait *wait)
 {
-    struct hl_admin_connection *c = HL_CONTAINER_OF(wait, struct hl_admin_connection, wait);
+    struct hl_admin_connection *c = HL_CONTAINER_OF(wait, struct hl_admin_connection, answer.wait);
     answer(c);
     hl_admin_connection_go_on(c);
 }
@@ -183,11 +174,11 @@ static void answer(struct hl_admin_connection *c)
     struct hl_target target;
     struct hl_asker asker = {.is_admin = false};
     if (!hl_target_split(hl_buf_str(&c->target), &target)) {
-        refuse(c, 400, "The request's target is not a path with an optional query.");
+        refuse(c, hl_refusal(HL_REFUSAL_TARGET_NO_PATH));
         return;
     }
-    if (c->barrier.status && !is_public(target.path)) {
-        refuse_asker(c, &c->barrier);
+    if (c->answer.barrier != HL_REFUSAL_NONE && !is_public(target.path)) {
+        refuse_asker(c, hl_refusal(c->answer.barrier));
         return;
     }
     if (is_rest(target.path) && !c->is_open && !knows_asker(c, target.path, &asker))
@@ -214,7 +205,7 @@ static void on_reply(struct hl_rest_call *call);
 static void ask_rest(
     struct hl_admin_connection *c, const struct hl_target *target, const struct hl_asker *asker)
 {
-    c->call = (struct hl_rest_call){.method = c->method,
+    c->answer.call = (struct hl_rest_call){.method = c->method,
         .path = target->path,
         .query = target->query,
         .body = hl_buf_str(&c->body),
@@ -222,15 +213,15 @@ static void ask_rest(
         .asker = *asker,
         .on_reply = on_reply};
     c->state = HL_ADMIN_ANSWER;
-    c->is_asking = c->is_inside = true;
-    hl_rest_begin(c->home->view.rest, &c->call);
-    c->is_inside = false;
+    c->answer.is_asking = c->answer.is_inside = true;
+    hl_rest_begin(c->home->view.rest, &c->answer.call);
+    c->answer.is_inside = false;
 }
 
 /* Whoever called us reads on, unless it is the mailbox. */
 static void go_on(struct hl_admin_connection *c)
 {
-    if (!c->is_inside)
+    if (!c->answer.is_inside)
         hl_admin_connection_go_on(c);
 }
 
@@ -238,17 +229,17 @@ static void begin_file(struct hl_admin_connection *c, struct hl_body *file);
 
 static void on_reply(struct hl_rest_call *call)
 {
-    struct hl_admin_connection *c = HL_CONTAINER_OF(call, struct hl_admin_connection, call);
+    struct hl_admin_connection *c = HL_CONTAINER_OF(call, struct hl_admin_connection, answer.call);
     struct hl_reply_writing how = {.closes = c->must_close,
         .is_head_request = c->method == HL_METHOD_HEAD,
         .caller_minor = c->minor};
     struct hl_buf out;
     hl_buf_init(&out, 0);
-    c->is_asking = false;
+    c->answer.is_asking = false;
     enum hl_err err = hl_reply_write(&call->reply, &how, &out);
     bool has_file = hl_reply_has_file(&call->reply) && !how.is_head_request;
     if (err == HL_OK && has_file) {
-        c->head = out;
+        c->answer.head = out;
         begin_file(c, &call->reply.file);
         hl_reply_fini(&call->reply);
         return;
@@ -270,20 +261,20 @@ static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_
 
 static void drop_file(struct hl_admin_connection *c)
 {
-    hl_body_reader_free(c->file);
-    c->file = NULL;
-    c->is_reading_file = false;
-    hl_buf_fini(&c->head);
+    hl_body_reader_free(c->answer.file);
+    c->answer.file = NULL;
+    c->answer.is_reading_file = false;
+    hl_buf_fini(&c->answer.head);
 }
 
 static void read_file(struct hl_admin_connection *c)
 {
-    if (c->is_reading_file || hl_stream_is_blocked(&c->stream)) {
+    if (c->answer.is_reading_file || hl_stream_is_blocked(&c->stream)) {
         go_on(c); /* a deadline runs for what waits for the socket */
         return;
     }
-    c->is_reading_file = hl_body_reader_next(c->file);
-    if (!c->is_reading_file)
+    c->answer.is_reading_file = hl_body_reader_next(c->answer.file);
+    if (!c->answer.is_reading_file)
         hl_admin_connection_close(c);
     go_on(c);
 }
@@ -291,8 +282,8 @@ static void read_file(struct hl_admin_connection *c)
 static void begin_file(struct hl_admin_connection *c, struct hl_body *file)
 {
     const char *data_dir = hl_store_data_dir(c->home->view.store);
-    c->file = hl_body_reader_new(c->home->loop, data_dir, file, on_piece, c);
-    if (c->file) {
+    c->answer.file = hl_body_reader_new(c->home->loop, data_dir, file, on_piece, c);
+    if (c->answer.file) {
         read_file(c);
         return;
     }
@@ -303,30 +294,27 @@ static void begin_file(struct hl_admin_connection *c, struct hl_body *file)
 static void refuse_file(struct hl_admin_connection *c, enum hl_err err)
 {
     drop_file(c);
-    if (err == HL_ERR_NOT_FOUND)
-        say(c, 410,
-            "The kept response was removed meanwhile: its run is past HOOKLINE_RETENTION, or "
-            "the space was needed (HOOKLINE_STORE_MAX_BYTES).");
-    else
-        say(c, 500, "The kept response cannot be read from the data directory; see the log.");
+    say(c, hl_refusal(
+               err == HL_ERR_NOT_FOUND ? HL_REFUSAL_RESULT_REMOVED : HL_REFUSAL_RESULT_UNREADABLE));
     hl_admin_connection_go_on(c);
 }
 
 static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last)
 {
     struct hl_admin_connection *c = owner;
-    c->is_reading_file = false;
+    c->answer.is_reading_file = false;
     if (err != HL_OK)
-        HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_ID("run_id", &c->call.id),
+        HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_ID("run_id", &c->answer.call.id),
             HL_LOG_TEXT("error", hl_err_text(err)));
-    if (err != HL_OK && c->head.n > 0) {
+    if (err != HL_OK && c->answer.head.n > 0) {
         refuse_file(c, err);
         return;
     }
     if (err == HL_OK)
-        err = c->head.n > 0 ? hl_stream_write2(&c->stream, hl_buf_str(&c->head), piece)
-                            : hl_stream_write(&c->stream, piece.p, piece.n);
-    hl_buf_fini(&c->head);
+        err = c->answer.head.n > 0
+                  ? hl_stream_write2(&c->stream, hl_buf_str(&c->answer.head), piece)
+                  : hl_stream_write(&c->stream, piece.p, piece.n);
+    hl_buf_fini(&c->answer.head);
     if (err != HL_OK) {
         hl_admin_connection_close(c);
         return;
@@ -342,17 +330,18 @@ static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_
 
 static void on_drained(struct hl_admin_connection *c)
 {
-    if (c->file)
+    if (c->answer.file)
         read_file(c);
 }
 
 static void abandon(struct hl_admin_connection *c)
 {
-    if (c->is_asking)
-        hl_rest_abandon(&c->call);
-    c->is_asking = false;
-    hl_auth_cancel(&c->wait);
+    if (c->answer.is_asking)
+        hl_rest_abandon(&c->answer.call);
+    c->answer.is_asking = false;
+    hl_auth_cancel(&c->answer.wait);
     wipe_token(c);
+    hl_buf_fini(&c->answer.token);
     drop_file(c);
 }
 

@@ -17,8 +17,8 @@
 static const struct hl_message_rules rules = {
     .max_head = HL_ADMIN_MAX_HEAD,
     .max_trailer = HL_ADMIN_MAX_HEAD,
-    .no_head = {400, "This is no HTTP/1.1 request: a head has lines that end with CRLF."},
-    .head_too_large = {431, "A request's head may have at most 16 KiB here."},
+    .no_head = &hl_refusals[HL_REFUSAL_NO_HEAD],
+    .head_too_large = &hl_refusals[HL_REFUSAL_ADMIN_HEAD_TOO_LARGE],
 };
 
 static void on_timer(struct hl_timer *timer);
@@ -119,7 +119,6 @@ static void free_connection(struct hl_admin_connection *c)
     hl_buf_fini(&c->in);
     hl_buf_fini(&c->target);
     hl_buf_fini(&c->body);
-    hl_buf_fini(&c->token);
     hl_list_remove(&c->node);
     home->local_count -= c->is_local;
     home->count--;
@@ -244,8 +243,7 @@ static void on_timer(struct hl_timer *timer)
         c->state = HL_ADMIN_CLOSING;
         hl_stream_close_reset(&c->stream);
     } else if (c->has_begun) {
-        home->responder->refuse(
-            c, 408, "The request was not complete within HOOKLINE_HEAD_TIMEOUT.");
+        home->responder->refuse(c, hl_refusal(HL_REFUSAL_ADMIN_SLOW));
         read_on(c);
     } else {
         hl_admin_connection_close(c);
@@ -277,7 +275,7 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
         return false;
     }
     if (c->messages.left > HL_ADMIN_MAX_BODY) {
-        c->home->responder->refuse(c, 413, "A request's body may have at most 64 KiB here.");
+        c->home->responder->refuse(c, hl_refusal(HL_REFUSAL_REST_BODY_TOO_LARGE));
         return false;
     }
     c->state = HL_ADMIN_BODY;
@@ -292,11 +290,11 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
 static bool take_head(struct hl_admin_connection *c)
 {
     struct hl_head *head = &c->home->head;
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     struct hl_str bytes = hl_buf_str(&c->in);
     enum hl_message_event event = hl_message_read_request(&c->messages, &bytes, head, &fault);
     if (event == HL_MESSAGE_FAULT)
-        c->home->responder->refuse(c, fault.status, fault.detail);
+        c->home->responder->refuse(c, &fault);
     else if (event == HL_MESSAGE_HEAD && begin_request(c, head))
         hl_buf_drop(&c->in, c->in.n - bytes.n);
     return c->state == HL_ADMIN_BODY;
@@ -320,12 +318,12 @@ static void end_body(struct hl_admin_connection *c)
 static bool take_body(struct hl_admin_connection *c)
 {
     struct hl_str bytes = hl_buf_str(&c->in), data;
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     enum hl_message_event event = hl_message_read_body(&c->messages, &bytes, &data, &fault);
     if (event == HL_MESSAGE_DATA && c->body.n + data.n > HL_ADMIN_MAX_BODY)
-        c->home->responder->refuse(c, 413, "A request's body may have at most 64 KiB here.");
+        c->home->responder->refuse(c, hl_refusal(HL_REFUSAL_REST_BODY_TOO_LARGE));
     else if (event == HL_MESSAGE_FAULT)
-        c->home->responder->refuse(c, fault.status, fault.detail);
+        c->home->responder->refuse(c, &fault);
     else if (event == HL_MESSAGE_DATA && !keep_body(c, data))
         return false;
     hl_buf_drop(&c->in, c->in.n - bytes.n);

@@ -3,9 +3,8 @@
 #ifndef HL_API_ADMIN_CONNECTION_H
 #define HL_API_ADMIN_CONNECTION_H
 
-#include "api/endpoint.h"
-#include "api/rest.h"
-#include "auth/auth.h"
+#include "api/admin_answer.h"
+#include "api/view.h"
 #include "base/list.h"
 #include "http/message.h"
 #include "loop/wheel.h"
@@ -28,7 +27,7 @@ struct hl_admin_responder {
     /* The request is whole: answers it, now or later. */
     void (*answer)(struct hl_admin_connection *c);
     /* It has a fault, or does not come: it is refused, and the connection ends. */
-    void (*refuse)(struct hl_admin_connection *c, uint16_t status, const char *detail);
+    void (*refuse)(struct hl_admin_connection *c, const struct hl_refusal *why);
     /* The socket takes bytes again; only while an answer is being made. */
     void (*drained)(struct hl_admin_connection *c);
     /* The peer has gone, or is sent away: nobody waits for an answer. */
@@ -42,23 +41,23 @@ struct hl_admin_home {
     struct hl_reader *reader;
     struct hl_api_view view;
     const struct hl_admin_responder *responder;
-    struct hl_list connections; /* all that are not freed; of two between requests the one that has
-                                   been so for longer stands first */
-    size_t count, local_count;  /* of them, and of those on the control socket */
+    /* All that are not freed; of two between requests the one that has been so for longer stands
+     * first. */
+    struct hl_list connections;
+    size_t count, local_count;                   /* of them, and of those on the control socket */
     void (*on_gone)(struct hl_admin_home *home); /* one was freed */
     struct hl_head head;                         /* scratch, valid within one event */
 };
 
 enum hl_admin_state {
-    HL_ADMIN_HEAD,    /* between requests, or part of a head is in `in` */
-    HL_ADMIN_BODY,    /* the head was taken off `in`; the body is read, and the answer is due */
-    HL_ADMIN_ANSWER,  /* the answer is being made, or a file is being sent; nothing is read */
-    HL_ADMIN_LINGER,  /* the last answer is written; reads and drops until the peer closes, so that
-                         no RST destroys it (RFC 9112 9.6) */
+    HL_ADMIN_HEAD,   /* between requests, or part of a head is in `in` */
+    HL_ADMIN_BODY,   /* the head was taken off `in`; the body is read, and the answer is due */
+    HL_ADMIN_ANSWER, /* the answer is being made, or a file is being sent; nothing is read */
+    /* The last answer is written; reads and drops until the peer closes, so that no RST destroys it
+     * (RFC 9112 9.6). */
+    HL_ADMIN_LINGER,
     HL_ADMIN_CLOSING, /* ends in the close callback */
 };
-
-struct hl_body_reader;
 
 struct hl_admin_connection {
     struct hl_stream stream;
@@ -82,19 +81,7 @@ struct hl_admin_connection {
     bool must_close;              /* after its answer */
     char tags[HL_ADMIN_MAX_TAGS]; /* of If-None-Match */
 
-    /* who asks, where that matters */
-    struct hl_buf token;       /* wiped when it is checked */
-    struct hl_refusal refusal; /* status 0: `token` is to be checked */
-    struct hl_refusal barrier; /* status 0: none; else what it gets but for the open paths */
-    struct hl_auth_wait wait;
-
-    /* its answer */
-    struct hl_rest_call call;
-    bool is_asking; /* `call` is with the REST interface */
-    bool is_inside; /* the responder's `answer` has not returned yet */
-    struct hl_body_reader *file;
-    bool is_reading_file;
-    struct hl_buf head; /* of an answer with a file, until its first piece is there */
+    struct hl_admin_answer answer; /* its responder's */
 };
 
 /* Takes the waiting connection. False: out of memory, it goes on waiting. */

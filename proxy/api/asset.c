@@ -43,8 +43,7 @@ static void show(const struct hl_asset *asset, const struct hl_api_request *requ
     }
     response->status = 200;
     if (hl_buf_append(&response->body, asset->bytes, asset->n) != HL_OK)
-        *response = (struct hl_api_response){
-            .status = 503, .detail = "There is not enough memory to send the dashboard."};
+        *response = (struct hl_api_response){.refusal = hl_refusal(HL_REFUSAL_ASSET_MEMORY)};
 }
 
 bool hl_asset_answer(const struct hl_api_request *request, struct hl_api_response *response)
@@ -58,8 +57,6 @@ bool hl_asset_answer(const struct hl_api_request *request, struct hl_api_respons
         show(asset, request, response);
         return true;
     }
-    response->status = 405;
-    response->detail = "The dashboard's files can only be read.";
-    snprintf(response->fields, sizeof(response->fields), "Allow: GET, HEAD\r\n");
+    response->refusal = hl_refusal(HL_REFUSAL_ASSET_METHOD);
     return true;
 }

@@ -19,7 +19,7 @@ static void show_door(const struct hl_api_view *view, const struct hl_api_reques
     enum hl_err err = hl_buf_append_str(&response->body,
         request->is_open ? HL_STR("{\"asks_token\":false}") : HL_STR("{\"asks_token\":true}"));
     if (err != HL_OK)
-        *response = (struct hl_api_response){.status = 503, .detail = "Out of memory."};
+        *response = (struct hl_api_response){.refusal = hl_refusal(HL_REFUSAL_ADMIN_MEMORY)};
 }
 
 const struct hl_api_endpoint hl_api_endpoints[] = {
@@ -57,8 +57,7 @@ static void refuse_method(struct hl_str path, struct hl_api_response *response)
         at = stpcpy(at, e->method == HL_METHOD_GET ? "GET, HEAD" : hl_api_method_text(e->method));
     }
     stpcpy(at, "\r\n");
-    response->status = 405;
-    response->detail = "This method is not served here; the Allow field names those that are.";
+    response->refusal = hl_refusal(HL_REFUSAL_REST_METHOD);
 }
 
 void hl_api_answer(const struct hl_api_view *view, const struct hl_api_request *request,
@@ -69,9 +68,7 @@ void hl_api_answer(const struct hl_api_view *view, const struct hl_api_request *
     if (!e && hl_asset_answer(request, response))
         return;
     if (!e) {
-        response->status = 404;
-        response->detail = "There is nothing here: the dashboard is at /; /healthz, /readyz, "
-                           "/metrics and /v2 are served.";
+        response->refusal = hl_refusal(HL_REFUSAL_ADMIN_NOWHERE);
         return;
     }
     while (e && e->method != method)

@@ -5,6 +5,7 @@
 #include "api/view.h"
 #include "base/buf.h"
 #include "http/head.h"
+#include "http/refusal.h"
 
 struct hl_api_request {
     enum hl_method method;
@@ -16,9 +17,9 @@ struct hl_api_request {
 #define HL_API_FIELDS_MAX 768
 
 struct hl_api_response {
+    const struct hl_refusal *refusal; /* problem+json (RFC 9457); NULL: the next three count */
     uint16_t status;
-    struct hl_str content_type;     /* static; empty: problem+json (RFC 9457) that says `detail` */
-    const char *detail;             /* static */
+    struct hl_str content_type;     /* static */
     const char *cache_control;      /* static; NULL: no-store */
     char fields[HL_API_FIELDS_MAX]; /* whole lines with CRLF, or "" */
     struct hl_buf body;

@@ -43,7 +43,7 @@ void hl_history_init(struct hl_history *history, const struct hl_figures *figure
     read_base(&history->base, figures, mono_ms);
 }
 
-/* HL_HISTORY_NONE is no number. */
+/* HL_HISTORY_NONE is not a number. */
 static uint32_t clamp(uint64_t n)
 {
     return n < HL_HISTORY_NONE ? (uint32_t)n : HL_HISTORY_NONE - 1;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
-/* Only what came from outside can be no UTF-8. */
+/* Only what came from outside can be other than UTF-8. */
 static json_t *repaired(struct hl_str s)
 {
     struct hl_buf out;

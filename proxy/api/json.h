@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 
-json_t *hl_json_text(struct hl_str s);         /* what is no UTF-8 in it becomes U+FFFD */
+json_t *hl_json_text(struct hl_str s);         /* what is not UTF-8 in it becomes U+FFFD */
 json_t *hl_json_text_or_null(struct hl_str s); /* empty: null */
 json_t *hl_json_id(const struct hl_id *id);
 json_t *hl_json_time(int64_t wall_ms);    /* RFC 3339; 0: null */

@@ -67,8 +67,7 @@ void hl_metrics_show(const struct hl_api_view *view, const struct hl_api_request
         response->status = 200;
         response->content_type = HL_STR("text/plain; version=0.0.4; charset=utf-8");
     } else {
-        response->status = 503;
-        response->detail = "There is not enough memory to write the figures.";
+        response->refusal = hl_refusal(HL_REFUSAL_FIGURES_MEMORY);
     }
 }
 
@@ -339,7 +338,7 @@ static void write_times(struct text *t, const struct hl_figures *figures)
     static const char delivery[] = "hookline_delivery_duration_seconds";
     static const char commit[] = "hookline_store_commit_duration_seconds";
     write_seconds(t, "hookline_app_queue_age_seconds", "gauge",
-        "How long the first of the callers that wait for the app has waited.",
+        "How long the caller that has waited longest for the app has waited.",
         figures->app_queue_age_ms * 1000);
     write_seconds(t, "hookline_runs_queue_age_seconds", "gauge",
         "How long the oldest queued run has waited.",

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "config/option.h"
 #include "http/target.h"
 
 /* ---- recording ---- */
@@ -123,7 +124,7 @@ static void write_state(
     WRITE(t, ",\"problems\":[");
     for (size_t i = 0; i < n; i++)
         WRITE(t, "%s\"%s\"", i > 0 ? "," : "", problems[i]);
-    WRITE(t, "],\"store\":\"%s\",", view->config->store == HL_STORE_MEMORY ? "memory" : "sqlite");
+    WRITE(t, "],\"store\":\"%s\",", hl_store_words[view->config->store]);
     if (view->config->project_id.n > 0)
         WRITE(t, "\"project_id\":\"%s\",", view->config->project_id.p);
 }
@@ -164,7 +165,7 @@ static void write_current(struct text *t, const struct hl_figures *figures)
 
 /* ---- the answer ---- */
 
-/* False: `after` is there and is no number. */
+/* False: `after` is there and is not a number. */
 static bool read_after(struct hl_str query, uint64_t *after)
 {
     struct hl_param param;
@@ -189,8 +190,7 @@ void hl_now_show(const struct hl_api_view *view, const struct hl_api_request *re
     struct hl_figures figures;
     uint64_t after;
     if (!read_after(request->query, &after)) {
-        response->status = 400;
-        response->detail = "The parameter after is the number of a sample, such as 17.";
+        response->refusal = hl_refusal(HL_REFUSAL_FIGURES_AFTER);
         return;
     }
     hl_figures_collect(&figures, view);
@@ -199,9 +199,8 @@ void hl_now_show(const struct hl_api_view *view, const struct hl_api_request *re
     write_state(&t, view, &figures);
     write_current(&t, &figures);
     write_samples(&t, view->history, choose_first(view->history, after));
-    response->status = t.err ? 503 : 200;
+    response->status = 200;
+    response->content_type = HL_STR("application/json");
     if (t.err)
-        response->detail = "There is not enough memory to write the figures.";
-    else
-        response->content_type = HL_STR("application/json");
+        response->refusal = hl_refusal(HL_REFUSAL_FIGURES_MEMORY);
 }

@@ -1,4 +1,4 @@
-/* now.h - GET /v2/now: how the process does at this moment, and the figures of the last hour, as
+/* now.h - GET /v2/now: how the process is doing, and the figures of the last hour, as
  * JSON for the dashboard.
  *
  *   {"now","started_at","version","ready":bool,"problems":[text…],

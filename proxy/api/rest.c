@@ -8,7 +8,7 @@
 
 #include "api/rest_inquiry.h"
 #include "api/rest_route.h"
-#include "auth/auth.h"
+#include "auth/seat.h"
 
 struct hl_rest {
     struct hl_uv_mailbox mail;

@@ -109,24 +109,22 @@ static bool read_expiry(const json_t *value, int64_t now_ms, int64_t *ms)
     return *ms > now_ms && *ms <= now_ms + LIFETIME_MAX_MS;
 }
 
-/* Why the body makes no account; NULL: it does, and `*a` is filled. */
-static const char *read_body(const json_t *body, int64_t now_ms, struct hl_account *a)
+/* Why the body makes no account; NONE: it does, and `*a` is filled. */
+static enum hl_refusal_cause read_body(const json_t *body, int64_t now_ms, struct hl_account *a)
 {
     const json_t *role = json_object_get(body, "role");
     if (json_object_size(body) != (role ? 3u : 2u) || !json_object_get(body, "name") ||
         !json_object_get(body, "expires_at"))
-        return "The body is {\"name\", \"expires_at\"} and, if it is not to be \"invoke\", "
-               "\"role\": no other member.";
+        return HL_REFUSAL_ACCOUNT_MEMBERS;
     if (!read_name(json_object_get(body, "name"), a->name))
-        return "The member name is not a text of 1 to 100 characters without control characters.";
+        return HL_REFUSAL_ACCOUNT_NAME;
     if (!read_expiry(json_object_get(body, "expires_at"), now_ms, &a->expires_ms))
-        return "The member expires_at is not a time in the future, at most ten years away, as RFC "
-               "3339 (2027-01-31T00:00:00Z) or in milliseconds since 1970.";
+        return HL_REFUSAL_ACCOUNT_EXPIRY;
     if (role && !(json_is_string(role) && hl_role_parse((struct hl_str){json_string_value(role),
                                                             json_string_length(role)},
                                               &a->role)))
-        return "The member role is not \"invoke\" or \"admin\".";
-    return NULL;
+        return HL_REFUSAL_ACCOUNT_ROLE;
+    return HL_REFUSAL_NONE;
 }
 
 void hl_rest_add_account(struct hl_rest_call *call)
@@ -139,12 +137,12 @@ void hl_rest_add_account(struct hl_rest_call *call)
         return;
     }
     json_t *body = hl_json_read_object(call->body);
-    const char *why = body ? read_body(body, now_ms, &add->account)
-                           : "The request's body is no JSON object with each member once.";
+    enum hl_refusal_cause why =
+        body ? read_body(body, now_ms, &add->account) : HL_REFUSAL_BODY_NO_OBJECT;
     json_decref(body);
     if (why) {
         free(add);
-        hl_rest_refuse(call, 400, "%s", why);
+        hl_rest_refuse(call, why);
         return;
     }
     hl_id_source_init(&ids);

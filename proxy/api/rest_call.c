@@ -1,12 +1,11 @@
-/* rest_call.c - the REST interface's calls in flight: what they asked, and who goes on when it answered.
+/* rest_call.c - the REST interface's calls in flight: what they asked, and who goes on when it
+ * answered.
  * Owns: the names of the calls. Thread: control.
  * Promise: a call is answered once, or abandoned; an answer for one that has gone is freed.
  * Not here: which handler a request has (rest_route.c), what handlers do (rest_run.c, …), the mailbox
  * (rest.c). */
 #include "api/rest_call.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,49 +213,45 @@ void hl_rest_abandon(struct hl_rest_call *call)
     hl_reply_fini(&call->reply);
 }
 
-void hl_rest_refuse(struct hl_rest_call *call, uint16_t status, const char *fmt, ...)
+void hl_rest_refuse(struct hl_rest_call *call, enum hl_refusal_cause cause)
 {
-    char detail[HL_REPLY_DETAIL_MAX + 1];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(detail, sizeof(detail), fmt, args);
-    va_end(args);
-    hl_reply_refuse(&call->reply, status, "%s", detail);
+    hl_reply_refuse(&call->reply, hl_refusal(cause));
     hl_rest_end(call);
 }
 
-/* Later may be better. */
-static void refuse_now(struct hl_rest_call *call, const char *detail)
+void hl_rest_refuse_saying(struct hl_rest_call *call, enum hl_refusal_cause cause, ...)
 {
-    enum hl_err err = hl_buf_append_str(&call->reply.fields, HL_STR("Retry-After: 5\r\n"));
-    (void)err; /* without memory the field is missing */
-    hl_rest_refuse(call, 503, "%s", detail);
+    char detail[HL_REPLY_DETAIL_MAX + 1];
+    va_list texts;
+    va_start(texts, cause);
+    struct hl_refusal why = hl_refusal_vsay(detail, sizeof(detail), cause, texts);
+    va_end(texts);
+    hl_reply_refuse(&call->reply, &why);
+    hl_rest_end(call);
 }
 
 void hl_rest_refuse_memory(struct hl_rest_call *call)
 {
-    refuse_now(call, "Out of memory; try again later.");
+    hl_rest_refuse(call, HL_REFUSAL_NO_MEMORY);
 }
 
 void hl_rest_refuse_store(struct hl_rest_call *call, enum hl_err rc, const char *what)
 {
     switch (rc) {
     case HL_ERR_NOT_FOUND:
-        hl_rest_refuse(call, 404,
-            "There is no such %s here: the id is another's, or it is past HOOKLINE_RETENTION.",
-            what);
+        hl_rest_refuse_saying(call, HL_REFUSAL_REST_NOT_FOUND, what, NULL);
         break;
     case HL_ERR_NOMEM:
         hl_rest_refuse_memory(call);
         break;
     case HL_ERR_BUSY:
-        refuse_now(call, "Too much waits for the store; try again later.");
+        hl_rest_refuse(call, HL_REFUSAL_REST_STORE_BUSY);
         break;
     case HL_ERR_FULL:
-        refuse_now(call, "The store's volume is full: make space, then try again.");
+        hl_rest_refuse(call, HL_REFUSAL_REST_STORE_FULL);
         break;
     default:
-        refuse_now(call, "The store is failing; what is wrong is in hookline's log.");
+        hl_rest_refuse(call, HL_REFUSAL_REST_STORE_FAILING);
         break;
     }
 }

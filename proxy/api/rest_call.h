@@ -11,7 +11,7 @@
 #include "run/recent.h"
 #include "worker/worker.h"
 #include "store/account.h"
-#include "store/query.h"
+#include "store/question.h"
 
 struct hl_auth;
 
@@ -38,8 +38,9 @@ struct hl_rest_call {
     /* the request: set by the front, borrowed until the answer */
     enum hl_method method;
     struct hl_str path, query, body;
-    bool is_operator; /* an admin of every project: on the control socket, or on an admin listener
-                         that asks for no token */
+    /* An admin of every project: on the control socket, or on an admin listener that asks for no
+     * token. */
+    bool is_operator;
     struct hl_asker asker;
     /* The reply is there, and is the front's to free. Once, possibly inside hl_rest_begin, unless the
      * call is abandoned. The call may be freed inside. */
@@ -93,8 +94,10 @@ void hl_rest_end(struct hl_rest_call *call);
 /* The same with `value` as its body, which is taken; NULL: out of memory. */
 void hl_rest_end_json(struct hl_rest_call *call, uint16_t status, json_t *value);
 /* A problem ends it. */
-void hl_rest_refuse(struct hl_rest_call *call, uint16_t status, const char *fmt, ...)
-    HL_PRINTF(3, 4);
+void hl_rest_refuse(struct hl_rest_call *call, enum hl_refusal_cause cause);
+/* The same with texts in its detail; NULL ends them (hl_refusal_say). */
+void hl_rest_refuse_saying(struct hl_rest_call *call, enum hl_refusal_cause cause, ...)
+    __attribute__((sentinel));
 /* The store said no: what it means for the asker. `what`: "run", "delivery", … */
 void hl_rest_refuse_store(struct hl_rest_call *call, enum hl_err rc, const char *what);
 void hl_rest_refuse_memory(struct hl_rest_call *call);

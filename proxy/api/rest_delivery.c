@@ -107,9 +107,7 @@ static void say_redelivered(struct hl_rest_call *call)
 {
     const struct hl_redeliver *r = (const struct hl_redeliver *)call->answers[0];
     if (r->m.rc == HL_ERR_CONFLICT)
-        hl_rest_refuse(call, 409,
-            "The delivery is pending: its attempts are going on. It can be sent again when it is "
-            "delivered or dead.");
+        hl_rest_refuse(call, HL_REFUSAL_DELIVERY_PENDING);
     else if (r->m.rc != HL_OK)
         hl_rest_refuse_store(call, r->m.rc, "delivery");
     else if (hl_id_is_nil(&r->delivery_id))
@@ -132,34 +130,32 @@ static bool read_since(const json_t *value, int64_t *ms)
                (struct hl_str){json_string_value(value), json_string_length(value)}, ms);
 }
 
-/* Why the body is not {"state","since"}; NULL: it is, and `*r` is filled. */
-static const char *read_body(const json_t *body, struct hl_redeliver *r)
+/* Why the body is not {"state","since"}; NONE: it is, and `*r` is filled. */
+static enum hl_refusal_cause read_body(const json_t *body, struct hl_redeliver *r)
 {
     const json_t *state = json_object_get(body, "state");
     const char *text = json_is_string(state) ? json_string_value(state) : "";
     if (json_object_size(body) != 2 || !json_object_get(body, "since"))
-        return "The body is {\"state\": \"dead\", \"since\": \"2026-11-22T08:00:00Z\"}: these two "
-               "members and no other.";
+        return HL_REFUSAL_REDELIVER_MEMBERS;
     if (strcmp(text, hl_delivery_state_text(HL_DELIVERY_DEAD)) == 0)
         r->state = HL_DELIVERY_DEAD;
     else if (strcmp(text, hl_delivery_state_text(HL_DELIVERY_OK)) == 0)
         r->state = HL_DELIVERY_OK;
     else
-        return "The member state is not \"dead\" or \"delivered\".";
+        return HL_REFUSAL_REDELIVER_STATE;
     if (!read_since(json_object_get(body, "since"), &r->since_ms))
-        return "The member since is not a time as RFC 3339 or in milliseconds since 1970.";
-    return NULL;
+        return HL_REFUSAL_REDELIVER_SINCE;
+    return HL_REFUSAL_NONE;
 }
 
 void hl_rest_redeliver_all(struct hl_rest_call *call)
 {
     struct hl_redeliver r = {.count = 0};
     json_t *body = hl_json_read_object(call->body);
-    const char *why =
-        body ? read_body(body, &r) : "The request's body is no JSON object with each member once.";
+    enum hl_refusal_cause why = body ? read_body(body, &r) : HL_REFUSAL_BODY_NO_OBJECT;
     json_decref(body);
     if (why)
-        hl_rest_refuse(call, 400, "%s", why);
+        hl_rest_refuse(call, why);
     else
         redeliver(call, &r);
 }

@@ -30,7 +30,7 @@ void hl_rest_take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquir
     bool is_target = hl_target_split(hl_buf_str(&inquiry->target), &target);
     if (!own || !is_target) {
         free(own);
-        hl_reply_refuse(&inquiry->reply, 503, "Out of memory; try again later.");
+        hl_reply_refuse(&inquiry->reply, hl_refusal(HL_REFUSAL_NO_MEMORY));
         hl_mailbox_post(inquiry->reply_to, &inquiry->msg);
         return;
     }

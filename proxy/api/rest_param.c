@@ -146,8 +146,8 @@ static void refuse_unknown(struct hl_rest_call *call, unsigned groups, struct hl
         strcat(names, params[i].name);
     }
     quote(name, quoted);
-    hl_rest_refuse(call, 400, "There is no query parameter \"%s\" here; there %s%s.", quoted,
-        *names ? "are " : "is ", *names ? names : "none");
+    hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_UNKNOWN, quoted, *names ? "are " : "is ",
+        *names ? names : "none", NULL);
 }
 
 static bool read_param(
@@ -161,26 +161,24 @@ static bool read_param(
     }
     uint32_t bit = UINT32_C(1) << (param - params);
     if (*seen & bit) {
-        hl_rest_refuse(call, 400, "The query parameter %s is there more than once.", param->name);
+        hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_TWICE, param->name, NULL);
         return false;
     }
     *seen |= bit;
     ptrdiff_t n = hl_query_decode(given->value, value, sizeof(value));
     if (n >= 0 && param->read(call, (struct hl_str){value, (size_t)n}))
         return true;
-    hl_rest_refuse(call, 400, "The query parameter %s is not %s.", param->name, param->allowed);
+    hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_VALUE, param->name, param->allowed, NULL);
     return false;
 }
 
 void hl_rest_refuse_cursor(struct hl_rest_call *call)
 {
-    hl_rest_refuse(call, 400,
-        "The query parameter cursor is another list's: take the next_cursor of the page before, "
-        "and "
-        "ask with the same filters.");
+    hl_rest_refuse(call, HL_REFUSAL_QUERY_CURSOR);
 }
 
-/* Only the list of queued runs may have cursors that are no ids (store/query.h): they hold no time.
+/* Only the list of queued runs may have cursors that are not ids (store/question.h): they hold no
+ * time.
  */
 static bool fits_cursor(const struct hl_rest_call *call, unsigned groups)
 {

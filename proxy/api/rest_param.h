@@ -32,7 +32,7 @@ struct hl_rest_params {
 /* Fills call->params from the query; `groups`: those HL_REST_… that may stand in it. False: refused,
  * the parameter is named. */
 bool hl_rest_read_params(struct hl_rest_call *call, unsigned groups);
-/* 400: the cursor is no page's of this list. */
+/* 400: the cursor is not from a page of this list. */
 void hl_rest_refuse_cursor(struct hl_rest_call *call);
 /* A point in time of a query or a body: RFC 3339, or milliseconds since 1970. */
 bool hl_rest_read_time(struct hl_str text, int64_t *ms);

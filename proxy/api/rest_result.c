@@ -4,6 +4,7 @@
  * Not here: sending a file (admin_connection.c, worker/inquiry.c). */
 #include "api/rest_result.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,42 +35,49 @@ static void say_recent(struct hl_rest_call *call)
             continue;
         bool is_final = hl_run_state_is_final(ask->rows[0].state);
         if (is_final)
-            hl_rest_refuse(call, 404,
-                "The run was synchronous: its response went to its caller and is not kept. Call "
-                "with async=true or a webhookEndpoint to have it kept.");
+            hl_rest_refuse(call, HL_REFUSAL_RESULT_NEVER_KEPT);
         else
-            hl_rest_refuse(call, 409, "The run is not finished; ask again when it is.");
+            hl_rest_refuse(call, HL_REFUSAL_RUN_UNFINISHED);
         return;
     }
     hl_rest_refuse_store(call, HL_ERR_NOT_FOUND, "run");
 }
 
+/* A response that there was and that is not kept. */
+static void refuse_gone(
+    struct hl_rest_call *call, enum hl_refusal_cause cause, const struct hl_body *body)
+{
+    char size[24];
+    snprintf(size, sizeof(size), "%llu", (unsigned long long)body->size);
+    hl_rest_refuse_saying(call, cause, size, NULL);
+}
+
+/* There never was one, or one without a body. */
+static void refuse_empty(struct hl_rest_call *call, const struct hl_get_run *g)
+{
+    char status[8];
+    snprintf(status, sizeof(status), "%u", g->outcome.http_status);
+    if (g->outcome.http_status == 0)
+        hl_rest_refuse_saying(call, HL_REFUSAL_RESULT_NO_ANSWER, hl_run_state_text(g->run.state),
+            g->run.reason ? ", reason " : "", hl_run_reason_text(g->run.reason), NULL);
+    else
+        hl_rest_refuse_saying(call, HL_REFUSAL_RESULT_NO_BODY, status, NULL);
+}
+
 static bool refuse_unkept(struct hl_rest_call *call, const struct hl_get_run *g)
 {
-    enum hl_body_where where = g->outcome.body.where;
+    const struct hl_body *body = &g->outcome.body;
     if (!hl_run_state_is_final(g->run.state))
-        hl_rest_refuse(call, 409, "The run is %s; ask again when it is finished.",
-            hl_run_state_text(g->run.state));
+        hl_rest_refuse_saying(
+            call, HL_REFUSAL_RUN_UNFINISHED_IN, hl_run_state_text(g->run.state), NULL);
     else if (g->m.rc == HL_ERR_CORRUPT)
-        hl_rest_refuse(call, 410,
-            "The kept response is damaged on disk: its bytes are not those that were stored.");
-    else if (where == HL_BODY_DROPPED)
-        hl_rest_refuse(call, 410,
-            "The response of %llu bytes is not kept: it was over HOOKLINE_MAX_KEPT_RESPONSE, or "
-            "its space was needed (HOOKLINE_STORE_MAX_BYTES).",
-            (unsigned long long)g->outcome.body.size);
-    else if (where == HL_BODY_UNKEPT)
-        hl_rest_refuse(call, 410,
-            "The response of %llu bytes is not kept: the data directory did not take it, or not "
-            "fast enough.",
-            (unsigned long long)g->outcome.body.size);
-    else if (where == HL_BODY_NONE && g->outcome.http_status == 0)
-        hl_rest_refuse(call, 404, "There is no response: the app did not answer (state %s%s%s).",
-            hl_run_state_text(g->run.state), g->run.reason ? ", reason " : "",
-            hl_run_reason_text(g->run.reason));
-    else if (where == HL_BODY_NONE)
-        hl_rest_refuse(call, 404, "There is no body: the app answered %u without one.",
-            g->outcome.http_status);
+        hl_rest_refuse(call, HL_REFUSAL_RESULT_DAMAGED);
+    else if (body->where == HL_BODY_DROPPED)
+        refuse_gone(call, HL_REFUSAL_RESULT_DROPPED, body);
+    else if (body->where == HL_BODY_UNKEPT)
+        refuse_gone(call, HL_REFUSAL_RESULT_NOT_TAKEN, body);
+    else if (body->where == HL_BODY_NONE)
+        refuse_empty(call, g);
     else
         return false;
     return true;

@@ -113,7 +113,7 @@ static const struct hl_rest_route *next_route(
     return NULL;
 }
 
-/* RFC 9110 15.5.6. A path may fit two patterns ("redeliver" is no id): each method once. */
+/* RFC 9110 15.5.6. A path may fit two patterns ("redeliver" is not an id): each method once. */
 static void refuse_method(struct hl_rest_call *call)
 {
     struct match m;
@@ -126,11 +126,14 @@ static void refuse_method(struct hl_rest_call *call)
             at = stpcpy(at, ", ");
         at = stpcpy(at, r->method == HL_METHOD_GET ? "GET, HEAD" : hl_api_method_text(r->method));
     }
+    if (at[-1] == ' ') { /* no method would do: it is the id */
+        hl_rest_refuse(call, HL_REFUSAL_REST_ID);
+        return;
+    }
     stpcpy(at, "\r\n");
     enum hl_err err = hl_buf_append_str(&call->reply.fields, hl_str_from(allow));
     (void)err; /* without memory the field is missing */
-    hl_rest_refuse(
-        call, 405, "This method is not served here; the Allow field names those that are.");
+    hl_rest_refuse(call, HL_REFUSAL_REST_METHOD);
 }
 
 /* ---- checking ---- */
@@ -152,9 +155,7 @@ static bool take_name(
     struct hl_rest_call *call, struct hl_str s, char out[HL_NAME_MAX + 1], const char *what)
 {
     if (s.p && !is_name(s)) {
-        hl_rest_refuse(call, 400,
-            "The %s in the path is not 1 to 128 of A-Z a-z 0-9 . _ - without percent-encoding.",
-            what);
+        hl_rest_refuse_saying(call, HL_REFUSAL_REST_NAME, what, NULL);
         return false;
     }
     if (s.n > 0)
@@ -170,7 +171,7 @@ static bool is_served_here(struct hl_rest_call *call)
     struct hl_str only = hl_rest_parts(call)->config->project_id;
     if (call->is_operator || only.n == 0 || hl_str_eq(only, hl_str_from(call->project)))
         return true;
-    hl_rest_refuse(call, 404, "This sidecar serves another project.");
+    hl_rest_refuse(call, HL_REFUSAL_OTHER_PROJECT);
     return false;
 }
 
@@ -180,16 +181,12 @@ static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
     if (call->is_operator || asker->is_unknown)
         return true;
     if (!asker->has_all_projects && strcmp(asker->project, call->project) != 0) {
-        hl_rest_refuse(call, 403,
-            *asker->project
-                ? "The token is another project's; use one of this project's."
-                : "The token has no claim that names its project (HOOKLINE_JWT_PROJECT_CLAIM).");
+        hl_rest_refuse(
+            call, *asker->project ? HL_REFUSAL_REST_OTHER_PROJECT : HL_REFUSAL_REST_NO_PROJECT);
         return false;
     }
     if (right == HL_REST_ADMIN && !asker->is_admin) {
-        hl_rest_refuse(call, 403,
-            "This takes a token with the role admin; the token's role is invoke: it may call the "
-            "app and read runs, results and the list of service accounts.");
+        hl_rest_refuse(call, HL_REFUSAL_REST_NOT_ADMIN);
         return false;
     }
     return true;
@@ -199,7 +196,7 @@ static bool take_id(struct hl_rest_call *call, struct hl_str id)
 {
     if (!id.p || (hl_id_parse(id, &call->id) && !hl_id_is_nil(&call->id)))
         return true;
-    hl_rest_refuse(call, 404, "There is nothing with that id: ids here are UUIDs.");
+    hl_rest_refuse(call, HL_REFUSAL_REST_ID);
     return false;
 }
 
@@ -209,16 +206,11 @@ static void route(struct hl_rest_call *call)
     enum hl_method method = call->method == HL_METHOD_HEAD ? HL_METHOD_GET : call->method;
     const struct hl_rest_route *r = next_route(call, NULL, &m);
     if (!r && call->asker.is_unknown) {
-        hl_rest_refuse(call, 404,
-            "With HOOKLINE_AUTH=none only what is asked by a run's id is served here: "
-            "runs/{run_id}, runs/{run_id}/result and runs/{run_id}/cancel. The rest is on the "
-            "control socket (the hookline command) and on the admin listener.");
+        hl_rest_refuse(call, HL_REFUSAL_REST_BY_ID_ONLY);
         return;
     }
     if (!r) {
-        hl_rest_refuse(call, 404,
-            "There is nothing here. Below /v2/projects/{project_id} there are service-accounts, "
-            "runs, apps/{app_name}/runs and deliveries.");
+        hl_rest_refuse(call, HL_REFUSAL_REST_NOWHERE);
         return;
     }
     while (r && r->method != method)

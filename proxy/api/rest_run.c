@@ -287,7 +287,7 @@ static void end_cancel(struct hl_rest_call *call, enum hl_err rc)
         hl_rest_end_json(call, 202,
             HL_JSON_OBJECT({"run_id", hl_json_id(&call->id)}, {"state", json_string("cancelled")}));
     else if (rc == HL_ERR_CONFLICT)
-        hl_rest_refuse(call, 409, "The run has finished already: there is nothing to cancel.");
+        hl_rest_refuse(call, HL_REFUSAL_RUN_FINISHED);
     else
         hl_rest_refuse_store(call, rc, "run");
 }

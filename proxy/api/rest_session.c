@@ -1,5 +1,5 @@
-/* rest_session.c - a way into the dashboard for who may use the control socket: the address, and
- * where that asks for a token one of an admin that is good for an hour.
+/* rest_session.c - a way into the dashboard for whoever may use the control socket: the address,
+ * and where that asks for a token one of an admin that is good for an hour.
  * Thread: control.
  * Not here: what the token is (auth/issuer.h), the link (cli/dashboard.c). */
 #include "api/rest_session.h"
@@ -43,7 +43,7 @@ static void open_session(struct hl_rest_call *call)
     char url[INET6_ADDRSTRLEN + 32];
     struct hl_buf token;
     write_url(listen, url, sizeof(url));
-    if (hl_admin_is_open(parts->config, listen)) {
+    if (hl_admin_access_is_open(parts->config, listen)) {
         hl_rest_end_json(call, 201, HL_JSON_OBJECT({"url", hl_json_text(hl_str_from(url))}));
         return;
     }
@@ -62,9 +62,7 @@ void hl_rest_open_session(struct hl_rest_call *call)
 {
     const struct hl_rest_parts *parts = hl_rest_parts(call);
     if (!parts->service)
-        hl_rest_refuse(call, 409,
-            "No sidecar is running on this data directory: the dashboard is a page that it "
-            "serves. Start it first.");
+        hl_rest_refuse(call, HL_REFUSAL_NO_SIDECAR);
     else
         open_session(call);
 }

@@ -1,4 +1,4 @@
-/* rest_session.h - a way into the dashboard for who may use the control socket. */
+/* rest_session.h - a way into the dashboard for whoever may use the control socket. */
 #ifndef HL_API_REST_SESSION_H
 #define HL_API_REST_SESSION_H
 

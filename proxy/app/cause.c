@@ -1,6 +1,6 @@
 /* cause.c - why the app is not reached or not ready.
  * Thread: any; constants.
- * Not here: what follows from it (readiness.c, pool.c). */
+ * Not here: what follows from it (readiness.c, upstream_wait.c). */
 #include "app/cause.h"
 
 #include <uv.h>
@@ -29,9 +29,9 @@ static const char *const texts[HL_CAUSE_COUNT] = {
     [HL_CAUSE_HEALTH_CLOSED] =
         "the app closes the connection without an answer at HOOKLINE_APP_HEALTH_PATH",
     [HL_CAUSE_HEALTH_NO_HTTP] =
-        "what the app answers at HOOKLINE_APP_HEALTH_PATH is no HTTP/1.1; check HOOKLINE_APP_URL",
+        "what the app answers at HOOKLINE_APP_HEALTH_PATH is not HTTP/1.1; check HOOKLINE_APP_URL",
     [HL_CAUSE_HEALTH_STATUS] =
-        "the app answers with another status than 2xx at HOOKLINE_APP_HEALTH_PATH",
+        "the app answers with a status other than 2xx at HOOKLINE_APP_HEALTH_PATH",
     [HL_CAUSE_OCCUPIED] = "another process listens where the app of HOOKLINE_APP_COMMAND should; "
                           "end it, or choose another port in HOOKLINE_APP_URL",
 };

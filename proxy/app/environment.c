@@ -1,4 +1,4 @@
-/* environment.c - the app's environment: ours, less what is no business of the app's.
+/* environment.c - the app's environment: ours, less what the app has no business with.
  * Thread: control, at start. */
 #include "app/environment.h"
 
@@ -11,15 +11,32 @@
 #define ADDED_MAX  5
 #define ENTRY_ROOM (HL_USER_TEXT + 32) /* a path of a socket is shorter than a user's home */
 
-bool hl_environment_is_secret(struct hl_str name)
+/* libpq's variables that are a secret or name a file that has one (PostgreSQL's manual, "Environment
+ * Variables"). With another store than postgres they are the app's own. */
+static const char *const postgres_secrets[] = {
+    "PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "PGSSLKEY"};
+
+static bool is_secret(struct hl_str name, enum hl_store_kind store)
+{
+    const struct hl_option *option = hl_option_find(name);
+    if (option && option->is_secret)
+        return true;
+    for (size_t i = 0; i < HL_ARRAY_LEN(postgres_secrets) && store == HL_STORE_POSTGRES; i++) {
+        if (hl_str_eq(name, hl_str_from(postgres_secrets[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the app may not see the variable of that name. */
+static bool is_kept_back(struct hl_str name, enum hl_store_kind store)
 {
     const struct hl_str suffix = HL_STR("_FILE");
-    const struct hl_option *option = hl_option_find(name);
-    if (hl_str_eq(name, HL_STR("HOOKLINE_KEY_FILE")))
+    if (is_secret(name, store))
         return true;
-    if (!option && name.n > suffix.n && memcmp(name.p + name.n - suffix.n, "_FILE", 5) == 0)
-        option = hl_option_find((struct hl_str){name.p, name.n - suffix.n});
-    return option && option->is_secret;
+    if (name.n < suffix.n || memcmp(name.p + name.n - suffix.n, suffix.p, suffix.n) != 0)
+        return false;
+    return is_secret((struct hl_str){name.p, name.n - suffix.n}, store);
 }
 
 /* The entries that are ours to set, one behind the other in `space`. */
@@ -75,7 +92,7 @@ char **hl_environment_for_app(
     add_all(&additions, config, user);
     for (size_t i = 0; i < count; i++) {
         size_t name_len = strcspn(environment[i], "=");
-        if (!hl_environment_is_secret((struct hl_str){environment[i], name_len}) &&
+        if (!is_kept_back((struct hl_str){environment[i], name_len}, config->store) &&
             !is_replaced(&additions, environment[i], name_len))
             out[n++] = environment[i];
     }

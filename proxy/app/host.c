@@ -1,7 +1,7 @@
 /* host.c - the addresses of the app's host.
  * Owns: the look-up under way. Thread: the worker's; libuv's pool asks the resolver.
  * Promise: addresses stay until others are known.
- * Not here: which address is connected to (pool.c). */
+ * Not here: which address is connected to (upstream_wait.c). */
 #include "app/host.h"
 
 #include <arpa/inet.h>

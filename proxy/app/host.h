@@ -17,7 +17,7 @@ struct hl_host {
     uint64_t resolved_at; /* uv_now; 0: never */
     bool is_literal;      /* an address: nothing to resolve */
     uv_getaddrinfo_t *resolving;
-    /* A look-up ended: 0 or libuv's error. With one the addresses are those of before. */
+    /* A look-up ended: 0 or libuv's error, after which the addresses are those of before. */
     void (*on_resolved)(struct hl_host *host, int status);
 };
 

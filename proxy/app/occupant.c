@@ -2,7 +2,7 @@
  * Owns: nothing; files in /proc for the length of a call. Thread: control.
  * Promise: what listens since the app was started counts as the app's, whoever started it (a
  * container engine may listen for it); what listened before and still does never does.
- * Not here: what follows from it (readiness.c, pool.c). */
+ * Not here: what follows from it (readiness.c, upstream_wait.c). */
 #include "app/occupant.h"
 
 #include <ctype.h>
@@ -42,7 +42,7 @@ static bool parse_ip(const char *text, struct hl_ip *out)
     return true;
 }
 
-/* False: the line is of no listener. */
+/* False: the line is not a listener's. */
 static bool parse_line(const char *line, struct listener *out)
 {
     char ip[33];

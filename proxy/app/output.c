@@ -114,7 +114,7 @@ static void log_line(struct hl_output_source *source, struct hl_str line)
     }
     o->lines_left--;
     hl_counter_add(o->lines_logged, 1);
-    /* Whatever the least level is: how bad a line is only the app knows. */
+    /* Whatever the least level is: only the app knows how bad a line is. */
     struct hl_record record;
     if (hl_record_read(&record, source->name, line))
         hl_log_write(record.level, "app", record.fields);

@@ -2,14 +2,13 @@
  * Owns: one check at a time. Thread: control.
  * Promise: the flag follows the app within about two seconds, seven when it does not answer at all;
  * why it is not ready is in the log once, not with each check.
- * Not here: waiting for the app with a call in hand (pool.c), the texts (cause.c). */
+ * Not here: one question to one address (probe.c), waiting for the app with a call in hand
+ * (upstream_wait.c), the texts (cause.c). */
 #include "app/readiness.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "http/head.h"
 
 #define CHECK_NOT_READY_MS 100
 #define CHECK_READY_MS     1000
@@ -17,21 +16,13 @@
 #define BAD_CHECKS         3   /* in a row */
 #define QUIET_START_MS     5000
 #define PROBE_TIMEOUT_MS   2000 /* cause.c says so */
-#define PROBE_HEAD_MAX     16384
-
-struct hl_probe {
-    struct hl_stream stream;
-    struct hl_readiness *readiness; /* NULL: the outcome is no longer wanted */
-    bool is_connected;
-    struct hl_buf head;
-};
 
 static const struct hl_cause good = {.kind = HL_CAUSE_NONE};
 
 static void begin(struct hl_readiness *r);
 static void on_timer(struct hl_timer *timer);
+static void on_resolved(struct hl_host *host, int status);
 static void address_end(struct hl_readiness *r, struct hl_cause cause);
-static void drop_addresses(struct hl_readiness *r);
 
 void hl_readiness_init(struct hl_readiness *r, uv_loop_t *loop, struct hl_wheel *wheel,
     struct hl_reader *reader, const struct hl_config *config, struct hl_pool_group *calls)
@@ -45,6 +36,7 @@ void hl_readiness_init(struct hl_readiness *r, uv_loop_t *loop, struct hl_wheel 
     atomic_init(&r->is_ready, false);
     atomic_init(&r->why, hl_cause_text(good));
     hl_timer_init(&r->timer, on_timer);
+    hl_host_init(&r->host, loop, &config->app_url, on_resolved);
 }
 
 void hl_readiness_start(struct hl_readiness *r)
@@ -120,7 +112,6 @@ static void conclude(struct hl_readiness *r)
     uint64_t again_ms = CHECK_READY_MS;
     bool may_be_busy =
         hl_cause_is_timeout(r->worst) && (r->was_busy || hl_pool_group_is_busy(r->calls));
-    drop_addresses(r);
     if (r->worst.kind == HL_CAUSE_NONE) {
         become_ready(r);
     } else if (!hl_readiness_is_ready(r)) {
@@ -134,191 +125,64 @@ static void conclude(struct hl_readiness *r)
     hl_timer_arm(r->wheel, &r->timer, again_ms);
 }
 
-/* ---- one address ---- */
+/* ---- a check ---- */
 
-static void probe_end(struct hl_probe *probe, struct hl_cause cause)
+static void on_probe_end(void *owner, struct hl_cause cause)
 {
-    struct hl_readiness *r = probe->readiness;
-    probe->readiness = NULL;
+    struct hl_readiness *r = owner;
     r->probe = NULL;
-    hl_stream_close(&probe->stream);
     address_end(r, cause);
-}
-
-static void on_probe_connected(struct hl_probe *probe, int error)
-{
-    const struct hl_config *config = probe->readiness->config;
-    if (error != 0 || config->app_health_path.n == 0) {
-        probe_end(probe, error == 0 ? good : hl_cause_of(error));
-        return;
-    }
-    probe->is_connected = true;
-    struct hl_buf request;
-    hl_buf_init(&request, 0);
-    const char *host = config->app_url.is_unix ? "localhost" : config->app_url.host;
-    if (hl_buf_printf(&request,
-            "GET %.*s HTTP/1.1\r\nHost: %s\r\nUser-Agent: hookline/" HL_VERSION
-            "\r\nConnection: close\r\n\r\n",
-            HL_STR_ARG(config->app_health_path), host) != HL_OK ||
-        hl_stream_write(&probe->stream, request.p, request.n) != HL_OK)
-        probe_end(probe, hl_cause_of(UV_ENOMEM));
-    else
-        hl_stream_resume(&probe->stream);
-    hl_buf_fini(&request);
-}
-
-static struct hl_cause judge_head(
-    const struct hl_probe *probe, enum hl_head_end end, size_t head_len)
-{
-    struct hl_cause cause = {.kind = HL_CAUSE_HEALTH_NO_HTTP};
-    struct hl_head_fault fault;
-    struct hl_head *head = malloc(sizeof(*head));
-    if (!head)
-        return hl_cause_of(UV_ENOMEM);
-    if (end == HL_HEAD_END_FOUND &&
-        hl_head_parse_response(head, probe->head.p, head_len, HL_METHOD_GET, false, &fault)) {
-        bool is_good = head->status >= 200 && head->status < 300;
-        cause.kind = is_good ? HL_CAUSE_NONE : HL_CAUSE_HEALTH_STATUS;
-        cause.status = head->status;
-    }
-    free(head);
-    return cause;
-}
-
-/* Collects the answer's head; its status decides. */
-static void on_probe_bytes(struct hl_probe *probe, const char *p, size_t n)
-{
-    size_t scanned = 0, head_len = 0;
-    if (hl_buf_append(&probe->head, p, n) != HL_OK) { /* PROBE_HEAD_MAX, above all */
-        probe_end(probe, (struct hl_cause){.kind = HL_CAUSE_HEALTH_NO_HTTP});
-        return;
-    }
-    enum hl_head_end end = hl_head_find_end(probe->head.p, probe->head.n, &scanned, &head_len);
-    if (end != HL_HEAD_END_MISSING)
-        probe_end(probe, judge_head(probe, end, head_len));
-}
-
-static void on_probe_event(struct hl_stream *stream, const struct hl_stream_event *event)
-{
-    struct hl_probe *probe = HL_CONTAINER_OF(stream, struct hl_probe, stream);
-    if (event->kind == HL_STREAM_CLOSED) {
-        hl_buf_fini(&probe->head);
-        free(probe);
-        return;
-    }
-    if (!probe->readiness)
-        return;
-    if (event->kind == HL_STREAM_CONNECTED)
-        on_probe_connected(probe, event->error);
-    else if (event->kind == HL_STREAM_DATA)
-        on_probe_bytes(probe, event->p, event->n);
-    else if (event->kind != HL_STREAM_DRAINED)
-        probe_end(probe, (struct hl_cause){.kind = HL_CAUSE_HEALTH_CLOSED});
 }
 
 /* NULL: the unix: path. */
 static void ask(struct hl_readiness *r, const struct sockaddr *address)
 {
-    const struct hl_app_url *url = &r->config->app_url;
-    if (hl_occupant_holds(&r->occupant, url, address)) {
-        address_end(r, (struct hl_cause){.kind = HL_CAUSE_OCCUPIED});
-        return;
-    }
-    struct hl_probe *probe = calloc(1, sizeof(*probe));
-    if (!probe) {
-        address_end(r, hl_cause_of(UV_ENOMEM));
-        return;
-    }
-    hl_buf_init(&probe->head, PROBE_HEAD_MAX);
-    int rc = url->is_unix ? hl_stream_init_unix(&probe->stream, r->loop, r->reader, on_probe_event)
-                          : hl_stream_init_tcp(&probe->stream, r->loop, r->reader, on_probe_event);
-    if (rc != 0) {
-        free(probe);
-        address_end(r, hl_cause_of(rc));
-        return;
-    }
-    r->probe = probe;
-    probe->readiness = r;
-    hl_timer_arm(r->wheel, &r->timer, PROBE_TIMEOUT_MS);
-    if (url->is_unix)
-        hl_stream_connect_unix(&probe->stream, url->path);
-    else if ((rc = hl_stream_connect_tcp(&probe->stream, address)) != 0)
-        probe_end(probe, hl_cause_of(rc));
+    const struct hl_probe_asker asker = {.loop = r->loop,
+        .reader = r->reader,
+        .config = r->config,
+        .owner = r,
+        .on_end = on_probe_end};
+    struct hl_cause cause = {.kind = HL_CAUSE_OCCUPIED};
+    if (!hl_occupant_holds(&r->occupant, &r->config->app_url, address))
+        r->probe = hl_probe_begin(&asker, address, &cause);
+    if (r->probe)
+        hl_timer_arm(r->wheel, &r->timer, PROBE_TIMEOUT_MS);
+    else
+        address_end(r, cause);
 }
 
-/* The probe under way took too long. */
-static void time_out(struct hl_readiness *r)
-{
-    bool is_connected = r->probe->is_connected;
-    probe_end(r->probe, is_connected ? (struct hl_cause){.kind = HL_CAUSE_HEALTH_TIMEOUT}
-                                     : hl_cause_of(UV_ETIMEDOUT));
-}
-
-/* ---- a check ---- */
-
-/* A name may have addresses on which the app does not listen (localhost's ::1). */
 static void ask_next(struct hl_readiness *r)
 {
-    const struct addrinfo *address = r->next;
-    r->next = address->ai_next;
-    ask(r, address->ai_addr);
+    ask(r, (const struct sockaddr *)&r->host.addresses[r->next++]);
 }
 
+/* A name may have addresses on which the app does not listen (localhost's ::1). */
 static void address_end(struct hl_readiness *r, struct hl_cause cause)
 {
     if (cause.kind == HL_CAUSE_NONE || cause.kind > r->worst.kind)
         r->worst = cause;
-    if (cause.kind != HL_CAUSE_NONE && r->next)
+    if (cause.kind != HL_CAUSE_NONE && r->next < r->host.address_count)
         ask_next(r);
     else
         conclude(r);
 }
 
-static void drop_addresses(struct hl_readiness *r)
+/* `error`: libuv's, of the look-up. */
+static void ask_all(struct hl_readiness *r, int error)
 {
-    if (r->found)
-        uv_freeaddrinfo(r->found);
-    r->found = NULL;
-    r->next = NULL;
-}
-
-static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
-{
-    struct hl_readiness *r = request->data;
-    free(request);
-    if (r)
-        r->resolving = NULL;
-    if (!r || r->is_held) { /* asked before that */
-        uv_freeaddrinfo(found);
-        return;
-    }
-    r->found = found;
-    r->next = found;
-    if (status == 0 && found)
-        ask_next(r);
+    bool has_none = error != 0 || r->host.address_count == 0;
+    r->next = has_none ? r->host.address_count : 0;
+    if (has_none)
+        address_end(r, hl_cause_of(error != 0 ? error : UV_EAI_NONAME));
     else
-        address_end(r, hl_cause_of(status != 0 ? status : UV_EAI_NONAME));
+        ask_next(r);
 }
 
-static void resolve(struct hl_readiness *r)
+static void on_resolved(struct hl_host *host, int status)
 {
-    const struct hl_app_url *url = &r->config->app_url;
-    char port[8];
-    snprintf(port, sizeof(port), "%u", url->port);
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    uv_getaddrinfo_t *request = malloc(sizeof(*request));
-    if (!request) {
-        address_end(r, hl_cause_of(UV_ENOMEM));
-        return;
-    }
-    request->data = r;
-    int rc = uv_getaddrinfo(r->loop, request, on_resolved, url->host, port, &hints);
-    if (rc != 0) {
-        free(request);
-        address_end(r, hl_cause_of(rc));
-        return;
-    }
-    r->resolving = request;
+    struct hl_readiness *r = HL_CONTAINER_OF(host, struct hl_readiness, host);
+    if (!r->is_held) /* else it was asked before that */
+        ask_all(r, status);
 }
 
 static void begin(struct hl_readiness *r)
@@ -329,17 +193,24 @@ static void begin(struct hl_readiness *r)
     r->was_busy = hl_pool_group_is_busy(r->calls);
     if (r->config->app_url.is_unix)
         ask(r, NULL);
-    else if (!r->resolving)
-        resolve(r);
+    else if (r->host.is_literal)
+        ask_all(r, 0);
+    else if (!hl_host_resolve(&r->host))
+        ask_all(r, UV_ENOMEM);
 }
 
 static void on_timer(struct hl_timer *timer)
 {
     struct hl_readiness *r = HL_CONTAINER_OF(timer, struct hl_readiness, timer);
-    if (r->probe)
-        time_out(r);
-    else
+    struct hl_probe *late = r->probe;
+    if (!late) {
         begin(r);
+        return;
+    }
+    struct hl_cause cause = hl_probe_late(late);
+    hl_probe_drop(late);
+    r->probe = NULL;
+    address_end(r, cause);
 }
 
 /* ---- a process of ours ---- */
@@ -348,11 +219,7 @@ static void on_timer(struct hl_timer *timer)
 static void forget_probe(struct hl_readiness *r)
 {
     hl_timer_disarm(&r->timer);
-    drop_addresses(r);
-    if (!r->probe)
-        return;
-    r->probe->readiness = NULL;
-    hl_stream_close(&r->probe->stream);
+    hl_probe_drop(r->probe);
     r->probe = NULL;
 }
 
@@ -386,9 +253,5 @@ void hl_readiness_close(struct hl_readiness *r)
     r->is_closing = true;
     forget_probe(r);
     hl_timer_fini(r->wheel, &r->timer);
-    if (r->resolving) {
-        r->resolving->data = NULL;
-        uv_cancel((uv_req_t *)r->resolving);
-        r->resolving = NULL;
-    }
+    hl_host_close(&r->host);
 }

@@ -14,12 +14,12 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-#include "app/cause.h"
+#include "app/host.h"
 #include "app/occupant.h"
 #include "app/pool.h"
+#include "app/probe.h"
 #include "config/config.h"
 #include "loop/wheel.h"
-#include "net/stream.h"
 
 #define HL_READINESS_SAID 8
 
@@ -35,9 +35,8 @@ struct hl_readiness {
     bool is_held;                            /* it cannot be: nobody asks */
     struct hl_timer timer;                   /* the next check, or the bound of a probe */
     void (*on_lost)(struct hl_readiness *r); /* it was ready and is not any more; may be NULL */
-    uv_getaddrinfo_t *resolving;
-    struct addrinfo *found; /* by the check under way; owned */
-    const struct addrinfo *next;
+    struct hl_host host;
+    unsigned next;          /* of its addresses, in the check under way */
     struct hl_probe *probe; /* under way */
     struct hl_cause worst;  /* the most telling in this check */
     bool was_busy;          /* calls were inside when this check began */

@@ -18,8 +18,9 @@ struct hl_record {
     char text[2 * HL_LOG_LINE_MAX]; /* names and values, read twice */
 };
 
-/* `stream` is where the line came from; the fields point into `record`, `line` and `stream`. False: it
- * is no record. Of a line that is longer than ours the beginning is read, as it is cut anyway. */
+/* `stream` is where the line came from; the fields point into `record`, `line` and `stream`. False:
+ * it is not a record. Of a line that is longer than ours the beginning is read, as it is cut
+ * anyway. */
 bool hl_record_read(struct hl_record *record, const char *stream, struct hl_str line);
 
 #endif

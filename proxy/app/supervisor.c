@@ -333,7 +333,7 @@ static void on_timer(struct hl_timer *timer)
         hl_supervisor_kill(s);
         break;
     case HL_SUPERVISOR_KILLED:
-        HL_LOG(ERROR, "something of the app does not end");
+        HL_LOG(ERROR, "a process of the app does not end");
         hl_child_close(&s->child);
         if (s->on_stopped)
             finish_stop(s);

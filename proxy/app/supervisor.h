@@ -19,9 +19,10 @@ enum hl_supervisor_state {
     HL_SUPERVISOR_RUNNING,  /* there is a process; its exit ends this */
     HL_SUPERVISOR_BACKOFF,  /* there is none; the timer starts the next one */
     HL_SUPERVISOR_STOPPING, /* its group has got SIGTERM; its exit ends this, the timer kills it */
-    HL_SUPERVISOR_KILLED,   /* its group has got SIGKILL, or it has ended and others of its making
-                               have not; the last exit ends this, or the timer */
-    HL_SUPERVISOR_STOPPED,  /* nothing of it is left that we know of */
+    /* Its group has got SIGKILL, or it has ended and others of its making have not; the last exit
+     * ends this, or the timer. */
+    HL_SUPERVISOR_KILLED,
+    HL_SUPERVISOR_STOPPED, /* nothing of it is left that we know of */
 };
 
 /* Written by the control thread, read by /metrics. */

@@ -30,10 +30,31 @@ static enum hl_err admit_rows(struct hl_auth *auth, const struct hl_list_account
     return err;
 }
 
+static void on_account(void *arg, const struct hl_id *id, bool is_revoked)
+{
+    struct hl_auth *auth = arg;
+    if (is_revoked)
+        hl_registry_revoke(&auth->registry, id);
+    else if (hl_registry_admit(&auth->registry, id) != HL_OK)
+        return; /* out of memory: it is looked up */
+}
+
+/* What others do with accounts is heard from before the list is read: nothing falls in between. */
+static enum hl_err watch_accounts(struct hl_auth *auth, hl_account_watch_fn *watch)
+{
+    struct hl_watch_accounts m = {
+        .m.msg.type = HL_STORE_WATCH_ACCOUNTS, .watch = watch, .watcher = auth};
+    enum hl_err err = hl_store_ask(auth->keeper.store, &m.m);
+    auth->is_watching = watch && !err;
+    return err;
+}
+
 static enum hl_err load_accounts(struct hl_auth *auth, struct hl_store *store)
 {
     struct hl_list_accounts list = {.limit = ACCOUNTS_AT_ONCE};
-    enum hl_err err;
+    enum hl_err err = hl_store_is_shared(store) ? watch_accounts(auth, on_account) : HL_OK;
+    if (err)
+        return err;
     do {
         struct hl_id before = list.next;
         list = (struct hl_list_accounts){
@@ -75,7 +96,7 @@ static void warn_of_settings(const struct hl_config *config)
         HL_LOG(WARN, "HOOKLINE_JWT_PROJECT_CLAIM is empty: any token from outside reaches every "
                      "project");
     if (hl_str_starts_with(config->jwt_jwks_url, HL_STR("http://")))
-        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_URL is http: who can change what comes back can sign "
+        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_URL is http: whoever can change what comes back can sign "
                      "tokens; use https");
 }
 
@@ -83,7 +104,7 @@ static void warn_of_settings(const struct hl_config *config)
 
 bool hl_auth_is_asked(const struct hl_config *config)
 {
-    return config->auth == HL_AUTH_JWT || hl_admin_asks_token(config);
+    return config->auth == HL_AUTH_JWT || hl_admin_access_asks_token(config);
 }
 
 static enum hl_err start_threads(struct hl_auth *auth, char *why, size_t why_len)
@@ -126,6 +147,8 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     auth->config = auth->keeper.config = config;
     auth->keeper.registry = &auth->registry;
     auth->keeper.store = store;
+    auth->checker.registry = &auth->registry;
+    auth->checker.store = hl_store_is_shared(store) ? store : NULL;
     auth->rules = (struct hl_claim_rules){.project_claim = config->jwt_project_claim,
         .role_claim = config->jwt_role_claim,
         .issuer = config->jwt_issuer,
@@ -162,6 +185,8 @@ void hl_auth_stop(struct hl_auth *auth)
         return;
     hl_checker_stop(&auth->checker);
     hl_key_keeper_stop(&auth->keeper);
+    if (auth->is_watching && watch_accounts(auth, NULL) != HL_OK)
+        return; /* the store is closed: it calls nobody */
 }
 
 void hl_auth_free(struct hl_auth *auth)
@@ -169,6 +194,7 @@ void hl_auth_free(struct hl_auth *auth)
     if (!auth)
         return;
     hl_key_keeper_fini(&auth->keeper);
+    hl_checker_fini(&auth->checker);
     hl_registry_fini(&auth->registry);
     hl_issuer_free(auth->issuer);
     if (auth->has_curl)

@@ -1,6 +1,6 @@
 /* auth.h - who calls: bearer tokens (JWT, contract 9), the keys that sign them, service accounts.
  *
- * One struct hl_auth for the process; a seat for each thread that asks. A token that was verified
+ * One struct hl_auth for the process; a seat (seat.h) for each thread that asks. A token that was verified
  * before is answered from the seat's own memory, without a lock and without a signature check. Any
  * other goes through the cheap checks first (form, algorithm, key, times, account); what is left,
  * the signature, is checked on threads of auth's own, and the asker is called back. Whatever cannot
@@ -14,12 +14,12 @@
 #include "base/list.h"
 #include "base/metric.h"
 #include "config/config.h"
+#include "http/refusal.h"
 #include "loop/mailbox.h"
 #include "store/store.h"
 
 struct hl_account; /* store/record.h */
 struct hl_auth;
-struct hl_auth_seat;
 
 /* Who a token stands for. */
 struct hl_principal {
@@ -31,33 +31,12 @@ struct hl_principal {
     int64_t expires_ms;    /* without leeway */
 };
 
-/* An answer in place of what was asked for. Static texts. */
-struct hl_refusal {
-    uint16_t status; /* 401, 403; 503 when it cannot be decided now */
-    const char *detail;
-    const char *fields; /* WWW-Authenticate or Retry-After, with CRLF */
-};
-
-enum hl_auth_verdict {
-    HL_AUTH_GRANTED,
-    HL_AUTH_REFUSED,
-    HL_AUTH_PENDING, /* the wait's on_checked will be called: once, unless it is cancelled */
-};
-
-/* Someone who waits for a signature to be checked. Embedded in the waiter. */
-struct hl_auth_wait {
-    struct hl_list node;
-    /* The seat's thread, from hl_auth_seat_on_message. Ask again with the same token: the verdict is
-     * there now, or, seldom, has to be waited for once more. */
-    void (*on_checked)(struct hl_auth_wait *wait);
-};
-
 /* Somebody has to show a token: who calls, or who looks at the admin listener. */
 bool hl_auth_is_asked(const struct hl_config *config);
 
-/* Makes or reads the own signing key, the list of accounts and the keys from outside; if tokens are
- * asked for starts the threads. Blocks; before other threads, after the store has opened.
- * On failure `why` has one line: which variable, what is wrong with it. */
+/* Makes or reads hookline's own signing key, the list of accounts and the keys from outside; if
+ * tokens are asked for starts the threads. Blocks; before other threads, after the store has
+ * opened. On failure `why` has one line: which variable, what is wrong with it. */
 HL_MUST_CHECK enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     struct hl_store *store, char *why, size_t why_len);
 /* What opening would find wrong beside the store's content. Changes nothing. On failure `why` has one
@@ -69,27 +48,6 @@ HL_MUST_CHECK enum hl_err hl_auth_check_settings(
 void hl_auth_stop(struct hl_auth *auth);
 /* After the seats. NULL-safe. */
 void hl_auth_free(struct hl_auth *auth);
-
-/* A place to ask from, for the one thread that reads `mailbox`: it gives messages of type
- * HL_AUTH_CHECKED to hl_auth_seat_on_message. NULL: out of memory. */
-struct hl_auth_seat *hl_auth_seat_new(struct hl_auth *auth, struct hl_mailbox *mailbox);
-void hl_auth_seat_free(struct hl_auth_seat *seat);                           /* NULL-safe */
-void hl_auth_seat_on_message(struct hl_auth_seat *seat, struct hl_msg *msg); /* takes it */
-#define HL_AUTH_CHECKED 220
-
-void hl_auth_wait_init(struct hl_auth_wait *wait, void (*on_checked)(struct hl_auth_wait *wait));
-
-/* Is `token` good, and does it reach `project` (empty: it is not asked)? GRANTED: `*who` is valid
- * until the next call with this seat. REFUSED: `*why`. PENDING: `wait` is in use, and is called
- * back. Never blocks, never calls back before it returns. */
-enum hl_auth_verdict hl_auth_check(struct hl_auth_seat *seat, struct hl_str token,
-    struct hl_str project, const struct hl_principal **who, struct hl_refusal *why,
-    struct hl_auth_wait *wait);
-/* Harmless when it does not wait. */
-void hl_auth_cancel(struct hl_auth_wait *wait);
-
-/* False, and `*why` (403), unless the principal is an admin. */
-bool hl_auth_needs_admin(const struct hl_principal *who, struct hl_refusal *why);
 
 /* ---- service accounts: any thread ---- */
 
@@ -109,13 +67,5 @@ struct hl_auth_figures {
     uint64_t checks_waiting;
 };
 void hl_auth_read_figures(struct hl_auth *auth, struct hl_auth_figures *out);
-/* What one seat did. */
-struct hl_auth_counts {
-    struct hl_counter cached;     /* granted, from memory */
-    struct hl_counter checked;    /* signatures that came back */
-    struct hl_counter refused;    /* answers that were refusals, overflows included */
-    struct hl_counter overflowed; /* too many were being checked */
-};
-const struct hl_auth_counts *hl_auth_seat_counts(const struct hl_auth_seat *seat);
 
 #endif

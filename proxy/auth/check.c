@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "auth/auth.h"
+#include "auth/seat.h"
 
 struct hl_check *hl_check_new(struct hl_str token, struct hl_jwt *jwt, struct hl_verify_key *key)
 {

@@ -11,6 +11,7 @@ enum hl_check_result {
     HL_CHECK_OPEN, /* not looked at; the keys may be others now */
     HL_CHECK_GOOD,
     HL_CHECK_BAD,
+    HL_CHECK_UNSURE, /* the signature is right; nobody could say whether its account is good */
 };
 
 /* One allocation. A message: who has it owns it. */

@@ -21,19 +21,26 @@ static void wake(void *arg)
     sem_post(&bench->wake);
 }
 
+static void check_one(struct hl_checker_bench *bench, struct hl_check *check)
+{
+    atomic_fetch_sub(&bench->checker->waiting, 1);
+    if (atomic_load(&bench->checker->stops))
+        hl_check_free(check);
+    else if (!hl_verify(check->key, &check->jwt))
+        hl_check_answer(check, HL_CHECK_BAD);
+    else if (!hl_lookup_begin(&bench->lookups, check))
+        hl_check_answer(check, HL_CHECK_GOOD);
+}
+
 static void check_all(struct hl_checker_bench *bench)
 {
-    struct hl_checker *checker = bench->checker;
     struct hl_msg *next;
     for (struct hl_msg *msg = hl_mailbox_take(&bench->mail); msg; msg = next) {
-        struct hl_check *check = HL_CONTAINER_OF(msg, struct hl_check, msg);
         next = msg->next;
-        atomic_fetch_sub(&checker->waiting, 1);
-        if (atomic_load(&checker->stops))
-            hl_check_free(check);
+        if (msg->type == HL_STORE_LIST_ACCOUNTS)
+            hl_lookup_end(&bench->lookups, msg);
         else
-            hl_check_answer(
-                check, hl_verify(check->key, &check->jwt) ? HL_CHECK_GOOD : HL_CHECK_BAD);
+            check_one(bench, HL_CONTAINER_OF(msg, struct hl_check, msg));
     }
 }
 
@@ -41,7 +48,7 @@ static void bench_main(void *arg)
 {
     struct hl_checker_bench *bench = arg;
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
-    while (!atomic_load(&bench->checker->stops)) {
+    while (!atomic_load(&bench->checker->stops) || bench->lookups.n > 0) {
         sem_wait(&bench->wake); /* EINTR too only means another look */
         check_all(bench);
     }
@@ -56,11 +63,12 @@ int hl_checker_start(struct hl_checker *checker)
         bench->checker = checker;
         sem_init(&bench->wake, 0, 0);
         hl_mailbox_init(&bench->mail, wake, bench);
+        bench->lookups = (struct hl_lookups){
+            .registry = checker->registry, .store = checker->store, .mail = &bench->mail};
+        bench->has_wake = true;
         int err = hl_thread_start(&bench->thread, name, bench_main, bench);
-        if (err) {
-            sem_destroy(&bench->wake);
+        if (err)
             return err;
-        }
         bench->is_started = true;
     }
     return 0;
@@ -76,9 +84,15 @@ void hl_checker_stop(struct hl_checker *checker)
         sem_post(&bench->wake);
         hl_thread_join(&bench->thread);
         check_all(bench);
-        sem_destroy(&bench->wake);
         bench->is_started = false;
     }
+}
+
+void hl_checker_fini(struct hl_checker *checker)
+{
+    for (unsigned i = 0; i < HL_CHECKER_THREADS; i++)
+        if (checker->benches[i].has_wake)
+            sem_destroy(&checker->benches[i].wake);
 }
 
 bool hl_checker_submit(struct hl_checker *checker, struct hl_check *check)

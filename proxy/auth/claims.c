@@ -28,26 +28,26 @@ static bool read_time(const json_t *value, int64_t *ms)
     return true;
 }
 
-static const char *read_times(const json_t *json, struct hl_claims *out)
+static enum hl_refusal_cause read_times(const json_t *json, struct hl_claims *out)
 {
     json_t *not_before = json_object_get(json, "nbf");
     out->not_before_ms = 0;
     if (!json_object_get(json, "exp"))
-        return "The token has no `exp`: only tokens that expire are taken.";
+        return HL_REFUSAL_TOKEN_NO_EXP;
     if (!read_time(json_object_get(json, "exp"), &out->expires_ms))
-        return "The token's `exp` is no time in seconds.";
+        return HL_REFUSAL_TOKEN_EXP;
     if (not_before && !read_time(not_before, &out->not_before_ms))
-        return "The token's `nbf` is no time in seconds.";
-    return NULL;
+        return HL_REFUSAL_TOKEN_NBF;
+    return HL_REFUSAL_NONE;
 }
 
-static const char *read_subject(const json_t *json, struct hl_claims *out)
+static enum hl_refusal_cause read_subject(const json_t *json, struct hl_claims *out)
 {
     json_t *subject = json_object_get(json, "sub");
     out->subject = text_of(subject);
     if ((subject && !out->subject.p) || out->subject.n > HL_SUBJECT_MAX)
-        return "The token's `sub` is not a string of at most 255 bytes.";
-    return NULL;
+        return HL_REFUSAL_TOKEN_SUB;
+    return HL_REFUSAL_NONE;
 }
 
 /* The claim says it, or is a list that has it (RFC 7519 4.1.3; some issuers list roles). */
@@ -65,19 +65,19 @@ static bool says(const json_t *claim, struct hl_str wanted)
     return false;
 }
 
-const char *hl_claims_read_outside(
+enum hl_refusal_cause hl_claims_read_outside(
     const json_t *json, const struct hl_claim_rules *rules, struct hl_claims *out)
 {
     *out = (struct hl_claims){0};
-    const char *fault = read_times(json, out);
+    enum hl_refusal_cause fault = read_times(json, out);
     if (!fault)
         fault = read_subject(json, out);
     if (fault)
         return fault;
     if (rules->issuer.n > 0 && !hl_str_eq(text_of(json_object_get(json, "iss")), rules->issuer))
-        return "The token's `iss` is not what HOOKLINE_JWT_ISSUER says.";
+        return HL_REFUSAL_TOKEN_ISS;
     if (rules->audience.n > 0 && !says(json_object_get(json, "aud"), rules->audience))
-        return "The token's `aud` has not what HOOKLINE_JWT_AUDIENCE says.";
+        return HL_REFUSAL_TOKEN_AUD;
     bool is_admin = rules->role_claim.n > 0 &&
                     says(json_object_get(json, rules->role_claim.p), HL_STR("admin"));
     out->role = is_admin ? HL_ROLE_ADMIN : HL_ROLE_INVOKE;
@@ -86,7 +86,7 @@ const char *hl_claims_read_outside(
         out->project = text_of(json_object_get(json, rules->project_claim.p));
     if (out->project.n > HL_STORE_NAME_MAX)
         out->project = (struct hl_str){0};
-    return NULL;
+    return HL_REFUSAL_NONE;
 }
 
 /* Good for an hour at most; there is no account that could be revoked. */
@@ -97,10 +97,10 @@ static bool is_session(const json_t *json, const struct hl_claims *claims)
            claims->expires_ms - issued_ms <= HL_SESSION_MAX_MS;
 }
 
-const char *hl_claims_read_own(const json_t *json, struct hl_claims *out)
+enum hl_refusal_cause hl_claims_read_own(const json_t *json, struct hl_claims *out)
 {
     *out = (struct hl_claims){0};
-    const char *fault = read_times(json, out);
+    enum hl_refusal_cause fault = read_times(json, out);
     if (!fault)
         fault = read_subject(json, out);
     if (fault)
@@ -112,15 +112,15 @@ const char *hl_claims_read_own(const json_t *json, struct hl_claims *out)
     bool has_id = is_ours && hl_id_parse(text_of(json_object_get(json, "jti")), &out->account) &&
                   !hl_id_is_nil(&out->account);
     if (!is_ours || (!has_id && !is_session(json, out)))
-        return "The token names hookline's own key, and is none that hookline issues.";
-    return NULL;
+        return HL_REFUSAL_TOKEN_NOT_OURS;
+    return HL_REFUSAL_NONE;
 }
 
-const char *hl_claims_judge_time(const struct hl_claims *claims, int64_t now_ms)
+enum hl_refusal_cause hl_claims_judge_time(const struct hl_claims *claims, int64_t now_ms)
 {
     if (now_ms >= claims->expires_ms + HL_CLAIM_LEEWAY_MS)
-        return "The token has expired: get a new one.";
+        return HL_REFUSAL_TOKEN_EXPIRED;
     if (now_ms < claims->not_before_ms - HL_CLAIM_LEEWAY_MS)
-        return "The token is not valid yet (`nbf`): check the clocks.";
-    return NULL;
+        return HL_REFUSAL_TOKEN_EARLY;
+    return HL_REFUSAL_NONE;
 }

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/id.h"
+#include "http/refusal.h"
 #include "store/record.h"
 
 #define HL_CLAIM_LEEWAY_MS (60 * 1000)
@@ -26,13 +27,14 @@ struct hl_claims {
     int64_t expires_ms, not_before_ms;
 };
 
-/* NULL, or what is wrong: static text. Says nothing about the time. */
-HL_MUST_CHECK const char *hl_claims_read_outside(
+/* NONE, or what is wrong. Says nothing about the time. */
+HL_MUST_CHECK enum hl_refusal_cause hl_claims_read_outside(
     const json_t *json, const struct hl_claim_rules *rules, struct hl_claims *out);
 /* The same for tokens that hookline itself issued (issuer.h). */
-HL_MUST_CHECK const char *hl_claims_read_own(const json_t *json, struct hl_claims *out);
+HL_MUST_CHECK enum hl_refusal_cause hl_claims_read_own(const json_t *json, struct hl_claims *out);
 
-/* NULL, or that it has expired or is not valid yet; leeway included. */
-HL_MUST_CHECK const char *hl_claims_judge_time(const struct hl_claims *claims, int64_t now_ms);
+/* NONE, or that it has expired or is not valid yet; leeway included. */
+HL_MUST_CHECK enum hl_refusal_cause hl_claims_judge_time(
+    const struct hl_claims *claims, int64_t now_ms);
 
 #endif

@@ -5,20 +5,6 @@
 
 #include "http/subprotocol.h"
 
-#define REALM "WWW-Authenticate: Bearer realm=\"hookline\""
-
-static bool refuse(struct hl_refusal *why, uint16_t status, const char *detail, const char *fields)
-{
-    *why = (struct hl_refusal){status, detail, fields};
-    return false;
-}
-
-static bool refuse_several(struct hl_refusal *why)
-{
-    return refuse(why, 400, "The request has more than one token: send one Authorization field.",
-        REALM ", error=\"invalid_request\"\r\n");
-}
-
 /* The scheme in any case, and at least one space (RFC 9110 11.1). */
 static bool is_bearer(struct hl_str value, struct hl_str *token)
 {
@@ -47,18 +33,12 @@ bool hl_credential_find(const struct hl_head *head, struct hl_str *token, struct
     if (head->is_websocket_upgrade)
         protocols = find_protocols(head, token);
     if (hl_head_field_count(head, HL_FIELD_AUTHORIZATION) + protocols > 1)
-        return refuse_several(why);
+        return hl_refuse(why, HL_REFUSAL_TOKENS_SEVERAL);
     if (protocols == 1)
         return true;
     if (!field)
-        return refuse(why, 401,
-            "A token is wanted: send it as `Authorization: Bearer <token>`. `hookline token "
-            "create` "
-            "makes one.",
-            REALM "\r\n");
+        return hl_refuse(why, HL_REFUSAL_TOKEN_MISSING);
     if (!is_bearer(field->value, token))
-        return refuse(why, 401,
-            "Authorization is not of the scheme Bearer: send `Authorization: Bearer <token>`.",
-            REALM "\r\n");
+        return hl_refuse(why, HL_REFUSAL_TOKEN_SCHEME);
     return true;
 }

@@ -80,7 +80,7 @@ static void write_thumbprint(const uint8_t xy[2 * HL_P256_SIZE], char kid[64])
     kid[hl_base64url_encode(kid, hash, sizeof hash)] = '\0';
 }
 
-static enum hl_err load_secret(struct hl_issuer *issuer, struct hl_store *store)
+static enum hl_err read_secret(struct hl_issuer *issuer, struct hl_store *store)
 {
     uint8_t kept[HL_SIGNING_KEY_MAX];
     size_t n = 0;
@@ -90,11 +90,19 @@ static enum hl_err load_secret(struct hl_issuer *issuer, struct hl_store *store)
     if (err == HL_OK)
         memcpy(issuer->secret, kept, sizeof issuer->secret);
     explicit_bzero(kept, sizeof kept);
+    return err;
+}
+
+/* Of replicas that start together one makes the key, and the others take that one. */
+static enum hl_err load_secret(struct hl_issuer *issuer, struct hl_store *store)
+{
+    enum hl_err err = read_secret(issuer, store);
     if (err != HL_ERR_NOT_FOUND)
         return err;
     if (!make_secret(issuer->secret))
         return HL_ERR_NOMEM;
-    return hl_store_put_signing_key(store, issuer->secret, sizeof issuer->secret);
+    err = hl_store_put_signing_key(store, issuer->secret, sizeof issuer->secret);
+    return err == HL_ERR_EXISTS ? read_secret(issuer, store) : err;
 }
 
 static enum hl_err open_key(struct hl_issuer *issuer, struct hl_store *store)

@@ -38,7 +38,7 @@ static bool may_verify(const json_t *jwk)
     return false;
 }
 
-/* The bytes of a member, as many as there may be; 0: it is missing, too long or no base64url. */
+/* The bytes of a member, as many as there may be; 0: it is missing, too long or not base64url. */
 static size_t read_bytes(const json_t *jwk, const char *name, uint8_t *out, size_t max)
 {
     struct hl_str text = member(jwk, name);

@@ -8,7 +8,7 @@
 
 /* Reads a set. Keys that cannot be used here are passed over and counted in `*ignored`: other types
  * or algorithms, symmetric ones (a set may be public), for encryption, of a bad size, beyond
- * HL_KEYS_MAX. HL_ERR_INVALID: it is no key set. HL_ERR_NOMEM. On failure `out` is empty. */
+ * HL_KEYS_MAX. HL_ERR_INVALID: it is not a key set. HL_ERR_NOMEM. On failure `out` is empty. */
 HL_MUST_CHECK enum hl_err hl_jwks_read(
     struct hl_str text, struct hl_key_list *out, unsigned *ignored);
 

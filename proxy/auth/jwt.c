@@ -15,7 +15,8 @@ static const char *const alg_texts[] = {
 #undef X
 };
 
-bool hl_alg_parse(struct hl_str text, enum hl_alg *out)
+/* Exactly those names, in that case; any other, `none` above all, is false. */
+static bool parse_alg(struct hl_str text, enum hl_alg *out)
 {
     for (size_t i = 0; i < HL_ARRAY_LEN(alg_texts); i++) {
         if (hl_str_eq(text, hl_str_from(alg_texts[i]))) {
@@ -87,52 +88,50 @@ static json_t *read_object(struct hl_str part)
 }
 
 /* What the header may not say, and the two things that are taken from it. */
-static const char *read_header(const json_t *header, struct hl_jwt *jwt)
+static enum hl_refusal_cause read_header(const json_t *header, struct hl_jwt *jwt)
 {
     json_t *alg = json_object_get(header, "alg");
     json_t *kid = json_object_get(header, "kid");
     if (json_object_get(header, "crit"))
-        return "The token's header has `crit`: none of what it can name is understood here.";
+        return HL_REFUSAL_TOKEN_CRIT;
     if (!json_is_string(alg) ||
-        !hl_alg_parse((struct hl_str){json_string_value(alg), json_string_length(alg)}, &jwt->alg))
-        return "The token's algorithm is none of ES256, RS256, HS256.";
+        !parse_alg((struct hl_str){json_string_value(alg), json_string_length(alg)}, &jwt->alg))
+        return HL_REFUSAL_TOKEN_ALG;
     jwt->has_kid = kid != NULL;
     if (!kid)
-        return NULL;
+        return HL_REFUSAL_NONE;
     if (!json_is_string(kid) || json_string_length(kid) > sizeof jwt->kid)
-        return "The token's `kid` is not a string of at most 256 bytes.";
+        return HL_REFUSAL_TOKEN_KID;
     jwt->kid_n = json_string_length(kid);
     memcpy(jwt->kid, json_string_value(kid), jwt->kid_n);
-    return NULL;
+    return HL_REFUSAL_NONE;
 }
 
-const char *hl_jwt_read(struct hl_str token, struct hl_jwt *jwt)
+enum hl_refusal_cause hl_jwt_read(struct hl_str token, struct hl_jwt *jwt)
 {
     struct parts parts;
     uint8_t signature[HL_JWT_MAX];
     *jwt = (struct hl_jwt){0};
     if (token.n > HL_JWT_MAX)
-        return "The token is longer than 8192 bytes.";
+        return HL_REFUSAL_TOKEN_TOO_LONG;
     if (!split(token, &parts))
-        return "The token is no JWT: three parts with a dot between them.";
+        return HL_REFUSAL_TOKEN_PARTS;
     ptrdiff_t n = hl_base64url_decode(parts.signature, signature);
     if (n <= 0 || (size_t)n > sizeof jwt->signature)
-        return "The token's signature is no base64url of 1 to 512 bytes.";
+        return HL_REFUSAL_TOKEN_SIGNATURE_FORM;
     memcpy(jwt->signature, signature, (size_t)n);
     jwt->signature_n = (size_t)n;
     jwt->signed_part = (struct hl_str){token.p, parts.header.n + 1 + parts.payload.n};
 
     json_t *header = read_object(parts.header);
     if (!header)
-        return "The token's header is no base64url of a JSON object that has each name once.";
-    const char *fault = read_header(header, jwt);
+        return HL_REFUSAL_TOKEN_HEADER;
+    enum hl_refusal_cause fault = read_header(header, jwt);
     json_decref(header);
     if (fault)
         return fault;
     jwt->claims = read_object(parts.payload);
-    return jwt->claims
-               ? NULL
-               : "The token's claims are no base64url of a JSON object that has each name once.";
+    return jwt->claims ? HL_REFUSAL_NONE : HL_REFUSAL_TOKEN_CLAIMS;
 }
 
 void hl_jwt_fini(struct hl_jwt *jwt)

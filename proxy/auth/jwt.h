@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/str.h"
+#include "http/refusal.h"
 
 #define HL_JWT_MAX           8192 /* bytes of a token */
 #define HL_JWT_KID_MAX       256
@@ -23,9 +24,6 @@ enum hl_alg {
 #undef X
 };
 
-/* Exactly those names, in that case; any other, `none` above all, is false. */
-bool hl_alg_parse(struct hl_str text, enum hl_alg *out);
-
 struct hl_jwt {
     struct hl_str signed_part; /* of the token: header and payload with the dot between them */
     enum hl_alg alg;           /* as the token says: to be compared with its key's, no more */
@@ -37,9 +35,9 @@ struct hl_jwt {
     json_t *claims; /* an object; owned */
 };
 
-/* Reads a token. NULL: it is well-formed, and `jwt` wants hl_jwt_fini; else what is wrong with it,
- * static text, and nothing is owned. Borrows the token. */
-HL_MUST_CHECK const char *hl_jwt_read(struct hl_str token, struct hl_jwt *jwt);
+/* Reads a token. NONE: it is well-formed, and `jwt` wants hl_jwt_fini; else what is wrong with it, and
+ * nothing is owned. Borrows the token. */
+HL_MUST_CHECK enum hl_refusal_cause hl_jwt_read(struct hl_str token, struct hl_jwt *jwt);
 void hl_jwt_fini(struct hl_jwt *jwt);
 
 /* A JSON object of bounded depth, each name once, or NULL. The caller owns it. For key sets too. */

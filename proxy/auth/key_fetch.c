@@ -26,7 +26,7 @@ const char *hl_key_fetch(CURLM *multi, struct hl_resolver *resolver, struct hl_s
     struct hl_pin pin = {0};
     uint64_t until_ms = hl_clock_mono_ms() + HL_KEY_FETCH_MS;
     if (!hl_url_parse(text, &url))
-        return "it is no URL";
+        return "it is not a URL";
     const char *fault = look_up(multi, resolver, &lookup, &url, stops);
     if (fault)
         return fault;

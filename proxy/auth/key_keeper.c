@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "auth/auth.h"
+#include "auth/seat.h"
 #include "auth/jwks.h"
 #include "auth/key_fetch.h"
 #include "base/clock.h"
@@ -27,9 +27,9 @@
 
 /* ---- a source's keys ---- */
 
-/* NULL, or why these are no keys. An issuer that has none at all, or none that we can use, is at
- * fault or on the way between two states: nobody means by that that all its tokens are void. A file
- * is the operator's own, who may mean it. */
+/* NULL, or why these cannot be used as keys. An issuer that has none at all, or none that we can use,
+ * is at fault or on the way between two states: nobody means by that that all its tokens are void. A
+ * file is the operator's own, who may mean it. */
 static const char *take_keys(
     struct hl_key_keeper *keeper, enum hl_key_source source, struct hl_str text)
 {
@@ -37,7 +37,7 @@ static const char *take_keys(
     unsigned ignored;
     enum hl_err err = hl_jwks_read(text, &list, &ignored);
     if (err == HL_ERR_INVALID)
-        return "it is no JSON Web Key Set";
+        return "it is not a JSON Web Key Set";
     size_t n = list.n;
     if (err == HL_OK && n == 0 && source == HL_KEYS_URL)
         return "there is no key in it that can be used (ES256 or RS256)";
@@ -47,7 +47,7 @@ static const char *take_keys(
         return hl_err_text(err);
     if (n == 0)
         HL_LOG(WARN, "HOOKLINE_JWT_JWKS_FILE: there is no key in it that can be used (ES256 or "
-                     "RS256): it makes no token good");
+                     "RS256): no token can be checked with it");
     HL_LOG(INFO, "keys for tokens from outside",
         HL_LOG_TEXT(
             "from", source == HL_KEYS_FILE ? "HOOKLINE_JWT_JWKS_FILE" : "HOOKLINE_JWT_JWKS_URL"),
@@ -62,7 +62,7 @@ static const char *read_whole(const char *path, struct hl_buf *out, struct stat 
     if (err || fstat(fd, seen) != 0) {
         if (fd >= 0)
             close(fd);
-        return err == HL_ERR_NO_FILE ? "it is no regular file" : "it cannot be read";
+        return err == HL_ERR_NO_FILE ? "it is not a regular file" : "it cannot be read";
     }
     char chunk[16 * 1024];
     const char *fault = NULL;

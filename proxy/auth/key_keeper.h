@@ -47,7 +47,8 @@ HL_MUST_CHECK enum hl_err hl_key_keeper_read_file(
     struct hl_key_keeper *keeper, char *why, size_t why_len);
 /* `config`, `registry` and `store` are set. 0 or an errno value. */
 int hl_key_keeper_start(struct hl_key_keeper *keeper);
-/* Tells the store what it still has to know, and waits until it does. Joins. Harmless when it was never started. */
+/* Tells the store what it still has to know, and waits until it does. Joins. Harmless when it was
+ * never started. */
 void hl_key_keeper_stop(struct hl_key_keeper *keeper);
 void hl_key_keeper_fini(struct hl_key_keeper *keeper);
 

@@ -40,7 +40,7 @@ static void copy_list(struct hl_key_list *to, const struct hl_key_list *from)
     to->n = from->n;
 }
 
-/* Keys that were known before stay the objects that they were: cached tokens hang on those. */
+/* Keys that were known before stay the objects that they were: cached tokens refer to those. */
 static void adopt_known(struct hl_key_list *list, const struct hl_key_list *before)
 {
     for (size_t i = 0; i < list->n; i++) {

@@ -51,37 +51,49 @@ struct hl_key_set *hl_registry_keys(struct hl_registry *registry, uint64_t *vers
     return keys;
 }
 
-static enum hl_err add_account(struct hl_registry *registry, const struct hl_id *id)
+/* The one that is there, or a new one. NULL: out of memory. */
+static struct hl_known_account *know_account(struct hl_registry *registry, const struct hl_id *id)
 {
-    if (hl_id_map_find(&registry->accounts, id))
-        return HL_OK;
-    struct hl_known_account *account = calloc(1, sizeof(*account));
+    struct hl_known_account *account = hl_id_map_find(&registry->accounts, id);
+    if (account)
+        return account;
+    account = calloc(1, sizeof(*account));
     if (!account || hl_id_map_reserve(&registry->accounts, 1) != HL_OK) {
         free(account);
-        return HL_ERR_NOMEM;
+        return NULL;
     }
     account->id = *id;
     account->next = registry->all;
     registry->all = account;
     hl_id_map_put(&registry->accounts, id, account);
-    return HL_OK;
+    return account;
 }
 
 enum hl_err hl_registry_admit(struct hl_registry *registry, const struct hl_id *id)
 {
     pthread_mutex_lock(&registry->lock);
-    enum hl_err err = add_account(registry, id);
+    bool is_known = know_account(registry, id);
     pthread_mutex_unlock(&registry->lock);
-    return err;
+    return is_known ? HL_OK : HL_ERR_NOMEM;
 }
 
 void hl_registry_revoke(struct hl_registry *registry, const struct hl_id *id)
 {
     pthread_mutex_lock(&registry->lock);
-    struct hl_known_account *account = hl_id_map_find(&registry->accounts, id);
+    struct hl_known_account *account = know_account(registry, id);
     if (account)
         atomic_store(&account->is_revoked, true);
     pthread_mutex_unlock(&registry->lock);
+}
+
+enum hl_account_standing hl_registry_standing(struct hl_registry *registry, const struct hl_id *id)
+{
+    pthread_mutex_lock(&registry->lock);
+    const struct hl_known_account *account = hl_id_map_find(&registry->accounts, id);
+    pthread_mutex_unlock(&registry->lock);
+    if (!account)
+        return HL_ACCOUNT_UNKNOWN;
+    return atomic_load(&account->is_revoked) ? HL_ACCOUNT_REVOKED : HL_ACCOUNT_GOOD;
 }
 
 struct hl_known_account *hl_registry_account(struct hl_registry *registry, const struct hl_id *id)

@@ -12,7 +12,7 @@
 #include "store/account.h"
 #include "store/id_map.h"
 
-/* A service account whose token may still be good. It stays until the registry goes. */
+/* A service account. It stays until the registry goes. */
 struct hl_known_account {
     struct hl_id id;
     _Atomic bool is_revoked;
@@ -40,7 +40,14 @@ struct hl_key_set *hl_registry_keys(struct hl_registry *registry, uint64_t *vers
 
 /* HL_OK also when it is there already. */
 HL_MUST_CHECK enum hl_err hl_registry_admit(struct hl_registry *registry, const struct hl_id *id);
+/* One that was never admitted is remembered as well, and is not admitted any more. */
 void hl_registry_revoke(struct hl_registry *registry, const struct hl_id *id);
+enum hl_account_standing {
+    HL_ACCOUNT_UNKNOWN,
+    HL_ACCOUNT_GOOD,
+    HL_ACCOUNT_REVOKED,
+};
+enum hl_account_standing hl_registry_standing(struct hl_registry *registry, const struct hl_id *id);
 /* NULL: there is none, or it is revoked. */
 struct hl_known_account *hl_registry_account(struct hl_registry *registry, const struct hl_id *id);
 

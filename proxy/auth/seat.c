@@ -4,6 +4,8 @@
  * Promise: a token that is known costs no lock and no signature; what is looked at here before the
  * signature is cheap, and a flood of bad tokens meets it first. What cannot be decided is refused.
  * Not here: signatures (checker.c), fetching keys (key_keeper.c). */
+#include "auth/seat.h"
+
 #include <stdlib.h>
 
 #include "auth/state.h"
@@ -15,15 +17,7 @@
 
 #define BAD_PLACES   1024
 #define USE_NOTED_MS (60 * 1000)
-
-#define REALM         "WWW-Authenticate: Bearer realm=\"hookline\""
-#define INVALID_TOKEN REALM ", error=\"invalid_token\"\r\n"
-#define TOO_LITTLE    REALM ", error=\"insufficient_scope\"\r\n"
-#define LATER         "Retry-After: 1\r\n"
-
-#define UNKNOWN_KEY                                                                                \
-    "The token was signed by nobody whose keys are known here (its `kid`, or its algorithm)."
-#define BAD_SIGNATURE "The token's signature is not right."
+#define UNSURE_MS    500
 
 /* A token whose signature is being checked, and all who wait for it. */
 struct pending {
@@ -40,6 +34,8 @@ struct hl_auth_seat {
     struct hl_key_set *keys; /* a reference to the set of `keys_version` */
     uint64_t keys_version;
     uint64_t secret[2]; /* of the prints */
+    uint64_t unsure;    /* print of the last token whose account nobody could tell; 0: none */
+    uint64_t unsure_ms; /* CLOCK_MONOTONIC: until when it is not asked for again */
     uint64_t
         bad[BAD_PLACES]; /* prints of tokens whose signature was wrong by these keys; 0: none */
     struct hl_list pending;
@@ -91,18 +87,12 @@ void hl_auth_cancel(struct hl_auth_wait *wait)
     hl_list_remove(&wait->node);
 }
 
-static enum hl_auth_verdict refuse(struct hl_auth_seat *seat, struct hl_refusal *why,
-    uint16_t status, const char *detail, const char *fields)
+static enum hl_auth_verdict refuse(
+    struct hl_auth_seat *seat, struct hl_refusal *why, enum hl_refusal_cause cause)
 {
     hl_counter_add(&seat->counts.refused, 1);
-    *why = (struct hl_refusal){status, detail, fields};
+    hl_refuse(why, cause);
     return HL_AUTH_REFUSED;
-}
-
-static enum hl_auth_verdict refuse_token(
-    struct hl_auth_seat *seat, struct hl_refusal *why, const char *detail)
-{
-    return refuse(seat, why, 401, detail, INVALID_TOKEN);
 }
 
 /* ---- a token that is known ---- */
@@ -129,16 +119,9 @@ static enum hl_auth_verdict grant(struct hl_auth_seat *seat, struct hl_good_toke
         project.n == 0 || good->who.has_all_projects || hl_str_eq(good->who.project, project);
     note_use(good, now_ms);
     if (!reaches && good->who.project.n == 0)
-        return refuse(seat, why, 403,
-            "The token has no claim that names its project (HOOKLINE_JWT_PROJECT_CLAIM), or one "
-            "that "
-            "is no project's name.",
-            TOO_LITTLE);
+        return refuse(seat, why, HL_REFUSAL_TOKEN_NO_PROJECT);
     if (!reaches)
-        return refuse(seat, why, 403,
-            "The token is for another project: its claim (HOOKLINE_JWT_PROJECT_CLAIM) is not the "
-            "path's.",
-            TOO_LITTLE);
+        return refuse(seat, why, HL_REFUSAL_TOKEN_OTHER_PROJECT);
     hl_counter_add(&seat->counts.cached, 1);
     *who = &good->who;
     return HL_AUTH_GRANTED;
@@ -164,8 +147,7 @@ bool hl_auth_needs_admin(const struct hl_principal *who, struct hl_refusal *why)
 {
     if (who->role == HL_ROLE_ADMIN)
         return true;
-    *why = (struct hl_refusal){403, "This needs a token of the role admin.", TOO_LITTLE};
-    return false;
+    return hl_refuse(why, HL_REFUSAL_TOKEN_NOT_ADMIN);
 }
 
 /* ---- one that is not: what can be told before its signature ---- */
@@ -197,27 +179,34 @@ static struct pending *find_pending(struct hl_auth_seat *seat, uint64_t print)
     return NULL;
 }
 
-/* What the claims of a token say that this key would have signed. NULL, or why they are refused. */
-static const char *read_claims(const struct hl_auth *auth, const struct hl_verify_key *key,
-    const json_t *json, struct hl_claims *claims)
+/* What the claims of a token say that this key would have signed. NONE, or why they are refused. */
+static enum hl_refusal_cause read_claims(const struct hl_auth *auth,
+    const struct hl_verify_key *key, const json_t *json, struct hl_claims *claims)
 {
     return key->is_own ? hl_claims_read_own(json, claims)
                        : hl_claims_read_outside(json, &auth->rules, claims);
 }
 
-/* Everything but the signature. NULL, or why it is refused. */
-static const char *judge_claims(
+/* One that is not known may be in a store that others share: that is looked up behind the signature. */
+static enum hl_refusal_cause judge_account(struct hl_auth *auth, const struct hl_id *account)
+{
+    enum hl_account_standing standing = hl_registry_standing(&auth->registry, account);
+    bool may_be_found = standing == HL_ACCOUNT_UNKNOWN && auth->checker.store;
+    return standing == HL_ACCOUNT_GOOD || may_be_found ? HL_REFUSAL_NONE : HL_REFUSAL_TOKEN_ACCOUNT;
+}
+
+/* Everything but the signature. NONE, or why it is refused. */
+static enum hl_refusal_cause judge_claims(
     struct hl_auth *auth, const struct hl_verify_key *key, const struct hl_jwt *jwt, int64_t now_ms)
 {
     struct hl_claims claims;
     if (key->alg != jwt->alg)
-        return "The token's algorithm is not that of the key it names.";
-    const char *fault = read_claims(auth, key, jwt->claims, &claims);
+        return HL_REFUSAL_TOKEN_KEY_ALG;
+    enum hl_refusal_cause fault = read_claims(auth, key, jwt->claims, &claims);
     if (!fault)
         fault = hl_claims_judge_time(&claims, now_ms);
-    if (!fault && !hl_id_is_nil(&claims.account) &&
-        !hl_registry_account(&auth->registry, &claims.account))
-        fault = "The token's service account was revoked, or is not known here.";
+    if (!fault && !hl_id_is_nil(&claims.account))
+        fault = judge_account(auth, &claims.account);
     return fault;
 }
 
@@ -262,11 +251,8 @@ static enum hl_auth_verdict refuse_unknown(struct hl_auth_seat *seat, struct hl_
 {
     const struct hl_auth *auth = seat->auth;
     if (auth->config->jwt_jwks_url.n > 0 && !atomic_load(&auth->keeper.has_url_keys))
-        return refuse(seat, why, 503,
-            "The keys at HOOKLINE_JWT_JWKS_URL have not been had yet, see the log; try again "
-            "later.",
-            "Retry-After: 10\r\n");
-    return refuse_token(seat, why, UNKNOWN_KEY);
+        return refuse(seat, why, HL_REFUSAL_KEYS_NOT_HAD);
+    return refuse(seat, why, HL_REFUSAL_TOKEN_KEY);
 }
 
 /* It is well-formed. Does not take what `jwt` owns, unless it is on its way. */
@@ -275,16 +261,16 @@ static enum hl_auth_verdict judge_formed(struct hl_auth_seat *seat, struct hl_st
     struct hl_auth_wait *wait)
 {
     struct hl_verify_key *key = hl_key_set_find(seat->keys, jwt);
-    const char *fault = key ? judge_claims(seat->auth, key, jwt, now_ms) : NULL;
+    enum hl_refusal_cause fault =
+        key ? judge_claims(seat->auth, key, jwt, now_ms) : HL_REFUSAL_NONE;
     if (fault)
-        return refuse_token(seat, why, fault);
+        return refuse(seat, why, fault);
     if (send_away(seat, token, print, jwt, key, wait))
         return HL_AUTH_PENDING;
     if (!key)
         return refuse_unknown(seat, why);
     hl_counter_add(&seat->counts.overflowed, 1);
-    return refuse(
-        seat, why, 503, "Too many new tokens are being checked; try again at once.", LATER);
+    return refuse(seat, why, HL_REFUSAL_TOO_MANY_TOKENS);
 }
 
 static enum hl_auth_verdict judge_new(struct hl_auth_seat *seat, struct hl_str token,
@@ -292,19 +278,21 @@ static enum hl_auth_verdict judge_new(struct hl_auth_seat *seat, struct hl_str t
 {
     struct hl_jwt jwt;
     if (token.n > HL_JWT_MAX)
-        return refuse_token(seat, why, "The token is longer than 8192 bytes.");
+        return refuse(seat, why, HL_REFUSAL_TOKEN_TOO_LONG);
     take_keys(seat);
     uint64_t print = print_of(seat, token);
     if (seat->bad[print / 2 % BAD_PLACES] == print)
-        return refuse_token(seat, why, BAD_SIGNATURE);
+        return refuse(seat, why, HL_REFUSAL_TOKEN_SIGNATURE);
+    if (seat->unsure == print && hl_clock_mono_ms() < seat->unsure_ms)
+        return refuse(seat, why, HL_REFUSAL_ACCOUNT_UNREAD);
     struct pending *pending = find_pending(seat, print);
     if (pending) {
         hl_list_push_back(&pending->waits, &wait->node);
         return HL_AUTH_PENDING;
     }
-    const char *fault = hl_jwt_read(token, &jwt);
+    enum hl_refusal_cause fault = hl_jwt_read(token, &jwt);
     if (fault)
-        return refuse_token(seat, why, fault);
+        return refuse(seat, why, fault);
     enum hl_auth_verdict verdict = judge_formed(seat, token, print, &jwt, now_ms, why, wait);
     hl_jwt_fini(&jwt);
     return verdict;
@@ -345,6 +333,12 @@ static void remember_bad(struct hl_auth_seat *seat, uint64_t print)
     seat->bad[print / 2 % BAD_PLACES] = print;
 }
 
+static void remember_unsure(struct hl_auth_seat *seat, uint64_t print)
+{
+    seat->unsure = print;
+    seat->unsure_ms = hl_clock_mono_ms() + UNSURE_MS;
+}
+
 void hl_auth_seat_on_message(struct hl_auth_seat *seat, struct hl_msg *msg)
 {
     struct hl_check *check = HL_CONTAINER_OF(msg, struct hl_check, msg);
@@ -356,6 +350,8 @@ void hl_auth_seat_on_message(struct hl_auth_seat *seat, struct hl_msg *msg)
         remember_good(seat, check);
     else if (check->result == HL_CHECK_BAD && !atomic_load(&check->key->is_retired))
         remember_bad(seat, pending->print);
+    else if (check->result == HL_CHECK_UNSURE)
+        remember_unsure(seat, pending->print);
     hl_check_free(check);
 
     hl_slot_remove(&seat->slots, pending->name);

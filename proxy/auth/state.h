@@ -16,6 +16,7 @@ struct hl_auth {
     struct hl_checker checker;
     struct hl_key_keeper keeper;
     bool has_curl;
+    bool is_watching; /* struct hl_watch_accounts */
 };
 
 #endif

@@ -34,7 +34,7 @@ struct hl_good_token *hl_good_token_new(
     return good;
 }
 
-void hl_good_token_free(struct hl_good_token *good)
+static void good_token_free(struct hl_good_token *good)
 {
     if (!good)
         return;
@@ -53,7 +53,7 @@ void hl_token_cache_fini(struct hl_token_cache *cache)
 {
     for (size_t i = 0; cache->sets && i < HL_TOKEN_CACHE_SETS; i++)
         for (size_t k = 0; k < HL_TOKEN_CACHE_WAYS; k++)
-            hl_good_token_free(cache->sets[i][k]);
+            good_token_free(cache->sets[i][k]);
     free(cache->sets);
     cache->sets = NULL;
 }
@@ -107,7 +107,7 @@ static void clear(struct hl_token_cache *cache, struct hl_good_token **place)
     if (!*place)
         return;
     cache->bytes -= (*place)->size;
-    hl_good_token_free(*place);
+    good_token_free(*place);
     *place = NULL;
 }
 
@@ -129,7 +129,7 @@ bool hl_token_cache_put(struct hl_token_cache *cache, struct hl_good_token *good
     if (!cache->sets)
         cache->sets = calloc(HL_TOKEN_CACHE_SETS, sizeof *cache->sets);
     if (!cache->sets || good->token_n < SHORTEST) {
-        hl_good_token_free(good);
+        good_token_free(good);
         return false;
     }
     while (cache->bytes + good->size > HL_TOKEN_CACHE_BYTES) {

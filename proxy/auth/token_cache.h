@@ -25,7 +25,6 @@ struct hl_good_token {
 /* Copies all texts, takes a reference to the key. NULL: out of memory. */
 struct hl_good_token *hl_good_token_new(
     struct hl_str token, const struct hl_principal *who, struct hl_verify_key *key);
-void hl_good_token_free(struct hl_good_token *good);
 
 /* One thread owns it. */
 struct hl_token_cache {

@@ -8,7 +8,7 @@
  * not on a worker's loop. Any thread. */
 bool hl_verify(const struct hl_verify_key *key, const struct hl_jwt *jwt);
 
-/* A point of P-256 that is one: on the curve, not at infinity. `xy`: 64 bytes. */
+/* Whether it is a point of P-256: on the curve, not at infinity. `xy`: 64 bytes. */
 bool hl_is_p256_point(const uint8_t *xy);
 
 #endif

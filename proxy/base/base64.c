@@ -1,5 +1,5 @@
-/* base64.c - RFC 4648 sections 4 and 5. Not constant time over its input on encoding (a response is no
- * key); decoding a key compares, it does not look up. */
+/* base64.c - RFC 4648 sections 4 and 5. Not constant time over its input on encoding (a response is
+ * not a key); decoding a key compares, it does not look up. */
 #include "base/base64.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -2,6 +2,7 @@
  */
 #include "base/clock.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -26,11 +27,27 @@ uint64_t hl_clock_mono_us(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-int64_t hl_clock_wall_ms(void)
+static _Atomic int64_t followed_ms; /* ahead of our own clock by so much */
+
+static int64_t own_wall_ms(void)
 {
     struct timespec ts = read_clock(CLOCK_REALTIME);
-    int64_t ms = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+int64_t hl_clock_wall_ms(void)
+{
+    int64_t ms = own_wall_ms() + atomic_load_explicit(&followed_ms, memory_order_relaxed);
     return ms > 0 ? ms : 1;
+}
+
+void hl_clock_follow(int64_t wall_ms, uint64_t asked_ms)
+{
+    int64_t took_ms = (int64_t)(hl_clock_mono_ms() - asked_ms);
+    int64_t off_ms = hl_clock_wall_ms() - wall_ms;
+    if (off_ms <= -HL_CLOCK_STEP_MS || off_ms >= took_ms + HL_CLOCK_STEP_MS)
+        atomic_store_explicit(
+            &followed_ms, wall_ms + took_ms / 2 - own_wall_ms(), memory_order_relaxed);
 }
 
 /* Writes `v` in `width` digits and `after`; returns where the next byte goes. */

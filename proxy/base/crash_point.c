@@ -1,6 +1,6 @@
 /* crash_point.c - ends the process where HOOKLINE_CRASH_AT says. The variable is read before main
- * and taken out of the environment: it is no setting, and what the process starts must not have it.
- * Any thread passes points; what is asked for does not change after the start. */
+ * and taken out of the environment: it is not a setting, and what the process starts must not have
+ * it. Any thread passes points; what is asked for does not change after the start. */
 #include "base/crash_point.h"
 
 #include <signal.h>

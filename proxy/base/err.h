@@ -12,7 +12,7 @@
     X(BUSY, "too much is waiting already")                                                         \
     X(UNAVAILABLE, "not available")                                                                \
     X(NOT_FOUND, "not found")                                                                      \
-    X(NO_FILE, "no regular file")                                                                  \
+    X(NO_FILE, "not a regular file")                                                               \
     X(EXISTS, "exists already")                                                                    \
     X(CONFLICT, "conflicts with what exists")                                                      \
     X(STALE, "superseded")                                                                         \

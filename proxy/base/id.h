@@ -16,7 +16,7 @@ struct hl_id {
 /* What one thread needs to make ids without a system call each: a pool of random bytes and the last
  * timestamp. Ids of one source grow strictly (RFC 9562 6.2, method 1: a 12-bit counter in rand_a,
  * seeded at random each new millisecond with its top bit clear; on overflow the timestamp runs
- * ahead by one), unless the clock is set back by more than HL_ID_BACK_MS: then they go along. */
+ * ahead by one), unless the clock is set back by more than HL_ID_BACK_MS: then ids follow it. */
 #define HL_ID_BACK_MS 5000
 
 struct hl_id_source {
@@ -37,5 +37,8 @@ bool hl_id_eq(const struct hl_id *a, const struct hl_id *b);
 bool hl_id_is_nil(const struct hl_id *id);
 /* The time inside. */
 int64_t hl_id_time_ms(const struct hl_id *id);
+/* The id behind all others, and the first one of a moment. */
+struct hl_id hl_id_last(void);
+struct hl_id hl_id_first_at(int64_t ms);
 
 #endif

@@ -25,6 +25,12 @@ static inline void hl_counter_sub(struct hl_counter *c, uint64_t n)
     hl_counter_add(c, (uint64_t)0 - n);
 }
 
+/* As a gauge. */
+static inline void hl_counter_set(struct hl_counter *c, uint64_t v)
+{
+    atomic_store_explicit(&c->v, v, memory_order_relaxed);
+}
+
 static inline uint64_t hl_counter_get(const struct hl_counter *c)
 {
     return atomic_load_explicit(&c->v, memory_order_relaxed);

@@ -81,6 +81,14 @@ void hl_str_put(char *out, size_t cap, const char *text)
     memcpy(out, text, n + 1);
 }
 
+void hl_str_put_cut(char *out, size_t cap, struct hl_str s)
+{
+    size_t n = strnlen(s.n > 0 ? s.p : "", s.n < cap ? s.n : cap - 1);
+    if (n > 0)
+        memcpy(out, s.p, n);
+    out[n] = '\0';
+}
+
 char *hl_str_dup(struct hl_str s)
 {
     char *copy = malloc(s.n + 1);

@@ -48,6 +48,9 @@ bool hl_str_to_u64(struct hl_str s, uint64_t *out);
  * its length. */
 void hl_str_put(char *out, size_t cap, const char *text);
 
+/* The same of what may be too long: it is cut there, and at a NUL. */
+void hl_str_put_cut(char *out, size_t cap, struct hl_str s);
+
 /* An owned, NUL-terminated copy, or NULL when out of memory. free() it. */
 char *hl_str_dup(struct hl_str s);
 

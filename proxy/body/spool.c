@@ -1,44 +1,30 @@
 /* spool.c - collects a body at rest while it passes.
  * Owns: the bytes not yet written, and the file until its name is given to a record.
- * Thread: the worker's; pieces are written and hashed in libuv's pool.
+ * Thread: the worker's.
  * Promise: taking never fails, waits or calls back. With a source that pauses when it is full, memory
  * stays under 256 KiB a spool; those in a hurry share HL_SPOOL_BURST a process before they are full.
- * Not here: how files are named and made durable (store/body_file.c). */
+ * Not here: how pieces are written and hashed in libuv's pool (body_writer.c). */
 #include "body/spool.h"
 
-#include <errno.h>
-#include <mbedtls/sha256.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "body/body_writer.h"
 
-#define PIECE_SIZE                                                                                 \
-    (64 * 1024) /* a source is paused when this much waits behind a piece in flight */
-#define WRITE_SIZE   (256 * 1024) /* how fine the progress of a long piece is seen */
-#define HASH_NOW_MAX (16 * 1024)  /* hashing this much on the loop takes 55 us */
+/* A source is paused when this much waits behind a piece in flight. */
+#define PIECE_SIZE   (64 * 1024)
+#define HASH_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us */
 #define GROW_FIRST   1024
 
 enum spool_place {
-    SPOOL_MEMORY,  /* everything is in `bytes`, until it outgrows HL_BODY_INLINE_MAX or a long body
-                      is announced */
+    /* Everything is in `bytes`, until it outgrows HL_BODY_INLINE_MAX or a long body is announced. */
+    SPOOL_MEMORY,
     SPOOL_FILE,    /* pieces go to the file; `bytes` waits for the piece in flight */
     SPOOL_DROPPED, /* too long, or the disk failed: only the count goes on */
-};
-
-/* A piece in the pool's hands. */
-struct spool_job {
-    uv_work_t request;
-    bool is_running;
-    bool writes; /* else it only hashes */
-    bool is_last;
-    char *bytes;
-    size_t n, burst;
-    enum hl_err err;
 };
 
 struct hl_spool {
@@ -52,17 +38,15 @@ struct hl_spool {
 
     char *bytes; /* waiting */
     size_t n, cap;
-    size_t burst;    /* taken from home->burst_left */
-    uint64_t memory; /* taken from home->memory_left */
-    _Atomic uint64_t written;
+    size_t burst;         /* taken from home->burst_left, for what waits */
+    size_t writing_burst; /* and for the piece in flight */
+    uint64_t memory;      /* taken from home->memory_left */
 
-    struct spool_job job;
-    struct hl_id file;
-    int fd; /* -1: no file yet */
-    mbedtls_sha256_context sha;
-    uint8_t sha256[32];
+    struct hl_body_writer writer;
     struct hl_body_check check;
 };
+
+static void on_written(struct hl_body_writer *writer);
 
 struct hl_spool *hl_spool_new(struct hl_spool_home *home, uint64_t limit, bool checks,
     bool expects_json, const struct hl_spool_events *events, void *owner)
@@ -75,11 +59,9 @@ struct hl_spool *hl_spool_new(struct hl_spool_home *home, uint64_t limit, bool c
     s->owner = owner;
     s->limit = limit;
     s->checks = checks;
-    s->fd = -1;
     if (checks)
         hl_body_check_init(&s->check, expects_json);
-    mbedtls_sha256_init(&s->sha);
-    mbedtls_sha256_starts_ret(&s->sha, 0);
+    hl_body_writer_init(&s->writer, home->loop, home->data_dir, on_written);
     home->open++;
     return s;
 }
@@ -93,12 +75,10 @@ static void give_memory_back(struct hl_spool *s)
 
 static void spool_free(struct hl_spool *s)
 {
-    s->home->burst_left += s->burst + s->job.burst;
+    s->home->burst_left += s->burst + s->writing_burst;
     s->home->open--;
-    if (s->fd >= 0)
-        close(s->fd);
     give_memory_back(s);
-    mbedtls_sha256_free(&s->sha);
+    hl_body_writer_fini(&s->writer);
     free(s->bytes);
     free(s);
 }
@@ -118,7 +98,7 @@ static void drop(struct hl_spool *s, enum hl_err err)
 static void begin_file(struct hl_spool *s)
 {
     s->place = SPOOL_FILE;
-    s->file = hl_id_next(s->home->ids, hl_clock_wall_ms());
+    s->writer.file = hl_id_next(s->home->ids, hl_clock_wall_ms());
 }
 
 void hl_spool_expect(struct hl_spool *s, uint64_t size)
@@ -129,106 +109,28 @@ void hl_spool_expect(struct hl_spool *s, uint64_t size)
         begin_file(s);
 }
 
-static enum hl_err write_all(struct hl_spool *s, const char *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t w = write(s->fd, p, n < WRITE_SIZE ? n : WRITE_SIZE);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w < 0)
-            return hl_err_from_errno(errno);
-        p += w;
-        n -= (size_t)w;
-        atomic_fetch_add_explicit(&s->written, (uint64_t)w, memory_order_relaxed);
-    }
-    return HL_OK;
-}
-
-/* In the pool: SHA-256 of what is in the file. */
-static enum hl_err hash_file(struct hl_spool *s)
-{
-    unsigned char piece[PIECE_SIZE];
-    off_t at = 0;
-    for (;;) {
-        ssize_t n = pread(s->fd, piece, sizeof(piece), at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return hl_err_from_errno(errno);
-        if (n == 0)
-            return HL_OK;
-        mbedtls_sha256_update_ret(&s->sha, piece, (size_t)n);
-        at += n;
-    }
-}
-
-/* In the pool: writes the piece, or hashes a body in memory. After the last piece the file is
- * hashed and made durable: hashing is seven times slower than writing to the page cache, and a tee
- * whose caller is fast has no time for it. */
-static void on_job(uv_work_t *request)
-{
-    struct hl_spool *s = HL_CONTAINER_OF(request, struct hl_spool, job.request);
-    struct spool_job *job = &s->job;
-    const char *dir = s->home->data_dir;
-    if (!job->writes) {
-        mbedtls_sha256_update_ret(&s->sha, (const unsigned char *)job->bytes, job->n);
-        mbedtls_sha256_finish_ret(&s->sha, s->sha256);
-        return;
-    }
-    if (s->fd < 0)
-        job->err = hl_body_file_create(dir, &s->file, &s->fd);
-    if (job->err == HL_OK)
-        job->err = write_all(s, job->bytes, job->n);
-    if (job->err == HL_OK && job->is_last)
-        job->err = hash_file(s);
-    if (job->err != HL_OK || !job->is_last)
-        return;
-    mbedtls_sha256_finish_ret(&s->sha, s->sha256);
-    job->err = hl_body_file_commit(dir, &s->file, s->fd);
-}
-
-static void on_job_done(uv_work_t *request, int status);
-
 /* Gives all that waits to the pool. */
 static void submit(struct hl_spool *s)
 {
-    struct spool_job *job = &s->job;
-    HL_ASSERT(!job->is_running);
-    job->is_running = true;
-    job->writes = s->place == SPOOL_FILE;
-    job->is_last = s->has_ended;
-    job->bytes = s->bytes;
-    job->n = s->n;
-    job->err = HL_OK;
-    job->burst = s->burst;
+    char *bytes = s->bytes;
+    size_t n = s->n;
+    s->writing_burst = s->burst;
     s->burst = 0;
     s->bytes = NULL;
     s->n = s->cap = 0;
-    int rc = uv_queue_work(s->home->loop, &job->request, on_job, on_job_done);
-    HL_ASSERT(rc == 0);
+    hl_body_writer_submit(&s->writer, bytes, n, s->place == SPOOL_FILE, s->has_ended);
 }
 
-/* Removes the file in the pool, then the spool goes. */
-static void on_remove(uv_work_t *request)
+static void on_removed(struct hl_body_writer *writer)
 {
-    struct hl_spool *s = HL_CONTAINER_OF(request, struct hl_spool, job.request);
-    hl_body_file_remove(s->home->data_dir, &s->file);
+    spool_free(HL_CONTAINER_OF(writer, struct hl_spool, writer));
 }
 
-static void on_removed(uv_work_t *request, int status)
-{
-    (void)status;
-    spool_free(HL_CONTAINER_OF(request, struct hl_spool, job.request));
-}
-
+/* The file goes, then the spool. */
 static void discard(struct hl_spool *s)
 {
-    if (s->fd < 0) {
+    if (!hl_body_writer_remove(&s->writer, on_removed))
         spool_free(s);
-        return;
-    }
-    int rc = uv_queue_work(s->home->loop, &s->job.request, on_remove, on_removed);
-    HL_ASSERT(rc == 0);
 }
 
 /* Tells the owner what became of the body. */
@@ -238,13 +140,13 @@ static void conclude(struct hl_spool *s)
         .where = s->err == HL_ERR_TOO_LARGE ? HL_BODY_DROPPED : HL_BODY_UNKEPT, .size = s->size};
     if (s->place == SPOOL_FILE) {
         body.where = HL_BODY_FILE;
-        body.file = s->file;
+        body.file = s->writer.file;
     } else if (s->place == SPOOL_MEMORY) {
         body.where = HL_BODY_INLINE;
         body.bytes = s->bytes;
         s->bytes = NULL;
     }
-    memcpy(body.sha256, s->sha256, sizeof(body.sha256));
+    memcpy(body.sha256, s->writer.sha256, sizeof(body.sha256));
     s->events->on_done(s->owner, s, s->err, &body);
     if (s->place == SPOOL_DROPPED)
         discard(s);
@@ -252,32 +154,28 @@ static void conclude(struct hl_spool *s)
         spool_free(s);
 }
 
-static void on_job_done(uv_work_t *request, int status)
+static void on_written(struct hl_body_writer *writer)
 {
-    (void)status;
-    struct hl_spool *s = HL_CONTAINER_OF(request, struct hl_spool, job.request);
-    struct spool_job *job = &s->job;
-    job->is_running = false;
-    s->home->burst_left += job->burst;
-    job->burst = 0;
-    if (s->place == SPOOL_MEMORY &&
-        job->is_last) { /* it was only hashed: the bytes are still the body */
-        s->bytes = job->bytes;
-        s->n = job->n;
+    struct hl_spool *s = HL_CONTAINER_OF(writer, struct hl_spool, writer);
+    s->home->burst_left += s->writing_burst;
+    s->writing_burst = 0;
+    if (s->place == SPOOL_MEMORY && writer->is_last) {
+        s->bytes = writer->bytes; /* only hashed: they are still the body */
+        s->n = writer->n;
     } else {
-        free(job->bytes);
+        free(writer->bytes);
     }
-    job->bytes = NULL;
+    writer->bytes = NULL;
     if (s->is_abandoned) {
         discard(s);
         return;
     }
-    if (job->err != HL_OK && s->place == SPOOL_FILE) {
+    if (writer->err != HL_OK && s->place == SPOOL_FILE) {
         HL_LOG(ERROR, "a body cannot be written to the data directory",
-            HL_LOG_TEXT("error", hl_err_text(job->err)));
-        drop(s, job->err);
+            HL_LOG_TEXT("error", hl_err_text(writer->err)));
+        drop(s, writer->err);
     }
-    if (s->has_ended && (job->is_last || s->place == SPOOL_DROPPED)) {
+    if (s->has_ended && (writer->is_last || s->place == SPOOL_DROPPED)) {
         conclude(s);
         return;
     }
@@ -343,7 +241,7 @@ void hl_spool_take(struct hl_spool *s, const char *p, size_t n)
     s->n += n;
     if (s->place == SPOOL_MEMORY && s->size > HL_BODY_INLINE_MAX && s->home->data_dir)
         begin_file(s);
-    if (s->place == SPOOL_FILE && s->n >= PIECE_SIZE && !s->job.is_running)
+    if (s->place == SPOOL_FILE && s->n >= PIECE_SIZE && !s->writer.is_running)
         submit(s);
 }
 
@@ -359,7 +257,7 @@ static bool take_burst(struct hl_spool *s)
 
 bool hl_spool_is_full(struct hl_spool *s)
 {
-    if (s->place != SPOOL_FILE || !s->job.is_running || s->n < PIECE_SIZE + s->burst ||
+    if (s->place != SPOOL_FILE || !s->writer.is_running || s->n < PIECE_SIZE + s->burst ||
         take_burst(s))
         return false;
     s->was_full = true;
@@ -384,7 +282,7 @@ void hl_spool_give_up(struct hl_spool *s)
 
 uint64_t hl_spool_written(const struct hl_spool *s)
 {
-    return atomic_load_explicit(&s->written, memory_order_relaxed);
+    return atomic_load_explicit(&s->writer.written, memory_order_relaxed);
 }
 
 bool hl_spool_is_over(const struct hl_spool *s)
@@ -406,16 +304,14 @@ void hl_spool_end(struct hl_spool *s)
 {
     HL_ASSERT(!s->has_ended);
     s->has_ended = true;
-    if (s->job.is_running)
-        return; /* on_job_done goes on */
+    if (s->writer.is_running)
+        return; /* on_written goes on */
     if (s->place == SPOOL_FILE || (s->place == SPOOL_MEMORY && s->n > HASH_NOW_MAX)) {
         submit(s);
         return;
     }
-    if (s->place == SPOOL_MEMORY) {
-        mbedtls_sha256_update_ret(&s->sha, (const unsigned char *)s->bytes, s->n);
-        mbedtls_sha256_finish_ret(&s->sha, s->sha256);
-    }
+    if (s->place == SPOOL_MEMORY)
+        hl_body_writer_hash(&s->writer, s->bytes, s->n);
     conclude(s);
 }
 
@@ -424,7 +320,7 @@ void hl_spool_abandon(struct hl_spool *s)
     if (!s)
         return;
     s->is_abandoned = true;
-    if (!s->job.is_running)
+    if (!s->writer.is_running)
         discard(s);
 }
 

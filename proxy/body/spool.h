@@ -21,8 +21,9 @@ struct hl_spool_home {
     struct hl_id_source *ids;
     size_t burst_left; /* what spools in a hurry may still hold beyond their own bound */
     unsigned open;     /* spools alive */
-    _Atomic uint64_t *memory_left; /* without a data directory: what all workers' spools may hold
-                                      beyond HL_BODY_INLINE_MAX each; NULL: no limit */
+    /* Without a data directory: what all workers' spools may hold beyond HL_BODY_INLINE_MAX each;
+     * NULL: no limit. */
+    _Atomic uint64_t *memory_left;
 };
 
 #define HL_SPOOL_BURST (16 * 1024 * 1024) /* a process: workers have equal parts */
@@ -33,8 +34,8 @@ struct hl_spool_events {
     /* There is room again after hl_spool_is_full said true, or the spool was given up. */
     void (*on_room)(void *owner);
     /* The body at rest, durable if in a file. `body` is the receiver's; with HL_OK or: TOO_LARGE
-     * (where == DROPPED), IO or FULL (the disk), TIMEOUT (given up) or NOMEM (where == UNKEPT). Not from inside hl_spool_end for
-     * files; possibly for small bodies. The spool is gone after it. */
+     * (where == DROPPED), IO or FULL (the disk), TIMEOUT (given up) or NOMEM (where == UNKEPT). Not
+     * from inside hl_spool_end for files; possibly for small bodies. The spool is gone after it. */
     void (*on_done)(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_body *body);
 };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "http/start_line.h"
 
 static const char *const mode_texts[HL_MODE_COUNT] = {
     [HL_MODE_SYNC] = "sync",
@@ -27,6 +28,17 @@ const char *hl_mode_text(enum hl_mode mode)
 void hl_access_open_line(struct hl_client *c, const struct hl_head *head)
 {
     c->line = hl_access_line_new(c->peer, head, &c->callers->config->trusted_proxies);
+}
+
+void hl_access_begin_unread(struct hl_client *c, struct hl_str head)
+{
+    struct hl_head *line = &c->callers->head;
+    struct hl_refusal why;
+    bool is_good = c->callers->config->access_log &&
+                   hl_start_line_read_request(head.p, head.p + head.n, line, &why);
+    if (is_good)
+        line->field_count = 0;
+    hl_access_begin(c, is_good ? line : NULL);
 }
 
 void hl_access_set_caller(struct hl_client *c, const struct hl_principal *who)

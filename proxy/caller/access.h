@@ -30,6 +30,9 @@ static inline void hl_access_begin(struct hl_client *c, const struct hl_head *he
     if (c->callers->config->access_log)
         hl_access_open_line(c, head);
 }
+/* One that is refused, of whose head this is there: it may say what was asked for, if its first line is
+ * good. */
+void hl_access_begin_unread(struct hl_client *c, struct hl_str head);
 /* Nothing happens between requests. */
 void hl_access_end(struct hl_client *c, enum hl_access_end how);
 

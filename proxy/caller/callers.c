@@ -36,8 +36,7 @@ static bool shed_idle(struct hl_callers *callers)
     struct hl_list *node;
     while ((node = hl_list_pop_front(&callers->idle)) != NULL) {
         struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, idle);
-        if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || hl_stream_is_blocked(&c->stream) ||
-            hl_stream_has_unread(&c->stream))
+        if (hl_stream_is_blocked(&c->stream) || !hl_client_is_idle(c))
             continue;
         hl_counter_add(&callers->metrics->connections_shed, 1);
         hl_client_close(c);
@@ -74,7 +73,7 @@ static void client_free(struct hl_client *c)
     hl_timer_fini(callers->wheel, &c->timer);
     hl_auth_cancel(&c->wait);
     hl_message_reader_fini(&c->messages);
-    free(c->held);
+    hl_buf_fini(&c->held);
     free(c->line);
     hl_list_remove(&c->node);
     hl_list_remove(&c->paused);

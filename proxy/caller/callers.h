@@ -22,8 +22,8 @@ struct hl_callers {
     struct hl_id_source *ids;
     struct hl_trouble *trouble;
     struct hl_worker_metrics *metrics;
-    _Atomic uint64_t *full_noted_ms; /* of all workers: when it was last said that all places are
-                                        taken; 0: never */
+    /* Of all workers: when it was last said that all places are taken; 0: never. */
+    _Atomic uint64_t *full_noted_ms;
     /* A request's head is in `head`; `rest` is what was read behind it. Returns how many bytes of
      * `rest` were used, or HL_CALL_LATER (client.h). */
     size_t (*on_head)(struct hl_client *c, struct hl_str rest);

@@ -1,27 +1,21 @@
 /* client.c - a caller's connection.
- * Owns: the socket, bytes read and not yet used, the one deadline that counts.
+ * Owns: the socket, bytes read and not yet used.
  * Thread: the worker's.
  * Promise: requests are answered in order; a body is read no faster than it is taken; every wait
  * has a deadline.
  * Not here: what a request asks for (call.c), what the app answers (respond.c). */
 #include "caller/client.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "caller/access.h"
 #include "caller/client_body.h"
+#include "caller/deadline.h"
 #include "caller/departure.h"
-#include "http/start_line.h"
 
-#define SPARE_MS      1000
 #define FIRST_HEAD_MS 1000 /* a new connection may still send its request while we end */
 #define ANSWER_MAX    4096
-
-static void consume_held(struct hl_client *c);
 
 /* ---- nobody takes the request ---- */
 
@@ -37,11 +31,10 @@ static void drop_body(void *owner, struct hl_str bytes)
     (void)bytes;
 }
 
-static void drop_failure(void *owner, uint16_t status, const char *detail)
+/* Its connection is its owner: there is nobody else to tell the caller. */
+static void refuse_rest(void *owner, const struct hl_refusal *why)
 {
-    (void)owner;
-    (void)status;
-    (void)detail;
+    hl_client_refuse(owner, why);
 }
 
 static void drop_event(void *owner)
@@ -58,14 +51,14 @@ static bool has_no_other(void *owner)
 static const struct hl_taker nobody = {.is_blocked = never_blocks,
     .body = drop_body,
     .body_end = drop_body,
-    .failed = drop_failure,
+    .failed = refuse_rest,
     .caller_gone = drop_event,
     .drained = drop_event,
     .needs_caller = has_no_other};
 
 void hl_client_detach(struct hl_client *c)
 {
-    hl_client_give_to(c, &nobody, NULL);
+    hl_client_give_to(c, &nobody, c);
 }
 
 /* ---- its end ---- */
@@ -111,104 +104,55 @@ void hl_client_abort(struct hl_client *c)
     hl_stream_close_reset(&c->stream);
 }
 
-/* ---- deadlines ---- */
-
-/* Sets the one deadline that counts in the present state (contract 7). */
-static void rearm(struct hl_client *c)
+/* Its taker hears that nobody waits any more. */
+static void break_off(struct hl_client *c, enum hl_access_end how)
 {
-    struct hl_callers *callers = c->callers;
-    const struct hl_config *config = callers->config;
-    if (c->is_spare) {
-        if (!hl_timer_is_armed(&c->timer))
-            hl_timer_arm(callers->wheel, &c->timer, SPARE_MS);
-        return;
-    }
-    if (hl_stream_is_blocked(&c->stream)) {
-        hl_stall_watch(&c->stall, &c->stream, callers->wheel, &c->timer, config->write_timeout_ms);
-        return;
-    }
-    hl_stall_end(&c->stall);
-    if (c->state == HL_CLIENT_CALL && !c->body_done && c->stream.is_reading && !c->owes_continue) {
-        hl_timer_arm(callers->wheel, &c->timer, config->body_timeout_ms);
-    } else if (c->state == HL_CLIENT_LINGER) {
-        hl_linger_arm(&c->linger, callers->wheel, &c->timer);
-    } else if (c->state != HL_CLIENT_HEAD) {
-        hl_timer_disarm(&c->timer);
-    } else if (!c->has_head_begun) {
-        hl_list_remove(&c->idle);
-        hl_list_push_back(&callers->idle, &c->idle);
-        hl_timer_arm(callers->wheel, &c->timer, config->keepalive_timeout_ms);
-    }
-}
-
-void hl_client_begin(struct hl_client *c)
-{
-    rearm(c);
-    hl_stream_resume(&c->stream);
+    const struct hl_taker *taker = c->taker;
+    void *owner = c->owner;
+    hl_access_end(c, how);
+    hl_client_detach(c);
+    taker->caller_gone(owner);
+    hl_client_abort(c);
 }
 
 void hl_client_lose(struct hl_client *c)
 {
-    const struct hl_taker *taker = c->taker;
-    void *owner = c->owner;
-    hl_access_end(c, HL_ACCESS_LEFT);
-    hl_client_detach(c);
-    taker->caller_gone(owner);
-    hl_client_abort(c);
+    break_off(c, HL_ACCESS_LEFT);
 }
 
 void hl_client_cut(struct hl_client *c)
 {
-    const struct hl_taker *taker = c->taker;
-    void *owner = c->owner;
-    hl_access_end(c, HL_ACCESS_CUT);
-    hl_client_detach(c);
-    taker->caller_gone(owner);
-    hl_client_abort(c);
+    break_off(c, HL_ACCESS_CUT);
 }
 
-void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail)
+/* ---- refusals, deadlines ---- */
+
+void hl_client_refuse(struct hl_client *c, const struct hl_refusal *why)
 {
     struct hl_id id = hl_id_next(c->callers->ids, hl_clock_wall_ms());
-    struct hl_answer answer = {.status = status, .detail = detail, .run_id = &id};
+    struct hl_answer answer = {.refusal = why, .run_id = &id};
     c->must_close = true;
     if (c->state == HL_CLIENT_HEAD)
         c->cors = (struct hl_cors){0}; /* it was the request's before */
     hl_client_answer(c, &answer, c->mode);
 }
 
-/* A head that is refused may say what was asked for, if its first line is good. */
-static void begin_unread(struct hl_client *c, struct hl_str head)
-{
-    struct hl_head *line = &c->callers->head;
-    struct hl_head_fault fault;
-    bool is_good = c->callers->config->access_log &&
-                   hl_start_line_read_request(head.p, head.p + head.n, line, &fault);
-    if (is_good)
-        line->field_count = 0;
-    hl_access_begin(c, is_good ? line : NULL);
-}
-
-/* A request whose head, of which this is there, is not taken. What can be read of its method
+/* A request whose head is refused; this much of it has come. What can be read of its method
  * counts: the answer to a HEAD has no content (RFC 9110 9.3.2). */
-static void refuse_head(
-    struct hl_client *c, struct hl_str head, uint16_t status, const char *detail)
+static void refuse_head(struct hl_client *c, struct hl_str head, const struct hl_refusal *why)
 {
-    begin_unread(c, head);
+    hl_access_begin_unread(c, head);
     c->minor = 1;
     c->method = hl_head_peek_method(head);
     c->body_done = true;
-    hl_client_refuse(c, status, detail);
+    hl_client_refuse(c, why);
 }
 
 /* The present request's body cannot be read on. */
-static void fail_body(struct hl_client *c, const struct hl_head_fault *fault)
+static void fail_body(struct hl_client *c, const struct hl_refusal *why)
 {
     c->must_close = true;
-    if (c->taker == &nobody)
-        hl_client_refuse(c, fault->status, fault->detail);
-    else
-        c->taker->failed(c->owner, fault->status, fault->detail);
+    c->taker->failed(c->owner, why);
 }
 
 void hl_client_on_timer(struct hl_timer *timer)
@@ -222,15 +166,11 @@ void hl_client_on_timer(struct hl_timer *timer)
                 callers->config->write_timeout_ms))
             hl_client_lose(c);
     } else if (c->state == HL_CLIENT_CALL && c->body_done) {
-        rearm(c);
+        hl_deadline_arm(c);
     } else if (c->state == HL_CLIENT_CALL) {
-        static const struct hl_head_fault silence = {408,
-            "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the body without "
-            "pauses, or raise it."};
-        fail_body(c, &silence);
-    } else if (c->state == HL_CLIENT_HEAD && c->held_n > 0) {
-        refuse_head(c, (struct hl_str){c->held, c->held_n}, 408,
-            "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT.");
+        fail_body(c, hl_refusal(HL_REFUSAL_BODY_SLOW));
+    } else if (c->state == HL_CLIENT_HEAD && c->held.n > 0) {
+        refuse_head(c, hl_buf_str(&c->held), hl_refusal(HL_REFUSAL_HEAD_SLOW));
     } else {
         hl_client_lose(c);
     }
@@ -244,11 +184,11 @@ static size_t take_head(struct hl_client *c, const char *p, size_t n)
 {
     struct hl_callers *callers = c->callers;
     struct hl_str bytes = {p, n};
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     enum hl_message_event event =
         hl_message_read_request(&c->messages, &bytes, &callers->head, &fault);
     if (event == HL_MESSAGE_FAULT) {
-        refuse_head(c, bytes, fault.status, fault.detail);
+        refuse_head(c, bytes, &fault);
         return n;
     }
     if (event == HL_MESSAGE_MORE) {
@@ -280,7 +220,7 @@ void hl_client_on_checked(struct hl_auth_wait *wait)
 
 static size_t take_body(struct hl_client *c, const char *p, size_t n)
 {
-    struct hl_head_fault fault = {0, NULL};
+    struct hl_refusal fault = {.status = 0};
     size_t used = hl_client_body_take(c, p, n, &fault);
     if (fault.status != 0)
         fail_body(c, &fault);
@@ -295,7 +235,8 @@ static size_t consume(struct hl_client *c, const char *p, size_t n)
         size_t m = 0;
         switch (c->state) {
         case HL_CLIENT_HEAD:
-            if (!hl_stream_is_blocked(&c->stream)) /* who does not read gets no next answer */
+            /* a caller that does not read gets no further answer */
+            if (!hl_stream_is_blocked(&c->stream))
                 m = take_head(c, p + used, n - used);
             break;
         case HL_CLIENT_AUTH:
@@ -311,7 +252,7 @@ static size_t consume(struct hl_client *c, const char *p, size_t n)
             }
             break;
         case HL_CLIENT_LINGER:
-            rearm(c);
+            hl_deadline_arm(c);
             return n;
         case HL_CLIENT_CLOSING:
             return n;
@@ -323,34 +264,11 @@ static size_t consume(struct hl_client *c, const char *p, size_t n)
     return used;
 }
 
-/* Keeps what was not used. False: out of memory. */
-static bool hold(struct hl_client *c, const char *p, size_t n)
-{
-    if (c->held_n + n > c->held_cap) {
-        size_t cap = c->held_n + n < 1024 ? 1024 : c->held_n + n;
-        char *held = realloc(c->held, cap);
-        if (!held)
-            return false;
-        c->held = held;
-        c->held_cap = cap;
-    }
-    memcpy(c->held + c->held_n, p, n);
-    c->held_n += n;
-    return true;
-}
-
-static void release_held(struct hl_client *c)
-{
-    free(c->held);
-    c->held = NULL;
-    c->held_n = c->held_cap = 0;
-}
-
 /* Reading goes on unless bytes wait that cannot be used now. */
 static void set_reading(struct hl_client *c)
 {
     bool waits_for_more =
-        c->held_n == 0 || (c->state == HL_CLIENT_HEAD && !hl_stream_is_blocked(&c->stream));
+        c->held.n == 0 || (c->state == HL_CLIENT_HEAD && !hl_stream_is_blocked(&c->stream));
     bool must_pause =
         !waits_for_more ||
         ((c->state == HL_CLIENT_TUNNEL || (c->state == HL_CLIENT_CALL && !c->body_done)) &&
@@ -362,7 +280,7 @@ static void set_reading(struct hl_client *c)
     if (must_pause && c->state == HL_CLIENT_CALL)
         hl_departures_watch(&c->callers->departures, c);
     if (c->state != HL_CLIENT_HEAD)
-        rearm(c);
+        hl_deadline_arm(c);
 }
 
 static void consume_held(struct hl_client *c)
@@ -374,14 +292,12 @@ static void consume_held(struct hl_client *c)
     c->is_consuming = true;
     do {
         c->wants_resume = false;
-        size_t used = c->held_n ? consume(c, c->held, c->held_n) : 0;
-        if (used >= c->held_n) {
-            release_held(c);
-        } else if (used > 0) {
-            memmove(c->held, c->held + used, c->held_n - used);
-            c->held_n -= used;
-        }
-    } while (c->wants_resume && c->held_n > 0);
+        size_t used = c->held.n > 0 ? consume(c, c->held.p, c->held.n) : 0;
+        if (used >= c->held.n)
+            hl_buf_fini(&c->held);
+        else if (used > 0)
+            hl_buf_drop(&c->held, used);
+    } while (c->wants_resume && c->held.n > 0);
     c->is_consuming = false;
     if (c->state != HL_CLIENT_CLOSING)
         set_reading(c);
@@ -390,7 +306,7 @@ static void consume_held(struct hl_client *c)
 static void on_bytes(struct hl_client *c, const char *p, size_t n)
 {
     size_t used = 0;
-    if (c->held_n == 0) {
+    if (c->held.n == 0) {
         c->is_consuming = true;
         used = consume(c, p, n);
         c->is_consuming = false;
@@ -398,27 +314,33 @@ static void on_bytes(struct hl_client *c, const char *p, size_t n)
             if (c->state == HL_CLIENT_TUNNEL || (c->state == HL_CLIENT_CALL && !c->body_done))
                 set_reading(c);
             else if (c->state == HL_CLIENT_CALL && hl_timer_is_armed(&c->timer))
-                rearm(c); /* the body's deadline is over */
+                hl_deadline_arm(c); /* the body's deadline is over */
             return;
         }
     }
     if (c->state == HL_CLIENT_CLOSING)
         return;
-    if (!hold(c, p + used, n - used)) {
+    if (hl_buf_append(&c->held, p + used, n - used) != HL_OK) {
         hl_client_lose(c);
         return;
     }
-    if (used == 0 && c->held_n > n)
+    if (used == 0 && c->held.n > n)
         consume_held(c);
     else
         set_reading(c);
+}
+
+void hl_client_begin(struct hl_client *c)
+{
+    hl_deadline_arm(c);
+    hl_stream_resume(&c->stream);
 }
 
 void hl_client_resume(struct hl_client *c)
 {
     if (c->state == HL_CLIENT_CLOSING)
         return;
-    if (c->held_n > 0)
+    if (c->held.n > 0)
         consume_held(c);
     else if (!c->is_consuming)
         set_reading(c);
@@ -455,8 +377,8 @@ void hl_client_on_event(struct hl_client *c, const struct hl_stream_event *event
             hl_client_close(c);
             break;
         }
-        rearm(c);
-        if (c->state == HL_CLIENT_HEAD && c->held_n > 0)
+        hl_deadline_arm(c);
+        if (c->state == HL_CLIENT_HEAD && c->held.n > 0)
             hl_client_resume(c);
         else
             c->taker->drained(c->owner);
@@ -477,7 +399,7 @@ enum hl_err hl_client_write2(struct hl_client *c, struct hl_str first, struct hl
         return HL_ERR_IO;
     }
     if (hl_stream_is_blocked(&c->stream))
-        rearm(c);
+        hl_deadline_arm(c);
     return HL_OK;
 }
 
@@ -506,10 +428,10 @@ static void await_next(struct hl_client *c)
 {
     c->state = HL_CLIENT_HEAD;
     c->has_had_call = true;
-    c->has_waited = c->held_n > 0;
+    c->has_waited = c->held.n > 0;
     c->stream.read_size = HL_READ_SIZE;
-    rearm(c);
-    if (c->held_n > 0)
+    hl_deadline_arm(c);
+    if (c->held.n > 0)
         consume_held(c);
     else if (!c->stream.is_reading && !c->is_consuming)
         hl_stream_resume(&c->stream);
@@ -518,16 +440,16 @@ static void await_next(struct hl_client *c)
 void hl_client_linger(struct hl_client *c)
 {
     c->state = HL_CLIENT_LINGER;
-    release_held(c);
+    hl_buf_fini(&c->held);
     hl_stream_shutdown(&c->stream);
     if (!c->has_ended)
         hl_stream_resume(&c->stream);
-    rearm(c);
+    hl_deadline_arm(c);
 }
 
 void hl_client_close_idle(struct hl_client *c)
 {
-    if (c->state != HL_CLIENT_HEAD || c->held_n > 0 || hl_stream_has_unread(&c->stream))
+    if (!hl_client_is_idle(c))
         return;
     if (hl_stream_is_blocked(&c->stream))
         hl_client_linger(c);
@@ -560,17 +482,15 @@ void hl_client_call_done(struct hl_client *c, bool is_whole)
 /* A failure that the operator is to hear of: not the caller's fault, as 501 and 505 are. */
 static bool is_trouble(const struct hl_client *c, const struct hl_answer *answer)
 {
-    uint16_t status = answer->status;
-    return !c->taker->tells_failures && answer->content_type.n == 0 &&
+    uint16_t status = hl_answer_status(answer);
+    return !c->taker->tells_failures && answer->refusal &&
            (status == 429 || (status >= 500 && status != 501 && status != 505));
 }
 
 static void note_trouble(struct hl_client *c, const struct hl_answer *answer)
 {
-    struct hl_trouble_case refused = {.what = "a call was refused",
-        .run_id = answer->run_id,
-        .status = answer->status,
-        .detail = answer->detail};
+    struct hl_trouble_case refused = {
+        .what = "a call was refused", .run_id = answer->run_id, .why = answer->refusal};
     hl_trouble_note(c->callers->trouble, &refused);
 }
 
@@ -588,7 +508,7 @@ void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mod
     size_t n = hl_answer_write(text, sizeof(text), answer);
     HL_ASSERT(n > 0);
     c->mode = (uint8_t)mode;
-    c->status = answer->status;
+    c->status = hl_answer_status(answer);
     if (answer->run_id)
         hl_access_set_run(c, answer->run_id);
     hl_access_add_answer(c, (struct hl_str){text, n});

@@ -3,7 +3,7 @@
 #ifndef HL_CALLER_CLIENT_H
 #define HL_CALLER_CLIENT_H
 
-#include "auth/auth.h"
+#include "auth/seat.h"
 #include "caller/access_line.h"
 #include "caller/callers.h"
 #include "caller/taker.h"
@@ -13,12 +13,13 @@
 
 /* Between calls, and once a call was answered, `taker` is the one that takes nothing. */
 enum hl_client_state {
-    HL_CLIENT_HEAD,    /* between calls: idle, or an incomplete head is in `held` */
-    HL_CLIENT_AUTH,    /* a whole head is in `held`; its token is being checked, nothing is read */
-    HL_CLIENT_CALL,    /* a request is being read and answered */
-    HL_CLIENT_TUNNEL,  /* bytes go both ways */
-    HL_CLIENT_LINGER,  /* the last answer is written; reads and drops until the peer closes, so that
-                          no RST destroys it (RFC 9112 9.6) */
+    HL_CLIENT_HEAD,   /* between calls: idle, or an incomplete head is in `held` */
+    HL_CLIENT_AUTH,   /* a whole head is in `held`; its token is being checked, nothing is read */
+    HL_CLIENT_CALL,   /* a request is being read and answered */
+    HL_CLIENT_TUNNEL, /* bytes go both ways */
+    /* The last answer is written; reads and drops until the peer closes, so that no RST destroys it
+     * (RFC 9112 9.6). */
+    HL_CLIENT_LINGER,
     HL_CLIENT_CLOSING, /* ends in the close callback */
 };
 
@@ -30,17 +31,18 @@ struct hl_client {
     struct hl_stream stream;
     struct hl_callers *callers;
     struct hl_list node;
-    struct hl_list idle;   /* in callers->idle: since it last began to wait for a request; may
-                            still be there while it has one */
+    /* In callers->idle: since it last began to wait for a request; may still be there while it has
+     * one. */
+    struct hl_list idle;
     struct hl_list paused; /* in callers->departures */
     enum hl_client_state state;
     const struct hl_taker *taker; /* of the present request; never NULL */
-    void *owner;                  /* the taker's: NULL with the one that takes nothing */
-    struct hl_timer timer;        /* the one deadline that counts now, see rearm() */
+    void *owner;                  /* the taker's */
+    struct hl_timer timer;        /* the one deadline that counts now, deadline.c */
     struct hl_stall stall;        /* HOOKLINE_WRITE_TIMEOUT */
     struct hl_linger linger;
-    char *held; /* bytes read and not yet used: an incomplete head, or what came while paused */
-    size_t held_n, held_cap;
+    /* Bytes read and not yet used: an incomplete head, or what came while paused. */
+    struct hl_buf held;
     bool is_spare; /* beyond HOOKLINE_MAX_CONNECTIONS: for a health check alone, and not for long */
     bool is_consuming; /* inside consume(): no nested one */
     bool wants_resume; /* hl_client_resume came meanwhile */
@@ -49,8 +51,8 @@ struct hl_client {
     bool has_head_begun; /* its first byte has come: HOOKLINE_HEAD_TIMEOUT runs */
     bool must_close;     /* after the present response */
     bool has_waited;     /* the present request, for a look at its token or for the one before it */
-    bool owes_continue;  /* sent Expect: 100-continue and has not been answered: its silence is no
-                            fault */
+    /* Sent Expect: 100-continue and has not been answered: its silence is no fault. */
+    bool owes_continue;
 
     /* the present request's body */
     struct hl_message_reader messages; /* and of what is in `held` */
@@ -72,6 +74,11 @@ struct hl_client {
     bool is_peer_trusted;  /* in HOOKLINE_TRUSTED_PROXIES */
 };
 
+/* Between calls, and nothing of the next one has come. May ask the kernel. */
+static inline bool hl_client_is_idle(const struct hl_client *c)
+{
+    return c->state == HL_CLIENT_HEAD && c->held.n == 0 && !hl_stream_has_unread(&c->stream);
+}
 /* We end: closes it if it is between calls and nothing has come; one that never had a call gets a
  * second to send it. */
 void hl_client_close_idle(struct hl_client *c);
@@ -106,7 +113,7 @@ HL_MUST_CHECK enum hl_err hl_client_write2(
     struct hl_client *c, struct hl_str first, struct hl_str second);
 /* The connection's present call, or what should have become one, is refused for a fault of the
  * caller's; the connection ends. */
-void hl_client_refuse(struct hl_client *c, uint16_t status, const char *detail);
+void hl_client_refuse(struct hl_client *c, const struct hl_refusal *why);
 /* The response to the present call is complete (or broken off: is_whole false, then
  * hl_client_abort). Detaches the taker. */
 void hl_client_call_done(struct hl_client *c, bool is_whole);

@@ -32,17 +32,14 @@ static void take_data(struct hl_client *c, struct hl_str data)
         end_body(c, (struct hl_str){NULL, 0});
 }
 
-size_t hl_client_body_take(
-    struct hl_client *c, const char *p, size_t n, struct hl_head_fault *fault)
+size_t hl_client_body_take(struct hl_client *c, const char *p, size_t n, struct hl_refusal *fault)
 {
-    static const struct hl_head_fault too_large = {
-        413, "The request's body is larger than is allowed here."};
     struct hl_str bytes = {p, n}, data;
     while (c->state == HL_CLIENT_CALL && !c->body_done && !c->taker->is_blocked(c->owner)) {
         switch (hl_message_read_body(&c->messages, &bytes, &data, fault)) {
         case HL_MESSAGE_DATA:
             if (c->body_seen + data.n > c->body_max) {
-                *fault = too_large;
+                hl_refuse(fault, HL_REFUSAL_BODY_TOO_LARGE);
                 return n;
             }
             take_data(c, data);

@@ -6,7 +6,6 @@
 
 /* Gives body bytes to the taker as long as it has room. Returns how many were used; all of them with
  * a fault: the call cannot go on then. `fault->status` stays 0 without one. */
-size_t hl_client_body_take(
-    struct hl_client *c, const char *p, size_t n, struct hl_head_fault *fault);
+size_t hl_client_body_take(struct hl_client *c, const char *p, size_t n, struct hl_refusal *fault);
 
 #endif

@@ -27,7 +27,7 @@ void hl_departures_watch(struct hl_departures *d, struct hl_client *c)
 }
 
 /* A call that ends lets others begin or end, each with a pause or two: so the list is taken as it
- * stands, one after the other, and who is still paused goes to the next one. */
+ * stands, one after the other, and what is still paused goes to the next one. */
 static void on_look(struct hl_timer *timer)
 {
     struct hl_departures *d = HL_CONTAINER_OF(timer, struct hl_departures, timer);

@@ -21,7 +21,7 @@ void hl_departures_init(
 /* Looks every now and then whether this one has left, until it is read again. Harmless twice. */
 void hl_departures_watch(struct hl_departures *departures, struct hl_client *c);
 
-/* Whether nobody waits for the present call any more: its caller has gone, and it is none that goes
+/* Whether nobody waits for the present call any more: its caller has gone, and it does not go
  * on without one. One system call: for calls that had to wait. */
 bool hl_client_has_left(const struct hl_client *c);
 

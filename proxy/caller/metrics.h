@@ -25,10 +25,10 @@ struct hl_worker_metrics {
     struct hl_histogram duration[HL_MODE_COUNT]; /* of those; one measurement each */
     struct hl_histogram run_duration;            /* asynchronous runs, inside this worker */
     struct hl_counter connections_open, connections_accepted, connections_shed;
-    struct hl_counter calls_in_flight,
-        runs_in_flight; /* callers' requests; asynchronous runs inside the app */
-    struct hl_counter runs_finished[HL_MODE_COUNT]
-                                   [HL_RUN_CANCELLED + 1];         /* OTHER: passed through */
+    struct hl_counter calls_in_flight; /* callers' requests */
+    struct hl_counter runs_in_flight;  /* asynchronous runs inside the app */
+    /* OTHER: passed through. */
+    struct hl_counter runs_finished[HL_MODE_COUNT][HL_RUN_CANCELLED + 1];
     struct hl_counter upstream_errors[HL_REASON_BAD_RESPONSE + 1]; /* by enum hl_run_reason */
     struct hl_counter callers_gone, upstream_resent, upstream_connects;
     struct hl_counter webhooks_lost, responses_not_kept, async_refused;

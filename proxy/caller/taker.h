@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "http/refusal.h"
 
 /* `owner` is what was named with the table in hl_client_give_to. None of the functions is NULL. */
 struct hl_taker {
@@ -18,7 +19,7 @@ struct hl_taker {
     void (*body_end)(void *owner, struct hl_str trailer);
     /* The body has a fault, or does not come: the call ends, and its caller is told if nothing was
      * answered yet. */
-    void (*failed)(void *owner, uint16_t status, const char *detail);
+    void (*failed)(void *owner, const struct hl_refusal *why);
     /* Nobody waits any more. The connection is being closed and is not to be touched. */
     void (*caller_gone)(void *owner);
     /* The caller's socket takes bytes again. */

@@ -46,8 +46,8 @@ void hl_trouble_fini(struct hl_trouble *trouble)
 
 static bool is_of_kind(const struct hl_trouble_case *one, const struct hl_trouble_kind *kind)
 {
-    return kind->what == one->what && kind->status == one->status &&
-           strncmp(kind->detail, one->detail, HL_TROUBLE_DETAIL - 1) == 0;
+    return kind->what == one->what && kind->status == one->why->status &&
+           strncmp(kind->detail, one->why->detail, HL_TROUBLE_DETAIL - 1) == 0;
 }
 
 /* False: it was counted, there is a line of its kind in this second. */
@@ -65,8 +65,8 @@ static bool is_first(struct hl_trouble *trouble, const struct hl_trouble_case *o
         return false;
     }
     struct hl_trouble_kind *kind = &trouble->kinds[trouble->kind_count++];
-    *kind = (struct hl_trouble_kind){.what = one->what, .status = one->status};
-    strncpy(kind->detail, one->detail, HL_TROUBLE_DETAIL - 1);
+    *kind = (struct hl_trouble_kind){.what = one->what, .status = one->why->status};
+    strncpy(kind->detail, one->why->detail, HL_TROUBLE_DETAIL - 1);
     return true;
 }
 
@@ -80,10 +80,10 @@ void hl_trouble_note(struct hl_trouble *trouble, const struct hl_trouble_case *o
     size_t n = 0;
     if (one->run_id)
         fields[n++] = HL_LOG_ID("run_id", one->run_id);
-    fields[n++] = HL_LOG_INT("status", one->status);
+    fields[n++] = HL_LOG_INT("status", one->why->status);
     if (one->reason)
         fields[n++] = HL_LOG_TEXT("reason", one->reason);
-    fields[n++] = HL_LOG_TEXT("detail", one->detail);
+    fields[n++] = HL_LOG_TEXT("detail", one->why->detail);
     fields[n] = (struct hl_log_field){.name = NULL};
     hl_log_write(HL_LOG_WARN, one->what, fields);
 }

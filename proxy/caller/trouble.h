@@ -4,6 +4,7 @@
 #define HL_CALLER_TROUBLE_H
 
 #include "base/id.h"
+#include "http/refusal.h"
 #include "loop/wheel.h"
 
 #define HL_TROUBLE_KINDS  8   /* in one second; of what is beyond only the number is said */
@@ -31,11 +32,10 @@ void hl_trouble_fini(struct hl_trouble *trouble);
 
 /* A call, as a line says it. */
 struct hl_trouble_case {
-    const char *what;           /* the line's message, a static text */
-    const struct hl_id *run_id; /* NULL: none */
-    uint16_t status;
-    const char *reason; /* NULL: none */
-    const char *detail;
+    const char *what;             /* the line's message, a static text */
+    const struct hl_id *run_id;   /* NULL: none */
+    const struct hl_refusal *why; /* as its caller was told, if that could still be done */
+    const char *reason;           /* NULL: none */
 };
 void hl_trouble_note(struct hl_trouble *trouble, const struct hl_trouble_case *one);
 

@@ -29,7 +29,7 @@ static int read_option(
         return HL_CLI_OK;
     }
     if (*option->text)
-        return hl_cli_usage_error(cli, "the option %s is there more than once", option->name);
+        return hl_cli_usage_error(cli, "the option %s is given more than once", option->name);
     if (!equals && ++*at == cli->argc)
         return hl_cli_usage_error(cli, "the option %s needs a value", option->name);
     *option->text = equals ? equals + 1 : cli->argv[*at];

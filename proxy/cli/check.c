@@ -1,5 +1,5 @@
-/* check.c - `hookline config check`: all that a start would open is looked at, by the functions that the
- * start calls or that share their rules with those.
+/* check.c - `hookline config check`: all that a start would open is looked at, by the functions
+ * that the start calls or that share their rules with those.
  * Promise: nothing is made, changed or left; a sidecar that runs on the data directory is not in the
  * way. Every fault is said, not only the first.
  * Not here: what is wrong with what (the folders'). */
@@ -11,6 +11,7 @@
 #include "cli/session.h"
 #include "cli/settings.h"
 #include "config/port.h"
+#include "store/key.h"
 #include "webhook/trust.h"
 
 #define WHY_MAX 512
@@ -30,6 +31,18 @@ static enum hl_err check_app(struct check *c)
 {
     char why[WHY_MAX] = "";
     return hl_supervisor_check(c->config, c->environ, why, sizeof(why)) ? HL_OK : report(c, why);
+}
+
+/* A file of its own: it can be looked at whether the database answers or not. */
+static enum hl_err check_key(struct check *c)
+{
+    struct hl_key key;
+    char why[WHY_MAX] = "";
+    if (c->config->store != HL_STORE_POSTGRES)
+        return HL_OK;
+    enum hl_err failed = hl_key_open_shared(&key, c->config, why, sizeof(why));
+    hl_key_wipe(&key);
+    return failed ? report(c, why) : HL_OK;
 }
 
 static enum hl_err check_auth(struct check *c)
@@ -60,6 +73,8 @@ static enum hl_err check_all(struct check *c, bool is_running)
     enum hl_err err = hl_ports_probe(c->config, &c->taken, &c->problems);
     if (!err)
         err = check_app(c);
+    if (!err)
+        err = check_key(c);
     if (!err)
         err = hl_store_check(c->config, &c->problems);
     if (!err)

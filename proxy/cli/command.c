@@ -11,13 +11,15 @@
 #include "cli/dashboard.h"
 #include "cli/health.h"
 #include "cli/help.h"
+#include "cli/key.h"
 #include "cli/runs.h"
 #include "cli/sign.h"
+#include "cli/store.h"
 #include "cli/story.h"
 #include "cli/token.h"
 
 const struct hl_cli_command hl_cli_commands[] = {
-    {"serve", NULL, NULL, "run the sidecar; the same without any word"},
+    {"serve", NULL, NULL, "run the sidecar; also what happens without a command"},
     {"token create", hl_cli_token_create,
         "--name NAME --expires TIME [--project P] [--role invoke|admin]",
         "make a service account and print its token, this once"},
@@ -39,13 +41,19 @@ const struct hl_cli_command hl_cli_commands[] = {
     {"verify", hl_cli_verify,
         "--id RUN_ID --timestamp SECONDS --signature TEXT [--secret-file FILE] [FILE]",
         "exit with 0 if the signature is that of the body, from FILE or stdin"},
+    {"key create", hl_cli_key_create, NULL,
+        "print a new key: HOOKLINE_KEY of all replicas on one database"},
+    {"store migrate", hl_cli_store_migrate, "[--role ROLE]",
+        "make or update the schema in PostgreSQL, and let replicas connect as that role"},
+    {"store status", hl_cli_store_status, "[--json]",
+        "with PostgreSQL: the replicas, what they have and what waits"},
     {"dashboard", hl_cli_dashboard, "[--project P]",
-        "print a link to the dashboard that is signed in for an hour"},
+        "print a link to the dashboard that signs in for an hour"},
     {"health", hl_cli_health, NULL,
         "exit with 0 if the sidecar is ready: for container health checks"},
     {"config check", hl_cli_config_check, NULL,
         "say whether hookline could start with these settings; changes nothing"},
-    {"config show", hl_cli_config_show, NULL, "print the settings that hold, secrets masked"},
+    {"config show", hl_cli_config_show, NULL, "print the settings in effect, secrets masked"},
     {"config table", hl_cli_config_table, NULL, "print all settings as a Markdown table"},
     {"--help", hl_cli_help, NULL, "print this"},
     {"--version", hl_cli_version, NULL, "print the version"},

@@ -2,7 +2,7 @@
 #include "cli/config.h"
 
 #include "cli/settings.h"
-#include "config/option.h"
+#include "config/option_value.h"
 
 static int show_option(
     const struct hl_cli *cli, const struct hl_config *config, const struct hl_option *option)

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-int hl_cli_config_show(const struct hl_cli *cli);  /* the settings that hold, secrets masked */
+int hl_cli_config_show(const struct hl_cli *cli);  /* the settings in effect, secrets masked */
 int hl_cli_config_table(const struct hl_cli *cli); /* all settings as a Markdown table */
 
 #endif

@@ -1,4 +1,4 @@
-/* health.h - `hookline health`: is the sidecar of this environment ready?. Returns the exit status. */
+/* health.h - `hookline health`: is the sidecar of this environment ready? Returns the exit status. */
 #ifndef HL_CLI_HEALTH_H
 #define HL_CLI_HEALTH_H
 

@@ -2,7 +2,7 @@
  */
 #include "cli/help.h"
 
-#include "config/option.h"
+#include "config/option_value.h"
 
 static void print_commands(const struct hl_cli *cli)
 {

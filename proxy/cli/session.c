@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "cli/settings.h"
 #include "cli/socket.h"
-#include "http/head.h"
+#include "http/message.h"
 #include "http/target.h"
 
 #define DEADLINE_MS 30000
@@ -36,11 +36,6 @@ struct hl_cli_session {
     struct hl_auth *auth;
     struct hl_rest *rest;
 };
-
-const struct hl_config *hl_cli_session_config(const struct hl_cli_session *session)
-{
-    return session->config;
-}
 
 /* A shell's environment is seldom the sidecar's. */
 static const char *ask_project(struct hl_cli_session *session)
@@ -65,7 +60,7 @@ const char *hl_cli_session_project(
         hl_cli_usage_error(
             cli, session->is_local ? "--project is needed: HOOKLINE_PROJECT_ID is not set"
                                    : "--project is needed: HOOKLINE_PROJECT_ID is set neither here "
-                                     "nor for the hookline that runs");
+                                     "nor in the hookline that runs");
     return asked;
 }
 
@@ -84,12 +79,15 @@ static int say(const struct hl_cli *cli, const char *fmt, ...)
 /* ---- who we are ---- */
 
 /* Root makes no files in a directory of somebody else's, and nobody a store where there is none: a
- * token of that one would be good nowhere. */
-static int become_owner(const struct hl_cli *cli, const char *data_dir)
+ * token of that one would be good nowhere. With postgres the store is elsewhere. */
+static int become_owner(const struct hl_cli *cli, const struct hl_config *config)
 {
     struct stat dir;
+    const char *data_dir = config->data_dir.p;
     bool exists = stat(data_dir, &dir) == 0;
     bool is_root = geteuid() == 0;
+    if (!exists && config->store == HL_STORE_POSTGRES)
+        return HL_CLI_OK;
     if (!exists && !is_root && errno != ENOENT)
         return HL_CLI_OK; /* connecting says what is wrong */
     if (!exists)
@@ -193,7 +191,7 @@ int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli)
     session->cli = cli;
     int status = hl_cli_load_config(cli, &session->config);
     if (status == HL_CLI_OK)
-        status = become_owner(cli, session->config->data_dir.p);
+        status = become_owner(cli, session->config);
     if (status == HL_CLI_OK)
         status = find_sidecar(session);
     if (status == HL_CLI_OK)
@@ -244,19 +242,25 @@ static enum hl_err write_request(
 /* False: what answered is not hookline, or it broke off. */
 static bool read_answer(struct hl_buf *bytes, enum hl_method method, struct answer *a)
 {
-    size_t scanned = 0, len = 0;
-    struct hl_head_fault fault;
+    static const struct hl_message_rules rules = {.max_head = SIZE_MAX,
+        .no_head = &hl_refusals[HL_REFUSAL_APP_NO_HEAD],
+        .head_too_large = &hl_refusals[HL_REFUSAL_APP_HEAD_TOO_LARGE]};
+    struct hl_message_reader reader;
+    struct hl_refusal fault;
+    struct hl_str rest = hl_buf_str(bytes);
     struct hl_head *head = malloc(sizeof(*head));
-    bool is_whole = head &&
-                    hl_head_find_end(bytes->p, bytes->n, &scanned, &len) == HL_HEAD_END_FOUND &&
-                    hl_head_parse_response(head, bytes->p, len, method, false, &fault) &&
-                    bytes->n - len == head->content_length;
+    hl_message_reader_init(&reader, &rules);
+    bool is_whole =
+        head &&
+        hl_message_read_response(&reader, &rest, method, false, head, &fault) == HL_MESSAGE_HEAD &&
+        rest.n == head->content_length;
     if (is_whole) {
         a->status = head->status;
-        hl_buf_drop(bytes, len);
+        hl_buf_drop(bytes, bytes->n - rest.n);
         a->body = *bytes;
         hl_buf_init(bytes, 0);
     }
+    hl_message_reader_fini(&reader);
     free(head);
     return is_whole;
 }

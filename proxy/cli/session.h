@@ -19,7 +19,6 @@ HL_MUST_CHECK int hl_cli_session_open(struct hl_cli_session **out, const struct 
 bool hl_cli_sidecar_runs(const struct hl_config *config);
 void hl_cli_session_close(struct hl_cli_session *session); /* NULL-safe */
 
-const struct hl_config *hl_cli_session_config(const struct hl_cli_session *session);
 /* What --project said, or else HOOKLINE_PROJECT_ID, ours or that of the sidecar that runs. NULL: none
  * of them, and it has said so. The session's. */
 const char *hl_cli_session_project(

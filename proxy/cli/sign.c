@@ -159,7 +159,7 @@ static bool is_same(struct hl_str a, const char *b, size_t n)
     return a.n == n && difference == 0;
 }
 
-/* Either scheme's value; several, as Standard Webhooks has them while keys change, stand apart by
+/* Either scheme's value; several, as Standard Webhooks has them while keys change, are separated by
  * blanks. The scheme that fits, or NULL. */
 static const char *find_match(const char *given, const struct hl_signature_text *s)
 {
@@ -197,7 +197,7 @@ int hl_cli_verify(const struct hl_cli *cli)
     const char *scheme = find_match(t.signature, &text);
     if (!scheme)
         return say(cli, "not verified",
-            "the id, the timestamp, the secret or a byte of the body is another than was signed");
+            "the id, the timestamp, the secret or a byte of the body is not what was signed");
     fprintf(cli->out, "verified (%s)\n", scheme);
     return HL_CLI_OK;
 }

@@ -17,7 +17,7 @@ void hl_cli_table_fini(struct hl_cli_table *t)
     hl_buf_fini(&t->text);
 }
 
-/* Letters of any script stay; controls, C1 controls and what is no UTF-8 do not. */
+/* Letters of any script stay; controls, C1 controls and what is not UTF-8 do not. */
 static enum hl_err append_readable(struct hl_buf *out, const char *text)
 {
     struct hl_str s = hl_str_from(text);

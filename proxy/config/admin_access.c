@@ -7,25 +7,23 @@
 
 static bool is_loopback(const struct hl_listen_address *address)
 {
-    static const struct hl_cidr v4 = {
-        {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 0}}, 104};
-    static const struct hl_cidr v6 = {{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, 128};
     struct hl_ip ip;
     return hl_ip_from_sockaddr((const struct sockaddr *)&address->addr, &ip) &&
-           (hl_cidr_has(&v4, &ip) || hl_cidr_has(&v6, &ip));
+           hl_ip_is_loopback(&ip);
 }
 
-bool hl_admin_is_open(const struct hl_config *config, const struct hl_listen_address *address)
+bool hl_admin_access_is_open(
+    const struct hl_config *config, const struct hl_listen_address *address)
 {
     if (config->admin_auth != HL_ADMIN_AUTH_AUTO)
         return config->admin_auth == HL_ADMIN_AUTH_NONE;
     return config->auth == HL_AUTH_NONE && is_loopback(address);
 }
 
-bool hl_admin_asks_token(const struct hl_config *config)
+bool hl_admin_access_asks_token(const struct hl_config *config)
 {
     for (size_t i = 0; i < config->admin_listen.n; i++) {
-        if (!hl_admin_is_open(config, &config->admin_listen.items[i]))
+        if (!hl_admin_access_is_open(config, &config->admin_listen.items[i]))
             return true;
     }
     return false;
@@ -43,7 +41,7 @@ static bool is_host_name(struct hl_str text)
     return text.n >= 1 && text.n <= 253;
 }
 
-bool hl_admin_hosts_are_valid(struct hl_str list)
+bool hl_admin_access_hosts_are_valid(struct hl_str list)
 {
     struct hl_str name;
     while (hl_str_next_element(&list, &name)) {
@@ -73,7 +71,7 @@ static bool is_named(const struct hl_config *config, struct hl_str host)
     return false;
 }
 
-bool hl_admin_serves_host(const struct hl_config *config, struct hl_str host)
+bool hl_admin_access_serves_host(const struct hl_config *config, struct hl_str host)
 {
     struct hl_ip ip;
     host = without_port(host);
@@ -92,7 +90,7 @@ static const struct hl_field *find(const struct hl_head *head, struct hl_str nam
     return NULL;
 }
 
-/* The scheme is ours, or, where a name of the operator's stands for a proxy in front, its. */
+/* The scheme is ours or, under a name of HOOKLINE_ADMIN_HOSTS, that of a proxy in front. */
 static bool is_own_origin(const struct hl_config *config, struct hl_str origin, struct hl_str host)
 {
     struct hl_str http = HL_STR("http://"), https = HL_STR("https://");
@@ -106,7 +104,7 @@ static bool is_own_origin(const struct hl_config *config, struct hl_str origin, 
     return hl_str_eq_nocase(origin, host);
 }
 
-bool hl_admin_is_cross_site(const struct hl_config *config, const struct hl_head *head)
+bool hl_admin_access_is_cross_site(const struct hl_config *config, const struct hl_head *head)
 {
     const struct hl_field *site = find(head, HL_STR("Sec-Fetch-Site"));
     const struct hl_field *origin = find(head, HL_STR("Origin"));

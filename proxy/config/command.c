@@ -27,8 +27,8 @@ static bool is_plain(char c)
            memchr("_./+-:,@%", c, 9) != NULL;
 }
 
-/* A word without quotes or expansions, such as a program's path; `*equals` is where it has its first
- * '=', or 0. Returns its length; 0: it is no such word. */
+/* A word without quotes or expansions, such as a program's path; `*equals` is where it has its
+ * first '=', or 0. Returns its length; 0: it is not such a word. */
 static size_t read_plain_word(struct hl_str text, size_t *equals)
 {
     size_t n = 0;

@@ -13,11 +13,12 @@
 struct hl_command {
     char **argv;   /* owned; ends with NULL, has at least one word */
     bool is_shell; /* argv is /bin/sh -c LINE */
-    char *program; /* what is run in the end: a path, or a name to look for in PATH; NULL: only the
-                      shell knows. In the same allocation */
+    /* What is run in the end: a path, or a name to look for in PATH; NULL: only the shell knows. In
+     * the same allocation. */
+    char *program;
 };
 
-/* HL_ERR_INVALID: it begins with [ and is no JSON array of one or more strings without NUL, the
+/* HL_ERR_INVALID: it begins with [ and is not a JSON array of one or more strings without NUL, the
  * first of them not empty. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_command_parse(struct hl_str text, struct hl_command *out);
 void hl_command_fini(struct hl_command *command); /* leaves it empty */

@@ -17,7 +17,7 @@
 
 enum hl_auth_mode { HL_AUTH_JWT, HL_AUTH_NONE };
 enum hl_admin_auth { HL_ADMIN_AUTH_AUTO, HL_ADMIN_AUTH_TOKEN, HL_ADMIN_AUTH_NONE };
-enum hl_store_kind { HL_STORE_SQLITE, HL_STORE_MEMORY };
+enum hl_store_kind { HL_STORE_SQLITE, HL_STORE_MEMORY, HL_STORE_POSTGRES };
 
 /* Where a listener binds. */
 struct hl_listen_address {
@@ -114,7 +114,7 @@ struct hl_config {
     struct hl_str webhook_secret; /* secret: never logged or shown */
     struct hl_str service_name;
 
-    /* limits of callers */
+    /* limits on callers */
     uint64_t max_head;
     uint64_t max_request_body;
     uint64_t max_sync_body; /* 0: unlimited */
@@ -127,9 +127,19 @@ struct hl_config {
 
     /* the store */
     enum hl_store_kind store;
-    struct hl_str data_dir; /* never empty after loading */
-    struct hl_str key_file; /* empty: a file in the data directory */
+    struct hl_str data_dir; /* never empty after loading; with postgres for scratch alone */
+    struct hl_str key_file; /* empty: a file in the data directory; with postgres, see `key` */
+    struct hl_str key;      /* secret; with postgres either this or key_file is set after loading */
+    struct hl_str previous_key; /* secret */
     struct hl_store_limit store_max_bytes;
+
+    /* replicas: read with postgres alone */
+    struct hl_str postgres_url; /* secret, as it has a password; see config/postgres_url.h */
+    struct hl_str postgres_schema;
+    bool postgres_unsafe;
+    bool postgres_prepare;
+    struct hl_str replica; /* never empty after loading */
+    uint64_t replica_ttl_ms;
 
     /* the process */
     uint32_t workers; /* never 0 after loading: hl_cpu_count() */
@@ -151,10 +161,6 @@ struct hl_config_source {
     char *text; /* the variable's value as written; NULL: not set */
     char *file; /* a secret's …_FILE variant: the path; NULL: not set */
 };
-
-/* What may sign webhooks, from a caller or the operator (contract 5): 1 to 1,024 bytes; after
- * "whsec_" padded base64 of at least one byte. */
-bool hl_is_webhook_secret(struct hl_str secret);
 
 /* Reads `variables` ("NAME=value" each, ends with NULL). An empty value counts as not set.
  *

@@ -40,7 +40,7 @@ static unsigned quota_v2(const char *directory)
     snprintf(path, sizeof(path), "%s/cpu.max", directory);
     if (!read_line(path, line, sizeof(line)))
         return 0;
-    /* "max 100000" is no quota and no number. */
+    /* "max 100000" is neither a quota nor a number. */
     return sscanf(line, "%" SCNd64 " %" SCNd64, &quota, &period) == 2 ? round_up(quota, period) : 0;
 }
 

@@ -1,5 +1,5 @@
-/* nearest.c - which setting a misspelled name may have meant. Runs at start. */
-#include "config/option.h"
+/* nearest.c - names of settings by their distance. Runs at start. */
+#include "config/nearest.h"
 
 #include "base/assert.h"
 
@@ -31,7 +31,7 @@ static unsigned distance(struct hl_str a, struct hl_str b)
     return row[b.n];
 }
 
-const struct hl_option *hl_option_nearest(struct hl_str name)
+const struct hl_option *hl_nearest_option(struct hl_str name)
 {
     const struct hl_option *nearest = NULL;
     unsigned least = 0;

@@ -4,8 +4,12 @@
 
 #include "config/admin_access.h"
 #include "config/command.h"
+#include "config/postgres_url.h"
 #include "config/public_path.h"
+#include "config/replica.h"
 #include "config/user.h"
+#include "config/webhook_secret.h"
+#include "http/byte.h"
 #include "http/url.h"
 
 #define SECOND 1000
@@ -81,7 +85,7 @@ static bool is_webhook_secret(struct hl_str text)
         if ((c < ' ' && c != '\t') || c == 0x7f)
             return false;
     }
-    return hl_is_webhook_secret(text);
+    return hl_webhook_secret_is_valid(text);
 }
 
 #define LONGEST_URL 2048
@@ -107,14 +111,38 @@ static bool is_claim_text(struct hl_str text)
     return text.n <= 1024;
 }
 
+/* Of 32 bytes. */
+static bool is_key(struct hl_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (!hl_byte_is(text.p[i], HL_BYTE_HEX))
+            return false;
+    }
+    return text.n == 64;
+}
+
+/* One that needs no quotes, and that PostgreSQL does not keep for itself (its manual, "System
+ * Catalogs": pg_). */
+static bool is_schema(struct hl_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        bool is_digit = hl_byte_is(text.p[i], HL_BYTE_DIGIT);
+        if (!(text.p[i] >= 'a' && text.p[i] <= 'z') && text.p[i] != '_' && !(is_digit && i > 0))
+            return false;
+    }
+    return text.n <= 63 && !hl_str_starts_with(text, HL_STR("pg_"));
+}
+
 /* In the order of the enums that they stand for. */
 static const char *const auth_words[] = {[HL_AUTH_JWT] = "jwt", [HL_AUTH_NONE] = "none", NULL};
 static const char *const admin_auth_words[] = {[HL_ADMIN_AUTH_AUTO] = "auto",
     [HL_ADMIN_AUTH_TOKEN] = "token",
     [HL_ADMIN_AUTH_NONE] = "none",
     NULL};
-static const char *const store_words[] = {
-    [HL_STORE_SQLITE] = "sqlite", [HL_STORE_MEMORY] = "memory", NULL};
+const char *const hl_store_words[] = {[HL_STORE_SQLITE] = "sqlite",
+    [HL_STORE_MEMORY] = "memory",
+    [HL_STORE_POSTGRES] = "postgres",
+    NULL};
 static const char *const level_words[] = {[HL_LOG_DEBUG] = "debug",
     [HL_LOG_INFO] = "info",
     [HL_LOG_WARN] = "warn",
@@ -125,6 +153,7 @@ static const char *const format_words[] = {
 
 #define PATH_NAME_ALLOWED "1 to 128 of A-Z a-z 0-9 . _ - but not . or .."
 #define FILE_ALLOWED      "a path of at most 4095 bytes"
+#define KEY_ALLOWED       "64 hexadecimal digits"
 #define CLAIM_ALLOWED     "at most 1024 bytes without control characters"
 
 #define ROW(kind, variable, field, value)                                                          \
@@ -139,11 +168,11 @@ const struct hl_option hl_options[] = {
     {ROW(LISTEN, "ADMIN_LISTEN", admin_listen, "127.0.0.1:9090"),
         .help = "where health, metrics, the REST interface and the dashboard are served"},
     {ROW(TEXT, "PROJECT_ID", project_id, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,
-        .help = "the only project served; calls of another get 404"},
+        .help = "the only project served; calls to any other get 404"},
     {ROW(TEXT, "APP_NAME", app_name, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,
-        .help = "the only app name served; calls of another get 404"},
+        .help = "the only app name served; calls to any other get 404"},
     {ROW(SWITCH, "PASSTHROUGH", passthrough, "on"),
-        .help = "pass requests that are no runs through to the app"},
+        .help = "pass requests that are not runs through to the app"},
     {ROW(TEXT, "PUBLIC_PATHS", public_paths, ""), .is_valid = hl_public_paths_are_valid,
         .allowed = "paths separated by commas, with * only at the end, such as /docs/*,/health; none below /v4, /v2/projects or /_hookline, none with // ; \\ a dot segment or an encoded / \\ . or NUL",
         .help = "what is passed through without a token"},
@@ -157,12 +186,12 @@ const struct hl_option hl_options[] = {
         .help = "how callers are authenticated; none: whoever reaches the port may call"},
     {ROW(TEXT, "JWT_PROJECT_CLAIM", jwt_project_claim, "project_id"), .is_valid = is_claim_text, .has_empty = true,
         .allowed = CLAIM_ALLOWED,
-        .help = "the claim that must equal the path's project; set and empty: no check of tokens from outside"},
+        .help = "the claim that must equal the path's project; set and empty: tokens from outside reach every project"},
     {ROW(TEXT, "JWT_ROLE_CLAIM", jwt_role_claim, "role"), .is_valid = is_claim_text, .has_empty = true,
         .allowed = CLAIM_ALLOWED,
         .help = "the claim that may say admin; set and empty: tokens from outside are never admin"},
     {ROW(TEXT, "JWT_JWKS_FILE", jwt_jwks_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
-        .help = "public keys (JWKS) that tokens from outside are signed with; read again when it changes"},
+        .help = "a file of the public keys (JWKS) that tokens from outside are signed with; read again when it changes"},
     {ROW(TEXT, "JWT_JWKS_URL", jwt_jwks_url, ""), .is_valid = is_keys_url,
         .allowed = "an absolute http or https URL without credentials",
         .help = "the same from a URL, fetched every 5 minutes and when a token names an unknown key"},
@@ -178,7 +207,7 @@ const struct hl_option hl_options[] = {
     {ROW(WORD, "ADMIN_AUTH", admin_auth, "auto"), .words = admin_auth_words,
         .help = "whether the REST interface and the dashboard on the admin listener ask for a token; "
                 "auto: unless HOOKLINE_AUTH is none and its address is a loopback one"},
-    {ROW(TEXT, "ADMIN_HOSTS", admin_hosts, ""), .is_valid = hl_admin_hosts_are_valid,
+    {ROW(TEXT, "ADMIN_HOSTS", admin_hosts, ""), .is_valid = hl_admin_access_hosts_are_valid,
         .allowed = "names separated by commas, without ports, such as hookline.internal",
         .help = "names beside localhost that the admin listener may be called by; others get 421"},
 
@@ -203,7 +232,7 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "APP_START_TIMEOUT", app_start_timeout_ms, "5m"), .min = 1, .max = 12 * HOUR,
         .help = "how long an asynchronous run waits for an app that cannot be reached yet"},
     {ROW(DURATION, "CONNECT_TIMEOUT", connect_timeout_ms, "10s"), .min = 1, .max = HOUR,
-        .help = "getting a connection to the app, retried inside it; then 502"},
+        .help = "getting a connection to the app, retries included; then 502"},
     {ROW(DURATION, "APP_HEAD_TIMEOUT", app_head_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
         .help = "from request sent to response head; then 504; 0: the grace period"},
     {ROW(DURATION, "APP_IDLE_TIMEOUT", app_idle_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
@@ -220,7 +249,7 @@ const struct hl_option hl_options[] = {
 
     /* runs */
     {ROW(DURATION, "RESPONSE_GRACE_PERIOD", response_grace_period_ms, "15m"), .min = 1, .max = 12 * HOUR,
-        .help = "the longest time of an asynchronous run"},
+        .help = "how long an asynchronous run may take"},
     {ROW(DURATION, "SSE_HEARTBEAT", sse_heartbeat_ms, "15s"), .min = 10, .max = HOUR, .has_zero = true,
         .help = "silence in an event stream after which a comment is sent; 0: off"},
     {ROW(DURATION, "RETENTION", retention_ms, "72h"), .min = SECOND, .max = 3650 * DAY,
@@ -243,7 +272,7 @@ const struct hl_option hl_options[] = {
     {ROW(COUNT, "WEBHOOK_ATTEMPTS", webhook_attempts, "3"), .min = 1, .max = 20,
         .help = "attempts of a delivery in total"},
     {ROW(DURATION, "WEBHOOK_TIMEOUT", webhook_timeout_ms, "30s"), .min = 1, .max = HOUR,
-        .help = "the longest time of one attempt"},
+        .help = "how long one attempt may take"},
     {ROW(COUNT, "WEBHOOK_CONCURRENCY", webhook_concurrency, "64"), .min = 1, .max = 10000,
         .help = "deliveries at once, and as many retries"},
     {ROW(COUNT, "WEBHOOK_PER_HOST", webhook_per_host, "16"), .min = 1, .max = 10000,
@@ -253,11 +282,11 @@ const struct hl_option hl_options[] = {
     {ROW(RANGES, "WEBHOOK_ALLOW", webhook_allow, ""),
         .help = "private and other special addresses that webhooks may go to"},
     {ROW(SWITCH, "WEBHOOK_HTTPS_ONLY", webhook_https_only, "off"),
-        .help = "refuse webhooks to http"},
+        .help = "refuse webhooks to http URLs"},
     {ROW(TEXT, "WEBHOOK_CA_FILE", webhook_ca_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
-        .help = "certificates, PEM, that webhook receivers' certificates may also lead to"},
+        .help = "additional CA certificates (PEM) for webhook receivers"},
 
-    /* limits of callers */
+    /* limits on callers */
     {ROW(SIZE, "MAX_HEAD", max_head, "64KiB"), .min = 4 * KIB, .max = MIB,
         .help = "a head, the caller's (then 431) or the app's (then 502)"},
     {ROW(SIZE, "MAX_REQUEST_BODY", max_request_body, "64MiB"), .min = 1, .max = TIB,
@@ -278,17 +307,41 @@ const struct hl_option hl_options[] = {
         .help = "callers' connections at once; then the longest idle one is closed, or 503; 0: from the descriptor limit"},
 
     /* the store */
-    {ROW(WORD, "STORE", store, "sqlite"), .words = store_words,
-        .help = "where runs and deliveries are kept; memory: nowhere beyond the process"},
+    {ROW(WORD, "STORE", store, "sqlite"), .words = hl_store_words,
+        .help = "where runs and deliveries are kept; memory: nowhere beyond the process; postgres: shared by replicas"},
     {ROW(TEXT, "DATA_DIR", data_dir, ""), .shown = "/var/lib/hookline, or ./hookline-data when not root",
         .is_valid = is_file_path, .allowed = FILE_ALLOWED,
-        .help = "the data directory"},
+        .help = "the data directory; with postgres for what is not written there yet"},
+    {ROW(TEXT, "KEY", key, ""), .is_valid = is_key, .is_secret = true, .allowed = KEY_ALLOWED,
+        .help = "the key that secrets, webhook URLs and request headers are encrypted with; needed with "
+                "postgres, the same for all replicas (hookline key create prints one)"},
     {ROW(TEXT, "KEY_FILE", key_file, ""), .shown = "a file in the data directory",
         .is_valid = is_file_path, .allowed = FILE_ALLOWED,
-        .help = "the key that secrets, webhook URLs and request headers are encrypted with"},
+        .help = "the file of that key; with sqlite it is made where it is not there, with postgres never"},
+    {ROW(TEXT, "PREVIOUS_KEY", previous_key, ""), .is_valid = is_key, .is_secret = true, .allowed = KEY_ALLOWED,
+        .help = "with postgres, while keys are changed: the other one that values may be encrypted with"},
     {ROW(STORE_LIMIT, "STORE_MAX_BYTES", store_max_bytes, "80%"),
         .help = "the disk space to use, in bytes or of the volume; then the oldest finished bodies go, then "
                 "the oldest finished runs (those with dead letters last, pending ones never), then 503"},
+
+    /* replicas */
+    {ROW(TEXT, "POSTGRES_URL", postgres_url, ""), .is_valid = hl_postgres_url_is_valid, .is_secret = true,
+        .allowed = "at most 4096 printable bytes: a URI such as postgres://user:password@host/database, what is "
+                   "special in its parts percent-encoded (%40 for @), or keywords such as host=db dbname=hookline",
+        .help = "with postgres: the database, as a URI or as keywords of libpq's"},
+    {ROW(TEXT, "POSTGRES_SCHEMA", postgres_schema, "hookline"), .is_valid = is_schema,
+        .allowed = "1 to 63 of a-z 0-9 _ that begin neither with a digit nor with pg_",
+        .help = "with postgres: the schema of all that is hookline's"},
+    {ROW(SWITCH, "POSTGRES_UNSAFE", postgres_unsafe, "off"),
+        .help = "start on a server that may lose what it has acknowledged (fsync or synchronous_commit off)"},
+    {ROW(SWITCH, "POSTGRES_PREPARE", postgres_prepare, "on"),
+        .help = "use prepared statements; off: for poolers that lose them"},
+    {ROW(TEXT, "REPLICA", replica, ""), .shown = "the host name", .is_valid = hl_replica_is_valid,
+        .allowed = "1 to 128 printable ASCII characters without blanks",
+        .help = "with postgres: this process's name in records, logs and metrics"},
+    {ROW(DURATION, "REPLICA_TTL", replica_ttl_ms, "60s"), .min = 3 * SECOND, .max = HOUR,
+        .help = "with postgres: how long a replica may be silent; then its runs end as interrupted and "
+                "others send its webhooks; the same for all replicas"},
 
     /* the process */
     {ROW(COUNT, "WORKERS", workers, "0"), .min = 0, .max = 256,

@@ -30,7 +30,8 @@ struct hl_option {
     const char *const *words; /* WORD: ends with NULL */
     bool (*is_valid)(struct hl_str text); /* TEXT: NULL: anything goes */
     const char *allowed;                  /* TEXT: what is_valid wants, in words */
-    bool is_secret;                       /* never shown; has a …_FILE variant */
+    bool is_secret;                       /* never shown; has a …_FILE variant; HOOKLINE_KEY's is
+                                             a row of its own, which the store reads or makes */
     bool has_empty;   /* TEXT: set and empty is a value of its own, see `help` */
     const char *help; /* one line, no full stop */
 };
@@ -38,26 +39,13 @@ struct hl_option {
 extern const struct hl_option hl_options[];
 extern const size_t hl_option_count;
 
+/* As one writes them, in the order of enum hl_store_kind; ends with NULL. */
+extern const char *const hl_store_words[];
+
 /* `log_format` before hl_config_settle has decided. */
 #define HL_LOG_FORMAT_AUTO 2
 
 /* NULL when there is none of that name. */
 const struct hl_option *hl_option_find(struct hl_str name);
-/* The option whose name differs from `name` in the fewest letters. Never NULL. */
-const struct hl_option *hl_option_nearest(struct hl_str name);
-
-/* Sets the option's field, which must be empty, from its text. HL_ERR_INVALID: not allowed.
- * HL_ERR_NOMEM. */
-HL_MUST_CHECK enum hl_err hl_option_parse(
-    const struct hl_option *option, struct hl_str text, struct hl_config *config);
-/* Frees what the field owns and leaves it empty. */
-void hl_option_clear(const struct hl_option *option, struct hl_config *config);
-
-/* Appends what a value may be, in words: "a size from 4KiB to 1MiB". */
-HL_MUST_CHECK enum hl_err hl_option_describe(const struct hl_option *option, struct hl_buf *out);
-/* Appends the value that holds after loading, as one would write it; a secret as ****. Control
- * bytes are escaped: it is for reading. */
-HL_MUST_CHECK enum hl_err hl_option_show(
-    const struct hl_option *option, const struct hl_config *config, struct hl_buf *out);
 
 #endif

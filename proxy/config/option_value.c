@@ -1,6 +1,6 @@
 /* option_value.c - sets, frees, describes and shows one setting, by its type. Runs at start and in
  * `hookline config`. */
-#include "config/option.h"
+#include "config/option_value.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ enum hl_err hl_option_parse(
     case HL_OPTION_STORE_LIMIT:
         return parse_store_limit(text, field);
     }
-    HL_ASSERT(!"an option of no known type");
+    HL_ASSERT(!"an option of an unknown type");
     return HL_ERR_INVALID;
 }
 
@@ -183,7 +183,7 @@ enum hl_err hl_option_describe(const struct hl_option *option, struct hl_buf *ou
         return hl_buf_printf(
             out, "1%% to 100%% of the volume, or a size from 1MiB on, such as 16MiB or 20GiB");
     }
-    HL_ASSERT(!"an option of no known type");
+    HL_ASSERT(!"an option of an unknown type");
     return HL_ERR_INVALID;
 }
 

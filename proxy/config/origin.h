@@ -5,8 +5,8 @@
 #include "config/config.h"
 
 /* Comma-separated "scheme://host" or "scheme://host:port", in lower case as browsers send them; the
- * scheme's own port is taken off. "*" stands for all. "null" is no origin: every sandboxed page has
- * it. Empty text is the empty list. HL_ERR_INVALID, HL_ERR_NOMEM: `out` is empty. */
+ * scheme's own port is taken off. "*" stands for all. "null" is not an origin: every sandboxed page
+ * has it. Empty text is the empty list. HL_ERR_INVALID, HL_ERR_NOMEM: `out` is empty. */
 HL_MUST_CHECK enum hl_err hl_origin_list_parse(struct hl_str text, struct hl_origin_list *out);
 void hl_origin_list_fini(struct hl_origin_list *list);
 

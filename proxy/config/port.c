@@ -41,8 +41,8 @@ static enum hl_err hold_all(const char *name, const struct hl_listen_list *list,
     return err;
 }
 
-/* Addresses of the run listener may overlap each other (SO_REUSEPORT), those of the admin listener
- * nothing. */
+/* Addresses of the run listener may overlap each other (SO_REUSEPORT); those of the admin listener
+ * may overlap none. */
 enum hl_err hl_ports_probe(
     const struct hl_config *config, struct hl_buf *taken, struct hl_buf *problems)
 {

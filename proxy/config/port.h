@@ -5,9 +5,9 @@
 #include "config/config.h"
 
 /* Listens for a moment on each address of HOOKLINE_ADMIN_LISTEN and HOOKLINE_LISTEN, with the same
- * neighbours as in a process that runs. A line for each that this cannot be done on, ending in '\n':
- * to `taken` if another has the port, which may be a hookline that runs, else to `problems`; they may
- * be the same. HL_ERR_NOMEM. */
+ * neighbours as in a process that runs. A line for each address where this fails, ending in '\n':
+ * to `taken` if another has the port, which may be a hookline that runs, else to `problems`; they
+ * may be the same. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_ports_probe(
     const struct hl_config *config, struct hl_buf *taken, struct hl_buf *problems);
 

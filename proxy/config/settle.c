@@ -9,6 +9,7 @@
 
 #include "config/cpu.h"
 #include "config/option.h"
+#include "config/replica.h"
 #include "config/user.h"
 #include "config/value.h"
 
@@ -28,17 +29,30 @@ static uint32_t connections_by_descriptors(void)
     return n > MOST_CONNECTIONS ? MOST_CONNECTIONS : (uint32_t)n;
 }
 
-static enum hl_err settle_data_dir(struct hl_config *config)
+/* Where nothing is set. */
+static enum hl_err settle_text(struct hl_str *field, struct hl_str text)
 {
-    struct hl_str dir = geteuid() == 0 ? HL_STR("/var/lib/hookline") : HL_STR("./hookline-data");
-    if (config->data_dir.n > 0)
+    if (field->n > 0)
         return HL_OK;
-    char *copy = hl_str_dup(dir);
+    char *copy = hl_str_dup(text);
     if (!copy)
         return HL_ERR_NOMEM;
-    free((char *)config->data_dir.p);
-    config->data_dir = (struct hl_str){copy, dir.n};
+    free((char *)field->p);
+    *field = (struct hl_str){copy, text.n};
     return HL_OK;
+}
+
+static enum hl_err settle_data_dir(struct hl_config *config)
+{
+    return settle_text(&config->data_dir,
+        geteuid() == 0 ? HL_STR("/var/lib/hookline") : HL_STR("./hookline-data"));
+}
+
+static enum hl_err settle_replica(struct hl_config *config)
+{
+    char name[HL_REPLICA_MAX + 1];
+    hl_replica_by_host(name);
+    return settle_text(&config->replica, hl_str_from(name));
 }
 
 static enum hl_err check_ca_file(const struct hl_config *config, struct hl_buf *problems)
@@ -79,6 +93,55 @@ static enum hl_err check_app_user(const struct hl_config *config, struct hl_buf 
     return HL_OK;
 }
 
+/* Whether it was said, rightly or wrongly: what is wrong with it is reported once. */
+static bool is_given(const struct hl_config *config, struct hl_str name)
+{
+    const struct hl_config_source *source = &config->sources[hl_option_find(name) - hl_options];
+    return source->text || source->file;
+}
+
+static enum hl_err check_postgres(const struct hl_config *config, struct hl_buf *problems)
+{
+    enum hl_err err = HL_OK;
+    if (!is_given(config, HL_STR("HOOKLINE_POSTGRES_URL")))
+        err = hl_buf_printf(problems,
+            "HOOKLINE_POSTGRES_URL: not set, and HOOKLINE_STORE=postgres needs it: set it, or "
+            "HOOKLINE_POSTGRES_URL_FILE, to the database, such as "
+            "postgres://hookline@db.example/hookline?sslmode=verify-full\n");
+    if (!err && !is_given(config, HL_STR("HOOKLINE_KEY")) &&
+        !is_given(config, HL_STR("HOOKLINE_KEY_FILE")))
+        err = hl_buf_printf(problems,
+            "HOOKLINE_KEY: not set, and HOOKLINE_STORE=postgres needs it: set it, or "
+            "HOOKLINE_KEY_FILE, to the key that all replicas share; hookline key create prints a "
+            "new one\n");
+    return err;
+}
+
+/* A key that is passed over in silence would be taken for the one in use. */
+static enum hl_err check_sqlite(const struct hl_config *config, struct hl_buf *problems)
+{
+    static const char *const names[] = {"HOOKLINE_KEY", "HOOKLINE_PREVIOUS_KEY"};
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < HL_ARRAY_LEN(names) && !err; i++) {
+        if (is_given(config, hl_str_from(names[i])))
+            err = hl_buf_printf(problems,
+                "%s: has no effect with HOOKLINE_STORE=sqlite, whose key is in a file: name that "
+                "with HOOKLINE_KEY_FILE, or leave %s out\n",
+                names[i], names[i]);
+    }
+    return err;
+}
+
+static enum hl_err check_store(const struct hl_config *config, struct hl_buf *problems)
+{
+    if (is_given(config, HL_STR("HOOKLINE_KEY")) && is_given(config, HL_STR("HOOKLINE_KEY_FILE")))
+        return hl_buf_printf(problems,
+            "HOOKLINE_KEY: **** and HOOKLINE_KEY_FILE are both set; allowed: one of them\n");
+    if (config->store == HL_STORE_POSTGRES)
+        return check_postgres(config, problems);
+    return config->store == HL_STORE_SQLITE ? check_sqlite(config, problems) : HL_OK;
+}
+
 enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
 {
     if (config->app_head_timeout_ms == 0)
@@ -94,6 +157,10 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
     if ((unsigned)config->log_format == HL_LOG_FORMAT_AUTO)
         config->log_format = isatty(STDERR_FILENO) ? HL_LOG_PLAIN : HL_LOG_JSON;
     enum hl_err err = settle_data_dir(config);
+    if (!err)
+        err = settle_replica(config);
+    if (!err)
+        err = check_store(config, problems);
     if (!err)
         err = check_ca_file(config, problems);
     return err ? err : check_app_user(config, problems);

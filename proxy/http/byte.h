@@ -14,9 +14,9 @@ enum {
     HL_BYTE_TOKEN = 0x01,  /* tchar */
     HL_BYTE_FIELD = 0x02,  /* of a field value: HTAB, SP, VCHAR, obs-text */
     HL_BYTE_TARGET = 0x04, /* of a request target: VCHAR but '#' */
-    HL_BYTE_HOST = 0x08, /* of a registered name: unreserved, sub-delims but ',' (that would read as
-                            a list of hosts) */
-    HL_BYTE_HEX = 0x10,  /* hex digit, either case */
+    /* Of a registered name: unreserved, sub-delims but ',' (that would read as a list of hosts). */
+    HL_BYTE_HOST = 0x08,
+    HL_BYTE_HEX = 0x10,        /* hex digit, either case */
     HL_BYTE_UNDERSCORE = 0x20, /* '_' */
     HL_BYTE_DIGIT = 0x40,      /* decimal digit */
 };

@@ -30,8 +30,6 @@ enum {
     STATE_BAD,
 };
 
-static const char in_two_ways[] = "The chunked body can be read in more than one way.";
-
 void hl_chunk_reader_init(
     struct hl_chunk_reader *r, const struct hl_parser *after_head, size_t max_trailer)
 {
@@ -43,7 +41,7 @@ void hl_chunk_reader_init(
     r->left = 0;
     r->trailer_left = max_trailer;
     r->drops_trailer = false;
-    r->fault = NULL;
+    r->fault = HL_REFUSAL_NONE;
     hl_buf_init(&r->trailer, max_trailer);
     hl_buf_init(&r->line, max_trailer);
 }
@@ -54,7 +52,7 @@ void hl_chunk_reader_fini(struct hl_chunk_reader *r)
     hl_buf_fini(&r->line);
 }
 
-static void refuse(struct hl_chunk_reader *r, const char *fault)
+static void refuse(struct hl_chunk_reader *r, enum hl_refusal_cause fault)
 {
     r->state = STATE_BAD;
     r->fault = fault;
@@ -89,11 +87,11 @@ static void read_size(struct hl_chunk_reader *r, char c)
     if (digit >= 0) {
         r->left = r->left << 4 | (uint64_t)digit;
         if (++r->digits > MAX_DIGITS)
-            refuse(r, "A chunk size has more than 15 digits.");
+            refuse(r, HL_REFUSAL_CHUNK_DIGITS);
         return;
     }
     if (r->digits == 0)
-        refuse(r, "A chunk does not begin with its size in hex digits.");
+        refuse(r, HL_REFUSAL_CHUNK_SIZE_MISSING);
     else if (c == '\r')
         r->state = STATE_SIZE_LF;
     else if (c == ';')
@@ -101,21 +99,21 @@ static void read_size(struct hl_chunk_reader *r, char c)
     else if (c == ' ' || c == '\t')
         r->state = STATE_BLANK;
     else
-        refuse(r, "A chunk size has a byte that is no hex digit.");
+        refuse(r, HL_REFUSAL_CHUNK_SIZE_FORM);
 }
 
 static void read_extension(struct hl_chunk_reader *r, char c)
 {
     if (++r->extension > MAX_EXTENSION)
-        refuse(r, "The chunk extensions are too long.");
+        refuse(r, HL_REFUSAL_CHUNK_EXTENSIONS);
     else if (c == '\r' && r->state == STATE_EXTENSION)
         r->state = STATE_SIZE_LF;
     else if (!hl_byte_is(c, HL_BYTE_FIELD))
-        refuse(r, "A chunk extension has a control byte, or a quoted string without end.");
+        refuse(r, HL_REFUSAL_CHUNK_EXTENSION_FORM);
     else if (r->state == STATE_BLANK && c == ';')
         r->state = STATE_EXTENSION;
     else if (r->state == STATE_BLANK && c != ' ' && c != '\t')
-        refuse(r, "A chunk size is followed by white space without an extension.");
+        refuse(r, HL_REFUSAL_CHUNK_SIZE_BLANK);
     else if (r->state == STATE_ESCAPED)
         r->state = STATE_QUOTED;
     else if (r->state == STATE_QUOTED && c == '\\')
@@ -138,20 +136,20 @@ static void read_syntax(struct hl_chunk_reader *r, char c)
         break;
     case STATE_SIZE_LF:
         if (c != '\n')
-            refuse(r, "The line of a chunk size does not end with CRLF.");
+            refuse(r, HL_REFUSAL_CHUNK_SIZE_END);
         else
             r->state = r->left > 0 ? STATE_DATA : STATE_TRAILER;
         break;
     case STATE_DATA_CR:
         if (c != '\r')
-            refuse(r, "A chunk is longer than its size says, or CRLF is missing after it.");
+            refuse(r, HL_REFUSAL_CHUNK_END);
         else
             r->state = STATE_DATA_LF;
         break;
     case STATE_DATA_LF:
         r->state = STATE_SIZE;
         if (c != '\n')
-            refuse(r, "A chunk is longer than its size says, or CRLF is missing after it.");
+            refuse(r, HL_REFUSAL_CHUNK_END);
         r->digits = 0;
         break;
     }
@@ -167,7 +165,7 @@ static bool is_in_extension(const struct hl_chunk_reader *r)
 static void give_parser(struct hl_chunk_reader *r, const char *from, const char *to)
 {
     if (from < to && !hl_parser_take_chunks(&r->parser, from, (size_t)(to - from)))
-        refuse(r, in_two_ways);
+        refuse(r, HL_REFUSAL_CHUNKS_UNCLEAR);
 }
 
 /* Once a size line has ended, both must wait for as many bytes. */
@@ -176,7 +174,7 @@ static void compare_sizes(struct hl_chunk_reader *r)
     bool is_known =
         r->state == STATE_DATA || r->state == STATE_DATA_CR || r->state == STATE_TRAILER;
     if (is_known && hl_parser_chunk_left(&r->parser) != r->left)
-        refuse(r, in_two_ways);
+        refuse(r, HL_REFUSAL_CHUNKS_UNCLEAR);
 }
 
 /* Up to the end of a size line at the latest. */
@@ -222,12 +220,12 @@ static void read_trailer_line(struct hl_chunk_reader *r, struct hl_str line)
         return;
     }
     if (!hl_field_parse_line(line.p, line.n, &field)) {
-        refuse(r, "A trailer field is not `name: value` on one line that ends with CRLF.");
+        refuse(r, HL_REFUSAL_TRAILER_LINE);
         return;
     }
     if (!r->drops_trailer && hl_field_is_trailer_safe(&field) &&
         hl_buf_append_str(&r->trailer, line) != HL_OK)
-        refuse(r, "The trailer section could not be kept: out of memory.");
+        refuse(r, HL_REFUSAL_NO_MEMORY);
 }
 
 static void take_trailer(struct hl_chunk_reader *r, const char **p, size_t *n)
@@ -237,7 +235,7 @@ static void take_trailer(struct hl_chunk_reader *r, const char **p, size_t *n)
     *p += part.n;
     *n -= part.n;
     if (part.n > r->trailer_left) {
-        refuse(r, "The trailer section is too long.");
+        refuse(r, HL_REFUSAL_TRAILER_TOO_LARGE);
         return;
     }
     r->trailer_left -= part.n;
@@ -247,7 +245,7 @@ static void take_trailer(struct hl_chunk_reader *r, const char **p, size_t *n)
         return;
     }
     if (hl_buf_append_str(&r->line, part) != HL_OK) {
-        refuse(r, "The trailer section could not be kept: out of memory.");
+        refuse(r, HL_REFUSAL_NO_MEMORY);
         return;
     }
     if (lf) {

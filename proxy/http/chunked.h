@@ -10,9 +10,9 @@
 
 enum hl_chunk_event {
     HL_CHUNK_MORE, /* all input consumed, body not ended */
-    HL_CHUNK_DATA, /* `data` is the next slice of body bytes: a whole chunk, or the part of it that
-                      is here */
-    HL_CHUNK_END,  /* last chunk and trailer section read; bytes after it are not consumed */
+    /* `data` is the next slice of body bytes: a whole chunk, or the part of it that is here. */
+    HL_CHUNK_DATA,
+    HL_CHUNK_END, /* last chunk and trailer section read; bytes after it are not consumed */
     HL_CHUNK_BAD,
 };
 
@@ -20,13 +20,13 @@ struct hl_chunk_reader {
     struct hl_parser parser;
     uint8_t state;
     uint8_t digits;
-    uint32_t extension;    /* bytes of extensions seen in the whole body; capped */
-    uint64_t left;         /* bytes of the present chunk still to come */
-    struct hl_buf trailer; /* trailer lines with their CRLFs, for passing on */
-    struct hl_buf line;    /* a trailer line that is not complete */
-    size_t trailer_left;   /* of max_trailer */
-    bool drops_trailer;    /* no line of it is passed on; set after init */
-    const char *fault;     /* static text after HL_CHUNK_BAD */
+    uint32_t extension;          /* bytes of extensions seen in the whole body; capped */
+    uint64_t left;               /* bytes of the present chunk still to come */
+    struct hl_buf trailer;       /* trailer lines with their CRLFs, for passing on */
+    struct hl_buf line;          /* a trailer line that is not complete */
+    size_t trailer_left;         /* of max_trailer */
+    bool drops_trailer;          /* no line of it is passed on; set after init */
+    enum hl_refusal_cause fault; /* after HL_CHUNK_BAD */
 };
 
 /* `after_head` has read the head before the body, and is copied. No allocation until trailers come.

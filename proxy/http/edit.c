@@ -234,7 +234,8 @@ static void write_status_line(struct hl_writer *w, const struct hl_head *head)
     HL_WRITE(w, "\r\n");
 }
 
-/* Who has a clock dates what it passes on (RFC 9110 6.6.1); interim responses have no need of it. */
+/* A recipient with a clock dates what it passes on (RFC 9110 6.6.1); interim responses do not need
+ * it. */
 static void write_date(struct hl_writer *w, const struct hl_head *head, struct hl_str date)
 {
     const struct hl_field *field = hl_head_field(head, HL_FIELD_DATE);

@@ -36,7 +36,8 @@ struct hl_request_edit {
 size_t hl_edit_request(
     char *out, size_t cap, const struct hl_head *head, const struct hl_request_edit *edit);
 
-/* What ends a stored head: X-Run-Attempt, X-Run-Deadline, Connection, Content-Length, empty line. */
+/* What ends a stored head: X-Run-Attempt, X-Run-Deadline, Connection, Content-Length and the empty
+ * line. */
 struct hl_stored_end {
     uint32_t attempt;
     bool closes;
@@ -55,19 +56,19 @@ void hl_edit_set_deadline(char *digits, int64_t wall_ms);
 
 struct hl_response_edit {
     const struct hl_id *run_id; /* X-Request-Id; an app's own is replaced */
-    struct hl_str date;      /* written where the app sent none (RFC 9110 6.6.1); empty: nowhere */
-    uint8_t caller_minor;    /* HTTP/1.0 callers get no chunked coding and no 1xx */
-    bool closes;             /* write Connection: close */
-    bool is_head_request;    /* Content-Length as the app said, no framing of ours */
-    bool is_event_stream;    /* add cache-control, x-accel-buffering, charset where the app set none
-                                (contract 3) */
+    struct hl_str date;   /* written where the app sent none (RFC 9110 6.6.1); empty: nowhere */
+    uint8_t caller_minor; /* HTTP/1.0 callers get no chunked coding and no 1xx */
+    bool closes;          /* write Connection: close */
+    bool is_head_request; /* Content-Length as the app said, no framing of ours */
+    /* Add cache-control, x-accel-buffering, charset where the app set none (contract 3). */
+    bool is_event_stream;
     bool preference_applied; /* Preference-Applied: respond-async */
     bool selects_own;    /* 101: Sec-WebSocket-Protocol: hookline, where the app selected none */
     struct hl_cors cors; /* with an origin, the app's own word on that goes */
     enum hl_framing framing; /* what the caller gets */
     uint64_t content_length;
-    bool wants_trailers; /* keep the app's Trailer field: the caller gets chunked and said TE:
-                            trailers */
+    /* Keep the app's Trailer field: the caller gets chunked and said TE: trailers. */
+    bool wants_trailers;
 };
 
 /* As above, for the head that goes to the caller (1xx, 101 and final). HTTP/1.1 is always written

@@ -117,31 +117,27 @@ static bool read_fields(struct hl_head *head, const char *p, const char *end)
 
 /* The same, one by one, past what llhttp refuses for its meaning: to say what is wrong first. */
 static bool read_each_field(
-    struct hl_head *head, const char *p, const char *end, struct hl_head_fault *fault)
+    struct hl_head *head, const char *p, const char *end, struct hl_refusal *fault)
 {
     head->field_count = 0;
     for (const char *lf; p < end && *p != '\r'; p = lf + 1) {
         if (head->field_count == HL_HEAD_MAX_FIELDS)
-            return hl_head_refuse(fault, 431, "There are more than 128 header fields.");
+            return hl_refuse(fault, HL_REFUSAL_FIELD_COUNT);
         size_t i = head->field_count++;
         lf = memchr(p, '\n', (size_t)(end - p));
         if (!lf || !hl_field_parse_line(p, (size_t)(lf + 1 - p), &head->fields[i]))
-            return hl_head_refuse(fault, 400,
-                "A header field is not `name: value` on one line that ends with CRLF: a bad name, "
-                "white space before the colon, a folded line, a NUL, a bare CR or another "
-                "control.");
+            return hl_refuse(fault, HL_REFUSAL_FIELD_LINE);
         index_field(head, i);
     }
     if (end - p != 2 || p[0] != '\r' || p[1] != '\n')
-        return hl_head_refuse(
-            fault, 400, "The head does not end with an empty line, or not there.");
+        return hl_refuse(fault, HL_REFUSAL_HEAD_END);
     return true;
 }
 
-static bool read_host(struct hl_head *head, struct hl_head_fault *fault);
-static bool fits_upgrade(struct hl_head *head, struct hl_head_fault *fault);
+static bool read_host(struct hl_head *head, struct hl_refusal *fault);
+static bool fits_upgrade(struct hl_head *head, struct hl_refusal *fault);
 /* What the start line and the fields say together. */
-static bool judge_request(struct hl_head *head, struct hl_head_fault *fault)
+static bool judge_request(struct hl_head *head, struct hl_refusal *fault)
 {
     return read_host(head, fault) && hl_hop_read(head, fault) &&
            hl_hop_read_max_forwards(head, fault) && hl_framing_read_request(head, fault) &&
@@ -167,7 +163,7 @@ static enum hl_parser_result run_parser(
 bool hl_head_take_request(
     struct hl_head *head, struct hl_parser *parser, const char *p, size_t n, size_t *len)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     clear(head);
     if (run_parser(head, parser, p, n, len) != HL_PARSER_WHOLE)
         return false;
@@ -179,23 +175,17 @@ bool hl_head_take_request(
            hl_parser_agrees(parser, head);
 }
 
-static void refuse_as_unclear(struct hl_head_fault *fault)
-{
-    *fault = (struct hl_head_fault){400, "The head can be read in more than one way."};
-}
-
 void hl_head_explain_request(
-    struct hl_head *head, const char *p, size_t n, struct hl_head_fault *fault)
+    struct hl_head *head, const char *p, size_t n, struct hl_refusal *fault)
 {
     clear(head);
     const char *line =
         hl_start_line_read_request(p + leading_empty_lines(p, n), p + n, head, fault);
     if (line && read_each_field(head, line, p + n, fault) && judge_request(head, fault))
-        refuse_as_unclear(fault);
+        hl_refuse(fault, HL_REFUSAL_HEAD_UNCLEAR);
 }
 
-bool hl_head_parse_request(
-    struct hl_head *head, const char *p, size_t n, struct hl_head_fault *fault)
+bool hl_head_parse_request(struct hl_head *head, const char *p, size_t n, struct hl_refusal *fault)
 {
     struct hl_parser parser;
     size_t len;
@@ -206,18 +196,16 @@ bool hl_head_parse_request(
 }
 
 /* RFC 9112 3.2. The field must be right even where the target's authority wins over it. */
-static bool read_host(struct hl_head *head, struct hl_head_fault *fault)
+static bool read_host(struct hl_head *head, struct hl_refusal *fault)
 {
     const struct hl_field *field = hl_head_field(head, HL_FIELD_HOST);
     struct hl_authority authority;
     if (!field)
-        return head->minor == 0 ||
-               hl_head_refuse(fault, 400, "The request has no Host field. HTTP/1.1 requires it.");
+        return head->minor == 0 || hl_refuse(fault, HL_REFUSAL_HOST_MISSING);
     if (hl_head_field_count(head, HL_FIELD_HOST) > 1)
-        return hl_head_refuse(fault, 400, "There is more than one Host field. Send it once.");
+        return hl_refuse(fault, HL_REFUSAL_HOST_TWICE);
     if (!hl_authority_parse(field->value, &authority))
-        return hl_head_refuse(
-            fault, 400, "Host is not a host name or address with an optional port.");
+        return hl_refuse(fault, HL_REFUSAL_HOST_FORM);
     if (head->host.n == 0)
         head->host = field->value;
     return true;
@@ -225,31 +213,31 @@ static bool read_host(struct hl_head *head, struct hl_head_fault *fault)
 
 /* An upgrade is a GET without a body: bytes after the head belong to the new protocol (RFC
  * 6455 4.1). */
-static bool fits_upgrade(struct hl_head *head, struct hl_head_fault *fault)
+static bool fits_upgrade(struct hl_head *head, struct hl_refusal *fault)
 {
     head->is_websocket_upgrade &= head->method_id == HL_METHOD_GET;
     if (!head->is_websocket_upgrade)
         return true;
     if (head->framing == HL_FRAMING_CHUNKED || head->content_length > 0)
-        return hl_head_refuse(fault, 400, "A WebSocket upgrade may not have a body.");
+        return hl_refuse(fault, HL_REFUSAL_UPGRADE_BODY);
     head->framing = HL_FRAMING_NONE;
     return true;
 }
 
 static bool judge_response(struct hl_head *head, enum hl_method request_method,
-    bool is_websocket_request, struct hl_head_fault *fault)
+    bool is_websocket_request, struct hl_refusal *fault)
 {
     if (!hl_hop_read(head, fault) || !hl_framing_read_response(head, request_method, fault))
         return false;
     head->is_websocket_upgrade &= head->status == 101 && is_websocket_request;
     return head->status != 101 || head->is_websocket_upgrade ||
-           hl_head_refuse(fault, 502, "The app switched protocols though it was not asked to.");
+           hl_refuse(fault, HL_REFUSAL_APP_SWITCHED);
 }
 
 bool hl_head_take_response(struct hl_head *head, struct hl_parser *parser, const char *p, size_t n,
     enum hl_method request_method, bool is_websocket_request, size_t *len)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     clear(head);
     if (hl_parser_read_response(parser, p, n, head, len) != HL_PARSER_WHOLE)
         return false;
@@ -260,19 +248,19 @@ bool hl_head_take_response(struct hl_head *head, struct hl_parser *parser, const
 }
 
 void hl_head_explain_response(struct hl_head *head, const char *p, size_t n,
-    enum hl_method request_method, bool is_websocket_request, struct hl_head_fault *fault)
+    enum hl_method request_method, bool is_websocket_request, struct hl_refusal *fault)
 {
     clear(head);
     const char *line = hl_start_line_read_status(p, p + n, head, fault);
     if (line && read_each_field(head, line, p + n, fault) &&
         judge_response(head, request_method, is_websocket_request, fault))
-        refuse_as_unclear(fault);
+        hl_refuse(fault, HL_REFUSAL_HEAD_UNCLEAR);
     /* Whatever a caller would be told in its place: an app's bad head is a bad gateway. */
     fault->status = 502;
 }
 
 bool hl_head_parse_response(struct hl_head *head, const char *p, size_t n,
-    enum hl_method request_method, bool is_websocket_request, struct hl_head_fault *fault)
+    enum hl_method request_method, bool is_websocket_request, struct hl_refusal *fault)
 {
     struct hl_parser parser;
     size_t len;

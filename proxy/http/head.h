@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "http/field.h"
+#include "http/refusal.h"
 
 #define HL_HEAD_MAX_FIELDS 128 /* more: 431 */
 
@@ -43,20 +44,23 @@ struct hl_head {
     uint8_t minor;        /* HTTP/1.minor: 0 or 1; a higher 1.x reads as 1 */
 
     enum hl_framing framing;
-    uint64_t content_length; /* with HL_FRAMING_LENGTH; on a response to HEAD or a 304, what the
-                                field said */
+    /* With HL_FRAMING_LENGTH; on a response to HEAD or a 304, what the field said. */
+    uint64_t content_length;
     bool has_content_length; /* the field was there and valid */
     bool is_persistent;    /* the connection may be used again after this message (RFC 9112 9.3) */
     bool expects_continue; /* requests, HTTP/1.1: Expect: 100-continue */
-    bool is_websocket_upgrade; /* GET, HTTP/1.1, Connection: upgrade, Upgrade: websocket; response:
-                                  101 with it */
-    bool accepts_trailers;     /* TE: trailers */
-    bool nominates_fields;     /* Connection names fields of this connection: none of the trailer
-                                  section goes on, for they may be there (RFC 9110 7.6.1) */
-    int64_t max_forwards; /* OPTIONS requests: how many may still pass it on (RFC 9110 7.6.2), at
-                                  most UINT32_MAX; -1: as many as like */
-    struct hl_str host;   /* requests: the one valid Host; an absolute-form target's authority wins
-                         * (RFC 9112 3.2.2); empty only for HTTP/1.0 without Host */
+    /* GET, HTTP/1.1, Connection: upgrade, Upgrade: websocket; response: 101 with it. */
+    bool is_websocket_upgrade;
+    bool accepts_trailers; /* TE: trailers */
+    /* Connection names fields of this connection: none of the trailer section goes on, for they may
+     * be there (RFC 9110 7.6.1). */
+    bool nominates_fields;
+    /* OPTIONS requests: how many may still pass it on (RFC 9110 7.6.2), at most UINT32_MAX; -1: as
+     * many as like. */
+    int64_t max_forwards;
+    /* Requests: the one valid Host; an absolute-form target's authority wins (RFC 9112 3.2.2);
+     * empty only for HTTP/1.0 without Host. */
+    struct hl_str host;
 
     uint64_t repeated; /* bit 1 << id: there is more than one field of that name */
     size_t field_count;
@@ -64,29 +68,17 @@ struct hl_head {
     int16_t first[HL_FIELD_ID_COUNT];           /* index of the first field with that name, or -1 */
 };
 
-/* Why a head was refused. */
-struct hl_head_fault {
-    uint16_t status;    /* 400, 417, 431, 501, 505 for requests; 502 for responses */
-    const char *detail; /* static text for problem+json: what was wrong and what to do */
-};
-
-/* Sets `*fault`; always false, for `return`. */
-static inline bool hl_head_refuse(struct hl_head_fault *fault, uint16_t status, const char *detail)
-{
-    *fault = (struct hl_head_fault){status, detail};
-    return false;
-}
-
-/* Parses a complete head of `n` bytes. False: `*fault` says why; `head` is then unspecified.
- * Refused: everything in RFC 9112 that is ambiguous or forbidden (see tests/unit/http). */
+/* Parses a complete head of `n` bytes. False: `*fault` says why (of a response, with status 502);
+ * `head` is then unspecified. Refused: everything in RFC 9112 that is ambiguous or forbidden (see
+ * tests/unit/http). */
 HL_MUST_CHECK bool hl_head_parse_request(
-    struct hl_head *head, const char *p, size_t n, struct hl_head_fault *fault);
+    struct hl_head *head, const char *p, size_t n, struct hl_refusal *fault);
 
 /* `request_method` decides with the status whether a body follows (RFC 9112 6.3).
  * `is_websocket_request`: a 101 is expected. An unsolicited 101 is a fault. 1xx heads have framing
  * NONE. */
 HL_MUST_CHECK bool hl_head_parse_response(struct hl_head *head, const char *p, size_t n,
-    enum hl_method request_method, bool is_websocket_request, struct hl_head_fault *fault);
+    enum hl_method request_method, bool is_websocket_request, struct hl_refusal *fault);
 
 /* ---- for message.c: heads that more may follow, or of which not all is there ---- */
 
@@ -102,9 +94,9 @@ HL_MUST_CHECK bool hl_head_take_response(struct hl_head *head, struct hl_parser 
 /* Why the whole head p[0..n) was not taken: of all its faults the first one, in the order start line,
  * fields, what they say together. */
 void hl_head_explain_request(
-    struct hl_head *head, const char *p, size_t n, struct hl_head_fault *fault);
+    struct hl_head *head, const char *p, size_t n, struct hl_refusal *fault);
 void hl_head_explain_response(struct hl_head *head, const char *p, size_t n,
-    enum hl_method request_method, bool is_websocket_request, struct hl_head_fault *fault);
+    enum hl_method request_method, bool is_websocket_request, struct hl_refusal *fault);
 
 enum hl_head_end {
     HL_HEAD_END_MISSING, /* not all there yet */

@@ -22,11 +22,11 @@ struct options {
 static bool read_options(struct hl_head *head, struct options *options);
 static bool lists(const struct hl_head *head, enum hl_field_id id, struct hl_str wanted);
 
-bool hl_hop_read(struct hl_head *head, struct hl_head_fault *fault)
+bool hl_hop_read(struct hl_head *head, struct hl_refusal *fault)
 {
     struct options options = {0};
     if (!read_options(head, &options))
-        return hl_head_refuse(fault, 400, "Connection is not a list of at most 64 field names.");
+        return hl_refuse(fault, HL_REFUSAL_CONNECTION_FORM);
 
     head->is_persistent = !options.has_close && (head->minor > 0 || options.has_keep_alive);
     head->is_websocket_upgrade = options.has_upgrade && head->minor > 0 &&
@@ -109,7 +109,7 @@ static bool lists(const struct hl_head *head, enum hl_field_id id, struct hl_str
 }
 
 /* Other methods may go on whatever it says, and TRACE is not served. */
-bool hl_hop_read_max_forwards(struct hl_head *head, struct hl_head_fault *fault)
+bool hl_hop_read_max_forwards(struct hl_head *head, struct hl_refusal *fault)
 {
     const struct hl_field *field = hl_head_field(head, HL_FIELD_MAX_FORWARDS);
     uint64_t count;
@@ -118,20 +118,19 @@ bool hl_hop_read_max_forwards(struct hl_head *head, struct hl_head_fault *fault)
         return true;
     if (hl_head_field_count(head, HL_FIELD_MAX_FORWARDS) > 1 ||
         !hl_str_to_u64(field->value, &count))
-        return hl_head_refuse(fault, 400, "Max-Forwards is not one decimal number below 2^64.");
+        return hl_refuse(fault, HL_REFUSAL_MAX_FORWARDS_FORM);
     head->max_forwards = count < UINT32_MAX ? (int64_t)count : UINT32_MAX;
     return true;
 }
 
-bool hl_hop_read_expect(struct hl_head *head, struct hl_head_fault *fault)
+bool hl_hop_read_expect(struct hl_head *head, struct hl_refusal *fault)
 {
     if (head->first[HL_FIELD_EXPECT] < 0)
         return true;
     size_t i = (size_t)head->first[HL_FIELD_EXPECT];
     for (const struct hl_field *field; (field = next_field(head, HL_FIELD_EXPECT, &i));)
         if (!hl_str_eq_nocase(field->value, HL_STR("100-continue")))
-            return hl_head_refuse(
-                fault, 417, "The only expectation understood here is 100-continue.");
+            return hl_refuse(fault, HL_REFUSAL_EXPECTATION);
     /* Without a body there is nothing to continue with; HTTP/1.0 knows no interim responses (RFC
      * 9110 10.1.1). */
     bool has_body = head->framing == HL_FRAMING_CHUNKED || head->content_length > 0;

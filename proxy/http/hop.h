@@ -7,12 +7,12 @@
 
 /* Sets is_hop of the fields that Connection nominates, is_persistent, is_websocket_upgrade as far
  * as Connection and Upgrade tell, and accepts_trailers. Needs the start line and the fields. */
-HL_MUST_CHECK bool hl_hop_read(struct hl_head *head, struct hl_head_fault *fault);
+HL_MUST_CHECK bool hl_hop_read(struct hl_head *head, struct hl_refusal *fault);
 
 /* Sets max_forwards. Needs the start line and the fields. */
-HL_MUST_CHECK bool hl_hop_read_max_forwards(struct hl_head *head, struct hl_head_fault *fault);
+HL_MUST_CHECK bool hl_hop_read_max_forwards(struct hl_head *head, struct hl_refusal *fault);
 
 /* Sets expects_continue; 417 for any other expectation. Needs the framing. */
-HL_MUST_CHECK bool hl_hop_read_expect(struct hl_head *head, struct hl_head_fault *fault);
+HL_MUST_CHECK bool hl_hop_read_expect(struct hl_head *head, struct hl_refusal *fault);
 
 #endif

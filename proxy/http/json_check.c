@@ -1,7 +1,8 @@
 /* json_check.c - the JSON validator: RFC 8259 as a push-down automaton with one bit a level.
  * Thread: any; no allocation.
  * Promise: the bytes of a text that passed may be embedded in another JSON text as they are. */
-#include "http/body_check.h"
+#include "http/json_check.h"
+
 #include "http/byte.h"
 #include "http/utf8_check.h"
 

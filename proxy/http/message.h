@@ -14,10 +14,11 @@
 
 /* What a reader takes, and how it refuses the rest. Outlives the reader. */
 struct hl_message_rules {
-    size_t max_head;                     /* bytes */
-    size_t max_trailer;                  /* bytes of a trailer section */
-    struct hl_head_fault no_head;        /* what came can never become a head */
-    struct hl_head_fault head_too_large; /* more than max_head */
+    size_t max_head;    /* bytes */
+    size_t max_trailer; /* bytes of a trailer section */
+    /* Neither is NULL. What came can never become a head; a bad body has its status, too. */
+    const struct hl_refusal *no_head;
+    const struct hl_refusal *head_too_large; /* more than max_head */
 };
 
 enum hl_message_event {
@@ -31,30 +32,30 @@ enum hl_message_event {
 struct hl_message_reader {
     const struct hl_message_rules *rules;
     size_t scanned; /* of an incomplete head */
-    size_t
-        head_n; /* bytes of the last head that was whole, refused or not, and not too large; else 0 */
+    /* bytes of the last head that was whole, refused or not, and not too large; else 0 */
+    size_t head_n;
 
     /* the present message's body; NONE between messages */
     enum hl_framing framing;
-    uint64_t left; /* with HL_FRAMING_LENGTH: bytes still to come */
-    struct hl_chunk_reader chunks;
+    uint64_t left;                  /* with HL_FRAMING_LENGTH: bytes still to come */
+    struct hl_chunk_reader *chunks; /* with HL_FRAMING_CHUNKED; owned */
 };
 
-/* No allocation until trailers come. */
+/* No allocation until a chunked body comes: most connections never see one. */
 void hl_message_reader_init(struct hl_message_reader *r, const struct hl_message_rules *rules);
 /* Leaves it as it was after init. */
 void hl_message_reader_fini(struct hl_message_reader *r);
 
 /* MORE, HEAD or FAULT. `head` is scratch for the caller. */
 enum hl_message_event hl_message_read_request(struct hl_message_reader *r, struct hl_str *bytes,
-    struct hl_head *head, struct hl_head_fault *fault);
+    struct hl_head *head, struct hl_refusal *fault);
 /* `method` and `is_websocket`: of the request that it answers, see head.h. */
 enum hl_message_event hl_message_read_response(struct hl_message_reader *r, struct hl_str *bytes,
-    enum hl_method method, bool is_websocket, struct hl_head *head, struct hl_head_fault *fault);
+    enum hl_method method, bool is_websocket, struct hl_head *head, struct hl_refusal *fault);
 
 /* MORE, DATA, END or FAULT. A body that ends with the connection has no END. */
 enum hl_message_event hl_message_read_body(struct hl_message_reader *r, struct hl_str *bytes,
-    struct hl_str *data, struct hl_head_fault *fault);
+    struct hl_str *data, struct hl_refusal *fault);
 /* `n` bytes of a body with a length, no more than are left, were used without being read here. */
 static inline void hl_message_pass_over(struct hl_message_reader *r, size_t n)
 {
@@ -63,7 +64,7 @@ static inline void hl_message_pass_over(struct hl_message_reader *r, size_t n)
 /* The trailer lines that may go on, after END; until hl_message_next. */
 static inline struct hl_str hl_message_trailer(const struct hl_message_reader *r)
 {
-    return hl_buf_str(&r->chunks.trailer);
+    return r->chunks ? hl_buf_str(&r->chunks->trailer) : (struct hl_str){NULL, 0};
 }
 
 /* The present message is done with: what is kept of it goes, and a head is next. */

@@ -63,10 +63,11 @@ static llhttp_errno_t execute_past(
     return err == HPE_OK ? execute(parser, tab, end) : err;
 }
 
-/* `method` stands for the bytes up to `from`. */
+/* The head that `bytes` begin with; `method` stands for those up to `from`. */
 static enum hl_parser_result read_head(struct hl_parser *parser, llhttp_type_t type,
-    struct hl_str method, const char *from, const char *end, struct hl_head *head)
+    struct hl_str method, const char *from, struct hl_str bytes, struct hl_head *head, size_t *len)
 {
+    const char *end = bytes.p + bytes.n;
     begin(parser, type, method, head);
     llhttp_errno_t err = execute(parser, from, end);
     const char *tab = err == HPE_INVALID_CONTENT_LENGTH ? find_tab(parser, end) : NULL;
@@ -76,42 +77,31 @@ static enum hl_parser_result read_head(struct hl_parser *parser, llhttp_type_t t
     }
     if (err == HPE_OK)
         return HL_PARSER_PART;
-    return err == HPE_PAUSED ? HL_PARSER_WHOLE : HL_PARSER_REFUSED;
+    if (err != HPE_PAUSED)
+        return HL_PARSER_REFUSED;
+    *len = (size_t)(llhttp_get_error_pos(&parser->llhttp) - bytes.p);
+    return HL_PARSER_WHOLE;
 }
 
-static size_t head_length(const struct hl_parser *parser, const char *p)
-{
-    return (size_t)(llhttp_get_error_pos(&parser->llhttp) - p);
-}
+static const struct hl_str as_it_is = {NULL, 0};
 
 enum hl_parser_result hl_parser_read_request(
     struct hl_parser *parser, const char *p, size_t n, struct hl_head *head, size_t *len)
 {
-    enum hl_parser_result result =
-        read_head(parser, HTTP_REQUEST, (struct hl_str){NULL, 0}, p, p + n, head);
-    if (result == HL_PARSER_WHOLE)
-        *len = head_length(parser, p);
-    return result;
+    return read_head(parser, HTTP_REQUEST, as_it_is, p, (struct hl_str){p, n}, head, len);
 }
 
 enum hl_parser_result hl_parser_read_other_request(struct hl_parser *parser, const char *p,
     size_t method_end, size_t n, struct hl_head *head, size_t *len)
 {
-    enum hl_parser_result result =
-        read_head(parser, HTTP_REQUEST, HL_STR("POST"), p + method_end, p + n, head);
-    if (result == HL_PARSER_WHOLE)
-        *len = head_length(parser, p);
-    return result;
+    return read_head(
+        parser, HTTP_REQUEST, HL_STR("POST"), p + method_end, (struct hl_str){p, n}, head, len);
 }
 
 enum hl_parser_result hl_parser_read_response(
     struct hl_parser *parser, const char *p, size_t n, struct hl_head *head, size_t *len)
 {
-    enum hl_parser_result result =
-        read_head(parser, HTTP_RESPONSE, (struct hl_str){NULL, 0}, p, p + n, head);
-    if (result == HL_PARSER_WHOLE)
-        *len = head_length(parser, p);
-    return result;
+    return read_head(parser, HTTP_RESPONSE, as_it_is, p, (struct hl_str){p, n}, head, len);
 }
 
 /* Of a line alone. */

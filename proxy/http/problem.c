@@ -81,20 +81,21 @@ static void write_id_text(struct hl_writer *w, const struct hl_id *id)
     hl_write(w, text, sizeof text);
 }
 
-size_t hl_problem_write(char *out, size_t cap, const struct hl_answer *answer)
+size_t hl_problem_write(
+    char *out, size_t cap, const struct hl_refusal *why, const struct hl_id *run_id)
 {
     struct hl_writer writer = hl_writer_on(out, cap), *w = &writer;
     HL_WRITE(w, "{\"type\":\"about:blank\",\"title\":");
-    write_json_string(w, hl_status_phrase(answer->status));
+    write_json_string(w, hl_status_phrase(why->status));
     HL_WRITE(w, ",\"status\":");
-    hl_write_u64(w, answer->status);
-    if (answer->detail) {
+    hl_write_u64(w, why->status);
+    if (why->detail) {
         HL_WRITE(w, ",\"detail\":");
-        write_json_string(w, answer->detail);
+        write_json_string(w, why->detail);
     }
-    if (answer->run_id) {
+    if (run_id) {
         HL_WRITE(w, ",\"run_id\":\"");
-        write_id_text(w, answer->run_id);
+        write_id_text(w, run_id);
         HL_WRITE(w, "\"");
     }
     HL_WRITE(w, "}");
@@ -108,13 +109,26 @@ static void write_date(struct hl_writer *w)
     hl_write_str(w, hl_date_now(&date));
 }
 
+/* RFC 9110 10.2.3. */
+static void write_refusal_fields(struct hl_writer *w, const struct hl_refusal *why)
+{
+    if (why->retry_s != HL_RETRY_NONE) {
+        HL_WRITE(w, "Retry-After: ");
+        hl_write_u64(w, why->retry_s);
+        HL_WRITE(w, "\r\n");
+    }
+    if (why->fields)
+        hl_write_str(w, hl_str_from(why->fields));
+}
+
 static void write_head(
     struct hl_writer *w, const struct hl_answer *answer, struct hl_str type, size_t body_len)
 {
+    uint16_t status = hl_answer_status(answer);
     HL_WRITE(w, "HTTP/1.1 ");
-    hl_write_u64(w, answer->status);
+    hl_write_u64(w, status);
     HL_WRITE(w, " ");
-    hl_write_str(w, hl_str_from(hl_status_phrase(answer->status)));
+    hl_write_str(w, hl_str_from(hl_status_phrase(status)));
     HL_WRITE(w, "\r\nDate: ");
     write_date(w);
     if (body_len > 0 || answer->is_stream) {
@@ -124,7 +138,7 @@ static void write_head(
     if (answer->is_stream) {
         if (answer->caller_minor > 0)
             HL_WRITE(w, "\r\nTransfer-Encoding: chunked");
-    } else if (answer->status != 204 && answer->status != 304) { /* RFC 9110 8.6 */
+    } else if (status != 204 && status != 304) { /* RFC 9110 8.6 */
         HL_WRITE(w, "\r\nContent-Length: ");
         hl_write_u64(w, body_len);
     }
@@ -137,6 +151,8 @@ static void write_head(
         write_id_text(w, answer->run_id);
         HL_WRITE(w, "\r\n");
     }
+    if (answer->refusal)
+        write_refusal_fields(w, answer->refusal);
     if (answer->extra_fields)
         hl_write_str(w, hl_str_from(answer->extra_fields));
     hl_cors_write(w, &answer->cors);
@@ -149,12 +165,13 @@ static void write_head(
 
 size_t hl_answer_write(char *out, size_t cap, const struct hl_answer *answer)
 {
-    bool is_problem = answer->content_type.n == 0;
-    struct hl_str type = is_problem ? HL_STR("application/problem+json") : answer->content_type;
+    const struct hl_refusal *why = answer->refusal;
+    struct hl_str type = why ? HL_STR("application/problem+json") : answer->content_type;
     char problem[2048];
     struct hl_str body = answer->body;
-    if (is_problem) {
-        body = (struct hl_str){problem, hl_problem_write(problem, sizeof problem, answer)};
+    if (why) {
+        body.n = hl_problem_write(problem, sizeof problem, why, answer->run_id);
+        body.p = problem;
         if (body.n == 0)
             return 0;
     }

@@ -8,29 +8,37 @@
 
 #include "base/id.h"
 #include "http/cors.h"
+#include "http/refusal.h"
 
 struct hl_answer {
+    const struct hl_refusal *refusal; /* application/problem+json; NULL: what the next three say */
     uint16_t status;
-    struct hl_str content_type; /* empty: application/problem+json, with the members below */
-    struct hl_str body;         /* with content_type */
-    const char *detail;         /* problem: what was wrong and what to do */
-    const struct hl_id *run_id; /* X-Request-Id, and member run_id; NULL: neither */
+    struct hl_str content_type;
+    struct hl_str body;
+    const struct hl_id *run_id; /* X-Request-Id, and the problem's member run_id; NULL: neither */
     struct hl_cors cors;
-    const char *extra_fields;  /* whole lines with CRLF ("Allow: POST\r\n"), or NULL */
+    const char *extra_fields;  /* whole lines with CRLF, or NULL */
     const char *cache_control; /* NULL: no-store */
     bool closes;               /* Connection: close */
     bool is_head_request;      /* no body bytes, same Content-Length */
     uint8_t caller_minor;      /* HTTP/1.0 and !closes: Connection: keep-alive */
-    bool is_stream; /* the head alone, of a body that follows in chunks; HTTP/1.0: until the close,
-                       `closes` must be set */
+    /* The head alone, of a body that follows in chunks; HTTP/1.0: until the close, `closes` must be
+     * set. */
+    bool is_stream;
 };
 
-/* Writes head and body. Returns the length, 0 when it does not fit. `type` is "about:blank",
- * `title` the status's standard phrase. */
+static inline uint16_t hl_answer_status(const struct hl_answer *answer)
+{
+    return answer->refusal ? answer->refusal->status : answer->status;
+}
+
+/* Writes head and body. Returns the length, 0 when it does not fit. A problem's `type` is
+ * "about:blank", its `title` the status's standard phrase. */
 size_t hl_answer_write(char *out, size_t cap, const struct hl_answer *answer);
 
-/* The body alone of a problem; only `status`, `detail` and `run_id` count. */
-size_t hl_problem_write(char *out, size_t cap, const struct hl_answer *answer);
+/* The body alone of a problem; `run_id` may be NULL. */
+size_t hl_problem_write(
+    char *out, size_t cap, const struct hl_refusal *why, const struct hl_id *run_id);
 
 /* "Not Found"; "" for unknown codes. */
 const char *hl_status_phrase(uint16_t status);

@@ -7,9 +7,9 @@
 #include "http/authority.h"
 #include "http/byte.h"
 
-static const char *refuse(struct hl_head_fault *fault, uint16_t status, const char *detail)
+static const char *refuse(struct hl_refusal *fault, enum hl_refusal_cause cause)
 {
-    hl_head_refuse(fault, status, detail);
+    hl_refuse(fault, cause);
     return NULL;
 }
 
@@ -41,19 +41,19 @@ static bool is_target_fit(struct hl_head *head);
 
 /* "HTTP/1.x" at p; returns the byte after it. Any 1.x above 1.1 is read as 1.1 (RFC 9110 2.5). */
 static const char *read_version(
-    const char *p, const char *end, struct hl_head *head, struct hl_head_fault *fault)
+    const char *p, const char *end, struct hl_head *head, struct hl_refusal *fault)
 {
     if (end - p < 8 || memcmp(p, "HTTP/", 5) != 0 || !hl_byte_is(p[5], HL_BYTE_DIGIT) ||
         p[6] != '.' || !hl_byte_is(p[7], HL_BYTE_DIGIT))
-        return refuse(fault, 400, "The start line has no HTTP version. Speak HTTP/1.1.");
+        return refuse(fault, HL_REFUSAL_VERSION_MISSING);
     if (p[5] != '1')
-        return refuse(fault, 505, "The only versions spoken here are HTTP/1.1 and HTTP/1.0.");
+        return refuse(fault, HL_REFUSAL_VERSION_OTHER);
     head->minor = p[7] != '0';
     return p + 8;
 }
 
 const char *hl_start_line_read_request(
-    const char *p, const char *end, struct hl_head *head, struct hl_head_fault *fault)
+    const char *p, const char *end, struct hl_head *head, struct hl_refusal *fault)
 {
     const char *start = p;
     while (p < end && hl_byte_is(*p, HL_BYTE_TOKEN))
@@ -61,27 +61,22 @@ const char *hl_start_line_read_request(
     head->method = (struct hl_str){start, (size_t)(p - start)};
     head->method_id = hl_method_lookup(head->method);
     if (p == start || p == end || *p != ' ')
-        return refuse(fault, 400,
-            "The request line is not `method target HTTP/1.1` with single spaces between.");
+        return refuse(fault, HL_REFUSAL_REQUEST_LINE);
 
     start = ++p;
     while (p < end && hl_byte_is(*p, HL_BYTE_TARGET))
         p++;
     head->target = (struct hl_str){start, (size_t)(p - start)};
     if (p == end || *p != ' ')
-        return refuse(fault, 400,
-            "The request target has a byte that may not stand there (a control, '#', above 0x7e), "
-            "or no version follows it. Percent-encode such bytes.");
+        return refuse(fault, HL_REFUSAL_TARGET_BYTES);
 
     p = read_version(p + 1, end, head, fault);
     if (!p)
         return NULL;
     if (end - p < 2 || p[0] != '\r' || p[1] != '\n')
-        return refuse(fault, 400, "The request line does not end with CRLF after its version.");
+        return refuse(fault, HL_REFUSAL_REQUEST_LINE_END);
     if (!is_target_fit(head))
-        return refuse(fault, 400,
-            "The request target has none of the forms of RFC 9112 section 3.2 for this method, or "
-            "its authority is not a plain host and port.");
+        return refuse(fault, HL_REFUSAL_TARGET_FORM);
     return p + 2;
 }
 
@@ -95,7 +90,7 @@ static size_t scheme_length(struct hl_str target)
     return 0;
 }
 
-/* RFC 9112 3.2.1 to 3.2.4. Userinfo is no authority of ours: it would be a password in a log. */
+/* RFC 9112 3.2.1 to 3.2.4. Userinfo is not accepted: it would be a password in a log. */
 static bool is_target_fit(struct hl_head *head)
 {
     struct hl_str target = head->target;
@@ -118,14 +113,14 @@ static bool is_target_fit(struct hl_head *head)
 }
 
 const char *hl_start_line_read_status(
-    const char *p, const char *end, struct hl_head *head, struct hl_head_fault *fault)
+    const char *p, const char *end, struct hl_head *head, struct hl_refusal *fault)
 {
     p = read_version(p, end, head, fault);
     if (!p)
         return NULL;
     if (end - p < 4 || p[0] != ' ' || p[1] < '1' || p[1] > '5' ||
         !hl_byte_is(p[2], HL_BYTE_DIGIT) || !hl_byte_is(p[3], HL_BYTE_DIGIT))
-        return refuse(fault, 502, "The app's status code is not a number from 100 to 599.");
+        return refuse(fault, HL_REFUSAL_APP_STATUS);
     head->status = (uint16_t)((p[1] - '0') * 100 + (p[2] - '0') * 10 + (p[3] - '0'));
 
     /* The space before an absent reason phrase is missing often enough to be let through: nothing
@@ -134,12 +129,12 @@ const char *hl_start_line_read_status(
     if (p < end && *p == ' ')
         p++;
     else if (p < end && *p != '\r')
-        return refuse(fault, 502, "The app's status line has no space after the status code.");
+        return refuse(fault, HL_REFUSAL_APP_STATUS_SPACE);
     const char *start = p;
     while (p < end && hl_byte_is(*p, HL_BYTE_FIELD))
         p++;
     head->reason = (struct hl_str){start, (size_t)(p - start)};
     if (end - p < 2 || p[0] != '\r' || p[1] != '\n')
-        return refuse(fault, 502, "The app's status line does not end with CRLF.");
+        return refuse(fault, HL_REFUSAL_APP_STATUS_END);
     return p + 2;
 }

@@ -8,9 +8,9 @@
 
 /* Sets method, method_id, target, minor; and host, when the target is in absolute form. */
 HL_MUST_CHECK const char *hl_start_line_read_request(
-    const char *p, const char *end, struct hl_head *head, struct hl_head_fault *fault);
+    const char *p, const char *end, struct hl_head *head, struct hl_refusal *fault);
 /* Sets status, reason, minor. */
 HL_MUST_CHECK const char *hl_start_line_read_status(
-    const char *p, const char *end, struct hl_head *head, struct hl_head_fault *fault);
+    const char *p, const char *end, struct hl_head *head, struct hl_refusal *fault);
 
 #endif

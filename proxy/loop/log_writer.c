@@ -66,7 +66,7 @@ static void append(const char *line, size_t n)
 static void release(size_t n)
 {
     writer.used -= n;
-    /* From the beginning when it can be: pages that were never needed are no memory. */
+    /* From the beginning where possible: pages that were never touched cost no memory. */
     writer.begin = writer.used == 0 ? 0 : (writer.begin + n) % HL_LOG_WRITER_BYTES;
     if (writer.used <= HL_LOG_WRITER_BYTES / 2)
         writer.is_dropping = false;

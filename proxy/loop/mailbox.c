@@ -1,5 +1,5 @@
 /* mailbox.c - the one way in which threads talk: many posters push on a stack, the one reader takes
- * the whole stack and turns it round. Posting is one compare-and-swap; a poster that finds the box
+ * the whole stack and reverses it. Posting is one compare-and-swap; a poster that finds the box
  * empty wakes the reader, any other knows that a wake-up is under way. There is no ABA problem:
  * nobody pops a single message. */
 #include "loop/mailbox.h"

@@ -22,6 +22,12 @@ bool hl_ip_is_v4(const struct hl_ip *ip)
     return memcmp(ip->b, v4_prefix, sizeof v4_prefix) == 0;
 }
 
+bool hl_ip_is_loopback(const struct hl_ip *ip)
+{
+    static const struct hl_ip v6 = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+    return (hl_ip_is_v4(ip) && ip->b[12] == 127) || memcmp(ip, &v6, sizeof(v6)) == 0;
+}
+
 bool hl_ip_from_sockaddr(const struct sockaddr *sa, struct hl_ip *out)
 {
     if (sa->sa_family == AF_INET) {

@@ -16,6 +16,8 @@ struct hl_ip {
 };
 
 bool hl_ip_is_v4(const struct hl_ip *ip);
+/* 127.0.0.0/8 and ::1. */
+bool hl_ip_is_loopback(const struct hl_ip *ip);
 /* False for families other than AF_INET and AF_INET6. */
 bool hl_ip_from_sockaddr(const struct sockaddr *sa, struct hl_ip *out);
 /* Standard text only: dotted quad, or RFC 4291 2.2; no zone, no brackets. */
@@ -39,8 +41,8 @@ struct hl_cidr_list {
 bool hl_cidr_parse(struct hl_str text, struct hl_cidr *out);
 bool hl_cidr_has(const struct hl_cidr *cidr, const struct hl_ip *ip);
 
-/* Comma-separated; empty text is the empty list. On failure `*bad` is the element that is no range,
- * and `out` is empty. */
+/* Comma-separated; empty text is the empty list. On failure `*bad` is the element that is not a
+ * range, and `out` is empty. */
 HL_MUST_CHECK enum hl_err hl_cidr_list_parse(
     struct hl_str text, struct hl_cidr_list *out, struct hl_str *bad);
 void hl_cidr_list_fini(struct hl_cidr_list *list);

@@ -1,6 +1,6 @@
 /* guard.h - which addresses a webhook may connect to (contract 5, "Address guard"). Pure tables and
- * tests; who asks is route (literal addresses in a URL) and webhook/sender (the socket's address,
- * at each connect). */
+ * tests; asked by route (literal addresses in a URL) and webhook/sender (the socket's address, at
+ * each connect). */
 #ifndef HL_NET_GUARD_H
 #define HL_NET_GUARD_H
 

@@ -28,7 +28,8 @@ struct hl_listener {
 /* Binds without SO_REUSEPORT and listens, until the caller closes `*fd`: a port that another process
  * has is an error and not half of its traffic. errno value or 0; then `*fd` is -1. */
 int hl_listener_hold(const struct sockaddr *address, int *fd);
-/* Whether hl_listener_open_unix could bind there, as far as what is at `path` goes. errno value or 0. */
+/* Whether hl_listener_open_unix could bind there, as far as what is at `path` goes. errno value or
+ * 0. */
 int hl_listener_probe_unix(const char *path);
 
 /* Opens, binds (SO_REUSEADDR, SO_REUSEPORT), listens; connections inherit TCP_NODELAY.

@@ -5,8 +5,9 @@
 
 #include "net/stream.h"
 
-/* While nothing is said the kernel asks after `idle_s`, then every `interval_s`; after `probes` without
- * an answer the connection has failed. On a listening socket: for those it accepts. */
+/* While the connection is quiet the kernel probes after `idle_s`, then every `interval_s`; after
+ * `probes` without an answer the connection has failed. On a listening socket: for those it
+ * accepts. */
 void hl_peer_probe(int fd, int idle_s, int interval_s, int probes);
 
 /* How long a peer has not acknowledged what it was sent. */
@@ -14,9 +15,9 @@ struct hl_silence {
     uint64_t since_ms; /* 0: it does */
 };
 
-/* One look, to be repeated every few seconds: whether bytes, or questions after a closed window, have
- * been sent again and again for `limit_ms` without one acknowledgment. A peer that answers and takes
- * nothing is not silent: TCP_USER_TIMEOUT would end its connection as well. False if not TCP. */
+/* One look, to be repeated every few seconds: whether bytes, or probes of a closed window, have
+ * been sent again and again for `limit_ms` without one acknowledgment. A peer that answers and
+ * takes nothing is not silent: TCP_USER_TIMEOUT would end its connection as well. False if not TCP. */
 HL_MUST_CHECK bool hl_peer_is_silent(
     struct hl_silence *silence, const struct hl_stream *stream, uint64_t now_ms, uint64_t limit_ms);
 

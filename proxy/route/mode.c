@@ -3,6 +3,7 @@
  * Not here: which path is a run at all (route/plan.c). */
 #include "route/mode.h"
 
+#include "config/webhook_secret.h"
 #include "http/byte.h"
 #include "http/url.h"
 #include "net/guard.h"
@@ -10,19 +11,19 @@
 
 #define MAX_KEY 255
 
-/* Each returns what is wrong, or NULL. */
-static const char *read_async(
+/* Each returns what is wrong, or NONE. */
+static enum hl_refusal_cause read_async(
     struct hl_plan *plan, const struct hl_head *head, const struct hl_own_params *params);
-static const char *read_webhook(struct hl_plan *plan, const struct hl_param *param,
+static enum hl_refusal_cause read_webhook(struct hl_plan *plan, const struct hl_param *param,
     const struct hl_config *config, char *url_space);
-static const char *read_secret(struct hl_plan *plan, const struct hl_head *head);
-static const char *read_idempotency_key(struct hl_plan *plan, const struct hl_head *head);
+static enum hl_refusal_cause read_secret(struct hl_plan *plan, const struct hl_head *head);
+static enum hl_refusal_cause read_idempotency_key(struct hl_plan *plan, const struct hl_head *head);
 
-const char *hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
+enum hl_refusal_cause hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_own_params *params, const struct hl_config *config,
     struct hl_plan_scratch *scratch)
 {
-    const char *fault = read_async(plan, head, params);
+    enum hl_refusal_cause fault = read_async(plan, head, params);
     if (!fault && params->has_webhook && !plan->is_websocket) {
         fault = read_webhook(plan, &params->webhook, config, scratch->webhook_url);
         if (!fault)
@@ -46,15 +47,15 @@ static int truth_of(const struct hl_param *param)
     return -1;
 }
 
-static const char *read_async(
+static enum hl_refusal_cause read_async(
     struct hl_plan *plan, const struct hl_head *head, const struct hl_own_params *params)
 {
     if (params->has_async) {
         int truth = truth_of(&params->async);
         if (truth < 0)
-            return "The parameter async is none of true, 1, false, 0.";
+            return HL_REFUSAL_ASYNC_FORM;
         if (truth && plan->is_websocket)
-            return "A WebSocket cannot be asynchronous. Leave async away, or send a plain request.";
+            return HL_REFUSAL_ASYNC_WEBSOCKET;
         plan->is_async = truth;
     }
     /* An upgrade is answered at once or not at all: the preference does not fit it, and may be
@@ -63,10 +64,10 @@ static const char *read_async(
     if (!params->has_async)
         plan->is_async = prefers;
     plan->prefers_async = prefers && plan->is_async;
-    return NULL;
+    return HL_REFUSAL_NONE;
 }
 
-static const char *read_webhook(struct hl_plan *plan, const struct hl_param *param,
+static enum hl_refusal_cause read_webhook(struct hl_plan *plan, const struct hl_param *param,
     const struct hl_config *config, char *url_space)
 {
     ptrdiff_t n = hl_query_decode(param->value, url_space, HL_WEBHOOK_URL_MAX);
@@ -76,35 +77,30 @@ static const char *read_webhook(struct hl_plan *plan, const struct hl_param *par
     url_space[text.n] = '\0';
 
     if (n < 0 || !hl_url_parse(text, &url) || url.port == 0)
-        return "The parameter webhookEndpoint is not an absolute http or https URL of at most 2048 "
-               "bytes, URL-encoded.";
+        return HL_REFUSAL_WEBHOOK_FORM;
     if (url.has_userinfo)
-        return "The parameter webhookEndpoint has credentials in it. Authenticate the receiver's "
-               "callers by signature: send X-Webhook-Secret.";
+        return HL_REFUSAL_WEBHOOK_CREDENTIALS;
     if (config->webhook_https_only && !url.is_https)
-        return "The parameter webhookEndpoint is not an https URL, and HOOKLINE_WEBHOOK_HTTPS_ONLY "
-               "is on.";
+        return HL_REFUSAL_WEBHOOK_PLAIN;
     if (hl_guard_parse_host(url.host, url.is_bracketed, &ip) &&
         hl_guard_is_blocked(&ip, &config->webhook_allow))
-        return "The parameter webhookEndpoint names an address that webhooks may not reach. The "
-               "operator can allow it with HOOKLINE_WEBHOOK_ALLOW.";
+        return HL_REFUSAL_WEBHOOK_ADDRESS;
     plan->webhook_url = text;
-    return NULL;
+    return HL_REFUSAL_NONE;
 }
 
 /* Base64 of at least one byte, standard alphabet, with or without padding: what webhook/signature.c
  * can turn into a key. */
-static const char *read_secret(struct hl_plan *plan, const struct hl_head *head)
+static enum hl_refusal_cause read_secret(struct hl_plan *plan, const struct hl_head *head)
 {
     const struct hl_field *field = hl_head_field(head, HL_FIELD_X_WEBHOOK_SECRET);
     if (!field)
-        return NULL;
+        return HL_REFUSAL_NONE;
     if (hl_head_field_count(head, HL_FIELD_X_WEBHOOK_SECRET) > 1 ||
-        !hl_is_webhook_secret(field->value))
-        return "X-Webhook-Secret is not one field of 1 to 1024 bytes, with padded base64 after "
-               "whsec_.";
+        !hl_webhook_secret_is_valid(field->value))
+        return HL_REFUSAL_SECRET_FORM;
     plan->webhook_secret = field->value;
-    return NULL;
+    return HL_REFUSAL_NONE;
 }
 
 static bool is_printable(struct hl_str s)
@@ -115,14 +111,14 @@ static bool is_printable(struct hl_str s)
     return true;
 }
 
-static const char *read_idempotency_key(struct hl_plan *plan, const struct hl_head *head)
+static enum hl_refusal_cause read_idempotency_key(struct hl_plan *plan, const struct hl_head *head)
 {
     const struct hl_field *field = hl_head_field(head, HL_FIELD_IDEMPOTENCY_KEY);
     if (!field)
-        return NULL;
+        return HL_REFUSAL_NONE;
     if (hl_head_field_count(head, HL_FIELD_IDEMPOTENCY_KEY) > 1 || field->value.n == 0 ||
         field->value.n > MAX_KEY || !is_printable(field->value))
-        return "Idempotency-Key is not one field of 1 to 255 printable bytes.";
+        return HL_REFUSAL_KEY_FORM;
     plan->idempotency_key = field->value;
-    return NULL;
+    return HL_REFUSAL_NONE;
 }

@@ -10,16 +10,18 @@
 #include "route/mode.h"
 #include "route/own_param.h"
 
-bool hl_plan_refuse(
-    struct hl_plan *plan, uint16_t status, const char *detail, const char *extra_fields)
+bool hl_plan_refuse(struct hl_plan *plan, const struct hl_refusal *why)
 {
     *plan = (struct hl_plan){.kind = HL_PLAN_REFUSED,
         .asks_token = plan->asks_token,
         .token_project = plan->token_project,
-        .status = status,
-        .detail = detail,
-        .extra_fields = extra_fields};
+        .refusal = *why};
     return false;
+}
+
+static bool refuse(struct hl_plan *plan, enum hl_refusal_cause cause)
+{
+    return hl_plan_refuse(plan, hl_refusal(cause));
 }
 
 static void plan_run(struct hl_plan *plan, const struct hl_head *head,
@@ -39,17 +41,15 @@ static bool is_under(struct hl_str path, struct hl_str prefix)
     return hl_str_starts_with(path, prefix) && (path.n == prefix.n || path.p[prefix.n] == '/');
 }
 
-#define ALLOW "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"
-
 /* A call that ends here although the app could answer it: Max-Forwards has been counted down to 0
- * (RFC 9110 7.6.2). */
+ * (RFC 9110 7.6.2). It says which methods are served, as a refusal of another does. */
 static void plan_last(struct hl_plan *plan)
 {
     if (plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS)
         *plan = (struct hl_plan){.kind = HL_PLAN_OPTIONS,
             .asks_token = plan->asks_token,
             .token_project = plan->token_project,
-            .extra_fields = ALLOW};
+            .extra_fields = hl_refusal(HL_REFUSAL_METHOD_NEVER)->fields};
 }
 
 struct hl_cors hl_plan_cors(const struct hl_head *head, const struct hl_config *config)
@@ -77,9 +77,9 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
     if (is_preflight(head, config))
         plan->kind = HL_PLAN_PREFLIGHT;
     else if (head->method_id == HL_METHOD_CONNECT || head->method_id == HL_METHOD_TRACE)
-        hl_plan_refuse(plan, 405, "CONNECT and TRACE are not served here.", ALLOW);
+        refuse(plan, HL_REFUSAL_METHOD_NEVER);
     else if (!hl_target_split(head->target, &target))
-        hl_plan_refuse(plan, 400, "The request target is malformed.", NULL);
+        refuse(plan, HL_REFUSAL_TARGET_MALFORMED);
     else if (is_under(target.path, HL_STR("/v4")))
         plan_run(plan, head, &target, config, scratch);
     else if (is_under(target.path, HL_STR("/v2/projects")))
@@ -109,21 +109,20 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
     plan->token_project = plan->project;
     if (hl_str_eq(path, HL_STR("/run"))) {
         if (head->method_id != HL_METHOD_POST) {
-            hl_plan_refuse(plan, 405, "The run path takes POST only.", "Allow: POST\r\n");
+            refuse(plan, HL_REFUSAL_RUN_METHOD);
             return;
         }
         path = config->app_run_path;
     }
     if (!hl_own_params_find(target->query, &params)) {
-        hl_plan_refuse(plan, 400,
-            "The parameter async or webhookEndpoint is there more than once. Send it once.", NULL);
+        refuse(plan, HL_REFUSAL_PARAM_TWICE);
         return;
     }
     if (!set_target(plan, path, target, &params, scratch))
         return;
-    const char *fault = hl_mode_read(plan, head, &params, config, scratch);
-    if (fault)
-        hl_plan_refuse(plan, 400, fault, NULL);
+    enum hl_refusal_cause fault = hl_mode_read(plan, head, &params, config, scratch);
+    if (fault != HL_REFUSAL_NONE)
+        refuse(plan, fault);
 }
 
 static bool is_name(struct hl_str s)
@@ -141,7 +140,7 @@ static bool is_name(struct hl_str s)
 
 static bool refuse_shape(struct hl_plan *plan)
 {
-    return hl_plan_refuse(plan, 404, "The path of a run is /v4/{project_id}/{app_name}/run.", NULL);
+    return refuse(plan, HL_REFUSAL_RUN_PATH);
 }
 
 static bool read_name(struct hl_plan *plan, struct hl_str *path, struct hl_str *name)
@@ -150,10 +149,7 @@ static bool read_name(struct hl_plan *plan, struct hl_str *path, struct hl_str *
         return refuse_shape(plan);
     *name = hl_path_take_segment(path);
     if (!is_name(*name))
-        return hl_plan_refuse(plan, 400,
-            "A project or app name in the path is not 1 to 128 of A-Z a-z 0-9 . _ - without "
-            "percent-encoding.",
-            NULL);
+        return refuse(plan, HL_REFUSAL_PATH_NAME);
     return true;
 }
 
@@ -170,10 +166,10 @@ static bool read_names(struct hl_plan *plan, struct hl_str path, struct hl_str *
 static bool is_served_here(struct hl_plan *plan, const struct hl_config *config)
 {
     if (config->project_id.n > 0 && !hl_str_eq(config->project_id, plan->project))
-        return hl_plan_refuse(plan, 404, "This sidecar serves another project.", NULL);
+        return refuse(plan, HL_REFUSAL_OTHER_PROJECT);
     if (plan->kind == HL_PLAN_RUN && config->app_name.n > 0 &&
         !hl_str_eq(config->app_name, plan->app))
-        return hl_plan_refuse(plan, 404, "This sidecar serves another app.", NULL);
+        return refuse(plan, HL_REFUSAL_OTHER_APP);
     return true;
 }
 
@@ -193,7 +189,7 @@ static bool set_target(struct hl_plan *plan, struct hl_str path, const struct hl
     }
 
     if (scratch->target_cap < path.n + 1 + target->query.n)
-        return hl_plan_refuse(plan, 414, "The request target is too long.", NULL);
+        return refuse(plan, HL_REFUSAL_TARGET_TOO_LONG);
     char *out = scratch->target;
     memcpy(out, path.p, path.n);
     out[path.n] = '?';
@@ -212,7 +208,7 @@ static void plan_rest(
     hl_path_take_segment(&path);
     hl_path_take_segment(&path);
     if (path.n <= 1)
-        hl_plan_refuse(plan, 404, "The REST interface begins at /v2/projects/{project_id}.", NULL);
+        refuse(plan, HL_REFUSAL_REST_PATH);
     else if (read_name(plan, &path, &plan->project) && is_served_here(plan, config)) {
         plan->asks_token = config->auth == HL_AUTH_JWT;
         plan->token_project = plan->project;
@@ -227,12 +223,11 @@ static void plan_own(
     else if (hl_str_eq(target->path, HL_STR("/_hookline/readyz")))
         plan->kind = HL_PLAN_READYZ;
     else {
-        hl_plan_refuse(plan, 404,
-            "Under /_hookline there are healthz and readyz; the app is never asked.", NULL);
+        refuse(plan, HL_REFUSAL_OWN_PATH);
         return;
     }
     if (head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD)
-        hl_plan_refuse(plan, 405, "Health is asked for with GET.", "Allow: GET, HEAD\r\n");
+        refuse(plan, HL_REFUSAL_HEALTH_METHOD);
 }
 
 /* Passed on without a token; an upgrade never is. */
@@ -248,21 +243,14 @@ static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_target *target, const struct hl_config *config, struct hl_plan_scratch *scratch)
 {
     if (!config->passthrough) {
-        hl_plan_refuse(plan, 404,
-            "Only runs are served here: HOOKLINE_PASSTHROUGH is off. The path of a run is "
-            "/v4/{project_id}/{app_name}/run.",
-            NULL);
+        refuse(plan, HL_REFUSAL_NOT_PASSED);
         return;
     }
     plan->asks_token = config->auth == HL_AUTH_JWT && !is_public(head, target, config);
     plan->token_project = config->project_id;
     if (plan->asks_token && plan->token_project.n == 0) {
         plan->asks_token = false;
-        hl_plan_refuse(plan, 404,
-            "Only runs are served here: what is passed through needs a token of "
-            "HOOKLINE_PROJECT_ID, which is not set, or a path of HOOKLINE_PUBLIC_PATHS. The path "
-            "of a run is /v4/{project_id}/{app_name}/run.",
-            NULL);
+        refuse(plan, HL_REFUSAL_NOT_PASSED_TOKEN);
         return;
     }
     plan->kind = HL_PLAN_PASS;

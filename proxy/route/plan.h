@@ -32,9 +32,8 @@ struct hl_plan {
     bool asks_token;
     struct hl_str token_project;
 
-    uint16_t status;    /* REFUSED */
-    const char *detail; /* REFUSED */
-    const char *extra_fields;
+    struct hl_refusal refusal; /* REFUSED */
+    const char *extra_fields;  /* OPTIONS */
 
     bool is_async;
     bool prefers_async;         /* asked by Prefer: respond-async: answer with Preference-Applied */
@@ -61,8 +60,7 @@ struct hl_cors hl_plan_cors(const struct hl_head *head, const struct hl_config *
 void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config,
     struct hl_plan_scratch *scratch);
 
-/* Makes the plan a refusal; always false, for `return`. `extra_fields` may be NULL. */
-bool hl_plan_refuse(
-    struct hl_plan *plan, uint16_t status, const char *detail, const char *extra_fields);
+/* Makes the plan a refusal; always false, for `return`. */
+bool hl_plan_refuse(struct hl_plan *plan, const struct hl_refusal *why);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/crash_point.h"
 #include "caller/client.h"
 
-static void answer(struct hl_run *run, uint16_t status, const char *detail, const char *extra)
+static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
 {
     struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
@@ -19,8 +19,7 @@ static void answer(struct hl_run *run, uint16_t status, const char *detail, cons
     hl_counter_add(&runs->metrics->async_refused, 1);
     run->client = NULL;
     if (c) {
-        struct hl_answer a = {
-            .status = status, .detail = detail, .run_id = &run->id, .extra_fields = extra};
+        struct hl_answer a = {.refusal = hl_refusal(cause), .run_id = &run->id};
         hl_client_answer(c, &a, HL_MODE_ASYNC);
     }
     hl_run_free(run);
@@ -61,7 +60,7 @@ static void post_accept(struct hl_run *run)
     }
     if (a->body.where == HL_BODY_FILE)
         hl_spool_remove_file(&runs->spools, &a->body.file);
-    answer(run, 503, "The store has too much to do; try again later.", "Retry-After: 1\r\n");
+    refuse(run, HL_REFUSAL_STORE_BUSY);
 }
 
 static void on_body_done(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_body *body)
@@ -79,13 +78,11 @@ static void on_body_done(void *owner, struct hl_spool *spool, enum hl_err err, s
         return;
     }
     if (err == HL_ERR_TOO_LARGE)
-        answer(
-            run, 413, "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows.", NULL);
+        refuse(run, HL_REFUSAL_KEPT_BODY_TOO_LARGE);
     else if (err == HL_ERR_NOMEM)
-        answer(run, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
+        refuse(run, HL_REFUSAL_NO_MEMORY);
     else
-        answer(run, 503, "The request cannot be kept: the store takes no more.",
-            "Retry-After: 10\r\n");
+        refuse(run, HL_REFUSAL_STORE_CLOSED);
 }
 
 static const struct hl_spool_events spool_events = {.on_room = on_room, .on_done = on_body_done};
@@ -98,7 +95,7 @@ void hl_acceptance_begin(struct hl_run *run, uint64_t announced)
     run->spool = hl_spool_new(
         &runs->spools, runs->config->max_request_body, false, false, &spool_events, run);
     if (!run->spool) {
-        answer(run, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
+        refuse(run, HL_REFUSAL_NO_MEMORY);
         return;
     }
     if (announced)
@@ -138,13 +135,13 @@ static void leave(struct hl_run *run)
     hl_run_free(run);
 }
 
-static void on_failed(void *owner, uint16_t status, const char *detail)
+static void on_failed(void *owner, const struct hl_refusal *why)
 {
     struct hl_run *run = owner;
     struct hl_client *c = run->client;
     leave(run);
     hl_client_detach(c);
-    hl_client_refuse(c, status, detail);
+    hl_client_refuse(c, why);
 }
 
 static void on_caller_gone(void *owner)
@@ -175,32 +172,18 @@ const struct hl_taker hl_acceptance_taker = {.is_blocked = is_blocked,
 
 /* ---- the store's answer ---- */
 
-struct refusal {
-    enum hl_err err;
-    uint16_t status;
-    const char *detail, *extra;
-};
-
-static const struct refusal refusals[] = {
-    {HL_ERR_CONFLICT, 422,
-        "This Idempotency-Key was used for another request; use a new key for a new request.",
-        NULL},
-    {HL_ERR_BUSY, 429,
-        "Too many runs or webhook deliveries wait already (HOOKLINE_MAX_QUEUED_RUNS, "
-        "HOOKLINE_MAX_PENDING_DELIVERIES); try again later.",
-        "Retry-After: 10\r\n"},
-    {HL_ERR_FULL, 503, "The store is full: the run was not accepted; try again later.",
-        "Retry-After: 30\r\n"},
-};
-
-static void refuse(struct hl_run *run, enum hl_err err)
+static enum hl_refusal_cause cause_of(enum hl_err err)
 {
-    struct refusal r = {
-        err, 503, "The store cannot accept runs now; try again later.", "Retry-After: 10\r\n"};
-    for (size_t i = 0; i < HL_ARRAY_LEN(refusals); i++)
-        if (refusals[i].err == err)
-            r = refusals[i];
-    answer(run, r.status, r.detail, r.extra);
+    switch (err) {
+    case HL_ERR_CONFLICT:
+        return HL_REFUSAL_KEY_REUSED;
+    case HL_ERR_BUSY:
+        return HL_REFUSAL_RUNS_FULL;
+    case HL_ERR_FULL:
+        return HL_REFUSAL_STORE_FULL;
+    default:
+        return HL_REFUSAL_STORE_FAILING;
+    }
 }
 
 static void answer_accepted(struct hl_run *run, const struct hl_id *id)
@@ -234,6 +217,6 @@ void hl_acceptance_on_reply(struct hl_runs *runs, struct hl_accept *accept)
     if (run && (rc == HL_OK || rc == HL_ERR_EXISTS))
         answer_accepted(run, &accept->run_id);
     else if (run)
-        refuse(run, rc);
+        refuse(run, cause_of(rc));
     hl_accept_free(accept);
 }

@@ -34,7 +34,7 @@ static bool has_limit(const struct hl_runs *runs)
 static void give_credit(struct hl_runs *runs, uint32_t n)
 {
     struct hl_credit *credit = calloc(1, sizeof(*credit));
-    HL_ASSERT(credit); /* a few bytes; lost credit would idle a slot for ever */
+    HL_ASSERT(credit); /* a few bytes; lost credit would idle a slot forever */
     credit->m.msg.type = HL_STORE_CREDIT;
     credit->m.reply_to = runs->box;
     credit->n = n;
@@ -142,8 +142,7 @@ static bool write_page(struct hl_run *run)
 static void on_deadline(struct hl_timer *timer)
 {
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
-    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
-        "The run took longer than HOOKLINE_RESPONSE_GRACE_PERIOD.");
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal(HL_REFUSAL_RUN_TOO_LONG));
 }
 
 /* What stands in the way of calling the app is ours, not the run's: it stays claimed and ends as
@@ -170,8 +169,8 @@ static void begin(struct hl_run *run)
         return;
     }
     HL_LOG(ERROR, "a stored request body is damaged", HL_LOG_ID("run_id", &run->id));
-    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, 500,
-        "The stored request body is not what was accepted.");
+    hl_ending_fail(
+        run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, hl_refusal(HL_REFUSAL_STORED_BODY_DAMAGED));
 }
 
 static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed)

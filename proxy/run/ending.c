@@ -7,6 +7,7 @@
 #include "run/ending.h"
 
 #include "app/pool.h"
+#include "app/upstream.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "body/source.h"
@@ -40,7 +41,7 @@ void hl_ending_leave_slot(struct hl_run *run)
 static void leave_app(struct hl_run *run, bool is_reusable)
 {
     struct hl_runs *runs = run->runs;
-    hl_pool_cancel(&run->wait);
+    hl_upstream_wait_cancel(&run->wait);
     if (hl_list_is_linked(&run->slot_wait.node)) {
         hl_limiter_cancel(&runs->seat, &run->slot_wait);
         hl_counter_sub(&runs->metrics->waiting_for_slot, 1);
@@ -63,15 +64,16 @@ void hl_ending_abandon(struct hl_run *run)
     hl_run_free(run);
 }
 
-static int64_t ms_since_start(const struct hl_run *run)
+/* How long it took. */
+static int64_t duration_ms(const struct hl_run *run)
 {
-    return (int64_t)(hl_clock_mono_us() - run->started_us) / 1000;
+    return (int64_t)(run->ended_us - run->started_us) / 1000;
 }
 
 static void log_end(const struct hl_run *run)
 {
     const struct hl_outcome *o = &run->finish->outcome;
-    int64_t ms = ms_since_start(run);
+    int64_t ms = duration_ms(run);
     if (o->reason == HL_REASON_NONE)
         HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
             HL_LOG_TEXT("state", hl_run_state_text(o->state)), HL_LOG_INT("status", o->http_status),
@@ -100,7 +102,7 @@ void hl_ending_conclude(
     o->state = state;
     o->reason = reason;
     o->http_status = run->status;
-    o->finished_ms = run->started_ms + ms_since_start(run);
+    o->finished_ms = run->started_ms + duration_ms(run);
     if (hl_run_is_async(run))
         run->runs->dispatch.ended++;
     log_end(run);
@@ -114,7 +116,7 @@ void hl_ending_conclude(
 
 /* ---- before its response is whole ---- */
 
-static void answer_caller(struct hl_run *run, uint16_t status, const char *detail)
+static void answer_caller(struct hl_run *run, const struct hl_refusal *why)
 {
     struct hl_client *c = run->client;
     if (!c)
@@ -125,42 +127,37 @@ static void answer_caller(struct hl_run *run, uint16_t status, const char *detai
         hl_client_call_done(c, false);
         return;
     }
-    struct hl_answer answer = {.status = status,
-        .detail = detail,
-        .run_id = &run->id,
-        .extra_fields = status == 429 || status == 503 ? "Retry-After: 5\r\n" : NULL};
+    struct hl_answer answer = {.refusal = why, .run_id = &run->id};
     hl_client_answer(c, &answer, HL_MODE_SYNC);
 }
 
 static void note_trouble(
-    struct hl_run *run, enum hl_run_reason reason, uint16_t status, const char *detail)
+    struct hl_run *run, enum hl_run_reason reason, const struct hl_refusal *why)
 {
     bool has_begun = run->response != HL_RESPONSE_HEAD;
     struct hl_trouble_case failed = {.what = has_begun ? "a response was cut" : "a call failed",
         .run_id = &run->id,
-        .status = status,
-        .reason = status == 429 ? NULL : hl_run_reason_text(reason),
-        .detail = detail};
-    if ((status == 502 || status == 504) && reason <= HL_REASON_BAD_RESPONSE)
+        .why = why,
+        .reason = why->status == 429 ? NULL : hl_run_reason_text(reason)};
+    if ((why->status == 502 || why->status == 504) && reason <= HL_REASON_BAD_RESPONSE)
         hl_counter_add(&run->runs->metrics->upstream_errors[reason], 1);
     hl_trouble_note(run->runs->trouble, &failed);
 }
 
 void hl_ending_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
-    uint16_t status, const char *detail)
+    const struct hl_refusal *why)
 {
     if (hl_run_has_ended(run))
         return;
-    HL_LOG(DEBUG, "call failed", HL_LOG_ID("run_id", &run->id), HL_LOG_TEXT("detail", detail),
-        HL_LOG_INT("status", status));
+    HL_LOG(DEBUG, "call failed", HL_LOG_ID("run_id", &run->id), HL_LOG_TEXT("detail", why->detail),
+        HL_LOG_INT("status", why->status));
     if (state == HL_RUN_FAILURE)
-        note_trouble(run, reason, status, detail);
-    answer_caller(run, status, detail);
+        note_trouble(run, reason, why);
+    answer_caller(run, why);
     hl_ending_conclude(run, state, reason, false);
 }
 
 void hl_ending_cancel(struct hl_run *run)
 {
-    hl_ending_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, 410,
-        "The run was cancelled before the app answered. Call again if it is still wanted.");
+    hl_ending_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, hl_refusal(HL_REFUSAL_RUN_CANCELLED));
 }

@@ -2,6 +2,7 @@
 #ifndef HL_RUN_ENDING_H
 #define HL_RUN_ENDING_H
 
+#include "http/refusal.h"
 #include "run/run.h"
 
 /* The response half is done: gives back slot and connection, counts, ends the spool, tells the
@@ -11,8 +12,9 @@ void hl_ending_conclude(
 /* Ends a run before its response is whole: cancelled, cut by a deadline, broken. Tells the caller
  * what can still be told. Nothing happens to a run that has ENDED. */
 void hl_ending_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
-    uint16_t status, const char *detail);
-/* Somebody who may has asked for its end: cut off, and a caller who has seen nothing yet is told. */
+    const struct hl_refusal *why);
+/* Its end was asked for by somebody who may: it is cut off, and a caller who has seen nothing yet is
+ * told. */
 void hl_ending_cancel(struct hl_run *run);
 /* Ends it without a word to the store. The client is detached first. */
 void hl_ending_abandon(struct hl_run *run);

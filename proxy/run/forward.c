@@ -1,115 +1,29 @@
-/* forward.c - source ─▶ app: a slot, a connection, the head, the body; and what the app's connection
- * says.
+/* forward.c - source ─▶ app: a connection, the head, the body; and what the app's connection says.
  * Owns: the request half's state. Thread: the worker's.
  * Promise: nothing of the body is read from its source faster than the app takes it; a request is
  * sent a second time only when the first connection died before a byte of the answer and the
  * request allows it (contract 10).
- * Not here: the app's answer (respond.c), how a run ends (ending.c). */
+ * Not here: the slot (admission.c), the app's answer (respond.c), how a run ends (ending.c). */
 #include "run/forward.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "app/pool.h"
+#include "app/upstream.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "caller/client.h"
-#include "caller/departure.h"
 #include "http/chunked.h"
 #include "http/edit.h"
+#include "run/admission.h"
 #include "run/ending.h"
-#include "run/gather.h"
 #include "run/report.h"
 #include "run/respond.h"
 
-static void connect_run(struct hl_run *run);
 static void on_timer(struct hl_timer *timer);
 static bool is_blocked(const struct hl_run *run);
-
-/* ---- a slot of the app ---- */
-
-/* The run has waited: if its caller has left meanwhile it ends, and the app is not called. */
-static bool ends_without_caller(struct hl_run *run)
-{
-    if (!run->client || !hl_client_has_left(run->client))
-        return false;
-    hl_client_lose(run->client);
-    return true;
-}
-
-static bool on_slot(struct hl_limiter_wait *wait)
-{
-    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, slot_wait);
-    hl_counter_sub(&run->runs->metrics->waiting_for_slot, 1);
-    if (ends_without_caller(run))
-        return false;
-    run->has_slot = true;
-    hl_timer_disarm(&run->timer);
-    connect_run(run);
-    return true;
-}
-
-static void fail_full(struct hl_run *run)
-{
-    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
-        "HOOKLINE_APP_QUEUE callers wait for the app already; try again later.");
-}
-
-static void queue_up(struct hl_run *run)
-{
-    struct hl_runs *runs = run->runs;
-    hl_progress_stage(run, HL_STAGE_QUEUED);
-    run->slot_wait.on_slot = on_slot;
-    hl_timer_arm(runs->wheel, &run->timer, runs->config->app_queue_timeout_ms);
-    hl_counter_add(&runs->metrics->waiting_for_slot, 1);
-    if (hl_limiter_queue(&runs->seat, &run->slot_wait, HL_LIMITER_CALLER))
-        return;
-    hl_counter_sub(&runs->metrics->waiting_for_slot, 1);
-    fail_full(run);
-}
-
-/* The body comes first, and the caller who waits for a word is told to send it. */
-static void begin_gathering(struct hl_run *run)
-{
-    if (hl_limiter_is_full(&run->runs->seat)) {
-        fail_full(run);
-        return;
-    }
-    hl_progress_stage(run, HL_STAGE_GATHERING);
-    enum hl_err err = hl_client_say_continue(run->client);
-    (void)err; /* a caller that has gone has ended the run */
-}
-
-void hl_forward_begin(struct hl_run *run)
-{
-    struct hl_runs *runs = run->runs;
-    bool gathers = hl_gather_is_needed(run);
-    run->timer.on_fire = on_timer;
-    if (run->has_slot || (!gathers && hl_limiter_try(&runs->seat, HL_LIMITER_CALLER))) {
-        run->has_slot = true;
-        connect_run(run);
-        return;
-    }
-    if (gathers)
-        begin_gathering(run);
-    else
-        queue_up(run);
-}
-
-/* Enough of the body is there, if there was memory for it. */
-static void end_gathering(struct hl_run *run, bool has_memory)
-{
-    if (!has_memory) {
-        hl_ending_fail(
-            run, HL_RUN_CANCELLED, HL_REASON_NONE, 503, "Out of memory; try again later.");
-    } else if (hl_limiter_try(&run->runs->seat, HL_LIMITER_CALLER)) {
-        run->has_slot = true;
-        connect_run(run);
-    } else {
-        queue_up(run);
-    }
-}
 
 /* ---- a connection ---- */
 
@@ -182,19 +96,20 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
     run->upstream = upstream;
     if (upstream) {
         hl_counter_add(&run->runs->metrics->upstream_connects, 1);
-        if (!ends_without_caller(run))
+        if (!hl_admission_ends_without_caller(run))
             send_page(run);
         return;
     }
     char detail[256];
-    snprintf(detail, sizeof(detail), "No connection within HOOKLINE_CONNECT_TIMEOUT: %s.",
-        why_unreached(run));
-    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 502, detail);
+    struct hl_refusal why =
+        hl_refusal_say(detail, sizeof(detail), HL_REFUSAL_APP_UNREACHED, why_unreached(run), NULL);
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, &why);
 }
 
 static void connect_run(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
+    run->timer.on_fire = on_timer;
     hl_progress_stage(run, HL_STAGE_CONNECTING);
     if (run->record == HL_RECORD_DUE)
         hl_report_begin(run); /* a webhook waits for it: now it begins */
@@ -205,9 +120,15 @@ static void connect_run(struct hl_run *run)
         return;
     }
     hl_upstream_wait_init(&run->wait, on_connection);
-    hl_pool_request(&runs->pool, &run->wait,
+    hl_upstream_wait_begin(&run->wait, &runs->pool,
         hl_run_is_async(run) ? runs->config->app_start_timeout_ms
                              : runs->config->connect_timeout_ms);
+}
+
+void hl_forward_begin(struct hl_run *run)
+{
+    run->on_admitted = connect_run;
+    hl_admission_begin(run);
 }
 
 /* The connection was a kept one and died without a byte of an answer: once more on a new one, if
@@ -243,8 +164,8 @@ static void on_data(struct hl_run *run, struct hl_str bytes)
     if (!is_still_unsent(run))
         hl_respond_bytes(run, bytes.p, bytes.n);
     else if (!send_again(run, true))
-        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502,
-            "The app sent bytes before it had got any of the request.");
+        hl_ending_fail(
+            run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, hl_refusal(HL_REFUSAL_APP_EARLY));
 }
 
 /* The app closed nothing: its machine does not answer. */
@@ -256,8 +177,8 @@ static bool is_vanished(const struct hl_run *run, const struct hl_stream_event *
 
 static void lose_machine(struct hl_run *run)
 {
-    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
-        "The app's machine does not answer any more; is it up, and the network to it?");
+    hl_ending_fail(
+        run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, hl_refusal(HL_REFUSAL_APP_VANISHED));
 }
 
 static void on_upstream_event(void *owner, const struct hl_stream_event *event)
@@ -302,22 +223,17 @@ static void on_timer(struct hl_timer *timer)
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, timer);
     if (hl_run_is_tunnel(run)) {
         hl_respond_end(run, true); /* the app has ended its side, the caller says nothing */
-    } else if (run->stage == HL_STAGE_QUEUED) {
-        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, 429,
-            "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later.");
     } else if (run->response == HL_RESPONSE_HEAD && is_app_waiting(run)) {
         hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
     } else if (run->response == HL_RESPONSE_HEAD) {
-        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
-            "The app did not begin its answer within HOOKLINE_APP_HEAD_TIMEOUT.");
+        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal(HL_REFUSAL_APP_SILENT));
     } else if (run->response == HL_RESPONSE_BODY && run->is_event_stream) {
         hl_respond_beat(run);
     } else if (run->response == HL_RESPONSE_BODY && !run->upstream->stream.is_reading) {
         hl_timer_arm(/* it is we who pause */
             run->runs->wheel, &run->timer, run->runs->config->app_idle_timeout_ms);
     } else if (run->response == HL_RESPONSE_BODY) {
-        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, 504,
-            "The app paused for HOOKLINE_APP_IDLE_TIMEOUT inside its response.");
+        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal(HL_REFUSAL_APP_PAUSED));
     }
 }
 
@@ -355,9 +271,7 @@ static void on_body(void *owner, struct hl_str data)
     if (run->request == HL_REQUEST_BROKEN || data.n == 0)
         return;
     if (run->stage == HL_STAGE_GATHERING) {
-        bool has_memory = hl_gather_add(run, data);
-        if (!has_memory || hl_gather_is_enough(run))
-            end_gathering(run, has_memory);
+        hl_admission_add(run, data);
         return;
     }
     struct hl_stream *to = &run->upstream->stream;
@@ -386,7 +300,7 @@ static void on_body_end(void *owner, struct hl_str trailer)
     }
     run->has_whole_request = true;
     if (run->stage == HL_STAGE_GATHERING) {
-        end_gathering(run, hl_gather_add_end(run, trailer));
+        hl_admission_add_end(run, trailer);
         return;
     }
     if (run->request != HL_REQUEST_SENDING)
@@ -412,9 +326,9 @@ static bool is_source_blocked(void *owner)
 
 /* ---- a caller ---- */
 
-static void on_body_failed(void *owner, uint16_t status, const char *detail)
+static void on_body_failed(void *owner, const struct hl_refusal *why)
 {
-    hl_ending_fail(owner, HL_RUN_CANCELLED, HL_REASON_NONE, status, detail);
+    hl_ending_fail(owner, HL_RUN_CANCELLED, HL_REASON_NONE, why);
 }
 
 /* The call ends, unless someone else waits for its response. */
@@ -461,7 +375,7 @@ static void on_unreadable(void *owner, enum hl_err err)
     HL_LOG(ERROR, "a stored request body cannot be read", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("error", hl_err_text(err)));
     hl_ending_fail(
-        run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, 500, "The stored request body cannot be read.");
+        run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, hl_refusal(HL_REFUSAL_STORED_BODY_UNREADABLE));
 }
 
 const struct hl_source_events hl_forward_source_events = {.is_blocked = is_source_blocked,

@@ -1,7 +1,7 @@
 /* gather.c - the body of a call that has no slot of the app yet.
  * Owns: the page's growth. Thread: the worker's.
  * Promise: memory stays under 256 KiB and what one read brings more; it goes when the page is sent.
- * Not here: the slot (forward.c), the caller's silence (client.c: HOOKLINE_BODY_TIMEOUT). */
+ * Not here: the slot (admission.c), the caller's silence (client.c: HOOKLINE_BODY_TIMEOUT). */
 #include "run/gather.h"
 
 #include <string.h>

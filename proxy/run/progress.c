@@ -55,26 +55,6 @@ static const char *const response_texts[HL_RESPONSE_COUNT] = {
 static const char *const record_texts[HL_RECORD_COUNT] = {
     "none", "due", "accepting", "open", "keeping", "finishing", "again"};
 
-const char *hl_run_stage_text(enum hl_run_stage stage)
-{
-    return stage_texts[stage];
-}
-
-const char *hl_request_half_text(enum hl_request_half half)
-{
-    return request_texts[half];
-}
-
-const char *hl_response_half_text(enum hl_response_half half)
-{
-    return response_texts[half];
-}
-
-const char *hl_run_record_text(enum hl_run_record record)
-{
-    return record_texts[record];
-}
-
 /* False: it is there already. */
 static inline bool check(const struct hl_run *run, const char *what, const unsigned *moves,
     const char *const *texts, unsigned from, unsigned to)

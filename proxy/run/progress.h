@@ -7,9 +7,10 @@ struct hl_run;
 
 /* The run as a whole. */
 enum hl_run_stage {
-    HL_STAGE_NEW,       /* its head is being looked at, or its claim has just come */
-    HL_STAGE_ACCEPTING, /* an asynchronous call: its body goes into `spool`, then ACCEPT to the store;
-                            the app is not called */
+    HL_STAGE_NEW, /* its head is being looked at, or its claim has just come */
+    /* An asynchronous call: its body goes into `spool`, then ACCEPT to the store; the app is not
+     * called. */
+    HL_STAGE_ACCEPTING,
     HL_STAGE_GATHERING,  /* its body joins `page` before a slot is asked for */
     HL_STAGE_QUEUED,     /* waits for a slot of the app, at most HOOKLINE_APP_QUEUE_TIMEOUT */
     HL_STAGE_CONNECTING, /* has its slot; `wait` asks the pool for a connection */
@@ -20,10 +21,11 @@ enum hl_run_stage {
 
 /* The request half: what the app has been given. */
 enum hl_request_half {
-    HL_REQUEST_HELD,    /* nothing: the head and first body bytes wait in `page` */
-    HL_REQUEST_SENDING, /* the head is sent, body bytes are still to come from the source; in a tunnel:
-                           its caller has not ended its side */
-    HL_REQUEST_SENT,    /* all of it */
+    HL_REQUEST_HELD, /* nothing: the head and first body bytes wait in `page` */
+    /* The head is sent, body bytes are still to come from the source; in a tunnel: its caller has
+     * not ended its side. */
+    HL_REQUEST_SENDING,
+    HL_REQUEST_SENT,   /* all of it */
     HL_REQUEST_BROKEN, /* the app stopped reading: no more is sent, its answer may still come */
     HL_REQUEST_COUNT
 };
@@ -41,8 +43,9 @@ enum hl_response_half {
 /* What the store has been told. */
 enum hl_run_record {
     HL_RECORD_NONE, /* nothing, and need not be */
-    HL_RECORD_DUE,  /* nothing yet: `accept` goes to it when the body is whole (asynchronous), or
-                            when the app is called (a webhook) */
+    /* Nothing yet: `accept` goes to it when the body is whole (asynchronous), or when the app is
+     * called (a webhook). */
+    HL_RECORD_DUE,
     HL_RECORD_ACCEPTING, /* ACCEPT is with it; its answer ends the run here */
     HL_RECORD_OPEN,      /* that it runs: `finish` waits for its outcome */
     HL_RECORD_KEEPING,   /* the same; it has ENDED and its kept response is being made durable */
@@ -56,10 +59,5 @@ void hl_progress_stage(struct hl_run *run, enum hl_run_stage to);
 void hl_progress_request(struct hl_run *run, enum hl_request_half to);
 void hl_progress_response(struct hl_run *run, enum hl_response_half to);
 void hl_progress_record(struct hl_run *run, enum hl_run_record to);
-
-const char *hl_run_stage_text(enum hl_run_stage stage);
-const char *hl_request_half_text(enum hl_request_half half);
-const char *hl_response_half_text(enum hl_response_half half);
-const char *hl_run_record_text(enum hl_run_record record);
 
 #endif

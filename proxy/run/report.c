@@ -114,12 +114,11 @@ void hl_report_begin(struct hl_run *run)
     lose_webhook(run, hl_err_text(err));
 }
 
-void hl_report_on_record(struct hl_runs *runs, struct hl_accept *accept)
+void hl_report_on_record(struct hl_accept *accept)
 {
     HL_CRASH_POINT(RECORD_COMMITTED);
-    if (accept->m.rc != HL_OK)
+    if (accept->m.rc != HL_OK) /* its FINISH will not be found either, and counts the loss */
         HL_LOG(ERROR, "a synchronous run with a webhook cannot be recorded",
             HL_LOG_ID("run_id", &accept->run_id), HL_LOG_TEXT("error", hl_err_text(accept->m.rc)));
-    (void)runs; /* its FINISH will not be found either, and counts the loss */
     hl_accept_free(accept);
 }

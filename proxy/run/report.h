@@ -7,7 +7,7 @@
 
 /* A synchronous run with a webhook begins: the store is told, nobody waits. */
 void hl_report_begin(struct hl_run *run);
-void hl_report_on_record(struct hl_runs *runs, struct hl_accept *accept);
+void hl_report_on_record(struct hl_accept *accept);
 
 /* `run->finish` is complete: goes to the store. */
 void hl_report_end(struct hl_run *run);

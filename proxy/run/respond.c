@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "app/upstream.h"
 #include "base/crash_point.h"
 #include "caller/access.h"
 #include "caller/client.h"
@@ -27,9 +28,9 @@ static void on_spool_room(void *owner)
 static const struct hl_spool_events spool_events = {
     .on_room = on_spool_room, .on_done = hl_keep_end};
 
-static void fail_bad_response(struct hl_run *run, const char *detail)
+static void fail_bad_response(struct hl_run *run, const struct hl_refusal *why)
 {
-    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502, detail);
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, why);
 }
 
 /* ---- the head ---- */
@@ -127,7 +128,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         c->must_close = c->must_close || edit.closes;
         pass->out_n = hl_edit_response(runs->scratch, runs->scratch_cap, head, &edit);
         if (pass->out_n == 0) {
-            fail_bad_response(run, "The app's response head is too large to be passed on.");
+            fail_bad_response(run, hl_refusal(HL_REFUSAL_APP_HEAD_NOT_PASSED));
             return false;
         }
     }
@@ -160,11 +161,11 @@ static bool take_heads(
     *used = 0;
     while (run->response == HL_RESPONSE_HEAD) {
         struct hl_str bytes = {p + *used, n - *used};
-        struct hl_head_fault fault;
+        struct hl_refusal fault;
         enum hl_message_event event = hl_message_read_response(
             &run->messages, &bytes, run->method, run->is_websocket, head, &fault);
         if (event == HL_MESSAGE_FAULT)
-            fail_bad_response(run, fault.detail);
+            fail_bad_response(run, &fault);
         if (event != HL_MESSAGE_HEAD)
             return false;
         *used = n - bytes.n;
@@ -210,7 +211,7 @@ static enum body_state end_body(struct hl_run *run, struct hl_passage *pass)
 static enum body_state take_body(struct hl_run *run, struct hl_str *bytes, struct hl_passage *pass)
 {
     struct hl_str data;
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     for (;;) {
         switch (hl_message_read_body(&run->messages, bytes, &data, &fault)) {
         case HL_MESSAGE_DATA:
@@ -221,7 +222,7 @@ static enum body_state take_body(struct hl_run *run, struct hl_str *bytes, struc
             return end_body(run, pass);
         case HL_MESSAGE_FAULT:
             if (hl_passage_flush(run, pass))
-                fail_bad_response(run, fault.detail);
+                fail_bad_response(run, &fault);
             return BODY_GONE;
         default:
             return BODY_MORE;
@@ -329,7 +330,7 @@ void hl_respond_bytes(struct hl_run *run, const char *p, size_t n)
     else
         hl_buf_fini(&held);
     if (err != HL_OK)
-        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, 502, "out of memory");
+        fail_bad_response(run, hl_refusal(HL_REFUSAL_NO_MEMORY));
 }
 
 /* ---- the end of the app's side ---- */
@@ -378,10 +379,9 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
             complete(run, false);
         return;
     }
-    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, 502,
-        run->response == HL_RESPONSE_HEAD ? "The app closed the connection before it answered."
-                                          : "The app closed the connection in the middle of its "
-                                            "response.");
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET,
+        hl_refusal(run->response == HL_RESPONSE_HEAD ? HL_REFUSAL_APP_CLOSED
+                                                     : HL_REFUSAL_APP_CLOSED_INSIDE));
 }
 
 /* ---- heartbeat ---- */

@@ -8,6 +8,7 @@
 #ifndef HL_RUN_RUN_H
 #define HL_RUN_RUN_H
 
+#include "app/upstream_wait.h"
 #include "http/message.h"
 #include "http/sse.h"
 #include "run/progress.h"
@@ -44,9 +45,10 @@ struct hl_run {
     bool offers_own_protocol; /* the subprotocol `hookline` */
 
     /* the app */
-    struct hl_limiter_wait slot_wait; /* in the limiter's queue: QUEUED */
-    struct hl_upstream_wait wait;     /* at the pool: CONNECTING */
-    struct hl_upstream *upstream;     /* CALLING */
+    struct hl_limiter_wait slot_wait;        /* in the limiter's queue: QUEUED */
+    void (*on_admitted)(struct hl_run *run); /* it has its slot */
+    struct hl_upstream_wait wait;            /* at the pool: CONNECTING */
+    struct hl_upstream *upstream;            /* CALLING */
     bool has_slot;
     struct hl_timer timer;    /* queue, head, idle, heartbeat, FINISH again: one at a time */
     struct hl_timer deadline; /* asynchronous: the whole run; else tee.c's */

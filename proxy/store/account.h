@@ -1,6 +1,6 @@
-/* account.h - service accounts in the store: requests like those of store.h. One that is revoked
- * is kept some days beyond the end of its token: nobody may forget a revocation while that would be
- * good. No other is ever removed. */
+/* account.h - service accounts in the store: requests like those of store.h. One that is revoked is
+ * kept some days beyond the end of its token: a revocation must not be forgotten while the token
+ * would be good. No other is ever removed. */
 #ifndef HL_STORE_ACCOUNT_H
 #define HL_STORE_ACCOUNT_H
 
@@ -37,7 +37,19 @@ struct hl_touch_accounts {
     } uses[HL_TOUCH_MAX];
 };
 
-/* LIST_ACCOUNTS: newest first by id, revoked and expired ones too; goes on as the lists of query.h.
+/* WATCH_ACCOUNTS, to a store that is shared: from the reply on `watch` is called for each account that
+ * another replica makes or revokes; for the same one perhaps again, and in any order, so that one that
+ * was revoked never comes back. On the store's thread: it must not block, nor post. One watcher; NULL
+ * ends it. */
+typedef void hl_account_watch_fn(void *watcher, const struct hl_id *account, bool is_revoked);
+
+struct hl_watch_accounts {
+    struct hl_store_msg m;
+    hl_account_watch_fn *watch;
+    void *watcher;
+};
+
+/* LIST_ACCOUNTS: newest first by id, revoked and expired ones too; goes on as the lists of question.h.
  */
 struct hl_list_accounts {
     struct hl_store_msg m;

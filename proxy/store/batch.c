@@ -238,8 +238,8 @@ static enum hl_err fail_all(struct hl_batch *b, size_t first, enum hl_err err)
 static bool must_wait(const struct hl_batch *b, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (b->ops[k].is_held &&
-            (b->ops[k].weight <= b->ops[i].weight || hl_message_follows(b->ops[i].m, b->ops[k].m)))
+        if (b->ops[k].is_held && (b->ops[k].weight <= b->ops[i].weight ||
+                                     hl_store_message_follows(b->ops[i].m, b->ops[k].m)))
             return true;
     return false;
 }
@@ -285,7 +285,8 @@ static enum hl_err run_in_turn(struct hl_batch *b, size_t *n, bool has_reserve, 
     return HL_OK;
 }
 
-/* From `first` on nothing can be written just now: what may be refused is, with `why`; the rest waits. */
+/* From `first` on nothing can be written just now: what may be refused is, with `why`; the rest
+ * waits. */
 static enum hl_err put_off(struct hl_batch *b, size_t first, enum hl_err why)
 {
     for (size_t i = first; i < b->n_ops; i++) {

@@ -56,9 +56,10 @@ static enum hl_err make_shard(const char *data_dir, const char *shard)
     return hl_path_sync(bodies);
 }
 
-enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, int fd)
+/* tmp/<id> becomes bodies/<last 2 hex>/<id>; `shard` is that directory. */
+static enum hl_err give_name(const char *data_dir, const struct hl_id *id, char *shard)
 {
-    char from[HL_PATH_MAX], to[HL_PATH_MAX], shard[HL_PATH_MAX];
+    char from[HL_PATH_MAX], to[HL_PATH_MAX];
     enum hl_err err = tmp_path(from, data_dir, id);
     if (!err)
         err = shard_path(shard, data_dir, id);
@@ -66,11 +67,6 @@ enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, in
         err = final_path(to, data_dir, id);
     if (err)
         return err;
-
-    HL_CRASH_POINT(BODY_WRITTEN);
-    if (fsync(fd) < 0)
-        return hl_err_from_errno(errno);
-    HL_CRASH_POINT(BODY_SYNCED);
     int failed = rename(from, to);
     if (failed && errno == ENOENT) {
         err = make_shard(data_dir, shard);
@@ -78,10 +74,28 @@ enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, in
             return err;
         failed = rename(from, to);
     }
+    return failed ? hl_err_from_errno(errno) : HL_OK;
+}
+
+enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, int fd)
+{
+    char shard[HL_PATH_MAX];
+    HL_CRASH_POINT(BODY_WRITTEN);
+    if (fsync(fd) < 0)
+        return hl_err_from_errno(errno);
+    HL_CRASH_POINT(BODY_SYNCED);
+    enum hl_err err = give_name(data_dir, id, shard);
     HL_CRASH_POINT(BODY_RENAMED);
-    err = failed ? hl_err_from_errno(errno) : hl_path_sync(shard);
+    if (!err)
+        err = hl_path_sync(shard);
     HL_CRASH_POINT(BODY_DURABLE);
     return err;
+}
+
+enum hl_err hl_body_file_publish(const char *data_dir, const struct hl_id *id)
+{
+    char shard[HL_PATH_MAX];
+    return give_name(data_dir, id, shard);
 }
 
 enum hl_err hl_body_file_open(const char *data_dir, const struct hl_id *id, int *fd)

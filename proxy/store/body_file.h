@@ -17,6 +17,8 @@ HL_MUST_CHECK enum hl_err hl_body_file_create(
     const char *data_dir, const struct hl_id *id, int *fd);
 /* Makes tmp/<id> durable under its final name. Closes nothing. */
 HL_MUST_CHECK enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, int fd);
+/* Likewise, but not durable: for what is only a copy. */
+HL_MUST_CHECK enum hl_err hl_body_file_publish(const char *data_dir, const struct hl_id *id);
 /* Opens bodies/<last 2 hex>/<id> for reading. */
 HL_MUST_CHECK enum hl_err hl_body_file_open(const char *data_dir, const struct hl_id *id, int *fd);
 /* Removes both names, whichever exists. */

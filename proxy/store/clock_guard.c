@@ -33,7 +33,7 @@ bool hl_clock_guard_trusts(struct hl_clock_guard *g, int64_t wall_ms, uint64_t n
     if (is_ahead && now_us - g->ahead_us < 1000 * (uint64_t)HL_CLOCK_HOLD_MS)
         return false;
     if (g->is_ahead)
-        HL_LOG(INFO, is_ahead ? "store: the wall clock is believed where it is now"
+        HL_LOG(INFO, is_ahead ? "store: the wall clock is accepted as it is"
                               : "store: the wall clock is right again");
     hl_clock_guard_init(g, wall_ms, now_us);
     return true;

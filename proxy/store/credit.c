@@ -61,7 +61,7 @@ void hl_credit_add(struct hl_credit_book *book, struct hl_credit *credit)
         return;
     }
     if (account) {
-        account->is_hinted = false;
+        account->is_hinted = account->is_withdrawn = false;
         account->wants_hints |= credit->returns || credit->n == 0;
         *(credit->returns ? &account->returning : &account->standing) += credit->n;
         book->total += credit->n;
@@ -81,6 +81,7 @@ void hl_credit_withdraw(struct hl_credit_book *book, const struct hl_mailbox *bo
     book->total -= account->standing + account->returning;
     account->standing = account->returning = 0;
     account->wants_hints = false;
+    account->is_withdrawn = true;
 }
 
 bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note)
@@ -101,6 +102,8 @@ bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note)
 void hl_credit_put_back(struct hl_credit_book *book, struct hl_credit_note note)
 {
     struct hl_credit_account *account = &book->accounts[note.account];
+    if (account->is_withdrawn)
+        return;
     ++*(note.was_returning ? &account->returning : &account->standing);
     book->total++;
 }

@@ -11,6 +11,7 @@ struct hl_credit_account {
     uint32_t returning;     /* goes back when nothing is queued */
     struct hl_credit *back; /* the message it goes back in, kept from when it came; or NULL */
     bool wants_hints;       /* has asked for WORK */
+    bool is_withdrawn;      /* since its last credit: nothing that was taken is put back */
     bool is_hinted;         /* got WORK and has not answered with credit since */
 };
 
@@ -33,7 +34,7 @@ void hl_credit_book_fini(struct hl_credit_book *book);
 /* Takes the message. Out of memory: the credit is lost to the book, and a returning one goes back.
  */
 void hl_credit_add(struct hl_credit_book *book, struct hl_credit *credit);
-/* All of a mailbox's credit is void. */
+/* All of a mailbox's credit is void, also what is taken just now and put back later. */
 void hl_credit_withdraw(struct hl_credit_book *book, const struct hl_mailbox *box);
 
 /* One unit from the next account in turn; false: there is none. */

@@ -60,12 +60,24 @@ static bool is_there(const char *name)
     return lstat(name, &st) == 0;
 }
 
+/* What is there under that name is one, or leads to one. */
+static enum hl_err must_be_dir(const char *name)
+{
+    struct stat st;
+    if (stat(name, &st) < 0)
+        return hl_err_from_errno(errno);
+    if (S_ISDIR(st.st_mode))
+        return HL_OK;
+    errno = ENOTDIR;
+    return HL_ERR_INVALID;
+}
+
 /* A new directory's own name is made durable here; that of what is in it when the database is. */
 static enum hl_err make_dir(const char *name, bool is_outermost)
 {
     char parent[HL_PATH_MAX];
     if (mkdir(name, 0700) < 0)
-        return errno == EEXIST ? HL_OK : hl_err_from_errno(errno);
+        return errno == EEXIST ? must_be_dir(name) : hl_err_from_errno(errno);
     enum hl_err err = is_outermost ? hl_path(parent, "%s/..", name) : HL_OK;
     return err || !is_outermost ? err : hl_path_sync(parent);
 }
@@ -73,7 +85,7 @@ static enum hl_err make_dir(const char *name, bool is_outermost)
 /* What make_dir would say. */
 static enum hl_err may_make_dir(const char *name)
 {
-    return is_there(name)    ? HL_OK
+    return is_there(name)    ? must_be_dir(name)
            : errno == ENOENT ? hl_path_may_make(name)
                              : hl_err_from_errno(errno);
 }
@@ -89,10 +101,11 @@ static enum hl_err make_dirs(const char *path, bool is_dry, char *why, size_t wh
         if (!err)
             err = is_dry ? may_make_dir(name) : make_dir(name, i == 0);
         if (err) {
-            snprintf(why, why_len,
-                "HOOKLINE_DATA_DIR: cannot make the data directory %s%s: %s; the directory around "
-                "it must be there and writable for the user that hookline runs as",
-                path, names[i], strerror(errno));
+            snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot make the data directory %s%s: %s; %s",
+                path, names[i], strerror(errno),
+                errno == ENOTDIR ? "move away what has its place"
+                                 : "the directory around it must be there and writable for the "
+                                   "user that hookline runs as");
             return err;
         }
     }

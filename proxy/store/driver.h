@@ -12,7 +12,7 @@
 
 #include "store/account.h"
 #include "store/backlog.h"
-#include "store/query.h"
+#include "store/question.h"
 
 struct hl_driver;
 
@@ -39,7 +39,7 @@ struct hl_driver_vt {
     enum hl_err (*release)(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
     /* On OK the body is the driver's. */
     enum hl_err (*finish)(struct hl_driver *d, struct hl_finish *f);
-    /* OK with `*is_running`: only noted; who has the run is to be told. */
+    /* OK with `*is_running`: only noted; whoever has the run must be told. */
     enum hl_err (*cancel)(
         struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
     /* The lane's oldest pending delivery. As claim. */
@@ -116,8 +116,6 @@ static inline bool hl_driver_is_answer(enum hl_err rc)
 
 HL_MUST_CHECK enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *config,
     struct hl_backlog *backlog, char *why, size_t why_len);
-/* See hl_store_check. */
-HL_MUST_CHECK enum hl_err hl_sqlite_check(const struct hl_config *config, struct hl_buf *problems);
 HL_MUST_CHECK enum hl_err hl_memory_open(
     struct hl_driver **out, const struct hl_config *config, struct hl_backlog *backlog);
 

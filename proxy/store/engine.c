@@ -5,8 +5,9 @@
  *
  * Promise: replies and pushes leave after the commit of what they say, each request is answered
  * once, and an operation that ends something (FINISH, OUTCOME, …) is never lost to a full volume:
- * it waits here until there is space, while what is lighter goes on. After an I/O error or corruption nothing is written any more:
- * a commit whose fsync failed must not be tried again (the kernel may have dropped the pages). */
+ * it waits here until there is space, while what is lighter goes on. After an I/O error or
+ * corruption nothing is written any more: a commit whose fsync failed must not be tried again (the
+ * kernel may have dropped the pages). */
 #include "store/engine.h"
 
 #include <errno.h>
@@ -14,11 +15,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "store/maintenance.h"
 #include "store/message.h"
 #include "store/operation.h"
-
-#define MAX_WAITING_REQUESTS 4096
-#define MAX_WAITING_BYTES    (64u << 20)
 
 #define RETRY_US HL_MIN_PAUSE_US
 
@@ -29,28 +28,12 @@ static bool is_credit(const struct hl_msg *msg)
     return msg->type == HL_STORE_CREDIT || msg->type == HL_STORE_LEASE_CREDIT;
 }
 
-static void weigh(struct hl_engine *e, size_t weight)
-{
-    atomic_fetch_add_explicit(&e->waiting_requests, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&e->waiting_bytes, weight, memory_order_relaxed);
-}
-
-static void unweigh(struct hl_engine *e, size_t weight)
-{
-    atomic_fetch_sub_explicit(&e->waiting_requests, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&e->waiting_bytes, weight, memory_order_relaxed);
-}
-
 enum hl_err hl_engine_post(struct hl_engine *e, struct hl_store_msg *m)
 {
     if (!is_credit(&m->msg)) {
-        size_t weight = hl_operation_weigh(m);
-        uint64_t n = atomic_load_explicit(&e->waiting_requests, memory_order_relaxed);
-        uint64_t bytes = atomic_load_explicit(&e->waiting_bytes, memory_order_relaxed);
-        if (hl_operation_of(m)->brings_work &&
-            (n >= MAX_WAITING_REQUESTS || bytes + weight > MAX_WAITING_BYTES))
-            return HL_ERR_BUSY;
-        weigh(e, weight);
+        enum hl_err err = hl_intake_enter(&e->intake, m, hl_operation_weigh(m));
+        if (err)
+            return err;
     }
     hl_mailbox_post(&e->box, &m->msg);
     return HL_OK;
@@ -75,7 +58,7 @@ static void take_credit(struct hl_engine *e, struct hl_credit *credit)
 
 static void reply(struct hl_engine *e, struct hl_store_msg *m, size_t weight, enum hl_err rc)
 {
-    unweigh(e, weight);
+    hl_intake_leave(&e->intake, weight);
     if (rc != HL_OK)
         hl_operation_clear(m);
     m->rc = rc;
@@ -100,12 +83,12 @@ static bool pick_running(struct hl_engine *e, struct hl_store_msg *m)
     }
     if (!e->driver->vt->post_question)
         return true;
-    unweigh(e, weight);
+    hl_intake_leave(&e->intake, weight);
     e->driver->vt->post_question(e->driver, m);
     return false;
 }
 
-/* Who abandons an attempt stops: it must not be leased to again in the same batch. */
+/* A sender that abandons an attempt is stopping: nothing is leased to it again in the same batch. */
 static bool ends_credit(const struct hl_store_msg *m)
 {
     return m->msg.type == HL_STORE_OUTCOME &&
@@ -129,7 +112,7 @@ static void take_mail(struct hl_engine *e)
     for (struct hl_msg *msg = hl_mailbox_take(&e->box), *next; msg; msg = next) {
         struct hl_store_msg *m = (struct hl_store_msg *)msg;
         next = msg->next;
-        if (hl_message_asks_what_runs(m) && !pick_running(e, m))
+        if (hl_store_message_asks_what_runs(m) && !pick_running(e, m))
             continue;
         if (ends_credit(m))
             hl_credit_withdraw(&e->batch.senders, m->reply_to);
@@ -151,44 +134,16 @@ static void take_mail(struct hl_engine *e)
 /* All that was held is the first to be tried again. */
 static void take_held(struct hl_engine *e)
 {
-    if (!e->held.first)
-        return;
-    e->held.last->next = e->first;
-    e->first = e->held.first;
-    if (!e->last)
-        e->last = e->held.last;
-    e->held = (struct hl_held){.least = SIZE_MAX, .retry_us = HL_NEVER};
+    hl_held_release(&e->held, &e->first, &e->last);
 }
 
-static void hold(struct hl_engine *e, struct hl_store_msg *m, size_t weight)
-{
-    m->msg.next = NULL;
-    if (e->held.last)
-        e->held.last->next = &m->msg;
-    else
-        e->held.first = &m->msg;
-    e->held.last = &m->msg;
-    if (weight < e->held.least)
-        e->held.least = weight;
-}
-
-static bool must_wait(const struct hl_engine *e, const struct hl_store_msg *m, size_t weight)
-{
-    if (e->held.first && weight >= e->held.least)
-        return true;
-    const struct hl_msg *held = m->msg.type == HL_STORE_ATTEMPT ? e->held.first : NULL;
-    while (held && !hl_message_follows(m, (const struct hl_store_msg *)held))
-        held = held->next;
-    return held;
-}
-
-/* While something is held, who may be refused is, without another look. */
+/* While something is held, what may be refused is refused, without another look. */
 static bool is_refused(struct hl_engine *e, const struct hl_store_msg *m)
 {
     if (!hl_operation_of(m)->may_be_refused || e->is_failing)
         return false;
     if (!e->held.first)
-        hl_engine_look_for_room(e, hl_clock_mono_us());
+        hl_maintenance_look_for_room(e, hl_clock_mono_us());
     return (e->room || e->held.first) && !e->is_failing;
 }
 
@@ -204,8 +159,8 @@ static void fill_batch(struct hl_engine *e)
             e->last = NULL;
         if (is_refused(e, m))
             reply(e, m, weight, HL_ERR_FULL);
-        else if (must_wait(e, m, weight))
-            hold(e, m, weight);
+        else if (hl_held_blocks(&e->held, m, weight))
+            hl_held_add(&e->held, m, weight);
         else
             hl_batch_add(b, m, weight);
     }
@@ -218,16 +173,16 @@ static void keep_undecided(struct hl_engine *e, enum hl_err why, uint64_t began_
     struct hl_batch *b = &e->batch;
     for (size_t i = 0; i < b->n_ops; i++)
         if (b->ops[i].is_held)
-            hold(e, b->ops[i].m, b->ops[i].weight);
+            hl_held_add(&e->held, b->ops[i].m, b->ops[i].weight);
     if (why == HL_ERR_UNAVAILABLE)
         take_held(e);
     else if (!e->held.first)
         e->pause_us = HL_MIN_PAUSE_US;
     else if (e->held.retry_us == HL_NEVER)
-        e->held.retry_us = began_us + hl_engine_pause(e);
+        e->held.retry_us = began_us + hl_maintenance_pause(e);
 }
 
-/* Nobody who may be refused waits behind those who may not be. */
+/* What may be refused does not wait behind what may not. */
 static void refuse_waiting(struct hl_engine *e, enum hl_err why)
 {
     struct hl_msg *msg = e->first, *next;
@@ -288,7 +243,7 @@ static void try_held(struct hl_engine *e, uint64_t now_us)
 {
     enum hl_err room = e->driver->vt->room(e->driver);
     if (room == HL_ERR_TOO_LARGE)
-        hl_engine_look_for_room(e, now_us);
+        hl_maintenance_look_for_room(e, now_us);
     e->batch.is_short = room != HL_OK;
     take_held(e);
 }
@@ -302,18 +257,18 @@ static void run_batch(struct hl_engine *e)
     if (e->held.first && began_us >= e->held.retry_us)
         try_held(e, began_us);
     fill_batch(e);
-    if (e->is_failing) { /* since the batch before, or the look for room */
+    if (e->is_failing) { /* since the batch before, or the search for room */
         refuse_all(e);
         return;
     }
     enum hl_err err = hl_batch_run(b, serves, hl_clock_wall_ms(), &has_committed);
 
     if (has_committed)
-        hl_engine_note_commit(e, began_us);
+        hl_maintenance_note_commit(e, began_us);
     if (err == HL_ERR_IO || err == HL_ERR_CORRUPT)
-        hl_engine_fail(e, err);
+        hl_maintenance_fail(e, err);
     if (err == HL_ERR_FULL) {
-        hl_engine_set_room(e, HL_ERR_FULL);
+        hl_maintenance_set_room(e, HL_ERR_FULL);
         e->room_us = began_us + RETRY_US;
     }
     keep_undecided(e, err, began_us);
@@ -371,14 +326,14 @@ static void run(void *arg)
         take_mail(e);
         if (can_run(e)) {
             run_batch(e);
-            hl_engine_tend(e, false);
+            hl_maintenance_tend(e, false);
             continue;
         }
         if (is_stopping)
             break;
         settle_credit(e);
-        hl_engine_tend(e, true);
-        uint64_t due_us = hl_engine_next_due(e);
+        hl_maintenance_tend(e, true);
+        uint64_t due_us = hl_maintenance_next_due(e);
         if (due_us > hl_clock_mono_us())
             sleep_until(e, due_us);
     }
@@ -390,7 +345,7 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     e->driver = driver;
     e->keep_ms = keep_ms;
     e->retry_us = HL_NEVER;
-    e->held = (struct hl_held){.least = SIZE_MAX, .retry_us = HL_NEVER};
+    hl_held_init(&e->held);
     e->pause_us = HL_MIN_PAUSE_US;
     e->settle_us = e->room_us = 0;
     e->purge_us = e->survey_us = e->clock_us = 0;
@@ -400,7 +355,7 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     atomic_init(&e->is_stopping, false);
     if (sem_init(&e->wake, 0, 0) < 0)
         return errno;
-    hl_engine_show_all(e);
+    hl_maintenance_show_all(e);
     return hl_thread_start(&e->thread, "hl-store", run, e);
 }
 

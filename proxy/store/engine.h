@@ -8,20 +8,15 @@
 #include "loop/thread.h"
 #include "store/batch.h"
 #include "store/clock_guard.h"
-
-/* Requests that may not be lost, which a full volume has no space for; the others go on. */
-struct hl_held {
-    struct hl_msg *first, *last;
-    size_t least;      /* the weight of the lightest: what weighs as much is not tried either */
-    uint64_t retry_us; /* all are tried again then */
-};
+#include "store/held.h"
+#include "store/intake.h"
 
 struct hl_engine {
     struct hl_thread thread;
     struct hl_mailbox box;
     sem_t wake;
     atomic_bool is_stopping;
-    _Atomic uint64_t waiting_requests, waiting_bytes; /* posted and not answered */
+    struct hl_intake intake;
 
     /* below: the thread's own */
     struct hl_driver *driver;
@@ -40,7 +35,7 @@ struct hl_engine {
     /* CLOCK_MONOTONIC in microseconds */
     uint64_t retry_us;     /* nothing can be written just now: no batch before */
     uint64_t serve_us;     /* handing out failed: not again before; 0: it did not */
-    uint64_t room_us;      /* the last look at what room there is is good until then */
+    uint64_t room_us;      /* what was last found of room holds until then */
     uint64_t purge_us;     /* the next purge step */
     uint64_t survey_us;    /* the gauges that must be looked up are renewed then */
     uint64_t settle_us;    /* what is left for a quiet moment */
@@ -61,21 +56,5 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
 HL_MUST_CHECK enum hl_err hl_engine_post(struct hl_engine *e, struct hl_store_msg *m);
 /* Answers everything and joins the thread. The driver stays open. */
 void hl_engine_stop(struct hl_engine *e);
-
-/* --- maintenance.c: the engine's thread ------------------------------------------------------ */
-/* See `room`. */
-void hl_engine_set_room(struct hl_engine *e, enum hl_err room);
-/* How long to wait before what found no space is tried again. */
-uint64_t hl_engine_pause(struct hl_engine *e);
-/* From here on nothing is written any more. */
-void hl_engine_fail(struct hl_engine *e, enum hl_err err);
-/* Whether accepts find room; the last answer is good for a moment. */
-void hl_engine_look_for_room(struct hl_engine *e, uint64_t now_us);
-/* A batch that began then has committed: its gauges, and what will be due because of it. */
-void hl_engine_note_commit(struct hl_engine *e, uint64_t began_us);
-void hl_engine_show_all(struct hl_engine *e); /* all gauges */
-/* What is due: unlinking and checkpoints, one purge step, the gauges. `is_idle`: nobody waits. */
-void hl_engine_tend(struct hl_engine *e, bool is_idle);
-uint64_t hl_engine_next_due(const struct hl_engine *e);
 
 #endif

@@ -20,6 +20,13 @@ void hl_id_map_fini(struct hl_id_map *map)
     hl_id_map_init(map);
 }
 
+void hl_id_map_clear(struct hl_id_map *map)
+{
+    if (map->n > 0)
+        memset(map->entries, 0, map->cap * sizeof(map->entries[0]));
+    map->n = 0;
+}
+
 /* An id's last eight bytes are random. */
 static size_t home_of(const struct hl_id_map *map, const struct hl_id *id)
 {

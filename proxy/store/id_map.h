@@ -21,6 +21,8 @@ struct hl_id_map {
 
 void hl_id_map_init(struct hl_id_map *map);
 void hl_id_map_fini(struct hl_id_map *map);
+/* Without its entries; room that was reserved stays. */
+void hl_id_map_clear(struct hl_id_map *map);
 
 /* Makes room, so that the next `more` puts cannot fail. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_id_map_reserve(struct hl_id_map *map, size_t more);

@@ -1,6 +1,6 @@
 /* key.c - reads or makes the data key, and derives from it. At start, except hl_key_lane, which the
- * store's thread calls once for each webhook, and hl_key_derive. The raw key is wiped as soon as the derived ones are
- * there. */
+ * store's thread calls once for each webhook, and hl_key_derive. The raw key is wiped as soon as
+ * the derived ones are there. */
 #include "store/key.h"
 
 #include <ctype.h>
@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/hex.h"
 #include "base/random.h"
+#include "http/byte.h"
 #include "http/url.h"
 #include "store/path.h"
 
@@ -30,13 +31,16 @@ static void derive(struct hl_key *key, uint8_t raw[HL_KEY_SIZE])
     explicit_bzero(raw, HL_KEY_SIZE);
 }
 
-static bool parse_hex(const char *text, uint8_t raw[HL_KEY_SIZE])
+static bool parse_hex(const char *text, size_t n, uint8_t raw[HL_KEY_SIZE])
 {
+    while (n > 0 && isspace((unsigned char)text[n - 1]))
+        n--;
+    if (n != 2 * HL_KEY_SIZE)
+        return false;
     for (size_t i = 0; i < 2 * HL_KEY_SIZE; i++) {
-        int c = tolower((unsigned char)text[i]);
-        if (!isxdigit(c))
+        int digit = hl_byte_hex(text[i]);
+        if (digit < 0)
             return false;
-        int digit = isdigit(c) ? c - '0' : c - 'a' + 10;
         raw[i / 2] = (uint8_t)(i % 2 ? raw[i / 2] | digit : digit << 4);
     }
     return true;
@@ -48,9 +52,7 @@ static bool parse(const char *text, size_t n, uint8_t raw[HL_KEY_SIZE])
         memcpy(raw, text, HL_KEY_SIZE);
         return true;
     }
-    while (n > 0 && isspace((unsigned char)text[n - 1]))
-        n--;
-    return n == 2 * HL_KEY_SIZE && parse_hex(text, raw);
+    return parse_hex(text, n, raw);
 }
 
 static enum hl_err write_key(const char *path, const uint8_t raw[HL_KEY_SIZE])
@@ -71,6 +73,13 @@ static enum hl_err make_key(const char *path, enum hl_key_absence absence, uint8
         snprintf(why, why_len,
             "HOOKLINE_KEY_FILE: the key file %s is missing, but the store was made with one: put "
             "it back",
+            path);
+        return HL_ERR_NOT_FOUND;
+    }
+    if (absence == HL_KEY_SHARED) {
+        snprintf(why, why_len,
+            "HOOKLINE_KEY_FILE: the key file %s is missing: it has to hold the key that all "
+            "replicas share; hookline key create prints a new one",
             path);
         return HL_ERR_NOT_FOUND;
     }
@@ -109,6 +118,27 @@ enum hl_err hl_key_load(
     hl_path_warn_if_shared(path, "the key file");
     derive(key, raw);
     return HL_OK;
+}
+
+enum hl_err hl_key_parse(struct hl_key *key, struct hl_str hex)
+{
+    uint8_t raw[HL_KEY_SIZE];
+    bool is_key = parse_hex(hex.p, hex.n, raw);
+    if (is_key)
+        derive(key, raw);
+    explicit_bzero(raw, sizeof(raw));
+    return is_key ? HL_OK : HL_ERR_INVALID;
+}
+
+enum hl_err hl_key_open_shared(
+    struct hl_key *key, const struct hl_config *config, char *why, size_t why_len)
+{
+    if (config->key.n == 0)
+        return hl_key_load(key, config->key_file.p, HL_KEY_SHARED, why, why_len);
+    enum hl_err err = hl_key_parse(key, config->key);
+    if (err)
+        snprintf(why, why_len, "HOOKLINE_KEY: **** is no key: 64 hexadecimal digits");
+    return err;
 }
 
 void hl_key_random(struct hl_key *key)

@@ -1,5 +1,6 @@
-/* key.h - the data key: 32 random bytes in a file of their own, from which everything secret in the
- * store is derived. Lost key, lost secrets: the data directory cannot be opened without it. */
+/* key.h - the data key: 32 random bytes in a file of their own, or in HOOKLINE_KEY, from which
+ * everything secret in the store is derived. Lost key, lost secrets: what was stored cannot be opened
+ * without it. */
 #ifndef HL_STORE_KEY_H
 #define HL_STORE_KEY_H
 
@@ -10,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "config/config.h"
 
 #define HL_KEY_SIZE 32
 
@@ -24,6 +26,7 @@ struct hl_key {
 /* What a key file that is not there is. */
 enum hl_key_absence {
     HL_KEY_MISSED,    /* something was encrypted with it */
+    HL_KEY_SHARED,    /* others have it too: one made here would be another */
     HL_KEY_MADE,      /* new: a file of hexadecimal digits, 0600, durable */
     HL_KEY_LEFT_OPEN, /* as if made, if it may be; nothing is written */
 };
@@ -32,6 +35,12 @@ enum hl_key_absence {
  * raw bytes. On failure `why` has one line. Blocks. */
 HL_MUST_CHECK enum hl_err hl_key_load(
     struct hl_key *key, const char *path, enum hl_key_absence absence, char *why, size_t why_len);
+/* From HOOKLINE_KEY's text: the same 64 digits, nothing else but white space after them. INVALID. */
+HL_MUST_CHECK enum hl_err hl_key_parse(struct hl_key *key, struct hl_str hex);
+/* The key that all replicas share: HOOKLINE_KEY, or the file at HOOKLINE_KEY_FILE, which is never
+ * made. One of them is set. On failure `why` has one line. Blocks. */
+HL_MUST_CHECK enum hl_err hl_key_open_shared(
+    struct hl_key *key, const struct hl_config *config, char *why, size_t why_len);
 /* A key that nobody can ever have again: for stores that keep nothing. */
 void hl_key_random(struct hl_key *key);
 void hl_key_wipe(struct hl_key *key);

@@ -1,7 +1,7 @@
 /* maintenance.c - what the engine's thread does when it is not running a batch: looks for room,
  * drops what is past its time, keeps the gauges, lets the driver tidy. Each step is small and alone
  * in its transaction, so that a request that comes meanwhile waits for one step at most. */
-#include "store/engine.h"
+#include "store/maintenance.h"
 
 #include "base/clock.h"
 #include "base/crash_point.h"
@@ -20,11 +20,6 @@
 static uint64_t sooner(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
-}
-
-static void set_gauge(struct hl_counter *gauge, uint64_t value)
-{
-    atomic_store_explicit(&gauge->v, value, memory_order_relaxed);
 }
 
 static void log_room(const struct hl_engine *e, enum hl_err room)
@@ -46,31 +41,31 @@ static void log_room(const struct hl_engine *e, enum hl_err room)
             HL_LOG_TEXT("path", e->driver->data_dir ? e->driver->data_dir : ""));
 }
 
-void hl_engine_set_room(struct hl_engine *e, enum hl_err room)
+void hl_maintenance_set_room(struct hl_engine *e, enum hl_err room)
 {
     if (room != e->room)
         log_room(e, room);
     if (room && !e->room)
         e->settle_us = 0;
     e->room = room;
-    set_gauge(&e->gauges.is_full, room != HL_OK);
+    hl_counter_set(&e->gauges.is_full, room != HL_OK);
 }
 
-uint64_t hl_engine_pause(struct hl_engine *e)
+uint64_t hl_maintenance_pause(struct hl_engine *e)
 {
     uint64_t pause_us = e->pause_us;
     e->pause_us = sooner(2 * pause_us, HL_MAX_PAUSE_US);
     return pause_us;
 }
 
-void hl_engine_fail(struct hl_engine *e, enum hl_err err)
+void hl_maintenance_fail(struct hl_engine *e, enum hl_err err)
 {
     if (!e->is_failing)
         HL_LOG(ERROR,
             "store: unusable until hookline is started again; nothing acknowledged is lost",
             HL_LOG_TEXT("why", hl_err_text(err)));
     e->is_failing = true;
-    set_gauge(&e->gauges.is_failing, 1);
+    hl_counter_set(&e->gauges.is_failing, 1);
 }
 
 /* A maintenance step in a transaction of its own. Even removing needs space first: what is held in
@@ -88,7 +83,7 @@ static enum hl_err commit_step(struct hl_engine *e, enum hl_err step)
     else
         hl_backlog_commit(&e->backlog);
     if (err == HL_ERR_IO || err == HL_ERR_CORRUPT)
-        hl_engine_fail(e, err);
+        hl_maintenance_fail(e, err);
     if (err == HL_ERR_FULL)
         (void)d->vt->release_reserve(d);
     return err ? err : step;
@@ -135,7 +130,7 @@ static enum hl_err shed(struct hl_engine *e, bool *has_more)
     return room;
 }
 
-void hl_engine_look_for_room(struct hl_engine *e, uint64_t now_us)
+void hl_maintenance_look_for_room(struct hl_engine *e, uint64_t now_us)
 {
     if (now_us < e->room_us)
         return;
@@ -143,7 +138,7 @@ void hl_engine_look_for_room(struct hl_engine *e, uint64_t now_us)
     enum hl_err room = e->driver->vt->room(e->driver);
     if (room == HL_ERR_TOO_LARGE)
         room = shed(e, &has_more);
-    hl_engine_set_room(e, room);
+    hl_maintenance_set_room(e, room);
     e->room_us = room && has_more ? now_us : now_us + ROOM_US;
 }
 
@@ -152,14 +147,14 @@ void hl_engine_look_for_room(struct hl_engine *e, uint64_t now_us)
 static void show_backlog(struct hl_engine *e)
 {
     const struct hl_backlog_totals *now = &e->backlog.now;
-    set_gauge(&e->gauges.queued_runs, now->queued_runs);
-    set_gauge(&e->gauges.pending_deliveries, now->pending);
-    set_gauge(&e->gauges.leased_deliveries, now->leased);
-    set_gauge(&e->gauges.dead_letters, now->dead);
-    set_gauge(&e->gauges.lanes_at_limit, now->lanes_at_limit);
+    hl_counter_set(&e->gauges.queued_runs, now->queued_runs);
+    hl_counter_set(&e->gauges.pending_deliveries, now->pending);
+    hl_counter_set(&e->gauges.leased_deliveries, now->leased);
+    hl_counter_set(&e->gauges.dead_letters, now->dead);
+    hl_counter_set(&e->gauges.lanes_at_limit, now->lanes_at_limit);
 }
 
-void hl_engine_note_commit(struct hl_engine *e, uint64_t began_us)
+void hl_maintenance_note_commit(struct hl_engine *e, uint64_t began_us)
 {
     uint64_t now_us = hl_clock_mono_us();
     hl_counter_add(&e->gauges.commits, 1);
@@ -174,19 +169,19 @@ static void survey(struct hl_engine *e)
 {
     struct hl_survey now;
     e->driver->vt->survey(e->driver, &now);
-    set_gauge(&e->gauges.oldest_queued_ms, (uint64_t)now.queued_ms);
-    set_gauge(&e->gauges.oldest_delivery_ms, (uint64_t)now.delivery_ms);
-    set_gauge(&e->gauges.bytes, now.bytes);
-    set_gauge(&e->gauges.log_bytes, now.log_bytes);
-    set_gauge(&e->gauges.max_bytes, now.max_bytes);
-    set_gauge(&e->gauges.purged_runs, now.purged_runs);
-    set_gauge(&e->gauges.shed_runs, now.shed_runs);
-    set_gauge(&e->gauges.shed_bodies, now.shed_bodies);
-    set_gauge(&e->gauges.swept_files, now.swept_files);
+    hl_counter_set(&e->gauges.oldest_queued_ms, (uint64_t)now.queued_ms);
+    hl_counter_set(&e->gauges.oldest_delivery_ms, (uint64_t)now.delivery_ms);
+    hl_counter_set(&e->gauges.bytes, now.bytes);
+    hl_counter_set(&e->gauges.log_bytes, now.log_bytes);
+    hl_counter_set(&e->gauges.max_bytes, now.max_bytes);
+    hl_counter_set(&e->gauges.purged_runs, now.purged_runs);
+    hl_counter_set(&e->gauges.shed_runs, now.shed_runs);
+    hl_counter_set(&e->gauges.shed_bodies, now.shed_bodies);
+    hl_counter_set(&e->gauges.swept_files, now.swept_files);
     e->survey_us = HL_NEVER;
 }
 
-void hl_engine_show_all(struct hl_engine *e)
+void hl_maintenance_show_all(struct hl_engine *e)
 {
     show_backlog(e);
     survey(e);
@@ -243,12 +238,12 @@ static void settle(struct hl_engine *e, uint64_t now_us, bool is_idle)
     if (!is_time)
         return;
     if (e->room)
-        e->settle_us = has_more ? now_us : now_us + hl_engine_pause(e);
+        e->settle_us = has_more ? now_us : now_us + hl_maintenance_pause(e);
     else
         e->settle_us = has_more ? now_us + QUIET_US : HL_NEVER;
 }
 
-void hl_engine_tend(struct hl_engine *e, bool is_idle)
+void hl_maintenance_tend(struct hl_engine *e, bool is_idle)
 {
     if (e->is_failing)
         return;
@@ -261,12 +256,13 @@ void hl_engine_tend(struct hl_engine *e, bool is_idle)
     bool is_due = now_us >= e->survey_us;
     bool waits = e->retry_us != HL_NEVER || e->held.first;
     if ((is_due || e->room) && !waits && !e->is_failing)
-        hl_engine_look_for_room(e, now_us); /* the last finish may have gone beyond the limit */
+        hl_maintenance_look_for_room(
+            e, now_us); /* the last finish may have gone beyond the limit */
     if (is_due)
         survey(e);
 }
 
-uint64_t hl_engine_next_due(const struct hl_engine *e)
+uint64_t hl_maintenance_next_due(const struct hl_engine *e)
 {
     if (e->is_failing)
         return HL_NEVER;

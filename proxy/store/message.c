@@ -13,7 +13,7 @@ static void wipe(struct hl_str s)
         explicit_bzero((char *)s.p, s.n);
 }
 
-struct hl_str hl_message_copy(char **room, struct hl_str from)
+struct hl_str hl_store_message_copy(char **room, struct hl_str from)
 {
     char *to = *room;
     if (from.n > 0)
@@ -22,18 +22,18 @@ struct hl_str hl_message_copy(char **room, struct hl_str from)
     return (struct hl_str){to, from.n};
 }
 
-char *hl_message_keep(struct hl_str *const strings[], size_t count)
+char *hl_store_message_keep(struct hl_str *const strings[], size_t count)
 {
     size_t n = 1; /* so that it is never NULL for want of bytes */
     for (size_t i = 0; i < count; i++)
         n += strings[i]->n;
     char *kept = malloc(n), *room = kept;
     for (size_t i = 0; kept && i < count; i++)
-        *strings[i] = hl_message_copy(&room, *strings[i]);
+        *strings[i] = hl_store_message_copy(&room, *strings[i]);
     return kept;
 }
 
-void *hl_message_alloc(size_t size, size_t strings, uint32_t type, char **room)
+void *hl_store_message_alloc(size_t size, size_t strings, uint32_t type, char **room)
 {
     struct hl_msg *msg = calloc(1, size + strings);
     if (!msg)
@@ -53,21 +53,21 @@ static size_t strings_of(const struct hl_accept *a)
 struct hl_accept *hl_accept_new(enum hl_store_op op, struct hl_accept *tmpl)
 {
     char *room;
-    struct hl_accept *a = hl_message_alloc(sizeof(*a), strings_of(tmpl), op, &room);
+    struct hl_accept *a = hl_store_message_alloc(sizeof(*a), strings_of(tmpl), op, &room);
     if (!a)
         return NULL;
     *a = *tmpl;
     a->m.msg = (struct hl_msg){.type = op};
-    a->project = hl_message_copy(&room, tmpl->project);
-    a->app = hl_message_copy(&room, tmpl->app);
-    a->method = hl_message_copy(&room, tmpl->method);
-    a->target = hl_message_copy(&room, tmpl->target);
-    a->head = hl_message_copy(&room, tmpl->head);
-    a->webhook_url = hl_message_copy(&room, tmpl->webhook_url);
-    a->webhook_secret = hl_message_copy(&room, tmpl->webhook_secret);
-    a->traceparent = hl_message_copy(&room, tmpl->traceparent);
-    a->idempotency_key = hl_message_copy(&room, tmpl->idempotency_key);
-    a->subject = hl_message_copy(&room, tmpl->subject);
+    a->project = hl_store_message_copy(&room, tmpl->project);
+    a->app = hl_store_message_copy(&room, tmpl->app);
+    a->method = hl_store_message_copy(&room, tmpl->method);
+    a->target = hl_store_message_copy(&room, tmpl->target);
+    a->head = hl_store_message_copy(&room, tmpl->head);
+    a->webhook_url = hl_store_message_copy(&room, tmpl->webhook_url);
+    a->webhook_secret = hl_store_message_copy(&room, tmpl->webhook_secret);
+    a->traceparent = hl_store_message_copy(&room, tmpl->traceparent);
+    a->idempotency_key = hl_store_message_copy(&room, tmpl->idempotency_key);
+    a->subject = hl_store_message_copy(&room, tmpl->subject);
     tmpl->body = (struct hl_body){.where = HL_BODY_NONE};
     return a;
 }
@@ -94,7 +94,7 @@ void hl_claimed_free(struct hl_claimed *c)
 
 struct hl_release *hl_release_new(struct hl_claimed *claimed)
 {
-    struct hl_release *r = hl_message_alloc(sizeof(*r), 0, HL_STORE_RELEASE, NULL);
+    struct hl_release *r = hl_store_message_alloc(sizeof(*r), 0, HL_STORE_RELEASE, NULL);
     if (r)
         r->claimed = claimed;
     return r;
@@ -126,7 +126,7 @@ void hl_leased_free(struct hl_leased *l)
     free(l);
 }
 
-struct hl_str hl_path_of_target(struct hl_str target)
+struct hl_str hl_store_message_shown_path(struct hl_str target)
 {
     const char *query = target.n ? memchr(target.p, '?', target.n) : NULL;
     return (struct hl_str){target.p, query ? (size_t)(query - target.p) : target.n};

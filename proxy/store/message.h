@@ -3,22 +3,22 @@
 #ifndef HL_STORE_MESSAGE_H
 #define HL_STORE_MESSAGE_H
 
-#include "store/query.h"
+#include "store/question.h"
 
 /* Copies `from` to `*room` and moves `*room` behind it. */
-struct hl_str hl_message_copy(char **room, struct hl_str from);
+struct hl_str hl_store_message_copy(char **room, struct hl_str from);
 
 /* Copies the strings, which then are the copies, behind each other into one allocation, owned by the
  * caller; NULL: out of memory. */
-char *hl_message_keep(struct hl_str *const strings[], size_t count);
+char *hl_store_message_keep(struct hl_str *const strings[], size_t count);
 
 /* Room for a message of `size` bytes and `strings` bytes behind it, zeroed; NULL when out of
  * memory.
  * `*room` points at the strings. */
-void *hl_message_alloc(size_t size, size_t strings, uint32_t type, char **room);
+void *hl_store_message_alloc(size_t size, size_t strings, uint32_t type, char **room);
 
 /* Whether it means nothing before `earlier` is done: who sent both waits for no reply in between. */
-static inline bool hl_message_follows(
+static inline bool hl_store_message_follows(
     const struct hl_store_msg *m, const struct hl_store_msg *earlier)
 {
     return m->msg.type == HL_STORE_ATTEMPT && earlier->msg.type == HL_STORE_OUTCOME &&
@@ -27,7 +27,7 @@ static inline bool hl_message_follows(
 }
 
 /* Questions that only the store's thread can begin to answer. */
-static inline bool hl_message_asks_what_runs(const struct hl_store_msg *m)
+static inline bool hl_store_message_asks_what_runs(const struct hl_store_msg *m)
 {
     return m->msg.type == HL_STORE_LIST_RUNS &&
            ((const struct hl_list_runs *)m)->state == HL_RUN_RUNNING;
@@ -48,7 +48,7 @@ static inline enum hl_attempt_verdict hl_attempt_final_verdict(
 }
 
 /* What lists show of a target. The query may carry tokens: it is in the sealed head only. */
-struct hl_str hl_path_of_target(struct hl_str target);
+struct hl_str hl_store_message_shown_path(struct hl_str target);
 
 /* Frees a pushed message of any kind (CLAIMED to WORK). NULL-safe. */
 void hl_push_free(struct hl_msg *msg);

@@ -6,9 +6,10 @@
 #include "store/batch.h"
 
 struct hl_operation {
-    bool brings_work;    /* the store keeps more than before: refused where too much waits */
-    bool may_be_refused; /* it can do without: on a full volume it is not held until there is space.
-                            All that bring work are such */
+    bool brings_work; /* the store keeps more than before: refused where too much waits */
+    /* It can do without: on a full volume it is not held until there is space. All that bring work
+     * are such. */
+    bool may_be_refused;
     bool is_question;
     size_t limit_at; /* a list: where in the message how many rows it asks for is; 0: no list */
 
@@ -25,7 +26,7 @@ struct hl_operation {
     void (*clear)(struct hl_store_msg *m);
 };
 
-/* Never NULL: of what is no request the row is empty. */
+/* Never NULL: the row of what is not a request is empty. */
 const struct hl_operation *hl_operation_of(const struct hl_store_msg *m);
 
 /* What a request weighs while it waits: itself, its strings and the body bytes it carries. */

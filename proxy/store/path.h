@@ -29,8 +29,7 @@ HL_MUST_CHECK enum hl_err hl_path_read(const char *path, char *out, size_t cap, 
  * them behind it. Blocks. */
 HL_MUST_CHECK enum hl_err hl_path_write(const char *path, const void *bytes, size_t n);
 
-/* Says in the log, once it is called, that others than the owner may read or write it. `what` it is,
- * in words. */
+/* Warns in the log if others than the owner may read or write it; `what` it is, in words. */
 void hl_path_warn_if_shared(const char *path, const char *what);
 
 #endif

@@ -7,6 +7,22 @@
 
 #include "base/compiler.h"
 
+/* The numbers are on disk, and in the statements of both databases. */
+_Static_assert(HL_RUN_QUEUED == 0 && HL_RUN_RUNNING == 1 && HL_RUN_SUCCESS == 2 &&
+                   HL_RUN_FAILURE == 3 && HL_RUN_CANCELLED == 4,
+    "run states are stored");
+_Static_assert(HL_REASON_NONE == 0 && HL_REASON_INTERRUPTED == 6, "reasons are stored");
+_Static_assert(HL_BODY_NONE == 0 && HL_BODY_INLINE == 1 && HL_BODY_FILE == 2 &&
+                   HL_BODY_DROPPED == 3 && HL_BODY_UNKEPT == 4,
+    "places of bodies are stored");
+_Static_assert(HL_ENCODING_JSON == 0 && HL_ENCODING_NONE == 3, "encodings are stored");
+_Static_assert(HL_DELIVERY_PENDING == 0 && HL_DELIVERY_OK == 1 && HL_DELIVERY_DEAD == 2,
+    "delivery states are stored");
+_Static_assert(HL_ATTEMPT_OK == 0 && HL_ATTEMPT_RETRY == 1 && HL_ATTEMPT_DEAD == 2 &&
+                   HL_ATTEMPT_ABANDONED == 3 && HL_ATTEMPT_UNKNOWN == 4,
+    "verdicts are stored");
+_Static_assert(HL_ROLE_INVOKE == 0 && HL_ROLE_ADMIN == 1, "roles are stored");
+
 static const char *const state_texts[] = {
 #define X(name, text) [HL_RUN_##name] = (text),
     HL_RUN_STATE_MAP(X)
@@ -97,10 +113,33 @@ bool hl_body_is_intact(const struct hl_body *body)
     return memcmp(sha256, body->sha256, sizeof(sha256)) == 0;
 }
 
+enum hl_err hl_body_copy(struct hl_body *body, struct hl_str bytes)
+{
+    if (body->where != HL_BODY_INLINE)
+        return HL_OK;
+    body->bytes = malloc(bytes.n ? bytes.n : 1);
+    if (!body->bytes)
+        return HL_ERR_NOMEM;
+    if (bytes.n > 0)
+        memcpy(body->bytes, bytes.p, bytes.n);
+    body->size = bytes.n;
+    return HL_OK;
+}
+
 void hl_body_fini(struct hl_body *body)
 {
     free(body->bytes);
     *body = (struct hl_body){.where = HL_BODY_NONE};
+}
+
+void hl_run_row_end(struct hl_run_row *row, const struct hl_outcome *outcome)
+{
+    row->finished_ms = outcome->finished_ms;
+    row->reason = outcome->reason;
+    row->http_status = outcome->http_status;
+    row->response_size = (int64_t)outcome->body.size;
+    row->body_where = outcome->body.where;
+    row->encoding = outcome->encoding;
 }
 
 void hl_run_row_fini(struct hl_run_row *row)

@@ -47,6 +47,12 @@ static inline bool hl_run_state_is_final(enum hl_run_state s)
 /* Projects and apps: contract 2. */
 #define HL_STORE_NAME_MAX 128
 
+/* What a question says of a project or an app: empty means any. */
+static inline bool hl_store_name_fits(struct hl_str name, const char *wanted)
+{
+    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
+}
+
 /* Contract 8 and 9. */
 #define HL_ROLE_MAP(X)                                                                             \
     X(INVOKE, "invoke") /* call the app, read its runs */                                          \
@@ -91,12 +97,13 @@ const char *hl_attempt_verdict_text(enum hl_attempt_verdict verdict);
 #define HL_ATTEMPT_ERROR_MAX 160
 
 enum hl_body_where {
-    HL_BODY_NONE,    /* there is none */
-    HL_BODY_INLINE,  /* `bytes` */
-    HL_BODY_FILE,    /* bodies/<last 2 hex of file>/<file>: body_file.h */
-    HL_BODY_DROPPED, /* longer than HOOKLINE_MAX_KEPT_RESPONSE, or removed since because of
-                       HOOKLINE_STORE_MAX_BYTES: `size` counts what there was */
-    HL_BODY_UNKEPT,  /* the disk could not take it, or not fast enough: likewise */
+    HL_BODY_NONE,   /* there is none */
+    HL_BODY_INLINE, /* `bytes` */
+    HL_BODY_FILE,   /* bodies/<last 2 hex of file>/<file>: body_file.h */
+    /* Longer than HOOKLINE_MAX_KEPT_RESPONSE, or removed since because of HOOKLINE_STORE_MAX_BYTES:
+     * `size` counts what there was. */
+    HL_BODY_DROPPED,
+    HL_BODY_UNKEPT, /* the disk could not take it, or not fast enough: likewise */
 };
 
 /* A request's or response's body at rest. */
@@ -111,6 +118,8 @@ struct hl_body {
 /* Are the bytes in memory those that were stored? 3.5 us for each KiB. What a disk gave back is
  * asked this where it is used, not in the store's thread: that would delay commits. */
 bool hl_body_is_intact(const struct hl_body *body);
+/* Gives a body that is INLINE its own copy of the bytes, and their size. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_body_copy(struct hl_body *body, struct hl_str bytes);
 void hl_body_fini(struct hl_body *body); /* frees `bytes`; leaves files alone */
 
 /* How a response stands in the envelope (contract 5). */
@@ -154,6 +163,8 @@ struct hl_run_row {
     struct hl_str project, app, method, path, content_type, content_encoding; /* in `strings` */
     char *strings;                                                            /* owned, malloc */
 };
+/* What the end of the run says in its row. */
+void hl_run_row_end(struct hl_run_row *row, const struct hl_outcome *outcome);
 void hl_run_row_fini(struct hl_run_row *row); /* leaves it empty: twice is harmless */
 
 struct hl_attempt_row {

@@ -1,85 +1,34 @@
-/* store.c - opens and closes the store: which driver, and the engine over it. Any thread posts.
- * A driver over a network would stand here beside the engine: what is above knows only messages. */
+/* store.c - opens the store that the settings name, and passes on to it. Any thread posts. */
 #include "store/store.h"
 
 #include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "store/engine.h"
-#include "store/message.h"
+#include "store/backend.h"
 #include "store/operation.h"
-
-#define DAY_MS (24 * 3600 * 1000ll)
-
-struct hl_store {
-    struct hl_engine engine;
-    struct hl_driver *driver;
-};
-
-static enum hl_err open_driver(
-    struct hl_store *store, const struct hl_config *config, char *why, size_t why_len)
-{
-    struct hl_backlog *backlog = &store->engine.backlog;
-    if (config->store != HL_STORE_MEMORY)
-        return hl_sqlite_open(&store->driver, config, backlog, why, why_len);
-    enum hl_err err = hl_memory_open(&store->driver, config, backlog);
-    if (err)
-        snprintf(why, why_len, "%s", hl_err_text(err));
-    else
-        HL_LOG(WARN, "store: in memory: queued runs, results, webhooks end with this process");
-    return err;
-}
+#include "store/postgres/check.h"
+#include "store/postgres/postgres.h"
+#include "store/sqlite/check.h"
 
 enum hl_err hl_store_open(
     struct hl_store **out, const struct hl_config *config, char *why, size_t why_len)
 {
     *out = NULL;
-    struct hl_store *store = calloc(1, sizeof(*store));
-    if (!store) {
-        snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
-        return HL_ERR_NOMEM;
-    }
-    hl_backlog_init(&store->engine.backlog, config->max_queued_runs, config->max_pending_deliveries,
-        config->webhook_per_host);
-    enum hl_err err = open_driver(store, config, why, why_len);
-    if (err)
-        goto out;
-
-    int64_t keep_ms = (int64_t)config->retention_ms;
-    int failed =
-        hl_engine_start(&store->engine, store->driver, keep_ms < DAY_MS ? keep_ms : DAY_MS);
-    if (failed) {
-        snprintf(why, why_len, "cannot start the store's thread: %s", strerror(failed));
-        store->driver->vt->close(store->driver);
-        err = hl_err_from_errno(failed);
-    }
-out:
-    if (err) {
-        hl_backlog_fini(&store->engine.backlog);
-        free(store);
-        return err;
-    }
-    *out = store;
-    return HL_OK;
+    return config->store == HL_STORE_POSTGRES ? hl_pg_open(out, config, why, why_len)
+                                              : hl_local_store_open(out, config, why, why_len);
 }
 
 enum hl_err hl_store_check(const struct hl_config *config, struct hl_buf *problems)
 {
-    return config->store == HL_STORE_MEMORY ? HL_OK : hl_sqlite_check(config, problems);
+    if (config->store == HL_STORE_POSTGRES)
+        return hl_pg_check(config, problems);
+    return config->store == HL_STORE_SQLITE ? hl_sqlite_check(config, problems) : HL_OK;
 }
 
 enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m)
 {
-    const struct hl_driver_vt *vt = store->driver->vt;
     hl_operation_prepare(m);
-    if (vt->post_question && hl_operation_of(m)->is_question && !hl_message_asks_what_runs(m)) {
-        vt->post_question(store->driver, m);
-        return HL_OK;
-    }
-    return hl_engine_post(&store->engine, m);
+    return store->vt->post(store, m);
 }
 
 /* A mailbox for one reply, which its owner waits for. */
@@ -112,15 +61,14 @@ enum hl_err hl_store_ask(struct hl_store *store, struct hl_store_msg *m)
 
 const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store)
 {
-    return &store->engine.gauges;
+    return store->gauges;
 }
 
 enum hl_err hl_store_get_signing_key(
     struct hl_store *store, uint8_t out[HL_SIGNING_KEY_MAX], size_t *n)
 {
-    const struct hl_driver *d = store->driver;
-    *n = d->signing_key_n;
-    memcpy(out, d->signing_key, d->signing_key_n);
+    *n = store->signing_key_n;
+    memcpy(out, store->signing_key, *n);
     return *n > 0 ? HL_OK : HL_ERR_NOT_FOUND;
 }
 
@@ -129,18 +77,20 @@ enum hl_err hl_store_put_signing_key(struct hl_store *store, const uint8_t *key,
     struct hl_keep_key keep = {.m.msg.type = HL_STORE_KEEP_KEY, .key = {(const char *)key, n}};
     if (n > HL_SIGNING_KEY_MAX)
         return HL_ERR_TOO_LARGE;
-    return store->driver->data_dir ? hl_store_ask(store, &keep.m) : HL_OK;
+    return store->keeps_keys ? hl_store_ask(store, &keep.m) : HL_OK;
 }
 
 const char *hl_store_data_dir(const struct hl_store *store)
 {
-    return store->driver->data_dir;
+    return store->data_dir;
+}
+
+bool hl_store_is_shared(const struct hl_store *store)
+{
+    return store->is_shared;
 }
 
 void hl_store_close(struct hl_store *store)
 {
-    hl_engine_stop(&store->engine);
-    store->driver->vt->close(store->driver);
-    hl_backlog_fini(&store->engine.backlog);
-    free(store);
+    store->vt->close(store);
 }

@@ -9,7 +9,7 @@
  *   sender ── LEASE_CREDIT, ATTEMPT, OUTCOME ──▶ store ── replies, LEASED ──▶ sender
  *   others ── CANCEL, REDELIVER, GET_…, LIST_… ──▶ store ── replies
  *
- * Not here: questions and lists (query.h), service accounts (account.h), how a driver keeps them
+ * Not here: questions and lists (question.h), service accounts (account.h), how a driver keeps them
  * (sqlite/, memory/), what bodies in files are (body_file.h). */
 #ifndef HL_STORE_STORE_H
 #define HL_STORE_STORE_H
@@ -36,16 +36,17 @@ enum hl_store_op {
     HL_STORE_OUTCOME,      /* struct hl_attempt_outcome */
     HL_STORE_CANCEL,       /* struct hl_run_ref */
     HL_STORE_REDELIVER,    /* struct hl_redeliver */
-    HL_STORE_GET_RUN,      /* struct hl_get_run (query.h) */
-    HL_STORE_LIST_RUNS,    /* struct hl_list_runs (query.h) */
-    HL_STORE_GET_DELIVERY, /* struct hl_get_delivery (query.h) */
-    HL_STORE_LIST_DELIVERIES, /* struct hl_list_deliveries (query.h) */
-    HL_STORE_LIST_APPS,       /* struct hl_list_apps (query.h) */
+    HL_STORE_GET_RUN,      /* struct hl_get_run (question.h) */
+    HL_STORE_LIST_RUNS,    /* struct hl_list_runs (question.h) */
+    HL_STORE_GET_DELIVERY, /* struct hl_get_delivery (question.h) */
+    HL_STORE_LIST_DELIVERIES, /* struct hl_list_deliveries (question.h) */
+    HL_STORE_LIST_APPS,       /* struct hl_list_apps (question.h) */
     HL_STORE_ADD_ACCOUNT,     /* struct hl_add_account (account.h) */
     HL_STORE_REVOKE_ACCOUNT,  /* struct hl_revoke_account (account.h) */
     HL_STORE_TOUCH_ACCOUNTS,  /* struct hl_touch_accounts (account.h) */
     HL_STORE_LIST_ACCOUNTS,   /* struct hl_list_accounts (account.h) */
     HL_STORE_KEEP_KEY,        /* struct hl_keep_key */
+    HL_STORE_WATCH_ACCOUNTS,  /* struct hl_watch_accounts (account.h), only where it is shared */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */
@@ -110,8 +111,9 @@ void hl_accept_free(struct hl_accept *a); /* NULL-safe; wipes the secret */
 struct hl_credit {
     struct hl_store_msg m;
     uint32_t n;
-    bool returns; /* CREDIT: it holds slots of the app; once nothing is queued, what was not used
-                     comes back as CREDIT_BACK, in one message. Else it stands */
+    /* CREDIT: it holds slots of the app; once nothing is queued, what was not used comes back as
+     * CREDIT_BACK, in one message. Else it stands. */
+    bool returns;
 };
 
 /* A run for a worker: `running` is on disk. */
@@ -254,7 +256,9 @@ struct hl_store;
  * Reads of the config: store, data_dir, key_file, retention, run_attempts, webhook_attempts,
  * webhook_per_host, max_queued_runs, max_pending_deliveries, store_max_bytes. With run_attempts 0
  * runs that were inside the app stay `running`, for the next opener to judge. With webhook_attempts
- * 0 a delivery's number of attempts is said by whoever opens the store to send it. */
+ * 0 a delivery's number of attempts is said by whoever opens the store to send it. With both 0, a
+ * PostgreSQL is opened as a guest's: at once or not at all, by none of the replicas, and only one whose
+ * schema is there. */
 HL_MUST_CHECK enum hl_err hl_store_open(
     struct hl_store **out, const struct hl_config *config, char *why, size_t why_len);
 
@@ -273,7 +277,8 @@ HL_MUST_CHECK enum hl_err hl_store_ask(struct hl_store *store, struct hl_store_m
 const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store);
 /* hookline's own private key for tokens, as auth made it: sealed with the store's key, in the
  * database. At start, on the opener's thread. Blocks. NOT_FOUND: there is none, and always so with
- * the memory driver, where put keeps nothing. */
+ * the memory driver, where put keeps nothing. EXISTS: another replica has put one meanwhile, which get
+ * gives from now on. */
 #define HL_SIGNING_KEY_MAX 512
 HL_MUST_CHECK enum hl_err hl_store_get_signing_key(
     struct hl_store *store, uint8_t out[HL_SIGNING_KEY_MAX], size_t *n);
@@ -283,6 +288,8 @@ HL_MUST_CHECK enum hl_err hl_store_put_signing_key(
 /* The absolute data directory, or NULL with the memory driver: bodies are INLINE then, whatever
  * their size. */
 const char *hl_store_data_dir(const struct hl_store *store);
+/* Other processes change it too. */
+bool hl_store_is_shared(const struct hl_store *store);
 /* How many bytes the memory driver keeps at most. */
 uint64_t hl_store_memory_max(const struct hl_config *config);
 

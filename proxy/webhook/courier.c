@@ -24,7 +24,7 @@
 #include "http/url.h"
 #include "net/guard.h"
 
-/* The verdict stands with the head of the answer. For the rest so long is waited, because a
+/* The verdict stands with the head of the answer. The rest is waited for this long, because a
  * connection whose answer was read whole can be used again. */
 #define LINGER_MS 1000
 

@@ -29,7 +29,8 @@ void hl_docket_add(struct hl_docket *k, struct hl_msg *leased);
  */
 struct hl_parcel *hl_docket_adopt(struct hl_docket *k);
 
-/* Asserts that the move is legal. p->is_retry stays as it is while it holds a place. Not for WAITING and UNRECORDED: */
+/* Asserts that the move is legal. p->is_retry stays as it is while it holds a place. Not for
+ * WAITING and UNRECORDED: */
 void hl_docket_move(struct hl_docket *k, struct hl_parcel *p, enum hl_parcel_state to);
 /* To WAITING or UNRECORDED, `ms` long. */
 void hl_docket_move_for(

@@ -8,9 +8,8 @@
 #include "base/list.h"
 
 #define HL_DUE_TICK_MS 100
-#define HL_DUE_SLOTS                                                                               \
-    128 /* 12.8 s: the longest wait, and as much again for a thread that is late                   \
-         */
+/* 12.8 s: the longest wait, and as much again for a thread that is late. */
+#define HL_DUE_SLOTS  128
 #define HL_DUE_MAX_MS 6000 /* the longest wait */
 
 struct hl_due {

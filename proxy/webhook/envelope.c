@@ -64,7 +64,7 @@ static enum hl_err measure(struct hl_envelope *e)
     if (body->where == HL_BODY_FILE && !e->data_dir)
         return HL_ERR_INVALID;
     if (body->size == 0)
-        e->encoding = HL_ENCODING_TEXT; /* no bytes are no JSON value */
+        e->encoding = HL_ENCODING_TEXT; /* an empty text is not a JSON value */
     e->raw_size = body->size;
     switch (e->encoding) {
     case HL_ENCODING_JSON:

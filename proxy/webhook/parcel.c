@@ -128,7 +128,7 @@ enum hl_err hl_parcel_sign(struct hl_parcel *p, const struct hl_webhook_names *n
             return err;
         hl_signature_end(&p->signature, &text);
     }
-    return hl_request_init(p->request, names, &p->leased->run_id, p->timestamp,
+    return hl_webhook_request_init(p->request, names, &p->leased->run_id, p->timestamp,
         p->has_signature ? &text : NULL, p->leased->traceparent);
 }
 

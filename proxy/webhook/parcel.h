@@ -11,17 +11,15 @@
 /* The state says which of the sender's lists the parcel is in. X(name, text, holds a place: one of
  * HOOKLINE_WEBHOOK_CONCURRENCY, or of as many for retries) */
 #define HL_PARCEL_STATE_MAP(X)                                                                     \
-    X(SIGNING, "signing", true)     /* a large body is hashed; ends when all of it is */           \
-    X(RESOLVING, "resolving", true) /* its name is looked up; ends with the addresses */           \
-    X(UNRESOLVED, "unresolved",                                                                    \
-        false) /* waits for other look-ups of its registered suffix; ends when one does */         \
-    X(SENDING, "sending", true)  /* libcurl has it; ends with its last word */                     \
-    X(WAITING, "waiting", false) /* for the next attempt's time */                                 \
-    X(DUE, "due", false)         /* that time has come; ends when a place is free */               \
-    X(QUEUED, "queued", false)   /* its destination has as many retries as it may */               \
-    X(ASKING, "asking", true)    /* ATTEMPT is with the store; ends with its reply */              \
-    X(RECORDING, "recording",                                                                      \
-        false) /* the final OUTCOME is with the store; ends with its reply */                      \
+    X(SIGNING, "signing", true)        /* a large body is hashed; ends when all of it is */        \
+    X(RESOLVING, "resolving", true)    /* its name is looked up; ends with the addresses */        \
+    X(UNRESOLVED, "unresolved", false) /* others of its suffix are looked up; ends with one */     \
+    X(SENDING, "sending", true)        /* libcurl has it; ends with its last word */               \
+    X(WAITING, "waiting", false)       /* for the next attempt's time */                           \
+    X(DUE, "due", false)               /* that time has come; ends when a place is free */         \
+    X(QUEUED, "queued", false)         /* its destination has as many retries as it may */         \
+    X(ASKING, "asking", true)          /* ATTEMPT is with the store; ends with its reply */        \
+    X(RECORDING, "recording", false)   /* OUTCOME is with the store; ends with its reply */        \
     X(UNRECORDED, "unrecorded", false) /* the store could not keep it; posted again later */
 
 enum hl_parcel_state {
@@ -50,8 +48,8 @@ struct hl_parcel {
     uint64_t started_us; /* monotonic */
     int64_t timestamp;   /* signed: Unix seconds */
     struct hl_signature signature;
-    bool has_signature;         /* `signature` is live */
-    struct hl_request *request; /* of the attempt under way; owned */
+    bool has_signature;                 /* `signature` is live */
+    struct hl_webhook_request *request; /* of the attempt under way; owned */
 
     uint64_t lane;       /* its destination */
     struct hl_list line; /* QUEUED, UNRESOLVED: of a turnstile */

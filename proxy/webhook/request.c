@@ -16,11 +16,12 @@ enum hl_err hl_webhook_names_init(struct hl_webhook_names *names, struct hl_str 
     return HL_OK;
 }
 
-static bool add(struct hl_request *r, const char *name, const char *prefix, struct hl_str value);
+static bool add(
+    struct hl_webhook_request *r, const char *name, const char *prefix, struct hl_str value);
 
-enum hl_err hl_request_init(struct hl_request *r, const struct hl_webhook_names *names,
-    const struct hl_id *run_id, int64_t unix_s, const struct hl_signature_text *signature,
-    struct hl_str traceparent)
+enum hl_err hl_webhook_request_init(struct hl_webhook_request *r,
+    const struct hl_webhook_names *names, const struct hl_id *run_id, int64_t unix_s,
+    const struct hl_signature_text *signature, struct hl_str traceparent)
 {
     char id_text[HL_ID_TEXT], seconds_text[24];
     struct hl_str id = {id_text, sizeof id_text};
@@ -50,7 +51,8 @@ static char *copy(char *to, const char *from, size_t n)
 }
 
 /* One line, by copying: printf costs more than all else that is done for a field. */
-static bool add(struct hl_request *r, const char *name, const char *prefix, struct hl_str value)
+static bool add(
+    struct hl_webhook_request *r, const char *name, const char *prefix, struct hl_str value)
 {
     size_t name_n = strlen(name), prefix_n = strlen(prefix);
     char *line = r->text + r->used;

@@ -15,13 +15,13 @@ struct hl_webhook_names {
     char signature[HL_SERVICE_NAME_MAX + 32]; /* "X-<Service>-Webhook-Signature:" */
 };
 
-/* INVALID: no token (RFC 9110 5.6.2), or too long. */
+/* INVALID: not a token (RFC 9110 5.6.2), or too long. */
 HL_MUST_CHECK enum hl_err hl_webhook_names_init(
     struct hl_webhook_names *names, struct hl_str service);
 
 #define HL_REQUEST_FIELDS_MAX 12
 
-struct hl_request {
+struct hl_webhook_request {
     struct curl_slist fields[HL_REQUEST_FIELDS_MAX]; /* the first is the list's head */
     size_t count;
     size_t used;
@@ -30,7 +30,7 @@ struct hl_request {
 
 /* Without `signature` (the call had no secret): no timestamp and no signature field. Borrows
  * nothing. INVALID: the fields do not fit. The struct must not move while libcurl reads it. */
-HL_MUST_CHECK enum hl_err hl_request_init(struct hl_request *r,
+HL_MUST_CHECK enum hl_err hl_webhook_request_init(struct hl_webhook_request *r,
     const struct hl_webhook_names *names, const struct hl_id *run_id, int64_t unix_s,
     const struct hl_signature_text *signature, struct hl_str traceparent);
 

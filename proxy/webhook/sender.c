@@ -1,4 +1,4 @@
-/* sender.c - the delivery thread: when which delivery is sent, and what is said of it to the store.
+/* sender.c - the delivery thread: when which delivery is sent.
  *
  * Thread: its own; start, stop and free are the control thread's.
  *
@@ -7,12 +7,12 @@
  *                           └───────────────────────────────────────────────────────────┘
  *
  * Promise: at most HOOKLINE_WEBHOOK_CONCURRENCY first attempts at once, and as many others: neither
- * waits for the other's places. Who waits for a retry holds no body and no place; an attempt after
- * the first is sent only after the store has it on disk; an outcome that the store cannot keep is
- * offered again until it can; nothing that was leased is forgotten.
+ * waits for the other's places. What waits for a retry holds neither a body nor a place; an attempt
+ * after the first is sent only after the store has it on disk; an outcome that the store cannot
+ * keep is offered again until it can; nothing that was leased is forgotten.
  * Not here: fairness between destinations (the store leases round-robin), the states' lists
- * (docket.c), how an attempt is made (courier.c, parcel.c, transfer.c), the retry table
- * (retry.c). */
+ * (docket.c), how an attempt is made (courier.c, parcel.c, transfer.c), what it came to (verdict.c,
+ * retry.c), the messages to the store (ledger.c). */
 #include "webhook/sender.h"
 
 #include <stdio.h>
@@ -23,10 +23,11 @@
 #include "base/crash_point.h"
 #include "base/random.h"
 #include "loop/thread.h"
-#include "store/destination.h"
 #include "webhook/courier.h"
+#include "webhook/ledger.h"
 #include "webhook/retry.h"
 #include "webhook/turnstile.h"
+#include "webhook/verdict.h"
 
 /* About 1 KiB each; beyond so many nothing new is leased. */
 #define WAITING_MAX 65536
@@ -41,15 +42,14 @@ enum { MSG_STOP = 1024, MSG_CUT }; /* beside enum hl_store_op */
 
 struct hl_sender {
     const struct hl_config *config;
-    struct hl_store *store;
     struct hl_thread thread;
     struct hl_mailbox box;
     struct hl_docket docket;
     struct hl_courier courier;
-    struct hl_turnstile
-        turnstile; /* by destination: retries of those that gave their places away */
+    /* By destination: retries of those that gave their places away. */
+    struct hl_turnstile turnstile;
+    struct hl_ledger ledger;
     struct hl_sender_gauges gauges;
-    uint32_t credit; /* leases that the store may still push */
 
     struct hl_msg stop, cut;
     bool is_cut; /* posted; the control thread's */
@@ -75,10 +75,10 @@ enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *conf
         return HL_ERR_NOMEM;
     }
     s->config = config;
-    s->store = store;
     s->stop.type = MSG_STOP;
     s->cut.type = MSG_CUT;
     hl_mailbox_init(&s->box, wake, s);
+    hl_ledger_init(&s->ledger, store, &s->box);
     hl_docket_init(&s->docket, &s->gauges);
     hl_turnstile_init(&s->turnstile, config->webhook_per_host);
     enum hl_err err =
@@ -155,8 +155,6 @@ static uint64_t wait_ms(const struct hl_sender *s)
     return wait < IDLE_MS ? wait : IDLE_MS;
 }
 
-static void ask(struct hl_sender *s, struct hl_parcel *p);
-
 /* Whether it may go on to its destination now; if not, it is in the line. One that kept its place
  * there needs no other. */
 static bool has_turn(struct hl_sender *s, struct hl_parcel *p)
@@ -188,8 +186,11 @@ static void start_ready(struct hl_sender *s)
         struct hl_parcel *p = HL_CONTAINER_OF(node, struct hl_parcel, node);
         if (s->docket.placed_retries >= s->config->webhook_concurrency)
             break;
-        if (p->away == 0 && has_turn(s, p))
-            ask(s, p);
+        if (p->away > 0 || !has_turn(s, p))
+            continue;
+        p->is_retry = true;
+        hl_docket_move(&s->docket, p, HL_PARCEL_ASKING);
+        hl_ledger_ask(&s->ledger, p);
     }
     while (has_free_place(s)) {
         struct hl_parcel *p = hl_docket_adopt(&s->docket);
@@ -199,81 +200,28 @@ static void start_ready(struct hl_sender *s)
     }
 }
 
-static bool post_credit(struct hl_sender *s, uint32_t n);
-
 /* As many leases as there are places that nobody has or was promised. */
 static void give_credit(struct hl_sender *s)
 {
     const struct hl_docket *k = &s->docket;
-    uint32_t spoken_for = k->placed + k->backlog_count + s->credit;
+    uint32_t spoken_for = k->placed + k->backlog_count + s->ledger.credit;
     if (s->is_stopping || hl_docket_waiting(k) >= WAITING_MAX ||
         spoken_for >= s->config->webhook_concurrency)
         return;
-    uint32_t n = s->config->webhook_concurrency - spoken_for;
-    if (post_credit(s, n))
-        s->credit += n;
+    hl_ledger_give_credit(&s->ledger, s->config->webhook_concurrency - spoken_for);
 }
 
-/* False when out of memory. */
-static bool post_credit(struct hl_sender *s, uint32_t n)
-{
-    struct hl_credit *credit = calloc(1, sizeof *credit);
-    if (!credit)
-        return false;
-    credit->m = (struct hl_store_msg){.msg = {.type = HL_STORE_LEASE_CREDIT}, .reply_to = &s->box};
-    credit->n = n;
-    enum hl_err err = hl_store_post(s->store, &credit->m);
-    HL_ASSERT(err == HL_OK);
-    return true;
-}
-
-/* --- what is said to the store --------------------------------------------------------------- */
-
-static void post(struct hl_sender *s, struct hl_parcel *p, struct hl_store_msg *m, uint32_t type)
-{
-    *m = (struct hl_store_msg){.msg = {.type = type}, .reply_to = &s->box};
-    p->away++;
-    enum hl_err err = hl_store_post(s->store, m);
-    HL_ASSERT(err == HL_OK); /* only ACCEPT and RECORD may be refused */
-}
-
-static void ask(struct hl_sender *s, struct hl_parcel *p)
-{
-    p->ask.n = p->is_unsent ? p->n : p->n + 1;
-    p->ask.is_again = p->is_unsent;
-    p->ask.is_parked = p->outcome.is_parked;
-    p->ask.leased = NULL;
-    p->is_retry = true;
-    hl_docket_move(&s->docket, p, HL_PARCEL_ASKING);
-    post(s, p, &p->ask.m, HL_STORE_ATTEMPT);
-}
-
-static void post_outcome(struct hl_sender *s, struct hl_parcel *p, enum hl_attempt_verdict verdict,
-    uint16_t http_status, const char *error);
-static void log_delivered(const struct hl_parcel *p, const struct hl_transfer_result *result);
-static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result *result);
+/* --- an attempt ends ------------------------------------------------------------------------- */
 
 static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_transfer_result *result)
 {
     struct hl_sender *s = self;
     HL_CRASH_POINT(WEBHOOK_ANSWERED);
-    struct hl_counter *counters[] = {
-        [HL_ATTEMPT_OK] = &s->gauges.attempts_ok,
-        [HL_ATTEMPT_RETRY] = &s->gauges.attempts_retry,
-        [HL_ATTEMPT_DEAD] = &s->gauges.attempts_dead,
-    };
-    enum hl_attempt_verdict verdict =
-        result->is_permanent ? HL_ATTEMPT_DEAD
-                             : hl_retry_verdict(result->http_status, p->n, p->leased->max_attempts);
-    hl_counter_add(counters[verdict], 1);
-    hl_histogram_add(&s->gauges.latency, hl_clock_mono_us() - p->started_us);
+    enum hl_attempt_verdict verdict = hl_verdict_of(p, result);
+    hl_verdict_note(verdict, p, result, &s->gauges);
     /* Where retries stand in line already, it keeps its place: new ones wait then, not retries. */
     p->outcome.parks = hl_clock_mono_us() - p->started_us < QUICK_US &&
                        !hl_turnstile_has_line(&s->turnstile, p->lane);
-    if (verdict == HL_ATTEMPT_OK)
-        log_delivered(p, result);
-    if (verdict == HL_ATTEMPT_DEAD)
-        log_dead(p, result);
     if (verdict == HL_ATTEMPT_RETRY) {
         uint32_t random;
         hl_random_fill(&random, sizeof random);
@@ -283,64 +231,15 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
     }
     hl_parcel_strip(p);
     give_turn_up(s, p);
-    post_outcome(s, p, verdict, result->http_status, result->error);
-}
-
-static void post_outcome(struct hl_sender *s, struct hl_parcel *p, enum hl_attempt_verdict verdict,
-    uint16_t http_status, const char *error)
-{
-    struct hl_attempt_outcome *o = &p->outcome;
-    o->n = p->n;
-    o->verdict = verdict;
-    o->http_status = http_status;
-    o->started_ms = p->started_ms;
-    o->ended_ms = p->started_ms + (int64_t)(hl_clock_mono_us() - p->started_us) / 1000;
-    snprintf(o->error, sizeof o->error, "%s", error);
-    post(s, p, &o->m, HL_STORE_OUTCOME);
-}
-
-static void destination(const struct hl_parcel *p, char to[HL_DESTINATION_MAX])
-{
-    if (hl_destination_write(to, p->leased->url) == 0)
-        to[0] = '\0';
-}
-
-static void log_delivered(const struct hl_parcel *p, const struct hl_transfer_result *result)
-{
-    char to[HL_DESTINATION_MAX];
-    destination(p, to);
-    HL_LOG(INFO, "webhook delivered", HL_LOG_ID("run_id", &p->leased->run_id),
-        HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
-        HL_LOG_INT("attempts", p->n), HL_LOG_INT("status", result->http_status));
-}
-
-static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result *result)
-{
-    char to[HL_DESTINATION_MAX], reason[HL_ATTEMPT_ERROR_MAX + HL_IP_TEXT + 4];
-    destination(p, to);
-    if (result->address[0])
-        snprintf(reason, sizeof reason, "%s (%s)", result->error, result->address);
-    else if (result->error[0])
-        snprintf(reason, sizeof reason, "%s", result->error);
-    else
-        snprintf(reason, sizeof reason, "status %u", result->http_status);
-    HL_LOG(ERROR, "webhook delivery failed for good", HL_LOG_ID("run_id", &p->leased->run_id),
-        HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
-        HL_LOG_INT("attempts", p->n), HL_LOG_TEXT("reason", reason));
-}
-
-static void record_again(struct hl_sender *s, struct hl_parcel *p)
-{
-    hl_docket_move(&s->docket, p, HL_PARCEL_RECORDING);
-    post(s, p, &p->outcome.m, HL_STORE_OUTCOME);
+    hl_ledger_record(&s->ledger, p, verdict, result->http_status, result->error);
 }
 
 static void go_on(struct hl_sender *s, struct hl_parcel *p)
 {
-    if (p->state == HL_PARCEL_UNRECORDED)
-        record_again(s, p);
-    else
-        hl_docket_move(&s->docket, p, HL_PARCEL_DUE);
+    bool is_unrecorded = p->state == HL_PARCEL_UNRECORDED;
+    hl_docket_move(&s->docket, p, is_unrecorded ? HL_PARCEL_RECORDING : HL_PARCEL_DUE);
+    if (is_unrecorded)
+        hl_ledger_record_again(&s->ledger, p);
 }
 
 static void wake_due(struct hl_sender *s)
@@ -364,7 +263,7 @@ static void take_messages(struct hl_sender *s)
         case HL_STORE_LEASED:
             HL_CRASH_POINT(LEASE_COMMITTED);
             hl_docket_add(&s->docket, msg);
-            s->credit -= s->credit > 0; /* 0: it was on its way when credit was taken back */
+            hl_ledger_use_credit(&s->ledger);
             break;
         case HL_STORE_ATTEMPT:
             on_asked(s, HL_CONTAINER_OF(msg, struct hl_parcel, ask.m.msg));
@@ -418,8 +317,8 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p)
     }
 }
 
-/* A RETRY that could not be recorded is no loss: the next ATTEMPT says as much. A final outcome is.
- */
+/* A RETRY that could not be recorded loses nothing: the next ATTEMPT says as much. A final one is kept
+ * until it is recorded, if that may still be. */
 static void on_recorded(struct hl_sender *s, struct hl_parcel *p)
 {
     p->away--;
@@ -459,8 +358,7 @@ static void on_stop(struct hl_sender *s)
 {
     s->is_stopping = true;
     s->stop_at_ms = hl_clock_mono_ms() + s->grace_ms;
-    if (post_credit(s, 0)) /* takes back all that was given */
-        s->credit = 0;
+    hl_ledger_end_credit(&s->ledger);
 }
 
 static void abandon_all(struct hl_sender *s, enum hl_parcel_state state);
@@ -492,17 +390,17 @@ static void abandon_all(struct hl_sender *s, enum hl_parcel_state state)
     }
 }
 
-/* started_ms 0 tells the store that nothing of this attempt was sent. */
 static void abandon(struct hl_sender *s, struct hl_parcel *p)
 {
     bool is_under_way = p->state == HL_PARCEL_SENDING;
     hl_courier_cut(&s->courier, p);
     if (!is_under_way)
-        p->started_ms = 0;
+        p->started_ms = 0; /* nothing of this attempt was sent */
     hl_list_remove(&p->line);
     hl_docket_move(&s->docket, p, HL_PARCEL_RECORDING);
     hl_parcel_strip(p);
-    post_outcome(s, p, HL_ATTEMPT_ABANDONED, 0, is_under_way ? "interrupted" : "");
+    const char *error = is_under_way ? "interrupted" : "";
+    hl_ledger_record(&s->ledger, p, HL_ATTEMPT_ABANDONED, 0, error);
 }
 
 /* All that is left is with the store. Its replies need no thread: hl_sender_free finds them. */

@@ -14,9 +14,10 @@
 #include "base/clock.h"
 #include "net/guard.h"
 
-/* A receiver's body is read on so far, and thrown away, because a connection whose response was
+/* This much of a receiver's body is read, and thrown away, because a connection whose response was
  * read whole can be used again. */
 #define DRAIN_MAX          (64 * 1024)
+#define HEAD_MAX           (256 * 1024) /* of all heads of an answer together */
 #define CONNECT_TIMEOUT_MS 10000
 #define URL_MAX            2048 /* longer ones are refused at the call (contract 3) */
 #define HEAD_TOO_LARGE     100  /* CURLE_TOO_LARGE, which libcurl has from 8.6 on */
@@ -110,7 +111,7 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
     bool is_whole = whole.n > 0;
     t->envelope = is_whole ? NULL : envelope;
     t->opened = t->refused = t->requests = 0;
-    t->received = 0;
+    t->head_size = t->received = 0;
     t->has_head = t->is_body_broken = t->wants_addresses = false;
     t->size = is_whole ? whole.n : envelope->size;
     hl_pin_clear(&t->pin, t->easy);
@@ -224,6 +225,9 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
 {
     struct hl_transfer *t = arg;
     size_t len = size * n;
+    t->head_size += len;
+    if (t->head_size > HEAD_MAX)
+        return 0;
     if (len <= 2 && (line[0] == '\r' || line[0] == '\n')) {
         long status = 0;
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -303,7 +307,7 @@ static const struct {
     {CURL_LAST, false, "network_error"},
 };
 
-/* libcurl says "unsupported protocol" of a URL's scheme, and of a receiver that answers with no
+/* libcurl says "unsupported protocol" of a URL's scheme, and of a receiver that answers without an
  * HTTP/1 status line: then there was a connection. */
 static bool is_answer_no_http(const struct hl_transfer *t, CURLcode code)
 {
@@ -318,6 +322,8 @@ static bool is_answer_no_http(const struct hl_transfer *t, CURLcode code)
 static bool is_head_too_large(const struct hl_transfer *t, CURLcode code)
 {
     curl_off_t first_byte_us = 0;
+    if (t->head_size > HEAD_MAX)
+        return true;
     curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte_us);
     return first_byte_us > 0 && t->requests > 0 &&
            (code == CURLE_OUT_OF_MEMORY || code == HEAD_TOO_LARGE);

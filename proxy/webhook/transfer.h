@@ -19,8 +19,8 @@ struct hl_transfer_settings {
     uint64_t timeout_ms; /* of one attempt, DNS and connecting included */
     bool https_only;
     const struct hl_cidr_list *allow; /* HOOKLINE_WEBHOOK_ALLOW */
-    struct hl_list *answered; /* transfers enter it with their response's head, the oldest first;
-                                 NULL: there is no such list */
+    /* Transfers enter it with their response's head, the oldest first; NULL: no such list. */
+    struct hl_list *answered;
 };
 
 struct hl_transfer {
@@ -37,7 +37,8 @@ struct hl_transfer {
     uint32_t opened, refused;     /* sockets, by the address guard */
     uint32_t requests;            /* of this attempt: more than one is refused */
     char refused_address[HL_IP_TEXT];
-    uint64_t received;   /* bytes of the receiver's body */
+    uint64_t head_size;  /* bytes of the receiver's heads */
+    uint64_t received;   /* bytes of its body */
     bool has_head;       /* a final response's head came whole: its status counts */
     bool is_body_broken; /* the envelope could not be read */
     uint64_t size;       /* of the request's body */
@@ -67,8 +68,9 @@ struct hl_transfer_result {
     uint16_t http_status; /* 0: no response head */
     bool is_permanent;    /* no further attempt can do better, whatever the retry table says */
     char error[HL_ATTEMPT_ERROR_MAX + 1]; /* empty: the status says it all */
-    char address[HL_IP_TEXT]; /* what the guard refused, for the log alone: names inside a network
-                                 are no caller's business; else empty */
+    /* What the guard refused, for the log alone: names inside a network are no caller's business;
+     * else empty. */
+    char address[HL_IP_TEXT];
 };
 
 /* `code` is libcurl's last word on the transfer. */

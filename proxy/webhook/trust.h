@@ -8,8 +8,8 @@
 #include "base/str.h"
 
 struct hl_trust {
-    const char *file; /* a PEM file with all of them; NULL: the system has no bundle, libcurl's
-                         directory holds */
+    /* A PEM file with all of them; NULL: the system has no bundle, libcurl's directory holds. */
+    const char *file;
     char path[32];
     int fd; /* of a merged bundle; -1: none */
 };

@@ -1,4 +1,4 @@
-/* turnstile.h - at most so many of a kind at once; who comes later waits in that kind's line. One
+/* turnstile.h - at most so many of a kind at once; latecomers wait in that kind's line. One
  * thread owns it. */
 #ifndef HL_WEBHOOK_TURNSTILE_H
 #define HL_WEBHOOK_TURNSTILE_H

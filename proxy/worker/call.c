@@ -58,34 +58,23 @@ static void answer_preflight(struct hl_client *c, const struct hl_id *id)
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
-static void answer_problem(struct hl_client *c, const struct hl_id *id, uint16_t status,
-    const char *detail, const char *extra_fields)
+static void refuse(struct hl_client *c, const struct hl_id *id, const struct hl_refusal *why)
 {
-    struct hl_answer answer = {
-        .status = status, .detail = detail, .extra_fields = extra_fields, .run_id = id};
+    struct hl_answer answer = {.refusal = why, .run_id = id};
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
-/* What the plan alone cannot know: sizes and queues. NULL: go on. */
-static const char *find_refusal(
-    const struct hl_client *c, const struct hl_plan *plan, uint16_t *status, const char **extra)
+/* What the plan alone cannot know: sizes and queues. NONE: go on. */
+static enum hl_refusal_cause find_refusal(const struct hl_client *c, const struct hl_plan *plan)
 {
-    const struct hl_config *config = c->callers->config;
     const struct hl_store_gauges *gauges =
         hl_store_gauges(hl_worker_of(c->callers)->service->store);
-    *extra = NULL;
-    *status = 413;
     if (c->messages.framing == HL_FRAMING_LENGTH && c->messages.left > c->body_max)
-        return plan->is_async
-                   ? "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows for an "
-                     "asynchronous call."
-                   : "The request's body is larger than HOOKLINE_MAX_SYNC_BODY allows.";
-    *status = 429;
-    *extra = "Retry-After: 10\r\n";
+        return plan->is_async ? HL_REFUSAL_ASYNC_BODY_TOO_LARGE : HL_REFUSAL_SYNC_BODY_TOO_LARGE;
     if (plan->webhook_url.n > 0 &&
-        hl_counter_get(&gauges->pending_deliveries) >= config->max_pending_deliveries)
-        return "HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries wait already; try again later.";
-    return NULL;
+        hl_counter_get(&gauges->pending_deliveries) >= c->callers->config->max_pending_deliveries)
+        return HL_REFUSAL_DELIVERIES_FULL;
+    return HL_REFUSAL_NONE;
 }
 
 /* What makes two requests with one idempotency key the same, but for the body (contract 3). */
@@ -214,7 +203,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     const struct hl_plan *plan = &w->plan;
     struct hl_run *run = hl_run_new(&w->runs, c->begun_us);
     if (!run) {
-        answer_problem(c, NULL, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
+        refuse(c, NULL, hl_refusal(HL_REFUSAL_NO_MEMORY));
         return 0;
     }
     char made[56];
@@ -235,7 +224,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     bool is_told = plan->is_async || run->has_webhook;
     if (!write_page(run, c, head, plan, traceparent) ||
         (is_told && !(run->accept = make_accept(run, w, head, plan, traceparent)))) {
-        answer_problem(c, &run->id, 503, "Out of memory; try again later.", "Retry-After: 10\r\n");
+        refuse(c, &run->id, hl_refusal(HL_REFUSAL_NO_MEMORY));
         hl_run_free(run);
         return 0;
     }
@@ -300,9 +289,7 @@ static void refuse_without_place(struct hl_plan *plan)
     if (plan->kind == HL_PLAN_HEALTHZ || plan->kind == HL_PLAN_READYZ)
         return;
     plan->asks_token = false;
-    hl_plan_refuse(plan, 503,
-        "HOOKLINE_MAX_CONNECTIONS callers are connected and none of them is idle; try again later.",
-        "Retry-After: 1\r\n");
+    hl_plan_refuse(plan, hl_refusal(HL_REFUSAL_CONNECTIONS_FULL));
 }
 
 size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
@@ -320,20 +307,18 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     if (verdict == HL_AUTH_PENDING)
         return HL_CALL_LATER;
     if (verdict == HL_AUTH_REFUSED)
-        hl_plan_refuse(plan, why.status, why.detail, why.fields);
+        hl_plan_refuse(plan, &why);
     if (c->line)
         hl_access_set_caller(c, w->principal);
     c->cors = w->config->cors_origins.n > 0 ? hl_plan_cors(head, w->config) : (struct hl_cors){0};
     c->must_close = !head->is_persistent || c->callers->is_draining || c->is_spare;
     begin_body(c, head, plan->is_async);
 
-    uint16_t status;
-    const char *extra;
-    const char *refusal = NULL;
     if (plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS) {
-        refusal = find_refusal(c, plan, &status, &extra);
-        if (!refusal)
+        enum hl_refusal_cause cause = find_refusal(c, plan);
+        if (cause == HL_REFUSAL_NONE)
             return start_run(c, rest);
+        hl_plan_refuse(plan, hl_refusal(cause));
     }
     if (plan->kind == HL_PLAN_REST) {
         struct hl_asker asker;
@@ -344,10 +329,8 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     }
     size_t used = pass_over_body(c, rest);
     struct hl_id id = hl_id_next(&w->ids, hl_clock_wall_ms());
-    if (refusal)
-        answer_problem(c, &id, status, refusal, extra);
-    else if (plan->kind == HL_PLAN_REFUSED)
-        answer_problem(c, &id, plan->status, plan->detail, plan->extra_fields);
+    if (plan->kind == HL_PLAN_REFUSED)
+        refuse(c, &id, &plan->refusal);
     else if (plan->kind == HL_PLAN_OPTIONS)
         answer_options(c, plan, &id);
     else if (plan->kind == HL_PLAN_PREFLIGHT)

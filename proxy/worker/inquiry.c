@@ -39,7 +39,7 @@ void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who)
     *asker = (struct hl_asker){.is_unknown = !who};
     if (!who)
         return;
-    bool is_name = who->project.n <= HL_NAME_MAX; /* a longer one is no project's */
+    bool is_name = who->project.n <= HL_NAME_MAX; /* a longer one belongs to no project */
     asker->is_admin = who->role == HL_ROLE_ADMIN;
     asker->has_all_projects = who->has_all_projects;
     copy_cut(asker->project, HL_NAME_MAX, is_name ? who->project : HL_STR(""));
@@ -66,21 +66,18 @@ static void inquiry_free(struct caller_inquiry *q)
     free(q);
 }
 
-static void refuse(struct hl_client *c, uint16_t status, const char *detail)
+static void refuse(struct hl_client *c, enum hl_refusal_cause cause)
 {
     struct hl_id id = hl_id_next(&hl_worker_of(c->callers)->ids, hl_clock_wall_ms());
-    struct hl_answer answer = {.status = status,
-        .detail = detail,
-        .run_id = &id,
-        .extra_fields = status == 503 ? "Retry-After: 5\r\n" : NULL};
+    struct hl_answer answer = {.refusal = hl_refusal(cause), .run_id = &id};
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
-static void refuse_made(struct caller_inquiry *q, uint16_t status, const char *detail)
+static void refuse_made(struct caller_inquiry *q, enum hl_refusal_cause cause)
 {
     struct hl_client *c = q->client;
     inquiry_free(q);
-    refuse(c, status, detail);
+    refuse(c, cause);
 }
 
 static void end(struct caller_inquiry *q, bool is_whole)
@@ -102,7 +99,7 @@ static void on_body(void *owner, struct hl_str data)
 {
     struct caller_inquiry *q = owner;
     if (hl_buf_append_str(&q->asked->body, data) != HL_OK)
-        refuse_made(q, 503, "Out of memory; try again later.");
+        refuse_made(q, HL_REFUSAL_NO_MEMORY);
 }
 
 static void on_body_end(void *owner, struct hl_str trailer)
@@ -114,13 +111,13 @@ static void on_body_end(void *owner, struct hl_str trailer)
     hl_mailbox_post(hl_worker_of(q->client->callers)->service->inquiries, &asked->msg);
 }
 
-static void on_failed(void *owner, uint16_t status, const char *detail)
+static void on_failed(void *owner, const struct hl_refusal *why)
 {
     struct caller_inquiry *q = owner;
     struct hl_client *c = q->client;
     inquiry_free(q);
     hl_client_detach(c);
-    hl_client_refuse(c, status, detail);
+    hl_client_refuse(c, why);
 }
 
 static void on_caller_gone(void *owner)
@@ -172,16 +169,16 @@ fail:
 void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker)
 {
     if (c->messages.left > HL_INQUIRY_BODY_MAX) {
-        refuse(c, 413, "A request's body may have at most 64 KiB here.");
+        refuse(c, HL_REFUSAL_REST_BODY_TOO_LARGE);
         return;
     }
     if (!hl_worker_of(c->callers)->service->inquiries) {
-        refuse(c, 503, "The REST interface is not served now; try again later.");
+        refuse(c, HL_REFUSAL_REST_NOT_SERVED);
         return;
     }
     struct caller_inquiry *q = make(c, asker);
     if (!q) {
-        refuse(c, 503, "Out of memory; try again later.");
+        refuse(c, HL_REFUSAL_NO_MEMORY);
         return;
     }
     hl_client_give_to(c, &taker, q);
@@ -210,12 +207,9 @@ static void read_on(struct caller_inquiry *q)
 static void refuse_file(struct caller_inquiry *q, enum hl_err err)
 {
     if (err == HL_ERR_NOT_FOUND)
-        refuse_made(q, 410,
-            "The kept response was removed meanwhile: its run is past HOOKLINE_RETENTION, "
-            "or the space was needed (HOOKLINE_STORE_MAX_BYTES).");
+        refuse_made(q, HL_REFUSAL_RESULT_REMOVED);
     else
-        refuse_made(
-            q, 500, "The kept response cannot be read from the data directory; see the log.");
+        refuse_made(q, HL_REFUSAL_RESULT_UNREADABLE);
 }
 
 static void on_unreadable(struct caller_inquiry *q, enum hl_err err)
@@ -272,7 +266,7 @@ static void answer(struct caller_inquiry *q, struct hl_reply *reply)
     c->must_close = how.closes;
     if (hl_reply_write(reply, &how, &out) != HL_OK) {
         hl_buf_fini(&out);
-        refuse_made(q, 503, "Out of memory; try again later.");
+        refuse_made(q, HL_REFUSAL_NO_MEMORY);
         return;
     }
     c->status = reply->status;
@@ -289,7 +283,7 @@ static void answer(struct caller_inquiry *q, struct hl_reply *reply)
     if (q->reader)
         read_on(q);
     else
-        refuse_made(q, 503, "Out of memory; try again later.");
+        refuse_made(q, HL_REFUSAL_NO_MEMORY);
 }
 
 void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry)

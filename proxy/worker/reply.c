@@ -3,7 +3,6 @@
  * Not here: what is answered (api/), reading the file (body_reader.c). */
 #include "worker/reply.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "http/problem.h"
@@ -16,13 +15,11 @@ void hl_reply_fini(struct hl_reply *reply)
     hl_buf_fini(&reply->body);
 }
 
-void hl_reply_refuse(struct hl_reply *reply, uint16_t status, const char *fmt, ...)
+void hl_reply_refuse(struct hl_reply *reply, const struct hl_refusal *why)
 {
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(reply->detail, sizeof(reply->detail), fmt, args);
-    va_end(args);
-    reply->status = status;
+    snprintf(reply->detail, sizeof(reply->detail), "%s", why->detail);
+    reply->status = why->status;
+    reply->retry_s = why->retry_s;
     reply->content_type[0] = '\0';
     reply->body.n = 0;
     reply->file = (struct hl_body){.where = HL_BODY_NONE};
@@ -41,12 +38,14 @@ enum hl_err hl_reply_write(
         err = hl_buf_reserve(out, HEAD_MAX + fields.n + reply->body.n);
     if (err != HL_OK)
         goto out;
+    struct hl_refusal why = {
+        .status = reply->status, .retry_s = reply->retry_s, .detail = reply->detail};
     struct hl_answer answer = {
+        .refusal = *reply->content_type ? NULL : &why,
         .status = reply->status,
         .content_type = hl_str_from(reply->content_type),
         .body =
             has_file ? (struct hl_str){NULL, (size_t)reply->file.size} : hl_buf_str(&reply->body),
-        .detail = reply->detail,
         .run_id = has_run ? &reply->run_id : how->request_id,
         .extra_fields = fields.p,
         .closes = how->closes,

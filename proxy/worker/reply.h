@@ -5,12 +5,14 @@
 
 #include "base/buf.h"
 #include "base/id.h"
+#include "http/refusal.h"
 #include "store/record.h"
 
 #define HL_REPLY_DETAIL_MAX 511
 
 struct hl_reply {
     uint16_t status;
+    uint16_t retry_s;                            /* of a problem */
     char content_type[HL_CONTENT_FIELD_MAX + 1]; /* empty: a problem that says `detail` */
     char detail[HL_REPLY_DETAIL_MAX + 1];
     struct hl_id run_id;  /* the run it is about; nil: none */
@@ -21,8 +23,9 @@ struct hl_reply {
 
 void hl_reply_fini(struct hl_reply *reply);
 
-/* Makes it a problem. What stands in the text must be printable ASCII; too long a text is cut. */
-void hl_reply_refuse(struct hl_reply *reply, uint16_t status, const char *fmt, ...) HL_PRINTF(3, 4);
+/* Makes it a problem; its field lines are what `fields` has. What stands in the text must be printable
+ * ASCII; too long a text is cut. */
+void hl_reply_refuse(struct hl_reply *reply, const struct hl_refusal *why);
 
 struct hl_reply_writing {
     const struct hl_id *request_id; /* X-Request-Id where the reply names no run; NULL: none then */

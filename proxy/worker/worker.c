@@ -133,14 +133,14 @@ static void set_rules(struct hl_worker *w)
     w->callers.rules = (struct hl_message_rules){
         .max_head = max_head,
         .max_trailer = max_head,
-        .no_head = {400, "This is no HTTP/1.1 request: a head has lines that end with CRLF."},
-        .head_too_large = {431, "The request's head is larger than HOOKLINE_MAX_HEAD."},
+        .no_head = hl_refusal(HL_REFUSAL_NO_HEAD),
+        .head_too_large = hl_refusal(HL_REFUSAL_HEAD_TOO_LARGE),
     };
     w->runs.rules = (struct hl_message_rules){
         .max_head = max_head,
         .max_trailer = max_head,
-        .no_head = {502, "The app's answer does not begin with an HTTP/1.1 head."},
-        .head_too_large = {502, "The app's response head is larger than HOOKLINE_MAX_HEAD."},
+        .no_head = hl_refusal(HL_REFUSAL_APP_NO_HEAD),
+        .head_too_large = hl_refusal(HL_REFUSAL_APP_HEAD_TOO_LARGE),
     };
 }
 
@@ -303,7 +303,7 @@ static void on_message(void *self, struct hl_msg *msg)
         hl_acceptance_on_reply(&w->runs, HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
         break;
     case HL_STORE_RECORD:
-        hl_report_on_record(&w->runs, HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
+        hl_report_on_record(HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
         break;
     case HL_STORE_FINISH:
         hl_report_on_finish(&w->runs, HL_CONTAINER_OF(msg, struct hl_finish, m.msg));

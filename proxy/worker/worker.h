@@ -3,7 +3,7 @@
 #ifndef HL_WORKER_WORKER_H
 #define HL_WORKER_WORKER_H
 
-#include "auth/auth.h"
+#include "auth/seat.h"
 #include "caller/callers.h"
 #include "caller/metrics.h"
 #include "loop/thread.h"

@@ -7,9 +7,9 @@
 /* Once, at start. Signals that somebody handles already (a sanitizer, a debugger) are left alone. */
 void hl_crash_init(void);
 
-/* On each thread that runs functions, before the first and after the last one: no signal is blocked,
- * and there is a stack of its own for the last line, for the thread's may be what overflowed. False: out of memory; lines may be
- * missing then. */
+/* On each thread that runs functions, before the first and after the last one: no signal is
+ * blocked, and there is a stack of its own for the last line, for the thread's may be what
+ * overflowed. False: out of memory; lines may be missing then. */
 bool hl_crash_begin_thread(void);
 void hl_crash_end_thread(void);
 

@@ -60,16 +60,17 @@ static void init(struct task *task, struct hl_call *call, const struct hl_fn_fun
 /* It returned an error of its own, or what the host answered when a value was refused. */
 static void fail_with(struct task *task, int rc)
 {
-    char detail[256];
-    if (task->refused && (rc == HL_FN_REFUSED || rc == HL_FN_NOMEM))
-        snprintf(detail, sizeof(detail), "The function's value was refused: %s.", task->refused);
-    else
-        snprintf(detail, sizeof(detail), "The function returned %d.", rc);
+    char detail[256], number[16];
+    bool is_refused = task->refused && (rc == HL_FN_REFUSED || rc == HL_FN_NOMEM);
+    snprintf(number, sizeof(number), "%d", rc);
+    struct hl_refusal why = hl_refusal_say(detail, sizeof(detail),
+        is_refused ? HL_REFUSAL_FUNCTION_VALUE : HL_REFUSAL_FUNCTION_FAILED,
+        is_refused ? task->refused : number, NULL);
     if (!hl_fn_is_cancelled(&task->face))
         hl_fn_log(&task->face, HL_FN_ERROR,
             "function failed: it returned %d; with hl_fn_fail a failure has a text and a status",
             rc);
-    hl_call_fail(task->call, 500, hl_str_from(detail));
+    hl_call_refuse(task->call, &why);
 }
 
 /* What the function left to do. */
@@ -98,7 +99,9 @@ void hl_task_run(struct hl_call *call, const struct hl_fn_function *function, si
     struct task task;
     struct hl_fn_value *input = hl_input_read(hl_call_body(call), detail, sizeof(detail));
     if (!input || !hl_input_check(input, function, detail, sizeof(detail))) {
-        hl_call_fail(call, 422, hl_str_from(detail));
+        struct hl_refusal why = *hl_refusal(HL_REFUSAL_FUNCTION_INPUT);
+        why.detail = detail;
+        hl_call_refuse(call, &why);
     } else {
         init(&task, call, function, input, max_result);
         hl_crash_watch(function->name, task.run_id);
@@ -173,8 +176,8 @@ static void put_value(struct hl_fn_call *face, const struct hl_fn_value *value)
 
 /* ---- the table: answering ---- */
 
-/* The text that the function gave, if it is JSON, or what it wrote piece by piece. Returns NULL, or what
- * is wrong with it. */
+/* The text that the function gave, if it is JSON, or what it wrote piece by piece. Returns NULL, or
+ * what is wrong with it. */
 static const char *find_json(struct task *task, const char *json, size_t length, struct hl_str *out)
 {
     struct hl_json_check check;

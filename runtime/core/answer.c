@@ -3,6 +3,8 @@
  * Promise: an answer leaves with the call's release, in one message; nothing here waits but
  * hl_call_send.
  * Not here: values one by one (emit.c), the bytes' way to the socket (connection.c). */
+#include "core/answer.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +12,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "core/call_inside.h"
 #include "core/connection.h"
 #include "core/fork.h"
 #include "http/body_check.h"
 #include "http/byte.h"
+#include "http/chunked.h"
 
 #define HEAD_MAX     1024 /* an answer's head without its Content-Type */
 #define TYPE_MAX     256
@@ -59,8 +61,7 @@ enum hl_err hl_call_finish(
 
 struct hl_piece *hl_call_write_answer(const struct hl_call *call, struct hl_answer *answer)
 {
-    bool is_problem = answer->content_type.n == 0;
-    size_t cap = HEAD_MAX + answer->content_type.n + (is_problem ? 2048 : answer->body.n);
+    size_t cap = HEAD_MAX + answer->content_type.n + (answer->refusal ? 2048 : answer->body.n);
     struct hl_piece *piece = hl_piece_new(cap);
     if (!piece)
         return NULL;
@@ -166,29 +167,61 @@ static void clean(char out[DETAIL_MAX + 1], struct hl_str text)
     out[n] = '\0';
 }
 
+struct hl_piece *hl_call_write_chunk(const struct hl_call *call, struct hl_str bytes)
+{
+    struct hl_piece *piece = hl_piece_new(HL_CHUNK_HEAD_MAX + bytes.n + 2);
+    if (!piece)
+        return NULL;
+    if (call->minor > 0)
+        piece->n = hl_chunk_head_write(piece->bytes, bytes.n);
+    memcpy(piece->bytes + piece->n, bytes.p, bytes.n);
+    piece->n += bytes.n;
+    if (call->minor > 0) {
+        memcpy(piece->bytes + piece->n, "\r\n", 2);
+        piece->n += 2;
+    }
+    return piece;
+}
+
 /* In a stream: an event of type "error" with the problem, then the cut. */
-static struct hl_piece *write_error_event(
-    const struct hl_call *call, const struct hl_answer *answer)
+static struct hl_piece *write_error_event(const struct hl_call *call, const struct hl_refusal *why)
 {
     char problem[2048], event[2048 + 32];
-    size_t n = hl_problem_write(problem, sizeof(problem), answer);
+    size_t n = hl_problem_write(problem, sizeof(problem), why, &call->run_id);
     n = (size_t)snprintf(event, sizeof(event), "event: error\ndata: %.*s\n\n", (int)n, problem);
     return hl_call_write_chunk(call, (struct hl_str){event, n});
+}
+
+static enum hl_err fail(struct hl_call *call, const struct hl_refusal *why)
+{
+    struct hl_answer answer = {.refusal = why};
+    call->status = why->status;
+    hl_buf_fini(&call->values);
+    if (call->stage == HL_CALL_EVENTS)
+        return hl_call_finish(call, write_error_event(call, why), HL_PIECE_CUT, HL_CALL_DONE);
+    return hl_call_finish(
+        call, hl_call_write_answer(call, &answer), HL_PIECE_LAST, HL_CALL_ANSWERED);
+}
+
+enum hl_err hl_call_refuse(struct hl_call *call, const struct hl_refusal *why)
+{
+    char text[DETAIL_MAX + 1];
+    struct hl_refusal clear = *why;
+    if (call->stage == HL_CALL_DONE)
+        return HL_ERR_INVALID;
+    clean(text, hl_str_from(why->detail));
+    clear.detail = text;
+    return fail(call, &clear);
 }
 
 enum hl_err hl_call_fail(struct hl_call *call, uint16_t status, struct hl_str detail)
 {
     char text[DETAIL_MAX + 1];
+    struct hl_refusal why = {.status = status, .detail = text};
     if (call->stage == HL_CALL_DONE || status < 400 || status > 599)
         return HL_ERR_INVALID;
     clean(text, detail);
-    struct hl_answer answer = {.status = status, .detail = text, .run_id = &call->run_id};
-    call->status = status;
-    hl_buf_fini(&call->values);
-    if (call->stage == HL_CALL_EVENTS)
-        return hl_call_finish(call, write_error_event(call, &answer), HL_PIECE_CUT, HL_CALL_DONE);
-    return hl_call_finish(
-        call, hl_call_write_answer(call, &answer), HL_PIECE_LAST, HL_CALL_ANSWERED);
+    return fail(call, &why);
 }
 
 /* ---- the end ---- */
@@ -198,7 +231,7 @@ void hl_call_release(struct hl_call *call)
     if (hl_fork_is_child())
         return; /* the parent releases it */
     if (call->stage < HL_CALL_ANSWERED)
-        hl_call_fail(call, 500, HL_STR("The function ended without a result."));
+        hl_call_refuse(call, hl_refusal(HL_REFUSAL_FUNCTION_NO_RESULT));
     struct hl_desk *desk = call->desk;
     HL_LOG(DEBUG, "call finished", HL_LOG_ID("run_id", &call->run_id),
         HL_LOG_TEXT("function", desk->directory.callees[call->callee].name),

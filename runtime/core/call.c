@@ -35,7 +35,7 @@ static void copy_head(struct hl_call *call, const struct hl_head *head,
     }
 }
 
-/* The whole number of a field; 0 when there is none, or it is no number up to `max`. */
+/* The whole number of a field; 0 when there is none, or it is not a number up to `max`. */
 static uint64_t read_number(const struct hl_call *call, struct hl_str name, uint64_t max)
 {
     uint64_t number;
@@ -107,24 +107,24 @@ static bool is_json(struct hl_str text)
     return hl_json_check_feed(&check, text.p, text.n) && hl_json_check_end(&check);
 }
 
-/* Where the text stops to be JSON: found again, byte by byte, only to say it. */
+/* Where the text stops being JSON: looked for again, byte by byte, only to say so. */
 static void refuse_text(struct hl_call *call, struct hl_str text)
 {
-    char detail[160];
+    char detail[160], number[24];
+    enum hl_refusal_cause cause = HL_REFUSAL_FUNCTION_JSON_END;
     struct hl_json_check check;
     hl_json_check_init(&check);
     size_t i = 0;
     while (i < text.n && hl_json_check_feed(&check, text.p + i, 1))
         i++;
     if (check.is_too_deep)
-        snprintf(detail, sizeof(detail), "The body's JSON is nested deeper than %d levels.",
-            HL_JSON_MAX_DEPTH);
+        cause = HL_REFUSAL_FUNCTION_JSON_DEPTH;
     else if (i < text.n)
-        snprintf(detail, sizeof(detail), "The body is not JSON: it goes wrong at byte %zu.", i + 1);
-    else
-        snprintf(
-            detail, sizeof(detail), "The body is not JSON: it ends too early, after %zu bytes.", i);
-    hl_call_fail(call, 400, hl_str_from(detail));
+        cause = HL_REFUSAL_FUNCTION_JSON_FORM;
+    snprintf(number, sizeof(number), "%zu",
+        check.is_too_deep ? (size_t)HL_JSON_MAX_DEPTH : i + (i < text.n));
+    struct hl_refusal why = hl_refusal_say(detail, sizeof(detail), cause, number, NULL);
+    hl_call_refuse(call, &why);
 }
 
 /* One JSON object, or nothing. Done by the thread that takes the call: a long body would keep the
@@ -140,8 +140,7 @@ static bool is_body_good(struct hl_call *call)
     }
     size_t begin = strspn(body.p, " \t\r\n");
     if (body.p[begin] != '{') {
-        hl_call_fail(call, 422,
-            HL_STR("The body must be a JSON object: its members are the function's parameters."));
+        hl_call_refuse(call, hl_refusal(HL_REFUSAL_FUNCTION_NO_OBJECT));
         return false;
     }
     return true;

@@ -4,10 +4,11 @@
  * thread" may be called from elsewhere, and only while the call is not released. The slices that it
  * gives out are valid until the release.
  *
- * Answers. Exactly one of: hl_call_answer_json, hl_call_answer_bytes, hl_call_fail, or any number of
- * hl_call_emit_* followed by hl_call_end. It leaves with the release of the call; events before. What is emitted becomes a stream of events, each sent the
- * moment it is emitted, if the caller asked for one (Accept: text/event-stream); else the values are
- * collected and hl_call_end sends them as one JSON array. The host need not know which.
+ * Answers. Exactly one of: hl_call_answer_json, hl_call_answer_bytes, hl_call_fail, or any number
+ * of hl_call_emit_* followed by hl_call_end. It leaves with the release of the call; events before.
+ * What is emitted becomes a stream of events, each sent the moment it is emitted, if the caller
+ * asked for one (Accept: text/event-stream); else the values are collected and hl_call_end sends
+ * them as one JSON array. The host need not know which.
  *
  * Results are HL_OK; HL_ERR_CANCELLED when the caller has gone (nobody reads what is written: stop
  * as soon as may be); HL_ERR_INVALID when it was answered already or the argument cannot be sent;
@@ -22,6 +23,7 @@
 
 #include "base/id.h"
 #include "base/str.h"
+#include "http/refusal.h"
 
 struct hl_call;
 struct hl_server;
@@ -84,10 +86,13 @@ enum hl_err hl_call_answer_json(struct hl_call *call, uint16_t status, struct hl
 /* Any body. Empty `type`: application/octet-stream. No envelope. */
 enum hl_err hl_call_answer_bytes(
     struct hl_call *call, uint16_t status, struct hl_str type, struct hl_str body);
-/* problem+json, in place of a whole answer if there is one; `status` 400 to 599. `detail` may be any bytes; it is cut after some 1,000. Values
- * that were collected are dropped; in a stream that has begun it is an event of type "error" with
- * the same JSON, and then the connection is cut, so that no one takes the stream for whole. */
+/* problem+json, in place of a whole answer if there is one; `status` 400 to 599. `detail` may be
+ * any bytes; it is cut after some 1,000. Values that were collected are dropped; in a stream that
+ * has begun it is an event of type "error" with the same JSON, and then the connection is cut, so
+ * that no one takes the stream for whole. */
 enum hl_err hl_call_fail(struct hl_call *call, uint16_t status, struct hl_str detail);
+/* The same in the host's words. */
+enum hl_err hl_call_refuse(struct hl_call *call, const struct hl_refusal *why);
 
 /* Sends the head of the event stream before there is a value; nothing for other callers. */
 enum hl_err hl_call_begin(struct hl_call *call);

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 
 #include "core/fork.h"
+#include "core/intake.h"
+#include "core/output.h"
 
 #define MAX_AHEAD        (64 * 1024) /* bytes read while a call is answered */
 #define HEAD_TIMEOUT_MS  10000
@@ -160,9 +162,9 @@ static void on_timer(struct hl_timer *timer)
         if (hl_stall_is_over(&c->stall, &c->stream, c->home->wheel, &c->timer, WRITE_TIMEOUT_MS))
             hl_connection_close(c, true);
     } else if (c->state == HL_CONNECTION_HEAD && c->has_begun)
-        hl_intake_refuse(c, 408, "The request's head was not complete within 10 s.");
+        hl_intake_refuse(c, HL_REFUSAL_FUNCTION_HEAD_SLOW);
     else if (c->state == HL_CONNECTION_BODY)
-        hl_intake_refuse(c, 408, "The request's body did not go on for 60 s.");
+        hl_intake_refuse(c, HL_REFUSAL_FUNCTION_BODY_SLOW);
     else
         hl_connection_close(c, false);
     hl_connection_go_on(c);

@@ -33,11 +33,12 @@ struct hl_home {
 };
 
 enum hl_connection_state {
-    HL_CONNECTION_HEAD,    /* between requests, or part of a head is in `in` */
-    HL_CONNECTION_BODY,    /* the head was read; the body is, for `call` or for nobody */
-    HL_CONNECTION_CALL,    /* the request is whole; a call answers it */
-    HL_CONNECTION_LINGER,  /* the last answer is written; reads and drops until the peer closes, so
-                             that no RST destroys it (RFC 9112 9.6) */
+    HL_CONNECTION_HEAD, /* between requests, or part of a head is in `in` */
+    HL_CONNECTION_BODY, /* the head was read; the body is, for `call` or for nobody */
+    HL_CONNECTION_CALL, /* the request is whole; a call answers it */
+    /* The last answer is written; reads and drops until the peer closes, so that no RST destroys it
+     * (RFC 9112 9.6). */
+    HL_CONNECTION_LINGER,
     HL_CONNECTION_CLOSING, /* ends in the close callback */
 };
 
@@ -80,7 +81,7 @@ void hl_connection_take_call(struct hl_home *home, struct hl_call *call);
 /* The desk has its stop mark: idle connections close, the others after their answer. */
 void hl_connection_stop_all(struct hl_home *home);
 
-/* ---- between connection.c, intake.c and output.c ---- */
+/* ---- for intake.c and output.c ---- */
 
 /* The caller has gone, or is to go. The call, if there is one, is told. Harmless twice. */
 void hl_connection_close(struct hl_connection *c, bool resets);
@@ -88,20 +89,5 @@ void hl_connection_close(struct hl_connection *c, bool resets);
 void hl_connection_go_on(struct hl_connection *c);
 /* Frees a call that no thread has. */
 void hl_connection_drop_call(struct hl_home *home, struct hl_call *call);
-
-/* intake.c: how a request is read. */
-extern const struct hl_message_rules hl_intake_rules;
-/* intake.c: uses up to n bytes; returns how many. May answer, close, put a call in the queue. */
-size_t hl_intake_feed(struct hl_connection *c, const char *p, size_t n);
-/* Answers with a problem, and closes after it. */
-void hl_intake_refuse(struct hl_connection *c, uint16_t status, const char *detail);
-
-/* output.c: takes the piece. */
-void hl_output_add(struct hl_connection *c, struct hl_piece *piece);
-/* Writes what the socket takes. */
-void hl_output_pump(struct hl_connection *c);
-/* The present request has its whole answer. */
-void hl_output_end(struct hl_connection *c);
-void hl_output_drop_all(struct hl_connection *c);
 
 #endif

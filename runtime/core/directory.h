@@ -1,4 +1,5 @@
-/* directory.h - the functions' names: which path is whose, and what those hear who ask for none. */
+/* directory.h - the functions' names: which path is whose, and what is said to those who ask for
+ * none of them. */
 #ifndef HL_RUNTIME_DIRECTORY_H
 #define HL_RUNTIME_DIRECTORY_H
 

@@ -6,29 +6,12 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "core/call_inside.h"
+#include "core/answer.h"
 #include "http/body_check.h"
-#include "http/chunked.h"
 
 #define ESCAPED_AT_ONCE 4096 /* bytes of a text */
 
 /* ---- events ---- */
-
-struct hl_piece *hl_call_write_chunk(const struct hl_call *call, struct hl_str bytes)
-{
-    struct hl_piece *piece = hl_piece_new(HL_CHUNK_HEAD_MAX + bytes.n + 2);
-    if (!piece)
-        return NULL;
-    if (call->minor > 0)
-        piece->n = hl_chunk_head_write(piece->bytes, bytes.n);
-    memcpy(piece->bytes + piece->n, bytes.p, bytes.n);
-    piece->n += bytes.n;
-    if (call->minor > 0) {
-        memcpy(piece->bytes + piece->n, "\r\n", 2);
-        piece->n += 2;
-    }
-    return piece;
-}
 
 static enum hl_err begin_events(struct hl_call *call)
 {
@@ -168,11 +151,9 @@ static enum hl_err end_events(struct hl_call *call)
 /* Nobody gets values with a gap in them. */
 static enum hl_err refuse_gap(struct hl_call *call)
 {
-    hl_call_fail(call, 500,
-        call->gap == HL_ERR_TOO_LARGE
-            ? HL_STR("The function's values are together longer than HOOKLINE_FUNCTION_MAX_BODY "
-                     "allows.")
-            : HL_STR("There was no memory for one of the function's values."));
+    hl_call_refuse(
+        call, hl_refusal(call->gap == HL_ERR_TOO_LARGE ? HL_REFUSAL_FUNCTION_VALUES_LONG
+                                                       : HL_REFUSAL_FUNCTION_VALUES_MEMORY));
     return call->gap;
 }
 

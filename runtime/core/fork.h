@@ -9,7 +9,8 @@
 #include "base/compiler.h"
 #include "base/err.h"
 
-/* From here on forks are noticed. Before any code of the functions runs; harmless twice. HL_ERR_NOMEM. */
+/* From here on forks are noticed. Before any code of the functions runs; harmless twice.
+ * HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_fork_watch(void);
 
 /* This process was forked after hl_fork_watch, by this one's host or by a child of it. Any thread. */
@@ -24,7 +25,7 @@ void hl_fork_release(void);
  * but close descriptors. With `takes_signals` SIGTERM and SIGINT do in a child what the system does
  * with them. Any thread. */
 void hl_fork_set_server(void *server, void (*let_go)(void *server), bool takes_signals);
-/* It is no server any more. Harmless when it never was. */
+/* It is not a server any more. Harmless when it never was. */
 void hl_fork_drop_server(const void *server);
 
 #endif

@@ -4,8 +4,10 @@
  * bounds of one and of all; a refused body is read to its end if it is short, so that the connection
  * can be used again.
  * Not here: what is decided about a request (triage.c), deadlines (connection.c). */
+#include "core/intake.h"
+
 #include "base/clock.h"
-#include "core/connection.h"
+#include "core/output.h"
 #include "http/problem.h"
 
 #define MAX_HEAD    (128 * 1024) /* twice the proxy's: what it adds must fit */
@@ -15,20 +17,19 @@
 const struct hl_message_rules hl_intake_rules = {
     .max_head = MAX_HEAD,
     .max_trailer = HL_READ_SIZE,
-    .no_head = {400, "This is no HTTP/1.1 request: a head has lines that end with CRLF."},
-    .head_too_large = {431, "A request's head may have at most 128 KiB here."},
+    .no_head = &hl_refusals[HL_REFUSAL_NO_HEAD],
+    .head_too_large = &hl_refusals[HL_REFUSAL_FUNCTION_HEAD_TOO_LARGE],
 };
 
 /* ---- answers of the server's own ---- */
 
 static void answer(struct hl_connection *c, const struct hl_triage *own)
 {
-    struct hl_answer fields = {.status = own->status,
+    struct hl_answer fields = {.refusal = own->refusal.status ? &own->refusal : NULL,
+        .status = own->status,
         .content_type = own->type,
         .body = own->body,
-        .detail = own->detail,
         .run_id = c->has_id ? &c->run_id : NULL,
-        .extra_fields = own->fields,
         .closes = c->must_close,
         .is_head_request = c->is_head_request,
         .caller_minor = c->minor};
@@ -40,7 +41,7 @@ static void answer(struct hl_connection *c, const struct hl_triage *own)
         hl_output_end(c);
 }
 
-static void refuse(struct hl_connection *c, uint16_t status, const char *detail, const char *lines)
+static void refuse(struct hl_connection *c, const struct hl_refusal *why)
 {
     if (c->call) {
         struct hl_call *call = c->call;
@@ -48,26 +49,25 @@ static void refuse(struct hl_connection *c, uint16_t status, const char *detail,
         hl_connection_drop_call(c->home, call);
     }
     c->must_close = true;
-    answer(c, &(struct hl_triage){.status = status, .detail = detail, .fields = lines});
+    answer(c, &(struct hl_triage){.refusal = *why});
 }
 
-void hl_intake_refuse(struct hl_connection *c, uint16_t status, const char *detail)
+void hl_intake_refuse(struct hl_connection *c, enum hl_refusal_cause cause)
 {
     if (c->state == HL_CONNECTION_HEAD) {
         c->minor = 1;
         c->has_id = c->is_head_request = false;
     }
-    refuse(c, status, detail, NULL);
+    refuse(c, hl_refusal(cause));
 }
 
 /* What can be read of its method counts: the answer to a HEAD has no content (RFC 9110 9.3.2). */
-static void refuse_head(
-    struct hl_connection *c, struct hl_str head, const struct hl_head_fault *fault)
+static void refuse_head(struct hl_connection *c, struct hl_str head, const struct hl_refusal *why)
 {
     c->minor = 1;
     c->has_id = false;
     c->is_head_request = hl_head_peek_method(head) == HL_METHOD_HEAD;
-    refuse(c, fault->status, fault->detail, NULL);
+    refuse(c, why);
 }
 
 /* ---- heads ---- */
@@ -81,21 +81,16 @@ static void read_id(struct hl_connection *c, const struct hl_head *head)
     c->has_id = true;
 }
 
-static const char too_long[] =
-    "The request's body is longer than HOOKLINE_FUNCTION_MAX_BODY allows.";
-static const char too_many[] = "Too many requests wait for the function; try again.";
-static const char retry[] = "Retry-After: 1\r\n";
-
 /* A call that can never fit is refused before its body comes. */
 static void judge_size(struct hl_connection *c, struct hl_triage *own)
 {
     const struct hl_home *home = c->home;
-    if (own->status != 0)
+    if (!hl_triage_is_call(own))
         return;
     if (c->messages.left > home->desk->settings.max_body)
-        *own = (struct hl_triage){.status = 413, .detail = too_long};
+        hl_refuse(&own->refusal, HL_REFUSAL_FUNCTION_BODY_TOO_LARGE);
     else if (home->held + c->messages.left > home->max_held)
-        *own = (struct hl_triage){.status = 429, .detail = too_many, .fields = retry};
+        hl_refuse(&own->refusal, HL_REFUSAL_FUNCTION_QUEUE_FULL);
 }
 
 static void begin_call(struct hl_connection *c, const struct hl_head *head, struct hl_str bytes)
@@ -107,7 +102,7 @@ static void begin_call(struct hl_connection *c, const struct hl_head *head, stru
         call && (c->messages.left > HL_READ_SIZE || !hl_buf_reserve(&call->body, c->messages.left));
     if (!has_room) {
         hl_call_free(call);
-        refuse(c, 503, "Out of memory.", retry);
+        refuse(c, hl_refusal(HL_REFUSAL_FUNCTION_MEMORY));
         return;
     }
     call->run_id = c->run_id;
@@ -143,7 +138,7 @@ static void begin_request(struct hl_connection *c, const struct hl_head *head, s
     read_id(c, head);
     c->own = hl_triage_request(desk, head);
     judge_size(c, &c->own);
-    if (c->own.status == 0)
+    if (hl_triage_is_call(&c->own))
         begin_call(c, head, bytes);
     else
         begin_own(c, head);
@@ -153,7 +148,7 @@ static void begin_request(struct hl_connection *c, const struct hl_head *head, s
 static size_t take_head(struct hl_connection *c, const char *p, size_t n)
 {
     struct hl_head *head = &c->home->head;
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     struct hl_str bytes = {p, n};
     enum hl_message_event event = hl_message_read_request(&c->messages, &bytes, head, &fault);
     if (event == HL_MESSAGE_MORE)
@@ -175,14 +170,14 @@ static bool keep(struct hl_connection *c, struct hl_str bytes)
     if (!c->call)
         return true;
     if (home->held + bytes.n > home->max_held) {
-        refuse(c, 429, too_many, retry);
+        refuse(c, hl_refusal(HL_REFUSAL_FUNCTION_QUEUE_FULL));
         return false;
     }
     enum hl_err err = hl_buf_append_str(&c->call->body, bytes);
     if (err == HL_ERR_TOO_LARGE)
-        refuse(c, 413, too_long, NULL);
+        refuse(c, hl_refusal(HL_REFUSAL_FUNCTION_BODY_TOO_LARGE));
     else if (err)
-        refuse(c, 503, "Out of memory.", retry);
+        refuse(c, hl_refusal(HL_REFUSAL_FUNCTION_MEMORY));
     else
         home->held += bytes.n;
     return !err;
@@ -206,7 +201,7 @@ static void finish(struct hl_connection *c)
 static size_t take_body(struct hl_connection *c, const char *p, size_t n)
 {
     struct hl_str bytes = {p, n}, data;
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     switch (hl_message_read_body(&c->messages, &bytes, &data, &fault)) {
     case HL_MESSAGE_DATA:
         if (keep(c, data) && c->messages.framing == HL_FRAMING_LENGTH && c->messages.left == 0)
@@ -216,7 +211,7 @@ static size_t take_body(struct hl_connection *c, const char *p, size_t n)
         finish(c);
         break;
     case HL_MESSAGE_FAULT:
-        refuse(c, fault.status, fault.detail, NULL);
+        refuse(c, &fault);
         break;
     default:
         break;

@@ -3,9 +3,9 @@
  * Promise: a call gets its credit back when the socket has taken the bytes, and not before; what the
  * socket does not take at once is copied in slices of bounded size.
  * Not here: what an answer is (answer.c, emit.c). */
-#include <stdlib.h>
+#include "core/output.h"
 
-#include "core/connection.h"
+#include <stdlib.h>
 
 #define SLICE (256 * 1024)
 

@@ -43,7 +43,7 @@ static struct hl_queue_entry *first(const struct hl_queue *queue)
                : HL_CONTAINER_OF(queue->waiting.next, struct hl_queue_entry, node);
 }
 
-/* To be called whenever the first entry is another, or a place became free. */
+/* To be called whenever another entry is first, or a place became free. */
 static void tell_next(struct hl_queue *queue)
 {
     const struct hl_queue_entry *entry = first(queue);

@@ -47,7 +47,7 @@ struct hl_callee {
 };
 
 /* Listens and starts the loop's thread. Borrows `callees` until hl_server_free; copies the rest.
- * HL_ERR_INVALID: a name that is no function's name; HL_ERR_IO: cannot listen; HL_ERR_NOMEM. `why`
+ * HL_ERR_INVALID: a name that cannot be a function's; HL_ERR_IO: cannot listen; HL_ERR_NOMEM. `why`
  * is one line for people. With `takes_signals` SIGTERM and SIGINT stop the server (SIGPIPE is
  * ignored in any case). */
 HL_MUST_CHECK enum hl_err hl_server_start(struct hl_server **out,

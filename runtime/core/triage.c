@@ -4,17 +4,25 @@
 
 #include "http/body_check.h"
 
-static struct hl_triage refuse(uint16_t status, const char *detail, const char *fields)
+static struct hl_triage refuse(enum hl_refusal_cause cause)
 {
-    return (struct hl_triage){.status = status, .detail = detail, .fields = fields};
+    return (struct hl_triage){.refusal = *hl_refusal(cause)};
+}
+
+/* The detail is the desk's: which functions there are. */
+static struct hl_triage refuse_unknown(const struct hl_desk *desk)
+{
+    struct hl_triage triage = refuse(HL_REFUSAL_FUNCTION_UNKNOWN);
+    triage.refusal.detail = desk->directory.unknown.p;
+    return triage;
 }
 
 static struct hl_triage answer_health(const struct hl_desk *desk, enum hl_method method)
 {
     if (method != HL_METHOD_GET && method != HL_METHOD_HEAD)
-        return refuse(405, "Health is asked for with GET.", "Allow: GET, HEAD\r\n");
+        return refuse(HL_REFUSAL_HEALTH_METHOD);
     if (atomic_load_explicit(&desk->is_stopping, memory_order_relaxed))
-        return refuse(503, "The functions' host is stopping.", NULL);
+        return refuse(HL_REFUSAL_FUNCTION_STOPPING);
     return (struct hl_triage){
         .status = 200, .type = HL_STR("application/json"), .body = HL_STR("{\"status\":\"ok\"}")};
 }
@@ -32,19 +40,17 @@ struct hl_triage hl_triage_request(const struct hl_desk *desk, const struct hl_h
 {
     struct hl_target target;
     if (!hl_target_split(head->target, &target))
-        return refuse(400, "The request's target is not a path with an optional query.", NULL);
+        return refuse(HL_REFUSAL_TARGET_NO_PATH);
     if (hl_str_eq(target.path, HL_STR("/" HL_DIRECTORY_HEALTH)))
         return answer_health(desk, head->method_id);
     size_t callee = hl_directory_find(&desk->directory, target.path);
     if (callee == HL_DIRECTORY_NONE)
-        return refuse(404, desk->directory.unknown.p, NULL);
+        return refuse_unknown(desk);
     if (!desk->directory.callees[callee].is_raw) {
         if (head->method_id != HL_METHOD_POST)
-            return refuse(405, "A function is called with POST.", "Allow: POST\r\n");
+            return refuse(HL_REFUSAL_FUNCTION_METHOD);
         if (!is_type_good(head))
-            return refuse(415,
-                "A function takes a JSON object: send it with Content-Type: application/json.",
-                NULL);
+            return refuse(HL_REFUSAL_FUNCTION_TYPE);
     }
     return (struct hl_triage){.callee = callee, .target = target};
 }

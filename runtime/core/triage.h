@@ -8,13 +8,17 @@
 #include "http/target.h"
 
 struct hl_triage {
-    uint16_t status; /* of the server's own answer; 0: a call of `callee` */
-    size_t callee;
-    struct hl_str type, body; /* of an answer that is no problem */
-    const char *detail;       /* of a problem */
-    const char *fields;       /* whole lines, or NULL */
+    struct hl_refusal refusal; /* status 0: none */
+    uint16_t status;           /* of another answer of the server's own; 0: none */
+    struct hl_str type, body;  /* of that */
+    size_t callee;             /* else it is a call of this one */
     struct hl_target target;
 };
+
+static inline bool hl_triage_is_call(const struct hl_triage *triage)
+{
+    return triage->refusal.status == 0 && triage->status == 0;
+}
 
 /* Slices are those of `head`, or static, or the desk's. */
 struct hl_triage hl_triage_request(const struct hl_desk *desk, const struct hl_head *head);

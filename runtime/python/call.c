@@ -78,7 +78,7 @@ static PyObject *get_callee(PyObject *object, void *closure)
     return call ? PyLong_FromSize_t(hl_call_callee(call)) : NULL;
 }
 
-/* A part of the request as text; bytes that are no UTF-8 become lone surrogates, as in file names. */
+/* A part of the request as text; bytes that are not UTF-8 become lone surrogates, as in file names. */
 static PyObject *text_of(struct hl_str s)
 {
     return PyUnicode_DecodeUTF8(s.p ? s.p : "", (Py_ssize_t)s.n, "surrogateescape");

@@ -2,7 +2,7 @@
 import { setClock } from './clock.js';
 
 const KEY = 'hookline';
-const PATIENCE = 15_000; /* ms: a hookline that says nothing for so long does not answer */
+const PATIENCE = 15_000; /* ms: a hookline that says nothing for this long does not answer */
 
 /** A request that failed, with words for people. `status` 0: nobody answered. */
 export class ApiError extends Error {

@@ -233,7 +233,7 @@ function showTiles({ current, store }) {
         ),
         tile(
             'Store',
-            store === 'memory' ? 'memory' : bytes(current.store_bytes),
+            store === 'sqlite' ? bytes(current.store_bytes) : store,
             store === 'memory' ? 'gone with the process' : null,
         ),
         tile('Memory', bytes(current.resident_bytes)),

@@ -168,7 +168,7 @@ function listFacts(run) {
 
 /* ---- the kept response ---- */
 
-/** Shows text, whatever it is, as text; what is no text can be downloaded. */
+/** Shows text, whatever it is, as text; what is not text can be downloaded. */
 async function showResult(section, run, path, signal) {
     const title = h('h2', { id: 'result' }, 'Result');
     if (run.result !== 'kept') {
@@ -186,7 +186,7 @@ async function showResult(section, run, path, signal) {
         ),
     );
     fill(section, h('div.title-row', {}, title, download), problem, view);
-    if (!isText(run)) return fill(view, h('p.hint', {}, 'This is no text: download it to look at it.'));
+    if (!isText(run)) return fill(view, h('p.hint', {}, 'This is not text: download it to look at it.'));
     try {
         const response = await api.request('GET', `${path}/result`, { signal });
         const { text, isWhole } = await readStart(response);

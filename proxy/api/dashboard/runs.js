@@ -95,6 +95,8 @@ class RunList {
 
     #problem = h('div');
     #newer = h('div.newer');
+    // The same one each time: a click is lost on a button that is replaced between press and release.
+    #take = button('', () => this.#takeWaiting(), 'main');
     #body = h('tbody');
     #table = makeTable(this.#body);
     #rest = h('div.rest');
@@ -185,11 +187,9 @@ class RunList {
     #showWaiting() {
         const n = this.#waiting.length;
         if (!n) return fill(this.#newer);
-        const text = this.#hasGap ? `${n} or more new runs` : plural(n, 'new run');
-        fill(
-            this.#newer,
-            button(`Show ${text}`, () => this.#takeWaiting(), 'main'),
-        );
+        const text = `Show ${this.#hasGap ? `${n} or more new runs` : plural(n, 'new run')}`;
+        if (this.#take.textContent !== text) this.#take.textContent = text;
+        if (!this.#take.isConnected) fill(this.#newer, this.#take);
     }
 
     #takeWaiting() {

@@ -7,7 +7,7 @@ export const REASONS = {
     timeout: 'it took longer than HOOKLINE_RESPONSE_GRACE_PERIOD',
     upstream_unreachable: 'the app could not be reached',
     upstream_reset: 'the app broke the connection off',
-    bad_response: 'the app’s answer was no valid HTTP',
+    bad_response: 'the app’s answer was not valid HTTP',
     interrupted: 'hookline stopped while the app worked',
     response_too_large: 'the response was too large to be kept',
 };

@@ -1,8 +1,8 @@
 /* account.c - service accounts in memory: few, in a list by id. The store's thread. */
+#include "store/memory/account.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "store/memory/memory.h"
 
 static struct hl_memory_account *find(const struct hl_memory *m, const struct hl_id *id)
 {
@@ -20,7 +20,7 @@ static bool is_older(const struct hl_list *node, const struct hl_id *id)
     return memcmp(&entry->account.id, id, sizeof(*id)) < 0;
 }
 
-enum hl_err hl_memory_add_account(struct hl_driver *d, const struct hl_account *account)
+enum hl_err hl_memory_account_add(struct hl_driver *d, const struct hl_account *account)
 {
     struct hl_memory *m = hl_memory_of(d);
     if (find(m, &account->id))
@@ -37,7 +37,7 @@ enum hl_err hl_memory_add_account(struct hl_driver *d, const struct hl_account *
     return HL_OK;
 }
 
-enum hl_err hl_memory_revoke_account(
+enum hl_err hl_memory_account_revoke(
     struct hl_driver *d, const struct hl_revoke_account *r, int64_t now_ms, int64_t *revoked_ms)
 {
     struct hl_memory_account *entry = find(hl_memory_of(d), &r->id);
@@ -49,7 +49,7 @@ enum hl_err hl_memory_revoke_account(
     return HL_OK;
 }
 
-enum hl_err hl_memory_touch_accounts(struct hl_driver *d, const struct hl_touch_accounts *t)
+enum hl_err hl_memory_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t)
 {
     for (size_t i = 0; i < t->n && i < HL_TOUCH_MAX; i++) {
         struct hl_memory_account *entry = find(hl_memory_of(d), &t->uses[i].id);
@@ -59,7 +59,7 @@ enum hl_err hl_memory_touch_accounts(struct hl_driver *d, const struct hl_touch_
     return HL_OK;
 }
 
-enum hl_err hl_memory_list_accounts(const struct hl_memory *m, struct hl_list_accounts *l)
+enum hl_err hl_memory_account_list(const struct hl_memory *m, struct hl_list_accounts *l)
 {
     l->rows = calloc(l->limit, sizeof(*l->rows));
     if (!l->rows)
@@ -87,7 +87,7 @@ static void forget(struct hl_memory *m, struct hl_memory_account *entry)
     free(entry);
 }
 
-int64_t hl_memory_purge_accounts(struct hl_memory *m, int64_t now_ms, unsigned max)
+int64_t hl_memory_account_purge(struct hl_memory *m, int64_t now_ms, unsigned max)
 {
     int64_t due_ms = INT64_MAX;
     unsigned n = 0;
@@ -104,7 +104,7 @@ int64_t hl_memory_purge_accounts(struct hl_memory *m, int64_t now_ms, unsigned m
     return due_ms;
 }
 
-void hl_memory_free_accounts(struct hl_memory *m)
+void hl_memory_account_free_all(struct hl_memory *m)
 {
     while (!hl_list_is_empty(&m->accounts))
         forget(m, HL_CONTAINER_OF(m->accounts.next, struct hl_memory_account, node));

@@ -1,18 +1,17 @@
 /* answer.c - questions about what is in memory. The store's thread: one answer looks at a bounded
  * number of records, and goes on from there when it is asked again. */
+#include "store/memory/answer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/destination.h"
-#include "store/memory/memory.h"
+#include "store/memory/account.h"
+#include "store/memory/delivery.h"
+#include "store/memory/run.h"
 #include "store/message.h"
 
 #define LOOKS 5000
-
-static bool fits(struct hl_str name, const char *wanted)
-{
-    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
-}
 
 static bool is_within(const struct hl_id *id, int64_t since_ms, int64_t until_ms)
 {
@@ -25,48 +24,34 @@ static bool is_within(const struct hl_id *id, int64_t since_ms, int64_t until_ms
 static enum hl_err fill_run(struct hl_run_row *row, const struct hl_memory_run *run)
 {
     const struct hl_outcome *o = &run->outcome;
-    struct hl_str type = hl_str_from(o->content_type), coding = hl_str_from(o->content_encoding);
-    char *room =
-        malloc(run->project.n + run->app.n + run->method.n + run->path.n + type.n + coding.n + 1);
-    if (!room)
-        return HL_ERR_NOMEM;
     *row = (struct hl_run_row){.run_id = run->id,
         .state = o->state,
-        .reason = o->reason,
         .is_async = run->is_async,
         .has_webhook = run->url.n > 0,
         .attempt = run->attempt,
         .created_ms = run->created_ms,
         .started_ms = run->started_ms,
-        .finished_ms = o->finished_ms,
-        .http_status = o->http_status,
         .request_size = run->request_size,
         .response_size = -1,
-        .body_where = o->body.where,
         .encoding = HL_ENCODING_NONE,
-        .strings = room};
-    if (hl_run_state_is_final(o->state)) {
-        row->response_size = (int64_t)o->body.size;
-        row->encoding = o->encoding;
-    }
+        .project = run->project,
+        .app = run->app,
+        .method = run->method,
+        .path = run->path};
+    if (hl_run_state_is_final(o->state))
+        hl_run_row_end(row, o);
     if (run->delivery != HL_MEMORY_NONE) {
         enum hl_delivery_state state = hl_memory_delivery_state(run);
         row->deliveries_pending = state == HL_DELIVERY_PENDING;
         row->deliveries_ok = state == HL_DELIVERY_OK;
         row->deliveries_dead = state == HL_DELIVERY_DEAD;
     }
-    row->project = hl_message_copy(&room, run->project);
-    row->app = hl_message_copy(&room, run->app);
-    row->method = hl_message_copy(&room, run->method);
-    row->path = hl_message_copy(&room, run->path);
-    row->content_type = hl_message_copy(&room, type);
-    row->content_encoding = hl_message_copy(&room, coding);
-    return HL_OK;
+    return hl_run_row_keep(row, o);
 }
 
 static enum hl_err get_run(const struct hl_memory *m, struct hl_get_run *g)
 {
-    const struct hl_memory_run *run = hl_memory_find(m, &g->run_id, g->project, g->app);
+    const struct hl_memory_run *run = hl_memory_run_find(m, &g->run_id, g->project, g->app);
     if (!run)
         return HL_ERR_NOT_FOUND;
     enum hl_err err = fill_run(&g->run, run);
@@ -74,8 +59,9 @@ static enum hl_err get_run(const struct hl_memory *m, struct hl_get_run *g)
         return err;
     g->outcome = run->outcome;
     g->outcome.body.bytes = NULL;
+    const struct hl_body *body = &run->outcome.body;
     if (g->with_body)
-        err = hl_memory_copy_body(&g->outcome.body, &run->outcome.body);
+        err = hl_body_copy(&g->outcome.body, (struct hl_str){body->bytes, body->size});
     if (err)
         hl_get_run_fini(g);
     return err;
@@ -91,8 +77,9 @@ static bool visit_run(
     }
     l->next = run->id;
     if ((l->state >= 0 && run->outcome.state != (enum hl_run_state)l->state) ||
-        (l->is_async >= 0 && run->is_async != l->is_async) || !fits(run->project, l->project) ||
-        !fits(run->app, l->app) || !is_within(&run->id, l->since_ms, l->until_ms))
+        (l->is_async >= 0 && run->is_async != l->is_async) ||
+        !hl_store_name_fits(run->project, l->project) || !hl_store_name_fits(run->app, l->app) ||
+        !is_within(&run->id, l->since_ms, l->until_ms))
         return true;
     *err = fill_run(&l->rows[l->count], run);
     l->count += !*err;
@@ -158,7 +145,6 @@ static enum hl_err fill_delivery(
     char text[HL_DESTINATION_MAX];
     struct hl_str destination = {text, hl_destination_write(text, run->url)};
     size_t attempts = with_attempts ? run->n_attempts * sizeof(*row->attempts) : 0;
-    char *room = malloc(run->project.n + run->app.n + destination.n + 1);
     *row = (struct hl_delivery_row){.delivery_id = run->delivery_id,
         .run_id = run->id,
         .state = hl_memory_delivery_state(run),
@@ -168,8 +154,10 @@ static enum hl_err fill_delivery(
         .max_attempts = run->max_attempts,
         .created_ms = run->outcome.finished_ms,
         .attempts = attempts ? malloc(attempts) : NULL,
-        .strings = room};
-    if (!room || (attempts && !row->attempts)) {
+        .project = run->project,
+        .app = run->app,
+        .destination = destination};
+    if ((attempts && !row->attempts) || hl_delivery_row_keep(row) != HL_OK) {
         hl_delivery_row_fini(row);
         return HL_ERR_NOMEM;
     }
@@ -180,16 +168,13 @@ static enum hl_err fill_delivery(
         row->n_attempts = run->n_attempts;
         row->attempt_count = run->n_attempts + run->attempts_dropped;
     }
-    row->project = hl_message_copy(&room, run->project);
-    row->app = hl_message_copy(&room, run->app);
-    row->destination = hl_message_copy(&room, destination);
     return HL_OK;
 }
 
 static enum hl_err get_delivery(const struct hl_memory *m, struct hl_get_delivery *g)
 {
     const struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &g->delivery_id);
-    if (!run || !fits(run->project, g->project))
+    if (!run || !hl_store_name_fits(run->project, g->project))
         return HL_ERR_NOT_FOUND;
     return fill_delivery(&g->delivery, run, true);
 }
@@ -198,7 +183,7 @@ static bool is_meant(const struct hl_list_deliveries *l, const struct hl_memory_
 {
     return (l->state < 0 || hl_memory_delivery_state(run) == (enum hl_delivery_state)l->state) &&
            (hl_id_is_nil(&l->run_id) || hl_id_eq(&l->run_id, &run->id)) &&
-           fits(run->project, l->project) && fits(run->app, l->app) &&
+           hl_store_name_fits(run->project, l->project) && hl_store_name_fits(run->app, l->app) &&
            is_within(&run->delivery_id, l->since_ms, l->until_ms);
 }
 
@@ -280,7 +265,7 @@ static enum hl_err list_apps(const struct hl_memory *m, struct hl_list_apps *l)
         if (l->count == HL_LIST_MAX || looks++ == LOOKS)
             break;
         struct hl_str name = *l->project ? run->app : run->project;
-        if (fits(run->project, l->project) && !is_listed(l, name))
+        if (hl_store_name_fits(run->project, l->project) && !is_listed(l, name))
             memcpy(l->names[l->count++], name.p, name.n);
     }
     qsort(l->names, l->count, sizeof(*l->names), compare_names);
@@ -304,7 +289,7 @@ enum hl_err hl_memory_answer(struct hl_driver *d, struct hl_store_msg *msg)
     case HL_STORE_LIST_APPS:
         return list_apps(m, (struct hl_list_apps *)msg);
     case HL_STORE_LIST_ACCOUNTS:
-        return hl_memory_list_accounts(m, (struct hl_list_accounts *)msg);
+        return hl_memory_account_list(m, (struct hl_list_accounts *)msg);
     default:
         return HL_ERR_INVALID;
     }

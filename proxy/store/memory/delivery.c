@@ -1,26 +1,12 @@
 /* delivery.c - deliveries that live in memory: each run has at most one, inside its struct. A lane
  * has a list of what is due for it, which goes when it is empty. */
-#include "store/memory/memory.h"
+#include "store/memory/delivery.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "store/message.h"
-
-enum hl_err hl_memory_copy_body(struct hl_body *to, const struct hl_body *from)
-{
-    *to = *from;
-    to->bytes = NULL;
-    if (from->where != HL_BODY_INLINE)
-        return HL_OK;
-    to->bytes = malloc(from->size ? from->size : 1);
-    if (!to->bytes)
-        return HL_ERR_NOMEM;
-    if (from->size > 0)
-        memcpy(to->bytes, from->bytes, from->size);
-    return HL_OK;
-}
 
 /* --- lanes ---------------------------------------------------------------------------------- */
 
@@ -121,7 +107,7 @@ static void drop_attempt(struct hl_memory *m, struct hl_memory_run *run)
     m->bytes -= sizeof(*run->attempts);
 }
 
-enum hl_err hl_memory_deliver(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)
+enum hl_err hl_memory_delivery_begin(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)
 {
     enum hl_err err = hl_id_map_reserve(&m->deliveries, 1);
     if (err)
@@ -144,7 +130,7 @@ enum hl_err hl_memory_deliver(struct hl_memory *m, struct hl_memory_run *run, in
 static struct hl_leased *new_leased(const struct hl_memory_run *run)
 {
     char *room;
-    struct hl_leased *l = hl_message_alloc(sizeof(*l),
+    struct hl_leased *l = hl_store_message_alloc(sizeof(*l),
         run->project.n + run->app.n + run->url.n + run->secret.n + run->traceparent.n,
         HL_STORE_LEASED, &room);
     if (!l)
@@ -155,20 +141,22 @@ static struct hl_leased *new_leased(const struct hl_memory_run *run)
     l->round = run->round;
     l->n = run->n + 1;
     l->max_attempts = run->max_attempts;
-    l->project = hl_message_copy(&room, run->project);
-    l->app = hl_message_copy(&room, run->app);
-    l->url = hl_message_copy(&room, run->url);
-    l->secret = hl_message_copy(&room, run->secret);
-    l->traceparent = hl_message_copy(&room, run->traceparent);
+    l->project = hl_store_message_copy(&room, run->project);
+    l->app = hl_store_message_copy(&room, run->app);
+    l->url = hl_store_message_copy(&room, run->url);
+    l->secret = hl_store_message_copy(&room, run->secret);
+    l->traceparent = hl_store_message_copy(&room, run->traceparent);
     l->outcome = run->outcome;
-    if (hl_memory_copy_body(&l->outcome.body, &run->outcome.body) != HL_OK) {
+    l->outcome.body.bytes = NULL;
+    const struct hl_body *body = &run->outcome.body;
+    if (hl_body_copy(&l->outcome.body, (struct hl_str){body->bytes, body->size}) != HL_OK) {
         hl_leased_free(l);
         return NULL;
     }
     return l;
 }
 
-enum hl_err hl_memory_lease(
+enum hl_err hl_memory_delivery_lease(
     struct hl_driver *d, uint64_t name, int64_t now_ms, struct hl_leased **out)
 {
     struct hl_memory *m = hl_memory_of(d);
@@ -194,7 +182,7 @@ enum hl_err hl_memory_lease(
 
 /* --- attempts and outcomes ------------------------------------------------------------------ */
 
-enum hl_err hl_memory_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t now_ms)
+enum hl_err hl_memory_delivery_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t now_ms)
 {
     struct hl_memory *m = hl_memory_of(d);
     struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &a->delivery_id);
@@ -249,7 +237,7 @@ static enum hl_err park(struct hl_memory *m, const struct hl_memory_run *run, bo
     return err == HL_ERR_BUSY ? HL_OK : err;
 }
 
-enum hl_err hl_memory_outcome(
+enum hl_err hl_memory_delivery_outcome(
     struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked)
 {
     struct hl_memory *m = hl_memory_of(d);
@@ -304,7 +292,7 @@ static enum hl_err redeliver_one(struct hl_memory *m, struct hl_redeliver *r)
 }
 
 /* All at once: what waits behind it waits for some list nodes, not for a disk. */
-enum hl_err hl_memory_redeliver(
+enum hl_err hl_memory_delivery_redeliver(
     struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done)
 {
     (void)max;

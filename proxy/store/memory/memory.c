@@ -5,7 +5,12 @@
 
 #include <stdlib.h>
 
-/* When HOOKLINE_STORE_MAX_BYTES is a share of a volume, which there is not. */
+#include "store/memory/account.h"
+#include "store/memory/answer.h"
+#include "store/memory/delivery.h"
+#include "store/memory/run.h"
+
+/* When HOOKLINE_STORE_MAX_BYTES is a share of a volume: there is none. */
 #define DEFAULT_MAX_BYTES (256ull << 20)
 /* Runs that one step of shedding looks at. */
 #define SHED_LOOKS 256
@@ -76,7 +81,7 @@ static enum hl_err purge(struct hl_driver *d, int64_t now_ms, unsigned max, int6
 {
     struct hl_memory *m = hl_memory_of(d);
     int64_t keys_ms = purge_keys(m, now_ms, max), runs_ms = purge_runs(m, now_ms, max);
-    int64_t accounts_ms = hl_memory_purge_accounts(m, now_ms, max);
+    int64_t accounts_ms = hl_memory_account_purge(m, now_ms, max);
     *due_ms = keys_ms < runs_ms ? keys_ms : runs_ms;
     *due_ms = accounts_ms < *due_ms ? accounts_ms : *due_ms;
     return HL_OK;
@@ -95,7 +100,7 @@ static enum hl_err shed_bodies(struct hl_memory *m, unsigned max)
             m->n_passed++;
             continue;
         }
-        hl_memory_drop_result(m, run);
+        hl_memory_run_drop_result(m, run);
         m->shed_bodies++;
         n++;
         if (m->bytes <= m->max_bytes)
@@ -175,7 +180,7 @@ static void close_all(struct hl_driver *d)
         hl_memory_key_free(m, HL_CONTAINER_OF(m->expiring.next, struct hl_memory_key, node));
     for (size_t i = 0; i < m->lanes.cap; i++)
         free(m->lanes.entries[i].value);
-    hl_memory_free_accounts(m);
+    hl_memory_account_free_all(m);
     hl_id_map_fini(&m->runs);
     hl_id_map_fini(&m->deliveries);
     hl_id_map_fini(&m->lanes);
@@ -188,19 +193,19 @@ static const struct hl_driver_vt vt = {
     .begin = begin,
     .commit = commit,
     .rollback = rollback,
-    .accept = hl_memory_accept,
-    .record = hl_memory_record,
-    .claim = hl_memory_claim,
-    .finish = hl_memory_finish,
-    .release = hl_memory_release,
-    .cancel = hl_memory_cancel,
-    .lease = hl_memory_lease,
-    .attempt = hl_memory_attempt,
-    .outcome = hl_memory_outcome,
-    .redeliver = hl_memory_redeliver,
-    .add_account = hl_memory_add_account,
-    .revoke_account = hl_memory_revoke_account,
-    .touch_accounts = hl_memory_touch_accounts,
+    .accept = hl_memory_run_accept,
+    .record = hl_memory_run_record,
+    .claim = hl_memory_run_claim,
+    .finish = hl_memory_run_finish,
+    .release = hl_memory_run_release,
+    .cancel = hl_memory_run_cancel,
+    .lease = hl_memory_delivery_lease,
+    .attempt = hl_memory_delivery_attempt,
+    .outcome = hl_memory_delivery_outcome,
+    .redeliver = hl_memory_delivery_redeliver,
+    .add_account = hl_memory_account_add,
+    .revoke_account = hl_memory_account_revoke,
+    .touch_accounts = hl_memory_account_touch,
     .answer = hl_memory_answer,
     .purge = purge,
     .shed = shed,

@@ -1,13 +1,14 @@
 /* run.c - operations on runs that live in memory. Each either does all it has to or, short of
  * memory, nothing: what can fail is done first. Bodies move from the message to the run and on to
  * the worker: with the process gone there is no second attempt that would need them. */
-#include "store/memory/memory.h"
+#include "store/memory/run.h"
 
 #include <mbedtls/md.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
+#include "store/memory/delivery.h"
 #include "store/message.h"
 
 static uint64_t weight_of(const struct hl_memory_run *run)
@@ -16,16 +17,13 @@ static uint64_t weight_of(const struct hl_memory_run *run)
            run->url.n + run->secret.n + run->traceparent.n;
 }
 
-static bool fits(struct hl_str name, const char *wanted)
-{
-    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
-}
-
-struct hl_memory_run *hl_memory_find(
+struct hl_memory_run *hl_memory_run_find(
     const struct hl_memory *m, const struct hl_id *id, const char *project, const char *app)
 {
     struct hl_memory_run *run = hl_id_map_find(&m->runs, id);
-    return run && fits(run->project, project) && fits(run->app, app) ? run : NULL;
+    return run && hl_store_name_fits(run->project, project) && hl_store_name_fits(run->app, app)
+               ? run
+               : NULL;
 }
 
 /* --- accept and record ---------------------------------------------------------------------- */
@@ -95,8 +93,8 @@ void hl_memory_key_free(struct hl_memory *m, struct hl_memory_key *key)
 static struct hl_memory_run *new_run(const struct hl_accept *a)
 {
     char *room;
-    struct hl_str path = hl_path_of_target(a->target);
-    struct hl_memory_run *run = hl_message_alloc(sizeof(*run),
+    struct hl_str path = hl_store_message_shown_path(a->target);
+    struct hl_memory_run *run = hl_store_message_alloc(sizeof(*run),
         a->project.n + a->app.n + a->method.n + path.n + a->head.n + a->webhook_url.n +
             a->webhook_secret.n + a->traceparent.n,
         0, &room);
@@ -113,18 +111,18 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     run->created_ms = a->created_ms;
     run->is_async = a->m.msg.type == HL_STORE_ACCEPT;
     run->request_size = run->is_async ? (int64_t)a->body.size : -1;
-    run->project = hl_message_copy(&room, a->project);
-    run->app = hl_message_copy(&room, a->app);
-    run->method = hl_message_copy(&room, a->method);
-    run->path = hl_message_copy(&room, path);
-    run->head = hl_message_copy(&room, a->head);
-    run->url = hl_message_copy(&room, a->webhook_url);
-    run->secret = hl_message_copy(&room, a->webhook_secret);
-    run->traceparent = hl_message_copy(&room, a->traceparent);
+    run->project = hl_store_message_copy(&room, a->project);
+    run->app = hl_store_message_copy(&room, a->app);
+    run->method = hl_store_message_copy(&room, a->method);
+    run->path = hl_store_message_copy(&room, path);
+    run->head = hl_store_message_copy(&room, a->head);
+    run->url = hl_store_message_copy(&room, a->webhook_url);
+    run->secret = hl_store_message_copy(&room, a->webhook_secret);
+    run->traceparent = hl_store_message_copy(&room, a->traceparent);
     return run;
 }
 
-void hl_memory_drop_result(struct hl_memory *m, struct hl_memory_run *run)
+void hl_memory_run_drop_result(struct hl_memory *m, struct hl_memory_run *run)
 {
     struct hl_body *body = &run->outcome.body;
     uint64_t size = body->size;
@@ -151,7 +149,7 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
     m->bytes -= weight + run->body.size + run->n_attempts * sizeof(*run->attempts);
     free(run->attempts);
     if (run->outcome.body.where == HL_BODY_INLINE)
-        hl_memory_drop_result(m, run);
+        hl_memory_run_drop_result(m, run);
     hl_body_fini(&run->body);
     explicit_bzero(run, weight);
     free(run);
@@ -186,7 +184,7 @@ static enum hl_err add_run(struct hl_memory *m, struct hl_accept *a, const struc
     return HL_OK;
 }
 
-enum hl_err hl_memory_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing)
+enum hl_err hl_memory_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing)
 {
     struct hl_memory *m = hl_memory_of(d);
     struct hl_memory_run *run;
@@ -209,7 +207,7 @@ enum hl_err hl_memory_accept(struct hl_driver *d, struct hl_accept *a, struct hl
     return HL_OK;
 }
 
-enum hl_err hl_memory_record(struct hl_driver *d, struct hl_accept *a)
+enum hl_err hl_memory_run_record(struct hl_driver *d, struct hl_accept *a)
 {
     struct hl_memory_run *run;
     struct hl_id digest = {{0}};
@@ -224,14 +222,14 @@ enum hl_err hl_memory_record(struct hl_driver *d, struct hl_accept *a)
 
 /* --- claim and finish ----------------------------------------------------------------------- */
 
-enum hl_err hl_memory_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
+enum hl_err hl_memory_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
 {
     struct hl_memory *m = hl_memory_of(d);
     if (hl_list_is_empty(&m->queued))
         return HL_ERR_NOT_FOUND;
     struct hl_memory_run *run = HL_CONTAINER_OF(m->queued.next, struct hl_memory_run, queued);
     char *room;
-    struct hl_claimed *c = hl_message_alloc(
+    struct hl_claimed *c = hl_store_message_alloc(
         sizeof(*c), run->project.n + run->app.n + run->head.n, HL_STORE_CLAIMED, &room);
     if (!c)
         return HL_ERR_NOMEM;
@@ -242,9 +240,9 @@ enum hl_err hl_memory_claim(struct hl_driver *d, int64_t now_ms, struct hl_claim
     c->attempt = ++run->attempt;
     c->has_webhook = run->url.n > 0;
     c->created_ms = run->created_ms;
-    c->project = hl_message_copy(&room, run->project);
-    c->app = hl_message_copy(&room, run->app);
-    c->head = hl_message_copy(&room, run->head);
+    c->project = hl_store_message_copy(&room, run->project);
+    c->app = hl_store_message_copy(&room, run->app);
+    c->head = hl_store_message_copy(&room, run->head);
     c->body = run->body;
     m->bytes -= run->body.size;
     run->body = (struct hl_body){.where = HL_BODY_NONE};
@@ -258,7 +256,7 @@ static enum hl_err end_run(
     struct hl_memory *m, struct hl_memory_run *run, struct hl_outcome *outcome)
 {
     if (run->url.n > 0) {
-        enum hl_err err = hl_memory_deliver(m, run, outcome->finished_ms);
+        enum hl_err err = hl_memory_delivery_begin(m, run, outcome->finished_ms);
         if (err)
             return err;
     }
@@ -276,7 +274,7 @@ static enum hl_err end_run(
     return HL_OK;
 }
 
-enum hl_err hl_memory_finish(struct hl_driver *d, struct hl_finish *f)
+enum hl_err hl_memory_run_finish(struct hl_driver *d, struct hl_finish *f)
 {
     struct hl_memory *m = hl_memory_of(d);
     struct hl_memory_run *run = hl_id_map_find(&m->runs, &f->run_id);
@@ -294,11 +292,11 @@ static enum hl_err end_cancelled(struct hl_memory *m, struct hl_memory_run *run,
     return end_run(m, run, &outcome);
 }
 
-enum hl_err hl_memory_cancel(
+enum hl_err hl_memory_run_cancel(
     struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
 {
     struct hl_memory *m = hl_memory_of(d);
-    struct hl_memory_run *run = hl_memory_find(m, &ref->run_id, ref->project, ref->app);
+    struct hl_memory_run *run = hl_memory_run_find(m, &ref->run_id, ref->project, ref->app);
     *is_running = run && run->outcome.state == HL_RUN_RUNNING;
     if (!run)
         return HL_ERR_NOT_FOUND;
@@ -326,7 +324,7 @@ static void queue_again(struct hl_memory *m, struct hl_memory_run *run)
     hl_list_push_back(next, &run->queued);
 }
 
-enum hl_err hl_memory_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms)
+enum hl_err hl_memory_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms)
 {
     struct hl_memory *m = hl_memory_of(d);
     struct hl_memory_run *run = hl_id_map_find(&m->runs, &r->claimed->run_id);

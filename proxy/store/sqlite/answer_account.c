@@ -5,16 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void copy_text(char *out, size_t cap, struct hl_str from)
-{
-    snprintf(out, cap, "%.*s", HL_STR_ARG(from));
-}
-
 static void read_account(struct hl_sql_row *from, struct hl_account *account)
 {
     hl_sql_id(from, &account->id);
-    copy_text(account->project, sizeof(account->project), hl_sql_str(from));
-    copy_text(account->name, sizeof(account->name), hl_sql_str(from));
+    hl_str_put_cut(account->project, sizeof(account->project), hl_sql_str(from));
+    hl_str_put_cut(account->name, sizeof(account->name), hl_sql_str(from));
     account->role = (enum hl_role)hl_sql_int(from);
     account->created_ms = hl_sql_int(from);
     account->expires_ms = hl_sql_int(from);
@@ -22,7 +17,7 @@ static void read_account(struct hl_sql_row *from, struct hl_account *account)
     account->last_used_ms = hl_sql_int(from);
 }
 
-enum hl_err hl_answer_list_accounts(struct hl_reading *r, struct hl_list_accounts *l)
+enum hl_err hl_sqlite_answer_list_accounts(struct hl_reading *r, struct hl_list_accounts *l)
 {
     enum hl_ask which = l->project[0] ? HL_ASK_ACCOUNTS_OF_PROJECT : HL_ASK_ACCOUNTS;
     struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
@@ -48,7 +43,7 @@ enum hl_err hl_answer_list_accounts(struct hl_reading *r, struct hl_list_account
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
-enum hl_err hl_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l)
+enum hl_err hl_sqlite_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l)
 {
     enum hl_ask which = *l->project ? HL_ASK_APP_NAMES : HL_ASK_PROJECT_NAMES;
     struct hl_sql_row row;
@@ -61,6 +56,6 @@ enum hl_err hl_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l)
         hl_sql_bind_text(&args, hl_str_from(l->project));
     hl_sql_bind_int(&args, HL_LIST_MAX);
     while (!(err = hl_reading_row(r, which, &row)))
-        copy_text(l->names[l->count++], sizeof(*l->names), hl_sql_str(&row));
+        hl_str_put_cut(l->names[l->count++], sizeof(*l->names), hl_sql_str(&row));
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }

@@ -4,10 +4,11 @@
 #define HL_STORE_SQLITE_ANSWER_ACCOUNT_H
 
 #include "store/account.h"
-#include "store/query.h"
+#include "store/question.h"
 #include "store/sqlite/reading.h"
 
-HL_MUST_CHECK enum hl_err hl_answer_list_accounts(struct hl_reading *r, struct hl_list_accounts *l);
-HL_MUST_CHECK enum hl_err hl_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_accounts(
+    struct hl_reading *r, struct hl_list_accounts *l);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l);
 
 #endif

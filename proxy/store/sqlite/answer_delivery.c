@@ -26,13 +26,6 @@ static struct hl_str unseal_destination(
     return destination;
 }
 
-static enum hl_err keep_strings(struct hl_delivery_row *row)
-{
-    struct hl_str *each[] = {&row->project, &row->app, &row->destination};
-    row->strings = hl_message_keep(each, HL_ARRAY_LEN(each));
-    return row->strings ? HL_OK : HL_ERR_NOMEM;
-}
-
 static enum hl_err ask_delivery(
     struct hl_reading *r, const struct hl_id *id, struct hl_delivery_row *row)
 {
@@ -56,7 +49,7 @@ static enum hl_err ask_delivery(
     row->project = hl_sql_str(&from);
     row->app = hl_sql_str(&from);
     row->destination = unseal_destination(r, &row->run_id, hl_sql_str(&from), destination);
-    err = keep_strings(row);
+    err = hl_delivery_row_keep(row);
     hl_reading_done(r, HL_ASK_DELIVERY);
     return err;
 }
@@ -70,7 +63,7 @@ static void read_attempt(struct hl_sql_row *from, struct hl_attempt_row *row)
     row->verdict = (enum hl_attempt_verdict)hl_sql_int(from);
     row->http_status = (uint16_t)hl_sql_int(from);
     struct hl_str error = hl_sql_str(from);
-    snprintf(row->error, sizeof(row->error), "%.*s", HL_STR_ARG(error));
+    hl_str_put_cut(row->error, sizeof(row->error), error);
 }
 
 /* Those that are not shown count too. */
@@ -119,15 +112,10 @@ static enum hl_err ask_attempts(struct hl_reading *r, struct hl_delivery_row *ro
     return err == HL_ERR_NOT_FOUND ? count_attempts(r, row) : err;
 }
 
-static bool fits(struct hl_str name, const char *wanted)
-{
-    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
-}
-
-enum hl_err hl_answer_get_delivery(struct hl_reading *r, struct hl_get_delivery *g)
+enum hl_err hl_sqlite_answer_get_delivery(struct hl_reading *r, struct hl_get_delivery *g)
 {
     enum hl_err err = ask_delivery(r, &g->delivery_id, &g->delivery);
-    if (!err && !fits(g->delivery.project, g->project))
+    if (!err && !hl_store_name_fits(g->delivery.project, g->project))
         err = HL_ERR_NOT_FOUND;
     if (!err)
         err = ask_attempts(r, &g->delivery);
@@ -152,7 +140,7 @@ static enum hl_err add_parts(struct hl_merge *m, int64_t app_id, const void *arg
 static bool is_wanted(const struct hl_list_deliveries *l, const struct hl_delivery_row *row)
 {
     return (l->state < 0 || row->state == (enum hl_delivery_state)l->state) &&
-           fits(row->project, l->project) && fits(row->app, l->app);
+           hl_store_name_fits(row->project, l->project) && hl_store_name_fits(row->app, l->app);
 }
 
 static enum hl_err add_row(
@@ -172,7 +160,7 @@ static enum hl_err add_row(
     return err;
 }
 
-enum hl_err hl_answer_list_deliveries(struct hl_reading *r, struct hl_list_deliveries *l)
+enum hl_err hl_sqlite_answer_list_deliveries(struct hl_reading *r, struct hl_list_deliveries *l)
 {
     struct hl_id until = l->until_ms ? hl_id_first_at(l->until_ms) : hl_id_last();
     struct hl_id from = hl_id_first_at(l->since_ms), id;

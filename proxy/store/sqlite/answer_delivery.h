@@ -3,12 +3,13 @@
 #ifndef HL_STORE_SQLITE_ANSWER_DELIVERY_H
 #define HL_STORE_SQLITE_ANSWER_DELIVERY_H
 
-#include "store/query.h"
+#include "store/question.h"
 #include "store/sqlite/reading.h"
 
-/* See query.h. */
-HL_MUST_CHECK enum hl_err hl_answer_get_delivery(struct hl_reading *r, struct hl_get_delivery *g);
-HL_MUST_CHECK enum hl_err hl_answer_list_deliveries(
+/* See question.h. */
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_get_delivery(
+    struct hl_reading *r, struct hl_get_delivery *g);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_deliveries(
     struct hl_reading *r, struct hl_list_deliveries *l);
 
 #endif

@@ -24,17 +24,6 @@ static uint32_t deliveries_in(int64_t packed, enum hl_delivery_state state)
     return (uint32_t)(packed >> (DELIVERY_BITS * state)) & ((1u << DELIVERY_BITS) - 1);
 }
 
-/* Copies the strings behind each other into one allocation. */
-static enum hl_err keep_strings(struct hl_run_row *row, const struct hl_outcome *o)
-{
-    row->content_type = hl_str_from(o->content_type);
-    row->content_encoding = hl_str_from(o->content_encoding);
-    struct hl_str *each[] = {&row->project, &row->app, &row->method, &row->path, &row->content_type,
-        &row->content_encoding};
-    row->strings = hl_message_keep(each, HL_ARRAY_LEN(each));
-    return row->strings ? HL_OK : HL_ERR_NOMEM;
-}
-
 /* `*bytes` are the statement's, as are the row's strings until they are kept. */
 static void read_columns(
     struct hl_sql_row *from, struct hl_run_row *row, struct hl_outcome *o, struct hl_str *bytes)
@@ -62,12 +51,7 @@ static void read_columns(
     if (!hl_sql_int(from))
         return;
     hl_sql_outcome(from, o, bytes);
-    row->finished_ms = o->finished_ms;
-    row->reason = o->reason;
-    row->http_status = o->http_status;
-    row->response_size = (int64_t)o->body.size;
-    row->body_where = o->body.where;
-    row->encoding = o->encoding;
+    hl_run_row_end(row, o);
 }
 
 static enum hl_err ask_run(struct hl_reading *r, const struct hl_id *run_id, bool with_body,
@@ -82,40 +66,28 @@ static enum hl_err ask_run(struct hl_reading *r, const struct hl_id *run_id, boo
     if (err)
         return err;
     read_columns(&from, row, o, &bytes);
-    err = keep_strings(row, o);
+    err = hl_run_row_keep(row, o);
     if (!err && with_body)
-        err = hl_sql_copy_body(&o->body, bytes);
+        err = hl_body_copy(&o->body, bytes);
     hl_reading_done(r, HL_ASK_RUN);
     if (err)
         hl_run_row_fini(row);
     return err;
 }
 
-static bool fits(struct hl_str name, const char *wanted)
-{
-    return !wanted[0] || hl_str_eq(name, hl_str_from(wanted));
-}
-
 /* --- one run -------------------------------------------------------------------------------- */
 
-enum hl_err hl_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
+enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
 {
-    struct hl_body *body = &g->outcome.body;
     enum hl_err err = ask_run(r, &g->run_id, g->with_body, &g->run, &g->outcome);
     if (err)
         return err;
-    if (!fits(g->run.project, g->project) || !fits(g->run.app, g->app)) {
+    if (!hl_store_name_fits(g->run.project, g->project) ||
+        !hl_store_name_fits(g->run.app, g->app)) {
         hl_get_run_fini(g);
         return HL_ERR_NOT_FOUND;
     }
-    if (!g->with_body || body->where != HL_BODY_INLINE || hl_body_is_intact(body))
-        return HL_OK;
-    HL_LOG(ERROR, "store: a kept response is damaged", HL_LOG_ID("run_id", &g->run_id));
-    uint64_t size = body->size;
-    hl_body_fini(body);
-    *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
-    g->run.body_where = HL_BODY_DROPPED;
-    return HL_ERR_CORRUPT;
+    return hl_get_run_check(g);
 }
 
 /* --- a list --------------------------------------------------------------------------------- */
@@ -188,8 +160,9 @@ static enum hl_err list_picked(struct hl_reading *r, struct hl_list_runs *l,
         if (err && err != HL_ERR_NOT_FOUND)
             return err;
         if (!err &&
-            (row->state != HL_RUN_RUNNING || !fits(row->project, l->project) ||
-                !fits(row->app, l->app) || (l->is_async >= 0 && row->is_async != l->is_async)))
+            (row->state != HL_RUN_RUNNING || !hl_store_name_fits(row->project, l->project) ||
+                !hl_store_name_fits(row->app, l->app) ||
+                (l->is_async >= 0 && row->is_async != l->is_async)))
             hl_run_row_fini(&l->rows[--l->count]);
     }
     return HL_OK;
@@ -250,7 +223,7 @@ static enum hl_err list_queued(struct hl_reading *r, struct hl_list_runs *l,
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
-enum hl_err hl_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l)
+enum hl_err hl_sqlite_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l)
 {
     struct hl_id until = l->until_ms ? hl_id_first_at(l->until_ms) : hl_id_last();
     struct hl_id from = hl_id_first_at(l->since_ms);

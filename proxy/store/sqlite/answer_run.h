@@ -2,11 +2,11 @@
 #ifndef HL_STORE_SQLITE_ANSWER_RUN_H
 #define HL_STORE_SQLITE_ANSWER_RUN_H
 
-#include "store/query.h"
+#include "store/question.h"
 #include "store/sqlite/reading.h"
 
-/* See query.h. Running ones are those that the list has picked. */
-HL_MUST_CHECK enum hl_err hl_answer_get_run(struct hl_reading *r, struct hl_get_run *g);
-HL_MUST_CHECK enum hl_err hl_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l);
+/* See question.h. Running ones are those that the list has picked. */
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l);
 
 #endif

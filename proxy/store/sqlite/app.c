@@ -36,7 +36,7 @@ static enum hl_err ask_app(struct hl_database *db, enum hl_sql which, struct hl_
     return HL_OK;
 }
 
-enum hl_err hl_database_app(
+enum hl_err hl_stored_app_find_id(
     struct hl_database *db, struct hl_str project, struct hl_str name, bool adds, int64_t *app_id)
 {
     *app_id = db->app_id;

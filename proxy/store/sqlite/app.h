@@ -5,7 +5,7 @@
 #include "store/sqlite/database.h"
 
 /* The id of a project's app. NOT_FOUND: it was never named; `adds` makes it. */
-HL_MUST_CHECK enum hl_err hl_database_app(
+HL_MUST_CHECK enum hl_err hl_stored_app_find_id(
     struct hl_database *db, struct hl_str project, struct hl_str name, bool adds, int64_t *app_id);
 
 #endif

@@ -3,7 +3,7 @@
  * Promise: no file is made, changed, locked against a start or left behind.
  * Not here: what is wrong with what (data_dir.c, sqlite.c, schema.c, key.c, meta.c): the same
  * functions say it. */
-#include "store/sqlite/sqlite.h"
+#include "store/sqlite/check.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 
 #include "store/path.h"
 #include "store/sqlite/meta.h"
+#include "store/sqlite/sqlite.h"
 
 #define WHY_MAX 512
 
@@ -106,11 +107,11 @@ static enum hl_err open_file(
     bool is_there = lstat(path, &st) == 0;
     *is_new = true;
     if (hl_path_may_write(path) != HL_OK)
-        return hl_database_explain_file(path, why, why_len);
+        return hl_sqlite_explain_file(path, why, why_len);
     int rc = is_there ? connect_unseen(db, path) : SQLITE_OK;
     if (rc != SQLITE_OK)
-        return hl_database_explain(db, rc, path, why, why_len);
-    return hl_database_check_file(db, path, is_new, why, why_len);
+        return hl_sqlite_explain(db, rc, path, why, why_len);
+    return hl_sqlite_check_file(db, path, is_new, why, why_len);
 }
 
 /* Without a database that can be read the key is still looked at: its file may be wrong as well. */
@@ -126,7 +127,7 @@ static enum hl_err check_store(
     if (failed)
         err = report(problems, why);
     bool has_tables = !failed && !is_new;
-    if (!err && hl_database_open_key(db, path, has_tables, config->key_file, why, sizeof(why)))
+    if (!err && hl_sqlite_open_key(db, path, has_tables, config->key_file, why, sizeof(why)))
         return report(problems, why);
     if (!err && has_tables && check_signing_key(db, why, sizeof(why)) != HL_OK)
         err = report(problems, why);
@@ -147,7 +148,7 @@ static enum hl_err check_key_file(
 enum hl_err hl_sqlite_check(const struct hl_config *config, struct hl_buf *problems)
 {
     char why[WHY_MAX];
-    struct hl_database *db = hl_database_new();
+    struct hl_database *db = hl_sqlite_new();
     if (!db)
         return HL_ERR_NOMEM;
     db->is_dry = true;
@@ -157,6 +158,6 @@ enum hl_err hl_sqlite_check(const struct hl_config *config, struct hl_buf *probl
         err = check_store(db, config, problems);
     else if (!err)
         err = check_key_file(db, config, problems);
-    hl_database_free(db);
+    hl_sqlite_free(db);
     return err;
 }

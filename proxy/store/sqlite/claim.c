@@ -35,7 +35,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     if (!has_app || body.where > HL_BODY_FILE)
         return HL_ERR_CORRUPT;
     struct hl_claimed *c =
-        hl_message_alloc(sizeof(*c), project.n + app.n + head.n, HL_STORE_CLAIMED, &room);
+        hl_store_message_alloc(sizeof(*c), project.n + app.n + head.n, HL_STORE_CLAIMED, &room);
     if (!c)
         return HL_ERR_NOMEM;
     c->run_id = *run_id;
@@ -43,13 +43,13 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     c->attempt = run->attempt;
     c->has_webhook = run->has_webhook;
     c->created_ms = created_ms;
-    c->project = hl_message_copy(&room, project);
-    c->app = hl_message_copy(&room, app);
+    c->project = hl_store_message_copy(&room, project);
+    c->app = hl_store_message_copy(&room, app);
     c->head.p = room;
     c->body = body;
     enum hl_err err = hl_unseal(&db->sealer, "ticket.head", run_id, head, room, &c->head.n);
     if (!err)
-        err = hl_sql_copy_body(&c->body, bytes);
+        err = hl_body_copy(&c->body, bytes);
     if (err) {
         hl_claimed_free(c);
         return err;
@@ -123,7 +123,7 @@ static enum hl_err claim_stored(struct hl_database *db, int64_t now_ms, struct h
     return hl_database_end(db, err);
 }
 
-enum hl_err hl_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
+enum hl_err hl_claim_take(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
 {
     struct hl_database *db = hl_database_of(d);
     enum hl_err err;
@@ -169,13 +169,13 @@ static enum hl_err queue_again(
     return HL_OK;
 }
 
-enum hl_err hl_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms)
+enum hl_err hl_claim_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms)
 {
     struct hl_database *db = hl_database_of(d);
     const struct hl_id *run_id = &r->claimed->run_id;
     struct hl_stored_run run;
     hl_running_drop(db, run_id);
-    enum hl_err err = hl_run_find(db, run_id, &run);
+    enum hl_err err = hl_stored_run_find(db, run_id, &run);
     bool is_purged = err == HL_ERR_NOT_FOUND;
     if (is_purged || (!err && (run.state != HL_RUN_RUNNING || run.epoch != r->claimed->epoch)))
         err = HL_ERR_STALE;

@@ -10,7 +10,7 @@
 #include "store/secret.h"
 #include "store/sqlite/statement.h"
 
-struct hl_reader;
+struct hl_sqlite_reader;
 
 /* A body's file that no record names any more. */
 struct hl_doomed_file {
@@ -67,7 +67,7 @@ struct hl_database {
     bool is_dry; /* only looked at (check.c): nothing is made, changed or left */
     sqlite3 *db;
     sqlite3_stmt *st[HL_SQL_COUNT];
-    struct hl_reader *reader;
+    struct hl_sqlite_reader *reader;
 
     struct hl_key key;
     struct hl_sealer sealer;

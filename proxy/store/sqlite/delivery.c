@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 
-enum hl_err hl_delivery_end(
+enum hl_err hl_stored_delivery_end(
     struct hl_database *db, const struct hl_id *id, enum hl_delivery_state state, int64_t now_ms)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_END);
@@ -28,7 +28,7 @@ static enum hl_err ask_lane(struct hl_database *db, const struct hl_id *run_id, 
 }
 
 /* One whose destination is missing is a dead letter from the beginning. */
-enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
+enum hl_err hl_stored_delivery_add(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, int64_t now_ms)
 {
     uint64_t lane;
@@ -50,11 +50,11 @@ enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
     HL_LOG(ERROR, "store: a run's webhook is missing; it is a dead letter",
         HL_LOG_ID("run_id", run_id), HL_LOG_ID("delivery_id", &id));
     db->base.backlog->now.dead++;
-    return hl_delivery_end(db, &id, HL_DELIVERY_DEAD, now_ms);
+    return hl_stored_delivery_end(db, &id, HL_DELIVERY_DEAD, now_ms);
 }
 
-enum hl_err hl_delivery_find(struct hl_database *db, const struct hl_id *id, const char *project,
-    struct hl_stored_delivery *out)
+enum hl_err hl_stored_delivery_find(struct hl_database *db, const struct hl_id *id,
+    const char *project, struct hl_stored_delivery *out)
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_FIND);
@@ -87,7 +87,7 @@ static enum hl_err count_buried(struct hl_database *db, uint64_t lane, bool is_l
 }
 
 /* A run has one delivery: its id will do for that, too. */
-enum hl_err hl_delivery_bury_nameless(struct hl_database *db, bool is_leased, int64_t now_ms)
+enum hl_err hl_stored_delivery_bury_nameless(struct hl_database *db, bool is_leased, int64_t now_ms)
 {
     struct hl_sql_row row;
     (void)hl_database_bind(db, HL_SQL_ATTEMPT_DROP_NAMELESS);
@@ -128,7 +128,7 @@ static enum hl_err redeliver_one(struct hl_database *db, struct hl_redeliver *r)
 {
     struct hl_stored_delivery delivery;
     enum hl_err err =
-        hl_delivery_find(db, &r->delivery_id, r->project[0] ? r->project : NULL, &delivery);
+        hl_stored_delivery_find(db, &r->delivery_id, r->project[0] ? r->project : NULL, &delivery);
     if (!err && delivery.state == HL_DELIVERY_PENDING)
         err = HL_ERR_CONFLICT;
     if (!err)
@@ -160,7 +160,7 @@ static enum hl_err next_ended(
 }
 
 /* The mark only goes forward: what dies again meanwhile is not taken a second time. */
-enum hl_err hl_delivery_redeliver(
+enum hl_err hl_stored_delivery_redeliver(
     struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done)
 {
     struct hl_database *db = hl_database_of(d);

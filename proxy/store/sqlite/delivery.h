@@ -12,21 +12,21 @@ struct hl_stored_delivery {
 };
 
 /* The run's webhook waits for its first attempt. */
-HL_MUST_CHECK enum hl_err hl_delivery_add(struct hl_database *db, const struct hl_id *run_id,
+HL_MUST_CHECK enum hl_err hl_stored_delivery_add(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, int64_t now_ms);
 /* `project`: whose it must be; NULL: anybody's. */
-HL_MUST_CHECK enum hl_err hl_delivery_find(struct hl_database *db, const struct hl_id *id,
+HL_MUST_CHECK enum hl_err hl_stored_delivery_find(struct hl_database *db, const struct hl_id *id,
     const char *project, struct hl_stored_delivery *out);
 /* Its row; the backlog is the caller's. */
-HL_MUST_CHECK enum hl_err hl_delivery_end(
+HL_MUST_CHECK enum hl_err hl_stored_delivery_end(
     struct hl_database *db, const struct hl_id *id, enum hl_delivery_state state, int64_t now_ms);
-/* Those whose id is none, which nothing could be done with: pending deliveries that are leased, or
- * those that are not. */
-HL_MUST_CHECK enum hl_err hl_delivery_bury_nameless(
+/* Those whose id cannot be read, so that nothing can be done with them: pending deliveries that are
+ * leased, or those that are not. */
+HL_MUST_CHECK enum hl_err hl_stored_delivery_bury_nameless(
     struct hl_database *db, bool is_leased, int64_t now_ms);
 
 /* See driver.h. */
-enum hl_err hl_delivery_redeliver(
+enum hl_err hl_stored_delivery_redeliver(
     struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
 
 #endif

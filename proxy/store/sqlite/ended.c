@@ -62,10 +62,10 @@ enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
     };
     hl_running_drop(db, run_id); /* looking for its rows may have written them only then */
     hl_database_keep_file(db, &outcome->body);
-    hl_database_note_late(db, run->number);
+    hl_purge_note_late(db, run->number);
     if (run->has_file)
         hl_database_doom_file(db, &run->file, run->file_size);
-    return run->has_webhook ? hl_delivery_add(db, run_id, run, outcome->finished_ms) : HL_OK;
+    return run->has_webhook ? hl_stored_delivery_add(db, run_id, run, outcome->finished_ms) : HL_OK;
 }
 
 enum hl_err hl_ended_write(struct hl_database *db)

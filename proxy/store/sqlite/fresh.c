@@ -40,19 +40,19 @@ bool hl_fresh_has_oldest(const struct hl_database *db)
 static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **out)
 {
     char *room;
-    struct hl_claimed *c =
-        hl_message_alloc(sizeof(*c), a->project.n + a->app.n + a->head.n, HL_STORE_CLAIMED, &room);
+    struct hl_claimed *c = hl_store_message_alloc(
+        sizeof(*c), a->project.n + a->app.n + a->head.n, HL_STORE_CLAIMED, &room);
     if (!c)
         return HL_ERR_NOMEM;
     c->run_id = a->run_id;
     c->epoch = c->attempt = 1;
     c->has_webhook = a->webhook_url.n > 0;
     c->created_ms = a->created_ms;
-    c->project = hl_message_copy(&room, a->project);
-    c->app = hl_message_copy(&room, a->app);
-    c->head = hl_message_copy(&room, a->head);
+    c->project = hl_store_message_copy(&room, a->project);
+    c->app = hl_store_message_copy(&room, a->app);
+    c->head = hl_store_message_copy(&room, a->head);
     c->body = a->body;
-    enum hl_err err = hl_sql_copy_body(&c->body, (struct hl_str){a->body.bytes, a->body.size});
+    enum hl_err err = hl_body_copy(&c->body, (struct hl_str){a->body.bytes, a->body.size});
     if (err)
         hl_claimed_free(c);
     else
@@ -95,7 +95,7 @@ static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
     hl_sql_bind_int(args, fresh->has_begun); /* epoch */
     hl_sql_bind_int(args, fresh->number);
     hl_sql_bind_text(args, a->method);
-    hl_sql_bind_text(args, hl_path_of_target(a->target));
+    hl_sql_bind_text(args, hl_store_message_shown_path(a->target));
     if (is_async(a))
         hl_sql_bind_int(args, (int64_t)a->body.size);
     else

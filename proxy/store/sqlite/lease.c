@@ -37,7 +37,7 @@ static enum hl_err read_delivery(
 
     if (!is_whole || url.n == 0)
         return HL_ERR_CORRUPT;
-    struct hl_leased *l = hl_message_alloc(
+    struct hl_leased *l = hl_store_message_alloc(
         sizeof(*l), project.n + app.n + url.n + secret.n + trace.n, HL_STORE_LEASED, &room);
     if (!l)
         return HL_ERR_NOMEM;
@@ -47,16 +47,16 @@ static enum hl_err read_delivery(
     l->round = round;
     l->n = n;
     l->max_attempts = max_attempts ? max_attempts : db->webhook_attempts;
-    l->project = hl_message_copy(&room, project);
-    l->app = hl_message_copy(&room, app);
-    l->traceparent = hl_message_copy(&room, trace);
+    l->project = hl_store_message_copy(&room, project);
+    l->app = hl_store_message_copy(&room, app);
+    l->traceparent = hl_store_message_copy(&room, trace);
     l->outcome.state = (enum hl_run_state)hl_sql_int(row);
     hl_sql_outcome(row, &l->outcome, &bytes);
     enum hl_err err = unseal_into(db, "webhook.url", &run_id, url, &room, &l->url);
     if (!err)
         err = unseal_into(db, "webhook.secret", &run_id, secret, &room, &l->secret);
     if (!err)
-        err = hl_sql_copy_body(&l->outcome.body, bytes);
+        err = hl_body_copy(&l->outcome.body, bytes);
     if (err) {
         hl_leased_free(l);
         return err;
@@ -95,7 +95,7 @@ static enum hl_err bury_unreadable(
 {
     HL_LOG(ERROR, "store: a webhook's records cannot be read; it is a dead letter",
         HL_LOG_ID("delivery_id", id));
-    enum hl_err err = hl_delivery_end(db, id, HL_DELIVERY_DEAD, now_ms);
+    enum hl_err err = hl_stored_delivery_end(db, id, HL_DELIVERY_DEAD, now_ms);
     if (!err)
         err = hl_backlog_end_leased(db->base.backlog, lane, is_parked, true);
     return err ? err : HL_ERR_STALE;
@@ -140,7 +140,7 @@ enum hl_err hl_lease_take(
     if (err == HL_ERR_NOMEM)
         return err; /* nothing was changed */
     if (err && hl_id_is_nil(&id)) {
-        err = hl_delivery_bury_nameless(db, false, now_ms);
+        err = hl_stored_delivery_bury_nameless(db, false, now_ms);
         return hl_database_end(db, err ? err : HL_ERR_STALE);
     }
     if (err)
@@ -190,7 +190,7 @@ enum hl_err hl_lease_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t 
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_stored_delivery delivery;
-    enum hl_err err = hl_delivery_find(db, &a->delivery_id, NULL, &delivery);
+    enum hl_err err = hl_stored_delivery_find(db, &a->delivery_id, NULL, &delivery);
     if (!err && (!delivery.is_leased || delivery.round != a->round ||
                     a->n != delivery.n + !a->is_again || a->n > delivery.max_attempts))
         err = HL_ERR_STALE;
@@ -265,7 +265,8 @@ static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcom
         return give_back(db, &o->delivery_id, delivery->lane, o->is_parked);
 
     bool is_ok = o->verdict == HL_ATTEMPT_OK;
-    err = hl_delivery_end(db, &o->delivery_id, is_ok ? HL_DELIVERY_OK : HL_DELIVERY_DEAD, now_ms);
+    err = hl_stored_delivery_end(
+        db, &o->delivery_id, is_ok ? HL_DELIVERY_OK : HL_DELIVERY_DEAD, now_ms);
     return err ? err
                : hl_backlog_end_leased(db->base.backlog, delivery->lane, o->is_parked, !is_ok);
 }
@@ -275,7 +276,7 @@ enum hl_err hl_lease_outcome(
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_stored_delivery delivery;
-    enum hl_err err = hl_delivery_find(db, &o->delivery_id, NULL, &delivery);
+    enum hl_err err = hl_stored_delivery_find(db, &o->delivery_id, NULL, &delivery);
     if (!err && (!delivery.is_leased || delivery.round != o->round || delivery.n != o->n))
         err = HL_ERR_STALE;
     if (!err)

@@ -232,7 +232,7 @@ static enum hl_err sweep_apps(struct hl_database *db, int64_t now_ms, unsigned m
     return HL_OK;
 }
 
-enum hl_err hl_database_purge(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_database *db = hl_database_of(d);
     enum hl_err err = purge_runs(db, now_ms, max, due_ms);
@@ -270,7 +270,7 @@ static bool has_body(const struct result *result)
 static bool is_spared(struct hl_database *db, int64_t number)
 {
     int64_t oldest = db->now.shed[HL_SHED_RUNS].result, newest = db->next_number;
-    return number > newest - (newest - oldest) / 8 && !hl_database_is_mostly_files(db);
+    return number > newest - (newest - oldest) / 8 && !hl_upkeep_is_mostly_files(db);
 }
 
 /* `*pending`: it may go when its delivery has ended. */
@@ -333,7 +333,7 @@ static enum hl_err shed(struct hl_database *db, enum hl_shed what, unsigned max)
         int before = left;
         err = shed_next(db, what, &left);
         if (left < before)
-            is_over = hl_database_is_over(db);
+            is_over = hl_upkeep_is_over(db);
     }
     if (err == HL_ERR_NOT_FOUND && left < most)
         return HL_OK;
@@ -358,7 +358,7 @@ static enum hl_err shed_keys(struct hl_database *db)
     return err || sqlite3_changes(db->db) > 0 ? err : HL_ERR_NOT_FOUND;
 }
 
-enum hl_err hl_database_shed(struct hl_driver *d, unsigned max)
+enum hl_err hl_purge_shed(struct hl_driver *d, unsigned max)
 {
     struct hl_database *db = hl_database_of(d);
     enum hl_err err = shed(db, HL_SHED_BODIES, max);
@@ -369,7 +369,7 @@ enum hl_err hl_database_shed(struct hl_driver *d, unsigned max)
     return hl_database_end(db, err);
 }
 
-void hl_database_note_late(struct hl_database *db, int64_t number)
+void hl_purge_note_late(struct hl_database *db, int64_t number)
 {
     for (int what = 0; what < HL_SHED_WALKS; what++) {
         struct hl_shed_walk *walk = &db->now.shed[what];

@@ -14,7 +14,7 @@
 #include "store/sqlite/answer_delivery.h"
 #include "store/sqlite/answer_run.h"
 
-struct hl_reader {
+struct hl_sqlite_reader {
     struct hl_thread thread;
     struct hl_mailbox box;
     sem_t wake;
@@ -28,17 +28,17 @@ static enum hl_err answer(struct hl_reading *r, struct hl_store_msg *m)
 {
     switch (m->msg.type) {
     case HL_STORE_GET_RUN:
-        return hl_answer_get_run(r, (struct hl_get_run *)m);
+        return hl_sqlite_answer_get_run(r, (struct hl_get_run *)m);
     case HL_STORE_LIST_RUNS:
-        return hl_answer_list_runs(r, (struct hl_list_runs *)m);
+        return hl_sqlite_answer_list_runs(r, (struct hl_list_runs *)m);
     case HL_STORE_GET_DELIVERY:
-        return hl_answer_get_delivery(r, (struct hl_get_delivery *)m);
+        return hl_sqlite_answer_get_delivery(r, (struct hl_get_delivery *)m);
     case HL_STORE_LIST_DELIVERIES:
-        return hl_answer_list_deliveries(r, (struct hl_list_deliveries *)m);
+        return hl_sqlite_answer_list_deliveries(r, (struct hl_list_deliveries *)m);
     case HL_STORE_LIST_APPS:
-        return hl_answer_list_apps(r, (struct hl_list_apps *)m);
+        return hl_sqlite_answer_list_apps(r, (struct hl_list_apps *)m);
     case HL_STORE_LIST_ACCOUNTS:
-        return hl_answer_list_accounts(r, (struct hl_list_accounts *)m);
+        return hl_sqlite_answer_list_accounts(r, (struct hl_list_accounts *)m);
     default:
         return HL_ERR_INVALID;
     }
@@ -58,7 +58,7 @@ static enum hl_err answer_at_once(struct hl_reading *r, struct hl_store_msg *m)
     return rc || err == HL_ERR_NOT_FOUND ? rc : err;
 }
 
-static void answer_all(struct hl_reader *r)
+static void answer_all(struct hl_sqlite_reader *r)
 {
     for (struct hl_msg *msg = hl_mailbox_take(&r->box), *next; msg; msg = next) {
         struct hl_store_msg *m = (struct hl_store_msg *)msg;
@@ -72,7 +72,7 @@ static void answer_all(struct hl_reader *r)
 
 static void run(void *arg)
 {
-    struct hl_reader *r = arg;
+    struct hl_sqlite_reader *r = arg;
     while (!atomic_load(&r->is_stopping)) {
         answer_all(r);
         sem_wait(&r->wake);
@@ -82,21 +82,21 @@ static void run(void *arg)
 
 static void wake(void *arg)
 {
-    struct hl_reader *r = arg;
+    struct hl_sqlite_reader *r = arg;
     sem_post(&r->wake);
 }
 
-static void free_reader(struct hl_reader *r)
+static void free_reader(struct hl_sqlite_reader *r)
 {
     hl_reading_close(&r->reading);
     sem_destroy(&r->wake);
     free(r);
 }
 
-enum hl_err hl_reader_start(
-    struct hl_reader **out, const char *path, const struct hl_key *key, char *why, size_t why_len)
+enum hl_err hl_sqlite_reader_start(struct hl_sqlite_reader **out, const char *path,
+    const struct hl_key *key, char *why, size_t why_len)
 {
-    struct hl_reader *r = calloc(1, sizeof(*r));
+    struct hl_sqlite_reader *r = calloc(1, sizeof(*r));
     if (!r || sem_init(&r->wake, 0, 0) < 0) {
         free(r);
         snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
@@ -118,12 +118,12 @@ enum hl_err hl_reader_start(
     return HL_OK;
 }
 
-void hl_reader_post(struct hl_reader *r, struct hl_store_msg *m)
+void hl_sqlite_reader_post(struct hl_sqlite_reader *r, struct hl_store_msg *m)
 {
     hl_mailbox_post(&r->box, &m->msg);
 }
 
-void hl_reader_stop(struct hl_reader *r)
+void hl_sqlite_reader_stop(struct hl_sqlite_reader *r)
 {
     if (!r)
         return;

@@ -73,19 +73,3 @@ void hl_reading_done(struct hl_reading *r, enum hl_ask which)
 }
 
 /* --- ids ------------------------------------------------------------------------------------ */
-
-struct hl_id hl_id_last(void)
-{
-    struct hl_id id;
-    memset(id.b, 0xff, sizeof(id.b));
-    return id;
-}
-
-/* RFC 9562 5.7: 48 bits of milliseconds come first. */
-struct hl_id hl_id_first_at(int64_t ms)
-{
-    struct hl_id id = {{0}};
-    for (int i = 0; i < 6; i++)
-        id.b[5 - i] = (uint8_t)(ms >> (8 * i));
-    return id;
-}

@@ -89,8 +89,4 @@ HL_MUST_CHECK enum hl_err hl_reading_row(
     struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row);
 void hl_reading_done(struct hl_reading *r, enum hl_ask which);
 
-/* The id behind all others, and the first one of a moment. */
-struct hl_id hl_id_last(void);
-struct hl_id hl_id_first_at(int64_t ms);
-
 #endif

@@ -77,7 +77,8 @@ static enum hl_err release_runs(struct hl_database *db)
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
-/* Neither a request, an end nor a delivery names the run. It gets one of its own: what it has may be none. */
+/* Neither a request, an end nor a delivery names the run. It gets one of its own: what it has may
+ * be none. */
 static enum hl_err end_lost(
     struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run)
 {
@@ -178,7 +179,7 @@ static enum hl_err release_deliveries(struct hl_database *db)
         orphan.max_attempts = (uint32_t)hl_sql_int(&row);
         hl_database_done(db, HL_SQL_DELIVERY_ORPHANED);
         err = is_intact ? release_delivery(db, &orphan)
-                        : hl_delivery_bury_nameless(db, true, hl_clock_wall_ms());
+                        : hl_stored_delivery_bury_nameless(db, true, hl_clock_wall_ms());
         HL_CRASH_POINT(RECOVER_DELIVERY);
     }
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -214,7 +215,7 @@ static enum hl_err count_deliveries(struct hl_database *db)
 }
 
 /* Releasing makes deliveries, which the backlog counts at once: it is begun afresh after it. */
-enum hl_err hl_database_recover(struct hl_database *db)
+enum hl_err hl_recover_all(struct hl_database *db)
 {
     struct hl_driver *d = &db->base;
     struct hl_backlog *backlog = d->backlog;
@@ -246,6 +247,6 @@ enum hl_err hl_database_recover(struct hl_database *db)
         err = count_deliveries(db);
     backlog->now.dead = dead;
     if (!err)
-        hl_database_reclaim(db);
+        hl_upkeep_reclaim(db);
     return err;
 }

@@ -5,6 +5,6 @@
 #include "store/sqlite/database.h"
 
 /* Releases what an earlier process had claimed and counts what waits. */
-HL_MUST_CHECK enum hl_err hl_database_recover(struct hl_database *db);
+HL_MUST_CHECK enum hl_err hl_recover_all(struct hl_database *db);
 
 #endif

@@ -53,18 +53,18 @@ static enum hl_err put_key(struct hl_database *db, int64_t app_id, const struct 
 static enum hl_err add(struct hl_database *db, const struct hl_accept *a)
 {
     int64_t app_id;
-    enum hl_err err = hl_database_app(db, a->project, a->app, true, &app_id);
+    enum hl_err err = hl_stored_app_find_id(db, a->project, a->app, true, &app_id);
     if (!err)
         err = put_key(db, app_id, a);
     return err ? err : hl_fresh_add(db, app_id, a);
 }
 
-enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing)
+enum hl_err hl_stored_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing)
 {
     struct hl_database *db = hl_database_of(d);
     if (a->idempotency_key.n > 0) {
         int64_t app_id;
-        enum hl_err err = hl_database_app(db, a->project, a->app, false, &app_id);
+        enum hl_err err = hl_stored_app_find_id(db, a->project, a->app, false, &app_id);
         if (!err)
             err = check_key(db, app_id, a, existing);
         if (err && err != HL_ERR_NOT_FOUND)
@@ -80,7 +80,7 @@ enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id
     return hl_database_end(db, err);
 }
 
-enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a)
+enum hl_err hl_stored_run_record(struct hl_driver *d, struct hl_accept *a)
 {
     struct hl_database *db = hl_database_of(d);
     enum hl_err err = add(db, a);
@@ -90,7 +90,7 @@ enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a)
 
 /* --- the end of a run ----------------------------------------------------------------------- */
 
-enum hl_err hl_run_find(
+enum hl_err hl_stored_run_find(
     struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run)
 {
     struct hl_sql_row row;
@@ -116,13 +116,13 @@ enum hl_err hl_run_find(
     return HL_OK;
 }
 
-enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f)
+enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f)
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_stored_run run;
     enum hl_err err = HL_OK;
     if (!hl_running_find(db, &f->run_id, f->epoch, &run))
-        err = hl_run_find(db, &f->run_id, &run);
+        err = hl_stored_run_find(db, &f->run_id, &run);
     if (!err && (run.state != HL_RUN_RUNNING || run.epoch != f->epoch))
         err = HL_ERR_STALE;
     if (!err)
@@ -149,14 +149,14 @@ static enum hl_err check_app(struct hl_database *db, int64_t app_id, const struc
     return fits ? HL_OK : HL_ERR_NOT_FOUND;
 }
 
-enum hl_err hl_run_cancel(
+enum hl_err hl_stored_run_cancel(
     struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
 {
     struct hl_database *db = hl_database_of(d);
     const struct hl_id *run_id = &ref->run_id;
     struct hl_stored_run run;
     *is_running = false;
-    enum hl_err err = hl_run_find(db, run_id, &run);
+    enum hl_err err = hl_stored_run_find(db, run_id, &run);
     if (!err)
         err = check_app(db, run.app_id, ref);
     if (err)

@@ -6,14 +6,14 @@
 #include "store/sqlite/running.h"
 
 /* By its rows, those that waited written first. NOT_FOUND: it has none. */
-HL_MUST_CHECK enum hl_err hl_run_find(
+HL_MUST_CHECK enum hl_err hl_stored_run_find(
     struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run);
 
 /* See driver.h. */
-enum hl_err hl_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
-enum hl_err hl_run_record(struct hl_driver *d, struct hl_accept *a);
-enum hl_err hl_run_finish(struct hl_driver *d, struct hl_finish *f);
-enum hl_err hl_run_cancel(
+enum hl_err hl_stored_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
+enum hl_err hl_stored_run_record(struct hl_driver *d, struct hl_accept *a);
+enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f);
+enum hl_err hl_stored_run_cancel(
     struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
 
 #endif

@@ -11,7 +11,7 @@ struct hl_stored_run {
     enum hl_run_state state;
     uint32_t epoch, attempt;
     bool is_async, has_webhook, is_cancel_wished;
-    bool has_ticket;  /* hl_run_find only */
+    bool has_ticket;  /* hl_stored_run_find only */
     bool has_request; /* recover.c only: it is kept, see hl_database_keeps_request */
     bool has_file;    /* its body is in one */
     struct hl_id file;
@@ -21,7 +21,7 @@ struct hl_stored_run {
 /* The run has begun; out of memory: it is not remembered. */
 void hl_running_add(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run);
-/* What hl_run_find would say, if it is remembered; of a wish to cancel it knows nothing. */
+/* What hl_stored_run_find would say, if it is remembered; of a wish to cancel it knows nothing. */
 bool hl_running_find(const struct hl_database *db, const struct hl_id *run_id, uint32_t epoch,
     struct hl_stored_run *run);
 /* It has ended or waits again: it is no longer remembered, if it was. */

@@ -17,21 +17,6 @@
 #include "store/record.h"
 #include "store/sqlite/database.h"
 
-/* The numbers are on disk. */
-_Static_assert(HL_RUN_QUEUED == 0 && HL_RUN_RUNNING == 1 && HL_RUN_SUCCESS == 2 &&
-                   HL_RUN_FAILURE == 3 && HL_RUN_CANCELLED == 4,
-    "run states are stored");
-_Static_assert(HL_REASON_NONE == 0 && HL_REASON_INTERRUPTED == 6, "reasons are stored");
-_Static_assert(HL_BODY_NONE == 0 && HL_BODY_INLINE == 1 && HL_BODY_FILE == 2 &&
-                   HL_BODY_DROPPED == 3 && HL_BODY_UNKEPT == 4,
-    "places of bodies are stored");
-_Static_assert(HL_ENCODING_JSON == 0 && HL_ENCODING_NONE == 3, "encodings are stored");
-_Static_assert(HL_DELIVERY_PENDING == 0 && HL_DELIVERY_OK == 1 && HL_DELIVERY_DEAD == 2,
-    "delivery states are stored");
-_Static_assert(HL_ATTEMPT_OK == 0 && HL_ATTEMPT_ABANDONED == 3 && HL_ATTEMPT_UNKNOWN == 4,
-    "verdicts are stored");
-_Static_assert(HL_ROLE_INVOKE == 0 && HL_ROLE_ADMIN == 1, "roles are stored");
-
 #define BODY_COLUMNS                                                                               \
     " body_where INTEGER NOT NULL, body_size INTEGER NOT NULL, body_sha256 BLOB,"                  \
     " body_file BLOB, body_bytes BLOB"

@@ -49,7 +49,7 @@ static const char settings[] = "PRAGMA page_size = 8192;"
                                "PRAGMA temp_store = MEMORY;"
                                "PRAGMA cache_size = -16384;";
 
-enum hl_err hl_database_explain(
+enum hl_err hl_sqlite_explain(
     struct hl_database *db, int rc, const char *path, char *why, size_t why_len)
 {
     snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot open the store %s: %s", path,
@@ -58,7 +58,7 @@ enum hl_err hl_database_explain(
     return err ? err : HL_ERR_IO;
 }
 
-enum hl_err hl_database_explain_file(const char *path, char *why, size_t why_len)
+enum hl_err hl_sqlite_explain_file(const char *path, char *why, size_t why_len)
 {
     snprintf(
         why, why_len, "HOOKLINE_DATA_DIR: cannot open the store %s: %s", path, strerror(errno));
@@ -71,7 +71,7 @@ static enum hl_err make_file(const char *path, char *why, size_t why_len)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
-        return hl_database_explain_file(path, why, why_len);
+        return hl_sqlite_explain_file(path, why, why_len);
     close(fd);
     return HL_OK;
 }
@@ -103,7 +103,7 @@ static enum hl_err check(
  * empty one would remove them all. The empty file that opening made goes again. */
 static enum hl_err refuse_lost(struct hl_database *db, const char *path, char *why, size_t why_len)
 {
-    if (!hl_database_has_bodies(db))
+    if (!hl_sweep_finds_bodies(db))
         return HL_OK;
     if (!db->is_dry)
         unlink(path);
@@ -115,7 +115,7 @@ static enum hl_err refuse_lost(struct hl_database *db, const char *path, char *w
     return HL_ERR_NOT_FOUND;
 }
 
-enum hl_err hl_database_check_file(
+enum hl_err hl_sqlite_check_file(
     struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len)
 {
     enum hl_err err = check(db, path, is_new, why, why_len);
@@ -153,13 +153,13 @@ static enum hl_err open_file(
     if (rc == SQLITE_OK)
         rc = sqlite3_busy_timeout(db->db, 1000);
     if (rc != SQLITE_OK)
-        return hl_database_explain(db, rc, path, why, why_len);
-    err = hl_database_check_file(db, path, is_new, why, why_len);
+        return hl_sqlite_explain(db, rc, path, why, why_len);
+    err = hl_sqlite_check_file(db, path, is_new, why, why_len);
     if (err)
         return err;
     rc = sqlite3_exec(db->db, settings, NULL, NULL, NULL);
     if (rc != SQLITE_OK)
-        return hl_database_explain(db, rc, path, why, why_len);
+        return hl_sqlite_explain(db, rc, path, why, why_len);
     if (!has_log(db)) {
         snprintf(why, why_len,
             "HOOKLINE_DATA_DIR: the store %s cannot have a write-ahead log: its file system lacks"
@@ -204,7 +204,7 @@ static int write_check(struct hl_database *db)
 }
 
 /* The check value tells a wrong key at start instead of at the first webhook. */
-enum hl_err hl_database_open_key(struct hl_database *db, const char *store_path, bool has_tables,
+enum hl_err hl_sqlite_open_key(struct hl_database *db, const char *store_path, bool has_tables,
     struct hl_str key_file, char *why, size_t why_len)
 {
     char path[HL_PATH_MAX];
@@ -217,7 +217,7 @@ enum hl_err hl_database_open_key(struct hl_database *db, const char *store_path,
         return err;
     int rc = has_tables ? read_check(db, stored, &has_check) : SQLITE_OK;
     if (rc != SQLITE_OK)
-        return hl_database_explain(db, rc, store_path, why, why_len);
+        return hl_sqlite_explain(db, rc, store_path, why, why_len);
     err = hl_key_load(&db->key, path, has_check ? HL_KEY_MISSED : absence, why, why_len);
     if (err)
         return err;
@@ -231,7 +231,7 @@ enum hl_err hl_database_open_key(struct hl_database *db, const char *store_path,
     HL_CRASH_POINT(KEY_MADE);
     rc = has_check || db->is_dry ? SQLITE_OK : write_check(db);
     if (rc != SQLITE_OK)
-        return hl_database_explain(db, rc, store_path, why, why_len);
+        return hl_sqlite_explain(db, rc, store_path, why, why_len);
     return hl_sealer_init(&db->sealer, &db->key);
 }
 
@@ -243,7 +243,7 @@ static enum hl_err prepare_all(struct hl_database *db, const char *path, char *w
         int rc = sqlite3_prepare_v3(
             db->db, hl_sql_text(i), -1, SQLITE_PREPARE_PERSISTENT, &db->st[i], NULL);
         if (rc != SQLITE_OK)
-            return hl_database_explain(db, rc, path, why, why_len);
+            return hl_sqlite_explain(db, rc, path, why, why_len);
     }
     return HL_OK;
 }
@@ -275,7 +275,7 @@ static enum hl_err open_all(
     if (!err)
         err = open_file(db, path, &is_new, why, why_len);
     if (!err)
-        err = hl_database_open_key(db, path, true, config->key_file, why, why_len);
+        err = hl_sqlite_open_key(db, path, true, config->key_file, why, why_len);
     if (!err)
         err = prepare_all(db, path, why, why_len);
     if (!err)
@@ -284,29 +284,29 @@ static enum hl_err open_all(
         return err;
 
     hl_data_dir_make_reserve(&db->dir);
-    err = hl_database_sweep(db);
+    err = hl_meta_read_time(db, &db->base.seen_ms);
     if (!err)
-        err = hl_database_recover(db);
+        err = hl_sweep_files(db);
     if (!err)
-        err = hl_meta_read_time(db, &db->base.seen_ms);
+        err = hl_recover_all(db);
     if (err) {
         snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot take over the store %s: %s", path,
             hl_err_text(err));
         return err;
     }
-    return hl_reader_start(&db->reader, path, &db->key, why, why_len);
+    return hl_sqlite_reader_start(&db->reader, path, &db->key, why, why_len);
 }
 
 static void post_question(struct hl_driver *d, struct hl_store_msg *m)
 {
-    hl_reader_post(hl_database_of(d)->reader, m);
+    hl_sqlite_reader_post(hl_database_of(d)->reader, m);
 }
 
 /* The reader first: the last connection to close moves the log into the database, and that must be
  * the writing one. */
-void hl_database_free(struct hl_database *db)
+void hl_sqlite_free(struct hl_database *db)
 {
-    hl_reader_stop(db->reader);
+    hl_sqlite_reader_stop(db->reader);
     for (int i = 0; i < HL_SQL_COUNT; i++)
         sqlite3_finalize(db->st[i]);
     sqlite3_close(db->db);
@@ -326,40 +326,40 @@ void hl_database_free(struct hl_database *db)
 
 static void close_all(struct hl_driver *d)
 {
-    hl_database_free(hl_database_of(d));
+    hl_sqlite_free(hl_database_of(d));
 }
 
 static const struct hl_driver_vt vt = {
     .begin = hl_transaction_begin,
     .commit = hl_transaction_commit,
     .rollback = hl_transaction_rollback,
-    .accept = hl_run_accept,
-    .record = hl_run_record,
-    .claim = hl_run_claim,
-    .finish = hl_run_finish,
-    .release = hl_run_release,
-    .cancel = hl_run_cancel,
+    .accept = hl_stored_run_accept,
+    .record = hl_stored_run_record,
+    .claim = hl_claim_take,
+    .finish = hl_stored_run_finish,
+    .release = hl_claim_release,
+    .cancel = hl_stored_run_cancel,
     .lease = hl_lease_take,
     .attempt = hl_lease_attempt,
     .outcome = hl_lease_outcome,
-    .redeliver = hl_delivery_redeliver,
+    .redeliver = hl_stored_delivery_redeliver,
     .add_account = hl_account_add,
     .revoke_account = hl_account_revoke,
     .touch_accounts = hl_account_touch,
     .keep_signing_key = hl_meta_keep_signing_key,
-    .purge = hl_database_purge,
+    .purge = hl_purge_step,
     .note_time = hl_meta_note_time,
-    .shed = hl_database_shed,
-    .room = hl_database_room,
-    .release_reserve = hl_database_release_reserve,
-    .has_space = hl_database_has_space,
-    .settle = hl_database_settle,
-    .survey = hl_database_survey,
+    .shed = hl_purge_shed,
+    .room = hl_upkeep_room,
+    .release_reserve = hl_upkeep_release_reserve,
+    .has_space = hl_upkeep_has_space,
+    .settle = hl_upkeep_settle,
+    .survey = hl_upkeep_survey,
     .post_question = post_question,
     .close = close_all,
 };
 
-struct hl_database *hl_database_new(void)
+struct hl_database *hl_sqlite_new(void)
 {
     struct hl_database *db = calloc(1, sizeof(*db));
     if (!db)
@@ -379,7 +379,7 @@ struct hl_database *hl_database_new(void)
 enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *config,
     struct hl_backlog *backlog, char *why, size_t why_len)
 {
-    struct hl_database *db = hl_database_new();
+    struct hl_database *db = hl_sqlite_new();
     if (!db) {
         snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
         return HL_ERR_NOMEM;
@@ -389,7 +389,7 @@ enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *confi
     db->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
     enum hl_err err = open_all(db, config, why, why_len);
     if (err) {
-        hl_database_free(db);
+        hl_sqlite_free(db);
         return err;
     }
     *out = &db->base;

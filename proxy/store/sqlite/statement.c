@@ -156,16 +156,3 @@ void hl_sql_outcome(struct hl_sql_row *row, struct hl_outcome *o, struct hl_str 
     o->escaped_size = (uint64_t)hl_sql_int(row);
     hl_sql_body(row, &o->body, bytes);
 }
-
-enum hl_err hl_sql_copy_body(struct hl_body *body, struct hl_str bytes)
-{
-    if (body->where != HL_BODY_INLINE)
-        return HL_OK;
-    body->bytes = malloc(bytes.n ? bytes.n : 1);
-    if (!body->bytes)
-        return HL_ERR_NOMEM;
-    if (bytes.n > 0)
-        memcpy(body->bytes, bytes.p, bytes.n);
-    body->size = bytes.n;
-    return HL_OK;
-}

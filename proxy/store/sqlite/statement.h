@@ -1,5 +1,5 @@
 /* statement.h - every SQL statement of the writing connection, prepared once, and how values go in
- * and come out. Numbers in the text are the enums of record.h (schema.c asserts them): delivery
+ * and come out. Numbers in the text are the enums of record.h (record.c asserts them): delivery
  * state 0 pending, 1 ok, 2 dead; body 0 none, 1 inline, 2 file, 3 dropped. */
 #ifndef HL_STORE_SQLITE_STATEMENT_H
 #define HL_STORE_SQLITE_STATEMENT_H
@@ -241,7 +241,5 @@ struct hl_str hl_sql_str(struct hl_sql_row *row);         /* text or blob */
 void hl_sql_body(struct hl_sql_row *row, struct hl_body *body, struct hl_str *bytes);
 /* HL_SQL_RESULT, likewise. */
 void hl_sql_outcome(struct hl_sql_row *row, struct hl_outcome *outcome, struct hl_str *bytes);
-/* Gives `body` its own copy. */
-HL_MUST_CHECK enum hl_err hl_sql_copy_body(struct hl_body *body, struct hl_str bytes);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "store/body_file.h"
+#include "store/clock_guard.h"
 #include "store/path.h"
 
 #define OLD_MS (3600 * 1000ll)
@@ -22,6 +23,7 @@ struct walk {
     struct hl_database *db;
     enum hl_err (*visit)(
         struct walk *w, const struct hl_id *id, int shard, const char *name, const struct stat *st);
+    int64_t now_ms; /* the sweep's */
     uint64_t swept;
 };
 
@@ -70,7 +72,7 @@ static enum hl_err find_any(
     return HL_ERR_EXISTS;
 }
 
-bool hl_database_has_bodies(struct hl_database *db)
+bool hl_sweep_finds_bodies(struct hl_database *db)
 {
     struct walk w = {.db = db, .visit = find_any};
     return walk(&w) == HL_ERR_EXISTS;
@@ -98,8 +100,7 @@ static enum hl_err sweep_file(
     enum hl_err err = is_known(w->db, id, &known);
     if (err)
         return err;
-    int64_t age_ms = hl_clock_wall_ms() - (int64_t)st->st_mtime * 1000;
-    if (known || age_ms < OLD_MS) {
+    if (known || w->now_ms - (int64_t)st->st_mtime * 1000 < OLD_MS) {
         w->db->now.file_bytes += (uint64_t)st->st_size;
         return HL_OK;
     }
@@ -138,9 +139,16 @@ static enum hl_err report_missing(struct hl_database *db)
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
-enum hl_err hl_database_sweep(struct hl_database *db)
+/* By a clock that is ahead every file is old: until it is believed, time stands where it was. */
+static int64_t trusted_now_ms(const struct hl_database *db)
 {
-    struct walk w = {.db = db, .visit = sweep_file};
+    int64_t seen_ms = db->base.seen_ms, now_ms = hl_clock_wall_ms();
+    return seen_ms > 0 && now_ms - seen_ms > HL_CLOCK_JUMP_MS ? seen_ms : now_ms;
+}
+
+enum hl_err hl_sweep_files(struct hl_database *db)
+{
+    struct walk w = {.db = db, .visit = sweep_file, .now_ms = trusted_now_ms(db)};
     empty_tmp(db);
     enum hl_err err = walk(&w);
     db->swept_files = w.swept;

@@ -4,8 +4,8 @@
 
 #include "store/sqlite/database.h"
 
-bool hl_database_has_bodies(struct hl_database *db); /* in files */
+bool hl_sweep_finds_bodies(struct hl_database *db); /* in files */
 /* Files without records go; records without files are reported. */
-HL_MUST_CHECK enum hl_err hl_database_sweep(struct hl_database *db);
+HL_MUST_CHECK enum hl_err hl_sweep_files(struct hl_database *db);
 
 #endif

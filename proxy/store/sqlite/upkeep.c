@@ -49,24 +49,24 @@ static uint64_t used_bytes(struct hl_database *db)
     return (pages.all - pages.free) * PAGE_SIZE + db->now.file_bytes;
 }
 
-bool hl_database_is_over(struct hl_database *db)
+bool hl_upkeep_is_over(struct hl_database *db)
 {
     return used_bytes(db) > db->max_bytes;
 }
 
-bool hl_database_is_mostly_files(struct hl_database *db)
+bool hl_upkeep_is_mostly_files(struct hl_database *db)
 {
     return 2 * db->now.file_bytes > used_bytes(db);
 }
 
 /* A store that is over its limit makes room, on a volume that is full too. */
-enum hl_err hl_database_room(struct hl_driver *d)
+enum hl_err hl_upkeep_room(struct hl_driver *d)
 {
     struct hl_database *db = hl_database_of(d);
     uint64_t free_bytes = hl_data_dir_free_bytes(&db->dir);
     uint64_t soft_limit = hl_data_dir_soft_limit(&db->dir);
     hl_data_dir_make_reserve(&db->dir);
-    if (hl_database_is_over(db))
+    if (hl_upkeep_is_over(db))
         return HL_ERR_TOO_LARGE;
     return free_bytes < soft_limit ? HL_ERR_FULL : HL_OK;
 }
@@ -147,7 +147,7 @@ static void cut_log(struct hl_database *db)
 
 /* What was reserved is worth most to the checkpoint: after it the log begins anew instead of
  * growing. */
-bool hl_database_release_reserve(struct hl_driver *d)
+bool hl_upkeep_release_reserve(struct hl_driver *d)
 {
     struct hl_database *db = hl_database_of(d);
     hl_data_dir_release_reserve(&db->dir);
@@ -161,7 +161,7 @@ bool hl_database_release_reserve(struct hl_driver *d)
 static void keep_log_movable(struct hl_database *db)
 {
     if (checkpoint(db) == HL_ERR_FULL && db->dir.reserve > 0)
-        hl_database_release_reserve(&db->base);
+        hl_upkeep_release_reserve(&db->base);
 }
 
 static uint64_t beyond(uint64_t wanted, uint64_t there)
@@ -170,7 +170,7 @@ static uint64_t beyond(uint64_t wanted, uint64_t there)
 }
 
 /* In the log, and in the database when all that is in the log will have been moved. */
-bool hl_database_has_space(struct hl_driver *d, size_t weight)
+bool hl_upkeep_has_space(struct hl_driver *d, size_t weight)
 {
     struct hl_database *db = hl_database_of(d);
     uint64_t free_bytes = hl_data_dir_free_bytes(&db->dir);
@@ -224,7 +224,7 @@ static bool give_pages_back(struct hl_database *db)
     return given > 0;
 }
 
-bool hl_database_settle(struct hl_driver *d, bool is_idle)
+bool hl_upkeep_settle(struct hl_driver *d, bool is_idle)
 {
     struct hl_database *db = hl_database_of(d);
     unlink_doomed(db);
@@ -240,7 +240,7 @@ bool hl_database_settle(struct hl_driver *d, bool is_idle)
     return false;
 }
 
-void hl_database_reclaim(struct hl_database *db)
+void hl_upkeep_reclaim(struct hl_database *db)
 {
     while (is_volume_short(db) && give_pages_back(db))
         (void)checkpoint(db);
@@ -257,7 +257,7 @@ static int64_t ask_time(struct hl_database *db, enum hl_sql which)
     return ms;
 }
 
-void hl_database_survey(struct hl_driver *d, struct hl_survey *out)
+void hl_upkeep_survey(struct hl_driver *d, struct hl_survey *out)
 {
     struct hl_database *db = hl_database_of(d);
     *out = (struct hl_survey){

@@ -6,18 +6,18 @@
 #include "store/sqlite/database.h"
 
 /* It keeps more than HOOKLINE_STORE_MAX_BYTES, as the transaction stands. */
-bool hl_database_is_over(struct hl_database *db);
-bool hl_database_is_mostly_files(struct hl_database *db); /* what it keeps */
+bool hl_upkeep_is_over(struct hl_database *db);
+bool hl_upkeep_is_mostly_files(struct hl_database *db); /* what it keeps */
 
 /* See driver.h: room, release_reserve, has_space, settle, survey. */
-enum hl_err hl_database_room(struct hl_driver *d);
-bool hl_database_release_reserve(struct hl_driver *d);
-bool hl_database_has_space(struct hl_driver *d, size_t weight);
-bool hl_database_settle(struct hl_driver *d, bool is_idle);
-void hl_database_survey(struct hl_driver *d, struct hl_survey *out);
+enum hl_err hl_upkeep_room(struct hl_driver *d);
+bool hl_upkeep_release_reserve(struct hl_driver *d);
+bool hl_upkeep_has_space(struct hl_driver *d, size_t weight);
+bool hl_upkeep_settle(struct hl_driver *d, bool is_idle);
+void hl_upkeep_survey(struct hl_driver *d, struct hl_survey *out);
 
 /* At open, when nobody waits: on a volume that is short, what is free inside the database goes back
  * to it, so that the first accept finds the room that there is. */
-void hl_database_reclaim(struct hl_database *db);
+void hl_upkeep_reclaim(struct hl_database *db);
 
 #endif

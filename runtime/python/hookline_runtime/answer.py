@@ -30,7 +30,7 @@ def to_json(value):
         return _encode_ascii(value).encode()
     except ValueError as error:  # not a number, infinity, a list that contains itself
         raise NotJson(f"{name_of(type(value))} ({error})") from None
-    except TypeError as error:  # a key that is no string
+    except TypeError as error:  # a key that is not a string
         raise NotJson(f"{name_of(type(value))} ({error})") from None
     except RecursionError:
         raise NotJson(f"{name_of(type(value))} (it is nested too deep)") from None

@@ -33,7 +33,7 @@ class Endpoint:
         self._required = []
         self._positional = []  # parameters that Python takes by position only: def f(a, /)
         self._takes_any_name = False
-        self._convert_other = _refuse_name  # what is no parameter; with **members their hint's
+        self._convert_other = _refuse_name  # what is not a parameter; with **members their hint's
         self._read_signature()
         self.is_raw = self._request_parameter is not None
         self.is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
@@ -109,7 +109,7 @@ class Endpoint:
         for name, value in members.items():
             convert = self._converters.get(name, self._convert_other)
             if name not in self._converters and not self._takes_any_name:
-                faults.append(f"'{name}' is no parameter{self._suggestion(name)}")
+                faults.append(f"'{name}' is not a parameter{self._suggestion(name)}")
             elif convert is not None:
                 try:
                     convert(value)
@@ -146,11 +146,11 @@ def endpoints_of(module):
             continue
         if not _is_function_of(_behind_partial(value), module):
             if isinstance(value, functools.partial):  # nothing tells whether it was made here or imported
-                _log.warning("%s is no endpoint: the function behind this functools.partial is not defined here; "
+                _log.warning("%s is not an endpoint: the function behind this functools.partial is not defined here; "
                              "a def that calls it is one", name)
             continue
         if not NAME.fullmatch(name):
-            _log.warning("%s() is no endpoint: its name is not ASCII, or too long", name)
+            _log.warning("%s() is not an endpoint: its name is not ASCII, or too long", name)
             continue
         endpoints[name] = Endpoint(name, value)
     return endpoints
@@ -163,6 +163,6 @@ def _behind_partial(value):
 
 
 def _is_function_of(value, module):
-    # A decorator such as functools.lru_cache makes an object that is no function but says whose it is.
+    # A decorator such as functools.lru_cache makes an object that is not a function but says whose it is.
     is_function = inspect.isfunction(value) or (callable(value) and hasattr(value, "__wrapped__"))
     return is_function and not inspect.isclass(value) and getattr(value, "__module__", None) == module.__name__

@@ -2,7 +2,7 @@
 
 A converter is a function of one value that answers the argument, or raises Mismatch. None stands for a hint that says
 nothing about JSON (Any, a class of the author's): the value is passed as it is. Two things differ from what Python's
-own types say, because callers write JSON: true and false are no integers, and an integer is good for a float.
+own types say, because callers write JSON: true and false are not integers, and an integer is good for a float.
 """
 import base64
 import binascii

@@ -1,4 +1,4 @@
-/* query.h - what can be asked about runs and deliveries. Requests like those of store.h; they change
+/* question.h - what can be asked about runs and deliveries. Requests like those of store.h; they change
  * nothing. With SQLite they are answered on a thread of their own and delay no commit.
  *
  * A `project` that is not the record's makes it NOT_FOUND, and so does an `app`; empty ones match
@@ -9,8 +9,8 @@
  *
  * `since_ms` and `until_ms` are by the time in the record's id: from since_ms on, before until_ms;
  * 0 is no bound. */
-#ifndef HL_STORE_QUERY_H
-#define HL_STORE_QUERY_H
+#ifndef HL_STORE_QUESTION_H
+#define HL_STORE_QUESTION_H
 
 #include "store/store.h"
 
@@ -26,6 +26,8 @@ struct hl_get_run {
     struct hl_run_row run;     /* owned by the message */
     struct hl_outcome outcome; /* body owned by the message */
 };
+/* Of a reply OK with a body: CORRUPT, as above, if that is not what was stored. */
+HL_MUST_CHECK enum hl_err hl_get_run_check(struct hl_get_run *g);
 void hl_get_run_fini(struct hl_get_run *g); /* what the reply filled; not the message */
 
 /* LIST_RUNS. Newest first by run_id; with state QUEUED by acceptance. */
@@ -84,5 +86,11 @@ struct hl_list_apps {
     size_t count;
 };
 void hl_list_apps_fini(struct hl_list_apps *l);
+
+/* For who answers. */
+/* The strings, borrowed until now, and those of the outcome become the row's. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_run_row_keep(struct hl_run_row *row, const struct hl_outcome *outcome);
+/* The strings, borrowed until now, become the row's. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_delivery_row_keep(struct hl_delivery_row *row);
 
 #endif

@@ -1,4 +1,4 @@
-/* load.c - from the environment to the settings of the process. Runs once, at start, before other
+/* config.c - from the environment to the settings of the process. Runs once, at start, before other
  * threads.
  * Owns: nothing after it returned.
  * Promise: every wrong variable is reported, not only the first.
@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "config/option.h"
+#include "config/nearest.h"
+#include "config/option_value.h"
 #include "config/settle.h"
 #include "config/value.h"
 
@@ -64,7 +65,7 @@ static enum hl_err warn_of_unknown(struct load *load, struct hl_str name)
     return err ? err
                : hl_buf_printf(load->warnings,
                      " is not known and has no effect; the nearest name is %s\n",
-                     hl_option_nearest(name)->name);
+                     hl_nearest_option(name)->name);
 }
 
 static enum hl_err take_variable(struct load *load, struct hl_str name, struct hl_str value)
@@ -140,7 +141,7 @@ static enum hl_err parse_file(struct load *load, const struct hl_option *option,
     static char content[LARGEST_FILE + 1];
     int fd;
     if (hl_file_open(path, &fd) == HL_ERR_NO_FILE)
-        return report_file(load, option, path, "is no regular file");
+        return report_file(load, option, path, "is not a regular file");
     FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (!file) {
         if (fd >= 0)

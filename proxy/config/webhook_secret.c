@@ -1,11 +1,12 @@
-/* secret.c - what may sign webhooks: one rule for the operator's setting and the callers' field.
+/* webhook_secret.c - one rule for the operator's setting and the callers' field.
  * Any thread. */
+#include "config/webhook_secret.h"
+
 #include "base/base64.h"
-#include "config/config.h"
 
 #define SECRET_MAX 1024
 
-bool hl_is_webhook_secret(struct hl_str secret)
+bool hl_webhook_secret_is_valid(struct hl_str secret)
 {
     const struct hl_str prefix = HL_STR("whsec_");
     uint8_t key[SECRET_MAX];

@@ -1,0 +1,82 @@
+/* upstream.c - a connection to the app, whoever has it.
+ * Thread: the worker's. Promise: one that is closed gives nobody an event any more; its memory goes in
+ * the stream's last callback.
+ * Not here: how it is connected (upstream_wait.c), which is kept and for how long (pool.c). */
+#include "app/upstream.h"
+
+#include <string.h>
+
+#include "app/pool.h"
+
+static void on_stream_event(struct hl_stream *stream, const struct hl_stream_event *event);
+
+struct hl_upstream *hl_upstream_new(struct hl_pool *pool)
+{
+    struct hl_upstream *u = hl_slab_get(&pool->slab);
+    if (!u)
+        return NULL;
+    memset(u, 0, sizeof(*u));
+    u->pool = pool;
+    u->state = HL_UPSTREAM_CONNECTING;
+    int rc = pool->url->is_unix
+                 ? hl_stream_init_unix(&u->stream, pool->loop, pool->reader, on_stream_event)
+                 : hl_stream_init_tcp(&u->stream, pool->loop, pool->reader, on_stream_event);
+    if (rc != 0) {
+        hl_slab_put(&pool->slab, u);
+        return NULL;
+    }
+    hl_list_init(&u->node);
+    hl_list_push_back(&pool->busy, &u->node);
+    pool->open_count++;
+    hl_pool_member_note_open(&pool->member);
+    hl_upstream_close_surplus(pool);
+    hl_pool_member_ask_room(&pool->member);
+    return u;
+}
+
+/* The oldest first. */
+void hl_upstream_close_surplus(struct hl_pool *pool)
+{
+    while (!hl_list_is_empty(&pool->idle) && hl_pool_member_is_over_limit(&pool->member))
+        hl_upstream_close(HL_CONTAINER_OF(pool->idle.prev, struct hl_upstream, node));
+}
+
+static void on_stream_event(struct hl_stream *stream, const struct hl_stream_event *event)
+{
+    struct hl_upstream *u = HL_CONTAINER_OF(stream, struct hl_upstream, stream);
+    if (event->kind == HL_STREAM_CLOSED) {
+        hl_list_remove(&u->node);
+        u->pool->open_count--;
+        hl_slab_put(&u->pool->slab, u);
+        return;
+    }
+    switch (u->state) {
+    case HL_UPSTREAM_IDLE: /* EOF, failure, or bytes that nobody asked for: not to be used again */
+        hl_upstream_close(u);
+        break;
+    case HL_UPSTREAM_CONNECTING:
+    case HL_UPSTREAM_BUSY:
+        if (u->on_event)
+            u->on_event(u->owner, event);
+        break;
+    case HL_UPSTREAM_CLOSING:
+        break;
+    }
+}
+
+void hl_upstream_close(struct hl_upstream *u)
+{
+    if (u->state == HL_UPSTREAM_CLOSING)
+        return;
+    if (u->state == HL_UPSTREAM_IDLE)
+        hl_pool_member_note_idle(&u->pool->member, -1);
+    else if (u->state == HL_UPSTREAM_BUSY)
+        hl_counter_sub(&u->pool->member.busy_count, 1);
+    hl_pool_member_note_closed(&u->pool->member);
+    hl_list_remove(&u->node);
+    hl_list_push_back(&u->pool->busy, &u->node);
+    u->state = HL_UPSTREAM_CLOSING;
+    u->owner = NULL;
+    u->on_event = NULL;
+    hl_stream_close(&u->stream);
+}

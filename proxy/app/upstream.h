@@ -1,0 +1,46 @@
+/* upstream.h - a connection to the app: being made, kept, or with a call. One worker's. */
+#ifndef HL_APP_UPSTREAM_H
+#define HL_APP_UPSTREAM_H
+
+#include "base/list.h"
+#include "net/peer.h"
+#include "net/stream.h"
+
+struct hl_pool;
+
+enum hl_upstream_state {
+    HL_UPSTREAM_CONNECTING, /* belongs to a wait */
+    HL_UPSTREAM_IDLE,       /* in the pool's list; reading, to see the app's close */
+    HL_UPSTREAM_BUSY,       /* belongs to a call: its owner gets the events */
+    HL_UPSTREAM_CLOSING,    /* ends in the close callback */
+};
+
+struct hl_upstream {
+    struct hl_stream stream;
+    struct hl_pool *pool;
+    struct hl_list node; /* in pool->idle or pool->busy */
+    enum hl_upstream_state state;
+    uint64_t idle_since;
+    uint64_t keep_ms; /* an idle one stays open this long (its Keep-Alive field); 0: unknown */
+    uint32_t calls;   /* that used it before */
+    struct hl_silence silence; /* of the app's machine, while BUSY */
+    void *owner;
+    void (*on_event)(void *owner, const struct hl_stream_event *event);
+};
+
+/* CONNECTING, without a connect yet and an owner; its bytes are not read. The pool closes kept ones
+ * that are too many with it. NULL: out of memory. */
+struct hl_upstream *hl_upstream_new(struct hl_pool *pool);
+/* Who gets its events while it is CONNECTING or BUSY. */
+static inline void hl_upstream_own(struct hl_upstream *u, void *owner,
+    void (*on_event)(void *owner, const struct hl_stream_event *event))
+{
+    u->owner = owner;
+    u->on_event = on_event;
+}
+/* Ends it; its owner gets no further event. */
+void hl_upstream_close(struct hl_upstream *u);
+/* Closes kept ones of this pool while more are open over all workers than may be. */
+void hl_upstream_close_surplus(struct hl_pool *pool);
+
+#endif

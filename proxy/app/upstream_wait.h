@@ -1,0 +1,47 @@
+/* upstream_wait.h - someone who waits for a connection to the app: one is made, with back-off until a
+ * deadline, or one comes back meanwhile. */
+#ifndef HL_APP_UPSTREAM_WAIT_H
+#define HL_APP_UPSTREAM_WAIT_H
+
+#include "app/cause.h"
+#include "base/list.h"
+#include "loop/wheel.h"
+
+struct hl_host;
+struct hl_pool;
+struct hl_upstream;
+
+/* Embedded in the waiter; linked while it waits. */
+struct hl_upstream_wait {
+    struct hl_list node;
+    struct hl_pool *pool;
+    struct hl_upstream *connecting;
+    struct hl_timer timer; /* back-off, or the bound of one connect */
+    uint64_t deadline;     /* uv_now */
+    uint32_t backoff_ms;
+    uint32_t address;
+    uint32_t tried; /* addresses in this round */
+    bool is_resolving;
+    struct hl_cause cause; /* why there is no connection yet */
+    /* With a connection (BUSY, owner to be set by hl_upstream_own), or NULL: the deadline has
+     * passed. Not from inside hl_upstream_wait_begin. */
+    void (*on_done)(struct hl_upstream_wait *wait, struct hl_upstream *upstream);
+};
+
+void hl_upstream_wait_init(struct hl_upstream_wait *wait,
+    void (*on_done)(struct hl_upstream_wait *wait, struct hl_upstream *upstream));
+/* Connects, again and again with back-off, for `timeout_ms`. Ends with on_done or
+ * hl_upstream_wait_cancel. */
+void hl_upstream_wait_begin(
+    struct hl_upstream_wait *wait, struct hl_pool *pool, uint64_t timeout_ms);
+/* Harmless when it does not wait. */
+void hl_upstream_wait_cancel(struct hl_upstream_wait *wait);
+
+/* The one of `pool` that has waited longest with no connect under way, or NULL. */
+struct hl_upstream_wait *hl_upstream_wait_find(struct hl_pool *pool);
+/* Ends it with a connection that came back. */
+void hl_upstream_wait_end(struct hl_upstream_wait *wait, struct hl_upstream *upstream);
+/* The name of `pool->host` has been looked up. */
+void hl_upstream_wait_on_resolved(struct hl_host *host, int status);
+
+#endif

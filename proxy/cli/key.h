@@ -1,0 +1,9 @@
+/* key.h - `hookline key create`: a new data key. Returns the exit status. */
+#ifndef HL_CLI_KEY_H
+#define HL_CLI_KEY_H
+
+#include "cli/cli.h"
+
+int hl_cli_key_create(const struct hl_cli *cli);
+
+#endif

@@ -1,0 +1,205 @@
+/* store.c - `hookline store migrate` and `store status`: of a database that many replicas share. They
+ * ask the database itself, whether a sidecar runs here or not, and need no key.
+ * Not here: what they do there (store/postgres/migrate.c, status.c). */
+#include "cli/store.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/argument.h"
+#include "cli/settings.h"
+#include "cli/table.h"
+#include "store/postgres/migrate.h"
+#include "store/postgres/status.h"
+
+#define WHY_MAX 512
+
+/* ---- settings ---- */
+
+static bool is_key(const char *variable)
+{
+    static const char *const names[] = {
+        "HOOKLINE_KEY=", "HOOKLINE_KEY_FILE=", "HOOKLINE_PREVIOUS_KEY="};
+    for (size_t i = 0; i < HL_ARRAY_LEN(names); i++)
+        if (strncmp(variable, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Whoever looks after the database need not have the key: one that opens nothing stands for it. */
+static char **without_key(char *const *environ)
+{
+    static char no_key[] =
+        "HOOKLINE_KEY=0000000000000000000000000000000000000000000000000000000000000000";
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **out = calloc(n + 2, sizeof(*out));
+    for (size_t i = 0; out && i < n; i++)
+        if (!is_key(environ[i]))
+            out[kept++] = environ[i];
+    if (out)
+        out[kept] = no_key;
+    return out;
+}
+
+static int fail(const struct hl_cli *cli, const char *why)
+{
+    fprintf(cli->err, "hookline: %s\n", why);
+    return HL_CLI_FAILED;
+}
+
+/* With another store the key may be one too many: that is not what is wrong. */
+static bool has_postgres(char *const *environ)
+{
+    for (; *environ; environ++)
+        if (strncmp(*environ, "HOOKLINE_STORE=", strlen("HOOKLINE_STORE=")) == 0)
+            return strcmp(*environ, "HOOKLINE_STORE=postgres") == 0;
+    return false;
+}
+
+static int load_config(const struct hl_cli *cli, const char *words, struct hl_config **config)
+{
+    *config = NULL;
+    if (!has_postgres(cli->environ)) {
+        fprintf(cli->err,
+            "hookline: \"%s\" is for HOOKLINE_STORE=postgres; no other store needs it\n", words);
+        return HL_CLI_USAGE;
+    }
+    struct hl_cli keyless = *cli;
+    char **environ = without_key(cli->environ);
+    if (!environ)
+        return fail(cli, hl_err_text(HL_ERR_NOMEM));
+    keyless.environ = environ;
+    int status = hl_cli_load_config(&keyless, config);
+    free(environ);
+    return status;
+}
+
+/* ---- migrate ---- */
+
+int hl_cli_store_migrate(const struct hl_cli *cli)
+{
+    const char *role = NULL;
+    const struct hl_cli_option options[] = {{"--role", &role, NULL}};
+    char why[WHY_MAX] = "";
+    struct hl_config *config;
+    size_t count;
+    int version;
+    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
+    if (status == HL_CLI_OK)
+        status = load_config(cli, "store migrate", &config);
+    if (status != HL_CLI_OK)
+        return status;
+    if (hl_pg_migrate(config, role, &version, why, sizeof(why)) != HL_OK)
+        status = fail(cli, why);
+    else
+        fprintf(cli->out, "the schema %.*s has version %d%s%s\n",
+            HL_STR_ARG(config->postgres_schema), version, role ? "; replicas may connect as " : "",
+            role ? role : "");
+    hl_config_free(config);
+    return status;
+}
+
+/* ---- status ---- */
+
+static void print_replicas(const struct hl_cli *cli, const json_t *replicas)
+{
+    static const char *const titles[] = {
+        "REPLICA", "NAME", "VERSION", "STATE", "STARTED", "LAST BEAT", "RUNS", "DELIVERIES"};
+    static const char *const members[] = {
+        "replica_id", "name", "version", "state", "started_at", NULL, "runs", "deliveries"};
+    struct hl_cli_table table;
+    char text[HL_CLI_MEMBER_TEXT];
+    size_t i;
+    const json_t *replica;
+    hl_cli_table_init(&table, titles, HL_ARRAY_LEN(titles));
+    json_array_foreach(replicas, i, replica)
+    {
+        for (size_t k = 0; k < HL_ARRAY_LEN(members); k++) {
+            if (members[k])
+                hl_cli_member(replica, members[k], text, sizeof(text));
+            else
+                snprintf(text, sizeof(text), "%.1f s ago",
+                    json_number_value(json_object_get(replica, "beat_seconds")));
+            hl_cli_table_add(&table, text);
+        }
+    }
+    hl_cli_table_print(&table, cli->out);
+    hl_cli_table_fini(&table);
+}
+
+static long long count_of(const json_t *status, const char *name)
+{
+    return json_integer_value(json_object_get(status, name));
+}
+
+static void print_snapshot(const struct hl_cli *cli, const json_t *status)
+{
+    const json_t *seconds = json_object_get(status, "oldest_snapshot_seconds");
+    long long transactions = count_of(status, "oldest_snapshot_transactions");
+    if (json_is_number(seconds))
+        fprintf(cli->out, "oldest snapshot: %.1f s, %lld transactions\n",
+            json_number_value(seconds), transactions);
+    else
+        fprintf(cli->out,
+            "oldest snapshot: %lld transactions (its time is shown to pg_read_all_stats)\n",
+            transactions);
+}
+
+static void print_status(const struct hl_cli *cli, const json_t *status)
+{
+    const json_t *dead = json_object_get(status, "dead_tuples");
+    print_replicas(cli, json_object_get(status, "replicas"));
+    fprintf(cli->out, "\nschema: %s, version %lld\n",
+        json_string_value(json_object_get(status, "schema")), count_of(status, "version"));
+    fprintf(cli->out, "runs: %lld queued", count_of(status, "queued_runs"));
+    if (count_of(status, "queued_runs") > 0)
+        fprintf(cli->out, ", the oldest for %.1f s",
+            json_number_value(json_object_get(status, "oldest_queued_seconds")));
+    fprintf(cli->out, "; %lld running\n", count_of(status, "running_runs"));
+    fprintf(cli->out, "deliveries: %lld pending, %lld dead\n",
+        count_of(status, "pending_deliveries"), count_of(status, "dead_letters"));
+    fprintf(cli->out, "dead tuples: %lld in ticket, %lld in delivery_ticket\n",
+        count_of(dead, "ticket"), count_of(dead, "delivery_ticket"));
+    print_snapshot(cli, status);
+}
+
+static int show(const struct hl_cli *cli, const struct hl_buf *text, bool is_json)
+{
+    json_error_t error;
+    json_t *status = json_loadb(text->p, text->n, 0, &error);
+    if (!status)
+        return fail(cli, "the database's answer cannot be read");
+    if (!is_json)
+        print_status(cli, status);
+    else if (json_dumpf(
+                 status, cli->out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12)) == 0)
+        fputc('\n', cli->out);
+    json_decref(status);
+    return HL_CLI_OK;
+}
+
+int hl_cli_store_status(const struct hl_cli *cli)
+{
+    bool is_json = false;
+    const struct hl_cli_option options[] = {{"--json", NULL, &is_json}};
+    char why[WHY_MAX] = "";
+    struct hl_config *config;
+    struct hl_buf text;
+    size_t count;
+    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
+    if (status == HL_CLI_OK)
+        status = load_config(cli, "store status", &config);
+    if (status != HL_CLI_OK)
+        return status;
+    hl_buf_init(&text, 0);
+    if (hl_pg_status(config, &text, why, sizeof(why)) != HL_OK)
+        status = fail(cli, why);
+    else
+        status = show(cli, &text, is_json);
+    hl_buf_fini(&text);
+    hl_config_free(config);
+    return status;
+}

@@ -1,0 +1,10 @@
+/* nearest.h - which setting a misspelled name may have meant. */
+#ifndef HL_CONFIG_NEAREST_H
+#define HL_CONFIG_NEAREST_H
+
+#include "config/option.h"
+
+/* The option whose name differs from `name` in the fewest letters. Never NULL. */
+const struct hl_option *hl_nearest_option(struct hl_str name);
+
+#endif

@@ -1,0 +1,195 @@
+/* control.c - the control thread's loop: takes signals and ends everything in order.
+ * Thread: main. Promise: after SIGTERM calls are answered for HOOKLINE_SHUTDOWN_DELAY, running ones
+ * get HOOKLINE_DRAIN_TIMEOUT, and nothing accepted is lost (contract 7). A second SIGTERM or SIGINT
+ * ends at once; that loses nothing either.
+ * Not here: what is started, and taken down when the loop has ended (serve.c). */
+#include "control.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "loop/signal.h"
+
+/* Attempts in flight at the end have this long; what is cut is sent again at the next start. */
+#define SENDER_GRACE_MS 5000
+
+static void on_app_lost(struct hl_readiness *readiness);
+static void on_signal(uv_signal_t *handle, int signum);
+static void on_timer(struct hl_timer *timer);
+static void on_tunnel_timer(struct hl_timer *timer);
+static void on_message(void *self, struct hl_msg *msg);
+
+bool hl_control_open(struct hl_control *ctl)
+{
+    int rc = uv_loop_init(&ctl->loop);
+    if (rc == 0)
+        rc = hl_wheel_init(&ctl->wheel, &ctl->loop);
+    if (rc == 0)
+        rc = hl_reader_init(&ctl->reader, &ctl->loop);
+    if (rc == 0)
+        rc = hl_uv_mailbox_init(&ctl->mail, &ctl->loop, on_message, ctl);
+    if (rc == 0)
+        rc = uv_signal_init(&ctl->loop, &ctl->sigterm);
+    if (rc == 0)
+        rc = uv_signal_init(&ctl->loop, &ctl->sigint);
+    ctl->sigterm.data = ctl->sigint.data = ctl;
+    if (rc == 0)
+        rc = uv_signal_start(&ctl->sigterm, on_signal, SIGTERM);
+    if (rc == 0)
+        rc = uv_signal_start(&ctl->sigint, on_signal, SIGINT);
+    hl_timer_init(&ctl->timer, on_timer);
+    hl_timer_init(&ctl->tunnel_timer, on_tunnel_timer);
+    hl_readiness_init(&ctl->readiness, &ctl->loop, &ctl->wheel, &ctl->reader, ctl->config,
+        &ctl->service.connections);
+    ctl->readiness.on_lost = on_app_lost;
+    ctl->has_loop = rc == 0;
+    return rc == 0;
+}
+
+static void tell_workers(struct hl_control *ctl, enum hl_worker_message what)
+{
+    for (uint32_t i = 0; i < ctl->started; i++)
+        if (!hl_worker_tell(ctl->service.workers[i], what))
+            HL_LOG(ERROR, "a worker cannot be told what happens: out of memory");
+}
+
+static void on_app_lost(struct hl_readiness *readiness)
+{
+    tell_workers(HL_CONTAINER_OF(readiness, struct hl_control, readiness), HL_WORKER_APP_LOST);
+}
+
+static void close_admin(struct hl_control *ctl)
+{
+    if (ctl->admin)
+        hl_admin_close(ctl->admin);
+    ctl->admin = NULL;
+}
+
+void hl_control_close(struct hl_control *ctl)
+{
+    close_admin(ctl);
+    hl_recorder_stop(&ctl->recorder);
+    hl_readiness_close(&ctl->readiness);
+    hl_idle_close(&ctl->idle);
+    hl_timer_fini(&ctl->wheel, &ctl->timer);
+    hl_timer_fini(&ctl->wheel, &ctl->tunnel_timer);
+    hl_signal_close(&ctl->sigterm);
+    hl_signal_close(&ctl->sigint);
+    hl_wheel_close(&ctl->wheel);
+    hl_reader_close(&ctl->reader);
+    hl_uv_mailbox_close(&ctl->mail);
+}
+
+static void on_waited(struct hl_timer *timer)
+{
+    (void)timer; /* the turn that it fires in is the last */
+}
+
+bool hl_control_wait(struct hl_control *ctl, uint64_t ms)
+{
+    struct hl_timer timer;
+    hl_timer_init(&timer, on_waited);
+    hl_timer_arm(&ctl->wheel, &timer, ms);
+    while (hl_timer_is_armed(&timer) && ctl->state == HL_CONTROL_SERVING)
+        uv_run(&ctl->loop, UV_RUN_ONCE);
+    hl_timer_fini(&ctl->wheel, &timer);
+    return ctl->state == HL_CONTROL_SERVING;
+}
+
+void hl_control_cut(struct hl_control *ctl)
+{
+    ctl->state = HL_CONTROL_CUT;
+    tell_workers(ctl, HL_WORKER_CUT);
+}
+
+static void drain(struct hl_control *ctl)
+{
+    ctl->state = HL_CONTROL_DRAINING;
+    HL_LOG(INFO, "listeners closed; running calls may end");
+    hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->drain_timeout_ms);
+    hl_timer_arm(&ctl->wheel, &ctl->tunnel_timer, ctl->config->tunnel_drain_ms);
+    tell_workers(ctl, HL_WORKER_CLOSE);
+}
+
+static void on_timer(struct hl_timer *timer)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(timer, struct hl_control, timer);
+    if (ctl->state == HL_CONTROL_DELAY) {
+        drain(ctl);
+    } else if (ctl->state == HL_CONTROL_DRAINING) {
+        HL_LOG(WARN, "HOOKLINE_DRAIN_TIMEOUT is over; running calls are cut");
+        hl_control_cut(ctl);
+    }
+}
+
+static void on_tunnel_timer(struct hl_timer *timer)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(timer, struct hl_control, tunnel_timer);
+    if (ctl->state == HL_CONTROL_DRAINING)
+        tell_workers(ctl, HL_WORKER_CLOSE_TUNNELS);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    struct hl_control *ctl = handle->data;
+    HL_LOG(INFO, "signal", HL_LOG_TEXT("name", strsignal(signum)));
+    if (ctl->state == HL_CONTROL_SERVING) {
+        ctl->state = HL_CONTROL_DELAY;
+        atomic_store(&ctl->service.is_draining, true);
+        tell_workers(ctl, HL_WORKER_DRAIN);
+        hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->shutdown_delay_ms);
+    } else if (ctl->state == HL_CONTROL_ENDING) {
+        hl_sender_cut(ctl->sender);
+    } else {
+        if (ctl->state != HL_CONTROL_CUT)
+            hl_control_cut(ctl);
+        hl_supervisor_kill(&ctl->supervisor);
+    }
+}
+
+/* Nobody sends calls any more: no load balancer needs a delay. */
+void hl_control_on_idle(struct hl_idle *idle)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(idle, struct hl_control, idle);
+    if (ctl->state != HL_CONTROL_SERVING)
+        return;
+    HL_LOG(INFO, "idle for HOOKLINE_IDLE_EXIT: stopping");
+    atomic_store(&ctl->service.is_draining, true);
+    drain(ctl);
+}
+
+/* On the sender's thread, its last act. */
+static void on_sender_end(void *arg)
+{
+    struct hl_control *ctl = arg;
+    hl_mailbox_post(&ctl->mail.box, &ctl->sender_ended);
+}
+
+/* The loop goes on for the signals, until nothing is left to be cut short. */
+static void on_app_stopped(struct hl_supervisor *supervisor)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(supervisor, struct hl_control, supervisor);
+    uint64_t grace_ms = ctl->state == HL_CONTROL_CUT ? 0 : SENDER_GRACE_MS;
+    ctl->state = HL_CONTROL_ENDING;
+    close_admin(ctl);
+    hl_sender_stop(ctl->sender, grace_ms, on_sender_end, ctl);
+}
+
+void hl_control_on_worker_end(struct hl_service *service, uint32_t index)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(service, struct hl_control, service);
+    hl_mailbox_post(&ctl->mail.box, &ctl->worker_ended[index]);
+}
+
+static void on_message(void *self, struct hl_msg *msg)
+{
+    struct hl_control *ctl = self;
+    if (msg == &ctl->sender_ended) {
+        hl_control_close(ctl);
+        return;
+    }
+    hl_rest_worker_ended(ctl->rest, (uint32_t)(msg - ctl->worker_ended));
+    if (++ctl->ended == ctl->started)
+        hl_supervisor_stop(&ctl->supervisor, on_app_stopped);
+}

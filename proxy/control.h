@@ -1,0 +1,69 @@
+/* control.h - the control thread: its loop, and the order in which everything stops.
+ *
+ * SERVING ─▶ DELAY ─▶ DRAINING ─▶ (CUT) ─▶ ENDING: a signal or HOOKLINE_IDLE_EXIT begins it, further
+ * signals and deadlines hurry it. Main's thread. */
+#ifndef HL_CONTROL_H
+#define HL_CONTROL_H
+
+#include <sys/resource.h>
+
+#include "api/admin.h"
+#include "api/now.h"
+#include "api/rest.h"
+#include "app/readiness.h"
+#include "app/supervisor.h"
+#include "loop/mailbox.h"
+#include "webhook/sender.h"
+#include "worker/idle.h"
+#include "worker/worker.h"
+
+enum hl_control_state {
+    HL_CONTROL_SERVING,
+    HL_CONTROL_DELAY,    /* not ready any more, still accepting: load balancers need that long */
+    HL_CONTROL_DRAINING, /* listeners closed; running calls end */
+    HL_CONTROL_CUT,      /* workers end at once */
+    HL_CONTROL_ENDING,   /* workers and app have ended; webhooks that are being sent end */
+};
+
+struct hl_control {
+    struct hl_config *config;
+    struct hl_store *store;
+    struct hl_sender *sender;
+    struct hl_service service;
+    struct hl_readiness readiness;
+    struct hl_supervisor supervisor;
+    struct hl_idle idle;
+    struct rlimit files; /* RLIMIT_NOFILE as it was */
+    char *const *environment;
+    struct hl_recorder recorder;
+    struct hl_admin *admin;
+    struct hl_rest *rest;
+    uv_loop_t loop;
+    struct hl_wheel wheel;
+    struct hl_reader reader;
+    struct hl_uv_mailbox mail; /* workers say here that they have ended */
+    uv_signal_t sigterm, sigint;
+    struct hl_msg sender_ended;
+    struct hl_msg *worker_ended; /* one for each worker; owned: an end is told without memory */
+    struct hl_timer timer, tunnel_timer;
+    enum hl_control_state state;
+    uint32_t started, ended; /* workers */
+    bool has_loop;
+};
+
+/* The loop with all that runs on it from the start; false: it cannot be made. */
+HL_MUST_CHECK bool hl_control_open(struct hl_control *ctl);
+/* Closes its handles, so that the loop ends: for a start that failed before a worker ran. In all
+ * other cases they are closed when everything has stopped. */
+void hl_control_close(struct hl_control *ctl);
+/* Turns the loop for `ms`, before anything is served. False: a signal has asked for the end. */
+HL_MUST_CHECK bool hl_control_wait(struct hl_control *ctl, uint64_t ms);
+/* Workers end at once, and with them all calls. */
+void hl_control_cut(struct hl_control *ctl);
+
+/* HOOKLINE_IDLE_EXIT is over. */
+void hl_control_on_idle(struct hl_idle *idle);
+/* On a worker's thread, its last act. */
+void hl_control_on_worker_end(struct hl_service *service, uint32_t index);
+
+#endif

@@ -1,0 +1,389 @@
+/* refusal.c - all that we refuse with: one table.
+ * Owns: nothing; the rows are constants. Thread: any.
+ * Promise: each status from 400 on, each text and each Retry-After that is an answer of ours has its
+ * row here; tests/integration/refusals.test.mjs holds README.md's table against it.
+ * Not here: what an app answers; what a function, or the Python host for it, fails with in words of its
+ * own; why health checks say no (hl_service_not_ready). */
+#include "http/refusal.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+#define ROW(cause, status, detail) [HL_REFUSAL_##cause] = {status, HL_RETRY_NONE, detail, NULL}
+/* With Retry-After. */
+#define LATER(cause, status, retry, detail)                                                        \
+    [HL_REFUSAL_##cause] = {status, HL_RETRY_##retry, detail, NULL}
+/* With a field of its own. */
+#define WITH(cause, status, field, detail)                                                         \
+    [HL_REFUSAL_##cause] = {status, HL_RETRY_NONE, detail, field "\r\n"}
+
+#define ALLOW "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+#define REALM "WWW-Authenticate: Bearer realm=\"hookline\""
+#define BAD   REALM ", error=\"invalid_token\""
+#define SCOPE REALM ", error=\"insufficient_scope\""
+
+const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
+    /* ---- heads ---- */
+    ROW(NO_HEAD, 400, "This is not an HTTP/1.1 request: the lines of a head end with CRLF."),
+    ROW(HEAD_TOO_LARGE, 431, "The request's head is larger than HOOKLINE_MAX_HEAD."),
+    ROW(ADMIN_HEAD_TOO_LARGE, 431, "The head of a request may be at most 16 KiB here."),
+    ROW(FUNCTION_HEAD_TOO_LARGE, 431, "The head of a request may be at most 128 KiB here."),
+    ROW(REQUEST_LINE, 400,
+        "The request line is not `method target HTTP/1.1` with single spaces between."),
+    ROW(TARGET_BYTES, 400,
+        "The request target has a byte that may not stand there (a control, '#', above 0x7e), or "
+        "no version follows it. Percent-encode such bytes."),
+    ROW(VERSION_MISSING, 400, "The start line has no HTTP version. Speak HTTP/1.1."),
+    ROW(VERSION_OTHER, 505, "The only versions spoken here are HTTP/1.1 and HTTP/1.0."),
+    ROW(REQUEST_LINE_END, 400, "The request line does not end with CRLF after its version."),
+    ROW(TARGET_FORM, 400,
+        "The request target has none of the forms of RFC 9112 section 3.2 for this method, or its "
+        "authority is not a plain host and port."),
+    ROW(FIELD_COUNT, 431, "There are more than 128 header fields."),
+    ROW(FIELD_LINE, 400,
+        "A header field is not `name: value` on one line that ends with CRLF: a bad name, white "
+        "space before the colon, a folded line, a NUL, a bare CR or another control."),
+    ROW(HEAD_END, 400, "The head does not end with an empty line, or not there."),
+    ROW(HEAD_UNCLEAR, 400, "The head can be read in more than one way."),
+    ROW(HOST_MISSING, 400, "The request has no Host field. HTTP/1.1 requires it."),
+    ROW(HOST_TWICE, 400, "There is more than one Host field. Send it once."),
+    ROW(HOST_FORM, 400, "Host is not a host name or address with an optional port."),
+    ROW(CONNECTION_FORM, 400, "Connection is not a list of at most 64 field names."),
+    ROW(MAX_FORWARDS_FORM, 400, "Max-Forwards is not one decimal number below 2^64."),
+    ROW(LENGTH_TWICE, 400, "There is more than one Content-Length. Send it once."),
+    ROW(LENGTH_FORM, 400, "Content-Length is not a decimal number below 2^63."),
+    ROW(CODING_VERSION, 400, "HTTP/1.0 has no Transfer-Encoding. Send Content-Length."),
+    ROW(CODING_AND_LENGTH, 400,
+        "Content-Length and Transfer-Encoding exclude each other. Send one."),
+    ROW(CODING_TWICE, 400, "There is more than one Transfer-Encoding. Send it once."),
+    ROW(CODING_FORM, 400, "Transfer-Encoding is malformed, or does not end in chunked."),
+    ROW(CODING_EMPTY, 400, "Transfer-Encoding is empty."),
+    ROW(CODING_OTHER, 501, "The only transfer coding understood here is chunked."),
+    ROW(EXPECTATION, 417, "The only expectation understood here is 100-continue."),
+    ROW(UPGRADE_BODY, 400, "A WebSocket upgrade may not have a body."),
+
+    /* ---- chunked bodies ---- */
+    ROW(CHUNKS_UNCLEAR, 400, "The chunked body can be read in more than one way."),
+    ROW(CHUNK_DIGITS, 400, "A chunk size has more than 15 digits."),
+    ROW(CHUNK_SIZE_MISSING, 400, "A chunk does not begin with its size in hex digits."),
+    ROW(CHUNK_SIZE_FORM, 400, "A chunk size has a byte that is not a hex digit."),
+    ROW(CHUNK_SIZE_BLANK, 400, "A chunk size is followed by white space without an extension."),
+    ROW(CHUNK_SIZE_END, 400, "The line of a chunk size does not end with CRLF."),
+    ROW(CHUNK_END, 400, "A chunk is longer than its size says, or CRLF is missing after it."),
+    ROW(CHUNK_EXTENSIONS, 400, "The chunk extensions are too long."),
+    ROW(CHUNK_EXTENSION_FORM, 400,
+        "A chunk extension has a control byte, or a quoted string without end."),
+    ROW(TRAILER_LINE, 400, "A trailer field is not `name: value` on one line that ends with CRLF."),
+    ROW(TRAILER_TOO_LARGE, 400, "The trailer section is too long."),
+
+    /* ---- slow callers, long bodies ---- */
+    ROW(HEAD_SLOW, 408, "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT."),
+    ROW(BODY_SLOW, 408,
+        "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the body without "
+        "pauses, or raise it."),
+    ROW(BODY_TOO_LARGE, 413, "The request's body is larger than is allowed here."),
+    ROW(SYNC_BODY_TOO_LARGE, 413,
+        "The request's body is larger than HOOKLINE_MAX_SYNC_BODY allows."),
+    ROW(ASYNC_BODY_TOO_LARGE, 413,
+        "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows for an asynchronous "
+        "call."),
+    ROW(KEPT_BODY_TOO_LARGE, 413,
+        "The request's body is larger than HOOKLINE_MAX_REQUEST_BODY allows."),
+
+    /* ---- routes ---- */
+    WITH(METHOD_NEVER, 405, ALLOW, "CONNECT and TRACE are not served here."),
+    ROW(TARGET_MALFORMED, 400, "The request target is malformed."),
+    ROW(TARGET_TOO_LONG, 414, "The request target is too long."),
+    ROW(PATH_NAME, 400,
+        "A project or app name in the path is not 1 to 128 of A-Z a-z 0-9 . _ - without "
+        "percent-encoding."),
+    ROW(RUN_PATH, 404, "The path of a run is /v4/{project_id}/{app_name}/run."),
+    WITH(RUN_METHOD, 405, "Allow: POST", "The run path takes POST only."),
+    ROW(OTHER_PROJECT, 404, "This sidecar serves another project."),
+    ROW(OTHER_APP, 404, "This sidecar serves another app."),
+    ROW(REST_PATH, 404, "The REST interface begins at /v2/projects/{project_id}."),
+    ROW(OWN_PATH, 404, "Under /_hookline there are healthz and readyz; the app is never asked."),
+    WITH(HEALTH_METHOD, 405, "Allow: GET, HEAD", "Health is asked for with GET."),
+    ROW(NOT_PASSED, 404,
+        "Only runs are served here: HOOKLINE_PASSTHROUGH is off. The path of a run is "
+        "/v4/{project_id}/{app_name}/run."),
+    ROW(NOT_PASSED_TOKEN, 404,
+        "Only runs are served here: what is passed through needs a token of HOOKLINE_PROJECT_ID, "
+        "which is not set, or a path of HOOKLINE_PUBLIC_PATHS. The path of a run is "
+        "/v4/{project_id}/{app_name}/run."),
+
+    /* ---- how a run is asked for ---- */
+    ROW(PARAM_TWICE, 400,
+        "The parameter async or webhookEndpoint is given more than once. Send it once."),
+    ROW(ASYNC_FORM, 400, "The parameter async is not one of true, 1, false, 0."),
+    ROW(ASYNC_WEBSOCKET, 400,
+        "A WebSocket cannot be asynchronous. Leave async out, or send a plain request."),
+    ROW(WEBHOOK_FORM, 400,
+        "The parameter webhookEndpoint is not an absolute http or https URL of at most 2048 bytes, "
+        "URL-encoded."),
+    ROW(WEBHOOK_CREDENTIALS, 400,
+        "The parameter webhookEndpoint has credentials in it. Authenticate the receiver's callers "
+        "by signature: send X-Webhook-Secret."),
+    ROW(WEBHOOK_PLAIN, 400,
+        "The parameter webhookEndpoint is not an https URL, and HOOKLINE_WEBHOOK_HTTPS_ONLY is "
+        "on."),
+    ROW(WEBHOOK_ADDRESS, 400,
+        "The parameter webhookEndpoint names an address that webhooks may not reach. The operator "
+        "can allow it with HOOKLINE_WEBHOOK_ALLOW."),
+    ROW(SECRET_FORM, 400,
+        "X-Webhook-Secret is not one field of 1 to 1024 bytes, with padded base64 after whsec_."),
+    ROW(KEY_FORM, 400, "Idempotency-Key is not one field of 1 to 255 printable bytes."),
+
+    /* ---- tokens ---- */
+    WITH(TOKENS_SEVERAL, 400, REALM ", error=\"invalid_request\"",
+        "The request has more than one token: send one Authorization field."),
+    WITH(TOKEN_MISSING, 401, REALM,
+        "A token is required: send it as `Authorization: Bearer <token>`. `hookline token create` "
+        "makes one."),
+    WITH(TOKEN_SCHEME, 401, REALM,
+        "Authorization does not have the scheme Bearer: send `Authorization: Bearer <token>`."),
+    WITH(TOKEN_TOO_LONG, 401, BAD, "The token is longer than 8192 bytes."),
+    WITH(TOKEN_PARTS, 401, BAD, "The token is not a JWT: three parts separated by dots."),
+    WITH(TOKEN_SIGNATURE_FORM, 401, BAD,
+        "The token's signature is not base64url of 1 to 512 bytes."),
+    WITH(TOKEN_HEADER, 401, BAD,
+        "The token's header is not the base64url of a JSON object that has each name once."),
+    WITH(TOKEN_CRIT, 401, BAD,
+        "The token's header has `crit`: none of what it can name is understood here."),
+    WITH(TOKEN_ALG, 401, BAD, "The token's algorithm is not one of ES256, RS256, HS256."),
+    WITH(TOKEN_KID, 401, BAD, "The token's `kid` is not a string of at most 256 bytes."),
+    WITH(TOKEN_CLAIMS, 401, BAD,
+        "The token's claims are not the base64url of a JSON object that has each name once."),
+    WITH(TOKEN_NO_EXP, 401, BAD, "The token has no `exp`: only tokens that expire are accepted."),
+    WITH(TOKEN_EXP, 401, BAD, "The token's `exp` is not a time in seconds."),
+    WITH(TOKEN_NBF, 401, BAD, "The token's `nbf` is not a time in seconds."),
+    WITH(TOKEN_SUB, 401, BAD, "The token's `sub` is not a string of at most 255 bytes."),
+    WITH(TOKEN_ISS, 401, BAD, "The token's `iss` is not what HOOKLINE_JWT_ISSUER says."),
+    WITH(TOKEN_AUD, 401, BAD, "The token's `aud` does not have what HOOKLINE_JWT_AUDIENCE says."),
+    WITH(TOKEN_NOT_OURS, 401, BAD,
+        "The token names hookline's own key, but hookline did not issue it."),
+    WITH(TOKEN_EXPIRED, 401, BAD, "The token has expired: get a new one."),
+    WITH(TOKEN_EARLY, 401, BAD, "The token is not valid yet (`nbf`): check the clocks."),
+    WITH(TOKEN_KEY_ALG, 401, BAD, "The token's algorithm is not that of the key it names."),
+    WITH(TOKEN_ACCOUNT, 401, BAD, "The token's service account was revoked, or is not known here."),
+    WITH(TOKEN_KEY, 401, BAD,
+        "The token was signed by nobody whose keys are known here (its `kid`, or its algorithm)."),
+    WITH(TOKEN_SIGNATURE, 401, BAD, "The token's signature does not match."),
+    WITH(TOKEN_NO_PROJECT, 403, SCOPE,
+        "The token has no claim that names its project (HOOKLINE_JWT_PROJECT_CLAIM), or one that "
+        "is not a project name."),
+    WITH(TOKEN_OTHER_PROJECT, 403, SCOPE,
+        "The token is for another project: its claim (HOOKLINE_JWT_PROJECT_CLAIM) is not the "
+        "path's."),
+    WITH(TOKEN_NOT_ADMIN, 403, SCOPE, "This needs a token with the role admin."),
+    LATER(KEYS_NOT_HAD, 503, BACKLOG,
+        "The keys at HOOKLINE_JWT_JWKS_URL have not been fetched yet, see the log; try again "
+        "later."),
+    LATER(TOO_MANY_TOKENS, 503, PLACE, "Too many new tokens are being checked; try again at once."),
+    LATER(ACCOUNT_UNREAD, 503, BACKLOG,
+        "The token's service account is not known here, and the database cannot be asked for it; "
+        "try "
+        "again later."),
+
+    /* ---- places, memory, the store ---- */
+    LATER(CONNECTIONS_FULL, 503, PLACE,
+        "HOOKLINE_MAX_CONNECTIONS callers are connected and none of them is idle; try again "
+        "later."),
+    LATER(NO_MEMORY, 503, BACKLOG, "Out of memory; try again later."),
+    LATER(DELIVERIES_FULL, 429, BACKLOG,
+        "HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries are waiting already; try again later."),
+    LATER(RUNS_FULL, 429, BACKLOG,
+        "Too many runs or webhook deliveries are waiting already (HOOKLINE_MAX_QUEUED_RUNS, "
+        "HOOKLINE_MAX_PENDING_DELIVERIES); try again later."),
+    ROW(KEY_REUSED, 422,
+        "This Idempotency-Key was used for another request; use a new key for a new request."),
+    LATER(STORE_BUSY, 503, PLACE, "The store has too much to do; try again later."),
+    LATER(STORE_CLOSED, 503, BACKLOG, "The request cannot be stored: the store accepts no more."),
+    LATER(STORE_FULL, 503, SPACE, "The store is full: the run was not accepted; try again later."),
+    LATER(STORE_FAILING, 503, BACKLOG, "The store cannot accept runs now; try again later."),
+
+    /* ---- the app ---- */
+    LATER(APP_QUEUE_FULL, 429, CALLS,
+        "HOOKLINE_APP_QUEUE callers are waiting for the app already; try again later."),
+    LATER(
+        APP_BUSY, 429, CALLS, "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later."),
+    ROW(APP_UNREACHED, 502, "No connection within HOOKLINE_CONNECT_TIMEOUT: %s."),
+    ROW(APP_VANISHED, 502, "The app's machine no longer answers; are it and the network to it up?"),
+    ROW(APP_CLOSED, 502, "The app closed the connection before it answered."),
+    ROW(APP_CLOSED_INSIDE, 502, "The app closed the connection in the middle of its response."),
+    ROW(APP_EARLY, 502, "The app sent bytes before it had received any of the request."),
+    ROW(APP_NO_HEAD, 502, "The app's answer does not begin with an HTTP/1.1 head."),
+    ROW(APP_HEAD_TOO_LARGE, 502, "The app's response head is larger than HOOKLINE_MAX_HEAD."),
+    ROW(APP_HEAD_NOT_PASSED, 502, "The app's response head is too large to be passed on."),
+    ROW(APP_STATUS, 502, "The app's status code is not a number from 100 to 599."),
+    ROW(APP_STATUS_SPACE, 502, "The app's status line has no space after the status code."),
+    ROW(APP_STATUS_END, 502, "The app's status line does not end with CRLF."),
+    ROW(APP_INTERIM_BODY, 502, "The app announced a body for an interim response."),
+    ROW(APP_SWITCHED, 502, "The app switched protocols though it was not asked to."),
+    ROW(APP_SILENT, 504, "The app did not begin its answer within HOOKLINE_APP_HEAD_TIMEOUT."),
+    ROW(APP_PAUSED, 504, "The app paused for HOOKLINE_APP_IDLE_TIMEOUT inside its response."),
+    ROW(RUN_TOO_LONG, 504, "The run took longer than HOOKLINE_RESPONSE_GRACE_PERIOD."),
+    ROW(RUN_CANCELLED, 410,
+        "The run was cancelled before the app answered. Call again if it is still wanted."),
+    ROW(STORED_BODY_UNREADABLE, 500, "The stored request body cannot be read."),
+    ROW(STORED_BODY_DAMAGED, 500, "The stored request body is not what was accepted."),
+
+    /* ---- the REST interface, the admin listener ---- */
+    LATER(REST_NOT_SERVED, 503, CALLS, "The REST interface is not served now; try again later."),
+    ROW(REST_BODY_TOO_LARGE, 413, "The body of a request may be at most 64 KiB here."),
+    ROW(REST_NOWHERE, 404,
+        "There is nothing here. Below /v2/projects/{project_id} there are service-accounts, runs, "
+        "apps/{app_name}/runs and deliveries."),
+    ROW(REST_BY_ID_ONLY, 404,
+        "With HOOKLINE_AUTH=none only requests that name a run's id are served here: "
+        "runs/{run_id}, "
+        "runs/{run_id}/result and runs/{run_id}/cancel. The rest is on the control socket (the "
+        "hookline command) and on the admin listener."),
+    ROW(REST_METHOD, 405, "This method is not served here; the Allow field names those that are."),
+    ROW(REST_NAME, 400,
+        "The %s in the path is not 1 to 128 of A-Z a-z 0-9 . _ - without percent-encoding."),
+    ROW(REST_ID, 404, "There is nothing with that id: ids here are UUIDs."),
+    ROW(REST_NO_PROJECT, 403,
+        "The token has no claim that names its project (HOOKLINE_JWT_PROJECT_CLAIM)."),
+    ROW(REST_OTHER_PROJECT, 403, "The token belongs to another project; use one of this project."),
+    ROW(REST_NOT_ADMIN, 403,
+        "This needs a token with the role admin; this token's role is invoke: it may call the app "
+        "and read runs, results and the list of service accounts."),
+    ROW(QUERY_UNKNOWN, 400, "There is no query parameter \"%s\" here; there %s%s."),
+    ROW(QUERY_TWICE, 400, "The query parameter %s is given more than once."),
+    ROW(QUERY_VALUE, 400, "The query parameter %s is not %s."),
+    ROW(QUERY_CURSOR, 400,
+        "The query parameter cursor is another list's: take the next_cursor of the page before, "
+        "and ask with the same filters."),
+    ROW(REST_NOT_FOUND, 404,
+        "There is no such %s here: the id is another's, or it is past HOOKLINE_RETENTION."),
+    LATER(REST_STORE_BUSY, 503, CALLS, "Too much is waiting for the store; try again later."),
+    LATER(REST_STORE_FULL, 503, SPACE, "The store's volume is full: make space, then try again."),
+    LATER(REST_STORE_FAILING, 503, BACKLOG,
+        "The store is failing; what is wrong is in hookline's log."),
+    ROW(RUN_FINISHED, 409, "The run has finished already: there is nothing to cancel."),
+    ROW(RUN_UNFINISHED, 409, "The run is not finished; ask again when it is."),
+    ROW(RUN_UNFINISHED_IN, 409, "The run is %s; ask again when it is finished."),
+    ROW(RESULT_NEVER_KEPT, 404,
+        "The run was synchronous: its response went to its caller and is not kept. Call with "
+        "async=true or a webhookEndpoint to have it kept."),
+    ROW(RESULT_DAMAGED, 410,
+        "The kept response is damaged on disk: its bytes are not those that were stored."),
+    ROW(RESULT_DROPPED, 410,
+        "The response of %s bytes is not kept: it was over HOOKLINE_MAX_KEPT_RESPONSE, or its "
+        "space was needed (HOOKLINE_STORE_MAX_BYTES)."),
+    ROW(RESULT_NOT_TAKEN, 410,
+        "The response of %s bytes is not kept: the data directory did not take it, or not quickly "
+        "enough."),
+    ROW(RESULT_NO_ANSWER, 404, "There is no response: the app did not answer (state %s%s%s)."),
+    ROW(RESULT_NO_BODY, 404, "There is no body: the app answered %s without one."),
+    ROW(RESULT_REMOVED, 410,
+        "The kept response has been removed: its run is past HOOKLINE_RETENTION, or the space "
+        "was needed (HOOKLINE_STORE_MAX_BYTES)."),
+    ROW(RESULT_UNREADABLE, 500,
+        "The kept response cannot be read from the data directory; see the log."),
+    ROW(BODY_NO_OBJECT, 400, "The request's body is not a JSON object that has each member once."),
+    ROW(ACCOUNT_MEMBERS, 400,
+        "The body is {\"name\", \"expires_at\"} and, if it is not to be \"invoke\", \"role\": no "
+        "other member."),
+    ROW(ACCOUNT_NAME, 400,
+        "The member name is not a string of 1 to 100 characters without control characters."),
+    ROW(ACCOUNT_EXPIRY, 400,
+        "The member expires_at is not a time in the future, at most ten years away, as RFC 3339 "
+        "(2027-01-31T00:00:00Z) or in milliseconds since 1970."),
+    ROW(ACCOUNT_ROLE, 400, "The member role is not \"invoke\" or \"admin\"."),
+    ROW(DELIVERY_PENDING, 409,
+        "The delivery is pending: attempts are still being made. It can be sent again once it is "
+        "delivered or dead."),
+    ROW(REDELIVER_MEMBERS, 400,
+        "The body is {\"state\": \"dead\", \"since\": \"2026-11-22T08:00:00Z\"}: these two members "
+        "and no other."),
+    ROW(REDELIVER_STATE, 400, "The member state is not \"dead\" or \"delivered\"."),
+    ROW(REDELIVER_SINCE, 400,
+        "The member since is not a time as RFC 3339 or in milliseconds since 1970."),
+    ROW(NO_SIDECAR, 409,
+        "No sidecar is running on this data directory: the dashboard is a page that it serves. "
+        "Start it first."),
+    ROW(ADMIN_SLOW, 408, "The request was not complete within HOOKLINE_HEAD_TIMEOUT."),
+    ROW(ADMIN_HOST, 421,
+        "This listener is reached by an address or as localhost; any other name must be in "
+        "HOOKLINE_ADMIN_HOSTS."),
+    ROW(ADMIN_CROSS_SITE, 403,
+        "A page of another origin may change nothing here: Origin has to be this listener's own, "
+        "and Sec-Fetch-Site same-origin or none."),
+    ROW(ADMIN_NOWHERE, 404,
+        "There is nothing here: the dashboard is at /; /healthz, /readyz, /metrics and /v2 are "
+        "served."),
+    ROW(ADMIN_MEMORY, 503, "Out of memory."),
+    WITH(ASSET_METHOD, 405, "Allow: GET, HEAD", "The dashboard's files can only be read."),
+    ROW(ASSET_MEMORY, 503, "There is not enough memory to send the dashboard."),
+    ROW(FIGURES_AFTER, 400, "The parameter after is the number of a sample, such as 17."),
+    ROW(FIGURES_MEMORY, 503, "There is not enough memory to write the figures."),
+
+    /* ---- the function hosts (runtime/) ---- */
+    ROW(TARGET_NO_PATH, 400, "The request's target is not a path with an optional query."),
+    ROW(FUNCTION_HEAD_SLOW, 408, "The request's head was not complete within 10 s."),
+    ROW(FUNCTION_BODY_SLOW, 408, "No byte of the request's body came for 60 s."),
+    ROW(FUNCTION_BODY_TOO_LARGE, 413,
+        "The request's body is longer than HOOKLINE_FUNCTION_MAX_BODY allows."),
+    ROW(FUNCTION_UNKNOWN, 404, "%s"), /* and which there are */
+    WITH(FUNCTION_METHOD, 405, "Allow: POST", "A function is called with POST."),
+    ROW(FUNCTION_TYPE, 415,
+        "A function takes a JSON object: send it with Content-Type: application/json."),
+    LATER(FUNCTION_QUEUE_FULL, 429, PLACE,
+        "Too many requests are waiting for the function; try again."),
+    LATER(FUNCTION_MEMORY, 503, BACKLOG, "Out of memory."),
+    ROW(FUNCTION_STOPPING, 503, "The functions' host is stopping."),
+    ROW(FUNCTION_JSON_DEPTH, 400, "The body's JSON is nested deeper than %s levels."),
+    ROW(FUNCTION_JSON_FORM, 400, "The body is not JSON: it goes wrong at byte %s."),
+    ROW(FUNCTION_JSON_END, 400, "The body is not JSON: it ends too early, after %s bytes."),
+    ROW(FUNCTION_NO_OBJECT, 422,
+        "The body must be a JSON object: its members are the function's parameters."),
+    ROW(FUNCTION_INPUT, 422, "%s"), /* which parameter */
+    ROW(FUNCTION_NO_RESULT, 500, "The function ended without a result."),
+    ROW(FUNCTION_VALUE, 500, "The function's value was refused: %s."),
+    ROW(FUNCTION_VALUES_LONG, 500,
+        "The function's values together are longer than HOOKLINE_FUNCTION_MAX_BODY allows."),
+    ROW(FUNCTION_VALUES_MEMORY, 500, "There was no memory for one of the function's values."),
+    ROW(FUNCTION_FAILED, 500, "The function returned %s."),
+};
+
+bool hl_refuse(struct hl_refusal *why, enum hl_refusal_cause cause)
+{
+    *why = hl_refusals[cause];
+    return false;
+}
+
+static void put(char *room, size_t cap, size_t *n, struct hl_str text)
+{
+    size_t left = cap - 1 - *n, taken = text.n < left ? text.n : left;
+    memcpy(room + *n, text.p, taken);
+    *n += taken;
+}
+
+struct hl_refusal hl_refusal_vsay(
+    char *room, size_t cap, enum hl_refusal_cause cause, va_list texts)
+{
+    struct hl_refusal why = hl_refusals[cause];
+    const char *at = why.detail, *place, *text;
+    size_t n = 0;
+    while ((place = strstr(at, "%s")) != NULL && (text = va_arg(texts, const char *)) != NULL) {
+        put(room, cap, &n, (struct hl_str){at, (size_t)(place - at)});
+        put(room, cap, &n, hl_str_from(text));
+        at = place + 2;
+    }
+    put(room, cap, &n, hl_str_from(at));
+    room[n] = '\0';
+    why.detail = room;
+    return why;
+}
+
+struct hl_refusal hl_refusal_say(char *room, size_t cap, enum hl_refusal_cause cause, ...)
+{
+    va_list texts;
+    va_start(texts, cause);
+    struct hl_refusal why = hl_refusal_vsay(room, cap, cause, texts);
+    va_end(texts);
+    return why;
+}

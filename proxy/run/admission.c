@@ -1,0 +1,115 @@
+/* admission.c - a slot of the app for a call (contract 7).
+ * Owns: the wait for one. Thread: the worker's.
+ * Promise: nobody waits longer than HOOKLINE_APP_QUEUE_TIMEOUT, and no more than HOOKLINE_APP_QUEUE do;
+ * who sends slowly has no slot.
+ * Not here: how slots are counted (app/limiter.c), the body's page (gather.c). */
+#include "run/admission.h"
+
+#include "caller/client.h"
+#include "caller/departure.h"
+#include "run/ending.h"
+#include "run/gather.h"
+
+bool hl_admission_ends_without_caller(struct hl_run *run)
+{
+    if (!run->client || !hl_client_has_left(run->client))
+        return false;
+    hl_client_lose(run->client);
+    return true;
+}
+
+static void admit(struct hl_run *run)
+{
+    run->has_slot = true;
+    run->on_admitted(run);
+}
+
+static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
+{
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, hl_refusal(cause));
+}
+
+/* ---- the queue ---- */
+
+static bool on_slot(struct hl_limiter_wait *wait)
+{
+    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, slot_wait);
+    hl_counter_sub(&run->runs->metrics->waiting_for_slot, 1);
+    if (hl_admission_ends_without_caller(run))
+        return false;
+    hl_timer_disarm(&run->timer);
+    admit(run);
+    return true;
+}
+
+static void on_timeout(struct hl_timer *timer)
+{
+    refuse(HL_CONTAINER_OF(timer, struct hl_run, timer), HL_REFUSAL_APP_BUSY);
+}
+
+static void queue_up(struct hl_run *run)
+{
+    struct hl_runs *runs = run->runs;
+    hl_progress_stage(run, HL_STAGE_QUEUED);
+    run->slot_wait.on_slot = on_slot;
+    run->timer.on_fire = on_timeout;
+    hl_timer_arm(runs->wheel, &run->timer, runs->config->app_queue_timeout_ms);
+    hl_counter_add(&runs->metrics->waiting_for_slot, 1);
+    if (hl_limiter_queue(&runs->seat, &run->slot_wait, HL_LIMITER_CALLER))
+        return;
+    hl_counter_sub(&runs->metrics->waiting_for_slot, 1);
+    refuse(run, HL_REFUSAL_APP_QUEUE_FULL);
+}
+
+static void ask(struct hl_run *run)
+{
+    if (hl_limiter_try(&run->runs->seat, HL_LIMITER_CALLER))
+        admit(run);
+    else
+        queue_up(run);
+}
+
+/* ---- the body first ---- */
+
+/* The caller who waits for a word is told to send it. */
+static void begin_gathering(struct hl_run *run)
+{
+    if (hl_limiter_is_full(&run->runs->seat)) {
+        refuse(run, HL_REFUSAL_APP_QUEUE_FULL);
+        return;
+    }
+    hl_progress_stage(run, HL_STAGE_GATHERING);
+    enum hl_err err = hl_client_say_continue(run->client);
+    (void)err; /* a caller that has gone has ended the run */
+}
+
+static void end_for_memory(struct hl_run *run)
+{
+    hl_ending_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, hl_refusal(HL_REFUSAL_NO_MEMORY));
+}
+
+void hl_admission_add(struct hl_run *run, struct hl_str data)
+{
+    if (!hl_gather_add(run, data))
+        end_for_memory(run);
+    else if (hl_gather_is_enough(run))
+        ask(run);
+}
+
+void hl_admission_add_end(struct hl_run *run, struct hl_str trailer)
+{
+    if (hl_gather_add_end(run, trailer))
+        ask(run);
+    else
+        end_for_memory(run);
+}
+
+void hl_admission_begin(struct hl_run *run)
+{
+    if (run->has_slot)
+        admit(run);
+    else if (hl_gather_is_needed(run))
+        begin_gathering(run);
+    else
+        ask(run);
+}

@@ -1,0 +1,27 @@
+/* backend.h - what stands behind store.h: a store that one process owns (local.c), or one that many
+ * share (postgres/). What is above knows only messages. */
+#ifndef HL_STORE_BACKEND_H
+#define HL_STORE_BACKEND_H
+
+#include "store/store.h"
+
+struct hl_store_vt {
+    enum hl_err (*post)(struct hl_store *store, struct hl_store_msg *m); /* hl_store_post */
+    void (*close)(struct hl_store *store);                               /* hl_store_close */
+};
+
+struct hl_store {
+    const struct hl_store_vt *vt;
+    const struct hl_store_gauges *gauges;
+    const char *data_dir;       /* hl_store_data_dir */
+    const uint8_t *signing_key; /* as it was found at the opening */
+    size_t signing_key_n;       /* 0: there was none */
+    bool keeps_keys;
+    bool is_shared; /* hl_store_is_shared */
+};
+
+/* As hl_store_open. */
+HL_MUST_CHECK enum hl_err hl_local_store_open(
+    struct hl_store **out, const struct hl_config *config, char *why, size_t why_len);
+
+#endif

@@ -1,0 +1,22 @@
+/* held.h - requests that may not be lost, which a full volume has no space for: they wait here until
+ * they are tried again, while what is lighter goes on. The engine's thread. */
+#ifndef HL_STORE_HELD_H
+#define HL_STORE_HELD_H
+
+#include "store/store.h"
+
+struct hl_held {
+    struct hl_msg *first, *last;
+    size_t least;      /* the weight of the lightest: what weighs as much is not tried either */
+    uint64_t retry_us; /* all are tried again then; UINT64_MAX: that is not known yet */
+};
+
+void hl_held_init(struct hl_held *h);
+/* Takes `m`. */
+void hl_held_add(struct hl_held *h, struct hl_store_msg *m, size_t weight);
+/* Whether a request must wait with them: it is as heavy, or says more about what one of them ends. */
+bool hl_held_blocks(const struct hl_held *h, const struct hl_store_msg *m, size_t weight);
+/* Puts them, in order, before the queue `*first` … `*last`. */
+void hl_held_release(struct hl_held *h, struct hl_msg **first, struct hl_msg **last);
+
+#endif

@@ -1,0 +1,24 @@
+/* intake.c - see intake.h. */
+#include "store/intake.h"
+
+#include "store/operation.h"
+
+#define MAX_REQUESTS 4096
+#define MAX_BYTES    (64u << 20)
+
+enum hl_err hl_intake_enter(struct hl_intake *intake, const struct hl_store_msg *m, size_t weight)
+{
+    uint64_t n = atomic_load_explicit(&intake->requests, memory_order_relaxed);
+    uint64_t bytes = atomic_load_explicit(&intake->bytes, memory_order_relaxed);
+    if (hl_operation_of(m)->brings_work && (n >= MAX_REQUESTS || bytes + weight > MAX_BYTES))
+        return HL_ERR_BUSY;
+    atomic_fetch_add_explicit(&intake->requests, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&intake->bytes, weight, memory_order_relaxed);
+    return HL_OK;
+}
+
+void hl_intake_leave(struct hl_intake *intake, size_t weight)
+{
+    atomic_fetch_sub_explicit(&intake->requests, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&intake->bytes, weight, memory_order_relaxed);
+}

@@ -1,0 +1,21 @@
+/* intake.h - how much has been posted to a store and is not answered: what brings work is refused
+ * beyond a bound. Any thread. */
+#ifndef HL_STORE_INTAKE_H
+#define HL_STORE_INTAKE_H
+
+#include <stdatomic.h>
+
+#include "store/store.h"
+
+struct hl_intake {
+    _Atomic uint64_t requests, bytes;
+};
+
+/* Counts a request of that weight (hl_operation_weigh), or says BUSY: 4,096 requests or 64 MiB wait, and
+ * this one would bring more work. */
+HL_MUST_CHECK enum hl_err hl_intake_enter(
+    struct hl_intake *intake, const struct hl_store_msg *m, size_t weight);
+/* It is answered. */
+void hl_intake_leave(struct hl_intake *intake, size_t weight);
+
+#endif

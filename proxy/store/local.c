@@ -1,0 +1,99 @@
+/* local.c - the store that one process owns: which driver, and the engine over it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "store/backend.h"
+#include "store/engine.h"
+#include "store/message.h"
+#include "store/operation.h"
+
+#define DAY_MS (24 * 3600 * 1000ll)
+
+struct local {
+    struct hl_store base;
+    struct hl_engine engine;
+    struct hl_driver *driver;
+};
+
+static struct local *local_of(struct hl_store *store)
+{
+    return (struct local *)store;
+}
+
+static enum hl_err open_driver(
+    struct local *l, const struct hl_config *config, char *why, size_t why_len)
+{
+    struct hl_backlog *backlog = &l->engine.backlog;
+    if (config->store != HL_STORE_MEMORY)
+        return hl_sqlite_open(&l->driver, config, backlog, why, why_len);
+    enum hl_err err = hl_memory_open(&l->driver, config, backlog);
+    if (err)
+        snprintf(why, why_len, "%s", hl_err_text(err));
+    else
+        HL_LOG(WARN, "store: in memory: queued runs, results, webhooks end with this process");
+    return err;
+}
+
+static enum hl_err post(struct hl_store *store, struct hl_store_msg *m)
+{
+    struct local *l = local_of(store);
+    const struct hl_driver_vt *vt = l->driver->vt;
+    if (vt->post_question && hl_operation_of(m)->is_question &&
+        !hl_store_message_asks_what_runs(m)) {
+        vt->post_question(l->driver, m);
+        return HL_OK;
+    }
+    return hl_engine_post(&l->engine, m);
+}
+
+static void close_store(struct hl_store *store)
+{
+    struct local *l = local_of(store);
+    hl_engine_stop(&l->engine);
+    l->driver->vt->close(l->driver);
+    hl_backlog_fini(&l->engine.backlog);
+    free(l);
+}
+
+static const struct hl_store_vt vt = {.post = post, .close = close_store};
+
+static enum hl_err start(struct local *l, const struct hl_config *config, char *why, size_t why_len)
+{
+    int64_t keep_ms = (int64_t)config->retention_ms;
+    int failed = hl_engine_start(&l->engine, l->driver, keep_ms < DAY_MS ? keep_ms : DAY_MS);
+    if (!failed)
+        return HL_OK;
+    snprintf(why, why_len, "cannot start the store's thread: %s", strerror(failed));
+    l->driver->vt->close(l->driver);
+    return hl_err_from_errno(failed);
+}
+
+enum hl_err hl_local_store_open(
+    struct hl_store **out, const struct hl_config *config, char *why, size_t why_len)
+{
+    struct local *l = calloc(1, sizeof(*l));
+    if (!l) {
+        snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
+        return HL_ERR_NOMEM;
+    }
+    hl_backlog_init(&l->engine.backlog, config->max_queued_runs, config->max_pending_deliveries,
+        config->webhook_per_host);
+    enum hl_err err = open_driver(l, config, why, why_len);
+    if (!err)
+        err = start(l, config, why, why_len);
+    if (err) {
+        hl_backlog_fini(&l->engine.backlog);
+        free(l);
+        return err;
+    }
+    l->base = (struct hl_store){.vt = &vt,
+        .gauges = &l->engine.gauges,
+        .data_dir = l->driver->data_dir,
+        .signing_key = l->driver->signing_key,
+        .signing_key_n = l->driver->signing_key_n,
+        .keeps_keys = l->driver->data_dir != NULL};
+    *out = &l->base;
+    return HL_OK;
+}

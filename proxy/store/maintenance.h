@@ -1,0 +1,23 @@
+/* maintenance.h - what the engine does when it runs no batch, and what it knows of the room that there
+ * is. The engine's thread. */
+#ifndef HL_STORE_MAINTENANCE_H
+#define HL_STORE_MAINTENANCE_H
+
+#include "store/engine.h"
+
+/* See `room` there. */
+void hl_maintenance_set_room(struct hl_engine *e, enum hl_err room);
+/* How long to wait before what found no space is tried again. */
+uint64_t hl_maintenance_pause(struct hl_engine *e);
+/* From here on nothing is written any more. */
+void hl_maintenance_fail(struct hl_engine *e, enum hl_err err);
+/* Whether accepts find room; the last answer is good for a moment. */
+void hl_maintenance_look_for_room(struct hl_engine *e, uint64_t now_us);
+/* A batch that began then has committed: its gauges, and what will be due because of it. */
+void hl_maintenance_note_commit(struct hl_engine *e, uint64_t began_us);
+void hl_maintenance_show_all(struct hl_engine *e); /* all gauges */
+/* What is due: unlinking and checkpoints, one purge step, the gauges. `is_idle`: nobody waits. */
+void hl_maintenance_tend(struct hl_engine *e, bool is_idle);
+uint64_t hl_maintenance_next_due(const struct hl_engine *e);
+
+#endif

@@ -1,0 +1,431 @@
+/* flush.c - requests become transactions: what came while the last ones were under way is the next one,
+ * in which operations of a kind are one statement.
+ *
+ * Promise: an operation is answered once, after the commit; two on the same run, delivery or key are
+ * never under way together, so that each sees what the one before it did. What was sent when the
+ * connection went may have been committed: it is sent again, and the statements say the same as the
+ * first time. What ends something waits for the server for as long as that takes. */
+#include "store/postgres/flush.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/message.h"
+#include "store/operation.h"
+#include "store/postgres/bodies.h"
+#include "store/postgres/reply.h"
+#include "store/postgres/serve.h"
+
+#define ACCEPT_WAIT_MS 2000  /* for a server that is gone, if it was not sent */
+#define DOUBT_WAIT_MS  30000 /* if nobody knows whether it was committed */
+#define PAUSE_MS       250
+#define SINGLES_MAX    8 /* statements for one operation, in a flush */
+
+/* In a transaction what begins comes first. */
+static const struct hl_pg_operation *const order[] = {&hl_pg_op_add, &hl_pg_op_cancel,
+    &hl_pg_op_release, &hl_pg_op_finish, &hl_pg_op_outcome, &hl_pg_op_attempt,
+    &hl_pg_op_redeliver_one, &hl_pg_op_redeliver_many, &hl_pg_op_account_add,
+    &hl_pg_op_account_revoke, &hl_pg_op_account_touch, &hl_pg_op_key_keep};
+
+/* --- the queue ------------------------------------------------------------------------------ */
+
+static void answer(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    hl_pg_reply(s, op->m, op->weight, op->rc);
+    hl_leased_free(op->leased);
+    hl_list_remove(&op->node);
+    free(op);
+}
+
+/* More is queued, or pending, than all replicas together may have. */
+static bool is_beyond_limits(const struct hl_pg_store *s, const struct hl_store_msg *m)
+{
+    if (m->msg.type != HL_STORE_ACCEPT)
+        return false;
+    bool has_webhook = ((const struct hl_accept *)m)->webhook_url.n > 0;
+    return hl_counter_get(&s->gauges.queued_runs) >= s->max_queued_runs ||
+           (has_webhook && hl_counter_get(&s->gauges.pending_deliveries) >= s->max_pending);
+}
+
+/* What no transaction is needed for to be refused. */
+static enum hl_err check(const struct hl_pg_store *s, const struct hl_store_msg *m)
+{
+    if (is_beyond_limits(s, m) && ((const struct hl_accept *)m)->idempotency_key.n == 0)
+        return HL_ERR_BUSY;
+    const struct hl_redeliver *r = (const struct hl_redeliver *)m;
+    bool is_endless = m->msg.type == HL_STORE_REDELIVER && hl_id_is_nil(&r->delivery_id) &&
+                      r->state == HL_DELIVERY_PENDING;
+    return is_endless ? HL_ERR_INVALID : HL_OK;
+}
+
+static const struct hl_body *body_of(const struct hl_store_msg *m)
+{
+    static const struct hl_body none = {.where = HL_BODY_NONE};
+    if (m->msg.type == HL_STORE_ACCEPT)
+        return &((const struct hl_accept *)m)->body;
+    return m->msg.type == HL_STORE_FINISH ? &((const struct hl_finish *)m)->outcome.body : &none;
+}
+
+/* What names a body is sent when that is in the database. */
+static void on_body(void *self, enum hl_err rc)
+{
+    struct hl_pg_op *op = self;
+    struct hl_pg_store *s = op->store;
+    if (!rc) {
+        hl_list_push_back(&s->queue, &op->node);
+        return;
+    }
+    op->rc = rc;
+    answer(s, op);
+}
+
+static void stage(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    const struct hl_body *body = body_of(op->m);
+    uint64_t wait_ms = op->m->msg.type == HL_STORE_ACCEPT ? ACCEPT_WAIT_MS : 0;
+    if (body->where == HL_BODY_FILE)
+        hl_pg_bodies_put(s, body, wait_ms, on_body, op);
+    else
+        hl_list_push_back(&s->queue, &op->node);
+}
+
+void hl_pg_flush_add(struct hl_pg_store *s, struct hl_store_msg *m)
+{
+    size_t weight = hl_operation_weigh(m);
+    enum hl_err refusal = check(s, m);
+    struct hl_pg_op *op = refusal ? NULL : calloc(1, sizeof(*op));
+    if (!op) {
+        hl_pg_reply(s, m, weight, refusal ? refusal : HL_ERR_NOMEM);
+        return;
+    }
+    hl_list_init(&op->node);
+    op->store = s;
+    op->m = m;
+    op->how = hl_pg_operation_of(m);
+    op->weight = weight;
+    op->is_busy = is_beyond_limits(s, m);
+    op->posted_ms = hl_clock_mono_ms();
+    if (op->how->subject)
+        op->how->subject(op);
+    if (m->msg.type == HL_STORE_REDELIVER)
+        op->mark = ((const struct hl_redeliver *)m)->mark.after;
+    stage(s, op);
+}
+
+void hl_pg_flush_refuse_all(struct hl_pg_store *s)
+{
+    while (!hl_list_is_empty(&s->queue)) {
+        struct hl_pg_op *op = HL_CONTAINER_OF(s->queue.next, struct hl_pg_op, node);
+        op->rc = HL_ERR_UNAVAILABLE;
+        answer(s, op);
+    }
+}
+
+bool hl_pg_flush_has_room(const struct hl_pg_store *s)
+{
+    for (int i = 0; i < HL_PG_FLUSHES; i++)
+        if (!s->flushes[i].is_used)
+            return true;
+    return false;
+}
+
+bool hl_pg_flush_is_idle(const struct hl_pg_store *s)
+{
+    for (int i = 0; i < HL_PG_FLUSHES; i++)
+        if (s->flushes[i].is_used)
+            return false;
+    return hl_list_is_empty(&s->queue) && s->n_puts == 0;
+}
+
+uint64_t hl_pg_flush_expire(struct hl_pg_store *s, uint64_t now_ms)
+{
+    uint64_t next_ms = UINT64_MAX;
+    if (hl_pg_link_is_up(&s->writer))
+        return next_ms;
+    HL_LIST_EACH_SAFE (node, &s->queue) {
+        struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
+        if (!hl_operation_of(op->m)->may_be_refused || op->m->msg.type == HL_STORE_RECORD)
+            continue;
+        uint64_t due_ms = op->posted_ms + (op->is_in_doubt ? DOUBT_WAIT_MS : ACCEPT_WAIT_MS);
+        if (due_ms > now_ms) {
+            next_ms = due_ms < next_ms ? due_ms : next_ms;
+            continue;
+        }
+        op->rc = HL_ERR_UNAVAILABLE;
+        answer(s, op);
+    }
+    return next_ms;
+}
+
+/* --- filling -------------------------------------------------------------------------------- */
+
+static bool is_busy(const struct hl_pg_store *s, const struct hl_pg_op *op)
+{
+    return (!hl_id_is_nil(&op->subject) && hl_id_map_find(&s->busy, &op->subject)) ||
+           (!hl_id_is_nil(&op->key) && hl_id_map_find(&s->busy, &op->key));
+}
+
+static void set_busy(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    if (!hl_id_is_nil(&op->subject))
+        hl_id_map_put(&s->busy, &op->subject, op);
+    if (!hl_id_is_nil(&op->key))
+        hl_id_map_put(&s->busy, &op->key, op);
+}
+
+static void clear_busy(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    if (!hl_id_is_nil(&op->subject))
+        hl_id_map_remove(&s->busy, &op->subject);
+    if (!hl_id_is_nil(&op->key))
+        hl_id_map_remove(&s->busy, &op->key);
+}
+
+static void fill(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    size_t singles = 0;
+    if (hl_id_map_reserve(&s->busy, 2 * HL_PG_FLUSH_OPS) != HL_OK ||
+        hl_id_map_reserve(&s->live, HL_PG_FLUSHES * (HL_PG_FLUSH_OPS + HL_PG_HAND_OUT)) != HL_OK)
+        return;
+    HL_LIST_EACH_SAFE (node, &s->queue) {
+        struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
+        if (f->n_ops == HL_PG_FLUSH_OPS ||
+            (f->n_ops > 0 && (op->is_alone || f->weight + op->weight > HL_PG_FLUSH_WEIGHT)))
+            break;
+        if (is_busy(s, op) || (op->how->is_single && singles == SINGLES_MAX))
+            continue;
+        singles += op->how->is_single;
+        set_busy(s, op);
+        hl_list_remove(&op->node);
+        hl_list_push_back(&f->ops, &op->node);
+        f->weight += op->weight;
+        f->n_ops++;
+        f->is_alone = op->is_alone;
+        if (op->is_alone)
+            break;
+    }
+}
+
+static void add_part(struct hl_pg_store *s, struct hl_pg_flush *f, struct hl_pg_op **ops, size_t n)
+{
+    const struct hl_pg_operation *how = ops[0]->how;
+    hl_pg_params_clear(&s->params);
+    how->bind(s, &s->params, ops, n);
+    if (f->flight.n < HL_PG_FLIGHT_MAX)
+        f->parts[f->flight.n] = (struct hl_pg_part){ops, n};
+    hl_pg_link_add(&s->writer, &f->flight, how->query, &s->params);
+}
+
+static void add_parts(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < HL_ARRAY_LEN(order); k++) {
+        size_t from = n;
+        HL_LIST_EACH_SAFE (node, &f->ops) {
+            struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
+            if (op->how == order[k])
+                f->sorted[n++] = op;
+        }
+        for (size_t step; from < n; from += step) {
+            step = order[k]->is_single ? 1 : n - from;
+            add_part(s, f, &f->sorted[from], step);
+        }
+    }
+}
+
+/* --- after the end -------------------------------------------------------------------------- */
+
+static enum hl_err err_of(const struct hl_pg_op *op, int64_t code)
+{
+    static const enum hl_err errs[] = {[HL_PG_DONE] = HL_OK,
+        [HL_PG_EXISTS] = HL_ERR_EXISTS,
+        [HL_PG_CONFLICT] = HL_ERR_CONFLICT,
+        [HL_PG_STALE] = HL_ERR_STALE,
+        [HL_PG_NOT_FOUND] = HL_ERR_NOT_FOUND,
+        [HL_PG_AGAIN] = HL_OK,
+        [HL_PG_BUSY] = HL_ERR_BUSY};
+    if (code == HL_PG_BEFORE)
+        return op->is_in_doubt ? HL_OK : op->how->repeated;
+    return code >= 0 && code < (int64_t)HL_ARRAY_LEN(errs) ? errs[code] : HL_ERR_IO;
+}
+
+static void read_part(struct hl_pg_store *s, const struct hl_pg_part *part, const PGresult *result)
+{
+    for (size_t i = 0; i < part->n; i++)
+        part->ops[i]->rc = HL_ERR_STALE;
+    for (int i = 0; i < PQntuples(result); i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        size_t ord = (size_t)hl_pg_int(&row);
+        HL_ASSERT(ord >= 1 && ord <= part->n);
+        struct hl_pg_op *op = part->ops[ord - 1];
+        int64_t code = hl_pg_int(&row);
+        op->rc = err_of(op, code);
+        op->asks_again = code == HL_PG_AGAIN;
+        if (op->how->read)
+            op->how->read(s, op, &row);
+    }
+}
+
+/* Back to where it came from: the head of the queue, in order. */
+static void queue_again(
+    struct hl_pg_store *s, struct hl_pg_flush *f, bool is_in_doubt, bool is_alone)
+{
+    while (!hl_list_is_empty(&f->ops)) {
+        struct hl_pg_op *op = HL_CONTAINER_OF(f->ops.prev, struct hl_pg_op, node);
+        clear_busy(s, op);
+        op->is_in_doubt |= is_in_doubt;
+        op->is_alone |= is_alone;
+        hl_list_remove(&op->node);
+        hl_list_push_front(&s->queue, &op->node);
+    }
+}
+
+/* Whether the reply must wait for a file. */
+static bool lacks_file(const struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    struct hl_leased *leased = op->leased;
+    return op->rc == HL_OK && leased && leased->outcome.body.where == HL_BODY_FILE &&
+           !hl_pg_bodies_find(s, &leased->delivery_id, &leased->outcome.body);
+}
+
+static void finish_op(struct hl_pg_store *s, struct hl_pg_op *op);
+
+static void on_file(void *self, enum hl_err rc)
+{
+    struct hl_pg_op *op = self;
+    op->rc = rc == HL_ERR_CANCELLED ? HL_ERR_UNAVAILABLE : rc;
+    finish_op(op->store, op);
+}
+
+static void end_op(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    if (lacks_file(s, op)) {
+        hl_list_remove(&op->node);
+        hl_pg_bodies_get(s, &op->leased->outcome.body, &op->leased->delivery_id, on_file, op);
+    } else {
+        finish_op(s, op);
+    }
+}
+
+static void finish_op(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    clear_busy(s, op);
+    if (op->how->note && !op->asks_again)
+        op->how->note(s, op);
+    if (!op->asks_again && !(op->has_more && op->rc == HL_OK)) {
+        answer(s, op);
+        return;
+    }
+    op->asks_again = op->has_more = false;
+    hl_list_remove(&op->node);
+    hl_list_push_front(&s->queue, &op->node);
+}
+
+static void commit(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    for (size_t i = 0; i < f->flight.n; i++)
+        if (f->parts[i].n > 0)
+            read_part(s, &f->parts[i], f->flight.results[i]);
+    hl_counter_add(&s->gauges.commits, 1);
+    hl_histogram_add(&s->gauges.commit_latency, (hl_clock_mono_ms() - f->flight.sent_ms) * 1000);
+    HL_LIST_EACH_SAFE (node, &f->ops)
+        end_op(s, HL_CONTAINER_OF(node, struct hl_pg_op, node));
+    hl_pg_serve_end(s, f);
+}
+
+static void refuse(struct hl_pg_store *s, struct hl_pg_flush *f, enum hl_err why)
+{
+    HL_LIST_EACH_SAFE (node, &f->ops) {
+        struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
+        if (why != HL_ERR_INVALID &&
+            (!hl_operation_of(op->m)->may_be_refused || op->m->msg.type == HL_STORE_RECORD))
+            continue;
+        clear_busy(s, op);
+        op->rc = why;
+        answer(s, op);
+    }
+}
+
+/* What broke it is found by trying each alone; what nobody can help waits for better times. */
+static void reject(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    const struct hl_pg_flight *flight = &f->flight;
+    bool has_passed = hl_pg_sqlstate_passes(flight->sqlstate);
+    HL_LOG(WARN, "store: PostgreSQL refused a transaction", HL_LOG_TEXT("why", flight->message),
+        HL_LOG_TEXT("sqlstate", flight->sqlstate));
+    if (has_passed) {
+        s->pause_ms = hl_clock_mono_ms() + PAUSE_MS;
+        refuse(s, f, strcmp(flight->sqlstate, "53100") == 0 ? HL_ERR_FULL : HL_ERR_UNAVAILABLE);
+    } else if (f->is_alone) {
+        refuse(s, f, HL_ERR_INVALID);
+    } else {
+        s->pause_ms = f->n_ops > 0 ? 0 : hl_clock_mono_ms() + PAUSE_MS;
+    }
+    queue_again(s, f, false, !has_passed);
+}
+
+static void on_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)
+{
+    struct hl_pg_flush *f = HL_CONTAINER_OF(flight, struct hl_pg_flush, flight);
+    struct hl_pg_store *s = f->store;
+    if (fate == HL_PG_COMMITTED) {
+        commit(s, f);
+    } else {
+        hl_pg_serve_undo(s, f);
+        if (fate == HL_PG_REJECTED)
+            reject(s, f);
+        else
+            queue_again(s, f, true, false);
+    }
+    f->is_used = false;
+}
+
+/* --- sending -------------------------------------------------------------------------------- */
+
+static struct hl_pg_flush *take_free(struct hl_pg_store *s)
+{
+    for (int i = 0; i < HL_PG_FLUSHES; i++)
+        if (!s->flushes[i].is_used)
+            return &s->flushes[i];
+    return NULL;
+}
+
+/* False: there was nothing to send, or it could not be sent. */
+static bool send_one(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms)
+{
+    f->store = s;
+    f->n_ops = f->weight = 0;
+    f->claim_at = f->lease_at = f->peek_at = -1;
+    f->n_claims = f->n_leases = 0;
+    f->is_alone = false;
+    memset(f->parts, 0, sizeof(f->parts));
+    hl_list_init(&f->ops);
+    hl_pg_flight_init(&f->flight, on_end);
+    fill(s, f);
+    add_parts(s, f);
+    if (!f->is_alone)
+        hl_pg_serve_begin(s, f, now_ms);
+    if (f->flight.n == 0) {
+        queue_again(s, f, false, false);
+        return false;
+    }
+    f->is_used = hl_pg_link_end(&s->writer, &f->flight);
+    if (f->is_used)
+        return true;
+    hl_pg_serve_undo(s, f);
+    queue_again(s, f, false, false);
+    return false;
+}
+
+void hl_pg_flush_turn(struct hl_pg_store *s)
+{
+    uint64_t now_ms = hl_clock_mono_ms();
+    struct hl_pg_flush *f;
+    if (!hl_pg_link_is_up(&s->writer) || !s->is_joined || now_ms < s->pause_ms)
+        return;
+    while ((f = take_free(s)) && send_one(s, f, now_ms))
+        continue;
+}

@@ -1,0 +1,381 @@
+/* link.c - see link.h. */
+#include "store/postgres/link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+
+#define PAUSE_MIN_MS 50
+#define PAUSE_MAX_MS 5000
+/* A statement is ended by the server after 10 s; what says nothing for longer is cut off. */
+#define SILENCE_MS 15000
+#define LOOK_MS    1000
+
+/* --- making a connection ---------------------------------------------------------------------- */
+
+enum hl_err hl_pg_link_prepare(
+    struct hl_pg_session *s, const struct hl_pg_texts *texts, char *why, size_t why_len)
+{
+    enum hl_err err = HL_OK;
+    for (int i = 0; i < HL_PG_SQL_COUNT && s->settings->prepares && !err; i++)
+        err = hl_pg_session_prepare(
+            s, hl_pg_statement_name((enum hl_pg_sql)i), texts->text[i], why, why_len);
+    return err;
+}
+
+static enum hl_err prepare(struct hl_pg_session *s, void *arg, char *why, size_t why_len)
+{
+    return hl_pg_link_prepare(s, arg, why, why_len);
+}
+
+static void try_later(struct hl_pg_link *l);
+
+static void connect_again(struct hl_pg_link *l)
+{
+    l->job = hl_pg_job_start(l->settings, prepare, (void *)l->texts, &l->connected);
+    if (!l->job)
+        try_later(l);
+}
+
+static void on_timer(uv_timer_t *timer);
+
+/* With jitter: replicas that lost the server together do not come back together. */
+static void try_later(struct hl_pg_link *l)
+{
+    uint32_t dice;
+    hl_random_fill(&dice, sizeof(dice));
+    uint64_t wait_ms = l->pause_ms / 2 + dice % (l->pause_ms / 2 + 1);
+    l->pause_ms = l->pause_ms * 2 < PAUSE_MAX_MS ? l->pause_ms * 2 : PAUSE_MAX_MS;
+    uv_timer_start(&l->timer, on_timer, wait_ms, 0);
+}
+
+/* --- up and down ---------------------------------------------------------------------------- */
+
+static void on_io(uv_poll_t *poll, int status, int events);
+
+static void free_handle(uv_handle_t *handle)
+{
+    struct hl_pg_link *l = handle->data;
+    l->handles--;
+    free(handle);
+}
+
+static void stop_polling(struct hl_pg_link *l)
+{
+    if (l->poll)
+        uv_close((uv_handle_t *)l->poll, free_handle);
+    l->poll = NULL;
+}
+
+static bool start_polling(struct hl_pg_link *l)
+{
+    l->poll = calloc(1, sizeof(*l->poll));
+    if (!l->poll || uv_poll_init(l->loop, l->poll, PQsocket(l->conn)) != 0) {
+        free(l->poll);
+        l->poll = NULL;
+        return false;
+    }
+    l->poll->data = l;
+    l->handles++;
+    return uv_poll_start(l->poll, UV_READABLE, on_io) == 0;
+}
+
+static void end_flight(struct hl_pg_flight *f, enum hl_pg_fate fate)
+{
+    hl_list_remove(&f->node);
+    PGresult *results[HL_PG_FLIGHT_MAX];
+    size_t n = f->answered < f->n ? f->answered : f->n;
+    memcpy(results, f->results, sizeof(results));
+    f->on_end(f, fate);
+    for (size_t i = 0; i < n; i++)
+        PQclear(results[i]);
+}
+
+static void go_down(struct hl_pg_link *l, const char *why)
+{
+    if (!l->conn)
+        return;
+    stop_polling(l);
+    PQfinish(l->conn);
+    l->conn = NULL;
+    l->broken = NULL;
+    l->down_ms = hl_clock_mono_ms();
+    if (!l->is_closing)
+        HL_LOG(WARN, "store: PostgreSQL is gone", HL_LOG_TEXT("why", why));
+    l->is_said = true;
+    while (!hl_list_is_empty(&l->flights))
+        end_flight(HL_CONTAINER_OF(l->flights.next, struct hl_pg_flight, node), HL_PG_LOST);
+    uv_timer_stop(&l->timer);
+    if (!l->is_closing)
+        try_later(l);
+    l->on_change(l->self, false);
+}
+
+static void go_up(struct hl_pg_link *l, PGconn *conn)
+{
+    l->conn = conn;
+    if (!PQenterPipelineMode(conn) || !start_polling(l)) {
+        go_down(l, "the connection cannot be watched");
+        return;
+    }
+    if (l->is_said)
+        HL_LOG(INFO, "store: PostgreSQL is there again",
+            HL_LOG_INT("ms", l->down_ms ? hl_clock_mono_ms() - l->down_ms : 0));
+    l->is_said = false;
+    l->down_ms = 0;
+    l->pause_ms = PAUSE_MIN_MS;
+    uv_timer_start(&l->timer, on_timer, LOOK_MS, LOOK_MS);
+    l->on_change(l->self, true);
+}
+
+static void on_connected(uv_async_t *async)
+{
+    struct hl_pg_link *l = async->data;
+    char why[300];
+    PGconn *conn;
+    if (!l->job || !hl_pg_job_is_done(l->job))
+        return;
+    enum hl_err err = hl_pg_job_end(l->job, &conn, why, sizeof(why));
+    l->job = NULL;
+    if (!err) {
+        go_up(l, conn);
+        return;
+    }
+    if (!l->is_said)
+        HL_LOG(WARN, "store: PostgreSQL is not there", HL_LOG_TEXT("why", why));
+    l->is_said = true;
+    try_later(l);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct hl_pg_link *l = timer->data;
+    if (!l->conn) {
+        if (!l->job)
+            connect_again(l);
+        return;
+    }
+    if (l->broken) {
+        go_down(l, l->broken);
+        return;
+    }
+    if (hl_list_is_empty(&l->flights))
+        return;
+    const struct hl_pg_flight *oldest = HL_CONTAINER_OF(l->flights.next, struct hl_pg_flight, node);
+    if (hl_clock_mono_ms() - oldest->sent_ms > SILENCE_MS)
+        go_down(l, "the server does not answer");
+}
+
+int hl_pg_link_init(struct hl_pg_link *l, uv_loop_t *loop, const struct hl_pg_settings *settings,
+    const struct hl_pg_texts *texts, void (*on_change)(void *self, bool is_up), void *self)
+{
+    *l = (struct hl_pg_link){.loop = loop,
+        .settings = settings,
+        .texts = texts,
+        .pause_ms = PAUSE_MIN_MS,
+        .on_change = on_change,
+        .self = self};
+    hl_list_init(&l->flights);
+    int rc = uv_timer_init(loop, &l->timer);
+    if (rc == 0)
+        rc = uv_async_init(loop, &l->connected, on_connected);
+    l->timer.data = l->connected.data = l;
+    l->handles = 2;
+    return rc;
+}
+
+void hl_pg_link_open(struct hl_pg_link *l, PGconn *conn)
+{
+    if (conn) {
+        go_up(l, conn);
+        return;
+    }
+    l->down_ms = hl_clock_mono_ms();
+    connect_again(l);
+}
+
+void hl_pg_link_hurry(struct hl_pg_link *l)
+{
+    if (!l->conn && !l->job && !l->is_closing)
+        uv_timer_start(&l->timer, on_timer, 0, 0);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct hl_pg_link *l = handle->data;
+    l->handles--;
+}
+
+void hl_pg_link_close(struct hl_pg_link *l)
+{
+    l->is_closing = true;
+    hl_pg_job_leave(l->job);
+    l->job = NULL;
+    go_down(l, "");
+    uv_close((uv_handle_t *)&l->timer, on_closed);
+    uv_close((uv_handle_t *)&l->connected, on_closed);
+}
+
+/* --- sending -------------------------------------------------------------------------------- */
+
+void hl_pg_flight_init(
+    struct hl_pg_flight *f, void (*on_end)(struct hl_pg_flight *flight, enum hl_pg_fate fate))
+{
+    hl_list_init(&f->node);
+    f->n = f->answered = 0;
+    f->sqlstate[0] = f->message[0] = '\0';
+    f->on_end = on_end;
+}
+
+/* Who sends is in the middle of something: flights end in a turn of the loop of their own. */
+static void break_soon(struct hl_pg_link *l, const char *why)
+{
+    l->broken = why;
+    uv_timer_start(&l->timer, on_timer, 0, 0);
+}
+
+static bool send_query(
+    struct hl_pg_link *l, enum hl_pg_sql query, const struct hl_pg_params *params)
+{
+    const char *values[HL_PG_PARAMS_MAX];
+    int formats[HL_PG_PARAMS_MAX];
+    hl_pg_params_values(params, values);
+    for (int i = 0; i < params->n; i++)
+        formats[i] = 1;
+    if (l->settings->prepares)
+        return PQsendQueryPrepared(
+            l->conn, hl_pg_statement_name(query), params->n, values, params->lengths, formats, 1);
+    return PQsendQueryParams(
+        l->conn, l->texts->text[query], params->n, NULL, values, params->lengths, formats, 1);
+}
+
+void hl_pg_link_add(struct hl_pg_link *l, struct hl_pg_flight *f, enum hl_pg_sql query,
+    const struct hl_pg_params *params)
+{
+    HL_ASSERT(f->n < HL_PG_FLIGHT_MAX);
+    if (!l->conn || l->broken)
+        return;
+    f->queries[f->n] = query;
+    f->results[f->n++] = NULL;
+    if (params->err || !send_query(l, query, params))
+        break_soon(l, params->err ? "out of memory" : "a statement could not be sent");
+}
+
+static void flush(struct hl_pg_link *l)
+{
+    int left = PQflush(l->conn);
+    if (left < 0)
+        break_soon(l, "the connection was lost");
+    else
+        uv_poll_start(l->poll, left ? UV_READABLE | UV_WRITABLE : UV_READABLE, on_io);
+}
+
+bool hl_pg_link_end(struct hl_pg_link *l, struct hl_pg_flight *f)
+{
+    if (!l->conn || l->broken)
+        return false;
+    if (!PQpipelineSync(l->conn)) {
+        break_soon(l, "a statement could not be sent");
+        return false;
+    }
+    f->sent_ms = hl_clock_mono_ms();
+    hl_list_push_back(&l->flights, &f->node);
+    flush(l);
+    return true;
+}
+
+bool hl_pg_sqlstate_passes(const char *sqlstate)
+{
+    return strncmp(sqlstate, "40", 2) == 0 || strncmp(sqlstate, "53", 2) == 0 ||
+           strncmp(sqlstate, "55", 2) == 0 || strncmp(sqlstate, "57", 2) == 0 ||
+           strncmp(sqlstate, "58", 2) == 0;
+}
+
+/* --- answers -------------------------------------------------------------------------------- */
+
+static void note_failure(struct hl_pg_flight *f, const PGresult *result)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    if (f->sqlstate[0] || !state)
+        return;
+    snprintf(f->sqlstate, sizeof(f->sqlstate), "%s", state);
+    snprintf(f->message, sizeof(f->message), "%s", text ? text : "");
+}
+
+/* The server is going, or is no longer the one that may be written to: what it said of a flight is not
+ * its last word. */
+static bool is_going(const char *sqlstate)
+{
+    return strncmp(sqlstate, "57P", 3) == 0 || strcmp(sqlstate, "25006") == 0;
+}
+
+static void take_result(struct hl_pg_link *l, PGresult *result)
+{
+    struct hl_pg_flight *f = hl_list_is_empty(&l->flights)
+                                 ? NULL
+                                 : HL_CONTAINER_OF(l->flights.next, struct hl_pg_flight, node);
+    ExecStatusType status = PQresultStatus(result);
+    if (!f) {
+        PQclear(result);
+        return;
+    }
+    if (status == PGRES_PIPELINE_SYNC) {
+        PQclear(result);
+        if (is_going(f->sqlstate))
+            go_down(l, f->message);
+        else
+            end_flight(f, f->sqlstate[0] ? HL_PG_REJECTED : HL_PG_COMMITTED);
+        return;
+    }
+    if (status == PGRES_FATAL_ERROR)
+        note_failure(f, result);
+    if (f->answered < f->n)
+        f->results[f->answered++] = result;
+    else
+        PQclear(result); /* the commit's own failure */
+}
+
+static void read_results(struct hl_pg_link *l)
+{
+    /* One without a result is the end of a query's, two are the end of what there is. */
+    for (int ends = 0; l->conn && ends < 2 && !PQisBusy(l->conn);) {
+        PGresult *result = PQgetResult(l->conn);
+        ends = result ? 0 : ends + 1;
+        if (result)
+            take_result(l, result);
+    }
+    if (l->conn && PQstatus(l->conn) == CONNECTION_BAD)
+        go_down(l, "the connection was lost");
+}
+
+static void take_notifications(struct hl_pg_link *l)
+{
+    for (PGnotify *n; l->conn && (n = PQnotifies(l->conn)) != NULL;) {
+        int backend_pid = n->be_pid;
+        PQfreemem(n);
+        if (l->on_notify)
+            l->on_notify(l->self, backend_pid);
+    }
+}
+
+static void on_io(uv_poll_t *poll, int status, int events)
+{
+    struct hl_pg_link *l = poll->data;
+    if (!l->conn || poll != l->poll)
+        return;
+    if (status < 0 || ((events & UV_READABLE) && !PQconsumeInput(l->conn))) {
+        go_down(l, "the connection was lost");
+        return;
+    }
+    if (events & UV_WRITABLE)
+        flush(l);
+    if (l->conn)
+        read_results(l);
+    take_notifications(l);
+}

@@ -1,0 +1,171 @@
+/* meta.c - see meta.h. */
+#include "store/postgres/meta.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the signing key -------------------------------------------------------------------------- */
+
+/* `plain` has room for HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD. */
+static enum hl_err open_signing_key(
+    struct hl_sealer *sealer, struct hl_str sealed, char *plain, size_t *n)
+{
+    static const struct hl_id no_row;
+    if (sealed.n > HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD)
+        return HL_ERR_CORRUPT;
+    enum hl_err err = hl_unseal(sealer, "meta.signing_key", &no_row, sealed, plain, n);
+    return !err && *n > HL_SIGNING_KEY_MAX ? HL_ERR_CORRUPT : err;
+}
+
+enum hl_err hl_pg_keep_signing_key(struct hl_pg_store *s, struct hl_str sealed)
+{
+    char plain[HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD];
+    size_t n = 0;
+    enum hl_err err = open_signing_key(&s->sealer, sealed, plain, &n);
+    if (!err) {
+        memcpy(s->signing_key, plain, n);
+        s->base.signing_key_n = n;
+    }
+    explicit_bzero(plain, sizeof(plain));
+    return err;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static enum hl_err ask_meta(struct hl_pg_session *session, const char *key,
+    const struct hl_str *value, PGresult **out, char *why, size_t why_len)
+{
+    struct hl_pg_params params;
+    hl_pg_params_init(&params);
+    hl_pg_add_str(&params, hl_str_from(key));
+    if (value)
+        hl_pg_add_str(&params, *value);
+    enum hl_err err = hl_pg_session_ask(session,
+        value ? "INSERT INTO ~.meta (k, v) VALUES ($1::text, $2::bytea) ON CONFLICT (k) DO UPDATE"
+                " SET v = meta.v RETURNING v"
+              : "SELECT v FROM ~.meta WHERE k = $1::text",
+        &params, out, why, why_len);
+    hl_pg_params_fini(&params);
+    return err;
+}
+
+/* What stands there, once ours does if nothing did and it `is_kept`. No row: nothing stands there. */
+static enum hl_err find_meta(struct hl_pg_session *session, const char *key, struct hl_str ours,
+    bool is_kept, PGresult **out, char *why, size_t why_len)
+{
+    enum hl_err err = ask_meta(session, key, NULL, out, why, why_len);
+    if (err || PQntuples(*out) > 0 || !is_kept)
+        return err;
+    PQclear(*out);
+    return ask_meta(session, key, &ours, out, why, why_len);
+}
+
+static struct hl_str first_value(const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    return hl_pg_str(&row);
+}
+
+/* --- what must be the same everywhere ----------------------------------------------------------- */
+
+static enum hl_err check_key(struct hl_pg_session *session, const struct hl_key *key, bool is_kept,
+    char *why, size_t why_len)
+{
+    PGresult *result;
+    struct hl_str ours = {(const char *)key->check, sizeof(key->check)};
+    enum hl_err err = find_meta(session, "key_check", ours, is_kept, &result, why, why_len);
+    if (err)
+        return err;
+    bool is_other = PQntuples(result) > 0 && !hl_str_eq(first_value(result), ours);
+    PQclear(result);
+    if (!is_other)
+        return HL_OK;
+    snprintf(why, why_len,
+        "HOOKLINE_KEY: **** is not the key that this schema was made with: give all replicas that "
+        "one");
+    return HL_ERR_INVALID;
+}
+
+static void write_duration(char out[32], uint64_t ms)
+{
+    if (ms % 1000 == 0)
+        snprintf(out, 32, "%llus", (unsigned long long)ms / 1000);
+    else
+        snprintf(out, 32, "%llums", (unsigned long long)ms);
+}
+
+static void explain_ttl(uint64_t ours_ms, uint64_t theirs_ms, char *why, size_t why_len)
+{
+    char ours[32], theirs[32];
+    write_duration(ours, ours_ms);
+    write_duration(theirs, theirs_ms);
+    snprintf(why, why_len,
+        "HOOKLINE_REPLICA_TTL: %s here, but %s at the other replicas: give all the same one (to "
+        "change it stop all, then run hookline store migrate)",
+        ours, theirs);
+}
+
+static enum hl_err check_ttl(
+    struct hl_pg_session *session, uint64_t ttl_ms, bool is_kept, char *why, size_t why_len)
+{
+    char text[24], theirs[24];
+    PGresult *result;
+    struct hl_str ours = {
+        text, (size_t)snprintf(text, sizeof(text), "%llu", (unsigned long long)ttl_ms)};
+    enum hl_err err = find_meta(session, "ttl_ms", ours, is_kept, &result, why, why_len);
+    if (err)
+        return err;
+    bool is_other = PQntuples(result) > 0 && !hl_str_eq(first_value(result), ours);
+    snprintf(theirs, sizeof(theirs), "%.*s",
+        HL_STR_ARG((PQntuples(result) > 0 ? first_value(result) : ours)));
+    PQclear(result);
+    if (!is_other)
+        return HL_OK;
+    explain_ttl(ttl_ms, strtoull(theirs, NULL, 10), why, why_len);
+    return HL_ERR_INVALID;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------- */
+
+static enum hl_err refuse_signing_key(char *why, size_t why_len)
+{
+    snprintf(why, why_len,
+        "HOOKLINE_POSTGRES_URL: the signing key in the database is damaged: restore the table meta "
+        "from a backup");
+    return HL_ERR_INVALID;
+}
+
+enum hl_err hl_pg_meta_look(struct hl_pg_session *session, struct hl_sealer *sealer,
+    uint64_t ttl_ms, char *why, size_t why_len)
+{
+    char plain[HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD];
+    size_t n;
+    PGresult *result = NULL;
+    enum hl_err err = check_key(session, sealer->key, false, why, why_len);
+    if (!err && ttl_ms > 0)
+        err = check_ttl(session, ttl_ms, false, why, why_len);
+    if (!err)
+        err = ask_meta(session, "signing_key", NULL, &result, why, why_len);
+    if (!err && PQntuples(result) > 0 &&
+        open_signing_key(sealer, first_value(result), plain, &n) != HL_OK)
+        err = refuse_signing_key(why, why_len);
+    PQclear(result);
+    explicit_bzero(plain, sizeof(plain));
+    return err;
+}
+
+enum hl_err hl_pg_meta_share(
+    struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
+{
+    PGresult *result = NULL;
+    enum hl_err err = check_key(session, &s->key, true, why, why_len);
+    if (!err && !s->is_guest)
+        err = check_ttl(session, s->ttl_ms, true, why, why_len);
+    if (!err)
+        err = ask_meta(session, "signing_key", NULL, &result, why, why_len);
+    if (!err && PQntuples(result) > 0 && hl_pg_keep_signing_key(s, first_value(result)) != HL_OK)
+        err = refuse_signing_key(why, why_len);
+    PQclear(result);
+    return err;
+}

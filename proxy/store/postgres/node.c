@@ -1,0 +1,252 @@
+/* node.c - this replica among the others: one row with the time until which it is believed to live,
+ * renewed by a single UPDATE however many runs it has.
+ *
+ * A replica whose time is past is buried by any other: its runs end as interrupted, or are queued
+ * again, its deliveries go on elsewhere. A dead one never comes back: who finds its row dead goes on
+ * under a new id, with empty hands. Nobody buries others before its own beats have succeeded for a
+ * whole lifetime: the first to come back after an outage must not end the runs of all the rest. */
+#include "store/postgres/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/postgres/bodies.h"
+#include "store/postgres/errand.h"
+#include "store/postgres/notify.h"
+
+#define SURVEY_MS     5000
+#define JOIN_PAUSE_MS 250
+
+/* --- joining -------------------------------------------------------------------------------- */
+
+static void add_ids(struct hl_pg_params *p, const struct hl_id_map *map)
+{
+    hl_pg_array_begin(p, HL_PG_ID, map->n);
+    for (size_t i = 0; i < map->cap; i++)
+        if (map->entries[i].value)
+            hl_pg_item_id(p, &map->entries[i].id);
+    hl_pg_array_end(p);
+}
+
+static void add_strays(struct hl_pg_store *s, struct hl_pg_errand *e, enum hl_pg_sql query,
+    const struct hl_id_map *known)
+{
+    hl_pg_add_id(&s->params, &s->node_id);
+    add_ids(&s->params, known);
+    hl_pg_errand_add(e, query);
+}
+
+static void on_joined(struct hl_pg_store *s, const PGresult *result)
+{
+    if (!result) {
+        s->join_ms = hl_clock_mono_ms() + JOIN_PAUSE_MS;
+        return;
+    }
+    s->is_joined = true;
+    s->claims_more = s->leases_more = true;
+    s->beat_ms = 0;
+}
+
+/* Claims whose answer was lost with the connection belong to nobody. */
+void hl_pg_node_join(struct hl_pg_store *s)
+{
+    s->is_joined = false;
+    s->join_ms = 0;
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_joined);
+    if (!e)
+        return;
+    struct hl_pg_params *p = &s->params;
+    hl_pg_add_id(p, &s->node_id);
+    hl_pg_add_str(p, hl_str_from(s->name));
+    hl_pg_add_str(p, HL_STR(HL_VERSION));
+    hl_pg_add_str(p, HL_STR(""));
+    hl_pg_add_int(p, (int64_t)s->ttl_ms);
+    hl_pg_errand_add(e, HL_PG_DO_NODE_JOIN);
+    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live);
+    add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
+    hl_pg_errand_send(e);
+}
+
+static void on_left(struct hl_pg_store *s, const PGresult *result)
+{
+    (void)result;
+    s->has_left = true;
+}
+
+bool hl_pg_node_leave(struct hl_pg_store *s)
+{
+    struct hl_pg_errand *e = hl_pg_link_is_up(&s->writer) ? hl_pg_errand_begin(s, on_left) : NULL;
+    if (!e)
+        return false;
+    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live);
+    add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
+    hl_pg_add_id(&s->params, &s->node_id);
+    hl_pg_errand_add(e, HL_PG_DO_NODE_LEAVE);
+    return hl_pg_errand_send(e);
+}
+
+/* --- beats ---------------------------------------------------------------------------------- */
+
+/* What its workers and its sender have goes on to callers and receivers; what they say of it is stale. */
+static void start_over(struct hl_pg_store *s)
+{
+    HL_LOG(WARN,
+        "store: this replica counted as dead: its runs were ended, its deliveries go on "
+        "elsewhere",
+        HL_LOG_INT("runs", s->live.n), HL_LOG_INT("deliveries", s->places.leased));
+    s->node_id = hl_id_next(&s->ids, hl_clock_wall_ms());
+    hl_id_map_clear(&s->live); /* flushes that are under way have reserved room */
+    uint32_t per_lane = s->places.per_lane;
+    hl_pg_places_fini(&s->places);
+    hl_pg_places_init(&s->places, per_lane);
+    hl_pg_bodies_drop_all(s);
+    s->beats_since_ms = 0;
+    hl_pg_node_join(s);
+}
+
+static void on_beat(struct hl_pg_store *s, const PGresult *result)
+{
+    uint64_t now_ms = hl_clock_mono_ms();
+    s->is_beating = false;
+    if (!result) {
+        s->beats_since_ms = 0;
+        return;
+    }
+    if (PQntuples(result) == 0) {
+        start_over(s);
+        return;
+    }
+    struct hl_pg_row row = {.result = result};
+    hl_clock_follow(hl_pg_int(&row), s->beat_sent_ms);
+    bool was_expired = hl_pg_int(&row);
+    bool has_gap = now_ms - s->last_beat_ms > s->ttl_ms / 3;
+    if (s->beats_since_ms == 0 || was_expired || has_gap)
+        s->beats_since_ms = now_ms;
+    s->last_beat_ms = now_ms;
+}
+
+static void beat(struct hl_pg_store *s)
+{
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_beat);
+    if (!e)
+        return;
+    hl_pg_add_id(&s->params, &s->node_id);
+    hl_pg_add_int(&s->params, (int64_t)s->ttl_ms);
+    hl_pg_errand_add(e, HL_PG_DO_NODE_BEAT);
+    s->beat_sent_ms = hl_clock_mono_ms();
+    s->is_beating = hl_pg_errand_send(e);
+}
+
+/* --- the dead ------------------------------------------------------------------------------- */
+
+static void on_buried(struct hl_pg_store *s, const PGresult *result)
+{
+    s->is_burying = false;
+    if (!result)
+        return;
+    struct hl_pg_row row = {.result = result};
+    int64_t nodes = hl_pg_int(&row), ended = hl_pg_int(&row), back = hl_pg_int(&row);
+    int64_t deliveries = hl_pg_int(&row);
+    if (nodes == 0)
+        return;
+    HL_LOG(WARN, "store: replicas are gone; what they had was taken over",
+        HL_LOG_INT("replicas", nodes), HL_LOG_INT("interrupted_runs", ended),
+        HL_LOG_INT("queued_runs", back), HL_LOG_INT("deliveries", deliveries));
+    s->claims_more = s->leases_more = true;
+    s->bury_ms = 0;
+    hl_pg_notify_work(s);
+}
+
+static void bury(struct hl_pg_store *s)
+{
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_buried);
+    if (!e)
+        return;
+    hl_pg_add_id(&s->params, &s->node_id);
+    hl_pg_add_int(&s->params, s->run_attempts);
+    hl_pg_add_int(&s->params, s->webhook_attempts);
+    hl_pg_errand_add(e, HL_PG_DO_NODE_BURY);
+    s->is_burying = hl_pg_errand_send(e);
+}
+
+/* Not between the end of an outage and the first beat after it. */
+static bool may_bury(const struct hl_pg_store *s, uint64_t now_ms)
+{
+    return s->beats_since_ms > 0 && now_ms - s->beats_since_ms >= s->ttl_ms &&
+           now_ms - s->last_beat_ms <= s->ttl_ms / 3;
+}
+
+/* --- gauges --------------------------------------------------------------------------------- */
+
+static void on_survey(struct hl_pg_store *s, const PGresult *result)
+{
+    s->is_surveying = false;
+    if (!result)
+        return;
+    struct hl_pg_row row = {.result = result};
+    hl_counter_set(&s->gauges.queued_runs, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.oldest_queued_ms, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.pending_deliveries, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.oldest_delivery_ms, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.leased_deliveries, s->places.leased);
+}
+
+static void survey(struct hl_pg_store *s)
+{
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_survey);
+    if (!e)
+        return;
+    hl_pg_errand_add(e, HL_PG_DO_SURVEY);
+    s->is_surveying = hl_pg_errand_send(e);
+}
+
+/* --- turns ---------------------------------------------------------------------------------- */
+
+void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
+{
+    if (!hl_pg_link_is_up(&s->writer))
+        return;
+    if (!s->is_joined) {
+        if (s->join_ms > 0 && now_ms >= s->join_ms)
+            hl_pg_node_join(s);
+        return;
+    }
+    if (now_ms >= s->beat_ms && !s->is_beating) {
+        s->beat_ms = now_ms + s->ttl_ms / 12;
+        beat(s);
+    }
+    if (now_ms >= s->bury_ms && !s->is_burying && may_bury(s, now_ms)) {
+        s->bury_ms = now_ms + s->ttl_ms / 6;
+        bury(s);
+    }
+    if (now_ms >= s->survey_ms && !s->is_surveying) {
+        s->survey_ms = now_ms + SURVEY_MS;
+        survey(s);
+    }
+}
+
+static uint64_t bury_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
+{
+    uint64_t due_ms = s->beats_since_ms + s->ttl_ms;
+    if (due_ms < s->bury_ms)
+        due_ms = s->bury_ms;
+    if (due_ms < now_ms)
+        due_ms = now_ms;
+    return may_bury(s, due_ms) ? due_ms : UINT64_MAX;
+}
+
+/* What is under way is not due: its answer wakes the thread. */
+uint64_t hl_pg_node_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
+{
+    if (!hl_pg_link_is_up(&s->writer))
+        return UINT64_MAX;
+    if (!s->is_joined)
+        return s->join_ms > 0 ? s->join_ms : UINT64_MAX;
+    uint64_t beat_ms = s->is_beating ? UINT64_MAX : s->beat_ms;
+    uint64_t survey_ms = s->is_surveying ? UINT64_MAX : s->survey_ms;
+    uint64_t bury_ms = s->is_burying ? UINT64_MAX : bury_due_ms(s, now_ms);
+    uint64_t due_ms = beat_ms < survey_ms ? beat_ms : survey_ms;
+    return due_ms < bury_ms ? due_ms : bury_ms;
+}

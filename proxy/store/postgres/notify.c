@@ -1,0 +1,161 @@
+/* notify.c - see notify.h.
+ *
+ * NOTIFY takes a lock over the whole database at its commit, so it is in no transaction that does
+ * anything else, and one replica sends at most one each 20 ms. It has no payload: who hears one looks
+ * for everything. It is sent without waiting for the disk: a notification does not outlive the server.
+ * LISTEN needs a connection of its own to the server. Behind a pooler that shares connections it is
+ * somebody else who hears, or nobody. So each new connection is tried with a notification to itself:
+ * the server's process that it names is the one that answered the connecting, or there is somebody in
+ * between. */
+#include "store/postgres/notify.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/postgres/outbox.h"
+
+#define GRACE_MS 5  /* in which this replica may take what it accepted */
+#define SPACE_MS 20 /* between two notifications */
+#define TRIAL_MS 1000
+#define PROBE_MS 15000 /* a connection that has died is noticed when it is used */
+#define LOOK_MS  20    /* between two looks, however many notifications come */
+
+/* --- hearing -------------------------------------------------------------------------------- */
+
+static void look_for_work(struct hl_pg_store *s)
+{
+    uint64_t now_ms = hl_clock_mono_ms();
+    uint64_t look_ms = s->notify.looked_ms + LOOK_MS;
+    if (look_ms < now_ms)
+        look_ms = now_ms;
+    if (look_ms < s->poll_ms)
+        s->poll_ms = s->notify.looked_ms = look_ms;
+    hl_pg_outbox_hurry(s);
+}
+
+static void on_notify(void *self, int backend_pid)
+{
+    struct hl_pg_store *s = self;
+    if (backend_pid != PQbackendPID(s->listener.conn)) {
+        look_for_work(s);
+        return;
+    }
+    if (s->notify.hears)
+        return;
+    s->notify.hears = true;
+    s->notify.trial_ms = 0;
+    look_for_work(s); /* what was notified before is not heard any more */
+}
+
+/* --- the connection ------------------------------------------------------------------------- */
+
+static void on_sent(struct hl_pg_flight *flight, enum hl_pg_fate fate)
+{
+    struct hl_pg_store *s = HL_CONTAINER_OF(flight, struct hl_pg_store, notify.flight);
+    s->notify.is_sending = false;
+    if (fate == HL_PG_REJECTED)
+        HL_LOG(WARN, "store: PostgreSQL refused a notification",
+            HL_LOG_TEXT("why", flight->message), HL_LOG_TEXT("sqlstate", flight->sqlstate));
+}
+
+static void begin(struct hl_pg_store *s)
+{
+    hl_pg_flight_init(&s->notify.flight, on_sent);
+    hl_pg_params_clear(&s->params);
+}
+
+/* Also to try the connection: who listens already goes on. */
+static void listen_on(struct hl_pg_store *s)
+{
+    begin(s);
+    hl_pg_link_add(&s->listener, &s->notify.flight, HL_PG_DO_LISTEN, &s->params);
+    s->notify.is_sending = hl_pg_link_end(&s->listener, &s->notify.flight);
+}
+
+static void notify(struct hl_pg_store *s)
+{
+    begin(s);
+    hl_pg_link_add(&s->listener, &s->notify.flight, HL_PG_DO_NO_FLUSH, &s->params);
+    hl_pg_link_add(&s->listener, &s->notify.flight, HL_PG_DO_NOTIFY, &s->params);
+    s->notify.is_sending = hl_pg_link_end(&s->listener, &s->notify.flight);
+}
+
+static void on_listener(void *self, bool is_up)
+{
+    struct hl_pg_store *s = self;
+    uint64_t now_ms = hl_clock_mono_ms();
+    s->notify.hears = false;
+    s->notify.trial_ms = is_up ? now_ms + TRIAL_MS : 0;
+    s->notify.probe_ms = now_ms + PROBE_MS;
+    if (!is_up)
+        return;
+    listen_on(s);
+    s->notify.owes_all = true; /* to itself too */
+}
+
+int hl_pg_notify_init(struct hl_pg_store *s)
+{
+    int rc = hl_pg_link_init(&s->listener, &s->loop, &s->settings, &s->texts, on_listener, s);
+    s->listener.on_notify = on_notify;
+    return rc;
+}
+
+/* --- sending -------------------------------------------------------------------------------- */
+
+void hl_pg_notify_work(struct hl_pg_store *s)
+{
+    if (!s->notify.owes_work)
+        s->notify.owed_ms = hl_clock_mono_ms() + GRACE_MS;
+    s->notify.owes_work = true;
+}
+
+void hl_pg_notify_all(struct hl_pg_store *s)
+{
+    s->notify.owes_all = true;
+}
+
+static uint64_t send_due_ms(const struct hl_pg_store *s)
+{
+    const struct hl_pg_notify *n = &s->notify;
+    uint64_t soonest_ms = n->sent_ms + SPACE_MS;
+    if (n->is_sending || !hl_pg_link_is_up(&s->listener))
+        return UINT64_MAX;
+    if (n->owes_all)
+        return soonest_ms;
+    if (n->owes_work)
+        return n->owed_ms > soonest_ms ? n->owed_ms : soonest_ms;
+    return n->probe_ms;
+}
+
+static void end_trial(struct hl_pg_notify *n)
+{
+    n->trial_ms = 0;
+    if (!n->is_deafness_said)
+        HL_LOG(WARN,
+            "store: no notification comes back from PostgreSQL, as behind a pooler: work of "
+            "other replicas is polled for");
+    n->is_deafness_said = true;
+}
+
+void hl_pg_notify_turn(struct hl_pg_store *s, uint64_t now_ms)
+{
+    struct hl_pg_notify *n = &s->notify;
+    if (n->trial_ms > 0 && now_ms >= n->trial_ms)
+        end_trial(n);
+    n->owes_work &= s->claims_more || s->leases_more;
+    if (now_ms < send_due_ms(s))
+        return;
+    if (n->owes_all || n->owes_work) {
+        notify(s);
+        n->sent_ms = now_ms;
+        n->owes_all = n->owes_work = false;
+    } else {
+        listen_on(s);
+    }
+    n->probe_ms = now_ms + PROBE_MS;
+}
+
+uint64_t hl_pg_notify_due_ms(const struct hl_pg_store *s)
+{
+    uint64_t due_ms = send_due_ms(s), trial_ms = s->notify.trial_ms;
+    return trial_ms > 0 && trial_ms < due_ms ? trial_ms : due_ms;
+}

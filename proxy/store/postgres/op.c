@@ -1,0 +1,35 @@
+/* op.c - which request is which row. The rows are op_run.c's, op_delivery.c's and op_account.c's. */
+#include "store/postgres/op.h"
+
+const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
+{
+    switch (m->msg.type) {
+    case HL_STORE_ACCEPT:
+    case HL_STORE_RECORD:
+        return &hl_pg_op_add;
+    case HL_STORE_FINISH:
+        return &hl_pg_op_finish;
+    case HL_STORE_RELEASE:
+        return &hl_pg_op_release;
+    case HL_STORE_CANCEL:
+        return &hl_pg_op_cancel;
+    case HL_STORE_ATTEMPT:
+        return &hl_pg_op_attempt;
+    case HL_STORE_OUTCOME:
+        return &hl_pg_op_outcome;
+    case HL_STORE_REDELIVER:
+        return hl_id_is_nil(&((const struct hl_redeliver *)m)->delivery_id)
+                   ? &hl_pg_op_redeliver_many
+                   : &hl_pg_op_redeliver_one;
+    case HL_STORE_ADD_ACCOUNT:
+        return &hl_pg_op_account_add;
+    case HL_STORE_REVOKE_ACCOUNT:
+        return &hl_pg_op_account_revoke;
+    case HL_STORE_TOUCH_ACCOUNTS:
+        return &hl_pg_op_account_touch;
+    case HL_STORE_KEEP_KEY:
+        return &hl_pg_op_key_keep;
+    default:
+        return NULL;
+    }
+}

@@ -1,0 +1,62 @@
+/* op.h - the store's requests as PostgreSQL is told them: a constant row for each, and what goes along
+ * with one until it is answered. The store's thread. */
+#ifndef HL_STORE_POSTGRES_OP_H
+#define HL_STORE_POSTGRES_OP_H
+
+#include "base/list.h"
+#include "store/account.h"
+#include "store/postgres/row.h"
+#include "store/postgres/statement.h"
+#include "store/question.h"
+
+struct hl_pg_store;
+
+struct hl_pg_op {
+    struct hl_list node; /* in the store's queue or in a flush */
+    struct hl_pg_store *store;
+    struct hl_store_msg *m;
+    const struct hl_pg_operation *how;
+    size_t weight;
+    uint64_t posted_ms; /* CLOCK_MONOTONIC */
+    struct hl_id subject,
+        key;          /* no two operations on the same one are under way at once; nil: none */
+    bool is_in_doubt; /* it was sent, and nobody knows whether it was committed */
+    bool is_busy;     /* too much waits for a new run; one with a known key is answered */
+    bool is_alone;    /* a flush with others failed: it has one of its own */
+    struct hl_id
+        delivery_id; /* of the delivery that its end begins: the same each time it is sent */
+
+    enum hl_err rc; /* below: what the answer said, told the asker after the commit */
+    bool asks_again;
+    struct hl_id other; /* the earlier run; who has the run */
+    struct hl_leased *leased;
+    int64_t number; /* a count, a time, a state */
+    bool has_more;
+    struct hl_id mark;
+};
+
+struct hl_pg_operation {
+    enum hl_pg_sql query;
+    bool is_single;       /* the statement is for one operation: no arrays */
+    enum hl_err repeated; /* what it says where it is so already and this is no repetition */
+    /* What two of must not be under way together. May be NULL. */
+    void (*subject)(struct hl_pg_op *op);
+    /* The parameters for `n` operations. */
+    void (*bind)(
+        struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n);
+    /* What the answer's row says beside ord and code. May be NULL. */
+    void (*read)(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row);
+    /* After the commit, if it is OK: who has what now; what the reply carries. May be NULL. */
+    void (*note)(struct hl_pg_store *s, struct hl_pg_op *op);
+};
+
+/* NULL: not a request that changes anything. */
+const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m);
+
+/* The rows, by what they are about. */
+extern const struct hl_pg_operation hl_pg_op_add, hl_pg_op_finish, hl_pg_op_release,
+    hl_pg_op_cancel, hl_pg_op_attempt, hl_pg_op_outcome, hl_pg_op_redeliver_one,
+    hl_pg_op_redeliver_many, hl_pg_op_account_add, hl_pg_op_account_revoke, hl_pg_op_account_touch,
+    hl_pg_op_key_keep;
+
+#endif

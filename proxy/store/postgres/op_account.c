@@ -1,0 +1,105 @@
+/* op_account.c - service accounts, and the key that signs their tokens. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "store/postgres/meta.h"
+#include "store/postgres/notify.h"
+
+static void bind_add(
+    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+{
+    (void)s;
+    (void)n;
+    const struct hl_account *a = &((const struct hl_add_account *)ops[0]->m)->account;
+    hl_pg_add_id(p, &a->id);
+    hl_pg_add_str(p, hl_str_from(a->project));
+    hl_pg_add_str(p, hl_str_from(a->name));
+    hl_pg_add_int(p, a->role);
+    hl_pg_add_int(p, a->created_ms);
+    hl_pg_add_int(p, a->expires_ms);
+}
+
+static void note_add(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    if (op->rc == HL_OK)
+        hl_pg_notify_all(s);
+}
+
+const struct hl_pg_operation hl_pg_op_account_add = {.query = HL_PG_DO_ACCOUNT_ADD,
+    .is_single = true,
+    .repeated = HL_ERR_EXISTS,
+    .bind = bind_add,
+    .note = note_add};
+
+static void bind_revoke(
+    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+{
+    (void)s;
+    (void)n;
+    const struct hl_revoke_account *r = (const struct hl_revoke_account *)ops[0]->m;
+    hl_pg_add_id(p, &r->id);
+    hl_pg_add_str(p, hl_str_from(r->project));
+    hl_pg_add_int(p, hl_clock_wall_ms());
+}
+
+static void read_revoke(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
+{
+    (void)s;
+    op->number = hl_pg_int(row);
+}
+
+static void note_revoke(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    ((struct hl_revoke_account *)op->m)->revoked_ms = op->number;
+    if (op->rc == HL_OK)
+        hl_pg_notify_all(s);
+}
+
+const struct hl_pg_operation hl_pg_op_account_revoke = {.query = HL_PG_DO_ACCOUNT_REVOKE,
+    .is_single = true,
+    .bind = bind_revoke,
+    .read = read_revoke,
+    .note = note_revoke};
+
+static void bind_touch(
+    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+{
+    (void)s;
+    (void)n;
+    const struct hl_touch_accounts *t = (const struct hl_touch_accounts *)ops[0]->m;
+    hl_pg_array_begin(p, HL_PG_ID, t->n);
+    for (size_t i = 0; i < t->n; i++)
+        hl_pg_item_id(p, &t->uses[i].id);
+    hl_pg_array_end(p);
+    hl_pg_array_begin(p, HL_PG_INT, t->n);
+    for (size_t i = 0; i < t->n; i++)
+        hl_pg_item_int(p, t->uses[i].used_ms);
+    hl_pg_array_end(p);
+}
+
+const struct hl_pg_operation hl_pg_op_account_touch = {
+    .query = HL_PG_DO_ACCOUNT_TOUCH, .is_single = true, .bind = bind_touch};
+
+static void bind_keep(
+    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+{
+    static const struct hl_id no_row;
+    struct hl_buf sealed = {0};
+    (void)n;
+    struct hl_str key = ((const struct hl_keep_key *)ops[0]->m)->key;
+    if (!p->err)
+        p->err = hl_seal(&s->sealer, "meta.signing_key", &no_row, key, &sealed);
+    hl_pg_add_str(p, hl_buf_str(&sealed));
+    hl_buf_fini(&sealed);
+}
+
+/* EXISTS: another replica was first, and this is its key. */
+static void read_keep(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
+{
+    struct hl_str sealed = hl_pg_str(row);
+    if (op->rc == HL_ERR_EXISTS && hl_pg_keep_signing_key(s, sealed) != HL_OK)
+        op->rc = HL_ERR_CORRUPT;
+}
+
+const struct hl_pg_operation hl_pg_op_key_keep = {
+    .query = HL_PG_DO_KEY_KEEP, .is_single = true, .bind = bind_keep, .read = read_keep};

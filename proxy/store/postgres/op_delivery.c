@@ -1,0 +1,178 @@
+/* op_delivery.c - attempts of deliveries, their outcomes, and deliveries that are made anew. */
+#include "base/clock.h"
+#include "store/message.h"
+#include "store/postgres/bodies.h"
+#include "store/postgres/notify.h"
+#include "store/postgres/push.h"
+
+/* Redeliveries are cut into pieces, so that a hundred thousand of them hold nobody up. */
+#define REDELIVER_STEP 128
+
+/* --- attempts ------------------------------------------------------------------------------- */
+
+static const struct hl_attempt *attempt_of(const struct hl_pg_op *op)
+{
+    return (const struct hl_attempt *)op->m;
+}
+
+static void subject_of_attempt(struct hl_pg_op *op)
+{
+    op->subject = attempt_of(op)->delivery_id;
+}
+
+static void bind_attempt(
+    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+{
+    hl_pg_add_id(p, &s->node_id);
+    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &attempt_of(ops[i])->delivery_id));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->round));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->n));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->is_again));
+    hl_pg_add_int(p, hl_clock_wall_ms());
+}
+
+static void read_attempt(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
+{
+    if (op->rc != HL_OK)
+        return;
+    hl_leased_free(op->leased);
+    op->leased = NULL;
+    op->rc = hl_pg_read_leased(s, row, &op->leased);
+}
+
+static void note_attempt(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    (void)s;
+    struct hl_attempt *a = (struct hl_attempt *)op->m;
+    hl_attempt_drop(a);
+    a->leased = op->leased;
+    op->leased = NULL;
+}
+
+const struct hl_pg_operation hl_pg_op_attempt = {.query = HL_PG_DO_ATTEMPT,
+    .subject = subject_of_attempt,
+    .bind = bind_attempt,
+    .read = read_attempt,
+    .note = note_attempt};
+
+/* --- outcomes ------------------------------------------------------------------------------- */
+
+static const struct hl_attempt_outcome *outcome_of(const struct hl_pg_op *op)
+{
+    return (const struct hl_attempt_outcome *)op->m;
+}
+
+static void subject_of_outcome(struct hl_pg_op *op)
+{
+    op->subject = outcome_of(op)->delivery_id;
+}
+
+static void bind_outcome(
+    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+{
+    hl_pg_add_id(p, &s->node_id);
+    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &outcome_of(ops[i])->delivery_id));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->round));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->n));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->verdict));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->http_status));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->started_ms));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->ended_ms));
+    HL_PG_EACH(p, HL_PG_BYTES, n, hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->error)));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, 0));
+}
+
+static void read_outcome(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
+{
+    (void)s;
+    op->number = hl_pg_int(row); /* the state that is final, or 0 */
+}
+
+static void note_outcome(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    struct hl_attempt_outcome *o = (struct hl_attempt_outcome *)op->m;
+    bool goes_on =
+        op->rc == HL_OK && op->number == HL_DELIVERY_PENDING && o->verdict != HL_ATTEMPT_ABANDONED;
+    if (goes_on && o->parks && !o->is_parked)
+        o->is_parked = hl_pg_places_park(&s->places, &o->delivery_id);
+    if (!goes_on) {
+        hl_pg_places_leave(&s->places, &o->delivery_id, o->is_parked);
+        hl_pg_bodies_drop(s, &o->delivery_id);
+    }
+    /* It may have been counted by another replica, and here only with the next survey. */
+    if (op->number != HL_DELIVERY_PENDING && hl_counter_get(&s->gauges.pending_deliveries) > 0)
+        hl_counter_sub(&s->gauges.pending_deliveries, 1);
+    if (op->number == HL_DELIVERY_DEAD)
+        hl_counter_add(&s->gauges.dead_letters, 1);
+    s->leases_more = true;
+    if (o->verdict == HL_ATTEMPT_ABANDONED)
+        hl_pg_notify_all(s);
+}
+
+const struct hl_pg_operation hl_pg_op_outcome = {.query = HL_PG_DO_OUTCOME,
+    .repeated = HL_ERR_STALE,
+    .subject = subject_of_outcome,
+    .bind = bind_outcome,
+    .read = read_outcome,
+    .note = note_outcome};
+
+/* --- redelivery ----------------------------------------------------------------------------- */
+
+static const struct hl_redeliver *redeliver_of(const struct hl_pg_op *op)
+{
+    return (const struct hl_redeliver *)op->m;
+}
+
+static void bind_one(
+    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+{
+    (void)n;
+    hl_pg_add_id(p, &redeliver_of(ops[0])->delivery_id);
+    hl_pg_add_str(p, hl_str_from(redeliver_of(ops[0])->project));
+    hl_pg_add_int(p, s->webhook_attempts);
+}
+
+static void bind_many(
+    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+{
+    (void)n;
+    const struct hl_redeliver *r = redeliver_of(ops[0]);
+    hl_pg_add_str(p, hl_str_from(r->project));
+    hl_pg_add_int(p, r->state);
+    hl_pg_add_int(p, r->since_ms);
+    hl_pg_add_id(p, &r->mark.after);
+    hl_pg_add_int(p, REDELIVER_STEP);
+    hl_pg_add_int(p, s->webhook_attempts);
+}
+
+static void read_redeliver(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
+{
+    (void)s;
+    op->number = hl_pg_int(row);
+    op->has_more = hl_pg_int(row);
+    hl_pg_id(row, &op->mark);
+}
+
+static void note_redeliver(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    struct hl_redeliver *r = (struct hl_redeliver *)op->m;
+    if (op->rc != HL_OK)
+        return;
+    r->count += (uint64_t)op->number;
+    hl_counter_add(&s->gauges.pending_deliveries, (uint64_t)op->number);
+    r->mark.after = op->mark;
+    s->leases_more = true;
+    hl_pg_notify_work(s);
+}
+
+const struct hl_pg_operation hl_pg_op_redeliver_one = {.query = HL_PG_DO_REDELIVER,
+    .is_single = true,
+    .bind = bind_one,
+    .read = read_redeliver,
+    .note = note_redeliver};
+
+const struct hl_pg_operation hl_pg_op_redeliver_many = {.query = HL_PG_DO_REDELIVER_MANY,
+    .is_single = true,
+    .bind = bind_many,
+    .read = read_redeliver,
+    .note = note_redeliver};

@@ -1,0 +1,137 @@
+/* param.c - see param.h. The binary format of arrays is what PostgreSQL's array_recv reads. */
+#include "store/postgres/param.h"
+
+#include "base/assert.h"
+
+/* Of PostgreSQL's own types: these never change. */
+static const uint32_t oids[] = {
+    [HL_PG_INT] = 20, [HL_PG_ID] = 2950, [HL_PG_BYTES] = 17, [HL_PG_TEXT] = 25};
+
+void hl_pg_params_init(struct hl_pg_params *p)
+{
+    *p = (struct hl_pg_params){.err = HL_OK};
+}
+
+void hl_pg_params_fini(struct hl_pg_params *p)
+{
+    hl_buf_fini(&p->bytes);
+}
+
+void hl_pg_params_clear(struct hl_pg_params *p)
+{
+    p->bytes.n = 0;
+    p->n = 0;
+    p->err = HL_OK;
+}
+
+/* --- bytes ---------------------------------------------------------------------------------- */
+
+static void put(struct hl_pg_params *p, const void *bytes, size_t n)
+{
+    if (!p->err && n > 0)
+        p->err = hl_buf_append(&p->bytes, bytes, n);
+}
+
+static void put_32(struct hl_pg_params *p, uint32_t v)
+{
+    uint8_t b[4];
+    for (int i = 0; i < 4; i++)
+        b[i] = (uint8_t)(v >> (24 - 8 * i));
+    put(p, b, sizeof(b));
+}
+
+static void put_64(struct hl_pg_params *p, int64_t v)
+{
+    put_32(p, (uint32_t)((uint64_t)v >> 32));
+    put_32(p, (uint32_t)v);
+}
+
+static void begin(struct hl_pg_params *p)
+{
+    HL_ASSERT(p->n < HL_PG_PARAMS_MAX);
+    p->at[p->n] = p->bytes.n;
+    p->is_null[p->n] = false;
+}
+
+static void end(struct hl_pg_params *p)
+{
+    p->lengths[p->n] = (int)(p->bytes.n - p->at[p->n]);
+    p->n++;
+}
+
+/* --- plain values --------------------------------------------------------------------------- */
+
+void hl_pg_add_int(struct hl_pg_params *p, int64_t v)
+{
+    begin(p);
+    put_64(p, v);
+    end(p);
+}
+
+void hl_pg_add_id(struct hl_pg_params *p, const struct hl_id *id)
+{
+    begin(p);
+    put(p, id->b, sizeof(id->b));
+    end(p);
+}
+
+void hl_pg_add_str(struct hl_pg_params *p, struct hl_str s)
+{
+    begin(p);
+    put(p, s.p, s.n);
+    end(p);
+}
+
+void hl_pg_add_null(struct hl_pg_params *p)
+{
+    begin(p);
+    p->is_null[p->n] = true;
+    end(p);
+}
+
+/* --- arrays --------------------------------------------------------------------------------- */
+
+void hl_pg_array_begin(struct hl_pg_params *p, enum hl_pg_type type, size_t n)
+{
+    begin(p);
+    put_32(p, 1); /* dimensions */
+    put_32(p, 1); /* there may be nulls */
+    put_32(p, oids[type]);
+    put_32(p, (uint32_t)n);
+    put_32(p, 1); /* the first one's index */
+}
+
+void hl_pg_item_int(struct hl_pg_params *p, int64_t v)
+{
+    put_32(p, 8);
+    put_64(p, v);
+}
+
+void hl_pg_item_id(struct hl_pg_params *p, const struct hl_id *id)
+{
+    put_32(p, sizeof(id->b));
+    put(p, id->b, sizeof(id->b));
+}
+
+void hl_pg_item_str(struct hl_pg_params *p, struct hl_str s)
+{
+    put_32(p, (uint32_t)s.n);
+    put(p, s.p, s.n);
+}
+
+void hl_pg_item_null(struct hl_pg_params *p)
+{
+    put_32(p, UINT32_MAX);
+}
+
+void hl_pg_array_end(struct hl_pg_params *p)
+{
+    end(p);
+}
+
+/* A value of no bytes is not a null: it has an address all the same. */
+void hl_pg_params_values(const struct hl_pg_params *p, const char **values)
+{
+    for (int i = 0; i < p->n; i++)
+        values[i] = p->is_null[i] ? NULL : p->bytes.p ? p->bytes.p + p->at[i] : "";
+}

@@ -1,0 +1,56 @@
+/* param.h - the parameters of one statement, in PostgreSQL's binary format: plain values, and arrays
+ * of which each item belongs to one operation of a flush. One thread owns them.
+ *
+ * Running out of memory is remembered in `err`; what is added after it is dropped. */
+#ifndef HL_STORE_POSTGRES_PARAM_H
+#define HL_STORE_POSTGRES_PARAM_H
+
+#include "base/buf.h"
+#include "base/id.h"
+
+#define HL_PG_PARAMS_MAX 32
+
+/* The types of arrays. */
+enum hl_pg_type { HL_PG_INT, HL_PG_ID, HL_PG_BYTES, HL_PG_TEXT };
+
+struct hl_pg_params {
+    struct hl_buf bytes;
+    size_t at[HL_PG_PARAMS_MAX]; /* where in `bytes` each begins */
+    int lengths[HL_PG_PARAMS_MAX];
+    bool is_null[HL_PG_PARAMS_MAX];
+    int n;
+    enum hl_err err;
+};
+
+void hl_pg_params_init(struct hl_pg_params *p);
+void hl_pg_params_fini(struct hl_pg_params *p);
+/* Nothing is in it any more; the room stays. */
+void hl_pg_params_clear(struct hl_pg_params *p);
+
+/* The next parameter: bigint, uuid, and bytea or text. */
+void hl_pg_add_int(struct hl_pg_params *p, int64_t v);
+void hl_pg_add_id(struct hl_pg_params *p, const struct hl_id *id);
+void hl_pg_add_str(struct hl_pg_params *p, struct hl_str s);
+void hl_pg_add_null(struct hl_pg_params *p);
+
+/* The next parameter is an array of `n` items, which follow; hl_pg_array_end after them. */
+void hl_pg_array_begin(struct hl_pg_params *p, enum hl_pg_type type, size_t n);
+void hl_pg_item_int(struct hl_pg_params *p, int64_t v);
+void hl_pg_item_id(struct hl_pg_params *p, const struct hl_id *id);
+void hl_pg_item_str(struct hl_pg_params *p, struct hl_str s);
+void hl_pg_item_null(struct hl_pg_params *p);
+void hl_pg_array_end(struct hl_pg_params *p);
+
+/* The whole of it: `item` adds the item of operation `i`. */
+#define HL_PG_EACH(p, type, n, item)                                                               \
+    do {                                                                                           \
+        hl_pg_array_begin(p, type, n);                                                             \
+        for (size_t i = 0; i < (n); i++)                                                           \
+            item;                                                                                  \
+        hl_pg_array_end(p);                                                                        \
+    } while (0)
+
+/* libpq's view of them, valid until the next change: values[HL_PG_PARAMS_MAX]. */
+void hl_pg_params_values(const struct hl_pg_params *p, const char **values);
+
+#endif

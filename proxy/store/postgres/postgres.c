@@ -1,0 +1,410 @@
+/* postgres.c - the thread: what comes in, when it turns, how it begins and ends. */
+#include "store/postgres/postgres.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/message.h"
+#include "store/operation.h"
+#include "store/path.h"
+#include "store/postgres/answer.h"
+#include "store/postgres/bodies.h"
+#include "store/postgres/check.h"
+#include "store/postgres/flush.h"
+#include "store/postgres/meta.h"
+#include "store/postgres/node.h"
+#include "store/postgres/notify.h"
+#include "store/postgres/outbox.h"
+#include "store/postgres/partition.h"
+#include "store/postgres/reply.h"
+#include "store/postgres/schema.h"
+#include "store/postgres/serve.h"
+#include "store/postgres/upkeep.h"
+
+#define DAY_MS (24 * 3600 * 1000ll)
+/* At the end: for a server that is there and does not let us in. */
+#define JOIN_WAIT_MS 5000
+
+static struct hl_pg_store *store_of(struct hl_store *store)
+{
+    return (struct hl_pg_store *)store;
+}
+
+/* --- mail ----------------------------------------------------------------------------------- */
+
+static enum hl_err post(struct hl_store *store, struct hl_store_msg *m)
+{
+    struct hl_pg_store *s = store_of(store);
+    bool is_credit = m->msg.type == HL_STORE_CREDIT || m->msg.type == HL_STORE_LEASE_CREDIT;
+    enum hl_err err = is_credit ? HL_OK : hl_intake_enter(&s->intake, m, hl_operation_weigh(m));
+    if (!err)
+        hl_mailbox_post(&s->mail.box, &m->msg);
+    return err;
+}
+
+static void take_credit(struct hl_pg_store *s, struct hl_credit *credit)
+{
+    bool is_worker = credit->m.msg.type == HL_STORE_CREDIT;
+    struct hl_credit_book *book = is_worker ? &s->workers : &s->senders;
+    if (!is_worker && credit->n == 0)
+        hl_credit_withdraw(book, credit->m.reply_to);
+    hl_credit_add(book, credit);
+    if (!hl_pg_link_is_up(&s->writer))
+        hl_credit_return_unused(&s->workers);
+    else if (is_worker && !s->is_claiming && !s->claims_more)
+        hl_credit_return_unused(&s->workers);
+}
+
+/* A sender that abandons an attempt is stopping: nothing more is leased to it. */
+static bool ends_credit(const struct hl_store_msg *m)
+{
+    return m->msg.type == HL_STORE_OUTCOME &&
+           ((const struct hl_attempt_outcome *)m)->verdict == HL_ATTEMPT_ABANDONED;
+}
+
+static void on_message(void *self, struct hl_msg *msg)
+{
+    struct hl_pg_store *s = self;
+    struct hl_store_msg *m = (struct hl_store_msg *)msg;
+    if (ends_credit(m))
+        hl_credit_withdraw(&s->senders, m->reply_to);
+    if (msg->type == HL_STORE_CREDIT || msg->type == HL_STORE_LEASE_CREDIT) {
+        take_credit(s, (struct hl_credit *)m);
+    } else if (msg->type == HL_STORE_WITHDRAW) {
+        hl_pg_serve_withdraw(s, m);
+    } else if (msg->type == HL_STORE_WATCH_ACCOUNTS) {
+        s->outbox.watch = ((const struct hl_watch_accounts *)m)->watch;
+        s->outbox.watcher = ((const struct hl_watch_accounts *)m)->watcher;
+        hl_pg_reply(s, m, hl_operation_weigh(m), HL_OK);
+    } else if (hl_operation_of(m)->is_question) {
+        hl_pg_answer(s, m);
+    } else if (hl_pg_operation_of(m)) {
+        hl_pg_flush_add(s, m);
+    } else {
+        hl_pg_reply(s, m, hl_operation_weigh(m), HL_ERR_INVALID);
+    }
+}
+
+static void take_mail(struct hl_pg_store *s)
+{
+    for (struct hl_msg *msg = hl_mailbox_take(&s->mail.box), *next; msg; msg = next) {
+        next = msg->next;
+        on_message(s, msg);
+    }
+}
+
+/* --- turns ---------------------------------------------------------------------------------- */
+
+static void on_timer(uv_timer_t *timer)
+{
+    (void)timer; /* the turn after it does what is due */
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void sleep_until(struct hl_pg_store *s, uint64_t due_ms, uint64_t now_ms)
+{
+    if (due_ms == UINT64_MAX)
+        uv_timer_stop(&s->timer);
+    else
+        uv_timer_start(&s->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+}
+
+static void close_all(struct hl_pg_store *s)
+{
+    hl_pg_link_close(&s->writer);
+    hl_pg_link_close(&s->reader);
+    hl_pg_link_close(&s->listener);
+    hl_pg_bodies_cancel(s, true);
+    hl_pg_flush_refuse_all(s);
+    hl_pg_answer_refuse_all(s);
+    hl_credit_return_unused(&s->workers);
+    hl_pg_upkeep_close(s);
+    hl_uv_mailbox_close(&s->mail);
+    uv_close((uv_handle_t *)&s->turn, NULL);
+    uv_close((uv_handle_t *)&s->timer, NULL);
+}
+
+/* What was posted before the end is committed, if the server is there; then this replica leaves. */
+static bool is_over(struct hl_pg_store *s)
+{
+    if (!atomic_load(&s->is_stopping))
+        return false;
+    take_mail(s);
+    hl_pg_bodies_cancel(s, false);
+    if (!hl_pg_link_is_up(&s->writer))
+        return true;
+    if (!s->is_joined && hl_clock_mono_ms() - s->stopping_ms > JOIN_WAIT_MS)
+        return true;
+    bool is_asking = hl_pg_link_is_up(&s->reader) && s->n_asking + s->n_transfers > 0;
+    if (!s->is_joined || is_asking || !hl_pg_flush_is_idle(s))
+        return false;
+    if (s->is_guest)
+        return true;
+    if (!s->is_leaving)
+        s->is_leaving = hl_pg_node_leave(s);
+    return s->has_left || !s->is_leaving;
+}
+
+static void on_turn(uv_prepare_t *turn)
+{
+    struct hl_pg_store *s = turn->data;
+    uint64_t now_ms = hl_clock_mono_ms();
+    if (uv_is_closing((uv_handle_t *)&s->timer))
+        return;
+    if (!s->is_guest)
+        hl_pg_node_turn(s, now_ms);
+    hl_pg_flush_turn(s);
+    hl_pg_outbox_turn(s, now_ms);
+    hl_pg_notify_turn(s, now_ms);
+    uint64_t due_ms = least(hl_pg_flush_expire(s, now_ms), hl_pg_answer_expire(s, now_ms));
+    due_ms = least(due_ms, hl_pg_bodies_turn(s, now_ms));
+    if (!s->is_guest)
+        due_ms = least(due_ms, hl_pg_upkeep_turn(s, now_ms));
+    if (is_over(s)) {
+        close_all(s);
+        return;
+    }
+    if (!s->is_guest)
+        due_ms = least(due_ms, hl_pg_node_due_ms(s, now_ms));
+    if (!s->is_guest && hl_pg_flush_has_room(s))
+        due_ms = least(due_ms, hl_pg_serve_due_ms(s));
+    if (!s->is_guest)
+        due_ms = least(due_ms, least(hl_pg_outbox_due_ms(s), hl_pg_notify_due_ms(s)));
+    if (s->pause_ms > now_ms)
+        due_ms = least(due_ms > now_ms ? due_ms : s->pause_ms, s->pause_ms);
+    sleep_until(s, due_ms, now_ms);
+}
+
+static void on_writer(void *self, bool is_up)
+{
+    struct hl_pg_store *s = self;
+    hl_counter_set(&s->gauges.is_failing, !is_up);
+    s->is_joined = is_up && s->is_guest;
+    if (is_up && !s->is_guest)
+        hl_pg_node_join(s);
+    if (is_up)
+        hl_pg_link_hurry(&s->reader);
+    else
+        hl_credit_return_unused(&s->workers);
+}
+
+static void on_reader(void *self, bool is_up)
+{
+    if (is_up)
+        hl_pg_answer_waiting(self);
+}
+
+static void run(void *arg)
+{
+    struct hl_pg_store *s = arg;
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+static enum hl_err look_around(
+    struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
+{
+    enum hl_err err = hl_pg_look(session, &s->sealer, s->is_guest, why, why_len);
+    if (!err && !s->is_guest)
+        err = hl_pg_schema_migrate(session, why, why_len);
+    if (!err)
+        err = hl_pg_meta_share(s, session, why, why_len);
+    if (!err && !s->is_guest)
+        err = hl_pg_partitions_make(session, (int64_t)s->retention_ms, why, why_len);
+    return err ? err : hl_pg_link_prepare(session, &s->texts, why, why_len);
+}
+
+static enum hl_err find_server(
+    struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
+{
+    enum hl_err err = hl_pg_session_open(session, &s->settings, &s->is_cancelled, why, why_len);
+    if (err)
+        return err;
+    err = look_around(s, session, why, why_len);
+    if (err)
+        hl_pg_session_close(session);
+    return err;
+}
+
+/* The second connection, made here too: a process that ends soon leaves no thread behind that is making
+ * one. Without it a replica starts all the same, and tries again. */
+static enum hl_err open_reader(
+    struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
+{
+    enum hl_err err = hl_pg_session_open(session, &s->settings, &s->is_cancelled, why, why_len);
+    if (!err)
+        err = hl_pg_link_prepare(session, &s->texts, why, why_len);
+    if (err)
+        hl_pg_session_close(session);
+    return err == HL_ERR_UNAVAILABLE && !s->is_guest ? HL_OK : err;
+}
+
+static enum hl_err read_config(
+    struct hl_pg_store *s, const struct hl_config *config, char *why, size_t why_len)
+{
+    s->url = strdup(config->postgres_url.p);
+    if (!s->url)
+        return HL_ERR_NOMEM;
+    hl_pg_settings_init(&s->settings, config);
+    s->settings.url = s->url;
+    snprintf(s->name, sizeof(s->name), "%.*s", HL_STR_ARG(config->replica));
+    s->is_guest = config->run_attempts == 0 && config->webhook_attempts == 0;
+    s->ttl_ms = config->replica_ttl_ms;
+    s->retention_ms = config->retention_ms;
+    s->idem_ms = config->retention_ms < (uint64_t)DAY_MS ? config->retention_ms : (uint64_t)DAY_MS;
+    s->run_attempts = config->run_attempts;
+    s->webhook_attempts = config->webhook_attempts;
+    s->max_queued_runs = config->max_queued_runs;
+    s->max_pending = config->max_pending_deliveries;
+    hl_pg_places_init(&s->places, config->webhook_per_host);
+    enum hl_err err = hl_key_open_shared(&s->key, config, why, why_len);
+    if (!err)
+        err = hl_sealer_init(&s->sealer, &s->key);
+    return err ? err : hl_pg_texts_init(&s->texts, &s->settings);
+}
+
+static void init(struct hl_pg_store *s)
+{
+    hl_list_init(&s->queue);
+    hl_list_init(&s->questions);
+    hl_pg_params_init(&s->params);
+    hl_id_map_init(&s->busy);
+    hl_id_map_init(&s->live);
+    hl_credit_book_init(&s->workers);
+    hl_credit_book_init(&s->senders);
+    hl_id_source_init(&s->ids);
+    s->lane_at = INT64_MIN;
+    s->poll_wait_ms = 250;
+    s->claims_more = s->leases_more = true;
+}
+
+static int init_loop(struct hl_pg_store *s)
+{
+    int rc = uv_loop_init(&s->loop);
+    if (rc == 0)
+        rc = hl_uv_mailbox_init(&s->mail, &s->loop, on_message, s);
+    if (rc == 0)
+        rc = uv_prepare_init(&s->loop, &s->turn);
+    if (rc == 0)
+        rc = uv_timer_init(&s->loop, &s->timer);
+    s->turn.data = s->timer.data = s;
+    if (rc == 0)
+        rc = uv_prepare_start(&s->turn, on_turn);
+    if (rc == 0)
+        rc = hl_pg_upkeep_init(s);
+    if (rc == 0)
+        rc = hl_pg_link_init(&s->writer, &s->loop, &s->settings, &s->texts, on_writer, s);
+    if (rc == 0)
+        rc = hl_pg_link_init(&s->reader, &s->loop, &s->settings, &s->texts, on_reader, s);
+    if (rc == 0)
+        rc = hl_pg_notify_init(s);
+    return rc;
+}
+
+static void free_store(struct hl_pg_store *s)
+{
+    hl_pg_bodies_close(s);
+    hl_pg_texts_fini(&s->texts);
+    hl_pg_params_fini(&s->params);
+    hl_pg_places_fini(&s->places);
+    hl_pg_outbox_fini(s);
+    hl_id_map_fini(&s->busy);
+    hl_id_map_fini(&s->live);
+    hl_credit_book_fini(&s->workers);
+    hl_credit_book_fini(&s->senders);
+    hl_sealer_fini(&s->sealer);
+    hl_key_wipe(&s->key);
+    explicit_bzero(s->signing_key, sizeof(s->signing_key));
+    if (s->url)
+        explicit_bzero(s->url, strlen(s->url));
+    free(s->url);
+    free(s);
+}
+
+/* The mailbox has been closed with the loop's other handles. */
+static void close_store(struct hl_store *store)
+{
+    struct hl_pg_store *s = store_of(store);
+    s->stopping_ms = hl_clock_mono_ms();
+    atomic_store(&s->is_stopping, true);
+    s->mail.box.wake(s->mail.box.arg);
+    hl_thread_join(&s->thread);
+    uv_loop_close(&s->loop);
+    free_store(s);
+}
+
+static const struct hl_store_vt vt = {.post = post, .close = close_store};
+
+/* Takes the connections. */
+static enum hl_err start(struct hl_pg_store *s, struct hl_pg_session *session,
+    struct hl_pg_session *reader, char *why, size_t why_len)
+{
+    int rc = init_loop(s);
+    if (rc != 0) {
+        snprintf(why, why_len, "cannot make the store's event loop: %s", uv_strerror(rc));
+        return HL_ERR_NOMEM;
+    }
+    s->node_id = hl_id_next(&s->ids, hl_clock_wall_ms());
+    if (!s->is_guest)
+        HL_LOG(INFO, "store: this replica", HL_LOG_TEXT("replica", s->name),
+            HL_LOG_ID("replica_id", &s->node_id));
+    hl_pg_link_open(&s->writer, session->conn);
+    session->conn = NULL;
+    hl_pg_link_open(&s->reader, reader->conn);
+    reader->conn = NULL;
+    if (!s->is_guest)
+        hl_pg_link_open(&s->listener, NULL);
+    int failed = hl_thread_start(&s->thread, "hl-store", run, s);
+    if (!failed)
+        return HL_OK;
+    snprintf(why, why_len, "cannot start the store's thread: %s", strerror(failed));
+    close_all(s);
+    run(s);
+    uv_loop_close(&s->loop);
+    return hl_err_from_errno(failed);
+}
+
+enum hl_err hl_pg_open(
+    struct hl_store **out, const struct hl_config *config, char *why, size_t why_len)
+{
+    struct hl_pg_store *s = calloc(1, sizeof(*s));
+    struct hl_pg_session session = {0}, reader = {0};
+    snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
+    if (!s)
+        return HL_ERR_NOMEM;
+    init(s);
+    enum hl_err err = read_config(s, config, why, why_len);
+    if (!err)
+        err = find_server(s, &session, why, why_len);
+    if (!err)
+        err = hl_pg_bodies_open(s, config->data_dir.p, why, why_len);
+    if (!err)
+        err = open_reader(s, &reader, why, why_len);
+    if (!err)
+        err = start(s, &session, &reader, why, why_len);
+    if (err) {
+        hl_pg_session_close(&session);
+        hl_pg_session_close(&reader);
+        free_store(s);
+        hl_pg_session_name_setting(err, why, why_len);
+        return err;
+    }
+    size_t n = s->base.signing_key_n;
+    s->base = (struct hl_store){.vt = &vt,
+        .gauges = &s->gauges,
+        .data_dir = s->scratch.path,
+        .signing_key = s->signing_key,
+        .signing_key_n = n,
+        .keeps_keys = true,
+        .is_shared = true};
+    *out = &s->base;
+    return HL_OK;
+}

@@ -1,0 +1,103 @@
+/* push.c - see push.h. Rows' bytes are the result's: a message has copies. */
+#include "store/postgres/push.h"
+
+#include <stdlib.h>
+
+#include "store/message.h"
+
+enum hl_err hl_pg_read_claimed(
+    struct hl_pg_store *s, struct hl_pg_row *row, struct hl_claimed **out)
+{
+    struct hl_id run_id;
+    char *room;
+    hl_pg_id(row, &run_id);
+    bool has_run = hl_pg_int(row);
+    uint32_t epoch = (uint32_t)hl_pg_int(row), attempt = (uint32_t)hl_pg_int(row);
+    bool has_webhook = hl_pg_int(row);
+    int64_t created_ms = hl_pg_int(row);
+    struct hl_str project = hl_pg_str(row), app = hl_pg_str(row), head = hl_pg_str(row);
+    struct hl_str bytes;
+    if (!has_run)
+        return HL_ERR_CORRUPT;
+    struct hl_claimed *c =
+        hl_store_message_alloc(sizeof(*c), project.n + app.n + head.n, HL_STORE_CLAIMED, &room);
+    if (!c)
+        return HL_ERR_NOMEM;
+    c->run_id = run_id;
+    c->epoch = epoch;
+    c->attempt = attempt;
+    c->has_webhook = has_webhook;
+    c->created_ms = created_ms;
+    c->project = hl_store_message_copy(&room, project);
+    c->app = hl_store_message_copy(&room, app);
+    c->head.p = room;
+    hl_pg_body(row, &c->body, &bytes);
+    enum hl_err err = hl_unseal(&s->sealer, "run.head", &run_id, head, room, &c->head.n);
+    if (!err)
+        err = hl_body_copy(&c->body, bytes);
+    if (err)
+        hl_claimed_free(c);
+    else
+        *out = c;
+    return err;
+}
+
+static enum hl_err unseal_into(struct hl_pg_store *s, const char *place, const struct hl_id *row,
+    struct hl_str sealed, char **room, struct hl_str *out)
+{
+    if (sealed.n == 0)
+        return HL_OK;
+    out->p = *room;
+    *room += sealed.n;
+    return hl_unseal(&s->sealer, place, row, sealed, (char *)out->p, &out->n);
+}
+
+enum hl_err hl_pg_read_leased(struct hl_pg_store *s, struct hl_pg_row *row, struct hl_leased **out)
+{
+    struct hl_id delivery_id, run_id;
+    hl_pg_id(row, &delivery_id);
+    hl_pg_id(row, &run_id);
+    int64_t lane = hl_pg_int(row);
+    uint32_t round = (uint32_t)hl_pg_int(row), n = (uint32_t)hl_pg_int(row);
+    uint32_t max_attempts = (uint32_t)hl_pg_int(row);
+    struct hl_str project = hl_pg_str(row), app = hl_pg_str(row), url = hl_pg_str(row);
+    struct hl_str secret = hl_pg_str(row), trace = hl_pg_str(row), bytes;
+    char *room;
+    if (url.n == 0)
+        return HL_ERR_CORRUPT;
+    struct hl_leased *l = hl_store_message_alloc(
+        sizeof(*l), project.n + app.n + url.n + secret.n + trace.n, HL_STORE_LEASED, &room);
+    if (!l)
+        return HL_ERR_NOMEM;
+    l->delivery_id = delivery_id;
+    l->run_id = run_id;
+    l->lane = (uint64_t)lane;
+    l->round = round;
+    l->n = n;
+    l->max_attempts = max_attempts;
+    l->project = hl_store_message_copy(&room, project);
+    l->app = hl_store_message_copy(&room, app);
+    l->traceparent = hl_store_message_copy(&room, trace);
+    hl_pg_outcome(row, &l->outcome, &bytes);
+    enum hl_err err = unseal_into(s, "run.url", &run_id, url, &room, &l->url);
+    if (!err)
+        err = unseal_into(s, "run.secret", &run_id, secret, &room, &l->secret);
+    if (!err)
+        err = hl_body_copy(&l->outcome.body, bytes);
+    if (err)
+        hl_leased_free(l);
+    else
+        *out = l;
+    return err;
+}
+
+void hl_pg_push_cancel(struct hl_pg_store *s, const struct hl_id *run_id)
+{
+    struct hl_mailbox *box = hl_id_map_find(&s->live, run_id);
+    struct hl_cancel_run *cancel = box ? calloc(1, sizeof(*cancel)) : NULL;
+    if (!cancel)
+        return;
+    cancel->msg.type = HL_STORE_CANCEL_RUN;
+    cancel->run_id = *run_id;
+    hl_mailbox_post(box, &cancel->msg);
+}

@@ -1,0 +1,29 @@
+/* row.h - a row of a result in binary format. Columns go in order: each call reads the next one.
+ * What is borrowed lives as long as the result. */
+#ifndef HL_STORE_POSTGRES_ROW_H
+#define HL_STORE_POSTGRES_ROW_H
+
+#include <libpq-fe.h>
+
+#include "store/record.h"
+
+struct hl_pg_row {
+    const PGresult *result;
+    int row, column; /* column: the next */
+};
+
+/* bigint, integer, smallint and boolean; a null is 0. */
+int64_t hl_pg_int(struct hl_pg_row *row);
+/* False: null; the id is nil then. */
+bool hl_pg_id(struct hl_pg_row *row, struct hl_id *id);
+/* bytea and text, borrowed; a null is empty. */
+struct hl_str hl_pg_str(struct hl_pg_row *row);
+bool hl_pg_next_is_null(const struct hl_pg_row *row);
+
+/* body_where, body_size, body_sha256, body_file, body_bytes: HL_PG_BODY of statement.h. `bytes` stays
+ * NULL and `*bytes` borrows them. */
+void hl_pg_body(struct hl_pg_row *row, struct hl_body *body, struct hl_str *bytes);
+/* HL_PG_OUTCOME of statement.h, likewise. */
+void hl_pg_outcome(struct hl_pg_row *row, struct hl_outcome *outcome, struct hl_str *bytes);
+
+#endif

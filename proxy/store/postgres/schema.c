@@ -1,0 +1,230 @@
+/* schema.c - the tables, in the schema that `~` stands for.
+ *
+ * What waits or runs has a ticket: a row of a few dozen bytes that goes when the run, or the
+ * delivery, ends. What is known of it is in `run` and `delivery`, which are partitioned by the time in
+ * their ids, so that what is past its retention is dropped a partition at a time. Bytes that callers
+ * and apps gave are bytea: PostgreSQL's text takes neither NUL nor what is not UTF-8. Times of
+ * records are milliseconds since the epoch; what is compared with the server's clock is timestamptz.
+ */
+#include "store/postgres/schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/record.h"
+
+/* Rows that come and go: room for changed ones in their page, and vacuum before they are many. */
+#define BUSY_TABLE                                                                                 \
+    " WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000,"                                  \
+    " autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)"
+
+/* Makes the next partitions that are missing, one of each table; whether it did. The first of all reaches
+ * back to the beginning, one after a long absence over all of it. It runs with the owner's rights: a
+ * role that may only write rows makes partitions by it. They are made apart and attached: that waits for
+ * no one who reads or writes the others. An id's first 48 bits are milliseconds. */
+#define MAKE_PARTITIONS                                                                            \
+    "CREATE FUNCTION ~.make_partitions(width_ms bigint) RETURNS boolean LANGUAGE plpgsql"          \
+    " SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$"                                \
+    " DECLARE now_ms bigint := (extract(epoch FROM now()) * 1000)::bigint;"                        \
+    " from_ms bigint; to_ms bigint; kind text; part text; lower_bound text; BEGIN"                 \
+    " IF width_ms IS NULL OR width_ms < 3600000 OR width_ms > 86400000 THEN"                       \
+    " RAISE EXCEPTION 'a partition is an hour to a day wide' USING ERRCODE = '22023'; END IF;"     \
+    " PERFORM pg_advisory_xact_lock(1751871593, hashtext('~'));"                                   \
+    " SELECT convert_from(v, 'UTF8')::bigint INTO from_ms FROM ~.meta"                             \
+    " WHERE k = 'partitions_until';"                                                               \
+    " from_ms := coalesce(from_ms, 0);"                                                            \
+    " IF from_ms >= now_ms + greatest(4 * width_ms, 172800000) THEN RETURN false; END IF;"         \
+    " to_ms := greatest(from_ms, now_ms) / width_ms * width_ms + width_ms;"                        \
+    " lower_bound := CASE from_ms WHEN 0 THEN 'MINVALUE'"                                          \
+    " ELSE quote_literal(rpad(lpad(to_hex(from_ms), 12, '0'), 32, '0')::uuid) END;"                \
+    " FOREACH kind IN ARRAY ARRAY['run', 'delivery', 'attempt', 'body'] LOOP"                      \
+    " part := kind || '_' || lpad(to_hex(from_ms), 12, '0');"                                      \
+    " EXECUTE format('CREATE TABLE ~.%I (LIKE ~.%I INCLUDING DEFAULTS INCLUDING STORAGE)',"        \
+    " part, kind);"                                                                                \
+    " EXECUTE format('ALTER TABLE ~.%I ATTACH PARTITION ~.%I FOR VALUES FROM (%s) TO (%L)',"       \
+    " kind, part, lower_bound, rpad(lpad(to_hex(to_ms), 12, '0'), 32, '0')::uuid);"                \
+    " END LOOP;"                                                                                   \
+    " INSERT INTO ~.meta (k, v) VALUES ('partitions_until', convert_to(to_ms::text, 'UTF8'))"      \
+    " ON CONFLICT (k) DO UPDATE SET v = excluded.v;"                                               \
+    " RETURN true; END $$"
+
+/* Drops one, with what is in it; also one whose detaching was interrupted. Inside of a function it cannot
+ * be detached without a lock on all of the table: who calls it waits for that no longer than lock_timeout.
+ */
+#define DROP_PARTITION                                                                             \
+    "CREATE FUNCTION ~.drop_partition(kind text, part text) RETURNS void LANGUAGE plpgsql"         \
+    " SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ DECLARE is_pending boolean;"    \
+    " BEGIN SELECT i.inhdetachpending INTO is_pending FROM pg_inherits i"                          \
+    " JOIN pg_class c ON c.oid = i.inhrelid"                                                       \
+    " JOIN pg_class p ON p.oid = i.inhparent AND p.relnamespace = c.relnamespace"                  \
+    " JOIN pg_namespace n ON n.oid = p.relnamespace WHERE '\"' || n.nspname || '\"' = '~'"         \
+    " AND p.relname = kind AND p.relkind = 'p' AND c.relname = part;"                              \
+    " IF is_pending IS NULL THEN"                                                                  \
+    " RAISE EXCEPTION 'it is no partition of that table' USING ERRCODE = '42P01'; END IF;"         \
+    " EXECUTE format('ALTER TABLE ~.%I DETACH PARTITION ~.%I', kind, part)"                        \
+    " || CASE WHEN is_pending THEN ' FINALIZE' ELSE '' END;"                                       \
+    " EXECUTE format('DROP TABLE ~.%I', part); END $$"
+
+/* Names are compared byte by byte, whatever the database's language. */
+#define NAME "text COLLATE \"C\" NOT NULL"
+
+/* The steps of each version, ending with NULL. Never edited once released: a change is a new one. */
+static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v bytea NOT NULL)",
+    "CREATE TABLE ~.node (node_id uuid PRIMARY KEY, name text NOT NULL, version text NOT NULL,"
+    " address text NOT NULL, started_at timestamptz NOT NULL, beat_at timestamptz NOT NULL,"
+    " expires_at timestamptz NOT NULL, is_dead boolean NOT NULL DEFAULT false)"
+    " WITH (fillfactor = 50)",
+    "CREATE TABLE ~.ticket (run_id uuid PRIMARY KEY, due_at timestamptz NOT NULL,"
+    " epoch integer NOT NULL, attempt integer NOT NULL, node_id uuid, started_ms bigint,"
+    " is_async boolean NOT NULL, is_cancel_wished boolean NOT NULL DEFAULT false)" BUSY_TABLE,
+    "CREATE INDEX ticket_due ON ~.ticket (due_at, run_id) WHERE node_id IS NULL",
+    "CREATE INDEX ticket_node ON ~.ticket (node_id) WHERE node_id IS NOT NULL",
+    "CREATE TABLE ~.run (run_id uuid NOT NULL, project " NAME ", app " NAME ","
+    " state smallint NOT NULL DEFAULT 0, is_async boolean NOT NULL, has_webhook boolean NOT NULL,"
+    " created_ms bigint NOT NULL, method bytea NOT NULL, path bytea NOT NULL,"
+    " head bytea, request_where smallint NOT NULL, request_size bigint NOT NULL,"
+    " request_sha256 bytea, request_file uuid, request_bytes bytea,"
+    " lane bigint, url bytea, secret bytea, traceparent bytea,"
+    " epoch integer, attempt integer NOT NULL DEFAULT 0, node_id uuid, started_ms bigint,"
+    " reason smallint NOT NULL DEFAULT 0, http_status integer NOT NULL DEFAULT 0,"
+    " finished_ms bigint, content_type bytea, content_encoding bytea,"
+    " encoding smallint NOT NULL DEFAULT 3, escaped_size bigint NOT NULL DEFAULT 0,"
+    " body_where smallint NOT NULL DEFAULT 0, body_size bigint NOT NULL DEFAULT 0,"
+    " body_sha256 bytea, body_file uuid, body_bytes bytea, PRIMARY KEY (run_id))"
+    " PARTITION BY RANGE (run_id)",
+    "CREATE INDEX run_by_app ON ~.run (project, app, run_id)",
+    "CREATE INDEX run_by_state ON ~.run (state, run_id) WHERE state >= 3",
+    "CREATE TABLE ~.delivery (delivery_id uuid NOT NULL, run_id uuid NOT NULL,"
+    " project " NAME ", app " NAME ", run_state smallint NOT NULL,"
+    " lane bigint NOT NULL, state smallint NOT NULL DEFAULT 0, round integer NOT NULL DEFAULT 1,"
+    " n integer NOT NULL DEFAULT 0, max_attempts integer NOT NULL, created_ms bigint NOT NULL,"
+    " done_ms bigint, PRIMARY KEY (delivery_id)) PARTITION BY RANGE (delivery_id)",
+    "CREATE INDEX delivery_by_run ON ~.delivery (run_id)",
+    "CREATE INDEX delivery_by_app ON ~.delivery (project, app, delivery_id)",
+    "CREATE INDEX delivery_by_state ON ~.delivery (state, delivery_id) WHERE state <> 1",
+    "CREATE TABLE ~.delivery_ticket (delivery_id uuid PRIMARY KEY, lane bigint NOT NULL,"
+    " due_at timestamptz NOT NULL, node_id uuid)" BUSY_TABLE,
+    "CREATE INDEX delivery_ticket_due ON ~.delivery_ticket (lane, due_at, delivery_id)"
+    " WHERE node_id IS NULL",
+    "CREATE INDEX delivery_ticket_node ON ~.delivery_ticket (node_id) WHERE node_id IS NOT NULL",
+    "CREATE TABLE ~.attempt (delivery_id uuid NOT NULL, round integer NOT NULL,"
+    " n integer NOT NULL, started_ms bigint NOT NULL, ended_ms bigint, verdict smallint,"
+    " http_status integer NOT NULL DEFAULT 0, error bytea, PRIMARY KEY (delivery_id, round, n))"
+    " PARTITION BY RANGE (delivery_id)",
+    "CREATE TABLE ~.idem (project " NAME ", app " NAME ", subject bytea NOT NULL,"
+    " key bytea NOT NULL, run_id uuid NOT NULL, fingerprint bytea NOT NULL,"
+    " expires_ms bigint NOT NULL, PRIMARY KEY (project, app, subject, key))",
+    "CREATE INDEX idem_by_expiry ON ~.idem (expires_ms)",
+    "CREATE TABLE ~.body (body_id uuid NOT NULL, seq integer NOT NULL, bytes bytea NOT NULL,"
+    " PRIMARY KEY (body_id, seq)) PARTITION BY RANGE (body_id)",
+    "ALTER TABLE ~.body ALTER COLUMN bytes SET STORAGE EXTERNAL",
+    "CREATE TABLE ~.account (account_id uuid PRIMARY KEY, project " NAME ","
+    " name bytea NOT NULL, role smallint NOT NULL, created_ms bigint NOT NULL,"
+    " expires_ms bigint NOT NULL, revoked_ms bigint NOT NULL, last_used_ms bigint NOT NULL)",
+    "CREATE INDEX account_by_project ON ~.account (project, account_id)",
+    "CREATE TABLE ~.event (event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+    " at timestamptz NOT NULL DEFAULT now(), node_id uuid, kind smallint NOT NULL, subject uuid)",
+    MAKE_PARTITIONS, "REVOKE EXECUTE ON FUNCTION ~.make_partitions(bigint) FROM PUBLIC",
+    DROP_PARTITION, "REVOKE EXECUTE ON FUNCTION ~.drop_partition(text, text) FROM PUBLIC", NULL};
+
+/* versions[i] leads from version i to i + 1. */
+static const char *const *const versions[] = {first};
+
+#define NEWEST (int)HL_ARRAY_LEN(versions)
+/* Of pg_advisory_xact_lock, with the schema's own number. */
+#define MIGRATION_LOCK 0x686b6c69
+
+/* A version below this cannot read what NEWEST leaves. */
+#define LEAST_READER "1"
+
+static int version_of(const PGresult *result)
+{
+    return PQntuples(result) ? atoi(PQgetvalue(result, 0, 0)) : 0;
+}
+
+static enum hl_err ask_version(
+    struct hl_pg_session *s, const char *sql, int *version, char *why, size_t why_len)
+{
+    PGresult *result;
+    enum hl_err err = hl_pg_session_ask(s, sql, NULL, &result, why, why_len);
+    *version = err ? 0 : version_of(result);
+    PQclear(result);
+    return err;
+}
+
+enum hl_err hl_pg_schema_read(
+    struct hl_pg_session *s, bool *is_current, int *version, char *why, size_t why_len)
+{
+    int least;
+    enum hl_err err = ask_version(
+        s, "SELECT convert_from(v, 'UTF8') FROM ~.meta WHERE k = 'version'", version, why, why_len);
+    if (!err)
+        err = ask_version(s, "SELECT convert_from(v, 'UTF8') FROM ~.meta WHERE k = 'least_reader'",
+            &least, why, why_len);
+    if (err)
+        return err;
+    *is_current = *version >= NEWEST;
+    if (least <= NEWEST)
+        return HL_OK;
+    snprintf(why, why_len,
+        "HOOKLINE_POSTGRES_URL: the schema is of a newer hookline (version %d, readable from %d "
+        "on; "
+        "this one knows %d): upgrade this one",
+        *version, least, NEWEST);
+    return HL_ERR_INVALID;
+}
+
+static enum hl_err apply(struct hl_pg_session *s, int version, char *why, size_t why_len)
+{
+    enum hl_err err = HL_OK;
+    for (int v = version; v < NEWEST && !err; v++)
+        for (const char *const *step = versions[v]; *step && !err; step++)
+            err = hl_pg_session_run(s, *step, why, why_len);
+    char sql[200];
+    snprintf(sql, sizeof(sql),
+        "INSERT INTO ~.meta (k, v) VALUES ('version', '%d'), ('least_reader', '" LEAST_READER "')"
+        " ON CONFLICT (k) DO UPDATE SET v = excluded.v",
+        NEWEST);
+    return err ? err : hl_pg_session_run(s, sql, why, why_len);
+}
+
+/* What is there is asked first: a role that may not make anything needs no right to. */
+static enum hl_err make_schema(struct hl_pg_session *s, char *why, size_t why_len)
+{
+    int is_there;
+    enum hl_err err =
+        ask_version(s, "SELECT count(*) FROM pg_namespace WHERE '\"' || nspname || '\"' = '~'",
+            &is_there, why, why_len);
+    if (!err && !is_there)
+        err = hl_pg_session_run(s, "CREATE SCHEMA ~", why, why_len);
+    return err;
+}
+
+static enum hl_err migrate(struct hl_pg_session *s, char *why, size_t why_len)
+{
+    int has_meta, version = 0;
+    bool is_current = false;
+    enum hl_err err = make_schema(s, why, why_len);
+    if (!err)
+        err = ask_version(s, "SELECT count(to_regclass('~.meta'))", &has_meta, why, why_len);
+    if (!err && has_meta)
+        err = hl_pg_schema_read(s, &is_current, &version, why, why_len);
+    return err || is_current ? err : apply(s, version, why, why_len);
+}
+
+enum hl_err hl_pg_schema_migrate(struct hl_pg_session *s, char *why, size_t why_len)
+{
+    char lock[80];
+    snprintf(lock, sizeof(lock), "SELECT pg_advisory_xact_lock(%d, hashtext('~'))", MIGRATION_LOCK);
+    enum hl_err err = hl_pg_session_run(s, "BEGIN", why, why_len);
+    if (!err)
+        err = hl_pg_session_run(s, lock, why, why_len);
+    if (!err)
+        err = migrate(s, why, why_len);
+    if (!err)
+        return hl_pg_session_run(s, "COMMIT", why, why_len);
+    char ignored[8];
+    enum hl_err undone = hl_pg_session_run(s, "ROLLBACK", ignored, sizeof(ignored));
+    (void)undone; /* a session that cannot roll back is closed next */
+    return err;
+}

@@ -1,0 +1,373 @@
+/* serve.c - what is handed out: runs to workers, deliveries to the sender, as far as their credit goes.
+ *
+ * What was accepted here is claimed with the next flush; what others accepted, or gave back, is looked
+ * for every 250 ms while there is work and every 2 s while there is none. That nothing was found is an
+ * answer and no error: others were faster. */
+#include "store/postgres/serve.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/operation.h"
+#include "store/postgres/bodies.h"
+#include "store/postgres/errand.h"
+#include "store/postgres/push.h"
+#include "store/postgres/reply.h"
+
+#define POLL_MIN_MS 250
+#define POLL_MAX_MS 2000
+#define PEEK_MAX    1000
+
+/* --- asking --------------------------------------------------------------------------------- */
+
+static uint32_t take_credit(struct hl_credit_book *book, struct hl_credit_note *notes)
+{
+    uint32_t n = 0;
+    while (n < HL_PG_HAND_OUT && hl_credit_take(book, &notes[n]))
+        n++;
+    return n;
+}
+
+static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    f->n_claims = take_credit(&s->workers, f->claims);
+    f->claim_at = (int)f->flight.n;
+    s->is_claiming = true;
+    hl_pg_params_clear(&s->params);
+    hl_pg_add_id(&s->params, &s->node_id);
+    hl_pg_add_int(&s->params, f->n_claims);
+    hl_pg_add_int(&s->params, hl_clock_wall_ms());
+    hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_RUN_CLAIM, &s->params);
+}
+
+static size_t busy_lanes(const struct hl_pg_places *places)
+{
+    return places->lanes.n;
+}
+
+/* Lanes where this replica has taken places, and how many are left there. */
+static void add_places(struct hl_pg_params *p, const struct hl_pg_places *places)
+{
+    const struct hl_id_map *lanes = &places->lanes;
+    for (int is_free = 0; is_free < 2; is_free++) {
+        hl_pg_array_begin(p, HL_PG_INT, busy_lanes(places));
+        for (size_t i = 0; i < lanes->cap; i++) {
+            const struct hl_pg_place *place = lanes->entries[i].value;
+            if (place && is_free)
+                hl_pg_item_int(p, (int64_t)places->per_lane - place->taken);
+            else if (place)
+                hl_pg_item_int(p, place->lane);
+        }
+        hl_pg_array_end(p);
+    }
+}
+
+static void ask_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    f->n_leases = take_credit(&s->senders, f->leases);
+    f->lease_at = (int)f->flight.n;
+    s->is_leasing = true;
+    struct hl_pg_params *p = &s->params;
+    hl_pg_params_clear(p);
+    hl_pg_add_id(p, &s->node_id);
+    hl_pg_add_int(p, s->lane_at);
+    hl_pg_add_int(p, f->n_leases);
+    hl_pg_add_int(p, s->places.per_lane);
+    add_places(p, &s->places);
+    hl_pg_add_int(p, s->webhook_attempts);
+    hl_pg_add_int(p, hl_clock_wall_ms());
+    hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_LEASE, p);
+}
+
+static void peek(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    f->peek_at = (int)f->flight.n;
+    hl_pg_params_clear(&s->params);
+    hl_pg_add_int(&s->params, PEEK_MAX);
+    hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_QUEUE_PEEK, &s->params);
+}
+
+static bool wants_hints(const struct hl_pg_store *s)
+{
+    return s->workers.n > 0;
+}
+
+void hl_pg_serve_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms)
+{
+    bool is_due = now_ms >= s->poll_ms;
+    bool accepts = f->n_ops > 0 && f->sorted[0]->how == &hl_pg_op_add;
+    if (atomic_load(&s->is_stopping))
+        return;
+    if (s->workers.total > 0 && !s->is_claiming && (s->claims_more || is_due || accepts))
+        ask_runs(s, f);
+    if (s->senders.total > 0 && !s->is_leasing && (s->leases_more || is_due))
+        ask_deliveries(s, f);
+    if (is_due && wants_hints(s))
+        peek(s, f);
+    if (is_due)
+        s->poll_ms = now_ms + s->poll_wait_ms;
+}
+
+uint64_t hl_pg_serve_due_ms(const struct hl_pg_store *s)
+{
+    bool is_wanted = s->workers.n > 0 || s->senders.total > 0;
+    if (!is_wanted || !hl_pg_link_is_up(&s->writer) || !s->is_joined)
+        return UINT64_MAX;
+    bool has_more = (s->claims_more && s->workers.total > 0 && !s->is_claiming) ||
+                    (s->leases_more && s->senders.total > 0 && !s->is_leasing);
+    return has_more ? 0 : s->poll_ms;
+}
+
+/* --- runs ----------------------------------------------------------------------------------- */
+
+/* What cannot be opened is another key's, or damaged: that is for somebody to look at, and it is not this
+ * replica's to end. */
+static void put_off(
+    struct hl_pg_store *s, enum hl_pg_sql query, const struct hl_id *id, enum hl_err why)
+{
+    HL_LOG(ERROR,
+        query == HL_PG_DO_RUN_PUT_OFF ? "store: a queued run's request cannot be read; put off"
+                                      : "store: a webhook's records cannot be read; put off",
+        HL_LOG_ID(query == HL_PG_DO_RUN_PUT_OFF ? "run_id" : "delivery_id", id),
+        HL_LOG_TEXT("why", hl_err_text(why)));
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, NULL);
+    if (!e)
+        return;
+    hl_pg_add_id(&s->params, &s->node_id);
+    hl_pg_array_begin(&s->params, HL_PG_ID, 1);
+    hl_pg_item_id(&s->params, id);
+    hl_pg_array_end(&s->params);
+    hl_pg_errand_add(e, query);
+    hl_pg_errand_send(e);
+}
+
+/* Something that is handed out when its body is in a file here. */
+struct parcel {
+    struct hl_pg_store *store;
+    struct hl_credit_note note;
+    struct hl_claimed *claimed; /* one of the two */
+    struct hl_leased *leased;
+};
+
+static void push_run(struct hl_pg_store *s, struct hl_credit_note note, struct hl_claimed *claimed)
+{
+    hl_mailbox_post(s->workers.accounts[note.account].box, &claimed->msg);
+}
+
+/* Without its body it is not handed out, nor to who has stopped, nor when this replica counted as dead
+ * meanwhile and others took it over: what is held goes back with what was never heard of. */
+static void on_run_body(void *self, enum hl_err rc)
+{
+    struct parcel *parcel = self;
+    struct hl_pg_store *s = parcel->store;
+    struct hl_claimed *claimed = parcel->claimed;
+    bool is_wanted = !s->workers.accounts[parcel->note.account].is_withdrawn;
+    if (!rc && is_wanted && hl_id_map_find(&s->live, &claimed->run_id)) {
+        push_run(s, parcel->note, claimed);
+    } else {
+        hl_id_map_remove(&s->live, &claimed->run_id);
+        hl_credit_put_back(&s->workers, parcel->note);
+        if (rc && rc != HL_ERR_CANCELLED)
+            put_off(s, HL_PG_DO_RUN_PUT_OFF, &claimed->run_id, rc);
+        hl_pg_bodies_drop(s, &claimed->run_id);
+        hl_claimed_free(claimed);
+    }
+    free(parcel);
+}
+
+static enum hl_err hand_out_run(
+    struct hl_pg_store *s, struct hl_credit_note note, struct hl_claimed *claimed)
+{
+    struct hl_mailbox *box = s->workers.accounts[note.account].box;
+    bool has_file = claimed->body.where == HL_BODY_FILE;
+    struct parcel *parcel = has_file ? calloc(1, sizeof(*parcel)) : NULL;
+    if (has_file && !parcel)
+        return HL_ERR_NOMEM;
+    hl_id_map_put(&s->live, &claimed->run_id, box);
+    if (!has_file) {
+        push_run(s, note, claimed);
+        return HL_OK;
+    }
+    *parcel = (struct parcel){.store = s, .note = note, .claimed = claimed};
+    hl_pg_bodies_get(s, &claimed->body, &claimed->run_id, on_run_body, parcel);
+    return HL_OK;
+}
+static void hand_out_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    const PGresult *result = f->flight.results[f->claim_at];
+    uint32_t n = (uint32_t)PQntuples(result), used = 0;
+    uint64_t queued = hl_counter_get(&s->gauges.queued_runs);
+    hl_counter_sub(&s->gauges.queued_runs, n < queued ? n : queued);
+    for (uint32_t i = 0; i < n; i++) {
+        struct hl_pg_row row = {.result = result, .row = (int)i};
+        struct hl_claimed *claimed = NULL;
+        struct hl_id run_id;
+        hl_pg_id(&row, &run_id);
+        row.column = 0;
+        enum hl_err err = hl_pg_read_claimed(s, &row, &claimed);
+        if (!err)
+            err = hand_out_run(s, f->claims[used], claimed);
+        used += !err;
+        if (!err)
+            continue;
+        hl_claimed_free(claimed);
+        put_off(s, HL_PG_DO_RUN_PUT_OFF, &run_id, err);
+    }
+    for (uint32_t i = used; i < f->n_claims; i++)
+        hl_credit_put_back(&s->workers, f->claims[i]);
+    s->claims_more = n == f->n_claims;
+    if (n < f->n_claims)
+        hl_credit_return_unused(&s->workers);
+    if (n > 0)
+        s->poll_wait_ms = POLL_MIN_MS;
+}
+
+/* --- deliveries ----------------------------------------------------------------------------- */
+
+static void push_delivery(
+    struct hl_pg_store *s, struct hl_credit_note note, struct hl_leased *leased)
+{
+    hl_mailbox_post(s->senders.accounts[note.account].box, &leased->msg);
+}
+
+static void on_delivery_body(void *self, enum hl_err rc)
+{
+    struct parcel *parcel = self;
+    struct hl_pg_store *s = parcel->store;
+    struct hl_leased *leased = parcel->leased;
+    bool is_wanted = !s->senders.accounts[parcel->note.account].is_withdrawn;
+    if (!rc && is_wanted && hl_pg_places_has(&s->places, &leased->delivery_id)) {
+        push_delivery(s, parcel->note, leased);
+    } else {
+        hl_pg_places_leave(&s->places, &leased->delivery_id, false);
+        hl_credit_put_back(&s->senders, parcel->note);
+        if (rc && rc != HL_ERR_CANCELLED)
+            put_off(s, HL_PG_DO_DELIVERY_PUT_OFF, &leased->delivery_id, rc);
+        hl_pg_bodies_drop(s, &leased->delivery_id);
+        hl_leased_free(leased);
+    }
+    free(parcel);
+}
+
+static enum hl_err hand_out_delivery(
+    struct hl_pg_store *s, struct hl_credit_note note, struct hl_leased *leased)
+{
+    bool has_file = leased->outcome.body.where == HL_BODY_FILE;
+    if (s->senders.accounts[note.account].is_withdrawn)
+        return HL_ERR_CANCELLED;
+    struct parcel *parcel = has_file ? calloc(1, sizeof(*parcel)) : NULL;
+    if (has_file && !parcel)
+        return HL_ERR_NOMEM;
+    enum hl_err err = hl_pg_places_take(&s->places, &leased->delivery_id, (int64_t)leased->lane);
+    if (err) {
+        free(parcel);
+    } else if (!has_file) {
+        push_delivery(s, note, leased);
+    } else {
+        *parcel = (struct parcel){.store = s, .note = note, .leased = leased};
+        hl_pg_bodies_get(s, &leased->outcome.body, &leased->delivery_id, on_delivery_body, parcel);
+    }
+    return err;
+}
+
+static void hand_out_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    const PGresult *result = f->flight.results[f->lease_at];
+    uint32_t n = (uint32_t)PQntuples(result), used = 0;
+    int64_t began_at = s->lane_at;
+    for (uint32_t i = 0; i < n; i++) {
+        struct hl_pg_row row = {.result = result, .row = (int)i};
+        struct hl_id delivery_id;
+        hl_pg_id(&row, &delivery_id);
+        row.column = 2;
+        s->lane_at = hl_pg_int(&row);
+        row.column = 0;
+        struct hl_leased *leased = NULL;
+        enum hl_err err = hl_pg_read_leased(s, &row, &leased);
+        if (!err)
+            err = hand_out_delivery(s, f->leases[used], leased);
+        used += !err;
+        if (!err)
+            continue;
+        hl_leased_free(leased);
+        if (err != HL_ERR_CANCELLED)
+            put_off(s, HL_PG_DO_DELIVERY_PUT_OFF, &delivery_id, err);
+    }
+    for (uint32_t i = used; i < f->n_leases; i++)
+        hl_credit_put_back(&s->senders, f->leases[i]);
+    /* The lanes before where it began have had no turn. */
+    s->leases_more = n == f->n_leases || began_at != INT64_MIN;
+    if (n < f->n_leases)
+        s->lane_at = INT64_MIN;
+    if (n > 0)
+        s->poll_wait_ms = POLL_MIN_MS;
+}
+
+/* --- withdrawing ---------------------------------------------------------------------------- */
+
+static void answer_withdrawals(struct hl_pg_store *s)
+{
+    struct hl_msg *msg = s->withdrawals, *next;
+    s->withdrawals = NULL;
+    for (; msg; msg = next) {
+        struct hl_store_msg *m = (struct hl_store_msg *)msg;
+        next = msg->next;
+        hl_pg_reply(s, m, hl_operation_weigh(m), HL_OK);
+    }
+}
+
+void hl_pg_serve_withdraw(struct hl_pg_store *s, struct hl_store_msg *m)
+{
+    hl_credit_withdraw(&s->workers, m->reply_to);
+    m->msg.next = s->withdrawals;
+    s->withdrawals = &m->msg;
+    if (!s->is_claiming)
+        answer_withdrawals(s);
+}
+
+/* --- after a flush -------------------------------------------------------------------------- */
+
+static void take_peek(struct hl_pg_store *s, const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    uint64_t n = (uint64_t)hl_pg_int(&row), known = hl_counter_get(&s->gauges.queued_runs);
+    if (n < PEEK_MAX || known < n)
+        hl_counter_set(&s->gauges.queued_runs, n);
+    s->claims_more |= n > 0;
+    if (n > 0)
+        s->poll_wait_ms = POLL_MIN_MS;
+}
+
+void hl_pg_serve_end(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    bool was_poll = f->peek_at >= 0;
+    if (was_poll)
+        s->poll_wait_ms = 2 * s->poll_wait_ms < POLL_MAX_MS ? 2 * s->poll_wait_ms : POLL_MAX_MS;
+    if (f->claim_at >= 0) {
+        hand_out_runs(s, f);
+        s->is_claiming = false;
+        answer_withdrawals(s);
+    }
+    if (f->lease_at >= 0) {
+        hand_out_deliveries(s, f);
+        s->is_leasing = false;
+    }
+    if (was_poll)
+        take_peek(s, f->flight.results[f->peek_at]);
+    if (s->claims_more && s->workers.total == 0)
+        hl_credit_hint(&s->workers);
+}
+
+void hl_pg_serve_undo(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    for (uint32_t i = 0; i < f->n_claims; i++)
+        hl_credit_put_back(&s->workers, f->claims[i]);
+    for (uint32_t i = 0; i < f->n_leases; i++)
+        hl_credit_put_back(&s->senders, f->leases[i]);
+    s->is_claiming &= f->claim_at < 0;
+    if (!s->is_claiming)
+        answer_withdrawals(s);
+    s->is_leasing &= f->lease_at < 0;
+    hl_credit_return_unused(&s->workers);
+}

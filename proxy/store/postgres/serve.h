@@ -1,0 +1,18 @@
+/* serve.h - what is handed out: runs to workers, deliveries to the sender. The store's thread. */
+#ifndef HL_STORE_POSTGRES_SERVE_H
+#define HL_STORE_POSTGRES_SERVE_H
+
+#include "store/postgres/state.h"
+
+/* Adds to a flush what is to be handed out. */
+void hl_pg_serve_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms);
+/* After the replies: sends what came of it. */
+void hl_pg_serve_end(struct hl_pg_store *s, struct hl_pg_flush *f);
+/* Nothing came of it: the credit is there again. */
+void hl_pg_serve_undo(struct hl_pg_store *s, struct hl_pg_flush *f);
+/* WITHDRAW: takes it. Answered when no claim is under way: what that brings is before the reply. */
+void hl_pg_serve_withdraw(struct hl_pg_store *s, struct hl_store_msg *m);
+/* When there may be something to hand out (CLOCK_MONOTONIC ms). */
+uint64_t hl_pg_serve_due_ms(const struct hl_pg_store *s);
+
+#endif

@@ -1,0 +1,65 @@
+/* session.h - a connection as it begins: made, looked at, set up. All of it blocks, but never for longer
+ * than the deadline, and ends at once when it is cancelled. One thread owns a session.
+ *
+ * Messages for people are one line, begin with the setting that is wrong, if one is, and never have the URL, which may hold the password: libpq's own
+ * texts are passed on only where they cannot quote it. */
+#ifndef HL_STORE_POSTGRES_SESSION_H
+#define HL_STORE_POSTGRES_SESSION_H
+
+#include <libpq-fe.h>
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "config/config.h"
+#include "store/postgres/param.h"
+
+struct hl_pg_settings {
+    const char *url;
+    char schema[80]; /* quoted as an identifier */
+    char name[160];  /* application_name */
+    bool is_unsafe;  /* a server that may forget what it committed will do */
+    bool prepares;   /* prepared statements are kept by the connection */
+    uint64_t ttl_ms; /* HOOKLINE_REPLICA_TTL */
+};
+
+/* `url` is borrowed from the config. */
+void hl_pg_settings_init(struct hl_pg_settings *settings, const struct hl_config *config);
+
+struct hl_pg_session {
+    const struct hl_pg_settings *settings; /* borrowed */
+    PGconn *conn;
+    const atomic_bool *is_cancelled;
+    uint64_t step_ms;     /* how long one step may take */
+    uint64_t deadline_ms; /* CLOCK_MONOTONIC, of the step under way */
+    char sqlstate[6];     /* of the last error; "": none, or the connection is gone */
+};
+
+/* From then on the wall clock is the server's. `is_cancelled` and `settings` are borrowed. HL_ERR_INVALID: `why` says what is wrong and stays so
+ * (password, database, rights, version, fsync); HL_ERR_UNAVAILABLE: it may come yet, `why` says what
+ * is in the way; HL_ERR_CANCELLED; HL_ERR_NOMEM. On success the caller closes it. */
+HL_MUST_CHECK enum hl_err hl_pg_session_open(struct hl_pg_session *s,
+    const struct hl_pg_settings *settings, const atomic_bool *is_cancelled, char *why,
+    size_t why_len);
+void hl_pg_session_close(struct hl_pg_session *s);
+/* For those who do not wait for a server that is not there: the line then begins with the setting too. */
+void hl_pg_session_name_setting(enum hl_err err, char *why, size_t why_len);
+/* Says in `why` that the session's role may not do something, `text`, and who can mend that. */
+void hl_pg_session_miss_right(
+    const struct hl_pg_session *s, const char *text, char *why, size_t why_len);
+
+/* One or several commands without an answer; `~` is the schema. Errors as above. */
+HL_MUST_CHECK enum hl_err hl_pg_session_run(
+    struct hl_pg_session *s, const char *sql, char *why, size_t why_len);
+/* One command with an answer, owned by the caller (PQclear); NULL after an error. Without `params` it
+ * comes in text form, else in binary form. */
+HL_MUST_CHECK enum hl_err hl_pg_session_ask(struct hl_pg_session *s, const char *sql,
+    const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len);
+/* A statement whose schema is in place. */
+HL_MUST_CHECK enum hl_err hl_pg_session_prepare(
+    struct hl_pg_session *s, const char *name, const char *text, char *why, size_t why_len);
+
+/* `sql` with the schema in place of each `~`, appended to `out`. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_pg_qualify(
+    const struct hl_pg_settings *settings, const char *sql, struct hl_buf *out);
+
+#endif

@@ -1,0 +1,142 @@
+/* state.h - what the store's thread has: one struct, which the files of this folder share. */
+#ifndef HL_STORE_POSTGRES_STATE_H
+#define HL_STORE_POSTGRES_STATE_H
+
+#include "loop/thread.h"
+#include "store/account.h"
+#include "store/backend.h"
+#include "store/credit.h"
+#include "store/data_dir.h"
+#include "store/id_map.h"
+#include "store/intake.h"
+#include "store/postgres/link.h"
+#include "store/postgres/op.h"
+#include "store/postgres/places.h"
+#include "store/secret.h"
+
+#define HL_PG_FLUSH_OPS    256
+#define HL_PG_FLUSH_WEIGHT (4u << 20)
+#define HL_PG_FLUSHES      2  /* under way at once */
+#define HL_PG_HAND_OUT     64 /* runs, or deliveries, with one flush */
+
+/* One transaction: operations, and what is handed out. */
+struct hl_pg_flush {
+    struct hl_pg_flight flight;
+    struct hl_pg_store *store;
+    struct hl_list ops; /* in the order in which they are answered */
+    size_t n_ops, weight;
+    bool is_used;
+    bool is_alone;      /* with one operation, to see whether it is what PostgreSQL refuses */
+    struct hl_pg_part { /* a query of the flight, and whose it is */
+        struct hl_pg_op **ops;
+        size_t n;
+    } parts[HL_PG_FLIGHT_MAX];
+    struct hl_pg_op *sorted[HL_PG_FLUSH_OPS]; /* by statement */
+    int claim_at, lease_at, peek_at;          /* which query that is; -1: none */
+    uint32_t n_claims, n_leases;              /* asked for: credit that is set aside */
+    struct hl_credit_note claims[HL_PG_HAND_OUT], leases[HL_PG_HAND_OUT];
+};
+
+/* What other replicas tell this one (outbox.c). */
+struct hl_pg_outbox {
+    struct hl_pg_flight reading;
+    bool is_reading; /* under way */
+    bool is_asked;   /* there may be something new */
+    bool has_missed; /* events may be gone that were not read */
+    int64_t mark;    /* what is up to here is not read again */
+    int64_t *seen;   /* events above it that were; owned */
+    size_t seen_n, seen_cap;
+    int64_t read_at_ms;         /* the server's clock, at the last reading; 0: there was none */
+    uint64_t read_ms;           /* CLOCK_MONOTONIC: the last reading */
+    hl_account_watch_fn *watch; /* struct hl_watch_accounts; NULL: nobody asked */
+    void *watcher;
+};
+
+/* How replicas wake each other (notify.c). Times are CLOCK_MONOTONIC ms. */
+struct hl_pg_notify {
+    struct hl_pg_flight flight;
+    bool is_sending;
+    bool hears; /* its own notification came back */
+    bool owes_all, owes_work;
+    bool is_deafness_said;
+    uint64_t owed_ms;  /* work is notified then, unless it has gone by itself */
+    uint64_t sent_ms;  /* the last one */
+    uint64_t trial_ms; /* its own must have come back; 0: it has, or never will */
+    uint64_t probe_ms; /* the connection is tried */
+    uint64_t looked_ms;
+};
+
+struct hl_pg_store {
+    struct hl_store base;
+    struct hl_thread thread;
+    uv_loop_t loop;
+    struct hl_uv_mailbox mail;
+    uv_prepare_t turn; /* after each turn of the loop: what has come goes out */
+    uv_timer_t timer;
+    atomic_bool is_stopping;
+    uint64_t stopping_ms;     /* CLOCK_MONOTONIC, since when */
+    atomic_bool is_cancelled; /* the opener's attempts */
+
+    struct hl_pg_settings settings;
+    struct hl_pg_texts texts;
+    char *url;
+    struct hl_key key;
+    struct hl_sealer sealer;
+    struct hl_id_source ids;
+    uint64_t retention_ms, idem_ms;
+    uint32_t run_attempts, webhook_attempts, max_queued_runs, max_pending;
+    uint8_t signing_key[HL_SIGNING_KEY_MAX];
+    size_t signing_key_n;
+
+    struct hl_intake intake;
+    struct hl_store_gauges gauges;
+    struct hl_pg_link writer, reader, listener;
+    struct hl_pg_outbox outbox;
+    struct hl_pg_notify notify;
+    struct hl_pg_params params;
+
+    struct hl_pg_job *upkeep_job; /* NULL: nothing is under way */
+    uv_async_t upkeep_done;
+    uint64_t upkeep_ms; /* CLOCK_MONOTONIC: the next one */
+
+    struct hl_data_dir scratch;
+    struct hl_list transfers; /* bodies on their way between the database and files */
+    size_t n_transfers, n_puts;
+    struct hl_id_map files; /* owner → its file in the scratch directory */
+
+    struct hl_list questions; /* that wait for the reader's connection */
+    size_t n_asking;          /* questions that are not answered */
+    struct hl_list queue;     /* operations that wait for a flush, in order */
+    struct hl_id_map busy;    /* subjects that are under way */
+    struct hl_pg_flush flushes[HL_PG_FLUSHES];
+    uint64_t
+        pause_ms; /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
+
+    struct hl_credit_book workers, senders;
+    struct hl_id_map live; /* run → mailbox of the worker that has it */
+    struct hl_pg_places places;
+    int64_t lane_at; /* the last lane that was leased from */
+    bool
+        claims_more; /* the last claim brought as many as it asked for, or something was accepted */
+    bool leases_more;
+    struct hl_msg *withdrawals;   /* to be answered when no claim is under way */
+    bool is_claiming, is_leasing; /* with a flush that is under way */
+    uint64_t poll_ms,
+        poll_wait_ms; /* when others' work is looked for next, and how long after that */
+
+    /* It asks and has no row among the replicas: it claims, leases and buries nothing. */
+    bool is_guest;
+    struct hl_id node_id;
+    char name[132];
+    bool is_joined;   /* its row is there, over this connection: it may claim */
+    uint64_t join_ms; /* CLOCK_MONOTONIC: tried again, the server refused it; 0: it did not */
+    bool is_leaving, has_left;
+    bool is_beating, is_burying, is_surveying; /* under way */
+    uint64_t ttl_ms;
+    uint64_t beat_ms, bury_ms, survey_ms; /* CLOCK_MONOTONIC: the next ones */
+    uint64_t beat_sent_ms;                /* CLOCK_MONOTONIC: the last one */
+    uint64_t last_beat_ms;                /* CLOCK_MONOTONIC: that succeeded */
+    uint64_t beats_since_ms; /* since when beats have succeeded without a gap; 0: they have not */
+};
+
+#endif

@@ -1,0 +1,466 @@
+/* statement.h - every SQL statement that the store's thread uses: set-based, with `~` for the schema.
+ *
+ * An array parameter has an item for each operation of a flush; `ord` is which (from 1). A statement
+ * answers a row for each with a code of enum hl_pg_code, and never raises for one bad row. All of them
+ * may be sent again when nobody knows whether they were committed: the second time they say the same.
+ * Numbers in the text are the enums of record.h (record.c asserts them). */
+#ifndef HL_STORE_POSTGRES_STATEMENT_H
+#define HL_STORE_POSTGRES_STATEMENT_H
+
+#include "store/postgres/session.h"
+
+enum hl_pg_code {
+    HL_PG_DONE = 0,
+    HL_PG_EXISTS = 1,
+    HL_PG_CONFLICT = 2,
+    HL_PG_STALE = 3,
+    HL_PG_NOT_FOUND = 4,
+    HL_PG_AGAIN = 5,  /* somebody else was faster: ask once more */
+    HL_PG_BUSY = 7,   /* too much waits */
+    HL_PG_BEFORE = 6, /* it is so already: a repetition, if this may be one */
+};
+
+#define HL_PG_NOW_MS "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+/* What hl_pg_body and hl_pg_outcome read. */
+#define HL_PG_REQUEST                                                                              \
+    "r.request_where, r.request_size, r.request_sha256, r.request_file, r.request_bytes"
+#define HL_PG_OUTCOME_HEAD                                                                         \
+    "r.state, r.reason, r.http_status, r.finished_ms, r.content_type, r.content_encoding,"         \
+    " r.encoding, r.escaped_size, r.body_where, r.body_size, r.body_sha256, r.body_file"
+#define HL_PG_OUTCOME HL_PG_OUTCOME_HEAD ", r.body_bytes"
+
+/* Dead nodes claim nothing: who buries one waits for the lock, or makes this one see nothing. */
+#define HL_PG_ME                                                                                   \
+    "me AS MATERIALIZED (SELECT FROM ~.node WHERE node_id = $1 AND NOT is_dead FOR KEY SHARE)"
+
+/* A UUID of version 7, where the server has to make one. */
+#define HL_PG_NEW_ID                                                                               \
+    "overlay(overlay(gen_random_uuid()::text PLACING substr(lpad(to_hex(" HL_PG_NOW_MS "), 12, "   \
+    "'0'), 1, 8) || '-' || substr(lpad(to_hex(" HL_PG_NOW_MS "), 12, '0'), 9, 4) FROM 1 FOR 13) "  \
+    "PLACING '7' FROM 15 FOR 1)::uuid"
+
+/* How runs end: from `gone` (run_id, epoch, attempt, started_ms), the tickets that went, and `ends`
+ * (run_id, state, reason, http_status, finished_ms, content_type, …, body_bytes, delivery_id). */
+#define HL_PG_END                                                                                  \
+    "request AS (DELETE FROM ~.body b USING gone g, ~.run r WHERE r.run_id = g.run_id"             \
+    " AND r.request_file IS NOT NULL AND b.body_id = r.request_file),"                             \
+    " ended AS (UPDATE ~.run r SET state = e.state, reason = e.reason,"                            \
+    " http_status = e.http_status, finished_ms = e.finished_ms, content_type = e.content_type,"    \
+    " content_encoding = e.content_encoding, encoding = e.encoding,"                               \
+    " escaped_size = e.escaped_size, body_where = e.body_where, body_size = e.body_size,"          \
+    " body_sha256 = e.body_sha256, body_file = e.body_file, body_bytes = e.body_bytes,"            \
+    " head = NULL, request_bytes = NULL, request_file = NULL, epoch = g.epoch,"                    \
+    " attempt = g.attempt, started_ms = g.started_ms, node_id = $1"                                \
+    " FROM gone g JOIN ends e ON e.run_id = g.run_id WHERE r.run_id = g.run_id"                    \
+    " RETURNING r.run_id, r.project, r.app, r.state, r.lane, r.has_webhook, r.finished_ms,"        \
+    " e.delivery_id, e.max_attempts),"                                                             \
+    " forwarded AS (INSERT INTO ~.delivery (delivery_id, run_id, project, app, run_state, lane,"   \
+    " max_attempts, created_ms) SELECT delivery_id, run_id, project, app, state, lane,"            \
+    " max_attempts, finished_ms FROM ended WHERE has_webhook RETURNING delivery_id, lane),"        \
+    " forwarding AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                    \
+    " SELECT delivery_id, lane, now() FROM forwarded)"
+
+/* What ends without an answer of the app's. */
+#define HL_PG_NO_ANSWER                                                                            \
+    "0 AS http_status, NULL::bytea AS content_type, NULL::bytea AS content_encoding,"              \
+    " 3 AS encoding, 0 AS escaped_size, 0 AS body_where, 0 AS body_size,"                          \
+    " NULL::bytea AS body_sha256, NULL::uuid AS body_file, NULL::bytea AS body_bytes"
+
+/* What a delivery is sent from: `x` has (delivery_id, run_id, lane, round, n, max_attempts). */
+#define HL_PG_LEASED                                                                               \
+    "x.delivery_id, x.run_id, x.lane, x.round, x.n, x.max_attempts, r.project, r.app, r.url,"      \
+    " r.secret, r.traceparent, " HL_PG_OUTCOME
+
+/* A run in lists: `r` with its ticket `t` and HL_PG_DELIVERY_COUNTS. */
+#define HL_PG_RUN_ROW                                                                              \
+    "r.run_id, CASE WHEN r.state >= 2 THEN r.state WHEN t.node_id IS NULL THEN 0 ELSE 1 END,"      \
+    " r.is_async, r.has_webhook, coalesce(t.attempt, r.attempt),"                                  \
+    " r.created_ms, coalesce(t.started_ms, r.started_ms), r.request_size, r.method, r.path,"       \
+    " r.project, r.app, c.pending, c.ok, c.dead, " HL_PG_OUTCOME_HEAD
+#define HL_PG_DELIVERY_COUNTS                                                                      \
+    " LEFT JOIN LATERAL (SELECT count(*) FILTER (WHERE d.state = 0) AS pending,"                   \
+    " count(*) FILTER (WHERE d.state = 1) AS ok, count(*) FILTER (WHERE d.state = 2) AS dead"      \
+    " FROM ~.delivery d WHERE d.run_id = r.run_id) c ON r.has_webhook"
+
+/* clang-format off */
+#define HL_PG_MAP(X)                                                                               \
+    /* $1 me; $21 how long a key is kept, in ms; $23 whether too much waits for a new one. What begins */ \
+    /* here and now has a replica that lives. */                                                   \
+    X(RUN_ADD, "WITH " HL_PG_ME ", input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[]," \
+        " $4::text[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bigint[],"          \
+        " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
+        " $16::bytea[], $17::bytea[], $18::bytea[], $19::bytea[], $20::bytea[], $22::bigint[],"    \
+        " $23::bigint[])"                                                                          \
+        " WITH ORDINALITY AS t(run_id, project, app, created_ms, method, path, head,"              \
+        " request_where, request_size, request_sha256, request_file, request_bytes, lane, url,"    \
+        " secret, traceparent, subject, key, fingerprint, is_async, is_busy, ord)),"               \
+        " kept AS (INSERT INTO ~.idem AS old (project, app, subject, key, run_id, fingerprint,"    \
+        " expires_ms) SELECT project, app, subject, key, run_id, fingerprint,"                     \
+        " created_ms + $21::bigint FROM input WHERE key IS NOT NULL AND is_busy = 0"               \
+        " ON CONFLICT (project, app, subject, key) DO UPDATE SET run_id = excluded.run_id,"        \
+        " fingerprint = excluded.fingerprint, expires_ms = excluded.expires_ms"                    \
+        " WHERE old.expires_ms <= excluded.expires_ms - $21::bigint RETURNING old.run_id),"        \
+        " fresh AS (SELECT * FROM input WHERE is_busy = 0"                                         \
+        " AND (key IS NULL OR run_id IN (SELECT run_id FROM kept))"                                \
+        " AND (is_async = 1 OR EXISTS (SELECT FROM me))),"                                         \
+        " runs AS (INSERT INTO ~.run (run_id, project, app, is_async, has_webhook, created_ms,"    \
+        " method, path, head, request_where, request_size, request_sha256, request_file,"          \
+        " request_bytes, lane, url, secret, traceparent) SELECT run_id, project, app,"             \
+        " is_async = 1, url IS NOT NULL, created_ms, method, path, head, request_where,"           \
+        " request_size, request_sha256, request_file, request_bytes, lane, url, secret,"           \
+        " traceparent FROM fresh ON CONFLICT (run_id) DO NOTHING RETURNING run_id),"               \
+        " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, node_id, started_ms,"  \
+        " is_async) SELECT run_id, now(), 1 - is_async, 1 - is_async,"                             \
+        " CASE is_async WHEN 0 THEN $1::uuid END, CASE is_async WHEN 0 THEN created_ms END,"       \
+        " is_async = 1 FROM fresh WHERE run_id IN (SELECT run_id FROM runs))"                      \
+        " SELECT i.ord, CASE WHEN n.run_id IS NOT NULL THEN 0"                                     \
+        " WHEN i.is_async = 0 AND NOT EXISTS (SELECT FROM me) THEN 5 WHEN i.key IS NULL"           \
+        " OR old.run_id = i.run_id THEN 6 WHEN i.is_busy = 1 AND (old.run_id IS NULL"              \
+        " OR old.expires_ms <= i.created_ms) THEN 7 WHEN old.run_id IS NULL THEN 5"                \
+        " WHEN old.fingerprint = i.fingerprint THEN 1 ELSE 2 END,"                                 \
+        " old.run_id FROM input i LEFT JOIN runs n ON n.run_id = i.run_id LEFT JOIN ~.idem old"    \
+        " ON old.project = i.project AND old.app = i.app AND old.subject = i.subject"              \
+        " AND old.key = i.key")                                                                    \
+    /* $1 me, $2 how many, $3 now in ms */                                                         \
+    X(RUN_CLAIM, "WITH " HL_PG_ME ", next AS (SELECT t.run_id FROM ~.ticket t"                     \
+        " WHERE t.node_id IS NULL AND t.due_at <= now() AND EXISTS (SELECT FROM me)"               \
+        " ORDER BY t.due_at, t.run_id LIMIT $2::bigint FOR UPDATE OF t SKIP LOCKED),"              \
+        " taken AS (UPDATE ~.ticket t SET node_id = $1::uuid, epoch = t.epoch + 1,"                \
+        " attempt = t.attempt + 1, started_ms = $3::bigint FROM next"                              \
+        " WHERE t.run_id = next.run_id RETURNING t.run_id, t.epoch, t.attempt, t.due_at)"          \
+        " SELECT x.run_id, r.run_id IS NOT NULL, x.epoch, x.attempt, r.has_webhook, r.created_ms," \
+        " r.project, r.app, r.head, " HL_PG_REQUEST                                                \
+        " FROM taken x LEFT JOIN ~.run r ON r.run_id = x.run_id ORDER BY x.due_at, x.run_id")      \
+    /* $1 me, $18 attempts of a delivery */                                                        \
+    X(RUN_FINISH, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"     \
+        " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::bytea[],"       \
+        " $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::uuid[],"  \
+        " $16::bytea[], $17::uuid[]) WITH ORDINALITY AS t(run_id, epoch, state, reason,"           \
+        " http_status, finished_ms, content_type, content_encoding, encoding, escaped_size,"       \
+        " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, ord)),"          \
+        " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
+        " AND t.epoch = i.epoch AND t.node_id = $1::uuid"                                          \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms),"                                  \
+        " ends AS (SELECT *, $18::bigint AS max_attempts FROM input), " HL_PG_END                 \
+        " SELECT i.ord, CASE WHEN g.run_id IS NOT NULL THEN 0 WHEN r.run_id IS NULL THEN 4"        \
+        " WHEN r.state >= 2 AND r.epoch = i.epoch AND r.node_id = $1::uuid THEN 6 ELSE 3 END,"     \
+        " r.has_webhook FROM input i LEFT JOIN gone g ON g.run_id = i.run_id"                      \
+        " LEFT JOIN ~.run r ON r.run_id = i.run_id")                                               \
+    /* $1 me, $6 attempts of a delivery */                                                         \
+    X(RUN_RELEASE, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"    \
+        " $4::bigint[], $5::uuid[]) WITH ORDINALITY AS t(run_id, epoch, finished_ms,"              \
+        " delivery_id, ord)), back AS (UPDATE ~.ticket t SET node_id = NULL,"                      \
+        " epoch = t.epoch + 1, attempt = t.attempt - 1, started_ms = NULL FROM input i"            \
+        " WHERE t.run_id = i.run_id AND t.epoch = i.epoch AND t.node_id = $1::uuid"                \
+        " AND NOT t.is_cancel_wished RETURNING t.run_id),"                                         \
+        " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
+        " AND t.epoch = i.epoch AND t.node_id = $1::uuid AND t.is_cancel_wished"                   \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms),"                                  \
+        " ends AS (SELECT run_id, 4 AS state, 0 AS reason, finished_ms, delivery_id,"              \
+        " $6::bigint AS max_attempts, " HL_PG_NO_ANSWER " FROM input), " HL_PG_END                \
+        " SELECT i.ord, CASE WHEN b.run_id IS NOT NULL OR g.run_id IS NOT NULL THEN 0 ELSE 3 END"  \
+        " FROM input i LEFT JOIN back b ON b.run_id = i.run_id"                                    \
+        " LEFT JOIN gone g ON g.run_id = i.run_id")                                                \
+    /* $1 me, $7 attempts of a delivery; the third column: who has the run, if it is running */    \
+    X(RUN_CANCEL, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[],"       \
+        " $4::text[], $5::bigint[], $6::uuid[]) WITH ORDINALITY AS t(run_id, project, app,"        \
+        " finished_ms, delivery_id, ord)), found AS (SELECT i.*, r.state AS was FROM input i"      \
+        " JOIN ~.run r ON r.run_id = i.run_id WHERE (i.project = '' OR i.project = r.project)"     \
+        " AND (i.app = '' OR i.app = r.app)),"                                                     \
+        " gone AS (DELETE FROM ~.ticket t USING found f WHERE t.run_id = f.run_id"                 \
+        " AND t.node_id IS NULL RETURNING t.run_id, t.epoch, t.attempt, t.started_ms),"            \
+        " wished AS (UPDATE ~.ticket t SET is_cancel_wished = true FROM found f"                   \
+        " WHERE t.run_id = f.run_id AND t.node_id IS NOT NULL RETURNING t.run_id, t.node_id),"     \
+        " told AS (INSERT INTO ~.event (node_id, kind, subject) SELECT node_id, 1, run_id"         \
+        " FROM wished WHERE node_id <> $1::uuid),"                                                 \
+        " ends AS (SELECT run_id, 4 AS state, 0 AS reason, finished_ms, delivery_id,"              \
+        " $7::bigint AS max_attempts, " HL_PG_NO_ANSWER " FROM found), " HL_PG_END                \
+        " SELECT i.ord, CASE WHEN g.run_id IS NOT NULL OR w.run_id IS NOT NULL THEN 0"             \
+        " WHEN f.run_id IS NULL THEN 4 WHEN f.was >= 2 THEN 2 ELSE 5 END, w.node_id FROM input i"  \
+        " LEFT JOIN found f ON f.run_id = i.run_id LEFT JOIN gone g ON g.run_id = i.run_id"        \
+        " LEFT JOIN wished w ON w.run_id = i.run_id")                                              \
+    /* How many are queued, up to $1. */                                                           \
+    X(QUEUE_PEEK, "SELECT count(*) FROM (SELECT FROM ~.ticket WHERE node_id IS NULL"               \
+        " AND due_at <= now() LIMIT $1::bigint) AS queued")                                        \
+    /* $1 me, $2 the lane after which to begin, $3 how many, $4 places at a lane, $5, $6 lanes and */ \
+    /* the places left there, $7 attempts of a delivery, $8 now in ms */                           \
+    X(LEASE, "WITH RECURSIVE " HL_PG_ME ", lanes(lane, nth) AS ((SELECT lane, 1"                   \
+        " FROM ~.delivery_ticket WHERE node_id IS NULL AND lane > $2::bigint ORDER BY lane LIMIT 1)" \
+        " UNION ALL SELECT (SELECT t.lane FROM ~.delivery_ticket t WHERE t.node_id IS NULL"        \
+        " AND t.lane > l.lane ORDER BY t.lane LIMIT 1), l.nth + 1 FROM lanes l"                    \
+        " WHERE l.lane IS NOT NULL AND l.nth < 64),"                                               \
+        " open AS (SELECT l.lane, coalesce(b.free, $4::bigint) AS free FROM lanes l LEFT JOIN"     \
+        " unnest($5::bigint[], $6::bigint[]) AS b(lane, free) ON b.lane = l.lane"                  \
+        " WHERE l.lane IS NOT NULL AND coalesce(b.free, $4::bigint) > 0),"                         \
+        " next AS (SELECT d.delivery_id FROM open o CROSS JOIN LATERAL (SELECT t.delivery_id"      \
+        " FROM ~.delivery_ticket t WHERE t.node_id IS NULL AND t.lane = o.lane"                    \
+        " AND t.due_at <= now() ORDER BY t.due_at, t.delivery_id"                                  \
+        " LIMIT least(o.free, greatest(1, $3::bigint / (SELECT count(*) FROM open)))"              \
+        " FOR UPDATE SKIP LOCKED) d WHERE EXISTS (SELECT FROM me) LIMIT $3::bigint),"              \
+        " taken AS (UPDATE ~.delivery_ticket t SET node_id = $1::uuid FROM next"                   \
+        " WHERE t.delivery_id = next.delivery_id RETURNING t.delivery_id, t.lane),"                \
+        " x AS (UPDATE ~.delivery d SET n = d.n + 1,"                                              \
+        " max_attempts = CASE d.max_attempts WHEN 0 THEN $7::bigint ELSE d.max_attempts END"      \
+        " FROM taken t WHERE d.delivery_id = t.delivery_id RETURNING d.delivery_id, d.run_id,"     \
+        " d.lane, d.round, d.n, d.max_attempts),"                                                  \
+        " added AS (INSERT INTO ~.attempt (delivery_id, round, n, started_ms)"                     \
+        " SELECT delivery_id, round, n, $8::bigint FROM x ON CONFLICT DO NOTHING)"                 \
+        " SELECT " HL_PG_LEASED " FROM x LEFT JOIN ~.run r ON r.run_id = x.run_id"                 \
+        " ORDER BY x.lane, x.delivery_id")                                                         \
+    /* $1 me, $6 now in ms */                                                                      \
+    X(ATTEMPT, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"        \
+        " $4::bigint[], $5::bigint[]) WITH ORDINALITY AS t(delivery_id, round, n, is_again, ord))," \
+        " held AS (SELECT i.*, d.n AS was FROM input i JOIN ~.delivery_ticket t"                   \
+        " ON t.delivery_id = i.delivery_id AND t.node_id = $1::uuid"                               \
+        " JOIN ~.delivery d ON d.delivery_id = i.delivery_id AND d.round = i.round"                \
+        " AND d.max_attempts >= i.n AND (d.n = i.n - 1 AND i.is_again = 0 OR d.n = i.n AND EXISTS" \
+        " (SELECT FROM ~.attempt a WHERE a.delivery_id = i.delivery_id AND a.round = i.round"      \
+        " AND a.n = i.n AND a.verdict IS NULL)) FOR UPDATE OF t),"                                 \
+        " x AS (UPDATE ~.delivery d SET n = h.n FROM held h WHERE d.delivery_id = h.delivery_id"   \
+        " RETURNING h.ord, d.delivery_id, d.run_id, d.lane, d.round, d.n, d.max_attempts),"        \
+        " added AS (INSERT INTO ~.attempt (delivery_id, round, n, started_ms)"                     \
+        " SELECT delivery_id, round, n, $6::bigint FROM held WHERE was < n ON CONFLICT DO NOTHING)" \
+        " SELECT i.ord, CASE WHEN x.ord IS NULL THEN 3 ELSE 0 END, " HL_PG_LEASED                  \
+        " FROM input i LEFT JOIN x ON x.ord = i.ord LEFT JOIN ~.run r ON r.run_id = x.run_id")     \
+    /* $1 me */                                                                                    \
+    X(OUTCOME, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"        \
+        " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[],"      \
+        " $10::bigint[]) WITH ORDINALITY AS t(delivery_id, round, n, verdict, http_status,"        \
+        " started_ms, ended_ms, error, wait_ms, ord)),"                                            \
+        " held AS (SELECT i.*, d.n >= d.max_attempts AS is_last,"                                  \
+        " i.verdict = 3 AND i.started_ms = 0 AS is_unsent FROM input i"                            \
+        " JOIN ~.delivery_ticket t ON t.delivery_id = i.delivery_id AND t.node_id = $1::uuid"      \
+        " JOIN ~.delivery d ON d.delivery_id = i.delivery_id AND d.round = i.round AND d.n = i.n"  \
+        " FOR UPDATE OF t), judged AS (SELECT *, CASE WHEN verdict = 0 THEN 1"                     \
+        " WHEN verdict = 2 OR is_last AND NOT is_unsent THEN 2 END AS final FROM held),"           \
+        " over AS (DELETE FROM ~.delivery_ticket t USING judged j"                                 \
+        " WHERE t.delivery_id = j.delivery_id AND j.final IS NOT NULL),"                           \
+        " back AS (UPDATE ~.delivery_ticket t SET node_id = CASE j.verdict WHEN 3 THEN NULL"       \
+        " ELSE t.node_id END, due_at = now() + j.wait_ms * interval '1 ms' FROM judged j"          \
+        " WHERE t.delivery_id = j.delivery_id AND j.final IS NULL),"                               \
+        " noted AS (UPDATE ~.delivery d SET state = coalesce(j.final, d.state), n = d.n -"         \
+        " j.is_unsent::integer, done_ms = CASE WHEN j.final IS NOT NULL THEN " HL_PG_NOW_MS " END" \
+        " FROM judged j WHERE d.delivery_id = j.delivery_id),"                                     \
+        " closed AS (UPDATE ~.attempt a SET started_ms = j.started_ms, ended_ms = j.ended_ms,"     \
+        " verdict = CASE WHEN j.verdict = 1 AND j.final IS NOT NULL THEN 2 ELSE j.verdict END,"    \
+        " http_status = j.http_status, error = j.error FROM judged j"                              \
+        " WHERE a.delivery_id = j.delivery_id AND a.round = j.round AND a.n = j.n"                 \
+        " AND a.verdict IS NULL AND NOT j.is_unsent),"                                             \
+        " dropped AS (DELETE FROM ~.attempt a USING judged j WHERE a.delivery_id = j.delivery_id"  \
+        " AND a.round = j.round AND a.n = j.n AND a.verdict IS NULL AND j.is_unsent)"              \
+        " SELECT i.ord, CASE WHEN j.ord IS NOT NULL THEN 0 WHEN EXISTS (SELECT FROM ~.attempt a"   \
+        " WHERE a.delivery_id = i.delivery_id AND a.round = i.round AND a.n = i.n"                 \
+        " AND a.ended_ms = i.ended_ms) THEN 6 ELSE 3 END, j.final FROM input i"                    \
+        " LEFT JOIN judged j ON j.ord = i.ord")                                                    \
+    /* $1 the delivery, $2 its project or '', $3 attempts */                                       \
+    X(REDELIVER, "WITH renewed AS (UPDATE ~.delivery SET state = 0, round = round + 1, n = 0,"     \
+        " max_attempts = $3::bigint, done_ms = NULL WHERE delivery_id = $1::uuid AND state <> 0"  \
+        " AND ($2::text = '' OR project = $2::text) RETURNING delivery_id, lane),"                 \
+        " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                       \
+        " SELECT delivery_id, lane, now() FROM renewed)"                                           \
+        " SELECT 1, CASE WHEN EXISTS (SELECT FROM renewed) THEN 0 WHEN EXISTS (SELECT"             \
+        " FROM ~.delivery WHERE delivery_id = $1::uuid AND ($2::text = '' OR project = $2::text))" \
+        " THEN 2 ELSE 4 END, (SELECT count(*) FROM renewed), 0, NULL::uuid")                       \
+    /* $1 project, $2 state, $3 since in ms, $4 behind which delivery, $5 how many are looked at, */ \
+    /* $6 attempts */                                                                              \
+    X(REDELIVER_MANY, "WITH looked AS MATERIALIZED (SELECT delivery_id, done_ms FROM ~.delivery"   \
+        " WHERE project = $1::text AND state = $2::bigint AND delivery_id > $4::uuid"            \
+        " ORDER BY delivery_id LIMIT $5::bigint), renewed AS (UPDATE ~.delivery d SET state = 0,"  \
+        " round = d.round + 1, n = 0, max_attempts = $6::bigint, done_ms = NULL FROM looked l"    \
+        " WHERE d.delivery_id = l.delivery_id AND d.state = $2::bigint"                          \
+        " AND l.done_ms >= $3::bigint RETURNING d.delivery_id, d.lane),"                           \
+        " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                       \
+        " SELECT delivery_id, lane, now() FROM renewed)"                                           \
+        " SELECT 1, 0, (SELECT count(*) FROM renewed), (SELECT count(*) FROM looked) = $5::bigint," \
+        " (SELECT delivery_id FROM looked ORDER BY delivery_id DESC LIMIT 1)")                     \
+    /* --- replicas ---------------------------------------------------------------------------- */ \
+    /* $1 me, $2 name, $3 version, $4 address, $5 lifetime in ms */                                \
+    X(NODE_JOIN, "INSERT INTO ~.node (node_id, name, version, address, started_at, beat_at,"       \
+        " expires_at) VALUES ($1::uuid, $2::text, $3::text, $4::text, now(), now(),"               \
+        " now() + $5::bigint * interval '1 ms') ON CONFLICT DO NOTHING")                           \
+    /* $1 me, $2 lifetime in ms. No row: this replica is dead */                                   \
+    X(NODE_BEAT, "UPDATE ~.node n SET beat_at = now(), expires_at = now() + $2::bigint *"          \
+        " interval '1 ms' FROM ~.node o WHERE n.node_id = $1::uuid AND o.node_id = n.node_id"      \
+        " AND NOT n.is_dead RETURNING " HL_PG_NOW_MS ", o.expires_at < now()")                     \
+    /* $1 me: what it has goes on elsewhere, nobody has to wait for its time to pass */            \
+    X(NODE_LEAVE, "DELETE FROM ~.node WHERE node_id = $1::uuid AND NOT EXISTS"                     \
+        " (SELECT FROM ~.ticket WHERE node_id = $1::uuid) AND NOT EXISTS"                          \
+        " (SELECT FROM ~.delivery_ticket WHERE node_id = $1::uuid)")                               \
+    /* $1 me, $2 attempts of a run, $3 of a delivery */                                            \
+    X(NODE_BURY, "WITH dead AS MATERIALIZED (SELECT node_id FROM ~.node WHERE NOT is_dead"         \
+        " AND expires_at < now() AND node_id <> $1::uuid LIMIT 4 FOR UPDATE SKIP LOCKED),"         \
+        " buried AS (UPDATE ~.node n SET is_dead = true FROM dead d WHERE n.node_id = d.node_id),"  \
+        " back AS (UPDATE ~.ticket t SET node_id = NULL, epoch = t.epoch + 1, started_ms = NULL"   \
+        " FROM dead d WHERE t.node_id = d.node_id AND t.is_async AND t.attempt < $2::bigint"       \
+        " AND NOT t.is_cancel_wished RETURNING t.run_id),"                                         \
+        " gone AS (DELETE FROM ~.ticket t USING dead d WHERE t.node_id = d.node_id"                \
+        " AND NOT (t.is_async AND t.attempt < $2::bigint AND NOT t.is_cancel_wished)"              \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.is_cancel_wished),"              \
+        " ends AS (SELECT run_id, CASE WHEN is_cancel_wished THEN 4 ELSE 3 END AS state,"          \
+        " CASE WHEN is_cancel_wished THEN 0 ELSE 6 END AS reason, " HL_PG_NOW_MS " AS finished_ms," \
+        " " HL_PG_NEW_ID " AS delivery_id, $3::bigint AS max_attempts, " HL_PG_NO_ANSWER          \
+        " FROM gone), " HL_PG_END ","                                                              \
+        " held AS (SELECT y.delivery_id, y.round, y.n, y.n >= y.max_attempts AS is_last"           \
+        " FROM ~.delivery_ticket t JOIN dead d ON d.node_id = t.node_id"                           \
+        " JOIN ~.delivery y ON y.delivery_id = t.delivery_id FOR UPDATE OF t),"                    \
+        " unknown AS (UPDATE ~.attempt a SET ended_ms = " HL_PG_NOW_MS ", verdict = 4 FROM held h" \
+        " WHERE a.delivery_id = h.delivery_id AND a.round = h.round AND a.n = h.n"                 \
+        " AND a.verdict IS NULL),"                                                                 \
+        " letters AS (UPDATE ~.delivery y SET state = 2, done_ms = " HL_PG_NOW_MS " FROM held h"   \
+        " WHERE y.delivery_id = h.delivery_id AND h.is_last),"                                     \
+        " over AS (DELETE FROM ~.delivery_ticket t USING held h"                                   \
+        " WHERE t.delivery_id = h.delivery_id AND h.is_last),"                                     \
+        " freed AS (UPDATE ~.delivery_ticket t SET node_id = NULL FROM held h"                     \
+        " WHERE t.delivery_id = h.delivery_id AND NOT h.is_last)"                                  \
+        " SELECT (SELECT count(*) FROM dead), (SELECT count(*) FROM gone),"                        \
+        " (SELECT count(*) FROM back), (SELECT count(*) FROM held)")                               \
+    /* $1 me, $2 the runs that workers have: all other claims were never heard of */               \
+    X(RUN_STRAYS, "WITH back AS (UPDATE ~.ticket SET node_id = NULL, epoch = epoch + 1,"           \
+        " attempt = attempt - 1, started_ms = NULL WHERE node_id = $1::uuid AND is_async"          \
+        " AND run_id <> ALL ($2::uuid[]) RETURNING run_id) SELECT count(*) FROM back")             \
+    /* $1 me, $2 the deliveries that the sender has */                                             \
+    X(DELIVERY_STRAYS, "WITH back AS (UPDATE ~.delivery_ticket SET node_id = NULL"                 \
+        " WHERE node_id = $1::uuid AND delivery_id <> ALL ($2::uuid[]) RETURNING delivery_id),"    \
+        " unsent AS (UPDATE ~.delivery d SET n = d.n - 1 FROM back b"                              \
+        " WHERE d.delivery_id = b.delivery_id RETURNING d.delivery_id, d.round, d.n + 1 AS n),"    \
+        " dropped AS (DELETE FROM ~.attempt a USING unsent u WHERE a.delivery_id = u.delivery_id"  \
+        " AND a.round = u.round AND a.n = u.n AND a.verdict IS NULL)"                              \
+        " SELECT count(*) FROM back")                                                              \
+    /* What gauges say of all replicas. */                                                         \
+    X(SURVEY, "SELECT (SELECT count(*) FROM ~.ticket WHERE node_id IS NULL),"                      \
+        " (SELECT (extract(epoch FROM min(due_at)) * 1000)::bigint FROM ~.ticket"                  \
+        " WHERE node_id IS NULL), (SELECT count(*) FROM ~.delivery_ticket),"                       \
+        " (SELECT min(created_ms) FROM ~.delivery d JOIN ~.delivery_ticket t USING (delivery_id))") \
+    X(ACCOUNT_ADD, "WITH added AS (INSERT INTO ~.account (account_id, project, name, role,"        \
+        " created_ms, expires_ms, revoked_ms, last_used_ms) VALUES ($1::uuid, $2::text,"           \
+        " $3::bytea, $4::bigint, $5::bigint, $6::bigint, 0, 0) ON CONFLICT DO NOTHING"           \
+        " RETURNING account_id), told AS (INSERT INTO ~.event (kind, subject)"                     \
+        " SELECT 3, account_id FROM added)"                                                        \
+        " SELECT 1, CASE WHEN EXISTS (SELECT FROM added) THEN 0 ELSE 6 END")                       \
+    /* $1 account, $2 project or '', $3 now in ms */                                               \
+    X(ACCOUNT_REVOKE, "WITH revoked AS (UPDATE ~.account SET revoked_ms = CASE revoked_ms"         \
+        " WHEN 0 THEN $3::bigint ELSE revoked_ms END WHERE account_id = $1::uuid"                  \
+        " AND ($2::text = '' OR project = $2::text) RETURNING account_id, revoked_ms),"            \
+        " told AS (INSERT INTO ~.event (kind, subject) SELECT 2, account_id FROM revoked)"         \
+        " SELECT 1, CASE WHEN EXISTS (SELECT FROM revoked) THEN 0 ELSE 4 END,"                     \
+        " (SELECT revoked_ms FROM revoked)")                                                       \
+    X(ACCOUNT_TOUCH, "WITH touched AS (UPDATE ~.account a"                                         \
+        " SET last_used_ms = greatest(a.last_used_ms, u.ms)"                                       \
+        " FROM unnest($1::uuid[], $2::bigint[]) AS u(id, ms) WHERE a.account_id = u.id)"           \
+        " SELECT 1, 0")                                                                            \
+    X(KEY_KEEP, "WITH kept AS (INSERT INTO ~.meta (k, v) VALUES ('signing_key', $1::bytea)"        \
+        " ON CONFLICT (k) DO NOTHING RETURNING k) SELECT 1, CASE WHEN EXISTS (SELECT FROM kept)"   \
+        " THEN 0 WHEN EXISTS (SELECT FROM ~.meta WHERE k = 'signing_key') THEN 1 ELSE 5 END,"       \
+        " (SELECT v FROM ~.meta WHERE k = 'signing_key')") \
+    /* $1 the body, $2 which chunk, $3 its bytes */                                                \
+    X(BODY_PUT, "INSERT INTO ~.body (body_id, seq, bytes) VALUES ($1::uuid, $2::bigint,"           \
+        " $3::bytea) ON CONFLICT DO NOTHING")                                                      \
+    X(BODY_GET, "SELECT bytes FROM ~.body WHERE body_id = $1::uuid AND seq = $2::bigint")          \
+    /* $1 me, $2 runs that cannot be begun here: somebody looks at them within the hour */         \
+    X(RUN_PUT_OFF, "UPDATE ~.ticket SET node_id = NULL, epoch = epoch + 1, attempt = attempt - 1," \
+        " started_ms = NULL, due_at = now() + interval '1 hour'"                                   \
+        " WHERE node_id = $1::uuid AND run_id = ANY ($2::uuid[])")                                 \
+    /* $1 me, $2 deliveries that cannot be sent from here: likewise */                             \
+    X(DELIVERY_PUT_OFF, "WITH back AS (UPDATE ~.delivery_ticket SET node_id = NULL,"               \
+        " due_at = now() + interval '1 hour' WHERE node_id = $1::uuid"                             \
+        " AND delivery_id = ANY ($2::uuid[]) RETURNING delivery_id),"                              \
+        " unsent AS (UPDATE ~.delivery d SET n = d.n - 1 FROM back b"                              \
+        " WHERE d.delivery_id = b.delivery_id RETURNING d.delivery_id, d.round, d.n + 1 AS n)"     \
+        " DELETE FROM ~.attempt a USING unsent u WHERE a.delivery_id = u.delivery_id"              \
+        " AND a.round = u.round AND a.n = u.n AND a.verdict IS NULL")                              \
+    /* --- questions --------------------------------------------------------------------------- */ \
+    /* $1 the run, $2 whether with the body's bytes, $3 what ended until then is past its retention */ \
+    X(ASK_RUN, "SELECT " HL_PG_RUN_ROW ", CASE $2::bigint WHEN 1 THEN r.body_bytes END"            \
+        " FROM ~.run r LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS          \
+        " WHERE r.run_id = $1::uuid AND (r.state < 2 OR r.finished_ms > $3::bigint)")              \
+    /* $1 project or '', $2 app or '', $3 state or -1, $4 mode or -1, $5 before, $6 from, $7 limit, */ \
+    /* $8 as $3 above */                                                                           \
+    X(ASK_RUNS, "SELECT " HL_PG_RUN_ROW ", NULL::bytea"                                            \
+        " FROM ~.run r LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS          \
+        " WHERE r.run_id < $5::uuid AND r.run_id >= $6::uuid"                                      \
+        " AND ($1::text = '' OR r.project = $1::text) AND ($2::text = '' OR r.app = $2::text)"     \
+        " AND ($3::bigint < 0 OR r.state = $3::bigint)"                                            \
+        " AND (r.state < 2 OR r.finished_ms > $8::bigint)"                                         \
+        " AND ($4::bigint < 0 OR r.is_async = ($4::bigint = 1))"                                   \
+        " ORDER BY r.run_id DESC LIMIT $7::bigint")                                                \
+    /* The same of those that have not ended: queued (0) or running (1). */                        \
+    X(ASK_TICKETS, "SELECT " HL_PG_RUN_ROW ", NULL::bytea"                                         \
+        " FROM ~.ticket t JOIN ~.run r ON r.run_id = t.run_id" HL_PG_DELIVERY_COUNTS               \
+        " WHERE t.run_id < $5::uuid AND t.run_id >= $6::uuid"                                      \
+        " AND ($1::text = '' OR r.project = $1::text) AND ($2::text = '' OR r.app = $2::text)"     \
+        " AND (t.node_id IS NOT NULL) = ($3::bigint = 1)"                                          \
+        " AND ($4::bigint < 0 OR t.is_async = ($4::bigint = 1))"                                   \
+        " ORDER BY t.run_id DESC LIMIT $7::bigint")                                                \
+    /* $1 project or '', $2 app or '', $3 state or -1, $4 run or null, $5 before, $6 from, */      \
+    /* $7 limit, $8 delivery or null, $9 how many attempts */                                      \
+    X(ASK_DELIVERIES, "SELECT d.delivery_id, d.run_id, d.state, d.run_state, d.round, d.n,"        \
+        " d.max_attempts, d.created_ms, d.done_ms, d.project, d.app, r.url, CASE WHEN $9::bigint"  \
+        " > 0 THEN (SELECT count(*) FROM ~.attempt c WHERE c.delivery_id = d.delivery_id) END,"    \
+        " a.round, a.n, a.started_ms, a.ended_ms, coalesce(a.verdict, 5), a.http_status, a.error"  \
+        " FROM (SELECT * FROM ~.delivery WHERE delivery_id < $5::uuid AND delivery_id >= $6::uuid" \
+        " AND ($1::text = '' OR project = $1::text) AND ($2::text = '' OR app = $2::text)"         \
+        " AND ($3::bigint < 0 OR state = $3::bigint) AND ($4::uuid IS NULL OR run_id = $4::uuid)"  \
+        " AND ($8::uuid IS NULL OR delivery_id = $8::uuid)"                                        \
+        " ORDER BY delivery_id DESC LIMIT $7::bigint) d LEFT JOIN ~.run r ON r.run_id = d.run_id"  \
+        " LEFT JOIN LATERAL (SELECT * FROM ~.attempt a WHERE a.delivery_id = d.delivery_id"        \
+        " ORDER BY a.round DESC, a.n DESC LIMIT $9::bigint) a ON true"                             \
+        " ORDER BY d.delivery_id DESC, a.round, a.n")                                              \
+    /* $1 project or '', $2 before, $3 limit */                                                    \
+    X(ASK_ACCOUNTS, "SELECT account_id, project, name, role, created_ms, expires_ms, revoked_ms,"  \
+        " last_used_ms FROM ~.account WHERE ($1::text = '' OR project = $1::text)"                 \
+        " AND account_id < $2::uuid ORDER BY account_id DESC LIMIT $3::bigint")                    \
+    /* $1 project, $2 limit */                                                                     \
+    X(ASK_APPS, "WITH RECURSIVE names(name) AS ((SELECT app FROM ~.run WHERE project = $1::text"   \
+        " ORDER BY app LIMIT 1) UNION ALL SELECT (SELECT app FROM ~.run WHERE project = $1::text"  \
+        " AND app > n.name ORDER BY app LIMIT 1) FROM names n WHERE n.name IS NOT NULL)"           \
+        " SELECT name FROM names WHERE name IS NOT NULL LIMIT $2::bigint")                         \
+    X(ASK_PROJECTS, "WITH RECURSIVE names(name) AS ((SELECT project FROM ~.run"                    \
+        " ORDER BY project LIMIT 1) UNION ALL SELECT (SELECT project FROM ~.run"                   \
+        " WHERE project > n.name ORDER BY project LIMIT 1) FROM names n WHERE n.name IS NOT NULL)" \
+        " SELECT name FROM names WHERE name IS NOT NULL AND $1::text = '' LIMIT $2::bigint")
+
+/* Events and notifications. No transaction that writes an event lasts for a minute. */
+#define HL_PG_OUTBOX_MAP(X)                                                                        \
+    /* $1 me, $2 up to which nothing is read, $3 what was seen above that */                       \
+    X(EVENT_READ, "WITH old AS (SELECT coalesce(max(event_id), $2::bigint) AS mark FROM ~.event"   \
+        " WHERE event_id > $2::bigint AND at < now() - interval '60 s')"                           \
+        " SELECT " HL_PG_NOW_MS ", old.mark, e.event_id, e.kind, e.subject FROM old"               \
+        " LEFT JOIN ~.event e ON e.event_id > $2::bigint AND (e.node_id IS NULL"                   \
+        " OR e.node_id = $1::uuid) AND e.event_id <> ALL ($3::bigint[]) ORDER BY e.event_id")      \
+    X(EVENT_REVOKED, "SELECT account_id FROM ~.account WHERE revoked_ms > 0")                      \
+    X(LISTEN, "LISTEN ~")                                                                          \
+    X(NOTIFY, "NOTIFY ~")                                                                          \
+    /* For this transaction: its commit does not wait for the disk. */                             \
+    X(NO_FLUSH, "SELECT set_config('synchronous_commit', 'off', true)")
+
+/* clang-format on */
+
+/* `kind` of events, with their subjects. */
+enum hl_pg_event {
+    HL_PG_EVENT_CANCEL = 1, /* a run that the event's node has */
+    HL_PG_EVENT_REVOKED,    /* an account */
+    HL_PG_EVENT_ADDED,      /* an account */
+};
+
+enum hl_pg_sql {
+#define X(name, text) HL_PG_DO_##name,
+    HL_PG_MAP(X) HL_PG_OUTBOX_MAP(X)
+#undef X
+        HL_PG_SQL_COUNT
+};
+
+/* The texts for one schema. */
+struct hl_pg_texts {
+    char *text[HL_PG_SQL_COUNT]; /* owned */
+};
+
+/* HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_pg_texts_init(
+    struct hl_pg_texts *texts, const struct hl_pg_settings *settings);
+void hl_pg_texts_fini(struct hl_pg_texts *texts);
+
+/* What a prepared statement is called. */
+const char *hl_pg_statement_name(enum hl_pg_sql which);
+
+#endif

@@ -1,0 +1,270 @@
+/* upkeep.c - see upkeep.h.
+ *
+ * A partition goes when nothing in it is wanted any more: DETACH … CONCURRENTLY, which waits for who
+ * reads and keeps nobody from writing, then DROP. One that has something unfinished, or that ended late,
+ * is emptied by rows. Only one replica at a time is at it; the lock goes with its session. */
+#include "store/postgres/upkeep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "store/account.h"
+#include "store/postgres/partition.h"
+
+#define EVERY_MS (3600 * 1000)
+#define AGAIN_MS (60 * 1000)
+#define STEP     "500"
+#define STEP_MS  (5 * 60 * 1000 + 1000) /* a table may be large, and nobody waits for this */
+
+static enum hl_err ask_int(
+    struct hl_pg_session *s, const char *sql, int64_t *out, char *why, size_t why_len)
+{
+    PGresult *result;
+    enum hl_err err = hl_pg_session_ask(s, sql, NULL, &result, why, why_len);
+    *out = err || PQntuples(result) == 0 ? 0 : strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return err;
+}
+
+/* One of the statements that remove STEP rows at most, until one removes none. */
+static enum hl_err repeat(struct hl_pg_session *s, const char *sql, char *why, size_t why_len)
+{
+    int64_t n = 1;
+    enum hl_err err = HL_OK;
+    while (!err && n > 0)
+        err = ask_int(s, sql, &n, why, why_len);
+    return err;
+}
+
+#define COUNTED(what) "WITH gone AS (" what " RETURNING 1) SELECT count(*) FROM gone"
+
+/* --- rows ----------------------------------------------------------------------------------- */
+
+static enum hl_err remove_rows(struct hl_pg_session *s, char *why, size_t why_len)
+{
+    static const char *const statements[] = {
+        COUNTED("DELETE FROM ~.idem WHERE ctid IN (SELECT ctid FROM ~.idem WHERE expires_ms <"
+                " (extract(epoch FROM now()) * 1000)::bigint LIMIT " STEP ")"),
+        COUNTED("DELETE FROM ~.account WHERE revoked_ms > 0 AND expires_ms < (extract(epoch FROM"
+                " now() - interval '7 days') * 1000)::bigint"),
+        COUNTED("DELETE FROM ~.event WHERE event_id IN (SELECT event_id FROM ~.event WHERE at <"
+                " now() - interval '1 hour' LIMIT " STEP ")"),
+        COUNTED("DELETE FROM ~.node WHERE is_dead AND expires_at < now() - interval '1 day'"),
+    };
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < HL_ARRAY_LEN(statements) && !err; i++)
+        err = repeat(s, statements[i], why, why_len);
+    return err;
+}
+
+/* --- partitions ----------------------------------------------------------------------------- */
+
+/* Those of a table whose time is past the retention, the oldest first: name, and end in ms. */
+static enum hl_err list_old(struct hl_pg_session *s, const char *table, int64_t cutoff_ms,
+    PGresult **out, char *why, size_t why_len)
+{
+    char sql[800];
+    snprintf(sql, sizeof(sql),
+        "SELECT name, until FROM (SELECT c.relname AS name, ('x' || lpad(replace(substring("
+        "pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''([0-9a-f]{8}-[0-9a-f]{4})'), '-', ''),"
+        " 16, '0'))::bit(64)::bigint AS until FROM pg_inherits i JOIN pg_class c ON c.oid ="
+        " i.inhrelid WHERE i.inhparent = '~.%s'::regclass AND NOT i.inhdetachpending) AS p"
+        " WHERE until < %" PRId64 " ORDER BY until",
+        table, cutoff_ms);
+    return hl_pg_session_ask(s, sql, NULL, out, why, why_len);
+}
+
+/* `how` may be said by the owner only; any other role has the owner's function for it. */
+static enum hl_err detach(struct hl_pg_session *s, const char *table, const char *name,
+    const char *how, char *why, size_t why_len)
+{
+    char sql[300];
+    int64_t is_owner;
+    enum hl_err err = ask_int(s,
+        "SELECT pg_has_role(relowner, 'USAGE')::integer FROM pg_class WHERE oid ="
+        " '~.meta'::regclass",
+        &is_owner, why, why_len);
+    if (!err && !is_owner) {
+        snprintf(sql, sizeof(sql), "SELECT ~.drop_partition('%s', '%s')", table, name);
+        return hl_pg_session_run(s, sql, why, why_len);
+    }
+    snprintf(sql, sizeof(sql), "ALTER TABLE ~.%s DETACH PARTITION ~.%s %s", table, name, how);
+    if (!err)
+        err = hl_pg_session_run(s, sql, why, why_len);
+    snprintf(sql, sizeof(sql), "DROP TABLE ~.%s", name);
+    return err ? err : hl_pg_session_run(s, sql, why, why_len);
+}
+
+/* An interrupted DETACH is ended first: nothing else may be detached from that table before. */
+static enum hl_err end_detaching(
+    struct hl_pg_session *s, const char *table, char *why, size_t why_len)
+{
+    char sql[300];
+    PGresult *result;
+    snprintf(sql, sizeof(sql),
+        "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+        " WHERE i.inhparent = '~.%s'::regclass AND i.inhdetachpending",
+        table);
+    enum hl_err err = hl_pg_session_ask(s, sql, NULL, &result, why, why_len);
+    for (int i = 0; !err && i < PQntuples(result); i++)
+        err = detach(s, table, PQgetvalue(result, i, 0), "FINALIZE", why, why_len);
+    PQclear(result);
+    return err;
+}
+
+static enum hl_err drop(
+    struct hl_pg_session *s, const char *table, const char *name, char *why, size_t why_len)
+{
+    enum hl_err err = detach(s, table, name, "CONCURRENTLY", why, why_len);
+    if (!err)
+        HL_LOG(
+            INFO, "store: a partition past its retention was dropped", HL_LOG_TEXT("table", name));
+    return err;
+}
+
+/* Whether anything in it is still wanted, and how its rows go if so. */
+struct kind {
+    const char *table;
+    /* a condition on its rows; %lld is the cutoff. NULL: it goes when the deliveries of its time have */
+    const char *wanted;
+    const char *removed; /* likewise, of rows that may go alone; NULL: none may */
+};
+
+#define IS_PENDING                                                                                 \
+    "(p.has_webhook AND EXISTS (SELECT FROM ~.delivery d WHERE d.run_id = p.run_id AND d.state = " \
+    "0))"
+
+static const struct kind kinds[] = {
+    {"run", "state < 2 OR finished_ms > %lld OR " IS_PENDING,
+        "state >= 2 AND finished_ms <= %lld AND NOT " IS_PENDING},
+    {"delivery", "state = 0 OR done_ms > %lld", "state > 0 AND done_ms <= %lld"},
+    {"attempt", NULL, NULL},
+    {"body",
+        "EXISTS (SELECT FROM ~.run r WHERE r.run_id <= p.body_id AND (r.request_file = p.body_id"
+        " OR r.body_file = p.body_id) AND (r.state < 2 OR r.finished_ms > %lld))",
+        NULL},
+};
+
+static enum hl_err ask_wanted(struct hl_pg_session *s, const struct kind *kind, const char *name,
+    int64_t cutoff_ms, int64_t *is_wanted, char *why, size_t why_len)
+{
+    char condition[400], sql[900];
+    if (!kind->wanted) {
+        snprintf(sql, sizeof(sql), "SELECT count(to_regclass('~.delivery%s'))",
+            name + strlen(kind->table));
+        return ask_int(s, sql, is_wanted, why, why_len);
+    }
+    snprintf(condition, sizeof(condition), kind->wanted, (long long)cutoff_ms);
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM (SELECT FROM ~.%s p WHERE %s LIMIT 1) AS w",
+        name, condition);
+    return ask_int(s, sql, is_wanted, why, why_len);
+}
+
+static enum hl_err tend_partition(struct hl_pg_session *s, const struct kind *kind,
+    const char *name, int64_t cutoff_ms, char *why, size_t why_len)
+{
+    char condition[400], sql[900];
+    int64_t is_wanted;
+    enum hl_err err = ask_wanted(s, kind, name, cutoff_ms, &is_wanted, why, why_len);
+    if (err || !is_wanted)
+        return err ? err : drop(s, kind->table, name, why, why_len);
+    if (!kind->removed)
+        return HL_OK;
+    snprintf(condition, sizeof(condition), kind->removed, (long long)cutoff_ms);
+    snprintf(sql, sizeof(sql),
+        COUNTED("DELETE FROM ~.%s WHERE ctid IN (SELECT ctid FROM ~.%s p WHERE %s LIMIT " STEP ")"),
+        name, name, condition);
+    return repeat(s, sql, why, why_len);
+}
+
+static enum hl_err tend_table(
+    struct hl_pg_session *s, const struct kind *kind, int64_t cutoff_ms, char *why, size_t why_len)
+{
+    PGresult *old;
+    enum hl_err err = end_detaching(s, kind->table, why, why_len);
+    if (!err)
+        err = list_old(s, kind->table, cutoff_ms, &old, why, why_len);
+    if (err)
+        return err;
+    for (int i = 0; i < PQntuples(old) && !err; i++)
+        err = tend_partition(s, kind, PQgetvalue(old, i, 0), cutoff_ms, why, why_len);
+    PQclear(old);
+    return err;
+}
+
+enum hl_err hl_pg_upkeep(struct hl_pg_session *s, int64_t retention_ms, char *why, size_t why_len)
+{
+    int64_t is_mine, now_ms;
+    enum hl_err err = hl_pg_partitions_make(s, retention_ms, why, why_len);
+    if (!err)
+        err = ask_int(s, "SELECT pg_try_advisory_lock(1751871594, hashtext('~'))::integer",
+            &is_mine, why, why_len);
+    if (err || !is_mine)
+        return err;
+    s->step_ms = STEP_MS;
+    err = hl_pg_session_run(s, "SET statement_timeout = '5min'", why, why_len);
+    if (!err)
+        err =
+            ask_int(s, "SELECT (extract(epoch FROM now()) * 1000)::bigint", &now_ms, why, why_len);
+    if (!err)
+        err = remove_rows(s, why, why_len);
+    for (size_t i = 0; i < HL_ARRAY_LEN(kinds) && !err; i++)
+        err = tend_table(s, &kinds[i], now_ms - retention_ms, why, why_len);
+    return err;
+}
+
+/* --- turns ---------------------------------------------------------------------------------- */
+
+static enum hl_err work(struct hl_pg_session *session, void *arg, char *why, size_t why_len)
+{
+    const struct hl_pg_store *s = arg;
+    return hl_pg_upkeep(session, (int64_t)s->retention_ms, why, why_len);
+}
+
+static void on_done(uv_async_t *async)
+{
+    struct hl_pg_store *s = async->data;
+    char why[300];
+    PGconn *conn;
+    if (!s->upkeep_job || !hl_pg_job_is_done(s->upkeep_job))
+        return;
+    enum hl_err err = hl_pg_job_end(s->upkeep_job, &conn, why, sizeof(why));
+    s->upkeep_job = NULL;
+    PQfinish(conn);
+    if (!err)
+        return;
+    HL_LOG(WARN, "store: the upkeep of the tables stopped short", HL_LOG_TEXT("why", why));
+    s->upkeep_ms = hl_clock_mono_ms() + AGAIN_MS;
+}
+
+int hl_pg_upkeep_init(struct hl_pg_store *s)
+{
+    s->upkeep_done.data = s;
+    return uv_async_init(&s->loop, &s->upkeep_done, on_done);
+}
+
+void hl_pg_upkeep_close(struct hl_pg_store *s)
+{
+    hl_pg_job_leave(s->upkeep_job);
+    s->upkeep_job = NULL;
+    uv_close((uv_handle_t *)&s->upkeep_done, NULL);
+}
+
+/* Replicas that began together are not at it together. */
+uint64_t hl_pg_upkeep_turn(struct hl_pg_store *s, uint64_t now_ms)
+{
+    uint32_t dice;
+    if (s->upkeep_job || !hl_pg_link_is_up(&s->writer))
+        return UINT64_MAX;
+    if (now_ms < s->upkeep_ms)
+        return s->upkeep_ms;
+    hl_random_fill(&dice, sizeof(dice));
+    s->upkeep_ms = now_ms + EVERY_MS / 2 + dice % EVERY_MS;
+    s->upkeep_job = hl_pg_job_start(&s->settings, work, s, &s->upkeep_done);
+    return UINT64_MAX;
+}

@@ -1,0 +1,83 @@
+/* question.c - what all answers to questions have in common, and their end. Any thread. */
+#include "store/question.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "store/account.h"
+#include "store/message.h"
+
+enum hl_err hl_run_row_keep(struct hl_run_row *row, const struct hl_outcome *outcome)
+{
+    row->content_type = hl_str_from(outcome->content_type);
+    row->content_encoding = hl_str_from(outcome->content_encoding);
+    struct hl_str *each[] = {&row->project, &row->app, &row->method, &row->path, &row->content_type,
+        &row->content_encoding};
+    row->strings = hl_store_message_keep(each, HL_ARRAY_LEN(each));
+    return row->strings ? HL_OK : HL_ERR_NOMEM;
+}
+
+enum hl_err hl_delivery_row_keep(struct hl_delivery_row *row)
+{
+    struct hl_str *each[] = {&row->project, &row->app, &row->destination};
+    row->strings = hl_store_message_keep(each, HL_ARRAY_LEN(each));
+    return row->strings ? HL_OK : HL_ERR_NOMEM;
+}
+
+enum hl_err hl_get_run_check(struct hl_get_run *g)
+{
+    struct hl_body *body = &g->outcome.body;
+    if (!g->with_body || body->where != HL_BODY_INLINE || hl_body_is_intact(body))
+        return HL_OK;
+    HL_LOG(ERROR, "store: a kept response is damaged", HL_LOG_ID("run_id", &g->run_id));
+    uint64_t size = body->size;
+    hl_body_fini(body);
+    *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
+    g->run.body_where = HL_BODY_DROPPED;
+    return HL_ERR_CORRUPT;
+}
+
+void hl_get_run_fini(struct hl_get_run *g)
+{
+    hl_run_row_fini(&g->run);
+    hl_body_fini(&g->outcome.body);
+}
+
+void hl_list_runs_fini(struct hl_list_runs *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        hl_run_row_fini(&l->rows[i]);
+    free(l->rows);
+    free(l->picked);
+    l->rows = NULL;
+    l->picked = NULL;
+    l->count = l->n_picked = 0;
+}
+
+void hl_get_delivery_fini(struct hl_get_delivery *g)
+{
+    hl_delivery_row_fini(&g->delivery);
+}
+
+void hl_list_deliveries_fini(struct hl_list_deliveries *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        hl_delivery_row_fini(&l->rows[i]);
+    free(l->rows);
+    l->rows = NULL;
+    l->count = 0;
+}
+
+void hl_list_apps_fini(struct hl_list_apps *l)
+{
+    free(l->names);
+    l->names = NULL;
+    l->count = 0;
+}
+
+void hl_list_accounts_fini(struct hl_list_accounts *l)
+{
+    free(l->rows);
+    l->rows = NULL;
+    l->count = 0;
+}

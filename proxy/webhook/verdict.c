@@ -1,0 +1,65 @@
+/* verdict.c - what an attempt came to. Thread: the sender's.
+ * Not here: which answers are tried again, and when (retry.c); what is told to the store (ledger.c). */
+#include "webhook/verdict.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "net/address.h"
+#include "store/destination.h"
+#include "webhook/retry.h"
+
+enum hl_attempt_verdict hl_verdict_of(
+    const struct hl_parcel *p, const struct hl_transfer_result *result)
+{
+    if (result->is_permanent)
+        return HL_ATTEMPT_DEAD;
+    return hl_retry_verdict(result->http_status, p->n, p->leased->max_attempts);
+}
+
+static void destination(const struct hl_parcel *p, char to[HL_DESTINATION_MAX])
+{
+    if (hl_destination_write(to, p->leased->url) == 0)
+        to[0] = '\0';
+}
+
+static void log_delivered(const struct hl_parcel *p, const struct hl_transfer_result *result)
+{
+    char to[HL_DESTINATION_MAX];
+    destination(p, to);
+    HL_LOG(INFO, "webhook delivered", HL_LOG_ID("run_id", &p->leased->run_id),
+        HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
+        HL_LOG_INT("attempts", p->n), HL_LOG_INT("status", result->http_status));
+}
+
+static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result *result)
+{
+    char to[HL_DESTINATION_MAX], reason[HL_ATTEMPT_ERROR_MAX + HL_IP_TEXT + 4];
+    destination(p, to);
+    if (result->address[0])
+        snprintf(reason, sizeof reason, "%s (%s)", result->error, result->address);
+    else if (result->error[0])
+        snprintf(reason, sizeof reason, "%s", result->error);
+    else
+        snprintf(reason, sizeof reason, "status %u", result->http_status);
+    HL_LOG(ERROR, "webhook delivery failed for good", HL_LOG_ID("run_id", &p->leased->run_id),
+        HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
+        HL_LOG_INT("attempts", p->n), HL_LOG_TEXT("reason", reason));
+}
+
+void hl_verdict_note(enum hl_attempt_verdict verdict, const struct hl_parcel *p,
+    const struct hl_transfer_result *result, struct hl_sender_gauges *gauges)
+{
+    struct hl_counter *counters[] = {
+        [HL_ATTEMPT_OK] = &gauges->attempts_ok,
+        [HL_ATTEMPT_RETRY] = &gauges->attempts_retry,
+        [HL_ATTEMPT_DEAD] = &gauges->attempts_dead,
+    };
+    hl_counter_add(counters[verdict], 1);
+    hl_histogram_add(&gauges->latency, hl_clock_mono_us() - p->started_us);
+    if (verdict == HL_ATTEMPT_OK)
+        log_delivered(p, result);
+    if (verdict == HL_ATTEMPT_DEAD)
+        log_dead(p, result);
+}

@@ -1,0 +1,14 @@
+/* intake.h - a request of a connection, from its first byte to the queue. The loop's thread. */
+#ifndef HL_RUNTIME_INTAKE_H
+#define HL_RUNTIME_INTAKE_H
+
+#include "core/connection.h"
+
+/* How a request is read. */
+extern const struct hl_message_rules hl_intake_rules;
+/* Uses up to n bytes; returns how many. May answer, close, put a call in the queue. */
+size_t hl_intake_feed(struct hl_connection *c, const char *p, size_t n);
+/* Answers with a problem, and closes after it. */
+void hl_intake_refuse(struct hl_connection *c, enum hl_refusal_cause cause);
+
+#endif
