@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "config/option.h"
+#include "config/option_value.h"
 #include "fuzz.h"
 
 #define MAX_ENTRIES 100
@@ -54,7 +54,7 @@ static void take_line(struct environment *env, struct hl_str line)
     equals = strchr(entry, '=');
     size_t name_n = equals ? (size_t)(equals - entry) : 0;
     bool is_file = name_n > 5 && memcmp(equals - 5, "_FILE", 5) == 0 && equals[1] != '\0' &&
-                   !strstr(entry, "CA_FILE") && !strstr(entry, "KEY_FILE");
+                   !strstr(entry, "CA_FILE") && !strstr(entry, "HOOKLINE_KEY_FILE");
     if (equals)
         add(env, entry, (int)name_n, is_file ? file_with(equals + 1) : equals + 1);
     free(entry);
@@ -74,15 +74,20 @@ static void check_lines(const struct hl_buf *lines)
     FUZZ_CHECK(is_start, "a line without end");
 }
 
-/* Where the mark is in one value only, and that is the secret, nothing that is shown has it. */
+static bool is_of_secret(const char *entry)
+{
+    const struct hl_option *option = hl_option_find((struct hl_str){entry, strcspn(entry, "=")});
+    return option && option->is_secret;
+}
+
+/* Where the mark is in one value only, and that is a secret, nothing that is shown has it. */
 static void check_secret(const struct environment *env, const struct hl_buf *shown)
 {
     size_t marked = 0, secret = 0;
     for (size_t i = 0; i < env->n; i++) {
         bool has_mark = strstr(env->entries[i], MARK);
         marked += has_mark;
-        secret += has_mark && hl_str_starts_with(
-                                  hl_str_from(env->entries[i]), HL_STR("HOOKLINE_WEBHOOK_SECRET="));
+        secret += has_mark && is_of_secret(env->entries[i]);
     }
     if (marked == 1 && secret == 1 && shown->n > 0)
         FUZZ_CHECK(!memmem(shown->p, shown->n, MARK, sizeof MARK - 1), "a secret is shown");
@@ -106,11 +111,12 @@ static void check_bounds(const struct hl_config *config)
     }
     FUZZ_CHECK(config->listen.n > 0 && config->workers > 0 && config->max_connections > 0 &&
                    config->drain_timeout_ms > 0 && config->app_head_timeout_ms > 0 &&
-                   config->data_dir.n > 0,
+                   config->data_dir.n > 0 && config->replica.n > 0,
         "something is left open");
 }
 
-/* What is shown, as an environment; `all` gets the same for comparing. */
+/* What is shown, and the secrets as they are, as an environment; `all` gets what is shown, for
+ * comparing. */
 static void show(const struct hl_config *config, struct environment *env, struct hl_buf *all)
 {
     for (size_t i = 0; i < hl_option_count; i++) {
@@ -122,9 +128,11 @@ static void show(const struct hl_config *config, struct environment *env, struct
                        hl_buf_printf(all, "%s=%s\n", option->name, text.p) == HL_OK,
             "out of memory");
         bool is_escaped = strchr(text.p, '\\'); /* then it is for reading only */
-        if (!option->is_secret)
-            add(env, option->name, (int)strlen(option->name),
-                is_escaped ? config->sources[i].text : text.p);
+        const struct hl_str *field = (const void *)((const char *)config + option->offset);
+        add(env, option->name, (int)strlen(option->name),
+            option->is_secret ? field->p
+            : is_escaped      ? config->sources[i].text
+                              : text.p);
         hl_buf_fini(&text);
     }
 }
@@ -146,8 +154,7 @@ static void check_again(const struct hl_config *config, const struct environment
     FUZZ_CHECK(err == HL_OK && warnings.n == 0, "what is shown is not taken");
     show(second, &ignored, &again);
     fuzz_note("again", hl_buf_str(&again));
-    bool has_secret = config->webhook_secret.n > 0;
-    FUZZ_CHECK(has_secret || hl_str_eq(hl_buf_str(&shown), hl_buf_str(&again)),
+    FUZZ_CHECK(hl_str_eq(hl_buf_str(&shown), hl_buf_str(&again)),
         "what is shown does not show itself again");
     hl_config_free(second);
     hl_buf_fini(&shown);

@@ -102,7 +102,7 @@ static void check_claims(const json_t *json)
     if (!hl_claims_read_outside(json, &rules, &claims)) {
         double exp = json_number_value(json_object_get(json, "exp"));
         bool is_over = exp * 1000 + 60000 <= (double)NOW_MS;
-        const char *fault = hl_claims_judge_time(&claims, NOW_MS);
+        enum hl_refusal_cause fault = hl_claims_judge_time(&claims, NOW_MS);
         FUZZ_CHECK(json_is_number(json_object_get(json, "exp")), "a token without an end");
         FUZZ_CHECK(!is_over || fault, "an expired token is good");
         FUZZ_CHECK((claims.role == HL_ROLE_ADMIN) == says_admin(json_object_get(json, "role")),

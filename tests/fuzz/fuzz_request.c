@@ -34,10 +34,11 @@ static char target_space[OUT_MAX], expected_space[OUT_MAX], out_space[OUT_MAX];
 /* The first head of p[0..n), in `head`, as it comes when only the first `given` bytes are there, and
  * then one more each time. `*head_len`: its length, whether it was taken or refused. */
 static enum hl_message_event read_head(
-    const char *p, size_t n, size_t given, size_t *head_len, struct hl_head_fault *fault)
+    const char *p, size_t n, size_t given, size_t *head_len, struct hl_refusal *fault)
 {
-    static const struct hl_message_rules rules = {
-        .max_head = SIZE_MAX, .no_head = {400, "no head"}, .head_too_large = {431, "too large"}};
+    static const struct hl_message_rules rules = {.max_head = SIZE_MAX,
+        .no_head = &hl_refusals[HL_REFUSAL_NO_HEAD],
+        .head_too_large = &hl_refusals[HL_REFUSAL_HEAD_TOO_LARGE]};
     struct hl_message_reader reader;
     hl_message_reader_init(&reader, &rules);
     enum hl_message_event event = HL_MESSAGE_MORE;
@@ -56,7 +57,7 @@ static enum hl_message_event read_head(
 /* As it would be read when the bytes come one after the other. */
 static void check_piecewise(const char *p, size_t n, enum hl_message_event whole, size_t head_len)
 {
-    struct hl_head_fault fault = {0};
+    struct hl_refusal fault = {0};
     size_t len = 0;
     enum hl_message_event event = read_head(p, n, 0, &len, &fault);
     FUZZ_CHECK(event == whole, "a head that comes byte by byte ends otherwise");
@@ -153,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct hl_config *config = preset(fuzz_take_byte(&input));
     size_t n, head_len = 0;
     char *p = fuzz_take_rest(&input, &n);
-    struct hl_head_fault fault = {0};
+    struct hl_refusal fault = {0};
     fuzz_forget();
     fuzz_note("in", (struct hl_str){p, n});
 

@@ -96,12 +96,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = fuzz_input(data, size);
     uint8_t switches = fuzz_take_byte(&input), m = fuzz_take_byte(&input) % HL_ARRAY_LEN(methods);
-    static const struct hl_message_rules rules = {.max_head = SIZE_MAX};
+    static const struct hl_message_rules rules = {.max_head = SIZE_MAX,
+        .no_head = &hl_refusals[HL_REFUSAL_APP_NO_HEAD],
+        .head_too_large = &hl_refusals[HL_REFUSAL_APP_HEAD_TOO_LARGE]};
     struct hl_message_reader reader;
     size_t n;
     char *p = fuzz_take_rest(&input, &n);
     struct hl_str bytes = {p, n};
-    struct hl_head_fault fault = {0};
+    struct hl_refusal fault = {0};
     fuzz_forget();
     fuzz_note("in", (struct hl_str){p, n});
 

@@ -184,7 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct hl_config *config = preset(fuzz_take_byte(&input));
     const char *method = methods[fuzz_take_byte(&input) % HL_ARRAY_LEN(methods)];
     struct hl_str target = {input.p, input.n};
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     fuzz_forget();
     fuzz_note("target", target);
     if (target.n >= MAX_TARGET)

@@ -32,7 +32,7 @@ const struct hl_id stub_earlier_run = {{0xee}};
 
 static void *new_message(size_t size, uint32_t type)
 {
-    void *msg = hl_message_alloc(size, 0, type, NULL);
+    void *msg = hl_store_message_alloc(size, 0, type, NULL);
     if (!msg)
         abort();
     return msg;
@@ -91,13 +91,13 @@ static void enqueue(struct hl_store *s, struct hl_accept *a)
 {
     char *room;
     struct hl_claimed *claimed =
-        hl_message_alloc(sizeof *claimed, a->head.n, HL_STORE_CLAIMED, &room);
+        hl_store_message_alloc(sizeof *claimed, a->head.n, HL_STORE_CLAIMED, &room);
     if (!claimed)
         abort();
     claimed->run_id = a->run_id;
     claimed->epoch = claimed->attempt = 1;
     claimed->has_webhook = a->webhook_url.n > 0;
-    claimed->head = hl_message_copy(&room, a->head);
+    claimed->head = hl_store_message_copy(&room, a->head);
     claimed->body = a->body;
     a->body = (struct hl_body){.where = HL_BODY_NONE};
     s->queue[s->queued++] = claimed;

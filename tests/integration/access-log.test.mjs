@@ -74,10 +74,10 @@ test('each call leaves one line, however it is answered', async (t) => {
     await call('/_hookline/readyz', { method: 'GET' });
     const { id } = await call();
     await lineOf(id);
-    assert.equal(lines().length, cases.length + 1, 'health checks are no calls');
+    assert.equal(lines().length, cases.length + 1, 'health checks are not calls');
 });
 
-test('what is no request leaves a line, too', async (t) => {
+test('what is not a request leaves a line, too', async (t) => {
     const { connect, line } = await logged(t);
     for (const [what, bytes, expected] of [
         ['no head', 'MARKER no head\r\n\r\n', { method: '', path: '', status: 400 }],

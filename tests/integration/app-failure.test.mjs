@@ -151,7 +151,7 @@ test('a synchronous call to an app that is down sends its webhook as well', asyn
     );
 });
 
-test('a response that is no valid HTTP is 502', async (t) => {
+test('a response that is not valid HTTP is 502', async (t) => {
     const heads = {
         'no status line': 'HELLO\r\n\r\n',
         'other protocol': 'RTSP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n',

@@ -138,7 +138,7 @@ test('hostile tokens are 401 and the app is not called', async (t) => {
         'no exp': await sign(ec, { exp: undefined }),
         'exp is text': await sign(ec, { exp: String(seconds(3600)) }),
         'exp in milliseconds': await sign(ec, { exp: Date.now() + 3600_000 }),
-        'sub is no text': forged(header, { ...claims, sub: 7 }),
+        'sub is not text': forged(header, { ...claims, sub: 7 }),
         'an unknown critical header': forged({ ...header, crit: ['x'], x: 1 }),
         'a known claim as critical header': forged({ ...header, crit: ['exp'], exp: claims.exp }),
         'an empty crit': forged({ ...header, crit: [] }),

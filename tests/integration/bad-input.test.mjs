@@ -24,7 +24,7 @@ const BAD = {
     'a fragment in the target': [`POST /v4/p/a/x#y HTTP/1.1\r\n${H}\r\n`, 400],
     'a NUL in the target': [`POST /v4/p/a/x\0y HTTP/1.1\r\n${H}\r\n`, 400],
     'a raw byte above 0x7e in the target': [`POST /v4/p/a/\xe4 HTTP/1.1\r\n${H}\r\n`, 400],
-    'a method that is no token': [`P@ST ${RUN} HTTP/1.1\r\n${H}\r\n`, 400],
+    'a method that is not a token': [`P@ST ${RUN} HTTP/1.1\r\n${H}\r\n`, 400],
     'a target without a slash': [`POST run HTTP/1.1\r\n${H}\r\n`, 400],
     'bare LF line ends': [`POST ${RUN} HTTP/1.1\nHost: x\n\n`, 400],
     'a bare LF among CRLFs': [`POST ${RUN} HTTP/1.1\r\nHost: x\nX-A: 1\r\n\r\n`, 400],
@@ -42,7 +42,7 @@ const BAD = {
     'a space before the colon': [post(`${H}Content-Length : 0\r\n`), 400],
     'no colon': [post(`${H}NoColon\r\n`), 400],
     'an empty name': [post(`${H}: x\r\n`), 400],
-    'a name that is no token': [post(`${H}X(A): x\r\n`), 400],
+    'a name that is not a token': [post(`${H}X(A): x\r\n`), 400],
     'no Host': [post('X-A: 1\r\n'), 400],
     'two Hosts': [post(`${H}${H}`), 400],
     'two different Hosts': [post(`${H}Host: y\r\n`), 400],
@@ -93,7 +93,7 @@ const BAD = {
     ],
 };
 
-test('what is no request is refused, with a closed connection, and the app is never called', async (t) => {
+test('what is not a request is refused, with a closed connection, and the app is never called', async (t) => {
     const { app, connect } = await stage(t);
     for (const [name, [bytes, allowed]] of Object.entries(BAD)) {
         const client = await connect();
@@ -134,7 +134,7 @@ const BAD_CHUNKS = {
     'a NUL in an extension': '2;a=\0\r\nab\r\n0\r\n\r\n',
     'a bare CR in an extension': '2;a=\rb\r\nab\r\n0\r\n\r\n',
     'endless extensions': `2;${'x'.repeat(100_000)}\r\nab\r\n0\r\n\r\n`,
-    'a trailer that is no field': '2\r\nab\r\n0\r\nno colon\r\n\r\n',
+    'a trailer that is not a field': '2\r\nab\r\n0\r\nno colon\r\n\r\n',
     'a folded trailer': '2\r\nab\r\n0\r\nX-A: 1\r\n 2\r\n\r\n',
     'endless trailers': `2\r\nab\r\n0\r\n${'X-A: 1\r\n'.repeat(20_000)}\r\n`,
 };
@@ -201,7 +201,7 @@ test('a few empty lines before a request are tolerated', async (t) => {
     assert.equal((await client.response()).status, 200);
 });
 
-test('a connection that sends nothing, or only a part, and closes is no trouble', async (t) => {
+test('a connection that sends nothing, or only a part, and closes does no harm', async (t) => {
     const { app, connect, call } = await stage(t);
     for (const bytes of [
         '',

@@ -330,7 +330,7 @@ test('wrong arguments are refused with a line that says what is needed', async (
         ['runs show a b', /"b" is one word too many/],
         ['runs list --nonsense', /no option "--nonsense"/],
         ['runs list --project', /--project needs a value/],
-        ['runs list --project a --project b', /--project is there more than once/],
+        ['runs list --project a --project b', /--project is given more than once/],
         ['runs list --json=1', /--json takes no value/],
         ['runs list --async --sync', /exclude each other/],
         ['runs list --since tomorrow', /--since is a time/],
@@ -430,4 +430,30 @@ test('without --project it is that of the hookline that runs', async (t) => {
     const own = commands(sidecar, { HOOKLINE_PROJECT_ID: 'ours' });
     await own('token create --name own --expires 1h');
     assert.match((await cli('token list')).stdout, / ours +own /, 'our own setting comes first');
+});
+
+test('key create prints a new key and nothing else, whatever the settings', async () => {
+    const keys = new Set();
+    for (const env of [{}, { HOOKLINE_STORE: 'postgres' }, { HOOKLINE_WORKERS: 'many' }]) {
+        const { code, stdout, stderr } = await run(['key', 'create'], env);
+        assert.equal(code, 0, stderr);
+        assert.match(stdout, /^[0-9a-f]{64}\n$/);
+        assert.equal(stderr, '');
+        keys.add(stdout);
+    }
+    assert.equal(keys.size, 3);
+    const { code, stderr } = await run(['key', 'create', 'file']);
+    assert.equal(code, 2);
+    assert.match(stderr, /takes no argument/);
+});
+
+test('with postgres the commands need no data directory', async (t) => {
+    const env = {
+        HOOKLINE_STORE: 'postgres',
+        HOOKLINE_POSTGRES_URL: 'postgres://localhost:1/x',
+        HOOKLINE_KEY: 'ab'.repeat(32),
+        HOOKLINE_DATA_DIR: join(await temporaryDirectory(t), 'none'),
+    };
+    const { stderr } = await run(['token', 'list'], env);
+    assert.doesNotMatch(stderr, /there is no data directory/);
 });

@@ -1,7 +1,8 @@
 // A wall clock that is wrong: ahead at the start, ahead for a moment, set back in the middle of a run, before 1970.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { shiftedClock } from './lib/clock.mjs';
@@ -52,6 +53,21 @@ test('a start with a clock that is ahead removes no run and no service account, 
     await sidecar.stop();
     assert.deepEqual(await sidecar.sql('SELECT count(*) AS n FROM result'), [{ n: 1 }]);
     assert.deepEqual(await sidecar.sql('SELECT count(*) AS n FROM account'), [{ n: 1 }]);
+});
+
+test('a start with a clock that is ahead removes no body whose run is only just being recorded', async (t) => {
+    const { call, clock, ended, sidecar } = await wrong(t);
+    await ended((await call(RUN, { query: { async: 'true' } })).id);
+    await sidecar.stop();
+    const shard = join(sidecar.dataDir, 'bodies', '00');
+    const [young, old] = [0, 1].map((n) => join(shard, `00000000-0000-7000-8000-00000000000${n}`));
+    await mkdir(shard, { recursive: true });
+    for (const file of [young, old]) await writeFile(file, 'x');
+    const before = new Date(Date.now() - 2 * HOUR);
+    await utimes(old, before, before);
+    await clock.set(400 * DAY);
+    await sidecar.start();
+    assert.deepEqual(await readdir(shard), [basename(young)]);
 });
 
 test('a store that has noted no time knows by its newest run that the clock is ahead', async (t) => {

@@ -126,12 +126,33 @@ const BROKEN = [
         await writeFile(join(store, 'key'), 'ab'.repeat(32));
     }],
     ['the store’s key is gone', /^HOOKLINE_KEY_FILE: /, ({ store }) => rm(join(store, 'key'))],
+    ['a database that nothing names', /^HOOKLINE_POSTGRES_URL: not set/, async () => ({
+        HOOKLINE_STORE: 'postgres',
+        HOOKLINE_KEY: 'ab'.repeat(32),
+    })],
+    ['a shared key that nothing names', /^HOOKLINE_KEY: not set.*hookline key create/, async () => ({
+        HOOKLINE_STORE: 'postgres',
+        HOOKLINE_POSTGRES_URL: 'postgres://localhost/x',
+    })],
+    ['a key that is given twice', /^HOOKLINE_KEY: .*both set/, async ({ home }) => ({
+        HOOKLINE_STORE: 'postgres',
+        HOOKLINE_POSTGRES_URL: 'postgres://localhost/x',
+        HOOKLINE_KEY: 'ab'.repeat(32),
+        HOOKLINE_KEY_FILE: join(home, 'key'),
+    })],
+    ['a key that the embedded store has in a file', /^HOOKLINE_KEY: has no effect/, async () => ({
+        HOOKLINE_KEY: 'ab'.repeat(32),
+    })],
     ['a data directory whose parent is not there', /^HOOKLINE_DATA_DIR: /, async ({ home }) => ({
         HOOKLINE_DATA_DIR: join(home, 'no', 'data'),
     })],
     ['a data directory that is a file', /^HOOKLINE_DATA_DIR: /, async ({ home }) => {
         await writeFile(join(home, 'file'), '');
         return { HOOKLINE_DATA_DIR: join(home, 'file') };
+    }],
+    ['a file in the place of the bodies', /^HOOKLINE_DATA_DIR: .*bodies: Not a directory/, async ({ store }) => {
+        await rm(join(store, 'bodies'), { recursive: true });
+        await writeFile(join(store, 'bodies'), '');
     }],
     ['a read-only volume', /^HOOKLINE_DATA_DIR: /, async ({ t, store }) => {
         const volume = await mountVolume(t, '32m');
@@ -164,7 +185,7 @@ const BROKEN = [
         sql(store, "DELETE FROM meta WHERE k = 'signing_key'").then(() => {})],
     ['a file in the control socket’s place', /^HOOKLINE_DATA_DIR: .*control socket/, ({ store }) =>
         writeFile(join(store, 'control.sock'), '')],
-    ['an address of no interface', /HOOKLINE_LISTEN 192\.0\.2\.1/, async () => ({
+    ['an address that no interface has', /HOOKLINE_LISTEN 192\.0\.2\.1/, async () => ({
         HOOKLINE_LISTEN: '192.0.2.1:8080',
     })],
     ['a port that another has', /HOOKLINE_LISTEN 127.*free the port/, async ({ t }) => ({
@@ -307,7 +328,7 @@ test('what starts is accepted, and nothing is left of the look', { limit: 120_00
     await starts(t, memory);
 });
 
-test('beside a sidecar that runs, what it has is no fault', async (t) => {
+test('beside a running sidecar, what that one holds is not a fault', async (t) => {
     const { sidecar, call } = await stage(t, { env: { HOOKLINE_PROJECT_ID: 'p' } });
     const env = {
         ...(await settings(sidecar.dataDir)),

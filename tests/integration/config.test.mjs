@@ -1,10 +1,11 @@
 // Configuration: wrong values stop the start with one line each, and what hookline says of itself is true.
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
+import { until } from './lib/until.mjs';
 import { RUN, stage } from './lib/stage.mjs';
-import { freePort, run, temporaryDirectory } from './lib/sidecar.mjs';
+import { freePort, run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 
 const WRONG = [
     ['HOOKLINE_LISTEN', 'nonsense'],
@@ -22,7 +23,10 @@ const WRONG = [
     ['HOOKLINE_PASSTHROUGH', 'maybe'],
     ['HOOKLINE_PUBLIC_PATHS', '/docs,/v4/*'],
     ['HOOKLINE_AUTH', 'basic'],
-    ['HOOKLINE_STORE', 'postgres'],
+    ['HOOKLINE_STORE', 'postgresql'],
+    ['HOOKLINE_POSTGRES_SCHEMA', 'pg_hookline'],
+    ['HOOKLINE_REPLICA', 'two words'],
+    ['HOOKLINE_REPLICA_TTL', '2s'],
     ['HOOKLINE_WEBHOOK_ALLOW', '300.0.0.0/8'],
     ['HOOKLINE_TRUSTED_PROXIES', '10.0.0.0/33'],
     ['HOOKLINE_PROJECT_ID', 'a/b'],
@@ -67,6 +71,81 @@ test('a secret that is wrong is not shown', async () => {
     assert.equal(code, 2);
     assert.match(stdout + stderr, /HOOKLINE_WEBHOOK_SECRET/);
     assert.doesNotMatch(stdout + stderr, /not\*base64/);
+});
+
+const KEY = '0123456789abcdef'.repeat(4);
+const POSTGRES = {
+    HOOKLINE_STORE: 'postgres',
+    HOOKLINE_POSTGRES_URL: 'postgres://me:hidden@db.invalid/x?sslmode=verify-full',
+    HOOKLINE_KEY: KEY,
+};
+
+test('what replicas share is a secret wherever it is wrong or shown', async (t) => {
+    const file = join(await temporaryDirectory(t), 'key');
+    await writeFile(file, KEY + '\n');
+    const shown = await run(['config', 'show'], { ...POSTGRES, HOOKLINE_PREVIOUS_KEY_FILE: file });
+    assert.equal(shown.code, 0, shown.stderr);
+    for (const name of ['POSTGRES_URL', 'KEY'])
+        assert.ok(shown.stdout.includes(`\nHOOKLINE_${name}=****\n`), shown.stdout);
+    assert.ok(shown.stdout.includes(`\nHOOKLINE_PREVIOUS_KEY_FILE=${file}\n`), shown.stdout);
+    assert.ok(!shown.stdout.includes(KEY) && !shown.stdout.includes('hidden'));
+    for (const [name, value] of [
+        ['HOOKLINE_POSTGRES_URL', 'postgres://me:hid@den@db/x'],
+        ['HOOKLINE_POSTGRES_URL', 'me:hidden@db/x'],
+        ['HOOKLINE_POSTGRES_URL', 'host=db password=two hidden'],
+        ['HOOKLINE_KEY', `${KEY}hidden`],
+        ['HOOKLINE_PREVIOUS_KEY', 'hidden'],
+    ]) {
+        const { code, stdout, stderr } = await run(['config', 'check'], { ...POSTGRES, [name]: value });
+        assert.equal(code, 2, value);
+        assert.match(stderr, new RegExp(`^hookline: ${name}: \\*{4} is not allowed; allowed: [^\n]+\n$`));
+        assert.doesNotMatch(stdout + stderr, /hid|den@/);
+    }
+});
+
+test('the file of a shared key has to be there and hold one, and is never made', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const file = join(directory, 'key');
+    const env = {
+        ...POSTGRES,
+        ...(await place(t)),
+        HOOKLINE_KEY: '',
+        HOOKLINE_KEY_FILE: file,
+    };
+    const missing = await run(['config', 'check'], env);
+    assert.equal(missing.code, 2);
+    assert.match(missing.stderr, /^hookline: HOOKLINE_KEY_FILE: .* is missing.*hookline key create/m);
+    assert.deepEqual(await readdir(directory), []);
+    await writeFile(file, 'short');
+    const short = await run(['config', 'check'], env);
+    assert.equal(short.code, 2);
+    assert.match(short.stderr, /^hookline: HOOKLINE_KEY_FILE: .* does not hold a key/m);
+    await writeFile(file, (await run(['key', 'create'])).stdout, { mode: 0o600 });
+    assert.doesNotMatch((await run(['config', 'check'], env)).stderr, /HOOKLINE_KEY/);
+});
+
+test('a database whose certificate is not verified is warned about at start, by its name alone', async (t) => {
+    const warned = async (url, env = {}) => {
+        const sidecar = await startSidecar(t, {
+            env: { ...POSTGRES, HOOKLINE_POSTGRES_URL: url, ...env },
+            wait: '',
+        });
+        await until('the start waits for the server', () =>
+            sidecar.log.some((line) => /the start waits for it/.test(line.msg)),
+        );
+        await sidecar.stop();
+        assert.ok(!sidecar.stderr.includes('hidden'));
+        return sidecar.log.filter((line) => /sslmode/.test(line.msg)).map((line) => line.host);
+    };
+    const hosts = 'a.invalid:5432,localhost,[::1],127.0.0.1,%2Ftmp,b.invalid';
+    assert.deepEqual(await warned(`postgres://me:hidden@${hosts}/x?sslmode=require`), [
+        'a.invalid',
+        'b.invalid',
+    ]);
+    assert.deepEqual(await warned(`postgres://me:hidden@${hosts}/x?sslmode=verify-full`), []);
+    assert.deepEqual(await warned('host=a.invalid password=hidden'), ['a.invalid']);
+    assert.deepEqual(await warned('password=hidden', { PGHOST: 'a.invalid' }), ['a.invalid']);
+    assert.deepEqual(await warned('host=a.invalid', { PGSSLMODE: 'verify-full' }), []);
 });
 
 /** A place of a check's own: it looks at data directory and ports as well. */
@@ -152,6 +231,6 @@ test('HOOKLINE_AUTH=none is warned about at start', async (t) => {
 
 test('the log is text for people when asked for', async (t) => {
     const { sidecar } = await stage(t, { env: { HOOKLINE_LOG_FORMAT: 'text' } });
-    assert.ok(sidecar.noise.length > 0);
+    await until('lines have come', () => sidecar.noise.length > 0);
     assert.doesNotMatch(sidecar.noise.join('\n'), /\x1b|^\{/m);
 });

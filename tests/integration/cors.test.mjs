@@ -170,7 +170,7 @@ test('a WebSocket without a good token is refused before the app sees it', async
 
     const client = await connect();
     await client.send(`GET /v4/p/a/chat HTTP/1.1\r\nHost: a\r\nSec-WebSocket-Protocol: bearer.${token}\r\n\r\n`);
-    assert.equal((await client.response()).status, 401, 'without an upgrade it is no credential');
+    assert.equal((await client.response()).status, 401, 'without an upgrade it is not a credential');
 });
 
 test('a WebSocket’s token may as well be in Authorization', async (t) => {

@@ -79,29 +79,8 @@ for (const [what, sql] of [
         await goesOn();
     });
 
-test('a queued run whose body is of no known kind ends, and the others go on', async (t) => {
-    const held = gate();
-    const { app, ask, change, complaint, goesOn, show, sidecar } = await damaged(t, {
-        env: { HOOKLINE_ASYNC_CONCURRENCY: '1' },
-        app: async (x) => {
-            await x.body();
-            if (app.requests.length === 1) await held.promise;
-            await x.send(200, {}, 'done');
-        },
-    });
-    await ask('/first');
-    await until('it is in the app', () => app.requests.length === 1);
-    const id = await ask('/queued');
-    await sidecar.kill();
-    held.open();
-    await change('UPDATE ticket SET body_where = 77 WHERE number = (SELECT max(number) FROM ticket)');
-    await sidecar.start();
-    await complaint('run_id', id);
-    assert.deepEqual((({ state, reason }) => [state, reason])(await show(id)), ['failure', 'interrupted']);
-    await goesOn();
-});
-
-test('a queued run that has lost its request ends, and the others go on', async (t) => {
+/** A start that finds the row of a queued run changed: it ends, as the one in the app does, and the others go on. */
+async function queuedRunEnds(t, sql) {
     const held = gate();
     const { app, ask, change, complaint, goesOn, show, sidecar } = await damaged(t, {
         env: { HOOKLINE_ASYNC_CONCURRENCY: '1' },
@@ -113,16 +92,24 @@ test('a queued run that has lost its request ends, and the others go on', async 
     });
     const first = await ask('/first');
     await until('it is in the app', () => app.requests.length === 1);
-    const id = await ask('/queued');
+    const queued = await ask('/queued');
     await sidecar.kill();
     held.open();
-    await change('DELETE FROM ticket WHERE number = (SELECT max(number) FROM ticket)');
+    await change(sql);
     await sidecar.start();
-    await complaint('run_id', id);
-    for (const run of [first, id])
-        assert.deepEqual((({ state, reason }) => [state, reason])(await show(run)), ['failure', 'interrupted']);
+    await complaint('run_id', queued);
+    for (const id of [first, queued]) {
+        const run = await until('it has ended', async () => ((run) => run.finished_at && run)(await show(id)));
+        assert.deepEqual([run.state, run.reason], ['failure', 'interrupted']);
+    }
     await goesOn();
-});
+}
+
+test('a queued run whose body is of an unknown kind ends, and the others go on', (t) =>
+    queuedRunEnds(t, 'UPDATE ticket SET body_where = 77 WHERE number = (SELECT max(number) FROM ticket)'));
+
+test('a queued run that has lost its request ends, and the others go on', (t) =>
+    queuedRunEnds(t, 'DELETE FROM ticket WHERE number = (SELECT max(number) FROM ticket)'));
 
 test('the log says which run a damaged body belongs to', async (t) => {
     const { call, complaint, show, sidecar } = await damaged(t, {

@@ -163,7 +163,7 @@ test('the dead letters of one destination are sent again, and no others', async 
     assert.equal(receiver.deliveries().length, 1);
 });
 
-test('dead letters that are not on the page, or on their way again, are no obstacle to the others', async (t) => {
+test('dead letters that are not on the page, or on their way again, do not hold up the others', async (t) => {
     const { open, call, settled, receiver, sidecar } = await scene(t);
     const calls = [];
     for (let i = 0; i < 52; i++)
@@ -271,7 +271,7 @@ test('an account whose token was put away with Escape is in the list', async (t)
     await page.getByRole('row').filter({ hasText: 'hasty' }).getByText('active').waitFor();
 });
 
-test('an expiry that is no good is refused with the reason', async (t) => {
+test('a bad expiry is refused with the reason', async (t) => {
     const { open } = await scene(t);
     const page = await open('#/keys', { complaints: /400|422/ });
     await page.getByRole('button', { name: 'Create Service Account' }).click();

@@ -95,8 +95,24 @@ test('a run that changes state changes on the page, and nothing moves', async (t
     );
     assert.deepEqual(await ids(page), [id]);
     await page.getByRole('button', { name: 'Show 1 new run' }).click();
+    await row(page, later.id).waitFor();
     assert.deepEqual(await ids(page), [later.id, id]);
     assert.equal(await page.getByRole('button', { name: /new run/ }).count(), 0);
+});
+
+test('a press that lasts longer than a look at the server is a click', async (t) => {
+    const { open, call } = await scene(t);
+    const { id } = await call({});
+    const page = await open();
+    await row(page, id).waitFor();
+    const later = await call({ async: 'true' });
+    const show = page.getByRole('button', { name: 'Show 1 new run' });
+    await show.hover();
+    await page.mouse.down();
+    for (let looks = 0; looks < 2; looks++) await page.waitForResponse(/\/runs\?/);
+    await page.mouse.up();
+    await row(page, later.id).waitFor();
+    assert.deepEqual(await ids(page), [later.id, id]);
 });
 
 test('a change is said to those who hear the page', async (t) => {

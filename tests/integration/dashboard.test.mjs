@@ -74,7 +74,7 @@ for (const hash of ['#/runs', '#/deliveries', '#/keys', '#/now']) {
         page.on('response', (response) => responses.push(response));
         await page.goto(`${sidecar.adminUrl}/${hash}`);
         await page.locator('main h1').waitFor();
-        // Those that are there by now: what the page asks from here on is no part of loading it.
+        // Those that are there by now: what the page asks from here on is not a part of loading it.
         const bodies = await Promise.all([...responses].map((response) => response.body()));
         const total = bodies.reduce((sum, body) => sum + body.length, 0);
         t.diagnostic(`${total} bytes`);
@@ -114,7 +114,7 @@ test('the token of a link is taken and gone from the address bar', async (t) => 
     assert.doesNotMatch(page.url(), /eyJ/);
 });
 
-test('a link makes a tab that is signed in somebody else’s only when one says so', async (t) => {
+test('a link signs a tab in as somebody else only when that is confirmed', async (t) => {
     const { sidecar } = await stage(t, { env });
     const links = [];
     for (const project of ['q', 'q'])

@@ -126,7 +126,7 @@ test('parameters are checked against the table, and 422 names the wrong one', as
     }
 });
 
-test('what is no call of a function is refused with what to do', async (t) => {
+test('what is not a call of a function is refused with what to do', async (t) => {
     const host = await startProbe(t);
     const text = { headers: { 'Content-Type': 'text/plain' } };
     for (const [name, input, options, status, detail] of [

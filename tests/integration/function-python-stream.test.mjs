@@ -237,7 +237,7 @@ def ping(): return "pong"
     await until('it was cancelled', () => existsSync(path));
     assert.equal(await readFile(path, 'utf8'), 'cancelled');
     assert.equal((await app.call('ping', {})).json(), 'pong');
-    assert.ok(!app.log.some((line) => line.level === 'error'), 'that is no error');
+    assert.ok(!app.log.some((line) => line.level === 'error'), 'that is not an error');
 });
 
 test('a function can see that its caller has gone', async (t) => {

@@ -131,11 +131,11 @@ _hidden = functools.partial(textwrap.shorten, width=5)
     assert.equal(await json('later', { prompt: 'x' }), 'xx');
     assert.deepEqual(await json('letters', { word: 'ab' }), ['aa', 'bb']);
     assert.match(detailOf(await app.call('join', { words: ['a', 1] }), 422), /'words\[1\]' must be a string/);
-    assert.match(detailOf(await app.call('join', { prefix: 'x', words: [] }), 422), /'prefix' is no parameter/);
+    assert.match(detailOf(await app.call('join', { prefix: 'x', words: [] }), 422), /'prefix' is not a parameter/);
     detailOf(await app.call('shorten', { text: 'a b c d' }), 404);
     const warnings = app.log.filter(({ level }) => level === 'warn').map(({ msg }) => msg);
     assert.equal(warnings.length, 1, warnings.join('\n'));
-    assert.match(warnings[0], /^shorten is no endpoint: .*functools\.partial/);
+    assert.match(warnings[0], /^shorten is not an endpoint: .*functools\.partial/);
 });
 
 test('members are keyword arguments; what is missing or surplus is named, all of it at once', async (t) => {
@@ -162,14 +162,14 @@ def nothing():
     assert.deepEqual(await json('positional', { a: 1, b: 4 }), [1, 4, 3]);
     assert.deepEqual(await json('anything', { first: 1, x: 2 }), [1, { x: 2 }]);
     assert.equal(await json('nothing', {}), 'nothing');
-    assert.equal(await json('nothing', undefined), 'nothing', 'no body is no arguments');
+    assert.equal(await json('nothing', undefined), 'nothing', 'without a body there are no arguments');
 
     assert.match(detailOf(await app.call('run', {}), 422), /^run\(\): 'prompt' is missing$/);
     const several = detailOf(await app.call('run', { promt: 1, stile: 2 }), 422);
     assert.match(several, /'prompt' is missing/);
-    assert.match(several, /'promt' is no parameter \(did you mean 'prompt'\?\)/);
-    assert.match(several, /'stile' is no parameter \(did you mean 'style'\?\)/);
-    assert.match(detailOf(await app.call('nothing', { x: 1 }), 422), /'x' is no parameter/);
+    assert.match(several, /'promt' is not a parameter \(did you mean 'prompt'\?\)/);
+    assert.match(several, /'stile' is not a parameter \(did you mean 'style'\?\)/);
+    assert.match(detailOf(await app.call('nothing', { x: 1 }), 422), /'x' is not a parameter/);
     assert.match(detailOf(await app.call('anything', { x: 1 }), 422), /'first' is missing/);
 });
 
@@ -270,7 +270,7 @@ del Model
     assert.equal(notice.level, 'warn');
 });
 
-test('a body that is no JSON object is refused before the function is called', async (t) => {
+test('a body that is not a JSON object is refused before the function is called', async (t) => {
     const app = await startPython(t, 'def run(x=1):\n    return x\n');
     const bad = ['{', '[1]', '"x"', '1', 'null', '{"x": NaN}', '{"x": 1} 2', '{"x": "\xff"}', '\ufeff{}'];
     for (const body of bad) {

@@ -185,7 +185,7 @@ test('keys in a file are read again when the file changes', async (t) => {
     assert.equal((await ask(await sign(fresh))).status, 200);
 });
 
-test('what is no regular file stops the start, and holds nothing up; a link to one is good', async (t) => {
+test('what is not a regular file stops the start, and holds nothing up; a link to one is good', async (t) => {
     const directory = await temporaryDirectory(t);
     const [fifo, file, link] = ['fifo', 'secret', 'link'].map((name) => join(directory, name));
     execFileSync('mkfifo', [fifo]);
@@ -198,13 +198,13 @@ test('what is no regular file stops the start, and holds nothing up; a link to o
             const { code, stderr } = await within(name, run([], { ...env, [`HOOKLINE_${name}`]: path }));
             assert.ok(code === 1 || code === 2, `${name} ${path}: ${stderr}`);
             const reason = stderr.split('\n').find((line) => line.includes(path));
-            assert.match(reason ?? stderr, /no regular file/, name);
+            assert.match(reason ?? stderr, /not a regular file/, name);
         }
     const { ask } = await locked(t, { HOOKLINE_JWT_SECRET_FILE: link });
     assert.equal((await ask(await sign('a-secret-of-thirty-two-bytes-or-more'))).status, 200);
 });
 
-test('a file that is no key set stops the start', async (t) => {
+test('a file that is not a key set stops the start', async (t) => {
     const file = join(await temporaryDirectory(t), 'jwks.json');
     for (const text of [null, '', '{}', 'nonsense', '[]']) {
         if (text !== null) await writeFile(file, text);
@@ -219,7 +219,7 @@ test('a file that is no key set stops the start', async (t) => {
     }
 });
 
-test('symmetric keys in a key set are no keys', async (t) => {
+test('symmetric keys in a key set do not count', async (t) => {
     const secret = 'a-secret-that-everybody-may-read-in-the-set';
     const file = join(await temporaryDirectory(t), 'jwks.json');
     await writeFile(file, jwks({ kty: 'oct', kid: 'k', alg: 'HS256', k: Buffer.from(secret).toString('base64url') }));

@@ -170,7 +170,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
     });
 }
 
-test('SIGTERM while webhooks are being sent ends that, closes the store and is no failure', async (t) => {
+test('SIGTERM while webhooks are being sent ends that, closes the store and is not a failure', async (t) => {
     const { receiver, sidecar, call } = await stage(t, { env: { HOOKLINE_WEBHOOK_TIMEOUT: '60s' } });
     receiver.script('/hook', (x) => x.gone, 200);
     const { id } = await call(RUN, { query: { webhookEndpoint: receiver.url() } });
@@ -186,7 +186,7 @@ test('SIGTERM while webhooks are being sent ends that, closes the store and is n
     assert.equal(JSON.parse((await receiver.delivered('/hook', 2)).bytes).run_id, id);
 });
 
-test('signals at any moment of the stop are no failure', async (t) => {
+test('signals at any moment of the stop are not a failure', async (t) => {
     const { receiver, sidecar, call } = await stage(t);
     for (let i = 0; i < 5; i++) {
         await call(RUN, { query: { async: 'true', webhookEndpoint: receiver.url() } });
@@ -325,7 +325,7 @@ test('a data directory that cannot be used stops the start with a clear line', a
     }
 });
 
-test('a database that is none stops the start, names the file and leaves it alone', async (t) => {
+test('a file that is not a database stops the start, names the file and leaves it alone', async (t) => {
     const { sidecar } = await stage(t);
     await sidecar.stop();
     const name = (await readdir(sidecar.dataDir)).find((n) => /\.(db|sqlite3?)$/.test(n));

@@ -86,7 +86,7 @@ test('a body that drips in is not silence', async (t) => {
     assert.equal(app.requests[0].bytes.length, 10);
 });
 
-test('a slow app is no silence of its caller', async (t) => {
+test('a slow app does not count as silence of its caller', async (t) => {
     const { connect } = await stage(t, {
         env: {
             HOOKLINE_BODY_TIMEOUT: '200ms',

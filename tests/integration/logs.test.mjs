@@ -194,7 +194,7 @@ test('a call that failed through no fault of its caller leaves a warning with it
         env: {
             HOOKLINE_LOG_LEVEL: 'info',
             HOOKLINE_WORKERS: '1',
-            HOOKLINE_APP_HEAD_TIMEOUT: '200ms',
+            HOOKLINE_APP_HEAD_TIMEOUT: '4s', // another call comes before that
             HOOKLINE_APP_CONCURRENCY: '1',
             HOOKLINE_APP_QUEUE: '0',
         },

@@ -122,7 +122,7 @@ test('other paths of the admin listener are 404, health is open', async (t) => {
     assert.equal((await sidecar.admin('/healthz')).status, 200);
 });
 
-test('the admin listener refuses what is no request, and goes on', async (t) => {
+test('the admin listener refuses what is not a request, and goes on', async (t) => {
     const { sidecar } = await stage(t);
     const admin = { port: sidecar.adminPort };
     for (const bytes of [

@@ -350,7 +350,7 @@ test('what makes no account is refused with the reason', async (t) => {
         control(sidecar)('POST', '/v2/projects/p/service-accounts', { body });
     const expires_at = inAnHour();
     for (const [body, pattern] of [
-        ['', /no JSON object/],
+        ['', /not a JSON object/],
         ['{"name":"a","name":"b","expires_at":"x"}', /each member once/],
         [{ name: 'a' }, /no other member/],
         [{ name: 'a', expires_at, scope: 'x' }, /no other member/],

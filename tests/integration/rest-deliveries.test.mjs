@@ -126,8 +126,8 @@ test('all dead ones since a time are sent again', async (t) => {
     assert.equal((await settled(ask, runs[0].run_id, 1)).state, 'dead');
     assert.deepEqual((await redeliver({ state: 'delivered', since: 0 })).json(), { redelivered: 2 });
     for (const [body, pattern] of [
-        ['', /no JSON object/],
-        ['[]', /no JSON object/],
+        ['', /not a JSON object/],
+        ['[]', /not a JSON object/],
         ['{"state":"dead","state":"dead","since":0}', /each member once/],
         [{ state: 'dead' }, /these two members/],
         [{ state: 'pending', since: 0 }, /member state/],

@@ -493,6 +493,7 @@ test('another method is 405 with Allow, another path 404, a long body 413', asyn
     }
     for (const path of ['/v2', '/v2/projects/', '/v2/projects/p/nothing', `${RUNS}/`])
         assertRefused(await ask('GET', path), 404);
+    for (const method of ['GET', 'PUT']) assertRefused(await ask(method, `${RUNS}/no-id`), 404, /ids here/);
     assertRefused(await ask('GET', '/v2/projects/a%2Fb/runs'), 400, /project in the path/);
     assertRefused(
         await ask('POST', '/v2/projects/p/deliveries/redeliver', { body: 'x'.repeat(70_000) }),

@@ -6,6 +6,7 @@ import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from './lib/case.mjs';
+import { postgres } from './lib/postgres.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { BINARY, freePort, run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
@@ -59,7 +60,7 @@ test('hookline starts the app, is ready when it is, and stops it', async (t) => 
     assert.equal(isAlive(pid), false);
 });
 
-test('with a unix socket its path is handed over, and a dead one is no hindrance', async (t) => {
+test('with a unix socket its path is handed over, and a dead one is not in the way', async (t) => {
     const { sidecar, self, url, call } = await supervise(t, { unix: true });
     const { environment, pid } = await self();
     assert.equal(`unix:${environment.SOCKET}`, url);
@@ -150,6 +151,29 @@ test('a program that lists its descriptors finds three, and no signal blocked or
     const signals = output(sidecar).filter((l) => /^Sig/.test(l));
     assert.deepEqual(signals, ['SigBlk:\t0000000000000000', 'SigIgn:\t0000000000000000']);
     assert.ok(!sidecar.stderr.includes('a-secret-in-the-environment'));
+});
+
+test('nothing of what replicas share is in its environment', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const previous = join(directory, 'previous');
+    await writeFile(previous, 'ab'.repeat(32));
+    const { env } = await postgres(t);
+    const { sidecar } = await supervise(t, {
+        command: 'env; echo end; sleep 1000',
+        env: {
+            ...env,
+            HOOKLINE_PREVIOUS_KEY_FILE: previous,
+            PGPASSWORD: 'a-secret',
+            PGPASSFILE: '/a-secret',
+            PGAPPNAME: 'the-app',
+        },
+        wait: 'healthz',
+    });
+    await until('its environment', () => output(sidecar).includes('end'));
+    const names = output(sidecar).map((line) => line.split('=')[0]);
+    const own = names.filter((name) => /^(PG|HOOKLINE_.*(KEY|URL))/.test(name));
+    assert.deepEqual(own.sort(), ['HOOKLINE_APP_URL', 'PGAPPNAME']);
+    assert.ok(!sidecar.stderr.includes('a-secret'));
 });
 
 test('the limit of descriptors is the one that hookline was started with', async (t) => {
@@ -293,8 +317,8 @@ test('an app that dies is started again, later each time; readiness says why', a
 for (const [what, command, message, why] of [
     ['an unknown program in an array', '["no-such-program-here"]', /program is not there/, /is not there/],
     ['an unknown program in a line', 'no-such-program-here $PORT', /shell did not find/, /did not find/],
-    ['a file that is no program', '["/etc/passwd"]', /program is not there, or may not/, /may not be run/],
-    ['a program of no known format', (file) => `["${file}"]`, /program cannot be run/, /cannot be run/],
+    ['a file that is not a program', '["/etc/passwd"]', /program is not there, or may not/, /may not be run/],
+    ['a program of an unknown format', (file) => `["${file}"]`, /program cannot be run/, /cannot be run/],
 ]) {
     test(`${what}: a clear message, readiness says it, and it is tried again`, async (t) => {
         const file = join(await temporaryDirectory(t), 'garbage');

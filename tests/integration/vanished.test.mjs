@@ -43,7 +43,7 @@ async function callsEnd(t) {
     const answered = Object.entries(waiting).map(async ([name, client]) => {
         const response = await client.response();
         assertProblem(response, 502);
-        assert.match(response.text, /machine does not answer|No connection|cannot be reached/, name);
+        assert.match(response.text, /machine no longer answers|No connection|cannot be reached/, name);
     });
     await Promise.all([...answered, stream.reader.gone]);
     assert.equal(await sidecar.metric('hookline_http_requests_in_flight'), 0);

@@ -127,7 +127,7 @@ test('a name with a blocked address is refused for good, whichever it is', async
     s.untouched();
 });
 
-test('a name is a name in any spelling, and so are numbers that are no address', async (t) => {
+test('a name is a name in any spelling, and so are numbers that are not an address', async (t) => {
     const s = await open(t);
     if (!s) return;
     s.dns.set('*', ['127.0.0.1', '::1']);

@@ -7,7 +7,7 @@ import { until } from './lib/until.mjs';
 
 const NO_ALLOW = { HOOKLINE_WEBHOOK_ALLOW: '' };
 
-test('a value that is no absolute http(s) URL is 400 and the app is not called', async (t) => {
+test('a value that is not an absolute http(s) URL is 400 and the app is not called', async (t) => {
     const { app, call } = await stage(t);
     const bad = [
         'x',

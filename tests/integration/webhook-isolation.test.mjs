@@ -5,6 +5,7 @@ import { test } from './lib/case.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { Receiver } from './lib/receiver.mjs';
+import { control } from './lib/rest.mjs';
 import { startServer } from './lib/server.mjs';
 import { gate, sleep, until, within } from './lib/until.mjs';
 
@@ -314,10 +315,8 @@ test('a synchronous run inside the app when hookline dies ends as interrupted, w
         request('POST', `${RUN}?webhookEndpoint=${encodeURIComponent(receiver.url())}`, {}, '{}'),
     );
     await until('it is inside the app', () => app.requests.length === 1);
-    await until(
-        'it is recorded',
-        async () => (await sidecar.metric('hookline_store_commits_total')) > 0,
-    );
+    const record = `/v2/projects/p/apps/a/runs/${app.requests[0].id}`;
+    await until('it is recorded', async () => (await control(sidecar)('GET', record)).status === 200);
     await sidecar.kill();
     await sidecar.restart();
     const envelope = await receiver.envelope();

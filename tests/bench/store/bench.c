@@ -5,6 +5,7 @@
  *   bench_store --scale=N             1,000, 100,000 … N finished runs: get, list, accept, purge
  *   bench_store --runs=N              that many runs, for a profiler: no floor, nothing is printed
  *
+ *   --postgres=URL   the store on PostgreSQL, in a schema of its own (hookline_bench)
  *   --dir=PATH       where files are made and removed again, default in the build directory
  *   --rounds=N       default 7                --seconds=S   of each turn, default 0.5
  *   --submitters=N   with --runs, default 16  --json        one line of JSON instead of a table */
@@ -40,6 +41,7 @@ static struct options read_options(int argc, char **argv)
         {"scale", required_argument, NULL, 'x'},
         {"submitters", required_argument, NULL, 'c'},
         {"json", no_argument, NULL, 'j'},
+        {"postgres", required_argument, NULL, 'p'},
         {0},
     };
     struct options options = {.dir = BENCH_DIR, .rounds = 7, .seconds = 0.5, .submitters = 16};
@@ -56,6 +58,8 @@ static struct options read_options(int argc, char **argv)
             options.scale = strtoull(optarg, NULL, 10);
         else if (name == 'c')
             options.submitters = (unsigned)atoi(optarg);
+        else if (name == 'p')
+            runs_use_postgres(optarg);
         else if (name == 'j')
             options.is_json = true;
         else

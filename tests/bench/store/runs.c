@@ -1,6 +1,7 @@
 /* runs.c - what a worker says to the store, without an app behind it. The load's thread. */
 #include "runs.h"
 
+#include <libpq-fe.h>
 #include <mbedtls/sha256.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -196,6 +197,37 @@ void runs_list(struct runs *runs, const struct hl_id *before)
 
 /* --- open and close ------------------------------------------------------------------------- */
 
+#define SCHEMA "hookline_bench"
+
+static const char *postgres_url; /* NULL: SQLite */
+
+void runs_use_postgres(const char *url)
+{
+    postgres_url = url;
+}
+
+static void drop_schema(void)
+{
+    PGconn *conn = PQconnectdb(postgres_url);
+    PQclear(PQexec(conn, "SET client_min_messages = warning;"
+                         " DROP SCHEMA IF EXISTS " SCHEMA " CASCADE"));
+    PQfinish(conn);
+}
+
+/* A key as `hookline key create` makes them; nothing that is sealed with it stays. */
+static void set_postgres(struct hl_config *config)
+{
+    drop_schema();
+    config->store = HL_STORE_POSTGRES;
+    config->postgres_url = hl_str_from(postgres_url);
+    config->postgres_schema = HL_STR(SCHEMA);
+    config->postgres_prepare = true;
+    config->replica = HL_STR("bench");
+    config->replica_ttl_ms = 60000;
+    config->retention_ms = UINT64_C(7) * 24 * 3600 * 1000; /* as by default: few partitions */
+    config->key = HL_STR("00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff");
+}
+
 void runs_open(struct runs *runs, const char *dir, uint64_t retention_ms, double *ms)
 {
     char why[512], data_dir[4096];
@@ -209,6 +241,8 @@ void runs_open(struct runs *runs, const char *dir, uint64_t retention_ms, double
         .max_queued_runs = 100000,
         .max_pending_deliveries = 100000,
         .store_max_bytes = {.percent = 80}};
+    if (postgres_url)
+        set_postgres(&config);
     *runs = (struct runs){.queue = {.enqueue = enqueue, .on_message = on_message}};
     hl_id_source_init(&runs->ids);
     uint64_t began_ns = uv_hrtime();
@@ -223,4 +257,6 @@ void runs_open(struct runs *runs, const char *dir, uint64_t retention_ms, double
 void runs_close(struct runs *runs)
 {
     hl_store_close(runs->store);
+    if (postgres_url)
+        drop_schema();
 }

@@ -5,7 +5,7 @@
 
 #include "base/id.h"
 #include "load.h"
-#include "store/query.h"
+#include "store/question.h"
 
 struct runs {
     struct queue queue;
@@ -17,6 +17,10 @@ struct runs {
     struct hl_id *ended;
     uint64_t n_ended;
 };
+
+/* From the next opening on in this database, in a schema that is dropped at the closing; `url` is
+ * borrowed. */
+void runs_use_postgres(const char *url);
 
 /* Opens the store in `dir` and says in `ms`, if that is not NULL, how long that took. What goes
  * wrong ends the program. */

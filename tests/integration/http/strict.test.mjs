@@ -94,11 +94,11 @@ const MALFORMED = [
     chunked('0\r\n\r\n\r\n'),
 ];
 
-test('what is no request is refused', () => {
+test('what is not a request is refused', () => {
     for (const text of MALFORMED) assert.throws(() => request(text), Malformed, text);
 });
 
-test('what is no response is refused', () => {
+test('what is not a response is refused', () => {
     for (const text of [
         'HTTP/1.1 200\r\n\r\n',
         'HTTP/1.1  200 OK\r\n\r\n',

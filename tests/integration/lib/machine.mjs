@@ -37,19 +37,26 @@ export async function runInside(t, file) {
     if (code !== 0) throw new Error(output);
 }
 
+/** What a command begins with that is to run there. */
+export const THERE_RUN = ['unshare', '--net', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];
+
 /** Starts `node ARGUMENTS…` there: `{ address, output, cut() }`. Only inside. */
 export async function startMachine(t, args) {
-    const child = spawn('unshare', ['--net', process.execPath, ...args], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const [program, ...rest] = [...THERE_RUN, process.execPath, ...args];
+    const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
     atEnd(t, () => child.kill('SIGKILL'));
     const output = new LogLines();
     output.read(child.stdout);
     await until('it runs', () => output.text.includes('listening'));
-    const there = (...words) => run('nsenter', ['-t', String(child.pid), '-n', 'ip', ...words]);
+    return { output, ...(await plugIn(child.pid)) };
+}
+
+/** The cable to the machine on which this process runs: `{ address, cut(), mend() }`. Only inside, and only one. */
+export async function plugIn(pid) {
+    const there = (...words) => run('nsenter', ['-t', String(pid), '-n', 'ip', ...words]);
     await ip('link', 'set', 'lo', 'up');
     await ip('link', 'add', 'here', 'type', 'veth', 'peer', 'name', 'there');
-    await ip('link', 'set', 'there', 'netns', String(child.pid));
+    await ip('link', 'set', 'there', 'netns', String(pid));
     await there('addr', 'add', `${THERE}/24`, 'dev', 'there');
     await there('link', 'set', 'there', 'up');
     await ip('addr', 'add', `${HERE}/24`, 'dev', 'here');
@@ -57,5 +64,9 @@ export async function startMachine(t, args) {
     const { stdout } = await there('-o', 'link', 'show', 'there');
     const mac = /link\/ether (\S+)/.exec(stdout)[1]; // known for good: that it is gone is told by nobody
     await ip('neigh', 'replace', THERE, 'lladdr', mac, 'dev', 'here', 'nud', 'permanent');
-    return { address: THERE, output, cut: () => there('link', 'set', 'there', 'down') };
+    return {
+        address: THERE,
+        cut: () => there('link', 'set', 'there', 'down'),
+        mend: () => there('link', 'set', 'there', 'up'),
+    };
 }

@@ -108,7 +108,7 @@ export class PythonApp {
         return { code, signal };
     }
 
-    /** SIGTERM; anything but status 0, or output that is no log line, is a failure. */
+    /** SIGTERM; anything but status 0, or output that is not a log line, is a failure. */
     async stop() {
         if (this.isRunning) this.signal('SIGTERM');
         const last = setTimeout(() => this.signal('SIGABRT'), 20_000);

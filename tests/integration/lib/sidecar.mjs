@@ -108,8 +108,15 @@ const SECRETS = /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bwhsec_[\w+/=]{16,}|-----BEG
 
 /** The first secret that stands in an output, or undefined: all of every sidecar's output goes through here. */
 export function findSecret(text, env) {
-    const own = ['HOOKLINE_JWT_SECRET', 'HOOKLINE_WEBHOOK_SECRET'].map((name) => env[name]);
+    const own = ['HOOKLINE_JWT_SECRET', 'HOOKLINE_WEBHOOK_SECRET', 'HOOKLINE_KEY'].map((name) => env[name]);
+    own.push(passwordOf(env.HOOKLINE_POSTGRES_URL));
     return SECRETS.exec(text)?.[0] ?? own.find((secret) => secret && text.includes(secret));
+}
+
+/** Of a URI or of keywords (libpq has both); undefined where there is none. */
+function passwordOf(url = '') {
+    const [, inUri, asKeyword] = /:\/\/[^:@/]*:([^@/]+)@|\bpassword='?([^\s'&]+)/.exec(url) ?? [];
+    return inUri ?? asKeyword;
 }
 
 export class Sidecar {

@@ -112,8 +112,8 @@ Test(asset, is_not_sent_to_those_who_have_it)
 Test(asset, can_only_be_read)
 {
     cr_assert(ask(HL_METHOD_POST, "/", ""));
-    cr_assert_eq(response.status, 405);
-    cr_assert_str_eq(response.fields, "Allow: GET, HEAD\r\n");
+    cr_assert_eq(response.refusal->status, 405);
+    cr_assert_str_eq(response.refusal->fields, "Allow: GET, HEAD\r\n");
 }
 
 Test(asset, leaves_other_paths_to_others)

@@ -3,15 +3,14 @@
 #include <jansson.h>
 
 #include "api/rest.h"
-#include "auth/auth.h"
-#include "base/clock.h"
+#include "auth/seat.h"
 #include "base/log.h"
+#include "loop_fixture.h"
 
 static struct hl_config *config;
 static struct hl_store *store;
 static struct hl_auth *auth;
 static struct hl_rest *rest;
-static uv_loop_t loop;
 
 static void begin(void)
 {
@@ -24,7 +23,7 @@ static void begin(void)
     cr_assert_eq(hl_config_load(&config, variables, &problems, &warnings), HL_OK);
     cr_assert_eq(hl_store_open(&store, config, why, sizeof(why)), HL_OK, "%s", why);
     cr_assert_eq(hl_auth_open(&auth, config, store, why, sizeof(why)), HL_OK, "%s", why);
-    cr_assert_eq(uv_loop_init(&loop), 0);
+    loop_begin();
     struct hl_rest_parts parts = {.config = config, .store = store, .auth = auth};
     cr_assert(rest = hl_rest_new(&loop, &parts));
     hl_rest_keep_loop(rest, true);
@@ -35,10 +34,9 @@ static void end(void)
     hl_auth_stop(auth);
     hl_store_close(store);
     hl_rest_close(rest);
-    uv_run(&loop, UV_RUN_DEFAULT);
+    loop_end();
     hl_rest_free(rest);
     hl_auth_free(auth);
-    cr_assert_eq(uv_loop_close(&loop), 0);
     hl_config_free(config);
 }
 
@@ -69,8 +67,7 @@ static json_t *ask(enum hl_method method, const char *path, const char *body)
     json_error_t error;
     is_answered = false;
     hl_rest_begin(rest, &call);
-    while (!is_answered)
-        uv_run(&loop, UV_RUN_ONCE);
+    UNTIL(is_answered);
     json_t *value = json_loadb(call.reply.body.p, call.reply.body.n, 0, &error);
     cr_assert(value, "%u %s", call.reply.status, call.reply.detail);
     hl_reply_fini(&call.reply);
@@ -93,9 +90,10 @@ static bool is_good(const char *token)
     enum hl_auth_verdict verdict;
     hl_auth_wait_init(&wait, on_checked);
     while ((verdict = hl_auth_check(hl_rest_seat(rest), hl_str_from(token), HL_STR("p"), &who, &why,
-                &wait)) == HL_AUTH_PENDING)
-        for (is_checked = false; !is_checked;)
-            uv_run(&loop, UV_RUN_ONCE);
+                &wait)) == HL_AUTH_PENDING) {
+        is_checked = false;
+        UNTIL(is_checked);
+    }
     return verdict == HL_AUTH_GRANTED;
 }
 
@@ -112,7 +110,6 @@ Test(rest, a_revocation_holds_though_nobody_waits_for_its_answer)
     struct hl_rest_call call = make_call(HL_METHOD_DELETE, path, "");
     hl_rest_begin(rest, &call);
     hl_rest_abandon(&call);
-    while (is_good(token)) /* until the store's answer has come */
-        uv_run(&loop, UV_RUN_ONCE);
+    UNTIL(!is_good(token)); /* the store's answer has come */
     json_decref(account);
 }

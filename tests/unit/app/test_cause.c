@@ -47,5 +47,5 @@ Test(cause, names_the_status_of_a_health_path)
     struct hl_cause cause = {.kind = HL_CAUSE_HEALTH_STATUS, .status = 404};
     cr_assert_not_null(strstr(hl_cause_text(cause), "404"));
     cause.status = 299 + 300; /* one that nobody uses */
-    cr_assert_not_null(strstr(hl_cause_text(cause), "another status than 2xx"));
+    cr_assert_not_null(strstr(hl_cause_text(cause), "a status other than 2xx"));
 }

@@ -59,6 +59,29 @@ Test(environment, has_no_secret_of_ours_nor_the_name_of_its_file)
         cr_assert_eq(strncmp(*p, "PORT=", 5), 0, "%s", *p);
 }
 
+#define PG_VARIABLES                                                                               \
+    "PGPASSWORD=x", "PGPASSWORD_FILE=/x", "PGPASSFILE=/x", "PGSERVICEFILE=/x", "PGSSLKEY=/x"
+
+Test(environment, has_no_secret_of_the_connection_to_the_database)
+{
+    config.store = HL_STORE_POSTGRES;
+    make((char *[]){PG_VARIABLES, "PGHOST=db", "PGPASSWORDS=x", NULL}, NULL);
+    cr_assert_str_eq(value("PGHOST"), "db");
+    cr_assert_str_eq(value("PGPASSWORDS"), "x");
+    size_t n = 0;
+    while (made[n])
+        n++;
+    cr_assert_eq(n, 3, "these two and PORT");
+}
+
+Test(environment, keeps_the_apps_own_database_where_hookline_has_none)
+{
+    config.store = HL_STORE_SQLITE;
+    make((char *[]){PG_VARIABLES, NULL}, NULL);
+    cr_assert_str_eq(value("PGPASSWORD"), "x");
+    cr_assert_str_eq(value("PGSSLKEY"), "/x");
+}
+
 Test(environment, keeps_all_else_as_it_was)
 {
     make((char *[]){"PATH=/bin", "HOOKLINE_LOG_LEVEL=debug", "HOOKLINE_FUNCTION_CONCURRENCY=2",

@@ -8,25 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
+#include "loop_fixture.h"
 
-#define PATIENCE_MS 15000
-
-static uv_loop_t loop;
-static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
-static struct hl_wheel wheel;
 static struct hl_output output;
 static struct hl_counter logged, dropped;
 static int app[2] = {-1, -1}; /* the app's ends: stdout, stderr */
 static int log_pipe[2];
 static char log_text[1 << 20];
 static size_t log_n;
-
-static void on_pulse(uv_timer_t *timer)
-{
-    (void)timer;
-}
 
 static void open_pipes(void)
 {
@@ -47,10 +37,7 @@ static void start(void)
     cr_assert_eq(pipe2(log_pipe, O_CLOEXEC | O_NONBLOCK), 0);
     dup2(log_pipe[1], STDERR_FILENO);
     hl_log_setup(HL_LOG_INFO, HL_LOG_JSON);
-    uv_loop_init(&loop);
-    uv_timer_init(&loop, &pulse);
-    uv_timer_start(&pulse, on_pulse, 1, 5);
-    hl_wheel_init(&wheel, &loop);
+    loop_begin();
     hl_output_init(&output, &loop, &wheel, &logged, &dropped);
     open_pipes();
 }
@@ -58,10 +45,7 @@ static void start(void)
 static void end(void)
 {
     hl_output_close(&output);
-    hl_wheel_close(&wheel);
-    uv_close((uv_handle_t *)&pulse, NULL);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    cr_assert_eq(uv_loop_close(&loop), 0);
+    loop_end();
 }
 
 TestSuite(output, .init = start, .fini = end, .timeout = 60);
@@ -78,16 +62,6 @@ static bool has_logged(const char *part)
     read_log();
     return strstr(log_text, part) != NULL;
 }
-
-/* Runs the loop until a claim holds; fails the test when it does not come true. */
-#define UNTIL(claim)                                                                               \
-    do {                                                                                           \
-        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
-        while (!(claim)) {                                                                         \
-            cr_assert_lt(hl_clock_mono_ms(), give_up, "%s", "never: " #claim);                     \
-            uv_run(&loop, UV_RUN_ONCE);                                                            \
-        }                                                                                          \
-    } while (0)
 
 static void say(int stream, const char *text)
 {
@@ -107,8 +81,7 @@ Test(output, logs_each_line_with_its_stream)
 Test(output, puts_a_line_together_from_its_pieces)
 {
     say(0, "be");
-    for (int i = 0; i < 5; i++)
-        uv_run(&loop, UV_RUN_ONCE);
+    loop_turns(5);
     cr_assert_not(has_logged("be"));
     say(0, "ginning\nrest");
     UNTIL(has_logged("\"line\":\"beginning\""));

@@ -10,33 +10,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "app/upstream.h"
+#include "app/upstream_wait.h"
+#include "loop_fixture.h"
 
-#define PATIENCE_MS 15000
-
-static uv_loop_t loop;
-static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
-static struct hl_wheel wheel;
-static struct hl_reader reader;
 static struct hl_app_url url = {.host = (char *)"127.0.0.1"};
 static struct hl_pool_group group;
 static struct hl_mailbox mailbox; /* of a worker that reads when the test does */
 static struct hl_pool pool;
-
-static void on_pulse(uv_timer_t *timer)
-{
-    (void)timer;
-}
-
-/* Runs the loop until a claim holds; fails the test when it does not come true. */
-#define UNTIL(claim)                                                                               \
-    do {                                                                                           \
-        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
-        while (!(claim)) {                                                                         \
-            cr_assert_lt(hl_clock_mono_ms(), give_up, "never: " #claim);                           \
-            uv_run(&loop, UV_RUN_ONCE);                                                            \
-        }                                                                                          \
-    } while (0)
 
 /* ---- the app that the test plays ---- */
 
@@ -77,11 +58,7 @@ static void on_wake(void *arg)
 
 static void begin(void)
 {
-    cr_assert_eq(uv_loop_init(&loop), 0);
-    cr_assert_eq(uv_timer_init(&loop, &pulse), 0);
-    uv_timer_start(&pulse, on_pulse, 5, 5);
-    cr_assert_eq(hl_wheel_init(&wheel, &loop), 0);
-    cr_assert_eq(hl_reader_init(&reader, &loop), 0);
+    loop_begin();
     hl_pool_group_init(&group, true, 0);
     hl_mailbox_init(&mailbox, on_wake, NULL);
 }
@@ -95,13 +72,8 @@ static void end(void)
 {
     if (pool.loop)
         hl_pool_close(&pool);
-    hl_wheel_close(&wheel);
-    hl_reader_close(&reader);
-    uv_close((uv_handle_t *)&pulse, NULL);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    cr_assert_eq(uv_loop_close(&loop), 0);
+    loop_end();
     cr_assert_eq(pool.open_count, 0);
-    hl_reader_fini(&reader);
     if (pool.loop)
         hl_pool_fini(&pool);
     if (app >= 0)
@@ -131,7 +103,7 @@ static void ask_pool(struct hl_pool *asked, struct asker *a, uint64_t timeout_ms
 {
     *a = (struct asker){.done = 0};
     hl_upstream_wait_init(&a->wait, on_done);
-    hl_pool_request(asked, &a->wait, timeout_ms);
+    hl_upstream_wait_begin(&a->wait, asked, timeout_ms);
     cr_assert_eq(a->done, 0, "not from inside the request");
 }
 
@@ -407,16 +379,16 @@ Test(pool, says_nothing_after_a_cancel)
     struct asker connecting, sitting, never;
     open_pool();
     hl_upstream_wait_init(&never.wait, on_done);
-    hl_pool_cancel(&never.wait); /* harmless */
+    hl_upstream_wait_cancel(&never.wait); /* harmless */
     app_listen(0);
     ask(&connecting, PATIENCE_MS);
     cr_assert_not_null(connecting.wait.connecting);
-    hl_pool_cancel(&connecting.wait);
+    hl_upstream_wait_cancel(&connecting.wait);
     UNTIL(pool.open_count == 0);
     app_stop();
     ask(&sitting, 50);
     UNTIL(sits_out_backoff(&sitting));
-    hl_pool_cancel(&sitting.wait);
+    hl_upstream_wait_cancel(&sitting.wait);
     uint64_t later = uv_now(&loop) + 200; /* well behind the deadline */
     UNTIL(uv_now(&loop) > later);
     cr_assert_eq(connecting.done + sitting.done, 0);
@@ -439,7 +411,7 @@ Test(pool, serves_a_waiter_with_what_comes_back)
     cr_assert_eq(first.upstream, u);
     cr_assert_eq(u->state, HL_UPSTREAM_BUSY);
     cr_assert_eq(second.done, 0);
-    hl_pool_cancel(&second.wait);
+    hl_upstream_wait_cancel(&second.wait);
     close(fd);
 }
 

@@ -11,14 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "loop_fixture.h"
 
-#define PATIENCE_MS 15000
-
-static uv_loop_t loop;
-static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
-static struct hl_wheel wheel;
-static struct hl_reader reader;
 static struct hl_config config;
 static struct hl_pool_group calls;
 static struct hl_readiness readiness;
@@ -27,16 +21,11 @@ static const char *answer; /* to each probe; NULL: none */
 static unsigned answered;
 static char asked[512]; /* the last probe's request */
 
-static void on_pulse(uv_timer_t *timer)
-{
-    (void)timer;
-}
-
 static void take_request(int fd)
 {
     ssize_t n = -1;
     while (n <= 0) {
-        uv_run(&loop, UV_RUN_ONCE); /* the probe sends it */
+        loop_turns(1); /* the probe sends it */
         n = recv(fd, asked, sizeof(asked) - 1, MSG_DONTWAIT);
         cr_assert(n > 0 || (n < 0 && errno == EAGAIN));
     }
@@ -57,16 +46,7 @@ static void app_turn(void)
     close(fd);
 }
 
-/* Runs loop and app until a claim holds; fails the test when it does not come true. */
-#define UNTIL(claim)                                                                               \
-    do {                                                                                           \
-        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
-        while (!(claim)) {                                                                         \
-            cr_assert_lt(hl_clock_mono_ms(), give_up, "never: " #claim);                           \
-            uv_run(&loop, UV_RUN_ONCE);                                                            \
-            app_turn();                                                                            \
-        }                                                                                          \
-    } while (0)
+#define UNTIL_SERVED(claim) UNTIL_WITH(app_turn(), claim)
 
 static void app_listen(uint16_t port)
 {
@@ -91,25 +71,22 @@ static void app_stop(void)
 static void begin(void)
 {
     config.app_url.host = (char *)"127.0.0.1";
-    cr_assert_eq(uv_loop_init(&loop), 0);
-    cr_assert_eq(uv_timer_init(&loop, &pulse), 0);
-    uv_timer_start(&pulse, on_pulse, 5, 5);
-    cr_assert_eq(hl_wheel_init(&wheel, &loop), 0);
-    cr_assert_eq(hl_reader_init(&reader, &loop), 0);
+    loop_begin();
     hl_pool_group_init(&calls, true, 0);
+}
+
+/* Once it is known where the app will be. */
+static void start(void)
+{
     hl_readiness_init(&readiness, &loop, &wheel, &reader, &config, &calls);
     cr_assert_not(hl_readiness_is_ready(&readiness));
+    hl_readiness_start(&readiness);
 }
 
 static void end(void)
 {
     hl_readiness_close(&readiness);
-    hl_wheel_close(&wheel);
-    hl_reader_close(&reader);
-    uv_close((uv_handle_t *)&pulse, NULL);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    cr_assert_eq(uv_loop_close(&loop), 0);
-    hl_reader_fini(&reader);
+    loop_end();
     if (app >= 0)
         app_stop();
 }
@@ -120,13 +97,14 @@ Test(readiness, follows_an_app_that_comes_and_goes)
 {
     app_listen(0);
     app_stop();
-    hl_readiness_start(&readiness);
-    UNTIL(hl_timer_is_armed(&readiness.timer) && !readiness.probe && !readiness.resolving);
+    start();
+    UNTIL_SERVED(
+        hl_timer_is_armed(&readiness.timer) && !readiness.probe && !readiness.host.resolving);
     cr_assert_not(hl_readiness_is_ready(&readiness));
     app_listen(config.app_url.port);
-    UNTIL(hl_readiness_is_ready(&readiness));
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
     app_stop();
-    UNTIL(!hl_readiness_is_ready(&readiness));
+    UNTIL_SERVED(!hl_readiness_is_ready(&readiness));
 }
 
 Test(readiness, asks_the_health_path)
@@ -134,8 +112,8 @@ Test(readiness, asks_the_health_path)
     config.app_health_path = HL_STR("/health?deep=1");
     answer = "HTTP/1.1 204 No Content\r\n\r\n";
     app_listen(0);
-    hl_readiness_start(&readiness);
-    UNTIL(hl_readiness_is_ready(&readiness));
+    start();
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
     const char *line = "GET /health?deep=1 HTTP/1.1\r\n";
     cr_assert_eq(strncmp(asked, line, strlen(line)), 0, "%s", asked);
 }
@@ -154,15 +132,15 @@ Test(readiness, takes_nothing_but_2xx_for_an_answer)
 {
     config.app_health_path = HL_STR("/health");
     app_listen(0);
-    hl_readiness_start(&readiness);
+    start();
     for (size_t i = 0; i < HL_ARRAY_LEN(refusals); i++) {
         unsigned before = answered;
         answer = refusals[i].answer;
-        UNTIL(answered >= before + 2); /* the first one's outcome is known by then */
+        UNTIL_SERVED(answered >= before + 2); /* the first one's outcome is known by then */
         cr_assert_not(hl_readiness_is_ready(&readiness), "%s", refusals[i].what);
     }
     answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    UNTIL(hl_readiness_is_ready(&readiness));
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
 }
 
 Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
@@ -172,19 +150,19 @@ Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
     config.app_health_path = HL_STR("/health");
     answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     app_listen(0);
-    hl_readiness_start(&readiness);
-    UNTIL(hl_readiness_is_ready(&readiness));
+    start();
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
     hl_pool_init(&pool, &loop, &wheel, &reader, &config.app_url, &calls, &mailbox);
     hl_counter_add(&pool.member.busy_count, 1);
     int silent = app;
     app = -1; /* takes connections, but nobody accepts them */
     for (int i = 0; i < 3; i++) {
-        UNTIL(readiness.probe);
-        UNTIL(!readiness.probe);
+        UNTIL_SERVED(readiness.probe);
+        UNTIL_SERVED(!readiness.probe);
     }
     cr_assert(hl_readiness_is_ready(&readiness));
     hl_counter_sub(&pool.member.busy_count, 1);
-    UNTIL(!hl_readiness_is_ready(&readiness));
+    UNTIL_SERVED(!hl_readiness_is_ready(&readiness));
     cr_assert_not_null(strstr(hl_readiness_why(&readiness), "HOOKLINE_APP_KEEPALIVE=off"));
     close(silent);
     hl_pool_close(&pool);
@@ -195,8 +173,8 @@ Test(readiness, says_why)
 {
     app_listen(0);
     app_stop();
-    hl_readiness_start(&readiness);
-    UNTIL(strstr(hl_readiness_why(&readiness), "connection refused"));
+    start();
+    UNTIL_SERVED(strstr(hl_readiness_why(&readiness), "connection refused"));
 }
 
 Test(readiness, knows_unix_sockets)
@@ -206,13 +184,13 @@ Test(readiness, knows_unix_sockets)
     cr_assert_not_null(mkdtemp(dir));
     snprintf(a.sun_path, sizeof(a.sun_path), "%s/app.sock", dir);
     config.app_url = (struct hl_app_url){.is_unix = true, .path = a.sun_path};
-    hl_readiness_start(&readiness);
-    UNTIL(hl_timer_is_armed(&readiness.timer) && !readiness.probe);
+    start();
+    UNTIL_SERVED(hl_timer_is_armed(&readiness.timer) && !readiness.probe);
     cr_assert_not(hl_readiness_is_ready(&readiness));
     app = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     cr_assert_eq(bind(app, (struct sockaddr *)&a, sizeof(a)), 0);
     cr_assert_eq(listen(app, 16), 0);
-    UNTIL(hl_readiness_is_ready(&readiness));
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
     unlink(a.sun_path);
     rmdir(dir);
 }
@@ -220,33 +198,31 @@ Test(readiness, knows_unix_sockets)
 Test(readiness, is_not_there_and_asks_nobody_while_it_is_held)
 {
     app_listen(0);
-    hl_readiness_start(&readiness);
-    UNTIL(hl_readiness_is_ready(&readiness));
+    start();
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
     hl_readiness_hold(&readiness, "for this reason");
     cr_assert_not(hl_readiness_is_ready(&readiness));
     cr_assert_str_eq(hl_readiness_why(&readiness), "for this reason");
     unsigned before = answered;
     uint64_t until = hl_clock_mono_ms() + 300; /* three probes of one that is not ready */
     while (hl_clock_mono_ms() < until) {
-        uv_run(&loop, UV_RUN_ONCE);
+        loop_turns(1);
         app_turn();
     }
     cr_assert_leq(answered, before + 1, "one may have been on its way");
     cr_assert_not(hl_readiness_is_ready(&readiness));
     hl_readiness_release(&readiness, "it is starting");
     cr_assert_str_eq(hl_readiness_why(&readiness), "it is starting");
-    UNTIL(hl_readiness_is_ready(&readiness));
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
 }
 
 Test(readiness, may_end_in_the_middle_of_a_probe)
 {
     config.app_health_path = HL_STR("/health");
     app_listen(0);
-    hl_readiness_start(&readiness);
-    while (!readiness.probe)
-        uv_run(&loop, UV_RUN_ONCE);
+    start();
+    UNTIL(readiness.probe);
     hl_readiness_close(&readiness);
-    for (int i = 0; i < 5; i++)
-        uv_run(&loop, UV_RUN_ONCE);
+    loop_turns(5);
     cr_assert_not(hl_readiness_is_ready(&readiness));
 }

@@ -9,25 +9,14 @@
 #include <unistd.h>
 
 #include "app/orphan.h"
-#include "base/clock.h"
 #include "base/log.h"
+#include "loop_fixture.h"
 
-#define PATIENCE_MS 15000
-
-static uv_loop_t loop;
-static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
-static struct hl_wheel wheel;
-static struct hl_reader reader;
 static struct hl_config config;
 static struct hl_pool_group calls;
 static struct hl_readiness readiness;
 static struct hl_supervisor supervisor;
 static bool is_stopped;
-
-static void on_pulse(uv_timer_t *timer)
-{
-    (void)timer;
-}
 
 static void on_stopped(struct hl_supervisor *s)
 {
@@ -45,11 +34,7 @@ static void start(const char *command)
     config.app_command = hl_str_from(command);
     config.app_log = true;
     config.app_stop_timeout_ms = config.app_stop_timeout_ms ? config.app_stop_timeout_ms : 600000;
-    uv_loop_init(&loop);
-    uv_timer_init(&loop, &pulse);
-    uv_timer_start(&pulse, on_pulse, 1, 5);
-    hl_wheel_init(&wheel, &loop);
-    hl_reader_init(&reader, &loop);
+    loop_begin();
     hl_pool_group_init(&calls, true, 0);
     hl_readiness_init(&readiness, &loop, &wheel, &reader, &config, &calls);
     cr_assert(hl_supervisor_init(&supervisor, &loop, &wheel, &config, &readiness,
@@ -57,16 +42,6 @@ static void start(const char *command)
         "%s", why);
     hl_supervisor_start(&supervisor);
 }
-
-/* Runs the loop until a claim holds; fails the test when it does not come true. */
-#define UNTIL(claim)                                                                               \
-    do {                                                                                           \
-        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
-        while (!(claim)) {                                                                         \
-            cr_assert_lt(hl_clock_mono_ms(), give_up, "%s", "never: " #claim);                     \
-            uv_run(&loop, UV_RUN_ONCE);                                                            \
-        }                                                                                          \
-    } while (0)
 
 static void finish(void)
 {
@@ -76,12 +51,7 @@ static void finish(void)
         UNTIL(is_stopped);
     }
     hl_readiness_close(&readiness);
-    hl_wheel_close(&wheel);
-    hl_reader_close(&reader);
-    uv_close((uv_handle_t *)&pulse, NULL);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    cr_assert_eq(uv_loop_close(&loop), 0, "a handle was left");
-    hl_reader_fini(&reader);
+    loop_end();
     hl_supervisor_fini(&supervisor);
 }
 
@@ -136,8 +106,7 @@ Test(supervisor, kills_at_once_when_told_to_during_a_stop)
     start("trap '' TERM; echo ready; while :; do sleep 1; done");
     UNTIL(supervisor.output.sources[0] && hl_counter_get(&supervisor.gauges.lines_logged) == 1);
     hl_supervisor_stop(&supervisor, on_stopped);
-    for (int i = 0; i < 10; i++)
-        uv_run(&loop, UV_RUN_ONCE);
+    loop_turns(10);
     cr_assert_not(is_stopped);
     hl_supervisor_kill(&supervisor);
     UNTIL(is_stopped);

@@ -14,7 +14,7 @@ static struct hl_refusal why;
 /* 0: it was found; else the status of the refusal. */
 static unsigned find(const char *lines)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     int n =
         snprintf(text, sizeof text, "GET /?access_token=x HTTP/1.1\r\nHost: a\r\n%s\r\n", lines);
     cr_assert(hl_head_parse_request(&head, text, (size_t)n, &fault), "%s", fault.detail);

@@ -1,13 +1,16 @@
 /* test_seat.c - two threads' seats and what they are told: a token once checked is known, and what
- * takes it away counts in both at once. */
+ * takes it away counts in both at once; an account that is not known is looked up where others may
+ * have made it. */
 #include <criterion/criterion.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "auth/auth.h"
+#include "auth/seat.h"
 #include "base/clock.h"
+#include "store/account.h"
+#include "store/backend.h"
 #include "token.h"
 
 static struct hl_config *config;
@@ -72,6 +75,68 @@ static void end(void)
 }
 
 TestSuite(seat, .init = begin, .fini = end);
+
+/* ---- a store that others share ---- */
+
+/* One over the memory store: says what the test wants of a single account. */
+static struct shared {
+    struct hl_store base;
+    struct hl_store *inner;
+    enum hl_err rc; /* of a look-up */
+    bool has_account;
+    struct hl_account account;
+    unsigned asked;
+    struct hl_watch_accounts watch;
+} shared;
+
+static void look_up(struct hl_list_accounts *l)
+{
+    shared.asked++;
+    l->m.rc = shared.rc;
+    if (shared.rc == HL_OK && shared.has_account) {
+        l->rows = calloc(1, sizeof(*l->rows));
+        cr_assert(l->rows);
+        l->rows[0] = shared.account;
+        l->count = 1;
+    }
+    hl_mailbox_post(l->m.reply_to, &l->m.msg);
+}
+
+static enum hl_err post_shared(struct hl_store *self, struct hl_store_msg *m)
+{
+    (void)self;
+    if (m->msg.type == HL_STORE_WATCH_ACCOUNTS) {
+        shared.watch = *(struct hl_watch_accounts *)m;
+        m->rc = HL_OK;
+        hl_mailbox_post(m->reply_to, &m->msg);
+    } else if (m->msg.type == HL_STORE_LIST_ACCOUNTS &&
+               ((struct hl_list_accounts *)m)->limit == 1) {
+        look_up((struct hl_list_accounts *)m);
+    } else {
+        return hl_store_post(shared.inner, m);
+    }
+    return HL_OK;
+}
+
+static void close_shared(struct hl_store *self)
+{
+    (void)self;
+    hl_store_close(shared.inner);
+}
+
+static void begin_shared(void)
+{
+    static const struct hl_store_vt vt = {.post = post_shared, .close = close_shared};
+    begin();
+    close_auth();
+    shared = (struct shared){.base = *store, .inner = store};
+    shared.base.vt = &vt;
+    shared.base.is_shared = true;
+    store = &shared.base;
+    open_auth();
+}
+
+TestSuite(lookup, .init = begin_shared, .fini = end);
 
 /* ---- asking ---- */
 
@@ -204,6 +269,93 @@ Test(seat, an_account_that_nobody_admitted_is_refused_though_the_signature_is_ou
     cr_assert(strstr(why_not.fields, "invalid_token"));
     cr_assert(hl_auth_admit(auth, &account));
     cr_assert_eq(ask(&desks[0], token), 200);
+    free(token);
+}
+
+Test(seat, an_account_that_was_revoked_before_it_was_admitted_stays_so)
+{
+    struct hl_account account = make_account(1);
+    char *token = make_token(&account, HOUR_MS);
+    hl_auth_revoke(auth, &account.id);
+    cr_assert(hl_auth_admit(auth, &account));
+    cr_assert_eq(ask(&desks[0], token), 401);
+    free(token);
+}
+
+Test(lookup, an_account_that_another_replica_made_is_asked_for_once)
+{
+    shared.account = make_account(1);
+    shared.has_account = true;
+    char *token = make_token(&shared.account, HOUR_MS);
+    for (size_t i = 0; i < 2; i++)
+        cr_assert_eq(ask(&desks[i], token), 200, "%s", why_not.detail);
+    cr_assert_eq(shared.asked, 1);
+    free(token);
+}
+
+Test(lookup, one_that_is_not_there_is_refused_and_not_asked_for_again)
+{
+    struct hl_account account = make_account(1);
+    char *token = make_token(&account, HOUR_MS);
+    for (size_t i = 0; i < 4; i++)
+        cr_assert_eq(ask(&desks[i % 2], token), 401);
+    cr_assert_eq(shared.asked, 1);
+    shared.account = make_account(3); /* the list goes on with the one before it */
+    shared.has_account = true;
+    account = make_account(2);
+    char *other = make_token(&account, HOUR_MS);
+    cr_assert_eq(ask(&desks[0], other), 401);
+    free(token);
+    free(other);
+}
+
+Test(lookup, one_that_is_revoked_is_refused)
+{
+    shared.account = make_account(1);
+    shared.account.revoked_ms = 1;
+    shared.has_account = true;
+    char *token = make_token(&shared.account, HOUR_MS);
+    cr_assert_eq(ask(&desks[0], token), 401);
+    free(token);
+}
+
+Test(lookup, a_token_is_503_while_nobody_can_say)
+{
+    shared.account = make_account(1);
+    shared.has_account = true;
+    shared.rc = HL_ERR_UNAVAILABLE;
+    char *token = make_token(&shared.account, HOUR_MS);
+    for (size_t i = 0; i < 2; i++)
+        cr_assert_eq(ask(&desks[i], token), 503);
+    shared.rc = HL_OK;
+    while (ask(&desks[0], token) == 503)
+        usleep(1000);
+    cr_assert_eq(ask(&desks[0], token), 200);
+    free(token);
+}
+
+Test(lookup, a_token_whose_signature_is_wrong_costs_no_question)
+{
+    struct hl_account account = make_account(1);
+    char *token = make_token(&account, HOUR_MS);
+    char *last = token + strlen(token) - 5;
+    *last = *last == 'A' ? 'B' : 'A';
+    cr_assert_eq(ask(&desks[0], token), 401);
+    cr_assert_eq(shared.asked, 0);
+    free(token);
+}
+
+Test(lookup, what_the_store_tells_counts_in_every_seat)
+{
+    struct hl_account account = make_account(1);
+    char *token = make_token(&account, HOUR_MS);
+    shared.watch.watch(shared.watch.watcher, &account.id, false);
+    for (size_t i = 0; i < 2; i++)
+        cr_assert_eq(ask(&desks[i], token), 200);
+    cr_assert_eq(shared.asked, 0);
+    shared.watch.watch(shared.watch.watcher, &account.id, true);
+    for (size_t i = 0; i < 2; i++)
+        cr_assert_eq(ask(&desks[i], token), 401);
     free(token);
 }
 

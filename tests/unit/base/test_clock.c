@@ -33,6 +33,30 @@ Test(clock, knows_the_present)
     cr_assert_gt(hl_clock_wall_ms(), 1700000000000);
 }
 
+static int64_t distance(int64_t wall_ms)
+{
+    int64_t ms = hl_clock_wall_ms() - wall_ms;
+    return ms < 0 ? -ms : ms;
+}
+
+Test(clock, follows_another_that_is_far_off)
+{
+    static const int64_t times[] = {1700000000000, 1800000000000, 1800000001000};
+    for (size_t i = 0; i < HL_ARRAY_LEN(times); i++) {
+        hl_clock_follow(times[i], hl_clock_mono_ms());
+        cr_assert_lt(distance(times[i]), HL_CLOCK_STEP_MS);
+    }
+}
+
+Test(clock, follows_nothing_that_an_answer_says_which_took_as_long)
+{
+    int64_t now_ms = hl_clock_wall_ms();
+    hl_clock_follow(now_ms - 9000, hl_clock_mono_ms() - 10000);
+    cr_assert_lt(distance(now_ms), HL_CLOCK_STEP_MS);
+    hl_clock_follow(now_ms - 20000, hl_clock_mono_ms() - 10000);
+    cr_assert_lt(distance(now_ms - 15000), HL_CLOCK_STEP_MS);
+}
+
 Test(clock, parses_what_it_formats)
 {
     char text[HL_CLOCK_TEXT];

@@ -3,7 +3,6 @@
 #include "body/spool.h"
 
 #include <criterion/criterion.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <mbedtls/sha256.h>
 #include <stdio.h>
@@ -12,15 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "data_dir_fixture.h"
+#include "loop_fixture.h"
 
-#define PATIENCE_MS 15000
-#define NO_LIMIT    UINT64_MAX
-#define PIECE       (64 * 1024)
+#define NO_LIMIT UINT64_MAX
+#define PIECE    (64 * 1024)
 
-static char data_dir[] = "/tmp/hl-spool-XXXXXX";
-static uv_loop_t loop;
-static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
 static struct hl_id_source ids;
 static struct hl_spool_home home;
 
@@ -34,21 +30,6 @@ static struct {
 } told;
 static bool checks;
 
-static void on_pulse(uv_timer_t *timer)
-{
-    (void)timer;
-}
-
-/* Runs the loop until a claim holds; fails the test when it does not come true. */
-#define UNTIL(claim)                                                                               \
-    do {                                                                                           \
-        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
-        while (!(claim)) {                                                                         \
-            cr_assert_lt(hl_clock_mono_ms(), give_up, "never: " #claim);                           \
-            uv_run(&loop, UV_RUN_ONCE);                                                            \
-        }                                                                                          \
-    } while (0)
-
 static void path_in(char *out, size_t cap, const char *name)
 {
     snprintf(out, cap, "%s/%s", data_dir, name);
@@ -56,57 +37,20 @@ static void path_in(char *out, size_t cap, const char *name)
 
 static void begin(void)
 {
-    char path[128];
-    cr_assert_not_null(mkdtemp(data_dir));
-    path_in(path, sizeof(path), "tmp");
-    cr_assert_eq(mkdir(path, 0700), 0);
-    path_in(path, sizeof(path), "bodies");
-    cr_assert_eq(mkdir(path, 0700), 0);
-    cr_assert_eq(uv_loop_init(&loop), 0);
-    cr_assert_eq(uv_timer_init(&loop, &pulse), 0);
-    uv_timer_start(&pulse, on_pulse, 5, 5);
+    data_dir_begin();
+    loop_begin();
     hl_id_source_init(&ids);
     home = (struct hl_spool_home){
         .loop = &loop, .data_dir = data_dir, .ids = &ids, .burst_left = HL_SPOOL_BURST};
-}
-
-/* Files below a directory; removes them when told to. */
-static unsigned count_files(const char *dir, bool removes)
-{
-    unsigned n = 0;
-    char path[512];
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-        if (e->d_type == DT_DIR)
-            n += count_files(path, removes);
-        else
-            n++;
-        if (removes)
-            remove(path);
-    }
-    if (d)
-        closedir(d);
-    return n;
-}
-
-static unsigned files(void)
-{
-    return count_files(data_dir, false);
 }
 
 static void end(void)
 {
     UNTIL(home.open == 0);
     cr_assert_eq(home.burst_left, HL_SPOOL_BURST, "all of the burst is given back");
-    uv_close((uv_handle_t *)&pulse, NULL);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    cr_assert_eq(uv_loop_close(&loop), 0);
+    loop_end();
     hl_body_fini(&told.body);
-    count_files(data_dir, true);
-    rmdir(data_dir);
+    data_dir_end();
 }
 
 TestSuite(spool, .init = begin, .fini = end, .timeout = 60);
@@ -186,7 +130,7 @@ static void assert_file(const char *p, size_t n)
     free(got);
     close(fd);
     assert_sha256(p, n);
-    cr_assert_eq(files(), 1, "nothing else is left");
+    cr_assert_eq(data_dir_files(), 1, "nothing else is left");
 }
 
 static void assert_inline(const char *p, size_t n)
@@ -196,7 +140,7 @@ static void assert_inline(const char *p, size_t n)
     cr_assert_eq(told.body.size, n);
     cr_assert_eq(memcmp(told.body.bytes, p, n), 0);
     assert_sha256(p, n);
-    cr_assert_eq(files(), 0);
+    cr_assert_eq(data_dir_files(), 0);
 }
 
 /* ---- where bodies go ---- */
@@ -265,7 +209,7 @@ Test(spool, begins_the_file_at_once_for_a_body_announced_as_long)
     struct hl_spool *s = open_spool(NO_LIMIT);
     hl_spool_expect(s, n);
     hl_spool_take(s, bytes, PIECE);
-    UNTIL(files() == 1);
+    UNTIL(data_dir_files() == 1);
     take_all(s, bytes + PIECE, n - PIECE);
     hl_spool_end(s);
     UNTIL(told.done == 1);
@@ -329,9 +273,9 @@ Test(spool, removes_a_finished_file)
     take_all(s, bytes, n);
     hl_spool_end(s);
     UNTIL(told.done == 1);
-    cr_assert_eq(files(), 1);
+    cr_assert_eq(data_dir_files(), 1);
     hl_spool_remove_file(&home, &told.body.file);
-    UNTIL(files() == 0);
+    UNTIL(data_dir_files() == 0);
     free(bytes);
 }
 
@@ -421,7 +365,7 @@ Test(spool, drops_what_is_given_up)
     cr_assert_eq(told.body.where, HL_BODY_UNKEPT);
     cr_assert_eq(told.body.size, 3 * PIECE);
     UNTIL(home.open == 0);
-    cr_assert_eq(files(), 0);
+    cr_assert_eq(data_dir_files(), 0);
     free(bytes);
 }
 
@@ -434,7 +378,7 @@ static void assert_dropped(enum hl_err err, uint64_t size)
     cr_assert_eq(told.body.where, err == HL_ERR_TOO_LARGE ? HL_BODY_DROPPED : HL_BODY_UNKEPT);
     cr_assert_eq(told.body.size, size, "it is still counted");
     UNTIL(home.open == 0);
-    cr_assert_eq(files(), 0);
+    cr_assert_eq(data_dir_files(), 0);
 }
 
 Test(spool, drops_a_small_body_beyond_its_limit)
@@ -456,7 +400,7 @@ Test(spool, drops_a_file_beyond_its_limit)
     struct hl_spool *s = open_spool(n - 1);
     hl_spool_expect(s, n - 1);
     hl_spool_take(s, bytes, PIECE);
-    UNTIL(files() == 1);
+    UNTIL(data_dir_files() == 1);
     take_all(s, bytes + PIECE, n - PIECE);
     hl_spool_end(s);
     assert_dropped(HL_ERR_TOO_LARGE, n);
@@ -499,7 +443,7 @@ static void assert_gone(void)
 {
     UNTIL(home.open == 0);
     cr_assert_eq(told.done + told.rooms, 0);
-    cr_assert_eq(files(), 0);
+    cr_assert_eq(data_dir_files(), 0);
 }
 
 Test(spool, is_abandoned_in_memory)
@@ -540,10 +484,8 @@ Test(spool, is_abandoned_between_pieces)
     struct hl_spool *s = open_spool(NO_LIMIT);
     hl_spool_expect(s, HL_BODY_INLINE_MAX + 1);
     hl_spool_take(s, bytes, PIECE);
-    uv_unref((uv_handle_t *)&pulse);
-    UNTIL(!uv_loop_alive(&loop)); /* nothing is with the pool any more */
-    uv_ref((uv_handle_t *)&pulse);
-    cr_assert_eq(files(), 1);
+    UNTIL(loop_is_idle()); /* nothing is with the pool any more */
+    cr_assert_eq(data_dir_files(), 1);
     hl_spool_abandon(s);
     assert_gone();
     free(bytes);

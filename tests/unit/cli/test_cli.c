@@ -118,7 +118,7 @@ Test(cli, checks_settings)
     cr_assert_str_eq(errors,
         "hookline: warning: HOOKLINE_WORKRS is not known and has no effect; the nearest name is "
         "HOOKLINE_WORKERS\n"
-        "hookline: HOOKLINE_STORE: \"x\" is not allowed; allowed: sqlite or memory\n"
+        "hookline: HOOKLINE_STORE: \"x\" is not allowed; allowed: sqlite, memory or postgres\n"
         "hookline: HOOKLINE_WORKERS: \"x\" is not allowed; allowed: a whole number from 0 to "
         "256\n");
 }
@@ -168,7 +168,7 @@ Test(cli, prints_the_table_of_the_readme)
                "`0.0.0.0:8080` | where calls come in |\n")));
     cr_assert(strstr(output, "| `HOOKLINE_PROJECT_ID` | not set | "));
     cr_assert(strstr(output, "\n| `HOOKLINE_STORE` | `sqlite` | "));
-    cr_assert(strstr(output, " (sqlite or memory) |\n"));
+    cr_assert(strstr(output, " (sqlite, memory or postgres) |\n"));
     cr_assert(strstr(output, "; or in a file: `HOOKLINE_WEBHOOK_SECRET_FILE` |\n"));
     /* Three cells a row, whatever the help says. */
     for (char *line = strtok(output, "\n"); line; line = strtok(NULL, "\n")) {

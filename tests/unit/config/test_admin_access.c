@@ -22,8 +22,8 @@ static bool is_open(enum hl_auth_mode auth, enum hl_admin_auth admin, const char
     struct hl_listen_address address = at(text);
     struct hl_config config = {
         .auth = auth, .admin_auth = admin, .admin_listen = {.items = &address, .n = 1}};
-    bool is = hl_admin_is_open(&config, &address);
-    cr_expect_eq(hl_admin_asks_token(&config), !is);
+    bool is = hl_admin_access_is_open(&config, &address);
+    cr_expect_eq(hl_admin_access_asks_token(&config), !is);
     return is;
 }
 
@@ -52,28 +52,29 @@ Test(admin_access, names_are_answered_that_no_page_can_point_here)
     static const char *const others[] = {"", "evil.example", "evil.example:9090", "a.example.evil",
         "x.localhost", "localhost.", "127.0.0.1.evil", "[evil]", "[::1", "a", "::1", "b,c"};
     for (size_t i = 0; i < HL_ARRAY_LEN(served); i++)
-        cr_expect(hl_admin_serves_host(&config, hl_str_from(served[i])), "%s", served[i]);
+        cr_expect(hl_admin_access_serves_host(&config, hl_str_from(served[i])), "%s", served[i]);
     for (size_t i = 0; i < HL_ARRAY_LEN(others); i++)
-        cr_expect_not(hl_admin_serves_host(&config, hl_str_from(others[i])), "%s", others[i]);
+        cr_expect_not(
+            hl_admin_access_serves_host(&config, hl_str_from(others[i])), "%s", others[i]);
 }
 
 Test(admin_access, lists_of_names_have_no_ports_and_no_stars)
 {
-    cr_expect(hl_admin_hosts_are_valid(HL_STR("a.example, b-1,c_d")));
+    cr_expect(hl_admin_access_hosts_are_valid(HL_STR("a.example, b-1,c_d")));
     static const char *const bad[] = {"a:80", "*.example", "http://a", "a/b", "[::1]", "a b"};
     for (size_t i = 0; i < HL_ARRAY_LEN(bad); i++)
-        cr_expect_not(hl_admin_hosts_are_valid(hl_str_from(bad[i])), "%s", bad[i]);
+        cr_expect_not(hl_admin_access_hosts_are_valid(hl_str_from(bad[i])), "%s", bad[i]);
 }
 
 static bool is_cross_site(const char *host, const char *lines)
 {
     static struct hl_head head;
     struct hl_config config = {.admin_hosts = HL_STR("dash.example")};
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     char text[512];
     int n = snprintf(text, sizeof(text), "POST / HTTP/1.1\r\nHost: %s\r\n%s\r\n", host, lines);
     cr_assert(hl_head_parse_request(&head, text, (size_t)n, &fault), "%s", fault.detail);
-    return hl_admin_is_cross_site(&config, &head);
+    return hl_admin_access_is_cross_site(&config, &head);
 }
 
 Test(admin_access, pages_of_other_origins_are_told)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "config/replica.h"
 
 static struct hl_config *config;
 static struct hl_buf problems, warnings;
@@ -80,6 +81,11 @@ Test(config, has_the_defaults_of_the_specification)
     cr_assert_eq(config->webhook_attempts, 3);
     cr_assert_eq(config->webhook_concurrency, 64);
     cr_assert_eq(config->webhook_per_host, 16);
+    cr_assert_eq(config->key.n + config->previous_key.n + config->postgres_url.n, 0);
+    cr_assert_str_eq(config->postgres_schema.p, "hookline");
+    cr_assert_eq(config->replica_ttl_ms, 60000);
+    cr_assert_eq(config->postgres_unsafe, false);
+    cr_assert_eq(config->postgres_prepare, true);
 }
 
 Test(config, decides_what_was_left_to_it)
@@ -92,6 +98,9 @@ Test(config, decides_what_was_left_to_it)
     cr_assert_geq(config->max_connections, 1);
     cr_assert_str_eq(config->data_dir.p, geteuid() == 0 ? "/var/lib/hookline" : "./hookline-data");
     cr_assert(config->log_format == HL_LOG_JSON || config->log_format == HL_LOG_PLAIN);
+    char host[HL_REPLICA_MAX + 1];
+    hl_replica_by_host(host);
+    cr_assert_str_eq(config->replica.p, host);
 }
 
 Test(config, keeps_what_was_set)
@@ -135,7 +144,7 @@ Test(config, reports_every_wrong_variable_on_a_line_of_its_own)
     cr_assert(has(&problems,
         "HOOKLINE_WORKERS: \"many\" is not allowed; allowed: a whole number from 0 to 256\n"));
     cr_assert(has(&problems, "HOOKLINE_STORE: \"disk\\x0aHOOKLINE_FORGED: x\" is not allowed; "
-                             "allowed: sqlite or memory\n"));
+                             "allowed: sqlite, memory or postgres\n"));
 }
 
 Test(config, cuts_a_long_wrong_value)
@@ -218,6 +227,76 @@ Test(config, refuses_a_secret_that_is_given_twice)
         HL_ERR_INVALID);
     cr_assert(has(&problems, "are both set"));
     cr_assert_not(has(&problems, "geheim"));
+}
+
+#define KEY "HOOKLINE_KEY=00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define URL "HOOKLINE_POSTGRES_URL=postgres://me:geheim@db/hookline"
+
+Test(config, takes_what_replicas_share)
+{
+    cr_assert_eq(LOAD("HOOKLINE_STORE=postgres", URL, KEY, "HOOKLINE_REPLICA=words-0",
+                     "HOOKLINE_REPLICA_TTL=3s"),
+        HL_OK);
+    cr_assert_eq(problems.n + warnings.n, 0);
+    cr_assert_eq(config->store, HL_STORE_POSTGRES);
+    cr_assert_str_eq(config->postgres_url.p, "postgres://me:geheim@db/hookline");
+    cr_assert_str_eq(config->key.p, &KEY[strlen("HOOKLINE_KEY=")]);
+    cr_assert_str_eq(config->replica.p, "words-0");
+    cr_assert_eq(config->replica_ttl_ms, 3000);
+}
+
+Test(config, leaves_the_shared_key_in_its_file)
+{
+    cr_assert_eq(LOAD("HOOKLINE_STORE=postgres", URL, "HOOKLINE_KEY_FILE=/no/key"), HL_OK);
+    cr_assert_str_eq(config->key_file.p, "/no/key");
+    cr_assert_eq(config->key.n, 0);
+}
+
+Test(config, says_what_postgres_needs_on_a_line_each)
+{
+    cr_assert_eq(LOAD("HOOKLINE_STORE=postgres"), HL_ERR_INVALID);
+    cr_assert_eq(count_lines(&problems), 2);
+    cr_assert(has(&problems, "HOOKLINE_POSTGRES_URL: not set"));
+    cr_assert(has(&problems, "HOOKLINE_KEY: not set"));
+    cr_assert(has(&problems, "hookline key create prints a new one\n"));
+}
+
+Test(config, says_once_what_is_wrong_with_what_postgres_needs)
+{
+    cr_assert_eq(LOAD("HOOKLINE_STORE=postgres", "HOOKLINE_POSTGRES_URL=geheim", "HOOKLINE_KEY=1"),
+        HL_ERR_INVALID);
+    cr_assert_eq(count_lines(&problems), 2);
+    cr_assert(has(&problems, "HOOKLINE_POSTGRES_URL: **** is not allowed; allowed: "));
+    cr_assert(has(&problems, "HOOKLINE_KEY: **** is not allowed; allowed: 64 hexadecimal digits"));
+    cr_assert_not(has(&problems, "geheim"));
+    problems.n = 0;
+    cr_assert_eq(
+        LOAD("HOOKLINE_STORE=postgres", KEY, "HOOKLINE_POSTGRES_URL_FILE=/no/url"), HL_ERR_INVALID);
+    cr_assert_eq(count_lines(&problems), 1);
+    cr_assert(has(&problems, "HOOKLINE_POSTGRES_URL_FILE: \"/no/url\" cannot be read\n"));
+}
+
+Test(config, refuses_a_key_that_is_given_twice)
+{
+    cr_assert_eq(
+        LOAD("HOOKLINE_STORE=postgres", URL, KEY, "HOOKLINE_KEY_FILE=/no/key"), HL_ERR_INVALID);
+    cr_assert_eq(count_lines(&problems), 1);
+    cr_assert(has(&problems, "HOOKLINE_KEY: **** and HOOKLINE_KEY_FILE are both set"));
+}
+
+Test(config, refuses_a_key_that_the_embedded_store_would_pass_over)
+{
+    cr_assert_eq(LOAD(KEY), HL_ERR_INVALID);
+    cr_assert_eq(count_lines(&problems), 1);
+    cr_assert(has(&problems, "HOOKLINE_KEY: has no effect with HOOKLINE_STORE=sqlite"));
+    problems.n = 0;
+    cr_assert_eq(LOAD(KEY, "HOOKLINE_STORE=memory"), HL_OK);
+}
+
+Test(config, asks_nothing_of_the_database_for_another_store)
+{
+    cr_assert_eq(LOAD(URL, "HOOKLINE_POSTGRES_PREPARE=off"), HL_OK);
+    cr_assert_eq(problems.n + warnings.n, 0);
 }
 
 Test(config, refuses_a_ca_file_that_it_cannot_read)

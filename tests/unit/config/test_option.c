@@ -1,7 +1,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "config/option.h"
+#include "config/nearest.h"
+#include "config/option_value.h"
 
 Test(option, has_a_default_that_is_allowed)
 {
@@ -60,7 +61,31 @@ Test(option, keeps_to_its_bounds)
         {"HOOKLINE_WORKERS", "257", false},
         {"HOOKLINE_WORKERS", "4294967296", false},
         {"HOOKLINE_STORE", "memory", true},
-        {"HOOKLINE_STORE", "postgres", false},
+        {"HOOKLINE_STORE", "postgres", true},
+        {"HOOKLINE_STORE", "postgresql", false},
+        {"HOOKLINE_POSTGRES_URL", "postgres://me:word@db/hookline", true},
+        {"HOOKLINE_POSTGRES_URL", "host=db", true},
+        {"HOOKLINE_POSTGRES_URL", "db.example", false},
+        {"HOOKLINE_POSTGRES_SCHEMA", "_hookline_2", true},
+        {"HOOKLINE_POSTGRES_SCHEMA",
+            "a23456789012345678901234567890123456789012345678901234567890123", true},
+        {"HOOKLINE_POSTGRES_SCHEMA",
+            "a234567890123456789012345678901234567890123456789012345678901234", false},
+        {"HOOKLINE_POSTGRES_SCHEMA", "2hookline", false},
+        {"HOOKLINE_POSTGRES_SCHEMA", "pg_hookline", false},
+        {"HOOKLINE_POSTGRES_SCHEMA", "pgx", true},
+        {"HOOKLINE_POSTGRES_SCHEMA", "Hookline", false},
+        {"HOOKLINE_POSTGRES_SCHEMA", "a-b", false},
+        {"HOOKLINE_KEY", "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF", true},
+        {"HOOKLINE_KEY", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeef", false},
+        {"HOOKLINE_KEY", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeefg", false},
+        {"HOOKLINE_PREVIOUS_KEY", "0011", false},
+        {"HOOKLINE_REPLICA", "words-0", true},
+        {"HOOKLINE_REPLICA", "two words", false},
+        {"HOOKLINE_REPLICA_TTL", "3s", true},
+        {"HOOKLINE_REPLICA_TTL", "2999ms", false},
+        {"HOOKLINE_REPLICA_TTL", "1h", true},
+        {"HOOKLINE_REPLICA_TTL", "3601s", false},
         {"HOOKLINE_AUTH", "jwt", true},
         {"HOOKLINE_AUTH", "basic", false},
         {"HOOKLINE_JWT_SECRET", "0123456789abcdef0123456789abcde", false},
@@ -139,10 +164,10 @@ Test(option, finds_the_nearest_name)
         {"HOOKLINE_WORKER", "HOOKLINE_WORKERS"},
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++)
-        cr_assert_str_eq(hl_option_nearest(hl_str_from(cases[i].name))->name, cases[i].nearest);
+        cr_assert_str_eq(hl_nearest_option(hl_str_from(cases[i].name))->name, cases[i].nearest);
     static char longest[5000];
     memset(longest, 'X', sizeof(longest));
-    cr_assert_not_null(hl_option_nearest((struct hl_str){longest, sizeof(longest)}));
+    cr_assert_not_null(hl_nearest_option((struct hl_str){longest, sizeof(longest)}));
 }
 
 Test(option, describes_bounds_in_the_units_one_writes)

@@ -12,7 +12,7 @@ static char text[4096], out[4096];
 
 static void parse(const char *method, const char *lines)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     int n = snprintf(text, sizeof text, "%s / HTTP/1.1\r\nHost: a\r\n%s\r\n", method, lines);
     cr_assert(hl_head_parse_request(&head, text, (size_t)n, &fault), "%s", fault.detail);
 }

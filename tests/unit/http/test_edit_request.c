@@ -28,7 +28,7 @@ static struct hl_request_edit plain_edit(void)
 
 static void parse(const char *text)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     cr_assert(hl_head_parse_request(&head, text, strlen(text), &fault), "%s", text);
 }
 

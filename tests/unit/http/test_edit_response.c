@@ -17,7 +17,7 @@ TestSuite(edit_response, .init = init);
 
 static struct hl_response_edit parse_as(const char *text, enum hl_method method, bool is_websocket)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     cr_assert(hl_head_parse_response(&head, text, strlen(text), method, is_websocket, &fault), "%s",
         text);
     return (struct hl_response_edit){.run_id = &id,

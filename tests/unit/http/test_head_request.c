@@ -4,7 +4,7 @@
 #include "http/head.h"
 
 static struct hl_head head;
-static struct hl_head_fault fault;
+static struct hl_refusal fault;
 
 /* From a copy that ends where the text does, so that a read beyond it is seen. */
 static char *bytes;
@@ -14,7 +14,7 @@ static bool parse(struct hl_str text)
     free(bytes);
     bytes = malloc(text.n + 1);
     memcpy(bytes + 1, text.p, text.n);
-    fault = (struct hl_head_fault){0};
+    fault = (struct hl_refusal){0};
     return hl_head_parse_request(&head, bytes + 1, text.n, &fault);
 }
 

@@ -3,7 +3,7 @@
 #include "http/head.h"
 
 static struct hl_head head;
-static struct hl_head_fault fault;
+static struct hl_refusal fault;
 
 /* From a copy that ends where the text does, so that a read beyond it is seen. */
 static char *bytes;
@@ -20,7 +20,7 @@ static bool parse_as(struct hl_str text, enum hl_method method, bool is_websocke
     free(bytes);
     bytes = malloc(text.n + 1);
     memcpy(bytes + 1, text.p, text.n);
-    fault = (struct hl_head_fault){0};
+    fault = (struct hl_refusal){0};
     return hl_head_parse_response(&head, bytes + 1, text.n, method, is_websocket, &fault);
 }
 

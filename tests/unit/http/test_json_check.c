@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
 #include "base/str.h"
-#include "http/body_check.h"
+#include "http/json_check.h"
 
 static bool is_valid_whole(struct hl_str text)
 {

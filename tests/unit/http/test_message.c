@@ -3,10 +3,10 @@
 
 #include "http/message.h"
 
-static const struct hl_message_rules rules = {.max_head = 100,
-    .max_trailer = 64,
-    .no_head = {400, "no head"},
-    .head_too_large = {431, "too large"}};
+static const struct hl_refusal no_head = {.status = 400, .detail = "no head"},
+                               too_large = {.status = 431, .detail = "too large"};
+static const struct hl_message_rules rules = {
+    .max_head = 100, .max_trailer = 64, .no_head = &no_head, .head_too_large = &too_large};
 
 static struct hl_head head;
 
@@ -31,7 +31,7 @@ static void note(struct reading *r, struct hl_str s)
 /* The next event of `bytes`; false: it wants more, or will never want any. */
 static bool read_event(struct reading *r, struct hl_str *bytes)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     struct hl_str data, trailer;
     enum hl_message_event event = r->has_body
                                       ? hl_message_read_body(&r->reader, bytes, &data, &fault)
@@ -172,7 +172,7 @@ Test(message, head_is_bounded)
 Test(message, body_may_be_used_elsewhere)
 {
     struct hl_message_reader r;
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     struct hl_str bytes = HL_STR(FOUR_AND("body") GET), data;
     hl_message_reader_init(&r, &rules);
     cr_assert_eq(hl_message_read_request(&r, &bytes, &head, &fault), HL_MESSAGE_HEAD);
@@ -186,7 +186,7 @@ Test(message, body_may_be_used_elsewhere)
 }
 
 static enum hl_message_event read_response(struct hl_message_reader *r, struct hl_str *bytes,
-    enum hl_method method, struct hl_head_fault *fault)
+    enum hl_method method, struct hl_refusal *fault)
 {
     return hl_message_read_response(r, bytes, method, false, &head, fault);
 }
@@ -194,7 +194,7 @@ static enum hl_message_event read_response(struct hl_message_reader *r, struct h
 Test(message, may_be_a_response_after_interim_ones)
 {
     struct hl_message_reader r;
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     struct hl_str bytes = HL_STR("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nrest"), data;
     hl_message_reader_init(&r, &rules);
     cr_assert_eq(read_response(&r, &bytes, HL_METHOD_GET, &fault), HL_MESSAGE_HEAD);
@@ -211,7 +211,7 @@ Test(message, may_be_a_response_after_interim_ones)
 Test(message, has_no_body_in_answer_to_a_head_request)
 {
     struct hl_message_reader r;
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     struct hl_str bytes = HL_STR("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"), data;
     hl_message_reader_init(&r, &rules);
     cr_assert_eq(read_response(&r, &bytes, HL_METHOD_HEAD, &fault), HL_MESSAGE_HEAD);

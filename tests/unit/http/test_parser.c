@@ -5,7 +5,7 @@
 #include "http/parser.h"
 
 static struct hl_head head;
-static struct hl_head_fault fault;
+static struct hl_refusal fault;
 static struct hl_parser parser;
 
 static enum hl_parser_result read_request(const char *text, size_t *len)

@@ -13,7 +13,7 @@ static struct hl_str body;
 /* Writes the answer and reads it as a caller would. */
 static void write_answer(const struct hl_answer *answer)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     size_t n = hl_answer_write(out, sizeof out - 1, answer), scanned = 0, head_len = 0;
     cr_assert(n > 0);
     out[n] = '\0';
@@ -35,11 +35,9 @@ Test(problem, says_what_was_wrong_in_json)
 {
     struct hl_id id;
     cr_assert(hl_id_parse(HL_STR(ID), &id));
-    write_answer(&(struct hl_answer){.status = 405,
-        .detail = "Not \"that\" way.\n",
-        .run_id = &id,
-        .extra_fields = "Allow: POST\r\n",
-        .caller_minor = 1});
+    struct hl_refusal why = {
+        .status = 405, .detail = "Not \"that\" way.\n", .fields = "Allow: POST\r\n"};
+    write_answer(&(struct hl_answer){.refusal = &why, .run_id = &id, .caller_minor = 1});
     cr_assert_eq(head.status, 405);
     cr_assert(has_line("Content-Type: application/problem+json"), "%s", out);
     cr_assert(has_line("X-Request-Id: " ID), "%s", out);
@@ -53,10 +51,21 @@ Test(problem, says_what_was_wrong_in_json)
         "%s", out);
 }
 
+Test(problem, says_when_to_come_back)
+{
+    struct hl_refusal why = {.status = 503, .retry_s = 30, .detail = "Full.", .fields = "A: b\r\n"};
+    write_answer(&(struct hl_answer){.refusal = &why, .extra_fields = "C: d\r\n"});
+    cr_assert(strstr(out, "\r\nRetry-After: 30\r\nA: b\r\nC: d\r\n"), "%s", out);
+    why.retry_s = HL_RETRY_NONE;
+    write_answer(&(struct hl_answer){.refusal = &why});
+    cr_assert_null(strstr(out, "Retry-After"));
+}
+
 Test(problem, has_a_date_and_may_not_be_cached)
 {
     char date[32];
-    write_answer(&(struct hl_answer){.status = 404, .caller_minor = 1});
+    write_answer(
+        &(struct hl_answer){.refusal = &(struct hl_refusal){.status = 404}, .caller_minor = 1});
     cr_assert(has_line("Cache-Control: no-store"));
     const char *at = strstr(out, "\r\nDate: ");
     cr_assert(at && sscanf(at, "\r\nDate: %*3s, %*2d %*3s %*4d %*2d:%*2d:%*2d %3s", date) == 1);
@@ -78,20 +87,26 @@ Test(answer, carries_another_body_as_it_is)
 
 Test(answer, to_head_has_the_length_and_no_body)
 {
-    write_answer(&(struct hl_answer){.status = 404, .is_head_request = true, .caller_minor = 1});
+    write_answer(&(struct hl_answer){.refusal = &(struct hl_refusal){.status = 404},
+        .is_head_request = true,
+        .caller_minor = 1});
     cr_assert_eq(body.n, 0);
     cr_assert(head.has_content_length && head.content_length > 0);
 }
 
 Test(answer, tells_what_becomes_of_the_connection)
 {
-    write_answer(&(struct hl_answer){.status = 400, .closes = true, .caller_minor = 1});
+    write_answer(&(struct hl_answer){
+        .refusal = &(struct hl_refusal){.status = 400}, .closes = true, .caller_minor = 1});
     cr_assert(has_line("Connection: close"));
-    write_answer(&(struct hl_answer){.status = 400, .closes = true, .caller_minor = 0});
+    write_answer(&(struct hl_answer){
+        .refusal = &(struct hl_refusal){.status = 400}, .closes = true, .caller_minor = 0});
     cr_assert(has_line("Connection: close"));
-    write_answer(&(struct hl_answer){.status = 400, .caller_minor = 0});
+    write_answer(
+        &(struct hl_answer){.refusal = &(struct hl_refusal){.status = 400}, .caller_minor = 0});
     cr_assert(has_line("Connection: keep-alive"));
-    write_answer(&(struct hl_answer){.status = 400, .caller_minor = 1});
+    write_answer(
+        &(struct hl_answer){.refusal = &(struct hl_refusal){.status = 400}, .caller_minor = 1});
     cr_assert_null(strstr(out, "\r\nConnection:"));
 }
 
@@ -105,7 +120,8 @@ Test(answer, of_204_has_neither_body_nor_length)
 
 Test(answer, never_writes_beyond_its_space)
 {
-    struct hl_answer answer = {.status = 404, .detail = "x", .caller_minor = 1};
+    struct hl_answer answer = {
+        .refusal = &(struct hl_refusal){.status = 404, .detail = "x"}, .caller_minor = 1};
     write_answer(&answer);
     size_t whole = strlen(out);
     for (size_t cap = 0; cap <= whole; cap++) {

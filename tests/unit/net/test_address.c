@@ -143,3 +143,18 @@ Test(cidr, empty_text_is_the_empty_list)
     cr_assert_eq(list.n, 0);
     hl_cidr_list_fini(&list);
 }
+
+Test(address, knows_the_machine_itself)
+{
+    static const struct {
+        const char *text;
+        bool is_loopback;
+    } cases[] = {{"127.0.0.1", true}, {"127.255.255.255", true}, {"::1", true},
+        {"::ffff:127.0.0.1", true}, {"126.0.0.1", false}, {"128.0.0.1", false}, {"::", false},
+        {"::2", false}, {"::127.0.0.1", false}, {"0.0.0.0", false}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        struct hl_ip ip;
+        cr_assert(hl_ip_parse(hl_str_from(cases[i].text), &ip));
+        cr_assert_eq(hl_ip_is_loopback(&ip), cases[i].is_loopback, "%s", cases[i].text);
+    }
+}

@@ -3,8 +3,8 @@
 
 #include <criterion/criterion.h>
 
-static uv_loop_t loop;
-static struct hl_wheel wheel;
+#include "loop_fixture.h"
+
 static struct hl_timer timer;
 
 static void on_fire(struct hl_timer *t)
@@ -14,17 +14,14 @@ static void on_fire(struct hl_timer *t)
 
 static void begin(void)
 {
-    cr_assert_eq(uv_loop_init(&loop), 0);
-    cr_assert_eq(hl_wheel_init(&wheel, &loop), 0);
+    loop_begin();
     hl_timer_init(&timer, on_fire);
 }
 
 static void end(void)
 {
     hl_timer_fini(&wheel, &timer);
-    hl_wheel_close(&wheel);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    cr_assert_eq(uv_loop_close(&loop), 0);
+    loop_end();
 }
 
 TestSuite(linger, .init = begin, .fini = end);

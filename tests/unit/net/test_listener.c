@@ -6,10 +6,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "loop_fixture.h"
 
-#define PATIENCE_MS 15000
-#define MOST        8
+#define MOST 8
 
 struct house {
     struct hl_listener listener;
@@ -18,27 +17,9 @@ struct house {
     struct hl_stream streams[MOST];
 };
 
-static uv_loop_t loop;
-static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
-static struct hl_reader reader;
 static struct house house = {.has_room = true}, other = {.has_room = true};
 static unsigned closed;
 static int callers[MOST], caller_count;
-
-static void on_pulse(uv_timer_t *timer)
-{
-    (void)timer;
-}
-
-/* Runs the loop until a claim holds; fails the test when it does not come true. */
-#define UNTIL(claim)                                                                               \
-    do {                                                                                           \
-        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
-        while (!(claim)) {                                                                         \
-            cr_assert_lt(hl_clock_mono_ms(), give_up, "never: " #claim);                           \
-            uv_run(&loop, UV_RUN_ONCE);                                                            \
-        }                                                                                          \
-    } while (0)
 
 static void on_event(struct hl_stream *stream, const struct hl_stream_event *event)
 {
@@ -84,10 +65,7 @@ static void call(uint16_t port)
 
 static void begin(void)
 {
-    cr_assert_eq(uv_loop_init(&loop), 0);
-    cr_assert_eq(uv_timer_init(&loop, &pulse), 0);
-    uv_timer_start(&pulse, on_pulse, 5, 5);
-    cr_assert_eq(hl_reader_init(&reader, &loop), 0);
+    loop_begin();
 }
 
 static void close_house(struct house *h)
@@ -102,12 +80,8 @@ static void end(void)
 {
     close_house(&house);
     close_house(&other);
-    hl_reader_close(&reader);
-    uv_close((uv_handle_t *)&pulse, NULL);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    cr_assert_eq(uv_loop_close(&loop), 0);
+    loop_end();
     cr_assert_eq(closed, house.accepted + other.accepted);
-    hl_reader_fini(&reader);
     while (caller_count > 0)
         close(callers[--caller_count]);
 }
@@ -139,7 +113,7 @@ Test(listener, finds_that_a_port_is_taken)
     struct sockaddr_in a = loopback(hl_listener_port(&house.listener));
     cr_assert_eq(hold(&a), EADDRINUSE);
     close_house(&house);
-    uv_run(&loop, UV_RUN_ONCE);
+    loop_turns(1);
     cr_assert_eq(hold(&a), 0);
     cr_assert_eq(open_house(&other, ntohs(a.sin_port)), 0, "its holder let go again");
 }
@@ -174,8 +148,7 @@ Test(listener, leaves_callers_waiting_until_there_is_room)
     UNTIL(house.asked == 1);
     hl_listener_poke(&house.listener); /* still none */
     cr_assert_eq(house.asked, 2);
-    for (int i = 0; i < 5; i++)
-        uv_run(&loop, UV_RUN_ONCE);
+    loop_turns(5);
     cr_assert_eq(house.accepted, 0);
     cr_assert_eq(house.asked, 2, "the loop does not spin meanwhile");
     house.has_room = true;

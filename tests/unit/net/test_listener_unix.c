@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "loop_fixture.h"
 #include "net/listener.h"
 
-static uv_loop_t loop;
-static struct hl_reader reader;
 static struct hl_listener listener, other;
 static struct hl_stream stream;
 static unsigned accepted, closed;
@@ -47,8 +46,7 @@ static struct sockaddr_un address_of(const char *where)
 
 static void begin(void)
 {
-    cr_assert_eq(uv_loop_init(&loop), 0);
-    cr_assert_eq(hl_reader_init(&reader, &loop), 0);
+    loop_begin();
     cr_assert_not_null(mkdtemp(directory));
     snprintf(path, sizeof(path), "%s/app.sock", directory);
 }
@@ -59,11 +57,8 @@ static void end(void)
     hl_listener_close(&other);
     if (accepted)
         hl_stream_close(&stream);
-    hl_reader_close(&reader);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    cr_assert_eq(uv_loop_close(&loop), 0);
+    loop_end();
     cr_assert_eq(closed, accepted);
-    hl_reader_fini(&reader);
     unlink(path);
     rmdir(directory);
 }
@@ -81,8 +76,7 @@ Test(listener_unix, accepts_at_its_path_and_removes_it_on_closing)
     struct sockaddr_un address = address_of(path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    while (accepted == 0)
-        uv_run(&loop, UV_RUN_ONCE);
+    UNTIL(accepted == 1);
     close(fd);
 
     hl_listener_close(&listener);

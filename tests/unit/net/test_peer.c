@@ -6,13 +6,10 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "loop_fixture.h"
 
-#define PATIENCE_MS 15000
-#define MUCH        (16u << 20) /* more than the kernel's buffers hold */
+#define MUCH (16u << 20) /* more than the kernel's buffers hold */
 
-static uv_loop_t loop;
-static struct hl_reader reader;
 static struct hl_stream stream;
 static int peer = -1;
 
@@ -30,11 +27,10 @@ static void begin(void)
     cr_assert_eq(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
     cr_assert_eq(listen(listener, 1), 0);
     cr_assert_eq(getsockname(listener, (struct sockaddr *)&a, &n), 0);
-    cr_assert_eq(uv_loop_init(&loop), 0);
-    cr_assert_eq(hl_reader_init(&reader, &loop), 0);
+    loop_begin();
     cr_assert_eq(hl_stream_init_tcp(&stream, &loop, &reader, on_event), 0);
     cr_assert_eq(hl_stream_connect_tcp(&stream, (struct sockaddr *)&a), 0);
-    uv_run(&loop, UV_RUN_ONCE);
+    loop_turns(1);
     peer = accept(listener, NULL, NULL);
     cr_assert_geq(peer, 0);
     close(listener);
@@ -43,10 +39,7 @@ static void begin(void)
 static void end(void)
 {
     hl_stream_close(&stream);
-    hl_reader_close(&reader);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    hl_reader_fini(&reader);
-    cr_assert_eq(uv_loop_close(&loop), 0);
+    loop_end();
     close(peer);
 }
 

@@ -7,14 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "loop_fixture.h"
 
-#define PATIENCE_MS 15000
-#define MUCH        (16u << 20) /* more than the kernel's buffers hold */
+#define MUCH (16u << 20) /* more than the kernel's buffers hold */
 
-static uv_loop_t loop;
-static struct hl_reader reader;
-static struct hl_wheel wheel;
 static struct hl_stream stream;
 static struct hl_stall stall;
 static struct hl_timer timer;
@@ -35,9 +31,7 @@ static void begin(void)
 {
     static char bytes[MUCH];
     int ends[2];
-    cr_assert_eq(uv_loop_init(&loop), 0);
-    cr_assert_eq(hl_wheel_init(&wheel, &loop), 0);
-    cr_assert_eq(hl_reader_init(&reader, &loop), 0);
+    loop_begin();
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
     peer = ends[1];
     cr_assert_eq(hl_stream_init_unix(&stream, &loop, &reader, on_event), 0);
@@ -52,11 +46,7 @@ static void end(void)
 {
     hl_stream_close(&stream);
     hl_timer_fini(&wheel, &timer);
-    hl_wheel_close(&wheel);
-    hl_reader_close(&reader);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    hl_reader_fini(&reader);
-    cr_assert_eq(uv_loop_close(&loop), 0);
+    loop_end();
     close(peer);
 }
 

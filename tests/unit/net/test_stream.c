@@ -11,10 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "loop_fixture.h"
 
-#define PATIENCE_MS 15000
-#define MUCH        (16u << 20) /* more than the kernel's buffers hold */
+#define MUCH (16u << 20) /* more than the kernel's buffers hold */
 
 struct probe {
     struct hl_stream stream;
@@ -26,31 +25,12 @@ struct probe {
     char first[16]; /* the first bytes received */
 };
 
-static uv_loop_t loop;
-static uv_timer_t pulse; /* so that UV_RUN_ONCE returns */
-static struct hl_reader reader;
 static struct probe probe;
 static int peer = -1; /* non-blocking */
 
-static void on_pulse(uv_timer_t *timer)
-{
-    (void)timer;
-}
-
-/* Runs the loop until a claim holds; fails the test when it does not come true. */
-#define UNTIL(claim)                                                                               \
-    do {                                                                                           \
-        uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;                                       \
-        while (!(claim)) {                                                                         \
-            cr_assert_lt(hl_clock_mono_ms(), give_up, "never: " #claim);                           \
-            uv_run(&loop, UV_RUN_ONCE);                                                            \
-        }                                                                                          \
-    } while (0)
-
 static void run_turns(int n)
 {
-    for (int i = 0; i < n; i++)
-        uv_run(&loop, UV_RUN_ONCE);
+    loop_turns(n);
 }
 
 static void on_bytes(struct probe *p, const struct hl_stream_event *event)
@@ -106,10 +86,7 @@ static int listen_somewhere(struct sockaddr_in *a)
 
 static void begin(void)
 {
-    cr_assert_eq(uv_loop_init(&loop), 0);
-    cr_assert_eq(uv_timer_init(&loop, &pulse), 0);
-    uv_timer_start(&pulse, on_pulse, 5, 5);
-    cr_assert_eq(hl_reader_init(&reader, &loop), 0);
+    loop_begin();
     cr_assert_eq(hl_stream_init_tcp(&probe.stream, &loop, &reader, on_event), 0);
 }
 
@@ -131,11 +108,7 @@ static void end(void)
 {
     hl_stream_close(&probe.stream);
     UNTIL(probe.closed == 1);
-    hl_reader_close(&reader);
-    uv_close((uv_handle_t *)&pulse, NULL);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    cr_assert_eq(uv_loop_close(&loop), 0);
-    hl_reader_fini(&reader);
+    loop_end();
     if (peer >= 0)
         close(peer);
 }

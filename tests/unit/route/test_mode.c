@@ -22,7 +22,7 @@ TestSuite(mode, .init = init);
 /* A POST to the run path with that query and those field lines. */
 static void ask(const char *query, const char *lines)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     int n = snprintf(
         text, sizeof text, "POST /v4/p/a/run?%s HTTP/1.1\r\nHost: a\r\n%s\r\n", query, lines);
     cr_assert(n > 0 && (size_t)n < sizeof text);
@@ -32,7 +32,7 @@ static void ask(const char *query, const char *lines)
 
 static void upgrade(const char *query, const char *lines)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     int n = snprintf(text, sizeof text,
         "GET /v4/p/a/ws?%s HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: "
         "websocket\r\n%s\r\n",
@@ -42,9 +42,9 @@ static void upgrade(const char *query, const char *lines)
 }
 
 #define ASSERT_REFUSED(what)                                                                       \
-    cr_assert(plan.kind == HL_PLAN_REFUSED && plan.status == 400 && plan.detail, "%s: %u", (what), \
-        plan.status)
-#define ASSERT_RUN(what) cr_assert(plan.kind == HL_PLAN_RUN, "%s: %s", (what), plan.detail)
+    cr_assert(plan.kind == HL_PLAN_REFUSED && plan.refusal.status == 400 && plan.refusal.detail,   \
+        "%s: %u", (what), plan.refusal.status)
+#define ASSERT_RUN(what) cr_assert(plan.kind == HL_PLAN_RUN, "%s: %s", (what), plan.refusal.detail)
 
 Test(mode, async_is_a_truth_value_in_any_case)
 {

@@ -22,7 +22,7 @@ TestSuite(plan, .init = init);
 /* `lines` are whole field lines after Host. */
 static void make(const char *method, const char *target, const char *lines)
 {
-    struct hl_head_fault fault;
+    struct hl_refusal fault;
     int n =
         snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: a\r\n%s\r\n", method, target, lines);
     cr_assert(n > 0 && (size_t)n < sizeof text);
@@ -37,8 +37,8 @@ static void expect_refusal(const char *method, const char *target, uint16_t stat
 {
     make(method, target, "");
     cr_expect_eq(plan.kind, HL_PLAN_REFUSED, "%s %s", method, target);
-    cr_expect_eq(plan.status, status, "%s %s: %u", method, target, plan.status);
-    cr_expect(plan.detail && *plan.detail);
+    cr_expect_eq(plan.refusal.status, status, "%s %s: %u", method, target, plan.refusal.status);
+    cr_expect(plan.refusal.detail && *plan.refusal.detail);
 }
 
 Test(plan, run_names_its_project_app_and_target)
@@ -81,7 +81,7 @@ Test(plan, upstream_target_keeps_every_byte_that_is_not_ours)
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
         make(cases[i].method, cases[i].target, "");
-        cr_assert_eq(plan.kind, HL_PLAN_RUN, "%s: %s", cases[i].target, plan.detail);
+        cr_assert_eq(plan.kind, HL_PLAN_RUN, "%s: %s", cases[i].target, plan.refusal.detail);
         cr_assert(hl_str_eq(plan.target, hl_str_from(cases[i].upstream)), "%s became %.*s",
             cases[i].target, HL_STR_ARG(plan.target));
     }
@@ -172,14 +172,14 @@ Test(plan, run_takes_post_only)
     static const char *const methods[] = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PURGE"};
     for (size_t i = 0; i < HL_ARRAY_LEN(methods); i++) {
         expect_refusal(methods[i], "/v4/p/a/run?async=true&async=true", 405);
-        cr_assert_str_eq(plan.extra_fields, "Allow: POST\r\n");
+        cr_assert_str_eq(plan.refusal.fields, "Allow: POST\r\n");
     }
 }
 
 Test(plan, connect_and_trace_are_served_nowhere)
 {
     expect_refusal("CONNECT", "a:443", 405);
-    cr_assert(strstr(plan.extra_fields, "Allow: "));
+    cr_assert(strstr(plan.refusal.fields, "Allow: "));
     expect_refusal("TRACE", "/", 405);
     expect_refusal("TRACE", "/v4/p/a/x", 405);
     expect_refusal("TRACE", "/_hookline/healthz", 405);
@@ -188,7 +188,7 @@ Test(plan, connect_and_trace_are_served_nowhere)
 Test(plan, reserved_paths_never_reach_the_app)
 {
     expect_refusal("GET", "/v2/projects", 404);
-    cr_assert(strstr(plan.detail, "REST"));
+    cr_assert(strstr(plan.refusal.detail, "REST"));
     make("GET", "/v2/projects/p/service-accounts", "");
     cr_expect_eq(plan.kind, HL_PLAN_REST);
     cr_expect_not(plan.asks_token, "nobody is asked with HOOKLINE_AUTH=none");
@@ -206,7 +206,7 @@ Test(plan, health_is_asked_for_with_get)
     make("HEAD", "/_hookline/readyz?x", "");
     cr_assert_eq(plan.kind, HL_PLAN_READYZ);
     expect_refusal("POST", "/_hookline/healthz", 405);
-    cr_assert_str_eq(plan.extra_fields, "Allow: GET, HEAD\r\n");
+    cr_assert_str_eq(plan.refusal.fields, "Allow: GET, HEAD\r\n");
 }
 
 Test(plan, everything_else_passes_as_it_is)
@@ -274,7 +274,7 @@ Test(plan, options_that_may_go_no_further_are_answered_here)
     }
     make("OPTIONS", "/v4/p/a/run", "Max-Forwards: 0\r\n");
     cr_assert_eq(plan.kind, HL_PLAN_REFUSED);
-    cr_assert_eq(plan.status, 405);
+    cr_assert_eq(plan.refusal.status, 405);
 }
 
 /* ---- HOOKLINE_AUTH=jwt ---- */

@@ -67,6 +67,17 @@ void *party_wait(struct party *p, uint32_t type)
 
 /* --- the store ------------------------------------------------------------------------------ */
 
+static void choose_schema(struct fixture *f)
+{
+    postgres_schema_draw(f->schema);
+    f->config.postgres_url = hl_str_from(postgres_url());
+    f->config.postgres_schema = hl_str_from(f->schema);
+    f->config.postgres_prepare = true;
+    f->config.replica = HL_STR("test");
+    f->config.replica_ttl_ms = 60 * 1000;
+    f->config.key = HL_STR("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
+}
+
 void fixture_init(struct fixture *f, enum hl_store_kind kind)
 {
     memset(f, 0, sizeof(*f));
@@ -85,6 +96,8 @@ void fixture_init(struct fixture *f, enum hl_store_kind kind)
     strcpy(f->dir, "/tmp/hookline-store-XXXXXX");
     cr_assert(mkdtemp(f->dir));
     f->config.data_dir = hl_str_from(f->dir);
+    if (kind == HL_STORE_POSTGRES)
+        choose_schema(f);
 }
 
 void fixture_move_to_memory(struct fixture *f)
@@ -150,6 +163,8 @@ void fixture_fini(struct fixture *f)
     party_fini(&f->sender);
     party_fini(&f->asker);
     nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (f->config.store == HL_STORE_POSTGRES)
+        postgres_schema_drop(f->schema);
 }
 
 enum hl_err fixture_try_open(struct fixture *f)

@@ -4,8 +4,9 @@
 
 #include <semaphore.h>
 
+#include "postgres_cluster.h"
 #include "store/account.h"
-#include "store/query.h"
+#include "store/question.h"
 
 /* A thread's side of the mailbox, read by the test. */
 struct party {
@@ -19,7 +20,8 @@ struct fixture {
     struct hl_store *store;
     struct party worker, sender, asker;
     struct hl_id_source ids;
-    char dir[64]; /* sqlite: the data directory, removed at the end */
+    char dir[64]; /* the data directory, removed at the end; on postgres for scratch */
+    char schema[POSTGRES_SCHEMA_SIZE]; /* postgres: dropped at the end */
     char why[512];
 };
 
@@ -30,7 +32,7 @@ struct run_spec {
     struct hl_id id;     /* nil: a new one */
 };
 
-/* One test for each driver: Test(sqlite, name) and Test(memory, name). */
+/* One test for each store: Test(sqlite, name), Test(memory, name) and Test(postgres, name). */
 #define STORE_TEST(name, ...)                                                                      \
     static void name(struct fixture *f);                                                           \
     Test(sqlite, name, ##__VA_ARGS__)                                                              \
@@ -40,6 +42,10 @@ struct run_spec {
     Test(memory, name, ##__VA_ARGS__)                                                              \
     {                                                                                              \
         fixture_run(HL_STORE_MEMORY, name);                                                        \
+    }                                                                                              \
+    Test(postgres, name, ##__VA_ARGS__)                                                            \
+    {                                                                                              \
+        fixture_run(HL_STORE_POSTGRES, name);                                                      \
     }                                                                                              \
     static void name(struct fixture *f)
 
@@ -51,7 +57,8 @@ void fixture_move_to_memory(struct fixture *f);
 void fixture_open(struct fixture *f);
 enum hl_err fixture_try_open(struct fixture *f);
 void fixture_close(struct fixture *f);
-void fixture_reopen(struct fixture *f); /* sqlite: what is on disk; memory: nothing */
+/* On what is on disk, or in the same schema; memory: on nothing. */
+void fixture_reopen(struct fixture *f);
 
 /* Frees a message of any kind, and what it owns. */
 void free_message(struct hl_msg *msg);

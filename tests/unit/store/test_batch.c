@@ -194,17 +194,17 @@ static void release_run(void)
         return;
     char *room;
     struct hl_str head = hl_str_from(body_text(run->request));
-    struct hl_claimed *c = hl_message_alloc(sizeof(*c), head.n, HL_STORE_CLAIMED, &room);
+    struct hl_claimed *c = hl_store_message_alloc(sizeof(*c), head.n, HL_STORE_CLAIMED, &room);
     c->run_id = op.run_id;
     c->epoch = some_epoch(&op.run_id);
-    c->head = hl_message_copy(&room, head);
+    c->head = hl_store_message_copy(&room, head);
     c->body = make_inline_body(body_text(run->request));
     if (t.has_request_file[run - t.m.runs]) {
         hl_body_fini(&c->body);
         struct hl_stored_run stored = {0};
         struct hl_id *file = &c->body.file;
         c->body = (struct hl_body){.where = HL_BODY_FILE, .size = FILE_SIZE};
-        cr_assert_eq(hl_run_find(hl_database_of(t.d), &op.run_id, &stored), HL_OK);
+        cr_assert_eq(hl_stored_run_find(hl_database_of(t.d), &op.run_id, &stored), HL_OK);
         *file = stored.file;
     }
     add(&hl_release_new(c)->m, op);
@@ -339,7 +339,7 @@ static void compare_rows(void)
         query(&t.f, "SELECT (SELECT count(*) FROM result) + (SELECT count(*) FROM ticket)"), runs);
     for (size_t i = 0; i < t.m.n; i++) {
         struct hl_stored_run stored;
-        agree("find", hl_run_find(db, &t.m.runs[i].id, &stored), HL_OK);
+        agree("find", hl_stored_run_find(db, &t.m.runs[i].id, &stored), HL_OK);
         agree("state", stored.state, t.m.runs[i].state);
         agree("epoch", stored.epoch, t.m.runs[i].epoch);
         agree("wish", stored.is_cancel_wished, t.m.runs[i].is_cancel_wished);

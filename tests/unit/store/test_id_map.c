@@ -63,3 +63,25 @@ Test(id_map, put_replaces)
     cr_assert_eq(hl_id_map_find(&map, &id), &b);
     hl_id_map_fini(&map);
 }
+
+Test(id_map, keeps_its_room_when_it_is_cleared)
+{
+    static int values[IDS];
+    struct hl_id_map map;
+    hl_id_map_init(&map);
+    hl_id_map_clear(&map);
+    cr_assert_eq(hl_id_map_reserve(&map, IDS), HL_OK);
+    const struct hl_id_map_entry *room = map.entries;
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < IDS; i++) {
+            struct hl_id id = id_of(i);
+            cr_assert_null(hl_id_map_find(&map, &id));
+            hl_id_map_put(&map, &id, &values[i]);
+        }
+        cr_assert_eq(map.n, IDS);
+        hl_id_map_clear(&map);
+    }
+    cr_assert_eq(map.n, 0);
+    cr_assert_eq(map.entries, room);
+    hl_id_map_fini(&map);
+}

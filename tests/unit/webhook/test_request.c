@@ -5,7 +5,7 @@
 
 static const struct hl_signature_text signature = {.hex = "abcd", .base64 = "QUJD"};
 
-static void expect_fields(const struct hl_request *r, const char *const *lines, size_t n)
+static void expect_fields(const struct hl_webhook_request *r, const char *const *lines, size_t n)
 {
     const struct curl_slist *field = r->fields;
     for (size_t i = 0; i < n; i++, field = field->next) {
@@ -59,10 +59,10 @@ Test(request, lists_all_fields_of_a_signed_delivery)
         "webhook-signature: v1,QUJD",
     };
     struct hl_webhook_names names;
-    struct hl_request r;
+    struct hl_webhook_request r;
     struct hl_id id = parse_id();
     cr_assert_eq(hl_webhook_names_init(&names, HL_STR("Service")), HL_OK);
-    cr_assert_eq(hl_request_init(&r, &names, &id, 1700000000, &signature,
+    cr_assert_eq(hl_webhook_request_init(&r, &names, &id, 1700000000, &signature,
                      HL_STR("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")),
         HL_OK);
     expect_fields(&r, lines, HL_ARRAY_LEN(lines));
@@ -73,23 +73,24 @@ Test(request, names_the_run_without_a_secret_too)
     static const char *const lines[] = {"Content-Type: application/json",
         "Expect:", "X-Request-Id: 0193b5a0-0000-7000-8000-000000000001"};
     struct hl_webhook_names names;
-    struct hl_request r;
+    struct hl_webhook_request r;
     struct hl_id id = parse_id();
     cr_assert_eq(hl_webhook_names_init(&names, HL_STR("Service")), HL_OK);
     cr_assert_eq(
-        hl_request_init(&r, &names, &id, 1700000000, NULL, (struct hl_str){NULL, 0}), HL_OK);
+        hl_webhook_request_init(&r, &names, &id, 1700000000, NULL, (struct hl_str){NULL, 0}),
+        HL_OK);
     expect_fields(&r, lines, HL_ARRAY_LEN(lines));
 }
 
 Test(request, refuses_a_field_that_does_not_fit)
 {
     struct hl_webhook_names names;
-    struct hl_request r;
+    struct hl_webhook_request r;
     struct hl_id id = parse_id();
     char longest[sizeof r.text];
     memset(longest, '0', sizeof longest);
     cr_assert_eq(hl_webhook_names_init(&names, HL_STR("Service")), HL_OK);
-    cr_assert_eq(hl_request_init(
+    cr_assert_eq(hl_webhook_request_init(
                      &r, &names, &id, 1700000000, NULL, (struct hl_str){longest, sizeof longest}),
         HL_ERR_INVALID);
 }

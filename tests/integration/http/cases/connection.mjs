@@ -86,7 +86,7 @@ const nominatedAtAll = [
     ),
 ].map((theCase) => ({ ...theCase, name: `nominated: ${theCase.name}` }));
 
-/** What is no list of names may be ignored or refused, not passed on. */
+/** What is not a list of names may be ignored or refused, not passed on. */
 const malformed = ['x hop', '"x-hop"', 'x-hop;a=b', 'x-hop=1', 'x-hop\x80', '@', 'x:hop'].map(
     (value) =>
         either(

@@ -60,7 +60,7 @@ const beforeColon = [
     ['a vertical tab', 'X-A\x0b: 1\r\n'],
 ].map(([name, lines]) => refused(`${name} before the colon`, '9112 5.1', get(lines)));
 
-/** What is no field line may be dropped; it may not be passed on. */
+/** What is not a field line may be dropped; it may not be passed on. */
 const badName = [
     ['a space', 'X A: 1\r\n'],
     ['no name', ': 1\r\n'],

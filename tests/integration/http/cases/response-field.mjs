@@ -60,7 +60,7 @@ const always = [
             then: 'close',
         },
     ),
-    lie('Connection is no list of names', '9110 7.6.1', ok('Connection: x hop\r\n'), (response) =>
+    lie('Connection is not a list of names', '9110 7.6.1', ok('Connection: x hop\r\n'), (response) =>
         assert.ok(!response.all('connection').includes('x hop')),
     ),
     lie('nominated: Content-Length', '9110 7.6.1', ok('Connection: content-length\r\n'), is({}), {

@@ -92,7 +92,7 @@ const bad = [
     ['no colon', 'X-Sum\r\n'],
     ['no name', ': 1\r\n'],
     ['a space before the colon', 'X-Sum : 1\r\n'],
-    ['a name that is no token', 'X(Sum): 1\r\n'],
+    ['a name that is not a token', 'X(Sum): 1\r\n'],
     ['a fold', 'X-Sum: 1\r\n 2\r\n'],
     ['a line that begins with a space', ' X-Sum: 1\r\n'],
     ['a NUL', 'X-Sum: 1\0\r\n'],

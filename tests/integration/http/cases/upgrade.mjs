@@ -220,7 +220,7 @@ const odd = [
     }),
     either('WebSocket without a key', '6455 4.1', get(SOCKET.replace(KEY, '')), { target: '/x' }),
     either(
-        'an Upgrade that is no list',
+        'an Upgrade that is not a list',
         '9110 7.8',
         get(SOCKET.replace('websocket', 'web socket')),
         plain(),

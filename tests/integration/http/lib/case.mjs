@@ -7,7 +7,7 @@
 //   allow       the outcomes that are right, any of:
 //       whole       the app got exactly one request, and the caller its whole answer: a check of both
 //       refused     the app got no whole request, the caller an error of these statuses, or nothing
-//       own         as refused, but the proxy's own answer is no error: a check of it
+//       own         as refused, but the proxy's own answer is not an error: a check of it
 //       badGateway  the caller got 500 to 504, or nothing
 //       broken      the caller sees that the answer broke off
 //   closes      the connection must end after such an answer, which may be lost with it

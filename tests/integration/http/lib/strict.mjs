@@ -3,7 +3,7 @@
 // readers of the other tests. A message passes in one way only, or not at all; where an RFC lets a
 // sender choose between spellings that readers take differently, none of them passes.
 
-/** The bytes are no message, and no bytes after them could make them one. */
+/** The bytes are not a message, and no bytes after them could make them one. */
 export class Malformed extends Error {}
 /** Nothing is wrong with the bytes, but the message has not ended. */
 export class Incomplete extends Error {}

@@ -1,0 +1,139 @@
+// Replicas whose server goes, whose connections break and whose answers are lost: what was accepted ends once, and is reported.
+import assert from 'node:assert/strict';
+import { test } from './lib/case.mjs';
+import { link } from './lib/link.mjs';
+import { cluster, postgres } from './lib/postgres.mjs';
+import { fleet } from './lib/replicas.mjs';
+import { RUN, assertProblem } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
+
+const GONE = /^store: PostgreSQL is gone/;
+
+/** A replica at the end of a cable. */
+async function cabled(t, options) {
+    const database = await postgres(t);
+    const cable = await link(t, database.url);
+    const all = await fleet(t, { database, ...options });
+    return { all, cable, a: await all.add('a', { url: cable.url }) };
+}
+
+/** Does `change`, whose answer is lost once it is true of the database that `condition`. */
+async function loseAnswer(all, cable, condition, change) {
+    cable.blackHole('answers');
+    const changed = change();
+    await until(`it is committed: ${condition}`, () => all.count(condition));
+    await cable.cut();
+    await cable.heal();
+    return changed;
+}
+
+test('a run whose commit was answered to nobody is accepted once, and its caller gets the 202', async (t) => {
+    const { all, cable, a } = await cabled(t);
+    const id = await loseAnswer(all, cable, '~.run', () => a.begin({ hook: all.receiver.url() }));
+    const { state, attempts } = await a.finished(id);
+    assert.deepEqual([state, attempts], ['success', 1]);
+    assert.equal((await a.settled(id)).attempt_count, 1);
+    assert.equal(await all.count('~.run'), 1);
+    assert.equal(all.calls(id), 1);
+    assert.equal(all.receiver.requests.length, 1);
+});
+
+test('an end whose commit was answered to nobody counts once', async (t) => {
+    const { all, cable, a } = await cabled(t);
+    const id = await a.begin({ isHeld: true, hook: all.receiver.url() });
+    await a.called(id);
+    await loseAnswer(all, cable, '~.run WHERE state = 2', () => all.held.open());
+    assert.equal((await a.finished(id)).state, 'success');
+    assert.equal((await a.settled(id)).attempt_count, 1);
+    assert.equal(all.receiver.requests.length, 1);
+});
+
+test('an attempt of a webhook and its outcome whose commits were answered to nobody count once', async (t) => {
+    const { all, cable, a } = await cabled(t);
+    const doors = [gate(), gate()];
+    const answer = (door, status) => async (x) => {
+        await door.promise;
+        await x.send(status);
+    };
+    const hook = all.receiver.script('/hook', answer(doors[0], 404), answer(doors[1], 200));
+    const id = await a.begin({ hook });
+    await all.receiver.delivered('/hook', 1);
+    await loseAnswer(all, cable, '~.attempt WHERE verdict = 1', () => doors[0].open());
+    await all.receiver.delivered('/hook', 2);
+    await loseAnswer(all, cable, '~.delivery WHERE state = 1', () => doors[1].open());
+    const { state, attempts } = await a.settled(id);
+    assert.equal(state, 'delivered');
+    assert.deepEqual(attempts.map(({ outcome, status_code }) => [outcome, status_code]), [
+        ['retry', 404],
+        ['delivered', 200],
+    ]);
+    assert.equal(all.receiver.requests.length, 2);
+});
+
+test('a replica whose coming back the server refuses, for a lock, comes back', async (t) => {
+    const { all, cable, a } = await cabled(t);
+    const other = await all.database.connect(t);
+    cable.blackHole('answers');
+    const begun = a.begin({ hook: all.receiver.url() });
+    await until('it is claimed, unheard', () => all.count('~.ticket WHERE node_id IS NOT NULL'));
+    await other.query('BEGIN');
+    await other.query(`SELECT FROM ${all.database.schema}.ticket FOR UPDATE`);
+    await cable.cut();
+    await cable.heal();
+    await a.sidecar.logged(({ sqlstate }) => sqlstate === '55P03');
+    await other.query('ROLLBACK');
+    const { state, attempts } = await a.finished(await begun);
+    assert.deepEqual([state, attempts], ['success', 1]);
+    await all.receiver.delivered();
+});
+
+test('without PostgreSQL calls go on, new runs are refused, and what ends meanwhile is written when it is back', async (t) => {
+    const doors = { meanwhile: gate(), afterwards: gate() };
+    const server = await cluster(t);
+    const cable = await link(t, server.url);
+    const all = await fleet(t, {
+        database: server,
+        app: async (x) => {
+            await x.body();
+            await doors[x.get('x-door')]?.promise;
+            await x.send(200);
+        },
+    });
+    const [a, b] = [await all.add('a', { url: cable.url }), await all.add('b')];
+    const insideOf = async ({ sidecar }) => sidecar.metric('hookline_runs_in_flight');
+    const inside = async () => (await insideOf(a)) + (await insideOf(b));
+    const ids = [];
+    for (const door of [...Object.keys(doors), 'meanwhile']) {
+        ids.push(await a.begin({ headers: { 'x-door': door }, hook: all.receiver.url(`/${ids.length}`) }));
+    }
+    await until('all are inside the apps', async () => (await inside()) === 3);
+    await server.stop();
+    await Promise.all([a.logged(GONE), b.logged(GONE)]);
+
+    const refused = await Promise.all([a, b].map(({ call }) => call(RUN, { query: { async: 'true' } })));
+    for (const answer of refused) {
+        assertProblem(answer, 503);
+        assert.match(answer.headers['retry-after'], /^[1-9]\d*$/);
+    }
+    const reported = await a.call(RUN, { query: { webhookEndpoint: all.receiver.url('/sync') } });
+    assert.equal(reported.status, 200);
+    for (const { call } of [a, b]) assert.equal((await call(RUN)).status, 200);
+    doors.meanwhile.open();
+    await until('one is inside', async () => (await inside()) === 1);
+    // By then they have been silent for longer than a replica may be.
+    assertProblem(await b.call(RUN, { query: { async: 'true' } }), 503);
+
+    await cable.cut();
+    await server.start();
+    await until('b is back', () => all.count("~.node WHERE name = 'b' AND expires_at > now()"));
+    await cable.heal();
+    doors.afterwards.open();
+    for (const [i, id] of ids.entries()) {
+        assert.equal((await b.finished(id)).state, 'success');
+        assert.equal((await all.receiver.envelope(`/${i}`)).status, 'success');
+    }
+    assert.equal((await all.receiver.envelope('/sync')).run_id, reported.id);
+    await a.finished(await a.begin());
+    assert.equal(await all.count('~.node WHERE is_dead'), 0);
+    assert.equal(all.receiver.requests.length, 4);
+});

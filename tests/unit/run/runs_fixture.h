@@ -1,0 +1,27 @@
+/* runs_fixture.h - the runs of a worker that is the test, and runs in whatever state it takes. */
+#ifndef HL_TEST_RUN_RUNS_FIXTURE_H
+#define HL_TEST_RUN_RUNS_FIXTURE_H
+
+#include "callers_fixture.h"
+#include "fake_store.h"
+#include "run/run.h"
+
+extern struct hl_runs runs;
+/* Where runs_begin is told that the app is; 1: nobody is there. */
+extern uint16_t app_port;
+
+/* With a loop, callers and a store of their own. */
+void runs_begin(void);
+/* Every run has ended, or is freed here; what they had is given back. */
+void runs_end(void);
+
+/* A run with nothing attached. */
+struct hl_run *run_new(void);
+/* A synchronous call of the app, whose head has come from a caller. */
+struct hl_run *run_called(int *caller);
+/* It has a webhook, and the store has been told that it runs. */
+void run_record(struct hl_run *run);
+/* Runs that go on. */
+unsigned run_count(void);
+
+#endif

@@ -1,0 +1,245 @@
+/* test_dispatch.c - claimed runs: the credit that the store is given, and what becomes of a claim. The
+ * app is not there: its runs wait for it. */
+#include "run/dispatch.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/ending.h"
+#include "runs_fixture.h"
+
+static void begin(void)
+{
+    runs_begin();
+    config.async_concurrency = 4;
+    config.app_start_timeout_ms = config.connect_timeout_ms = 600000;
+    config.response_grace_period_ms = 600000;
+}
+
+/* What is left of the app's side is given up, without a word to the store. */
+static void end(void)
+{
+    HL_LIST_EACH_SAFE (node, &runs.list) {
+        struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
+        if (!hl_run_has_ended(run))
+            hl_ending_abandon(run);
+    }
+    runs_end();
+}
+
+TestSuite(dispatch, .init = begin, .fini = end, .timeout = 60);
+
+/* The oldest message is a CREDIT of that many. */
+static void assert_credit(uint32_t n)
+{
+    struct hl_credit *credit =
+        HL_CONTAINER_OF(fake_store_take(HL_STORE_CREDIT), struct hl_credit, m);
+    cr_assert_eq(credit->n, n);
+    free(credit);
+}
+
+static void start(uint32_t credit)
+{
+    hl_dispatch_start(&runs);
+    assert_credit(credit);
+}
+
+static void set_limit(uint32_t slots)
+{
+    config.app_concurrency = slots;
+    hl_limiter_init(&runs.service->limiter, slots, 10, runs.service->seats, 1);
+}
+
+static void tell(uint32_t type)
+{
+    struct hl_store_msg *m = calloc(1, sizeof(*m));
+    m->msg.type = type;
+    hl_dispatch_on_message(&runs, &m->msg);
+}
+
+static void claim(uint8_t n)
+{
+    static const char head[] = "POST /run HTTP/1.1\r\nHost: h\r\n";
+    char *room;
+    struct hl_claimed *c =
+        hl_store_message_alloc(sizeof(*c), sizeof(head) - 1, HL_STORE_CLAIMED, &room);
+    c->run_id = (struct hl_id){{n}};
+    c->epoch = c->attempt = 1;
+    c->head = hl_store_message_copy(&room, HL_STR("POST /run HTTP/1.1\r\nHost: h\r\n"));
+    c->body = (struct hl_body){.where = HL_BODY_NONE};
+    hl_dispatch_on_message(&runs, &c->msg);
+}
+
+static struct hl_run *find(uint8_t n)
+{
+    struct hl_id id = {{n}};
+    HL_LIST_EACH_SAFE (node, &runs.list)
+        if (hl_id_eq(&HL_CONTAINER_OF(node, struct hl_run, node)->id, &id))
+            return HL_CONTAINER_OF(node, struct hl_run, node);
+    return NULL;
+}
+
+static void assert_released(uint8_t n)
+{
+    struct hl_release *r = HL_CONTAINER_OF(fake_store_take(HL_STORE_RELEASE), struct hl_release, m);
+    cr_assert_eq(r->claimed->run_id.b[0], n);
+    hl_dispatch_on_message(&runs, &r->m.msg);
+}
+
+/* ---- credit ---- */
+
+Test(dispatch, gives_credit_for_the_share_of_this_worker)
+{
+    runs.service->worker_count = 3;
+    runs.index = 0;
+    start(2);
+    runs.index = 2;
+    start(1);
+    runs.service->worker_count = 1;
+    runs.index = 0;
+}
+
+Test(dispatch, gives_credit_back_at_the_end_of_the_turn_for_what_has_ended_in_it)
+{
+    start(4);
+    claim(1);
+    claim(2);
+    for (uint8_t i = 1; i <= 2; i++) {
+        hl_ending_fail(
+            find(i), HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, hl_refusal(HL_REFUSAL_APP_CLOSED));
+        free(HL_CONTAINER_OF(fake_store_take(HL_STORE_FINISH), struct hl_finish, m));
+        cr_assert_eq(fake_store.count, 0);
+    }
+    hl_dispatch_end_turn(&runs);
+    assert_credit(2);
+    cr_assert_eq(runs.dispatch.running, 0);
+    hl_dispatch_end_turn(&runs);
+    cr_assert_eq(fake_store.count, 0);
+}
+
+Test(dispatch, holds_a_slot_of_the_app_before_it_gives_credit)
+{
+    set_limit(1);
+    start(0);
+    hl_counter_add(&fake_store.gauges.queued_runs, 3);
+    tell(HL_STORE_WORK);
+    cr_assert_eq(runs.service->limiter.in_use, 1);
+    assert_credit(1);
+    cr_assert_eq(fake_store.count, 0, "there is one slot");
+    claim(1);
+    cr_assert(find(1)->has_slot);
+    hl_ending_abandon(find(1));
+    cr_assert_eq(fake_store.count, 1, "the next one has it");
+    assert_credit(1);
+    hl_counter_sub(&fake_store.gauges.queued_runs, 3);
+}
+
+Test(dispatch, lets_a_slot_go_whose_credit_comes_back)
+{
+    set_limit(1);
+    start(0);
+    hl_counter_add(&fake_store.gauges.queued_runs, 1);
+    tell(HL_STORE_WORK);
+    assert_credit(1);
+    struct hl_credit *back = calloc(1, sizeof(*back));
+    back->m.msg.type = HL_STORE_CREDIT_BACK;
+    back->n = 1;
+    hl_dispatch_on_message(&runs, &back->m.msg);
+    cr_assert_eq(runs.service->limiter.in_use, 0);
+    cr_assert_eq(runs.dispatch.credit, 0);
+}
+
+/* ---- a claim ---- */
+
+Test(dispatch, makes_a_run_without_a_caller_of_a_claim)
+{
+    start(4);
+    claim(1);
+    struct hl_run *run = find(1);
+    cr_assert(hl_run_is_async(run));
+    cr_assert_null(run->client);
+    cr_assert_eq(run->record, HL_RECORD_OPEN);
+    cr_assert_eq(run->method, HL_METHOD_POST);
+    cr_assert_eq(hl_counter_get(&metrics.runs_in_flight), 1);
+    const char *head = "POST /run HTTP/1.1\r\nHost: h\r\nX-Run-Attempt: 1\r\nX-Run-Deadline: ";
+    cr_assert_eq(strncmp(run->page, head, strlen(head)), 0);
+}
+
+Test(dispatch, ends_a_claimed_run_that_is_cancelled)
+{
+    start(4);
+    claim(1);
+    claim(2);
+    struct hl_cancel_run *cancel = calloc(1, sizeof(*cancel));
+    cancel->msg.type = HL_STORE_CANCEL_RUN;
+    cancel->run_id = (struct hl_id){{2}};
+    hl_dispatch_on_message(&runs, &cancel->msg);
+    struct hl_finish *f = HL_CONTAINER_OF(fake_store_take(HL_STORE_FINISH), struct hl_finish, m);
+    cr_assert_eq(f->run_id.b[0], 2);
+    cr_assert_eq(f->outcome.state, HL_RUN_CANCELLED);
+    free(f);
+    cr_assert_not(hl_run_has_ended(find(1)));
+}
+
+Test(dispatch, knows_nothing_of_a_cancelled_run_that_it_does_not_have)
+{
+    start(4);
+    claim(1);
+    struct hl_cancel_run *cancel = calloc(1, sizeof(*cancel));
+    cancel->msg.type = HL_STORE_CANCEL_RUN;
+    cancel->run_id = (struct hl_id){{9}};
+    hl_dispatch_on_message(&runs, &cancel->msg);
+    cr_assert_eq(fake_store.count, 0);
+}
+
+/* ---- the worker stops ---- */
+
+Test(dispatch, gives_back_what_the_app_has_not_seen)
+{
+    start(4);
+    claim(1);
+    hl_dispatch_stop(&runs);
+    free(fake_store_take(HL_STORE_WITHDRAW));
+    assert_released(1);
+    cr_assert_eq(run_count(), 0);
+    cr_assert_eq(runs.dispatch.running, 0);
+    cr_assert_eq(hl_counter_get(&metrics.runs_in_flight), 0);
+}
+
+Test(dispatch, leaves_a_run_alone_that_is_inside_the_app)
+{
+    start(4);
+    claim(1);
+    hl_progress_request(find(1), HL_REQUEST_SENT);
+    hl_dispatch_stop(&runs);
+    free(fake_store_take(HL_STORE_WITHDRAW));
+    cr_assert_eq(fake_store.count, 0);
+    cr_assert_eq(run_count(), 1);
+}
+
+Test(dispatch, gives_a_claim_back_that_comes_while_it_stops)
+{
+    set_limit(1);
+    start(0);
+    hl_counter_add(&fake_store.gauges.queued_runs, 1);
+    tell(HL_STORE_WORK);
+    assert_credit(1);
+    runs.is_draining = true;
+    claim(1);
+    assert_released(1);
+    cr_assert_eq(run_count(), 0);
+    cr_assert_eq(runs.service->limiter.in_use, 0, "with its slot");
+}
+
+Test(dispatch, asks_for_its_credit_once)
+{
+    start(4);
+    hl_dispatch_stop(&runs);
+    hl_dispatch_stop(&runs);
+    free(fake_store_take(HL_STORE_WITHDRAW));
+    cr_assert_eq(fake_store.count, 0);
+    cr_assert_not(runs.dispatch.has_withdrawn);
+    tell(HL_STORE_WITHDRAW);
+    cr_assert(runs.dispatch.has_withdrawn);
+}

@@ -1,0 +1,287 @@
+/* test_forward.c - the request half of a run: a slot of the app, a connection, the head and the
+ * body. */
+#include "run/forward.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "fake_app.h"
+#include "run/ending.h"
+
+#define GET   APP_GET
+#define POST  "POST /x HTTP/1.1\r\nHost: h\r\n"
+#define OK    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+#define LIMIT 1
+
+static int caller;
+
+static void begin(void)
+{
+    app_begin();
+    runs_begin();
+    config.app_head_timeout_ms = config.app_idle_timeout_ms = config.connect_timeout_ms = 600000;
+    config.app_queue_timeout_ms = 600000;
+}
+
+static void end(void)
+{
+    HL_LIST_EACH_SAFE (node, &runs.list) {
+        struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
+        if (run->client)
+            hl_client_lose(run->client);
+    }
+    app_end();
+    runs_end();
+}
+
+TestSuite(forward, .init = begin, .fini = end, .timeout = 60);
+
+static struct hl_run *call(void)
+{
+    return app_call(&caller);
+}
+
+/* A POST whose body is still to come from its caller. */
+static struct hl_run *call_with_body(const char *lines, enum hl_framing framing)
+{
+    char text[256];
+    unsigned heads = taker.heads;
+    caller = caller_call();
+    taker.is_blocked = true;
+    snprintf(text, sizeof(text), POST "%s\r\n\r\n", lines);
+    caller_say(caller, text);
+    UNTIL(taker.heads == heads + 1);
+    struct hl_run *run = run_new();
+    run->client = taker.client;
+    run->caller_minor = 1;
+    run->method = HL_METHOD_POST;
+    hl_counter_add(&metrics.calls_in_flight, 1);
+    run_set_page(run, text, framing);
+    hl_client_give_to(run->client, &hl_forward_taker, run);
+    hl_forward_begin(run);
+    if (run->client)
+        hl_client_resume(run->client);
+    return run;
+}
+
+/* The one deadline of the run has passed. */
+static void fire(struct hl_run *run)
+{
+    run->timer.on_fire(&run->timer);
+}
+
+/* ---- the body ---- */
+
+Test(forward, sends_the_head_and_then_the_body_as_it_comes)
+{
+    struct hl_run *run = call_with_body("Content-Length: 5", HL_FRAMING_LENGTH);
+    int app = app_accept();
+    app_await(app, "Content-Length: 5\r\n\r\n");
+    caller_say(caller, "he");
+    app_await(app, "\r\n\r\nhe");
+    cr_assert_eq(run->request, HL_REQUEST_SENDING);
+    caller_say(caller, "llo");
+    app_await(app, "\r\n\r\nhello");
+    UNTIL(run->request == HL_REQUEST_SENT);
+    app_say(app, OK);
+    caller_await(caller, "\r\n\r\nok");
+}
+
+Test(forward, sends_a_body_without_a_length_in_chunks_of_its_own)
+{
+    call_with_body("Transfer-Encoding: chunked", HL_FRAMING_CHUNKED);
+    int app = app_accept();
+    caller_say(caller, "3;ext\r\nabc\r\n");
+    app_await(app, "\r\n\r\n3\r\nabc\r\n");
+    caller_say(caller, "0\r\nX-Sum: 1\r\n\r\n");
+    app_await(app, "abc\r\n0\r\nX-Sum: 1\r\n\r\n");
+}
+
+Test(forward, takes_nothing_of_a_body_before_the_head_is_sent)
+{
+    struct hl_run *run = call_with_body("Content-Length: 5", HL_FRAMING_LENGTH);
+    cr_assert_eq(run->stage, HL_STAGE_CONNECTING);
+    cr_assert(hl_forward_taker.is_blocked(run));
+    app_accept();
+    UNTIL(run->request == HL_REQUEST_SENDING);
+    cr_assert_not(hl_forward_taker.is_blocked(run));
+}
+
+/* ---- a connection ---- */
+
+Test(forward, says_why_there_is_no_connection)
+{
+    app_stop();
+    config.connect_timeout_ms = 1;
+    call();
+    caller_await(caller, "HTTP/1.1 502 ");
+    cr_assert_eq(run_count(), 0);
+    cr_assert_eq(hl_counter_get(&metrics.upstream_errors[HL_REASON_UPSTREAM_UNREACHABLE]), 1);
+}
+
+/* A kept connection to the app, over which one call has gone. */
+static int keep_connection(void)
+{
+    call();
+    int app = app_accept();
+    app_await(app, GET);
+    app_say(app, OK);
+    caller_await(caller, "\r\n\r\nok");
+    return app;
+}
+
+Test(forward, uses_a_kept_connection_again)
+{
+    int app = keep_connection();
+    call();
+    app_await(app, GET GET);
+    cr_assert_not(app_is_called());
+}
+
+Test(forward, sends_a_get_again_when_a_kept_connection_dies)
+{
+    int app = keep_connection();
+    struct hl_run *run = call();
+    app_await(app, GET GET);
+    app_close(app);
+    app_await(app_accept(), GET);
+    cr_assert(run->is_resent);
+    cr_assert_eq(hl_counter_get(&metrics.upstream_resent), 1);
+}
+
+Test(forward, never_sends_a_post_again)
+{
+    int app = keep_connection();
+    struct hl_run *run = run_called(&caller);
+    run->method = HL_METHOD_POST;
+    run_set_page(run, POST "Content-Length: 0\r\n\r\n", HL_FRAMING_NONE);
+    hl_client_give_to(run->client, &hl_forward_taker, run);
+    hl_forward_begin(run);
+    UNTIL(run->request == HL_REQUEST_SENT);
+    app_close(app);
+    caller_await(caller, "HTTP/1.1 502 ");
+    cr_assert_not(app_is_called());
+    cr_assert_eq(hl_counter_get(&metrics.upstream_resent), 0);
+}
+
+Test(forward, never_sends_twice_when_an_answer_had_begun)
+{
+    int app = keep_connection();
+    struct hl_run *run = call();
+    app_await(app, GET GET);
+    app_say(app, "HTTP/1.1");
+    UNTIL(run->has_answer_begun);
+    app_close(app);
+    caller_await(caller, "HTTP/1.1 502 ");
+    cr_assert_not(app_is_called());
+}
+
+/* ---- deadlines ---- */
+
+Test(forward, fails_a_call_that_the_app_does_not_answer)
+{
+    struct hl_run *run = call();
+    int app = app_accept();
+    UNTIL(run->request == HL_REQUEST_SENT);
+    fire(run);
+    caller_await(caller, "HTTP/1.1 504 ");
+    UNTIL(app_is_left(app));
+}
+
+Test(forward, gives_the_app_time_while_it_waits_for_the_request)
+{
+    struct hl_run *run = call_with_body("Content-Length: 5", HL_FRAMING_LENGTH);
+    app_accept();
+    UNTIL(run->request == HL_REQUEST_SENDING);
+    fire(run);
+    cr_assert_not(hl_run_has_ended(run));
+    cr_assert(hl_timer_is_armed(&run->timer));
+}
+
+/* ---- a slot ---- */
+
+static void set_limit(uint32_t queue)
+{
+    config.app_concurrency = LIMIT;
+    hl_limiter_init(&runs.service->limiter, LIMIT, queue, runs.service->seats, 1);
+}
+
+Test(forward, waits_for_a_slot_and_then_calls_the_app)
+{
+    set_limit(10);
+    struct hl_run *first = call();
+    int app = app_accept();
+    app_await(app, GET);
+    struct hl_run *second = call();
+    cr_assert_eq(first->stage, HL_STAGE_CALLING);
+    cr_assert_eq(second->stage, HL_STAGE_QUEUED);
+    cr_assert_eq(hl_counter_get(&metrics.waiting_for_slot), 1);
+    app_say(app, OK);
+    app_await(app, GET GET);
+    cr_assert_eq(second->stage, HL_STAGE_CALLING);
+    cr_assert_eq(hl_counter_get(&metrics.waiting_for_slot), 0);
+}
+
+Test(forward, refuses_a_call_when_enough_of_them_wait)
+{
+    set_limit(1);
+    call();
+    call();
+    call();
+    caller_await(caller, "HTTP/1.1 429 ");
+    cr_assert_eq(run_count(), 2);
+    cr_assert_eq(hl_counter_get(&metrics.waiting_for_slot), 1);
+}
+
+Test(forward, fails_a_call_that_has_waited_for_a_slot_for_too_long)
+{
+    set_limit(10);
+    call();
+    fire(call());
+    caller_await(caller, "HTTP/1.1 429 ");
+    cr_assert_eq(hl_counter_get(&metrics.waiting_for_slot), 0);
+}
+
+Test(forward, does_not_call_the_app_for_one_who_has_left_while_it_waited)
+{
+    set_limit(10);
+    call();
+    int app = app_accept();
+    app_await(app, GET);
+    call();
+    caller_say(caller, "GET /next HTTP/1.1\r\nHost: h\r\n\r\n"); /* hides the FIN from reading */
+    loop_turns(2);
+    caller_end(caller);
+    app_say(app, OK);
+    UNTIL(run_count() == 0);
+    cr_assert_not(app_has_got(app, GET GET) || app_is_called());
+    cr_assert_eq(runs.service->limiter.in_use, 0);
+}
+
+Test(forward, has_the_body_before_it_asks_for_one_of_few_slots)
+{
+    set_limit(10);
+    struct hl_run *slow = call_with_body("Content-Length: 5", HL_FRAMING_LENGTH);
+    cr_assert_eq(slow->stage, HL_STAGE_GATHERING);
+    caller_say(caller, "he");
+    int slow_caller = caller;
+    struct hl_run *quick = call();
+    cr_assert(quick->has_slot, "nobody is in its way");
+    int app = app_accept();
+    app_await(app, GET);
+    cr_assert_not(app_is_called());
+    caller_say(slow_caller, "llo");
+    UNTIL(slow->stage == HL_STAGE_QUEUED);
+    app_say(app, OK);
+    app_await(app, "\r\n\r\nhello");
+}
+
+Test(forward, tells_a_caller_to_send_the_body_that_it_gathers)
+{
+    set_limit(10);
+    call_with_body("Expect: 100-continue\r\nContent-Length: 5", HL_FRAMING_LENGTH);
+    caller_await(caller, "HTTP/1.1 100 Continue\r\n\r\n");
+    cr_assert_not(app_is_called());
+    caller_say(caller, "hello");
+    app_await(app_accept(), "\r\n\r\nhello");
+}

@@ -1,0 +1,286 @@
+/* test_recent.c - the synchronous runs that a worker remembers: which, what of them, and what is
+ * answered about them. */
+#include "run/recent.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "run/run.h"
+
+#define MOST 16
+
+static _Atomic uint32_t total;
+static struct hl_runs runs;
+static struct hl_run all[MOST];
+static unsigned begun;
+static struct hl_recent_ask question;
+
+static void begin(void)
+{
+    hl_recent_init(&runs.recent, &total);
+    question.state = -1;
+}
+
+static void end(void)
+{
+    free(question.rows);
+    hl_recent_fini(&runs.recent);
+}
+
+TestSuite(recent, .init = begin, .fini = end);
+
+/* ---- calls ---- */
+
+/* The nth has the id n and began at n * 1000 ms. */
+static struct hl_run *call_numbered(unsigned n, const char *app, const char *target)
+{
+    struct hl_run *run = &all[begun++];
+    struct hl_plan plan = {
+        .project = HL_STR("p"), .app = hl_str_from(app), .target = hl_str_from(target)};
+    struct hl_head head = {
+        .method = HL_STR("POST"), .framing = HL_FRAMING_LENGTH, .content_length = 7};
+    run->runs = &runs;
+    run->id.b[15] = (uint8_t)n;
+    run->started_ms = (int64_t)n * 1000;
+    run->response_size = HL_RECENT_UNKNOWN;
+    hl_recent_begin(run, &plan, &head);
+    return run;
+}
+
+static struct hl_run *call(void)
+{
+    return call_numbered(begun + 1, "a", "/run");
+}
+
+static void finish(struct hl_run *run)
+{
+    run->status = 200;
+    hl_recent_end(run, HL_RUN_SUCCESS, HL_REASON_NONE, 5);
+}
+
+/* ---- questions ---- */
+
+static struct hl_run *ask(enum hl_recent_question what)
+{
+    free(question.rows);
+    question.rows = NULL;
+    question.count = 0;
+    question.has_more = false;
+    question.question = what;
+    return hl_recent_answer(&runs.recent, &question);
+}
+
+static void ask_for(unsigned n)
+{
+    question.id = (struct hl_id){{0}};
+    question.id.b[15] = (uint8_t)n;
+}
+
+/* The numbers of the rows that a list has, as they stand there. */
+static const char *listed(uint32_t limit)
+{
+    static char text[128];
+    size_t n = 0;
+    question.limit = limit;
+    ask(HL_RECENT_LIST);
+    cr_assert_eq(question.rc, HL_OK);
+    text[0] = '\0';
+    for (uint32_t i = 0; i < question.count; i++)
+        n += (size_t)snprintf(
+            text + n, sizeof(text) - n, "%s%u", i ? " " : "", question.rows[i].id.b[15]);
+    if (question.has_more)
+        snprintf(text + n, sizeof(text) - n, " and more");
+    return text;
+}
+
+static const struct hl_recent_run *row(unsigned n)
+{
+    ask_for(n);
+    ask(HL_RECENT_GET);
+    cr_assert_eq(question.rc, HL_OK);
+    cr_assert_eq(question.count, 1);
+    return &question.rows[0];
+}
+
+/* ---- what is remembered ---- */
+
+Test(recent, knows_a_run_from_its_beginning)
+{
+    call();
+    const struct hl_recent_run *r = row(1);
+    cr_assert_eq(r->state, HL_RUN_RUNNING);
+    cr_assert_eq(r->created_ms, 1000);
+    cr_assert_eq(r->http_status, 0);
+    cr_assert_str_eq(r->method, "POST");
+    cr_assert_eq(r->request_size, 7);
+    cr_assert_eq(r->response_size, HL_RECENT_UNKNOWN);
+    cr_assert(hl_str_eq(hl_recent_project(r), HL_STR("p")));
+    cr_assert(hl_str_eq(hl_recent_app(r), HL_STR("a")));
+    cr_assert(hl_str_eq(hl_recent_path(r), HL_STR("/run")));
+}
+
+Test(recent, knows_how_a_run_ended)
+{
+    struct hl_run *run = call();
+    run->status = 500;
+    run->response_size = 30;
+    hl_recent_end(run, HL_RUN_FAILURE, HL_REASON_APP_ERROR, 250);
+    const struct hl_recent_run *r = row(1);
+    cr_assert(r->state == HL_RUN_FAILURE && r->reason == HL_REASON_APP_ERROR);
+    cr_assert_eq(r->http_status, 500);
+    cr_assert_eq(r->response_size, 30);
+    cr_assert_eq(r->finished_ms, 1250);
+}
+
+Test(recent, sees_what_a_run_that_goes_on_has_been_answered)
+{
+    struct hl_run *run = call();
+    cr_assert_eq(row(1)->mode, HL_RECENT_SYNC);
+    run->status = 200;
+    run->is_event_stream = true;
+    cr_assert_eq(row(1)->mode, HL_RECENT_STREAM);
+    cr_assert_eq(row(1)->http_status, 200);
+    run->status = 101;
+    cr_assert_eq(row(1)->mode, HL_RECENT_WEBSOCKET);
+}
+
+Test(recent, keeps_no_query)
+{
+    call_numbered(1, "a", "/run?token=secret");
+    cr_assert(hl_str_eq(hl_recent_path(row(1)), HL_STR("/run")));
+}
+
+Test(recent, cuts_a_path_that_is_too_long)
+{
+    char path[2 * HL_RECENT_TEXT];
+    memset(path, 'x', sizeof(path) - 1);
+    path[sizeof(path) - 1] = '\0';
+    call_numbered(1, "app", path);
+    const struct hl_recent_run *r = row(1);
+    cr_assert(hl_str_eq(hl_recent_app(r), HL_STR("app")));
+    cr_assert_eq(r->project_n + r->app_n + r->path_n, HL_RECENT_TEXT);
+}
+
+Test(recent, forgets_the_one_that_ended_first_when_there_are_enough)
+{
+    struct hl_run *first = call(), *second = call();
+    call();
+    finish(second);
+    finish(first);
+    total = HL_RECENT_MAX;
+    call();
+    cr_assert_str_eq(listed(10), "4 3 1");
+    cr_assert_eq(total, HL_RECENT_MAX, "its place was taken");
+}
+
+Test(recent, never_forgets_one_that_goes_on)
+{
+    call();
+    total = HL_RECENT_MAX;
+    call();
+    cr_assert_str_eq(listed(10), "2 1");
+    cr_assert_eq(total, HL_RECENT_MAX + 1);
+}
+
+Test(recent, leaves_a_run_to_the_store_when_that_lists_it)
+{
+    struct hl_run *run = call();
+    hl_recent_forget(run);
+    cr_assert_str_eq(listed(10), "");
+    cr_assert_eq(total, 0);
+    hl_recent_end(run, HL_RUN_SUCCESS, HL_REASON_NONE, 1); /* harmless */
+    hl_recent_forget(run);
+}
+
+/* ---- lists ---- */
+
+Test(recent, lists_the_newest_first_and_says_that_there_are_more)
+{
+    for (int i = 0; i < 4; i++)
+        finish(call());
+    cr_assert_str_eq(listed(10), "4 3 2 1");
+    cr_assert_str_eq(listed(4), "4 3 2 1");
+    cr_assert_str_eq(listed(3), "4 3 2 and more");
+}
+
+Test(recent, goes_on_below_an_id)
+{
+    for (int i = 0; i < 4; i++)
+        finish(call());
+    ask_for(3);
+    cr_assert_str_eq(listed(10), "2 1");
+    ask_for(1);
+    cr_assert_str_eq(listed(10), "");
+}
+
+Test(recent, lists_by_state)
+{
+    finish(call());
+    call();
+    question.state = HL_RUN_RUNNING;
+    cr_assert_str_eq(listed(10), "2");
+    question.state = HL_RUN_SUCCESS;
+    cr_assert_str_eq(listed(10), "1");
+    question.state = -1;
+    cr_assert_str_eq(listed(10), "2 1");
+}
+
+Test(recent, lists_by_time_from_the_first_moment_on_and_before_the_last)
+{
+    for (int i = 0; i < 4; i++)
+        call();
+    question.since_ms = 2000;
+    cr_assert_str_eq(listed(10), "4 3 2");
+    question.until_ms = 4000;
+    cr_assert_str_eq(listed(10), "3 2");
+}
+
+Test(recent, lists_by_project_and_app)
+{
+    call_numbered(1, "a", "/");
+    call_numbered(2, "b", "/");
+    strcpy(question.app, "b");
+    cr_assert_str_eq(listed(10), "2");
+    strcpy(question.project, "other");
+    cr_assert_str_eq(listed(10), "");
+}
+
+Test(recent, lists_by_id_although_the_clock_was_set_back)
+{
+    static const unsigned order[] = {5, 6, 2, 3, 7};
+    for (size_t i = 0; i < HL_ARRAY_LEN(order); i++)
+        call_numbered(order[i], "a", "/");
+    cr_assert_str_eq(listed(10), "7 6 5 3 2");
+    cr_assert_str_eq(listed(2), "7 6 and more");
+    ask_for(6);
+    cr_assert_str_eq(listed(2), "5 3 and more");
+}
+
+/* ---- one run ---- */
+
+Test(recent, does_not_find_what_is_another_projects)
+{
+    call();
+    ask_for(1);
+    strcpy(question.project, "other");
+    ask(HL_RECENT_GET);
+    cr_assert_eq(question.rc, HL_ERR_NOT_FOUND);
+    cr_assert_null(ask(HL_RECENT_CANCEL));
+    cr_assert_eq(question.rc, HL_ERR_NOT_FOUND);
+}
+
+Test(recent, says_which_run_a_cancel_is_about)
+{
+    struct hl_run *run = call();
+    call();
+    ask_for(1);
+    cr_assert_eq(ask(HL_RECENT_CANCEL), run);
+    cr_assert_eq(question.rc, HL_OK);
+    finish(run);
+    cr_assert_null(ask(HL_RECENT_CANCEL));
+    cr_assert_eq(question.rc, HL_ERR_CONFLICT, "it has ended already");
+    ask_for(9);
+    cr_assert_null(ask(HL_RECENT_CANCEL));
+    cr_assert_eq(question.rc, HL_ERR_NOT_FOUND);
+}

@@ -1,0 +1,43 @@
+/* test_service.c - whether calls should come here now, and why not. */
+#include "run/service.h"
+
+#include <criterion/criterion.h>
+
+#include "fake_store.h"
+
+static struct hl_readiness readiness;
+static struct hl_service service = {.readiness = &readiness};
+
+static void begin(void)
+{
+    service.store = fake_store_begin();
+    atomic_init(&readiness.is_ready, true);
+    atomic_init(&readiness.why, "the app is not there");
+}
+
+TestSuite(service, .init = begin);
+
+Test(service, takes_calls_when_nothing_is_wrong)
+{
+    cr_assert_null(hl_service_not_ready(&service));
+}
+
+Test(service, says_why_the_app_is_not_ready)
+{
+    atomic_store(&readiness.is_ready, false);
+    cr_assert_str_eq(hl_service_not_ready(&service), "the app is not there");
+}
+
+Test(service, says_all_that_is_wrong_the_gravest_first)
+{
+    const char *problems[HL_SERVICE_PROBLEMS_MAX];
+    atomic_store(&readiness.is_ready, false);
+    hl_counter_add(&fake_store.gauges.is_full, 1);
+    cr_assert(strstr(hl_service_not_ready(&service), "the store is full"));
+    hl_counter_add(&fake_store.gauges.is_failing, 1);
+    cr_assert(strstr(hl_service_not_ready(&service), "the store is failing"));
+    atomic_store(&service.is_draining, true);
+    cr_assert(strstr(hl_service_not_ready(&service), "shutting down"));
+    cr_assert_eq(hl_service_problems(&service, problems), HL_SERVICE_PROBLEMS_MAX);
+    cr_assert_eq(problems[3], readiness.why);
+}

@@ -1,0 +1,104 @@
+/* test_upkeep.c - what is past its retention goes with its partition, on PostgreSQL. */
+#include <criterion/criterion.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "store/postgres/upkeep.h"
+
+#define HOUR_MS (3600 * INT64_C(1000))
+
+/* As if the retention had ended so long before: what ended up to `ahead_ms` from now is past it. */
+static void tend(struct fixture *f, int64_t ahead_ms)
+{
+    char why[300] = "";
+    struct hl_pg_session session;
+    struct hl_pg_settings settings = {
+        .url = f->config.postgres_url.p, .name = "test", .ttl_ms = 60000};
+    snprintf(settings.schema, sizeof(settings.schema), "\"%s\"", f->config.postgres_schema.p);
+    cr_assert_eq(hl_pg_session_open(&session, &settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
+    cr_assert_eq(hl_pg_upkeep(&session, -ahead_ms, why, sizeof(why)), HL_OK, "%s", why);
+    hl_pg_session_close(&session);
+}
+
+static struct hl_id end_one(struct fixture *f)
+{
+    struct hl_id id;
+    cr_assert_eq(record_run(f, (struct run_spec){.url = "http://h.test/"}, &id), HL_OK);
+    cr_assert_eq(finish_run(f, &id, 1, "answer"), HL_OK);
+    return id;
+}
+
+static bool is_there(struct fixture *f, const struct hl_id *id)
+{
+    struct hl_get_run g;
+    enum hl_err err = get_run(f, id, &g);
+    hl_body_fini(&g.outcome.body);
+    cr_assert(err == HL_OK || err == HL_ERR_NOT_FOUND);
+    return err == HL_OK;
+}
+
+static void deliver(struct fixture *f)
+{
+    give_lease_credit(f, 1);
+    struct hl_leased *l = party_wait(&f->sender, HL_STORE_LEASED);
+    cr_assert_eq(say_outcome(f, l, l->n, HL_ATTEMPT_OK), HL_OK);
+    hl_leased_free(l);
+}
+
+static void what_ended_goes(struct fixture *f)
+{
+    struct hl_id ended = end_one(f), queued;
+    cr_assert_eq(accept_run(f, (struct run_spec){0}, &queued), HL_OK);
+    deliver(f);
+    tend(f, -HOUR_MS);
+    cr_assert(is_there(f, &ended), "its retention is not over");
+    tend(f, 3 * HOUR_MS);
+    cr_assert_not(is_there(f, &ended));
+    cr_assert(is_there(f, &queued), "it has not ended");
+    cr_assert_eq(cancel_run(f, &queued), HL_OK);
+    tend(f, 3 * HOUR_MS);
+    cr_assert_not(is_there(f, &queued), "its partition is gone");
+}
+
+Test(postgres, runs_that_ended_go_alone_and_the_last_one_takes_the_partition_along)
+{
+    fixture_run(HL_STORE_POSTGRES, what_ended_goes);
+}
+
+static void what_is_past_is_hidden(struct fixture *f)
+{
+    struct hl_list_runs l = {
+        .m.msg.type = HL_STORE_LIST_RUNS, .state = -1, .is_async = -1, .limit = 10};
+    fixture_close(f);
+    f->config.retention_ms = 1000;
+    fixture_open(f);
+    struct hl_id ended = end_one(f), queued;
+    cr_assert_eq(accept_run(f, (struct run_spec){0}, &queued), HL_OK);
+    while (is_there(f, &ended))
+        usleep(50000);
+    cr_assert(is_there(f, &queued), "it has not ended");
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.count, 1);
+    cr_assert(hl_id_eq(&l.rows[0].run_id, &queued));
+    hl_list_runs_fini(&l);
+}
+
+Test(postgres, run_past_its_retention_is_hidden_before_it_is_removed)
+{
+    fixture_run(HL_STORE_POSTGRES, what_is_past_is_hidden);
+}
+
+static void what_is_pending_stays(struct fixture *f)
+{
+    struct hl_id ended = end_one(f);
+    tend(f, 3 * HOUR_MS);
+    cr_assert(is_there(f, &ended), "its webhook is still to be sent");
+    deliver(f);
+    tend(f, 3 * HOUR_MS);
+    cr_assert_not(is_there(f, &ended));
+}
+
+Test(postgres, run_whose_webhook_is_pending_stays)
+{
+    fixture_run(HL_STORE_POSTGRES, what_is_pending_stays);
+}
