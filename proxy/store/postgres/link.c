@@ -11,7 +11,8 @@
 #include "base/random.h"
 
 #define PAUSE_MIN_MS 50
-#define PAUSE_MAX_MS 5000
+/* Who comes back at once buries the others a lifetime later: by then each has tried several times. */
+#define PAUSES_IN_TTL 6
 /* A statement is ended by the server after 10 s; what says nothing for longer is cut off. */
 #define SILENCE_MS 15000
 #define LOOK_MS    1000
@@ -50,7 +51,8 @@ static void try_later(struct hl_pg_link *l)
     uint32_t dice;
     hl_random_fill(&dice, sizeof(dice));
     uint64_t wait_ms = l->pause_ms / 2 + dice % (l->pause_ms / 2 + 1);
-    l->pause_ms = l->pause_ms * 2 < PAUSE_MAX_MS ? l->pause_ms * 2 : PAUSE_MAX_MS;
+    uint64_t max_ms = l->settings->ttl_ms / PAUSES_IN_TTL;
+    l->pause_ms = l->pause_ms * 2 < max_ms ? l->pause_ms * 2 : max_ms;
     uv_timer_start(&l->timer, on_timer, wait_ms, 0);
 }
 
@@ -201,7 +203,7 @@ void hl_pg_link_open(struct hl_pg_link *l, PGconn *conn)
 
 void hl_pg_link_hurry(struct hl_pg_link *l)
 {
-    if (!l->conn && !l->job && !l->is_closing)
+    if (l->down_ms > 0 && !l->job && !l->is_closing)
         uv_timer_start(&l->timer, on_timer, 0, 0);
 }
 

@@ -56,7 +56,8 @@ int hl_pg_link_init(struct hl_pg_link *l, uv_loop_t *loop, const struct hl_pg_se
     const struct hl_pg_texts *texts, void (*on_change)(void *self, bool is_up), void *self);
 /* Takes a connection that was made already; NULL: makes one. */
 void hl_pg_link_open(struct hl_pg_link *l, PGconn *conn);
-/* Another connection has been made: the server is there, and the next try need not wait. */
+/* Another connection has been made: the server is there, and the next try of one that was opened need
+ * not wait. */
 void hl_pg_link_hurry(struct hl_pg_link *l);
 /* Ends its flights as lost and closes its handles: the loop runs until they are. */
 void hl_pg_link_close(struct hl_pg_link *l);

@@ -161,7 +161,7 @@ enum hl_err hl_pg_meta_share(
     PGresult *result = NULL;
     enum hl_err err = check_key(session, &s->key, true, why, why_len);
     if (!err && !s->is_guest)
-        err = check_ttl(session, s->ttl_ms, true, why, why_len);
+        err = check_ttl(session, s->settings.ttl_ms, true, why, why_len);
     if (!err)
         err = ask_meta(session, "signing_key", NULL, &result, why, why_len);
     if (!err && PQntuples(result) > 0 && hl_pg_keep_signing_key(s, first_value(result)) != HL_OK)

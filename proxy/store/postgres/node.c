@@ -62,7 +62,7 @@ void hl_pg_node_join(struct hl_pg_store *s)
     hl_pg_add_str(p, hl_str_from(s->name));
     hl_pg_add_str(p, HL_STR(HL_VERSION));
     hl_pg_add_str(p, HL_STR(""));
-    hl_pg_add_int(p, (int64_t)s->ttl_ms);
+    hl_pg_add_int(p, (int64_t)s->settings.ttl_ms);
     hl_pg_errand_add(e, HL_PG_DO_NODE_JOIN);
     add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
@@ -121,7 +121,7 @@ static void on_beat(struct hl_pg_store *s, const PGresult *result)
     struct hl_pg_row row = {.result = result};
     hl_clock_follow(hl_pg_int(&row), s->beat_sent_ms);
     bool was_expired = hl_pg_int(&row);
-    bool has_gap = now_ms - s->last_beat_ms > s->ttl_ms / 3;
+    bool has_gap = now_ms - s->last_beat_ms > s->settings.ttl_ms / 3;
     if (s->beats_since_ms == 0 || was_expired || has_gap)
         s->beats_since_ms = now_ms;
     s->last_beat_ms = now_ms;
@@ -133,7 +133,7 @@ static void beat(struct hl_pg_store *s)
     if (!e)
         return;
     hl_pg_add_id(&s->params, &s->node_id);
-    hl_pg_add_int(&s->params, (int64_t)s->ttl_ms);
+    hl_pg_add_int(&s->params, (int64_t)s->settings.ttl_ms);
     hl_pg_errand_add(e, HL_PG_DO_NODE_BEAT);
     s->beat_sent_ms = hl_clock_mono_ms();
     s->is_beating = hl_pg_errand_send(e);
@@ -174,8 +174,8 @@ static void bury(struct hl_pg_store *s)
 /* Not between the end of an outage and the first beat after it. */
 static bool may_bury(const struct hl_pg_store *s, uint64_t now_ms)
 {
-    return s->beats_since_ms > 0 && now_ms - s->beats_since_ms >= s->ttl_ms &&
-           now_ms - s->last_beat_ms <= s->ttl_ms / 3;
+    return s->beats_since_ms > 0 && now_ms - s->beats_since_ms >= s->settings.ttl_ms &&
+           now_ms - s->last_beat_ms <= s->settings.ttl_ms / 3;
 }
 
 /* --- gauges --------------------------------------------------------------------------------- */
@@ -214,11 +214,11 @@ void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
         return;
     }
     if (now_ms >= s->beat_ms && !s->is_beating) {
-        s->beat_ms = now_ms + s->ttl_ms / 12;
+        s->beat_ms = now_ms + s->settings.ttl_ms / 12;
         beat(s);
     }
     if (now_ms >= s->bury_ms && !s->is_burying && may_bury(s, now_ms)) {
-        s->bury_ms = now_ms + s->ttl_ms / 6;
+        s->bury_ms = now_ms + s->settings.ttl_ms / 6;
         bury(s);
     }
     if (now_ms >= s->survey_ms && !s->is_surveying) {
@@ -229,7 +229,7 @@ void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
 
 static uint64_t bury_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
 {
-    uint64_t due_ms = s->beats_since_ms + s->ttl_ms;
+    uint64_t due_ms = s->beats_since_ms + s->settings.ttl_ms;
     if (due_ms < s->bury_ms)
         due_ms = s->bury_ms;
     if (due_ms < now_ms)

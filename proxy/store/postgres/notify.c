@@ -88,6 +88,7 @@ static void on_listener(void *self, bool is_up)
     s->notify.probe_ms = now_ms + PROBE_MS;
     if (!is_up)
         return;
+    hl_pg_hurry(s);
     listen_on(s);
     s->notify.owes_all = true; /* to itself too */
 }

@@ -190,15 +190,17 @@ static void on_writer(void *self, bool is_up)
     if (is_up && !s->is_guest)
         hl_pg_node_join(s);
     if (is_up)
-        hl_pg_link_hurry(&s->reader);
+        hl_pg_hurry(s);
     else
         hl_credit_return_unused(&s->workers);
 }
 
 static void on_reader(void *self, bool is_up)
 {
-    if (is_up)
-        hl_pg_answer_waiting(self);
+    if (!is_up)
+        return;
+    hl_pg_hurry(self);
+    hl_pg_answer_waiting(self);
 }
 
 static void run(void *arg)
@@ -257,7 +259,6 @@ static enum hl_err read_config(
     s->settings.url = s->url;
     snprintf(s->name, sizeof(s->name), "%.*s", HL_STR_ARG(config->replica));
     s->is_guest = config->run_attempts == 0 && config->webhook_attempts == 0;
-    s->ttl_ms = config->replica_ttl_ms;
     s->retention_ms = config->retention_ms;
     s->idem_ms = config->retention_ms < (uint64_t)DAY_MS ? config->retention_ms : (uint64_t)DAY_MS;
     s->run_attempts = config->run_attempts;

@@ -132,11 +132,18 @@ struct hl_pg_store {
     uint64_t join_ms; /* CLOCK_MONOTONIC: tried again, the server refused it; 0: it did not */
     bool is_leaving, has_left;
     bool is_beating, is_burying, is_surveying; /* under way */
-    uint64_t ttl_ms;
-    uint64_t beat_ms, bury_ms, survey_ms; /* CLOCK_MONOTONIC: the next ones */
-    uint64_t beat_sent_ms;                /* CLOCK_MONOTONIC: the last one */
-    uint64_t last_beat_ms;                /* CLOCK_MONOTONIC: that succeeded */
+    uint64_t beat_ms, bury_ms, survey_ms;      /* CLOCK_MONOTONIC: the next ones */
+    uint64_t beat_sent_ms;                     /* CLOCK_MONOTONIC: the last one */
+    uint64_t last_beat_ms;                     /* CLOCK_MONOTONIC: that succeeded */
     uint64_t beats_since_ms; /* since when beats have succeeded without a gap; 0: they have not */
 };
+
+/* One of its connections has been made. */
+static inline void hl_pg_hurry(struct hl_pg_store *s)
+{
+    hl_pg_link_hurry(&s->writer);
+    hl_pg_link_hurry(&s->reader);
+    hl_pg_link_hurry(&s->listener);
+}
 
 #endif
