@@ -159,7 +159,7 @@ run_files() {
     local wrapper=$1 tap=$PWD/$build/integration.tap
     shift
     rm -f "$tap"
-    HOOKLINE_BIN=$PWD/$build/hookline "$wrapper" node --test --test-concurrency="${JOBS:-3}" \
+    HOOKLINE_BIN=$PWD/$build/hookline timeout --kill-after=10 40m "$wrapper" node --test --test-concurrency="${JOBS:-3}" \
         --test-reporter=spec --test-reporter-destination=stdout --test-reporter=tap --test-reporter-destination="$tap" \
         "$@" || true
     passed=$((passed + $(count_tap pass)))

@@ -1,8 +1,13 @@
-// case.mjs - node:test's `test` with two additions: no test hangs, and a failed one shows what its sidecar logged.
+// case.mjs - node:test's `test` with two additions: nothing hangs, and a failed test shows what its sidecar logged.
 import { test as nodeTest } from 'node:test';
 import { within } from './until.mjs';
 
+/** How long after its last test a file may live, ms: what tests started is ended by then (cleanup.mjs). */
+const REST = 120_000;
+
 const reports = new WeakMap();
+let waiting = 0; // tests that have not ended
+let watchdog;
 
 /** Gives the test `t` something to show when it fails: `report()` answers a text. */
 export function onFailure(t, report) {
@@ -14,12 +19,22 @@ export function onFailure(t, report) {
 export function test(name, ...rest) {
     const body = rest.pop();
     const { limit = 60_000, ...options } = rest[0] ?? {};
+    waiting++;
     nodeTest(name, options, async (t) => {
+        clearTimeout(watchdog);
         try {
             await within('the test', Promise.resolve(body(t)), limit);
         } catch (error) {
             for (const report of reports.get(t) ?? []) t.diagnostic(report());
             throw error;
+        } finally {
+            if (--waiting === 0) watchdog = setTimeout(giveUp, REST).unref();
         }
     });
+}
+
+/** What is still open would keep this process, and with it the whole run of tests, for ever. */
+function giveUp() {
+    console.error(`${process.argv[1]} does not end; still open: ${process.getActiveResourcesInfo().join(', ')}`);
+    process.exit(1);
 }

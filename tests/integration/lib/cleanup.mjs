@@ -1,6 +1,12 @@
 // cleanup.mjs - what a test started is ended when the test ends, last started first.
+import { within } from './until.mjs';
+
+/** For each one of them, ms. */
+const LIMIT = 60_000;
 
 const stacks = new WeakMap();
+const children = new Set();
+process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
 /** Runs `close` after the test `t`; an error in it fails the test. */
 export function atEnd(t, close) {
@@ -11,11 +17,18 @@ export function atEnd(t, close) {
     stacks.get(t).push(close);
 }
 
+/** A process that does not outlive this one, whatever happens; answers it. */
+export function withUs(child) {
+    children.add(child);
+    child.once('exit', () => children.delete(child));
+    return child;
+}
+
 async function closeAll(stack) {
     const errors = [];
     while (stack.length) {
         try {
-            await stack.pop()();
+            await within('the end of what the test started', Promise.resolve(stack.pop()()), LIMIT);
         } catch (error) {
             errors.push(error);
         }

@@ -7,7 +7,7 @@ import http from 'node:http';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { atEnd } from './cleanup.mjs';
+import { atEnd, withUs } from './cleanup.mjs';
 import { onFailure } from './case.mjs';
 import { BINARY, temporaryDirectory } from './sidecar.mjs';
 import { until } from './until.mjs';
@@ -71,7 +71,7 @@ export class Host {
 
     start() {
         const [command, ...args] = this.command;
-        this.#child = spawn(command, args, {
+        const child = spawn(command, args, {
             env: {
                 PATH: process.env.PATH,
                 ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16',
@@ -82,6 +82,7 @@ export class Host {
             },
             stdio: ['ignore', 'pipe', 'pipe'],
         });
+        this.#child = withUs(child);
         for (const name of ['stdout', 'stderr']) {
             this.#child[name].setEncoding('utf8').on('data', (text) => (this[name] += text));
         }

@@ -6,7 +6,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
-import { atEnd } from './cleanup.mjs';
+import { atEnd, withUs } from './cleanup.mjs';
 import { onFailure } from './case.mjs';
 import { LogLines } from './loglines.mjs';
 import { BINARY, freePort, isSanitized, temporaryDirectory } from './sidecar.mjs';
@@ -153,7 +153,7 @@ export async function spawnPython(t, source, { python = DEBIAN, env = {}, files 
             stdio: ['ignore', 'pipe', 'pipe'],
         },
     );
-    const app = new PythonApp(child, port);
+    const app = new PythonApp(withUs(child), port);
     app.directory = directory;
     onFailure(t, () => app.stderr);
     return app;

@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { atEnd } from './cleanup.mjs';
+import { atEnd, withUs } from './cleanup.mjs';
 import { parseMetrics } from './prometheus.mjs';
 import { onFailure } from './case.mjs';
 import { LogLines } from './loglines.mjs';
@@ -128,6 +128,9 @@ export class Sidecar {
     /** Lines on stderr that are no JSON objects. */
     noise = this.#output.noise;
 
+    /** It is not started again: a test that was given up may go on and try. */
+    isOver = false;
+
     constructor(env, dataDir, command = [BINARY]) {
         this.env = env;
         this.dataDir = dataDir;
@@ -159,8 +162,9 @@ export class Sidecar {
     async start(wait = 'readyz') {
         this.port ??= await freePort();
         this.adminPort ??= await freePort();
+        if (this.isOver) throw new Error('the test has ended');
         const [program, ...args] = this.command;
-        this.#child = spawn(program, args, {
+        const child = spawn(program, args, {
             env: {
                 ...surroundings,
                 ...DEFAULTS,
@@ -171,7 +175,8 @@ export class Sidecar {
             },
             stdio: ['ignore', 'inherit', 'pipe'],
         });
-        this.#output.read(this.#child.stderr);
+        this.#child = withUs(child);
+        this.#output.read(child.stderr);
         this.#exit = once(this.#child, 'close');
         if (wait) await this.until(wait);
         return this;
@@ -241,6 +246,12 @@ export class Sidecar {
         this.check();
     }
 
+    /** For good. */
+    end() {
+        this.isOver = true;
+        return this.stop();
+    }
+
     async kill() {
         this.signal('SIGKILL');
         await this.exited();
@@ -291,7 +302,7 @@ export class Sidecar {
 export async function startSidecar(t, { env = {}, wait = 'readyz', dataDir, command } = {}) {
     const directory = dataDir ?? (await temporaryDirectory(t));
     const sidecar = new Sidecar({ ...env }, directory, command);
-    atEnd(t, () => sidecar.stop());
+    atEnd(t, () => sidecar.end());
     onFailure(t, () => sidecar.tail());
     await sidecar.start(wait);
     return sidecar;
