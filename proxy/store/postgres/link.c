@@ -11,6 +11,7 @@
 #include "base/random.h"
 
 #define PAUSE_MIN_MS 50
+#define PAUSE_MAX_MS 5000
 /* Who comes back at once buries the others a lifetime later: by then each has tried several times. */
 #define PAUSES_IN_TTL 6
 /* A statement is ended by the server after 10 s; what says nothing for longer is cut off. */
@@ -52,6 +53,8 @@ static void try_later(struct hl_pg_link *l)
     hl_random_fill(&dice, sizeof(dice));
     uint64_t wait_ms = l->pause_ms / 2 + dice % (l->pause_ms / 2 + 1);
     uint64_t max_ms = l->settings->ttl_ms / PAUSES_IN_TTL;
+    if (max_ms > PAUSE_MAX_MS)
+        max_ms = PAUSE_MAX_MS;
     l->pause_ms = l->pause_ms * 2 < max_ms ? l->pause_ms * 2 : max_ms;
     uv_timer_start(&l->timer, on_timer, wait_ms, 0);
 }
