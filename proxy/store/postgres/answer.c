@@ -14,6 +14,7 @@
 #include "store/message.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/push.h"
 #include "store/postgres/reply.h"
 
 #define WAIT_MS 2000
@@ -63,7 +64,7 @@ static enum hl_pg_sql bind_get_run(
     const struct hl_get_run *g = (const struct hl_get_run *)m;
     hl_pg_add_id(p, &g->run_id);
     hl_pg_add_int(p, g->with_body);
-    hl_pg_add_int(p, hl_clock_wall_ms() - (int64_t)s->retention_ms);
+    hl_pg_add_horizon(s, p);
     return HL_PG_DO_ASK_RUN;
 }
 
@@ -113,7 +114,7 @@ static enum hl_pg_sql bind_list_runs(
     if (l->state == HL_RUN_QUEUED || l->state == HL_RUN_RUNNING)
         return HL_PG_DO_ASK_TICKETS;
     /* Hidden at once, removed within the hour. */
-    hl_pg_add_int(p, hl_clock_wall_ms() - (int64_t)s->retention_ms);
+    hl_pg_add_horizon(s, p);
     return HL_PG_DO_ASK_RUNS;
 }
 
@@ -227,7 +228,6 @@ static enum hl_err read_deliveries(struct hl_pg_store *s, const PGresult *result
 static enum hl_pg_sql bind_list_deliveries(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
-    (void)s;
     const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)m;
     hl_pg_add_str(p, hl_str_from(l->project));
     hl_pg_add_str(p, hl_str_from(l->app));
@@ -240,6 +240,7 @@ static enum hl_pg_sql bind_list_deliveries(
     hl_pg_add_int(p, (int64_t)l->limit + 1);
     hl_pg_add_null(p);
     hl_pg_add_int(p, l->with_attempts ? HL_ATTEMPTS_SHOWN : 0);
+    hl_pg_add_horizon(s, p);
     return HL_PG_DO_ASK_DELIVERIES;
 }
 
@@ -261,7 +262,6 @@ static enum hl_err read_list_deliveries(
 static enum hl_pg_sql bind_get_delivery(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
-    (void)s;
     const struct hl_get_delivery *g = (const struct hl_get_delivery *)m;
     static const struct hl_id none;
     hl_pg_add_str(p, hl_str_from(g->project));
@@ -272,6 +272,7 @@ static enum hl_pg_sql bind_get_delivery(
     hl_pg_add_int(p, 1);
     hl_pg_add_id(p, &g->delivery_id);
     hl_pg_add_int(p, HL_ATTEMPTS_SHOWN);
+    hl_pg_add_horizon(s, p);
     return HL_PG_DO_ASK_DELIVERIES;
 }
 

@@ -188,7 +188,7 @@ static void fill(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     size_t singles = 0;
     if (hl_id_map_reserve(&s->busy, 2 * HL_PG_FLUSH_OPS) != HL_OK ||
-        hl_id_map_reserve(&s->live, HL_PG_FLUSHES * (HL_PG_FLUSH_OPS + HL_PG_HAND_OUT)) != HL_OK)
+        hl_pg_live_reserve(&s->live, HL_PG_FLUSHES * (HL_PG_FLUSH_OPS + HL_PG_HAND_OUT)) != HL_OK)
         return;
     HL_LIST_EACH_SAFE (node, &s->queue) {
         struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);

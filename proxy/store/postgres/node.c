@@ -64,7 +64,7 @@ void hl_pg_node_join(struct hl_pg_store *s)
     hl_pg_add_str(p, HL_STR(""));
     hl_pg_add_int(p, (int64_t)s->settings.ttl_ms);
     hl_pg_errand_add(e, HL_PG_DO_NODE_JOIN);
-    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live);
+    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
     hl_pg_errand_send(e);
 }
@@ -80,7 +80,7 @@ bool hl_pg_node_leave(struct hl_pg_store *s)
     struct hl_pg_errand *e = hl_pg_link_is_up(&s->writer) ? hl_pg_errand_begin(s, on_left) : NULL;
     if (!e)
         return false;
-    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live);
+    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
     hl_pg_add_id(&s->params, &s->node_id);
     hl_pg_errand_add(e, HL_PG_DO_NODE_LEAVE);
@@ -95,9 +95,9 @@ static void start_over(struct hl_pg_store *s)
     HL_LOG(WARN,
         "store: this replica counted as dead: its runs were ended, its deliveries go on "
         "elsewhere",
-        HL_LOG_INT("runs", s->live.n), HL_LOG_INT("deliveries", s->places.leased));
+        HL_LOG_INT("runs", s->live.boxes.n), HL_LOG_INT("deliveries", s->places.leased));
     s->node_id = hl_id_next(&s->ids, hl_clock_wall_ms());
-    hl_id_map_clear(&s->live); /* flushes that are under way have reserved room */
+    hl_pg_live_clear(&s->live); /* flushes that are under way have reserved room */
     uint32_t per_lane = s->places.per_lane;
     hl_pg_places_fini(&s->places);
     hl_pg_places_init(&s->places, per_lane);

@@ -166,7 +166,7 @@ static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
         s->claims_more = true;
         hl_pg_notify_work(s);
     } else {
-        hl_id_map_put(&s->live, &a->run_id, a->m.reply_to);
+        hl_pg_live_put(&s->live, &a->run_id, 1, a->m.reply_to);
     }
 }
 
@@ -246,8 +246,8 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
         hl_counter_add(&s->gauges.pending_deliveries, (uint64_t)op->number);
         hl_pg_bodies_remove(s, &outcome_of(op)->body);
     }
-    hl_pg_bodies_drop(s, &finish_of(op)->run_id);
-    hl_id_map_remove(&s->live, &finish_of(op)->run_id);
+    if (hl_pg_live_end(&s->live, &finish_of(op)->run_id, finish_of(op)->epoch))
+        hl_pg_bodies_drop(s, &finish_of(op)->run_id);
     s->leases_more = true;
     if (op->rc == HL_OK && op->number)
         hl_pg_notify_work(s);
@@ -284,8 +284,8 @@ static void bind_release(
 
 static void note_release(struct hl_pg_store *s, struct hl_pg_op *op)
 {
-    hl_id_map_remove(&s->live, &claimed_of(op)->run_id);
-    hl_pg_bodies_drop(s, &claimed_of(op)->run_id);
+    if (hl_pg_live_end(&s->live, &claimed_of(op)->run_id, claimed_of(op)->epoch))
+        hl_pg_bodies_drop(s, &claimed_of(op)->run_id);
     s->claims_more = s->leases_more = true;
     hl_pg_notify_all(s); /* its app takes no calls: others' may */
 }

@@ -278,7 +278,7 @@ static void init(struct hl_pg_store *s)
     hl_list_init(&s->questions);
     hl_pg_params_init(&s->params);
     hl_id_map_init(&s->busy);
-    hl_id_map_init(&s->live);
+    hl_pg_live_init(&s->live);
     hl_credit_book_init(&s->workers);
     hl_credit_book_init(&s->senders);
     hl_id_source_init(&s->ids);
@@ -318,7 +318,7 @@ static void free_store(struct hl_pg_store *s)
     hl_pg_places_fini(&s->places);
     hl_pg_outbox_fini(s);
     hl_id_map_fini(&s->busy);
-    hl_id_map_fini(&s->live);
+    hl_pg_live_fini(&s->live);
     hl_credit_book_fini(&s->workers);
     hl_credit_book_fini(&s->senders);
     hl_sealer_fini(&s->sealer);

@@ -10,6 +10,7 @@
 #include "store/id_map.h"
 #include "store/intake.h"
 #include "store/postgres/link.h"
+#include "store/postgres/live.h"
 #include "store/postgres/op.h"
 #include "store/postgres/places.h"
 #include "store/secret.h"
@@ -113,7 +114,7 @@ struct hl_pg_store {
         pause_ms; /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
 
     struct hl_credit_book workers, senders;
-    struct hl_id_map live; /* run → mailbox of the worker that has it */
+    struct hl_pg_live live;
     struct hl_pg_places places;
     int64_t lane_at; /* the last lane that was leased from */
     bool

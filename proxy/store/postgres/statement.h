@@ -83,6 +83,10 @@ enum hl_pg_code {
     " count(*) FILTER (WHERE d.state = 1) AS ok, count(*) FILTER (WHERE d.state = 2) AS dead"      \
     " FROM ~.delivery d WHERE d.run_id = r.run_id) c ON r.has_webhook"
 
+/* What is past its retention is hidden at once, but not while its webhook is to be sent. */
+#define HL_PG_SHOWN_DELIVERY(until) "(state = 0 OR created_ms > " until "::bigint)"
+#define HL_PG_SHOWN(until)          "(r.state < 2 OR r.finished_ms > " until "::bigint OR c.pending > 0)"
+
 /* clang-format off */
 #define HL_PG_MAP(X)                                                                               \
     /* $1 me; $21 how long a key is kept, in ms; $23 whether too much waits for a new one. What begins */ \
@@ -256,16 +260,19 @@ enum hl_pg_code {
     /* $1 the delivery, $2 its project or '', $3 attempts */                                       \
     X(REDELIVER, "WITH renewed AS (UPDATE ~.delivery SET state = 0, round = round + 1, n = 0,"     \
         " max_attempts = $3::bigint, done_ms = NULL WHERE delivery_id = $1::uuid AND state <> 0"  \
-        " AND ($2::text = '' OR project = $2::text) RETURNING delivery_id, lane),"                 \
+        " AND created_ms > $4::bigint AND ($2::text = '' OR project = $2::text)"                    \
+        " RETURNING delivery_id, lane),"                 \
         " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                       \
         " SELECT delivery_id, lane, now() FROM renewed)"                                           \
         " SELECT 1, CASE WHEN EXISTS (SELECT FROM renewed) THEN 0 WHEN EXISTS (SELECT"             \
-        " FROM ~.delivery WHERE delivery_id = $1::uuid AND ($2::text = '' OR project = $2::text))" \
+        " FROM ~.delivery WHERE delivery_id = $1::uuid AND " HL_PG_SHOWN_DELIVERY("$4")            \
+        " AND ($2::text = '' OR project = $2::text))"                                              \
         " THEN 2 ELSE 4 END, (SELECT count(*) FROM renewed), 0, NULL::uuid")                       \
     /* $1 project, $2 state, $3 since in ms, $4 behind which delivery, $5 how many are looked at, */ \
-    /* $6 attempts */                                                                              \
+    /* $6 attempts, $7 horizon */                                                                              \
     X(REDELIVER_MANY, "WITH looked AS MATERIALIZED (SELECT delivery_id, done_ms FROM ~.delivery"   \
         " WHERE project = $1::text AND state = $2::bigint AND delivery_id > $4::uuid"            \
+        " AND created_ms > $7::bigint"                                                             \
         " ORDER BY delivery_id LIMIT $5::bigint), renewed AS (UPDATE ~.delivery d SET state = 0,"  \
         " round = d.round + 1, n = 0, max_attempts = $6::bigint, done_ms = NULL FROM looked l"    \
         " WHERE d.delivery_id = l.delivery_id AND d.state = $2::bigint"                          \
@@ -373,7 +380,7 @@ enum hl_pg_code {
     /* $1 the run, $2 whether with the body's bytes, $3 what ended until then is past its retention */ \
     X(ASK_RUN, "SELECT " HL_PG_RUN_ROW ", CASE $2::bigint WHEN 1 THEN r.body_bytes END"            \
         " FROM ~.run r LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS          \
-        " WHERE r.run_id = $1::uuid AND (r.state < 2 OR r.finished_ms > $3::bigint)")              \
+        " WHERE r.run_id = $1::uuid AND " HL_PG_SHOWN("$3"))                                   \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 mode or -1, $5 before, $6 from, $7 limit, */ \
     /* $8 as $3 above */                                                                           \
     X(ASK_RUNS, "SELECT " HL_PG_RUN_ROW ", NULL::bytea"                                            \
@@ -381,7 +388,7 @@ enum hl_pg_code {
         " WHERE r.run_id < $5::uuid AND r.run_id >= $6::uuid"                                      \
         " AND ($1::text = '' OR r.project = $1::text) AND ($2::text = '' OR r.app = $2::text)"     \
         " AND ($3::bigint < 0 OR r.state = $3::bigint)"                                            \
-        " AND (r.state < 2 OR r.finished_ms > $8::bigint)"                                         \
+        " AND " HL_PG_SHOWN("$8")                                                                 \
         " AND ($4::bigint < 0 OR r.is_async = ($4::bigint = 1))"                                   \
         " ORDER BY r.run_id DESC LIMIT $7::bigint")                                                \
     /* The same of those that have not ended: queued (0) or running (1). */                        \
@@ -393,7 +400,7 @@ enum hl_pg_code {
         " AND ($4::bigint < 0 OR t.is_async = ($4::bigint = 1))"                                   \
         " ORDER BY t.run_id DESC LIMIT $7::bigint")                                                \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 run or null, $5 before, $6 from, */      \
-    /* $7 limit, $8 delivery or null, $9 how many attempts */                                      \
+    /* $7 limit, $8 delivery or null, $9 how many attempts, $10 horizon */                                      \
     X(ASK_DELIVERIES, "SELECT d.delivery_id, d.run_id, d.state, d.run_state, d.round, d.n,"        \
         " d.max_attempts, d.created_ms, d.done_ms, d.project, d.app, r.url, CASE WHEN $9::bigint"  \
         " > 0 THEN (SELECT count(*) FROM ~.attempt c WHERE c.delivery_id = d.delivery_id) END,"    \
@@ -401,7 +408,7 @@ enum hl_pg_code {
         " FROM (SELECT * FROM ~.delivery WHERE delivery_id < $5::uuid AND delivery_id >= $6::uuid" \
         " AND ($1::text = '' OR project = $1::text) AND ($2::text = '' OR app = $2::text)"         \
         " AND ($3::bigint < 0 OR state = $3::bigint) AND ($4::uuid IS NULL OR run_id = $4::uuid)"  \
-        " AND ($8::uuid IS NULL OR delivery_id = $8::uuid)"                                        \
+        " AND ($8::uuid IS NULL OR delivery_id = $8::uuid) AND " HL_PG_SHOWN_DELIVERY("$10")       \
         " ORDER BY delivery_id DESC LIMIT $7::bigint) d LEFT JOIN ~.run r ON r.run_id = d.run_id"  \
         " LEFT JOIN LATERAL (SELECT * FROM ~.attempt a WHERE a.delivery_id = d.delivery_id"        \
         " ORDER BY a.round DESC, a.n DESC LIMIT $9::bigint) a ON true"                             \
