@@ -64,7 +64,7 @@ static enum hl_pg_sql bind_get_run(
     const struct hl_get_run *g = (const struct hl_get_run *)m;
     hl_pg_add_id(p, &g->run_id);
     hl_pg_add_int(p, g->with_body);
-    hl_pg_add_horizon(s, p);
+    hl_pg_add_kept_since(s, p);
     return HL_PG_DO_ASK_RUN;
 }
 
@@ -114,7 +114,7 @@ static enum hl_pg_sql bind_list_runs(
     if (l->state == HL_RUN_QUEUED || l->state == HL_RUN_RUNNING)
         return HL_PG_DO_ASK_TICKETS;
     /* Hidden at once, removed within the hour. */
-    hl_pg_add_horizon(s, p);
+    hl_pg_add_kept_since(s, p);
     return HL_PG_DO_ASK_RUNS;
 }
 
@@ -240,7 +240,7 @@ static enum hl_pg_sql bind_list_deliveries(
     hl_pg_add_int(p, (int64_t)l->limit + 1);
     hl_pg_add_null(p);
     hl_pg_add_int(p, l->with_attempts ? HL_ATTEMPTS_SHOWN : 0);
-    hl_pg_add_horizon(s, p);
+    hl_pg_add_kept_since(s, p);
     return HL_PG_DO_ASK_DELIVERIES;
 }
 
@@ -272,7 +272,7 @@ static enum hl_pg_sql bind_get_delivery(
     hl_pg_add_int(p, 1);
     hl_pg_add_id(p, &g->delivery_id);
     hl_pg_add_int(p, HL_ATTEMPTS_SHOWN);
-    hl_pg_add_horizon(s, p);
+    hl_pg_add_kept_since(s, p);
     return HL_PG_DO_ASK_DELIVERIES;
 }
 

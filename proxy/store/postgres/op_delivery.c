@@ -130,7 +130,7 @@ static void bind_one(
     hl_pg_add_id(p, &redeliver_of(ops[0])->delivery_id);
     hl_pg_add_str(p, hl_str_from(redeliver_of(ops[0])->project));
     hl_pg_add_int(p, s->webhook_attempts);
-    hl_pg_add_horizon(s, p);
+    hl_pg_add_kept_since(s, p);
 }
 
 static void bind_many(
@@ -144,7 +144,7 @@ static void bind_many(
     hl_pg_add_id(p, &r->mark.after);
     hl_pg_add_int(p, REDELIVER_STEP);
     hl_pg_add_int(p, s->webhook_attempts);
-    hl_pg_add_horizon(s, p);
+    hl_pg_add_kept_since(s, p);
 }
 
 static void read_redeliver(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)

@@ -92,7 +92,7 @@ enum hl_err hl_pg_read_leased(struct hl_pg_store *s, struct hl_pg_row *row, stru
     return err;
 }
 
-void hl_pg_add_horizon(const struct hl_pg_store *s, struct hl_pg_params *p)
+void hl_pg_add_kept_since(const struct hl_pg_store *s, struct hl_pg_params *p)
 {
     hl_pg_add_int(p, hl_clock_wall_ms() - (int64_t)s->retention_ms);
 }

@@ -269,7 +269,7 @@ enum hl_pg_code {
         " AND ($2::text = '' OR project = $2::text))"                                              \
         " THEN 2 ELSE 4 END, (SELECT count(*) FROM renewed), 0, NULL::uuid")                       \
     /* $1 project, $2 state, $3 since in ms, $4 behind which delivery, $5 how many are looked at, */ \
-    /* $6 attempts, $7 horizon */                                                                              \
+    /* $6 attempts, $7 as $10 below */ \
     X(REDELIVER_MANY, "WITH looked AS MATERIALIZED (SELECT delivery_id, done_ms FROM ~.delivery"   \
         " WHERE project = $1::text AND state = $2::bigint AND delivery_id > $4::uuid"            \
         " AND created_ms > $7::bigint"                                                             \
@@ -400,7 +400,7 @@ enum hl_pg_code {
         " AND ($4::bigint < 0 OR t.is_async = ($4::bigint = 1))"                                   \
         " ORDER BY t.run_id DESC LIMIT $7::bigint")                                                \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 run or null, $5 before, $6 from, */      \
-    /* $7 limit, $8 delivery or null, $9 how many attempts, $10 horizon */                                      \
+    /* $7 limit, $8 delivery or null, $9 how many attempts, $10 what ended until then is hidden */ \
     X(ASK_DELIVERIES, "SELECT d.delivery_id, d.run_id, d.state, d.run_state, d.round, d.n,"        \
         " d.max_attempts, d.created_ms, d.done_ms, d.project, d.app, r.url, CASE WHEN $9::bigint"  \
         " > 0 THEN (SELECT count(*) FROM ~.attempt c WHERE c.delivery_id = d.delivery_id) END,"    \
