@@ -39,8 +39,7 @@ int64_t hl_clock_machine_ms(void)
 
 int64_t hl_clock_wall_ms(void)
 {
-    int64_t ms =
-        hl_clock_machine_ms() + atomic_load_explicit(&followed_ms, memory_order_relaxed);
+    int64_t ms = hl_clock_machine_ms() + atomic_load_explicit(&followed_ms, memory_order_relaxed);
     return ms > 0 ? ms : 1;
 }
 

@@ -234,7 +234,8 @@ struct hl_keep_key {
 
 /* What other threads may read at any time, written by the store's thread. */
 struct hl_store_gauges {
-    struct hl_counter queued_runs, pending_deliveries, leased_deliveries;
+    struct hl_counter queued_runs, pending_deliveries; /* of all replicas, where it is shared */
+    struct hl_counter leased_deliveries;
     struct hl_counter lanes_at_limit;   /* destinations that deliveries wait for a place at */
     struct hl_counter dead_letters;     /* since start */
     struct hl_counter oldest_queued_ms; /* wall time of the oldest queued run; 0: none */
@@ -247,6 +248,10 @@ struct hl_store_gauges {
     struct hl_counter is_full;    /* 1: accepts are refused with FULL until space is free again */
     struct hl_counter is_failing; /* 1: I/O errors or corruption; accepts are refused */
     struct hl_histogram commit_latency;
+    /* of a store that is shared; else 0 */
+    struct hl_counter replicas; /* alive */
+    struct hl_counter dead_tickets, dead_delivery_tickets;
+    struct hl_counter oldest_xmin_ms; /* the age of others' oldest snapshot or transaction */
 };
 
 struct hl_store;

@@ -16,8 +16,8 @@
 #include "store/postgres/errand.h"
 #include "store/postgres/notify.h"
 
-#define SURVEY_MS     5000
-#define JOIN_PAUSE_MS 250
+#define JOIN_PAUSE_MS  250
+#define CLOCK_WRONG_MS (60 * 1000)
 
 /* --- joining -------------------------------------------------------------------------------- */
 
@@ -106,6 +106,20 @@ static void start_over(struct hl_pg_store *s)
     hl_pg_node_join(s);
 }
 
+/* Once, until it has been right again. */
+static void judge_clock(struct hl_pg_store *s)
+{
+    int64_t offset_ms = hl_clock_offset_ms();
+    bool is_wrong = offset_ms >= CLOCK_WRONG_MS || offset_ms <= -CLOCK_WRONG_MS;
+    if (is_wrong && !s->is_clock_wrong)
+        HL_LOG(WARN,
+            "store: the clock of this machine is wrong, or the database's: it counts for ids, "
+            "tokens "
+            "and times of records; the log and TLS go by the machine's",
+            HL_LOG_INT("database_ahead_seconds", offset_ms / 1000));
+    s->is_clock_wrong = is_wrong;
+}
+
 static void on_beat(struct hl_pg_store *s, const PGresult *result)
 {
     uint64_t now_ms = hl_clock_mono_ms();
@@ -120,6 +134,7 @@ static void on_beat(struct hl_pg_store *s, const PGresult *result)
     }
     struct hl_pg_row row = {.result = result};
     hl_clock_follow(hl_pg_int(&row), s->beat_sent_ms);
+    judge_clock(s);
     bool was_expired = hl_pg_int(&row);
     bool has_gap = now_ms - s->last_beat_ms > s->settings.ttl_ms / 3;
     if (s->beats_since_ms == 0 || was_expired || has_gap)
@@ -178,30 +193,6 @@ static bool may_bury(const struct hl_pg_store *s, uint64_t now_ms)
            now_ms - s->last_beat_ms <= s->settings.ttl_ms / 3;
 }
 
-/* --- gauges --------------------------------------------------------------------------------- */
-
-static void on_survey(struct hl_pg_store *s, const PGresult *result)
-{
-    s->is_surveying = false;
-    if (!result)
-        return;
-    struct hl_pg_row row = {.result = result};
-    hl_counter_set(&s->gauges.queued_runs, (uint64_t)hl_pg_int(&row));
-    hl_counter_set(&s->gauges.oldest_queued_ms, (uint64_t)hl_pg_int(&row));
-    hl_counter_set(&s->gauges.pending_deliveries, (uint64_t)hl_pg_int(&row));
-    hl_counter_set(&s->gauges.oldest_delivery_ms, (uint64_t)hl_pg_int(&row));
-    hl_counter_set(&s->gauges.leased_deliveries, s->places.leased);
-}
-
-static void survey(struct hl_pg_store *s)
-{
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_survey);
-    if (!e)
-        return;
-    hl_pg_errand_add(e, HL_PG_DO_SURVEY);
-    s->is_surveying = hl_pg_errand_send(e);
-}
-
 /* --- turns ---------------------------------------------------------------------------------- */
 
 void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
@@ -220,10 +211,6 @@ void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
     if (now_ms >= s->bury_ms && !s->is_burying && may_bury(s, now_ms)) {
         s->bury_ms = now_ms + s->settings.ttl_ms / 6;
         bury(s);
-    }
-    if (now_ms >= s->survey_ms && !s->is_surveying) {
-        s->survey_ms = now_ms + SURVEY_MS;
-        survey(s);
     }
 }
 
@@ -245,8 +232,6 @@ uint64_t hl_pg_node_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
     if (!s->is_joined)
         return s->join_ms > 0 ? s->join_ms : UINT64_MAX;
     uint64_t beat_ms = s->is_beating ? UINT64_MAX : s->beat_ms;
-    uint64_t survey_ms = s->is_surveying ? UINT64_MAX : s->survey_ms;
     uint64_t bury_ms = s->is_burying ? UINT64_MAX : bury_due_ms(s, now_ms);
-    uint64_t due_ms = beat_ms < survey_ms ? beat_ms : survey_ms;
-    return due_ms < bury_ms ? due_ms : bury_ms;
+    return beat_ms < bury_ms ? beat_ms : bury_ms;
 }

@@ -22,6 +22,7 @@
 #include "store/postgres/reply.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/serve.h"
+#include "store/postgres/survey.h"
 #include "store/postgres/upkeep.h"
 
 #define DAY_MS (24 * 3600 * 1000ll)
@@ -158,8 +159,10 @@ static void on_turn(uv_prepare_t *turn)
     uint64_t now_ms = hl_clock_mono_ms();
     if (uv_is_closing((uv_handle_t *)&s->timer))
         return;
-    if (!s->is_guest)
+    if (!s->is_guest) {
         hl_pg_node_turn(s, now_ms);
+        hl_pg_survey_turn(s, now_ms);
+    }
     hl_pg_flush_turn(s);
     hl_pg_outbox_turn(s, now_ms);
     hl_pg_notify_turn(s, now_ms);
@@ -172,7 +175,7 @@ static void on_turn(uv_prepare_t *turn)
         return;
     }
     if (!s->is_guest)
-        due_ms = least(due_ms, hl_pg_node_due_ms(s, now_ms));
+        due_ms = least(due_ms, least(hl_pg_node_due_ms(s, now_ms), hl_pg_survey_due_ms(s)));
     if (!s->is_guest && hl_pg_flush_has_room(s))
         due_ms = least(due_ms, hl_pg_serve_due_ms(s));
     if (!s->is_guest)

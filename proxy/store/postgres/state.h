@@ -9,6 +9,7 @@
 #include "store/data_dir.h"
 #include "store/id_map.h"
 #include "store/intake.h"
+#include "store/postgres/horizon.h"
 #include "store/postgres/link.h"
 #include "store/postgres/live.h"
 #include "store/postgres/op.h"
@@ -65,6 +66,13 @@ struct hl_pg_notify {
     uint64_t trial_ms; /* its own must have come back; 0: it has, or never will */
     uint64_t probe_ms; /* the connection is tried */
     uint64_t looked_ms;
+};
+
+/* What gauges say of all replicas and of the server (survey.c). Times are CLOCK_MONOTONIC ms. */
+struct hl_pg_survey {
+    bool is_counting, is_measuring; /* under way */
+    uint64_t count_ms, measure_ms;  /* the next ones */
+    struct hl_pg_horizon horizon;
 };
 
 struct hl_pg_store {
@@ -132,11 +140,14 @@ struct hl_pg_store {
     bool is_joined;   /* its row is there, over this connection: it may claim */
     uint64_t join_ms; /* CLOCK_MONOTONIC: tried again, the server refused it; 0: it did not */
     bool is_leaving, has_left;
-    bool is_beating, is_burying, is_surveying; /* under way */
-    uint64_t beat_ms, bury_ms, survey_ms;      /* CLOCK_MONOTONIC: the next ones */
+    bool is_beating, is_burying; /* under way */
+    bool is_clock_wrong;         /* the machine's, and that was said */
+    uint64_t beat_ms, bury_ms;   /* CLOCK_MONOTONIC: the next ones */
     uint64_t beat_sent_ms;                     /* CLOCK_MONOTONIC: the last one */
     uint64_t last_beat_ms;                     /* CLOCK_MONOTONIC: that succeeded */
     uint64_t beats_since_ms; /* since when beats have succeeded without a gap; 0: they have not */
+
+    struct hl_pg_survey survey;
 };
 
 /* One of its connections has been made. */

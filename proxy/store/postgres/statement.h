@@ -87,6 +87,18 @@ enum hl_pg_code {
 #define HL_PG_SHOWN_DELIVERY(until) "(state = 0 OR created_ms > " until "::bigint)"
 #define HL_PG_SHOWN(until)          "(r.state < 2 OR r.finished_ms > " until "::bigint OR c.pending > 0)"
 
+#define HL_PG_DEAD_TUPLES(table) "pg_stat_get_dead_tuples('~." table "'::regclass)"
+
+/* Who keeps rows of this database from being vacuumed: others' snapshots and transactions, standbys with
+ * hot_standby_feedback; not vacuum's own workers, which belong to nobody. Everybody sees how many
+ * transactions ago that was; `since` is null for one who may not see the time. */
+#define HL_PG_HOLDERS                                                                              \
+    "SELECT o.xid, age(o.xid) AS transactions, a.xact_start AS since FROM pg_stat_activity a"      \
+    " CROSS JOIN LATERAL (SELECT CASE WHEN a.backend_xmin IS NULL"                                 \
+    " OR age(a.backend_xid) > age(a.backend_xmin) THEN a.backend_xid ELSE a.backend_xmin END) AS o(xid)" \
+    " WHERE o.xid IS NOT NULL AND a.pid <> pg_backend_pid() AND a.usesysid IS NOT NULL"            \
+    " AND coalesce(a.datname = current_database(), true)"
+
 /* clang-format off */
 #define HL_PG_MAP(X)                                                                               \
     /* $1 me; $21 how long a key is kept, in ms; $23 whether too much waits for a new one. What begins */ \
@@ -335,10 +347,16 @@ enum hl_pg_code {
         " AND a.round = u.round AND a.n = u.n AND a.verdict IS NULL)"                              \
         " SELECT count(*) FROM back")                                                              \
     /* What gauges say of all replicas. */                                                         \
-    X(SURVEY, "SELECT (SELECT count(*) FROM ~.ticket WHERE node_id IS NULL),"                      \
+    X(COUNT, "SELECT (SELECT count(*) FROM ~.ticket WHERE node_id IS NULL),"                       \
         " (SELECT (extract(epoch FROM min(due_at)) * 1000)::bigint FROM ~.ticket"                  \
         " WHERE node_id IS NULL), (SELECT count(*) FROM ~.delivery_ticket),"                       \
-        " (SELECT min(created_ms) FROM ~.delivery d JOIN ~.delivery_ticket t USING (delivery_id))") \
+        " (SELECT min(created_ms) FROM ~.delivery d JOIN ~.delivery_ticket t USING (delivery_id))," \
+        " (SELECT count(*) FROM ~.node WHERE NOT is_dead AND expires_at > now())")                 \
+    /* And of the server. */                                                                       \
+    X(MEASURE, "SELECT " HL_PG_DEAD_TUPLES("ticket") ", " HL_PG_DEAD_TUPLES("delivery_ticket") "," \
+        " (extract(epoch FROM clock_timestamp() - min(since)) * 1000)::bigint,"                    \
+        " (array_agg(xid ORDER BY transactions DESC))[1]::text::bigint"                            \
+        " FROM (" HL_PG_HOLDERS ") AS holders")                                                    \
     X(ACCOUNT_ADD, "WITH added AS (INSERT INTO ~.account (account_id, project, name, role,"        \
         " created_ms, expires_ms, revoked_ms, last_used_ms) VALUES ($1::uuid, $2::text,"           \
         " $3::bytea, $4::bigint, $5::bigint, $6::bigint, 0, 0) ON CONFLICT DO NOTHING"           \
