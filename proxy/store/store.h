@@ -44,6 +44,7 @@ enum hl_store_op {
     HL_STORE_ADD_ACCOUNT,     /* struct hl_add_account (account.h) */
     HL_STORE_REVOKE_ACCOUNT,  /* struct hl_revoke_account (account.h) */
     HL_STORE_TOUCH_ACCOUNTS,  /* struct hl_touch_accounts (account.h) */
+    HL_STORE_LIST_REPLICAS,   /* struct hl_list_replicas (question.h), only where it is shared */
     HL_STORE_LIST_ACCOUNTS,   /* struct hl_list_accounts (account.h) */
     HL_STORE_KEEP_KEY,        /* struct hl_keep_key */
     HL_STORE_WATCH_ACCOUNTS,  /* struct hl_watch_accounts (account.h), only where it is shared */

@@ -3,6 +3,7 @@ import * as api from './api.js';
 import { Chart } from './chart.js';
 import { fill, h, icon, note } from './dom.js';
 import { between, bytes, duration, number, plural, time } from './format.js';
+import { showReplicas } from './replicas.js';
 
 const EVERY = 2000;
 const KEPT = 360; /* samples: an hour */
@@ -79,6 +80,7 @@ export function show(main) {
     const problem = h('div');
     const state = h('div');
     const tiles = h('dl.tiles');
+    const replicas = h('section', { 'aria-labelledby': 'replicas', hidden: true });
     const charts = CHARTS.map(
         (c) => new Chart({ ...c, series: c.names.map((name, i) => ({ name, kind: c.kinds[i] })) }),
     );
@@ -88,6 +90,7 @@ export function show(main) {
         problem,
         state,
         tiles,
+        replicas,
         h(
             'div.charts',
             {},
@@ -98,7 +101,8 @@ export function show(main) {
     let samples = null,
         last = 0,
         started = null,
-        drawnAt = null;
+        drawnAt = null,
+        others = null;
 
     async function turn(signal) {
         const now = await api.get('/v2/now', { query: { after: last }, signal });
@@ -113,6 +117,10 @@ export function show(main) {
         keep(now);
         showState(state, now, samples);
         fill(tiles, showTiles(now));
+        if (now.store === 'postgres' && api.isAdmin() && !others) {
+            replicas.hidden = false;
+            others = showReplicas(replicas);
+        }
         if (drawnAt !== now.last)
             charts.forEach((chart, i) =>
                 chart.draw({
@@ -136,7 +144,10 @@ export function show(main) {
     }
 
     const polling = api.poll(EVERY, turn, onError);
-    return () => polling.stop();
+    return () => {
+        polling.stop();
+        others?.stop();
+    };
 }
 
 /** What needs a look, in words: beside what makes /readyz fail. */

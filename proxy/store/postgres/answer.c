@@ -15,6 +15,7 @@
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/push.h"
+#include "store/postgres/replicas.h"
 #include "store/postgres/reply.h"
 
 #define WAIT_MS 2000
@@ -48,6 +49,7 @@ static enum hl_err read_run(
     row->path = hl_pg_str(from);
     row->project = hl_pg_str(from);
     row->app = hl_pg_str(from);
+    row->replica = hl_pg_str(from);
     row->deliveries_pending = (uint32_t)hl_pg_int(from);
     row->deliveries_ok = (uint32_t)hl_pg_int(from);
     row->deliveries_dead = (uint32_t)hl_pg_int(from);
@@ -369,6 +371,7 @@ static const struct question {
     [HL_STORE_GET_DELIVERY] = {bind_get_delivery, read_get_delivery},
     [HL_STORE_LIST_DELIVERIES] = {bind_list_deliveries, read_list_deliveries},
     [HL_STORE_LIST_APPS] = {bind_list_apps, read_list_apps},
+    [HL_STORE_LIST_REPLICAS] = {hl_pg_replicas_bind, hl_pg_replicas_read},
     [HL_STORE_LIST_ACCOUNTS] = {bind_list_accounts, read_list_accounts},
 };
 

@@ -127,8 +127,11 @@ static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v 
     MAKE_PARTITIONS, "REVOKE EXECUTE ON FUNCTION ~.make_partitions(bigint) FROM PUBLIC",
     DROP_PARTITION, "REVOKE EXECUTE ON FUNCTION ~.drop_partition(text, text) FROM PUBLIC", NULL};
 
+/* Who had a run when it ended: a replica's row goes, its runs stay. */
+static const char *const second[] = {"ALTER TABLE ~.run ADD COLUMN replica text", NULL};
+
 /* versions[i] leads from version i to i + 1. */
-static const char *const *const versions[] = {first};
+static const char *const *const versions[] = {first, second};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -40,7 +40,7 @@ enum hl_pg_code {
     "'0'), 1, 8) || '-' || substr(lpad(to_hex(" HL_PG_NOW_MS "), 12, '0'), 9, 4) FROM 1 FOR 13) "  \
     "PLACING '7' FROM 15 FOR 1)::uuid"
 
-/* How runs end: from `gone` (run_id, epoch, attempt, started_ms), the tickets that went, and `ends`
+/* How runs end: from `gone` (run_id, epoch, attempt, started_ms, node_id), the tickets that went, and `ends`
  * (run_id, state, reason, http_status, finished_ms, content_type, …, body_bytes, delivery_id). */
 #define HL_PG_END                                                                                  \
     "request AS (DELETE FROM ~.body b USING gone g, ~.run r WHERE r.run_id = g.run_id"             \
@@ -51,7 +51,8 @@ enum hl_pg_code {
     " escaped_size = e.escaped_size, body_where = e.body_where, body_size = e.body_size,"          \
     " body_sha256 = e.body_sha256, body_file = e.body_file, body_bytes = e.body_bytes,"            \
     " head = NULL, request_bytes = NULL, request_file = NULL, epoch = g.epoch,"                    \
-    " attempt = g.attempt, started_ms = g.started_ms, node_id = $1"                                \
+    " attempt = g.attempt, started_ms = g.started_ms, node_id = $1,"                               \
+    " replica = (SELECT n.name FROM ~.node n WHERE n.node_id = g.node_id)"                         \
     " FROM gone g JOIN ends e ON e.run_id = g.run_id WHERE r.run_id = g.run_id"                    \
     " RETURNING r.run_id, r.project, r.app, r.state, r.lane, r.has_webhook, r.finished_ms,"        \
     " e.delivery_id, e.max_attempts),"                                                             \
@@ -77,7 +78,8 @@ enum hl_pg_code {
     "r.run_id, CASE WHEN r.state >= 2 THEN r.state WHEN t.node_id IS NULL THEN 0 ELSE 1 END,"      \
     " r.is_async, r.has_webhook, coalesce(t.attempt, r.attempt),"                                  \
     " r.created_ms, coalesce(t.started_ms, r.started_ms), r.request_size, r.method, r.path,"       \
-    " r.project, r.app, c.pending, c.ok, c.dead, " HL_PG_OUTCOME_HEAD
+    " r.project, r.app, coalesce(r.replica, (SELECT n.name FROM ~.node n"                          \
+    " WHERE n.node_id = t.node_id)), c.pending, c.ok, c.dead, " HL_PG_OUTCOME_HEAD
 #define HL_PG_DELIVERY_COUNTS                                                                      \
     " LEFT JOIN LATERAL (SELECT count(*) FILTER (WHERE d.state = 0) AS pending,"                   \
     " count(*) FILTER (WHERE d.state = 1) AS ok, count(*) FILTER (WHERE d.state = 2) AS dead"      \
@@ -98,6 +100,15 @@ enum hl_pg_code {
     " OR age(a.backend_xid) > age(a.backend_xmin) THEN a.backend_xid ELSE a.backend_xmin END) AS o(xid)" \
     " WHERE o.xid IS NOT NULL AND a.pid <> pg_backend_pid() AND a.usesysid IS NOT NULL"            \
     " AND coalesce(a.datname = current_database(), true)"
+
+/* Dead ones are of interest for as long as somebody may ask what became of them. */
+#define HL_PG_REPLICAS                                                                             \
+    "SELECT n.node_id, n.name, n.version, CASE WHEN n.is_dead THEN 'dead'"                         \
+    " WHEN n.expires_at <= now() THEN 'silent' ELSE 'alive' END AS state, n.started_at, n.beat_at," \
+    " (SELECT count(*) FROM ~.ticket t WHERE t.node_id = n.node_id) AS runs,"                      \
+    " (SELECT count(*) FROM ~.delivery_ticket t WHERE t.node_id = n.node_id) AS deliveries"        \
+    " FROM ~.node n WHERE NOT n.is_dead OR n.beat_at > now() - interval '1 day'"
+#define HL_PG_REPLICA_ORDER "state = 'dead', started_at, node_id"
 
 /* clang-format off */
 #define HL_PG_MAP(X)                                                                               \
@@ -157,7 +168,7 @@ enum hl_pg_code {
         " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, ord)),"          \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND t.node_id = $1::uuid"                                          \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms),"                                  \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                                  \
         " ends AS (SELECT *, $18::bigint AS max_attempts FROM input), " HL_PG_END                 \
         " SELECT i.ord, CASE WHEN g.run_id IS NOT NULL THEN 0 WHEN r.run_id IS NULL THEN 4"        \
         " WHEN r.state >= 2 AND r.epoch = i.epoch AND r.node_id = $1::uuid THEN 6 ELSE 3 END,"     \
@@ -172,7 +183,7 @@ enum hl_pg_code {
         " AND NOT t.is_cancel_wished RETURNING t.run_id),"                                         \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND t.node_id = $1::uuid AND t.is_cancel_wished"                   \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms),"                                  \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                                  \
         " ends AS (SELECT run_id, 4 AS state, 0 AS reason, finished_ms, delivery_id,"              \
         " $6::bigint AS max_attempts, " HL_PG_NO_ANSWER " FROM input), " HL_PG_END                \
         " SELECT i.ord, CASE WHEN b.run_id IS NOT NULL OR g.run_id IS NOT NULL THEN 0 ELSE 3 END"  \
@@ -185,7 +196,7 @@ enum hl_pg_code {
         " JOIN ~.run r ON r.run_id = i.run_id WHERE (i.project = '' OR i.project = r.project)"     \
         " AND (i.app = '' OR i.app = r.app)),"                                                     \
         " gone AS (DELETE FROM ~.ticket t USING found f WHERE t.run_id = f.run_id"                 \
-        " AND t.node_id IS NULL RETURNING t.run_id, t.epoch, t.attempt, t.started_ms),"            \
+        " AND t.node_id IS NULL RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"            \
         " wished AS (UPDATE ~.ticket t SET is_cancel_wished = true FROM found f"                   \
         " WHERE t.run_id = f.run_id AND t.node_id IS NOT NULL RETURNING t.run_id, t.node_id),"     \
         " told AS (INSERT INTO ~.event (node_id, kind, subject) SELECT node_id, 1, run_id"         \
@@ -315,7 +326,7 @@ enum hl_pg_code {
         " AND NOT t.is_cancel_wished RETURNING t.run_id),"                                         \
         " gone AS (DELETE FROM ~.ticket t USING dead d WHERE t.node_id = d.node_id"                \
         " AND NOT (t.is_async AND t.attempt < $2::bigint AND NOT t.is_cancel_wished)"              \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.is_cancel_wished),"              \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.is_cancel_wished),"              \
         " ends AS (SELECT run_id, CASE WHEN is_cancel_wished THEN 4 ELSE 3 END AS state,"          \
         " CASE WHEN is_cancel_wished THEN 0 ELSE 6 END AS reason, " HL_PG_NOW_MS " AS finished_ms," \
         " " HL_PG_NEW_ID " AS delivery_id, $3::bigint AS max_attempts, " HL_PG_NO_ANSWER          \
@@ -443,7 +454,13 @@ enum hl_pg_code {
     X(ASK_PROJECTS, "WITH RECURSIVE names(name) AS ((SELECT project FROM ~.run"                    \
         " ORDER BY project LIMIT 1) UNION ALL SELECT (SELECT project FROM ~.run"                   \
         " WHERE project > n.name ORDER BY project LIMIT 1) FROM names n WHERE n.name IS NOT NULL)" \
-        " SELECT name FROM names WHERE name IS NOT NULL AND $1::text = '' LIMIT $2::bigint")
+        " SELECT name FROM names WHERE name IS NOT NULL AND $1::text = '' LIMIT $2::bigint")       \
+    /* $1 limit; times in ms since the epoch and ago */                                            \
+    X(ASK_REPLICAS, "SELECT node_id, name, version, state,"                                        \
+        " floor(extract(epoch FROM started_at) * 1000)::bigint,"                                        \
+        " (extract(epoch FROM now() - started_at) * 1000)::bigint,"                                \
+        " (extract(epoch FROM now() - beat_at) * 1000)::bigint, runs, deliveries"                  \
+        " FROM (" HL_PG_REPLICAS ") AS replicas ORDER BY " HL_PG_REPLICA_ORDER " LIMIT $1::bigint")
 
 /* Events and notifications. No transaction that writes an event lasts for a minute. */
 #define HL_PG_OUTBOX_MAP(X)                                                                        \

@@ -10,17 +10,12 @@
 #define AGE(at)  "round(extract(epoch FROM now() - " at ")::numeric, 1)"
 
 /* clang-format off */
-/* Dead ones are of interest for as long as somebody may ask what became of them. */
 #define REPLICAS                                                                                   \
     "SELECT coalesce(json_agg(json_build_object('replica_id', node_id, 'name', name,"              \
-    " 'version', version, 'state', CASE WHEN is_dead THEN 'dead'"                                  \
-    " WHEN expires_at <= now() THEN 'silent' ELSE 'alive' END,"                                    \
-    " 'started_at', " TIME("started_at") ", 'age_seconds', " AGE("started_at") ","                 \
-    " 'beat_seconds', " AGE("beat_at") ","                                                         \
-    " 'runs', (SELECT count(*) FROM ~.ticket t WHERE t.node_id = n.node_id),"                      \
-    " 'deliveries', (SELECT count(*) FROM ~.delivery_ticket t WHERE t.node_id = n.node_id))"       \
-    " ORDER BY is_dead, started_at, node_id), '[]') FROM ~.node n"                                 \
-    " WHERE NOT is_dead OR beat_at > now() - interval '1 day'"
+    " 'version', version, 'state', state, 'started_at', " TIME("started_at") ","                   \
+    " 'age_seconds', " AGE("started_at") ", 'beat_seconds', " AGE("beat_at") ","                   \
+    " 'runs', runs, 'deliveries', deliveries) ORDER BY " HL_PG_REPLICA_ORDER "), '[]')"            \
+    " FROM (" HL_PG_REPLICAS ") AS replicas"
 
 /* Another role's sessions show their age in transactions to everybody, in time to pg_read_all_stats. */
 #define STATUS                                                                                     \
