@@ -3,7 +3,6 @@ import * as api from './api.js';
 import { Chart } from './chart.js';
 import { fill, h, icon, note } from './dom.js';
 import { between, bytes, duration, number, plural, time } from './format.js';
-import { showReplicas } from './replicas.js';
 
 const EVERY = 2000;
 const KEPT = 360; /* samples: an hour */
@@ -118,6 +117,8 @@ export function show(main) {
         showState(state, now, samples);
         fill(tiles, showTiles(now));
         if (now.store === 'postgres' && api.isAdmin() && !others) {
+            const { showReplicas } = await import('./replicas.js'); // most have none
+            if (signal.aborted) return;
             replicas.hidden = false;
             others = showReplicas(replicas);
         }
