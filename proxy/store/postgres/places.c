@@ -2,11 +2,8 @@
 #include "store/postgres/places.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-/* Parked deliveries cost the sender memory. */
-#define PARKED_PER_PLACE 64
-#define PARKED_MAX       4096
+#include "store/lane.h"
 
 struct hl_pg_hold {
     struct hl_pg_place *place;
@@ -31,16 +28,9 @@ void hl_pg_places_fini(struct hl_pg_places *p)
     hl_id_map_fini(&p->held);
 }
 
-static struct hl_id key_of(int64_t lane)
-{
-    struct hl_id key = {{0}};
-    memcpy(key.b + 8, &lane, sizeof(lane));
-    return key;
-}
-
 static struct hl_pg_place *place_of(struct hl_pg_places *p, int64_t lane)
 {
-    struct hl_id key = key_of(lane);
+    struct hl_id key = hl_lane_key((uint64_t)lane);
     struct hl_pg_place *place = hl_id_map_find(&p->lanes, &key);
     if (place || hl_id_map_reserve(&p->lanes, 1) != HL_OK)
         return place;
@@ -93,7 +83,7 @@ static void leave_place(struct hl_pg_places *p, struct hl_pg_hold *hold)
     }
     if (place->taken > 0 || place->parked > 0)
         return;
-    struct hl_id key = key_of(place->lane);
+    struct hl_id key = hl_lane_key((uint64_t)place->lane);
     free(hl_id_map_remove(&p->lanes, &key));
 }
 
@@ -113,8 +103,8 @@ bool hl_pg_places_park(struct hl_pg_places *p, struct hl_pg_lease lease)
 {
     struct hl_pg_hold *hold = find_hold(p, &lease);
     struct hl_pg_place *place = hold ? hold->place : NULL;
-    if (!hold || hold->is_parked || place->parked >= PARKED_PER_PLACE * p->per_lane ||
-        p->parked >= PARKED_MAX)
+    if (!hold || hold->is_parked || place->parked >= HL_PARKED_PER_PLACE * p->per_lane ||
+        p->parked >= HL_PARKED_MAX)
         return false;
     hold->is_parked = true;
     place->taken--;

@@ -25,7 +25,6 @@
 #include "store/postgres/survey.h"
 #include "store/postgres/upkeep.h"
 
-#define DAY_MS (24 * 3600 * 1000ll)
 /* At the end: for a server that is there and does not let us in. */
 #define JOIN_WAIT_MS 5000
 
@@ -39,8 +38,9 @@ static struct hl_pg_store *store_of(struct hl_store *store)
 static enum hl_err post(struct hl_store *store, struct hl_store_msg *m)
 {
     struct hl_pg_store *s = store_of(store);
-    bool is_credit = m->msg.type == HL_STORE_CREDIT || m->msg.type == HL_STORE_LEASE_CREDIT;
-    enum hl_err err = is_credit ? HL_OK : hl_intake_enter(&s->intake, m, hl_operation_weigh(m));
+    enum hl_err err = HL_OK;
+    if (!hl_store_message_is_credit(m))
+        err = hl_intake_enter(&s->intake, m, hl_operation_weigh(m));
     if (!err)
         hl_mailbox_post(&s->mail.box, &m->msg);
     return err;
@@ -59,20 +59,13 @@ static void take_credit(struct hl_pg_store *s, struct hl_credit *credit)
         hl_credit_return_unused(&s->workers);
 }
 
-/* A sender that abandons an attempt is stopping: nothing more is leased to it. */
-static bool ends_credit(const struct hl_store_msg *m)
-{
-    return m->msg.type == HL_STORE_OUTCOME &&
-           ((const struct hl_attempt_outcome *)m)->verdict == HL_ATTEMPT_ABANDONED;
-}
-
 static void on_message(void *self, struct hl_msg *msg)
 {
     struct hl_pg_store *s = self;
     struct hl_store_msg *m = (struct hl_store_msg *)msg;
-    if (ends_credit(m))
+    if (hl_store_message_ends_credit(m))
         hl_credit_withdraw(&s->senders, m->reply_to);
-    if (msg->type == HL_STORE_CREDIT || msg->type == HL_STORE_LEASE_CREDIT) {
+    if (hl_store_message_is_credit(m)) {
         take_credit(s, (struct hl_credit *)m);
     } else if (msg->type == HL_STORE_WITHDRAW) {
         hl_pg_serve_withdraw(s, m);
@@ -263,7 +256,7 @@ static enum hl_err read_config(
     snprintf(s->name, sizeof(s->name), "%.*s", HL_STR_ARG(config->replica));
     s->is_guest = config->run_attempts == 0 && config->webhook_attempts == 0;
     s->retention_ms = config->retention_ms;
-    s->idem_ms = config->retention_ms < (uint64_t)DAY_MS ? config->retention_ms : (uint64_t)DAY_MS;
+    s->idem_ms = (uint64_t)hl_store_key_ms(config);
     s->run_attempts = config->run_attempts;
     s->webhook_attempts = config->webhook_attempts;
     s->max_queued_runs = config->max_queued_runs;

@@ -143,8 +143,8 @@ struct hl_pg_store {
     bool is_beating, is_burying; /* under way */
     bool is_clock_wrong;         /* the machine's, and that was said */
     uint64_t beat_ms, bury_ms;   /* CLOCK_MONOTONIC: the next ones */
-    uint64_t beat_sent_ms;                     /* CLOCK_MONOTONIC: the last one */
-    uint64_t last_beat_ms;                     /* CLOCK_MONOTONIC: that succeeded */
+    uint64_t beat_sent_ms;       /* CLOCK_MONOTONIC: the last one */
+    uint64_t last_beat_ms;       /* CLOCK_MONOTONIC: that succeeded */
     uint64_t beats_since_ms; /* since when beats have succeeded without a gap; 0: they have not */
 
     struct hl_pg_survey survey;

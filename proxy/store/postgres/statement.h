@@ -97,14 +97,16 @@ enum hl_pg_code {
 #define HL_PG_HOLDERS                                                                              \
     "SELECT o.xid, age(o.xid) AS transactions, a.xact_start AS since FROM pg_stat_activity a"      \
     " CROSS JOIN LATERAL (SELECT CASE WHEN a.backend_xmin IS NULL"                                 \
-    " OR age(a.backend_xid) > age(a.backend_xmin) THEN a.backend_xid ELSE a.backend_xmin END) AS o(xid)" \
+    " OR age(a.backend_xid) > age(a.backend_xmin) THEN a.backend_xid ELSE a.backend_xmin END) AS " \
+    "o(xid)"                                                                                       \
     " WHERE o.xid IS NOT NULL AND a.pid <> pg_backend_pid() AND a.usesysid IS NOT NULL"            \
     " AND coalesce(a.datname = current_database(), true)"
 
 /* Dead ones are of interest for as long as somebody may ask what became of them. */
 #define HL_PG_REPLICAS                                                                             \
     "SELECT n.node_id, n.name, n.version, CASE WHEN n.is_dead THEN 'dead'"                         \
-    " WHEN n.expires_at <= now() THEN 'silent' ELSE 'alive' END AS state, n.started_at, n.beat_at," \
+    " WHEN n.expires_at <= now() THEN 'silent' ELSE 'alive' END AS state, n.started_at, "          \
+    "n.beat_at,"                                                                                   \
     " (SELECT count(*) FROM ~.ticket t WHERE t.node_id = n.node_id) AS runs,"                      \
     " (SELECT count(*) FROM ~.delivery_ticket t WHERE t.node_id = n.node_id) AS deliveries"        \
     " FROM ~.node n WHERE NOT n.is_dead OR n.beat_at > now() - interval '1 day'"
