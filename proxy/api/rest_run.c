@@ -258,7 +258,8 @@ static void show_stored(struct hl_rest_call *call)
         return;
     }
     json_t *deliveries = deliveries_json(l);
-    hl_rest_end_json(call, 200, deliveries ? hl_rest_run_json(&g->run, own_name(call).n > 0, deliveries) : NULL);
+    hl_rest_end_json(
+        call, 200, deliveries ? hl_rest_run_json(&g->run, own_name(call).n > 0, deliveries) : NULL);
 }
 
 /* The worker that knows the run; NULL: none does. */

@@ -116,12 +116,7 @@ export function show(main) {
         keep(now);
         showState(state, now, samples);
         fill(tiles, showTiles(now));
-        if (now.store === 'postgres' && api.isAdmin() && !others) {
-            const { showReplicas } = await import('./replicas.js'); // most have none
-            if (signal.aborted) return;
-            replicas.hidden = false;
-            others = showReplicas(replicas);
-        }
+        if (now.store === 'postgres' && api.isAdmin()) await showOthers(signal);
         if (drawnAt !== now.last)
             charts.forEach((chart, i) =>
                 chart.draw({
@@ -131,6 +126,13 @@ export function show(main) {
                 }),
             );
         drawnAt = now.last;
+    }
+
+    async function showOthers(signal) {
+        const { showReplicas } = await import('./replicas.js');
+        if (others || signal.aborted) return;
+        replicas.hidden = false;
+        others = showReplicas(replicas);
     }
 
     function keep(now) {
