@@ -19,6 +19,7 @@
 #include "store/postgres/notify.h"
 #include "store/postgres/outbox.h"
 #include "store/postgres/partition.h"
+#include "store/postgres/queue.h"
 #include "store/postgres/reply.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/serve.h"
@@ -76,7 +77,7 @@ static void on_message(void *self, struct hl_msg *msg)
     } else if (hl_operation_of(m)->is_question) {
         hl_pg_answer(s, m);
     } else if (hl_pg_operation_of(m)) {
-        hl_pg_flush_add(s, m);
+        hl_pg_queue_add(s, m);
     } else {
         hl_pg_reply(s, m, hl_operation_weigh(m), HL_ERR_INVALID);
     }
@@ -116,7 +117,7 @@ static void close_all(struct hl_pg_store *s)
     hl_pg_link_close(&s->reader);
     hl_pg_link_close(&s->listener);
     hl_pg_bodies_cancel(s, true);
-    hl_pg_flush_refuse_all(s);
+    hl_pg_queue_refuse_all(s);
     hl_pg_answer_refuse_all(s);
     hl_credit_return_unused(&s->workers);
     hl_pg_upkeep_close(s);
@@ -159,7 +160,7 @@ static void on_turn(uv_prepare_t *turn)
     hl_pg_flush_turn(s);
     hl_pg_outbox_turn(s, now_ms);
     hl_pg_notify_turn(s, now_ms);
-    uint64_t due_ms = least(hl_pg_flush_expire(s, now_ms), hl_pg_answer_expire(s, now_ms));
+    uint64_t due_ms = least(hl_pg_queue_expire(s, now_ms), hl_pg_answer_expire(s, now_ms));
     due_ms = least(due_ms, hl_pg_bodies_turn(s, now_ms));
     if (!s->is_guest)
         due_ms = least(due_ms, hl_pg_upkeep_turn(s, now_ms));
@@ -169,7 +170,7 @@ static void on_turn(uv_prepare_t *turn)
     }
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_node_due_ms(s, now_ms), hl_pg_survey_due_ms(s)));
-    if (!s->is_guest && hl_pg_flush_has_room(s))
+    if (!s->is_guest && hl_pg_flush_free(s))
         due_ms = least(due_ms, hl_pg_serve_due_ms(s));
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_outbox_due_ms(s), hl_pg_notify_due_ms(s)));
