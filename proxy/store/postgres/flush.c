@@ -35,6 +35,13 @@ static bool is_busy(const struct hl_pg_store *s, const struct hl_pg_op *op)
            (!hl_id_is_nil(&op->key) && hl_id_map_find(&s->busy, &op->key));
 }
 
+/* Not yet: something else on the same run, delivery or key is under way, or this replica does not know
+ * its new id. */
+static bool must_wait(const struct hl_pg_store *s, const struct hl_pg_op *op)
+{
+    return is_busy(s, op) || (op->was_dead && hl_id_eq(&op->as, &s->node_id));
+}
+
 static void set_busy(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     if (!hl_id_is_nil(&op->subject))
@@ -62,7 +69,7 @@ static void fill(struct hl_pg_store *s, struct hl_pg_flush *f)
         if (f->n_ops == HL_PG_FLUSH_OPS ||
             (f->n_ops > 0 && (op->is_alone || f->weight + op->weight > HL_PG_FLUSH_WEIGHT)))
             break;
-        if (is_busy(s, op) || (op->how->is_single && singles == SINGLES_MAX))
+        if (must_wait(s, op) || (op->how->is_single && singles == SINGLES_MAX))
             continue;
         singles += op->how->is_single;
         set_busy(s, op);

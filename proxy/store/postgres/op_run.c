@@ -118,6 +118,8 @@ static void bind_key(struct hl_pg_params *p, struct hl_pg_op *const ops[], size_
 static void bind_accept(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
+    for (size_t i = 0; i < n; i++)
+        ops[i]->as = s->node_id;
     hl_pg_add_id(p, &s->node_id);
     HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &accept_of(ops[i])->run_id));
     HL_PG_EACH(p, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->project));
@@ -144,12 +146,12 @@ static void bind_accept(
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, ops[i]->is_busy));
 }
 
-/* A record that is to be sent again found this replica dead: the next beat says what it is called from
- * then on. */
+/* A record that is to be sent again found this replica dead: the next beat notices that too. */
 static void read_accept(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
 {
     hl_pg_id(row, &op->other);
-    if (op->asks_again && !is_async(accept_of(op)))
+    op->was_dead = op->asks_again && !is_async(accept_of(op));
+    if (op->was_dead)
         s->beat_ms = 0;
 }
 
