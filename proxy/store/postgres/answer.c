@@ -387,7 +387,7 @@ static void finish(struct asking *a, enum hl_err rc)
 static void on_file(void *self, enum hl_err rc)
 {
     struct asking *a = self;
-    hl_pg_bodies_drop_later(a->store, &a->file, HL_PG_VIEW_MS);
+    hl_pg_bodies_drop_later(a->store, &a->file);
     finish(a, rc == HL_ERR_CANCELLED ? HL_ERR_UNAVAILABLE : rc);
 }
 

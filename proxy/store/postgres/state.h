@@ -112,6 +112,7 @@ struct hl_pg_store {
     struct hl_list transfers; /* bodies on their way between the database and files */
     size_t n_transfers, n_puts;
     struct hl_id_map files; /* owner → its file in the scratch directory */
+    struct hl_list views;   /* those that go by themselves, the first to go first */
 
     struct hl_list questions; /* that wait for the reader's connection */
     size_t n_asking;          /* questions that are not answered */
