@@ -71,11 +71,13 @@ struct hl_store_msg {
  *              HOOKLINE_MAX_PENDING_DELIVERIES. A RECORD is not refused for these: its run is
  *              inside the app already
  *   FULL       no space: nothing was kept
+ *   TIMEOUT    ACCEPT: nobody knows whether it was kept. A run that was is withdrawn as soon as that is
+ *              possible, unless it has begun
  *   UNAVAILABLE, IO, CORRUPT
  *              the store is failing
  *
- * Unless OK, no trace is left, and the body's file is removed by the asker (hl_store_keeps_file).
- * After OK it is the store's: it goes when the run ends. */
+ * Unless OK or TIMEOUT, no trace is left; then, and after TIMEOUT, the body's file is removed by the
+ * asker (hl_store_keeps_file). After OK it is the store's: it goes when the run ends. */
 struct hl_accept {
     struct hl_store_msg m;
     struct hl_id run_id;

@@ -210,11 +210,13 @@ static void commit(struct hl_pg_store *s, struct hl_pg_flush *f)
     hl_pg_serve_end(s, f);
 }
 
+/* What was in doubt before this refusal still is. */
 static void refuse(struct hl_pg_store *s, struct hl_pg_flush *f, enum hl_err why)
 {
     HL_LIST_EACH_SAFE (node, &f->ops) {
         struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
-        if (why != HL_ERR_INVALID && !hl_pg_queue_may_refuse(op))
+        bool may_wait = op->is_in_doubt || !hl_pg_queue_may_refuse(op);
+        if (why != HL_ERR_INVALID && may_wait)
             continue;
         clear_busy(s, op);
         hl_pg_queue_answer(s, op, why);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/doubt.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/notify.h"
 
@@ -40,6 +41,7 @@ static void add_strays(struct hl_pg_store *s, struct hl_pg_errand *e, enum hl_pg
 
 static void on_joined(struct hl_pg_store *s, const PGresult *result)
 {
+    hl_pg_doubt_settle(s, result);
     if (!result) {
         s->join_ms = hl_clock_mono_ms() + JOIN_PAUSE_MS;
         return;
@@ -66,7 +68,9 @@ void hl_pg_node_join(struct hl_pg_store *s)
     hl_pg_errand_add(e, HL_PG_DO_NODE_JOIN);
     add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
-    hl_pg_errand_send(e);
+    hl_pg_doubt_add(s, e);
+    if (!hl_pg_errand_send(e))
+        hl_pg_doubt_settle(s, NULL);
 }
 
 static void on_left(struct hl_pg_store *s, const PGresult *result)

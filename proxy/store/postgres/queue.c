@@ -2,7 +2,7 @@
  *
  * Promise: each is answered once. What ends something waits for the server for as long as that takes;
  * an accept, which can be made again, does not: 2 s if it was never sent, 30 s if nobody knows whether
- * it was committed.
+ * it was committed. Then it is taken back when the server is there (doubt.c).
  * Not here: the transactions (flush.c). */
 #include "store/postgres/queue.h"
 
@@ -12,6 +12,7 @@
 #include "store/message.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/doubt.h"
 #include "store/postgres/reply.h"
 
 #define ACCEPT_WAIT_MS 2000
@@ -112,28 +113,46 @@ bool hl_pg_queue_may_refuse(const struct hl_pg_op *op)
     return hl_operation_of(op->m)->may_be_refused && op->m->msg.type != HL_STORE_RECORD;
 }
 
+/* One that was sent may have been accepted. */
+static enum hl_err refusal_of(const struct hl_pg_op *op)
+{
+    return op->is_in_doubt && is_accept(op->m) ? HL_ERR_TIMEOUT : HL_ERR_UNAVAILABLE;
+}
+
+/* If it can be remembered that it has to be taken back; else it waits on. */
+static void expire(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    enum hl_err rc = refusal_of(op);
+    if (rc != HL_ERR_TIMEOUT || hl_pg_doubt_keep(s, &op->subject))
+        hl_pg_queue_answer(s, op, rc);
+}
+
+/* What is in doubt stands before what was never sent. */
 uint64_t hl_pg_queue_expire(struct hl_pg_store *s, uint64_t now_ms)
 {
     uint64_t next_ms = UINT64_MAX;
-    if (s->is_joined)
-        return next_ms;
     HL_LIST_EACH_SAFE (node, &s->queue) {
         struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
+        if (s->is_joined && !op->is_in_doubt)
+            break;
         if (!hl_pg_queue_may_refuse(op))
             continue;
         uint64_t due_ms = op->posted_ms + (op->is_in_doubt ? DOUBT_WAIT_MS : ACCEPT_WAIT_MS);
         if (due_ms <= now_ms)
-            hl_pg_queue_answer(s, op, HL_ERR_UNAVAILABLE);
+            expire(s, op);
         else
             next_ms = due_ms < next_ms ? due_ms : next_ms;
     }
+    hl_pg_doubt_turn(s, now_ms);
     return next_ms;
 }
 
 void hl_pg_queue_refuse_all(struct hl_pg_store *s)
 {
-    HL_LIST_EACH_SAFE (node, &s->queue)
-        hl_pg_queue_answer(s, HL_CONTAINER_OF(node, struct hl_pg_op, node), HL_ERR_UNAVAILABLE);
+    HL_LIST_EACH_SAFE (node, &s->queue) {
+        struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
+        hl_pg_queue_answer(s, op, refusal_of(op));
+    }
 }
 
 bool hl_pg_queue_is_empty(const struct hl_pg_store *s)

@@ -113,7 +113,8 @@ static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v 
     " PARTITION BY RANGE (delivery_id)",
     "CREATE TABLE ~.idem (project " NAME ", app " NAME ", subject bytea NOT NULL,"
     " key bytea NOT NULL, run_id uuid NOT NULL, fingerprint bytea NOT NULL,"
-    " expires_ms bigint NOT NULL, PRIMARY KEY (project, app, subject, key))",
+    " expires_ms bigint NOT NULL, is_told boolean NOT NULL DEFAULT false,"
+    " PRIMARY KEY (project, app, subject, key))",
     "CREATE INDEX idem_by_expiry ON ~.idem (expires_ms)",
     "CREATE TABLE ~.body (body_id uuid NOT NULL, seq integer NOT NULL, bytes bytea NOT NULL,"
     " PRIMARY KEY (body_id, seq)) PARTITION BY RANGE (body_id)",

@@ -39,6 +39,15 @@ struct hl_pg_flush {
     struct hl_credit_note claims[HL_PG_HAND_OUT], leases[HL_PG_HAND_OUT];
 };
 
+/* Runs that are to be taken back (doubt.c). While there are any nothing new is sent, so that they are no
+ * more than two losses of all that may be under way. */
+#define HL_PG_DOUBTS_MAX (2 * HL_PG_FLUSHES * HL_PG_FLUSH_OPS)
+struct hl_pg_doubts {
+    struct hl_id ids[HL_PG_DOUBTS_MAX];
+    size_t n, n_sent;  /* the first `n_sent` are in a transaction that is under way */
+    uint64_t again_ms; /* CLOCK_MONOTONIC: it was refused, and is not tried before */
+};
+
 /* What other replicas tell this one (outbox.c). */
 struct hl_pg_outbox {
     struct hl_pg_flight reading;
@@ -118,6 +127,7 @@ struct hl_pg_store {
     size_t n_asking;          /* questions that are not answered */
     struct hl_list queue;     /* operations that wait for a flush, in order */
     struct hl_id_map busy;    /* subjects that are under way */
+    struct hl_pg_doubts doubts;
     struct hl_pg_flush flushes[HL_PG_FLUSHES];
     uint64_t
         pause_ms; /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */

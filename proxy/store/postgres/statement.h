@@ -115,7 +115,8 @@ enum hl_pg_code {
 /* clang-format off */
 #define HL_PG_MAP(X)                                                                               \
     /* $1 me; $21 how long a key is kept, in ms; $23 whether too much waits for a new one. What begins */ \
-    /* here and now has a replica that lives. */                                                   \
+    /* here and now has a replica that lives. Who is told of an earlier run by its key makes a note of */ \
+    /* it first: from then on nobody withdraws that run. */                                        \
     X(RUN_ADD, "WITH " HL_PG_ME ", input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[]," \
         " $4::text[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bigint[],"          \
         " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
@@ -128,7 +129,7 @@ enum hl_pg_code {
         " expires_ms) SELECT project, app, subject, key, run_id, fingerprint,"                     \
         " created_ms + $21::bigint FROM input WHERE key IS NOT NULL AND is_busy = 0"               \
         " ON CONFLICT (project, app, subject, key) DO UPDATE SET run_id = excluded.run_id,"        \
-        " fingerprint = excluded.fingerprint, expires_ms = excluded.expires_ms"                    \
+        " fingerprint = excluded.fingerprint, expires_ms = excluded.expires_ms, is_told = false"   \
         " WHERE old.expires_ms <= excluded.expires_ms - $21::bigint RETURNING old.run_id),"        \
         " fresh AS (SELECT * FROM input WHERE is_busy = 0"                                         \
         " AND (key IS NULL OR run_id IN (SELECT run_id FROM kept))"                                \
@@ -142,12 +143,17 @@ enum hl_pg_code {
         " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, node_id, started_ms,"  \
         " is_async) SELECT run_id, now(), 1 - is_async, 1 - is_async,"                             \
         " CASE is_async WHEN 0 THEN $1::uuid END, CASE is_async WHEN 0 THEN created_ms END,"       \
-        " is_async = 1 FROM fresh WHERE run_id IN (SELECT run_id FROM runs))"                      \
+        " is_async = 1 FROM fresh WHERE run_id IN (SELECT run_id FROM runs)),"                     \
+        " told AS (UPDATE ~.idem o SET is_told = true FROM input i WHERE o.project = i.project"    \
+        " AND o.app = i.app AND o.subject = i.subject AND o.key = i.key AND NOT o.is_told"         \
+        " AND o.run_id <> i.run_id AND o.fingerprint = i.fingerprint"                              \
+        " AND o.expires_ms > i.created_ms RETURNING o.run_id)"                                     \
         " SELECT i.ord, CASE WHEN n.run_id IS NOT NULL THEN 0"                                     \
         " WHEN i.is_async = 0 AND NOT EXISTS (SELECT FROM me) THEN 5 WHEN i.key IS NULL"           \
         " OR old.run_id = i.run_id THEN 6 WHEN i.is_busy = 1 AND (old.run_id IS NULL"              \
         " OR old.expires_ms <= i.created_ms) THEN 7 WHEN old.run_id IS NULL THEN 5"                \
-        " WHEN old.fingerprint = i.fingerprint THEN 1 ELSE 2 END,"                                 \
+        " WHEN old.fingerprint <> i.fingerprint THEN 2 WHEN old.is_told"                           \
+        " OR old.run_id IN (SELECT run_id FROM told) THEN 1 ELSE 5 END,"                           \
         " old.run_id FROM input i LEFT JOIN runs n ON n.run_id = i.run_id LEFT JOIN ~.idem old"    \
         " ON old.project = i.project AND old.app = i.app AND old.subject = i.subject"              \
         " AND old.key = i.key")                                                                    \
@@ -351,6 +357,21 @@ enum hl_pg_code {
     X(RUN_STRAYS, "WITH back AS (UPDATE ~.ticket SET node_id = NULL, epoch = epoch + 1,"           \
         " attempt = attempt - 1, started_ms = NULL WHERE node_id = $1::uuid AND is_async"          \
         " AND run_id <> ALL ($2::uuid[]) RETURNING run_id) SELECT count(*) FROM back")             \
+    /* $1 runs, $2 how long a key is kept, in ms: what has not begun, and nobody was told of by its */ \
+    /* key, is as if it had never been. Keys are locked first, as RUN_ADD does. */                 \
+    X(RUN_WITHDRAW, "WITH input AS MATERIALIZED (SELECT run_id FROM unnest($1::uuid[]) AS t(run_id))," \
+        " keys AS MATERIALIZED (SELECT k.run_id, k.expires_ms, k.is_told FROM input i"             \
+        " JOIN ~.run r ON r.run_id = i.run_id JOIN ~.idem k"                                       \
+        " ON k.expires_ms = r.created_ms + $2::bigint AND k.run_id = i.run_id FOR UPDATE OF k),"   \
+        " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
+        " AND t.run_id NOT IN (SELECT run_id FROM keys WHERE is_told) AND t.node_id IS NULL"       \
+        " AND t.attempt = 0 RETURNING t.run_id),"                                                  \
+        " runs AS (DELETE FROM ~.run r USING gone g WHERE r.run_id = g.run_id"                     \
+        " RETURNING r.request_file),"                                                              \
+        " request AS (DELETE FROM ~.body b USING runs r WHERE b.body_id = r.request_file),"        \
+        " freed AS (DELETE FROM ~.idem k USING keys j, gone g WHERE j.run_id = g.run_id"           \
+        " AND k.expires_ms = j.expires_ms AND k.run_id = j.run_id)"                                \
+        " SELECT count(*) FROM gone")                                                              \
     /* $1 me, $2 the deliveries that the sender has */                                             \
     X(DELIVERY_STRAYS, "WITH back AS (UPDATE ~.delivery_ticket SET node_id = NULL"                 \
         " WHERE node_id = $1::uuid AND delivery_id <> ALL ($2::uuid[]) RETURNING delivery_id),"    \
