@@ -275,8 +275,8 @@ HL_MUST_CHECK enum hl_err hl_store_open(
  * threads. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_store_check(const struct hl_config *config, struct hl_buf *problems);
 
-/* Any thread; takes the message. ACCEPT and RECORD may be refused at once with BUSY (4,096 requests
- * or 64 MiB waiting): then the message is still the caller's. All others are always taken. */
+/* Any thread; takes the message. ACCEPT and RECORD may be refused at once with BUSY (64 MiB waiting; an
+ * ACCEPT for 4,096 requests too): then the message is still the caller's. All others are always taken. */
 HL_MUST_CHECK enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m);
 
 /* The same, and waits for the reply: at start. Any thread that may block. */

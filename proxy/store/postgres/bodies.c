@@ -203,18 +203,6 @@ static enum hl_err keep_file(struct transfer *t)
     return HL_OK;
 }
 
-static enum hl_err write_all(int fd, struct hl_str bytes)
-{
-    while (bytes.n > 0) {
-        ssize_t n = write(fd, bytes.p, bytes.n);
-        if (n < 0 && errno != EINTR)
-            return hl_err_from_errno(errno);
-        bytes.p += n > 0 ? n : 0;
-        bytes.n -= n > 0 ? (size_t)n : 0;
-    }
-    return HL_OK;
-}
-
 /* A chunk came. */
 static enum hl_err take_chunk(struct transfer *t, const PGresult *result)
 {
@@ -224,7 +212,7 @@ static enum hl_err take_chunk(struct transfer *t, const PGresult *result)
     struct hl_str bytes = hl_pg_str(&row);
     if (bytes.n == 0 || bytes.n > t->size - t->offset)
         return HL_ERR_CORRUPT;
-    enum hl_err err = write_all(t->fd, bytes);
+    enum hl_err err = hl_body_file_write(t->fd, bytes);
     t->offset += bytes.n;
     return err;
 }

@@ -17,7 +17,8 @@ struct hl_pg_op {
     struct hl_store_msg *m;
     const struct hl_pg_operation *how;
     size_t weight;
-    uint64_t posted_ms; /* CLOCK_MONOTONIC */
+    uint64_t kept_memory, kept_file; /* its share of the store's `kept` */
+    uint64_t posted_ms;              /* CLOCK_MONOTONIC */
     struct hl_id subject,
         key;          /* no two operations on the same one are under way at once; nil: none */
     bool is_in_doubt; /* it was sent, and nobody knows whether it was committed */

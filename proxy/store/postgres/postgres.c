@@ -258,6 +258,7 @@ static enum hl_err read_config(
     s->is_guest = config->run_attempts == 0 && config->webhook_attempts == 0;
     s->retention_ms = config->retention_ms;
     s->idem_ms = (uint64_t)hl_store_key_ms(config);
+    s->store_max = config->store_max_bytes;
     s->run_attempts = config->run_attempts;
     s->webhook_attempts = config->webhook_attempts;
     s->max_queued_runs = config->max_queued_runs;

@@ -1,6 +1,7 @@
 /* queue.c - requests that wait for a transaction, in the order in which they came.
  *
- * Promise: each is answered once. What ends something waits for the server for as long as that takes;
+ * Promise: each is answered once. What ends something waits for the server for as long as that takes,
+ * in bounded memory (kept.c);
  * an accept, which can be made again, does not: 2 s if it was never sent, 30 s if nobody knows whether
  * it was committed. Then it is taken back when the server is there (doubt.c).
  * Not here: the transactions (flush.c). */
@@ -13,6 +14,7 @@
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/doubt.h"
+#include "store/postgres/kept.h"
 #include "store/postgres/reply.h"
 
 #define ACCEPT_WAIT_MS 2000
@@ -95,6 +97,8 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
         op->how->subject(op);
     if (m->msg.type == HL_STORE_REDELIVER)
         op->mark = ((const struct hl_redeliver *)m)->mark.after;
+    if (!hl_pg_queue_may_refuse(op))
+        hl_pg_kept_enter(s, op);
     stage(s, op);
 }
 
@@ -102,6 +106,7 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
 
 void hl_pg_queue_answer(struct hl_pg_store *s, struct hl_pg_op *op, enum hl_err rc)
 {
+    hl_pg_kept_leave(s, op);
     hl_pg_reply(s, op->m, op->weight, rc);
     hl_leased_free(op->leased);
     hl_list_remove(&op->node);

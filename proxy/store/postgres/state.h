@@ -48,6 +48,11 @@ struct hl_pg_doubts {
     uint64_t again_ms; /* CLOCK_MONOTONIC: it was refused, and is not tried before */
 };
 
+/* What waits and cannot be refused, in bytes (kept.c). */
+struct hl_pg_kept {
+    uint64_t memory, files;
+};
+
 /* What other replicas tell this one (outbox.c). */
 struct hl_pg_outbox {
     struct hl_pg_flight reading;
@@ -102,6 +107,7 @@ struct hl_pg_store {
     struct hl_sealer sealer;
     struct hl_id_source ids;
     uint64_t retention_ms, idem_ms;
+    struct hl_store_limit store_max;
     uint32_t run_attempts, webhook_attempts, max_queued_runs, max_pending;
     uint8_t signing_key[HL_SIGNING_KEY_MAX];
     size_t signing_key_n;
@@ -128,6 +134,7 @@ struct hl_pg_store {
     struct hl_list queue;     /* operations that wait for a flush, in order */
     struct hl_id_map busy;    /* subjects that are under way */
     struct hl_pg_doubts doubts;
+    struct hl_pg_kept kept;
     struct hl_pg_flush flushes[HL_PG_FLUSHES];
     uint64_t
         pause_ms; /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
