@@ -5,6 +5,7 @@
  * kept without its body. What is left of each in memory is a few hundred bytes. */
 #include "store/postgres/kept.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #define MEMORY_MAX (16u << 20)
 /* A shorter body takes less room than what goes along with it: a file would not make that smaller. */
 #define FILE_MIN 1024
+#define TRIM_AT  (4u << 20)
 
 static struct hl_finish *finish_of(const struct hl_pg_op *op)
 {
@@ -80,6 +82,19 @@ static void drop(struct hl_pg_store *s, struct hl_finish *f, enum hl_err why)
     f->outcome.encoding = HL_ENCODING_NONE;
 }
 
+/* What is freed here lies in the arena of the thread that received it, between what still waits: glibc
+ * would keep the pages. */
+static void give_back(struct hl_pg_store *s, uint64_t bytes)
+{
+    s->kept.freed += bytes;
+    if (s->kept.freed < TRIM_AT)
+        return;
+    s->kept.freed = 0;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 /* Sees to it that its body is where there is room for it. */
 static void place_body(struct hl_pg_store *s, struct hl_pg_op *op)
 {
@@ -94,6 +109,8 @@ static void place_body(struct hl_pg_store *s, struct hl_pg_op *op)
         drop(s, f, err);
     else
         op->kept_file = f->outcome.body.size;
+    if (is_due)
+        give_back(s, f->outcome.body.size);
 }
 
 void hl_pg_kept_enter(struct hl_pg_store *s, struct hl_pg_op *op)

@@ -51,6 +51,7 @@ struct hl_pg_doubts {
 /* What waits and cannot be refused, in bytes (kept.c). */
 struct hl_pg_kept {
     uint64_t memory, files;
+    uint64_t freed; /* and perhaps not given back to the system */
 };
 
 /* What other replicas tell this one (outbox.c). */
