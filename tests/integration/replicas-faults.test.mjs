@@ -87,6 +87,37 @@ test('a replica whose coming back the server refuses, for a lock, comes back', a
     await all.receiver.delivered();
 });
 
+/** A transaction of somebody else's that takes Idempotency-Keys as an accept does. */
+async function keyTaker(t, { database }) {
+    const other = await database.connect(t);
+    const insert = `INSERT INTO ${database.schema}.idem (project, app, subject, key, run_id, fingerprint, expires_ms)
+                    VALUES ('p', 'a', '', convert_to($1, 'UTF8'), gen_random_uuid(), '', 0)`;
+    await other.query('BEGIN');
+    return { take: (key) => other.query(insert, [key]), end: () => other.query('ROLLBACK') };
+}
+
+test('accepts with several keys and somebody who takes the same ones do not wait for each other', async (t) => {
+    const all = await fleet(t);
+    const a = await all.add('a');
+    const lock = await all.database.connect(t);
+    const waiting = (n) => until(`${n} wait`, async () => (await all.count('pg_locks WHERE NOT granted')) === n);
+    const begin = (key) => a.begin({ headers: { 'idempotency-key': key } });
+    const other = await keyTaker(t, all);
+    await lock.query(`BEGIN; LOCK ${all.database.schema}.idem IN SHARE MODE`);
+    const begun = ['first', 'second', 'z', 'a'].map(begin); // two transactions, and one of what comes meanwhile
+    await waiting(1);
+    const taken = other.take('a');
+    await waiting(2);
+    await until('the calls are there', async () => (await a.sidecar.metric('hookline_http_requests_in_flight')) === 4);
+    await lock.query('ROLLBACK');
+    await taken;
+    await waiting(1);
+    await other.take('z');
+    await other.end();
+    const ids = await Promise.all(begun);
+    assert.equal(new Set(ids).size, 4);
+});
+
 test('without PostgreSQL calls go on, new runs are refused, and what ends meanwhile is written when it is back', async (t) => {
     const doors = { meanwhile: gate(), afterwards: gate() };
     const server = await cluster(t);

@@ -116,7 +116,8 @@ enum hl_pg_code {
 #define HL_PG_MAP(X)                                                                               \
     /* $1 me; $21 how long a key is kept, in ms; $23 whether too much waits for a new one. What begins */ \
     /* here and now has a replica that lives. Who is told of an earlier run by its key makes a note of */ \
-    /* it first: from then on nobody withdraws that run. */                                        \
+    /* it first: from then on nobody withdraws that run. Keys are taken in one order everywhere, or */ \
+    /* two replicas wait for each other. */                                                        \
     X(RUN_ADD, "WITH " HL_PG_ME ", input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[]," \
         " $4::text[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bigint[],"          \
         " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
@@ -128,6 +129,7 @@ enum hl_pg_code {
         " kept AS (INSERT INTO ~.idem AS old (project, app, subject, key, run_id, fingerprint,"    \
         " expires_ms) SELECT project, app, subject, key, run_id, fingerprint,"                     \
         " created_ms + $21::bigint FROM input WHERE key IS NOT NULL AND is_busy = 0"               \
+        " ORDER BY project, app, subject, key"                                                     \
         " ON CONFLICT (project, app, subject, key) DO UPDATE SET run_id = excluded.run_id,"        \
         " fingerprint = excluded.fingerprint, expires_ms = excluded.expires_ms, is_told = false"   \
         " WHERE old.expires_ms <= excluded.expires_ms - $21::bigint RETURNING old.run_id),"        \
@@ -362,7 +364,8 @@ enum hl_pg_code {
     X(RUN_WITHDRAW, "WITH input AS MATERIALIZED (SELECT run_id FROM unnest($1::uuid[]) AS t(run_id))," \
         " keys AS MATERIALIZED (SELECT k.run_id, k.expires_ms, k.is_told FROM input i"             \
         " JOIN ~.run r ON r.run_id = i.run_id JOIN ~.idem k"                                       \
-        " ON k.expires_ms = r.created_ms + $2::bigint AND k.run_id = i.run_id FOR UPDATE OF k),"   \
+        " ON k.expires_ms = r.created_ms + $2::bigint AND k.run_id = i.run_id"                     \
+        " ORDER BY k.project, k.app, k.subject, k.key FOR UPDATE OF k),"                           \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.run_id NOT IN (SELECT run_id FROM keys WHERE is_told) AND t.node_id IS NULL"       \
         " AND t.attempt = 0 RETURNING t.run_id),"                                                  \
