@@ -360,20 +360,25 @@ enum hl_pg_code {
         " attempt = attempt - 1, started_ms = NULL WHERE node_id = $1::uuid AND is_async"          \
         " AND run_id <> ALL ($2::uuid[]) RETURNING run_id) SELECT count(*) FROM back")             \
     /* $1 runs, $2 how long a key is kept, in ms: what has not begun, and nobody was told of by its */ \
-    /* key, is as if it had never been. Keys are locked first, as RUN_ADD does. */                 \
-    X(RUN_WITHDRAW, "WITH input AS MATERIALIZED (SELECT run_id FROM unnest($1::uuid[]) AS t(run_id))," \
-        " keys AS MATERIALIZED (SELECT k.run_id, k.expires_ms, k.is_told FROM input i"             \
-        " JOIN ~.run r ON r.run_id = i.run_id JOIN ~.idem k"                                       \
-        " ON k.expires_ms = r.created_ms + $2::bigint AND k.run_id = i.run_id"                     \
-        " ORDER BY k.project, k.app, k.subject, k.key FOR UPDATE OF k),"                           \
-        " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
-        " AND t.run_id NOT IN (SELECT run_id FROM keys WHERE is_told) AND t.node_id IS NULL"       \
-        " AND t.attempt = 0 RETURNING t.run_id),"                                                  \
+    /* key, is as if it had never been. Keys are locked first, in the order of RUN_ADD. Each row is */ \
+    /* found by itself, by an index: joins were planned to read all keys and all that is queued. */ \
+    X(RUN_WITHDRAW, "WITH found AS MATERIALIZED (SELECT i.run_id, k.project, k.app, k.subject,"    \
+        " k.key FROM unnest($1::uuid[]) AS i(run_id) CROSS JOIN LATERAL (SELECT created_ms"        \
+        " FROM ~.run WHERE run_id = i.run_id LIMIT 1) r CROSS JOIN LATERAL (SELECT * FROM ~.idem o" \
+        " WHERE o.expires_ms = r.created_ms + $2::bigint AND o.run_id = i.run_id LIMIT 1) k"       \
+        " ORDER BY k.project, k.app, k.subject, k.key),"                                           \
+        " keys AS MATERIALIZED (SELECT f.*, k.is_told FROM found f CROSS JOIN LATERAL"             \
+        " (SELECT o.is_told FROM ~.idem o WHERE o.project = f.project AND o.app = f.app"           \
+        " AND o.subject = f.subject AND o.key = f.key AND o.run_id = f.run_id FOR UPDATE) k),"     \
+        " gone AS (DELETE FROM ~.ticket WHERE run_id = ANY ($1::uuid[])"                           \
+        " AND run_id <> ALL (ARRAY(SELECT run_id FROM keys WHERE is_told))"                        \
+        " AND num_nulls(node_id) = 1 AND attempt = 0 RETURNING run_id),"                           \
         " runs AS (DELETE FROM ~.run r USING gone g WHERE r.run_id = g.run_id"                     \
         " RETURNING r.request_file),"                                                              \
         " request AS (DELETE FROM ~.body b USING runs r WHERE b.body_id = r.request_file),"        \
-        " freed AS (DELETE FROM ~.idem k USING keys j, gone g WHERE j.run_id = g.run_id"           \
-        " AND k.expires_ms = j.expires_ms AND k.run_id = j.run_id)"                                \
+        " freed AS (DELETE FROM ~.idem o USING keys k JOIN gone g ON g.run_id = k.run_id"          \
+        " WHERE o.project = k.project AND o.app = k.app AND o.subject = k.subject"                 \
+        " AND o.key = k.key)"                                                                      \
         " SELECT count(*) FROM gone")                                                              \
     /* $1 me, $2 the deliveries that the sender has */                                             \
     X(DELIVERY_STRAYS, "WITH back AS (UPDATE ~.delivery_ticket SET node_id = NULL"                 \
