@@ -142,21 +142,6 @@ static enum hl_err read_list_runs(
 
 /* --- deliveries ----------------------------------------------------------------------------- */
 
-static struct hl_str unseal_destination(
-    struct hl_pg_store *s, const struct hl_id *run_id, struct hl_str sealed, char *out)
-{
-    char *url = sealed.n > 0 ? malloc(sealed.n) : NULL;
-    struct hl_str destination = {out, 0};
-    size_t n;
-    if (!url)
-        return destination;
-    if (hl_unseal(&s->sealer, "run.url", run_id, sealed, url, &n) == HL_OK)
-        destination.n = hl_destination_write(out, (struct hl_str){url, n});
-    explicit_bzero(url, sealed.n);
-    free(url);
-    return destination;
-}
-
 static enum hl_err read_delivery(
     struct hl_pg_store *s, struct hl_pg_row *from, struct hl_delivery_row *row)
 {
@@ -173,7 +158,8 @@ static enum hl_err read_delivery(
     row->done_ms = hl_pg_int(from);
     row->project = hl_pg_str(from);
     row->app = hl_pg_str(from);
-    row->destination = unseal_destination(s, &row->run_id, hl_pg_str(from), destination);
+    row->destination =
+        hl_destination_unseal(&s->sealer, "run.url", &row->run_id, hl_pg_str(from), destination);
     row->attempt_count = (uint64_t)hl_pg_int(from);
     return hl_delivery_row_keep(row);
 }

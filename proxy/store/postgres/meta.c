@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *hl_pg_meta_place(struct hl_str name)
+{
+    return hl_str_eq(name, HL_STR("signing_key")) ? "meta.signing_key" : "meta.verify_key";
+}
+
 /* --- the signing key -------------------------------------------------------------------------- */
 
 /* `plain` has room for HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD. */
@@ -69,21 +74,25 @@ static struct hl_str first_value(const PGresult *result)
 
 /* --- what must be the same everywhere ----------------------------------------------------------- */
 
-static enum hl_err check_key(struct hl_pg_session *session, const struct hl_key *key, bool is_kept,
-    char *why, size_t why_len)
+/* While keys are changed it is either of the two. */
+static enum hl_err check_key(struct hl_pg_session *session, const struct hl_sealer *sealer,
+    bool is_kept, char *why, size_t why_len)
 {
     PGresult *result;
-    struct hl_str ours = {(const char *)key->check, sizeof(key->check)};
+    struct hl_str ours = hl_key_check(sealer->key);
     enum hl_err err = find_meta(session, "key_check", ours, is_kept, &result, why, why_len);
     if (err)
         return err;
-    bool is_other = PQntuples(result) > 0 && !hl_str_eq(first_value(result), ours);
+    struct hl_str theirs = PQntuples(result) > 0 ? first_value(result) : ours;
+    bool is_known = hl_str_eq(theirs, ours) ||
+                    (sealer->previous && hl_str_eq(theirs, hl_key_check(sealer->previous)));
     PQclear(result);
-    if (!is_other)
+    if (is_known)
         return HL_OK;
     snprintf(why, why_len,
-        "HOOKLINE_KEY: **** is not the key that this schema was made with: give all replicas that "
-        "one");
+        "HOOKLINE_KEY: **** is not the key that this schema was made with%s: give all replicas "
+        "that one",
+        sealer->previous ? ", nor is HOOKLINE_PREVIOUS_KEY" : "");
     return HL_ERR_INVALID;
 }
 
@@ -142,7 +151,7 @@ enum hl_err hl_pg_meta_look(struct hl_pg_session *session, struct hl_sealer *sea
     char plain[HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD];
     size_t n;
     PGresult *result = NULL;
-    enum hl_err err = check_key(session, sealer->key, false, why, why_len);
+    enum hl_err err = check_key(session, sealer, false, why, why_len);
     if (!err && ttl_ms > 0)
         err = check_ttl(session, ttl_ms, false, why, why_len);
     if (!err)
@@ -159,7 +168,7 @@ enum hl_err hl_pg_meta_share(
     struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
 {
     PGresult *result = NULL;
-    enum hl_err err = check_key(session, &s->key, true, why, why_len);
+    enum hl_err err = check_key(session, &s->sealer, true, why, why_len);
     if (!err && !s->is_guest)
         err = check_ttl(session, s->settings.ttl_ms, true, why, why_len);
     if (!err)

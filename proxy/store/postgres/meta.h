@@ -15,6 +15,9 @@ HL_MUST_CHECK enum hl_err hl_pg_meta_look(struct hl_pg_session *session, struct 
 HL_MUST_CHECK enum hl_err hl_pg_meta_share(
     struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len);
 
+/* What a sealed value of the table is sealed for. */
+const char *hl_pg_meta_place(struct hl_str name);
+
 /* The signing key as it stands in the database. CORRUPT: it is not sealed with our key. */
 HL_MUST_CHECK enum hl_err hl_pg_keep_signing_key(struct hl_pg_store *s, struct hl_str sealed);
 

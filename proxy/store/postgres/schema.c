@@ -71,7 +71,7 @@
 /* The steps of each version, ending with NULL. Never edited once released: a change is a new one. */
 static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v bytea NOT NULL)",
     "CREATE TABLE ~.node (node_id uuid PRIMARY KEY, name text NOT NULL, version text NOT NULL,"
-    " address text NOT NULL, started_at timestamptz NOT NULL, beat_at timestamptz NOT NULL,"
+    " address text NOT NULL, key_check bytea NOT NULL, started_at timestamptz NOT NULL, beat_at timestamptz NOT NULL,"
     " expires_at timestamptz NOT NULL, is_dead boolean NOT NULL DEFAULT false)"
     " WITH (fillfactor = 50)",
     "CREATE TABLE ~.ticket (run_id uuid PRIMARY KEY, due_at timestamptz NOT NULL,"
