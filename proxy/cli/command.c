@@ -47,6 +47,8 @@ const struct hl_cli_command hl_cli_commands[] = {
         "make or update the schema in PostgreSQL, and let replicas connect as that role"},
     {"store status", hl_cli_store_status, "[--json]",
         "with PostgreSQL: the replicas, what they have and what waits"},
+    {"store import", hl_cli_store_import, "DATA_DIR",
+        "bring into PostgreSQL what the data directory of a stopped hookline holds"},
     {"store rekey", hl_cli_store_rekey, NULL,
         "with PostgreSQL: seal anew, with HOOKLINE_KEY, what HOOKLINE_PREVIOUS_KEY opens"},
     {"dashboard", hl_cli_dashboard, "[--project P]",

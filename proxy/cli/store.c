@@ -1,15 +1,17 @@
 /* store.c - `hookline store`: what is done with a database that many replicas share. The commands ask
  * the database itself, whether a sidecar runs here or not; `migrate` and `status` need no key.
- * Not here: what they do there (store/postgres/migrate.c, status.c, rekey.c). */
+ * Not here: what they do there (store/postgres/migrate.c, status.c, rekey.c; store/import). */
 #include "cli/store.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/argument.h"
 #include "cli/settings.h"
 #include "cli/table.h"
+#include "store/import/import.h"
 #include "store/postgres/migrate.h"
 #include "store/postgres/rekey.h"
 #include "store/postgres/status.h"
@@ -110,6 +112,46 @@ int hl_cli_store_migrate(const struct hl_cli *cli)
         fprintf(cli->out, "the schema %.*s has version %d%s%s\n",
             HL_STR_ARG(config->postgres_schema), version, role ? "; replicas may connect as " : "",
             role ? role : "");
+    hl_config_free(config);
+    return status;
+}
+
+/* ---- import ---- */
+
+static void print_imported(const struct hl_cli *cli, const struct hl_imported *done)
+{
+    fprintf(cli->out,
+        "imported: %llu accounts, %llu runs (%llu queued, %llu interrupted), %llu deliveries "
+        "(%llu pending, %llu dead), %llu Idempotency-Keys%s\n",
+        (unsigned long long)done->accounts, (unsigned long long)done->runs,
+        (unsigned long long)done->queued, (unsigned long long)done->interrupted,
+        (unsigned long long)done->deliveries, (unsigned long long)done->pending,
+        (unsigned long long)done->dead, (unsigned long long)done->keys,
+        done->is_second_key ? "; its signing key only verifies: the schema has one" : "");
+    if (done->unreadable > 0)
+        fprintf(cli->err, "hookline: %llu values or files in the directory cannot be read\n",
+            (unsigned long long)done->unreadable);
+}
+
+int hl_cli_store_import(const struct hl_cli *cli)
+{
+    const char *path;
+    char why[WHY_MAX] = "";
+    struct hl_config *config;
+    struct hl_imported done;
+    size_t count;
+    int status = hl_cli_read_arguments(cli, NULL, 0, &path, 1, &count);
+    if (status == HL_CLI_OK && count == 0)
+        status = hl_cli_usage_error(cli, "\"store import\" needs a data directory");
+    if (status == HL_CLI_OK)
+        status = load_whole_config(cli, "store import", &config);
+    if (status != HL_CLI_OK)
+        return status;
+    hl_log_setup(HL_LOG_WARN, HL_LOG_PLAIN);
+    if (hl_import(config, path, &done, why, sizeof(why)) != HL_OK)
+        status = fail(cli, why);
+    else
+        print_imported(cli, &done);
     hl_config_free(config);
     return status;
 }

@@ -6,6 +6,7 @@ struct hl_cli;
 
 int hl_cli_store_migrate(const struct hl_cli *cli);
 int hl_cli_store_status(const struct hl_cli *cli);
+int hl_cli_store_import(const struct hl_cli *cli);
 int hl_cli_store_rekey(const struct hl_cli *cli);
 
 #endif

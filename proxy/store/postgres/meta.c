@@ -164,6 +164,12 @@ enum hl_err hl_pg_meta_look(struct hl_pg_session *session, struct hl_sealer *sea
     return err;
 }
 
+enum hl_err hl_pg_meta_keep_key(
+    struct hl_pg_session *session, const struct hl_sealer *sealer, char *why, size_t why_len)
+{
+    return check_key(session, sealer, true, why, why_len);
+}
+
 enum hl_err hl_pg_meta_share(
     struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
 {
