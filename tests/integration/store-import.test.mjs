@@ -1,6 +1,6 @@
 // What an embedded store holds is moved into a database: nothing is lost, nothing happens twice, whenever it is cut off.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import { gate, until } from './lib/until.mjs';
 const LARGE = Buffer.alloc(1_500_000, 'large ');
 const NOTHING = 'imported: 0 accounts, 0 runs (0 queued, 0 interrupted), 0 deliveries (0 pending, 0 dead), 0 Idempotency-Keys\n';
 const ONE = { HOOKLINE_ASYNC_CONCURRENCY: '1' };
+const newKey = () => randomBytes(32).toString('hex');
 const digest = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
 /** Answers with what came, and as much again if it is asked for; holds calls that say so. */
@@ -128,4 +129,59 @@ test('what an embedded store held goes on with replicas, and importing again cha
     assert.equal((await take(all.database, left.dataDir)).stdout, NOTHING);
     assert.equal(await bodies(), before);
     for (const path of ['/done', '/queued', '/inside']) assert.equal(all.receiver.deliveries(path).length, 1, path);
+});
+
+const ACCOUNTS = '/v2/projects/p/service-accounts';
+const LOCKED = { HOOKLINE_AUTH: 'jwt' };
+
+async function account(sidecar, name) {
+    const body = { name, role: 'invoke', expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+    const answer = await control(sidecar)('POST', ACCOUNTS, { body });
+    assert.equal(answer.status, 201, answer.text);
+    return answer.json();
+}
+
+/** A stopped store with an account, another one that is revoked, and their tokens. */
+async function leaveAccounts(t) {
+    const { sidecar } = await stage(t, { env: LOCKED });
+    const [good, revoked] = [await account(sidecar, 'good'), await account(sidecar, 'revoked')];
+    assert.equal((await control(sidecar)('DELETE', `${ACCOUNTS}/${revoked.id}`)).status, 204);
+    await sidecar.stop();
+    return { dataDir: sidecar.dataDir, good, revoked };
+}
+
+const knock = async (replica, { token }) =>
+    (await replica.call(RUN, { headers: { authorization: `Bearer ${token}` }, body: '{}' })).status;
+
+test('tokens of an embedded store are good with replicas, and its key signs there if the schema has none', async (t) => {
+    const all = await fleet(t, { env: LOCKED });
+    const left = await leaveAccounts(t);
+    const { stdout } = await take(all.database, left.dataDir);
+    assert.match(stdout, /^imported: 2 accounts, 0 runs [^;]*\n$/);
+    const a = await all.add('a');
+    const fresh = await account(a.sidecar, 'fresh');
+    assert.deepEqual([await knock(a, left.good), await knock(a, left.revoked), await knock(a, fresh)], [200, 401, 200]);
+    const keyId = ({ token }) => JSON.parse(Buffer.from(token.split('.')[0], 'base64url')).kid;
+    assert.equal(keyId(fresh), keyId(left.good));
+});
+
+test('where the schema has a key, tokens of both are good: at replicas that run, and at new ones', async (t) => {
+    const all = await fleet(t, { env: LOCKED });
+    const a = await all.add('a');
+    const own = await account(a.sidecar, 'own');
+    const two = [await leaveAccounts(t), await leaveAccounts(t)];
+    for (const { dataDir } of two)
+        assert.match((await take(all.database, dataDir)).stdout, /; its signing key only verifies: the schema has one\n$/);
+    const b = await all.add('b');
+    for (const replica of [a, b]) {
+        for (const one of [own, ...two.map(({ good }) => good)]) assert.equal(await knock(replica, one), 200);
+        for (const { revoked } of two) assert.equal(await knock(replica, revoked), 401);
+    }
+    const fresh = newKey();
+    const env = { HOOKLINE_KEY: fresh, HOOKLINE_PREVIOUS_KEY: all.database.key };
+    await a.sidecar.stop();
+    await b.sidecar.stop();
+    assert.equal((await run(['store', 'rekey'], { ...all.database.env, ...env })).code, 0);
+    const c = await all.add('c', { env: { HOOKLINE_KEY: fresh } });
+    for (const one of [own, ...two.map(({ good }) => good)]) assert.equal(await knock(c, one), 200);
 });

@@ -14,6 +14,7 @@
 #include "store/message.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/meta.h"
 #include "store/postgres/reply.h"
 
 #define WAIT_MS 2000
@@ -342,6 +343,30 @@ static enum hl_err read_list_apps(
     return HL_OK;
 }
 
+static enum hl_pg_sql bind_list_keys(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    (void)s;
+    (void)m;
+    hl_pg_add_int(p, HL_OLD_KEYS_MAX);
+    return HL_PG_DO_ASK_KEYS;
+}
+
+static enum hl_err read_list_keys(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    struct hl_list_keys *l = (struct hl_list_keys *)m;
+    for (int i = 0; i < PQntuples(result) && l->count < HL_OLD_KEYS_MAX; i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        struct hl_old_key *key = &l->keys[l->count];
+        if (hl_pg_open_old_key(s, hl_pg_str(&row), key) == HL_OK)
+            l->count++;
+        else
+            HL_LOG(ERROR, "store: an imported signing key in the database cannot be opened");
+    }
+    return HL_OK;
+}
+
 /* --- asking --------------------------------------------------------------------------------- */
 
 static const struct question {
@@ -355,6 +380,7 @@ static const struct question {
     [HL_STORE_LIST_DELIVERIES] = {bind_list_deliveries, read_list_deliveries},
     [HL_STORE_LIST_APPS] = {bind_list_apps, read_list_apps},
     [HL_STORE_LIST_ACCOUNTS] = {bind_list_accounts, read_list_accounts},
+    [HL_STORE_LIST_KEYS] = {bind_list_keys, read_list_keys},
 };
 
 static void finish(struct asking *a, enum hl_err rc)

@@ -13,14 +13,30 @@ const char *hl_pg_meta_place(struct hl_str name)
 /* --- the signing key -------------------------------------------------------------------------- */
 
 /* `plain` has room for HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD. */
-static enum hl_err open_signing_key(
-    struct hl_sealer *sealer, struct hl_str sealed, char *plain, size_t *n)
+static enum hl_err open_key(
+    struct hl_sealer *sealer, const char *place, struct hl_str sealed, char *plain, size_t *n)
 {
     static const struct hl_id no_row;
     if (sealed.n > HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD)
         return HL_ERR_CORRUPT;
-    enum hl_err err = hl_unseal(sealer, "meta.signing_key", &no_row, sealed, plain, n);
+    enum hl_err err = hl_unseal(sealer, place, &no_row, sealed, plain, n);
     return !err && *n > HL_SIGNING_KEY_MAX ? HL_ERR_CORRUPT : err;
+}
+
+static enum hl_err open_signing_key(
+    struct hl_sealer *sealer, struct hl_str sealed, char *plain, size_t *n)
+{
+    return open_key(sealer, "meta.signing_key", sealed, plain, n);
+}
+
+enum hl_err hl_pg_open_old_key(struct hl_pg_store *s, struct hl_str sealed, struct hl_old_key *out)
+{
+    char plain[HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD];
+    enum hl_err err = open_key(&s->sealer, "meta.verify_key", sealed, plain, &out->n);
+    if (!err)
+        memcpy(out->bytes, plain, out->n);
+    explicit_bzero(plain, sizeof(plain));
+    return err;
 }
 
 enum hl_err hl_pg_keep_signing_key(struct hl_pg_store *s, struct hl_str sealed)

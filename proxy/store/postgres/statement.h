@@ -410,6 +410,8 @@ enum hl_pg_code {
     X(ASK_ACCOUNTS, "SELECT account_id, project, name, role, created_ms, expires_ms, revoked_ms,"  \
         " last_used_ms FROM ~.account WHERE ($1::text = '' OR project = $1::text)"                 \
         " AND account_id < $2::uuid ORDER BY account_id DESC LIMIT $3::bigint")                    \
+    /* $1 limit */                                                                                 \
+    X(ASK_KEYS, "SELECT v FROM ~.meta WHERE k LIKE 'verify_key:%' ORDER BY k LIMIT $1::bigint")    \
     /* $1 project, $2 limit */                                                                     \
     X(ASK_APPS, "WITH RECURSIVE names(name) AS ((SELECT app FROM ~.run WHERE project = $1::text"   \
         " ORDER BY app LIMIT 1) UNION ALL SELECT (SELECT app FROM ~.run WHERE project = $1::text"  \
