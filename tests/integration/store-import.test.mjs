@@ -1,10 +1,13 @@
 // What an embedded store holds is moved into a database: nothing is lost, nothing happens twice, whenever it is cut off.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
 import { postgres } from './lib/postgres.mjs';
 import { DELIVERIES, RUNS, fleet } from './lib/replicas.mjs';
 import { control } from './lib/rest.mjs';
@@ -184,4 +187,159 @@ test('where the schema has a key, tokens of both are good: at replicas that run,
     assert.equal((await run(['store', 'rekey'], { ...all.database.env, ...env })).code, 0);
     const c = await all.add('c', { env: { HOOKLINE_KEY: fresh } });
     for (const one of [own, ...two.map(({ good }) => good)]) assert.equal(await knock(c, one), 200);
+});
+
+/** An embedded store of `n` runs that wait, with webhooks, behind one that is inside the app. */
+async function leaveQueue(t, n, receiver) {
+    const all = await stage(t, { app: answers(gate()), env: ONE });
+    const { begin } = embedded(all);
+    await begin({ headers: { 'x-held': '1' } });
+    await until('the app has it', () => all.app.requests.length > 0);
+    const ids = [];
+    for (let i = 0; i < n; i++) ids.push(await begin({ hook: receiver.url(`/${i}`), headers: { 'idempotency-key': `${i}` } }));
+    await all.sidecar.kill();
+    return { dataDir: all.sidecar.dataDir, ids };
+}
+
+test('an import that is killed between two batches goes on behind the first when it is run again', async (t) => {
+    const all = await fleet(t);
+    const { dataDir, ids } = await leaveQueue(t, 300, all.receiver);
+    const sorted = [...ids].sort();
+    await run(['store', 'migrate'], all.database.env);
+    // Somebody is about to put the last run there: the batch that has it waits for him.
+    const client = await all.database.connect(t);
+    await client.query('BEGIN');
+    await client.query(`INSERT INTO ${all.database.schema}.run (run_id, project, app, is_async, has_webhook, created_ms, method,
+        path, request_where, request_size) VALUES ($1, 'p', 'a', true, false, 1, '', '', 0, 0)`, [sorted.at(-1)]);
+    const kill = gate();
+    const cut = take(all.database, dataDir, { killed: kill.promise });
+    await until('the first batch is there', async () => (await all.count('~.run')) > 0);
+    const first = await all.count('~.run');
+    kill.open();
+    assert.equal((await cut).signal, 'SIGKILL');
+    await client.query('ROLLBACK');
+    assert.ok(first < ids.length, `${first} are there`);
+
+    // What was taken over may run, end and go before the import goes on.
+    const a = await all.add('a');
+    await a.finished(sorted[0]);
+    await all.receiver.delivered('/0');
+    await all.rows('DELETE FROM ~.run WHERE run_id = $1', [sorted[0]]);
+    const { stdout } = await take(all.database, dataDir);
+    const left = ids.length + 1 - first;
+    assert.match(stdout, new RegExp(`^imported: 0 accounts, ${left} runs \\(${left} queued, 0 interrupted\\)`));
+    for (const id of sorted.slice(1)) assert.equal((await a.finished(id)).state, 'success');
+    for (const id of ids) assert.equal(all.calls(id), 1);
+    for (let i = 0; i < ids.length; i++) await all.receiver.delivered(`/${i}`);
+    assert.equal(all.receiver.requests.length, ids.length);
+});
+
+test('a directory that was moved starts no more, and says why', async (t) => {
+    const database = await postgres(t);
+    const { sidecar } = await stage(t);
+    await sidecar.stop();
+    await take(database, sidecar.dataDir);
+    const env = { HOOKLINE_DATA_DIR: sidecar.dataDir, HOOKLINE_APP_URL: 'http://127.0.0.1:1' };
+    for (const words of [[], ['config', 'check']]) {
+        const { code, stderr } = await run(words, { ...env, HOOKLINE_LISTEN: '127.0.0.1:0', HOOKLINE_ADMIN_LISTEN: '' });
+        assert.notEqual(code, 0);
+        assert.match(stderr, /HOOKLINE_DATA_DIR: the store in [^\n]* was moved to PostgreSQL[^\n]*HOOKLINE_STORE=postgres/);
+    }
+    await rm(join(sidecar.dataDir, 'moved'));
+    const again = await startSidecar(t, { env, dataDir: sidecar.dataDir, wait: 'healthz' });
+    await again.stop();
+});
+
+test('an import says in one line what is wrong, and changes nothing', async (t) => {
+    const database = await postgres(t);
+    const { sidecar } = await stage(t);
+    const refused = async (directory, pattern, env) => {
+        const { stdout, stderr } = await take(database, directory, { env, code: 1 });
+        assert.equal(stdout, '');
+        assert.match(stderr, pattern);
+        assert.match(stderr, /^hookline: [^\n]+\n$/);
+        assert.equal(existsSync(join(directory, 'moved')), false);
+    };
+    await refused(sidecar.dataDir, /DATA_DIR: the data directory .* is in use by process \d+/);
+    await sidecar.stop();
+    const elsewhere = await temporaryDirectory(t);
+    await refused(join(elsewhere, 'none'), /DATA_DIR: .*none is not there/);
+    await refused(elsewhere, /DATA_DIR: .* holds no store: there is no hookline.db in it/);
+    await writeFile(join(elsewhere, 'file'), '');
+    await refused(join(elsewhere, 'file'), /DATA_DIR: .*file is not a directory/);
+    await mkdir(join(elsewhere, 'other'), { mode: 0o700 });
+    await writeFile(join(elsewhere, 'other', 'hookline.db'), 'no database at all, but some text'.repeat(99));
+    await refused(join(elsewhere, 'other'), /DATA_DIR: .*hookline.db.* is damaged|not a database/);
+
+    const key = join(sidecar.dataDir, 'key');
+    const itsKey = (await readFile(key, 'utf8')).trim();
+    await rename(key, join(elsewhere, 'key'));
+    await refused(sidecar.dataDir, /DATA_DIR: .* was made with another key than the ones at hand/);
+    await writeFile(key, newKey(), { mode: 0o600 });
+    await refused(sidecar.dataDir, /DATA_DIR: .* was made with another key than the ones at hand/);
+    await rm(key);
+    assert.deepEqual(await database.query('SELECT FROM pg_namespace WHERE nspname = $1', [database.schema]), []);
+    const away = { HOOKLINE_POSTGRES_URL: 'postgres://nobody@127.0.0.1:1/none', HOOKLINE_PREVIOUS_KEY: itsKey };
+    await refused(sidecar.dataDir, /HOOKLINE_POSTGRES_URL: /, away);
+    await take(database, sidecar.dataDir, { env: { HOOKLINE_PREVIOUS_KEY: itsKey } });
+
+    const bare = await run(['store', 'import'], database.env);
+    assert.equal(bare.code, 2);
+    assert.match(bare.stderr, /^hookline: "store import" needs a data directory/);
+    const embeddedStore = await run(['store', 'import', elsewhere], {});
+    assert.match(embeddedStore.stderr, /"store import" is for HOOKLINE_STORE=postgres/);
+    assert.equal(embeddedStore.code, 2);
+});
+
+test('a store of a newer hookline is refused', async (t) => {
+    const database = await postgres(t);
+    const { sidecar } = await stage(t);
+    await sidecar.stop();
+    await promisify(execFile)('sqlite3', [join(sidecar.dataDir, 'hookline.db'), 'PRAGMA user_version = 99']);
+    const { stderr } = await take(database, sidecar.dataDir, { code: 1 });
+    assert.match(stderr, /^hookline: DATA_DIR: [^\n]*written by a newer hookline[^\n]*\n$/);
+});
+
+/** A role that reads and writes the rows of a schema and owns nothing of it. */
+async function makeRole(t, database) {
+    const name = `${database.schema}_clerk`;
+    await database.superuser(`CREATE ROLE ${name} LOGIN PASSWORD 'its-password'`);
+    atEnd(t, async () => {
+        await database.superuser(`DROP OWNED BY ${name}`);
+        await database.superuser(`DROP ROLE ${name}`);
+    });
+    assert.equal((await run(['store', 'migrate', '--role', name], database.env)).code, 0);
+    const url = new URL(database.url);
+    url.username = name;
+    url.password = 'its-password';
+    return { HOOKLINE_POSTGRES_URL: url.href };
+}
+
+test('what is older than the schema’s history is imported by the schema’s owner', async (t) => {
+    const all = await fleet(t);
+    const { dataDir, ids } = await leaveQueue(t, 2, all.receiver);
+    const clerk = await makeRole(t, all.database);
+    // The history begins with the partition behind the first one.
+    for (const kind of ['run', 'delivery', 'attempt', 'body']) {
+        const parts = await all.rows(`SELECT inhrelid::regclass::text AS name FROM pg_inherits
+            WHERE inhparent = '~.${kind}'::regclass ORDER BY 1`);
+        await all.rows(`DROP TABLE ${parts[0].name}`);
+    }
+    const denied = await take(all.database, dataDir, { env: clerk, code: 1 });
+    assert.match(denied.stderr, /^hookline: DATA_DIR: [^\n]* from before the schema's history: run this as the role that owns/);
+    assert.equal(existsSync(join(dataDir, 'moved')), false);
+    assert.match((await take(all.database, dataDir)).stdout, /^imported: 0 accounts, 3 runs /);
+    const a = await all.add('a', { env: clerk });
+    for (const id of ids) assert.equal((await a.finished(id)).state, 'success');
+});
+
+test('what comes from days to come is refused', async (t) => {
+    const database = await postgres(t);
+    const all = await stage(t);
+    await embedded(all).begin();
+    await all.sidecar.stop();
+    const late = (Date.now() + 60 * 24 * 3_600_000).toString(16).padStart(12, '0').padEnd(32, '0');
+    await promisify(execFile)('sqlite3', [join(all.sidecar.dataDir, 'hookline.db'), `UPDATE run SET run_id = x'${late}'`]);
+    const { stderr } = await take(database, all.sidecar.dataDir, { code: 1 });
+    assert.match(stderr, /^hookline: DATA_DIR: [^\n]*holds runs of days to come[^\n]*\n$/);
 });

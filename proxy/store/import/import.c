@@ -30,6 +30,48 @@ static enum hl_err prepare_schema(struct hl_passage *p, const struct hl_config *
                      &p->session, (int64_t)config->retention_ms, p->why, p->why_len);
 }
 
+/* The first and the last id of what is to come. NOT_FOUND: nothing is. */
+static enum hl_err read_span(struct hl_passage *p, struct hl_id *first, struct hl_id *last)
+{
+    struct hl_sql_row row;
+    sqlite3_stmt *st = hl_import_source_prepare(p->db,
+        "SELECT min(low), max(high) FROM (SELECT min(run_id) AS low, max(run_id) AS high FROM run"
+        " UNION ALL SELECT min(delivery_id), max(delivery_id) FROM delivery)",
+        p->why, p->why_len);
+    if (!st)
+        return HL_ERR_IO;
+    enum hl_err err = hl_import_source_step(p->db, st, &row, p->why, p->why_len);
+    if (!err && (!hl_sql_id(&row, first) || !hl_sql_id(&row, last)))
+        err = HL_ERR_NOT_FOUND;
+    sqlite3_finalize(st);
+    return err;
+}
+
+/* Rows are kept by the time in their ids. */
+static enum hl_err make_room(struct hl_passage *p)
+{
+    struct hl_id first, last;
+    int64_t end_ms;
+    enum hl_err err = read_span(p, &first, &last);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    err = hl_pg_partitions_end(&p->session, &end_ms, p->why, p->why_len);
+    if (!err && hl_id_time_ms(&last) >= end_ms) {
+        snprintf(p->why, p->why_len,
+            "DATA_DIR: %s holds runs of days to come: its clock was wrong, or the database's is",
+            p->db->dir.path);
+        return HL_ERR_INVALID;
+    }
+    if (!err)
+        err = hl_pg_partitions_reach_back(&p->session, &first, p->why, p->why_len);
+    if (err == HL_ERR_DENIED)
+        snprintf(p->why, p->why_len,
+            "DATA_DIR: %s holds runs from before the schema's history: run this as the role that "
+            "owns the schema",
+            p->db->dir.path);
+    return err;
+}
+
 /* --- the mark ------------------------------------------------------------------------------------- */
 
 /* Before the first row goes over: a start from the directory would run what has gone a second time. */
@@ -77,8 +119,10 @@ static enum hl_err carry_over(struct hl_passage *p, const struct hl_config *conf
         hl_pg_session_name_setting(err, p->why, p->why_len);
         return err;
     }
-    p->now_ms = hl_clock_wall_ms();
+    p->now_ms = hl_clock_wall_ms(); /* the database's */
     err = prepare_schema(p, config);
+    if (!err)
+        err = make_room(p);
     if (!err)
         err = mark(p, config);
     if (!err)
