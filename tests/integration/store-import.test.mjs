@@ -343,3 +343,24 @@ test('what comes from days to come is refused', async (t) => {
     const { stderr } = await take(database, all.sidecar.dataDir, { code: 1 });
     assert.match(stderr, /^hookline: DATA_DIR: [^\n]*holds runs of days to come[^\n]*\n$/);
 });
+
+test('an import tries again what somebody holds', async (t) => {
+    const all = await fleet(t);
+    const { dataDir, ids } = await leaveQueue(t, 3, all.receiver);
+    await run(['store', 'migrate'], all.database.env);
+    const client = await all.database.connect(t);
+    await client.query('BEGIN');
+    await client.query(`INSERT INTO ${all.database.schema}.run (run_id, project, app, is_async, has_webhook, created_ms, method,
+        path, request_where, request_size) VALUES ($1, 'p', 'a', true, false, 1, '', '', 0, 0)`, [ids[0]]);
+    const importing = take(all.database, dataDir);
+    const held = async () =>
+        (await all.database.superuser(`SELECT query_start FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+            AND datname = current_database() AND query LIKE 'WITH input AS MATERIALIZED%'`))[0]?.query_start;
+    const first = await until('it waits for us', held);
+    await until('it waits once more', async () => {
+        const now = await held();
+        return now && now > first;
+    });
+    await client.query('ROLLBACK');
+    assert.match((await importing).stdout, new RegExp(`^imported: 0 accounts, ${ids.length + 1} runs `));
+});

@@ -15,6 +15,8 @@
 #include "store/postgres/schema.h"
 #include "store/sqlite/sqlite.h"
 
+#define TRIES 5 /* in a row or not: who needs more has a database in trouble */
+
 /* --- there -------------------------------------------------------------------------------------- */
 
 /* The schema, made or brought up to date as a start would, with room for all that is to come. */
@@ -94,7 +96,7 @@ static enum hl_err mark(struct hl_passage *p, const struct hl_config *config)
 
 /* --- the whole ------------------------------------------------------------------------------------ */
 
-static enum hl_err carry(struct hl_passage *p)
+static enum hl_err carry_stage(struct hl_passage *p)
 {
     static enum hl_err (*const stages[])(struct hl_passage * p) = {
         [HL_IMPORT_SIGNING_KEY] = hl_import_signing_key,
@@ -103,9 +105,26 @@ static enum hl_err carry(struct hl_passage *p)
         [HL_IMPORT_RUNS] = hl_import_runs,
         [HL_IMPORT_DELIVERIES] = hl_import_deliveries,
     };
+    return stages[p->stage](p);
+}
+
+/* A lock that was not to be had, a deadlock with a replica: once more from the last note on. */
+static enum hl_err go_back(struct hl_passage *p)
+{
+    hl_pg_columns_clear(&p->rows);
+    hl_pg_columns_clear(&p->more);
+    enum hl_err err = hl_pg_session_run(&p->session, "ROLLBACK", p->why, p->why_len);
+    return err ? err : hl_passage_resume(p);
+}
+
+static enum hl_err carry(struct hl_passage *p)
+{
     enum hl_err err = hl_passage_resume(p);
-    while (!err && p->stage < HL_IMPORT_DONE)
-        err = stages[p->stage](p);
+    for (int tries = 1; !err && p->stage < HL_IMPORT_DONE;) {
+        err = carry_stage(p);
+        if (err == HL_ERR_UNAVAILABLE && p->session.sqlstate[0] && tries++ < TRIES)
+            err = go_back(p);
+    }
     return err;
 }
 
