@@ -125,6 +125,8 @@ int hl_cli_run(int argc, char **argv, char *const *environ, int (*serve)(const s
         .command_count = hl_cli_command_count};
     if (cli.argc == 0)
         return serve(&cli);
+    if (cli.argc > 1 && strcmp(cli.argv[cli.argc - 1], "--help") == 0 && hl_cli_help_of(&cli))
+        return fflush(cli.out) == 0 ? HL_CLI_OK : HL_CLI_FAILED;
     const struct hl_cli_command *command = find(cli.argc, cli.argv, &words);
     if (!command)
         return refuse(&cli);
