@@ -53,15 +53,19 @@ enum hl_err hl_pg_partitions_make(
     " EXECUTE format('ALTER TABLE ~.%I ATTACH PARTITION ~.%I FOR VALUES FROM (MINVALUE) TO (%L)'," \
     " kind, part, low); END LOOP; END $$"
 
+/* Both in one transaction, as a command that a pooler keeps together. */
 enum hl_err hl_pg_partitions_reach_back(
     struct hl_pg_session *s, const struct hl_id *oldest, char *why, size_t why_len)
 {
-    char id[HL_ID_TEXT], sql[120];
+    char id[HL_ID_TEXT];
+    struct hl_buf sql = {0};
     hl_id_format(oldest, id);
-    snprintf(sql, sizeof(sql), "SET hookline.oldest = '%.*s'", HL_ID_TEXT, id);
-    enum hl_err err = hl_pg_session_run(s, sql, why, why_len);
+    enum hl_err err = hl_buf_printf(&sql, "SET LOCAL hookline.oldest = '%.*s'; ", HL_ID_TEXT, id);
     if (!err)
-        err = hl_pg_session_run(s, REACH_BACK, why, why_len);
+        err = hl_buf_append(&sql, REACH_BACK, sizeof(REACH_BACK));
+    if (!err)
+        err = hl_pg_session_run(s, sql.p, why, why_len);
+    hl_buf_fini(&sql);
     return err && strcmp(s->sqlstate, "42501") == 0 ? HL_ERR_DENIED : err;
 }
 
