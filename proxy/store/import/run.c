@@ -1,20 +1,16 @@
 /* run.c - runs go over: with their requests, as long as they wait, and with their ends. One that had begun
  * was inside the app when the last process ended: it ends as interrupted, with its webhook.
  *
- * Values are opened with the directory's key and sealed with the schema's. Bodies in files are put as
- * parts before the runs that name them, in the same transaction; those of runs that are there already
- * are not: they may be gone with the run's end. */
+ * Values are opened with the directory's key and sealed with the schema's.
+ * Not here: bodies in files (files.c). */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "store/body_file.h"
-#include "store/import/passage.h"
+#include "store/import/files.h"
 #include "store/import/source.h"
-#include "store/postgres/bodies.h"
 #include "store/postgres/row.h"
-
-#define FILES_AT_ONCE 64
 
 static const char read_runs[] =
     "SELECT run.run_id, app.project, app.name, run.has_begun, run.is_async, run.created_ms,"
@@ -249,111 +245,17 @@ static void add_run(struct hl_pg_columns *rows, const struct run *run)
     hl_pg_columns_end_row(rows);
 }
 
-/* --- bodies in files ------------------------------------------------------------------------------- */
-
-struct file {
-    struct hl_id run_id, id;
-    bool is_known; /* its run is there already */
-};
-
-struct files {
-    struct file all[FILES_AT_ONCE + 2];
-    size_t n;
-    char *part; /* HL_PG_CHUNK bytes */
-};
-
-static void note_file(struct files *files, const struct hl_id *run_id, const struct hl_body *body)
-{
-    if (body->where == HL_BODY_FILE)
-        files->all[files->n++] = (struct file){.run_id = *run_id, .id = body->file};
-}
-
-static void mark_known(struct files *files, const PGresult *result)
-{
-    for (int i = 0; i < PQntuples(result); i++) {
-        struct hl_id run_id;
-        struct hl_pg_row row = {.result = result, .row = i};
-        hl_pg_id(&row, &run_id);
-        for (size_t k = 0; k < files->n; k++)
-            files->all[k].is_known |= hl_id_eq(&files->all[k].run_id, &run_id);
-    }
-}
-
-static enum hl_err find_known(struct hl_passage *p, struct files *files)
-{
-    PGresult *result;
-    hl_pg_params_clear(&p->params);
-    HL_PG_EACH(&p->params, HL_PG_ID, files->n, hl_pg_item_id(&p->params, &files->all[i].run_id));
-    enum hl_err err =
-        hl_pg_session_ask(&p->session, "SELECT run_id FROM ~.run WHERE run_id = ANY ($1::uuid[])",
-            &p->params, &result, p->why, p->why_len);
-    if (!err)
-        mark_known(files, result);
-    PQclear(result);
-    return err;
-}
-
-static enum hl_err put_part(
-    struct hl_passage *p, const struct hl_id *file, int64_t seq, struct hl_str part)
-{
-    PGresult *result;
-    hl_pg_params_clear(&p->params);
-    hl_pg_add_id(&p->params, file);
-    hl_pg_add_int(&p->params, seq);
-    hl_pg_add_str(&p->params, part);
-    enum hl_err err = hl_pg_session_ask(&p->session,
-        "INSERT INTO ~.body (body_id, seq, bytes) VALUES ($1::uuid, $2::bigint, $3::bytea)"
-        " ON CONFLICT DO NOTHING",
-        &p->params, &result, p->why, p->why_len);
-    PQclear(result);
-    return err;
-}
-
-static enum hl_err put_parts(
-    struct hl_passage *p, struct files *files, const struct hl_id *id, int fd)
-{
-    enum hl_err err = HL_OK;
-    for (int64_t seq = 0; !err; seq++) {
-        size_t n = 0;
-        ssize_t got = 1;
-        while (n < HL_PG_CHUNK && (got = read(fd, files->part + n, HL_PG_CHUNK - n)) > 0)
-            n += (size_t)got;
-        if (got < 0)
-            return HL_ERR_IO;
-        if (n == 0)
-            break;
-        err = put_part(p, id, seq, (struct hl_str){files->part, n});
-    }
-    return err;
-}
-
-static enum hl_err put_files(struct hl_passage *p, struct files *files)
-{
-    enum hl_err err = files->n > 0 ? find_known(p, files) : HL_OK;
-    for (size_t i = 0; i < files->n && !err; i++) {
-        int fd;
-        if (files->all[i].is_known)
-            continue;
-        err = hl_body_file_open(p->db->dir.path, &files->all[i].id, &fd);
-        if (err)
-            break;
-        err = put_parts(p, files, &files->all[i].id, fd);
-        close(fd);
-    }
-    files->n = 0;
-    return err;
-}
-
 /* --- all of them ----------------------------------------------------------------------------------- */
 
-static enum hl_err send_batch(struct hl_passage *p, struct files *files, const struct hl_id *last)
+static enum hl_err send_batch(
+    struct hl_passage *p, struct hl_import_files *files, const struct hl_id *last)
 {
     PGresult *result;
     if (p->rows.rows == 0)
         return HL_OK;
     enum hl_err err = hl_passage_begin(p);
     if (!err)
-        err = put_files(p, files);
+        err = hl_import_files_put(p, files);
     if (!err)
         err = hl_passage_send(p, write_runs, &result);
     if (err)
@@ -375,15 +277,15 @@ static enum hl_err send_batch(struct hl_passage *p, struct files *files, const s
 
 /* Rows without an app are damage: nobody could ask for them. */
 static enum hl_err take(
-    struct hl_passage *p, struct files *files, struct hl_sql_row *row, struct hl_id *last)
+    struct hl_passage *p, struct hl_import_files *files, struct hl_sql_row *row, struct hl_id *last)
 {
     struct run run = {.has_begun = false};
     read_run(row, &run);
     enum hl_err err = run.project.p ? settle(p, &run) : HL_OK;
     if (!err && run.project.p) {
         add_run(&p->rows, &run);
-        note_file(files, &run.id, &run.request);
-        note_file(files, &run.id, &run.outcome.body);
+        hl_import_files_note(files, &run.id, &run.request);
+        hl_import_files_note(files, &run.id, &run.outcome.body);
     }
     p->done->unreadable += !run.project.p;
     *last = run.id;
@@ -392,14 +294,14 @@ static enum hl_err take(
     return err;
 }
 
-static enum hl_err take_all(struct hl_passage *p, struct files *files, sqlite3_stmt *st)
+static enum hl_err take_all(struct hl_passage *p, struct hl_import_files *files, sqlite3_stmt *st)
 {
     struct hl_sql_row row;
     struct hl_id last = p->after;
     enum hl_err err;
     while (!(err = hl_import_source_step(p->db, st, &row, p->why, p->why_len))) {
         err = take(p, files, &row, &last);
-        if (!err && (hl_passage_is_full(p) || files->n >= FILES_AT_ONCE))
+        if (!err && (hl_passage_is_full(p) || hl_import_files_are_full(files)))
             err = send_batch(p, files, &last);
         if (err)
             return err;
@@ -410,17 +312,19 @@ static enum hl_err take_all(struct hl_passage *p, struct files *files, sqlite3_s
 enum hl_err hl_import_runs(struct hl_passage *p)
 {
     static const struct hl_id none;
-    struct files files = {.part = malloc(HL_PG_CHUNK)};
+    struct hl_import_files files;
     sqlite3_stmt *st = hl_import_source_prepare(p->db, read_runs, p->why, p->why_len);
     struct hl_sql_args args = {.st = st};
     struct hl_id after = p->after;
-    enum hl_err err = !files.part ? HL_ERR_NOMEM : st ? HL_OK : HL_ERR_IO;
+    enum hl_err err = hl_import_files_init(&files);
+    if (!err && !st)
+        err = HL_ERR_IO;
     if (!err) {
         hl_sql_bind_id(&args, &after);
         err = take_all(p, &files, st);
     }
     sqlite3_finalize(st);
-    free(files.part);
+    hl_import_files_fini(&files);
     if (!err)
         err = hl_passage_begin(p);
     return err ? err : hl_passage_commit(p, HL_IMPORT_DELIVERIES, &none);
