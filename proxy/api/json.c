@@ -84,7 +84,9 @@ static int on_bytes(const char *p, size_t n, void *out)
 
 enum hl_err hl_json_write(json_t *value, struct hl_buf *out)
 {
-    int rc = value ? json_dump_callback(value, on_bytes, out, JSON_COMPACT) : -1;
+    int rc = value
+                 ? json_dump_callback(value, on_bytes, out, JSON_COMPACT | JSON_REAL_PRECISION(12))
+                 : -1;
     json_decref(value);
     return rc == 0 ? hl_buf_append(out, "\n", 1) : HL_ERR_NOMEM;
 }

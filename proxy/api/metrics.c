@@ -1,15 +1,18 @@
 /* metrics.c - all figures as Prometheus text.
  * Thread: control; workers, store and sender go on counting meanwhile.
  * Promise: every series is there from the start, but for the combinations of method, mode and code,
- * which come as they occur; there are at most 350 of those. */
+ * which come as they occur (there are at most 350 of those), and for those of replicas, which are there
+ * only where replicas share the store.
+ * Not here: how the text is written (exposition.c). */
 #include "api/metrics.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
+#include "api/exposition.h"
 #include "api/method.h"
 #include "base/clock.h"
 #include "caller/access.h"
+#include "config/replica.h"
 #include "loop/log_writer.h"
 
 void hl_figures_add(struct hl_worker_metrics *sum, const struct hl_worker_metrics *worker)
@@ -45,7 +48,10 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
         .started_ms = view->started_ms,
         .now_ms = hl_clock_wall_ms(),
         .log_lines_dropped = hl_log_writer_dropped(),
+        .clock_offset_ms = hl_clock_offset_ms(),
     };
+    if (hl_store_is_shared(view->store))
+        figures->replica = view->service->config->replica;
     if (view->service->auth)
         hl_auth_read_figures(view->service->auth, &figures->auth);
     for (uint32_t i = 0; i < view->service->worker_count; i++) {
@@ -71,51 +77,6 @@ void hl_metrics_show(const struct hl_api_view *view, const struct hl_api_request
     }
 }
 
-/* ---- the text ---- */
-
-/* Under way, with the first error: after it nothing more is written. */
-struct text {
-    struct hl_buf *out;
-    enum hl_err err;
-};
-
-static void write_family(struct text *t, const char *name, const char *type, const char *help)
-{
-    if (!t->err)
-        t->err = hl_buf_printf(t->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-/* `labels` is "" or `a="b",c="d"`. */
-static void write_sample(struct text *t, const char *name, const char *labels, uint64_t value)
-{
-    const char *open = *labels ? "{" : "", *close = *labels ? "}" : "";
-    if (!t->err)
-        t->err = hl_buf_printf(t->out, "%s%s%s%s %" PRIu64 "\n", name, open, labels, close, value);
-}
-
-static void write_number(
-    struct text *t, const char *name, const char *type, const char *help, uint64_t value)
-{
-    write_family(t, name, type, help);
-    write_sample(t, name, "", value);
-}
-
-static void write_seconds(
-    struct text *t, const char *name, const char *type, const char *help, uint64_t us)
-{
-    write_family(t, name, type, help);
-    if (!t->err)
-        t->err = hl_buf_printf(
-            t->out, "%s %" PRIu64 ".%06" PRIu64 "\n", name, us / 1000000, us % 1000000);
-}
-
-static void write_histogram(
-    struct text *t, const char *name, const char *labels, const struct hl_histogram *h)
-{
-    if (!t->err)
-        t->err = hl_histogram_write(t->out, name, labels, h, 1, sizeof(*h));
-}
-
 /* ---- families of one sample, which is a counter somewhere ---- */
 
 enum part { PART_WORKERS, PART_STORE, PART_SENDER, PART_APP };
@@ -124,6 +85,8 @@ enum part { PART_WORKERS, PART_STORE, PART_SENDER, PART_APP };
 #define OF_STORE(field)   PART_STORE, offsetof(struct hl_store_gauges, field)
 #define OF_SENDER(field)  PART_SENDER, offsetof(struct hl_sender_gauges, field)
 #define OF_APP(field)     PART_APP, offsetof(struct hl_app_gauges, field)
+
+#define OF_ALL "where replicas share the store, of all of them: max(), never sum()."
 
 static const struct plain {
     const char *name, *type;
@@ -158,11 +121,11 @@ static const struct plain {
     {"hookline_upstream_resent_total", "counter", OF_WORKERS(upstream_resent),
         "Requests sent again because a kept connection had died."},
     {"hookline_runs_in_flight", "gauge", OF_WORKERS(runs_in_flight),
-        "Asynchronous runs inside the app."},
+        "Asynchronous runs inside this process's app."},
     {"hookline_runs_queued", "gauge", OF_STORE(queued_runs),
-        "Asynchronous runs that wait to be started."},
+        "Asynchronous runs that wait to be started; " OF_ALL},
     {"hookline_deliveries_pending", "gauge", OF_STORE(pending_deliveries),
-        "Webhook deliveries that have neither arrived nor been given up."},
+        "Webhook deliveries that have neither arrived nor been given up; " OF_ALL},
     {"hookline_deliveries_leased", "gauge", OF_STORE(leased_deliveries),
         "Pending deliveries that the sender has in hand."},
     {"hookline_webhook_lanes_at_limit", "gauge", OF_STORE(lanes_at_limit),
@@ -213,12 +176,15 @@ static uint64_t read_plain(const struct hl_figures *figures, const struct plain 
     return hl_counter_get((const struct hl_counter *)(const void *)at);
 }
 
-static void write_plains(struct text *t, const struct hl_figures *figures)
+static void write_plains(struct hl_exposition *t, const struct hl_figures *figures)
 {
     for (size_t i = 0; i < HL_ARRAY_LEN(plains); i++) {
         const struct plain *plain = &plains[i];
-        write_number(t, plain->name, plain->type, plain->help, read_plain(figures, plain));
+        hl_exposition_number(t, plain->name, plain->type, plain->help, read_plain(figures, plain));
     }
+    hl_exposition_number(t, "hookline_store_up", "gauge",
+        "1 while the store can be written and read; with PostgreSQL: while there is a connection.",
+        !hl_counter_get(&figures->store->is_failing));
 }
 
 /* ---- families with labels ---- */
@@ -226,11 +192,11 @@ static void write_plains(struct text *t, const struct hl_figures *figures)
 static const char *const code_classes[HL_CODE_CLASS_COUNT] = {
     "none", "1xx", "2xx", "3xx", "4xx", "5xx", "cut"};
 
-static void write_requests(struct text *t, const struct hl_worker_metrics *workers)
+static void write_requests(struct hl_exposition *t, const struct hl_worker_metrics *workers)
 {
     static const char name[] = "hookline_http_requests_total";
     bool has_any = false;
-    write_family(t, name, "counter",
+    hl_exposition_family(t, name, "counter",
         "Callers' requests by method, mode and class of status code; cut: the response was broken "
         "off, none: the caller left before it began.");
     for (int method = 0; method < HL_METHOD_COUNT; method++) {
@@ -242,87 +208,115 @@ static void write_requests(struct text *t, const struct hl_worker_metrics *worke
                 continue;
             snprintf(labels, sizeof(labels), "method=\"%s\",mode=\"%s\",code=\"%s\"",
                 hl_api_method_text(method), hl_mode_text(mode), code_classes[code]);
-            write_sample(t, name, labels, n);
+            hl_exposition_sample(t, name, labels, n);
             has_any = true;
         }
     }
     if (!has_any)
-        write_sample(t, name, "method=\"POST\",mode=\"sync\",code=\"2xx\"", 0);
+        hl_exposition_sample(t, name, "method=\"POST\",mode=\"sync\",code=\"2xx\"", 0);
 }
 
-static void write_durations(struct text *t, const struct hl_worker_metrics *workers)
+static void write_durations(struct hl_exposition *t, const struct hl_worker_metrics *workers)
 {
     static const char name[] = "hookline_http_request_duration_seconds";
     static const char run[] = "hookline_run_duration_seconds";
-    write_family(t, name, "histogram",
+    hl_exposition_family(t, name, "histogram",
         "Callers' requests, from the head to the end of the response (async: the 202).");
     for (int mode = 0; mode < HL_MODE_COUNT; mode++) {
         char labels[32];
         snprintf(labels, sizeof(labels), "mode=\"%s\"", hl_mode_text(mode));
-        write_histogram(t, name, labels, &workers->duration[mode]);
+        hl_exposition_histogram(t, name, labels, &workers->duration[mode]);
     }
-    write_family(t, run, "histogram", "Asynchronous runs, from their start to their end.");
-    write_histogram(t, run, "mode=\"async\"", &workers->run_duration);
+    hl_exposition_family(t, run, "histogram", "Asynchronous runs, from their start to their end.");
+    hl_exposition_histogram(t, run, "mode=\"async\"", &workers->run_duration);
 }
 
-static void write_runs(struct text *t, const struct hl_worker_metrics *workers)
+static void write_runs(struct hl_exposition *t, const struct hl_worker_metrics *workers)
 {
     static const char name[] = "hookline_runs_total";
-    write_family(t, name, "counter",
+    hl_exposition_family(t, name, "counter",
         "Runs that have ended, by mode and how; but for those that never began.");
     for (int mode = HL_MODE_SYNC; mode < HL_MODE_OTHER; mode++) {
         for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++) {
             char labels[48];
             snprintf(labels, sizeof(labels), "mode=\"%s\",state=\"%s\"", hl_mode_text(mode),
                 hl_run_state_text(state));
-            write_sample(t, name, labels, hl_counter_get(&workers->runs_finished[mode][state]));
+            hl_exposition_sample(
+                t, name, labels, hl_counter_get(&workers->runs_finished[mode][state]));
         }
     }
 }
 
-static void write_upstream_errors(struct text *t, const struct hl_worker_metrics *workers)
+static void write_upstream_errors(struct hl_exposition *t, const struct hl_worker_metrics *workers)
 {
     static const char name[] = "hookline_upstream_errors_total";
-    write_family(t, name, "counter",
+    hl_exposition_family(t, name, "counter",
         "Calls of the app that failed, by why: no connection, a broken one, a bad response, or "
         "none "
         "in time.");
     for (int reason = HL_REASON_TIMEOUT; reason <= HL_REASON_BAD_RESPONSE; reason++) {
         char labels[48];
         snprintf(labels, sizeof(labels), "reason=\"%s\"", hl_run_reason_text(reason));
-        write_sample(t, name, labels, hl_counter_get(&workers->upstream_errors[reason]));
+        hl_exposition_sample(t, name, labels, hl_counter_get(&workers->upstream_errors[reason]));
     }
 }
 
-static void write_attempts(struct text *t, const struct hl_sender_gauges *sender)
+static void write_attempts(struct hl_exposition *t, const struct hl_sender_gauges *sender)
 {
     static const char name[] = "hookline_delivery_attempts_total";
-    write_family(t, name, "counter",
+    hl_exposition_family(t, name, "counter",
         "Delivery attempts: delivered, to be tried again, or the one after which it was given up.");
-    write_sample(t, name, "outcome=\"delivered\"", hl_counter_get(&sender->attempts_ok));
-    write_sample(t, name, "outcome=\"retry\"", hl_counter_get(&sender->attempts_retry));
-    write_sample(t, name, "outcome=\"dead\"", hl_counter_get(&sender->attempts_dead));
+    hl_exposition_sample(t, name, "outcome=\"delivered\"", hl_counter_get(&sender->attempts_ok));
+    hl_exposition_sample(t, name, "outcome=\"retry\"", hl_counter_get(&sender->attempts_retry));
+    hl_exposition_sample(t, name, "outcome=\"dead\"", hl_counter_get(&sender->attempts_dead));
 }
 
 /* Zeros with HOOKLINE_AUTH=none. */
-static void write_tokens(struct text *t, const struct hl_figures *figures)
+static void write_tokens(struct hl_exposition *t, const struct hl_figures *figures)
 {
     static const char calls[] = "hookline_tokens_total", fetches[] = "hookline_key_fetches_total";
     const struct hl_auth_counts *tokens = &figures->tokens;
-    write_family(t, calls, "counter",
+    hl_exposition_family(t, calls, "counter",
         "Calls that asked for a token, by what was found: good, refused, or too many new ones.");
-    write_sample(t, calls, "outcome=\"good\"", hl_counter_get(&tokens->cached));
-    write_sample(t, calls, "outcome=\"refused\"", hl_counter_get(&tokens->refused));
-    write_sample(t, calls, "outcome=\"overflow\"", hl_counter_get(&tokens->overflowed));
-    write_number(t, "hookline_token_signatures_total", "counter",
+    hl_exposition_sample(t, calls, "outcome=\"good\"", hl_counter_get(&tokens->cached));
+    hl_exposition_sample(t, calls, "outcome=\"refused\"", hl_counter_get(&tokens->refused));
+    hl_exposition_sample(t, calls, "outcome=\"overflow\"", hl_counter_get(&tokens->overflowed));
+    hl_exposition_number(t, "hookline_token_signatures_total", "counter",
         "Signatures of tokens that were checked.", hl_counter_get(&tokens->checked));
-    write_number(t, "hookline_token_signatures_waiting", "gauge",
+    hl_exposition_number(t, "hookline_token_signatures_waiting", "gauge",
         "Signatures of tokens that wait to be checked.", figures->auth.checks_waiting);
-    write_number(t, "hookline_keys", "gauge", "Keys for tokens from outside that are good now.",
-        figures->auth.keys);
-    write_family(t, fetches, "counter", "HOOKLINE_JWT_JWKS_URL and _FILE, read again.");
-    write_sample(t, fetches, "outcome=\"ok\"", figures->auth.fetches_ok);
-    write_sample(t, fetches, "outcome=\"failed\"", figures->auth.fetches_failed);
+    hl_exposition_number(t, "hookline_keys", "gauge",
+        "Keys for tokens from outside that are good now.", figures->auth.keys);
+    hl_exposition_family(t, fetches, "counter", "HOOKLINE_JWT_JWKS_URL and _FILE, read again.");
+    hl_exposition_sample(t, fetches, "outcome=\"ok\"", figures->auth.fetches_ok);
+    hl_exposition_sample(t, fetches, "outcome=\"failed\"", figures->auth.fetches_failed);
+}
+
+/* Only where replicas share the store. */
+static void write_replicas(struct hl_exposition *t, const struct hl_figures *figures)
+{
+    static const char dead[] = "hookline_postgres_dead_tuples";
+    static const char replica[] = "hookline_replica_info";
+    const struct hl_store_gauges *store = figures->store;
+    char name[sizeof("name=\"\"") + 2 * HL_REPLICA_MAX];
+    if (figures->replica.n == 0)
+        return;
+    hl_exposition_label(name, sizeof(name), "name", figures->replica);
+    hl_exposition_family(t, replica, "gauge", "Always 1; its label is HOOKLINE_REPLICA.");
+    hl_exposition_sample(t, replica, name, 1);
+    hl_exposition_number(t, "hookline_replicas", "gauge", "Replicas that are alive; " OF_ALL,
+        hl_counter_get(&store->replicas));
+    hl_exposition_offset(t, "hookline_clock_offset_seconds", "gauge",
+        "By how much the database's clock, which counts, is ahead of this machine's.",
+        figures->clock_offset_ms);
+    hl_exposition_family(t, dead, "gauge",
+        "Dead rows in the tables of what waits and runs, by PostgreSQL's estimate.");
+    hl_exposition_sample(t, dead, "table=\"ticket\"", hl_counter_get(&store->dead_tickets));
+    hl_exposition_sample(
+        t, dead, "table=\"delivery_ticket\"", hl_counter_get(&store->dead_delivery_tickets));
+    hl_exposition_seconds(t, "hookline_postgres_oldest_xmin_age_seconds", "gauge",
+        "How long others' oldest snapshot or transaction has kept dead rows from going.",
+        1000 * hl_counter_get(&store->oldest_xmin_ms));
 }
 
 /* ---- what is computed ---- */
@@ -333,57 +327,59 @@ uint64_t hl_figures_age_ms(int64_t now_ms, const struct hl_counter *since)
     return since_ms == 0 || since_ms > now_ms ? 0 : (uint64_t)(now_ms - since_ms);
 }
 
-static void write_times(struct text *t, const struct hl_figures *figures)
+static void write_times(struct hl_exposition *t, const struct hl_figures *figures)
 {
     static const char delivery[] = "hookline_delivery_duration_seconds";
     static const char commit[] = "hookline_store_commit_duration_seconds";
-    write_seconds(t, "hookline_app_queue_age_seconds", "gauge",
+    hl_exposition_seconds(t, "hookline_app_queue_age_seconds", "gauge",
         "How long the caller that has waited longest for the app has waited.",
         figures->app_queue_age_ms * 1000);
-    write_seconds(t, "hookline_runs_queue_age_seconds", "gauge",
-        "How long the oldest queued run has waited.",
+    hl_exposition_seconds(t, "hookline_runs_queue_age_seconds", "gauge",
+        "How long the oldest queued run has waited; " OF_ALL,
         1000 * hl_figures_age_ms(figures->now_ms, &figures->store->oldest_queued_ms));
-    write_seconds(t, "hookline_delivery_age_seconds", "gauge",
-        "How long the oldest pending delivery has waited.",
+    hl_exposition_seconds(t, "hookline_delivery_age_seconds", "gauge",
+        "How long the oldest pending delivery has waited; " OF_ALL,
         1000 * hl_figures_age_ms(figures->now_ms, &figures->store->oldest_delivery_ms));
-    write_seconds(t, "hookline_jwks_age_seconds", "gauge",
+    hl_exposition_seconds(t, "hookline_jwks_age_seconds", "gauge",
         "How long ago HOOKLINE_JWT_JWKS_URL last gave keys; 0: it has given none.",
         1000 * hl_figures_age_ms(figures->now_ms, &figures->auth.url_read_ms));
-    write_family(t, delivery, "histogram", "Delivery attempts, from connecting to the answer.");
-    write_histogram(t, delivery, "", &figures->sender->latency);
-    write_family(t, commit, "histogram", "Commits of the store.");
-    write_histogram(t, commit, "", &figures->store->commit_latency);
+    hl_exposition_family(
+        t, delivery, "histogram", "Delivery attempts, from connecting to the answer.");
+    hl_exposition_histogram(t, delivery, "", &figures->sender->latency);
+    hl_exposition_family(t, commit, "histogram", "Commits of the store.");
+    hl_exposition_histogram(t, commit, "", &figures->store->commit_latency);
 }
 
-static void write_process(struct text *t, const struct hl_figures *figures)
+static void write_process(struct hl_exposition *t, const struct hl_figures *figures)
 {
     static const char build[] = "hookline_build_info";
-    write_number(t, "hookline_connections_max", "gauge", "HOOKLINE_MAX_CONNECTIONS.",
+    hl_exposition_number(t, "hookline_connections_max", "gauge", "HOOKLINE_MAX_CONNECTIONS.",
         figures->connections_max);
-    write_number(t, "hookline_app_slots", "gauge", "HOOKLINE_APP_CONCURRENCY; 0: no limit.",
+    hl_exposition_number(t, "hookline_app_slots", "gauge", "HOOKLINE_APP_CONCURRENCY; 0: no limit.",
         figures->app_slots);
-    write_number(t, "hookline_app_slots_in_use", "gauge",
+    hl_exposition_number(t, "hookline_app_slots_in_use", "gauge",
         "Slots of the app that are taken: requests inside it, and runs that are about to be.",
         figures->app_slots_in_use);
-    write_number(t, "hookline_log_dropped_lines_total", "counter",
+    hl_exposition_number(t, "hookline_log_dropped_lines_total", "counter",
         "Log lines that were dropped because nobody read the log, or it could not be written.",
         figures->log_lines_dropped);
-    write_number(t, "hookline_ready", "gauge", "1 while /readyz answers 200.", figures->is_ready);
-    write_family(t, build, "gauge", "Always 1; its label is the version.");
-    write_sample(t, build, "version=\"" HL_VERSION "\"", 1);
-    write_seconds(t, "process_start_time_seconds", "gauge", "Unix time of the process's start.",
-        (uint64_t)figures->started_ms * 1000);
-    write_seconds(t, "process_cpu_seconds_total", "counter",
+    hl_exposition_number(
+        t, "hookline_ready", "gauge", "1 while /readyz answers 200.", figures->is_ready);
+    hl_exposition_family(t, build, "gauge", "Always 1; its label is the version.");
+    hl_exposition_sample(t, build, "version=\"" HL_VERSION "\"", 1);
+    hl_exposition_seconds(t, "process_start_time_seconds", "gauge",
+        "Unix time of the process's start.", (uint64_t)figures->started_ms * 1000);
+    hl_exposition_seconds(t, "process_cpu_seconds_total", "counter",
         "Processor time spent, user and system.", figures->process.cpu_us);
-    write_number(t, "process_resident_memory_bytes", "gauge", "Resident memory.",
+    hl_exposition_number(t, "process_resident_memory_bytes", "gauge", "Resident memory.",
         figures->process.resident_bytes);
-    write_number(
+    hl_exposition_number(
         t, "process_open_fds", "gauge", "Open file descriptors.", figures->process.open_fds);
 }
 
 enum hl_err hl_figures_write(struct hl_buf *out, const struct hl_figures *figures)
 {
-    struct text t = {.out = out};
+    struct hl_exposition t = {.out = out};
     write_requests(&t, &figures->workers);
     write_durations(&t, &figures->workers);
     write_runs(&t, &figures->workers);
@@ -391,6 +387,7 @@ enum hl_err hl_figures_write(struct hl_buf *out, const struct hl_figures *figure
     write_attempts(&t, figures->sender);
     write_plains(&t, figures);
     write_tokens(&t, figures);
+    write_replicas(&t, figures);
     write_times(&t, figures);
     write_process(&t, figures);
     return t.err;

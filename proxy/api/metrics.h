@@ -1,7 +1,7 @@
 /* metrics.h - /metrics: all figures as Prometheus text, version 0.0.4 (contract 12).
  *
- * Labels are bounded: methods, modes, classes of status codes, states and outcomes by name; never
- * an id, a URL, or anything that a caller or the app chose. */
+ * Labels are bounded: methods, modes, classes of status codes, states and outcomes by name, and the
+ * replica's own name; never an id, a URL, or anything that a caller or the app chose. */
 #ifndef HL_API_METRICS_H
 #define HL_API_METRICS_H
 
@@ -26,6 +26,8 @@ struct hl_figures {
     uint64_t log_lines_dropped;
     struct hl_process process;
     bool is_ready;
+    struct hl_str replica;   /* its name; empty: the store is this process's own */
+    int64_t clock_offset_ms; /* by how much the clock of all replicas is ahead of the machine's */
     int64_t started_ms, now_ms; /* wall time */
 };
 

@@ -98,6 +98,9 @@ void hl_rest_answer_free(struct hl_msg *msg)
     case HL_STORE_LIST_DELIVERIES:
         hl_list_deliveries_fini((struct hl_list_deliveries *)msg);
         break;
+    case HL_STORE_LIST_REPLICAS:
+        hl_list_replicas_fini((struct hl_list_replicas *)msg);
+        break;
     case HL_STORE_LIST_APPS:
         hl_list_apps_fini((struct hl_list_apps *)msg);
         break;

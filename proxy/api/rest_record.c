@@ -35,13 +35,22 @@ static const char *result_of(const struct hl_run_row *run)
     return run->body_where == HL_BODY_NONE ? "none" : "kept";
 }
 
-json_t *hl_rest_run_json(const struct hl_run_row *run, json_t *deliveries)
+/* Takes `run`. Empty: none has it, or it is not known which. */
+static json_t *add_replica(json_t *run, struct hl_str replica)
+{
+    if (!run || json_object_set_new(run, "replica", hl_json_text_or_null(replica)) == 0)
+        return run;
+    json_decref(run);
+    return NULL;
+}
+
+json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *deliveries)
 {
     bool is_final = hl_run_state_is_final(run->state);
     if (!deliveries)
         deliveries = counts(run->deliveries_pending, run->deliveries_ok, run->deliveries_dead);
     const char *encoding = is_final ? hl_encoding_text(run->encoding) : "";
-    return HL_JSON_OBJECT({"run_id", hl_json_id(&run->run_id)},
+    json_t *json = HL_JSON_OBJECT({"run_id", hl_json_id(&run->run_id)},
         {"project_id", hl_json_text(run->project)}, {"app_name", hl_json_text(run->app)},
         {"state", json_string(hl_run_state_text(run->state))},
         {"reason", hl_json_text_or_null(hl_str_from(hl_run_reason_text(run->reason)))},
@@ -57,6 +66,7 @@ json_t *hl_rest_run_json(const struct hl_run_row *run, json_t *deliveries)
         {"content_encoding", hl_json_text_or_null(run->content_encoding)},
         {"encoding", hl_json_text_or_null(hl_str_from(encoding))},
         {"result", json_string(result_of(run))}, {"deliveries", deliveries});
+    return is_shared ? add_replica(json, run->replica) : json;
 }
 
 static const char *const recent_modes[] = {
@@ -67,12 +77,13 @@ static json_t *recent_size(uint64_t n)
     return hl_json_count_or_null(n == HL_RECENT_UNKNOWN ? -1 : (int64_t)n);
 }
 
-json_t *hl_rest_recent_json(const struct hl_recent_run *run, json_t *deliveries)
+json_t *hl_rest_recent_json(
+    const struct hl_recent_run *run, struct hl_str replica, json_t *deliveries)
 {
     bool is_final = hl_run_state_is_final(run->state);
     if (!deliveries)
         deliveries = counts(0, 0, 0);
-    return HL_JSON_OBJECT({"run_id", hl_json_id(&run->id)},
+    json_t *json = HL_JSON_OBJECT({"run_id", hl_json_id(&run->id)},
         {"project_id", hl_json_text(hl_recent_project(run))},
         {"app_name", hl_json_text(hl_recent_app(run))},
         {"state", json_string(hl_run_state_text(run->state))},
@@ -87,6 +98,7 @@ json_t *hl_rest_recent_json(const struct hl_recent_run *run, json_t *deliveries)
         {"response_bytes", is_final ? recent_size(run->response_size) : json_null()},
         {"content_type", json_null()}, {"content_encoding", json_null()}, {"encoding", json_null()},
         {"result", json_string("none")}, {"deliveries", deliveries});
+    return replica.n > 0 ? add_replica(json, replica) : json;
 }
 
 /* ---- deliveries ---- */

@@ -8,8 +8,11 @@
 #include "store/record.h"
 
 /* `deliveries` is taken, as the run's member: an array, or NULL: counts of them. */
-json_t *hl_rest_run_json(const struct hl_run_row *run, json_t *deliveries);
-json_t *hl_rest_recent_json(const struct hl_recent_run *run, json_t *deliveries);
+/* `is_shared`: whether replicas share the store: then the run says whose it is. */
+json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *deliveries);
+/* `replica`: this one's name; empty: it is alone. */
+json_t *hl_rest_recent_json(
+    const struct hl_recent_run *run, struct hl_str replica, json_t *deliveries);
 json_t *hl_rest_delivery_json(const struct hl_delivery_row *delivery);
 
 #endif

@@ -10,6 +10,7 @@
 #include "api/rest_delivery.h"
 #include "api/rest_param.h"
 #include "api/rest_project.h"
+#include "api/rest_replica.h"
 #include "api/rest_result.h"
 #include "api/rest_run.h"
 #include "api/rest_session.h"
@@ -43,6 +44,8 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_ADMIN, 0, hl_rest_show_delivery, false},
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver, false},
 
+    {HL_METHOD_GET, "/v2/projects/{p}/replicas", HL_REST_ADMIN, 0, hl_rest_list_replicas, false},
+
     {HL_METHOD_POST, "/v2/projects/{p}/dashboard-sessions", HL_REST_OPERATOR, 0, hl_rest_open_session, false},
     /* whoever may see every project needs none to find an id */
     {HL_METHOD_GET, "/v2/service-accounts", HL_REST_OPERATOR, HL_REST_PAGE, hl_rest_list_accounts, false},
@@ -54,6 +57,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/deliveries", HL_REST_OPERATOR, DELIVERIES, hl_rest_list_deliveries, false},
     {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_OPERATOR, 0, hl_rest_show_delivery, false},
     {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_OPERATOR, 0, hl_rest_redeliver, false},
+    {HL_METHOD_GET, "/v2/replicas", HL_REST_OPERATOR, 0, hl_rest_list_replicas, false},
 };
 /* clang-format on */
 

@@ -116,6 +116,13 @@ static bool gather(struct page *page, const struct hl_rest_call *call)
     return true;
 }
 
+/* What is only in this process's memory is this replica's. Empty: nobody shares the store. */
+static struct hl_str own_name(const struct hl_rest_call *call)
+{
+    const struct hl_rest_parts *parts = hl_rest_parts(call);
+    return hl_store_is_shared(parts->store) ? parts->config->replica : (struct hl_str){NULL, 0};
+}
+
 static bool put(struct page *page, const struct hl_id *id, json_t *run)
 {
     page->last = *id;
@@ -130,7 +137,7 @@ static bool is_above_floor(const struct page *page, const struct hl_id *id)
 
 /* Newest first, as long as no other source can have something in between. What the store lists in
  * another order (queued runs) comes alone. False: out of memory. */
-static bool merge(struct page *page, size_t limit, struct hl_id *next)
+static bool merge(struct page *page, size_t limit, struct hl_str own, struct hl_id *next)
 {
     const struct hl_list_runs *stored = page->stored;
     size_t i = 0, j = 0;
@@ -143,8 +150,8 @@ static bool merge(struct page *page, size_t limit, struct hl_id *next)
         if (!is_alone && !is_above_floor(page, id))
             break;
         if (!put(page, id,
-                is_stored ? hl_rest_run_json(&stored->rows[i++], NULL)
-                          : hl_rest_recent_json(page->recent[j++], NULL)))
+                is_stored ? hl_rest_run_json(&stored->rows[i++], own.n > 0, NULL)
+                          : hl_rest_recent_json(page->recent[j++], own, NULL)))
             return false;
     }
     bool has_more_here = i < stored->count || j < page->recent_count;
@@ -168,7 +175,8 @@ static void write_list(struct hl_rest_call *call)
     }
     struct hl_id next;
     struct page page = {.stored = stored, .rows = json_array()};
-    bool is_whole = page.rows && gather(&page, call) && merge(&page, call->params.limit, &next);
+    bool is_whole =
+        page.rows && gather(&page, call) && merge(&page, call->params.limit, own_name(call), &next);
     free(page.recent);
     if (!is_whole) {
         json_decref(page.rows);
@@ -250,7 +258,8 @@ static void show_stored(struct hl_rest_call *call)
         return;
     }
     json_t *deliveries = deliveries_json(l);
-    hl_rest_end_json(call, 200, deliveries ? hl_rest_run_json(&g->run, deliveries) : NULL);
+    hl_rest_end_json(
+        call, 200, deliveries ? hl_rest_run_json(&g->run, own_name(call).n > 0, deliveries) : NULL);
 }
 
 /* The worker that knows the run; NULL: none does. */
@@ -272,8 +281,8 @@ static void show_recent(struct hl_rest_call *call)
         return;
     }
     json_t *deliveries = json_array();
-    hl_rest_end_json(
-        call, 200, deliveries ? hl_rest_recent_json(&found->rows[0], deliveries) : NULL);
+    hl_rest_end_json(call, 200,
+        deliveries ? hl_rest_recent_json(&found->rows[0], own_name(call), deliveries) : NULL);
 }
 
 /* ---- cancelling ---- */

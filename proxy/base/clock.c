@@ -27,27 +27,43 @@ uint64_t hl_clock_mono_us(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-static _Atomic int64_t followed_ms; /* ahead of our own clock by so much */
+static _Atomic int64_t followed_ms; /* the wall clock is ahead of the machine's by so much */
+static _Atomic int64_t offset_ms;   /* so was the one that it follows, when it was last asked */
 
-static int64_t own_wall_ms(void)
+int64_t hl_clock_machine_ms(void)
 {
     struct timespec ts = read_clock(CLOCK_REALTIME);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    int64_t ms = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return ms > 0 ? ms : 1;
 }
 
 int64_t hl_clock_wall_ms(void)
 {
-    int64_t ms = own_wall_ms() + atomic_load_explicit(&followed_ms, memory_order_relaxed);
+    int64_t ms = hl_clock_machine_ms() + atomic_load_explicit(&followed_ms, memory_order_relaxed);
     return ms > 0 ? ms : 1;
+}
+
+/* What an answer that took long says is known to half of that time. */
+static void note_offset(int64_t ahead_ms, int64_t took_ms)
+{
+    int64_t off_ms = hl_clock_offset_ms() - ahead_ms;
+    if (off_ms < -took_ms / 2 || off_ms > took_ms / 2)
+        atomic_store_explicit(&offset_ms, ahead_ms, memory_order_relaxed);
 }
 
 void hl_clock_follow(int64_t wall_ms, uint64_t asked_ms)
 {
     int64_t took_ms = (int64_t)(hl_clock_mono_ms() - asked_ms);
     int64_t off_ms = hl_clock_wall_ms() - wall_ms;
+    int64_t ahead_ms = wall_ms + took_ms / 2 - hl_clock_machine_ms();
+    note_offset(ahead_ms, took_ms);
     if (off_ms <= -HL_CLOCK_STEP_MS || off_ms >= took_ms + HL_CLOCK_STEP_MS)
-        atomic_store_explicit(
-            &followed_ms, wall_ms + took_ms / 2 - own_wall_ms(), memory_order_relaxed);
+        atomic_store_explicit(&followed_ms, ahead_ms, memory_order_relaxed);
+}
+
+int64_t hl_clock_offset_ms(void)
+{
+    return atomic_load_explicit(&offset_ms, memory_order_relaxed);
 }
 
 /* Writes `v` in `width` digits and `after`; returns where the next byte goes. */

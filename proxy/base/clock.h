@@ -10,11 +10,17 @@
 uint64_t hl_clock_mono_ms(void); /* CLOCK_MONOTONIC */
 uint64_t hl_clock_mono_us(void);
 int64_t hl_clock_wall_ms(void); /* since the epoch, UTC; a clock before it says 1 */
+/* The same by the machine's own clock, whatever the wall clock follows: for what is read beside the
+ * lines of other programs on it. */
+int64_t hl_clock_machine_ms(void);
 /* From now on the wall clock is another's, which said `wall_ms` when it was asked: many processes have
  * one time. `asked_ms`, of the monotonic clock, is when: the longer the answer took, the less it says.
  * What is off by less than HL_CLOCK_STEP_MS is left. Any thread. */
 #define HL_CLOCK_STEP_MS 250
 void hl_clock_follow(int64_t wall_ms, uint64_t asked_ms);
+/* By how many ms the followed clock was ahead of the machine's when it was last asked; 0: none is
+ * followed. Any thread. */
+int64_t hl_clock_offset_ms(void);
 
 #define HL_CLOCK_TEXT 25 /* "2026-11-21T08:00:00.123Z" and NUL */
 

@@ -185,7 +185,7 @@ static void put_beginning(struct line *line, enum hl_log_level level, const char
 {
     char time[HL_CLOCK_TEXT];
     bool is_json = line_format == HL_LOG_JSON;
-    hl_clock_format(hl_clock_wall_ms(), time);
+    hl_clock_format(hl_clock_machine_ms(), time);
     put_text(line, is_json ? "{\"time\":\"" : "");
     put_text(line, time);
     put_text(line, is_json ? "\",\"level\":\"" : " ");

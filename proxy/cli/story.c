@@ -12,7 +12,8 @@
 static void say(const struct hl_cli *cli, const char *label, const json_t *object, const char *name)
 {
     char text[HL_CLI_MEMBER_TEXT * 2];
-    if (json_is_null(json_object_get(object, name)))
+    const json_t *member = json_object_get(object, name);
+    if (!member || json_is_null(member))
         return;
     fprintf(cli->out, LABEL, label);
     hl_cli_print(cli->out, hl_cli_member(object, name, text, sizeof(text)));
@@ -121,6 +122,7 @@ static void tell(const struct hl_cli *cli, const json_t *run)
     say(cli, "project", run, "project_id");
     say(cli, "app", run, "app_name");
     say_call(cli, run);
+    say(cli, "replica", run, "replica");
     say_state(cli, run);
     say(cli, "created", run, "created_at");
     say(cli, "started", run, "started_at");

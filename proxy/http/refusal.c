@@ -202,6 +202,11 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     LATER(STORE_CLOSED, 503, BACKLOG, "The request cannot be stored: the store accepts no more."),
     LATER(STORE_FULL, 503, SPACE, "The store is full: the run was not accepted; try again later."),
     LATER(STORE_FAILING, 503, BACKLOG, "The store cannot accept runs now; try again later."),
+    ROW(STORE_UNSURE, 503,
+        "The run may have been accepted: the database was gone before it said so. If the run has "
+        "not "
+        "begun when the database is back, it is withdrawn. Look for its run_id, or call again with "
+        "the same Idempotency-Key."),
 
     /* ---- the app ---- */
     LATER(APP_QUEUE_FULL, 429, CALLS,

@@ -148,6 +148,7 @@ enum hl_refusal_cause {
     HL_REFUSAL_STORE_CLOSED,
     HL_REFUSAL_STORE_FULL,
     HL_REFUSAL_STORE_FAILING,
+    HL_REFUSAL_STORE_UNSURE,
 
     /* the app */
     HL_REFUSAL_APP_QUEUE_FULL,

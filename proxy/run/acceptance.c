@@ -181,6 +181,8 @@ static enum hl_refusal_cause cause_of(enum hl_err err)
         return HL_REFUSAL_RUNS_FULL;
     case HL_ERR_FULL:
         return HL_REFUSAL_STORE_FULL;
+    case HL_ERR_TIMEOUT:
+        return HL_REFUSAL_STORE_UNSURE;
     default:
         return HL_REFUSAL_STORE_FAILING;
     }

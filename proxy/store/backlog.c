@@ -5,13 +5,9 @@
 #include "store/backlog.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/assert.h"
-
-/* Parked deliveries cost the sender memory. */
-#define PARKED_PER_PLACE 64
-#define PARKED_MAX       4096
+#include "store/lane.h"
 
 void hl_backlog_init(
     struct hl_backlog *b, uint32_t max_queued_runs, uint32_t max_pending, uint32_t per_lane)
@@ -36,18 +32,11 @@ void hl_backlog_begin(struct hl_backlog *b)
     b->n_changes = 0;
 }
 
-static struct hl_id key_of(uint64_t lane)
-{
-    struct hl_id key = {{0}};
-    memcpy(key.b + 8, &lane, sizeof(lane));
-    return key;
-}
-
 /* By name: a lane that several changes name is gone after the first of them. */
 void hl_backlog_commit(struct hl_backlog *b)
 {
     for (size_t i = 0; i < b->n_changes; i++) {
-        struct hl_id key = key_of(b->changes[i].name);
+        struct hl_id key = hl_lane_key(b->changes[i].name);
         struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
         if (lane && lane->pending == 0 && lane->leased == 0 && lane->parked == 0)
             free(hl_id_map_remove(&b->lanes, &key));
@@ -95,7 +84,7 @@ void hl_backlog_add_queued(struct hl_backlog *b, int by)
 
 static struct hl_lane *lane_of(struct hl_backlog *b, uint64_t name)
 {
-    struct hl_id key = key_of(name);
+    struct hl_id key = hl_lane_key(name);
     struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
     if (lane || hl_id_map_reserve(&b->lanes, 1) != HL_OK)
         return lane;
@@ -185,9 +174,10 @@ enum hl_err hl_backlog_unlease(struct hl_backlog *b, uint64_t lane, bool is_park
 
 enum hl_err hl_backlog_park(struct hl_backlog *b, uint64_t name)
 {
-    struct hl_id key = key_of(name);
+    struct hl_id key = hl_lane_key(name);
     const struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
-    if (!lane || lane->parked >= PARKED_PER_PLACE * b->per_lane || b->now.parked >= PARKED_MAX)
+    if (!lane || lane->parked >= HL_PARKED_PER_PLACE * b->per_lane ||
+        b->now.parked >= HL_PARKED_MAX)
         return HL_ERR_BUSY;
     enum hl_err err = change_lane(b, name, 0, -1, 1);
     if (!err)

@@ -45,6 +45,18 @@ enum hl_err hl_body_file_create(const char *data_dir, const struct hl_id *id, in
     return *fd < 0 ? hl_err_from_errno(errno) : HL_OK;
 }
 
+enum hl_err hl_body_file_write(int fd, struct hl_str bytes)
+{
+    while (bytes.n > 0) {
+        ssize_t n = write(fd, bytes.p, bytes.n);
+        if (n < 0 && errno != EINTR)
+            return hl_err_from_errno(errno);
+        bytes.p += n > 0 ? n : 0;
+        bytes.n -= n > 0 ? (size_t)n : 0;
+    }
+    return HL_OK;
+}
+
 static enum hl_err make_shard(const char *data_dir, const char *shard)
 {
     char bodies[HL_PATH_MAX];

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/id.h"
+#include "base/str.h"
 
 /* Bodies up to this many bytes stay in memory and in the database. */
 #define HL_BODY_INLINE_MAX (256 * 1024)
@@ -15,6 +16,8 @@
 /* Creates tmp/<id> for writing. `*fd` is owned by the caller. */
 HL_MUST_CHECK enum hl_err hl_body_file_create(
     const char *data_dir, const struct hl_id *id, int *fd);
+/* All of `bytes`, behind what was written. */
+HL_MUST_CHECK enum hl_err hl_body_file_write(int fd, struct hl_str bytes);
 /* Makes tmp/<id> durable under its final name. Closes nothing. */
 HL_MUST_CHECK enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, int fd);
 /* Likewise, but not durable: for what is only a copy. */

@@ -23,14 +23,9 @@
 
 /* --- mailbox -------------------------------------------------------------------------------- */
 
-static bool is_credit(const struct hl_msg *msg)
-{
-    return msg->type == HL_STORE_CREDIT || msg->type == HL_STORE_LEASE_CREDIT;
-}
-
 enum hl_err hl_engine_post(struct hl_engine *e, struct hl_store_msg *m)
 {
-    if (!is_credit(&m->msg)) {
+    if (!hl_store_message_is_credit(m)) {
         enum hl_err err = hl_intake_enter(&e->intake, m, hl_operation_weigh(m));
         if (err)
             return err;
@@ -88,13 +83,6 @@ static bool pick_running(struct hl_engine *e, struct hl_store_msg *m)
     return false;
 }
 
-/* A sender that abandons an attempt is stopping: nothing is leased to it again in the same batch. */
-static bool ends_credit(const struct hl_store_msg *m)
-{
-    return m->msg.type == HL_STORE_OUTCOME &&
-           ((const struct hl_attempt_outcome *)m)->verdict == HL_ATTEMPT_ABANDONED;
-}
-
 static void append(struct hl_engine *e, struct hl_msg *msg)
 {
     msg->next = NULL;
@@ -114,9 +102,9 @@ static void take_mail(struct hl_engine *e)
         next = msg->next;
         if (hl_store_message_asks_what_runs(m) && !pick_running(e, m))
             continue;
-        if (ends_credit(m))
+        if (hl_store_message_ends_credit(m)) /* in the same batch neither */
             hl_credit_withdraw(&e->batch.senders, m->reply_to);
-        if (is_credit(msg))
+        if (hl_store_message_is_credit(m))
             take_credit(e, (struct hl_credit *)m);
         else if (msg->type == HL_STORE_WITHDRAW)
             withdraw(e, m);

@@ -10,11 +10,17 @@ enum hl_err hl_intake_enter(struct hl_intake *intake, const struct hl_store_msg 
 {
     uint64_t n = atomic_load_explicit(&intake->requests, memory_order_relaxed);
     uint64_t bytes = atomic_load_explicit(&intake->bytes, memory_order_relaxed);
-    if (hl_operation_of(m)->brings_work && (n >= MAX_REQUESTS || bytes + weight > MAX_BYTES))
+    bool is_too_many = m->msg.type == HL_STORE_ACCEPT && n >= MAX_REQUESTS;
+    if (is_too_many || (hl_operation_of(m)->brings_work && bytes + weight > MAX_BYTES))
         return HL_ERR_BUSY;
     atomic_fetch_add_explicit(&intake->requests, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&intake->bytes, weight, memory_order_relaxed);
     return HL_OK;
+}
+
+void hl_intake_shrink(struct hl_intake *intake, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&intake->bytes, bytes, memory_order_relaxed);
 }
 
 void hl_intake_leave(struct hl_intake *intake, size_t weight)

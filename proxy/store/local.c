@@ -9,8 +9,6 @@
 #include "store/message.h"
 #include "store/operation.h"
 
-#define DAY_MS (24 * 3600 * 1000ll)
-
 struct local {
     struct hl_store base;
     struct hl_engine engine;
@@ -61,8 +59,7 @@ static const struct hl_store_vt vt = {.post = post, .close = close_store};
 
 static enum hl_err start(struct local *l, const struct hl_config *config, char *why, size_t why_len)
 {
-    int64_t keep_ms = (int64_t)config->retention_ms;
-    int failed = hl_engine_start(&l->engine, l->driver, keep_ms < DAY_MS ? keep_ms : DAY_MS);
+    int failed = hl_engine_start(&l->engine, l->driver, hl_store_key_ms(config));
     if (!failed)
         return HL_OK;
     snprintf(why, why_len, "cannot start the store's thread: %s", strerror(failed));

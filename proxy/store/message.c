@@ -6,6 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DAY_MS (24 * 3600 * INT64_C(1000))
+
+int64_t hl_store_key_ms(const struct hl_config *config)
+{
+    int64_t retention_ms = (int64_t)config->retention_ms;
+    return retention_ms < DAY_MS ? retention_ms : DAY_MS;
+}
+
 /* A plain memset before free() may be optimised away. */
 static void wipe(struct hl_str s)
 {

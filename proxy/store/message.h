@@ -33,6 +33,22 @@ static inline bool hl_store_message_asks_what_runs(const struct hl_store_msg *m)
            ((const struct hl_list_runs *)m)->state == HL_RUN_RUNNING;
 }
 
+/* How long an Idempotency-Key is kept, in ms: as long as its run, a day at most. */
+int64_t hl_store_key_ms(const struct hl_config *config);
+
+/* It is answered by what is handed out, if at all. */
+static inline bool hl_store_message_is_credit(const struct hl_store_msg *m)
+{
+    return m->msg.type == HL_STORE_CREDIT || m->msg.type == HL_STORE_LEASE_CREDIT;
+}
+
+/* A sender that abandons an attempt is stopping: nothing more is leased to it. */
+static inline bool hl_store_message_ends_credit(const struct hl_store_msg *m)
+{
+    return m->msg.type == HL_STORE_OUTCOME &&
+           ((const struct hl_attempt_outcome *)m)->verdict == HL_ATTEMPT_ABANDONED;
+}
+
 /* The delivery that its reply would bring is not to be sent after all. */
 void hl_attempt_drop(struct hl_attempt *a);
 

@@ -183,6 +183,11 @@ static void clear_list_apps(struct hl_store_msg *m)
     hl_list_apps_fini((struct hl_list_apps *)m);
 }
 
+static void clear_list_replicas(struct hl_store_msg *m)
+{
+    hl_list_replicas_fini((struct hl_list_replicas *)m);
+}
+
 static void clear_list_accounts(struct hl_store_msg *m)
 {
     hl_list_accounts_fini((struct hl_list_accounts *)m);
@@ -223,6 +228,7 @@ static const struct hl_operation operations[] = {
         .apply = answer,
         .clear = clear_list_deliveries},
     [HL_STORE_LIST_APPS] = {.is_question = true, .apply = answer, .clear = clear_list_apps},
+    [HL_STORE_LIST_REPLICAS] = {.is_question = true, .apply = answer, .clear = clear_list_replicas},
     [HL_STORE_LIST_ACCOUNTS] = {.is_question = true,
         .limit_at = offsetof(struct hl_list_accounts, limit),
         .apply = answer,

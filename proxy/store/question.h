@@ -87,6 +87,16 @@ struct hl_list_apps {
 };
 void hl_list_apps_fini(struct hl_list_apps *l);
 
+/* LIST_REPLICAS: who shares the store: the living first, each in the order in which they came, the first
+ * HL_LIST_MAX; dead ones for a day. INVALID with a store that one process owns. */
+struct hl_list_replicas {
+    struct hl_store_msg m;
+
+    struct hl_replica_row *rows; /* reply; owned by the message */
+    size_t count;
+};
+void hl_list_replicas_fini(struct hl_list_replicas *l);
+
 /* For who answers. */
 /* The strings, borrowed until now, and those of the outcome become the row's. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_run_row_keep(struct hl_run_row *row, const struct hl_outcome *outcome);

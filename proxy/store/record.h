@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/id.h"
+#include "config/replica.h"
 
 /* Contract 4. The text names are what the REST interface and the webhook say. */
 #define HL_RUN_STATE_MAP(X)                                                                        \
@@ -160,8 +161,11 @@ struct hl_run_row {
     enum hl_body_where body_where; /* the kept response's */
     enum hl_encoding encoding;     /* final runs */
     uint32_t deliveries_pending, deliveries_ok, deliveries_dead;
-    struct hl_str project, app, method, path, content_type, content_encoding; /* in `strings` */
-    char *strings;                                                            /* owned, malloc */
+    /* in `strings`, as is `replica`: the name of the one that has the run, or had it when it ended;
+     * empty: none, or not known */
+    struct hl_str project, app, method, path, content_type, content_encoding;
+    struct hl_str replica;
+    char *strings; /* owned, malloc */
 };
 /* What the end of the run says in its row. */
 void hl_run_row_end(struct hl_run_row *row, const struct hl_outcome *outcome);
@@ -192,6 +196,17 @@ struct hl_delivery_row {
 void hl_delivery_row_fini(struct hl_delivery_row *row);
 
 #define HL_ATTEMPTS_SHOWN 100
+
+/* One of the processes that share a store. */
+struct hl_replica_row {
+    struct hl_id id;
+    char name[HL_REPLICA_MAX + 1]; /* HOOKLINE_REPLICA; two may have the same */
+    char version[32];
+    char state[16]; /* alive; silent: its time is past, and nobody has taken over yet; dead */
+    int64_t started_ms;
+    int64_t age_ms, beat_age_ms; /* by the store's clock: since its start, since its last beat */
+    uint64_t runs, deliveries;   /* that it has */
+};
 
 /* A service account: its token is a JWT whose `jti` is the id; the token itself is not stored. */
 #define HL_ACCOUNT_NAME_MAX 255

@@ -44,6 +44,7 @@ enum hl_store_op {
     HL_STORE_ADD_ACCOUNT,     /* struct hl_add_account (account.h) */
     HL_STORE_REVOKE_ACCOUNT,  /* struct hl_revoke_account (account.h) */
     HL_STORE_TOUCH_ACCOUNTS,  /* struct hl_touch_accounts (account.h) */
+    HL_STORE_LIST_REPLICAS,   /* struct hl_list_replicas (question.h), only where it is shared */
     HL_STORE_LIST_ACCOUNTS,   /* struct hl_list_accounts (account.h) */
     HL_STORE_KEEP_KEY,        /* struct hl_keep_key */
     HL_STORE_WATCH_ACCOUNTS,  /* struct hl_watch_accounts (account.h), only where it is shared */
@@ -71,11 +72,13 @@ struct hl_store_msg {
  *              HOOKLINE_MAX_PENDING_DELIVERIES. A RECORD is not refused for these: its run is
  *              inside the app already
  *   FULL       no space: nothing was kept
+ *   TIMEOUT    ACCEPT: nobody knows whether it was kept. A run that was is withdrawn as soon as that is
+ *              possible, unless it has begun
  *   UNAVAILABLE, IO, CORRUPT
  *              the store is failing
  *
- * Unless OK, no trace is left, and the body's file is removed by the asker (hl_store_keeps_file).
- * After OK it is the store's: it goes when the run ends. */
+ * Unless OK or TIMEOUT, no trace is left; then, and after TIMEOUT, the body's file is removed by the
+ * asker (hl_store_keeps_file). After OK it is the store's: it goes when the run ends. */
 struct hl_accept {
     struct hl_store_msg m;
     struct hl_id run_id;
@@ -235,7 +238,8 @@ struct hl_keep_key {
 
 /* What other threads may read at any time, written by the store's thread. */
 struct hl_store_gauges {
-    struct hl_counter queued_runs, pending_deliveries, leased_deliveries;
+    struct hl_counter queued_runs, pending_deliveries; /* of all replicas, where it is shared */
+    struct hl_counter leased_deliveries;
     struct hl_counter lanes_at_limit;   /* destinations that deliveries wait for a place at */
     struct hl_counter dead_letters;     /* since start */
     struct hl_counter oldest_queued_ms; /* wall time of the oldest queued run; 0: none */
@@ -248,6 +252,10 @@ struct hl_store_gauges {
     struct hl_counter is_full;    /* 1: accepts are refused with FULL until space is free again */
     struct hl_counter is_failing; /* 1: I/O errors or corruption; accepts are refused */
     struct hl_histogram commit_latency;
+    /* of a store that is shared; else 0 */
+    struct hl_counter replicas; /* alive */
+    struct hl_counter dead_tickets, dead_delivery_tickets;
+    struct hl_counter oldest_xmin_ms; /* the age of others' oldest snapshot or transaction */
 };
 
 struct hl_store;
@@ -268,8 +276,8 @@ HL_MUST_CHECK enum hl_err hl_store_open(
  * threads. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_store_check(const struct hl_config *config, struct hl_buf *problems);
 
-/* Any thread; takes the message. ACCEPT and RECORD may be refused at once with BUSY (4,096 requests
- * or 64 MiB waiting): then the message is still the caller's. All others are always taken. */
+/* Any thread; takes the message. ACCEPT and RECORD may be refused at once with BUSY (64 MiB waiting; an
+ * ACCEPT for 4,096 requests too): then the message is still the caller's. All others are always taken. */
 HL_MUST_CHECK enum hl_err hl_store_post(struct hl_store *store, struct hl_store_msg *m);
 
 /* The same, and waits for the reply: at start. Any thread that may block. */

@@ -8,7 +8,8 @@ import { RUN } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const ONE = { HOOKLINE_ASYNC_CONCURRENCY: '1' };
-const DAY = 24 * 3_600_000;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 
 /** Two replicas whose only places are taken, by runs that are held. */
 async function busy(t) {
@@ -142,7 +143,7 @@ test('an orderly stop leaves the webhook that it was sending to the others', asy
     assert.deepEqual(attempts.map(({ outcome }) => outcome), ['abandoned', 'delivered']);
 });
 
-test('a replica whose clock is a day ahead or behind goes by the clock of the database', async (t) => {
+test('a replica whose clock is a day ahead or behind goes by the clock of the database, but for its log', async (t) => {
     const all = await fleet(t);
     const b = await all.add('b');
     for (const shift of [DAY, -DAY]) {
@@ -159,6 +160,12 @@ test('a replica whose clock is a day ahead or behind goes by the clock of the da
             assert.ok(Date.parse(time) > began && Date.parse(time) < Date.now() + 5_000, JSON.stringify(times));
         }
         assert.equal(parseInt(id.replace('-', '').slice(0, 12), 16), Date.parse(run.created_at));
+        for (const { time } of a.sidecar.log) assert.ok(Math.abs(Date.parse(time) - shift - Date.now()) < HOUR, time);
+        await a.logged(/^store: the clock of this machine is wrong/);
+        const offset = await a.sidecar.metric('hookline_clock_offset_seconds');
+        assert.ok(Math.abs(offset * 1000 + shift) < 5_000, `${offset} s`);
         await a.sidecar.stop();
     }
+    assert.ok(Math.abs(await b.sidecar.metric('hookline_clock_offset_seconds')) < 5);
+    assert.ok(!b.sidecar.log.some(({ msg }) => /clock/.test(msg)));
 });

@@ -75,6 +75,9 @@ async function replace(all, live, at, name, env) {
     live[at] = await all.add(name, { env });
     await until('calls go to it', () => live[at].sidecar && live[at].app.requests.length > 0);
     await before.sidecar.stop();
+    // One that had a delivery under way is there until its time is over.
+    const counts = 'name = $1 AND NOT is_dead AND expires_at > now()';
+    await until('the other is gone', async () => (await all.count(`~.node WHERE ${counts}`, [before.name])) === 0);
 }
 
 test('a key is changed with live replicas: nothing is refused, and what was sealed before goes on', async (t) => {

@@ -42,3 +42,9 @@ const char *hl_store_data_dir(const struct hl_store *s)
     (void)s;
     return NULL;
 }
+
+bool hl_store_is_shared(const struct hl_store *s)
+{
+    (void)s;
+    return fake_store.is_shared;
+}

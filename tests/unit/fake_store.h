@@ -8,6 +8,7 @@
 
 struct fake_store {
     struct hl_store_gauges gauges;
+    bool is_shared;
     enum hl_err
         refusal; /* what hl_store_post returns: not OK, then the message stays its poster's */
     struct hl_store_msg *posted[16];

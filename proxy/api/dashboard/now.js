@@ -79,6 +79,7 @@ export function show(main) {
     const problem = h('div');
     const state = h('div');
     const tiles = h('dl.tiles');
+    const replicas = h('section', { 'aria-labelledby': 'replicas', hidden: true });
     const charts = CHARTS.map(
         (c) => new Chart({ ...c, series: c.names.map((name, i) => ({ name, kind: c.kinds[i] })) }),
     );
@@ -88,6 +89,7 @@ export function show(main) {
         problem,
         state,
         tiles,
+        replicas,
         h(
             'div.charts',
             {},
@@ -98,7 +100,8 @@ export function show(main) {
     let samples = null,
         last = 0,
         started = null,
-        drawnAt = null;
+        drawnAt = null,
+        others = null;
 
     async function turn(signal) {
         const now = await api.get('/v2/now', { query: { after: last }, signal });
@@ -113,6 +116,7 @@ export function show(main) {
         keep(now);
         showState(state, now, samples);
         fill(tiles, showTiles(now));
+        if (now.store === 'postgres' && api.isAdmin()) await showOthers(signal);
         if (drawnAt !== now.last)
             charts.forEach((chart, i) =>
                 chart.draw({
@@ -122,6 +126,13 @@ export function show(main) {
                 }),
             );
         drawnAt = now.last;
+    }
+
+    async function showOthers(signal) {
+        const { showReplicas } = await import('./replicas.js');
+        if (others || signal.aborted) return;
+        replicas.hidden = false;
+        others = showReplicas(replicas);
     }
 
     function keep(now) {
@@ -136,7 +147,10 @@ export function show(main) {
     }
 
     const polling = api.poll(EVERY, turn, onError);
-    return () => polling.stop();
+    return () => {
+        polling.stop();
+        others?.stop();
+    };
 }
 
 /** What needs a look, in words: beside what makes /readyz fail. */

@@ -162,6 +162,7 @@ function listFacts(run) {
             run.content_encoding ? h('span.sub', {}, `encoded: ${visible(run.content_encoding)}`) : null,
         ),
         fact('Result', kept[run.result] ?? run.result),
+        'replica' in run && fact('Replica', run.replica ? visible(run.replica) : '–'),
     ];
     return facts.filter(Boolean);
 }

@@ -6,20 +6,14 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "store/lane.h"
 #include "store/message.h"
 
 /* --- lanes ---------------------------------------------------------------------------------- */
 
-static struct hl_id key_of(uint64_t lane)
-{
-    struct hl_id key = {{0}};
-    memcpy(key.b + 8, &lane, sizeof(lane));
-    return key;
-}
-
 static struct hl_memory_lane *lane_of(struct hl_memory *m, uint64_t name)
 {
-    struct hl_id key = key_of(name);
+    struct hl_id key = hl_lane_key(name);
     struct hl_memory_lane *lane = hl_id_map_find(&m->lanes, &key);
     if (lane || hl_id_map_reserve(&m->lanes, 1) != HL_OK)
         return lane;
@@ -33,7 +27,7 @@ static struct hl_memory_lane *lane_of(struct hl_memory *m, uint64_t name)
 
 static void forget_lane_if_empty(struct hl_memory *m, uint64_t name)
 {
-    struct hl_id key = key_of(name);
+    struct hl_id key = hl_lane_key(name);
     struct hl_memory_lane *lane = hl_id_map_find(&m->lanes, &key);
     if (lane && hl_list_is_empty(&lane->due))
         free(hl_id_map_remove(&m->lanes, &key));
@@ -160,7 +154,7 @@ enum hl_err hl_memory_delivery_lease(
     struct hl_driver *d, uint64_t name, int64_t now_ms, struct hl_leased **out)
 {
     struct hl_memory *m = hl_memory_of(d);
-    struct hl_id key = key_of(name);
+    struct hl_id key = hl_lane_key(name);
     struct hl_memory_lane *lane = hl_id_map_find(&m->lanes, &key);
     HL_ASSERT(lane && !hl_list_is_empty(&lane->due));
     struct hl_memory_run *run = HL_CONTAINER_OF(lane->due.next, struct hl_memory_run, due);

@@ -9,6 +9,7 @@
 #include "store/memory/answer.h"
 #include "store/memory/delivery.h"
 #include "store/memory/run.h"
+#include "store/message.h"
 
 /* When HOOKLINE_STORE_MAX_BYTES is a share of a volume: there is none. */
 #define DEFAULT_MAX_BYTES (256ull << 20)
@@ -235,7 +236,7 @@ enum hl_err hl_memory_open(
     hl_key_random(&m->key);
     m->max_bytes = hl_store_memory_max(config);
     m->retention_ms = (int64_t)config->retention_ms;
-    m->key_ms = m->retention_ms < 24 * 3600 * 1000 ? m->retention_ms : 24 * 3600 * 1000;
+    m->key_ms = hl_store_key_ms(config);
     m->webhook_attempts = config->webhook_attempts;
     *out = &m->base;
     return HL_OK;

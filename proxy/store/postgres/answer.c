@@ -15,6 +15,8 @@
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/meta.h"
+#include "store/postgres/push.h"
+#include "store/postgres/replicas.h"
 #include "store/postgres/reply.h"
 
 #define WAIT_MS 2000
@@ -48,6 +50,7 @@ static enum hl_err read_run(
     row->path = hl_pg_str(from);
     row->project = hl_pg_str(from);
     row->app = hl_pg_str(from);
+    row->replica = hl_pg_str(from);
     row->deliveries_pending = (uint32_t)hl_pg_int(from);
     row->deliveries_ok = (uint32_t)hl_pg_int(from);
     row->deliveries_dead = (uint32_t)hl_pg_int(from);
@@ -64,7 +67,7 @@ static enum hl_pg_sql bind_get_run(
     const struct hl_get_run *g = (const struct hl_get_run *)m;
     hl_pg_add_id(p, &g->run_id);
     hl_pg_add_int(p, g->with_body);
-    hl_pg_add_int(p, hl_clock_wall_ms() - (int64_t)s->retention_ms);
+    hl_pg_add_kept_since(s, p);
     return HL_PG_DO_ASK_RUN;
 }
 
@@ -114,7 +117,7 @@ static enum hl_pg_sql bind_list_runs(
     if (l->state == HL_RUN_QUEUED || l->state == HL_RUN_RUNNING)
         return HL_PG_DO_ASK_TICKETS;
     /* Hidden at once, removed within the hour. */
-    hl_pg_add_int(p, hl_clock_wall_ms() - (int64_t)s->retention_ms);
+    hl_pg_add_kept_since(s, p);
     return HL_PG_DO_ASK_RUNS;
 }
 
@@ -214,7 +217,6 @@ static enum hl_err read_deliveries(struct hl_pg_store *s, const PGresult *result
 static enum hl_pg_sql bind_list_deliveries(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
-    (void)s;
     const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)m;
     hl_pg_add_str(p, hl_str_from(l->project));
     hl_pg_add_str(p, hl_str_from(l->app));
@@ -227,6 +229,7 @@ static enum hl_pg_sql bind_list_deliveries(
     hl_pg_add_int(p, (int64_t)l->limit + 1);
     hl_pg_add_null(p);
     hl_pg_add_int(p, l->with_attempts ? HL_ATTEMPTS_SHOWN : 0);
+    hl_pg_add_kept_since(s, p);
     return HL_PG_DO_ASK_DELIVERIES;
 }
 
@@ -248,7 +251,6 @@ static enum hl_err read_list_deliveries(
 static enum hl_pg_sql bind_get_delivery(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
-    (void)s;
     const struct hl_get_delivery *g = (const struct hl_get_delivery *)m;
     static const struct hl_id none;
     hl_pg_add_str(p, hl_str_from(g->project));
@@ -259,6 +261,7 @@ static enum hl_pg_sql bind_get_delivery(
     hl_pg_add_int(p, 1);
     hl_pg_add_id(p, &g->delivery_id);
     hl_pg_add_int(p, HL_ATTEMPTS_SHOWN);
+    hl_pg_add_kept_since(s, p);
     return HL_PG_DO_ASK_DELIVERIES;
 }
 
@@ -379,6 +382,7 @@ static const struct question {
     [HL_STORE_GET_DELIVERY] = {bind_get_delivery, read_get_delivery},
     [HL_STORE_LIST_DELIVERIES] = {bind_list_deliveries, read_list_deliveries},
     [HL_STORE_LIST_APPS] = {bind_list_apps, read_list_apps},
+    [HL_STORE_LIST_REPLICAS] = {hl_pg_replicas_bind, hl_pg_replicas_read},
     [HL_STORE_LIST_ACCOUNTS] = {bind_list_accounts, read_list_accounts},
     [HL_STORE_LIST_KEYS] = {bind_list_keys, read_list_keys},
 };
@@ -395,7 +399,7 @@ static void finish(struct asking *a, enum hl_err rc)
 static void on_file(void *self, enum hl_err rc)
 {
     struct asking *a = self;
-    hl_pg_bodies_drop_later(a->store, &a->file, HL_PG_VIEW_MS);
+    hl_pg_bodies_drop_later(a->store, &a->file);
     finish(a, rc == HL_ERR_CANCELLED ? HL_ERR_UNAVAILABLE : rc);
 }
 

@@ -39,7 +39,8 @@ struct transfer {
 
 struct scratch {
     struct hl_id owner, file;
-    uint64_t due_ms; /* CLOCK_MONOTONIC: it goes then; 0: with its owner */
+    struct hl_list node; /* in s->views, if it goes by itself */
+    uint64_t due_ms;     /* CLOCK_MONOTONIC: then */
 };
 
 /* --- files ---------------------------------------------------------------------------------- */
@@ -104,6 +105,7 @@ enum hl_err hl_pg_bodies_open(
     struct hl_pg_store *s, const char *data_dir, char *why, size_t why_len)
 {
     hl_list_init(&s->transfers);
+    hl_list_init(&s->views);
     hl_id_map_init(&s->files);
     return s->is_guest ? HL_OK : open_scratch(s, data_dir, why, why_len);
 }
@@ -125,19 +127,28 @@ bool hl_pg_bodies_find(const struct hl_pg_store *s, const struct hl_id *owner, s
     return f != NULL;
 }
 
+static void forget(struct hl_pg_store *s, struct scratch *f)
+{
+    hl_body_file_remove(s->scratch.path, &f->file);
+    hl_list_remove(&f->node);
+    free(f);
+}
+
 void hl_pg_bodies_drop(struct hl_pg_store *s, const struct hl_id *owner)
 {
     struct scratch *f = hl_id_map_remove(&s->files, owner);
     if (f)
-        hl_body_file_remove(s->scratch.path, &f->file);
-    free(f);
+        forget(s, f);
 }
 
-void hl_pg_bodies_drop_later(struct hl_pg_store *s, const struct hl_id *owner, uint64_t ms)
+void hl_pg_bodies_drop_later(struct hl_pg_store *s, const struct hl_id *owner)
 {
     struct scratch *f = hl_id_map_find(&s->files, owner);
-    if (f)
-        f->due_ms = hl_clock_mono_ms() + ms;
+    if (!f)
+        return;
+    f->due_ms = hl_clock_mono_ms() + HL_PG_VIEW_MS;
+    hl_list_remove(&f->node);
+    hl_list_push_back(&s->views, &f->node);
 }
 
 void hl_pg_bodies_drop_all(struct hl_pg_store *s)
@@ -145,8 +156,7 @@ void hl_pg_bodies_drop_all(struct hl_pg_store *s)
     for (size_t i = 0; i < s->files.cap; i++) {
         struct scratch *f = s->files.entries[i].value;
         if (f)
-            hl_body_file_remove(s->scratch.path, &f->file);
-        free(f);
+            forget(s, f);
     }
     hl_id_map_fini(&s->files);
     hl_id_map_init(&s->files);
@@ -178,31 +188,18 @@ static enum hl_err keep_file(struct transfer *t)
 {
     struct hl_pg_store *s = t->store;
     struct scratch *f = calloc(1, sizeof(*f));
-    if (!f || hl_id_map_reserve(&s->files, 1) != HL_OK) {
-        free(f);
-        return HL_ERR_NOMEM;
-    }
-    f->owner = t->owner;
-    f->file = t->body->file = t->name;
-    enum hl_err err = hl_body_file_publish(s->scratch.path, &t->name);
+    enum hl_err err = f ? hl_id_map_reserve(&s->files, 1) : HL_ERR_NOMEM;
+    if (!err)
+        err = hl_body_file_publish(s->scratch.path, &t->name);
     if (err) {
         free(f);
         return err;
     }
+    hl_list_init(&f->node);
+    f->owner = t->owner;
+    f->file = t->body->file = t->name;
     hl_pg_bodies_drop(s, &f->owner);
     hl_id_map_put(&s->files, &f->owner, f);
-    return HL_OK;
-}
-
-static enum hl_err write_all(int fd, struct hl_str bytes)
-{
-    while (bytes.n > 0) {
-        ssize_t n = write(fd, bytes.p, bytes.n);
-        if (n < 0 && errno != EINTR)
-            return hl_err_from_errno(errno);
-        bytes.p += n > 0 ? n : 0;
-        bytes.n -= n > 0 ? (size_t)n : 0;
-    }
     return HL_OK;
 }
 
@@ -215,7 +212,7 @@ static enum hl_err take_chunk(struct transfer *t, const PGresult *result)
     struct hl_str bytes = hl_pg_str(&row);
     if (bytes.n == 0 || bytes.n > t->size - t->offset)
         return HL_ERR_CORRUPT;
-    enum hl_err err = write_all(t->fd, bytes);
+    enum hl_err err = hl_body_file_write(t->fd, bytes);
     t->offset += bytes.n;
     return err;
 }
@@ -255,14 +252,10 @@ static enum hl_err bind_chunk(struct transfer *t)
     if (!t->is_put)
         return HL_OK;
     size_t n = HL_PG_CHUNK < t->size - t->offset ? HL_PG_CHUNK : (size_t)(t->size - t->offset);
-    char *room = malloc(n);
+    char *room = hl_pg_add_room(p, n);
     if (!room)
         return HL_ERR_NOMEM;
-    enum hl_err err = pread(t->fd, room, n, (off_t)t->offset) == (ssize_t)n ? HL_OK : HL_ERR_IO;
-    if (!err)
-        hl_pg_add_str(p, (struct hl_str){room, n});
-    free(room);
-    return err;
+    return pread(t->fd, room, n, (off_t)t->offset) == (ssize_t)n ? HL_OK : HL_ERR_IO;
 }
 
 static enum hl_err open_file(struct transfer *t)
@@ -353,19 +346,14 @@ void hl_pg_bodies_get(struct hl_pg_store *s, struct hl_body *body, const struct 
 
 static uint64_t drop_due(struct hl_pg_store *s, uint64_t now_ms)
 {
-    uint64_t next_ms = UINT64_MAX;
-    for (size_t i = 0; i < s->files.cap; i++) {
-        struct scratch *f = s->files.entries[i].value;
-        if (!f || f->due_ms == 0)
-            continue;
-        if (f->due_ms <= now_ms) {
-            struct hl_id owner = f->owner;
-            hl_pg_bodies_drop(s, &owner);
-            return now_ms; /* the map has changed: another turn sees the rest */
-        }
-        next_ms = f->due_ms < next_ms ? f->due_ms : next_ms;
+    HL_LIST_EACH_SAFE (node, &s->views) {
+        struct scratch *f = HL_CONTAINER_OF(node, struct scratch, node);
+        if (f->due_ms > now_ms)
+            return f->due_ms;
+        struct hl_id owner = f->owner;
+        hl_pg_bodies_drop(s, &owner);
     }
-    return next_ms;
+    return UINT64_MAX;
 }
 
 uint64_t hl_pg_bodies_turn(struct hl_pg_store *s, uint64_t now_ms)

@@ -30,14 +30,15 @@ void hl_pg_bodies_get(struct hl_pg_store *s, struct hl_body *body, const struct 
 /* The owner's file, which it has already: body->file is its name. False: it has none. */
 bool hl_pg_bodies_find(
     const struct hl_pg_store *s, const struct hl_id *owner, struct hl_body *body);
-/* The owner's file goes, if it has one; after `ms`. */
+/* The owner's file goes, if it has one; after HL_PG_VIEW_MS. */
 void hl_pg_bodies_drop(struct hl_pg_store *s, const struct hl_id *owner);
-void hl_pg_bodies_drop_later(struct hl_pg_store *s, const struct hl_id *owner, uint64_t ms);
+void hl_pg_bodies_drop_later(struct hl_pg_store *s, const struct hl_id *owner);
 void hl_pg_bodies_drop_all(struct hl_pg_store *s);
 /* A file that was put and is not needed any more. */
 void hl_pg_bodies_remove(struct hl_pg_store *s, const struct hl_body *body);
 
-/* Sends what is to be sent, ends what has waited too long, removes what is due. When to look again (CLOCK_MONOTONIC ms). */
+/* Sends what is to be sent, ends what has waited too long, removes what is due. When to look again
+ * (CLOCK_MONOTONIC ms). */
 uint64_t hl_pg_bodies_turn(struct hl_pg_store *s, uint64_t now_ms);
 /* Ends all that is under way, or all but puts. */
 void hl_pg_bodies_cancel(struct hl_pg_store *s, bool with_puts);

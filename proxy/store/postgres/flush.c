@@ -4,7 +4,8 @@
  * Promise: an operation is answered once, after the commit; two on the same run, delivery or key are
  * never under way together, so that each sees what the one before it did. What was sent when the
  * connection went may have been committed: it is sent again, and the statements say the same as the
- * first time. What ends something waits for the server for as long as that takes. */
+ * first time.
+ * Not here: what waits, and for how long (queue.c). */
 #include "store/postgres/flush.h"
 
 #include <stdlib.h>
@@ -13,16 +14,12 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/message.h"
-#include "store/operation.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/reply.h"
+#include "store/postgres/queue.h"
 #include "store/postgres/serve.h"
 
-#define ACCEPT_WAIT_MS 2000  /* for a server that is gone, if it was not sent */
-#define DOUBT_WAIT_MS  30000 /* if nobody knows whether it was committed */
-#define PAUSE_MS       250
-#define SINGLES_MAX    8 /* statements for one operation, in a flush */
+#define PAUSE_MS    250
+#define SINGLES_MAX 8 /* statements for one operation, in a flush */
 
 /* In a transaction what begins comes first. */
 static const struct hl_pg_operation *const order[] = {&hl_pg_op_add, &hl_pg_op_cancel,
@@ -30,142 +27,19 @@ static const struct hl_pg_operation *const order[] = {&hl_pg_op_add, &hl_pg_op_c
     &hl_pg_op_redeliver_one, &hl_pg_op_redeliver_many, &hl_pg_op_account_add,
     &hl_pg_op_account_revoke, &hl_pg_op_account_touch, &hl_pg_op_key_keep};
 
-/* --- the queue ------------------------------------------------------------------------------ */
-
-static void answer(struct hl_pg_store *s, struct hl_pg_op *op)
-{
-    hl_pg_reply(s, op->m, op->weight, op->rc);
-    hl_leased_free(op->leased);
-    hl_list_remove(&op->node);
-    free(op);
-}
-
-/* More is queued, or pending, than all replicas together may have. */
-static bool is_beyond_limits(const struct hl_pg_store *s, const struct hl_store_msg *m)
-{
-    if (m->msg.type != HL_STORE_ACCEPT)
-        return false;
-    bool has_webhook = ((const struct hl_accept *)m)->webhook_url.n > 0;
-    return hl_counter_get(&s->gauges.queued_runs) >= s->max_queued_runs ||
-           (has_webhook && hl_counter_get(&s->gauges.pending_deliveries) >= s->max_pending);
-}
-
-/* What no transaction is needed for to be refused. */
-static enum hl_err check(const struct hl_pg_store *s, const struct hl_store_msg *m)
-{
-    if (is_beyond_limits(s, m) && ((const struct hl_accept *)m)->idempotency_key.n == 0)
-        return HL_ERR_BUSY;
-    const struct hl_redeliver *r = (const struct hl_redeliver *)m;
-    bool is_endless = m->msg.type == HL_STORE_REDELIVER && hl_id_is_nil(&r->delivery_id) &&
-                      r->state == HL_DELIVERY_PENDING;
-    return is_endless ? HL_ERR_INVALID : HL_OK;
-}
-
-static const struct hl_body *body_of(const struct hl_store_msg *m)
-{
-    static const struct hl_body none = {.where = HL_BODY_NONE};
-    if (m->msg.type == HL_STORE_ACCEPT)
-        return &((const struct hl_accept *)m)->body;
-    return m->msg.type == HL_STORE_FINISH ? &((const struct hl_finish *)m)->outcome.body : &none;
-}
-
-/* What names a body is sent when that is in the database. */
-static void on_body(void *self, enum hl_err rc)
-{
-    struct hl_pg_op *op = self;
-    struct hl_pg_store *s = op->store;
-    if (!rc) {
-        hl_list_push_back(&s->queue, &op->node);
-        return;
-    }
-    op->rc = rc;
-    answer(s, op);
-}
-
-static void stage(struct hl_pg_store *s, struct hl_pg_op *op)
-{
-    const struct hl_body *body = body_of(op->m);
-    uint64_t wait_ms = op->m->msg.type == HL_STORE_ACCEPT ? ACCEPT_WAIT_MS : 0;
-    if (body->where == HL_BODY_FILE)
-        hl_pg_bodies_put(s, body, wait_ms, on_body, op);
-    else
-        hl_list_push_back(&s->queue, &op->node);
-}
-
-void hl_pg_flush_add(struct hl_pg_store *s, struct hl_store_msg *m)
-{
-    size_t weight = hl_operation_weigh(m);
-    enum hl_err refusal = check(s, m);
-    struct hl_pg_op *op = refusal ? NULL : calloc(1, sizeof(*op));
-    if (!op) {
-        hl_pg_reply(s, m, weight, refusal ? refusal : HL_ERR_NOMEM);
-        return;
-    }
-    hl_list_init(&op->node);
-    op->store = s;
-    op->m = m;
-    op->how = hl_pg_operation_of(m);
-    op->weight = weight;
-    op->is_busy = is_beyond_limits(s, m);
-    op->posted_ms = hl_clock_mono_ms();
-    if (op->how->subject)
-        op->how->subject(op);
-    if (m->msg.type == HL_STORE_REDELIVER)
-        op->mark = ((const struct hl_redeliver *)m)->mark.after;
-    stage(s, op);
-}
-
-void hl_pg_flush_refuse_all(struct hl_pg_store *s)
-{
-    while (!hl_list_is_empty(&s->queue)) {
-        struct hl_pg_op *op = HL_CONTAINER_OF(s->queue.next, struct hl_pg_op, node);
-        op->rc = HL_ERR_UNAVAILABLE;
-        answer(s, op);
-    }
-}
-
-bool hl_pg_flush_has_room(const struct hl_pg_store *s)
-{
-    for (int i = 0; i < HL_PG_FLUSHES; i++)
-        if (!s->flushes[i].is_used)
-            return true;
-    return false;
-}
-
-bool hl_pg_flush_is_idle(const struct hl_pg_store *s)
-{
-    for (int i = 0; i < HL_PG_FLUSHES; i++)
-        if (s->flushes[i].is_used)
-            return false;
-    return hl_list_is_empty(&s->queue) && s->n_puts == 0;
-}
-
-uint64_t hl_pg_flush_expire(struct hl_pg_store *s, uint64_t now_ms)
-{
-    uint64_t next_ms = UINT64_MAX;
-    if (hl_pg_link_is_up(&s->writer))
-        return next_ms;
-    HL_LIST_EACH_SAFE (node, &s->queue) {
-        struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
-        if (!hl_operation_of(op->m)->may_be_refused || op->m->msg.type == HL_STORE_RECORD)
-            continue;
-        uint64_t due_ms = op->posted_ms + (op->is_in_doubt ? DOUBT_WAIT_MS : ACCEPT_WAIT_MS);
-        if (due_ms > now_ms) {
-            next_ms = due_ms < next_ms ? due_ms : next_ms;
-            continue;
-        }
-        op->rc = HL_ERR_UNAVAILABLE;
-        answer(s, op);
-    }
-    return next_ms;
-}
-
 /* --- filling -------------------------------------------------------------------------------- */
 
 static bool is_busy(const struct hl_pg_store *s, const struct hl_pg_op *op)
 {
     return (!hl_id_is_nil(&op->subject) && hl_id_map_find(&s->busy, &op->subject)) ||
            (!hl_id_is_nil(&op->key) && hl_id_map_find(&s->busy, &op->key));
+}
+
+/* Not yet: something else on the same run, delivery or key is under way, or this replica does not know
+ * its new id. */
+static bool must_wait(const struct hl_pg_store *s, const struct hl_pg_op *op)
+{
+    return is_busy(s, op) || (op->was_dead && hl_id_eq(&op->as, &s->node_id));
 }
 
 static void set_busy(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -188,14 +62,14 @@ static void fill(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     size_t singles = 0;
     if (hl_id_map_reserve(&s->busy, 2 * HL_PG_FLUSH_OPS) != HL_OK ||
-        hl_id_map_reserve(&s->live, HL_PG_FLUSHES * (HL_PG_FLUSH_OPS + HL_PG_HAND_OUT)) != HL_OK)
+        hl_pg_live_reserve(&s->live, HL_PG_FLUSHES * (HL_PG_FLUSH_OPS + HL_PG_HAND_OUT)) != HL_OK)
         return;
     HL_LIST_EACH_SAFE (node, &s->queue) {
         struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
         if (f->n_ops == HL_PG_FLUSH_OPS ||
             (f->n_ops > 0 && (op->is_alone || f->weight + op->weight > HL_PG_FLUSH_WEIGHT)))
             break;
-        if (is_busy(s, op) || (op->how->is_single && singles == SINGLES_MAX))
+        if (must_wait(s, op) || (op->how->is_single && singles == SINGLES_MAX))
             continue;
         singles += op->how->is_single;
         set_busy(s, op);
@@ -316,7 +190,7 @@ static void finish_op(struct hl_pg_store *s, struct hl_pg_op *op)
     if (op->how->note && !op->asks_again)
         op->how->note(s, op);
     if (!op->asks_again && !(op->has_more && op->rc == HL_OK)) {
-        answer(s, op);
+        hl_pg_queue_answer(s, op, op->rc);
         return;
     }
     op->asks_again = op->has_more = false;
@@ -336,16 +210,16 @@ static void commit(struct hl_pg_store *s, struct hl_pg_flush *f)
     hl_pg_serve_end(s, f);
 }
 
+/* What was in doubt before this refusal still is. */
 static void refuse(struct hl_pg_store *s, struct hl_pg_flush *f, enum hl_err why)
 {
     HL_LIST_EACH_SAFE (node, &f->ops) {
         struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
-        if (why != HL_ERR_INVALID &&
-            (!hl_operation_of(op->m)->may_be_refused || op->m->msg.type == HL_STORE_RECORD))
+        bool may_wait = op->is_in_doubt || !hl_pg_queue_may_refuse(op);
+        if (why != HL_ERR_INVALID && may_wait)
             continue;
         clear_busy(s, op);
-        op->rc = why;
-        answer(s, op);
+        hl_pg_queue_answer(s, op, why);
     }
 }
 
@@ -385,7 +259,7 @@ static void on_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)
 
 /* --- sending -------------------------------------------------------------------------------- */
 
-static struct hl_pg_flush *take_free(struct hl_pg_store *s)
+struct hl_pg_flush *hl_pg_flush_free(struct hl_pg_store *s)
 {
     for (int i = 0; i < HL_PG_FLUSHES; i++)
         if (!s->flushes[i].is_used)
@@ -426,6 +300,14 @@ void hl_pg_flush_turn(struct hl_pg_store *s)
     struct hl_pg_flush *f;
     if (!hl_pg_link_is_up(&s->writer) || !s->is_joined || now_ms < s->pause_ms)
         return;
-    while ((f = take_free(s)) && send_one(s, f, now_ms))
+    while ((f = hl_pg_flush_free(s)) && send_one(s, f, now_ms))
         continue;
+}
+
+bool hl_pg_flush_is_idle(const struct hl_pg_store *s)
+{
+    for (int i = 0; i < HL_PG_FLUSHES; i++)
+        if (s->flushes[i].is_used)
+            return false;
+    return hl_pg_queue_is_empty(s);
 }

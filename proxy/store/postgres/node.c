@@ -13,11 +13,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/doubt.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/notify.h"
 
-#define SURVEY_MS     5000
-#define JOIN_PAUSE_MS 250
+#define JOIN_PAUSE_MS  250
+#define CLOCK_WRONG_MS (60 * 1000)
 
 /* --- joining -------------------------------------------------------------------------------- */
 
@@ -40,6 +41,7 @@ static void add_strays(struct hl_pg_store *s, struct hl_pg_errand *e, enum hl_pg
 
 static void on_joined(struct hl_pg_store *s, const PGresult *result)
 {
+    hl_pg_doubt_settle(s, result);
     if (!result) {
         s->join_ms = hl_clock_mono_ms() + JOIN_PAUSE_MS;
         return;
@@ -65,9 +67,11 @@ void hl_pg_node_join(struct hl_pg_store *s)
     hl_pg_add_int(p, (int64_t)s->settings.ttl_ms);
     hl_pg_add_str(p, hl_key_check(&s->keys.key));
     hl_pg_errand_add(e, HL_PG_DO_NODE_JOIN);
-    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live);
+    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
-    hl_pg_errand_send(e);
+    hl_pg_doubt_add(s, e);
+    if (!hl_pg_errand_send(e))
+        hl_pg_doubt_settle(s, NULL);
 }
 
 static void on_left(struct hl_pg_store *s, const PGresult *result)
@@ -81,7 +85,7 @@ bool hl_pg_node_leave(struct hl_pg_store *s)
     struct hl_pg_errand *e = hl_pg_link_is_up(&s->writer) ? hl_pg_errand_begin(s, on_left) : NULL;
     if (!e)
         return false;
-    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live);
+    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
     hl_pg_add_id(&s->params, &s->node_id);
     hl_pg_errand_add(e, HL_PG_DO_NODE_LEAVE);
@@ -96,15 +100,29 @@ static void start_over(struct hl_pg_store *s)
     HL_LOG(WARN,
         "store: this replica counted as dead: its runs were ended, its deliveries go on "
         "elsewhere",
-        HL_LOG_INT("runs", s->live.n), HL_LOG_INT("deliveries", s->places.leased));
+        HL_LOG_INT("runs", s->live.boxes.n), HL_LOG_INT("deliveries", s->places.leased));
     s->node_id = hl_id_next(&s->ids, hl_clock_wall_ms());
-    hl_id_map_clear(&s->live); /* flushes that are under way have reserved room */
+    hl_pg_live_clear(&s->live); /* flushes that are under way have reserved room */
     uint32_t per_lane = s->places.per_lane;
     hl_pg_places_fini(&s->places);
     hl_pg_places_init(&s->places, per_lane);
     hl_pg_bodies_drop_all(s);
     s->beats_since_ms = 0;
     hl_pg_node_join(s);
+}
+
+/* Once, until it has been right again. */
+static void judge_clock(struct hl_pg_store *s)
+{
+    int64_t offset_ms = hl_clock_offset_ms();
+    bool is_wrong = offset_ms >= CLOCK_WRONG_MS || offset_ms <= -CLOCK_WRONG_MS;
+    if (is_wrong && !s->is_clock_wrong)
+        HL_LOG(WARN,
+            "store: the clock of this machine is wrong, or the database's: it counts for ids, "
+            "tokens "
+            "and times of records; the log and TLS go by the machine's",
+            HL_LOG_INT("database_ahead_seconds", offset_ms / 1000));
+    s->is_clock_wrong = is_wrong;
 }
 
 static void on_beat(struct hl_pg_store *s, const PGresult *result)
@@ -121,6 +139,7 @@ static void on_beat(struct hl_pg_store *s, const PGresult *result)
     }
     struct hl_pg_row row = {.result = result};
     hl_clock_follow(hl_pg_int(&row), s->beat_sent_ms);
+    judge_clock(s);
     bool was_expired = hl_pg_int(&row);
     bool has_gap = now_ms - s->last_beat_ms > s->settings.ttl_ms / 3;
     if (s->beats_since_ms == 0 || was_expired || has_gap)
@@ -179,30 +198,6 @@ static bool may_bury(const struct hl_pg_store *s, uint64_t now_ms)
            now_ms - s->last_beat_ms <= s->settings.ttl_ms / 3;
 }
 
-/* --- gauges --------------------------------------------------------------------------------- */
-
-static void on_survey(struct hl_pg_store *s, const PGresult *result)
-{
-    s->is_surveying = false;
-    if (!result)
-        return;
-    struct hl_pg_row row = {.result = result};
-    hl_counter_set(&s->gauges.queued_runs, (uint64_t)hl_pg_int(&row));
-    hl_counter_set(&s->gauges.oldest_queued_ms, (uint64_t)hl_pg_int(&row));
-    hl_counter_set(&s->gauges.pending_deliveries, (uint64_t)hl_pg_int(&row));
-    hl_counter_set(&s->gauges.oldest_delivery_ms, (uint64_t)hl_pg_int(&row));
-    hl_counter_set(&s->gauges.leased_deliveries, s->places.leased);
-}
-
-static void survey(struct hl_pg_store *s)
-{
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_survey);
-    if (!e)
-        return;
-    hl_pg_errand_add(e, HL_PG_DO_SURVEY);
-    s->is_surveying = hl_pg_errand_send(e);
-}
-
 /* --- turns ---------------------------------------------------------------------------------- */
 
 void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
@@ -221,10 +216,6 @@ void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
     if (now_ms >= s->bury_ms && !s->is_burying && may_bury(s, now_ms)) {
         s->bury_ms = now_ms + s->settings.ttl_ms / 6;
         bury(s);
-    }
-    if (now_ms >= s->survey_ms && !s->is_surveying) {
-        s->survey_ms = now_ms + SURVEY_MS;
-        survey(s);
     }
 }
 
@@ -246,8 +237,6 @@ uint64_t hl_pg_node_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
     if (!s->is_joined)
         return s->join_ms > 0 ? s->join_ms : UINT64_MAX;
     uint64_t beat_ms = s->is_beating ? UINT64_MAX : s->beat_ms;
-    uint64_t survey_ms = s->is_surveying ? UINT64_MAX : s->survey_ms;
     uint64_t bury_ms = s->is_burying ? UINT64_MAX : bury_due_ms(s, now_ms);
-    uint64_t due_ms = beat_ms < survey_ms ? beat_ms : survey_ms;
-    return due_ms < bury_ms ? due_ms : bury_ms;
+    return beat_ms < bury_ms ? beat_ms : bury_ms;
 }

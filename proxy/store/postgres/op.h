@@ -17,12 +17,15 @@ struct hl_pg_op {
     struct hl_store_msg *m;
     const struct hl_pg_operation *how;
     size_t weight;
-    uint64_t posted_ms; /* CLOCK_MONOTONIC */
+    uint64_t kept_memory, kept_file; /* its share of the store's `kept` */
+    uint64_t posted_ms;              /* CLOCK_MONOTONIC */
     struct hl_id subject,
         key;          /* no two operations on the same one are under way at once; nil: none */
     bool is_in_doubt; /* it was sent, and nobody knows whether it was committed */
     bool is_busy;     /* too much waits for a new run; one with a known key is answered */
     bool is_alone;    /* a flush with others failed: it has one of its own */
+    struct hl_id as;  /* a record: the replica that it was sent as */
+    bool was_dead;    /* and that counts as dead: it is sent again when this one has another id */
     struct hl_id
         delivery_id; /* of the delivery that its end begins: the same each time it is sent */
 

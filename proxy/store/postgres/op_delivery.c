@@ -42,8 +42,9 @@ static void read_attempt(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_p
 
 static void note_attempt(struct hl_pg_store *s, struct hl_pg_op *op)
 {
-    (void)s;
     struct hl_attempt *a = (struct hl_attempt *)op->m;
+    if (op->rc == HL_OK)
+        hl_pg_places_go_on(&s->places, (struct hl_pg_lease){a->delivery_id, a->round, a->n});
     hl_attempt_drop(a);
     a->leased = op->leased;
     op->leased = NULL;
@@ -93,12 +94,11 @@ static void note_outcome(struct hl_pg_store *s, struct hl_pg_op *op)
     struct hl_attempt_outcome *o = (struct hl_attempt_outcome *)op->m;
     bool goes_on =
         op->rc == HL_OK && op->number == HL_DELIVERY_PENDING && o->verdict != HL_ATTEMPT_ABANDONED;
+    struct hl_pg_lease lease = {o->delivery_id, o->round, o->n};
     if (goes_on && o->parks && !o->is_parked)
-        o->is_parked = hl_pg_places_park(&s->places, &o->delivery_id);
-    if (!goes_on) {
-        hl_pg_places_leave(&s->places, &o->delivery_id, o->is_parked);
+        o->is_parked = hl_pg_places_park(&s->places, lease);
+    if (!goes_on && hl_pg_places_leave(&s->places, lease))
         hl_pg_bodies_drop(s, &o->delivery_id);
-    }
     /* It may have been counted by another replica, and here only with the next survey. */
     if (op->number != HL_DELIVERY_PENDING && hl_counter_get(&s->gauges.pending_deliveries) > 0)
         hl_counter_sub(&s->gauges.pending_deliveries, 1);
@@ -130,6 +130,7 @@ static void bind_one(
     hl_pg_add_id(p, &redeliver_of(ops[0])->delivery_id);
     hl_pg_add_str(p, hl_str_from(redeliver_of(ops[0])->project));
     hl_pg_add_int(p, s->webhook_attempts);
+    hl_pg_add_kept_since(s, p);
 }
 
 static void bind_many(
@@ -143,6 +144,7 @@ static void bind_many(
     hl_pg_add_id(p, &r->mark.after);
     hl_pg_add_int(p, REDELIVER_STEP);
     hl_pg_add_int(p, s->webhook_attempts);
+    hl_pg_add_kept_since(s, p);
 }
 
 static void read_redeliver(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)

@@ -118,6 +118,8 @@ static void bind_key(struct hl_pg_params *p, struct hl_pg_op *const ops[], size_
 static void bind_accept(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
+    for (size_t i = 0; i < n; i++)
+        ops[i]->as = s->node_id;
     hl_pg_add_id(p, &s->node_id);
     HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &accept_of(ops[i])->run_id));
     HL_PG_EACH(p, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->project));
@@ -144,12 +146,12 @@ static void bind_accept(
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, ops[i]->is_busy));
 }
 
-/* A record that is to be sent again found this replica dead: the next beat says what it is called from
- * then on. */
+/* A record that is to be sent again found this replica dead: the next beat notices that too. */
 static void read_accept(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
 {
     hl_pg_id(row, &op->other);
-    if (op->asks_again && !is_async(accept_of(op)))
+    op->was_dead = op->asks_again && !is_async(accept_of(op));
+    if (op->was_dead)
         s->beat_ms = 0;
 }
 
@@ -166,7 +168,7 @@ static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
         s->claims_more = true;
         hl_pg_notify_work(s);
     } else {
-        hl_id_map_put(&s->live, &a->run_id, a->m.reply_to);
+        hl_pg_live_put(&s->live, &a->run_id, 1, a->m.reply_to);
     }
 }
 
@@ -246,8 +248,8 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
         hl_counter_add(&s->gauges.pending_deliveries, (uint64_t)op->number);
         hl_pg_bodies_remove(s, &outcome_of(op)->body);
     }
-    hl_pg_bodies_drop(s, &finish_of(op)->run_id);
-    hl_id_map_remove(&s->live, &finish_of(op)->run_id);
+    if (hl_pg_live_end(&s->live, &finish_of(op)->run_id, finish_of(op)->epoch))
+        hl_pg_bodies_drop(s, &finish_of(op)->run_id);
     s->leases_more = true;
     if (op->rc == HL_OK && op->number)
         hl_pg_notify_work(s);
@@ -284,8 +286,8 @@ static void bind_release(
 
 static void note_release(struct hl_pg_store *s, struct hl_pg_op *op)
 {
-    hl_id_map_remove(&s->live, &claimed_of(op)->run_id);
-    hl_pg_bodies_drop(s, &claimed_of(op)->run_id);
+    if (hl_pg_live_end(&s->live, &claimed_of(op)->run_id, claimed_of(op)->epoch))
+        hl_pg_bodies_drop(s, &claimed_of(op)->run_id);
     s->claims_more = s->leases_more = true;
     hl_pg_notify_all(s); /* its app takes no calls: others' may */
 }

@@ -36,7 +36,7 @@ static bool hear(struct hl_pg_store *s, enum hl_pg_event kind, const struct hl_i
     case HL_PG_EVENT_CANCEL:
         hl_pg_push_cancel(s, subject);
         /* The answer that gives this replica the run may still be on its way. */
-        return hl_id_map_find(&s->live, subject) != NULL;
+        return hl_pg_live_find(&s->live, subject) != NULL;
     case HL_PG_EVENT_REVOKED:
     case HL_PG_EVENT_ADDED:
         tell_account(s, subject, kind == HL_PG_EVENT_REVOKED);
@@ -138,7 +138,7 @@ static void read_events(struct hl_pg_store *s)
 static uint64_t read_due_ms(const struct hl_pg_store *s)
 {
     const struct hl_pg_outbox *o = &s->outbox;
-    uint64_t wait_ms = s->live.n > 0 ? BUSY_MS : s->notify.hears ? IDLE_MS : DEAF_MS;
+    uint64_t wait_ms = s->live.boxes.n > 0 ? BUSY_MS : s->notify.hears ? IDLE_MS : DEAF_MS;
     if (!hl_pg_link_is_up(&s->reader) || o->is_reading)
         return UINT64_MAX;
     return o->read_ms + (o->is_asked ? FASTEST_MS : wait_ms);

@@ -82,6 +82,19 @@ void hl_pg_add_str(struct hl_pg_params *p, struct hl_str s)
     end(p);
 }
 
+char *hl_pg_add_room(struct hl_pg_params *p, size_t n)
+{
+    if (!p->err)
+        p->err = hl_buf_reserve(&p->bytes, n);
+    if (p->err)
+        return NULL;
+    begin(p);
+    char *room = p->bytes.p + p->bytes.n;
+    p->bytes.n += n;
+    end(p);
+    return room;
+}
+
 void hl_pg_add_null(struct hl_pg_params *p)
 {
     begin(p);

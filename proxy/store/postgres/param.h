@@ -31,6 +31,8 @@ void hl_pg_params_clear(struct hl_pg_params *p);
 void hl_pg_add_int(struct hl_pg_params *p, int64_t v);
 void hl_pg_add_id(struct hl_pg_params *p, const struct hl_id *id);
 void hl_pg_add_str(struct hl_pg_params *p, struct hl_str s);
+/* One of `n` bytes that the caller writes before the next change. NULL: out of memory. */
+char *hl_pg_add_room(struct hl_pg_params *p, size_t n);
 void hl_pg_add_null(struct hl_pg_params *p);
 
 /* The next parameter is an array of `n` items, which follow; hl_pg_array_end after them. */

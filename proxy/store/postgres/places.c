@@ -2,11 +2,14 @@
 #include "store/postgres/places.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-/* Parked deliveries cost the sender memory. */
-#define PARKED_PER_PLACE 64
-#define PARKED_MAX       4096
+#include "store/lane.h"
+
+struct hl_pg_hold {
+    struct hl_pg_place *place;
+    uint32_t round, n;
+    bool is_parked;
+};
 
 void hl_pg_places_init(struct hl_pg_places *p, uint32_t per_lane)
 {
@@ -19,20 +22,15 @@ void hl_pg_places_fini(struct hl_pg_places *p)
 {
     for (size_t i = 0; i < p->lanes.cap; i++)
         free(p->lanes.entries[i].value);
+    for (size_t i = 0; i < p->held.cap; i++)
+        free(p->held.entries[i].value);
     hl_id_map_fini(&p->lanes);
     hl_id_map_fini(&p->held);
 }
 
-static struct hl_id key_of(int64_t lane)
-{
-    struct hl_id key = {{0}};
-    memcpy(key.b + 8, &lane, sizeof(lane));
-    return key;
-}
-
 static struct hl_pg_place *place_of(struct hl_pg_places *p, int64_t lane)
 {
-    struct hl_id key = key_of(lane);
+    struct hl_id key = hl_lane_key((uint64_t)lane);
     struct hl_pg_place *place = hl_id_map_find(&p->lanes, &key);
     if (place || hl_id_map_reserve(&p->lanes, 1) != HL_OK)
         return place;
@@ -44,26 +42,40 @@ static struct hl_pg_place *place_of(struct hl_pg_places *p, int64_t lane)
     return place;
 }
 
-enum hl_err hl_pg_places_take(struct hl_pg_places *p, const struct hl_id *delivery, int64_t lane)
+enum hl_err hl_pg_places_take(struct hl_pg_places *p, struct hl_pg_lease lease, int64_t lane)
 {
     if (hl_id_map_reserve(&p->held, 1) != HL_OK)
         return HL_ERR_NOMEM;
-    struct hl_pg_place *place = place_of(p, lane);
-    if (!place)
+    struct hl_pg_hold *hold = calloc(1, sizeof(*hold));
+    struct hl_pg_place *place = hold ? place_of(p, lane) : NULL;
+    if (!place) {
+        free(hold);
         return HL_ERR_NOMEM;
-    hl_id_map_put(&p->held, delivery, place);
+    }
+    *hold = (struct hl_pg_hold){.place = place, .round = lease.round, .n = lease.n};
+    hl_id_map_put(&p->held, &lease.delivery, hold);
     place->taken++;
     p->leased++;
     return HL_OK;
 }
 
-void hl_pg_places_leave(struct hl_pg_places *p, const struct hl_id *delivery, bool was_parked)
+static struct hl_pg_hold *find_hold(const struct hl_pg_places *p, const struct hl_pg_lease *lease)
 {
-    struct hl_pg_place *place = hl_id_map_remove(&p->held, delivery);
-    if (!place)
-        return;
-    p->leased--;
-    if (was_parked) {
+    struct hl_pg_hold *hold = hl_id_map_find(&p->held, &lease->delivery);
+    return hold && hold->round == lease->round && hold->n == lease->n ? hold : NULL;
+}
+
+void hl_pg_places_go_on(struct hl_pg_places *p, struct hl_pg_lease lease)
+{
+    struct hl_pg_hold *hold = hl_id_map_find(&p->held, &lease.delivery);
+    if (hold && hold->round == lease.round && hold->n + 1 == lease.n)
+        hold->n = lease.n;
+}
+
+static void leave_place(struct hl_pg_places *p, struct hl_pg_hold *hold)
+{
+    struct hl_pg_place *place = hold->place;
+    if (hold->is_parked) {
         place->parked--;
         p->parked--;
     } else {
@@ -71,22 +83,37 @@ void hl_pg_places_leave(struct hl_pg_places *p, const struct hl_id *delivery, bo
     }
     if (place->taken > 0 || place->parked > 0)
         return;
-    struct hl_id key = key_of(place->lane);
+    struct hl_id key = hl_lane_key((uint64_t)place->lane);
     free(hl_id_map_remove(&p->lanes, &key));
 }
 
-bool hl_pg_places_park(struct hl_pg_places *p, const struct hl_id *delivery)
+bool hl_pg_places_leave(struct hl_pg_places *p, struct hl_pg_lease lease)
 {
-    struct hl_pg_place *place = hl_id_map_find(&p->held, delivery);
-    if (!place || place->parked >= PARKED_PER_PLACE * p->per_lane || p->parked >= PARKED_MAX)
+    struct hl_pg_hold *hold = find_hold(p, &lease);
+    if (!hold)
         return false;
+    hl_id_map_remove(&p->held, &lease.delivery);
+    p->leased--;
+    leave_place(p, hold);
+    free(hold);
+    return true;
+}
+
+bool hl_pg_places_park(struct hl_pg_places *p, struct hl_pg_lease lease)
+{
+    struct hl_pg_hold *hold = find_hold(p, &lease);
+    struct hl_pg_place *place = hold ? hold->place : NULL;
+    if (!hold || hold->is_parked || place->parked >= HL_PARKED_PER_PLACE * p->per_lane ||
+        p->parked >= HL_PARKED_MAX)
+        return false;
+    hold->is_parked = true;
     place->taken--;
     place->parked++;
     p->parked++;
     return true;
 }
 
-bool hl_pg_places_has(const struct hl_pg_places *p, const struct hl_id *delivery)
+bool hl_pg_places_has(const struct hl_pg_places *p, struct hl_pg_lease lease)
 {
-    return hl_id_map_find(&p->held, delivery) != NULL;
+    return find_hold(p, &lease) != NULL;
 }

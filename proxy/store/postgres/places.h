@@ -11,9 +11,15 @@ struct hl_pg_place { /* of a lane */
     uint32_t parked; /* and those that gave theirs to others for the time of their wait */
 };
 
+/* What the sender has, or had: the end of an older lease, which comes late, is not that of a newer one. */
+struct hl_pg_lease {
+    struct hl_id delivery;
+    uint32_t round, n; /* its last attempt */
+};
+
 struct hl_pg_places {
     struct hl_id_map lanes; /* key of a lane → struct hl_pg_place */
-    struct hl_id_map held;  /* delivery → struct hl_pg_place */
+    struct hl_id_map held;  /* delivery → struct hl_pg_hold */
     uint32_t per_lane, parked;
     uint64_t leased; /* all that are held */
 };
@@ -23,11 +29,13 @@ void hl_pg_places_fini(struct hl_pg_places *p);
 
 /* A delivery was leased. HL_ERR_NOMEM: nothing changed. */
 HL_MUST_CHECK enum hl_err hl_pg_places_take(
-    struct hl_pg_places *p, const struct hl_id *delivery, int64_t lane);
-/* It is over, or given back. `was_parked`: it had no place. */
-void hl_pg_places_leave(struct hl_pg_places *p, const struct hl_id *delivery, bool was_parked);
+    struct hl_pg_places *p, struct hl_pg_lease lease, int64_t lane);
+/* Its next attempt: of the lease before, if that is held. */
+void hl_pg_places_go_on(struct hl_pg_places *p, struct hl_pg_lease lease);
+/* It is over, or given back. False: it was not held, and nothing changed. */
+bool hl_pg_places_leave(struct hl_pg_places *p, struct hl_pg_lease lease);
 /* It gives its place away. False: too many have; it keeps it. */
-bool hl_pg_places_park(struct hl_pg_places *p, const struct hl_id *delivery);
-bool hl_pg_places_has(const struct hl_pg_places *p, const struct hl_id *delivery);
+bool hl_pg_places_park(struct hl_pg_places *p, struct hl_pg_lease lease);
+bool hl_pg_places_has(const struct hl_pg_places *p, struct hl_pg_lease lease);
 
 #endif

@@ -19,12 +19,13 @@
 #include "store/postgres/notify.h"
 #include "store/postgres/outbox.h"
 #include "store/postgres/partition.h"
+#include "store/postgres/queue.h"
 #include "store/postgres/reply.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/serve.h"
+#include "store/postgres/survey.h"
 #include "store/postgres/upkeep.h"
 
-#define DAY_MS (24 * 3600 * 1000ll)
 /* At the end: for a server that is there and does not let us in. */
 #define JOIN_WAIT_MS 5000
 
@@ -38,8 +39,9 @@ static struct hl_pg_store *store_of(struct hl_store *store)
 static enum hl_err post(struct hl_store *store, struct hl_store_msg *m)
 {
     struct hl_pg_store *s = store_of(store);
-    bool is_credit = m->msg.type == HL_STORE_CREDIT || m->msg.type == HL_STORE_LEASE_CREDIT;
-    enum hl_err err = is_credit ? HL_OK : hl_intake_enter(&s->intake, m, hl_operation_weigh(m));
+    enum hl_err err = HL_OK;
+    if (!hl_store_message_is_credit(m))
+        err = hl_intake_enter(&s->intake, m, hl_operation_weigh(m));
     if (!err)
         hl_mailbox_post(&s->mail.box, &m->msg);
     return err;
@@ -58,20 +60,13 @@ static void take_credit(struct hl_pg_store *s, struct hl_credit *credit)
         hl_credit_return_unused(&s->workers);
 }
 
-/* A sender that abandons an attempt is stopping: nothing more is leased to it. */
-static bool ends_credit(const struct hl_store_msg *m)
-{
-    return m->msg.type == HL_STORE_OUTCOME &&
-           ((const struct hl_attempt_outcome *)m)->verdict == HL_ATTEMPT_ABANDONED;
-}
-
 static void on_message(void *self, struct hl_msg *msg)
 {
     struct hl_pg_store *s = self;
     struct hl_store_msg *m = (struct hl_store_msg *)msg;
-    if (ends_credit(m))
+    if (hl_store_message_ends_credit(m))
         hl_credit_withdraw(&s->senders, m->reply_to);
-    if (msg->type == HL_STORE_CREDIT || msg->type == HL_STORE_LEASE_CREDIT) {
+    if (hl_store_message_is_credit(m)) {
         take_credit(s, (struct hl_credit *)m);
     } else if (msg->type == HL_STORE_WITHDRAW) {
         hl_pg_serve_withdraw(s, m);
@@ -82,7 +77,7 @@ static void on_message(void *self, struct hl_msg *msg)
     } else if (hl_operation_of(m)->is_question) {
         hl_pg_answer(s, m);
     } else if (hl_pg_operation_of(m)) {
-        hl_pg_flush_add(s, m);
+        hl_pg_queue_add(s, m);
     } else {
         hl_pg_reply(s, m, hl_operation_weigh(m), HL_ERR_INVALID);
     }
@@ -122,7 +117,7 @@ static void close_all(struct hl_pg_store *s)
     hl_pg_link_close(&s->reader);
     hl_pg_link_close(&s->listener);
     hl_pg_bodies_cancel(s, true);
-    hl_pg_flush_refuse_all(s);
+    hl_pg_queue_refuse_all(s);
     hl_pg_answer_refuse_all(s);
     hl_credit_return_unused(&s->workers);
     hl_pg_upkeep_close(s);
@@ -158,12 +153,14 @@ static void on_turn(uv_prepare_t *turn)
     uint64_t now_ms = hl_clock_mono_ms();
     if (uv_is_closing((uv_handle_t *)&s->timer))
         return;
-    if (!s->is_guest)
+    if (!s->is_guest) {
         hl_pg_node_turn(s, now_ms);
+        hl_pg_survey_turn(s, now_ms);
+    }
     hl_pg_flush_turn(s);
     hl_pg_outbox_turn(s, now_ms);
     hl_pg_notify_turn(s, now_ms);
-    uint64_t due_ms = least(hl_pg_flush_expire(s, now_ms), hl_pg_answer_expire(s, now_ms));
+    uint64_t due_ms = least(hl_pg_queue_expire(s, now_ms), hl_pg_answer_expire(s, now_ms));
     due_ms = least(due_ms, hl_pg_bodies_turn(s, now_ms));
     if (!s->is_guest)
         due_ms = least(due_ms, hl_pg_upkeep_turn(s, now_ms));
@@ -172,8 +169,8 @@ static void on_turn(uv_prepare_t *turn)
         return;
     }
     if (!s->is_guest)
-        due_ms = least(due_ms, hl_pg_node_due_ms(s, now_ms));
-    if (!s->is_guest && hl_pg_flush_has_room(s))
+        due_ms = least(due_ms, least(hl_pg_node_due_ms(s, now_ms), hl_pg_survey_due_ms(s)));
+    if (!s->is_guest && hl_pg_flush_free(s))
         due_ms = least(due_ms, hl_pg_serve_due_ms(s));
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_outbox_due_ms(s), hl_pg_notify_due_ms(s)));
@@ -260,7 +257,8 @@ static enum hl_err read_config(
     snprintf(s->name, sizeof(s->name), "%.*s", HL_STR_ARG(config->replica));
     s->is_guest = config->run_attempts == 0 && config->webhook_attempts == 0;
     s->retention_ms = config->retention_ms;
-    s->idem_ms = config->retention_ms < (uint64_t)DAY_MS ? config->retention_ms : (uint64_t)DAY_MS;
+    s->idem_ms = (uint64_t)hl_store_key_ms(config);
+    s->store_max = config->store_max_bytes;
     s->run_attempts = config->run_attempts;
     s->webhook_attempts = config->webhook_attempts;
     s->max_queued_runs = config->max_queued_runs;
@@ -278,7 +276,7 @@ static void init(struct hl_pg_store *s)
     hl_list_init(&s->questions);
     hl_pg_params_init(&s->params);
     hl_id_map_init(&s->busy);
-    hl_id_map_init(&s->live);
+    hl_pg_live_init(&s->live);
     hl_credit_book_init(&s->workers);
     hl_credit_book_init(&s->senders);
     hl_id_source_init(&s->ids);
@@ -318,7 +316,7 @@ static void free_store(struct hl_pg_store *s)
     hl_pg_places_fini(&s->places);
     hl_pg_outbox_fini(s);
     hl_id_map_fini(&s->busy);
-    hl_id_map_fini(&s->live);
+    hl_pg_live_fini(&s->live);
     hl_credit_book_fini(&s->workers);
     hl_credit_book_fini(&s->senders);
     hl_sealer_fini(&s->sealer);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "store/message.h"
 
 enum hl_err hl_pg_read_claimed(
@@ -81,9 +82,14 @@ enum hl_err hl_pg_read_leased(struct hl_pg_store *s, struct hl_pg_row *row, stru
     return err;
 }
 
+void hl_pg_add_kept_since(const struct hl_pg_store *s, struct hl_pg_params *p)
+{
+    hl_pg_add_int(p, hl_clock_wall_ms() - (int64_t)s->retention_ms);
+}
+
 void hl_pg_push_cancel(struct hl_pg_store *s, const struct hl_id *run_id)
 {
-    struct hl_mailbox *box = hl_id_map_find(&s->live, run_id);
+    struct hl_mailbox *box = hl_pg_live_find(&s->live, run_id);
     struct hl_cancel_run *cancel = box ? calloc(1, sizeof(*cancel)) : NULL;
     if (!cancel)
         return;

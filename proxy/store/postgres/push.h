@@ -15,4 +15,7 @@ HL_MUST_CHECK enum hl_err hl_pg_read_leased(
 /* Who has the run here is told to end it; nobody may have it. */
 void hl_pg_push_cancel(struct hl_pg_store *s, const struct hl_id *run_id);
 
+/* What ended until then is past its retention: hidden, and not to be had again. */
+void hl_pg_add_kept_since(const struct hl_pg_store *s, struct hl_pg_params *p);
+
 #endif

@@ -38,7 +38,7 @@
 
 #define READ_OTHERS                                                                                \
     "SELECT name FROM ~.node WHERE NOT is_dead AND expires_at > now()"                             \
-    " AND key_check <> $1::bytea ORDER BY name LIMIT 1"
+    " AND key_check IS DISTINCT FROM $1::bytea ORDER BY name LIMIT 1"
 
 #define READ_SHARED                                                                                \
     "SELECT k, v FROM ~.meta WHERE k = 'signing_key' OR k LIKE 'verify_key:%' FOR UPDATE"

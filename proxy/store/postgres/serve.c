@@ -163,14 +163,14 @@ static void on_run_body(void *self, enum hl_err rc)
     struct hl_pg_store *s = parcel->store;
     struct hl_claimed *claimed = parcel->claimed;
     bool is_wanted = !s->workers.accounts[parcel->note.account].is_withdrawn;
-    if (!rc && is_wanted && hl_id_map_find(&s->live, &claimed->run_id)) {
+    if (!rc && is_wanted && hl_pg_live_has(&s->live, &claimed->run_id, claimed->epoch)) {
         push_run(s, parcel->note, claimed);
     } else {
-        hl_id_map_remove(&s->live, &claimed->run_id);
+        if (hl_pg_live_end(&s->live, &claimed->run_id, claimed->epoch))
+            hl_pg_bodies_drop(s, &claimed->run_id);
         hl_credit_put_back(&s->workers, parcel->note);
         if (rc && rc != HL_ERR_CANCELLED)
             put_off(s, HL_PG_DO_RUN_PUT_OFF, &claimed->run_id, rc);
-        hl_pg_bodies_drop(s, &claimed->run_id);
         hl_claimed_free(claimed);
     }
     free(parcel);
@@ -184,7 +184,7 @@ static enum hl_err hand_out_run(
     struct parcel *parcel = has_file ? calloc(1, sizeof(*parcel)) : NULL;
     if (has_file && !parcel)
         return HL_ERR_NOMEM;
-    hl_id_map_put(&s->live, &claimed->run_id, box);
+    hl_pg_live_put(&s->live, &claimed->run_id, claimed->epoch, box);
     if (!has_file) {
         push_run(s, note, claimed);
         return HL_OK;
@@ -225,6 +225,11 @@ static void hand_out_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
 
 /* --- deliveries ----------------------------------------------------------------------------- */
 
+static struct hl_pg_lease lease_of(const struct hl_leased *leased)
+{
+    return (struct hl_pg_lease){leased->delivery_id, leased->round, leased->n};
+}
+
 static void push_delivery(
     struct hl_pg_store *s, struct hl_credit_note note, struct hl_leased *leased)
 {
@@ -237,14 +242,14 @@ static void on_delivery_body(void *self, enum hl_err rc)
     struct hl_pg_store *s = parcel->store;
     struct hl_leased *leased = parcel->leased;
     bool is_wanted = !s->senders.accounts[parcel->note.account].is_withdrawn;
-    if (!rc && is_wanted && hl_pg_places_has(&s->places, &leased->delivery_id)) {
+    if (!rc && is_wanted && hl_pg_places_has(&s->places, lease_of(leased))) {
         push_delivery(s, parcel->note, leased);
     } else {
-        hl_pg_places_leave(&s->places, &leased->delivery_id, false);
+        if (hl_pg_places_leave(&s->places, lease_of(leased)))
+            hl_pg_bodies_drop(s, &leased->delivery_id);
         hl_credit_put_back(&s->senders, parcel->note);
         if (rc && rc != HL_ERR_CANCELLED)
             put_off(s, HL_PG_DO_DELIVERY_PUT_OFF, &leased->delivery_id, rc);
-        hl_pg_bodies_drop(s, &leased->delivery_id);
         hl_leased_free(leased);
     }
     free(parcel);
@@ -259,7 +264,7 @@ static enum hl_err hand_out_delivery(
     struct parcel *parcel = has_file ? calloc(1, sizeof(*parcel)) : NULL;
     if (has_file && !parcel)
         return HL_ERR_NOMEM;
-    enum hl_err err = hl_pg_places_take(&s->places, &leased->delivery_id, (int64_t)leased->lane);
+    enum hl_err err = hl_pg_places_take(&s->places, lease_of(leased), (int64_t)leased->lane);
     if (err) {
         free(parcel);
     } else if (!has_file) {

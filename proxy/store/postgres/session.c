@@ -231,6 +231,13 @@ enum hl_err hl_pg_session_prepare(
 
 /* --- connecting ----------------------------------------------------------------------------- */
 
+/* What the server sends unasked, while it is connected to too, is not for our stderr. */
+static void drop_notice(void *arg, const PGresult *result)
+{
+    (void)arg;
+    (void)result;
+}
+
 static enum hl_err begin(struct hl_pg_session *s)
 {
     /* Those of the URL stand behind, and win. A client that vanishes is noticed by the server within
@@ -247,6 +254,7 @@ static enum hl_err begin(struct hl_pg_session *s)
     s->conn = PQconnectStartParams(keys, values, 1);
     if (!s->conn)
         return HL_ERR_NOMEM;
+    PQsetNoticeReceiver(s->conn, drop_notice, NULL);
     PQsetErrorVerbosity(s->conn, PQERRORS_VERBOSE); /* with the state: texts come in any language */
     return HL_OK;
 }
@@ -430,13 +438,6 @@ static enum hl_err set_up(struct hl_pg_session *s, char *why, size_t why_len)
         why, why_len);
 }
 
-/* What the server sends unasked is not for our stderr. */
-static void drop_notice(void *arg, const PGresult *result)
-{
-    (void)arg;
-    (void)result;
-}
-
 enum hl_err hl_pg_session_open(struct hl_pg_session *s, const struct hl_pg_settings *settings,
     const atomic_bool *is_cancelled, char *why, size_t why_len)
 {
@@ -446,7 +447,6 @@ enum hl_err hl_pg_session_open(struct hl_pg_session *s, const struct hl_pg_setti
     enum hl_err err = connect_to(s, why, why_len);
     if (!err) {
         PQsetErrorVerbosity(s->conn, PQERRORS_DEFAULT);
-        PQsetNoticeReceiver(s->conn, drop_notice, NULL);
         err = PQsetnonblocking(s->conn, 1) == 0 ? HL_OK : HL_ERR_NOMEM;
     }
     if (!err)

@@ -9,7 +9,9 @@
 #include "store/data_dir.h"
 #include "store/id_map.h"
 #include "store/intake.h"
+#include "store/postgres/horizon.h"
 #include "store/postgres/link.h"
+#include "store/postgres/live.h"
 #include "store/postgres/op.h"
 #include "store/postgres/places.h"
 #include "store/secret.h"
@@ -35,6 +37,21 @@ struct hl_pg_flush {
     int claim_at, lease_at, peek_at;          /* which query that is; -1: none */
     uint32_t n_claims, n_leases;              /* asked for: credit that is set aside */
     struct hl_credit_note claims[HL_PG_HAND_OUT], leases[HL_PG_HAND_OUT];
+};
+
+/* Runs that are to be taken back (doubt.c). While there are any nothing new is sent, so that they are no
+ * more than two losses of all that may be under way. */
+#define HL_PG_DOUBTS_MAX (2 * HL_PG_FLUSHES * HL_PG_FLUSH_OPS)
+struct hl_pg_doubts {
+    struct hl_id ids[HL_PG_DOUBTS_MAX];
+    size_t n, n_sent;  /* the first `n_sent` are in a transaction that is under way */
+    uint64_t again_ms; /* CLOCK_MONOTONIC: it was refused, and is not tried before */
+};
+
+/* What waits and cannot be refused, in bytes (kept.c). */
+struct hl_pg_kept {
+    uint64_t memory, files;
+    uint64_t freed; /* and perhaps not given back to the system */
 };
 
 /* What other replicas tell this one (outbox.c). */
@@ -66,6 +83,13 @@ struct hl_pg_notify {
     uint64_t looked_ms;
 };
 
+/* What gauges say of all replicas and of the server (survey.c). Times are CLOCK_MONOTONIC ms. */
+struct hl_pg_survey {
+    bool is_counting, is_measuring; /* under way */
+    uint64_t count_ms, measure_ms;  /* the next ones */
+    struct hl_pg_horizon horizon;
+};
+
 struct hl_pg_store {
     struct hl_store base;
     struct hl_thread thread;
@@ -84,6 +108,7 @@ struct hl_pg_store {
     struct hl_sealer sealer;
     struct hl_id_source ids;
     uint64_t retention_ms, idem_ms;
+    struct hl_store_limit store_max;
     uint32_t run_attempts, webhook_attempts, max_queued_runs, max_pending;
     uint8_t signing_key[HL_SIGNING_KEY_MAX];
     size_t signing_key_n;
@@ -103,17 +128,20 @@ struct hl_pg_store {
     struct hl_list transfers; /* bodies on their way between the database and files */
     size_t n_transfers, n_puts;
     struct hl_id_map files; /* owner → its file in the scratch directory */
+    struct hl_list views;   /* those that go by themselves, the first to go first */
 
     struct hl_list questions; /* that wait for the reader's connection */
     size_t n_asking;          /* questions that are not answered */
     struct hl_list queue;     /* operations that wait for a flush, in order */
     struct hl_id_map busy;    /* subjects that are under way */
+    struct hl_pg_doubts doubts;
+    struct hl_pg_kept kept;
     struct hl_pg_flush flushes[HL_PG_FLUSHES];
     uint64_t
         pause_ms; /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
 
     struct hl_credit_book workers, senders;
-    struct hl_id_map live; /* run → mailbox of the worker that has it */
+    struct hl_pg_live live;
     struct hl_pg_places places;
     int64_t lane_at; /* the last lane that was leased from */
     bool
@@ -131,11 +159,14 @@ struct hl_pg_store {
     bool is_joined;   /* its row is there, over this connection: it may claim */
     uint64_t join_ms; /* CLOCK_MONOTONIC: tried again, the server refused it; 0: it did not */
     bool is_leaving, has_left;
-    bool is_beating, is_burying, is_surveying; /* under way */
-    uint64_t beat_ms, bury_ms, survey_ms;      /* CLOCK_MONOTONIC: the next ones */
-    uint64_t beat_sent_ms;                     /* CLOCK_MONOTONIC: the last one */
-    uint64_t last_beat_ms;                     /* CLOCK_MONOTONIC: that succeeded */
+    bool is_beating, is_burying; /* under way */
+    bool is_clock_wrong;         /* the machine's, and that was said */
+    uint64_t beat_ms, bury_ms;   /* CLOCK_MONOTONIC: the next ones */
+    uint64_t beat_sent_ms;       /* CLOCK_MONOTONIC: the last one */
+    uint64_t last_beat_ms;       /* CLOCK_MONOTONIC: that succeeded */
     uint64_t beats_since_ms; /* since when beats have succeeded without a gap; 0: they have not */
+
+    struct hl_pg_survey survey;
 };
 
 /* One of its connections has been made. */

@@ -40,7 +40,7 @@ enum hl_pg_code {
     "'0'), 1, 8) || '-' || substr(lpad(to_hex(" HL_PG_NOW_MS "), 12, '0'), 9, 4) FROM 1 FOR 13) "  \
     "PLACING '7' FROM 15 FOR 1)::uuid"
 
-/* How runs end: from `gone` (run_id, epoch, attempt, started_ms), the tickets that went, and `ends`
+/* How runs end: from `gone` (run_id, epoch, attempt, started_ms, node_id), the tickets that went, and `ends`
  * (run_id, state, reason, http_status, finished_ms, content_type, …, body_bytes, delivery_id). */
 #define HL_PG_END                                                                                  \
     "request AS (DELETE FROM ~.body b USING gone g, ~.run r WHERE r.run_id = g.run_id"             \
@@ -51,7 +51,8 @@ enum hl_pg_code {
     " escaped_size = e.escaped_size, body_where = e.body_where, body_size = e.body_size,"          \
     " body_sha256 = e.body_sha256, body_file = e.body_file, body_bytes = e.body_bytes,"            \
     " head = NULL, request_bytes = NULL, request_file = NULL, epoch = g.epoch,"                    \
-    " attempt = g.attempt, started_ms = g.started_ms, node_id = $1"                                \
+    " attempt = g.attempt, started_ms = g.started_ms, node_id = $1,"                               \
+    " replica = (SELECT n.name FROM ~.node n WHERE n.node_id = g.node_id)"                         \
     " FROM gone g JOIN ends e ON e.run_id = g.run_id WHERE r.run_id = g.run_id"                    \
     " RETURNING r.run_id, r.project, r.app, r.state, r.lane, r.has_webhook, r.finished_ms,"        \
     " e.delivery_id, e.max_attempts),"                                                             \
@@ -77,16 +78,45 @@ enum hl_pg_code {
     "r.run_id, CASE WHEN r.state >= 2 THEN r.state WHEN t.node_id IS NULL THEN 0 ELSE 1 END,"      \
     " r.is_async, r.has_webhook, coalesce(t.attempt, r.attempt),"                                  \
     " r.created_ms, coalesce(t.started_ms, r.started_ms), r.request_size, r.method, r.path,"       \
-    " r.project, r.app, c.pending, c.ok, c.dead, " HL_PG_OUTCOME_HEAD
+    " r.project, r.app, coalesce(r.replica, (SELECT n.name FROM ~.node n"                          \
+    " WHERE n.node_id = t.node_id)), c.pending, c.ok, c.dead, " HL_PG_OUTCOME_HEAD
 #define HL_PG_DELIVERY_COUNTS                                                                      \
     " LEFT JOIN LATERAL (SELECT count(*) FILTER (WHERE d.state = 0) AS pending,"                   \
     " count(*) FILTER (WHERE d.state = 1) AS ok, count(*) FILTER (WHERE d.state = 2) AS dead"      \
     " FROM ~.delivery d WHERE d.run_id = r.run_id) c ON r.has_webhook"
 
+/* What is past its retention is hidden at once, but not while its webhook is to be sent. */
+#define HL_PG_SHOWN_DELIVERY(until) "(state = 0 OR created_ms > " until "::bigint)"
+#define HL_PG_SHOWN(until)          "(r.state < 2 OR r.finished_ms > " until "::bigint OR c.pending > 0)"
+
+#define HL_PG_DEAD_TUPLES(table) "pg_stat_get_dead_tuples('~." table "'::regclass)"
+
+/* Who keeps rows of this database from being vacuumed: others' snapshots and transactions, standbys with
+ * hot_standby_feedback; not vacuum's own workers, which belong to nobody. Everybody sees how many
+ * transactions ago that was; `since` is null for one who may not see the time. */
+#define HL_PG_HOLDERS                                                                              \
+    "SELECT o.xid, age(o.xid) AS transactions, a.xact_start AS since FROM pg_stat_activity a"      \
+    " CROSS JOIN LATERAL (SELECT CASE WHEN a.backend_xmin IS NULL"                                 \
+    " OR age(a.backend_xid) > age(a.backend_xmin) THEN a.backend_xid ELSE a.backend_xmin END) AS " \
+    "o(xid)"                                                                                       \
+    " WHERE o.xid IS NOT NULL AND a.pid <> pg_backend_pid() AND a.usesysid IS NOT NULL"            \
+    " AND coalesce(a.datname = current_database(), true)"
+
+/* Dead ones are of interest for as long as somebody may ask what became of them. */
+#define HL_PG_REPLICAS                                                                             \
+    "SELECT n.node_id, n.name, n.version, CASE WHEN n.is_dead THEN 'dead'"                         \
+    " WHEN n.expires_at <= now() THEN 'silent' ELSE 'alive' END AS state, n.started_at, "          \
+    "n.beat_at,"                                                                                   \
+    " (SELECT count(*) FROM ~.ticket t WHERE t.node_id = n.node_id) AS runs,"                      \
+    " (SELECT count(*) FROM ~.delivery_ticket t WHERE t.node_id = n.node_id) AS deliveries"        \
+    " FROM ~.node n WHERE NOT n.is_dead OR n.beat_at > now() - interval '1 day'"
+#define HL_PG_REPLICA_ORDER "state = 'dead', started_at, node_id"
+
 /* clang-format off */
 #define HL_PG_MAP(X)                                                                               \
     /* $1 me; $21 how long a key is kept, in ms; $23 whether too much waits for a new one. What begins */ \
-    /* here and now has a replica that lives. */                                                   \
+    /* here and now has a replica that lives. Who is told of an earlier run by its key makes a note of */ \
+    /* it first: from then on nobody withdraws that run. */                                        \
     X(RUN_ADD, "WITH " HL_PG_ME ", input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[]," \
         " $4::text[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bigint[],"          \
         " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
@@ -99,7 +129,7 @@ enum hl_pg_code {
         " expires_ms) SELECT project, app, subject, key, run_id, fingerprint,"                     \
         " created_ms + $21::bigint FROM input WHERE key IS NOT NULL AND is_busy = 0"               \
         " ON CONFLICT (project, app, subject, key) DO UPDATE SET run_id = excluded.run_id,"        \
-        " fingerprint = excluded.fingerprint, expires_ms = excluded.expires_ms"                    \
+        " fingerprint = excluded.fingerprint, expires_ms = excluded.expires_ms, is_told = false"   \
         " WHERE old.expires_ms <= excluded.expires_ms - $21::bigint RETURNING old.run_id),"        \
         " fresh AS (SELECT * FROM input WHERE is_busy = 0"                                         \
         " AND (key IS NULL OR run_id IN (SELECT run_id FROM kept))"                                \
@@ -113,12 +143,17 @@ enum hl_pg_code {
         " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, node_id, started_ms,"  \
         " is_async) SELECT run_id, now(), 1 - is_async, 1 - is_async,"                             \
         " CASE is_async WHEN 0 THEN $1::uuid END, CASE is_async WHEN 0 THEN created_ms END,"       \
-        " is_async = 1 FROM fresh WHERE run_id IN (SELECT run_id FROM runs))"                      \
+        " is_async = 1 FROM fresh WHERE run_id IN (SELECT run_id FROM runs)),"                     \
+        " told AS (UPDATE ~.idem o SET is_told = true FROM input i WHERE o.project = i.project"    \
+        " AND o.app = i.app AND o.subject = i.subject AND o.key = i.key AND NOT o.is_told"         \
+        " AND o.run_id <> i.run_id AND o.fingerprint = i.fingerprint"                              \
+        " AND o.expires_ms > i.created_ms RETURNING o.run_id)"                                     \
         " SELECT i.ord, CASE WHEN n.run_id IS NOT NULL THEN 0"                                     \
         " WHEN i.is_async = 0 AND NOT EXISTS (SELECT FROM me) THEN 5 WHEN i.key IS NULL"           \
         " OR old.run_id = i.run_id THEN 6 WHEN i.is_busy = 1 AND (old.run_id IS NULL"              \
         " OR old.expires_ms <= i.created_ms) THEN 7 WHEN old.run_id IS NULL THEN 5"                \
-        " WHEN old.fingerprint = i.fingerprint THEN 1 ELSE 2 END,"                                 \
+        " WHEN old.fingerprint <> i.fingerprint THEN 2 WHEN old.is_told"                           \
+        " OR old.run_id IN (SELECT run_id FROM told) THEN 1 ELSE 5 END,"                           \
         " old.run_id FROM input i LEFT JOIN runs n ON n.run_id = i.run_id LEFT JOIN ~.idem old"    \
         " ON old.project = i.project AND old.app = i.app AND old.subject = i.subject"              \
         " AND old.key = i.key")                                                                    \
@@ -141,7 +176,7 @@ enum hl_pg_code {
         " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, ord)),"          \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND t.node_id = $1::uuid"                                          \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms),"                                  \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                                  \
         " ends AS (SELECT *, $18::bigint AS max_attempts FROM input), " HL_PG_END                 \
         " SELECT i.ord, CASE WHEN g.run_id IS NOT NULL THEN 0 WHEN r.run_id IS NULL THEN 4"        \
         " WHEN r.state >= 2 AND r.epoch = i.epoch AND r.node_id = $1::uuid THEN 6 ELSE 3 END,"     \
@@ -156,7 +191,7 @@ enum hl_pg_code {
         " AND NOT t.is_cancel_wished RETURNING t.run_id),"                                         \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND t.node_id = $1::uuid AND t.is_cancel_wished"                   \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms),"                                  \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                                  \
         " ends AS (SELECT run_id, 4 AS state, 0 AS reason, finished_ms, delivery_id,"              \
         " $6::bigint AS max_attempts, " HL_PG_NO_ANSWER " FROM input), " HL_PG_END                \
         " SELECT i.ord, CASE WHEN b.run_id IS NOT NULL OR g.run_id IS NOT NULL THEN 0 ELSE 3 END"  \
@@ -169,7 +204,7 @@ enum hl_pg_code {
         " JOIN ~.run r ON r.run_id = i.run_id WHERE (i.project = '' OR i.project = r.project)"     \
         " AND (i.app = '' OR i.app = r.app)),"                                                     \
         " gone AS (DELETE FROM ~.ticket t USING found f WHERE t.run_id = f.run_id"                 \
-        " AND t.node_id IS NULL RETURNING t.run_id, t.epoch, t.attempt, t.started_ms),"            \
+        " AND t.node_id IS NULL RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"            \
         " wished AS (UPDATE ~.ticket t SET is_cancel_wished = true FROM found f"                   \
         " WHERE t.run_id = f.run_id AND t.node_id IS NOT NULL RETURNING t.run_id, t.node_id),"     \
         " told AS (INSERT INTO ~.event (node_id, kind, subject) SELECT node_id, 1, run_id"         \
@@ -256,16 +291,19 @@ enum hl_pg_code {
     /* $1 the delivery, $2 its project or '', $3 attempts */                                       \
     X(REDELIVER, "WITH renewed AS (UPDATE ~.delivery SET state = 0, round = round + 1, n = 0,"     \
         " max_attempts = $3::bigint, done_ms = NULL WHERE delivery_id = $1::uuid AND state <> 0"  \
-        " AND ($2::text = '' OR project = $2::text) RETURNING delivery_id, lane),"                 \
+        " AND created_ms > $4::bigint AND ($2::text = '' OR project = $2::text)"                    \
+        " RETURNING delivery_id, lane),"                 \
         " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                       \
         " SELECT delivery_id, lane, now() FROM renewed)"                                           \
         " SELECT 1, CASE WHEN EXISTS (SELECT FROM renewed) THEN 0 WHEN EXISTS (SELECT"             \
-        " FROM ~.delivery WHERE delivery_id = $1::uuid AND ($2::text = '' OR project = $2::text))" \
+        " FROM ~.delivery WHERE delivery_id = $1::uuid AND " HL_PG_SHOWN_DELIVERY("$4")            \
+        " AND ($2::text = '' OR project = $2::text))"                                              \
         " THEN 2 ELSE 4 END, (SELECT count(*) FROM renewed), 0, NULL::uuid")                       \
     /* $1 project, $2 state, $3 since in ms, $4 behind which delivery, $5 how many are looked at, */ \
-    /* $6 attempts */                                                                              \
+    /* $6 attempts, $7 as $10 below */ \
     X(REDELIVER_MANY, "WITH looked AS MATERIALIZED (SELECT delivery_id, done_ms FROM ~.delivery"   \
         " WHERE project = $1::text AND state = $2::bigint AND delivery_id > $4::uuid"            \
+        " AND created_ms > $7::bigint"                                                             \
         " ORDER BY delivery_id LIMIT $5::bigint), renewed AS (UPDATE ~.delivery d SET state = 0,"  \
         " round = d.round + 1, n = 0, max_attempts = $6::bigint, done_ms = NULL FROM looked l"    \
         " WHERE d.delivery_id = l.delivery_id AND d.state = $2::bigint"                          \
@@ -296,7 +334,7 @@ enum hl_pg_code {
         " AND NOT t.is_cancel_wished RETURNING t.run_id),"                                         \
         " gone AS (DELETE FROM ~.ticket t USING dead d WHERE t.node_id = d.node_id"                \
         " AND NOT (t.is_async AND t.attempt < $2::bigint AND NOT t.is_cancel_wished)"              \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.is_cancel_wished),"              \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.is_cancel_wished),"              \
         " ends AS (SELECT run_id, CASE WHEN is_cancel_wished THEN 4 ELSE 3 END AS state,"          \
         " CASE WHEN is_cancel_wished THEN 0 ELSE 6 END AS reason, " HL_PG_NOW_MS " AS finished_ms," \
         " " HL_PG_NEW_ID " AS delivery_id, $3::bigint AS max_attempts, " HL_PG_NO_ANSWER          \
@@ -319,6 +357,21 @@ enum hl_pg_code {
     X(RUN_STRAYS, "WITH back AS (UPDATE ~.ticket SET node_id = NULL, epoch = epoch + 1,"           \
         " attempt = attempt - 1, started_ms = NULL WHERE node_id = $1::uuid AND is_async"          \
         " AND run_id <> ALL ($2::uuid[]) RETURNING run_id) SELECT count(*) FROM back")             \
+    /* $1 runs, $2 how long a key is kept, in ms: what has not begun, and nobody was told of by its */ \
+    /* key, is as if it had never been. Keys are locked first, as RUN_ADD does. */                 \
+    X(RUN_WITHDRAW, "WITH input AS MATERIALIZED (SELECT run_id FROM unnest($1::uuid[]) AS t(run_id))," \
+        " keys AS MATERIALIZED (SELECT k.run_id, k.expires_ms, k.is_told FROM input i"             \
+        " JOIN ~.run r ON r.run_id = i.run_id JOIN ~.idem k"                                       \
+        " ON k.expires_ms = r.created_ms + $2::bigint AND k.run_id = i.run_id FOR UPDATE OF k),"   \
+        " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
+        " AND t.run_id NOT IN (SELECT run_id FROM keys WHERE is_told) AND t.node_id IS NULL"       \
+        " AND t.attempt = 0 RETURNING t.run_id),"                                                  \
+        " runs AS (DELETE FROM ~.run r USING gone g WHERE r.run_id = g.run_id"                     \
+        " RETURNING r.request_file),"                                                              \
+        " request AS (DELETE FROM ~.body b USING runs r WHERE b.body_id = r.request_file),"        \
+        " freed AS (DELETE FROM ~.idem k USING keys j, gone g WHERE j.run_id = g.run_id"           \
+        " AND k.expires_ms = j.expires_ms AND k.run_id = j.run_id)"                                \
+        " SELECT count(*) FROM gone")                                                              \
     /* $1 me, $2 the deliveries that the sender has */                                             \
     X(DELIVERY_STRAYS, "WITH back AS (UPDATE ~.delivery_ticket SET node_id = NULL"                 \
         " WHERE node_id = $1::uuid AND delivery_id <> ALL ($2::uuid[]) RETURNING delivery_id),"    \
@@ -328,10 +381,16 @@ enum hl_pg_code {
         " AND a.round = u.round AND a.n = u.n AND a.verdict IS NULL)"                              \
         " SELECT count(*) FROM back")                                                              \
     /* What gauges say of all replicas. */                                                         \
-    X(SURVEY, "SELECT (SELECT count(*) FROM ~.ticket WHERE node_id IS NULL),"                      \
+    X(COUNT, "SELECT (SELECT count(*) FROM ~.ticket WHERE node_id IS NULL),"                       \
         " (SELECT (extract(epoch FROM min(due_at)) * 1000)::bigint FROM ~.ticket"                  \
         " WHERE node_id IS NULL), (SELECT count(*) FROM ~.delivery_ticket),"                       \
-        " (SELECT min(created_ms) FROM ~.delivery d JOIN ~.delivery_ticket t USING (delivery_id))") \
+        " (SELECT min(created_ms) FROM ~.delivery d JOIN ~.delivery_ticket t USING (delivery_id))," \
+        " (SELECT count(*) FROM ~.node WHERE NOT is_dead AND expires_at > now())")                 \
+    /* And of the server. */                                                                       \
+    X(MEASURE, "SELECT " HL_PG_DEAD_TUPLES("ticket") ", " HL_PG_DEAD_TUPLES("delivery_ticket") "," \
+        " (extract(epoch FROM clock_timestamp() - min(since)) * 1000)::bigint,"                    \
+        " (array_agg(xid ORDER BY transactions DESC))[1]::text::bigint"                            \
+        " FROM (" HL_PG_HOLDERS ") AS holders")                                                    \
     X(ACCOUNT_ADD, "WITH added AS (INSERT INTO ~.account (account_id, project, name, role,"        \
         " created_ms, expires_ms, revoked_ms, last_used_ms) VALUES ($1::uuid, $2::text,"           \
         " $3::bytea, $4::bigint, $5::bigint, $6::bigint, 0, 0) ON CONFLICT DO NOTHING"           \
@@ -373,7 +432,7 @@ enum hl_pg_code {
     /* $1 the run, $2 whether with the body's bytes, $3 what ended until then is past its retention */ \
     X(ASK_RUN, "SELECT " HL_PG_RUN_ROW ", CASE $2::bigint WHEN 1 THEN r.body_bytes END"            \
         " FROM ~.run r LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS          \
-        " WHERE r.run_id = $1::uuid AND (r.state < 2 OR r.finished_ms > $3::bigint)")              \
+        " WHERE r.run_id = $1::uuid AND " HL_PG_SHOWN("$3"))                                   \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 mode or -1, $5 before, $6 from, $7 limit, */ \
     /* $8 as $3 above */                                                                           \
     X(ASK_RUNS, "SELECT " HL_PG_RUN_ROW ", NULL::bytea"                                            \
@@ -381,7 +440,7 @@ enum hl_pg_code {
         " WHERE r.run_id < $5::uuid AND r.run_id >= $6::uuid"                                      \
         " AND ($1::text = '' OR r.project = $1::text) AND ($2::text = '' OR r.app = $2::text)"     \
         " AND ($3::bigint < 0 OR r.state = $3::bigint)"                                            \
-        " AND (r.state < 2 OR r.finished_ms > $8::bigint)"                                         \
+        " AND " HL_PG_SHOWN("$8")                                                                 \
         " AND ($4::bigint < 0 OR r.is_async = ($4::bigint = 1))"                                   \
         " ORDER BY r.run_id DESC LIMIT $7::bigint")                                                \
     /* The same of those that have not ended: queued (0) or running (1). */                        \
@@ -393,7 +452,7 @@ enum hl_pg_code {
         " AND ($4::bigint < 0 OR t.is_async = ($4::bigint = 1))"                                   \
         " ORDER BY t.run_id DESC LIMIT $7::bigint")                                                \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 run or null, $5 before, $6 from, */      \
-    /* $7 limit, $8 delivery or null, $9 how many attempts */                                      \
+    /* $7 limit, $8 delivery or null, $9 how many attempts, $10 what ended until then is hidden */ \
     X(ASK_DELIVERIES, "SELECT d.delivery_id, d.run_id, d.state, d.run_state, d.round, d.n,"        \
         " d.max_attempts, d.created_ms, d.done_ms, d.project, d.app, r.url, CASE WHEN $9::bigint"  \
         " > 0 THEN (SELECT count(*) FROM ~.attempt c WHERE c.delivery_id = d.delivery_id) END,"    \
@@ -401,7 +460,7 @@ enum hl_pg_code {
         " FROM (SELECT * FROM ~.delivery WHERE delivery_id < $5::uuid AND delivery_id >= $6::uuid" \
         " AND ($1::text = '' OR project = $1::text) AND ($2::text = '' OR app = $2::text)"         \
         " AND ($3::bigint < 0 OR state = $3::bigint) AND ($4::uuid IS NULL OR run_id = $4::uuid)"  \
-        " AND ($8::uuid IS NULL OR delivery_id = $8::uuid)"                                        \
+        " AND ($8::uuid IS NULL OR delivery_id = $8::uuid) AND " HL_PG_SHOWN_DELIVERY("$10")       \
         " ORDER BY delivery_id DESC LIMIT $7::bigint) d LEFT JOIN ~.run r ON r.run_id = d.run_id"  \
         " LEFT JOIN LATERAL (SELECT * FROM ~.attempt a WHERE a.delivery_id = d.delivery_id"        \
         " ORDER BY a.round DESC, a.n DESC LIMIT $9::bigint) a ON true"                             \
@@ -420,7 +479,13 @@ enum hl_pg_code {
     X(ASK_PROJECTS, "WITH RECURSIVE names(name) AS ((SELECT project FROM ~.run"                    \
         " ORDER BY project LIMIT 1) UNION ALL SELECT (SELECT project FROM ~.run"                   \
         " WHERE project > n.name ORDER BY project LIMIT 1) FROM names n WHERE n.name IS NOT NULL)" \
-        " SELECT name FROM names WHERE name IS NOT NULL AND $1::text = '' LIMIT $2::bigint")
+        " SELECT name FROM names WHERE name IS NOT NULL AND $1::text = '' LIMIT $2::bigint")       \
+    /* $1 limit; times in ms since the epoch and ago */                                            \
+    X(ASK_REPLICAS, "SELECT node_id, name, version, state,"                                        \
+        " floor(extract(epoch FROM started_at) * 1000)::bigint,"                                        \
+        " (extract(epoch FROM now() - started_at) * 1000)::bigint,"                                \
+        " (extract(epoch FROM now() - beat_at) * 1000)::bigint, runs, deliveries"                  \
+        " FROM (" HL_PG_REPLICAS ") AS replicas ORDER BY " HL_PG_REPLICA_ORDER " LIMIT $1::bigint")
 
 /* Events and notifications. No transaction that writes an event lasts for a minute. */
 #define HL_PG_OUTBOX_MAP(X)                                                                        \

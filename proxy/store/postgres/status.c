@@ -4,25 +4,18 @@
 #include <string.h>
 
 #include "store/postgres/check.h"
+#include "store/postgres/statement.h"
 
 #define TIME(at) "to_char(" at " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
 #define AGE(at)  "round(extract(epoch FROM now() - " at ")::numeric, 1)"
 
 /* clang-format off */
-/* Dead ones are of interest for as long as somebody may ask what became of them. */
 #define REPLICAS                                                                                   \
     "SELECT coalesce(json_agg(json_build_object('replica_id', node_id, 'name', name,"              \
-    " 'version', version, 'state', CASE WHEN is_dead THEN 'dead'"                                  \
-    " WHEN expires_at <= now() THEN 'silent' ELSE 'alive' END,"                                    \
-    " 'started_at', " TIME("started_at") ", 'age_seconds', " AGE("started_at") ","                 \
-    " 'beat_seconds', " AGE("beat_at") ","                                                         \
-    " 'runs', (SELECT count(*) FROM ~.ticket t WHERE t.node_id = n.node_id),"                      \
-    " 'deliveries', (SELECT count(*) FROM ~.delivery_ticket t WHERE t.node_id = n.node_id))"       \
-    " ORDER BY is_dead, started_at, node_id), '[]') FROM ~.node n"                                 \
-    " WHERE NOT is_dead OR beat_at > now() - interval '1 day'"
-
-#define DEAD_TUPLES(table)                                                                         \
-    "(SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = '~." table "'::regclass)"
+    " 'version', version, 'state', state, 'started_at', " TIME("started_at") ","                   \
+    " 'age_seconds', " AGE("started_at") ", 'beat_seconds', " AGE("beat_at") ","                   \
+    " 'runs', runs, 'deliveries', deliveries) ORDER BY " HL_PG_REPLICA_ORDER "), '[]')"            \
+    " FROM (" HL_PG_REPLICAS ") AS replicas"
 
 /* Another role's sessions show their age in transactions to everybody, in time to pg_read_all_stats. */
 #define STATUS                                                                                     \
@@ -32,16 +25,15 @@
     " 'oldest_queued_seconds', " AGE("q.oldest") ", 'running_runs', q.running,"                    \
     " 'pending_deliveries', (SELECT count(*) FROM ~.delivery_ticket),"                             \
     " 'dead_letters', (SELECT count(*) FROM ~.delivery WHERE state = 2),"                          \
-    " 'dead_tuples', json_build_object('ticket', " DEAD_TUPLES("ticket") ","                       \
-    " 'delivery_ticket', " DEAD_TUPLES("delivery_ticket") "),"                                     \
+    " 'dead_tuples', json_build_object('ticket', " HL_PG_DEAD_TUPLES("ticket") ","                 \
+    " 'delivery_ticket', " HL_PG_DEAD_TUPLES("delivery_ticket") "),"                               \
     " 'oldest_snapshot_seconds', a.seconds, 'oldest_snapshot_transactions', a.transactions)::text" \
     " FROM (SELECT count(*) FILTER (WHERE node_id IS NULL) AS n,"                                  \
     " count(*) FILTER (WHERE node_id IS NOT NULL) AS running,"                                     \
     " min(due_at) FILTER (WHERE node_id IS NULL) AS oldest FROM ~.ticket) q,"                      \
-    " (SELECT coalesce(max(age(backend_xmin)), 0) AS transactions,"                                \
-    " CASE WHEN bool_and(xact_start IS NOT NULL) OR count(*) = 0"                                  \
-    " THEN coalesce(max(" AGE("xact_start") "), 0) END AS seconds FROM pg_stat_activity"           \
-    " WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()) a"
+    " (SELECT coalesce(max(transactions), 0) AS transactions,"                                     \
+    " CASE WHEN bool_and(since IS NOT NULL) OR count(*) = 0"                                       \
+    " THEN coalesce(max(" AGE("since") "), 0) END AS seconds FROM (" HL_PG_HOLDERS ") AS holders) a"
 /* clang-format on */
 
 static enum hl_err ask(struct hl_pg_session *s, struct hl_buf *json, char *why, size_t why_len)

@@ -12,6 +12,7 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "store/message.h"
 #include "store/moved.h"
 #include "store/path.h"
 #include "store/sqlite/account.h"
@@ -28,8 +29,6 @@
 #include "store/sqlite/sweep.h"
 #include "store/sqlite/transaction.h"
 #include "store/sqlite/upkeep.h"
-
-#define DAY_MS (24 * 3600 * 1000ll)
 
 /* All that is in the log must fit into the database when there is nothing but the reserve: half of
  * it before a checkpoint is due (upkeep.c), and another batch, whose pages are half empty. */
@@ -252,7 +251,7 @@ static enum hl_err prepare_all(struct hl_database *db, const char *path, char *w
 static void configure(struct hl_database *db, const struct hl_config *config)
 {
     db->retention_ms = (int64_t)config->retention_ms;
-    db->idem_ms = db->retention_ms < DAY_MS ? db->retention_ms : DAY_MS;
+    db->idem_ms = hl_store_key_ms(config);
     db->run_attempts = config->run_attempts;
     db->webhook_attempts = config->webhook_attempts;
     db->max_bytes = config->store_max_bytes.bytes;

@@ -5,7 +5,9 @@
  *   bench_store --scale=N             1,000, 100,000 … N finished runs: get, list, accept, purge
  *   bench_store --runs=N              that many runs, for a profiler: no floor, nothing is printed
  *
- *   --postgres=URL   the store on PostgreSQL, in a schema of its own (hookline_bench)
+ *   --postgres=URL   the store on PostgreSQL, in a schema of its own (hookline_bench); the floor is a row
+ *                    inserted and deleted there
+ *   --replicas=N     with it, default 1; the runs go to them in turn
  *   --dir=PATH       where files are made and removed again, default in the build directory
  *   --rounds=N       default 7                --seconds=S   of each turn, default 0.5
  *   --submitters=N   with --runs, default 16  --json        one line of JSON instead of a table */
@@ -27,7 +29,8 @@ struct options {
     int rounds;
     double seconds;
     uint64_t runs, scale;
-    unsigned submitters;
+    unsigned submitters, replicas;
+    const char *postgres;
     bool is_json;
 };
 
@@ -42,9 +45,11 @@ static struct options read_options(int argc, char **argv)
         {"submitters", required_argument, NULL, 'c'},
         {"json", no_argument, NULL, 'j'},
         {"postgres", required_argument, NULL, 'p'},
+        {"replicas", required_argument, NULL, 'a'},
         {0},
     };
-    struct options options = {.dir = BENCH_DIR, .rounds = 7, .seconds = 0.5, .submitters = 16};
+    struct options options = {
+        .dir = BENCH_DIR, .rounds = 7, .seconds = 0.5, .submitters = 16, .replicas = 1};
     for (int name; (name = getopt_long(argc, argv, "", names, NULL)) >= 0;) {
         if (name == 'd')
             options.dir = optarg;
@@ -59,13 +64,16 @@ static struct options read_options(int argc, char **argv)
         else if (name == 'c')
             options.submitters = (unsigned)atoi(optarg);
         else if (name == 'p')
-            runs_use_postgres(optarg);
+            options.postgres = optarg;
+        else if (name == 'a')
+            options.replicas = (unsigned)atoi(optarg);
         else if (name == 'j')
             options.is_json = true;
         else
             exit(2);
     }
-    if (options.rounds < 1 || options.rounds > SAMPLE_MAX || optind < argc)
+    if (options.rounds < 1 || options.rounds > SAMPLE_MAX || optind < argc ||
+        options.replicas < 1 || options.replicas > RUNS_REPLICAS_MAX)
         exit(2);
     return options;
 }
@@ -119,6 +127,8 @@ int main(int argc, char **argv)
 {
     struct options options = read_options(argc, argv);
     make_dir(options.dir);
+    if (options.postgres)
+        runs_use_postgres(options.postgres, options.replicas);
     if (options.scale > 0)
         scale(dir, options.scale, options.seconds);
     else if (options.runs > 0)

@@ -24,12 +24,12 @@ static void fail(const char *what, enum hl_err err)
 /* --- a message's way ------------------------------------------------------------------------ */
 
 /* The store hands `from` back untouched: here it is when the message was posted. */
-static void post(struct runs *runs, struct load *load, struct hl_store_msg *m)
+static void post(struct runs_replica *replica, struct hl_store_msg *m)
 {
     uint64_t now = uv_hrtime();
-    m->reply_to = &load->mailbox.box;
+    m->reply_to = &replica->mail.box;
     m->from = (struct hl_slot_name){.index = (uint32_t)now, .generation = (uint32_t)(now >> 32)};
-    enum hl_err err = hl_store_post(runs->store, m);
+    enum hl_err err = hl_store_post(replica->store, m);
     if (err)
         fail("post", err);
 }
@@ -60,20 +60,21 @@ static struct hl_body new_body(size_t size)
     return body;
 }
 
-void runs_give_credit(struct runs *runs, struct load *load, uint32_t n)
+static void give_credit(struct runs_replica *replica, uint32_t n)
 {
     struct hl_credit *credit = calloc(1, sizeof(*credit));
     if (!credit)
         fail("credit", HL_ERR_NOMEM);
     credit->m.msg.type = HL_STORE_CREDIT;
     credit->n = n;
-    post(runs, load, &credit->m);
+    post(replica, &credit->m);
 }
 
 /* --- a run ---------------------------------------------------------------------------------- */
 
 static void enqueue(struct queue *queue, struct load *load)
 {
+    (void)load;
     struct runs *runs = HL_CONTAINER_OF(queue, struct runs, queue);
     int64_t now_ms = hl_clock_wall_ms();
     struct hl_accept tmpl = {
@@ -89,7 +90,7 @@ static void enqueue(struct queue *queue, struct load *load)
     struct hl_accept *accept = hl_accept_new(HL_STORE_ACCEPT, &tmpl);
     if (!accept)
         fail("accept", HL_ERR_NOMEM);
-    post(runs, load, &accept->m);
+    post(&runs->replicas[runs->next++ % runs->n], &accept->m);
 }
 
 static void on_accepted(struct load *load, struct hl_accept *accept)
@@ -101,7 +102,7 @@ static void on_accepted(struct load *load, struct hl_accept *accept)
 }
 
 /* The app answers at once. */
-static void on_claimed(struct runs *runs, struct load *load, struct hl_claimed *claimed)
+static void on_claimed(struct runs_replica *replica, struct hl_claimed *claimed)
 {
     struct hl_finish *finish = calloc(1, sizeof(*finish));
     if (!finish)
@@ -111,38 +112,50 @@ static void on_claimed(struct runs *runs, struct load *load, struct hl_claimed *
     finish->epoch = claimed->epoch;
     finish->outcome = (struct hl_outcome){.state = HL_RUN_SUCCESS,
         .http_status = 200,
-        .finished_ms = hl_clock_wall_ms() - runs->age_ms,
+        .finished_ms = hl_clock_wall_ms() - replica->runs->age_ms,
         .content_type = "text/plain",
         .encoding = HL_ENCODING_TEXT,
         .escaped_size = PAYLOAD,
         .body = new_body(PAYLOAD)};
     hl_claimed_free(claimed);
-    post(runs, load, &finish->m);
+    post(replica, &finish->m);
 }
 
-static void on_finished(struct runs *runs, struct load *load, struct hl_finish *finish)
+static void on_finished(struct runs_replica *replica, struct hl_finish *finish)
 {
-    load_acknowledged(load, posted_ns(&finish->m));
+    struct runs *runs = replica->runs;
+    load_acknowledged(replica->load, posted_ns(&finish->m));
     if (finish->m.rc)
         fail("finish", finish->m.rc);
     if (runs->ended)
         runs->ended[runs->n_ended++] = finish->run_id;
     hl_finish_free(finish);
-    runs_give_credit(runs, load, 1);
-    load_run_ended(load);
+    give_credit(replica, 1);
+    load_run_ended(replica->load);
 }
 
-static void on_message(struct queue *queue, struct load *load, struct hl_msg *msg)
+static void on_message(void *self, struct hl_msg *msg)
 {
-    struct runs *runs = HL_CONTAINER_OF(queue, struct runs, queue);
+    struct runs_replica *replica = self;
     if (msg->type == HL_STORE_ACCEPT)
-        on_accepted(load, (struct hl_accept *)msg);
+        on_accepted(replica->load, (struct hl_accept *)msg);
     else if (msg->type == HL_STORE_CLAIMED)
-        on_claimed(runs, load, (struct hl_claimed *)msg);
+        on_claimed(replica, (struct hl_claimed *)msg);
     else if (msg->type == HL_STORE_FINISH)
-        on_finished(runs, load, (struct hl_finish *)msg);
+        on_finished(replica, (struct hl_finish *)msg);
     else
-        fail("message", HL_ERR_INVALID);
+        free(msg); /* there is work: another replica's, or this one's credit covers it */
+}
+
+void runs_give_credit(struct runs *runs, struct load *load, uint32_t n)
+{
+    for (unsigned i = 0; i < runs->n; i++) {
+        struct runs_replica *replica = &runs->replicas[i];
+        replica->load = load;
+        if (hl_uv_mailbox_init(&replica->mail, &load->loop, on_message, replica) != 0)
+            fail("mailbox", HL_ERR_NOMEM);
+        give_credit(replica, n);
+    }
 }
 
 /* --- questions ------------------------------------------------------------------------------ */
@@ -163,7 +176,7 @@ static enum hl_err ask(struct runs *runs, struct hl_store_msg *m)
     sem_init(&asker.wake, 0, 0);
     hl_mailbox_init(&asker.box, wake, &asker);
     m->reply_to = &asker.box;
-    enum hl_err err = hl_store_post(runs->store, m);
+    enum hl_err err = hl_store_post(runs->replicas[0].store, m);
     if (err)
         fail("ask", err);
     sem_wait(&asker.wake);
@@ -200,24 +213,34 @@ void runs_list(struct runs *runs, const struct hl_id *before)
 #define SCHEMA "hookline_bench"
 
 static const char *postgres_url; /* NULL: SQLite */
+static unsigned replicas = 1;
 
-void runs_use_postgres(const char *url)
+const char *runs_postgres_url(void)
 {
-    postgres_url = url;
+    return postgres_url;
 }
 
-static void drop_schema(void)
+void runs_forget(void)
 {
+    if (!postgres_url)
+        return;
     PGconn *conn = PQconnectdb(postgres_url);
     PQclear(PQexec(conn, "SET client_min_messages = warning;"
                          " DROP SCHEMA IF EXISTS " SCHEMA " CASCADE"));
     PQfinish(conn);
 }
 
+void runs_use_postgres(const char *url, unsigned n)
+{
+    postgres_url = url;
+    replicas = n;
+    runs_forget();
+    atexit(runs_forget);
+}
+
 /* A key as `hookline key create` makes them; nothing that is sealed with it stays. */
 static void set_postgres(struct hl_config *config)
 {
-    drop_schema();
     config->store = HL_STORE_POSTGRES;
     config->postgres_url = hl_str_from(postgres_url);
     config->postgres_schema = HL_STR(SCHEMA);
@@ -228,10 +251,12 @@ static void set_postgres(struct hl_config *config)
     config->key = HL_STR("00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff");
 }
 
-void runs_open(struct runs *runs, const char *dir, uint64_t retention_ms, double *ms)
+/* Each has a directory of its own. */
+static void open_replica(
+    struct runs_replica *replica, const char *dir, unsigned i, uint64_t retention_ms)
 {
     char why[512], data_dir[4096];
-    snprintf(data_dir, sizeof(data_dir), "%s/data", dir);
+    snprintf(data_dir, sizeof(data_dir), "%s/data-%u", dir, i);
     struct hl_config config = {.store = HL_STORE_SQLITE,
         .data_dir = hl_str_from(data_dir),
         .retention_ms = retention_ms,
@@ -243,12 +268,20 @@ void runs_open(struct runs *runs, const char *dir, uint64_t retention_ms, double
         .store_max_bytes = {.percent = 80}};
     if (postgres_url)
         set_postgres(&config);
-    *runs = (struct runs){.queue = {.enqueue = enqueue, .on_message = on_message}};
+    if (hl_store_open(&replica->store, &config, why, sizeof(why)) == HL_OK)
+        return;
+    fprintf(stderr, "bench_store: %s\n", why);
+    exit(1);
+}
+
+void runs_open(struct runs *runs, const char *dir, uint64_t retention_ms, double *ms)
+{
+    *runs = (struct runs){.queue = {.enqueue = enqueue}, .n = replicas};
     hl_id_source_init(&runs->ids);
     uint64_t began_ns = uv_hrtime();
-    if (hl_store_open(&runs->store, &config, why, sizeof(why)) != HL_OK) {
-        fprintf(stderr, "bench_store: %s\n", why);
-        exit(1);
+    for (unsigned i = 0; i < runs->n; i++) {
+        runs->replicas[i].runs = runs;
+        open_replica(&runs->replicas[i], dir, i, retention_ms);
     }
     if (ms)
         *ms = (double)(uv_hrtime() - began_ns) / 1e6;
@@ -256,7 +289,9 @@ void runs_open(struct runs *runs, const char *dir, uint64_t retention_ms, double
 
 void runs_close(struct runs *runs)
 {
-    hl_store_close(runs->store);
-    if (postgres_url)
-        drop_schema();
+    for (unsigned i = 0; i < runs->n; i++) {
+        hl_store_close(runs->replicas[i].store);
+        if (runs->replicas[i].load)
+            hl_uv_mailbox_close(&runs->replicas[i].mail);
+    }
 }

@@ -7,9 +7,17 @@
 #include "load.h"
 #include "store/question.h"
 
+#define RUNS_REPLICAS_MAX 4
+
 struct runs {
     struct queue queue;
-    struct hl_store *store;
+    struct runs_replica {
+        struct runs *runs;
+        struct load *load;
+        struct hl_store *store;
+        struct hl_uv_mailbox mail; /* what it says: a run ends where it was claimed */
+    } replicas[RUNS_REPLICAS_MAX];
+    unsigned n, next; /* next: takes the next run */
     struct hl_id_source ids;
     int64_t age_ms; /* how long ago a run is said to have ended */
 
@@ -18,16 +26,21 @@ struct runs {
     uint64_t n_ended;
 };
 
-/* From the next opening on in this database, in a schema that is dropped at the closing; `url` is
- * borrowed. */
-void runs_use_postgres(const char *url);
+/* From the next opening on in this database, by so many replicas in turn, in a schema that goes with
+ * the program; `url` is borrowed. */
+void runs_use_postgres(const char *url, unsigned replicas);
+/* NULL: it is SQLite. */
+const char *runs_postgres_url(void);
+/* What earlier openings left there, if it is on PostgreSQL. Nothing is open. */
+void runs_forget(void);
 
 /* Opens the store in `dir` and says in `ms`, if that is not NULL, how long that took. What goes
  * wrong ends the program. */
 void runs_open(struct runs *runs, const char *dir, uint64_t retention_ms, double *ms);
 void runs_close(struct runs *runs);
 
-/* What the load may have under way at most. Once, before its first run: a store has one load. */
+/* What the load may have under way at most. Once, before its first run: a store has one load, which ends
+ * after it. */
 void runs_give_credit(struct runs *runs, struct load *load, uint32_t n);
 
 /* Asks for a run and waits; the rc of the answer. Any thread but the load's. */

@@ -139,7 +139,7 @@ static void read_sample(const char *line)
         at = read_labels(at);
     char *end;
     cr_assert_eq(*at, ' ', "%s", line);
-    cr_assert(isdigit((unsigned char)at[1]), "%s", line);
+    cr_assert(isdigit((unsigned char)at[at[1] == '-' ? 2 : 1]), "%s", line);
     strtod(at + 1, &end);
     cr_assert_eq(*end, '\0', "%s", line);
 
@@ -323,6 +323,42 @@ Test(metrics, shows_the_store_and_the_sender)
     cr_assert(strstr(p, "\nhookline_deliveries_in_flight 2\n"));
     cr_assert(strstr(p, "\nhookline_delivery_attempts_total{outcome=\"dead\"} 6\n"));
     cr_assert(strstr(p, "\nhookline_store_commit_duration_seconds_count 1\n"));
+}
+
+Test(metrics, shows_replicas_only_where_they_share_the_store)
+{
+    hl_counter_add(&store.is_failing, 1);
+    hl_counter_add(&store.replicas, 3);
+    hl_counter_add(&store.dead_tickets, 4);
+    hl_counter_add(&store.dead_delivery_tickets, 5);
+    hl_counter_add(&store.oldest_xmin_ms, 61500);
+    figures.clock_offset_ms = -86400250;
+    const char *p = write_text();
+    cr_assert(strstr(p, "\nhookline_store_up 0\n"));
+    cr_assert_null(strstr(p, "hookline_replica"));
+    cr_assert_null(strstr(p, "hookline_postgres"));
+    cr_assert_null(strstr(p, "hookline_clock"));
+
+    figures.replica = HL_STR("one");
+    p = write_text();
+    read_text(p);
+    cr_assert(strstr(p, "\nhookline_replica_info{name=\"one\"} 1\n"));
+    cr_assert(strstr(p, "\nhookline_replicas 3\n"));
+    cr_assert(strstr(p, "\nhookline_clock_offset_seconds -86400.250\n"));
+    cr_assert(strstr(p, "\nhookline_postgres_dead_tuples{table=\"ticket\"} 4\n"));
+    cr_assert(strstr(p, "\nhookline_postgres_dead_tuples{table=\"delivery_ticket\"} 5\n"));
+    cr_assert(strstr(p, "\nhookline_postgres_oldest_xmin_age_seconds 61.500000\n"));
+}
+
+Test(metrics, escapes_the_name_of_a_replica)
+{
+    figures.replica = HL_STR("a\"b\\c");
+    cr_assert(strstr(write_text(), "\nhookline_replica_info{name=\"a\\\"b\\\\c\"} 1\n"));
+}
+
+Test(metrics, says_that_the_store_is_up)
+{
+    cr_assert(strstr(write_text(), "\nhookline_store_up 1\n"));
 }
 
 Test(metrics, reads_this_process)

@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -55,6 +56,18 @@ Test(clock, follows_nothing_that_an_answer_says_which_took_as_long)
     cr_assert_lt(distance(now_ms), HL_CLOCK_STEP_MS);
     hl_clock_follow(now_ms - 20000, hl_clock_mono_ms() - 10000);
     cr_assert_lt(distance(now_ms - 15000), HL_CLOCK_STEP_MS);
+}
+
+Test(clock, knows_how_far_off_the_machine_is_from_the_one_that_it_follows)
+{
+    int64_t machine_ms = hl_clock_machine_ms();
+    cr_assert_eq(hl_clock_offset_ms(), 0);
+    hl_clock_follow(machine_ms - 86400000, hl_clock_mono_ms());
+    cr_assert_leq(llabs(hl_clock_offset_ms() + 86400000), HL_CLOCK_STEP_MS);
+    cr_assert_leq(llabs(hl_clock_machine_ms() - machine_ms), HL_CLOCK_STEP_MS);
+    hl_clock_follow(machine_ms + 100, hl_clock_mono_ms()); /* nothing that would be followed */
+    hl_clock_follow(machine_ms - 2000, hl_clock_mono_ms() - 10000); /* nor known any better */
+    cr_assert_leq(llabs(hl_clock_offset_ms() - 100), 50);
 }
 
 Test(clock, parses_what_it_formats)

@@ -1,8 +1,10 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 static char out[8192];
@@ -47,6 +49,17 @@ Test(log, writes_a_json_object_a_line)
         "\",\"level\":\"warn\",\"msg\":\"run finished\",\"run_id\":\"01020304-0506-7008-800a-"
         "0b0c0d0e0f10\",\"state\":\"failure\",\"status\":-5}\n");
     cr_assert_eq(strncmp(out, "{\"time\":\"20", 11), 0);
+}
+
+Test(log, goes_by_the_clock_of_the_machine_whatever_is_followed)
+{
+    int64_t said_ms, machine_ms = hl_clock_machine_ms();
+    capture(HL_LOG_PLAIN);
+    hl_clock_follow(machine_ms + 86400000, hl_clock_mono_ms());
+    HL_LOG(INFO, "a line");
+    read_line();
+    cr_assert(hl_clock_parse((struct hl_str){out, HL_CLOCK_TEXT - 1}, &said_ms), "%s", out);
+    cr_assert_leq(llabs(said_ms - machine_ms), 10000);
 }
 
 Test(log, writes_words_bare_and_other_values_quoted_in_plain_text)

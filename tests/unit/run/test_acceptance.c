@@ -160,6 +160,7 @@ static const struct {
     {HL_ERR_BUSY, "HTTP/1.1 429 "},
     {HL_ERR_FULL, "HTTP/1.1 503 "},
     {HL_ERR_IO, "HTTP/1.1 503 "},
+    {HL_ERR_TIMEOUT, "HTTP/1.1 503 "},
     {HL_ERR_UNAVAILABLE, "HTTP/1.1 503 "},
 };
 
@@ -171,6 +172,19 @@ Test(acceptance, says_why_the_store_refused_a_run)
         answer(refusals[i].rc);
         assert_refused(refusals[i].line);
     }
+}
+
+Test(acceptance, says_of_a_run_in_doubt_that_it_may_have_been_accepted)
+{
+    call_with_body();
+    char id[HL_ID_TEXT + 1] = "";
+    hl_id_format(&run->id, id);
+    answer(HL_ERR_TIMEOUT);
+    const char *text = heard();
+    cr_assert(strstr(text, "may have been accepted"), "%s", text);
+    cr_assert(strstr(strstr(text, "\r\n\r\n"), id), "%s", text);
+    cr_assert_null(strstr(text, "Retry-After"), "%s", text);
+    cr_assert_eq(run_count(), 0);
 }
 
 Test(acceptance, refuses_a_run_that_the_store_does_not_even_hear_of)

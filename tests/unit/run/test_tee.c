@@ -134,3 +134,13 @@ Test(tee, gives_a_copy_up_that_a_failing_store_will_not_take)
     hl_counter_add(&fake_store.gauges.is_failing, 1);
     assert_given_up();
 }
+
+Test(tee, keeps_a_copy_while_a_store_elsewhere_is_gone)
+{
+    cr_assert(hl_tee_lags(run));
+    fake_store.is_shared = true;
+    hl_counter_add(&fake_store.gauges.is_failing, 1);
+    run->deadline.on_fire(&run->deadline);
+    cr_assert_eq(told.rooms, 0);
+    cr_assert(hl_timer_is_armed(&run->deadline), "it is looked at again");
+}

@@ -15,6 +15,8 @@
 #include "store/body_file.h"
 #include "store/message.h"
 #include "store/operation.h"
+#include "store/postgres/session.h"
+#include "store/postgres/statement.h"
 
 #define PATIENCE_S 20
 
@@ -188,6 +190,43 @@ void fixture_reopen(struct fixture *f)
 {
     fixture_close(f);
     fixture_open(f);
+}
+
+static void expect_ok(enum hl_err err, const char *why)
+{
+    cr_assert_eq(err, HL_OK, "%s", why);
+}
+
+static void bury(struct fixture *f)
+{
+    static const char end[] = "UPDATE ~.node SET expires_at = now() - interval '1 s'";
+    char why[300] = "";
+    struct hl_id nobody = {{0}};
+    struct hl_pg_session session;
+    struct hl_pg_settings settings;
+    struct hl_pg_texts texts;
+    struct hl_pg_params params = {0};
+    PGresult *result;
+    hl_pg_settings_init(&settings, &f->config);
+    expect_ok(hl_pg_texts_init(&texts, &settings), "");
+    expect_ok(hl_pg_session_open(&session, &settings, NULL, why, sizeof(why)), why);
+    expect_ok(hl_pg_session_run(&session, end, why, sizeof(why)), why);
+    hl_pg_add_id(&params, &nobody);
+    hl_pg_add_int(&params, f->config.run_attempts);
+    hl_pg_add_int(&params, f->config.webhook_attempts);
+    const char *text = texts.text[HL_PG_DO_NODE_BURY];
+    expect_ok(hl_pg_session_ask(&session, text, &params, &result, why, sizeof(why)), why);
+    PQclear(result);
+    hl_pg_params_fini(&params);
+    hl_pg_session_close(&session);
+    hl_pg_texts_fini(&texts);
+}
+
+void fixture_die(struct fixture *f)
+{
+    fixture_close(f);
+    if (f->config.store == HL_STORE_POSTGRES)
+        bury(f);
 }
 
 void fixture_run(enum hl_store_kind kind, void (*test)(struct fixture *f))

@@ -59,6 +59,8 @@ enum hl_err fixture_try_open(struct fixture *f);
 void fixture_close(struct fixture *f);
 /* On what is on disk, or in the same schema; memory: on nothing. */
 void fixture_reopen(struct fixture *f);
+/* Closes it, and nobody goes on with what it had: on PostgreSQL it has been buried. */
+void fixture_die(struct fixture *f);
 
 /* Frees a message of any kind, and what it owns. */
 void free_message(struct hl_msg *msg);

@@ -1,5 +1,5 @@
 /* model.h - what the store means, without threads, files or transactions: the reference that
- * test_model.c holds both drivers to. One array of runs, looked through from the beginning. */
+ * test_model.c holds all stores to. One array of runs, looked through from the beginning. */
 #ifndef HL_TEST_STORE_MODEL_H
 #define HL_TEST_STORE_MODEL_H
 

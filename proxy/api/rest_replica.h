@@ -1,0 +1,9 @@
+/* rest_replica.h - the processes that share the store. */
+#ifndef HL_API_REST_REPLICA_H
+#define HL_API_REST_REPLICA_H
+
+#include "api/rest_call.h"
+
+hl_rest_handler hl_rest_list_replicas;
+
+#endif

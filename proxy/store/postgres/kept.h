@@ -1,0 +1,13 @@
+/* kept.h - the memory of what waits for the server and cannot be refused: ends of runs, records of
+ * synchronous ones, outcomes. The store's thread. */
+#ifndef HL_STORE_POSTGRES_KEPT_H
+#define HL_STORE_POSTGRES_KEPT_H
+
+#include "store/postgres/state.h"
+
+/* Before it waits. Its body may become a file in the scratch directory, or be dropped. */
+void hl_pg_kept_enter(struct hl_pg_store *s, struct hl_pg_op *op);
+/* It waits no longer. Harmless for one that did not enter. */
+void hl_pg_kept_leave(struct hl_pg_store *s, struct hl_pg_op *op);
+
+#endif

@@ -1,0 +1,52 @@
+/* live.c - see live.h. */
+#include "store/postgres/live.h"
+
+void hl_pg_live_init(struct hl_pg_live *l)
+{
+    hl_id_map_init(&l->boxes);
+    hl_id_map_init(&l->epochs);
+}
+
+void hl_pg_live_fini(struct hl_pg_live *l)
+{
+    hl_id_map_fini(&l->boxes);
+    hl_id_map_fini(&l->epochs);
+}
+
+void hl_pg_live_clear(struct hl_pg_live *l)
+{
+    hl_id_map_clear(&l->boxes);
+    hl_id_map_clear(&l->epochs);
+}
+
+enum hl_err hl_pg_live_reserve(struct hl_pg_live *l, size_t more)
+{
+    enum hl_err err = hl_id_map_reserve(&l->boxes, more);
+    return err ? err : hl_id_map_reserve(&l->epochs, more);
+}
+
+void hl_pg_live_put(
+    struct hl_pg_live *l, const struct hl_id *run, uint32_t epoch, struct hl_mailbox *box)
+{
+    hl_id_map_put(&l->boxes, run, box);
+    hl_id_map_put(&l->epochs, run, (void *)(uintptr_t)epoch);
+}
+
+struct hl_mailbox *hl_pg_live_find(const struct hl_pg_live *l, const struct hl_id *run)
+{
+    return hl_id_map_find(&l->boxes, run);
+}
+
+bool hl_pg_live_has(const struct hl_pg_live *l, const struct hl_id *run, uint32_t epoch)
+{
+    return epoch > 0 && hl_id_map_find(&l->epochs, run) == (void *)(uintptr_t)epoch;
+}
+
+bool hl_pg_live_end(struct hl_pg_live *l, const struct hl_id *run, uint32_t epoch)
+{
+    if (!hl_pg_live_has(l, run, epoch))
+        return false;
+    hl_id_map_remove(&l->boxes, run);
+    hl_id_map_remove(&l->epochs, run);
+    return true;
+}

@@ -1,0 +1,166 @@
+/* queue.c - requests that wait for a transaction, in the order in which they came.
+ *
+ * Promise: each is answered once. What ends something waits for the server for as long as that takes,
+ * in bounded memory (kept.c);
+ * an accept, which can be made again, does not: 2 s if it was never sent, 30 s if nobody knows whether
+ * it was committed. Then it is taken back when the server is there (doubt.c).
+ * Not here: the transactions (flush.c). */
+#include "store/postgres/queue.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "store/message.h"
+#include "store/operation.h"
+#include "store/postgres/bodies.h"
+#include "store/postgres/doubt.h"
+#include "store/postgres/kept.h"
+#include "store/postgres/reply.h"
+
+#define ACCEPT_WAIT_MS 2000
+#define DOUBT_WAIT_MS  30000
+
+static bool is_accept(const struct hl_store_msg *m)
+{
+    return m->msg.type == HL_STORE_ACCEPT;
+}
+
+/* --- taking --------------------------------------------------------------------------------- */
+
+/* More is queued, or pending, than all replicas together may have. */
+static bool is_beyond_limits(const struct hl_pg_store *s, const struct hl_store_msg *m)
+{
+    if (!is_accept(m))
+        return false;
+    bool has_webhook = ((const struct hl_accept *)m)->webhook_url.n > 0;
+    return hl_counter_get(&s->gauges.queued_runs) >= s->max_queued_runs ||
+           (has_webhook && hl_counter_get(&s->gauges.pending_deliveries) >= s->max_pending);
+}
+
+/* What no transaction is needed for to be refused. One with a key may be a repetition. */
+static enum hl_err check(const struct hl_store_msg *m, bool is_beyond)
+{
+    if (is_beyond && ((const struct hl_accept *)m)->idempotency_key.n == 0)
+        return HL_ERR_BUSY;
+    const struct hl_redeliver *r = (const struct hl_redeliver *)m;
+    bool is_endless = m->msg.type == HL_STORE_REDELIVER && hl_id_is_nil(&r->delivery_id) &&
+                      r->state == HL_DELIVERY_PENDING;
+    return is_endless ? HL_ERR_INVALID : HL_OK;
+}
+
+static const struct hl_body *body_of(const struct hl_store_msg *m)
+{
+    static const struct hl_body none = {.where = HL_BODY_NONE};
+    if (is_accept(m))
+        return &((const struct hl_accept *)m)->body;
+    return m->msg.type == HL_STORE_FINISH ? &((const struct hl_finish *)m)->outcome.body : &none;
+}
+
+/* What names a body is sent when that is in the database. */
+static void on_body(void *self, enum hl_err rc)
+{
+    struct hl_pg_op *op = self;
+    if (rc)
+        hl_pg_queue_answer(op->store, op, rc);
+    else
+        hl_list_push_back(&op->store->queue, &op->node);
+}
+
+static void stage(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    const struct hl_body *body = body_of(op->m);
+    uint64_t wait_ms = is_accept(op->m) ? ACCEPT_WAIT_MS : 0;
+    if (body->where == HL_BODY_FILE)
+        hl_pg_bodies_put(s, body, wait_ms, on_body, op);
+    else
+        hl_list_push_back(&s->queue, &op->node);
+}
+
+void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
+{
+    size_t weight = hl_operation_weigh(m);
+    bool is_beyond = is_beyond_limits(s, m);
+    enum hl_err refusal = check(m, is_beyond);
+    struct hl_pg_op *op = refusal ? NULL : calloc(1, sizeof(*op));
+    if (!op) {
+        hl_pg_reply(s, m, weight, refusal ? refusal : HL_ERR_NOMEM);
+        return;
+    }
+    hl_list_init(&op->node);
+    op->store = s;
+    op->m = m;
+    op->how = hl_pg_operation_of(m);
+    op->weight = weight;
+    op->is_busy = is_beyond;
+    op->posted_ms = hl_clock_mono_ms();
+    if (op->how->subject)
+        op->how->subject(op);
+    if (m->msg.type == HL_STORE_REDELIVER)
+        op->mark = ((const struct hl_redeliver *)m)->mark.after;
+    if (!hl_pg_queue_may_refuse(op))
+        hl_pg_kept_enter(s, op);
+    stage(s, op);
+}
+
+/* --- answering ------------------------------------------------------------------------------ */
+
+void hl_pg_queue_answer(struct hl_pg_store *s, struct hl_pg_op *op, enum hl_err rc)
+{
+    hl_pg_kept_leave(s, op);
+    hl_pg_reply(s, op->m, op->weight, rc);
+    hl_leased_free(op->leased);
+    hl_list_remove(&op->node);
+    free(op);
+}
+
+bool hl_pg_queue_may_refuse(const struct hl_pg_op *op)
+{
+    return hl_operation_of(op->m)->may_be_refused && op->m->msg.type != HL_STORE_RECORD;
+}
+
+/* One that was sent may have been accepted. */
+static enum hl_err refusal_of(const struct hl_pg_op *op)
+{
+    return op->is_in_doubt && is_accept(op->m) ? HL_ERR_TIMEOUT : HL_ERR_UNAVAILABLE;
+}
+
+/* If it can be remembered that it has to be taken back; else it waits on. */
+static void expire(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    enum hl_err rc = refusal_of(op);
+    if (rc != HL_ERR_TIMEOUT || hl_pg_doubt_keep(s, &op->subject))
+        hl_pg_queue_answer(s, op, rc);
+}
+
+/* What is in doubt stands before what was never sent. */
+uint64_t hl_pg_queue_expire(struct hl_pg_store *s, uint64_t now_ms)
+{
+    uint64_t next_ms = UINT64_MAX;
+    HL_LIST_EACH_SAFE (node, &s->queue) {
+        struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
+        if (s->is_joined && !op->is_in_doubt)
+            break;
+        if (!hl_pg_queue_may_refuse(op))
+            continue;
+        uint64_t due_ms = op->posted_ms + (op->is_in_doubt ? DOUBT_WAIT_MS : ACCEPT_WAIT_MS);
+        if (due_ms <= now_ms)
+            expire(s, op);
+        else
+            next_ms = due_ms < next_ms ? due_ms : next_ms;
+    }
+    hl_pg_doubt_turn(s, now_ms);
+    return next_ms;
+}
+
+void hl_pg_queue_refuse_all(struct hl_pg_store *s)
+{
+    HL_LIST_EACH_SAFE (node, &s->queue) {
+        struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
+        hl_pg_queue_answer(s, op, refusal_of(op));
+    }
+}
+
+bool hl_pg_queue_is_empty(const struct hl_pg_store *s)
+{
+    return hl_list_is_empty(&s->queue) && s->n_puts == 0;
+}

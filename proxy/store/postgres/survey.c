@@ -1,0 +1,87 @@
+/* survey.c - see survey.h. Two small statements: the queue and the replicas each COUNT_MS, the server's
+ * statistics each MEASURE_MS. While the server is gone the gauges say what was so last. */
+#include "store/postgres/survey.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/postgres/errand.h"
+
+#define COUNT_MS   5000
+#define MEASURE_MS 15000
+
+/* --- the queue, the replicas ---------------------------------------------------------------- */
+
+static void on_count(struct hl_pg_store *s, const PGresult *result)
+{
+    s->survey.is_counting = false;
+    if (!result)
+        return;
+    struct hl_pg_row row = {.result = result};
+    hl_counter_set(&s->gauges.queued_runs, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.oldest_queued_ms, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.pending_deliveries, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.oldest_delivery_ms, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.replicas, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.leased_deliveries, s->places.leased);
+}
+
+/* --- the server's statistics ---------------------------------------------------------------- */
+
+static void on_measure(struct hl_pg_store *s, const PGresult *result)
+{
+    uint64_t now_ms = hl_clock_mono_ms();
+    s->survey.is_measuring = false;
+    if (!result)
+        return;
+    struct hl_pg_row row = {.result = result};
+    hl_counter_set(&s->gauges.dead_tickets, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.dead_delivery_tickets, (uint64_t)hl_pg_int(&row));
+    int64_t seen_ms = hl_pg_int(&row);
+    uint32_t xid = (uint32_t)hl_pg_int(&row);
+    uint64_t age_ms =
+        hl_pg_horizon_look(&s->survey.horizon, xid, seen_ms > 0 ? (uint64_t)seen_ms : 0, now_ms);
+    hl_counter_set(&s->gauges.oldest_xmin_ms, age_ms);
+    if (hl_pg_horizon_says(&s->survey.horizon, age_ms, now_ms))
+        HL_LOG(WARN,
+            "store: somebody keeps an old snapshot of the database open (a report, pg_dump, a "
+            "forgotten transaction): dead rows of the queue cannot go, and it becomes slow",
+            HL_LOG_INT("seconds", age_ms / 1000));
+}
+
+/* --- turns ---------------------------------------------------------------------------------- */
+
+static bool ask(struct hl_pg_store *s, enum hl_pg_sql query,
+    void (*on_end)(struct hl_pg_store *s, const PGresult *result))
+{
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_end);
+    if (!e)
+        return false;
+    hl_pg_errand_add(e, query);
+    return hl_pg_errand_send(e);
+}
+
+void hl_pg_survey_turn(struct hl_pg_store *s, uint64_t now_ms)
+{
+    struct hl_pg_survey *v = &s->survey;
+    if (!s->is_joined || !hl_pg_link_is_up(&s->writer))
+        return;
+    if (now_ms >= v->count_ms && !v->is_counting) {
+        v->count_ms = now_ms + COUNT_MS;
+        v->is_counting = ask(s, HL_PG_DO_COUNT, on_count);
+    }
+    if (now_ms >= v->measure_ms && !v->is_measuring) {
+        v->measure_ms = now_ms + MEASURE_MS;
+        v->is_measuring = ask(s, HL_PG_DO_MEASURE, on_measure);
+    }
+}
+
+/* What is under way is not due: its answer wakes the thread. */
+uint64_t hl_pg_survey_due_ms(const struct hl_pg_store *s)
+{
+    const struct hl_pg_survey *v = &s->survey;
+    if (!s->is_joined || !hl_pg_link_is_up(&s->writer))
+        return UINT64_MAX;
+    uint64_t count_ms = v->is_counting ? UINT64_MAX : v->count_ms;
+    uint64_t measure_ms = v->is_measuring ? UINT64_MAX : v->measure_ms;
+    return count_ms < measure_ms ? count_ms : measure_ms;
+}
