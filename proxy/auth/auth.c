@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/own_keys.h"
 #include "auth/state.h"
 #include "base/log.h"
 #include "config/admin_access.h"
@@ -79,11 +80,17 @@ static enum hl_err set_key(
     return hl_registry_set_keys(&auth->registry, source, &list);
 }
 
+static enum hl_err read_own_keys(void *self)
+{
+    struct hl_auth *auth = self;
+    return hl_own_keys_read(&auth->registry, auth->issuer, auth->keeper.store);
+}
+
 static enum hl_err open_keys(struct hl_auth *auth, char *why, size_t why_len)
 {
     const struct hl_config *config = auth->config;
     const struct hl_str none = {NULL, 0};
-    enum hl_err err = set_key(auth, HL_KEYS_OWN, hl_verify_key_hold(hl_issuer_key(auth->issuer)));
+    enum hl_err err = read_own_keys(auth);
     if (!err && config->jwt_secret.n > 0)
         err = set_key(auth, HL_KEYS_SECRET,
             hl_verify_key_new(HL_ALG_HS256, none, config->jwt_secret.p, config->jwt_secret.n));
@@ -149,6 +156,8 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     auth->keeper.store = store;
     auth->checker.registry = &auth->registry;
     auth->checker.store = hl_store_is_shared(store) ? store : NULL;
+    auth->keeper.read_own_keys = hl_store_is_shared(store) ? read_own_keys : NULL;
+    auth->keeper.self = auth;
     auth->rules = (struct hl_claim_rules){.project_claim = config->jwt_project_claim,
         .role_claim = config->jwt_role_claim,
         .issuer = config->jwt_issuer,

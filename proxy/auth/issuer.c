@@ -105,19 +105,29 @@ static enum hl_err load_secret(struct hl_issuer *issuer, struct hl_store *store)
     return err == HL_ERR_EXISTS ? read_secret(issuer, store) : err;
 }
 
-static enum hl_err open_key(struct hl_issuer *issuer, struct hl_store *store)
+struct hl_verify_key *hl_issuer_read_key(const uint8_t *secret, size_t n)
 {
     uint8_t xy[2 * HL_P256_SIZE];
+    char kid[64];
+    if (n != HL_P256_SIZE || !derive_public(secret, xy))
+        return NULL;
+    write_thumbprint(xy, kid);
+    struct hl_verify_key *key = hl_verify_key_new(HL_ALG_ES256, hl_str_from(kid), xy, sizeof xy);
+    if (key)
+        key->is_own = true;
+    return key;
+}
+
+static enum hl_err open_key(struct hl_issuer *issuer, struct hl_store *store)
+{
     enum hl_err err = load_secret(issuer, store);
     if (err)
         return err;
-    if (!derive_public(issuer->secret, xy))
-        return HL_ERR_CORRUPT;
-    write_thumbprint(xy, issuer->kid);
-    issuer->key = hl_verify_key_new(HL_ALG_ES256, hl_str_from(issuer->kid), xy, sizeof xy);
+    issuer->key = hl_issuer_read_key(issuer->secret, sizeof issuer->secret);
     if (!issuer->key)
-        return HL_ERR_NOMEM;
-    issuer->key->is_own = true;
+        return HL_ERR_CORRUPT;
+    hl_str_put_cut(
+        issuer->kid, sizeof issuer->kid, (struct hl_str){issuer->key->kid, issuer->key->kid_n});
     return HL_OK;
 }
 

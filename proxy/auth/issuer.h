@@ -28,6 +28,10 @@ HL_MUST_CHECK enum hl_err hl_issuer_open(
     struct hl_issuer **out, struct hl_store *store, char *why, size_t why_len);
 void hl_issuer_free(struct hl_issuer *issuer); /* NULL-safe; wipes the key */
 
+/* The public half of a key as the store has it: what it has signed is checked with that. NULL: it is
+ * none, or out of memory. One reference. */
+struct hl_verify_key *hl_issuer_read_key(const uint8_t *secret, size_t n);
+
 /* Appends the token, ES256. Takes about a millisecond. Any thread. */
 HL_MUST_CHECK enum hl_err hl_issuer_sign(
     const struct hl_issuer *issuer, const struct hl_grant *grant, struct hl_buf *out);

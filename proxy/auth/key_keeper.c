@@ -186,6 +186,15 @@ static bool is_asked(const struct hl_key_keeper *keeper, uint64_t now)
     return keeper->held_n > 0 && now >= atomic_load(&keeper->asked_again_ms);
 }
 
+/* Nothing is lost when it cannot answer: the next unknown name asks it again. */
+static void look_at_store(struct hl_key_keeper *keeper)
+{
+    enum hl_err err = keeper->read_own_keys(keeper->self);
+    if (err)
+        HL_LOG(WARN, "auth: the store cannot say which keys were imported",
+            HL_LOG_TEXT("error", hl_err_text(err)));
+}
+
 static void refresh(struct hl_key_keeper *keeper)
 {
     const struct hl_config *config = keeper->config;
@@ -199,6 +208,8 @@ static void refresh(struct hl_key_keeper *keeper)
         look_at_file(keeper);
         keeper->file_due_ms = now + FILE_EVERY_MS;
     }
+    if (asked && keeper->read_own_keys)
+        look_at_store(keeper);
     if (wants_url)
         fetch_url(keeper);
     atomic_store(&keeper->is_fetching, false);
@@ -300,7 +311,8 @@ void hl_key_keeper_fini(struct hl_key_keeper *keeper)
 static bool may_park(struct hl_key_keeper *keeper)
 {
     const struct hl_config *config = keeper->config;
-    bool has_source = config->jwt_jwks_file.n > 0 || config->jwt_jwks_url.n > 0;
+    bool has_source =
+        config->jwt_jwks_file.n > 0 || config->jwt_jwks_url.n > 0 || keeper->read_own_keys;
     return has_source && (atomic_load(&keeper->is_fetching) ||
                              hl_clock_mono_ms() >= atomic_load(&keeper->asked_again_ms));
 }

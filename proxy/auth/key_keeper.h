@@ -1,5 +1,5 @@
-/* key_keeper.h - the thread that keeps keys from outside up to date (HOOKLINE_JWT_JWKS_FILE, _URL),
- * and tells the store which accounts were used. */
+/* key_keeper.h - the thread that keeps keys from outside up to date (HOOKLINE_JWT_JWKS_FILE, _URL), and
+ * those that a shared store was brought since the start, and tells the store which accounts were used. */
 #ifndef HL_AUTH_KEY_KEEPER_H
 #define HL_AUTH_KEY_KEEPER_H
 
@@ -22,6 +22,10 @@ struct hl_key_keeper {
     const struct hl_config *config;
     struct hl_registry *registry;
     struct hl_store *store;
+    /* Reads hookline's own keys anew, from a store that others may have brought some to; on the keeper's
+     * thread, where it may block. NULL: there are never others. */
+    enum hl_err (*read_own_keys)(void *self);
+    void *self;
 
     _Atomic uint64_t asked_again_ms; /* monotonic: when an unknown name may cause the next fetch */
     _Atomic bool is_fetching;
@@ -45,7 +49,7 @@ struct hl_key_keeper {
 /* Reads HOOKLINE_JWT_JWKS_FILE, if there is one. On failure `why` has one line. */
 HL_MUST_CHECK enum hl_err hl_key_keeper_read_file(
     struct hl_key_keeper *keeper, char *why, size_t why_len);
-/* `config`, `registry` and `store` are set. 0 or an errno value. */
+/* `config`, `registry` and `store` are set, and what reads own keys. 0 or an errno value. */
 int hl_key_keeper_start(struct hl_key_keeper *keeper);
 /* Tells the store what it still has to know, and waits until it does. Joins. Harmless when it was
  * never started. */

@@ -36,12 +36,12 @@ static enum hl_err check_app(struct check *c)
 /* A file of its own: it can be looked at whether the database answers or not. */
 static enum hl_err check_key(struct check *c)
 {
-    struct hl_key key;
+    struct hl_shared_keys keys;
     char why[WHY_MAX] = "";
     if (c->config->store != HL_STORE_POSTGRES)
         return HL_OK;
-    enum hl_err failed = hl_key_open_shared(&key, c->config, why, sizeof(why));
-    hl_key_wipe(&key);
+    enum hl_err failed = hl_shared_keys_open(&keys, c->config, why, sizeof(why));
+    hl_shared_keys_wipe(&keys);
     return failed ? report(c, why) : HL_OK;
 }
 

@@ -47,6 +47,10 @@ const struct hl_cli_command hl_cli_commands[] = {
         "make or update the schema in PostgreSQL, and let replicas connect as that role"},
     {"store status", hl_cli_store_status, "[--json]",
         "with PostgreSQL: the replicas, what they have and what waits"},
+    {"store import", hl_cli_store_import, "DATA_DIR",
+        "bring into PostgreSQL what the data directory of a stopped hookline holds"},
+    {"store rekey", hl_cli_store_rekey, NULL,
+        "with PostgreSQL: seal anew, with HOOKLINE_KEY, what HOOKLINE_PREVIOUS_KEY opens"},
     {"dashboard", hl_cli_dashboard, "[--project P]",
         "print a link to the dashboard that signs in for an hour"},
     {"health", hl_cli_health, NULL,
@@ -121,6 +125,8 @@ int hl_cli_run(int argc, char **argv, char *const *environ, int (*serve)(const s
         .command_count = hl_cli_command_count};
     if (cli.argc == 0)
         return serve(&cli);
+    if (cli.argc > 1 && strcmp(cli.argv[cli.argc - 1], "--help") == 0 && hl_cli_help_of(&cli))
+        return fflush(cli.out) == 0 ? HL_CLI_OK : HL_CLI_FAILED;
     const struct hl_cli_command *command = find(cli.argc, cli.argv, &words);
     if (!command)
         return refuse(&cli);

@@ -2,7 +2,16 @@
  */
 #include "cli/help.h"
 
+#include <string.h>
+
 #include "config/option_value.h"
+
+static void print_command(FILE *out, const struct hl_cli_command *command)
+{
+    fprintf(out, "  %-14s %s\n", command->words, command->help);
+    if (command->arguments)
+        fprintf(out, "  %-14s   %s\n", "", command->arguments);
+}
 
 static void print_commands(const struct hl_cli *cli)
 {
@@ -13,12 +22,8 @@ static void print_commands(const struct hl_cli *cli)
           "usage: hookline [command]\n"
           "\n",
         out);
-    for (size_t i = 0; i < cli->command_count; i++) {
-        const struct hl_cli_command *command = &cli->commands[i];
-        fprintf(out, "  %-14s %s\n", command->words, command->help);
-        if (command->arguments)
-            fprintf(out, "  %-14s   %s\n", "", command->arguments);
-    }
+    for (size_t i = 0; i < cli->command_count; i++)
+        print_command(out, &cli->commands[i]);
     fputs("\nA TIME is 2026-11-22T08:00:00Z, 2026-11-22, or a duration from now: 90d, 12h, 30m.\n",
         out);
 }
@@ -55,6 +60,20 @@ int hl_cli_help(const struct hl_cli *cli)
     for (size_t i = 0; i < hl_option_count && !err; i++)
         err = print_option(cli->out, &hl_options[i]);
     return err ? HL_CLI_FAILED : HL_CLI_OK;
+}
+
+bool hl_cli_help_of(const struct hl_cli *cli)
+{
+    size_t n = strlen(cli->argv[0]);
+    bool is_any = false;
+    for (size_t i = 0; i < cli->command_count; i++) {
+        const char *words = cli->commands[i].words;
+        if (strncmp(words, cli->argv[0], n) != 0 || (words[n] != ' ' && words[n] != '\0'))
+            continue;
+        print_command(cli->out, &cli->commands[i]);
+        is_any = true;
+    }
+    return is_any;
 }
 
 int hl_cli_version(const struct hl_cli *cli)

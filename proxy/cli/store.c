@@ -1,16 +1,19 @@
-/* store.c - `hookline store migrate` and `store status`: of a database that many replicas share. They
- * ask the database itself, whether a sidecar runs here or not, and need no key.
- * Not here: what they do there (store/postgres/migrate.c, status.c). */
+/* store.c - `hookline store`: what is done with a database that many replicas share. The commands ask
+ * the database itself, whether a sidecar runs here or not; `migrate` and `status` need no key.
+ * Not here: what they do there (store/postgres/migrate.c, status.c, rekey.c; store/import). */
 #include "cli/store.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cli/argument.h"
 #include "cli/settings.h"
 #include "cli/table.h"
+#include "store/import/import.h"
 #include "store/postgres/migrate.h"
+#include "store/postgres/rekey.h"
 #include "store/postgres/status.h"
 
 #define WHY_MAX 512
@@ -59,14 +62,25 @@ static bool has_postgres(char *const *environ)
     return false;
 }
 
+static int refuse_store(const struct hl_cli *cli, const char *words)
+{
+    fprintf(cli->err, "hookline: \"%s\" is for HOOKLINE_STORE=postgres; no other store needs it\n",
+        words);
+    return HL_CLI_USAGE;
+}
+
+/* With the keys. */
+static int load_whole_config(const struct hl_cli *cli, const char *words, struct hl_config **config)
+{
+    *config = NULL;
+    return has_postgres(cli->environ) ? hl_cli_load_config(cli, config) : refuse_store(cli, words);
+}
+
 static int load_config(const struct hl_cli *cli, const char *words, struct hl_config **config)
 {
     *config = NULL;
-    if (!has_postgres(cli->environ)) {
-        fprintf(cli->err,
-            "hookline: \"%s\" is for HOOKLINE_STORE=postgres; no other store needs it\n", words);
-        return HL_CLI_USAGE;
-    }
+    if (!has_postgres(cli->environ))
+        return refuse_store(cli, words);
     struct hl_cli keyless = *cli;
     char **environ = without_key(cli->environ);
     if (!environ)
@@ -98,6 +112,68 @@ int hl_cli_store_migrate(const struct hl_cli *cli)
         fprintf(cli->out, "the schema %.*s has version %d%s%s\n",
             HL_STR_ARG(config->postgres_schema), version, role ? "; replicas may connect as " : "",
             role ? role : "");
+    hl_config_free(config);
+    return status;
+}
+
+/* ---- import ---- */
+
+static void print_imported(const struct hl_cli *cli, const struct hl_imported *done)
+{
+    fprintf(cli->out,
+        "imported: %llu accounts, %llu runs (%llu queued, %llu interrupted), %llu deliveries "
+        "(%llu pending, %llu dead), %llu Idempotency-Keys%s\n",
+        (unsigned long long)done->accounts, (unsigned long long)done->runs,
+        (unsigned long long)done->queued, (unsigned long long)done->interrupted,
+        (unsigned long long)done->deliveries, (unsigned long long)done->pending,
+        (unsigned long long)done->dead, (unsigned long long)done->keys,
+        done->is_second_key ? "; its signing key only verifies: the schema has one" : "");
+    if (done->unreadable > 0)
+        fprintf(cli->err, "hookline: %llu values or files in the directory cannot be read\n",
+            (unsigned long long)done->unreadable);
+}
+
+int hl_cli_store_import(const struct hl_cli *cli)
+{
+    const char *path;
+    char why[WHY_MAX] = "";
+    struct hl_config *config;
+    struct hl_imported done;
+    size_t count;
+    int status = hl_cli_read_arguments(cli, NULL, 0, &path, 1, &count);
+    if (status == HL_CLI_OK && count == 0)
+        status = hl_cli_usage_error(cli, "\"store import\" needs a data directory");
+    if (status == HL_CLI_OK)
+        status = load_whole_config(cli, "store import", &config);
+    if (status != HL_CLI_OK)
+        return status;
+    hl_log_setup(HL_LOG_WARN, HL_LOG_PLAIN);
+    if (hl_import(config, path, &done, why, sizeof(why)) != HL_OK)
+        status = fail(cli, why);
+    else
+        print_imported(cli, &done);
+    hl_config_free(config);
+    return status;
+}
+
+/* ---- rekey ---- */
+
+int hl_cli_store_rekey(const struct hl_cli *cli)
+{
+    char why[WHY_MAX] = "";
+    struct hl_config *config;
+    struct hl_pg_rekeyed done;
+    int status = load_whole_config(cli, "store rekey", &config);
+    if (status != HL_CLI_OK)
+        return status;
+    if (hl_pg_rekey(config, &done, why, sizeof(why)) != HL_OK)
+        status = fail(cli, why);
+    else
+        fprintf(cli->out, "%llu values are sealed anew; HOOKLINE_PREVIOUS_KEY can go\n",
+            (unsigned long long)done.values);
+    if (status == HL_CLI_OK && done.unreadable > 0)
+        fprintf(cli->err, "hookline: %llu values open with neither key and are left as they were\n",
+            (unsigned long long)done.unreadable);
     hl_config_free(config);
     return status;
 }

@@ -49,6 +49,19 @@ struct hl_watch_accounts {
     void *watcher;
 };
 
+/* LIST_KEYS, to a store that is shared: private keys of embedded stores that were moved here. Nothing is
+ * signed with them any more; what they signed is good. The asker wipes them. */
+#define HL_OLD_KEYS_MAX 16
+
+struct hl_list_keys {
+    struct hl_store_msg m;
+    size_t count; /* reply */
+    struct hl_old_key {
+        uint8_t bytes[HL_SIGNING_KEY_MAX];
+        size_t n;
+    } keys[HL_OLD_KEYS_MAX];
+};
+
 /* LIST_ACCOUNTS: newest first by id, revoked and expired ones too; goes on as the lists of question.h.
  */
 struct hl_list_accounts {

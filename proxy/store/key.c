@@ -130,15 +130,33 @@ enum hl_err hl_key_parse(struct hl_key *key, struct hl_str hex)
     return is_key ? HL_OK : HL_ERR_INVALID;
 }
 
-enum hl_err hl_key_open_shared(
-    struct hl_key *key, const struct hl_config *config, char *why, size_t why_len)
+static enum hl_err parse_setting(
+    struct hl_key *key, const char *name, struct hl_str text, char *why, size_t why_len)
 {
-    if (config->key.n == 0)
-        return hl_key_load(key, config->key_file.p, HL_KEY_SHARED, why, why_len);
-    enum hl_err err = hl_key_parse(key, config->key);
+    enum hl_err err = hl_key_parse(key, text);
     if (err)
-        snprintf(why, why_len, "HOOKLINE_KEY: **** is no key: 64 hexadecimal digits");
+        snprintf(why, why_len, "%s: **** is no key: 64 hexadecimal digits", name);
     return err;
+}
+
+enum hl_err hl_shared_keys_open(
+    struct hl_shared_keys *keys, const struct hl_config *config, char *why, size_t why_len)
+{
+    *keys = (struct hl_shared_keys){.has_previous = config->previous_key.n > 0};
+    enum hl_err err =
+        config->key.n > 0
+            ? parse_setting(&keys->key, "HOOKLINE_KEY", config->key, why, why_len)
+            : hl_key_load(&keys->key, config->key_file.p, HL_KEY_SHARED, why, why_len);
+    if (!err && keys->has_previous)
+        err = parse_setting(
+            &keys->previous, "HOOKLINE_PREVIOUS_KEY", config->previous_key, why, why_len);
+    return err;
+}
+
+void hl_shared_keys_wipe(struct hl_shared_keys *keys)
+{
+    hl_key_wipe(&keys->key);
+    hl_key_wipe(&keys->previous);
 }
 
 void hl_key_random(struct hl_key *key)

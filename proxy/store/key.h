@@ -23,6 +23,13 @@ struct hl_key {
     uint8_t check[HL_KEY_SIZE];  /* kept in the database: tells a wrong key at start */
 };
 
+/* What replicas share. */
+struct hl_shared_keys {
+    struct hl_key key;      /* HOOKLINE_KEY: what is new is sealed with it */
+    struct hl_key previous; /* HOOKLINE_PREVIOUS_KEY: opens values too, while keys are changed */
+    bool has_previous;
+};
+
 /* What a key file that is not there is. */
 enum hl_key_absence {
     HL_KEY_MISSED,    /* something was encrypted with it */
@@ -37,13 +44,20 @@ HL_MUST_CHECK enum hl_err hl_key_load(
     struct hl_key *key, const char *path, enum hl_key_absence absence, char *why, size_t why_len);
 /* From HOOKLINE_KEY's text: the same 64 digits, nothing else but white space after them. INVALID. */
 HL_MUST_CHECK enum hl_err hl_key_parse(struct hl_key *key, struct hl_str hex);
-/* The key that all replicas share: HOOKLINE_KEY, or the file at HOOKLINE_KEY_FILE, which is never
- * made. One of them is set. On failure `why` has one line. Blocks. */
-HL_MUST_CHECK enum hl_err hl_key_open_shared(
-    struct hl_key *key, const struct hl_config *config, char *why, size_t why_len);
+/* The keys that all replicas share: HOOKLINE_KEY, or the file at HOOKLINE_KEY_FILE, which is never
+ * made; one of them is set; and HOOKLINE_PREVIOUS_KEY if it is set. On failure `why` has one line.
+ * Blocks. */
+HL_MUST_CHECK enum hl_err hl_shared_keys_open(
+    struct hl_shared_keys *keys, const struct hl_config *config, char *why, size_t why_len);
+void hl_shared_keys_wipe(struct hl_shared_keys *keys);
 /* A key that nobody can ever have again: for stores that keep nothing. */
 void hl_key_random(struct hl_key *key);
 void hl_key_wipe(struct hl_key *key);
+/* Says which key it is, and nothing of it. Borrowed. */
+static inline struct hl_str hl_key_check(const struct hl_key *key)
+{
+    return (struct hl_str){(const char *)key->check, sizeof(key->check)};
+}
 /* The key that goes with a salt. */
 void hl_key_derive(
     const struct hl_key *key, const uint8_t *salt, size_t n, uint8_t out[HL_KEY_SIZE]);

@@ -234,6 +234,8 @@ static const struct hl_operation operations[] = {
         .apply = answer,
         .clear = clear_list_accounts},
 
+    [HL_STORE_LIST_KEYS] = {.is_question = true},
+
     [HL_STORE_ADD_ACCOUNT] = {.may_be_refused = true, .apply = add_account},
     [HL_STORE_REVOKE_ACCOUNT] = {.apply = revoke_account, .fill = fill_revoke_account},
     [HL_STORE_TOUCH_ACCOUNTS] = {.may_be_refused = true, .apply = touch_accounts},

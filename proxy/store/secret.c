@@ -37,6 +37,7 @@ static enum hl_err set_key(struct hl_seal_key *k, const struct hl_key *key, uint
     mbedtls_gcm_init(&k->gcm);
     int rc = mbedtls_gcm_setkey(&k->gcm, MBEDTLS_CIPHER_ID_AES, derived, 8 * HL_KEY_SIZE);
     explicit_bzero(derived, sizeof(derived));
+    k->from = key;
     k->format = rc == 0 ? format : 0;
     memcpy(k->salt, salt, HL_SEAL_SALT_SIZE);
     return rc == 0 ? HL_OK : HL_ERR_NOMEM;
@@ -57,6 +58,13 @@ enum hl_err hl_sealer_init(struct hl_sealer *s, const struct hl_key *key)
     mbedtls_gcm_init(&s->sealing.gcm);
     mbedtls_gcm_init(&s->opening.gcm);
     return take_fresh_key(s);
+}
+
+enum hl_err hl_sealer_init_shared(struct hl_sealer *s, const struct hl_shared_keys *keys)
+{
+    enum hl_err err = hl_sealer_init(s, &keys->key);
+    s->previous = keys->has_previous ? &keys->previous : NULL;
+    return err;
 }
 
 void hl_sealer_fini(struct hl_sealer *s)
@@ -108,36 +116,77 @@ enum hl_err hl_seal(struct hl_sealer *s, const char *name, const struct hl_id *r
     return HL_OK;
 }
 
-/* The key that a value was sealed with: that of this start, or of the value opened before, mostly. */
-static enum hl_err find_key(struct hl_sealer *s, uint8_t format,
-    const uint8_t salt[HL_SEAL_SALT_SIZE], mbedtls_gcm_context **out)
-{
-    struct hl_seal_key *const known[] = {&s->sealing, &s->opening};
-    for (size_t i = 0; i < HL_ARRAY_LEN(known); i++) {
-        *out = &known[i]->gcm;
-        if (known[i]->format == format && memcmp(known[i]->salt, salt, HL_SEAL_SALT_SIZE) == 0)
-            return HL_OK;
-    }
-    return set_key(&s->opening, s->key, format, salt);
-}
+/* A sealed value, taken apart. */
+struct sealed {
+    uint8_t format;
+    const uint8_t *salt, *nonce, *text;
+    size_t text_n;
+};
 
-enum hl_err hl_unseal(struct hl_sealer *s, const char *name, const struct hl_id *row,
-    struct hl_str sealed, char *out, size_t *n)
+static bool take_apart(struct hl_str value, struct sealed *out)
 {
     static const uint8_t no_salt[HL_SEAL_SALT_SIZE];
-    const uint8_t *p = (const uint8_t *)sealed.p;
-    uint8_t format = sealed.n > 0 ? p[0] : 0;
+    const uint8_t *p = (const uint8_t *)value.p;
+    uint8_t format = value.n > 0 ? p[0] : 0;
     size_t salt_n = format == FORMAT ? HL_SEAL_SALT_SIZE : 0;
-    if ((format != FORMAT && format != FORMAT_OLD) || sealed.n < 1 + salt_n + NONCE_SIZE + TAG_SIZE)
-        return HL_ERR_CORRUPT;
-    mbedtls_gcm_context *gcm;
-    enum hl_err err = find_key(s, format, format == FORMAT ? p + 1 : no_salt, &gcm);
-    if (err)
-        return err;
-    struct place place = place_of(name, row);
-    const uint8_t *nonce = p + 1 + salt_n, *text = nonce + NONCE_SIZE;
-    *n = sealed.n - (size_t)(text - p) - TAG_SIZE;
-    int rc = mbedtls_gcm_auth_decrypt(
-        gcm, *n, nonce, NONCE_SIZE, place.p, place.n, text + *n, TAG_SIZE, text, (uint8_t *)out);
+    if ((format != FORMAT && format != FORMAT_OLD) || value.n < 1 + salt_n + NONCE_SIZE + TAG_SIZE)
+        return false;
+    *out = (struct sealed){.format = format, .salt = salt_n > 0 ? p + 1 : no_salt};
+    out->nonce = p + 1 + salt_n;
+    out->text = out->nonce + NONCE_SIZE;
+    out->text_n = value.n - (size_t)(out->text - p) - TAG_SIZE;
+    return true;
+}
+
+static enum hl_err open_with(struct hl_seal_key *k, const struct place *place,
+    const struct sealed *sealed, char *out, size_t *n)
+{
+    *n = sealed->text_n;
+    int rc = mbedtls_gcm_auth_decrypt(&k->gcm, *n, sealed->nonce, NONCE_SIZE, place->p, place->n,
+        sealed->text + *n, TAG_SIZE, sealed->text, (uint8_t *)out);
     return rc == 0 ? HL_OK : HL_ERR_CORRUPT;
+}
+
+/* The key for a salt that is at hand: that of this start, or of the value opened before, mostly. */
+static struct hl_seal_key *find_key(struct hl_sealer *s, const struct sealed *sealed)
+{
+    struct hl_seal_key *const known[] = {&s->sealing, &s->opening};
+    for (size_t i = 0; i < HL_ARRAY_LEN(known); i++)
+        if (known[i]->format == sealed->format &&
+            memcmp(known[i]->salt, sealed->salt, HL_SEAL_SALT_SIZE) == 0)
+            return known[i];
+    return NULL;
+}
+
+/* A salt does not say which of the two keys it was for. */
+enum hl_err hl_unseal(struct hl_sealer *s, const char *name, const struct hl_id *row,
+    struct hl_str value, char *out, size_t *n)
+{
+    const struct hl_key *const keys[] = {s->key, s->previous};
+    struct sealed sealed;
+    if (!take_apart(value, &sealed))
+        return HL_ERR_CORRUPT;
+    struct place place = place_of(name, row);
+    struct hl_seal_key *known = find_key(s, &sealed);
+    const struct hl_key *tried = known ? known->from : NULL;
+    enum hl_err err = known ? open_with(known, &place, &sealed, out, n) : HL_ERR_CORRUPT;
+    for (size_t i = 0; i < HL_ARRAY_LEN(keys) && err == HL_ERR_CORRUPT; i++) {
+        if (!keys[i] || keys[i] == tried)
+            continue;
+        err = set_key(&s->opening, keys[i], sealed.format, sealed.salt);
+        if (!err)
+            err = open_with(&s->opening, &place, &sealed, out, n);
+    }
+    return err;
+}
+
+enum hl_err hl_unseal_into(struct hl_sealer *s, const char *place, const struct hl_id *row,
+    struct hl_str sealed, char **room, struct hl_str *out)
+{
+    char *to = *room;
+    if (sealed.n == 0)
+        return HL_OK;
+    out->p = to;
+    *room += sealed.n;
+    return hl_unseal(s, place, row, sealed, to, &out->n);
 }

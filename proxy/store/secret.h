@@ -16,6 +16,7 @@
 /* A key derived for the values that carry its salt. */
 struct hl_seal_key {
     mbedtls_gcm_context gcm;
+    const struct hl_key *from;
     uint8_t format; /* 0: no key yet */
     uint8_t salt[HL_SEAL_SALT_SIZE];
 };
@@ -23,6 +24,8 @@ struct hl_seal_key {
 /* One thread owns it. */
 struct hl_sealer {
     const struct hl_key *key; /* borrowed */
+    const struct hl_key
+        *previous; /* borrowed: values are opened with it too; NULL: there is none */
     struct hl_seal_key sealing, opening;
     uint32_t seals_left; /* values that may still be sealed with that key */
     size_t pool_left;    /* random bytes for nonces: one system call for many */
@@ -31,14 +34,20 @@ struct hl_sealer {
 
 /* `key` lives as long as the sealer. */
 HL_MUST_CHECK enum hl_err hl_sealer_init(struct hl_sealer *s, const struct hl_key *key);
+/* The same with keys that replicas share: values sealed with either are opened. */
+HL_MUST_CHECK enum hl_err hl_sealer_init_shared(
+    struct hl_sealer *s, const struct hl_shared_keys *keys);
 void hl_sealer_fini(struct hl_sealer *s);
 
 /* `place` is "table.column"; `row` the row's id. Replaces what `out` holds. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_seal(struct hl_sealer *s, const char *place, const struct hl_id *row,
     struct hl_str plain, struct hl_buf *out);
-/* `out` has room for sealed.n bytes; `*n` of them are the value. HL_ERR_CORRUPT: not sealed with this
- * key for this place, or changed since. */
+/* `out` has room for sealed.n bytes; `*n` of them are the value. HL_ERR_CORRUPT: not sealed with such
+ * a key for this place, or changed since. */
 HL_MUST_CHECK enum hl_err hl_unseal(struct hl_sealer *s, const char *place, const struct hl_id *row,
     struct hl_str sealed, char *out, size_t *n);
+/* To `*room`, which moves behind it; an empty value is none. Errors as above. */
+HL_MUST_CHECK enum hl_err hl_unseal_into(struct hl_sealer *s, const char *place,
+    const struct hl_id *row, struct hl_str sealed, char **room, struct hl_str *out);
 
 #endif

@@ -48,6 +48,7 @@ enum hl_store_op {
     HL_STORE_LIST_ACCOUNTS,   /* struct hl_list_accounts (account.h) */
     HL_STORE_KEEP_KEY,        /* struct hl_keep_key */
     HL_STORE_WATCH_ACCOUNTS,  /* struct hl_watch_accounts (account.h), only where it is shared */
+    HL_STORE_LIST_KEYS,       /* struct hl_list_keys (account.h), only where it is shared */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */

@@ -14,6 +14,7 @@
 #include "store/message.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/meta.h"
 #include "store/postgres/push.h"
 #include "store/postgres/replicas.h"
 #include "store/postgres/reply.h"
@@ -145,21 +146,6 @@ static enum hl_err read_list_runs(
 
 /* --- deliveries ----------------------------------------------------------------------------- */
 
-static struct hl_str unseal_destination(
-    struct hl_pg_store *s, const struct hl_id *run_id, struct hl_str sealed, char *out)
-{
-    char *url = sealed.n > 0 ? malloc(sealed.n) : NULL;
-    struct hl_str destination = {out, 0};
-    size_t n;
-    if (!url)
-        return destination;
-    if (hl_unseal(&s->sealer, "run.url", run_id, sealed, url, &n) == HL_OK)
-        destination.n = hl_destination_write(out, (struct hl_str){url, n});
-    explicit_bzero(url, sealed.n);
-    free(url);
-    return destination;
-}
-
 static enum hl_err read_delivery(
     struct hl_pg_store *s, struct hl_pg_row *from, struct hl_delivery_row *row)
 {
@@ -176,7 +162,8 @@ static enum hl_err read_delivery(
     row->done_ms = hl_pg_int(from);
     row->project = hl_pg_str(from);
     row->app = hl_pg_str(from);
-    row->destination = unseal_destination(s, &row->run_id, hl_pg_str(from), destination);
+    row->destination =
+        hl_destination_unseal(&s->sealer, "run.url", &row->run_id, hl_pg_str(from), destination);
     row->attempt_count = (uint64_t)hl_pg_int(from);
     return hl_delivery_row_keep(row);
 }
@@ -359,6 +346,30 @@ static enum hl_err read_list_apps(
     return HL_OK;
 }
 
+static enum hl_pg_sql bind_list_keys(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    (void)s;
+    (void)m;
+    hl_pg_add_int(p, HL_OLD_KEYS_MAX);
+    return HL_PG_DO_ASK_KEYS;
+}
+
+static enum hl_err read_list_keys(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    struct hl_list_keys *l = (struct hl_list_keys *)m;
+    for (int i = 0; i < PQntuples(result) && l->count < HL_OLD_KEYS_MAX; i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        struct hl_old_key *key = &l->keys[l->count];
+        if (hl_pg_open_old_key(s, hl_pg_str(&row), key) == HL_OK)
+            l->count++;
+        else
+            HL_LOG(ERROR, "store: an imported signing key in the database cannot be opened");
+    }
+    return HL_OK;
+}
+
 /* --- asking --------------------------------------------------------------------------------- */
 
 static const struct question {
@@ -373,6 +384,7 @@ static const struct question {
     [HL_STORE_LIST_APPS] = {bind_list_apps, read_list_apps},
     [HL_STORE_LIST_REPLICAS] = {hl_pg_replicas_bind, hl_pg_replicas_read},
     [HL_STORE_LIST_ACCOUNTS] = {bind_list_accounts, read_list_accounts},
+    [HL_STORE_LIST_KEYS] = {bind_list_keys, read_list_keys},
 };
 
 static void finish(struct asking *a, enum hl_err rc)

@@ -145,18 +145,18 @@ static enum hl_err check_with(const struct hl_config *config, struct hl_sealer *
 enum hl_err hl_pg_check(const struct hl_config *config, struct hl_buf *problems)
 {
     char why[WHY_MAX] = "";
-    struct hl_key key;
+    struct hl_shared_keys keys;
     struct hl_sealer sealer;
     if (hl_pg_bodies_look(config->data_dir.p, why, sizeof(why)) != HL_OK &&
         hl_buf_printf(problems, "%s\n", why) != HL_OK)
         return HL_ERR_NOMEM;
-    bool has_key = hl_key_open_shared(&key, config, why, sizeof(why)) == HL_OK;
-    enum hl_err err = has_key ? hl_sealer_init(&sealer, &key) : HL_OK;
+    bool has_key = hl_shared_keys_open(&keys, config, why, sizeof(why)) == HL_OK;
+    enum hl_err err = has_key ? hl_sealer_init_shared(&sealer, &keys) : HL_OK;
     if (!err)
         err = check_with(config, has_key ? &sealer : NULL, why);
     if (has_key)
         hl_sealer_fini(&sealer);
-    hl_key_wipe(&key);
+    hl_shared_keys_wipe(&keys);
     if (err == HL_OK || err == HL_ERR_NOMEM)
         return err;
     return hl_buf_printf(problems, "%s%s\n", why,

@@ -5,17 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *hl_pg_meta_place(struct hl_str name)
+{
+    return hl_str_eq(name, HL_STR("signing_key")) ? "meta.signing_key" : "meta.verify_key";
+}
+
 /* --- the signing key -------------------------------------------------------------------------- */
 
 /* `plain` has room for HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD. */
-static enum hl_err open_signing_key(
-    struct hl_sealer *sealer, struct hl_str sealed, char *plain, size_t *n)
+static enum hl_err open_key(
+    struct hl_sealer *sealer, const char *place, struct hl_str sealed, char *plain, size_t *n)
 {
     static const struct hl_id no_row;
     if (sealed.n > HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD)
         return HL_ERR_CORRUPT;
-    enum hl_err err = hl_unseal(sealer, "meta.signing_key", &no_row, sealed, plain, n);
+    enum hl_err err = hl_unseal(sealer, place, &no_row, sealed, plain, n);
     return !err && *n > HL_SIGNING_KEY_MAX ? HL_ERR_CORRUPT : err;
+}
+
+static enum hl_err open_signing_key(
+    struct hl_sealer *sealer, struct hl_str sealed, char *plain, size_t *n)
+{
+    return open_key(sealer, "meta.signing_key", sealed, plain, n);
+}
+
+enum hl_err hl_pg_open_old_key(struct hl_pg_store *s, struct hl_str sealed, struct hl_old_key *out)
+{
+    char plain[HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD];
+    enum hl_err err = open_key(&s->sealer, "meta.verify_key", sealed, plain, &out->n);
+    if (!err)
+        memcpy(out->bytes, plain, out->n);
+    explicit_bzero(plain, sizeof(plain));
+    return err;
 }
 
 enum hl_err hl_pg_keep_signing_key(struct hl_pg_store *s, struct hl_str sealed)
@@ -69,21 +90,25 @@ static struct hl_str first_value(const PGresult *result)
 
 /* --- what must be the same everywhere ----------------------------------------------------------- */
 
-static enum hl_err check_key(struct hl_pg_session *session, const struct hl_key *key, bool is_kept,
-    char *why, size_t why_len)
+/* While keys are changed it is either of the two. */
+static enum hl_err check_key(struct hl_pg_session *session, const struct hl_sealer *sealer,
+    bool is_kept, char *why, size_t why_len)
 {
     PGresult *result;
-    struct hl_str ours = {(const char *)key->check, sizeof(key->check)};
+    struct hl_str ours = hl_key_check(sealer->key);
     enum hl_err err = find_meta(session, "key_check", ours, is_kept, &result, why, why_len);
     if (err)
         return err;
-    bool is_other = PQntuples(result) > 0 && !hl_str_eq(first_value(result), ours);
+    struct hl_str theirs = PQntuples(result) > 0 ? first_value(result) : ours;
+    bool is_known = hl_str_eq(theirs, ours) ||
+                    (sealer->previous && hl_str_eq(theirs, hl_key_check(sealer->previous)));
     PQclear(result);
-    if (!is_other)
+    if (is_known)
         return HL_OK;
     snprintf(why, why_len,
-        "HOOKLINE_KEY: **** is not the key that this schema was made with: give all replicas that "
-        "one");
+        "HOOKLINE_KEY: **** is not the key that this schema was made with%s: give all replicas "
+        "that one",
+        sealer->previous ? ", nor is HOOKLINE_PREVIOUS_KEY" : "");
     return HL_ERR_INVALID;
 }
 
@@ -142,7 +167,7 @@ enum hl_err hl_pg_meta_look(struct hl_pg_session *session, struct hl_sealer *sea
     char plain[HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD];
     size_t n;
     PGresult *result = NULL;
-    enum hl_err err = check_key(session, sealer->key, false, why, why_len);
+    enum hl_err err = check_key(session, sealer, false, why, why_len);
     if (!err && ttl_ms > 0)
         err = check_ttl(session, ttl_ms, false, why, why_len);
     if (!err)
@@ -155,11 +180,17 @@ enum hl_err hl_pg_meta_look(struct hl_pg_session *session, struct hl_sealer *sea
     return err;
 }
 
+enum hl_err hl_pg_meta_keep_key(
+    struct hl_pg_session *session, const struct hl_sealer *sealer, char *why, size_t why_len)
+{
+    return check_key(session, sealer, true, why, why_len);
+}
+
 enum hl_err hl_pg_meta_share(
     struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
 {
     PGresult *result = NULL;
-    enum hl_err err = check_key(session, &s->key, true, why, why_len);
+    enum hl_err err = check_key(session, &s->sealer, true, why, why_len);
     if (!err && !s->is_guest)
         err = check_ttl(session, s->settings.ttl_ms, true, why, why_len);
     if (!err)

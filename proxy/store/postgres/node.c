@@ -65,6 +65,7 @@ void hl_pg_node_join(struct hl_pg_store *s)
     hl_pg_add_str(p, HL_STR(HL_VERSION));
     hl_pg_add_str(p, HL_STR(""));
     hl_pg_add_int(p, (int64_t)s->settings.ttl_ms);
+    hl_pg_add_str(p, hl_key_check(&s->keys.key));
     hl_pg_errand_add(e, HL_PG_DO_NODE_JOIN);
     add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);

@@ -91,7 +91,7 @@ static void bind_webhook(
     for (size_t i = 0; i < n; i++) {
         struct hl_str url = accept_of(ops[i])->webhook_url;
         if (url.n > 0)
-            hl_pg_item_int(p, (int64_t)hl_key_lane(&s->key, url));
+            hl_pg_item_int(p, (int64_t)hl_key_lane(&s->keys.key, url));
         else
             hl_pg_item_null(p);
     }

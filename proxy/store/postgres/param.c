@@ -137,6 +137,11 @@ void hl_pg_item_null(struct hl_pg_params *p)
     put_32(p, UINT32_MAX);
 }
 
+void hl_pg_items(struct hl_pg_params *p, struct hl_str items)
+{
+    put(p, items.p, items.n);
+}
+
 void hl_pg_array_end(struct hl_pg_params *p)
 {
     end(p);

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 
-#define HL_PG_PARAMS_MAX 32
+#define HL_PG_PARAMS_MAX 40
 
 /* The types of arrays. */
 enum hl_pg_type { HL_PG_INT, HL_PG_ID, HL_PG_BYTES, HL_PG_TEXT };
@@ -41,6 +41,8 @@ void hl_pg_item_int(struct hl_pg_params *p, int64_t v);
 void hl_pg_item_id(struct hl_pg_params *p, const struct hl_id *id);
 void hl_pg_item_str(struct hl_pg_params *p, struct hl_str s);
 void hl_pg_item_null(struct hl_pg_params *p);
+/* Items as the above have written them, to other parameters. */
+void hl_pg_items(struct hl_pg_params *p, struct hl_str items);
 void hl_pg_array_end(struct hl_pg_params *p);
 
 /* The whole of it: `item` adds the item of operation `i`. */

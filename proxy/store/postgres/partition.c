@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define HOUR_MS (3600 * INT64_C(1000))
 #define DAY_MS  (24 * HOUR_MS)
@@ -32,5 +34,49 @@ enum hl_err hl_pg_partitions_make(
     enum hl_err err = HL_OK;
     for (bool is_made = true; is_made && !err;)
         err = make_next(s, hl_pg_partition_width_ms(retention_ms), &is_made, why, why_len);
+    return err;
+}
+
+/* One with all that is before the first of each table; its name is free, because the one that reached back
+ * to the beginning is gone. */
+#define REACH_BACK                                                                                 \
+    "DO $$ DECLARE kind text; part text; low text; BEGIN"                                          \
+    " FOREACH kind IN ARRAY ARRAY['run', 'delivery', 'attempt', 'body'] LOOP"                      \
+    " SELECT min(substring(bound FROM 'FROM \\(''([0-9a-f-]{36})''')) INTO low FROM"               \
+    " (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound FROM pg_inherits i JOIN pg_class c"      \
+    " ON c.oid = i.inhrelid WHERE i.inhparent = ('~.' || kind)::regclass) AS b"                    \
+    " HAVING bool_and(bound NOT LIKE '%MINVALUE%');"                                               \
+    " CONTINUE WHEN low IS NULL OR low::uuid <= current_setting('hookline.oldest')::uuid;"         \
+    " part := kind || '_000000000000';"                                                            \
+    " EXECUTE format('CREATE TABLE ~.%I (LIKE ~.%I INCLUDING DEFAULTS INCLUDING STORAGE)',"        \
+    " part, kind);"                                                                                \
+    " EXECUTE format('ALTER TABLE ~.%I ATTACH PARTITION ~.%I FOR VALUES FROM (MINVALUE) TO (%L)'," \
+    " kind, part, low); END LOOP; END $$"
+
+/* Both in one transaction, as a command that a pooler keeps together. */
+enum hl_err hl_pg_partitions_reach_back(
+    struct hl_pg_session *s, const struct hl_id *oldest, char *why, size_t why_len)
+{
+    char id[HL_ID_TEXT];
+    struct hl_buf sql = {0};
+    hl_id_format(oldest, id);
+    enum hl_err err = hl_buf_printf(&sql, "SET LOCAL hookline.oldest = '%.*s'; ", HL_ID_TEXT, id);
+    if (!err)
+        err = hl_buf_append(&sql, REACH_BACK, sizeof(REACH_BACK));
+    if (!err)
+        err = hl_pg_session_run(s, sql.p, why, why_len);
+    hl_buf_fini(&sql);
+    return err && strcmp(s->sqlstate, "42501") == 0 ? HL_ERR_DENIED : err;
+}
+
+enum hl_err hl_pg_partitions_end(
+    struct hl_pg_session *s, int64_t *end_ms, char *why, size_t why_len)
+{
+    PGresult *result;
+    enum hl_err err = hl_pg_session_ask(s,
+        "SELECT convert_from(v, 'UTF8') FROM ~.meta WHERE k = 'partitions_until'", NULL, &result,
+        why, why_len);
+    *end_ms = !err && PQntuples(result) > 0 ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : 0;
+    PQclear(result);
     return err;
 }

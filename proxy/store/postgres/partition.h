@@ -14,4 +14,12 @@ HL_MUST_CHECK enum hl_err hl_pg_partitions_make(
 /* How much time one covers: max(1 h, min(1 day, retention / 4)). */
 int64_t hl_pg_partition_width_ms(int64_t retention_ms);
 
+/* Makes room for rows with ids from `oldest` on, where the first partitions are dropped already. DENIED: that
+ * takes the owner of the schema. */
+HL_MUST_CHECK enum hl_err hl_pg_partitions_reach_back(
+    struct hl_pg_session *s, const struct hl_id *oldest, char *why, size_t why_len);
+/* For ids from that moment on there are none yet. */
+HL_MUST_CHECK enum hl_err hl_pg_partitions_end(
+    struct hl_pg_session *s, int64_t *end_ms, char *why, size_t why_len);
+
 #endif

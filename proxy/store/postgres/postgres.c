@@ -264,9 +264,9 @@ static enum hl_err read_config(
     s->max_queued_runs = config->max_queued_runs;
     s->max_pending = config->max_pending_deliveries;
     hl_pg_places_init(&s->places, config->webhook_per_host);
-    enum hl_err err = hl_key_open_shared(&s->key, config, why, why_len);
+    enum hl_err err = hl_shared_keys_open(&s->keys, config, why, why_len);
     if (!err)
-        err = hl_sealer_init(&s->sealer, &s->key);
+        err = hl_sealer_init_shared(&s->sealer, &s->keys);
     return err ? err : hl_pg_texts_init(&s->texts, &s->settings);
 }
 
@@ -320,7 +320,7 @@ static void free_store(struct hl_pg_store *s)
     hl_credit_book_fini(&s->workers);
     hl_credit_book_fini(&s->senders);
     hl_sealer_fini(&s->sealer);
-    hl_key_wipe(&s->key);
+    hl_shared_keys_wipe(&s->keys);
     explicit_bzero(s->signing_key, sizeof(s->signing_key));
     if (s->url)
         explicit_bzero(s->url, strlen(s->url));

@@ -43,16 +43,6 @@ enum hl_err hl_pg_read_claimed(
     return err;
 }
 
-static enum hl_err unseal_into(struct hl_pg_store *s, const char *place, const struct hl_id *row,
-    struct hl_str sealed, char **room, struct hl_str *out)
-{
-    if (sealed.n == 0)
-        return HL_OK;
-    out->p = *room;
-    *room += sealed.n;
-    return hl_unseal(&s->sealer, place, row, sealed, (char *)out->p, &out->n);
-}
-
 enum hl_err hl_pg_read_leased(struct hl_pg_store *s, struct hl_pg_row *row, struct hl_leased **out)
 {
     struct hl_id delivery_id, run_id;
@@ -80,9 +70,9 @@ enum hl_err hl_pg_read_leased(struct hl_pg_store *s, struct hl_pg_row *row, stru
     l->app = hl_store_message_copy(&room, app);
     l->traceparent = hl_store_message_copy(&room, trace);
     hl_pg_outcome(row, &l->outcome, &bytes);
-    enum hl_err err = unseal_into(s, "run.url", &run_id, url, &room, &l->url);
+    enum hl_err err = hl_unseal_into(&s->sealer, "run.url", &run_id, url, &room, &l->url);
     if (!err)
-        err = unseal_into(s, "run.secret", &run_id, secret, &room, &l->secret);
+        err = hl_unseal_into(&s->sealer, "run.secret", &run_id, secret, &room, &l->secret);
     if (!err)
         err = hl_body_copy(&l->outcome.body, bytes);
     if (err)

@@ -129,7 +129,8 @@ static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v 
     DROP_PARTITION, "REVOKE EXECUTE ON FUNCTION ~.drop_partition(text, text) FROM PUBLIC", NULL};
 
 /* Who had a run when it ended: a replica's row goes, its runs stay. */
-static const char *const second[] = {"ALTER TABLE ~.run ADD COLUMN replica text", NULL};
+static const char *const second[] = {"ALTER TABLE ~.run ADD COLUMN replica text",
+    "ALTER TABLE ~.node ADD COLUMN key_check bytea", NULL};
 
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second};

@@ -104,7 +104,7 @@ struct hl_pg_store {
     struct hl_pg_settings settings;
     struct hl_pg_texts texts;
     char *url;
-    struct hl_key key;
+    struct hl_shared_keys keys;
     struct hl_sealer sealer;
     struct hl_id_source ids;
     uint64_t retention_ms, idem_ms;

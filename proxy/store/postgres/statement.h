@@ -315,10 +315,10 @@ enum hl_pg_code {
         " SELECT 1, 0, (SELECT count(*) FROM renewed), (SELECT count(*) FROM looked) = $5::bigint," \
         " (SELECT delivery_id FROM looked ORDER BY delivery_id DESC LIMIT 1)")                     \
     /* --- replicas ---------------------------------------------------------------------------- */ \
-    /* $1 me, $2 name, $3 version, $4 address, $5 lifetime in ms */                                \
-    X(NODE_JOIN, "INSERT INTO ~.node (node_id, name, version, address, started_at, beat_at,"       \
-        " expires_at) VALUES ($1::uuid, $2::text, $3::text, $4::text, now(), now(),"               \
-        " now() + $5::bigint * interval '1 ms') ON CONFLICT DO NOTHING")                           \
+    /* $1 me, $2 name, $3 version, $4 address, $5 lifetime in ms, $6 the check value of its key */   \
+    X(NODE_JOIN, "INSERT INTO ~.node (node_id, name, version, address, key_check, started_at,"     \
+        " beat_at, expires_at) VALUES ($1::uuid, $2::text, $3::text, $4::text, $6::bytea, now(),"  \
+        " now(), now() + $5::bigint * interval '1 ms') ON CONFLICT DO NOTHING")                           \
     /* $1 me, $2 lifetime in ms. No row: this replica is dead */                                   \
     X(NODE_BEAT, "UPDATE ~.node n SET beat_at = now(), expires_at = now() + $2::bigint *"          \
         " interval '1 ms' FROM ~.node o WHERE n.node_id = $1::uuid AND o.node_id = n.node_id"      \
@@ -477,6 +477,8 @@ enum hl_pg_code {
     X(ASK_ACCOUNTS, "SELECT account_id, project, name, role, created_ms, expires_ms, revoked_ms,"  \
         " last_used_ms FROM ~.account WHERE ($1::text = '' OR project = $1::text)"                 \
         " AND account_id < $2::uuid ORDER BY account_id DESC LIMIT $3::bigint")                    \
+    /* $1 limit */                                                                                 \
+    X(ASK_KEYS, "SELECT v FROM ~.meta WHERE k LIKE 'verify_key:%' ORDER BY k LIMIT $1::bigint")    \
     /* $1 project, $2 limit */                                                                     \
     X(ASK_APPS, "WITH RECURSIVE names(name) AS ((SELECT app FROM ~.run WHERE project = $1::text"   \
         " ORDER BY app LIMIT 1) UNION ALL SELECT (SELECT app FROM ~.run WHERE project = $1::text"  \

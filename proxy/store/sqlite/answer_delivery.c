@@ -6,25 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/url.h"
 #include "store/destination.h"
 #include "store/message.h"
 #include "store/sqlite/merge.h"
-
-static struct hl_str unseal_destination(
-    struct hl_reading *r, const struct hl_id *run_id, struct hl_str sealed, char *out)
-{
-    char *url = sealed.n > 0 ? malloc(sealed.n) : NULL;
-    struct hl_str destination = {out, 0};
-    size_t n;
-    if (!url)
-        return destination;
-    if (hl_unseal(&r->sealer, "webhook.url", run_id, sealed, url, &n) == HL_OK)
-        destination.n = hl_destination_write(out, (struct hl_str){url, n});
-    explicit_bzero(url, sealed.n);
-    free(url);
-    return destination;
-}
 
 static enum hl_err ask_delivery(
     struct hl_reading *r, const struct hl_id *id, struct hl_delivery_row *row)
@@ -48,7 +32,7 @@ static enum hl_err ask_delivery(
     row->done_ms = hl_sql_int(&from);
     row->project = hl_sql_str(&from);
     row->app = hl_sql_str(&from);
-    row->destination = unseal_destination(r, &row->run_id, hl_sql_str(&from), destination);
+    row->destination = hl_destination_unseal(&r->sealer, "webhook.url", &row->run_id, hl_sql_str(&from), destination);
     err = hl_delivery_row_keep(row);
     hl_reading_done(r, HL_ASK_DELIVERY);
     return err;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "store/moved.h"
 #include "store/path.h"
 #include "store/sqlite/meta.h"
 #include "store/sqlite/sqlite.h"
@@ -123,6 +124,8 @@ static enum hl_err check_store(
     enum hl_err failed, err = hl_path(path, "%s/hookline.db", db->dir.path);
     if (err)
         return err;
+    if (hl_moved_check(db->dir.path, why, sizeof(why)) != HL_OK)
+        return report(problems, why);
     failed = open_file(db, path, &is_new, why, sizeof(why));
     if (failed)
         err = report(problems, why);

@@ -9,17 +9,6 @@
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/ended.h"
 
-static enum hl_err unseal_into(struct hl_database *db, const char *place, const struct hl_id *row,
-    struct hl_str sealed, char **room, struct hl_str *out)
-{
-    if (sealed.n == 0)
-        return HL_OK;
-    char *to = *room;
-    out->p = to;
-    *room += sealed.n;
-    return hl_unseal(&db->sealer, place, row, sealed, to, &out->n);
-}
-
 /* The row's strings are gone once it is stepped or reset: the message gets copies. */
 static enum hl_err read_delivery(
     struct hl_database *db, struct hl_sql_row *row, struct hl_id *id, struct hl_leased **out)
@@ -52,9 +41,9 @@ static enum hl_err read_delivery(
     l->traceparent = hl_store_message_copy(&room, trace);
     l->outcome.state = (enum hl_run_state)hl_sql_int(row);
     hl_sql_outcome(row, &l->outcome, &bytes);
-    enum hl_err err = unseal_into(db, "webhook.url", &run_id, url, &room, &l->url);
+    enum hl_err err = hl_unseal_into(&db->sealer, "webhook.url", &run_id, url, &room, &l->url);
     if (!err)
-        err = unseal_into(db, "webhook.secret", &run_id, secret, &room, &l->secret);
+        err = hl_unseal_into(&db->sealer, "webhook.secret", &run_id, secret, &room, &l->secret);
     if (!err)
         err = hl_body_copy(&l->outcome.body, bytes);
     if (err) {

@@ -13,6 +13,7 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "store/message.h"
+#include "store/moved.h"
 #include "store/path.h"
 #include "store/sqlite/account.h"
 #include "store/sqlite/claim.h"
@@ -264,6 +265,9 @@ static enum hl_err open_all(
     char path[HL_PATH_MAX];
     bool is_new;
     enum hl_err err = hl_data_dir_open(&db->dir, config->data_dir.p, why, why_len);
+    if (err)
+        return err;
+    err = hl_moved_check(db->dir.path, why, why_len);
     if (err)
         return err;
     db->base.data_dir = db->dir.path;

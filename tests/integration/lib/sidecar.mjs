@@ -72,8 +72,8 @@ function binds(socket, bind) {
     });
 }
 
-/** Runs the binary to its end: `{ code, stdout, stderr }`. */
-export async function run(args, env = {}, { input } = {}) {
+/** Runs the binary to its end: `{ code, stdout, stderr }`. `killed`: once that is resolved, by SIGKILL. */
+export async function run(args, env = {}, { input, killed } = {}) {
     const limits = { timeout: 60_000, killSignal: 'SIGKILL' }; // one that does not end must not outlive its test
     const child = spawn(BINARY, args, { env: { ...surroundings, ...env }, stdio: 'pipe', ...limits });
     const output = { stdout: '', stderr: '' };
@@ -82,6 +82,7 @@ export async function run(args, env = {}, { input } = {}) {
     }
     child.stdin.on('error', () => {}); // it may end without having read its input
     child.stdin.end(input);
+    killed?.then(() => child.kill('SIGKILL'));
     const [code, signal] = await once(child, 'close');
     if (SANITIZER.test(output.stderr)) throw new Error(output.stderr);
     return { code, signal, ...output };
@@ -108,7 +109,7 @@ const SECRETS = /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bwhsec_[\w+/=]{16,}|-----BEG
 
 /** The first secret that stands in an output, or undefined: all of every sidecar's output goes through here. */
 export function findSecret(text, env) {
-    const own = ['HOOKLINE_JWT_SECRET', 'HOOKLINE_WEBHOOK_SECRET', 'HOOKLINE_KEY'].map((name) => env[name]);
+    const own = ['JWT_SECRET', 'WEBHOOK_SECRET', 'KEY', 'PREVIOUS_KEY'].map((name) => env[`HOOKLINE_${name}`]);
     own.push(passwordOf(env.HOOKLINE_POSTGRES_URL));
     return SECRETS.exec(text)?.[0] ?? own.find((secret) => secret && text.includes(secret));
 }

@@ -87,7 +87,15 @@ static struct shared {
     struct hl_account account;
     unsigned asked;
     struct hl_watch_accounts watch;
+    struct hl_old_key old_key; /* n 0: none */
 } shared;
+
+static void list_keys(struct hl_list_keys *l)
+{
+    l->keys[0] = shared.old_key;
+    l->count = shared.old_key.n > 0;
+    hl_mailbox_post(l->m.reply_to, &l->m.msg);
+}
 
 static void look_up(struct hl_list_accounts *l)
 {
@@ -112,6 +120,8 @@ static enum hl_err post_shared(struct hl_store *self, struct hl_store_msg *m)
     } else if (m->msg.type == HL_STORE_LIST_ACCOUNTS &&
                ((struct hl_list_accounts *)m)->limit == 1) {
         look_up((struct hl_list_accounts *)m);
+    } else if (m->msg.type == HL_STORE_LIST_KEYS) {
+        list_keys((struct hl_list_keys *)m);
     } else {
         return hl_store_post(shared.inner, m);
     }
@@ -185,7 +195,8 @@ static unsigned ask(struct desk *desk, const char *token)
     }
 }
 
-static char *make_token(struct hl_account *account, int64_t expires_in_ms)
+static char *sign_token(
+    const struct hl_issuer *issuer, const struct hl_account *account, int64_t expires_in_ms)
 {
     struct hl_buf out;
     int64_t now_ms = hl_clock_wall_ms();
@@ -195,9 +206,14 @@ static char *make_token(struct hl_account *account, int64_t expires_in_ms)
         .role = account ? account->role : HL_ROLE_ADMIN,
         .issued_ms = now_ms,
         .expires_ms = now_ms + expires_in_ms};
-    cr_assert_eq(hl_issuer_sign(hl_auth_issuer(auth), &grant, &out), HL_OK);
+    cr_assert_eq(hl_issuer_sign(issuer, &grant, &out), HL_OK);
     cr_assert_eq(hl_buf_append(&out, "", 1), HL_OK);
     return out.p;
+}
+
+static char *make_token(const struct hl_account *account, int64_t expires_in_ms)
+{
+    return sign_token(hl_auth_issuer(auth), account, expires_in_ms);
 }
 
 static struct hl_account make_account(uint8_t number)
@@ -291,6 +307,28 @@ Test(lookup, an_account_that_another_replica_made_is_asked_for_once)
         cr_assert_eq(ask(&desks[i], token), 200, "%s", why_not.detail);
     cr_assert_eq(shared.asked, 1);
     free(token);
+}
+
+/* The store was not asked for the key at the start: it was brought there since. */
+Test(lookup, a_token_that_an_imported_key_has_signed_is_good)
+{
+    struct hl_issuer *issuer;
+    char why[256];
+    shared.old_key = (struct hl_old_key){.n = 32};
+    memset(shared.old_key.bytes, 7, shared.old_key.n);
+    struct hl_store old = {.signing_key = shared.old_key.bytes, .signing_key_n = shared.old_key.n};
+    cr_assert_eq(hl_issuer_open(&issuer, &old, why, sizeof why), HL_OK, "%s", why);
+    shared.account = make_account(1);
+    shared.has_account = true;
+    char *imported = sign_token(issuer, &shared.account, HOUR_MS);
+    char *fresh = make_token(&shared.account, HOUR_MS);
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(ask(&desks[i], imported), 200, "%s", why_not.detail);
+        cr_assert_eq(ask(&desks[i], fresh), 200, "%s", why_not.detail);
+    }
+    hl_issuer_free(issuer);
+    free(imported);
+    free(fresh);
 }
 
 Test(lookup, one_that_is_not_there_is_refused_and_not_asked_for_again)

@@ -90,6 +90,15 @@ Test(cli, helps_with_every_command_and_variable)
     cr_assert(strstr(output, "\n      or in a file: HOOKLINE_WEBHOOK_SECRET_FILE\n"));
 }
 
+Test(cli, helps_with_the_commands_of_a_word)
+{
+    cr_assert_eq(RUN("store", "--help"), HL_CLI_OK);
+    cr_assert(strstr(output, "\n  store import ") && strstr(output, "DATA_DIR"), "%s", output);
+    cr_assert_not(strstr(output, "runs list"), "%s", output);
+    cr_assert_eq(RUN("store", "import", "--help"), HL_CLI_OK);
+    cr_assert_eq(RUN("nothing", "--help"), HL_CLI_USAGE);
+}
+
 Test(cli, knows_its_version)
 {
     cr_assert_eq(RUN("--version"), HL_CLI_OK);

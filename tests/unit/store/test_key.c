@@ -95,26 +95,46 @@ Test(data_key, is_no_other_text)
 
 Test(data_key, that_replicas_share_is_that_of_the_setting_or_of_its_file)
 {
-    struct hl_key named, from_setting, from_file;
+    struct hl_key named;
+    struct hl_shared_keys from_setting, from_file;
     struct hl_config config = {.key = HL_STR(DIGITS)};
     cr_assert_eq(hl_key_parse(&named, HL_STR(DIGITS)), HL_OK);
-    cr_assert_eq(hl_key_open_shared(&from_setting, &config, why, sizeof(why)), HL_OK);
-    assert_same(&from_setting, &named);
+    cr_assert_eq(hl_shared_keys_open(&from_setting, &config, why, sizeof(why)), HL_OK);
+    assert_same(&from_setting.key, &named);
     write_file(DIGITS "\n", 65);
     config = (struct hl_config){.key_file = hl_str_from(path)};
-    cr_assert_eq(hl_key_open_shared(&from_file, &config, why, sizeof(why)), HL_OK);
-    assert_same(&from_file, &named);
+    cr_assert_eq(hl_shared_keys_open(&from_file, &config, why, sizeof(why)), HL_OK);
+    assert_same(&from_file.key, &named);
 }
 
 Test(data_key, that_replicas_share_is_never_made)
 {
-    struct hl_key key;
+    struct hl_shared_keys keys;
     struct hl_config config = {.key_file = hl_str_from(path)};
-    cr_assert_eq(hl_key_open_shared(&key, &config, why, sizeof(why)), HL_ERR_NOT_FOUND);
+    cr_assert_eq(hl_shared_keys_open(&keys, &config, why, sizeof(why)), HL_ERR_NOT_FOUND);
     cr_assert_neq(access(path, F_OK), 0);
     cr_assert(strstr(why, "HOOKLINE_KEY_FILE: ") == why && strstr(why, path), "%s", why);
     cr_assert(strstr(why, "hookline key create"), "%s", why);
     write_file("short", 5);
-    cr_assert_eq(hl_key_open_shared(&key, &config, why, sizeof(why)), HL_ERR_INVALID);
+    cr_assert_eq(hl_shared_keys_open(&keys, &config, why, sizeof(why)), HL_ERR_INVALID);
     cr_assert(strstr(why, "does not hold a key: 64 hexadecimal digits"), "%s", why);
+}
+
+Test(data_key, before_the_one_that_replicas_share_is_there_only_if_it_is_set)
+{
+    struct hl_key other;
+    struct hl_shared_keys keys;
+    char text[] = DIGITS;
+    text[0] = text[0] == 'a' ? 'b' : 'a';
+    struct hl_config config = {.key = HL_STR(DIGITS)};
+    cr_assert_eq(hl_shared_keys_open(&keys, &config, why, sizeof(why)), HL_OK);
+    cr_assert_not(keys.has_previous);
+    config.previous_key = hl_str_from(text);
+    cr_assert_eq(hl_key_parse(&other, config.previous_key), HL_OK);
+    cr_assert_eq(hl_shared_keys_open(&keys, &config, why, sizeof(why)), HL_OK);
+    cr_assert(keys.has_previous);
+    assert_same(&keys.previous, &other);
+    config.previous_key = HL_STR("short");
+    cr_assert_eq(hl_shared_keys_open(&keys, &config, why, sizeof(why)), HL_ERR_INVALID);
+    cr_assert_str_eq(why, "HOOKLINE_PREVIOUS_KEY: **** is no key: 64 hexadecimal digits");
 }

@@ -41,6 +41,39 @@ Test(secret, opens_what_it_sealed)
     }
 }
 
+/* Values of two starts with each key, in turn: no key stays at hand for the next one. */
+Test(secret, of_either_shared_key_is_opened_and_a_new_one_is_sealed_with_the_first)
+{
+    struct hl_shared_keys keys = {.key = key, .has_previous = true};
+    struct hl_sealer first, before[2], shared;
+    struct hl_buf values[3] = {{0}};
+    char out[128];
+    size_t n;
+    hl_key_random(&keys.previous);
+    cr_assert_eq(hl_sealer_init_shared(&shared, &keys), HL_OK);
+    cr_assert_eq(hl_sealer_init(&first, &keys.key), HL_OK);
+    cr_assert_eq(hl_seal(&first, "t.c", &row, HL_STR("new"), &values[0]), HL_OK);
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(hl_sealer_init(&before[i], &keys.previous), HL_OK);
+        cr_assert_eq(hl_seal(&before[i], "t.c", &row, HL_STR("old"), &values[i + 1]), HL_OK);
+    }
+    for (size_t i = 0; i < 9; i++) {
+        cr_assert_eq(hl_unseal(&shared, "t.c", &row, hl_buf_str(&values[i % 3]), out, &n), HL_OK);
+        cr_assert(hl_str_eq((struct hl_str){out, n}, i % 3 ? HL_STR("old") : HL_STR("new")));
+    }
+    cr_assert_eq(
+        hl_unseal(&shared, "t.c", &other_row, hl_buf_str(&values[1]), out, &n), HL_ERR_CORRUPT);
+    cr_assert_eq(hl_seal(&shared, "t.c", &row, HL_STR("now"), &sealed), HL_OK);
+    cr_assert_eq(hl_unseal(&first, "t.c", &row, hl_buf_str(&sealed), out, &n), HL_OK);
+    cr_assert_eq(hl_unseal(&before[0], "t.c", &row, hl_buf_str(&sealed), out, &n), HL_ERR_CORRUPT);
+    for (size_t i = 0; i < 3; i++)
+        hl_buf_fini(&values[i]);
+    hl_sealer_fini(&first);
+    hl_sealer_fini(&before[0]);
+    hl_sealer_fini(&before[1]);
+    hl_sealer_fini(&shared);
+}
+
 Test(secret, opens_in_its_own_place_only)
 {
     char out[128];

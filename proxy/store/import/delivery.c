@@ -1,0 +1,184 @@
+/* delivery.c - deliveries go over, with their attempts. An attempt that was under way when the last process
+ * ended counts, with an unknown outcome: after the last one the delivery is a dead letter. What is
+ * pending is due at once, as after a start. */
+#include "store/import/passage.h"
+#include "store/import/source.h"
+#include "store/postgres/row.h"
+
+static const char read_deliveries[] =
+    "SELECT delivery.delivery_id, delivery.run_id, app.project, app.name, result.state,"
+    " delivery.state, delivery.round, delivery.n, delivery.max_attempts, delivery.is_leased,"
+    " delivery.created_ms, delivery.done_ms FROM delivery"
+    " JOIN run ON run.run_id = delivery.run_id JOIN app ON app.app_id = run.app_id"
+    " JOIN result ON result.number = run.number WHERE delivery.delivery_id > ?"
+    " AND length(delivery.delivery_id) = 16 ORDER BY delivery.delivery_id";
+
+static const char read_attempts[] =
+    "SELECT round, n, started_ms, ended_ms, verdict, http_status, error FROM attempt"
+    " WHERE delivery_id = ? ORDER BY round, n";
+
+/* A URL that nobody can open leaves nothing to wait for. */
+static const char write_deliveries[] =
+    "WITH input AS MATERIALIZED (SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[],"
+    " $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],"
+    " $10::bigint[], $11::bigint[]) AS t(delivery_id, run_id, project, app, run_state, state,"
+    " round, n, max_attempts, created_ms, done_ms)),"
+    " tries AS MATERIALIZED (SELECT * FROM unnest($12::uuid[], $13::bigint[], $14::bigint[],"
+    " $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bytea[]) AS t(delivery_id,"
+    " round, n, started_ms, ended_ms, verdict, http_status, error)),"
+    " added AS (INSERT INTO ~.delivery (delivery_id, run_id, project, app, run_state, lane, state,"
+    " round, n, max_attempts, created_ms, done_ms) SELECT i.delivery_id, i.run_id, i.project,"
+    " i.app, i.run_state, coalesce(r.lane, 0), CASE WHEN r.url IS NULL AND i.state = 0 THEN 2"
+    " ELSE i.state END, i.round, i.n, i.max_attempts, i.created_ms, CASE WHEN r.url IS NULL"
+    " AND i.state = 0 THEN i.created_ms ELSE nullif(i.done_ms, 0) END FROM input i"
+    " JOIN ~.run r ON r.run_id = i.run_id ON CONFLICT (delivery_id) DO NOTHING"
+    " RETURNING delivery_id, lane, state),"
+    " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"
+    " SELECT delivery_id, lane, now() FROM added WHERE state = 0),"
+    " tried AS (INSERT INTO ~.attempt (delivery_id, round, n, started_ms, ended_ms, verdict,"
+    " http_status, error) SELECT t.delivery_id, t.round, t.n, t.started_ms, nullif(t.ended_ms, 0),"
+    " t.verdict, t.http_status, t.error FROM tries t JOIN added a ON a.delivery_id ="
+    " t.delivery_id ON CONFLICT DO NOTHING)"
+    " SELECT count(*), count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE state = 2)"
+    " FROM added";
+
+struct delivery {
+    struct hl_id id, run_id;
+    struct hl_str project, app;
+    int64_t run_state, state, round, n, max_attempts, created_ms, done_ms;
+    bool is_leased;
+};
+
+static void read_delivery(struct hl_sql_row *row, struct delivery *d)
+{
+    hl_sql_id(row, &d->id);
+    hl_sql_id(row, &d->run_id);
+    d->project = hl_sql_str(row);
+    d->app = hl_sql_str(row);
+    d->run_state = hl_sql_int(row);
+    d->state = hl_sql_int(row);
+    d->round = hl_sql_int(row);
+    d->n = hl_sql_int(row);
+    d->max_attempts = hl_sql_int(row);
+    d->is_leased = hl_sql_int(row);
+    d->created_ms = hl_sql_int(row);
+    d->done_ms = hl_sql_int(row);
+}
+
+static void settle(const struct hl_passage *p, struct delivery *d)
+{
+    if (d->state != HL_DELIVERY_PENDING || !d->is_leased || d->n < d->max_attempts)
+        return;
+    d->state = HL_DELIVERY_DEAD;
+    d->done_ms = p->now_ms;
+}
+
+static void add_delivery(struct hl_pg_columns *rows, const struct delivery *d)
+{
+    hl_pg_columns_id(rows, &d->id);
+    hl_pg_columns_id(rows, &d->run_id);
+    hl_pg_columns_text(rows, d->project);
+    hl_pg_columns_text(rows, d->app);
+    hl_pg_columns_int(rows, d->run_state);
+    hl_pg_columns_int(rows, d->state);
+    hl_pg_columns_int(rows, d->round);
+    hl_pg_columns_int(rows, d->n);
+    hl_pg_columns_int(rows, d->max_attempts);
+    hl_pg_columns_int(rows, d->created_ms);
+    hl_pg_columns_int(rows, d->done_ms);
+    hl_pg_columns_end_row(rows);
+}
+
+static void add_attempt(
+    struct hl_passage *p, const struct hl_id *delivery_id, struct hl_sql_row *row)
+{
+    struct hl_pg_columns *more = &p->more;
+    hl_pg_columns_id(more, delivery_id);
+    for (int i = 0; i < 3; i++)
+        hl_pg_columns_int(more, hl_sql_int(row)); /* round, n, started_ms */
+    int64_t ended_ms = hl_sql_int(row);
+    bool has_ended = sqlite3_column_type(row->st, row->at) != SQLITE_NULL;
+    int64_t verdict = hl_sql_int(row);
+    hl_pg_columns_int(more, has_ended ? ended_ms : p->now_ms);
+    hl_pg_columns_int(more, has_ended ? verdict : HL_ATTEMPT_UNKNOWN);
+    hl_pg_columns_int(more, hl_sql_int(row));
+    hl_pg_columns_bytes(more, hl_sql_str(row));
+    hl_pg_columns_end_row(more);
+}
+
+static enum hl_err take_attempts(
+    struct hl_passage *p, sqlite3_stmt *attempts, const struct hl_id *delivery_id)
+{
+    struct hl_sql_args args = {.st = attempts};
+    struct hl_sql_row row;
+    enum hl_err err;
+    hl_sql_bind_id(&args, delivery_id);
+    while (!(err = hl_import_source_step(p->db, attempts, &row, p->why, p->why_len)))
+        add_attempt(p, delivery_id, &row);
+    sqlite3_reset(attempts);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+static enum hl_err send_batch(struct hl_passage *p, const struct hl_id *last)
+{
+    static const enum hl_pg_type of_attempts[] = {
+        HL_PG_ID, HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_BYTES};
+    PGresult *result;
+    if (p->rows.rows == 0)
+        return HL_OK;
+    if (p->more.rows == 0)
+        hl_pg_columns_shape(&p->more, of_attempts, HL_ARRAY_LEN(of_attempts));
+    enum hl_err err = hl_passage_begin(p);
+    if (!err)
+        err = hl_passage_send(p, write_deliveries, &result);
+    if (err)
+        return err;
+    struct hl_pg_row row = {.result = result};
+    uint64_t deliveries = (uint64_t)hl_pg_int(&row), pending = (uint64_t)hl_pg_int(&row);
+    uint64_t dead = (uint64_t)hl_pg_int(&row);
+    PQclear(result);
+    err = hl_passage_commit(p, HL_IMPORT_DELIVERIES, last);
+    if (err)
+        return err;
+    p->done->deliveries += deliveries;
+    p->done->pending += pending;
+    p->done->dead += dead;
+    return HL_OK;
+}
+
+static enum hl_err take_all(struct hl_passage *p, sqlite3_stmt *st, sqlite3_stmt *attempts)
+{
+    struct hl_sql_row row;
+    struct delivery d = {.id = p->after};
+    enum hl_err err;
+    while (!(err = hl_import_source_step(p->db, st, &row, p->why, p->why_len))) {
+        read_delivery(&row, &d);
+        settle(p, &d);
+        add_delivery(&p->rows, &d);
+        err = take_attempts(p, attempts, &d.id);
+        if (!err && hl_passage_is_full(p))
+            err = send_batch(p, &d.id);
+        if (err)
+            return err;
+    }
+    return err == HL_ERR_NOT_FOUND ? send_batch(p, &d.id) : err;
+}
+
+enum hl_err hl_import_deliveries(struct hl_passage *p)
+{
+    sqlite3_stmt *st = hl_import_source_prepare(p->db, read_deliveries, p->why, p->why_len);
+    sqlite3_stmt *attempts = hl_import_source_prepare(p->db, read_attempts, p->why, p->why_len);
+    struct hl_sql_args args = {.st = st};
+    struct hl_id after = p->after;
+    static const struct hl_id none;
+    enum hl_err err = st && attempts ? HL_OK : HL_ERR_IO;
+    if (!err) {
+        hl_sql_bind_id(&args, &after);
+        err = take_all(p, st, attempts);
+    }
+    sqlite3_finalize(st);
+    sqlite3_finalize(attempts);
+    if (!err)
+        err = hl_passage_begin(p);
+    return err ? err : hl_passage_commit(p, HL_IMPORT_DONE, &none);
+}

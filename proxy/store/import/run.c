@@ -1,0 +1,331 @@
+/* run.c - runs go over: with their requests, as long as they wait, and with their ends. One that had begun
+ * was inside the app when the last process ended: it ends as interrupted, with its webhook.
+ *
+ * Values are opened with the directory's key and sealed with the schema's.
+ * Not here: bodies in files (files.c). */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/body_file.h"
+#include "store/import/files.h"
+#include "store/import/source.h"
+#include "store/postgres/row.h"
+
+static const char read_runs[] =
+    "SELECT run.run_id, app.project, app.name, run.has_begun, run.is_async, run.created_ms,"
+    " run.started_ms, run.attempt, run.epoch, run.is_cancel_wished, run.method, run.path,"
+    " coalesce(run.request_size, -1), ticket.number IS NOT NULL, ticket.head, ticket.body_where,"
+    " ticket.body_size, ticket.body_sha256, ticket.body_file, ticket.body_bytes, webhook.url,"
+    " webhook.secret, webhook.traceparent, result.state, " HL_SQL_RESULT " FROM run"
+    " LEFT JOIN app ON app.app_id = run.app_id LEFT JOIN ticket ON ticket.number = run.number"
+    " LEFT JOIN webhook ON webhook.run_id = run.run_id"
+    " LEFT JOIN result ON result.number = run.number"
+    " WHERE run.run_id > ? AND length(run.run_id) = 16 ORDER BY run.run_id";
+
+static const char write_runs[] =
+    "WITH input AS MATERIALIZED (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[],"
+    " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],"
+    " $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[],"
+    " $16::bigint[], $17::bigint[], $18::bigint[], $19::bytea[], $20::uuid[], $21::bytea[],"
+    " $22::bigint[], $23::bigint[], $24::bigint[], $25::bytea[], $26::bytea[], $27::bigint[],"
+    " $28::bigint[], $29::bigint[], $30::bigint[], $31::bytea[], $32::uuid[], $33::bytea[],"
+    " $34::uuid[], $35::bigint[]) AS t(run_id, project, app, state, is_async, created_ms,"
+    " started_ms, attempt, epoch, method, path, head, url, secret, traceparent, lane,"
+    " request_where, request_size, request_sha256, request_file, request_bytes, finished_ms,"
+    " reason, http_status, content_type, content_encoding, encoding, escaped_size, body_where,"
+    " body_size, body_sha256, body_file, body_bytes, delivery_id, is_interrupted)),"
+    " runs AS (INSERT INTO ~.run (run_id, project, app, state, is_async, has_webhook, created_ms,"
+    " started_ms, attempt, epoch, method, path, head, url, secret, traceparent, lane,"
+    " request_where, request_size, request_sha256, request_file, request_bytes, finished_ms,"
+    " reason, http_status, content_type, content_encoding, encoding, escaped_size, body_where,"
+    " body_size, body_sha256, body_file, body_bytes) SELECT run_id, project, app, state,"
+    " is_async = 1, url IS NOT NULL, created_ms, nullif(started_ms, 0), attempt, epoch, method,"
+    " path, head, url, secret, traceparent, lane, request_where, request_size, request_sha256,"
+    " request_file, request_bytes, nullif(finished_ms, 0), reason, http_status, content_type,"
+    " content_encoding, encoding, escaped_size, body_where, body_size, body_sha256, body_file,"
+    " body_bytes FROM input ON CONFLICT (run_id) DO NOTHING RETURNING run_id),"
+    " fresh AS (SELECT i.* FROM input i JOIN runs r ON r.run_id = i.run_id),"
+    " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, is_async)"
+    " SELECT run_id, least(now(), to_timestamp(created_ms / 1000.0)), epoch, attempt, true"
+    " FROM fresh WHERE state = 0),"
+    " forwarded AS (INSERT INTO ~.delivery (delivery_id, run_id, project, app, run_state, lane,"
+    " max_attempts, created_ms) SELECT delivery_id, run_id, project, app, state, lane, 0,"
+    " finished_ms FROM fresh WHERE delivery_id IS NOT NULL),"
+    " forwarding AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"
+    " SELECT delivery_id, lane, now() FROM fresh WHERE delivery_id IS NOT NULL)"
+    " SELECT count(*), count(*) FILTER (WHERE state = 0), coalesce(sum(is_interrupted), 0)::bigint,"
+    " count(delivery_id) FROM fresh";
+
+/* --- one run ------------------------------------------------------------------------------------- */
+
+enum { HEAD, URL, SECRET, VALUES };
+
+static const struct {
+    const char *from, *to;
+} places[VALUES] = {
+    {"ticket.head", "run.head"}, {"webhook.url", "run.url"}, {"webhook.secret", "run.secret"}};
+
+struct run {
+    struct hl_id id, delivery_id;
+    struct hl_str project, app, method, path, traceparent;
+    bool has_begun, is_async, is_cancel_wished, has_ticket, is_interrupted, has_lane;
+    int64_t created_ms, started_ms, attempt, epoch, request_size, lane;
+    struct hl_str values[VALUES]; /* as they stood */
+    struct hl_buf sealed[VALUES]; /* as they will stand; empty: null */
+    struct hl_body request;
+    struct hl_outcome outcome;
+    struct hl_str request_bytes, body_bytes;
+};
+
+static void read_run(struct hl_sql_row *row, struct run *run)
+{
+    hl_sql_id(row, &run->id);
+    run->project = hl_sql_str(row);
+    run->app = hl_sql_str(row);
+    run->has_begun = hl_sql_int(row);
+    run->is_async = hl_sql_int(row);
+    run->created_ms = hl_sql_int(row);
+    run->started_ms = hl_sql_int(row);
+    run->attempt = hl_sql_int(row);
+    run->epoch = hl_sql_int(row);
+    run->is_cancel_wished = hl_sql_int(row);
+    run->method = hl_sql_str(row);
+    run->path = hl_sql_str(row);
+    run->request_size = hl_sql_int(row);
+    run->has_ticket = hl_sql_int(row);
+    run->values[HEAD] = hl_sql_str(row);
+    hl_sql_body(row, &run->request, &run->request_bytes);
+    run->values[URL] = hl_sql_str(row);
+    run->values[SECRET] = hl_sql_str(row);
+    run->traceparent = hl_sql_str(row);
+    run->outcome.state = (enum hl_run_state)hl_sql_int(row);
+    hl_sql_outcome(row, &run->outcome, &run->body_bytes);
+}
+
+/* One that does not open stays empty, and is counted. */
+static enum hl_err reseal(struct hl_passage *p, struct run *run, int which)
+{
+    struct hl_str sealed = run->values[which];
+    size_t n;
+    char *plain = sealed.n > 0 ? malloc(sealed.n) : NULL;
+    if (sealed.n == 0)
+        return HL_OK;
+    if (!plain)
+        return HL_ERR_NOMEM;
+    enum hl_err err = hl_unseal(&p->db->sealer, places[which].from, &run->id, sealed, plain, &n);
+    struct hl_str value = {plain, n};
+    if (!err)
+        err = hl_seal(&p->sealer, places[which].to, &run->id, value, &run->sealed[which]);
+    if (!err && which == URL) {
+        run->lane = (int64_t)hl_key_lane(p->sealer.key, value);
+        run->has_lane = true;
+    }
+    explicit_bzero(plain, sealed.n);
+    free(plain);
+    p->done->unreadable += err == HL_ERR_CORRUPT;
+    return err == HL_ERR_CORRUPT ? HL_OK : err;
+}
+
+static bool has_file(struct hl_passage *p, const struct hl_body *body)
+{
+    int fd;
+    if (body->where != HL_BODY_FILE)
+        return true;
+    bool is_there = hl_body_file_open(p->db->dir.path, &body->file, &fd) == HL_OK;
+    if (is_there)
+        close(fd);
+    else
+        p->done->unreadable++;
+    return is_there;
+}
+
+static bool may_wait(struct hl_passage *p, const struct run *run)
+{
+    return run->is_async && !run->has_begun && run->has_ticket && run->sealed[HEAD].n > 0 &&
+           run->request.where <= HL_BODY_FILE && has_file(p, &run->request);
+}
+
+/* What the end of the last process, or damage, has left without an end. */
+static void interrupt(struct hl_passage *p, struct run *run)
+{
+    run->outcome = (struct hl_outcome){.state = HL_RUN_FAILURE,
+        .reason = HL_REASON_INTERRUPTED,
+        .finished_ms = p->now_ms,
+        .encoding = HL_ENCODING_NONE};
+    if (run->is_cancel_wished) {
+        run->outcome.state = HL_RUN_CANCELLED;
+        run->outcome.reason = HL_REASON_NONE;
+    }
+    run->is_interrupted = true;
+    if (run->sealed[URL].n > 0)
+        run->delivery_id = hl_id_next(&p->ids, p->now_ms);
+}
+
+/* How it stands over there. */
+static enum hl_err settle(struct hl_passage *p, struct run *run)
+{
+    enum hl_err err = HL_OK;
+    bool has_ended = hl_run_state_is_final(run->outcome.state);
+    if (has_ended)
+        run->values[HEAD] = (struct hl_str){0};
+    for (int i = 0; i < VALUES && !err; i++)
+        err = reseal(p, run, i);
+    bool waits = !err && !has_ended && may_wait(p, run);
+    if (waits)
+        run->outcome.encoding = HL_ENCODING_NONE;
+    else if (!has_ended)
+        interrupt(p, run);
+    if (!waits) {
+        run->request = (struct hl_body){.size = (uint64_t)run->request_size};
+        run->sealed[HEAD].n = 0;
+    }
+    if (!has_file(p, &run->outcome.body))
+        run->outcome.body.where = HL_BODY_DROPPED;
+    return err;
+}
+
+/* --- its row ------------------------------------------------------------------------------------- */
+
+static void add_bytes_if(struct hl_pg_columns *rows, bool is_there, struct hl_str s)
+{
+    if (is_there)
+        hl_pg_columns_bytes(rows, s);
+    else
+        hl_pg_columns_null(rows, HL_PG_BYTES);
+}
+
+static void add_body(struct hl_pg_columns *rows, const struct hl_body *body, struct hl_str bytes)
+{
+    static const struct hl_id none;
+    bool is_kept = body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE;
+    hl_pg_columns_int(rows, body->where);
+    hl_pg_columns_int(rows, (int64_t)body->size);
+    add_bytes_if(rows, is_kept, (struct hl_str){(const char *)body->sha256, sizeof(body->sha256)});
+    hl_pg_columns_id(rows, body->where == HL_BODY_FILE ? &body->file : &none);
+    add_bytes_if(rows, body->where == HL_BODY_INLINE, bytes);
+}
+
+static void add_outcome(struct hl_pg_columns *rows, const struct hl_outcome *o, struct hl_str bytes)
+{
+    hl_pg_columns_int(rows, o->finished_ms);
+    hl_pg_columns_int(rows, o->reason);
+    hl_pg_columns_int(rows, o->http_status);
+    hl_pg_columns_bytes(rows, hl_str_from(o->content_type));
+    hl_pg_columns_bytes(rows, hl_str_from(o->content_encoding));
+    hl_pg_columns_int(rows, o->encoding);
+    hl_pg_columns_int(rows, (int64_t)o->escaped_size);
+    add_body(rows, &o->body, bytes);
+}
+
+static void add_run(struct hl_pg_columns *rows, const struct run *run)
+{
+    hl_pg_columns_id(rows, &run->id);
+    hl_pg_columns_text(rows, run->project);
+    hl_pg_columns_text(rows, run->app);
+    hl_pg_columns_int(rows, run->outcome.state);
+    hl_pg_columns_int(rows, run->is_async);
+    hl_pg_columns_int(rows, run->created_ms);
+    hl_pg_columns_int(rows, run->started_ms);
+    hl_pg_columns_int(rows, run->attempt);
+    hl_pg_columns_int(rows, run->epoch);
+    hl_pg_columns_bytes(rows, run->method);
+    hl_pg_columns_bytes(rows, run->path);
+    for (int i = 0; i < VALUES; i++)
+        add_bytes_if(rows, run->sealed[i].n > 0, hl_buf_str(&run->sealed[i]));
+    hl_pg_columns_bytes(rows, run->traceparent);
+    if (run->has_lane)
+        hl_pg_columns_int(rows, run->lane);
+    else
+        hl_pg_columns_null(rows, HL_PG_INT);
+    add_body(rows, &run->request, run->request_bytes);
+    add_outcome(rows, &run->outcome, run->body_bytes);
+    hl_pg_columns_id(rows, &run->delivery_id);
+    hl_pg_columns_int(rows, run->is_interrupted);
+    hl_pg_columns_end_row(rows);
+}
+
+/* --- all of them ----------------------------------------------------------------------------------- */
+
+static enum hl_err send_batch(
+    struct hl_passage *p, struct hl_import_files *files, const struct hl_id *last)
+{
+    PGresult *result;
+    if (p->rows.rows == 0)
+        return HL_OK;
+    enum hl_err err = hl_passage_begin(p);
+    if (!err)
+        err = hl_import_files_put(p, files);
+    if (!err)
+        err = hl_passage_send(p, write_runs, &result);
+    if (err)
+        return err;
+    struct hl_pg_row row = {.result = result};
+    uint64_t runs = (uint64_t)hl_pg_int(&row), queued = (uint64_t)hl_pg_int(&row);
+    uint64_t interrupted = (uint64_t)hl_pg_int(&row), forwarded = (uint64_t)hl_pg_int(&row);
+    PQclear(result);
+    err = hl_passage_commit(p, HL_IMPORT_RUNS, last);
+    if (err)
+        return err;
+    p->done->runs += runs;
+    p->done->queued += queued;
+    p->done->interrupted += interrupted;
+    p->done->deliveries += forwarded;
+    p->done->pending += forwarded;
+    return HL_OK;
+}
+
+/* Rows without an app are damage: nobody could ask for them. */
+static enum hl_err take(
+    struct hl_passage *p, struct hl_import_files *files, struct hl_sql_row *row, struct hl_id *last)
+{
+    struct run run = {.has_begun = false};
+    read_run(row, &run);
+    enum hl_err err = run.project.p ? settle(p, &run) : HL_OK;
+    if (!err && run.project.p) {
+        add_run(&p->rows, &run);
+        hl_import_files_note(files, &run.id, &run.request);
+        hl_import_files_note(files, &run.id, &run.outcome.body);
+    }
+    p->done->unreadable += !run.project.p;
+    *last = run.id;
+    for (int i = 0; i < VALUES; i++)
+        hl_buf_fini(&run.sealed[i]);
+    return err;
+}
+
+static enum hl_err take_all(struct hl_passage *p, struct hl_import_files *files, sqlite3_stmt *st)
+{
+    struct hl_sql_row row;
+    struct hl_id last = p->after;
+    enum hl_err err;
+    while (!(err = hl_import_source_step(p->db, st, &row, p->why, p->why_len))) {
+        err = take(p, files, &row, &last);
+        if (!err && (hl_passage_is_full(p) || hl_import_files_are_full(files)))
+            err = send_batch(p, files, &last);
+        if (err)
+            return err;
+    }
+    return err == HL_ERR_NOT_FOUND ? send_batch(p, files, &last) : err;
+}
+
+enum hl_err hl_import_runs(struct hl_passage *p)
+{
+    static const struct hl_id none;
+    struct hl_import_files files;
+    sqlite3_stmt *st = hl_import_source_prepare(p->db, read_runs, p->why, p->why_len);
+    struct hl_sql_args args = {.st = st};
+    struct hl_id after = p->after;
+    enum hl_err err = hl_import_files_init(&files);
+    if (!err && !st)
+        err = HL_ERR_IO;
+    if (!err) {
+        hl_sql_bind_id(&args, &after);
+        err = take_all(p, &files, st);
+    }
+    sqlite3_finalize(st);
+    hl_import_files_fini(&files);
+    if (!err)
+        err = hl_passage_begin(p);
+    return err ? err : hl_passage_commit(p, HL_IMPORT_DELIVERIES, &none);
+}

@@ -1,0 +1,204 @@
+/* shared.c - what is not of one run: the signing key, accounts, Idempotency-Keys. */
+#include <mbedtls/sha256.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "store/import/passage.h"
+#include "store/import/source.h"
+#include "store/postgres/meta.h"
+#include "store/postgres/row.h"
+
+/* --- the signing key ---------------------------------------------------------------------------- */
+
+static const struct hl_id no_row;
+
+static enum hl_err read_meta(struct hl_passage *p, struct hl_str name, struct hl_buf *value)
+{
+    PGresult *result;
+    hl_pg_params_clear(&p->params);
+    hl_pg_add_str(&p->params, name);
+    enum hl_err err = hl_pg_session_ask(&p->session, "SELECT v FROM ~.meta WHERE k = $1::text",
+        &p->params, &result, p->why, p->why_len);
+    value->n = 0;
+    if (!err && PQntuples(result) > 0) {
+        struct hl_pg_row row = {.result = result};
+        err = hl_buf_append_str(value, hl_pg_str(&row));
+    }
+    PQclear(result);
+    return err;
+}
+
+static enum hl_err put_meta(struct hl_passage *p, struct hl_str name, struct hl_str plain)
+{
+    struct hl_buf sealed = {0};
+    PGresult *result = NULL;
+    enum hl_err err = hl_seal(&p->sealer, hl_pg_meta_place(name), &no_row, plain, &sealed);
+    hl_pg_params_clear(&p->params);
+    hl_pg_add_str(&p->params, name);
+    hl_pg_add_str(&p->params, hl_buf_str(&sealed));
+    if (!err)
+        err = hl_pg_session_ask(&p->session,
+            "INSERT INTO ~.meta (k, v) VALUES ($1::text, $2::bytea) ON CONFLICT (k) DO NOTHING",
+            &p->params, &result, p->why, p->why_len);
+    PQclear(result);
+    hl_buf_fini(&sealed);
+    return err;
+}
+
+/* Under a name that says nothing of it, and is the same another time. */
+static struct hl_str name_second(struct hl_str key, char out[64])
+{
+    static const char prefix[] = "verify_key:";
+    uint8_t digest[32];
+    size_t n = strlen(prefix);
+    mbedtls_sha256_ret((const unsigned char *)key.p, key.n, digest, 0);
+    memcpy(out, prefix, n);
+    hl_hex_write(out + n, digest, 16);
+    return (struct hl_str){out, n + 32};
+}
+
+static bool is_same(struct hl_passage *p, const struct hl_buf *sealed, struct hl_str ours)
+{
+    char plain[HL_SIGNING_KEY_MAX + HL_SEAL_OVERHEAD];
+    size_t n = 0;
+    bool is = sealed->n <= sizeof(plain) &&
+              hl_unseal(&p->sealer, "meta.signing_key", &no_row, hl_buf_str(sealed), plain, &n) ==
+                  HL_OK &&
+              hl_str_eq((struct hl_str){plain, n}, ours);
+    explicit_bzero(plain, sizeof(plain));
+    return is;
+}
+
+static enum hl_err put_signing_key(struct hl_passage *p, struct hl_str ours)
+{
+    char name[64];
+    struct hl_buf theirs = {0};
+    enum hl_err err = put_meta(p, HL_STR("signing_key"), ours);
+    if (!err)
+        err = read_meta(p, HL_STR("signing_key"), &theirs);
+    if (!err && !is_same(p, &theirs, ours)) {
+        p->done->is_second_key = true;
+        err = put_meta(p, name_second(ours, name), ours);
+    }
+    hl_buf_fini(&theirs);
+    return err;
+}
+
+enum hl_err hl_import_signing_key(struct hl_passage *p)
+{
+    struct hl_str ours = {(const char *)p->db->base.signing_key, p->db->base.signing_key_n};
+    enum hl_err err = hl_passage_begin(p);
+    if (!err && ours.n > 0)
+        err = put_signing_key(p, ours);
+    return err ? err : hl_passage_commit(p, HL_IMPORT_ACCOUNTS, &no_row);
+}
+
+/* --- rows that need nothing else ------------------------------------------------------------------ */
+
+/* How one kind of them goes over. */
+struct kind {
+    const char *read, *write; /* write: answers how many are new */
+    void (*add)(struct hl_pg_columns *rows, struct hl_sql_row *row);
+};
+
+static enum hl_err send_batch(struct hl_passage *p, const struct kind *kind, uint64_t *count)
+{
+    PGresult *result;
+    if (p->rows.rows == 0)
+        return HL_OK;
+    enum hl_err err = hl_passage_begin(p);
+    if (!err)
+        err = hl_passage_send(p, kind->write, &result);
+    if (err)
+        return err;
+    struct hl_pg_row row = {.result = result};
+    *count += (uint64_t)hl_pg_int(&row);
+    PQclear(result);
+    return hl_passage_commit(p, p->stage, &no_row);
+}
+
+static enum hl_err send_all(
+    struct hl_passage *p, const struct kind *kind, sqlite3_stmt *st, uint64_t *count)
+{
+    struct hl_sql_row row;
+    enum hl_err err;
+    while (!(err = hl_import_source_step(p->db, st, &row, p->why, p->why_len))) {
+        kind->add(&p->rows, &row);
+        hl_pg_columns_end_row(&p->rows);
+        if (hl_passage_is_full(p))
+            err = send_batch(p, kind, count);
+        if (err)
+            return err;
+    }
+    return err == HL_ERR_NOT_FOUND ? send_batch(p, kind, count) : err;
+}
+
+/* Twice is as good as once: no place in between is noted. */
+static enum hl_err carry(struct hl_passage *p, const struct kind *kind, uint64_t *count)
+{
+    sqlite3_stmt *st = hl_import_source_prepare(p->db, kind->read, p->why, p->why_len);
+    if (!st)
+        return HL_ERR_IO;
+    sqlite3_bind_int64(st, 1, p->now_ms);
+    enum hl_err err = send_all(p, kind, st, count);
+    sqlite3_finalize(st);
+    if (!err)
+        err = hl_passage_begin(p);
+    return err ? err : hl_passage_commit(p, p->stage + 1, &no_row);
+}
+
+static void add_account(struct hl_pg_columns *rows, struct hl_sql_row *row)
+{
+    struct hl_id id;
+    hl_sql_id(row, &id);
+    hl_pg_columns_id(rows, &id);
+    hl_pg_columns_text(rows, hl_sql_str(row));
+    hl_pg_columns_bytes(rows, hl_sql_str(row));
+    for (int i = 0; i < 5; i++)
+        hl_pg_columns_int(rows, hl_sql_int(row));
+}
+
+static const struct kind accounts = {
+    .read = "SELECT account_id, project, name, role, created_ms, expires_ms, revoked_ms,"
+            " last_used_ms FROM account WHERE ? > 0 AND length(account_id) = 16",
+    .write = "WITH added AS (INSERT INTO ~.account (account_id, project, name, role, created_ms,"
+             " expires_ms, revoked_ms, last_used_ms) SELECT * FROM unnest($1::uuid[], $2::text[],"
+             " $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])"
+             " ON CONFLICT DO NOTHING RETURNING account_id, revoked_ms), told AS (INSERT INTO"
+             " ~.event (kind, subject) SELECT CASE revoked_ms WHEN 0 THEN 3 ELSE 2 END, account_id"
+             " FROM added) SELECT count(*) FROM added",
+    .add = add_account};
+
+enum hl_err hl_import_accounts(struct hl_passage *p)
+{
+    return carry(p, &accounts, &p->done->accounts);
+}
+
+static void add_key(struct hl_pg_columns *rows, struct hl_sql_row *row)
+{
+    struct hl_id run_id;
+    hl_pg_columns_text(rows, hl_sql_str(row));
+    hl_pg_columns_text(rows, hl_sql_str(row));
+    hl_pg_columns_bytes(rows, hl_sql_str(row));
+    hl_pg_columns_bytes(rows, hl_sql_str(row));
+    hl_sql_id(row, &run_id);
+    hl_pg_columns_id(rows, &run_id);
+    hl_pg_columns_bytes(rows, hl_sql_str(row));
+    hl_pg_columns_int(rows, hl_sql_int(row));
+}
+
+static const struct kind keys = {
+    .read = "SELECT app.project, app.name, idem.subject, idem.key, idem.run_id, idem.fingerprint,"
+            " idem.expires_ms FROM idem JOIN app ON app.app_id = idem.app_id"
+            " WHERE idem.expires_ms > ? AND length(idem.run_id) = 16",
+    .write = "WITH added AS (INSERT INTO ~.idem (project, app, subject, key, run_id, fingerprint,"
+             " expires_ms) SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[],"
+             " $5::uuid[], $6::bytea[], $7::bigint[]) ON CONFLICT DO NOTHING RETURNING run_id)"
+             " SELECT count(*) FROM added",
+    .add = add_key};
+
+enum hl_err hl_import_keys(struct hl_passage *p)
+{
+    return carry(p, &keys, &p->done->keys);
+}

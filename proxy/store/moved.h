@@ -1,0 +1,18 @@
+/* moved.h - the mark in a data directory that its store was taken elsewhere: the file `moved`. What is
+ * queued there would run a second time if it were opened again. Blocks. */
+#ifndef HL_STORE_MOVED_H
+#define HL_STORE_MOVED_H
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/id.h"
+
+/* Which move it was. NOT_FOUND: there is no mark; INVALID: it says something else. */
+HL_MUST_CHECK enum hl_err hl_moved_read(const char *data_dir, struct hl_id *id);
+/* `where` to, in words. Durable. */
+HL_MUST_CHECK enum hl_err hl_moved_write(
+    const char *data_dir, const struct hl_id *id, const char *where);
+/* DENIED, with one line in `why`, where there is a mark of any kind. */
+HL_MUST_CHECK enum hl_err hl_moved_check(const char *data_dir, char *why, size_t why_len);
+
+#endif

@@ -1,0 +1,91 @@
+/* columns.c - see columns.h. */
+#include "store/postgres/columns.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+void hl_pg_columns_init(struct hl_pg_columns *c)
+{
+    *c = (struct hl_pg_columns){.n = 0};
+    for (size_t i = 0; i < HL_PG_PARAMS_MAX; i++)
+        hl_pg_params_init(&c->each[i]);
+}
+
+void hl_pg_columns_fini(struct hl_pg_columns *c)
+{
+    for (size_t i = 0; i < HL_PG_PARAMS_MAX; i++)
+        hl_pg_params_fini(&c->each[i]);
+}
+
+void hl_pg_columns_clear(struct hl_pg_columns *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        hl_pg_params_clear(&c->each[i]);
+    c->n = c->rows = c->bytes = c->at = 0;
+}
+
+void hl_pg_columns_shape(struct hl_pg_columns *c, const enum hl_pg_type *types, size_t n)
+{
+    HL_ASSERT(c->rows == 0 && n <= HL_PG_PARAMS_MAX);
+    memcpy(c->types, types, n * sizeof(*types));
+    c->n = n;
+}
+
+static struct hl_pg_params *next(struct hl_pg_columns *c, enum hl_pg_type type)
+{
+    size_t at = c->at++;
+    HL_ASSERT(at < HL_PG_PARAMS_MAX);
+    c->types[at] = type;
+    if (at == c->n)
+        c->n++;
+    return &c->each[at];
+}
+
+void hl_pg_columns_int(struct hl_pg_columns *c, int64_t v)
+{
+    hl_pg_item_int(next(c, HL_PG_INT), v);
+}
+
+void hl_pg_columns_id(struct hl_pg_columns *c, const struct hl_id *id)
+{
+    if (hl_id_is_nil(id))
+        hl_pg_item_null(next(c, HL_PG_ID));
+    else
+        hl_pg_item_id(next(c, HL_PG_ID), id);
+}
+
+void hl_pg_columns_bytes(struct hl_pg_columns *c, struct hl_str s)
+{
+    c->bytes += s.n;
+    hl_pg_item_str(next(c, HL_PG_BYTES), s);
+}
+
+void hl_pg_columns_text(struct hl_pg_columns *c, struct hl_str s)
+{
+    c->bytes += s.n;
+    hl_pg_item_str(next(c, HL_PG_TEXT), s);
+}
+
+void hl_pg_columns_null(struct hl_pg_columns *c, enum hl_pg_type type)
+{
+    hl_pg_item_null(next(c, type));
+}
+
+void hl_pg_columns_end_row(struct hl_pg_columns *c)
+{
+    HL_ASSERT(c->at == c->n);
+    c->at = 0;
+    c->rows++;
+}
+
+void hl_pg_columns_bind(const struct hl_pg_columns *c, struct hl_pg_params *p)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (!p->err)
+            p->err = c->each[i].err;
+        hl_pg_array_begin(p, c->types[i], c->rows);
+        hl_pg_items(p, hl_buf_str(&c->each[i].bytes));
+        hl_pg_array_end(p);
+    }
+}
