@@ -127,6 +127,7 @@ static enum hl_refusal_cause read_body(const json_t *body, int64_t now_ms, struc
     return HL_REFUSAL_NONE;
 }
 
+/* What cannot be signed yet is not made either: its token is shown this once. */
 void hl_rest_add_account(struct hl_rest_call *call)
 {
     int64_t now_ms = hl_clock_wall_ms();
@@ -140,6 +141,8 @@ void hl_rest_add_account(struct hl_rest_call *call)
     enum hl_refusal_cause why =
         body ? read_body(body, now_ms, &add->account) : HL_REFUSAL_BODY_NO_OBJECT;
     json_decref(body);
+    if (!why && !hl_auth_issuer(hl_rest_parts(call)->auth))
+        why = HL_REFUSAL_REST_STORE_FAILING;
     if (why) {
         free(add);
         hl_rest_refuse(call, why);

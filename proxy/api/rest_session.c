@@ -47,6 +47,10 @@ static void open_session(struct hl_rest_call *call)
         hl_rest_end_json(call, 201, HL_JSON_OBJECT({"url", hl_json_text(hl_str_from(url))}));
         return;
     }
+    if (!hl_auth_issuer(parts->auth)) {
+        hl_rest_refuse(call, HL_REFUSAL_REST_STORE_FAILING);
+        return;
+    }
     hl_buf_init(&token, HL_OWN_TOKEN_MAX);
     if (hl_issuer_sign(hl_auth_issuer(parts->auth), &grant, &token) == HL_OK)
         hl_rest_end_json(call, 201,

@@ -5,9 +5,11 @@
  * Not here: asking (seat.c), the threads (checker.c, key_keeper.c). */
 #include "auth/auth.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "auth/own_keys.h"
 #include "auth/state.h"
@@ -15,6 +17,7 @@
 #include "config/admin_access.h"
 
 #define ACCOUNTS_AT_ONCE 200
+#define LATE_PAUSE_S     1
 
 /* ---- accounts ---- */
 
@@ -45,26 +48,26 @@ static enum hl_err watch_accounts(struct hl_auth *auth, hl_account_watch_fn *wat
 {
     struct hl_watch_accounts m = {
         .m.msg.type = HL_STORE_WATCH_ACCOUNTS, .watch = watch, .watcher = auth};
-    enum hl_err err = hl_store_ask(auth->keeper.store, &m.m);
+    enum hl_err err = hl_store_ask(auth->store, &m.m);
     auth->is_watching = watch && !err;
     return err;
 }
 
-static enum hl_err load_accounts(struct hl_auth *auth, struct hl_store *store)
+static enum hl_err load_accounts(struct hl_auth *auth, char *why, size_t why_len)
 {
     struct hl_list_accounts list = {.limit = ACCOUNTS_AT_ONCE};
-    enum hl_err err = hl_store_is_shared(store) ? watch_accounts(auth, on_account) : HL_OK;
-    if (err)
-        return err;
+    enum hl_err err;
     do {
         struct hl_id before = list.next;
         list = (struct hl_list_accounts){
             .m.msg.type = HL_STORE_LIST_ACCOUNTS, .limit = ACCOUNTS_AT_ONCE, .before = before};
-        err = hl_store_ask(store, &list.m);
+        err = hl_store_ask(auth->store, &list.m);
         if (!err)
             err = admit_rows(auth, &list);
         hl_list_accounts_fini(&list);
     } while (!err && list.has_more);
+    if (err)
+        snprintf(why, why_len, "the service accounts cannot be read: %s", hl_err_text(err));
     return err;
 }
 
@@ -80,18 +83,34 @@ static enum hl_err set_key(
     return hl_registry_set_keys(&auth->registry, source, &list);
 }
 
+/* Before the issuer is known that is left to hl_auth_catch_up. */
 static enum hl_err read_own_keys(void *self)
 {
     struct hl_auth *auth = self;
-    return hl_own_keys_read(&auth->registry, auth->issuer, auth->keeper.store);
+    struct hl_issuer *issuer = hl_auth_issuer(auth);
+    return issuer ? hl_own_keys_read(&auth->registry, issuer, auth->store) : HL_OK;
 }
 
-static enum hl_err open_keys(struct hl_auth *auth, char *why, size_t why_len)
+/* Whoever finds our own key finds the issuer, too. */
+static enum hl_err open_own_key(struct hl_auth *auth, char *why, size_t why_len)
+{
+    struct hl_issuer *issuer = hl_auth_issuer(auth);
+    enum hl_err err = issuer ? HL_OK : hl_issuer_open(&issuer, auth->store, why, why_len);
+    if (err)
+        return err;
+    atomic_store(&auth->issuer, issuer);
+    err = read_own_keys(auth);
+    if (err)
+        snprintf(why, why_len, "the signing keys cannot be read: %s", hl_err_text(err));
+    return err;
+}
+
+static enum hl_err open_outside_keys(struct hl_auth *auth, char *why, size_t why_len)
 {
     const struct hl_config *config = auth->config;
     const struct hl_str none = {NULL, 0};
-    enum hl_err err = read_own_keys(auth);
-    if (!err && config->jwt_secret.n > 0)
+    enum hl_err err = HL_OK;
+    if (config->jwt_secret.n > 0)
         err = set_key(auth, HL_KEYS_SECRET,
             hl_verify_key_new(HL_ALG_HS256, none, config->jwt_secret.p, config->jwt_secret.n));
     return err ? err : hl_key_keeper_read_file(&auth->keeper, why, why_len);
@@ -124,21 +143,29 @@ static enum hl_err start_threads(struct hl_auth *auth, char *why, size_t why_len
     return err ? HL_ERR_UNAVAILABLE : HL_OK;
 }
 
-static enum hl_err open_all(struct hl_auth *auth, struct hl_store *store, char *why, size_t why_len)
+/* Blocks; no step for longer than the store lets an asker wait. */
+static enum hl_err read_store(struct hl_auth *auth, char *why, size_t why_len)
 {
-    const struct hl_config *config = auth->config;
-    enum hl_err err = hl_issuer_open(&auth->issuer, store, why, why_len);
-    if (err || !hl_auth_is_asked(config))
-        return err;
-    err = open_keys(auth, why, why_len);
-    if (err)
-        return err;
-    err = load_accounts(auth, store);
-    if (err) {
-        snprintf(why, why_len, "the service accounts cannot be read: %s", hl_err_text(err));
-        return err;
+    enum hl_err err = open_own_key(auth, why, why_len);
+    return err || !hl_auth_is_asked(auth->config) ? err : load_accounts(auth, why, why_len);
+}
+
+static enum hl_err open_all(struct hl_auth *auth, char *why, size_t why_len)
+{
+    bool is_asked = hl_auth_is_asked(auth->config);
+    bool is_shared = hl_store_is_shared(auth->store);
+    enum hl_err err = is_asked && is_shared ? watch_accounts(auth, on_account) : HL_OK;
+    if (!err && hl_store_standing(auth->store) == HL_STORE_OPEN) {
+        err = read_store(auth, why, why_len);
+        atomic_store(&auth->late.is_done, !err);
     }
-    warn_of_settings(config);
+    if (is_shared && err == HL_ERR_UNAVAILABLE)
+        err = HL_OK;
+    if (!err && is_asked)
+        err = open_outside_keys(auth, why, why_len);
+    if (err || !is_asked)
+        return err;
+    warn_of_settings(auth->config);
     auth->has_curl = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     return start_threads(auth, why, why_len);
 }
@@ -152,6 +179,8 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     if (!auth)
         return HL_ERR_NOMEM;
     auth->config = auth->keeper.config = config;
+    auth->store = store;
+    sem_init(&auth->late.wake, 0, 0);
     auth->keeper.registry = &auth->registry;
     auth->keeper.store = store;
     auth->checker.registry = &auth->registry;
@@ -164,7 +193,7 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
         .audience = config->jwt_audience};
     enum hl_err err = hl_registry_init(&auth->registry);
     if (!err)
-        err = open_all(auth, store, why, why_len);
+        err = open_all(auth, why, why_len);
     if (err) {
         hl_auth_stop(auth);
         hl_auth_free(auth);
@@ -172,6 +201,54 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     }
     *out = auth;
     return HL_OK;
+}
+
+/* ---- a store that opens later ---- */
+
+static void sleep_late(struct hl_auth_late *late)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LATE_PAUSE_S;
+    while (!atomic_load(&late->stops) && sem_timedwait(&late->wake, &until) != 0 && errno == EINTR)
+        continue;
+}
+
+static void late_main(void *arg)
+{
+    struct hl_auth *auth = arg;
+    char why[256];
+    bool is_said = false;
+    while (read_store(auth, why, sizeof why) != HL_OK) {
+        if (atomic_load(&auth->late.stops))
+            return;
+        if (!is_said)
+            HL_LOG(WARN, "tokens of service accounts wait for the store", HL_LOG_TEXT("why", why));
+        is_said = true;
+        sleep_late(&auth->late);
+    }
+    atomic_store(&auth->late.is_done, true);
+}
+
+bool hl_auth_is_complete(struct hl_auth *auth)
+{
+    return atomic_load(&auth->late.is_done);
+}
+
+void hl_auth_catch_up(struct hl_auth *auth)
+{
+    struct hl_auth_late *late = &auth->late;
+    if (!late->is_started)
+        late->is_started = hl_thread_start(&late->thread, "auth-late", late_main, auth) == 0;
+}
+
+static void stop_late(struct hl_auth_late *late)
+{
+    atomic_store(&late->stops, true);
+    sem_post(&late->wake);
+    if (late->is_started)
+        hl_thread_join(&late->thread);
+    late->is_started = false;
 }
 
 enum hl_err hl_auth_check_settings(const struct hl_config *config, char *why, size_t why_len)
@@ -192,6 +269,7 @@ void hl_auth_stop(struct hl_auth *auth)
 {
     if (!auth)
         return;
+    stop_late(&auth->late);
     hl_checker_stop(&auth->checker);
     hl_key_keeper_stop(&auth->keeper);
     if (auth->is_watching && watch_accounts(auth, NULL) != HL_OK)
@@ -205,7 +283,8 @@ void hl_auth_free(struct hl_auth *auth)
     hl_key_keeper_fini(&auth->keeper);
     hl_checker_fini(&auth->checker);
     hl_registry_fini(&auth->registry);
-    hl_issuer_free(auth->issuer);
+    hl_issuer_free(hl_auth_issuer(auth));
+    sem_destroy(&auth->late.wake);
     if (auth->has_curl)
         curl_global_cleanup();
     free(auth);
@@ -215,7 +294,7 @@ void hl_auth_free(struct hl_auth *auth)
 
 struct hl_issuer *hl_auth_issuer(struct hl_auth *auth)
 {
-    return auth->issuer;
+    return atomic_load(&auth->issuer);
 }
 
 bool hl_auth_admit(struct hl_auth *auth, const struct hl_account *account)

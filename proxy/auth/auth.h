@@ -35,10 +35,16 @@ struct hl_principal {
 bool hl_auth_is_asked(const struct hl_config *config);
 
 /* Makes or reads hookline's own signing key, the list of accounts and the keys from outside; if
- * tokens are asked for starts the threads. Blocks; before other threads, after the store has
- * opened. On failure `why` has one line: which variable, what is wrong with it. */
+ * tokens are asked for starts the threads. Blocks; before other threads, after hl_store_open. What a
+ * shared store does not say yet is left to hl_auth_catch_up: until then what could be one of our own
+ * tokens is refused with 503. On failure `why` has one line: which variable, what is wrong with it. */
 HL_MUST_CHECK enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     struct hl_store *store, char *why, size_t why_len);
+/* Whether all that the store keeps has been read. Any thread. */
+bool hl_auth_is_complete(struct hl_auth *auth);
+/* The store has opened after all: reads the rest on a thread, until it can. The opener's thread; harmless
+ * when it has been begun. */
+void hl_auth_catch_up(struct hl_auth *auth);
 /* What opening would find wrong beside the store's content. Changes nothing. On failure `why` has one
  * line. */
 HL_MUST_CHECK enum hl_err hl_auth_check_settings(
@@ -51,7 +57,7 @@ void hl_auth_free(struct hl_auth *auth);
 
 /* ---- service accounts: any thread ---- */
 
-/* What signs our own tokens. */
+/* What signs our own tokens. NULL: its key is in a store that has not been read yet. */
 struct hl_issuer *hl_auth_issuer(struct hl_auth *auth);
 /* A new account's token is good from now on: call it when the store has it on disk. False: out of
  * memory, the token will be good after the next start. */

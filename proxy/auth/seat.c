@@ -247,6 +247,14 @@ static bool send_away(struct hl_auth_seat *seat, struct hl_str token, uint64_t p
     return true;
 }
 
+/* As it says of itself; and our own key is in a store that has not been read yet. */
+static bool may_be_ours(const struct hl_auth_seat *seat, const struct hl_jwt *jwt)
+{
+    struct hl_claims claims;
+    return seat->keys->sources[HL_KEYS_OWN].n == 0 && jwt->has_kid && jwt->alg == HL_ALG_ES256 &&
+           hl_claims_read_own(jwt->claims, &claims) == HL_REFUSAL_NONE;
+}
+
 static enum hl_auth_verdict refuse_unknown(struct hl_auth_seat *seat, struct hl_refusal *why)
 {
     const struct hl_auth *auth = seat->auth;
@@ -265,6 +273,8 @@ static enum hl_auth_verdict judge_formed(struct hl_auth_seat *seat, struct hl_st
         key ? judge_claims(seat->auth, key, jwt, now_ms) : HL_REFUSAL_NONE;
     if (fault)
         return refuse(seat, why, fault);
+    if (!key && may_be_ours(seat, jwt))
+        return refuse(seat, why, HL_REFUSAL_ACCOUNT_UNREAD);
     if (send_away(seat, token, print, jwt, key, wait))
         return HL_AUTH_PENDING;
     if (!key)

@@ -12,6 +12,8 @@ struct hl_store_vt {
 
 struct hl_store {
     const struct hl_store_vt *vt;
+    _Atomic enum hl_store_standing standing; /* hl_store_standing */
+    const char *refusal;                     /* once it is HL_STORE_REFUSED */
     const struct hl_store_gauges *gauges;
     const char *data_dir;       /* hl_store_data_dir */
     const uint8_t *signing_key; /* as it was found at the opening */

@@ -18,6 +18,16 @@ enum hl_err hl_store_open(
                                               : hl_local_store_open(out, config, why, why_len);
 }
 
+enum hl_store_standing hl_store_standing(const struct hl_store *store)
+{
+    return atomic_load(&store->standing);
+}
+
+const char *hl_store_refusal(const struct hl_store *store)
+{
+    return store->refusal;
+}
+
 enum hl_err hl_store_check(const struct hl_config *config, struct hl_buf *problems)
 {
     if (config->store == HL_STORE_POSTGRES)

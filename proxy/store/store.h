@@ -249,8 +249,9 @@ struct hl_store_gauges {
     struct hl_counter log_bytes; /* on disk beside that: the write-ahead log */
     struct hl_counter max_bytes; /* HOOKLINE_STORE_MAX_BYTES */
     struct hl_counter purged_runs, shed_runs, shed_bodies, swept_files; /* since start */
-    struct hl_counter is_full;    /* 1: accepts are refused with FULL until space is free again */
-    struct hl_counter is_failing; /* 1: I/O errors or corruption; accepts are refused */
+    struct hl_counter is_full; /* 1: accepts are refused with FULL until space is free again */
+    /* 1: accepts are refused, for I/O errors or corruption; where it is shared: it has no server now */
+    struct hl_counter is_failing;
     struct hl_histogram commit_latency;
     /* of a store that is shared; else 0 */
     struct hl_counter replicas; /* alive */
@@ -260,6 +261,13 @@ struct hl_store_gauges {
 
 struct hl_store;
 
+/* How a store stands that others share: its server may be away when it is opened. Any other is OPEN. */
+enum hl_store_standing {
+    HL_STORE_OPEN,    /* its server has been there; it may be away */
+    HL_STORE_OPENING, /* it goes on trying; until then nothing is known that it keeps */
+    HL_STORE_REFUSED, /* its server has been found, and will not do: it never opens */
+};
+
 /* Opens (creating, migrating, checking, releasing an earlier process's claims) and starts the
  * store's thread. On failure `why` has one line: what is wrong with which path and what to do.
  * Reads of the config: store, data_dir, key_file, retention, run_attempts, webhook_attempts,
@@ -267,9 +275,14 @@ struct hl_store;
  * runs that were inside the app stay `running`, for the next opener to judge. With webhook_attempts
  * 0 a delivery's number of attempts is said by whoever opens the store to send it. With both 0, a
  * PostgreSQL is opened as a guest's: at once or not at all, by none of the replicas, and only one whose
- * schema is there. */
+ * schema is there. A replica's may still be OPENING: what is posted waits, or is UNAVAILABLE. */
 HL_MUST_CHECK enum hl_err hl_store_open(
     struct hl_store **out, const struct hl_config *config, char *why, size_t why_len);
+
+/* Any thread. A store that is OPEN, or REFUSED, stays so. */
+enum hl_store_standing hl_store_standing(const struct hl_store *store);
+/* Of one that is REFUSED: one line as hl_store_open's `why`. */
+const char *hl_store_refusal(const struct hl_store *store);
 
 /* What opening would find wrong: a line for each to `problems`, ending in '\n'. Changes nothing, leaves
  * nothing behind, and may be asked beside the process that has the store open. Blocks; before other
@@ -285,7 +298,7 @@ HL_MUST_CHECK enum hl_err hl_store_ask(struct hl_store *store, struct hl_store_m
 
 const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store);
 /* hookline's own private key for tokens, as auth made it: sealed with the store's key, in the
- * database. At start, on the opener's thread. Blocks. NOT_FOUND: there is none, and always so with
+ * database. Once it is OPEN; blocks. NOT_FOUND: there is none, and always so with
  * the memory driver, where put keeps nothing. EXISTS: another replica has put one meanwhile, which get
  * gives from now on. */
 #define HL_SIGNING_KEY_MAX 512

@@ -134,7 +134,7 @@ static void close_shared(struct hl_store *self)
     hl_store_close(shared.inner);
 }
 
-static void begin_shared(void)
+static void begin_over(enum hl_store_standing standing)
 {
     static const struct hl_store_vt vt = {.post = post_shared, .close = close_shared};
     begin();
@@ -142,11 +142,24 @@ static void begin_shared(void)
     shared = (struct shared){.base = *store, .inner = store};
     shared.base.vt = &vt;
     shared.base.is_shared = true;
+    shared.base.standing = standing;
     store = &shared.base;
     open_auth();
 }
 
+static void begin_shared(void)
+{
+    begin_over(HL_STORE_OPEN);
+}
+
 TestSuite(lookup, .init = begin_shared, .fini = end);
+
+static void begin_unopened(void)
+{
+    begin_over(HL_STORE_OPENING);
+}
+
+TestSuite(late, .init = begin_unopened, .fini = end);
 
 /* ---- asking ---- */
 
@@ -467,4 +480,59 @@ Test(seat, admins_alone_pass_where_an_admin_is_needed)
     cr_assert_not(hl_auth_needs_admin(&someone, &why_not));
     cr_assert_eq(why_not.status, 403);
     cr_assert(hl_auth_needs_admin(&admin, &why_not));
+}
+
+static void catch_up(void)
+{
+    shared.base.standing = HL_STORE_OPEN;
+    hl_auth_catch_up(auth);
+    while (!hl_auth_is_complete(auth))
+        usleep(1000);
+}
+
+/* Signed by whom nobody knows yet, and says that it is ours. */
+static char *make_foreign_token(struct hl_account *account)
+{
+    struct hl_auth *other;
+    char why[256];
+    shared.base.standing = HL_STORE_OPEN;
+    cr_assert_eq(hl_auth_open(&other, config, store, why, sizeof why), HL_OK, "%s", why);
+    struct hl_auth *ours = auth;
+    auth = other;
+    char *token = make_token(account, HOUR_MS);
+    auth = ours;
+    hl_auth_stop(other);
+    hl_auth_free(other);
+    shared.base.standing = HL_STORE_OPENING;
+    return token;
+}
+
+Test(late, what_may_be_ours_is_503_until_our_key_is_read_and_then_judged)
+{
+    struct hl_account account = make_account(1);
+    char *foreign = make_foreign_token(&account);
+    cr_assert_not(hl_auth_is_complete(auth));
+    cr_assert_null(hl_auth_issuer(auth));
+    cr_assert_eq(ask(&desks[0], foreign), 503);
+    cr_assert_gt(why_not.retry_s, 0);
+    cr_assert_eq(ask(&desks[0], "no.token.atall"), 401);
+    catch_up();
+    cr_assert_eq(ask(&desks[0], foreign), 401);
+    char *token = make_token(&account, HOUR_MS);
+    cr_assert(hl_auth_admit(auth, &account));
+    for (size_t i = 0; i < 2; i++)
+        cr_assert_eq(ask(&desks[i], token), 200, "%s", why_not.detail);
+    free(foreign);
+    free(token);
+}
+
+Test(late, what_others_do_with_accounts_meanwhile_counts)
+{
+    struct hl_account account = make_account(1);
+    shared.watch.watch(shared.watch.watcher, &account.id, true);
+    catch_up();
+    char *token = make_token(&account, HOUR_MS);
+    cr_assert_eq(ask(&desks[0], token), 401);
+    cr_assert_eq(shared.asked, 0);
+    free(token);
 }
