@@ -1,6 +1,6 @@
 /* health.c - the two answers that orchestrators ask for.
  * Thread: control.
- * Not here: what readiness means (hl_service_not_ready), the same answers on the run listener
+ * Not here: what readiness means (hl_service_state), the same answers on the run listener
  * (worker/call.c). */
 #include "api/health.h"
 
@@ -24,6 +24,7 @@ void hl_health_ready(const struct hl_api_view *view, const struct hl_api_request
     struct hl_api_response *response)
 {
     (void)request;
-    const char *why = hl_service_not_ready(view->service);
-    say(response, why ? 503 : 200, why ? why : "ok");
+    bool is_ready;
+    const char *line = hl_service_state(view->service, &is_ready);
+    say(response, is_ready ? 200 : 503, line);
 }

@@ -119,7 +119,7 @@ static void write_state(
     hl_clock_format(figures->now_ms, now);
     hl_clock_format(figures->started_ms, started);
     WRITE(t, "{\"now\":\"%s\",\"started_at\":\"%s\",\"version\":\"" HL_VERSION "\",\"ready\":%s",
-        now, started, n == 0 ? "true" : "false");
+        now, started, hl_service_not_ready(view->service) ? "false" : "true");
     /* Constant texts without anything that JSON escapes. */
     WRITE(t, ",\"problems\":[");
     for (size_t i = 0; i < n; i++)

@@ -3,7 +3,7 @@
  * Promise: each status from 400 on, each text and each Retry-After that is an answer of ours has its
  * row here; tests/integration/refusals.test.mjs holds README.md's table against it.
  * Not here: what an app answers; what a function, or the Python host for it, fails with in words of its
- * own; why health checks say no (hl_service_not_ready). */
+ * own; why health checks say no (hl_service_state). */
 #include "http/refusal.h"
 
 #include <string.h>

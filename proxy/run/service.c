@@ -3,24 +3,58 @@
  * Not here: what finds it out (app/readiness.c, store/), the answers (call.c, api/health.c). */
 #include "run/service.h"
 
-size_t hl_service_problems(
+bool hl_service_store_fails(const struct hl_service *service)
+{
+    return hl_counter_get(&hl_store_gauges(service->store)->is_failing) &&
+           !hl_store_is_shared(service->store);
+}
+
+/* Its server is gone, and will be back. */
+static bool has_lost_store(const struct hl_service *service)
+{
+    return hl_counter_get(&hl_store_gauges(service->store)->is_failing) &&
+           hl_store_is_shared(service->store) && !atomic_load(&service->is_opening);
+}
+
+static size_t list_bars(
     const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX])
 {
-    const struct hl_store_gauges *store = hl_store_gauges(service->store);
     size_t n = 0;
     if (atomic_load(&service->is_draining))
         problems[n++] = "shutting down: calls are still answered, send new ones elsewhere";
-    if (hl_counter_get(&store->is_failing))
+    if (atomic_load(&service->is_opening))
+        problems[n++] = "the database has not been reached since the start: asynchronous calls and "
+                        "tokens of service accounts are refused, see the log";
+    if (hl_service_store_fails(service))
         problems[n++] = "the store is failing: asynchronous calls are refused, see the log";
-    if (hl_counter_get(&store->is_full))
+    if (hl_counter_get(&hl_store_gauges(service->store)->is_full))
         problems[n++] = "the store is full: asynchronous calls are refused until space is free";
     if (!hl_readiness_is_ready(service->readiness))
         problems[n++] = hl_readiness_why(service->readiness);
     return n;
 }
 
+size_t hl_service_problems(
+    const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX])
+{
+    size_t n = list_bars(service, problems);
+    if (has_lost_store(service))
+        problems[n++] = "the database is gone: asynchronous calls are refused until it is back, "
+                        "and what ends is kept until then";
+    return n;
+}
+
 const char *hl_service_not_ready(const struct hl_service *service)
 {
     const char *problems[HL_SERVICE_PROBLEMS_MAX];
-    return hl_service_problems(service, problems) > 0 ? problems[0] : NULL;
+    return list_bars(service, problems) > 0 ? problems[0] : NULL;
+}
+
+const char *hl_service_state(const struct hl_service *service, bool *is_ready)
+{
+    const char *why = hl_service_not_ready(service);
+    *is_ready = !why;
+    if (why)
+        return why;
+    return has_lost_store(service) ? "degraded: store" : "ok";
 }

@@ -26,6 +26,7 @@ struct hl_service {
     struct hl_worker **workers;
     uint32_t worker_count;
     _Atomic bool is_draining;
+    _Atomic bool is_opening;        /* what the store keeps is not known yet (hl_store_standing) */
     struct hl_mailbox *inquiries;   /* the control thread's, for HL_WORKER_INQUIRY; NULL: no one */
     _Atomic uint64_t memory_left;   /* of the memory store's size: for bodies on their way there */
     _Atomic uint32_t recent_total;  /* entries in all workers' lists of recent runs */
@@ -34,12 +35,20 @@ struct hl_service {
     void (*on_worker_end)(struct hl_service *service, uint32_t index);
 };
 
+/* The store takes nothing, and will not before the process starts anew. Any thread. */
+bool hl_service_store_fails(const struct hl_service *service);
+
 /* Why the service does not take calls now, in words, or NULL: it does. Any thread. */
 const char *hl_service_not_ready(const struct hl_service *service);
 
+/* What /readyz says: a line, static; `*is_ready`: whether with 200. All replicas lose their server at
+ * once, and calls that need it not go on: they stay ready. Any thread. */
+const char *hl_service_state(const struct hl_service *service, bool *is_ready);
+
 #define HL_SERVICE_PROBLEMS_MAX 4
 
-/* All the reasons for it, the gravest first; returns how many. Any thread. */
+/* All that is wrong, the gravest first, and last what does not keep calls away; returns how many. Any
+ * thread. */
 size_t hl_service_problems(
     const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX]);
 

@@ -48,18 +48,13 @@ bool hl_tee_lags(struct hl_run *run)
 }
 
 /* A store on this disk that takes nothing will not take the copy either. */
-static bool is_disk_failing(const struct hl_store *store)
-{
-    return hl_counter_get(&hl_store_gauges(store)->is_failing) && !hl_store_is_shared(store);
-}
-
 static bool is_hopeless(const struct hl_run *run, uint64_t now)
 {
-    const struct hl_store *store = run->runs->service->store;
+    const struct hl_store_gauges *store = hl_store_gauges(run->runs->service->store);
     const struct hl_tee *tee = &run->tee;
     return now - tee->moved_at >= STILL_MAX_MS ||
            tee->paused_ms + (now - tee->paused_since) >= PAUSED_MAX_MS ||
-           hl_counter_get(&hl_store_gauges(store)->is_full) || is_disk_failing(store);
+           hl_counter_get(&store->is_full) || hl_service_store_fails(run->runs->service);
 }
 
 static void on_look(struct hl_timer *timer)

@@ -25,17 +25,16 @@
 static void answer_health(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
 {
     hl_access_drop_line(c); /* probes come every second and say nothing of callers */
-    const char *why = NULL;
+    bool is_ready = true;
+    const char *line = "ok";
     if (plan->kind == HL_PLAN_READYZ)
-        why = hl_service_not_ready(hl_worker_of(c->callers)->service);
-    struct hl_answer answer = {
-        .status = 200, .content_type = HL_STR("text/plain"), .body = HL_STR("ok\n"), .run_id = id};
+        line = hl_service_state(hl_worker_of(c->callers)->service, &is_ready);
     char text[256];
-    if (why) {
-        int n = snprintf(text, sizeof(text), "%s\n", why);
-        answer.status = 503;
-        answer.body = (struct hl_str){text, (size_t)n};
-    }
+    int n = snprintf(text, sizeof(text), "%s\n", line);
+    struct hl_answer answer = {.status = is_ready ? 200 : 503,
+        .content_type = HL_STR("text/plain"),
+        .body = {text, (size_t)n},
+        .run_id = id};
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 

@@ -41,3 +41,30 @@ Test(service, says_all_that_is_wrong_the_gravest_first)
     cr_assert_eq(hl_service_problems(&service, problems), HL_SERVICE_PROBLEMS_MAX);
     cr_assert_eq(problems[3], readiness.why);
 }
+
+Test(service, is_not_ready_before_a_shared_store_has_been_reached)
+{
+    bool is_ready;
+    fake_store.is_shared = true;
+    hl_counter_add(&fake_store.gauges.is_failing, 1);
+    atomic_store(&service.is_opening, true);
+    cr_assert(strstr(hl_service_state(&service, &is_ready), "has not been reached"));
+    cr_assert_not(is_ready);
+}
+
+Test(service, stays_ready_and_says_so_when_a_shared_store_is_gone)
+{
+    const char *problems[HL_SERVICE_PROBLEMS_MAX];
+    bool is_ready;
+    cr_assert_str_eq(hl_service_state(&service, &is_ready), "ok");
+    fake_store.is_shared = true;
+    hl_counter_add(&fake_store.gauges.is_failing, 1);
+    cr_assert_str_eq(hl_service_state(&service, &is_ready), "degraded: store");
+    cr_assert(is_ready);
+    cr_assert_null(hl_service_not_ready(&service));
+    cr_assert_eq(hl_service_problems(&service, problems), 1);
+    cr_assert_not(hl_service_store_fails(&service));
+    atomic_store(&readiness.is_ready, false);
+    cr_assert_str_eq(hl_service_state(&service, &is_ready), "the app is not there");
+    cr_assert_eq(hl_service_problems(&service, problems), 2);
+}
