@@ -247,6 +247,20 @@ const struct hl_operation *hl_operation_of(const struct hl_store_msg *m)
     return m->msg.type < HL_ARRAY_LEN(operations) ? &operations[m->msg.type] : &none;
 }
 
+bool hl_operation_gives_up(const struct hl_store_msg *m)
+{
+    switch (m->msg.type) {
+    case HL_STORE_RECORD: /* its run is inside the app already */
+        return false;
+    case HL_STORE_CANCEL:
+    case HL_STORE_REDELIVER:
+    case HL_STORE_REVOKE_ACCOUNT:
+        return true;
+    default:
+        return hl_operation_of(m)->may_be_refused;
+    }
+}
+
 size_t hl_operation_weigh(const struct hl_store_msg *m)
 {
     const struct hl_operation *operation = hl_operation_of(m);

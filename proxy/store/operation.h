@@ -29,6 +29,8 @@ struct hl_operation {
 /* Never NULL: the row of what is not a request is empty. */
 const struct hl_operation *hl_operation_of(const struct hl_store_msg *m);
 
+/* Whoever asked waits for the answer, and can ask again: it does not wait for as long as a server is gone. */
+bool hl_operation_gives_up(const struct hl_store_msg *m);
 /* What a request weighs while it waits: itself, its strings and the body bytes it carries. */
 size_t hl_operation_weigh(const struct hl_store_msg *m);
 /* Before it is posted: a list's limit becomes one that it may have. */

@@ -215,7 +215,7 @@ static void refuse(struct hl_pg_store *s, struct hl_pg_flush *f, enum hl_err why
 {
     HL_LIST_EACH_SAFE (node, &f->ops) {
         struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
-        bool may_wait = op->is_in_doubt || !hl_pg_queue_may_refuse(op);
+        bool may_wait = op->is_in_doubt || !hl_operation_gives_up(op->m);
         if (why != HL_ERR_INVALID && may_wait)
             continue;
         clear_busy(s, op);

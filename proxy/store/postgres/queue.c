@@ -97,7 +97,7 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
         op->how->subject(op);
     if (m->msg.type == HL_STORE_REDELIVER)
         op->mark = ((const struct hl_redeliver *)m)->mark.after;
-    if (!hl_pg_queue_may_refuse(op))
+    if (!hl_operation_gives_up(op->m))
         hl_pg_kept_enter(s, op);
     stage(s, op);
 }
@@ -111,11 +111,6 @@ void hl_pg_queue_answer(struct hl_pg_store *s, struct hl_pg_op *op, enum hl_err 
     hl_leased_free(op->leased);
     hl_list_remove(&op->node);
     free(op);
-}
-
-bool hl_pg_queue_may_refuse(const struct hl_pg_op *op)
-{
-    return hl_operation_of(op->m)->may_be_refused && op->m->msg.type != HL_STORE_RECORD;
 }
 
 /* One that was sent may have been accepted. */
@@ -140,7 +135,7 @@ uint64_t hl_pg_queue_expire(struct hl_pg_store *s, uint64_t now_ms)
         struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
         if (s->is_joined && !op->is_in_doubt)
             break;
-        if (!hl_pg_queue_may_refuse(op))
+        if (!hl_operation_gives_up(op->m))
             continue;
         uint64_t due_ms = op->posted_ms + (op->is_in_doubt ? DOUBT_WAIT_MS : ACCEPT_WAIT_MS);
         if (due_ms <= now_ms)

@@ -8,11 +8,8 @@
 void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m);
 /* Ends what was taken: its request gets `rc`. It may be in a flush. */
 void hl_pg_queue_answer(struct hl_pg_store *s, struct hl_pg_op *op, enum hl_err rc);
-/* It need not wait for a server that is gone: all but what ends something, or has begun already. */
-bool hl_pg_queue_may_refuse(const struct hl_pg_op *op);
 /* Refuses what has waited too long for a server that is gone: an accept that may have been committed
- * with TIMEOUT. When to look again (CLOCK_MONOTONIC
- * ms); UINT64_MAX: never. */
+ * with TIMEOUT. When to look again (CLOCK_MONOTONIC ms); UINT64_MAX: never. */
 uint64_t hl_pg_queue_expire(struct hl_pg_store *s, uint64_t now_ms);
 /* Answers what waits with UNAVAILABLE, or TIMEOUT as above: the store ends. */
 void hl_pg_queue_refuse_all(struct hl_pg_store *s);
