@@ -14,7 +14,16 @@ async function cabled(t, options) {
     const database = await postgres(t);
     const cable = await link(t, database.url);
     const all = await fleet(t, { database, ...options });
-    return { all, cable, a: await all.add('a', { url: cable.url }) };
+    const a = await all.add('a', { url: cable.url });
+    await settleIn(a);
+    return { all, cable, a };
+}
+
+/** What it began with is answered: answers come in the order of what was sent. */
+async function settleIn(replica) {
+    const body = { name: 'first', expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+    const answer = await replica.ask('POST', '/v2/projects/p/service-accounts', { body });
+    assert.equal(answer.status, 201, answer.text);
 }
 
 /** Does `change`, whose answer is lost once it is true of the database that `condition`. */
