@@ -13,11 +13,13 @@
 
 /* Attempts in flight at the end have this long; what is cut is sent again at the next start. */
 #define SENDER_GRACE_MS 5000
+#define STORE_LOOK_MS   50
 
 static void on_app_lost(struct hl_readiness *readiness);
 static void on_signal(uv_signal_t *handle, int signum);
 static void on_timer(struct hl_timer *timer);
 static void on_tunnel_timer(struct hl_timer *timer);
+static void on_store_timer(struct hl_timer *timer);
 static void on_message(void *self, struct hl_msg *msg);
 
 bool hl_control_open(struct hl_control *ctl)
@@ -40,6 +42,7 @@ bool hl_control_open(struct hl_control *ctl)
         rc = uv_signal_start(&ctl->sigint, on_signal, SIGINT);
     hl_timer_init(&ctl->timer, on_timer);
     hl_timer_init(&ctl->tunnel_timer, on_tunnel_timer);
+    hl_timer_init(&ctl->store_timer, on_store_timer);
     hl_readiness_init(&ctl->readiness, &ctl->loop, &ctl->wheel, &ctl->reader, ctl->config,
         &ctl->service.connections);
     ctl->readiness.on_lost = on_app_lost;
@@ -74,27 +77,12 @@ void hl_control_close(struct hl_control *ctl)
     hl_idle_close(&ctl->idle);
     hl_timer_fini(&ctl->wheel, &ctl->timer);
     hl_timer_fini(&ctl->wheel, &ctl->tunnel_timer);
+    hl_timer_fini(&ctl->wheel, &ctl->store_timer);
     hl_signal_close(&ctl->sigterm);
     hl_signal_close(&ctl->sigint);
     hl_wheel_close(&ctl->wheel);
     hl_reader_close(&ctl->reader);
     hl_uv_mailbox_close(&ctl->mail);
-}
-
-static void on_waited(struct hl_timer *timer)
-{
-    (void)timer; /* the turn that it fires in is the last */
-}
-
-bool hl_control_wait(struct hl_control *ctl, uint64_t ms)
-{
-    struct hl_timer timer;
-    hl_timer_init(&timer, on_waited);
-    hl_timer_arm(&ctl->wheel, &timer, ms);
-    while (hl_timer_is_armed(&timer) && ctl->state == HL_CONTROL_SERVING)
-        uv_run(&ctl->loop, UV_RUN_ONCE);
-    hl_timer_fini(&ctl->wheel, &timer);
-    return ctl->state == HL_CONTROL_SERVING;
 }
 
 void hl_control_cut(struct hl_control *ctl)
@@ -149,14 +137,48 @@ static void on_signal(uv_signal_t *handle, int signum)
 }
 
 /* Nobody sends calls any more: no load balancer needs a delay. */
+static void leave(struct hl_control *ctl)
+{
+    atomic_store(&ctl->service.is_draining, true);
+    drain(ctl);
+}
+
 void hl_control_on_idle(struct hl_idle *idle)
 {
     struct hl_control *ctl = HL_CONTAINER_OF(idle, struct hl_control, idle);
     if (ctl->state != HL_CONTROL_SERVING)
         return;
     HL_LOG(INFO, "idle for HOOKLINE_IDLE_EXIT: stopping");
-    atomic_store(&ctl->service.is_draining, true);
-    drain(ctl);
+    leave(ctl);
+}
+
+/* ---- a store that opens later ---- */
+
+static void on_store_timer(struct hl_timer *timer)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(timer, struct hl_control, store_timer);
+    enum hl_store_standing standing = hl_store_standing(ctl->store);
+    if (ctl->state != HL_CONTROL_SERVING)
+        return;
+    if (standing == HL_STORE_REFUSED) {
+        HL_LOG(ERROR, hl_store_refusal(ctl->store));
+        ctl->has_failed = true;
+        leave(ctl);
+        return;
+    }
+    if (hl_auth_is_complete(ctl->service.auth)) {
+        atomic_store(&ctl->service.is_opening, false);
+        return;
+    }
+    if (standing == HL_STORE_OPEN)
+        hl_auth_catch_up(ctl->service.auth);
+    hl_timer_arm(&ctl->wheel, timer, STORE_LOOK_MS);
+}
+
+void hl_control_await_store(struct hl_control *ctl)
+{
+    atomic_store(&ctl->service.is_opening, true);
+    hl_timer_arm(&ctl->wheel, &ctl->store_timer, STORE_LOOK_MS);
 }
 
 /* On the sender's thread, its last act. */

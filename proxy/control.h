@@ -1,7 +1,7 @@
 /* control.h - the control thread: its loop, and the order in which everything stops.
  *
- * SERVING ─▶ DELAY ─▶ DRAINING ─▶ (CUT) ─▶ ENDING: a signal or HOOKLINE_IDLE_EXIT begins it, further
- * signals and deadlines hurry it. Main's thread. */
+ * SERVING ─▶ DELAY ─▶ DRAINING ─▶ (CUT) ─▶ ENDING: a signal, HOOKLINE_IDLE_EXIT or a store that never
+ * opens begins it, further signals and deadlines hurry it. Main's thread. */
 #ifndef HL_CONTROL_H
 #define HL_CONTROL_H
 
@@ -45,10 +45,11 @@ struct hl_control {
     uv_signal_t sigterm, sigint;
     struct hl_msg sender_ended;
     struct hl_msg *worker_ended; /* one for each worker; owned: an end is told without memory */
-    struct hl_timer timer, tunnel_timer;
+    struct hl_timer timer, tunnel_timer, store_timer;
     enum hl_control_state state;
     uint32_t started, ended; /* workers */
     bool has_loop;
+    bool has_failed; /* it ends because it cannot do what it is for */
 };
 
 /* The loop with all that runs on it from the start; false: it cannot be made. */
@@ -56,8 +57,8 @@ HL_MUST_CHECK bool hl_control_open(struct hl_control *ctl);
 /* Closes its handles, so that the loop ends: for a start that failed before a worker ran. In all
  * other cases they are closed when everything has stopped. */
 void hl_control_close(struct hl_control *ctl);
-/* Turns the loop for `ms`, before anything is served. False: a signal has asked for the end. */
-HL_MUST_CHECK bool hl_control_wait(struct hl_control *ctl, uint64_t ms);
+/* Auth has not read what the store keeps: not ready until it has. */
+void hl_control_await_store(struct hl_control *ctl);
 /* Workers end at once, and with them all calls. */
 void hl_control_cut(struct hl_control *ctl);
 

@@ -23,8 +23,6 @@
  * to end, but somebody may still want to know why. */
 #define LOG_END_MS        1000
 #define LOG_FAILED_END_MS 5000
-/* Between two tries of a start that finds no database server. */
-#define STORE_PAUSE_MS 500
 
 /* Memory has keys and tokens: only root may see it, or whoever HOOKLINE_CORE_DUMPS lets. Whatever
  * /proc shows of this process then belongs to root; the process itself may still read it. */
@@ -102,23 +100,6 @@ static void warn_of_exposed_database(const struct hl_config *config)
     hl_postgres_url_fini(&url);
 }
 
-/* A database that others have, too, may be away for a while: the start waits for it, until a signal ends
- * that. */
-static bool open_store(struct hl_control *ctl, char *why, size_t why_len)
-{
-    warn_of_exposed_database(ctl->config);
-    for (bool is_said = false;; is_said = true) {
-        enum hl_err err = hl_store_open(&ctl->store, ctl->config, why, why_len);
-        if (err != HL_ERR_UNAVAILABLE || ctl->config->store != HL_STORE_POSTGRES)
-            return err == HL_OK;
-        if (!is_said)
-            HL_LOG(WARN, "store: PostgreSQL is not there; the start waits for it",
-                HL_LOG_TEXT("why", why));
-        if (!hl_control_wait(ctl, STORE_PAUSE_MS))
-            return false;
-    }
-}
-
 static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
 {
     const struct hl_config *config = ctl->config;
@@ -136,7 +117,8 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
     if (!hl_supervisor_init(&ctl->supervisor, &ctl->loop, &ctl->wheel, config, &ctl->readiness,
             ctl->environment, ctl->files, why, why_len))
         return false;
-    if (!open_store(ctl, why, why_len))
+    warn_of_exposed_database(config);
+    if (hl_store_open(&ctl->store, config, why, why_len) != HL_OK)
         return false;
     ctl->service.store = ctl->store;
     if (hl_auth_open(&ctl->service.auth, config, ctl->store, why, why_len) != HL_OK)
@@ -159,6 +141,8 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
     if (hl_admin_open(&ctl->admin, &ctl->loop, &ctl->wheel, &ctl->reader, &view, why, why_len) !=
         HL_OK)
         return false;
+    if (!hl_auth_is_complete(ctl->service.auth))
+        hl_control_await_store(ctl);
     return start_workers(ctl, why, why_len);
 }
 
@@ -268,16 +252,16 @@ int hl_serve(const struct hl_cli *cli)
         hl_supervisor_start(&ctl->supervisor);
         hl_idle_start(&ctl->idle, &ctl->service, &ctl->wheel, hl_control_on_idle);
     } else {
-        bool is_asked_to = ctl->state != HL_CONTROL_SERVING; /* by a signal */
-        if (!is_asked_to)
-            HL_LOG(ERROR, why);
-        status = is_asked_to ? HL_CLI_OK : HL_CLI_FAILED;
+        HL_LOG(ERROR, why);
+        status = HL_CLI_FAILED;
         hl_control_cut(ctl);
         if (ctl->has_loop && ctl->started == 0)
             hl_control_close(ctl);
     }
     if (ctl->has_loop)
         uv_run(&ctl->loop, UV_RUN_DEFAULT);
+    if (ctl->has_failed)
+        status = HL_CLI_FAILED;
     stop_all(ctl);
     free(ctl);
     hl_log_writer_stop(status == HL_CLI_OK ? LOG_END_MS : LOG_FAILED_END_MS);

@@ -1,77 +1,218 @@
-// What ends while PostgreSQL is gone: results wait in bounded memory, then in files, then without their bodies; all are written when it is back.
+// Replicas without their server, at the start and later: they listen, say how they stand, go on with what needs no server, and come back.
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from './lib/case.mjs';
-import { filesBelow } from './lib/files.mjs';
-import { cluster } from './lib/postgres.mjs';
-import { RUNS, fleet } from './lib/replicas.mjs';
-import { isSanitized } from './lib/sidecar.mjs';
-import { gate, until } from './lib/until.mjs';
+import { link } from './lib/link.mjs';
+import { cluster, postgres } from './lib/postgres.mjs';
+import { DELIVERIES, RUNS, fleet } from './lib/replicas.mjs';
+import { RUN, assertProblem } from './lib/stage.mjs';
+import { makeClaims, makeSecret, sign } from './lib/tokens.mjs';
+import { until, within } from './lib/until.mjs';
 
-const MIB = 1 << 20;
-const RESULT = 200 * 1024;
-const CALLS = 240;
-const IN_MEMORY = 16 * MIB;
-const IN_FILES = 4 * MIB;
+const ACCOUNTS = '/v2/projects/p/service-accounts';
+const ID = '01890000-0000-7000-8000-000000000000';
+const NOT_REACHED = /^the database has not been reached since the start/;
 
-const resultOf = (n) => `${n}.`.padEnd(RESULT, '-');
+const assertLater = (answer, what) => {
+    assert.equal(answer.status, 503, `${what}: ${answer.text}`);
+    assert.match(answer.headers['retry-after'], /^[1-9]\d*$/, what);
+};
 
-/** A replica with runs inside its app that end, each with a result of its own, when `end` opens and the server is gone. */
-async function running(t) {
-    const server = await cluster(t);
-    const end = gate();
-    const all = await fleet(t, {
-        database: server,
-        env: {
-            HOOKLINE_REPLICA_TTL: '60s',
-            HOOKLINE_ASYNC_CONCURRENCY: `${CALLS}`,
-            HOOKLINE_STORE_MAX_BYTES: `${IN_FILES}`,
-        },
-        app: async (x) => {
-            const n = (await x.body()).toString();
-            await end.promise;
-            await x.send(200, { 'Content-Type': 'text/plain' }, resultOf(n));
-        },
-    });
-    const a = await all.add('a');
-    const begun = Array.from({ length: CALLS }, async (_, n) => a.begin({ body: `${n}`, hook: all.receiver.url(`/${n}`) }));
-    const ids = await Promise.all(begun);
-    const inside = (n) => until(`${n} are inside`, async () => (await a.sidecar.metric('hookline_runs_in_flight')) === n);
-    await inside(CALLS);
-    await server.stop();
-    await a.logged(/^store: PostgreSQL is gone/);
-    return { server, end, all, a, ids, inside };
+/** What /readyz says, the same on both listeners: `[status, line]`. */
+async function readiness({ sidecar }) {
+    const { status, text } = await sidecar.admin('/readyz');
+    assert.equal(await sidecar.probe('/_hookline/readyz'), status);
+    return [status, text.trim()];
 }
 
-const filesOf = async ({ sidecar }) => (await filesBelow(join(sidecar.dataDir, 'scratch', 'bodies'))).length;
+const says = (replica, line) =>
+    until(`/readyz says ${line}`, async () => (await replica.sidecar.admin('/readyz')).text === `${line}\n`);
 
-test('results that end without PostgreSQL are kept in memory, then in files, then without bodies', { limit: 180_000 }, async (t) => {
-    const { server, end, all, a, ids, inside } = await running(t);
-    const before = await a.sidecar.rssAnon();
-    end.open();
-    await inside(0);
-    const files = Math.floor(IN_FILES / RESULT);
-    await until('some are files', async () => (await filesOf(a)) === files);
-    const grown = async () => (await a.sidecar.rssAnon()) - before;
-    if (!isSanitized) await until('memory is bounded', async () => (await grown()) < 1.5 * IN_MEMORY);
-    t.diagnostic(`${CALLS} results of ${RESULT} bytes: RssAnon grew by ${(await grown()) / MIB} MiB`);
+/** A server that is not running yet, and replicas that are started without it. */
+async function withoutServer(t, options) {
+    const server = await cluster(t);
+    await server.stop();
+    const all = await fleet(t, { database: server, ...options });
+    return { server, all, add: (name, more) => all.add(name, { wait: 'healthz', ...more }) };
+}
+
+function askForAccount(replica) {
+    const body = { name: 'ci', role: 'invoke', expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+    return replica.ask('POST', ACCOUNTS, { body });
+}
+
+/** A service account that a replica made, with its token. */
+async function makeAccount(replica) {
+    const answer = await askForAccount(replica);
+    assert.equal(answer.status, 201, answer.text);
+    return answer.json();
+}
+
+const callWith = (replica, token) => replica.call(RUN, { headers: { authorization: `Bearer ${token}` }, body: '{}' });
+
+test('replicas that start without PostgreSQL listen, and are ready when it is there', { limit: 120_000 }, async (t) => {
+    const { server, all, add } = await withoutServer(t);
+    const [a, b] = [await add('a'), await add('b')];
+    for (const replica of [a, b]) {
+        await until('the app is up', async () => (await replica.call(RUN)).status === 200);
+        const [status, line] = await readiness(replica);
+        assert.equal(status, 503);
+        assert.match(line, NOT_REACHED);
+        assert.equal(await replica.sidecar.metric('hookline_ready'), 0);
+    }
+    const reported = await a.call(RUN, { query: { webhookEndpoint: all.receiver.url('/sync') } });
+    assert.equal(reported.status, 200);
+    const refused = await a.call(RUN, { query: { async: 'true' } });
+    assertProblem(refused, 503);
+    assertLater(refused, 'an asynchronous call');
+    assertLater(await a.ask('GET', RUNS), 'a list');
+    assertLater(await askForAccount(a), 'an account');
 
     await server.start();
-    const isKept = [];
-    for (const [n, id] of ids.entries()) {
-        assert.equal((await a.finished(id)).state, 'success');
-        const { status, reason, response } = await all.receiver.envelope(`/${n}`);
-        isKept.push(response !== null);
-        assert.equal(status, 'success');
-        assert.equal(reason, isKept[n] ? undefined : 'response_not_kept');
-        if (isKept[n]) assert.equal(response, resultOf(n));
+    for (const replica of [a, b]) await replica.sidecar.until('readyz');
+    assert.deepEqual(await readiness(a), [200, 'ok']);
+    const id = await a.begin({ hook: all.receiver.url('/queued') });
+    assert.equal((await b.finished(id)).state, 'success');
+    assert.equal((await all.receiver.envelope('/queued')).run_id, id);
+    assert.equal((await all.receiver.envelope('/sync')).run_id, reported.id);
+    assert.equal(all.calls(id), 1);
+});
+
+test('a token is judged as soon as it can be, and is 503 before', { limit: 120_000 }, async (t) => {
+    const HOOKLINE_JWT_SECRET = makeSecret();
+    const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_JWT_SECRET };
+    const server = await cluster(t);
+    const all = await fleet(t, { database: server, env });
+    const a = await all.add('a');
+    const { token } = await makeAccount(a);
+    const outside = await sign({ alg: 'HS256', privateKey: Buffer.from(HOOKLINE_JWT_SECRET) }, makeClaims());
+    await server.stop();
+    const late = await all.add('late', { wait: 'healthz' });
+
+    assert.equal((await callWith(a, token)).status, 200);
+    await until('the app is up', async () => (await callWith(late, outside)).status === 200);
+    const refused = await callWith(late, token);
+    assertProblem(refused, 503);
+    assertLater(refused, 'a token of an account');
+    assert.equal((await callWith(late, 'none')).status, 401);
+
+    await server.start();
+    await late.sidecar.until('readyz');
+    assert.equal((await callWith(late, token)).status, 200);
+    assert.equal((await callWith(late, `${token.slice(0, -5)}AAAAA`)).status, 401);
+    await makeAccount(late);
+});
+
+/** Why it can never be, with what leads there. */
+const WRONG = [
+    ['another password', /^HOOKLINE_POSTGRES_URL: password authentication failed/, ({ url }) => {
+        const changed = new URL(url);
+        changed.password = 'another-password';
+        return { HOOKLINE_POSTGRES_URL: changed.href };
+    }],
+    ['another key', /^HOOKLINE_KEY: \*\*\*\* is not the key/, () => ({ HOOKLINE_KEY: 'ab'.repeat(32) })],
+    ['another lifetime', /^HOOKLINE_REPLICA_TTL: 9s here, but 3s/, () => ({ HOOKLINE_REPLICA_TTL: '9s' })],
+];
+
+test('what is definitely wrong ends a process that waited for its server', { limit: 120_000 }, async (t) => {
+    const server = await cluster(t);
+    const all = await fleet(t, { database: server });
+    const good = await all.add('good');
+    await server.stop();
+    const bad = [];
+    for (const [what, , change] of WRONG) {
+        const env = { HOOKLINE_DRAIN_TIMEOUT: '30s', ...change(server) };
+        bad.push(await all.add(what.replaceAll(' ', '-'), { wait: 'healthz', env }));
     }
-    const inMemory = isKept.filter(Boolean).length - files;
-    assert.ok(inMemory * RESULT <= IN_MEMORY && (inMemory + 4) * RESULT > IN_MEMORY, `${inMemory} in memory`);
-    await until('the files are gone', async () => (await filesOf(a)) === 0);
-    for (const [n, id] of ids.entries()) {
-        const { status, text } = await a.ask('GET', `${RUNS}/${id}/result`);
-        assert.equal(status, isKept[n] ? 200 : 410, text);
-        if (isKept[n]) assert.equal(text, resultOf(n));
+    const [first] = bad;
+    await until('the app is up', async () => (await first.call(RUN)).status === 200);
+    const held = first.call(RUN, { headers: { 'x-held': '1' } });
+    await until('a call is inside the app', () => first.app.requests.some((x) => x.get('x-held')));
+
+    await server.start();
+    const errors = ({ sidecar }) => sidecar.log.filter(({ level }) => level === 'error');
+    await until('it has said why it ends', () => errors(first).length);
+    all.held.open();
+    assert.equal((await held).status, 200);
+    for (const [i, replica] of bad.entries()) {
+        assert.deepEqual(await within('it ends', replica.sidecar.exited()), { code: 1, signal: null });
+        const said = errors(replica).map(({ msg }) => msg);
+        assert.equal(said.length, 1, said.join('\n'));
+        assert.match(said[0], WRONG[i][1]);
     }
+    await says(good, 'ok');
+});
+
+test('what is wrong after the first success counts as gone', { limit: 120_000 }, async (t) => {
+    const server = await cluster(t);
+    const all = await fleet(t, { database: server });
+    const a = await all.add('a');
+    const { username, password } = new URL(server.url);
+    await server.superuser(`ALTER ROLE ${username} PASSWORD 'rotated'`);
+    await server.terminate();
+    await says(a, 'degraded: store');
+    await server.superuser(`ALTER ROLE ${username} PASSWORD '${password}'`);
+    await says(a, 'ok');
+    await a.finished(await a.begin());
+});
+
+test('SIGTERM ends a replica whose server says nothing, or is not there', { limit: 120_000 }, async (t) => {
+    const database = await postgres(t);
+    const cable = await link(t, database.url);
+    const all = await fleet(t, { database });
+    for (const [name, disturb] of Object.entries({ silent: () => cable.blackHole(), away: () => cable.cut() })) {
+        await disturb();
+        const { sidecar } = await all.add(name, { url: cable.url, wait: 'healthz' });
+        sidecar.signal('SIGTERM');
+        assert.deepEqual(await within(`${name} ends`, sidecar.exited()), { code: 0, signal: null });
+    }
+});
+
+test('in an outage a replica is ready and says that it is degraded, and no question waits for its end', { limit: 120_000 }, async (t) => {
+    const server = await cluster(t);
+    const all = await fleet(t, { database: server });
+    const a = await all.add('a');
+    const account = await makeAccount(a);
+    await server.stop();
+    await says(a, 'degraded: store');
+    assert.deepEqual(await readiness(a), [200, 'degraded: store']);
+    assert.equal(await a.sidecar.metric('hookline_ready'), 1);
+    const now = JSON.parse((await a.sidecar.admin('/v2/now')).text);
+    assert.equal(now.ready, true);
+    assert.match(now.problems.join(), /^the database is gone/);
+    const asked = [
+        ['GET', RUNS],
+        ['GET', `${RUNS}/${ID}`],
+        ['POST', `${RUNS}/${ID}/cancel`],
+        ['GET', DELIVERIES],
+        ['GET', `${DELIVERIES}/${ID}`],
+        ['POST', `${DELIVERIES}/${ID}/redeliver`],
+        ['GET', ACCOUNTS],
+        ['DELETE', `${ACCOUNTS}/${account.id}`],
+    ];
+    await Promise.all(asked.map(async ([method, path]) => assertLater(await a.ask(method, path), `${method} ${path}`)));
+    await server.start();
+    await says(a, 'ok');
+    assert.equal((await a.ask('DELETE', `${ACCOUNTS}/${account.id}`)).status, 204);
+});
+
+test('in an outage a known account stays good, one that is not known is 503, and what was revoked ends with it', { limit: 120_000 }, async (t) => {
+    const database = await postgres(t);
+    const cable = await link(t, database.url);
+    const all = await fleet(t, { database, env: { HOOKLINE_AUTH: 'jwt' } });
+    const [a, b] = [await all.add('a', { url: cable.url }), await all.add('b')];
+    const known = await makeAccount(a);
+    await cable.cut();
+    await says(a, 'degraded: store');
+    const unknown = await makeAccount(b);
+    assert.equal((await b.ask('DELETE', `${ACCOUNTS}/${known.id}`)).status, 204);
+    assert.equal((await callWith(b, known.token)).status, 401);
+
+    assert.equal((await callWith(a, known.token)).status, 200);
+    const refused = await callWith(a, unknown.token);
+    assertProblem(refused, 503);
+    assertLater(refused, 'an account that is not known');
+
+    await cable.heal();
+    await until('the revocation has come', async () => (await callWith(a, known.token)).status === 401);
+    await until('the new account is known', async () => (await callWith(a, unknown.token)).status === 200);
 });

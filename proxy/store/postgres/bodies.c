@@ -100,13 +100,17 @@ static enum hl_err open_scratch(
     return HL_OK;
 }
 
-/* A guest reads no bodies, and leaves no directory where it is called. */
-enum hl_err hl_pg_bodies_open(
-    struct hl_pg_store *s, const char *data_dir, char *why, size_t why_len)
+void hl_pg_bodies_init(struct hl_pg_store *s)
 {
     hl_list_init(&s->transfers);
     hl_list_init(&s->views);
     hl_id_map_init(&s->files);
+}
+
+/* A guest reads no bodies, and leaves no directory where it is called. */
+enum hl_err hl_pg_bodies_open(
+    struct hl_pg_store *s, const char *data_dir, char *why, size_t why_len)
+{
     return s->is_guest ? HL_OK : open_scratch(s, data_dir, why, why_len);
 }
 

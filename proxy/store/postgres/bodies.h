@@ -12,7 +12,9 @@
 #define HL_PG_TRANSFERS 4     /* at once */
 #define HL_PG_VIEW_MS   60000 /* how long a file that was got for a question stays */
 
-/* Makes the scratch directory empty. On failure `why` has one line. Blocks; before the thread. */
+/* Before the thread. */
+void hl_pg_bodies_init(struct hl_pg_store *s);
+/* Makes the scratch directory empty. On failure `why` has one line. Blocks; before anything is posted. */
 HL_MUST_CHECK enum hl_err hl_pg_bodies_open(
     struct hl_pg_store *s, const char *data_dir, char *why, size_t why_len);
 /* Says what opening would, and changes nothing. */

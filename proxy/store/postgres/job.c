@@ -23,7 +23,7 @@ struct hl_pg_job {
     void *arg;
     PGconn *conn;
     enum hl_err err;
-    char why[300];
+    char why[HL_PG_WHY_MAX];
 };
 
 static void free_job(struct hl_pg_job *job)

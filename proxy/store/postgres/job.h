@@ -8,6 +8,8 @@
 
 #include "store/postgres/session.h"
 
+#define HL_PG_WHY_MAX 512
+
 struct hl_pg_job;
 
 /* What is done with the session, on the job's thread; it blocks as a session does and ends soon after a

@@ -39,7 +39,9 @@ static void try_later(struct hl_pg_link *l);
 
 static void connect_again(struct hl_pg_link *l)
 {
-    l->job = hl_pg_job_start(l->settings, prepare, (void *)l->texts, &l->connected);
+    hl_pg_work begin = l->begin ? l->begin : prepare;
+    void *arg = l->begin ? l->self : (void *)l->texts;
+    l->job = hl_pg_job_start(l->settings, begin, arg, &l->connected);
     if (!l->job)
         try_later(l);
 }
@@ -141,7 +143,7 @@ static void go_up(struct hl_pg_link *l, PGconn *conn)
 static void on_connected(uv_async_t *async)
 {
     struct hl_pg_link *l = async->data;
-    char why[300];
+    char why[HL_PG_WHY_MAX];
     PGconn *conn;
     if (!l->job || !hl_pg_job_is_done(l->job))
         return;
@@ -151,6 +153,8 @@ static void on_connected(uv_async_t *async)
         go_up(l, conn);
         return;
     }
+    if (l->on_failure && !l->on_failure(l->self, err, why))
+        return;
     if (!l->is_said)
         HL_LOG(WARN, "store: PostgreSQL is not there", HL_LOG_TEXT("why", why));
     l->is_said = true;

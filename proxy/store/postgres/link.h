@@ -46,8 +46,13 @@ struct hl_pg_link {
     int handles;  /* that are still to be closed */
     /* It is up, or has gone down: then all its flights have ended. */
     void (*on_change)(void *self, bool is_up);
-    /* A notification came, from this process of the server. May be NULL: set after hl_pg_link_init. */
+    /* The next three may be NULL: set after hl_pg_link_init. */
+    /* A notification came, from this process of the server. */
     void (*on_notify)(void *self, int backend_pid);
+    /* What makes a session one of a link, with `self`; NULL: hl_pg_link_prepare. */
+    hl_pg_work begin;
+    /* A connection could not be made. False: no more are tried. */
+    bool (*on_failure)(void *self, enum hl_err err, const char *why);
     void *self;
 };
 

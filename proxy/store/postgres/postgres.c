@@ -12,16 +12,13 @@
 #include "store/path.h"
 #include "store/postgres/answer.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/check.h"
 #include "store/postgres/flush.h"
-#include "store/postgres/meta.h"
 #include "store/postgres/node.h"
 #include "store/postgres/notify.h"
+#include "store/postgres/opening.h"
 #include "store/postgres/outbox.h"
-#include "store/postgres/partition.h"
 #include "store/postgres/queue.h"
 #include "store/postgres/reply.h"
-#include "store/postgres/schema.h"
 #include "store/postgres/serve.h"
 #include "store/postgres/survey.h"
 #include "store/postgres/upkeep.h"
@@ -184,8 +181,10 @@ static void on_writer(void *self, bool is_up)
     struct hl_pg_store *s = self;
     hl_counter_set(&s->gauges.is_failing, !is_up);
     s->is_joined = is_up && s->is_guest;
-    if (is_up && !s->is_guest)
+    if (is_up && !s->is_guest) {
+        hl_pg_opening_end(s);
         hl_pg_node_join(s);
+    }
     if (is_up)
         hl_pg_hurry(s);
     else
@@ -194,10 +193,12 @@ static void on_writer(void *self, bool is_up)
 
 static void on_reader(void *self, bool is_up)
 {
+    struct hl_pg_store *s = self;
     if (!is_up)
         return;
-    hl_pg_hurry(self);
-    hl_pg_answer_waiting(self);
+    sem_post(&s->opening.decided);
+    hl_pg_hurry(s);
+    hl_pg_answer_waiting(s);
 }
 
 static void run(void *arg)
@@ -207,44 +208,6 @@ static void run(void *arg)
 }
 
 /* --- opening -------------------------------------------------------------------------------- */
-
-static enum hl_err look_around(
-    struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
-{
-    enum hl_err err = hl_pg_look(session, &s->sealer, s->is_guest, why, why_len);
-    if (!err && !s->is_guest)
-        err = hl_pg_schema_migrate(session, why, why_len);
-    if (!err)
-        err = hl_pg_meta_share(s, session, why, why_len);
-    if (!err && !s->is_guest)
-        err = hl_pg_partitions_make(session, (int64_t)s->retention_ms, why, why_len);
-    return err ? err : hl_pg_link_prepare(session, &s->texts, why, why_len);
-}
-
-static enum hl_err find_server(
-    struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
-{
-    enum hl_err err = hl_pg_session_open(session, &s->settings, &s->is_cancelled, why, why_len);
-    if (err)
-        return err;
-    err = look_around(s, session, why, why_len);
-    if (err)
-        hl_pg_session_close(session);
-    return err;
-}
-
-/* The second connection, made here too: a process that ends soon leaves no thread behind that is making
- * one. Without it a replica starts all the same, and tries again. */
-static enum hl_err open_reader(
-    struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
-{
-    enum hl_err err = hl_pg_session_open(session, &s->settings, &s->is_cancelled, why, why_len);
-    if (!err)
-        err = hl_pg_link_prepare(session, &s->texts, why, why_len);
-    if (err)
-        hl_pg_session_close(session);
-    return err == HL_ERR_UNAVAILABLE && !s->is_guest ? HL_OK : err;
-}
 
 static enum hl_err read_config(
     struct hl_pg_store *s, const struct hl_config *config, char *why, size_t why_len)
@@ -268,21 +231,6 @@ static enum hl_err read_config(
     if (!err)
         err = hl_sealer_init_shared(&s->sealer, &s->keys);
     return err ? err : hl_pg_texts_init(&s->texts, &s->settings);
-}
-
-static void init(struct hl_pg_store *s)
-{
-    hl_list_init(&s->queue);
-    hl_list_init(&s->questions);
-    hl_pg_params_init(&s->params);
-    hl_id_map_init(&s->busy);
-    hl_pg_live_init(&s->live);
-    hl_credit_book_init(&s->workers);
-    hl_credit_book_init(&s->senders);
-    hl_id_source_init(&s->ids);
-    s->lane_at = INT64_MIN;
-    s->poll_wait_ms = 250;
-    s->claims_more = s->leases_more = true;
 }
 
 static int init_loop(struct hl_pg_store *s)
@@ -321,6 +269,7 @@ static void free_store(struct hl_pg_store *s)
     hl_credit_book_fini(&s->senders);
     hl_sealer_fini(&s->sealer);
     hl_shared_keys_wipe(&s->keys);
+    sem_destroy(&s->opening.decided);
     explicit_bzero(s->signing_key, sizeof(s->signing_key));
     if (s->url)
         explicit_bzero(s->url, strlen(s->url));
@@ -342,25 +291,52 @@ static void close_store(struct hl_store *store)
 
 static const struct hl_store_vt vt = {.post = post, .close = close_store};
 
+static void init(struct hl_pg_store *s)
+{
+    hl_list_init(&s->queue);
+    hl_list_init(&s->questions);
+    hl_pg_params_init(&s->params);
+    hl_id_map_init(&s->busy);
+    hl_pg_live_init(&s->live);
+    hl_credit_book_init(&s->workers);
+    hl_credit_book_init(&s->senders);
+    hl_id_source_init(&s->ids);
+    s->lane_at = INT64_MIN;
+    s->poll_wait_ms = 250;
+    s->claims_more = s->leases_more = true;
+    hl_pg_bodies_init(s);
+    sem_init(&s->opening.decided, 0, 0);
+    s->base = (struct hl_store){.vt = &vt,
+        .gauges = &s->gauges,
+        .signing_key = s->signing_key,
+        .refusal = s->opening.why,
+        .keeps_keys = true,
+        .is_shared = true};
+}
+
+/* Takes a guest's connections. */
+static void open_links(struct hl_pg_store *s, PGconn *writer, PGconn *reader)
+{
+    if (!s->is_guest) {
+        hl_pg_opening_begin(s);
+        return;
+    }
+    hl_pg_link_open(&s->writer, writer);
+    hl_pg_link_open(&s->reader, reader);
+}
+
 /* Takes the connections. */
-static enum hl_err start(struct hl_pg_store *s, struct hl_pg_session *session,
-    struct hl_pg_session *reader, char *why, size_t why_len)
+static enum hl_err start(
+    struct hl_pg_store *s, PGconn *writer, PGconn *reader, char *why, size_t why_len)
 {
     int rc = init_loop(s);
     if (rc != 0) {
         snprintf(why, why_len, "cannot make the store's event loop: %s", uv_strerror(rc));
+        PQfinish(writer);
+        PQfinish(reader);
         return HL_ERR_NOMEM;
     }
-    s->node_id = hl_id_next(&s->ids, hl_clock_wall_ms());
-    if (!s->is_guest)
-        HL_LOG(INFO, "store: this replica", HL_LOG_TEXT("replica", s->name),
-            HL_LOG_ID("replica_id", &s->node_id));
-    hl_pg_link_open(&s->writer, session->conn);
-    session->conn = NULL;
-    hl_pg_link_open(&s->reader, reader->conn);
-    reader->conn = NULL;
-    if (!s->is_guest)
-        hl_pg_link_open(&s->listener, NULL);
+    open_links(s, writer, reader);
     int failed = hl_thread_start(&s->thread, "hl-store", run, s);
     if (!failed)
         return HL_OK;
@@ -371,39 +347,47 @@ static enum hl_err start(struct hl_pg_store *s, struct hl_pg_session *session,
     return hl_err_from_errno(failed);
 }
 
+static enum hl_err open_store(
+    struct hl_pg_store *s, const struct hl_config *config, char *why, size_t why_len)
+{
+    struct hl_pg_session writer = {0}, reader = {0};
+    enum hl_err err = read_config(s, config, why, why_len);
+    if (!err && s->is_guest)
+        err = hl_pg_opening_visit(s, &writer, &reader, why, why_len);
+    else if (!err)
+        err = hl_pg_bodies_look(config->data_dir.p, why, why_len);
+    return err ? err : start(s, writer.conn, reader.conn, why, why_len);
+}
+
+/* A start that is refused leaves no directory behind. */
+static enum hl_err settle(
+    struct hl_pg_store *s, const struct hl_config *config, char *why, size_t why_len)
+{
+    enum hl_err err = s->is_guest ? HL_OK : hl_pg_opening_wait(s, why, why_len);
+    if (!err)
+        err = hl_pg_bodies_open(s, config->data_dir.p, why, why_len);
+    s->base.data_dir = s->scratch.path;
+    return err;
+}
+
 enum hl_err hl_pg_open(
     struct hl_store **out, const struct hl_config *config, char *why, size_t why_len)
 {
     struct hl_pg_store *s = calloc(1, sizeof(*s));
-    struct hl_pg_session session = {0}, reader = {0};
     snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
     if (!s)
         return HL_ERR_NOMEM;
     init(s);
-    enum hl_err err = read_config(s, config, why, why_len);
-    if (!err)
-        err = find_server(s, &session, why, why_len);
-    if (!err)
-        err = hl_pg_bodies_open(s, config->data_dir.p, why, why_len);
-    if (!err)
-        err = open_reader(s, &reader, why, why_len);
-    if (!err)
-        err = start(s, &session, &reader, why, why_len);
+    enum hl_err err = open_store(s, config, why, why_len);
     if (err) {
-        hl_pg_session_close(&session);
-        hl_pg_session_close(&reader);
         free_store(s);
         hl_pg_session_name_setting(err, why, why_len);
         return err;
     }
-    size_t n = s->base.signing_key_n;
-    s->base = (struct hl_store){.vt = &vt,
-        .gauges = &s->gauges,
-        .data_dir = s->scratch.path,
-        .signing_key = s->signing_key,
-        .signing_key_n = n,
-        .keeps_keys = true,
-        .is_shared = true};
-    *out = &s->base;
-    return HL_OK;
+    err = settle(s, config, why, why_len);
+    if (err)
+        close_store(&s->base);
+    else
+        *out = &s->base;
+    return err;
 }

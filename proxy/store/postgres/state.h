@@ -2,6 +2,8 @@
 #ifndef HL_STORE_POSTGRES_STATE_H
 #define HL_STORE_POSTGRES_STATE_H
 
+#include <semaphore.h>
+
 #include "loop/thread.h"
 #include "store/account.h"
 #include "store/backend.h"
@@ -90,6 +92,14 @@ struct hl_pg_survey {
     struct hl_pg_horizon horizon;
 };
 
+/* The first time that the server is reached (opening.c). */
+struct hl_pg_opening {
+    sem_t decided;      /* a try has ended, the writer's without success or the reader's */
+    atomic_bool is_met; /* the server has let us in */
+    enum hl_err err;    /* HL_STORE_REFUSED: why, in one line; else HL_OK */
+    char why[HL_PG_WHY_MAX];
+};
+
 struct hl_pg_store {
     struct hl_store base;
     struct hl_thread thread;
@@ -98,8 +108,8 @@ struct hl_pg_store {
     uv_prepare_t turn; /* after each turn of the loop: what has come goes out */
     uv_timer_t timer;
     atomic_bool is_stopping;
-    uint64_t stopping_ms;     /* CLOCK_MONOTONIC, since when */
-    atomic_bool is_cancelled; /* the opener's attempts */
+    uint64_t stopping_ms; /* CLOCK_MONOTONIC, since when */
+    struct hl_pg_opening opening;
 
     struct hl_pg_settings settings;
     struct hl_pg_texts texts;

@@ -178,6 +178,8 @@ void fixture_open(struct fixture *f)
 {
     enum hl_err err = fixture_try_open(f);
     cr_assert(err == HL_OK, "open: %s: %s", hl_err_text(err), f->why);
+    while (hl_store_standing(f->store) == HL_STORE_OPENING) /* on a machine that does much else */
+        usleep(1000);
 }
 
 void fixture_close(struct fixture *f)
