@@ -37,12 +37,6 @@ const struct hl_store_gauges *hl_store_gauges(const struct hl_store *s)
     return &fake_store.gauges;
 }
 
-bool hl_store_is_shared(const struct hl_store *s)
-{
-    (void)s;
-    return fake_store.is_shared;
-}
-
 const char *hl_store_data_dir(const struct hl_store *s)
 {
     (void)s;

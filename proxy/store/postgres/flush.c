@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/operation.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/queue.h"
 #include "store/postgres/serve.h"

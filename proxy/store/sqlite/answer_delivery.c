@@ -32,7 +32,8 @@ static enum hl_err ask_delivery(
     row->done_ms = hl_sql_int(&from);
     row->project = hl_sql_str(&from);
     row->app = hl_sql_str(&from);
-    row->destination = hl_destination_unseal(&r->sealer, "webhook.url", &row->run_id, hl_sql_str(&from), destination);
+    row->destination = hl_destination_unseal(
+        &r->sealer, "webhook.url", &row->run_id, hl_sql_str(&from), destination);
     err = hl_delivery_row_keep(row);
     hl_reading_done(r, HL_ASK_DELIVERY);
     return err;
