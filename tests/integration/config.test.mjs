@@ -130,9 +130,7 @@ test('a database whose certificate is not verified is warned about at start, by 
             env: { ...POSTGRES, HOOKLINE_POSTGRES_URL: url, ...env },
             wait: '',
         });
-        await until('the start waits for the server', () =>
-            sidecar.log.some((line) => /the start waits for it/.test(line.msg)),
-        );
+        await sidecar.logged(({ msg }) => msg === 'store: PostgreSQL is not there');
         await sidecar.stop();
         assert.ok(!sidecar.stderr.includes('hidden'));
         return sidecar.log.filter((line) => /sslmode/.test(line.msg)).map((line) => line.host);

@@ -144,6 +144,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     await old.finished(before);
     await old.sidecar.stop();
     await all.rows('ALTER TABLE ~.run DROP COLUMN replica');
+    await all.rows('ALTER TABLE ~.node DROP COLUMN key_check');
     await all.rows(`UPDATE ~.meta SET v = '1' WHERE k = 'version'`);
 
     const a = await all.add('a');
