@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "fixture.h"
 #include "store/postgres/upkeep.h"
 
@@ -73,13 +74,18 @@ static void what_is_past_is_hidden(struct fixture *f)
     f->config.retention_ms = 1000;
     fixture_open(f);
     struct hl_id ended = end_one(f), queued;
+    deliver(f);
+    struct hl_id pending = end_one(f);
+    int64_t past_ms = hl_clock_wall_ms() + 1000;
     cr_assert_eq(accept_run(f, (struct run_spec){0}, &queued), HL_OK);
-    while (is_there(f, &ended))
+    while (is_there(f, &ended) || hl_clock_wall_ms() <= past_ms)
         usleep(50000);
     cr_assert(is_there(f, &queued), "it has not ended");
+    cr_assert(is_there(f, &pending), "its webhook is still to be sent");
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
-    cr_assert_eq(l.count, 1);
+    cr_assert_eq(l.count, 2);
     cr_assert(hl_id_eq(&l.rows[0].run_id, &queued));
+    cr_assert(hl_id_eq(&l.rows[1].run_id, &pending));
     hl_list_runs_fini(&l);
 }
 
