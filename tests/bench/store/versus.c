@@ -39,7 +39,7 @@ static const struct bound bounds[] = {
 };
 
 static const struct bound postgres_bounds[] = {
-    {"runs/s at 16", 1, RATE, 3000, 6000},
+    {"runs/s at 256", 2, RATE, 3000, 10000},
     {"p99 at 1, of the floor's", 0, P99_RATIO, 5, 3},
     {"p99 at 16, of the floor's", 1, P99_RATIO, 5, 3},
     {"p99 at 256, of the floor's", 2, P99_RATIO, 5, 3},
