@@ -180,7 +180,7 @@ test('a server that is not there is a line of the check', async (t) => {
     const env = await settings(t, db, changed(db, (url) => (url.port = 1)));
     const { code, stderr } = await run(['config', 'check'], env);
     assert.equal(code, 2);
-    assert.match(stderr, /^hookline: HOOKLINE_POSTGRES_URL: .*refused; a start waits until it is there\n$/);
+    assert.match(stderr, /^hookline: HOOKLINE_POSTGRES_URL: .*refused; a replica that starts tries on until it is there\n$/);
     assert.equal(findSecret(stderr, env), undefined);
 });
 

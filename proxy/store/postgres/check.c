@@ -160,5 +160,5 @@ enum hl_err hl_pg_check(const struct hl_config *config, struct hl_buf *problems)
     if (err == HL_OK || err == HL_ERR_NOMEM)
         return err;
     return hl_buf_printf(problems, "%s%s\n", why,
-        err == HL_ERR_UNAVAILABLE ? "; a start waits until it is there" : "");
+        err == HL_ERR_UNAVAILABLE ? "; a replica that starts tries on until it is there" : "");
 }

@@ -121,7 +121,6 @@ struct hl_pg_store {
     struct hl_store_limit store_max;
     uint32_t run_attempts, webhook_attempts, max_queued_runs, max_pending;
     uint8_t signing_key[HL_SIGNING_KEY_MAX];
-    size_t signing_key_n;
 
     struct hl_intake intake;
     struct hl_store_gauges gauges;

@@ -1,11 +1,10 @@
-/* replicas.c - see replicas.h. `hookline store status` shows the same rows (status.c). */
-#include "store/postgres/replicas.h"
-
+/* question_replica.c - who shares the store. `hookline store status` shows the same rows (status.c). */
 #include <stdlib.h>
 
+#include "store/postgres/question.h"
 #include "store/question.h"
 
-enum hl_pg_sql hl_pg_replicas_bind(
+static enum hl_pg_sql bind_list_replicas(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
     (void)s;
@@ -27,7 +26,7 @@ static void read_row(struct hl_pg_row *from, struct hl_replica_row *row)
     row->deliveries = (uint64_t)hl_pg_int(from);
 }
 
-enum hl_err hl_pg_replicas_read(
+static enum hl_err read_list_replicas(
     struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
 {
     struct hl_list_replicas *l = (struct hl_list_replicas *)m;
@@ -41,3 +40,5 @@ enum hl_err hl_pg_replicas_read(
     }
     return HL_OK;
 }
+
+const struct hl_pg_question hl_pg_list_replicas = {bind_list_replicas, read_list_replicas};

@@ -1,0 +1,23 @@
+/* question.h - what a question is on PostgreSQL: a statement with its parameters, and what its result
+ * means; answer.c asks. The store's thread. */
+#ifndef HL_STORE_POSTGRES_QUESTION_H
+#define HL_STORE_POSTGRES_QUESTION_H
+
+#include "store/postgres/state.h"
+
+struct hl_pg_question {
+    enum hl_pg_sql (*bind)(
+        const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m);
+    /* Into the message. Errors: NOT_FOUND, CORRUPT, NOMEM. */
+    enum hl_err (*read)(struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result);
+};
+
+extern const struct hl_pg_question hl_pg_get_run, hl_pg_list_runs, hl_pg_get_delivery,
+    hl_pg_list_deliveries, hl_pg_list_apps, hl_pg_list_replicas, hl_pg_list_accounts,
+    hl_pg_list_keys;
+
+/* Of a list, from `before` and the time bounds: ids in [from, until). */
+void hl_pg_add_bounds(
+    struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms, int64_t until_ms);
+
+#endif

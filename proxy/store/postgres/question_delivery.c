@@ -1,0 +1,142 @@
+/* question_delivery.c - what is asked of deliveries. Of a sealed webhook URL only scheme, host and port
+ * leave this file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/destination.h"
+#include "store/message.h"
+#include "store/postgres/push.h"
+#include "store/postgres/question.h"
+
+static enum hl_err read_delivery(
+    struct hl_pg_store *s, struct hl_pg_row *from, struct hl_delivery_row *row)
+{
+    char destination[HL_DESTINATION_MAX];
+    *row = (struct hl_delivery_row){0};
+    hl_pg_id(from, &row->delivery_id);
+    hl_pg_id(from, &row->run_id);
+    row->state = (enum hl_delivery_state)hl_pg_int(from);
+    row->run_state = (enum hl_run_state)hl_pg_int(from);
+    row->round = (uint32_t)hl_pg_int(from);
+    row->n = (uint32_t)hl_pg_int(from);
+    row->max_attempts = (uint32_t)hl_pg_int(from);
+    row->created_ms = hl_pg_int(from);
+    row->done_ms = hl_pg_int(from);
+    row->project = hl_pg_str(from);
+    row->app = hl_pg_str(from);
+    row->destination =
+        hl_destination_unseal(&s->sealer, "run.url", &row->run_id, hl_pg_str(from), destination);
+    row->attempt_count = (uint64_t)hl_pg_int(from);
+    return hl_delivery_row_keep(row);
+}
+
+/* The columns of an attempt begin where those of its delivery end; null: it has none. */
+#define ATTEMPT_AT 13
+
+static enum hl_err add_attempt(struct hl_pg_row *from, struct hl_delivery_row *row)
+{
+    from->column = ATTEMPT_AT;
+    if (hl_pg_next_is_null(from))
+        return HL_OK;
+    if (!row->attempts)
+        row->attempts = calloc(HL_ATTEMPTS_SHOWN, sizeof(*row->attempts));
+    if (!row->attempts)
+        return HL_ERR_NOMEM;
+    struct hl_attempt_row *a = &row->attempts[row->n_attempts++];
+    a->round = (uint32_t)hl_pg_int(from);
+    a->n = (uint32_t)hl_pg_int(from);
+    a->started_ms = hl_pg_int(from);
+    a->ended_ms = hl_pg_int(from);
+    a->verdict = (enum hl_attempt_verdict)hl_pg_int(from);
+    a->http_status = (uint16_t)hl_pg_int(from);
+    hl_str_put_cut(a->error, sizeof(a->error), hl_pg_str(from));
+    return HL_OK;
+}
+
+/* A row for each attempt, those of a delivery behind each other. */
+static enum hl_err read_deliveries(struct hl_pg_store *s, const PGresult *result,
+    struct hl_delivery_row *rows, size_t max, size_t *count)
+{
+    enum hl_err err = HL_OK;
+    for (int i = 0; i < PQntuples(result) && !err; i++) {
+        struct hl_pg_row from = {.result = result, .row = i};
+        struct hl_id id;
+        hl_pg_id(&from, &id);
+        from.column = 0;
+        bool is_next = *count == 0 || !hl_id_eq(&id, &rows[*count - 1].delivery_id);
+        if (is_next && *count == max) {
+            ++*count; /* there is more */
+            return HL_OK;
+        }
+        if (is_next)
+            err = read_delivery(s, &from, &rows[(*count)++]);
+        if (!err)
+            err = add_attempt(&from, &rows[*count - 1]);
+    }
+    return err;
+}
+
+static enum hl_pg_sql bind_list_deliveries(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)m;
+    hl_pg_add_str(p, hl_str_from(l->project));
+    hl_pg_add_str(p, hl_str_from(l->app));
+    hl_pg_add_int(p, l->state);
+    if (hl_id_is_nil(&l->run_id))
+        hl_pg_add_null(p);
+    else
+        hl_pg_add_id(p, &l->run_id);
+    hl_pg_add_bounds(p, &l->before, l->since_ms, l->until_ms);
+    hl_pg_add_int(p, (int64_t)l->limit + 1);
+    hl_pg_add_null(p);
+    hl_pg_add_int(p, l->with_attempts ? HL_ATTEMPTS_SHOWN : 0);
+    hl_pg_add_kept_since(s, p);
+    return HL_PG_DO_ASK_DELIVERIES;
+}
+
+static enum hl_err read_list_deliveries(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    struct hl_list_deliveries *l = (struct hl_list_deliveries *)m;
+    l->rows = calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows)
+        return HL_ERR_NOMEM;
+    enum hl_err err = read_deliveries(s, result, l->rows, l->limit, &l->count);
+    l->has_more = l->count > l->limit;
+    l->count -= l->has_more;
+    if (l->count > 0)
+        l->next = l->rows[l->count - 1].delivery_id;
+    return err;
+}
+
+static enum hl_pg_sql bind_get_delivery(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    const struct hl_get_delivery *g = (const struct hl_get_delivery *)m;
+    static const struct hl_id none;
+    hl_pg_add_str(p, hl_str_from(g->project));
+    hl_pg_add_str(p, HL_STR(""));
+    hl_pg_add_int(p, -1);
+    hl_pg_add_null(p);
+    hl_pg_add_bounds(p, &none, 0, 0);
+    hl_pg_add_int(p, 1);
+    hl_pg_add_id(p, &g->delivery_id);
+    hl_pg_add_int(p, HL_ATTEMPTS_SHOWN);
+    hl_pg_add_kept_since(s, p);
+    return HL_PG_DO_ASK_DELIVERIES;
+}
+
+static enum hl_err read_get_delivery(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    struct hl_get_delivery *g = (struct hl_get_delivery *)m;
+    size_t count = 0;
+    enum hl_err err = read_deliveries(s, result, &g->delivery, 1, &count);
+    if (err)
+        hl_delivery_row_fini(&g->delivery);
+    return err || count > 0 ? err : HL_ERR_NOT_FOUND;
+}
+
+const struct hl_pg_question hl_pg_get_delivery = {bind_get_delivery, read_get_delivery};
+const struct hl_pg_question hl_pg_list_deliveries = {bind_list_deliveries, read_list_deliveries};

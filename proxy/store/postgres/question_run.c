@@ -1,0 +1,120 @@
+/* question_run.c - what is asked of runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/message.h"
+#include "store/postgres/push.h"
+#include "store/postgres/question.h"
+
+void hl_pg_add_bounds(
+    struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms, int64_t until_ms)
+{
+    struct hl_id until = until_ms ? hl_id_first_at(until_ms) : hl_id_last();
+    struct hl_id from = hl_id_first_at(since_ms);
+    bool is_before = !hl_id_is_nil(before) && memcmp(before, &until, sizeof(until)) < 0;
+    hl_pg_add_id(p, is_before ? before : &until);
+    hl_pg_add_id(p, &from);
+}
+
+static enum hl_err read_run(
+    struct hl_pg_row *from, struct hl_run_row *row, struct hl_outcome *o, struct hl_str *bytes)
+{
+    *row = (struct hl_run_row){.response_size = -1, .encoding = HL_ENCODING_NONE};
+    *o = (struct hl_outcome){0};
+    hl_pg_id(from, &row->run_id);
+    row->state = (enum hl_run_state)hl_pg_int(from);
+    row->is_async = hl_pg_int(from);
+    row->has_webhook = hl_pg_int(from);
+    row->attempt = (uint32_t)hl_pg_int(from);
+    row->created_ms = hl_pg_int(from);
+    row->started_ms = hl_pg_int(from);
+    row->request_size = hl_pg_int(from);
+    row->method = hl_pg_str(from);
+    row->path = hl_pg_str(from);
+    row->project = hl_pg_str(from);
+    row->app = hl_pg_str(from);
+    row->replica = hl_pg_str(from);
+    row->deliveries_pending = (uint32_t)hl_pg_int(from);
+    row->deliveries_ok = (uint32_t)hl_pg_int(from);
+    row->deliveries_dead = (uint32_t)hl_pg_int(from);
+    hl_pg_outcome(from, o, bytes);
+    o->state = row->state;
+    if (hl_run_state_is_final(row->state))
+        hl_run_row_end(row, o);
+    return hl_run_row_keep(row, o);
+}
+
+static enum hl_pg_sql bind_get_run(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    const struct hl_get_run *g = (const struct hl_get_run *)m;
+    hl_pg_add_id(p, &g->run_id);
+    hl_pg_add_int(p, g->with_body);
+    hl_pg_add_kept_since(s, p);
+    return HL_PG_DO_ASK_RUN;
+}
+
+static enum hl_err read_get_run(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    struct hl_get_run *g = (struct hl_get_run *)m;
+    struct hl_pg_row row = {.result = result};
+    struct hl_str bytes;
+    (void)s;
+    if (PQntuples(result) == 0)
+        return HL_ERR_NOT_FOUND;
+    enum hl_err err = read_run(&row, &g->run, &g->outcome, &bytes);
+    if (!err && g->with_body)
+        err = hl_body_copy(&g->outcome.body, bytes);
+    if (!err && (!hl_store_name_fits(g->run.project, g->project) ||
+                    !hl_store_name_fits(g->run.app, g->app)))
+        err = HL_ERR_NOT_FOUND;
+    if (err) {
+        hl_get_run_fini(g);
+        return err;
+    }
+    return hl_get_run_check(g);
+}
+
+static enum hl_pg_sql bind_list_runs(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    const struct hl_list_runs *l = (const struct hl_list_runs *)m;
+    hl_pg_add_str(p, hl_str_from(l->project));
+    hl_pg_add_str(p, hl_str_from(l->app));
+    hl_pg_add_int(p, l->state);
+    hl_pg_add_int(p, l->is_async);
+    hl_pg_add_bounds(p, &l->before, l->since_ms, l->until_ms);
+    hl_pg_add_int(p, (int64_t)l->limit + 1);
+    if (l->state == HL_RUN_QUEUED || l->state == HL_RUN_RUNNING)
+        return HL_PG_DO_ASK_TICKETS;
+    /* Hidden at once, removed within the hour. */
+    hl_pg_add_kept_since(s, p);
+    return HL_PG_DO_ASK_RUNS;
+}
+
+static enum hl_err read_list_runs(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    struct hl_list_runs *l = (struct hl_list_runs *)m;
+    enum hl_err err = HL_OK;
+    (void)s;
+    l->rows = calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows)
+        return HL_ERR_NOMEM;
+    int n = PQntuples(result);
+    l->has_more = n > (int)l->limit;
+    for (int i = 0; i < n && l->count < l->limit && !err; i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        struct hl_outcome outcome;
+        struct hl_str bytes;
+        err = read_run(&row, &l->rows[l->count], &outcome, &bytes);
+        l->count += !err;
+    }
+    if (l->count > 0)
+        l->next = l->rows[l->count - 1].run_id;
+    return err;
+}
+
+const struct hl_pg_question hl_pg_get_run = {bind_get_run, read_get_run};
+const struct hl_pg_question hl_pg_list_runs = {bind_list_runs, read_list_runs};

@@ -1,0 +1,104 @@
+/* question_shared.c - what is asked of what all replicas share: accounts, keys, names of apps. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "store/message.h"
+#include "store/postgres/meta.h"
+#include "store/postgres/question.h"
+
+static enum hl_pg_sql bind_list_accounts(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    (void)s;
+    const struct hl_list_accounts *l = (const struct hl_list_accounts *)m;
+    hl_pg_add_str(p, hl_str_from(l->project));
+    struct hl_id last = hl_id_last();
+    hl_pg_add_id(p, hl_id_is_nil(&l->before) ? &last : &l->before);
+    hl_pg_add_int(p, (int64_t)l->limit + 1);
+    return HL_PG_DO_ASK_ACCOUNTS;
+}
+
+static void read_account(struct hl_pg_row *from, struct hl_account *account)
+{
+    hl_pg_id(from, &account->id);
+    hl_str_put_cut(account->project, sizeof(account->project), hl_pg_str(from));
+    hl_str_put_cut(account->name, sizeof(account->name), hl_pg_str(from));
+    account->role = (enum hl_role)hl_pg_int(from);
+    account->created_ms = hl_pg_int(from);
+    account->expires_ms = hl_pg_int(from);
+    account->revoked_ms = hl_pg_int(from);
+    account->last_used_ms = hl_pg_int(from);
+}
+
+static enum hl_err read_list_accounts(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    struct hl_list_accounts *l = (struct hl_list_accounts *)m;
+    (void)s;
+    l->rows = calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows)
+        return HL_ERR_NOMEM;
+    int n = PQntuples(result);
+    l->has_more = n > (int)l->limit;
+    for (int i = 0; i < n && l->count < l->limit; i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        read_account(&row, &l->rows[l->count++]);
+    }
+    if (l->count > 0)
+        l->next = l->rows[l->count - 1].id;
+    return HL_OK;
+}
+
+static enum hl_pg_sql bind_list_apps(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    (void)s;
+    const struct hl_list_apps *l = (const struct hl_list_apps *)m;
+    hl_pg_add_str(p, hl_str_from(l->project));
+    hl_pg_add_int(p, HL_LIST_MAX);
+    return l->project[0] ? HL_PG_DO_ASK_APPS : HL_PG_DO_ASK_PROJECTS;
+}
+
+static enum hl_err read_list_apps(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    struct hl_list_apps *l = (struct hl_list_apps *)m;
+    (void)s;
+    l->names = calloc(HL_LIST_MAX, sizeof(*l->names));
+    if (!l->names)
+        return HL_ERR_NOMEM;
+    for (int i = 0; i < PQntuples(result) && l->count < HL_LIST_MAX; i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        hl_str_put_cut(l->names[l->count++], sizeof(*l->names), hl_pg_str(&row));
+    }
+    return HL_OK;
+}
+
+static enum hl_pg_sql bind_list_keys(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    (void)s;
+    (void)m;
+    hl_pg_add_int(p, HL_OLD_KEYS_MAX);
+    return HL_PG_DO_ASK_KEYS;
+}
+
+static enum hl_err read_list_keys(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    struct hl_list_keys *l = (struct hl_list_keys *)m;
+    for (int i = 0; i < PQntuples(result) && l->count < HL_OLD_KEYS_MAX; i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        struct hl_old_key *key = &l->keys[l->count];
+        if (hl_pg_open_old_key(s, hl_pg_str(&row), key) == HL_OK)
+            l->count++;
+        else
+            HL_LOG(ERROR, "store: an imported signing key in the database cannot be opened");
+    }
+    return HL_OK;
+}
+
+const struct hl_pg_question hl_pg_list_accounts = {bind_list_accounts, read_list_accounts};
+const struct hl_pg_question hl_pg_list_apps = {bind_list_apps, read_list_apps};
+const struct hl_pg_question hl_pg_list_keys = {bind_list_keys, read_list_keys};
