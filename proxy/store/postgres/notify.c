@@ -43,6 +43,9 @@ static void on_notify(void *self, int backend_pid)
         return;
     s->notify.hears = true;
     s->notify.trial_ms = 0;
+    if (s->notify.is_deaf) /* it was only slow */
+        s->notify.probe_ms = 0;
+    s->notify.is_deaf = false;
     look_for_work(s); /* what was notified before is not heard any more */
 }
 
@@ -63,11 +66,14 @@ static void begin(struct hl_pg_store *s)
     hl_pg_params_clear(&s->params);
 }
 
-/* Also to try the connection: who listens already goes on. */
+/* Also to try the connection: who listens already goes on. In a pooler's connection to the server LISTEN
+ * stays behind, and all that comes of it is a line for each notification in the pooler's log: who hears
+ * nothing takes it back, as far as it meets the same connection. */
 static void listen_on(struct hl_pg_store *s)
 {
+    enum hl_pg_sql query = s->notify.is_deaf ? HL_PG_DO_UNLISTEN : HL_PG_DO_LISTEN;
     begin(s);
-    hl_pg_link_add(&s->listener, &s->notify.flight, HL_PG_DO_LISTEN, &s->params);
+    hl_pg_link_add(&s->listener, &s->notify.flight, query, &s->params);
     s->notify.is_sending = hl_pg_link_end(&s->listener, &s->notify.flight);
 }
 
@@ -83,7 +89,7 @@ static void on_listener(void *self, bool is_up)
 {
     struct hl_pg_store *s = self;
     uint64_t now_ms = hl_clock_mono_ms();
-    s->notify.hears = false;
+    s->notify.hears = s->notify.is_deaf = false;
     s->notify.trial_ms = is_up ? now_ms + TRIAL_MS : 0;
     s->notify.probe_ms = now_ms + PROBE_MS;
     if (!is_up)
@@ -129,7 +135,8 @@ static uint64_t send_due_ms(const struct hl_pg_store *s)
 
 static void end_trial(struct hl_pg_notify *n)
 {
-    n->trial_ms = 0;
+    n->trial_ms = n->probe_ms = 0;
+    n->is_deaf = true;
     if (!n->is_deafness_said)
         HL_LOG(WARN,
             "store: no notification comes back from PostgreSQL, as behind a pooler: work of "

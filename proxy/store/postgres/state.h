@@ -77,6 +77,7 @@ struct hl_pg_notify {
     bool is_sending;
     bool hears; /* its own notification came back */
     bool owes_all, owes_work;
+    bool is_deaf; /* this connection hears nothing */
     bool is_deafness_said;
     uint64_t owed_ms;  /* work is notified then, unless it has gone by itself */
     uint64_t sent_ms;  /* the last one */

@@ -505,6 +505,7 @@ enum hl_pg_code {
         " OR e.node_id = $1::uuid) AND e.event_id <> ALL ($3::bigint[]) ORDER BY e.event_id")      \
     X(EVENT_REVOKED, "SELECT account_id FROM ~.account WHERE revoked_ms > 0")                      \
     X(LISTEN, "LISTEN ~")                                                                          \
+    X(UNLISTEN, "UNLISTEN ~")                                                                      \
     X(NOTIFY, "NOTIFY ~")                                                                          \
     /* For this transaction: its commit does not wait for the disk. */                             \
     X(NO_FLUSH, "SELECT set_config('synchronous_commit', 'off', true)")
