@@ -199,19 +199,26 @@ static void expect_ok(enum hl_err err, const char *why)
     cr_assert_eq(err, HL_OK, "%s", why);
 }
 
+static struct hl_pg_session open_session(struct fixture *f, struct hl_pg_settings *settings)
+{
+    char why[300] = "";
+    struct hl_pg_session session;
+    hl_pg_settings_init(settings, &f->config);
+    expect_ok(hl_pg_session_open(&session, settings, NULL, why, sizeof(why)), why);
+    return session;
+}
+
 static void bury(struct fixture *f)
 {
     static const char end[] = "UPDATE ~.node SET expires_at = now() - interval '1 s'";
     char why[300] = "";
     struct hl_id nobody = {{0}};
-    struct hl_pg_session session;
     struct hl_pg_settings settings;
+    struct hl_pg_session session = open_session(f, &settings);
     struct hl_pg_texts texts;
     struct hl_pg_params params = {0};
     PGresult *result;
-    hl_pg_settings_init(&settings, &f->config);
     expect_ok(hl_pg_texts_init(&texts, &settings), "");
-    expect_ok(hl_pg_session_open(&session, &settings, NULL, why, sizeof(why)), why);
     expect_ok(hl_pg_session_run(&session, end, why, sizeof(why)), why);
     hl_pg_add_id(&params, &nobody);
     hl_pg_add_int(&params, f->config.run_attempts);
@@ -477,4 +484,27 @@ void change(struct fixture *f, const char *sql)
     sqlite3_busy_timeout(db, 10000);
     cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
     sqlite3_close(db);
+}
+
+static long long count_postgres(struct fixture *f, const char *from)
+{
+    char why[300] = "", sql[200];
+    struct hl_pg_settings settings;
+    struct hl_pg_session session = open_session(f, &settings);
+    PGresult *result;
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM ~.%s", from);
+    expect_ok(hl_pg_session_ask(&session, sql, NULL, &result, why, sizeof(why)), why);
+    long long n = atoll(PQgetvalue(result, 0, 0));
+    PQclear(result);
+    hl_pg_session_close(&session);
+    return n;
+}
+
+long long fixture_count(struct fixture *f, const char *from)
+{
+    char sql[200];
+    if (f->config.store == HL_STORE_POSTGRES)
+        return count_postgres(f, from);
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", from);
+    return query(f, sql);
 }

@@ -98,6 +98,8 @@ enum hl_err say_attempt(struct fixture *f, const struct hl_leased *l, uint32_t n
 enum hl_err redeliver(
     struct fixture *f, const struct hl_id *delivery_id, const char *project, uint64_t *count);
 
+/* How many rows there are, `from` being a table and a condition. */
+long long fixture_count(struct fixture *f, const char *from);
 /* One number out of the closed or open database (sqlite only). */
 long long query(struct fixture *f, const char *sql);
 /* Changes the closed or open database. */

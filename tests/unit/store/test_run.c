@@ -296,6 +296,11 @@ Test(memory, i15_busy_leaves_no_trace)
     run_with_limits(HL_STORE_MEMORY);
 }
 
+Test(postgres, i15_busy_leaves_no_trace)
+{
+    run_with_limits(HL_STORE_POSTGRES);
+}
+
 /* A run id that exists fails alone: its neighbours in the batch are accepted. */
 STORE_TEST(one_bad_operation_does_not_fail_its_batch)
 {
