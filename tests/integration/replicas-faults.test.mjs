@@ -100,7 +100,7 @@ test('a replica whose coming back the server refuses, for a lock, comes back', a
 async function keyTaker(t, { database }) {
     const other = await database.connect(t);
     const insert = `INSERT INTO ${database.schema}.idem (project, app, subject, key, run_id, fingerprint, expires_ms)
-                    VALUES ('p', 'a', '', convert_to($1, 'UTF8'), gen_random_uuid(), '', 0)`;
+                    VALUES ('p', 'a', '', convert_to($1, 'UTF8'), gen_random_uuid(), '', 0) ON CONFLICT DO NOTHING`;
     await other.query('BEGIN');
     return { take: (key) => other.query(insert, [key]), end: () => other.query('ROLLBACK') };
 }
@@ -113,15 +113,20 @@ test('accepts with several keys and somebody who takes the same ones do not wait
     const begin = (key) => a.begin({ headers: { 'idempotency-key': key } });
     const other = await keyTaker(t, all);
     await lock.query(`BEGIN; LOCK ${all.database.schema}.idem IN SHARE MODE`);
-    const begun = ['first', 'second', 'z', 'a'].map(begin); // two transactions, and one of what comes meanwhile
+    const inside = (n) =>
+        until('the calls are there', async () => (await a.sidecar.metric('hookline_http_requests_in_flight')) === n);
+    const begun = [begin('first')]; // two transactions, and one of what comes meanwhile
     await waiting(1);
+    begun.push(begin('second'));
+    await inside(2);
+    begun.push(begin('z'), begin('a'));
+    await inside(4);
     const taken = other.take('a');
     await waiting(2);
-    await until('the calls are there', async () => (await a.sidecar.metric('hookline_http_requests_in_flight')) === 4);
     await lock.query('ROLLBACK');
     await taken;
     await waiting(1);
-    await other.take('z');
+    await other.take('z'); // or finds it: then it was in the second
     await other.end();
     const ids = await Promise.all(begun);
     assert.equal(new Set(ids).size, 4);
