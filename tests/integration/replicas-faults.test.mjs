@@ -132,6 +132,40 @@ test('accepts with several keys and somebody who takes the same ones do not wait
     assert.equal(new Set(ids).size, 4);
 });
 
+test('far from its server a replica does all once, and nobody takes over from it', async (t) => {
+    const { all, cable, a } = await cabled(t);
+    await all.add('b');
+    cable.delay(200); // each statement's way there
+    const ids = await Promise.all(Array.from({ length: 20 }, (_, i) => a.begin({ hook: all.receiver.url(`/${i}`) })));
+    for (const [i, id] of ids.entries()) {
+        const { state, attempts } = await a.finished(id);
+        assert.deepEqual([state, attempts], ['success', 1]);
+        await all.receiver.envelope(`/${i}`);
+    }
+    await until('each webhook has its outcome', async () => (await all.count('~.delivery_ticket')) === 0);
+    assert.equal(all.receiver.requests.length, ids.length);
+    assert.equal(await all.count('~.node WHERE is_dead'), 0);
+});
+
+test('a replica for which the server has no connection left waits until there is one', async (t) => {
+    const server = await cluster(t, { config: { max_connections: 12 } }); // three of them are the superuser's
+    const all = await fleet(t, { database: server });
+    const [a, b] = [await all.add('a'), await all.add('b')];
+    const others = [];
+    await until('all are taken', async () => {
+        const one = await server.connect(t).catch(() => null);
+        if (one) others.push(one);
+        return !one;
+    });
+    const c = await all.add('c', { wait: 'healthz' });
+    await c.sidecar.logged(({ why }) => /too many|remaining connection slots/.test(why));
+    assert.equal(await c.sidecar.probe('/_hookline/readyz'), 503);
+    await b.finished(await a.begin());
+    await Promise.all(others.map((one) => one.end()));
+    await c.sidecar.until('readyz');
+    await b.finished(await c.begin());
+});
+
 test('without PostgreSQL calls go on, new runs are refused, and what ends meanwhile is written when it is back', async (t) => {
     const doors = { meanwhile: gate(), afterwards: gate() };
     const server = await cluster(t);
