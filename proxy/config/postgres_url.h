@@ -29,10 +29,10 @@ struct hl_postgres_url {
     char *space;           /* owned: the text, decoded where it stands */
 };
 
-/* Takes the text apart. Where it is silent, `look_up` (getenv) is asked for libpq's variables PGHOST, PGHOSTADDR,
- * PGSSLMODE and PGSERVICE, and what it returns is borrowed; NULL: nobody is asked. HL_ERR_INVALID:
- * libpq could not take it apart either, or something in a host's or port's place is none.
- * HL_ERR_NOMEM. In both cases there is nothing to fini. */
+/* Takes the text apart. Where it is silent, `look_up` (getenv) is asked for libpq's variables
+ * PGHOST, PGHOSTADDR, PGSSLMODE and PGSERVICE, and what it returns is borrowed; NULL: nobody is
+ * asked. HL_ERR_INVALID: libpq could not take it apart either, or something in a host's or port's
+ * place is none. HL_ERR_NOMEM. In both cases there is nothing to fini. */
 HL_MUST_CHECK enum hl_err hl_postgres_url_parse(
     struct hl_postgres_url *url, struct hl_str text, char *(*look_up)(const char *name));
 /* Wipes the text. */

@@ -12,8 +12,9 @@ HL_MUST_CHECK enum hl_err hl_pg_opening_visit(struct hl_pg_store *s, struct hl_p
 
 /* A replica's: the link is made ready to look around, and tries. Before the thread runs. */
 void hl_pg_opening_begin(struct hl_pg_store *s);
-/* The opener waits until it is decided, and questions can be asked; where no server lets us in, about 2 s,
- * or until the first try has failed. HL_OK: it is open, or goes on trying; else it never will be, and `why` has one line. */
+/* The opener waits until it is decided, and questions can be asked; where no server lets us in,
+ * about 2 s, or until the first try has failed. HL_OK: it is open, or goes on trying; else it never
+ * will be, and `why` has one line. */
 HL_MUST_CHECK enum hl_err hl_pg_opening_wait(struct hl_pg_store *s, char *why, size_t why_len);
 /* The writer is up; on the store's thread. Opens the other links, the first time. */
 void hl_pg_opening_end(struct hl_pg_store *s);

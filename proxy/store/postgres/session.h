@@ -1,8 +1,9 @@
-/* session.h - a connection as it begins: made, looked at, set up. All of it blocks, but never for longer
- * than the deadline, and ends at once when it is cancelled. One thread owns a session.
+/* session.h - a connection as it begins: made, looked at, set up. All of it blocks, but never for
+ * longer than the deadline, and ends at once when it is cancelled. One thread owns a session.
  *
- * Messages for people are one line, begin with the setting that is wrong, if one is, and never have the URL, which may hold the password: libpq's own
- * texts are passed on only where they cannot quote it. */
+ * Messages for people are one line, begin with the setting that is wrong, if one is, and never
+ * have the URL, which may hold the password: libpq's own texts are passed on only where they cannot
+ * quote it. */
 #ifndef HL_STORE_POSTGRES_SESSION_H
 #define HL_STORE_POSTGRES_SESSION_H
 
@@ -34,9 +35,10 @@ struct hl_pg_session {
     char sqlstate[6];     /* of the last error; "": none, or the connection is gone */
 };
 
-/* From then on the wall clock is the server's. `is_cancelled` and `settings` are borrowed. HL_ERR_INVALID: `why` says what is wrong and stays so
- * (password, database, rights, version, fsync); HL_ERR_UNAVAILABLE: it may come yet, `why` says what
- * is in the way; HL_ERR_CANCELLED; HL_ERR_NOMEM. On success the caller closes it. */
+/* From then on the wall clock is the server's. `is_cancelled` and `settings` are borrowed.
+ * HL_ERR_INVALID: `why` says what is wrong and stays so (password, database, rights, version,
+ * fsync); HL_ERR_UNAVAILABLE: it may come yet, `why` says what is in the way; HL_ERR_CANCELLED;
+ * HL_ERR_NOMEM. On success the caller closes it. */
 HL_MUST_CHECK enum hl_err hl_pg_session_open(struct hl_pg_session *s,
     const struct hl_pg_settings *settings, const atomic_bool *is_cancelled, char *why,
     size_t why_len);
