@@ -171,7 +171,7 @@ test('store status tells replicas of one name apart, and says what each of them 
     const killed = await startSidecar(t, { env });
     const seen = await until('both have one', async () => {
         const now = await status(t, db);
-        return now.running_runs === 2 && now;
+        return now.running_runs === 2 && now.replicas.every(({ state }) => state === 'alive') && now;
     });
     assert.deepEqual(seen.replicas.map(({ name, state, runs }) => [name, state, runs]), [['twin', 'alive', 1], ['twin', 'alive', 1]]);
     assert.equal(new Set(seen.replicas.map((replica) => replica.replica_id)).size, 2);
