@@ -186,7 +186,10 @@ export class Sidecar {
     /** Waits until `/_hookline/<path>` answers `status`; fails at once when the process ends instead. */
     async until(path, status = 200) {
         await until(`${path} answers ${status}`, async () => {
-            if (!this.isRunning) throw new Error(`hookline ended:\n${this.stderr}`);
+            if (!this.isRunning) {
+                await this.exited(); // what it said last has been read then
+                throw new Error(`hookline ended:\n${this.stderr}`);
+            }
             return (await this.probe(`/_hookline/${path}`)) === status;
         });
     }
