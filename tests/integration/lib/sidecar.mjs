@@ -187,8 +187,8 @@ export class Sidecar {
     async until(path, status = 200) {
         await until(`${path} answers ${status}`, async () => {
             if (!this.isRunning) {
-                const { code, signal } = await this.exited(); // what it said last has been read then
-                throw new Error(`hookline ended with ${code ?? signal}:\n${this.stderr}`);
+                await this.exited(); // what it said last has been read then
+                throw new Error(`hookline ended:\n${this.stderr}`);
             }
             return (await this.probe(`/_hookline/${path}`)) === status;
         });
