@@ -241,10 +241,12 @@ void hl_pg_flight_init(
     f->on_end = on_end;
 }
 
-/* Who sends is in the middle of something: flights end in a turn of the loop of their own. */
+/* Who sends is in the middle of something: flights end in a turn of the loop of their own. The socket is
+ * not watched until then: libpq may have closed it, and libuv ends the process for one that is none. */
 static void break_soon(struct hl_pg_link *l, const char *why)
 {
     l->broken = why;
+    stop_polling(l);
     uv_timer_start(&l->timer, on_timer, 0, 0);
 }
 
