@@ -79,6 +79,15 @@ static void stop_polling(struct hl_pg_link *l)
     l->poll = NULL;
 }
 
+/* Only when it changes: to libuv a start is a stop, too, and two system calls. */
+static int watch(struct hl_pg_link *l, int events)
+{
+    if (events == l->watched)
+        return 0;
+    l->watched = events;
+    return uv_poll_start(l->poll, events, on_io);
+}
+
 static bool start_polling(struct hl_pg_link *l)
 {
     l->poll = calloc(1, sizeof(*l->poll));
@@ -89,7 +98,8 @@ static bool start_polling(struct hl_pg_link *l)
     }
     l->poll->data = l;
     l->handles++;
-    return uv_poll_start(l->poll, UV_READABLE, on_io) == 0;
+    l->watched = 0;
+    return watch(l, UV_READABLE) == 0;
 }
 
 static void end_flight(struct hl_pg_flight *f, enum hl_pg_fate fate)
@@ -283,7 +293,7 @@ static void flush(struct hl_pg_link *l)
     if (left < 0)
         break_soon(l, "the connection was lost");
     else
-        uv_poll_start(l->poll, left ? UV_READABLE | UV_WRITABLE : UV_READABLE, on_io);
+        watch(l, left ? UV_READABLE | UV_WRITABLE : UV_READABLE);
 }
 
 bool hl_pg_link_end(struct hl_pg_link *l, struct hl_pg_flight *f)

@@ -34,6 +34,7 @@ struct hl_pg_link {
     const struct hl_pg_texts *texts;
     PGconn *conn; /* NULL: there is none now */
     uv_poll_t *poll;
+    int watched;      /* the events that `poll` waits for */
     uv_timer_t timer; /* the next try, or the next look at what does not answer */
     uv_async_t connected;
     struct hl_pg_job *job;  /* that makes the connection */
