@@ -96,6 +96,9 @@ struct hl_config {
 
     /* runs */
     uint64_t response_grace_period_ms;
+    uint64_t sync_timeout_ms;  /* 0: none, as the next two */
+    uint64_t queue_timeout_ms; /* asynchronous runs */
+    uint64_t stream_idle_timeout_ms;
     uint64_t sse_heartbeat_ms; /* 0: off */
     uint64_t retention_ms;
     uint32_t run_attempts;

@@ -250,6 +250,12 @@ const struct hl_option hl_options[] = {
     /* runs */
     {ROW(DURATION, "RESPONSE_GRACE_PERIOD", response_grace_period_ms, "15m"), .min = 1, .max = 12 * HOUR,
         .help = "how long an asynchronous run may take"},
+    {ROW(DURATION, "SYNC_TIMEOUT", sync_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
+        .help = "how long a synchronous call may be inside the app, streams too; then 504, or it is cut; 0: no limit"},
+    {ROW(DURATION, "QUEUE_TIMEOUT", queue_timeout_ms, "0"), .min = 1, .max = 3650 * DAY, .has_zero = true,
+        .help = "how long an asynchronous run waits for its start where the call has no X-Run-Start-Timeout; then it expires; 0: no limit"},
+    {ROW(DURATION, "STREAM_IDLE_TIMEOUT", stream_idle_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
+        .help = "silence of the app inside an event stream; then it is cut; 0: off"},
     {ROW(DURATION, "SSE_HEARTBEAT", sse_heartbeat_ms, "15s"), .min = 10, .max = HOUR, .has_zero = true,
         .help = "silence in an event stream after which a comment is sent; 0: off"},
     {ROW(DURATION, "RETENTION", retention_ms, "72h"), .min = SECOND, .max = 3650 * DAY,

@@ -64,6 +64,7 @@ static void write_forwarded(
     struct hl_writer *w, const struct hl_head *head, const struct hl_request_edit *edit);
 static void write_request_hop(
     struct hl_writer *w, const struct hl_head *head, const struct hl_request_edit *edit);
+static size_t write_deadline(struct hl_writer *w);
 
 size_t hl_edit_request(
     char *out, size_t cap, const struct hl_head *head, const struct hl_request_edit *edit)
@@ -101,6 +102,8 @@ size_t hl_edit_request(
         HL_WRITE(&w, "Via: 1.1 hookline\r\n");
     else
         HL_WRITE(&w, "Via: 1.0 hookline\r\n");
+    if (edit->deadline_at)
+        *edit->deadline_at = write_deadline(&w);
     if (!edit->is_stored)
         write_request_hop(&w, head, edit);
     return hl_writer_end(&w);
@@ -202,15 +205,23 @@ static void write_request_hop(
     HL_WRITE(w, "\r\n");
 }
 
+/* Returns where its digits stand. */
+static size_t write_deadline(struct hl_writer *w)
+{
+    HL_WRITE(w, "X-Run-Deadline: ");
+    size_t at = (size_t)(w->p - w->start);
+    HL_WRITE(w, "0000000000\r\n");
+    return at;
+}
+
 size_t hl_edit_finish_stored(
     char *out, size_t cap, const struct hl_stored_end *end, size_t *deadline_at)
 {
     struct hl_writer w = hl_writer_on(out, cap);
     HL_WRITE(&w, "X-Run-Attempt: ");
     hl_write_u64(&w, end->attempt);
-    HL_WRITE(&w, "\r\nX-Run-Deadline: ");
-    *deadline_at = (size_t)(w.p - out);
-    HL_WRITE(&w, "0000000000\r\n");
+    HL_WRITE(&w, "\r\n");
+    *deadline_at = write_deadline(&w);
     if (end->closes)
         HL_WRITE(&w, "Connection: close\r\n");
     write_framing(&w, end->has_body ? HL_FRAMING_LENGTH : HL_FRAMING_NONE, end->content_length);

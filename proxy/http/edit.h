@@ -27,6 +27,7 @@ struct hl_request_edit {
     bool is_stored; /* no framing fields, no final empty line: hl_edit_finish_stored adds them */
     enum hl_framing framing; /* what the app gets: NONE, LENGTH or CHUNKED */
     uint64_t content_length;
+    size_t *deadline_at; /* X-Run-Deadline is written; its digits as below. NULL: it is not */
 };
 
 /* Writes the head for the app into out[0..cap). Returns its length, or 0 when it does not fit. A

@@ -134,6 +134,14 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(SECRET_FORM, 400,
         "X-Webhook-Secret is not one field of 1 to 1024 bytes, with padded base64 after whsec_."),
     ROW(KEY_FORM, 400, "Idempotency-Key is not one field of 1 to 255 printable bytes."),
+    ROW(RUN_TIMEOUT_FORM, 400,
+        "X-Run-Timeout is not one field with a time above zero: seconds, or a number with ms, s, "
+        "m, "
+        "h or d."),
+    ROW(RUN_START_TIMEOUT_FORM, 400,
+        "X-Run-Start-Timeout is not one field with a time above zero: seconds, or a number with "
+        "ms, "
+        "s, m, h or d."),
 
     /* ---- tokens ---- */
     WITH(TOKENS_SEVERAL, 400, REALM ", error=\"invalid_request\"",
@@ -228,7 +236,14 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(APP_SWITCHED, 502, "The app switched protocols though it was not asked to."),
     ROW(APP_SILENT, 504, "The app did not begin its answer within HOOKLINE_APP_HEAD_TIMEOUT."),
     ROW(APP_PAUSED, 504, "The app paused for HOOKLINE_APP_IDLE_TIMEOUT inside its response."),
-    ROW(RUN_TOO_LONG, 504, "The run took longer than HOOKLINE_RESPONSE_GRACE_PERIOD."),
+    ROW(APP_STREAM_SILENT, 504,
+        "The app paused for HOOKLINE_STREAM_IDLE_TIMEOUT inside its event stream."),
+    ROW(RUN_TOO_LONG, 504,
+        "The run took longer than its X-Run-Timeout, or HOOKLINE_RESPONSE_GRACE_PERIOD, allows."),
+    ROW(CALL_TOO_LONG, 504,
+        "The call took longer than its X-Run-Timeout, or HOOKLINE_SYNC_TIMEOUT, allows."),
+    LATER(CALL_EXPIRED, 429, CALLS,
+        "The app had no time for the call within its X-Run-Start-Timeout; try again later."),
     ROW(RUN_CANCELLED, 410,
         "The run was cancelled before the app answered. Call again if it is still wanted."),
     ROW(STORED_BODY_UNREADABLE, 500, "The stored request body cannot be read."),

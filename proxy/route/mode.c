@@ -8,6 +8,7 @@
 #include "http/url.h"
 #include "net/guard.h"
 #include "route/prefer.h"
+#include "route/run_field.h"
 
 #define MAX_KEY 255
 
@@ -31,7 +32,7 @@ enum hl_refusal_cause hl_mode_read(struct hl_plan *plan, const struct hl_head *h
     }
     if (!fault && plan->is_async)
         fault = read_idempotency_key(plan, head);
-    return fault;
+    return fault ? fault : hl_run_fields_read(plan, head, config);
 }
 
 /* 1 or 0; -1 for any other text. */

@@ -6,7 +6,8 @@
 #include "route/own_param.h"
 #include "route/plan.h"
 
-/* Sets is_async, prefers_async, webhook_url, webhook_secret, idempotency_key. NONE, or what is wrong
+/* Sets is_async, prefers_async, webhook_url, webhook_secret, idempotency_key, and what run_field.h
+ * does. NONE, or what is wrong
  * with the request. `plan->is_websocket` is set already. */
 HL_MUST_CHECK enum hl_refusal_cause hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_own_params *params, const struct hl_config *config,

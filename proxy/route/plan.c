@@ -254,6 +254,7 @@ static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
         return;
     }
     plan->kind = HL_PLAN_PASS;
+    plan->timeout_ms = config->sync_timeout_ms;
     if (head->target.p[0] == '/') {
         plan->target = head->target;
         return;

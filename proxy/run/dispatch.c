@@ -139,12 +139,6 @@ static bool write_page(struct hl_run *run)
     return true;
 }
 
-static void on_deadline(struct hl_timer *timer)
-{
-    struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
-    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal(HL_REFUSAL_RUN_TOO_LONG));
-}
-
 /* What stands in the way of calling the app is ours, not the run's: it stays claimed and ends as
  * interrupted at the next start. */
 static void give_up(struct hl_runs *runs, struct hl_run *run, struct hl_claimed *claimed)
@@ -188,7 +182,9 @@ static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
     run->caller_minor = 1;
     run->has_slot = true;
     run->method = read_method(claimed->head);
-    run->deadline.on_fire = on_deadline;
+    run->timeout_ms = runs->config->response_grace_period_ms;
+    if (claimed->timeout_ms > 0 && claimed->timeout_ms < run->timeout_ms)
+        run->timeout_ms = claimed->timeout_ms;
     run->finish = calloc(1, sizeof(*run->finish));
     run->name = hl_slot_add(runs->slots, run);
     bool has_source = needs_source(runs, &claimed->body);

@@ -56,6 +56,7 @@ static void leave_app(struct hl_run *run, bool is_reusable)
     run->source = NULL;
     hl_timer_disarm(&run->timer);
     hl_timer_disarm(&run->deadline);
+    hl_timer_disarm(&run->tee.look);
 }
 
 void hl_ending_abandon(struct hl_run *run)

@@ -11,7 +11,6 @@
 #include "app/pool.h"
 #include "app/upstream.h"
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "caller/client.h"
@@ -21,6 +20,7 @@
 #include "run/ending.h"
 #include "run/report.h"
 #include "run/respond.h"
+#include "run/time_limit.h"
 
 static void on_timer(struct hl_timer *timer);
 static bool is_blocked(const struct hl_run *run);
@@ -39,15 +39,6 @@ static bool is_replayable(const struct hl_run *run)
 static void on_upstream_event(void *owner, const struct hl_stream_event *event);
 static bool send_again(struct hl_run *run, bool is_unsent);
 
-/* The app has the run from here on, and is told until when. */
-static void begin_deadline(struct hl_run *run)
-{
-    struct hl_runs *runs = run->runs;
-    uint64_t ms = runs->config->response_grace_period_ms;
-    hl_timer_arm(runs->wheel, &run->deadline, ms);
-    hl_edit_set_deadline(run->page + run->deadline_at, hl_clock_wall_ms() + (int64_t)ms);
-}
-
 /* The first write: the head, with the body bytes that were there. */
 static void send_page(struct hl_run *run)
 {
@@ -57,8 +48,9 @@ static void send_page(struct hl_run *run)
     run->is_page_whole = is_whole;
     hl_upstream_own(run->upstream, run, on_upstream_event);
     hl_timer_arm(runs->wheel, &run->timer, runs->config->app_head_timeout_ms);
-    if (hl_run_is_async(run))
-        begin_deadline(run);
+    if (hl_run_is_async(run)) /* the wait for an app that starts has a bound of its own */
+        hl_time_limit_begin(run);
+    hl_time_limit_tell(run);
     HL_CRASH_POINT(CALL_READY);
     if (hl_stream_write(&run->upstream->stream, run->page, run->page_n) != HL_OK) {
         if (!send_again(run, true))
@@ -110,6 +102,8 @@ static void connect_run(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
     run->timer.on_fire = on_timer;
+    if (!hl_run_is_async(run))
+        hl_time_limit_begin(run);
     hl_progress_stage(run, HL_STAGE_CONNECTING);
     if (run->record == HL_RECORD_DUE)
         hl_report_begin(run); /* a webhook waits for it: now it begins */
@@ -128,6 +122,7 @@ static void connect_run(struct hl_run *run)
 void hl_forward_begin(struct hl_run *run)
 {
     run->on_admitted = connect_run;
+    hl_time_limit_wait(run);
     hl_admission_begin(run);
 }
 

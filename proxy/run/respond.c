@@ -17,6 +17,7 @@
 #include "run/keep.h"
 #include "run/passage.h"
 #include "run/tee.h"
+#include "run/time_limit.h"
 
 #define LONG_RESPONSE (256 * 1024)
 
@@ -143,6 +144,7 @@ static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
         run->client->mode = HL_MODE_TUNNEL;
     hl_progress_request(run, HL_REQUEST_SENDING);
     hl_timer_disarm(&run->timer);
+    hl_time_limit_lift(run);
     if (!hl_passage_flush(run, pass) || !run->client)
         return false;
     hl_client_become_tunnel(run->client);
@@ -178,11 +180,23 @@ static bool take_heads(
 
 /* ---- the body ---- */
 
+/* In an event stream: until the next comment, or the end of its patience. 0: nothing is waited for. */
+static uint64_t stream_wait_ms(const struct hl_run *run)
+{
+    const struct hl_config *config = run->runs->config;
+    uint64_t beat_ms = run->beats ? config->sse_heartbeat_ms : 0;
+    uint64_t idle_ms = config->stream_idle_timeout_ms;
+    if (idle_ms == 0)
+        return beat_ms;
+    uint64_t silent_ms = uv_now(run->runs->loop) - run->heard_ms;
+    uint64_t left_ms = silent_ms < idle_ms ? idle_ms - silent_ms : 1;
+    return beat_ms > 0 && beat_ms < left_ms ? beat_ms : left_ms;
+}
+
 static void arm_idle(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
-    uint64_t ms = run->is_event_stream ? (run->beats ? runs->config->sse_heartbeat_ms : 0)
-                                       : runs->config->app_idle_timeout_ms;
+    uint64_t ms = run->is_event_stream ? stream_wait_ms(run) : runs->config->app_idle_timeout_ms;
     if (ms > 0)
         hl_timer_arm(runs->wheel, &run->timer, ms);
     else
@@ -275,6 +289,7 @@ static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_pas
         complete(run, bytes.n > 0);
         return;
     }
+    run->heard_ms = uv_now(run->runs->loop);
     arm_idle(run);
     pause_if_blocked(run);
 }
@@ -386,13 +401,28 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
 
 /* ---- heartbeat ---- */
 
+/* While it is we who pause, nobody knows. */
+static bool is_stream_silent(struct hl_run *run)
+{
+    uint64_t idle_ms = run->runs->config->stream_idle_timeout_ms, now = uv_now(run->runs->loop);
+    if (!run->upstream->stream.is_reading)
+        run->heard_ms = now;
+    return idle_ms > 0 && now - run->heard_ms >= idle_ms;
+}
+
 void hl_respond_beat(struct hl_run *run)
 {
     struct hl_client *c = run->client;
     static const struct hl_str chunk = {"e\r\n: keep-alive\n\n\r\n", 19};
     static const struct hl_str plain = {": keep-alive\n\n", 14};
+    if (is_stream_silent(run)) {
+        hl_ending_fail(
+            run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal(HL_REFUSAL_APP_STREAM_SILENT));
+        return;
+    }
     arm_idle(run);
-    if (!c || hl_stream_is_blocked(&c->stream) || !hl_sse_is_between_events(&run->sse))
+    if (!c || !run->beats || hl_stream_is_blocked(&c->stream) ||
+        !hl_sse_is_between_events(&run->sse))
         return;
     hl_access_add(c, plain.n);
     struct hl_str beat = run->response_out == HL_FRAMING_CHUNKED ? chunk : plain;

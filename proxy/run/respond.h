@@ -11,7 +11,7 @@ void hl_respond_bytes(struct hl_run *run, const char *p, size_t n);
 void hl_respond_end(struct hl_run *run, bool is_clean);
 /* Ends both sides, behind what was sent already. */
 void hl_respond_close_tunnel(struct hl_run *run);
-/* Nothing came for a heartbeat's time. */
+/* Nothing came of an event stream for a heartbeat, or for HOOKLINE_STREAM_IDLE_TIMEOUT. */
 void hl_respond_beat(struct hl_run *run);
 /* Another sink has room again. */
 void hl_respond_resume(struct hl_run *run);

@@ -51,12 +51,13 @@ struct hl_run {
     struct hl_upstream *upstream;            /* CALLING */
     bool has_slot;
     struct hl_timer timer;    /* queue, head, idle, heartbeat, FINISH again: one at a time */
-    struct hl_timer deadline; /* asynchronous: the whole run; else tee.c's */
+    struct hl_timer deadline; /* until it is inside, then of its time inside: time_limit.c's */
+    uint64_t start_timeout_ms, timeout_ms; /* the two; 0: none */
 
     /* the request as it goes on */
     char *page; /* head and first body bytes; kept until the final head, to be sent again */
     size_t page_n, page_cap;
-    size_t deadline_at; /* asynchronous: where in the page X-Run-Deadline's digits stand */
+    size_t deadline_at; /* where in the page X-Run-Deadline's digits stand; 0: nowhere */
     enum hl_framing request_framing;
     enum hl_method method;
     bool is_page_grown; /* by GATHERING: it goes when it is sent, and is never sent again */
@@ -72,6 +73,7 @@ struct hl_run {
     uint16_t status;        /* of the final head; 0: none */
     uint64_t response_size; /* announced by it, or HL_RECENT_UNKNOWN */
     bool has_answer_begun;  /* a byte of an answer came: the request is never sent again */
+    uint64_t heard_ms;      /* uv_now, when the app's event stream was last heard; 0: not yet */
     bool app_keeps_connection, is_event_stream, beats;
 
     /* what the store is told, or the list of recent runs */

@@ -21,8 +21,8 @@ static void begin_pause(struct hl_run *run)
         return;
     tee->paused_since = tee->moved_at = uv_now(runs->loop);
     tee->written = hl_spool_written(run->spool);
-    run->deadline.on_fire = on_look;
-    hl_timer_arm(runs->wheel, &run->deadline, LOOK_MS);
+    tee->look.on_fire = on_look;
+    hl_timer_arm(runs->wheel, &tee->look, LOOK_MS);
 }
 
 static void end_pause(struct hl_run *run)
@@ -32,7 +32,7 @@ static void end_pause(struct hl_run *run)
         return;
     tee->paused_ms += uv_now(run->runs->loop) - tee->paused_since;
     tee->paused_since = 0;
-    hl_timer_disarm(&run->deadline);
+    hl_timer_disarm(&tee->look);
 }
 
 bool hl_tee_lags(struct hl_run *run)
@@ -59,7 +59,7 @@ static bool is_hopeless(const struct hl_run *run, uint64_t now)
 
 static void on_look(struct hl_timer *timer)
 {
-    struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
+    struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, tee.look);
     struct hl_tee *tee = &run->tee;
     uint64_t now = uv_now(run->runs->loop), written = hl_spool_written(run->spool);
     if (written != tee->written)

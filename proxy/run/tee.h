@@ -2,8 +2,7 @@
 #ifndef HL_RUN_TEE_H
 #define HL_RUN_TEE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "loop/wheel.h"
 
 struct hl_run;
 
@@ -13,10 +12,10 @@ struct hl_tee {
     uint64_t paused_ms;    /* by the pauses before that */
     uint64_t moved_at;     /* when the disk was last seen to have taken something */
     uint64_t written;      /* what it had taken then */
+    struct hl_timer look;  /* at how it gets on, during a pause */
 };
 
-/* Whether the run's response must wait for its spool; asked whenever that may have changed. The run's
- * `deadline` is used for it where a caller waits. */
+/* Whether the run's response must wait for its spool; asked whenever that may have changed. */
 bool hl_tee_lags(struct hl_run *run);
 
 #endif

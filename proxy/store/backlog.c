@@ -12,8 +12,10 @@
 void hl_backlog_init(
     struct hl_backlog *b, uint32_t max_queued_runs, uint32_t max_pending, uint32_t per_lane)
 {
-    *b = (struct hl_backlog){
-        .max_queued_runs = max_queued_runs, .max_pending = max_pending, .per_lane = per_lane};
+    *b = (struct hl_backlog){.expire_ms = INT64_MAX,
+        .max_queued_runs = max_queued_runs,
+        .max_pending = max_pending,
+        .per_lane = per_lane};
     hl_id_map_init(&b->lanes);
     hl_list_init(&b->ready);
 }

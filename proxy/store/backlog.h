@@ -40,6 +40,8 @@ struct hl_backlog {
     struct hl_backlog_totals now, before; /* before: at hl_backlog_begin */
     struct hl_id_map lanes;
     struct hl_list ready; /* lanes in turn */
+    /* Wall time before which no queued run's time to start is over; it may be too early. */
+    int64_t expire_ms;
     struct hl_lane_change *changes;
     size_t n_changes, cap_changes;
 
@@ -58,6 +60,13 @@ void hl_backlog_rollback(struct hl_backlog *b);
  * 7). */
 HL_MUST_CHECK enum hl_err hl_backlog_has_room(const struct hl_backlog *b, bool has_webhook);
 void hl_backlog_add_queued(struct hl_backlog *b, int by);
+
+/* One of the queued runs is to start by then, 0: at any time. */
+static inline void hl_backlog_note_start_by(struct hl_backlog *b, int64_t wall_ms)
+{
+    if (wall_ms > 0 && wall_ms < b->expire_ms)
+        b->expire_ms = wall_ms;
+}
 
 /* A delivery begins to wait in `lane`. HL_ERR_NOMEM: nothing changed; the caller's commit must not
  * happen. */

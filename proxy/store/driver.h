@@ -66,6 +66,9 @@ struct hl_driver_vt {
      * wall time when there may be more to do (not after now_ms: there is more; INT64_MAX: never,
      * as things stand). */
     enum hl_err (*purge)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+    /* In a transaction of its own: ends at most `max` queued runs whose time to start is over. `*due_ms`
+     * as above. */
+    enum hl_err (*expire)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
     /* In a transaction of its own: the wall time that was believed last, for the next process. May be
      * NULL. */
     enum hl_err (*note_time)(struct hl_driver *d, int64_t seen_ms);

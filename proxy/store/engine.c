@@ -198,7 +198,8 @@ static void answer(struct hl_engine *e, const struct hl_batch_op *op)
 /* Whether this is a time for handing out; there may be nothing. */
 static bool may_serve(const struct hl_engine *e, uint64_t now_us)
 {
-    return !e->is_failing && !atomic_load(&e->is_stopping) && now_us >= e->serve_us;
+    return !e->is_failing && !e->is_expiring && !atomic_load(&e->is_stopping) &&
+           now_us >= e->serve_us;
 }
 
 /* Credit that holds slots of the app goes back when there is nothing to use it for; workers without
@@ -312,6 +313,7 @@ static void run(void *arg)
     for (;;) {
         bool is_stopping = atomic_load(&e->is_stopping);
         take_mail(e);
+        hl_maintenance_expire(e);
         if (can_run(e)) {
             run_batch(e);
             hl_maintenance_tend(e, false);
@@ -336,7 +338,7 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     hl_held_init(&e->held);
     e->pause_us = HL_MIN_PAUSE_US;
     e->settle_us = e->room_us = 0;
-    e->purge_us = e->survey_us = e->clock_us = 0;
+    e->purge_us = e->survey_us = e->clock_us = e->expire_us = 0;
     hl_clock_guard_init(&e->clock_guard, driver->seen_ms, hl_clock_mono_us());
     hl_batch_init(&e->batch, driver, &e->backlog);
     hl_mailbox_init(&e->box, wake, e);

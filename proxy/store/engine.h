@@ -29,14 +29,17 @@ struct hl_engine {
 
     enum hl_err room; /* not OK: accepts are refused; FULL, TOO_LARGE as the driver said last */
     bool is_failing;  /* everything is refused, until the process starts again */
+    bool is_expiring; /* more are to be ended, and none is handed out before */
     int64_t keep_ms;  /* how soon after a commit something may be past its time */
     struct hl_clock_guard clock_guard;
 
     /* CLOCK_MONOTONIC in microseconds */
-    uint64_t retry_us;     /* nothing can be written just now: no batch before */
-    uint64_t serve_us;     /* handing out failed: not again before; 0: it did not */
-    uint64_t room_us;      /* what was last found of room holds until then */
-    uint64_t purge_us;     /* the next purge step */
+    uint64_t retry_us; /* nothing can be written just now: no batch before */
+    uint64_t serve_us; /* handing out failed: not again before; 0: it did not */
+    uint64_t room_us;  /* what was last found of room holds until then */
+    uint64_t purge_us; /* the next purge step */
+    uint64_t
+        expire_us; /* runs whose time to start is over are not ended before; see backlog.expire_ms */
     uint64_t survey_us;    /* the gauges that must be looked up are renewed then */
     uint64_t settle_us;    /* what is left for a quiet moment */
     uint64_t clock_us;     /* the wall clock is looked at and noted then */

@@ -13,6 +13,7 @@
 #define DOUBT_US     60000000u   /* a clock that is not believed is looked at again then */
 #define NOTE_US      3600000000u /* much less than the jump that is not believed */
 #define SAY_AGAIN_US 3600000000u
+#define AGAIN_US     1000000u
 #define PURGE_STEP   64
 #define SHED_STEP    16
 #define SHED_STEPS   4
@@ -203,6 +204,16 @@ static void note_time(struct hl_engine *e, uint64_t now_us)
         e->clock_us = now_us + DOUBT_US;
 }
 
+static void note_expired(struct hl_engine *e, uint64_t n, uint64_t began_us)
+{
+    if (n == 0)
+        return;
+    HL_LOG(INFO, "store: queued runs have expired: their time to start was over",
+        HL_LOG_INT("runs", n));
+    hl_counter_add(&e->gauges.expired_runs, n);
+    hl_maintenance_note_commit(e, began_us);
+}
+
 /* While requests come, three parts of the time in four are theirs. */
 static void purge(struct hl_engine *e, uint64_t now_us, bool is_idle)
 {
@@ -227,6 +238,44 @@ static void purge(struct hl_engine *e, uint64_t now_us, bool is_idle)
         e->purge_us = now_us + (due_ms > now_ms ? (uint64_t)(due_ms - now_ms) * 1000 : rest_us);
     e->settle_us = now_us + QUIET_US;
     e->survey_us = sooner(e->survey_us, now_us + SURVEY_US);
+}
+
+void hl_maintenance_expire(struct hl_engine *e)
+{
+    int64_t *due_ms = &e->backlog.expire_ms;
+    if (*due_ms == INT64_MAX || e->is_failing)
+        return;
+    int64_t now_ms = hl_clock_wall_ms(), next_ms = INT64_MAX;
+    uint64_t now_us = hl_clock_mono_us();
+    if (now_ms < *due_ms || now_us < e->expire_us)
+        return;
+    if (!hl_clock_guard_trusts(&e->clock_guard, now_ms, now_us)) {
+        e->expire_us = now_us + DOUBT_US;
+        return;
+    }
+    uint64_t queued = e->backlog.now.queued_runs;
+    enum hl_err err = begin_step(e);
+    if (!err)
+        err = commit_step(e, e->driver->vt->expire(e->driver, now_ms, PURGE_STEP, &next_ms));
+    if (err)
+        e->expire_us = now_us + AGAIN_US;
+    else
+        *due_ms = next_ms;
+    e->is_expiring = !err && next_ms <= now_ms;
+    if (!err)
+        note_expired(e, queued - e->backlog.now.queued_runs, now_us);
+}
+
+/* By the clock that says when it is over, which may be set meanwhile. */
+static uint64_t expire_due_us(const struct hl_engine *e)
+{
+    if (e->backlog.expire_ms == INT64_MAX)
+        return HL_NEVER;
+    uint64_t now_us = hl_clock_mono_us();
+    int64_t left_ms = e->backlog.expire_ms - hl_clock_wall_ms();
+    uint64_t due_us = left_ms > 0 ? now_us + (uint64_t)left_ms * 1000 : now_us;
+    due_us = due_us > e->expire_us ? due_us : e->expire_us;
+    return sooner(due_us, now_us + DOUBT_US);
 }
 
 /* On a full volume what can be given back to it is, without waiting for quiet; but what cannot be is
@@ -267,7 +316,7 @@ uint64_t hl_maintenance_next_due(const struct hl_engine *e)
     if (e->is_failing)
         return HL_NEVER;
     uint64_t due = sooner(sooner(e->retry_us, e->settle_us), sooner(e->survey_us, e->purge_us));
-    due = sooner(due, e->clock_us);
+    due = sooner(sooner(due, e->clock_us), expire_due_us(e));
     if (e->serve_us > 0)
         due = sooner(due, e->serve_us);
     if (e->held.first)

@@ -30,7 +30,8 @@ enum hl_run_state {
     X(UPSTREAM_UNREACHABLE, "upstream_unreachable")                                                \
     X(UPSTREAM_RESET, "upstream_reset")                                                            \
     X(BAD_RESPONSE, "bad_response")                                                                \
-    X(INTERRUPTED, "interrupted")
+    X(INTERRUPTED, "interrupted")                                                                  \
+    X(EXPIRED, "expired") /* its start time was over */
 
 enum hl_run_reason {
 #define X(name, text) HL_REASON_##name,

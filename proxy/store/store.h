@@ -91,8 +91,11 @@ struct hl_accept {
     struct hl_str traceparent;     /* goes along with the webhook */
     struct hl_str idempotency_key; /* ACCEPT; empty: none */
     struct hl_str subject;         /* token subject the key belongs to; empty with AUTH=none */
-    uint8_t fingerprint[32];       /* of the whole request, with idempotency_key */
-    struct hl_body body;           /* ACCEPT: owned by the message */
+    uint64_t timeout_ms;           /* ACCEPT: inside the app, an attempt; 0: as settings say then */
+    uint64_t
+        start_timeout_ms; /* ACCEPT: queued before its first start, then it ends as expired; 0: any */
+    uint8_t fingerprint[32]; /* of the whole request, with idempotency_key */
+    struct hl_body body;     /* ACCEPT: owned by the message */
 };
 
 /* Is the file of a request's body the store's after this reply? After IO or CORRUPT nobody knows
@@ -128,6 +131,8 @@ struct hl_claimed {
     uint32_t attempt; /* from 1 */
     bool has_webhook;
     int64_t created_ms;
+    uint64_t timeout_ms; /* as accepted */
+    int64_t start_by_ms; /* wall time, in case it is released; 0: any, or its store knows */
     struct hl_str project, app;
     struct hl_str head; /* as accepted */
     struct hl_body body;
@@ -245,9 +250,10 @@ struct hl_store_gauges {
     struct hl_counter oldest_queued_ms; /* wall time of the oldest queued run; 0: none */
     struct hl_counter oldest_delivery_ms;
     struct hl_counter commits;
-    struct hl_counter bytes;     /* on disk: database and bodies */
-    struct hl_counter log_bytes; /* on disk beside that: the write-ahead log */
-    struct hl_counter max_bytes; /* HOOKLINE_STORE_MAX_BYTES */
+    struct hl_counter bytes;        /* on disk: database and bodies */
+    struct hl_counter log_bytes;    /* on disk beside that: the write-ahead log */
+    struct hl_counter max_bytes;    /* HOOKLINE_STORE_MAX_BYTES */
+    struct hl_counter expired_runs; /* since start, as the next */
     struct hl_counter purged_runs, shed_runs, shed_bodies, swept_files; /* since start */
     struct hl_counter is_full; /* 1: accepts are refused with FULL until space is free again */
     /* 1: accepts are refused, for I/O errors or corruption; where it is shared: it has no server now */

@@ -131,6 +131,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .is_stored = plan->is_async,
         .framing = head->framing,
         .content_length = head->content_length,
+        .deadline_at = plan->timeout_ms > 0 && !plan->is_async ? &run->deadline_at : NULL,
     };
     size_t lines = 0;
     for (size_t i = 0; i < head->field_count; i++)
@@ -167,6 +168,8 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker 
         .traceparent = traceparent.n || !trace ? traceparent : trace->value,
         .subject = who ? who->subject : HL_STR(""),
         .idempotency_key = plan->is_async ? plan->idempotency_key : HL_STR(""),
+        .timeout_ms = plan->is_async ? plan->timeout_ms : 0,
+        .start_timeout_ms = plan->is_async ? plan->start_timeout_ms : 0,
     };
     if (tmpl.idempotency_key.n)
         begin_fingerprint(head, plan, &secret, tmpl.fingerprint);
@@ -219,6 +222,8 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     run->preference_applied = plan->prefers_async && plan->is_async;
     run->request_framing = c->messages.framing;
     run->has_webhook = plan->webhook_url.n > 0;
+    run->timeout_ms = plan->timeout_ms;
+    run->start_timeout_ms = plan->start_timeout_ms;
     run->has_whole_request = c->body_done;
     bool is_told = plan->is_async || run->has_webhook;
     if (!write_page(run, c, head, plan, traceparent) ||

@@ -186,6 +186,7 @@ static void close_all(struct hl_driver *d)
     hl_id_map_fini(&m->deliveries);
     hl_id_map_fini(&m->lanes);
     hl_id_map_fini(&m->keys);
+    hl_heap_fini(&m->starts);
     hl_key_wipe(&m->key);
     free(m);
 }
@@ -200,6 +201,7 @@ static const struct hl_driver_vt vt = {
     .finish = hl_memory_run_finish,
     .release = hl_memory_run_release,
     .cancel = hl_memory_run_cancel,
+    .expire = hl_memory_run_expire,
     .lease = hl_memory_delivery_lease,
     .attempt = hl_memory_delivery_attempt,
     .outcome = hl_memory_delivery_outcome,
@@ -232,6 +234,7 @@ enum hl_err hl_memory_open(
     hl_list_init(&m->begun);
     hl_list_init(&m->expiring);
     hl_list_init(&m->accounts);
+    hl_heap_init(&m->starts);
     hl_id_source_init(&m->ids);
     hl_key_random(&m->key);
     m->max_bytes = hl_store_memory_max(config);

@@ -3,6 +3,7 @@
 #ifndef HL_STORE_MEMORY_MEMORY_H
 #define HL_STORE_MEMORY_MEMORY_H
 
+#include "base/heap.h"
 #include "store/driver.h"
 #include "store/id_map.h"
 #include "store/key.h"
@@ -16,16 +17,19 @@ enum hl_memory_delivery_state {
 };
 
 struct hl_memory_run {
-    struct hl_list queued; /* linked iff queued, in the order of acceptance */
-    struct hl_list final;  /* linked iff final, in the order of finishing */
-    struct hl_list kept;   /* linked iff there is a result's body */
-    struct hl_list due;    /* linked iff the delivery is pending */
-    struct hl_list unsent; /* linked iff the delivery is pending or leased */
-    struct hl_list known;  /* always, in the order of ids */
-    struct hl_list begun;  /* linked iff there is a delivery, in the order of its ids */
+    struct hl_list queued;        /* linked iff queued, in the order of acceptance */
+    struct hl_list final;         /* linked iff final, in the order of finishing */
+    struct hl_list kept;          /* linked iff there is a result's body */
+    struct hl_list due;           /* linked iff the delivery is pending */
+    struct hl_list unsent;        /* linked iff the delivery is pending or leased */
+    struct hl_list known;         /* always, in the order of ids */
+    struct hl_list begun;         /* linked iff there is a delivery, in the order of its ids */
+    struct hl_heap_node start_by; /* in `starts` iff queued with a time to start */
     struct hl_id id;
     int64_t created_ms, started_ms, request_size;
     bool is_async;
+    int64_t start_by_ms; /* 0: any */
+    uint64_t timeout_ms;
     uint64_t ticket; /* its place in the order of acceptance */
     uint32_t epoch, attempt;
     struct hl_str project, app, method, path, head, url, secret, traceparent; /* behind it */
@@ -68,6 +72,7 @@ struct hl_memory {
     struct hl_id_map lanes;      /* struct hl_memory_lane */
     struct hl_id_map keys;       /* struct hl_memory_key */
     struct hl_list queued, final, unsent, known, begun, expiring, accounts;
+    struct hl_heap starts;
     struct hl_id_source ids;
     struct hl_key key; /* of lanes */
     uint64_t bytes, max_bytes, last_ticket;

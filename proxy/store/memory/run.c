@@ -109,6 +109,8 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     hl_list_init(&run->begun);
     run->id = a->run_id;
     run->created_ms = a->created_ms;
+    run->timeout_ms = a->timeout_ms;
+    run->start_by_ms = a->start_timeout_ms ? a->created_ms + (int64_t)a->start_timeout_ms : 0;
     run->is_async = a->m.msg.type == HL_STORE_ACCEPT;
     run->request_size = run->is_async ? (int64_t)a->body.size : -1;
     run->project = hl_store_message_copy(&room, a->project);
@@ -140,6 +142,7 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
     if (run->delivery != HL_MEMORY_NONE)
         hl_id_map_remove(&m->deliveries, &run->delivery_id);
     hl_list_remove(&run->queued);
+    hl_heap_remove(&m->starts, &run->start_by);
     hl_list_remove(&run->final);
     hl_list_remove(&run->due);
     hl_list_remove(&run->unsent);
@@ -184,6 +187,15 @@ static enum hl_err add_run(struct hl_memory *m, struct hl_accept *a, const struc
     return HL_OK;
 }
 
+/* There is room for it. */
+static void watch_start(struct hl_memory *m, struct hl_memory_run *run)
+{
+    if (run->start_by_ms == 0)
+        return;
+    hl_heap_add(&m->starts, &run->start_by, run->start_by_ms);
+    hl_backlog_note_start_by(m->base.backlog, run->start_by_ms);
+}
+
 enum hl_err hl_memory_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing)
 {
     struct hl_memory *m = hl_memory_of(d);
@@ -197,12 +209,15 @@ enum hl_err hl_memory_run_accept(struct hl_driver *d, struct hl_accept *a, struc
     if (!err)
         err = hl_backlog_has_room(d->backlog, a->webhook_url.n > 0);
     if (!err)
+        err = hl_heap_reserve(&m->starts);
+    if (!err)
         err = add_run(m, a, &digest, &run);
     if (err)
         return err;
     run->outcome.state = HL_RUN_QUEUED;
     run->ticket = ++m->last_ticket;
     hl_list_push_back(&m->queued, &run->queued);
+    watch_start(m, run);
     hl_backlog_add_queued(d->backlog, 1);
     return HL_OK;
 }
@@ -222,6 +237,13 @@ enum hl_err hl_memory_run_record(struct hl_driver *d, struct hl_accept *a)
 
 /* --- claim and finish ----------------------------------------------------------------------- */
 
+static void leave_queue(struct hl_memory *m, struct hl_memory_run *run)
+{
+    hl_list_remove(&run->queued);
+    hl_heap_remove(&m->starts, &run->start_by);
+    hl_backlog_add_queued(m->base.backlog, -1);
+}
+
 enum hl_err hl_memory_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
 {
     struct hl_memory *m = hl_memory_of(d);
@@ -240,14 +262,14 @@ enum hl_err hl_memory_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_c
     c->attempt = ++run->attempt;
     c->has_webhook = run->url.n > 0;
     c->created_ms = run->created_ms;
+    c->timeout_ms = run->timeout_ms;
     c->project = hl_store_message_copy(&room, run->project);
     c->app = hl_store_message_copy(&room, run->app);
     c->head = hl_store_message_copy(&room, run->head);
     c->body = run->body;
     m->bytes -= run->body.size;
     run->body = (struct hl_body){.where = HL_BODY_NONE};
-    hl_list_remove(&run->queued);
-    hl_backlog_add_queued(d->backlog, -1);
+    leave_queue(m, run);
     *out = c;
     return HL_OK;
 }
@@ -307,10 +329,31 @@ enum hl_err hl_memory_run_cancel(
     if (hl_run_state_is_final(run->outcome.state))
         return HL_ERR_CONFLICT;
     enum hl_err err = end_cancelled(m, run, now_ms);
-    if (err)
-        return err;
-    hl_list_remove(&run->queued);
-    hl_backlog_add_queued(d->backlog, -1);
+    if (!err)
+        leave_queue(m, run);
+    return err;
+}
+
+enum hl_err hl_memory_run_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    struct hl_heap_node *node;
+    *due_ms = INT64_MAX;
+    for (unsigned n = 0; (node = hl_heap_first(&m->starts)) != NULL; n++) {
+        struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, start_by);
+        *due_ms = node->key;
+        if (node->key > now_ms || n == max)
+            return HL_OK;
+        struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
+            .reason = HL_REASON_EXPIRED,
+            .finished_ms = now_ms,
+            .encoding = HL_ENCODING_NONE};
+        enum hl_err err = end_run(m, run, &outcome);
+        if (err)
+            return n > 0 ? HL_OK : err; /* nothing here is rolled back */
+        leave_queue(m, run);
+    }
+    *due_ms = INT64_MAX;
     return HL_OK;
 }
 
@@ -332,6 +375,8 @@ enum hl_err hl_memory_run_release(struct hl_driver *d, struct hl_release *r, int
         return HL_ERR_STALE;
     if (run->is_cancel_wished)
         return end_cancelled(m, run, now_ms);
+    if (hl_heap_reserve(&m->starts) != HL_OK)
+        return HL_ERR_NOMEM;
     run->outcome.state = HL_RUN_QUEUED;
     run->started_ms = 0;
     run->epoch++;
@@ -340,6 +385,7 @@ enum hl_err hl_memory_run_release(struct hl_driver *d, struct hl_release *r, int
     r->claimed->body = (struct hl_body){.where = HL_BODY_NONE};
     m->bytes += run->body.size;
     queue_again(m, run);
+    watch_start(m, run);
     hl_backlog_add_queued(d->backlog, 1);
     return HL_OK;
 }

@@ -12,6 +12,8 @@ enum hl_err hl_memory_run_accept(struct hl_driver *d, struct hl_accept *a, struc
 enum hl_err hl_memory_run_record(struct hl_driver *d, struct hl_accept *a);
 enum hl_err hl_memory_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
 enum hl_err hl_memory_run_finish(struct hl_driver *d, struct hl_finish *f);
+enum hl_err hl_memory_run_expire(
+    struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
 enum hl_err hl_memory_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
 enum hl_err hl_memory_run_cancel(
     struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/expire.h"
 #include "store/postgres/notify.h"
 #include "store/postgres/push.h"
 #include "store/postgres/state.h"
@@ -144,6 +145,8 @@ static void bind_accept(
     hl_pg_add_int(p, (int64_t)s->idem_ms);
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, is_async(accept_of(ops[i]))));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, ops[i]->is_busy));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)accept_of(ops[i])->timeout_ms));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)accept_of(ops[i])->start_timeout_ms));
 }
 
 /* A record that is to be sent again found this replica dead: the next beat notices that too. */
@@ -167,6 +170,8 @@ static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
         hl_counter_add(&s->gauges.queued_runs, 1);
         s->claims_more = true;
         hl_pg_notify_work(s);
+        if (a->start_timeout_ms > 0)
+            hl_pg_expire_note(s, a->start_timeout_ms);
     } else {
         hl_pg_live_put(&s->live, &a->run_id, 1, a->m.reply_to);
     }

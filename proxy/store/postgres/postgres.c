@@ -12,6 +12,7 @@
 #include "store/path.h"
 #include "store/postgres/answer.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/expire.h"
 #include "store/postgres/flush.h"
 #include "store/postgres/node.h"
 #include "store/postgres/notify.h"
@@ -153,6 +154,7 @@ static void on_turn(uv_prepare_t *turn)
     if (!s->is_guest) {
         hl_pg_node_turn(s, now_ms);
         hl_pg_survey_turn(s, now_ms);
+        hl_pg_expire_turn(s, now_ms);
     }
     hl_pg_flush_turn(s);
     hl_pg_outbox_turn(s, now_ms);
@@ -167,6 +169,8 @@ static void on_turn(uv_prepare_t *turn)
     }
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_node_due_ms(s, now_ms), hl_pg_survey_due_ms(s)));
+    if (!s->is_guest)
+        due_ms = least(due_ms, hl_pg_expire_due_ms(s));
     if (!s->is_guest && hl_pg_flush_free(s))
         due_ms = least(due_ms, hl_pg_serve_due_ms(s));
     if (!s->is_guest)

@@ -15,7 +15,7 @@ enum hl_err hl_pg_read_claimed(
     bool has_run = hl_pg_int(row);
     uint32_t epoch = (uint32_t)hl_pg_int(row), attempt = (uint32_t)hl_pg_int(row);
     bool has_webhook = hl_pg_int(row);
-    int64_t created_ms = hl_pg_int(row);
+    int64_t created_ms = hl_pg_int(row), timeout_ms = hl_pg_int(row);
     struct hl_str project = hl_pg_str(row), app = hl_pg_str(row), head = hl_pg_str(row);
     struct hl_str bytes;
     if (!has_run)
@@ -29,6 +29,7 @@ enum hl_err hl_pg_read_claimed(
     c->attempt = attempt;
     c->has_webhook = has_webhook;
     c->created_ms = created_ms;
+    c->timeout_ms = (uint64_t)timeout_ms;
     c->project = hl_store_message_copy(&room, project);
     c->app = hl_store_message_copy(&room, app);
     c->head.p = room;

@@ -132,8 +132,15 @@ static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v 
 static const char *const second[] = {"ALTER TABLE ~.run ADD COLUMN replica text",
     "ALTER TABLE ~.node ADD COLUMN key_check bytea", NULL};
 
+/* What a call says of its time: inside the app, and until its first start. */
+static const char *const third[] = {"ALTER TABLE ~.ticket ADD COLUMN timeout_ms bigint",
+    "ALTER TABLE ~.ticket ADD COLUMN start_by timestamptz",
+    "CREATE INDEX ticket_start ON ~.ticket (start_by)"
+    " WHERE start_by IS NOT NULL AND node_id IS NULL AND attempt = 0",
+    NULL};
+
 /* versions[i] leads from version i to i + 1. */
-static const char *const *const versions[] = {first, second};
+static const char *const *const versions[] = {first, second, third};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -177,6 +177,9 @@ struct hl_pg_store {
     uint64_t beats_since_ms; /* since when beats have succeeded without a gap; 0: they have not */
 
     struct hl_pg_survey survey;
+    bool is_expiring; /* under way */
+    uint64_t
+        expire_ms; /* CLOCK_MONOTONIC: queued runs whose time to start is over are looked for */
 };
 
 /* One of its connections has been made. */

@@ -89,6 +89,11 @@ enum hl_pg_code {
     " count(*) FILTER (WHERE d.state = 1) AS ok, count(*) FILTER (WHERE d.state = 2) AS dead"      \
     " FROM ~.delivery d WHERE d.run_id = r.run_id) c ON r.has_webhook"
 
+/* In how many ms the first queued run is to start; -1: none is. */
+#define HL_PG_START_MS(of)                                                                         \
+    "coalesce((SELECT greatest(0, (extract(epoch FROM min(start_by) - now()) * 1000)::bigint)"     \
+    " FROM ~.ticket WHERE start_by IS NOT NULL AND node_id IS NULL AND attempt = 0" of "), -1)"
+
 /* What is past its retention is hidden at once, but not while its webhook is to be sent. */
 #define HL_PG_SHOWN_DELIVERY(until) "(state = 0 OR created_ms > " until "::bigint)"
 #define HL_PG_SHOWN(until)          "(r.state < 2 OR r.finished_ms > " until "::bigint OR c.pending > 0)"
@@ -126,10 +131,11 @@ enum hl_pg_code {
         " $4::text[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bigint[],"          \
         " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
         " $16::bytea[], $17::bytea[], $18::bytea[], $19::bytea[], $20::bytea[], $22::bigint[],"    \
-        " $23::bigint[])"                                                                          \
+        " $23::bigint[], $24::bigint[], $25::bigint[])"                                                                          \
         " WITH ORDINALITY AS t(run_id, project, app, created_ms, method, path, head,"              \
         " request_where, request_size, request_sha256, request_file, request_bytes, lane, url,"    \
-        " secret, traceparent, subject, key, fingerprint, is_async, is_busy, ord)),"               \
+        " secret, traceparent, subject, key, fingerprint, is_async, is_busy, timeout_ms,"              \
+        " start_timeout_ms, ord)),"               \
         " kept AS (INSERT INTO ~.idem AS old (project, app, subject, key, run_id, fingerprint,"    \
         " expires_ms) SELECT project, app, subject, key, run_id, fingerprint,"                     \
         " created_ms + $21::bigint FROM input WHERE key IS NOT NULL AND is_busy = 0"               \
@@ -147,9 +153,10 @@ enum hl_pg_code {
         " request_size, request_sha256, request_file, request_bytes, lane, url, secret,"           \
         " traceparent FROM fresh ON CONFLICT (run_id) DO NOTHING RETURNING run_id),"               \
         " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, node_id, started_ms,"  \
-        " is_async) SELECT run_id, now(), 1 - is_async, 1 - is_async,"                             \
+        " is_async, timeout_ms, start_by) SELECT run_id, now(), 1 - is_async, 1 - is_async,"       \
         " CASE is_async WHEN 0 THEN $1::uuid END, CASE is_async WHEN 0 THEN created_ms END,"       \
-        " is_async = 1 FROM fresh WHERE run_id IN (SELECT run_id FROM runs)),"                     \
+        " is_async = 1, nullif(timeout_ms, 0), now() + nullif(start_timeout_ms, 0) *"              \
+        " interval '1 ms' FROM fresh WHERE run_id IN (SELECT run_id FROM runs)),"                  \
         " told AS (UPDATE ~.idem o SET is_told = true FROM input i WHERE o.project = i.project"    \
         " AND o.app = i.app AND o.subject = i.subject AND o.key = i.key AND NOT o.is_told"         \
         " AND o.run_id <> i.run_id AND o.fingerprint = i.fingerprint"                              \
@@ -166,12 +173,14 @@ enum hl_pg_code {
     /* $1 me, $2 how many, $3 now in ms */                                                         \
     X(RUN_CLAIM, "WITH " HL_PG_ME ", next AS (SELECT t.run_id FROM ~.ticket t"                     \
         " WHERE t.node_id IS NULL AND t.due_at <= now() AND EXISTS (SELECT FROM me)"               \
+        " AND (t.start_by IS NULL OR t.start_by > now() OR t.attempt > 0)"                         \
         " ORDER BY t.due_at, t.run_id LIMIT $2::bigint FOR UPDATE OF t SKIP LOCKED),"              \
         " taken AS (UPDATE ~.ticket t SET node_id = $1::uuid, epoch = t.epoch + 1,"                \
         " attempt = t.attempt + 1, started_ms = $3::bigint FROM next"                              \
-        " WHERE t.run_id = next.run_id RETURNING t.run_id, t.epoch, t.attempt, t.due_at)"          \
+        " WHERE t.run_id = next.run_id RETURNING t.run_id, t.epoch, t.attempt, t.due_at,"          \
+        " t.timeout_ms)"                                                                           \
         " SELECT x.run_id, r.run_id IS NOT NULL, x.epoch, x.attempt, r.has_webhook, r.created_ms," \
-        " r.project, r.app, r.head, " HL_PG_REQUEST                                                \
+        " x.timeout_ms, r.project, r.app, r.head, " HL_PG_REQUEST                                                \
         " FROM taken x LEFT JOIN ~.run r ON r.run_id = x.run_id ORDER BY x.due_at, x.run_id")      \
     /* $1 me, $18 attempts of a delivery */                                                        \
     X(RUN_FINISH, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"     \
@@ -221,6 +230,18 @@ enum hl_pg_code {
         " WHEN f.run_id IS NULL THEN 4 WHEN f.was >= 2 THEN 2 ELSE 5 END, w.node_id FROM input i"  \
         " LEFT JOIN found f ON f.run_id = i.run_id LEFT JOIN gone g ON g.run_id = i.run_id"        \
         " LEFT JOIN wished w ON w.run_id = i.run_id")                                              \
+    /* $1 me, $2 how many, $3 attempts of a delivery; the second column: in how many ms the next one is */ \
+    /* due, -1: none is */                                                                         \
+    X(RUN_EXPIRE, "WITH " HL_PG_ME ", late AS (SELECT t.run_id FROM ~.ticket t"                    \
+        " WHERE t.start_by <= now() AND t.node_id IS NULL AND t.attempt = 0"                       \
+        " AND EXISTS (SELECT FROM me) ORDER BY t.start_by LIMIT $2::bigint"                        \
+        " FOR UPDATE OF t SKIP LOCKED),"                                                           \
+        " gone AS (DELETE FROM ~.ticket t USING late WHERE t.run_id = late.run_id"                 \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                       \
+        " ends AS (SELECT run_id, 3 AS state, 7 AS reason, " HL_PG_NOW_MS " AS finished_ms,"       \
+        " " HL_PG_NEW_ID " AS delivery_id, $3::bigint AS max_attempts, " HL_PG_NO_ANSWER           \
+        " FROM gone), " HL_PG_END                                                                  \
+        " SELECT (SELECT count(*) FROM gone), " HL_PG_START_MS(" AND run_id NOT IN (SELECT run_id FROM late)")) \
     /* How many are queued, up to $1. */                                                           \
     X(QUEUE_PEEK, "SELECT count(*) FROM (SELECT FROM ~.ticket WHERE node_id IS NULL"               \
         " AND due_at <= now() LIMIT $1::bigint) AS queued")                                        \
@@ -397,7 +418,7 @@ enum hl_pg_code {
         " (SELECT (extract(epoch FROM min(due_at)) * 1000)::bigint FROM ~.ticket"                  \
         " WHERE node_id IS NULL), (SELECT count(*) FROM ~.delivery_ticket),"                       \
         " (SELECT min(created_ms) FROM ~.delivery d JOIN ~.delivery_ticket t USING (delivery_id))," \
-        " (SELECT count(*) FROM ~.node WHERE NOT is_dead AND expires_at > now())")                 \
+        " (SELECT count(*) FROM ~.node WHERE NOT is_dead AND expires_at > now()), " HL_PG_START_MS("")) \
     /* And of the server. */                                                                       \
     X(MEASURE, "SELECT " HL_PG_DEAD_TUPLES("ticket") ", " HL_PG_DEAD_TUPLES("delivery_ticket") "," \
         " (extract(epoch FROM clock_timestamp() - min(since)) * 1000)::bigint,"                    \

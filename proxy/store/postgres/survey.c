@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/postgres/errand.h"
+#include "store/postgres/expire.h"
 
 #define COUNT_MS   5000
 #define MEASURE_MS 15000
@@ -23,6 +24,9 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
     hl_counter_set(&s->gauges.oldest_delivery_ms, (uint64_t)hl_pg_int(&row));
     hl_counter_set(&s->gauges.replicas, (uint64_t)hl_pg_int(&row));
     hl_counter_set(&s->gauges.leased_deliveries, s->places.leased);
+    int64_t start_ms = hl_pg_int(&row);
+    if (start_ms >= 0)
+        hl_pg_expire_note(s, (uint64_t)start_ms);
 }
 
 /* --- the server's statistics ---------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "store/sqlite/ended.h"
 #include "store/sqlite/fresh.h"
 #include "store/sqlite/run.h"
+#include "store/sqlite/start_by.h"
 
 /* The row's strings are gone once it is stepped or reset: the message gets copies. */
 static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
@@ -21,6 +22,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     int64_t created_ms = hl_sql_int(row);
     run->epoch = (uint32_t)hl_sql_int(row) + 1;
     run->attempt = (uint32_t)hl_sql_int(row) + 1;
+    int64_t timeout_ms = hl_sql_int(row), start_by_ms = hl_sql_int(row);
     struct hl_str project = hl_sql_str(row), app = hl_sql_str(row), head = hl_sql_str(row);
     struct hl_body body;
     struct hl_str bytes;
@@ -43,6 +45,8 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     c->attempt = run->attempt;
     c->has_webhook = run->has_webhook;
     c->created_ms = created_ms;
+    c->timeout_ms = (uint64_t)timeout_ms;
+    c->start_by_ms = start_by_ms;
     c->project = hl_store_message_copy(&room, project);
     c->app = hl_store_message_copy(&room, app);
     c->head.p = room;
@@ -110,6 +114,8 @@ static enum hl_err claim_stored(struct hl_database *db, int64_t now_ms, struct h
         hl_sql_bind_id(&args, &run_id);
         hl_sql_bind_int(&args, now_ms);
         err = hl_database_run(db, HL_SQL_RUN_CLAIM);
+        if (!err && (*out)->start_by_ms > 0)
+            err = hl_start_by_put(db, run.number, 0);
     }
     if (!err)
         hl_running_add(db, &run_id, &run);
@@ -156,6 +162,8 @@ static enum hl_err queue_again(
     struct hl_database *db, const struct hl_stored_run *run, const struct hl_claimed *claimed)
 {
     enum hl_err err = hl_database_keeps_request(db) ? HL_OK : fill_ticket(db, run->number, claimed);
+    if (!err && claimed->start_by_ms > 0)
+        err = hl_start_by_put(db, run->number, claimed->start_by_ms);
     if (err)
         return err;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_RELEASE);

@@ -13,6 +13,11 @@ static bool is_async(const struct hl_accept *a)
     return a->m.msg.type == HL_STORE_ACCEPT;
 }
 
+static int64_t start_by_ms(const struct hl_accept *a)
+{
+    return a->start_timeout_ms > 0 ? a->created_ms + (int64_t)a->start_timeout_ms : 0;
+}
+
 enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl_accept *a)
 {
     enum hl_err err = db->n_fresh == HL_FRESH_MAX ? hl_fresh_write(db) : HL_OK;
@@ -26,6 +31,7 @@ enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl
         .started_ms = a->created_ms,
     };
     db->n_fresh_queued += is_async(a);
+    hl_backlog_note_start_by(db->base.backlog, start_by_ms(a));
     hl_database_keep_file(db, &a->body);
     return HL_OK;
 }
@@ -48,6 +54,8 @@ static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **o
     c->epoch = c->attempt = 1;
     c->has_webhook = a->webhook_url.n > 0;
     c->created_ms = a->created_ms;
+    c->timeout_ms = a->timeout_ms;
+    c->start_by_ms = start_by_ms(a);
     c->project = hl_store_message_copy(&room, a->project);
     c->app = hl_store_message_copy(&room, a->app);
     c->head = hl_store_message_copy(&room, a->head);
@@ -120,6 +128,8 @@ static void bind_ticket(struct hl_sql_args *args, const struct hl_database *db,
         hl_sql_bind_blob(args, hl_buf_str(sealed_head));
     else
         hl_sql_bind_null(args);
+    hl_sql_bind_time(args, (int64_t)a->timeout_ms);
+    hl_sql_bind_time(args, fresh->has_begun ? 0 : start_by_ms(a));
     hl_sql_bind_body(args, keeps || a->body.where == HL_BODY_FILE ? &a->body : &none);
 }
 

@@ -195,6 +195,7 @@ static enum hl_err count_runs(struct hl_database *db)
         return err;
     db->next_number = hl_sql_int(&row) + 1;
     db->base.backlog->now.queued_runs = (uint64_t)hl_sql_int(&row);
+    db->base.backlog->expire_ms = 0;
     hl_database_done(db, HL_SQL_QUEUE_TOTALS);
     return HL_OK;
 }

@@ -104,6 +104,11 @@ static const char *const versions[] = {
     "INSERT INTO meta (k, v) SELECT 'seen_ms', ms FROM (SELECT max(ms) AS ms FROM"
     " (SELECT * FROM (SELECT finished_ms AS ms FROM result ORDER BY number DESC LIMIT 100)"
     " UNION ALL SELECT max(created_ms) FROM account)) WHERE ms IS NOT NULL;",
+
+    /* What a call says of its time: inside the app, and until its first start. */
+    "ALTER TABLE ticket ADD COLUMN timeout_ms INTEGER;"
+    "ALTER TABLE ticket ADD COLUMN start_by_ms INTEGER;"
+    "CREATE INDEX ticket_by_start ON ticket (start_by_ms) WHERE start_by_ms IS NOT NULL;",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

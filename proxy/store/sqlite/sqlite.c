@@ -26,6 +26,7 @@
 #include "store/sqlite/run.h"
 #include "store/sqlite/running.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/start_by.h"
 #include "store/sqlite/sweep.h"
 #include "store/sqlite/transaction.h"
 #include "store/sqlite/upkeep.h"
@@ -342,6 +343,7 @@ static const struct hl_driver_vt vt = {
     .finish = hl_stored_run_finish,
     .release = hl_claim_release,
     .cancel = hl_stored_run_cancel,
+    .expire = hl_start_by_expire,
     .lease = hl_lease_take,
     .attempt = hl_lease_attempt,
     .outcome = hl_lease_outcome,

@@ -69,6 +69,14 @@ void hl_sql_bind_null(struct hl_sql_args *args)
     sqlite3_bind_null(args->st, ++args->at);
 }
 
+void hl_sql_bind_time(struct hl_sql_args *args, int64_t ms)
+{
+    if (ms > 0)
+        hl_sql_bind_int(args, ms);
+    else
+        hl_sql_bind_null(args);
+}
+
 void hl_sql_bind_id(struct hl_sql_args *args, const struct hl_id *id)
 {
     sqlite3_bind_blob(args->st, ++args->at, id->b, sizeof(id->b), SQLITE_STATIC);

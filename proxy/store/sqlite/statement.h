@@ -39,8 +39,9 @@
     "started_ms, attempt, epoch, number, method, path, request_size) VALUES "
 #define HL_SQL_RUN_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define HL_SQL_TICKET_ADD_TEXT                                                                     \
-    "INSERT OR FAIL INTO ticket (number, run_id, is_async, head, " HL_SQL_BODY ") VALUES "
-#define HL_SQL_TICKET_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT OR FAIL INTO ticket (number, run_id, is_async, head, timeout_ms, "                     \
+    "start_by_ms, " HL_SQL_BODY ") VALUES "
+#define HL_SQL_TICKET_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define HL_SQL_RESULT_ADD_TEXT                                                                     \
     "INSERT OR FAIL INTO result (number, run_id, app_id, is_async, state, finished_ms, reason, "   \
     "http_status, content_type, content_encoding, encoding, escaped_size, " HL_SQL_BODY            \
@@ -108,7 +109,8 @@
         " body_sha256 = ?5, body_file = ?6, body_bytes = ?7 WHERE number = ?1")                    \
     X(TICKET_NEXT, "SELECT ticket.number, ticket.run_id, run.number IS NOT NULL,"                  \
         " app.name IS NOT NULL, run.app_id, run.has_webhook, run.created_ms, run.epoch,"           \
-        " run.attempt, app.project, app.name, ticket.head, " HL_SQL_BODY                           \
+        " run.attempt, ticket.timeout_ms, ticket.start_by_ms, app.project, app.name, ticket.head, " \
+        HL_SQL_BODY                                                                                \
         " FROM ticket LEFT JOIN run ON run.run_id = ticket.run_id"                                 \
         " LEFT JOIN app ON app.app_id = run.app_id"                                                \
         " WHERE ticket.number > ? AND ticket.is_async = 1 AND coalesce(run.has_begun, 0) = 0"      \
@@ -116,6 +118,9 @@
     X(TICKET_OLDEST, "SELECT run.created_ms FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
         " WHERE ticket.number > ? AND ticket.is_async = 1 AND run.has_begun = 0"                   \
         " ORDER BY ticket.number LIMIT 1")                                                         \
+    X(TICKET_LATE, "SELECT number, run_id, start_by_ms FROM ticket WHERE start_by_ms IS NOT NULL"          \
+        " ORDER BY start_by_ms LIMIT 1")                                                           \
+    X(TICKET_START_BY, "UPDATE ticket SET start_by_ms = ?2 WHERE number = ?1")                     \
     X(TICKET_END, "DELETE FROM ticket WHERE number = ?")                                           \
     X(QUEUE_TOTALS, "SELECT max((SELECT coalesce(max(number), 0) FROM ticket),"                    \
         " (SELECT coalesce(max(number), 0) FROM result),"                                          \
@@ -225,6 +230,7 @@ struct hl_sql_args {
 };
 void hl_sql_bind_int(struct hl_sql_args *args, int64_t v);
 void hl_sql_bind_null(struct hl_sql_args *args);
+void hl_sql_bind_time(struct hl_sql_args *args, int64_t ms); /* 0: null */
 void hl_sql_bind_id(struct hl_sql_args *args, const struct hl_id *id);
 void hl_sql_bind_text(struct hl_sql_args *args, struct hl_str s);
 void hl_sql_bind_blob(struct hl_sql_args *args, struct hl_str s);

@@ -1,0 +1,74 @@
+/* run_field.c - see run_field.h. Thread: any; no allocation. */
+#include "route/run_field.h"
+
+#include "config/value.h"
+#include "http/byte.h"
+
+/* Longer than anything that is waited for; times to come stay far from overflow. */
+#define LONGEST_MS (365ull * 24 * 60 * 60 * 1000)
+
+#define MANY_DIGITS "9999999999"
+
+/* "90" are seconds; else as settings have it. Too many digits are a long time, and no fault. */
+static bool parse_time(struct hl_str text, uint64_t *ms)
+{
+    struct hl_str number = {text.p, 0}, unit;
+    while (number.n < text.n && hl_byte_is(text.p[number.n], HL_BYTE_DIGIT))
+        number.n++;
+    unit = number.n < text.n ? (struct hl_str){text.p + number.n, text.n - number.n} : HL_STR("s");
+    for (; number.n > 1 && number.p[0] == '0'; number.n--)
+        number.p++;
+    if (number.n >= sizeof(MANY_DIGITS))
+        number = HL_STR(MANY_DIGITS);
+
+    char whole[sizeof(MANY_DIGITS) + 2];
+    if (number.n == 0 || number.n + unit.n > sizeof(whole))
+        return false;
+    memcpy(whole, number.p, number.n);
+    memcpy(whole + number.n, unit.p, unit.n);
+    if (!hl_value_parse_duration((struct hl_str){whole, number.n + unit.n}, ms))
+        return false;
+    if (*ms > LONGEST_MS)
+        *ms = LONGEST_MS;
+    return *ms > 0;
+}
+
+/* The one field of that name: a time above zero. `*ms` stays where there is none. */
+static enum hl_refusal_cause read_time(
+    const struct hl_head *head, struct hl_str name, uint64_t *ms, enum hl_refusal_cause fault)
+{
+    bool is_seen = false;
+    for (size_t i = (size_t)head->first[HL_FIELD_X_RUN]; i < head->field_count; i++) {
+        const struct hl_field *field = &head->fields[i];
+        if (field->id != HL_FIELD_X_RUN || !hl_str_eq_nocase(field->name, name))
+            continue;
+        if (is_seen || !parse_time(field->value, ms))
+            return fault;
+        is_seen = true;
+    }
+    return HL_REFUSAL_NONE;
+}
+
+/* 0 is no limit. */
+static uint64_t stricter(uint64_t a, uint64_t b)
+{
+    return a > 0 && (b == 0 || a < b) ? a : b;
+}
+
+enum hl_refusal_cause hl_run_fields_read(
+    struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config)
+{
+    enum hl_refusal_cause fault = HL_REFUSAL_NONE;
+    plan->timeout_ms = 0;
+    plan->start_timeout_ms = plan->is_async ? config->queue_timeout_ms : 0;
+    if (head->first[HL_FIELD_X_RUN] >= 0) {
+        fault = read_time(
+            head, HL_STR("x-run-timeout"), &plan->timeout_ms, HL_REFUSAL_RUN_TIMEOUT_FORM);
+        if (!fault)
+            fault = read_time(head, HL_STR("x-run-start-timeout"), &plan->start_timeout_ms,
+                HL_REFUSAL_RUN_START_TIMEOUT_FORM);
+    }
+    if (!plan->is_async)
+        plan->timeout_ms = stricter(plan->timeout_ms, config->sync_timeout_ms);
+    return fault;
+}

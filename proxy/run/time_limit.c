@@ -1,0 +1,55 @@
+/* time_limit.c - see time_limit.h.
+ * Owns: the run's `deadline`.
+ * Promise: a limit is never reached early; the app is told the same end that is held to.
+ * Not here: what the store does with runs that waited too long, silence (respond.c). */
+#include "run/time_limit.h"
+
+#include "base/clock.h"
+#include "http/edit.h"
+#include "run/ending.h"
+
+static void on_expired(struct hl_timer *timer)
+{
+    struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_EXPIRED, hl_refusal(HL_REFUSAL_CALL_EXPIRED));
+}
+
+static void on_late(struct hl_timer *timer)
+{
+    struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT,
+        hl_refusal(hl_run_is_async(run) ? HL_REFUSAL_RUN_TOO_LONG : HL_REFUSAL_CALL_TOO_LONG));
+}
+
+void hl_time_limit_wait(struct hl_run *run)
+{
+    if (run->start_timeout_ms == 0)
+        return;
+    run->deadline.on_fire = on_expired;
+    hl_timer_arm(run->runs->wheel, &run->deadline, run->start_timeout_ms);
+}
+
+void hl_time_limit_begin(struct hl_run *run)
+{
+    bool goes_on = run->deadline.on_fire == on_late;
+    if (goes_on)
+        return;
+    hl_timer_disarm(&run->deadline);
+    if (run->timeout_ms == 0)
+        return;
+    run->deadline.on_fire = on_late;
+    hl_timer_arm(run->runs->wheel, &run->deadline, run->timeout_ms);
+}
+
+void hl_time_limit_tell(struct hl_run *run)
+{
+    if (run->deadline_at == 0 || !hl_timer_is_armed(&run->deadline))
+        return;
+    int64_t left_ms = (int64_t)(run->deadline.deadline - uv_now(run->runs->loop));
+    hl_edit_set_deadline(run->page + run->deadline_at, hl_clock_wall_ms() + left_ms);
+}
+
+void hl_time_limit_lift(struct hl_run *run)
+{
+    hl_timer_disarm(&run->deadline);
+}

@@ -1,0 +1,70 @@
+/* expire.c - see expire.h. Each replica ends those that it accepted itself when they are due, and finds
+ * others' when it surveys the queue: whoever accepted them may be gone. What is over is claimed by nobody,
+ * by the server's clock. */
+#include "store/postgres/expire.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/postgres/errand.h"
+#include "store/postgres/notify.h"
+
+#define STEP     256
+#define AGAIN_MS 1000
+
+static void note_expired(struct hl_pg_store *s, uint64_t n)
+{
+    if (n == 0)
+        return;
+    HL_LOG(INFO, "store: queued runs have expired: their time to start was over",
+        HL_LOG_INT("runs", n));
+    hl_counter_add(&s->gauges.expired_runs, n);
+    s->leases_more = true;
+    hl_pg_notify_work(s);
+}
+
+static void on_expired(struct hl_pg_store *s, const PGresult *result)
+{
+    s->is_expiring = false;
+    if (!result) {
+        hl_pg_expire_note(s, AGAIN_MS);
+        return;
+    }
+    struct hl_pg_row row = {.result = result};
+    uint64_t n = (uint64_t)hl_pg_int(&row);
+    int64_t next_ms = hl_pg_int(&row);
+    note_expired(s, n);
+    if (next_ms >= 0)
+        hl_pg_expire_note(s, (uint64_t)next_ms);
+}
+
+void hl_pg_expire_note(struct hl_pg_store *s, uint64_t in_ms)
+{
+    uint64_t due_ms = hl_clock_mono_ms() + in_ms;
+    if (due_ms < s->expire_ms)
+        s->expire_ms = due_ms;
+}
+
+void hl_pg_expire_turn(struct hl_pg_store *s, uint64_t now_ms)
+{
+    if (now_ms < hl_pg_expire_due_ms(s))
+        return;
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_expired);
+    if (!e)
+        return;
+    hl_pg_add_id(&s->params, &s->node_id);
+    hl_pg_add_int(&s->params, STEP);
+    hl_pg_add_int(&s->params, s->webhook_attempts);
+    hl_pg_errand_add(e, HL_PG_DO_RUN_EXPIRE);
+    s->expire_ms = UINT64_MAX;
+    s->is_expiring = hl_pg_errand_send(e);
+    if (!s->is_expiring)
+        hl_pg_expire_note(s, AGAIN_MS);
+}
+
+/* What is under way is not due: its answer wakes the thread. */
+uint64_t hl_pg_expire_due_ms(const struct hl_pg_store *s)
+{
+    if (!s->is_joined || !hl_pg_link_is_up(&s->writer) || s->is_expiring)
+        return UINT64_MAX;
+    return s->expire_ms;
+}

@@ -1,0 +1,13 @@
+/* start_by.h - queued runs that are to start by a time, or not at all (contract 14). The store's thread,
+ * inside a transaction. */
+#ifndef HL_STORE_SQLITE_START_BY_H
+#define HL_STORE_SQLITE_START_BY_H
+
+#include "store/sqlite/database.h"
+
+/* Of a ticket. 0: it has begun in time, or may at any. */
+HL_MUST_CHECK enum hl_err hl_start_by_put(struct hl_database *db, int64_t number, int64_t wall_ms);
+/* See driver.h. */
+enum hl_err hl_start_by_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+
+#endif

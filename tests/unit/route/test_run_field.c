@@ -1,0 +1,120 @@
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "route/plan.h"
+
+#define YEAR_MS (365ull * 24 * 60 * 60 * 1000)
+
+static struct hl_head head;
+static struct hl_config config;
+static struct hl_plan plan;
+static char target_space[4096], text[8192];
+static struct hl_plan_scratch scratch;
+
+static void init(void)
+{
+    config = (struct hl_config){
+        .app_run_path = HL_STR("/run"), .auth = HL_AUTH_NONE, .response_grace_period_ms = 900000};
+    scratch = (struct hl_plan_scratch){.target = target_space, .target_cap = sizeof target_space};
+}
+
+TestSuite(run_field, .init = init);
+
+static void ask(const char *query, const char *lines)
+{
+    struct hl_refusal fault;
+    int n = snprintf(
+        text, sizeof text, "POST /v4/p/a/run%s HTTP/1.1\r\nHost: a\r\n%s\r\n", query, lines);
+    cr_assert(hl_head_parse_request(&head, text, (size_t)n, &fault), "%s: %s", lines, fault.detail);
+    hl_plan_make(&plan, &head, &config, &scratch);
+}
+
+Test(run_field, time_is_seconds_or_a_number_with_its_unit)
+{
+    static const struct {
+        const char *value;
+        uint64_t ms;
+    } cases[] = {
+        {"90", 90000},
+        {"1", 1000},
+        {"0090", 90000},
+        {"90s", 90000},
+        {"250ms", 250},
+        {"5m", 300000},
+        {"2h", 7200000},
+        {"1d", 86400000},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        char line[128];
+        snprintf(line, sizeof line, "x-RUN-timeout: %s\r\nX-Run-Start-Timeout: %s\r\n",
+            cases[i].value, cases[i].value);
+        ask("", line);
+        cr_assert_eq(plan.kind, HL_PLAN_RUN, "%s", cases[i].value);
+        cr_assert_eq(plan.timeout_ms, cases[i].ms, "%s", cases[i].value);
+        cr_assert_eq(plan.start_timeout_ms, cases[i].ms, "%s", cases[i].value);
+    }
+}
+
+Test(run_field, too_long_a_time_is_the_longest)
+{
+    static const char *const values[] = {"9999999999", "99999999999", "184467440737095516160s",
+        "99999999999999999999999999999999d", "400d"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(values); i++) {
+        char line[128];
+        snprintf(line, sizeof line, "X-Run-Timeout: %s\r\n", values[i]);
+        ask("", line);
+        cr_assert_eq(plan.kind, HL_PLAN_RUN, "%s", values[i]);
+        cr_assert_eq(plan.timeout_ms, YEAR_MS, "%s", values[i]);
+    }
+}
+
+Test(run_field, what_is_no_time_above_zero_is_refused_by_name)
+{
+    static const char *const bad[] = {"", "0", "0s", "00", "-1", "+1", "1.5", "1.5s", "s", "ms",
+        "90x", "90 s", "1s1s", "99999999999999999999y", "soon", "1,2", "0x10", "1e3"};
+    static const char *const names[] = {"X-Run-Timeout", "X-Run-Start-Timeout"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(bad); i++)
+        for (size_t k = 0; k < HL_ARRAY_LEN(names); k++) {
+            char line[128];
+            snprintf(line, sizeof line, "%s: %s\r\n", names[k], bad[i]);
+            ask(k ? "?async=true" : "", line);
+            cr_assert_eq(plan.kind, HL_PLAN_REFUSED, "%s", line);
+            cr_assert_eq(plan.refusal.status, 400);
+            cr_assert(strncmp(plan.refusal.detail, names[k], strlen(names[k])) == 0, "%s: %s", line,
+                plan.refusal.detail);
+        }
+}
+
+Test(run_field, field_that_is_there_twice_is_refused)
+{
+    ask("", "X-Run-Timeout: 5\r\nX-Run-Attempts: 1\r\nx-run-timeout: 5\r\n");
+    cr_assert_eq(plan.kind, HL_PLAN_REFUSED);
+    cr_assert(strstr(plan.refusal.detail, "X-Run-Timeout is not one field"));
+}
+
+Test(run_field, synchronous_call_has_at_most_what_the_setting_allows)
+{
+    ask("", "");
+    cr_assert_eq(plan.timeout_ms, 0);
+    config.sync_timeout_ms = 30000;
+    ask("", "");
+    cr_assert_eq(plan.timeout_ms, 30000);
+    ask("", "X-Run-Timeout: 31\r\n");
+    cr_assert_eq(plan.timeout_ms, 30000);
+    ask("", "X-Run-Timeout: 29\r\n");
+    cr_assert_eq(plan.timeout_ms, 29000);
+}
+
+Test(run_field, asynchronous_run_waits_as_the_setting_says_unless_the_call_does)
+{
+    config.sync_timeout_ms = 30000;
+    config.queue_timeout_ms = 60000;
+    ask("?async=true", "");
+    cr_assert_eq(plan.timeout_ms, 0);
+    cr_assert_eq(plan.start_timeout_ms, 60000);
+    ask("?async=true", "X-Run-Timeout: 31\r\nX-Run-Start-Timeout: 2h\r\n");
+    cr_assert_eq(plan.timeout_ms, 31000);
+    cr_assert_eq(plan.start_timeout_ms, 7200000);
+    ask("", "");
+    cr_assert_eq(plan.start_timeout_ms, 0);
+}
