@@ -32,7 +32,6 @@ struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us)
     hl_list_push_back(&runs->list, &run->node);
     hl_timer_init(&run->timer, NULL);
     hl_timer_init(&run->deadline, NULL);
-    hl_timer_init(&run->tee.look, NULL);
     hl_upstream_wait_init(&run->wait, on_no_connection);
     hl_limiter_wait_init(&run->slot_wait, NULL);
     hl_counter_add(&runs->count, 1);
@@ -47,7 +46,8 @@ void hl_run_free(struct hl_run *run)
     hl_recent_end(run, HL_RUN_CANCELLED, HL_REASON_NONE, 0); /* unless it was said already */
     hl_timer_fini(runs->wheel, &run->timer);
     hl_timer_fini(runs->wheel, &run->deadline);
-    hl_timer_fini(runs->wheel, &run->tee.look);
+    if (run->tee.look.on_fire)
+        hl_timer_fini(runs->wheel, &run->tee.look);
     hl_slot_remove(runs->slots, run->name);
     if (run->page)
         hl_pages_put(&runs->pages, run->page, run->page_cap);

@@ -21,7 +21,8 @@ static void begin_pause(struct hl_run *run)
         return;
     tee->paused_since = tee->moved_at = uv_now(runs->loop);
     tee->written = hl_spool_written(run->spool);
-    tee->look.on_fire = on_look;
+    if (!tee->look.on_fire)
+        hl_timer_init(&tee->look, on_look);
     hl_timer_arm(runs->wheel, &tee->look, LOOK_MS);
 }
 

@@ -12,7 +12,7 @@ struct hl_tee {
     uint64_t paused_ms;    /* by the pauses before that */
     uint64_t moved_at;     /* when the disk was last seen to have taken something */
     uint64_t written;      /* what it had taken then */
-    struct hl_timer look;  /* at how it gets on, during a pause */
+    struct hl_timer look;  /* at how it gets on; without on_fire there was no pause yet */
 };
 
 /* Whether the run's response must wait for its spool; asked whenever that may have changed. */

@@ -21,15 +21,13 @@ static void on_late(struct hl_timer *timer)
         hl_refusal(hl_run_is_async(run) ? HL_REFUSAL_RUN_TOO_LONG : HL_REFUSAL_CALL_TOO_LONG));
 }
 
-void hl_time_limit_wait(struct hl_run *run)
+void hl_time_limit_arm_wait(struct hl_run *run)
 {
-    if (run->start_timeout_ms == 0)
-        return;
     run->deadline.on_fire = on_expired;
     hl_timer_arm(run->runs->wheel, &run->deadline, run->start_timeout_ms);
 }
 
-void hl_time_limit_begin(struct hl_run *run)
+void hl_time_limit_arm(struct hl_run *run)
 {
     bool goes_on = run->deadline.on_fire == on_late;
     if (goes_on)
@@ -41,15 +39,10 @@ void hl_time_limit_begin(struct hl_run *run)
     hl_timer_arm(run->runs->wheel, &run->deadline, run->timeout_ms);
 }
 
-void hl_time_limit_tell(struct hl_run *run)
+void hl_time_limit_write(struct hl_run *run)
 {
-    if (run->deadline_at == 0 || !hl_timer_is_armed(&run->deadline))
+    if (!hl_timer_is_armed(&run->deadline))
         return;
     int64_t left_ms = (int64_t)(run->deadline.deadline - uv_now(run->runs->loop));
     hl_edit_set_deadline(run->page + run->deadline_at, hl_clock_wall_ms() + left_ms);
-}
-
-void hl_time_limit_lift(struct hl_run *run)
-{
-    hl_timer_disarm(&run->deadline);
 }

@@ -1,17 +1,39 @@
 /* time_limit.h - how long a call may wait for its start, and how long it may then be inside the app
- * (contract 14). Thread: its worker's. */
+ * (contract 7). Thread: its worker's. A call without limits costs a look at two fields. */
 #ifndef HL_RUN_TIME_LIMIT_H
 #define HL_RUN_TIME_LIMIT_H
 
-struct hl_run;
+#include "run/run.h"
+
+void hl_time_limit_arm_wait(struct hl_run *run);
+void hl_time_limit_arm(struct hl_run *run);
+void hl_time_limit_write(struct hl_run *run);
 
 /* It begins to wait; a caller that has waited for run->start_timeout_ms is refused. */
-void hl_time_limit_wait(struct hl_run *run);
-/* It has its slot: run->timeout_ms begins. Again, for the same attempt: it goes on. */
-void hl_time_limit_begin(struct hl_run *run);
+static inline void hl_time_limit_wait(struct hl_run *run)
+{
+    if (run->start_timeout_ms > 0)
+        hl_time_limit_arm_wait(run);
+}
+
+/* It is inside from here on: run->timeout_ms begins. Again, for the same attempt: it goes on. */
+static inline void hl_time_limit_begin(struct hl_run *run)
+{
+    if (run->timeout_ms > 0 || run->start_timeout_ms > 0)
+        hl_time_limit_arm(run);
+}
+
 /* The page is about to be sent: X-Run-Deadline says until when. */
-void hl_time_limit_tell(struct hl_run *run);
+static inline void hl_time_limit_tell(struct hl_run *run)
+{
+    if (run->deadline_at > 0)
+        hl_time_limit_write(run);
+}
+
 /* A tunnel has none. */
-void hl_time_limit_lift(struct hl_run *run);
+static inline void hl_time_limit_lift(struct hl_run *run)
+{
+    hl_timer_disarm(&run->deadline);
+}
 
 #endif

@@ -1,4 +1,4 @@
-/* expire.h - queued runs whose time to start is over (contract 14). The store's thread. */
+/* expire.h - queued runs whose time to start is over (contract 7). The store's thread. */
 #ifndef HL_STORE_POSTGRES_EXPIRE_H
 #define HL_STORE_POSTGRES_EXPIRE_H
 

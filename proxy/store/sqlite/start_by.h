@@ -1,4 +1,4 @@
-/* start_by.h - queued runs that are to start by a time, or not at all (contract 14). The store's thread,
+/* start_by.h - queued runs that are to start by a time, or not at all (contract 7). The store's thread,
  * inside a transaction. */
 #ifndef HL_STORE_SQLITE_START_BY_H
 #define HL_STORE_SQLITE_START_BY_H

@@ -57,7 +57,7 @@ static void begin(void)
 static void end(void)
 {
     run->client = NULL;
-    hl_timer_disarm(&run->deadline); /* as a run that ends does */
+    hl_timer_disarm(&run->tee.look); /* as a run that ends does */
     if (run->spool) {
         hl_spool_end(run->spool);
         UNTIL(told.is_done);
@@ -73,11 +73,11 @@ Test(tee, holds_a_caller_up_while_its_copy_is_behind)
 {
     cr_assert(hl_tee_lags(run));
     cr_assert_neq(run->tee.paused_since, 0);
-    cr_assert(hl_timer_is_armed(&run->deadline));
+    cr_assert(hl_timer_is_armed(&run->tee.look));
     UNTIL_WITH(hl_tee_lags(run), !hl_spool_is_full(run->spool)); /* the disk moves */
     cr_assert_not(hl_tee_lags(run));
     cr_assert_eq(run->tee.paused_since, 0);
-    cr_assert_not(hl_timer_is_armed(&run->deadline));
+    cr_assert_not(hl_timer_is_armed(&run->tee.look));
 }
 
 Test(tee, has_all_the_time_when_no_caller_waits)
@@ -85,14 +85,14 @@ Test(tee, has_all_the_time_when_no_caller_waits)
     run->client = NULL;
     cr_assert(hl_tee_lags(run));
     cr_assert_eq(run->tee.paused_since, 0);
-    cr_assert_not(hl_timer_is_armed(&run->deadline));
+    cr_assert_not(hl_timer_is_armed(&run->tee.look));
 }
 
 /* A look, whenever it comes, finds this: the copy goes. */
 static void assert_given_up(void)
 {
     unsigned rooms = told.rooms;
-    run->deadline.on_fire(&run->deadline);
+    run->tee.look.on_fire(&run->tee.look);
     cr_assert_eq(told.rooms, rooms + 1, "the caller goes on");
     hl_spool_end(run->spool);
     UNTIL(told.is_done);
@@ -102,9 +102,9 @@ static void assert_given_up(void)
 Test(tee, keeps_a_copy_that_has_cost_little)
 {
     cr_assert(hl_tee_lags(run));
-    run->deadline.on_fire(&run->deadline);
+    run->tee.look.on_fire(&run->tee.look);
     cr_assert_eq(told.rooms, 0);
-    cr_assert(hl_timer_is_armed(&run->deadline), "it is looked at again");
+    cr_assert(hl_timer_is_armed(&run->tee.look), "it is looked at again");
 }
 
 Test(tee, gives_a_copy_up_when_the_disk_stands_still)
@@ -140,7 +140,7 @@ Test(tee, keeps_a_copy_while_a_store_elsewhere_is_gone)
     cr_assert(hl_tee_lags(run));
     fake_store.is_shared = true;
     hl_counter_add(&fake_store.gauges.is_failing, 1);
-    run->deadline.on_fire(&run->deadline);
+    run->tee.look.on_fire(&run->tee.look);
     cr_assert_eq(told.rooms, 0);
-    cr_assert(hl_timer_is_armed(&run->deadline), "it is looked at again");
+    cr_assert(hl_timer_is_armed(&run->tee.look), "it is looked at again");
 }
