@@ -44,9 +44,16 @@ void hl_upstream_wait_begin(
     try_connect(wait);
 }
 
+/* A socket may speak between the deadline and the tick that fires for it. */
+static uint64_t left_ms(const struct hl_upstream_wait *wait)
+{
+    uint64_t now = uv_now(wait->pool->loop);
+    return now < wait->deadline ? wait->deadline - now : 0;
+}
+
 static void sit_out_backoff(struct hl_upstream_wait *wait)
 {
-    uint64_t left = wait->deadline - uv_now(wait->pool->loop);
+    uint64_t left = left_ms(wait);
     uint64_t ms = wait->backoff_ms;
     hl_timer_arm(wait->pool->wheel, &wait->timer, ms < left ? ms : left);
 }
@@ -59,7 +66,7 @@ static void try_connect(struct hl_upstream_wait *wait)
 {
     struct hl_pool *pool = wait->pool;
     struct hl_host *host = &pool->host;
-    uint64_t left = wait->deadline - uv_now(pool->loop);
+    uint64_t left = left_ms(wait);
     if (atomic_load_explicit(&pool->member.group->is_barred, memory_order_relaxed)) {
         wait->cause.kind = HL_CAUSE_OCCUPIED;
         sit_out_backoff(wait);

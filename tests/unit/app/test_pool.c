@@ -374,6 +374,21 @@ Test(pool, gives_up_at_the_deadline)
     cr_assert_leq(a.done_at, deadline + 1000);
 }
 
+/* The refusal is heard behind the deadline, before the tick that fires for it. */
+Test(pool, gives_up_when_a_connect_fails_behind_the_deadline)
+{
+    struct asker a;
+    app_listen(0);
+    app_stop();
+    open_pool();
+    ask(&a, PATIENCE_MS);
+    a.wait.backoff_ms = PATIENCE_MS;
+    a.wait.deadline = uv_now(&loop) - 1;
+    UNTIL(a.done);
+    cr_assert_null(a.upstream);
+    cr_assert_eq(a.wait.cause.kind, HL_CAUSE_REFUSED);
+}
+
 Test(pool, says_nothing_after_a_cancel)
 {
     struct asker connecting, sitting, never;
