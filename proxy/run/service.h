@@ -45,7 +45,8 @@ const char *hl_service_not_ready(const struct hl_service *service);
  * once, and calls that need it not go on: they stay ready. Any thread. */
 const char *hl_service_state(const struct hl_service *service, bool *is_ready);
 
-#define HL_SERVICE_PROBLEMS_MAX 4
+/* One of each: some exclude each other, but they are read one after the other while they change. */
+#define HL_SERVICE_PROBLEMS_MAX 6
 
 /* All that is wrong, the gravest first, and last what does not keep calls away; returns how many. Any
  * thread. */

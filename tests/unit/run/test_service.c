@@ -38,8 +38,21 @@ Test(service, says_all_that_is_wrong_the_gravest_first)
     cr_assert(strstr(hl_service_not_ready(&service), "the store is failing"));
     atomic_store(&service.is_draining, true);
     cr_assert(strstr(hl_service_not_ready(&service), "shutting down"));
-    cr_assert_eq(hl_service_problems(&service, problems), HL_SERVICE_PROBLEMS_MAX);
+    cr_assert_eq(hl_service_problems(&service, problems), 4);
     cr_assert_eq(problems[3], readiness.why);
+}
+
+/* The states are read one after the other while threads change them. */
+Test(service, has_room_for_problems_that_exclude_each_other)
+{
+    const char *problems[HL_SERVICE_PROBLEMS_MAX];
+    atomic_store(&readiness.is_ready, false);
+    hl_counter_add(&fake_store.gauges.is_full, 1);
+    hl_counter_add(&fake_store.gauges.is_failing, 1);
+    atomic_store(&service.is_draining, true);
+    atomic_store(&service.is_opening, true);
+    cr_assert_eq(hl_service_problems(&service, problems), 5);
+    cr_assert_eq(problems[4], readiness.why);
 }
 
 Test(service, is_not_ready_before_a_shared_store_has_been_reached)
