@@ -3,6 +3,7 @@
  * Not here: which parameters a route takes (rest_route.c). */
 #include "api/rest_param.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/rest_call.h"
@@ -138,13 +139,11 @@ static void quote(struct hl_str s, char out[41])
 static void refuse_unknown(struct hl_rest_call *call, unsigned groups, struct hl_str name)
 {
     char names[128] = "", quoted[41];
-    for (size_t i = 0; i < HL_ARRAY_LEN(params); i++) {
-        if (!(groups & params[i].group))
-            continue;
-        if (*names)
-            strcat(names, ", ");
-        strcat(names, params[i].name);
-    }
+    size_t n = 0;
+    for (size_t i = 0; i < HL_ARRAY_LEN(params) && n < sizeof(names); i++)
+        if (groups & params[i].group)
+            n += (size_t)snprintf(
+                names + n, sizeof(names) - n, "%s%s", n > 0 ? ", " : "", params[i].name);
     quote(name, quoted);
     hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_UNKNOWN, quoted, *names ? "are " : "is ",
         *names ? names : "none", NULL);

@@ -7,18 +7,26 @@
 
 #include "base/assert.h"
 
+static void write_entry(struct hl_pin *pin, uint16_t port, const struct hl_ip *addresses, size_t n)
+{
+    const size_t cap = sizeof(pin->text);
+    char text[HL_IP_TEXT];
+    size_t used = (size_t)snprintf(pin->text, cap, "*:%u:", port);
+    for (size_t i = 0; i < n; i++) {
+        bool is_v4 = hl_ip_is_v4(&addresses[i]);
+        hl_ip_format(&addresses[i], text);
+        used += (size_t)snprintf(
+            pin->text + used, cap - used, is_v4 ? "%s%s" : "%s[%s]", i > 0 ? "," : "", text);
+        HL_ASSERT(used < cap);
+    }
+}
+
 enum hl_err hl_pin_set(
     struct hl_pin *pin, CURL *easy, uint16_t port, const struct hl_ip *addresses, size_t n)
 {
-    char text[HL_IP_TEXT], *out = pin->text;
     HL_ASSERT(n > 0 && n <= HL_LOOKUP_ADDRESSES_MAX);
     hl_pin_clear(pin, easy);
-    out += sprintf(out, "*:%u:", port);
-    for (size_t i = 0; i < n; i++) {
-        hl_ip_format(&addresses[i], text);
-        bool is_v4 = hl_ip_is_v4(&addresses[i]);
-        out += sprintf(out, is_v4 ? "%s%s" : "%s[%s]", i > 0 ? "," : "", text);
-    }
+    write_entry(pin, port, addresses, n);
     pin->resolve = (struct curl_slist){.data = pin->text};
     pin->names = curl_share_init();
     bool is_set =

@@ -151,7 +151,7 @@ static void put_real(struct hl_json_writer *w, double number, bool is_pointed)
         return;
     }
     if (format_real(text, number) && is_pointed)
-        strcat(text, ".0");
+        hl_str_put(text + strlen(text), sizeof(text) - strlen(text), ".0");
     hl_json_writer_put_json(w, hl_str_from(text));
 }
 
