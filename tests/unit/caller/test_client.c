@@ -230,22 +230,23 @@ Test(client, is_closed_when_it_is_idle_for_too_long)
     UNTIL(caller_ending(caller) == 0);
 }
 
-Test(client, closes_behind_an_answer_to_one_who_asked_for_that)
+static void closes_behind_its_answer(const char *request)
 {
-    ask("GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    ask(request);
     cr_assert(hl_client_closes_after(taker.client));
     answer_with(OK);
     UNTIL(has_heard(OK));
     UNTIL(caller_ending(caller) == 0);
 }
 
+Test(client, closes_behind_an_answer_to_one_who_asked_for_that)
+{
+    closes_behind_its_answer("GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+}
+
 Test(client, closes_behind_an_answer_that_came_before_the_request_was_whole)
 {
-    ask(POST "Content-Length: 500000\r\n\r\nx");
-    cr_assert(hl_client_closes_after(taker.client));
-    answer_with(OK);
-    UNTIL(has_heard(OK));
-    UNTIL(caller_ending(caller) == 0);
+    closes_behind_its_answer(POST "Content-Length: 500000\r\n\r\nx");
 }
 
 /* Without lingering the caller's next bytes would be answered with RST, which destroys what it has
