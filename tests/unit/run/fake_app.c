@@ -9,7 +9,8 @@
 
 #include "run/forward.h"
 
-#define MOST 16
+#define MOST    16
+#define LONG_MS 600000
 
 static int app = -1;
 static struct {
@@ -28,6 +29,9 @@ void app_begin(void)
     cr_assert_eq(listen(app, MOST), 0);
     cr_assert_eq(getsockname(app, (struct sockaddr *)&a, &n), 0);
     app_port = ntohs(a.sin_port);
+    runs_begin();
+    config.app_head_timeout_ms = config.app_idle_timeout_ms = config.connect_timeout_ms = LONG_MS;
+    config.app_queue_timeout_ms = LONG_MS;
 }
 
 void app_stop(void)
@@ -38,11 +42,17 @@ void app_stop(void)
 
 void app_end(void)
 {
+    HL_LIST_EACH_SAFE (node, &runs.list) {
+        struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
+        if (run->client)
+            hl_client_lose(run->client);
+    }
     for (size_t i = 0; i < wire_count; i++)
         if (wires[i].fd >= 0)
             close(wires[i].fd);
     if (app >= 0)
         app_stop();
+    runs_end();
 }
 
 bool app_is_called(void)

@@ -4,8 +4,9 @@
 
 #include "runs_fixture.h"
 
-/* Before runs_begin. */
+/* With runs; nothing about the app times out unless the test says so. */
 void app_begin(void);
+/* Callers that are still there leave; the runs end. */
 void app_end(void);
 /* Nobody answers at its port any more. */
 void app_stop(void);

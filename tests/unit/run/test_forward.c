@@ -15,26 +15,7 @@
 
 static int caller;
 
-static void begin(void)
-{
-    app_begin();
-    runs_begin();
-    config.app_head_timeout_ms = config.app_idle_timeout_ms = config.connect_timeout_ms = 600000;
-    config.app_queue_timeout_ms = 600000;
-}
-
-static void end(void)
-{
-    HL_LIST_EACH_SAFE (node, &runs.list) {
-        struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
-        if (run->client)
-            hl_client_lose(run->client);
-    }
-    app_end();
-    runs_end();
-}
-
-TestSuite(forward, .init = begin, .fini = end, .timeout = 60);
+TestSuite(forward, .init = app_begin, .fini = app_end, .timeout = 60);
 
 static struct hl_run *call(void)
 {

@@ -16,26 +16,13 @@ static struct hl_run *run;
 static void begin(void)
 {
     app_begin();
-    runs_begin();
-    config.app_head_timeout_ms = config.app_idle_timeout_ms = config.connect_timeout_ms = 600000;
     config.sse_heartbeat_ms = 600000;
     run = app_call(&caller);
     app = app_accept();
     app_await(app, APP_GET);
 }
 
-static void end(void)
-{
-    HL_LIST_EACH_SAFE (node, &runs.list) {
-        struct hl_run *one = HL_CONTAINER_OF(node, struct hl_run, node);
-        if (one->client)
-            hl_client_lose(one->client);
-    }
-    app_end();
-    runs_end();
-}
-
-TestSuite(respond, .init = begin, .fini = end, .timeout = 60);
+TestSuite(respond, .init = begin, .fini = app_end, .timeout = 60);
 
 static uint64_t finished(enum hl_run_state state)
 {
