@@ -138,8 +138,7 @@ enum hl_err hl_issuer_open(
     enum hl_err err = issuer ? open_key(issuer, store) : HL_ERR_NOMEM;
     *out = err ? NULL : issuer;
     if (err) {
-        snprintf(
-            why, why_len, "hookline's own signing key in the data directory: %s", hl_err_text(err));
+        snprintf(why, why_len, "hookline's own signing key cannot be read: %s", hl_err_text(err));
         hl_issuer_free(issuer);
     }
     return err;
