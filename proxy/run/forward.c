@@ -87,7 +87,7 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
     struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, wait);
     run->upstream = upstream;
     if (upstream) {
-        hl_counter_add(&run->runs->metrics->upstream_connects, 1);
+        hl_counter_add(&run->runs->metrics->upstream_connects, upstream->calls == 0);
         if (!hl_admission_ends_without_caller(run))
             send_page(run);
         return;

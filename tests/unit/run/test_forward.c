@@ -100,6 +100,20 @@ Test(forward, says_why_there_is_no_connection)
     cr_assert_eq(hl_counter_get(&metrics.upstream_errors[HL_REASON_UPSTREAM_UNREACHABLE]), 1);
 }
 
+Test(forward, counts_no_connect_for_a_connection_that_came_back)
+{
+    int other;
+    call();
+    int app = app_accept();
+    app_await(app, APP_GET);
+    app_stop();
+    struct hl_run *waiting = app_call(&other);
+    UNTIL(!waiting->wait.connecting && hl_timer_is_armed(&waiting->wait.timer));
+    app_say(app, "HTTP/1.1 204 No Content\r\n\r\n");
+    UNTIL(waiting->stage == HL_STAGE_CALLING);
+    cr_assert_eq(hl_counter_get(&metrics.upstream_connects), 1);
+}
+
 /* A kept connection to the app, over which one call has gone. */
 static int keep_connection(void)
 {
