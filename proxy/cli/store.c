@@ -20,10 +20,11 @@
 
 /* ---- settings ---- */
 
+/* Or names the file of one. */
 static bool is_key(const char *variable)
 {
-    static const char *const names[] = {
-        "HOOKLINE_KEY=", "HOOKLINE_KEY_FILE=", "HOOKLINE_PREVIOUS_KEY="};
+    static const char *const names[] = {"HOOKLINE_KEY=", "HOOKLINE_KEY_FILE=",
+        "HOOKLINE_PREVIOUS_KEY=", "HOOKLINE_PREVIOUS_KEY_FILE="};
     for (size_t i = 0; i < HL_ARRAY_LEN(names); i++)
         if (strncmp(variable, names[i], strlen(names[i])) == 0)
             return true;

@@ -187,3 +187,14 @@ Test(cli, prints_the_table_of_the_readme)
         cr_assert_eq(bars, 4, "%s", line);
     }
 }
+
+/* Nobody is at that database; how far it came says that no key was missed. */
+Test(cli, asks_after_a_database_without_any_key)
+{
+    char *const *variables =
+        ENVIRON("HOOKLINE_STORE=postgres", "HOOKLINE_POSTGRES_URL=host=/nonexistent dbname=x",
+            "HOOKLINE_KEY=zz", "HOOKLINE_KEY_FILE=/nonexistent/key", "HOOKLINE_PREVIOUS_KEY=zz",
+            "HOOKLINE_PREVIOUS_KEY_FILE=/nonexistent/key");
+    cr_assert_eq(run(WORDS("store", "status"), variables), HL_CLI_FAILED);
+    cr_assert(strstr(errors, "connection to server"), "%s", errors);
+}
