@@ -191,8 +191,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     LATER(TOO_MANY_TOKENS, 503, PLACE, "Too many new tokens are being checked; try again at once."),
     LATER(ACCOUNT_UNREAD, 503, BACKLOG,
         "The token's service account is not known here, and the database cannot be asked for it; "
-        "try "
-        "again later."),
+        "try again later."),
 
     /* ---- places, memory, the store ---- */
     LATER(CONNECTIONS_FULL, 503, PLACE,
@@ -212,9 +211,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     LATER(STORE_FAILING, 503, BACKLOG, "The store cannot accept runs now; try again later."),
     ROW(STORE_UNSURE, 503,
         "The run may have been accepted: the database was gone before it said so. If the run has "
-        "not "
-        "begun when the database is back, it is withdrawn. Look for its run_id, or call again with "
-        "the same Idempotency-Key."),
+        "not begun when the database is back, it is withdrawn. Look for its run_id, or call again "
+        "with the same Idempotency-Key."),
 
     /* ---- the app ---- */
     LATER(APP_QUEUE_FULL, 429, CALLS,
