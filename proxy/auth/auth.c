@@ -37,10 +37,12 @@ static enum hl_err admit_rows(struct hl_auth *auth, const struct hl_list_account
 static void on_account(void *arg, const struct hl_id *id, bool is_revoked)
 {
     struct hl_auth *auth = arg;
-    if (is_revoked)
+    if (is_revoked) {
         hl_registry_revoke(&auth->registry, id);
-    else if (hl_registry_admit(&auth->registry, id) != HL_OK)
-        return; /* out of memory: it is looked up */
+        return;
+    }
+    enum hl_err err = hl_registry_admit(&auth->registry, id);
+    (void)err; /* out of memory: it is looked up */
 }
 
 /* What others do with accounts is heard from before the list is read: nothing falls in between. */
@@ -272,8 +274,10 @@ void hl_auth_stop(struct hl_auth *auth)
     stop_late(&auth->late);
     hl_checker_stop(&auth->checker);
     hl_key_keeper_stop(&auth->keeper);
-    if (auth->is_watching && watch_accounts(auth, NULL) != HL_OK)
-        return; /* the store is closed: it calls nobody */
+    if (auth->is_watching) {
+        enum hl_err err = watch_accounts(auth, NULL);
+        (void)err; /* a store that is closed calls nobody */
+    }
 }
 
 void hl_auth_free(struct hl_auth *auth)
