@@ -181,6 +181,14 @@ void hl_control_await_store(struct hl_control *ctl)
     hl_timer_arm(&ctl->wheel, &ctl->store_timer, STORE_LOOK_MS);
 }
 
+/* ---- what ends, one after the other: workers, app, sender ---- */
+
+void hl_control_on_worker_end(struct hl_service *service, uint32_t index)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(service, struct hl_control, service);
+    hl_mailbox_post(&ctl->mail.box, &ctl->worker_ended[index]);
+}
+
 /* On the sender's thread, its last act. */
 static void on_sender_end(void *arg)
 {
@@ -196,12 +204,6 @@ static void on_app_stopped(struct hl_supervisor *supervisor)
     ctl->state = HL_CONTROL_ENDING;
     close_admin(ctl);
     hl_sender_stop(ctl->sender, grace_ms, on_sender_end, ctl);
-}
-
-void hl_control_on_worker_end(struct hl_service *service, uint32_t index)
-{
-    struct hl_control *ctl = HL_CONTAINER_OF(service, struct hl_control, service);
-    hl_mailbox_post(&ctl->mail.box, &ctl->worker_ended[index]);
 }
 
 static void on_message(void *self, struct hl_msg *msg)

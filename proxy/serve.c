@@ -222,17 +222,43 @@ static int load_config(struct hl_control *ctl, const struct hl_cli *cli)
     return status;
 }
 
-int hl_serve(const struct hl_cli *cli)
+static void ignore_signals(void)
 {
-    struct rlimit files = {.rlim_cur = 1024, .rlim_max = 1024};
-    show_memory(false); /* before anything secret is read */
-    raise_descriptor_limit(&files);
     signal(SIGPIPE, SIG_IGN);
     /* A closed terminal and the habits of log rotations; the app gets them, if we start it. */
     signal(SIGHUP, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
     signal(SIGUSR2, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error from write, as a full volume is */
+}
+
+/* Until it has ended. The status to exit with. */
+static int run(struct hl_control *ctl)
+{
+    char why[512] = "out of memory";
+    bool is_started = start_all(ctl, why, sizeof(why));
+    if (is_started) {
+        log_start(ctl);
+        hl_readiness_start(&ctl->readiness);
+        hl_supervisor_start(&ctl->supervisor);
+        hl_idle_start(&ctl->idle, &ctl->service, &ctl->wheel, hl_control_on_idle);
+    } else {
+        HL_LOG(ERROR, why);
+        hl_control_cut(ctl);
+        if (ctl->has_loop && ctl->started == 0)
+            hl_control_close(ctl);
+    }
+    if (ctl->has_loop)
+        uv_run(&ctl->loop, UV_RUN_DEFAULT);
+    return is_started && !ctl->has_failed ? HL_CLI_OK : HL_CLI_FAILED;
+}
+
+int hl_serve(const struct hl_cli *cli)
+{
+    struct rlimit files = {.rlim_cur = 1024, .rlim_max = 1024};
+    show_memory(false); /* before anything secret is read */
+    raise_descriptor_limit(&files);
+    ignore_signals();
     struct hl_control *ctl = calloc(1, sizeof(*ctl));
     if (!ctl)
         return HL_CLI_FAILED;
@@ -245,23 +271,7 @@ int hl_serve(const struct hl_cli *cli)
     }
     if (ctl->config->core_dumps)
         show_memory(true);
-    char why[512] = "out of memory";
-    if (start_all(ctl, why, sizeof(why))) {
-        log_start(ctl);
-        hl_readiness_start(&ctl->readiness);
-        hl_supervisor_start(&ctl->supervisor);
-        hl_idle_start(&ctl->idle, &ctl->service, &ctl->wheel, hl_control_on_idle);
-    } else {
-        HL_LOG(ERROR, why);
-        status = HL_CLI_FAILED;
-        hl_control_cut(ctl);
-        if (ctl->has_loop && ctl->started == 0)
-            hl_control_close(ctl);
-    }
-    if (ctl->has_loop)
-        uv_run(&ctl->loop, UV_RUN_DEFAULT);
-    if (ctl->has_failed)
-        status = HL_CLI_FAILED;
+    status = run(ctl);
     stop_all(ctl);
     free(ctl);
     hl_log_writer_stop(status == HL_CLI_OK ? LOG_END_MS : LOG_FAILED_END_MS);

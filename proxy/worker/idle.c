@@ -1,7 +1,7 @@
 /* idle.c - looks at the workers' and the store's figures every so often.
  * Thread: control. The figures are others' and change meanwhile; one look that finds something done
  * starts the time anew.
- * Not here: what follows (serve.c). */
+ * Not here: what follows (control.c). */
 #include "worker/idle.h"
 
 #include "base/clock.h"
