@@ -23,11 +23,13 @@
 enum hl_err hl_pg_link_prepare(
     struct hl_pg_session *s, const struct hl_pg_texts *texts, char *why, size_t why_len)
 {
-    enum hl_err err = HL_OK;
-    for (int i = 0; i < HL_PG_SQL_COUNT && s->settings->prepares && !err; i++)
+    if (!s->settings->prepares)
+        return HL_OK;
+    enum hl_err err = hl_pg_session_prepare_begin(s, why, why_len);
+    for (int i = 0; i < HL_PG_SQL_COUNT && !err; i++)
         err = hl_pg_session_prepare(
             s, hl_pg_statement_name((enum hl_pg_sql)i), texts->text[i], why, why_len);
-    return err;
+    return err ? err : hl_pg_session_prepare_end(s, why, why_len);
 }
 
 static enum hl_err prepare(struct hl_pg_session *s, void *arg, char *why, size_t why_len)

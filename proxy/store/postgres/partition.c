@@ -16,24 +16,15 @@ int64_t hl_pg_partition_width_ms(int64_t retention_ms)
     return width_ms > HOUR_MS ? width_ms : HOUR_MS;
 }
 
-static enum hl_err make_next(
-    struct hl_pg_session *s, int64_t width_ms, bool *is_made, char *why, size_t why_len)
-{
-    char sql[80];
-    PGresult *result;
-    snprintf(sql, sizeof(sql), "SELECT ~.make_partitions(%" PRId64 ")", width_ms);
-    enum hl_err err = hl_pg_session_ask(s, sql, NULL, &result, why, why_len);
-    *is_made = !err && PQgetvalue(result, 0, 0)[0] == 't';
-    PQclear(result);
-    return err;
-}
-
 enum hl_err hl_pg_partitions_make(
     struct hl_pg_session *s, int64_t retention_ms, char *why, size_t why_len)
 {
+    char sql[80];
     enum hl_err err = HL_OK;
-    for (bool is_made = true; is_made && !err;)
-        err = make_next(s, hl_pg_partition_width_ms(retention_ms), &is_made, why, why_len);
+    snprintf(sql, sizeof(sql), "SELECT ~.make_partitions(%" PRId64 ")::integer",
+        hl_pg_partition_width_ms(retention_ms));
+    for (int64_t is_made = 1; is_made && !err;)
+        err = hl_pg_session_ask_int(s, sql, &is_made, why, why_len);
     return err;
 }
 
@@ -72,11 +63,7 @@ enum hl_err hl_pg_partitions_reach_back(
 enum hl_err hl_pg_partitions_end(
     struct hl_pg_session *s, int64_t *end_ms, char *why, size_t why_len)
 {
-    PGresult *result;
-    enum hl_err err = hl_pg_session_ask(s,
-        "SELECT convert_from(v, 'UTF8') FROM ~.meta WHERE k = 'partitions_until'", NULL, &result,
-        why, why_len);
-    *end_ms = !err && PQntuples(result) > 0 ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : 0;
-    PQclear(result);
-    return err;
+    return hl_pg_session_ask_int(s,
+        "SELECT convert_from(v, 'UTF8') FROM ~.meta WHERE k = 'partitions_until'", end_ms, why,
+        why_len);
 }

@@ -149,40 +149,27 @@ static const char *const *const versions[] = {first, second, third};
 /* A version below this cannot read what NEWEST leaves. */
 #define LEAST_READER "1"
 
-static int version_of(const PGresult *result)
-{
-    return PQntuples(result) ? atoi(PQgetvalue(result, 0, 0)) : 0;
-}
-
-static enum hl_err ask_version(
-    struct hl_pg_session *s, const char *sql, int *version, char *why, size_t why_len)
-{
-    PGresult *result;
-    enum hl_err err = hl_pg_session_ask(s, sql, NULL, &result, why, why_len);
-    *version = err ? 0 : version_of(result);
-    PQclear(result);
-    return err;
-}
-
 enum hl_err hl_pg_schema_read(
     struct hl_pg_session *s, bool *is_current, int *version, char *why, size_t why_len)
 {
-    int least;
-    enum hl_err err = ask_version(
-        s, "SELECT convert_from(v, 'UTF8') FROM ~.meta WHERE k = 'version'", version, why, why_len);
+    int64_t least, found;
+    enum hl_err err = hl_pg_session_ask_int(
+        s, "SELECT convert_from(v, 'UTF8') FROM ~.meta WHERE k = 'version'", &found, why, why_len);
     if (!err)
-        err = ask_version(s, "SELECT convert_from(v, 'UTF8') FROM ~.meta WHERE k = 'least_reader'",
-            &least, why, why_len);
+        err = hl_pg_session_ask_int(s,
+            "SELECT convert_from(v, 'UTF8') FROM ~.meta WHERE k = 'least_reader'", &least, why,
+            why_len);
     if (err)
         return err;
-    *is_current = *version >= NEWEST;
+    *version = (int)found;
+    *is_current = found >= NEWEST;
     if (least <= NEWEST)
         return HL_OK;
     snprintf(why, why_len,
         "HOOKLINE_POSTGRES_URL: the schema is of a newer hookline (version %d, readable from %d "
         "on; "
         "this one knows %d): upgrade this one",
-        *version, least, NEWEST);
+        *version, (int)least, NEWEST);
     return HL_ERR_INVALID;
 }
 
@@ -203,10 +190,10 @@ static enum hl_err apply(struct hl_pg_session *s, int version, char *why, size_t
 /* What is there is asked first: a role that may not make anything needs no right to. */
 static enum hl_err make_schema(struct hl_pg_session *s, char *why, size_t why_len)
 {
-    int is_there;
-    enum hl_err err =
-        ask_version(s, "SELECT count(*) FROM pg_namespace WHERE '\"' || nspname || '\"' = '~'",
-            &is_there, why, why_len);
+    int64_t is_there;
+    enum hl_err err = hl_pg_session_ask_int(s,
+        "SELECT count(*) FROM pg_namespace WHERE '\"' || nspname || '\"' = '~'", &is_there, why,
+        why_len);
     if (!err && !is_there)
         err = hl_pg_session_run(s, "CREATE SCHEMA ~", why, why_len);
     return err;
@@ -214,11 +201,13 @@ static enum hl_err make_schema(struct hl_pg_session *s, char *why, size_t why_le
 
 static enum hl_err migrate(struct hl_pg_session *s, char *why, size_t why_len)
 {
-    int has_meta, version = 0;
+    int64_t has_meta;
+    int version = 0;
     bool is_current = false;
     enum hl_err err = make_schema(s, why, why_len);
     if (!err)
-        err = ask_version(s, "SELECT count(to_regclass('~.meta'))", &has_meta, why, why_len);
+        err = hl_pg_session_ask_int(
+            s, "SELECT count(to_regclass('~.meta'))", &has_meta, why, why_len);
     if (!err && has_meta)
         err = hl_pg_schema_read(s, &is_current, &version, why, why_len);
     return err || is_current ? err : apply(s, version, why, why_len);

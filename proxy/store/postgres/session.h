@@ -56,9 +56,27 @@ HL_MUST_CHECK enum hl_err hl_pg_session_run(
  * comes in text form, else in binary form. */
 HL_MUST_CHECK enum hl_err hl_pg_session_ask(struct hl_pg_session *s, const char *sql,
     const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len);
-/* A statement whose schema is in place. */
+/* One number; 0 where there is no row. */
+HL_MUST_CHECK enum hl_err hl_pg_session_ask_int(
+    struct hl_pg_session *s, const char *sql, int64_t *out, char *why, size_t why_len);
+
+/* Statements whose schema is in place, sent together: begin, prepare …, end, which waits for all. After an
+ * error the session is of no use. */
+HL_MUST_CHECK enum hl_err hl_pg_session_prepare_begin(
+    struct hl_pg_session *s, char *why, size_t why_len);
 HL_MUST_CHECK enum hl_err hl_pg_session_prepare(
     struct hl_pg_session *s, const char *name, const char *text, char *why, size_t why_len);
+HL_MUST_CHECK enum hl_err hl_pg_session_prepare_end(
+    struct hl_pg_session *s, char *why, size_t why_len);
+
+/* Until the socket is ready for poll(2)'s `events`, or the step's time is over. */
+HL_MUST_CHECK enum hl_err hl_pg_session_wait(
+    struct hl_pg_session *s, short events, char *why, size_t why_len);
+void hl_pg_session_begin_step(struct hl_pg_session *s); /* its time begins */
+/* Of a message of the server's: those do not quote what we said to connect. */
+void hl_pg_first_line(char *why, size_t why_len, const char *text);
+/* Whether a state of the server's says that it would be the same another time. */
+bool hl_pg_sqlstate_is_definite(const char *sqlstate);
 
 /* `sql` with the schema in place of each `~`, appended to `out`. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_pg_qualify(

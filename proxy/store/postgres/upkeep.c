@@ -21,29 +21,21 @@
 #define STEP     "500"
 #define STEP_MS  (5 * 60 * 1000 + 1000) /* a table may be large, and nobody waits for this */
 
-static enum hl_err ask_int(
-    struct hl_pg_session *s, const char *sql, int64_t *out, char *why, size_t why_len)
-{
-    PGresult *result;
-    enum hl_err err = hl_pg_session_ask(s, sql, NULL, &result, why, why_len);
-    *out = err || PQntuples(result) == 0 ? 0 : strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-    PQclear(result);
-    return err;
-}
-
 /* One of the statements that remove STEP rows at most, until one removes none. */
 static enum hl_err repeat(struct hl_pg_session *s, const char *sql, char *why, size_t why_len)
 {
     int64_t n = 1;
     enum hl_err err = HL_OK;
     while (!err && n > 0)
-        err = ask_int(s, sql, &n, why, why_len);
+        err = hl_pg_session_ask_int(s, sql, &n, why, why_len);
     return err;
 }
 
 #define COUNTED(what) "WITH gone AS (" what " RETURNING 1) SELECT count(*) FROM gone"
 
 /* --- rows ----------------------------------------------------------------------------------- */
+
+_Static_assert(HL_ACCOUNT_KEEP_MS == 7 * 24 * 3600 * 1000, "a statement says it in days");
 
 static enum hl_err remove_rows(struct hl_pg_session *s, char *why, size_t why_len)
 {
@@ -85,7 +77,7 @@ static enum hl_err detach(struct hl_pg_session *s, const char *table, const char
 {
     char sql[300];
     int64_t is_owner;
-    enum hl_err err = ask_int(s,
+    enum hl_err err = hl_pg_session_ask_int(s,
         "SELECT pg_has_role(relowner, 'USAGE')::integer FROM pg_class WHERE oid ="
         " '~.meta'::regclass",
         &is_owner, why, why_len);
@@ -157,12 +149,12 @@ static enum hl_err ask_wanted(struct hl_pg_session *s, const struct kind *kind, 
     if (!kind->wanted) {
         snprintf(sql, sizeof(sql), "SELECT count(to_regclass('~.delivery%s'))",
             name + strlen(kind->table));
-        return ask_int(s, sql, is_wanted, why, why_len);
+        return hl_pg_session_ask_int(s, sql, is_wanted, why, why_len);
     }
     snprintf(condition, sizeof(condition), kind->wanted, (long long)cutoff_ms);
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM (SELECT FROM ~.%s p WHERE %s LIMIT 1) AS w",
         name, condition);
-    return ask_int(s, sql, is_wanted, why, why_len);
+    return hl_pg_session_ask_int(s, sql, is_wanted, why, why_len);
 }
 
 static enum hl_err tend_partition(struct hl_pg_session *s, const struct kind *kind,
@@ -202,15 +194,16 @@ enum hl_err hl_pg_upkeep(struct hl_pg_session *s, int64_t retention_ms, char *wh
     int64_t is_mine, now_ms;
     enum hl_err err = hl_pg_partitions_make(s, retention_ms, why, why_len);
     if (!err)
-        err = ask_int(s, "SELECT pg_try_advisory_lock(1751871594, hashtext('~'))::integer",
-            &is_mine, why, why_len);
+        err = hl_pg_session_ask_int(s,
+            "SELECT pg_try_advisory_lock(1751871594, hashtext('~'))::integer", &is_mine, why,
+            why_len);
     if (err || !is_mine)
         return err;
     s->step_ms = STEP_MS;
     err = hl_pg_session_run(s, "SET statement_timeout = '5min'", why, why_len);
     if (!err)
-        err =
-            ask_int(s, "SELECT (extract(epoch FROM now()) * 1000)::bigint", &now_ms, why, why_len);
+        err = hl_pg_session_ask_int(
+            s, "SELECT (extract(epoch FROM now()) * 1000)::bigint", &now_ms, why, why_len);
     if (!err)
         err = remove_rows(s, why, why_len);
     for (size_t i = 0; i < HL_ARRAY_LEN(kinds) && !err; i++)
