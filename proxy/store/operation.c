@@ -71,13 +71,8 @@ static enum hl_err cancel(struct hl_batch *b, struct hl_batch_op *op)
 static void note_cancel(struct hl_batch *b, const struct hl_batch_op *op)
 {
     const struct hl_id *run_id = &((struct hl_run_ref *)op->m)->run_id;
-    struct hl_mailbox *box = op->is_running ? hl_id_map_find(&b->live, run_id) : NULL;
-    struct hl_cancel_run *order = box ? calloc(1, sizeof(*order)) : NULL;
-    if (!order)
-        return;
-    order->msg.type = HL_STORE_CANCEL_RUN;
-    order->run_id = *run_id;
-    hl_mailbox_post(box, &order->msg);
+    if (op->is_running)
+        hl_cancel_run_push(hl_id_map_find(&b->live, run_id), run_id);
 }
 
 /* --- deliveries ----------------------------------------------------------------------------- */

@@ -68,7 +68,7 @@ enum hl_err hl_path_parent(char *out, const char *path)
     if (slash)
         slash[slash == out] = '\0';
     else
-        strcpy(out, ".");
+        memcpy(out, ".", sizeof("."));
     return HL_OK;
 }
 

@@ -90,11 +90,5 @@ void hl_pg_add_kept_since(const struct hl_pg_store *s, struct hl_pg_params *p)
 
 void hl_pg_push_cancel(struct hl_pg_store *s, const struct hl_id *run_id)
 {
-    struct hl_mailbox *box = hl_pg_live_find(&s->live, run_id);
-    struct hl_cancel_run *cancel = box ? calloc(1, sizeof(*cancel)) : NULL;
-    if (!cancel)
-        return;
-    cancel->msg.type = HL_STORE_CANCEL_RUN;
-    cancel->run_id = *run_id;
-    hl_mailbox_post(box, &cancel->msg);
+    hl_cancel_run_push(hl_pg_live_find(&s->live, run_id), run_id);
 }
