@@ -19,7 +19,8 @@ struct hl_store {
     const uint8_t *signing_key; /* as it was found at the opening */
     size_t signing_key_n;       /* 0: there was none */
     bool keeps_keys;
-    bool is_shared; /* hl_store_is_shared */
+    bool is_shared;          /* hl_store_is_shared */
+    atomic_bool takes_calls; /* hl_store_note_app */
 };
 
 /* As hl_store_open. */

@@ -61,7 +61,7 @@ void hl_credit_add(struct hl_credit_book *book, struct hl_credit *credit)
         return;
     }
     if (account) {
-        account->is_hinted = account->is_withdrawn = false;
+        account->is_hinted = false;
         account->wants_hints |= credit->returns || credit->n == 0;
         *(credit->returns ? &account->returning : &account->standing) += credit->n;
         book->total += credit->n;
@@ -81,7 +81,7 @@ void hl_credit_withdraw(struct hl_credit_book *book, const struct hl_mailbox *bo
     book->total -= account->standing + account->returning;
     account->standing = account->returning = 0;
     account->wants_hints = false;
-    account->is_withdrawn = true;
+    account->withdrawals++;
 }
 
 bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note)
@@ -93,16 +93,21 @@ bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note)
         book->turn = (book->turn + 1) % book->n;
         account = &book->accounts[book->turn];
     } while (account->returning == 0 && account->standing == 0);
-    *note = (struct hl_credit_note){book->turn, account->returning > 0};
+    *note = (struct hl_credit_note){book->turn, account->returning > 0, account->withdrawals};
     --*(note->was_returning ? &account->returning : &account->standing);
     book->total--;
     return true;
 }
 
+bool hl_credit_is_void(const struct hl_credit_book *book, struct hl_credit_note note)
+{
+    return book->accounts[note.account].withdrawals != note.withdrawals;
+}
+
 void hl_credit_put_back(struct hl_credit_book *book, struct hl_credit_note note)
 {
     struct hl_credit_account *account = &book->accounts[note.account];
-    if (account->is_withdrawn)
+    if (hl_credit_is_void(book, note))
         return;
     ++*(note.was_returning ? &account->returning : &account->standing);
     book->total++;

@@ -11,7 +11,7 @@ struct hl_credit_account {
     uint32_t returning;     /* goes back when nothing is queued */
     struct hl_credit *back; /* the message it goes back in, kept from when it came; or NULL */
     bool wants_hints;       /* has asked for WORK */
-    bool is_withdrawn;      /* since its last credit: nothing that was taken is put back */
+    uint32_t withdrawals;   /* what was taken before one is void: it is not put back */
     bool is_hinted;         /* got WORK and has not answered with credit since */
 };
 
@@ -26,6 +26,7 @@ struct hl_credit_book {
 struct hl_credit_note {
     size_t account;
     bool was_returning;
+    uint32_t withdrawals; /* that there had been */
 };
 
 void hl_credit_book_init(struct hl_credit_book *book);
@@ -39,6 +40,8 @@ void hl_credit_withdraw(struct hl_credit_book *book, const struct hl_mailbox *bo
 
 /* One unit from the next account in turn; false: there is none. */
 bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note);
+/* It was withdrawn since: its owner does not expect anything for it. */
+bool hl_credit_is_void(const struct hl_credit_book *book, struct hl_credit_note note);
 void hl_credit_put_back(struct hl_credit_book *book, struct hl_credit_note note);
 
 /* Sends returning credit back to where it came from. */

@@ -95,6 +95,11 @@ const char *hl_store_data_dir(const struct hl_store *store)
     return store->data_dir;
 }
 
+void hl_store_note_app(struct hl_store *store, bool takes_calls)
+{
+    atomic_store(&store->takes_calls, takes_calls);
+}
+
 bool hl_store_is_shared(const struct hl_store *store)
 {
     return store->is_shared;

@@ -260,7 +260,8 @@ struct hl_store_gauges {
     struct hl_counter is_failing;
     struct hl_histogram commit_latency;
     /* of a store that is shared; else 0 */
-    struct hl_counter replicas; /* alive */
+    struct hl_counter replicas;     /* alive */
+    struct hl_counter app_taken_ms; /* wall time at which an app of theirs took calls; 0: never */
     struct hl_counter dead_tickets, dead_delivery_tickets;
     struct hl_counter oldest_xmin_ms; /* the age of others' oldest snapshot or transaction */
 };
@@ -316,6 +317,8 @@ HL_MUST_CHECK enum hl_err hl_store_put_signing_key(
 /* The absolute data directory, or NULL with the memory driver: bodies are INLINE then, whatever
  * their size. */
 const char *hl_store_data_dir(const struct hl_store *store);
+/* Whether the app of this process takes calls, for the gauge app_taken_ms of all replicas. Any thread. */
+void hl_store_note_app(struct hl_store *store, bool takes_calls);
 /* Other processes change it too. */
 bool hl_store_is_shared(const struct hl_store *store);
 /* How many bytes the memory driver keeps at most. */

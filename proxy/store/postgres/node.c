@@ -74,6 +74,18 @@ void hl_pg_node_join(struct hl_pg_store *s)
         hl_pg_doubt_settle(s, NULL);
 }
 
+/* Not while a claim is under way, which workers are about to have. */
+static void give_strays_back(struct hl_pg_store *s)
+{
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, NULL);
+    if (!e)
+        return;
+    s->has_strays = false;
+    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
+    if (hl_pg_errand_send(e))
+        hl_pg_notify_work(s);
+}
+
 static void on_left(struct hl_pg_store *s, const PGresult *result)
 {
     (void)result;
@@ -154,6 +166,7 @@ static void beat(struct hl_pg_store *s)
         return;
     hl_pg_add_id(&s->params, &s->node_id);
     hl_pg_add_int(&s->params, (int64_t)s->settings.ttl_ms);
+    hl_pg_add_int(&s->params, atomic_load(&s->base.takes_calls));
     hl_pg_errand_add(e, HL_PG_DO_NODE_BEAT);
     s->beat_sent_ms = hl_clock_mono_ms();
     s->is_beating = hl_pg_errand_send(e);
@@ -192,7 +205,7 @@ static void bury(struct hl_pg_store *s)
 }
 
 /* Not between the end of an outage and the first beat after it. */
-static bool may_bury(const struct hl_pg_store *s, uint64_t now_ms)
+bool hl_pg_node_knows_others(const struct hl_pg_store *s, uint64_t now_ms)
 {
     return s->beats_since_ms > 0 && now_ms - s->beats_since_ms >= s->settings.ttl_ms &&
            now_ms - s->last_beat_ms <= s->settings.ttl_ms / 3;
@@ -209,11 +222,13 @@ void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
             hl_pg_node_join(s);
         return;
     }
+    if (s->has_strays && !s->is_claiming)
+        give_strays_back(s);
     if (now_ms >= s->beat_ms && !s->is_beating) {
         s->beat_ms = now_ms + s->settings.ttl_ms / 12;
         beat(s);
     }
-    if (now_ms >= s->bury_ms && !s->is_burying && may_bury(s, now_ms)) {
+    if (now_ms >= s->bury_ms && !s->is_burying && hl_pg_node_knows_others(s, now_ms)) {
         s->bury_ms = now_ms + s->settings.ttl_ms / 6;
         bury(s);
     }
@@ -226,7 +241,7 @@ static uint64_t bury_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
         due_ms = s->bury_ms;
     if (due_ms < now_ms)
         due_ms = now_ms;
-    return may_bury(s, due_ms) ? due_ms : UINT64_MAX;
+    return hl_pg_node_knows_others(s, due_ms) ? due_ms : UINT64_MAX;
 }
 
 /* What is under way is not due: its answer wakes the thread. */

@@ -132,12 +132,13 @@ static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v 
 static const char *const second[] = {"ALTER TABLE ~.run ADD COLUMN replica text",
     "ALTER TABLE ~.node ADD COLUMN key_check bytea", NULL};
 
-/* What a call says of its time: inside the app, and until its first start. */
+/* What a call says of its time: inside the app, and until its first start. When a replica's app last took
+ * calls; a replica of an older hookline says nothing of that. */
 static const char *const third[] = {"ALTER TABLE ~.ticket ADD COLUMN timeout_ms bigint",
     "ALTER TABLE ~.ticket ADD COLUMN start_by timestamptz",
     "CREATE INDEX ticket_start ON ~.ticket (start_by)"
     " WHERE start_by IS NOT NULL AND node_id IS NULL AND attempt = 0",
-    NULL};
+    "ALTER TABLE ~.node ADD COLUMN app_at timestamptz", NULL};
 
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third};

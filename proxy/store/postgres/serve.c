@@ -162,12 +162,14 @@ static void on_run_body(void *self, enum hl_err rc)
     struct parcel *parcel = self;
     struct hl_pg_store *s = parcel->store;
     struct hl_claimed *claimed = parcel->claimed;
-    bool is_wanted = !s->workers.accounts[parcel->note.account].is_withdrawn;
+    bool is_wanted = !hl_credit_is_void(&s->workers, parcel->note);
     if (!rc && is_wanted && hl_pg_live_has(&s->live, &claimed->run_id, claimed->epoch)) {
         push_run(s, parcel->note, claimed);
     } else {
-        if (hl_pg_live_end(&s->live, &claimed->run_id, claimed->epoch))
+        if (hl_pg_live_end(&s->live, &claimed->run_id, claimed->epoch)) {
             hl_pg_bodies_drop(s, &claimed->run_id);
+            s->has_strays = true;
+        }
         hl_credit_put_back(&s->workers, parcel->note);
         if (rc && rc != HL_ERR_CANCELLED)
             put_off(s, HL_PG_DO_RUN_PUT_OFF, &claimed->run_id, rc);
@@ -241,7 +243,7 @@ static void on_delivery_body(void *self, enum hl_err rc)
     struct parcel *parcel = self;
     struct hl_pg_store *s = parcel->store;
     struct hl_leased *leased = parcel->leased;
-    bool is_wanted = !s->senders.accounts[parcel->note.account].is_withdrawn;
+    bool is_wanted = !hl_credit_is_void(&s->senders, parcel->note);
     if (!rc && is_wanted && hl_pg_places_has(&s->places, lease_of(leased))) {
         push_delivery(s, parcel->note, leased);
     } else {
@@ -259,7 +261,7 @@ static enum hl_err hand_out_delivery(
     struct hl_pg_store *s, struct hl_credit_note note, struct hl_leased *leased)
 {
     bool has_file = leased->outcome.body.where == HL_BODY_FILE;
-    if (s->senders.accounts[note.account].is_withdrawn)
+    if (hl_credit_is_void(&s->senders, note))
         return HL_ERR_CANCELLED;
     struct parcel *parcel = has_file ? calloc(1, sizeof(*parcel)) : NULL;
     if (has_file && !parcel)

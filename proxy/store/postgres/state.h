@@ -166,6 +166,7 @@ struct hl_pg_store {
     bool is_guest;
     struct hl_id node_id;
     char name[132];
+    bool has_strays;  /* claims that no worker has: they go back (node.c) */
     bool is_joined;   /* its row is there, over this connection: it may claim */
     uint64_t join_ms; /* CLOCK_MONOTONIC: tried again, the server refused it; 0: it did not */
     bool is_leaving, has_left;

@@ -342,11 +342,11 @@ enum hl_pg_code {
     /* --- replicas ---------------------------------------------------------------------------- */ \
     /* $1 me, $2 name, $3 version, $4 address, $5 lifetime in ms, $6 the check value of its key */   \
     X(NODE_JOIN, "INSERT INTO ~.node (node_id, name, version, address, key_check, started_at,"     \
-        " beat_at, expires_at) VALUES ($1::uuid, $2::text, $3::text, $4::text, $6::bytea, now(),"  \
-        " now(), now() + $5::bigint * interval '1 ms') ON CONFLICT DO NOTHING")                           \
-    /* $1 me, $2 lifetime in ms. No row: this replica is dead */                                   \
+        " beat_at, app_at, expires_at) VALUES ($1::uuid, $2::text, $3::text, $4::text, $6::bytea," \
+        " now(), now(), 'epoch', now() + $5::bigint * interval '1 ms') ON CONFLICT DO NOTHING")    \
+    /* $1 me, $2 lifetime in ms, $3 1: my app takes calls. No row: this replica is dead */         \
     X(NODE_BEAT, "UPDATE ~.node n SET beat_at = now(), expires_at = now() + $2::bigint *"          \
-        " interval '1 ms' FROM ~.node o WHERE n.node_id = $1::uuid AND o.node_id = n.node_id"      \
+        " interval '1 ms', app_at = CASE $3::bigint WHEN 1 THEN now() ELSE n.app_at END FROM ~.node o WHERE n.node_id = $1::uuid AND o.node_id = n.node_id"      \
         " AND NOT n.is_dead RETURNING " HL_PG_NOW_MS ", o.expires_at < now()")                     \
     /* $1 me: what it has goes on elsewhere, nobody has to wait for its time to pass */            \
     X(NODE_LEAVE, "DELETE FROM ~.node WHERE node_id = $1::uuid AND NOT EXISTS"                     \
@@ -418,7 +418,9 @@ enum hl_pg_code {
         " (SELECT (extract(epoch FROM min(due_at)) * 1000)::bigint FROM ~.ticket"                  \
         " WHERE node_id IS NULL), (SELECT count(*) FROM ~.delivery_ticket),"                       \
         " (SELECT min(created_ms) FROM ~.delivery d JOIN ~.delivery_ticket t USING (delivery_id))," \
-        " (SELECT count(*) FROM ~.node WHERE NOT is_dead AND expires_at > now()), " HL_PG_START_MS("")) \
+        " (SELECT count(*) FROM ~.node WHERE NOT is_dead AND expires_at > now()),"                 \
+        " (SELECT (extract(epoch FROM max(coalesce(app_at, beat_at))) * 1000)::bigint FROM ~.node" \
+        " WHERE NOT is_dead), " HL_PG_START_MS(""))                                                \
     /* And of the server. */                                                                       \
     X(MEASURE, "SELECT " HL_PG_DEAD_TUPLES("ticket") ", " HL_PG_DEAD_TUPLES("delivery_ticket") "," \
         " (extract(epoch FROM clock_timestamp() - min(since)) * 1000)::bigint,"                    \

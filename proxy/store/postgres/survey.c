@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/expire.h"
+#include "store/postgres/node.h"
 
 #define COUNT_MS   5000
 #define MEASURE_MS 15000
@@ -23,6 +24,10 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
     hl_counter_set(&s->gauges.pending_deliveries, (uint64_t)hl_pg_int(&row));
     hl_counter_set(&s->gauges.oldest_delivery_ms, (uint64_t)hl_pg_int(&row));
     hl_counter_set(&s->gauges.replicas, (uint64_t)hl_pg_int(&row));
+    int64_t taken_ms = hl_pg_int(&row);
+    if (!hl_pg_node_knows_others(s, hl_clock_mono_ms()))
+        taken_ms = hl_clock_wall_ms(); /* perhaps they do, and could not say so */
+    hl_counter_set(&s->gauges.app_taken_ms, (uint64_t)taken_ms);
     hl_counter_set(&s->gauges.leased_deliveries, s->places.leased);
     int64_t start_ms = hl_pg_int(&row);
     if (start_ms >= 0)
