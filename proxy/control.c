@@ -46,6 +46,7 @@ bool hl_control_open(struct hl_control *ctl)
     hl_readiness_init(&ctl->readiness, &ctl->loop, &ctl->wheel, &ctl->reader, ctl->config,
         &ctl->service.connections);
     ctl->readiness.on_lost = on_app_lost;
+    hl_gate_seat_init(&ctl->gate, &ctl->service.connections.gate, &ctl->mail.box);
     ctl->has_loop = rc == 0;
     return rc == 0;
 }
@@ -206,11 +207,26 @@ static void on_app_stopped(struct hl_supervisor *supervisor)
     hl_sender_stop(ctl->sender, grace_ms, on_sender_end, ctl);
 }
 
+/* The store says it to other replicas. */
+static void on_gate(struct hl_control *ctl)
+{
+    if (ctl->state == HL_CONTROL_ENDING)
+        return;
+    hl_gate_seat_on_turn(&ctl->gate);
+    if (ctl->store)
+        hl_store_note_app(ctl->store, hl_gate_is_open(ctl->gate.gate));
+    hl_readiness_on_gate(&ctl->readiness);
+}
+
 static void on_message(void *self, struct hl_msg *msg)
 {
     struct hl_control *ctl = self;
     if (msg == &ctl->sender_ended) {
         hl_control_close(ctl);
+        return;
+    }
+    if (msg == &ctl->gate.turned) {
+        on_gate(ctl);
         return;
     }
     hl_rest_worker_ended(ctl->rest, (uint32_t)(msg - ctl->worker_ended));

@@ -43,6 +43,7 @@ struct hl_control {
     struct hl_reader reader;
     struct hl_uv_mailbox mail; /* workers say here that they have ended */
     uv_signal_t sigterm, sigint;
+    struct hl_gate_seat gate;
     struct hl_msg sender_ended;
     struct hl_msg *worker_ended; /* one for each worker; owned: an end is told without memory */
     struct hl_timer timer, tunnel_timer, store_timer;

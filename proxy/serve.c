@@ -108,6 +108,7 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
     ctl->service.readiness = &ctl->readiness;
     ctl->service.app = &ctl->supervisor.gauges;
     hl_pool_group_init(&ctl->service.connections, config->app_keepalive, config->app_concurrency);
+    hl_gate_close_at_start(&ctl->service.connections.gate, config);
     if (!probe_ports(config, why, why_len))
         return false;
     if (!hl_control_open(ctl)) {

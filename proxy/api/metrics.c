@@ -45,6 +45,7 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
         .store = hl_store_gauges(view->store),
         .sender = hl_sender_gauges(view->sender),
         .is_ready = !hl_service_not_ready(view->service),
+        .is_gate_open = hl_gate_is_open(&view->service->connections.gate),
         .started_ms = view->started_ms,
         .now_ms = hl_clock_wall_ms(),
         .log_lines_dropped = hl_log_writer_dropped(),
@@ -108,6 +109,8 @@ static const struct plain {
         "failed."},
     {"hookline_app_queue_waiting", "gauge", OF_WORKERS(waiting_for_slot),
         "Calls that wait because HOOKLINE_APP_CONCURRENCY requests are inside the app."},
+    {"hookline_app_gate_waiting", "gauge", OF_WORKERS(waiting_at_gate),
+        "Calls that wait for the app's health gate: HOOKLINE_APP_HEALTH_GATE."},
     {"hookline_app_running", "gauge", OF_APP(is_running),
         "1 while the process of HOOKLINE_APP_COMMAND runs."},
     {"hookline_app_starts_total", "counter", OF_APP(starts),
@@ -367,6 +370,11 @@ static void write_process(struct hl_exposition *t, const struct hl_figures *figu
         figures->log_lines_dropped);
     hl_exposition_number(
         t, "hookline_ready", "gauge", "1 while /readyz answers 200.", figures->is_ready);
+    hl_exposition_number(t, "hookline_app_gate_open", "gauge",
+        "1 while queued runs are claimed for the app: its health gate is open, or without one the "
+        "last "
+        "connect succeeded.",
+        figures->is_gate_open);
     hl_exposition_family(t, build, "gauge", "Always 1; its label is the version.");
     hl_exposition_sample(t, build, "version=\"" HL_VERSION "\"", 1);
     hl_exposition_seconds(t, "process_start_time_seconds", "gauge",

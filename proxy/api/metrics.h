@@ -25,7 +25,7 @@ struct hl_figures {
     uint64_t app_queue_age_ms;
     uint64_t log_lines_dropped;
     struct hl_process process;
-    bool is_ready;
+    bool is_ready, is_gate_open;
     struct hl_str replica;   /* its name; empty: the store is this process's own */
     int64_t clock_offset_ms; /* by how much the clock of all replicas is ahead of the machine's */
     int64_t started_ms, now_ms; /* wall time */

@@ -132,6 +132,14 @@ void hl_pool_drop_idle(struct hl_pool *pool)
         hl_upstream_close(HL_CONTAINER_OF(node, struct hl_upstream, node));
 }
 
+void hl_pool_on_gate(struct hl_pool *pool)
+{
+    if (hl_gate_is_shut(&pool->member.group->gate))
+        hl_pool_drop_idle(pool);
+    else if (hl_gate_is_open(&pool->member.group->gate))
+        hl_upstream_wait_hurry(pool);
+}
+
 void hl_pool_close(struct hl_pool *pool)
 {
     pool->is_closing = true;

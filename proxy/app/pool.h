@@ -48,6 +48,9 @@ struct hl_pool {
 void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
     struct hl_reader *reader, const struct hl_app_url *url, struct hl_pool_group *group,
     struct hl_mailbox *mailbox);
+/* The worker's mailbox brought HL_GATE_TURNED: kept connections go if the gate is shut, and who waits for
+ * a connection goes on if it is open. */
+void hl_pool_on_gate(struct hl_pool *pool);
 /* The worker's mailbox brought HL_POOL_ROOM. */
 void hl_pool_on_room(struct hl_msg *msg);
 /* Closes all connections; busy ones too. Waits must have been cancelled. */

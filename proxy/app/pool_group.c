@@ -13,6 +13,7 @@ void hl_pool_group_init(struct hl_pool_group *group, bool keeps, uint32_t limit)
     group->limit = limit;
     atomic_init(&group->open, 0);
     atomic_init(&group->is_barred, false);
+    hl_gate_init(&group->gate);
 }
 
 void hl_pool_group_bar(struct hl_pool_group *group, bool is_barred)

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "app/gate.h"
 #include "base/list.h"
 #include "base/metric.h"
 #include "loop/mailbox.h"
@@ -16,6 +17,7 @@ struct hl_pool_group {
     uint32_t limit;         /* of open connections, kept ones give way; 0: none */
     _Atomic uint32_t open;  /* counted only if there is a limit */
     _Atomic bool is_barred; /* nobody connects: it is not the app that listens there */
+    struct hl_gate gate;    /* shut: nobody connects, nor uses a kept one */
 };
 
 /* A pool as the others see it; embedded in it. */

@@ -106,6 +106,12 @@ static void become_unready(struct hl_readiness *r)
         say_why(r, why);
 }
 
+/* Whoever listens there next has to answer at the health path before it gets calls. */
+static bool shuts_gate(const struct hl_readiness *r)
+{
+    return r->calls->gate.rule != HL_APP_GATE_OFF && hl_gate_is_refusal(r->worst);
+}
+
 /* The check is over: `worst` has what came of it. */
 static void conclude(struct hl_readiness *r)
 {
@@ -119,9 +125,11 @@ static void conclude(struct hl_readiness *r)
         again_ms = CHECK_NOT_READY_MS;
     } else if (!may_be_busy) {
         again_ms = CHECK_DOUBT_MS;
-        if (++r->bad_checks >= BAD_CHECKS)
+        if (++r->bad_checks >= BAD_CHECKS || shuts_gate(r))
             become_unready(r);
     }
+    hl_gate_end_check(
+        &r->calls->gate, r->gate_check, r->worst, may_be_busy || hl_readiness_is_ready(r));
     hl_timer_arm(r->wheel, &r->timer, again_ms);
 }
 
@@ -190,6 +198,7 @@ static void begin(struct hl_readiness *r)
     if (r->is_closing || r->is_held)
         return;
     r->worst = good;
+    r->gate_check = hl_gate_begin_check(&r->calls->gate);
     r->was_busy = hl_pool_group_is_busy(r->calls);
     if (r->config->app_url.is_unix)
         ask(r, NULL);
@@ -213,6 +222,23 @@ static void on_timer(struct hl_timer *timer)
     address_end(r, cause);
 }
 
+/* ---- what calls found out ---- */
+
+void hl_readiness_on_gate(struct hl_readiness *r)
+{
+    bool is_idle = !r->probe && !r->host.resolving && hl_timer_is_armed(&r->timer);
+    if (r->is_closing || r->is_held || hl_gate_is_open(&r->calls->gate))
+        return;
+    if (hl_readiness_is_ready(r) && hl_gate_is_shut(&r->calls->gate)) {
+        r->worst = (struct hl_cause){.kind = HL_CAUSE_REFUSED};
+        become_unready(r);
+    }
+    if (!is_idle)
+        return;
+    hl_timer_disarm(&r->timer);
+    begin(r);
+}
+
 /* ---- a process of ours ---- */
 
 /* Breaks off the check under way. */
@@ -228,6 +254,7 @@ void hl_readiness_hold(struct hl_readiness *r, const char *why)
     r->is_held = true;
     forget_probe(r);
     atomic_store(&r->why, why);
+    hl_gate_close(&r->calls->gate, why);
     if (atomic_exchange(&r->is_ready, false))
         say_why(r, why);
 }

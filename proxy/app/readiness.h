@@ -7,7 +7,8 @@
  *
  * Runs on the control thread's loop; the answer is an atomic flag. It decides what /readyz says, and
  * that kept connections are closed when it ends, and whether calls wait because a stranger listens
- * in the place of the app that we started; apart from that a call always tries the app itself. */
+ * in the place of the app that we started. What else a check means for calls and for queued runs is
+ * the gate's (gate.h), which each one is told to. */
 #ifndef HL_APP_READINESS_H
 #define HL_APP_READINESS_H
 
@@ -40,6 +41,7 @@ struct hl_readiness {
     struct hl_probe *probe; /* under way */
     struct hl_cause worst;  /* the most telling in this check */
     bool was_busy;          /* calls were inside when this check began */
+    uint32_t gate_check;    /* of hl_gate_begin_check */
     unsigned bad_checks;    /* in a row, while ready */
     uint64_t quiet_until;   /* uv_now; a process of ours that starts needs no line */
     struct hl_occupant occupant;
@@ -59,6 +61,8 @@ void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet);
 /* While it is held: a process of ours is about to start. Who listens in its place already is not it,
  * and is neither ready nor given calls. */
 void hl_readiness_note_occupant(struct hl_readiness *r);
+/* The gate (gate.h) has turned: if a call found nobody there, the next check is made at once. */
+void hl_readiness_on_gate(struct hl_readiness *r);
 void hl_readiness_close(struct hl_readiness *r); /* `r` stays valid until the loop has ended */
 
 /* Any thread. */

@@ -38,10 +38,15 @@ void hl_upstream_wait_begin(
     wait->pool = pool;
     wait->deadline = uv_now(pool->loop) + timeout_ms;
     wait->backoff_ms = BACKOFF_FIRST_MS;
-    wait->address = wait->tried = 0;
+    wait->address = wait->tried = wait->refused = 0;
     wait->cause = hl_cause_of(UV_ETIMEDOUT); /* until one ends otherwise */
     hl_list_push_back(&pool->waits, &wait->node);
     try_connect(wait);
+}
+
+static struct hl_gate *gate_of(const struct hl_upstream_wait *wait)
+{
+    return &wait->pool->member.group->gate;
 }
 
 /* A socket may speak between the deadline and the tick that fires for it. */
@@ -49,6 +54,13 @@ static uint64_t left_ms(const struct hl_upstream_wait *wait)
 {
     uint64_t now = uv_now(wait->pool->loop);
     return now < wait->deadline ? wait->deadline - now : 0;
+}
+
+/* hl_upstream_wait_hurry goes on. */
+static void wait_for_gate(struct hl_upstream_wait *wait)
+{
+    uint64_t left = left_ms(wait);
+    hl_timer_arm(wait->pool->wheel, &wait->timer, left > 0 ? left : 1);
 }
 
 static void sit_out_backoff(struct hl_upstream_wait *wait)
@@ -67,6 +79,10 @@ static void try_connect(struct hl_upstream_wait *wait)
     struct hl_pool *pool = wait->pool;
     struct hl_host *host = &pool->host;
     uint64_t left = left_ms(wait);
+    if (hl_gate_is_shut(gate_of(wait))) {
+        wait_for_gate(wait);
+        return;
+    }
     if (atomic_load_explicit(&pool->member.group->is_barred, memory_order_relaxed)) {
         wait->cause.kind = HL_CAUSE_OCCUPIED;
         sit_out_backoff(wait);
@@ -116,12 +132,38 @@ static void on_event(void *owner, const struct hl_stream_event *event)
         on_connected(wait->connecting, event->error);
 }
 
+/* Every address refuses: whatever listens there next is another app, or another start of it. */
+static void end_round(struct hl_upstream_wait *wait)
+{
+    if (wait->refused == wait->tried)
+        hl_gate_close(gate_of(wait), hl_cause_text(wait->cause));
+    wait->tried = wait->refused = 0;
+    if (hl_gate_is_shut(gate_of(wait))) {
+        wait_for_gate(wait);
+        return;
+    }
+    sit_out_backoff(wait);
+    wait->backoff_ms =
+        wait->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : wait->backoff_ms * 2;
+}
+
+/* The gate was shut while it was being made: who is connected to now has not said that it is ready. */
+static void give_up_early(struct hl_upstream_wait *wait, struct hl_upstream *u)
+{
+    hl_upstream_close(u);
+    wait_for_gate(wait);
+}
+
 static void on_connected(struct hl_upstream *u, int error)
 {
     struct hl_upstream_wait *wait = u->owner;
     hl_upstream_own(u, NULL, NULL);
     wait->connecting = NULL;
     hl_timer_disarm(&wait->timer);
+    if (error == 0 && hl_gate_is_shut(gate_of(wait))) {
+        give_up_early(wait, u);
+        return;
+    }
     if (error == 0) {
         u->state = HL_UPSTREAM_BUSY;
         hl_counter_add(&u->pool->member.busy_count, 1);
@@ -134,14 +176,11 @@ static void on_connected(struct hl_upstream *u, int error)
     wait->cause = hl_cause_of(error);
     hl_upstream_close(u);
     wait->address++;
-    if (++wait->tried < u->pool->host.address_count) {
+    wait->refused += hl_gate_is_refusal(wait->cause);
+    if (++wait->tried < u->pool->host.address_count)
         try_connect(wait);
-        return;
-    }
-    wait->tried = 0;
-    sit_out_backoff(wait);
-    wait->backoff_ms =
-        wait->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : wait->backoff_ms * 2;
+    else
+        end_round(wait);
 }
 
 void hl_upstream_wait_on_resolved(struct hl_host *host, int status)
@@ -172,8 +211,22 @@ static void on_timer(struct hl_timer *timer)
         try_connect(wait);
 }
 
+void hl_upstream_wait_hurry(struct hl_pool *pool)
+{
+    HL_LIST_EACH_SAFE (node, &pool->waits) {
+        struct hl_upstream_wait *wait = HL_CONTAINER_OF(node, struct hl_upstream_wait, node);
+        if (wait->connecting || wait->is_resolving || hl_gate_is_shut(gate_of(wait)) ||
+            uv_now(pool->loop) >= wait->deadline)
+            continue;
+        wait->backoff_ms = BACKOFF_FIRST_MS;
+        try_connect(wait); /* ends no wait, so the list stays whole */
+    }
+}
+
 struct hl_upstream_wait *hl_upstream_wait_find(struct hl_pool *pool)
 {
+    if (hl_gate_is_shut(&pool->member.group->gate))
+        return NULL;
     HL_LIST_EACH (node, &pool->waits) {
         struct hl_upstream_wait *wait = HL_CONTAINER_OF(node, struct hl_upstream_wait, node);
         if (!wait->connecting)

@@ -1,5 +1,5 @@
 /* upstream_wait.h - someone who waits for a connection to the app: one is made, with back-off until a
- * deadline, or one comes back meanwhile. */
+ * deadline, or one comes back meanwhile. While the app's gate is shut nobody connects. */
 #ifndef HL_APP_UPSTREAM_WAIT_H
 #define HL_APP_UPSTREAM_WAIT_H
 
@@ -21,6 +21,7 @@ struct hl_upstream_wait {
     uint32_t backoff_ms;
     uint32_t address;
     uint32_t tried; /* addresses in this round */
+    uint32_t refused;
     bool is_resolving;
     struct hl_cause cause; /* why there is no connection yet */
     /* With a connection (BUSY, owner to be set by hl_upstream_own), or NULL: the deadline has
@@ -37,7 +38,10 @@ void hl_upstream_wait_begin(
 /* Harmless when it does not wait. */
 void hl_upstream_wait_cancel(struct hl_upstream_wait *wait);
 
-/* The one of `pool` that has waited longest with no connect under way, or NULL. */
+/* The gate has opened: those of `pool` that sit something out connect at once. */
+void hl_upstream_wait_hurry(struct hl_pool *pool);
+/* The one of `pool` that has waited longest with no connect under way, or NULL; so too while the gate is
+ * shut. */
 struct hl_upstream_wait *hl_upstream_wait_find(struct hl_pool *pool);
 /* Ends it with a connection that came back. */
 void hl_upstream_wait_end(struct hl_upstream_wait *wait, struct hl_upstream *upstream);

@@ -32,7 +32,7 @@ struct hl_worker_metrics {
     struct hl_counter upstream_errors[HL_REASON_BAD_RESPONSE + 1]; /* by enum hl_run_reason */
     struct hl_counter callers_gone, upstream_resent, upstream_connects;
     struct hl_counter webhooks_lost, responses_not_kept, async_refused;
-    struct hl_counter waiting_for_slot;
+    struct hl_counter waiting_for_slot, waiting_at_gate;
 };
 
 #endif

@@ -17,6 +17,7 @@
 
 enum hl_auth_mode { HL_AUTH_JWT, HL_AUTH_NONE };
 enum hl_admin_auth { HL_ADMIN_AUTH_AUTO, HL_ADMIN_AUTH_TOKEN, HL_ADMIN_AUTH_NONE };
+enum hl_app_gate { HL_APP_GATE_START, HL_APP_GATE_ALWAYS, HL_APP_GATE_OFF };
 enum hl_store_kind { HL_STORE_SQLITE, HL_STORE_MEMORY, HL_STORE_POSTGRES };
 
 /* Where a listener binds. */
@@ -80,10 +81,11 @@ struct hl_config {
     /* the app */
     struct hl_app_url app_url;
     struct hl_str app_run_path;
-    struct hl_str app_health_path; /* empty: a TCP connect is the test */
-    struct hl_str app_command;     /* empty: somebody else starts the app; see config/command.h */
-    struct hl_str app_user;        /* empty: hookline's own; see config/user.h */
-    bool app_log;                  /* its output */
+    struct hl_str app_health_path;    /* empty: a TCP connect is the test */
+    enum hl_app_gate app_health_gate; /* see app/gate.h */
+    struct hl_str app_command; /* empty: somebody else starts the app; see config/command.h */
+    struct hl_str app_user;    /* empty: hookline's own; see config/user.h */
+    bool app_log;              /* its output */
     uint64_t app_stop_timeout_ms;
     uint64_t app_start_timeout_ms;
     bool app_keepalive;       /* connections are used again */

@@ -93,6 +93,16 @@ static enum hl_err check_app_user(const struct hl_config *config, struct hl_buf 
     return HL_OK;
 }
 
+/* Without a path there is nothing that could close the gate. */
+static enum hl_err check_gate(const struct hl_config *config, struct hl_buf *problems)
+{
+    if (config->app_health_gate != HL_APP_GATE_ALWAYS || config->app_health_path.n > 0)
+        return HL_OK;
+    return hl_buf_printf(problems,
+        "HOOKLINE_APP_HEALTH_GATE: \"always\" has no effect without HOOKLINE_APP_HEALTH_PATH: set "
+        "that, or leave HOOKLINE_APP_HEALTH_GATE out\n");
+}
+
 /* Whether it was said, rightly or wrongly: what is wrong with it is reported once. */
 static bool is_given(const struct hl_config *config, struct hl_str name)
 {
@@ -163,5 +173,7 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = check_store(config, problems);
     if (!err)
         err = check_ca_file(config, problems);
+    if (!err)
+        err = check_gate(config, problems);
     return err ? err : check_app_user(config, problems);
 }

@@ -220,6 +220,13 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     LATER(
         APP_BUSY, 429, CALLS, "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later."),
     ROW(APP_UNREACHED, 502, "No connection within HOOKLINE_CONNECT_TIMEOUT: %s."),
+    LATER(APP_GATE, 503, BACKLOG,
+        "The app does not take calls yet: it has not answered 2xx at HOOKLINE_APP_HEALTH_PATH "
+        "since "
+        "its start, or not of late (HOOKLINE_APP_HEALTH_GATE), and HOOKLINE_CONNECT_TIMEOUT is "
+        "over: "
+        "%s."),
+    ROW(APP_AWAY, 502, "The app has taken no call for HOOKLINE_APP_START_TIMEOUT: %s."),
     ROW(APP_VANISHED, 502, "The app's machine no longer answers; are it and the network to it up?"),
     ROW(APP_CLOSED, 502, "The app closed the connection before it answered."),
     ROW(APP_CLOSED_INSIDE, 502, "The app closed the connection in the middle of its response."),

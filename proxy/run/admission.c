@@ -1,8 +1,10 @@
-/* admission.c - a slot of the app for a call (contract 7).
- * Owns: the wait for one. Thread: the worker's.
- * Promise: nobody waits longer than HOOKLINE_APP_QUEUE_TIMEOUT, and no more than HOOKLINE_APP_QUEUE do;
- * who sends slowly has no slot.
- * Not here: how slots are counted (app/limiter.c), the body's page (gather.c). */
+/* admission.c - the gate of the app, and a slot of it, for a call (contract 7 and 14).
+ * Owns: the waits for them. Thread: the worker's.
+ * Promise: nobody waits longer than HOOKLINE_CONNECT_TIMEOUT for the gate and HOOKLINE_APP_QUEUE_TIMEOUT
+ * for a slot, and no more than HOOKLINE_APP_QUEUE do; who sends slowly, or waits for the gate, has no
+ * slot.
+ * Not here: when the gate is open (app/gate.c), how slots are counted (app/limiter.c), the body's page
+ * (gather.c). */
 #include "run/admission.h"
 
 #include "caller/client.h"
@@ -29,6 +31,43 @@ static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
     hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, hl_refusal(cause));
 }
 
+/* ---- the gate ---- */
+
+static void ask(struct hl_run *run);
+
+static void on_open(struct hl_gate_wait *wait)
+{
+    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, gate_wait);
+    hl_counter_sub(&run->runs->metrics->waiting_at_gate, 1);
+    hl_timer_disarm(&run->timer);
+    if (!hl_admission_ends_without_caller(run))
+        ask(run);
+}
+
+static void on_gate_timeout(struct hl_timer *timer)
+{
+    hl_admission_refuse_at_gate(HL_CONTAINER_OF(timer, struct hl_run, timer));
+}
+
+static void wait_at_gate(struct hl_run *run)
+{
+    struct hl_runs *runs = run->runs;
+    hl_progress_stage(run, HL_STAGE_AT_GATE);
+    run->timer.on_fire = on_gate_timeout;
+    hl_timer_arm(runs->wheel, &run->timer, runs->config->connect_timeout_ms);
+    hl_counter_add(&runs->metrics->waiting_at_gate, 1);
+    hl_gate_wait_begin(&run->gate_wait, &runs->gate, on_open);
+}
+
+void hl_admission_refuse_at_gate(struct hl_run *run)
+{
+    const struct hl_readiness *readiness = run->runs->service->readiness;
+    char detail[384];
+    struct hl_refusal why = hl_refusal_say(
+        detail, sizeof(detail), HL_REFUSAL_APP_GATE, hl_readiness_why(readiness), NULL);
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, &why);
+}
+
 /* ---- the queue ---- */
 
 static bool on_slot(struct hl_limiter_wait *wait)
@@ -38,6 +77,10 @@ static bool on_slot(struct hl_limiter_wait *wait)
     if (hl_admission_ends_without_caller(run))
         return false;
     hl_timer_disarm(&run->timer);
+    if (hl_gate_is_shut(run->runs->gate.gate)) {
+        wait_at_gate(run);
+        return false;
+    }
     admit(run);
     return true;
 }
@@ -63,7 +106,9 @@ static void queue_up(struct hl_run *run)
 
 static void ask(struct hl_run *run)
 {
-    if (hl_limiter_try(&run->runs->seat, HL_LIMITER_CALLER))
+    if (hl_gate_is_shut(run->runs->gate.gate))
+        wait_at_gate(run);
+    else if (hl_limiter_try(&run->runs->seat, HL_LIMITER_CALLER))
         admit(run);
     else
         queue_up(run);

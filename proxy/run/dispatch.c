@@ -1,10 +1,9 @@
-/* dispatch.c - claimed runs: asks the store for as many as this worker may have, and calls the app
- * with each.
- * Owns: the worker's credit. Thread: the worker's.
- * Promise: without a limit on the app, credit stands with the store, so that a run is claimed in
- * the commit that accepts it; with one, a slot of the app is held before a run is claimed, so that
- * `running` never waits.
- * Not here: the call itself (forward.c, respond.c), its end (ending.c). */
+/* dispatch.c - claimed runs: calls the app with each.
+ * Thread: the worker's.
+ * Promise: a run that the app has not seen goes back to the store when it takes no calls any more, or
+ * the worker stops.
+ * Not here: which are claimed, and when (demand.c), the call itself (forward.c, respond.c), its end
+ * (ending.c). */
 #include "run/dispatch.h"
 
 #include <stdlib.h>
@@ -15,81 +14,15 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "http/edit.h"
+#include "run/demand.h"
 #include "run/ending.h"
 #include "run/forward.h"
 
 #define CHECK_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us */
 
-/* One slot of the app asked for. */
-struct slot_request {
-    struct hl_limiter_wait wait;
-    struct hl_runs *runs;
-};
-
-static bool has_limit(const struct hl_runs *runs)
-{
-    return runs->config->app_concurrency > 0;
-}
-
-static void give_credit(struct hl_runs *runs, uint32_t n)
-{
-    struct hl_credit *credit = calloc(1, sizeof(*credit));
-    HL_ASSERT(credit); /* a few bytes; lost credit would idle a slot forever */
-    credit->m.msg.type = HL_STORE_CREDIT;
-    credit->m.reply_to = runs->box;
-    credit->n = n;
-    credit->returns = has_limit(runs);
-    runs->dispatch.credit += n;
-    enum hl_err err = hl_store_post(runs->service->store, &credit->m);
-    (void)err; /* only ACCEPT and RECORD can be refused */
-}
-
 void hl_dispatch_start(struct hl_runs *runs)
 {
-    uint32_t workers = runs->service->worker_count, total = runs->config->async_concurrency;
-    runs->dispatch.max = total / workers + (runs->index < total % workers ? 1 : 0);
-    if (runs->dispatch.max > 0)
-        give_credit(runs, has_limit(runs) ? 0 : runs->dispatch.max);
-}
-
-static bool on_slot(struct hl_limiter_wait *wait)
-{
-    struct slot_request *request = HL_CONTAINER_OF(wait, struct slot_request, wait);
-    struct hl_runs *runs = request->runs;
-    free(request);
-    runs->dispatch.waiting--;
-    if (runs->is_draining)
-        hl_limiter_release(&runs->seat);
-    else
-        give_credit(runs, 1);
-    return true;
-}
-
-/* With a limit: as many slots as there are runs waiting, within this worker's share. */
-static void ask_for_slots(struct hl_runs *runs)
-{
-    uint64_t queued = hl_counter_get(&hl_store_gauges(runs->service->store)->queued_runs);
-    while (!runs->is_draining && queued > runs->dispatch.waiting + runs->dispatch.credit &&
-           runs->dispatch.running + runs->dispatch.waiting + runs->dispatch.credit <
-               runs->dispatch.max) {
-        struct slot_request *request = malloc(sizeof(*request));
-        if (!request)
-            return;
-        request->runs = runs;
-        hl_limiter_wait_init(&request->wait, on_slot);
-        runs->dispatch.waiting++;
-        hl_limiter_queue(&runs->seat, &request->wait, HL_LIMITER_ASYNC);
-    }
-}
-
-/* A hint of the store is used up by the worker's next CREDIT (store.h): one of 0 says that hints
- * are wanted again. */
-static void look_for_work(struct hl_runs *runs)
-{
-    ask_for_slots(runs);
-    if (!runs->is_draining && runs->dispatch.waiting + runs->dispatch.credit == 0 &&
-        runs->dispatch.running < runs->dispatch.max)
-        give_credit(runs, 0);
+    hl_demand_start(runs);
 }
 
 /* ---- a run arrives ---- */
@@ -150,8 +83,18 @@ static void give_up(struct hl_runs *runs, struct hl_run *run, struct hl_claimed 
     else
         hl_claimed_free(claimed);
     runs->dispatch.running--;
-    if (has_limit(runs))
+    if (runs->dispatch.holds_slots)
         hl_limiter_release(&runs->seat);
+}
+
+/* It has waited in the queue for an app that takes no calls. */
+static void end_unreached(struct hl_run *run)
+{
+    const struct hl_readiness *readiness = run->runs->service->readiness;
+    char detail[256];
+    struct hl_refusal why = hl_refusal_say(
+        detail, sizeof(detail), HL_REFUSAL_APP_AWAY, hl_readiness_why(readiness), NULL);
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, &why);
 }
 
 static void begin(struct hl_run *run)
@@ -167,7 +110,7 @@ static void begin(struct hl_run *run)
         run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, hl_refusal(HL_REFUSAL_STORED_BODY_DAMAGED));
 }
 
-static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
+static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed, bool is_too_late)
 {
     runs->dispatch.running++;
     struct hl_run *run = hl_run_new(runs, hl_clock_mono_us());
@@ -180,7 +123,7 @@ static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
     run->epoch = claimed->epoch;
     run->has_webhook = claimed->has_webhook;
     run->caller_minor = 1;
-    run->has_slot = true;
+    run->has_slot = !is_too_late;
     run->method = read_method(claimed->head);
     run->timeout_ms = runs->config->response_grace_period_ms;
     if (claimed->timeout_ms > 0 && claimed->timeout_ms < run->timeout_ms)
@@ -198,7 +141,10 @@ static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
     }
     hl_progress_record(run, HL_RECORD_OPEN);
     hl_counter_add(&runs->metrics->runs_in_flight, 1);
-    begin(run);
+    if (is_too_late)
+        end_unreached(run);
+    else
+        begin(run);
 }
 
 void hl_dispatch_end_turn(struct hl_runs *runs)
@@ -208,12 +154,7 @@ void hl_dispatch_end_turn(struct hl_runs *runs)
         return;
     runs->dispatch.ended = 0;
     runs->dispatch.running -= n;
-    if (runs->is_draining)
-        return;
-    if (has_limit(runs))
-        look_for_work(runs);
-    else
-        give_credit(runs, n);
+    hl_demand_renew(runs, n);
 }
 
 static void cancel_run(struct hl_runs *runs, const struct hl_id *id)
@@ -227,15 +168,7 @@ static void cancel_run(struct hl_runs *runs, const struct hl_id *id)
     }
 }
 
-static void take_back(struct hl_runs *runs, struct hl_credit *credit)
-{
-    runs->dispatch.credit -= credit->n;
-    for (uint32_t i = 0; i < credit->n; i++)
-        hl_limiter_release(&runs->seat);
-    free(credit);
-}
-
-/* ---- the worker stops ---- */
+/* ---- the app takes no calls, or the worker stops ---- */
 
 /* The app has not been called: the run waits in the store for the next process. */
 static void give_back(struct hl_runs *runs, struct hl_claimed *claimed)
@@ -252,16 +185,12 @@ static void give_back(struct hl_runs *runs, struct hl_claimed *claimed)
 
 static void take_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
 {
-    HL_ASSERT(runs->dispatch.credit > 0);
     HL_CRASH_POINT(CLAIM_COMMITTED);
-    runs->dispatch.credit--;
-    if (!runs->is_draining) {
-        start_claimed(runs, claimed);
-        return;
-    }
-    give_back(runs, claimed);
-    if (has_limit(runs))
-        hl_limiter_release(&runs->seat);
+    enum hl_demand_verdict verdict = hl_demand_take(runs, claimed);
+    if (verdict == HL_DEMAND_GIVE_BACK)
+        give_back(runs, claimed);
+    else
+        start_claimed(runs, claimed, verdict == HL_DEMAND_TOO_LATE);
 }
 
 /* Claimed, and the app has not seen it. */
@@ -290,38 +219,19 @@ void hl_dispatch_release_held(struct hl_runs *runs)
     }
 }
 
-/* Slots asked for are not wanted any more: nobody reads this worker's mail once it has ended. */
-static void leave_queue(struct hl_runs *runs)
+void hl_dispatch_on_gate(struct hl_runs *runs)
 {
-    HL_LIST_EACH_SAFE (node, &runs->seat.queue[HL_LIMITER_ASYNC]) {
-        struct hl_limiter_wait *wait = HL_CONTAINER_OF(node, struct hl_limiter_wait, node);
-        hl_limiter_cancel(&runs->seat, wait);
-        free(HL_CONTAINER_OF(wait, struct slot_request, wait));
-        runs->dispatch.waiting--;
-    }
+    hl_demand_on_gate(runs);
+    if (!hl_gate_is_open(runs->gate.gate) && !runs->is_draining)
+        hl_dispatch_release_held(runs);
 }
 
 void hl_dispatch_stop(struct hl_runs *runs)
 {
     if (runs->dispatch.is_withdrawing)
         return;
-    runs->dispatch.is_withdrawing = true;
-    leave_queue(runs);
-    struct hl_store_msg *m = calloc(1, sizeof(*m));
-    HL_ASSERT(m);
-    m->msg.type = HL_STORE_WITHDRAW;
-    m->reply_to = runs->box;
-    enum hl_err err = hl_store_post(runs->service->store, m);
-    (void)err; /* only ACCEPT and RECORD can be refused */
+    hl_demand_stop(runs);
     hl_dispatch_release_held(runs);
-}
-
-static void on_withdrawn(struct hl_runs *runs)
-{
-    runs->dispatch.has_withdrawn = true;
-    if (has_limit(runs))
-        for (; runs->dispatch.credit > 0; runs->dispatch.credit--)
-            hl_limiter_release(&runs->seat);
 }
 
 void hl_dispatch_on_message(struct hl_runs *runs, struct hl_msg *msg)
@@ -336,17 +246,17 @@ void hl_dispatch_on_message(struct hl_runs *runs, struct hl_msg *msg)
         break;
     case HL_STORE_WITHDRAW:
         free(msg);
-        on_withdrawn(runs);
+        hl_demand_on_withdrawn(runs);
         break;
     case HL_STORE_CANCEL_RUN:
         cancel_run(runs, &HL_CONTAINER_OF(msg, struct hl_cancel_run, msg)->run_id);
         free(msg);
         break;
     case HL_STORE_CREDIT_BACK:
-        take_back(runs, HL_CONTAINER_OF(msg, struct hl_credit, m.msg));
+        hl_demand_take_back(runs, HL_CONTAINER_OF(msg, struct hl_credit, m.msg));
         break;
     case HL_STORE_WORK:
-        look_for_work(runs);
+        hl_demand_look(runs);
         free(msg);
         break;
     default:

@@ -4,11 +4,14 @@
 
 #include "run/run.h"
 
-/* Gives the store its first credit. */
+/* Gives the store its first credit, if the app takes calls. */
 void hl_dispatch_start(struct hl_runs *runs);
 void hl_dispatch_on_message(struct hl_runs *runs, struct hl_msg *msg);
 /* At the end of a loop turn: what has ended in it makes room for others. */
 void hl_dispatch_end_turn(struct hl_runs *runs);
+/* The gate has turned (app/gate.h): claims begin, or stop; then runs that wait for the app go back to the
+ * store. */
+void hl_dispatch_on_gate(struct hl_runs *runs);
 /* No more claims; runs that wait for the app go back to the store. */
 void hl_dispatch_stop(struct hl_runs *runs);
 void hl_dispatch_release_held(struct hl_runs *runs);

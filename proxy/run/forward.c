@@ -92,6 +92,10 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
             send_page(run);
         return;
     }
+    if (hl_gate_is_shut(run->runs->gate.gate)) {
+        hl_admission_refuse_at_gate(run);
+        return;
+    }
     char detail[256];
     struct hl_refusal why =
         hl_refusal_say(detail, sizeof(detail), HL_REFUSAL_APP_UNREACHED, why_unreached(run), NULL);

@@ -9,10 +9,12 @@
 /* legal[from]: the states it may go to. */
 #define TO(name) (1U << HL_STAGE_##name)
 static const unsigned stage_moves[HL_STAGE_COUNT] = {
-    [HL_STAGE_NEW] = TO(ACCEPTING) | TO(GATHERING) | TO(QUEUED) | TO(CONNECTING) | TO(ENDED),
+    [HL_STAGE_NEW] =
+        TO(ACCEPTING) | TO(GATHERING) | TO(AT_GATE) | TO(QUEUED) | TO(CONNECTING) | TO(ENDED),
     [HL_STAGE_ACCEPTING] = TO(ENDED),
-    [HL_STAGE_GATHERING] = TO(QUEUED) | TO(CONNECTING) | TO(ENDED),
-    [HL_STAGE_QUEUED] = TO(CONNECTING) | TO(ENDED),
+    [HL_STAGE_GATHERING] = TO(AT_GATE) | TO(QUEUED) | TO(CONNECTING) | TO(ENDED),
+    [HL_STAGE_AT_GATE] = TO(QUEUED) | TO(CONNECTING) | TO(ENDED),
+    [HL_STAGE_QUEUED] = TO(AT_GATE) | TO(CONNECTING) | TO(ENDED),
     [HL_STAGE_CONNECTING] = TO(CALLING) | TO(ENDED),
     [HL_STAGE_CALLING] = TO(CONNECTING) | TO(ENDED), /* sent again */
 };
@@ -48,7 +50,7 @@ static const unsigned record_moves[HL_RECORD_COUNT] = {
 #undef TO
 
 static const char *const stage_texts[HL_STAGE_COUNT] = {
-    "new", "accepting", "gathering", "queued", "connecting", "calling", "ended"};
+    "new", "accepting", "gathering", "at_gate", "queued", "connecting", "calling", "ended"};
 static const char *const request_texts[HL_REQUEST_COUNT] = {"held", "sending", "sent", "broken"};
 static const char *const response_texts[HL_RESPONSE_COUNT] = {
     "head", "body", "tunnel", "tunnel_half", "done"};

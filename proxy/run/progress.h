@@ -12,6 +12,7 @@ enum hl_run_stage {
      * called. */
     HL_STAGE_ACCEPTING,
     HL_STAGE_GATHERING,  /* its body joins `page` before a slot is asked for */
+    HL_STAGE_AT_GATE,    /* the app's gate is shut: waits, at most HOOKLINE_CONNECT_TIMEOUT */
     HL_STAGE_QUEUED,     /* waits for a slot of the app, at most HOOKLINE_APP_QUEUE_TIMEOUT */
     HL_STAGE_CONNECTING, /* has its slot; `wait` asks the pool for a connection */
     HL_STAGE_CALLING,    /* `upstream` is its own; the halves go on */

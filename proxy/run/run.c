@@ -33,6 +33,7 @@ struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us)
     hl_timer_init(&run->timer, NULL);
     hl_timer_init(&run->deadline, NULL);
     hl_upstream_wait_init(&run->wait, on_no_connection);
+    hl_gate_wait_init(&run->gate_wait);
     hl_limiter_wait_init(&run->slot_wait, NULL);
     hl_counter_add(&runs->count, 1);
     return run;

@@ -45,12 +45,13 @@ struct hl_run {
     bool offers_own_protocol; /* the subprotocol `hookline` */
 
     /* the app */
+    struct hl_gate_wait gate_wait;           /* AT_GATE */
     struct hl_limiter_wait slot_wait;        /* in the limiter's queue: QUEUED */
     void (*on_admitted)(struct hl_run *run); /* it has its slot */
     struct hl_upstream_wait wait;            /* at the pool: CONNECTING */
     struct hl_upstream *upstream;            /* CALLING */
     bool has_slot;
-    struct hl_timer timer;    /* queue, head, idle, heartbeat, FINISH again: one at a time */
+    struct hl_timer timer;    /* gate, queue, head, idle, heartbeat, FINISH again: one at a time */
     struct hl_timer deadline; /* until it is inside, then of its time inside: time_limit.c's */
     uint64_t start_timeout_ms, timeout_ms; /* the two; 0: none */
 

@@ -23,6 +23,7 @@ enum hl_err hl_runs_init(struct hl_runs *runs, struct hl_reader *reader)
         .memory_left = &service->memory_left};
     hl_pool_init(&runs->pool, runs->loop, runs->wheel, reader, &config->app_url,
         &service->connections, runs->box);
+    hl_gate_seat_init(&runs->gate, &service->connections.gate, runs->box);
     hl_limiter_seat_init(&runs->seat, &service->limiter, runs->index, runs->box);
     service->seats[runs->index] = &runs->seat;
     runs->scratch_cap = HL_READ_SIZE_LONG + 2 * (size_t)config->max_head + 4096;

@@ -15,8 +15,21 @@
 #include "run/recent.h"
 #include "run/service.h"
 
-/* Asynchronous runs: dispatch.c. */
+/* What credit is out for. */
+enum hl_demand_mode {
+    HL_DEMAND_NOTHING, /* there is none */
+    HL_DEMAND_RUNS,    /* runs to call the app with; slots may be asked for */
+    HL_DEMAND_DOOMED,  /* runs that have waited too long, to end them: one batch */
+    HL_DEMAND_ENDING,  /* the store has been asked to take it back; its answer ends this */
+};
+
+/* Asynchronous runs: dispatch.c, demand.c. */
 struct hl_dispatch {
+    enum hl_demand_mode mode;
+    bool holds_slots;                   /* credit has slots of the app, as runs then have */
+    bool has_more_doomed;               /* the last claim was one */
+    uint32_t withdrawals;               /* not answered yet */
+    struct hl_timer overdue;            /* the first worker's, while the app takes no calls */
     uint32_t max;                       /* this worker's share of HOOKLINE_ASYNC_CONCURRENCY */
     uint32_t running;                   /* claimed here */
     uint32_t ended;                     /* of those, in this loop turn */
@@ -41,6 +54,7 @@ struct hl_runs {
 
     struct hl_pool pool;
     struct hl_limiter_seat seat;
+    struct hl_gate_seat gate;
     struct hl_spool_home spools;
     struct hl_slab memory;
     struct hl_pages pages;

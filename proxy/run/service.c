@@ -31,6 +31,9 @@ static size_t list_bars(
         problems[n++] = "the store is full: asynchronous calls are refused until space is free";
     if (!hl_readiness_is_ready(service->readiness))
         problems[n++] = hl_readiness_why(service->readiness);
+    else if (hl_gate_is_shut(&service->connections.gate))
+        problems[n++] = "the app has refused a connection: calls wait until it answers 2xx at "
+                        "HOOKLINE_APP_HEALTH_PATH";
     return n;
 }
 

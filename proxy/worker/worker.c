@@ -295,6 +295,16 @@ static void answer_recent(struct hl_worker *w, struct hl_recent_ask *ask)
     hl_mailbox_post(ask->reply_to, &ask->msg);
 }
 
+/* Nothing of it is left to do once the worker has ended. */
+static void on_gate(struct hl_worker *w)
+{
+    if (w->has_ended || w->runs.is_cut)
+        return;
+    hl_gate_seat_on_turn(&w->runs.gate); /* before anybody looks at its state */
+    hl_pool_on_gate(&w->runs.pool);
+    hl_dispatch_on_gate(&w->runs);
+}
+
 static void on_message(void *self, struct hl_msg *msg)
 {
     struct hl_worker *w = self;
@@ -319,6 +329,9 @@ static void on_message(void *self, struct hl_msg *msg)
         break;
     case HL_POOL_ROOM:
         hl_pool_on_room(msg);
+        break;
+    case HL_GATE_TURNED:
+        on_gate(w);
         break;
     case HL_AUTH_CHECKED:
         hl_auth_seat_on_message(w->auth, msg);

@@ -104,9 +104,11 @@ static void take_general_step(char letter, unsigned digit)
         break;
     case 't':
         kernel_advance(script_time(digit));
+        world_check_app();
         break;
     case 'd':
         world->is_app_up = digit % 2;
+        world_check_app();
         break;
     case 's':
         direct_store(digit);

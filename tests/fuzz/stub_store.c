@@ -67,6 +67,7 @@ static struct stub_run *find(struct hl_store *s, const struct hl_id *id)
 /* Hands out what waits while there is credit. */
 static void match(struct hl_store *s)
 {
+    hl_counter_set(&s->gauges.oldest_queued_ms, s->queued > 0); /* since 1970 */
     while (s->queued > 0 && s->credit > 0) {
         struct hl_claimed *claimed = s->queue[0];
         memmove(s->queue, s->queue + 1, --s->queued * sizeof *s->queue);
@@ -146,11 +147,17 @@ static void take_credit(struct hl_store *s, struct hl_credit *credit)
     free(credit);
 }
 
-static void take_release(struct hl_store *s, const struct hl_release *release)
+/* It is the first to be claimed again. */
+static void take_release(struct hl_store *s, struct hl_release *release)
 {
     struct stub_run *run = find(s, &release->claimed->run_id);
     FUZZ_CHECK(run && run->claims > run->releases, "a run is released that was not claimed");
     run->releases++;
+    memmove(s->queue + 1, s->queue, s->queued++ * sizeof *s->queue);
+    s->queue[0] = release->claimed;
+    s->queue[0]->epoch++;
+    hl_counter_add(&s->gauges.queued_runs, 1);
+    release->claimed = NULL;
 }
 
 /* Does what `m` asks for; false: it has no answer. */

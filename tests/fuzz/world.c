@@ -90,6 +90,8 @@ struct world *world_begin(unsigned i)
         start_worker(s, world.config);
     world.worker = s->worker;
     world.store = s->service.store;
+    world_check_app();
+    world_settle();
     return &world;
 }
 
@@ -217,9 +219,20 @@ void world_settle(void)
         bury_worker();
 }
 
+/* As the control thread does, whenever time has passed. */
+void world_check_app(void)
+{
+    if (!world.worker || !world.is_app_up)
+        return;
+    struct hl_gate *gate = &world.worker->service->connections.gate;
+    hl_gate_end_check(
+        gate, hl_gate_begin_check(gate), (struct hl_cause){HL_CAUSE_NONE, 0, 0}, true);
+}
+
 void world_wait(uint64_t ms)
 {
     kernel_advance(ms);
+    world_check_app();
     world_settle();
 }
 

@@ -43,6 +43,8 @@ void world_tell(enum hl_worker_message what);
 
 /* Runs the loop until nothing happens any more. */
 void world_settle(void);
+/* The app is asked whether it takes calls: it does if it is up. */
+void world_check_app(void);
 /* Moves the clock and settles. */
 void world_wait(uint64_t ms);
 

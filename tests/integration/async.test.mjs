@@ -80,7 +80,7 @@ test('X-Run-Deadline is when the grace period ends, counted from when the app wa
     });
     const query = { async: 'true', webhookEndpoint: receiver.url('/done') };
     assert.equal((await call(RUN, { query, headers: { 'X-Run-Deadline': '1' } })).status, 202);
-    await until('the run waits', () => sidecar.metric('hookline_runs_in_flight'));
+    await until('the run waits', () => sidecar.metric('hookline_runs_queued'));
     await sleep(2100); // so that the accept and the call are told apart in seconds
     const before = Date.now();
     const app = await startServer(t, (x) => x.send(200), port);

@@ -375,7 +375,7 @@ test('an asynchronous run waits for an app that is down for longer than a caller
     });
     await call(RUN, { body: '{}', query: { async: 'true', webhookEndpoint: receiver.url('/done') } });
     assertProblem(await call('/self'), 502);
-    await until('the run waits', () => sidecar.metric('hookline_runs_in_flight'));
+    await until('the run waits', () => sidecar.metric('hookline_runs_queued'));
     await writeFile(join(directory, 'go'), '');
     await receiver.delivered('/done');
     assert.equal((await receiver.envelope('/done')).type, 'run.success');

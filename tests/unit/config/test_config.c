@@ -57,7 +57,7 @@ Test(config, has_the_defaults_of_the_specification)
     cr_assert_eq(config->retention_ms, 72 * 3600 * 1000);
     cr_assert_eq(config->sse_heartbeat_ms, 15000);
     cr_assert_eq(config->connect_timeout_ms, 10000);
-    cr_assert_eq(config->app_start_timeout_ms, 300000);
+    cr_assert_eq(config->app_start_timeout_ms, 1800000);
     cr_assert_eq(config->head_timeout_ms, 10000);
     cr_assert_eq(config->body_timeout_ms, 60000);
     cr_assert_eq(config->keepalive_timeout_ms, 75000);

@@ -94,6 +94,7 @@ Test(dispatch, gives_credit_for_the_share_of_this_worker)
     runs.service->worker_count = 3;
     runs.index = 0;
     start(2);
+    runs.dispatch = (struct hl_dispatch){.mode = HL_DEMAND_NOTHING}; /* of another worker */
     runs.index = 2;
     start(1);
     runs.service->worker_count = 1;

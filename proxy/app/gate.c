@@ -1,0 +1,162 @@
+/* gate.c - whether calls go into the app, and whether queued runs are claimed for it.
+ * Owns: the state, in one word. Thread: any; a seat's waits are its thread's.
+ * Promise: a check that began before the gate was closed does not open it. A thread that is told looks
+ * at the state behind the message, so that it misses no turn: who turns it changes the word before it
+ * looks whether the message is on its way, who takes the message takes it off before it looks at the
+ * word.
+ * Not here: the checks (readiness.c), how long a call waits (run/admission.c), claims
+ * (run/demand.c). */
+#include "app/gate.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define STATE_BITS 2
+
+void hl_gate_init(struct hl_gate *gate)
+{
+    *gate = (struct hl_gate){.rule = HL_APP_GATE_OFF};
+    hl_list_init(&gate->seats);
+}
+
+void hl_gate_close_at_start(struct hl_gate *gate, const struct hl_config *config)
+{
+    gate->rule = config->app_health_path.n > 0 ? config->app_health_gate : HL_APP_GATE_OFF;
+    atomic_store(&gate->word, gate->rule == HL_APP_GATE_OFF ? HL_GATE_LOST : HL_GATE_SHUT);
+    atomic_store(&gate->closed_ms, hl_clock_mono_ms());
+}
+
+void hl_gate_seat_init(struct hl_gate_seat *seat, struct hl_gate *gate, struct hl_mailbox *mailbox)
+{
+    *seat =
+        (struct hl_gate_seat){.gate = gate, .mailbox = mailbox, .turned = {.type = HL_GATE_TURNED}};
+    hl_list_init(&seat->waits);
+    hl_list_push_back(&gate->seats, &seat->node);
+}
+
+uint64_t hl_gate_closed_for(const struct hl_gate *gate)
+{
+    return hl_gate_is_open(gate) ? 0 : hl_clock_mono_ms() - atomic_load(&gate->closed_ms);
+}
+
+/* ---- turning ---- */
+
+static void tell(struct hl_gate *gate)
+{
+    HL_LIST_EACH (node, &gate->seats) {
+        struct hl_gate_seat *seat = HL_CONTAINER_OF(node, struct hl_gate_seat, node);
+        if (!atomic_exchange(&seat->is_told, true))
+            hl_mailbox_post(seat->mailbox, &seat->turned);
+    }
+}
+
+static void say(enum hl_gate_state to, enum hl_gate_state from, const char *why)
+{
+    if (to == HL_GATE_SHUT)
+        HL_LOG(WARN, "the health gate is shut: calls wait", HL_LOG_TEXT("cause", why));
+    else if (to == HL_GATE_LOST)
+        HL_LOG(
+            WARN, "queued runs are not claimed: the app takes no calls", HL_LOG_TEXT("cause", why));
+    else if (from == HL_GATE_SHUT)
+        HL_LOG(INFO, "the health gate is open");
+    else
+        HL_LOG(INFO, "queued runs are claimed: the app takes calls");
+}
+
+/* From any state that is not as closed as that already. */
+static void close_to(struct hl_gate *gate, enum hl_gate_state to, const char *why)
+{
+    uint32_t word = atomic_load(&gate->word), next;
+    enum hl_gate_state from;
+    do {
+        from = (enum hl_gate_state)(word & 3);
+        if (from >= to)
+            return;
+        next = (((word >> STATE_BITS) + 1) << STATE_BITS) | to;
+        if (from == HL_GATE_OPEN)
+            atomic_store(&gate->closed_ms, hl_clock_mono_ms());
+    } while (!atomic_compare_exchange_weak(&gate->word, &word, next));
+    say(to, from, why);
+    tell(gate);
+}
+
+static void reopen(struct hl_gate *gate, uint32_t check)
+{
+    uint32_t word = atomic_load(&gate->word);
+    enum hl_gate_state from = (enum hl_gate_state)(word & 3);
+    if (word >> STATE_BITS != check || from == HL_GATE_OPEN ||
+        !atomic_compare_exchange_strong(&gate->word, &word, check << STATE_BITS | HL_GATE_OPEN))
+        return;
+    if (from == HL_GATE_SHUT || check > 0) /* else it was not lost before */
+        say(HL_GATE_OPEN, from, NULL);
+    tell(gate);
+}
+
+bool hl_gate_is_refusal(struct hl_cause cause)
+{
+    return cause.kind == HL_CAUSE_REFUSED || cause.kind == HL_CAUSE_NO_SOCKET;
+}
+
+void hl_gate_close(struct hl_gate *gate, const char *why)
+{
+    close_to(gate, gate->rule == HL_APP_GATE_OFF ? HL_GATE_LOST : HL_GATE_SHUT, why);
+}
+
+/* ---- checks ---- */
+
+uint32_t hl_gate_begin_check(const struct hl_gate *gate)
+{
+    return atomic_load(&gate->word) >> STATE_BITS;
+}
+
+/* Somebody took the connection, whatever came of it then. */
+static bool has_connected(struct hl_cause cause)
+{
+    return cause.kind >= HL_CAUSE_HEALTH_TIMEOUT && cause.kind <= HL_CAUSE_HEALTH_STATUS;
+}
+
+void hl_gate_end_check(struct hl_gate *gate, uint32_t check, struct hl_cause cause, bool is_ready)
+{
+    const char *why = hl_cause_text(cause);
+    bool is_bad = gate->rule == HL_APP_GATE_ALWAYS && !is_ready;
+    if (cause.kind == HL_CAUSE_NONE)
+        reopen(gate, check);
+    else if (hl_gate_is_refusal(cause) || cause.kind == HL_CAUSE_OCCUPIED || is_bad)
+        hl_gate_close(gate, why);
+    else if (has_connected(cause) && !hl_gate_is_shut(gate))
+        reopen(gate, check);
+    else if (!is_ready)
+        close_to(gate, HL_GATE_LOST, why);
+}
+
+/* ---- waiting ---- */
+
+void hl_gate_seat_on_turn(struct hl_gate_seat *seat)
+{
+    struct hl_list ready, *node;
+    atomic_store(&seat->is_told, false);
+    bool is_shut = (atomic_load(&seat->gate->word) & 3) == HL_GATE_SHUT; /* in order behind it */
+    if (is_shut || hl_list_is_empty(&seat->waits))
+        return;
+    hl_list_init(&ready); /* who finds it shut again waits anew */
+    while ((node = hl_list_pop_front(&seat->waits)) != NULL)
+        hl_list_push_back(&ready, node);
+    while ((node = hl_list_pop_front(&ready)) != NULL) {
+        struct hl_gate_wait *wait = HL_CONTAINER_OF(node, struct hl_gate_wait, node);
+        wait->on_open(wait);
+    }
+}
+
+void hl_gate_wait_begin(struct hl_gate_wait *wait, struct hl_gate_seat *seat,
+    void (*on_open)(struct hl_gate_wait *wait))
+{
+    wait->on_open = on_open;
+    hl_list_push_back(&seat->waits, &wait->node);
+}
+
+bool hl_gate_wait_cancel(struct hl_gate_wait *wait)
+{
+    bool waits = hl_list_is_linked(&wait->node);
+    hl_list_remove(&wait->node);
+    return waits;
+}

@@ -1,0 +1,289 @@
+/* demand.c - which queued runs a worker has the store hand to it.
+ * Owns: the worker's credit. Thread: the worker's.
+ * Promise: without a limit on the app, credit stands with the store, so that a run is claimed in the
+ * commit that accepts it; with one, a slot of the app is held before a run is claimed, so that
+ * `running` never waits. No credit is out while the app takes no calls, but to end what has waited for
+ * it for too long; credit of one kind is void before any of another is given.
+ * Not here: what is done with a claimed run (dispatch.c), whether the app takes calls (app/gate.c). */
+#include "run/demand.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define DOOMED_AT_ONCE  64
+#define DOOMED_PAUSE_MS 50 /* between two of those */
+#define OVERDUE_MOST_MS 1000
+#define OVERDUE_PARTS   10 /* of HOOKLINE_APP_START_TIMEOUT: so much later at the most it is seen */
+
+/* One slot of the app asked for. */
+struct slot_request {
+    struct hl_limiter_wait wait;
+    struct hl_runs *runs;
+};
+
+static bool has_limit(const struct hl_runs *runs)
+{
+    return runs->config->app_concurrency > 0;
+}
+
+static void give_credit(struct hl_runs *runs, uint32_t n, bool returns)
+{
+    struct hl_credit *credit = calloc(1, sizeof(*credit));
+    HL_ASSERT(credit); /* a few bytes; lost credit would idle a slot forever */
+    credit->m.msg.type = HL_STORE_CREDIT;
+    credit->m.reply_to = runs->box;
+    credit->n = n;
+    credit->returns = returns;
+    runs->dispatch.credit += n;
+    enum hl_err err = hl_store_post(runs->service->store, &credit->m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
+}
+
+/* ---- slots ---- */
+
+static bool on_slot(struct hl_limiter_wait *wait)
+{
+    struct slot_request *request = HL_CONTAINER_OF(wait, struct slot_request, wait);
+    struct hl_runs *runs = request->runs;
+    free(request);
+    runs->dispatch.waiting--;
+    if (runs->is_draining)
+        hl_limiter_release(&runs->seat);
+    else
+        give_credit(runs, 1, true);
+    return true;
+}
+
+/* With a limit: as many slots as there are runs waiting, within this worker's share. */
+static void ask_for_slots(struct hl_runs *runs)
+{
+    uint64_t queued = hl_counter_get(&hl_store_gauges(runs->service->store)->queued_runs);
+    while (!runs->is_draining && queued > runs->dispatch.waiting + runs->dispatch.credit &&
+           runs->dispatch.running + runs->dispatch.waiting + runs->dispatch.credit <
+               runs->dispatch.max) {
+        struct slot_request *request = malloc(sizeof(*request));
+        if (!request)
+            return;
+        request->runs = runs;
+        hl_limiter_wait_init(&request->wait, on_slot);
+        runs->dispatch.waiting++;
+        hl_limiter_queue(&runs->seat, &request->wait, HL_LIMITER_ASYNC);
+    }
+}
+
+/* A hint of the store is used up by the worker's next CREDIT (store.h): one of 0 says that hints
+ * are wanted again. */
+static void look_for_work(struct hl_runs *runs)
+{
+    if (has_limit(runs))
+        ask_for_slots(runs);
+    if (!runs->is_draining && runs->dispatch.waiting + runs->dispatch.credit == 0 &&
+        runs->dispatch.running < runs->dispatch.max)
+        give_credit(runs, 0, has_limit(runs));
+}
+
+void hl_demand_look(struct hl_runs *runs)
+{
+    if (runs->dispatch.mode == HL_DEMAND_RUNS)
+        look_for_work(runs);
+}
+
+void hl_demand_renew(struct hl_runs *runs, uint32_t n)
+{
+    if (runs->dispatch.mode != HL_DEMAND_RUNS || runs->is_draining)
+        return;
+    if (has_limit(runs))
+        look_for_work(runs);
+    else
+        give_credit(runs, n, false);
+}
+
+/* Slots asked for are not wanted any more: nobody reads this worker's mail once it has ended. */
+static void leave_queue(struct hl_runs *runs)
+{
+    HL_LIST_EACH_SAFE (node, &runs->seat.queue[HL_LIMITER_ASYNC]) {
+        struct hl_limiter_wait *wait = HL_CONTAINER_OF(node, struct hl_limiter_wait, node);
+        hl_limiter_cancel(&runs->seat, wait);
+        free(HL_CONTAINER_OF(wait, struct slot_request, wait));
+        runs->dispatch.waiting--;
+    }
+}
+
+static void release_slots(struct hl_runs *runs, uint32_t n)
+{
+    for (uint32_t i = 0; runs->dispatch.holds_slots && i < n; i++)
+        hl_limiter_release(&runs->seat);
+}
+
+/* ---- what is claimed ---- */
+
+static uint64_t age_ms(int64_t since_ms)
+{
+    int64_t now_ms = hl_clock_wall_ms();
+    return now_ms > since_ms ? (uint64_t)(now_ms - since_ms) : 0;
+}
+
+/* Whether the oldest queued run has waited so long, and the app (with replicas: the app of each) has
+ * taken no call in all that time. The first worker sees to it for all. */
+static bool has_doomed(const struct hl_runs *runs)
+{
+    const struct hl_store_gauges *gauges = hl_store_gauges(runs->service->store);
+    uint64_t most_ms = runs->config->app_start_timeout_ms;
+    int64_t oldest_ms = (int64_t)hl_counter_get(&gauges->oldest_queued_ms);
+    int64_t taken_ms = (int64_t)hl_counter_get(&gauges->app_taken_ms);
+    return runs->index == 0 && hl_gate_closed_for(runs->gate.gate) >= most_ms && oldest_ms > 0 &&
+           age_ms(oldest_ms) >= most_ms && age_ms(taken_ms) >= most_ms;
+}
+
+static enum hl_demand_mode choose_mode(const struct hl_runs *runs)
+{
+    if (runs->is_draining || runs->dispatch.is_withdrawing || runs->dispatch.max == 0)
+        return HL_DEMAND_NOTHING;
+    if (hl_gate_is_open(runs->gate.gate))
+        return HL_DEMAND_RUNS;
+    return has_doomed(runs) ? HL_DEMAND_DOOMED : HL_DEMAND_NOTHING;
+}
+
+static void withdraw(struct hl_runs *runs)
+{
+    leave_queue(runs);
+    runs->dispatch.mode = HL_DEMAND_ENDING;
+    runs->dispatch.withdrawals++;
+    struct hl_store_msg *m = calloc(1, sizeof(*m));
+    HL_ASSERT(m);
+    m->msg.type = HL_STORE_WITHDRAW;
+    m->reply_to = runs->box;
+    enum hl_err err = hl_store_post(runs->service->store, m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
+}
+
+static void begin(struct hl_runs *runs, enum hl_demand_mode mode)
+{
+    struct hl_dispatch *d = &runs->dispatch;
+    d->mode = mode;
+    d->holds_slots = mode == HL_DEMAND_RUNS && has_limit(runs);
+    if (mode == HL_DEMAND_DOOMED)
+        give_credit(runs, DOOMED_AT_ONCE, true);
+    else if (has_limit(runs))
+        look_for_work(runs);
+    else if (d->max > d->running)
+        give_credit(runs, d->max - d->running, false);
+}
+
+/* While the app takes no calls, what waits is looked at every so often. */
+static void arm_overdue(struct hl_runs *runs)
+{
+    struct hl_dispatch *d = &runs->dispatch;
+    uint64_t most_ms = runs->config->app_start_timeout_ms, period_ms = most_ms / OVERDUE_PARTS;
+    uint64_t closed_ms = hl_gate_closed_for(runs->gate.gate);
+    if (runs->index != 0 || runs->is_draining || d->is_withdrawing || d->mode == HL_DEMAND_RUNS)
+        return;
+    if (period_ms > OVERDUE_MOST_MS)
+        period_ms = OVERDUE_MOST_MS;
+    if (period_ms < DOOMED_PAUSE_MS || d->has_more_doomed)
+        period_ms = DOOMED_PAUSE_MS;
+    hl_timer_arm(runs->wheel, &d->overdue, closed_ms < most_ms ? most_ms - closed_ms : period_ms);
+}
+
+/* Claims what is to be claimed, by and by: first the credit of the other kind is had back. */
+static void settle(struct hl_runs *runs)
+{
+    struct hl_dispatch *d = &runs->dispatch;
+    enum hl_demand_mode wanted = choose_mode(runs);
+    if (d->mode == HL_DEMAND_NOTHING && wanted != HL_DEMAND_NOTHING)
+        begin(runs, wanted);
+    else if (d->mode != wanted && d->mode != HL_DEMAND_ENDING)
+        withdraw(runs);
+    arm_overdue(runs);
+}
+
+static void on_overdue(struct hl_timer *timer)
+{
+    struct hl_runs *runs = HL_CONTAINER_OF(timer, struct hl_runs, dispatch.overdue);
+    if (runs->dispatch.mode == HL_DEMAND_DOOMED)
+        arm_overdue(runs); /* the store has not answered yet */
+    else
+        settle(runs);
+}
+
+void hl_demand_start(struct hl_runs *runs)
+{
+    uint32_t workers = runs->service->worker_count, total = runs->config->async_concurrency;
+    runs->dispatch.max = total / workers + (runs->index < total % workers ? 1 : 0);
+    hl_timer_init(&runs->dispatch.overdue, on_overdue);
+    settle(runs);
+}
+
+void hl_demand_on_gate(struct hl_runs *runs)
+{
+    settle(runs);
+}
+
+/* ---- the store's answers ---- */
+
+/* Of doomed ones a few at once are asked for. */
+static void end_batch(struct hl_runs *runs)
+{
+    if (runs->dispatch.mode != HL_DEMAND_DOOMED || runs->dispatch.credit > 0)
+        return;
+    runs->dispatch.mode = HL_DEMAND_NOTHING;
+    arm_overdue(runs);
+}
+
+static enum hl_demand_verdict judge(struct hl_runs *runs, const struct hl_claimed *claimed)
+{
+    struct hl_dispatch *d = &runs->dispatch;
+    if (runs->is_draining)
+        return HL_DEMAND_GIVE_BACK;
+    if (d->mode == HL_DEMAND_RUNS && hl_gate_is_open(runs->gate.gate))
+        return HL_DEMAND_CALL;
+    d->has_more_doomed = d->mode == HL_DEMAND_DOOMED &&
+                         age_ms(claimed->created_ms) >= runs->config->app_start_timeout_ms;
+    return d->has_more_doomed ? HL_DEMAND_TOO_LATE : HL_DEMAND_GIVE_BACK;
+}
+
+enum hl_demand_verdict hl_demand_take(struct hl_runs *runs, const struct hl_claimed *claimed)
+{
+    HL_ASSERT(runs->dispatch.credit > 0);
+    runs->dispatch.credit--;
+    enum hl_demand_verdict verdict = judge(runs, claimed);
+    if (verdict == HL_DEMAND_GIVE_BACK)
+        release_slots(runs, 1);
+    end_batch(runs);
+    return verdict;
+}
+
+void hl_demand_take_back(struct hl_runs *runs, struct hl_credit *credit)
+{
+    uint32_t n = credit->n;
+    free(credit);
+    runs->dispatch.credit -= n;
+    release_slots(runs, n);
+    if (runs->dispatch.mode == HL_DEMAND_DOOMED)
+        runs->dispatch.has_more_doomed = false;
+    end_batch(runs);
+}
+
+void hl_demand_stop(struct hl_runs *runs)
+{
+    runs->dispatch.is_withdrawing = true;
+    hl_timer_fini(runs->wheel, &runs->dispatch.overdue);
+    withdraw(runs);
+}
+
+void hl_demand_on_withdrawn(struct hl_runs *runs)
+{
+    struct hl_dispatch *d = &runs->dispatch;
+    if (--d->withdrawals > 0)
+        return;
+    uint32_t n = d->credit;
+    d->credit = 0;
+    d->mode = HL_DEMAND_NOTHING;
+    release_slots(runs, n);
+    d->holds_slots = false;
+    d->has_withdrawn = d->is_withdrawing;
+    settle(runs);
+}
