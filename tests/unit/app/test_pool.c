@@ -469,3 +469,77 @@ Test(pool, speaks_to_a_unix_socket)
     unlink(a.sun_path);
     rmdir(dir);
 }
+
+/* ---- the gate ---- */
+
+static void turn_gate(enum hl_cause_kind found)
+{
+    struct hl_cause cause = {.kind = found};
+    hl_gate_end_check(&group.gate, hl_gate_begin_check(&group.gate), cause, false);
+    hl_pool_on_gate(&pool);
+}
+
+static void wait_for_2xx(void)
+{
+    hl_gate_close_at_start(&group.gate, &(struct hl_config){.app_health_path = HL_STR("/health")});
+}
+
+Test(pool, connects_nobody_while_the_gate_is_shut_and_everybody_at_once_when_it_opens)
+{
+    struct asker a, b;
+    app_listen(0);
+    open_pool();
+    wait_for_2xx();
+    ask(&a, PATIENCE_MS);
+    ask(&b, PATIENCE_MS);
+    loop_turns(5);
+    cr_assert_eq(pool.open_count, 0);
+    turn_gate(HL_CAUSE_NONE);
+    cr_assert(a.wait.connecting && b.wait.connecting);
+    UNTIL(a.done && b.done);
+    cr_assert(a.upstream && b.upstream);
+}
+
+Test(pool, gives_a_wait_up_whose_time_is_over_while_the_gate_is_shut)
+{
+    struct asker a;
+    app_listen(0);
+    open_pool();
+    wait_for_2xx();
+    ask(&a, 50);
+    UNTIL(a.done);
+    cr_assert_null(a.upstream);
+}
+
+Test(pool, shuts_the_gate_when_its_connection_is_refused_and_stays_away_from_the_next_app)
+{
+    struct asker a;
+    app_listen(0);
+    app_stop();
+    open_pool();
+    wait_for_2xx();
+    turn_gate(HL_CAUSE_NONE);
+    ask(&a, PATIENCE_MS);
+    UNTIL(hl_gate_is_shut(&group.gate));
+    app_listen(url.port); /* it loads */
+    loop_turns(20);
+    cr_assert_eq(pool.open_count, 0);
+    turn_gate(HL_CAUSE_NONE);
+    UNTIL(a.done);
+    cr_assert_not_null(a.upstream);
+}
+
+Test(pool, gives_no_connection_that_came_back_while_the_gate_is_shut)
+{
+    struct asker a;
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *u = connect_one();
+    wait_for_2xx();
+    ask(&a, PATIENCE_MS);
+    hl_pool_put(u);
+    cr_assert_eq(a.done, 0);
+    hl_pool_on_gate(&pool);
+    cr_assert_eq(pool.member.idle_count, 0);
+    hl_upstream_wait_cancel(&a.wait);
+}

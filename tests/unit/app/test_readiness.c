@@ -226,3 +226,66 @@ Test(readiness, may_end_in_the_middle_of_a_probe)
     loop_turns(5);
     cr_assert_not(hl_readiness_is_ready(&readiness));
 }
+
+/* ---- the gate ---- */
+
+static void wait_for_2xx(enum hl_app_gate rule)
+{
+    config.app_health_path = HL_STR("/health");
+    config.app_health_gate = rule;
+    hl_gate_close_at_start(&calls.gate, &config);
+    answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    app_listen(0);
+    start();
+    UNTIL_SERVED(hl_gate_is_open(&calls.gate));
+    cr_assert(hl_readiness_is_ready(&readiness));
+}
+
+Test(readiness, ends_with_one_refused_connection_where_the_gate_shuts_by_it)
+{
+    wait_for_2xx(HL_APP_GATE_START);
+    app_stop();
+    UNTIL_SERVED(hl_gate_is_shut(&calls.gate));
+    cr_assert_not(hl_readiness_is_ready(&readiness));
+    cr_assert_eq(readiness.bad_checks, 1);
+}
+
+Test(readiness, leaves_the_gate_open_after_three_bad_answers_unless_it_is_always_asked_for)
+{
+    wait_for_2xx(HL_APP_GATE_START);
+    answer = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+    UNTIL_SERVED(!hl_readiness_is_ready(&readiness));
+    cr_assert(hl_gate_is_open(&calls.gate));
+}
+
+Test(readiness, shuts_the_gate_with_three_bad_answers_where_it_is_always_asked_for)
+{
+    wait_for_2xx(HL_APP_GATE_ALWAYS);
+    answer = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+    UNTIL_SERVED(hl_gate_is_shut(&calls.gate));
+    cr_assert_geq(readiness.bad_checks, 3);
+    answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    UNTIL_SERVED(hl_gate_is_open(&calls.gate));
+}
+
+Test(readiness, is_over_when_a_call_was_refused_and_asks_at_once)
+{
+    wait_for_2xx(HL_APP_GATE_START);
+    UNTIL_SERVED(!readiness.probe && hl_timer_is_armed(&readiness.timer));
+    hl_gate_close(&calls.gate, "a call was refused");
+    hl_readiness_on_gate(&readiness);
+    cr_assert_not(hl_readiness_is_ready(&readiness));
+    cr_assert_not_null(readiness.probe);
+    UNTIL_SERVED(hl_gate_is_open(&calls.gate));
+}
+
+Test(readiness, shuts_the_gate_while_it_is_held)
+{
+    wait_for_2xx(HL_APP_GATE_START);
+    hl_readiness_hold(&readiness, "the app ended");
+    cr_assert(hl_gate_is_shut(&calls.gate));
+    hl_readiness_on_gate(&readiness);
+    cr_assert_null(readiness.probe);
+    hl_readiness_release(&readiness, "it is starting");
+    UNTIL_SERVED(hl_gate_is_open(&calls.gate));
+}

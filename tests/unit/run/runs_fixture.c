@@ -4,10 +4,12 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "run/dispatch.h"
 
 struct hl_runs runs;
 uint16_t app_port = 1;
 static struct hl_service service;
+static struct hl_readiness readiness;
 static struct hl_limiter_seat *seats[1];
 static struct hl_slot_table slots;
 static struct hl_date date;
@@ -27,8 +29,12 @@ void runs_begin(void)
     config.app_url.port = app_port;
     config.max_head = 4096;
     config.max_kept_response = 1 << 20;
-    service = (struct hl_service){
-        .config = &config, .store = fake_store_begin(), .seats = seats, .worker_count = 1};
+    service = (struct hl_service){.config = &config,
+        .store = fake_store_begin(),
+        .readiness = &readiness,
+        .seats = seats,
+        .worker_count = 1};
+    atomic_init(&readiness.why, "it loads");
     atomic_init(&service.memory_left, 1 << 20);
     hl_pool_group_init(&service.connections, true, 0);
     hl_limiter_init(&service.limiter, 0, 0, seats, 1);
@@ -105,4 +111,31 @@ void run_record(struct hl_run *run)
 unsigned run_count(void)
 {
     return (unsigned)hl_counter_get(&runs.count);
+}
+
+/* As the worker does with what its mailbox brings. */
+static void take_turn(void)
+{
+    for (struct hl_msg *msg = hl_mailbox_take(&box), *next; msg; msg = next) {
+        next = msg->next;
+        cr_assert_eq(msg, &runs.gate.turned);
+        hl_gate_seat_on_turn(&runs.gate);
+        hl_pool_on_gate(&runs.pool);
+        if (runs.dispatch.max > 0)
+            hl_dispatch_on_gate(&runs);
+    }
+}
+
+void gate_close(void)
+{
+    hl_gate_close(&service.connections.gate, "the app ended");
+    take_turn();
+}
+
+void gate_open(void)
+{
+    struct hl_gate *gate = &service.connections.gate;
+    hl_gate_end_check(
+        gate, hl_gate_begin_check(gate), (struct hl_cause){.kind = HL_CAUSE_NONE}, true);
+    take_turn();
 }

@@ -24,4 +24,8 @@ void run_record(struct hl_run *run);
 /* Runs that go on. */
 unsigned run_count(void);
 
+/* What checks of the app find out, or calls: the worker is told. */
+void gate_close(void); /* with a rule, it is shut */
+void gate_open(void);
+
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "run/demand.h"
 #include "run/ending.h"
 #include "runs_fixture.h"
 
@@ -149,6 +151,125 @@ Test(dispatch, lets_a_slot_go_whose_credit_comes_back)
     hl_dispatch_on_message(&runs, &back->m.msg);
     cr_assert_eq(runs.service->limiter.in_use, 0);
     cr_assert_eq(runs.dispatch.credit, 0);
+}
+
+/* ---- an app that takes no calls ---- */
+
+static void assert_withdrawn(void)
+{
+    free(fake_store_take(HL_STORE_WITHDRAW));
+    cr_assert_eq(fake_store.count, 0);
+}
+
+Test(dispatch, gives_no_credit_before_the_app_takes_calls)
+{
+    gate_close();
+    hl_dispatch_start(&runs);
+    cr_assert_eq(fake_store.count, 0);
+    gate_open();
+    assert_credit(4);
+}
+
+Test(dispatch, takes_its_credit_back_when_the_app_takes_no_calls_and_gives_it_anew)
+{
+    start(4);
+    claim(1);
+    hl_progress_request(find(1), HL_REQUEST_SENT);
+    gate_close();
+    assert_withdrawn();
+    gate_open();
+    cr_assert_eq(fake_store.count, 0, "not before the store has answered");
+    tell(HL_STORE_WITHDRAW);
+    assert_credit(3);
+    cr_assert_not(runs.dispatch.has_withdrawn);
+}
+
+Test(dispatch, gives_back_what_waits_for_an_app_that_takes_no_calls)
+{
+    start(4);
+    claim(1);
+    gate_close();
+    free(fake_store_take(HL_STORE_WITHDRAW));
+    assert_released(1);
+    claim(2); /* it was on its way */
+    assert_released(2);
+    tell(HL_STORE_WITHDRAW);
+    cr_assert_eq(run_count(), 0);
+    gate_open();
+    assert_credit(4);
+}
+
+Test(dispatch, lets_the_slots_go_that_its_credit_holds)
+{
+    set_limit(2);
+    start(0);
+    hl_counter_add(&fake_store.gauges.queued_runs, 3);
+    tell(HL_STORE_WORK);
+    assert_credit(1);
+    assert_credit(1);
+    cr_assert_eq(runs.service->limiter.in_use, 2);
+    gate_close();
+    assert_withdrawn();
+    tell(HL_STORE_WITHDRAW);
+    cr_assert_eq(runs.service->limiter.in_use, 0);
+    tell(HL_STORE_WORK);
+    cr_assert_eq(fake_store.count, 0, "a hint that was on its way");
+    gate_open();
+    assert_credit(1);
+    assert_credit(1);
+    hl_demand_stop(&runs);
+    assert_withdrawn();
+    tell(HL_STORE_WITHDRAW);
+    hl_counter_sub(&fake_store.gauges.queued_runs, 3);
+}
+
+/* A queued run has waited for as long as it may. */
+static void doom(void)
+{
+    config.app_start_timeout_ms = 1;
+    hl_counter_set(&fake_store.gauges.oldest_queued_ms, 1);
+}
+
+Test(dispatch, ends_what_has_waited_too_long_for_an_app_that_takes_no_calls)
+{
+    doom();
+    gate_close();
+    hl_dispatch_start(&runs);
+    UNTIL(fake_store.count == 1);
+    struct hl_credit *credit =
+        HL_CONTAINER_OF(fake_store_take(HL_STORE_CREDIT), struct hl_credit, m);
+    cr_assert(credit->returns);
+    claim(1); /* of 1970 */
+    struct hl_finish *f = HL_CONTAINER_OF(fake_store_take(HL_STORE_FINISH), struct hl_finish, m);
+    cr_assert_eq(f->outcome.state, HL_RUN_FAILURE);
+    cr_assert_eq(f->outcome.reason, HL_REASON_UPSTREAM_UNREACHABLE);
+    free(f);
+    credit->n--;
+    credit->m.msg.type = HL_STORE_CREDIT_BACK;
+    hl_dispatch_on_message(&runs, &credit->m.msg);
+    cr_assert_eq(runs.dispatch.credit, 0);
+    hl_counter_set(&fake_store.gauges.oldest_queued_ms, 0);
+    gate_open();
+    hl_dispatch_end_turn(&runs);
+    cr_assert_eq(runs.dispatch.credit, 4);
+    while (fake_store.count > 0)
+        free(HL_CONTAINER_OF(fake_store_take(HL_STORE_CREDIT), struct hl_credit, m));
+}
+
+Test(dispatch, ends_nothing_while_the_app_of_another_replica_takes_calls)
+{
+    doom();
+    config.app_start_timeout_ms = 3600000;
+    runs.gate.gate->closed_ms = 0; /* as if for hours */
+    gate_close();
+    runs.gate.gate->closed_ms = 0;
+    hl_counter_set(&fake_store.gauges.app_taken_ms, (uint64_t)hl_clock_wall_ms() - 60000);
+    hl_dispatch_start(&runs);
+    cr_assert_eq(fake_store.count, 0);
+    hl_counter_set(&fake_store.gauges.app_taken_ms, 0);
+    gate_open();
+    assert_credit(4);
+    hl_counter_set(&fake_store.gauges.oldest_queued_ms, 0);
 }
 
 /* ---- a claim ---- */

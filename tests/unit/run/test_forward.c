@@ -193,6 +193,63 @@ Test(forward, gives_the_app_time_while_it_waits_for_the_request)
     cr_assert(hl_timer_is_armed(&run->timer));
 }
 
+/* ---- the gate ---- */
+
+static void shut_gate(void)
+{
+    runs.gate.gate->rule = HL_APP_GATE_START;
+    gate_close();
+}
+
+Test(forward, waits_for_the_gate_and_goes_on_at_once_when_it_opens)
+{
+    shut_gate();
+    struct hl_run *run = call();
+    cr_assert_eq(run->stage, HL_STAGE_AT_GATE);
+    cr_assert_eq(hl_counter_get(&metrics.waiting_at_gate), 1);
+    loop_turns(3);
+    cr_assert_not(app_is_called());
+    gate_open();
+    cr_assert_eq(run->stage, HL_STAGE_CONNECTING);
+    cr_assert_eq(hl_counter_get(&metrics.waiting_at_gate), 0);
+    app_await(app_accept(), GET);
+}
+
+Test(forward, says_when_to_come_again_when_the_gate_stays_shut)
+{
+    shut_gate();
+    fire(call());
+    caller_await(caller, "Retry-After: 10\r\n");
+    cr_assert_eq(hl_counter_get(&metrics.waiting_at_gate), 0);
+}
+
+Test(forward, uses_no_kept_connection_while_the_gate_is_shut)
+{
+    call();
+    int app = app_accept();
+    app_await(app, GET);
+    app_say(app, OK);
+    caller_await(caller, OK + 15);
+    shut_gate();
+    cr_assert_eq(runs.pool.member.idle_count, 0);
+    struct hl_run *run = call();
+    cr_assert_eq(run->stage, HL_STAGE_AT_GATE);
+    gate_open();
+    app_await(app_accept(), GET);
+    cr_assert(app_is_left(app));
+}
+
+Test(forward, forgets_who_leaves_while_the_gate_is_shut)
+{
+    shut_gate();
+    struct hl_run *run = call();
+    hl_client_lose(run->client);
+    cr_assert_eq(run_count(), 0);
+    gate_open();
+    loop_turns(3);
+    cr_assert_not(app_is_called());
+}
+
 /* ---- a slot ---- */
 
 static void set_limit(uint32_t queue)
@@ -215,6 +272,26 @@ Test(forward, waits_for_a_slot_and_then_calls_the_app)
     app_await(app, GET GET);
     cr_assert_eq(second->stage, HL_STAGE_CALLING);
     cr_assert_eq(hl_counter_get(&metrics.waiting_for_slot), 0);
+}
+
+Test(forward, has_no_slot_while_it_waits_for_the_gate)
+{
+    set_limit(10);
+    call();
+    int app = app_accept();
+    app_await(app, GET);
+    struct hl_run *second = call();
+    cr_assert_eq(second->stage, HL_STAGE_QUEUED);
+    shut_gate();
+    app_close(app);
+    UNTIL(second->stage == HL_STAGE_AT_GATE);
+    cr_assert_eq(runs.service->limiter.in_use, 0);
+    cr_assert_eq(hl_counter_get(&metrics.waiting_for_slot), 0);
+    struct hl_run *third = call();
+    cr_assert_eq(third->stage, HL_STAGE_AT_GATE, "before it asks for one");
+    gate_open();
+    cr_assert_eq(second->stage, HL_STAGE_CONNECTING, "in the order in which they came");
+    cr_assert_eq(third->stage, HL_STAGE_QUEUED);
 }
 
 Test(forward, refuses_a_call_when_enough_of_them_wait)
