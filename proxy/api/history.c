@@ -67,7 +67,7 @@ static void set_levels(struct hl_sample *sample, const struct hl_figures *figure
     uint32_t *values = sample->values;
     values[HL_HISTORY_IN_FLIGHT] = clamp(hl_counter_get(&workers->calls_in_flight));
     values[HL_HISTORY_RUNS] = clamp(hl_counter_get(&workers->runs_in_flight));
-    values[HL_HISTORY_WAITING] = clamp(hl_counter_get(&workers->waiting_for_slot));
+    values[HL_HISTORY_WAITING] = clamp(hl_figures_waiting(workers));
     values[HL_HISTORY_QUEUED] = clamp(hl_counter_get(&figures->store->queued_runs));
     values[HL_HISTORY_QUEUE_AGE_MS] =
         clamp(hl_figures_age_ms(figures->now_ms, &figures->store->oldest_queued_ms));

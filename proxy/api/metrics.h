@@ -35,6 +35,11 @@ struct hl_figures {
 void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *view);
 
 /* How long something has waited since the wall time in `since`; 0: nothing waits. */
+/* Calls that wait for the app: for its gate, or for a slot. */
+static inline uint64_t hl_figures_waiting(const struct hl_worker_metrics *workers)
+{
+    return hl_counter_get(&workers->waiting_for_slot) + hl_counter_get(&workers->waiting_at_gate);
+}
 uint64_t hl_figures_age_ms(int64_t now_ms, const struct hl_counter *since);
 
 /* Adds one worker's figures to the sum. Any thread. */

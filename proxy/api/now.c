@@ -142,7 +142,7 @@ static void write_current(struct text *t, const struct hl_figures *figures)
     } numbers[] = {
         {"connections_open", hl_counter_get(&workers->connections_open)},
         {"calls_in_flight", hl_counter_get(&workers->calls_in_flight)},
-        {"calls_waiting", hl_counter_get(&workers->waiting_for_slot)},
+        {"calls_waiting", hl_figures_waiting(workers)},
         {"runs_in_flight", hl_counter_get(&workers->runs_in_flight)},
         {"runs_queued", hl_counter_get(&store->queued_runs)},
         {"queue_age_ms", hl_figures_age_ms(figures->now_ms, &store->oldest_queued_ms)},

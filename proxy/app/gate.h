@@ -1,4 +1,4 @@
-/* gate.h - whether calls go into the app, and whether queued runs are claimed for it (contract 14,
+/* gate.h - whether calls go into the app, and whether queued runs are claimed for it (contract 10,
  * HOOKLINE_APP_HEALTH_GATE).
  *
  * Checks of the app (readiness.h) open it, and close it; whoever's connection is refused closes it, too.

@@ -1,4 +1,4 @@
-/* admission.c - the gate of the app, and a slot of it, for a call (contract 7 and 14).
+/* admission.c - the gate of the app, and a slot of it, for a call (contract 7 and 10).
  * Owns: the waits for them. Thread: the worker's.
  * Promise: nobody waits longer than HOOKLINE_CONNECT_TIMEOUT for the gate and HOOKLINE_APP_QUEUE_TIMEOUT
  * for a slot, and no more than HOOKLINE_APP_QUEUE do; who sends slowly, or waits for the gate, has no

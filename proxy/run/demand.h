@@ -1,5 +1,5 @@
 /* demand.h - which queued runs a worker has the store hand to it: its credit, and whether it gives any
- * (contract 4 and 14). The worker's thread. */
+ * (contract 4 and 10). The worker's thread. */
 #ifndef HL_RUN_DEMAND_H
 #define HL_RUN_DEMAND_H
 

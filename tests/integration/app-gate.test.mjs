@@ -1,5 +1,4 @@
-// The app's health gate: nothing goes into an app that has not said that it is ready, and no run is claimed for one that
-// takes no calls.
+// The health gate: nothing goes into an app before it says that it is ready, and no run is claimed for one that takes no calls.
 import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -50,7 +49,10 @@ class Model {
             return this.health ? x.send(this.health) : x.gone.then(() => x.end());
         }
         this.calls.push(x.path);
-        if (x.head.has('upgrade')) return x.respond(101, { Connection: 'Upgrade', Upgrade: 'websocket' }).then(() => x.take());
+        if (x.head.has('upgrade')) {
+            await x.respond(101, { Connection: 'Upgrade', Upgrade: 'websocket' });
+            return x.take();
+        }
         await x.body();
         await this.answer(x);
     }
