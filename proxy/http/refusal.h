@@ -10,12 +10,11 @@
 
 /* Retry-After, in seconds: how soon what stands in the way can have passed. */
 enum hl_retry {
-    HL_RETRY_NONE = 0,  /* no Retry-After: waiting does not help, or nobody knows */
-    HL_RETRY_PLACE = 1, /* places, and queues of ours, come free many times a second */
-    HL_RETRY_CALLS = 5, /* calls of the app, or what the store has before it, come to an end */
-    HL_RETRY_BACKLOG =
-        10, /* more waits than a moment's work: runs, deliveries, memory, keys, an app */
-    HL_RETRY_SPACE = 30, /* the disk is full, until old runs go or somebody makes space */
+    HL_RETRY_NONE = 0,     /* no Retry-After: waiting does not help, or nobody knows */
+    HL_RETRY_PLACE = 1,    /* places, and queues of ours, come free many times a second */
+    HL_RETRY_CALLS = 5,    /* calls of the app, or what the store has before it, come to an end */
+    HL_RETRY_BACKLOG = 10, /* more than a moment's work: runs, deliveries, memory, keys, a load */
+    HL_RETRY_SPACE = 30,   /* the disk is full, until old runs go or somebody makes space */
 };
 
 struct hl_refusal {
