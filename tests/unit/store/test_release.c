@@ -1,6 +1,7 @@
 /* test_release.c - a worker that stops: what it had claimed and not started waits again. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "fixture.h"
@@ -99,18 +100,71 @@ STORE_TEST(finish_and_release_under_a_released_claim_are_stale)
     cr_assert_eq(state_of(f, &id), HL_RUN_QUEUED);
 }
 
-STORE_TEST(nothing_is_claimed_after_a_withdrawal_was_answered)
+static void withdraw(struct fixture *f)
 {
-    struct hl_id id;
-    give_credit(f, &f->worker, 5, false);
     struct hl_store_msg *m = calloc(1, sizeof(*m));
     m->msg.type = HL_STORE_WITHDRAW;
     cr_assert_eq(ask(f, &f->worker, m), HL_OK);
     free(m);
+}
+
+STORE_TEST(nothing_is_claimed_after_a_withdrawal_was_answered)
+{
+    struct hl_id id;
+    give_credit(f, &f->worker, 5, false);
+    withdraw(f);
     cr_assert_eq(accept_run(f, (struct run_spec){.body = "x"}, &id), HL_OK);
     settle(f);
     cr_assert_null(party_look(&f->worker, HL_STORE_CLAIMED));
     cr_assert_eq(state_of(f, &id), HL_RUN_QUEUED);
+}
+
+STORE_TEST(credit_that_was_withdrawn_is_given_anew)
+{
+    struct hl_id id;
+    give_credit(f, &f->worker, 5, false);
+    withdraw(f);
+    cr_assert_eq(accept_run(f, (struct run_spec){.body = "x"}, &id), HL_OK);
+    struct hl_claimed *c = claim_one(f);
+    cr_assert(hl_id_eq(&c->run_id, &id));
+    cr_assert_eq(release(f, c), HL_OK);
+    settle(f);
+    cr_assert_null(party_look(&f->worker, HL_STORE_CLAIMED), "there was credit for one");
+    withdraw(f);
+    withdraw(f);
+    hl_claimed_free(claim_one(f));
+}
+
+/* The store fetches it while the worker takes its credit back. */
+static void withdraw_in_the_middle_of_a_body(struct fixture *f)
+{
+    size_t size = 24 << 20;
+    char *text = malloc(size + 1);
+    memset(text, 'x', size);
+    text[size] = '\0';
+    struct hl_accept *a = make_accept(f, HL_STORE_ACCEPT, &(struct run_spec){0});
+    a->body = make_file_body(f, text);
+    cr_assert_eq(ask(f, &f->worker, &a->m), HL_OK);
+    struct hl_id id = a->run_id;
+    hl_accept_free(a);
+    free(text);
+    give_credit(f, &f->worker, 1, false);
+    while (state_of(f, &id) != HL_RUN_RUNNING)
+        ;
+    withdraw(f);
+    struct hl_claimed *c = party_look(&f->worker, HL_STORE_CLAIMED);
+    if (c)
+        cr_assert_eq(release(f, c), HL_OK);
+    c = claim_one(f);
+    cr_assert(hl_id_eq(&c->run_id, &id));
+    cr_assert_eq(c->attempt, 1);
+    hl_claimed_free(c);
+}
+
+Test(postgres, run_whose_body_was_on_its_way_to_a_worker_that_withdrew_is_claimed_again,
+    .timeout = 120)
+{
+    fixture_run(HL_STORE_POSTGRES, withdraw_in_the_middle_of_a_body);
 }
 
 Test(sqlite, released_run_is_queued_after_a_restart_and_not_interrupted)
