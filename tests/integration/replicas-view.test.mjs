@@ -146,6 +146,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     await all.rows('ALTER TABLE ~.run DROP COLUMN replica');
     await all.rows('ALTER TABLE ~.node DROP COLUMN key_check');
     await all.rows('ALTER TABLE ~.ticket DROP COLUMN timeout_ms, DROP COLUMN start_by');
+    await all.rows('ALTER TABLE ~.node DROP COLUMN app_at');
     await all.rows(`UPDATE ~.meta SET v = '1' WHERE k = 'version'`);
 
     const a = await all.add('a');
