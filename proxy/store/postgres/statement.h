@@ -91,8 +91,9 @@ enum hl_pg_code {
 
 /* In how many ms the first queued run is to start; -1: none is. */
 #define HL_PG_START_MS(of)                                                                         \
-    "coalesce((SELECT greatest(0, (extract(epoch FROM min(start_by) - now()) * 1000)::bigint)"     \
-    " FROM ~.ticket WHERE start_by IS NOT NULL AND node_id IS NULL AND attempt = 0" of "), -1)"
+    "coalesce((SELECT CASE WHEN min(start_by) IS NOT NULL THEN greatest(0,"                        \
+    " (extract(epoch FROM min(start_by) - now()) * 1000)::bigint) END FROM ~.ticket"               \
+    " WHERE start_by IS NOT NULL AND node_id IS NULL AND attempt = 0" of "), -1)"
 
 /* What is past its retention is hidden at once, but not while its webhook is to be sent. */
 #define HL_PG_SHOWN_DELIVERY(until) "(state = 0 OR created_ms > " until "::bigint)"
@@ -242,6 +243,8 @@ enum hl_pg_code {
         " " HL_PG_NEW_ID " AS delivery_id, $3::bigint AS max_attempts, " HL_PG_NO_ANSWER           \
         " FROM gone), " HL_PG_END                                                                  \
         " SELECT (SELECT count(*) FROM gone), " HL_PG_START_MS(" AND run_id NOT IN (SELECT run_id FROM late)")) \
+    /* Which of the runs $1 have ended. */                                                         \
+    X(RUN_ENDED, "SELECT run_id FROM ~.run WHERE run_id = ANY ($1::uuid[]) AND state >= 2")        \
     /* How many are queued, up to $1. */                                                           \
     X(QUEUE_PEEK, "SELECT count(*) FROM (SELECT FROM ~.ticket WHERE node_id IS NULL"               \
         " AND due_at <= now() LIMIT $1::bigint) AS queued")                                        \
