@@ -96,6 +96,7 @@ static void drain(struct hl_control *ctl)
 {
     ctl->state = HL_CONTROL_DRAINING;
     HL_LOG(INFO, "listeners closed; running calls may end");
+    hl_rest_end_waits(ctl->rest);
     hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->drain_timeout_ms);
     hl_timer_arm(&ctl->wheel, &ctl->tunnel_timer, ctl->config->tunnel_drain_ms);
     tell_workers(ctl, HL_WORKER_CLOSE);

@@ -146,6 +146,8 @@ static const struct plain {
     {"hookline_responses_not_kept_total", "counter", OF_WORKERS(responses_not_kept),
         "Responses that the disk did not take, or not fast enough: their webhooks go without "
         "them."},
+    {"hookline_waiters", "gauge", OF_STORE(waiters),
+        "Callers that wait for a run's end (Prefer: wait, ?wait=)."},
     {"hookline_runs_expired_total", "counter", OF_STORE(expired_runs),
         "Queued runs that were ended because their time to start was over."},
     {"hookline_store_commits_total", "counter", OF_STORE(commits), "Commits of the store."},

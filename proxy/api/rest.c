@@ -26,12 +26,17 @@ struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts)
         return NULL;
     }
     hl_rest_calls_init(&rest->calls, parts, &rest->mail.box);
+    if (hl_rest_waits_init(
+            &rest->calls.waits, loop, parts->store, &rest->mail.box, parts->config) != 0) {
+        hl_rest_close(rest); /* the memory stays until the loop is over: the process ends */
+        return NULL;
+    }
     if (!parts->auth || !hl_auth_is_asked(parts->config))
         return rest;
     rest->seat = hl_auth_seat_new(parts->auth, &rest->mail.box);
     if (rest->seat)
         return rest;
-    hl_rest_close(rest); /* the memory stays until the loop is over: the process ends */
+    hl_rest_close(rest);
     return NULL;
 }
 
@@ -65,6 +70,8 @@ static void on_message(void *self, struct hl_msg *msg)
         hl_auth_seat_on_message(rest->seat, msg);
     else if (msg->type == HL_WORKER_INQUIRY)
         hl_rest_take_inquiry(&rest->calls, HL_CONTAINER_OF(msg, struct hl_inquiry, msg));
+    else if (msg->type == HL_WORKER_INQUIRY_GONE)
+        hl_rest_drop_inquiry(&rest->calls, HL_CONTAINER_OF(msg, struct hl_inquiry_gone, msg));
     else
         hl_rest_calls_take(&rest->calls, msg);
 }
@@ -87,10 +94,18 @@ void hl_rest_close(struct hl_rest *rest)
             hl_auth_seat_on_message(rest->seat, msg);
         else if (msg->type == HL_WORKER_INQUIRY)
             hl_inquiry_free(HL_CONTAINER_OF(msg, struct hl_inquiry, msg));
+        else if (msg->type == HL_WORKER_INQUIRY_GONE)
+            free(HL_CONTAINER_OF(msg, struct hl_inquiry_gone, msg));
         else
             hl_rest_answer_free(msg);
     }
+    hl_rest_waits_close(&rest->calls.waits);
     hl_uv_mailbox_close(&rest->mail);
+}
+
+void hl_rest_end_waits(struct hl_rest *rest)
+{
+    hl_rest_waits_end(&rest->calls.waits);
 }
 
 void hl_rest_free(struct hl_rest *rest)
@@ -98,6 +113,7 @@ void hl_rest_free(struct hl_rest *rest)
     if (!rest)
         return;
     hl_auth_seat_free(rest->seat);
+    hl_rest_waits_fini(&rest->calls.waits);
     hl_rest_calls_fini(&rest->calls);
     free(rest);
 }

@@ -28,6 +28,9 @@ void hl_rest_keep_loop(struct hl_rest *rest, bool keeps);
 /* A worker asks and answers nothing more: who waits for it goes on without. */
 void hl_rest_worker_ended(struct hl_rest *rest, uint32_t index);
 
+/* Nobody waits for a run's end from now on: whoever does is answered. */
+void hl_rest_end_waits(struct hl_rest *rest);
+
 void hl_rest_begin(struct hl_rest *rest, struct hl_rest_call *call);
 
 #endif

@@ -35,6 +35,7 @@ const struct hl_rest_parts *hl_rest_parts(const struct hl_rest_call *call)
 bool hl_rest_call_add(struct hl_rest_calls *calls, struct hl_rest_call *call)
 {
     call->all = calls;
+    hl_rest_wait_init(&call->wait);
     hl_list_push_back(&calls->list, &call->node);
     call->name = hl_slot_add(&calls->slots, call);
     return call->name.generation != 0;
@@ -148,6 +149,14 @@ static void take_stored(struct hl_rest_calls *calls, struct hl_store_msg *m)
 {
     apply(calls, m);
     struct hl_rest_call *call = hl_slot_find(&calls->slots, m->from);
+    if (m->msg.type == HL_STORE_WATCH || m->msg.type == HL_STORE_UNWATCH) {
+        enum hl_err rc = m->rc;
+        bool is_watch = m->msg.type == HL_STORE_WATCH;
+        free(m);
+        if (call && is_watch)
+            hl_rest_wait_on_watch(&call->wait, rc);
+        return;
+    }
     if (!call || call->answer_count == HL_REST_STORE_ANSWERS) {
         hl_rest_answer_free(&m->msg);
         return;
@@ -179,14 +188,20 @@ void hl_rest_calls_worker_ended(struct hl_rest_calls *calls, uint32_t index)
 
 /* ---- a call ends ---- */
 
+void hl_rest_drop_answers(struct hl_rest_call *call)
+{
+    for (unsigned i = 0; i < call->answer_count; i++)
+        hl_rest_answer_free(&call->answers[i]->msg);
+    call->answer_count = 0;
+}
+
 /* All but the reply. */
 static void release(struct hl_rest_call *call)
 {
     hl_list_remove(&call->node);
+    hl_rest_wait_leave(&call->wait);
     hl_slot_remove(&call->all->slots, call->name);
-    for (unsigned i = 0; i < call->answer_count; i++)
-        hl_rest_answer_free(&call->answers[i]->msg);
-    call->answer_count = 0;
+    hl_rest_drop_answers(call);
     while (call->recent) {
         struct hl_msg *next = call->recent->next;
         hl_rest_answer_free(call->recent);

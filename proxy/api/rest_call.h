@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "api/rest_param.h"
+#include "api/rest_waits.h"
 #include "loop/slot.h"
 #include "worker/inquiry.h"
 #include "run/recent.h"
@@ -29,10 +30,13 @@ struct hl_rest_calls {
     struct hl_mailbox *mail; /* that answers come to */
     struct hl_slot_table slots;
     struct hl_list list;
+    struct hl_rest_waits waits;
     uint64_t ended[4]; /* a bit for each worker */
 };
 
 #define HL_REST_STORE_ANSWERS 2
+
+typedef void hl_rest_handler(struct hl_rest_call *call);
 
 struct hl_rest_call {
     /* the request: set by the front, borrowed until the answer */
@@ -61,9 +65,9 @@ struct hl_rest_call {
     unsigned answer_count;
     struct hl_msg *recent; /* the workers': struct hl_recent_ask, linked by `next` */
     uint64_t asked[4];     /* a bit for each worker that owes an answer */
+    struct hl_rest_wait wait;
+    hl_rest_handler *after_wait;
 };
-
-typedef void hl_rest_handler(struct hl_rest_call *call);
 
 void hl_rest_calls_init(
     struct hl_rest_calls *calls, const struct hl_rest_parts *parts, struct hl_mailbox *mail);
@@ -85,6 +89,8 @@ void hl_rest_abandon(struct hl_rest_call *call);
 const struct hl_rest_parts *hl_rest_parts(const struct hl_rest_call *call);
 /* Asks the store; `m` is given away and comes back in `answers`. */
 void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store_msg *m);
+/* What has answered is forgotten. */
+void hl_rest_drop_answers(struct hl_rest_call *call);
 /* Asks all workers, each with a copy. */
 void hl_rest_ask_workers(struct hl_rest_call *call, const struct hl_recent_ask *ask);
 /* When all that was asked has answered, `step`; at once when nothing was. */

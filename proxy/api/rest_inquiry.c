@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "api/rest_response.h"
 #include "api/rest_route.h"
 #include "http/target.h"
 
@@ -21,6 +22,38 @@ static void on_reply(struct hl_rest_call *call)
     inquiry->reply = call->reply;
     hl_mailbox_post(inquiry->reply_to, &inquiry->msg);
     free(own);
+}
+
+static void begin_call(struct hl_rest_calls *calls, struct inquiry_call *own)
+{
+    struct hl_rest_call *call = &own->call;
+    if (!hl_rest_call_add(calls, call)) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    call->id = own->inquiry->awaited;
+    call->params.wait_ms = own->inquiry->wait_ms;
+    hl_str_put(call->project, sizeof(call->project), own->inquiry->asker.project);
+    hl_str_put(call->app, sizeof(call->app), own->inquiry->app);
+    hl_rest_show_response(call);
+}
+
+void hl_rest_drop_inquiry(struct hl_rest_calls *calls, struct hl_inquiry_gone *gone)
+{
+    HL_LIST_EACH_SAFE (node, &calls->waits.list) {
+        struct hl_rest_wait *wait = HL_CONTAINER_OF(node, struct hl_rest_wait, node);
+        struct hl_rest_call *call = HL_CONTAINER_OF(wait, struct hl_rest_call, wait);
+        struct inquiry_call *own = HL_CONTAINER_OF(call, struct inquiry_call, call);
+        if (call->on_reply != on_reply || own->inquiry->reply_to != gone->reply_to ||
+            own->inquiry->from.index != gone->from.index ||
+            own->inquiry->from.generation != gone->from.generation)
+            continue;
+        hl_rest_abandon(call);
+        hl_inquiry_free(own->inquiry);
+        free(own);
+        break;
+    }
+    free(gone);
 }
 
 void hl_rest_take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquiry)
@@ -41,5 +74,8 @@ void hl_rest_take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquir
     own->call.body = hl_buf_str(&inquiry->body);
     own->call.asker = inquiry->asker;
     own->call.on_reply = on_reply;
-    hl_rest_route(calls, &own->call);
+    if (hl_id_is_nil(&inquiry->awaited))
+        hl_rest_route(calls, &own->call);
+    else
+        begin_call(calls, own);
 }

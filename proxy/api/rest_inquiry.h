@@ -6,6 +6,8 @@
 #include "worker/inquiry.h"
 
 /* Takes the worker's message, which goes back answered. */
+/* Nobody waits for its answer: it is dropped if it waits. Takes the message. */
+void hl_rest_drop_inquiry(struct hl_rest_calls *calls, struct hl_inquiry_gone *gone);
 void hl_rest_take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquiry);
 
 #endif

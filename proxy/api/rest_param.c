@@ -9,6 +9,7 @@
 #include "api/rest_call.h"
 #include "base/clock.h"
 #include "http/target.h"
+#include "route/prefer.h"
 
 #define VALUE_MAX     192
 #define LIMIT_DEFAULT 50
@@ -100,6 +101,13 @@ static bool read_run_id(struct hl_rest_call *call, struct hl_str value)
     return read_id(value, &call->params.run_id);
 }
 
+/* More than HOOKLINE_MAX_WAIT counts as that. */
+static bool read_wait(struct hl_rest_call *call, struct hl_str value)
+{
+    uint64_t max_ms = hl_rest_parts(call)->config->max_wait_ms;
+    return hl_wait_parse(value, max_ms, &call->params.wait_ms);
+}
+
 #define TIME_ALLOWED "a time as RFC 3339 (2026-11-22T08:00:00Z) or in milliseconds since 1970"
 
 static const struct param {
@@ -117,6 +125,7 @@ static const struct param {
     {HL_REST_TIME, "until", read_until, TIME_ALLOWED},
     {HL_REST_APP, "app", read_app, "an app's name"},
     {HL_REST_RUN_ID, "run_id", read_run_id, "a run's id"},
+    {HL_REST_WAIT, "wait", read_wait, "a number of seconds"},
 };
 
 static const struct param *find(unsigned groups, const struct hl_param *given)

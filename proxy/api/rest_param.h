@@ -16,6 +16,7 @@ enum {
     HL_REST_TIME = 16, /* since, until */
     HL_REST_APP = 32,
     HL_REST_RUN_ID = 64,
+    HL_REST_WAIT = 128,
 };
 
 /* What a query says. */
@@ -27,6 +28,7 @@ struct hl_rest_params {
     int64_t since_ms, until_ms;
     char app[HL_NAME_MAX + 1];
     struct hl_id run_id; /* nil: any */
+    uint64_t wait_ms;    /* for the run's end */
 };
 
 /* Fills call->params from the query; `groups`: those HL_REST_… that may stand in it. False: refused,

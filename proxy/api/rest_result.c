@@ -8,11 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/rest_wait.h"
+
+static void show_now(struct hl_rest_call *call);
 static void show(struct hl_rest_call *call);
 
 void hl_rest_show_result(struct hl_rest_call *call)
 {
     call->reply.run_id = call->id;
+    hl_rest_wait(call, show_now);
+}
+
+static void show_now(struct hl_rest_call *call)
+{
     struct hl_get_run *g = calloc(1, sizeof(*g));
     if (!g) {
         hl_rest_refuse_memory(call);

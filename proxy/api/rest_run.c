@@ -11,6 +11,7 @@
 #include "api/json.h"
 #include "api/rest_param.h"
 #include "api/rest_record.h"
+#include "api/rest_wait.h"
 
 static const char *app_of(const struct hl_rest_call *call)
 {
@@ -189,6 +190,7 @@ static void write_list(struct hl_rest_call *call)
 
 /* ---- one ---- */
 
+static void show_now(struct hl_rest_call *call);
 static void show_found(struct hl_rest_call *call);
 static void show_stored(struct hl_rest_call *call);
 static void show_recent(struct hl_rest_call *call);
@@ -208,6 +210,11 @@ static bool ask_for_run(struct hl_rest_call *call)
 void hl_rest_show_run(struct hl_rest_call *call)
 {
     call->reply.run_id = call->id;
+    hl_rest_wait(call, show_now);
+}
+
+static void show_now(struct hl_rest_call *call)
+{
     if (ask_for_run(call))
         hl_rest_then(call, show_found);
     else

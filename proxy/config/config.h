@@ -53,6 +53,8 @@ struct hl_store_limit {
     uint32_t percent; /* of the volume's size */
 };
 
+#define HL_PUBLIC_URL_MAX 1024
+
 /* Strings are NUL-terminated beyond their length; an empty one means "not set". */
 struct hl_config {
     /* listeners and routes */
@@ -62,6 +64,8 @@ struct hl_config {
     struct hl_str app_name;
     bool passthrough;
     struct hl_str public_paths; /* see config/public_path.h */
+    struct hl_str
+        public_url; /* empty, or an absolute URL without a query; perhaps with a / at its end */
     struct hl_cidr_list trusted_proxies;
     struct hl_origin_list cors_origins;
 
@@ -106,6 +110,8 @@ struct hl_config {
     uint32_t run_attempts;
     uint32_t async_concurrency; /* after loading at most app_concurrency, if that is set */
     uint32_t max_queued_runs;
+    uint64_t max_wait_ms; /* whole seconds */
+    uint32_t max_waiters;
 
     /* webhooks */
     uint32_t webhook_attempts;

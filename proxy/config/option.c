@@ -60,6 +60,13 @@ static bool is_path_target(struct hl_str text)
     return is_target(text) && !memchr(text.p, '?', text.n);
 }
 
+static bool is_public_url(struct hl_str text)
+{
+    struct hl_url url;
+    return text.n <= HL_PUBLIC_URL_MAX && hl_url_parse(text, &url) && !url.has_userinfo &&
+           !memchr(text.p, '?', text.n) && !memchr(text.p, '#', text.n);
+}
+
 static bool is_file_path(struct hl_str text)
 {
     return text.n >= 1 && text.n < 4096;
@@ -177,6 +184,9 @@ const struct hl_option hl_options[] = {
         .help = "the only app name served; calls to any other get 404"},
     {ROW(SWITCH, "PASSTHROUGH", passthrough, "on"),
         .help = "pass requests that are not runs through to the app"},
+    {ROW(TEXT, "PUBLIC_URL", public_url, ""), .is_valid = is_public_url,
+        .allowed = "an absolute http or https URL without a query, of at most 1024 bytes",
+        .help = "where callers reach hookline: makes the Location of a 202 absolute"},
     {ROW(TEXT, "PUBLIC_PATHS", public_paths, ""), .is_valid = hl_public_paths_are_valid,
         .allowed = "paths separated by commas, with * only at the end, such as /docs/*,/health; none below /v4, /v2/projects or /_hookline, none with // ; \\ a dot segment or an encoded / \\ . or NUL",
         .help = "what is passed through without a token"},
@@ -272,6 +282,10 @@ const struct hl_option hl_options[] = {
                 "it; for runs that begin from then on"},
     {ROW(COUNT, "ASYNC_CONCURRENCY", async_concurrency, "64"), .min = 1, .max = 100000,
         .help = "asynchronous runs inside the app at once, at most HOOKLINE_APP_CONCURRENCY"},
+    {ROW(DURATION, "MAX_WAIT", max_wait_ms, "60s"), .min = SECOND, .max = HOUR,
+        .help = "how long a caller may wait for a run's end (Prefer: wait=N, ?wait=N)"},
+    {ROW(COUNT, "MAX_WAITERS", max_waiters, "10000"), .min = 0, .max = 1000000,
+        .help = "callers that wait for a run's end at once, one subject's at most a quarter; beyond it nobody waits"},
     {ROW(COUNT, "MAX_QUEUED_RUNS", max_queued_runs, "100000"), .min = 1, .max = 100000000,
         .help = "asynchronous runs that wait; beyond it 429"},
 

@@ -131,7 +131,7 @@ static void write_head(
     hl_write_str(w, hl_str_from(hl_status_phrase(status)));
     HL_WRITE(w, "\r\nDate: ");
     write_date(w);
-    if (body_len > 0 || answer->is_stream) {
+    if ((body_len > 0 && type.n > 0) || answer->is_stream) {
         HL_WRITE(w, "\r\nContent-Type: ");
         hl_write_str(w, type);
     }

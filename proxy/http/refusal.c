@@ -249,6 +249,11 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "The call took longer than its X-Run-Timeout, or HOOKLINE_SYNC_TIMEOUT, allows."),
     LATER(CALL_EXPIRED, 429, CALLS,
         "The app had no time for the call within its X-Run-Start-Timeout; try again later."),
+    ROW(WAITED_FAILED, 502, "The run has failed without a response of the app's: %s."),
+    ROW(WAITED_LATE, 504, "The run has failed without a response of the app's: %s."),
+    ROW(WAITED_UNKEPT, 502,
+        "The app has answered, but its response was not kept: the run's record (Location) says "
+        "why."),
     ROW(RUN_CANCELLED, 410,
         "The run was cancelled before the app answered. Call again if it is still wanted."),
     ROW(STORED_BODY_UNREADABLE, 500, "The stored request body cannot be read."),

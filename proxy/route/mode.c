@@ -5,6 +5,7 @@
 
 #include "config/webhook_secret.h"
 #include "http/byte.h"
+#include "http/edit.h"
 #include "http/url.h"
 #include "net/guard.h"
 #include "route/prefer.h"
@@ -13,8 +14,8 @@
 #define MAX_KEY 255
 
 /* Each returns what is wrong, or NONE. */
-static enum hl_refusal_cause read_async(
-    struct hl_plan *plan, const struct hl_head *head, const struct hl_own_params *params);
+static enum hl_refusal_cause read_async(struct hl_plan *plan, const struct hl_head *head,
+    const struct hl_own_params *params, const struct hl_config *config);
 static enum hl_refusal_cause read_webhook(struct hl_plan *plan, const struct hl_param *param,
     const struct hl_config *config, char *url_space);
 static enum hl_refusal_cause read_secret(struct hl_plan *plan, const struct hl_head *head);
@@ -24,7 +25,7 @@ enum hl_refusal_cause hl_mode_read(struct hl_plan *plan, const struct hl_head *h
     const struct hl_own_params *params, const struct hl_config *config,
     struct hl_plan_scratch *scratch)
 {
-    enum hl_refusal_cause fault = read_async(plan, head, params);
+    enum hl_refusal_cause fault = read_async(plan, head, params, config);
     if (!fault && params->has_webhook && !plan->is_websocket) {
         fault = read_webhook(plan, &params->webhook, config, scratch->webhook_url);
         if (!fault)
@@ -48,8 +49,19 @@ static int truth_of(const struct hl_param *param)
     return -1;
 }
 
-static enum hl_refusal_cause read_async(
-    struct hl_plan *plan, const struct hl_head *head, const struct hl_own_params *params)
+/* Of an event stream the caller is to have each event when it comes. */
+static bool wants_stream(const struct hl_head *head)
+{
+    const struct hl_field *accept = hl_head_field(head, HL_FIELD_ACCEPT);
+    struct hl_str list = accept ? accept->value : (struct hl_str){NULL, 0}, element;
+    while (hl_str_next_element(&list, &element))
+        if (hl_is_event_stream(element))
+            return true;
+    return false;
+}
+
+static enum hl_refusal_cause read_async(struct hl_plan *plan, const struct hl_head *head,
+    const struct hl_own_params *params, const struct hl_config *config)
 {
     if (params->has_async) {
         int truth = truth_of(&params->async);
@@ -61,9 +73,12 @@ static enum hl_refusal_cause read_async(
     }
     /* An upgrade is answered at once or not at all: the preference does not fit it, and may be
      * ignored (RFC 7240 2). */
-    bool prefers = !plan->is_websocket && hl_prefers_async(head);
+    bool may = !plan->is_websocket && head->first[HL_FIELD_PREFER] >= 0;
+    bool prefers = may && hl_prefers_async(head);
+    bool waits = may && !params->has_async && !wants_stream(head) &&
+                 hl_prefers_wait(head, config->max_wait_ms, &plan->wait_ms);
     if (!params->has_async)
-        plan->is_async = prefers;
+        plan->is_async = prefers || waits;
     plan->prefers_async = prefers && plan->is_async;
     return HL_REFUSAL_NONE;
 }

@@ -43,6 +43,7 @@ struct hl_plan {
     struct hl_str webhook_url;  /* decoded; empty: none */
     struct hl_str webhook_secret;  /* the caller's; empty: none */
     struct hl_str idempotency_key; /* async; empty: none */
+    uint64_t wait_ms;              /* asynchronous: for the response, in place of the 202; 0: not */
     uint64_t timeout_ms;       /* inside the app; 0: none, or asynchronous: as settings say then */
     uint64_t start_timeout_ms; /* until it is inside; 0: none but what settings say of waiting */
 };

@@ -24,15 +24,24 @@ static bool next_preference(struct hl_str *list, struct hl_str *element)
     return true;
 }
 
-static bool is_respond_async(struct hl_str preference)
+/* Without its parameters. */
+static struct hl_str without_params(struct hl_str preference)
 {
     const char *semicolon = preference.n ? memchr(preference.p, ';', preference.n) : NULL;
     if (semicolon)
         preference.n = (size_t)(semicolon - preference.p);
-    return hl_str_eq_nocase(hl_str_trim(preference), HL_STR("respond-async"));
+    return hl_str_trim(preference);
 }
 
-bool hl_prefers_async(const struct hl_head *head)
+static bool is_respond_async(struct hl_str preference, void *arg)
+{
+    (void)arg;
+    return hl_str_eq_nocase(preference, HL_STR("respond-async"));
+}
+
+/* Calls `is` with one after the other until it says true. */
+static bool any_preference(
+    const struct hl_head *head, bool (*is)(struct hl_str preference, void *arg), void *arg)
 {
     if (head->first[HL_FIELD_PREFER] < 0)
         return false;
@@ -41,8 +50,54 @@ bool hl_prefers_async(const struct hl_head *head)
             continue;
         struct hl_str list = head->fields[i].value, preference;
         while (next_preference(&list, &preference))
-            if (is_respond_async(preference))
+            if (is(without_params(preference), arg))
                 return true;
     }
     return false;
+}
+
+bool hl_prefers_async(const struct hl_head *head)
+{
+    return any_preference(head, is_respond_async, NULL);
+}
+
+bool hl_wait_parse(struct hl_str text, uint64_t max_ms, uint64_t *ms)
+{
+    uint64_t seconds;
+    for (size_t i = 0; i < text.n; i++)
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+    if (text.n == 0)
+        return false;
+    bool is_long = !hl_str_to_u64(text, &seconds) || seconds > max_ms / 1000;
+    *ms = is_long ? max_ms / 1000 * 1000 : seconds * 1000;
+    return true;
+}
+
+struct wish {
+    uint64_t max_ms, ms;
+    bool is_valid;
+};
+
+/* The first counts; the value may be quoted (RFC 7240 2). */
+static bool is_wait(struct hl_str preference, void *arg)
+{
+    struct wish *wish = arg;
+    const char *equals = preference.n ? memchr(preference.p, '=', preference.n) : NULL;
+    size_t n = equals ? (size_t)(equals - preference.p) : 0;
+    if (!equals || !hl_str_eq_nocase(hl_str_trim((struct hl_str){preference.p, n}), HL_STR("wait")))
+        return false;
+    struct hl_str value = hl_str_trim((struct hl_str){equals + 1, preference.n - n - 1});
+    if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
+        value = (struct hl_str){value.p + 1, value.n - 2};
+    wish->is_valid = hl_wait_parse(value, wish->max_ms, &wish->ms);
+    return true;
+}
+
+bool hl_prefers_wait(const struct hl_head *head, uint64_t max_ms, uint64_t *ms)
+{
+    struct wish wish = {.max_ms = max_ms};
+    bool is_valid = any_preference(head, is_wait, &wish) && wish.is_valid;
+    *ms = is_valid ? wish.ms : 0;
+    return is_valid;
 }

@@ -1,4 +1,4 @@
-/* prefer.h - the one preference that hookline honours (RFC 7240 4.1). */
+/* prefer.h - the preferences that hookline honours (RFC 7240 4.1 and 4.3). */
 #ifndef HL_ROUTE_PREFER_H
 #define HL_ROUTE_PREFER_H
 
@@ -6,5 +6,10 @@
 
 /* Whether some Prefer field lists respond-async, with or without parameters. */
 bool hl_prefers_async(const struct hl_head *head);
+/* The first `wait` of all, as hl_wait_parse reads it; false: there is none, or none that can be used. */
+bool hl_prefers_wait(const struct hl_head *head, uint64_t max_ms, uint64_t *ms);
+
+/* A number of seconds; more than `max_ms` counts as that. */
+HL_MUST_CHECK bool hl_wait_parse(struct hl_str text, uint64_t max_ms, uint64_t *ms);
 
 #endif

@@ -6,10 +6,12 @@
 #include "run/acceptance.h"
 
 #include <mbedtls/sha256.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/crash_point.h"
 #include "caller/client.h"
+#include "run/location.h"
 
 static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
 {
@@ -188,24 +190,33 @@ static enum hl_refusal_cause cause_of(enum hl_err err)
     }
 }
 
-static void answer_accepted(struct hl_run *run, const struct hl_id *id)
+static void write_accepted(struct hl_run *run, struct hl_client *c, const struct hl_accept *accept)
+{
+    char text[] = "{\"run_id\":\"------------------------------------\"}";
+    char fields[HL_LOCATION_MAX + 64];
+    hl_id_format(&accept->run_id, text + 11);
+    hl_location_write(fields, run->runs->config, accept->project, accept->app, &accept->run_id);
+    if (run->preference_applied)
+        snprintf(fields + strlen(fields), 64, "Preference-Applied: respond-async\r\n");
+    struct hl_answer a = {.status = 202,
+        .content_type = HL_STR("application/json"),
+        .body = {text, sizeof(text) - 1},
+        .run_id = &accept->run_id,
+        .extra_fields = fields};
+    hl_client_answer(c, &a, HL_MODE_ASYNC);
+}
+
+static void answer_accepted(struct hl_run *run, const struct hl_accept *accept)
 {
     struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
-    char text[] = "{\"run_id\":\"------------------------------------\"}";
     HL_CRASH_POINT(ACCEPT_COMMITTED);
     hl_counter_sub(&runs->metrics->calls_in_flight, 1);
     run->client = NULL;
-    if (c) {
-        hl_id_format(id, text + 11);
-        struct hl_answer a = {.status = 202,
-            .content_type = HL_STR("application/json"),
-            .body = {text, sizeof(text) - 1},
-            .run_id = id,
-            .extra_fields =
-                run->preference_applied ? "Preference-Applied: respond-async\r\n" : NULL};
-        hl_client_answer(c, &a, HL_MODE_ASYNC);
-    }
+    if (c && run->wait_ms > 0)
+        runs->await(c, accept, run->wait_ms);
+    else if (c)
+        write_accepted(run, c, accept);
     HL_CRASH_POINT(ACCEPT_ANSWERED);
     hl_run_free(run);
 }
@@ -217,7 +228,7 @@ void hl_acceptance_on_reply(struct hl_runs *runs, struct hl_accept *accept)
     if (!hl_store_keeps_file(rc) && accept->body.where == HL_BODY_FILE)
         hl_spool_remove_file(&runs->spools, &accept->body.file);
     if (run && (rc == HL_OK || rc == HL_ERR_EXISTS))
-        answer_accepted(run, &accept->run_id);
+        answer_accepted(run, accept);
     else if (run)
         refuse(run, cause_of(rc));
     hl_accept_free(accept);

@@ -53,6 +53,7 @@ struct hl_run {
     bool has_slot;
     struct hl_timer timer;    /* gate, queue, head, idle, heartbeat, FINISH again: one at a time */
     struct hl_timer deadline; /* until it is inside, then of its time inside: time_limit.c's */
+    uint64_t wait_ms; /* for the response of an asynchronous run; 0: the 202 comes at once */
     uint64_t start_timeout_ms, timeout_ms; /* the two; 0: none */
 
     /* the request as it goes on */

@@ -15,6 +15,8 @@
 #include "run/recent.h"
 #include "run/service.h"
 
+struct hl_client;
+
 /* What credit is out for. */
 enum hl_demand_mode {
     HL_DEMAND_NOTHING, /* there is none */
@@ -63,6 +65,8 @@ struct hl_runs {
     struct hl_counter count; /* others look at it: worker/idle.c */
     struct hl_recent_list recent;
     struct hl_dispatch dispatch;
+    /* A caller waits for the response of the run that was accepted: takes the client. */
+    void (*await)(struct hl_client *c, const struct hl_accept *accept, uint64_t wait_ms);
     struct hl_message_rules rules; /* of the app's answers */
     bool is_draining;              /* no new claims */
     bool is_cut;                   /* the worker ends now */

@@ -16,6 +16,7 @@ void hl_backlog_init(
         .max_queued_runs = max_queued_runs,
         .max_pending = max_pending,
         .per_lane = per_lane};
+    hl_watchers_init(&b->watchers);
     hl_id_map_init(&b->lanes);
     hl_list_init(&b->ready);
 }
@@ -24,6 +25,7 @@ void hl_backlog_fini(struct hl_backlog *b)
 {
     for (size_t i = 0; i < b->lanes.cap; i++)
         free(b->lanes.entries[i].value);
+    hl_watchers_fini(&b->watchers);
     hl_id_map_fini(&b->lanes);
     free(b->changes);
 }
@@ -61,6 +63,7 @@ static void settle_lane(struct hl_backlog *b, struct hl_lane *lane)
 
 void hl_backlog_rollback(struct hl_backlog *b)
 {
+    hl_watchers_rollback(&b->watchers);
     for (size_t i = b->n_changes; i-- > 0;) {
         struct hl_lane_change *change = &b->changes[i];
         change->lane->pending -= (uint32_t)change->pending;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "store/id_map.h"
+#include "store/watch.h"
 
 struct hl_lane {
     struct hl_list ready; /* linked iff something is pending and less than the limit is leased */
@@ -46,6 +46,8 @@ struct hl_backlog {
     size_t n_changes, cap_changes;
 
     uint32_t max_queued_runs, max_pending, per_lane;
+
+    struct hl_watchers watchers; /* of runs; their ends are noted in a transaction, too */
 };
 
 void hl_backlog_init(

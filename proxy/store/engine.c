@@ -67,6 +67,33 @@ static void withdraw(struct hl_engine *e, struct hl_store_msg *m)
     reply(e, m, hl_operation_weigh(m), HL_OK);
 }
 
+static void take_watch(struct hl_engine *e, struct hl_watch *watch)
+{
+    size_t weight = hl_operation_weigh(&watch->m);
+    if (watch->m.msg.type == HL_STORE_WATCH) {
+        enum hl_err err = hl_watchers_add(&e->backlog.watchers, watch);
+        if (err)
+            reply(e, &watch->m, weight, err);
+        hl_counter_set(&e->gauges.waiters, e->backlog.watchers.n);
+        return;
+    }
+    struct hl_watch *withdrawn = hl_watchers_remove(&e->backlog.watchers, watch);
+    if (withdrawn)
+        reply(e, &withdrawn->m, hl_operation_weigh(&withdrawn->m), HL_ERR_CANCELLED);
+    reply(e, &watch->m, weight, HL_OK);
+    hl_counter_set(&e->gauges.waiters, e->backlog.watchers.n);
+}
+
+/* Between transactions. */
+static void tell_watchers(struct hl_engine *e)
+{
+    for (struct hl_watch *w = hl_watchers_take(&e->backlog.watchers), *next; w; w = next) {
+        next = w->next;
+        reply(e, &w->m, hl_operation_weigh(&w->m), HL_OK);
+        hl_counter_set(&e->gauges.waiters, e->backlog.watchers.n);
+    }
+}
+
 /* What workers have is known here. False: the message has gone to where it is answered. */
 static bool pick_running(struct hl_engine *e, struct hl_store_msg *m)
 {
@@ -108,6 +135,8 @@ static void take_mail(struct hl_engine *e)
             take_credit(e, (struct hl_credit *)m);
         else if (msg->type == HL_STORE_WITHDRAW)
             withdraw(e, m);
+        else if (msg->type == HL_STORE_WATCH || msg->type == HL_STORE_UNWATCH)
+            take_watch(e, (struct hl_watch *)m);
         else if (e->is_failing)
             reply(e, m, hl_operation_weigh(m), HL_ERR_UNAVAILABLE);
         else if (hl_operation_of(m)->may_be_refused && e->retry_us != HL_NEVER)
@@ -314,8 +343,10 @@ static void run(void *arg)
         bool is_stopping = atomic_load(&e->is_stopping);
         take_mail(e);
         hl_maintenance_expire(e);
+        tell_watchers(e);
         if (can_run(e)) {
             run_batch(e);
+            tell_watchers(e);
             hl_maintenance_tend(e, false);
             continue;
         }
@@ -328,6 +359,8 @@ static void run(void *arg)
             sleep_until(e, due_us);
     }
     refuse_rest(e);
+    for (struct hl_watch *w; (w = hl_watchers_take_any(&e->backlog.watchers)) != NULL;)
+        reply(e, &w->m, hl_operation_weigh(&w->m), HL_ERR_UNAVAILABLE);
 }
 
 int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_ms)

@@ -49,6 +49,8 @@ enum hl_store_op {
     HL_STORE_KEEP_KEY,        /* struct hl_keep_key */
     HL_STORE_WATCH_ACCOUNTS,  /* struct hl_watch_accounts (account.h), only where it is shared */
     HL_STORE_LIST_KEYS,       /* struct hl_list_keys (account.h), only where it is shared */
+    HL_STORE_WATCH,           /* struct hl_watch: answered when the run has ended */
+    HL_STORE_UNWATCH,         /* struct hl_watch: the WATCH from the same asker is answered now */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */
@@ -218,6 +220,15 @@ struct hl_cancel_run {
     struct hl_id run_id;
 };
 
+/* WATCH comes back when a run ends after it: who may have come too late asks for the run behind it. OK:
+ * look now; CANCELLED: it was withdrawn; UNAVAILABLE: the store closes. On PostgreSQL the ends that other
+ * replicas make are seen within half a second. UNWATCH comes back at once. */
+struct hl_watch {
+    struct hl_store_msg m;
+    struct hl_id run_id;
+    struct hl_watch *next; /* the store's */
+};
+
 /* REDELIVER: one (delivery_id; CONFLICT while it is pending) or, when that is nil, all of `project`
  * that got into `state` (DEAD or OK) since `since_ms`. A new round of attempts each; the history
  * stays. */
@@ -253,6 +264,7 @@ struct hl_store_gauges {
     struct hl_counter bytes;        /* on disk: database and bodies */
     struct hl_counter log_bytes;    /* on disk beside that: the write-ahead log */
     struct hl_counter max_bytes;    /* HOOKLINE_STORE_MAX_BYTES */
+    struct hl_counter waiters;      /* callers that wait for a run's end */
     struct hl_counter expired_runs; /* since start, as the next */
     struct hl_counter purged_runs, shed_runs, shed_bodies, swept_files; /* since start */
     struct hl_counter is_full; /* 1: accepts are refused with FULL until space is free again */

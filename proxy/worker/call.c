@@ -222,6 +222,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     run->preference_applied = plan->prefers_async && plan->is_async;
     run->request_framing = c->messages.framing;
     run->has_webhook = plan->webhook_url.n > 0;
+    run->wait_ms = plan->wait_ms;
     run->timeout_ms = plan->timeout_ms;
     run->start_timeout_ms = plan->start_timeout_ms;
     run->has_whole_request = c->body_done;

@@ -20,6 +20,8 @@ struct caller_inquiry {
     struct hl_client *client;
     struct hl_slot_name name;
     struct hl_inquiry *asked; /* NULL: the control thread has it, or it is answered */
+    bool is_asked;            /* it has it, and has not answered */
+    bool is_call;             /* that waits for its run's response */
     struct hl_body_reader *reader;
     bool is_reading;
     struct hl_id run_id; /* whose kept response the reader reads */
@@ -56,9 +58,24 @@ void hl_inquiry_free(struct hl_inquiry *inquiry)
     free(inquiry);
 }
 
+/* Short of memory it is waited for in vain. */
+static void take_back(struct caller_inquiry *q)
+{
+    struct hl_worker *w = hl_worker_of(q->client->callers);
+    struct hl_inquiry_gone *gone = calloc(1, sizeof(*gone));
+    if (!gone)
+        return;
+    gone->msg.type = HL_WORKER_INQUIRY_GONE;
+    gone->reply_to = &w->mail.box;
+    gone->from = q->name;
+    hl_mailbox_post(w->service->inquiries, &gone->msg);
+}
+
 /* It is answered, or nobody waits for an answer. */
 static void inquiry_free(struct caller_inquiry *q)
 {
+    if (q->is_asked)
+        take_back(q);
     hl_slot_remove(&hl_worker_of(q->client->callers)->slots, q->name);
     hl_inquiry_free(q->asked);
     hl_body_reader_free(q->reader);
@@ -108,6 +125,7 @@ static void on_body_end(void *owner, struct hl_str trailer)
     struct caller_inquiry *q = owner;
     struct hl_inquiry *asked = q->asked;
     q->asked = NULL;
+    q->is_asked = true;
     hl_mailbox_post(hl_worker_of(q->client->callers)->service->inquiries, &asked->msg);
 }
 
@@ -186,6 +204,27 @@ void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker)
         on_body_end(q, (struct hl_str){NULL, 0});
 }
 
+/* Short of memory, or without anybody to ask, it cannot wait: the connection ends, the run goes on. */
+void hl_inquiry_await(struct hl_client *c, const struct hl_accept *accept, uint64_t wait_ms)
+{
+    struct hl_worker *w = hl_worker_of(c->callers);
+    struct hl_asker asker = {.is_unknown = accept->subject.n == 0};
+    copy_cut(asker.project, HL_NAME_MAX, accept->project);
+    copy_cut(asker.subject, HL_ASKER_SUBJECT, accept->subject);
+    struct caller_inquiry *q = w->service->inquiries ? make(c, &asker) : NULL;
+    if (!q) {
+        hl_client_detach(c);
+        hl_client_refuse(c, hl_refusal(HL_REFUSAL_NO_MEMORY));
+        return;
+    }
+    q->is_call = true;
+    q->asked->awaited = accept->run_id;
+    q->asked->wait_ms = wait_ms;
+    copy_cut(q->asked->app, HL_NAME_MAX, accept->app);
+    hl_client_give_to(c, &taker, q);
+    on_body_end(q, (struct hl_str){NULL, 0});
+}
+
 /* ---- the answer ---- */
 
 static void write_whole(struct caller_inquiry *q, struct hl_str out)
@@ -256,7 +295,7 @@ static void answer(struct caller_inquiry *q, struct hl_reply *reply)
 {
     struct hl_client *c = q->client;
     struct hl_worker *w = hl_worker_of(c->callers);
-    struct hl_id id = hl_id_next(&w->ids, hl_clock_wall_ms());
+    struct hl_id id = q->is_call ? reply->run_id : hl_id_next(&w->ids, hl_clock_wall_ms());
     struct hl_reply_writing how = {.request_id = &id,
         .closes = hl_client_closes_after(c),
         .is_head_request = c->method == HL_METHOD_HEAD,
@@ -289,7 +328,9 @@ static void answer(struct caller_inquiry *q, struct hl_reply *reply)
 void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry)
 {
     struct caller_inquiry *q = hl_slot_find(&w->slots, inquiry->from);
-    if (q)
+    if (q) {
+        q->is_asked = false;
         answer(q, &inquiry->reply);
+    }
     hl_inquiry_free(inquiry);
 }

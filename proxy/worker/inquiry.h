@@ -34,16 +34,31 @@ struct hl_inquiry {
     struct hl_asker asker;
     enum hl_method method;
     struct hl_buf target, body; /* as they came */
+    /* Not nil: no request, but a call whose run was accepted, and that waits for the run's response. */
+    struct hl_id awaited;
+    uint64_t wait_ms;
+    char app[HL_NAME_MAX + 1];
     struct hl_reply reply;
+};
+
+/* Worker ─▶ control: nobody waits for that answer any more. */
+struct hl_inquiry_gone {
+    struct hl_msg msg; /* HL_WORKER_INQUIRY_GONE */
+    struct hl_mailbox *reply_to;
+    struct hl_slot_name from;
 };
 void hl_inquiry_free(struct hl_inquiry *inquiry); /* NULL-safe */
 
+struct hl_accept;
 struct hl_client;
 struct hl_worker;
 
 /* The head is in worker->request_head, the plan is REST. The request's body follows, or the answer.
  */
 void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker);
+/* The client's run was accepted as this message says: it is answered with the run's response, or with the
+ * 202 after `wait_ms`. */
+void hl_inquiry_await(struct hl_client *c, const struct hl_accept *accept, uint64_t wait_ms);
 void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry);
 
 #endif

@@ -21,6 +21,7 @@ void hl_reply_refuse(struct hl_reply *reply, const struct hl_refusal *why)
     reply->status = why->status;
     reply->retry_s = why->retry_s;
     reply->content_type[0] = '\0';
+    reply->is_of_app = false;
     reply->body.n = 0;
     reply->file = (struct hl_body){.where = HL_BODY_NONE};
 }
@@ -41,7 +42,7 @@ enum hl_err hl_reply_write(
     struct hl_refusal why = {
         .status = reply->status, .retry_s = reply->retry_s, .detail = reply->detail};
     struct hl_answer answer = {
-        .refusal = *reply->content_type ? NULL : &why,
+        .refusal = *reply->content_type || reply->is_of_app ? NULL : &why,
         .status = reply->status,
         .content_type = hl_str_from(reply->content_type),
         .body =

@@ -124,7 +124,8 @@ static void lend(struct hl_worker *w)
         .date = &w->date,
         .slots = &w->slots,
         .trouble = &w->trouble,
-        .metrics = &w->metrics};
+        .metrics = &w->metrics,
+        .await = hl_inquiry_await};
 }
 
 static void set_rules(struct hl_worker *w)

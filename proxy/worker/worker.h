@@ -19,10 +19,11 @@ enum hl_worker_message {
         100,         /* go on accepting, but every response closes its connection; no new claims */
     HL_WORKER_CLOSE, /* stop accepting; end when the last run has ended */
     HL_WORKER_CLOSE_TUNNELS,
-    HL_WORKER_CUT,      /* end now: runs in flight are abandoned */
-    HL_WORKER_INQUIRY,  /* struct hl_inquiry: to the control thread, and back */
-    HL_WORKER_APP_LOST, /* the app is not ready any more: kept connections to it are closed */
-    HL_WORKER_RECENT,   /* struct hl_recent_ask; comes back answered */
+    HL_WORKER_CUT,          /* end now: runs in flight are abandoned */
+    HL_WORKER_INQUIRY,      /* struct hl_inquiry: to the control thread, and back */
+    HL_WORKER_INQUIRY_GONE, /* struct hl_inquiry_gone: to the control thread */
+    HL_WORKER_APP_LOST,     /* the app is not ready any more: kept connections to it are closed */
+    HL_WORKER_RECENT,       /* struct hl_recent_ask; comes back answered */
 };
 
 struct hl_worker {

@@ -293,6 +293,7 @@ static enum hl_err end_run(
         m->n_passed = 0;
     }
     hl_list_push_back(&m->final, &run->final);
+    hl_watchers_note_end(&m->base.backlog->watchers, &run->id);
     return HL_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/notify.h"
+#include "store/postgres/watch.h"
 
 #define STEP     256
 #define AGAIN_MS 1000
@@ -19,6 +20,7 @@ static void note_expired(struct hl_pg_store *s, uint64_t n)
         HL_LOG_INT("runs", n));
     hl_counter_add(&s->gauges.expired_runs, n);
     s->leases_more = true;
+    hl_pg_watch_hurry(s);
     hl_pg_notify_work(s);
 }
 

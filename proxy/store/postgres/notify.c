@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/postgres/outbox.h"
+#include "store/postgres/watch.h"
 
 #define GRACE_MS 5  /* in which this replica may take what it accepted */
 #define SPACE_MS 20 /* between two notifications */
@@ -36,6 +37,7 @@ static void on_notify(void *self, int backend_pid)
 {
     struct hl_pg_store *s = self;
     if (backend_pid != PQbackendPID(s->listener.conn)) {
+        hl_pg_watch_hurry(s);
         look_for_work(s);
         return;
     }

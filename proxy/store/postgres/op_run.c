@@ -10,6 +10,7 @@
 #include "store/postgres/notify.h"
 #include "store/postgres/push.h"
 #include "store/postgres/state.h"
+#include "store/postgres/watch.h"
 
 static void item_if(struct hl_pg_params *p, bool is_there, struct hl_str s)
 {
@@ -253,6 +254,8 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
         hl_counter_add(&s->gauges.pending_deliveries, (uint64_t)op->number);
         hl_pg_bodies_remove(s, &outcome_of(op)->body);
     }
+    if (op->rc == HL_OK)
+        hl_pg_watch_end(s, &finish_of(op)->run_id);
     if (hl_pg_live_end(&s->live, &finish_of(op)->run_id, finish_of(op)->epoch))
         hl_pg_bodies_drop(s, &finish_of(op)->run_id);
     s->leases_more = true;
@@ -334,6 +337,7 @@ static void note_cancel(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     if (op->rc == HL_OK)
         hl_pg_push_cancel(s, &ref_of(op)->run_id);
+    hl_pg_watch_hurry(s); /* a queued one has ended */
     s->leases_more = true;
     if (op->rc == HL_OK)
         hl_pg_notify_all(s);

@@ -23,6 +23,7 @@
 #include "store/postgres/serve.h"
 #include "store/postgres/survey.h"
 #include "store/postgres/upkeep.h"
+#include "store/postgres/watch.h"
 
 /* At the end: for a server that is there and does not let us in. */
 #define JOIN_WAIT_MS 5000
@@ -72,6 +73,8 @@ static void on_message(void *self, struct hl_msg *msg)
         s->outbox.watch = ((const struct hl_watch_accounts *)m)->watch;
         s->outbox.watcher = ((const struct hl_watch_accounts *)m)->watcher;
         hl_pg_reply(s, m, hl_operation_weigh(m), HL_OK);
+    } else if (msg->type == HL_STORE_WATCH || msg->type == HL_STORE_UNWATCH) {
+        hl_pg_watch_take(s, (struct hl_watch *)m);
     } else if (hl_operation_of(m)->is_question) {
         hl_pg_answer(s, m);
     } else if (hl_pg_operation_of(m)) {
@@ -117,6 +120,7 @@ static void close_all(struct hl_pg_store *s)
     hl_pg_bodies_cancel(s, true);
     hl_pg_queue_refuse_all(s);
     hl_pg_answer_refuse_all(s);
+    hl_pg_watch_refuse_all(s);
     hl_credit_return_unused(&s->workers);
     hl_pg_upkeep_close(s);
     hl_uv_mailbox_close(&s->mail);
@@ -155,6 +159,7 @@ static void on_turn(uv_prepare_t *turn)
         hl_pg_node_turn(s, now_ms);
         hl_pg_survey_turn(s, now_ms);
         hl_pg_expire_turn(s, now_ms);
+        hl_pg_watch_turn(s, now_ms);
     }
     hl_pg_flush_turn(s);
     hl_pg_outbox_turn(s, now_ms);
@@ -170,7 +175,7 @@ static void on_turn(uv_prepare_t *turn)
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_node_due_ms(s, now_ms), hl_pg_survey_due_ms(s)));
     if (!s->is_guest)
-        due_ms = least(due_ms, hl_pg_expire_due_ms(s));
+        due_ms = least(due_ms, least(hl_pg_expire_due_ms(s), hl_pg_watch_due_ms(s)));
     if (!s->is_guest && hl_pg_flush_free(s))
         due_ms = least(due_ms, hl_pg_serve_due_ms(s));
     if (!s->is_guest)
@@ -231,6 +236,7 @@ static enum hl_err read_config(
     s->max_queued_runs = config->max_queued_runs;
     s->max_pending = config->max_pending_deliveries;
     hl_pg_places_init(&s->places, config->webhook_per_host);
+    hl_watchers_init(&s->watchers);
     enum hl_err err = hl_shared_keys_open(&s->keys, config, why, why_len);
     if (!err)
         err = hl_sealer_init_shared(&s->sealer, &s->keys);
@@ -266,6 +272,7 @@ static void free_store(struct hl_pg_store *s)
     hl_pg_texts_fini(&s->texts);
     hl_pg_params_fini(&s->params);
     hl_pg_places_fini(&s->places);
+    hl_watchers_fini(&s->watchers);
     hl_pg_outbox_fini(s);
     hl_id_map_fini(&s->busy);
     hl_pg_live_fini(&s->live);

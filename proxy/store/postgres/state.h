@@ -17,6 +17,7 @@
 #include "store/postgres/op.h"
 #include "store/postgres/places.h"
 #include "store/secret.h"
+#include "store/watch.h"
 
 #define HL_PG_FLUSH_OPS    256
 #define HL_PG_FLUSH_WEIGHT (4u << 20)
@@ -178,6 +179,9 @@ struct hl_pg_store {
     uint64_t beats_since_ms; /* since when beats have succeeded without a gap; 0: they have not */
 
     struct hl_pg_survey survey;
+    struct hl_watchers watchers;
+    bool is_looking;  /* whether runs that others have ended: under way */
+    uint64_t look_ms; /* CLOCK_MONOTONIC: the next time */
     bool is_expiring; /* under way */
     uint64_t
         expire_ms; /* CLOCK_MONOTONIC: queued runs whose time to start is over are looked for */

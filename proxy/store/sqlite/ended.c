@@ -60,6 +60,7 @@ enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
         .number = run->number,
         .is_async = run->is_async,
     };
+    hl_watchers_note_end(&db->base.backlog->watchers, run_id);
     hl_running_drop(db, run_id); /* looking for its rows may have written them only then */
     hl_database_keep_file(db, &outcome->body);
     hl_purge_note_late(db, run->number);

@@ -288,3 +288,37 @@ Test(mode, idempotency_key_counts_on_async_runs)
     ask("async=1", "Idempotency-Key: \xc3\xa4\r\n");
     ASSERT_REFUSED("not ASCII");
 }
+
+Test(mode, wait_is_a_number_of_seconds_and_makes_a_call_asynchronous)
+{
+    static const struct {
+        const char *query, *lines;
+        bool is_async;
+        uint64_t wait_ms;
+    } cases[] = {
+        {"", "Prefer: wait=5\r\n", true, 5000},
+        {"", "Prefer: respond-async, wait=5\r\n", true, 5000},
+        {"", "Prefer: respond-async\r\nPrefer: WAIT=\"7\";a=b\r\n", true, 7000},
+        {"", "Prefer: wait=0\r\n", true, 0},
+        {"", "Prefer: wait=3600\r\n", true, 60000},
+        {"", "Prefer: wait=18446744073709551616\r\n", true, 60000},
+        {"", "Prefer: wait=5, wait=6\r\n", true, 5000},
+        {"", "Prefer: wait\r\n", false, 0},
+        {"", "Prefer: wait=\r\n", false, 0},
+        {"", "Prefer: wait=-5\r\n", false, 0},
+        {"", "Prefer: wait=5s\r\n", false, 0},
+        {"", "Prefer: wait=\"\r\n", false, 0},
+        {"", "Prefer: await=5\r\n", false, 0},
+        {"async=true", "Prefer: wait=5\r\n", true, 0},
+        {"async=false", "Prefer: wait=5\r\n", false, 0},
+        {"", "Prefer: wait=5\r\nAccept: text/event-stream\r\n", false, 0},
+        {"", "Prefer: respond-async, wait=5\r\nAccept: a/b, text/event-stream;q=1\r\n", true, 0},
+    };
+    config.max_wait_ms = 60000;
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        ask(cases[i].query, cases[i].lines);
+        ASSERT_RUN(cases[i].lines);
+        cr_assert_eq(plan.is_async, cases[i].is_async, "%s", cases[i].lines);
+        cr_assert_eq(plan.wait_ms, cases[i].wait_ms, "%s", cases[i].lines);
+    }
+}

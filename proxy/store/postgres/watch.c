@@ -1,0 +1,109 @@
+/* watch.c - see watch.h. The end of a run that this replica has is known here when it is committed. That of
+ * another one, by whoever ended it, is asked for: soon after each notification, and twice a second, for as
+ * long as somebody waits. */
+#include "store/postgres/watch.h"
+
+#include "base/clock.h"
+#include "store/operation.h"
+#include "store/postgres/errand.h"
+#include "store/postgres/reply.h"
+#include "store/postgres/row.h"
+
+#define LOOK_MS 500
+#define SOON_MS 20
+
+static void answer(struct hl_pg_store *s, struct hl_watch *watch, enum hl_err rc)
+{
+    hl_counter_set(&s->gauges.waiters, s->watchers.n);
+    hl_pg_reply(s, &watch->m, hl_operation_weigh(&watch->m), rc);
+}
+
+void hl_pg_watch_take(struct hl_pg_store *s, struct hl_watch *watch)
+{
+    if (watch->m.msg.type == HL_STORE_WATCH) {
+        enum hl_err err = hl_watchers_add(&s->watchers, watch);
+        if (err)
+            answer(s, watch, err);
+        else if (s->watchers.n == 1)
+            s->look_ms = hl_clock_mono_ms() + LOOK_MS;
+        hl_counter_set(&s->gauges.waiters, s->watchers.n);
+        return;
+    }
+    struct hl_watch *withdrawn = hl_watchers_remove(&s->watchers, watch);
+    if (withdrawn)
+        answer(s, withdrawn, HL_ERR_CANCELLED);
+    answer(s, watch, HL_OK);
+}
+
+void hl_pg_watch_end(struct hl_pg_store *s, const struct hl_id *run_id)
+{
+    hl_watchers_note_end(&s->watchers, run_id);
+    for (struct hl_watch *w = hl_watchers_take(&s->watchers), *next; w; w = next) {
+        next = w->next;
+        answer(s, w, HL_OK);
+    }
+}
+
+void hl_pg_watch_hurry(struct hl_pg_store *s)
+{
+    uint64_t soon_ms = hl_clock_mono_ms() + SOON_MS;
+    if (soon_ms < s->look_ms)
+        s->look_ms = soon_ms;
+}
+
+static void on_ended(struct hl_pg_store *s, const PGresult *result)
+{
+    s->is_looking = false;
+    for (int i = 0; result && i < PQntuples(result); i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        struct hl_id run_id;
+        if (hl_pg_id(&row, &run_id))
+            hl_pg_watch_end(s, &run_id);
+    }
+}
+
+static bool is_asked_for(const struct hl_pg_store *s, const struct hl_id_map_entry *entry)
+{
+    return entry->value && !hl_pg_live_find(&s->live, &entry->id);
+}
+
+/* Those that are not inside the app here. */
+static void add_runs(struct hl_pg_store *s)
+{
+    const struct hl_id_map *runs = &s->watchers.runs;
+    size_t n = 0;
+    for (size_t i = 0; i < runs->cap; i++)
+        n += is_asked_for(s, &runs->entries[i]);
+    hl_pg_array_begin(&s->params, HL_PG_ID, n);
+    for (size_t i = 0; i < runs->cap; i++)
+        if (is_asked_for(s, &runs->entries[i]))
+            hl_pg_item_id(&s->params, &runs->entries[i].id);
+    hl_pg_array_end(&s->params);
+}
+
+void hl_pg_watch_turn(struct hl_pg_store *s, uint64_t now_ms)
+{
+    if (now_ms < hl_pg_watch_due_ms(s))
+        return;
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_ended);
+    if (!e)
+        return;
+    add_runs(s);
+    hl_pg_errand_add(e, HL_PG_DO_RUN_ENDED);
+    s->is_looking = hl_pg_errand_send(e);
+    s->look_ms = now_ms + LOOK_MS;
+}
+
+/* What is under way is not due: its answer wakes the thread. */
+uint64_t hl_pg_watch_due_ms(const struct hl_pg_store *s)
+{
+    if (s->watchers.n == 0 || !s->is_joined || !hl_pg_link_is_up(&s->writer) || s->is_looking)
+        return UINT64_MAX;
+    return s->look_ms;
+}
+
+void hl_pg_watch_refuse_all(struct hl_pg_store *s)
+{
+    for (struct hl_watch *w; (w = hl_watchers_take_any(&s->watchers)) != NULL;)
+        answer(s, w, HL_ERR_UNAVAILABLE);
+}
