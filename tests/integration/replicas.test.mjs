@@ -1,12 +1,16 @@
 // Several replicas on one PostgreSQL: each takes any call, claims what anybody accepted and answers for all of it.
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { test } from './lib/case.mjs';
 import { shiftedClock } from './lib/clock.mjs';
 import { DELIVERIES, RUNS, fleet } from './lib/replicas.mjs';
 import { assertRefused } from './lib/rest.mjs';
+import { temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
+const FULL_HOUSE = fileURLToPath(new URL('apps/full_house.py', import.meta.url));
 const ONE = { HOOKLINE_ASYNC_CONCURRENCY: '1' };
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -115,7 +119,16 @@ test('of two requests with one Idempotency-Key on two replicas at once one is re
 
 test('an orderly stop gives back at once what was claimed and not begun, and leaves no replica behind', async (t) => {
     const all = await fleet(t);
-    const a = await all.add('a', { hasApp: false });
+    const a = await all.add('a', {
+        hasApp: false,
+        env: {
+            HOOKLINE_APP_URL: `unix:${join(await temporaryDirectory(t), 'app.sock')}`,
+            HOOKLINE_APP_COMMAND: JSON.stringify(['/usr/bin/python3', FULL_HOUSE]),
+        },
+        wait: 'readyz',
+    });
+    a.call('/v4/p/a/hold').catch(() => {}); // while one is inside, an app that is not reached may just be busy
+    await a.sidecar.logged((line) => line.msg === 'app' && line.line === 'full');
     const ids = await Promise.all([a.begin(), a.begin(), a.begin()]);
     await until('they are claimed', () => all.count('~.ticket WHERE node_id IS NOT NULL').then((n) => n === 3));
     const b = await all.add('b');
