@@ -154,9 +154,7 @@ void hl_gate_wait_begin(struct hl_gate_wait *wait, struct hl_gate_seat *seat,
     hl_list_push_back(&seat->waits, &wait->node);
 }
 
-bool hl_gate_wait_cancel(struct hl_gate_wait *wait)
+void hl_gate_wait_cancel(struct hl_gate_wait *wait)
 {
-    bool waits = hl_list_is_linked(&wait->node);
     hl_list_remove(&wait->node);
-    return waits;
 }

@@ -101,7 +101,7 @@ static inline void hl_gate_wait_init(struct hl_gate_wait *wait)
 /* Ends with on_open, which is not called before the return, or with hl_gate_wait_cancel. */
 void hl_gate_wait_begin(struct hl_gate_wait *wait, struct hl_gate_seat *seat,
     void (*on_open)(struct hl_gate_wait *wait));
-/* False: it does not wait. */
-bool hl_gate_wait_cancel(struct hl_gate_wait *wait);
+/* Harmless when it does not wait. */
+void hl_gate_wait_cancel(struct hl_gate_wait *wait);
 
 #endif

@@ -42,8 +42,10 @@ static void leave_app(struct hl_run *run, bool is_reusable)
 {
     struct hl_runs *runs = run->runs;
     hl_upstream_wait_cancel(&run->wait);
-    if (hl_gate_wait_cancel(&run->gate_wait))
+    if (hl_list_is_linked(&run->gate_wait.node)) {
+        hl_gate_wait_cancel(&run->gate_wait);
         hl_counter_sub(&runs->metrics->waiting_at_gate, 1);
+    }
     if (hl_list_is_linked(&run->slot_wait.node)) {
         hl_limiter_cancel(&runs->seat, &run->slot_wait);
         hl_counter_sub(&runs->metrics->waiting_for_slot, 1);

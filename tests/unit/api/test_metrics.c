@@ -282,6 +282,8 @@ Test(metrics, shows_the_queue_before_the_app_and_its_process)
     figures.app_slots_in_use = 3;
     figures.app_queue_age_ms = 1500;
     hl_counter_add(&figures.workers.waiting_for_slot, 7);
+    hl_counter_add(&figures.workers.waiting_at_gate, 8);
+    figures.is_gate_open = true;
     hl_counter_add(&app.is_running, 1);
     hl_counter_add(&app.starts, 2);
     hl_counter_add(&app.lines_dropped, 5);
@@ -290,6 +292,8 @@ Test(metrics, shows_the_queue_before_the_app_and_its_process)
     cr_assert(strstr(p, "\nhookline_app_slots_in_use 3\n"));
     cr_assert(strstr(p, "\nhookline_app_queue_age_seconds 1.500000\n"));
     cr_assert(strstr(p, "\nhookline_app_queue_waiting 7\n"));
+    cr_assert(strstr(p, "\nhookline_app_gate_waiting 8\n"));
+    cr_assert(strstr(p, "\nhookline_app_gate_open 1\n"));
     cr_assert(strstr(p, "\nhookline_app_running 1\n"));
     cr_assert(strstr(p, "\nhookline_app_starts_total 2\n"));
     cr_assert(strstr(p, "\nhookline_app_output_dropped_lines_total 5\n"));

@@ -189,14 +189,15 @@ Test(gate, lets_those_who_wait_go_on_in_their_order_when_it_opens)
     hl_gate_close(&gate, "refused");
     take(0);
     cr_assert_eq(gone_count, 0);
-    cr_assert(hl_gate_wait_cancel(&calls[0].wait));
-    cr_assert_not(hl_gate_wait_cancel(&calls[0].wait));
+    hl_gate_wait_cancel(&calls[0].wait);
+    hl_gate_wait_cancel(&calls[0].wait);
     check(HL_CAUSE_NONE, true);
     cr_assert_eq(gone_count, 0, "not on the thread that opens it");
     take(0);
     cr_assert_eq(gone_count, 2, "each once");
     cr_assert(gone[0] == &calls[1] && gone[1] == &calls[2]);
-    cr_assert(hl_gate_wait_cancel(&calls[2].wait));
+    cr_assert(hl_list_is_linked(&calls[2].wait.node));
+    hl_gate_wait_cancel(&calls[2].wait);
 }
 
 /* ---- threads ---- */
