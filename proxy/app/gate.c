@@ -102,6 +102,13 @@ void hl_gate_close(struct hl_gate *gate, const char *why)
     close_to(gate, gate->rule == HL_APP_GATE_OFF ? HL_GATE_LOST : HL_GATE_SHUT, why);
 }
 
+void hl_gate_note_connected(struct hl_gate *gate)
+{
+    uint32_t word = atomic_load_explicit(&gate->word, memory_order_relaxed);
+    if ((word & 3) == HL_GATE_LOST)
+        reopen(gate, word >> STATE_BITS); /* unless it is closed further meanwhile */
+}
+
 /* ---- checks ---- */
 
 uint32_t hl_gate_begin_check(const struct hl_gate *gate)

@@ -81,6 +81,8 @@ uint64_t hl_gate_closed_for(const struct hl_gate *gate);
 /* A connection was refused, or the app's process has ended: what comes next is another one. `why` is
  * static, for the log. Any thread. */
 void hl_gate_close(struct hl_gate *gate, const char *why);
+/* A call has its connection: an app that was only lost takes calls. Any thread. */
+void hl_gate_note_connected(struct hl_gate *gate);
 /* Whether a connect that ended so was refused: nobody listens there. */
 bool hl_gate_is_refusal(struct hl_cause cause);
 

@@ -165,6 +165,7 @@ static void on_connected(struct hl_upstream *u, int error)
         return;
     }
     if (error == 0) {
+        hl_gate_note_connected(gate_of(wait));
         u->state = HL_UPSTREAM_BUSY;
         hl_counter_add(&u->pool->member.busy_count, 1);
         watch_machine(u);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { makeOld } from './lib/files.mjs';
 import { Ledger } from './lib/ledger.mjs';
 import { generator, seed } from './lib/random.mjs';
@@ -10,6 +11,7 @@ import { test } from './lib/case.mjs';
 import { sleep, until } from './lib/until.mjs';
 import { fill, mountVolume } from './lib/volume.mjs';
 
+const FULL_HOUSE = fileURLToPath(new URL('apps/full_house.py', import.meta.url));
 const LANES = 6; // sidecars that live and die side by side
 const KILLS = Number(process.env.HOOKLINE_TEST_KILLS ?? 0); // at least; and at least one at each point
 const TRIES = 5; // rounds for a point until its kills have met runs in every state
@@ -31,7 +33,7 @@ const SETTINGS = {
 
 /**
  * What a point needs beside calls. `at`: the passages at which it kills (a number or a range; else
- * 3 to 10), `env`: settings of the process that dies, `prepare(ledger)`: before it starts,
+ * 3 to 10), `env`: settings of the process that dies (a function: of its ledger), `prepare(ledger)`: before it starts,
  * `during(ledger)`: while it lives, `never`: states that no run can be in there.
  */
 const PLANS = {
@@ -52,8 +54,8 @@ const PLANS = {
     'body-synced': { at: [1, 4] },
     'body-renamed': { at: [1, 4] },
     'body-durable': { at: [1, 4] },
-    'release-applied': { at: [1, 3], ...unreachableApp() },
-    'release-committed': { at: 1, ...unreachableApp() },
+    'release-applied': { at: [1, 3], ...fullApp() },
+    'release-committed': { at: 1, ...fullApp() },
     'purge-applied': { ...shortRetention((results) => results + 5) },
     'purge-committed': { ...shortRetention((results) => Math.ceil(results / 64) + 5) },
     'reserve-made': { at: 1, prepare: ({ sidecar }) => rm(join(sidecar.dataDir, 'ballast')) },
@@ -68,10 +70,14 @@ const PLANS = {
 
 const planOf = (point) => ({ at: [3, 10], kinds: MIX, ...PLANS[point] });
 
-/** Claimed runs wait for a connection; a process that stops gives them back. */
-function unreachableApp() {
+/** Claimed runs wait for a connection to an app that may just be busy; a process that stops gives them back. */
+function fullApp() {
     return {
-        env: { HOOKLINE_APP_URL: 'http://127.0.0.1:1' },
+        env: ({ sidecar }) => ({
+            HOOKLINE_APP_URL: `unix:${join(sidecar.dataDir, 'app.sock')}`,
+            HOOKLINE_APP_COMMAND: JSON.stringify(['/usr/bin/python3', FULL_HOUSE]),
+            TEST_HOLDS: 'all',
+        }),
         during: async (ledger) => {
             ledger.ask('synchronous', 'synchronous', ...MIX);
             const inFlight = () => ledger.sidecar.metric('hookline_runs_in_flight');
@@ -185,6 +191,7 @@ class Lane {
         return this.#ledger.sidecar.restart(
             {
                 HOOKLINE_APP_URL: this.#ledger.appUrl,
+                HOOKLINE_APP_COMMAND: undefined,
                 HOOKLINE_RETENTION: undefined,
                 HOOKLINE_CRASH_AT: undefined,
                 ...env,
@@ -224,7 +231,8 @@ class Lane {
         const { sidecar } = ledger;
         const wish = `${point}:${await this.#passage(at)}`;
         await prepare?.(ledger);
-        await this.#start({ ...env, HOOKLINE_CRASH_AT: wish }, null);
+        const own = typeof env === 'function' ? env(ledger) : env;
+        await this.#start({ ...own, HOOKLINE_CRASH_AT: wish }, null);
         const exit = sidecar.exited();
         const late = setTimeout(() => sidecar.signal('SIGABRT'), REACHED_WITHIN);
         const up = sidecar.until('healthz').then(() => during?.(ledger));

@@ -543,3 +543,13 @@ Test(pool, gives_no_connection_that_came_back_while_the_gate_is_shut)
     cr_assert_eq(pool.member.idle_count, 0);
     hl_upstream_wait_cancel(&a.wait);
 }
+
+Test(pool, opens_what_was_only_lost_with_a_connection_of_its_own)
+{
+    app_listen(0);
+    open_pool();
+    hl_gate_close_at_start(&group.gate, &(struct hl_config){.app_health_path = HL_STR("")});
+    cr_assert_eq(hl_gate_state(&group.gate), HL_GATE_LOST);
+    hl_pool_put(connect_one());
+    cr_assert(hl_gate_is_open(&group.gate));
+}
