@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "api/json.h"
+#include "base/clock.h"
 #include "base/str.h"
 
 /* ---- runs ---- */
@@ -44,6 +45,27 @@ static json_t *add_replica(json_t *run, struct hl_str replica)
     return NULL;
 }
 
+/* Members of how long a run waited and was inside the app, in ms; wall clocks may be set back. */
+static json_t *span(int64_t from_ms, int64_t to_ms)
+{
+    if (from_ms == 0 || to_ms == 0)
+        return json_null();
+    return json_integer(to_ms > from_ms ? to_ms - from_ms : 0);
+}
+
+static int64_t end_or_now(int64_t finished_ms)
+{
+    return finished_ms > 0 ? finished_ms : hl_clock_wall_ms();
+}
+
+/* Of a further attempt it is not known when the first began. */
+static json_t *queued_ms(const struct hl_run_row *run)
+{
+    if (run->started_ms == 0)
+        return span(run->created_ms, end_or_now(run->finished_ms));
+    return run->attempt > 1 ? json_null() : span(run->created_ms, run->started_ms);
+}
+
 json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *deliveries)
 {
     bool is_final = hl_run_state_is_final(run->state);
@@ -58,7 +80,9 @@ json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *d
         {"method", hl_json_text(run->method)}, {"path", hl_json_text(without_query(run->path))},
         {"created_at", hl_json_time(run->created_ms)},
         {"started_at", hl_json_time(run->started_ms)},
-        {"finished_at", hl_json_time(run->finished_ms)}, {"attempts", json_integer(run->attempt)},
+        {"finished_at", hl_json_time(run->finished_ms)}, {"queued_ms", queued_ms(run)},
+        {"run_ms", span(run->started_ms, end_or_now(run->finished_ms))},
+        {"attempts", json_integer(run->attempt)},
         {"status_code", hl_json_count_or_null(run->http_status ? run->http_status : -1)},
         {"request_bytes", hl_json_count_or_null(run->request_size)},
         {"response_bytes", hl_json_count_or_null(is_final ? run->response_size : -1)},
@@ -81,6 +105,8 @@ json_t *hl_rest_recent_json(
     const struct hl_recent_run *run, struct hl_str replica, json_t *deliveries)
 {
     bool is_final = hl_run_state_is_final(run->state);
+    int64_t started_ms = run->queued_ms < 0 ? 0 : run->created_ms + run->queued_ms;
+    int64_t end_ms = end_or_now(run->finished_ms);
     if (!deliveries)
         deliveries = counts(0, 0, 0);
     json_t *json = HL_JSON_OBJECT({"run_id", hl_json_id(&run->id)},
@@ -91,8 +117,9 @@ json_t *hl_rest_recent_json(
         {"mode", json_string(recent_modes[run->mode])}, {"async", json_false()},
         {"method", hl_json_text(hl_str_from(run->method))},
         {"path", hl_json_text(hl_recent_path(run))}, {"created_at", hl_json_time(run->created_ms)},
-        {"started_at", hl_json_time(run->created_ms)},
-        {"finished_at", hl_json_time(run->finished_ms)}, {"attempts", json_integer(1)},
+        {"started_at", hl_json_time(started_ms)}, {"finished_at", hl_json_time(run->finished_ms)},
+        {"queued_ms", span(run->created_ms, started_ms > 0 ? started_ms : end_ms)},
+        {"run_ms", span(started_ms, end_ms)}, {"attempts", json_integer(1)},
         {"status_code", hl_json_count_or_null(run->http_status ? run->http_status : -1)},
         {"request_bytes", recent_size(run->request_size)},
         {"response_bytes", is_final ? recent_size(run->response_size) : json_null()},

@@ -7,6 +7,7 @@
  * (gather.c). */
 #include "run/admission.h"
 
+#include "base/clock.h"
 #include "caller/client.h"
 #include "caller/departure.h"
 #include "run/ending.h"
@@ -81,6 +82,7 @@ static bool on_slot(struct hl_limiter_wait *wait)
         wait_at_gate(run);
         return false;
     }
+    hl_recent_admit(run, (int64_t)(hl_clock_mono_us() - run->started_us) / 1000);
     admit(run);
     return true;
 }
@@ -94,6 +96,7 @@ static void queue_up(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
     hl_progress_stage(run, HL_STAGE_QUEUED);
+    hl_recent_wait(run);
     run->slot_wait.on_slot = on_slot;
     run->timer.on_fire = on_timeout;
     hl_timer_arm(runs->wheel, &run->timer, runs->config->app_queue_timeout_ms);

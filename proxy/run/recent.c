@@ -105,6 +105,7 @@ void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struc
     r->http_status = 0;
     r->created_ms = run->started_ms;
     r->finished_ms = 0;
+    r->queued_ms = 0;
     r->request_size = head->framing == HL_FRAMING_CHUNKED  ? HL_RECENT_UNKNOWN
                       : head->framing == HL_FRAMING_LENGTH ? head->content_length
                                                            : 0;
@@ -120,6 +121,17 @@ void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struc
     note_order(list, &run->id);
     hl_list_push_back(&list->all, &entry->in_all);
     run->recent = entry;
+}
+
+void hl_recent_wait(struct hl_run *run)
+{
+    hl_recent_admit(run, -1);
+}
+
+void hl_recent_admit(struct hl_run *run, int64_t queued_ms)
+{
+    if (run->recent)
+        run->recent->run.queued_ms = queued_ms;
 }
 
 /* What the run itself knows, while it goes on or at its end. */

@@ -31,6 +31,8 @@ struct hl_recent_run {
     enum hl_recent_mode mode;
     uint16_t http_status; /* 0: no answer yet */
     int64_t created_ms, finished_ms;
+    int64_t
+        queued_ms; /* how long it waited for a slot of the app; -1: it does, or did until its end */
     uint64_t request_size, response_size;
     char method[16];
     uint16_t project_n, app_n, path_n;
@@ -60,6 +62,10 @@ struct hl_head;
 
 /* A synchronous call of the app begins. Without memory it is simply not remembered. */
 void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head);
+/* It waits for a slot of the app; it has one, `queued_ms` after it began. Nothing happens for a run
+ * that has no entry. */
+void hl_recent_wait(struct hl_run *run);
+void hl_recent_admit(struct hl_run *run, int64_t queued_ms);
 /* It ended after `ms`. Nothing happens for a run that has no entry. */
 void hl_recent_end(
     struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, int64_t ms);

@@ -82,6 +82,8 @@ test('runs show says on one screen what happened to a run', async (t) => {
         /^created +\S+Z$/m,
         /^started +\S+Z$/m,
         /^finished +\S+Z$/m,
+        /^waited, ms +\d+$/m,
+        /^ran, ms +\d+$/m,
         /^app's answer 500, 14 bytes, application\/json, kept$/m,
         new RegExp(`^webhook +dead to ${receiver.url('').replace(/\/$/, '')} \\(delivery \\S+\\)$`, 'm'),
         /^ +1 +1 +\S+Z +\d+ +retry +404 /m,

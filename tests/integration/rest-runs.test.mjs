@@ -18,6 +18,49 @@ async function finished(ask, id) {
     });
 }
 
+/** Of one that has begun and ended: what it waited and ran for is what lies between its times. */
+function assertSpans(run) {
+    const [created, started, finished] = [run.created_at, run.started_at, run.finished_at].map(Date.parse);
+    assert.deepEqual([run.queued_ms, run.run_ms], [started - created, finished - started]);
+}
+
+test('a run says how long it waited and how long it ran, so far or in all', async (t) => {
+    const open = gate();
+    const { app, call, sidecar } = await stage(t, {
+        env: { HOOKLINE_APP_CONCURRENCY: '1' },
+        app: async (x) => {
+            await open.promise;
+            await x.send(200);
+        },
+    });
+    t.after(() => open.open());
+    const ask = control(sidecar);
+    const show = async (id) => (await ask('GET', `${RUNS}/${id}`)).json();
+    const { id: inside } = await call(RUN, { query: { async: 'true' } });
+    await until('it is inside', () => app.requests.length === 1);
+    const { id: queued } = await call(RUN, { query: { async: 'true' } });
+    const { id: cancelled } = await call(RUN, { query: { async: 'true' } });
+    const answer = call(RUN);
+    const { run_id: sync } = await until('the caller waits', async () =>
+        (await ask('GET', `${RUNS}?state=running&async=false`)).json().runs[0]);
+
+    for (const [id, grows, stays] of [[inside, 'run_ms', 'queued_ms'], [queued, 'queued_ms'], [sync, 'queued_ms']]) {
+        const before = await show(id);
+        const after = await until(`${grows} grows`, async () => ((run) => run[grows] > before[grows] && run)(await show(id)));
+        if (stays) assert.equal(after[stays], before[stays]);
+        else assert.deepEqual([after.run_ms, after.started_at], [null, null]);
+    }
+    assert.equal((await ask('POST', `${RUNS}/${cancelled}/cancel`)).status, 202);
+    const never = await finished(ask, cancelled);
+    assert.equal(never.queued_ms, Date.parse(never.finished_at) - Date.parse(never.created_at));
+    assert.deepEqual([never.run_ms, never.started_at], [null, null]);
+
+    open.open();
+    await answer;
+    for (const id of [inside, queued, sync]) assertSpans(await finished(ask, id));
+    assert.ok((await show(queued)).queued_ms > 0 && (await show(sync)).queued_ms > 0);
+});
+
 test('the list has asynchronous and synchronous runs, newest first, with every member', async (t) => {
     const { call, sidecar } = await stage(t);
     const ask = control(sidecar);
@@ -35,6 +78,7 @@ test('the list has asynchronous and synchronous runs, newest first, with every m
     for (const run of runs) {
         assert.match(run.run_id, UUID_V7);
         for (const name of ['created_at', 'started_at', 'finished_at']) assert.match(run[name], TIME);
+        assertSpans(run);
         assert.deepEqual(run.deliveries, { pending: 0, delivered: 0, dead: 0 });
         assert.deepEqual(
             [run.project_id, run.app_name, run.state, run.reason, run.status_code, run.attempts],

@@ -148,7 +148,7 @@ function listFacts(run) {
         fact('Call', h('code', {}, `${run.method} ${visible(run.path)}`)),
         fact('App', run.app_name),
         fact('Accepted', time(run.created_at, { style: 'full' })),
-        run.async && fact('Waited', duration(between(run.created_at, run.started_at ?? run.finished_at))),
+        fact('Waited', run.queued_ms === null ? '–' : duration(run.queued_ms)),
         fact('Started', time(run.started_at, { style: 'full', empty: 'not yet' })),
         fact('Finished', time(run.finished_at, { style: 'full', empty: 'not yet' })),
         fact('Ran for', run.started_at ? duration(between(run.started_at, run.finished_at)) : '–'),
