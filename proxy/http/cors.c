@@ -12,8 +12,8 @@ void hl_cors_write(struct hl_writer *w, const struct hl_cors *cors)
     if (cors->allowed.n > 0) {
         HL_WRITE(w, "Access-Control-Allow-Origin: ");
         hl_write_str(w, cors->allowed);
-        HL_WRITE(w, "\r\nAccess-Control-Expose-Headers: X-Request-Id, Preference-Applied, "
-                    "Retry-After, WWW-Authenticate, X-Run-Status-Code\r\n");
+        HL_WRITE(w, "\r\nAccess-Control-Expose-Headers: X-Request-Id, Location, "
+                    "Preference-Applied, Retry-After, WWW-Authenticate, X-Run-Status-Code\r\n");
     }
     if (cors->varies)
         HL_WRITE(w, "Vary: Origin\r\n");

@@ -299,7 +299,8 @@ static void answer(struct caller_inquiry *q, struct hl_reply *reply)
     struct hl_reply_writing how = {.request_id = &id,
         .closes = hl_client_closes_after(c),
         .is_head_request = c->method == HL_METHOD_HEAD,
-        .caller_minor = c->minor};
+        .caller_minor = c->minor,
+        .cors = c->cors};
     struct hl_buf out;
     hl_buf_init(&out, 0);
     c->must_close = how.closes;

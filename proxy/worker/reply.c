@@ -52,6 +52,7 @@ enum hl_err hl_reply_write(
         .closes = how->closes,
         .is_head_request = how->is_head_request || has_file,
         .caller_minor = how->caller_minor,
+        .cors = how->cors,
     };
     size_t n = hl_answer_write(out->p + out->n, out->cap - out->n, &answer);
     out->n += n;

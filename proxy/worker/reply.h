@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/id.h"
+#include "http/cors.h"
 #include "http/refusal.h"
 #include "store/record.h"
 
@@ -33,6 +34,7 @@ struct hl_reply_writing {
     bool closes;
     bool is_head_request;
     uint8_t caller_minor;
+    struct hl_cors cors;
 };
 
 /* Appends head and body; of a body in a file only its length. */

@@ -72,6 +72,7 @@ test('answers to an allowed origin say so, refusals and the 202 too, and X-Reque
     for (const [status, options] of [
         [200, { headers: { authorization } }],
         [202, { headers: { authorization }, query: { async: 'true' } }],
+        [200, { headers: { authorization, prefer: 'wait=20' } }],
         [400, { headers: { authorization }, query: { async: 'maybe' } }],
         [405, { headers: { authorization }, method: 'GET' }],
         [401, {}],
@@ -84,6 +85,18 @@ test('answers to an allowed origin say so, refusals and the 202 too, and X-Reque
         const other = await call(RUN, { ...options, headers: { ...options.headers, origin: 'https://evil.example' } });
         assert.equal(other.headers['access-control-allow-origin'], undefined);
         assert.equal(other.headers.vary, 'Origin', 'caches keep them apart');
+    }
+});
+
+test('answers of the REST interface say so, too', async (t) => {
+    const { call, token } = await locked(t);
+    const headers = { authorization: `Bearer ${token}`, origin: ORIGIN };
+    const { headers: accepted } = await call(RUN, { headers, query: { async: 'true' } });
+    assert.match(accepted['access-control-expose-headers'], /Location/);
+    for (const [path, status] of [[accepted.location, 200], [`${accepted.location}/result?wait=20`, 200], ['/v2/projects/p/runs?x', 400]]) {
+        const r = await call(path, { method: 'GET', headers });
+        assert.equal(r.status, status, r.text);
+        assert.equal(r.headers['access-control-allow-origin'], ORIGIN);
     }
 });
 
