@@ -36,6 +36,7 @@ static const struct {
     {"upstream_reset", "the app broke off"},
     {"bad_response", "the app's answer was not valid HTTP"},
     {"interrupted", "hookline was stopped while the run was inside the app"},
+    {"expired", "its time to start was over; the app was not called"},
 };
 
 static void say_state(const struct hl_cli *cli, const json_t *run)

@@ -4,11 +4,12 @@ import { badge, h } from './dom.js';
 /** Why a run failed, in words (contract 4). */
 export const REASONS = {
     app_error: 'the app answered with an error',
-    timeout: 'it took longer than HOOKLINE_RESPONSE_GRACE_PERIOD',
+    timeout: 'it took longer than X-Run-Timeout or HOOKLINE_RESPONSE_GRACE_PERIOD allows',
     upstream_unreachable: 'the app could not be reached',
     upstream_reset: 'the app broke the connection off',
     bad_response: 'the app’s answer was not valid HTTP',
     interrupted: 'hookline stopped while the app worked',
+    expired: 'its time to start was over; the app was not called',
     response_too_large: 'the response was too large to be kept',
 };
 
