@@ -153,7 +153,8 @@ test('Prefer: respond-async asks for the same and is told so', async (t) => {
     const { call } = await stage(t);
     for (const prefer of [
         'respond-async',
-        'Respond-Async, wait=10',
+        'Respond-Async, handling=strict',
+        'respond-async, wait=0',
         'return=minimal, respond-async;x=1',
     ]) {
         const response = await call(RUN, { headers: { prefer } });
