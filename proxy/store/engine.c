@@ -67,21 +67,26 @@ static void withdraw(struct hl_engine *e, struct hl_store_msg *m)
     reply(e, m, hl_operation_weigh(m), HL_OK);
 }
 
+static void answer_watch(struct hl_engine *e, struct hl_watch *watch, enum hl_err rc)
+{
+    hl_counter_set(&e->gauges.waiters, e->backlog.watchers.n);
+    watch->m.rc = rc;
+    hl_mailbox_post(watch->m.reply_to, &watch->m.msg);
+}
+
+/* Who waits is in nobody's way: what the intake has room for are requests that there is work with. */
 static void take_watch(struct hl_engine *e, struct hl_watch *watch)
 {
-    size_t weight = hl_operation_weigh(&watch->m);
-    if (watch->m.msg.type == HL_STORE_WATCH) {
-        enum hl_err err = hl_watchers_add(&e->backlog.watchers, watch);
-        if (err)
-            reply(e, &watch->m, weight, err);
-        hl_counter_set(&e->gauges.waiters, e->backlog.watchers.n);
-        return;
-    }
-    struct hl_watch *withdrawn = hl_watchers_remove(&e->backlog.watchers, watch);
+    struct hl_watchers *all = &e->backlog.watchers;
+    bool is_watch = watch->m.msg.type == HL_STORE_WATCH;
+    struct hl_watch *withdrawn = is_watch ? NULL : hl_watchers_remove(all, watch);
+    enum hl_err err = is_watch ? hl_watchers_add(all, watch) : HL_OK;
+    hl_intake_leave(&e->intake, hl_operation_weigh(&watch->m));
+    hl_counter_set(&e->gauges.waiters, all->n);
     if (withdrawn)
-        reply(e, &withdrawn->m, hl_operation_weigh(&withdrawn->m), HL_ERR_CANCELLED);
-    reply(e, &watch->m, weight, HL_OK);
-    hl_counter_set(&e->gauges.waiters, e->backlog.watchers.n);
+        answer_watch(e, withdrawn, HL_ERR_CANCELLED);
+    if (err || !is_watch)
+        answer_watch(e, watch, err);
 }
 
 /* Between transactions. */
@@ -89,8 +94,7 @@ static void tell_watchers(struct hl_engine *e)
 {
     for (struct hl_watch *w = hl_watchers_take(&e->backlog.watchers), *next; w; w = next) {
         next = w->next;
-        reply(e, &w->m, hl_operation_weigh(&w->m), HL_OK);
-        hl_counter_set(&e->gauges.waiters, e->backlog.watchers.n);
+        answer_watch(e, w, HL_OK);
     }
 }
 
@@ -360,7 +364,7 @@ static void run(void *arg)
     }
     refuse_rest(e);
     for (struct hl_watch *w; (w = hl_watchers_take_any(&e->backlog.watchers)) != NULL;)
-        reply(e, &w->m, hl_operation_weigh(&w->m), HL_ERR_UNAVAILABLE);
+        answer_watch(e, w, HL_ERR_UNAVAILABLE);
 }
 
 int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_ms)

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "store/operation.h"
 #include "store/postgres/errand.h"
-#include "store/postgres/reply.h"
 #include "store/postgres/row.h"
 
 #define LOOK_MS 500
@@ -15,24 +14,24 @@
 static void answer(struct hl_pg_store *s, struct hl_watch *watch, enum hl_err rc)
 {
     hl_counter_set(&s->gauges.waiters, s->watchers.n);
-    hl_pg_reply(s, &watch->m, hl_operation_weigh(&watch->m), rc);
+    watch->m.rc = rc;
+    hl_mailbox_post(watch->m.reply_to, &watch->m.msg);
 }
 
+/* Who waits is in nobody's way: what the intake has room for are requests that there is work with. */
 void hl_pg_watch_take(struct hl_pg_store *s, struct hl_watch *watch)
 {
-    if (watch->m.msg.type == HL_STORE_WATCH) {
-        enum hl_err err = hl_watchers_add(&s->watchers, watch);
-        if (err)
-            answer(s, watch, err);
-        else if (s->watchers.n == 1)
-            s->look_ms = hl_clock_mono_ms() + LOOK_MS;
-        hl_counter_set(&s->gauges.waiters, s->watchers.n);
-        return;
-    }
-    struct hl_watch *withdrawn = hl_watchers_remove(&s->watchers, watch);
+    bool is_watch = watch->m.msg.type == HL_STORE_WATCH;
+    struct hl_watch *withdrawn = is_watch ? NULL : hl_watchers_remove(&s->watchers, watch);
+    enum hl_err err = is_watch ? hl_watchers_add(&s->watchers, watch) : HL_OK;
+    hl_intake_leave(&s->intake, hl_operation_weigh(&watch->m));
+    hl_counter_set(&s->gauges.waiters, s->watchers.n);
+    if (is_watch && s->watchers.n == 1)
+        s->look_ms = hl_clock_mono_ms() + LOOK_MS;
     if (withdrawn)
         answer(s, withdrawn, HL_ERR_CANCELLED);
-    answer(s, watch, HL_OK);
+    if (err || !is_watch)
+        answer(s, watch, err);
 }
 
 void hl_pg_watch_end(struct hl_pg_store *s, const struct hl_id *run_id)

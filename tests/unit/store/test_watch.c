@@ -72,3 +72,20 @@ STORE_TEST(who_still_waits_when_the_store_closes_is_told)
     fixture_close(f);
     cr_assert_eq(take_watch(f), HL_ERR_UNAVAILABLE);
 }
+
+STORE_TEST(many_that_wait_keep_no_request_out, .timeout = 60)
+{
+    enum { MANY = 6000 };
+    struct hl_id run;
+    cr_assert_eq(accept_run(f, (struct run_spec){0}, &run), HL_OK);
+    for (uint32_t i = 0; i < MANY; i++) {
+        post_watch(f, HL_STORE_WATCH, &run, i);
+        if (i % 500 == 0)
+            settle(f);
+    }
+    settle(f);
+    cr_assert_eq(accept_run(f, (struct run_spec){0}, NULL), HL_OK);
+    cr_assert_eq(cancel_run(f, &run), HL_OK);
+    for (uint32_t i = 0; i < MANY; i++)
+        cr_assert_eq(take_watch(f), HL_OK);
+}
