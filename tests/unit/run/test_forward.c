@@ -229,7 +229,7 @@ Test(forward, uses_no_kept_connection_while_the_gate_is_shut)
     int app = app_accept();
     app_await(app, GET);
     app_say(app, OK);
-    caller_await(caller, OK + 15);
+    caller_await(caller, &OK[15]);
     shut_gate();
     cr_assert_eq(runs.pool.member.idle_count, 0);
     struct hl_run *run = call();
