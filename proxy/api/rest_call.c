@@ -152,9 +152,12 @@ static void take_stored(struct hl_rest_calls *calls, struct hl_store_msg *m)
     if (m->msg.type == HL_STORE_WATCH || m->msg.type == HL_STORE_UNWATCH) {
         enum hl_err rc = m->rc;
         bool is_watch = m->msg.type == HL_STORE_WATCH;
+        bool is_ours = !is_watch && hl_id_is_nil(&((const struct hl_watch *)m)->run_id);
         free(m);
         if (call && is_watch)
             hl_rest_wait_on_watch(&call->wait, rc);
+        else if (call && is_ours)
+            hl_rest_wait_on_watched(&call->wait);
         return;
     }
     if (!call || call->answer_count == HL_REST_STORE_ANSWERS) {

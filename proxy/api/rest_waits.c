@@ -90,7 +90,7 @@ static void on_timer(struct hl_timer *timer)
     be_over(HL_CONTAINER_OF(timer, struct hl_rest_wait, timer));
 }
 
-static bool post(struct hl_rest_wait *wait, enum hl_store_op op)
+static bool post(struct hl_rest_wait *wait, enum hl_store_op op, const struct hl_id *run_id)
 {
     struct hl_watch *watch = calloc(1, sizeof(*watch));
     if (!watch)
@@ -98,10 +98,18 @@ static bool post(struct hl_rest_wait *wait, enum hl_store_op op)
     watch->m.msg.type = op;
     watch->m.reply_to = wait->waits->mail;
     watch->m.from = wait->name;
-    watch->run_id = wait->run_id;
+    watch->run_id = *run_id;
     enum hl_err err = hl_store_post(wait->waits->store, &watch->m);
     (void)err; /* only ACCEPT and RECORD can be refused */
     return true;
+}
+
+static const struct hl_id nobody;
+
+void hl_rest_wait_on_watched(struct hl_rest_wait *wait)
+{
+    if (wait->on_watched)
+        wait->on_watched(wait);
 }
 
 bool hl_rest_wait_begin(struct hl_rest_wait *wait, struct hl_rest_waits *waits,
@@ -112,11 +120,13 @@ bool hl_rest_wait_begin(struct hl_rest_wait *wait, struct hl_rest_waits *waits,
     wait->run_id = *run_id;
     if (waits->is_over || waits->n >= waits->max || !enter_subject(wait, subject))
         return false;
-    if (!post(wait, HL_STORE_WATCH)) {
+    if (!post(wait, HL_STORE_WATCH, run_id)) {
         leave_subject(wait);
         return false;
     }
     wait->is_watched = true;
+    wait->is_over =
+        !post(wait, HL_STORE_UNWATCH, &nobody); /* its answer says that the first is there */
     waits->n++;
     hl_list_push_back(&waits->list, &wait->node);
     hl_timer_init(&wait->timer, on_timer);
@@ -141,6 +151,6 @@ void hl_rest_wait_leave(struct hl_rest_wait *wait)
     waits->n--;
     leave_subject(wait);
     if (wait->is_watched) /* short of memory its answer will find nobody */
-        (void)post(wait, HL_STORE_UNWATCH);
+        (void)post(wait, HL_STORE_UNWATCH, &wait->run_id);
     wait->is_watched = false;
 }

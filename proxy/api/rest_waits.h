@@ -29,8 +29,9 @@ struct hl_rest_wait {
     struct hl_timer timer;
     struct hl_slot_name name; /* of its call */
     struct hl_id run_id, subject;
-    bool is_watched; /* the store has its message */
-    bool is_over;    /* the run has ended, or the time is over */
+    bool is_watched;                               /* the store has its message */
+    bool is_over;                                  /* the run has ended, or the time is over */
+    void (*on_watched)(struct hl_rest_wait *wait); /* from now on no end is missed */
     /* Told at once when it is over; NULL: the waiter looks for itself. */
     void (*on_over)(struct hl_rest_wait *wait);
 };
@@ -44,10 +45,12 @@ void hl_rest_waits_close(struct hl_rest_waits *waits);
 void hl_rest_waits_fini(struct hl_rest_waits *waits);
 
 void hl_rest_wait_init(struct hl_rest_wait *wait);
-/* From now on the run's end is seen. `subject` may be empty. False: nobody may wait now, or too many do, or
+/* Once wait->on_watched is called, the run's end is seen. `subject` may be empty. False: nobody may wait now, or too many do, or
  * this subject has a quarter of all places. */
 HL_MUST_CHECK bool hl_rest_wait_begin(struct hl_rest_wait *wait, struct hl_rest_waits *waits,
     struct hl_slot_name name, const struct hl_id *run_id, struct hl_str subject, uint64_t ms);
+/* The store has its message. */
+void hl_rest_wait_on_watched(struct hl_rest_wait *wait);
 /* The store has answered its message, which is freed. */
 void hl_rest_wait_on_watch(struct hl_rest_wait *wait, enum hl_err rc);
 /* It counts no more. Harmless when it does not wait. */
