@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "loop/slot.h"
 #include "loop/wheel.h"
-#include "store/id_map.h"
+#include "base/id_map.h"
 #include "store/store.h"
 
 struct hl_rest_waits {

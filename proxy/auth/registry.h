@@ -10,7 +10,7 @@
 
 #include "auth/key_set.h"
 #include "store/account.h"
-#include "store/id_map.h"
+#include "base/id_map.h"
 
 /* A service account. It stays until the registry goes. */
 struct hl_known_account {

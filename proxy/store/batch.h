@@ -5,7 +5,7 @@
 
 #include "store/credit.h"
 #include "store/driver.h"
-#include "store/id_map.h"
+#include "base/id_map.h"
 
 #define HL_BATCH_MAX_OPS    256
 #define HL_BATCH_MAX_WEIGHT (4u << 20)

@@ -4,7 +4,7 @@
 #ifndef HL_STORE_WATCH_H
 #define HL_STORE_WATCH_H
 
-#include "store/id_map.h"
+#include "base/id_map.h"
 #include "store/store.h"
 
 struct hl_watchers {

@@ -4,7 +4,7 @@
 #define HL_WEBHOOK_TURNSTILE_H
 
 #include "base/list.h"
-#include "store/id_map.h"
+#include "base/id_map.h"
 
 struct hl_turnstile {
     struct hl_id_map kinds; /* those that somebody is inside of */

@@ -5,7 +5,7 @@
 
 #include "base/heap.h"
 #include "store/driver.h"
-#include "store/id_map.h"
+#include "base/id_map.h"
 #include "store/key.h"
 
 enum hl_memory_delivery_state {

@@ -4,7 +4,7 @@
 #define HL_STORE_POSTGRES_LIVE_H
 
 #include "loop/mailbox.h"
-#include "store/id_map.h"
+#include "base/id_map.h"
 
 struct hl_pg_live {
     struct hl_id_map boxes;  /* run → struct hl_mailbox of its worker */

@@ -3,7 +3,7 @@
 #ifndef HL_STORE_POSTGRES_PLACES_H
 #define HL_STORE_POSTGRES_PLACES_H
 
-#include "store/id_map.h"
+#include "base/id_map.h"
 
 struct hl_pg_place { /* of a lane */
     int64_t lane;

@@ -9,7 +9,7 @@
 #include "store/backend.h"
 #include "store/credit.h"
 #include "store/data_dir.h"
-#include "store/id_map.h"
+#include "base/id_map.h"
 #include "store/intake.h"
 #include "store/postgres/horizon.h"
 #include "store/postgres/link.h"

@@ -5,7 +5,7 @@
 
 #include "store/data_dir.h"
 #include "store/driver.h"
-#include "store/id_map.h"
+#include "base/id_map.h"
 #include "store/key.h"
 #include "store/secret.h"
 #include "store/sqlite/statement.h"

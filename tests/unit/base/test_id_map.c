@@ -1,7 +1,7 @@
 /* test_id_map.c - the map keeps what a plain array keeps, through growth and removals. */
 #include <criterion/criterion.h>
 
-#include "store/id_map.h"
+#include "base/id_map.h"
 
 enum { IDS = 500 };
 

@@ -1,6 +1,6 @@
 /* id_map.c - open addressing with linear probing, at most half full. A removal moves the entries
  * behind it up, so that there are no tombstones and a map that empties is as fast as a new one. */
-#include "store/id_map.h"
+#include "base/id_map.h"
 
 #include <stdlib.h>
 #include <string.h>

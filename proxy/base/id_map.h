@@ -1,7 +1,7 @@
 /* id_map.h - a hash map from 16 random bytes (run ids, delivery ids, keyed hashes) to pointers. One
  * thread owns a map. It borrows what it points to. */
-#ifndef HL_STORE_ID_MAP_H
-#define HL_STORE_ID_MAP_H
+#ifndef HL_BASE_ID_MAP_H
+#define HL_BASE_ID_MAP_H
 
 #include <stddef.h>
 

@@ -1,0 +1,48 @@
+/* priority.h - the classes of calls, and which of them starts next (spec 14): of eight starts for which
+ * several classes wait, the eighth goes to the lower ones in turn, the rest to the highest. */
+#ifndef HL_BASE_PRIORITY_H
+#define HL_BASE_PRIORITY_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+/* Highest first. */
+#define HL_PRIORITY_MAP(X)                                                                         \
+    X(HIGH, "high")                                                                                \
+    X(NORMAL, "normal")                                                                            \
+    X(LOW, "low")
+
+enum hl_priority {
+#define X(name, text) HL_PRIORITY_##name,
+    HL_PRIORITY_MAP(X)
+#undef X
+        HL_PRIORITIES
+};
+
+const char *hl_priority_text(enum hl_priority priority);
+HL_MUST_CHECK bool hl_priority_parse(struct hl_str text, enum hl_priority *out);
+
+/* A set of classes. */
+static inline unsigned hl_priority_bit(enum hl_priority priority)
+{
+    return 1u << priority;
+}
+
+/* Of a share of starts, one in so many goes to those that come second: lower classes, queued runs. */
+#define HL_PRIORITY_SHARE 8
+
+/* How far the starts have come. All zero is the beginning. */
+struct hl_priority_rule {
+    unsigned char passed; /* starts for which several classes waited, since the last lower one */
+    unsigned char last;   /* the class that this one was of */
+};
+
+/* Whose start is next of those that wait, which are not none. */
+enum hl_priority hl_priority_pick(struct hl_priority_rule rule, unsigned waiting);
+/* `started` has started while those waited. */
+struct hl_priority_rule hl_priority_note(
+    struct hl_priority_rule rule, unsigned waiting, enum hl_priority started);
+
+#endif
