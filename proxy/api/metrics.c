@@ -223,19 +223,32 @@ static void write_requests(struct hl_exposition *t, const struct hl_worker_metri
         hl_exposition_sample(t, name, "method=\"POST\",mode=\"sync\",code=\"2xx\"", 0);
 }
 
-static void write_durations(struct hl_exposition *t, const struct hl_worker_metrics *workers)
+static void write_by_mode(struct hl_exposition *t, const char *name, const char *help,
+    const struct hl_histogram by_mode[HL_MODE_COUNT])
 {
-    static const char name[] = "hookline_http_request_duration_seconds";
-    static const char run[] = "hookline_run_duration_seconds";
-    hl_exposition_family(t, name, "histogram",
-        "Callers' requests, from the head to the end of the response (async: the 202).");
+    hl_exposition_family(t, name, "histogram", help);
     for (int mode = 0; mode < HL_MODE_COUNT; mode++) {
         char labels[32];
         snprintf(labels, sizeof(labels), "mode=\"%s\"", hl_mode_text(mode));
-        hl_exposition_histogram(t, name, labels, &workers->duration[mode]);
+        hl_exposition_histogram(t, name, labels, &by_mode[mode]);
     }
+}
+
+static void write_durations(struct hl_exposition *t, const struct hl_worker_metrics *workers)
+{
+    static const char run[] = "hookline_run_duration_seconds";
+    write_by_mode(t, "hookline_http_request_duration_seconds",
+        "Callers' requests, from the head to the end of the response (async: the 202).",
+        workers->duration);
     hl_exposition_family(t, run, "histogram", "Asynchronous runs, from their start to their end.");
     hl_exposition_histogram(t, run, "mode=\"async\"", &workers->run_duration);
+    write_by_mode(t, "hookline_run_queue_wait_seconds",
+        "How long runs that have ended had waited for their turn: at the health gate, for a slot, "
+        "in the queue.",
+        workers->queue_wait);
+    write_by_mode(t, "hookline_run_first_byte_seconds",
+        "Runs that the app answered, from the call's head (async: their start) to the answer's.",
+        workers->first_byte);
 }
 
 static void write_runs(struct hl_exposition *t, const struct hl_worker_metrics *workers)

@@ -1,46 +1,24 @@
-/* metric.c - histograms: finding the bucket, quantiles, and the Prometheus text of their sum over
- * threads. hl_histogram_add runs on the histogram's one writing thread; the others on any. */
+/* metric.c - histograms: their bounds, quantiles, and the Prometheus text of their sum over threads.
+ * Any thread. */
 #include "base/metric.h"
 
 #include <inttypes.h>
 
-static const struct {
-    uint64_t us;
-    const char *le; /* in seconds */
-} bounds[HL_HISTOGRAM_BUCKETS] = {
-    {100, "0.0001"},
-    {250, "0.00025"},
-    {500, "0.0005"},
-    {1000, "0.001"},
-    {2500, "0.0025"},
-    {5000, "0.005"},
-    {10000, "0.01"},
-    {25000, "0.025"},
-    {50000, "0.05"},
-    {100000, "0.1"},
-    {250000, "0.25"},
-    {500000, "0.5"},
-    {1000000, "1"},
-    {2500000, "2.5"},
-    {5000000, "5"},
-    {10000000, "10"},
-    {25000000, "25"},
-    {50000000, "50"},
-    {100000000, "100"},
-    {250000000, "250"},
-    {500000000, "500"},
-    {1000000000, "1000"},
-    {UINT64_MAX, "+Inf"},
-};
+#define POWER_OF_TEN(us) us, us * 5 / 2, us * 5
 
-void hl_histogram_add(struct hl_histogram *h, uint64_t us)
-{
-    int i = 0;
-    while (us > bounds[i].us)
-        i++;
-    hl_counter_add(&h->bucket[i], 1);
-    hl_counter_add(&h->sum_us, us);
-}
+const uint64_t hl_histogram_bound[HL_HISTOGRAM_BUCKETS] = {POWER_OF_TEN(UINT64_C(100)),
+    POWER_OF_TEN(UINT64_C(1000)), POWER_OF_TEN(UINT64_C(10000)), POWER_OF_TEN(UINT64_C(100000)),
+    POWER_OF_TEN(UINT64_C(1000000)), POWER_OF_TEN(UINT64_C(10000000)),
+    POWER_OF_TEN(UINT64_C(100000000)), UINT64_C(1000000000), UINT64_MAX};
+
+/* The same in seconds. */
+static const char *const texts[HL_HISTOGRAM_BUCKETS] = {"0.0001", "0.00025", "0.0005", "0.001",
+    "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "25",
+    "50", "100", "250", "500", "1000", "+Inf"};
+
+const uint8_t hl_histogram_start[64] = {0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10, 11,
+    12, 13, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22,
+    22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22, 22};
 
 uint64_t hl_histogram_quantile(const uint64_t counts[HL_HISTOGRAM_BUCKETS], unsigned percent)
 {
@@ -49,12 +27,12 @@ uint64_t hl_histogram_quantile(const uint64_t counts[HL_HISTOGRAM_BUCKETS], unsi
         total += (double)counts[i];
     double rank = total * percent / 100;
     for (int i = 0; i < HL_HISTOGRAM_BUCKETS - 1; i++) {
-        double here = (double)counts[i], low = i > 0 ? (double)bounds[i - 1].us : 0;
+        double here = (double)counts[i], low = i > 0 ? (double)hl_histogram_bound[i - 1] : 0;
         if (here > 0 && below + here >= rank)
-            return (uint64_t)(low + ((double)bounds[i].us - low) * (rank - below) / here);
+            return (uint64_t)(low + ((double)hl_histogram_bound[i] - low) * (rank - below) / here);
         below += here;
     }
-    return total > 0 ? bounds[HL_HISTOGRAM_BUCKETS - 2].us : 0;
+    return total > 0 ? hl_histogram_bound[HL_HISTOGRAM_BUCKETS - 2] : 0;
 }
 
 enum hl_err hl_histogram_write(struct hl_buf *out, const char *name, const char *labels,
@@ -69,8 +47,8 @@ enum hl_err hl_histogram_write(struct hl_buf *out, const char *name, const char 
         const char *h = (const char *)first;
         for (size_t j = 0; j < n; j++, h += stride)
             count += hl_counter_get(&((const struct hl_histogram *)(const void *)h)->bucket[i]);
-        err = hl_buf_printf(out, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, labels, comma,
-            bounds[i].le, count);
+        err = hl_buf_printf(
+            out, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, labels, comma, texts[i], count);
     }
     const char *h = (const char *)first;
     for (size_t j = 0; j < n; j++, h += stride)

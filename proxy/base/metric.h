@@ -45,7 +45,24 @@ struct hl_histogram {
     struct hl_counter sum_us;
 };
 
-void hl_histogram_add(struct hl_histogram *h, uint64_t us);
+extern const uint64_t hl_histogram_bound[HL_HISTOGRAM_BUCKETS]; /* us, inclusive */
+/* The bucket of 2^i us: with one look at its bound also that of all below 2^(i+1), for no two bounds
+ * lie between the two. */
+extern const uint8_t hl_histogram_start[64];
+
+static inline void hl_histogram_add(struct hl_histogram *h, uint64_t us)
+{
+    unsigned i = hl_histogram_start[63 - __builtin_clzll(us | 1)];
+    i += us > hl_histogram_bound[i];
+    hl_counter_add(&h->bucket[i], 1);
+    hl_counter_add(&h->sum_us, us);
+}
+
+/* A measurement of nothing. */
+static inline void hl_histogram_add_zero(struct hl_histogram *h)
+{
+    hl_counter_add(&h->bucket[0], 1);
+}
 
 /* The value in us that `percent` of the measurements do not exceed, as if those within a bucket
  * were spread evenly; 0 when there are none. `counts` are of a histogram's buckets, or differences

@@ -24,6 +24,9 @@ struct hl_worker_metrics {
     struct hl_counter requests[HL_METHOD_COUNT][HL_MODE_COUNT][HL_CODE_CLASS_COUNT];
     struct hl_histogram duration[HL_MODE_COUNT]; /* of those; one measurement each */
     struct hl_histogram run_duration;            /* asynchronous runs, inside this worker */
+    /* Runs by hl_run_mode, OTHER: passed through; measured at their end. */
+    struct hl_histogram queue_wait[HL_MODE_COUNT]; /* all of them */
+    struct hl_histogram first_byte[HL_MODE_COUNT]; /* those that the app answered */
     struct hl_counter connections_open, connections_accepted, connections_shed;
     struct hl_counter calls_in_flight; /* callers' requests */
     struct hl_counter runs_in_flight;  /* asynchronous runs inside the app */

@@ -32,6 +32,17 @@ static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
     hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, hl_refusal(cause));
 }
 
+static void begin_wait(struct hl_run *run)
+{
+    run->waits_us = hl_clock_mono_us();
+}
+
+static void end_wait(struct hl_run *run)
+{
+    run->queued_us += hl_clock_mono_us() - run->waits_us;
+    run->waits_us = 0;
+}
+
 /* ---- the gate ---- */
 
 static void ask(struct hl_run *run);
@@ -40,6 +51,7 @@ static void on_open(struct hl_gate_wait *wait)
 {
     struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, gate_wait);
     hl_counter_sub(&run->runs->metrics->waiting_at_gate, 1);
+    end_wait(run);
     hl_timer_disarm(&run->timer);
     if (!hl_admission_ends_without_caller(run))
         ask(run);
@@ -54,6 +66,7 @@ static void wait_at_gate(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
     hl_progress_stage(run, HL_STAGE_AT_GATE);
+    begin_wait(run);
     run->timer.on_fire = on_gate_timeout;
     hl_timer_arm(runs->wheel, &run->timer, runs->config->connect_timeout_ms);
     hl_counter_add(&runs->metrics->waiting_at_gate, 1);
@@ -75,6 +88,7 @@ static bool on_slot(struct hl_limiter_wait *wait)
 {
     struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, slot_wait);
     hl_counter_sub(&run->runs->metrics->waiting_for_slot, 1);
+    end_wait(run);
     if (hl_admission_ends_without_caller(run))
         return false;
     hl_timer_disarm(&run->timer);
@@ -96,6 +110,7 @@ static void queue_up(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
     hl_progress_stage(run, HL_STAGE_QUEUED);
+    begin_wait(run);
     hl_recent_wait(run);
     run->slot_wait.on_slot = on_slot;
     run->timer.on_fire = on_timeout;

@@ -122,6 +122,8 @@ static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed, bool
     run->claimed = claimed;
     run->epoch = claimed->epoch;
     run->has_webhook = claimed->has_webhook;
+    if (run->started_ms > claimed->created_ms)
+        run->queued_us = (uint64_t)(run->started_ms - claimed->created_ms) * 1000;
     run->caller_minor = 1;
     run->has_slot = !is_too_late;
     run->method = read_method(claimed->head);

@@ -14,6 +14,21 @@
 #include "caller/client.h"
 #include "run/report.h"
 
+/* Most wait for nothing, and have their answer wholly there with its head. */
+static void count_waits(struct hl_run *run, enum hl_mode mode, uint64_t us)
+{
+    struct hl_worker_metrics *metrics = run->runs->metrics;
+    if (run->waits_us > 0)
+        run->queued_us += run->ended_us - run->waits_us;
+    if (run->queued_us > 0)
+        hl_histogram_add(&metrics->queue_wait[mode], run->queued_us);
+    else
+        hl_histogram_add_zero(&metrics->queue_wait[mode]);
+    if (run->status > 0)
+        hl_histogram_add(
+            &metrics->first_byte[mode], run->first_us > 0 ? run->first_us - run->started_us : us);
+}
+
 static void count_end(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason)
 {
     struct hl_worker_metrics *metrics = run->runs->metrics;
@@ -21,6 +36,7 @@ static void count_end(struct hl_run *run, enum hl_run_state state, enum hl_run_r
     run->ended_us = hl_clock_mono_us();
     uint64_t us = run->ended_us - run->started_us;
     hl_counter_add(&metrics->runs_finished[mode][state], 1);
+    count_waits(run, mode, us);
     hl_recent_end(run, state, reason, (int64_t)(us / 1000));
     if (hl_run_is_async(run)) {
         hl_histogram_add(&metrics->run_duration, us);

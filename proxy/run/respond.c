@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "app/upstream.h"
+#include "base/clock.h"
 #include "base/crash_point.h"
 #include "caller/access.h"
 #include "caller/client.h"
@@ -137,9 +138,17 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     return true;
 }
 
+/* The answer goes on after the loop turn of its head. */
+static void note_first_byte(struct hl_run *run)
+{
+    if (run->first_us == 0)
+        run->first_us = hl_clock_mono_us();
+}
+
 static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
 {
     hl_progress_response(run, HL_RESPONSE_TUNNEL);
+    note_first_byte(run);
     if (run->client)
         run->client->mode = HL_MODE_TUNNEL;
     hl_progress_request(run, HL_REQUEST_SENDING);
@@ -289,6 +298,7 @@ static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_pas
         complete(run, bytes.n > 0);
         return;
     }
+    note_first_byte(run);
     run->heard_ms = uv_now(run->runs->loop);
     arm_idle(run);
     pause_if_blocked(run);

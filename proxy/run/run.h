@@ -26,6 +26,9 @@ struct hl_run {
     struct hl_id id;
     uint64_t started_us; /* monotonic */
     uint64_t ended_us;   /* 0: it goes on */
+    uint64_t first_us;   /* the app's head was there; 0: not before the loop turn of the end */
+    uint64_t queued_us;  /* how long it has waited for its turn: at the gate, for a slot, stored */
+    uint64_t waits_us;   /* since when it waits for it again; 0: it does not */
     int64_t started_ms;  /* the same by the wall clock */
 
     enum hl_run_stage stage;

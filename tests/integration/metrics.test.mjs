@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { connect, request } from './lib/raw.mjs';
-import { until } from './lib/until.mjs';
+import { gate, sleep, until } from './lib/until.mjs';
 
 test('the admin listener serves Prometheus text', async (t) => {
     const { sidecar } = await stage(t);
@@ -219,6 +219,65 @@ test('an app that cannot be reached counts as such', async (t) => {
     assert.equal((await call()).status, 502);
     const reason = 'upstream_unreachable';
     assert.equal(await sidecar.metric('hookline_upstream_errors_total', { reason }), 1);
+});
+
+test('each run is measured once: how long it waited, and until its answer began', async (t) => {
+    const inside = gate();
+    const rest = gate();
+    const { app, call, connect, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            if (x.path === '/held') await inside.promise;
+            if (x.path === '/reset') return x.reset();
+            if (x.path !== '/stream') return x.send(200);
+            await x.respond(200, {
+                'Content-Type': 'text/event-stream',
+                'Transfer-Encoding': 'chunked',
+            });
+            await x.chunk('data: 1\n\n');
+            await rest.promise;
+            await x.lastChunk();
+        },
+        env: { HOOKLINE_APP_CONCURRENCY: '1', HOOKLINE_WORKERS: '2' },
+    });
+    const read = async (name, mode) => {
+        const of = (what) => sidecar.metric(`hookline_${name}_seconds_${what}`, { mode });
+        return { sum: await of('sum'), count: await of('count') };
+    };
+    const waited = (mode) => read('run_queue_wait', mode);
+    const first = (mode) => read('run_first_byte', mode);
+    await call();
+    await until('the call has ended', async () => (await first('sync')).count === 1);
+    assert.deepEqual(await waited('sync'), { sum: 0, count: 1 }, 'nobody was before it');
+
+    const held = call('/v4/p/a/held');
+    await until('it is inside', () => app.requests.some(({ path }) => path === '/held'));
+    await call(RUN, { query: { async: 'true' } });
+    const waiting = call();
+    await until('one waits', async () => (await sidecar.metric('hookline_app_queue_waiting')) === 1);
+    await sleep(100);
+    inside.open();
+    await Promise.all([held, waiting]);
+    await until('the run has ended', async () => (await first('async')).count === 1);
+    assert.equal((await waited('sync')).count, 3);
+    assert.ok((await waited('sync')).sum >= 0.1);
+    assert.ok((await waited('async')).sum >= 0.1);
+    assert.equal((await first('sync')).count, 3);
+    assert.ok((await first('sync')).sum >= 0.2, 'one waited for it, one for a slot');
+
+    const reader = await connect();
+    await reader.send(request('POST', '/v4/p/a/stream'));
+    await reader.pieces(await reader.responseHead('POST')).next();
+    await sleep(100);
+    rest.open();
+    await until('the stream has ended', async () => (await waited('stream')).count === 1);
+    const whole = await read('http_request_duration', 'stream');
+    assert.equal((await first('stream')).count, 1);
+    assert.ok(whole.sum - (await first('stream')).sum >= 0.1, 'its head came first');
+
+    assert.equal((await call('/v4/p/a/reset')).status, 502);
+    await until('it has ended', async () => (await waited('sync')).count === 4);
+    assert.equal((await first('sync')).count, 3, 'no answer, no first byte');
 });
 
 test('runs of all modes are counted, what is passed through is not', async (t) => {

@@ -246,6 +246,9 @@ Test(metrics, sums_over_workers)
     hl_counter_add(&two.upstream_errors[HL_REASON_TIMEOUT], 6);
     hl_histogram_add(&one.duration[HL_MODE_SYNC], 200);
     hl_histogram_add(&two.duration[HL_MODE_SYNC], 2000000);
+    hl_histogram_add_zero(&one.queue_wait[HL_MODE_SYNC]);
+    hl_histogram_add(&two.queue_wait[HL_MODE_ASYNC], 3000000);
+    hl_histogram_add(&two.first_byte[HL_MODE_STREAM], 400);
     hl_figures_add(&figures.workers, &one);
     hl_figures_add(&figures.workers, &two);
     const char *p = write_text();
@@ -258,6 +261,11 @@ Test(metrics, sums_over_workers)
         p, "\nhookline_http_request_duration_seconds_bucket{mode=\"sync\",le=\"0.00025\"} 1\n"));
     cr_assert(strstr(p, "\nhookline_http_request_duration_seconds_sum{mode=\"sync\"} 2.000200\n"));
     cr_assert(strstr(p, "\nhookline_http_request_duration_seconds_count{mode=\"sync\"} 2\n"));
+    cr_assert(
+        strstr(p, "\nhookline_run_queue_wait_seconds_bucket{mode=\"sync\",le=\"0.0001\"} 1\n"));
+    cr_assert(strstr(p, "\nhookline_run_queue_wait_seconds_sum{mode=\"async\"} 3.000000\n"));
+    cr_assert(strstr(p, "\nhookline_run_first_byte_seconds_count{mode=\"stream\"} 1\n"));
+    cr_assert(strstr(p, "\nhookline_run_first_byte_seconds_sum{mode=\"stream\"} 0.000400\n"));
 }
 
 Test(metrics, computes_ages_and_seconds)

@@ -54,6 +54,43 @@ Test(metric, says_when_the_text_has_no_room)
     hl_buf_fini(&b);
 }
 
+static int bucket_of(uint64_t us)
+{
+    struct hl_histogram h = {0};
+    hl_histogram_add(&h, us);
+    cr_assert_eq(hl_counter_get(&h.sum_us), us);
+    for (int i = 0; i < HL_HISTOGRAM_BUCKETS; i++)
+        if (hl_counter_get(&h.bucket[i]) == 1)
+            return i;
+    return -1;
+}
+
+Test(metric, puts_each_measurement_below_the_next_bound)
+{
+    cr_assert_eq(bucket_of(0), 0);
+    cr_assert_eq(bucket_of(UINT64_MAX), HL_HISTOGRAM_BUCKETS - 1);
+    for (int i = 0; i < HL_HISTOGRAM_BUCKETS - 1; i++) {
+        uint64_t bound = hl_histogram_bound[i];
+        cr_assert_eq(bucket_of(bound - 1), i, "%d", i);
+        cr_assert_eq(bucket_of(bound), i, "%d", i);
+        cr_assert_eq(bucket_of(bound + 1), i + 1, "%d", i);
+    }
+    for (int bit = 0; bit < 64; bit++) {
+        uint64_t us = (uint64_t)1 << bit;
+        int i = bucket_of(us);
+        cr_assert(us <= hl_histogram_bound[i]);
+        cr_assert(i == 0 || us > hl_histogram_bound[i - 1], "%d", bit);
+    }
+}
+
+Test(metric, counts_a_measurement_of_nothing)
+{
+    struct hl_histogram h = {0};
+    hl_histogram_add_zero(&h);
+    cr_assert_eq(hl_counter_get(&h.bucket[0]), 1);
+    cr_assert_eq(hl_counter_get(&h.sum_us), 0);
+}
+
 Test(metric, counts_up_and_down)
 {
     struct hl_counter c = {0};

@@ -71,6 +71,46 @@ Test(ending, counts_a_run_once)
     cr_assert_eq(hl_counter_get(&metrics.calls_in_flight), 0);
 }
 
+/* How many measurements there are, and their sum. */
+static void assert_measured(const struct hl_histogram *h, uint64_t count, uint64_t sum_us)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < HL_HISTOGRAM_BUCKETS; i++)
+        n += hl_counter_get(&h->bucket[i]);
+    cr_assert_eq(n, count);
+    cr_assert_eq(hl_counter_get(&h->sum_us), sum_us);
+}
+
+Test(ending, counts_a_run_that_waited_for_nothing_and_had_its_answer_at_once)
+{
+    run->client = NULL;
+    run->status = 200;
+    hl_ending_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, true);
+    assert_measured(&metrics.queue_wait[HL_MODE_SYNC], 1, 0);
+    assert_measured(&metrics.first_byte[HL_MODE_SYNC], 1, run->ended_us - run->started_us);
+}
+
+Test(ending, counts_how_long_a_run_waited_and_when_its_answer_began)
+{
+    run->client = NULL;
+    run->status = 200;
+    run->is_event_stream = true;
+    run->queued_us = 5000;
+    run->first_us = run->started_us + 7000;
+    hl_ending_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, true);
+    assert_measured(&metrics.queue_wait[HL_MODE_STREAM], 1, 5000);
+    assert_measured(&metrics.first_byte[HL_MODE_STREAM], 1, 7000);
+}
+
+Test(ending, counts_the_wait_of_a_run_that_waited_until_its_end_and_no_answer)
+{
+    run->queued_us = 5000;
+    run->waits_us = run->started_us;
+    fail(HL_REASON_UPSTREAM_UNREACHABLE, HL_REFUSAL_APP_BUSY);
+    assert_measured(&metrics.queue_wait[HL_MODE_SYNC], 1, 5000 + run->ended_us - run->started_us);
+    assert_measured(&metrics.first_byte[HL_MODE_SYNC], 0, 0);
+}
+
 Test(ending, counts_what_was_passed_through_as_no_run_of_the_app)
 {
     run->is_pass = true;
