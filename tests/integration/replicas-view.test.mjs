@@ -159,11 +159,22 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
 test('what the pages about replicas say of figures is exported by one', async (t) => {
     const a = await (await fleet(t)).add('a');
     const names = new Set((await a.sidecar.metrics()).map(({ name }) => name));
-    for (const file of ['replicas.md', 'kubernetes-replicas.yaml']) {
+    const families = (await a.sidecar.metrics()).filter(({ type }) => type === 'histogram');
+    for (const { name } of families) for (const part of ['bucket', 'sum', 'count']) names.add(`${name}_${part}`);
+    for (const file of ['replicas.md', 'kubernetes-replicas.yaml', 'keda.yaml', 'kubernetes.md']) {
         const text = await readFile(new URL(`../../deploy/${file}`, import.meta.url), 'utf8');
         const named = text.match(/\bhookline_[a-z_]+/g);
         assert.ok(named.length > 0);
         for (const name of named) assert.ok(names.has(name), `${file}: ${name}`);
+    }
+});
+
+test('the autoscalers ask for the whole queue once, and for what is in flight everywhere', async () => {
+    for (const file of ['kubernetes-replicas.yaml', 'keda.yaml', 'replicas.md']) {
+        const text = await readFile(new URL(`../../deploy/${file}`, import.meta.url), 'utf8');
+        assert.match(text, /max\(hookline_runs_queued\b/, file);
+        assert.doesNotMatch(text, /sum\(hookline_runs_queued\b/, file);
+        assert.doesNotMatch(text, /max\(hookline_runs_in_flight\b/, file);
     }
 });
 
