@@ -29,6 +29,11 @@ enum hl_err hl_heap_reserve(struct hl_heap *heap)
     return HL_OK;
 }
 
+static bool is_before(const struct hl_heap_node *a, const struct hl_heap_node *b)
+{
+    return a->key < b->key || (a->key == b->key && a->tie < b->tie);
+}
+
 static void put(struct hl_heap *heap, struct hl_heap_node *node, size_t place)
 {
     heap->nodes[place - 1] = node;
@@ -38,7 +43,7 @@ static void put(struct hl_heap *heap, struct hl_heap_node *node, size_t place)
 /* From a place that is free, to where it belongs. */
 static void rise(struct hl_heap *heap, struct hl_heap_node *node, size_t place)
 {
-    for (; place > 1 && heap->nodes[place / 2 - 1]->key > node->key; place /= 2)
+    for (; place > 1 && is_before(node, heap->nodes[place / 2 - 1]); place /= 2)
         put(heap, heap->nodes[place / 2 - 1], place);
     put(heap, node, place);
 }
@@ -46,19 +51,20 @@ static void rise(struct hl_heap *heap, struct hl_heap_node *node, size_t place)
 static void sink(struct hl_heap *heap, struct hl_heap_node *node, size_t place)
 {
     for (size_t child; (child = 2 * place) <= heap->n; place = child) {
-        if (child < heap->n && heap->nodes[child]->key < heap->nodes[child - 1]->key)
+        if (child < heap->n && is_before(heap->nodes[child], heap->nodes[child - 1]))
             child++;
-        if (heap->nodes[child - 1]->key >= node->key)
+        if (!is_before(heap->nodes[child - 1], node))
             break;
         put(heap, heap->nodes[child - 1], place);
     }
     put(heap, node, place);
 }
 
-void hl_heap_add(struct hl_heap *heap, struct hl_heap_node *node, int64_t key)
+void hl_heap_add(struct hl_heap *heap, struct hl_heap_node *node, int64_t key, uint64_t tie)
 {
     HL_ASSERT(heap->n < heap->cap && node->place == 0);
     node->key = key;
+    node->tie = tie;
     rise(heap, node, ++heap->n);
 }
 
@@ -71,7 +77,7 @@ void hl_heap_remove(struct hl_heap *heap, struct hl_heap_node *node)
     struct hl_heap_node *last = heap->nodes[--heap->n];
     if (last == node)
         return;
-    if (last->key < node->key)
+    if (is_before(last, node))
         rise(heap, last, place);
     else
         sink(heap, last, place);

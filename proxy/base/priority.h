@@ -24,6 +24,13 @@ enum hl_priority {
 const char *hl_priority_text(enum hl_priority priority);
 HL_MUST_CHECK bool hl_priority_parse(struct hl_str text, enum hl_priority *out);
 
+/* As it stands in a database; normal, when that is none. */
+static inline enum hl_priority hl_priority_of(int number)
+{
+    bool is_one = number >= 0 && number < HL_PRIORITIES;
+    return is_one ? (enum hl_priority)number : HL_PRIORITY_NORMAL;
+}
+
 /* A set of classes. */
 static inline unsigned hl_priority_bit(enum hl_priority priority)
 {

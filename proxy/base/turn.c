@@ -132,6 +132,11 @@ void hl_turns_rollback(struct hl_turns *turns)
     forget_idle(turns);
 }
 
+void hl_turns_begin_at(struct hl_turns *turns, enum hl_priority class, int64_t turn)
+{
+    turns->now[class] = turn;
+}
+
 void hl_turns_take(struct hl_turns *turns, enum hl_priority class, uint64_t subject, int64_t turn)
 {
     struct subject *s = find_or_make(turns, class, subject);

@@ -33,6 +33,8 @@ void hl_turns_begin(struct hl_turns *turns);
 void hl_turns_commit(struct hl_turns *turns);
 void hl_turns_rollback(struct hl_turns *turns);
 
+/* At the beginning: the first of a class that waits has that turn. */
+void hl_turns_begin_at(struct hl_turns *turns, enum hl_priority class, int64_t turn);
 /* One more of `subject` waits: its turn. */
 int64_t hl_turns_give(struct hl_turns *turns, enum hl_priority class, uint64_t subject);
 /* One waits that has its turn already. */

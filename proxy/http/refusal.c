@@ -138,6 +138,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "X-Run-Timeout is not one field with a time above zero: seconds, or a number with ms, s, "
         "m, "
         "h or d."),
+    ROW(RUN_PRIORITY_FORM, 400, "X-Run-Priority is not one field with high, normal or low."),
     ROW(RUN_START_TIMEOUT_FORM, 400,
         "X-Run-Start-Timeout is not one field with a time above zero: seconds, or a number with "
         "ms, "

@@ -3,6 +3,7 @@
 #ifndef HL_ROUTE_PLAN_H
 #define HL_ROUTE_PLAN_H
 
+#include "base/priority.h"
 #include "config/config.h"
 #include "http/cors.h"
 #include "http/head.h"
@@ -46,6 +47,7 @@ struct hl_plan {
     uint64_t wait_ms;              /* asynchronous: for the response, in place of the 202; 0: not */
     uint64_t timeout_ms;       /* inside the app; 0: none, or asynchronous: as settings say then */
     uint64_t start_timeout_ms; /* until it is inside; 0: none but what settings say of waiting */
+    enum hl_priority priority;
 };
 
 /* Room for the decoded webhook URL and the rewritten target. */

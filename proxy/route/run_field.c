@@ -33,20 +33,35 @@ static bool parse_time(struct hl_str text, uint64_t *ms)
     return *ms > 0;
 }
 
-/* The one field of that name: a time above zero. `*ms` stays where there is none. */
-static enum hl_refusal_cause read_time(
-    const struct hl_head *head, struct hl_str name, uint64_t *ms, enum hl_refusal_cause fault)
+/* The one field of that name. False: there are several. */
+static bool find_one(const struct hl_head *head, struct hl_str name, const struct hl_field **found)
 {
-    bool is_seen = false;
+    *found = NULL;
     for (size_t i = (size_t)head->first[HL_FIELD_X_RUN]; i < head->field_count; i++) {
         const struct hl_field *field = &head->fields[i];
         if (field->id != HL_FIELD_X_RUN || !hl_str_eq_nocase(field->name, name))
             continue;
-        if (is_seen || !parse_time(field->value, ms))
-            return fault;
-        is_seen = true;
+        if (*found)
+            return false;
+        *found = field;
     }
-    return HL_REFUSAL_NONE;
+    return true;
+}
+
+/* A time above zero. `*ms` stays where there is none. */
+static enum hl_refusal_cause read_time(
+    const struct hl_head *head, struct hl_str name, uint64_t *ms, enum hl_refusal_cause fault)
+{
+    const struct hl_field *field;
+    bool is_good = find_one(head, name, &field) && (!field || parse_time(field->value, ms));
+    return is_good ? HL_REFUSAL_NONE : fault;
+}
+
+static bool read_priority(const struct hl_head *head, enum hl_priority *priority)
+{
+    const struct hl_field *field;
+    return find_one(head, HL_STR("x-run-priority"), &field) &&
+           (!field || hl_priority_parse(field->value, priority));
 }
 
 /* 0 is no limit. */
@@ -60,6 +75,7 @@ enum hl_refusal_cause hl_run_fields_read(
 {
     enum hl_refusal_cause fault = HL_REFUSAL_NONE;
     plan->timeout_ms = 0;
+    plan->priority = HL_PRIORITY_NORMAL;
     plan->start_timeout_ms = plan->is_async ? config->queue_timeout_ms : 0;
     if (head->first[HL_FIELD_X_RUN] >= 0) {
         fault = read_time(
@@ -67,6 +83,8 @@ enum hl_refusal_cause hl_run_fields_read(
         if (!fault)
             fault = read_time(head, HL_STR("x-run-start-timeout"), &plan->start_timeout_ms,
                 HL_REFUSAL_RUN_START_TIMEOUT_FORM);
+        if (!fault && !read_priority(head, &plan->priority))
+            fault = HL_REFUSAL_RUN_PRIORITY_FORM;
     }
     if (!plan->is_async)
         plan->timeout_ms = stricter(plan->timeout_ms, config->sync_timeout_ms);

@@ -29,6 +29,7 @@ struct hl_recent_run {
     enum hl_run_state state; /* RUNNING also while it waits for a slot of the app */
     enum hl_run_reason reason;
     enum hl_recent_mode mode;
+    enum hl_priority priority;
     uint16_t http_status; /* 0: no answer yet */
     int64_t created_ms, finished_ms;
     int64_t

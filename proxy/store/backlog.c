@@ -17,6 +17,7 @@ void hl_backlog_init(
         .max_pending = max_pending,
         .per_lane = per_lane};
     hl_watchers_init(&b->watchers);
+    hl_turns_init(&b->turns);
     hl_id_map_init(&b->lanes);
     hl_list_init(&b->ready);
 }
@@ -26,6 +27,7 @@ void hl_backlog_fini(struct hl_backlog *b)
     for (size_t i = 0; i < b->lanes.cap; i++)
         free(b->lanes.entries[i].value);
     hl_watchers_fini(&b->watchers);
+    hl_turns_fini(&b->turns);
     hl_id_map_fini(&b->lanes);
     free(b->changes);
 }
@@ -34,11 +36,13 @@ void hl_backlog_begin(struct hl_backlog *b)
 {
     b->before = b->now;
     b->n_changes = 0;
+    hl_turns_begin(&b->turns);
 }
 
 /* By name: a lane that several changes name is gone after the first of them. */
 void hl_backlog_commit(struct hl_backlog *b)
 {
+    hl_turns_commit(&b->turns);
     for (size_t i = 0; i < b->n_changes; i++) {
         struct hl_id key = hl_lane_key(b->changes[i].name);
         struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
@@ -64,6 +68,7 @@ static void settle_lane(struct hl_backlog *b, struct hl_lane *lane)
 void hl_backlog_rollback(struct hl_backlog *b)
 {
     hl_watchers_rollback(&b->watchers);
+    hl_turns_rollback(&b->turns);
     for (size_t i = b->n_changes; i-- > 0;) {
         struct hl_lane_change *change = &b->changes[i];
         change->lane->pending -= (uint32_t)change->pending;
@@ -82,9 +87,49 @@ enum hl_err hl_backlog_has_room(const struct hl_backlog *b, bool has_webhook)
     return has_webhook && b->now.pending >= b->max_pending ? HL_ERR_BUSY : HL_OK;
 }
 
-void hl_backlog_add_queued(struct hl_backlog *b, int by)
+static void count(struct hl_backlog *b, enum hl_priority class, int by)
 {
     b->now.queued_runs += (uint64_t)(int64_t)by;
+    b->now.queued[class] += (uint64_t)(int64_t)by;
+}
+
+void hl_backlog_queue(struct hl_backlog *b, struct hl_queue_place *place)
+{
+    place->turn = hl_turns_give(&b->turns, place->class, place->subject);
+    count(b, place->class, 1);
+}
+
+void hl_backlog_queue_again(struct hl_backlog *b, const struct hl_queue_place *place)
+{
+    hl_turns_take(&b->turns, place->class, place->subject, place->turn);
+    count(b, place->class, 1);
+}
+
+void hl_backlog_start(struct hl_backlog *b, const struct hl_queue_place *place)
+{
+    hl_turns_start(&b->turns, place->class, place->subject, place->turn);
+    count(b, place->class, -1);
+}
+
+void hl_backlog_unqueue(struct hl_backlog *b, const struct hl_queue_place *place)
+{
+    hl_turns_leave(&b->turns, place->class, place->subject);
+    count(b, place->class, -1);
+}
+
+void hl_backlog_forget_class(struct hl_backlog *b, enum hl_priority class)
+{
+    b->now.queued_runs -= b->now.queued[class];
+    b->now.queued[class] = 0;
+}
+
+unsigned hl_backlog_waiting(const struct hl_backlog *b)
+{
+    unsigned waiting = 0;
+    for (unsigned i = 0; i < HL_PRIORITIES; i++)
+        if (b->now.queued[i] > 0)
+            waiting |= hl_priority_bit((enum hl_priority)i);
+    return waiting;
 }
 
 static struct hl_lane *lane_of(struct hl_backlog *b, uint64_t name)

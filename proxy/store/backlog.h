@@ -1,5 +1,5 @@
-/* backlog.h - what waits in the store, by the count: queued runs, and pending deliveries by lane
- * (destination). The drivers say what changes, the engine decides from it what to hand out.
+/* backlog.h - what waits in the store, by the count: queued runs with their turns, and pending deliveries
+ * by lane (destination). The drivers say what changes, the engine decides from it what to hand out.
  *
  * It is as transactional as the database: what changed since hl_backlog_begin is undone by
  * hl_backlog_rollback. The store's thread owns it. */
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/turn.h"
 #include "store/watch.h"
 
 struct hl_lane {
@@ -27,8 +28,16 @@ struct hl_lane_change {
     int32_t pending, leased, parked;
 };
 
+/* Where a queued run stands: the lowest turn of its class is first, of two the one accepted first. */
+struct hl_queue_place {
+    enum hl_priority class;
+    uint64_t subject; /* a hash of who made it */
+    int64_t turn;
+};
+
 struct hl_backlog_totals {
-    uint64_t queued_runs;
+    uint64_t queued_runs, queued[HL_PRIORITIES]; /* all; of each class */
+    struct hl_priority_rule rule;                /* of starts for which no class is wished */
     uint64_t pending; /* deliveries that are not final, leased ones among them */
     uint64_t leased;  /* parked ones among them */
     uint64_t parked;
@@ -38,6 +47,7 @@ struct hl_backlog_totals {
 
 struct hl_backlog {
     struct hl_backlog_totals now, before; /* before: at hl_backlog_begin */
+    struct hl_turns turns;
     struct hl_id_map lanes;
     struct hl_list ready; /* lanes in turn */
     /* Wall time before which no queued run's time to start is over; it may be too early. */
@@ -61,7 +71,17 @@ void hl_backlog_rollback(struct hl_backlog *b);
 /* HL_ERR_BUSY when one more queued run, or its webhook, would be over a limit (contract 5 and
  * 7). */
 HL_MUST_CHECK enum hl_err hl_backlog_has_room(const struct hl_backlog *b, bool has_webhook);
-void hl_backlog_add_queued(struct hl_backlog *b, int by);
+/* One more run is queued: place->turn is set. */
+void hl_backlog_queue(struct hl_backlog *b, struct hl_queue_place *place);
+/* One that has its turn already. */
+void hl_backlog_queue_again(struct hl_backlog *b, const struct hl_queue_place *place);
+/* A queued run has begun; or is no longer queued otherwise. */
+void hl_backlog_start(struct hl_backlog *b, const struct hl_queue_place *place);
+void hl_backlog_unqueue(struct hl_backlog *b, const struct hl_queue_place *place);
+/* Somebody has removed queued runs: those of a class are not waited for. */
+void hl_backlog_forget_class(struct hl_backlog *b, enum hl_priority class);
+/* The classes that wait; 0: none. */
+unsigned hl_backlog_waiting(const struct hl_backlog *b);
 
 /* One of the queued runs is to start by then, 0: at any time. */
 static inline void hl_backlog_note_start_by(struct hl_backlog *b, int64_t wall_ms)

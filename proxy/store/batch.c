@@ -150,6 +150,20 @@ static void add_push(struct hl_batch *b, struct hl_credit_book *book, struct hl_
     b->pushed_weight += body->where == HL_BODY_INLINE ? body->size : 0;
 }
 
+/* Whoever holds a slot of the app was told for which class; else it is decided here. */
+static enum hl_err claim(
+    struct hl_batch *b, const struct hl_credit_note *note, struct hl_claimed **out)
+{
+    struct hl_backlog_totals *now = &b->backlog->now;
+    unsigned waiting = hl_backlog_waiting(b->backlog);
+    bool is_wished = note->has_wish && (waiting & hl_priority_bit(note->wish));
+    enum hl_priority class = is_wished ? note->wish : hl_priority_pick(now->rule, waiting);
+    enum hl_err err = b->driver->vt->claim(b->driver, class, b->now_ms, out);
+    if (!err && !is_wished)
+        now->rule = hl_priority_note(now->rule, waiting, class);
+    return err;
+}
+
 static enum hl_err serve_runs(struct hl_batch *b)
 {
     struct hl_credit_note note;
@@ -158,7 +172,7 @@ static enum hl_err serve_runs(struct hl_batch *b)
         struct hl_claimed *claimed = NULL;
         enum hl_err err = begin(b);
         if (!err)
-            err = b->driver->vt->claim(b->driver, b->now_ms, &claimed);
+            err = claim(b, &note, &claimed);
         if (err)
             hl_credit_put_back(&b->workers, note);
         if (err && err != HL_ERR_STALE)

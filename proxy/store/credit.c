@@ -4,6 +4,7 @@
 #include "store/credit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void hl_credit_book_init(struct hl_credit_book *book)
 {
@@ -64,6 +65,8 @@ void hl_credit_add(struct hl_credit_book *book, struct hl_credit *credit)
         account->is_hinted = false;
         account->wants_hints |= credit->returns || credit->n == 0;
         *(credit->returns ? &account->returning : &account->standing) += credit->n;
+        if (credit->returns && credit->has_wish)
+            account->wished[credit->wish] += credit->n;
         book->total += credit->n;
         if (credit->returns && credit->n > 0 && !account->back) {
             account->back = credit;
@@ -80,8 +83,19 @@ void hl_credit_withdraw(struct hl_credit_book *book, const struct hl_mailbox *bo
         return;
     book->total -= account->standing + account->returning;
     account->standing = account->returning = 0;
+    memset(account->wished, 0, sizeof(account->wished));
     account->wants_hints = false;
     account->withdrawals++;
+}
+
+static void take_wish(struct hl_credit_account *account, struct hl_credit_note *note)
+{
+    for (unsigned i = 0; i < HL_PRIORITIES && !note->has_wish; i++) {
+        note->has_wish = account->wished[i] > 0;
+        note->wish = (enum hl_priority)i;
+    }
+    if (note->has_wish)
+        account->wished[note->wish]--;
 }
 
 bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note)
@@ -93,8 +107,12 @@ bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note)
         book->turn = (book->turn + 1) % book->n;
         account = &book->accounts[book->turn];
     } while (account->returning == 0 && account->standing == 0);
-    *note = (struct hl_credit_note){book->turn, account->returning > 0, account->withdrawals};
+    *note = (struct hl_credit_note){.account = book->turn,
+        .was_returning = account->returning > 0,
+        .withdrawals = account->withdrawals};
     --*(note->was_returning ? &account->returning : &account->standing);
+    if (note->was_returning)
+        take_wish(account, note);
     book->total--;
     return true;
 }
@@ -110,6 +128,8 @@ void hl_credit_put_back(struct hl_credit_book *book, struct hl_credit_note note)
     if (hl_credit_is_void(book, note))
         return;
     ++*(note.was_returning ? &account->returning : &account->standing);
+    if (note.has_wish)
+        account->wished[note.wish]++;
     book->total++;
 }
 
@@ -123,6 +143,7 @@ void hl_credit_return_unused(struct hl_credit_book *book)
         uint32_t n = account->returning;
         book->total -= n;
         account->returning = 0;
+        memset(account->wished, 0, sizeof(account->wished));
         account->back = NULL;
         send_back(back, n);
     }

@@ -7,8 +7,9 @@
 
 struct hl_credit_account {
     struct hl_mailbox *box;
-    uint32_t standing;      /* stays until used or withdrawn */
-    uint32_t returning;     /* goes back when nothing is queued */
+    uint32_t standing;              /* stays until used or withdrawn */
+    uint32_t returning;             /* goes back when nothing is queued */
+    uint32_t wished[HL_PRIORITIES]; /* of the returning: those that are wanted of a class */
     struct hl_credit *back; /* the message it goes back in, kept from when it came; or NULL */
     bool wants_hints;       /* has asked for WORK */
     uint32_t withdrawals;   /* what was taken before one is void: it is not put back */
@@ -26,7 +27,9 @@ struct hl_credit_book {
 struct hl_credit_note {
     size_t account;
     bool was_returning;
-    uint32_t withdrawals; /* that there had been */
+    bool has_wish;
+    enum hl_priority wish; /* see hl_credit */
+    uint32_t withdrawals;  /* that there had been */
 };
 
 void hl_credit_book_init(struct hl_credit_book *book);

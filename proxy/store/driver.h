@@ -32,9 +32,10 @@ struct hl_driver_vt {
     /* EXISTS: `*existing` is the earlier run. On OK the body is the driver's. */
     enum hl_err (*accept)(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
     enum hl_err (*record)(struct hl_driver *d, struct hl_accept *a);
-    /* The oldest queued run becomes running. NOT_FOUND: none; STALE: one could not be read and was
-     * ended, ask again. */
-    enum hl_err (*claim)(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
+    /* The queued run of a class whose turn it is becomes running. NOT_FOUND: none; STALE: one could not
+     * be read and was ended, ask again. */
+    enum hl_err (*claim)(
+        struct hl_driver *d, enum hl_priority class, int64_t now_ms, struct hl_claimed **out);
     /* A claim is undone. A driver that gave the body away takes it back. */
     enum hl_err (*release)(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
     /* On OK the body is the driver's. */

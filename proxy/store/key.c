@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/hex.h"
 #include "base/random.h"
+#include "base/siphash.h"
 #include "http/byte.h"
 #include "http/url.h"
 #include "store/path.h"
@@ -194,4 +195,11 @@ uint64_t hl_key_lane(const struct hl_key *key, struct hl_str text)
     hmac(key->lane, (struct hl_str){name, n}, digest);
     memcpy(&lane, digest, sizeof(lane));
     return lane;
+}
+
+uint64_t hl_key_subject(const struct hl_key *key, struct hl_str subject)
+{
+    uint64_t half[2];
+    memcpy(half, key->lane, sizeof(half));
+    return subject.n > 0 ? hl_siphash(half, subject) : 0;
 }

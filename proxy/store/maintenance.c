@@ -149,6 +149,8 @@ static void show_backlog(struct hl_engine *e)
 {
     const struct hl_backlog_totals *now = &e->backlog.now;
     hl_counter_set(&e->gauges.queued_runs, now->queued_runs);
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        hl_counter_set(&e->gauges.queued[i], now->queued[i]);
     hl_counter_set(&e->gauges.pending_deliveries, now->pending);
     hl_counter_set(&e->gauges.leased_deliveries, now->leased);
     hl_counter_set(&e->gauges.dead_letters, now->dead);

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/id.h"
+#include "base/priority.h"
 #include "config/replica.h"
 
 /* Contract 4. The text names are what the REST interface and the webhook say. */
@@ -154,6 +155,7 @@ struct hl_run_row {
     enum hl_run_state state;
     enum hl_run_reason reason;
     bool is_async, has_webhook;
+    enum hl_priority priority;
     uint32_t attempt; /* from 1; 0: never claimed */
     int64_t created_ms, started_ms, finished_ms;
     uint16_t http_status;          /* the app's; 0: none */

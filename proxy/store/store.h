@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 #include "base/metric.h"
+#include "base/priority.h"
 #include "base/str.h"
 #include "config/config.h"
 #include "loop/mailbox.h"
@@ -96,8 +97,9 @@ struct hl_accept {
     uint64_t timeout_ms;           /* ACCEPT: inside the app, an attempt; 0: as settings say then */
     uint64_t
         start_timeout_ms; /* ACCEPT: queued before its first start, then it ends as expired; 0: any */
-    uint8_t fingerprint[32]; /* of the whole request, with idempotency_key */
-    struct hl_body body;     /* ACCEPT: owned by the message */
+    enum hl_priority priority; /* ACCEPT */
+    uint8_t fingerprint[32];   /* of the whole request, with idempotency_key */
+    struct hl_body body;       /* ACCEPT: owned by the message */
 };
 
 /* Is the file of a request's body the store's after this reply? After IO or CORRUPT nobody knows
@@ -123,6 +125,9 @@ struct hl_credit {
     /* CREDIT: it holds slots of the app; once nothing is queued, what was not used comes back as
      * CREDIT_BACK, in one message. Else it stands. */
     bool returns;
+    /* With n = 1: a run of class `wish` is wanted; any other, when there is none. */
+    bool has_wish;
+    enum hl_priority wish;
 };
 
 /* A run for a worker: `running` is on disk. */
@@ -255,6 +260,7 @@ struct hl_keep_key {
 /* What other threads may read at any time, written by the store's thread. */
 struct hl_store_gauges {
     struct hl_counter queued_runs, pending_deliveries; /* of all replicas, where it is shared */
+    struct hl_counter queued[HL_PRIORITIES];           /* of each class, likewise */
     struct hl_counter leased_deliveries;
     struct hl_counter lanes_at_limit;   /* destinations that deliveries wait for a place at */
     struct hl_counter dead_letters;     /* since start */

@@ -170,6 +170,7 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker 
         .idempotency_key = plan->is_async ? plan->idempotency_key : HL_STR(""),
         .timeout_ms = plan->is_async ? plan->timeout_ms : 0,
         .start_timeout_ms = plan->is_async ? plan->start_timeout_ms : 0,
+        .priority = plan->priority,
     };
     if (tmpl.idempotency_key.n)
         begin_fingerprint(head, plan, &secret, tmpl.fingerprint);

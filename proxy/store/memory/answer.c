@@ -32,6 +32,7 @@ static enum hl_err fill_run(struct hl_run_row *row, const struct hl_memory_run *
         .created_ms = run->created_ms,
         .started_ms = run->started_ms,
         .request_size = run->request_size,
+        .priority = run->place.class,
         .response_size = -1,
         .encoding = HL_ENCODING_NONE,
         .project = run->project,

@@ -187,6 +187,8 @@ static void close_all(struct hl_driver *d)
     hl_id_map_fini(&m->lanes);
     hl_id_map_fini(&m->keys);
     hl_heap_fini(&m->starts);
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        hl_heap_fini(&m->turns[i]);
     hl_key_wipe(&m->key);
     free(m);
 }
@@ -235,6 +237,8 @@ enum hl_err hl_memory_open(
     hl_list_init(&m->expiring);
     hl_list_init(&m->accounts);
     hl_heap_init(&m->starts);
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        hl_heap_init(&m->turns[i]);
     hl_id_source_init(&m->ids);
     hl_key_random(&m->key);
     m->max_bytes = hl_store_memory_max(config);

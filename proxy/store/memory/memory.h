@@ -25,6 +25,8 @@ struct hl_memory_run {
     struct hl_list known;         /* always, in the order of ids */
     struct hl_list begun;         /* linked iff there is a delivery, in the order of its ids */
     struct hl_heap_node start_by; /* in `starts` iff queued with a time to start */
+    struct hl_heap_node in_turn;  /* in `turns` of its class iff queued */
+    struct hl_queue_place place;
     struct hl_id id;
     int64_t created_ms, started_ms, request_size;
     bool is_async;
@@ -72,7 +74,7 @@ struct hl_memory {
     struct hl_id_map lanes;      /* struct hl_memory_lane */
     struct hl_id_map keys;       /* struct hl_memory_key */
     struct hl_list queued, final, unsent, known, begun, expiring, accounts;
-    struct hl_heap starts;
+    struct hl_heap starts, turns[HL_PRIORITIES];
     struct hl_id_source ids;
     struct hl_key key; /* of lanes */
     uint64_t bytes, max_bytes, last_ticket;

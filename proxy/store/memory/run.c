@@ -11,6 +11,11 @@
 #include "store/memory/delivery.h"
 #include "store/message.h"
 
+static struct hl_heap *turns_of(struct hl_memory *m, const struct hl_memory_run *run)
+{
+    return &m->turns[run->place.class];
+}
+
 static uint64_t weight_of(const struct hl_memory_run *run)
 {
     return sizeof(*run) + run->project.n + run->app.n + run->method.n + run->path.n + run->head.n +
@@ -109,6 +114,7 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     hl_list_init(&run->begun);
     run->id = a->run_id;
     run->created_ms = a->created_ms;
+    run->place.class = a->priority;
     run->timeout_ms = a->timeout_ms;
     run->start_by_ms = a->start_timeout_ms ? a->created_ms + (int64_t)a->start_timeout_ms : 0;
     run->is_async = a->m.msg.type == HL_STORE_ACCEPT;
@@ -143,6 +149,7 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
         hl_id_map_remove(&m->deliveries, &run->delivery_id);
     hl_list_remove(&run->queued);
     hl_heap_remove(&m->starts, &run->start_by);
+    hl_heap_remove(turns_of(m, run), &run->in_turn);
     hl_list_remove(&run->final);
     hl_list_remove(&run->due);
     hl_list_remove(&run->unsent);
@@ -187,12 +194,18 @@ static enum hl_err add_run(struct hl_memory *m, struct hl_accept *a, const struc
     return HL_OK;
 }
 
+static enum hl_err reserve_place(struct hl_memory *m, enum hl_priority class)
+{
+    enum hl_err err = hl_heap_reserve(&m->starts);
+    return err ? err : hl_heap_reserve(&m->turns[class]);
+}
+
 /* There is room for it. */
 static void watch_start(struct hl_memory *m, struct hl_memory_run *run)
 {
     if (run->start_by_ms == 0)
         return;
-    hl_heap_add(&m->starts, &run->start_by, run->start_by_ms);
+    hl_heap_add(&m->starts, &run->start_by, run->start_by_ms, run->ticket);
     hl_backlog_note_start_by(m->base.backlog, run->start_by_ms);
 }
 
@@ -209,7 +222,7 @@ enum hl_err hl_memory_run_accept(struct hl_driver *d, struct hl_accept *a, struc
     if (!err)
         err = hl_backlog_has_room(d->backlog, a->webhook_url.n > 0);
     if (!err)
-        err = hl_heap_reserve(&m->starts);
+        err = reserve_place(m, a->priority);
     if (!err)
         err = add_run(m, a, &digest, &run);
     if (err)
@@ -218,7 +231,9 @@ enum hl_err hl_memory_run_accept(struct hl_driver *d, struct hl_accept *a, struc
     run->ticket = ++m->last_ticket;
     hl_list_push_back(&m->queued, &run->queued);
     watch_start(m, run);
-    hl_backlog_add_queued(d->backlog, 1);
+    run->place.subject = hl_key_subject(&m->key, a->subject);
+    hl_backlog_queue(d->backlog, &run->place);
+    hl_heap_add(turns_of(m, run), &run->in_turn, run->place.turn, run->ticket);
     return HL_OK;
 }
 
@@ -241,15 +256,17 @@ static void leave_queue(struct hl_memory *m, struct hl_memory_run *run)
 {
     hl_list_remove(&run->queued);
     hl_heap_remove(&m->starts, &run->start_by);
-    hl_backlog_add_queued(m->base.backlog, -1);
+    hl_heap_remove(turns_of(m, run), &run->in_turn);
 }
 
-enum hl_err hl_memory_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
+enum hl_err hl_memory_run_claim(
+    struct hl_driver *d, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
 {
     struct hl_memory *m = hl_memory_of(d);
-    if (hl_list_is_empty(&m->queued))
+    struct hl_heap_node *first = hl_heap_first(&m->turns[class]);
+    if (!first)
         return HL_ERR_NOT_FOUND;
-    struct hl_memory_run *run = HL_CONTAINER_OF(m->queued.next, struct hl_memory_run, queued);
+    struct hl_memory_run *run = HL_CONTAINER_OF(first, struct hl_memory_run, in_turn);
     char *room;
     struct hl_claimed *c = hl_store_message_alloc(
         sizeof(*c), run->project.n + run->app.n + run->head.n, HL_STORE_CLAIMED, &room);
@@ -270,6 +287,7 @@ enum hl_err hl_memory_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_c
     m->bytes -= run->body.size;
     run->body = (struct hl_body){.where = HL_BODY_NONE};
     leave_queue(m, run);
+    hl_backlog_start(d->backlog, &run->place);
     *out = c;
     return HL_OK;
 }
@@ -330,9 +348,11 @@ enum hl_err hl_memory_run_cancel(
     if (hl_run_state_is_final(run->outcome.state))
         return HL_ERR_CONFLICT;
     enum hl_err err = end_cancelled(m, run, now_ms);
-    if (!err)
-        leave_queue(m, run);
-    return err;
+    if (err)
+        return err;
+    leave_queue(m, run);
+    hl_backlog_unqueue(d->backlog, &run->place);
+    return HL_OK;
 }
 
 enum hl_err hl_memory_run_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
@@ -353,6 +373,7 @@ enum hl_err hl_memory_run_expire(struct hl_driver *d, int64_t now_ms, unsigned m
         if (err)
             return n > 0 ? HL_OK : err; /* nothing here is rolled back */
         leave_queue(m, run);
+        hl_backlog_unqueue(d->backlog, &run->place);
     }
     *due_ms = INT64_MAX;
     return HL_OK;
@@ -366,6 +387,7 @@ static void queue_again(struct hl_memory *m, struct hl_memory_run *run)
            HL_CONTAINER_OF(next, struct hl_memory_run, queued)->ticket < run->ticket)
         next = next->next;
     hl_list_push_back(next, &run->queued);
+    hl_heap_add(turns_of(m, run), &run->in_turn, run->place.turn, run->ticket);
 }
 
 enum hl_err hl_memory_run_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms)
@@ -376,7 +398,7 @@ enum hl_err hl_memory_run_release(struct hl_driver *d, struct hl_release *r, int
         return HL_ERR_STALE;
     if (run->is_cancel_wished)
         return end_cancelled(m, run, now_ms);
-    if (hl_heap_reserve(&m->starts) != HL_OK)
+    if (reserve_place(m, run->place.class) != HL_OK)
         return HL_ERR_NOMEM;
     run->outcome.state = HL_RUN_QUEUED;
     run->started_ms = 0;
@@ -387,6 +409,6 @@ enum hl_err hl_memory_run_release(struct hl_driver *d, struct hl_release *r, int
     m->bytes += run->body.size;
     queue_again(m, run);
     watch_start(m, run);
-    hl_backlog_add_queued(d->backlog, 1);
+    hl_backlog_queue_again(d->backlog, &run->place);
     return HL_OK;
 }

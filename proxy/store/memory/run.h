@@ -10,7 +10,8 @@ void hl_memory_run_drop_result(struct hl_memory *m, struct hl_memory_run *run);
 void hl_memory_key_free(struct hl_memory *m, struct hl_memory_key *key);
 enum hl_err hl_memory_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
 enum hl_err hl_memory_run_record(struct hl_driver *d, struct hl_accept *a);
-enum hl_err hl_memory_run_claim(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
+enum hl_err hl_memory_run_claim(
+    struct hl_driver *d, enum hl_priority class, int64_t now_ms, struct hl_claimed **out);
 enum hl_err hl_memory_run_finish(struct hl_driver *d, struct hl_finish *f);
 enum hl_err hl_memory_run_expire(
     struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);

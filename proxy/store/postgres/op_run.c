@@ -148,6 +148,10 @@ static void bind_accept(
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, ops[i]->is_busy));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)accept_of(ops[i])->timeout_ms));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)accept_of(ops[i])->start_timeout_ms));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->priority));
+    HL_PG_EACH(p, HL_PG_INT, n,
+        hl_pg_item_int(p, (int64_t)hl_key_subject(&s->keys.key, accept_of(ops[i])->subject)));
+    HL_PG_EACH(p, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->turns[i]));
 }
 
 /* A record that is to be sent again found this replica dead: the next beat notices that too. */
@@ -169,6 +173,7 @@ static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
     hl_pg_bodies_remove(s, &a->body);
     if (is_async(a)) {
         hl_counter_add(&s->gauges.queued_runs, 1);
+        hl_counter_add(&s->gauges.queued[a->priority], 1);
         s->claims_more = true;
         hl_pg_notify_work(s);
         if (a->start_timeout_ms > 0)

@@ -29,6 +29,7 @@ static enum hl_err read_run(
     row->created_ms = hl_pg_int(from);
     row->started_ms = hl_pg_int(from);
     row->request_size = hl_pg_int(from);
+    row->priority = hl_priority_of((int)hl_pg_int(from));
     row->method = hl_pg_str(from);
     row->path = hl_pg_str(from);
     row->project = hl_pg_str(from);

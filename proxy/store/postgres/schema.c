@@ -140,8 +140,18 @@ static const char *const third[] = {"ALTER TABLE ~.ticket ADD COLUMN timeout_ms 
     " WHERE start_by IS NOT NULL AND node_id IS NULL AND attempt = 0",
     "ALTER TABLE ~.node ADD COLUMN app_at timestamptz", NULL};
 
+/* Queued runs by their turns. What a replica of an older hookline accepts or has accepted comes first, and it
+ * claims by due_at: that index is dropped when none of them can be there any more. */
+static const char *const fourth[] = {
+    "ALTER TABLE ~.ticket ADD COLUMN class smallint NOT NULL DEFAULT 1",
+    "ALTER TABLE ~.ticket ADD COLUMN subject bigint NOT NULL DEFAULT 0",
+    "ALTER TABLE ~.ticket ADD COLUMN turn bigint NOT NULL DEFAULT 0",
+    "CREATE INDEX ticket_turn ON ~.ticket (class, turn, run_id) WHERE node_id IS NULL",
+    "CREATE INDEX ticket_subject ON ~.ticket (class, subject, turn) WHERE node_id IS NULL",
+    "ALTER TABLE ~.run ADD COLUMN priority smallint NOT NULL DEFAULT 1", NULL};
+
 /* versions[i] leads from version i to i + 1. */
-static const char *const *const versions[] = {first, second, third};
+static const char *const *const versions[] = {first, second, third, fourth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

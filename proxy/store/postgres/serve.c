@@ -29,15 +29,47 @@ static uint32_t take_credit(struct hl_credit_book *book, struct hl_credit_note *
     return n;
 }
 
+/* Of those that are known to wait; none is, that is said by no gauge: then the first there is. */
+static unsigned waiting_classes(const struct hl_pg_store *s)
+{
+    unsigned waiting = 0;
+    for (unsigned i = 0; i < HL_PRIORITIES; i++)
+        if (hl_counter_get(&s->gauges.queued[i]) > 0)
+            waiting |= hl_priority_bit((enum hl_priority)i);
+    return waiting;
+}
+
+/* Whoever holds a slot of the app was told for which class; for the others it is decided here. */
+static void share_out(
+    const struct hl_pg_store *s, const struct hl_pg_flush *f, uint32_t wanted[HL_PRIORITIES])
+{
+    struct hl_priority_rule rule = s->rule;
+    for (uint32_t i = 0; i < f->n_claims; i++) {
+        const struct hl_credit_note *note = &f->claims[i];
+        if (note->has_wish) {
+            wanted[note->wish]++;
+        } else if (f->waiting) {
+            enum hl_priority next = hl_priority_pick(rule, f->waiting);
+            rule = hl_priority_note(rule, f->waiting, next);
+            wanted[next]++;
+        }
+    }
+}
+
 static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
+    uint32_t wanted[HL_PRIORITIES] = {0};
     f->n_claims = take_credit(&s->workers, f->claims);
     f->claim_at = (int)f->flight.n;
+    f->waiting = waiting_classes(s);
     s->is_claiming = true;
+    share_out(s, f, wanted);
     hl_pg_params_clear(&s->params);
     hl_pg_add_id(&s->params, &s->node_id);
     hl_pg_add_int(&s->params, f->n_claims);
     hl_pg_add_int(&s->params, hl_clock_wall_ms());
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        hl_pg_add_int(&s->params, wanted[i]);
     hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_RUN_CLAIM, &s->params);
 }
 
@@ -195,12 +227,49 @@ static enum hl_err hand_out_run(
     hl_pg_bodies_get(s, &claimed->body, &claimed->run_id, on_run_body, parcel);
     return HL_OK;
 }
+
+/* The last two columns. */
+static enum hl_priority read_turn(const PGresult *result, int row, int64_t *turn)
+{
+    struct hl_pg_row last = {.result = result, .row = row, .column = PQnfields(result) - 2};
+    int class = (int)hl_pg_int(&last);
+    *turn = hl_pg_int(&last);
+    return hl_priority_of(class);
+}
+
+static void count_down(struct hl_counter *counter, uint64_t n)
+{
+    uint64_t known = hl_counter_get(counter);
+    hl_counter_sub(counter, n < known ? n : known);
+}
+
+/* How many of each class were claimed, and up to which turn: for the gauges, for what is accepted next, and for the
+ * rule, as far as nobody wished. */
+static void note_classes(struct hl_pg_store *s, const struct hl_pg_flush *f, const PGresult *result)
+{
+    uint32_t wished[HL_PRIORITIES] = {0};
+    for (uint32_t i = 0; i < f->n_claims; i++)
+        if (f->claims[i].has_wish)
+            wished[f->claims[i].wish]++;
+    for (int i = PQntuples(result) - 1; i >= 0; i--) {
+        int64_t turn;
+        enum hl_priority class = read_turn(result, i, &turn);
+        count_down(&s->gauges.queued[class], 1);
+        if (turn > s->turns[class])
+            s->turns[class] = turn;
+        if (wished[class] > 0)
+            wished[class]--;
+        else
+            s->rule = hl_priority_note(s->rule, f->waiting, class);
+    }
+}
+
 static void hand_out_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     const PGresult *result = f->flight.results[f->claim_at];
     uint32_t n = (uint32_t)PQntuples(result), used = 0;
-    uint64_t queued = hl_counter_get(&s->gauges.queued_runs);
-    hl_counter_sub(&s->gauges.queued_runs, n < queued ? n : queued);
+    count_down(&s->gauges.queued_runs, n);
+    note_classes(s, f, result);
     for (uint32_t i = 0; i < n; i++) {
         struct hl_pg_row row = {.result = result, .row = (int)i};
         struct hl_claimed *claimed = NULL;
@@ -338,7 +407,12 @@ void hl_pg_serve_withdraw(struct hl_pg_store *s, struct hl_store_msg *m)
 static void take_peek(struct hl_pg_store *s, const PGresult *result)
 {
     struct hl_pg_row row = {.result = result};
-    uint64_t n = (uint64_t)hl_pg_int(&row), known = hl_counter_get(&s->gauges.queued_runs);
+    uint64_t n = 0, known = hl_counter_get(&s->gauges.queued_runs);
+    for (int i = 0; i < HL_PRIORITIES; i++) {
+        uint64_t of_class = (uint64_t)hl_pg_int(&row);
+        hl_counter_set(&s->gauges.queued[i], of_class);
+        n += of_class;
+    }
     if (n < PEEK_MAX || known < n)
         hl_counter_set(&s->gauges.queued_runs, n);
     s->claims_more |= n > 0;

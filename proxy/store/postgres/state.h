@@ -27,6 +27,7 @@
 /* One transaction: operations, and what is handed out. */
 struct hl_pg_flush {
     struct hl_pg_flight flight;
+    unsigned waiting; /* classes, when runs were asked for */
     struct hl_pg_store *store;
     struct hl_list ops; /* in the order in which they are answered */
     size_t n_ops, weight;
@@ -160,6 +161,8 @@ struct hl_pg_store {
     bool leases_more;
     struct hl_msg *withdrawals;   /* to be answered when no claim is under way */
     bool is_claiming, is_leasing; /* with a flush that is under way */
+    struct hl_priority_rule rule; /* of claims for which no class is wished */
+    int64_t turns[HL_PRIORITIES]; /* of each class, the highest that was claimed here */
     uint64_t poll_ms,
         poll_wait_ms; /* when others' work is looked for next, and how long after that */
 

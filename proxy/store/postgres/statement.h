@@ -81,7 +81,8 @@ enum hl_pg_code {
 #define HL_PG_RUN_ROW                                                                              \
     "r.run_id, CASE WHEN r.state >= 2 THEN r.state WHEN t.node_id IS NULL THEN 0 ELSE 1 END,"      \
     " r.is_async, r.has_webhook, coalesce(t.attempt, r.attempt),"                                  \
-    " r.created_ms, coalesce(t.started_ms, r.started_ms), r.request_size, r.method, r.path,"       \
+    " r.created_ms, coalesce(t.started_ms, r.started_ms), r.request_size, r.priority, r.method, "  \
+    "r.path,"                                                                                      \
     " r.project, r.app, coalesce(r.replica, (SELECT n.name FROM ~.node n"                          \
     " WHERE n.node_id = t.node_id)), c.pending, c.ok, c.dead, " HL_PG_OUTCOME_HEAD
 #define HL_PG_DELIVERY_COUNTS                                                                      \
@@ -94,6 +95,18 @@ enum hl_pg_code {
     "coalesce((SELECT CASE WHEN min(start_by) IS NOT NULL THEN greatest(0,"                        \
     " (extract(epoch FROM min(start_by) - now()) * 1000)::bigint) END FROM ~.ticket"               \
     " WHERE start_by IS NOT NULL AND node_id IS NULL AND attempt = 0" of "), -1)"
+
+/* Queued, and due; of a class, in turn. */
+#define HL_PG_CLAIMABLE                                                                            \
+    "t.node_id IS NULL AND t.due_at <= now() AND EXISTS (SELECT FROM me)"                          \
+    " AND (t.start_by IS NULL OR t.start_by > now() OR t.attempt > 0)"
+#define HL_PG_IN_TURN(class, n)                                                                    \
+    "SELECT t.run_id FROM ~.ticket t WHERE " HL_PG_CLAIMABLE                                       \
+    " AND t.class = " class " ORDER BY t.turn, t.run_id LIMIT " n                                  \
+                            "::bigint FOR UPDATE OF t SKIP LOCKED"
+#define HL_PG_COUNT_QUEUED(class)                                                                  \
+    "(SELECT count(*) FROM (SELECT FROM ~.ticket WHERE node_id IS NULL AND due_at <= now()"        \
+    " AND class = " class " LIMIT $1::bigint) AS queued)"
 
 /* What is past its retention is hidden at once, but not while its webhook is to be sent. */
 #define HL_PG_SHOWN_DELIVERY(until) "(state = 0 OR created_ms > " until "::bigint)"
@@ -127,16 +140,17 @@ enum hl_pg_code {
     /* $1 me; $21 how long a key is kept, in ms; $23 whether too much waits for a new one. What begins */ \
     /* here and now has a replica that lives. Who is told of an earlier run by its key makes a note of */ \
     /* it first: from then on nobody withdraws that run. Keys are taken in one order everywhere, or */ \
-    /* two replicas wait for each other. */                                                        \
+    /* two replicas wait for each other. $28 each class's turn now, where nothing of it is queued; */ \
+    /* 0: this replica has claimed nothing of it yet. */ \
     X(RUN_ADD, "WITH " HL_PG_ME ", input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[]," \
         " $4::text[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bigint[],"          \
         " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
         " $16::bytea[], $17::bytea[], $18::bytea[], $19::bytea[], $20::bytea[], $22::bigint[],"    \
-        " $23::bigint[], $24::bigint[], $25::bigint[])"                                                                          \
+        " $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[])"              \
         " WITH ORDINALITY AS t(run_id, project, app, created_ms, method, path, head,"              \
         " request_where, request_size, request_sha256, request_file, request_bytes, lane, url,"    \
         " secret, traceparent, subject, key, fingerprint, is_async, is_busy, timeout_ms,"              \
-        " start_timeout_ms, ord)),"               \
+        " start_timeout_ms, priority, who, ord)),"                                                 \
         " kept AS (INSERT INTO ~.idem AS old (project, app, subject, key, run_id, fingerprint,"    \
         " expires_ms) SELECT project, app, subject, key, run_id, fingerprint,"                     \
         " created_ms + $21::bigint FROM input WHERE key IS NOT NULL AND is_busy = 0"               \
@@ -149,15 +163,25 @@ enum hl_pg_code {
         " AND (is_async = 1 OR EXISTS (SELECT FROM me))),"                                         \
         " runs AS (INSERT INTO ~.run (run_id, project, app, is_async, has_webhook, created_ms,"    \
         " method, path, head, request_where, request_size, request_sha256, request_file,"          \
-        " request_bytes, lane, url, secret, traceparent) SELECT run_id, project, app,"             \
+        " request_bytes, lane, url, secret, traceparent, priority) SELECT run_id, project, app,"   \
         " is_async = 1, url IS NOT NULL, created_ms, method, path, head, request_where,"           \
         " request_size, request_sha256, request_file, request_bytes, lane, url, secret,"           \
-        " traceparent FROM fresh ON CONFLICT (run_id) DO NOTHING RETURNING run_id),"               \
+        " traceparent, priority FROM fresh ON CONFLICT (run_id) DO NOTHING RETURNING run_id),"     \
+        " places AS MATERIALIZED (SELECT p.priority, p.who, greatest(1, coalesce("                 \
+        " (SELECT t.turn FROM ~.ticket t WHERE t.node_id IS NULL AND t.class = p.priority"         \
+        " ORDER BY t.turn LIMIT 1), nullif(($28::bigint[])[p.priority + 1], 0), (SELECT max(t.turn)" \
+        " FROM ~.ticket t WHERE t.node_id IS NOT NULL AND t.class = p.priority)), (SELECT t.turn + 1 FROM ~.ticket t WHERE t.node_id IS NULL"    \
+        " AND t.class = p.priority AND t.subject = p.who ORDER BY t.turn DESC LIMIT 1)) AS turn"   \
+        " FROM (SELECT DISTINCT priority, who FROM fresh WHERE is_async = 1) p),"                  \
         " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, node_id, started_ms,"  \
-        " is_async, timeout_ms, start_by) SELECT run_id, now(), 1 - is_async, 1 - is_async,"       \
+        " is_async, timeout_ms, start_by, class, subject, turn)"                                   \
+        " SELECT f.run_id, now(), 1 - is_async, 1 - is_async,"                                     \
         " CASE is_async WHEN 0 THEN $1::uuid END, CASE is_async WHEN 0 THEN created_ms END,"       \
         " is_async = 1, nullif(timeout_ms, 0), now() + nullif(start_timeout_ms, 0) *"              \
-        " interval '1 ms' FROM fresh WHERE run_id IN (SELECT run_id FROM runs)),"                  \
+        " interval '1 ms', f.priority, f.who, coalesce(p.turn - 1 + row_number()"                  \
+        " OVER (PARTITION BY f.priority, f.who, f.is_async ORDER BY f.ord), 0)"                    \
+        " FROM fresh f LEFT JOIN places p ON f.is_async = 1 AND p.priority = f.priority"           \
+        " AND p.who = f.who WHERE f.run_id IN (SELECT run_id FROM runs)),"                         \
         " told AS (UPDATE ~.idem o SET is_told = true FROM input i WHERE o.project = i.project"    \
         " AND o.app = i.app AND o.subject = i.subject AND o.key = i.key AND NOT o.is_told"         \
         " AND o.run_id <> i.run_id AND o.fingerprint = i.fingerprint"                              \
@@ -171,18 +195,24 @@ enum hl_pg_code {
         " old.run_id FROM input i LEFT JOIN runs n ON n.run_id = i.run_id LEFT JOIN ~.idem old"    \
         " ON old.project = i.project AND old.app = i.app AND old.subject = i.subject"              \
         " AND old.key = i.key")                                                                    \
-    /* $1 me, $2 how many, $3 now in ms */                                                         \
-    X(RUN_CLAIM, "WITH " HL_PG_ME ", next AS (SELECT t.run_id FROM ~.ticket t"                     \
-        " WHERE t.node_id IS NULL AND t.due_at <= now() AND EXISTS (SELECT FROM me)"               \
-        " AND (t.start_by IS NULL OR t.start_by > now() OR t.attempt > 0)"                         \
-        " ORDER BY t.due_at, t.run_id LIMIT $2::bigint FOR UPDATE OF t SKIP LOCKED),"              \
+    /* $1 me, $2 how many, $3 now in ms, $4 to $6 how many of each class; where there are fewer of */ \
+    /* one, others */                                                                              \
+    X(RUN_CLAIM, "WITH " HL_PG_ME ", high AS (" HL_PG_IN_TURN("0", "$4") "),"                      \
+        " normal AS (" HL_PG_IN_TURN("1", "$5") "), low AS (" HL_PG_IN_TURN("2", "$6") "),"        \
+        " wanted AS MATERIALIZED (SELECT run_id FROM high UNION ALL SELECT run_id FROM normal"     \
+        " UNION ALL SELECT run_id FROM low),"                                                      \
+        " others AS (SELECT t.run_id FROM ~.ticket t WHERE " HL_PG_CLAIMABLE                       \
+        " AND t.run_id NOT IN (SELECT run_id FROM wanted) ORDER BY t.class, t.turn, t.run_id"      \
+        " LIMIT $2::bigint - (SELECT count(*) FROM wanted) FOR UPDATE OF t SKIP LOCKED),"          \
+        " next AS (SELECT run_id FROM wanted UNION ALL SELECT run_id FROM others),"                \
         " taken AS (UPDATE ~.ticket t SET node_id = $1::uuid, epoch = t.epoch + 1,"                \
         " attempt = t.attempt + 1, started_ms = $3::bigint FROM next"                              \
-        " WHERE t.run_id = next.run_id RETURNING t.run_id, t.epoch, t.attempt, t.due_at,"          \
-        " t.timeout_ms)"                                                                           \
+        " WHERE t.run_id = next.run_id RETURNING t.run_id, t.epoch, t.attempt, t.class,"           \
+        " t.turn, t.timeout_ms)"                                                                   \
         " SELECT x.run_id, r.run_id IS NOT NULL, x.epoch, x.attempt, r.has_webhook, r.created_ms," \
-        " x.timeout_ms, r.project, r.app, r.head, " HL_PG_REQUEST                                                \
-        " FROM taken x LEFT JOIN ~.run r ON r.run_id = x.run_id ORDER BY x.due_at, x.run_id")      \
+        " x.timeout_ms, r.project, r.app, r.head, " HL_PG_REQUEST ", x.class, x.turn"              \
+        " FROM taken x LEFT JOIN ~.run r ON r.run_id = x.run_id"                                   \
+        " ORDER BY x.class, x.turn, x.run_id")                                                     \
     /* $1 me, $18 attempts of a delivery */                                                        \
     X(RUN_FINISH, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"     \
         " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::bytea[],"       \
@@ -245,9 +275,9 @@ enum hl_pg_code {
         " SELECT (SELECT count(*) FROM gone), " HL_PG_START_MS(" AND run_id NOT IN (SELECT run_id FROM late)")) \
     /* Which of the runs $1 have ended. */                                                         \
     X(RUN_ENDED, "SELECT run_id FROM ~.run WHERE run_id = ANY ($1::uuid[]) AND state >= 2")        \
-    /* How many are queued, up to $1. */                                                           \
-    X(QUEUE_PEEK, "SELECT count(*) FROM (SELECT FROM ~.ticket WHERE node_id IS NULL"               \
-        " AND due_at <= now() LIMIT $1::bigint) AS queued")                                        \
+    /* How many of each class are queued, up to $1. */                                             \
+    X(QUEUE_PEEK, "SELECT " HL_PG_COUNT_QUEUED("0") ", " HL_PG_COUNT_QUEUED("1") ", "              \
+        HL_PG_COUNT_QUEUED("2"))                                                                   \
     /* $1 me, $2 the lane after which to begin, $3 how many, $4 places at a lane, $5, $6 lanes and */ \
     /* the places left there, $7 attempts of a delivery, $8 now in ms */                           \
     X(LEASE, "WITH RECURSIVE " HL_PG_ME ", lanes(lane, nth) AS ((SELECT lane, 1"                   \

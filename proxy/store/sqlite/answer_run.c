@@ -38,6 +38,7 @@ static void read_columns(
     row->created_ms = hl_sql_int(from);
     row->started_ms = hl_sql_int(from);
     row->request_size = hl_sql_int(from);
+    row->priority = hl_priority_of((int)hl_sql_int(from));
     row->method = hl_sql_str(from);
     row->path = hl_sql_str(from);
     row->project = hl_sql_str(from);

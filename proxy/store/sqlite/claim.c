@@ -1,5 +1,5 @@
 /* claim.c - a queued run becomes running, or goes back to the queue. The store's thread, inside a
- * transaction. The queue is the tickets above the last claimed one. */
+ * transaction. */
 #include "store/sqlite/claim.h"
 
 #include "base/crash_point.h"
@@ -9,12 +9,16 @@
 #include "store/sqlite/fresh.h"
 #include "store/sqlite/run.h"
 #include "store/sqlite/start_by.h"
+#include "store/sqlite/turn.h"
 
 /* The row's strings are gone once it is stepped or reset: the message gets copies. */
 static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     struct hl_stored_run *run, struct hl_id *run_id, struct hl_claimed **out)
 {
     run->number = hl_sql_int(row);
+    run->place.subject = (uint64_t)hl_sql_int(row);
+    run->place.turn = hl_sql_int(row);
+    bool has_begun = hl_sql_int(row);
     hl_sql_id(row, run_id);
     bool has_run = hl_sql_int(row), has_app = hl_sql_int(row);
     run->app_id = hl_sql_int(row);
@@ -32,6 +36,8 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     run->has_file = body.where == HL_BODY_FILE;
     run->file = body.file;
     run->file_size = body.size;
+    if (has_begun)
+        return HL_ERR_CONFLICT;
     if (!has_run)
         return HL_ERR_NOT_FOUND;
     if (!has_app || body.where > HL_BODY_FILE)
@@ -78,66 +84,83 @@ static enum hl_err end_unreadable(struct hl_database *db, const struct hl_id *ru
 }
 
 /* Somebody has removed rows: what is not there is not waited for. */
-static enum hl_err forget_missing(struct hl_database *db)
+static enum hl_err forget_missing(struct hl_database *db, enum hl_priority class)
 {
-    uint64_t n = db->base.backlog->now.queued_runs;
-    HL_LOG(ERROR, "store: queued runs are missing", HL_LOG_INT("runs", n));
-    hl_backlog_add_queued(db->base.backlog, -(int)n);
+    HL_LOG(ERROR, "store: queued runs are missing",
+        HL_LOG_INT("runs", db->base.backlog->now.queued[class]));
+    hl_backlog_forget_class(db->base.backlog, class);
     return HL_ERR_STALE;
 }
 
-/* The oldest queued run that has rows. NOMEM: nothing was changed. */
-static enum hl_err claim_stored(struct hl_database *db, int64_t now_ms, struct hl_claimed **out)
+static enum hl_err begin(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, int64_t now_ms, int64_t start_by_ms)
 {
-    struct hl_stored_run run = {.state = HL_RUN_RUNNING, .is_async = true};
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_CLAIM);
+    hl_sql_bind_id(&args, run_id);
+    hl_sql_bind_int(&args, now_ms);
+    enum hl_err err = hl_database_run(db, HL_SQL_RUN_CLAIM);
+    if (!err && start_by_ms > 0)
+        err = hl_start_by_put(db, run->number, 0);
+    if (!err)
+        hl_running_add(db, run_id, run);
+    return err;
+}
+
+/* What stands in the queue cannot be handed out. STALE: it does not stand there any more. */
+static enum hl_err pass_over(struct hl_database *db, const struct hl_id *run_id,
+    const struct hl_stored_run *run, int64_t now_ms, enum hl_err why)
+{
+    if (why == HL_ERR_CONFLICT) /* it has begun: only the row of its turn was left */
+        return HL_ERR_STALE;
+    if (why != HL_ERR_NOT_FOUND)
+        return end_unreadable(db, run_id, run, now_ms);
+    enum hl_err err = hl_ended_drop_ticket(db, run_id, run);
+    return err ? err : HL_ERR_STALE;
+}
+
+/* The one that has rows and the turn. NOMEM: nothing was changed. */
+static enum hl_err claim_stored(
+    struct hl_database *db, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
+{
+    struct hl_stored_run run = {
+        .state = HL_RUN_RUNNING, .is_async = true, .place = {.class = class}};
     struct hl_sql_row row;
     struct hl_id run_id;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_NEXT);
-    hl_sql_bind_int(&args, db->now.claimed_ticket);
-    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_NEXT, &row);
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TURN_NEXT);
+    hl_sql_bind_int(&args, class);
+    enum hl_err err = hl_database_row(db, HL_SQL_TURN_NEXT, &row);
     if (err == HL_ERR_NOT_FOUND)
-        return forget_missing(db);
+        return forget_missing(db, class);
     if (err)
         return hl_database_end(db, err);
     err = read_ticket(db, &row, &run, &run_id, out);
-    hl_database_done(db, HL_SQL_TICKET_NEXT);
+    hl_database_done(db, HL_SQL_TURN_NEXT);
     if (err == HL_ERR_NOMEM)
         return err;
 
-    if (err == HL_ERR_NOT_FOUND) {
-        err = hl_ended_drop_ticket(db, &run_id, &run);
-        err = err ? err : HL_ERR_STALE;
-    } else if (err) {
-        err = end_unreadable(db, &run_id, &run, now_ms);
-    } else {
-        args = hl_database_bind(db, HL_SQL_RUN_CLAIM);
-        hl_sql_bind_id(&args, &run_id);
-        hl_sql_bind_int(&args, now_ms);
-        err = hl_database_run(db, HL_SQL_RUN_CLAIM);
-        if (!err && (*out)->start_by_ms > 0)
-            err = hl_start_by_put(db, run.number, 0);
-    }
-    if (!err)
-        hl_running_add(db, &run_id, &run);
+    err = err ? pass_over(db, &run_id, &run, now_ms, err)
+              : begin(db, &run_id, &run, now_ms, (*out)->start_by_ms);
     if (!err || err == HL_ERR_STALE) {
-        db->now.claimed_ticket = run.number;
-        hl_backlog_add_queued(db->base.backlog, -1);
-    } else {
+        enum hl_err ended = hl_turn_start(db, &run);
+        err = ended ? ended : err;
+    }
+    if (err && err != HL_ERR_STALE) {
         hl_claimed_free(*out);
         *out = NULL;
     }
     return hl_database_end(db, err);
 }
 
-enum hl_err hl_claim_take(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out)
+enum hl_err hl_claim_take(
+    struct hl_driver *d, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
 {
     struct hl_database *db = hl_database_of(d);
     enum hl_err err;
-    if (hl_fresh_has_oldest(db)) {
-        err = hl_fresh_claim(db, now_ms, out);
+    if (hl_fresh_is_queue(db)) {
+        err = hl_fresh_claim(db, class, now_ms, out);
     } else {
         err = hl_ended_write(db);
-        err = err ? hl_database_end(db, err) : claim_stored(db, now_ms, out);
+        err = err ? hl_database_end(db, err) : claim_stored(db, class, now_ms, out);
     }
     HL_CRASH_POINT(CLAIM_APPLIED);
     return err;
@@ -157,7 +180,6 @@ static enum hl_err fill_ticket(struct hl_database *db, int64_t number, const str
     return hl_database_run(db, HL_SQL_TICKET_FILL);
 }
 
-/* The ticket is below the last claimed one: the queue is looked at again from there on. */
 static enum hl_err queue_again(
     struct hl_database *db, const struct hl_stored_run *run, const struct hl_claimed *claimed)
 {
@@ -171,10 +193,8 @@ static enum hl_err queue_again(
     err = hl_database_run(db, HL_SQL_RUN_RELEASE);
     if (err)
         return err;
-    if (db->now.claimed_ticket >= run->number)
-        db->now.claimed_ticket = run->number - 1;
-    hl_backlog_add_queued(db->base.backlog, 1);
-    return HL_OK;
+    hl_backlog_queue_again(db->base.backlog, &run->place);
+    return hl_turn_put(db, run->number, &run->place);
 }
 
 enum hl_err hl_claim_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms)

@@ -6,7 +6,8 @@
 #include "store/driver.h"
 
 /* See driver.h. */
-enum hl_err hl_claim_take(struct hl_driver *d, int64_t now_ms, struct hl_claimed **out);
+enum hl_err hl_claim_take(
+    struct hl_driver *d, enum hl_priority class, int64_t now_ms, struct hl_claimed **out);
 enum hl_err hl_claim_release(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef HL_STORE_SQLITE_DATABASE_H
 #define HL_STORE_SQLITE_DATABASE_H
 
+#include "base/heap.h"
 #include "store/data_dir.h"
 #include "store/driver.h"
 #include "base/id_map.h"
@@ -29,8 +30,8 @@ struct hl_shed_walk {
 
 /* What a rollback must put back beside the database's own content. */
 struct hl_database_marks {
-    int64_t claimed_ticket; /* the queue is what is above it */
-    uint64_t file_bytes;    /* of all bodies in files */
+    int64_t oldest_queued; /* none below it is queued */
+    uint64_t file_bytes;   /* of all bodies in files */
     size_t n_doomed;
 
     int64_t purged_result;  /* this pass of the purge has passed over what is up to here */
@@ -49,6 +50,8 @@ struct hl_fresh_run {
     int64_t app_id, number;
     bool has_begun;
     int64_t started_ms;
+    struct hl_queue_place place;
+    struct hl_heap_node in_turn; /* in `fresh_turns` of its class iff queued */
 };
 #define HL_FRESH_MAX 256
 
@@ -87,7 +90,7 @@ struct hl_database {
 
     struct hl_fresh_run fresh[HL_FRESH_MAX];
     size_t n_fresh, n_fresh_queued;
-    size_t fresh_begun; /* all before it have begun */
+    struct hl_heap fresh_turns[HL_PRIORITIES]; /* with room for all */
     struct hl_ended_run ended[HL_ENDED_MAX];
     size_t n_ended;
     struct hl_id_map running; /* run id → struct hl_stored_run, owned */

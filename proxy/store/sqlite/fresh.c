@@ -7,6 +7,7 @@
 
 #include "store/message.h"
 #include "store/sqlite/running.h"
+#include "store/sqlite/turn.h"
 
 static bool is_async(const struct hl_accept *a)
 {
@@ -18,19 +19,33 @@ static int64_t start_by_ms(const struct hl_accept *a)
     return a->start_timeout_ms > 0 ? a->created_ms + (int64_t)a->start_timeout_ms : 0;
 }
 
+static void queue(struct hl_database *db, struct hl_fresh_run *fresh)
+{
+    fresh->place.subject = hl_key_subject(&db->key, fresh->accept->subject);
+    hl_backlog_queue(db->base.backlog, &fresh->place);
+    hl_heap_add(&db->fresh_turns[fresh->place.class], &fresh->in_turn, fresh->place.turn,
+        (uint64_t)fresh->number);
+    db->n_fresh_queued++;
+}
+
 enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl_accept *a)
 {
     enum hl_err err = db->n_fresh == HL_FRESH_MAX ? hl_fresh_write(db) : HL_OK;
+    if (!err)
+        err = hl_heap_reserve(&db->fresh_turns[a->priority]);
     if (err)
         return err;
-    db->fresh[db->n_fresh++] = (struct hl_fresh_run){
+    struct hl_fresh_run *fresh = &db->fresh[db->n_fresh++];
+    *fresh = (struct hl_fresh_run){
         .accept = a,
         .app_id = app_id,
         .number = db->next_number++,
         .has_begun = !is_async(a),
         .started_ms = a->created_ms,
+        .place = {.class = a->priority},
     };
-    db->n_fresh_queued += is_async(a);
+    if (is_async(a))
+        queue(db, fresh);
     hl_backlog_note_start_by(db->base.backlog, start_by_ms(a));
     hl_database_keep_file(db, &a->body);
     return HL_OK;
@@ -38,7 +53,7 @@ enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl
 
 /* --- handing out ---------------------------------------------------------------------------- */
 
-bool hl_fresh_has_oldest(const struct hl_database *db)
+bool hl_fresh_is_queue(const struct hl_database *db)
 {
     return db->n_fresh_queued > 0 && db->n_fresh_queued == db->base.backlog->now.queued_runs;
 }
@@ -68,19 +83,19 @@ static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **o
     return err;
 }
 
-enum hl_err hl_fresh_claim(struct hl_database *db, int64_t now_ms, struct hl_claimed **out)
+enum hl_err hl_fresh_claim(
+    struct hl_database *db, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
 {
-    while (db->fresh[db->fresh_begun].has_begun)
-        db->fresh_begun++;
-    struct hl_fresh_run *fresh = &db->fresh[db->fresh_begun];
+    struct hl_heap_node *first = hl_heap_first(&db->fresh_turns[class]);
+    struct hl_fresh_run *fresh = HL_CONTAINER_OF(first, struct hl_fresh_run, in_turn);
     enum hl_err err = make_claimed(fresh->accept, out);
     if (err)
         return err;
     fresh->has_begun = true;
     fresh->started_ms = now_ms;
     db->n_fresh_queued--;
-    db->now.claimed_ticket = fresh->number;
-    hl_backlog_add_queued(db->base.backlog, -1);
+    hl_heap_remove(&db->fresh_turns[class], &fresh->in_turn);
+    hl_backlog_start(db->base.backlog, &fresh->place);
     return HL_OK;
 }
 
@@ -108,6 +123,9 @@ static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
         hl_sql_bind_int(args, (int64_t)a->body.size);
     else
         hl_sql_bind_null(args);
+    hl_sql_bind_int(args, fresh->place.class);
+    hl_sql_bind_int(args, fresh->place.turn);
+    hl_sql_bind_int(args, (int64_t)fresh->place.subject);
 }
 
 static bool needs_head(const struct hl_database *db, const struct hl_fresh_run *fresh)
@@ -202,7 +220,9 @@ static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)
 
 void hl_fresh_forget(struct hl_database *db)
 {
-    db->n_fresh = db->n_fresh_queued = db->fresh_begun = 0;
+    db->n_fresh = db->n_fresh_queued = 0;
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        db->fresh_turns[i].n = 0;
 }
 
 enum hl_err hl_fresh_write(struct hl_database *db)
@@ -216,6 +236,8 @@ enum hl_err hl_fresh_write(struct hl_database *db)
         err = write_webhook(db, db->fresh[i].accept);
         if (!err && db->fresh[i].has_begun)
             remember(db, &db->fresh[i]);
+        else if (!err)
+            err = hl_turn_put(db, db->fresh[i].number, &db->fresh[i].place);
     }
     if (!err)
         hl_fresh_forget(db);

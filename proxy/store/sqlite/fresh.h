@@ -8,11 +8,11 @@
 /* A new run; `accept` stays until after the commit. */
 HL_MUST_CHECK enum hl_err hl_fresh_add(
     struct hl_database *db, int64_t app_id, const struct hl_accept *accept);
-/* Whether the oldest queued run is a fresh one: then hl_fresh_claim hands it out. NOMEM: nothing was
- * changed. */
-bool hl_fresh_has_oldest(const struct hl_database *db);
+/* Whether all queued runs are fresh ones: then hl_fresh_claim hands out the one of that class whose turn
+ * it is. NOMEM: nothing was changed. */
+bool hl_fresh_is_queue(const struct hl_database *db);
 HL_MUST_CHECK enum hl_err hl_fresh_claim(
-    struct hl_database *db, int64_t now_ms, struct hl_claimed **out);
+    struct hl_database *db, enum hl_priority class, int64_t now_ms, struct hl_claimed **out);
 /* Their rows; from then on those that have begun are remembered (running.h). */
 HL_MUST_CHECK enum hl_err hl_fresh_write(struct hl_database *db);
 void hl_fresh_forget(struct hl_database *db); /* they were written, or rolled back */

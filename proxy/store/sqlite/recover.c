@@ -9,15 +9,18 @@
 #include "base/log.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/ended.h"
+#include "store/sqlite/turn.h"
 #include "store/sqlite/upkeep.h"
 
 /* --- runs ----------------------------------------------------------------------------------- */
 
-static enum hl_err requeue(struct hl_database *db, const struct hl_id *run_id)
+static enum hl_err requeue(
+    struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_REQUEUE);
     hl_sql_bind_id(&args, run_id);
-    return hl_database_run(db, HL_SQL_RUN_REQUEUE);
+    enum hl_err err = hl_database_run(db, HL_SQL_RUN_REQUEUE);
+    return err ? err : hl_turn_put(db, run->number, &run->place);
 }
 
 /* Contract 4: the app is never called twice for one call unless HOOKLINE_RUN_ATTEMPTS says so; a
@@ -26,7 +29,7 @@ static enum hl_err release_run(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
 {
     if (run->has_request && !run->is_cancel_wished && run->attempt < db->run_attempts)
-        return requeue(db, run_id);
+        return requeue(db, run_id, run);
     struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
         .reason = HL_REASON_INTERRUPTED,
         .finished_ms = hl_clock_wall_ms(),
@@ -59,6 +62,7 @@ static enum hl_err release_runs(struct hl_database *db)
         run.has_webhook = hl_sql_int(&row);
         run.attempt = (uint32_t)hl_sql_int(&row);
         run.is_cancel_wished = hl_sql_int(&row);
+        run.place = hl_turn_read(&row);
         run.has_file = hl_sql_id(&row, &run.file);
         run.file_size = (uint64_t)hl_sql_int(&row);
         run.has_request = hl_sql_int(&row);
@@ -187,17 +191,29 @@ static enum hl_err release_deliveries(struct hl_database *db)
 
 /* --- counts --------------------------------------------------------------------------------- */
 
-static enum hl_err count_runs(struct hl_database *db)
+static enum hl_err number_runs(struct hl_database *db)
 {
     struct hl_sql_row row;
     enum hl_err err = hl_database_row(db, HL_SQL_QUEUE_TOTALS, &row);
     if (err)
         return err;
     db->next_number = hl_sql_int(&row) + 1;
-    db->base.backlog->now.queued_runs = (uint64_t)hl_sql_int(&row);
     db->base.backlog->expire_ms = 0;
     hl_database_done(db, HL_SQL_QUEUE_TOTALS);
     return HL_OK;
+}
+
+/* Each queued run stands in the queue, and nothing else does: none is running any more. */
+static enum hl_err check_turns(struct hl_database *db)
+{
+    struct hl_sql_row row;
+    enum hl_err err = hl_database_row(db, HL_SQL_QUEUE_TOTALS, &row);
+    if (err)
+        return err;
+    hl_sql_int(&row);
+    int64_t queued = hl_sql_int(&row), turns = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_QUEUE_TOTALS);
+    return queued == turns ? HL_OK : hl_turn_mend(db);
 }
 
 static enum hl_err count_deliveries(struct hl_database *db)
@@ -220,7 +236,7 @@ enum hl_err hl_recover_all(struct hl_database *db)
 {
     struct hl_driver *d = &db->base;
     struct hl_backlog *backlog = d->backlog;
-    enum hl_err err = count_runs(db);
+    enum hl_err err = number_runs(db);
     if (err)
         return err;
     err = d->vt->begin(d);
@@ -231,6 +247,8 @@ enum hl_err hl_recover_all(struct hl_database *db)
         err = release_runs(db);
     if (!err && db->run_attempts > 0)
         err = look_for_lost_runs(db);
+    if (!err && db->run_attempts > 0)
+        err = check_turns(db);
     if (!err)
         err = release_deliveries(db);
     uint64_t dead = backlog->now.dead;
@@ -243,7 +261,9 @@ enum hl_err hl_recover_all(struct hl_database *db)
     err = d->vt->commit(d);
     HL_CRASH_POINT(RECOVER_COMMITTED);
     if (!err)
-        err = count_runs(db);
+        err = number_runs(db);
+    if (!err)
+        err = hl_turn_load(db);
     if (!err)
         err = count_deliveries(db);
     backlog->now.dead = dead;

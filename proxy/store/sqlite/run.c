@@ -9,6 +9,7 @@
 #include "store/sqlite/app.h"
 #include "store/sqlite/ended.h"
 #include "store/sqlite/fresh.h"
+#include "store/sqlite/turn.h"
 
 /* --- accept and record ---------------------------------------------------------------------- */
 
@@ -74,8 +75,6 @@ enum hl_err hl_stored_run_accept(struct hl_driver *d, struct hl_accept *a, struc
     if (err)
         return err;
     err = add(db, a);
-    if (!err)
-        hl_backlog_add_queued(d->backlog, 1);
     HL_CRASH_POINT(ACCEPT_APPLIED);
     return hl_database_end(db, err);
 }
@@ -109,6 +108,7 @@ enum hl_err hl_stored_run_find(
     run->has_webhook = hl_sql_int(&row);
     run->number = hl_sql_int(&row);
     run->is_cancel_wished = hl_sql_int(&row);
+    run->place = hl_turn_read(&row);
     run->has_ticket = hl_sql_int(&row);
     run->has_file = hl_sql_id(&row, &run->file);
     run->file_size = (uint64_t)hl_sql_int(&row);
@@ -173,6 +173,6 @@ enum hl_err hl_stored_run_cancel(
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
     err = hl_ended_add_at_once(db, run_id, &run, &outcome);
     if (!err && run.has_ticket)
-        hl_backlog_add_queued(d->backlog, -1);
+        err = hl_turn_drop(db, &run);
     return hl_database_end(db, err);
 }

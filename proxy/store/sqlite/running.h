@@ -11,9 +11,10 @@ struct hl_stored_run {
     enum hl_run_state state;
     uint32_t epoch, attempt;
     bool is_async, has_webhook, is_cancel_wished;
-    bool has_ticket;  /* hl_stored_run_find only */
-    bool has_request; /* recover.c only: it is kept, see hl_database_keeps_request */
-    bool has_file;    /* its body is in one */
+    struct hl_queue_place place; /* hl_stored_run_find and recover.c only */
+    bool has_ticket;             /* hl_stored_run_find only */
+    bool has_request;            /* recover.c only: it is kept, see hl_database_keeps_request */
+    bool has_file;               /* its body is in one */
     struct hl_id file;
     uint64_t file_size;
 };

@@ -3,8 +3,8 @@
  * A run is spread over what is needed when: `run` is small and lists well; `ticket` has what the
  * app will be given and goes when the run ends; `result` has how it ended and what the app answered;
  * `webhook` has what is secret about the delivery and stays as long as the run. Run, ticket and
- * result share a number, which the process gives out, always growing: the queue is the tickets above
- * the last claimed one. A run's end is the row of its result and changes no other: its state is the
+ * result share a number, which the process gives out, always growing. The queue is `turn`, with a row for
+ * each run that waits. A run's end is the row of its result and changes no other: its state is the
  * result's, or else whether it has begun (the view run_with_state). Those that have ended are found by
  * their state, the others, which are few, by their tickets. Times are wall clock milliseconds.
  */
@@ -109,6 +109,15 @@ static const char *const versions[] = {
     "ALTER TABLE ticket ADD COLUMN timeout_ms INTEGER;"
     "ALTER TABLE ticket ADD COLUMN start_by_ms INTEGER;"
     "CREATE INDEX ticket_by_start ON ticket (start_by_ms) WHERE start_by_ms IS NOT NULL;",
+
+    /* Queued runs by their turns; those that there are have all the same, and stand in their order. */
+    "ALTER TABLE run ADD COLUMN priority INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE run ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE run ADD COLUMN turn_subject INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE turn (class INTEGER NOT NULL, turn INTEGER NOT NULL, number INTEGER NOT NULL,"
+    " subject INTEGER NOT NULL, PRIMARY KEY (class, turn, number)) WITHOUT ROWID;"
+    "INSERT INTO turn SELECT 1, 0, ticket.number, 0 FROM ticket JOIN run"
+    " ON run.run_id = ticket.run_id WHERE ticket.is_async = 1 AND run.has_begun = 0;",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

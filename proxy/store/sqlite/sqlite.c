@@ -319,6 +319,8 @@ void hl_sqlite_free(struct hl_database *db)
     explicit_bzero(db->base.signing_key, sizeof(db->base.signing_key));
     for (size_t i = 0; i < HL_SQL_MANY; i++)
         hl_buf_fini(&db->sealed_heads[i]);
+    for (size_t i = 0; i < HL_PRIORITIES; i++)
+        hl_heap_fini(&db->fresh_turns[i]);
     hl_buf_fini(&db->sealed_url);
     hl_buf_fini(&db->sealed_secret);
     hl_data_dir_close(&db->dir);

@@ -4,6 +4,7 @@
 
 #include "store/sqlite/ended.h"
 #include "store/sqlite/run.h"
+#include "store/sqlite/turn.h"
 
 enum hl_err hl_start_by_put(struct hl_database *db, int64_t number, int64_t wall_ms)
 {
@@ -47,9 +48,7 @@ static enum hl_err end_late(struct hl_database *db, const struct late *late, int
         return hl_start_by_put(db, late->number, 0);
     if (!err)
         err = hl_ended_add_at_once(db, &late->run_id, &run, &outcome);
-    if (!err)
-        hl_backlog_add_queued(db->base.backlog, -1);
-    return err;
+    return err ? err : hl_turn_drop(db, &run);
 }
 
 enum hl_err hl_start_by_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)

@@ -36,8 +36,10 @@
 #define HL_SQL_EIGHT(row) row ", " row ", " row ", " row ", " row ", " row ", " row ", " row
 #define HL_SQL_RUN_ADD_TEXT                                                                        \
     "INSERT OR FAIL INTO run (run_id, app_id, has_begun, is_async, has_webhook, created_ms, "      \
-    "started_ms, attempt, epoch, number, method, path, request_size) VALUES "
-#define HL_SQL_RUN_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "started_ms, attempt, epoch, number, method, path, request_size, priority, turn, "             \
+    "turn_subject) "                                                                               \
+    "VALUES "
+#define HL_SQL_RUN_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define HL_SQL_TICKET_ADD_TEXT                                                                     \
     "INSERT OR FAIL INTO ticket (number, run_id, is_async, head, timeout_ms, "                     \
     "start_by_ms, " HL_SQL_BODY ") VALUES "
@@ -78,7 +80,7 @@
     X(RUN_ADD_MANY, HL_SQL_RUN_ADD_TEXT HL_SQL_EIGHT(HL_SQL_RUN_ROW))                              \
     X(RUN_FIND, "SELECT run.app_id, coalesce(result.state, run.has_begun), run.epoch,"             \
         " run.is_async, run.has_webhook, run.number, run.is_cancel_wished,"                        \
-        " ticket.number IS NOT NULL, ticket.body_file,"                                            \
+        " run.priority, run.turn_subject, run.turn, ticket.number IS NOT NULL, ticket.body_file,"  \
         " ticket.body_size FROM run LEFT JOIN ticket ON ticket.number = run.number"                \
         " LEFT JOIN result ON result.number = run.number WHERE run.run_id = ?")                    \
     X(RUN_CLAIM, "UPDATE run SET has_begun = 1, epoch = epoch + 1, attempt = attempt + 1,"             \
@@ -90,8 +92,8 @@
         " started_ms = NULL WHERE run_id = ?")                                                     \
     X(RUN_DROP, "DELETE FROM run WHERE run_id = ?")                                                \
     X(RUN_ORPHANED, "SELECT ticket.number, ticket.run_id, run.number IS NOT NULL, run.app_id,"     \
-        " run.is_async, run.has_webhook, run.attempt, run.is_cancel_wished, body_file, body_size," \
-        " head IS NOT NULL FROM ticket"                                                            \
+        " run.is_async, run.has_webhook, run.attempt, run.is_cancel_wished, run.priority,"         \
+        " run.turn_subject, run.turn, body_file, body_size, head IS NOT NULL FROM ticket"                                                            \
         " LEFT JOIN run ON run.run_id = ticket.run_id"                                             \
         " WHERE ticket.number > ? AND coalesce(run.has_begun, 1) = 1"                              \
         " ORDER BY ticket.number LIMIT 1")                                                         \
@@ -107,16 +109,27 @@
     X(TICKET_ADD_MANY, HL_SQL_TICKET_ADD_TEXT HL_SQL_EIGHT(HL_SQL_TICKET_ROW))                     \
     X(TICKET_FILL, "UPDATE ticket SET head = ?2, body_where = ?3, body_size = ?4,"                 \
         " body_sha256 = ?5, body_file = ?6, body_bytes = ?7 WHERE number = ?1")                    \
-    X(TICKET_NEXT, "SELECT ticket.number, ticket.run_id, run.number IS NOT NULL,"                  \
+    X(TURN_ADD, "INSERT INTO turn (class, subject, turn, number) VALUES (?, ?, ?, ?)")             \
+    X(TURN_END, "DELETE FROM turn WHERE class = ?1 AND turn = ?3 AND number = ?4")                 \
+    X(TURN_EACH, "SELECT class, subject, turn FROM turn ORDER BY class, turn, number")             \
+    X(TURN_LOST, "INSERT OR IGNORE INTO turn (class, subject, turn, number)"                       \
+        " SELECT run.priority, run.turn_subject, run.turn, ticket.number FROM ticket"              \
+        " JOIN run ON run.run_id = ticket.run_id WHERE ticket.is_async = 1 AND run.has_begun = 0") \
+    X(TURN_STALE, "DELETE FROM turn WHERE NOT EXISTS (SELECT 1 FROM ticket JOIN run"               \
+        " ON run.run_id = ticket.run_id WHERE ticket.number = turn.number"                         \
+        " AND ticket.is_async = 1 AND run.has_begun = 0 AND run.priority = turn.class"             \
+        " AND run.turn = turn.turn)")                                                              \
+    X(TURN_NEXT, "SELECT turn.number, turn.subject, turn.turn, run.has_begun, ticket.run_id,"      \
+        " run.number IS NOT NULL,"                                                                 \
         " app.name IS NOT NULL, run.app_id, run.has_webhook, run.created_ms, run.epoch,"           \
         " run.attempt, ticket.timeout_ms, ticket.start_by_ms, app.project, app.name, ticket.head, " \
         HL_SQL_BODY                                                                                \
-        " FROM ticket LEFT JOIN run ON run.run_id = ticket.run_id"                                 \
+        " FROM turn LEFT JOIN ticket ON ticket.number = turn.number"                               \
+        " LEFT JOIN run ON run.run_id = ticket.run_id"                                             \
         " LEFT JOIN app ON app.app_id = run.app_id"                                                \
-        " WHERE ticket.number > ? AND ticket.is_async = 1 AND coalesce(run.has_begun, 0) = 0"      \
-        " ORDER BY ticket.number LIMIT 1")                                                         \
-    X(TICKET_OLDEST, "SELECT run.created_ms FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
-        " WHERE ticket.number > ? AND ticket.is_async = 1 AND run.has_begun = 0"                   \
+        " WHERE turn.class = ? ORDER BY turn.turn, turn.number LIMIT 1")                                                         \
+    X(TICKET_OLDEST, "SELECT run.created_ms, ticket.number FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
+        " WHERE ticket.number >= ? AND ticket.is_async = 1 AND run.has_begun = 0"                  \
         " ORDER BY ticket.number LIMIT 1")                                                         \
     X(TICKET_LATE, "SELECT number, run_id, start_by_ms FROM ticket WHERE start_by_ms IS NOT NULL"          \
         " ORDER BY start_by_ms LIMIT 1")                                                           \
@@ -126,7 +139,7 @@
         " (SELECT coalesce(max(number), 0) FROM result),"                                          \
         " (SELECT coalesce(max(number), 0) FROM"                                                   \
         " (SELECT number FROM run ORDER BY run_id DESC LIMIT 1000))),"                             \
-        " (SELECT coalesce(sum(is_async), 0) FROM ticket)")                                        \
+        " (SELECT coalesce(sum(is_async), 0) FROM ticket), (SELECT count(*) FROM turn)")                                        \
     X(WEBHOOK_ADD, "INSERT INTO webhook (run_id, lane, url, secret, traceparent)"                  \
         " VALUES (?, ?, ?, ?, ?)")                                                                 \
     X(WEBHOOK_LANE, "SELECT lane FROM webhook WHERE run_id = ?")                                   \

@@ -257,6 +257,20 @@ static int64_t ask_time(struct hl_database *db, enum hl_sql which)
     return ms;
 }
 
+/* Those that have begun are not read again the next time. */
+static int64_t ask_oldest(struct hl_database *db)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_OLDEST);
+    hl_sql_bind_int(&args, db->now.oldest_queued);
+    if (hl_database_row(db, HL_SQL_TICKET_OLDEST, &row) != HL_OK)
+        return 0;
+    int64_t ms = hl_sql_int(&row);
+    db->now.oldest_queued = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_TICKET_OLDEST);
+    return ms;
+}
+
 void hl_upkeep_survey(struct hl_driver *d, struct hl_survey *out)
 {
     struct hl_database *db = hl_database_of(d);
@@ -270,9 +284,7 @@ void hl_upkeep_survey(struct hl_driver *d, struct hl_survey *out)
         .swept_files = db->swept_files,
     };
     if (d->backlog->now.queued_runs > 0) {
-        struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_OLDEST);
-        hl_sql_bind_int(&args, db->now.claimed_ticket);
-        out->queued_ms = ask_time(db, HL_SQL_TICKET_OLDEST);
+        out->queued_ms = ask_oldest(db);
     }
     if (d->backlog->now.pending > 0)
         out->delivery_ms = ask_time(db, HL_SQL_DELIVERY_OLDEST);

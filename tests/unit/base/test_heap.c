@@ -11,7 +11,7 @@ static struct hl_heap_node nodes[MANY];
 static void add(struct hl_heap_node *node, int64_t key)
 {
     cr_assert_eq(hl_heap_reserve(&heap), HL_OK);
-    hl_heap_add(&heap, node, key);
+    hl_heap_add(&heap, node, key, 0);
 }
 
 static int64_t take(void)
@@ -60,5 +60,22 @@ Test(heap, removing_what_is_in_none_is_harmless)
     cr_assert_eq(take(), 1);
     hl_heap_remove(&heap, &nodes[0]);
     cr_assert_eq(heap.n, 0);
+    hl_heap_fini(&heap);
+}
+
+Test(heap, of_those_with_the_same_key_the_smallest_tie_is_first)
+{
+    hl_heap_init(&heap);
+    for (size_t i = 0; i < MANY; i++) {
+        cr_assert_eq(hl_heap_reserve(&heap), HL_OK);
+        hl_heap_add(&heap, &nodes[i], (int64_t)(i % 7), (i * 263) % MANY);
+    }
+    int64_t key = 0;
+    for (uint64_t last = 0; heap.n > 0;) {
+        const struct hl_heap_node *first = hl_heap_first(&heap);
+        cr_assert(first->key > key || first->tie >= last);
+        last = first->tie;
+        key = take();
+    }
     hl_heap_fini(&heap);
 }

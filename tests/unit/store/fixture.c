@@ -315,7 +315,8 @@ struct hl_accept *make_accept(struct fixture *f, enum hl_store_op op, const stru
         .webhook_secret = hl_str_from(spec->secret),
         .traceparent = HL_STR("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
         .idempotency_key = hl_str_from(spec->key),
-        .subject = hl_str_from(spec->subject)};
+        .subject = hl_str_from(spec->subject),
+        .priority = spec->priority};
     tmpl.fingerprint[0] = spec->fingerprint;
     if (spec->body)
         tmpl.body = make_inline_body(spec->body);

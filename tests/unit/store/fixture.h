@@ -30,6 +30,7 @@ struct run_spec {
     const char *key, *subject, *url, *secret, *head, *body, *app, *project;
     uint8_t fingerprint; /* its first byte */
     struct hl_id id;     /* nil: a new one */
+    enum hl_priority priority;
 };
 
 /* One test for each store: Test(sqlite, name), Test(memory, name) and Test(postgres, name). */

@@ -112,15 +112,23 @@ Test(backlog, lanes_are_counted_where_something_waits_and_no_place_is_free)
     cr_assert_eq(b.now.lanes_at_limit, 0);
 }
 
+static struct hl_queue_place place = {.class = HL_PRIORITY_NORMAL, .subject = 1};
+
+static void queue(int n)
+{
+    while (n-- > 0)
+        hl_backlog_queue(&b, &place);
+}
+
 Test(backlog, limits_are_told)
 {
     cr_assert_eq(hl_backlog_has_room(&b, true), HL_OK);
     add(1, 3);
     cr_assert_eq(hl_backlog_has_room(&b, true), HL_ERR_BUSY);
     cr_assert_eq(hl_backlog_has_room(&b, false), HL_OK);
-    hl_backlog_add_queued(&b, 2);
+    queue(2);
     cr_assert_eq(hl_backlog_has_room(&b, false), HL_ERR_BUSY);
-    hl_backlog_add_queued(&b, -1);
+    hl_backlog_unqueue(&b, &place);
     cr_assert_eq(hl_backlog_has_room(&b, false), HL_OK);
 }
 
@@ -128,7 +136,7 @@ Test(backlog, rollback_undoes_all_since_begin)
 {
     add(1, 2);
     cr_assert_eq(lease_next(), 1);
-    hl_backlog_add_queued(&b, 1);
+    queue(1);
     hl_backlog_commit(&b);
 
     hl_backlog_begin(&b);
@@ -136,7 +144,7 @@ Test(backlog, rollback_undoes_all_since_begin)
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(lease_next(), 2);
     cr_assert_eq(hl_backlog_end_leased(&b, 1, false, true), HL_OK);
-    hl_backlog_add_queued(&b, -1);
+    hl_backlog_start(&b, &place);
     hl_backlog_rollback(&b);
 
     cr_assert_eq(b.now.pending, 2);

@@ -409,7 +409,7 @@ Test(shed, files_of_a_purge_or_a_finish_that_was_rolled_back_stay)
     commit();
     struct hl_claimed *c = NULL;
     begin();
-    cr_assert_eq(d->vt->claim(d, hl_clock_wall_ms(), &c), HL_OK);
+    cr_assert_eq(d->vt->claim(d, HL_PRIORITY_HIGH, hl_clock_wall_ms(), &c), HL_OK);
     commit();
     uint64_t bytes = bytes_now();
 

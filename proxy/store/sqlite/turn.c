@@ -1,0 +1,63 @@
+/* turn.c - see turn.h. */
+#include "store/sqlite/turn.h"
+
+#include "base/log.h"
+
+static enum hl_err change(
+    struct hl_database *db, enum hl_sql how, int64_t number, const struct hl_queue_place *place)
+{
+    struct hl_sql_args args = hl_database_bind(db, how);
+    hl_sql_bind_int(&args, place->class);
+    hl_sql_bind_int(&args, (int64_t)place->subject);
+    hl_sql_bind_int(&args, place->turn);
+    hl_sql_bind_int(&args, number);
+    return hl_database_run(db, how);
+}
+
+enum hl_err hl_turn_put(struct hl_database *db, int64_t number, const struct hl_queue_place *place)
+{
+    if (number < db->now.oldest_queued)
+        db->now.oldest_queued = number;
+    return change(db, HL_SQL_TURN_ADD, number, place);
+}
+
+enum hl_err hl_turn_start(struct hl_database *db, const struct hl_stored_run *run)
+{
+    hl_backlog_start(db->base.backlog, &run->place);
+    return change(db, HL_SQL_TURN_END, run->number, &run->place);
+}
+
+enum hl_err hl_turn_drop(struct hl_database *db, const struct hl_stored_run *run)
+{
+    hl_backlog_unqueue(db->base.backlog, &run->place);
+    return change(db, HL_SQL_TURN_END, run->number, &run->place);
+}
+
+struct hl_queue_place hl_turn_read(struct hl_sql_row *row)
+{
+    struct hl_queue_place place = {.class = hl_priority_of((int)hl_sql_int(row))};
+    place.subject = (uint64_t)hl_sql_int(row);
+    place.turn = hl_sql_int(row);
+    return place;
+}
+
+enum hl_err hl_turn_load(struct hl_database *db)
+{
+    struct hl_backlog *backlog = db->base.backlog;
+    struct hl_sql_row row;
+    enum hl_err err;
+    while (!(err = hl_database_row(db, HL_SQL_TURN_EACH, &row))) {
+        struct hl_queue_place place = hl_turn_read(&row);
+        if (backlog->now.queued[place.class] == 0)
+            hl_turns_begin_at(&backlog->turns, place.class, place.turn);
+        hl_backlog_queue_again(backlog, &place);
+    }
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+enum hl_err hl_turn_mend(struct hl_database *db)
+{
+    HL_LOG(ERROR, "store: the order of the queued runs was damaged and is made anew");
+    enum hl_err err = hl_database_run(db, HL_SQL_TURN_STALE);
+    return err ? err : hl_database_run(db, HL_SQL_TURN_LOST);
+}
