@@ -24,9 +24,19 @@ void hl_limiter_init(struct hl_limiter *l, uint32_t limit, uint32_t queue_max,
     atomic_init(&l->waiting[HL_LIMITER_CALLER], 0);
     atomic_init(&l->waiting[HL_LIMITER_ASYNC], 0);
     atomic_init(&l->next_worker, 0);
-    atomic_init(&l->starts, 0);
+    atomic_init(&l->rule, 0);
+    for (int i = 0; i < HL_PRIORITIES; i++) {
+        atomic_init(&l->callers[i], 0);
+        atomic_init(&l->starts[i], 0);
+    }
+    l->queued = NULL;
     l->seats = seats;
     l->seat_count = seat_count;
+}
+
+void hl_limiter_know_queue(struct hl_limiter *l, const struct hl_counter queued[HL_PRIORITIES])
+{
+    l->queued = queued;
 }
 
 void hl_limiter_seat_init(
@@ -40,6 +50,12 @@ void hl_limiter_seat_init(
     for (int i = 0; i < 2; i++) {
         hl_list_init(&seat->queue[i]);
         atomic_init(&seat->waiting[i], 0);
+    }
+    seat->came = 0;
+    hl_turns_init(&seat->turns);
+    for (int i = 0; i < HL_PRIORITIES; i++) {
+        hl_heap_init(&seat->callers[i]);
+        atomic_init(&seat->callers_waiting[i], 0);
     }
 }
 
@@ -83,40 +99,121 @@ static void note_oldest(struct hl_limiter_seat *seat)
 
 static void leave_queue(struct hl_limiter_seat *seat, struct hl_limiter_wait *wait)
 {
+    struct hl_limiter *l = seat->limiter;
     hl_list_remove(&wait->node);
     atomic_fetch_sub(&seat->waiting[wait->class], 1);
-    atomic_fetch_sub(&seat->limiter->waiting[wait->class], 1);
+    atomic_fetch_sub(&l->waiting[wait->class], 1);
+    if (wait->class != HL_LIMITER_CALLER)
+        return;
+    hl_heap_remove(&seat->callers[wait->priority], &wait->in_turn);
+    atomic_fetch_sub(&seat->callers_waiting[wait->priority], 1);
+    atomic_fetch_sub(&l->callers[wait->priority], 1);
     note_oldest(seat);
 }
 
-/* Takes the first waiter of a class off this seat's queue. */
-static struct hl_limiter_wait *dequeue(struct hl_limiter_seat *seat, enum hl_limiter_class class)
+/* ---- whose turn it is ---- */
+
+/* Who a slot is for, and which classes waited for it. */
+struct choice {
+    enum hl_limiter_class class;
+    enum hl_priority priority;
+    unsigned waiting;
+};
+
+static unsigned waiting_callers(const struct hl_limiter *l)
 {
-    if (hl_list_is_empty(&seat->queue[class]))
-        return NULL;
+    unsigned waiting = 0;
+    for (unsigned i = 0; i < HL_PRIORITIES; i++)
+        if (atomic_load(&l->callers[i]) > 0)
+            waiting |= hl_priority_bit((enum hl_priority)i);
+    return waiting;
+}
+
+/* Workers wait for slots for queued runs, and learn from here of which class those may be. */
+static unsigned waiting_runs(const struct hl_limiter *l)
+{
+    unsigned waiting = 0;
+    if (atomic_load(&l->waiting[HL_LIMITER_ASYNC]) == 0)
+        return 0;
+    for (unsigned i = 0; i < HL_PRIORITIES && l->queued; i++)
+        if (hl_counter_get(&l->queued[i]) > 0)
+            waiting |= hl_priority_bit((enum hl_priority)i);
+    return waiting ? waiting : hl_priority_bit(HL_PRIORITY_NORMAL);
+}
+
+static struct hl_priority_rule load_rule(struct hl_limiter *l)
+{
+    uint32_t both = atomic_load(&l->rule);
+    return (struct hl_priority_rule){(unsigned char)(both >> 8), (unsigned char)both};
+}
+
+static struct choice choose(struct hl_limiter *l)
+{
+    unsigned callers = waiting_callers(l), runs = waiting_runs(l);
+    struct choice next = {HL_LIMITER_CALLER, HL_PRIORITY_NORMAL, callers | runs};
+    if (next.waiting == 0)
+        return next;
+    next.priority = hl_priority_pick(load_rule(l), next.waiting);
+    unsigned bit = hl_priority_bit(next.priority);
+    if ((runs & bit) &&
+        (!(callers & bit) || atomic_load(&l->starts[next.priority]) >= HL_PRIORITY_SHARE - 1))
+        next.class = HL_LIMITER_ASYNC;
+    return next;
+}
+
+/* Several workers may do so at once: the share of a class is in proportion then, not exact. */
+static void note_start(struct hl_limiter *l, const struct choice *choice)
+{
+    struct hl_priority_rule rule =
+        hl_priority_note(load_rule(l), choice->waiting, choice->priority);
+    atomic_store(&l->rule, (uint32_t)rule.passed << 8 | rule.last);
+    if (choice->class == HL_LIMITER_ASYNC)
+        atomic_store(&l->starts[choice->priority], 0);
+    else
+        atomic_fetch_add(&l->starts[choice->priority], 1);
+}
+
+/* ---- handing on ---- */
+
+static struct hl_limiter_wait *first_caller(
+    const struct hl_limiter_seat *seat, enum hl_priority priority)
+{
+    struct hl_heap_node *first = hl_heap_first(&seat->callers[priority]);
+    return first ? HL_CONTAINER_OF(first, struct hl_limiter_wait, in_turn) : NULL;
+}
+
+static struct hl_limiter_wait *first_run(const struct hl_limiter_seat *seat)
+{
+    const struct hl_list *queue = &seat->queue[HL_LIMITER_ASYNC];
+    return hl_list_is_empty(queue) ? NULL
+                                   : HL_CONTAINER_OF(queue->next, struct hl_limiter_wait, node);
+}
+
+/* Who is next in this seat's queue: as chosen, or else whoever waits here. `*next` says whom it became. */
+static struct hl_limiter_wait *find_next(const struct hl_limiter_seat *seat, struct choice *next)
+{
     struct hl_limiter_wait *wait =
-        HL_CONTAINER_OF(seat->queue[class].next, struct hl_limiter_wait, node);
-    leave_queue(seat, wait);
+        next->class == HL_LIMITER_ASYNC ? first_run(seat) : first_caller(seat, next->priority);
+    for (unsigned i = 0; i < HL_PRIORITIES && !wait; i++) {
+        wait = first_caller(seat, (enum hl_priority)i);
+        if (wait)
+            *next = (struct choice){HL_LIMITER_CALLER, (enum hl_priority)i, next->waiting};
+    }
+    if (!wait && (wait = first_run(seat)))
+        next->class = HL_LIMITER_ASYNC;
     return wait;
 }
 
-/* Which class the next slot goes to. */
-static enum hl_limiter_class pick_class(struct hl_limiter *l)
+/* Offers a slot to a waiter of this seat. False: it does not want it any more. */
+static bool offer(
+    struct hl_limiter_seat *seat, struct hl_limiter_wait *wait, const struct choice *choice)
 {
-    bool callers = atomic_load(&l->waiting[HL_LIMITER_CALLER]) > 0;
-    bool runs = atomic_load(&l->waiting[HL_LIMITER_ASYNC]) > 0;
-    if (runs && (!callers || atomic_load(&l->starts) >= HL_LIMITER_ASYNC_SHARE - 1))
-        return HL_LIMITER_ASYNC;
-    return HL_LIMITER_CALLER;
-}
-
-/* Offers a slot to the next waiter of this seat. False: it does not want it any more. */
-static bool offer(struct hl_limiter_seat *seat, struct hl_limiter_wait *wait)
-{
-    if (wait->class == HL_LIMITER_ASYNC)
-        atomic_store(&seat->limiter->starts, 0);
+    leave_queue(seat, wait);
+    if (wait->class == HL_LIMITER_CALLER)
+        hl_turns_start(&seat->turns, wait->priority, wait->subject, wait->turn);
     else
-        atomic_fetch_add(&seat->limiter->starts, 1);
+        wait->priority = choice->priority;
+    note_start(seat->limiter, choice);
     return wait->on_slot(wait);
 }
 
@@ -124,27 +221,38 @@ static bool offer(struct hl_limiter_seat *seat, struct hl_limiter_wait *wait)
 static bool serve_own(struct hl_limiter_seat *seat)
 {
     for (;;) {
-        enum hl_limiter_class first = pick_class(seat->limiter);
-        struct hl_limiter_wait *wait = dequeue(seat, first);
-        if (!wait)
-            wait = dequeue(seat, first == HL_LIMITER_CALLER ? HL_LIMITER_ASYNC : HL_LIMITER_CALLER);
+        struct choice next = choose(seat->limiter);
+        struct hl_limiter_wait *wait = find_next(seat, &next);
         if (!wait)
             return false;
-        if (offer(seat, wait))
+        if (offer(seat, wait, &next))
             return true;
     }
 }
 
-/* The seat whose turn it is among those with a waiter of that class; NULL: none. */
-static struct hl_limiter_seat *next_seat(struct hl_limiter *l, enum hl_limiter_class class)
+static uint32_t waits_for(const struct hl_limiter_seat *seat, const struct choice *choice)
+{
+    return choice->class == HL_LIMITER_ASYNC
+               ? atomic_load(&seat->waiting[HL_LIMITER_ASYNC])
+               : atomic_load(&seat->callers_waiting[choice->priority]);
+}
+
+/* The seat whose turn it is among those with such a waiter; or, when there is none any more, with any;
+ * NULL: none. */
+static struct hl_limiter_seat *next_seat(struct hl_limiter *l, const struct choice *choice)
 {
     uint32_t from = atomic_fetch_add(&l->next_worker, 1);
+    struct hl_limiter_seat *other = NULL;
     for (uint32_t i = 0; i < l->seat_count; i++) {
         struct hl_limiter_seat *seat = l->seats[(from + i) % l->seat_count];
-        if (atomic_load(&seat->waiting[class]) > 0)
+        if (waits_for(seat, choice) > 0)
             return seat;
+        bool has_any = atomic_load(&seat->waiting[HL_LIMITER_CALLER]) > 0 ||
+                       atomic_load(&seat->waiting[HL_LIMITER_ASYNC]) > 0;
+        if (has_any && !other)
+            other = seat;
     }
-    return NULL;
+    return other;
 }
 
 /* Something will be posted to that seat. False: it is closed, its worker reads no more. */
@@ -161,10 +269,8 @@ static bool announce(struct hl_limiter_seat *to)
 static bool hand_on(struct hl_limiter_seat *seat)
 {
     struct hl_limiter *l = seat->limiter;
-    enum hl_limiter_class class = pick_class(l);
-    struct hl_limiter_seat *to = next_seat(l, class);
-    if (!to)
-        to = next_seat(l, class == HL_LIMITER_CALLER ? HL_LIMITER_ASYNC : HL_LIMITER_CALLER);
+    struct choice next = choose(l);
+    struct hl_limiter_seat *to = next_seat(l, &next);
     if (!to)
         return false;
     if (to == seat)
@@ -206,7 +312,12 @@ bool hl_limiter_seat_close(struct hl_limiter_seat *seat)
 {
     HL_ASSERT(hl_list_is_empty(&seat->queue[HL_LIMITER_CALLER]) &&
               hl_list_is_empty(&seat->queue[HL_LIMITER_ASYNC]));
-    return (atomic_fetch_or(&seat->coming, CLOSED) & ~CLOSED) == 0;
+    if ((atomic_fetch_or(&seat->coming, CLOSED) & ~CLOSED) != 0)
+        return false;
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        hl_heap_fini(&seat->callers[i]);
+    hl_turns_fini(&seat->turns);
+    return true;
 }
 
 bool hl_limiter_is_full(const struct hl_limiter_seat *seat)
@@ -215,11 +326,27 @@ bool hl_limiter_is_full(const struct hl_limiter_seat *seat)
     return l->limit > 0 && atomic_load(&l->waiting[HL_LIMITER_CALLER]) >= l->queue_max;
 }
 
+/* Among those that call: by its subject's turn. */
+static bool take_place(struct hl_limiter_seat *seat, struct hl_limiter_wait *wait)
+{
+    struct hl_heap *callers = &seat->callers[wait->priority];
+    if (hl_heap_reserve(callers) != HL_OK)
+        return false;
+    wait->turn = hl_turns_give(&seat->turns, wait->priority, wait->subject);
+    wait->in_turn.place = 0;
+    hl_heap_add(callers, &wait->in_turn, wait->turn, seat->came++);
+    atomic_fetch_add(&seat->callers_waiting[wait->priority], 1);
+    atomic_fetch_add(&seat->limiter->callers[wait->priority], 1);
+    return true;
+}
+
 bool hl_limiter_queue(
     struct hl_limiter_seat *seat, struct hl_limiter_wait *wait, enum hl_limiter_class class)
 {
     struct hl_limiter *l = seat->limiter;
     if (class == HL_LIMITER_CALLER && hl_limiter_is_full(seat))
+        return false;
+    if (class == HL_LIMITER_CALLER && !take_place(seat, wait))
         return false;
     wait->class = class;
     wait->since_ms = hl_clock_mono_ms();
@@ -234,8 +361,11 @@ bool hl_limiter_queue(
 
 void hl_limiter_cancel(struct hl_limiter_seat *seat, struct hl_limiter_wait *wait)
 {
-    if (hl_list_is_linked(&wait->node))
-        leave_queue(seat, wait);
+    if (!hl_list_is_linked(&wait->node))
+        return;
+    leave_queue(seat, wait);
+    if (wait->class == HL_LIMITER_CALLER)
+        hl_turns_leave(&seat->turns, wait->priority, wait->subject);
 }
 
 uint64_t hl_limiter_queue_age_ms(const struct hl_limiter *l, uint64_t now_ms)

@@ -14,6 +14,7 @@
 #include "auth/own_keys.h"
 #include "auth/state.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "config/admin_access.h"
 
 #define ACCOUNTS_AT_ONCE 200
@@ -183,6 +184,7 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     auth->config = auth->keeper.config = config;
     auth->store = store;
     sem_init(&auth->late.wake, 0, 0);
+    hl_random_fill(auth->identity_seed, sizeof(auth->identity_seed));
     auth->keeper.registry = &auth->registry;
     auth->keeper.store = store;
     auth->checker.registry = &auth->registry;

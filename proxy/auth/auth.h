@@ -27,8 +27,12 @@ struct hl_principal {
     bool has_all_projects; /* HOOKLINE_JWT_PROJECT_CLAIM is off, and the token is from outside */
     struct hl_str project; /* else the one it is for; may be empty: none */
     struct hl_str subject; /* the account's id, or the claim `sub`; may be empty */
-    struct hl_id account;  /* nil: the token is from outside, or is a session's (issuer.h) */
-    int64_t expires_ms;    /* without leeway */
+    /* Who that is, told from all others: an account's id, or for a token from outside a digest of `iss`,
+     * a colon, and `sub`, which no account's id can be like. */
+    struct hl_str identity;
+    uint64_t identity_hash; /* of this process */
+    struct hl_id account;   /* nil: the token is from outside, or is a session's (issuer.h) */
+    int64_t expires_ms;     /* without leeway */
 };
 
 /* Somebody has to show a token: who calls, or who looks at the admin listener. */

@@ -74,7 +74,8 @@ enum hl_refusal_cause hl_claims_read_outside(
         fault = read_subject(json, out);
     if (fault)
         return fault;
-    if (rules->issuer.n > 0 && !hl_str_eq(text_of(json_object_get(json, "iss")), rules->issuer))
+    out->issuer = text_of(json_object_get(json, "iss"));
+    if (rules->issuer.n > 0 && !hl_str_eq(out->issuer, rules->issuer))
         return HL_REFUSAL_TOKEN_ISS;
     if (rules->audience.n > 0 && !says(json_object_get(json, "aud"), rules->audience))
         return HL_REFUSAL_TOKEN_AUD;
@@ -99,7 +100,7 @@ static bool is_session(const json_t *json, const struct hl_claims *claims)
 
 enum hl_refusal_cause hl_claims_read_own(const json_t *json, struct hl_claims *out)
 {
-    *out = (struct hl_claims){0};
+    *out = (struct hl_claims){.is_own = true};
     enum hl_refusal_cause fault = read_times(json, out);
     if (!fault)
         fault = read_subject(json, out);

@@ -22,8 +22,9 @@ struct hl_claims {
     enum hl_role role;
     bool has_all_projects;
     struct hl_str project; /* empty: none that a path can have */
-    struct hl_str subject;
-    struct hl_id account; /* own tokens; nil: a session */
+    bool is_own;
+    struct hl_str subject, issuer; /* own tokens: the issuer is not set */
+    struct hl_id account;          /* own tokens; nil: a session */
     int64_t expires_ms, not_before_ms;
 };
 

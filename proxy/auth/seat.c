@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "auth/identity.h"
 #include "auth/state.h"
 #include "auth/token_cache.h"
 #include "base/assert.h"
@@ -324,10 +325,14 @@ static void remember_good(struct hl_auth_seat *seat, const struct hl_check *chec
         if (!account)
             return; /* revoked meanwhile */
     }
+    char room[HL_IDENTITY_MAX];
+    struct hl_str identity = hl_identity_write(&claims, room);
     struct hl_principal who = {.role = claims.role,
         .has_all_projects = claims.has_all_projects,
         .project = claims.project,
         .subject = claims.subject,
+        .identity = identity,
+        .identity_hash = hl_siphash(auth->identity_seed, identity),
         .account = claims.account,
         .expires_ms = claims.expires_ms};
     struct hl_good_token *good = hl_good_token_new(token, &who, check->key);

@@ -16,6 +16,7 @@ struct hl_auth {
     struct hl_store *store;
     _Atomic(struct hl_issuer *) issuer; /* NULL: its key is not read yet */
     struct hl_registry registry;
+    uint64_t identity_seed[2];
     struct hl_checker checker;
     struct hl_key_keeper keeper;
     bool has_curl;

@@ -11,26 +11,32 @@
 
 #define SHORTEST 32 /* no signature is shorter */
 
+static void take_copy(struct hl_str *text, char **at)
+{
+    if (text->n > 0)
+        memcpy(*at, text->p, text->n);
+    text->p = *at;
+    *at += text->n;
+}
+
 struct hl_good_token *hl_good_token_new(
     struct hl_str token, const struct hl_principal *who, struct hl_verify_key *key)
 {
-    size_t size = sizeof(struct hl_good_token) + who->project.n + who->subject.n + token.n;
+    size_t texts = who->project.n + who->subject.n + who->identity.n;
+    size_t size = sizeof(struct hl_good_token) + texts + token.n;
     struct hl_good_token *good = malloc(size);
     if (!good)
         return NULL;
     char *at = (char *)(good + 1);
     *good = (struct hl_good_token){.who = *who,
         .key = hl_verify_key_hold(key),
-        .token = at + who->project.n + who->subject.n,
+        .token = at + texts,
         .token_n = token.n,
         .size = size};
-    memcpy(at + who->project.n + who->subject.n, token.p, token.n);
-    if (who->project.n > 0)
-        memcpy(at, who->project.p, who->project.n);
-    good->who.project.p = at;
-    if (who->subject.n > 0)
-        memcpy(at + who->project.n, who->subject.p, who->subject.n);
-    good->who.subject.p = at + who->project.n;
+    memcpy(at + texts, token.p, token.n);
+    take_copy(&good->who.project, &at);
+    take_copy(&good->who.subject, &at);
+    take_copy(&good->who.identity, &at);
     return good;
 }
 

@@ -29,7 +29,7 @@ static bool has_limit(const struct hl_runs *runs)
     return runs->config->app_concurrency > 0;
 }
 
-static void give_credit(struct hl_runs *runs, uint32_t n, bool returns)
+static struct hl_credit *new_credit(struct hl_runs *runs, uint32_t n, bool returns)
 {
     struct hl_credit *credit = calloc(1, sizeof(*credit));
     HL_ASSERT(credit); /* a few bytes; lost credit would idle a slot forever */
@@ -37,9 +37,28 @@ static void give_credit(struct hl_runs *runs, uint32_t n, bool returns)
     credit->m.reply_to = runs->box;
     credit->n = n;
     credit->returns = returns;
-    runs->dispatch.credit += n;
+    return credit;
+}
+
+static void post_credit(struct hl_runs *runs, struct hl_credit *credit)
+{
+    runs->dispatch.credit += credit->n;
     enum hl_err err = hl_store_post(runs->service->store, &credit->m);
     (void)err; /* only ACCEPT and RECORD can be refused */
+}
+
+static void give_credit(struct hl_runs *runs, uint32_t n, bool returns)
+{
+    post_credit(runs, new_credit(runs, n, returns));
+}
+
+/* For a slot that was handed on for a class. */
+static void give_wish(struct hl_runs *runs, enum hl_priority priority)
+{
+    struct hl_credit *credit = new_credit(runs, 1, true);
+    credit->has_wish = true;
+    credit->wish = priority;
+    post_credit(runs, credit);
 }
 
 /* ---- slots ---- */
@@ -48,12 +67,13 @@ static bool on_slot(struct hl_limiter_wait *wait)
 {
     struct slot_request *request = HL_CONTAINER_OF(wait, struct slot_request, wait);
     struct hl_runs *runs = request->runs;
+    enum hl_priority priority = wait->priority;
     free(request);
     runs->dispatch.waiting--;
     if (runs->is_draining)
         hl_limiter_release(&runs->seat);
     else
-        give_credit(runs, 1, true);
+        give_wish(runs, priority);
     return true;
 }
 

@@ -197,9 +197,9 @@ uint64_t hl_key_lane(const struct hl_key *key, struct hl_str text)
     return lane;
 }
 
-uint64_t hl_key_subject(const struct hl_key *key, struct hl_str subject)
+uint64_t hl_key_subject(const struct hl_key *key, struct hl_str identity)
 {
     uint64_t half[2];
     memcpy(half, key->lane, sizeof(half));
-    return subject.n > 0 ? hl_siphash(half, subject) : 0;
+    return identity.n > 0 ? hl_siphash(half, identity) : 0;
 }

@@ -66,6 +66,6 @@ void hl_key_derive(
  * the database nor its indexes say where deliveries go. */
 uint64_t hl_key_lane(const struct hl_key *key, struct hl_str url);
 /* Who makes a call, for turns: likewise. 0: nobody is named. */
-uint64_t hl_key_subject(const struct hl_key *key, struct hl_str subject);
+uint64_t hl_key_subject(const struct hl_key *key, struct hl_str identity);
 
 #endif

@@ -55,7 +55,8 @@ void *hl_store_message_alloc(size_t size, size_t strings, uint32_t type, char **
 static size_t strings_of(const struct hl_accept *a)
 {
     return a->project.n + a->app.n + a->method.n + a->target.n + a->head.n + a->webhook_url.n +
-           a->webhook_secret.n + a->traceparent.n + a->idempotency_key.n + a->subject.n;
+           a->webhook_secret.n + a->traceparent.n + a->idempotency_key.n + a->subject.n +
+           a->identity.n;
 }
 
 struct hl_accept *hl_accept_new(enum hl_store_op op, struct hl_accept *tmpl)
@@ -76,6 +77,7 @@ struct hl_accept *hl_accept_new(enum hl_store_op op, struct hl_accept *tmpl)
     a->traceparent = hl_store_message_copy(&room, tmpl->traceparent);
     a->idempotency_key = hl_store_message_copy(&room, tmpl->idempotency_key);
     a->subject = hl_store_message_copy(&room, tmpl->subject);
+    a->identity = hl_store_message_copy(&room, tmpl->identity);
     tmpl->body = (struct hl_body){.where = HL_BODY_NONE};
     return a;
 }

@@ -167,6 +167,7 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker 
         .webhook_secret = secret,
         .traceparent = traceparent.n || !trace ? traceparent : trace->value,
         .subject = who ? who->subject : HL_STR(""),
+        .identity = who ? who->identity : HL_STR(""),
         .idempotency_key = plan->is_async ? plan->idempotency_key : HL_STR(""),
         .timeout_ms = plan->is_async ? plan->timeout_ms : 0,
         .start_timeout_ms = plan->is_async ? plan->start_timeout_ms : 0,
@@ -226,6 +227,8 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     run->wait_ms = plan->wait_ms;
     run->timeout_ms = plan->timeout_ms;
     run->start_timeout_ms = plan->start_timeout_ms;
+    run->slot_wait.priority = plan->priority;
+    run->slot_wait.subject = w->principal ? w->principal->identity_hash : 0;
     run->has_whole_request = c->body_done;
     bool is_told = plan->is_async || run->has_webhook;
     if (!write_page(run, c, head, plan, traceparent) ||

@@ -231,7 +231,7 @@ enum hl_err hl_memory_run_accept(struct hl_driver *d, struct hl_accept *a, struc
     run->ticket = ++m->last_ticket;
     hl_list_push_back(&m->queued, &run->queued);
     watch_start(m, run);
-    run->place.subject = hl_key_subject(&m->key, a->subject);
+    run->place.subject = hl_key_subject(&m->key, a->identity);
     hl_backlog_queue(d->backlog, &run->place);
     hl_heap_add(turns_of(m, run), &run->in_turn, run->place.turn, run->ticket);
     return HL_OK;

@@ -150,7 +150,7 @@ static void bind_accept(
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)accept_of(ops[i])->start_timeout_ms));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->priority));
     HL_PG_EACH(p, HL_PG_INT, n,
-        hl_pg_item_int(p, (int64_t)hl_key_subject(&s->keys.key, accept_of(ops[i])->subject)));
+        hl_pg_item_int(p, (int64_t)hl_key_subject(&s->keys.key, accept_of(ops[i])->identity)));
     HL_PG_EACH(p, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->turns[i]));
 }
 

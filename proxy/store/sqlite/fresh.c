@@ -21,7 +21,7 @@ static int64_t start_by_ms(const struct hl_accept *a)
 
 static void queue(struct hl_database *db, struct hl_fresh_run *fresh)
 {
-    fresh->place.subject = hl_key_subject(&db->key, fresh->accept->subject);
+    fresh->place.subject = hl_key_subject(&db->key, fresh->accept->identity);
     hl_backlog_queue(db->base.backlog, &fresh->place);
     hl_heap_add(&db->fresh_turns[fresh->place.class], &fresh->in_turn, fresh->place.turn,
         (uint64_t)fresh->number);

@@ -63,6 +63,8 @@ static bool on_unwanted(struct hl_limiter_wait *wait)
 static bool queue(struct waiter *w, struct hl_limiter_seat *seat, enum hl_limiter_class class)
 {
     hl_limiter_wait_init(&w->wait, on_slot);
+    w->wait.priority = HL_PRIORITY_NORMAL;
+    w->wait.subject = 0;
     w->seat = seat;
     return hl_limiter_queue(seat, &w->wait, class);
 }
@@ -192,7 +194,7 @@ Test(limiter, gives_async_runs_one_start_in_eight_while_callers_wait)
         bool is_run = served[i]->wait.class == HL_LIMITER_ASYNC;
         callers_in_a_row = is_run ? 0 : callers_in_a_row + 1;
         starts += is_run;
-        cr_assert_lt(callers_in_a_row, HL_LIMITER_ASYNC_SHARE);
+        cr_assert_lt(callers_in_a_row, HL_PRIORITY_SHARE);
     }
     cr_assert_eq(starts, 10, "no more than their share either: %d", starts);
 }
@@ -283,10 +285,12 @@ Test(limiter, sends_no_slot_to_a_closed_seat)
 {
     open_limiter(1, 100, 2);
     cr_assert(hl_limiter_try(&seats[0], HL_LIMITER_CALLER));
-    seats[1].waiting[HL_LIMITER_CALLER] = 1; /* seen by the giver just before its owner left */
+    seats[1].waiting[HL_LIMITER_CALLER] = 1;
+    seats[1].callers_waiting[HL_PRIORITY_NORMAL] =
+        1; /* seen by the giver just before its owner left */
     cr_assert(hl_limiter_seat_close(&seats[1]));
     hl_limiter_release(&seats[0]);
-    seats[1].waiting[HL_LIMITER_CALLER] = 0;
+    seats[1].waiting[HL_LIMITER_CALLER] = seats[1].callers_waiting[HL_PRIORITY_NORMAL] = 0;
     cr_assert_null(hl_mailbox_take(&boxes[1]));
     assert_all_free(1);
 }
@@ -307,6 +311,68 @@ Test(limiter, says_how_long_its_first_caller_has_waited)
     cr_assert_eq(hl_limiter_queue_age_ms(&limiter, now), 300);
     hl_limiter_cancel(&seats[1], &second.wait);
     cr_assert_eq(hl_limiter_queue_age_ms(&limiter, now), 0);
+}
+
+static void queue_as(
+    struct waiter *w, struct hl_limiter_seat *seat, enum hl_priority priority, uint64_t subject)
+{
+    hl_limiter_wait_init(&w->wait, on_slot);
+    w->wait.priority = priority;
+    w->wait.subject = subject;
+    w->seat = seat;
+    cr_assert(hl_limiter_queue(seat, &w->wait, HL_LIMITER_CALLER));
+}
+
+Test(limiter, callers_of_one_subject_do_not_hold_up_the_one_of_another)
+{
+    struct waiter ann[3], ben;
+    open_limiter(1, 10, 1);
+    cr_assert(hl_limiter_try(&seats[0], HL_LIMITER_CALLER));
+    for (int i = 0; i < 3; i++)
+        queue_as(&ann[i], &seats[0], HL_PRIORITY_NORMAL, 1);
+    queue_as(&ben, &seats[0], HL_PRIORITY_NORMAL, 2);
+    pass_on_until(&seats[0], 4);
+    const struct waiter *order[] = {&ann[0], &ben, &ann[1], &ann[2]};
+    for (int i = 0; i < 4; i++)
+        cr_assert_eq(served[i], order[i], "%d", i);
+    hl_limiter_release(&seats[0]);
+    assert_all_free(1);
+}
+
+Test(limiter, of_eight_slots_for_which_several_classes_wait_one_goes_to_a_lower_one)
+{
+    struct waiter high[9], normal, low;
+    open_limiter(1, 20, 1);
+    cr_assert(hl_limiter_try(&seats[0], HL_LIMITER_CALLER));
+    queue_as(&low, &seats[0], HL_PRIORITY_LOW, 0);
+    queue_as(&normal, &seats[0], HL_PRIORITY_NORMAL, 0);
+    for (int i = 0; i < 9; i++)
+        queue_as(&high[i], &seats[0], HL_PRIORITY_HIGH, 0);
+    pass_on_until(&seats[0], 11);
+    cr_assert_eq(served[6], &high[6]);
+    cr_assert_eq(served[7], &normal);
+    cr_assert_eq(served[8], &high[7]);
+    cr_assert_eq(served[10], &low);
+    hl_limiter_release(&seats[0]);
+    assert_all_free(1);
+}
+
+Test(limiter, slot_for_a_queued_run_says_of_which_class_it_is)
+{
+    struct hl_counter queued[HL_PRIORITIES] = {0};
+    struct waiter caller, run;
+    open_limiter(1, 20, 1);
+    hl_limiter_know_queue(&limiter, queued);
+    hl_counter_set(&queued[HL_PRIORITY_HIGH], 3);
+    cr_assert(hl_limiter_try(&seats[0], HL_LIMITER_CALLER));
+    queue_as(&caller, &seats[0], HL_PRIORITY_NORMAL, 0);
+    cr_assert(queue(&run, &seats[0], HL_LIMITER_ASYNC));
+    pass_on_until(&seats[0], 1);
+    cr_assert_eq(served[0], &run);
+    cr_assert_eq(run.wait.priority, HL_PRIORITY_HIGH);
+    pass_on_until(&seats[0], 2);
+    hl_limiter_release(&seats[0]);
+    assert_all_free(1);
 }
 
 /* --- four threads --------------------------------------------------------------------------- */
@@ -367,6 +433,8 @@ static void begin_call(struct worker *w, struct call *call, enum hl_limiter_clas
         return;
     }
     hl_limiter_wait_init(&call->wait, on_call_slot);
+    call->wait.priority = (enum hl_priority)((w->random >> 20) % HL_PRIORITIES);
+    call->wait.subject = (w->random >> 22) % 3;
     call->state = CALL_WAITING;
     w->waiting++;
     cr_assert(hl_limiter_queue(w->seat, &call->wait, class));

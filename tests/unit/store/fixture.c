@@ -316,6 +316,7 @@ struct hl_accept *make_accept(struct fixture *f, enum hl_store_op op, const stru
         .traceparent = HL_STR("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
         .idempotency_key = hl_str_from(spec->key),
         .subject = hl_str_from(spec->subject),
+        .identity = hl_str_from(spec->subject),
         .priority = spec->priority};
     tmpl.fingerprint[0] = spec->fingerprint;
     if (spec->body)
