@@ -1,4 +1,4 @@
-/* priority.h - the classes of calls, and which of them starts next (spec 14): of eight starts for which
+/* priority.h - the classes of calls, and which of them starts next (contract 7): of eight starts for which
  * several classes wait, the eighth goes to the lower ones in turn, the rest to the highest. */
 #ifndef HL_BASE_PRIORITY_H
 #define HL_BASE_PRIORITY_H

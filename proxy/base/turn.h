@@ -1,4 +1,4 @@
-/* turn.h - turns within a class, so that one subject's thousand do not hold up another's one (spec 14): who
+/* turn.h - turns within a class, so that one subject's thousand do not hold up another's one (contract 7): who
  * comes gets the turn max(its class's turn now, its subject's last turn + 1), and the lowest turn starts
  * first; of those with the same turn, who came first. No scan, and no more memory than there are subjects
  * that wait.
