@@ -142,6 +142,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "X-Run-Start-Timeout is not one field with a time above zero: seconds, or a number with "
         "ms, "
         "s, m, h or d."),
+    ROW(RUN_PRIORITY_FORM, 400, "X-Run-Priority is not one field with high, normal or low."),
 
     /* ---- tokens ---- */
     WITH(TOKENS_SEVERAL, 400, REALM ", error=\"invalid_request\"",
@@ -192,7 +193,6 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     LATER(ACCOUNT_UNREAD, 503, BACKLOG,
         "The token's service account is not known here, and the database cannot be asked for it; "
         "try again later."),
-    ROW(RUN_PRIORITY_FORM, 400, "X-Run-Priority is not one field with high, normal or low."),
 
     /* ---- places, memory, the store ---- */
     LATER(CONNECTIONS_FULL, 503, PLACE,
