@@ -30,19 +30,20 @@ static enum hl_err admit_rows(struct hl_auth *auth, const struct hl_list_account
     for (size_t i = 0; i < answer->count && !err; i++) {
         const struct hl_account *row = &answer->rows[i];
         if (row->revoked_ms == 0)
-            err = hl_registry_admit(&auth->registry, &row->id);
+            err = hl_registry_admit(&auth->registry, &row->id, &row->limits);
     }
     return err;
 }
 
-static void on_account(void *arg, const struct hl_id *id, bool is_revoked)
+static void on_account(
+    void *arg, const struct hl_id *id, bool is_revoked, const struct hl_limits *limits)
 {
     struct hl_auth *auth = arg;
     if (is_revoked) {
         hl_registry_revoke(&auth->registry, id);
         return;
     }
-    enum hl_err err = hl_registry_admit(&auth->registry, id);
+    enum hl_err err = hl_registry_admit(&auth->registry, id, limits);
     (void)err; /* out of memory: it is looked up */
 }
 
@@ -296,6 +297,15 @@ void hl_auth_free(struct hl_auth *auth)
     free(auth);
 }
 
+/* ---- who calls ---- */
+
+enum hl_priority hl_principal_max_priority(const struct hl_principal *who)
+{
+    if (!who)
+        return HL_PRIORITY_HIGH;
+    return who->quota ? hl_quota_max_priority(who->quota) : HL_PRIORITY_NORMAL;
+}
+
 /* ---- accounts, while it runs ---- */
 
 struct hl_issuer *hl_auth_issuer(struct hl_auth *auth)
@@ -305,7 +315,12 @@ struct hl_issuer *hl_auth_issuer(struct hl_auth *auth)
 
 bool hl_auth_admit(struct hl_auth *auth, const struct hl_account *account)
 {
-    return hl_registry_admit(&auth->registry, &account->id) == HL_OK;
+    return hl_registry_admit(&auth->registry, &account->id, &account->limits) == HL_OK;
+}
+
+void hl_auth_limit(struct hl_auth *auth, const struct hl_account *account)
+{
+    hl_registry_limit(&auth->registry, &account->id, &account->limits);
 }
 
 void hl_auth_revoke(struct hl_auth *auth, const struct hl_id *account)

@@ -20,6 +20,7 @@
 
 struct hl_account; /* store/record.h */
 struct hl_auth;
+struct hl_quota; /* quota.h */
 
 /* Who a token stands for. */
 struct hl_principal {
@@ -32,8 +33,12 @@ struct hl_principal {
     struct hl_str identity;
     uint64_t identity_hash; /* of this process */
     struct hl_id account;   /* nil: the token is from outside, or is a session's (issuer.h) */
+    struct hl_quota *quota; /* the account's; NULL: none. It stays until the auth goes */
     int64_t expires_ms;     /* without leeway */
 };
+
+/* The most that whoever calls may ask for; NULL: nobody was asked who they are. */
+enum hl_priority hl_principal_max_priority(const struct hl_principal *who);
 
 /* Somebody has to show a token: who calls, or who looks at the admin listener. */
 bool hl_auth_is_asked(const struct hl_config *config);
@@ -66,6 +71,8 @@ struct hl_issuer *hl_auth_issuer(struct hl_auth *auth);
 /* A new account's token is good from now on: call it when the store has it on disk. False: out of
  * memory, the token will be good after the next start. */
 bool hl_auth_admit(struct hl_auth *auth, const struct hl_account *account);
+/* Its limits are others from now on, in every thread: call it when the store has said so. */
+void hl_auth_limit(struct hl_auth *auth, const struct hl_account *account);
 /* Its tokens are refused from now on, in every thread: call it when the store has said so. */
 void hl_auth_revoke(struct hl_auth *auth, const struct hl_id *account);
 

@@ -72,7 +72,7 @@ void hl_lookup_end(struct hl_lookups *lookups, struct hl_msg *msg)
     struct lookup *lookup = HL_CONTAINER_OF(msg, struct lookup, list.m.msg);
     enum hl_err err = lookup->list.m.rc;
     if (!err && is_there(lookup))
-        err = hl_registry_admit(lookups->registry, &lookup->account);
+        err = hl_registry_admit(lookups->registry, &lookup->account, &lookup->list.rows[0].limits);
     else if (!err)
         hl_registry_revoke(lookups->registry, &lookup->account);
     hl_check_answer(lookup->check, err ? HL_CHECK_UNSURE : HL_CHECK_GOOD);

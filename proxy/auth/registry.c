@@ -69,12 +69,25 @@ static struct hl_known_account *know_account(struct hl_registry *registry, const
     return account;
 }
 
-enum hl_err hl_registry_admit(struct hl_registry *registry, const struct hl_id *id)
+enum hl_err hl_registry_admit(
+    struct hl_registry *registry, const struct hl_id *id, const struct hl_limits *limits)
 {
     pthread_mutex_lock(&registry->lock);
-    bool is_known = know_account(registry, id);
+    struct hl_known_account *account = know_account(registry, id);
+    if (account)
+        hl_quota_set(&account->quota, limits);
     pthread_mutex_unlock(&registry->lock);
-    return is_known ? HL_OK : HL_ERR_NOMEM;
+    return account ? HL_OK : HL_ERR_NOMEM;
+}
+
+void hl_registry_limit(
+    struct hl_registry *registry, const struct hl_id *id, const struct hl_limits *limits)
+{
+    pthread_mutex_lock(&registry->lock);
+    struct hl_known_account *account = hl_id_map_find(&registry->accounts, id);
+    if (account)
+        hl_quota_set(&account->quota, limits);
+    pthread_mutex_unlock(&registry->lock);
 }
 
 void hl_registry_revoke(struct hl_registry *registry, const struct hl_id *id)

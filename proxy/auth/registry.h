@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "auth/key_set.h"
+#include "auth/quota.h"
 #include "store/account.h"
 #include "base/id_map.h"
 
@@ -17,7 +18,8 @@ struct hl_known_account {
     struct hl_id id;
     _Atomic bool is_revoked;
     _Atomic int64_t used_ms; /* when its token was last seen, about a minute exact; 0: never */
-    int64_t reported_ms;     /* what the store knows of that; the keeper's thread */
+    struct hl_quota quota;
+    int64_t reported_ms; /* what the store knows of that; the keeper's thread */
     struct hl_known_account *next;
 };
 
@@ -38,8 +40,13 @@ HL_MUST_CHECK enum hl_err hl_registry_set_keys(
 /* A reference to the present keys, and their version. */
 struct hl_key_set *hl_registry_keys(struct hl_registry *registry, uint64_t *version);
 
-/* HL_OK also when it is there already. */
-HL_MUST_CHECK enum hl_err hl_registry_admit(struct hl_registry *registry, const struct hl_id *id);
+/* With these limits, unless later ones are known. HL_OK also when it is there already. */
+HL_MUST_CHECK enum hl_err hl_registry_admit(
+    struct hl_registry *registry, const struct hl_id *id, const struct hl_limits *limits);
+/* Its limits hold in every thread, unless later ones are known. One that was never admitted is not
+ * admitted by that. */
+void hl_registry_limit(
+    struct hl_registry *registry, const struct hl_id *id, const struct hl_limits *limits);
 /* One that was never admitted is remembered as well, and is not admitted any more. */
 void hl_registry_revoke(struct hl_registry *registry, const struct hl_id *id);
 enum hl_account_standing {

@@ -24,6 +24,16 @@ struct hl_revoke_account {
     int64_t revoked_ms; /* reply: since when */
 };
 
+/* LIMIT_ACCOUNT. Reply OK: its limits are changed, on disk, and `account` is all that is known of it.
+ * NOT_FOUND: as above. */
+struct hl_limit_account {
+    struct hl_store_msg m;
+    struct hl_id id;
+    char project[HL_STORE_NAME_MAX + 1];
+    struct hl_limits_change change;
+    struct hl_account account; /* reply */
+};
+
 /* TOUCH_ACCOUNTS: when they were last used; many in one message, not for each call. Unknown ones are
  * passed over. May be lost. */
 #define HL_TOUCH_MAX 64
@@ -38,10 +48,11 @@ struct hl_touch_accounts {
 };
 
 /* WATCH_ACCOUNTS, to a store that is shared: from the reply on `watch` is called for each account that
- * another replica makes or revokes; for the same one perhaps again, and in any order, so that one that
- * was revoked never comes back. On the store's thread: it must not block, nor post. One watcher; NULL
- * ends it. */
-typedef void hl_account_watch_fn(void *watcher, const struct hl_id *account, bool is_revoked);
+ * another replica makes, changes or revokes; for the same one perhaps again, and in any order, so that one
+ * that was revoked never comes back, nor limits that were changed since. On the store's thread: it must not
+ * block, nor post. One watcher; NULL ends it. */
+typedef void hl_account_watch_fn(
+    void *watcher, const struct hl_id *account, bool is_revoked, const struct hl_limits *limits);
 
 struct hl_watch_accounts {
     struct hl_store_msg m;

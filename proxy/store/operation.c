@@ -136,6 +136,11 @@ static void fill_revoke_account(const struct hl_batch_op *op)
     ((struct hl_revoke_account *)op->m)->revoked_ms = op->revoked_ms;
 }
 
+static enum hl_err limit_account(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->limit_account(b->driver, (struct hl_limit_account *)op->m);
+}
+
 static enum hl_err touch_accounts(struct hl_batch *b, struct hl_batch_op *op)
 {
     return b->driver->vt->touch_accounts(b->driver, (struct hl_touch_accounts *)op->m);
@@ -233,6 +238,7 @@ static const struct hl_operation operations[] = {
 
     [HL_STORE_ADD_ACCOUNT] = {.may_be_refused = true, .apply = add_account},
     [HL_STORE_REVOKE_ACCOUNT] = {.apply = revoke_account, .fill = fill_revoke_account},
+    [HL_STORE_LIMIT_ACCOUNT] = {.apply = limit_account},
     [HL_STORE_TOUCH_ACCOUNTS] = {.may_be_refused = true, .apply = touch_accounts},
     [HL_STORE_KEEP_KEY] = {.may_be_refused = true, .apply = keep_key},
 };
@@ -250,6 +256,7 @@ bool hl_operation_gives_up(const struct hl_store_msg *m)
     case HL_STORE_CANCEL:
     case HL_STORE_REDELIVER:
     case HL_STORE_REVOKE_ACCOUNT:
+    case HL_STORE_LIMIT_ACCOUNT:
         return true;
     default:
         return hl_operation_of(m)->may_be_refused;

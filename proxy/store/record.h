@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "base/priority.h"
 #include "config/replica.h"
+#include "store/limits.h"
 
 /* Contract 4. The text names are what the REST interface and the webhook say. */
 #define HL_RUN_STATE_MAP(X)                                                                        \
@@ -221,6 +222,7 @@ struct hl_account {
     enum hl_role role;
     int64_t created_ms, expires_ms;
     int64_t revoked_ms, last_used_ms; /* 0: not */
+    struct hl_limits limits;
 };
 
 #endif

@@ -52,6 +52,7 @@ enum hl_store_op {
     HL_STORE_LIST_KEYS,       /* struct hl_list_keys (account.h), only where it is shared */
     HL_STORE_WATCH,           /* struct hl_watch: answered when the run has ended */
     HL_STORE_UNWATCH,         /* struct hl_watch: the WATCH from the same asker is answered now */
+    HL_STORE_LIMIT_ACCOUNT,   /* struct hl_limit_account (account.h) */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */

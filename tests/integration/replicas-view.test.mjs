@@ -147,13 +147,15 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     await all.rows('ALTER TABLE ~.node DROP COLUMN key_check');
     await all.rows('ALTER TABLE ~.ticket DROP COLUMN timeout_ms, DROP COLUMN start_by, DROP COLUMN class, DROP COLUMN subject, DROP COLUMN turn');
     await all.rows('ALTER TABLE ~.node DROP COLUMN app_at');
+    const limits = ['max_running', 'max_queued', 'rate_count', 'rate_window_s', 'max_priority', 'limits_revision'];
+    await all.rows(`ALTER TABLE ~.account ${limits.map((name) => `DROP COLUMN ${name}`).join(', ')}`);
     await all.rows(`UPDATE ~.meta SET v = '1' WHERE k = 'version'`);
 
     const a = await all.add('a');
     const after = await a.begin();
     assert.equal((await a.finished(after)).replica, 'a');
     assert.deepEqual([(await a.show(before)).state, (await a.show(before)).replica], ['success', null]);
-    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '4');
+    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '5');
 });
 
 test('what the pages about replicas say of figures is exported by one', async (t) => {

@@ -155,16 +155,18 @@ static void add_account(struct hl_pg_columns *rows, struct hl_sql_row *row)
     hl_pg_columns_id(rows, &id);
     hl_pg_columns_text(rows, hl_sql_str(row));
     hl_pg_columns_bytes(rows, hl_sql_str(row));
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5 + HL_LIMITS_NUMBERS; i++)
         hl_pg_columns_int(rows, hl_sql_int(row));
 }
 
 static const struct kind accounts = {
-    .read = "SELECT account_id, project, name, role, created_ms, expires_ms, revoked_ms,"
-            " last_used_ms FROM account WHERE ? > 0 AND length(account_id) = 16",
+    .read = "SELECT " HL_ACCOUNT_COLUMNS " FROM account WHERE ? > 0 AND length(account_id) = 16",
     .write = "WITH added AS (INSERT INTO ~.account (account_id, project, name, role, created_ms,"
-             " expires_ms, revoked_ms, last_used_ms) SELECT * FROM unnest($1::uuid[], $2::text[],"
-             " $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])"
+             " expires_ms, revoked_ms, last_used_ms, " HL_PG_LIMITS
+             ") SELECT * FROM unnest($1::uuid[], $2::text[],"
+             " $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],"
+             " $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],"
+             " $14::bigint[])"
              " ON CONFLICT DO NOTHING RETURNING account_id, revoked_ms), told AS (INSERT INTO"
              " ~.event (kind, subject) SELECT CASE revoked_ms WHEN 0 THEN 3 ELSE 2 END, account_id"
              " FROM added) SELECT count(*) FROM added",

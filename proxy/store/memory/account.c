@@ -49,6 +49,16 @@ enum hl_err hl_memory_account_revoke(
     return HL_OK;
 }
 
+enum hl_err hl_memory_account_limit(struct hl_driver *d, struct hl_limit_account *l)
+{
+    struct hl_memory_account *entry = find(hl_memory_of(d), &l->id);
+    if (!entry || (l->project[0] && strcmp(entry->account.project, l->project) != 0))
+        return HL_ERR_NOT_FOUND;
+    hl_limits_apply(&entry->account.limits, &l->change);
+    l->account = entry->account;
+    return HL_OK;
+}
+
 enum hl_err hl_memory_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t)
 {
     for (size_t i = 0; i < t->n && i < HL_TOUCH_MAX; i++) {

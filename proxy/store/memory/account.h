@@ -7,6 +7,7 @@
 enum hl_err hl_memory_account_add(struct hl_driver *d, const struct hl_account *account);
 enum hl_err hl_memory_account_revoke(
     struct hl_driver *d, const struct hl_revoke_account *r, int64_t now_ms, int64_t *revoked_ms);
+enum hl_err hl_memory_account_limit(struct hl_driver *d, struct hl_limit_account *l);
 enum hl_err hl_memory_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t);
 HL_MUST_CHECK enum hl_err hl_memory_account_list(
     const struct hl_memory *m, struct hl_list_accounts *l);

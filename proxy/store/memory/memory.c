@@ -210,6 +210,7 @@ static const struct hl_driver_vt vt = {
     .redeliver = hl_memory_delivery_redeliver,
     .add_account = hl_memory_account_add,
     .revoke_account = hl_memory_account_revoke,
+    .limit_account = hl_memory_account_limit,
     .touch_accounts = hl_memory_account_touch,
     .answer = hl_memory_answer,
     .purge = purge,

@@ -17,6 +17,10 @@ static void bind_add(
     hl_pg_add_int(p, a->role);
     hl_pg_add_int(p, a->created_ms);
     hl_pg_add_int(p, a->expires_ms);
+    int64_t limits[HL_LIMITS_NUMBERS];
+    hl_limits_to_numbers(&a->limits, limits);
+    for (size_t i = 0; i < HL_LIMITS_NUMBERS; i++)
+        hl_pg_add_int(p, limits[i]);
 }
 
 static void note_add(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -60,6 +64,44 @@ const struct hl_pg_operation hl_pg_op_account_revoke = {.query = HL_PG_DO_ACCOUN
     .bind = bind_revoke,
     .read = read_revoke,
     .note = note_revoke};
+
+/* All but the revision, which the statement makes. */
+static void bind_limit(
+    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+{
+    (void)s;
+    (void)n;
+    const struct hl_limit_account *l = (const struct hl_limit_account *)ops[0]->m;
+    int64_t limits[HL_LIMITS_NUMBERS];
+    hl_limits_to_numbers(&l->change.to, limits);
+    hl_pg_add_id(p, &l->id);
+    hl_pg_add_str(p, hl_str_from(l->project));
+    hl_pg_add_int(p, l->change.which);
+    for (size_t i = 0; i < HL_LIMITS_NUMBERS - 1; i++)
+        hl_pg_add_int(p, limits[i]);
+}
+
+static void read_limit(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
+{
+    (void)s;
+    hl_pg_account(row, &((struct hl_limit_account *)op->m)->account);
+}
+
+static void note_limit(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    if (op->rc == HL_OK)
+        hl_pg_notify_all(s);
+}
+
+_Static_assert(HL_LIMIT_MAX_RUNNING == 0 && HL_LIMIT_MAX_QUEUED == 1 && HL_LIMIT_RATE == 2 &&
+                   HL_LIMIT_MAX_PRIORITY == 3,
+    "the statement says which bit is which");
+
+const struct hl_pg_operation hl_pg_op_account_limit = {.query = HL_PG_DO_ACCOUNT_LIMIT,
+    .is_single = true,
+    .bind = bind_limit,
+    .read = read_limit,
+    .note = note_limit};
 
 static void bind_touch(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)

@@ -23,14 +23,19 @@
 
 /* --- what they say -------------------------------------------------------------------------- */
 
-static void tell_account(struct hl_pg_store *s, const struct hl_id *id, bool is_revoked)
+/* The row goes on with its limits. */
+static void tell_account(
+    struct hl_pg_store *s, const struct hl_id *id, bool is_revoked, struct hl_pg_row *row)
 {
+    struct hl_limits limits;
+    hl_pg_limits(row, &limits);
     if (s->outbox.watch)
-        s->outbox.watch(s->outbox.watcher, id, is_revoked);
+        s->outbox.watch(s->outbox.watcher, id, is_revoked, &limits);
 }
 
 /* False: it is to be heard again. */
-static bool hear(struct hl_pg_store *s, enum hl_pg_event kind, const struct hl_id *subject)
+static bool hear(struct hl_pg_store *s, enum hl_pg_event kind, const struct hl_id *subject,
+    struct hl_pg_row *row)
 {
     switch (kind) {
     case HL_PG_EVENT_CANCEL:
@@ -39,7 +44,8 @@ static bool hear(struct hl_pg_store *s, enum hl_pg_event kind, const struct hl_i
         return hl_pg_live_find(&s->live, subject) != NULL;
     case HL_PG_EVENT_REVOKED:
     case HL_PG_EVENT_ADDED:
-        tell_account(s, subject, kind == HL_PG_EVENT_REVOKED);
+    case HL_PG_EVENT_LIMITED:
+        tell_account(s, subject, kind == HL_PG_EVENT_REVOKED, row);
     }
     return true;
 }
@@ -71,15 +77,15 @@ static void move_mark(struct hl_pg_outbox *o, int64_t mark)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-static void on_revoked_read(struct hl_pg_flight *flight, enum hl_pg_fate fate);
+static void on_accounts_read(struct hl_pg_flight *flight, enum hl_pg_fate fate);
 
 /* Events may be gone that this replica never saw. */
-static void read_revoked(struct hl_pg_store *s)
+static void read_accounts(struct hl_pg_store *s)
 {
     struct hl_pg_outbox *o = &s->outbox;
-    hl_pg_flight_init(&o->reading, on_revoked_read);
+    hl_pg_flight_init(&o->reading, on_accounts_read);
     hl_pg_params_clear(&s->params);
-    hl_pg_link_add(&s->reader, &o->reading, HL_PG_DO_EVENT_REVOKED, &s->params);
+    hl_pg_link_add(&s->reader, &o->reading, HL_PG_DO_EVENT_ACCOUNTS, &s->params);
     o->is_reading = hl_pg_link_end(&s->reader, &o->reading);
     o->has_missed = !o->is_reading;
 }
@@ -101,12 +107,12 @@ static void on_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
             o->read_at_ms = at_ms;
             move_mark(o, mark);
         }
-        if (hl_pg_id(&row, &subject) && hear(s, kind, &subject) && event > mark)
+        if (hl_pg_id(&row, &subject) && hear(s, kind, &subject, &row) && event > mark)
             note_seen(o, event);
     }
 }
 
-static void on_revoked_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
+static void on_accounts_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
 {
     struct hl_pg_store *s = HL_CONTAINER_OF(flight, struct hl_pg_store, outbox.reading);
     const PGresult *result = flight->results[0];
@@ -116,7 +122,7 @@ static void on_revoked_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
         struct hl_pg_row row = {.result = result, .row = i};
         struct hl_id account;
         if (hl_pg_id(&row, &account))
-            tell_account(s, &account, true);
+            tell_account(s, &account, hl_pg_int(&row), &row);
     }
 }
 
@@ -153,7 +159,7 @@ void hl_pg_outbox_turn(struct hl_pg_store *s, uint64_t now_ms)
         return;
     o->read_ms = now_ms;
     if (o->has_missed) {
-        read_revoked(s);
+        read_accounts(s);
         return;
     }
     o->is_asked = false;

@@ -19,18 +19,6 @@ static enum hl_pg_sql bind_list_accounts(
     return HL_PG_DO_ASK_ACCOUNTS;
 }
 
-static void read_account(struct hl_pg_row *from, struct hl_account *account)
-{
-    hl_pg_id(from, &account->id);
-    hl_str_put_cut(account->project, sizeof(account->project), hl_pg_str(from));
-    hl_str_put_cut(account->name, sizeof(account->name), hl_pg_str(from));
-    account->role = (enum hl_role)hl_pg_int(from);
-    account->created_ms = hl_pg_int(from);
-    account->expires_ms = hl_pg_int(from);
-    account->revoked_ms = hl_pg_int(from);
-    account->last_used_ms = hl_pg_int(from);
-}
-
 static enum hl_err read_list_accounts(
     struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
 {
@@ -43,7 +31,7 @@ static enum hl_err read_list_accounts(
     l->has_more = n > (int)l->limit;
     for (int i = 0; i < n && l->count < l->limit; i++) {
         struct hl_pg_row row = {.result = result, .row = i};
-        read_account(&row, &l->rows[l->count++]);
+        hl_pg_account(&row, &l->rows[l->count++]);
     }
     if (l->count > 0)
         l->next = l->rows[l->count - 1].id;

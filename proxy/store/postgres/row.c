@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 static struct hl_str take(struct hl_pg_row *row, bool *is_null)
 {
     int column = row->column++;
@@ -70,4 +72,25 @@ void hl_pg_outcome(struct hl_pg_row *row, struct hl_outcome *outcome, struct hl_
     outcome->encoding = (enum hl_encoding)hl_pg_int(row);
     outcome->escaped_size = (uint64_t)hl_pg_int(row);
     hl_pg_body(row, &outcome->body, bytes);
+}
+
+void hl_pg_account(struct hl_pg_row *row, struct hl_account *account)
+{
+    hl_pg_id(row, &account->id);
+    hl_str_put_cut(account->project, sizeof(account->project), hl_pg_str(row));
+    hl_str_put_cut(account->name, sizeof(account->name), hl_pg_str(row));
+    account->role = (enum hl_role)hl_pg_int(row);
+    account->created_ms = hl_pg_int(row);
+    account->expires_ms = hl_pg_int(row);
+    account->revoked_ms = hl_pg_int(row);
+    account->last_used_ms = hl_pg_int(row);
+    hl_pg_limits(row, &account->limits);
+}
+
+void hl_pg_limits(struct hl_pg_row *row, struct hl_limits *limits)
+{
+    int64_t numbers[HL_LIMITS_NUMBERS];
+    for (size_t i = 0; i < HL_LIMITS_NUMBERS; i++)
+        numbers[i] = hl_pg_int(row);
+    hl_limits_from_numbers(limits, numbers);
 }

@@ -26,4 +26,8 @@ void hl_pg_body(struct hl_pg_row *row, struct hl_body *body, struct hl_str *byte
 /* HL_PG_OUTCOME of statement.h, likewise. */
 void hl_pg_outcome(struct hl_pg_row *row, struct hl_outcome *outcome, struct hl_str *bytes);
 
+/* HL_PG_ACCOUNT and HL_PG_LIMITS of statement.h. */
+void hl_pg_account(struct hl_pg_row *row, struct hl_account *account);
+void hl_pg_limits(struct hl_pg_row *row, struct hl_limits *limits);
+
 #endif

@@ -150,8 +150,18 @@ static const char *const fourth[] = {
     "CREATE INDEX ticket_subject ON ~.ticket (class, subject, turn) WHERE node_id IS NULL",
     "ALTER TABLE ~.run ADD COLUMN priority smallint NOT NULL DEFAULT 1", NULL};
 
+/* Limits of accounts. A replica of an older hookline makes accounts without any, and heeds none. */
+static const char *const fifth[] = {
+    "ALTER TABLE ~.account ADD COLUMN max_running bigint NOT NULL DEFAULT 0,"
+    " ADD COLUMN max_queued bigint NOT NULL DEFAULT 0,"
+    " ADD COLUMN rate_count bigint NOT NULL DEFAULT 0,"
+    " ADD COLUMN rate_window_s bigint NOT NULL DEFAULT 0,"
+    " ADD COLUMN max_priority smallint NOT NULL DEFAULT 1,"
+    " ADD COLUMN limits_revision bigint NOT NULL DEFAULT 0",
+    NULL};
+
 /* versions[i] leads from version i to i + 1. */
-static const char *const *const versions[] = {first, second, third, fourth};
+static const char *const *const versions[] = {first, second, third, fourth, fifth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -30,6 +30,13 @@ enum hl_pg_code {
     " r.encoding, r.escaped_size, r.body_where, r.body_size, r.body_sha256, r.body_file"
 #define HL_PG_OUTCOME HL_PG_OUTCOME_HEAD ", r.body_bytes"
 
+/* What hl_pg_limits and hl_pg_account read. */
+#define HL_PG_LIMITS                                                                               \
+    "max_running, max_queued, rate_count, rate_window_s, max_priority, limits_revision"
+#define HL_PG_ACCOUNT                                                                              \
+    "account_id, project, name, role, created_ms, expires_ms, revoked_ms, last_used_ms,"           \
+    " " HL_PG_LIMITS
+
 /* Dead nodes claim nothing: who buries one waits for the lock, or makes this one see nothing. */
 #define HL_PG_ME                                                                                   \
     "me AS MATERIALIZED (SELECT FROM ~.node WHERE node_id = $1 AND NOT is_dead FOR KEY SHARE)"
@@ -460,8 +467,9 @@ enum hl_pg_code {
         " (array_agg(xid ORDER BY transactions DESC))[1]::text::bigint"                            \
         " FROM (" HL_PG_HOLDERS ") AS holders")                                                    \
     X(ACCOUNT_ADD, "WITH added AS (INSERT INTO ~.account (account_id, project, name, role,"        \
-        " created_ms, expires_ms, revoked_ms, last_used_ms) VALUES ($1::uuid, $2::text,"           \
-        " $3::bytea, $4::bigint, $5::bigint, $6::bigint, 0, 0) ON CONFLICT DO NOTHING"           \
+        " created_ms, expires_ms, revoked_ms, last_used_ms, " HL_PG_LIMITS ") VALUES ($1::uuid,"   \
+        " $2::text, $3::bytea, $4::bigint, $5::bigint, $6::bigint, 0, 0, $7::bigint, $8::bigint,"  \
+        " $9::bigint, $10::bigint, $11::bigint, $12::bigint) ON CONFLICT DO NOTHING"               \
         " RETURNING account_id), told AS (INSERT INTO ~.event (kind, subject)"                     \
         " SELECT 3, account_id FROM added)"                                                        \
         " SELECT 1, CASE WHEN EXISTS (SELECT FROM added) THEN 0 ELSE 6 END")                       \
@@ -472,6 +480,18 @@ enum hl_pg_code {
         " told AS (INSERT INTO ~.event (kind, subject) SELECT 2, account_id FROM revoked)"         \
         " SELECT 1, CASE WHEN EXISTS (SELECT FROM revoked) THEN 0 ELSE 4 END,"                     \
         " (SELECT revoked_ms FROM revoked)")                                                       \
+    /* $1 account, $2 project or '', $3 which change, by the bits of enum hl_limit, $4 to $8 to what */ \
+    X(ACCOUNT_LIMIT, "WITH limited AS (UPDATE ~.account SET"                                       \
+        " max_running = CASE WHEN $3::bigint & 1 = 0 THEN max_running ELSE $4::bigint END,"        \
+        " max_queued = CASE WHEN $3::bigint & 2 = 0 THEN max_queued ELSE $5::bigint END,"          \
+        " rate_count = CASE WHEN $3::bigint & 4 = 0 THEN rate_count ELSE $6::bigint END,"          \
+        " rate_window_s = CASE WHEN $3::bigint & 4 = 0 THEN rate_window_s ELSE $7::bigint END,"    \
+        " max_priority = CASE WHEN $3::bigint & 8 = 0 THEN max_priority ELSE $8::bigint END,"      \
+        " limits_revision = limits_revision + 1 WHERE account_id = $1::uuid"                       \
+        " AND ($2::text = '' OR project = $2::text) RETURNING " HL_PG_ACCOUNT "),"                 \
+        " told AS (INSERT INTO ~.event (kind, subject) SELECT 4, account_id FROM limited)"         \
+        " SELECT 1, CASE WHEN l.account_id IS NULL THEN 4 ELSE 0 END, l.* FROM (SELECT 1) AS one"  \
+        " LEFT JOIN limited l ON true")                                                            \
     X(ACCOUNT_TOUCH, "WITH touched AS (UPDATE ~.account a"                                         \
         " SET last_used_ms = greatest(a.last_used_ms, u.ms)"                                       \
         " FROM unnest($1::uuid[], $2::bigint[]) AS u(id, ms) WHERE a.account_id = u.id)"           \
@@ -534,8 +554,8 @@ enum hl_pg_code {
         " ORDER BY a.round DESC, a.n DESC LIMIT $9::bigint) a ON true"                             \
         " ORDER BY d.delivery_id DESC, a.round, a.n")                                              \
     /* $1 project or '', $2 before, $3 limit */                                                    \
-    X(ASK_ACCOUNTS, "SELECT account_id, project, name, role, created_ms, expires_ms, revoked_ms,"  \
-        " last_used_ms FROM ~.account WHERE ($1::text = '' OR project = $1::text)"                 \
+    X(ASK_ACCOUNTS, "SELECT " HL_PG_ACCOUNT " FROM ~.account"                                      \
+        " WHERE ($1::text = '' OR project = $1::text)"                                             \
         " AND account_id < $2::uuid ORDER BY account_id DESC LIMIT $3::bigint")                    \
     /* $1 limit */                                                                                 \
     X(ASK_KEYS, "SELECT v FROM ~.meta WHERE k LIKE 'verify_key:%' ORDER BY k LIMIT $1::bigint")    \
@@ -560,10 +580,11 @@ enum hl_pg_code {
     /* $1 me, $2 up to which nothing is read, $3 what was seen above that */                       \
     X(EVENT_READ, "WITH old AS (SELECT coalesce(max(event_id), $2::bigint) AS mark FROM ~.event"   \
         " WHERE event_id > $2::bigint AND at < now() - interval '60 s')"                           \
-        " SELECT " HL_PG_NOW_MS ", old.mark, e.event_id, e.kind, e.subject FROM old"               \
-        " LEFT JOIN ~.event e ON e.event_id > $2::bigint AND (e.node_id IS NULL"                   \
-        " OR e.node_id = $1::uuid) AND e.event_id <> ALL ($3::bigint[]) ORDER BY e.event_id")      \
-    X(EVENT_REVOKED, "SELECT account_id FROM ~.account WHERE revoked_ms > 0")                      \
+        " SELECT " HL_PG_NOW_MS ", old.mark, e.event_id, e.kind, e.subject, " HL_PG_LIMITS         \
+        " FROM old LEFT JOIN ~.event e ON e.event_id > $2::bigint AND (e.node_id IS NULL"          \
+        " OR e.node_id = $1::uuid) AND e.event_id <> ALL ($3::bigint[])"                           \
+        " LEFT JOIN ~.account a ON a.account_id = e.subject ORDER BY e.event_id")                  \
+    X(EVENT_ACCOUNTS, "SELECT account_id, revoked_ms > 0, " HL_PG_LIMITS " FROM ~.account")        \
     X(LISTEN, "LISTEN ~")                                                                          \
     X(UNLISTEN, "UNLISTEN ~")                                                                      \
     X(NOTIFY, "NOTIFY ~")                                                                          \
@@ -577,6 +598,7 @@ enum hl_pg_event {
     HL_PG_EVENT_CANCEL = 1, /* a run that the event's node has */
     HL_PG_EVENT_REVOKED,    /* an account */
     HL_PG_EVENT_ADDED,      /* an account */
+    HL_PG_EVENT_LIMITED,    /* an account; replicas of an older hookline pass it over */
 };
 
 enum hl_pg_sql {

@@ -1,8 +1,16 @@
-/* account.c - service accounts: made, revoked, touched. The store's thread, inside a transaction.
+/* account.c - service accounts: made, limited, revoked, touched. The store's thread, inside a transaction.
  * Not here: their list (answer_account.c), their end (purge.c). */
 #include "store/sqlite/account.h"
 
 #include "store/sqlite/database.h"
+
+static void bind_limits(struct hl_sql_args *args, const struct hl_limits *limits)
+{
+    int64_t numbers[HL_LIMITS_NUMBERS];
+    hl_limits_to_numbers(limits, numbers);
+    for (size_t i = 0; i < HL_LIMITS_NUMBERS; i++)
+        hl_sql_bind_int(args, numbers[i]);
+}
 
 enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account)
 {
@@ -26,6 +34,7 @@ enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account
     hl_sql_bind_int(&args, account->expires_ms);
     hl_sql_bind_int(&args, account->revoked_ms);
     hl_sql_bind_int(&args, account->last_used_ms);
+    bind_limits(&args, &account->limits);
     err = hl_database_run(db, HL_SQL_ACCOUNT_ADD);
     return hl_database_end(db, err);
 }
@@ -53,6 +62,43 @@ enum hl_err hl_account_revoke(
     hl_sql_bind_id(&args, &r->id);
     hl_sql_bind_int(&args, now_ms);
     err = hl_database_run(db, HL_SQL_ACCOUNT_REVOKE);
+    return hl_database_end(db, err);
+}
+
+void hl_account_read(struct hl_sql_row *row, struct hl_account *account)
+{
+    int64_t numbers[HL_LIMITS_NUMBERS];
+    hl_sql_id(row, &account->id);
+    hl_str_put_cut(account->project, sizeof(account->project), hl_sql_str(row));
+    hl_str_put_cut(account->name, sizeof(account->name), hl_sql_str(row));
+    account->role = (enum hl_role)hl_sql_int(row);
+    account->created_ms = hl_sql_int(row);
+    account->expires_ms = hl_sql_int(row);
+    account->revoked_ms = hl_sql_int(row);
+    account->last_used_ms = hl_sql_int(row);
+    for (size_t i = 0; i < HL_LIMITS_NUMBERS; i++)
+        numbers[i] = hl_sql_int(row);
+    hl_limits_from_numbers(&account->limits, numbers);
+}
+
+enum hl_err hl_account_limit(struct hl_driver *d, struct hl_limit_account *l)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_GET);
+    hl_sql_bind_id(&args, &l->id);
+    enum hl_err err = hl_database_row(db, HL_SQL_ACCOUNT_GET, &row);
+    if (err)
+        return hl_database_end(db, err);
+    hl_account_read(&row, &l->account);
+    hl_database_done(db, HL_SQL_ACCOUNT_GET);
+    if (l->project[0] && strcmp(l->account.project, l->project) != 0)
+        return HL_ERR_NOT_FOUND;
+    hl_limits_apply(&l->account.limits, &l->change);
+    args = hl_database_bind(db, HL_SQL_ACCOUNT_LIMIT);
+    hl_sql_bind_id(&args, &l->id);
+    bind_limits(&args, &l->account.limits);
+    err = hl_database_run(db, HL_SQL_ACCOUNT_LIMIT);
     return hl_database_end(db, err);
 }
 

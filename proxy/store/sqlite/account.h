@@ -3,11 +3,16 @@
 #define HL_STORE_SQLITE_ACCOUNT_H
 
 #include "store/driver.h"
+#include "store/sqlite/statement.h"
 
 /* See driver.h. */
 enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account);
 enum hl_err hl_account_revoke(
     struct hl_driver *d, const struct hl_revoke_account *r, int64_t now_ms, int64_t *revoked_ms);
+enum hl_err hl_account_limit(struct hl_driver *d, struct hl_limit_account *l);
 enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t);
+
+/* A row of HL_ACCOUNT_COLUMNS. */
+void hl_account_read(struct hl_sql_row *row, struct hl_account *account);
 
 #endif

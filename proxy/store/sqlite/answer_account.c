@@ -5,17 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void read_account(struct hl_sql_row *from, struct hl_account *account)
-{
-    hl_sql_id(from, &account->id);
-    hl_str_put_cut(account->project, sizeof(account->project), hl_sql_str(from));
-    hl_str_put_cut(account->name, sizeof(account->name), hl_sql_str(from));
-    account->role = (enum hl_role)hl_sql_int(from);
-    account->created_ms = hl_sql_int(from);
-    account->expires_ms = hl_sql_int(from);
-    account->revoked_ms = hl_sql_int(from);
-    account->last_used_ms = hl_sql_int(from);
-}
+#include "store/sqlite/account.h"
 
 enum hl_err hl_sqlite_answer_list_accounts(struct hl_reading *r, struct hl_list_accounts *l)
 {
@@ -36,7 +26,7 @@ enum hl_err hl_sqlite_answer_list_accounts(struct hl_reading *r, struct hl_list_
             l->has_more = true;
             break;
         }
-        read_account(&row, &l->rows[l->count]);
+        hl_account_read(&row, &l->rows[l->count]);
         l->next = l->rows[l->count++].id;
     }
     hl_reading_done(r, which);

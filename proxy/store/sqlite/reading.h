@@ -56,10 +56,10 @@
     X(ATTEMPTS, "SELECT round, n, started_ms, ended_ms, coalesce(verdict, 5), http_status, error"  \
         " FROM attempt WHERE delivery_id = ?1 ORDER BY round DESC, n DESC LIMIT ?2")               \
     X(ATTEMPT_COUNT, "SELECT count(*) FROM attempt WHERE delivery_id = ?1")                        \
-    X(ACCOUNTS, "SELECT account_id, project, name, role, created_ms, expires_ms, revoked_ms,"      \
-        " last_used_ms FROM account WHERE account_id < ?1 ORDER BY account_id DESC LIMIT ?2")      \
-    X(ACCOUNTS_OF_PROJECT, "SELECT account_id, project, name, role, created_ms, expires_ms,"       \
-        " revoked_ms, last_used_ms FROM account INDEXED BY account_by_project"                     \
+    X(ACCOUNTS, "SELECT " HL_ACCOUNT_COLUMNS " FROM account WHERE account_id < ?1"                 \
+        " ORDER BY account_id DESC LIMIT ?2")                                                      \
+    X(ACCOUNTS_OF_PROJECT, "SELECT " HL_ACCOUNT_COLUMNS                                            \
+        " FROM account INDEXED BY account_by_project"                                              \
         " WHERE project = ?3 AND account_id < ?1 ORDER BY account_id DESC LIMIT ?2")
 /* clang-format on */
 

@@ -118,6 +118,14 @@ static const char *const versions[] = {
     " subject INTEGER NOT NULL, PRIMARY KEY (class, turn, number)) WITHOUT ROWID;"
     "INSERT INTO turn SELECT 1, 0, ticket.number, 0 FROM ticket JOIN run"
     " ON run.run_id = ticket.run_id WHERE ticket.is_async = 1 AND run.has_begun = 0;",
+
+    /* Limits of accounts. */
+    "ALTER TABLE account ADD COLUMN max_running INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE account ADD COLUMN max_queued INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE account ADD COLUMN rate_count INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE account ADD COLUMN rate_window_s INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE account ADD COLUMN max_priority INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE account ADD COLUMN limits_revision INTEGER NOT NULL DEFAULT 0;",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

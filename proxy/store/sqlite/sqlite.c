@@ -352,6 +352,7 @@ static const struct hl_driver_vt vt = {
     .redeliver = hl_stored_delivery_redeliver,
     .add_account = hl_account_add,
     .revoke_account = hl_account_revoke,
+    .limit_account = hl_account_limit,
     .touch_accounts = hl_account_touch,
     .keep_signing_key = hl_meta_keep_signing_key,
     .purge = hl_purge_step,

@@ -17,6 +17,12 @@
     "result.body_size, result.body_sha256, result.body_file"
 #define HL_SQL_RESULT HL_SQL_RESULT_HEAD ", result.body_bytes"
 
+#define HL_LIMIT_COLUMNS                                                                           \
+    "max_running, max_queued, rate_count, rate_window_s, max_priority, limits_revision"
+#define HL_ACCOUNT_COLUMNS                                                                         \
+    "account_id, project, name, role, created_ms, expires_ms, revoked_ms, last_used_ms,"           \
+    " " HL_LIMIT_COLUMNS
+
 /* What a delivery is sent from. */
 #define HL_SQL_LEASED(index)                                                                       \
     "SELECT delivery.delivery_id, delivery.run_id,"                                                \
@@ -196,8 +202,11 @@
         " AND verdict IS NULL")                                                                    \
     X(ATTEMPT_DROP_NAMELESS, "DELETE FROM attempt WHERE typeof(delivery_id) <> 'blob'"             \
         " OR length(delivery_id) <> 16")                                                           \
-    X(ACCOUNT_ADD, "INSERT INTO account (account_id, project, name, role, created_ms, expires_ms," \
-        " revoked_ms, last_used_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")                              \
+    X(ACCOUNT_ADD, "INSERT INTO account (" HL_ACCOUNT_COLUMNS ")"                                  \
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                                      \
+    X(ACCOUNT_GET, "SELECT " HL_ACCOUNT_COLUMNS " FROM account WHERE account_id = ?")              \
+    X(ACCOUNT_LIMIT, "UPDATE account SET (" HL_LIMIT_COLUMNS ") = (?2, ?3, ?4, ?5, ?6, ?7)"        \
+        " WHERE account_id = ?1")                                                                  \
     X(ACCOUNT_FIND, "SELECT project, revoked_ms FROM account WHERE account_id = ?")                \
     X(ACCOUNT_REVOKE, "UPDATE account SET revoked_ms = ?2 WHERE account_id = ?1")                  \
     X(ACCOUNT_ANY, "SELECT 1 FROM account WHERE revoked_ms = 0 LIMIT 1")                           \

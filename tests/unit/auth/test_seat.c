@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "auth/quota.h"
 #include "auth/seat.h"
 #include "base/clock.h"
 #include "store/account.h"
@@ -231,7 +232,8 @@ static char *make_token(const struct hl_account *account, int64_t expires_in_ms)
 
 static struct hl_account make_account(uint8_t number)
 {
-    struct hl_account account = {.project = "p", .name = "ci", .role = HL_ROLE_INVOKE};
+    struct hl_account account = {
+        .project = "p", .name = "ci", .role = HL_ROLE_INVOKE, .limits = HL_LIMITS_NONE};
     memset(account.id.b, number, sizeof account.id.b);
     account.expires_ms = hl_clock_wall_ms() + 3600 * 1000;
     return account;
@@ -271,6 +273,31 @@ Test(seat, a_revocation_counts_at_once_in_every_seat)
     }
     free(token);
     free(others);
+}
+
+Test(seat, other_limits_hold_at_once_for_tokens_that_are_known_in_every_seat)
+{
+    struct hl_account account = make_account(1);
+    struct hl_quota_hit hit;
+    char *token = make_token(&account, HOUR_MS);
+    account.limits.max_running = 1;
+    cr_assert(hl_auth_admit(auth, &account));
+    for (size_t i = 0; i < 2; i++)
+        cr_assert_eq(ask(&desks[i], token), 200);
+    cr_assert(hl_quota_enter(who->quota, &hit));
+    cr_assert_not(hl_quota_enter(who->quota, &hit));
+    account.limits.max_running = 0;
+    account.limits.max_priority = HL_PRIORITY_HIGH;
+    account.limits.revision = 1;
+    hl_auth_limit(auth, &account);
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(ask(&desks[i], token), 200);
+        cr_assert_eq(waited, 0);
+        cr_assert_not(hl_quota_has_limits(who->quota));
+        cr_assert_eq(hl_principal_max_priority(who), HL_PRIORITY_HIGH);
+    }
+    hl_quota_leave(who->quota);
+    free(token);
 }
 
 Test(seat, a_revocation_while_the_signature_is_checked_counts)
@@ -400,11 +427,15 @@ Test(lookup, what_the_store_tells_counts_in_every_seat)
 {
     struct hl_account account = make_account(1);
     char *token = make_token(&account, HOUR_MS);
-    shared.watch.watch(shared.watch.watcher, &account.id, false);
+    shared.watch.watch(shared.watch.watcher, &account.id, false, &account.limits);
     for (size_t i = 0; i < 2; i++)
         cr_assert_eq(ask(&desks[i], token), 200);
     cr_assert_eq(shared.asked, 0);
-    shared.watch.watch(shared.watch.watcher, &account.id, true);
+    account.limits.max_queued = 5;
+    shared.watch.watch(shared.watch.watcher, &account.id, false, &account.limits);
+    cr_assert_eq(ask(&desks[0], token), 200);
+    cr_assert(hl_quota_has_limits(who->quota));
+    shared.watch.watch(shared.watch.watcher, &account.id, true, &account.limits);
     for (size_t i = 0; i < 2; i++)
         cr_assert_eq(ask(&desks[i], token), 401);
     free(token);
@@ -529,7 +560,7 @@ Test(late, what_may_be_ours_is_503_until_our_key_is_read_and_then_judged)
 Test(late, what_others_do_with_accounts_meanwhile_counts)
 {
     struct hl_account account = make_account(1);
-    shared.watch.watch(shared.watch.watcher, &account.id, true);
+    shared.watch.watch(shared.watch.watcher, &account.id, true, &account.limits);
     catch_up();
     char *token = make_token(&account, HOUR_MS);
     cr_assert_eq(ask(&desks[0], token), 401);

@@ -11,6 +11,9 @@
 
 #define DAY_MS (24 * 3600 * 1000ll)
 
+/* What the next accounts are made with. */
+static struct hl_limits made_with = {.max_priority = HL_PRIORITY_NORMAL};
+
 static enum hl_err add_account(
     struct fixture *f, const char *project, const char *name, int64_t expires_ms, struct hl_id *id)
 {
@@ -22,6 +25,7 @@ static enum hl_err add_account(
     a->role = HL_ROLE_ADMIN;
     a->created_ms = hl_clock_wall_ms();
     a->expires_ms = expires_ms;
+    a->limits = made_with;
     snprintf(a->project, sizeof(a->project), "%s", project);
     snprintf(a->name, sizeof(a->name), "%s", name);
     return ask(f, &f->asker, &add.m);
@@ -81,6 +85,85 @@ STORE_TEST(account_is_listed_as_it_was_made)
     cr_assert_eq(found.last_used_ms, 0);
     cr_assert_eq(find(f, "", &id, &found), 8, "all projects");
     cr_assert_eq(add_account(f, "p", "again", 1, &id), HL_ERR_EXISTS);
+}
+
+static const struct hl_limits some_limits = {.max_running = 4,
+    .max_queued = 1000,
+    .rate = {.count = 100, .window_s = 60},
+    .max_priority = HL_PRIORITY_HIGH};
+
+static void assert_limits(const struct hl_limits *is, struct hl_limits should_be)
+{
+    cr_assert_eq(is->max_running, should_be.max_running);
+    cr_assert_eq(is->max_queued, should_be.max_queued);
+    cr_assert_eq(is->rate.count, should_be.rate.count);
+    cr_assert_eq(is->rate.window_s, should_be.rate.window_s);
+    cr_assert_eq(is->max_priority, should_be.max_priority);
+}
+
+static enum hl_err limit_account(struct fixture *f, const struct hl_id *id, const char *project,
+    const struct hl_limits_change *change, struct hl_account *out)
+{
+    struct hl_limit_account l = {
+        .m.msg.type = HL_STORE_LIMIT_ACCOUNT, .id = *id, .change = *change};
+    snprintf(l.project, sizeof(l.project), "%s", project);
+    enum hl_err rc = ask(f, &f->asker, &l.m);
+    *out = l.account;
+    return rc;
+}
+
+/* Where anything outlives it. Accounts without a key that signs are refused. */
+static void reopen(struct fixture *f)
+{
+    static const uint8_t key[] = "a key";
+    if (f->config.store == HL_STORE_MEMORY)
+        return;
+    cr_assert_eq(hl_store_put_signing_key(f->store, key, sizeof(key)), HL_OK);
+    fixture_reopen(f);
+}
+
+STORE_TEST(account_has_the_limits_that_it_was_made_with)
+{
+    struct hl_account found;
+    struct hl_id plain = make_account(f, "p", "plain");
+    made_with = some_limits;
+    struct hl_id limited = make_account(f, "p", "limited");
+    reopen(f);
+    find(f, "p", &plain, &found);
+    assert_limits(&found.limits, HL_LIMITS_NONE);
+    find(f, "p", &limited, &found);
+    assert_limits(&found.limits, some_limits);
+    find(f, "", &limited, &found);
+    assert_limits(&found.limits, some_limits);
+}
+
+STORE_TEST(limits_that_are_changed_are_on_disk_and_the_others_stay)
+{
+    struct hl_account changed, found;
+    struct hl_id id = make_account(f, "p", "n"), nobody = new_id(f);
+    struct hl_limits_change all = {.which = 15, .to = some_limits};
+    struct hl_limits_change lift = {
+        .which = 1u << HL_LIMIT_RATE | 1u << HL_LIMIT_MAX_PRIORITY, .to = HL_LIMITS_NONE};
+    cr_assert_eq(limit_account(f, &id, "q", &all, &changed), HL_ERR_NOT_FOUND, "another project's");
+    cr_assert_eq(limit_account(f, &nobody, "p", &all, &changed), HL_ERR_NOT_FOUND);
+    find(f, "p", &id, &found);
+    assert_limits(&found.limits, HL_LIMITS_NONE);
+
+    cr_assert_eq(limit_account(f, &id, "p", &all, &changed), HL_OK);
+    cr_assert(hl_id_eq(&changed.id, &id));
+    cr_assert_str_eq(changed.name, "n");
+    assert_limits(&changed.limits, some_limits);
+    uint32_t first = changed.limits.revision;
+    cr_assert_eq(limit_account(f, &id, "", &lift, &changed), HL_OK);
+    struct hl_limits left = some_limits;
+    left.rate = (struct hl_rate){0};
+    left.max_priority = HL_PRIORITY_NORMAL;
+    assert_limits(&changed.limits, left);
+    cr_assert_gt(changed.limits.revision, first, "which of two is the later");
+    reopen(f);
+    find(f, "p", &id, &found);
+    assert_limits(&found.limits, left);
+    cr_assert_eq(found.limits.revision, changed.limits.revision);
 }
 
 STORE_TEST(i14_revocation_is_on_disk_when_it_is_answered)

@@ -68,6 +68,7 @@ static size_t make_one_of_each(
     m[n++] = make_request(HL_STORE_LIST_APPS, sizeof(struct hl_list_apps));
     m[n++] = make_request(HL_STORE_ADD_ACCOUNT, sizeof(struct hl_add_account));
     m[n++] = make_request(HL_STORE_REVOKE_ACCOUNT, sizeof(struct hl_revoke_account));
+    m[n++] = make_request(HL_STORE_LIMIT_ACCOUNT, sizeof(struct hl_limit_account));
     m[n++] = make_request(HL_STORE_TOUCH_ACCOUNTS, sizeof(struct hl_touch_accounts));
     m[n++] = make_request(HL_STORE_LIST_ACCOUNTS, sizeof(struct hl_list_accounts));
     return n;

@@ -35,7 +35,8 @@ Test(store_operation, what_brings_work_may_be_refused_and_a_question_changes_not
 Test(store_operation, what_ends_something_is_never_refused)
 {
     static const enum hl_store_op ends[] = {HL_STORE_FINISH, HL_STORE_RELEASE, HL_STORE_CANCEL,
-        HL_STORE_ATTEMPT, HL_STORE_OUTCOME, HL_STORE_REDELIVER, HL_STORE_REVOKE_ACCOUNT};
+        HL_STORE_ATTEMPT, HL_STORE_OUTCOME, HL_STORE_REDELIVER, HL_STORE_REVOKE_ACCOUNT,
+        HL_STORE_LIMIT_ACCOUNT};
     for (size_t i = 0; i < HL_ARRAY_LEN(ends); i++)
         cr_expect_not(row(ends[i])->may_be_refused, "operation %d", ends[i]);
 }

@@ -1,0 +1,49 @@
+/* quota.h - the limits of a service account as this process holds to them: what they are, and what is used
+ * of them. One for each account, shared by all threads: atomics, and no lock.
+ *
+ * Tokens that are no account's have none. */
+#ifndef HL_AUTH_QUOTA_H
+#define HL_AUTH_QUOTA_H
+
+#include "store/limits.h"
+
+struct hl_quota {
+    _Atomic bool has_limits;                  /* on calls: without them a call looks no further */
+    _Atomic uint32_t max_running, max_queued; /* 0: none */
+    _Atomic uint64_t rate;                    /* count and window; 0: none */
+    _Atomic unsigned max_priority;
+    _Atomic uint32_t revision;
+    _Atomic uint32_t running; /* calls and runs inside the app, or on the way there */
+    struct hl_rate_window window;
+};
+
+/* All zero is one that nothing is known of. Limits of an earlier revision change nothing; one thread at
+ * a time. */
+void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits);
+enum hl_priority hl_quota_max_priority(const struct hl_quota *quota);
+
+/* What stands in the way of a call. */
+struct hl_quota_hit {
+    enum hl_limit limit; /* MAX_RUNNING, MAX_QUEUED or RATE */
+    uint32_t max;
+    uint32_t window_s; /* RATE */
+    uint32_t wait_s;   /* RATE: until there is more, rounded up; at least 1 */
+};
+
+static inline bool hl_quota_has_limits(const struct hl_quota *quota)
+{
+    return quota && atomic_load_explicit(&quota->has_limits, memory_order_relaxed);
+}
+
+/* One more inside the app. False: `*hit`. Each that was taken is left once, whatever the limits are by
+ * then. */
+HL_MUST_CHECK bool hl_quota_enter(struct hl_quota *quota, struct hl_quota_hit *hit);
+void hl_quota_leave(struct hl_quota *quota);
+
+/* One more call, by CLOCK_MONOTONIC. False: `*hit`. */
+HL_MUST_CHECK bool hl_quota_count(
+    struct hl_quota *quota, uint64_t now_ms, struct hl_quota_hit *hit);
+/* It did not count after all. */
+void hl_quota_uncount(struct hl_quota *quota, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,125 @@
+/* test_quota.c - limits of accounts as the process holds to them. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+
+#include "auth/auth.h"
+#include "auth/quota.h"
+
+static struct hl_quota quota;
+static struct hl_quota_hit hit;
+
+static void set(uint32_t max_running, struct hl_rate rate, uint32_t revision)
+{
+    struct hl_limits limits = HL_LIMITS_NONE;
+    limits.max_running = max_running;
+    limits.rate = rate;
+    limits.revision = revision;
+    hl_quota_set(&quota, &limits);
+}
+
+static const struct hl_rate none, two_a_minute = {.count = 2, .window_s = 60};
+
+Test(quota, without_limits_all_may_enter_and_call)
+{
+    cr_assert_not(hl_quota_has_limits(NULL));
+    set(0, none, 0);
+    cr_assert_not(hl_quota_has_limits(&quota));
+    for (int i = 0; i < 100; i++)
+        cr_assert(hl_quota_enter(&quota, &hit) && hl_quota_count(&quota, 1, &hit));
+}
+
+Test(quota, no_more_enter_than_may_be_inside)
+{
+    set(2, none, 0);
+    cr_assert(hl_quota_has_limits(&quota));
+    cr_assert(hl_quota_enter(&quota, &hit) && hl_quota_enter(&quota, &hit));
+    for (int i = 0; i < 3; i++)
+        cr_assert_not(hl_quota_enter(&quota, &hit));
+    cr_assert_eq(hit.limit, HL_LIMIT_MAX_RUNNING);
+    cr_assert_eq(hit.max, 2);
+    hl_quota_leave(&quota);
+    cr_assert(hl_quota_enter(&quota, &hit));
+    cr_assert_not(hl_quota_enter(&quota, &hit));
+}
+
+Test(quota, who_is_inside_counts_when_a_limit_comes_and_when_it_is_lowered)
+{
+    set(0, none, 0);
+    for (int i = 0; i < 3; i++)
+        cr_assert(hl_quota_enter(&quota, &hit));
+    set(2, none, 1);
+    cr_assert_not(hl_quota_enter(&quota, &hit));
+    hl_quota_leave(&quota);
+    cr_assert_not(hl_quota_enter(&quota, &hit));
+    hl_quota_leave(&quota);
+    cr_assert(hl_quota_enter(&quota, &hit));
+    set(0, none, 2);
+    cr_assert(hl_quota_enter(&quota, &hit), "lifted");
+}
+
+Test(quota, a_refused_rate_says_how_long_it_lasts_in_whole_seconds)
+{
+    set(0, two_a_minute, 0);
+    cr_assert(hl_quota_count(&quota, 1000, &hit) && hl_quota_count(&quota, 2000, &hit));
+    cr_assert_not(hl_quota_count(&quota, 2500, &hit));
+    cr_assert_eq(hit.limit, HL_LIMIT_RATE);
+    cr_assert_eq(hit.max, 2);
+    cr_assert_eq(hit.window_s, 60);
+    cr_assert_eq(hit.wait_s, 59, "58.5 s");
+    cr_assert_not(hl_quota_count(&quota, 60999, &hit));
+    cr_assert_eq(hit.wait_s, 1, "1 ms");
+    hl_quota_uncount(&quota, 60999);
+    cr_assert(hl_quota_count(&quota, 60999, &hit));
+    cr_assert(hl_quota_count(&quota, 61000, &hit));
+}
+
+Test(quota, of_two_limits_those_of_the_later_change_hold)
+{
+    set(5, none, 2);
+    set(1, none, 1);
+    cr_assert(hl_quota_enter(&quota, &hit) && hl_quota_enter(&quota, &hit));
+}
+
+Test(quota, the_most_that_may_be_asked_for_is_the_accounts_or_normal_or_anything)
+{
+    struct hl_principal who = {.quota = NULL};
+    struct hl_limits limits = HL_LIMITS_NONE;
+    cr_assert_eq(hl_principal_max_priority(NULL), HL_PRIORITY_HIGH, "nobody was asked");
+    cr_assert_eq(hl_principal_max_priority(&who), HL_PRIORITY_NORMAL, "from outside");
+    who.quota = &quota;
+    hl_quota_set(&quota, &limits);
+    cr_assert_eq(hl_principal_max_priority(&who), HL_PRIORITY_NORMAL);
+    limits.max_priority = HL_PRIORITY_LOW;
+    hl_quota_set(&quota, &limits);
+    cr_assert_eq(hl_principal_max_priority(&who), HL_PRIORITY_LOW);
+    cr_assert_not(hl_quota_has_limits(&quota), "a class limits no call");
+}
+
+#define THREADS 4
+
+static void *enter_and_leave(void *most)
+{
+    struct hl_quota_hit mine;
+    for (int i = 0; i < 20000; i++) {
+        if (!hl_quota_enter(&quota, &mine))
+            continue;
+        atomic_fetch_add((_Atomic int *)most, 1);
+        hl_quota_leave(&quota);
+    }
+    return NULL;
+}
+
+Test(quota, threads_share_the_places_and_none_is_lost)
+{
+    pthread_t threads[THREADS];
+    _Atomic int entered = 0;
+    set(2, none, 0);
+    for (int i = 0; i < THREADS; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, enter_and_leave, &entered), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    cr_assert_gt(entered, 0);
+    cr_assert_eq(quota.running, 0);
+    cr_assert(hl_quota_enter(&quota, &hit) && hl_quota_enter(&quota, &hit));
+    cr_assert_not(hl_quota_enter(&quota, &hit));
+}
