@@ -1,14 +1,15 @@
-/* rest_account.c - service accounts: listed, made with a token that is shown once, revoked.
+/* rest_account.c - service accounts: listed, made with a token that is shown once, limited, revoked.
  * Thread: control.
  * Promise: a token is given out when its account is on disk, and a revocation is answered when it is
  * on disk and holds in every thread.
- * Not here: what a token is (auth/). */
+ * Not here: what a token is (auth/), what limits look like (rest_limit.c). */
 #include "api/rest_account.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
+#include "api/rest_limit.h"
 #include "api/rest_param.h"
 #include "auth/auth.h"
 #include "base/clock.h"
@@ -19,11 +20,12 @@
 
 static json_t *account_json(const struct hl_account *a)
 {
-    return HL_JSON_OBJECT({"id", hl_json_id(&a->id)}, {"name", hl_json_text(hl_str_from(a->name))},
-        {"role", json_string(hl_role_text(a->role))}, {"created_at", hl_json_time(a->created_ms)},
-        {"expires_at", hl_json_time(a->expires_ms)},
+    json_t *account = HL_JSON_OBJECT({"id", hl_json_id(&a->id)},
+        {"name", hl_json_text(hl_str_from(a->name))}, {"role", json_string(hl_role_text(a->role))},
+        {"created_at", hl_json_time(a->created_ms)}, {"expires_at", hl_json_time(a->expires_ms)},
         {"last_used_at", hl_json_time(a->last_used_ms)},
         {"revoked_at", hl_json_time(a->revoked_ms)});
+    return account ? hl_rest_show_limits(account, &a->limits) : NULL;
 }
 
 /* A list over all projects says which. */
@@ -109,11 +111,18 @@ static bool read_expiry(const json_t *value, int64_t now_ms, int64_t *ms)
     return *ms > now_ms && *ms <= now_ms + LIFETIME_MAX_MS;
 }
 
-/* Why the body makes no account; NONE: it does, and `*a` is filled. */
-static enum hl_refusal_cause read_body(const json_t *body, int64_t now_ms, struct hl_account *a)
+/* Why the body makes no account, for its member `*member`; NONE: it does, and `*a` is filled. */
+static enum hl_refusal_cause read_body(
+    const json_t *body, int64_t now_ms, struct hl_account *a, const char **member)
 {
     const json_t *role = json_object_get(body, "role");
-    if (json_object_size(body) != (role ? 3u : 2u) || !json_object_get(body, "name") ||
+    struct hl_limits_change limits;
+    size_t count;
+    enum hl_refusal_cause why = hl_rest_read_limits(body, &limits, &count, member);
+    if (why)
+        return why;
+    a->limits = limits.to;
+    if (json_object_size(body) != (role ? 3u : 2u) + count || !json_object_get(body, "name") ||
         !json_object_get(body, "expires_at"))
         return HL_REFUSAL_ACCOUNT_MEMBERS;
     if (!read_name(json_object_get(body, "name"), a->name))
@@ -138,14 +147,15 @@ void hl_rest_add_account(struct hl_rest_call *call)
         return;
     }
     json_t *body = hl_json_read_object(call->body);
+    const char *member = NULL;
     enum hl_refusal_cause why =
-        body ? read_body(body, now_ms, &add->account) : HL_REFUSAL_BODY_NO_OBJECT;
+        body ? read_body(body, now_ms, &add->account, &member) : HL_REFUSAL_BODY_NO_OBJECT;
     json_decref(body);
     if (!why && !hl_auth_issuer(hl_rest_parts(call)->auth))
         why = HL_REFUSAL_REST_STORE_FAILING;
     if (why) {
         free(add);
-        hl_rest_refuse(call, why);
+        hl_rest_refuse_saying(call, why, member, NULL);
         return;
     }
     hl_id_source_init(&ids);
@@ -184,6 +194,56 @@ static void show_new(struct hl_rest_call *call)
     }
     hl_buf_fini(&token);
     hl_rest_end_json(call, 201, shown);
+}
+
+/* ---- other limits ---- */
+
+static void show_limited(struct hl_rest_call *call);
+
+static enum hl_refusal_cause read_change(
+    const json_t *body, struct hl_limits_change *change, const char **member)
+{
+    size_t count;
+    enum hl_refusal_cause why = hl_rest_read_limits(body, change, &count, member);
+    if (why)
+        return why;
+    *member = hl_rest_other_than_limit(body);
+    return *member ? HL_REFUSAL_LIMIT_MEMBERS : HL_REFUSAL_NONE;
+}
+
+void hl_rest_limit_account(struct hl_rest_call *call)
+{
+    struct hl_limit_account *l = calloc(1, sizeof(*l));
+    if (!l) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    json_t *body = hl_json_read_object(call->body);
+    const char *member = NULL;
+    enum hl_refusal_cause why =
+        body ? read_change(body, &l->change, &member) : HL_REFUSAL_BODY_NO_OBJECT;
+    if (why) {
+        free(l);
+        hl_rest_refuse_saying(call, why, member, NULL);
+        json_decref(body); /* a member's name is its */
+        return;
+    }
+    json_decref(body);
+    l->id = call->id;
+    hl_str_put(l->project, sizeof(l->project), call->project);
+    hl_rest_ask_store(call, HL_STORE_LIMIT_ACCOUNT, &l->m);
+    hl_rest_then(call, show_limited);
+}
+
+static void show_limited(struct hl_rest_call *call)
+{
+    const struct hl_limit_account *l = (const struct hl_limit_account *)call->answers[0];
+    if (l->m.rc != HL_OK) {
+        hl_rest_refuse_store(call, l->m.rc, "service account");
+        return;
+    }
+    /* they hold everywhere already (rest_call.c) */
+    hl_rest_end_json(call, 200, row_json(call, &l->account));
 }
 
 /* ---- the end of one ---- */

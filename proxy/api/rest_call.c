@@ -141,8 +141,10 @@ static void take_recent(struct hl_rest_calls *calls, struct hl_recent_ask *ask)
 /* What the store says has happened holds, whether or not somebody still waits to hear it. */
 static void apply(struct hl_rest_calls *calls, const struct hl_store_msg *m)
 {
-    if (m->msg.type == HL_STORE_REVOKE_ACCOUNT && m->rc == HL_OK)
+    if (m->rc == HL_OK && m->msg.type == HL_STORE_REVOKE_ACCOUNT)
         hl_auth_revoke(calls->parts.auth, &((const struct hl_revoke_account *)m)->id);
+    if (m->rc == HL_OK && m->msg.type == HL_STORE_LIMIT_ACCOUNT)
+        hl_auth_limit(calls->parts.auth, &((const struct hl_limit_account *)m)->account);
 }
 
 static void take_stored(struct hl_rest_calls *calls, struct hl_store_msg *m)

@@ -28,6 +28,7 @@ const struct hl_rest_route hl_rest_routes[] = {
 
     {HL_METHOD_GET, "/v2/projects/{p}/service-accounts", HL_REST_READ, HL_REST_PAGE, hl_rest_list_accounts, false},
     {HL_METHOD_POST, "/v2/projects/{p}/service-accounts", HL_REST_ADMIN, 0, hl_rest_add_account, false},
+    {HL_METHOD_PATCH, "/v2/projects/{p}/service-accounts/{i}", HL_REST_ADMIN, 0, hl_rest_limit_account, false},
     {HL_METHOD_DELETE, "/v2/projects/{p}/service-accounts/{i}", HL_REST_ADMIN, 0, hl_rest_revoke_account, false},
 
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs", HL_REST_READ, RUNS, hl_rest_list_runs, false},
@@ -49,6 +50,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_POST, "/v2/projects/{p}/dashboard-sessions", HL_REST_OPERATOR, 0, hl_rest_open_session, false},
     /* whoever may see every project needs none to find an id */
     {HL_METHOD_GET, "/v2/service-accounts", HL_REST_OPERATOR, HL_REST_PAGE, hl_rest_list_accounts, false},
+    {HL_METHOD_PATCH, "/v2/service-accounts/{i}", HL_REST_OPERATOR, 0, hl_rest_limit_account, false},
     {HL_METHOD_DELETE, "/v2/service-accounts/{i}", HL_REST_OPERATOR, 0, hl_rest_revoke_account, false},
     {HL_METHOD_GET, "/v2/runs", HL_REST_OPERATOR, RUNS | HL_REST_APP, hl_rest_list_runs, false},
     {HL_METHOD_GET, "/v2/runs/{i}", HL_REST_OPERATOR, HL_REST_WAIT, hl_rest_show_run, false},

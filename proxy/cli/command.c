@@ -21,7 +21,8 @@
 const struct hl_cli_command hl_cli_commands[] = {
     {"serve", NULL, NULL, "run the sidecar; also what happens without a command"},
     {"token create", hl_cli_token_create,
-        "--name NAME --expires TIME [--project P] [--role invoke|admin]",
+        "--name NAME --expires TIME [--project P] [--role invoke|admin] [--rate 100/s|m|h|d] "
+        "[--max-running N] [--max-queued N] [--max-priority high|normal|low]",
         "make a service account and print its token, this once"},
     {"token list", hl_cli_token_list, "[--project P] [--json]",
         "list service accounts, revoked and expired ones too"},

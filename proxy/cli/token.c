@@ -2,7 +2,9 @@
  * Promise: create prints the token and nothing else to stdout, so that a script can take it. */
 #include "cli/token.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -10,14 +12,39 @@
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/target.h"
+#include "store/limits.h"
 
 /* ---- create ---- */
 
-static json_t *request_body(const char *name, const char *role, int64_t expires_ms)
+/* As given; NULL: not. */
+struct wish {
+    const char *name, *role, *expires;
+    const char *limits[HL_LIMIT_COUNT];
+    int64_t expires_ms;
+};
+
+/* What is no number goes as it is: the sidecar says what is wrong with it. */
+static json_t *limit_json(enum hl_limit limit, const char *text)
+{
+    bool is_number = limit == HL_LIMIT_MAX_RUNNING || limit == HL_LIMIT_MAX_QUEUED;
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    bool is_whole = *text && !*end && errno == 0;
+    return is_number && is_whole ? json_integer(number) : json_string(text);
+}
+
+static json_t *request_body(const struct wish *wish)
 {
     char expires[HL_CLOCK_TEXT];
-    hl_clock_format(expires_ms, expires);
-    return json_pack("{s:s, s:s, s:s}", "name", name, "expires_at", expires, "role", role);
+    hl_clock_format(wish->expires_ms, expires);
+    json_t *body = json_pack("{s:s, s:s, s:s}", "name", wish->name, "expires_at", expires, "role",
+        wish->role ? wish->role : "invoke");
+    for (int i = 0; i < HL_LIMIT_COUNT; i++)
+        if (wish->limits[i])
+            json_object_set_new(body, hl_limit_text((enum hl_limit)i),
+                limit_json((enum hl_limit)i, wish->limits[i]));
+    return body;
 }
 
 static void show_token(const struct hl_cli *cli, const json_t *account)
@@ -32,7 +59,7 @@ static void show_token(const struct hl_cli *cli, const json_t *account)
 }
 
 static int create(struct hl_cli_session *session, const struct hl_cli *cli, const char *project,
-    const char *name, const char *role, int64_t expires_ms)
+    const struct wish *wish)
 {
     struct hl_cli_target target;
     json_t *account;
@@ -42,9 +69,8 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
     hl_cli_target_init(&target);
     hl_cli_target_of(&target, project, "/service-accounts");
     const char *text = hl_cli_target_text(&target);
-    int status = text ? hl_cli_ask(session, "POST", text,
-                            request_body(name, role ? role : "invoke", expires_ms), &account)
-                      : HL_CLI_FAILED;
+    int status =
+        text ? hl_cli_ask(session, "POST", text, request_body(wish), &account) : HL_CLI_FAILED;
     hl_cli_target_fini(&target);
     if (status != HL_CLI_OK)
         return status;
@@ -55,23 +81,28 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
 
 int hl_cli_token_create(const struct hl_cli *cli)
 {
-    const char *project = NULL, *name = NULL, *role = NULL, *expires = NULL;
-    const struct hl_cli_option options[] = {{"--project", &project, NULL}, {"--name", &name, NULL},
-        {"--role", &role, NULL}, {"--expires", &expires, NULL}};
+    const char *project = NULL;
+    struct wish wish = {.name = NULL};
+    const struct hl_cli_option options[] = {{"--project", &project, NULL},
+        {"--name", &wish.name, NULL}, {"--role", &wish.role, NULL},
+        {"--expires", &wish.expires, NULL},
+        {"--max-running", &wish.limits[HL_LIMIT_MAX_RUNNING], NULL},
+        {"--max-queued", &wish.limits[HL_LIMIT_MAX_QUEUED], NULL},
+        {"--rate", &wish.limits[HL_LIMIT_RATE], NULL},
+        {"--max-priority", &wish.limits[HL_LIMIT_MAX_PRIORITY], NULL}};
     size_t count;
-    int64_t expires_ms;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
     if (status != HL_CLI_OK)
         return status;
-    if (!name || !expires)
+    if (!wish.name || !wish.expires)
         return hl_cli_usage_error(cli, "\"token create\" needs --name and --expires");
-    if (!hl_cli_read_time(expires, 1, &expires_ms))
+    if (!hl_cli_read_time(wish.expires, 1, &wish.expires_ms))
         return hl_cli_usage_error(
             cli, "--expires is a duration such as 90d, or a time such as 2027-01-31T00:00:00Z");
     struct hl_cli_session *session;
     status = hl_cli_session_open(&session, cli);
     if (status == HL_CLI_OK)
-        status = create(session, cli, project, name, role, expires_ms);
+        status = create(session, cli, project, &wish);
     hl_cli_session_close(session);
     return status;
 }
@@ -90,6 +121,24 @@ static const char *state_of(const json_t *account)
     return "good";
 }
 
+/* "4 running, 1000 queued, 100/m, up to high"; what is as for any other is not said. */
+static void add_limits(struct hl_cli_table *table, const json_t *account)
+{
+    static const struct {
+        const char *member, *before, *after;
+    } parts[] = {{"max_running", "", " running"}, {"max_queued", "", " queued"}, {"rate", "", ""},
+        {"max_priority", "up to ", ""}};
+    char limits[HL_CLI_MEMBER_TEXT] = "", text[HL_CLI_MEMBER_TEXT];
+    for (size_t i = 0; i < HL_ARRAY_LEN(parts); i++) {
+        const char *value = hl_cli_member(account, parts[i].member, text, sizeof(text));
+        size_t n = strlen(limits);
+        if (strcmp(value, "-") != 0 && strcmp(value, "normal") != 0)
+            snprintf(limits + n, sizeof(limits) - n, "%s%s%s%s", n > 0 ? ", " : "", parts[i].before,
+                value, parts[i].after);
+    }
+    hl_cli_table_add(table, limits);
+}
+
 /* A list of one project does not say which. */
 static void add_row(struct hl_cli_table *table, const char *project, const json_t *account)
 {
@@ -101,6 +150,7 @@ static void add_row(struct hl_cli_table *table, const char *project, const json_
         table, project ? project : hl_cli_member(account, "project_id", text, sizeof(text)));
     for (size_t i = 0; i < HL_ARRAY_LEN(members); i++)
         hl_cli_table_add(table, hl_cli_member(account, members[i], text, sizeof(text)));
+    add_limits(table, account);
     hl_cli_table_add(table, state_of(account));
 }
 
@@ -145,7 +195,7 @@ static int list(struct hl_cli_session *session, const struct hl_cli *cli, const 
 int hl_cli_token_list(const struct hl_cli *cli)
 {
     static const char *const titles[] = {
-        "ID", "PROJECT", "NAME", "ROLE", "CREATED", "EXPIRES", "LAST USED", "STATE"};
+        "ID", "PROJECT", "NAME", "ROLE", "CREATED", "EXPIRES", "LAST USED", "LIMITS", "STATE"};
     const char *project = NULL;
     bool is_json = false;
     const struct hl_cli_option options[] = {

@@ -316,14 +316,25 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "The kept response cannot be read from the data directory; see the log."),
     ROW(BODY_NO_OBJECT, 400, "The request's body is not a JSON object that has each member once."),
     ROW(ACCOUNT_MEMBERS, 400,
-        "The body is {\"name\", \"expires_at\"} and, if it is not to be \"invoke\", \"role\": no "
-        "other member."),
+        "The body is {\"name\", \"expires_at\"} and, as wanted, role, max_running, max_queued, "
+        "rate and "
+        "max_priority: no other member."),
     ROW(ACCOUNT_NAME, 400,
         "The member name is not a string of 1 to 100 characters without control characters."),
     ROW(ACCOUNT_EXPIRY, 400,
         "The member expires_at is not a time in the future, at most ten years away, as RFC 3339 "
         "(2027-01-31T00:00:00Z) or in milliseconds since 1970."),
     ROW(ACCOUNT_ROLE, 400, "The member role is not \"invoke\" or \"admin\"."),
+    ROW(LIMIT_MEMBERS, 400,
+        "The member %s cannot be changed. What can be is max_running, max_queued, rate and "
+        "max_priority."),
+    ROW(LIMIT_NUMBER, 400,
+        "The member %s is not a whole number from 1 to 1000000000, or null for no limit."),
+    ROW(LIMIT_RATE, 400,
+        "The member %s is not a number from 1 to 10000000 for a second, a minute, an hour or a day "
+        "(\"100/m\", also /s, /h, /d), or null for no limit."),
+    ROW(LIMIT_PRIORITY, 400,
+        "The member %s is not \"high\", \"normal\" or \"low\", or null for \"normal\"."),
     ROW(DELIVERY_PENDING, 409,
         "The delivery is pending: attempts are still being made. It can be sent again once it is "
         "delivered or dead."),

@@ -310,6 +310,10 @@ test('a service account is made with a token that is shown once', async (t) => {
         'expires_at',
         'last_used_at',
         'revoked_at',
+        'max_running',
+        'max_queued',
+        'rate',
+        'max_priority',
         'token',
     ]);
     assert.match(account.id, UUID_V7);
@@ -435,8 +439,8 @@ test('token create prints the token and nothing else, beside a sidecar and witho
     const claims = JSON.parse(Buffer.from(token.split('.')[1], 'base64url'));
     assert.ok(Math.abs(claims.exp - Date.now() / 1000 - 90 * 86_400) < 120);
     const { stdout } = await cli('token', 'list');
-    assert.match(stdout, /^ID +PROJECT +NAME +ROLE +CREATED +EXPIRES +LAST USED +STATE\n/);
-    assert.match(stdout, /^\S+ +p +ci +invoke +\S+Z +\S+Z +\S+ +good$/m);
+    assert.match(stdout, /^ID +PROJECT +NAME +ROLE +CREATED +EXPIRES +LAST USED +LIMITS +STATE\n/);
+    assert.match(stdout, /^\S+ +p +ci +invoke +\S+Z +\S+Z +\S+ +- +good$/m);
     assert.ok(!stdout.includes(token));
     await sidecar.stop();
     const offline = (await create('offline')).stdout.trim();
