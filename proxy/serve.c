@@ -18,6 +18,7 @@
 #include "config/postgres_url.h"
 #include "control.h"
 #include "loop/log_writer.h"
+#include "loop/run_log.h"
 
 /* What is logged at the end has this long to be written. After a failed start nobody waits for us
  * to end, but somebody may still want to know why. */
@@ -215,6 +216,7 @@ static int load_config(struct hl_control *ctl, const struct hl_cli *cli)
         hl_log_setup(ctl->config->log_level, ctl->config->log_format);
         if (hl_log_writer_start() != 0)
             HL_LOG(ERROR, "no thread for the log: whoever logs waits for its reader");
+        hl_run_log_start();
         if (n > 0)
             hl_log_sink_put(said, n);
     } else if (said) {
@@ -276,6 +278,7 @@ int hl_serve(const struct hl_cli *cli)
     status = run(ctl);
     stop_all(ctl);
     free(ctl);
+    hl_run_log_stop();
     hl_log_writer_stop(status == HL_CLI_OK ? LOG_END_MS : LOG_FAILED_END_MS);
     return status;
 }

@@ -10,9 +10,19 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "loop/run_log.h"
 #include "run/recent.h"
 
 #define FINISH_AGAIN_MS 1000
+
+/* Without memory they are not kept. */
+static void take_log(struct hl_finish *f, const struct hl_id *run_id)
+{
+    f->log.n = 0; /* sent again it may have more */
+    enum hl_err err = hl_run_log_hand_over(run_id, &f->log);
+    if (err)
+        hl_buf_fini(&f->log);
+}
 
 void hl_report_end(struct hl_run *run)
 {
@@ -25,6 +35,8 @@ void hl_report_end(struct hl_run *run)
     f->m.from = run->name;
     f->run_id = run->id;
     f->epoch = run->epoch;
+    if (f->outcome.state == HL_RUN_FAILURE)
+        take_log(f, &run->id);
     HL_CRASH_POINT(FINISH_READY);
     enum hl_err err = hl_store_post(runs->service->store, &f->m);
     (void)err; /* only ACCEPT and RECORD can be refused */
