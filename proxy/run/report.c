@@ -24,6 +24,14 @@ static void take_log(struct hl_finish *f, const struct hl_id *run_id)
         hl_buf_fini(&f->log);
 }
 
+void hl_report_send(struct hl_store *store, struct hl_finish *f)
+{
+    if (f->outcome.state == HL_RUN_FAILURE)
+        take_log(f, &f->run_id);
+    enum hl_err err = hl_store_post(store, &f->m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
+}
+
 void hl_report_end(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
@@ -35,11 +43,12 @@ void hl_report_end(struct hl_run *run)
     f->m.from = run->name;
     f->run_id = run->id;
     f->epoch = run->epoch;
-    if (f->outcome.state == HL_RUN_FAILURE)
-        take_log(f, &run->id);
     HL_CRASH_POINT(FINISH_READY);
-    enum hl_err err = hl_store_post(runs->service->store, &f->m);
-    (void)err; /* only ACCEPT and RECORD can be refused */
+    /* What the app said last may not be in the log yet. */
+    if (f->outcome.state == HL_RUN_FAILURE && runs->service->failures && !runs->is_cut)
+        hl_mailbox_post(runs->service->failures, &f->m.msg);
+    else
+        hl_report_send(runs->service->store, f);
     HL_CRASH_POINT(FINISH_POSTED);
 }
 

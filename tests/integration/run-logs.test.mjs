@@ -6,7 +6,7 @@ import { fleet } from './lib/replicas.mjs';
 import { assertRefused, control } from './lib/rest.mjs';
 import { freePort, startSidecar } from './lib/sidecar.mjs';
 import { RUN, caller, stage } from './lib/stage.mjs';
-import { gate, until } from './lib/until.mjs';
+import { gate, sleep, until } from './lib/until.mjs';
 
 const RUNS = '/v2/projects/p/apps/a/runs';
 const TALKER = fileURLToPath(new URL('apps/talker.mjs', import.meta.url));
@@ -45,6 +45,7 @@ async function talking(t, env = {}) {
     const sidecar = await startSidecar(t, {
         env: {
             HOOKLINE_APP_URL: `http://127.0.0.1:${await freePort()}`,
+            HOOKLINE_LOG_LEVEL: 'info',
             HOOKLINE_APP_COMMAND: JSON.stringify([process.execPath, TALKER]),
             ...env,
         },
@@ -124,4 +125,81 @@ test('another replica shows the log of a run that failed, and says who has anoth
     assert.ok(messages(await logOf(a.ask, good)).includes('run finished'));
     await a.sidecar.kill();
     assert.deepEqual(await logOf(b.ask, failed), before);
+});
+
+/** What the app said, as the lines of a run's log have it. */
+const said = (lines) => lines.filter(({ msg }) => msg === 'app').map(({ line }) => line);
+
+/** What is said within 20 ms of another run is nobody's: it may be the other's. */
+const apart = () => sleep(200);
+
+const tell = (what) => ({ body: JSON.stringify(what) });
+
+test('what the app says while a run alone is inside is its log, up to its last words', async (t) => {
+    const all = await talking(t);
+    for (let i = 0; i < 8; i++) {
+        const failed = await ended(all, RUN, tell({ out: [`out ${i}`], err: [`Traceback ${i}`], status: 500 }));
+        const lines = await logOf(all.ask, failed);
+        assert.deepEqual(said(lines), [`out ${i}`, `Traceback ${i}`]);
+        assert.deepEqual(lines.filter(({ msg }) => msg === 'app').map(({ stream }) => stream), ['stdout', 'stderr']);
+        await apart();
+    }
+    const { id } = await all.call(RUN, tell({ out: ['synchronous'] }));
+    await until('it is there', async () => said(await logOf(all.ask, id)).includes('synchronous'));
+});
+
+test('a failed run’s last words are in the store', async (t) => {
+    const all = await talking(t);
+    const id = await ended(all, RUN, tell({ err: ['Traceback', 'ValueError: no'], status: 500 }));
+    await all.sidecar.restart();
+    assert.deepEqual(said(await logOf(all.ask, id)), ['Traceback', 'ValueError: no']);
+});
+
+test('what the app says while two are inside is nobody’s, unless it names the run', async (t) => {
+    const all = await talking(t);
+    const long = await all.call(RUN, { query: { async: 'true' }, ...tell({ out: ['alone'], ms: 3000 }) });
+    await until('it speaks', async () => said(await logOf(all.ask, long.id)).includes('alone'));
+    const named = JSON.stringify({ level: 'info', msg: 'named', run_id: long.id });
+    const { id } = await all.call(RUN, tell({ out: ['together', named] }));
+    await until('it is said', () => all.sidecar.log.some(({ line }) => line === 'named'));
+    assert.deepEqual(said(await logOf(all.ask, id)), []);
+    assert.deepEqual(said(await logOf(all.ask, long.id)), ['alone', 'named']);
+});
+
+test('runs one after the other in one slot: nobody gets another’s words', async (t) => {
+    const all = await talking(t, { HOOKLINE_APP_CONCURRENCY: '1', HOOKLINE_APP_LOG: 'on' });
+    const calls = Array.from({ length: 60 }, (_, i) =>
+        all.call(RUN, tell({ out: [`begin ${i}.`], err: [`end ${i}.`], ms: i % 3 ? 0 : 50, status: i % 2 ? 500 : 200 })),
+    );
+    const ids = (await Promise.all(calls)).map(({ id }) => id);
+    await until('all is said', () => all.sidecar.log.filter(({ msg }) => msg === 'app').length >= 120);
+    let theirs = 0;
+    for (const [i, id] of ids.entries()) {
+        for (const line of said(await logOf(all.ask, id))) {
+            assert.match(line, new RegExp(`^(begin|end) ${i}\\.$`));
+            theirs++;
+        }
+    }
+    t.diagnostic(`${theirs} of 120 lines have a run`);
+});
+
+test('with HOOKLINE_APP_LOG=off nothing of the app’s is kept', async (t) => {
+    const all = await talking(t, { HOOKLINE_APP_LOG: 'off', HOOKLINE_LOG_LEVEL: 'info' });
+    const id = await ended(all, RUN, tell({ out: ['quiet'], status: 500 }));
+    const lines = await logOf(all.ask, id);
+    assert.ok(lines.length > 0);
+    assert.deepEqual(said(lines), []);
+});
+
+test('the last 200 lines of a run are kept, and 64 KiB', async (t) => {
+    const all = await talking(t, { HOOKLINE_LOG_LEVEL: 'warn' });
+    const many = Array.from({ length: 300 }, (_, i) => `line ${i}`);
+    const long = await ended(all, RUN, tell({ out: many, status: 500 }));
+    assert.deepEqual(said(await logOf(all.ask, long)), many.slice(-200));
+    await apart();
+    const wide = Array.from({ length: 40 }, (_, i) => `${i} `.padEnd(3000, 'x'));
+    const heavy = await ended(all, RUN, tell({ out: wide, status: 500 }));
+    const answer = await all.ask('GET', `${RUNS}/${heavy}/logs`);
+    assert.ok(answer.body.length <= 65536 && answer.body.length > 60000, `${answer.body.length}`);
+    assert.ok(said(await logOf(all.ask, heavy)).at(-1).startsWith('39 '));
 });
