@@ -45,7 +45,7 @@ static enum hl_priority class_of(const struct subject *subject)
     return (enum hl_priority)subject->key.b[0];
 }
 
-static struct subject *find(struct hl_turns *turns, enum hl_priority class, uint64_t subject)
+static struct subject *find(const struct hl_turns *turns, enum hl_priority class, uint64_t subject)
 {
     struct hl_id key = key_of(class, subject);
     return hl_id_map_find(&turns->subjects, &key);
@@ -176,4 +176,10 @@ void hl_turns_start(struct hl_turns *turns, enum hl_priority class, uint64_t sub
     hl_turns_leave(turns, class, subject);
     if (moves && !turns->notes_changes)
         forget_idle(turns);
+}
+
+uint32_t hl_turns_waiting(const struct hl_turns *turns, enum hl_priority class, uint64_t subject)
+{
+    const struct subject *s = find(turns, class, subject);
+    return s ? s->waiting : 0;
 }

@@ -43,5 +43,7 @@ void hl_turns_take(struct hl_turns *turns, enum hl_priority class, uint64_t subj
 void hl_turns_start(struct hl_turns *turns, enum hl_priority class, uint64_t subject, int64_t turn);
 /* One waits no more, and does not start. */
 void hl_turns_leave(struct hl_turns *turns, enum hl_priority class, uint64_t subject);
+/* How many of `subject` wait. */
+uint32_t hl_turns_waiting(const struct hl_turns *turns, enum hl_priority class, uint64_t subject);
 
 #endif

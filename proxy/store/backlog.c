@@ -87,6 +87,26 @@ enum hl_err hl_backlog_has_room(const struct hl_backlog *b, bool has_webhook)
     return has_webhook && b->now.pending >= b->max_pending ? HL_ERR_BUSY : HL_OK;
 }
 
+static uint64_t queued_of(const struct hl_backlog *b, uint64_t subject)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        n += hl_turns_waiting(&b->turns, (enum hl_priority)i, subject);
+    return n;
+}
+
+enum hl_err hl_backlog_admits(
+    const struct hl_backlog *b, struct hl_accept *a, const struct hl_key *key)
+{
+    a->is_over_queued = false;
+    enum hl_err err = hl_backlog_has_room(b, a->webhook_url.n > 0);
+    if (err || a->is_over)
+        return HL_ERR_BUSY;
+    if (a->max_queued > 0)
+        a->is_over_queued = queued_of(b, hl_key_subject(key, a->identity)) >= a->max_queued;
+    return a->is_over_queued ? HL_ERR_BUSY : HL_OK;
+}
+
 static void count(struct hl_backlog *b, enum hl_priority class, int by)
 {
     b->now.queued_runs += (uint64_t)(int64_t)by;

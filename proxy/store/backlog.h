@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "base/turn.h"
+#include "store/key.h"
 #include "store/watch.h"
 
 struct hl_lane {
@@ -71,6 +72,10 @@ void hl_backlog_rollback(struct hl_backlog *b);
 /* HL_ERR_BUSY when one more queued run, or its webhook, would be over a limit (contract 5 and
  * 7). */
 HL_MUST_CHECK enum hl_err hl_backlog_has_room(const struct hl_backlog *b, bool has_webhook);
+/* The same for an accept whose key is not known, its own limits included: BUSY, and is_over_queued if it is
+ * its max_queued. `key` hashes subjects. */
+HL_MUST_CHECK enum hl_err hl_backlog_admits(
+    const struct hl_backlog *b, struct hl_accept *a, const struct hl_key *key);
 /* One more run is queued: place->turn is set. */
 void hl_backlog_queue(struct hl_backlog *b, struct hl_queue_place *place);
 /* One that has its turn already. */

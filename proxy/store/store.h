@@ -100,8 +100,11 @@ struct hl_accept {
     uint64_t
         start_timeout_ms; /* ACCEPT: queued before its first start, then it ends as expired; 0: any */
     enum hl_priority priority; /* ACCEPT */
-    uint8_t fingerprint[32];   /* of the whole request, with idempotency_key */
-    struct hl_body body;       /* ACCEPT: owned by the message */
+    uint32_t max_queued; /* ACCEPT: BUSY if the identity has that many queued runs; 0: any number */
+    bool is_over;        /* ACCEPT: BUSY in any case; but one whose key is known is answered */
+    bool is_over_queued; /* reply BUSY: for max_queued */
+    uint8_t fingerprint[32]; /* of the whole request, with idempotency_key */
+    struct hl_body body;     /* ACCEPT: owned by the message */
 };
 
 /* Is the file of a request's body the store's after this reply? After IO or CORRUPT nobody knows
@@ -158,7 +161,6 @@ struct hl_finish {
     struct hl_id run_id;
     uint32_t epoch;            /* RECORDed runs: 1 */
     struct hl_outcome outcome; /* body owned by the message */
-    struct hl_buf log; /* what is kept of the log about it; owned by the message; may be empty */
 };
 void hl_finish_free(struct hl_finish *f);
 

@@ -156,8 +156,7 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
     hl_list_remove(&run->known);
     hl_list_remove(&run->begun);
     size_t weight = weight_of(run);
-    m->bytes -= weight + run->body.size + run->log.n + run->n_attempts * sizeof(*run->attempts);
-    hl_buf_fini(&run->log);
+    m->bytes -= weight + run->body.size + run->n_attempts * sizeof(*run->attempts);
     free(run->attempts);
     if (run->outcome.body.where == HL_BODY_INLINE)
         hl_memory_run_drop_result(m, run);
@@ -221,7 +220,7 @@ enum hl_err hl_memory_run_accept(struct hl_driver *d, struct hl_accept *a, struc
         err = check_key(m, a, &digest, existing);
     }
     if (!err)
-        err = hl_backlog_has_room(d->backlog, a->webhook_url.n > 0);
+        err = hl_backlog_admits(d->backlog, a, &m->key);
     if (!err)
         err = reserve_place(m, a->priority);
     if (!err)
@@ -324,13 +323,7 @@ enum hl_err hl_memory_run_finish(struct hl_driver *d, struct hl_finish *f)
         return HL_ERR_NOT_FOUND;
     if (run->outcome.state != HL_RUN_RUNNING || run->epoch != f->epoch)
         return HL_ERR_STALE;
-    enum hl_err err = end_run(m, run, &f->outcome);
-    if (!err) {
-        m->bytes += f->log.n;
-        run->log = f->log;
-        hl_buf_init(&f->log, 0);
-    }
-    return err;
+    return end_run(m, run, &f->outcome);
 }
 
 static enum hl_err end_cancelled(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)

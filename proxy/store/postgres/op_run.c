@@ -152,12 +152,14 @@ static void bind_accept(
     HL_PG_EACH(p, HL_PG_INT, n,
         hl_pg_item_int(p, (int64_t)hl_key_subject(&s->keys.key, accept_of(ops[i])->identity)));
     HL_PG_EACH(p, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->turns[i]));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_queued));
 }
 
 /* A record that is to be sent again found this replica dead: the next beat notices that too. */
 static void read_accept(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
 {
     hl_pg_id(row, &op->other);
+    ((struct hl_accept *)op->m)->is_over_queued = op->rc == HL_ERR_BUSY && !op->is_busy;
     op->was_dead = op->asks_again && !is_async(accept_of(op));
     if (op->was_dead)
         s->beat_ms = 0;
@@ -245,8 +247,6 @@ static void bind_finish(
     HL_PG_EACH(p, HL_PG_ID, n, item_file(p, &outcome_of(ops[i])->body));
     HL_PG_EACH(p, HL_PG_BYTES, n, item_bytes(p, &outcome_of(ops[i])->body));
     bind_delivery_ids(s, p, ops, n);
-    HL_PG_EACH(p, HL_PG_BYTES, n,
-        item_if(p, finish_of(ops[i])->log.n > 0, hl_buf_str(&finish_of(ops[i])->log)));
 }
 
 static void read_finish(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)

@@ -27,13 +27,14 @@ static bool is_accept(const struct hl_store_msg *m)
 
 /* --- taking --------------------------------------------------------------------------------- */
 
-/* More is queued, or pending, than all replicas together may have. */
+/* More is queued, or pending, than all replicas together may have, or its account has called too often. */
 static bool is_beyond_limits(const struct hl_pg_store *s, const struct hl_store_msg *m)
 {
     if (!is_accept(m))
         return false;
-    bool has_webhook = ((const struct hl_accept *)m)->webhook_url.n > 0;
-    return hl_counter_get(&s->gauges.queued_runs) >= s->max_queued_runs ||
+    const struct hl_accept *a = (const struct hl_accept *)m;
+    bool has_webhook = a->webhook_url.n > 0;
+    return a->is_over || hl_counter_get(&s->gauges.queued_runs) >= s->max_queued_runs ||
            (has_webhook && hl_counter_get(&s->gauges.pending_deliveries) >= s->max_pending);
 }
 

@@ -61,7 +61,7 @@ enum hl_pg_code {
     " content_encoding = e.content_encoding, encoding = e.encoding,"                               \
     " escaped_size = e.escaped_size, body_where = e.body_where, body_size = e.body_size,"          \
     " body_sha256 = e.body_sha256, body_file = e.body_file, body_bytes = e.body_bytes,"            \
-    " log = e.log, head = NULL, request_bytes = NULL, request_file = NULL, epoch = g.epoch,"       \
+    " head = NULL, request_bytes = NULL, request_file = NULL, epoch = g.epoch,"                    \
     " attempt = g.attempt, started_ms = g.started_ms, node_id = $1,"                               \
     " replica = (SELECT n.name FROM ~.node n WHERE n.node_id = g.node_id)"                         \
     " FROM gone g JOIN ends e ON e.run_id = g.run_id WHERE r.run_id = g.run_id"                    \
@@ -77,8 +77,7 @@ enum hl_pg_code {
 #define HL_PG_NO_ANSWER                                                                            \
     "0 AS http_status, NULL::bytea AS content_type, NULL::bytea AS content_encoding,"              \
     " 3 AS encoding, 0 AS escaped_size, 0 AS body_where, 0 AS body_size,"                          \
-    " NULL::bytea AS body_sha256, NULL::uuid AS body_file, NULL::bytea AS body_bytes,"             \
-    " NULL::bytea AS log"
+    " NULL::bytea AS body_sha256, NULL::uuid AS body_file, NULL::bytea AS body_bytes"
 
 /* What a delivery is sent from: `x` has (delivery_id, run_id, lane, round, n, max_attempts). */
 #define HL_PG_LEASED                                                                               \
@@ -149,16 +148,23 @@ enum hl_pg_code {
     /* here and now has a replica that lives. Who is told of an earlier run by its key makes a note of */ \
     /* it first: from then on nobody withdraws that run. Keys are taken in one order everywhere, or */ \
     /* two replicas wait for each other. $28 each class's turn now, where nothing of it is queued; */ \
-    /* 0: this replica has claimed nothing of it yet. */ \
-    X(RUN_ADD, "WITH " HL_PG_ME ", input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[]," \
+    /* 0: this replica has claimed nothing of it yet. $29 how many its account may have queued; 0: any */ \
+    /* number. A run that is sent again does not stand in its own way: it has its place. */ \
+    X(RUN_ADD, "WITH " HL_PG_ME ", raw AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[]," \
         " $4::text[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bigint[],"          \
         " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
         " $16::bytea[], $17::bytea[], $18::bytea[], $19::bytea[], $20::bytea[], $22::bigint[],"    \
-        " $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[])"              \
+        " $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[],"              \
+        " $29::bigint[])"                                                                          \
         " WITH ORDINALITY AS t(run_id, project, app, created_ms, method, path, head,"              \
         " request_where, request_size, request_sha256, request_file, request_bytes, lane, url,"    \
-        " secret, traceparent, subject, key, fingerprint, is_async, is_busy, timeout_ms,"              \
-        " start_timeout_ms, priority, who, ord)),"                                                 \
+        " secret, traceparent, subject, key, fingerprint, is_async, is_beyond, timeout_ms,"        \
+        " start_timeout_ms, priority, who, max_queued, ord)),"                                     \
+        " input AS MATERIALIZED (SELECT *, CASE WHEN is_beyond = 1 THEN 1 WHEN max_queued = 0"     \
+        " THEN 0 WHEN max_queued < row_number() OVER (PARTITION BY who, max_queued = 0"            \
+        " ORDER BY ord) + (SELECT count(*) FROM (SELECT FROM ~.ticket t WHERE t.node_id IS NULL"   \
+        " AND t.class = ANY ('{0,1,2}') AND t.subject = raw.who LIMIT raw.max_queued) AS queued)"  \
+        " THEN 1 ELSE 0 END AS is_busy FROM raw),"                                                 \
         " kept AS (INSERT INTO ~.idem AS old (project, app, subject, key, run_id, fingerprint,"    \
         " expires_ms) SELECT project, app, subject, key, run_id, fingerprint,"                     \
         " created_ms + $21::bigint FROM input WHERE key IS NOT NULL AND is_busy = 0"               \
@@ -195,7 +201,9 @@ enum hl_pg_code {
         " AND o.run_id <> i.run_id AND o.fingerprint = i.fingerprint"                              \
         " AND o.expires_ms > i.created_ms RETURNING o.run_id)"                                     \
         " SELECT i.ord, CASE WHEN n.run_id IS NOT NULL THEN 0"                                     \
-        " WHEN i.is_async = 0 AND NOT EXISTS (SELECT FROM me) THEN 5 WHEN i.key IS NULL"           \
+        " WHEN i.is_async = 0 AND NOT EXISTS (SELECT FROM me) THEN 5"                              \
+        " WHEN i.key IS NULL AND i.is_busy = 1 AND NOT EXISTS (SELECT FROM ~.run r"                \
+        " WHERE r.run_id = i.run_id) THEN 7 WHEN i.key IS NULL"                                    \
         " OR old.run_id = i.run_id THEN 6 WHEN i.is_busy = 1 AND (old.run_id IS NULL"              \
         " OR old.expires_ms <= i.created_ms) THEN 7 WHEN old.run_id IS NULL THEN 5"                \
         " WHEN old.fingerprint <> i.fingerprint THEN 2 WHEN old.is_told"                           \
@@ -221,13 +229,13 @@ enum hl_pg_code {
         " x.timeout_ms, r.project, r.app, r.head, " HL_PG_REQUEST ", x.class, x.turn"              \
         " FROM taken x LEFT JOIN ~.run r ON r.run_id = x.run_id"                                   \
         " ORDER BY x.class, x.turn, x.run_id")                                                     \
-    /* $1 me, $18 attempts of a delivery, $19 logs */                                              \
+    /* $1 me, $18 attempts of a delivery */                                                        \
     X(RUN_FINISH, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"     \
         " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::bytea[],"       \
         " $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::uuid[],"  \
-        " $16::bytea[], $17::uuid[], $19::bytea[]) WITH ORDINALITY AS t(run_id, epoch, state, reason,"           \
+        " $16::bytea[], $17::uuid[]) WITH ORDINALITY AS t(run_id, epoch, state, reason,"           \
         " http_status, finished_ms, content_type, content_encoding, encoding, escaped_size,"       \
-        " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, log, ord)),"     \
+        " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, ord)),"          \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND " HL_PG_MINE                                          \
         " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                                  \
@@ -519,8 +527,7 @@ enum hl_pg_code {
         " AND a.round = u.round AND a.n = u.n AND a.verdict IS NULL")                              \
     /* --- questions --------------------------------------------------------------------------- */ \
     /* $1 the run, $2 whether with the body's bytes, $3 what ended until then is past its retention */ \
-    X(ASK_RUN, "SELECT " HL_PG_RUN_ROW ", CASE $2::bigint WHEN 1 THEN r.body_bytes END,"           \
-        " CASE $4::bigint WHEN 1 THEN r.log END"                                                   \
+    X(ASK_RUN, "SELECT " HL_PG_RUN_ROW ", CASE $2::bigint WHEN 1 THEN r.body_bytes END"            \
         " FROM ~.run r LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS          \
         " WHERE r.run_id = $1::uuid AND " HL_PG_SHOWN("$3"))                                   \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 mode or -1, $5 before, $6 from, $7 limit, */ \

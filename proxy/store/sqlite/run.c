@@ -71,7 +71,7 @@ enum hl_err hl_stored_run_accept(struct hl_driver *d, struct hl_accept *a, struc
         if (err && err != HL_ERR_NOT_FOUND)
             return hl_database_end(db, err);
     }
-    enum hl_err err = hl_backlog_has_room(d->backlog, a->webhook_url.n > 0);
+    enum hl_err err = hl_backlog_admits(d->backlog, a, &db->key);
     if (err)
         return err;
     err = add(db, a);
@@ -116,18 +116,6 @@ enum hl_err hl_stored_run_find(
     return HL_OK;
 }
 
-/* It stands on the run's row. */
-static enum hl_err add_log(struct hl_database *db, const struct hl_id *run_id, struct hl_str lines)
-{
-    enum hl_err err = hl_ended_write(db);
-    if (err)
-        return err;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_LOG_ADD);
-    hl_sql_bind_id(&args, run_id);
-    hl_sql_bind_blob(&args, lines);
-    return hl_database_run(db, HL_SQL_RUN_LOG_ADD);
-}
-
 enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f)
 {
     struct hl_database *db = hl_database_of(d);
@@ -139,8 +127,6 @@ enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f)
         err = HL_ERR_STALE;
     if (!err)
         err = hl_ended_add(db, &f->run_id, &run, &f->outcome);
-    if (!err && f->log.n > 0)
-        err = add_log(db, &f->run_id, hl_buf_str(&f->log));
     HL_CRASH_POINT(FINISH_APPLIED);
     return hl_database_end(db, err);
 }
