@@ -29,14 +29,32 @@ enum hl_priority hl_quota_max_priority(const struct hl_quota *quota)
     return (enum hl_priority)atomic_load_explicit(&quota->max_priority, memory_order_relaxed);
 }
 
-bool hl_quota_enter(struct hl_quota *quota, struct hl_quota_hit *hit)
+static struct hl_rate rate_of(const struct hl_quota *quota)
+{
+    return unpack(atomic_load_explicit(&quota->rate, memory_order_relaxed));
+}
+
+struct hl_quota_hit hl_quota_look(
+    const struct hl_quota *quota, enum hl_limit limit, uint64_t now_ms)
+{
+    if (limit == HL_LIMIT_MAX_RUNNING)
+        return (struct hl_quota_hit){.max = atomic_load(&quota->max_running)};
+    if (limit == HL_LIMIT_MAX_QUEUED)
+        return (struct hl_quota_hit){.max = atomic_load(&quota->max_queued)};
+    struct hl_rate rate = rate_of(quota);
+    uint64_t left_ms = hl_rate_left(&quota->window, rate, now_ms);
+    return (struct hl_quota_hit){.max = rate.count,
+        .window_s = rate.window_s,
+        .wait_s = left_ms > 0 ? (uint32_t)((left_ms + 999) / 1000) : 1};
+}
+
+bool hl_quota_enter(struct hl_quota *quota)
 {
     uint32_t max = atomic_load_explicit(&quota->max_running, memory_order_relaxed);
     uint32_t running = atomic_fetch_add(&quota->running, 1);
     if (max == 0 || running < max)
         return true;
     hl_quota_leave(quota);
-    *hit = (struct hl_quota_hit){.limit = HL_LIMIT_MAX_RUNNING, .max = max};
     return false;
 }
 
@@ -45,22 +63,15 @@ void hl_quota_leave(struct hl_quota *quota)
     atomic_fetch_sub(&quota->running, 1);
 }
 
-bool hl_quota_count(struct hl_quota *quota, uint64_t now_ms, struct hl_quota_hit *hit)
+bool hl_quota_count(struct hl_quota *quota, uint64_t now_ms)
 {
-    struct hl_rate rate = unpack(atomic_load_explicit(&quota->rate, memory_order_relaxed));
-    uint64_t wait_ms = rate.count > 0 ? hl_rate_take(&quota->window, rate, now_ms) : 0;
-    if (wait_ms == 0)
-        return true;
-    *hit = (struct hl_quota_hit){.limit = HL_LIMIT_RATE,
-        .max = rate.count,
-        .window_s = rate.window_s,
-        .wait_s = (uint32_t)((wait_ms + 999) / 1000)};
-    return false;
+    struct hl_rate rate = rate_of(quota);
+    return rate.count == 0 || hl_rate_take(&quota->window, rate, now_ms) == 0;
 }
 
 void hl_quota_uncount(struct hl_quota *quota, uint64_t now_ms)
 {
-    struct hl_rate rate = unpack(atomic_load_explicit(&quota->rate, memory_order_relaxed));
+    struct hl_rate rate = rate_of(quota);
     if (rate.count > 0)
         hl_rate_give_back(&quota->window, rate, now_ms);
 }

@@ -22,27 +22,28 @@ struct hl_quota {
 void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits);
 enum hl_priority hl_quota_max_priority(const struct hl_quota *quota);
 
-/* What stands in the way of a call. */
+/* How a limit stands that is in the way of a call. */
 struct hl_quota_hit {
-    enum hl_limit limit; /* MAX_RUNNING, MAX_QUEUED or RATE */
     uint32_t max;
-    uint32_t window_s; /* RATE */
-    uint32_t wait_s;   /* RATE: until there is more, rounded up; at least 1 */
+    uint32_t window_s; /* RATE; else 0 */
+    uint32_t wait_s;   /* RATE: until there is more, rounded up, at least 1; else 0 */
 };
+/* MAX_RUNNING, MAX_QUEUED or RATE; by CLOCK_MONOTONIC. */
+struct hl_quota_hit hl_quota_look(
+    const struct hl_quota *quota, enum hl_limit limit, uint64_t now_ms);
 
 static inline bool hl_quota_has_limits(const struct hl_quota *quota)
 {
     return quota && atomic_load_explicit(&quota->has_limits, memory_order_relaxed);
 }
 
-/* One more inside the app. False: `*hit`. Each that was taken is left once, whatever the limits are by
- * then. */
-HL_MUST_CHECK bool hl_quota_enter(struct hl_quota *quota, struct hl_quota_hit *hit);
+/* One more inside the app. False: there is no place. Each that was taken is left once, whatever the
+ * limits are by then. */
+HL_MUST_CHECK bool hl_quota_enter(struct hl_quota *quota);
 void hl_quota_leave(struct hl_quota *quota);
 
-/* One more call, by CLOCK_MONOTONIC. False: `*hit`. */
-HL_MUST_CHECK bool hl_quota_count(
-    struct hl_quota *quota, uint64_t now_ms, struct hl_quota_hit *hit);
+/* One more call, by CLOCK_MONOTONIC. False: it is too soon. */
+HL_MUST_CHECK bool hl_quota_count(struct hl_quota *quota, uint64_t now_ms);
 /* It did not count after all. */
 void hl_quota_uncount(struct hl_quota *quota, uint64_t now_ms);
 

@@ -70,6 +70,11 @@ static uint64_t left_ms(uint64_t state, struct hl_rate rate, uint64_t now_ms)
     return count_of(state) > 0 && end_ms > now_ms ? end_ms - now_ms : 0;
 }
 
+uint64_t hl_rate_left(const struct hl_rate_window *window, struct hl_rate rate, uint64_t now_ms)
+{
+    return left_ms(atomic_load_explicit(&window->state, memory_order_relaxed), rate, now_ms);
+}
+
 uint64_t hl_rate_take(struct hl_rate_window *window, struct hl_rate rate, uint64_t now_ms)
 {
     uint64_t state = atomic_load_explicit(&window->state, memory_order_relaxed), next;

@@ -33,6 +33,8 @@ struct hl_rate_window {
 /* One more: 0, or, if that would be too many, how long until the window ends; then it does not count. */
 HL_MUST_CHECK uint64_t hl_rate_take(
     struct hl_rate_window *window, struct hl_rate rate, uint64_t now_ms);
+/* How long its window goes on; 0: it is over, or has not begun. */
+uint64_t hl_rate_left(const struct hl_rate_window *window, struct hl_rate rate, uint64_t now_ms);
 /* One that was taken in this window or an earlier one did not count after all. */
 void hl_rate_give_back(struct hl_rate_window *window, struct hl_rate rate, uint64_t now_ms);
 

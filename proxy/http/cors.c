@@ -13,7 +13,8 @@ void hl_cors_write(struct hl_writer *w, const struct hl_cors *cors)
         HL_WRITE(w, "Access-Control-Allow-Origin: ");
         hl_write_str(w, cors->allowed);
         HL_WRITE(w, "\r\nAccess-Control-Expose-Headers: X-Request-Id, Location, "
-                    "Preference-Applied, Retry-After, WWW-Authenticate, X-Run-Status-Code\r\n");
+                    "Preference-Applied, Retry-After, RateLimit, RateLimit-Policy, "
+                    "WWW-Authenticate, X-Run-Status-Code\r\n");
     }
     if (cors->varies)
         HL_WRITE(w, "Vary: Origin\r\n");

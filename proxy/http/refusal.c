@@ -204,6 +204,15 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     LATER(RUNS_FULL, 429, BACKLOG,
         "Too many runs or webhook deliveries are waiting already (HOOKLINE_MAX_QUEUED_RUNS, "
         "HOOKLINE_MAX_PENDING_DELIVERIES); try again later."),
+    LATER(ACCOUNT_RUNNING, 429, CALLS,
+        "The service account has as many calls inside the app as it may (its max_running is %s); "
+        "try again when one has ended."),
+    LATER(ACCOUNT_QUEUED, 429, BACKLOG,
+        "The service account has as many runs queued as it may (its max_queued is %s); try again "
+        "when some have started."),
+    LATER(ACCOUNT_CALLS, 429, PLACE,
+        "The service account has made as many calls as it may in this time (its rate is %s); try "
+        "again later."),
     ROW(KEY_REUSED, 422,
         "This Idempotency-Key was used for another request; use a new key for a new request."),
     LATER(STORE_BUSY, 503, PLACE, "The store has too much to do; try again later."),
@@ -314,9 +323,6 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "was needed (HOOKLINE_STORE_MAX_BYTES)."),
     ROW(RESULT_UNREADABLE, 500,
         "The kept response cannot be read from the data directory; see the log."),
-    ROW(LOG_ELSEWHERE, 409,
-        "What was logged about the run is in the memory of the replica that has it, %s: ask that "
-        "one. Of a run that failed, every replica can show it."),
     ROW(BODY_NO_OBJECT, 400, "The request's body is not a JSON object that has each member once."),
     ROW(ACCOUNT_MEMBERS, 400,
         "The body is {\"name\", \"expires_at\"} and, as wanted, role, max_running, max_queued, "

@@ -19,7 +19,7 @@ enum hl_retry {
 
 struct hl_refusal {
     uint16_t status;    /* 0: none */
-    uint16_t retry_s;   /* enum hl_retry */
+    uint32_t retry_s;   /* enum hl_retry, or how long a limit lasts */
     const char *detail; /* of the problem: what was wrong and what to do */
     const char *fields; /* further whole lines with CRLF, or NULL */
 };
@@ -146,6 +146,9 @@ enum hl_refusal_cause {
     HL_REFUSAL_NO_MEMORY,
     HL_REFUSAL_DELIVERIES_FULL,
     HL_REFUSAL_RUNS_FULL,
+    HL_REFUSAL_ACCOUNT_RUNNING,
+    HL_REFUSAL_ACCOUNT_QUEUED,
+    HL_REFUSAL_ACCOUNT_CALLS,
     HL_REFUSAL_KEY_REUSED,
     HL_REFUSAL_STORE_BUSY,
     HL_REFUSAL_STORE_CLOSED,
@@ -214,7 +217,6 @@ enum hl_refusal_cause {
     HL_REFUSAL_RESULT_NO_BODY,
     HL_REFUSAL_RESULT_REMOVED,
     HL_REFUSAL_RESULT_UNREADABLE,
-    HL_REFUSAL_LOG_ELSEWHERE,
     HL_REFUSAL_BODY_NO_OBJECT,
     HL_REFUSAL_ACCOUNT_MEMBERS,
     HL_REFUSAL_ACCOUNT_NAME,

@@ -13,18 +13,24 @@
 #include "caller/client.h"
 #include "run/location.h"
 
-static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
+static void refuse_saying(struct hl_run *run, const struct hl_refusal *why)
 {
     struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
     hl_counter_sub(&runs->metrics->calls_in_flight, 1);
     hl_counter_add(&runs->metrics->async_refused, 1);
     run->client = NULL;
+    hl_allowance_undo(&run->allowance);
     if (c) {
-        struct hl_answer a = {.refusal = hl_refusal(cause), .run_id = &run->id};
+        struct hl_answer a = {.refusal = why, .run_id = &run->id};
         hl_client_answer(c, &a, HL_MODE_ASYNC);
     }
     hl_run_free(run);
+}
+
+static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
+{
+    refuse_saying(run, hl_refusal(cause));
 }
 
 static void on_room(void *owner)
@@ -134,6 +140,7 @@ static void leave(struct hl_run *run)
     if (run->record == HL_RECORD_ACCEPTING)
         return; /* it is with the store: the answer will find nobody */
     hl_counter_sub(&runs->metrics->calls_in_flight, 1);
+    hl_allowance_undo(&run->allowance);
     hl_run_free(run);
 }
 
@@ -179,8 +186,6 @@ static enum hl_refusal_cause cause_of(enum hl_err err)
     switch (err) {
     case HL_ERR_CONFLICT:
         return HL_REFUSAL_KEY_REUSED;
-    case HL_ERR_BUSY:
-        return HL_REFUSAL_RUNS_FULL;
     case HL_ERR_FULL:
         return HL_REFUSAL_STORE_FULL;
     case HL_ERR_TIMEOUT:
@@ -188,6 +193,19 @@ static enum hl_refusal_cause cause_of(enum hl_err err)
     default:
         return HL_REFUSAL_STORE_FAILING;
     }
+}
+
+/* One of its account's limits, or all that the store may hold. */
+static void refuse_busy(struct hl_run *run, const struct hl_accept *accept)
+{
+    struct hl_allowance_room room;
+    if (!run->allowance.is_over && !accept->is_over_queued) {
+        refuse(run, HL_REFUSAL_RUNS_FULL);
+        return;
+    }
+    struct hl_refusal why = hl_allowance_refusal(
+        run->allowance.quota, run->allowance.is_over ? HL_LIMIT_RATE : HL_LIMIT_MAX_QUEUED, &room);
+    refuse_saying(run, &why);
 }
 
 static void write_accepted(struct hl_run *run, struct hl_client *c, const struct hl_accept *accept)
@@ -227,8 +245,12 @@ void hl_acceptance_on_reply(struct hl_runs *runs, struct hl_accept *accept)
     enum hl_err rc = accept->m.rc;
     if (!hl_store_keeps_file(rc) && accept->body.where == HL_BODY_FILE)
         hl_spool_remove_file(&runs->spools, &accept->body.file);
+    if (run && rc == HL_ERR_EXISTS)
+        hl_allowance_undo(&run->allowance);
     if (run && (rc == HL_OK || rc == HL_ERR_EXISTS))
         answer_accepted(run, accept);
+    else if (run && rc == HL_ERR_BUSY)
+        refuse_busy(run, accept);
     else if (run)
         refuse(run, cause_of(rc));
     hl_accept_free(accept);

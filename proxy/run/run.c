@@ -44,6 +44,7 @@ void hl_run_free(struct hl_run *run)
     struct hl_runs *runs = run->runs;
     hl_progress_stage(run, HL_STAGE_ENDED);
     hl_progress_response(run, HL_RESPONSE_DONE);
+    hl_allowance_leave(&run->allowance);
     hl_recent_end(run, HL_RUN_CANCELLED, HL_REASON_NONE, 0); /* unless it was said already */
     hl_timer_fini(runs->wheel, &run->timer);
     hl_timer_fini(runs->wheel, &run->deadline);

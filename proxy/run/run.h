@@ -11,6 +11,7 @@
 #include "app/upstream_wait.h"
 #include "http/message.h"
 #include "http/sse.h"
+#include "run/allowance.h"
 #include "run/progress.h"
 #include "run/runs.h"
 #include "run/tee.h"
@@ -54,9 +55,9 @@ struct hl_run {
     struct hl_upstream_wait wait;            /* at the pool: CONNECTING */
     struct hl_upstream *upstream;            /* CALLING */
     bool has_slot;
-    uint64_t visit;           /* in runs->visits: it is inside; 0: it is not, or nobody asks */
     struct hl_timer timer;    /* gate, queue, head, idle, heartbeat, FINISH again: one at a time */
     struct hl_timer deadline; /* until it is inside, then of its time inside: time_limit.c's */
+    struct hl_allowance allowance;
     uint64_t wait_ms; /* for the response of an asynchronous run; 0: the 202 comes at once */
     uint64_t start_timeout_ms, timeout_ms; /* the two; 0: none */
 

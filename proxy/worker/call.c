@@ -172,6 +172,9 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker 
         .timeout_ms = plan->is_async ? plan->timeout_ms : 0,
         .start_timeout_ms = plan->is_async ? plan->start_timeout_ms : 0,
         .priority = plan->priority,
+        .max_queued =
+            w->allowance.quota && plan->is_async ? atomic_load(&w->allowance.quota->max_queued) : 0,
+        .is_over = w->allowance.is_over,
     };
     if (tmpl.idempotency_key.n)
         begin_fingerprint(head, plan, &secret, tmpl.fingerprint);
@@ -207,6 +210,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     const struct hl_plan *plan = &w->plan;
     struct hl_run *run = hl_run_new(&w->runs, c->begun_us);
     if (!run) {
+        hl_allowance_undo(&w->allowance);
         refuse(c, NULL, hl_refusal(HL_REFUSAL_NO_MEMORY));
         return 0;
     }
@@ -230,9 +234,11 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     run->slot_wait.priority = plan->priority;
     run->slot_wait.subject = w->principal ? w->principal->identity_hash : 0;
     run->has_whole_request = c->body_done;
+    run->allowance = w->allowance;
     bool is_told = plan->is_async || run->has_webhook;
     if (!write_page(run, c, head, plan, traceparent) ||
         (is_told && !(run->accept = make_accept(run, w, head, plan, traceparent)))) {
+        hl_allowance_undo(&run->allowance);
         refuse(c, &run->id, hl_refusal(HL_REFUSAL_NO_MEMORY));
         hl_run_free(run);
         return 0;
@@ -282,6 +288,20 @@ static enum hl_auth_verdict authenticate(
     return hl_auth_check(w->auth, token, plan->token_project, &w->principal, why, &c->wait);
 }
 
+/* The limits of the account that calls, last: what is refused otherwise takes nothing of them. False:
+ * `*why`, which points into `room`. */
+static bool take_allowance(
+    struct hl_worker *w, struct hl_refusal *why, struct hl_allowance_room *room)
+{
+    struct hl_quota *quota = w->principal ? w->principal->quota : NULL;
+    enum hl_limit hit;
+    w->allowance = (struct hl_allowance){.quota = NULL};
+    if (!hl_quota_has_limits(quota) || hl_allowance_take(&w->allowance, quota, &w->plan, &hit))
+        return true;
+    *why = hl_allowance_refusal(quota, hit, room);
+    return false;
+}
+
 static void begin_body(struct hl_client *c, const struct hl_head *head, bool is_async)
 {
     const struct hl_config *config = c->callers->config;
@@ -307,6 +327,7 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     const struct hl_head *head = &c->callers->head;
     struct hl_plan *plan = &w->plan;
     struct hl_refusal why;
+    struct hl_allowance_room room;
     c->method = head->method_id;
     c->minor = head->minor;
     hl_plan_make(plan, head, w->config, &w->plan_scratch);
@@ -325,9 +346,9 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
 
     if (plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS) {
         enum hl_refusal_cause cause = find_refusal(c, plan);
-        if (cause == HL_REFUSAL_NONE)
+        if (cause == HL_REFUSAL_NONE && take_allowance(w, &why, &room))
             return start_run(c, rest);
-        hl_plan_refuse(plan, hl_refusal(cause));
+        hl_plan_refuse(plan, cause ? hl_refusal(cause) : &why);
     }
     if (plan->kind == HL_PLAN_REST) {
         struct hl_asker asker;

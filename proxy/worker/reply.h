@@ -13,7 +13,7 @@
 
 struct hl_reply {
     uint16_t status;
-    uint16_t retry_s; /* of a problem */
+    uint32_t retry_s; /* of a problem */
     bool is_of_app;   /* the app's response: `content_type` may be empty */
     char content_type[HL_CONTENT_FIELD_MAX + 1]; /* empty: a problem that says `detail` */
     char detail[HL_REPLY_DETAIL_MAX + 1];

@@ -8,6 +8,7 @@
 #include "caller/metrics.h"
 #include "loop/thread.h"
 #include "route/plan.h"
+#include "run/allowance.h"
 #include "run/recent.h"
 #include "run/runs.h"
 #include "run/service.h"
@@ -52,6 +53,7 @@ struct hl_worker {
     struct hl_plan plan;
     struct hl_plan_scratch plan_scratch;
     const struct hl_principal *principal; /* who calls; NULL: nobody was asked */
+    struct hl_allowance allowance;        /* what the call under way has of its account's limits */
 };
 
 static inline struct hl_worker *hl_worker_of(struct hl_callers *callers)

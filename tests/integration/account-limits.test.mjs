@@ -1,8 +1,11 @@
 // Limits of a service account: made with it, shown with it, changed by an admin, and held to at once on every worker.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from './lib/case.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { assertRefused, control, rest } from './lib/rest.mjs';
+import { gate, until } from './lib/until.mjs';
+import { WebSocket } from 'ws';
 
 const ACCOUNTS = '/v2/projects/p/service-accounts';
 const LIMITS = { max_running: 4, max_queued: 1000, rate: '100/m', max_priority: 'high' };
@@ -102,4 +105,185 @@ test('only an admin of its project changes the limits of an account', async (t) 
     assertRefused(await patch(boss.token, `/v2/projects/q/service-accounts/${account.id}`), 404, /another project/);
     assertRefused(await patch(boss.token, `${ACCOUNTS}/0193dead-0000-7000-8000-000000000000`), 404, /service account/);
     assert.equal((await patch(boss.token, `${ACCOUNTS}/${account.id}`)).json().max_running, 1);
+});
+
+/* ---- held to ---- */
+
+/** An app that keeps each call inside until `doors.open()`. */
+function waiting() {
+    const doors = gate();
+    const counts = { inside: 0, most: 0, started: [] };
+    const app = async (x) => {
+        counts.started.push(x.target);
+        counts.most = Math.max(counts.most, ++counts.inside);
+        await x.body();
+        await doors.promise;
+        counts.inside--;
+        await x.send(200, {}, 'ok');
+    };
+    return { doors, counts, app };
+}
+
+/** Asserts a 429 with the draft's fields. `t`: most seconds to wait, undefined for a policy of no time. */
+function assertLimited(answer, policy, q, { w, t } = {}) {
+    assertProblem(answer, 429);
+    const { 'ratelimit-policy': policies, ratelimit, 'retry-after': after } = answer.headers;
+    assert.equal(policies, `"${policy}";q=${q}` + (w ? `;w=${w}` : ''));
+    assert.ok(Number(after) >= 1, after);
+    if (t === undefined) {
+        assert.equal(ratelimit, `"${policy}";r=0`);
+        return;
+    }
+    assert.equal(ratelimit, `"${policy}";r=0;t=${after}`);
+    assert.ok(Number(after) <= t, after);
+}
+
+test('a synchronous call beyond max_running is 429, on any worker, until one has ended', async (t) => {
+    const { doors, counts, app } = waiting();
+    const { call, change, as, create } = await locked(t, { max_running: 2 }, { app, env: { HOOKLINE_WORKERS: '2' } });
+    const calls = [call(), call()];
+    await until('two are inside', () => counts.inside === 2);
+    for (let i = 0; i < 8; i++) assertLimited(await call(), 'max_running', 2);
+    assert.match((await call()).json().detail, /max_running is 2/);
+    const other = as((await create()).token)();
+    await until("another account's is inside", () => counts.inside === 3);
+    await change({ max_running: 3 });
+    calls.push(call());
+    await until('at once one more', () => counts.inside === 4);
+    await change({ max_running: 1 });
+    assertLimited(await call(), 'max_running', 1);
+    doors.open();
+    for (const { status } of await Promise.all([...calls, other])) assert.equal(status, 200);
+    await change({ max_running: null });
+    assert.equal((await call()).status, 200);
+    assert.equal(counts.most, 4);
+});
+
+test('the place of a call is free again, however the call ended', async (t) => {
+    let next = (x) => x.send(200, {}, 'ok');
+    const { call, sidecar, account } = await locked(t, { max_running: 1 }, { app: (x) => next(x) });
+    next = (x) => x.socket?.destroy() ?? x.take().socket.destroy();
+    assert.equal((await call()).status, 502);
+    next = (x) => x.send(500, {}, 'no');
+    assert.equal((await call()).status, 500);
+    let seen = false;
+    next = async (x) => {
+        seen = true;
+        await x.gone;
+    };
+    const leaves = new AbortController();
+    const left = call(RUN, { signal: leaves.signal }).catch(() => {});
+    await until('it is inside', () => seen);
+    leaves.abort();
+    await left;
+    next = (x) => x.send(200, {}, 'ok');
+    await until('it has left', async () => (await call()).status === 200);
+    const token = { authorization: `Bearer ${account.token}` };
+    const bad = await rest(sidecar)('POST', RUN, { body: '{}', headers: { ...token, 'x-run-timeout': 'soon' } });
+    assert.equal(bad.status, 400);
+    assert.equal((await call()).status, 200);
+});
+
+test('upgrades and what is passed through have places, too', async (t) => {
+    const { doors, counts, app } = waiting();
+    const { call, sidecar, account } = await locked(t, { max_running: 1 }, { app });
+    const passed = call('/other/path');
+    await until('it is inside', () => counts.inside === 1);
+    assertLimited(await call(), 'max_running', 1);
+    assertLimited(await call('/other/path', { method: 'GET', body: undefined }), 'max_running', 1);
+    const ws = new WebSocket(`ws://127.0.0.1:${sidecar.port}/v4/p/a/socket`, {
+        headers: { authorization: `Bearer ${account.token}` },
+    });
+    const [, response] = await once(ws, 'unexpected-response');
+    ws.on('error', () => {});
+    assert.equal(response.statusCode, 429);
+    assert.equal(response.headers.ratelimit, '"max_running";r=0');
+    ws.terminate();
+    doors.open();
+    assert.equal((await passed).status, 200);
+});
+
+test('rate counts what is meant for the app, of both workers, and says when there is more', async (t) => {
+    const { app, call, change, admin, account } = await locked(t, { rate: '5/h' }, { env: { HOOKLINE_WORKERS: '2' } });
+    assert.equal((await call()).status, 200);
+    assert.equal((await call('/some/page', { method: 'GET', body: undefined })).status, 200);
+    assert.equal((await call(RUN, { query: { async: 'true' } })).status, 202);
+    assert.equal((await call(RUN, { query: { async: 'perhaps' } })).status, 400, 'is not counted');
+    const reads = await Promise.all(Array.from({ length: 10 }, () => call(`${ACCOUNTS}?limit=1`, { method: 'GET', body: undefined })));
+    for (const { status } of reads) assert.equal(status, 200, 'is not meant for the app');
+    assert.equal((await call()).status, 200);
+    assert.equal((await call()).status, 200);
+    for (const path of [RUN, '/some/page', '/v4/p/a/other'])
+        for (const query of [{}, { async: 'true' }]) {
+            if (path === '/some/page' && query.async) continue;
+            assertLimited(await call(path, { query }), 'default', 5, { w: 3600, t: 3600 });
+        }
+    assert.match((await call()).json().detail, /rate is 5\/h/);
+    await until('the run has run', () => app.requests.length === 5);
+    await change({ rate: '7/h' });
+    const more = await Promise.all([call(), call(), call(), call()]);
+    assert.deepEqual(more.map(({ status }) => status).sort(), [200, 200, 429, 429]);
+    await change({ rate: null });
+    assert.equal((await call()).status, 200);
+    assert.equal((await admin('GET', ACCOUNTS)).json().service_accounts[0].id, account.id);
+});
+
+test('after the time that it names there is more', async (t) => {
+    const { call } = await locked(t, { rate: '2/s' });
+    let refused;
+    await until('one is refused', async () => (refused = await call()).status === 429);
+    assertLimited(refused, 'default', 2, { w: 1, t: 1 });
+    await until('one is let in', async () => (await call()).status === 200);
+});
+
+for (const store of ['sqlite', 'memory'])
+    test(`${store}: an acceptance beyond max_queued is 429; one with a known key is not`, async (t) => {
+        const { doors, counts, app } = waiting();
+        const env = { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_STORE: store };
+        const { call, change, as, create } = await locked(t, { max_queued: 2 }, { app, env });
+        const accept = (key, body = '{}') =>
+            call(RUN, { query: { async: 'true' }, body, headers: key ? { 'idempotency-key': key } : {} });
+        assert.equal((await accept()).status, 202);
+        await until('one is inside', () => counts.inside === 1);
+        const first = await accept('first');
+        assert.equal(first.status, 202);
+        assert.equal((await accept()).status, 202);
+        assertLimited(await accept(), 'max_queued', 2);
+        assertLimited(await accept('second'), 'max_queued', 2);
+        assert.match((await accept()).json().detail, /max_queued is 2/);
+        assertLimited(await call(RUN, { headers: { prefer: 'wait=5' } }), 'max_queued', 2);
+        const again = await accept('first');
+        assert.equal(again.status, 202);
+        assert.equal(again.json().run_id, first.json().run_id);
+        assertProblem(await accept('first', '{"other":1}'), 422);
+        assert.equal((await as((await create()).token)(RUN, { query: { async: 'true' } })).status, 202);
+        await change({ max_queued: 3 });
+        assert.equal((await accept('second')).status, 202, 'its refusal left no trace');
+        assertLimited(await accept(), 'max_queued', 3);
+        doors.open();
+        await until('all have run', () => counts.started.length === 5);
+        assert.equal((await accept()).status, 202);
+    });
+
+test('a known Idempotency-Key is answered though the rate is used up, and does not count', async (t) => {
+    const { app, call, change } = await locked(t, { rate: '2/h' });
+    const accept = (key) => call(RUN, { query: { async: 'true' }, headers: key ? { 'idempotency-key': key } : {} });
+    const first = await accept('k');
+    for (let i = 0; i < 5; i++) assert.equal((await accept('k')).json().run_id, first.json().run_id);
+    assert.equal((await accept()).status, 202);
+    for (let i = 0; i < 3; i++) assert.equal((await accept('k')).json().run_id, first.json().run_id);
+    assertLimited(await accept('new'), 'default', 2, { w: 3600, t: 3600 });
+    assertLimited(await accept(), 'default', 2, { w: 3600, t: 3600 });
+    await change({ rate: '3/h' });
+    assert.equal((await accept('new')).status, 202);
+    await until('three have run', () => app.requests.length === 3);
+});
+
+test('a browser may read the fields of a refusal', async (t) => {
+    const { call } = await locked(t, { rate: '1/d' }, { env: { HOOKLINE_CORS_ORIGINS: 'https://app.example' } });
+    await call();
+    const refused = await call(RUN, { headers: { origin: 'https://app.example' } });
+    assertLimited(refused, 'default', 1, { w: 86_400, t: 86_400 });
+    const exposed = refused.headers['access-control-expose-headers'].split(', ');
+    for (const name of ['RateLimit', 'RateLimit-Policy', 'Retry-After']) assert.ok(exposed.includes(name), name);
 });

@@ -6,7 +6,6 @@
 #include "auth/quota.h"
 
 static struct hl_quota quota;
-static struct hl_quota_hit hit;
 
 static void set(uint32_t max_running, struct hl_rate rate, uint32_t revision)
 {
@@ -25,59 +24,60 @@ Test(quota, without_limits_all_may_enter_and_call)
     set(0, none, 0);
     cr_assert_not(hl_quota_has_limits(&quota));
     for (int i = 0; i < 100; i++)
-        cr_assert(hl_quota_enter(&quota, &hit) && hl_quota_count(&quota, 1, &hit));
+        cr_assert(hl_quota_enter(&quota) && hl_quota_count(&quota, 1));
 }
 
 Test(quota, no_more_enter_than_may_be_inside)
 {
     set(2, none, 0);
     cr_assert(hl_quota_has_limits(&quota));
-    cr_assert(hl_quota_enter(&quota, &hit) && hl_quota_enter(&quota, &hit));
+    cr_assert(hl_quota_enter(&quota) && hl_quota_enter(&quota));
     for (int i = 0; i < 3; i++)
-        cr_assert_not(hl_quota_enter(&quota, &hit));
-    cr_assert_eq(hit.limit, HL_LIMIT_MAX_RUNNING);
-    cr_assert_eq(hit.max, 2);
+        cr_assert_not(hl_quota_enter(&quota));
+    cr_assert_eq(hl_quota_look(&quota, HL_LIMIT_MAX_RUNNING, 1).max, 2);
+    cr_assert_eq(hl_quota_look(&quota, HL_LIMIT_MAX_RUNNING, 1).wait_s, 0, "nobody knows");
     hl_quota_leave(&quota);
-    cr_assert(hl_quota_enter(&quota, &hit));
-    cr_assert_not(hl_quota_enter(&quota, &hit));
+    cr_assert(hl_quota_enter(&quota));
+    cr_assert_not(hl_quota_enter(&quota));
 }
 
 Test(quota, who_is_inside_counts_when_a_limit_comes_and_when_it_is_lowered)
 {
     set(0, none, 0);
     for (int i = 0; i < 3; i++)
-        cr_assert(hl_quota_enter(&quota, &hit));
+        cr_assert(hl_quota_enter(&quota));
     set(2, none, 1);
-    cr_assert_not(hl_quota_enter(&quota, &hit));
+    cr_assert_not(hl_quota_enter(&quota));
     hl_quota_leave(&quota);
-    cr_assert_not(hl_quota_enter(&quota, &hit));
+    cr_assert_not(hl_quota_enter(&quota));
     hl_quota_leave(&quota);
-    cr_assert(hl_quota_enter(&quota, &hit));
+    cr_assert(hl_quota_enter(&quota));
     set(0, none, 2);
-    cr_assert(hl_quota_enter(&quota, &hit), "lifted");
+    cr_assert(hl_quota_enter(&quota), "lifted");
 }
 
 Test(quota, a_refused_rate_says_how_long_it_lasts_in_whole_seconds)
 {
     set(0, two_a_minute, 0);
-    cr_assert(hl_quota_count(&quota, 1000, &hit) && hl_quota_count(&quota, 2000, &hit));
-    cr_assert_not(hl_quota_count(&quota, 2500, &hit));
-    cr_assert_eq(hit.limit, HL_LIMIT_RATE);
+    cr_assert(hl_quota_count(&quota, 1000) && hl_quota_count(&quota, 2000));
+    cr_assert_not(hl_quota_count(&quota, 2500));
+    struct hl_quota_hit hit = hl_quota_look(&quota, HL_LIMIT_RATE, 2500);
     cr_assert_eq(hit.max, 2);
     cr_assert_eq(hit.window_s, 60);
     cr_assert_eq(hit.wait_s, 59, "58.5 s");
-    cr_assert_not(hl_quota_count(&quota, 60999, &hit));
-    cr_assert_eq(hit.wait_s, 1, "1 ms");
+    cr_assert_not(hl_quota_count(&quota, 60999));
+    cr_assert_eq(hl_quota_look(&quota, HL_LIMIT_RATE, 60999).wait_s, 1, "1 ms");
+    cr_assert_eq(hl_quota_look(&quota, HL_LIMIT_RATE, 61000).wait_s, 1, "it is over");
     hl_quota_uncount(&quota, 60999);
-    cr_assert(hl_quota_count(&quota, 60999, &hit));
-    cr_assert(hl_quota_count(&quota, 61000, &hit));
+    cr_assert(hl_quota_count(&quota, 60999));
+    cr_assert(hl_quota_count(&quota, 61000));
 }
 
 Test(quota, of_two_limits_those_of_the_later_change_hold)
 {
     set(5, none, 2);
     set(1, none, 1);
-    cr_assert(hl_quota_enter(&quota, &hit) && hl_quota_enter(&quota, &hit));
+    cr_assert(hl_quota_enter(&quota) && hl_quota_enter(&quota));
 }
 
 Test(quota, the_most_that_may_be_asked_for_is_the_accounts_or_normal_or_anything)
@@ -99,9 +99,8 @@ Test(quota, the_most_that_may_be_asked_for_is_the_accounts_or_normal_or_anything
 
 static void *enter_and_leave(void *most)
 {
-    struct hl_quota_hit mine;
     for (int i = 0; i < 20000; i++) {
-        if (!hl_quota_enter(&quota, &mine))
+        if (!hl_quota_enter(&quota))
             continue;
         atomic_fetch_add((_Atomic int *)most, 1);
         hl_quota_leave(&quota);
@@ -120,6 +119,6 @@ Test(quota, threads_share_the_places_and_none_is_lost)
         pthread_join(threads[i], NULL);
     cr_assert_gt(entered, 0);
     cr_assert_eq(quota.running, 0);
-    cr_assert(hl_quota_enter(&quota, &hit) && hl_quota_enter(&quota, &hit));
-    cr_assert_not(hl_quota_enter(&quota, &hit));
+    cr_assert(hl_quota_enter(&quota) && hl_quota_enter(&quota));
+    cr_assert_not(hl_quota_enter(&quota));
 }

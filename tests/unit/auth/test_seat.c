@@ -278,14 +278,13 @@ Test(seat, a_revocation_counts_at_once_in_every_seat)
 Test(seat, other_limits_hold_at_once_for_tokens_that_are_known_in_every_seat)
 {
     struct hl_account account = make_account(1);
-    struct hl_quota_hit hit;
     char *token = make_token(&account, HOUR_MS);
     account.limits.max_running = 1;
     cr_assert(hl_auth_admit(auth, &account));
     for (size_t i = 0; i < 2; i++)
         cr_assert_eq(ask(&desks[i], token), 200);
-    cr_assert(hl_quota_enter(who->quota, &hit));
-    cr_assert_not(hl_quota_enter(who->quota, &hit));
+    cr_assert(hl_quota_enter(who->quota));
+    cr_assert_not(hl_quota_enter(who->quota));
     account.limits.max_running = 0;
     account.limits.max_priority = HL_PRIORITY_HIGH;
     account.limits.revision = 1;
