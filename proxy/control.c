@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "loop/signal.h"
+#include "run/report.h"
 
 /* Attempts in flight at the end have this long; what is cut is sent again at the next start. */
 #define SENDER_GRACE_MS 5000
@@ -219,9 +220,20 @@ static void on_gate(struct hl_control *ctl)
     hl_readiness_on_gate(&ctl->readiness);
 }
 
+/* The app said what it said before its answer: that is in the pipe by now. */
+static void on_failure(struct hl_control *ctl, struct hl_finish *finish)
+{
+    hl_output_catch_up(&ctl->supervisor.output);
+    hl_report_send(ctl->store, finish);
+}
+
 static void on_message(void *self, struct hl_msg *msg)
 {
     struct hl_control *ctl = self;
+    if (msg->type == HL_STORE_FINISH) {
+        on_failure(ctl, HL_CONTAINER_OF(msg, struct hl_finish, m.msg));
+        return;
+    }
     if (msg == &ctl->sender_ended) {
         hl_control_close(ctl);
         return;

@@ -18,6 +18,7 @@
 #include "config/postgres_url.h"
 #include "control.h"
 #include "loop/log_writer.h"
+#include "loop/run_log.h"
 
 /* What is logged at the end has this long to be written. After a failed start nobody waits for us
  * to end, but somebody may still want to know why. */
@@ -101,6 +102,32 @@ static void warn_of_exposed_database(const struct hl_config *config)
     hl_postgres_url_fini(&url);
 }
 
+/* With an app whose output we read, its words are the run's that alone is inside. */
+static bool follow_output(struct hl_control *ctl)
+{
+    const struct hl_config *config = ctl->config;
+    struct hl_service *s = &ctl->service;
+    if (config->app_command.n == 0 || !config->app_log)
+        return true;
+    struct hl_visits **visits = calloc(config->workers, sizeof(*visits));
+    s->visits = visits;
+    for (uint32_t i = 0; visits && i < config->workers; i++)
+        if (!(visits[i] = calloc(1, sizeof(**visits))))
+            return false;
+    if (!visits)
+        return false;
+    hl_output_attribute(&ctl->supervisor.output, visits, config->workers);
+    s->failures = &ctl->mail.box;
+    return true;
+}
+
+static void forget_visits(struct hl_service *s, uint32_t workers)
+{
+    for (uint32_t i = 0; s->visits && i < workers; i++)
+        free(s->visits[i]);
+    free(s->visits);
+}
+
 static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
 {
     const struct hl_config *config = ctl->config;
@@ -118,6 +145,8 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
     }
     if (!hl_supervisor_init(&ctl->supervisor, &ctl->loop, &ctl->wheel, config, &ctl->readiness,
             ctl->environment, ctl->files, why, why_len))
+        return false;
+    if (!follow_output(ctl))
         return false;
     warn_of_exposed_database(config);
     if (hl_store_open(&ctl->store, config, why, why_len) != HL_OK)
@@ -194,6 +223,7 @@ static void stop_all(struct hl_control *ctl)
     hl_auth_free(s->auth); /* after everybody who asks */
     hl_supervisor_fini(&ctl->supervisor);
     free(s->workers);
+    forget_visits(s, ctl->config->workers);
     free(s->seats);
     free(ctl->worker_ended);
     hl_config_free(ctl->config);
@@ -215,6 +245,7 @@ static int load_config(struct hl_control *ctl, const struct hl_cli *cli)
         hl_log_setup(ctl->config->log_level, ctl->config->log_format);
         if (hl_log_writer_start() != 0)
             HL_LOG(ERROR, "no thread for the log: whoever logs waits for its reader");
+        hl_run_log_start();
         if (n > 0)
             hl_log_sink_put(said, n);
     } else if (said) {
@@ -276,6 +307,7 @@ int hl_serve(const struct hl_cli *cli)
     status = run(ctl);
     stop_all(ctl);
     free(ctl);
+    hl_run_log_stop();
     hl_log_writer_stop(status == HL_CLI_OK ? LOG_END_MS : LOG_FAILED_END_MS);
     return status;
 }

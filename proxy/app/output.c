@@ -10,13 +10,15 @@
 #include <unistd.h>
 
 #include "app/record.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/log_sink.h"
 
-#define SECOND_MS   1000
-#define RETRY_MS    20
-#define PIECE_BYTES (16 * 1024)
-#define LINE_BYTES  HL_LOG_LINE_MAX /* the log cuts a line of this length, and marks it as cut */
+#define SECOND_MS      1000
+#define RETRY_MS       20
+#define PIECE_BYTES    (16 * 1024)
+#define LINE_BYTES     HL_LOG_LINE_MAX /* the log cuts a line of this length, and marks it as cut */
+#define CATCH_UP_READS 8               /* pieces */
 #define FINISH_READS                                                                               \
     64 /* pieces taken from a pipe whose process has ended, for others may have it */
 
@@ -26,6 +28,9 @@ struct hl_output_source {
     const char *name;
     size_t line_n; /* of a line that has not ended yet */
     size_t at, n;  /* of the piece: taken, read */
+    struct hl_arrival_pipe arrival;
+    uint64_t from_us, read_us; /* when the piece can have come, at the earliest and the latest */
+    uint64_t line_from_us;     /* the beginning of the line that has not ended */
     char line[LINE_BYTES];
     char piece[PIECE_BYTES];
 };
@@ -46,6 +51,13 @@ void hl_output_init(struct hl_output *o, uv_loop_t *loop, struct hl_wheel *wheel
         .lines_dropped = lines_dropped};
     hl_timer_init(&o->second, on_second);
     hl_timer_init(&o->retry, on_retry);
+}
+
+void hl_output_attribute(struct hl_output *o, struct hl_visits *const *visits, uint32_t n)
+{
+    o->visits = visits;
+    o->visits_n = n;
+    hl_arrival_open(&o->arrival, o->loop);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -72,6 +84,7 @@ static struct hl_output_source *open_source(struct hl_output *o, int fd, const c
     source->output = o;
     source->name = name;
     source->line_n = source->at = source->n = 0;
+    source->arrival = (struct hl_arrival_pipe){.empty_us = hl_clock_mono_us()};
     if (uv_pipe_open(&source->pipe, fd) != 0) {
         close(fd);
         uv_close((uv_handle_t *)&source->pipe, on_closed);
@@ -102,6 +115,27 @@ static bool must_wait(struct hl_output *o)
     return !o->is_off && o->lines_left > 0 && o->wait_left_ms > 0 && !hl_log_sink_has_room();
 }
 
+static bool names_run(const struct hl_log_field *fields)
+{
+    while (fields->name && fields->kind != HL_LOG_KIND_ID)
+        fields++;
+    return fields->name != NULL;
+}
+
+static void write_line(
+    struct hl_output_source *source, enum hl_log_level level, const struct hl_log_field *fields)
+{
+    const struct hl_output *o = source->output;
+    struct hl_id run_id;
+    bool is_lone =
+        o->visits && !names_run(fields) &&
+        hl_visits_find_lone(o->visits, o->visits_n, source->line_from_us, source->read_us, &run_id);
+    if (is_lone)
+        hl_log_write_of(&run_id, level, "app", fields);
+    else
+        hl_log_write(level, "app", fields);
+}
+
 static void log_line(struct hl_output_source *source, struct hl_str line)
 {
     struct hl_output *o = source->output;
@@ -117,9 +151,9 @@ static void log_line(struct hl_output_source *source, struct hl_str line)
     /* Whatever the least level is: only the app knows how bad a line is. */
     struct hl_record record;
     if (hl_record_read(&record, source->name, line))
-        hl_log_write(record.level, "app", record.fields);
+        write_line(source, record.level, record.fields);
     else
-        hl_log_write(HL_LOG_INFO, "app",
+        write_line(source, HL_LOG_INFO,
             (const struct hl_log_field[]){
                 HL_LOG_TEXT("stream", source->name), HL_LOG_STR("line", line), {.name = NULL}});
 }
@@ -129,6 +163,8 @@ static void hold(struct hl_output_source *source, struct hl_str part)
 {
     size_t room = sizeof(source->line) - source->line_n;
     size_t n = part.n < room ? part.n : room;
+    if (source->line_n == 0)
+        source->line_from_us = source->from_us;
     if (n > 0)
         memcpy(source->line + source->line_n, part.p, n);
     source->line_n += n;
@@ -137,6 +173,7 @@ static void hold(struct hl_output_source *source, struct hl_str part)
 static void end_line(struct hl_output_source *source, struct hl_str part)
 {
     if (source->line_n == 0) {
+        source->line_from_us = source->from_us;
         log_line(source, part);
         return;
     }
@@ -164,6 +201,23 @@ static bool take(struct hl_output_source *source, bool (*waits)(struct hl_output
 }
 
 /* ---- reading ---- */
+
+/* `n` bytes were read into the piece. */
+static void note_read(struct hl_output_source *source, size_t n)
+{
+    struct hl_output *o = source->output;
+    source->n = n;
+    if (!o->visits)
+        return;
+    source->from_us = hl_arrival_of(&o->arrival, &source->arrival, n < PIECE_BYTES);
+    source->read_us = hl_clock_mono_us();
+}
+
+static void stop_reading(struct hl_output_source *source)
+{
+    source->arrival.is_behind = true;
+    uv_read_stop((uv_stream_t *)&source->pipe);
+}
 
 static void spend_wait(struct hl_output *o)
 {
@@ -225,13 +279,42 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     if (n == 0)
         return;
     begin_second(o);
-    source->n = (size_t)n;
+    note_read(source, (size_t)n);
     o->bytes_left -= (uint64_t)n < o->bytes_left ? (uint64_t)n : o->bytes_left;
     bool is_taken = take(source, must_wait);
     if (!is_taken)
         retry_later(o);
     if (!is_taken || o->bytes_left == 0)
-        uv_read_stop(stream);
+        stop_reading(source);
+}
+
+/* As on_read, without waiting for the loop. */
+static void catch_up(struct hl_output_source *source)
+{
+    struct hl_output *o = source->output;
+    uv_os_fd_t fd;
+    if (source->at < source->n || uv_fileno((uv_handle_t *)&source->pipe, &fd) != 0)
+        return;
+    for (int i = 0; i < CATCH_UP_READS && o->bytes_left > 0; i++) {
+        ssize_t n = read(fd, source->piece, sizeof(source->piece));
+        if (n <= 0)
+            return;
+        begin_second(o);
+        note_read(source, (size_t)n);
+        o->bytes_left -= (uint64_t)n < o->bytes_left ? (uint64_t)n : o->bytes_left;
+        if (!take(source, must_wait)) {
+            retry_later(o);
+            stop_reading(source);
+            return;
+        }
+    }
+}
+
+void hl_output_catch_up(struct hl_output *o)
+{
+    for (int i = 0; i < 2; i++)
+        if (o->sources[i])
+            catch_up(o->sources[i]);
 }
 
 static void report_dropped(struct hl_output *o)
@@ -278,7 +361,7 @@ static void drain(struct hl_output_source *source)
         ssize_t n = read(fd, source->piece, sizeof(source->piece));
         if (n <= 0)
             return;
-        source->n = (size_t)n;
+        note_read(source, (size_t)n);
         take(source, wait_here);
     }
 }
@@ -298,6 +381,7 @@ void hl_output_close(struct hl_output *o)
 {
     hl_output_finish(o);
     report_dropped(o);
+    hl_arrival_close(&o->arrival);
     hl_timer_fini(o->wheel, &o->second);
     hl_timer_fini(o->wheel, &o->retry);
 }

@@ -9,6 +9,8 @@
 
 #include <uv.h>
 
+#include "app/arrival.h"
+#include "app/visits.h"
 #include "base/metric.h"
 #include "loop/wheel.h"
 
@@ -19,6 +21,9 @@
 struct hl_output_source; /* one of the two pipes */
 
 struct hl_output {
+    struct hl_visits *const *visits; /* who is inside the app, by worker; NULL: nobody says */
+    uint32_t visits_n;
+    struct hl_arrival arrival;
     bool is_off; /* nothing of it is logged or counted */
     uv_loop_t *loop;
     struct hl_wheel *wheel;
@@ -33,6 +38,13 @@ struct hl_output {
 /* Borrows all; the counters are written by this thread. */
 void hl_output_init(struct hl_output *o, uv_loop_t *loop, struct hl_wheel *wheel,
     struct hl_counter *lines_logged, struct hl_counter *lines_dropped);
+
+/* From here on a line that names no run is the run's that alone was inside when the app wrote it. Borrows
+ * `visits`. */
+void hl_output_attribute(struct hl_output *o, struct hl_visits *const *visits, uint32_t n);
+
+/* Logs what the app has written until now, as far as that is possible at once. */
+void hl_output_catch_up(struct hl_output *o);
 
 /* Takes the read ends of a process's stdout and stderr. False: out of memory for one of them, which
  * is closed. */

@@ -3,10 +3,11 @@
  * Promise: never allocates, never more than HL_LOG_LINE_MAX bytes, always a whole line (JSON stays
  * valid when it is cut): a text that does not fit is cut between characters and ends in an ellipsis,
  * a field that does not fit is left out.
- * Not here: where lines go (log_sink.c). */
+ * Not here: where lines go (log_sink.c), and those about runs (loop/run_log.c). */
 #include "base/log.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -17,12 +18,14 @@
 #define TAIL_CAP 6 /* kept free for what ends a line: ellipsis, quote, brace, newline */
 
 struct line {
+    enum hl_log_format format;
     size_t n;
     char p[HL_LOG_LINE_MAX];
 };
 
 static enum hl_log_level least_level = HL_LOG_INFO;
 static enum hl_log_format line_format = HL_LOG_JSON;
+static hl_log_take_line *_Atomic follower;
 
 static const char *const level_names[][2] = {
     [HL_LOG_DEBUG] = {[HL_LOG_JSON] = "debug", [HL_LOG_PLAIN] = "DEBUG"},
@@ -129,7 +132,7 @@ static bool is_word(struct hl_str s)
 /* `room` is what must be free so that the name, and a value that cannot be cut, fit together. */
 static bool put_name(struct line *line, const char *name, size_t room)
 {
-    bool is_json = line_format == HL_LOG_JSON;
+    bool is_json = line->format == HL_LOG_JSON;
     if (strlen(name) + room + sizeof(",\"\":\"\"") > room_in(line))
         return false;
     put_text(line, is_json ? ",\"" : " ");
@@ -140,7 +143,7 @@ static bool put_name(struct line *line, const char *name, size_t room)
 
 static void put_str(struct line *line, const char *name, struct hl_str value)
 {
-    bool is_bare = line_format == HL_LOG_PLAIN && is_word(value);
+    bool is_bare = line->format == HL_LOG_PLAIN && is_word(value);
     if (!put_name(line, name, 0))
         return;
     if (!is_bare)
@@ -184,42 +187,67 @@ static void put_field(struct line *line, const struct hl_log_field *field)
 static void put_beginning(struct line *line, enum hl_log_level level, const char *message)
 {
     char time[HL_CLOCK_TEXT];
-    bool is_json = line_format == HL_LOG_JSON;
+    bool is_json = line->format == HL_LOG_JSON;
     hl_clock_format(hl_clock_machine_ms(), time);
     put_text(line, is_json ? "{\"time\":\"" : "");
     put_text(line, time);
     put_text(line, is_json ? "\",\"level\":\"" : " ");
-    put_text(line, level_names[level][line_format]);
+    put_text(line, level_names[level][line->format]);
     put_text(line, is_json ? "\",\"msg\":\"" : " ");
     put_escaped(line, hl_str_from(message));
     if (is_json)
         line->p[line->n++] = '"';
 }
 
-static void build(struct line *line, enum hl_log_level level, const char *message,
-    const struct hl_log_field *fields)
+static void build(struct line *line, enum hl_log_format format, enum hl_log_level level,
+    const char *message, const struct hl_log_field *fields)
 {
+    line->format = format;
     line->n = 0;
     put_beginning(line, level, message);
     for (; fields->name; fields++)
         put_field(line, fields);
-    if (line_format == HL_LOG_JSON)
+    if (format == HL_LOG_JSON)
         line->p[line->n++] = '}';
     line->p[line->n++] = '\n';
 }
 
-void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields)
+static const struct hl_id *find_run(const struct hl_log_field *fields)
+{
+    for (; fields->name; fields++)
+        if (fields->kind == HL_LOG_KIND_ID && strcmp(fields->name, "run_id") == 0)
+            return fields->id;
+    return NULL;
+}
+
+void hl_log_write_of(const struct hl_id *run_id, enum hl_log_level level, const char *message,
+    const struct hl_log_field *fields)
 {
     struct line line;
-    build(&line, level, message, fields);
+    hl_log_take_line *take = run_id ? atomic_load(&follower) : NULL;
+    build(&line, line_format, level, message, fields);
     hl_log_sink_put(line.p, line.n);
+    if (take && line_format != HL_LOG_JSON)
+        build(&line, HL_LOG_JSON, level, message, fields);
+    if (take)
+        take(run_id, message, line.p, line.n);
+}
+
+void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields)
+{
+    hl_log_write_of(find_run(fields), level, message, fields);
+}
+
+void hl_log_follow_runs(hl_log_take_line *take)
+{
+    atomic_store(&follower, take);
 }
 
 size_t hl_log_build(char out[HL_LOG_LINE_MAX], enum hl_log_level level, const char *message,
     const struct hl_log_field *fields)
 {
     struct line line;
-    build(&line, level, message, fields);
+    build(&line, line_format, level, message, fields);
     memcpy(out, line.p, line.n);
     return line.n;
 }

@@ -94,5 +94,5 @@ void hl_access_line_write(
         fields[n++] = HL_LOG_TEXT("end", outcome->end);
     fields[n++] = HL_LOG_STR("path", ((struct hl_str){line->path, line->path_n}));
     fields[n] = (struct hl_log_field){.name = NULL};
-    hl_log_write(HL_LOG_INFO, "call", fields);
+    hl_log_write(HL_LOG_INFO, HL_LOG_CALL, fields);
 }

@@ -323,6 +323,9 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "was needed (HOOKLINE_STORE_MAX_BYTES)."),
     ROW(RESULT_UNREADABLE, 500,
         "The kept response cannot be read from the data directory; see the log."),
+    ROW(LOG_ELSEWHERE, 409,
+        "What was logged about the run is in the memory of the replica that has it, %s: ask that "
+        "one. Of a run that failed, every replica can show it."),
     ROW(BODY_NO_OBJECT, 400, "The request's body is not a JSON object that has each member once."),
     ROW(ACCOUNT_MEMBERS, 400,
         "The body is {\"name\", \"expires_at\"} and, as wanted, role, max_running, max_queued, "

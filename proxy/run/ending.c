@@ -53,6 +53,13 @@ void hl_ending_leave_slot(struct hl_run *run)
     run->has_slot = false;
 }
 
+static void note_outside(struct hl_run *run)
+{
+    hl_visits_leave(
+        run->runs->visits, run->visit, run->ended_us > 0 ? run->ended_us : hl_clock_mono_us());
+    run->visit = 0;
+}
+
 /* Gives back what the app's side used. */
 static void leave_app(struct hl_run *run, bool is_reusable)
 {
@@ -71,6 +78,8 @@ static void leave_app(struct hl_run *run, bool is_reusable)
     else if (run->upstream)
         hl_upstream_close(run->upstream);
     run->upstream = NULL;
+    if (run->visit > 0)
+        note_outside(run);
     hl_allowance_leave(&run->allowance);
     hl_ending_leave_slot(run);
     hl_source_free(run->source);

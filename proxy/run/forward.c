@@ -102,9 +102,19 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
     hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, &why);
 }
 
+/* It is about to be. */
+static void note_inside(struct hl_run *run)
+{
+    if (run->visit == 0)
+        run->visit = hl_visits_enter(run->runs->visits, &run->id,
+            run->started_us + (hl_run_is_async(run) ? 0 : run->queued_us));
+}
+
 static void connect_run(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
+    if (runs->visits)
+        note_inside(run);
     run->timer.on_fire = on_timer;
     if (!hl_run_is_async(run))
         hl_time_limit_begin(run);

@@ -10,9 +10,27 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "loop/run_log.h"
 #include "run/recent.h"
 
 #define FINISH_AGAIN_MS 1000
+
+/* Without memory they are not kept. */
+static void take_log(struct hl_finish *f, const struct hl_id *run_id)
+{
+    f->log.n = 0; /* sent again it may have more */
+    enum hl_err err = hl_run_log_hand_over(run_id, &f->log);
+    if (err)
+        hl_buf_fini(&f->log);
+}
+
+void hl_report_send(struct hl_store *store, struct hl_finish *f)
+{
+    if (f->outcome.state == HL_RUN_FAILURE)
+        take_log(f, &f->run_id);
+    enum hl_err err = hl_store_post(store, &f->m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
+}
 
 void hl_report_end(struct hl_run *run)
 {
@@ -26,8 +44,11 @@ void hl_report_end(struct hl_run *run)
     f->run_id = run->id;
     f->epoch = run->epoch;
     HL_CRASH_POINT(FINISH_READY);
-    enum hl_err err = hl_store_post(runs->service->store, &f->m);
-    (void)err; /* only ACCEPT and RECORD can be refused */
+    /* What the app said last may not be in the log yet. */
+    if (f->outcome.state == HL_RUN_FAILURE && runs->service->failures && !runs->is_cut)
+        hl_mailbox_post(runs->service->failures, &f->m.msg);
+    else
+        hl_report_send(runs->service->store, f);
     HL_CRASH_POINT(FINISH_POSTED);
 }
 

@@ -11,6 +11,8 @@ void hl_report_on_record(struct hl_accept *accept);
 
 /* `run->finish` is complete: goes to the store. */
 void hl_report_end(struct hl_run *run);
+/* It does: with what is in the log about it, if it failed. Takes the message. Any thread. */
+void hl_report_send(struct hl_store *store, struct hl_finish *f);
 /* The store's answer to it. */
 void hl_report_on_finish(struct hl_runs *runs, struct hl_finish *finish);
 

@@ -55,6 +55,7 @@ struct hl_run {
     struct hl_upstream_wait wait;            /* at the pool: CONNECTING */
     struct hl_upstream *upstream;            /* CALLING */
     bool has_slot;
+    uint64_t visit;           /* in runs->visits: it is inside; 0: it is not, or nobody asks */
     struct hl_timer timer;    /* gate, queue, head, idle, heartbeat, FINISH again: one at a time */
     struct hl_timer deadline; /* until it is inside, then of its time inside: time_limit.c's */
     struct hl_allowance allowance;

@@ -15,6 +15,7 @@ enum hl_err hl_runs_init(struct hl_runs *runs, struct hl_reader *reader)
     hl_list_init(&runs->ended);
     hl_slab_init(&runs->memory, sizeof(struct hl_run), SLAB_CHUNK);
     hl_pages_init(&runs->pages);
+    runs->visits = service->visits ? service->visits[runs->index] : NULL;
     hl_recent_init(&runs->recent, &service->recent_total);
     runs->spools = (struct hl_spool_home){.loop = runs->loop,
         .data_dir = hl_store_data_dir(service->store),

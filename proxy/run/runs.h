@@ -64,6 +64,7 @@ struct hl_runs {
     struct hl_list ended;    /* their memory goes at the end of the loop turn */
     struct hl_counter count; /* others look at it: worker/idle.c */
     struct hl_recent_list recent;
+    struct hl_visits *visits; /* NULL: nobody asks */
     struct hl_dispatch dispatch;
     /* A caller waits for the response of the run that was accepted: takes the client. */
     void (*await)(struct hl_client *c, const struct hl_accept *accept, uint64_t wait_ms);

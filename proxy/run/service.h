@@ -8,6 +8,7 @@
 #include "app/pool.h"
 #include "app/readiness.h"
 #include "app/supervisor.h"
+#include "app/visits.h"
 #include "config/config.h"
 #include "store/store.h"
 
@@ -25,6 +26,9 @@ struct hl_service {
     struct hl_limiter_seat **seats;
     struct hl_worker **workers;
     uint32_t worker_count;
+    struct hl_visits **visits; /* of each worker, where the app's output is read; else NULL */
+    struct hl_mailbox
+        *failures; /* the control thread's, for FINISHes that want its words; or NULL */
     _Atomic bool is_draining;
     _Atomic bool is_opening;        /* what the store keeps is not known yet (hl_store_standing) */
     struct hl_mailbox *inquiries;   /* the control thread's, for HL_WORKER_INQUIRY; NULL: no one */

@@ -123,6 +123,7 @@ void hl_finish_free(struct hl_finish *f)
     if (!f)
         return;
     hl_body_fini(&f->outcome.body);
+    hl_buf_fini(&f->log);
     free(f);
 }
 
@@ -182,5 +183,5 @@ size_t hl_accept_weight(const struct hl_accept *a)
 
 size_t hl_finish_weight(const struct hl_finish *f)
 {
-    return sizeof(*f) + body_weight(&f->outcome.body);
+    return sizeof(*f) + body_weight(&f->outcome.body) + f->log.n;
 }

@@ -41,6 +41,7 @@ void hl_get_run_fini(struct hl_get_run *g)
 {
     hl_run_row_fini(&g->run);
     hl_body_fini(&g->outcome.body);
+    hl_buf_fini(&g->log);
 }
 
 void hl_list_runs_fini(struct hl_list_runs *l)

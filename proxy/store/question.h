@@ -22,9 +22,10 @@ struct hl_get_run {
     struct hl_store_msg m;
     struct hl_id run_id;
     char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
-    bool with_body;
+    bool with_body, with_log;
     struct hl_run_row run;     /* owned by the message */
     struct hl_outcome outcome; /* body owned by the message */
+    struct hl_buf log;         /* with_log: what came with its finish; owned by the message */
 };
 /* Of a reply OK with a body: CORRUPT, as above, if that is not what was stored. */
 HL_MUST_CHECK enum hl_err hl_get_run_check(struct hl_get_run *g);

@@ -161,6 +161,7 @@ struct hl_finish {
     struct hl_id run_id;
     uint32_t epoch;            /* RECORDed runs: 1 */
     struct hl_outcome outcome; /* body owned by the message */
+    struct hl_buf log; /* what is kept of the log about it; owned by the message; may be empty */
 };
 void hl_finish_free(struct hl_finish *f);
 

@@ -59,10 +59,12 @@ const routes = (of) => [
     ['GET', '/runs', 'invoke'],
     ['GET', `/runs/${of.run}`, 'invoke', undefined, true],
     ['GET', `/runs/${of.run}/result`, 'invoke', undefined, true],
+    ['GET', `/runs/${of.run}/logs`, 'admin', undefined, true],
     ['POST', `/runs/${of.run}/cancel`, 'admin', undefined, true],
     ['GET', '/apps/a/runs', 'invoke'],
     ['GET', `/apps/a/runs/${of.run}`, 'invoke', undefined, true],
     ['GET', `/apps/a/runs/${of.run}/result`, 'invoke', undefined, true],
+    ['GET', `/apps/a/runs/${of.run}/logs`, 'admin', undefined, true],
     ['POST', `/apps/a/runs/${of.run}/cancel`, 'admin', undefined, true],
     ['GET', '/deliveries', 'admin'],
     ['GET', `/deliveries/${of.delivery}`, 'admin', undefined, true],
@@ -107,7 +109,7 @@ for (const admin of [false, true]) {
         const theirs = await populate(here, 'q');
         const token = await tokenFor(here.sidecar, 'p', 'admin');
         const withId = routes(theirs).filter(([, , , , hasId]) => hasId);
-        assert.equal(withId.length, 9);
+        assert.equal(withId.length, 11);
         for (const [method, below] of withId)
             assertRefused(await ask(method, `/v2/projects/p${below}`, { token }), 404);
         assert.deepEqual((await ask('GET', '/v2/projects/p/runs', { token })).json().runs, []);

@@ -63,6 +63,8 @@ static enum hl_err get_run(const struct hl_memory *m, struct hl_get_run *g)
     const struct hl_body *body = &run->outcome.body;
     if (g->with_body)
         err = hl_body_copy(&g->outcome.body, (struct hl_str){body->bytes, body->size});
+    if (!err && g->with_log)
+        err = hl_buf_append_str(&g->log, hl_buf_str(&run->log));
     if (err)
         hl_get_run_fini(g);
     return err;

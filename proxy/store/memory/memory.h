@@ -37,6 +37,7 @@ struct hl_memory_run {
     struct hl_str project, app, method, path, head, url, secret, traceparent; /* behind it */
     struct hl_body body;
     struct hl_outcome outcome; /* its state is the run's at any time */
+    struct hl_buf log;         /* of the finish */
 
     struct hl_id delivery_id;
     uint64_t lane;

@@ -156,7 +156,8 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
     hl_list_remove(&run->known);
     hl_list_remove(&run->begun);
     size_t weight = weight_of(run);
-    m->bytes -= weight + run->body.size + run->n_attempts * sizeof(*run->attempts);
+    m->bytes -= weight + run->body.size + run->log.n + run->n_attempts * sizeof(*run->attempts);
+    hl_buf_fini(&run->log);
     free(run->attempts);
     if (run->outcome.body.where == HL_BODY_INLINE)
         hl_memory_run_drop_result(m, run);
@@ -323,7 +324,13 @@ enum hl_err hl_memory_run_finish(struct hl_driver *d, struct hl_finish *f)
         return HL_ERR_NOT_FOUND;
     if (run->outcome.state != HL_RUN_RUNNING || run->epoch != f->epoch)
         return HL_ERR_STALE;
-    return end_run(m, run, &f->outcome);
+    enum hl_err err = end_run(m, run, &f->outcome);
+    if (!err) {
+        m->bytes += f->log.n;
+        run->log = f->log;
+        hl_buf_init(&f->log, 0);
+    }
+    return err;
 }
 
 static enum hl_err end_cancelled(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)

@@ -247,6 +247,8 @@ static void bind_finish(
     HL_PG_EACH(p, HL_PG_ID, n, item_file(p, &outcome_of(ops[i])->body));
     HL_PG_EACH(p, HL_PG_BYTES, n, item_bytes(p, &outcome_of(ops[i])->body));
     bind_delivery_ids(s, p, ops, n);
+    HL_PG_EACH(p, HL_PG_BYTES, n,
+        item_if(p, finish_of(ops[i])->log.n > 0, hl_buf_str(&finish_of(ops[i])->log)));
 }
 
 static void read_finish(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)

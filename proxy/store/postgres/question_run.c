@@ -52,6 +52,7 @@ static enum hl_pg_sql bind_get_run(
     hl_pg_add_id(p, &g->run_id);
     hl_pg_add_int(p, g->with_body);
     hl_pg_add_kept_since(s, p);
+    hl_pg_add_int(p, g->with_log);
     return HL_PG_DO_ASK_RUN;
 }
 
@@ -67,6 +68,8 @@ static enum hl_err read_get_run(
     enum hl_err err = read_run(&row, &g->run, &g->outcome, &bytes);
     if (!err && g->with_body)
         err = hl_body_copy(&g->outcome.body, bytes);
+    if (!err)
+        err = hl_buf_append_str(&g->log, hl_pg_str(&row));
     if (!err && (!hl_store_name_fits(g->run.project, g->project) ||
                     !hl_store_name_fits(g->run.app, g->app)))
         err = HL_ERR_NOT_FOUND;

@@ -160,8 +160,11 @@ static const char *const fifth[] = {
     " ADD COLUMN limits_revision bigint NOT NULL DEFAULT 0",
     NULL};
 
+/* What is kept of the log about a run that failed. */
+static const char *const sixth[] = {"ALTER TABLE ~.run ADD COLUMN log bytea", NULL};
+
 /* versions[i] leads from version i to i + 1. */
-static const char *const *const versions[] = {first, second, third, fourth, fifth};
+static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -61,7 +61,7 @@ enum hl_pg_code {
     " content_encoding = e.content_encoding, encoding = e.encoding,"                               \
     " escaped_size = e.escaped_size, body_where = e.body_where, body_size = e.body_size,"          \
     " body_sha256 = e.body_sha256, body_file = e.body_file, body_bytes = e.body_bytes,"            \
-    " head = NULL, request_bytes = NULL, request_file = NULL, epoch = g.epoch,"                    \
+    " log = e.log, head = NULL, request_bytes = NULL, request_file = NULL, epoch = g.epoch,"       \
     " attempt = g.attempt, started_ms = g.started_ms, node_id = $1,"                               \
     " replica = (SELECT n.name FROM ~.node n WHERE n.node_id = g.node_id)"                         \
     " FROM gone g JOIN ends e ON e.run_id = g.run_id WHERE r.run_id = g.run_id"                    \
@@ -77,7 +77,8 @@ enum hl_pg_code {
 #define HL_PG_NO_ANSWER                                                                            \
     "0 AS http_status, NULL::bytea AS content_type, NULL::bytea AS content_encoding,"              \
     " 3 AS encoding, 0 AS escaped_size, 0 AS body_where, 0 AS body_size,"                          \
-    " NULL::bytea AS body_sha256, NULL::uuid AS body_file, NULL::bytea AS body_bytes"
+    " NULL::bytea AS body_sha256, NULL::uuid AS body_file, NULL::bytea AS body_bytes,"             \
+    " NULL::bytea AS log"
 
 /* What a delivery is sent from: `x` has (delivery_id, run_id, lane, round, n, max_attempts). */
 #define HL_PG_LEASED                                                                               \
@@ -229,13 +230,13 @@ enum hl_pg_code {
         " x.timeout_ms, r.project, r.app, r.head, " HL_PG_REQUEST ", x.class, x.turn"              \
         " FROM taken x LEFT JOIN ~.run r ON r.run_id = x.run_id"                                   \
         " ORDER BY x.class, x.turn, x.run_id")                                                     \
-    /* $1 me, $18 attempts of a delivery */                                                        \
+    /* $1 me, $18 attempts of a delivery, $19 logs */                                              \
     X(RUN_FINISH, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"     \
         " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::bytea[],"       \
         " $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::uuid[],"  \
-        " $16::bytea[], $17::uuid[]) WITH ORDINALITY AS t(run_id, epoch, state, reason,"           \
+        " $16::bytea[], $17::uuid[], $19::bytea[]) WITH ORDINALITY AS t(run_id, epoch, state, reason,"           \
         " http_status, finished_ms, content_type, content_encoding, encoding, escaped_size,"       \
-        " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, ord)),"          \
+        " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, log, ord)),"     \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND " HL_PG_MINE                                          \
         " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                                  \
@@ -527,7 +528,8 @@ enum hl_pg_code {
         " AND a.round = u.round AND a.n = u.n AND a.verdict IS NULL")                              \
     /* --- questions --------------------------------------------------------------------------- */ \
     /* $1 the run, $2 whether with the body's bytes, $3 what ended until then is past its retention */ \
-    X(ASK_RUN, "SELECT " HL_PG_RUN_ROW ", CASE $2::bigint WHEN 1 THEN r.body_bytes END"            \
+    X(ASK_RUN, "SELECT " HL_PG_RUN_ROW ", CASE $2::bigint WHEN 1 THEN r.body_bytes END,"           \
+        " CASE $4::bigint WHEN 1 THEN r.log END"                                                   \
         " FROM ~.run r LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS          \
         " WHERE r.run_id = $1::uuid AND " HL_PG_SHOWN("$3"))                                   \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 mode or -1, $5 before, $6 from, $7 limit, */ \

@@ -78,6 +78,19 @@ static enum hl_err ask_run(struct hl_reading *r, const struct hl_id *run_id, boo
 
 /* --- one run -------------------------------------------------------------------------------- */
 
+static enum hl_err ask_log(struct hl_reading *r, struct hl_get_run *g)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN_LOG);
+    hl_sql_bind_id(&args, &g->run_id);
+    enum hl_err err = hl_reading_row(r, HL_ASK_RUN_LOG, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    err = hl_buf_append_str(&g->log, hl_sql_str(&row));
+    hl_reading_done(r, HL_ASK_RUN_LOG);
+    return err;
+}
+
 enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
 {
     enum hl_err err = ask_run(r, &g->run_id, g->with_body, &g->run, &g->outcome);
@@ -87,6 +100,11 @@ enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
         !hl_store_name_fits(g->run.app, g->app)) {
         hl_get_run_fini(g);
         return HL_ERR_NOT_FOUND;
+    }
+    err = g->with_log ? ask_log(r, g) : HL_OK;
+    if (err) {
+        hl_get_run_fini(g);
+        return err;
     }
     return hl_get_run_check(g);
 }

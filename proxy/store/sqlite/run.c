@@ -116,6 +116,18 @@ enum hl_err hl_stored_run_find(
     return HL_OK;
 }
 
+/* It stands on the run's row. */
+static enum hl_err add_log(struct hl_database *db, const struct hl_id *run_id, struct hl_str lines)
+{
+    enum hl_err err = hl_ended_write(db);
+    if (err)
+        return err;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_LOG_ADD);
+    hl_sql_bind_id(&args, run_id);
+    hl_sql_bind_blob(&args, lines);
+    return hl_database_run(db, HL_SQL_RUN_LOG_ADD);
+}
+
 enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f)
 {
     struct hl_database *db = hl_database_of(d);
@@ -127,6 +139,8 @@ enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f)
         err = HL_ERR_STALE;
     if (!err)
         err = hl_ended_add(db, &f->run_id, &run, &f->outcome);
+    if (!err && f->log.n > 0)
+        err = add_log(db, &f->run_id, hl_buf_str(&f->log));
     HL_CRASH_POINT(FINISH_APPLIED);
     return hl_database_end(db, err);
 }

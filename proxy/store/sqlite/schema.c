@@ -126,6 +126,10 @@ static const char *const versions[] = {
     "ALTER TABLE account ADD COLUMN rate_window_s INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE account ADD COLUMN max_priority INTEGER NOT NULL DEFAULT 1;"
     "ALTER TABLE account ADD COLUMN limits_revision INTEGER NOT NULL DEFAULT 0;",
+
+    /* What is kept of the log about runs that failed. */
+    "CREATE TABLE run_log (run_id BLOB PRIMARY KEY REFERENCES run ON DELETE CASCADE,"
+    " lines BLOB NOT NULL) WITHOUT ROWID;",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

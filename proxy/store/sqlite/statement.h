@@ -151,6 +151,7 @@
     X(WEBHOOK_LANE, "SELECT lane FROM webhook WHERE run_id = ?")                                   \
     X(RESULT_ADD, HL_SQL_RESULT_ADD_TEXT HL_SQL_RESULT_ROW)                                        \
     X(RESULT_ADD_MANY, HL_SQL_RESULT_ADD_TEXT HL_SQL_EIGHT(HL_SQL_RESULT_ROW))                     \
+    X(RUN_LOG_ADD, "INSERT INTO run_log (run_id, lines) VALUES (?, ?)")                            \
     X(RESULT_AFTER, "SELECT number, run_id, finished_ms, body_where, body_file, body_size"         \
         " FROM result WHERE number > ? ORDER BY number LIMIT 1")                                   \
     X(RESULT_STRIP, "UPDATE result SET body_where = 3, body_bytes = NULL, body_file = NULL,"       \

@@ -1,0 +1,66 @@
+/* arrival.c - when what was read from a pipe can have come.
+ * Owns: two handles, which keep no loop running. Thread: the loop's.
+ * Promise: a time that is not too late, if the system lets no thread that can run wait for longer than
+ * HL_ARRIVAL_WAKE_US. */
+#include "app/arrival.h"
+
+#include "base/clock.h"
+
+#define MS 1000 /* in us; the loop's clock is as fine */
+
+static void on_before(uv_prepare_t *handle)
+{
+    ((struct hl_arrival *)handle->data)->before_us = hl_clock_mono_us();
+}
+
+static void on_after(uv_check_t *handle)
+{
+    ((struct hl_arrival *)handle->data)->after_us = uv_now(handle->loop) * MS;
+}
+
+void hl_arrival_open(struct hl_arrival *a, uv_loop_t *loop)
+{
+    uv_prepare_init(loop, &a->before);
+    uv_check_init(loop, &a->after);
+    a->before.data = a->after.data = a;
+    a->before_us = a->after_us = hl_clock_mono_us();
+    uv_prepare_start(&a->before, on_before);
+    uv_check_start(&a->after, on_after);
+    uv_unref((uv_handle_t *)&a->before);
+    uv_unref((uv_handle_t *)&a->after);
+    a->is_open = true;
+}
+
+void hl_arrival_close(struct hl_arrival *a)
+{
+    if (!a->is_open)
+        return;
+    a->is_open = false;
+    uv_close((uv_handle_t *)&a->before, NULL);
+    uv_close((uv_handle_t *)&a->after, NULL);
+}
+
+/* The pipe was read to its end before. A loop that did not sleep was late: it may have come at any time
+ * since the look before. */
+static uint64_t begin_of_look(const struct hl_arrival *a)
+{
+    uint64_t woken_us = uv_now(a->before.loop) * MS;
+    bool has_slept = woken_us > a->before_us + MS;
+    if (!has_slept)
+        return a->after_us;
+    return woken_us - a->before_us > HL_ARRIVAL_WAKE_US ? woken_us - HL_ARRIVAL_WAKE_US
+                                                        : a->before_us;
+}
+
+uint64_t hl_arrival_of(const struct hl_arrival *a, struct hl_arrival_pipe *pipe, bool is_all)
+{
+    uint64_t from_us = pipe->empty_us;
+    if (!pipe->is_behind) {
+        uint64_t look_us = begin_of_look(a);
+        from_us = look_us > from_us ? look_us : from_us;
+    }
+    uint64_t woken_us = uv_now(a->before.loop) * MS;
+    pipe->empty_us = is_all && woken_us > from_us ? woken_us : from_us;
+    pipe->is_behind = !is_all;
+    return from_us;
+}

@@ -1,0 +1,205 @@
+// GET …/runs/{id}/logs: what was logged about a run, ours and the app's, oldest first; of one that failed after a restart too.
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import { test } from './lib/case.mjs';
+import { fleet } from './lib/replicas.mjs';
+import { assertRefused, control } from './lib/rest.mjs';
+import { freePort, startSidecar } from './lib/sidecar.mjs';
+import { RUN, caller, stage } from './lib/stage.mjs';
+import { gate, sleep, until } from './lib/until.mjs';
+
+const RUNS = '/v2/projects/p/apps/a/runs';
+const TALKER = fileURLToPath(new URL('apps/talker.mjs', import.meta.url));
+
+/** The lines of a run's log, parsed; each is a line of JSON. */
+async function logOf(ask, id) {
+    const answer = await ask('GET', `${RUNS}/${id}/logs`);
+    assert.equal(answer.status, 200, answer.text);
+    if (answer.text === '') return [];
+    assert.equal(answer.headers['content-type'], 'application/x-ndjson');
+    assert.ok(answer.text.endsWith('\n'));
+    return answer.text.split('\n').slice(0, -1).map((line) => JSON.parse(line));
+}
+
+/** Threads that log at once do so in any order. */
+const sorted = (lines) => lines.map((line) => JSON.stringify(line)).sort();
+
+const messages = (lines) => lines.map(({ msg }) => msg);
+
+/** The id of an asynchronous run that has ended. */
+async function ended({ call, ask }, path = RUN, options = {}) {
+    const { id, status } = await call(path, { query: { async: 'true' }, ...options });
+    assert.equal(status, 202);
+    await until(`run ${id} has ended`, async () => (await ask('GET', `${RUNS}/${id}`)).json().finished_at);
+    return id;
+}
+
+async function staged(t, env = {}) {
+    const app = (x) => x.send(x.path === '/bad' ? 500 : 200);
+    const all = await stage(t, { app, env: { HOOKLINE_LOG_LEVEL: 'info', ...env } });
+    return { ...all, ask: control(all.sidecar) };
+}
+
+/** A sidecar that starts apps/talker.mjs, which says what its requests' bodies say. */
+async function talking(t, env = {}) {
+    const sidecar = await startSidecar(t, {
+        env: {
+            HOOKLINE_APP_URL: `http://127.0.0.1:${await freePort()}`,
+            HOOKLINE_LOG_LEVEL: 'info',
+            HOOKLINE_APP_COMMAND: JSON.stringify([process.execPath, TALKER]),
+            ...env,
+        },
+    });
+    return { sidecar, call: caller(t, sidecar), ask: control(sidecar) };
+}
+
+test('lines that carry a run’s id are its log, as they were logged', async (t) => {
+    const all = await staged(t);
+    const { ask, sidecar } = all;
+    for (const path of [RUN, '/v4/p/a/bad']) {
+        const id = await ended(all, path);
+        const lines = await logOf(ask, id);
+        assert.ok(messages(lines).includes('run finished'), path);
+    assert.deepEqual(sorted(lines), sorted(sidecar.log.filter(({ run_id }) => run_id === id)));
+    }
+    assert.equal((await logOf(ask, (await all.call()).id)).length, 0, 'nothing was logged about it');
+});
+
+test('a log in text form gives lines of JSON', async (t) => {
+    const all = await staged(t, { HOOKLINE_LOG_FORMAT: 'text' });
+    const lines = await logOf(all.ask, await ended(all));
+    assert.ok(messages(lines).includes('run finished'));
+});
+
+test('a failed run’s log is there after a restart, another’s is not', async (t) => {
+    const all = await staged(t);
+    const failed = await ended(all, '/v4/p/a/bad');
+    const good = await ended(all);
+    const before = await logOf(all.ask, failed);
+    await all.sidecar.restart();
+    assert.deepEqual(await logOf(all.ask, failed), before);
+    assert.deepEqual(await logOf(all.ask, good), []);
+});
+
+test('an access log’s lines are among them', async (t) => {
+    const all = await staged(t, { HOOKLINE_ACCESS_LOG: 'on' });
+    const { id } = await all.call();
+    const lines = await until('its call is logged', async () => {
+        const found = await logOf(all.ask, id);
+        return found.length && found;
+    });
+    assert.deepEqual(messages(lines), ['call']);
+});
+
+test('a run that is not here has none', async (t) => {
+    const { call, ask } = await staged(t);
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    const nobody = '01890a5d-ac96-774b-bcce-b302099a8057';
+    assertRefused(await ask('GET', `${RUNS}/${nobody}/logs`), 404);
+    assertRefused(await ask('GET', `/v2/projects/q/apps/a/runs/${id}/logs`), 404);
+    assertRefused(await ask('GET', `/v2/projects/p/apps/b/runs/${id}/logs`), 404);
+    assertRefused(await ask('POST', `${RUNS}/${id}/logs`), 405);
+    assert.equal((await ask('HEAD', `${RUNS}/${id}/logs`)).status, 200);
+});
+
+test('another replica shows the log of a run that failed, and says who has another’s', async (t) => {
+    const doors = gate();
+    const all = await fleet(t, {
+        env: { HOOKLINE_LOG_LEVEL: 'info' },
+        app: async (x) => {
+            if (x.path === '/held') await Promise.race([doors.promise, x.gone]);
+            await x.send(x.path === '/bad' ? 500 : 200);
+        },
+    });
+    t.after(() => doors.open());
+    const a = await all.add('a');
+    const failed = await ended(a, '/v4/p/a/bad');
+    const good = await ended(a);
+    const { id: held } = await a.call('/v4/p/a/held', { query: { async: 'true' } });
+    await a.called(held);
+    const before = await logOf(a.ask, failed);
+    assert.ok(messages(before).includes('run finished'));
+    const b = await all.add('b');
+    assert.deepEqual(await logOf(b.ask, failed), before);
+    for (const id of [good, held]) assertRefused(await b.ask('GET', `${RUNS}/${id}/logs`), 409, /replica .*\ba\b/);
+    assert.ok(messages(await logOf(a.ask, good)).includes('run finished'));
+    await a.sidecar.kill();
+    assert.deepEqual(await logOf(b.ask, failed), before);
+});
+
+/** What the app said, as the lines of a run's log have it. */
+const said = (lines) => lines.filter(({ msg }) => msg === 'app').map(({ line }) => line);
+
+/** What is said within 20 ms of another run is nobody's: it may be the other's. */
+const apart = () => sleep(200);
+
+const tell = (what) => ({ body: JSON.stringify(what) });
+
+test('what the app says while a run alone is inside is its log, up to its last words', async (t) => {
+    const all = await talking(t);
+    for (let i = 0; i < 8; i++) {
+        const failed = await ended(all, RUN, tell({ out: [`out ${i}`], err: [`Traceback ${i}`], status: 500 }));
+        const lines = await logOf(all.ask, failed);
+        assert.deepEqual(said(lines), [`out ${i}`, `Traceback ${i}`]);
+        assert.deepEqual(lines.filter(({ msg }) => msg === 'app').map(({ stream }) => stream), ['stdout', 'stderr']);
+        await apart();
+    }
+    const { id } = await all.call(RUN, tell({ out: ['synchronous'] }));
+    await until('it is there', async () => said(await logOf(all.ask, id)).includes('synchronous'));
+});
+
+test('a failed run’s last words are in the store', async (t) => {
+    const all = await talking(t);
+    const id = await ended(all, RUN, tell({ err: ['Traceback', 'ValueError: no'], status: 500 }));
+    await all.sidecar.restart();
+    assert.deepEqual(said(await logOf(all.ask, id)), ['Traceback', 'ValueError: no']);
+});
+
+test('what the app says while two are inside is nobody’s, unless it names the run', async (t) => {
+    const all = await talking(t);
+    const long = await all.call(RUN, { query: { async: 'true' }, ...tell({ out: ['alone'], ms: 3000 }) });
+    await until('it speaks', async () => said(await logOf(all.ask, long.id)).includes('alone'));
+    const named = JSON.stringify({ level: 'info', msg: 'named', run_id: long.id });
+    const { id } = await all.call(RUN, tell({ out: ['together', named] }));
+    await until('it is said', () => all.sidecar.log.some(({ line }) => line === 'named'));
+    assert.deepEqual(said(await logOf(all.ask, id)), []);
+    assert.deepEqual(said(await logOf(all.ask, long.id)), ['alone', 'named']);
+});
+
+test('runs one after the other in one slot: nobody gets another’s words', async (t) => {
+    const all = await talking(t, { HOOKLINE_APP_CONCURRENCY: '1', HOOKLINE_APP_LOG: 'on' });
+    const calls = Array.from({ length: 60 }, (_, i) =>
+        all.call(RUN, tell({ out: [`begin ${i}.`], err: [`end ${i}.`], ms: i % 3 ? 0 : 50, status: i % 2 ? 500 : 200 })),
+    );
+    const ids = (await Promise.all(calls)).map(({ id }) => id);
+    await until('all is said', () => all.sidecar.log.filter(({ msg }) => msg === 'app').length >= 120);
+    let theirs = 0;
+    for (const [i, id] of ids.entries()) {
+        for (const line of said(await logOf(all.ask, id))) {
+            assert.match(line, new RegExp(`^(begin|end) ${i}\\.$`));
+            theirs++;
+        }
+    }
+    t.diagnostic(`${theirs} of 120 lines have a run`);
+});
+
+test('with HOOKLINE_APP_LOG=off nothing of the app’s is kept', async (t) => {
+    const all = await talking(t, { HOOKLINE_APP_LOG: 'off', HOOKLINE_LOG_LEVEL: 'info' });
+    const id = await ended(all, RUN, tell({ out: ['quiet'], status: 500 }));
+    const lines = await logOf(all.ask, id);
+    assert.ok(lines.length > 0);
+    assert.deepEqual(said(lines), []);
+});
+
+test('the last 200 lines of a run are kept, and 64 KiB', async (t) => {
+    const all = await talking(t, { HOOKLINE_LOG_LEVEL: 'warn' });
+    const many = Array.from({ length: 300 }, (_, i) => `line ${i}`);
+    const long = await ended(all, RUN, tell({ out: many, status: 500 }));
+    assert.deepEqual(said(await logOf(all.ask, long)), many.slice(-200));
+    await apart();
+    const wide = Array.from({ length: 40 }, (_, i) => `${i} `.padEnd(3000, 'x'));
+    const heavy = await ended(all, RUN, tell({ out: wide, status: 500 }));
+    const answer = await all.ask('GET', `${RUNS}/${heavy}/logs`);
+    assert.ok(answer.body.length <= 65536 && answer.body.length > 60000, `${answer.body.length}`);
+    assert.ok(said(await logOf(all.ask, heavy)).at(-1).startsWith('39 '));
+});
