@@ -201,6 +201,7 @@ static bool ask_for_run(struct hl_rest_call *call)
     if (!g)
         return false;
     g->run_id = call->id;
+    g->with_place = true;
     hl_str_put(g->project, sizeof(g->project), call->project);
     hl_str_put(g->app, sizeof(g->app), call->app);
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
@@ -256,6 +257,16 @@ static json_t *deliveries_json(const struct hl_list_deliveries *l)
     return array;
 }
 
+/* Lists do without: it is counted. NULL: out of memory. */
+static json_t *with_place(json_t *run, uint64_t place)
+{
+    json_t *value = place > 0 ? json_integer((json_int_t)place) : json_null();
+    if (run && json_object_set_new(run, "queue_position", value) == 0)
+        return run;
+    json_decref(run);
+    return NULL;
+}
+
 static void show_stored(struct hl_rest_call *call)
 {
     const struct hl_get_run *g = (const struct hl_get_run *)call->answers[0];
@@ -265,8 +276,8 @@ static void show_stored(struct hl_rest_call *call)
         return;
     }
     json_t *deliveries = deliveries_json(l);
-    hl_rest_end_json(
-        call, 200, deliveries ? hl_rest_run_json(&g->run, own_name(call).n > 0, deliveries) : NULL);
+    json_t *run = deliveries ? hl_rest_run_json(&g->run, own_name(call).n > 0, deliveries) : NULL;
+    hl_rest_end_json(call, 200, with_place(run, g->place));
 }
 
 /* The worker that knows the run; NULL: none does. */
@@ -289,7 +300,9 @@ static void show_recent(struct hl_rest_call *call)
     }
     json_t *deliveries = json_array();
     hl_rest_end_json(call, 200,
-        deliveries ? hl_rest_recent_json(&found->rows[0], own_name(call), deliveries) : NULL);
+        with_place(
+            deliveries ? hl_rest_recent_json(&found->rows[0], own_name(call), deliveries) : NULL,
+            0));
 }
 
 /* ---- cancelling ---- */

@@ -63,3 +63,20 @@ struct hl_priority_rule hl_priority_note(
         rule.passed++;
     return rule;
 }
+
+uint64_t hl_priority_place(const uint64_t waiting[HL_PRIORITIES], enum hl_priority class)
+{
+    struct hl_priority_rule rule = {0};
+    uint64_t left[HL_PRIORITIES], place = 0;
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        left[i] = waiting[i];
+    for (; left[class] > 0; place++) {
+        unsigned set = 0;
+        for (unsigned i = 0; i < HL_PRIORITIES; i++)
+            set |= left[i] > 0 ? hl_priority_bit((enum hl_priority)i) : 0;
+        enum hl_priority next = hl_priority_pick(rule, set);
+        rule = hl_priority_note(rule, set, next);
+        left[next]--;
+    }
+    return place;
+}

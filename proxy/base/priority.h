@@ -4,6 +4,7 @@
 #define HL_BASE_PRIORITY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -48,6 +49,8 @@ struct hl_priority_rule {
 
 /* Whose start is next of those that wait, which are not none. */
 enum hl_priority hl_priority_pick(struct hl_priority_rule rule, unsigned waiting);
+/* The how manyth start is that of the last one of `class`, if so many of each wait and none comes later. */
+uint64_t hl_priority_place(const uint64_t waiting[HL_PRIORITIES], enum hl_priority class);
 /* `started` has started while those waited. */
 struct hl_priority_rule hl_priority_note(
     struct hl_priority_rule rule, unsigned waiting, enum hl_priority started);

@@ -128,6 +128,7 @@ static void tell(const struct hl_cli *cli, const json_t *run)
     say(cli, "created", run, "created_at");
     say(cli, "started", run, "started_at");
     say(cli, "finished", run, "finished_at");
+    say(cli, "in the queue", run, "queue_position");
     say(cli, "waited, ms", run, "queued_ms");
     say(cli, "ran, ms", run, "run_ms");
     say_answer(cli, run);

@@ -16,15 +16,20 @@
 
 #define HL_LIST_MAX 200
 
+/* Of each class so many queued runs are counted for a place; one behind them is said to be at least so far
+ * back. */
+#define HL_PLACE_LOOKS 5000
+
 /* GET_RUN: reply OK fills `run` and `outcome` (whose body has no bytes unless with_body). CORRUPT:
  * all but the body, whose bytes are not those that were stored; its place says DROPPED. */
 struct hl_get_run {
     struct hl_store_msg m;
     struct hl_id run_id;
     char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
-    bool with_body, with_log;
+    bool with_body, with_log, with_place;
     struct hl_run_row run;     /* owned by the message */
     struct hl_outcome outcome; /* body owned by the message */
+    uint64_t place;            /* with_place: in the queue, 1 is next; 0: it is not queued */
     struct hl_buf log;         /* with_log: what came with its finish; owned by the message */
 };
 /* Of a reply OK with a body: CORRUPT, as above, if that is not what was stored. */

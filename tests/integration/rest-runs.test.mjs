@@ -44,6 +44,10 @@ test('a run says how long it waited and how long it ran, so far or in all', asyn
     const { run_id: sync } = await until('the caller waits', async () =>
         (await ask('GET', `${RUNS}?state=running&async=false`)).json().runs[0]);
 
+    const places = () => Promise.all([inside, queued, cancelled, sync].map(async (id) => (await show(id)).queue_position));
+    assert.deepEqual(await places(), [null, 1, 2, null]);
+    const rows = (await ask('GET', RUNS)).json().runs;
+    assert.ok(rows.length === 4 && rows.every((row) => !('queue_position' in row)), 'a list does not count');
     for (const [id, grows, stays] of [[inside, 'run_ms', 'queued_ms'], [queued, 'queued_ms'], [sync, 'queued_ms']]) {
         const before = await show(id);
         const after = await until(`${grows} grows`, async () => ((run) => run[grows] > before[grows] && run)(await show(id)));
@@ -57,6 +61,8 @@ test('a run says how long it waited and how long it ran, so far or in all', asyn
 
     open.open();
     await answer;
+    await finished(ask, queued);
+    assert.deepEqual(await places(), [null, null, null, null]);
     for (const id of [inside, queued, sync]) assertSpans(await finished(ask, id));
     assert.ok((await show(queued)).queued_ms > 0 && (await show(sync)).queued_ms > 0);
 });

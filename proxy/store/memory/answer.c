@@ -50,6 +50,18 @@ static enum hl_err fill_run(struct hl_run_row *row, const struct hl_memory_run *
     return hl_run_row_keep(row, o);
 }
 
+static uint64_t place_of(const struct hl_memory *m, const struct hl_memory_run *run)
+{
+    enum hl_priority class = run->place.class;
+    uint64_t waiting[HL_PRIORITIES];
+    if (run->in_turn.place == 0)
+        return 0;
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        waiting[i] = m->turns[i].n < HL_PLACE_LOOKS ? m->turns[i].n : HL_PLACE_LOOKS;
+    waiting[class] = 1 + hl_heap_count_before(&m->turns[class], &run->in_turn, HL_PLACE_LOOKS);
+    return hl_priority_place(waiting, class);
+}
+
 static enum hl_err get_run(const struct hl_memory *m, struct hl_get_run *g)
 {
     const struct hl_memory_run *run = hl_memory_run_find(m, &g->run_id, g->project, g->app);
@@ -63,6 +75,8 @@ static enum hl_err get_run(const struct hl_memory *m, struct hl_get_run *g)
     const struct hl_body *body = &run->outcome.body;
     if (g->with_body)
         err = hl_body_copy(&g->outcome.body, (struct hl_str){body->bytes, body->size});
+    if (g->with_place)
+        g->place = place_of(m, run);
     if (!err && g->with_log)
         err = hl_buf_append_str(&g->log, hl_buf_str(&run->log));
     if (err)

@@ -45,6 +45,19 @@ static enum hl_err read_run(
     return hl_run_row_keep(row, o);
 }
 
+/* -1: it does not wait. */
+static void read_place(struct hl_pg_row *from, struct hl_get_run *g)
+{
+    int64_t before = hl_pg_int(from);
+    uint64_t waiting[HL_PRIORITIES];
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        waiting[i] = (uint64_t)hl_pg_int(from);
+    if (before < 0)
+        return;
+    waiting[g->run.priority] = (uint64_t)before + 1;
+    g->place = hl_priority_place(waiting, g->run.priority);
+}
+
 static enum hl_pg_sql bind_get_run(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
@@ -53,6 +66,7 @@ static enum hl_pg_sql bind_get_run(
     hl_pg_add_int(p, g->with_body);
     hl_pg_add_kept_since(s, p);
     hl_pg_add_int(p, g->with_log);
+    hl_pg_add_int(p, g->with_place ? HL_PLACE_LOOKS : 0);
     return HL_PG_DO_ASK_RUN;
 }
 
@@ -70,6 +84,8 @@ static enum hl_err read_get_run(
         err = hl_body_copy(&g->outcome.body, bytes);
     if (!err)
         err = hl_buf_append_str(&g->log, hl_pg_str(&row));
+    if (!err)
+        read_place(&row, g);
     if (!err && (!hl_store_name_fits(g->run.project, g->project) ||
                     !hl_store_name_fits(g->run.app, g->app)))
         err = HL_ERR_NOT_FOUND;

@@ -108,6 +108,13 @@ enum hl_pg_code {
 #define HL_PG_CLAIMABLE                                                                            \
     "t.node_id IS NULL AND t.due_at <= now() AND EXISTS (SELECT FROM me)"                          \
     " AND (t.start_by IS NULL OR t.start_by > now() OR t.attempt > 0)"
+/* How many of a class wait, up to $5. */
+#define HL_PG_WAITING(class)                                                                       \
+    "CASE WHEN $5::bigint > 0 AND t.node_id IS NULL AND t.run_id IS NOT NULL THEN (SELECT "        \
+    "count(*)"                                                                                     \
+    " FROM (SELECT FROM ~.ticket q WHERE q.node_id IS NULL AND q.class = " class " LIMIT "         \
+                                                                                 "$5::bigint) x) " \
+                                                                                 "END"
 #define HL_PG_IN_TURN(class, n)                                                                    \
     "SELECT t.run_id FROM ~.ticket t WHERE " HL_PG_CLAIMABLE                                       \
     " AND t.class = " class " ORDER BY t.turn, t.run_id LIMIT " n                                  \
@@ -529,7 +536,11 @@ enum hl_pg_code {
     /* --- questions --------------------------------------------------------------------------- */ \
     /* $1 the run, $2 whether with the body's bytes, $3 what ended until then is past its retention */ \
     X(ASK_RUN, "SELECT " HL_PG_RUN_ROW ", CASE $2::bigint WHEN 1 THEN r.body_bytes END,"           \
-        " CASE $4::bigint WHEN 1 THEN r.log END"                                                   \
+        " CASE $4::bigint WHEN 1 THEN r.log END, CASE WHEN $5::bigint > 0 AND t.node_id IS NULL"   \
+        " AND t.run_id IS NOT NULL THEN (SELECT count(*) FROM (SELECT FROM ~.ticket q"             \
+        " WHERE q.node_id IS NULL AND q.class = t.class AND (q.turn, q.run_id) < (t.turn, t.run_id)" \
+        " LIMIT $5::bigint) x) ELSE -1 END, " HL_PG_WAITING("0") ", " HL_PG_WAITING("1") ", "      \
+        HL_PG_WAITING("2")                                                                         \
         " FROM ~.run r LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS          \
         " WHERE r.run_id = $1::uuid AND " HL_PG_SHOWN("$3"))                                   \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 mode or -1, $5 before, $6 from, $7 limit, */ \

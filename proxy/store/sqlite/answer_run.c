@@ -91,6 +91,40 @@ static enum hl_err ask_log(struct hl_reading *r, struct hl_get_run *g)
     return err;
 }
 
+static enum hl_err ask_count(struct hl_reading *r, enum hl_ask which, uint64_t *count)
+{
+    struct hl_sql_row row;
+    enum hl_err err = hl_reading_row(r, which, &row);
+    if (err)
+        return err;
+    *count = (uint64_t)hl_sql_int(&row);
+    hl_reading_done(r, which);
+    return HL_OK;
+}
+
+/* How many wait, but of the run's own class how many before it. One transaction: they fit together. */
+static enum hl_err ask_place(struct hl_reading *r, struct hl_get_run *g)
+{
+    uint64_t waiting[HL_PRIORITIES];
+    enum hl_err err = HL_OK;
+    for (int class = 0; class < HL_PRIORITIES && !err; class ++) {
+        bool is_own = class == (int)g->run.priority;
+        enum hl_ask which = is_own ? HL_ASK_BEFORE : HL_ASK_WAITING;
+        struct hl_sql_args args = hl_reading_bind(r, which);
+        if (is_own)
+            hl_sql_bind_id(&args, &g->run_id);
+        else
+            hl_sql_bind_int(&args, class);
+        hl_sql_bind_int(&args, HL_PLACE_LOOKS);
+        err = ask_count(r, which, &waiting[class]);
+    }
+    if (err)
+        return err;
+    waiting[g->run.priority]++;
+    g->place = hl_priority_place(waiting, g->run.priority);
+    return HL_OK;
+}
+
 enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
 {
     enum hl_err err = ask_run(r, &g->run_id, g->with_body, &g->run, &g->outcome);
@@ -102,6 +136,8 @@ enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
         return HL_ERR_NOT_FOUND;
     }
     err = g->with_log ? ask_log(r, g) : HL_OK;
+    if (!err && g->with_place && g->run.state == HL_RUN_QUEUED)
+        err = ask_place(r, g);
     if (err) {
         hl_get_run_fini(g);
         return err;

@@ -23,6 +23,9 @@
         " FROM run JOIN app ON app.app_id = run.app_id"                                            \
         " LEFT JOIN result ON result.number = run.number WHERE run.run_id = ?1")                   \
     X(RUN_LOG, "SELECT lines FROM run_log WHERE run_id = ?1")                                      \
+    X(WAITING, "SELECT count(*) FROM (SELECT 1 FROM turn WHERE class = ?1 LIMIT ?2)")              \
+    X(BEFORE, "SELECT (SELECT count(*) FROM (SELECT 1 FROM turn WHERE class = run.priority"        \
+        " AND (turn, number) < (run.turn, run.number) LIMIT ?2)) FROM run WHERE run_id = ?1")      \
     X(RUN_IDS, "SELECT run_id FROM run INDEXED BY run_by_app WHERE app_id = ?1 AND is_async = ?2"  \
         " AND run_id < ?3 AND run_id >= ?4 ORDER BY run_id DESC LIMIT ?5")                         \
     X(RUN_IDS_IN_STATE, "SELECT run_id FROM result INDEXED BY result_by_state WHERE app_id = ?1"   \

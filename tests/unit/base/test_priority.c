@@ -53,3 +53,15 @@ Test(priority, a_class_has_one_name)
     cr_assert_not(hl_priority_parse(HL_STR("High"), &priority));
     cr_assert_not(hl_priority_parse(HL_STR(""), &priority));
 }
+
+Test(priority, finds_the_start_at_which_the_last_of_a_class_is_next)
+{
+    const uint64_t alone[HL_PRIORITIES] = {[HL_PRIORITY_NORMAL] = 3};
+    cr_assert_eq(hl_priority_place(alone, HL_PRIORITY_NORMAL), 3);
+    const uint64_t all[HL_PRIORITIES] = {20, 1, 1};
+    cr_assert_eq(hl_priority_place(all, HL_PRIORITY_NORMAL), 8);
+    cr_assert_eq(hl_priority_place(all, HL_PRIORITY_LOW), 16);
+    cr_assert_eq(hl_priority_place(all, HL_PRIORITY_HIGH), 22);
+    const uint64_t few[HL_PRIORITIES] = {2, 1, 1};
+    cr_assert_eq(hl_priority_place(few, HL_PRIORITY_NORMAL), 3, "nobody higher is left");
+}

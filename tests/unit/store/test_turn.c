@@ -176,3 +176,46 @@ STORE_TEST(many_runs_of_all_classes_and_subjects_start_in_their_order, .timeout 
         expect_next(f, &w->id);
     }
 }
+
+/* Where the store says that a queued run stands; 0: it is not queued. */
+static uint64_t place_of(struct fixture *f, const struct hl_id *id)
+{
+    struct hl_get_run g = {.m.msg.type = HL_STORE_GET_RUN, .run_id = *id, .with_place = true};
+    settle(f);
+    cr_assert_eq(ask(f, &f->asker, &g.m), HL_OK);
+    uint64_t place = g.place;
+    hl_get_run_fini(&g);
+    return place;
+}
+
+STORE_TEST(a_queued_run_knows_how_many_start_before_it)
+{
+    struct hl_id ann[3], ben;
+    for (int i = 0; i < 3; i++)
+        accept_as(f, "ann", HL_PRIORITY_NORMAL, &ann[i]);
+    accept_as(f, "ben", HL_PRIORITY_NORMAL, &ben);
+    cr_assert_eq(place_of(f, &ann[0]), 1);
+    cr_assert_eq(place_of(f, &ben), 2);
+    cr_assert_eq(place_of(f, &ann[1]), 3);
+    cr_assert_eq(place_of(f, &ann[2]), 4);
+    struct hl_claimed *c = claim_one(f);
+    cr_assert_eq(place_of(f, &ann[0]), 0, "it runs");
+    cr_assert_eq(place_of(f, &ben), 1);
+    cr_assert_eq(finish_run(f, &ann[0], c->epoch, "done"), HL_OK);
+    hl_claimed_free(c);
+    cr_assert_eq(place_of(f, &ann[0]), 0, "it has ended");
+}
+
+STORE_TEST(the_place_of_a_run_counts_the_classes)
+{
+    struct hl_id high[9], normal, low;
+    accept_as(f, "ann", HL_PRIORITY_LOW, &low);
+    accept_as(f, "ann", HL_PRIORITY_NORMAL, &normal);
+    for (int i = 0; i < 9; i++)
+        accept_as(f, "ann", HL_PRIORITY_HIGH, &high[i]);
+    cr_assert_eq(place_of(f, &high[0]), 1);
+    cr_assert_eq(place_of(f, &high[6]), 7);
+    cr_assert_eq(place_of(f, &normal), 8, "the eighth start is a lower one's");
+    cr_assert_eq(place_of(f, &high[7]), 9);
+    cr_assert_eq(place_of(f, &low), 11);
+}
