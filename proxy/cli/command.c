@@ -33,6 +33,7 @@ const struct hl_cli_command hl_cli_commands[] = {
         "list runs, newest first"},
     {"runs show", hl_cli_runs_show, "RUN_ID [--json]",
         "say what became of a run, with every attempt of its webhook"},
+    {"runs logs", hl_cli_runs_logs, "RUN_ID", "what was logged about a run, a line of JSON each"},
     {"runs cancel", hl_cli_runs_cancel, "RUN_ID", "end a run: a queued one never starts"},
     {"runs redeliver", hl_cli_runs_redeliver,
         "RUN_ID | --since TIME [--state dead|delivered] [--project P]",

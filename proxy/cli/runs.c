@@ -1,4 +1,4 @@
-/* runs.c - `hookline runs list`, `cancel` and `redeliver`.
+/* runs.c - `hookline runs list`, `logs`, `cancel` and `redeliver`.
  * Not here: `runs show` (story.c). */
 #include "cli/runs.h"
 
@@ -169,6 +169,38 @@ int hl_cli_runs_cancel(const struct hl_cli *cli)
     if (status == HL_CLI_OK)
         fputs("cancelled\n", cli->out);
     json_decref(answer);
+    hl_cli_session_close(session);
+    return status;
+}
+
+/* ---- logs ---- */
+
+int hl_cli_runs_logs(const struct hl_cli *cli)
+{
+    const char *id;
+    size_t count;
+    struct hl_cli_session *session;
+    int status = hl_cli_read_arguments(cli, NULL, 0, &id, 1, &count);
+    if (status != HL_CLI_OK)
+        return status;
+    if (count != 1)
+        return hl_cli_usage_error(cli, "\"runs logs\" needs a run's id");
+    status = hl_cli_session_open(&session, cli);
+    if (status != HL_CLI_OK)
+        return status;
+    struct hl_cli_target target;
+    struct hl_buf lines;
+    hl_buf_init(&lines, 0);
+    hl_cli_target_init(&target);
+    hl_cli_target_path(&target, "/v2/runs/");
+    hl_cli_target_segment(&target, id);
+    hl_cli_target_path(&target, "/logs");
+    const char *text = hl_cli_target_text(&target);
+    status = text ? hl_cli_read(session, text, &lines) : HL_CLI_FAILED;
+    if (status == HL_CLI_OK)
+        fwrite(lines.p, 1, lines.n, cli->out);
+    hl_buf_fini(&lines);
+    hl_cli_target_fini(&target);
     hl_cli_session_close(session);
     return status;
 }

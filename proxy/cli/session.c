@@ -338,30 +338,63 @@ static int refuse(const struct hl_cli *cli, const struct answer *a, const json_t
     return say(cli, "the answer was %u", a->status);
 }
 
+/* `text` is the request's body. */
+static int ask(struct hl_cli_session *session, const char *method, const char *target,
+    struct hl_str text, struct answer *a)
+{
+    *a = (struct answer){.status = 0};
+    hl_buf_init(&a->body, 0);
+    return session->is_local ? ask_store(session, method, target, text, a)
+                             : ask_sidecar(session, method, target, text, a);
+}
+
+static json_t *parse(const struct answer *a)
+{
+    json_error_t error;
+    return a->body.n > 0 ? json_loadb(a->body.p, a->body.n, JSON_ALLOW_NUL, &error) : NULL;
+}
+
+static bool is_good(const struct answer *a)
+{
+    return a->status >= 200 && a->status <= 299;
+}
+
 int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *target, json_t *body,
     json_t **out)
 {
     struct answer a = {.status = 0};
     struct hl_buf text;
-    json_error_t error;
     *out = NULL;
     hl_buf_init(&text, 0);
-    hl_buf_init(&a.body, 0);
     int status = HL_CLI_OK;
     if (body && hl_json_write(body, &text) != HL_OK)
         status = say(session->cli, "out of memory");
-    else if (session->is_local)
-        status = ask_store(session, method, target, hl_buf_str(&text), &a);
     else
-        status = ask_sidecar(session, method, target, hl_buf_str(&text), &a);
-    if (status == HL_CLI_OK && a.body.n > 0)
-        *out = json_loadb(a.body.p, a.body.n, JSON_ALLOW_NUL, &error);
-    if (status == HL_CLI_OK && (a.status < 200 || a.status > 299)) {
+        status = ask(session, method, target, hl_buf_str(&text), &a);
+    if (status == HL_CLI_OK)
+        *out = parse(&a);
+    if (status == HL_CLI_OK && !is_good(&a)) {
         status = refuse(session->cli, &a, *out);
         json_decref(*out);
         *out = NULL;
     }
     hl_buf_fini(&text);
+    hl_buf_fini(&a.body);
+    return status;
+}
+
+int hl_cli_read(struct hl_cli_session *session, const char *target, struct hl_buf *out)
+{
+    struct answer a;
+    int status = ask(session, "GET", target, (struct hl_str){NULL, 0}, &a);
+    if (status == HL_CLI_OK && !is_good(&a)) {
+        json_t *problem = parse(&a);
+        status = refuse(session->cli, &a, problem);
+        json_decref(problem);
+    } else if (status == HL_CLI_OK) {
+        *out = a.body;
+        return status;
+    }
     hl_buf_fini(&a.body);
     return status;
 }

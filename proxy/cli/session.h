@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "cli/cli.h"
 
 struct hl_cli_session;
@@ -29,5 +30,9 @@ const char *hl_cli_session_project(
  * said what the answer's detail says, and the status is for exiting. */
 HL_MUST_CHECK int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *target,
     json_t *body, json_t **out);
+
+/* GET; the answer's body as it is, owned by the caller. */
+HL_MUST_CHECK int hl_cli_read(
+    struct hl_cli_session *session, const char *target, struct hl_buf *out);
 
 #endif

@@ -1,10 +1,11 @@
 // GET …/runs/{id}/logs: what was logged about a run, ours and the app's, oldest first; of one that failed after a restart too.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
+import { assertAccessible, makeToken, openDashboard } from './lib/browser.mjs';
 import { test } from './lib/case.mjs';
 import { fleet } from './lib/replicas.mjs';
 import { assertRefused, control } from './lib/rest.mjs';
-import { freePort, startSidecar } from './lib/sidecar.mjs';
+import { freePort, run, startSidecar } from './lib/sidecar.mjs';
 import { RUN, caller, stage } from './lib/stage.mjs';
 import { gate, sleep, until } from './lib/until.mjs';
 
@@ -202,4 +203,29 @@ test('the last 200 lines of a run are kept, and 64 KiB', async (t) => {
     const answer = await all.ask('GET', `${RUNS}/${heavy}/logs`);
     assert.ok(answer.body.length <= 65536 && answer.body.length > 60000, `${answer.body.length}`);
     assert.ok(said(await logOf(all.ask, heavy)).at(-1).startsWith('39 '));
+});
+
+test('hookline runs logs prints it, beside a sidecar and without one', async (t) => {
+    const all = await staged(t);
+    const id = await ended(all, '/v4/p/a/bad');
+    const { text } = await all.ask('GET', `${RUNS}/${id}/logs`);
+    const logs = (of) => run(['runs', 'logs', of], { HOOKLINE_DATA_DIR: all.sidecar.dataDir });
+    assert.equal((await logs(id)).stdout, text);
+    const nobody = await logs('01890a5d-ac96-774b-bcce-b302099a8057');
+    assert.equal(nobody.code, 1);
+    assert.match(nobody.stderr, /^hookline: .*run/);
+    await all.sidecar.stop();
+    assert.equal((await logs(id)).stdout, text);
+});
+
+test('the dashboard shows it to admins', { limit: 120_000 }, async (t) => {
+    const all = await talking(t, { HOOKLINE_AUTH: 'jwt' });
+    const admin = await makeToken(all.sidecar, { role: 'admin' });
+    const headers = { authorization: `Bearer ${admin}` };
+    const id = await ended(all, RUN, { ...tell({ err: ['<b>Traceback</b>'], status: 500 }), headers });
+    const page = await openDashboard(t, all.sidecar, { token: admin, hash: `#/runs/${id}` });
+    const log = page.getByRole('region', { name: 'Log' });
+    await log.getByText('<b>Traceback</b>').waitFor();
+    await log.getByText('run finished').waitFor();
+    await assertAccessible(page, 'a run’s log');
 });

@@ -6,6 +6,7 @@ import { between, bytes, duration, plural, time, visible } from './format.js';
 import { REASONS, deliveryBadge, isOpen, modeChip } from './state.js';
 import { drawTimeline, lanesOf } from './timeline.js';
 import { attemptTable, redeliverButton } from './attempts.js';
+import { runLog } from './log.js';
 
 const EVERY = 1500;
 const SHOWN_MAX = 64 * 1024; /* of a result; the rest is to be downloaded */
@@ -26,6 +27,7 @@ export function show(main, route) {
         list,
     );
     const result = h('section', { 'aria-labelledby': 'result', hidden: true });
+    const log = runLog(path);
     const webhooks = h('section', { 'aria-labelledby': 'webhooks', hidden: true });
     fill(
         main,
@@ -36,6 +38,7 @@ export function show(main, route) {
         times,
         facts,
         result,
+        log.section,
         webhooks,
     );
     document.title = `Run ${runId.slice(-12)} · hookline`;
@@ -65,6 +68,7 @@ export function show(main, route) {
                 showResult(result, run, path, signal);
             }
         }
+        if (api.isAdmin()) log.renew(signal);
         if (facts.hidden) fill(list, listFacts(run));
         else renew(list, listFacts(run));
         facts.hidden = false;
@@ -148,6 +152,7 @@ function listFacts(run) {
         fact('Call', h('code', {}, `${run.method} ${visible(run.path)}`)),
         fact('App', run.app_name),
         fact('Accepted', time(run.created_at, { style: 'full' })),
+        run.async && fact('Place in the queue', run.queue_position ?? '–'),
         fact('Waited', run.queued_ms === null ? '–' : duration(run.queued_ms)),
         fact('Started', time(run.started_at, { style: 'full', empty: 'not yet' })),
         fact('Finished', time(run.finished_at, { style: 'full', empty: 'not yet' })),
