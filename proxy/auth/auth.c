@@ -197,6 +197,7 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
         .issuer = config->jwt_issuer,
         .audience = config->jwt_audience};
     enum hl_err err = hl_registry_init(&auth->registry);
+    hl_store_heed_quotas(store, &auth->registry.quotas);
     if (!err)
         err = open_all(auth, why, why_len);
     if (err) {

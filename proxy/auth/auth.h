@@ -20,7 +20,7 @@
 
 struct hl_account; /* store/record.h */
 struct hl_auth;
-struct hl_quota; /* quota.h */
+struct hl_quota; /* store/quota.h */
 
 /* Who a token stands for. */
 struct hl_principal {

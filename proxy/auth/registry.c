@@ -62,11 +62,19 @@ static struct hl_known_account *know_account(struct hl_registry *registry, const
         free(account);
         return NULL;
     }
-    account->id = *id;
+    account->id = account->quota.account = *id;
     account->next = registry->all;
     registry->all = account;
     hl_id_map_put(&registry->accounts, id, account);
     return account;
+}
+
+static void set_limits(
+    struct hl_registry *registry, struct hl_known_account *account, const struct hl_limits *limits)
+{
+    hl_quota_set(&account->quota, limits);
+    if (limits->max_running > 0)
+        hl_quotas_add(&registry->quotas, &account->quota);
 }
 
 enum hl_err hl_registry_admit(
@@ -75,7 +83,7 @@ enum hl_err hl_registry_admit(
     pthread_mutex_lock(&registry->lock);
     struct hl_known_account *account = know_account(registry, id);
     if (account)
-        hl_quota_set(&account->quota, limits);
+        set_limits(registry, account, limits);
     pthread_mutex_unlock(&registry->lock);
     return account ? HL_OK : HL_ERR_NOMEM;
 }
@@ -86,7 +94,7 @@ void hl_registry_limit(
     pthread_mutex_lock(&registry->lock);
     struct hl_known_account *account = hl_id_map_find(&registry->accounts, id);
     if (account)
-        hl_quota_set(&account->quota, limits);
+        set_limits(registry, account, limits);
     pthread_mutex_unlock(&registry->lock);
 }
 

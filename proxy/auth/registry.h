@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "auth/key_set.h"
-#include "auth/quota.h"
+#include "store/quota.h"
 #include "store/account.h"
 #include "base/id_map.h"
 
@@ -28,6 +28,7 @@ struct hl_registry {
     struct hl_key_set *keys;
     _Atomic uint64_t version; /* of `keys` */
     struct hl_id_map accounts;
+    struct hl_quotas quotas;
     struct hl_known_account *all; /* newest first; only grows */
 };
 

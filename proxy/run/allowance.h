@@ -1,9 +1,9 @@
 /* allowance.h - what one call has of its account's limits: a place among those inside the app, and a call
- * of its rate. Thread: the run's worker; what is counted is the process's (auth/quota.h). */
+ * of its rate. Thread: the run's worker; what is counted is the process's (store/quota.h). */
 #ifndef HL_RUN_ALLOWANCE_H
 #define HL_RUN_ALLOWANCE_H
 
-#include "auth/quota.h"
+#include "store/quota.h"
 #include "http/rate_limit.h"
 #include "http/refusal.h"
 

@@ -80,7 +80,7 @@ static bool on_slot(struct hl_limiter_wait *wait)
 /* With a limit: as many slots as there are runs waiting, within this worker's share. */
 static void ask_for_slots(struct hl_runs *runs)
 {
-    uint64_t queued = hl_counter_get(&hl_store_gauges(runs->service->store)->queued_runs);
+    uint64_t queued = hl_store_ready_runs(runs->service->store);
     while (!runs->is_draining && queued > runs->dispatch.waiting + runs->dispatch.credit &&
            runs->dispatch.running + runs->dispatch.waiting + runs->dispatch.credit <
                runs->dispatch.max) {

@@ -122,6 +122,8 @@ static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed, bool
     run->claimed = claimed;
     run->epoch = claimed->epoch;
     run->has_webhook = claimed->has_webhook;
+    run->allowance = (struct hl_allowance){.quota = claimed->quota, .has_place = claimed->quota};
+    claimed->quota = NULL;
     if (run->started_ms > claimed->created_ms)
         run->queued_us = (uint64_t)(run->started_ms - claimed->created_ms) * 1000;
     run->caller_minor = 1;
@@ -175,6 +177,7 @@ static void cancel_run(struct hl_runs *runs, const struct hl_id *id)
 /* The app has not been called: the run waits in the store for the next process. */
 static void give_back(struct hl_runs *runs, struct hl_claimed *claimed)
 {
+    hl_claimed_leave(claimed);
     struct hl_release *release = hl_release_new(claimed);
     if (!release) {
         hl_claimed_free(claimed); /* it stays claimed: interrupted at the next start */

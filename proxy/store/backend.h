@@ -19,8 +19,9 @@ struct hl_store {
     const uint8_t *signing_key; /* as it was found at the opening */
     size_t signing_key_n;       /* 0: there was none */
     bool keeps_keys;
-    bool is_shared;          /* hl_store_is_shared */
-    atomic_bool takes_calls; /* hl_store_note_app */
+    bool is_shared;                   /* hl_store_is_shared */
+    atomic_bool takes_calls;          /* hl_store_note_app */
+    struct hl_quotas *_Atomic quotas; /* hl_store_heed_quotas; NULL: none */
 };
 
 /* As hl_store_open. */

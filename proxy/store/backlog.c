@@ -28,6 +28,7 @@ void hl_backlog_fini(struct hl_backlog *b)
         free(b->lanes.entries[i].value);
     hl_watchers_fini(&b->watchers);
     hl_turns_fini(&b->turns);
+    hl_barred_fini(&b->barred);
     hl_id_map_fini(&b->lanes);
     free(b->changes);
 }
@@ -69,6 +70,7 @@ void hl_backlog_rollback(struct hl_backlog *b)
 {
     hl_watchers_rollback(&b->watchers);
     hl_turns_rollback(&b->turns);
+    hl_barred_forget(&b->barred);
     for (size_t i = b->n_changes; i-- > 0;) {
         struct hl_lane_change *change = &b->changes[i];
         change->lane->pending -= (uint32_t)change->pending;
@@ -107,47 +109,75 @@ enum hl_err hl_backlog_admits(
     return a->is_over_queued ? HL_ERR_BUSY : HL_OK;
 }
 
-static void count(struct hl_backlog *b, enum hl_priority class, int by)
+static void count(struct hl_backlog *b, const struct hl_queue_place *place, int by)
 {
     b->now.queued_runs += (uint64_t)(int64_t)by;
-    b->now.queued[class] += (uint64_t)(int64_t)by;
+    b->now.queued[place->class] += (uint64_t)(int64_t)by;
+    if (b->barred.n > 0 && hl_barred_has(&b->barred, place->subject))
+        b->barred.queued[place->class] += (uint64_t)(int64_t)by;
 }
 
 void hl_backlog_queue(struct hl_backlog *b, struct hl_queue_place *place)
 {
     place->turn = hl_turns_give(&b->turns, place->class, place->subject);
-    count(b, place->class, 1);
+    count(b, place, 1);
 }
 
 void hl_backlog_queue_again(struct hl_backlog *b, const struct hl_queue_place *place)
 {
     hl_turns_take(&b->turns, place->class, place->subject, place->turn);
-    count(b, place->class, 1);
+    count(b, place, 1);
 }
 
 void hl_backlog_start(struct hl_backlog *b, const struct hl_queue_place *place)
 {
     hl_turns_start(&b->turns, place->class, place->subject, place->turn);
-    count(b, place->class, -1);
+    count(b, place, -1);
 }
 
 void hl_backlog_unqueue(struct hl_backlog *b, const struct hl_queue_place *place)
 {
     hl_turns_leave(&b->turns, place->class, place->subject);
-    count(b, place->class, -1);
+    count(b, place, -1);
 }
 
 void hl_backlog_forget_class(struct hl_backlog *b, enum hl_priority class)
 {
-    b->now.queued_runs -= b->now.queued[class];
-    b->now.queued[class] = 0;
+    b->now.queued_runs -= b->now.queued[class] - b->barred.queued[class];
+    b->now.queued[class] = b->barred.queued[class];
+}
+
+enum hl_err hl_backlog_may_start(struct hl_backlog *b, const struct hl_key *key,
+    const struct hl_queue_place *place, struct hl_quota **quota)
+{
+    enum hl_err err = hl_barred_ask(&b->barred, key, place->subject, quota);
+    if (err != HL_ERR_BUSY)
+        return err;
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        b->barred.queued[i] += hl_turns_waiting(&b->turns, (enum hl_priority)i, place->subject);
+    return HL_ERR_STALE;
+}
+
+/* What is barred was counted from turns, which are forgotten where memory is short. */
+uint64_t hl_backlog_ready_of(const struct hl_backlog *b, enum hl_priority class)
+{
+    uint64_t queued = b->now.queued[class], barred = b->barred.queued[class];
+    return queued > barred ? queued - barred : 0;
+}
+
+uint64_t hl_backlog_ready(const struct hl_backlog *b)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        n += hl_backlog_ready_of(b, (enum hl_priority)i);
+    return n;
 }
 
 unsigned hl_backlog_waiting(const struct hl_backlog *b)
 {
     unsigned waiting = 0;
     for (unsigned i = 0; i < HL_PRIORITIES; i++)
-        if (b->now.queued[i] > 0)
+        if (hl_backlog_ready_of(b, (enum hl_priority)i) > 0)
             waiting |= hl_priority_bit((enum hl_priority)i);
     return waiting;
 }

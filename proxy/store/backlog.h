@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "base/turn.h"
-#include "store/key.h"
+#include "store/barred.h"
 #include "store/watch.h"
 
 struct hl_lane {
@@ -49,6 +49,7 @@ struct hl_backlog_totals {
 struct hl_backlog {
     struct hl_backlog_totals now, before; /* before: at hl_backlog_begin */
     struct hl_turns turns;
+    struct hl_barred barred;
     struct hl_id_map lanes;
     struct hl_list ready; /* lanes in turn */
     /* Wall time before which no queued run's time to start is over; it may be too early. */
@@ -85,7 +86,13 @@ void hl_backlog_start(struct hl_backlog *b, const struct hl_queue_place *place);
 void hl_backlog_unqueue(struct hl_backlog *b, const struct hl_queue_place *place);
 /* Somebody has removed queued runs: those of a class are not waited for. */
 void hl_backlog_forget_class(struct hl_backlog *b, enum hl_priority class);
-/* The classes that wait; 0: none. */
+/* Whether the one whose turn it is may start: OK, with `*quota` for its claim. STALE: it may not, and others
+ * have their turn. */
+HL_MUST_CHECK enum hl_err hl_backlog_may_start(struct hl_backlog *b, const struct hl_key *key,
+    const struct hl_queue_place *place, struct hl_quota **quota);
+/* Of a class, those that may start as far as is known; all of them; their classes, 0: none. */
+uint64_t hl_backlog_ready_of(const struct hl_backlog *b, enum hl_priority class);
+uint64_t hl_backlog_ready(const struct hl_backlog *b);
 unsigned hl_backlog_waiting(const struct hl_backlog *b);
 
 /* One of the queued runs is to start by then, 0: at any time. */

@@ -56,7 +56,7 @@ void hl_batch_add(struct hl_batch *b, struct hl_store_msg *m, size_t weight)
 
 bool hl_batch_can_serve(const struct hl_batch *b)
 {
-    return (b->workers.total > 0 && b->backlog->now.queued_runs > 0) ||
+    return (b->workers.total > 0 && hl_backlog_ready(b->backlog) > 0) ||
            (b->senders.total > 0 && hl_backlog_next_lane(b->backlog));
 }
 
@@ -167,8 +167,8 @@ static enum hl_err claim(
 static enum hl_err serve_runs(struct hl_batch *b)
 {
     struct hl_credit_note note;
-    while (
-        b->backlog->now.queued_runs > 0 && has_push_room(b) && hl_credit_take(&b->workers, &note)) {
+    while (hl_backlog_ready(b->backlog) > 0 && has_push_room(b) &&
+           hl_credit_take(&b->workers, &note)) {
         struct hl_claimed *claimed = NULL;
         enum hl_err err = begin(b);
         if (!err)
@@ -347,8 +347,19 @@ static enum hl_err run_singly(struct hl_batch *b, bool *has_committed)
     return HL_OK;
 }
 
+/* Runs that may have left room for others of their account. */
+static bool has_ended_some(const struct hl_batch *b)
+{
+    bool has = false;
+    for (size_t i = 0; i < b->n_ops && !has; i++)
+        has = b->ops[i].m->msg.type == HL_STORE_FINISH || b->ops[i].m->msg.type == HL_STORE_RELEASE;
+    return has;
+}
+
 enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *has_committed)
 {
+    if (has_ended_some(b))
+        hl_barred_forget(&b->backlog->barred);
     b->now_ms = now_ms;
     b->n_pushes = b->pushed_weight = 0;
     b->short_of = HL_OK;

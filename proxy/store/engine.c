@@ -239,7 +239,7 @@ static bool may_serve(const struct hl_engine *e, uint64_t now_us)
  * any are told when there is. */
 static void settle_credit(struct hl_engine *e)
 {
-    if (e->is_failing || e->retry_us != HL_NEVER || e->backlog.now.queued_runs == 0)
+    if (e->is_failing || e->retry_us != HL_NEVER || hl_backlog_ready(&e->backlog) == 0)
         hl_credit_return_unused(&e->batch.workers);
     else
         hl_credit_hint(&e->batch.workers);
@@ -299,6 +299,8 @@ static void run_batch(struct hl_engine *e)
     e->retry_us = err == HL_ERR_UNAVAILABLE ? began_us + RETRY_US : HL_NEVER;
     e->serve_us = err && err != HL_ERR_UNAVAILABLE ? began_us + RETRY_US : 0;
 
+    if (b->backlog->barred.n > 0)
+        e->barred_us = hl_clock_mono_us() + HL_BARRED_LOOK_MS * 1000;
     hl_batch_note(b);
     for (size_t i = 0; i < b->n_ops; i++)
         if (!b->ops[i].is_held)
@@ -320,6 +322,13 @@ static void sleep_until(struct hl_engine *e, uint64_t due_us)
 }
 
 /* --- the thread ----------------------------------------------------------------------------- */
+
+/* What was barred may start again: something of its account may have ended, or its limit is another. */
+static void look_at_barred(struct hl_engine *e)
+{
+    if (e->backlog.barred.n > 0 && hl_clock_mono_us() >= e->barred_us)
+        hl_barred_forget(&e->backlog.barred);
+}
 
 static bool can_run(const struct hl_engine *e)
 {
@@ -348,6 +357,7 @@ static void run(void *arg)
         take_mail(e);
         hl_maintenance_expire(e);
         tell_watchers(e);
+        look_at_barred(e);
         if (can_run(e)) {
             run_batch(e);
             tell_watchers(e);

@@ -34,10 +34,11 @@ struct hl_engine {
     struct hl_clock_guard clock_guard;
 
     /* CLOCK_MONOTONIC in microseconds */
-    uint64_t retry_us; /* nothing can be written just now: no batch before */
-    uint64_t serve_us; /* handing out failed: not again before; 0: it did not */
-    uint64_t room_us;  /* what was last found of room holds until then */
-    uint64_t purge_us; /* the next purge step */
+    uint64_t retry_us;  /* nothing can be written just now: no batch before */
+    uint64_t barred_us; /* when what is barred is looked at again */
+    uint64_t serve_us;  /* handing out failed: not again before; 0: it did not */
+    uint64_t room_us;   /* what was last found of room holds until then */
+    uint64_t purge_us;  /* the next purge step */
     uint64_t
         expire_us; /* runs whose time to start is over are not ended before; see backlog.expire_ms */
     uint64_t survey_us;    /* the gauges that must be looked up are renewed then */

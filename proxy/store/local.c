@@ -77,6 +77,7 @@ enum hl_err hl_local_store_open(
     }
     hl_backlog_init(&l->engine.backlog, config->max_queued_runs, config->max_pending_deliveries,
         config->webhook_per_host);
+    l->engine.backlog.barred.quotas = &l->base.quotas;
     enum hl_err err = open_driver(l, config, why, why_len);
     if (!err)
         err = start(l, config, why, why_len);
@@ -85,12 +86,12 @@ enum hl_err hl_local_store_open(
         free(l);
         return err;
     }
-    l->base = (struct hl_store){.vt = &vt,
-        .gauges = &l->engine.gauges,
-        .data_dir = l->driver->data_dir,
-        .signing_key = l->driver->signing_key,
-        .signing_key_n = l->driver->signing_key_n,
-        .keeps_keys = l->driver->data_dir != NULL};
+    l->base.vt = &vt;
+    l->base.gauges = &l->engine.gauges;
+    l->base.data_dir = l->driver->data_dir;
+    l->base.signing_key = l->driver->signing_key;
+    l->base.signing_key_n = l->driver->signing_key_n;
+    l->base.keeps_keys = l->driver->data_dir != NULL;
     *out = &l->base;
     return HL_OK;
 }

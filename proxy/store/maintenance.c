@@ -150,7 +150,7 @@ static void show_backlog(struct hl_engine *e)
     const struct hl_backlog_totals *now = &e->backlog.now;
     hl_counter_set(&e->gauges.queued_runs, now->queued_runs);
     for (int i = 0; i < HL_PRIORITIES; i++)
-        hl_counter_set(&e->gauges.queued[i], now->queued[i]);
+        hl_counter_set(&e->gauges.queued[i], hl_backlog_ready_of(&e->backlog, (enum hl_priority)i));
     hl_counter_set(&e->gauges.pending_deliveries, now->pending);
     hl_counter_set(&e->gauges.leased_deliveries, now->leased);
     hl_counter_set(&e->gauges.dead_letters, now->dead);
@@ -321,6 +321,8 @@ uint64_t hl_maintenance_next_due(const struct hl_engine *e)
     due = sooner(sooner(due, e->clock_us), expire_due_us(e));
     if (e->serve_us > 0)
         due = sooner(due, e->serve_us);
+    if (e->backlog.barred.n > 0)
+        due = sooner(due, e->barred_us);
     if (e->held.first)
         return sooner(due, e->held.retry_us);
     return e->room && e->retry_us == HL_NEVER ? sooner(due, e->room_us) : due;

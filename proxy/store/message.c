@@ -3,6 +3,8 @@
  * from elsewhere and go on elsewhere. */
 #include "store/message.h"
 
+#include "store/quota.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,10 +95,18 @@ void hl_accept_free(struct hl_accept *a)
     free(a);
 }
 
+void hl_claimed_leave(struct hl_claimed *c)
+{
+    if (c->quota)
+        hl_quota_leave(c->quota);
+    c->quota = NULL;
+}
+
 void hl_claimed_free(struct hl_claimed *c)
 {
     if (!c)
         return;
+    hl_claimed_leave(c);
     wipe(c->head);
     hl_body_fini(&c->body);
     free(c);

@@ -100,6 +100,19 @@ void hl_store_note_app(struct hl_store *store, bool takes_calls)
     atomic_store(&store->takes_calls, takes_calls);
 }
 
+void hl_store_heed_quotas(struct hl_store *store, struct hl_quotas *quotas)
+{
+    atomic_store(&store->quotas, quotas);
+}
+
+uint64_t hl_store_ready_runs(const struct hl_store *store)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < HL_PRIORITIES; i++)
+        n += hl_counter_get(&store->gauges->queued[i]);
+    return n;
+}
+
 bool hl_store_is_shared(const struct hl_store *store)
 {
     return store->is_shared;

@@ -138,6 +138,8 @@ struct hl_credit {
 /* A run for a worker: `running` is on disk. */
 struct hl_claimed {
     struct hl_msg msg;
+    struct hl_quota
+        *quota; /* where it has a place, which whoever takes the run leaves; NULL: none */
     struct hl_id run_id;
     uint32_t epoch;
     uint32_t attempt; /* from 1 */
@@ -150,6 +152,7 @@ struct hl_claimed {
     struct hl_body body;
 };
 void hl_claimed_free(struct hl_claimed *c);
+void hl_claimed_leave(struct hl_claimed *c); /* its place, if it has one */
 
 /* State, kept response and delivery (if the run has a webhook) in one commit. Reply: OK, or STALE
  * (the run is final already or has another epoch: nothing changed), NOT_FOUND (never recorded), or
@@ -266,7 +269,7 @@ struct hl_keep_key {
 /* What other threads may read at any time, written by the store's thread. */
 struct hl_store_gauges {
     struct hl_counter queued_runs, pending_deliveries; /* of all replicas, where it is shared */
-    struct hl_counter queued[HL_PRIORITIES];           /* of each class, likewise */
+    struct hl_counter queued[HL_PRIORITIES];           /* of each class that may start, likewise */
     struct hl_counter leased_deliveries;
     struct hl_counter lanes_at_limit;   /* destinations that deliveries wait for a place at */
     struct hl_counter dead_letters;     /* since start */
@@ -337,6 +340,13 @@ HL_MUST_CHECK enum hl_err hl_store_get_signing_key(
     struct hl_store *store, uint8_t out[HL_SIGNING_KEY_MAX], size_t *n);
 HL_MUST_CHECK enum hl_err hl_store_put_signing_key(
     struct hl_store *store, const uint8_t *key, size_t n);
+
+/* From now on no more runs of an account are handed out than its max_running leaves room for. They are
+ * borrowed until the store is closed. */
+struct hl_quotas; /* quota.h */
+void hl_store_heed_quotas(struct hl_store *store, struct hl_quotas *quotas);
+/* How many queued runs may start, as far as is known. Any thread. */
+uint64_t hl_store_ready_runs(const struct hl_store *store);
 
 /* The absolute data directory, or NULL with the memory driver: bodies are INLINE then, whatever
  * their size. */

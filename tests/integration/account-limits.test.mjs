@@ -287,3 +287,68 @@ test('a browser may read the fields of a refusal', async (t) => {
     const exposed = refused.headers['access-control-expose-headers'].split(', ');
     for (const name of ['RateLimit', 'RateLimit-Policy', 'Retry-After']) assert.ok(exposed.includes(name), name);
 });
+
+for (const store of ['sqlite', 'memory'])
+    test(`${store}: a queued run of an account at max_running waits, and others pass it`, async (t) => {
+        const doors = [gate(), gate()];
+        const inside = { first: 0, second: 0 };
+        let most = 0;
+        const app = async (x) => {
+            const who = x.get('x-who');
+            most = Math.max(most, who === 'first' ? ++inside.first : 0);
+            if (who === 'second') inside.second++;
+            await x.body();
+            await doors[who === 'first' ? 0 : 1].promise;
+            if (who === 'first') inside.first--;
+            await x.send(200, {}, 'ok');
+        };
+        const env = { HOOKLINE_STORE: store, HOOKLINE_WORKERS: '2' };
+        const { call, as, create, change, admin, sidecar } = await locked(t, { max_running: 2 }, { app, env });
+        const other = as((await create()).token);
+        const accept = async (with_, who) => {
+            const answer = await with_(RUN, { query: { async: 'true' }, headers: { 'x-who': who } });
+            assert.equal(answer.status, 202, answer.text);
+        };
+        const sync = call(RUN, { headers: { 'x-who': 'first' } });
+        await until('the call is inside', () => inside.first === 1);
+        for (let i = 0; i < 8; i++) await accept(call, 'first');
+        await until('one run is beside it', () => inside.first === 2);
+        for (let i = 0; i < 3; i++) await accept(other, 'second');
+        await until('the others pass', () => inside.second === 3);
+        assertLimited(await call(RUN, { headers: { 'x-who': 'first' } }), 'max_running', 2);
+        const queued = async () => (await admin('GET', '/v2/projects/p/runs?state=queued')).json().runs.length;
+        assert.equal(await queued(), 7);
+        await change({ max_running: 4 });
+        await until('two more', () => inside.first === 4);
+        assert.equal(most, 4);
+        if (store === 'sqlite') {
+            await change({ max_running: 3 });
+            doors[0].open();
+            doors[1].open();
+            assert.equal((await sync).status, 200);
+            await until('all have run', async () => (await queued()) === 0);
+            assert.equal(most, 4);
+            return;
+        }
+        doors[0].open();
+        doors[1].open();
+        assert.equal((await sync).status, 200);
+        await until('all have run', async () => (await queued()) === 0);
+        assert.equal(most, 4);
+        assert.ok(sidecar);
+    });
+
+test('what waits for its account waits after a restart, too, and goes on when the limit is lifted', async (t) => {
+    const { doors, counts, app } = waiting();
+    const { call, change, sidecar } = await locked(t, { max_running: 1 }, { app });
+    for (let i = 0; i < 5; i++) assert.equal((await call(RUN, { query: { async: 'true' } })).status, 202);
+    await until('one is inside', () => counts.inside === 1);
+    await sidecar.kill();
+    await sidecar.start();
+    await until('another one is', () => counts.started.length === 2);
+    assertLimited(await call(), 'max_running', 1);
+    assert.equal(counts.started.length, 2);
+    await change({ max_running: null });
+    await until('all are', () => counts.started.length === 5);
+    doors.open();
+});

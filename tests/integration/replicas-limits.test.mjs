@@ -5,7 +5,7 @@ import { postgres } from './lib/postgres.mjs';
 import { control } from './lib/rest.mjs';
 import { startSidecar } from './lib/sidecar.mjs';
 import { RUN, assertProblem, caller, stage } from './lib/stage.mjs';
-import { gate, until } from './lib/until.mjs';
+import { gate, sleep, until } from './lib/until.mjs';
 
 const ACCOUNTS = '/v2/projects/p/service-accounts';
 
@@ -75,4 +75,28 @@ test('max_queued is of all replicas together; a known key is answered by either'
     }
     doors.open();
     await until('there is room again', async () => (await accept(call, 'new')).status === 202);
+});
+
+test('max_running of queued runs is of all replicas together', async (t) => {
+    let inside = 0;
+    let most = 0;
+    let ended = 0;
+    const app = async (x) => {
+        most = Math.max(most, ++inside);
+        await x.body();
+        await sleep(20);
+        inside--;
+        ended++;
+        await x.send(200, {}, 'ok');
+    };
+    const { call, callNear, change } = await pair(t, { max_running: 2 }, { app });
+    const accept = async (with_) => assert.equal((await with_({ query: { async: 'true' } })).status, 202);
+    await accept(call);
+    await until('far knows the account', () => ended === 1);
+    await Promise.all(Array.from({ length: 24 }, (_, i) => accept(i % 2 ? call : callNear)));
+    await until('all have run', () => ended === 25);
+    assert.ok(most <= 2, `${most}`);
+    await change({ max_running: null });
+    await accept(call);
+    await until('it has run', () => ended === 26);
 });

@@ -43,6 +43,11 @@ const char *hl_store_data_dir(const struct hl_store *s)
     return NULL;
 }
 
+uint64_t hl_store_ready_runs(const struct hl_store *store)
+{
+    return hl_counter_get(&hl_store_gauges(store)->queued_runs);
+}
+
 bool hl_store_is_shared(const struct hl_store *s)
 {
     (void)s;

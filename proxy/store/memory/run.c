@@ -260,19 +260,45 @@ static void leave_queue(struct hl_memory *m, struct hl_memory_run *run)
     hl_heap_remove(turns_of(m, run), &run->in_turn);
 }
 
+static bool is_before(const struct hl_heap_node *a, const struct hl_heap_node *b)
+{
+    return !b || a->key < b->key || (a->key == b->key && a->tie < b->tie);
+}
+
+/* The first of its class; where some are barred, of the others: all that waits is looked at. */
+static struct hl_memory_run *find_next(struct hl_memory *m, enum hl_priority class)
+{
+    const struct hl_heap *turns = &m->turns[class];
+    const struct hl_barred *barred = &m->base.backlog->barred;
+    struct hl_heap_node *next = barred->n == 0 ? hl_heap_first(turns) : NULL;
+    for (size_t i = 0; barred->n > 0 && i < turns->n; i++) {
+        struct hl_heap_node *node = turns->nodes[i];
+        const struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, in_turn);
+        if (is_before(node, next) && !hl_barred_has(barred, run->place.subject))
+            next = node;
+    }
+    return next ? HL_CONTAINER_OF(next, struct hl_memory_run, in_turn) : NULL;
+}
+
 enum hl_err hl_memory_run_claim(
     struct hl_driver *d, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
 {
     struct hl_memory *m = hl_memory_of(d);
-    struct hl_heap_node *first = hl_heap_first(&m->turns[class]);
-    if (!first)
+    struct hl_memory_run *run = find_next(m, class);
+    struct hl_quota *quota;
+    if (!run)
         return HL_ERR_NOT_FOUND;
-    struct hl_memory_run *run = HL_CONTAINER_OF(first, struct hl_memory_run, in_turn);
+    enum hl_err err = hl_backlog_may_start(d->backlog, &m->key, &run->place, &quota);
+    if (err)
+        return err;
     char *room;
     struct hl_claimed *c = hl_store_message_alloc(
         sizeof(*c), run->project.n + run->app.n + run->head.n, HL_STORE_CLAIMED, &room);
+    if (!c && quota)
+        hl_quota_leave(quota);
     if (!c)
         return HL_ERR_NOMEM;
+    c->quota = quota;
     run->outcome.state = HL_RUN_RUNNING;
     run->started_ms = now_ms;
     c->run_id = run->id;

@@ -4,6 +4,7 @@
 #include <mbedtls/sha256.h>
 
 #include "base/clock.h"
+#include "store/barred.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/expire.h"
@@ -268,6 +269,9 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
     if (hl_pg_live_end(&s->live, &finish_of(op)->run_id, finish_of(op)->epoch))
         hl_pg_bodies_drop(s, &finish_of(op)->run_id);
     s->leases_more = true;
+    if (hl_barred_first(
+            atomic_load(&s->base.quotas))) /* it may leave room for another of its account */
+        s->claims_more = true;
     if (op->rc == HL_OK && op->number)
         hl_pg_notify_work(s);
 }

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/barred.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/errand.h"
@@ -56,10 +57,39 @@ static void share_out(
     }
 }
 
+/* No limit is as much as there may be at all. */
+static int64_t room_of(const struct hl_quota *quota)
+{
+    uint32_t max = atomic_load(&quota->max_running);
+    return max == 0 ? HL_LIMIT_MAX : (int64_t)max - (int64_t)atomic_load(&quota->running);
+}
+
+/* Accounts that have, or had, a max_running, and how many more this replica may have of each. The list may
+ * grow meanwhile: at its beginning. */
+static void add_room(struct hl_pg_store *s)
+{
+    struct hl_quota *first = hl_barred_first(atomic_load(&s->base.quotas));
+    size_t n = 0;
+    for (const struct hl_quota *q = first; q; q = q->next)
+        n++;
+    hl_pg_array_begin(&s->params, HL_PG_INT, n);
+    for (struct hl_quota *q = first; q; q = q->next)
+        hl_pg_item_int(&s->params, (int64_t)hl_barred_subject(q, &s->keys.key));
+    hl_pg_array_end(&s->params);
+    hl_pg_array_begin(&s->params, HL_PG_INT, n);
+    for (const struct hl_quota *q = first; q; q = q->next)
+        hl_pg_item_int(&s->params, room_of(q));
+    hl_pg_array_end(&s->params);
+}
+
 static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     uint32_t wanted[HL_PRIORITIES] = {0};
     f->n_claims = take_credit(&s->workers, f->claims);
+    if (hl_barred_first(atomic_load(&s->base.quotas))) {
+        hl_pg_params_clear(&s->params);
+        hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_CLAIM_LOCK, &s->params);
+    }
     f->claim_at = (int)f->flight.n;
     f->waiting = waiting_classes(s);
     s->is_claiming = true;
@@ -70,7 +100,11 @@ static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
     hl_pg_add_int(&s->params, hl_clock_wall_ms());
     for (int i = 0; i < HL_PRIORITIES; i++)
         hl_pg_add_int(&s->params, wanted[i]);
-    hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_RUN_CLAIM, &s->params);
+    bool has_limits = hl_barred_first(atomic_load(&s->base.quotas));
+    if (has_limits)
+        add_room(s);
+    hl_pg_link_add(&s->writer, &f->flight,
+        has_limits ? HL_PG_DO_RUN_CLAIM_WITHIN : HL_PG_DO_RUN_CLAIM, &s->params);
 }
 
 static size_t busy_lanes(const struct hl_pg_places *places)
@@ -228,13 +262,25 @@ static enum hl_err hand_out_run(
     return HL_OK;
 }
 
-/* The last two columns. */
+/* The last three columns begin with these two. */
 static enum hl_priority read_turn(const PGresult *result, int row, int64_t *turn)
 {
-    struct hl_pg_row last = {.result = result, .row = row, .column = PQnfields(result) - 2};
+    struct hl_pg_row last = {.result = result, .row = row, .column = PQnfields(result) - 3};
     int class = (int)hl_pg_int(&last);
     *turn = hl_pg_int(&last);
     return hl_priority_of(class);
+}
+
+/* The last is its subject: whose account may have a limit takes a place of it. */
+static void take_place(
+    struct hl_pg_store *s, const struct hl_pg_row *row, struct hl_claimed *claimed)
+{
+    struct hl_pg_row last = *row;
+    last.column = PQnfields(row->result) - 1;
+    claimed->quota =
+        hl_barred_find(atomic_load(&s->base.quotas), &s->keys.key, (uint64_t)hl_pg_int(&last));
+    if (claimed->quota)
+        hl_quota_occupy(claimed->quota);
 }
 
 static void count_down(struct hl_counter *counter, uint64_t n)
@@ -277,6 +323,8 @@ static void hand_out_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
         hl_pg_id(&row, &run_id);
         row.column = 0;
         enum hl_err err = hl_pg_read_claimed(s, &row, &claimed);
+        if (!err)
+            take_place(s, &row, claimed);
         if (!err)
             err = hand_out_run(s, f->claims[used], claimed);
         used += !err;

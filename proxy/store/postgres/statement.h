@@ -115,10 +115,41 @@ enum hl_pg_code {
     " FROM (SELECT FROM ~.ticket q WHERE q.node_id IS NULL AND q.class = " class " LIMIT "         \
                                                                                  "$5::bigint) x) " \
                                                                                  "END"
-#define HL_PG_IN_TURN(class, n)                                                                    \
-    "SELECT t.run_id FROM ~.ticket t WHERE " HL_PG_CLAIMABLE                                       \
+#define HL_PG_IN_TURN(class, n, which)                                                             \
+    "SELECT t.run_id FROM ~.ticket t WHERE " HL_PG_CLAIMABLE which                                 \
     " AND t.class = " class " ORDER BY t.turn, t.run_id LIMIT " n                                  \
                             "::bigint FOR UPDATE OF t SKIP LOCKED"
+#define HL_PG_CLAIM(which)                                                                         \
+    "high AS (" HL_PG_IN_TURN("0", "$4", which) "),"                                               \
+    " normal AS (" HL_PG_IN_TURN("1", "$5", which) "), low AS (" HL_PG_IN_TURN("2", "$6", which)   \
+    "), wanted AS MATERIALIZED (SELECT run_id FROM high UNION ALL SELECT run_id FROM normal"       \
+    " UNION ALL SELECT run_id FROM low),"                                                          \
+    " others AS (SELECT t.run_id FROM ~.ticket t WHERE " HL_PG_CLAIMABLE which                     \
+    " AND t.run_id NOT IN (SELECT run_id FROM wanted) ORDER BY t.class, t.turn, t.run_id"          \
+    " LIMIT $2::bigint - (SELECT count(*) FROM wanted) FOR UPDATE OF t SKIP LOCKED),"              \
+    " next AS (SELECT run_id FROM wanted UNION ALL SELECT run_id FROM others),"                    \
+    " taken AS (UPDATE ~.ticket t SET node_id = $1::uuid, epoch = t.epoch + 1,"                    \
+    " attempt = t.attempt + 1, started_ms = $3::bigint FROM next"                                  \
+    " WHERE t.run_id = next.run_id RETURNING t.run_id, t.epoch, t.attempt, t.class,"               \
+    " t.turn, t.subject, t.timeout_ms)"                                                            \
+    " SELECT x.run_id, r.run_id IS NOT NULL, x.epoch, x.attempt, r.has_webhook, r.created_ms,"     \
+    " x.timeout_ms, r.project, r.app, r.head, " HL_PG_REQUEST ", x.class, x.turn, x.subject"       \
+    " FROM taken x LEFT JOIN ~.run r ON r.run_id = x.run_id"                                       \
+    " ORDER BY x.class, x.turn, x.run_id"
+
+/* What is left for each account that has a max_running, and whether a ticket is among the first of its
+ * account's that it is left for. */
+#define HL_PG_ROOM                                                                                 \
+    "room AS MATERIALIZED (SELECT s.subject, CASE WHEN current_setting('hookline.counts', true)"   \
+    " = 'true' THEN s.room - (SELECT count(*) FROM ~.ticket o WHERE o.node_id IS NOT NULL"         \
+    " AND o.node_id <> $1::uuid AND o.subject = s.subject) ELSE 0 END AS room"                     \
+    " FROM unnest($7::bigint[], $8::bigint[]) AS s(subject, room))"
+#define HL_PG_HAS_ROOM                                                                             \
+    " AND coalesce((SELECT CASE WHEN m.room <= 0 THEN false ELSE m.room > (SELECT count(*) FROM"   \
+    " (SELECT FROM ~.ticket q WHERE q.node_id IS NULL AND q.class = ANY ('{0,1,2}')"               \
+    " AND q.subject = t.subject AND q.due_at <= now()"                                             \
+    " AND (q.class, q.turn, q.run_id) < (t.class, t.turn, t.run_id) LIMIT m.room) AS before) END"  \
+    " FROM room m WHERE m.subject = t.subject LIMIT 1), true)"
 #define HL_PG_COUNT_QUEUED(class)                                                                  \
     "(SELECT count(*) FROM (SELECT FROM ~.ticket WHERE node_id IS NULL AND due_at <= now()"        \
     " AND class = " class " LIMIT $1::bigint) AS queued)"
@@ -220,23 +251,13 @@ enum hl_pg_code {
         " ON old.project = i.project AND old.app = i.app AND old.subject = i.subject"              \
         " AND old.key = i.key")                                                                    \
     /* $1 me, $2 how many, $3 now in ms, $4 to $6 how many of each class; where there are fewer of */ \
-    /* one, others */                                                                              \
-    X(RUN_CLAIM, "WITH " HL_PG_ME ", high AS (" HL_PG_IN_TURN("0", "$4") "),"                      \
-        " normal AS (" HL_PG_IN_TURN("1", "$5") "), low AS (" HL_PG_IN_TURN("2", "$6") "),"        \
-        " wanted AS MATERIALIZED (SELECT run_id FROM high UNION ALL SELECT run_id FROM normal"     \
-        " UNION ALL SELECT run_id FROM low),"                                                      \
-        " others AS (SELECT t.run_id FROM ~.ticket t WHERE " HL_PG_CLAIMABLE                       \
-        " AND t.run_id NOT IN (SELECT run_id FROM wanted) ORDER BY t.class, t.turn, t.run_id"      \
-        " LIMIT $2::bigint - (SELECT count(*) FROM wanted) FOR UPDATE OF t SKIP LOCKED),"          \
-        " next AS (SELECT run_id FROM wanted UNION ALL SELECT run_id FROM others),"                \
-        " taken AS (UPDATE ~.ticket t SET node_id = $1::uuid, epoch = t.epoch + 1,"                \
-        " attempt = t.attempt + 1, started_ms = $3::bigint FROM next"                              \
-        " WHERE t.run_id = next.run_id RETURNING t.run_id, t.epoch, t.attempt, t.class,"           \
-        " t.turn, t.timeout_ms)"                                                                   \
-        " SELECT x.run_id, r.run_id IS NOT NULL, x.epoch, x.attempt, r.has_webhook, r.created_ms," \
-        " x.timeout_ms, r.project, r.app, r.head, " HL_PG_REQUEST ", x.class, x.turn"              \
-        " FROM taken x LEFT JOIN ~.run r ON r.run_id = x.run_id"                                   \
-        " ORDER BY x.class, x.turn, x.run_id")                                                     \
+    /* one, others. Where accounts have a max_running: $7 their subjects, $8 how many more of each this */ \
+    /* replica may have inside, before what others have */                                         \
+    X(RUN_CLAIM, "WITH " HL_PG_ME ", " HL_PG_CLAIM(""))                                            \
+    X(RUN_CLAIM_WITHIN, "WITH " HL_PG_ME ", " HL_PG_ROOM ", " HL_PG_CLAIM(HL_PG_HAS_ROOM))         \
+    /* Who has it counts what others have, too; the others leave such accounts out meanwhile */    \
+    X(CLAIM_LOCK, "SELECT set_config('hookline.counts', pg_try_advisory_xact_lock(1751870572,"     \
+        " hashtext('~'))::text, true)")                                                            \
     /* $1 me, $18 attempts of a delivery, $19 logs */                                              \
     X(RUN_FINISH, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"     \
         " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::bytea[],"       \

@@ -2,6 +2,8 @@
  * transaction. */
 #include "store/sqlite/claim.h"
 
+#include <stdio.h>
+
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "store/message.h"
@@ -118,6 +120,36 @@ static enum hl_err pass_over(struct hl_database *db, const struct hl_id *run_id,
     return err ? err : HL_ERR_STALE;
 }
 
+/* The first of its class; where some are barred, of the others. Those are walked over. */
+static enum hl_err find_next(
+    struct hl_database *db, enum hl_sql next, enum hl_priority class, struct hl_sql_row *row)
+{
+    const struct hl_barred *barred = &db->base.backlog->barred;
+    struct hl_sql_args args = hl_database_bind(db, next);
+    hl_sql_bind_int(&args, class);
+    if (next == HL_SQL_TURN_NEXT)
+        return hl_database_row(db, next, row);
+    db->barred.n = 0;
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < barred->n && !err; i++) {
+        char text[24];
+        snprintf(text, sizeof(text), "%c%lld", i > 0 ? ',' : '[', (long long)barred->subjects[i]);
+        err = hl_buf_append_str(&db->barred, hl_str_from(text));
+    }
+    if (!err)
+        err = hl_buf_append_str(&db->barred, HL_STR("]"));
+    if (err)
+        return err;
+    hl_sql_bind_text(&args, hl_buf_str(&db->barred));
+    return hl_database_row(db, next, row);
+}
+
+static enum hl_err ask_quota(
+    struct hl_database *db, const struct hl_queue_place *place, struct hl_claimed *claimed)
+{
+    return hl_backlog_may_start(db->base.backlog, &db->key, place, &claimed->quota);
+}
+
 /* The one that has rows and the turn. NOMEM: nothing was changed. */
 static enum hl_err claim_stored(
     struct hl_database *db, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
@@ -126,17 +158,23 @@ static enum hl_err claim_stored(
         .state = HL_RUN_RUNNING, .is_async = true, .place = {.class = class}};
     struct hl_sql_row row;
     struct hl_id run_id;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TURN_NEXT);
-    hl_sql_bind_int(&args, class);
-    enum hl_err err = hl_database_row(db, HL_SQL_TURN_NEXT, &row);
+    enum hl_sql next = db->base.backlog->barred.n > 0 ? HL_SQL_TURN_NEXT_OTHER : HL_SQL_TURN_NEXT;
+    enum hl_err err = find_next(db, next, class, &row);
     if (err == HL_ERR_NOT_FOUND)
         return forget_missing(db, class);
     if (err)
         return hl_database_end(db, err);
     err = read_ticket(db, &row, &run, &run_id, out);
-    hl_database_done(db, HL_SQL_TURN_NEXT);
+    hl_database_done(db, next);
     if (err == HL_ERR_NOMEM)
         return err;
+    if (!err)
+        err = ask_quota(db, &run.place, *out);
+    if (err == HL_ERR_STALE || err == HL_ERR_NOMEM) {
+        hl_claimed_free(*out);
+        *out = NULL;
+        return err;
+    }
 
     err = err ? pass_over(db, &run_id, &run, now_ms, err)
               : begin(db, &run_id, &run, now_ms, (*out)->start_by_ms);

@@ -55,7 +55,8 @@ enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl
 
 bool hl_fresh_is_queue(const struct hl_database *db)
 {
-    return db->n_fresh_queued > 0 && db->n_fresh_queued == db->base.backlog->now.queued_runs;
+    return db->n_fresh_queued > 0 && db->base.backlog->barred.n == 0 &&
+           db->n_fresh_queued == db->base.backlog->now.queued_runs;
 }
 
 static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **out)
@@ -88,9 +89,16 @@ enum hl_err hl_fresh_claim(
 {
     struct hl_heap_node *first = hl_heap_first(&db->fresh_turns[class]);
     struct hl_fresh_run *fresh = HL_CONTAINER_OF(first, struct hl_fresh_run, in_turn);
-    enum hl_err err = make_claimed(fresh->accept, out);
+    struct hl_quota *quota;
+    enum hl_err err = hl_backlog_may_start(db->base.backlog, &db->key, &fresh->place, &quota);
     if (err)
         return err;
+    err = make_claimed(fresh->accept, out);
+    if (err && quota)
+        hl_quota_leave(quota);
+    if (err)
+        return err;
+    (*out)->quota = quota;
     fresh->has_begun = true;
     fresh->started_ms = now_ms;
     db->n_fresh_queued--;

@@ -323,6 +323,7 @@ void hl_sqlite_free(struct hl_database *db)
         hl_heap_fini(&db->fresh_turns[i]);
     hl_buf_fini(&db->sealed_url);
     hl_buf_fini(&db->sealed_secret);
+    hl_buf_fini(&db->barred);
     hl_data_dir_close(&db->dir);
     hl_running_forget(db);
     hl_id_map_fini(&db->running);
@@ -381,6 +382,7 @@ struct hl_database *hl_sqlite_new(void)
         hl_buf_init(&db->sealed_heads[i], 0);
     hl_buf_init(&db->sealed_url, 0);
     hl_buf_init(&db->sealed_secret, 0);
+    hl_buf_init(&db->barred, 0);
     return db;
 }
 

@@ -17,6 +17,15 @@
     "result.body_size, result.body_sha256, result.body_file"
 #define HL_SQL_RESULT HL_SQL_RESULT_HEAD ", result.body_bytes"
 
+/* A queued run of a class. */
+#define HL_SQL_IN_TURN                                                                             \
+    "SELECT turn.number, turn.subject, turn.turn, run.has_begun, ticket.run_id,"                   \
+    " run.number IS NOT NULL, app.name IS NOT NULL, run.app_id, run.has_webhook, run.created_ms,"  \
+    " run.epoch, run.attempt, ticket.timeout_ms, ticket.start_by_ms, app.project, app.name,"       \
+    " ticket.head, " HL_SQL_BODY " FROM turn LEFT JOIN ticket ON ticket.number = turn.number"      \
+    " LEFT JOIN run ON run.run_id = ticket.run_id"                                                 \
+    " LEFT JOIN app ON app.app_id = run.app_id WHERE turn.class = ?1"
+
 #define HL_LIMIT_COLUMNS                                                                           \
     "max_running, max_queued, rate_count, rate_window_s, max_priority, limits_revision"
 #define HL_ACCOUNT_COLUMNS                                                                         \
@@ -125,15 +134,10 @@
         " ON run.run_id = ticket.run_id WHERE ticket.number = turn.number"                         \
         " AND ticket.is_async = 1 AND run.has_begun = 0 AND run.priority = turn.class"             \
         " AND run.turn = turn.turn)")                                                              \
-    X(TURN_NEXT, "SELECT turn.number, turn.subject, turn.turn, run.has_begun, ticket.run_id,"      \
-        " run.number IS NOT NULL,"                                                                 \
-        " app.name IS NOT NULL, run.app_id, run.has_webhook, run.created_ms, run.epoch,"           \
-        " run.attempt, ticket.timeout_ms, ticket.start_by_ms, app.project, app.name, ticket.head, " \
-        HL_SQL_BODY                                                                                \
-        " FROM turn LEFT JOIN ticket ON ticket.number = turn.number"                               \
-        " LEFT JOIN run ON run.run_id = ticket.run_id"                                             \
-        " LEFT JOIN app ON app.app_id = run.app_id"                                                \
-        " WHERE turn.class = ? ORDER BY turn.turn, turn.number LIMIT 1")                                                         \
+    X(TURN_NEXT, HL_SQL_IN_TURN " ORDER BY turn.turn, turn.number LIMIT 1")                        \
+    /* of those whose subjects are not in a list */                                                \
+    X(TURN_NEXT_OTHER, HL_SQL_IN_TURN " AND turn.subject NOT IN (SELECT value FROM json_each(?2))" \
+        " ORDER BY turn.turn, turn.number LIMIT 1")                                                \
     X(TICKET_OLDEST, "SELECT run.created_ms, ticket.number FROM ticket JOIN run ON run.run_id = ticket.run_id"    \
         " WHERE ticket.number >= ? AND ticket.is_async = 1 AND run.has_begun = 0"                  \
         " ORDER BY ticket.number LIMIT 1")                                                         \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "auth/quota.h"
+#include "store/quota.h"
 #include "auth/seat.h"
 #include "base/clock.h"
 #include "store/account.h"
@@ -297,6 +297,22 @@ Test(seat, other_limits_hold_at_once_for_tokens_that_are_known_in_every_seat)
     }
     hl_quota_leave(who->quota);
     free(token);
+}
+
+Test(seat, the_most_that_may_be_asked_for_is_the_accounts_or_normal_or_anything)
+{
+    struct hl_quota quota = {.has_limits = false};
+    struct hl_principal someone = {.quota = NULL};
+    struct hl_limits limits = HL_LIMITS_NONE;
+    cr_assert_eq(hl_principal_max_priority(NULL), HL_PRIORITY_HIGH, "nobody was asked");
+    cr_assert_eq(hl_principal_max_priority(&someone), HL_PRIORITY_NORMAL, "from outside");
+    someone.quota = &quota;
+    hl_quota_set(&quota, &limits);
+    cr_assert_eq(hl_principal_max_priority(&someone), HL_PRIORITY_NORMAL);
+    limits.max_priority = HL_PRIORITY_LOW;
+    hl_quota_set(&quota, &limits);
+    cr_assert_eq(hl_principal_max_priority(&someone), HL_PRIORITY_LOW);
+    cr_assert_not(hl_quota_has_limits(&quota), "a class limits no call");
 }
 
 Test(seat, a_revocation_while_the_signature_is_checked_counts)

@@ -1,5 +1,5 @@
 /* quota.c - see quota.h. */
-#include "auth/quota.h"
+#include "store/quota.h"
 
 static uint64_t pack(struct hl_rate rate)
 {
@@ -58,6 +58,11 @@ bool hl_quota_enter(struct hl_quota *quota)
     return false;
 }
 
+void hl_quota_occupy(struct hl_quota *quota)
+{
+    atomic_fetch_add(&quota->running, 1);
+}
+
 void hl_quota_leave(struct hl_quota *quota)
 {
     atomic_fetch_sub(&quota->running, 1);
@@ -74,4 +79,13 @@ void hl_quota_uncount(struct hl_quota *quota, uint64_t now_ms)
     struct hl_rate rate = rate_of(quota);
     if (rate.count > 0)
         hl_rate_give_back(&quota->window, rate, now_ms);
+}
+
+void hl_quotas_add(struct hl_quotas *quotas, struct hl_quota *quota)
+{
+    if (quota->is_listed)
+        return;
+    quota->is_listed = true;
+    quota->next = atomic_load(&quotas->first);
+    atomic_store(&quotas->first, quota);
 }

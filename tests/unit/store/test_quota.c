@@ -2,8 +2,7 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 
-#include "auth/auth.h"
-#include "auth/quota.h"
+#include "store/quota.h"
 
 static struct hl_quota quota;
 
@@ -78,21 +77,6 @@ Test(quota, of_two_limits_those_of_the_later_change_hold)
     set(5, none, 2);
     set(1, none, 1);
     cr_assert(hl_quota_enter(&quota) && hl_quota_enter(&quota));
-}
-
-Test(quota, the_most_that_may_be_asked_for_is_the_accounts_or_normal_or_anything)
-{
-    struct hl_principal who = {.quota = NULL};
-    struct hl_limits limits = HL_LIMITS_NONE;
-    cr_assert_eq(hl_principal_max_priority(NULL), HL_PRIORITY_HIGH, "nobody was asked");
-    cr_assert_eq(hl_principal_max_priority(&who), HL_PRIORITY_NORMAL, "from outside");
-    who.quota = &quota;
-    hl_quota_set(&quota, &limits);
-    cr_assert_eq(hl_principal_max_priority(&who), HL_PRIORITY_NORMAL);
-    limits.max_priority = HL_PRIORITY_LOW;
-    hl_quota_set(&quota, &limits);
-    cr_assert_eq(hl_principal_max_priority(&who), HL_PRIORITY_LOW);
-    cr_assert_not(hl_quota_has_limits(&quota), "a class limits no call");
 }
 
 #define THREADS 4

@@ -1,13 +1,19 @@
 /* quota.h - the limits of a service account as this process holds to them: what they are, and what is used
  * of them. One for each account, shared by all threads: atomics, and no lock.
  *
- * Tokens that are no account's have none. */
+ * Tokens that are no account's have none. auth/ has them; the store borrows those with a max_running. */
 #ifndef HL_AUTH_QUOTA_H
 #define HL_AUTH_QUOTA_H
 
+#include "base/id.h"
 #include "store/limits.h"
 
 struct hl_quota {
+    struct hl_id account;
+    struct hl_quota *next; /* in a struct hl_quotas */
+    bool is_listed;
+    bool has_subject;                         /* the store's thread */
+    uint64_t subject;                         /* likewise: the account as turns call it */
     _Atomic bool has_limits;                  /* on calls: without them a call looks no further */
     _Atomic uint32_t max_running, max_queued; /* 0: none */
     _Atomic uint64_t rate;                    /* count and window; 0: none */
@@ -16,6 +22,14 @@ struct hl_quota {
     _Atomic uint32_t running; /* calls and runs inside the app, or on the way there */
     struct hl_rate_window window;
 };
+
+/* Those that have, or had, a max_running: the store asks them before it hands out a run. Only grows; any
+ * thread reads. */
+struct hl_quotas {
+    struct hl_quota *_Atomic first;
+};
+/* One thread at a time. Harmless when it is there. */
+void hl_quotas_add(struct hl_quotas *quotas, struct hl_quota *quota);
 
 /* All zero is one that nothing is known of. Limits of an earlier revision change nothing; one thread at
  * a time. */
@@ -40,6 +54,8 @@ static inline bool hl_quota_has_limits(const struct hl_quota *quota)
 /* One more inside the app. False: there is no place. Each that was taken is left once, whatever the
  * limits are by then. */
 HL_MUST_CHECK bool hl_quota_enter(struct hl_quota *quota);
+/* One that is inside already. */
+void hl_quota_occupy(struct hl_quota *quota);
 void hl_quota_leave(struct hl_quota *quota);
 
 /* One more call, by CLOCK_MONOTONIC. False: it is too soon. */

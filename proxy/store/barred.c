@@ -1,0 +1,68 @@
+/* barred.c - see barred.h. */
+#include "store/barred.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void hl_barred_fini(struct hl_barred *b)
+{
+    free(b->subjects);
+}
+
+void hl_barred_forget(struct hl_barred *b)
+{
+    b->n = 0;
+    memset(b->queued, 0, sizeof(b->queued));
+}
+
+bool hl_barred_has(const struct hl_barred *b, uint64_t subject)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->subjects[i] == subject)
+            return true;
+    return false;
+}
+
+uint64_t hl_barred_subject(struct hl_quota *quota, const struct hl_key *key)
+{
+    char text[HL_ID_TEXT];
+    if (!quota->has_subject) {
+        hl_id_format(&quota->account, text);
+        quota->subject = hl_key_subject(key, (struct hl_str){text, sizeof(text)});
+        quota->has_subject = true;
+    }
+    return quota->subject;
+}
+
+struct hl_quota *hl_barred_find(
+    struct hl_quotas *quotas, const struct hl_key *key, uint64_t subject)
+{
+    struct hl_quota *quota = hl_barred_first(quotas);
+    while (quota && hl_barred_subject(quota, key) != subject)
+        quota = quota->next;
+    return quota;
+}
+
+static enum hl_err add(struct hl_barred *b, uint64_t subject)
+{
+    if (b->n == b->cap) {
+        size_t cap = b->cap ? 2 * b->cap : 16;
+        uint64_t *more = reallocarray(b->subjects, cap, sizeof(*more));
+        if (!more)
+            return HL_ERR_NOMEM;
+        b->subjects = more;
+        b->cap = cap;
+    }
+    b->subjects[b->n++] = subject;
+    return HL_ERR_BUSY;
+}
+
+enum hl_err hl_barred_ask(
+    struct hl_barred *b, const struct hl_key *key, uint64_t subject, struct hl_quota **place)
+{
+    *place = hl_barred_find(b->quotas ? atomic_load(b->quotas) : NULL, key, subject);
+    if (!*place || hl_quota_enter(*place))
+        return HL_OK;
+    *place = NULL;
+    return add(b, subject);
+}

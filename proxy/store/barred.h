@@ -1,0 +1,40 @@
+/* barred.h - subjects whose queued runs may not start just now: their accounts have as many inside the app
+ * as they may. Found out when a run of theirs has its turn, and forgotten when something may have ended;
+ * meanwhile others pass. The store's thread owns it. */
+#ifndef HL_STORE_BARRED_H
+#define HL_STORE_BARRED_H
+
+#include "base/err.h"
+#include "base/buf.h"
+#include "base/priority.h"
+#include "store/key.h"
+#include "store/quota.h"
+
+#define HL_BARRED_LOOK_MS 100 /* then they are looked at again, for whatever may have ended */
+
+struct hl_barred {
+    struct hl_quotas *_Atomic *quotas; /* borrowed; NULL: nobody has any */
+    uint64_t *subjects;
+    size_t n, cap;
+    uint64_t queued[HL_PRIORITIES]; /* of theirs */
+};
+
+void hl_barred_fini(struct hl_barred *b);
+/* All may start again, as far as is known. */
+void hl_barred_forget(struct hl_barred *b);
+bool hl_barred_has(const struct hl_barred *b, uint64_t subject);
+/* The first of them; NULL: nobody has, or had, a max_running. */
+static inline struct hl_quota *hl_barred_first(struct hl_quotas *quotas)
+{
+    return quotas ? atomic_load(&quotas->first) : NULL;
+}
+/* Whose subject that is; NULL: nobody's with such a limit. `key` hashes subjects. */
+struct hl_quota *hl_barred_find(
+    struct hl_quotas *quotas, const struct hl_key *key, uint64_t subject);
+uint64_t hl_barred_subject(struct hl_quota *quota, const struct hl_key *key);
+/* May a run of the subject start? OK: `*place` is where it has a place then, NULL: its account has no such
+ * limit. BUSY: it may not, and is barred now. NOMEM. `key` hashes subjects. */
+HL_MUST_CHECK enum hl_err hl_barred_ask(
+    struct hl_barred *b, const struct hl_key *key, uint64_t subject, struct hl_quota **place);
+
+#endif
