@@ -119,6 +119,7 @@ enum hl_pg_code {
     "SELECT t.run_id FROM ~.ticket t WHERE " HL_PG_CLAIMABLE which                                 \
     " AND t.class = " class " ORDER BY t.turn, t.run_id LIMIT " n                                  \
                             "::bigint FOR UPDATE OF t SKIP LOCKED"
+/* clang-format off */
 #define HL_PG_CLAIM(which)                                                                         \
     "high AS (" HL_PG_IN_TURN("0", "$4", which) "),"                                               \
     " normal AS (" HL_PG_IN_TURN("1", "$5", which) "), low AS (" HL_PG_IN_TURN("2", "$6", which)   \
@@ -136,6 +137,7 @@ enum hl_pg_code {
     " x.timeout_ms, r.project, r.app, r.head, " HL_PG_REQUEST ", x.class, x.turn, x.subject"       \
     " FROM taken x LEFT JOIN ~.run r ON r.run_id = x.run_id"                                       \
     " ORDER BY x.class, x.turn, x.run_id"
+/* clang-format on */
 
 /* What is left for each account that has a max_running, and whether a ticket is among the first of its
  * account's that it is left for. */
