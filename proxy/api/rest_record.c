@@ -7,6 +7,7 @@
 #include "api/json.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "store/attempt_log.h"
 
 /* ---- runs ---- */
 
@@ -66,6 +67,36 @@ static json_t *queued_ms(const struct hl_run_row *run)
     return run->attempt > 1 ? json_null() : span(run->created_ms, run->started_ms);
 }
 
+static void add_attempt(json_t *list, const struct hl_attempt_entry *entry)
+{
+    json_t *json = HL_JSON_OBJECT({"attempt", json_integer(entry->attempt)},
+        {"started_at", hl_json_time(entry->started_ms)},
+        {"finished_at", hl_json_time(entry->finished_ms)},
+        {"status_code", hl_json_count_or_null(entry->http_status ? entry->http_status : -1)},
+        {"reason", hl_json_text_or_null(hl_str_from(hl_run_reason_text(entry->reason)))});
+    json_array_append_new(list, json);
+}
+
+/* The one that goes on, or was the last, is what the run itself says. */
+static json_t *attempt_log(const struct hl_run_row *run)
+{
+    struct hl_str log = run->attempt_log;
+    struct hl_attempt_entry entry;
+    json_t *list = json_array();
+    if (!run->is_async)
+        return list;
+    while (hl_attempt_entry_read(&log, &entry))
+        add_attempt(list, &entry);
+    entry = (struct hl_attempt_entry){.attempt = run->attempt,
+        .started_ms = run->started_ms,
+        .finished_ms = run->finished_ms,
+        .http_status = run->http_status,
+        .reason = run->reason};
+    if (run->started_ms > 0)
+        add_attempt(list, &entry);
+    return list;
+}
+
 json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *deliveries)
 {
     bool is_final = hl_run_state_is_final(run->state);
@@ -83,7 +114,8 @@ json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *d
         {"finished_at", hl_json_time(run->finished_ms)}, {"queued_ms", queued_ms(run)},
         {"run_ms", span(run->started_ms, end_or_now(run->finished_ms))},
         {"priority", json_string(hl_priority_text(run->priority))},
-        {"attempts", json_integer(run->attempt)},
+        {"attempts", json_integer(run->attempt)}, {"attempt_log", attempt_log(run)},
+        {"next_attempt_at", hl_json_time(run->next_attempt_ms)},
         {"status_code", hl_json_count_or_null(run->http_status ? run->http_status : -1)},
         {"request_bytes", hl_json_count_or_null(run->request_size)},
         {"response_bytes", hl_json_count_or_null(is_final ? run->response_size : -1)},
@@ -122,6 +154,7 @@ json_t *hl_rest_recent_json(
         {"queued_ms", span(run->created_ms, started_ms > 0 ? started_ms : end_ms)},
         {"run_ms", span(started_ms, end_ms)},
         {"priority", json_string(hl_priority_text(run->priority))}, {"attempts", json_integer(1)},
+        {"attempt_log", json_array()}, {"next_attempt_at", json_null()},
         {"status_code", hl_json_count_or_null(run->http_status ? run->http_status : -1)},
         {"request_bytes", recent_size(run->request_size)},
         {"response_bytes", is_final ? recent_size(run->response_size) : json_null()},

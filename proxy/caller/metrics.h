@@ -32,6 +32,7 @@ struct hl_worker_metrics {
     struct hl_counter runs_in_flight;  /* asynchronous runs inside the app */
     /* OTHER: passed through. */
     struct hl_counter runs_finished[HL_MODE_COUNT][HL_RUN_CANCELLED + 1];
+    struct hl_counter runs_retried; /* attempts that were not the last */
     struct hl_counter upstream_errors[HL_REASON_BAD_RESPONSE + 1]; /* by enum hl_run_reason */
     struct hl_counter callers_gone, upstream_resent, upstream_connects;
     struct hl_counter webhooks_lost, responses_not_kept, async_refused;

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/buf.h"
+#include "config/retry_on.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "net/address.h"
@@ -108,6 +109,9 @@ struct hl_config {
     uint64_t sse_heartbeat_ms; /* 0: off */
     uint64_t retention_ms;
     uint32_t run_attempts;
+    struct hl_str run_retry_on;  /* as it was said; after loading it is `retry_on` */
+    struct hl_retry_on retry_on; /* with several attempts and an empty list: interrupted */
+    uint64_t run_retry_delay_ms;
     uint32_t async_concurrency; /* after loading at most app_concurrency, if that is set */
     uint32_t max_queued_runs;
     uint64_t max_wait_ms; /* whole seconds */

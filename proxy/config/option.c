@@ -278,8 +278,14 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "RETENTION", retention_ms, "72h"), .min = SECOND, .max = 3650 * DAY,
         .help = "how long finished runs, their responses and deliveries are kept"},
     {ROW(COUNT, "RUN_ATTEMPTS", run_attempts, "1"), .min = 1, .max = 100,
-        .help = "how often an asynchronous run may call the app when hookline was stopped inside "
-                "it; for runs that begin from then on"},
+        .help = "how often an asynchronous run may call the app in all, see HOOKLINE_RUN_RETRY_ON; "
+                "for runs that begin from then on"},
+    {ROW(TEXT, "RUN_RETRY_ON", run_retry_on, ""), .is_valid = hl_retry_on_is_valid,
+        .allowed = "unreachable, reset, timeout, interrupted, statuses such as 503 and classes such as 5xx, separated by commas",
+        .help = "on which ends an asynchronous run is tried again; not set: when hookline was stopped "
+                "inside it (interrupted)"},
+    {ROW(DURATION, "RUN_RETRY_DELAY", run_retry_delay_ms, "1s"), .min = 1, .max = 5 * 60 * SECOND,
+        .help = "before the second attempt of a run; doubled for each further one, at most 5m"},
     {ROW(COUNT, "ASYNC_CONCURRENCY", async_concurrency, "64"), .min = 1, .max = 100000,
         .help = "asynchronous runs inside the app at once, at most HOOKLINE_APP_CONCURRENCY"},
     {ROW(DURATION, "MAX_WAIT", max_wait_ms, "60s"), .min = SECOND, .max = HOUR,

@@ -152,6 +152,20 @@ static enum hl_err check_store(const struct hl_config *config, struct hl_buf *pr
     return config->store == HL_STORE_SQLITE ? check_sqlite(config, problems) : HL_OK;
 }
 
+static enum hl_err settle_retries(struct hl_config *config, struct hl_buf *problems)
+{
+    bool has_list = config->run_retry_on.n > 0;
+    if (!hl_retry_on_parse(config->run_retry_on, &config->retry_on))
+        return HL_OK; /* that was reported */
+    if (!has_list)
+        config->retry_on.interrupted = true;
+    if (!has_list || config->run_attempts != 1)
+        return HL_OK;
+    return hl_buf_printf(problems, "HOOKLINE_RUN_RETRY_ON: has no effect with "
+                                   "HOOKLINE_RUN_ATTEMPTS=1: set that to the number of "
+                                   "attempts, such as 3, or leave HOOKLINE_RUN_RETRY_ON out\n");
+}
+
 enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
 {
     if (config->app_head_timeout_ms == 0)
@@ -175,5 +189,7 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = check_ca_file(config, problems);
     if (!err)
         err = check_gate(config, problems);
+    if (!err)
+        err = settle_retries(config, problems);
     return err ? err : check_app_user(config, problems);
 }

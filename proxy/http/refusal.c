@@ -143,6 +143,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "ms, "
         "s, m, h or d."),
     ROW(RUN_PRIORITY_FORM, 400, "X-Run-Priority is not one field with high, normal or low."),
+    ROW(RUN_ATTEMPTS_FORM, 400, "X-Run-Attempts is not one field with a number above zero."),
 
     /* ---- tokens ---- */
     WITH(TOKENS_SEVERAL, 400, REALM ", error=\"invalid_request\"",

@@ -48,6 +48,7 @@ struct hl_plan {
     uint64_t timeout_ms;       /* inside the app; 0: none, or asynchronous: as settings say then */
     uint64_t start_timeout_ms; /* until it is inside; 0: none but what settings say of waiting */
     enum hl_priority priority;
+    uint32_t max_attempts; /* asynchronous; 0: as settings say */
 };
 
 /* Room for the decoded webhook URL and the rewritten target. */

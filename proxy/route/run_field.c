@@ -7,7 +7,8 @@
 /* Longer than anything that is waited for; times to come stay far from overflow. */
 #define LONGEST_MS (365ull * 24 * 60 * 60 * 1000)
 
-#define MANY_DIGITS "9999999999"
+#define MANY_DIGITS   "9999999999"
+#define MANY_ATTEMPTS 1000
 
 /* "90" are seconds; else as settings have it. Too many digits are a long time, and no fault. */
 static bool parse_time(struct hl_str text, uint64_t *ms)
@@ -64,6 +65,26 @@ static bool read_priority(const struct hl_head *head, enum hl_priority *priority
            (!field || hl_priority_parse(field->value, priority));
 }
 
+/* More than anybody sets counts as that. */
+static bool parse_attempts(struct hl_str text, uint32_t *attempts)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        if (!hl_byte_is(text.p[i], HL_BYTE_DIGIT))
+            return false;
+        n = n < MANY_ATTEMPTS ? n * 10 + (uint32_t)(text.p[i] - '0') : n;
+    }
+    *attempts = n;
+    return n > 0;
+}
+
+static bool read_attempts(const struct hl_head *head, uint32_t *attempts)
+{
+    const struct hl_field *field;
+    return find_one(head, HL_STR("x-run-attempts"), &field) &&
+           (!field || parse_attempts(field->value, attempts));
+}
+
 /* 0 is no limit. */
 static uint64_t stricter(uint64_t a, uint64_t b)
 {
@@ -76,6 +97,7 @@ enum hl_refusal_cause hl_run_fields_read(
     enum hl_refusal_cause fault = HL_REFUSAL_NONE;
     plan->timeout_ms = 0;
     plan->priority = HL_PRIORITY_NORMAL;
+    plan->max_attempts = 0;
     plan->start_timeout_ms = plan->is_async ? config->queue_timeout_ms : 0;
     if (head->first[HL_FIELD_X_RUN] >= 0) {
         fault = read_time(
@@ -85,6 +107,8 @@ enum hl_refusal_cause hl_run_fields_read(
                 HL_REFUSAL_RUN_START_TIMEOUT_FORM);
         if (!fault && !read_priority(head, &plan->priority))
             fault = HL_REFUSAL_RUN_PRIORITY_FORM;
+        if (!fault && !read_attempts(head, &plan->max_attempts))
+            fault = HL_REFUSAL_RUN_ATTEMPTS_FORM;
     }
     if (!plan->is_async)
         plan->timeout_ms = stricter(plan->timeout_ms, config->sync_timeout_ms);

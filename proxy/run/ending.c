@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "body/source.h"
 #include "caller/client.h"
+#include "run/again.h"
 #include "run/report.h"
 
 /* Most wait for nothing, and have their answer wholly there with its head. */
@@ -29,13 +30,15 @@ static void count_waits(struct hl_run *run, enum hl_mode mode, uint64_t us)
             &metrics->first_byte[mode], run->first_us > 0 ? run->first_us - run->started_us : us);
 }
 
-static void count_end(struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason)
+static void count_end(
+    struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, bool is_again)
 {
     struct hl_worker_metrics *metrics = run->runs->metrics;
     enum hl_mode mode = run->is_pass ? HL_MODE_OTHER : hl_run_mode(run);
     run->ended_us = hl_clock_mono_us();
     uint64_t us = run->ended_us - run->started_us;
-    hl_counter_add(&metrics->runs_finished[mode][state], 1);
+    if (!is_again)
+        hl_counter_add(&metrics->runs_finished[mode][state], 1);
     count_waits(run, mode, us);
     hl_recent_end(run, state, reason, (int64_t)(us / 1000));
     if (hl_run_is_async(run)) {
@@ -121,12 +124,19 @@ void hl_ending_conclude(
 {
     if (hl_run_has_ended(run))
         return;
+    uint64_t delay_ms;
+    bool is_again = hl_again_is_due(run, state, reason, &delay_ms);
     hl_progress_stage(run, HL_STAGE_ENDED);
     hl_progress_response(run, HL_RESPONSE_DONE);
-    count_end(run, state, reason);
+    count_end(run, state, reason, is_again);
     leave_app(run, is_reusable);
     if (run->record != HL_RECORD_OPEN) {
         hl_run_free(run);
+        return;
+    }
+    if (is_again) {
+        run->runs->dispatch.ended++;
+        hl_again_put_off(run, reason, delay_ms);
         return;
     }
     struct hl_outcome *o = &run->finish->outcome;

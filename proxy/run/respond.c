@@ -4,6 +4,7 @@
  * delayed; the caller's side comes first, the spool gets a view after it and cannot fail it; a slow
  * sink pauses the app's connection.
  * Not here: sending the request (forward.c), what becomes of the run (ending.c). */
+#include "run/again.h"
 #include "run/respond.h"
 
 #include <string.h>
@@ -96,8 +97,10 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     run->upstream->keep_ms = read_keep_ms(head);
     run->is_event_stream = type && hl_is_event_stream(type->value);
     run->response_out = choose_framing(run, head);
-    if (run->record == HL_RECORD_OPEN)
+    if (run->record == HL_RECORD_OPEN) {
         hl_keep_begin(run, head, &spool_events);
+        hl_again_note(run, head);
+    }
     if (run->page && run->request != HL_REQUEST_HELD) {
         hl_pages_put(&runs->pages, run->page, run->page_cap);
         run->page = NULL;

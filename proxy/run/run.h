@@ -93,6 +93,7 @@ struct hl_run {
     struct hl_tee tee;
     bool has_webhook;
     uint32_t epoch;
+    uint64_t retry_after_ms; /* the app's, with an answer that may be tried again; 0: none */
 };
 
 /* A new run of this worker, which began at `started_us`; NULL when out of memory. */

@@ -84,7 +84,7 @@ void hl_backlog_rollback(struct hl_backlog *b)
 
 enum hl_err hl_backlog_has_room(const struct hl_backlog *b, bool has_webhook)
 {
-    if (b->now.queued_runs >= b->max_queued_runs)
+    if (b->now.queued_runs + b->now.waiting_runs >= b->max_queued_runs)
         return HL_ERR_BUSY;
     return has_webhook && b->now.pending >= b->max_pending ? HL_ERR_BUSY : HL_OK;
 }
@@ -171,6 +171,19 @@ uint64_t hl_backlog_ready(const struct hl_backlog *b)
     for (int i = 0; i < HL_PRIORITIES; i++)
         n += hl_backlog_ready_of(b, (enum hl_priority)i);
     return n;
+}
+
+void hl_backlog_put_off(struct hl_backlog *b, const struct hl_queue_place *place, int64_t due_ms)
+{
+    hl_turns_take(&b->turns, place->class, place->subject, place->turn);
+    b->now.waiting_runs++;
+    hl_backlog_note_start_by(b, due_ms);
+}
+
+void hl_backlog_call_back(struct hl_backlog *b, const struct hl_queue_place *place)
+{
+    hl_turns_leave(&b->turns, place->class, place->subject);
+    b->now.waiting_runs--;
 }
 
 unsigned hl_backlog_waiting(const struct hl_backlog *b)

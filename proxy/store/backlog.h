@@ -38,6 +38,8 @@ struct hl_queue_place {
 
 struct hl_backlog_totals {
     uint64_t queued_runs, queued[HL_PRIORITIES]; /* all; of each class */
+    uint64_t waiting_runs;                       /* for their next attempt: not in the queue */
+    uint64_t expired_runs;                       /* since start */
     struct hl_priority_rule rule;                /* of starts for which no class is wished */
     uint64_t pending; /* deliveries that are not final, leased ones among them */
     uint64_t leased;  /* parked ones among them */
@@ -52,7 +54,8 @@ struct hl_backlog {
     struct hl_barred barred;
     struct hl_id_map lanes;
     struct hl_list ready; /* lanes in turn */
-    /* Wall time before which no queued run's time to start is over; it may be too early. */
+    /* Wall time before which no queued run's time to start is over and no retry is due; it may be too
+     * early. */
     int64_t expire_ms;
     struct hl_lane_change *changes;
     size_t n_changes, cap_changes;
@@ -93,6 +96,10 @@ HL_MUST_CHECK enum hl_err hl_backlog_may_start(struct hl_backlog *b, const struc
 /* Of a class, those that may start as far as is known; all of them; their classes, 0: none. */
 uint64_t hl_backlog_ready_of(const struct hl_backlog *b, enum hl_priority class);
 uint64_t hl_backlog_ready(const struct hl_backlog *b);
+/* A run waits until it is due (wall time): it counts, and is not in the queue; or no longer. */
+void hl_backlog_put_off(struct hl_backlog *b, const struct hl_queue_place *place, int64_t due_ms);
+void hl_backlog_call_back(struct hl_backlog *b, const struct hl_queue_place *place);
+/* The classes that wait; 0: none. */
 unsigned hl_backlog_waiting(const struct hl_backlog *b);
 
 /* One of the queued runs is to start by then, 0: at any time. */

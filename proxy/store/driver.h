@@ -69,8 +69,8 @@ struct hl_driver_vt {
      * wall time when there may be more to do (not after now_ms: there is more; INT64_MAX: never,
      * as things stand). */
     enum hl_err (*purge)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
-    /* In a transaction of its own: ends at most `max` queued runs whose time to start is over. `*due_ms`
-     * as above. */
+    /* In a transaction of its own: ends at most `max` queued runs whose time to start is over, and puts at
+     * most as many that wait for their next attempt, which is due, into the queue. `*due_ms` as above. */
     enum hl_err (*expire)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
     /* In a transaction of its own: the wall time that was believed last, for the next process. May be
      * NULL. */

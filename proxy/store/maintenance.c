@@ -149,6 +149,7 @@ static void show_backlog(struct hl_engine *e)
 {
     const struct hl_backlog_totals *now = &e->backlog.now;
     hl_counter_set(&e->gauges.queued_runs, now->queued_runs);
+    hl_counter_set(&e->gauges.waiting_runs, now->waiting_runs);
     for (int i = 0; i < HL_PRIORITIES; i++)
         hl_counter_set(&e->gauges.queued[i], hl_backlog_ready_of(&e->backlog, (enum hl_priority)i));
     hl_counter_set(&e->gauges.pending_deliveries, now->pending);
@@ -255,7 +256,7 @@ void hl_maintenance_expire(struct hl_engine *e)
         e->expire_us = now_us + DOUBT_US;
         return;
     }
-    uint64_t queued = e->backlog.now.queued_runs;
+    uint64_t expired = e->backlog.now.expired_runs;
     enum hl_err err = begin_step(e);
     if (!err)
         err = commit_step(e, e->driver->vt->expire(e->driver, now_ms, PURGE_STEP, &next_ms));
@@ -265,7 +266,7 @@ void hl_maintenance_expire(struct hl_engine *e)
         *due_ms = next_ms;
     e->is_expiring = !err && next_ms <= now_ms;
     if (!err)
-        note_expired(e, queued - e->backlog.now.queued_runs, now_us);
+        note_expired(e, e->backlog.now.expired_runs - expired, now_us);
 }
 
 /* By the clock that says when it is over, which may be set meanwhile. */

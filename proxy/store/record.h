@@ -169,7 +169,9 @@ struct hl_run_row {
      * empty: none, or not known */
     struct hl_str project, app, method, path, content_type, content_encoding;
     struct hl_str replica;
-    char *strings; /* owned, malloc */
+    struct hl_str attempt_log; /* attempt_log.h; in `strings`, too */
+    int64_t next_attempt_ms;   /* 0: it waits for none */
+    char *strings;             /* owned, malloc */
 };
 /* What the end of the run says in its row. */
 void hl_run_row_end(struct hl_run_row *row, const struct hl_outcome *outcome);

@@ -22,6 +22,7 @@
 #include "config/config.h"
 #include "loop/mailbox.h"
 #include "loop/slot.h"
+#include "store/attempt_log.h"
 #include "store/record.h"
 
 /* Message types. Requests first: their struct begins with struct hl_store_msg. */
@@ -100,6 +101,7 @@ struct hl_accept {
     uint64_t
         start_timeout_ms; /* ACCEPT: queued before its first start, then it ends as expired; 0: any */
     enum hl_priority priority; /* ACCEPT */
+    uint32_t max_attempts;     /* ACCEPT; 0: as settings say then */
     uint32_t max_queued; /* ACCEPT: BUSY if the identity has that many queued runs; 0: any number */
     bool is_over;        /* ACCEPT: BUSY in any case; but one whose key is known is answered */
     bool is_over_queued; /* reply BUSY: for max_queued */
@@ -145,8 +147,10 @@ struct hl_claimed {
     uint32_t attempt; /* from 1 */
     bool has_webhook;
     int64_t created_ms;
-    uint64_t timeout_ms; /* as accepted */
-    int64_t start_by_ms; /* wall time, in case it is released; 0: any, or its store knows */
+    uint64_t timeout_ms;   /* as accepted */
+    uint32_t max_attempts; /* likewise */
+    int64_t first_ms;      /* when its first attempt began, or this one */
+    int64_t start_by_ms;   /* wall time, in case it is released; 0: any, or its store knows */
     struct hl_str project, app;
     struct hl_str head; /* as accepted */
     struct hl_body body;
@@ -169,10 +173,14 @@ struct hl_finish {
 void hl_finish_free(struct hl_finish *f);
 
 /* The app was not called: the run waits again, its attempt is not counted, its epoch grows (so that
- * its old claim is void). Reply: OK, or STALE. */
+ * its old claim is void). Or it is a retry: the attempt has ended as `ended` says and counts, and the run
+ * waits until it is due. Reply: OK, or STALE. */
 struct hl_release {
     struct hl_store_msg m;
     struct hl_claimed *claimed; /* owned by the message, with the body that came */
+    bool is_retry;
+    int64_t due_ms; /* wall time */
+    struct hl_attempt_entry ended;
 };
 /* Takes the claim. NULL: out of memory, and it is still the caller's. */
 struct hl_release *hl_release_new(struct hl_claimed *claimed);
@@ -281,6 +289,7 @@ struct hl_store_gauges {
     struct hl_counter max_bytes;    /* HOOKLINE_STORE_MAX_BYTES */
     struct hl_counter waiters;      /* callers that wait for a run's end */
     struct hl_counter expired_runs; /* since start, as the next */
+    struct hl_counter waiting_runs; /* for their next attempt; they are not in queued_runs */
     struct hl_counter purged_runs, shed_runs, shed_bodies, swept_files; /* since start */
     struct hl_counter is_full; /* 1: accepts are refused with FULL until space is free again */
     /* 1: accepts are refused, for I/O errors or corruption; where it is shared: it has no server now */

@@ -175,6 +175,7 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker 
         .max_queued =
             w->allowance.quota && plan->is_async ? atomic_load(&w->allowance.quota->max_queued) : 0,
         .is_over = w->allowance.is_over,
+        .max_attempts = plan->is_async ? plan->max_attempts : 0,
     };
     if (tmpl.idempotency_key.n)
         begin_fingerprint(head, plan, &secret, tmpl.fingerprint);

@@ -33,6 +33,8 @@ static enum hl_err fill_run(struct hl_run_row *row, const struct hl_memory_run *
         .started_ms = run->started_ms,
         .request_size = run->request_size,
         .priority = run->place.class,
+        .attempt_log = {run->attempt_log, run->attempt_log_n},
+        .next_attempt_ms = run->due_again.place > 0 ? run->due_again.key : 0,
         .response_size = -1,
         .encoding = HL_ENCODING_NONE,
         .project = run->project,

@@ -187,6 +187,7 @@ static void close_all(struct hl_driver *d)
     hl_id_map_fini(&m->lanes);
     hl_id_map_fini(&m->keys);
     hl_heap_fini(&m->starts);
+    hl_heap_fini(&m->retries);
     for (int i = 0; i < HL_PRIORITIES; i++)
         hl_heap_fini(&m->turns[i]);
     hl_key_wipe(&m->key);
@@ -238,6 +239,8 @@ enum hl_err hl_memory_open(
     hl_list_init(&m->expiring);
     hl_list_init(&m->accounts);
     hl_heap_init(&m->starts);
+    hl_heap_init(&m->retries);
+    m->keeps_request = config->run_attempts > 1;
     for (int i = 0; i < HL_PRIORITIES; i++)
         hl_heap_init(&m->turns[i]);
     hl_id_source_init(&m->ids);

@@ -17,15 +17,19 @@ enum hl_memory_delivery_state {
 };
 
 struct hl_memory_run {
-    struct hl_list queued;        /* linked iff queued, in the order of acceptance */
-    struct hl_list final;         /* linked iff final, in the order of finishing */
-    struct hl_list kept;          /* linked iff there is a result's body */
-    struct hl_list due;           /* linked iff the delivery is pending */
-    struct hl_list unsent;        /* linked iff the delivery is pending or leased */
-    struct hl_list known;         /* always, in the order of ids */
-    struct hl_list begun;         /* linked iff there is a delivery, in the order of its ids */
-    struct hl_heap_node start_by; /* in `starts` iff queued with a time to start */
-    struct hl_heap_node in_turn;  /* in `turns` of its class iff queued */
+    struct hl_list queued;         /* linked iff queued, in the order of acceptance */
+    struct hl_list final;          /* linked iff final, in the order of finishing */
+    struct hl_list kept;           /* linked iff there is a result's body */
+    struct hl_list due;            /* linked iff the delivery is pending */
+    struct hl_list unsent;         /* linked iff the delivery is pending or leased */
+    struct hl_list known;          /* always, in the order of ids */
+    struct hl_list begun;          /* linked iff there is a delivery, in the order of its ids */
+    struct hl_heap_node start_by;  /* in `starts` iff queued with a time to start */
+    struct hl_heap_node in_turn;   /* in `turns` of its class iff queued */
+    struct hl_heap_node due_again; /* in `retries` iff it waits for its next attempt */
+    char *attempt_log;             /* owned; NULL: none */
+    size_t attempt_log_n;
+    uint32_t run_attempts; /* at most; 0: as settings say */
     struct hl_queue_place place;
     struct hl_id id;
     int64_t created_ms, started_ms, request_size;
@@ -75,7 +79,8 @@ struct hl_memory {
     struct hl_id_map lanes;      /* struct hl_memory_lane */
     struct hl_id_map keys;       /* struct hl_memory_key */
     struct hl_list queued, final, unsent, known, begun, expiring, accounts;
-    struct hl_heap starts, turns[HL_PRIORITIES];
+    struct hl_heap starts, retries, turns[HL_PRIORITIES];
+    bool keeps_request; /* of runs that have begun: for another attempt */
     struct hl_id_source ids;
     struct hl_key key; /* of lanes */
     uint64_t bytes, max_bytes, last_ticket;

@@ -11,6 +11,11 @@
 #include "store/memory/delivery.h"
 #include "store/message.h"
 
+static struct hl_str log_of(const struct hl_memory_run *run)
+{
+    return (struct hl_str){run->attempt_log, run->attempt_log_n};
+}
+
 static struct hl_heap *turns_of(struct hl_memory *m, const struct hl_memory_run *run)
 {
     return &m->turns[run->place.class];
@@ -116,6 +121,7 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     run->created_ms = a->created_ms;
     run->place.class = a->priority;
     run->timeout_ms = a->timeout_ms;
+    run->run_attempts = a->max_attempts;
     run->start_by_ms = a->start_timeout_ms ? a->created_ms + (int64_t)a->start_timeout_ms : 0;
     run->is_async = a->m.msg.type == HL_STORE_ACCEPT;
     run->request_size = run->is_async ? (int64_t)a->body.size : -1;
@@ -150,15 +156,18 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
     hl_list_remove(&run->queued);
     hl_heap_remove(&m->starts, &run->start_by);
     hl_heap_remove(turns_of(m, run), &run->in_turn);
+    hl_heap_remove(&m->retries, &run->due_again);
     hl_list_remove(&run->final);
     hl_list_remove(&run->due);
     hl_list_remove(&run->unsent);
     hl_list_remove(&run->known);
     hl_list_remove(&run->begun);
     size_t weight = weight_of(run);
-    m->bytes -= weight + run->body.size + run->log.n + run->n_attempts * sizeof(*run->attempts);
+    m->bytes -= weight + run->body.size + run->log.n + run->attempt_log_n +
+                run->n_attempts * sizeof(*run->attempts);
     hl_buf_fini(&run->log);
     free(run->attempts);
+    free(run->attempt_log);
     if (run->outcome.body.where == HL_BODY_INLINE)
         hl_memory_run_drop_result(m, run);
     hl_body_fini(&run->body);
@@ -198,6 +207,8 @@ static enum hl_err add_run(struct hl_memory *m, struct hl_accept *a, const struc
 static enum hl_err reserve_place(struct hl_memory *m, enum hl_priority class)
 {
     enum hl_err err = hl_heap_reserve(&m->starts);
+    if (!err)
+        err = hl_heap_reserve(&m->retries);
     return err ? err : hl_heap_reserve(&m->turns[class]);
 }
 
@@ -298,9 +309,19 @@ enum hl_err hl_memory_run_claim(
         hl_quota_leave(quota);
     if (!c)
         return HL_ERR_NOMEM;
+    c->body = run->body;
+    if (m->keeps_request &&
+        hl_body_copy(&c->body, (struct hl_str){run->body.bytes, run->body.size}) != HL_OK) {
+        if (quota)
+            hl_quota_leave(quota);
+        free(c);
+        return HL_ERR_NOMEM;
+    }
     c->quota = quota;
     run->outcome.state = HL_RUN_RUNNING;
     run->started_ms = now_ms;
+    c->max_attempts = run->run_attempts;
+    c->first_ms = hl_attempt_log_first_ms(log_of(run), now_ms);
     c->run_id = run->id;
     c->epoch = ++run->epoch;
     c->attempt = ++run->attempt;
@@ -310,9 +331,10 @@ enum hl_err hl_memory_run_claim(
     c->project = hl_store_message_copy(&room, run->project);
     c->app = hl_store_message_copy(&room, run->app);
     c->head = hl_store_message_copy(&room, run->head);
-    c->body = run->body;
-    m->bytes -= run->body.size;
-    run->body = (struct hl_body){.where = HL_BODY_NONE};
+    if (!m->keeps_request) {
+        m->bytes -= run->body.size;
+        run->body = (struct hl_body){.where = HL_BODY_NONE};
+    }
     leave_queue(m, run);
     hl_backlog_start(d->backlog, &run->place);
     *out = c;
@@ -383,12 +405,17 @@ enum hl_err hl_memory_run_cancel(
     enum hl_err err = end_cancelled(m, run, now_ms);
     if (err)
         return err;
+    if (run->due_again.place > 0) {
+        hl_heap_remove(&m->retries, &run->due_again);
+        hl_backlog_call_back(d->backlog, &run->place);
+        return HL_OK;
+    }
     leave_queue(m, run);
     hl_backlog_unqueue(d->backlog, &run->place);
     return HL_OK;
 }
 
-enum hl_err hl_memory_run_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+static enum hl_err end_late(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_memory *m = hl_memory_of(d);
     struct hl_heap_node *node;
@@ -407,8 +434,24 @@ enum hl_err hl_memory_run_expire(struct hl_driver *d, int64_t now_ms, unsigned m
             return n > 0 ? HL_OK : err; /* nothing here is rolled back */
         leave_queue(m, run);
         hl_backlog_unqueue(d->backlog, &run->place);
+        d->backlog->now.expired_runs++;
     }
     *due_ms = INT64_MAX;
+    return HL_OK;
+}
+
+static enum hl_err note_attempt(
+    struct hl_memory *m, struct hl_memory_run *run, const struct hl_attempt_entry *ended)
+{
+    char room[HL_ATTEMPT_ENTRY_MAX];
+    struct hl_str entry = hl_attempt_entry_write(ended, room);
+    char *log = realloc(run->attempt_log, run->attempt_log_n + entry.n);
+    if (!log)
+        return HL_ERR_NOMEM;
+    memcpy(log + run->attempt_log_n, entry.p, entry.n);
+    run->attempt_log = log;
+    run->attempt_log_n += entry.n;
+    m->bytes += entry.n;
     return HL_OK;
 }
 
@@ -433,15 +476,53 @@ enum hl_err hl_memory_run_release(struct hl_driver *d, struct hl_release *r, int
         return end_cancelled(m, run, now_ms);
     if (reserve_place(m, run->place.class) != HL_OK)
         return HL_ERR_NOMEM;
+    if (r->is_retry && note_attempt(m, run, &r->ended) != HL_OK)
+        return HL_ERR_NOMEM;
     run->outcome.state = HL_RUN_QUEUED;
     run->started_ms = 0;
     run->epoch++;
+    if (r->is_retry) {
+        hl_heap_add(&m->retries, &run->due_again, r->due_ms, run->ticket);
+        hl_backlog_put_off(d->backlog, &run->place, r->due_ms);
+        return HL_OK;
+    }
     run->attempt--;
-    run->body = r->claimed->body;
-    r->claimed->body = (struct hl_body){.where = HL_BODY_NONE};
-    m->bytes += run->body.size;
+    if (!m->keeps_request) {
+        run->body = r->claimed->body;
+        r->claimed->body = (struct hl_body){.where = HL_BODY_NONE};
+        m->bytes += run->body.size;
+    }
     queue_again(m, run);
-    watch_start(m, run);
+    if (run->attempt == 0)
+        watch_start(m, run);
     hl_backlog_queue_again(d->backlog, &run->place);
     return HL_OK;
+}
+
+/* Those whose next attempt is due stand in the queue where they stood. */
+static void call_back(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    struct hl_heap_node *node;
+    for (unsigned n = 0; (node = hl_heap_first(&m->retries)) != NULL; n++) {
+        struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, due_again);
+        if (node->key < *due_ms)
+            *due_ms = node->key;
+        if (node->key > now_ms || n == max || reserve_place(m, run->place.class) != HL_OK)
+            return;
+        hl_heap_remove(&m->retries, node);
+        hl_backlog_call_back(d->backlog, &run->place);
+        queue_again(m, run);
+        hl_backlog_queue_again(d->backlog, &run->place);
+    }
+}
+
+enum hl_err hl_memory_run_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    int64_t retry_ms = INT64_MAX;
+    enum hl_err err = end_late(d, now_ms, max, due_ms);
+    call_back(d, now_ms, max, &retry_ms);
+    if (retry_ms < *due_ms)
+        *due_ms = retry_ms;
+    return err;
 }

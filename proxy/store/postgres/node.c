@@ -198,7 +198,7 @@ static void bury(struct hl_pg_store *s)
     if (!e)
         return;
     hl_pg_add_id(&s->params, &s->node_id);
-    hl_pg_add_int(&s->params, s->run_attempts);
+    hl_pg_add_int(&s->params, s->retries_interrupted ? s->run_attempts : 1);
     hl_pg_add_int(&s->params, s->webhook_attempts);
     hl_pg_errand_add(e, HL_PG_DO_NODE_BURY);
     s->is_burying = hl_pg_errand_send(e);

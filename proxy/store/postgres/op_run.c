@@ -154,6 +154,7 @@ static void bind_accept(
         hl_pg_item_int(p, (int64_t)hl_key_subject(&s->keys.key, accept_of(ops[i])->identity)));
     HL_PG_EACH(p, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->turns[i]));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_queued));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_attempts));
 }
 
 /* A record that is to be sent again found this replica dead: the next beat notices that too. */
@@ -285,9 +286,27 @@ const struct hl_pg_operation hl_pg_op_finish = {.query = HL_PG_DO_RUN_FINISH,
 
 /* --- release and cancel --------------------------------------------------------------------- */
 
+static const struct hl_release *release_of(const struct hl_pg_op *op)
+{
+    return (const struct hl_release *)op->m;
+}
+
 static const struct hl_claimed *claimed_of(const struct hl_pg_op *op)
 {
-    return ((const struct hl_release *)op->m)->claimed;
+    return release_of(op)->claimed;
+}
+
+/* By the server's clock, which may not be this machine's. */
+static int64_t wait_of(const struct hl_release *r)
+{
+    int64_t left_ms = r->due_ms - hl_clock_wall_ms();
+    return r->is_retry && left_ms > 0 ? left_ms : 0;
+}
+
+static void item_entry(struct hl_pg_params *p, const struct hl_release *r)
+{
+    char room[HL_ATTEMPT_ENTRY_MAX];
+    hl_pg_item_str(p, r->is_retry ? hl_attempt_entry_write(&r->ended, room) : HL_STR(""));
 }
 
 static void subject_of_release(struct hl_pg_op *op)
@@ -303,6 +322,9 @@ static void bind_release(
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, claimed_of(ops[i])->epoch));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, hl_clock_wall_ms()));
     bind_delivery_ids(s, p, ops, n);
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, release_of(ops[i])->is_retry));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, wait_of(release_of(ops[i]))));
+    HL_PG_EACH(p, HL_PG_TEXT, n, item_entry(p, release_of(ops[i])));
 }
 
 static void note_release(struct hl_pg_store *s, struct hl_pg_op *op)

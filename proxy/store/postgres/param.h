@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 
-#define HL_PG_PARAMS_MAX 40
+#define HL_PG_PARAMS_MAX 48
 
 /* The types of arrays. */
 enum hl_pg_type { HL_PG_INT, HL_PG_ID, HL_PG_BYTES, HL_PG_TEXT };

@@ -30,6 +30,8 @@ static enum hl_err read_run(
     row->started_ms = hl_pg_int(from);
     row->request_size = hl_pg_int(from);
     row->priority = hl_priority_of((int)hl_pg_int(from));
+    row->attempt_log = hl_pg_str(from);
+    row->next_attempt_ms = hl_pg_int(from);
     row->method = hl_pg_str(from);
     row->path = hl_pg_str(from);
     row->project = hl_pg_str(from);

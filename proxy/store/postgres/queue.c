@@ -34,7 +34,9 @@ static bool is_beyond_limits(const struct hl_pg_store *s, const struct hl_store_
         return false;
     const struct hl_accept *a = (const struct hl_accept *)m;
     bool has_webhook = a->webhook_url.n > 0;
-    return a->is_over || hl_counter_get(&s->gauges.queued_runs) >= s->max_queued_runs ||
+    uint64_t queued =
+        hl_counter_get(&s->gauges.queued_runs) + hl_counter_get(&s->gauges.waiting_runs);
+    return a->is_over || queued >= s->max_queued_runs ||
            (has_webhook && hl_counter_get(&s->gauges.pending_deliveries) >= s->max_pending);
 }
 

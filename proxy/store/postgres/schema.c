@@ -147,7 +147,7 @@ static const char *const fourth[] = {
     "ALTER TABLE ~.ticket ADD COLUMN subject bigint NOT NULL DEFAULT 0",
     "ALTER TABLE ~.ticket ADD COLUMN turn bigint NOT NULL DEFAULT 0",
     "CREATE INDEX ticket_turn ON ~.ticket (class, turn, run_id) WHERE node_id IS NULL",
-    "CREATE INDEX ticket_subject ON ~.ticket (class, subject, turn) WHERE node_id IS NULL",
+    "CREATE INDEX ticket_subject ON ~.ticket (class, subject, turn) WHERE is_async",
     "ALTER TABLE ~.run ADD COLUMN priority smallint NOT NULL DEFAULT 1", NULL};
 
 /* Limits of accounts. A replica of an older hookline makes accounts without any, and heeds none. */
@@ -163,8 +163,14 @@ static const char *const fifth[] = {
 /* What is kept of the log about a run that failed. */
 static const char *const sixth[] = {"ALTER TABLE ~.run ADD COLUMN log bytea", NULL};
 
+/* Runs again. Of one that waits for its next attempt the class is raised by ten: no claim by class sees it; a
+ * replica of an older hookline claims it when it is due, and does not try it again. */
+static const char *const seventh[] = {"ALTER TABLE ~.ticket ADD COLUMN max_attempts integer",
+    "CREATE INDEX ticket_retry ON ~.ticket (due_at) WHERE node_id IS NULL AND class >= 10",
+    "ALTER TABLE ~.run ADD COLUMN attempt_log text", NULL};
+
 /* versions[i] leads from version i to i + 1. */
-static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth};
+static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

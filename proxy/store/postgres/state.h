@@ -123,6 +123,7 @@ struct hl_pg_store {
     uint64_t retention_ms, idem_ms;
     struct hl_store_limit store_max;
     uint32_t run_attempts, webhook_attempts, max_queued_runs, max_pending;
+    bool retries_interrupted;
     uint8_t signing_key[HL_SIGNING_KEY_MAX];
 
     struct hl_intake intake;

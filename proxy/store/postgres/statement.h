@@ -89,7 +89,9 @@ enum hl_pg_code {
 #define HL_PG_RUN_ROW                                                                              \
     "r.run_id, CASE WHEN r.state >= 2 THEN r.state WHEN t.node_id IS NULL THEN 0 ELSE 1 END,"      \
     " r.is_async, r.has_webhook, coalesce(t.attempt, r.attempt),"                                  \
-    " r.created_ms, coalesce(t.started_ms, r.started_ms), r.request_size, r.priority, r.method, "  \
+    " r.created_ms, coalesce(t.started_ms, r.started_ms), r.request_size, r.priority, "            \
+    "r.attempt_log, CASE WHEN t.class >= 10 AND t.node_id IS NULL THEN (extract(epoch FROM "       \
+    "t.due_at) * 1000)::bigint END, r.method, "                                                    \
     "r.path,"                                                                                      \
     " r.project, r.app, coalesce(r.replica, (SELECT n.name FROM ~.node n"                          \
     " WHERE n.node_id = t.node_id)), c.pending, c.ok, c.dead, " HL_PG_OUTCOME_HEAD
@@ -126,15 +128,16 @@ enum hl_pg_code {
     "), wanted AS MATERIALIZED (SELECT run_id FROM high UNION ALL SELECT run_id FROM normal"       \
     " UNION ALL SELECT run_id FROM low),"                                                          \
     " others AS (SELECT t.run_id FROM ~.ticket t WHERE " HL_PG_CLAIMABLE which                     \
-    " AND t.run_id NOT IN (SELECT run_id FROM wanted) ORDER BY t.class, t.turn, t.run_id"          \
+    " AND t.run_id NOT IN (SELECT run_id FROM wanted) AND t.class < 10"                           \
+    " ORDER BY t.class, t.turn, t.run_id"                                                          \
     " LIMIT $2::bigint - (SELECT count(*) FROM wanted) FOR UPDATE OF t SKIP LOCKED),"              \
     " next AS (SELECT run_id FROM wanted UNION ALL SELECT run_id FROM others),"                    \
     " taken AS (UPDATE ~.ticket t SET node_id = $1::uuid, epoch = t.epoch + 1,"                    \
     " attempt = t.attempt + 1, started_ms = $3::bigint FROM next"                                  \
     " WHERE t.run_id = next.run_id RETURNING t.run_id, t.epoch, t.attempt, t.class,"               \
-    " t.turn, t.subject, t.timeout_ms)"                                                            \
+    " t.turn, t.subject, t.timeout_ms, t.max_attempts)"                                                            \
     " SELECT x.run_id, r.run_id IS NOT NULL, x.epoch, x.attempt, r.has_webhook, r.created_ms,"     \
-    " x.timeout_ms, r.project, r.app, r.head, " HL_PG_REQUEST ", x.class, x.turn, x.subject"       \
+    " x.timeout_ms, x.max_attempts, r.attempt_log, r.project, r.app, r.head, " HL_PG_REQUEST ", x.class, x.turn, x.subject"       \
     " FROM taken x LEFT JOIN ~.run r ON r.run_id = x.run_id"                                       \
     " ORDER BY x.class, x.turn, x.run_id"
 /* clang-format on */
@@ -154,7 +157,8 @@ enum hl_pg_code {
     " FROM room m WHERE m.subject = t.subject LIMIT 1), true)"
 #define HL_PG_COUNT_QUEUED(class)                                                                  \
     "(SELECT count(*) FROM (SELECT FROM ~.ticket WHERE node_id IS NULL AND due_at <= now()"        \
-    " AND class = " class " LIMIT $1::bigint) AS queued)"
+    " AND class = " class " LIMIT $1::bigint) AS queued)"                                          \
+                          " + (SELECT count(*) FROM woken WHERE class = " class ")"
 
 /* What is past its retention is hidden at once, but not while its webhook is to be sent. */
 #define HL_PG_SHOWN_DELIVERY(until) "(state = 0 OR created_ms > " until "::bigint)"
@@ -196,15 +200,15 @@ enum hl_pg_code {
         " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
         " $16::bytea[], $17::bytea[], $18::bytea[], $19::bytea[], $20::bytea[], $22::bigint[],"    \
         " $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[],"              \
-        " $29::bigint[])"                                                                          \
+        " $29::bigint[], $30::bigint[])"                                                                          \
         " WITH ORDINALITY AS t(run_id, project, app, created_ms, method, path, head,"              \
         " request_where, request_size, request_sha256, request_file, request_bytes, lane, url,"    \
         " secret, traceparent, subject, key, fingerprint, is_async, is_beyond, timeout_ms,"        \
-        " start_timeout_ms, priority, who, max_queued, ord)),"                                     \
+        " wait_ms, priority, who, max_queued, most, ord)),"                                     \
         " input AS MATERIALIZED (SELECT *, CASE WHEN is_beyond = 1 THEN 1 WHEN max_queued = 0"     \
         " THEN 0 WHEN max_queued < row_number() OVER (PARTITION BY who, max_queued = 0"            \
         " ORDER BY ord) + (SELECT count(*) FROM (SELECT FROM ~.ticket t WHERE t.node_id IS NULL"   \
-        " AND t.class = ANY ('{0,1,2}') AND t.subject = raw.who LIMIT raw.max_queued) AS queued)"  \
+        " AND t.class = ANY ('{0,1,2,10,11,12}') AND t.subject = raw.who LIMIT raw.max_queued) AS queued)"  \
         " THEN 1 ELSE 0 END AS is_busy FROM raw),"                                                 \
         " kept AS (INSERT INTO ~.idem AS old (project, app, subject, key, run_id, fingerprint,"    \
         " expires_ms) SELECT project, app, subject, key, run_id, fingerprint,"                     \
@@ -225,15 +229,15 @@ enum hl_pg_code {
         " places AS MATERIALIZED (SELECT p.priority, p.who, greatest(1, coalesce("                 \
         " (SELECT t.turn FROM ~.ticket t WHERE t.node_id IS NULL AND t.class = p.priority"         \
         " ORDER BY t.turn LIMIT 1), nullif(($28::bigint[])[p.priority + 1], 0), (SELECT max(t.turn)" \
-        " FROM ~.ticket t WHERE t.node_id IS NOT NULL AND t.class = p.priority)), (SELECT t.turn + 1 FROM ~.ticket t WHERE t.node_id IS NULL"    \
+        " FROM ~.ticket t WHERE t.node_id IS NOT NULL AND t.class = p.priority)), (SELECT t.turn + 1 FROM ~.ticket t WHERE t.is_async"        \
         " AND t.class = p.priority AND t.subject = p.who ORDER BY t.turn DESC LIMIT 1)) AS turn"   \
         " FROM (SELECT DISTINCT priority, who FROM fresh WHERE is_async = 1) p),"                  \
         " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, node_id, started_ms,"  \
-        " is_async, timeout_ms, start_by, class, subject, turn)"                                   \
+        " is_async, timeout_ms, start_by, max_attempts, class, subject, turn)"                                   \
         " SELECT f.run_id, now(), 1 - is_async, 1 - is_async,"                                     \
         " CASE is_async WHEN 0 THEN $1::uuid END, CASE is_async WHEN 0 THEN created_ms END,"       \
-        " is_async = 1, nullif(timeout_ms, 0), now() + nullif(start_timeout_ms, 0) *"              \
-        " interval '1 ms', f.priority, f.who, coalesce(p.turn - 1 + row_number()"                  \
+        " is_async = 1, nullif(timeout_ms, 0), now() + nullif(wait_ms, 0) *"              \
+        " interval '1 ms', nullif(f.most, 0), f.priority, f.who, coalesce(p.turn - 1 + row_number()"                  \
         " OVER (PARTITION BY f.priority, f.who, f.is_async ORDER BY f.ord), 0)"                    \
         " FROM fresh f LEFT JOIN places p ON f.is_async = 1 AND p.priority = f.priority"           \
         " AND p.who = f.who WHERE f.run_id IN (SELECT run_id FROM runs)),"                         \
@@ -276,17 +280,23 @@ enum hl_pg_code {
         " r.has_webhook FROM input i LEFT JOIN gone g ON g.run_id = i.run_id"                      \
         " LEFT JOIN ~.run r ON r.run_id = i.run_id")                                               \
     /* $1 me, $6 attempts of a delivery */                                                         \
+    /* $1 me, $6 attempts of a delivery; a retry has waited $8 ms when it is due, $9 is its entry */ \
     X(RUN_RELEASE, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"    \
-        " $4::bigint[], $5::uuid[]) WITH ORDINALITY AS t(run_id, epoch, finished_ms,"              \
-        " delivery_id, ord)), back AS (UPDATE ~.ticket t SET node_id = NULL,"                      \
-        " epoch = t.epoch + 1, attempt = t.attempt - 1, started_ms = NULL FROM input i"            \
-        " WHERE t.run_id = i.run_id AND t.epoch = i.epoch AND " HL_PG_MINE                \
-        " AND NOT t.is_cancel_wished RETURNING t.run_id),"                                         \
+        " $4::bigint[], $5::uuid[], $7::bigint[], $8::bigint[], $9::text[]) WITH ORDINALITY"       \
+        " AS t(run_id, epoch, finished_ms, delivery_id, is_retry, wait_ms, entry, ord)),"          \
+        " back AS (UPDATE ~.ticket t SET node_id = NULL,"                                          \
+        " epoch = t.epoch + 1, attempt = t.attempt - 1 + i.is_retry, started_ms = NULL,"           \
+        " due_at = CASE i.is_retry WHEN 1 THEN now() + i.wait_ms * interval '1 ms'"                \
+        " ELSE t.due_at END, class = t.class % 10 + 10 * i.is_retry FROM input i"                  \
+        " WHERE t.run_id = i.run_id AND t.epoch = i.epoch AND " HL_PG_MINE                         \
+        " AND NOT t.is_cancel_wished RETURNING t.run_id, i.is_retry, i.entry),"                    \
+        " noted AS (UPDATE ~.run r SET attempt_log = coalesce(r.attempt_log, '') || b.entry"       \
+        " FROM back b WHERE r.run_id = b.run_id AND b.is_retry = 1),"                              \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
-        " AND t.epoch = i.epoch AND " HL_PG_MINE " AND t.is_cancel_wished"                   \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                                  \
+        " AND t.epoch = i.epoch AND " HL_PG_MINE " AND t.is_cancel_wished"                         \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                       \
         " ends AS (SELECT run_id, 4 AS state, 0 AS reason, finished_ms, delivery_id,"              \
-        " $6::bigint AS max_attempts, " HL_PG_NO_ANSWER " FROM input), " HL_PG_END                \
+        " $6::bigint AS max_attempts, " HL_PG_NO_ANSWER " FROM input), " HL_PG_END                 \
         " SELECT i.ord, CASE WHEN b.run_id IS NOT NULL OR g.run_id IS NOT NULL THEN 0 ELSE 3 END"  \
         " FROM input i LEFT JOIN back b ON b.run_id = i.run_id"                                    \
         " LEFT JOIN gone g ON g.run_id = i.run_id")                                                \
@@ -322,8 +332,13 @@ enum hl_pg_code {
         " SELECT (SELECT count(*) FROM gone), " HL_PG_START_MS(" AND run_id NOT IN (SELECT run_id FROM late)")) \
     /* Which of the runs $1 have ended. */                                                         \
     X(RUN_ENDED, "SELECT run_id FROM ~.run WHERE run_id = ANY ($1::uuid[]) AND state >= 2")        \
-    /* How many of each class are queued, up to $1. */                                             \
-    X(QUEUE_PEEK, "SELECT " HL_PG_COUNT_QUEUED("0") ", " HL_PG_COUNT_QUEUED("1") ", "              \
+    /* Runs whose next attempt is due go into the queue, $1 at the most; how many of each class are */ \
+    /* queued, up to $1. */                                                                        \
+    X(QUEUE_PEEK, "WITH due AS MATERIALIZED (SELECT run_id FROM ~.ticket WHERE node_id IS NULL"    \
+        " AND class >= 10 AND due_at <= now() ORDER BY due_at LIMIT $1::bigint"                    \
+        " FOR UPDATE SKIP LOCKED), woken AS (UPDATE ~.ticket t SET class = t.class % 10 FROM due"  \
+        " WHERE t.run_id = due.run_id RETURNING t.class)"                                          \
+        " SELECT " HL_PG_COUNT_QUEUED("0") ", " HL_PG_COUNT_QUEUED("1") ", "              \
         HL_PG_COUNT_QUEUED("2"))                                                                   \
     /* $1 me, $2 the lane after which to begin, $3 how many, $4 places at a lane, $5, $6 lanes and */ \
     /* the places left there, $7 attempts of a delivery, $8 now in ms */                           \
@@ -436,11 +451,17 @@ enum hl_pg_code {
     X(NODE_BURY, "WITH dead AS MATERIALIZED (SELECT node_id FROM ~.node WHERE NOT is_dead"         \
         " AND expires_at < now() AND node_id <> $1::uuid LIMIT 4 FOR UPDATE SKIP LOCKED),"         \
         " buried AS (UPDATE ~.node n SET is_dead = true FROM dead d WHERE n.node_id = d.node_id),"  \
+        " again AS (SELECT t.run_id, t.node_id, t.attempt, t.started_ms FROM ~.ticket t"         \
+        " JOIN dead d ON d.node_id = t.node_id WHERE t.is_async AND NOT t.is_cancel_wished"        \
+        " AND t.attempt < least($2::bigint, t.max_attempts)),"                                     \
         " back AS (UPDATE ~.ticket t SET node_id = NULL, epoch = t.epoch + 1, started_ms = NULL"   \
-        " FROM dead d WHERE t.node_id = d.node_id AND t.is_async AND t.attempt < $2::bigint"       \
-        " AND NOT t.is_cancel_wished RETURNING t.run_id),"                                         \
+        " FROM again a WHERE t.run_id = a.run_id AND t.node_id = a.node_id"      \
+        " RETURNING t.run_id),"                                                                    \
+        " noted AS (UPDATE ~.run r SET attempt_log = coalesce(r.attempt_log,'') || a.attempt"     \
+        " ||' '|| coalesce(a.started_ms, 0) ||' '|| " HL_PG_NOW_MS " ||' 0 6;' FROM again a"  \
+        " WHERE r.run_id = a.run_id),"                                                             \
         " gone AS (DELETE FROM ~.ticket t USING dead d WHERE t.node_id = d.node_id"                \
-        " AND NOT (t.is_async AND t.attempt < $2::bigint AND NOT t.is_cancel_wished)"              \
+        " AND t.run_id NOT IN (SELECT run_id FROM again)"                                          \
         " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.is_cancel_wished),"              \
         " ends AS (SELECT run_id, CASE WHEN is_cancel_wished THEN 4 ELSE 3 END AS state,"          \
         " CASE WHEN is_cancel_wished THEN 0 ELSE 6 END AS reason, " HL_PG_NOW_MS " AS finished_ms," \
@@ -449,7 +470,7 @@ enum hl_pg_code {
         " held AS (SELECT y.delivery_id, y.round, y.n, y.n >= y.max_attempts AS is_last"           \
         " FROM ~.delivery_ticket t JOIN dead d ON d.node_id = t.node_id"                           \
         " JOIN ~.delivery y ON y.delivery_id = t.delivery_id FOR UPDATE OF t),"                    \
-        " unknown AS (UPDATE ~.attempt a SET ended_ms = " HL_PG_NOW_MS ", verdict = 4 FROM held h" \
+        " lost AS (UPDATE ~.attempt a SET ended_ms = " HL_PG_NOW_MS ", verdict = 4 FROM held h" \
         " WHERE a.delivery_id = h.delivery_id AND a.round = h.round AND a.n = h.n"                 \
         " AND a.verdict IS NULL),"                                                                 \
         " letters AS (UPDATE ~.delivery y SET state = 2, done_ms = " HL_PG_NOW_MS " FROM held h"   \
@@ -494,13 +515,14 @@ enum hl_pg_code {
         " AND a.round = u.round AND a.n = u.n AND a.verdict IS NULL)"                              \
         " SELECT count(*) FROM back")                                                              \
     /* What gauges say of all replicas. */                                                         \
-    X(COUNT, "SELECT (SELECT count(*) FROM ~.ticket WHERE node_id IS NULL),"                       \
+    X(COUNT, "SELECT (SELECT count(*) FROM ~.ticket WHERE node_id IS NULL AND class < 10),"        \
         " (SELECT (extract(epoch FROM min(due_at)) * 1000)::bigint FROM ~.ticket"                  \
-        " WHERE node_id IS NULL), (SELECT count(*) FROM ~.delivery_ticket),"                       \
+        " WHERE node_id IS NULL AND class < 10), (SELECT count(*) FROM ~.delivery_ticket),"                       \
         " (SELECT min(created_ms) FROM ~.delivery d JOIN ~.delivery_ticket t USING (delivery_id))," \
         " (SELECT count(*) FROM ~.node WHERE NOT is_dead AND expires_at > now()),"                 \
         " (SELECT (extract(epoch FROM max(coalesce(app_at, beat_at))) * 1000)::bigint FROM ~.node" \
-        " WHERE NOT is_dead), " HL_PG_START_MS(""))                                                \
+        " WHERE NOT is_dead), " HL_PG_START_MS("") ", (SELECT count(*) FROM ~.ticket"              \
+        " WHERE node_id IS NULL AND class >= 10)")                                                \
     /* And of the server. */                                                                       \
     X(MEASURE, "SELECT " HL_PG_DEAD_TUPLES("ticket") ", " HL_PG_DEAD_TUPLES("delivery_ticket") "," \
         " (extract(epoch FROM clock_timestamp() - min(since)) * 1000)::bigint,"                    \

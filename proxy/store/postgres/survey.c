@@ -32,6 +32,7 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
     int64_t start_ms = hl_pg_int(&row);
     if (start_ms >= 0)
         hl_pg_expire_note(s, (uint64_t)start_ms);
+    hl_counter_set(&s->gauges.waiting_runs, (uint64_t)hl_pg_int(&row));
 }
 
 /* --- the server's statistics ---------------------------------------------------------------- */

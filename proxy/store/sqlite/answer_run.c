@@ -39,6 +39,8 @@ static void read_columns(
     row->started_ms = hl_sql_int(from);
     row->request_size = hl_sql_int(from);
     row->priority = hl_priority_of((int)hl_sql_int(from));
+    row->attempt_log = hl_sql_str(from);
+    row->next_attempt_ms = hl_sql_int(from);
     row->method = hl_sql_str(from);
     row->path = hl_sql_str(from);
     row->project = hl_sql_str(from);

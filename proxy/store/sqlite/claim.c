@@ -9,13 +9,14 @@
 #include "store/message.h"
 #include "store/sqlite/ended.h"
 #include "store/sqlite/fresh.h"
+#include "store/sqlite/retry.h"
 #include "store/sqlite/run.h"
 #include "store/sqlite/start_by.h"
 #include "store/sqlite/turn.h"
 
 /* The row's strings are gone once it is stepped or reset: the message gets copies. */
 static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
-    struct hl_stored_run *run, struct hl_id *run_id, struct hl_claimed **out)
+    struct hl_stored_run *run, struct hl_id *run_id, int64_t now_ms, struct hl_claimed **out)
 {
     run->number = hl_sql_int(row);
     run->place.subject = (uint64_t)hl_sql_int(row);
@@ -28,6 +29,8 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     int64_t created_ms = hl_sql_int(row);
     run->epoch = (uint32_t)hl_sql_int(row) + 1;
     run->attempt = (uint32_t)hl_sql_int(row) + 1;
+    uint32_t max_attempts = (uint32_t)hl_sql_int(row);
+    int64_t first_ms = hl_attempt_log_first_ms(hl_sql_str(row), now_ms);
     int64_t timeout_ms = hl_sql_int(row), start_by_ms = hl_sql_int(row);
     struct hl_str project = hl_sql_str(row), app = hl_sql_str(row), head = hl_sql_str(row);
     struct hl_body body;
@@ -55,6 +58,8 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     c->created_ms = created_ms;
     c->timeout_ms = (uint64_t)timeout_ms;
     c->start_by_ms = start_by_ms;
+    c->max_attempts = max_attempts;
+    c->first_ms = first_ms;
     c->project = hl_store_message_copy(&room, project);
     c->app = hl_store_message_copy(&room, app);
     c->head.p = room;
@@ -164,7 +169,7 @@ static enum hl_err claim_stored(
         return forget_missing(db, class);
     if (err)
         return hl_database_end(db, err);
-    err = read_ticket(db, &row, &run, &run_id, out);
+    err = read_ticket(db, &row, &run, &run_id, now_ms, out);
     hl_database_done(db, next);
     if (err == HL_ERR_NOMEM)
         return err;
@@ -251,6 +256,8 @@ enum hl_err hl_claim_release(struct hl_driver *d, struct hl_release *r, int64_t 
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
     if (run.is_cancel_wished)
         err = hl_ended_add_at_once(db, run_id, &run, &cancelled);
+    else if (run.has_ticket && r->is_retry)
+        err = hl_retry_put_off(db, &run, r);
     else if (run.has_ticket)
         err = queue_again(db, &run, r->claimed);
     else

@@ -82,6 +82,7 @@ struct hl_database {
 
     int64_t retention_ms, idem_ms;
     uint32_t run_attempts, webhook_attempts;
+    bool retries_interrupted;
     uint64_t max_bytes;
 
     struct hl_database_marks now, before; /* before: at begin */

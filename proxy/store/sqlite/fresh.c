@@ -59,7 +59,7 @@ bool hl_fresh_is_queue(const struct hl_database *db)
            db->n_fresh_queued == db->base.backlog->now.queued_runs;
 }
 
-static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **out)
+static enum hl_err make_claimed(const struct hl_accept *a, int64_t now_ms, struct hl_claimed **out)
 {
     char *room;
     struct hl_claimed *c = hl_store_message_alloc(
@@ -71,6 +71,8 @@ static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **o
     c->has_webhook = a->webhook_url.n > 0;
     c->created_ms = a->created_ms;
     c->timeout_ms = a->timeout_ms;
+    c->max_attempts = a->max_attempts;
+    c->first_ms = now_ms;
     c->start_by_ms = start_by_ms(a);
     c->project = hl_store_message_copy(&room, a->project);
     c->app = hl_store_message_copy(&room, a->app);
@@ -93,7 +95,7 @@ enum hl_err hl_fresh_claim(
     enum hl_err err = hl_backlog_may_start(db->base.backlog, &db->key, &fresh->place, &quota);
     if (err)
         return err;
-    err = make_claimed(fresh->accept, out);
+    err = make_claimed(fresh->accept, now_ms, out);
     if (err && quota)
         hl_quota_leave(quota);
     if (err)
@@ -134,6 +136,7 @@ static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
     hl_sql_bind_int(args, fresh->place.class);
     hl_sql_bind_int(args, fresh->place.turn);
     hl_sql_bind_int(args, (int64_t)fresh->place.subject);
+    hl_sql_bind_time(args, a->max_attempts);
 }
 
 static bool needs_head(const struct hl_database *db, const struct hl_fresh_run *fresh)

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/ended.h"
+#include "store/sqlite/retry.h"
 #include "store/sqlite/turn.h"
 #include "store/sqlite/upkeep.h"
 
@@ -20,7 +21,21 @@ static enum hl_err requeue(
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_REQUEUE);
     hl_sql_bind_id(&args, run_id);
     enum hl_err err = hl_database_run(db, HL_SQL_RUN_REQUEUE);
+    struct hl_attempt_entry interrupted = {.attempt = run->attempt,
+        .started_ms = run->started_ms,
+        .finished_ms = hl_clock_wall_ms(),
+        .reason = HL_REASON_INTERRUPTED};
+    if (!err)
+        err = hl_retry_note(db, run_id, &interrupted);
     return err ? err : hl_turn_put(db, run->number, &run->place);
+}
+
+static bool may_run_again(const struct hl_database *db, const struct hl_stored_run *run)
+{
+    uint32_t most = db->run_attempts;
+    if (run->max_attempts > 0 && run->max_attempts < most)
+        most = run->max_attempts;
+    return db->retries_interrupted && run->attempt < most;
 }
 
 /* Contract 4: the app is never called twice for one call unless HOOKLINE_RUN_ATTEMPTS says so; a
@@ -28,7 +43,7 @@ static enum hl_err requeue(
 static enum hl_err release_run(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
 {
-    if (run->has_request && !run->is_cancel_wished && run->attempt < db->run_attempts)
+    if (run->has_request && !run->is_cancel_wished && may_run_again(db, run))
         return requeue(db, run_id, run);
     struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
         .reason = HL_REASON_INTERRUPTED,
@@ -63,6 +78,8 @@ static enum hl_err release_runs(struct hl_database *db)
         run.attempt = (uint32_t)hl_sql_int(&row);
         run.is_cancel_wished = hl_sql_int(&row);
         run.place = hl_turn_read(&row);
+        run.started_ms = hl_sql_int(&row);
+        run.max_attempts = (uint32_t)hl_sql_int(&row);
         run.has_file = hl_sql_id(&row, &run.file);
         run.file_size = (uint64_t)hl_sql_int(&row);
         run.has_request = hl_sql_int(&row);
@@ -264,6 +281,8 @@ enum hl_err hl_recover_all(struct hl_database *db)
         err = number_runs(db);
     if (!err)
         err = hl_turn_load(db);
+    if (!err)
+        err = hl_retry_load(db);
     if (!err)
         err = count_deliveries(db);
     backlog->now.dead = dead;

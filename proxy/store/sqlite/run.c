@@ -9,6 +9,7 @@
 #include "store/sqlite/app.h"
 #include "store/sqlite/ended.h"
 #include "store/sqlite/fresh.h"
+#include "store/sqlite/retry.h"
 #include "store/sqlite/turn.h"
 
 /* --- accept and record ---------------------------------------------------------------------- */
@@ -163,6 +164,14 @@ static enum hl_err check_app(struct hl_database *db, int64_t app_id, const struc
     return fits ? HL_OK : HL_ERR_NOT_FOUND;
 }
 
+/* Or what else a queued run waits for. */
+static enum hl_err leave_queue(struct hl_database *db, const struct hl_stored_run *run)
+{
+    bool was_waiting;
+    enum hl_err err = hl_retry_drop(db, run, &was_waiting);
+    return err || was_waiting ? err : hl_turn_drop(db, run);
+}
+
 enum hl_err hl_stored_run_cancel(
     struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
 {
@@ -187,6 +196,6 @@ enum hl_err hl_stored_run_cancel(
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
     err = hl_ended_add_at_once(db, run_id, &run, &outcome);
     if (!err && run.has_ticket)
-        err = hl_turn_drop(db, &run);
+        err = leave_queue(db, &run);
     return hl_database_end(db, err);
 }

@@ -130,6 +130,13 @@ static const char *const versions[] = {
     /* What is kept of the log about runs that failed. */
     "CREATE TABLE run_log (run_id BLOB PRIMARY KEY REFERENCES run ON DELETE CASCADE,"
     " lines BLOB NOT NULL) WITHOUT ROWID;",
+
+    /* Runs again: how their attempts ended, and when the next is due. */
+    "ALTER TABLE run ADD COLUMN max_attempts INTEGER;"
+    "ALTER TABLE run ADD COLUMN attempt_log TEXT;"
+    "CREATE TABLE retry (number INTEGER PRIMARY KEY, due_ms INTEGER NOT NULL,"
+    " run_id BLOB NOT NULL);"
+    "CREATE INDEX retry_by_due ON retry (due_ms);",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

@@ -26,7 +26,7 @@
 #include "store/sqlite/run.h"
 #include "store/sqlite/running.h"
 #include "store/sqlite/schema.h"
-#include "store/sqlite/start_by.h"
+#include "store/sqlite/due.h"
 #include "store/sqlite/sweep.h"
 #include "store/sqlite/transaction.h"
 #include "store/sqlite/upkeep.h"
@@ -254,6 +254,7 @@ static void configure(struct hl_database *db, const struct hl_config *config)
     db->retention_ms = (int64_t)config->retention_ms;
     db->idem_ms = hl_store_key_ms(config);
     db->run_attempts = config->run_attempts;
+    db->retries_interrupted = config->retry_on.interrupted;
     db->webhook_attempts = config->webhook_attempts;
     db->max_bytes = config->store_max_bytes.bytes;
     if (db->max_bytes == 0)
@@ -346,7 +347,7 @@ static const struct hl_driver_vt vt = {
     .finish = hl_stored_run_finish,
     .release = hl_claim_release,
     .cancel = hl_stored_run_cancel,
-    .expire = hl_start_by_expire,
+    .expire = hl_due_expire,
     .lease = hl_lease_take,
     .attempt = hl_lease_attempt,
     .outcome = hl_lease_outcome,

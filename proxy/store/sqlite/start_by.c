@@ -48,7 +48,10 @@ static enum hl_err end_late(struct hl_database *db, const struct late *late, int
         return hl_start_by_put(db, late->number, 0);
     if (!err)
         err = hl_ended_add_at_once(db, &late->run_id, &run, &outcome);
-    return err ? err : hl_turn_drop(db, &run);
+    if (!err)
+        err = hl_turn_drop(db, &run);
+    db->base.backlog->now.expired_runs += !err;
+    return err;
 }
 
 enum hl_err hl_start_by_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)

@@ -21,7 +21,8 @@
 #define HL_SQL_IN_TURN                                                                             \
     "SELECT turn.number, turn.subject, turn.turn, run.has_begun, ticket.run_id,"                   \
     " run.number IS NOT NULL, app.name IS NOT NULL, run.app_id, run.has_webhook, run.created_ms,"  \
-    " run.epoch, run.attempt, ticket.timeout_ms, ticket.start_by_ms, app.project, app.name,"       \
+    " run.epoch, run.attempt, run.max_attempts, run.attempt_log, ticket.timeout_ms, "              \
+    "ticket.start_by_ms, app.project, app.name,"                                                   \
     " ticket.head, " HL_SQL_BODY " FROM turn LEFT JOIN ticket ON ticket.number = turn.number"      \
     " LEFT JOIN run ON run.run_id = ticket.run_id"                                                 \
     " LEFT JOIN app ON app.app_id = run.app_id WHERE turn.class = ?1"
@@ -52,9 +53,9 @@
 #define HL_SQL_RUN_ADD_TEXT                                                                        \
     "INSERT OR FAIL INTO run (run_id, app_id, has_begun, is_async, has_webhook, created_ms, "      \
     "started_ms, attempt, epoch, number, method, path, request_size, priority, turn, "             \
-    "turn_subject) "                                                                               \
+    "turn_subject, max_attempts) "                                                                 \
     "VALUES "
-#define HL_SQL_RUN_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define HL_SQL_RUN_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define HL_SQL_TICKET_ADD_TEXT                                                                     \
     "INSERT OR FAIL INTO ticket (number, run_id, is_async, head, timeout_ms, "                     \
     "start_by_ms, " HL_SQL_BODY ") VALUES "
@@ -105,10 +106,17 @@
         " WHERE run_id = ?")                                                                       \
     X(RUN_RELEASE, "UPDATE run SET has_begun = 0, epoch = epoch + 1, attempt = attempt - 1,"           \
         " started_ms = NULL WHERE run_id = ?")                                                     \
+    X(RUN_NOTE, "UPDATE run SET attempt_log = coalesce(attempt_log, '') || ?2 WHERE run_id = ?1")  \
+    X(RETRY_ADD, "INSERT INTO retry (number, due_ms, run_id) VALUES (?, ?, ?)")                    \
+    X(RETRY_END, "DELETE FROM retry WHERE number = ? RETURNING 1")                                 \
+    X(RETRY_DUE, "SELECT number, run_id, due_ms FROM retry ORDER BY due_ms LIMIT 1")               \
+    X(RETRY_EACH, "SELECT retry.due_ms, run.priority, run.turn_subject, run.turn FROM retry"        \
+        " LEFT JOIN run ON run.run_id = retry.run_id")                                             \
     X(RUN_DROP, "DELETE FROM run WHERE run_id = ?")                                                \
     X(RUN_ORPHANED, "SELECT ticket.number, ticket.run_id, run.number IS NOT NULL, run.app_id,"     \
         " run.is_async, run.has_webhook, run.attempt, run.is_cancel_wished, run.priority,"         \
-        " run.turn_subject, run.turn, body_file, body_size, head IS NOT NULL FROM ticket"                                                            \
+        " run.turn_subject, run.turn, run.started_ms, run.max_attempts, body_file, body_size,"    \
+        " head IS NOT NULL FROM ticket"                                                            \
         " LEFT JOIN run ON run.run_id = ticket.run_id"                                             \
         " WHERE ticket.number > ? AND coalesce(run.has_begun, 1) = 1"                              \
         " ORDER BY ticket.number LIMIT 1")                                                         \
@@ -129,7 +137,8 @@
     X(TURN_EACH, "SELECT class, subject, turn FROM turn ORDER BY class, turn, number")             \
     X(TURN_LOST, "INSERT OR IGNORE INTO turn (class, subject, turn, number)"                       \
         " SELECT run.priority, run.turn_subject, run.turn, ticket.number FROM ticket"              \
-        " JOIN run ON run.run_id = ticket.run_id WHERE ticket.is_async = 1 AND run.has_begun = 0") \
+        " JOIN run ON run.run_id = ticket.run_id WHERE ticket.is_async = 1 AND run.has_begun = 0"  \
+        " AND NOT EXISTS (SELECT 1 FROM retry WHERE retry.number = ticket.number)")                \
     X(TURN_STALE, "DELETE FROM turn WHERE NOT EXISTS (SELECT 1 FROM ticket JOIN run"               \
         " ON run.run_id = ticket.run_id WHERE ticket.number = turn.number"                         \
         " AND ticket.is_async = 1 AND run.has_begun = 0 AND run.priority = turn.class"             \
@@ -149,7 +158,8 @@
         " (SELECT coalesce(max(number), 0) FROM result),"                                          \
         " (SELECT coalesce(max(number), 0) FROM"                                                   \
         " (SELECT number FROM run ORDER BY run_id DESC LIMIT 1000))),"                             \
-        " (SELECT coalesce(sum(is_async), 0) FROM ticket), (SELECT count(*) FROM turn)")                                        \
+        " (SELECT coalesce(sum(is_async), 0) FROM ticket), (SELECT count(*) FROM turn)"                               \
+        " + (SELECT count(*) FROM retry)")                                        \
     X(WEBHOOK_ADD, "INSERT INTO webhook (run_id, lane, url, secret, traceparent)"                  \
         " VALUES (?, ?, ?, ?, ?)")                                                                 \
     X(WEBHOOK_LANE, "SELECT lane FROM webhook WHERE run_id = ?")                                   \

@@ -90,6 +90,7 @@ void fixture_init(struct fixture *f, enum hl_store_kind kind)
     f->config = (struct hl_config){.store = kind,
         .retention_ms = 3600 * 1000,
         .run_attempts = 1,
+        .retry_on = {.interrupted = true},
         .webhook_attempts = 3,
         .webhook_per_host = 4,
         .max_queued_runs = 100000,

@@ -1,0 +1,140 @@
+/* again.c - see again.h. A run between two attempts is the store's alone: it holds no slot, no memory here.
+ * Not here: runs that a stopped process leaves behind (store/). */
+#include "run/again.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "body/spool.h"
+#include "http/byte.h"
+
+#define MOST_DELAY_MS  UINT64_C(300000)
+#define LATEST_MS      (INT64_C(12) * 60 * 60 * 1000) /* after the first attempt's beginning */
+#define SECONDS_DIGITS 9
+
+uint64_t hl_again_delay_ms(uint64_t first_ms, uint32_t n, uint32_t random)
+{
+    uint64_t delay_ms = first_ms;
+    for (; n > 1 && delay_ms < MOST_DELAY_MS; n--)
+        delay_ms *= 2;
+    if (delay_ms > MOST_DELAY_MS)
+        delay_ms = MOST_DELAY_MS;
+    uint64_t spread_ms = delay_ms / 4;
+    return delay_ms - spread_ms + random % (spread_ms + 1);
+}
+
+static uint64_t read_seconds(struct hl_str value)
+{
+    uint64_t seconds = 0;
+    for (size_t i = 0; i < value.n; i++) {
+        if (!hl_byte_is(value.p[i], HL_BYTE_DIGIT))
+            return 0;
+        seconds = seconds * 10 + (uint64_t)(value.p[i] - '0');
+    }
+    return seconds * 1000;
+}
+
+static uint64_t read_date(struct hl_str value, int64_t now_ms)
+{
+    char text[40];
+    struct tm tm = {0};
+    if (value.n >= sizeof(text))
+        return 0;
+    memcpy(text, value.p, value.n);
+    text[value.n] = '\0';
+    const char *end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    if (!end || *end != '\0')
+        return 0;
+    int64_t left_ms = (int64_t)timegm(&tm) * 1000 - now_ms;
+    return left_ms > 0 ? (uint64_t)left_ms : 0;
+}
+
+uint64_t hl_again_read_retry_after(struct hl_str value, int64_t now_ms)
+{
+    if (value.n == 0)
+        return 0;
+    bool is_date = !hl_byte_is(value.p[0], HL_BYTE_DIGIT);
+    if (!is_date && value.n > SECONDS_DIGITS)
+        return MOST_DELAY_MS;
+    return is_date ? read_date(value, now_ms) : read_seconds(value);
+}
+
+void hl_again_note(struct hl_run *run, const struct hl_head *head)
+{
+    if (!hl_run_is_async(run) || head->status < HL_RETRY_STATUS_LEAST)
+        return;
+    for (size_t i = 0; i < head->field_count; i++)
+        if (hl_str_eq_nocase(head->fields[i].name, HL_STR("retry-after")))
+            run->retry_after_ms =
+                hl_again_read_retry_after(head->fields[i].value, hl_clock_wall_ms());
+}
+
+static bool is_meant(const struct hl_retry_on *on, enum hl_run_reason reason, uint16_t http_status)
+{
+    switch (reason) {
+    case HL_REASON_UPSTREAM_UNREACHABLE:
+        return on->unreachable;
+    case HL_REASON_UPSTREAM_RESET:
+        return on->reset;
+    case HL_REASON_TIMEOUT:
+        return on->timeout;
+    case HL_REASON_INTERRUPTED:
+        return on->interrupted;
+    case HL_REASON_APP_ERROR:
+        return hl_retry_on_status(on, http_status);
+    case HL_REASON_NONE:
+    case HL_REASON_BAD_RESPONSE:
+    case HL_REASON_EXPIRED:
+        break;
+    }
+    return false;
+}
+
+bool hl_again_is_due(const struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
+    uint64_t *delay_ms)
+{
+    const struct hl_config *config = run->runs->config;
+    const struct hl_claimed *claimed = run->claimed;
+    if (!claimed || run->record != HL_RECORD_OPEN || state != HL_RUN_FAILURE ||
+        config->run_attempts <= 1 || !is_meant(&config->retry_on, reason, run->status))
+        return false;
+    uint32_t most = config->run_attempts, random;
+    if (claimed->max_attempts > 0 && claimed->max_attempts < most)
+        most = claimed->max_attempts;
+    hl_random_fill(&random, sizeof(random));
+    *delay_ms = hl_again_delay_ms(config->run_retry_delay_ms, claimed->attempt, random);
+    if (run->retry_after_ms > *delay_ms)
+        *delay_ms = run->retry_after_ms < MOST_DELAY_MS ? run->retry_after_ms : MOST_DELAY_MS;
+    int64_t due_ms = hl_clock_wall_ms() + (int64_t)*delay_ms;
+    return claimed->attempt < most && due_ms <= claimed->first_ms + LATEST_MS;
+}
+
+void hl_again_put_off(struct hl_run *run, enum hl_run_reason reason, uint64_t delay_ms)
+{
+    struct hl_runs *runs = run->runs;
+    int64_t now_ms = hl_clock_wall_ms();
+    struct hl_release *release = hl_release_new(run->claimed);
+    HL_LOG(INFO, "run will be tried again", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("reason", hl_run_reason_text(reason)), HL_LOG_INT("status", run->status),
+        HL_LOG_INT("attempt", run->claimed->attempt), HL_LOG_INT("in_ms", delay_ms));
+    if (release) { /* else it stays claimed, and is interrupted at the next start */
+        release->is_retry = true;
+        release->due_ms = now_ms + (int64_t)delay_ms;
+        release->ended = (struct hl_attempt_entry){.attempt = run->claimed->attempt,
+            .started_ms = run->started_ms,
+            .finished_ms = now_ms,
+            .http_status = run->status,
+            .reason = reason};
+        release->m.reply_to = runs->box;
+        run->claimed = NULL;
+        enum hl_err err = hl_store_post(runs->service->store, &release->m);
+        (void)err; /* only ACCEPT and RECORD can be refused */
+    }
+    hl_counter_add(&runs->metrics->runs_retried, 1);
+    hl_progress_record(run, HL_RECORD_NONE);
+    hl_run_free(run);
+}

@@ -1,0 +1,25 @@
+/* attempt_log.h - how the attempts of a run ended that were not its last: a line of text that grows by one
+ * entry an attempt, as the stores keep it. */
+#ifndef HL_STORE_ATTEMPT_LOG_H
+#define HL_STORE_ATTEMPT_LOG_H
+
+#include "store/record.h"
+
+struct hl_attempt_entry {
+    uint32_t attempt;
+    int64_t started_ms, finished_ms;
+    uint16_t http_status; /* 0: the app never answered */
+    enum hl_run_reason reason;
+};
+
+#define HL_ATTEMPT_ENTRY_MAX 80
+
+/* Its text, which `out` has room for. */
+struct hl_str hl_attempt_entry_write(
+    const struct hl_attempt_entry *entry, char out[HL_ATTEMPT_ENTRY_MAX]);
+/* The first entry, which is taken off `*log`. False: there is none, or it is none. */
+HL_MUST_CHECK bool hl_attempt_entry_read(struct hl_str *log, struct hl_attempt_entry *entry);
+/* When the first attempt began; `otherwise`: there was none before. */
+int64_t hl_attempt_log_first_ms(struct hl_str log, int64_t otherwise);
+
+#endif
