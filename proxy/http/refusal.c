@@ -144,6 +144,10 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "s, m, h or d."),
     ROW(RUN_PRIORITY_FORM, 400, "X-Run-Priority is not one field with high, normal or low."),
     ROW(RUN_ATTEMPTS_FORM, 400, "X-Run-Attempts is not one field with a number above zero."),
+    ROW(RUN_PRIORITY_RIGHT, 403,
+        "X-Run-Priority asks for more than the account's max_priority, which is normal unless an "
+        "admin "
+        "has raised it."),
 
     /* ---- tokens ---- */
     WITH(TOKENS_SEVERAL, 400, REALM ", error=\"invalid_request\"",

@@ -73,7 +73,8 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
     struct hl_plan_scratch *scratch)
 {
     struct hl_target target;
-    *plan = (struct hl_plan){.is_websocket = head->is_websocket_upgrade};
+    *plan = (struct hl_plan){
+        .is_websocket = head->is_websocket_upgrade, .priority = HL_PRIORITY_NORMAL};
     if (is_preflight(head, config))
         plan->kind = HL_PLAN_PREFLIGHT;
     else if (head->method_id == HL_METHOD_CONNECT || head->method_id == HL_METHOD_TRACE)

@@ -63,7 +63,14 @@ static void refuse(struct hl_client *c, const struct hl_id *id, const struct hl_
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
-/* What the plan alone cannot know: sizes and queues. NONE: go on. */
+/* Without tokens anybody may; with them, what the account may. */
+static bool may_ask_for(const struct hl_client *c, enum hl_priority priority)
+{
+    const struct hl_principal *who = hl_worker_of(c->callers)->principal;
+    return !who || priority >= hl_principal_max_priority(who);
+}
+
+/* What the plan alone cannot know: sizes, queues and rights. NONE: go on. */
 static enum hl_refusal_cause find_refusal(const struct hl_client *c, const struct hl_plan *plan)
 {
     const struct hl_store_gauges *gauges =
@@ -73,6 +80,8 @@ static enum hl_refusal_cause find_refusal(const struct hl_client *c, const struc
     if (plan->webhook_url.n > 0 &&
         hl_counter_get(&gauges->pending_deliveries) >= c->callers->config->max_pending_deliveries)
         return HL_REFUSAL_DELIVERIES_FULL;
+    if (plan->priority < HL_PRIORITY_NORMAL && !may_ask_for(c, plan->priority))
+        return HL_REFUSAL_RUN_PRIORITY_RIGHT;
     return HL_REFUSAL_NONE;
 }
 

@@ -126,6 +126,27 @@ for (const auth of ['none', 'jwt'])
         assert.equal(app.requests.length, 0);
     });
 
+test('X-Run-Priority: high needs the right to it: 403, and the app is not called', async (t) => {
+    const secret = makeSecret();
+    const { app, call, sidecar } = await stage(t, { env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_JWT_SECRET: secret } });
+    const create = async (limits) => {
+        const body = { name: 'ci', role: 'invoke', expires_at: new Date(Date.now() + 3_600_000).toISOString(), ...limits };
+        return (await control(sidecar)('POST', '/v2/projects/p/service-accounts', { body })).json().token;
+    };
+    const outside = await sign(secret, { sub: 's', project_id: 'p', exp: Math.floor(Date.now() / 1000) + 60 });
+    const ask = (token, priority, query = {}) =>
+        call(RUN, { query, headers: { authorization: `Bearer ${token}`, 'x-run-priority': priority }, body: '{}' });
+    for (const token of [outside, await create({})])
+        for (const query of [{}, { async: 'true' }]) {
+            assert.match(assertProblem(await ask(token, 'high', query), 403).detail, /max_priority/);
+            assert.equal(app.requests.length, 0);
+        }
+    const [high, low] = [await create({ max_priority: 'high' }), await create({ max_priority: 'low' })];
+    assert.equal((await ask(high, 'high')).status, 200);
+    assert.equal((await ask(low, 'low')).status, 200);
+    assert.equal((await ask(outside, 'normal')).status, 200);
+});
+
 /** What the rule gives where all wait from the beginning on: a subject’s nth run is of its nth round. */
 function* expected(runs) {
     let [passed, last] = [0, 0];
