@@ -298,15 +298,6 @@ void hl_auth_free(struct hl_auth *auth)
     free(auth);
 }
 
-/* ---- who calls ---- */
-
-enum hl_priority hl_principal_max_priority(const struct hl_principal *who)
-{
-    if (!who)
-        return HL_PRIORITY_HIGH;
-    return who->quota ? hl_quota_max_priority(who->quota) : HL_PRIORITY_NORMAL;
-}
-
 /* ---- accounts, while it runs ---- */
 
 struct hl_issuer *hl_auth_issuer(struct hl_auth *auth)

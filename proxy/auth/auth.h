@@ -11,6 +11,7 @@
 #define HL_AUTH_AUTH_H
 
 #include "auth/issuer.h"
+#include "auth/principal.h"
 #include "base/list.h"
 #include "base/metric.h"
 #include "config/config.h"
@@ -20,25 +21,6 @@
 
 struct hl_account; /* store/record.h */
 struct hl_auth;
-struct hl_quota; /* store/quota.h */
-
-/* Who a token stands for. */
-struct hl_principal {
-    enum hl_role role;
-    bool has_all_projects; /* HOOKLINE_JWT_PROJECT_CLAIM is off, and the token is from outside */
-    struct hl_str project; /* else the one it is for; may be empty: none */
-    struct hl_str subject; /* the account's id, or the claim `sub`; may be empty */
-    /* Who that is, told from all others: an account's id, or for a token from outside a digest of `iss`,
-     * a colon, and `sub`, which no account's id can be like. */
-    struct hl_str identity;
-    uint64_t identity_hash; /* of this process */
-    struct hl_id account;   /* nil: the token is from outside, or is a session's (issuer.h) */
-    struct hl_quota *quota; /* the account's; NULL: none. It stays until the auth goes */
-    int64_t expires_ms;     /* without leeway */
-};
-
-/* The most that whoever calls may ask for; NULL: nobody was asked who they are. */
-enum hl_priority hl_principal_max_priority(const struct hl_principal *who);
 
 /* Somebody has to show a token: who calls, or who looks at the admin listener. */
 bool hl_auth_is_asked(const struct hl_config *config);

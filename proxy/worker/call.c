@@ -67,7 +67,7 @@ static void refuse(struct hl_client *c, const struct hl_id *id, const struct hl_
 static bool may_ask_for(const struct hl_client *c, enum hl_priority priority)
 {
     const struct hl_principal *who = hl_worker_of(c->callers)->principal;
-    return !who || priority >= hl_principal_max_priority(who);
+    return priority >= hl_principal_max_priority(who);
 }
 
 /* What the plan alone cannot know: sizes, queues and rights. NONE: go on. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "auth/auth.h"
+#include "auth/principal.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "body/body_reader.h"
