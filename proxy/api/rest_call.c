@@ -198,6 +198,11 @@ void hl_rest_drop_answers(struct hl_rest_call *call)
     for (unsigned i = 0; i < call->answer_count; i++)
         hl_rest_answer_free(&call->answers[i]->msg);
     call->answer_count = 0;
+    while (call->recent) {
+        struct hl_msg *next = call->recent->next;
+        hl_rest_answer_free(call->recent);
+        call->recent = next;
+    }
 }
 
 /* All but the reply. */
@@ -207,11 +212,6 @@ static void release(struct hl_rest_call *call)
     hl_rest_wait_leave(&call->wait);
     hl_slot_remove(&call->all->slots, call->name);
     hl_rest_drop_answers(call);
-    while (call->recent) {
-        struct hl_msg *next = call->recent->next;
-        hl_rest_answer_free(call->recent);
-        call->recent = next;
-    }
 }
 
 void hl_rest_end(struct hl_rest_call *call)

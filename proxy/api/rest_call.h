@@ -67,6 +67,7 @@ struct hl_rest_call {
     uint64_t asked[4];     /* a bit for each worker that owes an answer */
     struct hl_rest_wait wait;
     hl_rest_handler *after_wait;
+    hl_rest_handler *as_owner; /* rest_owner.h */
 };
 
 void hl_rest_calls_init(

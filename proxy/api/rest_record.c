@@ -37,13 +37,24 @@ static const char *result_of(const struct hl_run_row *run)
     return run->body_where == HL_BODY_NONE ? "none" : "kept";
 }
 
-/* Takes `run`. Empty: none has it, or it is not known which. */
-static json_t *add_replica(json_t *run, struct hl_str replica)
+/* Takes `run`. */
+static json_t *add_text(json_t *run, const char *name, struct hl_str text)
 {
-    if (!run || json_object_set_new(run, "replica", hl_json_text_or_null(replica)) == 0)
+    if (!run || json_object_set_new(run, name, hl_json_text_or_null(text)) == 0)
         return run;
     json_decref(run);
     return NULL;
+}
+
+/* Empty: none has it, or it is not known which. */
+static json_t *add_replica(json_t *run, struct hl_str replica)
+{
+    return add_text(run, "replica", replica);
+}
+
+json_t *hl_rest_record_add_subject(json_t *run, struct hl_str subject)
+{
+    return add_text(run, "subject", subject);
 }
 
 /* Members of how long a run waited and was inside the app, in ms; wall clocks may be set back. */

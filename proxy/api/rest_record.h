@@ -13,6 +13,8 @@ json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *d
 /* `replica`: this one's name; empty: it is alone. */
 json_t *hl_rest_recent_json(
     const struct hl_recent_run *run, struct hl_str replica, json_t *deliveries);
+/* Adds who made it; takes `run`, which may be NULL. */
+json_t *hl_rest_record_add_subject(json_t *run, struct hl_str subject);
 json_t *hl_rest_delivery_json(const struct hl_delivery_row *delivery);
 
 #endif

@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "api/json.h"
+#include "api/rest_owner.h"
 #include "api/rest_param.h"
 #include "api/rest_record.h"
 #include "api/rest_wait.h"
+#include "auth/identity.h"
 
 static const char *app_of(const struct hl_rest_call *call)
 {
@@ -80,6 +82,7 @@ static int compare_recent(const void *a, const void *b)
 
 /* A page as it comes together. */
 struct page {
+    const struct hl_rest_call *call;
     const struct hl_list_runs *stored;
     const struct hl_recent_run **recent;
     size_t recent_count;
@@ -124,6 +127,25 @@ static struct hl_str own_name(const struct hl_rest_call *call)
     return hl_store_is_shared(parts->store) ? parts->config->replica : (struct hl_str){NULL, 0};
 }
 
+/* `deliveries` is taken. */
+static json_t *run_json(
+    const struct hl_rest_call *call, const struct hl_run_row *run, json_t *deliveries)
+{
+    json_t *json = hl_rest_run_json(run, own_name(call).n > 0, deliveries);
+    return hl_rest_is_his(call, run)
+               ? hl_rest_record_add_subject(json, hl_identity_subject(run->identity))
+               : json;
+}
+
+static json_t *recent_json(
+    const struct hl_rest_call *call, const struct hl_recent_run *run, json_t *deliveries)
+{
+    json_t *json = hl_rest_recent_json(run, own_name(call), deliveries);
+    return hl_rest_is_his_recent(call, run)
+               ? hl_rest_record_add_subject(json, hl_recent_subject(run))
+               : json;
+}
+
 static bool put(struct page *page, const struct hl_id *id, json_t *run)
 {
     page->last = *id;
@@ -138,7 +160,7 @@ static bool is_above_floor(const struct page *page, const struct hl_id *id)
 
 /* Newest first, as long as no other source can have something in between. What the store lists in
  * another order (queued runs) comes alone. False: out of memory. */
-static bool merge(struct page *page, size_t limit, struct hl_str own, struct hl_id *next)
+static bool merge(struct page *page, size_t limit, struct hl_id *next)
 {
     const struct hl_list_runs *stored = page->stored;
     size_t i = 0, j = 0;
@@ -151,8 +173,8 @@ static bool merge(struct page *page, size_t limit, struct hl_str own, struct hl_
         if (!is_alone && !is_above_floor(page, id))
             break;
         if (!put(page, id,
-                is_stored ? hl_rest_run_json(&stored->rows[i++], own.n > 0, NULL)
-                          : hl_rest_recent_json(page->recent[j++], own, NULL)))
+                is_stored ? run_json(page->call, &stored->rows[i++], NULL)
+                          : recent_json(page->call, page->recent[j++], NULL)))
             return false;
     }
     bool has_more_here = i < stored->count || j < page->recent_count;
@@ -175,9 +197,8 @@ static void write_list(struct hl_rest_call *call)
         return;
     }
     struct hl_id next;
-    struct page page = {.stored = stored, .rows = json_array()};
-    bool is_whole =
-        page.rows && gather(&page, call) && merge(&page, call->params.limit, own_name(call), &next);
+    struct page page = {.call = call, .stored = stored, .rows = json_array()};
+    bool is_whole = page.rows && gather(&page, call) && merge(&page, call->params.limit, &next);
     free(page.recent);
     if (!is_whole) {
         json_decref(page.rows);
@@ -276,7 +297,7 @@ static void show_stored(struct hl_rest_call *call)
         return;
     }
     json_t *deliveries = deliveries_json(l);
-    json_t *run = deliveries ? hl_rest_run_json(&g->run, own_name(call).n > 0, deliveries) : NULL;
+    json_t *run = deliveries ? run_json(call, &g->run, deliveries) : NULL;
     hl_rest_end_json(call, 200, with_place(run, g->place));
 }
 
@@ -300,9 +321,7 @@ static void show_recent(struct hl_rest_call *call)
     }
     json_t *deliveries = json_array();
     hl_rest_end_json(call, 200,
-        with_place(
-            deliveries ? hl_rest_recent_json(&found->rows[0], own_name(call), deliveries) : NULL,
-            0));
+        with_place(deliveries ? recent_json(call, &found->rows[0], deliveries) : NULL, 0));
 }
 
 /* ---- cancelling ---- */
@@ -321,9 +340,16 @@ static void end_cancel(struct hl_rest_call *call, enum hl_err rc)
         hl_rest_refuse_store(call, rc, "run");
 }
 
+static void cancel(struct hl_rest_call *call);
+
 void hl_rest_cancel_run(struct hl_rest_call *call)
 {
     call->reply.run_id = call->id;
+    hl_rest_as_owner(call, cancel);
+}
+
+static void cancel(struct hl_rest_call *call)
+{
     struct hl_run_ref *ref = calloc(1, sizeof(*ref));
     if (!ref) {
         hl_rest_refuse_memory(call);

@@ -35,3 +35,10 @@ struct hl_str hl_identity_write(const struct hl_claims *claims, char room[HL_IDE
     n = add(room, n, claims->subject);
     return (struct hl_str){room, n};
 }
+
+struct hl_str hl_identity_subject(struct hl_str identity)
+{
+    const char *colon = identity.n > 0 ? memchr(identity.p, ':', identity.n) : NULL;
+    size_t before = colon ? (size_t)(colon - identity.p) + 1 : 0;
+    return (struct hl_str){identity.p + before, identity.n - before};
+}

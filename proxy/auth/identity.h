@@ -9,5 +9,7 @@
 #define HL_IDENTITY_MAX (HL_SUBJECT_MAX + 64)
 
 struct hl_str hl_identity_write(const struct hl_claims *claims, char room[HL_IDENTITY_MAX]);
+/* What is shown of one: the account's id, or the subject; within `identity`. */
+struct hl_str hl_identity_subject(struct hl_str identity);
 
 #endif

@@ -295,6 +295,9 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(REST_NOT_ADMIN, 403,
         "This needs a token with the role admin; this token's role is invoke: it may call the app "
         "and read runs, results and the list of service accounts."),
+    ROW(REST_NOT_YOURS, 403,
+        "This needs a token with the role admin, or the one who made the run; this token's role is "
+        "invoke, and another made it."),
     ROW(QUERY_UNKNOWN, 400, "There is no query parameter \"%s\" here; there %s%s."),
     ROW(QUERY_TWICE, 400, "The query parameter %s is given more than once."),
     ROW(QUERY_VALUE, 400, "The query parameter %s is not %s."),

@@ -46,6 +46,11 @@ struct hl_str hl_recent_path(const struct hl_recent_run *run)
     return (struct hl_str){run->text + run->project_n + run->app_n, run->path_n};
 }
 
+struct hl_str hl_recent_subject(const struct hl_recent_run *run)
+{
+    return (struct hl_str){run->subject, run->subject_n};
+}
+
 /* ---- a call begins and ends ---- */
 
 static struct hl_recent *take_entry(struct hl_recent_list *list)
@@ -91,7 +96,17 @@ static void note_order(struct hl_recent_list *list, const struct hl_id *next)
         list->is_mixed = true;
 }
 
-void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head)
+static void put_owner(struct hl_recent_run *run, struct hl_recent_owner owner)
+{
+    struct hl_str s = owner.subject;
+    run->owner = owner.hash;
+    run->subject_n = (uint8_t)(s.n < HL_RECENT_SUBJECT ? s.n : HL_RECENT_SUBJECT);
+    if (run->subject_n > 0)
+        memcpy(run->subject, s.p, run->subject_n);
+}
+
+void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head,
+    struct hl_recent_owner owner)
 {
     struct hl_recent_list *list = &run->runs->recent;
     struct hl_recent *entry = take_entry(list);
@@ -117,6 +132,7 @@ void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struc
     r->project_n = put_text(r, 0, plan->project);
     r->app_n = put_text(r, r->project_n, plan->app);
     r->path_n = put_text(r, (size_t)r->project_n + r->app_n, without_query(plan->target));
+    put_owner(r, owner);
     entry->live = run;
     hl_list_init(&entry->in_ended);
     note_order(list, &run->id);

@@ -19,6 +19,8 @@
 #define HL_RECENT_MAX  10000
 #define HL_RECENT_TEXT 272 /* project, app and path, cut to what fits */
 
+#define HL_RECENT_SUBJECT 128 /* cut to that */
+
 #define HL_RECENT_UNKNOWN UINT64_MAX /* a size that nobody announced */
 
 enum hl_recent_mode { HL_RECENT_SYNC, HL_RECENT_STREAM, HL_RECENT_WEBSOCKET };
@@ -35,7 +37,10 @@ struct hl_recent_run {
     int64_t
         queued_ms; /* how long it waited for a slot of the app; -1: it does, or did until its end */
     uint64_t request_size, response_size;
+    uint64_t owner; /* a hash of whose run it is, of this process; 0: nobody was asked */
     char method[16];
+    uint8_t subject_n;
+    char subject[HL_RECENT_SUBJECT]; /* of the owner's token */
     uint16_t project_n, app_n, path_n;
     char text[HL_RECENT_TEXT];
 };
@@ -43,6 +48,7 @@ struct hl_recent_run {
 struct hl_str hl_recent_project(const struct hl_recent_run *run);
 struct hl_str hl_recent_app(const struct hl_recent_run *run);
 struct hl_str hl_recent_path(const struct hl_recent_run *run);
+struct hl_str hl_recent_subject(const struct hl_recent_run *run);
 
 struct hl_run;
 struct hl_recent;
@@ -61,8 +67,14 @@ void hl_recent_fini(struct hl_recent_list *list);
 
 struct hl_head;
 
+/* Whose call it is; `hash` 0: nobody was asked. */
+struct hl_recent_owner {
+    uint64_t hash;
+    struct hl_str subject;
+};
 /* A synchronous call of the app begins. Without memory it is simply not remembered. */
-void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head);
+void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head,
+    struct hl_recent_owner owner);
 /* It waits for a slot of the app; it has one, `queued_ms` after it began. Nothing happens for a run
  * that has no entry. */
 void hl_recent_wait(struct hl_run *run);

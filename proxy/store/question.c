@@ -12,7 +12,7 @@ enum hl_err hl_run_row_keep(struct hl_run_row *row, const struct hl_outcome *out
     row->content_type = hl_str_from(outcome->content_type);
     row->content_encoding = hl_str_from(outcome->content_encoding);
     struct hl_str *each[] = {&row->project, &row->app, &row->method, &row->path, &row->content_type,
-        &row->content_encoding, &row->replica, &row->attempt_log};
+        &row->content_encoding, &row->replica, &row->attempt_log, &row->identity};
     row->strings = hl_store_message_keep(each, HL_ARRAY_LEN(each));
     return row->strings ? HL_OK : HL_ERR_NOMEM;
 }

@@ -166,9 +166,9 @@ struct hl_run_row {
     enum hl_encoding encoding;     /* final runs */
     uint32_t deliveries_pending, deliveries_ok, deliveries_dead;
     /* in `strings`, as is `replica`: the name of the one that has the run, or had it when it ended;
-     * empty: none, or not known */
+     * empty: none, or not known; and `identity`: who made it; empty: nobody was asked, or not known */
     struct hl_str project, app, method, path, content_type, content_encoding;
-    struct hl_str replica;
+    struct hl_str replica, identity;
     struct hl_str attempt_log; /* attempt_log.h; in `strings`, too */
     int64_t next_attempt_ms;   /* 0: it waits for none */
     char *strings;             /* owned, malloc */

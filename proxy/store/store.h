@@ -96,7 +96,7 @@ struct hl_accept {
     struct hl_str traceparent;     /* goes along with the webhook */
     struct hl_str idempotency_key; /* ACCEPT; empty: none */
     struct hl_str subject;         /* token subject the key belongs to; empty with AUTH=none */
-    struct hl_str identity;        /* ACCEPT: who it is, for turns (auth/auth.h); empty likewise */
+    struct hl_str identity;        /* whose run it is (auth/identity.h); empty likewise */
     uint64_t timeout_ms;           /* ACCEPT: inside the app, an attempt; 0: as settings say then */
     uint64_t
         start_timeout_ms; /* ACCEPT: queued before its first start, then it ends as expired; 0: any */

@@ -213,6 +213,13 @@ static size_t fill_page(struct hl_run *run, struct hl_client *c, struct hl_str r
     return n;
 }
 
+static struct hl_recent_owner owner_of(const struct hl_principal *who)
+{
+    if (!who)
+        return (struct hl_recent_owner){0, {NULL, 0}};
+    return (struct hl_recent_owner){who->identity_hash, who->subject};
+}
+
 static size_t start_run(struct hl_client *c, struct hl_str rest)
 {
     struct hl_worker *w = hl_worker_of(c->callers);
@@ -265,7 +272,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     }
     hl_client_give_to(c, &hl_forward_taker, run);
     if (plan->kind == HL_PLAN_RUN) /* with a webhook until the store knows it */
-        hl_recent_begin(run, plan, head);
+        hl_recent_begin(run, plan, head, owner_of(w->principal));
     size_t used = fill_page(run, c, rest);
     if (c->has_waited && hl_client_has_left(c))
         hl_client_lose(c);

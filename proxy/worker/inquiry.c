@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "auth/principal.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "body/body_reader.h"
@@ -46,6 +47,11 @@ void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who)
     asker->has_all_projects = who->has_all_projects;
     copy_cut(asker->project, HL_NAME_MAX, is_name ? who->project : HL_STR(""));
     copy_cut(asker->subject, HL_ASKER_SUBJECT, who->subject);
+    HL_ASSERT(who->identity.n <= sizeof(asker->identity));
+    if (who->identity.n > 0)
+        memcpy(asker->identity, who->identity.p, who->identity.n);
+    asker->identity_n = (uint16_t)who->identity.n;
+    asker->identity_hash = who->identity_hash;
 }
 
 void hl_inquiry_free(struct hl_inquiry *inquiry)

@@ -3,6 +3,7 @@
 #ifndef HL_WORKER_INQUIRY_H
 #define HL_WORKER_INQUIRY_H
 
+#include "auth/identity.h"
 #include "http/head.h"
 #include "loop/mailbox.h"
 #include "loop/slot.h"
@@ -20,6 +21,9 @@ struct hl_asker {
     bool has_all_projects;
     char project[HL_NAME_MAX + 1];      /* else the one; may be empty: none */
     char subject[HL_ASKER_SUBJECT + 1]; /* of the token, cut; may be empty */
+    uint16_t identity_n;
+    char identity[HL_IDENTITY_MAX]; /* whole */
+    uint64_t identity_hash;         /* of this process */
 };
 
 struct hl_principal;

@@ -51,7 +51,7 @@ async function bigRun(call, ask, token) {
     return id;
 }
 
-/** Every route: method, path below the project, who may, and a body that it takes. */
+/** Every route: method, path below the project, who may (here each run is another's), and a body that it takes. */
 const routes = (of) => [
     ['GET', '', 'invoke'],
     ['GET', '/service-accounts', 'invoke'],
@@ -186,6 +186,46 @@ for (const admin of [false, true]) {
         }
     });
 }
+
+test('who made a run may cancel it and see that it is theirs, and nobody else without the role admin', async (t) => {
+    const hold = gate();
+    const here = await stage(t, { env: JWT, app: async (x) => (await x.body(), await hold.promise, await x.json({})) });
+    t.after(() => hold.open());
+    const admin = await tokenFor(here.sidecar, 'p', 'admin');
+    const accounts = await rest(here.sidecar, { token: admin })('GET', '/v2/projects/p/service-accounts');
+    const known = new Set(accounts.json().service_accounts.map(({ id }) => id));
+    const [mine, theirs] = [await tokenFor(here.sidecar, 'p', 'invoke'), await tokenFor(here.sidecar, 'p', 'invoke')];
+    const mineFirst = rest(here.sidecar, { token: mine });
+    const state = async (id) => (await mineFirst('GET', `/v2/projects/p/runs/${id}`)).json().state;
+    const begin = {
+        'a queued run': { query: { async: 'true' } },
+        'a synchronous one with a webhook': { query: { webhookEndpoint: here.receiver.url() } },
+        'a synchronous one': {},
+    };
+    for (const [what, options] of Object.entries(begin)) {
+        const seen = new Set((await mineFirst('GET', '/v2/projects/p/runs')).json().runs.map((run) => run.run_id));
+        const call = here.call(RUN, { ...options, headers: { authorization: `Bearer ${mine}` } });
+        const { run_id: id, subject } = await until(`${what} is there`, async () =>
+            (await mineFirst('GET', '/v2/projects/p/runs')).json().runs.find((run) => !seen.has(run.run_id) && run.state !== 'success'));
+        assert.match(subject, UUID_V7, what);
+        assert.ok(!known.has(subject), 'it is not the admin');
+        for (const below of [`/runs/${id}`, `/apps/a/runs/${id}`]) {
+            const path = `/v2/projects/p${below}`;
+            for (const [token, shown] of [[mine, subject], [admin, subject], [theirs, undefined]])
+                assert.equal((await rest(here.sidecar, { token })('GET', path)).json().subject, shown, what);
+            assertRefused(await rest(here.sidecar, { token: theirs })('POST', `${path}/cancel`), 403, /made/);
+        }
+        const listed = (await rest(here.sidecar, { token: theirs })('GET', '/v2/projects/p/runs')).json().runs;
+        assert.ok(listed.some((run) => run.run_id === id) && listed.every((run) => !('subject' in run)), what);
+        assert.ok(['queued', 'running'].includes(await state(id)), 'it goes on');
+        assert.equal((await mineFirst('POST', `/v2/projects/p/runs/${id}/cancel`)).status, 202, what);
+        await until(`${what} is cancelled`, async () => (await state(id)) === 'cancelled');
+        assertRefused(await mineFirst('POST', `/v2/projects/p/runs/${id}/cancel`), 409);
+        await call;
+    }
+    const nobodys = '/v2/projects/p/runs/0193f0b0-0000-7000-8000-000000000000/cancel';
+    assertRefused(await mineFirst('POST', nobodys), 404);
+});
 
 test('with HOOKLINE_AUTH=none whoever knows a run’s id may look at it and cancel it, and no more', async (t) => {
     const hold = gate();

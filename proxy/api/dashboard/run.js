@@ -117,7 +117,7 @@ function showTimes(run, width) {
 }
 
 function showHead(run, again, path) {
-    const canCancel = api.isAdmin() && (run.state === 'queued' || run.state === 'running');
+    const canCancel = (api.isAdmin() || run.subject) && (run.state === 'queued' || run.state === 'running');
     const reason =
         run.reason &&
         h('span', {}, h('code', {}, run.reason), REASONS[run.reason] ? `: ${REASONS[run.reason]}` : '');

@@ -17,7 +17,7 @@ static const char read_runs[] =
     " run.started_ms, run.attempt, run.epoch, run.is_cancel_wished, run.method, run.path,"
     " coalesce(run.request_size, -1), ticket.number IS NOT NULL, ticket.head, ticket.body_where,"
     " ticket.body_size, ticket.body_sha256, ticket.body_file, ticket.body_bytes, ticket.timeout_ms,"
-    " ticket.start_by_ms, run.priority, run.turn_subject, run.turn, webhook.url,"
+    " ticket.start_by_ms, run.priority, run.turn_subject, run.turn, run.identity, webhook.url,"
     " webhook.secret, webhook.traceparent, result.state, " HL_SQL_RESULT " FROM run"
     " LEFT JOIN app ON app.app_id = run.app_id LEFT JOIN ticket ON ticket.number = run.number"
     " LEFT JOIN webhook ON webhook.run_id = run.run_id"
@@ -32,23 +32,25 @@ static const char write_runs[] =
     " $22::bigint[], $23::bigint[], $24::bigint[], $25::bytea[], $26::bytea[], $27::bigint[],"
     " $28::bigint[], $29::bigint[], $30::bigint[], $31::bytea[], $32::uuid[], $33::bytea[],"
     " $34::uuid[], $35::bigint[], $36::bigint[], $37::bigint[], $38::bigint[], $39::bigint[],"
-    " $40::bigint[]) AS t(run_id, project, app, state, "
+    " $40::bigint[], $41::bytea[]) AS t(run_id, project, app, state, "
     "is_async, created_ms,"
     " started_ms, attempt, epoch, method, path, head, url, secret, traceparent, lane,"
     " request_where, request_size, request_sha256, request_file, request_bytes, finished_ms,"
     " reason, http_status, content_type, content_encoding, encoding, escaped_size, body_where,"
     " body_size, body_sha256, body_file, body_bytes, delivery_id, is_interrupted,"
-    " timeout_ms, start_by_ms, priority, turn_subject, turn)),"
+    " timeout_ms, start_by_ms, priority, turn_subject, turn, identity)),"
     " runs AS (INSERT INTO ~.run (run_id, project, app, state, is_async, has_webhook, created_ms,"
     " started_ms, attempt, epoch, method, path, head, url, secret, traceparent, lane,"
     " request_where, request_size, request_sha256, request_file, request_bytes, finished_ms,"
     " reason, http_status, content_type, content_encoding, encoding, escaped_size, body_where,"
-    " body_size, body_sha256, body_file, body_bytes, priority) SELECT run_id, project, app, state,"
+    " body_size, body_sha256, body_file, body_bytes, priority, identity) SELECT run_id, project, "
+    "app, state,"
     " is_async = 1, url IS NOT NULL, created_ms, nullif(started_ms, 0), attempt, epoch, method,"
     " path, head, url, secret, traceparent, lane, request_where, request_size, request_sha256,"
     " request_file, request_bytes, nullif(finished_ms, 0), reason, http_status, content_type,"
     " content_encoding, encoding, escaped_size, body_where, body_size, body_sha256, body_file,"
-    " body_bytes, priority FROM input ON CONFLICT (run_id) DO NOTHING RETURNING run_id),"
+    " body_bytes, priority, nullif(identity, '') FROM input ON CONFLICT (run_id) DO NOTHING "
+    "RETURNING run_id),"
     " fresh AS (SELECT i.* FROM input i JOIN runs r ON r.run_id = i.run_id),"
     " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, is_async,"
     " timeout_ms, start_by, class, subject, turn)"
@@ -75,7 +77,7 @@ static const struct {
 
 struct run {
     struct hl_id id, delivery_id;
-    struct hl_str project, app, method, path, traceparent;
+    struct hl_str project, app, method, path, traceparent, identity;
     bool has_begun, is_async, is_cancel_wished, has_ticket, is_interrupted, has_lane;
     int64_t created_ms, started_ms, attempt, epoch, request_size, lane, timeout_ms, start_by_ms;
     int64_t priority, turn_subject, turn;
@@ -109,6 +111,7 @@ static void read_run(struct hl_sql_row *row, struct run *run)
     run->priority = hl_sql_int(row);
     run->turn_subject = hl_sql_int(row);
     run->turn = hl_sql_int(row);
+    run->identity = hl_sql_str(row);
     run->values[URL] = hl_sql_str(row);
     run->values[SECRET] = hl_sql_str(row);
     run->traceparent = hl_sql_str(row);
@@ -260,6 +263,7 @@ static void add_run(struct hl_pg_columns *rows, const struct run *run)
     hl_pg_columns_int(rows, run->priority);
     hl_pg_columns_int(rows, run->turn_subject);
     hl_pg_columns_int(rows, run->turn);
+    hl_pg_columns_bytes(rows, run->identity);
     hl_pg_columns_end_row(rows);
 }
 

@@ -40,7 +40,8 @@ static enum hl_err fill_run(struct hl_run_row *row, const struct hl_memory_run *
         .project = run->project,
         .app = run->app,
         .method = run->method,
-        .path = run->path};
+        .path = run->path,
+        .identity = run->identity};
     if (hl_run_state_is_final(o->state))
         hl_run_row_end(row, o);
     if (run->delivery != HL_MEMORY_NONE) {

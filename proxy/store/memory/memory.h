@@ -38,7 +38,8 @@ struct hl_memory_run {
     uint64_t timeout_ms;
     uint64_t ticket; /* its place in the order of acceptance */
     uint32_t epoch, attempt;
-    struct hl_str project, app, method, path, head, url, secret, traceparent; /* behind it */
+    /* behind it */
+    struct hl_str project, app, method, path, head, url, secret, traceparent, identity;
     struct hl_body body;
     struct hl_outcome outcome; /* its state is the run's at any time */
     struct hl_buf log;         /* of the finish */

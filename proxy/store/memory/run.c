@@ -106,7 +106,7 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     struct hl_str path = hl_store_message_shown_path(a->target);
     struct hl_memory_run *run = hl_store_message_alloc(sizeof(*run),
         a->project.n + a->app.n + a->method.n + path.n + a->head.n + a->webhook_url.n +
-            a->webhook_secret.n + a->traceparent.n,
+            a->webhook_secret.n + a->traceparent.n + a->identity.n,
         0, &room);
     if (!run)
         return NULL;
@@ -133,6 +133,7 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     run->url = hl_store_message_copy(&room, a->webhook_url);
     run->secret = hl_store_message_copy(&room, a->webhook_secret);
     run->traceparent = hl_store_message_copy(&room, a->traceparent);
+    run->identity = hl_store_message_copy(&room, a->identity);
     return run;
 }
 

@@ -155,6 +155,8 @@ static void bind_accept(
     HL_PG_EACH(p, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->turns[i]));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_queued));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_attempts));
+    HL_PG_EACH(p, HL_PG_BYTES, n,
+        item_if(p, accept_of(ops[i])->identity.n > 0, accept_of(ops[i])->identity));
 }
 
 /* A record that is to be sent again found this replica dead: the next beat notices that too. */

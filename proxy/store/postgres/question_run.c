@@ -34,6 +34,7 @@ static enum hl_err read_run(
     row->next_attempt_ms = hl_pg_int(from);
     row->method = hl_pg_str(from);
     row->path = hl_pg_str(from);
+    row->identity = hl_pg_str(from);
     row->project = hl_pg_str(from);
     row->app = hl_pg_str(from);
     row->replica = hl_pg_str(from);

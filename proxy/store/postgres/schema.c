@@ -169,8 +169,12 @@ static const char *const seventh[] = {"ALTER TABLE ~.ticket ADD COLUMN max_attem
     "CREATE INDEX ticket_retry ON ~.ticket (due_at) WHERE node_id IS NULL AND class >= 10",
     "ALTER TABLE ~.run ADD COLUMN attempt_log text", NULL};
 
+/* Who made a run; null where nobody was asked, and of runs that a replica of an older hookline accepted. */
+static const char *const eighth[] = {"ALTER TABLE ~.run ADD COLUMN identity bytea", NULL};
+
 /* versions[i] leads from version i to i + 1. */
-static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh};
+static const char *const *const versions[] = {
+    first, second, third, fourth, fifth, sixth, seventh, eighth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -92,7 +92,7 @@ enum hl_pg_code {
     " r.created_ms, coalesce(t.started_ms, r.started_ms), r.request_size, r.priority, "            \
     "r.attempt_log, CASE WHEN t.class >= 10 AND t.node_id IS NULL THEN (extract(epoch FROM "       \
     "t.due_at) * 1000)::bigint END, r.method, "                                                    \
-    "r.path,"                                                                                      \
+    "r.path, r.identity,"                                                                          \
     " r.project, r.app, coalesce(r.replica, (SELECT n.name FROM ~.node n"                          \
     " WHERE n.node_id = t.node_id)), c.pending, c.ok, c.dead, " HL_PG_OUTCOME_HEAD
 #define HL_PG_DELIVERY_COUNTS                                                                      \
@@ -200,11 +200,11 @@ enum hl_pg_code {
         " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
         " $16::bytea[], $17::bytea[], $18::bytea[], $19::bytea[], $20::bytea[], $22::bigint[],"    \
         " $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[],"              \
-        " $29::bigint[], $30::bigint[])"                                                                          \
+        " $29::bigint[], $30::bigint[], $31::bytea[])"                                                                          \
         " WITH ORDINALITY AS t(run_id, project, app, created_ms, method, path, head,"              \
         " request_where, request_size, request_sha256, request_file, request_bytes, lane, url,"    \
         " secret, traceparent, subject, key, fingerprint, is_async, is_beyond, timeout_ms,"        \
-        " wait_ms, priority, who, max_queued, most, ord)),"                                     \
+        " wait_ms, priority, who, max_queued, most, identity, ord)),"                                     \
         " input AS MATERIALIZED (SELECT *, CASE WHEN is_beyond = 1 THEN 1 WHEN max_queued = 0"     \
         " THEN 0 WHEN max_queued < row_number() OVER (PARTITION BY who, max_queued = 0"            \
         " ORDER BY ord) + (SELECT count(*) FROM (SELECT FROM ~.ticket t WHERE t.node_id IS NULL"   \
@@ -222,10 +222,11 @@ enum hl_pg_code {
         " AND (is_async = 1 OR EXISTS (SELECT FROM me))),"                                         \
         " runs AS (INSERT INTO ~.run (run_id, project, app, is_async, has_webhook, created_ms,"    \
         " method, path, head, request_where, request_size, request_sha256, request_file,"          \
-        " request_bytes, lane, url, secret, traceparent, priority) SELECT run_id, project, app,"   \
+        " request_bytes, lane, url, secret, traceparent, priority, identity)"                      \
+        " SELECT run_id, project, app,"                                                            \
         " is_async = 1, url IS NOT NULL, created_ms, method, path, head, request_where,"           \
         " request_size, request_sha256, request_file, request_bytes, lane, url, secret,"           \
-        " traceparent, priority FROM fresh ON CONFLICT (run_id) DO NOTHING RETURNING run_id),"     \
+        " traceparent, priority, identity FROM fresh ON CONFLICT (run_id) DO NOTHING RETURNING run_id),"     \
         " places AS MATERIALIZED (SELECT p.priority, p.who, greatest(1, coalesce("                 \
         " (SELECT t.turn FROM ~.ticket t WHERE t.node_id IS NULL AND t.class = p.priority"         \
         " ORDER BY t.turn LIMIT 1), nullif(($28::bigint[])[p.priority + 1], 0), (SELECT max(t.turn)" \

@@ -43,6 +43,7 @@ static void read_columns(
     row->next_attempt_ms = hl_sql_int(from);
     row->method = hl_sql_str(from);
     row->path = hl_sql_str(from);
+    row->identity = hl_sql_str(from);
     row->project = hl_sql_str(from);
     row->app = hl_sql_str(from);
     int64_t packed = hl_sql_int(from);

@@ -137,6 +137,7 @@ static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
     hl_sql_bind_int(args, fresh->place.turn);
     hl_sql_bind_int(args, (int64_t)fresh->place.subject);
     hl_sql_bind_time(args, a->max_attempts);
+    hl_sql_bind_text(args, a->identity);
 }
 
 static bool needs_head(const struct hl_database *db, const struct hl_fresh_run *fresh)

@@ -15,7 +15,7 @@
     X(END, "COMMIT")                                                                               \
     X(RUN, "SELECT run.run_id, coalesce(result.state, run.has_begun), run.is_async,"               \
         " run.has_webhook, run.attempt,"                                                           \
-        " run.created_ms, run.started_ms, coalesce(run.request_size, -1), run.priority, run.attempt_log, (SELECT due_ms FROM retry WHERE retry.number = run.number), run.method, run.path,"   \
+        " run.created_ms, run.started_ms, coalesce(run.request_size, -1), run.priority, run.attempt_log, (SELECT due_ms FROM retry WHERE retry.number = run.number), run.method, run.path, run.identity,"   \
         " app.project, app.name, CASE run.has_webhook WHEN 1 THEN (SELECT"                         \
         " sum(1 << (20 * state)) FROM delivery WHERE delivery.run_id = run.run_id) END,"           \
         " result.number IS NOT NULL, " HL_SQL_RESULT_HEAD                                          \

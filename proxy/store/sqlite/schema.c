@@ -137,6 +137,9 @@ static const char *const versions[] = {
     "CREATE TABLE retry (number INTEGER PRIMARY KEY, due_ms INTEGER NOT NULL,"
     " run_id BLOB NOT NULL);"
     "CREATE INDEX retry_by_due ON retry (due_ms);",
+
+    /* Who made a run; of those that there are it is not known. */
+    "ALTER TABLE run ADD COLUMN identity TEXT NOT NULL DEFAULT '';",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

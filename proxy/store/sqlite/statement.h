@@ -53,9 +53,9 @@
 #define HL_SQL_RUN_ADD_TEXT                                                                        \
     "INSERT OR FAIL INTO run (run_id, app_id, has_begun, is_async, has_webhook, created_ms, "      \
     "started_ms, attempt, epoch, number, method, path, request_size, priority, turn, "             \
-    "turn_subject, max_attempts) "                                                                 \
+    "turn_subject, max_attempts, identity) "                                                       \
     "VALUES "
-#define HL_SQL_RUN_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define HL_SQL_RUN_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define HL_SQL_TICKET_ADD_TEXT                                                                     \
     "INSERT OR FAIL INTO ticket (number, run_id, is_async, head, timeout_ms, "                     \
     "start_by_ms, " HL_SQL_BODY ") VALUES "

@@ -44,7 +44,7 @@ static struct hl_run *call_numbered(unsigned n, const char *app, const char *tar
     run->id.b[15] = (uint8_t)n;
     run->started_ms = (int64_t)n * 1000;
     run->response_size = HL_RECENT_UNKNOWN;
-    hl_recent_begin(run, &plan, &head);
+    hl_recent_begin(run, &plan, &head, (struct hl_recent_owner){n, HL_STR("ann")});
     return run;
 }
 
@@ -118,6 +118,8 @@ Test(recent, knows_a_run_from_its_beginning)
     cr_assert(hl_str_eq(hl_recent_project(r), HL_STR("p")));
     cr_assert(hl_str_eq(hl_recent_app(r), HL_STR("a")));
     cr_assert(hl_str_eq(hl_recent_path(r), HL_STR("/run")));
+    cr_assert_eq(r->owner, 1);
+    cr_assert(hl_str_eq(hl_recent_subject(r), HL_STR("ann")));
 }
 
 Test(recent, knows_how_a_run_ended)

@@ -122,6 +122,38 @@ STORE_TEST(list_shows_all_of_a_run)
     hl_claimed_free(c);
 }
 
+static bool is_made_by(struct fixture *f, const struct hl_id *id, struct hl_str identity)
+{
+    struct hl_get_run g = {.m.msg.type = HL_STORE_GET_RUN, .run_id = *id};
+    cr_assert_eq(ask(f, &f->asker, &g.m), HL_OK);
+    bool is_so = hl_str_eq(g.run.identity, identity);
+    hl_get_run_fini(&g);
+    return is_so;
+}
+
+STORE_TEST(run_says_who_made_it_until_it_goes)
+{
+    struct hl_id anns, bens, nobodys;
+    struct run_spec ben = {.subject = "session:ben", .url = "https://e.org/x"};
+    cr_assert_eq(accept_run(f, (struct run_spec){.subject = "ann"}, &anns), HL_OK);
+    cr_assert_eq(record_run(f, ben, &bens), HL_OK);
+    cr_assert_eq(accept_run(f, (struct run_spec){.body = "x"}, &nobodys), HL_OK);
+    for (int i = 0; i < 2; i++) {
+        cr_assert(is_made_by(f, &anns, HL_STR("ann")));
+        cr_assert(is_made_by(f, &bens, HL_STR("session:ben")));
+        cr_assert(is_made_by(f, &nobodys, HL_STR("")));
+        if (i == 0)
+            cr_assert_eq(cancel_run(f, &anns), HL_OK);
+        if (i == 0)
+            cr_assert_eq(finish_run(f, &bens, 1, "answer"), HL_OK);
+    }
+    struct hl_list_runs l = any_runs("p", "a");
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.count, 3);
+    cr_assert(hl_str_eq(l.rows[2].identity, HL_STR("ann")), "lists too");
+    hl_list_runs_fini(&l);
+}
+
 STORE_TEST(run_that_waits_has_no_times_to_come_and_no_response)
 {
     struct hl_id id = queue_run(f, "p", "a");
