@@ -6,15 +6,22 @@
 
 #include <stdlib.h>
 
+#include "api/rest_owner.h"
 #include "config/replica.h"
 #include "loop/run_log.h"
 
+static void look_up(struct hl_rest_call *call);
 static void show_stored(struct hl_rest_call *call);
 static void show_recent(struct hl_rest_call *call);
 
 void hl_rest_show_log(struct hl_rest_call *call)
 {
     call->reply.run_id = call->id;
+    hl_rest_as_owner(call, look_up);
+}
+
+static void look_up(struct hl_rest_call *call)
+{
     struct hl_get_run *g = calloc(1, sizeof(*g));
     if (!g) {
         hl_rest_refuse_memory(call);

@@ -187,7 +187,7 @@ for (const admin of [false, true]) {
     });
 }
 
-test('who made a run may cancel it and see that it is theirs, and nobody else without the role admin', async (t) => {
+test('who made a run may cancel it, read its log and see that it is theirs, and nobody else without the role admin', async (t) => {
     const hold = gate();
     const here = await stage(t, { env: JWT, app: async (x) => (await x.body(), await hold.promise, await x.json({})) });
     t.after(() => hold.open());
@@ -213,7 +213,10 @@ test('who made a run may cancel it and see that it is theirs, and nobody else wi
             const path = `/v2/projects/p${below}`;
             for (const [token, shown] of [[mine, subject], [admin, subject], [theirs, undefined]])
                 assert.equal((await rest(here.sidecar, { token })('GET', path)).json().subject, shown, what);
-            assertRefused(await rest(here.sidecar, { token: theirs })('POST', `${path}/cancel`), 403, /made/);
+            for (const [method, last] of [['POST', 'cancel'], ['GET', 'logs']])
+                assertRefused(await rest(here.sidecar, { token: theirs })(method, `${path}/${last}`), 403, /made/);
+            for (const token of [mine, admin])
+                assert.equal((await rest(here.sidecar, { token })('GET', `${path}/logs`)).status, 200, what);
         }
         const listed = (await rest(here.sidecar, { token: theirs })('GET', '/v2/projects/p/runs')).json().runs;
         assert.ok(listed.some((run) => run.run_id === id) && listed.every((run) => !('subject' in run)), what);
@@ -255,6 +258,7 @@ test('with HOOKLINE_AUTH=none whoever knows a run’s id may look at it and canc
         ['GET', '/v2/projects/p/deliveries'], ['GET', `/v2/projects/p/deliveries/${deliveries[0].delivery_id}`],
         ['POST', `/v2/projects/p/deliveries/${deliveries[0].delivery_id}/redeliver`],
         ['POST', '/v2/projects/p/deliveries/redeliver'], ['POST', '/v2/projects/p/dashboard-sessions'],
+        ['GET', `/v2/projects/p/runs/${done}/logs`], ['GET', `/v2/projects/p/apps/a/runs/${done}/logs`],
     ]) {
         const answer = await ask(method, path, method === 'POST' ? { body: {} } : {});
         assert.ok(answer.status === 404 || (path === '/v2/runs' || path.startsWith('/v2/runs/')), `${method} ${path}: ${answer.text}`);

@@ -68,7 +68,7 @@ export function show(main, route) {
                 showResult(result, run, path, signal);
             }
         }
-        if (api.isAdmin()) log.renew(signal);
+        if (api.isAdmin() || run.subject) log.renew(signal);
         if (facts.hidden) fill(list, listFacts(run));
         else renew(list, listFacts(run));
         facts.hidden = false;
