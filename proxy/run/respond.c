@@ -295,6 +295,8 @@ static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_pas
 {
     struct hl_str bytes = {p, n};
     enum body_state state = take_body(run, &bytes, pass);
+    if (state == BODY_END)
+        hl_allowance_leave(&run->allowance); /* before the caller can know, and call again */
     if (state == BODY_GONE || !hl_passage_flush(run, pass))
         return;
     if (state == BODY_END) {

@@ -184,6 +184,13 @@ test('the place of a call is free again, however the call ended', async (t) => {
     assert.equal((await call()).status, 200);
 });
 
+test('who has the answer has the place back, whichever worker takes the next call', async (t) => {
+    let turn = 0;
+    const app = (x) => (++turn % 3 === 0 ? x.take().socket.destroy() : x.send(turn % 3 === 1 ? 200 : 500, {}, 'ok'));
+    const { call } = await locked(t, { max_running: 1 }, { app, env: { HOOKLINE_WORKERS: '2' } });
+    for (let i = 1; i <= 300; i++) assert.equal((await call()).status, [502, 200, 500][i % 3], `call ${i}`);
+});
+
 test('upgrades and what is passed through have places, too', async (t) => {
     const { doors, counts, app } = waiting();
     const { call, sidecar, account } = await locked(t, { max_running: 1 }, { app });
