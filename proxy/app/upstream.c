@@ -12,10 +12,9 @@ static void on_stream_event(struct hl_stream *stream, const struct hl_stream_eve
 
 struct hl_upstream *hl_upstream_new(struct hl_pool *pool)
 {
-    struct hl_upstream *u = hl_slab_get(&pool->slab);
+    struct hl_upstream *u = hl_slab_get_zeroed(&pool->slab);
     if (!u)
         return NULL;
-    memset(u, 0, sizeof(*u));
     u->pool = pool;
     u->state = HL_UPSTREAM_CONNECTING;
     int rc = pool->url->is_unix

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 
@@ -74,6 +75,12 @@ void *hl_slab_get(struct hl_slab *slab)
     slab->free = link->next;
     slab->in_use++;
     return link;
+}
+
+void *hl_slab_get_zeroed(struct hl_slab *slab)
+{
+    void *object = hl_slab_get(slab);
+    return object ? memset(object, 0, slab->size) : NULL;
 }
 
 void hl_slab_put(struct hl_slab *slab, void *object)

@@ -18,6 +18,9 @@ void hl_slab_fini(struct hl_slab *slab); /* frees every object, in use or not */
 
 /* Not zeroed. NULL when out of memory. */
 void *hl_slab_get(struct hl_slab *slab);
+/* Zeroed: for objects of more than a few cache lines cheaper than a memset of known size, which gcc turns
+ * into `rep stos`. Likewise. */
+void *hl_slab_get_zeroed(struct hl_slab *slab);
 void hl_slab_put(struct hl_slab *slab, void *object); /* NULL-safe */
 
 #endif

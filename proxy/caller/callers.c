@@ -95,10 +95,9 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
 /* A connection's memory; NULL: out of memory. */
 static struct hl_client *client_new(struct hl_callers *callers, bool is_spare)
 {
-    struct hl_client *c = hl_slab_get(&callers->memory);
+    struct hl_client *c = hl_slab_get_zeroed(&callers->memory);
     if (!c)
         return NULL;
-    memset(c, 0, sizeof(*c));
     c->callers = callers;
     hl_client_detach(c);
     hl_message_reader_init(&c->messages, &callers->rules);

@@ -31,13 +31,6 @@ bool hl_allowance_take(
     return false;
 }
 
-void hl_allowance_leave(struct hl_allowance *a)
-{
-    if (a->has_place)
-        hl_quota_leave(a->quota);
-    a->has_place = false;
-}
-
 void hl_allowance_undo(struct hl_allowance *a)
 {
     hl_allowance_leave(a);

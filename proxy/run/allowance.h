@@ -19,7 +19,13 @@ struct hl_allowance {
 HL_MUST_CHECK bool hl_allowance_take(
     struct hl_allowance *a, struct hl_quota *quota, const struct hl_plan *plan, enum hl_limit *hit);
 /* No longer inside the app. Harmless when it is not. */
-void hl_allowance_leave(struct hl_allowance *a);
+static inline void hl_allowance_leave(struct hl_allowance *a)
+{
+    if (a->has_place) {
+        a->has_place = false;
+        hl_quota_leave(a->quota);
+    }
+}
 /* Nothing came of the call, or it was another's repetition: as if it had not been made. */
 void hl_allowance_undo(struct hl_allowance *a);
 

@@ -125,7 +125,7 @@ void hl_ending_conclude(
     if (hl_run_has_ended(run))
         return;
     uint64_t delay_ms;
-    bool is_again = hl_again_is_due(run, state, reason, &delay_ms);
+    bool is_again = hl_run_is_async(run) && hl_again_is_due(run, state, reason, &delay_ms);
     hl_progress_stage(run, HL_STAGE_ENDED);
     hl_progress_response(run, HL_RESPONSE_DONE);
     count_end(run, state, reason, is_again);
@@ -194,6 +194,7 @@ void hl_ending_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_rea
         HL_LOG_INT("status", why->status));
     if (state == HL_RUN_FAILURE)
         note_trouble(run, reason, why);
+    hl_allowance_leave(&run->allowance); /* as in respond.c */
     answer_caller(run, why);
     hl_ending_conclude(run, state, reason, false);
 }

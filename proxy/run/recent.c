@@ -96,17 +96,7 @@ static void note_order(struct hl_recent_list *list, const struct hl_id *next)
         list->is_mixed = true;
 }
 
-static void put_owner(struct hl_recent_run *run, struct hl_recent_owner owner)
-{
-    struct hl_str s = owner.subject;
-    run->owner = owner.hash;
-    run->subject_n = (uint8_t)(s.n < HL_RECENT_SUBJECT ? s.n : HL_RECENT_SUBJECT);
-    if (run->subject_n > 0)
-        memcpy(run->subject, s.p, run->subject_n);
-}
-
-void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head,
-    struct hl_recent_owner owner)
+void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head)
 {
     struct hl_recent_list *list = &run->runs->recent;
     struct hl_recent *entry = take_entry(list);
@@ -132,12 +122,24 @@ void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struc
     r->project_n = put_text(r, 0, plan->project);
     r->app_n = put_text(r, r->project_n, plan->app);
     r->path_n = put_text(r, (size_t)r->project_n + r->app_n, without_query(plan->target));
-    put_owner(r, owner);
+    r->owner = 0;
+    r->subject_n = 0;
     entry->live = run;
     hl_list_init(&entry->in_ended);
     note_order(list, &run->id);
     hl_list_push_back(&list->all, &entry->in_all);
     run->recent = entry;
+}
+
+void hl_recent_set_owner(struct hl_run *run, uint64_t hash, struct hl_str subject)
+{
+    if (!run->recent)
+        return;
+    struct hl_recent_run *r = &run->recent->run;
+    r->owner = hash;
+    r->subject_n = (uint8_t)(subject.n < HL_RECENT_SUBJECT ? subject.n : HL_RECENT_SUBJECT);
+    if (r->subject_n > 0)
+        memcpy(r->subject, subject.p, r->subject_n);
 }
 
 void hl_recent_wait(struct hl_run *run)

@@ -67,14 +67,10 @@ void hl_recent_fini(struct hl_recent_list *list);
 
 struct hl_head;
 
-/* Whose call it is; `hash` 0: nobody was asked. */
-struct hl_recent_owner {
-    uint64_t hash;
-    struct hl_str subject;
-};
 /* A synchronous call of the app begins. Without memory it is simply not remembered. */
-void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head,
-    struct hl_recent_owner owner);
+void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struct hl_head *head);
+/* Whose it is: a hash of the whole identity, and the subject to show. Likewise. */
+void hl_recent_set_owner(struct hl_run *run, uint64_t hash, struct hl_str subject);
 /* It waits for a slot of the app; it has one, `queued_ms` after it began. Nothing happens for a run
  * that has no entry. */
 void hl_recent_wait(struct hl_run *run);

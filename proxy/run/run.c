@@ -18,10 +18,9 @@ static void on_no_connection(struct hl_upstream_wait *wait, struct hl_upstream *
 
 struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us)
 {
-    struct hl_run *run = hl_slab_get(&runs->memory);
+    struct hl_run *run = hl_slab_get_zeroed(&runs->memory);
     if (!run)
         return NULL;
-    memset(run, 0, sizeof(*run));
     run->runs = runs;
     run->started_ms = hl_clock_wall_ms();
     run->id = hl_id_next(runs->ids, run->started_ms);

@@ -213,13 +213,6 @@ static size_t fill_page(struct hl_run *run, struct hl_client *c, struct hl_str r
     return n;
 }
 
-static struct hl_recent_owner owner_of(const struct hl_principal *who)
-{
-    if (!who)
-        return (struct hl_recent_owner){0, {NULL, 0}};
-    return (struct hl_recent_owner){who->identity_hash, who->subject};
-}
-
 static size_t start_run(struct hl_client *c, struct hl_str rest)
 {
     struct hl_worker *w = hl_worker_of(c->callers);
@@ -251,7 +244,8 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     run->slot_wait.priority = plan->priority;
     run->slot_wait.subject = w->principal ? w->principal->identity_hash : 0;
     run->has_whole_request = c->body_done;
-    run->allowance = w->allowance;
+    if (w->allowance.quota)
+        run->allowance = w->allowance;
     bool is_told = plan->is_async || run->has_webhook;
     if (!write_page(run, c, head, plan, traceparent) ||
         (is_told && !(run->accept = make_accept(run, w, head, plan, traceparent)))) {
@@ -271,8 +265,11 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
         return 0;
     }
     hl_client_give_to(c, &hl_forward_taker, run);
-    if (plan->kind == HL_PLAN_RUN) /* with a webhook until the store knows it */
-        hl_recent_begin(run, plan, head, owner_of(w->principal));
+    if (plan->kind == HL_PLAN_RUN) { /* with a webhook until the store knows it */
+        hl_recent_begin(run, plan, head);
+        if (w->principal)
+            hl_recent_set_owner(run, w->principal->identity_hash, w->principal->subject);
+    }
     size_t used = fill_page(run, c, rest);
     if (c->has_waited && hl_client_has_left(c))
         hl_client_lose(c);

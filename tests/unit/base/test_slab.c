@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/slab.h"
@@ -36,6 +37,19 @@ Test(slab, reuses_what_was_freed_last_first)
     cr_assert_eq(slab.in_use, 0);
     cr_assert_eq(hl_slab_get(&slab), b);
     cr_assert_eq(hl_slab_get(&slab), a);
+    hl_slab_fini(&slab);
+}
+
+Test(slab, zeroes_a_used_object_when_asked_to)
+{
+    struct hl_slab slab;
+    hl_slab_init(&slab, 100, 4);
+    unsigned char *object = hl_slab_get(&slab);
+    memset(object, 0xaa, 100);
+    hl_slab_put(&slab, object);
+    cr_assert_eq(hl_slab_get_zeroed(&slab), object);
+    for (int i = 0; i < 100; i++)
+        cr_assert_eq(object[i], 0);
     hl_slab_fini(&slab);
 }
 

@@ -44,7 +44,8 @@ static struct hl_run *call_numbered(unsigned n, const char *app, const char *tar
     run->id.b[15] = (uint8_t)n;
     run->started_ms = (int64_t)n * 1000;
     run->response_size = HL_RECENT_UNKNOWN;
-    hl_recent_begin(run, &plan, &head, (struct hl_recent_owner){n, HL_STR("ann")});
+    hl_recent_begin(run, &plan, &head);
+    hl_recent_set_owner(run, n, HL_STR("ann"));
     return run;
 }
 
