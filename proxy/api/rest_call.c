@@ -11,6 +11,7 @@
 
 #include "api/json.h"
 #include "auth/auth.h"
+#include "store/body_file.h"
 
 void hl_rest_calls_init(
     struct hl_rest_calls *calls, const struct hl_rest_parts *parts, struct hl_mailbox *mail)
@@ -18,6 +19,7 @@ void hl_rest_calls_init(
     *calls = (struct hl_rest_calls){.parts = *parts, .mail = mail};
     hl_slot_table_init(&calls->slots);
     hl_list_init(&calls->list);
+    hl_id_source_init(&calls->ids);
 }
 
 void hl_rest_calls_fini(struct hl_rest_calls *calls)
@@ -51,7 +53,11 @@ void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store
     m->from = call->name;
     call->outstanding++;
     enum hl_err err = hl_store_post(all->parts.store, m);
-    (void)err; /* only ACCEPT and RECORD can be refused */
+    if (err == HL_OK)
+        return;
+    m->rc = err;
+    call->outstanding--;
+    call->answers[call->answer_count++] = m;
 }
 
 void hl_rest_ask_workers(struct hl_rest_call *call, const struct hl_recent_ask *ask)
@@ -87,6 +93,9 @@ void hl_rest_then(struct hl_rest_call *call, void (*step)(struct hl_rest_call *c
 void hl_rest_answer_free(struct hl_msg *msg)
 {
     switch (msg->type) {
+    case HL_STORE_ACCEPT:
+        hl_accept_free((struct hl_accept *)msg);
+        return;
     case HL_STORE_GET_RUN:
         hl_get_run_fini((struct hl_get_run *)msg);
         break;
@@ -138,6 +147,14 @@ static void take_recent(struct hl_rest_calls *calls, struct hl_recent_ask *ask)
     go_on(call);
 }
 
+static void drop_unkept_file(struct hl_rest_calls *calls, const struct hl_accept *a)
+{
+    const char *data_dir = hl_store_data_dir(calls->parts.store);
+    if (data_dir && a->body.where == HL_BODY_FILE && !a->borrows_file &&
+        !hl_store_keeps_file(a->m.rc))
+        hl_body_file_remove(data_dir, &a->body.file);
+}
+
 /* What the store says has happened holds, whether or not somebody still waits to hear it. */
 static void apply(struct hl_rest_calls *calls, const struct hl_store_msg *m)
 {
@@ -145,6 +162,8 @@ static void apply(struct hl_rest_calls *calls, const struct hl_store_msg *m)
         hl_auth_revoke(calls->parts.auth, &((const struct hl_revoke_account *)m)->id);
     if (m->rc == HL_OK && m->msg.type == HL_STORE_LIMIT_ACCOUNT)
         hl_auth_limit(calls->parts.auth, &((const struct hl_limit_account *)m)->account);
+    if (m->msg.type == HL_STORE_ACCEPT)
+        drop_unkept_file(calls, (const struct hl_accept *)m);
 }
 
 static void take_stored(struct hl_rest_calls *calls, struct hl_store_msg *m)

@@ -32,6 +32,7 @@ struct hl_rest_calls {
     struct hl_list list;
     struct hl_rest_waits waits;
     uint64_t ended[4]; /* a bit for each worker */
+    struct hl_id_source ids;
 };
 
 #define HL_REST_STORE_ANSWERS 2
@@ -67,7 +68,9 @@ struct hl_rest_call {
     uint64_t asked[4];     /* a bit for each worker that owes an answer */
     struct hl_rest_wait wait;
     hl_rest_handler *after_wait;
-    hl_rest_handler *as_owner; /* rest_owner.h */
+    hl_rest_handler *as_owner;     /* rest_owner.h */
+    hl_rest_handler *with_request; /* rest_request.h */
+    bool is_counted;               /* of its account's rate, for a run that it makes */
 };
 
 void hl_rest_calls_init(
@@ -88,7 +91,7 @@ void hl_rest_abandon(struct hl_rest_call *call);
 /* ---- for handlers ---- */
 
 const struct hl_rest_parts *hl_rest_parts(const struct hl_rest_call *call);
-/* Asks the store; `m` is given away and comes back in `answers`. */
+/* Asks the store; `m` is given away and comes back in `answers`; what it cannot take is there at once. */
 void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store_msg *m);
 /* What has answered is forgotten. */
 void hl_rest_drop_answers(struct hl_rest_call *call);

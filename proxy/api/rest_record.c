@@ -89,6 +89,11 @@ static void add_attempt(json_t *list, const struct hl_attempt_entry *entry)
 }
 
 /* The one that goes on, or was the last, is what the run itself says. */
+static json_t *id_or_null(const struct hl_id *id)
+{
+    return hl_id_is_nil(id) ? json_null() : hl_json_id(id);
+}
+
 static json_t *attempt_log(const struct hl_run_row *run)
 {
     struct hl_str log = run->attempt_log;
@@ -127,6 +132,7 @@ json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *d
         {"priority", json_string(hl_priority_text(run->priority))},
         {"attempts", json_integer(run->attempt)}, {"attempt_log", attempt_log(run)},
         {"next_attempt_at", hl_json_time(run->next_attempt_ms)},
+        {"rerun_of", id_or_null(&run->rerun_of)},
         {"status_code", hl_json_count_or_null(run->http_status ? run->http_status : -1)},
         {"request_bytes", hl_json_count_or_null(run->request_size)},
         {"response_bytes", hl_json_count_or_null(is_final ? run->response_size : -1)},
@@ -165,7 +171,7 @@ json_t *hl_rest_recent_json(
         {"queued_ms", span(run->created_ms, started_ms > 0 ? started_ms : end_ms)},
         {"run_ms", span(started_ms, end_ms)},
         {"priority", json_string(hl_priority_text(run->priority))}, {"attempts", json_integer(1)},
-        {"attempt_log", json_array()}, {"next_attempt_at", json_null()},
+        {"attempt_log", json_array()}, {"next_attempt_at", json_null()}, {"rerun_of", json_null()},
         {"status_code", hl_json_count_or_null(run->http_status ? run->http_status : -1)},
         {"request_bytes", recent_size(run->request_size)},
         {"response_bytes", is_final ? recent_size(run->response_size) : json_null()},

@@ -12,6 +12,8 @@
 #include "api/rest_param.h"
 #include "api/rest_project.h"
 #include "api/rest_replica.h"
+#include "api/rest_request.h"
+#include "api/rest_rerun.h"
 #include "api/rest_result.h"
 #include "api/rest_run.h"
 #include "api/rest_session.h"
@@ -36,11 +38,15 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}", HL_REST_READ, HL_REST_WAIT, hl_rest_show_run, true},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/result", HL_REST_READ, HL_REST_WAIT, hl_rest_show_result, true},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/logs", HL_REST_READ, 0, hl_rest_show_log, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/request", HL_REST_READ, 0, hl_rest_show_request, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/rerun", HL_REST_READ, 0, hl_rest_rerun, false},
     {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/cancel", HL_REST_READ, 0, hl_rest_cancel_run, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs", HL_REST_READ, RUNS | HL_REST_APP, hl_rest_list_runs, false},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}", HL_REST_READ, HL_REST_WAIT, hl_rest_show_run, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/result", HL_REST_READ, HL_REST_WAIT, hl_rest_show_result, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/logs", HL_REST_READ, 0, hl_rest_show_log, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/request", HL_REST_READ, 0, hl_rest_show_request, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/rerun", HL_REST_READ, 0, hl_rest_rerun, false},
     {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/cancel", HL_REST_READ, 0, hl_rest_cancel_run, true},
 
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries", HL_REST_ADMIN, DELIVERIES, hl_rest_list_deliveries, false},
@@ -59,6 +65,8 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/runs/{i}", HL_REST_OPERATOR, HL_REST_WAIT, hl_rest_show_run, false},
     {HL_METHOD_GET, "/v2/runs/{i}/result", HL_REST_OPERATOR, HL_REST_WAIT, hl_rest_show_result, false},
     {HL_METHOD_GET, "/v2/runs/{i}/logs", HL_REST_OPERATOR, 0, hl_rest_show_log, false},
+    {HL_METHOD_GET, "/v2/runs/{i}/request", HL_REST_OPERATOR, 0, hl_rest_show_request, false},
+    {HL_METHOD_POST, "/v2/runs/{i}/rerun", HL_REST_OPERATOR, 0, hl_rest_rerun, false},
     {HL_METHOD_POST, "/v2/runs/{i}/cancel", HL_REST_OPERATOR, 0, hl_rest_cancel_run, false},
     {HL_METHOD_GET, "/v2/deliveries", HL_REST_OPERATOR, DELIVERIES, hl_rest_list_deliveries, false},
     {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_OPERATOR, 0, hl_rest_show_delivery, false},

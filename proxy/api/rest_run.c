@@ -12,6 +12,7 @@
 #include "api/rest_owner.h"
 #include "api/rest_param.h"
 #include "api/rest_record.h"
+#include "api/rest_request.h"
 #include "api/rest_wait.h"
 #include "auth/identity.h"
 
@@ -223,6 +224,8 @@ static bool ask_for_run(struct hl_rest_call *call)
         return false;
     g->run_id = call->id;
     g->with_place = true;
+    if (call->is_operator || call->asker.is_admin || call->asker.identity_n > 0)
+        g->with_request = HL_ASKED_HEAD;
     hl_str_put(g->project, sizeof(g->project), call->project);
     hl_str_put(g->app, sizeof(g->app), call->app);
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
@@ -298,6 +301,8 @@ static void show_stored(struct hl_rest_call *call)
     }
     json_t *deliveries = deliveries_json(l);
     json_t *run = deliveries ? run_json(call, &g->run, deliveries) : NULL;
+    if (hl_rest_is_his(call, &g->run))
+        run = hl_rest_add_request_fields(run, &g->request);
     hl_rest_end_json(call, 200, with_place(run, g->place));
 }
 
@@ -319,9 +324,12 @@ static void show_recent(struct hl_rest_call *call)
         hl_rest_refuse_store(call, found ? found->rc : HL_ERR_NOT_FOUND, "run");
         return;
     }
+    const struct hl_recent_run *recent = &found->rows[0];
     json_t *deliveries = json_array();
-    hl_rest_end_json(call, 200,
-        with_place(deliveries ? recent_json(call, &found->rows[0], deliveries) : NULL, 0));
+    json_t *run = deliveries ? recent_json(call, recent, deliveries) : NULL;
+    if (hl_rest_is_his_recent(call, recent))
+        run = hl_rest_add_request_fields(run, &(struct hl_kept_request){.is_there = false});
+    hl_rest_end_json(call, 200, with_place(run, 0));
 }
 
 /* ---- cancelling ---- */

@@ -35,6 +35,8 @@ const struct hl_cli_command hl_cli_commands[] = {
         "say what became of a run, with every attempt of its webhook"},
     {"runs logs", hl_cli_runs_logs, "RUN_ID", "what was logged about a run, a line of JSON each"},
     {"runs cancel", hl_cli_runs_cancel, "RUN_ID", "end a run: a queued one never starts"},
+    {"runs rerun", hl_cli_runs_rerun, "RUN_ID",
+        "a new run with the kept request of one that has ended"},
     {"runs redeliver", hl_cli_runs_redeliver,
         "RUN_ID | --since TIME [--state dead|delivered] [--project P]",
         "send a run's webhook again, or all dead ones since a time"},

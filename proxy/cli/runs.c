@@ -1,4 +1,4 @@
-/* runs.c - `hookline runs list`, `logs`, `cancel` and `redeliver`.
+/* runs.c - `hookline runs list`, `logs`, `cancel`, `rerun` and `redeliver`.
  * Not here: `runs show` (story.c). */
 #include "cli/runs.h"
 
@@ -135,7 +135,7 @@ int hl_cli_runs_list(const struct hl_cli *cli)
     return status;
 }
 
-/* ---- cancel ---- */
+/* ---- cancel and rerun ---- */
 
 static int ask_about(struct hl_cli_session *session, const char *method, const char *before,
     const char *id, const char *after, json_t **out)
@@ -152,24 +152,42 @@ static int ask_about(struct hl_cli_session *session, const char *method, const c
     return status;
 }
 
-int hl_cli_runs_cancel(const struct hl_cli *cli)
+/* POSTs to what `what` names of the one run that is the argument: "/cancel". */
+static int post_to_run(const struct hl_cli *cli, const char *what, json_t **answer)
 {
     const char *id;
     size_t count;
     struct hl_cli_session *session;
-    json_t *answer = NULL;
+    *answer = NULL;
     int status = hl_cli_read_arguments(cli, NULL, 0, &id, 1, &count);
     if (status != HL_CLI_OK)
         return status;
     if (count != 1)
-        return hl_cli_usage_error(cli, "\"runs cancel\" needs a run's id");
+        return hl_cli_usage_error(cli, "\"runs %s\" needs a run's id", what + 1);
     status = hl_cli_session_open(&session, cli);
     if (status == HL_CLI_OK)
-        status = ask_about(session, "POST", "/v2/runs/", id, "/cancel", &answer);
+        status = ask_about(session, "POST", "/v2/runs/", id, what, answer);
+    hl_cli_session_close(session);
+    return status;
+}
+
+int hl_cli_runs_cancel(const struct hl_cli *cli)
+{
+    json_t *answer;
+    int status = post_to_run(cli, "/cancel", &answer);
     if (status == HL_CLI_OK)
         fputs("cancelled\n", cli->out);
     json_decref(answer);
-    hl_cli_session_close(session);
+    return status;
+}
+
+int hl_cli_runs_rerun(const struct hl_cli *cli)
+{
+    json_t *answer;
+    int status = post_to_run(cli, "/rerun", &answer);
+    if (status == HL_CLI_OK)
+        fprintf(cli->out, "%s\n", json_string_value(json_object_get(answer, "run_id")));
+    json_decref(answer);
     return status;
 }
 

@@ -7,6 +7,7 @@
 int hl_cli_runs_list(const struct hl_cli *cli);
 int hl_cli_runs_logs(const struct hl_cli *cli);
 int hl_cli_runs_cancel(const struct hl_cli *cli);
+int hl_cli_runs_rerun(const struct hl_cli *cli);
 int hl_cli_runs_redeliver(const struct hl_cli *cli);
 
 #endif

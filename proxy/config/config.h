@@ -18,6 +18,7 @@
 
 enum hl_auth_mode { HL_AUTH_JWT, HL_AUTH_NONE };
 enum hl_admin_auth { HL_ADMIN_AUTH_AUTO, HL_ADMIN_AUTH_TOKEN, HL_ADMIN_AUTH_NONE };
+enum hl_keep_requests { HL_KEEP_REQUESTS_FAILED, HL_KEEP_REQUESTS_ALL, HL_KEEP_REQUESTS_NONE };
 enum hl_app_gate { HL_APP_GATE_START, HL_APP_GATE_ALWAYS, HL_APP_GATE_OFF };
 enum hl_store_kind { HL_STORE_SQLITE, HL_STORE_MEMORY, HL_STORE_POSTGRES };
 
@@ -108,6 +109,7 @@ struct hl_config {
     uint64_t stream_idle_timeout_ms;
     uint64_t sse_heartbeat_ms; /* 0: off */
     uint64_t retention_ms;
+    enum hl_keep_requests keep_requests;
     uint32_t run_attempts;
     struct hl_str run_retry_on;  /* as it was said; after loading it is `retry_on` */
     struct hl_retry_on retry_on; /* with several attempts and an empty list: interrupted */

@@ -150,6 +150,10 @@ static const char *const gate_words[] = {[HL_APP_GATE_START] = "start",
     [HL_APP_GATE_ALWAYS] = "always",
     [HL_APP_GATE_OFF] = "off",
     NULL};
+static const char *const keep_words[] = {[HL_KEEP_REQUESTS_FAILED] = "failed",
+    [HL_KEEP_REQUESTS_ALL] = "all",
+    [HL_KEEP_REQUESTS_NONE] = "none",
+    NULL};
 const char *const hl_store_words[] = {[HL_STORE_SQLITE] = "sqlite",
     [HL_STORE_MEMORY] = "memory",
     [HL_STORE_POSTGRES] = "postgres",
@@ -286,6 +290,9 @@ const struct hl_option hl_options[] = {
                 "inside it (interrupted)"},
     {ROW(DURATION, "RUN_RETRY_DELAY", run_retry_delay_ms, "1s"), .min = 1, .max = 5 * 60 * SECOND,
         .help = "before the second attempt of a run; doubled for each further one, at most 5m"},
+    {ROW(WORD, "KEEP_REQUESTS", keep_requests, "failed"), .words = keep_words,
+        .help = "whose requests of asynchronous runs are kept after their end, for rerun and GET …/request: "
+                "failed (all that did not succeed), all, none"},
     {ROW(COUNT, "ASYNC_CONCURRENCY", async_concurrency, "64"), .min = 1, .max = 100000,
         .help = "asynchronous runs inside the app at once, at most HOOKLINE_APP_CONCURRENCY"},
     {ROW(DURATION, "MAX_WAIT", max_wait_ms, "60s"), .min = SECOND, .max = HOUR,

@@ -334,6 +334,14 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(LOG_ELSEWHERE, 409,
         "What was logged about the run is in the memory of the replica that has it, %s: ask that "
         "one. Of a run that failed, every replica can show it."),
+    ROW(REQUEST_NOT_KEPT, 410,
+        "The run's request is not kept any more, or never was: see HOOKLINE_KEEP_REQUESTS, and "
+        "HOOKLINE_STORE_MAX_BYTES, which gives requests up first."),
+    ROW(REQUEST_OF_SYNC, 410,
+        "The run was synchronous: only requests of asynchronous runs are kept."),
+    ROW(REQUEST_DAMAGED, 410,
+        "The kept request is damaged on disk: its bytes are not those that were stored."),
+    ROW(RERUN_UNFINISHED, 409, "The run is %s: it can be run again when it has ended."),
     ROW(BODY_NO_OBJECT, 400, "The request's body is not a JSON object that has each member once."),
     ROW(ACCOUNT_MEMBERS, 400,
         "The body is {\"name\", \"expires_at\"} and, as wanted, role, max_running, max_queued, "

@@ -110,6 +110,27 @@ enum hl_err hl_body_file_publish(const char *data_dir, const struct hl_id *id)
     return give_name(data_dir, id, shard);
 }
 
+enum hl_err hl_body_file_link(
+    const char *data_dir, const struct hl_id *from, const struct hl_id *to)
+{
+    char old[HL_PATH_MAX], new[HL_PATH_MAX], shard[HL_PATH_MAX];
+    enum hl_err err = final_path(old, data_dir, from);
+    if (!err)
+        err = final_path(new, data_dir, to);
+    if (!err)
+        err = shard_path(shard, data_dir, to);
+    if (!err && access(old, F_OK) < 0)
+        err = errno == ENOENT ? HL_ERR_NOT_FOUND : hl_err_from_errno(errno);
+    if (err)
+        return err;
+    int failed = link(old, new);
+    if (failed && errno == ENOENT && (err = make_shard(data_dir, shard)) == HL_OK)
+        failed = link(old, new);
+    if (failed)
+        return err ? err : hl_err_from_errno(errno);
+    return hl_path_sync(shard);
+}
+
 enum hl_err hl_body_file_open(const char *data_dir, const struct hl_id *id, int *fd)
 {
     char path[HL_PATH_MAX];

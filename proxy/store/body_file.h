@@ -22,6 +22,9 @@ HL_MUST_CHECK enum hl_err hl_body_file_write(int fd, struct hl_str bytes);
 HL_MUST_CHECK enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, int fd);
 /* Likewise, but not durable: for what is only a copy. */
 HL_MUST_CHECK enum hl_err hl_body_file_publish(const char *data_dir, const struct hl_id *id);
+/* Makes what has the final name `from` durable under the final name `to`, too. NOT_FOUND: it is not there. */
+HL_MUST_CHECK enum hl_err hl_body_file_link(
+    const char *data_dir, const struct hl_id *from, const struct hl_id *to);
 /* Opens bodies/<last 2 hex>/<id> for reading. */
 HL_MUST_CHECK enum hl_err hl_body_file_open(const char *data_dir, const struct hl_id *id, int *fd);
 /* Removes both names, whichever exists. */

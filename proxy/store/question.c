@@ -2,6 +2,7 @@
 #include "store/question.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "store/account.h"
@@ -24,9 +25,37 @@ enum hl_err hl_delivery_row_keep(struct hl_delivery_row *row)
     return row->strings ? HL_OK : HL_ERR_NOMEM;
 }
 
+static void wipe(struct hl_buf *buf)
+{
+    if (buf->n > 0)
+        explicit_bzero(buf->p, buf->n);
+    hl_buf_fini(buf);
+}
+
+void hl_kept_request_fini(struct hl_kept_request *r)
+{
+    wipe(&r->head);
+    wipe(&r->webhook_url);
+    wipe(&r->webhook_secret);
+    hl_body_fini(&r->body);
+    *r = (struct hl_kept_request){0};
+}
+
+static void check_request(struct hl_get_run *g)
+{
+    struct hl_body *body = &g->request.body;
+    if (body->where != HL_BODY_INLINE || hl_body_is_intact(body))
+        return;
+    HL_LOG(ERROR, "store: a kept request is damaged", HL_LOG_ID("run_id", &g->run_id));
+    uint64_t size = body->size;
+    hl_body_fini(body);
+    *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
+}
+
 enum hl_err hl_get_run_check(struct hl_get_run *g)
 {
     struct hl_body *body = &g->outcome.body;
+    check_request(g);
     if (!g->with_body || body->where != HL_BODY_INLINE || hl_body_is_intact(body))
         return HL_OK;
     HL_LOG(ERROR, "store: a kept response is damaged", HL_LOG_ID("run_id", &g->run_id));
@@ -42,6 +71,7 @@ void hl_get_run_fini(struct hl_get_run *g)
     hl_run_row_fini(&g->run);
     hl_body_fini(&g->outcome.body);
     hl_buf_fini(&g->log);
+    hl_kept_request_fini(&g->request);
 }
 
 void hl_list_runs_fini(struct hl_list_runs *l)

@@ -20,6 +20,18 @@
  * back. */
 #define HL_PLACE_LOOKS 5000
 
+/* What is asked of a run's request: nothing, its head, or also its body and where its webhook goes. */
+enum hl_asked_request { HL_ASKED_NO_REQUEST, HL_ASKED_HEAD, HL_ASKED_REQUEST };
+
+/* Of an asynchronous run that has not ended, or whose request was kept (HOOKLINE_KEEP_REQUESTS). */
+struct hl_kept_request {
+    bool is_there;
+    struct hl_buf head;                        /* as accepted (hl_accept.head) */
+    struct hl_body body;                       /* DROPPED: it is not what was stored */
+    struct hl_buf webhook_url, webhook_secret; /* empty: none */
+};
+void hl_kept_request_fini(struct hl_kept_request *r); /* wipes them; twice is harmless */
+
 /* GET_RUN: reply OK fills `run` and `outcome` (whose body has no bytes unless with_body). CORRUPT:
  * all but the body, whose bytes are not those that were stored; its place says DROPPED. */
 struct hl_get_run {
@@ -31,6 +43,8 @@ struct hl_get_run {
     struct hl_outcome outcome; /* body owned by the message */
     uint64_t place;            /* with_place: in the queue, 1 is next; 0: it is not queued */
     struct hl_buf log;         /* with_log: what came with its finish; owned by the message */
+    enum hl_asked_request with_request;
+    struct hl_kept_request request; /* with_request; owned by the message */
 };
 /* Of a reply OK with a body: CORRUPT, as above, if that is not what was stored. */
 HL_MUST_CHECK enum hl_err hl_get_run_check(struct hl_get_run *g);

@@ -170,6 +170,7 @@ struct hl_run_row {
     struct hl_str project, app, method, path, content_type, content_encoding;
     struct hl_str replica, identity;
     struct hl_str attempt_log; /* attempt_log.h; in `strings`, too */
+    struct hl_id rerun_of;     /* nil: none */
     int64_t next_attempt_ms;   /* 0: it waits for none */
     char *strings;             /* owned, malloc */
 };

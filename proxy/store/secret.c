@@ -190,3 +190,15 @@ enum hl_err hl_unseal_into(struct hl_sealer *s, const char *place, const struct 
     *room += sealed.n;
     return hl_unseal(s, place, row, sealed, to, &out->n);
 }
+
+enum hl_err hl_unseal_append(struct hl_sealer *s, const char *place, const struct hl_id *row,
+    struct hl_str sealed, struct hl_buf *out)
+{
+    size_t n;
+    enum hl_err err = hl_buf_reserve(out, sealed.n);
+    if (!err)
+        err = hl_unseal(s, place, row, sealed, out->p + out->n, &n);
+    if (!err)
+        out->n += n;
+    return err;
+}

@@ -46,6 +46,9 @@ HL_MUST_CHECK enum hl_err hl_seal(struct hl_sealer *s, const char *place, const 
  * a key for this place, or changed since. */
 HL_MUST_CHECK enum hl_err hl_unseal(struct hl_sealer *s, const char *place, const struct hl_id *row,
     struct hl_str sealed, char *out, size_t *n);
+/* Behind what `out` holds. Errors as above, and HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_unseal_append(struct hl_sealer *s, const char *place,
+    const struct hl_id *row, struct hl_str sealed, struct hl_buf *out);
 /* To `*room`, which moves behind it; an empty value is none. Errors as above. */
 HL_MUST_CHECK enum hl_err hl_unseal_into(struct hl_sealer *s, const char *place,
     const struct hl_id *row, struct hl_str sealed, char **room, struct hl_str *out);

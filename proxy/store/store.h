@@ -97,6 +97,7 @@ struct hl_accept {
     struct hl_str idempotency_key; /* ACCEPT; empty: none */
     struct hl_str subject;         /* token subject the key belongs to; empty with AUTH=none */
     struct hl_str identity;        /* whose run it is (auth/identity.h); empty likewise */
+    struct hl_id rerun_of;         /* ACCEPT: its request is that run's; nil: none */
     uint64_t timeout_ms;           /* ACCEPT: inside the app, an attempt; 0: as settings say then */
     uint64_t
         start_timeout_ms; /* ACCEPT: queued before its first start, then it ends as expired; 0: any */
@@ -107,7 +108,17 @@ struct hl_accept {
     bool is_over_queued; /* reply BUSY: for max_queued */
     uint8_t fingerprint[32]; /* of the whole request, with idempotency_key */
     struct hl_body body;     /* ACCEPT: owned by the message */
+    /* ACCEPT: the body's file is rerun_of's, and the store gives what is in it a name of its own; reply:
+     * whether it is so still, and the asker removes nothing. NOT_FOUND: it is not there any more. */
+    bool borrows_file;
 };
+
+/* Whether the request of an asynchronous run is kept that has ended so. */
+static inline bool hl_keeps_request(enum hl_keep_requests keep, enum hl_run_state state)
+{
+    return keep == HL_KEEP_REQUESTS_ALL ||
+           (keep == HL_KEEP_REQUESTS_FAILED && state != HL_RUN_SUCCESS);
+}
 
 /* Is the file of a request's body the store's after this reply? After IO or CORRUPT nobody knows
  * whether the next start will find the commit that names it: the sweep there removes it if not. */

@@ -39,7 +39,7 @@ static void copy_cut(char *out, size_t max, struct hl_str s)
 
 void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who)
 {
-    *asker = (struct hl_asker){.is_unknown = !who};
+    *asker = (struct hl_asker){.is_unknown = !who, .max_priority = hl_principal_max_priority(who)};
     if (!who)
         return;
     bool is_name = who->project.n <= HL_NAME_MAX; /* a longer one belongs to no project */
@@ -52,6 +52,7 @@ void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who)
         memcpy(asker->identity, who->identity.p, who->identity.n);
     asker->identity_n = (uint16_t)who->identity.n;
     asker->identity_hash = who->identity_hash;
+    asker->quota = who->quota;
 }
 
 void hl_inquiry_free(struct hl_inquiry *inquiry)

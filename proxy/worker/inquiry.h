@@ -4,6 +4,7 @@
 #define HL_WORKER_INQUIRY_H
 
 #include "auth/identity.h"
+#include "base/priority.h"
 #include "http/head.h"
 #include "loop/mailbox.h"
 #include "loop/slot.h"
@@ -24,6 +25,8 @@ struct hl_asker {
     uint16_t identity_n;
     char identity[HL_IDENTITY_MAX]; /* whole */
     uint64_t identity_hash;         /* of this process */
+    struct hl_quota *quota;         /* the account's; NULL: none */
+    enum hl_priority max_priority;  /* the most it may ask for */
 };
 
 struct hl_principal;

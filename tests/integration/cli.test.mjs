@@ -7,7 +7,7 @@ import { connect } from './lib/raw.mjs';
 import { control } from './lib/rest.mjs';
 import { run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { assertSigned } from './lib/signature.mjs';
-import { RUN, stage } from './lib/stage.mjs';
+import { RUN, UUID_V7, stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 
 /** The command with this sidecar's data directory; fails unless it exits with `code`. */
@@ -134,6 +134,22 @@ test('runs cancel ends a run', async (t) => {
     assert.equal((await cli(`runs cancel ${id}`)).stdout, 'cancelled\n');
     assert.equal((await answered).status, 410);
     assert.match((await cli(`runs cancel ${id}`, { code: 1 })).stderr, /finished already/);
+});
+
+test('runs rerun prints the new run’s id, beside a sidecar and without one', async (t) => {
+    const { call, sidecar } = await stage(t, { app: (x) => x.send(500) });
+    const cli = commands(sidecar);
+    const { id } = await call(RUN, { query: { async: 'true' }, body: 'ping' });
+    const show = async (run) => (await cli(`runs show ${run}`)).stdout;
+    await until('it has failed', async () => (await show(id)).includes('failure'));
+    const again = (await cli(`runs rerun ${id}`)).stdout.trim();
+    assert.match(again, UUID_V7);
+    await until('that has failed, too', async () => (await show(again)).includes('failure'));
+    assert.match((await cli('runs rerun', { code: 2 })).stderr, /needs a run's id/);
+    await sidecar.stop();
+    const third = (await cli(`runs rerun ${again}`)).stdout.trim();
+    assert.match(await show(third), /queued/);
+    assert.match((await cli(`runs rerun ${third}`, { code: 1 })).stderr, /queued/);
 });
 
 test('what callers and the app sent cannot drive a terminal', async (t) => {

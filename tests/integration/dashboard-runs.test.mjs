@@ -357,6 +357,19 @@ test('a running run is cancelled after a question, and not without', async (t) =
     assert.equal(await page.getByRole('button', { name: 'Cancel run…' }).count(), 0);
 });
 
+test('a run that has failed is run again from its page, after a question', async (t) => {
+    const { open, call, ended, sidecar } = await scene(t);
+    const { id } = await call({ async: 'true' }, { status: 500 });
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    await page.getByRole('button', { name: 'Run again…' }).click();
+    await page.getByRole('dialog', { name: 'Run this again?' }).getByRole('button', { name: 'Run again' }).click();
+    await page.getByText('Again the run').waitFor();
+    const [again] = (await control(sidecar, 'GET', '/v2/projects/p/runs')).json.runs;
+    assert.equal(again.rerun_of, id);
+    assert.equal(await page.evaluate(() => location.hash), `#/runs/${again.run_id}`);
+});
+
 test('100,000 runs: pages of fifty, any of them found', { limit: 180_000 }, async (t) => {
     const { open, call, ended, sidecar } = await scene(t);
     const { id } = await call({ async: 'true' }, { status: 500 });

@@ -215,6 +215,8 @@ test('the role invoke is offered what it may, and refused the rest', async (t) =
     const query = { async: 'true', webhookEndpoint: receiver.url() };
     const { id } = await call('/v4/p/a/run', { query, headers, body: '{}' });
     await receiver.delivered();
+    const others = { authorization: `Bearer ${await makeToken(sidecar, { role: 'invoke' })}` };
+    const { id: theirs } = await call('/v4/p/a/run', { query, headers: others, body: '{}' });
     const page = await openDashboard(t, sidecar, { token });
     assert.deepEqual(await page.getByRole('navigation').getByRole('link').allInnerTexts(), [
         'Runs',
@@ -229,7 +231,9 @@ test('the role invoke is offered what it may, and refused the rest', async (t) =
     for (const [method, path] of [
         ['POST', '/service-accounts'],
         ['GET', '/deliveries'],
-        ['POST', `/runs/${id}/cancel`],
+        ['POST', `/runs/${theirs}/cancel`],
+        ['POST', `/runs/${theirs}/rerun`],
+        ['GET', `/runs/${theirs}/request`],
     ]) {
         const answer = await request(`${sidecar.adminUrl}/v2/projects/p${path}`, {
             method,

@@ -143,7 +143,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const before = await old.begin();
     await old.finished(before);
     await old.sidecar.stop();
-    await all.rows('ALTER TABLE ~.run DROP COLUMN replica, DROP COLUMN priority, DROP COLUMN log, DROP COLUMN attempt_log, DROP COLUMN identity');
+    await all.rows('ALTER TABLE ~.run DROP COLUMN replica, DROP COLUMN priority, DROP COLUMN log, DROP COLUMN attempt_log, DROP COLUMN identity, DROP COLUMN keeps, DROP COLUMN rerun_of');
     await all.rows('ALTER TABLE ~.node DROP COLUMN key_check');
     await all.rows('ALTER TABLE ~.ticket DROP COLUMN timeout_ms, DROP COLUMN start_by, DROP COLUMN class, DROP COLUMN subject, DROP COLUMN turn, DROP COLUMN max_attempts');
     await all.rows('ALTER TABLE ~.node DROP COLUMN app_at');
@@ -155,7 +155,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const after = await a.begin();
     assert.equal((await a.finished(after)).replica, 'a');
     assert.deepEqual([(await a.show(before)).state, (await a.show(before)).replica], ['success', null]);
-    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '8');
+    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '9');
 });
 
 test('what the pages about replicas say of figures is exported by one', async (t) => {

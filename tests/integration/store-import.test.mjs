@@ -107,6 +107,12 @@ test('what an embedded store held goes on with replicas, and importing again cha
     assert.deepEqual([state, reason, attempts], ['failure', 'interrupted', 1]);
     assert.equal((await all.receiver.envelope('/inside')).reason, 'interrupted');
     assert.equal(all.calls(left.inside), 0);
+    const request = await b.ask('GET', `${RUNS}/${left.inside}/request`);
+    assert.equal(request.status, 200, request.text);
+    assert.equal((await b.ask('GET', `${RUNS}/${left.ended.small}/request`)).status, 410);
+    const { attempt_log: log, request_fields: fields } = await b.show(left.inside);
+    assert.equal(log.length, 1);
+    assert.ok(fields.some(({ name }) => name.toLowerCase() === 'x-held'));
     for (const [id, before] of Object.entries(left.shown)) {
         const { deliveries: some, replica, ...after } = await a.show(id);
         const { deliveries: others, replica: none, ...then } = before;

@@ -129,7 +129,19 @@ function showHead(run, again, path) {
         reason,
         h('span.gap'),
         canCancel ? button('Cancel run…', () => cancel(run, again, path), 'danger') : null,
+        run.finished_at && run.request_fields ? button('Run again…', () => rerun(path)) : null,
     );
+}
+
+function rerun(path) {
+    let made;
+    return ask({
+        title: 'Run this again?',
+        text: 'A new run begins with the same request, in your name. Its webhook, if it has one, goes to the same place.',
+        yes: 'Run again',
+        kind: '',
+        act: async () => (made = await api.send('POST', `${path}/rerun`)),
+    }).then((isDone) => isDone && (location.hash = `#/runs/${made.run_id}`));
 }
 
 function cancel(run, again, path) {
@@ -151,6 +163,7 @@ function listFacts(run) {
     const facts = [
         fact('Call', h('code', {}, `${run.method} ${visible(run.path)}`)),
         fact('App', run.app_name),
+        run.rerun_of && fact('Again the run', h('a', { href: `#/runs/${run.rerun_of}` }, visible(run.rerun_of))),
         fact('Accepted', time(run.created_at, { style: 'full' })),
         run.async && fact('Place in the queue', run.queue_position ?? '–'),
         fact('Waited', run.queued_ms === null ? '–' : duration(run.queued_ms)),

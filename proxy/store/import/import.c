@@ -157,8 +157,10 @@ static enum hl_err import_with(struct hl_passage *p, const struct hl_shared_keys
     enum hl_err err = hl_import_source_open(&p->db, data_dir, keys, p->why, p->why_len);
     if (!err)
         err = hl_sealer_init_shared(&p->sealer, keys);
-    if (!err)
+    if (!err) {
+        p->db->keep_requests = config->keep_requests;
         err = carry_over(p, config);
+    }
     hl_sealer_fini(&p->sealer);
     if (p->db)
         hl_sqlite_free(p->db);

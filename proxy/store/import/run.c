@@ -11,15 +11,23 @@
 #include "store/import/files.h"
 #include "store/import/source.h"
 #include "store/postgres/row.h"
+#include "store/postgres/schema.h"
 
 static const char read_runs[] =
     "SELECT run.run_id, app.project, app.name, run.has_begun, run.is_async, run.created_ms,"
     " run.started_ms, run.attempt, run.epoch, run.is_cancel_wished, run.method, run.path,"
-    " coalesce(run.request_size, -1), ticket.number IS NOT NULL, ticket.head, ticket.body_where,"
-    " ticket.body_size, ticket.body_sha256, ticket.body_file, ticket.body_bytes, ticket.timeout_ms,"
-    " ticket.start_by_ms, run.priority, run.turn_subject, run.turn, run.identity, webhook.url,"
+    " coalesce(run.request_size, -1), ticket.number IS NOT NULL, coalesce(ticket.head, "
+    "request.head),"
+    " coalesce(ticket.body_where, request.body_where), coalesce(ticket.body_size, "
+    "request.body_size),"
+    " coalesce(ticket.body_sha256, request.body_sha256), coalesce(ticket.body_file,"
+    " request.body_file), coalesce(ticket.body_bytes, request.body_bytes), ticket.timeout_ms,"
+    " ticket.start_by_ms, run.priority, run.turn_subject, run.turn, run.identity, run.max_attempts,"
+    " run.attempt_log, run.rerun_of, run_log.lines, webhook.url,"
     " webhook.secret, webhook.traceparent, result.state, " HL_SQL_RESULT " FROM run"
     " LEFT JOIN app ON app.app_id = run.app_id LEFT JOIN ticket ON ticket.number = run.number"
+    " LEFT JOIN request ON request.number = run.number"
+    " LEFT JOIN run_log ON run_log.run_id = run.run_id"
     " LEFT JOIN webhook ON webhook.run_id = run.run_id"
     " LEFT JOIN result ON result.number = run.number"
     " WHERE run.run_id > ? AND length(run.run_id) = 16 ORDER BY run.run_id";
@@ -32,31 +40,36 @@ static const char write_runs[] =
     " $22::bigint[], $23::bigint[], $24::bigint[], $25::bytea[], $26::bytea[], $27::bigint[],"
     " $28::bigint[], $29::bigint[], $30::bigint[], $31::bytea[], $32::uuid[], $33::bytea[],"
     " $34::uuid[], $35::bigint[], $36::bigint[], $37::bigint[], $38::bigint[], $39::bigint[],"
-    " $40::bigint[], $41::bytea[]) AS t(run_id, project, app, state, "
+    " $40::bigint[], $41::bytea[], $42::bigint[], $43::text[], $44::uuid[], $45::bytea[],"
+    " $46::bigint[]) AS t(run_id, project, app, state, "
     "is_async, created_ms,"
     " started_ms, attempt, epoch, method, path, head, url, secret, traceparent, lane,"
     " request_where, request_size, request_sha256, request_file, request_bytes, finished_ms,"
     " reason, http_status, content_type, content_encoding, encoding, escaped_size, body_where,"
     " body_size, body_sha256, body_file, body_bytes, delivery_id, is_interrupted,"
-    " timeout_ms, start_by_ms, priority, turn_subject, turn, identity)),"
+    " timeout_ms, start_by_ms, priority, turn_subject, turn, identity, max_attempts,"
+    " attempt_log, rerun_of, log, keeps)),"
     " runs AS (INSERT INTO ~.run (run_id, project, app, state, is_async, has_webhook, created_ms,"
     " started_ms, attempt, epoch, method, path, head, url, secret, traceparent, lane,"
     " request_where, request_size, request_sha256, request_file, request_bytes, finished_ms,"
     " reason, http_status, content_type, content_encoding, encoding, escaped_size, body_where,"
-    " body_size, body_sha256, body_file, body_bytes, priority, identity) SELECT run_id, project, "
+    " body_size, body_sha256, body_file, body_bytes, priority, identity, attempt_log, rerun_of, "
+    "log,"
+    " keeps) SELECT run_id, project, "
     "app, state,"
     " is_async = 1, url IS NOT NULL, created_ms, nullif(started_ms, 0), attempt, epoch, method,"
     " path, head, url, secret, traceparent, lane, request_where, request_size, request_sha256,"
     " request_file, request_bytes, nullif(finished_ms, 0), reason, http_status, content_type,"
     " content_encoding, encoding, escaped_size, body_where, body_size, body_sha256, body_file,"
-    " body_bytes, priority, nullif(identity, '') FROM input ON CONFLICT (run_id) DO NOTHING "
+    " body_bytes, priority, nullif(identity, ''), nullif(attempt_log, ''), rerun_of, log, keeps"
+    " FROM input ON CONFLICT (run_id) DO NOTHING "
     "RETURNING run_id),"
     " fresh AS (SELECT i.* FROM input i JOIN runs r ON r.run_id = i.run_id),"
     " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, is_async,"
-    " timeout_ms, start_by, class, subject, turn)"
+    " timeout_ms, start_by, class, subject, turn, max_attempts)"
     " SELECT run_id, least(now(), to_timestamp(created_ms / 1000.0)), epoch, attempt, true,"
     " nullif(timeout_ms, 0), to_timestamp(nullif(start_by_ms, 0) / 1000.0),"
-    " priority, turn_subject, turn"
+    " priority, turn_subject, turn, nullif(max_attempts, 0)"
     " FROM fresh WHERE state = 0),"
     " forwarded AS (INSERT INTO ~.delivery (delivery_id, run_id, project, app, run_state, lane,"
     " max_attempts, created_ms) SELECT delivery_id, run_id, project, app, state, lane, 0,"
@@ -77,10 +90,11 @@ static const struct {
 
 struct run {
     struct hl_id id, delivery_id;
-    struct hl_str project, app, method, path, traceparent, identity;
+    struct hl_id rerun_of;
+    struct hl_str project, app, method, path, traceparent, identity, attempt_log, log;
     bool has_begun, is_async, is_cancel_wished, has_ticket, is_interrupted, has_lane;
     int64_t created_ms, started_ms, attempt, epoch, request_size, lane, timeout_ms, start_by_ms;
-    int64_t priority, turn_subject, turn;
+    int64_t priority, turn_subject, turn, max_attempts;
     struct hl_str values[VALUES]; /* as they stood */
     struct hl_buf sealed[VALUES]; /* as they will stand; empty: null */
     struct hl_body request;
@@ -112,6 +126,10 @@ static void read_run(struct hl_sql_row *row, struct run *run)
     run->turn_subject = hl_sql_int(row);
     run->turn = hl_sql_int(row);
     run->identity = hl_sql_str(row);
+    run->max_attempts = hl_sql_int(row);
+    run->attempt_log = hl_sql_str(row);
+    hl_sql_id(row, &run->rerun_of);
+    run->log = hl_sql_str(row);
     run->values[URL] = hl_sql_str(row);
     run->values[SECRET] = hl_sql_str(row);
     run->traceparent = hl_sql_str(row);
@@ -178,13 +196,17 @@ static void interrupt(struct hl_passage *p, struct run *run)
         run->delivery_id = hl_id_next(&p->ids, p->now_ms);
 }
 
+static bool keeps_request(struct hl_passage *p, const struct run *run)
+{
+    return run->is_async && run->sealed[HEAD].n > 0 && run->request.where <= HL_BODY_FILE &&
+           hl_keeps_request(p->db->keep_requests, run->outcome.state) && has_file(p, &run->request);
+}
+
 /* How it stands over there. */
 static enum hl_err settle(struct hl_passage *p, struct run *run)
 {
     enum hl_err err = HL_OK;
     bool has_ended = hl_run_state_is_final(run->outcome.state);
-    if (has_ended)
-        run->values[HEAD] = (struct hl_str){0};
     for (int i = 0; i < VALUES && !err; i++)
         err = reseal(p, run, i);
     bool waits = !err && !has_ended && may_wait(p, run);
@@ -192,7 +214,7 @@ static enum hl_err settle(struct hl_passage *p, struct run *run)
         run->outcome.encoding = HL_ENCODING_NONE;
     else if (!has_ended)
         interrupt(p, run);
-    if (!waits) {
+    if (!waits && !keeps_request(p, run)) {
         run->request = (struct hl_body){.size = (uint64_t)run->request_size};
         run->sealed[HEAD].n = 0;
     }
@@ -234,7 +256,7 @@ static void add_outcome(struct hl_pg_columns *rows, const struct hl_outcome *o, 
     add_body(rows, &o->body, bytes);
 }
 
-static void add_run(struct hl_pg_columns *rows, const struct run *run)
+static void add_run(struct hl_pg_columns *rows, const struct run *run, enum hl_keep_requests keep)
 {
     hl_pg_columns_id(rows, &run->id);
     hl_pg_columns_text(rows, run->project);
@@ -264,6 +286,11 @@ static void add_run(struct hl_pg_columns *rows, const struct run *run)
     hl_pg_columns_int(rows, run->turn_subject);
     hl_pg_columns_int(rows, run->turn);
     hl_pg_columns_bytes(rows, run->identity);
+    hl_pg_columns_int(rows, run->max_attempts);
+    hl_pg_columns_text(rows, run->attempt_log);
+    hl_pg_columns_id(rows, &run->rerun_of);
+    add_bytes_if(rows, run->log.n > 0, run->log);
+    hl_pg_columns_int(rows, hl_pg_keeps(keep));
     hl_pg_columns_end_row(rows);
 }
 
@@ -305,7 +332,7 @@ static enum hl_err take(
     read_run(row, &run);
     enum hl_err err = run.project.p ? settle(p, &run) : HL_OK;
     if (!err && run.project.p) {
-        add_run(&p->rows, &run);
+        add_run(&p->rows, &run, p->db->keep_requests);
         hl_import_files_note(files, &run.id, &run.request);
         hl_import_files_note(files, &run.id, &run.outcome.body);
     }

@@ -41,7 +41,8 @@ static enum hl_err fill_run(struct hl_run_row *row, const struct hl_memory_run *
         .app = run->app,
         .method = run->method,
         .path = run->path,
-        .identity = run->identity};
+        .identity = run->identity,
+        .rerun_of = run->rerun_of};
     if (hl_run_state_is_final(o->state))
         hl_run_row_end(row, o);
     if (run->delivery != HL_MEMORY_NONE) {
@@ -65,6 +66,20 @@ static uint64_t place_of(const struct hl_memory *m, const struct hl_memory_run *
     return hl_priority_place(waiting, class);
 }
 
+static enum hl_err copy_request(const struct hl_memory_run *run, struct hl_get_run *g)
+{
+    struct hl_kept_request *request = &g->request;
+    request->is_there = true;
+    enum hl_err err = hl_buf_append_str(&request->head, run->head);
+    if (err || g->with_request == HL_ASKED_HEAD)
+        return err;
+    request->body = run->body;
+    err = hl_body_copy(&request->body, (struct hl_str){run->body.bytes, run->body.size});
+    if (!err)
+        err = hl_buf_append_str(&request->webhook_url, run->url);
+    return err ? err : hl_buf_append_str(&request->webhook_secret, run->secret);
+}
+
 static enum hl_err get_run(const struct hl_memory *m, struct hl_get_run *g)
 {
     const struct hl_memory_run *run = hl_memory_run_find(m, &g->run_id, g->project, g->app);
@@ -82,6 +97,8 @@ static enum hl_err get_run(const struct hl_memory *m, struct hl_get_run *g)
         g->place = place_of(m, run);
     if (!err && g->with_log)
         err = hl_buf_append_str(&g->log, hl_buf_str(&run->log));
+    if (!err && g->with_request != HL_ASKED_NO_REQUEST && run->has_request)
+        err = copy_request(run, g);
     if (err)
         hl_get_run_fini(g);
     return err;

@@ -110,6 +110,17 @@ static enum hl_err shed_bodies(struct hl_memory *m, unsigned max)
     return n > 0 || m->n_passed < m->n_kept ? HL_OK : HL_ERR_NOT_FOUND;
 }
 
+static enum hl_err shed_requests(struct hl_memory *m, unsigned max)
+{
+    unsigned n = 0;
+    HL_LIST_EACH_SAFE (node, &m->asked) {
+        hl_memory_run_drop_request(m, HL_CONTAINER_OF(node, struct hl_memory_run, asked));
+        if (++n == max || m->bytes <= m->max_bytes)
+            break;
+    }
+    return n > 0 ? HL_OK : HL_ERR_NOT_FOUND;
+}
+
 static enum hl_err shed_runs(struct hl_memory *m, unsigned max, bool takes_dead)
 {
     unsigned n = 0;
@@ -128,7 +139,9 @@ static enum hl_err shed_runs(struct hl_memory *m, unsigned max, bool takes_dead)
 static enum hl_err shed(struct hl_driver *d, unsigned max)
 {
     struct hl_memory *m = hl_memory_of(d);
-    enum hl_err err = shed_bodies(m, max);
+    enum hl_err err = shed_requests(m, max);
+    if (err == HL_ERR_NOT_FOUND)
+        err = shed_bodies(m, max);
     if (err == HL_ERR_NOT_FOUND)
         err = shed_runs(m, max, false);
     return err == HL_ERR_NOT_FOUND ? shed_runs(m, max, true) : err;
@@ -240,7 +253,9 @@ enum hl_err hl_memory_open(
     hl_list_init(&m->accounts);
     hl_heap_init(&m->starts);
     hl_heap_init(&m->retries);
-    m->keeps_request = config->run_attempts > 1;
+    m->keep_requests = config->keep_requests;
+    m->keeps_request = config->run_attempts > 1 || config->keep_requests != HL_KEEP_REQUESTS_NONE;
+    hl_list_init(&m->asked);
     for (int i = 0; i < HL_PRIORITIES; i++)
         hl_heap_init(&m->turns[i]);
     hl_id_source_init(&m->ids);

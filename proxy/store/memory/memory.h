@@ -20,6 +20,7 @@ struct hl_memory_run {
     struct hl_list queued;         /* linked iff queued, in the order of acceptance */
     struct hl_list final;          /* linked iff final, in the order of finishing */
     struct hl_list kept;           /* linked iff there is a result's body */
+    struct hl_list asked;          /* linked iff its request is kept after its end */
     struct hl_list due;            /* linked iff the delivery is pending */
     struct hl_list unsent;         /* linked iff the delivery is pending or leased */
     struct hl_list known;          /* always, in the order of ids */
@@ -41,6 +42,8 @@ struct hl_memory_run {
     /* behind it */
     struct hl_str project, app, method, path, head, url, secret, traceparent, identity;
     struct hl_body body;
+    struct hl_id rerun_of;
+    bool has_request;          /* head and body are those of its request */
     struct hl_outcome outcome; /* its state is the run's at any time */
     struct hl_buf log;         /* of the finish */
 
@@ -81,7 +84,9 @@ struct hl_memory {
     struct hl_id_map keys;       /* struct hl_memory_key */
     struct hl_list queued, final, unsent, known, begun, expiring, accounts;
     struct hl_heap starts, retries, turns[HL_PRIORITIES];
-    bool keeps_request; /* of runs that have begun: for another attempt */
+    bool keeps_request; /* of runs that have begun: for another attempt, or after their ends */
+    enum hl_keep_requests keep_requests;
+    struct hl_list asked; /* whose requests are kept, the oldest end first */
     struct hl_id_source ids;
     struct hl_key key; /* of lanes */
     uint64_t bytes, max_bytes, last_ticket;

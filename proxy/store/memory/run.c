@@ -113,6 +113,7 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     hl_list_init(&run->queued);
     hl_list_init(&run->final);
     hl_list_init(&run->kept);
+    hl_list_init(&run->asked);
     hl_list_init(&run->due);
     hl_list_init(&run->unsent);
     hl_list_init(&run->known);
@@ -122,8 +123,9 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     run->place.class = a->priority;
     run->timeout_ms = a->timeout_ms;
     run->run_attempts = a->max_attempts;
+    run->rerun_of = a->rerun_of;
     run->start_by_ms = a->start_timeout_ms ? a->created_ms + (int64_t)a->start_timeout_ms : 0;
-    run->is_async = a->m.msg.type == HL_STORE_ACCEPT;
+    run->is_async = run->has_request = a->m.msg.type == HL_STORE_ACCEPT;
     run->request_size = run->is_async ? (int64_t)a->body.size : -1;
     run->project = hl_store_message_copy(&room, a->project);
     run->app = hl_store_message_copy(&room, a->app);
@@ -149,6 +151,15 @@ void hl_memory_run_drop_result(struct hl_memory *m, struct hl_memory_run *run)
     run->outcome.encoding = HL_ENCODING_NONE;
 }
 
+/* The head goes with the run. */
+void hl_memory_run_drop_request(struct hl_memory *m, struct hl_memory_run *run)
+{
+    m->bytes -= run->body.size;
+    hl_body_fini(&run->body);
+    run->has_request = false;
+    hl_list_remove(&run->asked);
+}
+
 void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
 {
     hl_id_map_remove(&m->runs, &run->id);
@@ -163,6 +174,7 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
     hl_list_remove(&run->unsent);
     hl_list_remove(&run->known);
     hl_list_remove(&run->begun);
+    hl_list_remove(&run->asked);
     size_t weight = weight_of(run);
     m->bytes -= weight + run->body.size + run->log.n + run->attempt_log_n +
                 run->n_attempts * sizeof(*run->attempts);
@@ -335,6 +347,7 @@ enum hl_err hl_memory_run_claim(
     if (!m->keeps_request) {
         m->bytes -= run->body.size;
         run->body = (struct hl_body){.where = HL_BODY_NONE};
+        run->has_request = false;
     }
     leave_queue(m, run);
     hl_backlog_start(d->backlog, &run->place);
@@ -350,8 +363,10 @@ static enum hl_err end_run(
         if (err)
             return err;
     }
-    m->bytes -= run->body.size;
-    hl_body_fini(&run->body);
+    if (run->has_request && hl_keeps_request(m->keep_requests, outcome->state))
+        hl_list_push_back(&m->asked, &run->asked);
+    else
+        hl_memory_run_drop_request(m, run);
     run->outcome = *outcome;
     outcome->body = (struct hl_body){.where = HL_BODY_NONE};
     if (run->outcome.body.where == HL_BODY_INLINE) {
@@ -492,6 +507,7 @@ enum hl_err hl_memory_run_release(struct hl_driver *d, struct hl_release *r, int
         run->body = r->claimed->body;
         r->claimed->body = (struct hl_body){.where = HL_BODY_NONE};
         m->bytes += run->body.size;
+        run->has_request = true;
     }
     queue_again(m, run);
     if (run->attempt == 0)

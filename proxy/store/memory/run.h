@@ -7,6 +7,8 @@
 void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run);
 /* Of a run whose result has a body. */
 void hl_memory_run_drop_result(struct hl_memory *m, struct hl_memory_run *run);
+/* Of an asynchronous run: it is not kept any more. */
+void hl_memory_run_drop_request(struct hl_memory *m, struct hl_memory_run *run);
 void hl_memory_key_free(struct hl_memory *m, struct hl_memory_key *key);
 enum hl_err hl_memory_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing);
 enum hl_err hl_memory_run_record(struct hl_driver *d, struct hl_accept *a);

@@ -51,23 +51,28 @@ static void on_file(void *self, enum hl_err rc)
     finish(a, rc == HL_ERR_CANCELLED ? HL_ERR_UNAVAILABLE : rc);
 }
 
-static bool lacks_file(const struct asking *a)
+/* Of a run's answer or request, of which one is asked for; NULL: there is none, or it is here. */
+static struct hl_body *missing_body(struct asking *a)
 {
-    const struct hl_get_run *g = (const struct hl_get_run *)a->m;
-    return a->m->msg.type == HL_STORE_GET_RUN && g->with_body &&
-           g->outcome.body.where == HL_BODY_FILE;
+    struct hl_get_run *g = (struct hl_get_run *)a->m;
+    if (a->m->msg.type != HL_STORE_GET_RUN)
+        return NULL;
+    struct hl_body *body =
+        g->with_request == HL_ASKED_REQUEST ? &g->request.body : &g->outcome.body;
+    bool is_wanted = g->with_body || body == &g->request.body;
+    return is_wanted && body->where == HL_BODY_FILE ? body : NULL;
 }
 
 static void read_answer(struct asking *a, const PGresult *result)
 {
     enum hl_err rc = questions[a->m->msg.type]->read(a->store, a->m, result);
-    if (rc || !lacks_file(a)) {
+    struct hl_body *body = rc ? NULL : missing_body(a);
+    if (!body) {
         finish(a, rc);
         return;
     }
-    struct hl_get_run *g = (struct hl_get_run *)a->m;
     a->file = hl_id_next(&a->store->ids, hl_clock_wall_ms());
-    hl_pg_bodies_get(a->store, &g->outcome.body, &a->file, on_file, a);
+    hl_pg_bodies_get(a->store, body, &a->file, on_file, a);
 }
 
 static void on_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)

@@ -10,6 +10,7 @@
 #include "store/postgres/expire.h"
 #include "store/postgres/notify.h"
 #include "store/postgres/push.h"
+#include "store/postgres/schema.h"
 #include "store/postgres/state.h"
 #include "store/postgres/watch.h"
 
@@ -39,6 +40,14 @@ static bool has_digest(const struct hl_body *body)
 static struct hl_str digest_of(const struct hl_body *body)
 {
     return (struct hl_str){(const char *)body->sha256, sizeof(body->sha256)};
+}
+
+static void item_id_or_null(struct hl_pg_params *p, const struct hl_id *id)
+{
+    if (hl_id_is_nil(id))
+        hl_pg_item_null(p);
+    else
+        hl_pg_item_id(p, id);
 }
 
 static void item_file(struct hl_pg_params *p, const struct hl_body *body)
@@ -157,6 +166,8 @@ static void bind_accept(
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_attempts));
     HL_PG_EACH(p, HL_PG_BYTES, n,
         item_if(p, accept_of(ops[i])->identity.n > 0, accept_of(ops[i])->identity));
+    HL_PG_EACH(p, HL_PG_ID, n, item_id_or_null(p, &accept_of(ops[i])->rerun_of));
+    hl_pg_add_int(p, hl_pg_keeps(s->keep_requests));
 }
 
 /* A record that is to be sent again found this replica dead: the next beat notices that too. */

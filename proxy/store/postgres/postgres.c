@@ -232,6 +232,7 @@ static enum hl_err read_config(
     s->idem_ms = (uint64_t)hl_store_key_ms(config);
     s->store_max = config->store_max_bytes;
     s->run_attempts = config->run_attempts;
+    s->keep_requests = config->keep_requests;
     s->retries_interrupted = config->retry_on.interrupted;
     s->webhook_attempts = config->webhook_attempts;
     s->max_queued_runs = config->max_queued_runs;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "store/message.h"
 #include "store/postgres/push.h"
 #include "store/postgres/question.h"
@@ -35,6 +36,7 @@ static enum hl_err read_run(
     row->method = hl_pg_str(from);
     row->path = hl_pg_str(from);
     row->identity = hl_pg_str(from);
+    hl_pg_id(from, &row->rerun_of);
     row->project = hl_pg_str(from);
     row->app = hl_pg_str(from);
     row->replica = hl_pg_str(from);
@@ -61,6 +63,30 @@ static void read_place(struct hl_pg_row *from, struct hl_get_run *g)
     g->place = hl_priority_place(waiting, g->run.priority);
 }
 
+/* What cannot be opened is as if it were not kept. */
+static enum hl_err read_request(struct hl_pg_store *s, struct hl_pg_row *from, struct hl_get_run *g)
+{
+    struct hl_kept_request *request = &g->request;
+    const struct hl_id *id = &g->run_id;
+    struct hl_str head = hl_pg_str(from), url = hl_pg_str(from), secret = hl_pg_str(from), bytes;
+    if (head.n == 0)
+        return HL_OK;
+    enum hl_err err = hl_unseal_append(&s->sealer, "run.head", id, head, &request->head);
+    if (!err && url.n > 0)
+        err = hl_unseal_append(&s->sealer, "run.url", id, url, &request->webhook_url);
+    if (!err && secret.n > 0)
+        err = hl_unseal_append(&s->sealer, "run.secret", id, secret, &request->webhook_secret);
+    hl_pg_body(from, &request->body, &bytes);
+    if (err || g->with_request != HL_ASKED_REQUEST)
+        request->body = (struct hl_body){.where = HL_BODY_NONE};
+    else
+        err = hl_body_copy(&request->body, bytes);
+    request->is_there = !err;
+    if (err == HL_ERR_CORRUPT)
+        HL_LOG(ERROR, "store: a kept request cannot be opened", HL_LOG_ID("run_id", id));
+    return err == HL_ERR_CORRUPT ? HL_OK : err;
+}
+
 static enum hl_pg_sql bind_get_run(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
@@ -70,6 +96,7 @@ static enum hl_pg_sql bind_get_run(
     hl_pg_add_kept_since(s, p);
     hl_pg_add_int(p, g->with_log);
     hl_pg_add_int(p, g->with_place ? HL_PLACE_LOOKS : 0);
+    hl_pg_add_int(p, (int)g->with_request);
     return HL_PG_DO_ASK_RUN;
 }
 
@@ -79,7 +106,6 @@ static enum hl_err read_get_run(
     struct hl_get_run *g = (struct hl_get_run *)m;
     struct hl_pg_row row = {.result = result};
     struct hl_str bytes;
-    (void)s;
     if (PQntuples(result) == 0)
         return HL_ERR_NOT_FOUND;
     enum hl_err err = read_run(&row, &g->run, &g->outcome, &bytes);
@@ -89,6 +115,8 @@ static enum hl_err read_get_run(
         err = hl_buf_append_str(&g->log, hl_pg_str(&row));
     if (!err)
         read_place(&row, g);
+    if (!err)
+        err = read_request(s, &row, g);
     if (!err && (!hl_store_name_fits(g->run.project, g->project) ||
                     !hl_store_name_fits(g->run.app, g->app)))
         err = HL_ERR_NOT_FOUND;

@@ -172,9 +172,14 @@ static const char *const seventh[] = {"ALTER TABLE ~.ticket ADD COLUMN max_attem
 /* Who made a run; null where nobody was asked, and of runs that a replica of an older hookline accepted. */
 static const char *const eighth[] = {"ALTER TABLE ~.run ADD COLUMN identity bytea", NULL};
 
+/* Whether a run's request is kept: 1 unless it succeeds, 2 in any case, null not. What a replica of an older
+ * hookline ends loses it. */
+static const char *const ninth[] = {"ALTER TABLE ~.run ADD COLUMN keeps smallint",
+    "ALTER TABLE ~.run ADD COLUMN rerun_of uuid", NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {
-    first, second, third, fourth, fifth, sixth, seventh, eighth};
+    first, second, third, fourth, fifth, sixth, seventh, eighth, ninth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -14,4 +14,10 @@ HL_MUST_CHECK enum hl_err hl_pg_schema_migrate(struct hl_pg_session *s, char *wh
 HL_MUST_CHECK enum hl_err hl_pg_schema_read(
     struct hl_pg_session *s, bool *is_current, int *version, char *why, size_t why_len);
 
+/* What stands in run.keeps. */
+static inline int hl_pg_keeps(enum hl_keep_requests keep)
+{
+    return keep == HL_KEEP_REQUESTS_ALL ? 2 : keep == HL_KEEP_REQUESTS_FAILED ? 1 : 0;
+}
+
 #endif

@@ -122,6 +122,7 @@ struct hl_pg_store {
     struct hl_id_source ids;
     uint64_t retention_ms, idem_ms;
     struct hl_store_limit store_max;
+    enum hl_keep_requests keep_requests;
     uint32_t run_attempts, webhook_attempts, max_queued_runs, max_pending;
     bool retries_interrupted;
     uint8_t signing_key[HL_SIGNING_KEY_MAX];

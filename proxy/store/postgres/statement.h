@@ -53,15 +53,20 @@ enum hl_pg_code {
 
 /* How runs end: from `gone` (run_id, epoch, attempt, started_ms, node_id), the tickets that went, and `ends`
  * (run_id, state, reason, http_status, finished_ms, content_type, …, body_bytes, delivery_id). */
+#define HL_PG_KEEPS "coalesce(r.keeps = 2 OR (r.keeps = 1 AND e.state <> 2), false)"
 #define HL_PG_END                                                                                  \
-    "request AS (DELETE FROM ~.body b USING gone g, ~.run r WHERE r.run_id = g.run_id"             \
-    " AND r.request_file IS NOT NULL AND b.body_id = r.request_file),"                             \
+    "request AS (DELETE FROM ~.body b USING gone g, ends e, ~.run r WHERE r.run_id = g.run_id"     \
+    " AND e.run_id = g.run_id AND r.request_file IS NOT NULL AND b.body_id = r.request_file"       \
+    " AND NOT " HL_PG_KEEPS "),"                                                                   \
     " ended AS (UPDATE ~.run r SET state = e.state, reason = e.reason,"                            \
     " http_status = e.http_status, finished_ms = e.finished_ms, content_type = e.content_type,"    \
     " content_encoding = e.content_encoding, encoding = e.encoding,"                               \
     " escaped_size = e.escaped_size, body_where = e.body_where, body_size = e.body_size,"          \
     " body_sha256 = e.body_sha256, body_file = e.body_file, body_bytes = e.body_bytes,"            \
-    " log = e.log, head = NULL, request_bytes = NULL, request_file = NULL, epoch = g.epoch,"       \
+    " log = e.log, head = CASE WHEN " HL_PG_KEEPS                                                  \
+    " THEN r.head END, request_bytes = CASE WHEN " HL_PG_KEEPS                                     \
+    " THEN r.request_bytes END, request_file = CASE WHEN " HL_PG_KEEPS                             \
+    " THEN r.request_file END, epoch = g.epoch,"                                                   \
     " attempt = g.attempt, started_ms = g.started_ms, node_id = $1,"                               \
     " replica = (SELECT n.name FROM ~.node n WHERE n.node_id = g.node_id)"                         \
     " FROM gone g JOIN ends e ON e.run_id = g.run_id WHERE r.run_id = g.run_id"                    \
@@ -92,7 +97,7 @@ enum hl_pg_code {
     " r.created_ms, coalesce(t.started_ms, r.started_ms), r.request_size, r.priority, "            \
     "r.attempt_log, CASE WHEN t.class >= 10 AND t.node_id IS NULL THEN (extract(epoch FROM "       \
     "t.due_at) * 1000)::bigint END, r.method, "                                                    \
-    "r.path, r.identity,"                                                                          \
+    "r.path, r.identity, r.rerun_of,"                                                              \
     " r.project, r.app, coalesce(r.replica, (SELECT n.name FROM ~.node n"                          \
     " WHERE n.node_id = t.node_id)), c.pending, c.ok, c.dead, " HL_PG_OUTCOME_HEAD
 #define HL_PG_DELIVERY_COUNTS                                                                      \
@@ -194,17 +199,18 @@ enum hl_pg_code {
     /* it first: from then on nobody withdraws that run. Keys are taken in one order everywhere, or */ \
     /* two replicas wait for each other. $28 each class's turn now, where nothing of it is queued; */ \
     /* 0: this replica has claimed nothing of it yet. $29 how many its account may have queued; 0: any */ \
-    /* number. A run that is sent again does not stand in its own way: it has its place. */ \
+    /* number. A run that is sent again does not stand in its own way: it has its place. $33 which requests */ \
+    /* are kept. */ \
     X(RUN_ADD, "WITH " HL_PG_ME ", raw AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[]," \
         " $4::text[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bigint[],"          \
         " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
         " $16::bytea[], $17::bytea[], $18::bytea[], $19::bytea[], $20::bytea[], $22::bigint[],"    \
         " $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[],"              \
-        " $29::bigint[], $30::bigint[], $31::bytea[])"                                                                          \
+        " $29::bigint[], $30::bigint[], $31::bytea[], $32::uuid[])"                                                                          \
         " WITH ORDINALITY AS t(run_id, project, app, created_ms, method, path, head,"              \
         " request_where, request_size, request_sha256, request_file, request_bytes, lane, url,"    \
         " secret, traceparent, subject, key, fingerprint, is_async, is_beyond, timeout_ms,"        \
-        " wait_ms, priority, who, max_queued, most, identity, ord)),"                                     \
+        " wait_ms, priority, who, max_queued, most, identity, rerun_of, ord)),"                                     \
         " input AS MATERIALIZED (SELECT *, CASE WHEN is_beyond = 1 THEN 1 WHEN max_queued = 0"     \
         " THEN 0 WHEN max_queued < row_number() OVER (PARTITION BY who, max_queued = 0"            \
         " ORDER BY ord) + (SELECT count(*) FROM (SELECT FROM ~.ticket t WHERE t.node_id IS NULL"   \
@@ -222,11 +228,11 @@ enum hl_pg_code {
         " AND (is_async = 1 OR EXISTS (SELECT FROM me))),"                                         \
         " runs AS (INSERT INTO ~.run (run_id, project, app, is_async, has_webhook, created_ms,"    \
         " method, path, head, request_where, request_size, request_sha256, request_file,"          \
-        " request_bytes, lane, url, secret, traceparent, priority, identity)"                      \
+        " request_bytes, lane, url, secret, traceparent, priority, identity, rerun_of, keeps)"                      \
         " SELECT run_id, project, app,"                                                            \
         " is_async = 1, url IS NOT NULL, created_ms, method, path, head, request_where,"           \
         " request_size, request_sha256, request_file, request_bytes, lane, url, secret,"           \
-        " traceparent, priority, identity FROM fresh ON CONFLICT (run_id) DO NOTHING RETURNING run_id),"     \
+        " traceparent, priority, identity, rerun_of, $33::bigint FROM fresh ON CONFLICT (run_id) DO NOTHING RETURNING run_id),"     \
         " places AS MATERIALIZED (SELECT p.priority, p.who, greatest(1, coalesce("                 \
         " (SELECT t.turn FROM ~.ticket t WHERE t.node_id IS NULL AND t.class = p.priority"         \
         " ORDER BY t.turn LIMIT 1), nullif(($28::bigint[])[p.priority + 1], 0), (SELECT max(t.turn)" \
@@ -580,13 +586,17 @@ enum hl_pg_code {
         " DELETE FROM ~.attempt a USING unsent u WHERE a.delivery_id = u.delivery_id"              \
         " AND a.round = u.round AND a.n = u.n AND a.verdict IS NULL")                              \
     /* --- questions --------------------------------------------------------------------------- */ \
-    /* $1 the run, $2 whether with the body's bytes, $3 what ended until then is past its retention */ \
+    /* $1 the run, $2 whether with the body's bytes, $3 what ended until then is past its retention, */ \
+    /* $4 with its log, $5 places to count, $6 its request: 1 the head, 2 all of it */             \
     X(ASK_RUN, "SELECT " HL_PG_RUN_ROW ", CASE $2::bigint WHEN 1 THEN r.body_bytes END,"           \
         " CASE $4::bigint WHEN 1 THEN r.log END, CASE WHEN $5::bigint > 0 AND t.node_id IS NULL"   \
         " AND t.run_id IS NOT NULL THEN (SELECT count(*) FROM (SELECT FROM ~.ticket q"             \
         " WHERE q.node_id IS NULL AND q.class = t.class AND (q.turn, q.run_id) < (t.turn, t.run_id)" \
         " LIMIT $5::bigint) x) ELSE -1 END, " HL_PG_WAITING("0") ", " HL_PG_WAITING("1") ", "      \
-        HL_PG_WAITING("2")                                                                         \
+        HL_PG_WAITING("2") ", CASE WHEN $6::bigint >= 1 THEN r.head END, CASE WHEN $6::bigint = 2" \
+        " THEN r.url END, CASE WHEN $6::bigint = 2 THEN r.secret END, r.request_where,"            \
+        " r.request_size, r.request_sha256, r.request_file,"                                       \
+        " CASE WHEN $6::bigint = 2 THEN r.request_bytes END"                                       \
         " FROM ~.run r LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS          \
         " WHERE r.run_id = $1::uuid AND " HL_PG_SHOWN("$3"))                                   \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 mode or -1, $5 before, $6 from, $7 limit, */ \

@@ -44,6 +44,7 @@ static void read_columns(
     row->method = hl_sql_str(from);
     row->path = hl_sql_str(from);
     row->identity = hl_sql_str(from);
+    hl_sql_id(from, &row->rerun_of);
     row->project = hl_sql_str(from);
     row->app = hl_sql_str(from);
     int64_t packed = hl_sql_int(from);
@@ -94,6 +95,51 @@ static enum hl_err ask_log(struct hl_reading *r, struct hl_get_run *g)
     return err;
 }
 
+static enum hl_err ask_webhook(struct hl_reading *r, struct hl_get_run *g)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_WEBHOOK);
+    hl_sql_bind_id(&args, &g->run_id);
+    enum hl_err err = hl_reading_row(r, HL_ASK_WEBHOOK, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    struct hl_str url = hl_sql_str(&row), secret = hl_sql_str(&row);
+    err = hl_unseal_append(&r->sealer, "webhook.url", &g->run_id, url, &g->request.webhook_url);
+    if (!err && secret.n > 0)
+        err = hl_unseal_append(
+            &r->sealer, "webhook.secret", &g->run_id, secret, &g->request.webhook_secret);
+    hl_reading_done(r, HL_ASK_WEBHOOK);
+    return err;
+}
+
+/* What cannot be opened is as if it were not kept. */
+static enum hl_err ask_request(struct hl_reading *r, struct hl_get_run *g)
+{
+    struct hl_kept_request *request = &g->request;
+    bool is_whole = g->with_request == HL_ASKED_REQUEST;
+    struct hl_sql_row row;
+    struct hl_str bytes;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_REQUEST);
+    hl_sql_bind_id(&args, &g->run_id);
+    hl_sql_bind_int(&args, is_whole);
+    enum hl_err err = hl_reading_row(r, HL_ASK_REQUEST, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    err = hl_unseal_append(&r->sealer, "ticket.head", &g->run_id, hl_sql_str(&row), &request->head);
+    hl_sql_body(&row, &request->body, &bytes);
+    if (err || !is_whole)
+        request->body = (struct hl_body){.where = HL_BODY_NONE};
+    else
+        err = hl_body_copy(&request->body, bytes);
+    hl_reading_done(r, HL_ASK_REQUEST);
+    if (!err && is_whole)
+        err = ask_webhook(r, g);
+    if (err == HL_ERR_CORRUPT)
+        HL_LOG(ERROR, "store: a kept request cannot be opened", HL_LOG_ID("run_id", &g->run_id));
+    request->is_there = !err;
+    return err == HL_ERR_CORRUPT ? HL_OK : err;
+}
+
 static enum hl_err ask_count(struct hl_reading *r, enum hl_ask which, uint64_t *count)
 {
     struct hl_sql_row row;
@@ -139,6 +185,8 @@ enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
         return HL_ERR_NOT_FOUND;
     }
     err = g->with_log ? ask_log(r, g) : HL_OK;
+    if (!err && g->with_request != HL_ASKED_NO_REQUEST)
+        err = ask_request(r, g);
     if (!err && g->with_place && g->run.state == HL_RUN_QUEUED)
         err = ask_place(r, g);
     if (err) {

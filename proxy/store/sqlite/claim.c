@@ -160,7 +160,7 @@ static enum hl_err claim_stored(
     struct hl_database *db, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
 {
     struct hl_stored_run run = {
-        .state = HL_RUN_RUNNING, .is_async = true, .place = {.class = class}};
+        .state = HL_RUN_RUNNING, .is_async = true, .has_request = true, .place = {.class = class}};
     struct hl_sql_row row;
     struct hl_id run_id;
     enum hl_sql next = db->base.backlog->barred.n > 0 ? HL_SQL_TURN_NEXT_OTHER : HL_SQL_TURN_NEXT;

@@ -20,7 +20,13 @@ struct hl_doomed_file {
 };
 
 /* What goes when the store is at its size limit, in this order; each walk begins with the oldest. */
-enum hl_shed { HL_SHED_BODIES, HL_SHED_RUNS, HL_SHED_DEAD_LETTERS, HL_SHED_WALKS };
+enum hl_shed {
+    HL_SHED_REQUESTS,
+    HL_SHED_BODIES,
+    HL_SHED_RUNS,
+    HL_SHED_DEAD_LETTERS,
+    HL_SHED_WALKS
+};
 
 struct hl_shed_walk {
     int64_t result;   /* those up to here have given what they had, or were passed over */
@@ -60,7 +66,7 @@ struct hl_ended_run {
     const struct hl_id *run_id;       /* borrowed, as is the outcome: they are */
     const struct hl_outcome *outcome; /* answered after the commit */
     int64_t app_id, number;
-    bool is_async;
+    bool is_async, keeps_request;
 };
 #define HL_ENDED_MAX 256
 
@@ -83,6 +89,7 @@ struct hl_database {
     int64_t retention_ms, idem_ms;
     uint32_t run_attempts, webhook_attempts;
     bool retries_interrupted;
+    enum hl_keep_requests keep_requests;
     uint64_t max_bytes;
 
     struct hl_database_marks now, before; /* before: at begin */
@@ -131,7 +138,7 @@ void hl_database_doom_file(struct hl_database *db, const struct hl_id *file, uin
  * end in any case. */
 static inline bool hl_database_keeps_request(const struct hl_database *db)
 {
-    return db->run_attempts > 1;
+    return db->run_attempts > 1 || db->keep_requests != HL_KEEP_REQUESTS_NONE;
 }
 
 #endif

@@ -40,6 +40,20 @@ static enum hl_err add_results(struct hl_database *db, const struct hl_ended_run
     return err;
 }
 
+/* The ticket goes next. */
+static enum hl_err keep_request(struct hl_database *db, int64_t number)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_REQUEST_KEEP);
+    hl_sql_bind_int(&args, number);
+    return hl_database_run(db, HL_SQL_REQUEST_KEEP);
+}
+
+static bool keeps_request(
+    const struct hl_database *db, const struct hl_stored_run *run, const struct hl_outcome *outcome)
+{
+    return run->is_async && run->has_request && hl_keeps_request(db->keep_requests, outcome->state);
+}
+
 static enum hl_err end_ticket(struct hl_database *db, int64_t number)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_END);
@@ -59,12 +73,14 @@ enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
         .app_id = run->app_id,
         .number = run->number,
         .is_async = run->is_async,
+        .keeps_request = keeps_request(db, run, outcome),
     };
     hl_watchers_note_end(&db->base.backlog->watchers, run_id);
     hl_running_drop(db, run_id); /* looking for its rows may have written them only then */
     hl_database_keep_file(db, &outcome->body);
-    hl_purge_note_late(db, run->number);
-    if (run->has_file)
+    bool keeps = db->ended[db->n_ended - 1].keeps_request;
+    hl_purge_note_late(db, run->number, keeps);
+    if (run->has_file && !keeps)
         hl_database_doom_file(db, &run->file, run->file_size);
     return run->has_webhook ? hl_stored_delivery_add(db, run_id, run, outcome->finished_ms) : HL_OK;
 }
@@ -74,8 +90,12 @@ enum hl_err hl_ended_write(struct hl_database *db)
     enum hl_err err = hl_fresh_write(db);
     if (!err)
         err = add_results(db, db->ended, db->n_ended);
-    for (size_t i = 0; i < db->n_ended && !err; i++)
-        err = end_ticket(db, db->ended[i].number);
+    for (size_t i = 0; i < db->n_ended && !err; i++) {
+        if (db->ended[i].keeps_request)
+            err = keep_request(db, db->ended[i].number);
+        if (!err)
+            err = end_ticket(db, db->ended[i].number);
+    }
     if (!err)
         hl_ended_forget(db);
     return err;

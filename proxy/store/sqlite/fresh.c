@@ -1,7 +1,7 @@
 /* fresh.c - runs that were accepted or recorded in this transaction. Their rows are written when it
  * ends, or before somebody looks for one of them: a run that is handed out in the transaction that
  * accepts it is written once, as begun, and its request is not read back. Nor is that written if the
- * run may be attempted once: only a release could ask for it, and brings it along. The store's
+ * run may be attempted once and no requests are kept: only a release could ask for it, and brings it along. The store's
  * thread, inside a transaction. */
 #include "store/sqlite/fresh.h"
 
@@ -138,6 +138,10 @@ static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
     hl_sql_bind_int(args, (int64_t)fresh->place.subject);
     hl_sql_bind_time(args, a->max_attempts);
     hl_sql_bind_text(args, a->identity);
+    if (hl_id_is_nil(&a->rerun_of))
+        hl_sql_bind_null(args);
+    else
+        hl_sql_bind_id(args, &a->rerun_of);
 }
 
 static bool needs_head(const struct hl_database *db, const struct hl_fresh_run *fresh)
@@ -224,6 +228,7 @@ static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)
             .attempt = 1,
             .is_async = is_async(a),
             .has_webhook = a->webhook_url.n > 0,
+            .has_request = needs_head(db, fresh),
             .has_file = has_file,
             .file = a->body.file,
             .file_size = has_file ? a->body.size : 0,

@@ -1,5 +1,5 @@
 /* purge.c - what may go: runs past retention, expired idempotency keys, and, when the store is at
- * its size limit, the bodies of the oldest finished runs, then those runs and their keys. The store's
+ * its size limit, what is kept of requests, the bodies of the oldest finished runs, then those runs and their keys. The store's
  * thread; small steps, each a transaction of its own. Results are in the order in which their runs
  * came, so each pass begins with the oldest. A run with a pending delivery stays, body and all. How
  * far a pass has come is in db->now: a step that is rolled back has not been there. */
@@ -29,6 +29,9 @@ struct result {
     struct hl_id run_id, file;
     enum hl_body_where where;
     uint64_t size;
+    bool has_request, has_request_file;
+    struct hl_id request_file;
+    uint64_t request_size;
 };
 
 static enum hl_err next_result(
@@ -46,6 +49,9 @@ static enum hl_err next_result(
     out->where = (enum hl_body_where)hl_sql_int(&row);
     hl_sql_id(&row, &out->file);
     out->size = (uint64_t)hl_sql_int(&row);
+    out->has_request = hl_sql_int(&row);
+    out->has_request_file = hl_sql_id(&row, &out->request_file);
+    out->request_size = (uint64_t)hl_sql_int(&row);
     hl_database_done(db, which);
     return HL_OK;
 }
@@ -64,12 +70,24 @@ static enum hl_err has_delivery(
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
+static enum hl_err drop_request(struct hl_database *db, const struct result *result)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_REQUEST_DROP);
+    hl_sql_bind_int(&args, result->number);
+    enum hl_err err = hl_database_run(db, HL_SQL_REQUEST_DROP);
+    if (!err && result->has_request_file)
+        hl_database_doom_file(db, &result->request_file, result->request_size);
+    return err;
+}
+
 /* Its webhook, deliveries and attempts go with the run's row. */
 static enum hl_err drop_run(struct hl_database *db, const struct result *result)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_DROP);
     hl_sql_bind_int(&args, result->number);
     enum hl_err err = hl_database_run(db, HL_SQL_RESULT_DROP);
+    if (!err && result->has_request)
+        err = drop_request(db, result);
     if (err)
         return err;
     args = hl_database_bind(db, HL_SQL_RUN_DROP);
@@ -278,6 +296,10 @@ static enum hl_err may_go(struct hl_database *db, enum hl_shed what, const struc
     bool *may, bool *pending)
 {
     bool is_dead = false;
+    if (what == HL_SHED_REQUESTS) {
+        *may = result->has_request;
+        return HL_OK;
+    }
     *may = what != HL_SHED_BODIES || has_body(result);
     if (!*may)
         return HL_OK;
@@ -290,6 +312,8 @@ static enum hl_err may_go(struct hl_database *db, enum hl_shed what, const struc
 
 static enum hl_err give_up(struct hl_database *db, enum hl_shed what, const struct result *result)
 {
+    if (what == HL_SHED_REQUESTS)
+        return drop_request(db, result);
     if (what == HL_SHED_BODIES) {
         db->now.shed_bodies++;
         return strip(db, result);
@@ -316,7 +340,9 @@ static enum hl_err shed_next(struct hl_database *db, enum hl_shed what, int *lef
         walk->again = result.number;
     if (!may)
         return HL_OK;
-    *left -= result.where == HL_BODY_FILE ? FILE_COST : 1;
+    bool is_file =
+        what == HL_SHED_REQUESTS ? result.has_request_file : result.where == HL_BODY_FILE;
+    *left -= is_file ? FILE_COST : 1;
     return give_up(db, what, &result);
 }
 
@@ -361,7 +387,9 @@ static enum hl_err shed_keys(struct hl_database *db)
 enum hl_err hl_purge_shed(struct hl_driver *d, unsigned max)
 {
     struct hl_database *db = hl_database_of(d);
-    enum hl_err err = shed(db, HL_SHED_BODIES, max);
+    enum hl_err err = shed(db, HL_SHED_REQUESTS, max);
+    if (err == HL_ERR_NOT_FOUND)
+        err = shed(db, HL_SHED_BODIES, max);
     if (err == HL_ERR_NOT_FOUND)
         err = shed_keys(db);
     for (int what = HL_SHED_RUNS; what < HL_SHED_WALKS && err == HL_ERR_NOT_FOUND; what++)
@@ -369,9 +397,9 @@ enum hl_err hl_purge_shed(struct hl_driver *d, unsigned max)
     return hl_database_end(db, err);
 }
 
-void hl_purge_note_late(struct hl_database *db, int64_t number)
+void hl_purge_note_late(struct hl_database *db, int64_t number, bool keeps_request)
 {
-    for (int what = 0; what < HL_SHED_WALKS; what++) {
+    for (int what = keeps_request ? 0 : HL_SHED_BODIES; what < HL_SHED_WALKS; what++) {
         struct hl_shed_walk *walk = &db->now.shed[what];
         if (number > walk->result)
             continue;

@@ -8,7 +8,7 @@
 /* See driver.h. */
 enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
 enum hl_err hl_purge_shed(struct hl_driver *d, unsigned max);
-/* That run ends; shedding may be past the place where its result goes. */
-void hl_purge_note_late(struct hl_database *db, int64_t number);
+/* That run ends; shedding may be past the place where its result goes, and its request. */
+void hl_purge_note_late(struct hl_database *db, int64_t number, bool keeps_request);
 
 #endif

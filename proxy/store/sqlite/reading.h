@@ -10,18 +10,24 @@
 /* clang-format off */
 /* The ids of an ordered part (merge.h): ?1 app or run, ?2 and ?6 what else names the part, ?3 before,
  * ?4 from, ?5 how many. */
+#define HL_ASK_BODY                                                                                \
+    "body_where, body_size, body_sha256, body_file, CASE ?2 WHEN 1 THEN body_bytes END"
 #define HL_ASK_MAP(X)                                                                              \
     X(BEGIN, "BEGIN")                                                                              \
     X(END, "COMMIT")                                                                               \
     X(RUN, "SELECT run.run_id, coalesce(result.state, run.has_begun), run.is_async,"               \
         " run.has_webhook, run.attempt,"                                                           \
-        " run.created_ms, run.started_ms, coalesce(run.request_size, -1), run.priority, run.attempt_log, (SELECT due_ms FROM retry WHERE retry.number = run.number), run.method, run.path, run.identity,"   \
+        " run.created_ms, run.started_ms, coalesce(run.request_size, -1), run.priority, run.attempt_log, (SELECT due_ms FROM retry WHERE retry.number = run.number), run.method, run.path, run.identity, run.rerun_of,"   \
         " app.project, app.name, CASE run.has_webhook WHEN 1 THEN (SELECT"                         \
         " sum(1 << (20 * state)) FROM delivery WHERE delivery.run_id = run.run_id) END,"           \
         " result.number IS NOT NULL, " HL_SQL_RESULT_HEAD                                          \
         ", CASE ?2 WHEN 1 THEN result.body_bytes END"                                              \
         " FROM run JOIN app ON app.app_id = run.app_id"                                            \
         " LEFT JOIN result ON result.number = run.number WHERE run.run_id = ?1")                   \
+    X(REQUEST, "SELECT head, " HL_ASK_BODY " FROM ticket WHERE head IS NOT NULL AND number ="      \
+        " (SELECT number FROM run WHERE run_id = ?1) UNION ALL SELECT head, " HL_ASK_BODY          \
+        " FROM request WHERE number = (SELECT number FROM run WHERE run_id = ?1)")                 \
+    X(WEBHOOK, "SELECT url, secret FROM webhook WHERE run_id = ?1")                                \
     X(RUN_LOG, "SELECT lines FROM run_log WHERE run_id = ?1")                                      \
     X(WAITING, "SELECT count(*) FROM (SELECT 1 FROM turn WHERE class = ?1 LIMIT ?2)")              \
     X(BEFORE, "SELECT (SELECT count(*) FROM (SELECT 1 FROM turn WHERE class = run.priority"        \

@@ -4,7 +4,9 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/crash_point.h"
+#include "store/body_file.h"
 #include "store/message.h"
 #include "store/sqlite/app.h"
 #include "store/sqlite/ended.h"
@@ -61,6 +63,18 @@ static enum hl_err add(struct hl_database *db, const struct hl_accept *a)
     return err ? err : hl_fresh_add(db, app_id, a);
 }
 
+/* What is linked and then not accepted is removed by who asked. */
+static enum hl_err own_file(struct hl_database *db, struct hl_accept *a)
+{
+    struct hl_id own = hl_id_next(&db->ids, hl_clock_wall_ms());
+    enum hl_err err = hl_body_file_link(db->dir.path, &a->body.file, &own);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? err : hl_database_end(db, err);
+    a->body.file = own;
+    a->borrows_file = false;
+    return HL_OK;
+}
+
 enum hl_err hl_stored_run_accept(struct hl_driver *d, struct hl_accept *a, struct hl_id *existing)
 {
     struct hl_database *db = hl_database_of(d);
@@ -73,6 +87,8 @@ enum hl_err hl_stored_run_accept(struct hl_driver *d, struct hl_accept *a, struc
             return hl_database_end(db, err);
     }
     enum hl_err err = hl_backlog_admits(d->backlog, a, &db->key);
+    if (!err && a->borrows_file)
+        err = own_file(db, a);
     if (err)
         return err;
     err = add(db, a);
@@ -113,6 +129,7 @@ enum hl_err hl_stored_run_find(
     run->has_ticket = hl_sql_int(&row);
     run->has_file = hl_sql_id(&row, &run->file);
     run->file_size = (uint64_t)hl_sql_int(&row);
+    run->has_request = hl_sql_int(&row);
     hl_database_done(db, HL_SQL_RUN_FIND);
     return HL_OK;
 }

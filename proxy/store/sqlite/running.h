@@ -13,10 +13,10 @@ struct hl_stored_run {
     bool is_async, has_webhook, is_cancel_wished;
     struct hl_queue_place place; /* hl_stored_run_find and recover.c only */
     bool has_ticket;             /* hl_stored_run_find only */
-    bool has_request; /* recover.c only, as the next: it is kept, see hl_database_keeps_request */
-    int64_t started_ms;
-    uint32_t max_attempts; /* 0: as settings say */
-    bool has_file;         /* its body is in one */
+    bool has_request;            /* in its ticket */
+    int64_t started_ms;          /* recover.c only, as the next */
+    uint32_t max_attempts;       /* 0: as settings say */
+    bool has_file;               /* its body is in one */
     struct hl_id file;
     uint64_t file_size;
 };

@@ -140,6 +140,12 @@ static const char *const versions[] = {
 
     /* Who made a run; of those that there are it is not known. */
     "ALTER TABLE run ADD COLUMN identity TEXT NOT NULL DEFAULT '';",
+
+    /* Requests that are kept after their runs' ends; their heads are sealed as those of tickets. */
+    "CREATE TABLE request (number INTEGER PRIMARY KEY, run_id BLOB NOT NULL, head BLOB NOT "
+    "NULL," BODY_COLUMNS ");"
+    "CREATE INDEX request_file ON request (body_file) WHERE body_file IS NOT NULL;"
+    "ALTER TABLE run ADD COLUMN rerun_of BLOB;",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

@@ -254,6 +254,7 @@ static void configure(struct hl_database *db, const struct hl_config *config)
     db->retention_ms = (int64_t)config->retention_ms;
     db->idem_ms = hl_store_key_ms(config);
     db->run_attempts = config->run_attempts;
+    db->keep_requests = config->keep_requests;
     db->retries_interrupted = config->retry_on.interrupted;
     db->webhook_attempts = config->webhook_attempts;
     db->max_bytes = config->store_max_bytes.bytes;

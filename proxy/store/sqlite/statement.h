@@ -53,9 +53,9 @@
 #define HL_SQL_RUN_ADD_TEXT                                                                        \
     "INSERT OR FAIL INTO run (run_id, app_id, has_begun, is_async, has_webhook, created_ms, "      \
     "started_ms, attempt, epoch, number, method, path, request_size, priority, turn, "             \
-    "turn_subject, max_attempts, identity) "                                                       \
+    "turn_subject, max_attempts, identity, rerun_of) "                                             \
     "VALUES "
-#define HL_SQL_RUN_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define HL_SQL_RUN_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define HL_SQL_TICKET_ADD_TEXT                                                                     \
     "INSERT OR FAIL INTO ticket (number, run_id, is_async, head, timeout_ms, "                     \
     "start_by_ms, " HL_SQL_BODY ") VALUES "
@@ -97,7 +97,7 @@
     X(RUN_FIND, "SELECT run.app_id, coalesce(result.state, run.has_begun), run.epoch,"             \
         " run.is_async, run.has_webhook, run.number, run.is_cancel_wished,"                        \
         " run.priority, run.turn_subject, run.turn, ticket.number IS NOT NULL, ticket.body_file,"  \
-        " ticket.body_size FROM run LEFT JOIN ticket ON ticket.number = run.number"                \
+        " ticket.body_size, ticket.head IS NOT NULL FROM run LEFT JOIN ticket ON ticket.number = run.number"                \
         " LEFT JOIN result ON result.number = run.number WHERE run.run_id = ?")                    \
     X(RUN_CLAIM, "UPDATE run SET has_begun = 1, epoch = epoch + 1, attempt = attempt + 1,"             \
         " started_ms = ?2 WHERE run_id = ?1")                                                      \
@@ -166,8 +166,13 @@
     X(RESULT_ADD, HL_SQL_RESULT_ADD_TEXT HL_SQL_RESULT_ROW)                                        \
     X(RESULT_ADD_MANY, HL_SQL_RESULT_ADD_TEXT HL_SQL_EIGHT(HL_SQL_RESULT_ROW))                     \
     X(RUN_LOG_ADD, "INSERT INTO run_log (run_id, lines) VALUES (?, ?)")                            \
-    X(RESULT_AFTER, "SELECT number, run_id, finished_ms, body_where, body_file, body_size"         \
-        " FROM result WHERE number > ? ORDER BY number LIMIT 1")                                   \
+    X(RESULT_AFTER, "SELECT result.number, result.run_id, result.finished_ms, result.body_where,"  \
+        " result.body_file, result.body_size, request.number IS NOT NULL, request.body_file,"      \
+        " request.body_size FROM result LEFT JOIN request ON request.number = result.number"       \
+        " WHERE result.number > ? ORDER BY result.number LIMIT 1")                                 \
+    X(REQUEST_KEEP, "INSERT OR FAIL INTO request (number, run_id, head, " HL_SQL_BODY ") SELECT"   \
+        " number, run_id, head, " HL_SQL_BODY " FROM ticket WHERE number = ?")                     \
+    X(REQUEST_DROP, "DELETE FROM request WHERE number = ?")                                        \
     X(RESULT_STRIP, "UPDATE result SET body_where = 3, body_bytes = NULL, body_file = NULL,"       \
         " encoding = 3 WHERE number = ?")                                                          \
     X(RESULT_DROP, "DELETE FROM result WHERE number = ?")                                          \
@@ -233,9 +238,11 @@
     X(ACCOUNT_OLDEST, "SELECT expires_ms FROM account WHERE revoked_ms > 0"                        \
         " ORDER BY expires_ms LIMIT 1")                                                            \
     X(FILE_KNOWN, "SELECT EXISTS (SELECT 1 FROM ticket WHERE body_file = ?1)"                      \
-        " OR EXISTS (SELECT 1 FROM result WHERE body_file = ?1)")                                  \
+        " OR EXISTS (SELECT 1 FROM result WHERE body_file = ?1)"                                   \
+        " OR EXISTS (SELECT 1 FROM request WHERE body_file = ?1)")                                 \
     X(FILE_EACH, "SELECT body_file, run_id FROM ticket WHERE body_file IS NOT NULL"                \
-        " UNION ALL SELECT body_file, run_id FROM result WHERE body_file IS NOT NULL")                     \
+        " UNION ALL SELECT body_file, run_id FROM result WHERE body_file IS NOT NULL"              \
+        " UNION ALL SELECT body_file, run_id FROM request WHERE body_file IS NOT NULL")            \
     X(PAGES, "SELECT page_count, freelist_count FROM pragma_page_count, pragma_freelist_count")    \
     X(VACUUM, "PRAGMA incremental_vacuum(256)")
 /* clang-format on */

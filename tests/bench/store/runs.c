@@ -213,7 +213,13 @@ void runs_list(struct runs *runs, const struct hl_id *before)
 #define SCHEMA "hookline_bench"
 
 static const char *postgres_url; /* NULL: SQLite */
+static enum hl_keep_requests keep_requests;
 static unsigned replicas = 1;
+
+void runs_keep_requests(enum hl_keep_requests keep)
+{
+    keep_requests = keep;
+}
 
 const char *runs_postgres_url(void)
 {
@@ -261,6 +267,7 @@ static void open_replica(
         .data_dir = hl_str_from(data_dir),
         .retention_ms = retention_ms,
         .run_attempts = 1,
+        .keep_requests = keep_requests,
         .webhook_attempts = 3,
         .webhook_per_host = 16,
         .max_queued_runs = 100000,

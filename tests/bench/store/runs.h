@@ -31,6 +31,8 @@ struct runs {
 void runs_use_postgres(const char *url, unsigned replicas);
 /* NULL: it is SQLite. */
 const char *runs_postgres_url(void);
+/* From the next opening on; FAILED before. */
+void runs_keep_requests(enum hl_keep_requests keep);
 /* What earlier openings left there, if it is on PostgreSQL. Nothing is open. */
 void runs_forget(void);
 

@@ -318,9 +318,11 @@ static void compare_memory(void)
 {
     const struct hl_database *db = hl_database_of(t.d);
     uint64_t bytes = 0;
-    for (size_t i = 0; i < t.m.n; i++)
-        bytes += hl_run_state_is_final(t.m.runs[i].state) ? t.has_response_file[i]
-                                                          : t.has_request_file[i];
+    for (size_t i = 0; i < t.m.n; i++) {
+        bool is_final = hl_run_state_is_final(t.m.runs[i].state);
+        bytes += is_final && t.has_response_file[i];
+        bytes += t.m.runs[i].state != HL_RUN_SUCCESS && t.has_request_file[i];
+    }
     agree("queued", (long long)t.backlog.now.queued_runs, (long long)model_queued(&t.m));
     agree("pending", (long long)t.backlog.now.pending,
         (long long)model_deliveries(&t.m, MODEL_PENDING));

@@ -359,10 +359,12 @@ static void check_bodies(const char *when)
 {
     sqlite3_stmt *st;
     unsigned files = 0;
-    cr_assert_eq(sqlite3_prepare_v2(db,
-                     "SELECT body_where, body_sha256, body_file, body_bytes FROM ticket"
-                     " UNION ALL SELECT body_where, body_sha256, body_file, body_bytes FROM result",
-                     -1, &st, NULL),
+    cr_assert_eq(
+        sqlite3_prepare_v2(db,
+            "SELECT body_where, body_sha256, body_file, body_bytes FROM ticket"
+            " UNION ALL SELECT body_where, body_sha256, body_file, body_bytes FROM result"
+            " UNION ALL SELECT body_where, body_sha256, body_file, body_bytes FROM request",
+            -1, &st, NULL),
         SQLITE_OK);
     while (sqlite3_step(st) == SQLITE_ROW) {
         int where = sqlite3_column_int(st, 0);

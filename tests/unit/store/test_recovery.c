@@ -149,6 +149,7 @@ static long long kept_requests(void)
 Test(recovery, request_that_can_be_of_no_more_use_is_not_kept)
 {
     struct hl_id id;
+    f.config.keep_requests = HL_KEEP_REQUESTS_NONE;
     fixture_open(&f);
     hl_claimed_free(begin_one(&id));
     cr_assert_eq(kept_requests(), 0);

@@ -271,7 +271,7 @@ static long long runs_now(void)
 
 Test(shed, runs_go_after_their_bodies_the_oldest_first_and_no_more_than_needed)
 {
-    enum { RUNS = 300 }; /* their records are less than a file, with the tables that there are */
+    enum { RUNS = 240 }; /* their records are less than a file, with the tables that there are */
     struct hl_id files[4];
     uint64_t empty = bytes_now();
     finish_many(RUNS, NULL, NULL);

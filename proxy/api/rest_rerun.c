@@ -1,0 +1,169 @@
+/* rest_rerun.c - see rest_rerun.h. Thread: control.
+ * Promise: the new run is the asker's: subject, limits, no class above what the asker may have; what the
+ * request said of who called does not go on in another's name (contract 14).
+ * Not here: who may (rest_owner.c), how the store gives the body's file a second name (store/sqlite/run.c). */
+#include "api/rest_rerun.h"
+
+#include "api/json.h"
+#include "api/rest_request.h"
+#include "auth/identity.h"
+#include "base/clock.h"
+#include "http/stored_head.h"
+#include "run/allowance.h"
+#include "run/location.h"
+#include "store/quota.h"
+
+static void begin(struct hl_rest_call *call);
+static void show(struct hl_rest_call *call);
+
+void hl_rest_rerun(struct hl_rest_call *call)
+{
+    hl_rest_with_request(call, begin);
+}
+
+static struct hl_str identity_of(const struct hl_rest_call *call)
+{
+    return (struct hl_str){call->asker.identity, call->asker.identity_n};
+}
+
+static void refuse_limit(struct hl_rest_call *call, enum hl_limit limit)
+{
+    struct hl_allowance_room room;
+    struct hl_refusal why = hl_allowance_refusal(call->asker.quota, limit, &room);
+    if (hl_buf_append_str(&call->reply.fields, hl_str_from(why.fields)) != HL_OK) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    hl_reply_refuse(&call->reply, &why);
+    hl_rest_end(call);
+}
+
+/* False: it is too soon for another. */
+static bool count_call(struct hl_rest_call *call)
+{
+    struct hl_quota *quota = call->asker.quota;
+    if (!hl_quota_has_limits(quota))
+        return true;
+    call->is_counted = hl_quota_count(quota, hl_clock_mono_ms());
+    return call->is_counted;
+}
+
+static void uncount_call(struct hl_rest_call *call)
+{
+    if (call->is_counted)
+        hl_quota_uncount(call->asker.quota, hl_clock_mono_ms());
+    call->is_counted = false;
+}
+
+static enum hl_priority class_of(const struct hl_rest_call *call, const struct hl_run_row *run)
+{
+    enum hl_priority most = call->is_operator ? HL_PRIORITY_HIGH : call->asker.max_priority;
+    return run->priority > most ? run->priority : most;
+}
+
+/* `head` is the new run's. NULL: out of memory. */
+static struct hl_accept *make_accept(
+    struct hl_rest_call *call, struct hl_get_run *g, const struct hl_id *run_id, struct hl_str head)
+{
+    struct hl_stored_start start;
+    struct hl_stored_field trace;
+    struct hl_str rest = head;
+    if (!hl_stored_head_start(&rest, &start))
+        return NULL;
+    bool has_trace = hl_stored_head_find(head, HL_STR("traceparent"), &trace);
+    const struct hl_quota *quota = call->asker.quota;
+    struct hl_accept tmpl = {
+        .run_id = *run_id,
+        .rerun_of = call->id,
+        .created_ms = hl_clock_wall_ms(),
+        .project = g->run.project,
+        .app = g->run.app,
+        .method = start.method,
+        .target = start.target,
+        .head = head,
+        .webhook_url = hl_buf_str(&g->request.webhook_url),
+        .webhook_secret = hl_buf_str(&g->request.webhook_secret),
+        .traceparent = has_trace ? trace.value : HL_STR(""),
+        .subject = hl_str_from(call->asker.subject),
+        .identity = identity_of(call),
+        .start_timeout_ms = hl_rest_parts(call)->config->queue_timeout_ms,
+        .priority = class_of(call, &g->run),
+        .max_queued = hl_quota_has_limits(quota) ? atomic_load(&quota->max_queued) : 0,
+        .body = g->request.body,
+        .borrows_file = g->request.body.where == HL_BODY_FILE,
+    };
+    struct hl_accept *accept = hl_accept_new(HL_STORE_ACCEPT, &tmpl);
+    if (accept)
+        g->request.body = (struct hl_body){.where = HL_BODY_NONE};
+    return accept;
+}
+
+static void post(struct hl_rest_call *call, struct hl_get_run *g)
+{
+    struct hl_id run_id = hl_id_next(&call->all->ids, hl_clock_wall_ms());
+    struct hl_stored_edit edit = {.from = &call->id,
+        .to = &run_id,
+        .drops_credentials = !hl_str_eq(identity_of(call), g->run.identity)};
+    struct hl_buf head;
+    hl_buf_init(&head, 0);
+    enum hl_err err = hl_stored_head_edit(&head, hl_buf_str(&g->request.head), &edit);
+    struct hl_accept *accept = err ? NULL : make_accept(call, g, &run_id, hl_buf_str(&head));
+    if (head.n > 0)
+        explicit_bzero(head.p, head.n);
+    hl_buf_fini(&head);
+    hl_rest_drop_answers(call);
+    if (!accept) {
+        uncount_call(call);
+        hl_rest_refuse(
+            call, err == HL_ERR_CORRUPT ? HL_REFUSAL_REQUEST_DAMAGED : HL_REFUSAL_NO_MEMORY);
+        return;
+    }
+    hl_rest_ask_store(call, HL_STORE_ACCEPT, &accept->m);
+    hl_rest_then(call, show);
+}
+
+static void begin(struct hl_rest_call *call)
+{
+    struct hl_get_run *g = (struct hl_get_run *)call->answers[0];
+    if (!hl_run_state_is_final(g->run.state))
+        hl_rest_refuse_saying(
+            call, HL_REFUSAL_RERUN_UNFINISHED, hl_run_state_text(g->run.state), NULL);
+    else if (count_call(call))
+        post(call, g);
+    else
+        refuse_limit(call, HL_LIMIT_RATE);
+}
+
+static void say_accepted(struct hl_rest_call *call, const struct hl_accept *accept)
+{
+    char location[HL_LOCATION_MAX];
+    hl_location_write(
+        location, hl_rest_parts(call)->config, accept->project, accept->app, &accept->run_id);
+    call->reply.run_id = accept->run_id;
+    if (hl_buf_append_str(&call->reply.fields, hl_str_from(location)) != HL_OK) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    hl_rest_end_json(call, 202,
+        HL_JSON_OBJECT(
+            {"run_id", hl_json_id(&accept->run_id)}, {"rerun_of", hl_json_id(&call->id)}));
+}
+
+static void show(struct hl_rest_call *call)
+{
+    const struct hl_accept *accept = (const struct hl_accept *)call->answers[0];
+    enum hl_err rc = accept->m.rc;
+    if (rc == HL_OK) {
+        say_accepted(call, accept);
+        return;
+    }
+    uncount_call(call);
+    if (rc == HL_ERR_BUSY && accept->is_over_queued)
+        refuse_limit(call, HL_LIMIT_MAX_QUEUED);
+    else if (rc == HL_ERR_BUSY)
+        hl_rest_refuse(call, HL_REFUSAL_RUNS_FULL);
+    else if (rc == HL_ERR_NOT_FOUND)
+        hl_rest_refuse(call, HL_REFUSAL_REQUEST_NOT_KEPT);
+    else
+        hl_rest_refuse_store(call, rc, "run");
+}

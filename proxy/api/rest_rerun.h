@@ -1,0 +1,9 @@
+/* rest_rerun.h - POST …/runs/{id}/rerun: a new run with the request of one that has ended. */
+#ifndef HL_API_REST_RERUN_H
+#define HL_API_REST_RERUN_H
+
+#include "api/rest_call.h"
+
+void hl_rest_rerun(struct hl_rest_call *call);
+
+#endif
