@@ -1,7 +1,7 @@
 // The dashboard's pages for those who run the service: deliveries and their repetition, API keys, the figures of now.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { control, goTo, makeToken, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, control, goTo, makeToken, openDashboard } from './lib/browser.mjs';
 import { stage } from './lib/stage.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { until } from './lib/until.mjs';
@@ -282,6 +282,51 @@ test('a bad expiry is refused with the reason', async (t) => {
     await dialog.getByRole('button', { name: 'Create', exact: true }).click();
     await dialog.getByRole('alert').getByText('It was not created').waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
+});
+
+test('limits are given with a key, shown with it, changed and lifted', async (t) => {
+    const { open, sidecar } = await scene(t);
+    const page = await open('#/keys', { complaints: /400/ });
+    await page.getByRole('button', { name: 'Create Service Account' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Create Service Account' });
+    await dialog.getByLabel('Name').fill('batch');
+    await dialog.getByText('Limits', { exact: true }).click();
+    await dialog.getByLabel('Rate').fill('100/m');
+    await dialog.getByLabel('Queued').fill('1000');
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    await dialog.getByRole('button', { name: 'I have it' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'batch' });
+    await row.getByText('100/m, 1000 queued').waitFor();
+    const limits = async () => {
+        const { json } = await control(sidecar, 'GET', '/v2/projects/p/service-accounts');
+        const { rate, max_running, max_queued, max_priority } = json.service_accounts.find(({ name }) => name === 'batch');
+        return { rate, max_running, max_queued, max_priority };
+    };
+    assert.deepEqual(await limits(), { rate: '100/m', max_running: null, max_queued: 1000, max_priority: 'normal' });
+
+    await page.getByRole('button', { name: 'Limits of batch' }).click();
+    const form = page.getByRole('dialog', { name: 'Limits of “batch”' });
+    assert.equal(await form.getByLabel('Rate').inputValue(), '100/m');
+    assert.equal(await form.getByLabel('At once').inputValue(), '');
+    await assertAccessible(page);
+    await form.getByLabel('Rate').fill('often');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await form.getByRole('alert').getByText(/rate/).waitFor();
+    await form.getByLabel('Rate').fill('');
+    await form.getByLabel('Queued').fill('');
+    await form.getByLabel('At once').fill('4');
+    await form.getByLabel('Highest priority').selectOption('high');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await row.getByText('4 at once, priority high').waitFor();
+    assert.deepEqual(await limits(), { rate: null, max_running: 4, max_queued: null, max_priority: 'high' });
+    await until('the focus is on the button again', () =>
+        page.evaluate(() => document.activeElement.getAttribute('aria-label') === 'Limits of batch'));
+
+    await page.getByRole('button', { name: 'Limits of batch' }).click();
+    await form.getByLabel('At once').fill('');
+    await form.getByLabel('Highest priority').selectOption('normal');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await row.getByText('none').waitFor();
 });
 
 test('a key is revoked after a question, and its token refused from then on', async (t) => {

@@ -3,6 +3,7 @@ import * as api from './api.js';
 import { now } from './clock.js';
 import { announce, ask, badge, button, copy, dialog, fill, h, note } from './dom.js';
 import { plural, time, visible } from './format.js';
+import { limitFields, limitWords } from './limits.js';
 
 const PAGE = 100;
 const ROLES = [
@@ -78,6 +79,10 @@ class AccountList {
         const name = visible(account.name);
         const label = { 'aria-label': `Revoke ${name}` };
         const revoke = button('Revoke…', () => this.#revoke(account), 'small', label);
+        const limits = button('Limits…', () => this.#limit(account), 'small', {
+            'aria-label': `Limits of ${name}`,
+            'data-limits': account.id,
+        });
         const cell = (of, ...content) => h('td', { role: 'cell', 'data-label': of }, content);
         const id = h('span.sub', { title: 'id' }, account.id);
         const revoked = account.revoked_at && h('span.sub', {}, time(account.revoked_at));
@@ -87,11 +92,19 @@ class AccountList {
             h('td.name', { role: 'cell' }, h('strong', {}, name), id),
             cell('Role', account.role),
             cell('State', badge(kind, state), revoked),
+            cell('Limits', h('span.limits', {}, limitWords(account))),
             cell('Created', time(account.created_at, { style: 'date' })),
             cell('Expires', time(account.expires_at, { style: 'date' })),
             cell('Last used', time(account.last_used_at, { empty: 'never' })),
-            h('td', { role: 'cell' }, state === 'active' ? revoke : null),
+            h('td', { role: 'cell' }, state === 'active' ? [limits, ' ', revoke] : null),
         );
+    }
+
+    async #limit(account) {
+        if (!(await changeLimits(account))) return;
+        await this.load();
+        announce('The limits were changed');
+        this.#body.querySelector(`[data-limits="${account.id}"]`)?.focus();
     }
 
     async #revoke(account) {
@@ -109,7 +122,7 @@ class AccountList {
 }
 
 function makeTable(body) {
-    const names = ['Name', 'Role', 'State', 'Created', 'Expires', 'Last used', 'Action'];
+    const names = ['Name', 'Role', 'State', 'Limits', 'Created', 'Expires', 'Last used', 'Action'];
     const heads = names.map((text) => h('th', { scope: 'col', role: 'columnheader' }, text));
     return h(
         'table.keys',
@@ -117,6 +130,29 @@ function makeTable(body) {
         h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, heads)),
         body,
     );
+}
+
+/** Asks for other limits. Resolves with whether they were changed. */
+function changeLimits(account) {
+    return dialog(`Limits of “${visible(account.name)}”`, (close) => {
+        const { fields, read } = limitFields(account);
+        const problem = h('div');
+        const submit = h('button.button.main', { type: 'submit' }, 'Save');
+        const onsubmit = async (event) => {
+            event.preventDefault();
+            submit.disabled = true;
+            try {
+                await api.send('PATCH', `/service-accounts/${account.id}`, read());
+                close(true);
+            } catch (error) {
+                fill(problem, note('error', 'They were not changed', h('p', {}, error.message)));
+                submit.disabled = false;
+            }
+        };
+        const cancel = button('Cancel', () => close(false));
+        const hint = h('p.hint', {}, 'They hold at once, for calls to come. An empty field is no limit.');
+        return h('form', { onsubmit }, hint, fields, problem, h('div.actions', {}, cancel, submit));
+    });
 }
 
 function stateOf(account) {
@@ -186,14 +222,17 @@ function makeFields() {
         ),
     );
     const role = h('fieldset', {}, h('legend', {}, 'Role'), roles);
+    const limits = limitFields();
     return {
         fields: [
             h('label.field', {}, h('span', {}, 'Name'), name),
             h('label.field', {}, h('span', {}, 'Expiry date'), expiry),
             h('div.presets', {}, presets),
             role,
+            h('details', {}, h('summary', {}, 'Limits'), h('fieldset', {}, limits.fields)),
         ],
         read: () => ({
+            ...limits.read(),
             name: name.value.trim(),
             expires_at: endOf(expiry.value).toISOString(),
             role: role.querySelector(':checked').value,
