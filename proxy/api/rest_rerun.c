@@ -1,6 +1,6 @@
 /* rest_rerun.c - see rest_rerun.h. Thread: control.
  * Promise: the new run is the asker's: subject, limits, no class above what the asker may have; what the
- * request said of who called does not go on in another's name (contract 14).
+ * request said of who called does not go on in another's name (contract 4).
  * Not here: who may (rest_owner.c), how the store gives the body's file a second name (store/sqlite/run.c). */
 #include "api/rest_rerun.h"
 

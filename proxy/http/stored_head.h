@@ -23,7 +23,7 @@ HL_MUST_CHECK bool hl_stored_head_next(struct hl_str *rest, struct hl_stored_fie
 /* The first of that name; false: there is none. */
 bool hl_stored_head_find(struct hl_str head, struct hl_str name, struct hl_stored_field *field);
 /* Whether its value may be shown to whoever may see the run: Accept*, Content-*, User-Agent, traceparent,
- * X-Request-Id (contract 14). */
+ * X-Request-Id (contract 8). */
 bool hl_stored_field_is_harmless(const struct hl_stored_field *field);
 
 struct hl_stored_edit {
