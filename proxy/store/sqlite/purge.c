@@ -1,8 +1,8 @@
 /* purge.c - what may go: runs past retention, expired idempotency keys, and, when the store is at
- * its size limit, what is kept of requests, the bodies of the oldest finished runs, then those runs and their keys. The store's
- * thread; small steps, each a transaction of its own. Results are in the order in which their runs
- * came, so each pass begins with the oldest. A run with a pending delivery stays, body and all. How
- * far a pass has come is in db->now: a step that is rolled back has not been there. */
+ * its size limit, what is kept of requests, the bodies of the oldest finished runs, then those runs and
+ * their keys. The store's thread; small steps, each a transaction of its own. Results are in the order in
+ * which their runs came, so each pass begins with the oldest. A run with a pending delivery stays, body
+ * and all. How far a pass has come is in db->now: a step that is rolled back has not been there. */
 #include "store/sqlite/purge.h"
 
 #include "base/clock.h"
