@@ -1,8 +1,8 @@
 /* fresh.c - runs that were accepted or recorded in this transaction. Their rows are written when it
  * ends, or before somebody looks for one of them: a run that is handed out in the transaction that
  * accepts it is written once, as begun, and its request is not read back. Nor is that written if the
- * run may be attempted once and no requests are kept: only a release could ask for it, and brings it along. The store's
- * thread, inside a transaction. */
+ * run may be attempted once and no requests are kept: only a release could ask for it, and brings it
+ * along. The store's thread, inside a transaction. */
 #include "store/sqlite/fresh.h"
 
 #include "store/message.h"
