@@ -104,8 +104,8 @@ const WRONG = [
         return role.env;
     }],
     ['another key', /HOOKLINE_KEY: \*\*\*\* is not the key .*give all replicas that one/, () => ({ HOOKLINE_KEY: OTHER_KEY })],
-    ['a newer schema', /HOOKLINE_POSTGRES_URL: .*newer hookline \(version 9.*upgrade/, async ({ db }) => {
-        await db.query(`UPDATE ${db.schema}.meta SET v = '9' WHERE k IN ('version', 'least_reader')`);
+    ['a newer schema', /HOOKLINE_POSTGRES_URL: .*newer hookline \(version 99.*upgrade/, async ({ db }) => {
+        await db.query(`UPDATE ${db.schema}.meta SET v = '99' WHERE k IN ('version', 'least_reader')`);
     }],
     ['another lifetime of a replica', /HOOKLINE_REPLICA_TTL: 5s here, but 60s .*give all the same one/, () => ({
         HOOKLINE_REPLICA_TTL: '5s',

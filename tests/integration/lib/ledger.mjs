@@ -289,7 +289,8 @@ export class Ledger {
     async #checkFiles() {
         const known = await this.sidecar.sql(
             `SELECT lower(hex(body_file)) AS file FROM result WHERE body_file IS NOT NULL
-             UNION SELECT lower(hex(body_file)) FROM ticket WHERE body_file IS NOT NULL`,
+             UNION SELECT lower(hex(body_file)) FROM ticket WHERE body_file IS NOT NULL
+             UNION SELECT lower(hex(body_file)) FROM request WHERE body_file IS NOT NULL`,
         );
         const files = await filesBelow(join(this.sidecar.dataDir, 'bodies'));
         assert.deepEqual(
