@@ -29,6 +29,11 @@ struct hl_upstream_wait {
     void (*on_done)(struct hl_upstream_wait *wait, struct hl_upstream *upstream);
 };
 
+/* None has begun, and none is to cancel: `*wait` is zeroed but for that. */
+static inline void hl_upstream_wait_none(struct hl_upstream_wait *wait)
+{
+    hl_list_init(&wait->node);
+}
 void hl_upstream_wait_init(struct hl_upstream_wait *wait,
     void (*on_done)(struct hl_upstream_wait *wait, struct hl_upstream *upstream));
 /* Connects, again and again with back-off, for `timeout_ms`. Ends with on_done or

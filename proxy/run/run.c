@@ -10,12 +10,6 @@
 #include "base/clock.h"
 #include "body/source.h"
 
-static void on_no_connection(struct hl_upstream_wait *wait, struct hl_upstream *upstream)
-{
-    (void)wait;
-    (void)upstream;
-}
-
 struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us)
 {
     struct hl_run *run = hl_slab_get_zeroed(&runs->memory);
@@ -31,7 +25,7 @@ struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us)
     hl_list_push_back(&runs->list, &run->node);
     hl_timer_init(&run->timer, NULL);
     hl_timer_init(&run->deadline, NULL);
-    hl_upstream_wait_init(&run->wait, on_no_connection);
+    hl_upstream_wait_none(&run->wait);
     hl_gate_wait_init(&run->gate_wait);
     hl_limiter_wait_init(&run->slot_wait, NULL);
     hl_counter_add(&runs->count, 1);
