@@ -8,7 +8,7 @@ import { DELIVERIES, RUNS, fleet } from './lib/replicas.mjs';
 import { assertRefused } from './lib/rest.mjs';
 import { temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN } from './lib/stage.mjs';
-import { gate, until } from './lib/until.mjs';
+import { gate, sleep, until } from './lib/until.mjs';
 
 const FULL_HOUSE = fileURLToPath(new URL('apps/full_house.py', import.meta.url));
 const ONE = { HOOKLINE_ASYNC_CONCURRENCY: '1' };
@@ -141,6 +141,22 @@ test('an orderly stop gives back at once what was claimed and not begun, and lea
         assert.deepEqual([state, attempts], ['success', 1]);
         assert.equal(all.calls(id), 1);
     }
+});
+
+test('an orderly stop that takes a while does not come back as a replica', async (t) => {
+    const all = await fleet(t);
+    const a = await all.add('a');
+    const client = await all.database.connect(t);
+    await client.query('BEGIN');
+    await client.query(`SELECT * FROM ${all.database.schema}.node FOR UPDATE`);
+    const stopped = a.sidecar.stop();
+    const waits = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%node%'`;
+    await until('it waits', async () => (await client.query(waits)).rows[0].n > 0);
+    await sleep(600); // a beat is due by now
+    await client.query('ROLLBACK');
+    await stopped;
+    assert.deepEqual(await all.rows('SELECT name FROM ~.node'), []);
+    assert.equal(a.sidecar.stderr.includes('counted as dead'), false);
 });
 
 test('an orderly stop leaves the webhook that it was sending to the others', async (t) => {

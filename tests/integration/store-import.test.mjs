@@ -190,7 +190,8 @@ test('where the schema has a key, tokens of both are good: at replicas that run,
     const env = { HOOKLINE_KEY: fresh, HOOKLINE_PREVIOUS_KEY: all.database.key };
     await a.sidecar.stop();
     await b.sidecar.stop();
-    assert.equal((await run(['store', 'rekey'], { ...all.database.env, ...env })).code, 0);
+    const rekeyed = await run(['store', 'rekey'], { ...all.database.env, ...env });
+    assert.equal(rekeyed.code, 0, rekeyed.stderr);
     const c = await all.add('c', { env: { HOOKLINE_KEY: fresh } });
     for (const one of [own, ...two.map(({ good }) => good)]) assert.equal(await knock(c, one), 200);
 });

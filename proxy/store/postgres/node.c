@@ -213,9 +213,15 @@ bool hl_pg_node_knows_others(const struct hl_pg_store *s, uint64_t now_ms)
 
 /* --- turns ---------------------------------------------------------------------------------- */
 
+/* A beat behind the leave would find no row, and join again. */
+static bool has_turns(const struct hl_pg_store *s)
+{
+    return hl_pg_link_is_up(&s->writer) && !s->is_leaving;
+}
+
 void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
-    if (!hl_pg_link_is_up(&s->writer))
+    if (!has_turns(s))
         return;
     if (!s->is_joined) {
         if (s->join_ms > 0 && now_ms >= s->join_ms)
@@ -247,7 +253,7 @@ static uint64_t bury_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
 /* What is under way is not due: its answer wakes the thread. */
 uint64_t hl_pg_node_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
 {
-    if (!hl_pg_link_is_up(&s->writer))
+    if (!has_turns(s))
         return UINT64_MAX;
     if (!s->is_joined)
         return s->join_ms > 0 ? s->join_ms : UINT64_MAX;
