@@ -58,10 +58,10 @@ void hl_rest_drop_inquiry(struct hl_rest_calls *calls, struct hl_inquiry_gone *g
 
 void hl_rest_take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquiry)
 {
-    struct hl_target target;
+    struct hl_target target = {0};
     struct inquiry_call *own = calloc(1, sizeof(*own));
-    bool is_target = hl_target_split(hl_buf_str(&inquiry->target), &target);
-    if (!own || !is_target) {
+    bool is_call = !hl_id_is_nil(&inquiry->awaited);
+    if (!own || (!is_call && !hl_target_split(hl_buf_str(&inquiry->target), &target))) {
         free(own);
         hl_reply_refuse(&inquiry->reply, hl_refusal(HL_REFUSAL_NO_MEMORY));
         hl_mailbox_post(inquiry->reply_to, &inquiry->msg);
@@ -74,8 +74,8 @@ void hl_rest_take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquir
     own->call.body = hl_buf_str(&inquiry->body);
     own->call.asker = inquiry->asker;
     own->call.on_reply = on_reply;
-    if (hl_id_is_nil(&inquiry->awaited))
-        hl_rest_route(calls, &own->call);
-    else
+    if (is_call)
         begin_call(calls, own);
+    else
+        hl_rest_route(calls, &own->call);
 }

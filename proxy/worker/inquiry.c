@@ -184,8 +184,7 @@ static struct caller_inquiry *make(struct hl_client *c, const struct hl_asker *a
     q->asked->asker = *asker;
     q->asked->method = c->method;
     hl_buf_init(&q->asked->body, HL_INQUIRY_BODY_MAX);
-    if (hl_buf_append_str(&q->asked->target, c->callers->head.target) == HL_OK)
-        return q;
+    return q;
 fail:
     inquiry_free(q);
     return NULL;
@@ -204,6 +203,10 @@ void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker)
     struct caller_inquiry *q = make(c, asker);
     if (!q) {
         refuse(c, HL_REFUSAL_NO_MEMORY);
+        return;
+    }
+    if (hl_buf_append_str(&q->asked->target, c->callers->head.target) != HL_OK) {
+        refuse_made(q, HL_REFUSAL_NO_MEMORY);
         return;
     }
     hl_client_give_to(c, &taker, q);

@@ -40,7 +40,7 @@ struct hl_inquiry {
     struct hl_slot_name from;
     struct hl_asker asker;
     enum hl_method method;
-    struct hl_buf target, body; /* as they came */
+    struct hl_buf target, body; /* as they came; none of a call that waits */
     /* Not nil: no request, but a call whose run was accepted, and that waits for the run's response. */
     struct hl_id awaited;
     uint64_t wait_ms;

@@ -78,6 +78,18 @@ test('a long response comes whole', async (t) => {
     assert.ok(answer.body.equals(bytes));
 });
 
+test('who waits gets his response while others call on the same worker', async (t) => {
+    const { call } = await stage(t, { env: { HOOKLINE_WORKERS: '1' } });
+    const garbage = Buffer.alloc(16_000, 0x80);
+    const others = async () => {
+        for (let i = 0; i < 20; i++) assert.equal((await call('/v4/p/a/other', { body: garbage })).status, 200);
+    };
+    const waits = async () => {
+        for (let i = 0; i < 20; i++) assert.equal((await call(RUN, { headers: wait(20), body: 'it' })).status, 200);
+    };
+    await Promise.all([...Array(4).keys()].flatMap(() => [others(), waits()]));
+});
+
 test('whose time is over gets the 202, and the run goes on', async (t) => {
     const { doors, app } = waiting();
     const { call, sidecar } = await stage(t, { app });
