@@ -35,8 +35,10 @@ enum hl_err hl_call_send(struct hl_call *call, struct hl_piece *piece)
     while (call->unsent > HL_CALL_WINDOW && !hl_call_is_gone(call))
         pthread_cond_wait(&call->changed, &call->lock);
     bool is_gone = hl_call_is_gone(call);
-    if (!is_gone)
+    if (!is_gone) {
         call->unsent += piece->n;
+        call->has_begun = true;
+    }
     pthread_mutex_unlock(&call->lock);
     if (is_gone) {
         free(piece);

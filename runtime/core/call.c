@@ -1,6 +1,7 @@
 /* call.c - one call of a function: what was asked, and whether anybody still waits for the answer.
  * Owns: struct hl_call. Thread: see core/call_inside.h.
- * Not here: answers (answer.c, emit.c), where calls come from (connection.c). */
+ * Not here: answers (answer.c, emit.c), what comes before them (progress.c), where calls come from
+ * (connection.c). */
 #include "core/call_inside.h"
 
 #include <stdio.h>
@@ -95,6 +96,7 @@ void hl_call_free(struct hl_call *call)
     hl_buf_fini(&call->body);
     hl_buf_fini(&call->values);
     free(call->last);
+    free(call->progress);
     free(call);
 }
 

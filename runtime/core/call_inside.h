@@ -24,6 +24,8 @@ enum hl_call_stage {
     HL_CALL_DONE,     /* `last` is what ends a stream, or there was no memory for it */
 };
 
+struct hl_progress;
+
 struct hl_call_field {
     struct hl_str name, value;
 };
@@ -55,9 +57,11 @@ struct hl_call {
     /* between the threads */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    size_t unsent;       /* bytes of pieces that the socket has not taken; under the lock */
-    bool is_woken;       /* under the lock */
-    atomic_bool is_gone; /* set under the lock, read anywhere */
+    size_t unsent;  /* bytes of pieces that the socket has not taken; under the lock */
+    bool has_begun; /* a piece was sent: the answer has a head; under the lock */
+    bool is_woken;  /* under the lock */
+    struct hl_progress *progress; /* NULL: the function has told nothing; under the lock */
+    atomic_bool is_gone;          /* set under the lock, read anywhere */
 
     size_t field_count;
     struct hl_call_field fields[]; /* and then the bytes of the head */

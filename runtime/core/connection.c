@@ -2,7 +2,8 @@
  * Owns: the socket, the one deadline that counts. Thread: the loop's.
  * Promise: requests are answered in order, and of the next one nothing is looked at before; every
  * wait but that for the function has a deadline; a caller's FIN counts as gone, as in the proxy.
- * Not here: reading a request (intake.c), writing an answer (output.c). */
+ * Not here: reading a request (intake.c), writing an answer (output.c) and what comes before it
+ * (progress.c). */
 #include "core/connection.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "core/fork.h"
 #include "core/intake.h"
 #include "core/output.h"
+#include "core/progress.h"
 
 #define MAX_AHEAD        (64 * 1024) /* bytes read while a call is answered */
 #define HEAD_TIMEOUT_MS  10000
@@ -40,6 +42,7 @@ bool hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
         return false;
     }
     hl_timer_init(&c->timer, on_timer);
+    hl_timer_init(&c->pace, hl_progress_on_pace);
     hl_message_reader_init(&c->messages, &hl_intake_rules);
     hl_list_init(&c->out);
     hl_fork_hold();
@@ -97,6 +100,7 @@ void hl_connection_close(struct hl_connection *c, bool resets)
     c->state = HL_CONNECTION_CLOSING;
     hl_slot_remove(&c->home->names, c->name);
     hl_timer_disarm(&c->timer);
+    hl_timer_disarm(&c->pace);
     hl_output_drop_all(c);
     end_socket(c, resets);
 }
@@ -105,6 +109,7 @@ static void free_connection(struct hl_connection *c)
 {
     struct hl_home *home = c->home;
     hl_timer_fini(home->wheel, &c->timer);
+    hl_timer_fini(home->wheel, &c->pace);
     hl_message_reader_fini(&c->messages);
     hl_buf_fini(&c->in);
     hl_fork_hold();
@@ -238,6 +243,7 @@ void hl_connection_take_piece(struct hl_home *home, struct hl_piece *piece)
         free(piece);
         return;
     }
+    hl_progress_flush(c);
     hl_output_add(c, piece);
     hl_connection_go_on(c);
 }
@@ -246,6 +252,8 @@ void hl_connection_take_call(struct hl_home *home, struct hl_call *call)
 {
     struct hl_connection *c = hl_slot_find(&home->names, call->connection);
     struct hl_piece *last = call->last;
+    if (c)
+        hl_progress_flush(c);
     call->last = NULL;
     hl_connection_drop_call(home, call);
     if (!c) {

@@ -68,6 +68,11 @@ struct hl_connection {
     size_t owed;              /* bytes given to the socket that the call has no credit for yet */
     enum hl_piece_end ending; /* of the last piece given to the socket */
     struct hl_stall stall;    /* of what the socket does not take */
+
+    /* what a call tells before its answer */
+    struct hl_timer pace; /* armed: the next interim response waits for it */
+    uint64_t interim_end; /* where the last one ends among the stream's bytes */
+
     struct hl_linger linger;
 };
 

@@ -20,6 +20,7 @@ struct hl_desk {
 /* What comes through the mailbox. */
 enum hl_desk_message {
     HL_DESK_PIECE,    /* struct hl_piece */
+    HL_DESK_PROGRESS, /* struct hl_progress */
     HL_DESK_RELEASED, /* struct hl_call */
     HL_DESK_STOP,
 };

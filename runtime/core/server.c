@@ -17,6 +17,7 @@
 #include "core/connection.h"
 #include "core/fork.h"
 #include "core/host_log.h"
+#include "core/progress.h"
 #include "loop/thread.h"
 
 #define MOST_CONNECTIONS  4096
@@ -121,6 +122,9 @@ static void on_message(void *self, struct hl_msg *msg)
     switch ((enum hl_desk_message)msg->type) {
     case HL_DESK_PIECE:
         hl_connection_take_piece(&server->home, HL_CONTAINER_OF(msg, struct hl_piece, msg));
+        break;
+    case HL_DESK_PROGRESS:
+        hl_progress_hear(&server->home, HL_CONTAINER_OF(msg, struct hl_progress, told));
         break;
     case HL_DESK_RELEASED:
         hl_connection_take_call(&server->home, HL_CONTAINER_OF(msg, struct hl_call, released));

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,23 +23,33 @@ static void run_echo(struct hl_call *call)
     hl_call_answer_json(call, 200, body.n ? body : HL_STR("{}"));
 }
 
-static void run_hold(struct hl_call *call)
+static void answer_run(struct hl_call *call, unsigned nth)
 {
     char text[64];
+    snprintf(text, sizeof(text), "{\"run\":%u}", nth);
+    hl_call_answer_json(call, 200, hl_str_from(text));
+}
+
+static void run_hold(struct hl_call *call)
+{
     unsigned nth = atomic_fetch_add(&house.running, 1) + 1;
     while (atomic_load(&house.let_go) < nth)
         house_rest();
-    snprintf(text, sizeof(text), "{\"run\":%u}", nth);
-    hl_call_answer_json(call, 200, hl_str_from(text));
+    answer_run(call, nth);
     atomic_fetch_add(&house.finished, 1);
 }
 
 /* {"values":["a",1]}: split by hand, no commas inside. */
-static void run_yield(struct hl_call *call)
+static struct hl_str values_of(struct hl_call *call)
 {
     struct hl_str body = hl_call_body(call);
     const char *at = strchr(body.p, '[');
-    struct hl_str list = {at + 1, (size_t)(strrchr(body.p, ']') - at - 1)}, value;
+    return (struct hl_str){at + 1, (size_t)(strrchr(body.p, ']') - at - 1)};
+}
+
+static void run_yield(struct hl_call *call)
+{
+    struct hl_str list = values_of(call), value;
     while (hl_str_next_element(&list, &value)) {
         if (value.p[0] == '"') {
             char text[256];
@@ -90,10 +101,46 @@ static void run_await(struct hl_call *call)
     atomic_fetch_add(&house.gone, hl_call_wait(call));
 }
 
+static void run_tell(struct hl_call *call)
+{
+    struct hl_str list = values_of(call), value;
+    for (int i = 0; hl_str_next_element(&list, &value); i++) {
+        atomic_store(&house.told, hl_call_progress(call, value));
+        if (i == 0)
+            house_rest(); /* it goes out, the others wait */
+    }
+    unsigned nth = atomic_fetch_add(&house.running, 1) + 1;
+    while (atomic_load(&house.let_go) < nth)
+        house_rest();
+    if (!hl_call_wants_events(call)) {
+        answer_run(call, nth);
+        return;
+    }
+    cr_assert_eq(hl_call_emit_json(call, HL_STR("1")), HL_OK);
+    atomic_store(&house.told, hl_call_progress(call, HL_STR("\"late\"")));
+    cr_assert_eq(hl_call_emit_json(call, HL_STR("2")), HL_OK);
+    cr_assert_eq(hl_call_end(call), HL_OK);
+}
+
+static void run_count(struct hl_call *call)
+{
+    unsigned nth = atomic_fetch_add(&house.running, 1) + 1;
+    enum hl_err err = HL_OK;
+    for (int i = 1; !err && atomic_load(&house.let_go) < nth; i++) {
+        char number[16];
+        snprintf(number, sizeof(number), "%d", i);
+        err = hl_call_progress(call, hl_str_from(number));
+        house_rest();
+    }
+    atomic_fetch_add(&house.gone, err == HL_ERR_CANCELLED);
+    answer_run(call, nth);
+}
+
 static const struct hl_callee callees[] = {{.name = "echo"}, {.name = "hold"}, {.name = "yield"},
-    {.name = "raw", .is_raw = true}, {.name = "pour"}, {.name = "fail"}, {.name = "await"}};
+    {.name = "raw", .is_raw = true}, {.name = "pour"}, {.name = "fail"}, {.name = "await"},
+    {.name = "tell"}, {.name = "count"}};
 static void (*const functions[])(struct hl_call *call) = {
-    run_echo, run_hold, run_yield, run_raw, run_pour, run_fail, run_await};
+    run_echo, run_hold, run_yield, run_raw, run_pour, run_fail, run_await, run_tell, run_count};
 
 static void *work(void *arg)
 {
@@ -148,13 +195,18 @@ void house_catch_up(void)
 
 int caller_open(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
+    struct sockaddr_in tcp = {.sin_family = AF_INET,
         .sin_port = htons(hl_server_port(house.server)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    bool is_unix = house.settings.socket[0] != '\0';
+    memcpy(local.sun_path, house.settings.socket, sizeof(local.sun_path));
+    int fd = socket(is_unix ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    cr_assert_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    int rc = is_unix ? connect(fd, (struct sockaddr *)&local, sizeof(local))
+                     : connect(fd, (struct sockaddr *)&tcp, sizeof(tcp));
+    cr_assert_eq(rc, 0);
     return fd;
 }
 

@@ -6,7 +6,10 @@
  *   any  /raw     answers method, target and body as text/plain
  *   POST /pour    emits 16 KiB events until the caller has gone
  *   POST /fail    emits the number of values that the body says, then fails
- *   POST /await   waits until the caller has gone */
+ *   POST /await   waits until the caller has gone
+ *   POST /tell    tells each member "values" of the body as its progress, holds as /hold does and
+ *                 answers {"run":n}; a stream is told "late" between two events
+ *   POST /count   tells 1, 2, 3 … for as long as /hold holds and its caller is there; answers as /tell */
 #ifndef HL_TESTS_HOUSE_H
 #define HL_TESTS_HOUSE_H
 
@@ -24,6 +27,7 @@ struct house {
     atomic_uint running, finished, gone; /* calls of /hold; callers that were seen to go */
     atomic_uint let_go;                  /* how many calls of /hold may end */
     atomic_size_t poured;                /* bytes */
+    atomic_uint told;                    /* enum hl_err of the last progress */
 };
 
 extern struct house house;
@@ -48,7 +52,7 @@ void house_catch_up(void);
     } while (0)
 void house_rest(void); /* one millisecond */
 
-/* A caller's socket. */
+/* A caller's socket, of TCP or unix. */
 int caller_open(void);
 void caller_send(int fd, const char *text);
 /* Reads until `mark` is in what came; returns all that came so far on this caller's account, NUL

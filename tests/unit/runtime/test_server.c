@@ -199,15 +199,12 @@ Test(server, listens_on_a_unix_socket_and_removes_it)
     snprintf(house.settings.socket, sizeof(house.settings.socket), "%s/f.sock", directory);
     house_open();
     cr_assert_eq(hl_server_port(house.server), 0);
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    strcpy(address.sun_path, house.settings.socket);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    int fd = caller_open();
     caller_post(fd, "/echo", "", "{\"u\":1}");
     caller_read_until(fd, "{\"u\":1}");
     close(fd);
     house_close();
-    cr_assert_neq(access(address.sun_path, F_OK), 0);
+    cr_assert_neq(access(house.settings.socket, F_OK), 0);
     rmdir(directory);
 }
 

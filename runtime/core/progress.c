@@ -1,0 +1,133 @@
+/* progress.c - how far a call is, on its way to the caller as an interim response.
+ * Owns: the newest value that has not gone out. Thread: hl_call_progress any, the rest the loop's.
+ * Promise: of a call's values one waits at most and one is on its way, so a caller who reads slowly
+ * costs no memory, holds up no function and gets the newest one next; none follows the answer's head,
+ * where none could stand (RFC 9112 4).
+ * Not here: when an answer begins (answer.c), its way to the socket (output.c). */
+#include "core/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fork.h"
+#include "core/json_line.h"
+
+/* ---- the function's thread ---- */
+
+static struct hl_progress *new_progress(struct hl_slot_name connection)
+{
+    struct hl_progress *progress = malloc(sizeof(*progress));
+    if (!progress)
+        return NULL;
+    progress->told.type = HL_DESK_PROGRESS;
+    progress->connection = connection;
+    progress->is_told = false;
+    progress->n = 0;
+    return progress;
+}
+
+/* Under the call's lock, and so before the head of an answer that another thread is about to send. */
+static void keep(struct hl_call *call, const char *line, size_t n)
+{
+    struct hl_progress *progress = call->progress;
+    bool is_known = progress->is_told || progress->n > 0;
+    memcpy(progress->line, line, n);
+    progress->n = n;
+    if (is_known)
+        return;
+    progress->is_told = true;
+    hl_mailbox_post(&call->desk->mail.box, &progress->told);
+}
+
+enum hl_err hl_call_progress(struct hl_call *call, struct hl_str json)
+{
+    char line[HL_CALL_PROGRESS_MAX];
+    size_t n = hl_json_line_write(line, sizeof(line), json);
+    enum hl_err err = HL_OK;
+    if (n == 0)
+        return HL_ERR_TOO_LARGE;
+    if (hl_fork_is_child() || hl_call_is_gone(call))
+        return HL_ERR_CANCELLED;
+    if (call->minor == 0)
+        return HL_OK; /* HTTP/1.0 has no interim responses (RFC 9110 15.2) */
+    pthread_mutex_lock(&call->lock);
+    if (!call->has_begun) {
+        if (!call->progress)
+            call->progress = new_progress(call->connection);
+        if (call->progress)
+            keep(call, line, n);
+        else
+            err = HL_ERR_NOMEM;
+    }
+    pthread_mutex_unlock(&call->lock);
+    return err;
+}
+
+/* ---- the loop's thread ---- */
+
+static bool has_line(struct hl_call *call)
+{
+    pthread_mutex_lock(&call->lock);
+    bool has_line = call->progress && call->progress->n > 0;
+    pthread_mutex_unlock(&call->lock);
+    return has_line;
+}
+
+/* False: the peer has gone. */
+static bool send_line(struct hl_connection *c)
+{
+    static const char head[] = "HTTP/1.1 103 Early Hints\r\nX-Run-Progress: ";
+    char out[sizeof(head) + HL_CALL_PROGRESS_MAX + sizeof("\r\n\r\n")];
+    size_t n = sizeof(head) - 1;
+    memcpy(out, head, n);
+    pthread_mutex_lock(&c->call->lock);
+    struct hl_progress *progress = c->call->progress;
+    memcpy(out + n, progress->line, progress->n);
+    n += progress->n;
+    progress->n = 0;
+    pthread_mutex_unlock(&c->call->lock);
+    memcpy(out + n, "\r\n\r\n", 4);
+    if (hl_stream_write(&c->stream, out, n + 4) != HL_OK)
+        return false;
+    c->interim_end = c->stream.written;
+    return true;
+}
+
+/* What the peer has not taken of the last one would only grow old before the next one. */
+static bool may_send(const struct hl_connection *c)
+{
+    return !hl_stream_is_blocked(&c->stream) && hl_stream_taken(&c->stream) >= c->interim_end;
+}
+
+static void pump(struct hl_connection *c)
+{
+    if (hl_timer_is_armed(&c->pace) || !has_line(c->call))
+        return;
+    hl_timer_arm(c->home->wheel, &c->pace, HL_PROGRESS_EVERY_MS);
+    if (may_send(c) && !send_line(c))
+        hl_connection_close(c, false);
+    hl_connection_go_on(c);
+}
+
+void hl_progress_hear(struct hl_home *home, struct hl_progress *progress)
+{
+    struct hl_connection *c = hl_slot_find(&home->names, progress->connection);
+    if (!c)
+        return; /* and `is_told` stays: there is nobody to tell anything */
+    pthread_mutex_lock(&c->call->lock);
+    progress->is_told = false;
+    pthread_mutex_unlock(&c->call->lock);
+    pump(c);
+}
+
+void hl_progress_on_pace(struct hl_timer *timer)
+{
+    pump(HL_CONTAINER_OF(timer, struct hl_connection, pace));
+}
+
+void hl_progress_flush(struct hl_connection *c)
+{
+    hl_timer_disarm(&c->pace);
+    if (has_line(c->call))
+        send_line(c); /* if that fails, so does what follows it */
+}
