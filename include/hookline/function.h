@@ -1,4 +1,4 @@
-/* hookline/function.h - functions in C that hookline calls. Version 1 of the interface.
+/* hookline/function.h - functions in C that hookline calls. Version 2 of the interface.
  *
  * A function takes a JSON object, its parameters, and gives a result, or values one by one. It is
  * compiled into a shared object, which `hookline-function` loads and serves over HTTP, each function
@@ -48,7 +48,7 @@
 extern "C" {
 #endif
 
-#define HL_FN_VERSION 1
+#define HL_FN_VERSION 2 /* 2: progress */
 
 /* A JSON value of the input. NULL is one that is not there: everything below takes it. */
 struct hl_fn_value;
@@ -131,6 +131,9 @@ struct hl_fn_host {
 
     /* `call` may be NULL: a line about no run */
     void (*log)(const struct hl_fn_call *call, enum hl_fn_level level, const char *message);
+
+    /* since version 2; NULL for `json`: what was written into the buffer */
+    int (*progress)(struct hl_fn_call *call, const char *json, size_t length);
 };
 
 /* ---- what a module is ---- */
@@ -218,6 +221,26 @@ static inline const char *hl_fn_field(const struct hl_fn_call *call, const char 
 static inline bool hl_fn_is_cancelled(const struct hl_fn_call *call)
 {
     return call->host->is_gone(call);
+}
+
+/* ---- how far it is ---- */
+
+#define HL_FN_PROGRESS 1024 /* bytes of JSON, without white space and in ASCII */
+
+/* Tells whoever follows the run how far it is, by any JSON value. Call it as often as is convenient: it
+ * never waits, about two values a second go out, and a newer one takes the place of one that still
+ * waits. Dropped (HL_FN_OK) once the first value of a stream was emitted, for then the answer has begun
+ * and its events can say the same; and for callers of HTTP/1.0. HL_FN_REFUSED: it is not JSON, or
+ * longer than HL_FN_PROGRESS. HL_FN_GONE: nobody waits any more. */
+static inline int hl_fn_progress_json(struct hl_fn_call *call, const char *json)
+{
+    return call->host->progress(call, json, strlen(json));
+}
+
+/* What was written with hl_fn_open … hl_fn_put_…; the buffer is empty again. */
+static inline int hl_fn_progress(struct hl_fn_call *call)
+{
+    return call->host->progress(call, NULL, 0);
 }
 
 /* ---- results ---- */

@@ -320,6 +320,21 @@ static void write_log(const struct hl_fn_call *face, enum hl_fn_level level, con
     hl_log_write(at, message, fields);
 }
 
+/* ---- the table: how far it is ---- */
+
+static int progress(struct hl_fn_call *face, const char *json, size_t length)
+{
+    struct task *task = task_of(face);
+    struct hl_str text;
+    const char *fault = find_json(task, json, length, &text);
+    if (fault)
+        return refuse(task, fault);
+    enum hl_err err = hl_call_progress(task->call, text);
+    if (err == HL_ERR_TOO_LARGE)
+        return refuse(task, "it is longer than progress may be, which is 1,024 bytes");
+    return status_of(task, err);
+}
+
 const struct hl_fn_host hl_task_host = {
     .version = HL_FN_VERSION,
     .type = hl_input_type,
@@ -351,4 +366,5 @@ const struct hl_fn_host hl_task_host = {
     .begin_events = begin_events,
     .fail = fail,
     .log = write_log,
+    .progress = progress,
 };

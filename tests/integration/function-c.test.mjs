@@ -529,7 +529,7 @@ test('what cannot be served is refused with one line that says why', async (t) =
         ['int nothing;', /HL_FN_MODULE is missing/],
         [
             `${include}const struct hl_fn_module hl_fn_module = {99, NULL, NULL, NULL};`,
-            /was built for version 99 of hookline\/function.h, and this hookline-function knows 1 to 1/,
+            /was built for version 99 of hookline\/function.h, and this hookline-function knows 1 to 2/,
         ],
         [`${include}HL_FN_MODULE(NULL, NULL, NULL);`, /has no functions/],
         [plain('_hidden'), /'_hidden' cannot be a function's name/],

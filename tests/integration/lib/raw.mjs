@@ -69,9 +69,14 @@ export class RawClient {
     }
 }
 
-/** A connection that ends with the test. `sidecar` has a port (and may be any other listener). */
-export async function connect(t, { port }, { silence } = {}) {
-    const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+/**
+ * A connection that ends with the test. The listener has a port, as a sidecar has, or the path of a socket. `isLazy`:
+ * nothing is read before somebody waits for it.
+ */
+export async function connect(t, { port, path }, { silence, isLazy = false } = {}) {
+    const where = path ? { path } : { port, host: '127.0.0.1', noDelay: true };
+    const socket = net.connect({ ...where, allowHalfOpen: true });
+    if (isLazy) socket.pause(); // later would be too late: it would read on until its buffer is full
     socket.on('error', () => {}); // the reader reports it to whoever waits
     await once(socket, 'connect');
     const client = new RawClient(socket, silence);
