@@ -199,6 +199,22 @@ static PyObject *get_has_room(PyObject *object, void *closure)
     return hl_py_bool(!call || hl_call_has_room(call));
 }
 
+/* ---- how far it is ---- */
+
+/* progress(json: bytes), of at most progress_max bytes: one that nobody will see is dropped, that of a
+ * call that is over too. Any thread: the interpreter's lock keeps it apart from release(). */
+static PyObject *call_progress(PyObject *object, PyObject *json)
+{
+    struct hl_call *call = self_of(object)->call;
+    char *p;
+    Py_ssize_t n;
+    if (PyBytes_AsStringAndSize(json, &p, &n) < 0)
+        return NULL;
+    if (call && hl_call_progress(call, (struct hl_str){p, (size_t)n}) == HL_ERR_NOMEM)
+        return PyErr_NoMemory();
+    return hl_py_none();
+}
+
 /* ---- answers: True, or False when the caller has gone ---- */
 
 static PyObject *outcome(enum hl_err err)
@@ -300,6 +316,7 @@ static PyObject *call_end(PyObject *object, PyObject *unused)
 static PyMethodDef methods[] = {
     {"release", call_release, METH_NOARGS, NULL},
     {"fields", call_fields, METH_NOARGS, NULL},
+    {"progress", call_progress, METH_O, NULL},
     {"answer_json", call_answer_json, METH_VARARGS, NULL},
     {"answer_bytes", call_answer_bytes, METH_VARARGS, NULL},
     {"fail", call_fail, METH_VARARGS, NULL},

@@ -96,7 +96,8 @@ PyMODINIT_FUNC PyInit__server(void)
     if (!module)
         return NULL;
     if (hl_py_server_register(module) < 0 || hl_py_call_register(module) < 0 ||
-        PyModule_AddStringConstant(module, "version", HL_VERSION) < 0) {
+        PyModule_AddStringConstant(module, "version", HL_VERSION) < 0 ||
+        PyModule_AddIntConstant(module, "progress_max", HL_CALL_PROGRESS_MAX) < 0) {
         Py_DecRef(module);
         return NULL;
     }

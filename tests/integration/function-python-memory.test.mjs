@@ -13,7 +13,7 @@ const SLACK = (isSanitized ? 8 : 1) * 1024 * 1024;
 
 const SOURCE = `
 import asyncio, gc, re, sys, types
-from hookline_runtime import Request, context
+from hookline_runtime import Request, context, progress
 
 def run(text: str, n: int = 1):
     context().headers["host"]
@@ -43,6 +43,14 @@ def data(request: Request):
 def pair():
     return 201, None
 
+def tells():
+    for i in range(3):
+        progress({"step": i})
+    try:
+        progress({1})
+    except TypeError:
+        return i
+
 def figures():
     gc.collect()
     rss = re.search(r"RssAnon:\\s+(\\d+) kB", open("/proc/self/status").read())[1]
@@ -62,6 +70,7 @@ const MIX = [
     ['unfit', {}],
     ['data', { x: 'y'.repeat(1000) }],
     ['pair', {}],
+    ['tells', {}],
     ['run', { text: 1 }],
     ['run', { surplus: 1 }],
     ['nothing', {}],

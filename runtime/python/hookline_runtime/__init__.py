@@ -7,6 +7,7 @@ python3 -m hookline_runtime main.py serves it as POST /run. runtime/README.md, "
 """
 from ._server import version as __version__
 from .context import Context, context
+from .progress import progress
 from .request import Headers, Request, Response
 
-__all__ = ["Context", "Headers", "Request", "Response", "context"]
+__all__ = ["Context", "Headers", "Request", "Response", "context", "progress"]
