@@ -14,7 +14,7 @@ void hl_cors_write(struct hl_writer *w, const struct hl_cors *cors)
         hl_write_str(w, cors->allowed);
         HL_WRITE(w, "\r\nAccess-Control-Expose-Headers: X-Request-Id, Location, "
                     "Preference-Applied, Retry-After, RateLimit, RateLimit-Policy, "
-                    "WWW-Authenticate, X-Run-Status-Code\r\n");
+                    "WWW-Authenticate, X-Run-State, X-Run-Kept, X-Run-Status-Code\r\n");
     }
     if (cors->varies)
         HL_WRITE(w, "Vary: Origin\r\n");
@@ -54,7 +54,8 @@ void hl_cors_write_preflight(char out[HL_CORS_PREFLIGHT_MAX], const struct hl_he
         hl_write_str(&w, asked->value);
     else
         HL_WRITE(&w, "Authorization, Content-Type, Accept, Idempotency-Key, Prefer, "
-                     "X-Webhook-Secret");
+                     "Last-Event-ID, X-Run-Attempts, X-Run-Keep, X-Run-Priority, "
+                     "X-Run-Start-Timeout, X-Run-Timeout, X-Webhook-Secret");
     HL_WRITE(&w, "\r\nAccess-Control-Max-Age: 600\r\n");
     hl_write(&w, "", 1);
     HL_ASSERT(hl_writer_end(&w) > 0);

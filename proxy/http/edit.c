@@ -274,6 +274,9 @@ size_t hl_edit_response(
     if (edit->cors.allowed.n > 0)
         dropped |= BIT(ACCESS_CONTROL_ALLOW_ORIGIN); /* two of them are as good as none */
 
+    if (edit->is_unkept)
+        dropped |= BIT(X_RUN); /* it is ours to say */
+
     write_status_line(&w, head);
     write_lines(&w, head, dropped);
     write_date(&w, head, edit->date);
@@ -284,6 +287,8 @@ size_t hl_edit_response(
         HL_WRITE(&w, "Cache-Control: no-cache\r\n");
     if (edit->is_event_stream && head->first[HL_FIELD_X_ACCEL_BUFFERING] < 0)
         HL_WRITE(&w, "X-Accel-Buffering: no\r\n");
+    if (edit->is_unkept)
+        HL_WRITE(&w, "X-Run-Kept: false\r\n");
     if (edit->preference_applied)
         HL_WRITE(&w, "Preference-Applied: respond-async\r\n");
     if (edit->selects_own && head->status == 101 &&

@@ -64,6 +64,7 @@ struct hl_response_edit {
     /* Add cache-control, x-accel-buffering, charset where the app set none (contract 3). */
     bool is_event_stream;
     bool preference_applied; /* Preference-Applied: respond-async */
+    bool is_unkept;          /* X-Run-Kept: false */
     bool selects_own;    /* 101: Sec-WebSocket-Protocol: hookline, where the app selected none */
     struct hl_cors cors; /* with an origin, the app's own word on that goes */
     enum hl_framing framing; /* what the caller gets */

@@ -148,6 +148,15 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "X-Run-Priority asks for more than the account's max_priority, which is normal unless an "
         "admin "
         "has raised it."),
+    ROW(RUN_KEEP_FORM, 400, "X-Run-Keep is not one field with true or false."),
+    ROW(RUN_KEEP_OFF, 403,
+        "X-Run-Keep asks for a stream that is kept, and HOOKLINE_STREAM_KEEP is off: leave it out, "
+        "or call "
+        "with async=true."),
+    ROW(RUN_KEEP_TOKEN, 403,
+        "X-Run-Keep asks for a stream that is kept, which needs tokens (HOOKLINE_AUTH=none): the "
+        "operator "
+        "can set HOOKLINE_STREAM_KEEP=all; or call with async=true."),
 
     /* ---- tokens ---- */
     WITH(TOKENS_SEVERAL, 400, REALM ", error=\"invalid_request\"",
@@ -331,6 +340,38 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "was needed (HOOKLINE_STORE_MAX_BYTES)."),
     ROW(RESULT_UNREADABLE, 500,
         "The kept response cannot be read from the data directory; see the log."),
+    ROW(EVENTS_NEVER_KEPT, 404,
+        "The events of this run are not kept: it was called synchronously, without X-Run-Keep: "
+        "true."),
+    ROW(EVENTS_NO_STREAM, 409,
+        "The run's response is no event stream that could be followed (200, text/event-stream, "
+        "without "
+        "Content-Encoding): use /result."),
+    ROW(EVENTS_GONE, 410,
+        "The run's events are not kept any more, or were more than is kept "
+        "(HOOKLINE_MAX_KEPT_RESPONSE, HOOKLINE_STORE_MAX_BYTES, HOOKLINE_STREAM_RETENTION)."),
+    ROW(EVENTS_ID, 400,
+        "Last-Event-ID is neither a number nor the id of an event of this run: leave it out to "
+        "begin with "
+        "the first one."),
+    ROW(EVENTS_ID_TWICE, 400,
+        "Last-Event-ID is given more than once, or is longer than 1024 bytes: send one, as a field "
+        "or as "
+        "the parameter last_event_id."),
+    ROW(EVENTS_NO_SIDECAR, 409,
+        "No sidecar is running on this data directory: events are followed through it. Start it "
+        "first."),
+    ROW(RELAY_PASS, 403,
+        "X-Run-Relay is what replicas say to each other, and this one is not good (now): leave it "
+        "out."),
+    ROW(RELAY_OTHER, 403, "X-Run-Relay is for the events of another run."),
+    LATER(FOLLOWERS_FULL, 429, CALLS,
+        "HOOKLINE_MAX_FOLLOWERS callers follow runs already; try again later."),
+    LATER(FOLLOWERS_OF_RUN, 429, CALLS, "100 callers follow this run already; try again later."),
+    LATER(FOLLOWERS_OF_SUBJECT, 429, CALLS,
+        "The token's subject follows as many runs as it may, a quarter of HOOKLINE_MAX_FOLLOWERS; "
+        "try "
+        "again later."),
     ROW(LOG_ELSEWHERE, 409,
         "What was logged about the run is in the memory of the replica that has it, %s: ask that "
         "one. Of a run that failed, every replica can show it."),
