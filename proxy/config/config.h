@@ -19,6 +19,7 @@
 enum hl_auth_mode { HL_AUTH_JWT, HL_AUTH_NONE };
 enum hl_admin_auth { HL_ADMIN_AUTH_AUTO, HL_ADMIN_AUTH_TOKEN, HL_ADMIN_AUTH_NONE };
 enum hl_keep_requests { HL_KEEP_REQUESTS_FAILED, HL_KEEP_REQUESTS_ALL, HL_KEEP_REQUESTS_NONE };
+enum hl_stream_keep { HL_STREAM_KEEP_ASK, HL_STREAM_KEEP_ALL, HL_STREAM_KEEP_OFF };
 enum hl_app_gate { HL_APP_GATE_START, HL_APP_GATE_ALWAYS, HL_APP_GATE_OFF };
 enum hl_store_kind { HL_STORE_SQLITE, HL_STORE_MEMORY, HL_STORE_POSTGRES };
 
@@ -52,10 +53,16 @@ struct hl_origin_list {
 /* One of the two is 0. */
 struct hl_store_limit {
     uint64_t bytes;
-    uint32_t percent; /* of the volume's size */
+    uint32_t percent; /* of the volume's size, or of the store's limit */
 };
 
-#define HL_PUBLIC_URL_MAX 1024
+static inline uint64_t hl_store_limit_bytes(const struct hl_store_limit *limit, uint64_t whole)
+{
+    return limit->bytes > 0 ? limit->bytes : whole / 100 * limit->percent;
+}
+
+#define HL_PUBLIC_URL_MAX  1024
+#define HL_REPLICA_URL_MAX 512
 
 /* Strings are NUL-terminated beyond their length; an empty one means "not set". */
 struct hl_config {
@@ -110,6 +117,10 @@ struct hl_config {
     uint64_t sse_heartbeat_ms; /* 0: off */
     uint64_t retention_ms;
     enum hl_keep_requests keep_requests;
+    enum hl_stream_keep stream_keep;
+    struct hl_store_limit stream_keep_max_bytes; /* percent: of the store's limit */
+    uint64_t stream_retention_ms;                /* of kept streams of synchronous calls */
+    uint32_t max_followers;
     uint32_t run_attempts;
     struct hl_str run_retry_on;  /* as it was said; after loading it is `retry_on` */
     struct hl_retry_on retry_on; /* with several attempts and an empty list: interrupted */
@@ -155,7 +166,8 @@ struct hl_config {
     struct hl_str postgres_schema;
     bool postgres_unsafe;
     bool postgres_prepare;
-    struct hl_str replica; /* never empty after loading */
+    struct hl_str replica;     /* never empty after loading */
+    struct hl_str replica_url; /* empty: by address */
     uint64_t replica_ttl_ms;
 
     /* the process */

@@ -67,6 +67,14 @@ static bool is_public_url(struct hl_str text)
            !memchr(text.p, '?', text.n) && !memchr(text.p, '#', text.n);
 }
 
+static bool is_replica_url(struct hl_str text)
+{
+    struct hl_url url;
+    return text.n <= HL_REPLICA_URL_MAX && hl_url_parse(text, &url) && !url.has_userinfo &&
+           !url.is_https && url.port != 0 && !memchr(text.p, '#', text.n) &&
+           (url.path_and_query.n == 0 || hl_str_eq(url.path_and_query, HL_STR("/")));
+}
+
 static bool is_file_path(struct hl_str text)
 {
     return text.n >= 1 && text.n < 4096;
@@ -154,6 +162,8 @@ static const char *const keep_words[] = {[HL_KEEP_REQUESTS_FAILED] = "failed",
     [HL_KEEP_REQUESTS_ALL] = "all",
     [HL_KEEP_REQUESTS_NONE] = "none",
     NULL};
+static const char *const stream_words[] = {
+    [HL_STREAM_KEEP_ASK] = "ask", [HL_STREAM_KEEP_ALL] = "all", [HL_STREAM_KEEP_OFF] = "off", NULL};
 const char *const hl_store_words[] = {[HL_STORE_SQLITE] = "sqlite",
     [HL_STORE_MEMORY] = "memory",
     [HL_STORE_POSTGRES] = "postgres",
@@ -293,6 +303,17 @@ const struct hl_option hl_options[] = {
     {ROW(WORD, "KEEP_REQUESTS", keep_requests, "failed"), .words = keep_words,
         .help = "whose requests of asynchronous runs are kept after their end, for rerun and GET …/request: "
                 "failed (all that did not succeed), all, none"},
+    {ROW(WORD, "STREAM_KEEP", stream_keep, "ask"), .words = stream_words,
+        .help = "which event streams of synchronous calls are kept, go on without their callers and can be read "
+                "again (GET …/events): ask (those with X-Run-Keep: true), all, off; asynchronous runs' always are"},
+    {ROW(STORE_LIMIT, "STREAM_KEEP_MAX_BYTES", stream_keep_max_bytes, "10%"),
+        .help = "the space for those streams, in bytes or of HOOKLINE_STORE_MAX_BYTES; then the oldest finished go, "
+                "then new ones are not kept"},
+    {ROW(DURATION, "STREAM_RETENTION", stream_retention_ms, "1h"), .min = SECOND, .max = 3650 * DAY,
+        .help = "how long those streams are kept after their end"},
+    {ROW(COUNT, "MAX_FOLLOWERS", max_followers, "1000"), .min = 0, .max = 1000000,
+        .help = "who reads event streams of runs at once (GET …/events), at most 100 a run and a quarter of all a "
+                "subject; beyond it 429"},
     {ROW(COUNT, "ASYNC_CONCURRENCY", async_concurrency, "64"), .min = 1, .max = 100000,
         .help = "asynchronous runs inside the app at once, at most HOOKLINE_APP_CONCURRENCY"},
     {ROW(DURATION, "MAX_WAIT", max_wait_ms, "60s"), .min = SECOND, .max = HOUR,
@@ -379,6 +400,10 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "REPLICA", replica, ""), .shown = "the host name", .is_valid = hl_replica_is_valid,
         .allowed = "1 to 128 printable ASCII characters without blanks",
         .help = "with postgres: this process's name in records, logs and metrics"},
+    {ROW(TEXT, "REPLICA_URL", replica_url, ""), .shown = "the first address that is no loopback one, and HOOKLINE_LISTEN's port",
+        .is_valid = is_replica_url,
+        .allowed = "http://, a host and a port, and nothing behind them",
+        .help = "with postgres: where other replicas reach this one's run listener, to follow a stream that is here"},
     {ROW(DURATION, "REPLICA_TTL", replica_ttl_ms, "60s"), .min = 3 * SECOND, .max = HOUR,
         .help = "with postgres: how long a replica may be silent; then its runs end as interrupted and "
                 "others send its webhooks; the same for all replicas"},

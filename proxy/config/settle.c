@@ -51,8 +51,12 @@ static enum hl_err settle_data_dir(struct hl_config *config)
 static enum hl_err settle_replica(struct hl_config *config)
 {
     char name[HL_REPLICA_MAX + 1];
+    char url[HL_REPLICA_URL_MAX + 1] = "";
     hl_replica_by_host(name);
-    return settle_text(&config->replica, hl_str_from(name));
+    if (config->store == HL_STORE_POSTGRES)
+        hl_replica_url_by_listener(&config->listen, url);
+    enum hl_err err = settle_text(&config->replica, hl_str_from(name));
+    return err ? err : settle_text(&config->replica_url, hl_str_from(url));
 }
 
 static enum hl_err check_ca_file(const struct hl_config *config, struct hl_buf *problems)

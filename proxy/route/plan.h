@@ -49,6 +49,8 @@ struct hl_plan {
     uint64_t start_timeout_ms; /* until it is inside; 0: none but what settings say of waiting */
     enum hl_priority priority;
     uint32_t max_attempts; /* asynchronous; 0: as settings say */
+    /* Synchronous: an event stream is kept; and the caller has asked for it, and hears if it is not. */
+    bool keeps_stream, asks_keep;
 };
 
 /* Room for the decoded webhook URL and the rewritten target. */

@@ -85,6 +85,32 @@ static bool read_attempts(const struct hl_head *head, uint32_t *attempts)
            (!field || parse_attempts(field->value, attempts));
 }
 
+/* Only asked for where somebody may be asked what is his: without tokens whoever knows a run's id reads its
+ * stream. */
+static enum hl_refusal_cause read_keep(
+    struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config)
+{
+    const struct hl_field *field;
+    bool is_true = false;
+    if (!find_one(head, HL_STR("x-run-keep"), &field))
+        return HL_REFUSAL_RUN_KEEP_FORM;
+    if (field) {
+        is_true = hl_str_eq_nocase(field->value, HL_STR("true"));
+        if (!is_true && !hl_str_eq_nocase(field->value, HL_STR("false")))
+            return HL_REFUSAL_RUN_KEEP_FORM;
+    }
+    if (plan->is_async || plan->is_websocket)
+        return HL_REFUSAL_NONE;
+    if (is_true && config->stream_keep == HL_STREAM_KEEP_OFF)
+        return HL_REFUSAL_RUN_KEEP_OFF;
+    if (is_true && config->stream_keep == HL_STREAM_KEEP_ASK && config->auth == HL_AUTH_NONE)
+        return HL_REFUSAL_RUN_KEEP_TOKEN;
+    plan->asks_keep = is_true;
+    if (field)
+        plan->keeps_stream = is_true;
+    return HL_REFUSAL_NONE;
+}
+
 /* 0 is no limit. */
 static uint64_t stricter(uint64_t a, uint64_t b)
 {
@@ -99,6 +125,9 @@ enum hl_refusal_cause hl_run_fields_read(
     plan->priority = HL_PRIORITY_NORMAL;
     plan->max_attempts = 0;
     plan->start_timeout_ms = plan->is_async ? config->queue_timeout_ms : 0;
+    plan->asks_keep = false;
+    plan->keeps_stream = config->stream_keep == HL_STREAM_KEEP_ALL && !plan->is_async &&
+                         !plan->is_websocket && head->method_id != HL_METHOD_HEAD;
     if (head->first[HL_FIELD_X_RUN] >= 0) {
         fault = read_time(
             head, HL_STR("x-run-timeout"), &plan->timeout_ms, HL_REFUSAL_RUN_TIMEOUT_FORM);
@@ -109,6 +138,8 @@ enum hl_refusal_cause hl_run_fields_read(
             fault = HL_REFUSAL_RUN_PRIORITY_FORM;
         if (!fault && !read_attempts(head, &plan->max_attempts))
             fault = HL_REFUSAL_RUN_ATTEMPTS_FORM;
+        if (!fault)
+            fault = read_keep(plan, head, config);
     }
     if (!plan->is_async)
         plan->timeout_ms = stricter(plan->timeout_ms, config->sync_timeout_ms);

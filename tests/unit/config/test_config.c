@@ -84,6 +84,11 @@ Test(config, has_the_defaults_of_the_specification)
     cr_assert_eq(config->key.n + config->previous_key.n + config->postgres_url.n, 0);
     cr_assert_str_eq(config->postgres_schema.p, "hookline");
     cr_assert_eq(config->replica_ttl_ms, 60000);
+    cr_assert_eq(config->replica_url.n, 0);
+    cr_assert_eq(config->stream_keep, HL_STREAM_KEEP_ASK);
+    cr_assert_eq(config->stream_keep_max_bytes.percent, 10);
+    cr_assert_eq(config->stream_retention_ms, 3600 * 1000);
+    cr_assert_eq(config->max_followers, 1000);
     cr_assert_eq(config->postgres_unsafe, false);
     cr_assert_eq(config->postgres_prepare, true);
 }
@@ -335,4 +340,34 @@ Test(config, refuses_a_user_that_cannot_be_used)
         cr_assert_eq(setresuid(1, 1, 1), 0);
     cr_assert_eq(LOAD("HOOKLINE_APP_COMMAND=true", "HOOKLINE_APP_USER=daemon"), HL_ERR_INVALID);
     cr_assert(has(&problems, "needs root"));
+}
+
+Test(config, says_where_others_reach_a_replica_unless_it_is_told)
+{
+    cr_assert_eq(LOAD("HOOKLINE_STORE=postgres", URL, KEY, "HOOKLINE_LISTEN=10.1.2.3:8081"), HL_OK);
+    cr_assert_str_eq(config->replica_url.p, "http://10.1.2.3:8081");
+    hl_config_free(config);
+    cr_assert_eq(LOAD("HOOKLINE_STORE=postgres", URL, KEY, "HOOKLINE_LISTEN=10.1.2.3:8081",
+                     "HOOKLINE_REPLICA_URL=http://words-0:80"),
+        HL_OK);
+    cr_assert_str_eq(config->replica_url.p, "http://words-0:80");
+}
+
+Test(config, says_what_settings_of_streams_may_be)
+{
+    static const struct {
+        const char *variable, *said;
+    } cases[] = {
+        {"HOOKLINE_STREAM_KEEP=some", "ask, all or off"},
+        {"HOOKLINE_STREAM_KEEP_MAX_BYTES=0", "HOOKLINE_STREAM_KEEP_MAX_BYTES"},
+        {"HOOKLINE_STREAM_RETENTION=1ms", "from 1s to 3650d"},
+        {"HOOKLINE_MAX_FOLLOWERS=1000001", "from 0 to 1000000"},
+        {"HOOKLINE_REPLICA_URL=https://a:1", "http://, a host and a port, and nothing behind them"},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        cr_assert_eq(LOAD((char *)cases[i].variable), HL_ERR_INVALID, "%s", cases[i].variable);
+        cr_assert_eq(count_lines(&problems), 1);
+        cr_assert(has(&problems, cases[i].said), "%.*s", HL_STR_ARG(hl_buf_str(&problems)));
+        hl_buf_drop(&problems, problems.n);
+    }
 }

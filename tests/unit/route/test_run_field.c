@@ -118,3 +118,92 @@ Test(run_field, asynchronous_run_waits_as_the_setting_says_unless_the_call_does)
     ask("", "");
     cr_assert_eq(plan.start_timeout_ms, 0);
 }
+
+/* ---- X-Run-Keep ---- */
+
+static const struct keep_case {
+    enum hl_stream_keep setting;
+    enum hl_auth_mode auth;
+    const char *value; /* NULL: it is not there */
+    uint16_t status;   /* 0: it is not refused */
+    bool keeps, asks;
+} keeps[] = {
+    {HL_STREAM_KEEP_ASK, HL_AUTH_JWT, NULL, 0, false, false},
+    {HL_STREAM_KEEP_ASK, HL_AUTH_JWT, "true", 0, true, true},
+    {HL_STREAM_KEEP_ASK, HL_AUTH_JWT, "TRUE", 0, true, true},
+    {HL_STREAM_KEEP_ASK, HL_AUTH_JWT, "false", 0, false, false},
+    {HL_STREAM_KEEP_ASK, HL_AUTH_NONE, NULL, 0, false, false},
+    {HL_STREAM_KEEP_ASK, HL_AUTH_NONE, "true", 403, false, false}, /* anyone could read it */
+    {HL_STREAM_KEEP_ASK, HL_AUTH_NONE, "false", 0, false, false},
+    {HL_STREAM_KEEP_ALL, HL_AUTH_JWT, NULL, 0, true, false},
+    {HL_STREAM_KEEP_ALL, HL_AUTH_JWT, "true", 0, true, true},
+    {HL_STREAM_KEEP_ALL, HL_AUTH_JWT, "false", 0, false, false},
+    {HL_STREAM_KEEP_ALL, HL_AUTH_NONE, NULL, 0, true, false}, /* the operator has said so */
+    {HL_STREAM_KEEP_ALL, HL_AUTH_NONE, "true", 0, true, true},
+    {HL_STREAM_KEEP_OFF, HL_AUTH_JWT, NULL, 0, false, false},
+    {HL_STREAM_KEEP_OFF, HL_AUTH_JWT, "true", 403, false, false},
+    {HL_STREAM_KEEP_OFF, HL_AUTH_JWT, "false", 0, false, false},
+};
+
+Test(run_field, stream_is_kept_as_setting_and_call_say)
+{
+    for (size_t i = 0; i < HL_ARRAY_LEN(keeps); i++) {
+        const struct keep_case *c = &keeps[i];
+        char line[64] = "";
+        if (c->value)
+            snprintf(line, sizeof line, "X-Run-Keep: %s\r\n", c->value);
+        config.stream_keep = c->setting;
+        config.auth = c->auth;
+        ask("", line);
+        cr_assert_eq(plan.kind, c->status ? HL_PLAN_REFUSED : HL_PLAN_RUN, "case %zu", i);
+        if (c->status) {
+            cr_assert_eq(plan.refusal.status, c->status, "case %zu", i);
+            continue;
+        }
+        cr_assert_eq(plan.keeps_stream, c->keeps, "case %zu", i);
+        cr_assert_eq(plan.asks_keep, c->asks, "case %zu", i);
+    }
+}
+
+Test(run_field, what_is_neither_true_nor_false_is_refused_by_name)
+{
+    static const char *const bad[] = {"", "1", "yes", "true, true", "truee", "0"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(bad); i++) {
+        char line[64];
+        snprintf(line, sizeof line, "X-Run-Keep: %s\r\n", bad[i]);
+        for (int is_async = 0; is_async < 2; is_async++) {
+            ask(is_async ? "?async=true" : "", line);
+            cr_assert_eq(plan.kind, HL_PLAN_REFUSED, "%s", line);
+            cr_assert_eq(plan.refusal.status, 400);
+            cr_assert(strstr(plan.refusal.detail, "X-Run-Keep"), "%s", plan.refusal.detail);
+        }
+    }
+    ask("", "X-Run-Keep: false\r\nX-Run-Keep: false\r\n");
+    cr_assert_eq(plan.refusal.status, 400);
+}
+
+Test(run_field, asynchronous_run_is_kept_anyway_and_the_field_is_only_checked)
+{
+    static const char *const lines[] = {"", "X-Run-Keep: true\r\n", "X-Run-Keep: false\r\n"};
+    static const enum hl_stream_keep settings[] = {
+        HL_STREAM_KEEP_ASK, HL_STREAM_KEEP_ALL, HL_STREAM_KEEP_OFF};
+    for (size_t i = 0; i < HL_ARRAY_LEN(lines); i++)
+        for (size_t k = 0; k < HL_ARRAY_LEN(settings); k++) {
+            config.stream_keep = settings[k];
+            ask("?async=true", lines[i]);
+            cr_assert_eq(plan.kind, HL_PLAN_RUN, "%s", lines[i]);
+            cr_assert_not(plan.keeps_stream || plan.asks_keep);
+        }
+}
+
+Test(run_field, refused_wish_names_what_would_allow_it)
+{
+    config.auth = HL_AUTH_JWT;
+    config.stream_keep = HL_STREAM_KEEP_OFF;
+    ask("", "X-Run-Keep: true\r\n");
+    cr_assert(strstr(plan.refusal.detail, "HOOKLINE_STREAM_KEEP"), "%s", plan.refusal.detail);
+    config.auth = HL_AUTH_NONE;
+    config.stream_keep = HL_STREAM_KEEP_ASK;
+    ask("", "X-Run-Keep: true\r\n");
+    cr_assert(strstr(plan.refusal.detail, "HOOKLINE_AUTH"), "%s", plan.refusal.detail);
+}
