@@ -10,15 +10,18 @@ struct hl_attempt_entry {
     int64_t started_ms, finished_ms;
     uint16_t http_status; /* 0: the app never answered */
     enum hl_run_reason reason;
+    uint64_t events; /* the ordinal of the last event of its stream; 0: there was none */
 };
 
-#define HL_ATTEMPT_ENTRY_MAX 80
+#define HL_ATTEMPT_ENTRY_MAX 104
 
 /* Its text, which `out` has room for. */
 struct hl_str hl_attempt_entry_write(
     const struct hl_attempt_entry *entry, char out[HL_ATTEMPT_ENTRY_MAX]);
 /* The first entry, which is taken off `*log`. False: there is none, or it is none. */
 HL_MUST_CHECK bool hl_attempt_entry_read(struct hl_str *log, struct hl_attempt_entry *entry);
+/* The last ordinal that an attempt has used; 0: none has. */
+uint64_t hl_attempt_log_events(struct hl_str log);
 /* When the first attempt began; `otherwise`: there was none before. */
 int64_t hl_attempt_log_first_ms(struct hl_str log, int64_t otherwise);
 

@@ -5,6 +5,8 @@
 
 #include "store/store.h"
 
+struct hl_shared_keys;
+
 struct hl_store_vt {
     enum hl_err (*post)(struct hl_store *store, struct hl_store_msg *m); /* hl_store_post */
     void (*close)(struct hl_store *store);                               /* hl_store_close */
@@ -19,9 +21,11 @@ struct hl_store {
     const uint8_t *signing_key; /* as it was found at the opening */
     size_t signing_key_n;       /* 0: there was none */
     bool keeps_keys;
-    bool is_shared;                   /* hl_store_is_shared */
-    atomic_bool takes_calls;          /* hl_store_note_app */
-    struct hl_quotas *_Atomic quotas; /* hl_store_heed_quotas; NULL: none */
+    bool is_shared;                           /* hl_store_is_shared */
+    const struct hl_shared_keys *shared_keys; /* NULL: nobody shares any */
+    atomic_bool takes_calls;                  /* hl_store_note_app */
+    _Atomic int64_t live_streams;             /* hl_store_note_stream */
+    struct hl_quotas *_Atomic quotas;         /* hl_store_heed_quotas; NULL: none */
 };
 
 /* As hl_store_open. */

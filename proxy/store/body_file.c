@@ -35,14 +35,34 @@ static enum hl_err final_path(char *out, const char *data_dir, const struct hl_i
     return hl_path(out, "%s/bodies/%02x/%.*s", data_dir, id->b[15], HL_ID_TEXT, name);
 }
 
-enum hl_err hl_body_file_create(const char *data_dir, const struct hl_id *id, int *fd)
+/* Ids of runs end in random bits: no two differ in these alone. */
+struct hl_id hl_body_file_of_stream(const struct hl_id *run_id, uint32_t attempt)
+{
+    struct hl_id id = *run_id;
+    uint32_t n = attempt > 0 ? attempt - 1 : 0;
+    for (int i = 0; i < 4; i++)
+        id.b[15 - i] ^= (uint8_t)(n >> (8 * i));
+    return id;
+}
+
+static enum hl_err open_tmp(const char *data_dir, const struct hl_id *id, int flags, int *fd)
 {
     char path[HL_PATH_MAX];
     enum hl_err err = tmp_path(path, data_dir, id);
     if (err)
         return err;
-    *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    *fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
     return *fd < 0 ? hl_err_from_errno(errno) : HL_OK;
+}
+
+enum hl_err hl_body_file_create(const char *data_dir, const struct hl_id *id, int *fd)
+{
+    return open_tmp(data_dir, id, O_CREAT | O_EXCL, fd);
+}
+
+enum hl_err hl_body_file_open_left(const char *data_dir, const struct hl_id *id, int *fd)
+{
+    return open_tmp(data_dir, id, O_NOFOLLOW, fd);
 }
 
 enum hl_err hl_body_file_write(int fd, struct hl_str bytes)

@@ -13,11 +13,17 @@
 /* Bodies up to this many bytes stay in memory and in the database. */
 #define HL_BODY_INLINE_MAX (256 * 1024)
 
+/* The file of a run's event stream, which an attempt writes: known without a record, so that a kill leaves
+ * it to be found. */
+struct hl_id hl_body_file_of_stream(const struct hl_id *run_id, uint32_t attempt);
 /* Creates tmp/<id> for writing. `*fd` is owned by the caller. */
 HL_MUST_CHECK enum hl_err hl_body_file_create(
     const char *data_dir, const struct hl_id *id, int *fd);
 /* All of `bytes`, behind what was written. */
 HL_MUST_CHECK enum hl_err hl_body_file_write(int fd, struct hl_str bytes);
+/* Opens tmp/<id>, which another process has left, for reading and hl_body_file_commit. */
+HL_MUST_CHECK enum hl_err hl_body_file_open_left(
+    const char *data_dir, const struct hl_id *id, int *fd);
 /* Makes tmp/<id> durable under its final name. Closes nothing. */
 HL_MUST_CHECK enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, int fd);
 /* Likewise, but not durable: for what is only a copy. */

@@ -20,6 +20,7 @@ struct hl_driver;
 struct hl_survey {
     int64_t queued_ms, delivery_ms; /* wall times of the oldest ones that wait; 0: none */
     uint64_t bytes, log_bytes, max_bytes;
+    uint64_t stream_bytes, max_stream_bytes;                   /* as the gauges of that name */
     uint64_t purged_runs, shed_runs, shed_bodies, swept_files; /* since the start */
 };
 
@@ -104,14 +105,23 @@ struct hl_driver_vt {
 struct hl_driver {
     const struct hl_driver_vt *vt;
     struct hl_backlog *backlog;
+    bool wants_purge;     /* a commit has made work for it; cleared by the step */
     bool is_broken;       /* see above; cleared by rollback and a failed commit */
     int64_t seen_ms;      /* what note_time noted last; 0: nothing */
     size_t max_batch;     /* what the requests of one transaction may weigh; 0: any */
     const char *data_dir; /* NULL: bodies are always INLINE */
+    const _Atomic int64_t *live_streams; /* hl_store_note_stream; NULL: there are none */
     /* What open found; the opener's. */
     uint8_t signing_key[HL_SIGNING_KEY_MAX];
     size_t signing_key_n; /* 0: there is none */
 };
+
+/* What kept streams of synchronous calls have that go on. */
+static inline uint64_t hl_driver_live_streams(const struct hl_driver *d)
+{
+    int64_t n = d->live_streams ? atomic_load_explicit(d->live_streams, memory_order_relaxed) : 0;
+    return n > 0 ? (uint64_t)n : 0;
+}
 
 /* What an operation may say without anything being wrong. */
 static inline bool hl_driver_is_answer(enum hl_err rc)

@@ -1,5 +1,5 @@
 /* key.c - reads or makes the data key, and derives from it. At start, except hl_key_lane, which the
- * store's thread calls once for each webhook, and hl_key_derive. The raw key is wiped as soon as
+ * store's thread calls once for each webhook, hl_key_sign_relay and hl_key_derive. The raw key is wiped as soon as
  * the derived ones are there. */
 #include "store/key.h"
 
@@ -29,6 +29,7 @@ static void derive(struct hl_key *key, uint8_t raw[HL_KEY_SIZE])
     hmac(raw, HL_STR("hookline seal with a salt"), key->salted);
     hmac(raw, HL_STR("hookline lane"), key->lane);
     hmac(raw, HL_STR("hookline check"), key->check);
+    hmac(raw, HL_STR("hookline relay"), key->relay);
     explicit_bzero(raw, HL_KEY_SIZE);
 }
 
@@ -170,6 +171,11 @@ void hl_key_random(struct hl_key *key)
 void hl_key_wipe(struct hl_key *key)
 {
     explicit_bzero(key, sizeof(*key));
+}
+
+void hl_key_sign_relay(const struct hl_key *key, struct hl_str text, uint8_t out[HL_KEY_SIZE])
+{
+    hmac(key->relay, text, out);
 }
 
 void hl_key_derive(

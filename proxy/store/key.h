@@ -21,6 +21,7 @@ struct hl_key {
     uint8_t salted[HL_KEY_SIZE]; /* what hl_key_derive derives from */
     uint8_t lane[HL_KEY_SIZE];   /* of webhook destinations */
     uint8_t check[HL_KEY_SIZE];  /* kept in the database: tells a wrong key at start */
+    uint8_t relay[HL_KEY_SIZE];  /* of passes between replicas (relay_pass.h) */
 };
 
 /* What replicas share. */
@@ -58,6 +59,8 @@ static inline struct hl_str hl_key_check(const struct hl_key *key)
 {
     return (struct hl_str){(const char *)key->check, sizeof(key->check)};
 }
+/* What signs passes between replicas. */
+void hl_key_sign_relay(const struct hl_key *key, struct hl_str text, uint8_t out[HL_KEY_SIZE]);
 /* The key that goes with a salt. */
 void hl_key_derive(
     const struct hl_key *key, const uint8_t *salt, size_t n, uint8_t out[HL_KEY_SIZE]);

@@ -57,9 +57,16 @@ static void close_store(struct hl_store *store)
 
 static const struct hl_store_vt vt = {.post = post, .close = close_store};
 
+/* How soon after a commit something may be past its time. */
+static int64_t least_keep_ms(const struct hl_config *config)
+{
+    int64_t key_ms = hl_store_key_ms(config), stream_ms = (int64_t)config->stream_retention_ms;
+    return key_ms < stream_ms ? key_ms : stream_ms;
+}
+
 static enum hl_err start(struct local *l, const struct hl_config *config, char *why, size_t why_len)
 {
-    int failed = hl_engine_start(&l->engine, l->driver, hl_store_key_ms(config));
+    int failed = hl_engine_start(&l->engine, l->driver, least_keep_ms(config));
     if (!failed)
         return HL_OK;
     snprintf(why, why_len, "cannot start the store's thread: %s", strerror(failed));
@@ -79,8 +86,10 @@ enum hl_err hl_local_store_open(
         config->webhook_per_host);
     l->engine.backlog.barred.quotas = &l->base.quotas;
     enum hl_err err = open_driver(l, config, why, why_len);
-    if (!err)
+    if (!err) {
+        l->driver->live_streams = &l->base.live_streams;
         err = start(l, config, why, why_len);
+    }
     if (err) {
         hl_backlog_fini(&l->engine.backlog);
         free(l);

@@ -166,7 +166,8 @@ void hl_maintenance_note_commit(struct hl_engine *e, uint64_t began_us)
     show_backlog(e);
     e->survey_us = sooner(e->survey_us, now_us + SURVEY_US);
     e->settle_us = e->room ? now_us : now_us + QUIET_US;
-    e->purge_us = sooner(e->purge_us, now_us + (uint64_t)e->keep_ms * 1000);
+    e->purge_us =
+        e->driver->wants_purge ? 0 : sooner(e->purge_us, now_us + (uint64_t)e->keep_ms * 1000);
 }
 
 static void survey(struct hl_engine *e)
@@ -178,6 +179,8 @@ static void survey(struct hl_engine *e)
     hl_counter_set(&e->gauges.bytes, now.bytes);
     hl_counter_set(&e->gauges.log_bytes, now.log_bytes);
     hl_counter_set(&e->gauges.max_bytes, now.max_bytes);
+    hl_counter_set(&e->gauges.stream_bytes, now.stream_bytes);
+    hl_counter_set(&e->gauges.max_stream_bytes, now.max_stream_bytes);
     hl_counter_set(&e->gauges.purged_runs, now.purged_runs);
     hl_counter_set(&e->gauges.shed_runs, now.shed_runs);
     hl_counter_set(&e->gauges.shed_bodies, now.shed_bodies);
@@ -225,6 +228,7 @@ static void purge(struct hl_engine *e, uint64_t now_us, bool is_idle)
         e->purge_us = now_us + DOUBT_US;
         return;
     }
+    e->driver->wants_purge = false;
     enum hl_err err = begin_step(e);
     if (!err)
         err = commit_step(e, e->driver->vt->purge(e->driver, now_ms, PURGE_STEP, &due_ms));

@@ -128,6 +128,12 @@ void hl_release_free(struct hl_release *r)
     free(r);
 }
 
+void hl_keep_stream_free(struct hl_keep_stream *k)
+{
+    hl_buf_fini(&k->bytes);
+    free(k);
+}
+
 void hl_finish_free(struct hl_finish *f)
 {
     if (!f)

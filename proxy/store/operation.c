@@ -42,6 +42,11 @@ static size_t weigh_finish(const struct hl_store_msg *m)
     return hl_finish_weight((const struct hl_finish *)m);
 }
 
+static size_t weigh_keep_stream(const struct hl_store_msg *m)
+{
+    return sizeof(struct hl_keep_stream) + ((const struct hl_keep_stream *)m)->bytes.n;
+}
+
 static enum hl_err finish(struct hl_batch *b, struct hl_batch_op *op)
 {
     return b->driver->vt->finish(b->driver, (struct hl_finish *)op->m);
@@ -241,6 +246,8 @@ static const struct hl_operation operations[] = {
     [HL_STORE_LIMIT_ACCOUNT] = {.apply = limit_account},
     [HL_STORE_TOUCH_ACCOUNTS] = {.may_be_refused = true, .apply = touch_accounts},
     [HL_STORE_KEEP_KEY] = {.may_be_refused = true, .apply = keep_key},
+    [HL_STORE_KEEP_STREAM] = {.may_be_refused = true, .weigh = weigh_keep_stream},
+    [HL_STORE_SAY_PROGRESS] = {.may_be_refused = true},
 };
 
 const struct hl_operation *hl_operation_of(const struct hl_store_msg *m)

@@ -71,6 +71,9 @@ void hl_get_run_fini(struct hl_get_run *g)
     hl_run_row_fini(&g->run);
     hl_body_fini(&g->outcome.body);
     hl_buf_fini(&g->log);
+    hl_buf_fini(&g->range);
+    hl_buf_fini(&g->progress);
+    hl_buf_fini(&g->home);
     hl_kept_request_fini(&g->request);
 }
 

@@ -39,10 +39,18 @@ struct hl_get_run {
     struct hl_id run_id;
     char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
     bool with_body, with_log, with_place;
+    /* Instead of with_body, above 0: at most so many bytes of it, from range_from on, into `range`, wherever the
+     * body is; unchecked. */
+    uint32_t range_max;
+    uint64_t range_from;
     struct hl_run_row run;     /* owned by the message */
     struct hl_outcome outcome; /* body owned by the message */
     uint64_t place;            /* with_place: in the queue, 1 is next; 0: it is not queued */
     struct hl_buf log;         /* with_log: what came with its finish; owned by the message */
+    struct hl_buf range;       /* owned by the message */
+    /* Where it is shared, owned by the message: what the run said last of how far it is; and where the other
+     * replica is reached that has it just now. */
+    struct hl_buf progress, home;
     enum hl_asked_request with_request;
     struct hl_kept_request request; /* with_request; owned by the message */
 };

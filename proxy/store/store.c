@@ -100,6 +100,17 @@ void hl_store_note_app(struct hl_store *store, bool takes_calls)
     atomic_store(&store->takes_calls, takes_calls);
 }
 
+void hl_store_note_stream(struct hl_store *store, int64_t bytes)
+{
+    atomic_fetch_add_explicit(&store->live_streams, bytes, memory_order_relaxed);
+}
+
+uint64_t hl_store_live_streams(const struct hl_store *store)
+{
+    int64_t n = atomic_load_explicit(&store->live_streams, memory_order_relaxed);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
 void hl_store_heed_quotas(struct hl_store *store, struct hl_quotas *quotas)
 {
     atomic_store(&store->quotas, quotas);

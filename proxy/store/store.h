@@ -54,6 +54,8 @@ enum hl_store_op {
     HL_STORE_WATCH,           /* struct hl_watch: answered when the run has ended */
     HL_STORE_UNWATCH,         /* struct hl_watch: the WATCH from the same asker is answered now */
     HL_STORE_LIMIT_ACCOUNT,   /* struct hl_limit_account (account.h) */
+    HL_STORE_KEEP_STREAM,     /* struct hl_keep_stream, only where it is shared */
+    HL_STORE_SAY_PROGRESS,    /* struct hl_say_progress, only where it is shared */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */
@@ -162,6 +164,7 @@ struct hl_claimed {
     uint32_t max_attempts; /* likewise */
     int64_t first_ms;      /* when its first attempt began, or this one */
     int64_t start_by_ms;   /* wall time, in case it is released; 0: any, or its store knows */
+    uint64_t events;       /* the last ordinal that the events of earlier attempts have used */
     struct hl_str project, app;
     struct hl_str head; /* as accepted */
     struct hl_body body;
@@ -279,6 +282,28 @@ struct hl_redeliver {
     } mark; /* zero; the store's own: how far it has come */
 };
 
+/* KEEP_STREAM: what came of a running run's event stream, from `at` on: others can follow it, and have it if
+ * this process is lost. In order, and one at a time. Reply OK, STALE (the run is not this process's), or an
+ * error after which it may be sent again. */
+#define HL_STREAM_PART_MAX (256 * 1024)
+struct hl_keep_stream {
+    struct hl_store_msg m;
+    struct hl_id run_id;
+    uint32_t epoch, attempt;
+    uint64_t at;
+    struct hl_buf bytes; /* owned by the message */
+};
+void hl_keep_stream_free(struct hl_keep_stream *k);
+
+/* SAY_PROGRESS: what the run said last of how far it is, for others. Reply as above. */
+#define HL_PROGRESS_MAX 1024
+struct hl_say_progress {
+    struct hl_store_msg m;
+    struct hl_id run_id;
+    uint32_t epoch;
+    char json[HL_PROGRESS_MAX + 1];
+};
+
 /* KEEP_KEY: hl_store_put_signing_key. */
 struct hl_keep_key {
     struct hl_store_msg m;
@@ -302,6 +327,8 @@ struct hl_store_gauges {
     struct hl_counter expired_runs; /* since start, as the next */
     struct hl_counter waiting_runs; /* for their next attempt; they are not in queued_runs */
     struct hl_counter purged_runs, shed_runs, shed_bodies, swept_files; /* since start */
+    /* kept streams of synchronous calls: what may be kept of them, and is of those that have ended */
+    struct hl_counter max_stream_bytes, stream_bytes;
     struct hl_counter is_full; /* 1: accepts are refused with FULL until space is free again */
     /* 1: accepts are refused, for I/O errors or corruption; where it is shared: it has no server now */
     struct hl_counter is_failing;
@@ -373,6 +400,9 @@ uint64_t hl_store_ready_runs(const struct hl_store *store);
 const char *hl_store_data_dir(const struct hl_store *store);
 /* Whether the app of this process takes calls, for the gauge app_taken_ms of all replicas. Any thread. */
 void hl_store_note_app(struct hl_store *store, bool takes_calls);
+/* Those that go on have so many more bytes; and how many they have. Any thread. */
+void hl_store_note_stream(struct hl_store *store, int64_t bytes);
+uint64_t hl_store_live_streams(const struct hl_store *store);
 /* Other processes change it too. */
 bool hl_store_is_shared(const struct hl_store *store);
 /* How many bytes the memory driver keeps at most. */

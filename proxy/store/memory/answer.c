@@ -93,6 +93,11 @@ static enum hl_err get_run(const struct hl_memory *m, struct hl_get_run *g)
     const struct hl_body *body = &run->outcome.body;
     if (g->with_body)
         err = hl_body_copy(&g->outcome.body, (struct hl_str){body->bytes, body->size});
+    if (!err && g->range_max > 0 && body->where == HL_BODY_INLINE && g->range_from < body->size) {
+        uint64_t left = body->size - g->range_from;
+        err = hl_buf_append(&g->range, body->bytes + g->range_from,
+            left < g->range_max ? (size_t)left : g->range_max);
+    }
     if (g->with_place)
         g->place = place_of(m, run);
     if (!err && g->with_log)

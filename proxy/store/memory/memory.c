@@ -78,6 +78,22 @@ static int64_t purge_runs(struct hl_memory *m, int64_t now_ms, unsigned max)
     return due_ms;
 }
 
+/* Past their retention, or more than they may be: they lose their bodies. */
+static int64_t purge_streams(struct hl_memory *m, int64_t now_ms, unsigned max)
+{
+    unsigned n = 0;
+    HL_LIST_EACH_SAFE (node, &m->streams) {
+        struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, stream);
+        int64_t end_ms = run->outcome.finished_ms + m->stream_retention_ms;
+        if (end_ms > now_ms && !hl_memory_streams_are_over(m))
+            return end_ms;
+        if (n++ == max)
+            return now_ms;
+        hl_memory_run_drop_result(m, run);
+    }
+    return INT64_MAX;
+}
+
 static enum hl_err purge(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_memory *m = hl_memory_of(d);
@@ -85,6 +101,8 @@ static enum hl_err purge(struct hl_driver *d, int64_t now_ms, unsigned max, int6
     int64_t accounts_ms = hl_memory_account_purge(m, now_ms, max);
     *due_ms = keys_ms < runs_ms ? keys_ms : runs_ms;
     *due_ms = accounts_ms < *due_ms ? accounts_ms : *due_ms;
+    int64_t streams_ms = purge_streams(m, now_ms, max);
+    *due_ms = streams_ms < *due_ms ? streams_ms : *due_ms;
     return HL_OK;
 }
 
@@ -172,6 +190,8 @@ static void survey(struct hl_driver *d, struct hl_survey *out)
     *out = (struct hl_survey){
         .bytes = m->bytes,
         .max_bytes = m->max_bytes,
+        .stream_bytes = m->stream_bytes,
+        .max_stream_bytes = m->max_stream_bytes,
         .purged_runs = m->purged_runs,
         .shed_runs = m->shed_runs,
         .shed_bodies = m->shed_bodies,
@@ -262,6 +282,9 @@ enum hl_err hl_memory_open(
     hl_key_random(&m->key);
     m->max_bytes = hl_store_memory_max(config);
     m->retention_ms = (int64_t)config->retention_ms;
+    hl_list_init(&m->streams);
+    m->stream_retention_ms = (int64_t)config->stream_retention_ms;
+    m->max_stream_bytes = hl_store_limit_bytes(&config->stream_keep_max_bytes, m->max_bytes);
     m->key_ms = hl_store_key_ms(config);
     m->webhook_attempts = config->webhook_attempts;
     *out = &m->base;

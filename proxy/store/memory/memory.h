@@ -21,6 +21,7 @@ struct hl_memory_run {
     struct hl_list final;          /* linked iff final, in the order of finishing */
     struct hl_list kept;           /* linked iff there is a result's body */
     struct hl_list asked;          /* linked iff its request is kept after its end */
+    struct hl_list stream;         /* linked iff its body is a synchronous call's kept stream */
     struct hl_list due;            /* linked iff the delivery is pending */
     struct hl_list unsent;         /* linked iff the delivery is pending or leased */
     struct hl_list known;          /* always, in the order of ids */
@@ -93,9 +94,17 @@ struct hl_memory {
     uint64_t purged_runs, shed_runs, shed_bodies; /* since the start */
     struct hl_list kept;       /* oldest first, but for those that shedding passed over */
     uint64_t n_kept, n_passed; /* how many; how many of the last were passed over in a row */
-    int64_t retention_ms, key_ms;
+    struct hl_list streams;    /* in the order of their ends */
+    uint64_t stream_bytes, max_stream_bytes;
+    int64_t retention_ms, stream_retention_ms, key_ms;
     uint32_t webhook_attempts;
 };
+
+/* Kept streams of synchronous calls, with those that go on, are more than they may be. */
+static inline bool hl_memory_streams_are_over(const struct hl_memory *m)
+{
+    return m->stream_bytes + hl_driver_live_streams(&m->base) > m->max_stream_bytes;
+}
 
 static inline struct hl_memory *hl_memory_of(struct hl_driver *d)
 {

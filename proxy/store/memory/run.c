@@ -113,6 +113,7 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     hl_list_init(&run->queued);
     hl_list_init(&run->final);
     hl_list_init(&run->kept);
+    hl_list_init(&run->stream);
     hl_list_init(&run->asked);
     hl_list_init(&run->due);
     hl_list_init(&run->unsent);
@@ -146,6 +147,9 @@ void hl_memory_run_drop_result(struct hl_memory *m, struct hl_memory_run *run)
     m->bytes -= size;
     m->n_kept--;
     hl_list_remove(&run->kept);
+    if (hl_list_is_linked(&run->stream))
+        m->stream_bytes -= size;
+    hl_list_remove(&run->stream);
     hl_body_fini(body);
     *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
     run->outcome.encoding = HL_ENCODING_NONE;
@@ -335,6 +339,7 @@ enum hl_err hl_memory_run_claim(
     run->started_ms = now_ms;
     c->max_attempts = run->run_attempts;
     c->first_ms = hl_attempt_log_first_ms(log_of(run), now_ms);
+    c->events = hl_attempt_log_events(log_of(run));
     c->run_id = run->id;
     c->epoch = ++run->epoch;
     c->attempt = ++run->attempt;
@@ -355,6 +360,16 @@ enum hl_err hl_memory_run_claim(
     return HL_OK;
 }
 
+/* A synchronous run is only stored for its webhook, or because its stream is kept (contract 14). */
+static void note_stream(struct hl_memory *m, struct hl_memory_run *run)
+{
+    if (run->is_async || run->url.n > 0)
+        return;
+    m->stream_bytes += run->outcome.body.size;
+    hl_list_push_back(&m->streams, &run->stream);
+    m->base.wants_purge = m->base.wants_purge || hl_memory_streams_are_over(m);
+}
+
 static enum hl_err end_run(
     struct hl_memory *m, struct hl_memory_run *run, struct hl_outcome *outcome)
 {
@@ -373,6 +388,7 @@ static enum hl_err end_run(
         m->bytes += run->outcome.body.size;
         hl_list_push_back(&m->kept, &run->kept);
         m->n_kept++;
+        note_stream(m, run);
         m->n_passed = 0;
     }
     hl_list_push_back(&m->final, &run->final);

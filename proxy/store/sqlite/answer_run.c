@@ -7,8 +7,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "store/body_file.h"
 #include "store/message.h"
 #include "store/sqlite/merge.h"
 
@@ -93,6 +95,46 @@ static enum hl_err ask_log(struct hl_reading *r, struct hl_get_run *g)
     err = hl_buf_append_str(&g->log, hl_sql_str(&row));
     hl_reading_done(r, HL_ASK_RUN_LOG);
     return err;
+}
+
+/* What stands in the row. */
+static enum hl_err ask_inline_range(struct hl_reading *r, struct hl_get_run *g)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RESULT_RANGE);
+    hl_sql_bind_id(&args, &g->run_id);
+    hl_sql_bind_int(&args, (int64_t)g->range_from + 1);
+    hl_sql_bind_int(&args, g->range_max);
+    enum hl_err err = hl_reading_row(r, HL_ASK_RESULT_RANGE, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    err = hl_buf_append_str(&g->range, hl_sql_str(&row));
+    hl_reading_done(r, HL_ASK_RESULT_RANGE);
+    return err;
+}
+
+static enum hl_err read_file_range(struct hl_reading *r, struct hl_get_run *g)
+{
+    int fd;
+    enum hl_err err = hl_buf_reserve(&g->range, g->range_max);
+    if (!err)
+        err = hl_body_file_open(r->data_dir, &g->outcome.body.file, &fd);
+    if (err)
+        return err;
+    ssize_t n = pread(fd, g->range.p, g->range_max, (off_t)g->range_from);
+    close(fd);
+    g->range.n = n > 0 ? (size_t)n : 0;
+    return n > 0 ? HL_OK : HL_ERR_CORRUPT;
+}
+
+static enum hl_err ask_range(struct hl_reading *r, struct hl_get_run *g)
+{
+    const struct hl_body *body = &g->outcome.body;
+    if (g->range_from >= body->size)
+        return HL_OK;
+    if (body->where == HL_BODY_INLINE)
+        return ask_inline_range(r, g);
+    return body->where == HL_BODY_FILE ? read_file_range(r, g) : HL_OK;
 }
 
 static enum hl_err ask_webhook(struct hl_reading *r, struct hl_get_run *g)
@@ -185,6 +227,8 @@ enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
         return HL_ERR_NOT_FOUND;
     }
     err = g->with_log ? ask_log(r, g) : HL_OK;
+    if (!err && g->range_max > 0)
+        err = ask_range(r, g);
     if (!err && g->with_request != HL_ASKED_NO_REQUEST)
         err = ask_request(r, g);
     if (!err && g->with_place && g->run.state == HL_RUN_QUEUED)

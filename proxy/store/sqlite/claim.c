@@ -30,7 +30,9 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     run->epoch = (uint32_t)hl_sql_int(row) + 1;
     run->attempt = (uint32_t)hl_sql_int(row) + 1;
     uint32_t max_attempts = (uint32_t)hl_sql_int(row);
-    int64_t first_ms = hl_attempt_log_first_ms(hl_sql_str(row), now_ms);
+    struct hl_str attempt_log = hl_sql_str(row);
+    int64_t first_ms = hl_attempt_log_first_ms(attempt_log, now_ms);
+    uint64_t events = hl_attempt_log_events(attempt_log);
     int64_t timeout_ms = hl_sql_int(row), start_by_ms = hl_sql_int(row);
     struct hl_str project = hl_sql_str(row), app = hl_sql_str(row), head = hl_sql_str(row);
     struct hl_body body;
@@ -60,6 +62,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     c->start_by_ms = start_by_ms;
     c->max_attempts = max_attempts;
     c->first_ms = first_ms;
+    c->events = events;
     c->project = hl_store_message_copy(&room, project);
     c->app = hl_store_message_copy(&room, app);
     c->head.p = room;

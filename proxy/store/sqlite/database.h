@@ -38,6 +38,7 @@ struct hl_shed_walk {
 struct hl_database_marks {
     int64_t oldest_queued; /* none below it is queued */
     uint64_t file_bytes;   /* of all bodies in files */
+    uint64_t stream_bytes; /* of kept streams of synchronous calls that have ended */
     size_t n_doomed;
 
     int64_t purged_result;  /* this pass of the purge has passed over what is up to here */
@@ -66,7 +67,7 @@ struct hl_ended_run {
     const struct hl_id *run_id;       /* borrowed, as is the outcome: they are */
     const struct hl_outcome *outcome; /* answered after the commit */
     int64_t app_id, number;
-    bool is_async, keeps_request;
+    bool is_async, keeps_request, is_stream;
 };
 #define HL_ENDED_MAX 256
 
@@ -86,11 +87,11 @@ struct hl_database {
 
     uint64_t swept_files; /* at open */
 
-    int64_t retention_ms, idem_ms;
+    int64_t retention_ms, stream_retention_ms, idem_ms;
     uint32_t run_attempts, webhook_attempts;
     bool retries_interrupted;
     enum hl_keep_requests keep_requests;
-    uint64_t max_bytes;
+    uint64_t max_bytes, max_stream_bytes;
 
     struct hl_database_marks now, before; /* before: at begin */
     int64_t next_number;                  /* never used twice, rolled back or not */

@@ -23,6 +23,7 @@ static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *end
     hl_sql_bind_text(args, hl_str_from(o->content_encoding));
     hl_sql_bind_int(args, o->encoding);
     hl_sql_bind_int(args, (int64_t)o->escaped_size);
+    hl_sql_bind_int(args, ended->is_stream);
     hl_sql_bind_body(args, &o->body);
 }
 
@@ -54,6 +55,14 @@ static bool keeps_request(
     return run->is_async && run->has_request && hl_keeps_request(db->keep_requests, outcome->state);
 }
 
+/* A synchronous run is only stored for its webhook, or because its stream is kept. */
+static bool is_stream(const struct hl_stored_run *run, const struct hl_outcome *outcome)
+{
+    const struct hl_body *body = &outcome->body;
+    bool has_body = body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE;
+    return has_body && !run->is_async && !run->has_webhook;
+}
+
 static enum hl_err end_ticket(struct hl_database *db, int64_t number)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_END);
@@ -74,10 +83,13 @@ enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
         .number = run->number,
         .is_async = run->is_async,
         .keeps_request = keeps_request(db, run, outcome),
+        .is_stream = is_stream(run, outcome),
     };
     hl_watchers_note_end(&db->base.backlog->watchers, run_id);
     hl_running_drop(db, run_id); /* looking for its rows may have written them only then */
     hl_database_keep_file(db, &outcome->body);
+    if (db->ended[db->n_ended - 1].is_stream)
+        hl_purge_note_stream(db, outcome->body.size);
     bool keeps = db->ended[db->n_ended - 1].keeps_request;
     hl_purge_note_late(db, run->number, keeps);
     if (run->has_file && !keeps)

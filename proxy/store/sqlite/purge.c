@@ -29,17 +29,19 @@ struct result {
     struct hl_id run_id, file;
     enum hl_body_where where;
     uint64_t size;
-    bool has_request, has_request_file;
+    bool has_request, has_request_file, is_stream;
     struct hl_id request_file;
     uint64_t request_size;
 };
 
+/* `after` is of no meaning to the one that asks for the oldest stream. */
 static enum hl_err next_result(
     struct hl_database *db, enum hl_sql which, int64_t after, struct result *out)
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_database_bind(db, which);
-    hl_sql_bind_int(&args, after);
+    if (which == HL_SQL_RESULT_AFTER)
+        hl_sql_bind_int(&args, after);
     enum hl_err err = hl_database_row(db, which, &row);
     if (err)
         return err;
@@ -52,6 +54,7 @@ static enum hl_err next_result(
     out->has_request = hl_sql_int(&row);
     out->has_request_file = hl_sql_id(&row, &out->request_file);
     out->request_size = (uint64_t)hl_sql_int(&row);
+    out->is_stream = hl_sql_int(&row);
     hl_database_done(db, which);
     return HL_OK;
 }
@@ -80,6 +83,13 @@ static enum hl_err drop_request(struct hl_database *db, const struct result *res
     return err;
 }
 
+static void forget_stream(struct hl_database *db, const struct result *result)
+{
+    if (result->is_stream)
+        db->now.stream_bytes -=
+            result->size < db->now.stream_bytes ? result->size : db->now.stream_bytes;
+}
+
 /* Its webhook, deliveries and attempts go with the run's row. */
 static enum hl_err drop_run(struct hl_database *db, const struct result *result)
 {
@@ -95,6 +105,7 @@ static enum hl_err drop_run(struct hl_database *db, const struct result *result)
     err = hl_database_run(db, HL_SQL_RUN_DROP);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
+    forget_stream(db, result);
     db->now.wants_sweep = true;
     HL_CRASH_POINT(PURGE_APPLIED);
     return err;
@@ -250,10 +261,60 @@ static enum hl_err sweep_apps(struct hl_database *db, int64_t now_ms, unsigned m
     return HL_OK;
 }
 
+/* ---- kept streams of synchronous calls: contract 14 ---- */
+
+static enum hl_err strip(struct hl_database *db, const struct result *result);
+
+static bool are_streams_over(const struct hl_database *db)
+{
+    return db->now.stream_bytes + hl_driver_live_streams(&db->base) > db->max_stream_bytes;
+}
+
+/* The oldest that have ended lose their bodies: past their retention, or when all are more than they may. */
+static enum hl_err purge_streams(
+    struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    for (unsigned i = 0; i < max; i++) {
+        struct result result;
+        enum hl_err err = next_result(db, HL_SQL_RESULT_OLDEST_STREAM, 0, &result);
+        if (err)
+            return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+        int64_t over_ms = result.finished_ms + db->stream_retention_ms;
+        if (over_ms > now_ms && !are_streams_over(db)) {
+            *due_ms = *due_ms < over_ms ? *due_ms : over_ms;
+            return HL_OK;
+        }
+        err = strip(db, &result);
+        if (err)
+            return err;
+    }
+    *due_ms = now_ms;
+    return HL_OK;
+}
+
+enum hl_err hl_purge_load_streams(struct hl_database *db)
+{
+    struct hl_sql_row row;
+    enum hl_err err = hl_database_row(db, HL_SQL_STREAM_BYTES, &row);
+    if (err)
+        return err;
+    db->now.stream_bytes = (uint64_t)hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_STREAM_BYTES);
+    return HL_OK;
+}
+
+void hl_purge_note_stream(struct hl_database *db, uint64_t size)
+{
+    db->now.stream_bytes += size;
+    db->base.wants_purge = db->base.wants_purge || are_streams_over(db);
+}
+
 enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_database *db = hl_database_of(d);
     enum hl_err err = purge_runs(db, now_ms, max, due_ms);
+    if (!err)
+        err = purge_streams(db, now_ms, max, due_ms);
     if (!err)
         err = purge_keys(db, now_ms, max, due_ms);
     if (!err)
@@ -272,6 +333,7 @@ static enum hl_err strip(struct hl_database *db, const struct result *result)
     enum hl_err err = hl_database_run(db, HL_SQL_RESULT_STRIP);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
+    forget_stream(db, result);
     return err;
 }
 

@@ -93,8 +93,8 @@ static void free_reader(struct hl_sqlite_reader *r)
     free(r);
 }
 
-enum hl_err hl_sqlite_reader_start(struct hl_sqlite_reader **out, const char *path,
-    const struct hl_key *key, char *why, size_t why_len)
+enum hl_err hl_sqlite_reader_start(struct hl_sqlite_reader **out, const char *data_dir,
+    const char *path, const struct hl_key *key, char *why, size_t why_len)
 {
     struct hl_sqlite_reader *r = calloc(1, sizeof(*r));
     if (!r || sem_init(&r->wake, 0, 0) < 0) {
@@ -103,6 +103,7 @@ enum hl_err hl_sqlite_reader_start(struct hl_sqlite_reader **out, const char *pa
         return HL_ERR_NOMEM;
     }
     hl_mailbox_init(&r->box, wake, r);
+    r->reading.data_dir = data_dir;
     enum hl_err err = hl_reading_open(&r->reading, path, key, why, why_len);
     if (err) {
         free_reader(r);

@@ -9,8 +9,8 @@
 struct hl_sqlite_reader;
 
 /* Opens the database at `path`, which the writing connection has open, and starts the thread. */
-HL_MUST_CHECK enum hl_err hl_sqlite_reader_start(struct hl_sqlite_reader **out, const char *path,
-    const struct hl_key *key, char *why, size_t why_len);
+HL_MUST_CHECK enum hl_err hl_sqlite_reader_start(struct hl_sqlite_reader **out,
+    const char *data_dir, const char *path, const struct hl_key *key, char *why, size_t why_len);
 /* Any thread; takes the message. */
 void hl_sqlite_reader_post(struct hl_sqlite_reader *reader, struct hl_store_msg *m);
 void hl_sqlite_reader_stop(

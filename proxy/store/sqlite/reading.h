@@ -27,6 +27,8 @@
     X(REQUEST, "SELECT head, " HL_ASK_BODY " FROM ticket WHERE head IS NOT NULL AND number ="      \
         " (SELECT number FROM run WHERE run_id = ?1) UNION ALL SELECT head, " HL_ASK_BODY          \
         " FROM request WHERE number = (SELECT number FROM run WHERE run_id = ?1)")                 \
+    X(RESULT_RANGE, "SELECT substr(body_bytes, ?2, ?3) FROM result"                                 \
+        " WHERE number = (SELECT number FROM run WHERE run_id = ?1)")                              \
     X(WEBHOOK, "SELECT url, secret FROM webhook WHERE run_id = ?1")                                \
     X(RUN_LOG, "SELECT lines FROM run_log WHERE run_id = ?1")                                      \
     X(WAITING, "SELECT count(*) FROM (SELECT 1 FROM turn WHERE class = ?1 LIMIT ?2)")              \
@@ -84,6 +86,7 @@ struct hl_reading {
     sqlite3 *db;
     sqlite3_stmt *st[HL_ASK_COUNT];
     struct hl_sealer sealer;
+    const char *data_dir; /* borrowed: of bodies in files */
 };
 
 /* Opens the database at `path`, which the writing connection has open. Whatever it says,

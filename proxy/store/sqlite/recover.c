@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/ended.h"
+#include "store/sqlite/left_stream.h"
 #include "store/sqlite/retry.h"
 #include "store/sqlite/turn.h"
 #include "store/sqlite/upkeep.h"
@@ -24,7 +25,10 @@ static enum hl_err requeue(
     struct hl_attempt_entry interrupted = {.attempt = run->attempt,
         .started_ms = run->started_ms,
         .finished_ms = hl_clock_wall_ms(),
-        .reason = HL_REASON_INTERRUPTED};
+        .reason = HL_REASON_INTERRUPTED,
+        .events = hl_left_stream_count(db, run_id, run->attempt, run->events)};
+    if (interrupted.events == run->events)
+        interrupted.events = 0; /* there were none */
     if (!err)
         err = hl_retry_note(db, run_id, &interrupted);
     return err ? err : hl_turn_put(db, run->number, &run->place);
@@ -53,7 +57,10 @@ static enum hl_err release_run(
         outcome.state = HL_RUN_CANCELLED;
         outcome.reason = HL_REASON_NONE;
     }
-    return hl_ended_add_at_once(db, run_id, run, &outcome);
+    hl_left_stream_take(db, run_id, run->attempt > 0 ? run->attempt : 1, &outcome);
+    enum hl_err err = hl_ended_add_at_once(db, run_id, run, &outcome);
+    hl_body_fini(&outcome.body);
+    return err;
 }
 
 static enum hl_err release_runs(struct hl_database *db)
@@ -83,6 +90,7 @@ static enum hl_err release_runs(struct hl_database *db)
         run.has_file = hl_sql_id(&row, &run.file);
         run.file_size = (uint64_t)hl_sql_int(&row);
         run.has_request = hl_sql_int(&row);
+        run.events = hl_attempt_log_events(hl_sql_str(&row));
         hl_database_done(db, HL_SQL_RUN_ORPHANED);
         err = has_run ? release_run(db, &run_id, &run) : HL_ERR_INVALID;
         if (err == HL_ERR_INVALID) { /* rows contradict each other */

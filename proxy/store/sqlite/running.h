@@ -16,6 +16,7 @@ struct hl_stored_run {
     bool has_request;            /* in its ticket */
     int64_t started_ms;          /* recover.c only, as the next */
     uint32_t max_attempts;       /* 0: as settings say */
+    uint64_t events;             /* the last ordinal of earlier attempts */
     bool has_file;               /* its body is in one */
     struct hl_id file;
     uint64_t file_size;

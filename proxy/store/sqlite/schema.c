@@ -146,6 +146,11 @@ static const char *const versions[] = {
     "NULL," BODY_COLUMNS ");"
     "CREATE INDEX request_file ON request (body_file) WHERE body_file IS NOT NULL;"
     "ALTER TABLE run ADD COLUMN rerun_of BLOB;",
+
+    /* Kept streams of synchronous calls: while their bodies are there they have a retention and a share of
+     * their own. */
+    "ALTER TABLE result ADD COLUMN is_stream INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX result_stream ON result (finished_ms, number) WHERE is_stream = 1;",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

@@ -257,9 +257,9 @@ static void configure(struct hl_database *db, const struct hl_config *config)
     db->keep_requests = config->keep_requests;
     db->retries_interrupted = config->retry_on.interrupted;
     db->webhook_attempts = config->webhook_attempts;
-    db->max_bytes = config->store_max_bytes.bytes;
-    if (db->max_bytes == 0)
-        db->max_bytes = db->dir.volume_size / 100 * config->store_max_bytes.percent;
+    db->max_bytes = hl_store_limit_bytes(&config->store_max_bytes, db->dir.volume_size);
+    db->stream_retention_ms = (int64_t)config->stream_retention_ms;
+    db->max_stream_bytes = hl_store_limit_bytes(&config->stream_keep_max_bytes, db->max_bytes);
 }
 
 static enum hl_err open_all(
@@ -295,12 +295,16 @@ static enum hl_err open_all(
         err = hl_sweep_files(db);
     if (!err)
         err = hl_recover_all(db);
+    if (!err)
+        err = hl_purge_load_streams(db);
+    if (!err && db->run_attempts > 0)
+        hl_sweep_empty_tmp(db); /* streams that were left there have been looked at */
     if (err) {
         snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot take over the store %s: %s", path,
             hl_err_text(err));
         return err;
     }
-    return hl_sqlite_reader_start(&db->reader, path, &db->key, why, why_len);
+    return hl_sqlite_reader_start(&db->reader, db->dir.path, path, &db->key, why, why_len);
 }
 
 static void post_question(struct hl_driver *d, struct hl_store_msg *m)

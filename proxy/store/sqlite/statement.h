@@ -62,9 +62,9 @@
 #define HL_SQL_TICKET_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 #define HL_SQL_RESULT_ADD_TEXT                                                                     \
     "INSERT OR FAIL INTO result (number, run_id, app_id, is_async, state, finished_ms, reason, "   \
-    "http_status, content_type, content_encoding, encoding, escaped_size, " HL_SQL_BODY            \
+    "http_status, content_type, content_encoding, encoding, escaped_size, is_stream, " HL_SQL_BODY \
     ") VALUES "
-#define HL_SQL_RESULT_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define HL_SQL_RESULT_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 /* clang-format off */
 #define HL_SQL_MAP(X)                                                                              \
@@ -116,7 +116,7 @@
     X(RUN_ORPHANED, "SELECT ticket.number, ticket.run_id, run.number IS NOT NULL, run.app_id,"     \
         " run.is_async, run.has_webhook, run.attempt, run.is_cancel_wished, run.priority,"         \
         " run.turn_subject, run.turn, run.started_ms, run.max_attempts, body_file, body_size,"    \
-        " head IS NOT NULL FROM ticket"                                                            \
+        " head IS NOT NULL, run.attempt_log FROM ticket"                                           \
         " LEFT JOIN run ON run.run_id = ticket.run_id"                                             \
         " WHERE ticket.number > ? AND coalesce(run.has_begun, 1) = 1"                              \
         " ORDER BY ticket.number LIMIT 1")                                                         \
@@ -168,13 +168,17 @@
     X(RUN_LOG_ADD, "INSERT INTO run_log (run_id, lines) VALUES (?, ?)")                            \
     X(RESULT_AFTER, "SELECT result.number, result.run_id, result.finished_ms, result.body_where,"  \
         " result.body_file, result.body_size, request.number IS NOT NULL, request.body_file,"      \
-        " request.body_size FROM result LEFT JOIN request ON request.number = result.number"       \
+        " request.body_size, result.is_stream FROM result LEFT JOIN request ON request.number = result.number"       \
         " WHERE result.number > ? ORDER BY result.number LIMIT 1")                                 \
     X(REQUEST_KEEP, "INSERT OR FAIL INTO request (number, run_id, head, " HL_SQL_BODY ") SELECT"   \
         " number, run_id, head, " HL_SQL_BODY " FROM ticket WHERE number = ?")                     \
     X(REQUEST_DROP, "DELETE FROM request WHERE number = ?")                                        \
     X(RESULT_STRIP, "UPDATE result SET body_where = 3, body_bytes = NULL, body_file = NULL,"       \
-        " encoding = 3 WHERE number = ?")                                                          \
+        " encoding = 3, is_stream = 0 WHERE number = ?")                                                          \
+    X(RESULT_OLDEST_STREAM, "SELECT number, run_id, finished_ms, body_where, body_file, body_size,"  \
+        " 0, NULL, 0, is_stream FROM result INDEXED BY result_stream WHERE is_stream = 1"              \
+        " ORDER BY finished_ms, number LIMIT 1")                                                   \
+    X(STREAM_BYTES, "SELECT coalesce(sum(body_size), 0) FROM result WHERE is_stream = 1")          \
     X(RESULT_DROP, "DELETE FROM result WHERE number = ?")                                          \
     X(DELIVERY_ADD, "INSERT INTO delivery (delivery_id, run_id, app_id, lane, state, round, n,"    \
         " max_attempts, is_leased, created_ms) VALUES (?, ?, ?, ?, 0, 1, 0, ?, 0, ?)")             \

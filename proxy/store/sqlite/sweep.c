@@ -109,7 +109,7 @@ static enum hl_err sweep_file(
     return HL_OK;
 }
 
-static void empty_tmp(const struct hl_database *db)
+void hl_sweep_empty_tmp(const struct hl_database *db)
 {
     char path[HL_PATH_MAX];
     DIR *tmp = hl_path(path, "%s/tmp", db->dir.path) == HL_OK ? opendir(path) : NULL;
@@ -149,7 +149,6 @@ static int64_t trusted_now_ms(const struct hl_database *db)
 enum hl_err hl_sweep_files(struct hl_database *db)
 {
     struct walk w = {.db = db, .visit = sweep_file, .now_ms = trusted_now_ms(db)};
-    empty_tmp(db);
     enum hl_err err = walk(&w);
     db->swept_files = w.swept;
     if (w.swept > 0)

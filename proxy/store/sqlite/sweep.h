@@ -5,6 +5,8 @@
 #include "store/sqlite/database.h"
 
 bool hl_sweep_finds_bodies(struct hl_database *db); /* in files */
+/* What nobody will finish goes. */
+void hl_sweep_empty_tmp(const struct hl_database *db);
 /* Files without records go; records without files are reported. */
 HL_MUST_CHECK enum hl_err hl_sweep_files(struct hl_database *db);
 

@@ -278,6 +278,8 @@ void hl_upkeep_survey(struct hl_driver *d, struct hl_survey *out)
         .bytes = used_bytes(db),
         .log_bytes = log_size(db),
         .max_bytes = db->max_bytes,
+        .stream_bytes = db->now.stream_bytes,
+        .max_stream_bytes = db->max_stream_bytes,
         .purged_runs = db->now.purged_runs,
         .shed_runs = db->now.shed_runs,
         .shed_bodies = db->now.shed_bodies,
