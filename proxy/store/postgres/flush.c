@@ -24,9 +24,10 @@
 
 /* In a transaction what begins comes first. */
 static const struct hl_pg_operation *const order[] = {&hl_pg_op_add, &hl_pg_op_cancel,
-    &hl_pg_op_release, &hl_pg_op_finish, &hl_pg_op_outcome, &hl_pg_op_attempt,
-    &hl_pg_op_redeliver_one, &hl_pg_op_redeliver_many, &hl_pg_op_account_add,
-    &hl_pg_op_account_revoke, &hl_pg_op_account_limit, &hl_pg_op_account_touch, &hl_pg_op_key_keep};
+    &hl_pg_op_keep_stream, &hl_pg_op_say_progress, &hl_pg_op_release, &hl_pg_op_finish,
+    &hl_pg_op_outcome, &hl_pg_op_attempt, &hl_pg_op_redeliver_one, &hl_pg_op_redeliver_many,
+    &hl_pg_op_account_add, &hl_pg_op_account_revoke, &hl_pg_op_account_limit,
+    &hl_pg_op_account_touch, &hl_pg_op_key_keep};
 
 /* --- filling -------------------------------------------------------------------------------- */
 
@@ -109,6 +110,7 @@ static void add_parts(struct hl_pg_store *s, struct hl_pg_flush *f)
             add_part(s, f, &f->sorted[from], step);
         }
     }
+    HL_ASSERT(n == f->n_ops);
 }
 
 /* --- after the end -------------------------------------------------------------------------- */

@@ -26,8 +26,7 @@ static struct hl_finish *finish_of(const struct hl_pg_op *op)
 
 static uint64_t files_max(const struct hl_pg_store *s)
 {
-    const struct hl_store_limit *limit = &s->store_max;
-    return limit->bytes ? limit->bytes : s->scratch.volume_size / 100 * limit->percent;
+    return hl_store_limit_bytes(&s->store_max, s->scratch.volume_size);
 }
 
 static bool is_file_due(const struct hl_pg_store *s, const struct hl_pg_op *op)

@@ -63,7 +63,7 @@ void hl_pg_node_join(struct hl_pg_store *s)
     hl_pg_add_id(p, &s->node_id);
     hl_pg_add_str(p, hl_str_from(s->name));
     hl_pg_add_str(p, HL_STR(HL_VERSION));
-    hl_pg_add_str(p, HL_STR(""));
+    hl_pg_add_str(p, hl_str_from(s->address));
     hl_pg_add_int(p, (int64_t)s->settings.ttl_ms);
     hl_pg_add_str(p, hl_key_check(&s->keys.key));
     hl_pg_errand_add(e, HL_PG_DO_NODE_JOIN);
@@ -174,6 +174,25 @@ static void beat(struct hl_pg_store *s)
 
 /* --- the dead ------------------------------------------------------------------------------- */
 
+static void on_stream_buried(struct hl_pg_store *s, const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    s->is_burying = false;
+    if (result && hl_pg_int(&row) > 0)
+        s->bury_ms = 0; /* there may be another one */
+}
+
+static void bury_stream(struct hl_pg_store *s)
+{
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_stream_buried);
+    if (!e)
+        return;
+    hl_pg_add_id(&s->params, &s->node_id);
+    hl_pg_add_int(&s->params, s->webhook_attempts);
+    hl_pg_errand_add(e, HL_PG_DO_NODE_BURY_STREAM);
+    s->is_burying = hl_pg_errand_send(e);
+}
+
 static void on_buried(struct hl_pg_store *s, const PGresult *result)
 {
     s->is_burying = false;
@@ -181,7 +200,9 @@ static void on_buried(struct hl_pg_store *s, const PGresult *result)
         return;
     struct hl_pg_row row = {.result = result};
     int64_t nodes = hl_pg_int(&row), ended = hl_pg_int(&row), back = hl_pg_int(&row);
-    int64_t deliveries = hl_pg_int(&row);
+    int64_t deliveries = hl_pg_int(&row), streams = hl_pg_int(&row);
+    if (streams > 0)
+        bury_stream(s);
     if (nodes == 0)
         return;
     HL_LOG(WARN, "store: replicas are gone; what they had was taken over",

@@ -227,8 +227,10 @@ static enum hl_err read_config(
     hl_pg_settings_init(&s->settings, config);
     s->settings.url = s->url;
     snprintf(s->name, sizeof(s->name), "%.*s", HL_STR_ARG(config->replica));
+    snprintf(s->address, sizeof(s->address), "%.*s", HL_STR_ARG(config->replica_url));
     s->is_guest = config->run_attempts == 0 && config->webhook_attempts == 0;
     s->retention_ms = config->retention_ms;
+    s->stream_retention_ms = config->stream_retention_ms;
     s->idem_ms = (uint64_t)hl_store_key_ms(config);
     s->store_max = config->store_max_bytes;
     s->run_attempts = config->run_attempts;
@@ -242,6 +244,7 @@ static enum hl_err read_config(
     enum hl_err err = hl_shared_keys_open(&s->keys, config, why, why_len);
     if (!err)
         err = hl_sealer_init_shared(&s->sealer, &s->keys);
+    s->base.shared_keys = &s->keys;
     return err ? err : hl_pg_texts_init(&s->texts, &s->settings);
 }
 
@@ -380,6 +383,9 @@ static enum hl_err settle(
     if (!err)
         err = hl_pg_bodies_open(s, config->data_dir.p, why, why_len);
     s->base.data_dir = s->scratch.path;
+    uint64_t max = hl_store_limit_bytes(&s->store_max, s->scratch.volume_size);
+    hl_counter_set(
+        &s->gauges.max_stream_bytes, hl_store_limit_bytes(&config->stream_keep_max_bytes, max));
     return err;
 }
 

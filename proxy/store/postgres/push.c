@@ -17,7 +17,9 @@ enum hl_err hl_pg_read_claimed(
     bool has_webhook = hl_pg_int(row);
     int64_t created_ms = hl_pg_int(row), timeout_ms = hl_pg_int(row);
     uint32_t max_attempts = (uint32_t)hl_pg_int(row);
-    int64_t first_ms = hl_attempt_log_first_ms(hl_pg_str(row), hl_clock_wall_ms());
+    struct hl_str attempt_log = hl_pg_str(row);
+    int64_t first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_wall_ms());
+    uint64_t events = hl_attempt_log_events(attempt_log);
     struct hl_str project = hl_pg_str(row), app = hl_pg_str(row), head = hl_pg_str(row);
     struct hl_str bytes;
     if (!has_run)
@@ -34,6 +36,7 @@ enum hl_err hl_pg_read_claimed(
     c->timeout_ms = (uint64_t)timeout_ms;
     c->max_attempts = max_attempts;
     c->first_ms = first_ms;
+    c->events = events;
     c->project = hl_store_message_copy(&room, project);
     c->app = hl_store_message_copy(&room, app);
     c->head.p = room;

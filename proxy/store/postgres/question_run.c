@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "store/message.h"
 #include "store/postgres/push.h"
@@ -69,6 +70,8 @@ static enum hl_err read_request(struct hl_pg_store *s, struct hl_pg_row *from, s
     struct hl_kept_request *request = &g->request;
     const struct hl_id *id = &g->run_id;
     struct hl_str head = hl_pg_str(from), url = hl_pg_str(from), secret = hl_pg_str(from), bytes;
+    struct hl_body body = {.where = HL_BODY_NONE};
+    hl_pg_body(from, &body, &bytes);
     if (head.n == 0)
         return HL_OK;
     enum hl_err err = hl_unseal_append(&s->sealer, "run.head", id, head, &request->head);
@@ -76,15 +79,30 @@ static enum hl_err read_request(struct hl_pg_store *s, struct hl_pg_row *from, s
         err = hl_unseal_append(&s->sealer, "run.url", id, url, &request->webhook_url);
     if (!err && secret.n > 0)
         err = hl_unseal_append(&s->sealer, "run.secret", id, secret, &request->webhook_secret);
-    hl_pg_body(from, &request->body, &bytes);
-    if (err || g->with_request != HL_ASKED_REQUEST)
-        request->body = (struct hl_body){.where = HL_BODY_NONE};
-    else
+    if (!err && g->with_request == HL_ASKED_REQUEST) {
+        request->body = body;
         err = hl_body_copy(&request->body, bytes);
+    }
     request->is_there = !err;
     if (err == HL_ERR_CORRUPT)
         HL_LOG(ERROR, "store: a kept request cannot be opened", HL_LOG_ID("run_id", id));
     return err == HL_ERR_CORRUPT ? HL_OK : err;
+}
+
+/* Kept streams of synchronous calls are gone as soon as their retention is over, whenever they are removed. */
+static void hide_old_stream(const struct hl_pg_store *s, struct hl_get_run *g)
+{
+    struct hl_body *body = &g->outcome.body;
+    bool is_stream = !g->run.is_async && !g->run.has_webhook &&
+                     (body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE);
+    if (!is_stream || !hl_run_state_is_final(g->run.state) ||
+        g->outcome.finished_ms + (int64_t)s->stream_retention_ms > hl_clock_wall_ms())
+        return;
+    uint64_t size = body->size;
+    hl_body_fini(body);
+    *body = (struct hl_body){.where = HL_BODY_DROPPED, .size = size};
+    g->run.body_where = HL_BODY_DROPPED;
+    hl_buf_fini(&g->range);
 }
 
 static enum hl_pg_sql bind_get_run(
@@ -97,6 +115,9 @@ static enum hl_pg_sql bind_get_run(
     hl_pg_add_int(p, g->with_log);
     hl_pg_add_int(p, g->with_place ? HL_PLACE_LOOKS : 0);
     hl_pg_add_int(p, (int)g->with_request);
+    hl_pg_add_int(p, (int64_t)g->range_from);
+    hl_pg_add_int(p, g->range_max);
+    hl_pg_add_id(p, &s->node_id);
     return HL_PG_DO_ASK_RUN;
 }
 
@@ -117,6 +138,14 @@ static enum hl_err read_get_run(
         read_place(&row, g);
     if (!err)
         err = read_request(s, &row, g);
+    if (!err)
+        err = hl_buf_append_str(&g->range, hl_pg_str(&row));
+    if (!err)
+        err = hl_buf_append_str(&g->progress, hl_pg_str(&row));
+    if (!err)
+        err = hl_buf_append_str(&g->home, hl_pg_str(&row));
+    if (!err)
+        hide_old_stream(s, g);
     if (!err && (!hl_store_name_fits(g->run.project, g->project) ||
                     !hl_store_name_fits(g->run.app, g->app)))
         err = HL_ERR_NOT_FOUND;

@@ -177,9 +177,27 @@ static const char *const eighth[] = {"ALTER TABLE ~.run ADD COLUMN identity byte
 static const char *const ninth[] = {"ALTER TABLE ~.run ADD COLUMN keeps smallint",
     "ALTER TABLE ~.run ADD COLUMN rerun_of uuid", NULL};
 
+/* Event streams that can be followed: what came of those that go on, and how far runs say they are. How long a
+ * text is as the inside of a JSON string, where the server ends a run whose replica was lost; -1: it is none. A
+ * replica of an older hookline ends such a run without what came of it. */
+#define ESCAPED_SIZE                                                                               \
+    "CREATE FUNCTION ~.escaped_size(bytes bytea) RETURNS bigint LANGUAGE plpgsql STABLE"           \
+    " SET search_path = pg_catalog, pg_temp AS $$ BEGIN"                                           \
+    " IF current_setting('server_encoding') <> 'UTF8' THEN RETURN -1; END IF;"                     \
+    " RETURN octet_length(to_json(convert_from(bytes, 'UTF8'))::text) - 2;"                        \
+    " EXCEPTION WHEN OTHERS THEN RETURN -1; END $$"
+static const char *const tenth[] = {
+    "CREATE TABLE ~.stream (run_id uuid NOT NULL, attempt integer NOT NULL, at bigint NOT NULL,"
+    " bytes bytea NOT NULL, PRIMARY KEY (run_id, attempt, at))",
+    "ALTER TABLE ~.stream ALTER COLUMN bytes SET STORAGE EXTERNAL",
+    "ALTER TABLE ~.ticket ADD COLUMN progress text", "ALTER TABLE ~.run ADD COLUMN progress text",
+    "CREATE INDEX run_stream ON ~.run (finished_ms)"
+    " WHERE NOT is_async AND NOT has_webhook AND body_where IN (1, 2)",
+    ESCAPED_SIZE, NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {
-    first, second, third, fourth, fifth, sixth, seventh, eighth, ninth};
+    first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

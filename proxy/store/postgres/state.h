@@ -90,8 +90,8 @@ struct hl_pg_notify {
 
 /* What gauges say of all replicas and of the server (survey.c). Times are CLOCK_MONOTONIC ms. */
 struct hl_pg_survey {
-    bool is_counting, is_measuring; /* under way */
-    uint64_t count_ms, measure_ms;  /* the next ones */
+    bool is_counting, is_measuring, is_trimming; /* under way */
+    uint64_t count_ms, measure_ms, trim_ms;      /* the next ones */
     struct hl_pg_horizon horizon;
 };
 
@@ -120,7 +120,7 @@ struct hl_pg_store {
     struct hl_shared_keys keys;
     struct hl_sealer sealer;
     struct hl_id_source ids;
-    uint64_t retention_ms, idem_ms;
+    uint64_t retention_ms, stream_retention_ms, idem_ms;
     struct hl_store_limit store_max;
     enum hl_keep_requests keep_requests;
     uint32_t run_attempts, webhook_attempts, max_queued_runs, max_pending;
@@ -172,8 +172,9 @@ struct hl_pg_store {
     bool is_guest;
     struct hl_id node_id;
     char name[132];
-    bool has_strays;  /* claims that no worker has: they go back (node.c) */
-    bool is_joined;   /* its row is there, over this connection: it may claim */
+    char address[HL_REPLICA_URL_MAX + 1]; /* where others follow what is here; may be empty */
+    bool has_strays;                      /* claims that no worker has: they go back (node.c) */
+    bool is_joined;                       /* its row is there, over this connection: it may claim */
     uint64_t join_ms; /* CLOCK_MONOTONIC: tried again, the server refused it; 0: it did not */
     bool is_leaving, has_left;
     bool is_beating, is_burying; /* under way */

@@ -51,8 +51,8 @@ enum hl_pg_code {
     "'0'), 1, 8) || '-' || substr(lpad(to_hex(" HL_PG_NOW_MS "), 12, '0'), 9, 4) FROM 1 FOR 13) "  \
     "PLACING '7' FROM 15 FOR 1)::uuid"
 
-/* How runs end: from `gone` (run_id, epoch, attempt, started_ms, node_id), the tickets that went, and `ends`
- * (run_id, state, reason, http_status, finished_ms, content_type, …, body_bytes, delivery_id). */
+/* How runs end: from `gone` (run_id, epoch, attempt, started_ms, node_id, progress), the tickets that went, and
+ * `ends` (run_id, state, reason, http_status, finished_ms, content_type, …, body_bytes, delivery_id). */
 #define HL_PG_KEEPS "coalesce(r.keeps = 2 OR (r.keeps = 1 AND e.state <> 2), false)"
 #define HL_PG_END                                                                                  \
     "request AS (DELETE FROM ~.body b USING gone g, ends e, ~.run r WHERE r.run_id = g.run_id"     \
@@ -67,7 +67,7 @@ enum hl_pg_code {
     " THEN r.head END, request_bytes = CASE WHEN " HL_PG_KEEPS                                     \
     " THEN r.request_bytes END, request_file = CASE WHEN " HL_PG_KEEPS                             \
     " THEN r.request_file END, epoch = g.epoch,"                                                   \
-    " attempt = g.attempt, started_ms = g.started_ms, node_id = $1,"                               \
+    " attempt = g.attempt, started_ms = g.started_ms, node_id = $1, progress = g.progress,"        \
     " replica = (SELECT n.name FROM ~.node n WHERE n.node_id = g.node_id)"                         \
     " FROM gone g JOIN ends e ON e.run_id = g.run_id WHERE r.run_id = g.run_id"                    \
     " RETURNING r.run_id, r.project, r.app, r.state, r.lane, r.has_webhook, r.finished_ms,"        \
@@ -76,7 +76,8 @@ enum hl_pg_code {
     " max_attempts, created_ms) SELECT delivery_id, run_id, project, app, state, lane,"            \
     " max_attempts, finished_ms FROM ended WHERE has_webhook RETURNING delivery_id, lane),"        \
     " forwarding AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                    \
-    " SELECT delivery_id, lane, now() FROM forwarded)"
+    " SELECT delivery_id, lane, now() FROM forwarded),"                                            \
+    " streamed AS (DELETE FROM ~.stream s USING gone g WHERE s.run_id = g.run_id)"
 
 /* What ends without an answer of the app's. */
 #define HL_PG_NO_ANSWER                                                                            \
@@ -84,6 +85,46 @@ enum hl_pg_code {
     " 3 AS encoding, 0 AS escaped_size, 0 AS body_where, 0 AS body_size,"                          \
     " NULL::bytea AS body_sha256, NULL::uuid AS body_file, NULL::bytea AS body_bytes,"             \
     " NULL::bytea AS log"
+
+/* What came of an event stream whose replica was lost: `c` has its size, its digest, how long it is as the
+ * inside of a JSON string, and the bytes of a short one. Only answers with status 200 are kept while they come (run/stream.c). */
+#define HL_PG_CAME                                                                                 \
+    "CASE WHEN c.size > 0 THEN 200 ELSE 0 END AS http_status,"                                     \
+    " CASE WHEN c.size > 0 THEN 'text/event-stream'::bytea END AS content_type,"                   \
+    " NULL::bytea AS content_encoding,"                                                            \
+    " CASE WHEN c.size = 0 THEN 3 WHEN c.escaped >= 0 THEN 1 ELSE 2 END AS encoding,"              \
+    " greatest(coalesce(c.escaped, 0), 0) AS escaped_size,"                                        \
+    " CASE WHEN c.size = 0 THEN 0 WHEN c.size <= 262144 THEN 1 ELSE 2 END AS body_where,"          \
+    " c.size AS body_size, c.sum AS body_sha256,"                                                  \
+    " CASE WHEN c.size > 262144 THEN " HL_PG_NEW_ID " END AS body_file,"                           \
+    " c.bytes AS body_bytes, NULL::bytea AS log"
+/* How runs end that were inside a replica that was lost: after `gone`, with is_cancel_wished, too. A stream of
+ * more than 256 MiB would be too much for one statement. */
+#define HL_PG_LOST(attempts)                                                                       \
+    " came AS MATERIALIZED (SELECT run_id, size, CASE WHEN size > 0 THEN sha256(bytes) END AS "    \
+    "sum,"                                                                                         \
+    " CASE WHEN size > 0 THEN ~.escaped_size(bytes) END AS escaped,"                               \
+    " CASE WHEN size BETWEEN 1 AND 262144 THEN bytes END AS bytes FROM (SELECT g.run_id, "         \
+    "string_agg(s.bytes, ''::bytea ORDER BY s.at) AS bytes,"                                       \
+    " coalesce(sum(octet_length(s.bytes)), 0)::bigint AS size FROM gone g LEFT JOIN ~.stream s"    \
+    " ON s.run_id = g.run_id AND s.attempt = g.attempt AND NOT EXISTS (SELECT FROM ~.stream o"     \
+    " WHERE o.run_id = g.run_id AND o.attempt = g.attempt AND o.at >= 268435456)"                  \
+    " GROUP BY g.run_id) AS c),"                                                                   \
+    " ends AS MATERIALIZED (SELECT g.run_id,"                                                      \
+    " CASE WHEN is_cancel_wished THEN 4 ELSE 3 END AS state,"                                      \
+    " CASE WHEN is_cancel_wished THEN 0 ELSE 6 END AS reason, " HL_PG_NOW_MS " AS finished_ms,"    \
+    " " HL_PG_NEW_ID " AS delivery_id, " attempts "::bigint AS max_attempts, " HL_PG_CAME          \
+    " FROM gone g JOIN came c ON c.run_id = g.run_id),"                                            \
+    " parts AS (INSERT INTO ~.body (body_id, seq, bytes) SELECT e.body_file, p.n,"                 \
+    " string_agg(substring(s.bytes FROM p.from_byte + 1 FOR p.to_byte - p.from_byte),"             \
+    " ''::bytea ORDER BY s.at) FROM ends e JOIN gone g ON g.run_id = e.run_id"                     \
+    " JOIN ~.stream s ON s.run_id = g.run_id AND s.attempt = g.attempt CROSS JOIN LATERAL"         \
+    " (SELECT n, greatest(n * 1048576 - s.at, 0)::integer AS from_byte,"                           \
+    " least((n + 1) * 1048576 - s.at, octet_length(s.bytes))::integer AS to_byte"                  \
+    " FROM generate_series(s.at / 1048576, (s.at + octet_length(s.bytes) - 1) / 1048576) AS n)"    \
+    " AS p WHERE e.body_where = 2 GROUP BY e.body_file, p.n), " HL_PG_END
+/* So many ordinals are passed over for an attempt whose replica was lost: some that were seen may be unknown. */
+#define HL_PG_ORDINALS_LOST "100000000"
 
 /* What a delivery is sent from: `x` has (delivery_id, run_id, lane, round, n, max_attempts). */
 #define HL_PG_LEASED                                                                               \
@@ -279,8 +320,8 @@ enum hl_pg_code {
         " http_status, finished_ms, content_type, content_encoding, encoding, escaped_size,"       \
         " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, log, ord)),"     \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
-        " AND t.epoch = i.epoch AND " HL_PG_MINE                                          \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                                  \
+        " AND t.epoch = i.epoch AND " HL_PG_MINE                                                   \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress),"           \
         " ends AS (SELECT *, $18::bigint AS max_attempts FROM input), " HL_PG_END                 \
         " SELECT i.ord, CASE WHEN g.run_id IS NOT NULL THEN 0 WHEN r.run_id IS NULL THEN 4"        \
         " WHEN r.state >= 2 AND r.epoch = i.epoch AND r.node_id = $1::uuid THEN 6 ELSE 3 END,"     \
@@ -299,9 +340,10 @@ enum hl_pg_code {
         " AND NOT t.is_cancel_wished RETURNING t.run_id, i.is_retry, i.entry),"                    \
         " noted AS (UPDATE ~.run r SET attempt_log = coalesce(r.attempt_log, '') || b.entry"       \
         " FROM back b WHERE r.run_id = b.run_id AND b.is_retry = 1),"                              \
+        " begun AS (DELETE FROM ~.stream s USING back b WHERE s.run_id = b.run_id),"               \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND " HL_PG_MINE " AND t.is_cancel_wished"                         \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                       \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress),"           \
         " ends AS (SELECT run_id, 4 AS state, 0 AS reason, finished_ms, delivery_id,"              \
         " $6::bigint AS max_attempts, " HL_PG_NO_ANSWER " FROM input), " HL_PG_END                 \
         " SELECT i.ord, CASE WHEN b.run_id IS NOT NULL OR g.run_id IS NOT NULL THEN 0 ELSE 3 END"  \
@@ -314,7 +356,8 @@ enum hl_pg_code {
         " JOIN ~.run r ON r.run_id = i.run_id WHERE (i.project = '' OR i.project = r.project)"     \
         " AND (i.app = '' OR i.app = r.app)),"                                                     \
         " gone AS (DELETE FROM ~.ticket t USING found f WHERE t.run_id = f.run_id"                 \
-        " AND t.node_id IS NULL RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"            \
+        " AND t.node_id IS NULL RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id,"  \
+        " t.progress),"                                                                            \
         " wished AS (UPDATE ~.ticket t SET is_cancel_wished = true FROM found f"                   \
         " WHERE t.run_id = f.run_id AND t.node_id IS NOT NULL RETURNING t.run_id, t.node_id),"     \
         " told AS (INSERT INTO ~.event (node_id, kind, subject) SELECT node_id, 1, run_id"         \
@@ -332,7 +375,7 @@ enum hl_pg_code {
         " AND EXISTS (SELECT FROM me) ORDER BY t.start_by LIMIT $2::bigint"                        \
         " FOR UPDATE OF t SKIP LOCKED),"                                                           \
         " gone AS (DELETE FROM ~.ticket t USING late WHERE t.run_id = late.run_id"                 \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id),"                       \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress),"           \
         " ends AS (SELECT run_id, 3 AS state, 7 AS reason, " HL_PG_NOW_MS " AS finished_ms,"       \
         " " HL_PG_NEW_ID " AS delivery_id, $3::bigint AS max_attempts, " HL_PG_NO_ANSWER           \
         " FROM gone), " HL_PG_END                                                                  \
@@ -454,7 +497,7 @@ enum hl_pg_code {
     X(NODE_LEAVE, "DELETE FROM ~.node WHERE node_id = $1::uuid AND NOT EXISTS"                     \
         " (SELECT FROM ~.ticket WHERE node_id = $1::uuid) AND NOT EXISTS"                          \
         " (SELECT FROM ~.delivery_ticket WHERE node_id = $1::uuid)")                               \
-    /* $1 me, $2 attempts of a run, $3 of a delivery */                                            \
+    /* $1 me, $2 attempts of a run, $3 of a delivery; the last column: what NODE_BURY_STREAM has to do */ \
     X(NODE_BURY, "WITH dead AS MATERIALIZED (SELECT node_id FROM ~.node WHERE NOT is_dead"         \
         " AND expires_at < now() AND node_id <> $1::uuid LIMIT 4 FOR UPDATE SKIP LOCKED),"         \
         " buried AS (UPDATE ~.node n SET is_dead = true FROM dead d WHERE n.node_id = d.node_id),"  \
@@ -465,15 +508,17 @@ enum hl_pg_code {
         " FROM again a WHERE t.run_id = a.run_id AND t.node_id = a.node_id"      \
         " RETURNING t.run_id),"                                                                    \
         " noted AS (UPDATE ~.run r SET attempt_log = coalesce(r.attempt_log,'') || a.attempt"     \
-        " ||' '|| coalesce(a.started_ms, 0) ||' '|| " HL_PG_NOW_MS " ||' 0 6;' FROM again a"  \
-        " WHERE r.run_id = a.run_id),"                                                             \
+        " ||' '|| coalesce(a.started_ms, 0) ||' '|| " HL_PG_NOW_MS " ||' 0 6 '||"                   \
+        " a.attempt::bigint * " HL_PG_ORDINALS_LOST " ||';' FROM again a WHERE r.run_id = a.run_id),"  \
+        " begun AS (DELETE FROM ~.stream s USING back b WHERE s.run_id = b.run_id),"               \
+        " long AS MATERIALIZED (SELECT s.run_id FROM ~.stream s JOIN ~.ticket t"                   \
+        " ON t.run_id = s.run_id AND t.attempt = s.attempt JOIN dead d ON d.node_id = t.node_id"   \
+        " GROUP BY s.run_id HAVING sum(octet_length(s.bytes)) > 262144),"                          \
         " gone AS (DELETE FROM ~.ticket t USING dead d WHERE t.node_id = d.node_id"                \
-        " AND t.run_id NOT IN (SELECT run_id FROM again)"                                          \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.is_cancel_wished),"              \
-        " ends AS (SELECT run_id, CASE WHEN is_cancel_wished THEN 4 ELSE 3 END AS state,"          \
-        " CASE WHEN is_cancel_wished THEN 0 ELSE 6 END AS reason, " HL_PG_NOW_MS " AS finished_ms," \
-        " " HL_PG_NEW_ID " AS delivery_id, $3::bigint AS max_attempts, " HL_PG_NO_ANSWER          \
-        " FROM gone), " HL_PG_END ","                                                              \
+        " AND t.run_id NOT IN (SELECT run_id FROM again UNION ALL SELECT run_id FROM long)"        \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress,"            \
+        " t.is_cancel_wished),"                                                                    \
+        HL_PG_LOST("$3") ","                                                                       \
         " held AS (SELECT y.delivery_id, y.round, y.n, y.n >= y.max_attempts AS is_last"           \
         " FROM ~.delivery_ticket t JOIN dead d ON d.node_id = t.node_id"                           \
         " JOIN ~.delivery y ON y.delivery_id = t.delivery_id FOR UPDATE OF t),"                    \
@@ -487,7 +532,15 @@ enum hl_pg_code {
         " freed AS (UPDATE ~.delivery_ticket t SET node_id = NULL FROM held h"                     \
         " WHERE t.delivery_id = h.delivery_id AND NOT h.is_last)"                                  \
         " SELECT (SELECT count(*) FROM dead), (SELECT count(*) FROM gone),"                        \
-        " (SELECT count(*) FROM back), (SELECT count(*) FROM held)")                               \
+        " (SELECT count(*) FROM back), (SELECT count(*) FROM held), (SELECT count(*)"              \
+        " FROM ~.ticket t JOIN ~.node n ON n.node_id = t.node_id WHERE n.is_dead)")                \
+    /* $1 me, $2 attempts of a delivery: one run whose long stream NODE_BURY has left, for it would take */ \
+    /* much memory of the server's to end many of them at once */                                  \
+    X(NODE_BURY_STREAM, "WITH one AS MATERIALIZED (SELECT t.run_id FROM ~.ticket t JOIN ~.node n"  \
+        " ON n.node_id = t.node_id WHERE n.is_dead LIMIT 1 FOR UPDATE OF t SKIP LOCKED),"          \
+        " gone AS (DELETE FROM ~.ticket t USING one o WHERE t.run_id = o.run_id"                   \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress,"            \
+        " t.is_cancel_wished)," HL_PG_LOST("$2") " SELECT count(*) FROM gone")                     \
     /* $1 me, $2 the runs that workers have: all other claims were never heard of */               \
     X(RUN_STRAYS, "WITH back AS (UPDATE ~.ticket SET node_id = NULL, epoch = epoch + 1,"           \
         " attempt = attempt - 1, started_ms = NULL WHERE node_id = $1::uuid AND is_async"          \
@@ -573,6 +626,37 @@ enum hl_pg_code {
     X(BODY_PUT, "INSERT INTO ~.body (body_id, seq, bytes) VALUES ($1::uuid, $2::bigint,"           \
         " $3::bytea) ON CONFLICT DO NOTHING")                                                      \
     X(BODY_GET, "SELECT bytes FROM ~.body WHERE body_id = $1::uuid AND seq = $2::bigint")          \
+    /* $1 me; parts of streams whose runs this replica has; one that comes again may be longer */  \
+    X(STREAM_PUT, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"     \
+        " $4::bigint[], $5::bigint[], $6::bytea[]) WITH ORDINALITY"                                \
+        " AS t(run_id, epoch, attempt, at, bytes, ord)),"                                          \
+        " mine AS MATERIALIZED (SELECT i.* FROM input i JOIN ~.ticket t ON t.run_id = i.run_id"    \
+        " AND t.epoch = i.epoch AND " HL_PG_MINE " FOR KEY SHARE OF t),"                           \
+        " added AS (INSERT INTO ~.stream AS s (run_id, attempt, at, bytes) SELECT run_id, attempt,"  \
+        " at, bytes FROM mine ON CONFLICT (run_id, attempt, at) DO UPDATE SET bytes = excluded.bytes" \
+        " WHERE octet_length(excluded.bytes) > octet_length(s.bytes))"                             \
+        " SELECT i.ord, CASE WHEN m.ord IS NULL THEN 3 ELSE 0 END FROM input i"                    \
+        " LEFT JOIN mine m ON m.ord = i.ord")                                                      \
+    /* $1 me */                                                                                    \
+    X(PROGRESS_PUT, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"   \
+        " $4::text[]) WITH ORDINALITY AS t(run_id, epoch, json, ord)),"                            \
+        " said AS (UPDATE ~.ticket t SET progress = i.json FROM input i WHERE t.run_id = i.run_id" \
+        " AND t.epoch = i.epoch AND " HL_PG_MINE " RETURNING i.ord)"                               \
+        " SELECT i.ord, CASE WHEN s.ord IS NULL THEN 3 ELSE 0 END FROM input i"                    \
+        " LEFT JOIN said s ON s.ord = i.ord")                                                      \
+    /* $1 what ended until then is past the retention of streams, $2 how much may be kept of them: the */ \
+    /* oldest lose their bodies, and parts of streams whose runs have ended go. How much there was. */ \
+    X(STREAM_TRIM, "WITH kept AS MATERIALIZED (SELECT run_id, body_file, body_size, finished_ms,"  \
+        " sum(body_size) OVER (ORDER BY finished_ms DESC, run_id) AS total FROM ~.run"             \
+        " WHERE NOT is_async AND NOT has_webhook AND body_where IN (1, 2)),"                       \
+        " old AS MATERIALIZED (SELECT run_id, body_file FROM kept WHERE finished_ms <= $1::bigint" \
+        " OR total > $2::bigint ORDER BY finished_ms, run_id LIMIT 500),"                          \
+        " stripped AS (UPDATE ~.run r SET body_where = 3, body_bytes = NULL, body_file = NULL,"    \
+        " encoding = 3 FROM old o WHERE r.run_id = o.run_id AND r.body_where IN (1, 2)),"          \
+        " parts AS (DELETE FROM ~.body b USING old o WHERE b.body_id = o.body_file),"              \
+        " left_over AS (DELETE FROM ~.stream s WHERE NOT EXISTS (SELECT FROM ~.ticket t"           \
+        " WHERE t.run_id = s.run_id))"                                                             \
+        " SELECT coalesce(sum(body_size), 0)::bigint FROM kept")                                   \
     /* $1 me, $2 runs that cannot be begun here: somebody looks at them within the hour */         \
     X(RUN_PUT_OFF, "UPDATE ~.ticket SET node_id = NULL, epoch = epoch + 1, attempt = attempt - 1," \
         " started_ms = NULL, due_at = now() + interval '1 hour'"                                   \
@@ -587,7 +671,8 @@ enum hl_pg_code {
         " AND a.round = u.round AND a.n = u.n AND a.verdict IS NULL")                              \
     /* --- questions --------------------------------------------------------------------------- */ \
     /* $1 the run, $2 whether with the body's bytes, $3 what ended until then is past its retention, */ \
-    /* $4 with its log, $5 places to count, $6 its request: 1 the head, 2 all of it */             \
+    /* $4 with its log, $5 places to count, $6 its request: 1 the head, 2 all of it; $7, $8 a part of */ \
+    /* its answer, as far as it has come; $9 me */                                                 \
     X(ASK_RUN, "SELECT " HL_PG_RUN_ROW ", CASE $2::bigint WHEN 1 THEN r.body_bytes END,"           \
         " CASE $4::bigint WHEN 1 THEN r.log END, CASE WHEN $5::bigint > 0 AND t.node_id IS NULL"   \
         " AND t.run_id IS NOT NULL THEN (SELECT count(*) FROM (SELECT FROM ~.ticket q"             \
@@ -596,7 +681,18 @@ enum hl_pg_code {
         HL_PG_WAITING("2") ", CASE WHEN $6::bigint >= 1 THEN r.head END, CASE WHEN $6::bigint = 2" \
         " THEN r.url END, CASE WHEN $6::bigint = 2 THEN r.secret END, r.request_where,"            \
         " r.request_size, r.request_sha256, r.request_file,"                                       \
-        " CASE WHEN $6::bigint = 2 THEN r.request_bytes END"                                       \
+        " CASE WHEN $6::bigint = 2 THEN r.request_bytes END, CASE WHEN $8::bigint > 0 THEN"        \
+        " CASE WHEN r.state >= 2 AND r.body_where = 1 THEN substring(r.body_bytes"                 \
+        " FROM ($7::bigint + 1)::integer FOR $8::bigint::integer)"                                 \
+        " WHEN r.state >= 2 AND r.body_where = 2 THEN (SELECT substring(b.bytes"                   \
+        " FROM ($7::bigint % 1048576 + 1)::integer FOR $8::bigint::integer) FROM ~.body b"         \
+        " WHERE b.body_id = r.body_file AND b.seq = $7::bigint / 1048576)"                         \
+        " WHEN t.node_id IS NOT NULL THEN (SELECT substring(s.bytes"                               \
+        " FROM ($7::bigint - s.at + 1)::integer FOR $8::bigint::integer) FROM ~.stream s"          \
+        " WHERE s.run_id = r.run_id AND s.attempt = t.attempt AND s.at <= $7::bigint"              \
+        " AND s.at > $7::bigint - 1048576 ORDER BY s.at DESC LIMIT 1) END END,"                    \
+        " coalesce(t.progress, r.progress), (SELECT n.address FROM ~.node n"                       \
+        " WHERE n.node_id = t.node_id AND n.node_id <> $9::uuid AND NOT n.is_dead)"                \
         " FROM ~.run r LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS          \
         " WHERE r.run_id = $1::uuid AND " HL_PG_SHOWN("$3"))                                   \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 mode or -1, $5 before, $6 from, $7 limit, */ \

@@ -1,5 +1,5 @@
-/* survey.c - see survey.h. Two small statements: the queue and the replicas each COUNT_MS, the server's
- * statistics each MEASURE_MS. While the server is gone the gauges say what was so last. */
+/* survey.c - see survey.h. Three small statements: the queue and the replicas each COUNT_MS, the server's
+ * statistics each MEASURE_MS, what is kept of streams, which may be too much, each TRIM_MS. While the server is gone the gauges say what was so last. */
 #include "store/postgres/survey.h"
 
 #include "base/clock.h"
@@ -10,6 +10,7 @@
 
 #define COUNT_MS   5000
 #define MEASURE_MS 15000
+#define TRIM_MS    30000
 
 /* --- the queue, the replicas ---------------------------------------------------------------- */
 
@@ -58,6 +59,34 @@ static void on_measure(struct hl_pg_store *s, const PGresult *result)
             HL_LOG_INT("seconds", age_ms / 1000));
 }
 
+/* --- kept streams of synchronous calls ------------------------------------------------------- */
+
+static void on_trim(struct hl_pg_store *s, const PGresult *result)
+{
+    s->survey.is_trimming = false;
+    if (!result)
+        return;
+    struct hl_pg_row row = {.result = result};
+    hl_counter_set(&s->gauges.stream_bytes, (uint64_t)hl_pg_int(&row));
+}
+
+/* It is not known before the store has opened. */
+static bool has_share(const struct hl_pg_store *s)
+{
+    return hl_counter_get(&s->gauges.max_stream_bytes) > 0;
+}
+
+static bool trim(struct hl_pg_store *s)
+{
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_trim);
+    if (!e)
+        return false;
+    hl_pg_add_int(&s->params, hl_clock_wall_ms() - (int64_t)s->stream_retention_ms);
+    hl_pg_add_int(&s->params, (int64_t)hl_counter_get(&s->gauges.max_stream_bytes));
+    hl_pg_errand_add(e, HL_PG_DO_STREAM_TRIM);
+    return hl_pg_errand_send(e);
+}
+
 /* --- turns ---------------------------------------------------------------------------------- */
 
 static bool ask(struct hl_pg_store *s, enum hl_pg_sql query,
@@ -83,6 +112,10 @@ void hl_pg_survey_turn(struct hl_pg_store *s, uint64_t now_ms)
         v->measure_ms = now_ms + MEASURE_MS;
         v->is_measuring = ask(s, HL_PG_DO_MEASURE, on_measure);
     }
+    if (now_ms >= v->trim_ms && !v->is_trimming) {
+        v->trim_ms = now_ms + TRIM_MS;
+        v->is_trimming = has_share(s) && trim(s);
+    }
 }
 
 /* What is under way is not due: its answer wakes the thread. */
@@ -93,5 +126,7 @@ uint64_t hl_pg_survey_due_ms(const struct hl_pg_store *s)
         return UINT64_MAX;
     uint64_t count_ms = v->is_counting ? UINT64_MAX : v->count_ms;
     uint64_t measure_ms = v->is_measuring ? UINT64_MAX : v->measure_ms;
-    return count_ms < measure_ms ? count_ms : measure_ms;
+    uint64_t trim_ms = v->is_trimming ? UINT64_MAX : v->trim_ms;
+    uint64_t due_ms = count_ms < measure_ms ? count_ms : measure_ms;
+    return due_ms < trim_ms ? due_ms : trim_ms;
 }

@@ -15,6 +15,7 @@
 #include "store/body_file.h"
 #include "store/message.h"
 #include "store/operation.h"
+#include "store/postgres/row.h"
 #include "store/postgres/session.h"
 #include "store/postgres/statement.h"
 
@@ -89,6 +90,8 @@ void fixture_init(struct fixture *f, enum hl_store_kind kind)
     hl_id_source_init(&f->ids);
     f->config = (struct hl_config){.store = kind,
         .retention_ms = 3600 * 1000,
+        .stream_retention_ms = INT64_C(3650) * 24 * 3600 * 1000,
+        .stream_keep_max_bytes = {.bytes = 1 << 30},
         .run_attempts = 1,
         .retry_on = {.interrupted = true},
         .webhook_attempts = 3,
@@ -209,6 +212,25 @@ static struct hl_pg_session open_session(struct fixture *f, struct hl_pg_setting
     return session;
 }
 
+/* False: none is left. */
+static bool bury_stream(
+    struct fixture *f, struct hl_pg_session *session, const struct hl_pg_texts *texts)
+{
+    char why[300] = "";
+    struct hl_id nobody = {{0}};
+    struct hl_pg_params params = {0};
+    PGresult *result;
+    hl_pg_add_id(&params, &nobody);
+    hl_pg_add_int(&params, f->config.webhook_attempts);
+    const char *text = texts->text[HL_PG_DO_NODE_BURY_STREAM];
+    expect_ok(hl_pg_session_ask(session, text, &params, &result, why, sizeof(why)), why);
+    struct hl_pg_row row = {.result = result};
+    bool is_one = hl_pg_int(&row) > 0;
+    PQclear(result);
+    hl_pg_params_fini(&params);
+    return is_one;
+}
+
 static void bury(struct fixture *f)
 {
     static const char end[] = "UPDATE ~.node SET expires_at = now() - interval '1 s'";
@@ -227,6 +249,8 @@ static void bury(struct fixture *f)
     const char *text = texts.text[HL_PG_DO_NODE_BURY];
     expect_ok(hl_pg_session_ask(&session, text, &params, &result, why, sizeof(why)), why);
     PQclear(result);
+    while (bury_stream(f, &session, &texts))
+        continue;
     hl_pg_params_fini(&params);
     hl_pg_session_close(&session);
     hl_pg_texts_fini(&texts);
