@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "body/body_writer.h"
+#include "body/journal.h"
 
 /* A source is paused when this much waits behind a piece in flight. */
 #define PIECE_SIZE   (64 * 1024)
@@ -34,13 +35,16 @@ struct hl_spool {
     enum spool_place place;
     enum hl_err err; /* why it was dropped */
     bool checks, was_full, has_ended, is_abandoned, is_hurried;
+    bool is_left; /* abandoned, but for its file */
+    bool is_long; /* of a journal: it cannot end INLINE */
     uint64_t limit, size;
 
     char *bytes; /* waiting */
     size_t n, cap;
-    size_t burst;         /* taken from home->burst_left, for what waits */
-    size_t writing_burst; /* and for the piece in flight */
-    uint64_t memory;      /* taken from home->memory_left */
+    size_t burst;               /* taken from home->burst_left, for what waits */
+    size_t writing_burst;       /* and for the piece in flight */
+    uint64_t memory;            /* taken from home->memory_left */
+    struct hl_journal *journal; /* NULL: nobody follows */
 
     struct hl_body_writer writer;
     struct hl_body_check check;
@@ -93,12 +97,23 @@ static void drop(struct hl_spool *s, enum hl_err err)
     s->n = s->cap = 0;
     s->home->burst_left += s->burst;
     s->burst = 0;
+    if (s->journal)
+        hl_journal_drop(s->journal);
 }
 
 static void begin_file(struct hl_spool *s)
 {
     s->place = SPOOL_FILE;
     s->writer.file = hl_id_next(s->home->ids, hl_clock_wall_ms());
+}
+
+void hl_spool_set_journal(struct hl_spool *s, struct hl_journal *journal, const struct hl_id *file)
+{
+    s->journal = journal;
+    if (!s->home->data_dir)
+        return;
+    s->place = SPOOL_FILE;
+    s->writer.file = *file;
 }
 
 void hl_spool_expect(struct hl_spool *s, uint64_t size)
@@ -109,16 +124,23 @@ void hl_spool_expect(struct hl_spool *s, uint64_t size)
         begin_file(s);
 }
 
+/* It will be short: all of it is in the journal then. */
+static bool ends_inline(const struct hl_spool *s)
+{
+    return s->journal && !s->is_long && s->size <= HL_BODY_INLINE_MAX;
+}
+
 /* Gives all that waits to the pool. */
 static void submit(struct hl_spool *s)
 {
     char *bytes = s->bytes;
     size_t n = s->n;
+    bool is_last = s->has_ended && !(s->place == SPOOL_FILE && ends_inline(s));
     s->writing_burst = s->burst;
     s->burst = 0;
     s->bytes = NULL;
     s->n = s->cap = 0;
-    hl_body_writer_submit(&s->writer, bytes, n, s->place == SPOOL_FILE, s->has_ended);
+    hl_body_writer_submit(&s->writer, bytes, n, s->place == SPOOL_FILE, is_last);
 }
 
 static void on_removed(struct hl_body_writer *writer)
@@ -129,7 +151,7 @@ static void on_removed(struct hl_body_writer *writer)
 /* The file goes, then the spool. */
 static void discard(struct hl_spool *s)
 {
-    if (!hl_body_writer_remove(&s->writer, on_removed))
+    if (s->is_left || !hl_body_writer_remove(&s->writer, on_removed))
         spool_free(s);
 }
 
@@ -154,34 +176,88 @@ static void conclude(struct hl_spool *s)
         spool_free(s);
 }
 
-static void on_written(struct hl_body_writer *writer)
+/* Those who follow see what is in the file, or all there is without one. */
+static void publish(struct hl_spool *s, struct hl_str bytes)
 {
-    struct hl_spool *s = HL_CONTAINER_OF(writer, struct hl_spool, writer);
-    s->home->burst_left += s->writing_burst;
-    s->writing_burst = 0;
+    if (s->journal && bytes.n > 0 && s->place != SPOOL_DROPPED &&
+        !hl_journal_add(s->journal, bytes, s->writer.fd))
+        drop(s, HL_ERR_NOMEM);
+}
+
+/* The piece is no longer the pool's. */
+static void take_back(struct hl_spool *s)
+{
+    struct hl_body_writer *writer = &s->writer;
     if (s->place == SPOOL_MEMORY && writer->is_last) {
         s->bytes = writer->bytes; /* only hashed: they are still the body */
         s->n = writer->n;
-    } else {
-        free(writer->bytes);
+        writer->bytes = NULL;
+        return;
     }
+    if (writer->err == HL_OK)
+        publish(s, (struct hl_str){writer->bytes, writer->n});
+    free(writer->bytes);
     writer->bytes = NULL;
+}
+
+static void end_short(struct hl_spool *s);
+
+/* Nothing is in the pool, and no more comes. */
+static void end(struct hl_spool *s)
+{
+    if (s->place == SPOOL_FILE && s->n == 0 && ends_inline(s))
+        end_short(s);
+    if (s->place == SPOOL_FILE || (s->place == SPOOL_MEMORY && s->n > HASH_NOW_MAX)) {
+        submit(s);
+        return;
+    }
+    if (s->place == SPOOL_MEMORY)
+        hl_body_writer_hash(&s->writer, s->bytes, s->n);
+    conclude(s);
+}
+
+/* All of it is in the journal. */
+static void end_short(struct hl_spool *s)
+{
+    char *bytes = s->size > 0 ? hl_journal_take(s->journal) : NULL;
+    if (s->size > 0 && !bytes) {
+        s->is_long = true;
+        return;
+    }
+    s->place = SPOOL_MEMORY;
+    s->bytes = bytes;
+    s->n = s->cap = (size_t)s->size;
+}
+
+static void on_written(struct hl_body_writer *writer)
+{
+    struct hl_spool *s = HL_CONTAINER_OF(writer, struct hl_spool, writer);
+    bool was_last = writer->is_last;
+    s->home->burst_left += s->writing_burst;
+    s->writing_burst = 0;
     if (s->is_abandoned) {
+        free(writer->bytes);
+        writer->bytes = NULL;
         discard(s);
         return;
     }
+    take_back(s);
     if (writer->err != HL_OK && s->place == SPOOL_FILE) {
         HL_LOG(ERROR, "a body cannot be written to the data directory",
             HL_LOG_TEXT("error", hl_err_text(writer->err)));
         drop(s, writer->err);
     }
-    if (s->has_ended && (writer->is_last || s->place == SPOOL_DROPPED)) {
+    if (s->has_ended && (was_last || s->place == SPOOL_DROPPED)) {
         conclude(s);
         return;
     }
-    if (s->place == SPOOL_FILE && (s->n >= PIECE_SIZE || s->has_ended))
+    if (s->has_ended) {
+        end(s);
+        return;
+    }
+    if (s->place == SPOOL_FILE && (s->n >= PIECE_SIZE || (s->journal && s->n > 0)))
         submit(s);
-    if (s->was_full && !s->has_ended && !hl_spool_is_full(s)) {
+    if (s->was_full && !hl_spool_is_full(s)) {
         s->was_full = false;
         s->events->on_room(s->owner);
     }
@@ -233,12 +309,22 @@ void hl_spool_take(struct hl_spool *s, const char *p, size_t n)
         hl_body_check_feed(&s->check, p, n);
     if (s->place == SPOOL_DROPPED)
         return;
-    if (s->size > s->limit || !reserve(s, n)) {
-        drop(s, s->size > s->limit ? HL_ERR_TOO_LARGE : HL_ERR_NOMEM);
+    if (s->size > s->limit) {
+        drop(s, HL_ERR_TOO_LARGE);
+        return;
+    }
+    if (s->journal && s->place == SPOOL_MEMORY) {
+        publish(s, (struct hl_str){p, n});
+        return;
+    }
+    if (!reserve(s, n)) {
+        drop(s, HL_ERR_NOMEM);
         return;
     }
     memcpy(s->bytes + s->n, p, n);
     s->n += n;
+    if (s->place == SPOOL_FILE && s->journal && !s->writer.is_running)
+        submit(s);
     if (s->place == SPOOL_MEMORY && s->size > HL_BODY_INLINE_MAX && s->home->data_dir)
         begin_file(s);
     if (s->place == SPOOL_FILE && s->n >= PIECE_SIZE && !s->writer.is_running)
@@ -285,6 +371,11 @@ uint64_t hl_spool_written(const struct hl_spool *s)
     return atomic_load_explicit(&s->writer.written, memory_order_relaxed);
 }
 
+bool hl_spool_keeps(const struct hl_spool *s)
+{
+    return s->place != SPOOL_DROPPED;
+}
+
 bool hl_spool_is_over(const struct hl_spool *s)
 {
     return s->size > s->limit || (s->place == SPOOL_DROPPED && s->err == HL_ERR_TOO_LARGE);
@@ -304,15 +395,10 @@ void hl_spool_end(struct hl_spool *s)
 {
     HL_ASSERT(!s->has_ended);
     s->has_ended = true;
-    if (s->writer.is_running)
-        return; /* on_written goes on */
-    if (s->place == SPOOL_FILE || (s->place == SPOOL_MEMORY && s->n > HASH_NOW_MAX)) {
-        submit(s);
-        return;
-    }
-    if (s->place == SPOOL_MEMORY)
-        hl_body_writer_hash(&s->writer, s->bytes, s->n);
-    conclude(s);
+    if (s->journal && s->place == SPOOL_MEMORY)
+        end_short(s);
+    if (!s->writer.is_running) /* else on_written goes on */
+        end(s);
 }
 
 void hl_spool_abandon(struct hl_spool *s)
@@ -322,6 +408,14 @@ void hl_spool_abandon(struct hl_spool *s)
     s->is_abandoned = true;
     if (!s->writer.is_running)
         discard(s);
+}
+
+void hl_spool_leave(struct hl_spool *s)
+{
+    if (!s)
+        return;
+    s->is_left = true;
+    hl_spool_abandon(s);
 }
 
 struct removal {

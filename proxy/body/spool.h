@@ -29,6 +29,7 @@ struct hl_spool_home {
 #define HL_SPOOL_BURST (16 * 1024 * 1024) /* a process: workers have equal parts */
 
 struct hl_spool;
+struct hl_journal;
 
 struct hl_spool_events {
     /* There is room again after hl_spool_is_full said true, or the spool was given up. */
@@ -43,6 +44,12 @@ struct hl_spool_events {
  * `expects_json` as there. NULL: out of memory. */
 struct hl_spool *hl_spool_new(struct hl_spool_home *home, uint64_t limit, bool checks,
     bool expects_json, const struct hl_spool_events *events, void *owner);
+
+/* Before its first byte: the body is an event stream that others follow (borrowed until on_done or abandon).
+ * With a data directory it is in the file `file` from its first byte on, and what is in it goes to the
+ * journal; one that is short at its end is INLINE all the same, and the file stays: it is removed by the owner
+ * when the body is recorded. */
+void hl_spool_set_journal(struct hl_spool *s, struct hl_journal *journal, const struct hl_id *file);
 
 /* The body's length is known: a long one goes to the file from the start. */
 void hl_spool_expect(struct hl_spool *s, uint64_t size);
@@ -60,6 +67,8 @@ void hl_spool_give_up(struct hl_spool *s);
 /* How many bytes the disk has taken. */
 uint64_t hl_spool_written(const struct hl_spool *s);
 
+/* Nothing has been dropped. */
+bool hl_spool_keeps(const struct hl_spool *s);
 /* More than the limit has come. */
 bool hl_spool_is_over(const struct hl_spool *s);
 uint64_t hl_spool_size(const struct hl_spool *s);
@@ -69,6 +78,9 @@ const struct hl_body_check *hl_spool_check(const struct hl_spool *s);
 void hl_spool_end(struct hl_spool *s);
 /* Forgets it all, the file too. No event follows. NULL-safe. */
 void hl_spool_abandon(struct hl_spool *s);
+
+/* The same, but what is in the file stays there: the next process looks for it. */
+void hl_spool_leave(struct hl_spool *s);
 
 /* Removes a finished body's file, in the pool. */
 void hl_spool_remove_file(struct hl_spool_home *home, const struct hl_id *file);

@@ -53,3 +53,15 @@ bool hl_store_is_shared(const struct hl_store *s)
     (void)s;
     return fake_store.is_shared;
 }
+
+void hl_store_note_stream(struct hl_store *store, int64_t bytes)
+{
+    (void)store;
+    fake_store.live_streams += bytes;
+}
+
+uint64_t hl_store_live_streams(const struct hl_store *store)
+{
+    (void)store;
+    return (uint64_t)fake_store.live_streams;
+}

@@ -1,5 +1,5 @@
-/* fake_store.h - the store as runs see it: keeps what it is told for the test, which answers itself. It
- * takes the place of store/store.c. */
+/* fake_store.h - the store as runs and followers see it: keeps what it is told for the test, which
+ * answers itself. It takes the place of store/store.c. */
 #ifndef HL_TEST_FAKE_STORE_H
 #define HL_TEST_FAKE_STORE_H
 
@@ -9,6 +9,7 @@
 struct fake_store {
     struct hl_store_gauges gauges;
     bool is_shared;
+    int64_t live_streams;
     enum hl_err
         refusal; /* what hl_store_post returns: not OK, then the message stays its poster's */
     struct hl_store_msg *posted[16];

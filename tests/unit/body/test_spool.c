@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "body/journals.h"
 #include "data_dir_fixture.h"
 #include "loop_fixture.h"
 
@@ -548,4 +549,190 @@ Test(spool, finds_that_a_long_file_is_binary)
     cr_assert_eq(told.kind, HL_BODY_BINARY);
     cr_assert_eq(told.body.where, HL_BODY_FILE);
     free(bytes);
+}
+
+/* ---- a stream that others follow ---- */
+
+static const struct hl_id stream_file = {.b = {9, 9, 9}};
+static struct hl_journals journals;
+static struct hl_journal *journal;
+
+static struct hl_spool *open_followed(uint64_t limit)
+{
+    static const struct hl_id run_id = {.b = {1}};
+    hl_journals_init(&journals, 10);
+    journal = hl_journals_open(&journals, &run_id, 1, 0);
+    hl_journal_begin_stream(journal, home.data_dir != NULL);
+    struct hl_spool *s = open_spool(limit);
+    hl_spool_set_journal(s, journal, &stream_file);
+    return s;
+}
+
+static void close_journal(void)
+{
+    hl_journals_close(journal);
+    hl_journals_fini(&journals);
+}
+
+static struct hl_journal_look look(void)
+{
+    struct hl_journal_look now;
+    hl_journal_look(journal, &now);
+    return now;
+}
+
+/* How long the stream's file is while it is written; -1: it is not there. */
+static off_t left_size(void)
+{
+    int fd;
+    struct stat st;
+    if (hl_body_file_open_left(data_dir, &stream_file, &fd) != HL_OK)
+        return -1;
+    cr_assert_eq(fstat(fd, &st), 0);
+    close(fd);
+    return st.st_size;
+}
+
+Test(spool, shows_followers_a_byte_when_it_is_in_the_file_and_not_before)
+{
+    struct hl_spool *s = open_followed(NO_LIMIT);
+    hl_spool_take(s, "data: a\n\n", 9);
+    cr_assert_eq(look().size, 0, "it is on its way");
+    hl_spool_take(s, "data: b\n\n", 9);
+    UNTIL_WITH(cr_assert_leq((off_t)look().size, left_size()), look().size == 18);
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    close_journal();
+}
+
+Test(spool, writes_a_followed_stream_under_the_name_it_was_given_from_its_first_byte)
+{
+    struct hl_spool *s = open_followed(NO_LIMIT);
+    hl_spool_take(s, "d", 1);
+    UNTIL(left_size() == 1);
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    close_journal();
+}
+
+Test(spool, ends_a_short_followed_stream_inline_and_leaves_its_file)
+{
+    struct hl_spool *s = open_followed(NO_LIMIT);
+    hl_spool_take(s, "data: a\n\n", 9);
+    UNTIL(look().size == 9);
+    hl_spool_take(s, "data: b\n\n", 9);
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    cr_assert_eq(told.err, HL_OK);
+    cr_assert_eq(told.body.where, HL_BODY_INLINE);
+    cr_assert_eq(told.body.size, 18);
+    cr_assert_arr_eq(told.body.bytes, "data: a\n\ndata: b\n\n", 18);
+    assert_sha256("data: a\n\ndata: b\n\n", 18);
+    cr_assert_eq(left_size(), 18, "until the record has it");
+    cr_assert_eq(look().size, 18);
+    close_journal();
+}
+
+Test(spool, ends_a_followed_stream_of_the_inline_size_inline)
+{
+    char *bytes = make_bytes(HL_BODY_INLINE_MAX);
+    struct hl_spool *s = open_followed(NO_LIMIT);
+    take_all(s, bytes, HL_BODY_INLINE_MAX);
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    cr_assert_eq(told.body.where, HL_BODY_INLINE);
+    cr_assert_eq(memcmp(told.body.bytes, bytes, HL_BODY_INLINE_MAX), 0);
+    assert_sha256(bytes, HL_BODY_INLINE_MAX);
+    close_journal();
+    free(bytes);
+}
+
+Test(spool, ends_a_longer_followed_stream_in_its_file)
+{
+    size_t n = HL_BODY_INLINE_MAX + 1;
+    char *bytes = make_bytes(n);
+    struct hl_spool *s = open_followed(NO_LIMIT);
+    take_all(s, bytes, n);
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    cr_assert_eq(told.err, HL_OK);
+    cr_assert(hl_id_eq(&told.body.file, &stream_file));
+    assert_file(bytes, n);
+    cr_assert_eq(look().size, n);
+    close_journal();
+    free(bytes);
+}
+
+Test(spool, ends_an_empty_followed_stream_inline_without_a_file)
+{
+    hl_spool_end(open_followed(NO_LIMIT));
+    UNTIL(told.done == 1);
+    cr_assert_eq(told.body.where, HL_BODY_INLINE);
+    cr_assert_eq(told.body.size, 0);
+    assert_sha256("", 0);
+    cr_assert_eq(data_dir_files(), 0);
+    close_journal();
+}
+
+Test(spool, shows_followers_a_byte_at_once_without_a_data_directory)
+{
+    home.data_dir = NULL;
+    struct hl_spool *s = open_followed(NO_LIMIT);
+    hl_spool_take(s, "data: a\n\n", 9);
+    cr_assert_eq(look().size, 9);
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    assert_inline("data: a\n\n", 9);
+    close_journal();
+}
+
+Test(spool, drops_the_journal_of_a_stream_beyond_its_limit)
+{
+    struct hl_spool *s = open_followed(10);
+    hl_spool_take(s, "data: a\n\n", 9);
+    UNTIL(look().size == 9);
+    cr_assert(hl_spool_keeps(s));
+    hl_spool_take(s, "data: b\n\n", 9);
+    cr_assert(look().is_dropped);
+    cr_assert_not(hl_spool_keeps(s));
+    hl_spool_end(s);
+    assert_dropped(HL_ERR_TOO_LARGE, 18);
+    close_journal();
+}
+
+Test(spool, drops_the_journal_of_a_stream_that_cannot_be_written)
+{
+    char path[128];
+    path_in(path, sizeof(path), "tmp");
+    cr_assert_eq(rmdir(path), 0);
+    struct hl_spool *s = open_followed(NO_LIMIT);
+    hl_spool_take(s, "data: a\n\n", 9);
+    UNTIL(look().is_dropped);
+    cr_assert_eq(look().size, 0);
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    cr_assert_eq(told.body.where, HL_BODY_UNKEPT);
+    close_journal();
+}
+
+Test(spool, leaves_the_file_of_a_stream_for_the_next_process)
+{
+    struct hl_spool *s = open_followed(NO_LIMIT);
+    hl_spool_take(s, "data: a\n\n", 9);
+    hl_spool_leave(s); /* a piece is with the pool */
+    hl_spool_leave(NULL);
+    UNTIL(home.open == 0);
+    cr_assert_eq(told.done, 0);
+    cr_assert_eq(left_size(), 9);
+    close_journal();
+}
+
+Test(spool, removes_the_file_of_a_stream_that_is_abandoned)
+{
+    struct hl_spool *s = open_followed(NO_LIMIT);
+    hl_spool_take(s, "data: a\n\n", 9);
+    UNTIL(look().size == 9);
+    hl_spool_abandon(s);
+    assert_gone();
+    close_journal();
 }
