@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "body/spool.h"
 #include "http/byte.h"
+#include "run/stream.h"
 
 #define MOST_DELAY_MS  UINT64_C(300000)
 #define LATEST_MS      (INT64_C(12) * 60 * 60 * 1000) /* after the first attempt's beginning */
@@ -128,9 +129,11 @@ void hl_again_put_off(struct hl_run *run, enum hl_run_reason reason, uint64_t de
             .started_ms = run->started_ms,
             .finished_ms = now_ms,
             .http_status = run->status,
-            .reason = reason};
+            .reason = reason,
+            .events = run->stream ? run->stream->ids.count : 0};
         release->m.reply_to = runs->box;
         run->claimed = NULL;
+        hl_run_stream_close(run, false); /* before another attempt can begin */
         enum hl_err err = hl_store_post(runs->service->store, &release->m);
         (void)err; /* only ACCEPT and RECORD can be refused */
     }

@@ -17,6 +17,7 @@
 #include "run/demand.h"
 #include "run/ending.h"
 #include "run/forward.h"
+#include "run/stream.h"
 
 #define CHECK_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us */
 
@@ -144,6 +145,7 @@ static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed, bool
         return;
     }
     hl_progress_record(run, HL_RECORD_OPEN);
+    hl_run_stream_begin(run, claimed->events);
     hl_counter_add(&runs->metrics->runs_in_flight, 1);
     if (is_too_late)
         end_unreached(run);

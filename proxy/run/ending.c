@@ -14,6 +14,7 @@
 #include "caller/client.h"
 #include "run/again.h"
 #include "run/report.h"
+#include "run/stream.h"
 
 /* Most wait for nothing, and have their answer wholly there with its head. */
 static void count_waits(struct hl_run *run, enum hl_mode mode, uint64_t us)
@@ -135,6 +136,7 @@ void hl_ending_conclude(
         return;
     }
     if (is_again) {
+        hl_run_stream_end(run, state, reason, true);
         run->runs->dispatch.ended++;
         hl_again_put_off(run, reason, delay_ms);
         return;
@@ -148,6 +150,7 @@ void hl_ending_conclude(
         run->runs->dispatch.ended++;
     log_end(run);
     if (!run->spool) {
+        hl_run_stream_end(run, state, reason, false);
         hl_report_end(run);
         return;
     }
@@ -168,7 +171,9 @@ static void answer_caller(struct hl_run *run, const struct hl_refusal *why)
         hl_client_call_done(c, false);
         return;
     }
-    struct hl_answer answer = {.refusal = why, .run_id = &run->id};
+    struct hl_answer answer = {.refusal = why,
+        .run_id = &run->id,
+        .extra_fields = run->asks_keep ? "X-Run-Kept: false\r\n" : NULL};
     hl_client_answer(c, &answer, HL_MODE_SYNC);
 }
 

@@ -20,6 +20,7 @@
 #include "run/ending.h"
 #include "run/report.h"
 #include "run/respond.h"
+#include "run/stream.h"
 #include "run/time_limit.h"
 
 static void on_timer(struct hl_timer *timer);
@@ -119,7 +120,7 @@ static void connect_run(struct hl_run *run)
     if (!hl_run_is_async(run))
         hl_time_limit_begin(run);
     hl_progress_stage(run, HL_STAGE_CONNECTING);
-    if (run->record == HL_RECORD_DUE)
+    if (run->record == HL_RECORD_DUE && run->has_webhook)
         hl_report_begin(run); /* a webhook waits for it: now it begins */
     if (!run->is_resent)
         run->upstream = hl_pool_take(&runs->pool, is_replayable(run));
@@ -348,7 +349,11 @@ static void on_caller_gone(void *owner)
     run->client = NULL;
     if (hl_run_has_ended(run))
         return;
-    bool someone_waits = run->has_webhook && run->has_whole_request && !hl_run_is_tunnel(run);
+    bool is_kept = run->keeps_stream && hl_run_stream_goes_on(run);
+    bool someone_waits =
+        (run->has_webhook || is_kept) && run->has_whole_request && !hl_run_is_tunnel(run);
+    if (someone_waits && is_kept)
+        hl_time_limit_leave(run, run->runs->config->response_grace_period_ms);
     if (someone_waits)
         hl_respond_resume(run);
     else
@@ -363,7 +368,7 @@ static void on_caller_drained(void *owner)
 static bool needs_caller(void *owner)
 {
     const struct hl_run *run = owner;
-    return !run->has_webhook;
+    return !run->has_webhook && !(run->keeps_stream && hl_run_stream_goes_on(run));
 }
 
 const struct hl_taker hl_forward_taker = {.is_blocked = is_source_blocked,

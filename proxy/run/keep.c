@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "http/head.h"
 #include "run/report.h"
+#include "run/stream.h"
 
 /* A field for the envelope and the result; one that is no UTF-8 or longer than anyone needs is left
  * out. */
@@ -37,6 +38,7 @@ void hl_keep_begin(
         return;
     run->spool = hl_spool_new(&run->runs->spools, run->runs->config->max_kept_response, true,
         type && hl_is_json_type(type->value.p, type->value.n), events, run);
+    hl_run_stream_set_spool(run);
     if (run->spool && head->framing == HL_FRAMING_LENGTH)
         hl_spool_expect(run->spool, head->content_length);
 }
@@ -73,5 +75,6 @@ void hl_keep_end(void *owner, struct hl_spool *spool, enum hl_err err, struct hl
     if (err != HL_OK)
         HL_LOG(WARN, "a response is not kept", HL_LOG_ID("run_id", &run->id),
             HL_LOG_TEXT("error", hl_err_text(err)), HL_LOG_INT("bytes", body->size));
+    hl_run_stream_end(run, o->state, o->reason, false);
     hl_report_end(run);
 }

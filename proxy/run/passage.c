@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "caller/access.h"
+#include "run/stream.h"
 
-#define JOIN_MAX 8192 /* body bytes that are copied behind the head instead of a second iovec */
+#define NAMED_ROOM_LEAST 4096 /* for events with their ids, before a write goes out in between */
+#define JOIN_MAX         8192 /* body bytes that are copied behind the head instead of a second iovec */
 
-bool hl_passage_flush(struct hl_run *run, struct hl_passage *pass)
+/* What is for the caller. */
+static bool flush_out(struct hl_run *run, struct hl_passage *pass)
 {
     struct hl_client *c = run->client;
     if (c && (pass->out_n || pass->direct.n)) {
@@ -19,12 +22,45 @@ bool hl_passage_flush(struct hl_run *run, struct hl_passage *pass)
         if (err != HL_OK && hl_run_has_ended(run))
             return false; /* nobody waited for it but the caller */
     }
+    pass->out_n = 0;
+    pass->direct = (struct hl_str){NULL, 0};
+    return true;
+}
+
+bool hl_passage_flush(struct hl_run *run, struct hl_passage *pass)
+{
+    if (!flush_out(run, pass))
+        return false;
     if (run->spool)
         for (size_t i = 0; i < pass->view_count; i++)
             hl_spool_take(run->spool, pass->views[i].p, pass->views[i].n);
-    pass->out_n = pass->view_count = 0;
-    pass->direct = (struct hl_str){NULL, 0};
+    pass->view_count = 0;
     return !hl_run_has_ended(run);
+}
+
+/* Bytes for the caller, as chunks or as they are, behind what there is. False: the run has ended. */
+static bool add_named(struct hl_run *run, struct hl_passage *pass, struct hl_str data)
+{
+    struct hl_runs *runs = run->runs;
+    bool is_chunked = run->response_out == HL_FRAMING_CHUNKED;
+    size_t frame = is_chunked ? HL_CHUNK_HEAD_MAX + 2 : 0;
+    while (data.n > 0 && run->client) {
+        if (pass->out_n + frame + NAMED_ROOM_LEAST > runs->scratch_cap && !flush_out(run, pass))
+            return false;
+        char *out = runs->scratch + pass->out_n, *body = out + (is_chunked ? HL_CHUNK_HEAD_MAX : 0);
+        size_t n = hl_event_ids_put(
+            &run->stream->ids, &data, body, runs->scratch_cap - pass->out_n - frame);
+        hl_access_add(run->client, n);
+        if (is_chunked) {
+            size_t head = hl_chunk_head_write(out, n);
+            memmove(out + head, body, n);
+            memcpy(out + head + n, "\r\n", 2);
+            n += head + 2;
+        }
+        pass->out_n += n;
+    }
+    hl_event_ids_pass(&run->stream->ids, data);
+    return true;
 }
 
 bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str data)
@@ -38,6 +74,10 @@ bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str d
     pass->views[pass->view_count++] = data;
     if (run->beats)
         hl_sse_scan(&run->sse, data.p, data.n);
+    if (hl_run_stream_adds_ids(run)) {
+        hl_journal_expect(run->stream->journal, data.n);
+        return add_named(run, pass, data);
+    }
     if (!run->client)
         return true;
     hl_access_add(run->client, data.n);

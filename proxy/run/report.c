@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "loop/run_log.h"
 #include "run/recent.h"
+#include "run/stream.h"
 
 #define FINISH_AGAIN_MS 1000
 
@@ -88,22 +89,27 @@ void hl_report_on_finish(struct hl_runs *runs, struct hl_finish *finish)
         hl_timer_arm(runs->wheel, &run->timer, FINISH_AGAIN_MS);
         return;
     }
-    if (!hl_store_keeps_file(rc) && finish->outcome.body.where == HL_BODY_FILE)
+    bool is_file = finish->outcome.body.where == HL_BODY_FILE;
+    if (!hl_store_keeps_file(rc) && is_file)
         hl_spool_remove_file(&runs->spools, &finish->outcome.body.file);
     if (run) {
         log_unrecorded(run, rc);
+        hl_run_stream_close(run, is_file);
         hl_run_free(run);
     }
     hl_finish_free(finish);
 }
 
-/* ---- synchronous runs with a webhook ---- */
+/* ---- synchronous runs with a webhook, or with a stream that is kept ---- */
 
-static void lose_webhook(struct hl_run *run, const char *why)
+/* A stream that was to be kept goes on unkept. */
+static void lose_record(struct hl_run *run, const char *why)
 {
-    hl_counter_add(&run->runs->metrics->webhooks_lost, 1);
-    HL_LOG(ERROR, "a webhook is lost: its run cannot be recorded", HL_LOG_ID("run_id", &run->id),
-        HL_LOG_TEXT("error", why));
+    if (run->has_webhook) {
+        hl_counter_add(&run->runs->metrics->webhooks_lost, 1);
+        HL_LOG(ERROR, "a webhook is lost: its run cannot be recorded",
+            HL_LOG_ID("run_id", &run->id), HL_LOG_TEXT("error", why));
+    }
     run->has_webhook = false;
     hl_progress_record(run, HL_RECORD_NONE);
     hl_finish_free(run->finish);
@@ -115,11 +121,13 @@ void hl_report_begin(struct hl_run *run)
     struct hl_runs *runs = run->runs;
     struct hl_accept *a = run->accept;
     run->accept = NULL;
+    if (run->keeps_stream)
+        hl_run_stream_announce(run, a);
     run->finish = calloc(1, sizeof(*run->finish));
     run->name = hl_slot_add(runs->slots, run);
     if (!run->finish || run->name.generation == 0) {
         hl_accept_free(a);
-        lose_webhook(run, hl_err_text(HL_ERR_NOMEM));
+        lose_record(run, hl_err_text(HL_ERR_NOMEM));
         return;
     }
     a->m.msg.type = HL_STORE_RECORD;
@@ -132,14 +140,14 @@ void hl_report_begin(struct hl_run *run)
         return;
     }
     hl_accept_free(a);
-    lose_webhook(run, hl_err_text(err));
+    lose_record(run, hl_err_text(err));
 }
 
 void hl_report_on_record(struct hl_accept *accept)
 {
     HL_CRASH_POINT(RECORD_COMMITTED);
     if (accept->m.rc != HL_OK) /* its FINISH will not be found either, and counts the loss */
-        HL_LOG(ERROR, "a synchronous run with a webhook cannot be recorded",
+        HL_LOG(ERROR, "a synchronous run with a webhook or a kept stream cannot be recorded",
             HL_LOG_ID("run_id", &accept->run_id), HL_LOG_TEXT("error", hl_err_text(accept->m.rc)));
     hl_accept_free(accept);
 }

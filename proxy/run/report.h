@@ -5,7 +5,7 @@
 
 #include "run/run.h"
 
-/* A synchronous run with a webhook begins: the store is told, nobody waits. */
+/* A synchronous run with a webhook, or with a stream that is kept, begins: the store is told, nobody waits. */
 void hl_report_begin(struct hl_run *run);
 void hl_report_on_record(struct hl_accept *accept);
 

@@ -18,6 +18,8 @@
 #include "run/ending.h"
 #include "run/keep.h"
 #include "run/passage.h"
+#include "run/stream.h"
+#include "run/stream_choice.h"
 #include "run/tee.h"
 #include "run/time_limit.h"
 
@@ -43,6 +45,8 @@ static void fail_bad_response(struct hl_run *run, const struct hl_refusal *why)
 static bool pass_interim(struct hl_run *run, const struct hl_head *head)
 {
     struct hl_client *c = run->client;
+    if (head->status == 103 && hl_run_stream_take_progress(run, head))
+        return true;
     if (!c || run->caller_minor == 0)
         return true;
     if (head->status == 100)
@@ -60,7 +64,8 @@ static bool pass_interim(struct hl_run *run, const struct hl_head *head)
 
 static enum hl_framing choose_framing(const struct hl_run *run, const struct hl_head *head)
 {
-    if (head->framing == HL_FRAMING_CHUNKED || head->framing == HL_FRAMING_UNTIL_CLOSE)
+    if (head->framing == HL_FRAMING_CHUNKED || head->framing == HL_FRAMING_UNTIL_CLOSE ||
+        hl_run_stream_adds_ids(run))
         return run->caller_minor == 0 ? HL_FRAMING_UNTIL_CLOSE : HL_FRAMING_CHUNKED;
     return head->framing;
 }
@@ -96,10 +101,15 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     run->app_keeps_connection = head->is_persistent;
     run->upstream->keep_ms = read_keep_ms(head);
     run->is_event_stream = type && hl_is_event_stream(type->value);
+    bool is_kept = (run->stream || run->keeps_stream) && hl_stream_choice_make(run, head);
     run->response_out = choose_framing(run, head);
     if (run->record == HL_RECORD_OPEN) {
         hl_keep_begin(run, head, &spool_events);
         hl_again_note(run, head);
+    }
+    if (run->keeps_stream && hl_run_stream_is_for_nobody(run)) {
+        hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
+        return false;
     }
     if (run->page && run->request != HL_REQUEST_HELD) {
         hl_pages_put(&runs->pages, run->page, run->page_cap);
@@ -124,6 +134,8 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
             .is_head_request = run->method == HL_METHOD_HEAD,
             .is_event_stream = run->is_event_stream,
             .preference_applied = run->preference_applied,
+            .is_unkept =
+                !is_kept && (run->asks_keep || (run->keeps_stream && run->is_event_stream)),
             .selects_own = run->offers_own_protocol,
             .cors = c->cors,
             .framing = run->response_out,
@@ -227,11 +239,15 @@ static bool pass_data(struct hl_run *run, struct hl_str data, struct hl_passage 
     return true;
 }
 
+/* A stream with ids is chunked although the app said how long its own would be. */
 static enum body_state end_body(struct hl_run *run, struct hl_passage *pass)
 {
-    if (run->messages.framing != HL_FRAMING_CHUNKED)
+    struct hl_str trailer = {NULL, 0};
+    if (run->messages.framing == HL_FRAMING_CHUNKED)
+        trailer = hl_message_trailer(&run->messages);
+    else if (!hl_run_stream_adds_ids(run))
         return BODY_END;
-    return hl_passage_add_end(run, pass, hl_message_trailer(&run->messages)) ? BODY_END : BODY_GONE;
+    return hl_passage_add_end(run, pass, trailer) ? BODY_END : BODY_GONE;
 }
 
 static enum body_state take_body(struct hl_run *run, struct hl_str *bytes, struct hl_passage *pass)
@@ -299,6 +315,12 @@ static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_pas
         hl_allowance_leave(&run->allowance); /* before the caller can know, and call again */
     if (state == BODY_GONE || !hl_passage_flush(run, pass))
         return;
+    if (run->stream)
+        hl_run_stream_note(run);
+    if (state != BODY_END && run->keeps_stream && hl_run_stream_is_for_nobody(run)) {
+        hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
+        return;
+    }
     if (state == BODY_END) {
         complete(run, bytes.n > 0);
         return;

@@ -9,6 +9,7 @@
 #include "app/pool.h"
 #include "base/clock.h"
 #include "body/source.h"
+#include "run/stream.h"
 
 struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us)
 {
@@ -50,7 +51,11 @@ void hl_run_free(struct hl_run *run)
     hl_buf_fini(&run->held);
     hl_message_reader_fini(&run->messages);
     hl_source_free(run->source);
-    hl_spool_abandon(run->spool);
+    if (runs->is_cut && hl_run_stream_adds_ids(run))
+        hl_spool_leave(run->spool);
+    else
+        hl_spool_abandon(run->spool);
+    hl_run_stream_close(run, false);
     hl_claimed_free(run->claimed);
     hl_accept_free(run->accept);
     hl_finish_free(run->finish);

@@ -18,6 +18,7 @@
 
 struct hl_client;
 struct hl_recent;
+struct hl_run_stream;
 struct hl_source;
 
 struct hl_run {
@@ -92,6 +93,8 @@ struct hl_run {
     struct hl_finish *finish;   /* OPEN, KEEPING, AGAIN: its outcome */
     struct hl_tee tee;
     bool has_webhook;
+    struct hl_run_stream *stream; /* what others may follow; NULL: nothing, owned */
+    bool keeps_stream, asks_keep; /* as in its plan */
     uint32_t epoch;
     uint64_t retry_after_ms; /* the app's, with an answer that may be tried again; 0: none */
 };

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "store/store.h"
 
+struct hl_journals;
 struct hl_worker;
 
 /* Made before the workers, gone after them. */
@@ -20,6 +21,7 @@ struct hl_service {
     struct hl_store *store;
     struct hl_auth *auth;
     struct hl_readiness *readiness;
+    struct hl_journals *journals;    /* of streams that are kept while they come */
     const struct hl_app_gauges *app; /* the process that we started, if we did */
     struct hl_pool_group connections;
     struct hl_limiter limiter;

@@ -39,6 +39,21 @@ void hl_time_limit_arm(struct hl_run *run)
     hl_timer_arm(run->runs->wheel, &run->deadline, run->timeout_ms);
 }
 
+void hl_time_limit_leave(struct hl_run *run, uint64_t ms)
+{
+    struct hl_runs *runs = run->runs;
+    uint64_t spent_ms = (hl_clock_mono_us() - run->started_us) / 1000;
+    uint64_t left_ms = spent_ms < ms ? ms - spent_ms : 1;
+    bool is_sooner = run->deadline.on_fire == on_late && hl_timer_is_armed(&run->deadline) &&
+                     run->deadline.deadline <= uv_now(runs->loop) + left_ms;
+    if (run->timeout_ms == 0 || run->timeout_ms > left_ms)
+        run->timeout_ms = left_ms;
+    if (run->stage < HL_STAGE_CONNECTING || is_sooner)
+        return;
+    run->deadline.on_fire = on_late;
+    hl_timer_arm(runs->wheel, &run->deadline, left_ms);
+}
+
 void hl_time_limit_write(struct hl_run *run)
 {
     if (!hl_timer_is_armed(&run->deadline))

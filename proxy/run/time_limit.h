@@ -30,6 +30,10 @@ static inline void hl_time_limit_tell(struct hl_run *run)
         hl_time_limit_write(run);
 }
 
+/* It goes on without its caller: no longer than `ms` after its beginning, or inside the app, if it is not
+ * there yet. */
+void hl_time_limit_leave(struct hl_run *run, uint64_t ms);
+
 /* A tunnel has none. */
 static inline void hl_time_limit_lift(struct hl_run *run)
 {

@@ -275,3 +275,15 @@ const char *hl_store_data_dir(const struct hl_store *s)
     (void)s;
     return NULL;
 }
+
+void hl_store_note_stream(struct hl_store *s, int64_t bytes)
+{
+    (void)s;
+    (void)bytes;
+}
+
+uint64_t hl_store_live_streams(const struct hl_store *s)
+{
+    (void)s;
+    return 0;
+}

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "body/journals.h"
 #include "caller/client.h"
 #include "fuzz.h"
 #include "preset.h"
@@ -19,6 +20,7 @@
 /* What a worker needs around it; kept from one input to the next. */
 struct service {
     struct hl_service service;
+    struct hl_journals journals;
     struct hl_readiness readiness;
     struct hl_limiter_seat *seat;
     struct hl_worker *worker;
@@ -61,6 +63,8 @@ static void start_worker(struct service *s, const struct hl_config *config)
     *s = (struct service){.service = {.config = config, .store = store, .worker_count = 1}};
     s->readiness.is_ready = true;
     s->service.readiness = &s->readiness;
+    hl_journals_init(&s->journals, 10);
+    s->service.journals = &s->journals;
     s->service.seats = &s->seat;
     s->service.workers = &s->worker;
     atomic_init(&s->service.memory_left, hl_store_memory_max(config));

@@ -33,6 +33,8 @@ static void open_parts(struct server *s)
     cr_assert_eq(hl_store_open(&s->service.store, s->config, why, sizeof(why)), HL_OK, "%s", why);
     cr_assert_eq(hl_sender_start(&s->sender, s->config, s->service.store, why, sizeof(why)), HL_OK,
         "%s", why);
+    hl_journals_init(&s->journals, 10);
+    s->service.journals = &s->journals;
     s->workers[0] = &s->worker;
     s->service.config = s->config;
     s->service.readiness = &s->readiness;
@@ -91,6 +93,7 @@ void server_stop(struct server *s)
     hl_sender_stop(s->sender, 0, NULL, NULL);
     hl_sender_join(s->sender);
     hl_store_close(s->service.store);
+    hl_journals_fini(&s->journals);
     hl_sender_free(s->sender);
     hl_rest_close(s->rest);
     uv_run(&s->loop, UV_RUN_DEFAULT);

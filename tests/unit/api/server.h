@@ -8,6 +8,7 @@
 #include "api/admin.h"
 #include "api/now.h"
 #include "api/rest.h"
+#include "body/journals.h"
 #include "webhook/sender.h"
 #include "worker/worker.h"
 
@@ -17,6 +18,7 @@ struct server {
     struct hl_app_gauges app;
     struct hl_worker worker; /* never started: only its figures are used */
     struct hl_worker *workers[1];
+    struct hl_journals journals;
     struct hl_service service;
     struct hl_sender *sender;
     struct hl_rest *rest; /* without workers */

@@ -14,6 +14,7 @@ static struct hl_limiter_seat *seats[1];
 static struct hl_slot_table slots;
 static struct hl_date date;
 static struct hl_mailbox box;
+struct hl_journals journals;
 
 static void on_wake(void *arg)
 {
@@ -31,11 +32,13 @@ void runs_begin(void)
     config.max_kept_response = 1 << 20;
     service = (struct hl_service){.config = &config,
         .store = fake_store_begin(),
+        .journals = &journals,
         .readiness = &readiness,
         .seats = seats,
         .worker_count = 1};
     atomic_init(&readiness.why, "it loads");
     atomic_init(&service.memory_left, 1 << 20);
+    hl_journals_init(&journals, 10);
     hl_pool_group_init(&service.connections, true, 0);
     hl_limiter_init(&service.limiter, 0, 0, seats, 1);
     hl_slot_table_init(&slots);
@@ -70,6 +73,8 @@ void runs_end(void)
     cr_assert_eq(hl_counter_get(&runs.count), 0);
     cr_assert(runs.memory.in_use == 0 && runs.pages.slab.in_use == 0, "memory is lost");
     cr_assert_eq(slots.in_use, 0, "a name is lost");
+    cr_assert_eq(journals.map.n, 0, "a journal is lost");
+    hl_journals_fini(&journals);
     cr_assert_eq(fake_store.count, 0, "the store was told something more");
     hl_pool_close(&runs.pool);
     callers_end();

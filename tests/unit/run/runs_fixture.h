@@ -4,9 +4,11 @@
 
 #include "callers_fixture.h"
 #include "fake_store.h"
+#include "body/journals.h"
 #include "run/run.h"
 
 extern struct hl_runs runs;
+extern struct hl_journals journals;
 /* Where runs_begin is told that the app is; 1: nobody is there. */
 extern uint16_t app_port;
 

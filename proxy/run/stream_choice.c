@@ -1,0 +1,64 @@
+/* stream_choice.c - see stream_choice.h. */
+#include "run/stream_choice.h"
+
+#include "http/edit.h"
+#include "run/report.h"
+#include "run/stream.h"
+
+/* One that is coded could not be read on the way. */
+static bool is_plain(const struct hl_head *head)
+{
+    const struct hl_field *coding = hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
+    return !coding || hl_str_eq_nocase(coding->value, HL_STR("identity"));
+}
+
+static bool can_be_kept(const struct hl_run *run, const struct hl_head *head)
+{
+    return run->is_event_stream && head->status == 200 && is_plain(head) &&
+           head->framing != HL_FRAMING_NONE;
+}
+
+/* Their share is full with those that go on: nothing that has ended can make room. */
+static bool has_share(const struct hl_run *run)
+{
+    const struct hl_service *service = run->runs->service;
+    const struct hl_store_gauges *store = hl_store_gauges(service->store);
+    return hl_store_live_streams(service->store) < hl_counter_get(&store->max_stream_bytes) &&
+           !hl_counter_get(&store->is_full) && !hl_counter_get(&store->is_failing);
+}
+
+/* What was prepared for the store is not wanted. */
+static void forget_record(struct hl_run *run)
+{
+    if (run->record != HL_RECORD_DUE || run->has_webhook)
+        return;
+    hl_accept_free(run->accept);
+    run->accept = NULL;
+    hl_progress_record(run, HL_RECORD_NONE);
+}
+
+static bool keep_sync(struct hl_run *run)
+{
+    if (!has_share(run))
+        return false;
+    if (!run->stream)
+        hl_run_stream_begin(run, 0);
+    if (!run->stream)
+        return false;
+    if (run->record == HL_RECORD_DUE)
+        hl_report_begin(run);
+    if (run->record == HL_RECORD_OPEN)
+        return true;
+    hl_run_stream_close(run, false);
+    return false;
+}
+
+bool hl_stream_choice_make(struct hl_run *run, const struct hl_head *head)
+{
+    bool can = can_be_kept(run, head), is_async = hl_run_is_async(run);
+    bool is_kept = can && (is_async ? run->stream != NULL : run->keeps_stream && keep_sync(run));
+    if (!is_kept && !is_async)
+        forget_record(run);
+    hl_run_stream_head(run, is_kept);
+    return is_kept;
+}

@@ -1,0 +1,13 @@
+/* stream_choice.h - whether the answer of a run is kept as an event stream (contract 14). Thread: its worker's. */
+#ifndef HL_RUN_STREAM_CHOICE_H
+#define HL_RUN_STREAM_CHOICE_H
+
+#include "run/run.h"
+
+struct hl_head;
+
+/* The final head is there. A synchronous run that is kept, and that the store does not know of yet, is recorded
+ * now; what was prepared for one that is not is given up. */
+bool hl_stream_choice_make(struct hl_run *run, const struct hl_head *head);
+
+#endif
