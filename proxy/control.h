@@ -12,6 +12,7 @@
 #include "api/rest.h"
 #include "app/readiness.h"
 #include "app/supervisor.h"
+#include "body/journals.h"
 #include "loop/mailbox.h"
 #include "webhook/sender.h"
 #include "worker/idle.h"
@@ -30,6 +31,7 @@ struct hl_control {
     struct hl_store *store;
     struct hl_sender *sender;
     struct hl_service service;
+    struct hl_journals journals;
     struct hl_readiness readiness;
     struct hl_supervisor supervisor;
     struct hl_idle idle;

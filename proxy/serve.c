@@ -148,6 +148,8 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
         return false;
     if (!follow_output(ctl))
         return false;
+    hl_journals_init(&ctl->journals, config->max_followers);
+    ctl->service.journals = &ctl->journals;
     warn_of_exposed_database(config);
     if (hl_store_open(&ctl->store, config, why, why_len) != HL_OK)
         return false;
@@ -156,8 +158,11 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
         return false;
     if (hl_sender_start(&ctl->sender, config, ctl->store, why, why_len) != HL_OK)
         return false;
-    struct hl_rest_parts parts = {
-        .config = config, .store = ctl->store, .service = &ctl->service, .auth = ctl->service.auth};
+    struct hl_rest_parts parts = {.config = config,
+        .store = ctl->store,
+        .service = &ctl->service,
+        .reader = &ctl->reader,
+        .auth = ctl->service.auth};
     ctl->rest = hl_rest_new(&ctl->loop, &parts);
     if (!ctl->rest)
         return false;
@@ -221,6 +226,8 @@ static void stop_all(struct hl_control *ctl)
         hl_reader_fini(&ctl->reader);
     }
     hl_auth_free(s->auth); /* after everybody who asks */
+    if (s->journals)
+        hl_journals_fini(s->journals);
     hl_supervisor_fini(&ctl->supervisor);
     free(s->workers);
     forget_visits(s, ctl->config->workers);

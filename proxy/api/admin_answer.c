@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/admin_connection.h"
+#include "api/admin_follow.h"
 #include "api/endpoint.h"
 #include "api/rest.h"
 #include "api/rest_route.h"
@@ -22,8 +23,7 @@
 
 #define ANSWER_MAX 4096 /* an answer without its body, or a problem */
 
-/* The answer is written: the request is over. */
-static void end_request(struct hl_admin_connection *c)
+void hl_admin_answer_end(struct hl_admin_connection *c)
 {
     if (c->must_close) {
         c->state = HL_ADMIN_LINGER;
@@ -63,7 +63,7 @@ static void write_answer(struct hl_admin_connection *c, const struct hl_api_resp
     if (n == 0 || hl_stream_write(&c->stream, out, n) != HL_OK)
         hl_admin_connection_close(c);
     else
-        end_request(c);
+        hl_admin_answer_end(c);
     free(out);
 }
 
@@ -115,6 +115,7 @@ static void take_head(struct hl_admin_connection *c, const struct hl_head *head)
     c->answer.refusal = (struct hl_refusal){.status = 0};
     c->answer.barrier = find_barrier(c, head);
     c->answer.token.n = 0;
+    hl_last_event_read(&c->answer.last_event, head);
     if (c->is_open || !hl_target_split(head->target, &target) || !is_rest(target.path))
         return;
     if (hl_credential_find(head, &token, &c->answer.refusal)) {
@@ -211,6 +212,7 @@ static void ask_rest(
         .body = hl_buf_str(&c->body),
         .is_operator = c->is_open,
         .asker = *asker,
+        .last_event = &c->answer.last_event,
         .on_reply = on_reply};
     c->state = HL_ADMIN_ANSWER;
     c->answer.is_asking = c->answer.is_inside = true;
@@ -236,6 +238,14 @@ static void on_reply(struct hl_rest_call *call)
     struct hl_buf out;
     hl_buf_init(&out, 0);
     c->answer.is_asking = false;
+    if (call->reply.follow) {
+        struct hl_follow *grant = call->reply.follow;
+        call->reply.follow = NULL;
+        hl_reply_fini(&call->reply);
+        hl_admin_follow_begin(c, grant, hl_admin_answer_end);
+        go_on(c);
+        return;
+    }
     enum hl_err err = hl_reply_write(&call->reply, &how, &out);
     bool has_file = hl_reply_has_file(&call->reply) && !how.is_head_request;
     if (err == HL_OK && has_file) {
@@ -249,7 +259,7 @@ static void on_reply(struct hl_rest_call *call)
     hl_buf_fini(&out);
     hl_reply_fini(&call->reply);
     if (err == HL_OK)
-        end_request(c);
+        hl_admin_answer_end(c);
     else
         hl_admin_connection_close(c);
     go_on(c);
@@ -324,7 +334,7 @@ static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_
         return;
     }
     drop_file(c);
-    end_request(c);
+    hl_admin_answer_end(c);
     hl_admin_connection_go_on(c);
 }
 
@@ -332,6 +342,8 @@ static void on_drained(struct hl_admin_connection *c)
 {
     if (c->answer.file)
         read_file(c);
+    if (c->answer.follower)
+        hl_follower_go_on(c->answer.follower);
 }
 
 static void abandon(struct hl_admin_connection *c)
@@ -342,6 +354,8 @@ static void abandon(struct hl_admin_connection *c)
     hl_auth_cancel(&c->answer.wait);
     wipe_token(c);
     hl_buf_fini(&c->answer.token);
+    hl_follower_free(c->answer.follower);
+    c->answer.follower = NULL;
     drop_file(c);
 }
 

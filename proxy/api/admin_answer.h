@@ -6,7 +6,10 @@
 #include "api/rest.h"
 #include "auth/seat.h"
 #include "base/buf.h"
+#include "body/follower.h"
+#include "worker/last_event.h"
 
+struct hl_admin_connection;
 struct hl_body_reader;
 
 struct hl_admin_answer {
@@ -21,9 +24,16 @@ struct hl_admin_answer {
     bool is_inside; /* it is asked just now: who asked reads on afterwards */
     struct hl_body_reader *file;
     bool is_reading_file;
+    struct hl_follower *follower; /* what it reads is the answer; NULL: none */
+    struct hl_id followed;        /* the run */
+    void (*on_followed)(struct hl_admin_connection *c); /* all of it went out */
+    struct hl_last_event last_event;
     struct hl_buf head; /* of an answer with a file, until its first piece is there */
 };
 
 extern const struct hl_admin_responder hl_admin_answers;
+
+/* The answer is written: the request is over. */
+void hl_admin_answer_end(struct hl_admin_connection *c);
 
 #endif

@@ -192,8 +192,12 @@ static void wait_on(struct hl_admin_connection *c)
         return;
     }
     hl_stall_end(&c->stall);
-    if (c->state == HL_ADMIN_ANSWER) {
-        hl_stream_pause(&c->stream);
+    bool is_following = c->state == HL_ADMIN_ANSWER && c->answer.follower;
+    if (c->state == HL_ADMIN_ANSWER && !(is_following && c->has_ended)) {
+        if (is_following && c->in.n < READ_SIZE)
+            hl_stream_resume(&c->stream); /* only reading tells that the peer has gone */
+        else
+            hl_stream_pause(&c->stream);
         hl_timer_disarm(&c->timer);
         return;
     }

@@ -53,6 +53,7 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
     };
     if (hl_store_is_shared(view->store))
         figures->replica = view->service->config->replica;
+    figures->followers = hl_journals_followers(view->service->journals);
     if (view->service->auth)
         hl_auth_read_figures(view->service->auth, &figures->auth);
     for (uint32_t i = 0; i < view->service->worker_count; i++) {
@@ -161,6 +162,10 @@ static const struct plain {
         "HOOKLINE_STORE_MAX_BYTES, which hookline_store_bytes is kept below."},
     {"hookline_store_log_bytes", "gauge", OF_STORE(log_bytes),
         "Size on disk of the database's write-ahead log."},
+    {"hookline_store_stream_bytes", "gauge", OF_STORE(stream_bytes),
+        "Kept streams of synchronous calls that have ended; " OF_ALL},
+    {"hookline_store_stream_limit_bytes", "gauge", OF_STORE(max_stream_bytes),
+        "HOOKLINE_STREAM_KEEP_MAX_BYTES, for those and the ones that go on."},
     {"hookline_store_purged_runs_total", "counter", OF_STORE(purged_runs),
         "Finished runs that were removed after HOOKLINE_RETENTION."},
     {"hookline_store_shed_runs_total", "counter", OF_STORE(shed_runs),
@@ -196,6 +201,8 @@ static void write_plains(struct hl_exposition *t, const struct hl_figures *figur
     hl_exposition_number(t, "hookline_store_up", "gauge",
         "1 while the store can be written and read; with PostgreSQL: while there is a connection.",
         !hl_counter_get(&figures->store->is_failing));
+    hl_exposition_number(t, "hookline_followers", "gauge",
+        "Callers that follow the events of a run.", figures->followers);
 }
 
 /* ---- families with labels ---- */

@@ -23,6 +23,7 @@ struct hl_figures {
     uint32_t connections_max;
     uint32_t app_slots, app_slots_in_use; /* 0 slots: there is no limit */
     uint64_t app_queue_age_ms;
+    uint32_t followers;
     uint64_t log_lines_dropped;
     struct hl_process process;
     bool is_ready, is_gate_open;

@@ -14,6 +14,7 @@ struct hl_rest {
     struct hl_uv_mailbox mail;
     struct hl_rest_calls calls;
     struct hl_auth_seat *seat;
+    struct hl_follow_desk desk; /* who follows events on the admin listener */
 };
 
 static void on_message(void *self, struct hl_msg *msg);
@@ -31,6 +32,16 @@ struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts)
         hl_rest_close(rest); /* the memory stays until the loop is over: the process ends */
         return NULL;
     }
+    rest->desk = (struct hl_follow_desk){.loop = loop,
+        .wheel = &rest->calls.waits.wheel,
+        .reader = parts->reader,
+        .store = parts->store,
+        .journals = parts->service ? parts->service->journals : NULL,
+        .beat_ms = parts->config->sse_heartbeat_ms};
+    if (hl_follow_desk_init(&rest->desk) != 0) {
+        hl_rest_close(rest);
+        return NULL;
+    }
     if (!parts->auth || !hl_auth_is_asked(parts->config))
         return rest;
     rest->seat = hl_auth_seat_new(parts->auth, &rest->mail.box);
@@ -43,6 +54,11 @@ struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts)
 struct hl_auth_seat *hl_rest_seat(struct hl_rest *rest)
 {
     return rest->seat;
+}
+
+struct hl_follow_desk *hl_rest_desk(struct hl_rest *rest)
+{
+    return &rest->desk;
 }
 
 struct hl_mailbox *hl_rest_mailbox(struct hl_rest *rest)
@@ -100,12 +116,15 @@ void hl_rest_close(struct hl_rest *rest)
             hl_rest_answer_free(msg);
     }
     hl_rest_waits_close(&rest->calls.waits);
+    if (rest->desk.loop)
+        hl_follow_desk_close(&rest->desk);
     hl_uv_mailbox_close(&rest->mail);
 }
 
 void hl_rest_end_waits(struct hl_rest *rest)
 {
     hl_rest_waits_end(&rest->calls.waits);
+    hl_follow_desk_drain(&rest->desk);
 }
 
 void hl_rest_free(struct hl_rest *rest)
@@ -113,6 +132,7 @@ void hl_rest_free(struct hl_rest *rest)
     if (!rest)
         return;
     hl_auth_seat_free(rest->seat);
+    hl_follow_desk_fini(&rest->desk);
     hl_rest_waits_fini(&rest->calls.waits);
     hl_rest_calls_fini(&rest->calls);
     free(rest);

@@ -21,6 +21,7 @@ struct hl_rest_parts {
     const struct hl_config *config;
     struct hl_store *store;
     struct hl_service *service; /* NULL: no workers, nothing runs */
+    struct hl_reader *reader;   /* the loop's; NULL: nobody follows events on it */
     struct hl_auth *auth;       /* accounts, and with HOOKLINE_AUTH=jwt who asks */
 };
 
@@ -47,6 +48,7 @@ struct hl_rest_call {
      * token. */
     bool is_operator;
     struct hl_asker asker;
+    const struct hl_last_event *last_event; /* NULL: none */
     /* The reply is there, and is the front's to free. Once, possibly inside hl_rest_begin, unless the
      * call is abandoned. The call may be freed inside. */
     void (*on_reply)(struct hl_rest_call *call);
@@ -64,6 +66,7 @@ struct hl_rest_call {
     void (*step)(struct hl_rest_call *call); /* then */
     struct hl_store_msg *answers[HL_REST_STORE_ANSWERS];
     unsigned answer_count;
+    bool is_begun; /* …/events: the run was inside this process; the store may not know it yet */
     struct hl_msg *recent; /* the workers': struct hl_recent_ask, linked by `next` */
     uint64_t asked[4];     /* a bit for each worker that owes an answer */
     struct hl_rest_wait wait;

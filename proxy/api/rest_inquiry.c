@@ -73,6 +73,7 @@ void hl_rest_take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquir
     own->call.query = target.query;
     own->call.body = hl_buf_str(&inquiry->body);
     own->call.asker = inquiry->asker;
+    own->call.last_event = &inquiry->last_event;
     own->call.on_reply = on_reply;
     if (is_call)
         begin_call(calls, own);

@@ -11,7 +11,7 @@
 #include "http/target.h"
 #include "route/prefer.h"
 
-#define VALUE_MAX     192
+#define VALUE_MAX     (HL_EVENT_ID_MAX + 1)
 #define LIMIT_DEFAULT 50
 #define MS_MIN        INT64_C(100000000000)    /* 1973: less is most likely seconds */
 #define MS_MAX        INT64_C(253402300799999) /* the end of 9999; an id's 48 bits hold it */
@@ -108,6 +108,23 @@ static bool read_wait(struct hl_rest_call *call, struct hl_str value)
     return hl_wait_parse(value, max_ms, &call->params.wait_ms);
 }
 
+static bool read_last_event_id(struct hl_rest_call *call, struct hl_str value)
+{
+    if (value.n > sizeof(call->params.last_event_id))
+        return false;
+    if (value.n > 0)
+        memcpy(call->params.last_event_id, value.p, value.n);
+    call->params.last_event_n = value.n;
+    return true;
+}
+
+static bool read_progress(struct hl_rest_call *call, struct hl_str value)
+{
+    call->params.wants_progress = hl_str_eq(value, HL_STR("true")) || hl_str_eq(value, HL_STR("1"));
+    return call->params.wants_progress || hl_str_eq(value, HL_STR("false")) ||
+           hl_str_eq(value, HL_STR("0"));
+}
+
 #define TIME_ALLOWED "a time as RFC 3339 (2026-11-22T08:00:00Z) or in milliseconds since 1970"
 
 static const struct param {
@@ -126,6 +143,8 @@ static const struct param {
     {HL_REST_APP, "app", read_app, "an app's name"},
     {HL_REST_RUN_ID, "run_id", read_run_id, "a run's id"},
     {HL_REST_WAIT, "wait", read_wait, "a number of seconds"},
+    {HL_REST_EVENTS, "last_event_id", read_last_event_id, "an id of at most 1024 bytes"},
+    {HL_REST_EVENTS, "progress", read_progress, "true or false"},
 };
 
 static const struct param *find(unsigned groups, const struct hl_param *given)

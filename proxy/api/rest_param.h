@@ -3,6 +3,7 @@
 #define HL_API_REST_PARAM_H
 
 #include "base/id.h"
+#include "http/event_id.h"
 #include "route/plan.h"
 
 struct hl_rest_call;
@@ -17,6 +18,7 @@ enum {
     HL_REST_APP = 32,
     HL_REST_RUN_ID = 64,
     HL_REST_WAIT = 128,
+    HL_REST_EVENTS = 256, /* last_event_id, progress */
 };
 
 /* What a query says. */
@@ -29,6 +31,9 @@ struct hl_rest_params {
     char app[HL_NAME_MAX + 1];
     struct hl_id run_id; /* nil: any */
     uint64_t wait_ms;    /* for the run's end */
+    bool wants_progress;
+    size_t last_event_n; /* 0: none */
+    char last_event_id[HL_EVENT_ID_MAX];
 };
 
 /* Fills call->params from the query; `groups`: those HL_REST_… that may stand in it. False: refused,

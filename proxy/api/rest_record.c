@@ -27,6 +27,8 @@ static const char *mode_of(const struct hl_run_row *run)
 {
     if (run->is_async)
         return "async";
+    if (!run->has_webhook) /* it is stored for its stream alone */
+        return "stream";
     return hl_str_starts_with(run->content_type, HL_STR("text/event-stream")) ? "stream" : "sync";
 }
 

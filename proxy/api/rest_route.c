@@ -8,6 +8,7 @@
 #include "api/method.h"
 #include "api/rest_account.h"
 #include "api/rest_delivery.h"
+#include "api/rest_events.h"
 #include "api/rest_log.h"
 #include "api/rest_param.h"
 #include "api/rest_project.h"
@@ -37,6 +38,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs", HL_REST_READ, RUNS, hl_rest_list_runs, false},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}", HL_REST_READ, HL_REST_WAIT, hl_rest_show_run, true},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/result", HL_REST_READ, HL_REST_WAIT, hl_rest_show_result, true},
+    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/events", HL_REST_READ, HL_REST_EVENTS, hl_rest_show_events, true},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/logs", HL_REST_READ, 0, hl_rest_show_log, false},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/request", HL_REST_READ, 0, hl_rest_show_request, false},
     {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/rerun", HL_REST_READ, 0, hl_rest_rerun, false},
@@ -44,6 +46,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}/runs", HL_REST_READ, RUNS | HL_REST_APP, hl_rest_list_runs, false},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}", HL_REST_READ, HL_REST_WAIT, hl_rest_show_run, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/result", HL_REST_READ, HL_REST_WAIT, hl_rest_show_result, true},
+    {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/events", HL_REST_READ, HL_REST_EVENTS, hl_rest_show_events, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/logs", HL_REST_READ, 0, hl_rest_show_log, false},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/request", HL_REST_READ, 0, hl_rest_show_request, false},
     {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/rerun", HL_REST_READ, 0, hl_rest_rerun, false},
@@ -64,6 +67,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/runs", HL_REST_OPERATOR, RUNS | HL_REST_APP, hl_rest_list_runs, false},
     {HL_METHOD_GET, "/v2/runs/{i}", HL_REST_OPERATOR, HL_REST_WAIT, hl_rest_show_run, false},
     {HL_METHOD_GET, "/v2/runs/{i}/result", HL_REST_OPERATOR, HL_REST_WAIT, hl_rest_show_result, false},
+    {HL_METHOD_GET, "/v2/runs/{i}/events", HL_REST_OPERATOR, HL_REST_EVENTS, hl_rest_show_events, false},
     {HL_METHOD_GET, "/v2/runs/{i}/logs", HL_REST_OPERATOR, 0, hl_rest_show_log, false},
     {HL_METHOD_GET, "/v2/runs/{i}/request", HL_REST_OPERATOR, 0, hl_rest_show_request, false},
     {HL_METHOD_POST, "/v2/runs/{i}/rerun", HL_REST_OPERATOR, 0, hl_rest_rerun, false},
@@ -210,6 +214,16 @@ static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
     return true;
 }
 
+/* Another replica's pass is for one run's events alone. */
+static bool is_in_pass(struct hl_rest_call *call, const struct hl_rest_route *r)
+{
+    const struct hl_id *relayed = &call->asker.relayed;
+    if (hl_id_is_nil(relayed) || (r->handle == hl_rest_show_events && hl_id_eq(relayed, &call->id)))
+        return true;
+    hl_rest_refuse(call, HL_REFUSAL_RELAY_OTHER);
+    return false;
+}
+
 static bool take_id(struct hl_rest_call *call, struct hl_str id)
 {
     if (!id.p || (hl_id_parse(id, &call->id) && !hl_id_is_nil(&call->id)))
@@ -239,7 +253,7 @@ static void route(struct hl_rest_call *call)
     }
     if (take_name(call, m.project, call->project, "project") && is_served_here(call) &&
         is_allowed(call, r->right) && take_name(call, m.app, call->app, "app") &&
-        take_id(call, m.id) && hl_rest_read_params(call, r->params))
+        take_id(call, m.id) && is_in_pass(call, r) && hl_rest_read_params(call, r->params))
         r->handle(call);
 }
 

@@ -15,6 +15,7 @@
 #include "api/rest_request.h"
 #include "api/rest_wait.h"
 #include "auth/identity.h"
+#include "body/journals.h"
 
 static const char *app_of(const struct hl_rest_call *call)
 {
@@ -281,6 +282,35 @@ static json_t *deliveries_json(const struct hl_list_deliveries *l)
     return array;
 }
 
+static bool is_elsewhere(const struct hl_rest_parts *parts, const struct hl_run_row *run)
+{
+    return hl_store_is_shared(parts->store) && !hl_str_eq(run->replica, parts->config->replica);
+}
+
+/* What the run has said of how far it is: here it is in memory, of another replica's the store knows some
+ * seconds later. `g` NULL: the store does not know the run. */
+static json_t *progress_json(const struct hl_rest_call *call, const struct hl_get_run *g)
+{
+    const struct hl_rest_parts *parts = hl_rest_parts(call);
+    char text[HL_JOURNAL_PROGRESS + 1];
+    struct hl_str said = g ? hl_buf_str(&g->progress) : HL_STR("");
+    bool is_here = parts->service && !(g && is_elsewhere(parts, &g->run));
+    if (is_here && hl_journals_get_progress(parts->service->journals, &call->id, text))
+        said = hl_str_from(text);
+    json_t *json = said.n > 0 ? json_loadb(said.p, said.n, JSON_DECODE_ANY, NULL) : NULL;
+    return json ? json : json_null();
+}
+
+/* Lists do without. NULL: out of memory. */
+static json_t *with_progress(
+    const struct hl_rest_call *call, const struct hl_get_run *g, json_t *run)
+{
+    if (run && json_object_set_new(run, "progress", progress_json(call, g)) == 0)
+        return run;
+    json_decref(run);
+    return NULL;
+}
+
 /* Lists do without: it is counted. NULL: out of memory. */
 static json_t *with_place(json_t *run, uint64_t place)
 {
@@ -303,7 +333,7 @@ static void show_stored(struct hl_rest_call *call)
     json_t *run = deliveries ? run_json(call, &g->run, deliveries) : NULL;
     if (hl_rest_is_his(call, &g->run))
         run = hl_rest_add_request_fields(run, &g->request);
-    hl_rest_end_json(call, 200, with_place(run, g->place));
+    hl_rest_end_json(call, 200, with_place(with_progress(call, g, run), g->place));
 }
 
 /* The worker that knows the run; NULL: none does. */
@@ -329,7 +359,7 @@ static void show_recent(struct hl_rest_call *call)
     json_t *run = deliveries ? recent_json(call, recent, deliveries) : NULL;
     if (hl_rest_is_his_recent(call, recent))
         run = hl_rest_add_request_fields(run, &(struct hl_kept_request){.is_there = false});
-    hl_rest_end_json(call, 200, with_place(run, 0));
+    hl_rest_end_json(call, 200, with_place(with_progress(call, NULL, run), 0));
 }
 
 /* ---- cancelling ---- */

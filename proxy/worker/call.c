@@ -17,6 +17,7 @@
 #include "http/subprotocol.h"
 #include "run/acceptance.h"
 #include "run/forward.h"
+#include "store/relay_pass.h"
 #include "worker/inquiry.h"
 #include "worker/worker.h"
 
@@ -132,7 +133,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .peer = hl_str_from(c->peer),
         .is_peer_trusted = c->is_peer_trusted,
         .traceparent = traceparent,
-        .wants_identity = plan->is_async || plan->webhook_url.n > 0,
+        .wants_identity = plan->is_async || plan->webhook_url.n > 0 || plan->keeps_stream,
         .drops_expect = plan->is_async || w->config->app_concurrency > 0, /* then we answer it */
         .keeps_authorization = !checks || w->config->forward_authorization,
         .drops_token_protocol = checks && plan->is_websocket,
@@ -246,7 +247,9 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     run->has_whole_request = c->body_done;
     if (w->allowance.quota)
         run->allowance = w->allowance;
-    bool is_told = plan->is_async || run->has_webhook;
+    run->keeps_stream = plan->keeps_stream;
+    run->asks_keep = plan->asks_keep;
+    bool is_told = plan->is_async || run->has_webhook || plan->keeps_stream;
     if (!write_page(run, c, head, plan, traceparent) ||
         (is_told && !(run->accept = make_accept(run, w, head, plan, traceparent)))) {
         hl_allowance_undo(&run->allowance);
@@ -288,6 +291,25 @@ static size_t pass_over_body(struct hl_client *c, struct hl_str rest)
     return (size_t)c->messages.left;
 }
 
+/* Another replica shows for which run it asks. */
+static bool read_pass(struct hl_worker *w, const struct hl_field *pass, struct hl_refusal *why)
+{
+    if (hl_relay_pass_read(w->service->store, pass->value, hl_clock_wall_ms(), &w->relayed))
+        return true;
+    *why = *hl_refusal(HL_REFUSAL_RELAY_PASS);
+    return false;
+}
+
+static const struct hl_field *find_pass(const struct hl_worker *w, const struct hl_head *head)
+{
+    if (w->plan.kind != HL_PLAN_REST || !hl_store_is_shared(w->service->store))
+        return NULL;
+    for (size_t i = 0; i < head->field_count; i++)
+        if (hl_str_eq_nocase(head->fields[i].name, HL_STR(HL_RELAY_PASS_NAME)))
+            return &head->fields[i];
+    return NULL;
+}
+
 /* Who calls, before anything else is done or said about a call that asks for it. */
 static enum hl_auth_verdict authenticate(
     struct hl_client *c, const struct hl_plan *plan, struct hl_refusal *why)
@@ -295,6 +317,10 @@ static enum hl_auth_verdict authenticate(
     struct hl_worker *w = hl_worker_of(c->callers);
     struct hl_str token;
     w->principal = NULL;
+    w->relayed = (struct hl_id){{0}};
+    const struct hl_field *pass = find_pass(w, &c->callers->head);
+    if (pass)
+        return read_pass(w, pass, why) ? HL_AUTH_GRANTED : HL_AUTH_REFUSED;
     if (!plan->asks_token)
         return HL_AUTH_GRANTED;
     if (!hl_credential_find(&c->callers->head, &token, why))
@@ -367,6 +393,7 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     if (plan->kind == HL_PLAN_REST) {
         struct hl_asker asker;
         hl_asker_init(&asker, w->principal);
+        asker.relayed = w->relayed;
         c->body_max = HL_INQUIRY_BODY_MAX;
         hl_inquiry_begin(c, &asker);
         return 0;

@@ -15,6 +15,7 @@
 #include "body/body_reader.h"
 #include "caller/access.h"
 #include "caller/client.h"
+#include "worker/follow.h"
 #include "worker/worker.h"
 
 struct caller_inquiry {
@@ -205,6 +206,7 @@ void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker)
         refuse(c, HL_REFUSAL_NO_MEMORY);
         return;
     }
+    hl_last_event_read(&q->asked->last_event, &c->callers->head);
     if (hl_buf_append_str(&q->asked->target, c->callers->head.target) != HL_OK) {
         refuse_made(q, HL_REFUSAL_NO_MEMORY);
         return;
@@ -336,12 +338,25 @@ static void answer(struct caller_inquiry *q, struct hl_reply *reply)
         refuse_made(q, HL_REFUSAL_NO_MEMORY);
 }
 
+/* The call goes on without what it was asked with. */
+static void follow(struct caller_inquiry *q, struct hl_reply *reply)
+{
+    struct hl_client *c = q->client;
+    struct hl_follow *grant = reply->follow;
+    reply->follow = NULL;
+    inquiry_free(q);
+    hl_follow_begin(c, grant);
+}
+
 void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry)
 {
     struct caller_inquiry *q = hl_slot_find(&w->slots, inquiry->from);
     if (q) {
         q->is_asked = false;
-        answer(q, &inquiry->reply);
+        if (inquiry->reply.follow)
+            follow(q, &inquiry->reply);
+        else
+            answer(q, &inquiry->reply);
     }
     hl_inquiry_free(inquiry);
 }

@@ -9,6 +9,7 @@
 #include "loop/mailbox.h"
 #include "loop/slot.h"
 #include "route/plan.h"
+#include "worker/last_event.h"
 #include "worker/reply.h"
 
 #define HL_INQUIRY_BODY_MAX (64 * 1024) /* more: 413 */
@@ -18,6 +19,8 @@
 /* Who asks. */
 struct hl_asker {
     bool is_unknown; /* HOOKLINE_AUTH=none: nobody was asked; the rest is empty */
+    /* Not nil: another replica asks for somebody who may follow this run's events; the rest is empty. */
+    struct hl_id relayed;
     bool is_admin;
     bool has_all_projects;
     char project[HL_NAME_MAX + 1];      /* else the one; may be empty: none */
@@ -41,6 +44,7 @@ struct hl_inquiry {
     struct hl_asker asker;
     enum hl_method method;
     struct hl_buf target, body; /* as they came; none of a call that waits */
+    struct hl_last_event last_event;
     /* Not nil: no request, but a call whose run was accepted, and that waits for the run's response. */
     struct hl_id awaited;
     uint64_t wait_ms;

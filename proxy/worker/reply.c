@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "body/follower.h"
 #include "http/problem.h"
 
 #define HEAD_MAX 4096 /* without `fields` and body; and a problem */
@@ -13,6 +14,8 @@ void hl_reply_fini(struct hl_reply *reply)
 {
     hl_buf_fini(&reply->fields);
     hl_buf_fini(&reply->body);
+    hl_follow_free(reply->follow);
+    reply->follow = NULL;
 }
 
 void hl_reply_refuse(struct hl_reply *reply, const struct hl_refusal *why)

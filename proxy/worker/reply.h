@@ -11,6 +11,8 @@
 
 #define HL_REPLY_DETAIL_MAX 511
 
+struct hl_follow;
+
 struct hl_reply {
     uint16_t status;
     uint32_t retry_s; /* of a problem */
@@ -21,6 +23,8 @@ struct hl_reply {
     struct hl_buf fields; /* whole lines with CRLF */
     struct hl_buf body;
     struct hl_body file; /* FILE: the body, in place of `body`; borrowed from the store */
+    /* The asker may follow a run's events: that is the answer. Owned; NULL: it is what stands above. */
+    struct hl_follow *follow;
 };
 
 void hl_reply_fini(struct hl_reply *reply);

@@ -19,6 +19,7 @@
 #include "run/ending.h"
 #include "run/report.h"
 #include "run/respond.h"
+#include "run/stream_share.h"
 #include "worker/call.h"
 #include "worker/inquiry.h"
 
@@ -126,6 +127,12 @@ static void lend(struct hl_worker *w)
         .trouble = &w->trouble,
         .metrics = &w->metrics,
         .await = hl_inquiry_await};
+    w->desk = (struct hl_follow_desk){.loop = &w->loop,
+        .wheel = &w->wheel,
+        .reader = &w->reader,
+        .store = w->service->store,
+        .journals = w->service->journals,
+        .beat_ms = w->config->sse_heartbeat_ms};
 }
 
 static void set_rules(struct hl_worker *w)
@@ -169,6 +176,11 @@ enum hl_err hl_worker_new(
     }
     if (hl_runs_init(&w->runs, &w->reader) != HL_OK || !make_scratch(w))
         return HL_ERR_NOMEM;
+    rc = hl_follow_desk_init(&w->desk);
+    if (rc != 0) {
+        snprintf(why, why_len, "cannot make an event loop: %s", uv_strerror(rc));
+        return HL_ERR_IO;
+    }
     if (w->config->auth == HL_AUTH_JWT) {
         w->auth = hl_auth_seat_new(service->auth, &w->mail.box);
         if (!w->auth)
@@ -218,6 +230,7 @@ static void end(struct hl_worker *w)
     w->has_ended = true;
     hl_trouble_fini(&w->trouble);
     hl_pool_close(&w->runs.pool);
+    hl_follow_desk_close(&w->desk);
     hl_wheel_close(&w->wheel);
     hl_reader_close(&w->reader);
     hl_uv_mailbox_close(&w->mail);
@@ -257,6 +270,7 @@ static void stop_accepting(struct hl_worker *w)
     for (size_t i = 0; i < w->listener_count; i++)
         hl_listener_close(&w->listeners[i]);
     hl_callers_close(&w->callers);
+    hl_follow_desk_drain(&w->desk);
 }
 
 static void close_tunnels(struct hl_worker *w)
@@ -318,6 +332,10 @@ static void on_message(void *self, struct hl_msg *msg)
         break;
     case HL_STORE_FINISH:
         hl_report_on_finish(&w->runs, HL_CONTAINER_OF(msg, struct hl_finish, m.msg));
+        break;
+    case HL_STORE_KEEP_STREAM:
+    case HL_STORE_SAY_PROGRESS:
+        hl_stream_share_on_reply(&w->runs, HL_CONTAINER_OF(msg, struct hl_store_msg, msg));
         break;
     case HL_WORKER_INQUIRY:
         hl_inquiry_on_reply(w, HL_CONTAINER_OF(msg, struct hl_inquiry, msg));
@@ -384,6 +402,7 @@ void hl_worker_free(struct hl_worker *w)
         else
             on_message(w, msg);
     }
+    hl_follow_desk_fini(&w->desk);
     uv_loop_close(&w->loop);
     hl_reader_fini(&w->reader);
     hl_runs_fini(&w->runs);

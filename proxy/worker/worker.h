@@ -4,6 +4,7 @@
 #define HL_WORKER_WORKER_H
 
 #include "auth/seat.h"
+#include "body/follower.h"
 #include "caller/callers.h"
 #include "caller/metrics.h"
 #include "loop/thread.h"
@@ -46,6 +47,7 @@ struct hl_worker {
     struct hl_trouble trouble;
     struct hl_callers callers;
     struct hl_runs runs;
+    struct hl_follow_desk desk; /* callers who follow events */
     bool has_ended;
     struct hl_worker_metrics metrics;
 
@@ -53,6 +55,7 @@ struct hl_worker {
     struct hl_plan plan;
     struct hl_plan_scratch plan_scratch;
     const struct hl_principal *principal; /* who calls; NULL: nobody was asked */
+    struct hl_id relayed;                 /* another replica calls, for this run; nil: none does */
     struct hl_allowance allowance;        /* what the call under way has of its account's limits */
 };
 

@@ -1,0 +1,13 @@
+/* follow.h - a caller on the run listener who follows a run's events: the follower's bytes are the answer to
+ * its request. The worker's thread. */
+#ifndef HL_WORKER_FOLLOW_H
+#define HL_WORKER_FOLLOW_H
+
+#include "body/follower.h"
+
+struct hl_client;
+
+/* The request was read, and may. Takes the grant. */
+void hl_follow_begin(struct hl_client *c, struct hl_follow *grant);
+
+#endif
