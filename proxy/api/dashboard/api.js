@@ -4,11 +4,12 @@ import { setClock } from './clock.js';
 const KEY = 'hookline';
 const PATIENCE = 15_000; /* ms: a hookline that says nothing for this long does not answer */
 
-/** A request that failed, with words for people. `status` 0: nobody answered. */
+/** A request that failed, with words for people. `status` 0: nobody answered. `after`: Retry-After, in seconds. */
 export class ApiError extends Error {
-    constructor(status, message) {
+    constructor(status, message, after = 0) {
         super(message);
         this.status = status;
+        this.after = after;
     }
 }
 
@@ -65,17 +66,22 @@ export const isAdmin = () => session?.role === 'admin';
 export const onRefused = { call: () => {} };
 
 /** A request below the project (or, with a leading `/`, anywhere). The response, if it is a good one. */
-export async function request(method, path, { query = {}, body, signal } = {}) {
+export async function request(method, path, { query = {}, headers: more = {}, body, signal } = {}) {
     const base = `/v2/projects/${encodeURIComponent(session?.project)}`;
     const parameters = Object.entries(query).filter(([, value]) => value !== '' && value != null);
     const search = new URLSearchParams(parameters).toString();
     const url = (path.startsWith('/v2/') ? path : base + path) + (search && `?${search}`);
-    const headers = session?.token ? { Authorization: `Bearer ${session.token}` } : {};
+    const headers = { ...more };
+    if (session?.token) headers.Authorization = `Bearer ${session.token}`;
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     const response = await fetchSoon(url, { method, headers, body: JSON.stringify(body) }, signal);
     setClock(response.headers.get('Date'));
     if (response.ok) return response;
-    const error = new ApiError(response.status, await explain(response));
+    const error = new ApiError(
+        response.status,
+        await explain(response),
+        Number(response.headers.get('Retry-After')),
+    );
     if (response.status === 401) onRefused.call(error);
     throw error;
 }

@@ -6,9 +6,14 @@ import { between, bytes, duration, plural, time, visible } from './format.js';
 import { REASONS, deliveryBadge, isOpen, modeChip } from './state.js';
 import { drawTimeline, lanesOf } from './timeline.js';
 import { attemptTable, redeliverButton } from './attempts.js';
+import { eventPanel, isKept } from './events.js';
 import { runLog } from './log.js';
+import { progressRow } from './progress.js';
+
+await addStyle('run.css');
 
 const EVERY = 1500;
+const SOON = 500;
 const SHOWN_MAX = 64 * 1024; /* of a result; the rest is to be downloaded */
 const DRAWN_MAX = 4; /* of its rounds of attempts: the first and the last ones */
 
@@ -27,6 +32,16 @@ export function show(main, route) {
         list,
     );
     const result = h('section', { 'aria-labelledby': 'result', hidden: true });
+    const progress = progressRow();
+    let isToldLive = false; // by the events: they are sooner than the next look
+    const events = eventPanel(path, {
+        progress(value) {
+            isToldLive = true;
+            progress.show(value);
+        },
+        lost: () => (isToldLive = false),
+        end: () => polling.now(),
+    });
     const log = runLog(path);
     const webhooks = h('section', { 'aria-labelledby': 'webhooks', hidden: true });
     fill(
@@ -35,8 +50,10 @@ export function show(main, route) {
         h('h1.run-id', {}, visible(runId), copy(runId, 'Copy id')),
         problem,
         head,
+        progress.row,
         times,
         facts,
+        events.section,
         result,
         log.section,
         webhooks,
@@ -68,6 +85,8 @@ export function show(main, route) {
                 showResult(result, run, path, signal);
             }
         }
+        if (!run.finished_at) progress.reserve();
+        if (run.progress !== null && (run.finished_at || !isToldLive)) progress.show(run.progress);
         if (api.isAdmin() || run.subject) log.renew(signal);
         if (facts.hidden) fill(list, listFacts(run));
         else renew(list, listFacts(run));
@@ -79,6 +98,7 @@ export function show(main, route) {
             times = drawn;
         }
         fill(problem);
+        if (events.update(run)) return SOON;
         // What has ended changes when someone redelivers it, and seldom else.
         return isOpen(run) ? EVERY : 8 * EVERY;
     }
@@ -94,7 +114,17 @@ export function show(main, route) {
     }
 
     const polling = api.poll(EVERY, turn, onError);
-    return () => polling.stop();
+    return () => {
+        polling.stop();
+        events.stop();
+    };
+}
+
+/** What this page alone looks like. Without it there is no page. */
+function addStyle(name) {
+    return new Promise((onload, onerror) => {
+        document.head.append(h('link', { rel: 'stylesheet', href: new URL(name, import.meta.url), onload, onerror }));
+    });
 }
 
 function showTimes(run, width) {
@@ -176,7 +206,8 @@ function listFacts(run) {
         fact(
             'Response',
             bytes(run.response_bytes),
-            run.content_type ? h('span.sub', {}, visible(run.content_type)) : null,
+            // Its line is there before it is, so that nothing moves when the run ends.
+            run.content_type || !run.finished_at ? h('span.sub', {}, visible(run.content_type || '\u00a0')) : null,
             run.content_encoding ? h('span.sub', {}, `encoded: ${visible(run.content_encoding)}`) : null,
         ),
         fact('Result', kept[run.result] ?? run.result),
@@ -205,6 +236,7 @@ async function showResult(section, run, path, signal) {
         ),
     );
     fill(section, h('div.title-row', {}, title, download), problem, view);
+    if (isKept(run)) return fill(view, h('p.hint', {}, 'Its events are above; download it for the bytes that the app sent.'));
     if (!isText(run)) return fill(view, h('p.hint', {}, 'This is not text: download it to look at it.'));
     try {
         const response = await api.request('GET', `${path}/result`, { signal });
