@@ -9,9 +9,10 @@
 #   tests/bench/proxy/run.sh syscalls             system calls of a warm call (strace)
 #   tests/bench/proxy/run.sh flood [RATE]         calls with a good token while bad ones come, RATE a second (2000)
 #   tests/bench/proxy/run.sh sse [STREAMS]        memory of an idle event stream (2000)
+#   tests/bench/proxy/run.sh follow [FOLLOWERS]   kept event streams: memory, CPU and latency of followers (1000)
 #   tests/bench/proxy/run.sh start                time from fork to listening, memory when idle
 #   tests/bench/proxy/run.sh bodies [ROUNDS]      large bodies: GiB/s, CPU time, growth of memory (5)
-#   tests/bench/proxy/run.sh all                  all of these but profile, in under three minutes
+#   tests/bench/proxy/run.sh all                  all of these but profile, in under four minutes
 #
 # Variables: LOAD_CORE (0: app and callers) and PROXY_CORE (1: the one that is measured).
 set -euo pipefail
@@ -22,9 +23,11 @@ load_core=${LOAD_CORE:-0} proxy_core=${PROXY_CORE:-1}
 app=18086                                                # 127.0.0.1:18086, and app.sock
 declare -A port=([hookline]=18080 [haproxy]=18081 [nginx]=18082     # in front of the former
     [hookline-jwt]=18088                                            # the same, callers with tokens
+    [hookline-follow]=18089                                         # the same, callers follow runs
     [hookline-unix]=18083 [haproxy-unix]=18084 [nginx-unix]=18085)  # of the latter
 declare -A pid=()
 token=                                                   # what calls of a contender carry, if it asks for one
+followers=1000                                           # that hookline-follow takes
 
 main() {
     local what=${1-}
@@ -33,6 +36,7 @@ main() {
     calls | unix | flood | sse | start | bodies) prepare haproxy nginx ;;
     instructions | profile) prepare haproxy nginx valgrind ;;
     syscalls) prepare haproxy nginx strace ;;
+    follow) prepare ;;
     all) prepare haproxy nginx valgrind strace ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
@@ -43,7 +47,7 @@ main() {
         "measure_$what" "$@"
         return
     fi
-    for what in calls unix instructions syscalls flood sse start bodies; do
+    for what in calls unix instructions syscalls flood sse follow start bodies; do
         "measure_$what"
     done
 }
@@ -77,8 +81,10 @@ prepare() {
 print_machine() {
     printf '%s, %s cores, Linux %s, load %s\n' "$(sed -n 's/^model name[^:]*: //p;T;q' /proc/cpuinfo)" \
         "$(nproc)" "$(uname -r)" "$(cut -d' ' -f1-3 /proc/loadavg)"
-    printf 'hookline %s, HAProxy %s, nginx %s\n' "$(git -C "$source" describe --always --dirty 2>/dev/null || echo '?')" \
-        "$(haproxy -v | sed -n 's/^HAProxy version \([0-9.]*\).*/\1/p')" "$(nginx -v 2>&1 | sed 's/.*\///')"
+    printf 'hookline %s' "$(git -C "$source" describe --always --dirty 2>/dev/null || echo '?')"
+    ! command -v haproxy >/dev/null || printf ', HAProxy %s' "$(haproxy -v | sed -n 's/^HAProxy version \([0-9.]*\).*/\1/p')"
+    ! command -v nginx >/dev/null || printf ', nginx %s' "$(nginx -v 2>&1 | sed 's/.*\///')"
+    echo
 }
 
 heading() {
@@ -95,6 +101,8 @@ command_of() {
         HOOKLINE_LOG_LEVEL=error HOOKLINE_AUTH=none)
     [ "$name" = "${name%-jwt}" ] ||
         settings+=(HOOKLINE_AUTH=jwt HOOKLINE_JWT_SECRET="$secret" HOOKLINE_JWT_JWKS_FILE="$work/jwks.json")
+    [ "$name" = "${name%-follow}" ] || settings+=(HOOKLINE_MAX_FOLLOWERS="$followers"
+        HOOKLINE_SSE_HEARTBEAT=0 HOOKLINE_ASYNC_CONCURRENCY=$((followers / 25 + 10)))
     case $name in
     hookline*) command=("$build/hookline") ;;
     haproxy) command=(haproxy -db -f "$source/haproxy.cfg") ;;
@@ -284,6 +292,14 @@ measure_flood() {
 measure_sse() {
     heading "Own memory (RssAnon) of idle event streams, one event received on each"
     compare sse -n "${1:-2000}"
+}
+
+measure_follow() {
+    followers=${1:-1000}
+    heading "$followers followers of kept event streams, 100 a run; beside them plain ones"
+    start hookline-follow
+    on_load_core follow -n "$followers" "hookline:${port[hookline-follow]}:${pid[hookline-follow]}"
+    stop hookline-follow
 }
 
 measure_start() {
