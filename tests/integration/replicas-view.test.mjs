@@ -143,9 +143,12 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const before = await old.begin();
     await old.finished(before);
     await old.sidecar.stop();
-    await all.rows('ALTER TABLE ~.run DROP COLUMN replica, DROP COLUMN priority, DROP COLUMN log, DROP COLUMN attempt_log, DROP COLUMN identity, DROP COLUMN keeps, DROP COLUMN rerun_of');
+    await all.rows('ALTER TABLE ~.run DROP COLUMN replica, DROP COLUMN priority, DROP COLUMN log, DROP COLUMN attempt_log, DROP COLUMN identity, DROP COLUMN keeps, DROP COLUMN rerun_of, DROP COLUMN progress');
     await all.rows('ALTER TABLE ~.node DROP COLUMN key_check');
-    await all.rows('ALTER TABLE ~.ticket DROP COLUMN timeout_ms, DROP COLUMN start_by, DROP COLUMN class, DROP COLUMN subject, DROP COLUMN turn, DROP COLUMN max_attempts');
+    await all.rows('ALTER TABLE ~.ticket DROP COLUMN timeout_ms, DROP COLUMN start_by, DROP COLUMN class, DROP COLUMN subject, DROP COLUMN turn, DROP COLUMN max_attempts, DROP COLUMN progress');
+    await all.rows('DROP TABLE ~.stream');
+    await all.rows('DROP FUNCTION ~.escaped_size');
+    await all.rows('DROP INDEX ~.run_stream');
     await all.rows('ALTER TABLE ~.node DROP COLUMN app_at');
     const limits = ['max_running', 'max_queued', 'rate_count', 'rate_window_s', 'max_priority', 'limits_revision'];
     await all.rows(`ALTER TABLE ~.account ${limits.map((name) => `DROP COLUMN ${name}`).join(', ')}`);
@@ -155,7 +158,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const after = await a.begin();
     assert.equal((await a.finished(after)).replica, 'a');
     assert.deepEqual([(await a.show(before)).state, (await a.show(before)).replica], ['success', null]);
-    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '9');
+    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '10');
 });
 
 test('what the pages about replicas say of figures is exported by one', async (t) => {

@@ -59,11 +59,13 @@ const routes = (of) => [
     ['GET', '/runs', 'invoke'],
     ['GET', `/runs/${of.run}`, 'invoke', undefined, true],
     ['GET', `/runs/${of.run}/result`, 'invoke', undefined, true],
+    ['GET', `/runs/${of.run}/events`, 'invoke', undefined, true],
     ['GET', `/runs/${of.run}/logs`, 'admin', undefined, true],
     ['POST', `/runs/${of.run}/cancel`, 'admin', undefined, true],
     ['GET', '/apps/a/runs', 'invoke'],
     ['GET', `/apps/a/runs/${of.run}`, 'invoke', undefined, true],
     ['GET', `/apps/a/runs/${of.run}/result`, 'invoke', undefined, true],
+    ['GET', `/apps/a/runs/${of.run}/events`, 'invoke', undefined, true],
     ['GET', `/apps/a/runs/${of.run}/logs`, 'admin', undefined, true],
     ['POST', `/apps/a/runs/${of.run}/cancel`, 'admin', undefined, true],
     ['GET', '/deliveries', 'admin'],
@@ -97,7 +99,7 @@ for (const admin of [false, true]) {
             if (role === 'admin')
                 assertRefused(await ask(method, path, { body, token: tokens.invoke }), 403, /role admin/);
             const answer = await ask(method, path, { body, token: tokens[role] });
-            const expected = below.endsWith('/cancel') ? [409] : [200, 201, 202, 204];
+            const expected = /\/(cancel|events)$/.test(below) ? [409] : [200, 201, 202, 204];
             assert.ok(expected.includes(answer.status), `${method} ${path}: ${answer.text}`);
         }
         assert.equal(app.requests.length, calls, 'the app is never asked');
@@ -109,7 +111,7 @@ for (const admin of [false, true]) {
         const theirs = await populate(here, 'q');
         const token = await tokenFor(here.sidecar, 'p', 'admin');
         const withId = routes(theirs).filter(([, , , , hasId]) => hasId);
-        assert.equal(withId.length, 11);
+        assert.equal(withId.length, 13);
         for (const [method, below] of withId)
             assertRefused(await ask(method, `/v2/projects/p${below}`, { token }), 404);
         assert.deepEqual((await ask('GET', '/v2/projects/p/runs', { token })).json().runs, []);

@@ -63,6 +63,23 @@ export async function makeToken(sidecar, { project = 'p', role = 'admin', name =
     return made.json.token;
 }
 
+/** An empty page of an origin of its own, `http://127.0.0.1:<port>`, for scripts of users. */
+export async function openPage(t) {
+    const server = http.createServer((_, response) => response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>a page</title>'));
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    browser ??= chromium.launch({ executablePath: PROGRAM, args: FLAGS, chromiumSandbox: false });
+    const context = await (await browser).newContext();
+    atEnd(t, async () => {
+        await context.close();
+        server.close();
+        server.closeAllConnections();
+    });
+    const origin = `http://127.0.0.1:${server.address().port}`;
+    const page = await context.newPage();
+    await page.goto(origin);
+    return { page, origin };
+}
+
 /**
  * A tab that is not signed in yet. Options: those of a browser context (`colorScheme`, `viewport`,
  * `timezoneId` …), `complaints`: a pattern for lines on the console that this test brings about, and

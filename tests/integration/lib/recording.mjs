@@ -1,0 +1,52 @@
+// recording.mjs - an event stream that has in it whatever the grammar allows, 200 events long: a byte string.
+
+const ENDS = ['\n', '\r\n', '\r'];
+
+/** What stands in one event beside its data, by turns; `e` is its line end, `n` its number. */
+const KINDS = [
+    (e, n) => `data: ${n}${e}`,
+    (e, n) => `data:${n}${e}data${e}data: more${e}`,
+    (e, n) => `event: e${n % 3}${e}data: ${n}${e}`,
+    (e, n) => `: c${n}${e}data: ${n}${e}:${e}`,
+    (e, n) => `id: own-${n}${e}data: ${n}${e}`,
+    (e, n) => `data: ${n}${e}retry: ${n}${e}`,
+    (e, n) => `data: ${n}${e}id: again${e}`,
+    (e, n) => `id: n\0l${e}data: ${n}${e}`,
+    (e, n) => `id${e}data: ${n}${e}`,
+    (e, n) => `data: ${n}${e}id:${e}`,
+    (e, n) => `id: ${n - 30}${e}data: ${n}${e}`, // like an ordinal, but not this one's
+    (e) => `data${e}`,
+    (e, n) => `id: first${e}id: é${n}${e}data: ${n}${e}`.replace('é', '\xc3\xa9'),
+    (e, n) => `id: lost-${n}${e}id: ${e}data: ${n}${e}`,
+    (e, n) => `id: kept-${n}${e}id: \0${e}data: ${n}${e}`,
+    (e, n) => `data : x${e} data: y${e}datax: z${e}data: ${n}${e}`,
+    (e, n) => `data: \xe2\x82\xac${n}${e}data:  two${e}`,
+    (e, n) => `data: a\rdata: b\ndata: ${n}\r\nevent: mixed${e}`,
+    (e, n) => `ID: no${e}data: ${n}${e}idx: no${e}`,
+    (e, n) => `data: \xef\xbb\xbf${n}${e}`,
+];
+
+/** What stands between two events: blocks that are none. */
+const BETWEEN = {
+    20: (e) => `id:${e}${e}`, // a client that reads this has no id any more
+    40: (e) => `: nothing but this${e}${e}`,
+    60: (e) => `id: alone${e}${e}`,
+    80: (e) => `${e}${e}${e}`,
+    100: (e) => `event: nothing${e}${e}`,
+    120: (e) => `retry: 5${e}${e}`,
+    140: (e) => `id: 77${e}${e}`,
+    160: (e) => `: a${e}: b${e}${e}`,
+};
+
+function recorded() {
+    let text = '\xef\xbb\xbf';
+    for (let n = 1; n <= 200; n++) {
+        const e = ENDS[n % ENDS.length];
+        text += (BETWEEN[n]?.(e) ?? '') + KINDS[n % KINDS.length](e, n) + e;
+    }
+    return text;
+}
+
+export const EVENTS = 200;
+/** Its last event is unfinished: no client sees it. */
+export const RECORDING = `${recorded()}event: cut off\ndata: never seen`;
