@@ -205,6 +205,7 @@ static void bury_worker(void)
     FUZZ_CHECK(!uv_loop_alive(&world.worker->loop), "an ended worker's loop goes on");
     stub_release(world.store);
     hl_worker_free(world.worker);
+    hl_journals_fini(&s->journals);
     s->worker = world.worker = NULL;
     turn();
 }
