@@ -153,7 +153,7 @@ test('retries that wait for a place at their destination ask the store for nothi
 });
 
 test('deliveries that wait for their retry hold no bodies in memory', async (t) => {
-    const [count, places, size] = [240, 4, 250 << 10];
+    const [count, places, size] = [480, 4, 250 << 10]; // far more than a sanitizer holds back
     const { call, receiver, sidecar } = await stage(t, {
         env: {
             HOOKLINE_WEBHOOK_CONCURRENCY: `${places}`,
