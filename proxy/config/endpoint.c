@@ -41,6 +41,26 @@ static bool fill_v6(struct hl_listen_address *out, const char *host, uint16_t po
     return true;
 }
 
+/* What people are used to from elsewhere: ":8080" is all of IPv4, "localhost" no matter of DNS. */
+static struct hl_str host_meant(struct hl_str host)
+{
+    if (host.n == 0)
+        return HL_STR("0.0.0.0");
+    return hl_str_eq_nocase(host, HL_STR("localhost")) ? HL_STR("127.0.0.1") : host;
+}
+
+static char *listen_text(struct hl_str host, bool is_v6, uint16_t port)
+{
+    struct hl_buf text;
+    hl_buf_init(&text, 0);
+    const char *format = is_v6 ? "[%.*s]:%u" : "%.*s:%u";
+    char *out = NULL;
+    if (hl_buf_printf(&text, format, HL_STR_ARG(host), (unsigned)port) == HL_OK)
+        out = hl_str_dup(hl_buf_str(&text));
+    hl_buf_fini(&text);
+    return out;
+}
+
 static enum hl_err parse_listen(struct hl_str text, struct hl_listen_address *out)
 {
     struct hl_str host;
@@ -48,6 +68,7 @@ static enum hl_err parse_listen(struct hl_str text, struct hl_listen_address *ou
     char literal[INET6_ADDRSTRLEN];
     if (!split_port(text, &host, &port))
         return HL_ERR_INVALID;
+    host = host_meant(host);
     bool is_v6 = host.n >= 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
     if (is_v6)
         host = (struct hl_str){host.p + 1, host.n - 2};
@@ -57,7 +78,7 @@ static enum hl_err parse_listen(struct hl_str text, struct hl_listen_address *ou
     literal[host.n] = '\0';
     if (!(is_v6 ? fill_v6(out, literal, port) : fill_v4(out, literal, port)))
         return HL_ERR_INVALID;
-    out->text = hl_str_dup(text);
+    out->text = listen_text(host, is_v6, port);
     return out->text ? HL_OK : HL_ERR_NOMEM;
 }
 

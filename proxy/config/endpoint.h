@@ -4,8 +4,8 @@
 
 #include "config/config.h"
 
-/* Comma-separated "address:port", the address of IPv6 in brackets; no names. At least one. Port 0
- * lets the kernel choose. HL_ERR_INVALID, HL_ERR_NOMEM: `out` is empty. */
+/* Comma-separated "address:port", the address of IPv6 in brackets; of names "localhost" alone, which is
+ * 127.0.0.1; without an address, ":8080", it is 0.0.0.0. At least one. Port 0 lets the kernel choose. HL_ERR_INVALID, HL_ERR_NOMEM: `out` is empty. */
 HL_MUST_CHECK enum hl_err hl_listen_list_parse(struct hl_str text, struct hl_listen_list *out);
 void hl_listen_list_fini(struct hl_listen_list *list);
 

@@ -175,8 +175,9 @@ enum hl_err hl_option_describe(const struct hl_option *option, struct hl_buf *ou
         return hl_buf_printf(out, "origins without a path, separated by commas, such as "
                                   "https://app.example or http://localhost:3000; or *");
     case HL_OPTION_LISTEN:
-        return hl_buf_printf(
-            out, "addresses with a port, separated by commas, such as 0.0.0.0:8080 or [::]:8080");
+        return hl_buf_printf(out,
+            "addresses with a port, separated by commas, such as 0.0.0.0:8080, [::]:8080 or "
+            ":8080");
     case HL_OPTION_APP_URL:
         return hl_buf_printf(out, "http://host:port without a path, or unix:/path");
     case HL_OPTION_STORE_LIMIT:

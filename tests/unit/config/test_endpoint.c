@@ -23,11 +23,20 @@ Test(endpoint, reads_addresses_of_both_families)
     hl_listen_list_fini(&list);
 }
 
+Test(endpoint, knows_what_a_port_alone_and_localhost_mean)
+{
+    struct hl_listen_list list;
+    cr_assert_eq(hl_listen_list_parse(HL_STR(":8080,LocalHost:9090"), &list), HL_OK);
+    cr_assert_str_eq(list.items[0].text, "0.0.0.0:8080");
+    cr_assert_str_eq(list.items[1].text, "127.0.0.1:9090");
+    hl_listen_list_fini(&list);
+}
+
 Test(endpoint, refuses_what_is_no_address_with_a_port)
 {
-    static const char *const bad[] = {"", ",", "8080", ":8080", "127.0.0.1",
-        "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "localhost:8080", "::1:8080", "[::1]",
-        "[::1:8080", "[127.0.0.1]:80", "1.2.3:80", "0.0.0.0:8080,bad", "[::1%lo]:80",
+    static const char *const bad[] = {"", ",", "8080", ":", ":x", "127.0.0.1",
+        "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "localhost", "host:8080", "::1:8080",
+        "[::1]", "[::1:8080", "[127.0.0.1]:80", "1.2.3:80", "0.0.0.0:8080,bad", "[::1%lo]:80",
         "[1111:2222:3333:4444:5555:6666:7777:8888:9999:0000:1111]:80"};
     for (size_t i = 0; i < HL_ARRAY_LEN(bad); i++) {
         struct hl_listen_list list;
