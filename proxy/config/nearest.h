@@ -4,7 +4,8 @@
 
 #include "config/option.h"
 
-/* The option whose name differs from `name` in the fewest letters. Never NULL. */
+/* The option whose name differs from `name` in the fewest letters, where words of it that others use stand for
+ * ours (RETRIES: ATTEMPTS). Never NULL. */
 const struct hl_option *hl_nearest_option(struct hl_str name);
 
 #endif

@@ -187,6 +187,14 @@ Test(option, finds_the_nearest_name)
         {"HOOKLINE_LOGLEVEL", "HOOKLINE_LOG_LEVEL"},
         {"HOOKLINE_APP_ULR", "HOOKLINE_APP_URL"},
         {"HOOKLINE_WORKER", "HOOKLINE_WORKERS"},
+        {"HOOKLINE_RETRIES", "HOOKLINE_RUN_ATTEMPTS"},
+        {"HOOKLINE_WEBHOOK_RETRIES", "HOOKLINE_WEBHOOK_ATTEMPTS"},
+        {"HOOKLINE_RUN_MAX_RETRIES", "HOOKLINE_RUN_ATTEMPTS"},
+        {"HOOKLINE_UPSTREAM", "HOOKLINE_APP_URL"},
+        {"HOOKLINE_PORT", "HOOKLINE_LISTEN"},
+        {"HOOKLINE_ADMIN_PORT", "HOOKLINE_ADMIN_LISTEN"},
+        {"HOOKLINE_DATABASE_URL", "HOOKLINE_POSTGRES_URL"},
+        {"HOOKLINE_HOOK_TIMEOUT", "HOOKLINE_WEBHOOK_TIMEOUT"},
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++)
         cr_assert_str_eq(hl_nearest_option(hl_str_from(cases[i].name))->name, cases[i].nearest);
