@@ -314,6 +314,8 @@ int hl_serve(const struct hl_cli *cli)
     status = run(ctl);
     stop_all(ctl);
     free(ctl);
+    if (status == HL_CLI_OK)
+        HL_LOG(INFO, "stopped");
     hl_run_log_stop();
     hl_log_writer_stop(status == HL_CLI_OK ? LOG_END_MS : LOG_FAILED_END_MS);
     return status;
