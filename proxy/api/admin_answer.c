@@ -101,9 +101,9 @@ static enum hl_refusal_cause find_barrier(
     bool changes = head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD;
     if (c->is_local)
         return HL_REFUSAL_NONE;
-    if (!hl_admin_access_serves_host(config, head->host))
+    if (!hl_admin_access_serves_host(config->admin_hosts, head->host))
         return HL_REFUSAL_ADMIN_HOST;
-    if (changes && hl_admin_access_is_cross_site(config, head))
+    if (changes && hl_admin_access_is_cross_site(config->admin_hosts, head))
         return HL_REFUSAL_ADMIN_CROSS_SITE;
     return HL_REFUSAL_NONE;
 }

@@ -61,9 +61,9 @@ static struct hl_str without_port(struct hl_str host)
     return colon ? (struct hl_str){host.p, (size_t)(colon - host.p)} : host;
 }
 
-static bool is_named(const struct hl_config *config, struct hl_str host)
+static bool is_named(struct hl_str list, struct hl_str host)
 {
-    struct hl_str list = config->admin_hosts, name;
+    struct hl_str name;
     while (hl_str_next_element(&list, &name)) {
         if (hl_str_eq_nocase(name, host))
             return true;
@@ -71,12 +71,12 @@ static bool is_named(const struct hl_config *config, struct hl_str host)
     return false;
 }
 
-bool hl_admin_access_serves_host(const struct hl_config *config, struct hl_str host)
+bool hl_admin_access_serves_host(struct hl_str names, struct hl_str host)
 {
     struct hl_ip ip;
     host = without_port(host);
     return hl_ip_parse(host, &ip) || hl_str_eq_nocase(host, HL_STR("localhost")) ||
-           is_named(config, host);
+           is_named(names, host);
 }
 
 /* ---- by page ---- */
@@ -90,12 +90,12 @@ static const struct hl_field *find(const struct hl_head *head, struct hl_str nam
     return NULL;
 }
 
-/* The scheme is ours or, under a name of HOOKLINE_ADMIN_HOSTS, that of a proxy in front. */
-static bool is_own_origin(const struct hl_config *config, struct hl_str origin, struct hl_str host)
+/* The scheme is ours or, under one of the names, that of a proxy in front. */
+static bool is_own_origin(struct hl_str names, struct hl_str origin, struct hl_str host)
 {
     struct hl_str http = HL_STR("http://"), https = HL_STR("https://");
     struct hl_str scheme = http;
-    if (hl_str_starts_with(origin, https) && is_named(config, without_port(host)))
+    if (hl_str_starts_with(origin, https) && is_named(names, without_port(host)))
         scheme = https;
     if (!hl_str_starts_with(origin, scheme))
         return false;
@@ -104,12 +104,12 @@ static bool is_own_origin(const struct hl_config *config, struct hl_str origin, 
     return hl_str_eq_nocase(origin, host);
 }
 
-bool hl_admin_access_is_cross_site(const struct hl_config *config, const struct hl_head *head)
+bool hl_admin_access_is_cross_site(struct hl_str names, const struct hl_head *head)
 {
     const struct hl_field *site = find(head, HL_STR("Sec-Fetch-Site"));
     const struct hl_field *origin = find(head, HL_STR("Origin"));
     if (site && !hl_str_eq(site->value, HL_STR("same-origin")) &&
         !hl_str_eq(site->value, HL_STR("none")))
         return true;
-    return origin && !is_own_origin(config, origin->value, head->host);
+    return origin && !is_own_origin(names, origin->value, head->host);
 }

@@ -16,11 +16,11 @@ bool hl_admin_access_is_open(
 /* One of its addresses is not open: tokens have to be known. */
 bool hl_admin_access_asks_token(const struct hl_config *config);
 
-/* HOOKLINE_ADMIN_HOSTS: comma-separated names, without ports. */
+/* HOOKLINE_ADMIN_HOSTS, HOOKLINE_HOSTS: comma-separated names, without ports. */
 bool hl_admin_access_hosts_are_valid(struct hl_str list);
-/* `host` (RFC 9110 7.2) is an address, localhost, or a name of HOOKLINE_ADMIN_HOSTS. */
-bool hl_admin_access_serves_host(const struct hl_config *config, struct hl_str host);
+/* `host` (RFC 9110 7.2) is an address, localhost, or one of those names. */
+bool hl_admin_access_serves_host(struct hl_str names, struct hl_str host);
 /* A browser sent it for a page of another origin than ours. */
-bool hl_admin_access_is_cross_site(const struct hl_config *config, const struct hl_head *head);
+bool hl_admin_access_is_cross_site(struct hl_str names, const struct hl_head *head);
 
 #endif

@@ -90,6 +90,7 @@ struct hl_config {
     bool forward_authorization;
     enum hl_admin_auth admin_auth; /* see config/admin_access.h */
     struct hl_str admin_hosts;
+    struct hl_str hosts; /* empty: the run listener is called by any name */
 
     /* the app */
     struct hl_app_url app_url;

@@ -239,6 +239,11 @@ const struct hl_option hl_options[] = {
         .allowed = "names separated by commas, without ports, such as hookline.internal",
         .help = "names beside localhost that the admin listener may be called by; others get 421"},
 
+    {ROW(TEXT, "HOSTS", hosts, ""), .is_valid = hl_admin_access_hosts_are_valid,
+        .allowed = "names separated by commas, without ports, such as localhost or hookline.internal",
+        .help = "names, beside addresses and localhost, that the run listener may be called by (others: 421), by no "
+                "page of another origin but for reading or from HOOKLINE_CORS_ORIGINS (403); not set: any, by anybody"},
+
     /* the app */
     {ROW(APP_URL, "APP_URL", app_url, "http://127.0.0.1:8000"),
         .help = "where the app is"},

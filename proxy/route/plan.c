@@ -4,6 +4,7 @@
  * Not here: authentication, limits, the answer's bytes. */
 #include "route/plan.h"
 
+#include "config/admin_access.h"
 #include "config/origin.h"
 #include "config/public_path.h"
 #include "http/byte.h"
@@ -69,6 +70,31 @@ static bool is_preflight(const struct hl_head *head, const struct hl_config *con
            hl_plan_cors(head, config).allowed.n > 0;
 }
 
+/* HOOKLINE_HOSTS: what stands between a page that a browser shows and this listener. An upgrade is more than
+ * reading. */
+static enum hl_refusal_cause find_barrier(
+    const struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config)
+{
+    bool is_health = plan->kind == HL_PLAN_HEALTHZ || plan->kind == HL_PLAN_READYZ;
+    bool reads = !head->is_websocket_upgrade &&
+                 (head->method_id == HL_METHOD_GET || head->method_id == HL_METHOD_HEAD);
+    if (config->hosts.n == 0 || is_health)
+        return HL_REFUSAL_NONE;
+    if (!hl_admin_access_serves_host(config->hosts, head->host))
+        return HL_REFUSAL_HOST;
+    if (!reads && hl_plan_cors(head, config).allowed.n == 0 &&
+        hl_admin_access_is_cross_site(config->hosts, head))
+        return HL_REFUSAL_CROSS_SITE;
+    return HL_REFUSAL_NONE;
+}
+
+/* Nobody is asked for a token first. */
+static void refuse_unasked(struct hl_plan *plan, enum hl_refusal_cause cause)
+{
+    plan->asks_token = false;
+    refuse(plan, cause);
+}
+
 void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config,
     struct hl_plan_scratch *scratch)
 {
@@ -89,7 +115,10 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
         plan_own(plan, head, &target);
     else
         plan_pass(plan, head, &target, config, scratch);
-    if (head->max_forwards == 0)
+    enum hl_refusal_cause barrier = find_barrier(plan, head, config);
+    if (barrier != HL_REFUSAL_NONE)
+        refuse_unasked(plan, barrier);
+    else if (head->max_forwards == 0)
         plan_last(plan);
 }
 

@@ -52,10 +52,11 @@ Test(admin_access, names_are_answered_that_no_page_can_point_here)
     static const char *const others[] = {"", "evil.example", "evil.example:9090", "a.example.evil",
         "x.localhost", "localhost.", "127.0.0.1.evil", "[evil]", "[::1", "a", "::1", "b,c"};
     for (size_t i = 0; i < HL_ARRAY_LEN(served); i++)
-        cr_expect(hl_admin_access_serves_host(&config, hl_str_from(served[i])), "%s", served[i]);
+        cr_expect(hl_admin_access_serves_host(config.admin_hosts, hl_str_from(served[i])), "%s",
+            served[i]);
     for (size_t i = 0; i < HL_ARRAY_LEN(others); i++)
-        cr_expect_not(
-            hl_admin_access_serves_host(&config, hl_str_from(others[i])), "%s", others[i]);
+        cr_expect_not(hl_admin_access_serves_host(config.admin_hosts, hl_str_from(others[i])), "%s",
+            others[i]);
 }
 
 Test(admin_access, lists_of_names_have_no_ports_and_no_stars)
@@ -74,7 +75,7 @@ static bool is_cross_site(const char *host, const char *lines)
     char text[512];
     int n = snprintf(text, sizeof(text), "POST / HTTP/1.1\r\nHost: %s\r\n%s\r\n", host, lines);
     cr_assert(hl_head_parse_request(&head, text, (size_t)n, &fault), "%s", fault.detail);
-    return hl_admin_access_is_cross_site(&config, &head);
+    return hl_admin_access_is_cross_site(config.admin_hosts, &head);
 }
 
 Test(admin_access, pages_of_other_origins_are_told)

@@ -339,3 +339,34 @@ Test(plan, a_preflight_of_an_allowed_origin_is_answered_here)
     make("OPTIONS", "/v4/p/a/run", PREFLIGHT "https://a.example\r\nOrigin: https://b.example\r\n");
     cr_expect_neq(plan.kind, HL_PLAN_PREFLIGHT, "two origins");
 }
+
+Test(plan, with_names_of_hosts_any_other_is_misdirected_but_for_health)
+{
+    config.hosts = HL_STR("b,hookline.internal");
+    expect_refusal("POST", "/v4/p/a/run", 421);
+    expect_refusal("GET", "/elsewhere", 421);
+    make("GET", "/_hookline/readyz", "");
+    cr_assert_eq(plan.kind, HL_PLAN_READYZ);
+    config.hosts = HL_STR("A");
+    make("POST", "/v4/p/a/run", "");
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+}
+
+Test(plan, with_names_of_hosts_a_page_of_another_origin_may_only_read)
+{
+    static const char page[] = "Origin: http://evil.example\r\n";
+    config.hosts = HL_STR("a");
+    make("POST", "/v4/p/a/run", page);
+    cr_assert_eq(plan.refusal.status, 403);
+    make("POST", "/v4/p/a/run", "Sec-Fetch-Site: cross-site\r\n");
+    cr_assert_eq(plan.refusal.status, 403);
+    make("GET", "/v4/p/a/socket", "Origin: http://evil.example\r\n" UPGRADE);
+    cr_assert_eq(plan.refusal.status, 403);
+    make("GET", "/v4/p/a/words", page);
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+    make("POST", "/v4/p/a/run", "Origin: http://a\r\nSec-Fetch-Site: same-origin\r\n");
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+    config.hosts = HL_STR("");
+    make("POST", "/v4/p/a/run", page);
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+}
