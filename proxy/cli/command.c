@@ -9,6 +9,7 @@
 #include "cli/check.h"
 #include "cli/config.h"
 #include "cli/dashboard.h"
+#include "cli/dev.h"
 #include "cli/health.h"
 #include "cli/help.h"
 #include "cli/key.h"
@@ -20,6 +21,8 @@
 
 const struct hl_cli_command hl_cli_commands[] = {
     {"serve", NULL, NULL, "run the sidecar; also what happens without a command"},
+    {"dev", hl_cli_dev, "[--fail-hooks LIST] PYTHON_FILE | URL | -- COMMAND …",
+        "run an app under work with hookline in front, no settings; again when its files change"},
     {"token create", hl_cli_token_create,
         "--name NAME --expires TIME [--project P] [--role invoke|admin] [--rate 100/s|m|h|d] "
         "[--max-running N] [--max-queued N] [--max-priority high|normal|low]",

@@ -1,0 +1,212 @@
+/* dev.c - `hookline dev`: starts the app, a webhook receiver and, as a process of its own, hookline with the
+ * settings for all this; starts the app again when its files change; ends it all.
+ *
+ * Owns: a loop. Thread: main, the only one: hookline and the app are killed with it, however it ends.
+ * Promise: nothing it has started is left, nothing is written but what the app itself writes.
+ * Not here: how a process is run (process.c), what files count (watch.c), webhooks (receiver.c). */
+#include "dev/dev.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "app/orphan.h"
+#include "dev/port.h"
+#include "dev/process.h"
+#include "dev/receiver.h"
+#include "dev/settings.h"
+#include "dev/welcome.h"
+#include "dev/watch.h"
+
+struct dev {
+    const struct hl_dev_plan *plan;
+    uv_loop_t loop;
+    struct hl_dev_settings settings;
+    struct hl_dev_process app, hookline;
+    struct hl_dev_watch watch;
+    struct hl_dev_receiver receiver;
+    uv_signal_t signals[3];
+    uv_timer_t starting;
+    bool is_ending, is_closed, is_restarting;
+    int status;
+};
+
+/* ---- the end ---- */
+
+static void close_all(struct dev *d)
+{
+    if (d->is_closed || hl_dev_process_runs(&d->app) || hl_dev_process_runs(&d->hookline))
+        return;
+    d->is_closed = true;
+    hl_orphan_reap(0);
+    hl_orphan_kill();
+    hl_dev_process_close(&d->app);
+    hl_dev_process_close(&d->hookline);
+    hl_dev_receiver_close(&d->receiver);
+    if (d->watch.loop)
+        hl_dev_watch_close(&d->watch);
+    uv_close((uv_handle_t *)&d->starting, NULL);
+    for (size_t i = 0; i < HL_ARRAY_LEN(d->signals); i++)
+        uv_close((uv_handle_t *)&d->signals[i], NULL);
+}
+
+/* Hookline first: it ends its calls while the app is still there. */
+static void end(struct dev *d, int status)
+{
+    if (!d->is_ending)
+        d->status = status;
+    d->is_ending = true;
+    if (hl_dev_process_runs(&d->hookline))
+        hl_dev_process_stop(&d->hookline);
+    else if (hl_dev_process_runs(&d->app))
+        hl_dev_process_stop(&d->app);
+    close_all(d);
+}
+
+/* A second one does not wait. */
+static void on_end_signal(uv_signal_t *handle, int signum)
+{
+    struct dev *d = handle->data;
+    (void)signum;
+    if (d->is_ending) {
+        hl_dev_process_kill(&d->hookline);
+        hl_dev_process_kill(&d->app);
+    }
+    end(d, 0);
+}
+
+static void on_child_signal(uv_signal_t *handle, int signum)
+{
+    struct dev *d = handle->data;
+    (void)signum;
+    hl_dev_process_reap(&d->app);
+    hl_dev_process_reap(&d->hookline);
+    close_all(d);
+}
+
+/* ---- the app ---- */
+
+static void start_app(struct dev *d)
+{
+    d->is_restarting = false;
+    if (!hl_dev_process_start(&d->app, d->settings.app_argv, d->settings.app_environment))
+        fprintf(d->plan->out, "%-8s | waiting for a file to change\n", "dev");
+}
+
+static void on_app_exit(void *self, int status)
+{
+    struct dev *d = self;
+    FILE *out = d->plan->out;
+    if (d->is_ending)
+        return;
+    if (d->is_restarting) {
+        start_app(d);
+        return;
+    }
+    if (WIFSIGNALED(status))
+        fprintf(out, "%-8s | the app was ended by signal %d", "dev", WTERMSIG(status));
+    else
+        fprintf(out, "%-8s | the app has ended with status %d", "dev", WEXITSTATUS(status));
+    fprintf(out, "; it is started again when a file changes\n");
+    fflush(out);
+}
+
+static void on_change(void *self)
+{
+    struct dev *d = self;
+    if (d->is_ending)
+        return;
+    fprintf(d->plan->out, "%-8s | files have changed: the app is started again\n", "dev");
+    fflush(d->plan->out);
+    hl_dev_watch_renew(&d->watch);
+    if (!hl_dev_process_runs(&d->app)) {
+        start_app(d);
+    } else {
+        d->is_restarting = true;
+        hl_dev_process_stop(&d->app);
+    }
+}
+
+/* ---- hookline ---- */
+
+static void on_hookline_exit(void *self, int status)
+{
+    struct dev *d = self;
+    if (!d->is_ending)
+        fprintf(d->plan->err, "hookline: the sidecar has ended by itself (status %d)\n",
+            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    end(d, d->is_ending ? d->status : 1);
+}
+
+/* Until both listen: what is printed then works. */
+static void on_starting(uv_timer_t *timer)
+{
+    struct dev *d = timer->data;
+    bool is_app_up = d->plan->app == HL_DEV_URL || hl_dev_port_answers(d->settings.app_port);
+    if (!is_app_up || !hl_dev_port_answers(d->settings.port))
+        return;
+    uv_timer_stop(timer);
+    hl_dev_welcome(d->plan, &d->settings);
+}
+
+/* ---- all of it ---- */
+
+static void watch_signals(struct dev *d)
+{
+    static const struct {
+        int signum;
+        uv_signal_cb cb;
+    } watched[] = {{SIGINT, on_end_signal}, {SIGTERM, on_end_signal}, {SIGCHLD, on_child_signal}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(watched); i++) {
+        uv_signal_init(&d->loop, &d->signals[i]);
+        d->signals[i].data = d;
+        uv_signal_start(&d->signals[i], watched[i].cb, watched[i].signum);
+    }
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static bool start_all(struct dev *d)
+{
+    char *const argv[] = {d->settings.program, "serve", NULL};
+    d->receiver.secret = hl_str_from(d->settings.secret);
+    d->receiver.failures = d->plan->fail_hooks;
+    d->receiver.out = d->plan->out;
+    int rc = hl_dev_receiver_open(&d->receiver, &d->loop, d->settings.hooks_port);
+    if (rc != 0) {
+        fprintf(
+            d->plan->err, "hookline: the webhook receiver cannot listen: %s\n", uv_strerror(rc));
+        return false;
+    }
+    if (d->plan->app != HL_DEV_URL) {
+        d->watch.on_change = on_change;
+        d->watch.self = d;
+        hl_dev_watch_open(&d->watch, &d->loop, d->settings.folder);
+        start_app(d);
+    }
+    if (!hl_dev_process_start(&d->hookline, argv, d->settings.environment))
+        return false;
+    uv_timer_start(&d->starting, on_starting, 50, 50);
+    return true;
+}
+
+int hl_dev_run(const struct hl_dev_plan *plan)
+{
+    struct dev d = {.plan = plan};
+    if (!hl_dev_settings_make(&d.settings, plan))
+        return 1;
+    uv_loop_init(&d.loop);
+    hl_orphan_adopt();
+    watch_signals(&d);
+    uv_timer_init(&d.loop, &d.starting);
+    d.starting.data = &d;
+    hl_dev_process_init(&d.app, &d.loop, "app", plan->out);
+    hl_dev_process_init(&d.hookline, &d.loop, "hookline", plan->out);
+    d.app.on_exit = on_app_exit;
+    d.hookline.on_exit = on_hookline_exit;
+    d.app.self = d.hookline.self = &d;
+    if (!start_all(&d))
+        end(&d, 1);
+    uv_run(&d.loop, UV_RUN_DEFAULT);
+    uv_loop_close(&d.loop);
+    hl_dev_settings_fini(&d.settings);
+    return d.status;
+}

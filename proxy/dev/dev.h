@@ -1,0 +1,28 @@
+/* dev.h - `hookline dev`: an app under work with hookline in front of it, one command and no settings. */
+#ifndef HL_DEV_DEV_H
+#define HL_DEV_DEV_H
+
+#include <stdio.h>
+
+enum hl_dev_app {
+    HL_DEV_FILE,    /* a Python file of functions, run by the function host */
+    HL_DEV_COMMAND, /* a program that listens at the port in PORT */
+    HL_DEV_URL,     /* a server that runs already */
+};
+
+/* Borrowed. */
+struct hl_dev_plan {
+    enum hl_dev_app app;
+    const char *file, *url;
+    char *const *command; /* ends with NULL */
+    const char
+        *fail_hooks; /* how the receiver answers first: statuses, timeout, reset; NULL: well */
+    char *const *environ;
+    FILE *out, *err;
+};
+
+/* Until a signal, or until hookline ends: nothing that was started is left then. The status to exit with.
+ * Blocks; the main thread, before all others. */
+int hl_dev_run(const struct hl_dev_plan *plan);
+
+#endif

@@ -1,0 +1,281 @@
+/* receiver.c - see receiver.h. Thread: main. */
+#include "dev/receiver.h"
+
+#include <arpa/inet.h>
+#include <llhttp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "dev/delivery.h"
+
+#define BACKLOG 128
+
+/* A caller, who sends one request after another. */
+struct connection {
+    struct hl_list node;
+    uv_tcp_t tcp;
+    struct hl_dev_receiver *receiver;
+    llhttp_t parser;
+    struct hl_buf target, name, value;
+    struct hl_dev_inspection inspection;
+    bool is_closing;
+};
+
+static llhttp_settings_t events;
+
+bool hl_dev_failures_are_valid(const char *failures)
+{
+    struct hl_str rest = hl_str_from(failures), word;
+    bool is_any = false;
+    while (hl_str_next_element(&rest, &word)) {
+        uint64_t status;
+        bool is_status = hl_str_to_u64(word, &status) && status >= 200 && status <= 599;
+        if (!is_status && !hl_str_eq(word, HL_STR("timeout")) && !hl_str_eq(word, HL_STR("reset")))
+            return false;
+        is_any = true;
+    }
+    return is_any;
+}
+
+/* ---- connections ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct connection *c = HL_CONTAINER_OF(handle, struct connection, tcp);
+    hl_buf_fini(&c->target);
+    hl_buf_fini(&c->name);
+    hl_buf_fini(&c->value);
+    hl_dev_inspection_end(&c->inspection);
+    free(c);
+}
+
+static void close_connection(struct connection *c)
+{
+    if (c->is_closing)
+        return;
+    c->is_closing = true;
+    hl_list_remove(&c->node);
+    uv_close((uv_handle_t *)&c->tcp, on_closed);
+}
+
+static void reset_connection(struct connection *c)
+{
+    if (c->is_closing)
+        return;
+    c->is_closing = true;
+    hl_list_remove(&c->node);
+    if (uv_tcp_close_reset(&c->tcp, on_closed) != 0)
+        uv_close((uv_handle_t *)&c->tcp, on_closed);
+}
+
+static void answer(struct connection *c, unsigned status, struct hl_str body)
+{
+    struct hl_buf out;
+    hl_buf_init(&out, 0);
+    enum hl_err err = hl_buf_printf(&out,
+        "HTTP/1.1 %u Said by hookline dev\r\nContent-Type: application/json\r\n"
+        "Content-Length: %zu\r\n\r\n",
+        status, body.n);
+    if (!err)
+        err = hl_buf_append_str(&out, body);
+    uv_buf_t bytes = uv_buf_init(out.p, (unsigned)out.n);
+    if (err || uv_try_write((uv_stream_t *)&c->tcp, &bytes, 1) != (int)out.n)
+        close_connection(c);
+    hl_buf_fini(&out);
+}
+
+/* ---- deliveries ---- */
+
+/* What the next one is answered with; an empty word: 200. */
+static struct hl_str next_failure(struct hl_dev_receiver *r)
+{
+    struct hl_str rest = r->failures ? hl_str_from(r->failures) : HL_STR(""), word = HL_STR("");
+    if (!hl_str_next_element(&rest, &word))
+        return HL_STR("");
+    r->failures = rest.n > 0 ? rest.p : NULL;
+    return word;
+}
+
+static void note(struct connection *c, struct hl_str how)
+{
+    struct hl_dev_receiver *r = c->receiver;
+    struct hl_dev_delivery *d = &r->shown[r->count++ % HL_DEV_HOOKS_SHOWN];
+    hl_dev_inspection_read(&c->inspection, d);
+    snprintf(d->answer, sizeof(d->answer), "%.*s", HL_STR_ARG(how));
+    fprintf(r->out, "%-8s | %s of run %s: %s, answered with %s\n", "webhook",
+        d->type[0] ? d->type : "something", d->run_id[0] ? d->run_id : "(none)", d->verdict,
+        d->answer);
+    fflush(r->out);
+}
+
+static void take_delivery(struct connection *c)
+{
+    struct hl_str failure = next_failure(c->receiver);
+    uint64_t status = 200;
+    note(c, failure.n > 0 ? failure : HL_STR("200"));
+    if (hl_str_eq(failure, HL_STR("timeout")))
+        return;
+    if (hl_str_eq(failure, HL_STR("reset"))) {
+        reset_connection(c);
+        return;
+    }
+    if (failure.n > 0 && !hl_str_to_u64(failure, &status))
+        status = 500;
+    answer(c, (unsigned)status, HL_STR("{}\n"));
+}
+
+/* The newest first. */
+static void list_deliveries(struct connection *c)
+{
+    const struct hl_dev_receiver *r = c->receiver;
+    struct hl_buf out;
+    hl_buf_init(&out, 0);
+    size_t n = r->count < HL_DEV_HOOKS_SHOWN ? r->count : HL_DEV_HOOKS_SHOWN;
+    enum hl_err err = hl_buf_printf(&out, "{\"deliveries\":[");
+    for (size_t i = 0; i < n && !err; i++) {
+        const struct hl_dev_delivery *d = &r->shown[(r->count - 1 - i) % HL_DEV_HOOKS_SHOWN];
+        err = hl_buf_printf(&out,
+            "%s\n{\"time\":\"%s\",\"run_id\":\"%s\",\"type\":\"%s\",\"verdict\":\"%s\",\"answer\":"
+            "\"%s\"}",
+            i > 0 ? "," : "", d->time, d->run_id, d->type, d->verdict, d->answer);
+    }
+    if (!err)
+        err = hl_buf_printf(&out, "]}\n");
+    answer(c, err ? 500 : 200, err ? HL_STR("{}\n") : hl_buf_str(&out));
+    hl_buf_fini(&out);
+}
+
+/* ---- requests ---- */
+
+static struct connection *connection_of(llhttp_t *parser)
+{
+    return HL_CONTAINER_OF(parser, struct connection, parser);
+}
+
+static int append(struct hl_buf *to, const char *p, size_t n)
+{
+    return hl_buf_append(to, p, n) == HL_OK ? 0 : -1;
+}
+
+static int on_begin(llhttp_t *parser)
+{
+    struct connection *c = connection_of(parser);
+    hl_buf_drop(&c->target, c->target.n);
+    hl_dev_inspection_begin(&c->inspection);
+    return 0;
+}
+
+static int on_url(llhttp_t *parser, const char *p, size_t n)
+{
+    return append(&connection_of(parser)->target, p, n);
+}
+
+static int on_name(llhttp_t *parser, const char *p, size_t n)
+{
+    return append(&connection_of(parser)->name, p, n);
+}
+
+static int on_value(llhttp_t *parser, const char *p, size_t n)
+{
+    return append(&connection_of(parser)->value, p, n);
+}
+
+static int on_field(llhttp_t *parser)
+{
+    struct connection *c = connection_of(parser);
+    hl_dev_inspection_field(&c->inspection, hl_buf_str(&c->name), hl_buf_str(&c->value));
+    hl_buf_drop(&c->name, c->name.n);
+    hl_buf_drop(&c->value, c->value.n);
+    return 0;
+}
+
+static int on_head(llhttp_t *parser)
+{
+    struct connection *c = connection_of(parser);
+    hl_dev_inspection_head(&c->inspection, c->receiver->secret);
+    return 0;
+}
+
+static int on_body(llhttp_t *parser, const char *p, size_t n)
+{
+    hl_dev_inspection_body(&connection_of(parser)->inspection, (struct hl_str){p, n});
+    return 0;
+}
+
+static int on_request(llhttp_t *parser)
+{
+    struct connection *c = connection_of(parser);
+    bool is_ours = hl_str_eq(hl_buf_str(&c->target), HL_STR(HL_DEV_HOOKS_PATH));
+    if (is_ours && parser->method == HTTP_POST)
+        take_delivery(c);
+    else if (is_ours && parser->method == HTTP_GET)
+        list_deliveries(c);
+    else
+        answer(c, is_ours ? 405 : 404, HL_STR("{}\n"));
+    return 0;
+}
+
+static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
+{
+    static char room[64 * 1024];
+    (void)handle;
+    (void)wanted;
+    *out = uv_buf_init(room, sizeof(room));
+}
+
+static void on_bytes(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
+{
+    struct connection *c = stream->data;
+    if (n < 0 || (n > 0 && llhttp_execute(&c->parser, bytes->base, (size_t)n) != HPE_OK))
+        close_connection(c);
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct hl_dev_receiver *r = listener->data;
+    struct connection *c = status == 0 ? calloc(1, sizeof(*c)) : NULL;
+    if (!c)
+        return;
+    uv_tcp_init(listener->loop, &c->tcp);
+    c->tcp.data = c;
+    c->receiver = r;
+    hl_buf_init(&c->target, 64 * 1024);
+    hl_buf_init(&c->name, 64 * 1024);
+    hl_buf_init(&c->value, 64 * 1024);
+    llhttp_init(&c->parser, HTTP_REQUEST, &events);
+    hl_list_init(&c->node);
+    hl_list_push_back(&r->connections, &c->node);
+    if (uv_accept(listener, (uv_stream_t *)&c->tcp) != 0 ||
+        uv_read_start((uv_stream_t *)&c->tcp, on_room, on_bytes) != 0)
+        close_connection(c);
+}
+
+int hl_dev_receiver_open(struct hl_dev_receiver *r, uv_loop_t *loop, uint16_t port)
+{
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    llhttp_settings_init(&events);
+    events.on_message_begin = on_begin;
+    events.on_url = on_url;
+    events.on_header_field = on_name;
+    events.on_header_value = on_value;
+    events.on_header_value_complete = on_field;
+    events.on_headers_complete = on_head;
+    events.on_body = on_body;
+    events.on_message_complete = on_request;
+    hl_list_init(&r->connections);
+    r->port = port;
+    uv_tcp_init(loop, &r->listener);
+    r->listener.data = r;
+    int rc = uv_tcp_bind(&r->listener, (struct sockaddr *)&at, 0);
+    return rc == 0 ? uv_listen((uv_stream_t *)&r->listener, BACKLOG, on_connection) : rc;
+}
+
+void hl_dev_receiver_close(struct hl_dev_receiver *r)
+{
+    HL_LIST_EACH_SAFE (node, &r->connections)
+        close_connection(HL_CONTAINER_OF(node, struct connection, node));
+    uv_close((uv_handle_t *)&r->listener, NULL);
+}

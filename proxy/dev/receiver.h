@@ -1,0 +1,38 @@
+/* receiver.h - the webhook receiver of `hookline dev`: checks each delivery's signature, says what came, and
+ * answers well or, when that is wanted, badly. GET shows the last deliveries as JSON. Loopback alone. */
+#ifndef HL_DEV_RECEIVER_H
+#define HL_DEV_RECEIVER_H
+
+#include <stdio.h>
+#include <uv.h>
+
+#include "base/list.h"
+#include "base/str.h"
+
+#define HL_DEV_HOOKS_PATH  "/_hookline/dev/hooks"
+#define HL_DEV_HOOKS_SHOWN 50
+
+struct hl_dev_delivery {
+    char run_id[40], time[32], type[32];
+    const char *verdict; /* static */
+    char answer[16];
+};
+
+struct hl_dev_receiver {
+    uv_tcp_t listener;
+    uint16_t port;
+    struct hl_str secret; /* borrowed */
+    const char *failures; /* what is left of "500,timeout,reset"; NULL: none */
+    FILE *out;
+    struct hl_list connections;
+    struct hl_dev_delivery shown[HL_DEV_HOOKS_SHOWN]; /* a ring */
+    size_t count;                                     /* of all */
+};
+
+/* Whether that is a list of what a receiver may do wrong. */
+bool hl_dev_failures_are_valid(const char *failures);
+/* Listens at `port` of 127.0.0.1. A libuv code, or 0. */
+int hl_dev_receiver_open(struct hl_dev_receiver *r, uv_loop_t *loop, uint16_t port);
+void hl_dev_receiver_close(struct hl_dev_receiver *r);
+
+#endif

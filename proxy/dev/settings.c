@@ -1,0 +1,205 @@
+/* settings.c - see settings.h. */
+#include "dev/settings.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "base/str.h"
+#include "dev/port.h"
+
+static bool fail(const struct hl_dev_plan *plan, const char *what, const char *why)
+{
+    fprintf(plan->err, "hookline: %s: %s\n", what, why);
+    return false;
+}
+
+/* ---- texts ---- */
+
+static bool add(struct hl_dev_texts *t, const char *format, ...) HL_PRINTF(2, 3);
+
+static bool add(struct hl_dev_texts *t, const char *format, ...)
+{
+    char **items = realloc(t->items, (t->n + 2) * sizeof(*items));
+    if (!items)
+        return false;
+    t->items = items;
+    va_list args;
+    va_start(args, format);
+    bool is_made = vasprintf(&items[t->n], format, args) >= 0;
+    va_end(args);
+    t->n += is_made;
+    items[t->n] = NULL;
+    return is_made;
+}
+
+static void drop(struct hl_dev_texts *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free(t->items[i]);
+    free(t->items);
+    *t = (struct hl_dev_texts){NULL, 0};
+}
+
+/* ---- where things are ---- */
+
+static const char *folder_of(char path[4096])
+{
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = '\0';
+    return path;
+}
+
+/* Beside the program in a build, else where it is installed. */
+static bool find_python(struct hl_dev_settings *s)
+{
+    static const char *const places[] = {"python", "../lib/hookline/python"};
+    char folder[4096], probe[4096 + 64];
+    snprintf(folder, sizeof(folder), "%s", s->program);
+    folder_of(folder);
+    for (size_t i = 0; i < HL_ARRAY_LEN(places); i++) {
+        snprintf(probe, sizeof(probe), "%s/%s/hookline_runtime", folder, places[i]);
+        if (access(probe, R_OK) == 0)
+            return snprintf(s->python, sizeof(s->python), "%s/%s", folder, places[i]) <
+                   (int)sizeof(s->python);
+    }
+    return false;
+}
+
+static bool find_all(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
+{
+    ssize_t n = readlink("/proc/self/exe", s->program, sizeof(s->program) - 1);
+    if (n <= 0)
+        return fail(plan, "/proc/self/exe", strerror(errno));
+    s->program[n] = '\0';
+    if (plan->app != HL_DEV_FILE)
+        return getcwd(s->folder, sizeof(s->folder)) || fail(plan, "getcwd", strerror(errno));
+    if (!realpath(plan->file, s->folder))
+        return fail(plan, plan->file, strerror(errno));
+    folder_of(s->folder);
+    if (!find_python(s))
+        return fail(plan, "the Python function host is not there",
+            "build the target hookline_python, or start the app yourself and give its URL");
+    return true;
+}
+
+static bool find_ports(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
+{
+    s->port = hl_dev_port_find(8080);
+    s->admin_port = hl_dev_port_find(9090);
+    s->app_port = hl_dev_port_find(8000);
+    s->hooks_port = hl_dev_port_find(9000);
+    if (s->port && s->admin_port && s->app_port && s->hooks_port)
+        return true;
+    return fail(plan, "127.0.0.1", "there is no free port");
+}
+
+static void make_secret(struct hl_dev_settings *s)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char random[24];
+    hl_random_fill(random, sizeof(random));
+    for (size_t i = 0; i < sizeof(random); i++) {
+        s->secret[2 * i] = digits[random[i] >> 4];
+        s->secret[2 * i + 1] = digits[random[i] & 15];
+    }
+    s->secret[2 * sizeof(random)] = '\0';
+}
+
+/* ---- what the programs are given ---- */
+
+/* Functions read a few settings of their own from variables of that kind. */
+static bool is_ours(const char *variable)
+{
+    return strncmp(variable, "HOOKLINE_", 9) == 0;
+}
+
+static bool is_functions(const char *variable)
+{
+    return strncmp(variable, "HOOKLINE_FUNCTION_", 18) == 0;
+}
+
+static bool add_surroundings(
+    struct hl_dev_texts *t, const struct hl_dev_plan *plan, const char *left_out, bool is_app)
+{
+    bool is_good = true;
+    for (char *const *v = plan->environ; *v && is_good; v++)
+        if ((!is_ours(*v) || (is_app && is_functions(*v))) &&
+            strncmp(*v, left_out, strlen(left_out)) != 0)
+            is_good = add(t, "%s", *v);
+    return is_good;
+}
+
+static bool note_ignored(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
+{
+    enum hl_err err = HL_OK;
+    for (char *const *v = plan->environ; *v && !err; v++)
+        if (is_ours(*v) && !is_functions(*v))
+            err = hl_buf_printf(&s->ignored, " %.*s", (int)strcspn(*v, "="), *v);
+    return err == HL_OK;
+}
+
+static bool make_app(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
+{
+    struct hl_dev_texts *argv = &s->argv, *texts = &s->app_texts;
+    bool is_good;
+    if (plan->app == HL_DEV_FILE)
+        is_good = add(argv, "python3") && add(argv, "-m") && add(argv, "hookline_runtime") &&
+                  add(argv, "%s", plan->file) && add(argv, "--port") &&
+                  add(argv, "%u", s->app_port) &&
+                  add_surroundings(texts, plan, "PYTHONPATH=", true) &&
+                  add(texts, "PYTHONPATH=%s", s->python);
+    else
+        is_good =
+            add_surroundings(texts, plan, "PORT=", true) && add(texts, "PORT=%u", s->app_port);
+    s->app_argv = plan->app == HL_DEV_FILE ? argv->items : plan->command;
+    s->app_environment = texts->items;
+    return is_good;
+}
+
+static bool make_hookline(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
+{
+    struct hl_dev_texts *t = &s->texts;
+    bool is_good = add_surroundings(t, plan, "HOOKLINE_", false) &&
+                   add(t, "HOOKLINE_LISTEN=127.0.0.1:%u", s->port) &&
+                   add(t, "HOOKLINE_ADMIN_LISTEN=127.0.0.1:%u", s->admin_port) &&
+                   add(t, "HOOKLINE_AUTH=none") && add(t, "HOOKLINE_HOSTS=localhost") &&
+                   add(t, "HOOKLINE_STORE=memory") && add(t, "HOOKLINE_STREAM_KEEP=all") &&
+                   add(t, "HOOKLINE_WEBHOOK_ALLOW=127.0.0.0/8,::1/128") &&
+                   add(t, "HOOKLINE_WEBHOOK_SECRET=%s", s->secret) &&
+                   add(t, "HOOKLINE_SHUTDOWN_DELAY=0s") && add(t, "HOOKLINE_DRAIN_TIMEOUT=1s") &&
+                   add(t, "HOOKLINE_LOG_FORMAT=text") && add(t, "HOOKLINE_LOG_LEVEL=info");
+    if (is_good && plan->app == HL_DEV_URL)
+        is_good = add(t, "HOOKLINE_APP_URL=%s", plan->url);
+    else if (is_good)
+        is_good = add(t, "HOOKLINE_APP_URL=http://127.0.0.1:%u", s->app_port);
+    s->environment = t->items;
+    return is_good;
+}
+
+bool hl_dev_settings_make(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
+{
+    *s = (struct hl_dev_settings){.port = 0};
+    hl_buf_init(&s->ignored, 0);
+    make_secret(s);
+    if (find_all(s, plan) && find_ports(s, plan)) {
+        if (note_ignored(s, plan) && make_app(s, plan) && make_hookline(s, plan))
+            return true;
+        fail(plan, "dev", "out of memory");
+    }
+    hl_dev_settings_fini(s);
+    return false;
+}
+
+void hl_dev_settings_fini(struct hl_dev_settings *s)
+{
+    drop(&s->argv);
+    drop(&s->app_texts);
+    drop(&s->texts);
+    hl_buf_fini(&s->ignored);
+}

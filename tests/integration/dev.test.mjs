@@ -1,0 +1,195 @@
+// hookline dev: an app under work, hookline in front of it, a receiver for its webhooks; one command, and nothing left.
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import net from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { atEnd } from './lib/cleanup.mjs';
+import { onFailure, test } from './lib/case.mjs';
+import { sanitizerSettings } from './lib/python.mjs';
+import { startServer } from './lib/server.mjs';
+import { BINARY, run, temporaryDirectory } from './lib/sidecar.mjs';
+import { until } from './lib/until.mjs';
+
+const MAIN = `
+def run(prompt: str, n: int):
+    return {"said": prompt * n}
+
+def stream(prompt: str):
+    yield prompt
+    yield "again"
+`;
+
+class Dev {
+    output = '';
+
+    constructor(child, folder) {
+        this.child = child;
+        this.folder = folder;
+        this.closed = once(child, 'close');
+        for (const name of ['stdout', 'stderr'])
+            child[name].setEncoding('utf8').on('data', (text) => (this.output += text));
+    }
+
+    said(pattern) {
+        return until(`it says ${pattern}`, () => pattern.test(this.output), 60_000);
+    }
+
+    /** The line to paste below that heading. */
+    command(heading) {
+        return new RegExp(`^${heading}.*:\n  (curl .*)$`, 'm').exec(this.output)[1];
+    }
+
+    async paste(heading) {
+        const { stdout } = await promisify(execFile)('bash', ['-c', this.command(heading)]);
+        return stdout;
+    }
+
+    get port() {
+        return Number(/hookline is at http:\/\/127\.0\.0\.1:(\d+)/.exec(this.output)[1]);
+    }
+
+    async webhooks() {
+        const url = /come at (http:\S+)/.exec(this.output)[1];
+        return (await (await fetch(url)).json()).deliveries;
+    }
+
+    async end(signal = 'SIGINT') {
+        this.child.kill(signal);
+        return (await this.closed)[0];
+    }
+}
+
+/** `words`: its arguments. `files`: of the folder it is started in. */
+async function startDev(t, words, { files = { 'main.py': MAIN }, env = {} } = {}) {
+    const folder = await temporaryDirectory(t);
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const child = spawn(BINARY, ['dev', ...words], {
+        cwd: folder,
+        env: { PATH: process.env.PATH, HOME: folder, ...sanitizerSettings(), ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const dev = new Dev(child, folder);
+    atEnd(t, async () => {
+        child.kill('SIGKILL');
+        await dev.closed;
+    });
+    onFailure(t, () => dev.output);
+    await dev.said(/^Ctrl-C ends all of it/m);
+    return dev;
+}
+
+/** Processes that know of that folder. */
+async function processesIn(folder) {
+    const found = [];
+    for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+        const environ = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+        if (environ.split('\0').includes(`HOME=${folder}`)) found.push(pid);
+    }
+    return found;
+}
+
+test('a file of functions: the calls that it prints work as printed', { limit: 120_000 }, async (t) => {
+    const dev = await startDev(t, ['main.py']);
+    assert.deepEqual(JSON.parse(await dev.paste('A call')), { said: 'hello' });
+    assert.match(await dev.paste('A stream'), /^data: hello\nid: 1\n\ndata: again\nid: 2\n/);
+    const { run_id } = JSON.parse(await dev.paste('In the background'));
+    await dev.said(new RegExp(`run.success of run ${run_id}: signature verified, answered with 200`));
+    const [{ verdict }] = await dev.webhooks();
+    assert.equal(verdict, 'signature verified');
+});
+
+test('the app is started again when its files change, and waits for the next change when it cannot be', { limit: 120_000 }, async (t) => {
+    const dev = await startDev(t, ['main.py']);
+    const file = join(dev.folder, 'main.py');
+    await writeFile(join(dev.folder, 'data.json'), '{}');
+    await writeFile(file, MAIN.replace('"said"', '"changed"'));
+    await until('the new code answers', async () => /changed/.test(await dev.paste('A call')));
+    await writeFile(file, `${MAIN}\ndef (`);
+    await dev.said(/SyntaxError[^]*ended with status 1; it is started again when a file changes/);
+    await writeFile(file, MAIN);
+    await until('it answers again', async () => /said/.test(await dev.paste('A call')));
+    assert.doesNotMatch(dev.output, /data\.json/);
+});
+
+test('a command gets PORT, and what it leaves behind is ended with it', { limit: 120_000 }, async (t) => {
+    const server = `
+require('child_process').spawn('sleep', ['1000'], { stdio: 'ignore', detached: true });
+require('http').createServer((q, a) => a.end('hi from ' + q.url)).listen(process.env.PORT, '127.0.0.1');`;
+    const dev = await startDev(t, ['--', 'node', 'server.js'], { files: { 'server.js': server } });
+    assert.match(await dev.paste('A call'), /^hi from \//);
+    assert.equal(await dev.end(), 0);
+    await until('no process is left', async () => (await processesIn(dev.folder)).length === 0);
+    assert.deepEqual(await readdir(dev.folder), ['server.js']);
+});
+
+test('a server that runs already is given by its URL', { limit: 120_000 }, async (t) => {
+    const app = await startServer(t, (x) => x.send(200, {}, 'here'));
+    const dev = await startDev(t, [app.url], { files: {} });
+    assert.equal(await dev.paste('A call'), 'here');
+});
+
+test('--fail-hooks lets the receiver misbehave, in that order, and then be good', { limit: 120_000 }, async (t) => {
+    const dev = await startDev(t, ['--fail-hooks', '404,reset', 'main.py']);
+    await dev.paste('In the background');
+    await until('the third attempt is there', async () => (await dev.webhooks()).length === 3);
+    const answers = (await dev.webhooks()).map(({ answer }) => answer);
+    assert.deepEqual(answers, ['200', 'reset', '404']);
+});
+
+test('pages of other origins and other names are refused', { limit: 120_000 }, async (t) => {
+    const dev = await startDev(t, ['main.py']);
+    const status = async (path, headers) =>
+        (await fetch(`http://127.0.0.1:${dev.port}${path}`, { method: 'POST', headers, body: '{}' })).status;
+    assert.equal(await status('/v4/dev/app/run', { origin: 'http://evil.example' }), 403);
+    const ask = (path) =>
+        new Promise((resolve, reject) => {
+            const headers = { host: 'evil.example' };
+            const asked = http.get({ port: dev.port, host: '127.0.0.1', path, headers, agent: false });
+            asked.on('response', (answer) => resolve(answer.resume().statusCode)).on('error', reject);
+        });
+    assert.equal(await ask('/v4/dev/app/x'), 421);
+    assert.equal(await ask('/_hookline/healthz'), 200);
+});
+
+test('ports that are taken are passed over, and variables of hookline’s are named and ignored', { limit: 120_000 }, async (t) => {
+    const taken = net.createServer().listen(8080, '127.0.0.1');
+    await once(taken, 'listening').catch(() => {}); // another program has it: as good
+    atEnd(t, () => taken.close());
+    const dev = await startDev(t, ['main.py'], { env: { HOOKLINE_LISTEN: '127.0.0.1:8080', HOOKLINE_AUTH: 'jwt' } });
+    assert.notEqual(dev.port, 8080);
+    assert.match(dev.output, /^Ignored: HOOKLINE_LISTEN HOOKLINE_AUTH /m);
+    assert.match(await dev.paste('A call'), /said/);
+});
+
+test('two signals end it at once, and nothing is left', { limit: 120_000 }, async (t) => {
+    const stubborn = `process.on('SIGTERM', () => {});
+require('http').createServer((q, a) => a.end()).listen(process.env.PORT, '127.0.0.1');`;
+    const dev = await startDev(t, ['--', 'node', 'server.js'], { files: { 'server.js': stubborn } });
+    dev.child.kill('SIGINT');
+    await dev.said(/listeners closed/);
+    assert.equal(await dev.end('SIGTERM'), 0);
+    await until('no process is left', async () => (await processesIn(dev.folder)).length === 0);
+});
+
+for (const [words, what] of [
+    [[], /needs an app/],
+    [['--'], /needs a command behind it/],
+    [['a.py', 'b.py'], /one app, but got "b\.py" too/],
+    [['--fail-hooks', 'often', 'a.py'], /--fail-hooks takes statuses/],
+    [['--fast', 'a.py'], /no option "--fast"/],
+])
+    test(`dev ${words.join(' ')} says what it wants`, async () => {
+        const { code, stderr } = await run(['dev', ...words]);
+        assert.equal(code, 2);
+        assert.match(stderr, what);
+    });
+
+test('a file that is not there is named', async () => {
+    const { code, stderr } = await run(['dev', '/nonexistent/main.py']);
+    assert.equal(code, 1);
+    assert.match(stderr, /\/nonexistent\/main\.py: No such file/);
+});
