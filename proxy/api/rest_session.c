@@ -1,5 +1,6 @@
-/* rest_session.c - a way into the dashboard for whoever may use the control socket: the address,
- * and where that asks for a token one of an admin that is good for an hour.
+/* rest_session.c - a way in for whoever may use the control socket: the dashboard's address, and where
+ * that asks for a token one of an admin that is good for an hour; or, with {"role": "invoke"}, such a
+ * token for calls, where those ask for one.
  * Thread: control.
  * Not here: what the token is (auth/issuer.h), the link (cli/dashboard.c). */
 #include "api/rest_session.h"
@@ -31,19 +32,44 @@ static void write_url(const struct hl_listen_address *listen, char *out, size_t 
     snprintf(out, cap, "http://%s:%u/", host, ntohs(in->sin_port));
 }
 
+/* An admin's, unless the body says otherwise. False: refused. */
+static bool read_role(struct hl_rest_call *call, enum hl_role *role)
+{
+    *role = HL_ROLE_ADMIN;
+    if (call->body.n == 0)
+        return true;
+    json_t *body = hl_json_read_object(call->body);
+    const char *text = json_string_value(json_object_get(body, "role"));
+    bool is_role = text && json_object_size(body) == 1 && hl_role_parse(hl_str_from(text), role);
+    if (!is_role)
+        hl_rest_refuse(call, body ? HL_REFUSAL_ACCOUNT_ROLE : HL_REFUSAL_BODY_NO_OBJECT);
+    json_decref(body);
+    return is_role;
+}
+
+/* No more than is needed: where calls ask for no token, the field would be the app's to read. */
+static bool asks_no_token(const struct hl_config *config, enum hl_role role)
+{
+    return role == HL_ROLE_ADMIN ? hl_admin_access_is_open(config, &config->admin_listen.items[0])
+                                 : config->auth == HL_AUTH_NONE;
+}
+
 static void open_session(struct hl_rest_call *call)
 {
+    enum hl_role role;
+    if (!read_role(call, &role))
+        return;
     const struct hl_rest_parts *parts = hl_rest_parts(call);
     int64_t now_ms = hl_clock_wall_ms();
     struct hl_grant grant = {.project = hl_str_from(call->project),
-        .role = HL_ROLE_ADMIN,
+        .role = role,
         .issued_ms = now_ms,
         .expires_ms = now_ms + HL_SESSION_MAX_MS};
     const struct hl_listen_address *listen = &parts->config->admin_listen.items[0];
     char url[INET6_ADDRSTRLEN + 32];
     struct hl_buf token;
     write_url(listen, url, sizeof(url));
-    if (hl_admin_access_is_open(parts->config, listen)) {
+    if (asks_no_token(parts->config, role)) {
         hl_rest_end_json(call, 201, HL_JSON_OBJECT({"url", hl_json_text(hl_str_from(url))}));
         return;
     }

@@ -7,20 +7,29 @@
 
 #include "cli/cli.h"
 
-/* One that a command takes. Exactly one of the two is set. */
+/* How often an option may be given that may be given more than once. */
+#define HL_CLI_TEXTS_MAX 16
+
+/* One that a command takes. */
 struct hl_cli_option {
     const char *name;  /* "--project" */
-    const char **text; /* it takes a value */
-    bool *is_given;    /* it takes none */
+    const char **text; /* it takes a value; NULL: it takes none */
+    bool *is_given;    /* with a value: it may be given again and again, and `text` is the first of
+                        * HL_CLI_TEXTS_MAX places for them, NULL each */
 };
 
 /* `--name value`, `--name=value`; `--` ends the options. The words go to `words`, `*count` of them.
- * HL_CLI_OK, or it has said what is wrong and the status is for exiting. */
+ * --url and --token-file go to cli->remote, if there is one. HL_CLI_OK, or it has said all that is
+ * wrong and the status is for exiting. */
 HL_MUST_CHECK int hl_cli_read_arguments(const struct hl_cli *cli,
     const struct hl_cli_option *options, size_t option_count, const char **words, size_t max_words,
     size_t *count);
 
 /* A point in time: RFC 3339, a date, or a duration before (`sign` -1) or after (1) now. */
 bool hl_cli_read_time(const char *text, int sign, int64_t *wall_ms);
+/* The value of an option that is such a point, before now. HL_CLI_OK, for NULL too, or it has said what
+ * the option takes. */
+int hl_cli_check_time(
+    const struct hl_cli *cli, const char *name, const char *text, int64_t *wall_ms);
 
 #endif

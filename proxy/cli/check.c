@@ -12,6 +12,7 @@
 #include "cli/settings.h"
 #include "config/port.h"
 #include "store/key.h"
+#include "webhook/certificate.h"
 #include "webhook/trust.h"
 
 #define WHY_MAX 512
@@ -51,6 +52,18 @@ static enum hl_err check_auth(struct check *c)
     return hl_auth_check_settings(c->config, why, sizeof(why)) == HL_OK ? HL_OK : report(c, why);
 }
 
+static enum hl_err check_certificate(struct check *c)
+{
+    struct hl_certificate certificate;
+    char why[WHY_MAX] = "";
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    enum hl_err failed = hl_certificate_init(&certificate, c->config->webhook_client_cert_file,
+        c->config->webhook_client_key_file, why, sizeof(why));
+    hl_certificate_fini(&certificate);
+    curl_global_cleanup();
+    return failed ? report(c, why) : HL_OK;
+}
+
 static enum hl_err check_webhooks(struct check *c)
 {
     struct hl_trust trust;
@@ -58,7 +71,7 @@ static enum hl_err check_webhooks(struct check *c)
     if (hl_trust_init(&trust, c->config->webhook_ca_file, why, sizeof(why)) != HL_OK)
         return report(c, why);
     hl_trust_fini(&trust);
-    return HL_OK;
+    return check_certificate(c);
 }
 
 static enum hl_err check_control(struct check *c)

@@ -1,15 +1,33 @@
-/* cli.c - one call of a command: how it says that it was called wrongly. Runs on the main thread. */
+/* cli.c - one call of a command: how it says that it was called wrongly or could not do it. Runs on
+ * the main thread. */
 #include "cli/cli.h"
 
 #include <stdarg.h>
+
+static void say(const struct hl_cli *cli, const char *fmt, va_list args)
+{
+    fprintf(cli->err, "hookline%s%s: ", cli->command ? " " : "",
+        cli->command ? cli->command->words : "");
+    vfprintf(cli->err, fmt, args);
+    fputc('\n', cli->err);
+}
 
 int hl_cli_usage_error(const struct hl_cli *cli, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    fputs("hookline: ", cli->err);
-    vfprintf(cli->err, fmt, args);
+    say(cli, fmt, args);
     va_end(args);
-    fputs("; see hookline --help\n", cli->err);
+    if (cli->faults)
+        ++*cli->faults;
     return HL_CLI_USAGE;
+}
+
+int hl_cli_fail(const struct hl_cli *cli, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    say(cli, fmt, args);
+    va_end(args);
+    return HL_CLI_FAILED;
 }

@@ -1,16 +1,20 @@
-/* help.c - `hookline --help` and `--version`: commands and variables, straight from their tables.
- */
+/* help.c - `hookline help`, `--help` and `--version`: commands and settings, straight from their
+ * tables. */
 #include "cli/help.h"
 
 #include <string.h>
 
+#include "cli/synopsis.h"
 #include "config/option_value.h"
+
+#define COMMAND_WIDTH 24
+#define OPTION_WIDTH  26
+
+/* ---- all commands ---- */
 
 static void print_command(FILE *out, const struct hl_cli_command *command)
 {
-    fprintf(out, "  %-14s %s\n", command->words, command->help);
-    if (command->arguments)
-        fprintf(out, "  %-14s   %s\n", "", command->arguments);
+    fprintf(out, "  %-*s %s\n", COMMAND_WIDTH, command->words, command->help);
 }
 
 static void print_commands(const struct hl_cli *cli)
@@ -24,9 +28,21 @@ static void print_commands(const struct hl_cli *cli)
         out);
     for (size_t i = 0; i < cli->command_count; i++)
         print_command(out, &cli->commands[i]);
-    fputs("\nA TIME is 2026-11-22T08:00:00Z, 2026-11-22, or a duration from now: 90d, 12h, 30m.\n",
+    fputs(
+        "\nhookline COMMAND --help says more of one, with examples.\n"
+        "An id of a run, a webhook or an account may be cut short where its beginning is enough.\n"
+        "A TIME is 2026-11-22T08:00:00Z, 2026-11-22, or a duration from now: 90d, 12h, 30m.\n",
         out);
 }
+
+int hl_cli_help_short(const struct hl_cli *cli)
+{
+    print_commands(cli);
+    fputs("hookline --help shows the settings, too.\n", cli->out);
+    return HL_CLI_OK;
+}
+
+/* ---- the settings ---- */
 
 static void print_default(FILE *out, const struct hl_option *option)
 {
@@ -62,18 +78,82 @@ int hl_cli_help(const struct hl_cli *cli)
     return err ? HL_CLI_FAILED : HL_CLI_OK;
 }
 
+/* ---- one command ---- */
+
+static void print_options(FILE *out, const struct hl_cli_command *command)
+{
+    const char *at = NULL;
+    struct hl_cli_synopsis_option option;
+    for (bool is_first = true; hl_cli_synopsis_next(command, &at, &option); is_first = false) {
+        if (is_first)
+            fputs("\noptions:\n", out);
+        int n = fprintf(out, "  %.*s%s%.*s", HL_STR_ARG(option.name), option.value.n > 0 ? " " : "",
+            HL_STR_ARG(option.value));
+        if (n >= OPTION_WIDTH)
+            n = fprintf(out, "\n") - 1;
+        fprintf(out, "%*s %s\n", OPTION_WIDTH - n, "", option.help ? option.help : "");
+    }
+}
+
+static void print_whole(FILE *out, const struct hl_cli_command *command)
+{
+    fprintf(out, "hookline %s: %s\n\nusage: hookline %s%s%s\n", command->words, command->help,
+        command->words, command->arguments ? " " : "",
+        command->arguments ? command->arguments : "");
+    print_options(out, command);
+    fputs("\nexamples:\n", out);
+    for (size_t i = 0; i < HL_ARRAY_LEN(command->examples) && command->examples[i]; i++)
+        fprintf(out, "  hookline %s\n", command->examples[i]);
+}
+
+/* How many of the words that `argv` begins with are the command's; `*is_whole`: all of its. */
+static int count_common(const struct hl_cli_command *command, int argc, char **argv, bool *is_whole)
+{
+    const char *at = command->words;
+    int n = 0;
+    while (n < argc && *at) {
+        size_t len = strlen(argv[n]);
+        if (len == 0 || strncmp(at, argv[n], len) != 0 || (at[len] != ' ' && at[len] != '\0'))
+            break;
+        at += len + (at[len] == ' ');
+        n++;
+    }
+    *is_whole = *at == '\0';
+    return n;
+}
+
 bool hl_cli_help_of(const struct hl_cli *cli)
 {
-    size_t n = strlen(cli->argv[0]);
-    bool is_any = false;
+    int given = 0, most = 0;
+    bool is_whole;
+    while (given < cli->argc && cli->argv[given][0] != '-')
+        given++;
     for (size_t i = 0; i < cli->command_count; i++) {
-        const char *words = cli->commands[i].words;
-        if (strncmp(words, cli->argv[0], n) != 0 || (words[n] != ' ' && words[n] != '\0'))
-            continue;
-        print_command(cli->out, &cli->commands[i]);
-        is_any = true;
+        int n = count_common(&cli->commands[i], given, cli->argv, &is_whole);
+        most = n > most ? n : most;
+        if (n > 0 && is_whole) {
+            print_whole(cli->out, &cli->commands[i]);
+            return true;
+        }
     }
-    return is_any;
+    if (most == 0 || most < given)
+        return false;
+    for (size_t i = 0; i < cli->command_count; i++)
+        if (count_common(&cli->commands[i], given, cli->argv, &is_whole) == most)
+            print_command(cli->out, &cli->commands[i]);
+    fprintf(
+        cli->out, "\nhookline %s COMMAND --help says more of one, with examples.\n", cli->argv[0]);
+    return true;
+}
+
+int hl_cli_help_words(const struct hl_cli *cli)
+{
+    if (cli->argc == 0)
+        return hl_cli_help_short(cli);
+    if (hl_cli_help_of(cli))
+        return HL_CLI_OK;
+    return hl_cli_usage_error(cli, "there is no command \"%s%s%s\"", cli->argv[0],
+        cli->argc > 1 ? " " : "", cli->argc > 1 ? cli->argv[1] : "");
 }
 
 int hl_cli_version(const struct hl_cli *cli)

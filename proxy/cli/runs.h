@@ -1,13 +1,11 @@
-/* runs.h - `hookline runs list`, `logs`, `cancel` and `redeliver`. Each returns the exit status. */
+/* runs.h - `hookline runs list`, `cancel` and `rerun`. Each returns the exit status. */
 #ifndef HL_CLI_RUNS_H
 #define HL_CLI_RUNS_H
 
 #include "cli/cli.h"
 
 int hl_cli_runs_list(const struct hl_cli *cli);
-int hl_cli_runs_logs(const struct hl_cli *cli);
 int hl_cli_runs_cancel(const struct hl_cli *cli);
 int hl_cli_runs_rerun(const struct hl_cli *cli);
-int hl_cli_runs_redeliver(const struct hl_cli *cli);
 
 #endif

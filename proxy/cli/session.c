@@ -17,6 +17,8 @@
 #include "api/rest.h"
 #include "auth/auth.h"
 #include "base/log.h"
+#include "body/body_reader.h"
+#include "cli/remote.h"
 #include "cli/settings.h"
 #include "cli/socket.h"
 #include "http/message.h"
@@ -27,6 +29,8 @@
 
 struct hl_cli_session {
     const struct hl_cli *cli;
+    bool is_far; /* --url: `far` is in use, and nothing of this machine is */
+    struct hl_cli_far far;
     struct hl_config *config;
     char *project; /* the running sidecar's HOOKLINE_PROJECT_ID, once asked for; owned */
     bool is_local; /* no sidecar runs: the rest is in use */
@@ -52,9 +56,11 @@ static const char *ask_project(struct hl_cli_session *session)
 const char *hl_cli_session_project(
     struct hl_cli_session *session, const struct hl_cli *cli, const char *asked)
 {
-    if (!asked && session->config->project_id.n > 0)
+    if (session->is_far)
+        asked = asked ? asked : session->far.project;
+    else if (!asked && session->config->project_id.n > 0)
         asked = session->config->project_id.p;
-    if (!asked)
+    else if (!asked)
         asked = ask_project(session);
     if (!asked)
         hl_cli_usage_error(
@@ -62,18 +68,6 @@ const char *hl_cli_session_project(
                                    : "--project is needed: HOOKLINE_PROJECT_ID is set neither here "
                                      "nor in the hookline that runs");
     return asked;
-}
-
-static int say(const struct hl_cli *cli, const char *fmt, ...) HL_PRINTF(2, 3);
-static int say(const struct hl_cli *cli, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    fputs("hookline: ", cli->err);
-    vfprintf(cli->err, fmt, args);
-    va_end(args);
-    fputc('\n', cli->err);
-    return HL_CLI_FAILED;
 }
 
 /* ---- who we are ---- */
@@ -91,14 +85,14 @@ static int become_owner(const struct hl_cli *cli, const struct hl_config *config
     if (!exists && !is_root && errno != ENOENT)
         return HL_CLI_OK; /* connecting says what is wrong */
     if (!exists)
-        return say(cli,
+        return hl_cli_fail(cli,
             "there is no data directory %s: start hookline first, or make it, owned by the user "
             "who will run hookline (HOOKLINE_DATA_DIR names it)",
             data_dir);
     if (!is_root || dir.st_uid == 0)
         return HL_CLI_OK;
     if (setgroups(1, &dir.st_gid) != 0 || setgid(dir.st_gid) != 0 || setuid(dir.st_uid) != 0)
-        return say(cli, "cannot become the owner of %s: %s", data_dir, strerror(errno));
+        return hl_cli_fail(cli, "cannot become the owner of %s: %s", data_dir, strerror(errno));
     return HL_CLI_OK;
 }
 
@@ -143,7 +137,7 @@ static int open_store(struct hl_cli_session *session)
     char why[512] = "out of memory";
     const struct hl_cli *cli = session->cli;
     if (session->config->store == HL_STORE_MEMORY)
-        return say(cli,
+        return hl_cli_fail(cli,
             "no sidecar answers on %s/" HL_CONTROL_SOCKET
             ", and with HOOKLINE_STORE=memory nothing is kept beyond one",
             session->config->data_dir.p);
@@ -151,18 +145,18 @@ static int open_store(struct hl_cli_session *session)
     hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
     leave_to_sidecar(session->config);
     if (hl_store_open(&session->store, session->config, why, sizeof(why)) != HL_OK)
-        return say(cli, "no sidecar answers on its control socket; %s", why);
+        return hl_cli_fail(cli, "no sidecar answers on its control socket; %s", why);
     /* nobody's token is checked, no keys are fetched */
     session->config->auth = HL_AUTH_NONE;
     session->config->admin_auth = HL_ADMIN_AUTH_NONE;
     if (hl_auth_open(&session->auth, session->config, session->store, why, sizeof(why)) != HL_OK)
-        return say(cli, "%s", why);
+        return hl_cli_fail(cli, "%s", why);
     session->has_loop = uv_loop_init(&session->loop) == 0;
     struct hl_rest_parts parts = {
         .config = session->config, .store = session->store, .auth = session->auth};
     if (session->has_loop)
         session->rest = hl_rest_new(&session->loop, &parts);
-    return session->rest ? HL_CLI_OK : say(cli, "out of memory");
+    return session->rest ? HL_CLI_OK : hl_cli_fail(cli, "out of memory");
 }
 
 static int find_sidecar(struct hl_cli_session *session)
@@ -176,10 +170,20 @@ static int find_sidecar(struct hl_cli_session *session)
     if (error == ENOENT || error == ECONNREFUSED)
         return open_store(session);
     if (error == EACCES || error == EPERM)
-        return say(session->cli,
+        return hl_cli_fail(session->cli,
             "the data directory %s is another user's: run this as that user, or as root", dir);
-    return say(session->cli, "the control socket in %s cannot be asked: %s", dir,
+    return hl_cli_fail(session->cli, "the control socket in %s cannot be asked: %s", dir,
         hl_cli_socket_error(error));
+}
+
+static int open_here(struct hl_cli_session *session, const struct hl_cli *cli)
+{
+    int status = hl_cli_load_config(cli, &session->config);
+    if (status == HL_CLI_OK)
+        status = become_owner(cli, session->config);
+    if (status == HL_CLI_OK)
+        status = find_sidecar(session);
+    return status;
 }
 
 int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli)
@@ -187,13 +191,10 @@ int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli)
     *out = NULL;
     struct hl_cli_session *session = calloc(1, sizeof(*session));
     if (!session)
-        return say(cli, "out of memory");
+        return hl_cli_fail(cli, "out of memory");
     session->cli = cli;
-    int status = hl_cli_load_config(cli, &session->config);
-    if (status == HL_CLI_OK)
-        status = become_owner(cli, session->config);
-    if (status == HL_CLI_OK)
-        status = find_sidecar(session);
+    session->is_far = cli->remote && cli->remote->url;
+    int status = session->is_far ? hl_cli_far_open(&session->far, cli) : open_here(session, cli);
     if (status == HL_CLI_OK)
         *out = session;
     else
@@ -205,6 +206,7 @@ void hl_cli_session_close(struct hl_cli_session *session)
 {
     if (!session)
         return;
+    hl_cli_far_close(&session->far);
     hl_auth_stop(session->auth);
     if (session->store)
         hl_store_close(session->store);
@@ -219,6 +221,21 @@ void hl_cli_session_close(struct hl_cli_session *session)
     hl_config_free(session->config);
     free(session->project);
     free(session);
+}
+
+bool hl_cli_session_has_sidecar(const struct hl_cli_session *session)
+{
+    return !session->is_local;
+}
+
+const struct hl_cli_far *hl_cli_session_far(const struct hl_cli_session *session)
+{
+    return session->is_far ? &session->far : NULL;
+}
+
+const struct hl_config *hl_cli_session_config(const struct hl_cli_session *session)
+{
+    return session->config;
 }
 
 /* ---- asking ---- */
@@ -284,7 +301,8 @@ static int ask_sidecar(struct hl_cli_session *session, const char *method, const
     hl_cli_socket_close(&s);
     hl_buf_fini(&request);
     hl_buf_fini(&bytes);
-    return error ? say(session->cli, "the sidecar's control socket: %s", hl_cli_socket_error(error))
+    return error ? hl_cli_fail(
+                       session->cli, "the sidecar's control socket: %s", hl_cli_socket_error(error))
                  : HL_CLI_OK;
 }
 
@@ -298,12 +316,45 @@ static void on_reply(struct hl_rest_call *call)
     HL_CONTAINER_OF(call, struct local_call, call)->is_done = true;
 }
 
+/* A body that is not in memory. */
+struct file_reading {
+    struct hl_buf *out;
+    enum hl_err err;
+    bool is_given, is_over;
+};
+
+static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last)
+{
+    struct file_reading *r = owner;
+    r->err = err == HL_OK ? hl_buf_append_str(r->out, piece) : err;
+    r->is_given = true;
+    r->is_over = is_last || r->err != HL_OK;
+}
+
+static int read_file(struct hl_cli_session *session, struct hl_body *file, struct hl_buf *out)
+{
+    struct file_reading r = {.out = out, .err = HL_ERR_NOMEM};
+    struct hl_body_reader *reader =
+        hl_body_reader_new(&session->loop, hl_store_data_dir(session->store), file, on_piece, &r);
+    bool is_asked = reader != NULL;
+    while (is_asked && !r.is_over) {
+        r.is_given = false;
+        is_asked = hl_body_reader_next(reader);
+        while (is_asked && !r.is_given)
+            uv_run(&session->loop, UV_RUN_ONCE);
+    }
+    hl_body_reader_free(reader);
+    return is_asked && r.err == HL_OK
+               ? HL_CLI_OK
+               : hl_cli_fail(session->cli, "the kept body cannot be read: %s", hl_err_text(r.err));
+}
+
 static int ask_store(struct hl_cli_session *session, const char *method, const char *target,
     struct hl_str body, struct answer *a)
 {
     struct hl_target split;
     if (!hl_target_split(hl_str_from(target), &split))
-        return say(session->cli, "\"%s\" cannot be asked for", target);
+        return hl_cli_fail(session->cli, "\"%s\" cannot be asked for", target);
     struct local_call local = {.call = {.method = *method == 'G'   ? HL_METHOD_GET
                                                   : *method == 'P' ? HL_METHOD_POST
                                                                    : HL_METHOD_DELETE,
@@ -322,9 +373,11 @@ static int ask_store(struct hl_cli_session *session, const char *method, const c
     a->body = reply->body;
     hl_buf_init(&reply->body, 0);
     int status = HL_CLI_OK;
-    if (!*reply->content_type &&
-        hl_json_write(json_pack("{s:s}", "detail", reply->detail), &a->body))
-        status = say(session->cli, "out of memory");
+    if (hl_reply_has_file(reply))
+        status = read_file(session, &reply->file, &a->body);
+    else if (!*reply->content_type &&
+             hl_json_write(json_pack("{s:s}", "detail", reply->detail), &a->body))
+        status = hl_cli_fail(session->cli, "out of memory");
     hl_reply_fini(reply);
     return status;
 }
@@ -334,8 +387,8 @@ static int refuse(const struct hl_cli *cli, const struct answer *a, const json_t
 {
     const char *detail = json_string_value(json_object_get(json, "detail"));
     if (detail)
-        return say(cli, "%s", detail);
-    return say(cli, "the answer was %u", a->status);
+        return hl_cli_fail(cli, "%s", detail);
+    return hl_cli_fail(cli, "the answer was %u", a->status);
 }
 
 /* `text` is the request's body. */
@@ -344,6 +397,9 @@ static int ask(struct hl_cli_session *session, const char *method, const char *t
 {
     *a = (struct answer){.status = 0};
     hl_buf_init(&a->body, 0);
+    if (session->is_far)
+        return hl_cli_far_ask(
+            &session->far, session->cli, method, target, text, &a->status, &a->body);
     return session->is_local ? ask_store(session, method, target, text, a)
                              : ask_sidecar(session, method, target, text, a);
 }
@@ -368,7 +424,7 @@ int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *t
     hl_buf_init(&text, 0);
     int status = HL_CLI_OK;
     if (body && hl_json_write(body, &text) != HL_OK)
-        status = say(session->cli, "out of memory");
+        status = hl_cli_fail(session->cli, "out of memory");
     else
         status = ask(session, method, target, hl_buf_str(&text), &a);
     if (status == HL_CLI_OK)

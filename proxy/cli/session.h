@@ -1,5 +1,6 @@
 /* session.h - what the commands about runs and tokens ask: the REST interface, through the control
- * socket of the sidecar that runs on this data directory, or, when none runs, on the store itself. */
+ * socket of the sidecar that runs on this data directory, or, when none runs, on the store itself; with
+ * --url, that of another machine's. */
 #ifndef HL_CLI_SESSION_H
 #define HL_CLI_SESSION_H
 
@@ -9,16 +10,24 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 
+struct hl_cli_far;
 struct hl_cli_session;
 struct hl_config;
 
-/* Finds out which of the two it is. As root it becomes the data directory's owner first, for good, so
+/* Finds out which of the two it is, unless cli->remote names another machine's. As root it becomes the data directory's owner first, for good, so
  * that nothing of root's is left there. HL_CLI_OK, or it has said what is wrong and the status is for
  * exiting; `*out` is NULL then. */
 HL_MUST_CHECK int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli);
 /* Whether a sidecar answers on the control socket of this data directory. */
 bool hl_cli_sidecar_runs(const struct hl_config *config);
 void hl_cli_session_close(struct hl_cli_session *session); /* NULL-safe */
+
+/* False: the store itself is asked, and nothing goes on there meanwhile. */
+bool hl_cli_session_has_sidecar(const struct hl_cli_session *session);
+/* Where --url is and what its token is; NULL: it is this machine's. The session's. */
+const struct hl_cli_far *hl_cli_session_far(const struct hl_cli_session *session);
+/* This machine's settings; NULL with --url. The session's. */
+const struct hl_config *hl_cli_session_config(const struct hl_cli_session *session);
 
 /* What --project said, or else HOOKLINE_PROJECT_ID, ours or that of the sidecar that runs. NULL: none
  * of them, and it has said so. The session's. */

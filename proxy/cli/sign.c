@@ -40,13 +40,11 @@ static int read_task(struct task *t)
     size_t count;
     int status =
         hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &t->body_file, 1, &count);
-    if (status != HL_CLI_OK)
-        return status;
-    if (!t->id || !hl_id_parse(hl_str_from(t->id), &t->run_id))
-        return hl_cli_usage_error(cli, "--id is needed: the value of X-Request-Id, a run's id");
+    if (t->id ? !hl_id_parse(hl_str_from(t->id), &t->run_id) : status == HL_CLI_OK)
+        status = hl_cli_usage_error(cli, "--id is needed: the value of X-Request-Id, a run's id");
     if (t->timestamp && !hl_str_to_u64(hl_str_from(t->timestamp), &t->unix_s))
-        return hl_cli_usage_error(cli, "--timestamp is a number: seconds since 1970");
-    return HL_CLI_OK;
+        status = hl_cli_usage_error(cli, "--timestamp is a number: seconds since 1970");
+    return status;
 }
 
 /* Of a file, without the line's end that editors put there. */

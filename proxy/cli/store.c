@@ -143,7 +143,7 @@ int hl_cli_store_import(const struct hl_cli *cli)
     size_t count;
     int status = hl_cli_read_arguments(cli, NULL, 0, &path, 1, &count);
     if (status == HL_CLI_OK && count == 0)
-        status = hl_cli_usage_error(cli, "\"store import\" needs a data directory");
+        status = hl_cli_usage_error(cli, "it needs a data directory");
     if (status == HL_CLI_OK)
         status = load_whole_config(cli, "store import", &config);
     if (status != HL_CLI_OK)

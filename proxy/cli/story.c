@@ -2,14 +2,28 @@
  * app's answer, each attempt of its webhook. */
 #include "cli/story.h"
 
+#include "base/clock.h"
 #include "cli/argument.h"
-#include "cli/session.h"
+#include "cli/lookup.h"
+#include "cli/screen.h"
 #include "cli/table.h"
-#include "cli/target.h"
+#include "cli/wish.h"
 
 #define LABEL "%-13s"
 
-static void say(const struct hl_cli *cli, const char *label, const json_t *object, const char *name)
+/* Behind a time, on a terminal. */
+static void say_ago(const struct hl_cli *cli, const char *text)
+{
+    const struct hl_cli_screen screen = hl_cli_screen_of(cli->out);
+    char ago[HL_CLI_AGO];
+    int64_t ms;
+    if (screen.is_terminal && hl_clock_parse(hl_str_from(text), &ms))
+        fprintf(cli->out, "  %s%s%s", hl_cli_color_faint(&screen),
+            hl_cli_ago(ms, hl_clock_wall_ms(), ago), hl_cli_color_end(&screen));
+}
+
+void hl_cli_story_line(
+    const struct hl_cli *cli, const char *label, const json_t *object, const char *name)
 {
     char text[HL_CLI_MEMBER_TEXT * 2];
     const json_t *member = json_object_get(object, name);
@@ -17,6 +31,7 @@ static void say(const struct hl_cli *cli, const char *label, const json_t *objec
         return;
     fprintf(cli->out, LABEL, label);
     hl_cli_print(cli->out, hl_cli_member(object, name, text, sizeof(text)));
+    say_ago(cli, text);
     fputc('\n', cli->out);
 }
 
@@ -39,10 +54,19 @@ static const struct {
     {"expired", "its time to start was over; the app was not called"},
 };
 
+/* How something is: in its colour, on a terminal. */
+static void say_word(const struct hl_cli *cli, const char *word)
+{
+    const struct hl_cli_screen screen = hl_cli_screen_of(cli->out);
+    const char *color = hl_cli_color_of(&screen, word);
+    fprintf(cli->out, "%s%s%s", color, word, *color ? hl_cli_color_end(&screen) : "");
+}
+
 static void say_state(const struct hl_cli *cli, const json_t *run)
 {
     const char *reason = text_of(run, "reason");
-    fprintf(cli->out, LABEL "%s", "state", text_of(run, "state"));
+    fprintf(cli->out, LABEL, "state");
+    say_word(cli, text_of(run, "state"));
     for (size_t i = 0; i < HL_ARRAY_LEN(reasons); i++)
         if (strcmp(reason, reasons[i].reason) == 0)
             fprintf(cli->out, ": %s (%s)", reason, reasons[i].words);
@@ -92,14 +116,30 @@ static void add_attempt(struct hl_cli_table *table, const json_t *attempt)
         hl_cli_table_add(table, hl_cli_member(attempt, members[i], text, sizeof(text)));
 }
 
-static void say_delivery(const struct hl_cli *cli, const json_t *delivery)
+/* What a receiver said who did not take it: that is where the reason is. */
+static void say_last_answer(const struct hl_cli *cli, const json_t *attempts)
+{
+    const json_t *last = json_array_get(attempts, json_array_size(attempts) - 1);
+    const json_t *answer = json_object_get(last, "answer");
+    if (strcmp(text_of(last, "outcome"), "delivered") == 0 || !json_is_object(answer))
+        return;
+    fprintf(cli->out, LABEL, "its answer");
+    hl_cli_print(cli->out, text_of(answer, "body"));
+    if (strcmp(text_of(answer, "encoding"), "base64") == 0)
+        fputs(" (in base64)", cli->out);
+    fputs(json_is_true(json_object_get(answer, "truncated")) ? " …\n" : "\n", cli->out);
+}
+
+void hl_cli_story_delivery(const struct hl_cli *cli, const json_t *delivery)
 {
     static const char *const titles[] = {
         " ", "ROUND", "ATTEMPT", "SENT", "MS", "OUTCOME", "STATUS", "ERROR"};
     struct hl_cli_table table;
     json_t *attempt;
     size_t i;
-    fprintf(cli->out, "\n" LABEL "%s to ", "webhook", text_of(delivery, "state"));
+    fprintf(cli->out, "\n" LABEL, "webhook");
+    say_word(cli, text_of(delivery, "state"));
+    fputs(" to ", cli->out);
     hl_cli_print(cli->out, text_of(delivery, "destination"));
     fprintf(cli->out, " (delivery %s)\n", text_of(delivery, "delivery_id"));
     const json_t *attempts = json_object_get(delivery, "attempts");
@@ -113,26 +153,29 @@ static void say_delivery(const struct hl_cli *cli, const json_t *delivery)
     json_array_foreach(attempts, i, attempt) add_attempt(&table, attempt);
     hl_cli_table_print(&table, cli->out);
     hl_cli_table_fini(&table);
+    say_last_answer(cli, attempts);
+    hl_cli_story_line(cli, "next attempt", delivery, "next_attempt_at");
 }
 
 static void tell(const struct hl_cli *cli, const json_t *run)
 {
     json_t *delivery;
     size_t i;
-    say(cli, "run", run, "run_id");
-    say(cli, "project", run, "project_id");
-    say(cli, "app", run, "app_name");
+    hl_cli_story_line(cli, "run", run, "run_id");
+    hl_cli_story_line(cli, "project", run, "project_id");
+    hl_cli_story_line(cli, "app", run, "app_name");
     say_call(cli, run);
-    say(cli, "replica", run, "replica");
+    hl_cli_story_line(cli, "replica", run, "replica");
     say_state(cli, run);
-    say(cli, "created", run, "created_at");
-    say(cli, "started", run, "started_at");
-    say(cli, "finished", run, "finished_at");
-    say(cli, "in the queue", run, "queue_position");
-    say(cli, "waited, ms", run, "queued_ms");
-    say(cli, "ran, ms", run, "run_ms");
+    hl_cli_story_line(cli, "created", run, "created_at");
+    hl_cli_story_line(cli, "started", run, "started_at");
+    hl_cli_story_line(cli, "finished", run, "finished_at");
+    hl_cli_story_line(cli, "in the queue", run, "queue_position");
+    hl_cli_story_line(cli, "waited, ms", run, "queued_ms");
+    hl_cli_story_line(cli, "ran, ms", run, "run_ms");
     say_answer(cli, run);
-    json_array_foreach(json_object_get(run, "deliveries"), i, delivery) say_delivery(cli, delivery);
+    json_array_foreach(json_object_get(run, "deliveries"), i, delivery)
+        hl_cli_story_delivery(cli, delivery);
 }
 
 int hl_cli_runs_show(const struct hl_cli *cli)
@@ -142,30 +185,20 @@ int hl_cli_runs_show(const struct hl_cli *cli)
     const struct hl_cli_option options[] = {{"--json", NULL, &is_json}};
     size_t count;
     struct hl_cli_session *session;
+    json_t *run;
     int status = hl_cli_read_arguments(cli, options, 1, &id, 1, &count);
+    if (status == HL_CLI_OK && count != 1)
+        status = hl_cli_usage_error(cli, "it needs a run's id, or the beginning of one");
+    if (status == HL_CLI_OK)
+        status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    if (count != 1)
-        return hl_cli_usage_error(cli, "\"runs show\" needs a run's id");
-    status = hl_cli_session_open(&session, cli);
-    if (status != HL_CLI_OK)
-        return status;
-    struct hl_cli_target target;
-    json_t *run = NULL;
-    hl_cli_target_init(&target);
-    hl_cli_target_path(&target, "/v2/runs/");
-    hl_cli_target_segment(&target, id);
-    const char *text = hl_cli_target_text(&target);
-    status = text ? hl_cli_ask(session, "GET", text, NULL, &run) : HL_CLI_FAILED;
-    if (status == HL_CLI_OK && is_json) {
-        status = json_dumpf(run, cli->out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0 ? HL_CLI_OK
-                                                                                  : HL_CLI_FAILED;
-        fputc('\n', cli->out);
-    } else if (status == HL_CLI_OK) {
+    status = hl_cli_ask_about(session, cli, HL_CLI_RUN, "GET", id, "", &run);
+    if (status == HL_CLI_OK && is_json)
+        hl_cli_print_json(cli, run);
+    else if (status == HL_CLI_OK)
         tell(cli, run);
-    }
     json_decref(run);
-    hl_cli_target_fini(&target);
     hl_cli_session_close(session);
     return status;
 }

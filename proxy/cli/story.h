@@ -1,9 +1,18 @@
-/* story.h - `hookline runs show`: what happened to a run. Returns the exit status. */
+/* story.h - `hookline runs show`: what happened to a run. */
 #ifndef HL_CLI_STORY_H
 #define HL_CLI_STORY_H
 
+#include <jansson.h>
+
 #include "cli/cli.h"
 
+/* Returns the exit status. */
 int hl_cli_runs_show(const struct hl_cli *cli);
+
+/* A member of `object` after a label; nothing if it is null. */
+void hl_cli_story_line(
+    const struct hl_cli *cli, const char *label, const json_t *object, const char *name);
+/* A webhook and each attempt of it. */
+void hl_cli_story_delivery(const struct hl_cli *cli, const json_t *delivery);
 
 #endif

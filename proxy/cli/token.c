@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "cli/argument.h"
-#include "cli/session.h"
+#include "cli/lookup.h"
 #include "cli/table.h"
 #include "cli/target.h"
 #include "store/limits.h"
@@ -92,13 +92,15 @@ int hl_cli_token_create(const struct hl_cli *cli)
         {"--max-priority", &wish.limits[HL_LIMIT_MAX_PRIORITY], NULL}};
     size_t count;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
+    if (status == HL_CLI_OK && (!wish.name || !wish.expires))
+        status = hl_cli_usage_error(cli, "it needs --name and --expires");
+    if (wish.expires && !hl_cli_read_time(wish.expires, 1, &wish.expires_ms))
+        status = hl_cli_usage_error(cli,
+            "--expires is a duration such as 90d, or a time such as 2027-01-31T00:00:00Z, not "
+            "\"%s\"",
+            wish.expires);
     if (status != HL_CLI_OK)
         return status;
-    if (!wish.name || !wish.expires)
-        return hl_cli_usage_error(cli, "\"token create\" needs --name and --expires");
-    if (!hl_cli_read_time(wish.expires, 1, &wish.expires_ms))
-        return hl_cli_usage_error(
-            cli, "--expires is a duration such as 90d, or a time such as 2027-01-31T00:00:00Z");
     struct hl_cli_session *session;
     status = hl_cli_session_open(&session, cli);
     if (status == HL_CLI_OK)
@@ -194,8 +196,10 @@ static int list(struct hl_cli_session *session, const struct hl_cli *cli, const 
 
 int hl_cli_token_list(const struct hl_cli *cli)
 {
-    static const char *const titles[] = {
-        "ID", "PROJECT", "NAME", "ROLE", "CREATED", "EXPIRES", "LAST USED", "LIMITS", "STATE"};
+    static const struct hl_cli_column columns[] = {{"ID", HL_CLI_ID, 0},
+        {"PROJECT", HL_CLI_PLAIN, 4}, {"NAME", HL_CLI_TEXT, 0}, {"ROLE", HL_CLI_PLAIN, 3},
+        {"CREATED", HL_CLI_TIME, 7}, {"EXPIRES", HL_CLI_TIME, 1}, {"LAST USED", HL_CLI_TIME, 2},
+        {"LIMITS", HL_CLI_TEXT, 6}, {"STATE", HL_CLI_PLAIN, 0}};
     const char *project = NULL;
     bool is_json = false;
     const struct hl_cli_option options[] = {
@@ -206,8 +210,10 @@ int hl_cli_token_list(const struct hl_cli *cli)
         return status;
     struct hl_cli_session *session;
     struct hl_cli_table table;
-    hl_cli_table_init(&table, titles, HL_ARRAY_LEN(titles));
+    hl_cli_table_init_for(&table, cli->out, columns, HL_ARRAY_LEN(columns));
     status = hl_cli_session_open(&session, cli);
+    if (status == HL_CLI_OK && hl_cli_session_far(session) && !project)
+        project = hl_cli_session_project(session, cli, NULL);
     if (status == HL_CLI_OK)
         status = list(session, cli, project, is_json ? NULL : &table);
     if (status == HL_CLI_OK && !is_json)
@@ -224,26 +230,20 @@ int hl_cli_token_revoke(const struct hl_cli *cli)
     const char *id;
     size_t count;
     int status = hl_cli_read_arguments(cli, NULL, 0, &id, 1, &count);
+    if (status == HL_CLI_OK && count != 1)
+        status = hl_cli_usage_error(
+            cli, "it needs the id that \"token list\" shows, or its beginning; not the token");
     if (status != HL_CLI_OK)
         return status;
-    if (count != 1)
-        return hl_cli_usage_error(
-            cli, "\"token revoke\" needs the id that \"token list\" shows, not the token");
     struct hl_cli_session *session;
+    json_t *nothing;
     status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    struct hl_cli_target target;
-    json_t *nothing = NULL;
-    hl_cli_target_init(&target);
-    hl_cli_target_path(&target, "/v2/service-accounts/");
-    hl_cli_target_segment(&target, id);
-    const char *text = hl_cli_target_text(&target);
-    status = text ? hl_cli_ask(session, "DELETE", text, NULL, &nothing) : HL_CLI_FAILED;
+    status = hl_cli_ask_about(session, cli, HL_CLI_ACCOUNT, "DELETE", id, "", &nothing);
     if (status == HL_CLI_OK)
         fputs("revoked\n", cli->out);
     json_decref(nothing);
-    hl_cli_target_fini(&target);
     hl_cli_session_close(session);
     return status;
 }

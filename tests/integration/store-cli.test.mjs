@@ -21,7 +21,7 @@ async function command(t, words, env, code = 0) {
 
 const DAY_MS = 24 * 3600 * 1000;
 /** The schema's version. */
-const NEWEST = 10;
+const NEWEST = 11;
 
 const status = async (t, db) => JSON.parse((await command(t, ['store', 'status', '--json'], db.env)).stdout);
 
@@ -239,14 +239,14 @@ test('where there is no schema, or no server, a command says so and makes none',
     const create = ['token', 'create', '--project', 'p', '--name', 'n', '--expires', '1d'];
     for (const words of [['store', 'status'], create, ['runs', 'list']]) {
         const { stderr } = await command(t, words, db.env, 1);
-        assert.match(stderr, /^hookline: [^\n]*HOOKLINE_POSTGRES_SCHEMA: there is no schema [^\n]*store migrate\n$/);
+        assert.match(stderr, /^hookline[^:]*: [^\n]*HOOKLINE_POSTGRES_SCHEMA: there is no schema [^\n]*store migrate\n$/);
     }
     assert.deepEqual(await db.query('SELECT FROM pg_namespace WHERE nspname = $1', [db.schema]), []);
     const url = new URL(db.url);
     url.port = 1;
     for (const words of [['store', 'status'], ['store', 'migrate'], create]) {
         const { stderr } = await command(t, words, { ...db.env, HOOKLINE_POSTGRES_URL: url.href }, 1);
-        assert.match(stderr, /^hookline: [^\n]*HOOKLINE_POSTGRES_URL: [^\n]*refused\n$/);
+        assert.match(stderr, /^hookline[^:]*: [^\n]*HOOKLINE_POSTGRES_URL: [^\n]*refused\n$/);
     }
 });
 

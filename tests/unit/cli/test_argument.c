@@ -3,18 +3,21 @@
 #include "base/clock.h"
 #include "cli/argument.h"
 
-static char errors[256];
+static char errors[1024];
+static const char *fields[HL_CLI_TEXTS_MAX];
+static bool has_fields;
 
 /* Reads `argv` with --text and --flag. */
 static int read_all(char **argv, const char **text, bool *flag, const char **words, size_t *count)
 {
-    const struct hl_cli_option options[] = {{"--text", text, NULL}, {"--flag", NULL, flag}};
+    const struct hl_cli_option options[] = {
+        {"--text", text, NULL}, {"--flag", NULL, flag}, {"--field", fields, &has_fields}};
     struct hl_cli cli = {.argv = argv, .out = stdout, .err = tmpfile()};
     while (argv[cli.argc])
         cli.argc++;
     *text = NULL;
     *flag = false;
-    int status = hl_cli_read_arguments(&cli, options, 2, words, 2, count);
+    int status = hl_cli_read_arguments(&cli, options, 3, words, 2, count);
     rewind(cli.err);
     errors[fread(errors, 1, sizeof(errors) - 1, cli.err)] = '\0';
     fclose(cli.err);
@@ -55,6 +58,31 @@ Test(argument, says_what_is_wrong)
     cr_assert(strstr(errors, "no option \"--other\""));
     cr_assert_eq(READ("a", "b", "c"), HL_CLI_USAGE);
     cr_assert(strstr(errors, "\"c\" is one word too many"));
+}
+
+Test(argument, says_everything_that_is_wrong_and_what_may_be_meant)
+{
+    const char *text, *words[2];
+    bool flag;
+    size_t count;
+    cr_assert_eq(READ("--txt", "x", "--flag=1", "--text", "a", "--text", "b"), HL_CLI_USAGE);
+    cr_assert(strstr(errors, "no option \"--txt\"; did you mean --text?"), "%s", errors);
+    cr_assert(strstr(errors, "--flag takes no value"), "%s", errors);
+    cr_assert(strstr(errors, "--text is given more than once"), "%s", errors);
+    cr_assert_eq(READ("--nonsense"), HL_CLI_USAGE);
+    cr_assert_not(strstr(errors, "did you mean"), "%s", errors);
+}
+
+Test(argument, keeps_every_value_of_an_option_that_may_be_given_again)
+{
+    const char *text, *words[2];
+    bool flag;
+    size_t count;
+    memset(fields, 0, sizeof(fields));
+    cr_assert_eq(READ("--field", "a: 1", "--field=b: 2"), HL_CLI_OK);
+    cr_assert_str_eq(fields[0], "a: 1");
+    cr_assert_str_eq(fields[1], "b: 2");
+    cr_assert_null(fields[2]);
 }
 
 Test(argument, reads_times_and_durations_from_now)

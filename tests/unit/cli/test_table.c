@@ -55,3 +55,52 @@ Test(table, shows_members_as_cells)
     cr_assert_str_eq(hl_cli_member(object, "none", text, sizeof(text)), "-");
     json_decref(object);
 }
+
+/* A table of a run on a terminal of that width. */
+static const char *on_terminal(unsigned width)
+{
+    static const struct hl_cli_column columns[] = {{"ID", HL_CLI_ID, 0}, {"PATH", HL_CLI_TEXT, 2},
+        {"EXTRA", HL_CLI_PLAIN, 3}, {"STATE", HL_CLI_PLAIN, 0}};
+    struct hl_cli_table table;
+    hl_cli_table_init_for(&table, stderr, columns, 4);
+    table.screen = (struct hl_cli_screen){.is_terminal = true, .width = width};
+    hl_cli_table_add(&table, "01a201a0-7ddc-7120-be8f-0d98886c0abe");
+    hl_cli_table_add(&table, "/\u00fcbersetzen/eines/langen/textes");
+    hl_cli_table_add(&table, "extra");
+    hl_cli_table_add(&table, "failure");
+    printed(&table);
+    hl_cli_table_fini(&table);
+    return output;
+}
+
+Test(table, shortens_ids_then_cuts_texts_then_leaves_columns_out)
+{
+    cr_assert(
+        strstr(on_terminal(100), "0d98886c0abe  /\u00fcbersetzen/eines/langen/textes  extra"));
+    cr_assert(strstr(on_terminal(72),
+        "\n01a201a0-7ddc-7120  /\u00fcbersetzen/eines/langen/textes  extra  failure\n"));
+    cr_assert(strstr(on_terminal(54),
+                  "\n01a201a0-7ddc-7120  /\u00fcbersetzen/eines\u2026  extra  failure\n"),
+        "%s", output);
+    cr_assert(
+        strstr(on_terminal(48), "\n01a201a0-7ddc-7120  /\u00fcbersetzen/eines/\u2026  failure\n"),
+        "%s", output);
+    cr_assert(strstr(on_terminal(30), "\n01a201a0-7ddc-7120  failure\n"), "%s", output);
+}
+
+Test(table, says_times_as_people_do_and_colors_states_on_a_terminal)
+{
+    static const struct hl_cli_column columns[] = {
+        {"AT", HL_CLI_TIME, 0}, {"STATE", HL_CLI_PLAIN, 0}};
+    struct hl_cli_table table;
+    hl_cli_table_init_for(&table, stderr, columns, 2);
+    table.screen = (struct hl_cli_screen){.is_terminal = true, .has_color = true, .width = 80};
+    table.now_ms = INT64_C(1795334400000); /* 2026-11-22T08:00:00Z */
+    hl_cli_table_add(&table, "2026-11-22T07:55:01.000Z");
+    hl_cli_table_add(&table, "failure");
+    hl_cli_table_add(&table, "2026-11-24T08:00:00Z");
+    hl_cli_table_add(&table, "odd");
+    cr_assert(strstr(printed(&table), "\n4 min ago  \033[31mfailure\033[0m\nin 2 d     odd\n"),
+        "%s", output);
+    hl_cli_table_fini(&table);
+}

@@ -1,0 +1,349 @@
+/* call.c - calls of the app through the run listener, with a token that the running sidecar gives to
+ * whoever may use its control socket (for calls alone, good for an hour, kept nowhere), or with that of
+ * --token-file. */
+#include "cli/call.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/argument.h"
+#include "cli/fetch.h"
+#include "cli/outcome.h"
+#include "cli/remote.h"
+#include "cli/screen.h"
+#include "cli/session.h"
+#include "cli/target.h"
+#include "config/config.h"
+#include "store/record.h"
+
+#define BODY_MAX ((size_t)1 << 30)
+
+struct call {
+    struct hl_cli_fetch fetch; /* first: it is what bytes come to */
+    const struct hl_cli *cli;
+    struct hl_cli_session *session;
+    const char *json, *text, *method, *project, *webhook;
+    bool is_async, waits, has_fields;
+    const char *fields[HL_CLI_TEXTS_MAX + 1];
+    struct hl_buf body, url;
+    json_t *grant;        /* what holds the token */
+    struct hl_buf answer; /* of runs send; else it goes straight to stdout */
+    bool keeps_answer;
+    char last; /* byte that was printed */
+};
+
+/* ---- the body ---- */
+
+static int read_file(struct call *c, const char *path)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "re");
+    char piece[16384];
+    size_t n;
+    if (!file)
+        return hl_cli_fail(c->cli, "%s: %s", path, strerror(errno));
+    enum hl_err err = HL_OK;
+    while (err == HL_OK && (n = fread(piece, 1, sizeof(piece), file)) > 0)
+        err = hl_buf_append(&c->body, piece, n);
+    bool has_failed = ferror(file);
+    int error = errno;
+    if (!is_stdin)
+        fclose(file);
+    if (has_failed)
+        return hl_cli_fail(c->cli, "%s: %s", path, strerror(error));
+    return err == HL_OK ? HL_CLI_OK : hl_cli_fail(c->cli, "%s: it is too large", path);
+}
+
+static int check_json(struct call *c)
+{
+    json_error_t error;
+    json_t *value =
+        json_loadb(c->body.p ? c->body.p : "", c->body.n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+    json_decref(value);
+    if (value)
+        return HL_CLI_OK;
+    return hl_cli_usage_error(c->cli,
+        "--json is to be JSON: line %d, column %d: %s; --data takes anything", error.line,
+        error.column, error.text);
+}
+
+static int read_body(struct call *c)
+{
+    const char *given = c->json ? c->json : c->text;
+    int status = HL_CLI_OK;
+    hl_buf_init(&c->body, BODY_MAX);
+    if (given && *given == '@')
+        status = read_file(c, given + 1);
+    else if (given && hl_buf_append_str(&c->body, hl_str_from(given)) != HL_OK)
+        status = hl_cli_fail(c->cli, "out of memory");
+    if (status == HL_CLI_OK && c->json)
+        status = check_json(c);
+    return status;
+}
+
+/* ---- where to ---- */
+
+/* A listener that is bound to any address is reached through the loopback one. */
+static void write_host(const struct hl_config *config, char *out, size_t cap)
+{
+    const struct sockaddr_storage *addr = &config->listen.items[0].addr;
+    const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+    char text[INET6_ADDRSTRLEN] = "127.0.0.1";
+    bool is_six = addr->ss_family == AF_INET6;
+    if (is_six)
+        inet_ntop(AF_INET6,
+            IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) ? &in6addr_loopback : &in6->sin6_addr, text,
+            sizeof(text));
+    else if (in->sin_addr.s_addr != htonl(INADDR_ANY))
+        inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+    snprintf(out, cap, is_six ? "[%s]" : "%s", text);
+}
+
+/* `body` is taken, or NULL. */
+static int ask_project(
+    struct call *c, const char *method, const char *rest, json_t *body, json_t **out)
+{
+    struct hl_cli_target target;
+    hl_cli_target_init(&target);
+    hl_cli_target_of(&target, c->project, rest);
+    const char *text = hl_cli_target_text(&target);
+    *out = NULL;
+    int status = text ? hl_cli_ask(c->session, method, text, body, out) : HL_CLI_FAILED;
+    hl_cli_target_fini(&target);
+    return status;
+}
+
+/* The address of the run listener here, and a token for it where one is asked for. */
+static int find_here(struct call *c)
+{
+    char host[INET6_ADDRSTRLEN + 3];
+    json_t *project;
+    if (!hl_cli_session_has_sidecar(c->session))
+        return hl_cli_fail(c->cli, "no hookline runs here (HOOKLINE_DATA_DIR says where it is; "
+                                   "--url asks another one)");
+    int status = ask_project(c, "GET", "", NULL, &project);
+    if (status == HL_CLI_OK)
+        status = ask_project(c, "POST", "/dashboard-sessions",
+            json_pack("{s:s}", "role", hl_role_text(HL_ROLE_INVOKE)), &c->grant);
+    c->fetch.is_here = true;
+    write_host(hl_cli_session_config(c->session), host, sizeof(host));
+    long long port = json_integer_value(json_object_get(project, "run_port"));
+    json_decref(project);
+    c->fetch.token = json_string_value(json_object_get(c->grant, "token"));
+    if (status == HL_CLI_OK && hl_buf_printf(&c->url, "http://%s:%lld", host, port) != HL_OK)
+        status = hl_cli_fail(c->cli, "out of memory");
+    return status;
+}
+
+static int find_there(struct call *c, const struct hl_cli_far *far)
+{
+    c->fetch.token = far->token;
+    return hl_buf_append_str(&c->url, hl_str_from(far->url)) == HL_OK
+               ? HL_CLI_OK
+               : hl_cli_fail(c->cli, "out of memory");
+}
+
+static int write_url(struct call *c, const char *path)
+{
+    struct hl_cli_target target;
+    const struct hl_cli_far *far = hl_cli_session_far(c->session);
+    int status = far ? find_there(c, far) : find_here(c);
+    if (status != HL_CLI_OK)
+        return status;
+    hl_cli_target_init(&target);
+    hl_cli_target_path(&target, path);
+    target.has_query = strchr(path, '?') != NULL;
+    hl_cli_target_query(&target, "async", c->is_async ? "true" : NULL);
+    hl_cli_target_query(&target, "webhookEndpoint", c->webhook);
+    const char *text = hl_cli_target_text(&target);
+    if (!text || hl_buf_append(&c->url, text, strlen(text) + 1) != HL_OK)
+        status = hl_cli_fail(c->cli, "out of memory");
+    hl_cli_target_fini(&target);
+    return status;
+}
+
+/* ---- calling ---- */
+
+static bool on_bytes(struct hl_cli_fetch *fetch, struct hl_str bytes)
+{
+    struct call *c = HL_CONTAINER_OF(fetch, struct call, fetch);
+    if (c->keeps_answer)
+        return hl_buf_append_str(&c->answer, bytes) == HL_OK;
+    if (bytes.n > 0)
+        c->last = bytes.p[bytes.n - 1];
+    return fwrite(bytes.p, 1, bytes.n, c->cli->out) == bytes.n && fflush(c->cli->out) == 0;
+}
+
+static int send_call(struct call *c, const char *path)
+{
+    int status = write_url(c, path);
+    if (status != HL_CLI_OK)
+        return status;
+    c->fetch.method = c->method ? c->method : "POST";
+    c->fetch.url = c->url.p;
+    c->fetch.content_type = c->json ? "application/json" : NULL;
+    c->fetch.body = hl_buf_str(&c->body);
+    c->fetch.fields = c->fields;
+    c->fetch.on_bytes = on_bytes;
+    return hl_cli_fetch(c->cli, &c->fetch);
+}
+
+static int open_call(struct call *c, const struct hl_cli *cli)
+{
+    c->cli = cli;
+    hl_buf_init(&c->url, 0);
+    hl_buf_init(&c->answer, 0);
+    hl_buf_init(&c->body, 0);
+    return c->json && c->text ? hl_cli_usage_error(cli, "--json and --data exclude each other")
+                              : HL_CLI_OK;
+}
+
+static void close_call(struct call *c)
+{
+    hl_cli_session_close(c->session);
+    hl_buf_fini(&c->url);
+    hl_buf_fini(&c->answer);
+    hl_buf_fini(&c->body);
+    json_decref(c->grant);
+}
+
+/* "demo" of "/v4/demo/words/run": owned, or NULL. */
+static char *project_of_path(const char *path)
+{
+    if (strncmp(path, "/v4/", 4) != 0)
+        return NULL;
+    return strndup(path + 4, strcspn(path + 4, "/?"));
+}
+
+static int say_answer(const struct call *c)
+{
+    const struct hl_cli_screen screen = hl_cli_screen_of(c->cli->out);
+    if (screen.is_terminal && c->last && c->last != '\n')
+        fputc('\n', c->cli->out);
+    if (c->fetch.status >= 400 || c->fetch.status < 200)
+        return hl_cli_fail(c->cli, "the answer was %u%s%s", c->fetch.status,
+            *c->fetch.run_id ? ", of run " : "", c->fetch.run_id);
+    if (screen.is_terminal && *c->fetch.run_id)
+        fprintf(c->cli->err, "%s%u, run %s%s\n", hl_cli_color_faint(&screen), c->fetch.status,
+            c->fetch.run_id, hl_cli_color_end(&screen));
+    return HL_CLI_OK;
+}
+
+int hl_cli_call(const struct hl_cli *cli)
+{
+    struct call c = {.cli = cli};
+    const struct hl_cli_option options[] = {{.name = "--json", .text = &c.json},
+        {.name = "--data", .text = &c.text},
+        {.name = "--header", .text = c.fields, .is_given = &c.has_fields},
+        {.name = "--method", .text = &c.method}, {.name = "--async", .is_given = &c.is_async},
+        {.name = "--webhook", .text = &c.webhook}, {.name = "--project", .text = &c.project}};
+    const char *path;
+    char *project = NULL;
+    size_t count;
+    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &path, 1, &count);
+    if (status == HL_CLI_OK && (count != 1 || *path != '/'))
+        status = hl_cli_usage_error(cli, "it needs a path such as /v4/demo/words/run");
+    if (open_call(&c, cli) != HL_CLI_OK)
+        status = HL_CLI_USAGE;
+    if (status == HL_CLI_OK)
+        status = read_body(&c);
+    if (status == HL_CLI_OK)
+        status = hl_cli_session_open(&c.session, cli);
+    if (status == HL_CLI_OK && !c.project)
+        c.project = project = project_of_path(path);
+    if (status == HL_CLI_OK) {
+        c.project = hl_cli_session_project(c.session, cli, c.project);
+        status = c.project ? send_call(&c, path) : HL_CLI_USAGE;
+    }
+    if (status == HL_CLI_OK)
+        status = say_answer(&c);
+    close_call(&c);
+    free(project);
+    return status;
+}
+
+/* ---- runs send ---- */
+
+/* What the 202 says, or why there is none. */
+static int read_accepted(const struct call *c, char *run_id, size_t cap)
+{
+    json_error_t error;
+    json_t *answer = c->answer.n > 0 ? json_loadb(c->answer.p, c->answer.n, 0, &error) : NULL;
+    const char *id = json_string_value(json_object_get(answer, "run_id"));
+    const char *detail = json_string_value(json_object_get(answer, "detail"));
+    int status = HL_CLI_OK;
+    if (c->fetch.status == 202 && id)
+        snprintf(run_id, cap, "%s", id);
+    else
+        status = hl_cli_fail(c->cli, "the answer was %u%s%s", c->fetch.status, detail ? ": " : "",
+            detail ? detail : "");
+    json_decref(answer);
+    return status;
+}
+
+static int await_result(struct call *c, const char *id)
+{
+    json_t *run = NULL;
+    int status = hl_cli_await(c->session, c->cli, id, 0, &run);
+    if (status == HL_CLI_OK)
+        status = hl_cli_print_result(c->session, c->cli, id, NULL);
+    const char *state = json_string_value(json_object_get(run, "state"));
+    if (status == HL_CLI_OK && strcmp(state, "success") != 0)
+        status = hl_cli_fail(c->cli, "the run %s ended as %s", id, state);
+    json_decref(run);
+    return status;
+}
+
+static int send_run(struct call *c, const char *app)
+{
+    struct hl_cli_target target;
+    char id[64];
+    c->project = hl_cli_session_project(c->session, c->cli, c->project);
+    if (!c->project)
+        return HL_CLI_USAGE;
+    hl_cli_target_init(&target);
+    hl_cli_target_path(&target, "/v4/");
+    hl_cli_target_segment(&target, c->project);
+    hl_cli_target_path(&target, "/");
+    hl_cli_target_segment(&target, app);
+    hl_cli_target_path(&target, "/run");
+    const char *path = hl_cli_target_text(&target);
+    int status = path ? send_call(c, path) : HL_CLI_FAILED;
+    hl_cli_target_fini(&target);
+    if (status == HL_CLI_OK)
+        status = read_accepted(c, id, sizeof(id));
+    if (status != HL_CLI_OK)
+        return status;
+    if (c->waits)
+        return await_result(c, id);
+    fprintf(c->cli->out, "%s\n", id);
+    return HL_CLI_OK;
+}
+
+int hl_cli_runs_send(const struct hl_cli *cli)
+{
+    struct call c = {.cli = cli, .is_async = true, .keeps_answer = true};
+    const struct hl_cli_option options[] = {{.name = "--json", .text = &c.json},
+        {.name = "--data", .text = &c.text},
+        {.name = "--header", .text = c.fields, .is_given = &c.has_fields},
+        {.name = "--webhook", .text = &c.webhook}, {.name = "--project", .text = &c.project},
+        {.name = "--wait", .is_given = &c.waits}};
+    const char *app;
+    size_t count;
+    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &app, 1, &count);
+    if (status == HL_CLI_OK && count != 1)
+        status = hl_cli_usage_error(cli, "it needs an app's name");
+    if (open_call(&c, cli) != HL_CLI_OK)
+        status = HL_CLI_USAGE;
+    if (status == HL_CLI_OK)
+        status = read_body(&c);
+    if (status == HL_CLI_OK)
+        status = hl_cli_session_open(&c.session, cli);
+    if (status == HL_CLI_OK)
+        status = send_run(&c, app);
+    close_call(&c);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* delivery_table.c - webhooks as rows: where each goes, how it stands, what its newest attempt met. */
+#include "cli/delivery_table.h"
+
+static const struct hl_cli_column columns[] = {{"DELIVERY", HL_CLI_ID, 0}, {"RUN", HL_CLI_ID, 7},
+    {"APP", HL_CLI_PLAIN, 4}, {"STATE", HL_CLI_PLAIN, 0}, {"DESTINATION", HL_CLI_TEXT, 3},
+    {"ATTEMPTS", HL_CLI_PLAIN, 6}, {"STATUS", HL_CLI_PLAIN, 2}, {"CREATED", HL_CLI_TIME, 0},
+    {"ERROR", HL_CLI_TEXT, 1}};
+
+void hl_cli_delivery_table_init(struct hl_cli_table *table, FILE *out)
+{
+    hl_cli_table_init_for(table, out, columns, HL_ARRAY_LEN(columns));
+}
+
+void hl_cli_delivery_table_add(struct hl_cli_table *table, const json_t *delivery)
+{
+    static const char *const members[] = {
+        "delivery_id", "run_id", "app_name", "state", "destination", "attempt_count"};
+    const json_t *attempts = json_object_get(delivery, "attempts");
+    const json_t *last = json_array_get(attempts, json_array_size(attempts) - 1);
+    char text[HL_CLI_MEMBER_TEXT];
+    for (size_t i = 0; i < HL_ARRAY_LEN(members); i++)
+        hl_cli_table_add(table, hl_cli_member(delivery, members[i], text, sizeof(text)));
+    hl_cli_table_add(table, hl_cli_member(last, "status_code", text, sizeof(text)));
+    hl_cli_table_add(table, hl_cli_member(delivery, "created_at", text, sizeof(text)));
+    hl_cli_table_add(table, hl_cli_member(last, "error", text, sizeof(text)));
+}

@@ -1,0 +1,128 @@
+/* follow.c - `hookline runs list --follow`: asks for the newest runs each second and prints what was not
+ * there before. */
+#include "cli/follow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/id.h"
+#include "cli/screen.h"
+#include "cli/table.h"
+
+#define SEEN_MAX  1024 /* runs that are known; an older one that changes is printed once more */
+#define BEGIN_MAX 10   /* lines to begin with, unless --limit says */
+#define PAGE      200
+
+struct seen {
+    char id[HL_ID_TEXT + 1], state[16];
+};
+
+struct following {
+    const struct hl_cli *cli;
+    struct hl_cli_screen screen;
+    bool is_json;
+    json_t *rows; /* of this round, newest first */
+    size_t next;  /* place for the next in `seen` */
+    struct seen seen[SEEN_MAX];
+};
+
+static const char *text_of(const json_t *run, const char *name)
+{
+    const char *text = json_string_value(json_object_get(run, name));
+    return text ? text : "-";
+}
+
+/* True: it was not known, or was in another state. */
+static bool is_news(struct following *f, const json_t *run)
+{
+    const char *id = text_of(run, "run_id"), *state = text_of(run, "state");
+    struct seen *seen = NULL;
+    for (size_t i = 0; i < SEEN_MAX && !seen; i++)
+        if (strcmp(f->seen[i].id, id) == 0)
+            seen = &f->seen[i];
+    if (seen && strcmp(seen->state, state) == 0)
+        return false;
+    if (!seen)
+        seen = &f->seen[f->next++ % SEEN_MAX];
+    snprintf(seen->id, sizeof(seen->id), "%s", id);
+    snprintf(seen->state, sizeof(seen->state), "%s", state);
+    return true;
+}
+
+static void print_line(const struct following *f, const json_t *run)
+{
+    FILE *out = f->cli->out;
+    char status[HL_CLI_MEMBER_TEXT];
+    const char *state = text_of(run, "state"), *color = hl_cli_color_of(&f->screen, state);
+    const char *finished = text_of(run, "finished_at");
+    fprintf(out, "%s  %s  %s%-9s%s  %-3s  ",
+        *finished != '-' ? finished : text_of(run, "created_at"), text_of(run, "run_id"), color,
+        state, *color ? hl_cli_color_end(&f->screen) : "",
+        hl_cli_member(run, "status_code", status, sizeof(status)));
+    hl_cli_print(out, text_of(run, "app_name"));
+    fputs("  ", out);
+    hl_cli_print(out, text_of(run, "path"));
+    if (*text_of(run, "reason") != '-')
+        fprintf(out, "  %s", text_of(run, "reason"));
+    fputc('\n', out);
+}
+
+static void keep_row(void *owner, json_t *run)
+{
+    struct following *f = owner;
+    json_array_append(f->rows, run);
+}
+
+/* Oldest first. `most`: so many of them are printed; the others are only known from then on. */
+static void show_round(struct following *f, uint64_t most)
+{
+    for (size_t i = json_array_size(f->rows); i-- > 0;) {
+        const json_t *run = json_array_get(f->rows, i);
+        if (!is_news(f, run) || i >= most)
+            continue;
+        if (f->is_json)
+            hl_cli_print_json(f->cli, run);
+        else
+            print_line(f, run);
+    }
+    json_array_clear(f->rows);
+}
+
+static int go_on(struct hl_cli_session *session, struct following *f, struct hl_cli_wish *w)
+{
+    const struct timespec pause = {.tv_sec = 1};
+    uint64_t most = w->limit ? w->left : BEGIN_MAX;
+    for (;;) {
+        w->left = PAGE;
+        int status = hl_cli_wish_pages(session, w, "/runs", "runs", keep_row, f);
+        if (status != HL_CLI_OK)
+            return status;
+        show_round(f, most);
+        if (fflush(f->cli->out) != 0)
+            return HL_CLI_FAILED;
+        most = PAGE;
+        nanosleep(&pause, NULL);
+    }
+}
+
+int hl_cli_follow(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
+{
+    if (!hl_cli_session_has_sidecar(session))
+        return hl_cli_fail(cli, "no hookline runs here: nothing would come");
+    struct following *f = calloc(1, sizeof(*f));
+    json_t *rows = json_array();
+    if (!f || !rows) {
+        free(f);
+        json_decref(rows);
+        return hl_cli_fail(cli, "out of memory");
+    }
+    f->cli = cli;
+    f->screen = hl_cli_screen_of(cli->out);
+    f->is_json = w->is_json;
+    f->rows = rows;
+    int status = go_on(session, f, w);
+    json_decref(rows);
+    free(f);
+    return status;
+}

@@ -1,0 +1,291 @@
+/* outcome.c - what came of a run: its response, its lines in the log, its end. */
+#include "cli/outcome.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/argument.h"
+#include "cli/lookup.h"
+#include "cli/screen.h"
+#include "cli/table.h"
+#include "cli/target.h"
+#include "config/value.h"
+
+#define WAIT_S  "20" /* that one question waits for the end */
+#define WAIT_MS 20000
+
+/* ---- waiting ---- */
+
+static bool is_over(const json_t *run)
+{
+    const char *state = json_string_value(json_object_get(run, "state"));
+    return state && strcmp(state, "queued") != 0 && strcmp(state, "running") != 0;
+}
+
+static int ask_run(struct hl_cli_session *session, const char *id, uint64_t left_ms, json_t **run)
+{
+    struct hl_cli_target target;
+    *run = NULL;
+    hl_cli_target_init(&target);
+    hl_cli_target_path(&target, "/v2/runs/");
+    hl_cli_target_segment(&target, id);
+    if (left_ms > 0)
+        hl_cli_target_query(&target, "wait", left_ms < WAIT_MS ? "1" : WAIT_S);
+    const char *text = hl_cli_target_text(&target);
+    int status = text ? hl_cli_ask(session, "GET", text, NULL, run) : HL_CLI_FAILED;
+    hl_cli_target_fini(&target);
+    return status;
+}
+
+int hl_cli_await(struct hl_cli_session *session, const struct hl_cli *cli, const char *id,
+    uint64_t limit_ms, json_t **run)
+{
+    const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000}; /* not every run is waited for */
+    uint64_t end = hl_clock_mono_ms() + limit_ms;
+    for (;;) {
+        uint64_t now = hl_clock_mono_ms();
+        bool is_late = limit_ms > 0 && now >= end;
+        uint64_t left_ms = limit_ms == 0 ? UINT64_MAX : is_late ? 0 : end - now;
+        int status = ask_run(session, id, left_ms, run);
+        if (status != HL_CLI_OK || is_over(*run))
+            return status;
+        const char *state = json_string_value(json_object_get(*run, "state"));
+        if (is_late)
+            status = hl_cli_fail(cli, "the run is still %s", state);
+        else if (!hl_cli_session_has_sidecar(session))
+            status = hl_cli_fail(cli, "the run is %s, and no hookline runs here to end it", state);
+        json_decref(*run);
+        *run = NULL;
+        if (status != HL_CLI_OK)
+            return status;
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* What all three begin with: the arguments, one of which is a run's id or its beginning. */
+static int read_arguments(
+    const struct hl_cli *cli, const struct hl_cli_option *options, size_t n, const char **typed)
+{
+    size_t count;
+    int status = hl_cli_read_arguments(cli, options, n, typed, 1, &count);
+    if (status == HL_CLI_OK && count != 1)
+        status = hl_cli_usage_error(cli, "it needs a run's id, or the beginning of one");
+    return status;
+}
+
+static int open_session(
+    const struct hl_cli *cli, const char *typed, struct hl_cli_session **session, char *id)
+{
+    int status = hl_cli_session_open(session, cli);
+    return status == HL_CLI_OK ? hl_cli_find(*session, cli, HL_CLI_RUN, typed, id) : status;
+}
+
+static int say_end(const struct hl_cli *cli, const json_t *run)
+{
+    const char *state = json_string_value(json_object_get(run, "state"));
+    const char *reason = json_string_value(json_object_get(run, "reason"));
+    fprintf(cli->out, "%s%s%s\n", state, reason ? ": " : "", reason ? reason : "");
+    return strcmp(state, "success") == 0 ? HL_CLI_OK : HL_CLI_FAILED;
+}
+
+int hl_cli_runs_wait(const struct hl_cli *cli)
+{
+    char id[HL_CLI_ID_MAX];
+    const char *typed, *timeout = NULL;
+    uint64_t limit_ms = 0;
+    struct hl_cli_session *session = NULL;
+    json_t *run = NULL;
+    const struct hl_cli_option options[] = {{.name = "--timeout", .text = &timeout}};
+    int status = read_arguments(cli, options, HL_ARRAY_LEN(options), &typed);
+    if (timeout && !hl_value_parse_duration(hl_str_from(timeout), &limit_ms))
+        status = hl_cli_usage_error(cli, "--timeout is a duration such as 90s or 10m");
+    if (status == HL_CLI_OK)
+        status = open_session(cli, typed, &session, id);
+    if (status == HL_CLI_OK)
+        status = hl_cli_await(session, cli, id, limit_ms, &run);
+    if (status == HL_CLI_OK)
+        status = say_end(cli, run);
+    json_decref(run);
+    hl_cli_session_close(session);
+    return status;
+}
+
+/* ---- the response ---- */
+
+static int read_part(
+    struct hl_cli_session *session, const char *id, const char *part, struct hl_buf *out)
+{
+    struct hl_cli_target target;
+    hl_cli_target_init(&target);
+    hl_cli_target_path(&target, "/v2/runs/");
+    hl_cli_target_segment(&target, id);
+    hl_cli_target_path(&target, part);
+    const char *text = hl_cli_target_text(&target);
+    int status = text ? hl_cli_read(session, text, out) : HL_CLI_FAILED;
+    hl_cli_target_fini(&target);
+    return status;
+}
+
+/* As whoever called: as root the session becomes the data directory's owner, who may not write here. What
+ * is in the file stays until there is something to write. */
+static int open_file(const struct hl_cli *cli, const char *path, FILE **file)
+{
+    *file = path ? fopen(path, "ae") : NULL;
+    return !path || *file ? HL_CLI_OK : hl_cli_fail(cli, "%s: %s", path, strerror(errno));
+}
+
+static bool write_bytes(FILE *file, const struct hl_buf *bytes)
+{
+    return ftruncate(fileno(file), 0) == 0 && fwrite(bytes->p, 1, bytes->n, file) == bytes->n &&
+           fflush(file) == 0;
+}
+
+static bool is_text(const struct hl_buf *bytes)
+{
+    for (size_t i = 0; i < bytes->n; i++) {
+        unsigned char c = (unsigned char)bytes->p[i];
+        if ((c < ' ' && c != '\n' && c != '\t' && c != '\r') || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+/* A terminal would act on what is no text. */
+static int show(const struct hl_cli *cli, const struct hl_buf *bytes)
+{
+    bool is_terminal = hl_cli_screen_of(cli->out).is_terminal;
+    if (is_terminal && !is_text(bytes))
+        return hl_cli_fail(cli,
+            "the response is %zu bytes that are no text: --output FILE keeps "
+            "them",
+            bytes->n);
+    fwrite(bytes->p, 1, bytes->n, cli->out);
+    if (is_terminal && bytes->n > 0 && bytes->p[bytes->n - 1] != '\n')
+        fputc('\n', cli->out);
+    return HL_CLI_OK;
+}
+
+int hl_cli_print_result(
+    struct hl_cli_session *session, const struct hl_cli *cli, const char *id, FILE *file)
+{
+    struct hl_buf bytes;
+    hl_buf_init(&bytes, 0);
+    int status = read_part(session, id, "/result", &bytes);
+    if (status == HL_CLI_OK && !file)
+        status = show(cli, &bytes);
+    else if (status == HL_CLI_OK && !write_bytes(file, &bytes))
+        status = hl_cli_fail(cli, "the file cannot be written: %s", strerror(errno));
+    hl_buf_fini(&bytes);
+    return status;
+}
+
+int hl_cli_runs_result(const struct hl_cli *cli)
+{
+    char id[HL_CLI_ID_MAX];
+    const char *typed, *path = NULL;
+    bool waits = false;
+    struct hl_cli_session *session = NULL;
+    json_t *run = NULL;
+    FILE *file = NULL;
+    const struct hl_cli_option options[] = {
+        {.name = "--output", .text = &path}, {.name = "--wait", .is_given = &waits}};
+    int status = read_arguments(cli, options, HL_ARRAY_LEN(options), &typed);
+    bool is_new = path && access(path, F_OK) != 0;
+    if (status == HL_CLI_OK)
+        status = open_file(cli, path, &file);
+    if (status == HL_CLI_OK)
+        status = open_session(cli, typed, &session, id);
+    if (status == HL_CLI_OK && waits)
+        status = hl_cli_await(session, cli, id, 0, &run);
+    if (status == HL_CLI_OK)
+        status = hl_cli_print_result(session, cli, id, file);
+    if (file && fclose(file) != 0 && status == HL_CLI_OK)
+        status = hl_cli_fail(cli, "%s: %s", path, strerror(errno));
+    if (status != HL_CLI_OK && file && is_new)
+        unlink(path);
+    json_decref(run);
+    hl_cli_session_close(session);
+    return status;
+}
+
+/* ---- the log ---- */
+
+/* What is not said before the members that are a line's own. */
+static bool is_said(const char *name)
+{
+    static const char *const said[] = {"ts", "time", "level", "msg", "run_id"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(said); i++)
+        if (strcmp(name, said[i]) == 0)
+            return true;
+    return false;
+}
+
+static void print_member(FILE *out, const char *name, const json_t *value)
+{
+    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    fprintf(out, "  %s=", name);
+    hl_cli_print(out, json_is_string(value) ? json_string_value(value) : text ? text : "");
+    free(text);
+}
+
+static void print_entry(const struct hl_cli *cli, const struct hl_cli_screen *screen, json_t *entry)
+{
+    const char *level = json_string_value(json_object_get(entry, "level")), *name;
+    const char *msg = json_string_value(json_object_get(entry, "msg"));
+    const char *time = json_string_value(json_object_get(entry, "ts"));
+    const char *color = hl_cli_color_of(screen, level ? level : "");
+    json_t *value;
+    if (!time)
+        time = json_string_value(json_object_get(entry, "time"));
+    hl_cli_print(cli->out, time ? time : "-");
+    fprintf(cli->out, "  %s", color);
+    hl_cli_print(cli->out, level ? level : "-");
+    fprintf(cli->out, "%s  ", *color ? hl_cli_color_end(screen) : "");
+    hl_cli_print(cli->out, msg ? msg : "");
+    json_object_foreach(entry, name, value) if (!is_said(name)) print_member(cli->out, name, value);
+    fputc('\n', cli->out);
+}
+
+static void print_entries(const struct hl_cli *cli, struct hl_str lines)
+{
+    const struct hl_cli_screen screen = hl_cli_screen_of(cli->out);
+    while (lines.n > 0) {
+        const char *end = memchr(lines.p, '\n', lines.n);
+        size_t n = end ? (size_t)(end - lines.p) : lines.n;
+        json_error_t error;
+        json_t *entry = json_loadb(lines.p, n, JSON_ALLOW_NUL, &error);
+        if (entry)
+            print_entry(cli, &screen, entry);
+        json_decref(entry);
+        n += end ? 1 : 0;
+        lines.p += n;
+        lines.n -= n;
+    }
+}
+
+int hl_cli_runs_logs(const struct hl_cli *cli)
+{
+    char id[HL_CLI_ID_MAX];
+    const char *typed;
+    bool is_json = false;
+    struct hl_cli_session *session = NULL;
+    struct hl_buf lines;
+    const struct hl_cli_option options[] = {{.name = "--json", .is_given = &is_json}};
+    hl_buf_init(&lines, 0);
+    int status = read_arguments(cli, options, HL_ARRAY_LEN(options), &typed);
+    if (status == HL_CLI_OK)
+        status = open_session(cli, typed, &session, id);
+    if (status == HL_CLI_OK)
+        status = read_part(session, id, "/logs", &lines);
+    if (status == HL_CLI_OK && !is_json && hl_cli_screen_of(cli->out).is_terminal)
+        print_entries(cli, hl_buf_str(&lines));
+    else if (status == HL_CLI_OK)
+        fwrite(lines.p, 1, lines.n, cli->out);
+    hl_buf_fini(&lines);
+    hl_cli_session_close(session);
+    return status;
+}

@@ -1,0 +1,11 @@
+/* redeliver.h - `hookline runs redeliver` and `deliveries redeliver`: webhooks once more. Each returns the
+ * exit status. */
+#ifndef HL_CLI_REDELIVER_H
+#define HL_CLI_REDELIVER_H
+
+#include "cli/cli.h"
+
+int hl_cli_runs_redeliver(const struct hl_cli *cli);
+int hl_cli_deliveries_redeliver(const struct hl_cli *cli);
+
+#endif

@@ -1,0 +1,162 @@
+/* remote.c - the REST interface of a hookline on another machine.
+ * Not here: the request itself (fetch.c). */
+#include "cli/remote.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "cli/fetch.h"
+
+#define LIMIT_MS  60000
+#define TOKEN_MAX 8000
+
+/* ---- opening ---- */
+
+static char *read_token(const struct hl_cli *cli, const char *path)
+{
+    char text[TOKEN_MAX + 1];
+    FILE *file = fopen(path, "re");
+    size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    bool has_failed = !file || ferror(file);
+    if (has_failed)
+        hl_cli_fail(cli, "%s: %s", path, strerror(errno));
+    if (file)
+        fclose(file);
+    while (n > 0 && strchr(" \r\n", text[n - 1]))
+        n--;
+    text[n] = '\0';
+    bool is_one = n > 0 && strcspn(text, " \t\r\n") == n;
+    if (!has_failed && !is_one)
+        hl_cli_fail(cli, "%s: it is to hold one token, as `hookline token create` prints it", path);
+    char *token = !has_failed && is_one ? strdup(text) : NULL;
+    explicit_bzero(text, sizeof(text));
+    return token;
+}
+
+/* Of a token of hookline's own; what other issuers call it is known to the sidecar alone. */
+static char *project_of_token(const char *token)
+{
+    const char *begin = strchr(token, '.'), *end = begin ? strchr(begin + 1, '.') : NULL;
+    json_error_t error;
+    if (!end)
+        return NULL;
+    struct hl_str part = {begin + 1, (size_t)(end - begin - 1)};
+    uint8_t *bytes = malloc(part.n + 1);
+    ptrdiff_t n = bytes ? hl_base64url_decode(part, bytes) : -1;
+    json_t *claims = n > 0 ? json_loadb((const char *)bytes, (size_t)n, 0, &error) : NULL;
+    const char *project = json_string_value(json_object_get(claims, "project_id"));
+    char *copy = project ? strdup(project) : NULL;
+    json_decref(claims);
+    free(bytes);
+    return copy;
+}
+
+static char *project_of_environment(char *const *environ)
+{
+    static const char name[] = "HOOKLINE_PROJECT_ID=";
+    for (; *environ; environ++)
+        if (strncmp(*environ, name, sizeof(name) - 1) == 0 && (*environ)[sizeof(name) - 1])
+            return strdup(*environ + sizeof(name) - 1);
+    return NULL;
+}
+
+/* Said, not refused: a tunnel or a network of one's own may be in between. */
+static void warn_of_plain(const struct hl_cli *cli, const struct hl_cli_far *far)
+{
+    static const char *const near[] = {"http://127.", "http://localhost", "http://[::1]"};
+    bool is_plain = far->token && strncmp(far->url, "http://", 7) == 0;
+    for (size_t i = 0; i < HL_ARRAY_LEN(near); i++)
+        is_plain = is_plain && strncmp(far->url, near[i], strlen(near[i])) != 0;
+    if (is_plain)
+        fputs("hookline: warning: over http the token can be read on its way\n", cli->err);
+}
+
+int hl_cli_far_open(struct hl_cli_far *far, const struct hl_cli *cli)
+{
+    const char *url = cli->remote->url, *token_file = cli->remote->token_file;
+    *far = (struct hl_cli_far){.url = NULL};
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+        return hl_cli_usage_error(
+            cli, "--url is an address such as https://hookline.example:8080, not \"%s\"", url);
+    if (token_file && !(far->token = read_token(cli, token_file)))
+        return HL_CLI_FAILED;
+    far->project = project_of_environment(cli->environ);
+    if (!far->project && far->token)
+        far->project = project_of_token(far->token);
+    far->url = strdup(url);
+    if (!far->url) {
+        hl_cli_far_close(far);
+        return hl_cli_fail(cli, "out of memory");
+    }
+    size_t n = strlen(far->url);
+    while (n > 0 && far->url[n - 1] == '/')
+        far->url[--n] = '\0';
+    warn_of_plain(cli, far);
+    return HL_CLI_OK;
+}
+
+void hl_cli_far_close(struct hl_cli_far *far)
+{
+    if (far->token)
+        explicit_bzero(far->token, strlen(far->token));
+    free(far->token);
+    free(far->project);
+    free(far->url);
+}
+
+/* ---- asking ---- */
+
+struct reading {
+    struct hl_cli_fetch fetch;
+    struct hl_buf *body;
+};
+
+static bool on_bytes(struct hl_cli_fetch *fetch, struct hl_str bytes)
+{
+    return hl_buf_append_str(HL_CONTAINER_OF(fetch, struct reading, fetch)->body, bytes) == HL_OK;
+}
+
+static bool is_of_all(const char *target)
+{
+    static const char *const lists[] = {
+        "/v2/runs", "/v2/deliveries", "/v2/destinations", "/v2/service-accounts", "/v2/replicas"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(lists); i++)
+        if (strncmp(target, lists[i], strlen(lists[i])) == 0)
+            return true;
+    return false;
+}
+
+static enum hl_err write_url(const struct hl_cli_far *far, const char *target, struct hl_buf *url)
+{
+    if (!is_of_all(target) || !far->project)
+        return hl_buf_printf(url, "%s%s%c", far->url, target, '\0');
+    return hl_buf_printf(
+        url, "%s/v2/projects/%s%s%c", far->url, far->project, target + strlen("/v2"), '\0');
+}
+
+int hl_cli_far_ask(const struct hl_cli_far *far, const struct hl_cli *cli, const char *method,
+    const char *target, struct hl_str text, unsigned *status, struct hl_buf *body)
+{
+    struct hl_buf url;
+    if (is_of_all(target) && far->token && !far->project)
+        return hl_cli_usage_error(
+            cli, "which project? HOOKLINE_PROJECT_ID is not set, and the token does not say");
+    hl_buf_init(&url, 0);
+    struct reading r = {.fetch = {.method = method,
+                            .token = far->token,
+                            .content_type = text.n > 0 ? "application/json" : NULL,
+                            .body = text,
+                            .limit_ms = LIMIT_MS,
+                            .on_bytes = on_bytes},
+        .body = body};
+    int result = write_url(far, target, &url) == HL_OK ? HL_CLI_OK : hl_cli_fail(cli, "no memory");
+    r.fetch.url = url.p;
+    if (result == HL_CLI_OK)
+        result = hl_cli_fetch(cli, &r.fetch);
+    *status = r.fetch.status;
+    hl_buf_fini(&url);
+    return result;
+}

@@ -1,0 +1,25 @@
+/* remote.h - a hookline on another machine: its address, the token for it, and the project that the
+ * token is of. */
+#ifndef HL_CLI_REMOTE_H
+#define HL_CLI_REMOTE_H
+
+#include "base/buf.h"
+#include "cli/cli.h"
+
+struct hl_cli_far {
+    char *url;     /* without the last "/"; owned */
+    char *token;   /* NULL: none; owned */
+    char *project; /* NULL: nobody says which; owned */
+};
+
+/* Reads what cli->remote says. HL_CLI_OK, or it has said what is wrong; then nothing is to be freed. */
+HL_MUST_CHECK int hl_cli_far_open(struct hl_cli_far *far, const struct hl_cli *cli);
+void hl_cli_far_close(struct hl_cli_far *far);
+
+/* `target` is path and query. What is asked over all projects here is asked of one there: a token is of
+ * one project. (Without a token all are asked for: an admin listener that is open has them.) HL_CLI_OK: there is an answer; `body` is the caller's in any case. */
+HL_MUST_CHECK int hl_cli_far_ask(const struct hl_cli_far *far, const struct hl_cli *cli,
+    const char *method, const char *target, struct hl_str text, unsigned *status,
+    struct hl_buf *body);
+
+#endif

@@ -1,0 +1,22 @@
+/* synopsis.h - the options of a command, read from the line that help shows of its arguments, and what
+ * each of them means. */
+#ifndef HL_CLI_SYNOPSIS_H
+#define HL_CLI_SYNOPSIS_H
+
+#include <stdbool.h>
+
+#include "base/str.h"
+#include "cli/cli.h"
+
+struct hl_cli_synopsis_option {
+    struct hl_str name;  /* "--since" */
+    struct hl_str value; /* "TIME", "dead|delivered"; empty: it takes none */
+    const char *help;    /* NULL: nothing is known about it */
+};
+
+/* The next option of the command; `*at` is NULL at first. False: there is no more. The two of
+ * `is_remote` come last. */
+bool hl_cli_synopsis_next(
+    const struct hl_cli_command *command, const char **at, struct hl_cli_synopsis_option *option);
+
+#endif

@@ -1,0 +1,74 @@
+/* wish.c - lists by their filters, page by page. */
+#include "cli/wish.h"
+
+#define PAGE_MAX  200
+#define LIMIT_MAX 1000000
+
+int hl_cli_wish_check(struct hl_cli_wish *w, const struct hl_cli *cli, int status)
+{
+    uint64_t limit = HL_CLI_LIMIT_DEFAULT;
+    if (hl_cli_check_time(cli, "--since", w->since, &w->since_ms) != HL_CLI_OK)
+        status = HL_CLI_USAGE;
+    if (hl_cli_check_time(cli, "--until", w->until, &w->until_ms) != HL_CLI_OK)
+        status = HL_CLI_USAGE;
+    if (w->limit &&
+        (!hl_str_to_u64(hl_str_from(w->limit), &limit) || limit < 1 || limit > LIMIT_MAX))
+        status = hl_cli_usage_error(cli, "--limit is a number from 1 to %d", LIMIT_MAX);
+    if (w->is_async && w->is_sync)
+        status = hl_cli_usage_error(cli, "--async and --sync exclude each other");
+    w->left = limit;
+    return status;
+}
+
+static const char *page_target(
+    struct hl_cli_target *target, const struct hl_cli_wish *w, const char *path, const char *cursor)
+{
+    char limit[24];
+    snprintf(limit, sizeof(limit), "%llu",
+        (unsigned long long)(w->left < PAGE_MAX ? w->left : PAGE_MAX));
+    hl_cli_target_init(target);
+    hl_cli_target_of(target, w->project, path);
+    hl_cli_target_query(target, "limit", limit);
+    hl_cli_target_query(target, "app", w->app);
+    hl_cli_target_query(target, "run_id", w->run);
+    hl_cli_target_query(target, "state", w->state);
+    if (w->is_async || w->is_sync)
+        hl_cli_target_query(target, "async", w->is_async ? "true" : "false");
+    if (w->since)
+        hl_cli_target_query_time(target, "since", w->since_ms);
+    if (w->until)
+        hl_cli_target_query_time(target, "until", w->until_ms);
+    hl_cli_target_query(target, "cursor", *cursor ? cursor : NULL);
+    return hl_cli_target_text(target);
+}
+
+int hl_cli_wish_pages(struct hl_cli_session *session, struct hl_cli_wish *w, const char *path,
+    const char *member, void (*on_row)(void *owner, json_t *row), void *owner)
+{
+    char cursor[64] = "";
+    int status;
+    do {
+        struct hl_cli_target target;
+        json_t *page = NULL, *row;
+        size_t i;
+        const char *text = page_target(&target, w, path, cursor);
+        status = text ? hl_cli_ask(session, "GET", text, NULL, &page) : HL_CLI_FAILED;
+        hl_cli_target_fini(&target);
+        json_array_foreach(json_object_get(page, member), i, row)
+        {
+            w->left--;
+            on_row(owner, row);
+        }
+        const char *next = json_string_value(json_object_get(page, "next_cursor"));
+        snprintf(cursor, sizeof(cursor), "%s", next ? next : "");
+        json_decref(page);
+    } while (status == HL_CLI_OK && *cursor && w->left > 0);
+    return status;
+}
+
+void hl_cli_print_json(const struct hl_cli *cli, const json_t *value)
+{
+    if (json_dumpf(value, cli->out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12)) ==
+        0)
+        fputc('\n', cli->out);
+}

@@ -1,0 +1,30 @@
+/* wish.h - which of the runs or deliveries a list is to have, as options say it, and its pages. */
+#ifndef HL_CLI_WISH_H
+#define HL_CLI_WISH_H
+
+#include "cli/argument.h"
+#include "cli/session.h"
+#include "cli/target.h"
+
+#define HL_CLI_LIMIT_DEFAULT 50
+
+struct hl_cli_wish {
+    const char *project, *app, *state, *run, *since, *until, *limit;
+    bool is_async, is_sync, is_json;
+    int64_t since_ms, until_ms;
+    uint64_t left; /* so many more; 0: that was all */
+};
+
+/* Reads the times and the limit; `status` is what reading the options gave, and is given back if all is
+ * well here. Each fault is said. */
+int hl_cli_wish_check(struct hl_cli_wish *w, const struct hl_cli *cli, int status);
+
+/* Asks for page after page of `member` ("runs") at `path` ("/runs"), until there are as many as are
+ * wanted, and gives each row, borrowed, to `on_row`. HL_CLI_OK, or it has said what is wrong. */
+HL_MUST_CHECK int hl_cli_wish_pages(struct hl_cli_session *session, struct hl_cli_wish *w,
+    const char *path, const char *member, void (*on_row)(void *owner, json_t *row), void *owner);
+
+/* A line of JSON. */
+void hl_cli_print_json(const struct hl_cli *cli, const json_t *value);
+
+#endif

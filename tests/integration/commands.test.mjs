@@ -1,0 +1,416 @@
+// What people do with the commands: help, tables on a terminal, a run's response and end, webhooks sent again.
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { chown, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
+import { control } from './lib/rest.mjs';
+import { BINARY, run, temporaryDirectory } from './lib/sidecar.mjs';
+import { RUN, UUID_V7, stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+
+const lines = (text) => text.split('\n').filter(Boolean);
+const NOBODY = '01890a5d-ac96-774b-bcce-b302099a8057';
+
+/** `cli(words, { code, input, env })`, words as a text or a list, beside this sidecar. */
+function commands(sidecar, env = {}) {
+    return async (words, { code = 0, input, env: more } = {}) => {
+        const own = { HOOKLINE_DATA_DIR: sidecar.dataDir, HOOKLINE_AUTH: sidecar.env.HOOKLINE_AUTH };
+        const list = Array.isArray(words) ? words : words.split(' ').filter(Boolean);
+        const result = await run(list, { ...own, ...env, ...more }, { input });
+        assert.equal(result.code, code, `${words}: ${result.stdout}${result.stderr}`);
+        return result;
+    };
+}
+
+/** The same on a terminal of `columns`, with `input` typed there: what it shows. */
+function terminal(sidecar, columns, env = {}) {
+    return async (words, { input } = {}) => {
+        const command = `stty cols ${columns} -echo; exec ${BINARY} ${words}`;
+        const child = spawn('script', ['-qec', command, '/dev/null'], {
+            env: { PATH: process.env.PATH, TERM: 'xterm', HOOKLINE_DATA_DIR: sidecar.dataDir, ...env },
+            stdio: 'pipe',
+            timeout: 60_000,
+        });
+        let text = '';
+        child.stdin.on('error', () => {});
+        child.stdout.setEncoding('utf8').on('data', (piece) => {
+            text += piece;
+            if (input && /\[y\/N\] /.test(text)) child.stdin.write(input);
+        });
+        const [code] = await new Promise((resolve) => child.on('close', (...all) => resolve(all)));
+        return { code, text: text.replaceAll('\r', '') };
+    };
+}
+
+/** An asynchronous run that has ended. */
+async function ended({ call, cli }, path = RUN, options = {}) {
+    const { id } = await call(path, { ...options, query: { async: 'true', ...options.query } });
+    await cli(`runs wait ${id}`, { code: options.fails ? 1 : 0 });
+    return id;
+}
+
+async function staged(t, options) {
+    const all = await stage(t, options);
+    return { ...all, cli: commands(all.sidecar) };
+}
+
+test('every command has help with its options and two examples', async () => {
+    const { stdout } = await run(['help']);
+    const names = lines(stdout).filter((line) => /^ {2}\S/.test(line)).map((line) => line.slice(2, 26).trim());
+    assert.ok(names.length > 20 && names.includes('deliveries redeliver'), stdout);
+    for (const name of names.filter((one) => !one.startsWith('-'))) {
+        for (const words of [[...name.split(' '), '--help'], [...name.split(' '), '-h'], ['help', ...name.split(' ')]]) {
+            const { code, stdout: help, stderr } = await run(words);
+            assert.equal(code, 0, `${words}: ${stderr}`);
+            assert.match(help, new RegExp(`^usage: hookline ${name}`, 'm'));
+            assert.equal(help.split('\nexamples:\n')[1].match(/^ {2}hookline /gm).length, 2, help);
+        }
+    }
+});
+
+test('what was mistyped is named with what was meant, and every fault at once', async () => {
+    for (const [words, ...patterns] of [
+        ['rnus list', /no command "rnus"; did you mean "runs"\?/, /see hookline help/],
+        ['runs lsit', /no command "runs lsit"; did you mean "runs list"\?/],
+        ['runs', /needs another word: list, show, result/],
+        ['runs list --stat dead --limit x', /did you mean --state\?/, /runs list: --limit is a number/],
+        ['token create --expires soon', /token create: it needs --name|--expires is a duration/],
+        ['deliveries redeliver --state lost', /needs a delivery's id, or --since/, /--state is dead or delivered/],
+        ['call', /needs a path such as/],
+        ['completion tcsh', /bash, zsh or fish/],
+        ['runs list --url nowhere', /--url is an address/],
+        ['runs list --token-file x', /--token-file is for --url/],
+    ]) {
+        const { code, stdout, stderr } = await run(words.split(' '), { HOOKLINE_AUTH: 'none' });
+        assert.equal(code, 2, words);
+        assert.equal(stdout, '');
+        for (const pattern of patterns) assert.match(stderr, pattern);
+    }
+});
+
+test('a table on a terminal fits it, with times and colours for people', async (t) => {
+    const all = await staged(t);
+    const id = await ended(all, '/v4/p/a/translate/one/long/text/of/which/there/is/much/more/to/say');
+    for (const columns of [60, 80, 100, 200]) {
+        const { text } = await terminal(all.sidecar, columns)('runs list');
+        // eslint-disable-next-line no-control-regex
+        const plain = lines(text.replace(/\x1b\[\d*m/g, ''));
+        for (const line of plain) assert.ok([...line].length <= columns, `${columns}: ${line}`);
+        assert.ok(plain[1].startsWith(columns < 200 ? id.slice(0, 18) : id), plain[1]);
+        assert.match(plain[1], /success .*\b\d+ s ago/);
+        assert.ok(columns > 100 || !plain[0].includes('REASON'), 'nothing is in it');
+        assert.ok(columns < 80 || plain[1].includes('/translate/one'), plain[1]);
+        assert.ok(text.includes('\x1b[32msuccess\x1b[0m'));
+    }
+    const { text } = await terminal(all.sidecar, 80, { NO_COLOR: '1' })('runs list');
+    assert.ok(!text.includes('\x1b'));
+    assert.ok(!(await all.cli('runs list')).stdout.includes('\x1b'));
+});
+
+test('the beginning of an id is enough where it is one thing’s alone', async (t) => {
+    const all = await staged(t);
+    const first = await ended(all);
+    const second = await ended(all);
+    const show = async (id, options) => all.cli(`runs show ${id} --json`, options);
+    const short = first.slice(0, 23);
+    assert.equal(JSON.parse((await show(short)).stdout).run_id, first);
+    assert.equal(JSON.parse((await show(short.toUpperCase())).stdout).run_id, first);
+    const both = first.slice(0, [...first].findIndex((c, i) => c !== second[i]));
+    const { stderr } = await show(both, { code: 1 });
+    assert.match(stderr, /more than one run's id begins with/);
+    assert.ok(stderr.includes(first) && stderr.includes(second));
+    assert.match((await show('ffff', { code: 1 })).stderr, /no run's id begins with "ffff"/);
+    await all.cli('token create --project p --name ci --expires 1h');
+    const [row] = lines((await all.cli('token list --json')).stdout).map(JSON.parse);
+    assert.equal((await all.cli(`token revoke ${row.id.slice(0, 13)}`)).stdout, 'revoked\n');
+});
+
+test('runs result is the response, beside a sidecar and without one', async (t) => {
+    const large = Buffer.alloc(600_000, 'ab\u00e4');
+    const all = await staged(t, {
+        app: async (x) => {
+            await x.body();
+            if (x.target === '/large') await x.send(200, {}, large);
+            else if (x.target === '/bytes') await x.send(200, {}, Buffer.from([0, 27, 91]));
+            else await x.json({ said: 'h\u00e4' });
+        },
+    });
+    const id = await ended(all);
+    const big = await ended(all, '/v4/p/a/large');
+    const bytes = await ended(all, '/v4/p/a/bytes');
+    const file = join(await temporaryDirectory(t), 'result');
+    const check = async () => {
+        assert.deepEqual(JSON.parse((await all.cli(`runs result ${id}`)).stdout), { said: 'h\u00e4' });
+        await all.cli(`runs result ${big} --output ${file}`);
+        assert.ok((await readFile(file)).equals(large));
+        assert.equal((await all.cli(`runs result ${bytes}`)).stdout, '\0\x1b[');
+    };
+    await check();
+    const shown = await terminal(all.sidecar, 80)(`runs result ${bytes}`);
+    assert.match(shown.text, /3 bytes that are no text: --output FILE/);
+    const nobody = await all.cli(`runs result ${NOBODY} --output ${file}.none`, { code: 1 });
+    assert.match(nobody.stderr, /^hookline runs result: /);
+    await assert.rejects(readFile(`${file}.none`), { code: 'ENOENT' });
+    await all.cli(`runs result ${NOBODY} --output ${file}`, { code: 1 });
+    assert.ok((await readFile(file)).equals(large), 'what was there stays');
+    await all.sidecar.stop();
+    await check();
+});
+
+test('as root a response is written where root may write, and not the data directory’s owner', async (t) => {
+    if (process.getuid() !== 0) return t.skip('needs root');
+    const all = await staged(t);
+    const id = await ended(all);
+    await all.sidecar.stop();
+    const files = ['.', ...(await readdir(all.sidecar.dataDir, { recursive: true }))];
+    const own = (uid) => Promise.all(files.map((name) => chown(join(all.sidecar.dataDir, name), uid, uid)));
+    const directory = await temporaryDirectory(t);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const file = join(directory, 'result');
+    await own(1234);
+    await all.cli(`runs result ${id} --output ${file}`);
+    assert.equal(JSON.parse(await readFile(file)).target, '/run');
+    await own(0); // for the end
+});
+
+test('runs wait ends with the run and says by its status how that went', async (t) => {
+    let open;
+    const gate = new Promise((resolve) => (open = resolve));
+    const all = await staged(t, {
+        app: async (x) => {
+            await x.body();
+            if (x.target === '/slow') await gate;
+            await x.json({}, x.target === '/bad' ? 500 : 200);
+        },
+    });
+    const bad = await ended(all, '/v4/p/a/bad', { fails: true });
+    assert.equal((await all.cli(`runs wait ${bad}`, { code: 1 })).stdout, 'failure: app_error\n');
+    const { id } = await all.call('/v4/p/a/slow', { query: { async: 'true' } });
+    const late = await all.cli(`runs wait ${id} --timeout 1s`, { code: 1 });
+    assert.match(late.stderr, /the run is still running/);
+    const waiting = all.cli(`runs wait ${id}`);
+    const result = all.cli(`runs result ${id} --wait`);
+    await until('it waits', async () => /running/.test((await all.cli(`runs show ${id}`)).stdout));
+    open();
+    assert.equal((await waiting).stdout, 'success\n');
+    assert.equal((await result).stdout, '{}');
+});
+
+test('runs logs are lines for people on a terminal, and JSON elsewhere', async (t) => {
+    const all = await staged(t, { app: (x) => x.send(500) });
+    const id = await ended(all, RUN, { fails: true });
+    const { text } = await terminal(all.sidecar, 200)(`runs logs ${id}`);
+    assert.match(text, /Z {2}\S*(info|warn|error)\S* {2}\S.* {2}status=500/m);
+    assert.ok(!text.includes('{"'), text);
+    const json = (await all.cli(`runs logs ${id.slice(0, 20)}`)).stdout;
+    for (const line of lines(json)) assert.equal(JSON.parse(line).run_id, id);
+    const forced = await terminal(all.sidecar, 200)(`runs logs ${id} --json`);
+    assert.equal(forced.text, json);
+});
+
+for (const auth of ['none', 'jwt', 'jwt, and an open admin listener']) {
+    test(`call and runs send reach the app with a token of their own: ${auth}`, async (t) => {
+        const env = { HOOKLINE_AUTH: auth.split(',')[0], HOOKLINE_FORWARD_AUTHORIZATION: 'on' };
+        if (auth.includes('open')) env.HOOKLINE_ADMIN_AUTH = 'none';
+        const all = await staged(t, { env });
+        const body = '{"text":"hi"}';
+        const call = async (words, options) => (await all.cli(['call', ...words], options)).stdout;
+        const got = JSON.parse(await call(['/v4/p/a/run?x=1', '--json', body, '--header', 'X-One: 1', '--header', 'X-Two: 2']));
+        assert.equal(got.target, '/run?x=1');
+        assert.equal(got.body, body);
+        const fields = JSON.stringify(got.fields).toLowerCase();
+        for (const part of ['application/json', 'x-one', 'x-two']) assert.ok(fields.includes(part), fields);
+        const [, token] = /"Bearer ([^"]+)"/.exec(JSON.stringify(got.fields)) ?? [];
+        if (auth === 'none') assert.equal(token, undefined, 'what nobody asks for is not shown to the app');
+        else assert.equal(JSON.parse(Buffer.from(token.split('.')[1], 'base64url')).role, 'invoke');
+        const file = join(await temporaryDirectory(t), 'body');
+        await writeFile(file, 'anything');
+        assert.equal(JSON.parse(await call(['/v4/p/a/run', '--data', `@${file}`])).body, 'anything');
+        assert.equal(JSON.parse(await call(['/v4/p/a/run', '--json', '@-'], { input: '[1]' })).body, '[1]');
+        const { run_id: queued } = JSON.parse(await call(['/v4/p/a/run', '--async']));
+        assert.match(queued, UUID_V7);
+        assert.equal((await all.cli(`runs wait ${queued}`)).stdout, 'success\n');
+        const refused = await all.cli(['call', '/v4/p/a/run', '--json', '{no'], { code: 2 });
+        assert.match(refused.stderr, /--json is to be JSON: line 1/);
+
+        const sent = (await all.cli(['runs', 'send', 'a', '--project', 'p', '--json', body])).stdout.trim();
+        assert.match(sent, UUID_V7);
+        await all.cli(`runs wait ${sent}`);
+        const answer = await all.cli(['runs', 'send', 'a', '--project', 'p', '--json', body, '--wait']);
+        assert.equal(JSON.parse(answer.stdout).body, body);
+        const { service_accounts: accounts } = (await control(all.sidecar)('GET', '/v2/service-accounts')).json();
+        assert.deepEqual(accounts, [], 'nothing is left of the token');
+    });
+}
+
+test('call says when the app’s answer is no good, and needs a sidecar', async (t) => {
+    const all = await staged(t, { app: (x) => x.send(418, {}, 'tea') });
+    const { stdout, stderr } = await all.cli('call /v4/p/a/run', { code: 1 });
+    assert.equal(stdout, 'tea');
+    assert.match(stderr, /the answer was 418, of run [0-9a-f-]{36}/);
+    await all.sidecar.stop();
+    assert.match((await all.cli('call /v4/p/a/run', { code: 1 })).stderr, /no hookline runs here/);
+});
+
+/** A sidecar with `n` dead webhooks. */
+async function withDead(t, n) {
+    const all = await staged(t);
+    all.receiver.script('/hook', ...Array(n).fill(500), ...Array(n).fill(200));
+    const query = { webhookEndpoint: all.receiver.url('/hook') };
+    for (let i = 0; i < n; i++) await ended(all, RUN, { query });
+    const states = async () =>
+        lines((await all.cli('deliveries list --json --limit 1000')).stdout).map((line) => JSON.parse(line).state);
+    await until('they are dead', async () => (await states()).filter((s) => s === 'dead').length === n);
+    return { ...all, states };
+}
+
+test('deliveries list and show say where webhooks went and what became of them', async (t) => {
+    const all = await withDead(t, 2);
+    const [title, row] = lines((await all.cli('deliveries list')).stdout);
+    assert.match(title, /^DELIVERY +RUN +APP +STATE +DESTINATION +ATTEMPTS +STATUS +CREATED +ERROR$/);
+    const [id, runId] = row.split(/ +/);
+    assert.match(row, /^\S+ +\S+ +a +dead +http:\/\/127\.0\.0\.1:\d+ +1 +500 +\S+Z/);
+    const of = lines((await all.cli(`deliveries list --run ${runId.slice(0, 23)} --json`)).stdout);
+    assert.equal(of.length, 1);
+    assert.equal(lines((await all.cli('deliveries list --state pending')).stdout).length, 1);
+    assert.equal(lines((await all.cli('deliveries list --limit 1')).stdout).length, 2);
+    const shown = (await all.cli(`deliveries show ${id.slice(0, 23)}`)).stdout;
+    assert.match(shown, new RegExp(`^run +${runId}$`, 'm'));
+    assert.match(shown, /^webhook +dead to http/m);
+    assert.match(shown, /^ +1 +1 +\S+Z +\d+ +failed +500 /m);
+    assert.equal(JSON.parse((await all.cli(`deliveries show ${id} --json`)).stdout).delivery_id, id);
+});
+
+test('redeliver sends what a dry run shows, and asks before many', async (t) => {
+    const all = await withDead(t, 12);
+    const dead = async () => (await all.states()).filter((state) => state === 'dead').length;
+    const dry = lines((await all.cli('deliveries redeliver --project p --since 1h --dry-run')).stdout);
+    assert.equal(dry.length, 14);
+    assert.equal(dry[13], '12 deliveries would be sent again');
+    assert.equal(await dead(), 12, 'nothing was sent');
+    const unasked = await all.cli('deliveries redeliver --project p --since 1h', { code: 2 });
+    assert.match(unasked.stderr, /12 deliveries would be sent again, and nobody can be asked here: --yes/);
+    const ask = terminal(all.sidecar, 100);
+    const no = await ask('deliveries redeliver --project p --since 1h', { input: 'n\n' });
+    assert.match(no.text, /Send 12 deliveries again\? \[y\/N\] .*nothing was sent/s);
+    assert.equal(await dead(), 12);
+    const [one] = dry[1].split(' ');
+    assert.equal((await all.cli(`deliveries redeliver ${one}`)).stdout, '1 delivery is sent again\n');
+    await until('it is delivered', async () => (await dead()) === 11);
+    const yes = await ask('deliveries redeliver --project p --since 1h', { input: 'y\n' });
+    assert.match(yes.text, /11 deliveries are sent again/);
+    await until('all are delivered', async () => (await all.states()).every((state) => state === 'delivered'));
+    const again = await all.cli('runs redeliver --project p --since 1h --state delivered --yes');
+    assert.equal(again.stdout, '12 deliveries are sent again\n');
+});
+
+test('another machine’s hookline is asked with --url and a token', async (t) => {
+    const all = await staged(t, { env: { HOOKLINE_AUTH: 'jwt' } });
+    const directory = await temporaryDirectory(t);
+    await mkdir(directory, { recursive: true });
+    const file = join(directory, 'token');
+    const make = async (role) => {
+        const words = `token create --project p --name ${role} --expires 1h --role ${role}`;
+        await writeFile(file, (await all.cli(words)).stdout);
+    };
+    await make('admin');
+    const where = ['--url', `${all.sidecar.url}/`, '--token-file', file];
+    const far = async (words, code = 0) => {
+        const result = await run([...words.split(' '), ...where], { HOOKLINE_WORKERS: 'many' });
+        assert.equal(result.code, code, `${words}: ${result.stdout}${result.stderr}`);
+        return result;
+    };
+    const id = (await far('runs send a --data hi')).stdout.trim();
+    assert.match(id, UUID_V7);
+    assert.equal((await far(`runs wait ${id.slice(0, 23)}`)).stdout, 'success\n');
+    assert.equal(JSON.parse((await far(`runs result ${id}`)).stdout).body, 'hi');
+    assert.equal(JSON.parse((await far('runs list --json')).stdout).run_id, id);
+    assert.match((await far('runs logs ' + id)).stdout, /^\{/);
+    assert.equal(JSON.parse((await far('call /v4/p/a/run --data there')).stdout).body, 'there');
+    assert.match((await far('token list')).stdout, / p +admin +admin /);
+    assert.equal(lines((await far('deliveries list')).stdout).length, 1);
+    await make('invoke');
+    assert.match((await far('deliveries list', 1)).stderr, /^hookline deliveries list: /);
+    await writeFile(file, 'two words');
+    assert.match((await far('runs list', 1)).stderr, /it is to hold one token/);
+    await rm(file);
+    assert.match((await far('runs list', 1)).stderr, /No such file/);
+    const open = await staged(t);
+    const seen = await run(['runs', 'list', '--url', `http://127.0.0.1:${open.sidecar.adminPort}`]);
+    assert.equal(seen.code, 0, seen.stderr);
+    const nobody = await run(['runs', 'list', '--url', 'http://127.0.0.1:1'], { HOOKLINE_PROJECT_ID: 'p' });
+    assert.equal(nobody.code, 1);
+    assert.match(nobody.stderr, /^hookline runs list: http:\/\/127\.0\.0\.1:1\//);
+});
+
+test('runs list --follow prints each run as it comes and as it ends', async (t) => {
+    let open;
+    const gate = new Promise((resolve) => (open = resolve));
+    const all = await staged(t, {
+        app: async (x) => {
+            await x.body();
+            if (x.target === '/slow') await gate;
+            await x.json({});
+        },
+    });
+    const first = await ended(all);
+    const env = { HOOKLINE_DATA_DIR: all.sidecar.dataDir, HOOKLINE_AUTH: 'none' };
+    const child = spawn(BINARY, ['runs', 'list', '--follow'], { env, stdio: 'pipe' });
+    atEnd(t, () => child.kill('SIGKILL'));
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (piece) => (text += piece));
+    await until('the first is there', () => text.includes(first));
+    const { id } = await all.call('/v4/p/a/slow', { query: { async: 'true' } });
+    await until('the second runs', () => new RegExp(`Z {2}${id} {2}running +- +a {2}/slow$`, 'm').test(text));
+    open();
+    await until('and has ended', () => new RegExp(`Z {2}${id} {2}success +200 +a {2}/slow$`, 'm').test(text));
+    assert.equal(lines(text).filter((line) => line.includes(first)).length, 1, text);
+    await all.sidecar.stop();
+    assert.match((await all.cli('runs list --follow', { code: 1 })).stderr, /no hookline runs here/);
+});
+
+const has = (program) =>
+    promisify(execFile)('which', [program]).then(
+        () => true,
+        () => false,
+    );
+
+test('completion knows commands, the words of a command, and its options', async (t) => {
+    const directory = await temporaryDirectory(t);
+    await mkdir(directory, { recursive: true });
+    const file = join(directory, 'completion');
+    await writeFile(file, (await run(['completion', 'bash'])).stdout);
+    const complete = async (...words) => {
+        const list = words.map((word) => `'${word}'`).join(' ');
+        const script = `. ${file}; COMP_WORDS=(hookline ${list}); COMP_CWORD=${words.length}; _hookline; echo "\${COMPREPLY[@]}"`;
+        const { stdout } = await promisify(execFile)('bash', ['-c', script]);
+        return stdout.trim().split(' ');
+    };
+    assert.deepEqual(await complete('del'), ['deliveries']);
+    assert.deepEqual(await complete('runs', 're'), ['result', 'rerun', 'redeliver']);
+    assert.deepEqual(await complete('runs', 'list', '--s'), ['--state', '--sync', '--since']);
+    assert.deepEqual(await complete('runs', 'wait', NOBODY, '--t'), ['--timeout', '--token-file']);
+    assert.deepEqual(await complete('completion', 'z'), ['zsh']);
+    for (const shell of ['bash', 'zsh', 'fish']) {
+        const { stdout } = await run(['completion', shell]);
+        for (const word of ['deliveries', 'redeliver', 'dry-run']) assert.ok(stdout.includes(word), shell);
+        if (!(await has(shell))) continue;
+        await writeFile(file, stdout);
+        await promisify(execFile)(shell, ['-n', file]);
+    }
+});
+
+test('the manual page has every command and setting, and roff has nothing to say about it', async (t) => {
+    const { stdout: page } = await run(['man']);
+    for (const part of ['.TH HOOKLINE 1', 'hookline deliveries redeliver', 'HOOKLINE_RETENTION', '\\-\\-dry\\-run'])
+        assert.ok(page.includes(part), part);
+    if (!(await has('groff'))) return t.skip('no groff here');
+    const file = join(await temporaryDirectory(t), 'hookline.1');
+    await writeFile(file, page);
+    const { stdout, stderr } = await promisify(execFile)('groff', ['-man', '-Tutf8', '-ww', file]);
+    assert.equal(stderr, '');
+    assert.match(stdout, /runs list --state failure --since 1h/);
+});
