@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "config/retry_on.h"
+#include "config/webhook_policy.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "net/address.h"
@@ -21,6 +22,8 @@ enum hl_admin_auth { HL_ADMIN_AUTH_AUTO, HL_ADMIN_AUTH_TOKEN, HL_ADMIN_AUTH_NONE
 enum hl_keep_requests { HL_KEEP_REQUESTS_FAILED, HL_KEEP_REQUESTS_ALL, HL_KEEP_REQUESTS_NONE };
 enum hl_stream_keep { HL_STREAM_KEEP_ASK, HL_STREAM_KEEP_ALL, HL_STREAM_KEEP_OFF };
 enum hl_app_gate { HL_APP_GATE_START, HL_APP_GATE_ALWAYS, HL_APP_GATE_OFF };
+enum hl_webhook_payload { HL_WEBHOOK_PAYLOAD_FULL, HL_WEBHOOK_PAYLOAD_THIN };
+enum hl_proxy_resolve { HL_PROXY_RESOLVE_HOOKLINE, HL_PROXY_RESOLVE_PROXY };
 enum hl_store_kind { HL_STORE_SQLITE, HL_STORE_MEMORY, HL_STORE_POSTGRES };
 
 /* Where a listener binds. */
@@ -132,7 +135,12 @@ struct hl_config {
     uint32_t max_waiters;
 
     /* webhooks */
-    uint32_t webhook_attempts;
+    struct hl_str webhook_schedule; /* as it was said; after loading it is `schedule` */
+    struct hl_schedule schedule;    /* see config/webhook_policy.h */
+    struct hl_str webhook_retry_on; /* likewise */
+    struct hl_webhook_retry_on retried;
+    uint32_t
+        webhook_attempts; /* after loading the number there is: the schedule's, if none was said */
     uint64_t webhook_timeout_ms;
     uint32_t webhook_concurrency;
     uint32_t webhook_per_host;
@@ -140,7 +148,16 @@ struct hl_config {
     struct hl_cidr_list webhook_allow;
     bool webhook_https_only;
     struct hl_str webhook_ca_file;
-    struct hl_str webhook_secret; /* secret: never logged or shown */
+    struct hl_str webhook_secret;           /* secret: never logged or shown */
+    struct hl_str webhook_previous_secret;  /* secret; only with webhook_secret */
+    struct hl_str webhook_trusted_hosts;    /* see config/host_list.h */
+    struct hl_str webhook_headers;          /* secret; see config/webhook_field.h */
+    struct hl_str webhook_client_cert_file; /* both or none */
+    struct hl_str webhook_client_key_file;
+    struct hl_str webhook_proxy; /* secret, as it may have a password; http or https */
+    enum hl_proxy_resolve webhook_proxy_resolve;
+    enum hl_webhook_payload webhook_payload; /* thin: public_url is there */
+    uint64_t webhook_max_body;               /* 0: no limit; else public_url is there */
     struct hl_str service_name;
 
     /* limits on callers */

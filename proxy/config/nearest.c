@@ -5,34 +5,7 @@
 
 #include "base/assert.h"
 #include "base/compiler.h"
-
-#define LONGEST_NAME 64 /* longer ones are compared by their beginning */
-
-static unsigned least_of(unsigned a, unsigned b, unsigned c)
-{
-    unsigned least = a < b ? a : b;
-    return least < c ? least : c;
-}
-
-/* Levenshtein's distance, one row of the table at a time. */
-static unsigned distance(struct hl_str a, struct hl_str b)
-{
-    unsigned row[LONGEST_NAME + 1];
-    if (b.n > LONGEST_NAME)
-        b.n = LONGEST_NAME;
-    for (unsigned j = 0; j <= b.n; j++)
-        row[j] = j;
-    for (unsigned i = 1; i <= a.n; i++) {
-        unsigned diagonal = row[0];
-        row[0] = i;
-        for (unsigned j = 1; j <= b.n; j++) {
-            unsigned replaced = diagonal + (a.p[i - 1] != b.p[j - 1]);
-            diagonal = row[j];
-            row[j] = least_of(replaced, row[j] + 1, row[j - 1] + 1);
-        }
-    }
-    return row[b.n];
-}
+#include "base/distance.h"
 
 struct guess {
     const struct hl_option *option;
@@ -41,10 +14,8 @@ struct guess {
 
 static void guess_by_letters(struct hl_str name, struct guess *best)
 {
-    if (name.n > LONGEST_NAME)
-        name.n = LONGEST_NAME;
     for (size_t i = 0; i < hl_option_count; i++) {
-        unsigned d = distance(name, hl_str_from(hl_options[i].name));
+        unsigned d = hl_distance(name, hl_str_from(hl_options[i].name));
         if (!best->option || d < best->distance)
             *best = (struct guess){&hl_options[i], d};
     }
@@ -107,9 +78,9 @@ static size_t find_words(struct hl_str name, struct hl_str words)
 static void guess_by_meaning(
     struct hl_str name, struct hl_str theirs, struct hl_str ours, struct guess *best)
 {
-    char meant[2 * LONGEST_NAME];
+    char meant[2 * HL_DISTANCE_MAX];
     size_t at = find_words(name, theirs);
-    if (at == name.n || name.n > LONGEST_NAME)
+    if (at == name.n || name.n > HL_DISTANCE_MAX)
         return;
     struct hl_str rest = {name.p + at + theirs.n, name.n - at - theirs.n};
     memcpy(meant, name.p, at);

@@ -4,10 +4,12 @@
 
 #include "config/admin_access.h"
 #include "config/command.h"
+#include "config/host_list.h"
 #include "config/postgres_url.h"
 #include "config/public_path.h"
 #include "config/replica.h"
 #include "config/user.h"
+#include "config/webhook_field.h"
 #include "config/webhook_secret.h"
 #include "http/byte.h"
 #include "http/url.h"
@@ -105,6 +107,14 @@ static bool is_webhook_secret(struct hl_str text)
 
 #define LONGEST_URL 2048
 
+static bool is_proxy_url(struct hl_str text)
+{
+    struct hl_url url;
+    return text.n <= LONGEST_URL && hl_url_parse(text, &url) && url.port != 0 &&
+           !memchr(text.p, '#', text.n) &&
+           (url.path_and_query.n == 0 || hl_str_eq(url.path_and_query, HL_STR("/")));
+}
+
 static bool is_keys_url(struct hl_str text)
 {
     struct hl_url url;
@@ -168,6 +178,10 @@ const char *const hl_store_words[] = {[HL_STORE_SQLITE] = "sqlite",
     [HL_STORE_MEMORY] = "memory",
     [HL_STORE_POSTGRES] = "postgres",
     NULL};
+static const char *const payload_words[] = {
+    [HL_WEBHOOK_PAYLOAD_FULL] = "full", [HL_WEBHOOK_PAYLOAD_THIN] = "thin", NULL};
+static const char *const resolve_words[] = {
+    [HL_PROXY_RESOLVE_HOOKLINE] = "hookline", [HL_PROXY_RESOLVE_PROXY] = "proxy", NULL};
 static const char *const level_words[] = {[HL_LOG_DEBUG] = "debug",
     [HL_LOG_INFO] = "info",
     [HL_LOG_WARN] = "warn",
@@ -332,17 +346,30 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "WEBHOOK_SECRET", webhook_secret, ""), .is_valid = is_webhook_secret, .is_secret = true,
         .allowed = "1 to 1024 bytes without control characters; after whsec_ base64",
         .help = "signs webhooks of calls that brought no X-Webhook-Secret"},
+    {ROW(TEXT, "WEBHOOK_PREVIOUS_SECRET", webhook_previous_secret, ""), .is_valid = is_webhook_secret, .is_secret = true,
+        .allowed = "1 to 1024 bytes without control characters; after whsec_ base64",
+        .help = "while HOOKLINE_WEBHOOK_SECRET is changed: webhook-signature has a second signature, with this one"},
     {ROW(TEXT, "SERVICE_NAME", service_name, "Service"), .is_valid = is_service_name,
         .allowed = "1 to 64 characters of a header name",
         .help = "stands for Service in X-Service-Webhook-Signature and -Timestamp"},
-    {ROW(COUNT, "WEBHOOK_ATTEMPTS", webhook_attempts, "3"), .min = 1, .max = 20,
-        .help = "attempts of a delivery in total"},
+    {ROW(TEXT, "WEBHOOK_SCHEDULE", webhook_schedule, "1s,4s"), .is_valid = hl_schedule_is_valid,
+        .allowed = "1 to 30 durations of at most 24h, separated by commas, such as 5s,1m,10m,1h",
+        .help = "delays before the second, third … attempt of a delivery; there is one attempt more than delays"},
+    {ROW(COUNT, "WEBHOOK_ATTEMPTS", webhook_attempts, "0"), .min = 1, .max = 31, .has_zero = true,
+        .help = "attempts of a delivery in total: beyond the schedule its last delay repeats; 0: as the schedule says"},
+    {ROW(TEXT, "WEBHOOK_RETRY_ON", webhook_retry_on, "network,404,other"),
+        .is_valid = hl_webhook_retry_on_is_valid,
+        .allowed = "network, other, statuses such as 503 and classes such as 5xx, separated by commas; no 2xx, which "
+                   "is delivered",
+        .help = "after which outcomes a delivery is tried again: network (no answer), other (an answer that is neither "
+                "2xx, 4xx nor 5xx), statuses, classes; the list replaces the default"},
     {ROW(DURATION, "WEBHOOK_TIMEOUT", webhook_timeout_ms, "30s"), .min = 1, .max = HOUR,
         .help = "how long one attempt may take"},
-    {ROW(COUNT, "WEBHOOK_CONCURRENCY", webhook_concurrency, "64"), .min = 1, .max = 10000,
+    {ROW(COUNT, "WEBHOOK_CONCURRENCY", webhook_concurrency, "256"), .min = 1, .max = 10000,
         .help = "deliveries at once, and as many retries"},
-    {ROW(COUNT, "WEBHOOK_PER_HOST", webhook_per_host, "16"), .min = 1, .max = 10000,
-        .help = "deliveries to one host at once, and as many retries"},
+    {ROW(COUNT, "WEBHOOK_PER_HOST", webhook_per_host, "0"), .min = 1, .max = 10000, .has_zero = true,
+        .help = "deliveries to one destination (scheme, host, port) at once, and as many retries; 0: as many as are "
+                "free just then, and a quarter of all for those that answer at once"},
     {ROW(COUNT, "MAX_PENDING_DELIVERIES", max_pending_deliveries, "100000"), .min = 1, .max = 100000000,
         .help = "deliveries that wait; beyond it calls with a webhook get 429"},
     {ROW(RANGES, "WEBHOOK_ALLOW", webhook_allow, ""),
@@ -351,6 +378,26 @@ const struct hl_option hl_options[] = {
         .help = "refuse webhooks to http URLs"},
     {ROW(TEXT, "WEBHOOK_CA_FILE", webhook_ca_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "additional CA certificates (PEM) for webhook receivers"},
+    {ROW(TEXT, "WEBHOOK_TRUSTED_HOSTS", webhook_trusted_hosts, ""), .is_valid = hl_host_list_is_valid,
+        .allowed = "names such as hooks.example.com or *.corp.example and addresses, without ports, separated by commas; or *",
+        .help = "the only hosts whose webhooks carry HOOKLINE_WEBHOOK_HEADERS and the client certificate"},
+    {ROW(TEXT, "WEBHOOK_HEADERS", webhook_headers, ""), .is_valid = hl_webhook_fields_are_valid, .is_secret = true,
+        .allowed = "a Name: value a line, each name once, at most 64; none that hookline sends itself (Host, Content-*, "
+                   "Connection, User-Agent, Expect, X-Request-Id, traceparent, webhook-*, X-*-Webhook-*) or that is for a proxy",
+        .help = "fields added to webhooks to trusted hosts, a Name: value a line"},
+    {ROW(TEXT, "WEBHOOK_CLIENT_CERT_FILE", webhook_client_cert_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "client certificate (PEM, with its chain) for trusted hosts; read again when it changes"},
+    {ROW(TEXT, "WEBHOOK_CLIENT_KEY_FILE", webhook_client_key_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "its private key (PEM, not encrypted)"},
+    {ROW(TEXT, "WEBHOOK_PROXY", webhook_proxy, ""), .is_valid = is_proxy_url, .is_secret = true,
+        .allowed = "http:// or https://, perhaps user:password@, a host and a port, and nothing behind them",
+        .help = "the proxy that webhooks go out through (CONNECT), such as http://user:password@proxy.example:3128"},
+    {ROW(WORD, "WEBHOOK_PROXY_RESOLVE", webhook_proxy_resolve, "hookline"), .words = resolve_words,
+        .help = "who resolves receivers' names behind a proxy; proxy: then only addresses that are written out in a URL are judged"},
+    {ROW(WORD, "WEBHOOK_PAYLOAD", webhook_payload, "full"), .words = payload_words,
+        .help = "thin: webhooks have result_url in the place of the response; needs HOOKLINE_PUBLIC_URL"},
+    {ROW(SIZE, "WEBHOOK_MAX_BODY", webhook_max_body, "0"), .min = 1, .max = TIB, .has_zero = true,
+        .help = "a longer response is left out of its webhook, as with thin; needs HOOKLINE_PUBLIC_URL; 0: no limit"},
 
     /* limits on callers */
     {ROW(SIZE, "MAX_HEAD", max_head, "64KiB"), .min = 4 * KIB, .max = MIB,

@@ -170,6 +170,74 @@ static enum hl_err settle_retries(struct hl_config *config, struct hl_buf *probl
                                    "attempts, such as 3, or leave HOOKLINE_RUN_RETRY_ON out\n");
 }
 
+/* A list that cannot be read was reported. */
+static void settle_webhook_policy(struct hl_config *config)
+{
+    if (!hl_schedule_parse(config->webhook_schedule, &config->schedule))
+        config->schedule = (struct hl_schedule){.n = 1};
+    if (!hl_webhook_retry_on_parse(config->webhook_retry_on, &config->retried))
+        config->retried = (struct hl_webhook_retry_on){.network = true};
+    if (config->webhook_attempts == 0)
+        config->webhook_attempts = config->schedule.n + 1;
+}
+
+/* Callers choose URLs: credentials go to named hosts alone. */
+static enum hl_err check_trusted(const struct hl_config *config, struct hl_buf *problems)
+{
+    static const char *const names[] = {
+        "HOOKLINE_WEBHOOK_HEADERS", "HOOKLINE_WEBHOOK_CLIENT_CERT_FILE"};
+    enum hl_err err = HL_OK;
+    if (is_given(config, HL_STR("HOOKLINE_WEBHOOK_TRUSTED_HOSTS")))
+        return HL_OK;
+    for (size_t i = 0; i < HL_ARRAY_LEN(names) && !err; i++) {
+        if (is_given(config, hl_str_from(names[i])))
+            err = hl_buf_printf(problems,
+                "%s: needs HOOKLINE_WEBHOOK_TRUSTED_HOSTS, the hosts that may get it, such as "
+                "hooks.example.com,*.corp.example; * for all\n",
+                names[i]);
+    }
+    return err;
+}
+
+/* A setting that does nothing without another one. */
+static enum hl_err check_need(const struct hl_config *config, struct hl_buf *problems, bool is_used,
+    const char *name, const char *needed, const char *advice)
+{
+    if (!is_used || is_given(config, hl_str_from(needed)))
+        return HL_OK;
+    return hl_buf_printf(problems, "%s: needs %s: %s\n", name, needed, advice);
+}
+
+static enum hl_err check_webhooks(const struct hl_config *config, struct hl_buf *problems)
+{
+    static const char url[] = "HOOKLINE_PUBLIC_URL";
+    static const char cert[] = "HOOKLINE_WEBHOOK_CLIENT_CERT_FILE";
+    static const char key[] = "HOOKLINE_WEBHOOK_CLIENT_KEY_FILE";
+    static const char previous[] = "HOOKLINE_WEBHOOK_PREVIOUS_SECRET";
+    const struct {
+        bool is_used;
+        const char *name, *needed, *advice;
+    } needs[] = {
+        {is_given(config, HL_STR("HOOKLINE_WEBHOOK_CLIENT_CERT_FILE")), cert, key,
+            "the file of its private key"},
+        {is_given(config, HL_STR("HOOKLINE_WEBHOOK_CLIENT_KEY_FILE")), key, cert,
+            "the file of its certificate"},
+        {is_given(config, HL_STR("HOOKLINE_WEBHOOK_PREVIOUS_SECRET")), previous,
+            "HOOKLINE_WEBHOOK_SECRET", "set that to the new secret"},
+        {config->webhook_proxy_resolve == HL_PROXY_RESOLVE_PROXY, "HOOKLINE_WEBHOOK_PROXY_RESOLVE",
+            "HOOKLINE_WEBHOOK_PROXY", "set that, or leave it out"},
+        {config->webhook_payload == HL_WEBHOOK_PAYLOAD_THIN, "HOOKLINE_WEBHOOK_PAYLOAD", url,
+            "where receivers reach hookline, such as https://runs.example.com"},
+        {config->webhook_max_body > 0, "HOOKLINE_WEBHOOK_MAX_BODY", url,
+            "where receivers reach hookline, such as https://runs.example.com"},
+    };
+    enum hl_err err = check_trusted(config, problems);
+    for (size_t i = 0; i < HL_ARRAY_LEN(needs) && !err; i++)
+        err = check_need(
+            config, problems, needs[i].is_used, needs[i].name, needs[i].needed, needs[i].advice);
+    return err;
+}
+
 enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
 {
     if (config->app_head_timeout_ms == 0)
@@ -182,6 +250,7 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         config->max_connections = connections_by_descriptors();
     if (config->workers == 0)
         config->workers = hl_cpu_count();
+    settle_webhook_policy(config);
     if ((unsigned)config->log_format == HL_LOG_FORMAT_AUTO)
         config->log_format = isatty(STDERR_FILENO) ? HL_LOG_PLAIN : HL_LOG_JSON;
     enum hl_err err = settle_data_dir(config);
@@ -193,6 +262,8 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = check_ca_file(config, problems);
     if (!err)
         err = check_gate(config, problems);
+    if (!err)
+        err = check_webhooks(config, problems);
     if (!err)
         err = settle_retries(config, problems);
     return err ? err : check_app_user(config, problems);

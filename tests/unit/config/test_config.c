@@ -79,8 +79,8 @@ Test(config, has_the_defaults_of_the_specification)
     cr_assert_eq(config->max_queued_runs, 100000);
     cr_assert_eq(config->max_pending_deliveries, 100000);
     cr_assert_eq(config->webhook_attempts, 3);
-    cr_assert_eq(config->webhook_concurrency, 64);
-    cr_assert_eq(config->webhook_per_host, 16);
+    cr_assert_eq(config->webhook_concurrency, 256);
+    cr_assert_eq(config->webhook_per_host, 0);
     cr_assert_eq(config->key.n + config->previous_key.n + config->postgres_url.n, 0);
     cr_assert_str_eq(config->postgres_schema.p, "hookline");
     cr_assert_eq(config->replica_ttl_ms, 60000);

@@ -55,7 +55,7 @@ Test(option, keeps_to_its_bounds)
         {"HOOKLINE_SSE_HEARTBEAT", "0", true},
         {"HOOKLINE_MAX_SYNC_BODY", "0", true},
         {"HOOKLINE_MAX_REQUEST_BODY", "0", false},
-        {"HOOKLINE_WEBHOOK_ATTEMPTS", "0", false},
+        {"HOOKLINE_WEBHOOK_ATTEMPTS", "0", true},
         {"HOOKLINE_WEBHOOK_ATTEMPTS", "1", true},
         {"HOOKLINE_WORKERS", "256", true},
         {"HOOKLINE_WORKERS", "257", false},

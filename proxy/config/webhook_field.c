@@ -1,0 +1,95 @@
+/* webhook_field.c - one rule for each line of the operator's header fields. Any thread. */
+#include "config/webhook_field.h"
+
+#include "http/field.h"
+
+#define LONGEST_LINE 8192
+
+bool hl_webhook_field_next(struct hl_str *text, struct hl_str *line)
+{
+    while (text->n > 0) {
+        const char *end = memchr(text->p, '\n', text->n);
+        struct hl_str found = {text->p, end ? (size_t)(end - text->p) : text->n};
+        size_t used = found.n + (end ? 1 : 0);
+        *text = (struct hl_str){text->p + used, text->n - used};
+        if (end && found.n > 0 && found.p[found.n - 1] == '\r')
+            found.n--;
+        *line = hl_str_trim(found);
+        if (line->n > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Before the colon. */
+static struct hl_str name_of(struct hl_str line)
+{
+    const char *colon = memchr(line.p, ':', line.n);
+    return (struct hl_str){line.p, colon ? (size_t)(colon - line.p) : 0};
+}
+
+static bool begins_with(struct hl_str name, struct hl_str prefix)
+{
+    return name.n >= prefix.n && hl_str_eq_nocase((struct hl_str){name.p, prefix.n}, prefix);
+}
+
+/* X-<any service>-Webhook-…: the service's name may change. */
+static bool is_signature(struct hl_str name)
+{
+    static const struct hl_str part = {"-webhook-", sizeof("-webhook-") - 1};
+    if (!begins_with(name, HL_STR("x-")))
+        return false;
+    for (size_t i = 1; i + part.n <= name.n; i++) {
+        if (hl_str_eq_nocase((struct hl_str){name.p + i, part.n}, part))
+            return true;
+    }
+    return false;
+}
+
+/* What hookline says itself, and what belongs to a connection (RFC 9110 7.6.1). */
+static bool is_ours(struct hl_str name)
+{
+    static const char *const names[] = {"host", "transfer-encoding", "te", "trailer", "connection",
+        "keep-alive", "upgrade", "expect", "user-agent", "x-request-id", "traceparent",
+        "tracestate"};
+    static const char *const prefixes[] = {"content-", "proxy-", "webhook-"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(names); i++) {
+        if (hl_str_eq_nocase(name, hl_str_from(names[i])))
+            return true;
+    }
+    for (size_t i = 0; i < HL_ARRAY_LEN(prefixes); i++) {
+        if (begins_with(name, hl_str_from(prefixes[i])))
+            return true;
+    }
+    return is_signature(name);
+}
+
+static bool is_line(struct hl_str line)
+{
+    struct hl_str name = name_of(line);
+    if (line.n > LONGEST_LINE || name.n == 0 || !hl_str_is_token(name) || is_ours(name))
+        return false;
+    struct hl_str value = hl_str_trim((struct hl_str){line.p + name.n + 1, line.n - name.n - 1});
+    for (size_t i = 0; i < value.n; i++) {
+        unsigned char c = (unsigned char)value.p[i];
+        if ((c < ' ' && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return value.n > 0;
+}
+
+bool hl_webhook_fields_are_valid(struct hl_str text)
+{
+    struct hl_str line, names[HL_WEBHOOK_FIELDS_MAX];
+    size_t count = 0;
+    for (; hl_webhook_field_next(&text, &line); count++) {
+        if (count == HL_WEBHOOK_FIELDS_MAX || !is_line(line))
+            return false;
+        names[count] = name_of(line);
+        for (size_t i = 0; i < count; i++) {
+            if (hl_str_eq_nocase(names[i], names[count]))
+                return false;
+        }
+    }
+    return count > 0;
+}

@@ -1,0 +1,36 @@
+/* webhook_policy.h - HOOKLINE_WEBHOOK_SCHEDULE and HOOKLINE_WEBHOOK_RETRY_ON: when a delivery is tried again, and
+ * after which outcomes. Pure. */
+#ifndef HL_CONFIG_WEBHOOK_POLICY_H
+#define HL_CONFIG_WEBHOOK_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#define HL_SCHEDULE_MAX       30
+#define HL_SCHEDULE_DELAY_MAX (UINT64_C(24) * 60 * 60 * 1000)
+
+/* Delays before the second attempt, the third and so on; the last one repeats. */
+struct hl_schedule {
+    uint64_t delays_ms[HL_SCHEDULE_MAX];
+    uint32_t n;
+    uint64_t longest_ms;
+};
+
+/* Durations separated by commas, one to HL_SCHEDULE_MAX, each up to HL_SCHEDULE_DELAY_MAX. */
+HL_MUST_CHECK bool hl_schedule_parse(struct hl_str text, struct hl_schedule *out);
+bool hl_schedule_is_valid(struct hl_str text);
+
+struct hl_webhook_retry_on {
+    bool network;       /* no answer: no connection, a time-out … */
+    bool other;         /* an answer that is neither 2xx, 4xx nor 5xx */
+    bool statuses[600]; /* by the status itself */
+};
+
+/* `network`, `other`, statuses as 404, classes as 5xx, separated by commas; no 2xx, which is delivered. */
+HL_MUST_CHECK bool hl_webhook_retry_on_parse(struct hl_str text, struct hl_webhook_retry_on *out);
+bool hl_webhook_retry_on_is_valid(struct hl_str text);
+
+#endif
