@@ -9,7 +9,8 @@ struct hl_shared_keys;
 
 struct hl_store_vt {
     enum hl_err (*post)(struct hl_store *store, struct hl_store_msg *m); /* hl_store_post */
-    void (*close)(struct hl_store *store);                               /* hl_store_close */
+    bool (*is_destination_full)(const struct hl_store *store, struct hl_str webhook_url);
+    void (*close)(struct hl_store *store); /* hl_store_close */
 };
 
 struct hl_store {

@@ -12,6 +12,7 @@
 
 #include "store/account.h"
 #include "store/backlog.h"
+#include "store/key.h"
 #include "store/question.h"
 
 struct hl_driver;
@@ -73,6 +74,9 @@ struct hl_driver_vt {
     /* In a transaction of its own: ends at most `max` queued runs whose time to start is over, and puts at
      * most as many that wait for their next attempt, which is due, into the queue. `*due_ms` as above. */
     enum hl_err (*expire)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+    /* In a transaction of its own: at most `max` deliveries whose next attempt is due wait no more. `*due_ms`
+     * as above. */
+    enum hl_err (*recall)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
     /* In a transaction of its own: the wall time that was believed last, for the next process. May be
      * NULL. */
     enum hl_err (*note_time)(struct hl_driver *d, int64_t seen_ms);
@@ -105,11 +109,12 @@ struct hl_driver_vt {
 struct hl_driver {
     const struct hl_driver_vt *vt;
     struct hl_backlog *backlog;
-    bool wants_purge;     /* a commit has made work for it; cleared by the step */
-    bool is_broken;       /* see above; cleared by rollback and a failed commit */
-    int64_t seen_ms;      /* what note_time noted last; 0: nothing */
-    size_t max_batch;     /* what the requests of one transaction may weigh; 0: any */
-    const char *data_dir; /* NULL: bodies are always INLINE */
+    bool wants_purge;              /* a commit has made work for it; cleared by the step */
+    bool is_broken;                /* see above; cleared by rollback and a failed commit */
+    int64_t seen_ms;               /* what note_time noted last; 0: nothing */
+    size_t max_batch;              /* what the requests of one transaction may weigh; 0: any */
+    const char *data_dir;          /* NULL: bodies are always INLINE */
+    const struct hl_key *lane_key; /* hl_key_lane; any thread may read it */
     const _Atomic int64_t *live_streams; /* hl_store_note_stream; NULL: there are none */
     /* What open found; the opener's. */
     uint8_t signing_key[HL_SIGNING_KEY_MAX];

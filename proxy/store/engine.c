@@ -356,6 +356,7 @@ static void run(void *arg)
         bool is_stopping = atomic_load(&e->is_stopping);
         take_mail(e);
         hl_maintenance_expire(e);
+        hl_maintenance_recall(e);
         tell_watchers(e);
         look_at_barred(e);
         if (can_run(e)) {
@@ -385,7 +386,7 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     hl_held_init(&e->held);
     e->pause_us = HL_MIN_PAUSE_US;
     e->settle_us = e->room_us = 0;
-    e->purge_us = e->survey_us = e->clock_us = e->expire_us = 0;
+    e->purge_us = e->survey_us = e->clock_us = e->expire_us = e->recall_us = 0;
     hl_clock_guard_init(&e->clock_guard, driver->seen_ms, hl_clock_mono_us());
     hl_batch_init(&e->batch, driver, &e->backlog);
     hl_mailbox_init(&e->box, wake, e);

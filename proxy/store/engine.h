@@ -42,6 +42,7 @@ struct hl_engine {
     uint64_t
         expire_us; /* runs whose time to start is over are not ended before; see backlog.expire_ms */
     uint64_t survey_us;    /* the gauges that must be looked up are renewed then */
+    uint64_t recall_us;    /* deliveries that are due are not looked for before */
     uint64_t settle_us;    /* what is left for a quiet moment */
     uint64_t clock_us;     /* the wall clock is looked at and noted then */
     uint64_t shed_said_us; /* the log said that the store is at its limit; 0: never */

@@ -3,6 +3,7 @@
 #ifndef HL_STORE_LANE_H
 #define HL_STORE_LANE_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/id.h"
@@ -10,6 +11,32 @@
 /* They cost the sender memory. */
 #define HL_PARKED_PER_PLACE 64
 #define HL_PARKED_MAX       4096
+
+/* What the sender knows of a destination from its attempts. Deliveries to those that are not PROVEN share what
+ * places are free among them; one that is FAILING has a single one. */
+enum hl_lane_health {
+    HL_LANE_UNPROVEN, /* nothing is known, or its last attempt had no answer, or a slow one */
+    HL_LANE_PROVEN,   /* its last attempt had an answer at once */
+    HL_LANE_FAILING,  /* none of its last attempts had one */
+};
+
+/* Of deliveries that are leased and count at lanes that are not PROVEN, how many really have one of `places` while so
+ * many are free: the sender puts some aside, for a look-up's turn or a retry, without saying so. */
+static inline uint64_t hl_lane_unproven(
+    uint64_t unproven, uint64_t leased, uint64_t places, uint64_t free)
+{
+    uint64_t taken = places > free ? places - free : 0;
+    uint64_t aside = leased > taken ? leased - taken : 0;
+    return unproven > aside ? unproven - aside : 0;
+}
+
+/* While so many places are free, and `unproven` are taken at lanes that are not PROVEN: whether one of those that
+ * has `leased` of them gets another. Its first one is had more easily: who is not known yet does not wait behind
+ * another that hangs. A quarter of all places is left for those that answer. */
+static inline bool hl_lane_shares_place(uint64_t leased, uint64_t unproven, uint64_t free)
+{
+    return leased < free && unproven < (leased == 0 ? 3 * free : free);
+}
 
 /* In an id_map. */
 static inline struct hl_id hl_lane_key(uint64_t name)

@@ -55,7 +55,15 @@ static void close_store(struct hl_store *store)
     free(l);
 }
 
-static const struct hl_store_vt vt = {.post = post, .close = close_store};
+static bool is_destination_full(const struct hl_store *store, struct hl_str webhook_url)
+{
+    const struct local *l = (const struct local *)store;
+    uint64_t lane = hl_key_lane(l->driver->lane_key, webhook_url);
+    return hl_backlog_is_full(&l->engine.backlog, lane);
+}
+
+static const struct hl_store_vt vt = {
+    .post = post, .is_destination_full = is_destination_full, .close = close_store};
 
 /* How soon after a commit something may be past its time. */
 static int64_t least_keep_ms(const struct hl_config *config)
@@ -83,7 +91,7 @@ enum hl_err hl_local_store_open(
         return HL_ERR_NOMEM;
     }
     hl_backlog_init(&l->engine.backlog, config->max_queued_runs, config->max_pending_deliveries,
-        config->webhook_per_host);
+        config->webhook_concurrency, config->webhook_per_host);
     l->engine.backlog.barred.quotas = &l->base.quotas;
     enum hl_err err = open_driver(l, config, why, why_len);
     if (!err) {

@@ -15,6 +15,7 @@
 #define SAY_AGAIN_US 3600000000u
 #define AGAIN_US     1000000u
 #define PURGE_STEP   64
+#define RECALL_STEP  256
 #define SHED_STEP    16
 #define SHED_STEPS   4
 
@@ -154,6 +155,7 @@ static void show_backlog(struct hl_engine *e)
         hl_counter_set(&e->gauges.queued[i], hl_backlog_ready_of(&e->backlog, (enum hl_priority)i));
     hl_counter_set(&e->gauges.pending_deliveries, now->pending);
     hl_counter_set(&e->gauges.leased_deliveries, now->leased);
+    hl_counter_set(&e->gauges.waiting_deliveries, now->waiting);
     hl_counter_set(&e->gauges.dead_letters, now->dead);
     hl_counter_set(&e->gauges.lanes_at_limit, now->lanes_at_limit);
 }
@@ -273,15 +275,38 @@ void hl_maintenance_expire(struct hl_engine *e)
         note_expired(e, e->backlog.now.expired_runs - expired, now_us);
 }
 
-/* By the clock that says when it is over, which may be set meanwhile. */
-static uint64_t expire_due_us(const struct hl_engine *e)
+/* A few at a time: who has other requests does not wait for a million that fall due at once. */
+void hl_maintenance_recall(struct hl_engine *e)
 {
-    if (e->backlog.expire_ms == INT64_MAX)
+    int64_t *due_ms = &e->backlog.recall_ms;
+    int64_t now_ms = hl_clock_wall_ms(), next_ms = INT64_MAX;
+    uint64_t now_us = hl_clock_mono_us();
+    if (*due_ms == INT64_MAX || e->is_failing || now_ms < *due_ms || now_us < e->recall_us)
+        return;
+    if (!hl_clock_guard_trusts(&e->clock_guard, now_ms, now_us)) {
+        e->recall_us = now_us + DOUBT_US;
+        return;
+    }
+    enum hl_err err = begin_step(e);
+    if (!err)
+        err = commit_step(e, e->driver->vt->recall(e->driver, now_ms, RECALL_STEP, &next_ms));
+    if (err)
+        e->recall_us = now_us + AGAIN_US;
+    else
+        *due_ms = next_ms;
+    if (!err)
+        hl_maintenance_note_commit(e, now_us);
+}
+
+/* By the clock that says when it is over, which may be set meanwhile. */
+static uint64_t wall_due_us(int64_t at_ms, uint64_t least_us)
+{
+    if (at_ms == INT64_MAX)
         return HL_NEVER;
     uint64_t now_us = hl_clock_mono_us();
-    int64_t left_ms = e->backlog.expire_ms - hl_clock_wall_ms();
+    int64_t left_ms = at_ms - hl_clock_wall_ms();
     uint64_t due_us = left_ms > 0 ? now_us + (uint64_t)left_ms * 1000 : now_us;
-    due_us = due_us > e->expire_us ? due_us : e->expire_us;
+    due_us = due_us > least_us ? due_us : least_us;
     return sooner(due_us, now_us + DOUBT_US);
 }
 
@@ -323,7 +348,8 @@ uint64_t hl_maintenance_next_due(const struct hl_engine *e)
     if (e->is_failing)
         return HL_NEVER;
     uint64_t due = sooner(sooner(e->retry_us, e->settle_us), sooner(e->survey_us, e->purge_us));
-    due = sooner(sooner(due, e->clock_us), expire_due_us(e));
+    due = sooner(sooner(due, e->clock_us), wall_due_us(e->backlog.expire_ms, e->expire_us));
+    due = sooner(due, wall_due_us(e->backlog.recall_ms, e->recall_us));
     if (e->serve_us > 0)
         due = sooner(due, e->serve_us);
     if (e->backlog.barred.n > 0)

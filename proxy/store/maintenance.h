@@ -18,6 +18,8 @@ void hl_maintenance_note_commit(struct hl_engine *e, uint64_t began_us);
 void hl_maintenance_show_all(struct hl_engine *e); /* all gauges */
 /* Some of the queued runs whose time to start is over; until all are, `is_expiring` says so. */
 void hl_maintenance_expire(struct hl_engine *e);
+/* Puts deliveries whose next attempt is due back into their lanes. */
+void hl_maintenance_recall(struct hl_engine *e);
 /* What is due: unlinking and checkpoints, one purge step, the gauges. `is_idle`: nobody waits. */
 void hl_maintenance_tend(struct hl_engine *e, bool is_idle);
 uint64_t hl_maintenance_next_due(const struct hl_engine *e);

@@ -143,6 +143,12 @@ void hl_finish_free(struct hl_finish *f)
     free(f);
 }
 
+void hl_attempt_outcome_fini(struct hl_attempt_outcome *o)
+{
+    free(o->report);
+    o->report = NULL;
+}
+
 void hl_leased_free(struct hl_leased *l)
 {
     if (!l)

@@ -183,6 +183,11 @@ static void clear_list_deliveries(struct hl_store_msg *m)
     hl_list_deliveries_fini((struct hl_list_deliveries *)m);
 }
 
+static void clear_list_destinations(struct hl_store_msg *m)
+{
+    hl_list_destinations_fini((struct hl_list_destinations *)m);
+}
+
 static void clear_list_apps(struct hl_store_msg *m)
 {
     hl_list_apps_fini((struct hl_list_apps *)m);
@@ -232,6 +237,10 @@ static const struct hl_operation operations[] = {
         .limit_at = offsetof(struct hl_list_deliveries, limit),
         .apply = answer,
         .clear = clear_list_deliveries},
+    [HL_STORE_LIST_DESTINATIONS] = {.is_question = true,
+        .limit_at = offsetof(struct hl_list_destinations, limit),
+        .apply = answer,
+        .clear = clear_list_destinations},
     [HL_STORE_LIST_APPS] = {.is_question = true, .apply = answer, .clear = clear_list_apps},
     [HL_STORE_LIST_REPLICAS] = {.is_question = true, .apply = answer, .clear = clear_list_replicas},
     [HL_STORE_LIST_ACCOUNTS] = {.is_question = true,

@@ -91,12 +91,20 @@ void hl_list_runs_fini(struct hl_list_runs *l)
 void hl_get_delivery_fini(struct hl_get_delivery *g)
 {
     hl_delivery_row_fini(&g->delivery);
+    wipe(&g->webhook_url);
 }
 
 void hl_list_deliveries_fini(struct hl_list_deliveries *l)
 {
     for (size_t i = 0; i < l->count; i++)
         hl_delivery_row_fini(&l->rows[i]);
+    free(l->rows);
+    l->rows = NULL;
+    l->count = 0;
+}
+
+void hl_list_destinations_fini(struct hl_list_destinations *l)
+{
     free(l->rows);
     l->rows = NULL;
     l->count = 0;

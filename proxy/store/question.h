@@ -12,6 +12,7 @@
 #ifndef HL_STORE_QUESTION_H
 #define HL_STORE_QUESTION_H
 
+#include "store/destination.h"
 #include "store/store.h"
 
 #define HL_LIST_MAX 200
@@ -77,12 +78,13 @@ struct hl_list_runs {
 };
 void hl_list_runs_fini(struct hl_list_runs *l);
 
-/* GET_DELIVERY: reply OK fills `delivery`, with its attempts. */
+/* GET_DELIVERY: reply OK fills `delivery`, with its attempts and their reports. */
 struct hl_get_delivery {
     struct hl_store_msg m;
     struct hl_id delivery_id;
     char project[HL_STORE_NAME_MAX + 1];
     struct hl_delivery_row delivery; /* owned by the message */
+    struct hl_buf webhook_url; /* the same; the whole, for admins. Empty: it cannot be opened */
 };
 void hl_get_delivery_fini(struct hl_get_delivery *g);
 
@@ -103,6 +105,37 @@ struct hl_list_deliveries {
     struct hl_id next;
 };
 void hl_list_deliveries_fini(struct hl_list_deliveries *l);
+
+/* LIST_DESTINATIONS: where a project's webhooks go, in the order of the lanes' numbers. What is said of the
+ * last hour is by the newest HL_DESTINATION_LOOKS deliveries of each. */
+#define HL_DESTINATION_LOOKS 1000
+
+struct hl_destination_row {
+    char destination[HL_DESTINATION_MAX]; /* scheme://host, and :port unless it is the scheme's */
+    uint64_t lane;
+    uint64_t pending, dead;   /* the project's own, as all that follows but failing_since_ms */
+    int64_t oldest_ms;        /* when the oldest pending one began to wait; 0: none is */
+    int64_t failing_since_ms; /* 0: it is not */
+    uint64_t attempts, ok;    /* that ended within the last hour; those of them with a 2xx */
+    int64_t p95_us;           /* how long those took; -1: there was none */
+    int64_t last_ms;          /* when its last attempt ended; 0: there was none */
+    uint16_t last_status;     /* of it; 0: no response */
+    char last_error[HL_ATTEMPT_ERROR_MAX +
+                    1]; /* of the last that failed, whenever that was; empty: none */
+};
+
+struct hl_list_destinations {
+    struct hl_store_msg m;
+    char project[HL_STORE_NAME_MAX + 1];
+    uint32_t limit; /* 1 to HL_LIST_MAX; what is beyond is cut */
+    bool has_after;
+    uint64_t after; /* has_after: go on behind this lane */
+
+    struct hl_destination_row *rows; /* reply; owned by the message */
+    size_t count;
+    bool has_more; /* after the last row's lane */
+};
+void hl_list_destinations_fini(struct hl_list_destinations *l);
 
 /* LIST_APPS: the apps of a project that have runs, by name, the first HL_LIST_MAX; without a project
  * the projects. */

@@ -150,6 +150,8 @@ void hl_run_row_fini(struct hl_run_row *row)
 
 void hl_delivery_row_fini(struct hl_delivery_row *row)
 {
+    for (size_t i = 0; i < row->n_attempts; i++)
+        free(row->attempts[i].report);
     free(row->strings);
     free(row->attempts);
     *row = (struct hl_delivery_row){0};

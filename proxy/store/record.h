@@ -178,12 +178,29 @@ struct hl_run_row {
 void hl_run_row_end(struct hl_run_row *row, const struct hl_outcome *outcome);
 void hl_run_row_fini(struct hl_run_row *row); /* leaves it empty: twice is harmless */
 
+/* What is known of an attempt beside its outcome. */
+#define HL_REPORT_ADDRESS_MAX 300 /* an address and a port; through a proxy what was asked of it */
+#define HL_REPORT_TYPE_MAX    127 /* longer Content-Type values are cut to nothing */
+#define HL_REPORT_BODY_MAX    1024
+
+struct hl_attempt_report {
+    /* How long each part took, microseconds; -1: there was none (a kept connection, plain http). first_byte:
+     * from the connection being there to the answer's first byte. */
+    int32_t name_us, connect_us, tls_us, first_byte_us;
+    char address[HL_REPORT_ADDRESS_MAX + 1];   /* empty: none was connected to */
+    char content_type[HL_REPORT_TYPE_MAX + 1]; /* of the answer; empty: none */
+    uint32_t body_n;                           /* the first of the answer's body */
+    char body[HL_REPORT_BODY_MAX];
+};
+
 struct hl_attempt_row {
     uint32_t round, n;            /* from 1 */
     int64_t started_ms, ended_ms; /* ended_ms 0: RUNNING */
     enum hl_attempt_verdict verdict;
     uint16_t http_status; /* 0: no response */
     char error[HL_ATTEMPT_ERROR_MAX + 1];
+    struct hl_attempt_report
+        *report; /* owned by the delivery's row; NULL: none, or not asked for */
 };
 
 struct hl_delivery_row {
@@ -193,6 +210,8 @@ struct hl_delivery_row {
     uint32_t round, n;           /* n: attempts of this round so far */
     uint32_t max_attempts;       /* 0: said when the round begins */
     int64_t created_ms, done_ms;
+    int64_t
+        next_ms; /* PENDING: before which the next attempt is not sent; 0: at once, or it is being sent */
     struct hl_str project, app;
     struct hl_str destination; /* scheme://host, and :port unless it is the scheme's; no more */
     struct hl_attempt_row *attempts; /* owned; oldest first, the newest HL_ATTEMPTS_SHOWN */

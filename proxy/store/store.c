@@ -116,6 +116,11 @@ void hl_store_heed_quotas(struct hl_store *store, struct hl_quotas *quotas)
     atomic_store(&store->quotas, quotas);
 }
 
+bool hl_store_is_destination_full(const struct hl_store *store, struct hl_str webhook_url)
+{
+    return store->vt->is_destination_full && store->vt->is_destination_full(store, webhook_url);
+}
+
 uint64_t hl_store_ready_runs(const struct hl_store *store)
 {
     uint64_t n = 0;

@@ -23,6 +23,7 @@
 #include "loop/mailbox.h"
 #include "loop/slot.h"
 #include "store/attempt_log.h"
+#include "store/lane.h"
 #include "store/record.h"
 
 /* Message types. Requests first: their struct begins with struct hl_store_msg. */
@@ -41,21 +42,22 @@ enum hl_store_op {
     HL_STORE_GET_RUN,      /* struct hl_get_run (question.h) */
     HL_STORE_LIST_RUNS,    /* struct hl_list_runs (question.h) */
     HL_STORE_GET_DELIVERY, /* struct hl_get_delivery (question.h) */
-    HL_STORE_LIST_DELIVERIES, /* struct hl_list_deliveries (question.h) */
-    HL_STORE_LIST_APPS,       /* struct hl_list_apps (question.h) */
-    HL_STORE_ADD_ACCOUNT,     /* struct hl_add_account (account.h) */
-    HL_STORE_REVOKE_ACCOUNT,  /* struct hl_revoke_account (account.h) */
-    HL_STORE_TOUCH_ACCOUNTS,  /* struct hl_touch_accounts (account.h) */
-    HL_STORE_LIST_REPLICAS,   /* struct hl_list_replicas (question.h), only where it is shared */
-    HL_STORE_LIST_ACCOUNTS,   /* struct hl_list_accounts (account.h) */
-    HL_STORE_KEEP_KEY,        /* struct hl_keep_key */
-    HL_STORE_WATCH_ACCOUNTS,  /* struct hl_watch_accounts (account.h), only where it is shared */
-    HL_STORE_LIST_KEYS,       /* struct hl_list_keys (account.h), only where it is shared */
-    HL_STORE_WATCH,           /* struct hl_watch: answered when the run has ended */
-    HL_STORE_UNWATCH,         /* struct hl_watch: the WATCH from the same asker is answered now */
-    HL_STORE_LIMIT_ACCOUNT,   /* struct hl_limit_account (account.h) */
-    HL_STORE_KEEP_STREAM,     /* struct hl_keep_stream, only where it is shared */
-    HL_STORE_SAY_PROGRESS,    /* struct hl_say_progress, only where it is shared */
+    HL_STORE_LIST_DELIVERIES,   /* struct hl_list_deliveries (question.h) */
+    HL_STORE_LIST_APPS,         /* struct hl_list_apps (question.h) */
+    HL_STORE_LIST_DESTINATIONS, /* struct hl_list_destinations (question.h) */
+    HL_STORE_ADD_ACCOUNT,       /* struct hl_add_account (account.h) */
+    HL_STORE_REVOKE_ACCOUNT,    /* struct hl_revoke_account (account.h) */
+    HL_STORE_TOUCH_ACCOUNTS,    /* struct hl_touch_accounts (account.h) */
+    HL_STORE_LIST_REPLICAS,     /* struct hl_list_replicas (question.h), only where it is shared */
+    HL_STORE_LIST_ACCOUNTS,     /* struct hl_list_accounts (account.h) */
+    HL_STORE_KEEP_KEY,          /* struct hl_keep_key */
+    HL_STORE_WATCH_ACCOUNTS,    /* struct hl_watch_accounts (account.h), only where it is shared */
+    HL_STORE_LIST_KEYS,         /* struct hl_list_keys (account.h), only where it is shared */
+    HL_STORE_WATCH,             /* struct hl_watch: answered when the run has ended */
+    HL_STORE_UNWATCH,           /* struct hl_watch: the WATCH from the same asker is answered now */
+    HL_STORE_LIMIT_ACCOUNT,     /* struct hl_limit_account (account.h) */
+    HL_STORE_KEEP_STREAM,       /* struct hl_keep_stream, only where it is shared */
+    HL_STORE_SAY_PROGRESS,      /* struct hl_say_progress, only where it is shared */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */
@@ -76,8 +78,8 @@ struct hl_store_msg {
  *   EXISTS     same idempotency key, same request: run_id is overwritten with the earlier run's
  *   CONFLICT   same key, other request
  *   BUSY       ACCEPT: HOOKLINE_MAX_QUEUED_RUNS is reached, or with a webhook
- *              HOOKLINE_MAX_PENDING_DELIVERIES. A RECORD is not refused for these: its run is
- *              inside the app already
+ *              HOOKLINE_MAX_PENDING_DELIVERIES, or its destination has half of those (contract 5). A RECORD
+ *              is not refused for these: its run is inside the app already
  *   FULL       no space: nothing was kept
  *   TIMEOUT    ACCEPT: nobody knows whether it was kept. A run that was is withdrawn as soon as that is
  *              possible, unless it has begun
@@ -94,7 +96,7 @@ struct hl_accept {
     struct hl_str method, target; /* upstream; for lists and records */
     struct hl_str head;        /* ACCEPT: for the app, is_stored (http/edit.h); encrypted at rest */
     struct hl_str webhook_url; /* empty: none; encrypted at rest */
-    struct hl_str webhook_secret;  /* empty: none; encrypted at rest; the operator's included */
+    struct hl_str webhook_secret;  /* the caller's; empty: none; encrypted at rest */
     struct hl_str traceparent;     /* goes along with the webhook */
     struct hl_str idempotency_key; /* ACCEPT; empty: none */
     struct hl_str subject;         /* token subject the key belongs to; empty with AUTH=none */
@@ -108,6 +110,8 @@ struct hl_accept {
     uint32_t max_queued; /* ACCEPT: BUSY if the identity has that many queued runs; 0: any number */
     bool is_over;        /* ACCEPT: BUSY in any case; but one whose key is known is answered */
     bool is_over_queued; /* reply BUSY: for max_queued */
+    bool
+        is_over_destination; /* reply BUSY: its destination has as many deliveries as one may have */
     uint8_t fingerprint[32]; /* of the whole request, with idempotency_key */
     struct hl_body body;     /* ACCEPT: owned by the message */
     /* ACCEPT: the body's file is rerun_of's, and the store gives what is in it a name of its own; reply:
@@ -201,14 +205,17 @@ struct hl_release *hl_release_new(struct hl_claimed *claimed);
 void hl_release_free(struct hl_release *r);
 
 /* A delivery for the sender. Attempt `n` of `round` is on disk already: send at once. The lease
- * ends with a final OUTCOME. The store leases a destination (lane: scheme, host, port) at most
- * HOOKLINE_WEBHOOK_PER_HOST at a time, round-robin over lanes. */
+ * ends with a final OUTCOME, or one that puts the next attempt off. To a destination (lane: scheme, host,
+ * port) the store leases no more at a time than there are free places just then, or
+ * HOOKLINE_WEBHOOK_PER_HOST where that is set, round-robin over lanes. */
 struct hl_leased {
     struct hl_msg msg;
     struct hl_id delivery_id, run_id;
     uint64_t lane;
     uint32_t round, n, max_attempts; /* n from 1 */
-    struct hl_str url, secret, traceparent, project, app;
+    bool is_async;                   /* so is the run: its result can be asked for */
+    int64_t failing_since_ms;        /* of the lane, as it was noted last; 0: it is not */
+    struct hl_str url, secret, traceparent, project, app; /* secret: the caller's */
     struct hl_outcome outcome; /* INLINE body is here, FILE is opened by the sender */
 };
 void hl_leased_free(struct hl_leased *l); /* wipes secret and url */
@@ -227,7 +234,8 @@ struct hl_attempt {
 
 /* The verdicts that the sender may give:
  *   OK         final: delivered
- *   RETRY      the lease stays: ATTEMPT comes after a delay. DEAD at max_attempts
+ *   RETRY      the lease stays: ATTEMPT comes after a delay. With puts_off it ends, and the delivery
+ *              waits in the store until next_ms. DEAD at max_attempts
  *   DEAD       final: dead letter
  *   ABANDONED  the sender stops: the lease is given back, the delivery stays pending; with
  *              started_ms 0 attempt n was never sent and does not count */
@@ -239,9 +247,17 @@ struct hl_attempt_outcome {
     uint16_t http_status; /* 0: no response */
     int64_t started_ms, ended_ms;
     char error[HL_ATTEMPT_ERROR_MAX + 1]; /* "timeout", …; never a URL or secret */
-    bool parks;     /* RETRY: others may have its place at the destination from now on */
-    bool is_parked; /* it has no place; the reply OK says it anew */
+    int64_t next_ms; /* RETRY: wall time before which the next attempt is not sent */
+    bool puts_off;   /* RETRY */
+    bool parks; /* RETRY, not puts_off: others may have its place at the destination from now on */
+    bool is_parked;             /* it has no place; the reply OK says it anew */
+    enum hl_lane_health health; /* of the destination, from now on; ABANDONED says nothing of it */
+    int64_t failing_since_ms;   /* health FAILING: wall time, else 0 */
+    struct hl_attempt_report
+        *report; /* owned by the message, which hl_attempt_outcome_fini frees; NULL: none */
 };
+
+void hl_attempt_outcome_fini(struct hl_attempt_outcome *o);
 
 /* CANCEL. Reply OK: a queued run is final now (its webhook goes out), a running one's worker has
  * been told; CONFLICT: finished already; NOT_FOUND: also when the project or app is another's
@@ -315,9 +331,10 @@ struct hl_store_gauges {
     struct hl_counter queued_runs, pending_deliveries; /* of all replicas, where it is shared */
     struct hl_counter queued[HL_PRIORITIES];           /* of each class that may start, likewise */
     struct hl_counter leased_deliveries;
-    struct hl_counter lanes_at_limit;   /* destinations that deliveries wait for a place at */
-    struct hl_counter dead_letters;     /* since start */
-    struct hl_counter oldest_queued_ms; /* wall time of the oldest queued run; 0: none */
+    struct hl_counter waiting_deliveries; /* for the time of their next attempt, in the store */
+    struct hl_counter lanes_at_limit;     /* destinations that deliveries wait for a place at */
+    struct hl_counter dead_letters;       /* since start */
+    struct hl_counter oldest_queued_ms;   /* wall time of the oldest queued run; 0: none */
     struct hl_counter oldest_delivery_ms;
     struct hl_counter commits;
     struct hl_counter bytes;        /* on disk: database and bodies */
@@ -392,6 +409,9 @@ HL_MUST_CHECK enum hl_err hl_store_put_signing_key(
  * borrowed until the store is closed. */
 struct hl_quotas; /* quota.h */
 void hl_store_heed_quotas(struct hl_store *store, struct hl_quotas *quotas);
+/* Whether a destination has as many deliveries as one may have: half of HOOKLINE_MAX_PENDING_DELIVERIES, counted
+ * from acceptance on. Any thread; where the store is shared it is what was so a moment ago. */
+bool hl_store_is_destination_full(const struct hl_store *store, struct hl_str webhook_url);
 /* How many queued runs may start, as far as is known. Any thread. */
 uint64_t hl_store_ready_runs(const struct hl_store *store);
 

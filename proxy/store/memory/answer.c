@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/attempt_report.h"
 #include "store/destination.h"
+#include "store/memory/answer_destination.h"
 #include "store/memory/account.h"
 #include "store/memory/delivery.h"
 #include "store/memory/run.h"
@@ -181,8 +183,8 @@ static enum hl_err list_runs(const struct hl_memory *m, struct hl_list_runs *l)
 
 /* --- deliveries ----------------------------------------------------------------------------- */
 
-static enum hl_err fill_delivery(
-    struct hl_delivery_row *row, const struct hl_memory_run *run, bool with_attempts)
+static enum hl_err fill_delivery(struct hl_delivery_row *row, const struct hl_memory_run *run,
+    bool with_attempts, bool with_reports)
 {
     char text[HL_DESTINATION_MAX];
     struct hl_str destination = {text, hl_destination_write(text, run->url)};
@@ -205,10 +207,15 @@ static enum hl_err fill_delivery(
     }
     if (row->state != HL_DELIVERY_PENDING)
         row->done_ms = run->done_ms;
+    else
+        row->next_ms = run->next_ms;
     if (attempts) {
         memcpy(row->attempts, run->attempts, attempts);
         row->n_attempts = run->n_attempts;
         row->attempt_count = run->n_attempts + run->attempts_dropped;
+        for (size_t i = 0; i < row->n_attempts; i++)
+            row->attempts[i].report =
+                with_reports ? hl_attempt_report_copy(run->attempts[i].report) : NULL;
     }
     return HL_OK;
 }
@@ -218,7 +225,8 @@ static enum hl_err get_delivery(const struct hl_memory *m, struct hl_get_deliver
     const struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &g->delivery_id);
     if (!run || !hl_store_name_fits(run->project, g->project))
         return HL_ERR_NOT_FOUND;
-    return fill_delivery(&g->delivery, run, true);
+    enum hl_err err = fill_delivery(&g->delivery, run, true, true);
+    return err ? err : hl_buf_append_str(&g->webhook_url, run->url);
 }
 
 static bool is_meant(const struct hl_list_deliveries *l, const struct hl_memory_run *run)
@@ -235,7 +243,7 @@ static enum hl_err list_of_run(const struct hl_memory *m, struct hl_list_deliver
     if (!run || run->delivery == HL_MEMORY_NONE || !is_meant(l, run) || !hl_id_is_nil(&l->before))
         return HL_OK;
     l->next = run->delivery_id;
-    enum hl_err err = fill_delivery(&l->rows[0], run, l->with_attempts);
+    enum hl_err err = fill_delivery(&l->rows[0], run, l->with_attempts, false);
     l->count = !err;
     return err;
 }
@@ -274,7 +282,7 @@ static enum hl_err list_deliveries(const struct hl_memory *m, struct hl_list_del
         l->next = run->delivery_id;
         if (!is_meant(l, run))
             continue;
-        err = fill_delivery(&l->rows[l->count], run, l->with_attempts);
+        err = fill_delivery(&l->rows[l->count], run, l->with_attempts, false);
         l->count += !err;
     }
     return err;
@@ -328,6 +336,8 @@ enum hl_err hl_memory_answer(struct hl_driver *d, struct hl_store_msg *msg)
         return get_delivery(m, (struct hl_get_delivery *)msg);
     case HL_STORE_LIST_DELIVERIES:
         return list_deliveries(m, (struct hl_list_deliveries *)msg);
+    case HL_STORE_LIST_DESTINATIONS:
+        return hl_memory_answer_list_destinations(m, (struct hl_list_destinations *)msg);
     case HL_STORE_LIST_APPS:
         return list_apps(m, (struct hl_list_apps *)msg);
     case HL_STORE_LIST_ACCOUNTS:

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "store/attempt_report.h"
 #include "store/lane.h"
 #include "store/message.h"
 
@@ -37,7 +38,12 @@ static void forget_lane_if_empty(struct hl_memory *m, uint64_t name)
 static enum hl_err enqueue(struct hl_memory *m, struct hl_memory_run *run)
 {
     struct hl_memory_lane *lane = lane_of(m, run->lane);
-    enum hl_err err = lane ? hl_backlog_add_pending(m->base.backlog, run->lane) : HL_ERR_NOMEM;
+    struct hl_backlog *backlog = m->base.backlog;
+    bool is_first = run->delivery == HL_MEMORY_NONE;
+    enum hl_err err = HL_ERR_NOMEM;
+    if (lane)
+        err = is_first ? hl_backlog_add_expected(backlog, run->lane)
+                       : hl_backlog_add_pending(backlog, run->lane);
     if (err) {
         forget_lane_if_empty(m, run->lane);
         return err;
@@ -57,12 +63,20 @@ enum hl_delivery_state hl_memory_delivery_state(const struct hl_memory_run *run)
                                              : HL_DELIVERY_PENDING;
 }
 
+void hl_memory_attempt_strip(struct hl_memory *m, struct hl_attempt_row *attempt)
+{
+    m->bytes -= attempt->report ? sizeof(*attempt->report) : 0;
+    free(attempt->report);
+    attempt->report = NULL;
+}
+
 /* Room for one more: the oldest gives way. */
 static enum hl_err reserve_attempt(struct hl_memory *m, struct hl_memory_run *run)
 {
     if (run->n_attempts == HL_ATTEMPTS_SHOWN) {
         run->n_attempts--;
         run->attempts_dropped++;
+        hl_memory_attempt_strip(m, &run->attempts[0]);
         m->bytes -= sizeof(*run->attempts);
         memmove(run->attempts, run->attempts + 1, run->n_attempts * sizeof(*run->attempts));
         return HL_OK;
@@ -84,8 +98,8 @@ static void add_attempt(struct hl_memory *m, struct hl_memory_run *run, int64_t 
 }
 
 /* The last one is the open one, if any is. */
-static void close_attempt(
-    struct hl_memory_run *run, const struct hl_attempt_outcome *o, bool is_last)
+static void close_attempt(struct hl_memory *m, struct hl_memory_run *run,
+    const struct hl_attempt_outcome *o, bool is_last)
 {
     struct hl_attempt_row *attempt = &run->attempts[run->n_attempts - 1];
     attempt->started_ms = o->started_ms;
@@ -93,6 +107,8 @@ static void close_attempt(
     attempt->verdict = hl_attempt_final_verdict(o->verdict, is_last);
     attempt->http_status = o->http_status;
     memcpy(attempt->error, o->error, sizeof(attempt->error));
+    attempt->report = hl_attempt_report_copy(o->report);
+    m->bytes += attempt->report ? sizeof(*attempt->report) : 0;
 }
 
 static void drop_attempt(struct hl_memory *m, struct hl_memory_run *run)
@@ -135,6 +151,7 @@ static struct hl_leased *new_leased(const struct hl_memory_run *run)
     l->round = run->round;
     l->n = run->n + 1;
     l->max_attempts = run->max_attempts;
+    l->is_async = run->is_async;
     l->project = hl_store_message_copy(&room, run->project);
     l->app = hl_store_message_copy(&room, run->app);
     l->url = hl_store_message_copy(&room, run->url);
@@ -160,6 +177,8 @@ enum hl_err hl_memory_delivery_lease(
     struct hl_memory_run *run = HL_CONTAINER_OF(lane->due.next, struct hl_memory_run, due);
     enum hl_err err = reserve_attempt(m, run);
     struct hl_leased *leased = err ? NULL : new_leased(run);
+    if (leased)
+        leased->failing_since_ms = hl_backlog_failing_since(d->backlog, name);
     err = leased ? hl_backlog_lease(d->backlog, name) : HL_ERR_NOMEM;
     if (err) {
         hl_leased_free(leased);
@@ -192,6 +211,7 @@ enum hl_err hl_memory_delivery_attempt(struct hl_driver *d, struct hl_attempt *a
     if (a->is_again)
         return HL_OK;
     run->n = a->n;
+    run->next_ms = 0;
     add_attempt(m, run, now_ms);
     return HL_OK;
 }
@@ -223,6 +243,34 @@ static enum hl_err end_delivery(
     return HL_OK;
 }
 
+static enum hl_err put_off(
+    struct hl_memory *m, struct hl_memory_run *run, const struct hl_attempt_outcome *o)
+{
+    enum hl_err err = hl_heap_reserve(&m->waiting);
+    if (!err)
+        err = hl_backlog_put_delivery_off(m->base.backlog, run->lane, o->is_parked, o->next_ms);
+    if (err)
+        return err;
+    run->delivery = HL_MEMORY_WAITING;
+    hl_heap_add(&m->waiting, &run->next_again, o->next_ms, run->ticket);
+    return HL_OK;
+}
+
+static enum hl_err call_back(struct hl_memory *m, struct hl_memory_run *run)
+{
+    struct hl_memory_lane *lane = lane_of(m, run->lane);
+    enum hl_err err = lane ? hl_backlog_recall(m->base.backlog, run->lane) : HL_ERR_NOMEM;
+    if (err) {
+        forget_lane_if_empty(m, run->lane);
+        return err;
+    }
+    hl_heap_remove(&m->waiting, &run->next_again);
+    run->delivery = HL_MEMORY_PENDING;
+    run->next_ms = 0;
+    hl_list_push_back(&lane->due, &run->due);
+    return HL_OK;
+}
+
 /* Where too many are parked, it keeps its place. */
 static enum hl_err park(struct hl_memory *m, const struct hl_memory_run *run, bool *is_parked)
 {
@@ -242,9 +290,17 @@ enum hl_err hl_memory_delivery_outcome(
         return HL_ERR_STALE;
     bool is_never_sent = o->verdict == HL_ATTEMPT_ABANDONED && o->started_ms == 0 && run->is_open;
     bool is_last = run->n >= run->max_attempts && !is_never_sent;
+    struct hl_lane_standing standing = {o->health, o->failing_since_ms};
+    bool has_changed, is_retry = o->verdict == HL_ATTEMPT_RETRY && !is_last;
     enum hl_err err = HL_OK;
+    if (o->verdict != HL_ATTEMPT_ABANDONED)
+        err = hl_backlog_judge(d->backlog, run->lane, standing, &has_changed);
+    if (err)
+        return err;
     if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)
         err = give_back(m, run, o->is_parked);
+    else if (is_retry && o->puts_off)
+        err = put_off(m, run, o);
     else if (o->verdict != HL_ATTEMPT_RETRY || is_last)
         err = end_delivery(m, run, o->is_parked, o->verdict == HL_ATTEMPT_OK, now_ms);
     else if (o->parks && !o->is_parked)
@@ -254,9 +310,29 @@ enum hl_err hl_memory_delivery_outcome(
     if (is_never_sent)
         drop_attempt(m, run);
     else if (run->is_open)
-        close_attempt(run, o, is_last);
+        close_attempt(m, run, o, is_last);
     run->is_open = false;
+    if (is_retry)
+        run->next_ms = o->next_ms;
     run->n -= is_never_sent;
+    return HL_OK;
+}
+
+enum hl_err hl_memory_delivery_recall(
+    struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    struct hl_memory *m = hl_memory_of(d);
+    struct hl_heap_node *node;
+    *due_ms = INT64_MAX;
+    for (unsigned n = 0; (node = hl_heap_first(&m->waiting)) != NULL; n++) {
+        *due_ms = node->key;
+        if (node->key > now_ms || n == max)
+            return HL_OK;
+        enum hl_err err = call_back(m, HL_CONTAINER_OF(node, struct hl_memory_run, next_again));
+        if (err)
+            return n > 0 ? HL_OK : err; /* nothing here is rolled back */
+    }
+    *due_ms = INT64_MAX;
     return HL_OK;
 }
 

@@ -17,4 +17,10 @@ enum hl_err hl_memory_delivery_redeliver(
 /* The delivery of a run that has one. */
 enum hl_delivery_state hl_memory_delivery_state(const struct hl_memory_run *run);
 
+/* See driver.h. */
+enum hl_err hl_memory_delivery_recall(
+    struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+/* What came back for it is forgotten. */
+void hl_memory_attempt_strip(struct hl_memory *m, struct hl_attempt_row *attempt);
+
 #endif

@@ -40,7 +40,8 @@ static void rollback(struct hl_driver *d)
 
 static bool is_pending(const struct hl_memory_run *run)
 {
-    return run->delivery == HL_MEMORY_PENDING || run->delivery == HL_MEMORY_LEASED;
+    return run->delivery == HL_MEMORY_PENDING || run->delivery == HL_MEMORY_WAITING ||
+           run->delivery == HL_MEMORY_LEASED;
 }
 
 static int64_t purge_keys(struct hl_memory *m, int64_t now_ms, unsigned max)
@@ -221,6 +222,7 @@ static void close_all(struct hl_driver *d)
     hl_id_map_fini(&m->keys);
     hl_heap_fini(&m->starts);
     hl_heap_fini(&m->retries);
+    hl_heap_fini(&m->waiting);
     for (int i = 0; i < HL_PRIORITIES; i++)
         hl_heap_fini(&m->turns[i]);
     hl_key_wipe(&m->key);
@@ -238,6 +240,7 @@ static const struct hl_driver_vt vt = {
     .release = hl_memory_run_release,
     .cancel = hl_memory_run_cancel,
     .expire = hl_memory_run_expire,
+    .recall = hl_memory_delivery_recall,
     .lease = hl_memory_delivery_lease,
     .attempt = hl_memory_delivery_attempt,
     .outcome = hl_memory_delivery_outcome,
@@ -273,6 +276,7 @@ enum hl_err hl_memory_open(
     hl_list_init(&m->accounts);
     hl_heap_init(&m->starts);
     hl_heap_init(&m->retries);
+    hl_heap_init(&m->waiting);
     m->keep_requests = config->keep_requests;
     m->keeps_request = config->run_attempts > 1 || config->keep_requests != HL_KEEP_REQUESTS_NONE;
     hl_list_init(&m->asked);
@@ -280,6 +284,7 @@ enum hl_err hl_memory_open(
         hl_heap_init(&m->turns[i]);
     hl_id_source_init(&m->ids);
     hl_key_random(&m->key);
+    m->base.lane_key = &m->key;
     m->max_bytes = hl_store_memory_max(config);
     m->retention_ms = (int64_t)config->retention_ms;
     hl_list_init(&m->streams);

@@ -11,6 +11,7 @@
 enum hl_memory_delivery_state {
     HL_MEMORY_NONE,    /* the run is not final, or has no webhook */
     HL_MEMORY_PENDING, /* in its lane's list */
+    HL_MEMORY_WAITING, /* for its next attempt */
     HL_MEMORY_LEASED,
     HL_MEMORY_OK,
     HL_MEMORY_DEAD,
@@ -58,6 +59,8 @@ struct hl_memory_run {
     uint64_t attempts_dropped; /* older ones, to make room */
     bool is_cancel_wished;     /* the worker has been told */
     int64_t done_ms;
+    int64_t next_ms;                /* of the next attempt, as the sender said; 0: none */
+    struct hl_heap_node next_again; /* in `waiting` iff WAITING */
 };
 
 struct hl_memory_lane {
@@ -84,7 +87,7 @@ struct hl_memory {
     struct hl_id_map lanes;      /* struct hl_memory_lane */
     struct hl_id_map keys;       /* struct hl_memory_key */
     struct hl_list queued, final, unsent, known, begun, expiring, accounts;
-    struct hl_heap starts, retries, turns[HL_PRIORITIES];
+    struct hl_heap starts, retries, waiting, turns[HL_PRIORITIES];
     bool keeps_request; /* of runs that have begun: for another attempt, or after their ends */
     enum hl_keep_requests keep_requests;
     struct hl_list asked; /* whose requests are kept, the oldest end first */

@@ -173,6 +173,7 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
     hl_heap_remove(&m->starts, &run->start_by);
     hl_heap_remove(turns_of(m, run), &run->in_turn);
     hl_heap_remove(&m->retries, &run->due_again);
+    hl_heap_remove(&m->waiting, &run->next_again);
     hl_list_remove(&run->final);
     hl_list_remove(&run->due);
     hl_list_remove(&run->unsent);
@@ -183,6 +184,8 @@ void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run)
     m->bytes -= weight + run->body.size + run->log.n + run->attempt_log_n +
                 run->n_attempts * sizeof(*run->attempts);
     hl_buf_fini(&run->log);
+    for (size_t i = 0; i < run->n_attempts; i++)
+        hl_memory_attempt_strip(m, &run->attempts[i]);
     free(run->attempts);
     free(run->attempt_log);
     if (run->outcome.body.where == HL_BODY_INLINE)
@@ -202,13 +205,21 @@ static struct hl_list *newest_before(struct hl_memory *m, const struct hl_id *id
     return node;
 }
 
+static enum hl_err expect_delivery(struct hl_memory *m, const struct hl_accept *a)
+{
+    if (a->webhook_url.n == 0)
+        return HL_OK;
+    return hl_backlog_expect(m->base.backlog, hl_key_lane(&m->key, a->webhook_url));
+}
+
 static enum hl_err add_run(struct hl_memory *m, struct hl_accept *a, const struct hl_id *digest,
     struct hl_memory_run **out)
 {
     if (hl_id_map_find(&m->runs, &a->run_id))
         return HL_ERR_INVALID;
     struct hl_memory_run *run = new_run(a);
-    if (!run || hl_id_map_reserve(&m->runs, 1) != HL_OK || add_key(m, a, digest) != HL_OK) {
+    if (!run || hl_id_map_reserve(&m->runs, 1) != HL_OK || add_key(m, a, digest) != HL_OK ||
+        expect_delivery(m, a) != HL_OK) {
         free(run);
         return HL_ERR_NOMEM;
     }

@@ -1,17 +1,19 @@
 /* answer_delivery.c - one delivery, or a list of them. The reader's thread, inside a transaction.
- * Of a sealed webhook URL only scheme, host and port leave this file. */
+ * Of sealed webhook URLs only scheme, host and port are in a list. */
 #include "store/sqlite/answer_delivery.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/attempt_report.h"
 #include "store/destination.h"
 #include "store/message.h"
 #include "store/sqlite/merge.h"
 
+/* `url`, where it is not NULL, gets the webhook's whole URL, if it can be opened. */
 static enum hl_err ask_delivery(
-    struct hl_reading *r, const struct hl_id *id, struct hl_delivery_row *row)
+    struct hl_reading *r, const struct hl_id *id, struct hl_delivery_row *row, struct hl_buf *url)
 {
     char destination[HL_DESTINATION_MAX];
     struct hl_sql_row from;
@@ -30,11 +32,16 @@ static enum hl_err ask_delivery(
     row->max_attempts = (uint32_t)hl_sql_int(&from);
     row->created_ms = hl_sql_int(&from);
     row->done_ms = hl_sql_int(&from);
+    row->next_ms = hl_sql_int(&from);
     row->project = hl_sql_str(&from);
     row->app = hl_sql_str(&from);
-    row->destination = hl_destination_unseal(
-        &r->sealer, "webhook.url", &row->run_id, hl_sql_str(&from), destination);
-    err = hl_delivery_row_keep(row);
+    struct hl_str sealed = hl_sql_str(&from);
+    row->destination =
+        hl_destination_unseal(&r->sealer, "webhook.url", &row->run_id, sealed, destination);
+    if (url && row->destination.n > 0)
+        err = hl_unseal_append(&r->sealer, "webhook.url", &row->run_id, sealed, url);
+    if (!err)
+        err = hl_delivery_row_keep(row);
     hl_reading_done(r, HL_ASK_DELIVERY);
     return err;
 }
@@ -49,6 +56,7 @@ static void read_attempt(struct hl_sql_row *from, struct hl_attempt_row *row)
     row->http_status = (uint16_t)hl_sql_int(from);
     struct hl_str error = hl_sql_str(from);
     hl_str_put_cut(row->error, sizeof(row->error), error);
+    row->report = hl_attempt_report_unpack(hl_sql_str(from));
 }
 
 /* Those that are not shown count too. */
@@ -69,7 +77,8 @@ static enum hl_err count_attempts(struct hl_reading *r, struct hl_delivery_row *
 }
 
 /* They come newest first, so that those beyond the bound are the oldest, and are turned round. */
-static enum hl_err ask_attempts(struct hl_reading *r, struct hl_delivery_row *row)
+static enum hl_err ask_attempts(
+    struct hl_reading *r, struct hl_delivery_row *row, bool with_reports)
 {
     struct hl_sql_row from;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_ATTEMPTS);
@@ -77,6 +86,7 @@ static enum hl_err ask_attempts(struct hl_reading *r, struct hl_delivery_row *ro
     enum hl_err err;
     hl_sql_bind_id(&args, &row->delivery_id);
     hl_sql_bind_int(&args, HL_ATTEMPTS_SHOWN);
+    hl_sql_bind_int(&args, with_reports);
     while (!(err = hl_reading_row(r, HL_ASK_ATTEMPTS, &from))) {
         if (row->n_attempts == cap) {
             cap = cap ? 2 * cap : 4;
@@ -99,11 +109,11 @@ static enum hl_err ask_attempts(struct hl_reading *r, struct hl_delivery_row *ro
 
 enum hl_err hl_sqlite_answer_get_delivery(struct hl_reading *r, struct hl_get_delivery *g)
 {
-    enum hl_err err = ask_delivery(r, &g->delivery_id, &g->delivery);
+    enum hl_err err = ask_delivery(r, &g->delivery_id, &g->delivery, &g->webhook_url);
     if (!err && !hl_store_name_fits(g->delivery.project, g->project))
         err = HL_ERR_NOT_FOUND;
     if (!err)
-        err = ask_attempts(r, &g->delivery);
+        err = ask_attempts(r, &g->delivery, true);
     if (err)
         hl_delivery_row_fini(&g->delivery);
     return err;
@@ -132,13 +142,13 @@ static enum hl_err add_row(
     struct hl_reading *r, struct hl_list_deliveries *l, const struct hl_id *id)
 {
     struct hl_delivery_row *row = &l->rows[l->count];
-    enum hl_err err = ask_delivery(r, id, row);
+    enum hl_err err = ask_delivery(r, id, row, NULL);
     if (!err && !is_wanted(l, row)) {
         hl_delivery_row_fini(row);
         return HL_OK;
     }
     if (!err && l->with_attempts)
-        err = ask_attempts(r, row);
+        err = ask_attempts(r, row, false);
     if (err)
         hl_delivery_row_fini(row);
     l->count += !err;

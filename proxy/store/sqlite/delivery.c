@@ -46,7 +46,7 @@ enum hl_err hl_stored_delivery_add(struct hl_database *db, const struct hl_id *r
     hl_sql_bind_int(&args, now_ms);
     err = hl_database_run(db, HL_SQL_DELIVERY_ADD);
     if (err || !is_lost)
-        return err ? err : hl_backlog_add_pending(db->base.backlog, lane);
+        return err ? err : hl_backlog_add_expected(db->base.backlog, lane);
     HL_LOG(ERROR, "store: a run's webhook is missing; it is a dead letter",
         HL_LOG_ID("run_id", run_id), HL_LOG_ID("delivery_id", &id));
     db->base.backlog->now.dead++;
@@ -70,6 +70,7 @@ enum hl_err hl_stored_delivery_find(struct hl_database *db, const struct hl_id *
     out->n = (uint32_t)hl_sql_int(&row);
     out->max_attempts = (uint32_t)hl_sql_int(&row);
     out->is_leased = hl_sql_int(&row);
+    out->due_ms = hl_sql_int(&row);
     hl_database_done(db, HL_SQL_DELIVERY_FIND);
     return is_owner ? HL_OK : HL_ERR_NOT_FOUND;
 }

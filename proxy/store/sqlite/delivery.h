@@ -9,6 +9,7 @@ struct hl_stored_delivery {
     enum hl_delivery_state state;
     uint32_t round, n, max_attempts;
     bool is_leased;
+    int64_t due_ms; /* the next attempt is not before; 0: at any time */
 };
 
 /* The run's webhook waits for its first attempt. */

@@ -1,4 +1,4 @@
-/* due.c - see due.h. What is due stands in the queue where it stood. */
+/* due.c - see due.h. A run that is due stands in the queue where it stood. */
 #include "store/sqlite/due.h"
 
 #include "store/sqlite/retry.h"
@@ -56,4 +56,37 @@ enum hl_err hl_due_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int
     if (!err && due.due_ms < *due_ms)
         *due_ms = due.due_ms;
     return hl_database_end(db, err == HL_ERR_NOT_FOUND ? HL_OK : err);
+}
+
+/* --- deliveries ----------------------------------------------------------------------------- */
+
+static enum hl_err next_due(struct hl_database *db, int64_t *due_ms)
+{
+    struct hl_sql_row row;
+    *due_ms = INT64_MAX;
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_NEXT_DUE, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    *due_ms = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_DELIVERY_NEXT_DUE);
+    return HL_OK;
+}
+
+enum hl_err hl_due_recall(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_RECALL);
+    hl_sql_bind_int(&args, now_ms);
+    hl_sql_bind_int(&args, max);
+    enum hl_err err;
+    while (!(err = hl_database_row(db, HL_SQL_DELIVERY_RECALL, &row))) {
+        err = hl_backlog_recall(d->backlog, (uint64_t)hl_sql_int(&row));
+        if (err)
+            break;
+    }
+    hl_database_done(db, HL_SQL_DELIVERY_RECALL);
+    if (err == HL_ERR_NOT_FOUND)
+        err = next_due(db, due_ms);
+    return hl_database_end(db, err);
 }

@@ -203,16 +203,18 @@ static enum hl_err write_webhook(struct hl_database *db, const struct hl_accept 
             &db->sealer, "webhook.secret", &a->run_id, a->webhook_secret, &db->sealed_secret);
     if (err)
         return err;
+    uint64_t lane = hl_key_lane(&db->key, a->webhook_url);
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_ADD);
     hl_sql_bind_id(&args, &a->run_id);
-    hl_sql_bind_int(&args, (int64_t)hl_key_lane(&db->key, a->webhook_url));
+    hl_sql_bind_int(&args, (int64_t)lane);
     hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_url));
     if (a->webhook_secret.n > 0)
         hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_secret));
     else
         hl_sql_bind_null(&args);
     hl_sql_bind_text(&args, a->traceparent);
-    return hl_database_run(db, HL_SQL_WEBHOOK_ADD);
+    err = hl_database_run(db, HL_SQL_WEBHOOK_ADD);
+    return err ? err : hl_backlog_expect(db->base.backlog, lane);
 }
 
 static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)

@@ -5,6 +5,7 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "store/attempt_report.h"
 #include "store/message.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/ended.h"
@@ -39,6 +40,8 @@ static enum hl_err read_delivery(
     l->project = hl_store_message_copy(&room, project);
     l->app = hl_store_message_copy(&room, app);
     l->traceparent = hl_store_message_copy(&room, trace);
+    l->is_async = hl_sql_int(row);
+    l->failing_since_ms = hl_backlog_failing_since(db->base.backlog, lane);
     l->outcome.state = (enum hl_run_state)hl_sql_int(row);
     hl_sql_outcome(row, &l->outcome, &bytes);
     enum hl_err err = hl_unseal_into(&db->sealer, "webhook.url", &run_id, url, &room, &l->url);
@@ -198,6 +201,7 @@ enum hl_err hl_lease_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t 
 static enum hl_err close_attempt(
     struct hl_database *db, const struct hl_attempt_outcome *o, bool is_last)
 {
+    char report[HL_REPORT_PACKED_MAX];
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_END);
     hl_sql_bind_id(&args, &o->delivery_id);
     hl_sql_bind_int(&args, o->round);
@@ -207,6 +211,10 @@ static enum hl_err close_attempt(
     hl_sql_bind_int(&args, hl_attempt_final_verdict(o->verdict, is_last));
     hl_sql_bind_int(&args, o->http_status);
     hl_sql_bind_text(&args, hl_str_from(o->error));
+    if (o->report)
+        hl_sql_bind_blob(&args, hl_attempt_report_pack(o->report, report));
+    else
+        hl_sql_bind_null(&args);
     return hl_database_run(db, HL_SQL_ATTEMPT_END);
 }
 
@@ -223,13 +231,43 @@ static enum hl_err drop_attempt(struct hl_database *db, const struct hl_attempt_
     return err;
 }
 
-static enum hl_err give_back(
-    struct hl_database *db, const struct hl_id *id, uint64_t lane, bool is_parked)
+/* One that waited for its retry waits on until that is due. */
+static enum hl_err give_back(struct hl_database *db, const struct hl_id *id,
+    const struct hl_stored_delivery *delivery, bool is_parked)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_UNLEASE);
     hl_sql_bind_id(&args, id);
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_UNLEASE);
-    return err ? err : hl_backlog_unlease(db->base.backlog, lane, is_parked);
+    if (err)
+        return err;
+    if (delivery->due_ms > 0)
+        return hl_backlog_put_delivery_off(
+            db->base.backlog, delivery->lane, is_parked, delivery->due_ms);
+    return hl_backlog_unlease(db->base.backlog, delivery->lane, is_parked);
+}
+
+static enum hl_err wait_until(
+    struct hl_database *db, const struct hl_attempt_outcome *o, bool is_leased)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_WAIT);
+    hl_sql_bind_id(&args, &o->delivery_id);
+    hl_sql_bind_int(&args, is_leased);
+    hl_sql_bind_int(&args, o->next_ms);
+    return hl_database_run(db, HL_SQL_DELIVERY_WAIT);
+}
+
+/* The sender waits with it; after a crash it is known until when. */
+static enum hl_err keep_lease(struct hl_database *db, const struct hl_attempt_outcome *o)
+{
+    return o->next_ms > 0 ? wait_until(db, o, true) : HL_OK;
+}
+
+static enum hl_err put_off(
+    struct hl_database *db, const struct hl_attempt_outcome *o, uint64_t lane)
+{
+    enum hl_err err = wait_until(db, o, false);
+    return err ? err
+               : hl_backlog_put_delivery_off(db->base.backlog, lane, o->is_parked, o->next_ms);
 }
 
 /* Where too many are parked, it keeps its place. */
@@ -240,6 +278,22 @@ static enum hl_err park(struct hl_database *db, uint64_t lane, bool *is_parked)
     return err == HL_ERR_BUSY ? HL_OK : err;
 }
 
+/* What the sender says of the destination; whether it fails is on disk. */
+static enum hl_err judge(struct hl_database *db, uint64_t lane, const struct hl_attempt_outcome *o)
+{
+    struct hl_lane_standing standing = {o->health, o->failing_since_ms};
+    bool has_changed;
+    enum hl_err err = hl_backlog_judge(db->base.backlog, lane, standing, &has_changed);
+    if (err || !has_changed)
+        return err;
+    enum hl_sql which = standing.failing_since_ms > 0 ? HL_SQL_FAILING_ADD : HL_SQL_FAILING_DROP;
+    struct hl_sql_args args = hl_database_bind(db, which);
+    hl_sql_bind_int(&args, (int64_t)lane);
+    if (which == HL_SQL_FAILING_ADD)
+        hl_sql_bind_int(&args, standing.failing_since_ms);
+    return hl_database_run(db, which);
+}
+
 static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcome *o,
     const struct hl_stored_delivery *delivery, int64_t now_ms, bool *is_parked)
 {
@@ -248,10 +302,20 @@ static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcom
     enum hl_err err = is_never_sent ? drop_attempt(db, o) : close_attempt(db, o, is_last);
     if (err)
         return err;
+    if (o->verdict != HL_ATTEMPT_ABANDONED)
+        err = judge(db, delivery->lane, o);
+    if (err)
+        return err;
+    if (o->verdict == HL_ATTEMPT_RETRY && !is_last && o->puts_off)
+        return put_off(db, o, delivery->lane);
+    if (o->verdict == HL_ATTEMPT_RETRY && !is_last)
+        err = keep_lease(db, o);
+    if (err)
+        return err;
     if (o->verdict == HL_ATTEMPT_RETRY && !is_last)
         return o->parks && !o->is_parked ? park(db, delivery->lane, is_parked) : HL_OK;
     if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)
-        return give_back(db, &o->delivery_id, delivery->lane, o->is_parked);
+        return give_back(db, &o->delivery_id, delivery, o->is_parked);
 
     bool is_ok = o->verdict == HL_ATTEMPT_OK;
     err = hl_stored_delivery_end(

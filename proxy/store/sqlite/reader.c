@@ -12,6 +12,7 @@
 #include "store/operation.h"
 #include "store/sqlite/answer_account.h"
 #include "store/sqlite/answer_delivery.h"
+#include "store/sqlite/answer_destination.h"
 #include "store/sqlite/answer_run.h"
 
 struct hl_sqlite_reader {
@@ -35,6 +36,8 @@ static enum hl_err answer(struct hl_reading *r, struct hl_store_msg *m)
         return hl_sqlite_answer_get_delivery(r, (struct hl_get_delivery *)m);
     case HL_STORE_LIST_DELIVERIES:
         return hl_sqlite_answer_list_deliveries(r, (struct hl_list_deliveries *)m);
+    case HL_STORE_LIST_DESTINATIONS:
+        return hl_sqlite_answer_list_destinations(r, (struct hl_list_destinations *)m);
     case HL_STORE_LIST_APPS:
         return hl_sqlite_answer_list_apps(r, (struct hl_list_apps *)m);
     case HL_STORE_LIST_ACCOUNTS:

@@ -54,7 +54,8 @@
         " ORDER BY project LIMIT ?1")                                                              \
     X(DELIVERY, "SELECT delivery.delivery_id, delivery.run_id, delivery.state, result.state,"      \
         " delivery.round, delivery.n, delivery.max_attempts, delivery.created_ms,"                 \
-        " delivery.done_ms, app.project, app.name, webhook.url"                                    \
+        " delivery.done_ms, CASE delivery.state WHEN 0 THEN delivery.due_ms END,"                   \
+        " app.project, app.name, webhook.url"                                                      \
         " FROM delivery LEFT JOIN run ON run.run_id = delivery.run_id"                             \
         " LEFT JOIN result ON result.number = run.number"                                          \
         " LEFT JOIN app ON app.app_id = delivery.app_id"                                           \
@@ -65,8 +66,30 @@
     X(DELIVERY_IDS_OF_RUN, "SELECT delivery_id FROM delivery INDEXED BY delivery_by_run"           \
         " WHERE run_id = ?1 AND delivery_id < ?3 AND delivery_id >= ?4"                            \
         " ORDER BY delivery_id DESC LIMIT ?5")                                                     \
-    X(ATTEMPTS, "SELECT round, n, started_ms, ended_ms, coalesce(verdict, 5), http_status, error"  \
+    X(ATTEMPTS, "SELECT round, n, started_ms, ended_ms, coalesce(verdict, 5), http_status, error,"  \
+        " CASE ?3 WHEN 1 THEN report END"                                                          \
         " FROM attempt WHERE delivery_id = ?1 ORDER BY round DESC, n DESC LIMIT ?2")               \
+    X(LANE_NEXT, "SELECT lane FROM (SELECT (SELECT min(delivery.lane) FROM delivery"              \
+        " INDEXED BY delivery_by_lane WHERE delivery.app_id = app.app_id"                          \
+        " AND delivery.lane > coalesce(?2, -9e999)) AS lane FROM app WHERE app.project = ?1)"      \
+        " WHERE lane IS NOT NULL ORDER BY lane LIMIT 1")                                           \
+    X(LANE_URL, "SELECT delivery.run_id, webhook.url FROM app CROSS JOIN delivery"                 \
+        " INDEXED BY delivery_by_lane ON delivery.app_id = app.app_id AND delivery.lane = ?2"      \
+        " JOIN webhook ON webhook.run_id = delivery.run_id WHERE app.project = ?1 LIMIT 1")        \
+    X(LANE_COUNTS, "SELECT coalesce(sum(state = 0), 0), coalesce(sum(state = 2), 0),"              \
+        " (SELECT min((SELECT created_ms FROM delivery INDEXED BY delivery_by_lane"                \
+        " WHERE app_id = app.app_id AND lane = ?2 AND state = 0 ORDER BY delivery_id LIMIT 1))"    \
+        " FROM app WHERE project = ?1),"                                                           \
+        " (SELECT since_ms FROM failing WHERE lane = ?2) FROM app CROSS JOIN delivery"             \
+        " INDEXED BY delivery_by_lane ON delivery.app_id = app.app_id AND delivery.lane = ?2"      \
+        " WHERE app.project = ?1 AND delivery.state IN (0, 2)")                                    \
+    X(LANE_ATTEMPTS, "WITH s(state) AS (VALUES (0), (1), (2)), looked(id) AS"                      \
+        " (SELECT delivery_id FROM app CROSS JOIN s CROSS JOIN delivery ON delivery_id IN"         \
+        " (SELECT delivery_id FROM delivery INDEXED BY delivery_by_lane WHERE app_id = app.app_id" \
+        " AND lane = ?2 AND state = s.state ORDER BY delivery_id DESC LIMIT ?3)"                   \
+        " WHERE app.project = ?1 ORDER BY delivery_id DESC LIMIT ?3)"                              \
+        " SELECT started_ms, ended_ms, coalesce(verdict, 5), http_status, error FROM looked"       \
+        " CROSS JOIN attempt ON attempt.delivery_id = looked.id")                                  \
     X(ATTEMPT_COUNT, "SELECT count(*) FROM attempt WHERE delivery_id = ?1")                        \
     X(ACCOUNTS, "SELECT " HL_ACCOUNT_COLUMNS " FROM account WHERE account_id < ?1"                 \
         " ORDER BY account_id DESC LIMIT ?2")                                                      \

@@ -4,6 +4,8 @@
  * go on with the next attempt, and what waits is counted. */
 #include "store/sqlite/recover.h"
 
+#include <stddef.h>
+
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
@@ -241,19 +243,55 @@ static enum hl_err check_turns(struct hl_database *db)
     return queued == turns ? HL_OK : hl_turn_mend(db);
 }
 
-static enum hl_err count_deliveries(struct hl_database *db)
+/* Lanes and how many there are of what `which` asks for. */
+static enum hl_err count_lanes(struct hl_database *db, enum hl_sql which, size_t member)
 {
     struct hl_sql_row row;
     enum hl_err err;
-    while (!(err = hl_database_row(db, HL_SQL_DELIVERY_LANES, &row))) {
+    while (!(err = hl_database_row(db, which, &row))) {
+        struct hl_lane_counts n = {0};
         uint64_t lane = (uint64_t)hl_sql_int(&row);
-        uint32_t n = (uint32_t)hl_sql_int(&row);
+        *(uint32_t *)((char *)&n + member) = (uint32_t)hl_sql_int(&row);
         err = hl_backlog_load(db->base.backlog, lane, n);
         if (err)
             break;
     }
-    hl_database_done(db, HL_SQL_DELIVERY_LANES);
+    hl_database_done(db, which);
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+static enum hl_err load_failing(struct hl_database *db)
+{
+    struct hl_sql_row row;
+    struct hl_backlog *backlog = db->base.backlog;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_FAILING_TRIM);
+    hl_sql_bind_int(&args, hl_clock_wall_ms() - db->retention_ms);
+    enum hl_err err = hl_database_run(db, HL_SQL_FAILING_TRIM);
+    hl_backlog_begin(backlog);
+    while (!err && !(err = hl_database_row(db, HL_SQL_FAILING_EACH, &row))) {
+        uint64_t lane = (uint64_t)hl_sql_int(&row);
+        bool has_changed;
+        struct hl_lane_standing standing = {HL_LANE_FAILING, hl_sql_int(&row)};
+        err = hl_backlog_judge(backlog, lane, standing, &has_changed);
+    }
+    hl_database_done(db, HL_SQL_FAILING_EACH);
+    hl_backlog_commit(backlog);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+static enum hl_err count_deliveries(struct hl_database *db)
+{
+    static const struct {
+        enum hl_sql which;
+        size_t member;
+    } counts[] = {{HL_SQL_DELIVERY_LANES, offsetof(struct hl_lane_counts, pending)},
+        {HL_SQL_DELIVERY_WAITING_LANES, offsetof(struct hl_lane_counts, waiting)},
+        {HL_SQL_WEBHOOK_EXPECTED_LANES, offsetof(struct hl_lane_counts, accepted)}};
+    enum hl_err err = load_failing(db);
+    for (size_t i = 0; i < HL_ARRAY_LEN(counts) && !err; i++)
+        err = count_lanes(db, counts[i].which, counts[i].member);
+    db->base.backlog->recall_ms = 0; /* the first look says when it is */
+    return err;
 }
 
 /* Releasing makes deliveries, which the backlog counts at once: it is begun afresh after it. */

@@ -151,6 +151,17 @@ static const char *const versions[] = {
      * their own. */
     "ALTER TABLE result ADD COLUMN is_stream INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX result_stream ON result (finished_ms, number) WHERE is_stream = 1;",
+
+    /* Retries that wait in the store; what is known of an attempt and of destinations. */
+    "ALTER TABLE delivery ADD COLUMN due_ms INTEGER;"
+    "DROP INDEX delivery_due;"
+    "CREATE INDEX delivery_due ON delivery (lane, delivery_id)"
+    " WHERE state = 0 AND is_leased = 0 AND due_ms IS NULL;"
+    "CREATE INDEX delivery_waiting ON delivery (due_ms, lane)"
+    " WHERE state = 0 AND is_leased = 0 AND due_ms IS NOT NULL;"
+    "CREATE INDEX delivery_by_lane ON delivery (app_id, lane, state, delivery_id);"
+    "ALTER TABLE attempt ADD COLUMN report BLOB;"
+    "CREATE TABLE failing (lane INTEGER PRIMARY KEY, since_ms INTEGER NOT NULL);",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

@@ -274,6 +274,7 @@ static enum hl_err open_all(
     if (err)
         return err;
     db->base.data_dir = db->dir.path;
+    db->base.lane_key = &db->key;
     db->base.max_batch = (size_t)hl_data_dir_reserve_size(&db->dir) / BATCHES_IN_RESERVE;
     configure(db, config);
     hl_data_dir_use_reserve_if_short(&db->dir);
@@ -353,6 +354,7 @@ static const struct hl_driver_vt vt = {
     .release = hl_claim_release,
     .cancel = hl_stored_run_cancel,
     .expire = hl_due_expire,
+    .recall = hl_due_recall,
     .lease = hl_lease_take,
     .attempt = hl_lease_attempt,
     .outcome = hl_lease_outcome,

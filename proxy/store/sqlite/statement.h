@@ -39,7 +39,7 @@
     " app.name IS NOT NULL AND webhook.run_id IS NOT NULL AND result.number IS NOT NULL,"          \
     " delivery.lane, delivery.round, delivery.n,"                                                  \
     " delivery.max_attempts, app.project, app.name, webhook.url, webhook.secret,"                  \
-    " webhook.traceparent, result.state, " HL_SQL_RESULT " FROM delivery" index                    \
+    " webhook.traceparent, run.is_async, result.state, " HL_SQL_RESULT " FROM delivery" index      \
     " LEFT JOIN run ON run.run_id = delivery.run_id"                                               \
     " LEFT JOIN app ON app.app_id = run.app_id"                                                    \
     " LEFT JOIN webhook ON webhook.run_id = run.run_id"                                            \
@@ -182,20 +182,37 @@
     X(RESULT_DROP, "DELETE FROM result WHERE number = ?")                                          \
     X(DELIVERY_ADD, "INSERT INTO delivery (delivery_id, run_id, app_id, lane, state, round, n,"    \
         " max_attempts, is_leased, created_ms) VALUES (?, ?, ?, ?, 0, 1, 0, ?, 0, ?)")             \
-    X(DELIVERY_FIND, "SELECT app.project, lane, state, round, n, max_attempts, is_leased"          \
-        " FROM delivery LEFT JOIN app ON app.app_id = delivery.app_id WHERE delivery_id = ?")      \
+    X(DELIVERY_FIND, "SELECT app.project, lane, state, round, n, max_attempts, is_leased,"         \
+        " due_ms FROM delivery LEFT JOIN app ON app.app_id = delivery.app_id WHERE delivery_id = ?")      \
     X(DELIVERY_READ, HL_SQL_LEASED("") " WHERE delivery.delivery_id = ?")                          \
     X(DELIVERY_NEXT, HL_SQL_LEASED(" INDEXED BY delivery_due")                                     \
-        " WHERE delivery.state = 0 AND delivery.is_leased = 0 AND delivery.lane = ?"               \
+        " WHERE delivery.state = 0 AND delivery.is_leased = 0 AND delivery.due_ms IS NULL"         \
+        " AND delivery.lane = ?"                                                                   \
         " ORDER BY delivery.delivery_id LIMIT 1")                                                  \
     X(DELIVERY_LEASE, "UPDATE delivery SET is_leased = 1, n = n + 1, max_attempts = ?2"            \
         " WHERE delivery_id = ?1")                                                                 \
-    X(DELIVERY_SET_N, "UPDATE delivery SET n = ?2 WHERE delivery_id = ?1")                         \
+    X(DELIVERY_SET_N, "UPDATE delivery SET n = ?2, due_ms = NULL WHERE delivery_id = ?1")                       \
     X(DELIVERY_UNLEASE, "UPDATE delivery SET is_leased = 0 WHERE delivery_id = ?")                 \
-    X(DELIVERY_END, "UPDATE delivery SET is_leased = 0, state = ?2, done_ms = ?3"                  \
+    X(DELIVERY_WAIT, "UPDATE delivery SET is_leased = ?2, due_ms = ?3 WHERE delivery_id = ?1")     \
+    X(DELIVERY_RECALL, "UPDATE delivery SET due_ms = NULL WHERE delivery_id IN"                    \
+        " (SELECT delivery_id FROM delivery INDEXED BY delivery_waiting WHERE state = 0"           \
+        " AND is_leased = 0 AND due_ms IS NOT NULL AND due_ms <= ?1 ORDER BY due_ms LIMIT ?2)"     \
+        " RETURNING lane")                                                                         \
+    X(DELIVERY_NEXT_DUE, "SELECT due_ms FROM delivery INDEXED BY delivery_waiting WHERE state = 0" \
+        " AND is_leased = 0 AND due_ms IS NOT NULL ORDER BY due_ms LIMIT 1")                       \
+    X(DELIVERY_WAITING_LANES, "SELECT lane, count(*) FROM delivery INDEXED BY delivery_waiting"    \
+        " WHERE state = 0 AND is_leased = 0 AND due_ms IS NOT NULL GROUP BY lane")                 \
+    X(WEBHOOK_EXPECTED_LANES, "SELECT webhook.lane, count(*) FROM ticket"                          \
+        " JOIN webhook ON webhook.run_id = ticket.run_id GROUP BY webhook.lane")                   \
+    X(FAILING_ADD, "INSERT INTO failing (lane, since_ms) VALUES (?, ?)"                            \
+        " ON CONFLICT (lane) DO UPDATE SET since_ms = excluded.since_ms")                          \
+    X(FAILING_DROP, "DELETE FROM failing WHERE lane = ?")                                          \
+    X(FAILING_EACH, "SELECT lane, since_ms FROM failing")                                          \
+    X(FAILING_TRIM, "DELETE FROM failing WHERE since_ms < ?")                                      \
+    X(DELIVERY_END, "UPDATE delivery SET is_leased = 0, due_ms = NULL, state = ?2, done_ms = ?3"   \
         " WHERE delivery_id = ?1")                                                                 \
     X(DELIVERY_RENEW, "UPDATE delivery SET state = 0, round = round + 1, n = 0,"                   \
-        " max_attempts = ?2, is_leased = 0, done_ms = NULL WHERE delivery_id = ?1")                \
+        " max_attempts = ?2, is_leased = 0, due_ms = NULL, done_ms = NULL WHERE delivery_id = ?1")              \
     X(DELIVERY_OF, "SELECT 1 FROM delivery WHERE run_id = ? AND state = ?")                        \
     X(DELIVERY_ENDED, "SELECT app.app_id, delivery.delivery_id, delivery.lane, delivery.done_ms"    \
         " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
@@ -210,15 +227,15 @@
         " WHERE delivery.state = 0 AND delivery.is_leased = 1"                                     \
         " AND delivery.delivery_id > (CASE part.id WHEN ?1 THEN ?2 ELSE -9e999 END) LIMIT 1")      \
     X(DELIVERY_RENAME, "UPDATE delivery SET delivery_id = run_id, is_leased = 0, state = 2,"        \
-        " done_ms = ?1 WHERE state = 0 AND is_leased = ?2 AND (typeof(delivery_id) <> 'blob'"      \
+        " done_ms = ?1 WHERE state = 0 AND is_leased = ?2 AND (?2 = 1 OR due_ms IS NULL) AND (typeof(delivery_id) <> 'blob'"      \
         " OR length(delivery_id) <> 16) RETURNING lane, run_id")                                   \
     X(DELIVERY_LANES, "SELECT lane, count(*) FROM delivery INDEXED BY delivery_due"                \
-        " WHERE state = 0 AND is_leased = 0 GROUP BY lane")                                        \
+        " WHERE state = 0 AND is_leased = 0 AND due_ms IS NULL GROUP BY lane")                                        \
     X(DELIVERY_OLDEST, "SELECT min((SELECT created_ms FROM delivery WHERE app_id = app.app_id"     \
         " AND state = 0 ORDER BY delivery_id LIMIT 1)) FROM app")                                  \
     X(ATTEMPT_ADD, "INSERT INTO attempt (delivery_id, round, n, started_ms) VALUES (?, ?, ?, ?)")  \
     X(ATTEMPT_END, "UPDATE attempt SET started_ms = ?4, ended_ms = ?5, verdict = ?6,"              \
-        " http_status = ?7, error = ?8"                                                            \
+        " http_status = ?7, error = ?8, report = ?9"                                                           \
         " WHERE delivery_id = ?1 AND round = ?2 AND n = ?3 AND verdict IS NULL")                   \
     X(ATTEMPT_LOSE, "UPDATE attempt SET ended_ms = ?4, verdict = 4"                                \
         " WHERE delivery_id = ?1 AND round = ?2 AND n = ?3 AND verdict IS NULL")                   \

@@ -95,6 +95,7 @@ void fixture_init(struct fixture *f, enum hl_store_kind kind)
         .run_attempts = 1,
         .retry_on = {.interrupted = true},
         .webhook_attempts = 3,
+        .webhook_concurrency = 256,
         .webhook_per_host = 4,
         .max_queued_runs = 100000,
         .max_pending_deliveries = 100000,

@@ -57,12 +57,26 @@ bool model_may_be_gone(const struct model_run *run, int64_t now_ms, int64_t rete
 
 /* --- runs ----------------------------------------------------------------------------------- */
 
+/* Runs that go on and deliveries that do, of one destination. */
+static uint64_t count_of_lane(const struct model *m, unsigned lane)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        const struct model_run *run = &m->runs[i];
+        bool is_counted = !hl_run_state_is_final(run->state) || run->delivery == MODEL_PENDING ||
+                          run->delivery == MODEL_LEASED;
+        n += run->has_webhook && run->lane == lane && is_counted;
+    }
+    return n;
+}
+
 static enum hl_err check_limits(const struct model *m, const struct model_run *run)
 {
     if (model_queued(m) >= m->max_queued)
         return HL_ERR_BUSY;
     uint64_t pending = model_deliveries(m, MODEL_PENDING) + model_deliveries(m, MODEL_LEASED);
-    return run->has_webhook && pending >= m->max_pending ? HL_ERR_BUSY : HL_OK;
+    bool is_over = pending >= m->max_pending || count_of_lane(m, run->lane) >= m->max_pending / 2;
+    return run->has_webhook && is_over ? HL_ERR_BUSY : HL_OK;
 }
 
 static void add(struct model *m, const struct model_run *run)

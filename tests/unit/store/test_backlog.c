@@ -7,7 +7,7 @@ static struct hl_backlog b;
 
 static void init(void)
 {
-    hl_backlog_init(&b, 2, 3, 2);
+    hl_backlog_init(&b, 2, 3, 256, 2);
     hl_backlog_begin(&b);
 }
 
@@ -21,7 +21,7 @@ TestSuite(backlog, .init = init, .fini = fini);
 /* The lane whose turn it is is leased from; 0: none is ready. */
 static uint64_t lease_next(void)
 {
-    struct hl_lane *lane = hl_backlog_next_lane(&b);
+    struct hl_lane *lane = hl_backlog_next_lane(&b, 1000);
     if (!lane)
         return 0;
     uint64_t name = lane->name;

@@ -406,7 +406,7 @@ static void open_driver(void)
 {
     t.f.config.run_attempts = 1 + pick(2);
     t.m.run_attempts = t.f.config.run_attempts;
-    hl_backlog_init(&t.backlog, t.m.max_queued, 100000, 4);
+    hl_backlog_init(&t.backlog, t.m.max_queued, 100000, 256, 4);
     enum hl_err err = hl_sqlite_open(&t.d, &t.f.config, &t.backlog, t.f.why, sizeof(t.f.why));
     cr_assert(err == HL_OK, "%s", t.f.why);
     hl_batch_init(&t.batch, t.d, &t.backlog);

@@ -154,7 +154,7 @@ static void init(void)
     fixture_init(&s.f, HL_STORE_MEMORY);
     atomic_store(&s.most_body, UINT64_MAX);
     s.driver = (struct hl_driver){.vt = &vt, .backlog = &s.engine.backlog};
-    hl_backlog_init(&s.engine.backlog, 1000, 1000, 4);
+    hl_backlog_init(&s.engine.backlog, 1000, 1000, 256, 4);
 }
 
 static void start(void)

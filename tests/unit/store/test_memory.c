@@ -41,7 +41,7 @@ Test(memory, shedding_looks_at_so_many_in_a_step_and_at_none_twice)
     struct hl_driver *d;
     fixture_init(&f, HL_STORE_MEMORY);
     f.config.store_max_bytes = (struct hl_store_limit){.bytes = 1};
-    hl_backlog_init(&backlog, RUNS, RUNS, 4);
+    hl_backlog_init(&backlog, RUNS, RUNS, 256, 4);
     cr_assert_eq(hl_memory_open(&d, &f.config, &backlog), HL_OK);
     struct hl_memory *m = hl_memory_of(d);
     hl_backlog_begin(&backlog);

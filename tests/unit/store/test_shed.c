@@ -33,7 +33,7 @@ static int on_statement(unsigned what, void *arg, void *statement, void *text)
 
 static void open_driver(void)
 {
-    hl_backlog_init(&backlog, 100000, 100000, 4);
+    hl_backlog_init(&backlog, 100000, 100000, 256, 4);
     enum hl_err err = hl_sqlite_open(&d, &f.config, &backlog, f.why, sizeof(f.why));
     cr_assert(err == HL_OK, "%s", f.why);
     sqlite3_trace_v2(hl_database_of(d)->db, SQLITE_TRACE_STMT, on_statement, NULL);
@@ -249,7 +249,7 @@ static void shed_all(void)
 static void end_delivery(enum hl_attempt_verdict verdict)
 {
     struct hl_leased *l = NULL;
-    struct hl_lane *lane = hl_backlog_next_lane(&backlog);
+    struct hl_lane *lane = hl_backlog_next_lane(&backlog, 1000);
     bool is_parked;
     begin();
     cr_assert_eq(d->vt->lease(d, lane->name, hl_clock_wall_ms(), &l), HL_OK);
@@ -271,7 +271,7 @@ static long long runs_now(void)
 
 Test(shed, runs_go_after_their_bodies_the_oldest_first_and_no_more_than_needed)
 {
-    enum { RUNS = 240 }; /* their records are less than a file, with the tables that there are */
+    enum { RUNS = 120 }; /* their records are less than a file, with the tables that there are */
     struct hl_id files[4];
     uint64_t empty = bytes_now();
     finish_many(RUNS, NULL, NULL);
@@ -583,7 +583,7 @@ Test(shed, leases_of_the_last_process_are_found_without_a_look_at_all_that_waits
         " epoch, method, path) SELECT CAST('0123456789ab' || i AS BLOB), 1, 1, 1, 1, 0, 1, 1, "
         "'POST', '/' FROM k;"
         "INSERT INTO delivery SELECT run_id, run_id, 1, 5, 0, 1, 1, 3,"
-        " run_id > CAST('0123456789ab2900' AS BLOB), 0, NULL FROM run");
+        " run_id > CAST('0123456789ab2900' AS BLOB), 0, NULL, NULL FROM run");
     d->vt->close(d);
     hl_backlog_fini(&backlog);
     open_driver();

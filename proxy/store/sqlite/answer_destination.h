@@ -1,0 +1,11 @@
+/* answer_destination.h - LIST_DESTINATIONS. The reader's thread, inside a transaction. */
+#ifndef HL_STORE_SQLITE_ANSWER_DESTINATION_H
+#define HL_STORE_SQLITE_ANSWER_DESTINATION_H
+
+#include "store/question.h"
+#include "store/sqlite/reading.h"
+
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_destinations(
+    struct hl_reading *r, struct hl_list_destinations *l);
+
+#endif
