@@ -29,6 +29,7 @@ static const struct hl_pg_question *const questions[] = {
     [HL_STORE_LIST_RUNS] = &hl_pg_list_runs,
     [HL_STORE_GET_DELIVERY] = &hl_pg_get_delivery,
     [HL_STORE_LIST_DELIVERIES] = &hl_pg_list_deliveries,
+    [HL_STORE_LIST_DESTINATIONS] = &hl_pg_list_destinations,
     [HL_STORE_LIST_APPS] = &hl_pg_list_apps,
     [HL_STORE_LIST_REPLICAS] = &hl_pg_list_replicas,
     [HL_STORE_LIST_ACCOUNTS] = &hl_pg_list_accounts,

@@ -2,7 +2,9 @@
 #include "base/clock.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/crowd.h"
 #include "store/postgres/notify.h"
+#include "store/postgres/places.h"
 #include "store/postgres/push.h"
 
 /* Redeliveries are cut into pieces, so that a hundred thousand of them hold nobody up. */
@@ -68,6 +70,43 @@ static void subject_of_outcome(struct hl_pg_op *op)
     op->subject = outcome_of(op)->delivery_id;
 }
 
+static void item_part(struct hl_pg_params *p, bool is_there, int32_t us)
+{
+    if (is_there)
+        hl_pg_item_int(p, us);
+    else
+        hl_pg_item_null(p);
+}
+
+static void item_text(struct hl_pg_params *p, struct hl_str text)
+{
+    if (text.n > 0)
+        hl_pg_item_str(p, text);
+    else
+        hl_pg_item_null(p);
+}
+
+static bool puts_off(const struct hl_attempt_outcome *o)
+{
+    return o->verdict == HL_ATTEMPT_RETRY && o->puts_off;
+}
+
+/* Of the deliveries whose attempts have one. */
+static void bind_reports(struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+{
+    static const struct hl_attempt_report none = {.name_us = -1};
+    const struct hl_attempt_report *of[HL_PG_FLUSH_OPS];
+    for (size_t i = 0; i < n; i++)
+        of[i] = outcome_of(ops[i])->report ? outcome_of(ops[i])->report : &none;
+    HL_PG_EACH(p, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->name_us));
+    HL_PG_EACH(p, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->connect_us));
+    HL_PG_EACH(p, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->tls_us));
+    HL_PG_EACH(p, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->first_byte_us));
+    HL_PG_EACH(p, HL_PG_BYTES, n, item_text(p, hl_str_from(of[i]->address)));
+    HL_PG_EACH(p, HL_PG_BYTES, n, item_text(p, hl_str_from(of[i]->content_type)));
+    HL_PG_EACH(p, HL_PG_BYTES, n, item_text(p, (struct hl_str){of[i]->body, of[i]->body_n}));
+}
+
 static void bind_outcome(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
@@ -80,7 +119,11 @@ static void bind_outcome(
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->started_ms));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->ended_ms));
     HL_PG_EACH(p, HL_PG_BYTES, n, hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->error)));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, 0));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->next_ms));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, puts_off(outcome_of(ops[i]))));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->health));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->failing_since_ms));
+    bind_reports(p, ops, n);
 }
 
 static void read_outcome(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
@@ -89,12 +132,27 @@ static void read_outcome(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_p
     op->number = hl_pg_int(row); /* the state that is final, or 0 */
 }
 
+/* What was put off is looked for when it is due. */
+static void wake_by(struct hl_pg_store *s, int64_t wall_ms)
+{
+    int64_t left_ms = wall_ms - hl_clock_wall_ms();
+    uint64_t due_ms = hl_clock_mono_ms() + (left_ms > 0 ? (uint64_t)left_ms : 0);
+    if (due_ms < s->wake_ms)
+        s->wake_ms = due_ms;
+}
+
 static void note_outcome(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     struct hl_attempt_outcome *o = (struct hl_attempt_outcome *)op->m;
-    bool goes_on =
-        op->rc == HL_OK && op->number == HL_DELIVERY_PENDING && o->verdict != HL_ATTEMPT_ABANDONED;
+    bool is_pending = op->rc == HL_OK && op->number == HL_DELIVERY_PENDING;
+    bool goes_on = is_pending && o->verdict != HL_ATTEMPT_ABANDONED && !puts_off(o);
     struct hl_pg_lease lease = {o->delivery_id, o->round, o->n};
+    if (is_pending && puts_off(o))
+        wake_by(s, o->next_ms);
+    if (o->verdict != HL_ATTEMPT_ABANDONED)
+        hl_pg_places_judge(&s->places, lease, o->health);
+    if (op->number != HL_DELIVERY_PENDING)
+        hl_pg_crowd_note_end(s, hl_pg_places_lane(&s->places, lease));
     if (goes_on && o->parks && !o->is_parked)
         o->is_parked = hl_pg_places_park(&s->places, lease);
     if (!goes_on && hl_pg_places_leave(&s->places, lease))

@@ -7,6 +7,7 @@
 #include "store/barred.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/crowd.h"
 #include "store/postgres/expire.h"
 #include "store/postgres/notify.h"
 #include "store/postgres/push.h"
@@ -175,6 +176,7 @@ static void read_accept(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg
 {
     hl_pg_id(row, &op->other);
     ((struct hl_accept *)op->m)->is_over_queued = op->rc == HL_ERR_BUSY && !op->is_busy;
+    ((struct hl_accept *)op->m)->is_over_destination &= op->rc == HL_ERR_BUSY;
     op->was_dead = op->asks_again && !is_async(accept_of(op));
     if (op->was_dead)
         s->beat_ms = 0;
@@ -188,6 +190,7 @@ static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
     if (op->rc != HL_OK)
         return;
     hl_pg_bodies_remove(s, &a->body);
+    hl_pg_crowd_note_url(s, a->webhook_url);
     if (is_async(a)) {
         hl_counter_add(&s->gauges.queued_runs, 1);
         hl_counter_add(&s->gauges.queued[a->priority], 1);

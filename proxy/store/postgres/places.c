@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "store/lane.h"
-
 struct hl_pg_hold {
     struct hl_pg_place *place;
     uint32_t round, n;
@@ -16,6 +14,7 @@ void hl_pg_places_init(struct hl_pg_places *p, uint32_t per_lane)
     *p = (struct hl_pg_places){.per_lane = per_lane};
     hl_id_map_init(&p->lanes);
     hl_id_map_init(&p->held);
+    hl_list_init(&p->idle);
 }
 
 void hl_pg_places_fini(struct hl_pg_places *p)
@@ -28,6 +27,57 @@ void hl_pg_places_fini(struct hl_pg_places *p)
     hl_id_map_fini(&p->held);
 }
 
+/* --- counts ------------------------------------------------------------------------------------ */
+
+/* A place's counts leave the totals before it changes, and are in them again after it. */
+static void discount(struct hl_pg_places *p, const struct hl_pg_place *place)
+{
+    p->busy -= place->taken > 0;
+    p->proven -= place->health == HL_LANE_PROVEN;
+    p->unproven -= place->health == HL_LANE_PROVEN ? 0 : place->taken;
+}
+
+static void count(struct hl_pg_places *p, const struct hl_pg_place *place)
+{
+    p->busy += place->taken > 0;
+    p->proven += place->health == HL_LANE_PROVEN;
+    p->unproven += place->health == HL_LANE_PROVEN ? 0 : place->taken;
+}
+
+static void forget(struct hl_pg_places *p, struct hl_pg_place *place)
+{
+    struct hl_id key = hl_lane_key((uint64_t)place->lane);
+    discount(p, place);
+    free(hl_id_map_remove(&p->lanes, &key));
+}
+
+static void use(struct hl_pg_places *p, struct hl_pg_place *place)
+{
+    if (hl_list_is_empty(&place->idle))
+        return;
+    hl_list_remove(&place->idle);
+    p->n_idle--;
+}
+
+/* Of one that has nothing only a good name is kept, and not of all there ever were. */
+static void rest(struct hl_pg_places *p, struct hl_pg_place *place)
+{
+    if (place->taken > 0 || place->parked > 0)
+        return;
+    if (place->health != HL_LANE_PROVEN) {
+        forget(p, place);
+        return;
+    }
+    hl_list_push_back(&p->idle, &place->idle);
+    if (++p->n_idle <= HL_PG_IDLE_LANES_MAX)
+        return;
+    struct hl_pg_place *oldest = HL_CONTAINER_OF(p->idle.next, struct hl_pg_place, idle);
+    use(p, oldest);
+    forget(p, oldest);
+}
+
+/* --- leases ------------------------------------------------------------------------------------ */
+
 static struct hl_pg_place *place_of(struct hl_pg_places *p, int64_t lane)
 {
     struct hl_id key = hl_lane_key((uint64_t)lane);
@@ -38,6 +88,7 @@ static struct hl_pg_place *place_of(struct hl_pg_places *p, int64_t lane)
     if (!place)
         return NULL;
     place->lane = lane;
+    hl_list_init(&place->idle);
     hl_id_map_put(&p->lanes, &key, place);
     return place;
 }
@@ -54,7 +105,10 @@ enum hl_err hl_pg_places_take(struct hl_pg_places *p, struct hl_pg_lease lease, 
     }
     *hold = (struct hl_pg_hold){.place = place, .round = lease.round, .n = lease.n};
     hl_id_map_put(&p->held, &lease.delivery, hold);
+    use(p, place);
+    discount(p, place);
     place->taken++;
+    count(p, place);
     p->leased++;
     return HL_OK;
 }
@@ -75,16 +129,15 @@ void hl_pg_places_go_on(struct hl_pg_places *p, struct hl_pg_lease lease)
 static void leave_place(struct hl_pg_places *p, struct hl_pg_hold *hold)
 {
     struct hl_pg_place *place = hold->place;
+    discount(p, place);
     if (hold->is_parked) {
         place->parked--;
         p->parked--;
     } else {
         place->taken--;
     }
-    if (place->taken > 0 || place->parked > 0)
-        return;
-    struct hl_id key = hl_lane_key((uint64_t)place->lane);
-    free(hl_id_map_remove(&p->lanes, &key));
+    count(p, place);
+    rest(p, place);
 }
 
 bool hl_pg_places_leave(struct hl_pg_places *p, struct hl_pg_lease lease)
@@ -99,16 +152,23 @@ bool hl_pg_places_leave(struct hl_pg_places *p, struct hl_pg_lease lease)
     return true;
 }
 
+/* Where the free places are shared no destination has more than half of those for the parked. */
+static uint32_t parked_max(const struct hl_pg_places *p)
+{
+    return p->per_lane > 0 ? HL_PARKED_PER_PLACE * p->per_lane : HL_PARKED_MAX / 2;
+}
+
 bool hl_pg_places_park(struct hl_pg_places *p, struct hl_pg_lease lease)
 {
     struct hl_pg_hold *hold = find_hold(p, &lease);
     struct hl_pg_place *place = hold ? hold->place : NULL;
-    if (!hold || hold->is_parked || place->parked >= HL_PARKED_PER_PLACE * p->per_lane ||
-        p->parked >= HL_PARKED_MAX)
+    if (!hold || hold->is_parked || place->parked >= parked_max(p) || p->parked >= HL_PARKED_MAX)
         return false;
     hold->is_parked = true;
+    discount(p, place);
     place->taken--;
     place->parked++;
+    count(p, place);
     p->parked++;
     return true;
 }
@@ -116,4 +176,21 @@ bool hl_pg_places_park(struct hl_pg_places *p, struct hl_pg_lease lease)
 bool hl_pg_places_has(const struct hl_pg_places *p, struct hl_pg_lease lease)
 {
     return find_hold(p, &lease) != NULL;
+}
+
+void hl_pg_places_judge(
+    struct hl_pg_places *p, struct hl_pg_lease lease, enum hl_lane_health health)
+{
+    struct hl_pg_hold *hold = find_hold(p, &lease);
+    if (!hold)
+        return;
+    discount(p, hold->place);
+    hold->place->health = health;
+    count(p, hold->place);
+}
+
+int64_t hl_pg_places_lane(const struct hl_pg_places *p, struct hl_pg_lease lease)
+{
+    const struct hl_pg_hold *hold = find_hold(p, &lease);
+    return hold ? hold->place->lane : 0;
 }

@@ -12,6 +12,7 @@
 #include "store/path.h"
 #include "store/postgres/answer.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/crowd.h"
 #include "store/postgres/expire.h"
 #include "store/postgres/flush.h"
 #include "store/postgres/node.h"
@@ -240,6 +241,8 @@ static enum hl_err read_config(
     s->max_queued_runs = config->max_queued_runs;
     s->max_pending = config->max_pending_deliveries;
     hl_pg_places_init(&s->places, config->webhook_per_host);
+    s->all_places = config->webhook_concurrency;
+    hl_pg_crowd_init(&s->crowd, config->max_pending_deliveries);
     hl_watchers_init(&s->watchers);
     enum hl_err err = hl_shared_keys_open(&s->keys, config, why, why_len);
     if (!err)
@@ -277,6 +280,7 @@ static void free_store(struct hl_pg_store *s)
     hl_pg_texts_fini(&s->texts);
     hl_pg_params_fini(&s->params);
     hl_pg_places_fini(&s->places);
+    hl_pg_crowd_fini(&s->crowd);
     hl_watchers_fini(&s->watchers);
     hl_pg_outbox_fini(s);
     hl_id_map_fini(&s->busy);
@@ -305,7 +309,13 @@ static void close_store(struct hl_store *store)
     free_store(s);
 }
 
-static const struct hl_store_vt vt = {.post = post, .close = close_store};
+static bool is_destination_full(const struct hl_store *store, struct hl_str webhook_url)
+{
+    return hl_pg_crowd_is_full((const struct hl_pg_store *)store, webhook_url);
+}
+
+static const struct hl_store_vt vt = {
+    .post = post, .is_destination_full = is_destination_full, .close = close_store};
 
 static void init(struct hl_pg_store *s)
 {
@@ -318,6 +328,7 @@ static void init(struct hl_pg_store *s)
     hl_credit_book_init(&s->senders);
     hl_id_source_init(&s->ids);
     s->lane_at = INT64_MIN;
+    s->wake_ms = UINT64_MAX;
     s->poll_wait_ms = 250;
     s->claims_more = s->leases_more = true;
     hl_pg_bodies_init(s);

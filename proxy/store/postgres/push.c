@@ -59,6 +59,8 @@ enum hl_err hl_pg_read_leased(struct hl_pg_store *s, struct hl_pg_row *row, stru
     int64_t lane = hl_pg_int(row);
     uint32_t round = (uint32_t)hl_pg_int(row), n = (uint32_t)hl_pg_int(row);
     uint32_t max_attempts = (uint32_t)hl_pg_int(row);
+    bool is_async = hl_pg_int(row);
+    int64_t failing_since_ms = hl_pg_int(row);
     struct hl_str project = hl_pg_str(row), app = hl_pg_str(row), url = hl_pg_str(row);
     struct hl_str secret = hl_pg_str(row), trace = hl_pg_str(row), bytes;
     char *room;
@@ -74,6 +76,8 @@ enum hl_err hl_pg_read_leased(struct hl_pg_store *s, struct hl_pg_row *row, stru
     l->round = round;
     l->n = n;
     l->max_attempts = max_attempts;
+    l->is_async = is_async;
+    l->failing_since_ms = failing_since_ms;
     l->project = hl_store_message_copy(&room, project);
     l->app = hl_store_message_copy(&room, app);
     l->traceparent = hl_store_message_copy(&room, trace);

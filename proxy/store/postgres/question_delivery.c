@@ -1,5 +1,5 @@
-/* question_delivery.c - what is asked of deliveries. Of a sealed webhook URL only scheme, host and port
- * leave this file. */
+/* question_delivery.c - what is asked of deliveries. Of sealed webhook URLs only scheme, host and port are in
+ * a list. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,11 +27,35 @@ static enum hl_err read_delivery(
     row->destination =
         hl_destination_unseal(&s->sealer, "run.url", &row->run_id, hl_pg_str(from), destination);
     row->attempt_count = (uint64_t)hl_pg_int(from);
+    row->next_ms = hl_pg_int(from);
     return hl_delivery_row_keep(row);
 }
 
+#define URL_AT 11 /* the column */
+
 /* The columns of an attempt begin where those of its delivery end; null: it has none. */
-#define ATTEMPT_AT 13
+#define ATTEMPT_AT 14
+
+/* Null: there is no report, or it was not asked for. */
+static enum hl_err read_report(struct hl_pg_row *from, struct hl_attempt_row *a)
+{
+    if (hl_pg_next_is_null(from))
+        return HL_OK;
+    struct hl_attempt_report *r = a->report = calloc(1, sizeof(*r));
+    if (!r)
+        return HL_ERR_NOMEM;
+    r->name_us = (int32_t)hl_pg_int(from);
+    r->connect_us = (int32_t)hl_pg_int(from);
+    r->tls_us = (int32_t)hl_pg_int(from);
+    r->first_byte_us = (int32_t)hl_pg_int(from);
+    hl_str_put_cut(r->address, sizeof(r->address), hl_pg_str(from));
+    hl_str_put_cut(r->content_type, sizeof(r->content_type), hl_pg_str(from));
+    struct hl_str body = hl_pg_str(from);
+    r->body_n = body.n < sizeof(r->body) ? (uint32_t)body.n : (uint32_t)sizeof(r->body);
+    if (r->body_n > 0)
+        memcpy(r->body, body.p, r->body_n);
+    return HL_OK;
+}
 
 static enum hl_err add_attempt(struct hl_pg_row *from, struct hl_delivery_row *row)
 {
@@ -50,7 +74,7 @@ static enum hl_err add_attempt(struct hl_pg_row *from, struct hl_delivery_row *r
     a->verdict = (enum hl_attempt_verdict)hl_pg_int(from);
     a->http_status = (uint16_t)hl_pg_int(from);
     hl_str_put_cut(a->error, sizeof(a->error), hl_pg_str(from));
-    return HL_OK;
+    return read_report(from, a);
 }
 
 /* A row for each attempt, those of a delivery behind each other. */
@@ -133,6 +157,10 @@ static enum hl_err read_get_delivery(
     struct hl_get_delivery *g = (struct hl_get_delivery *)m;
     size_t count = 0;
     enum hl_err err = read_deliveries(s, result, &g->delivery, 1, &count);
+    struct hl_pg_row from = {.result = result, .column = URL_AT};
+    if (!err && count > 0 && g->delivery.destination.n > 0)
+        err = hl_unseal_append(
+            &s->sealer, "run.url", &g->delivery.run_id, hl_pg_str(&from), &g->webhook_url);
     if (err)
         hl_delivery_row_fini(&g->delivery);
     return err || count > 0 ? err : HL_ERR_NOT_FOUND;

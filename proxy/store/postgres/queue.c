@@ -13,6 +13,7 @@
 #include "store/message.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/crowd.h"
 #include "store/postgres/doubt.h"
 #include "store/postgres/kept.h"
 #include "store/postgres/reply.h"
@@ -28,11 +29,8 @@ static bool is_accept(const struct hl_store_msg *m)
 /* --- taking --------------------------------------------------------------------------------- */
 
 /* More is queued, or pending, than all replicas together may have, or its account has called too often. */
-static bool is_beyond_limits(const struct hl_pg_store *s, const struct hl_store_msg *m)
+static bool is_beyond_limits(const struct hl_pg_store *s, const struct hl_accept *a)
 {
-    if (!is_accept(m))
-        return false;
-    const struct hl_accept *a = (const struct hl_accept *)m;
     bool has_webhook = a->webhook_url.n > 0;
     uint64_t queued =
         hl_counter_get(&s->gauges.queued_runs) + hl_counter_get(&s->gauges.waiting_runs);
@@ -40,10 +38,21 @@ static bool is_beyond_limits(const struct hl_pg_store *s, const struct hl_store_
            (has_webhook && hl_counter_get(&s->gauges.pending_deliveries) >= s->max_pending);
 }
 
-/* What no transaction is needed for to be refused. One with a key may be a repetition. */
-static enum hl_err check(const struct hl_store_msg *m, bool is_beyond)
+/* Or one destination has as much of it as it may. */
+static bool is_beyond(const struct hl_pg_store *s, struct hl_store_msg *m)
 {
-    if (is_beyond && ((const struct hl_accept *)m)->idempotency_key.n == 0)
+    struct hl_accept *a = (struct hl_accept *)m;
+    if (!is_accept(m))
+        return false;
+    bool is = is_beyond_limits(s, a);
+    a->is_over_destination = !is && hl_pg_crowd_is_full(s, a->webhook_url);
+    return is || a->is_over_destination;
+}
+
+/* What no transaction is needed for to be refused. One with a key may be a repetition. */
+static enum hl_err check(const struct hl_store_msg *m, bool is_busy)
+{
+    if (is_busy && ((const struct hl_accept *)m)->idempotency_key.n == 0)
         return HL_ERR_BUSY;
     const struct hl_redeliver *r = (const struct hl_redeliver *)m;
     bool is_endless = m->msg.type == HL_STORE_REDELIVER && hl_id_is_nil(&r->delivery_id) &&
@@ -82,8 +91,8 @@ static void stage(struct hl_pg_store *s, struct hl_pg_op *op)
 void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
 {
     size_t weight = hl_operation_weigh(m);
-    bool is_beyond = is_beyond_limits(s, m);
-    enum hl_err refusal = check(m, is_beyond);
+    bool is_busy = is_beyond(s, m);
+    enum hl_err refusal = check(m, is_busy);
     struct hl_pg_op *op = refusal ? NULL : calloc(1, sizeof(*op));
     if (!op) {
         hl_pg_reply(s, m, weight, refusal ? refusal : HL_ERR_NOMEM);
@@ -94,7 +103,7 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
     op->m = m;
     op->how = hl_pg_operation_of(m);
     op->weight = weight;
-    op->is_busy = is_beyond;
+    op->is_busy = is_busy;
     op->posted_ms = hl_clock_mono_ms();
     if (op->how->subject)
         op->how->subject(op);

@@ -19,6 +19,7 @@
 #define POLL_MIN_MS 250
 #define POLL_MAX_MS 2000
 #define PEEK_MAX    1000
+#define WAKE_MAX    500
 
 /* --- asking --------------------------------------------------------------------------------- */
 
@@ -107,30 +108,44 @@ static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
         has_limits ? HL_PG_DO_RUN_CLAIM_WITHIN : HL_PG_DO_RUN_CLAIM, &s->params);
 }
 
-static size_t busy_lanes(const struct hl_pg_places *places)
-{
-    return places->lanes.n;
-}
-
-/* Lanes where this replica has taken places, and how many are left there. */
-static void add_places(struct hl_pg_params *p, const struct hl_pg_places *places)
+/* Lanes where this replica has taken places, and how many. */
+static void add_taken(struct hl_pg_params *p, const struct hl_pg_places *places)
 {
     const struct hl_id_map *lanes = &places->lanes;
-    for (int is_free = 0; is_free < 2; is_free++) {
-        hl_pg_array_begin(p, HL_PG_INT, busy_lanes(places));
+    for (int is_count = 0; is_count < 2; is_count++) {
+        hl_pg_array_begin(p, HL_PG_INT, places->busy);
         for (size_t i = 0; i < lanes->cap; i++) {
             const struct hl_pg_place *place = lanes->entries[i].value;
-            if (place && is_free)
-                hl_pg_item_int(p, (int64_t)places->per_lane - place->taken);
-            else if (place)
-                hl_pg_item_int(p, place->lane);
+            if (place && place->taken > 0)
+                hl_pg_item_int(p, is_count ? place->taken : place->lane);
         }
         hl_pg_array_end(p);
     }
 }
 
+static void add_proven(struct hl_pg_params *p, const struct hl_pg_places *places)
+{
+    hl_pg_array_begin(p, HL_PG_INT, places->proven);
+    for (size_t i = 0; i < places->lanes.cap; i++) {
+        const struct hl_pg_place *place = places->lanes.entries[i].value;
+        if (place && place->health == HL_LANE_PROVEN)
+            hl_pg_item_int(p, place->lane);
+    }
+    hl_pg_array_end(p);
+}
+
+static void wake(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    f->wake_at = (int)f->flight.n;
+    s->wake_ms = UINT64_MAX;
+    hl_pg_params_clear(&s->params);
+    hl_pg_add_int(&s->params, WAKE_MAX);
+    hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_DELIVERY_WAKE, &s->params);
+}
+
 static void ask_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
+    uint64_t free_places = s->senders.total;
     f->n_leases = take_credit(&s->senders, f->leases);
     f->lease_at = (int)f->flight.n;
     s->is_leasing = true;
@@ -140,9 +155,13 @@ static void ask_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
     hl_pg_add_int(p, s->lane_at);
     hl_pg_add_int(p, f->n_leases);
     hl_pg_add_int(p, s->places.per_lane);
-    add_places(p, &s->places);
+    add_taken(p, &s->places);
     hl_pg_add_int(p, s->webhook_attempts);
     hl_pg_add_int(p, hl_clock_wall_ms());
+    hl_pg_add_int(p, (int64_t)free_places);
+    hl_pg_add_int(p, (int64_t)hl_lane_unproven(s->places.unproven,
+                         s->places.leased - s->places.parked, s->all_places, free_places));
+    add_proven(p, &s->places);
     hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_LEASE, p);
 }
 
@@ -167,8 +186,12 @@ void hl_pg_serve_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t no
         return;
     if (s->workers.total > 0 && !s->is_claiming && (s->claims_more || is_due || accepts))
         ask_runs(s, f);
-    if (s->senders.total > 0 && !s->is_leasing && (s->leases_more || is_due))
+    if (s->senders.total > 0 && !s->is_leasing &&
+        (s->leases_more || is_due || now_ms >= s->wake_ms)) {
+        if (is_due || now_ms >= s->wake_ms)
+            wake(s, f);
         ask_deliveries(s, f);
+    }
     if (is_due && wants_hints(s))
         peek(s, f);
     if (is_due)
@@ -182,7 +205,9 @@ uint64_t hl_pg_serve_due_ms(const struct hl_pg_store *s)
         return UINT64_MAX;
     bool has_more = (s->claims_more && s->workers.total > 0 && !s->is_claiming) ||
                     (s->leases_more && s->senders.total > 0 && !s->is_leasing);
-    return has_more ? 0 : s->poll_ms;
+    uint64_t wake_ms = s->senders.total > 0 && !s->is_leasing ? s->wake_ms : UINT64_MAX;
+    uint64_t due_ms = wake_ms < s->poll_ms ? wake_ms : s->poll_ms;
+    return has_more ? 0 : due_ms;
 }
 
 /* --- runs ----------------------------------------------------------------------------------- */
@@ -395,6 +420,16 @@ static enum hl_err hand_out_delivery(
     return err;
 }
 
+static void take_wake(struct hl_pg_store *s, const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    bool is_all = hl_pg_int(&row) < WAKE_MAX;
+    int64_t next_ms = is_all ? hl_pg_int(&row) : 0;
+    uint64_t due_ms = next_ms < 0 ? UINT64_MAX : hl_clock_mono_ms() + (uint64_t)next_ms;
+    if (due_ms < s->wake_ms)
+        s->wake_ms = due_ms;
+}
+
 static void hand_out_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     const PGresult *result = f->flight.results[f->lease_at];
@@ -420,9 +455,9 @@ static void hand_out_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
     }
     for (uint32_t i = used; i < f->n_leases; i++)
         hl_credit_put_back(&s->senders, f->leases[i]);
-    /* The lanes before where it began have had no turn. */
-    s->leases_more = n == f->n_leases || began_at != INT64_MIN;
-    if (n < f->n_leases)
+    /* Where nothing was found the lanes before have their turn. */
+    s->leases_more = n > 0 || began_at != INT64_MIN;
+    if (n == 0)
         s->lane_at = INT64_MIN;
     if (n > 0)
         s->poll_wait_ms = POLL_MIN_MS;
@@ -478,6 +513,8 @@ void hl_pg_serve_end(struct hl_pg_store *s, struct hl_pg_flush *f)
         s->is_claiming = false;
         answer_withdrawals(s);
     }
+    if (f->wake_at >= 0)
+        take_wake(s, f->flight.results[f->wake_at]);
     if (f->lease_at >= 0) {
         hand_out_deliveries(s, f);
         s->is_leasing = false;
@@ -498,5 +535,7 @@ void hl_pg_serve_undo(struct hl_pg_store *s, struct hl_pg_flush *f)
     if (!s->is_claiming)
         answer_withdrawals(s);
     s->is_leasing &= f->lease_at < 0;
+    if (f->wake_at >= 0)
+        s->wake_ms = 0;
     hl_credit_return_unused(&s->workers);
 }

@@ -38,7 +38,7 @@ struct hl_pg_flush {
         size_t n;
     } parts[HL_PG_FLIGHT_MAX];
     struct hl_pg_op *sorted[HL_PG_FLUSH_OPS]; /* by statement */
-    int claim_at, lease_at, peek_at;          /* which query that is; -1: none */
+    int claim_at, wake_at, lease_at, peek_at; /* which query that is; -1: none */
     uint32_t n_claims, n_leases;              /* asked for: credit that is set aside */
     struct hl_credit_note claims[HL_PG_HAND_OUT], leases[HL_PG_HAND_OUT];
 };
@@ -86,6 +86,19 @@ struct hl_pg_notify {
     uint64_t trial_ms; /* its own must have come back; 0: it has, or never will */
     uint64_t probe_ms; /* the connection is tried */
     uint64_t looked_ms;
+};
+
+/* Destinations that have many deliveries, all replicas' (crowd.c). */
+#define HL_PG_FULL_MAX 8
+struct hl_pg_crowd {
+    _Atomic uint64_t
+        full[HL_PG_FULL_MAX]; /* lanes that have what one may have; 0: none. Any thread */
+    struct hl_id_map lanes;   /* key of a lane → struct hl_pg_crowd_lane, as far as it is known */
+    uint64_t half;            /* what one may have */
+    uint64_t total;           /* of all lanes, when they were counted last */
+    uint64_t since;           /* accepted here since then */
+    bool is_counting;         /* under way */
+    uint64_t count_ms;        /* CLOCK_MONOTONIC: not counted again before */
 };
 
 /* What gauges say of all replicas and of the server (survey.c). Times are CLOCK_MONOTONIC ms. */
@@ -157,7 +170,10 @@ struct hl_pg_store {
     struct hl_credit_book workers, senders;
     struct hl_pg_live live;
     struct hl_pg_places places;
-    int64_t lane_at; /* the last lane that was leased from */
+    uint32_t all_places; /* HOOKLINE_WEBHOOK_CONCURRENCY */
+    struct hl_pg_crowd crowd;
+    int64_t lane_at;  /* the last lane that was leased from */
+    uint64_t wake_ms; /* CLOCK_MONOTONIC: deliveries that were put off are due */
     bool
         claims_more; /* the last claim brought as many as it asked for, or something was accepted */
     bool leases_more;

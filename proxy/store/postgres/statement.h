@@ -128,8 +128,17 @@ enum hl_pg_code {
 
 /* What a delivery is sent from: `x` has (delivery_id, run_id, lane, round, n, max_attempts). */
 #define HL_PG_LEASED                                                                               \
-    "x.delivery_id, x.run_id, x.lane, x.round, x.n, x.max_attempts, r.project, r.app, r.url,"      \
+    "x.delivery_id, x.run_id, x.lane, x.round, x.n, x.max_attempts, r.is_async,"                   \
+    " (SELECT f.since_ms FROM ~.failing f WHERE f.lane = x.lane), r.project, r.app, r.url,"        \
     " r.secret, r.traceparent, " HL_PG_OUTCOME
+/* Nobody has it, and it is due as far as is known: HL_PG_DO_DELIVERY_WAKE has looked. */
+#define HL_PG_READY "t.node_id IS NULL AND NOT t.is_waiting"
+/* When a delivery is sent next, in ms: null: at once, or it is being sent. */
+#define HL_PG_NEXT_MS                                                                              \
+    "(SELECT (extract(epoch FROM t.due_at) * 1000)::bigint FROM ~.delivery_ticket t"               \
+    " WHERE t.delivery_id = d.delivery_id AND t.due_at > now())"
+/* $n of them, in ms since the epoch, as the server's time. */
+#define HL_PG_AT(ms) "to_timestamp(" ms " / 1000.0)"
 
 /* A run in lists: `r` with its ticket `t` and HL_PG_DELIVERY_COUNTS. */
 #define HL_PG_RUN_ROW                                                                              \
@@ -281,11 +290,11 @@ enum hl_pg_code {
         " AND t.class = p.priority AND t.subject = p.who ORDER BY t.turn DESC LIMIT 1)) AS turn"   \
         " FROM (SELECT DISTINCT priority, who FROM fresh WHERE is_async = 1) p),"                  \
         " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, node_id, started_ms,"  \
-        " is_async, timeout_ms, start_by, max_attempts, class, subject, turn)"                                   \
+        " is_async, timeout_ms, start_by, max_attempts, class, subject, lane, turn)"                                   \
         " SELECT f.run_id, now(), 1 - is_async, 1 - is_async,"                                     \
         " CASE is_async WHEN 0 THEN $1::uuid END, CASE is_async WHEN 0 THEN created_ms END,"       \
         " is_async = 1, nullif(timeout_ms, 0), now() + nullif(wait_ms, 0) *"              \
-        " interval '1 ms', nullif(f.most, 0), f.priority, f.who, coalesce(p.turn - 1 + row_number()"                  \
+        " interval '1 ms', nullif(f.most, 0), f.priority, f.who, f.lane, coalesce(p.turn - 1 + row_number()"                  \
         " OVER (PARTITION BY f.priority, f.who, f.is_async ORDER BY f.ord), 0)"                    \
         " FROM fresh f LEFT JOIN places p ON f.is_async = 1 AND p.priority = f.priority"           \
         " AND p.who = f.who WHERE f.run_id IN (SELECT run_id FROM runs)),"                         \
@@ -390,21 +399,55 @@ enum hl_pg_code {
         " WHERE t.run_id = due.run_id RETURNING t.class)"                                          \
         " SELECT " HL_PG_COUNT_QUEUED("0") ", " HL_PG_COUNT_QUEUED("1") ", "              \
         HL_PG_COUNT_QUEUED("2"))                                                                   \
-    /* $1 me, $2 the lane after which to begin, $3 how many, $4 places at a lane, $5, $6 lanes and */ \
-    /* the places left there, $7 attempts of a delivery, $8 now in ms */                           \
-    X(LEASE, "WITH RECURSIVE " HL_PG_ME ", lanes(lane, nth) AS ((SELECT lane, 1"                   \
-        " FROM ~.delivery_ticket WHERE node_id IS NULL AND lane > $2::bigint ORDER BY lane LIMIT 1)" \
-        " UNION ALL SELECT (SELECT t.lane FROM ~.delivery_ticket t WHERE t.node_id IS NULL"        \
+    /* Deliveries that are due wait no longer, $1 at the most; how many those are, and in how many ms the next */ \
+    /* one is due, -1: none is. The others cost LEASE nothing: they are in no index that it reads. */ \
+    X(DELIVERY_WAKE, "WITH due AS MATERIALIZED (SELECT delivery_id FROM ~.delivery_ticket"         \
+        " WHERE node_id IS NULL AND is_waiting AND due_at <= now() ORDER BY due_at"                \
+        " LIMIT $1::bigint FOR UPDATE SKIP LOCKED),"                                               \
+        " woken AS (UPDATE ~.delivery_ticket t SET is_waiting = false FROM due"                    \
+        " WHERE t.delivery_id = due.delivery_id RETURNING t.delivery_id)"                          \
+        " SELECT (SELECT count(*) FROM woken), coalesce((SELECT greatest(0,"                       \
+        " ceil(extract(epoch FROM due_at - now()) * 1000)::bigint) FROM ~.delivery_ticket"         \
+        " WHERE node_id IS NULL AND is_waiting AND due_at > now() ORDER BY due_at LIMIT 1), -1)")  \
+    /* $1 me, $2 the lane after which to begin, $3 how many, $4 places at a lane, 0: as many as are free, */ \
+    /* $5, $6 lanes and the places taken there, $7 attempts of a delivery, $8 now in ms, $9 how many places */ \
+    /* are free, $10 how many those lanes have taken that are not proven, $11 lanes that are. While the others */ \
+    /* may have no more, only these are looked at; else lanes in turn, so many that some of them have free */ \
+    /* places. What is found is taken in turn for as long as each lane, and all that are not proven together, */ \
+    /* have fewer places than are free then. */ \
+    X(LEASE, "WITH RECURSIVE " HL_PG_ME ", known AS MATERIALIZED (SELECT lane, taken FROM"         \
+        " unnest($5::bigint[], $6::bigint[]) AS k(lane, taken)),"                                  \
+        " lanes(lane, nth) AS ((SELECT t.lane, 1 FROM ~.delivery_ticket t WHERE " HL_PG_READY      \
+        " AND t.lane > $2::bigint AND ($4::bigint > 0 OR $10::bigint < 3 * $9::bigint)"            \
+        " ORDER BY t.lane LIMIT 1)"                                                                \
+        " UNION ALL SELECT (SELECT t.lane FROM ~.delivery_ticket t WHERE " HL_PG_READY             \
         " AND t.lane > l.lane ORDER BY t.lane LIMIT 1), l.nth + 1 FROM lanes l"                    \
-        " WHERE l.lane IS NOT NULL AND l.nth < 64),"                                               \
-        " open AS (SELECT l.lane, coalesce(b.free, $4::bigint) AS free FROM lanes l LEFT JOIN"     \
-        " unnest($5::bigint[], $6::bigint[]) AS b(lane, free) ON b.lane = l.lane"                  \
-        " WHERE l.lane IS NOT NULL AND coalesce(b.free, $4::bigint) > 0),"                         \
-        " next AS (SELECT d.delivery_id FROM open o CROSS JOIN LATERAL (SELECT t.delivery_id"      \
-        " FROM ~.delivery_ticket t WHERE t.node_id IS NULL AND t.lane = o.lane"                    \
-        " AND t.due_at <= now() ORDER BY t.due_at, t.delivery_id"                                  \
-        " LIMIT least(o.free, greatest(1, $3::bigint / (SELECT count(*) FROM open)))"              \
+        " WHERE l.lane IS NOT NULL AND l.nth < 64 + cardinality($5::bigint[])),"                   \
+        " proven AS (SELECT p.lane FROM (SELECT lane FROM unnest($11::bigint[]) AS u(lane)"        \
+        " WHERE lane > $2::bigint AND $4::bigint = 0 AND $10::bigint >= 3 * $9::bigint"            \
+        " ORDER BY lane) p WHERE EXISTS"                                                           \
+        " (SELECT FROM ~.delivery_ticket t WHERE " HL_PG_READY " AND t.lane = p.lane) LIMIT 64),"  \
+        " seen AS (SELECT lane FROM lanes WHERE lane IS NOT NULL UNION ALL SELECT lane FROM proven),"  \
+        " judged AS (SELECT s.lane, coalesce(k.taken, 0) AS taken, f.lane IS NULL"                 \
+        " AND s.lane = ANY ($11::bigint[]) AS is_proven, f.lane IS NULL AND $4::bigint = 0"        \
+        " AS is_shared, CASE WHEN f.lane IS NOT NULL THEN 1 WHEN $4::bigint > 0 THEN $4::bigint"   \
+        " ELSE $9::bigint END AS most FROM seen s LEFT JOIN known k ON k.lane = s.lane"            \
+        " LEFT JOIN ~.failing f ON f.lane = s.lane),"                                              \
+        " open AS MATERIALIZED (SELECT * FROM judged WHERE taken < most"                           \
+        " AND (is_proven OR $4::bigint > 0"                                                        \
+        " OR $10::bigint < CASE taken WHEN 0 THEN 3 ELSE 1 END * $9::bigint)),"                    \
+        " found AS MATERIALIZED (SELECT o.*, d.delivery_id, d.due_at FROM open o CROSS JOIN LATERAL"  \
+        " (SELECT t.delivery_id, t.due_at FROM ~.delivery_ticket t WHERE " HL_PG_READY             \
+        " AND t.lane = o.lane AND t.due_at <= now() ORDER BY t.due_at, t.delivery_id"              \
+        " LIMIT least(o.most - o.taken, greatest(1, $3::bigint / (SELECT count(*) FROM open)))"    \
         " FOR UPDATE SKIP LOCKED) d WHERE EXISTS (SELECT FROM me) LIMIT $3::bigint),"              \
+        " ranked AS (SELECT *, row_number() OVER (PARTITION BY lane ORDER BY due_at, delivery_id)" \
+        " - 1 AS before FROM found), turns AS (SELECT *, row_number() OVER (ORDER BY before, lane)" \
+        " - 1 AS gone, row_number() OVER (PARTITION BY is_proven ORDER BY before, lane) - 1"       \
+        " AS alike FROM ranked), next AS (SELECT delivery_id FROM turns"                           \
+        " WHERE (NOT is_shared OR taken + before < $9::bigint - gone)"                             \
+        " AND (is_proven OR $4::bigint > 0 OR $10::bigint + alike"                                 \
+        " < CASE taken + before WHEN 0 THEN 3 ELSE 1 END * ($9::bigint - gone))),"                 \
         " taken AS (UPDATE ~.delivery_ticket t SET node_id = $1::uuid FROM next"                   \
         " WHERE t.delivery_id = next.delivery_id RETURNING t.delivery_id, t.lane),"                \
         " x AS (UPDATE ~.delivery d SET n = d.n + 1,"                                              \
@@ -430,12 +473,16 @@ enum hl_pg_code {
         " SELECT delivery_id, round, n, $6::bigint FROM held WHERE was < n ON CONFLICT DO NOTHING)" \
         " SELECT i.ord, CASE WHEN x.ord IS NULL THEN 3 ELSE 0 END, " HL_PG_LEASED                  \
         " FROM input i LEFT JOIN x ON x.ord = i.ord LEFT JOIN ~.run r ON r.run_id = x.run_id")     \
-    /* $1 me */                                                                                    \
+    /* $1 me. A retry is due at next_ms, 0: at once, whoever sends it; what is put off is anybody's. That a */ \
+    /* destination fails is noted until one of its attempts has an answer. */ \
     X(OUTCOME, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"        \
         " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bytea[],"      \
-        " $10::bigint[]) WITH ORDINALITY AS t(delivery_id, round, n, verdict, http_status,"        \
-        " started_ms, ended_ms, error, wait_ms, ord)),"                                            \
-        " held AS (SELECT i.*, d.n >= d.max_attempts AS is_last,"                                  \
+        " $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]," \
+        " $16::bigint[], $17::bigint[], $18::bytea[], $19::bytea[], $20::bytea[])"                 \
+        " WITH ORDINALITY AS t(delivery_id, round, n, verdict, http_status, started_ms, ended_ms," \
+        " error, next_ms, puts_off, health, since_ms, name_us, connect_us, tls_us, first_byte_us," \
+        " address, content_type, body, ord)),"                                                     \
+        " held AS (SELECT i.*, d.lane, d.n >= d.max_attempts AS is_last,"                          \
         " i.verdict = 3 AND i.started_ms = 0 AS is_unsent FROM input i"                            \
         " JOIN ~.delivery_ticket t ON t.delivery_id = i.delivery_id AND " HL_PG_MINE      \
         " JOIN ~.delivery d ON d.delivery_id = i.delivery_id AND d.round = i.round AND d.n = i.n"  \
@@ -443,15 +490,24 @@ enum hl_pg_code {
         " WHEN verdict = 2 OR is_last AND NOT is_unsent THEN 2 END AS final FROM held),"           \
         " over AS (DELETE FROM ~.delivery_ticket t USING judged j"                                 \
         " WHERE t.delivery_id = j.delivery_id AND j.final IS NOT NULL),"                           \
-        " back AS (UPDATE ~.delivery_ticket t SET node_id = CASE j.verdict WHEN 3 THEN NULL"       \
-        " ELSE t.node_id END, due_at = now() + j.wait_ms * interval '1 ms' FROM judged j"          \
+        " back AS (UPDATE ~.delivery_ticket t SET node_id = CASE WHEN j.verdict = 3"               \
+        " OR j.puts_off = 1 THEN NULL ELSE t.node_id END, due_at = CASE WHEN j.verdict = 3"        \
+        " THEN t.due_at WHEN j.next_ms > 0 THEN " HL_PG_AT("j.next_ms") " ELSE now() END,"         \
+        " is_waiting = CASE j.verdict WHEN 3 THEN t.is_waiting AND t.due_at > now()"               \
+        " ELSE j.next_ms > 0 END FROM judged j"                                                    \
         " WHERE t.delivery_id = j.delivery_id AND j.final IS NULL),"                               \
+        " fails AS (INSERT INTO ~.failing (lane, since_ms) SELECT lane, min(since_ms) FROM judged" \
+        " WHERE verdict <> 3 AND health = 2 GROUP BY lane ORDER BY lane ON CONFLICT DO NOTHING),"  \
+        " heals AS (DELETE FROM ~.failing f USING judged j WHERE f.lane = j.lane"                  \
+        " AND j.verdict <> 3 AND j.health <> 2 AND (j.http_status > 0 OR j.health = 1)),"          \
         " noted AS (UPDATE ~.delivery d SET state = coalesce(j.final, d.state), n = d.n -"         \
         " j.is_unsent::integer, done_ms = CASE WHEN j.final IS NOT NULL THEN " HL_PG_NOW_MS " END" \
         " FROM judged j WHERE d.delivery_id = j.delivery_id),"                                     \
         " closed AS (UPDATE ~.attempt a SET started_ms = j.started_ms, ended_ms = j.ended_ms,"     \
         " verdict = CASE WHEN j.verdict = 1 AND j.final IS NOT NULL THEN 2 ELSE j.verdict END,"    \
-        " http_status = j.http_status, error = j.error FROM judged j"                              \
+        " http_status = j.http_status, error = j.error, name_us = j.name_us,"                      \
+        " connect_us = j.connect_us, tls_us = j.tls_us, first_byte_us = j.first_byte_us,"          \
+        " address = j.address, content_type = j.content_type, body = j.body FROM judged j"         \
         " WHERE a.delivery_id = j.delivery_id AND a.round = j.round AND a.n = j.n"                 \
         " AND a.verdict IS NULL AND NOT j.is_unsent),"                                             \
         " dropped AS (DELETE FROM ~.attempt a USING judged j WHERE a.delivery_id = j.delivery_id"  \
@@ -582,7 +638,18 @@ enum hl_pg_code {
         " (SELECT count(*) FROM ~.node WHERE NOT is_dead AND expires_at > now()),"                 \
         " (SELECT (extract(epoch FROM max(coalesce(app_at, beat_at))) * 1000)::bigint FROM ~.node" \
         " WHERE NOT is_dead), " HL_PG_START_MS("") ", (SELECT count(*) FROM ~.ticket"              \
-        " WHERE node_id IS NULL AND class >= 10)")                                                \
+        " WHERE node_id IS NULL AND class >= 10), (SELECT count(*) FROM ~.ticket WHERE lane IS NOT NULL)") \
+    /* Destinations with $1 deliveries or more, counted from acceptance. What a replica of an older hookline */ \
+    /* has accepted counts from its run's end. */ \
+    X(CROWD, "SELECT lane, sum(n)::bigint FROM (SELECT lane, count(*) AS n FROM ~.delivery_ticket" \
+        " GROUP BY lane UNION ALL SELECT lane, count(*) FROM ~.ticket WHERE lane IS NOT NULL"      \
+        " GROUP BY lane) AS lanes GROUP BY lane HAVING sum(n) >= $1::bigint"                       \
+        " ORDER BY 2 DESC LIMIT 16")                                                               \
+    /* Where nothing is to be sent nobody knows what a destination would do. */                    \
+    X(FAILING_TRIM, "WITH over AS (DELETE FROM ~.failing f WHERE NOT EXISTS (SELECT"               \
+        " FROM ~.delivery_ticket t WHERE t.lane = f.lane AND t.node_id IS NULL) AND NOT EXISTS"    \
+        " (SELECT FROM ~.delivery_ticket t WHERE t.lane = f.lane AND t.node_id IS NOT NULL)"       \
+        " RETURNING lane) SELECT count(*) FROM over")                                              \
     /* And of the server. */                                                                       \
     X(MEASURE, "SELECT " HL_PG_DEAD_TUPLES("ticket") ", " HL_PG_DEAD_TUPLES("delivery_ticket") "," \
         " (extract(epoch FROM clock_timestamp() - min(since)) * 1000)::bigint,"                    \
@@ -663,7 +730,7 @@ enum hl_pg_code {
         " WHERE node_id = $1::uuid AND run_id = ANY ($2::uuid[])")                                 \
     /* $1 me, $2 deliveries that cannot be sent from here: likewise */                             \
     X(DELIVERY_PUT_OFF, "WITH back AS (UPDATE ~.delivery_ticket SET node_id = NULL,"               \
-        " due_at = now() + interval '1 hour' WHERE node_id = $1::uuid"                             \
+        " is_waiting = true, due_at = now() + interval '1 hour' WHERE node_id = $1::uuid"                             \
         " AND delivery_id = ANY ($2::uuid[]) RETURNING delivery_id),"                              \
         " unsent AS (UPDATE ~.delivery d SET n = d.n - 1 FROM back b"                              \
         " WHERE d.delivery_id = b.delivery_id RETURNING d.delivery_id, d.round, d.n + 1 AS n)"     \
@@ -718,7 +785,11 @@ enum hl_pg_code {
     X(ASK_DELIVERIES, "SELECT d.delivery_id, d.run_id, d.state, d.run_state, d.round, d.n,"        \
         " d.max_attempts, d.created_ms, d.done_ms, d.project, d.app, r.url, CASE WHEN $9::bigint"  \
         " > 0 THEN (SELECT count(*) FROM ~.attempt c WHERE c.delivery_id = d.delivery_id) END,"    \
-        " a.round, a.n, a.started_ms, a.ended_ms, coalesce(a.verdict, 5), a.http_status, a.error"  \
+        " CASE d.state WHEN 0 THEN " HL_PG_NEXT_MS " END,"                                         \
+        " a.round, a.n, a.started_ms, a.ended_ms, coalesce(a.verdict, 5), a.http_status, a.error," \
+        " CASE WHEN $8::uuid IS NOT NULL THEN a.name_us END, a.connect_us, a.tls_us,"              \
+        " a.first_byte_us, a.address, a.content_type,"                                             \
+        " CASE WHEN $8::uuid IS NOT NULL THEN a.body END"                                          \
         " FROM (SELECT * FROM ~.delivery WHERE delivery_id < $5::uuid AND delivery_id >= $6::uuid" \
         " AND ($1::text = '' OR project = $1::text) AND ($2::text = '' OR app = $2::text)"         \
         " AND ($3::bigint < 0 OR state = $3::bigint) AND ($4::uuid IS NULL OR run_id = $4::uuid)"  \
@@ -727,6 +798,37 @@ enum hl_pg_code {
         " LEFT JOIN LATERAL (SELECT * FROM ~.attempt a WHERE a.delivery_id = d.delivery_id"        \
         " ORDER BY a.round DESC, a.n DESC LIMIT $9::bigint) a ON true"                             \
         " ORDER BY d.delivery_id DESC, a.round, a.n")                                              \
+    /* $1 project, $2 behind which lane, null: from the first, $3 limit, $4 how many deliveries of each are */ \
+    /* looked at, $5 from when on attempts count, $6 what ended until then is hidden */            \
+    X(ASK_DESTINATIONS, "WITH RECURSIVE lanes(lane, nth) AS ((SELECT lane, 1 FROM ~.delivery"      \
+        " WHERE project = $1::text AND ($2::bigint IS NULL OR lane > $2::bigint)"                  \
+        " ORDER BY lane LIMIT 1) UNION ALL SELECT (SELECT d.lane FROM ~.delivery d"                \
+        " WHERE d.project = $1::text AND d.lane > l.lane ORDER BY d.lane LIMIT 1), l.nth + 1"      \
+        " FROM lanes l WHERE l.lane IS NOT NULL AND l.nth < $3::bigint)"                           \
+        " SELECT l.lane, last.run_id, last.url, c.pending, dead.n, c.oldest_ms, f.since_ms,"       \
+        " a.n, a.ok, a.p95_us, newest.ended_ms, newest.http_status, failed.error FROM lanes l"     \
+        " CROSS JOIN LATERAL (SELECT d.run_id, (SELECT r.url FROM ~.run r"                         \
+        " WHERE r.run_id = d.run_id) AS url FROM ~.delivery d WHERE d.project = $1::text"          \
+        " AND d.lane = l.lane ORDER BY d.delivery_id DESC LIMIT 1) last"                           \
+        " CROSS JOIN LATERAL (SELECT count(*) AS pending, min(created_ms) AS oldest_ms"            \
+        " FROM ~.delivery d WHERE d.project = $1::text AND d.lane = l.lane AND d.state = 0) c"     \
+        " CROSS JOIN LATERAL (SELECT count(*) AS n FROM ~.delivery d WHERE d.project = $1::text"   \
+        " AND d.lane = l.lane AND d.state = 2 AND d.created_ms > $6::bigint) dead"                 \
+        " LEFT JOIN ~.failing f ON f.lane = l.lane CROSS JOIN LATERAL"                             \
+        " (SELECT array_agg(delivery_id) AS ids FROM (SELECT d.delivery_id FROM ~.delivery d"      \
+        " WHERE d.project = $1::text AND d.lane = l.lane ORDER BY d.delivery_id DESC"              \
+        " LIMIT $4::bigint) AS looked) looks"                                                      \
+        " CROSS JOIN LATERAL (SELECT count(*) AS n, count(*) FILTER (WHERE http_status"            \
+        " BETWEEN 200 AND 299) AS ok, (percentile_disc(0.95) WITHIN GROUP (ORDER BY"               \
+        " ended_ms - started_ms) * 1000)::bigint AS p95_us FROM ~.attempt"                         \
+        " WHERE delivery_id = ANY (looks.ids) AND ended_ms >= $5::bigint) a"                       \
+        " LEFT JOIN LATERAL (SELECT ended_ms, http_status FROM ~.attempt"                          \
+        " WHERE delivery_id = ANY (looks.ids) AND ended_ms IS NOT NULL"                            \
+        " ORDER BY ended_ms DESC LIMIT 1) newest ON true"                                          \
+        " LEFT JOIN LATERAL (SELECT error FROM ~.attempt WHERE delivery_id = ANY (looks.ids)"      \
+        " AND ended_ms IS NOT NULL AND verdict <> 0 AND octet_length(error) > 0"                   \
+        " ORDER BY ended_ms DESC LIMIT 1) failed ON true"                                          \
+        " WHERE l.lane IS NOT NULL ORDER BY l.lane")                                               \
     /* $1 project or '', $2 before, $3 limit */                                                    \
     X(ASK_ACCOUNTS, "SELECT " HL_PG_ACCOUNT " FROM ~.account"                                      \
         " WHERE ($1::text = '' OR project = $1::text)"                                             \

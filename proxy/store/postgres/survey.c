@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/postgres/crowd.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/expire.h"
 #include "store/postgres/node.h"
@@ -34,6 +35,7 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
     if (start_ms >= 0)
         hl_pg_expire_note(s, (uint64_t)start_ms);
     hl_counter_set(&s->gauges.waiting_runs, (uint64_t)hl_pg_int(&row));
+    hl_pg_crowd_total(s, hl_counter_get(&s->gauges.pending_deliveries) + (uint64_t)hl_pg_int(&row));
 }
 
 /* --- the server's statistics ---------------------------------------------------------------- */
@@ -59,16 +61,7 @@ static void on_measure(struct hl_pg_store *s, const PGresult *result)
             HL_LOG_INT("seconds", age_ms / 1000));
 }
 
-/* --- kept streams of synchronous calls ------------------------------------------------------- */
-
-static void on_trim(struct hl_pg_store *s, const PGresult *result)
-{
-    s->survey.is_trimming = false;
-    if (!result)
-        return;
-    struct hl_pg_row row = {.result = result};
-    hl_counter_set(&s->gauges.stream_bytes, (uint64_t)hl_pg_int(&row));
-}
+/* --- kept streams of synchronous calls, destinations that failed ------------------------------ */
 
 /* It is not known before the store has opened. */
 static bool has_share(const struct hl_pg_store *s)
@@ -76,11 +69,23 @@ static bool has_share(const struct hl_pg_store *s)
     return hl_counter_get(&s->gauges.max_stream_bytes) > 0;
 }
 
+static void on_trim(struct hl_pg_store *s, const PGresult *result)
+{
+    s->survey.is_trimming = false;
+    if (!result || !has_share(s))
+        return;
+    struct hl_pg_row row = {.result = result};
+    hl_counter_set(&s->gauges.stream_bytes, (uint64_t)hl_pg_int(&row));
+}
+
 static bool trim(struct hl_pg_store *s)
 {
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_trim);
     if (!e)
         return false;
+    hl_pg_errand_add(e, HL_PG_DO_FAILING_TRIM);
+    if (!has_share(s))
+        return hl_pg_errand_send(e);
     hl_pg_add_int(&s->params, hl_clock_wall_ms() - (int64_t)s->stream_retention_ms);
     hl_pg_add_int(&s->params, (int64_t)hl_counter_get(&s->gauges.max_stream_bytes));
     hl_pg_errand_add(e, HL_PG_DO_STREAM_TRIM);
@@ -114,8 +119,9 @@ void hl_pg_survey_turn(struct hl_pg_store *s, uint64_t now_ms)
     }
     if (now_ms >= v->trim_ms && !v->is_trimming) {
         v->trim_ms = now_ms + TRIM_MS;
-        v->is_trimming = has_share(s) && trim(s);
+        v->is_trimming = trim(s);
     }
+    hl_pg_crowd_turn(s, now_ms);
 }
 
 /* What is under way is not due: its answer wakes the thread. */
@@ -128,5 +134,7 @@ uint64_t hl_pg_survey_due_ms(const struct hl_pg_store *s)
     uint64_t measure_ms = v->is_measuring ? UINT64_MAX : v->measure_ms;
     uint64_t trim_ms = v->is_trimming ? UINT64_MAX : v->trim_ms;
     uint64_t due_ms = count_ms < measure_ms ? count_ms : measure_ms;
-    return due_ms < trim_ms ? due_ms : trim_ms;
+    uint64_t crowd_ms = hl_pg_crowd_due_ms(s);
+    due_ms = due_ms < trim_ms ? due_ms : trim_ms;
+    return due_ms < crowd_ms ? due_ms : crowd_ms;
 }

@@ -1,0 +1,26 @@
+/* crowd.h - destinations that have as many deliveries as one may have: half of HOOKLINE_MAX_PENDING_DELIVERIES,
+ * over all replicas, counted from the acceptance of their runs. The store's thread, unless it is said. */
+#ifndef HL_STORE_POSTGRES_CROWD_H
+#define HL_STORE_POSTGRES_CROWD_H
+
+#include "store/postgres/state.h"
+
+void hl_pg_crowd_init(struct hl_pg_crowd *c, uint32_t max_pending);
+void hl_pg_crowd_fini(struct hl_pg_crowd *c);
+
+/* Whether it has; false for no URL. Any thread. */
+bool hl_pg_crowd_is_full(const struct hl_pg_store *s, struct hl_str webhook_url);
+
+/* A run with this webhook was accepted here; nothing for no URL. */
+void hl_pg_crowd_note_url(struct hl_pg_store *s, struct hl_str webhook_url);
+/* A delivery of this lane has ended; nothing for 0. */
+void hl_pg_crowd_note_end(struct hl_pg_store *s, int64_t lane);
+/* All of them were counted, those of all lanes together. */
+void hl_pg_crowd_total(struct hl_pg_store *s, uint64_t total);
+
+/* Counts by lane what may be too much for one, at most once a second. */
+void hl_pg_crowd_turn(struct hl_pg_store *s, uint64_t now_ms);
+/* When that is due (CLOCK_MONOTONIC ms). */
+uint64_t hl_pg_crowd_due_ms(const struct hl_pg_store *s);
+
+#endif
