@@ -219,6 +219,9 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     LATER(NO_MEMORY, 503, BACKLOG, "Out of memory; try again later."),
     LATER(DELIVERIES_FULL, 429, BACKLOG,
         "HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries are waiting already; try again later."),
+    LATER(DESTINATION_FULL, 429, BACKLOG,
+        "The webhook's destination has as many deliveries waiting as one may have (half of "
+        "HOOKLINE_MAX_PENDING_DELIVERIES); try again later."),
     LATER(RUNS_FULL, 429, BACKLOG,
         "Too many runs or webhook deliveries are waiting already (HOOKLINE_MAX_QUEUED_RUNS, "
         "HOOKLINE_MAX_PENDING_DELIVERIES); try again later."),

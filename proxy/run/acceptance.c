@@ -200,7 +200,8 @@ static void refuse_busy(struct hl_run *run, const struct hl_accept *accept)
 {
     struct hl_allowance_room room;
     if (!run->allowance.is_over && !accept->is_over_queued) {
-        refuse(run, HL_REFUSAL_RUNS_FULL);
+        refuse(
+            run, accept->is_over_destination ? HL_REFUSAL_DESTINATION_FULL : HL_REFUSAL_RUNS_FULL);
         return;
     }
     struct hl_refusal why = hl_allowance_refusal(

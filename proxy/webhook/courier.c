@@ -14,6 +14,7 @@
 #include "webhook/courier.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/assert.h"
 #include "base/clock.h"
@@ -35,7 +36,15 @@ static void on_addresses(void *self, struct hl_lookup *lookup);
 enum hl_err hl_courier_init(struct hl_courier *c, const struct hl_config *config,
     struct hl_docket *docket, const char *data_dir, char *why, size_t why_len)
 {
-    *c = (struct hl_courier){.docket = docket, .data_dir = data_dir, .trust.fd = -1};
+    *c = (struct hl_courier){.docket = docket, .trust.fd = -1};
+    c->parcels = (struct hl_parcel_settings){
+        .data_dir = data_dir,
+        .payload = {.is_thin = config->webhook_payload == HL_WEBHOOK_PAYLOAD_THIN,
+            .max_body = config->webhook_max_body,
+            .public_url = config->public_url},
+        .secret = config->webhook_secret,
+        .previous_secret = config->webhook_previous_secret,
+    };
     hl_list_init(&c->idle);
     hl_list_init(&c->answered);
     hl_resolver_init(&c->resolver);
@@ -47,16 +56,21 @@ enum hl_err hl_courier_init(struct hl_courier *c, const struct hl_config *config
     return set_up(c, config, why, why_len);
 }
 
+static enum hl_err set_up_egress(
+    struct hl_courier *c, const struct hl_config *config, char *why, size_t why_len);
+
 static enum hl_err set_up(
     struct hl_courier *c, const struct hl_config *config, char *why, size_t why_len)
 {
-    if (hl_webhook_names_init(&c->names, config->service_name) != HL_OK) {
+    if (hl_webhook_names_init(&c->parcels.names, config->service_name) != HL_OK) {
         snprintf(why, why_len,
             "HOOKLINE_SERVICE_NAME: allowed are 1 to %d characters of a field name",
             HL_SERVICE_NAME_MAX);
         return HL_ERR_INVALID;
     }
     enum hl_err err = hl_trust_init(&c->trust, config->webhook_ca_file, why, why_len);
+    if (err == HL_OK)
+        err = set_up_egress(c, config, why, why_len);
     if (err != HL_OK)
         return err;
     c->settings = (struct hl_transfer_settings){
@@ -64,6 +78,7 @@ static enum hl_err set_up(
         .timeout_ms = config->webhook_timeout_ms,
         .https_only = config->webhook_https_only,
         .allow = &config->webhook_allow,
+        .proxy = c->proxy.text,
         .answered = &c->answered,
     };
     c->multi = curl_multi_init();
@@ -77,12 +92,24 @@ static enum hl_err set_up(
     return HL_OK;
 }
 
+static enum hl_err set_up_egress(
+    struct hl_courier *c, const struct hl_config *config, char *why, size_t why_len)
+{
+    c->proxy_resolves = config->webhook_proxy_resolve == HL_PROXY_RESOLVE_PROXY;
+    enum hl_err err = hl_proxy_init(&c->proxy, config->webhook_proxy);
+    if (err != HL_OK) {
+        snprintf(why, why_len, "HOOKLINE_WEBHOOK_PROXY: it cannot be used: %s", hl_err_text(err));
+        return err;
+    }
+    return hl_identity_init(&c->identity, config, why, why_len);
+}
+
 static void sign(struct hl_courier *c, struct hl_parcel *p);
 static void end_unsent(struct hl_courier *c, struct hl_parcel *p, enum hl_err err);
 
 void hl_courier_begin(struct hl_courier *c, struct hl_parcel *p, uint32_t n)
 {
-    enum hl_err err = hl_parcel_begin(p, n, c->data_dir);
+    enum hl_err err = hl_parcel_begin(p, n, &c->parcels);
     if (err == HL_OK)
         sign(c, p);
     else
@@ -94,14 +121,29 @@ static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p);
 static void sign(struct hl_courier *c, struct hl_parcel *p)
 {
     bool is_done;
-    enum hl_err err = hl_parcel_sign(p, &c->names, &is_done);
+    bool is_trusted = hl_identity_trusts(&c->identity, p->leased->url);
+    enum hl_err err =
+        hl_parcel_sign(p, &c->parcels.names, is_trusted ? c->identity.fields : NULL, &is_done);
     if (err == HL_OK && is_done)
         err = hand_over(c, p);
     if (err != HL_OK)
         end_unsent(c, p, err);
 }
 
+/* The pair in use, for those who may see it. */
+static enum hl_err show_certificate(struct hl_courier *c, struct hl_parcel *p)
+{
+    struct hl_certificate *certificate = &c->identity.certificate;
+    if (!certificate->cert_file)
+        return HL_OK;
+    bool is_trusted = hl_identity_trusts(&c->identity, p->leased->url);
+    if (is_trusted)
+        hl_certificate_refresh(certificate);
+    return hl_certificate_show(is_trusted ? certificate : NULL, p->transfer->easy);
+}
+
 static enum hl_err look_up(struct hl_courier *c, struct hl_parcel *p);
+static enum hl_err ask_by_name(struct hl_courier *c, struct hl_parcel *p);
 static enum hl_err send_off(struct hl_courier *c, struct hl_parcel *p);
 
 static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p)
@@ -115,8 +157,12 @@ static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p)
     enum hl_err err = hl_parcel_prepare(p);
     HL_CRASH_POINT(WEBHOOK_READY);
     if (err == HL_OK)
-        err = p->n > 1 || p->may_look_up ? look_up(c, p) : send_off(c, p);
-    return err;
+        err = show_certificate(c, p);
+    if (err != HL_OK)
+        return err;
+    if (c->proxy.text && c->proxy_resolves)
+        return ask_by_name(c, p);
+    return p->n > 1 || p->may_look_up || c->proxy.text ? look_up(c, p) : send_off(c, p);
 }
 
 static enum hl_err send_off(struct hl_courier *c, struct hl_parcel *p)
@@ -134,9 +180,34 @@ static uint64_t left_ms(const struct hl_courier *c, const struct hl_parcel *p)
     return gone < c->settings.timeout_ms ? c->settings.timeout_ms - gone : 1;
 }
 
+static void end_blocked(struct hl_courier *c, struct hl_parcel *p)
+{
+    struct hl_transfer_result result;
+    hl_transfer_read_result(p->transfer, CURLE_OK, &result);
+    hl_courier_cut(c, p);
+    c->on_end(c->self, p, &result);
+}
+
+static enum hl_err ask_by_name(struct hl_courier *c, struct hl_parcel *p)
+{
+    struct hl_url url;
+    if (!hl_url_parse(p->leased->url, &url))
+        return HL_ERR_INVALID;
+    if (hl_transfer_ask_for_name(p->transfer, &url))
+        return send_off(c, p);
+    end_blocked(c, p);
+    return HL_OK;
+}
+
 static enum hl_err send_to(struct hl_courier *c, struct hl_parcel *p, const struct hl_url *url,
     const struct hl_ip *addresses, size_t n)
 {
+    if (c->proxy.text) {
+        if (hl_transfer_ask_for_address(p->transfer, url, addresses, n, p->n))
+            return send_off(c, p);
+        end_blocked(c, p);
+        return HL_OK;
+    }
     enum hl_err err =
         hl_transfer_set_addresses(p->transfer, url->port, addresses, n, left_ms(c, p));
     return err == HL_OK ? send_off(c, p) : err;
@@ -163,6 +234,7 @@ static enum hl_err look_up(struct hl_courier *c, struct hl_parcel *p)
         return HL_OK;
     }
     lookup->owner = p;
+    p->transfer->lookup_us = hl_clock_mono_us();
     return hl_resolver_begin(&c->resolver, lookup, url.host, left_ms(c, p));
 }
 
@@ -198,21 +270,60 @@ static void end_look_up(struct hl_courier *c, struct hl_parcel *p)
     hl_docket_move(c->docket, next, HL_PARCEL_DUE);
 }
 
+/* The proxy's own: exempt from the guard, and never in line with receivers. */
+static enum hl_err send_to_proxy(
+    struct hl_courier *c, struct hl_parcel *p, const struct hl_ip *addresses, size_t n)
+{
+    enum hl_err err =
+        hl_transfer_set_addresses(p->transfer, c->proxy.url.port, addresses, n, left_ms(c, p));
+    return err == HL_OK ? send_off(c, p) : err;
+}
+
+static enum hl_err look_up_proxy(struct hl_courier *c, struct hl_parcel *p)
+{
+    const struct hl_url *url = &c->proxy.url;
+    struct hl_lookup *lookup = &p->transfer->lookup;
+    struct hl_ip ip;
+    hl_docket_move(c->docket, p, HL_PARCEL_RESOLVING);
+    if (hl_guard_parse_host(url->host, url->is_bracketed, &ip))
+        return send_to_proxy(c, p, &ip, 1);
+    lookup->owner = p;
+    return hl_resolver_begin(&c->resolver, lookup, url->host, left_ms(c, p));
+}
+
+/* All that there is of an attempt whose name led nowhere. */
+static struct hl_attempt_report *report_of_look_up(const struct hl_transfer *t)
+{
+    struct hl_attempt_report *r = calloc(1, sizeof *r);
+    if (r) {
+        r->name_us = t->name_us;
+        r->connect_us = r->tls_us = r->first_byte_us = -1;
+    }
+    return r;
+}
+
 static void on_addresses(void *self, struct hl_lookup *lookup)
 {
     struct hl_courier *c = self;
     struct hl_parcel *p = lookup->owner;
     struct hl_transfer_result result = {0};
     struct hl_url url;
+    bool is_proxys = p->transfer->wants_addresses;
+    if (!is_proxys || !c->proxy.text)
+        p->transfer->name_us = (int32_t)(hl_clock_mono_us() - p->transfer->lookup_us);
     end_look_up(c, p);
     if (lookup->why) {
-        snprintf(result.error, sizeof result.error, "%s", lookup->why);
+        snprintf(result.error, sizeof result.error, "%s%s",
+            is_proxys && c->proxy.text ? "proxy_unreachable: " : "", lookup->why);
+        result.report = report_of_look_up(p->transfer);
         hl_courier_cut(c, p);
         c->on_end(c->self, p, &result);
         return;
     }
     bool is_url = hl_url_parse(p->leased->url, &url);
-    enum hl_err err = is_url ? send_to(c, p, &url, lookup->addresses, lookup->n) : HL_ERR_INVALID;
+    enum hl_err err = is_proxys && c->proxy.text ? send_to_proxy(c, p, lookup->addresses, lookup->n)
+                      : is_url                   ? send_to(c, p, &url, lookup->addresses, lookup->n)
+                                                 : HL_ERR_INVALID;
     if (err != HL_OK)
         end_unsent(c, p, err);
 }
@@ -250,7 +361,7 @@ static const char *unsent_text(enum hl_err err)
 
 static void end_unsent(struct hl_courier *c, struct hl_parcel *p, enum hl_err err)
 {
-    struct hl_transfer_result result = {.is_permanent = err != HL_ERR_NOMEM};
+    struct hl_transfer_result result = {.is_permanent = err != HL_ERR_NOMEM, .is_ours = true};
     snprintf(result.error, sizeof result.error, "%s", unsent_text(err));
     hl_courier_cut(c, p);
     c->on_end(c->self, p, &result);
@@ -275,7 +386,7 @@ static void finish(struct hl_courier *c, struct hl_transfer *t, CURLcode code);
 static void look_up_after_all(struct hl_courier *c, struct hl_parcel *p)
 {
     curl_multi_remove_handle(c->multi, p->transfer->easy);
-    enum hl_err err = look_up(c, p);
+    enum hl_err err = c->proxy.text ? look_up_proxy(c, p) : look_up(c, p);
     if (err != HL_OK)
         end_unsent(c, p, err);
 }
@@ -355,5 +466,7 @@ void hl_courier_fini(struct hl_courier *c)
     hl_resolver_fini(&c->resolver);
     hl_turnstile_fini(&c->lookups);
     hl_trust_fini(&c->trust);
+    hl_identity_fini(&c->identity);
+    hl_proxy_fini(&c->proxy);
     curl_global_cleanup();
 }

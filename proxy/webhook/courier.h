@@ -4,6 +4,8 @@
 
 #include "config/config.h"
 #include "webhook/docket.h"
+#include "webhook/identity.h"
+#include "webhook/proxy.h"
 #include "webhook/trust.h"
 #include "webhook/turnstile.h"
 
@@ -18,9 +20,11 @@ struct hl_courier {
     struct hl_list answered; /* those that have a head and wait for the rest of the body */
     struct hl_trust trust;
     struct hl_transfer_settings settings;
-    struct hl_webhook_names names;
+    struct hl_identity identity;
+    struct hl_proxy proxy;
+    bool proxy_resolves; /* HOOKLINE_WEBHOOK_PROXY_RESOLVE=proxy */
+    struct hl_parcel_settings parcels;
     struct hl_docket *docket;
-    const char *data_dir;
     /* The attempt of `p` (in SIGNING, RESOLVING or SENDING) has ended; moves it on. Never called
      * from inside a callback of a library. One that is put off instead goes to UNRESOLVED without a
      * word, and to DUE when its turn has come. */

@@ -30,11 +30,14 @@
 static enum hl_err measure(struct hl_envelope *e);
 static enum hl_err write_head(struct hl_envelope *e);
 
-enum hl_err hl_envelope_init(
-    struct hl_envelope *e, const struct hl_leased *leased, const char *data_dir)
+enum hl_err hl_envelope_init(struct hl_envelope *e, const struct hl_leased *leased,
+    const char *data_dir, const struct hl_payload *payload)
 {
-    *e = (struct hl_envelope){
-        .leased = leased, .data_dir = data_dir, .fd = -1, .is_verified = !data_dir};
+    *e = (struct hl_envelope){.leased = leased,
+        .data_dir = data_dir,
+        .payload = payload,
+        .fd = -1,
+        .is_verified = !data_dir};
     hl_buf_init(&e->head, HEAD_MAX);
     mbedtls_sha256_init(&e->sha);
     enum hl_err err = measure(e);
@@ -52,14 +55,21 @@ void hl_envelope_fini(struct hl_envelope *e)
     mbedtls_sha256_free(&e->sha);
 }
 
+static bool is_thin(const struct hl_envelope *e, uint64_t size)
+{
+    const struct hl_payload *payload = e->payload;
+    return payload && (payload->is_thin || (payload->max_body > 0 && size > payload->max_body));
+}
+
 /* Which encoding the envelope names, and how long the response is in it. */
 static enum hl_err measure(struct hl_envelope *e)
 {
     const struct hl_outcome *outcome = &e->leased->outcome;
     const struct hl_body *body = &outcome->body;
     bool is_kept = body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE;
-    e->encoding = is_kept ? outcome->encoding : HL_ENCODING_NONE;
-    if (!is_kept)
+    e->has_url = is_thin(e, body->size);
+    e->encoding = is_kept && !e->has_url ? outcome->encoding : HL_ENCODING_NONE;
+    if (!is_kept || e->has_url)
         return HL_OK;
     if (body->where == HL_BODY_FILE && !e->data_dir)
         return HL_ERR_INVALID;
@@ -115,6 +125,28 @@ static enum hl_err append_member(
     return err == HL_OK ? append_string(out, value, is_nullable) : err;
 }
 
+/* Where the REST interface has the response; null where none is kept. */
+static enum hl_err append_result_url(struct hl_envelope *e)
+{
+    const struct hl_leased *l = e->leased;
+    enum hl_body_where where = l->outcome.body.where;
+    struct hl_str base = e->payload->public_url;
+    char id[HL_ID_TEXT];
+    if (where != HL_BODY_INLINE && where != HL_BODY_FILE)
+        return hl_buf_append_str(&e->head, HL_STR(",\"result_url\":null"));
+    while (base.n > 0 && base.p[base.n - 1] == '/')
+        base.n--;
+    hl_id_format(&l->run_id, id);
+    enum hl_err err = hl_buf_append_str(&e->head, HL_STR(",\"result_url\":\""));
+    if (err == HL_OK)
+        err = hl_buf_reserve(&e->head, 6 * base.n);
+    if (err != HL_OK)
+        return err;
+    e->head.n += hl_json_escape(e->head.p + e->head.n, base.p, base.n);
+    return hl_buf_printf(&e->head, "/v2/projects/%.*s/apps/%.*s/runs/%.*s/result\"",
+        HL_STR_ARG(l->project), HL_STR_ARG(l->app), HL_ID_TEXT, id);
+}
+
 static enum hl_err write_head(struct hl_envelope *e)
 {
     const struct hl_leased *l = e->leased;
@@ -151,6 +183,8 @@ static enum hl_err write_head(struct hl_envelope *e)
     if (err == HL_OK)
         err = hl_buf_printf(
             out, ",\"encoding\":\"%s\",\"response\":%s", hl_encoding_text(e->encoding), open);
+    if (err == HL_OK && e->has_url)
+        err = append_result_url(e);
     e->tail = is_string ? HL_STR("\"}") : HL_STR("}");
     e->size = out->n + e->encoded_size + e->tail.n;
     return err;

@@ -13,14 +13,23 @@
 #include "base/buf.h"
 #include "store/store.h"
 
+/* What of a response goes along (contract 5); borrowed. */
+struct hl_payload {
+    bool is_thin;             /* nothing of it */
+    uint64_t max_body;        /* nothing of a longer one, bytes as kept; 0: any */
+    struct hl_str public_url; /* of the run listener; in use: not empty */
+};
+
 struct hl_envelope {
     uint64_t size; /* of the whole, bytes */
 
     /* private */
     const struct hl_leased *leased;
     const char *data_dir;
-    struct hl_buf head; /* up to the response's first byte */
-    struct hl_str tail; /* after its last */
+    const struct hl_payload *payload; /* NULL: all of the response goes along */
+    bool has_url;                     /* it says where the response is */
+    struct hl_buf head;               /* up to the response's first byte */
+    struct hl_str tail;               /* after its last */
     enum hl_encoding encoding;
     uint64_t raw_size;           /* of the response as it is kept; 0 when the envelope says null */
     uint64_t encoded_size;       /* of the response inside the envelope, without quotes */
@@ -31,10 +40,11 @@ struct hl_envelope {
     mbedtls_sha256_context sha;
 };
 
-/* `leased` and `data_dir` (NULL: bodies never were on a disk) are borrowed until the fini.
+/* `leased`, `data_dir` (NULL: bodies never were on a disk) and `payload` (NULL: all of the response goes
+ * along) are borrowed until the fini.
  * INVALID: the record contradicts itself. On failure there is nothing to end. Opens no file. */
-HL_MUST_CHECK enum hl_err hl_envelope_init(
-    struct hl_envelope *e, const struct hl_leased *leased, const char *data_dir);
+HL_MUST_CHECK enum hl_err hl_envelope_init(struct hl_envelope *e, const struct hl_leased *leased,
+    const char *data_dir, const struct hl_payload *payload);
 void hl_envelope_fini(struct hl_envelope *e);
 
 /* Back to the first byte; before the first reading too. Opens the body's file if there is one:

@@ -24,7 +24,8 @@ void hl_ledger_end_credit(struct hl_ledger *l);
 
 /* The next attempt of a parcel is to begin: ATTEMPT. */
 void hl_ledger_ask(struct hl_ledger *l, struct hl_parcel *p);
-/* The attempt under way has ended so: OUTCOME. p->started_ms 0: nothing of it was sent. */
+/* The attempt under way has ended so: OUTCOME, with what the parcel's outcome says of the next one, of the
+ * destination and of what came back. p->started_ms 0: nothing of it was sent. */
 void hl_ledger_record(struct hl_ledger *l, struct hl_parcel *p, enum hl_attempt_verdict verdict,
     uint16_t http_status, const char *error);
 /* The outcome that the store could not keep, once more. */

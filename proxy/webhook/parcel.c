@@ -32,6 +32,7 @@ void hl_parcel_free(struct hl_parcel *p)
         return;
     HL_ASSERT(!p->transfer);
     hl_parcel_strip(p);
+    hl_attempt_outcome_fini(&p->outcome);
     hl_list_remove(&p->node);
     hl_list_remove(&p->line);
     free(p);
@@ -41,7 +42,9 @@ void hl_parcel_strip(struct hl_parcel *p)
 {
     if (p->has_signature)
         hl_signature_fini(&p->signature);
-    p->has_signature = false;
+    if (p->has_previous)
+        hl_signature_fini(&p->previous);
+    p->has_signature = p->has_previous = false;
     if (p->has_envelope)
         hl_envelope_fini(&p->envelope);
     p->has_envelope = false;
@@ -59,9 +62,11 @@ void hl_parcel_renew(struct hl_parcel *p, struct hl_leased *leased)
     p->leased = leased;
 }
 
-static enum hl_err open_envelope(struct hl_parcel *p, const char *data_dir);
+static enum hl_err open_envelope(struct hl_parcel *p, const struct hl_parcel_settings *settings);
+static enum hl_err begin_signatures(struct hl_parcel *p, const struct hl_parcel_settings *settings);
 
-enum hl_err hl_parcel_begin(struct hl_parcel *p, uint32_t n, const char *data_dir)
+enum hl_err hl_parcel_begin(
+    struct hl_parcel *p, uint32_t n, const struct hl_parcel_settings *settings)
 {
     p->n = n;
     p->started_ms = hl_clock_wall_ms();
@@ -70,21 +75,18 @@ enum hl_err hl_parcel_begin(struct hl_parcel *p, uint32_t n, const char *data_di
     p->request = malloc(sizeof *p->request);
     if (!p->request)
         return HL_ERR_NOMEM;
-    enum hl_err err = open_envelope(p, data_dir);
+    enum hl_err err = open_envelope(p, settings);
     if (err == HL_OK && !p->whole)
         err = hl_envelope_rewind(&p->envelope);
-    if (err != HL_OK || p->leased->secret.n == 0)
-        return err;
-    err = hl_signature_init(&p->signature, p->leased->secret, &p->leased->run_id, p->timestamp);
-    p->has_signature = err == HL_OK;
-    return err;
+    return err == HL_OK ? begin_signatures(p, settings) : err;
 }
 
 static enum hl_err make_whole(struct hl_parcel *p);
 
-static enum hl_err open_envelope(struct hl_parcel *p, const char *data_dir)
+static enum hl_err open_envelope(struct hl_parcel *p, const struct hl_parcel_settings *settings)
 {
-    enum hl_err err = hl_envelope_init(&p->envelope, p->leased, data_dir);
+    enum hl_err err =
+        hl_envelope_init(&p->envelope, p->leased, settings->data_dir, &settings->payload);
     p->has_envelope = err == HL_OK;
     if (err == HL_OK && p->envelope.size <= HL_PARCEL_WHOLE_MAX)
         err = make_whole(p);
@@ -116,26 +118,53 @@ static enum hl_err make_whole(struct hl_parcel *p)
     return HL_OK;
 }
 
+static enum hl_err begin_signatures(struct hl_parcel *p, const struct hl_parcel_settings *settings)
+{
+    const struct hl_leased *l = p->leased;
+    bool is_callers = l->secret.n > 0;
+    struct hl_str secret = is_callers ? l->secret : settings->secret;
+    if (secret.n == 0)
+        return HL_OK;
+    enum hl_err err = hl_signature_init(&p->signature, secret, &l->run_id, p->timestamp);
+    p->has_signature = err == HL_OK;
+    if (err != HL_OK || is_callers || settings->previous_secret.n == 0)
+        return err;
+    err = hl_signature_init(&p->previous, settings->previous_secret, &l->run_id, p->timestamp);
+    p->has_previous = err == HL_OK;
+    return err;
+}
+
+static void feed(struct hl_parcel *p, const char *bytes, size_t n)
+{
+    hl_signature_feed(&p->signature, bytes, n);
+    if (p->has_previous)
+        hl_signature_feed(&p->previous, bytes, n);
+}
+
 static enum hl_err sign_slice(struct hl_parcel *p, bool *is_done);
 
-enum hl_err hl_parcel_sign(struct hl_parcel *p, const struct hl_webhook_names *names, bool *is_done)
+enum hl_err hl_parcel_sign(struct hl_parcel *p, const struct hl_webhook_names *names,
+    struct curl_slist *more, bool *is_done)
 {
-    struct hl_signature_text text;
+    struct hl_signature_text text, previous;
+    struct hl_webhook_proof proof = {&text, p->has_previous ? &previous : NULL};
     *is_done = true;
     if (p->has_signature) {
         enum hl_err err = sign_slice(p, is_done);
         if (err != HL_OK || !*is_done)
             return err;
         hl_signature_end(&p->signature, &text);
+        if (p->has_previous)
+            hl_signature_end(&p->previous, &previous);
     }
     return hl_webhook_request_init(p->request, names, &p->leased->run_id, p->timestamp,
-        p->has_signature ? &text : NULL, p->leased->traceparent);
+        p->has_signature ? &proof : NULL, p->leased->traceparent, more);
 }
 
 static enum hl_err sign_slice(struct hl_parcel *p, bool *is_done)
 {
     if (p->whole) {
-        hl_signature_feed(&p->signature, p->whole, (size_t)p->envelope.size);
+        feed(p, p->whole, (size_t)p->envelope.size);
         return HL_OK;
     }
     char part[16 * 1024];
@@ -148,7 +177,7 @@ static enum hl_err sign_slice(struct hl_parcel *p, bool *is_done)
             *is_done = true;
             return hl_envelope_rewind(&p->envelope);
         }
-        hl_signature_feed(&p->signature, part, (size_t)got);
+        feed(p, part, (size_t)got);
         n += (size_t)got;
     }
     return HL_OK;

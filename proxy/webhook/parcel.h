@@ -33,6 +33,14 @@ enum hl_parcel_state {
  * one call. */
 #define HL_PARCEL_WHOLE_MAX (48 * 1024)
 
+/* What all attempts share; borrowed. */
+struct hl_parcel_settings {
+    const char *data_dir;
+    struct hl_payload payload;
+    struct hl_str secret, previous_secret; /* the operator's; empty: none */
+    struct hl_webhook_names names;
+};
+
 struct hl_parcel {
     struct hl_list node;
     enum hl_parcel_state state;
@@ -47,8 +55,8 @@ struct hl_parcel {
     int64_t started_ms;  /* of it, wall; 0: nothing of it was sent */
     uint64_t started_us; /* monotonic */
     int64_t timestamp;   /* signed: Unix seconds */
-    struct hl_signature signature;
-    bool has_signature;                 /* `signature` is live */
+    struct hl_signature signature, previous;
+    bool has_signature, has_previous;   /* which of the two are live */
     struct hl_webhook_request *request; /* of the attempt under way; owned */
 
     uint64_t lane;       /* its destination */
@@ -74,14 +82,16 @@ void hl_parcel_strip(struct hl_parcel *p);
 /* Takes the delivery for a further attempt. */
 void hl_parcel_renew(struct hl_parcel *p, struct hl_leased *leased);
 
-/* Begins attempt `n`: opens the body, fixes the timestamp. Afterwards hl_parcel_sign. An error:
+/* Begins attempt `n`: opens the body, fixes the timestamp. It is signed with the caller's secret, else with
+ * the operator's, and then with the former one too. Afterwards hl_parcel_sign. An error:
  * the body cannot be read (NOT_FOUND, IO, CORRUPT, INVALID), or NOMEM. */
-HL_MUST_CHECK enum hl_err hl_parcel_begin(struct hl_parcel *p, uint32_t n, const char *data_dir);
+HL_MUST_CHECK enum hl_err hl_parcel_begin(
+    struct hl_parcel *p, uint32_t n, const struct hl_parcel_settings *settings);
 
-/* Hashes one slice of the body if there is a secret. `*is_done`: the head fields are ready. An
- * error as above. */
-HL_MUST_CHECK enum hl_err hl_parcel_sign(
-    struct hl_parcel *p, const struct hl_webhook_names *names, bool *is_done);
+/* Hashes one slice of the body if there is a secret. `*is_done`: the head fields are ready, `more`
+ * (borrowed for the attempt; NULL: none) behind them. An error as above. */
+HL_MUST_CHECK enum hl_err hl_parcel_sign(struct hl_parcel *p, const struct hl_webhook_names *names,
+    struct curl_slist *more, bool *is_done);
 
 /* Gives the attempt to its transfer. */
 HL_MUST_CHECK enum hl_err hl_parcel_prepare(struct hl_parcel *p);

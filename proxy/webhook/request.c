@@ -18,10 +18,11 @@ enum hl_err hl_webhook_names_init(struct hl_webhook_names *names, struct hl_str 
 
 static bool add(
     struct hl_webhook_request *r, const char *name, const char *prefix, struct hl_str value);
+static bool add_standard(struct hl_webhook_request *r, const struct hl_webhook_proof *proof);
 
 enum hl_err hl_webhook_request_init(struct hl_webhook_request *r,
     const struct hl_webhook_names *names, const struct hl_id *run_id, int64_t unix_s,
-    const struct hl_signature_text *signature, struct hl_str traceparent)
+    const struct hl_webhook_proof *proof, struct hl_str traceparent, struct curl_slist *more)
 {
     char id_text[HL_ID_TEXT], seconds_text[24];
     struct hl_str id = {id_text, sizeof id_text};
@@ -33,15 +34,26 @@ enum hl_err hl_webhook_request_init(struct hl_webhook_request *r,
                 add(r, "Expect:", "", HL_STR("")) && add(r, "X-Request-Id:", " ", id);
     if (traceparent.n > 0)
         fits = fits && add(r, "traceparent:", " ", traceparent);
-    if (signature) {
+    if (proof) {
         int n = snprintf(seconds_text, sizeof seconds_text, "%lld", (long long)unix_s);
         struct hl_str seconds = {seconds_text, (size_t)n};
         fits = fits && add(r, names->timestamp, " ", seconds) &&
-               add(r, names->signature, " v1,", hl_str_from(signature->hex)) &&
+               add(r, names->signature, " v1,", hl_str_from(proof->signature->hex)) &&
                add(r, "webhook-id:", " ", id) && add(r, "webhook-timestamp:", " ", seconds) &&
-               add(r, "webhook-signature:", " v1,", hl_str_from(signature->base64));
+               add_standard(r, proof);
     }
+    r->fields[r->count - 1].next = more;
     return fits ? HL_OK : HL_ERR_INVALID;
+}
+
+/* The new secret's first: a receiver has found it when most have it. */
+static bool add_standard(struct hl_webhook_request *r, const struct hl_webhook_proof *proof)
+{
+    char both[2 * HL_SIGNATURE_BASE64 + 8];
+    if (!proof->previous)
+        return add(r, "webhook-signature:", " v1,", hl_str_from(proof->signature->base64));
+    snprintf(both, sizeof both, "%s v1,%s", proof->signature->base64, proof->previous->base64);
+    return add(r, "webhook-signature:", " v1,", hl_str_from(both));
 }
 
 static char *copy(char *to, const char *from, size_t n)

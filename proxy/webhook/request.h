@@ -28,10 +28,16 @@ struct hl_webhook_request {
     char text[2048];
 };
 
-/* Without `signature` (the call had no secret): no timestamp and no signature field. Borrows
- * nothing. INVALID: the fields do not fit. The struct must not move while libcurl reads it. */
+/* What an attempt is signed with. `previous`: of the operator's former secret, or NULL. */
+struct hl_webhook_proof {
+    const struct hl_signature_text *signature, *previous;
+};
+
+/* Without `proof` (there is no secret): no timestamp and no signature field. `more` (NULL: none): fields
+ * that stand behind ours, borrowed for as long as the struct is used; nothing else is. INVALID: the
+ * fields do not fit. The struct must not move while libcurl reads it. */
 HL_MUST_CHECK enum hl_err hl_webhook_request_init(struct hl_webhook_request *r,
     const struct hl_webhook_names *names, const struct hl_id *run_id, int64_t unix_s,
-    const struct hl_signature_text *signature, struct hl_str traceparent);
+    const struct hl_webhook_proof *proof, struct hl_str traceparent, struct curl_slist *more);
 
 #endif

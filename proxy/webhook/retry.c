@@ -1,37 +1,40 @@
-/* retry.c - the contract's retry table (contract 5) as a table. */
+/* retry.c - see retry.h. */
 #include "webhook/retry.h"
 
-/* The first row that holds the status decides. */
-static const struct {
-    uint16_t least, most;
-    enum hl_attempt_verdict verdict;
-} outcomes[] = {
-    {0, 0, HL_ATTEMPT_RETRY},          /* network error */
-    {200, 299, HL_ATTEMPT_OK},         /* 2xx */
-    {404, 404, HL_ATTEMPT_RETRY},      /* Not Found */
-    {400, 499, HL_ATTEMPT_DEAD},       /* other 4xx: permanent */
-    {500, 599, HL_ATTEMPT_DEAD},       /* 5xx: it may have had effects already */
-    {1, UINT16_MAX, HL_ATTEMPT_RETRY}, /* any other non-2xx */
-};
-
-enum hl_attempt_verdict hl_retry_verdict(uint16_t http_status, uint32_t n, uint32_t max)
+static bool is_retried(const struct hl_webhook_retry_on *on, uint16_t http_status)
 {
-    size_t i = 0;
-    while (http_status < outcomes[i].least || http_status > outcomes[i].most)
-        i++;
-    if (outcomes[i].verdict == HL_ATTEMPT_RETRY && n >= max)
-        return HL_ATTEMPT_DEAD;
-    return outcomes[i].verdict;
+    if (http_status == 0)
+        return on->network;
+    bool is_known = http_status >= 200 && http_status <= 599 && http_status / 100 != 3;
+    if (!is_known && on->other)
+        return true;
+    return http_status < HL_ARRAY_LEN(on->statuses) && on->statuses[http_status];
 }
 
-/* The spread keeps the deliveries of one outage from coming back in one moment. Both ends stay
- * under HL_RETRY_DELAY_MAX_MS with a tick of due.h to spare. */
-static const struct {
-    uint32_t least_ms, spread_ms;
-} delays[] = {{800, 400}, {3500, 1000}};
-
-uint64_t hl_retry_delay_ms(uint32_t n, uint32_t random)
+enum hl_attempt_verdict hl_retry_verdict(
+    const struct hl_webhook_retry_on *on, uint16_t http_status, uint32_t n, uint32_t max)
 {
-    size_t i = n < HL_ARRAY_LEN(delays) ? n - 1 : HL_ARRAY_LEN(delays) - 1;
-    return delays[i].least_ms + random % (delays[i].spread_ms + 1);
+    if (http_status >= 200 && http_status <= 299)
+        return HL_ATTEMPT_OK;
+    return n < max && is_retried(on, http_status) ? HL_ATTEMPT_RETRY : HL_ATTEMPT_DEAD;
+}
+
+/* The spread, a fifth, keeps the deliveries of one outage from coming back in one moment. Up to
+ * HL_RETRY_DELAY_MAX_MS, which the contract promises, it is downwards only. */
+static uint64_t spread(uint64_t delay_ms, uint32_t random)
+{
+    uint64_t fifth = delay_ms / 5;
+    if (delay_ms <= HL_RETRY_DELAY_MAX_MS)
+        return delay_ms - random % (fifth + 1);
+    return delay_ms - fifth + random % (2 * fifth + 1);
+}
+
+uint64_t hl_retry_delay_ms(
+    const struct hl_schedule *schedule, uint32_t n, uint64_t retry_after_ms, uint32_t random)
+{
+    uint32_t i = n < schedule->n ? n - 1 : schedule->n - 1;
+    uint64_t delay_ms = spread(schedule->delays_ms[i], random);
+    uint64_t asked_ms =
+        retry_after_ms < schedule->longest_ms ? retry_after_ms : schedule->longest_ms;
+    return asked_ms > delay_ms ? asked_ms : delay_ms;
 }

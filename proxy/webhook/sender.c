@@ -26,7 +26,7 @@
 #include "webhook/courier.h"
 #include "webhook/ledger.h"
 #include "webhook/retry.h"
-#include "webhook/turnstile.h"
+#include "webhook/shares.h"
 #include "webhook/verdict.h"
 
 /* About 1 KiB each; beyond so many nothing new is leased. */
@@ -46,8 +46,9 @@ struct hl_sender {
     struct hl_mailbox box;
     struct hl_docket docket;
     struct hl_courier courier;
-    /* By destination: retries of those that gave their places away. */
-    struct hl_turnstile turnstile;
+    struct hl_healths healths;
+    /* Retries of those that gave their places away. */
+    struct hl_shares shares;
     struct hl_ledger ledger;
     struct hl_sender_gauges gauges;
 
@@ -80,7 +81,8 @@ enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *conf
     hl_mailbox_init(&s->box, wake, s);
     hl_ledger_init(&s->ledger, store, &s->box);
     hl_docket_init(&s->docket, &s->gauges);
-    hl_turnstile_init(&s->turnstile, config->webhook_per_host);
+    hl_healths_init(&s->healths);
+    hl_shares_init(&s->shares, config->webhook_per_host, &s->healths);
     enum hl_err err =
         hl_courier_init(&s->courier, config, &s->docket, hl_store_data_dir(store), why, why_len);
     s->courier.on_end = on_attempt_end;
@@ -155,13 +157,21 @@ static uint64_t wait_ms(const struct hl_sender *s)
     return wait < IDLE_MS ? wait : IDLE_MS;
 }
 
+/* Those for retries that nobody has or was promised. */
+static uint32_t free_for_retries(const struct hl_sender *s)
+{
+    uint32_t all = s->config->webhook_concurrency, taken = s->docket.placed_retries;
+    taken = taken > s->shares.inside ? taken : s->shares.inside;
+    return taken < all ? all - taken : 0;
+}
+
 /* Whether it may go on to its destination now; if not, it is in the line. One that kept its place
  * there needs no other. */
 static bool has_turn(struct hl_sender *s, struct hl_parcel *p)
 {
     if (!p->outcome.is_parked || p->has_turn)
         return true;
-    p->has_turn = hl_turnstile_enter(&s->turnstile, p->lane, &p->line);
+    p->has_turn = hl_shares_enter(&s->shares, p->lane, free_for_retries(s), &p->line);
     if (!p->has_turn)
         hl_docket_move(&s->docket, p, HL_PARCEL_QUEUED);
     return p->has_turn;
@@ -172,16 +182,21 @@ static void give_turn_up(struct hl_sender *s, struct hl_parcel *p)
     if (!p->has_turn)
         return;
     p->has_turn = false;
-    struct hl_list *line = hl_turnstile_leave(&s->turnstile, p->lane);
-    if (!line)
-        return;
-    struct hl_parcel *next = HL_CONTAINER_OF(line, struct hl_parcel, line);
-    next->has_turn = true;
-    hl_docket_move(&s->docket, next, HL_PARCEL_DUE);
+    hl_shares_leave(&s->shares, p->lane);
+}
+
+static void call_in(struct hl_sender *s)
+{
+    for (struct hl_list *line; (line = hl_shares_next(&s->shares, free_for_retries(s))) != NULL;) {
+        struct hl_parcel *p = HL_CONTAINER_OF(line, struct hl_parcel, line);
+        p->has_turn = true;
+        hl_docket_move(&s->docket, p, HL_PARCEL_DUE);
+    }
 }
 
 static void start_ready(struct hl_sender *s)
 {
+    call_in(s);
     HL_LIST_EACH_SAFE (node, &s->docket.lists[HL_PARCEL_DUE]) {
         struct hl_parcel *p = HL_CONTAINER_OF(node, struct hl_parcel, node);
         if (s->docket.placed_retries >= s->config->webhook_concurrency)
@@ -213,22 +228,57 @@ static void give_credit(struct hl_sender *s)
 
 /* --- an attempt ends ------------------------------------------------------------------------- */
 
+/* What is said of the destination; that something of ours cannot be sent says nothing of it. */
+static void judge(struct hl_sender *s, struct hl_parcel *p, const struct hl_transfer_result *result)
+{
+    struct hl_attempt_outcome *o = &p->outcome;
+    struct hl_health now = hl_healths_find(&s->healths, p->lane);
+    if (!result->is_permanent && !result->is_ours) {
+        bool was_failing;
+        uint64_t ms = (hl_clock_mono_us() - p->started_us) / 1000;
+        now = hl_healths_note(
+            &s->healths, p->lane, p->started_ms, result->http_status > 0, ms, &was_failing);
+        hl_verdict_note_health(p, now, was_failing, result);
+        hl_counter_set(&s->gauges.failing, s->healths.failing);
+        hl_shares_note(&s->shares, p->lane);
+    }
+    o->health = now.health;
+    o->failing_since_ms = now.failing_since_ms;
+}
+
+/* How long until the next attempt. A long wait is the store's. */
+static uint64_t plan_next(
+    struct hl_sender *s, struct hl_parcel *p, const struct hl_transfer_result *result)
+{
+    uint32_t random;
+    hl_random_fill(&random, sizeof random);
+    uint64_t delay_ms =
+        hl_retry_delay_ms(&s->config->schedule, p->n, result->retry_after_ms, random);
+    p->outcome.next_ms = hl_clock_wall_ms() + (int64_t)delay_ms;
+    p->outcome.puts_off = delay_ms > HL_RETRY_DELAY_MAX_MS;
+    return delay_ms;
+}
+
 static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_transfer_result *result)
 {
     struct hl_sender *s = self;
+    struct hl_attempt_outcome *o = &p->outcome;
     HL_CRASH_POINT(WEBHOOK_ANSWERED);
-    enum hl_attempt_verdict verdict = hl_verdict_of(p, result);
+    enum hl_attempt_verdict verdict = hl_verdict_of(&s->config->retried, p, result);
     hl_verdict_note(verdict, p, result, &s->gauges);
+    judge(s, p, result);
+    hl_attempt_outcome_fini(o);
+    o->report = result->report;
+    o->next_ms = 0;
+    o->puts_off = false;
+    uint64_t delay_ms = verdict == HL_ATTEMPT_RETRY ? plan_next(s, p, result) : 0;
     /* Where retries stand in line already, it keeps its place: new ones wait then, not retries. */
-    p->outcome.parks = hl_clock_mono_us() - p->started_us < QUICK_US &&
-                       !hl_turnstile_has_line(&s->turnstile, p->lane);
-    if (verdict == HL_ATTEMPT_RETRY) {
-        uint32_t random;
-        hl_random_fill(&random, sizeof random);
-        hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, hl_retry_delay_ms(p->n, random));
-    } else {
+    o->parks = !o->puts_off && hl_clock_mono_us() - p->started_us < QUICK_US &&
+               !hl_shares_has_line(&s->shares, p->lane);
+    if (verdict == HL_ATTEMPT_RETRY && !o->puts_off)
+        hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, delay_ms);
+    else
         hl_docket_move(&s->docket, p, HL_PARCEL_RECORDING);
-    }
     hl_parcel_strip(p);
     give_turn_up(s, p);
     hl_ledger_record(&s->ledger, p, verdict, result->http_status, result->error);
@@ -255,6 +305,13 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p);
 static void on_recorded(struct hl_sender *s, struct hl_parcel *p);
 static void on_stop(struct hl_sender *s);
 
+/* What others have found out, or an earlier process. */
+static void learn(struct hl_sender *s, const struct hl_leased *l)
+{
+    hl_healths_learn(&s->healths, l->lane, l->failing_since_ms);
+    hl_counter_set(&s->gauges.failing, s->healths.failing);
+}
+
 static void take_messages(struct hl_sender *s)
 {
     for (struct hl_msg *msg = hl_mailbox_take(&s->box), *next; msg; msg = next) {
@@ -262,6 +319,7 @@ static void take_messages(struct hl_sender *s)
         switch (msg->type) {
         case HL_STORE_LEASED:
             HL_CRASH_POINT(LEASE_COMMITTED);
+            learn(s, HL_CONTAINER_OF(msg, struct hl_leased, msg));
             hl_docket_add(&s->docket, msg);
             hl_ledger_use_credit(&s->ledger);
             break;
@@ -317,17 +375,18 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p)
     }
 }
 
-/* A RETRY that could not be recorded loses nothing: the next ATTEMPT says as much. A final one is kept
- * until it is recorded, if that may still be. */
+/* A RETRY whose lease stays loses nothing if it could not be recorded: the next ATTEMPT says as much. Any other is
+ * kept until it is recorded, if that may still be. */
 static void on_recorded(struct hl_sender *s, struct hl_parcel *p)
 {
     p->away--;
     HL_CRASH_POINT(OUTCOME_COMMITTED);
-    if (p->state != HL_PARCEL_RECORDING)
-        return;
-    if (is_passing(p->outcome.m.rc) && !s->is_stopping)
+    if (p->state == HL_PARCEL_RECORDING && is_passing(p->outcome.m.rc) && !s->is_stopping) {
         hl_docket_move_for(&s->docket, p, HL_PARCEL_UNRECORDED, AGAIN_MS);
-    else
+        return;
+    }
+    hl_attempt_outcome_fini(&p->outcome);
+    if (p->state == HL_PARCEL_RECORDING)
         hl_docket_drop(&s->docket, p);
 }
 
@@ -399,6 +458,8 @@ static void abandon(struct hl_sender *s, struct hl_parcel *p)
     hl_list_remove(&p->line);
     hl_docket_move(&s->docket, p, HL_PARCEL_RECORDING);
     hl_parcel_strip(p);
+    hl_attempt_outcome_fini(&p->outcome);
+    p->outcome.puts_off = p->outcome.parks = false;
     const char *error = is_under_way ? "interrupted" : "";
     hl_ledger_record(&s->ledger, p, HL_ATTEMPT_ABANDONED, 0, error);
 }
@@ -422,7 +483,8 @@ void hl_sender_free(struct hl_sender *sender)
             hl_leased_free(HL_CONTAINER_OF(msg, struct hl_leased, msg));
     }
     hl_docket_fini(&sender->docket);
-    hl_turnstile_fini(&sender->turnstile);
+    hl_shares_fini(&sender->shares);
+    hl_healths_fini(&sender->healths);
     hl_courier_fini(&sender->courier);
     free(sender);
 }

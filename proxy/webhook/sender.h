@@ -15,6 +15,7 @@ struct hl_sender;
 struct hl_sender_gauges {
     struct hl_counter in_flight;
     struct hl_counter waiting_retry;
+    struct hl_counter failing; /* destinations whose last attempts had no answer */
     struct hl_counter attempts_ok, attempts_retry, attempts_dead; /* by verdict */
     struct hl_histogram latency;                                  /* of attempts */
 };

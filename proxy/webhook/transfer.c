@@ -66,7 +66,12 @@ static bool set_constants(struct hl_transfer *t)
            curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            /* where it may go */
            curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, schemes) == CURLE_OK &&
-           curl_easy_setopt(c, CURLOPT_PROXY, "") == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_PROXY, s->proxy ? s->proxy : "") == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_NOPROXY, "") == CURLE_OK &&
+           /* through a tunnel, http too: the proxy sees neither fields nor bodies of ours */
+           curl_easy_setopt(c, CURLOPT_HTTPPROXYTUNNEL, s->proxy ? 1L : 0L) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L) == CURLE_OK &&
+           curl_easy_setopt(c, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L) == CURLE_OK &&
@@ -81,6 +86,9 @@ static bool set_constants(struct hl_transfer *t)
            curl_easy_setopt(c, CURLOPT_PREREQDATA, t) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
+           (!s->ca_file || !s->proxy ||
+               (curl_easy_setopt(c, CURLOPT_PROXY_CAINFO, s->ca_file) == CURLE_OK &&
+                   curl_easy_setopt(c, CURLOPT_PROXY_CAPATH, NULL) == CURLE_OK)) &&
            (!s->ca_file || (curl_easy_setopt(c, CURLOPT_CAINFO, s->ca_file) == CURLE_OK &&
                                curl_easy_setopt(c, CURLOPT_CAPATH, NULL) == CURLE_OK)) &&
            /* how */
@@ -112,13 +120,17 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
     t->envelope = is_whole ? NULL : envelope;
     t->opened = t->refused = t->requests = 0;
     t->head_size = t->received = 0;
+    t->body_n = 0;
+    t->name_us = -1;
     t->has_head = t->is_body_broken = t->wants_addresses = false;
     t->size = is_whole ? whole.n : envelope->size;
+    t->asked[0] = '\0';
     hl_pin_clear(&t->pin, t->easy);
     curl_off_t size = (curl_off_t)t->size;
     CURL *c = t->easy;
     if (!set_limits(t, t->settings->timeout_ms) ||
         curl_easy_setopt(c, CURLOPT_URL, z) != CURLE_OK ||
+        curl_easy_setopt(c, CURLOPT_CONNECT_TO, NULL) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, (long)is_retry) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_HTTPHEADER, fields) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, size) != CURLE_OK ||
@@ -170,7 +182,7 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
     struct hl_transfer *t = arg;
     struct hl_ip ip;
     bool is_known = hl_ip_from_sockaddr(&address->addr, &ip);
-    if (purpose != CURLSOCKTYPE_IPCXN || !is_known || !may_reach(t, &ip))
+    if (purpose != CURLSOCKTYPE_IPCXN || !is_known || (!t->settings->proxy && !may_reach(t, &ip)))
         return CURL_SOCKET_BAD;
     t->opened++;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -187,8 +199,54 @@ static int on_request(void *arg, char *peer, char *local, int peer_port, int loc
     (void)local;
     (void)peer_port;
     (void)local_port;
-    bool is_good = hl_ip_parse(hl_str_from(peer), &ip) && may_reach(t, &ip);
+    bool is_good = t->settings->proxy || (hl_ip_parse(hl_str_from(peer), &ip) && may_reach(t, &ip));
     return is_good && t->requests++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
+bool hl_transfer_ask_for_name(struct hl_transfer *t, const struct hl_url *url)
+{
+    struct hl_ip ip;
+    if (hl_guard_parse_host(url->host, url->is_bracketed, &ip) && !may_reach(t, &ip))
+        return false;
+    const char *form = url->is_bracketed ? "[%.*s]:%u" : "%.*s:%u";
+    snprintf(t->asked, sizeof t->asked, form, HL_STR_ARG(url->host), url->port);
+    return true;
+}
+
+bool hl_transfer_ask_for_address(struct hl_transfer *t, const struct hl_url *url,
+    const struct hl_ip *addresses, size_t n, uint32_t turn)
+{
+    struct hl_ip good[HL_LOOKUP_ADDRESSES_MAX];
+    char text[HL_IP_TEXT];
+    size_t count = 0;
+    for (size_t i = 0; i < n && count < HL_ARRAY_LEN(good); i++)
+        if (may_reach(t, &addresses[i]))
+            good[count++] = addresses[i];
+    if (count == 0)
+        return false;
+    t->refused = 0; /* the others are used */
+    const struct hl_ip *ip = &good[(turn - 1) % count];
+    hl_ip_format(ip, text);
+    snprintf(t->asked, sizeof t->asked, hl_ip_is_v4(ip) ? "%s:%u" : "[%s]:%u", text, url->port);
+    snprintf(t->target_text, sizeof t->target_text, "::%.*s", HL_IP_TEXT + 8, t->asked);
+    t->target = (struct curl_slist){.data = t->target_text};
+    return curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, &t->target) == CURLE_OK;
+}
+
+void hl_transfer_write_address(const struct hl_transfer *t, char out[HL_REPORT_ADDRESS_MAX + 1])
+{
+    const size_t cap = HL_REPORT_ADDRESS_MAX + 1;
+    char *ip = NULL;
+    long port = 0;
+    out[0] = '\0';
+    if (t->settings->proxy) {
+        snprintf(out, cap, "%s", t->asked);
+        return;
+    }
+    curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_IP, &ip);
+    curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_PORT, &port);
+    if (ip && *ip)
+        snprintf(out, cap, strchr(ip, ':') ? "[%s]:%ld" : "%s:%ld", ip, port);
 }
 
 static size_t on_send(char *out, size_t size, size_t n, void *arg)
@@ -239,8 +297,10 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
 {
-    (void)bytes;
     struct hl_transfer *t = arg;
+    size_t room = sizeof t->body - t->body_n, kept = size * n < room ? size * n : room;
+    memcpy(t->body + t->body_n, bytes, kept);
+    t->body_n += (uint32_t)kept;
     t->received += size * n;
     return t->received <= DRAIN_MAX ? size * n : CURL_WRITEFUNC_ERROR;
 }
@@ -253,6 +313,7 @@ bool hl_transfer_is_sent(const struct hl_transfer *t)
 }
 
 static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out);
+static struct hl_attempt_report *report(const struct hl_transfer *t);
 
 void hl_transfer_read_result(
     const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
@@ -266,6 +327,9 @@ void hl_transfer_read_result(
         long status = 0;
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
         out->http_status = (uint16_t)status;
+        curl_off_t seconds = 0;
+        curl_easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &seconds);
+        out->retry_after_ms = seconds > 0 ? (uint64_t)seconds * 1000 : 0;
     } else if (t->refused > 0 && t->opened == 0) {
         out->is_permanent = true;
         memcpy(out->address, t->refused_address, sizeof out->address);
@@ -275,6 +339,52 @@ void hl_transfer_read_result(
     } else {
         explain(t, code, out);
     }
+    out->report = report(t);
+}
+
+static int64_t info_us(const struct hl_transfer *t, CURLINFO which)
+{
+    curl_off_t us = 0;
+    curl_easy_getinfo(t->easy, which, &us);
+    return us;
+}
+
+static int32_t span_us(int64_t from_us, int64_t to_us)
+{
+    if (to_us <= 0 || to_us < from_us)
+        return -1;
+    return to_us - from_us < INT32_MAX ? (int32_t)(to_us - from_us) : INT32_MAX;
+}
+
+static void report_answer(const struct hl_transfer *t, struct hl_attempt_report *r)
+{
+    const char *type = NULL;
+    curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
+    if (t->has_head && type && strlen(type) <= HL_REPORT_TYPE_MAX)
+        snprintf(r->content_type, sizeof r->content_type, "%s", type);
+    r->body_n = t->has_head ? t->body_n : 0;
+    memcpy(r->body, t->body, r->body_n);
+}
+
+/* Times of libcurl's are from the transfer's beginning on, and 0 for what did not come; of a kept connection it
+ * counts no connecting. */
+static struct hl_attempt_report *report(const struct hl_transfer *t)
+{
+    struct hl_attempt_report *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    int64_t looked = info_us(t, CURLINFO_NAMELOOKUP_TIME_T);
+    int64_t connected = info_us(t, CURLINFO_CONNECT_TIME_T);
+    int64_t secured = info_us(t, CURLINFO_APPCONNECT_TIME_T);
+    int64_t ready = info_us(t, CURLINFO_PRETRANSFER_TIME_T);
+    bool is_new = t->opened > 0;
+    r->name_us = t->name_us;
+    r->connect_us = is_new ? span_us(looked, connected) : -1;
+    r->tls_us = is_new ? span_us(connected, secured) : -1;
+    r->first_byte_us = t->has_head ? span_us(ready, info_us(t, CURLINFO_STARTTRANSFER_TIME_T)) : -1;
+    hl_transfer_write_address(t, r->address);
+    report_answer(t, r);
+    return r;
 }
 
 /* What a person needs to know of libcurl's errors. The last row stands for all other codes. */
@@ -329,9 +439,31 @@ static bool is_head_too_large(const struct hl_transfer *t, CURLcode code)
            (code == CURLE_OUT_OF_MEMORY || code == HEAD_TOO_LARGE);
 }
 
+/* A proxy that does not open the way. */
+static bool explain_proxy(
+    const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
+{
+    long answer = 0;
+    if (!t->settings->proxy)
+        return false;
+    curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &answer);
+    if (answer == 407)
+        snprintf(out->error, sizeof out->error,
+            "proxy_refused: the proxy wants other credentials (407): HOOKLINE_WEBHOOK_PROXY");
+    else if (answer != 0 && answer / 100 != 2)
+        snprintf(out->error, sizeof out->error, "proxy_refused: the proxy answered %ld", answer);
+    else if (code == CURLE_COULDNT_CONNECT && answer == 0)
+        snprintf(out->error, sizeof out->error, "proxy_unreachable: HOOKLINE_WEBHOOK_PROXY");
+    else
+        return false;
+    return true;
+}
+
 static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
 {
     size_t i = 0;
+    if (explain_proxy(t, code, out))
+        return;
     if (is_head_too_large(t, code)) {
         snprintf(out->error, sizeof out->error, "bad_response: the head is too large");
         return;

@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "dns/pin.h"
+#include "http/url.h"
 #include "webhook/envelope.h"
 
 /* What all transfers share; borrowed for their life. */
@@ -19,6 +20,7 @@ struct hl_transfer_settings {
     uint64_t timeout_ms; /* of one attempt, DNS and connecting included */
     bool https_only;
     const struct hl_cidr_list *allow; /* HOOKLINE_WEBHOOK_ALLOW */
+    const char *proxy; /* with its credentials; NULL: none. It is exempt from the guard */
     /* Transfers enter it with their response's head, the oldest first; NULL: no such list. */
     struct hl_list *answered;
 };
@@ -28,6 +30,7 @@ struct hl_transfer {
     void *owner;             /* whose attempt it is */
     struct hl_list node;     /* for its owner, and for settings->answered */
     struct hl_lookup lookup; /* for its owner */
+    uint64_t lookup_us;      /* when that began, monotonic */
     bool wants_addresses;    /* it ended for the lack of them */
     uint64_t answered_ms;    /* monotonic; when the head came */
 
@@ -37,11 +40,17 @@ struct hl_transfer {
     uint32_t opened, refused;     /* sockets, by the address guard */
     uint32_t requests;            /* of this attempt: more than one is refused */
     char refused_address[HL_IP_TEXT];
-    uint64_t head_size;  /* bytes of the receiver's heads */
-    uint64_t received;   /* bytes of its body */
-    bool has_head;       /* a final response's head came whole: its status counts */
-    bool is_body_broken; /* the envelope could not be read */
-    uint64_t size;       /* of the request's body */
+    uint64_t head_size; /* bytes of the receiver's heads */
+    uint64_t received;  /* bytes of its body */
+    int32_t name_us;    /* how long the look-up took; -1: there was none. The owner's to set */
+    uint32_t body_n;    /* of what is kept of the answer's body */
+    char body[HL_REPORT_BODY_MAX];
+    bool has_head;            /* a final response's head came whole: its status counts */
+    bool is_body_broken;      /* the envelope could not be read */
+    uint64_t size;            /* of the request's body */
+    struct curl_slist target; /* for libcurl, what the proxy is asked for: an address */
+    char target_text[HL_IP_TEXT + 16];
+    char asked[HL_REPORT_ADDRESS_MAX + 1]; /* what the proxy is asked for; empty: there is none */
     struct hl_pin pin;
 };
 
@@ -56,10 +65,22 @@ void hl_transfer_free(struct hl_transfer *t); /* NULL-safe; not while it is in a
 HL_MUST_CHECK enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url,
     struct curl_slist *fields, struct hl_str whole, struct hl_envelope *envelope, bool is_retry);
 
-/* Whatever the URL's host is, these are its addresses, for this attempt. `port`: the URL's.
+/* Whatever the URL's host is, these are its addresses, for this attempt; with a proxy, the proxy's. `port`:
+ * the URL's, or the proxy's.
  * `left_ms`: what is left of the attempt's time. NOMEM. */
 HL_MUST_CHECK enum hl_err hl_transfer_set_addresses(struct hl_transfer *t, uint16_t port,
     const struct hl_ip *addresses, size_t n, uint64_t left_ms);
+
+/* With a proxy, before the attempt: it is asked for `url`'s host, a name, or for the address that this is.
+ * False: the guard refuses that one, which the result says. */
+HL_MUST_CHECK bool hl_transfer_ask_for_name(struct hl_transfer *t, const struct hl_url *url);
+/* It is asked for one of these addresses of `url`'s host, by turns: `turn` is the attempt's number. False:
+ * the guard refuses all of them, which the result says. */
+HL_MUST_CHECK bool hl_transfer_ask_for_address(struct hl_transfer *t, const struct hl_url *url,
+    const struct hl_ip *addresses, size_t n, uint32_t turn);
+/* What was connected to, for the attempt's record: an address and a port; through a proxy what was asked of
+ * it; empty: nothing was. */
+void hl_transfer_write_address(const struct hl_transfer *t, char out[HL_REPORT_ADDRESS_MAX + 1]);
 
 /* Has libcurl given all of the request's body to the connection? */
 bool hl_transfer_is_sent(const struct hl_transfer *t);
@@ -71,6 +92,10 @@ struct hl_transfer_result {
     /* What the guard refused, for the log alone: names inside a network are no caller's business;
      * else empty. */
     char address[HL_IP_TEXT];
+    bool is_ours; /* nothing was sent, for a reason of ours: it says nothing of the receiver */
+    uint64_t retry_after_ms; /* what the receiver asked for; 0: nothing */
+    struct hl_attempt_report
+        *report; /* whoever takes the result frees it; NULL: nothing was connected to */
 };
 
 /* `code` is libcurl's last word on the transfer. */

@@ -10,12 +10,12 @@
 #include "store/destination.h"
 #include "webhook/retry.h"
 
-enum hl_attempt_verdict hl_verdict_of(
+enum hl_attempt_verdict hl_verdict_of(const struct hl_webhook_retry_on *on,
     const struct hl_parcel *p, const struct hl_transfer_result *result)
 {
     if (result->is_permanent)
         return HL_ATTEMPT_DEAD;
-    return hl_retry_verdict(result->http_status, p->n, p->leased->max_attempts);
+    return hl_retry_verdict(on, result->http_status, p->n, p->leased->max_attempts);
 }
 
 static void destination(const struct hl_parcel *p, char to[HL_DESTINATION_MAX])
@@ -62,4 +62,23 @@ void hl_verdict_note(enum hl_attempt_verdict verdict, const struct hl_parcel *p,
         log_delivered(p, result);
     if (verdict == HL_ATTEMPT_DEAD)
         log_dead(p, result);
+}
+
+void hl_verdict_note_health(const struct hl_parcel *p, struct hl_health health, bool was_failing,
+    const struct hl_transfer_result *result)
+{
+    char to[HL_DESTINATION_MAX], since[HL_CLOCK_TEXT + 1] = "";
+    bool is_failing = health.health == HL_LANE_FAILING;
+    if (is_failing == was_failing)
+        return;
+    destination(p, to);
+    if (is_failing) {
+        hl_clock_format(health.failing_since_ms, since);
+        HL_LOG(WARN, "webhook destination is failing: it gets one attempt at a time",
+            HL_LOG_TEXT("to", to), HL_LOG_TEXT("since", since),
+            HL_LOG_TEXT("error", result->error));
+    } else {
+        HL_LOG(INFO, "webhook destination answers again", HL_LOG_TEXT("to", to),
+            HL_LOG_INT("status", result->http_status));
+    }
 }

@@ -3,14 +3,18 @@
 #ifndef HL_WEBHOOK_VERDICT_H
 #define HL_WEBHOOK_VERDICT_H
 
+#include "webhook/health.h"
 #include "webhook/parcel.h"
 #include "webhook/sender.h"
 
 /* Of the attempt under way, whose lease is still there. */
-enum hl_attempt_verdict hl_verdict_of(
+enum hl_attempt_verdict hl_verdict_of(const struct hl_webhook_retry_on *on,
     const struct hl_parcel *p, const struct hl_transfer_result *result);
 /* Counts the attempt in `gauges`; a line for the log unless it is tried again. */
 void hl_verdict_note(enum hl_attempt_verdict verdict, const struct hl_parcel *p,
     const struct hl_transfer_result *result, struct hl_sender_gauges *gauges);
+/* One line when a destination begins to fail, and one when it has ceased to. Of the attempt under way. */
+void hl_verdict_note_health(const struct hl_parcel *p, struct hl_health health, bool was_failing,
+    const struct hl_transfer_result *result);
 
 #endif

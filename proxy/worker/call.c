@@ -81,6 +81,9 @@ static enum hl_refusal_cause find_refusal(const struct hl_client *c, const struc
     if (plan->webhook_url.n > 0 &&
         hl_counter_get(&gauges->pending_deliveries) >= c->callers->config->max_pending_deliveries)
         return HL_REFUSAL_DELIVERIES_FULL;
+    if (plan->webhook_url.n > 0 && !plan->is_async &&
+        hl_store_is_destination_full(hl_worker_of(c->callers)->service->store, plan->webhook_url))
+        return HL_REFUSAL_DESTINATION_FULL;
     if (plan->priority < HL_PRIORITY_NORMAL && !may_ask_for(c, plan->priority))
         return HL_REFUSAL_RUN_PRIORITY_RIGHT;
     return HL_REFUSAL_NONE;
@@ -159,12 +162,9 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
 static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker *w,
     const struct hl_head *head, const struct hl_plan *plan, struct hl_str traceparent)
 {
-    const struct hl_config *config = w->config;
     const struct hl_field *trace = hl_head_field(head, HL_FIELD_TRACEPARENT);
     const struct hl_principal *who = w->principal;
-    struct hl_str secret = {NULL, 0};
-    if (plan->webhook_url.n > 0)
-        secret = plan->webhook_secret.n ? plan->webhook_secret : config->webhook_secret;
+    const struct hl_str secret = plan->webhook_url.n > 0 ? plan->webhook_secret : HL_STR("");
     struct hl_accept tmpl = {
         .run_id = run->id,
         .created_ms = run->started_ms,

@@ -72,16 +72,22 @@ static char *read_all(struct hl_envelope *e, size_t cap)
     return all;
 }
 
-static void expect_text(const struct hl_leased *l, const char *text)
+static void expect_payload(
+    const struct hl_leased *l, const struct hl_payload *payload, const char *text)
 {
     struct hl_envelope e;
-    cr_assert_eq(hl_envelope_init(&e, l, NULL), HL_OK);
+    cr_assert_eq(hl_envelope_init(&e, l, NULL, payload), HL_OK);
     for (size_t cap = HL_ENVELOPE_READ_MIN; cap < 1200; cap = cap * 2 + 1) {
         char *all = read_all(&e, cap);
         cr_assert_str_eq(all, text);
         free(all);
     }
     hl_envelope_fini(&e);
+}
+
+static void expect_text(const struct hl_leased *l, const char *text)
+{
+    expect_payload(l, NULL, text);
 }
 
 #define HEAD(state)                                                                                \
@@ -191,7 +197,7 @@ Test(envelope, keeps_a_reason_that_stands_nowhere_else_when_the_body_was_dropped
         l.outcome.state = HL_RUN_FAILURE;
         l.outcome.reason = rows[i].reason;
         l.outcome.body.where = HL_BODY_DROPPED;
-        cr_assert_eq(hl_envelope_init(&e, &l, NULL), HL_OK);
+        cr_assert_eq(hl_envelope_init(&e, &l, NULL, NULL), HL_OK);
         char *all = read_all(&e, 500);
         cr_assert_not_null(strstr(all, rows[i].text));
         free(all);
@@ -214,7 +220,7 @@ Test(envelope, refuses_a_kept_body_without_encoding)
     struct hl_leased l = make_leased();
     struct hl_envelope e;
     set_body(&l, HL_ENCODING_NONE, "x", 1, "");
-    cr_assert_eq(hl_envelope_init(&e, &l, NULL), HL_ERR_INVALID);
+    cr_assert_eq(hl_envelope_init(&e, &l, NULL, NULL), HL_ERR_INVALID);
 }
 
 /* --- files
@@ -282,7 +288,7 @@ Test(envelope_file, streams_a_large_body_in_every_encoding)
             n = hl_json_escape(expected, large, LARGE);
         else
             n = hl_base64_encode(expected, large, LARGE);
-        cr_assert_eq(hl_envelope_init(&e, &l, data_dir), HL_OK);
+        cr_assert_eq(hl_envelope_init(&e, &l, data_dir, NULL), HL_OK);
         for (size_t cap = 1021; cap < 200000; cap *= 13) {
             char *all = read_all(&e, cap);
             cr_assert_not_null(all);
@@ -303,8 +309,8 @@ Test(envelope_file, escapes_a_large_body_as_if_it_were_in_memory)
     struct hl_leased in_memory = make_leased();
     struct hl_envelope a, b;
     set_body(&in_memory, HL_ENCODING_TEXT, large, LARGE, "text/plain");
-    cr_assert_eq(hl_envelope_init(&a, &in_file, data_dir), HL_OK);
-    cr_assert_eq(hl_envelope_init(&b, &in_memory, NULL), HL_OK);
+    cr_assert_eq(hl_envelope_init(&a, &in_file, data_dir, NULL), HL_OK);
+    cr_assert_eq(hl_envelope_init(&b, &in_memory, NULL, NULL), HL_OK);
     char *x = read_all(&a, 16384), *y = read_all(&b, 777);
     cr_assert_str_eq(x, y);
     free(x);
@@ -317,7 +323,7 @@ Test(envelope_file, refuses_a_file_of_another_size_or_none)
 {
     struct hl_leased l = leased_file(HL_ENCODING_TEXT, LARGE, LARGE - 1);
     struct hl_envelope e;
-    cr_assert_eq(hl_envelope_init(&e, &l, data_dir), HL_OK);
+    cr_assert_eq(hl_envelope_init(&e, &l, data_dir, NULL), HL_OK);
     cr_assert_eq(hl_envelope_rewind(&e), HL_ERR_CORRUPT);
     hl_envelope_rest(&e);
     hl_body_file_remove(data_dir, &l.outcome.body.file);
@@ -330,7 +336,7 @@ Test(envelope_file, never_gives_out_the_end_of_a_damaged_body)
     struct hl_leased l = leased_file(HL_ENCODING_BASE64, LARGE, LARGE);
     struct hl_envelope e;
     l.outcome.body.sha256[7] ^= 1; /* as if a bit of the file had flipped */
-    cr_assert_eq(hl_envelope_init(&e, &l, data_dir), HL_OK);
+    cr_assert_eq(hl_envelope_init(&e, &l, data_dir, NULL), HL_OK);
     cr_assert_null(read_all(&e, 50000));
     cr_assert_null(read_all(&e, 70000));
     hl_envelope_fini(&e);
@@ -341,12 +347,12 @@ Test(envelope_file, never_gives_out_the_end_of_a_damaged_body_in_memory)
     struct hl_leased l = make_leased();
     struct hl_envelope e;
     set_body(&l, HL_ENCODING_TEXT, "as it was written", 17, "text/plain");
-    cr_assert_eq(hl_envelope_init(&e, &l, data_dir), HL_OK);
+    cr_assert_eq(hl_envelope_init(&e, &l, data_dir, NULL), HL_OK);
     free(read_all(&e, 100));
     cr_assert(e.is_verified);
     hl_envelope_fini(&e);
     l.outcome.body.sha256[7] ^= 1;
-    cr_assert_eq(hl_envelope_init(&e, &l, data_dir), HL_OK);
+    cr_assert_eq(hl_envelope_init(&e, &l, data_dir, NULL), HL_OK);
     cr_assert_null(read_all(&e, 100));
     hl_envelope_fini(&e);
 }
@@ -356,7 +362,52 @@ Test(envelope_file, never_gives_out_text_of_another_length_than_promised)
     struct hl_leased l = leased_file(HL_ENCODING_TEXT, LARGE, LARGE);
     struct hl_envelope e;
     l.outcome.escaped_size++;
-    cr_assert_eq(hl_envelope_init(&e, &l, data_dir), HL_OK);
+    cr_assert_eq(hl_envelope_init(&e, &l, data_dir, NULL), HL_OK);
     cr_assert_null(read_all(&e, 50000));
     hl_envelope_fini(&e);
+}
+
+static const struct hl_payload thin = {.is_thin = true, .public_url = {"https://h.example/x/", 20}};
+#define RESULT_URL                                                                                 \
+    ",\"result_url\":\"https://h.example/x/v2/projects/p/apps/a/runs/" RUN_ID "/result\"}"
+
+Test(envelope, a_thin_one_says_where_the_response_is)
+{
+    struct hl_leased l = make_leased();
+    struct hl_envelope e;
+    l.outcome.encoding = HL_ENCODING_JSON;
+    l.outcome.body = (struct hl_body){.where = HL_BODY_INLINE, .size = 2, .bytes = (char[]){"{}"}};
+    cr_assert_eq(hl_envelope_init(&e, &l, NULL, &thin), HL_OK);
+    char *all = read_all(&e, 500);
+    cr_expect_not_null(
+        strstr(all, "\"encoding\":\"none\",\"response\":null" RESULT_URL), "%s", all);
+    free(all);
+    hl_envelope_fini(&e);
+}
+
+Test(envelope, a_response_over_the_limit_is_left_out_and_one_at_it_is_not)
+{
+    struct hl_leased l = make_leased();
+    l.outcome.encoding = HL_ENCODING_JSON;
+    l.outcome.body = (struct hl_body){.where = HL_BODY_INLINE, .size = 2, .bytes = (char[]){"{}"}};
+    for (uint64_t max = 1; max <= 2; max++) {
+        const struct hl_payload payload = {.max_body = max, .public_url = thin.public_url};
+        struct hl_envelope e;
+        cr_assert_eq(hl_envelope_init(&e, &l, NULL, &payload), HL_OK);
+        char *all = read_all(&e, 500);
+        cr_expect_eq(strstr(all, "result_url") != NULL, max == 1, "%s", all);
+        cr_expect_eq(strstr(all, "\"response\":{}}") != NULL, max == 2, "%s", all);
+        free(all);
+        hl_envelope_fini(&e);
+    }
+}
+
+Test(envelope, a_thin_one_has_no_url_where_no_response_is_kept)
+{
+    struct hl_leased l = make_leased();
+    l.outcome.state = HL_RUN_CANCELLED;
+    l.outcome.http_status = 0;
+    expect_payload(&l, &thin,
+        HEAD("cancelled") ",\"status_code\":null,\"content_type\":null,\"content_encoding\":null,"
+                          "\"encoding\":\"none\",\"response\":null,\"result_url\":null}");
 }

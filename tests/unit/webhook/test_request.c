@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 
 static const struct hl_signature_text signature = {.hex = "abcd", .base64 = "QUJD"};
+static const struct hl_signature_text previous = {.hex = "ef01", .base64 = "REVG"};
+static const struct hl_webhook_proof proof = {.signature = &signature};
 
 static void expect_fields(const struct hl_webhook_request *r, const char *const *lines, size_t n)
 {
@@ -62,8 +64,8 @@ Test(request, lists_all_fields_of_a_signed_delivery)
     struct hl_webhook_request r;
     struct hl_id id = parse_id();
     cr_assert_eq(hl_webhook_names_init(&names, HL_STR("Service")), HL_OK);
-    cr_assert_eq(hl_webhook_request_init(&r, &names, &id, 1700000000, &signature,
-                     HL_STR("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")),
+    cr_assert_eq(hl_webhook_request_init(&r, &names, &id, 1700000000, &proof,
+                     HL_STR("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), NULL),
         HL_OK);
     expect_fields(&r, lines, HL_ARRAY_LEN(lines));
 }
@@ -77,7 +79,7 @@ Test(request, names_the_run_without_a_secret_too)
     struct hl_id id = parse_id();
     cr_assert_eq(hl_webhook_names_init(&names, HL_STR("Service")), HL_OK);
     cr_assert_eq(
-        hl_webhook_request_init(&r, &names, &id, 1700000000, NULL, (struct hl_str){NULL, 0}),
+        hl_webhook_request_init(&r, &names, &id, 1700000000, NULL, (struct hl_str){NULL, 0}, NULL),
         HL_OK);
     expect_fields(&r, lines, HL_ARRAY_LEN(lines));
 }
@@ -90,7 +92,33 @@ Test(request, refuses_a_field_that_does_not_fit)
     char longest[sizeof r.text];
     memset(longest, '0', sizeof longest);
     cr_assert_eq(hl_webhook_names_init(&names, HL_STR("Service")), HL_OK);
-    cr_assert_eq(hl_webhook_request_init(
-                     &r, &names, &id, 1700000000, NULL, (struct hl_str){longest, sizeof longest}),
+    cr_assert_eq(hl_webhook_request_init(&r, &names, &id, 1700000000, NULL,
+                     (struct hl_str){longest, sizeof longest}, NULL),
         HL_ERR_INVALID);
+}
+
+Test(request, signs_with_both_secrets_of_a_rotation_the_new_one_first)
+{
+    static const char *const lines[] = {
+        "Content-Type: application/json",
+        "Expect:",
+        "X-Request-Id: 0193b5a0-0000-7000-8000-000000000001",
+        "X-Service-Webhook-Timestamp: 1700000000",
+        "X-Service-Webhook-Signature: v1,abcd",
+        "webhook-id: 0193b5a0-0000-7000-8000-000000000001",
+        "webhook-timestamp: 1700000000",
+        "webhook-signature: v1,QUJD v1,REVG",
+        "Authorization: Bearer x",
+    };
+    struct hl_webhook_names names;
+    struct hl_webhook_request r;
+    struct hl_id id = parse_id();
+    char field[] = "Authorization: Bearer x";
+    struct curl_slist more = {.data = field};
+    const struct hl_webhook_proof both = {&signature, &previous};
+    cr_assert_eq(hl_webhook_names_init(&names, HL_STR("Service")), HL_OK);
+    cr_assert_eq(hl_webhook_request_init(
+                     &r, &names, &id, 1700000000, &both, (struct hl_str){NULL, 0}, &more),
+        HL_OK);
+    expect_fields(&r, lines, HL_ARRAY_LEN(lines));
 }

@@ -1,10 +1,24 @@
-/* test_retry.c - the contract's retry table, row by row (contract 5), and the delays' bounds. */
+/* test_retry.c - which outcomes are tried again (contract 5), and the delays' bounds. */
 #include "webhook/retry.h"
 
 #include <criterion/criterion.h>
 
 #include "base/random.h"
 #include "webhook/due.h"
+
+static struct hl_webhook_retry_on on(const char *text)
+{
+    struct hl_webhook_retry_on out;
+    cr_assert(hl_webhook_retry_on_parse(hl_str_from(text), &out), "%s", text);
+    return out;
+}
+
+static struct hl_schedule schedule(const char *text)
+{
+    struct hl_schedule out;
+    cr_assert(hl_schedule_parse(hl_str_from(text), &out), "%s", text);
+    return out;
+}
 
 Test(retry, follows_the_contracts_table)
 {
@@ -38,40 +52,73 @@ Test(retry, follows_the_contracts_table)
         {204, HL_ATTEMPT_OK},
         {299, HL_ATTEMPT_OK},
     };
+    struct hl_webhook_retry_on by_default = on("network,404,other");
     for (size_t i = 0; i < HL_ARRAY_LEN(rows); i++)
-        cr_assert_eq(hl_retry_verdict(rows[i].status, 1, 3), rows[i].verdict, "%u", rows[i].status);
+        cr_assert_eq(hl_retry_verdict(&by_default, rows[i].status, 1, 3), rows[i].verdict, "%u",
+            rows[i].status);
+}
+
+Test(retry, follows_a_list_of_its_own)
+{
+    struct hl_webhook_retry_on list = on("5xx, 429,302");
+    static const uint16_t again[] = {500, 503, 599, 429, 302};
+    static const uint16_t final[] = {0, 404, 301, 428, 430, 600, 199};
+    for (size_t i = 0; i < HL_ARRAY_LEN(again); i++)
+        cr_assert_eq(hl_retry_verdict(&list, again[i], 1, 3), HL_ATTEMPT_RETRY, "%u", again[i]);
+    for (size_t i = 0; i < HL_ARRAY_LEN(final); i++)
+        cr_assert_eq(hl_retry_verdict(&list, final[i], 1, 3), HL_ATTEMPT_DEAD, "%u", final[i]);
+    cr_assert_eq(hl_retry_verdict(&list, 204, 3, 3), HL_ATTEMPT_OK);
 }
 
 Test(retry, ends_with_the_last_attempt)
 {
-    cr_assert_eq(hl_retry_verdict(404, 2, 3), HL_ATTEMPT_RETRY);
-    cr_assert_eq(hl_retry_verdict(404, 3, 3), HL_ATTEMPT_DEAD);
-    cr_assert_eq(hl_retry_verdict(0, 3, 3), HL_ATTEMPT_DEAD);
-    cr_assert_eq(hl_retry_verdict(0, 1, 1), HL_ATTEMPT_DEAD);
-    cr_assert_eq(hl_retry_verdict(0, 4, 3), HL_ATTEMPT_DEAD);
-    cr_assert_eq(hl_retry_verdict(200, 3, 3), HL_ATTEMPT_OK);
+    struct hl_webhook_retry_on by_default = on("network,404,other");
+    cr_assert_eq(hl_retry_verdict(&by_default, 404, 2, 3), HL_ATTEMPT_RETRY);
+    cr_assert_eq(hl_retry_verdict(&by_default, 404, 3, 3), HL_ATTEMPT_DEAD);
+    cr_assert_eq(hl_retry_verdict(&by_default, 0, 3, 3), HL_ATTEMPT_DEAD);
+    cr_assert_eq(hl_retry_verdict(&by_default, 0, 1, 1), HL_ATTEMPT_DEAD);
+    cr_assert_eq(hl_retry_verdict(&by_default, 200, 3, 3), HL_ATTEMPT_OK);
 }
 
-Test(retry, waits_about_one_then_about_four_seconds_and_never_over_five)
+static void expect_within(
+    const struct hl_schedule *s, uint32_t n, uint64_t after_ms, uint64_t least, uint64_t most)
 {
-    static const struct {
-        uint32_t n;
-        uint64_t least, most;
-    } bounds[] = {{1, 700, 1300}, {2, 3400, 4600}, {3, 3400, 4600}, {9, 3400, 4600}};
-    for (size_t i = 0; i < HL_ARRAY_LEN(bounds); i++) {
-        uint64_t least = UINT64_MAX, most = 0;
-        for (int draw = 0; draw < 10000; draw++) {
-            uint32_t random;
-            hl_random_fill(&random, sizeof random);
-            uint64_t ms = hl_retry_delay_ms(bounds[i].n, random);
-            least = ms < least ? ms : least;
-            most = ms > most ? ms : most;
-        }
-        cr_assert_geq(least, bounds[i].least);
-        cr_assert_leq(most, bounds[i].most);
-        cr_assert_leq(most + HL_DUE_TICK_MS, HL_RETRY_DELAY_MAX_MS);
-        cr_assert_gt(most - least, 300, "no jitter");
-        uint64_t extreme = hl_retry_delay_ms(bounds[i].n, UINT32_MAX);
-        cr_assert(extreme >= bounds[i].least && extreme <= bounds[i].most);
+    uint64_t lowest = UINT64_MAX, highest = 0;
+    for (int i = 0; i < 20000; i++) {
+        uint32_t random;
+        hl_random_fill(&random, sizeof random);
+        uint64_t ms = hl_retry_delay_ms(s, n, after_ms, random);
+        lowest = ms < lowest ? ms : lowest;
+        highest = ms > highest ? ms : highest;
     }
+    cr_assert(lowest >= least && highest <= most, "%llu to %llu", (unsigned long long)lowest,
+        (unsigned long long)highest);
+    uint64_t width = most - least;
+    cr_assert(highest - lowest >= width - width / 10, "they are spread over all of it");
+}
+
+Test(retry, delays_up_to_five_seconds_are_spread_downwards)
+{
+    struct hl_schedule s = schedule("1s,4s");
+    expect_within(&s, 1, 0, 800, 1000);
+    expect_within(&s, 2, 0, 3200, 4000);
+    expect_within(&s, 7, 0, 3200, 4000);
+}
+
+Test(retry, longer_ones_are_spread_by_a_fifth_both_ways)
+{
+    struct hl_schedule s = schedule("5s,10s,1h");
+    expect_within(&s, 1, 0, 4000, 5000);
+    expect_within(&s, 2, 0, 8000, 12000);
+    expect_within(&s, 3, 0, 2880000, 4320000);
+}
+
+Test(retry, what_the_receiver_asks_for_counts_up_to_the_longest_delay)
+{
+    struct hl_schedule s = schedule("1s,30s");
+    expect_within(&s, 1, 20000, 20000, 20000);
+    expect_within(&s, 1, 86400000, 30000, 30000);
+    expect_within(&s, 1, 100, 800, 1000);
+    for (uint32_t random = 0; random < 20000; random++)
+        cr_assert_geq(hl_retry_delay_ms(&s, 2, 29000, random), 29000);
 }

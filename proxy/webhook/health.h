@@ -1,0 +1,36 @@
+/* health.h - what is known of destinations from their last attempts: who answers at once, and who has not answered
+ * at all for some time. The sender's thread owns it. */
+#ifndef HL_WEBHOOK_HEALTH_H
+#define HL_WEBHOOK_HEALTH_H
+
+#include "base/id_map.h"
+#include "base/list.h"
+#include "store/lane.h"
+
+#define HL_HEALTH_LANES  65536 /* the one that was heard of least lately is forgotten first */
+#define HL_FAILING_AFTER 20    /* attempts in a row without an answer */
+#define HL_PROMPT_MS     1000  /* an answer within that is at once */
+
+struct hl_healths {
+    struct hl_id_map lanes;
+    struct hl_list order; /* heard of least lately first */
+    uint32_t n, failing;
+};
+
+struct hl_health {
+    enum hl_lane_health health;
+    int64_t failing_since_ms; /* wall time; 0: it is not FAILING */
+};
+
+void hl_healths_init(struct hl_healths *all);
+void hl_healths_fini(struct hl_healths *all);
+
+/* A lane of which nothing is known here fails since then, as others know; 0: they do not. */
+void hl_healths_learn(struct hl_healths *all, uint64_t lane, int64_t failing_since_ms);
+/* An attempt has ended: it was begun then, and answered after `ms`, or `is_answered` is not set. `*was_failing`: it
+ * was, before. Without memory nothing is known of a lane. */
+struct hl_health hl_healths_note(struct hl_healths *all, uint64_t lane, int64_t started_ms,
+    bool is_answered, uint64_t ms, bool *was_failing);
+struct hl_health hl_healths_find(const struct hl_healths *all, uint64_t lane);
+
+#endif

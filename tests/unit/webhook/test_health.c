@@ -1,0 +1,87 @@
+#include <criterion/criterion.h>
+
+#include "webhook/health.h"
+
+static struct hl_healths all;
+
+static void setup(void)
+{
+    hl_healths_init(&all);
+}
+
+static void teardown(void)
+{
+    hl_healths_fini(&all);
+}
+
+TestSuite(health, .init = setup, .fini = teardown);
+
+static bool was_failing;
+
+static struct hl_health answer(uint64_t lane, uint64_t ms)
+{
+    return hl_healths_note(&all, lane, 1000, true, ms, &was_failing);
+}
+
+static struct hl_health silence(uint64_t lane, int64_t started_ms)
+{
+    return hl_healths_note(&all, lane, started_ms, false, 30000, &was_failing);
+}
+
+Test(health, a_prompt_answer_proves_and_a_slow_one_does_not)
+{
+    cr_assert_eq(hl_healths_find(&all, 7).health, HL_LANE_UNPROVEN);
+    cr_assert_eq(answer(7, 20).health, HL_LANE_PROVEN);
+    cr_assert_eq(hl_healths_find(&all, 7).health, HL_LANE_PROVEN);
+    cr_assert_eq(hl_healths_find(&all, 8).health, HL_LANE_UNPROVEN);
+    cr_assert_eq(answer(7, HL_PROMPT_MS).health, HL_LANE_UNPROVEN);
+    cr_assert_eq(answer(7, 20).health, HL_LANE_PROVEN);
+    cr_assert_eq(silence(7, 1).health, HL_LANE_UNPROVEN);
+}
+
+Test(health, fails_after_twenty_in_a_row_since_the_first_of_them)
+{
+    answer(7, 20);
+    for (int i = 0; i < HL_FAILING_AFTER - 1; i++)
+        cr_assert_eq(silence(7, 5000 + i).health, HL_LANE_UNPROVEN);
+    answer(7, 20);
+    for (int i = 0; i < HL_FAILING_AFTER - 1; i++)
+        cr_assert_eq(silence(7, 9000 + i).health, HL_LANE_UNPROVEN);
+    struct hl_health h = silence(7, 99999);
+    cr_assert_eq(h.health, HL_LANE_FAILING);
+    cr_assert_eq(h.failing_since_ms, 9000);
+    cr_assert_not(was_failing);
+    cr_assert_eq(all.failing, 1);
+    cr_assert_eq(silence(7, 100000).failing_since_ms, 9000);
+    cr_assert(was_failing);
+    cr_assert_eq(answer(7, 9000).health, HL_LANE_UNPROVEN);
+    cr_assert(was_failing);
+    cr_assert_eq(all.failing, 0);
+}
+
+Test(health, is_learned_from_others_but_what_is_known_here_counts_more)
+{
+    hl_healths_learn(&all, 7, 500);
+    cr_assert_eq(hl_healths_find(&all, 7).failing_since_ms, 500);
+    answer(8, 20);
+    hl_healths_learn(&all, 8, 500);
+    cr_assert_eq(hl_healths_find(&all, 8).health, HL_LANE_PROVEN);
+    hl_healths_learn(&all, 9, 0);
+    cr_assert_eq(all.n, 2);
+    cr_assert_eq(answer(7, 20).health, HL_LANE_PROVEN);
+    cr_assert(was_failing);
+}
+
+Test(health, of_too_many_the_one_heard_of_least_lately_is_forgotten)
+{
+    hl_healths_learn(&all, 1, 500);
+    answer(2, 20);
+    for (uint64_t lane = 3; lane <= HL_HEALTH_LANES; lane++)
+        answer(lane, 20);
+    answer(1, 2000);
+    answer(HL_HEALTH_LANES + 1, 20);
+    cr_assert_eq(all.n, HL_HEALTH_LANES);
+    cr_assert_eq(hl_healths_find(&all, 2).health, HL_LANE_UNPROVEN);
+    cr_assert_eq(hl_healths_find(&all, 3).health, HL_LANE_PROVEN);
+    cr_assert_eq(all.failing, 0);
+}
