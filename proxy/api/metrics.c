@@ -144,6 +144,10 @@ static const struct plain {
     {"hookline_deliveries_waiting_retry", "gauge", OF_SENDER(waiting_retry),
         "Deliveries between two attempts, or waiting for other look-ups under their name's "
         "suffix."},
+    {"hookline_deliveries_put_off", "gauge", OF_STORE(waiting_deliveries),
+        "Deliveries that wait in the store for the time of their next attempt."},
+    {"hookline_webhook_destinations_failing", "gauge", OF_SENDER(failing),
+        "Destinations whose last 20 attempts all had no answer."},
     {"hookline_dead_letters_total", "counter", OF_STORE(dead_letters),
         "Deliveries given up: refused for good, or out of attempts."},
     {"hookline_webhooks_lost_total", "counter", OF_WORKERS(webhooks_lost),

@@ -108,6 +108,9 @@ void hl_rest_answer_free(struct hl_msg *msg)
     case HL_STORE_LIST_DELIVERIES:
         hl_list_deliveries_fini((struct hl_list_deliveries *)msg);
         break;
+    case HL_STORE_LIST_DESTINATIONS:
+        hl_list_destinations_fini((struct hl_list_destinations *)msg);
+        break;
     case HL_STORE_LIST_REPLICAS:
         hl_list_replicas_fini((struct hl_list_replicas *)msg);
         break;

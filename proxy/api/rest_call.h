@@ -36,7 +36,7 @@ struct hl_rest_calls {
     struct hl_id_source ids;
 };
 
-#define HL_REST_STORE_ANSWERS 2
+#define HL_REST_STORE_ANSWERS 3
 
 typedef void hl_rest_handler(struct hl_rest_call *call);
 

@@ -1,14 +1,14 @@
 /* rest_delivery.c - deliveries: the list, one, sending again.
  * Thread: control.
- * Not here: the members (rest_record.c). */
+ * Not here: the members (rest_delivery_record.c). */
 #include "api/rest_delivery.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
+#include "api/rest_delivery_record.h"
 #include "api/rest_param.h"
-#include "api/rest_record.h"
 
 /* ---- the list ---- */
 
@@ -45,7 +45,7 @@ static void write_list(struct hl_rest_call *call)
     json_t *rows = json_array();
     bool is_whole = rows != NULL;
     for (size_t i = 0; is_whole && i < l->count; i++)
-        is_whole = hl_json_push(rows, hl_rest_delivery_json(&l->rows[i]));
+        is_whole = hl_json_push(rows, hl_rest_delivery_json(&l->rows[i], HL_REST_LISTED));
     if (!is_whole) {
         json_decref(rows);
         hl_rest_refuse_memory(call);
@@ -76,7 +76,7 @@ static void write_one(struct hl_rest_call *call)
 {
     const struct hl_get_delivery *g = (const struct hl_get_delivery *)call->answers[0];
     if (g->m.rc == HL_OK)
-        hl_rest_end_json(call, 200, hl_rest_delivery_json(&g->delivery));
+        hl_rest_end_json(call, 200, hl_rest_found_delivery_json(g));
     else
         hl_rest_refuse_store(call, g->m.rc, "delivery");
 }

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static bool is_admin(const struct hl_rest_call *call)
+bool hl_rest_is_admin(const struct hl_rest_call *call)
 {
     return call->is_operator || call->asker.is_admin;
 }
@@ -13,13 +13,13 @@ static bool is_admin(const struct hl_rest_call *call)
 bool hl_rest_is_his(const struct hl_rest_call *call, const struct hl_run_row *run)
 {
     struct hl_str asker = {call->asker.identity, call->asker.identity_n};
-    return is_admin(call) || (asker.n > 0 && hl_str_eq(asker, run->identity));
+    return hl_rest_is_admin(call) || (asker.n > 0 && hl_str_eq(asker, run->identity));
 }
 
 bool hl_rest_is_his_recent(const struct hl_rest_call *call, const struct hl_recent_run *run)
 {
     bool is_known = call->asker.identity_n > 0 && run->owner != 0;
-    return is_admin(call) || (is_known && call->asker.identity_hash == run->owner);
+    return hl_rest_is_admin(call) || (is_known && call->asker.identity_hash == run->owner);
 }
 
 static void check_stored(struct hl_rest_call *call);
@@ -27,7 +27,7 @@ static void check_recent(struct hl_rest_call *call);
 
 void hl_rest_as_owner(struct hl_rest_call *call, hl_rest_handler *then)
 {
-    if (is_admin(call) || call->asker.is_unknown) {
+    if (hl_rest_is_admin(call) || call->asker.is_unknown) {
         then(call);
         return;
     }

@@ -4,6 +4,8 @@
 
 #include "api/rest_call.h"
 
+/* Of this project, or of every one. */
+bool hl_rest_is_admin(const struct hl_rest_call *call);
 /* Whether the asker is an admin, or made the run. */
 bool hl_rest_is_his(const struct hl_rest_call *call, const struct hl_run_row *run);
 bool hl_rest_is_his_recent(const struct hl_rest_call *call, const struct hl_recent_run *run);

@@ -52,6 +52,21 @@ static bool read_cursor(struct hl_rest_call *call, struct hl_str value)
     return read_id(value, &call->params.cursor);
 }
 
+static bool read_lane_cursor(struct hl_rest_call *call, struct hl_str value)
+{
+    static const char digits[] = "0123456789abcdef";
+    if (value.n != HL_REST_LANE_CURSOR)
+        return false;
+    for (size_t i = 0; i < value.n; i++) {
+        const char *digit = memchr(digits, value.p[i], sizeof(digits) - 1);
+        if (!digit)
+            return false;
+        call->params.after_lane = call->params.after_lane << 4 | (uint64_t)(digit - digits);
+    }
+    call->params.has_after_lane = true;
+    return true;
+}
+
 static bool read_run_state(struct hl_rest_call *call, struct hl_str value)
 {
     for (int s = HL_RUN_QUEUED; s <= HL_RUN_CANCELLED; s++)
@@ -133,8 +148,9 @@ static const struct param {
     bool (*read)(struct hl_rest_call *call, struct hl_str value);
     const char *allowed;
 } params[] = {
-    {HL_REST_PAGE, "limit", read_limit, "a number from 1 to 200"},
+    {HL_REST_PAGE | HL_REST_LANES, "limit", read_limit, "a number from 1 to 200"},
     {HL_REST_PAGE, "cursor", read_cursor, "the next_cursor of the page before"},
+    {HL_REST_LANES, "cursor", read_lane_cursor, "the next_cursor of the page before"},
     {HL_REST_RUN_STATE, "state", read_run_state, "queued, running, success, failure or cancelled"},
     {HL_REST_DELIVERY_STATE, "state", read_delivery_state, "pending, delivered or dead"},
     {HL_REST_ASYNC, "async", read_async, "true or false"},

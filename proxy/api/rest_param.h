@@ -19,12 +19,18 @@ enum {
     HL_REST_RUN_ID = 64,
     HL_REST_WAIT = 128,
     HL_REST_EVENTS = 256, /* last_event_id, progress */
+    HL_REST_LANES = 512,  /* limit, cursor; of destinations */
 };
+
+/* A destination's cursor: its lane's number in lowercase hex. */
+#define HL_REST_LANE_CURSOR 16
 
 /* What a query says. */
 struct hl_rest_params {
     uint32_t limit;
     struct hl_id cursor; /* nil: from the newest on */
+    bool has_after_lane;
+    uint64_t after_lane; /* destinations: below the one of this number */
     int state;           /* of a run or a delivery, as the route has it; -1: any */
     int is_async;        /* -1: either */
     int64_t since_ms, until_ms;

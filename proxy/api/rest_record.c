@@ -1,8 +1,7 @@
-/* rest_record.c - runs and deliveries as JSON: the members of the REST interface.
- * Thread: control. */
+/* rest_record.c - runs as JSON: the members of the REST interface.
+ * Thread: control.
+ * Not here: their deliveries (rest_delivery_record.c). */
 #include "api/rest_record.h"
-
-#include <stdio.h>
 
 #include "api/json.h"
 #include "base/clock.h"
@@ -180,42 +179,4 @@ json_t *hl_rest_recent_json(
         {"content_type", json_null()}, {"content_encoding", json_null()}, {"encoding", json_null()},
         {"result", json_string("none")}, {"deliveries", deliveries});
     return replica.n > 0 ? add_replica(json, replica) : json;
-}
-
-/* ---- deliveries ---- */
-
-static json_t *attempt_json(const struct hl_attempt_row *a)
-{
-    int64_t ms = a->ended_ms > 0 && a->started_ms > 0 ? a->ended_ms - a->started_ms : -1;
-    return HL_JSON_OBJECT({"round", json_integer(a->round)}, {"n", json_integer(a->n)},
-        {"started_at", hl_json_time(a->started_ms)}, {"ended_at", hl_json_time(a->ended_ms)},
-        {"outcome", json_string(hl_attempt_verdict_text(a->verdict))},
-        {"status_code", hl_json_count_or_null(a->http_status ? a->http_status : -1)},
-        {"duration_ms", hl_json_count_or_null(ms)},
-        {"error", hl_json_text_or_null(hl_str_from(a->error))});
-}
-
-static json_t *attempts_json(const struct hl_delivery_row *d)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; array && i < d->n_attempts; i++)
-        if (!hl_json_push(array, attempt_json(&d->attempts[i]))) {
-            json_decref(array);
-            return NULL;
-        }
-    return array;
-}
-
-json_t *hl_rest_delivery_json(const struct hl_delivery_row *d)
-{
-    char type[32];
-    snprintf(type, sizeof(type), "run.%s", hl_run_state_text(d->run_state));
-    return HL_JSON_OBJECT({"delivery_id", hl_json_id(&d->delivery_id)},
-        {"run_id", hl_json_id(&d->run_id)}, {"app_name", hl_json_text(d->app)},
-        {"type", json_string(type)}, {"state", json_string(hl_delivery_state_text(d->state))},
-        {"destination", hl_json_text(d->destination)}, {"round", json_integer(d->round)},
-        {"max_attempts", hl_json_count_or_null(d->max_attempts ? (int64_t)d->max_attempts : -1)},
-        {"created_at", hl_json_time(d->created_ms)}, {"done_at", hl_json_time(d->done_ms)},
-        {"attempts", attempts_json(d)},
-        {"attempt_count", json_integer((json_int_t)d->attempt_count)});
 }

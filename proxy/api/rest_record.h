@@ -1,4 +1,4 @@
-/* rest_record.h - runs and deliveries as JSON. New references; NULL: out of memory. */
+/* rest_record.h - runs as JSON. New references; NULL: out of memory. */
 #ifndef HL_API_REST_RECORD_H
 #define HL_API_REST_RECORD_H
 
@@ -15,6 +15,5 @@ json_t *hl_rest_recent_json(
     const struct hl_recent_run *run, struct hl_str replica, json_t *deliveries);
 /* Adds who made it; takes `run`, which may be NULL. */
 json_t *hl_rest_record_add_subject(json_t *run, struct hl_str subject);
-json_t *hl_rest_delivery_json(const struct hl_delivery_row *delivery);
 
 #endif

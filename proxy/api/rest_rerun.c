@@ -161,7 +161,8 @@ static void show(struct hl_rest_call *call)
     if (rc == HL_ERR_BUSY && accept->is_over_queued)
         refuse_limit(call, HL_LIMIT_MAX_QUEUED);
     else if (rc == HL_ERR_BUSY)
-        hl_rest_refuse(call, HL_REFUSAL_RUNS_FULL);
+        hl_rest_refuse(
+            call, accept->is_over_destination ? HL_REFUSAL_DESTINATION_FULL : HL_REFUSAL_RUNS_FULL);
     else if (rc == HL_ERR_NOT_FOUND)
         hl_rest_refuse(call, HL_REFUSAL_REQUEST_NOT_KEPT);
     else

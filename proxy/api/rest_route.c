@@ -8,6 +8,7 @@
 #include "api/method.h"
 #include "api/rest_account.h"
 #include "api/rest_delivery.h"
+#include "api/rest_destination.h"
 #include "api/rest_events.h"
 #include "api/rest_log.h"
 #include "api/rest_param.h"
@@ -56,6 +57,8 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver_all, false},
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_ADMIN, 0, hl_rest_show_delivery, false},
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver, false},
+
+    {HL_METHOD_GET, "/v2/projects/{p}/destinations", HL_REST_ADMIN, HL_REST_LANES, hl_rest_list_destinations, false},
 
     {HL_METHOD_GET, "/v2/projects/{p}/replicas", HL_REST_ADMIN, 0, hl_rest_list_replicas, false},
 

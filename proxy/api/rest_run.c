@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/json.h"
+#include "api/rest_delivery_record.h"
 #include "api/rest_owner.h"
 #include "api/rest_param.h"
 #include "api/rest_record.h"
@@ -215,6 +216,7 @@ static void write_list(struct hl_rest_call *call)
 
 static void show_now(struct hl_rest_call *call);
 static void show_found(struct hl_rest_call *call);
+static void show_listed(struct hl_rest_call *call);
 static void show_stored(struct hl_rest_call *call);
 static void show_recent(struct hl_rest_call *call);
 
@@ -225,7 +227,7 @@ static bool ask_for_run(struct hl_rest_call *call)
         return false;
     g->run_id = call->id;
     g->with_place = true;
-    if (call->is_operator || call->asker.is_admin || call->asker.identity_n > 0)
+    if (hl_rest_is_admin(call) || call->asker.identity_n > 0)
         g->with_request = HL_ASKED_HEAD;
     hl_str_put(g->project, sizeof(g->project), call->project);
     hl_str_put(g->app, sizeof(g->app), call->app);
@@ -268,14 +270,39 @@ static void show_found(struct hl_rest_call *call)
     l->limit = HL_LIST_MAX;
     l->with_attempts = true;
     hl_rest_ask_store(call, HL_STORE_LIST_DELIVERIES, &l->m);
+    hl_rest_then(call, show_listed);
+}
+
+/* A run has one webhook at most. What is known of its attempts beside their outcomes is in no list. */
+static void show_listed(struct hl_rest_call *call)
+{
+    const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)call->answers[1];
+    struct hl_get_delivery *g = NULL;
+    if (l->m.rc == HL_OK && l->count == 1)
+        g = calloc(1, sizeof(*g));
+    if (g) {
+        g->delivery_id = l->rows[0].delivery_id;
+        hl_str_put(g->project, sizeof(g->project), call->project);
+        hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
+    }
     hl_rest_then(call, show_stored);
 }
 
-static json_t *deliveries_json(const struct hl_list_deliveries *l)
+/* As it was listed, if it has gone in between. */
+static json_t *delivery_json(const struct hl_rest_call *call, const struct hl_delivery_row *listed)
 {
+    const struct hl_get_delivery *g =
+        call->answer_count > 2 ? (const struct hl_get_delivery *)call->answers[2] : NULL;
+    return hl_rest_delivery_json(g && g->m.rc == HL_OK ? &g->delivery : listed,
+        hl_rest_is_admin(call) ? HL_REST_WHOLE : HL_REST_PLAIN);
+}
+
+static json_t *deliveries_json(const struct hl_rest_call *call)
+{
+    const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)call->answers[1];
     json_t *array = json_array();
     for (size_t i = 0; array && i < l->count; i++)
-        if (!hl_json_push(array, hl_rest_delivery_json(&l->rows[i]))) {
+        if (!hl_json_push(array, delivery_json(call, &l->rows[i]))) {
             json_decref(array);
             return NULL;
         }
@@ -329,7 +356,7 @@ static void show_stored(struct hl_rest_call *call)
         hl_rest_refuse_store(call, l->m.rc, "run");
         return;
     }
-    json_t *deliveries = deliveries_json(l);
+    json_t *deliveries = deliveries_json(call);
     json_t *run = deliveries ? run_json(call, &g->run, deliveries) : NULL;
     if (hl_rest_is_his(call, &g->run))
         run = hl_rest_add_request_fields(run, &g->request);

@@ -1,0 +1,12 @@
+/* rest_destination.h - where a project's webhooks go, and how that goes. */
+#ifndef HL_API_REST_DESTINATION_H
+#define HL_API_REST_DESTINATION_H
+
+#include "api/rest_call.h"
+
+hl_rest_handler hl_rest_list_destinations;
+
+/* A page of them, as it is answered; a new reference, NULL: out of memory. */
+json_t *hl_rest_destinations_json(const struct hl_list_destinations *list);
+
+#endif
