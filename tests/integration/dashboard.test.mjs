@@ -61,7 +61,7 @@ test('its files have a hash in their path and may be kept for good', async (t) =
     }
 });
 
-for (const hash of ['#/runs', '#/deliveries', '#/keys', '#/now']) {
+for (const hash of ['#/runs', '#/deliveries', '#/destinations', '#/keys', '#/now']) {
     test(`loading ${hash} takes less than 60 KiB`, async (t) => {
         const { sidecar } = await stage(t, { env });
         t.diagnostic(`${await weigh(t, sidecar, await makeToken(sidecar), hash, 60)} bytes`);

@@ -15,7 +15,8 @@ function outcome(attempt) {
 
 export function attemptTable(delivery) {
     if (!delivery.attempts.length) return h('p.hint', {}, 'No attempt yet.');
-    const head = ['Attempt', 'Sent', 'After', 'Outcome', 'Status', 'Took', 'Error'];
+    const hasErrors = delivery.attempts.some((attempt) => 'error' in attempt); // admins see them
+    const head = ['Attempt', 'Sent', 'After', 'Outcome', 'Status', 'Took', ...(hasErrors ? ['Error'] : [])];
     const isLater = delivery.attempts.some((attempt) => attempt.round > 1);
     const rows = delivery.attempts.map((attempt, i) => {
         const before = delivery.attempts[i - 1];
@@ -29,7 +30,7 @@ export function attemptTable(delivery) {
             h('td', {}, outcome(attempt)),
             h('td.num', {}, attempt.status_code ?? '–'),
             h('td.num', {}, attempt.duration_ms == null ? '–' : duration(attempt.duration_ms)),
-            h('td.error', {}, attempt.error ? visible(attempt.error) : '–'),
+            hasErrors ? h('td.error', {}, attempt.error ? visible(attempt.error) : '–') : null,
         );
     });
     return h(
@@ -50,6 +51,11 @@ export function attemptTable(delivery) {
             h('tbody', {}, rows),
         ),
     );
+}
+
+/** When it is tried again, while it waits for that. */
+export function nextAttempt({ next_attempt_at: at }) {
+    return at ? h('span.when', {}, 'next attempt: ', time(at)) : null;
 }
 
 /** For those who may, and where it makes sense. */

@@ -3,7 +3,7 @@ import * as api from './api.js';
 import { announce, ask, button, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { TIMES, changeFilter, readFilter, since } from './filter.js';
 import { id, plural, time, visible } from './format.js';
-import { attemptTable, redeliverButton } from './attempts.js';
+import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
 import { deliveryBadge, runPath } from './state.js';
 
 const PAGE = 50;
@@ -131,6 +131,7 @@ class DeliveryList {
                 deliveryBadge(delivery),
                 h('span.destination', {}, visible(delivery.destination)),
                 h('span.when', {}, time(delivery.created_at)),
+                nextAttempt(delivery),
                 h('span.gap'),
                 redeliverButton(delivery, () => this.#polling.now()),
             ),

@@ -7,6 +7,7 @@ import { visible } from './format.js';
 const PAGES = {
     runs: { title: 'Runs', load: (route) => (route.path[1] ? import('./run.js') : import('./runs.js')) },
     deliveries: { title: 'Deliveries', load: () => import('./deliveries.js'), needsAdmin: true },
+    destinations: { title: 'Destinations', load: () => import('./destinations.js'), needsAdmin: true },
     keys: { title: 'API Keys', load: () => import('./keys.js'), needsAdmin: true },
     now: { title: 'Now', load: () => import('./now.js') },
 };

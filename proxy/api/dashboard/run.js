@@ -5,7 +5,7 @@ import { announce, ask, badge, button, copy, fill, h, note, refill, renew } from
 import { between, bytes, duration, plural, time, visible } from './format.js';
 import { REASONS, deliveryBadge, isOpen, modeChip } from './state.js';
 import { drawTimeline, lanesOf } from './timeline.js';
-import { attemptTable, redeliverButton } from './attempts.js';
+import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
 import { eventPanel, isKept } from './events.js';
 import { runLog } from './log.js';
 import { progressRow } from './progress.js';
@@ -60,6 +60,7 @@ export function show(main, route) {
     );
     document.title = `Run ${runId.slice(-12)} · hookline`;
 
+    const opened = new Set(); // attempts of which is seen what came back
     let last = '',
         hasResult = false;
 
@@ -74,10 +75,11 @@ export function show(main, route) {
                 showHead(run, () => polling.now(), path),
             );
             webhooks.hidden = !run.deliveries.length;
+            const answers = run.deliveries.length ? await import('./answers.js') : null;
             refill(
                 webhooks,
                 h('h2', { id: 'webhooks' }, 'Webhook'),
-                run.deliveries.map((d) => showDelivery(d, () => polling.now())),
+                run.deliveries.map((d) => showDelivery(d, answers.answerList(d, opened), () => polling.now())),
             );
             if (run.finished_at && !hasResult) {
                 hasResult = true;
@@ -323,7 +325,7 @@ async function save(run, path) {
 
 /* ---- its webhooks ---- */
 
-function showDelivery(delivery, again) {
+function showDelivery(delivery, answers, again) {
     return h(
         'article.delivery',
         {},
@@ -332,9 +334,11 @@ function showDelivery(delivery, again) {
             {},
             deliveryBadge(delivery),
             h('span.destination', {}, visible(delivery.destination)),
+            nextAttempt(delivery),
             h('span.gap'),
             redeliverButton(delivery, again),
         ),
         attemptTable(delivery),
+        answers,
     );
 }

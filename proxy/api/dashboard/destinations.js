@@ -1,0 +1,110 @@
+// destinations.js - where webhooks go: which places do not answer, what waits for them, how the last hour was.
+import * as api from './api.js';
+import { badge, button, fill, h, note, renew, showStale } from './dom.js';
+import { duration, number, plural, time, visible } from './format.js';
+
+const EVERY = 10_000;
+const PAGE = 200;
+const HEADS = ['Destination', 'Pending', 'Dead letters', 'Tried in the last hour', 'Delivered', 'p95', 'Last attempt'];
+
+export function show(main) {
+    const problem = h('div');
+    const body = h('tbody', { role: 'rowgroup' });
+    const table = makeTable(body);
+    const rest = h('div.rest');
+    let pages = 1; // as many as are looked at each time
+    fill(main, h('h1', { id: 'destinations' }, 'Destinations'), problem, table, rest);
+    table.hidden = true;
+
+    async function turn(signal) {
+        const { all, hasMore } = await readAll(pages, signal);
+        const rows = all.sort(worstFirst).map(makeRow);
+        if (rows.length === body.children.length) renew(body, rows);
+        else fill(body, rows);
+        table.hidden = !rows.length;
+        fill(rest, rows.length ? showCount(all, hasMore) : showEmpty());
+    }
+
+    function showCount(all, hasMore) {
+        const failing = all.filter((row) => row.failing_since).length;
+        const more = () => {
+            pages++;
+            polling.now();
+        };
+        return [
+            h('span.count', {}, `${plural(all.length, 'destination')}, ${failing} failing`),
+            hasMore ? button('Show more', more) : null,
+        ];
+    }
+
+    const polling = api.poll(EVERY, turn, (error) => showStale(problem, error));
+    return () => polling.stop();
+}
+
+async function readAll(pages, signal) {
+    const all = [];
+    let cursor = null;
+    for (let page = 0; page < pages && (page === 0 || cursor); page++) {
+        const answer = await api.get('/destinations', { query: { limit: PAGE, cursor }, signal });
+        all.push(...answer.destinations);
+        cursor = answer.next_cursor;
+    }
+    return { all, hasMore: cursor !== null };
+}
+
+function worstFirst(a, b) {
+    return (
+        Number(Boolean(b.failing_since)) - Number(Boolean(a.failing_since)) ||
+        b.pending - a.pending ||
+        a.destination.localeCompare(b.destination)
+    );
+}
+
+function makeTable(body) {
+    const heads = HEADS.map((text) => h('th', { scope: 'col', role: 'columnheader' }, text));
+    return h(
+        'table.keys',
+        { 'aria-labelledby': 'destinations', role: 'table' },
+        h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, heads)),
+        body,
+    );
+}
+
+function makeRow(row) {
+    const cell = (of, ...content) => h('td', { role: 'cell', 'data-label': HEADS[of] }, content);
+    const { attempts, success_rate: rate, p95_ms: p95 } = row.last_hour;
+    return h(
+        'tr',
+        { role: 'row' },
+        h('td.name', { role: 'cell' }, h('strong', {}, visible(row.destination)), showTrouble(row)),
+        cell(1, listOf(row, 'pending'), row.oldest_pending_at ? ago('since ', row.oldest_pending_at) : null),
+        cell(2, listOf(row, 'dead')),
+        cell(3, number(attempts)),
+        cell(4, rate === null ? '–' : `${Number((rate * 100).toFixed(1))} %`),
+        cell(5, duration(p95)),
+        cell(6, time(row.last_attempt_at), row.last_status_code ? h('span.sub', {}, `status ${row.last_status_code}`) : null),
+    );
+}
+
+function ago(word, at) {
+    return h('span.sub', {}, word, time(at));
+}
+
+/** How many, and the way to them. */
+function listOf({ destination: to, ...row }, state) {
+    const address = `#/deliveries?${new URLSearchParams({ state, to })}`;
+    const name = `${plural(row[state], `${state} delivery`, `${state} deliveries`)} to ${visible(to)}`;
+    return row[state] ? h('a', { href: address, 'aria-label': name }, number(row[state])) : '0';
+}
+
+/** That it fails, since when; and why an attempt failed last, whenever that was. */
+function showTrouble(row) {
+    return [
+        row.failing_since ? h('p', {}, badge('failure', 'failing'), ' since ', time(row.failing_since)) : null,
+        row.last_error ? h(`span.sub${row.failing_since ? '.error' : ''}`, {}, `Last error: ${visible(row.last_error)}`) : null,
+    ];
+}
+
+function showEmpty() {
+    return note('empty', 'No destinations yet', h('p', {}, 'Where webhooks go is listed here once there is one.'));
+}

@@ -1,0 +1,177 @@
+// The dashboard's view of where webhooks go and of what came back: which places fail, and what a receiver said, as text.
+import assert from 'node:assert/strict';
+import { assertAccessible, control, makeToken, openDashboard } from './lib/browser.mjs';
+import { test } from './lib/case.mjs';
+import { stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+
+const HOSTILE = '<img src=x onerror="alert(1)"><script>alert(2)</script>\u202e \u0007';
+const SINCE = '2026-11-25T08:00:00.000Z';
+
+/** A run whose webhook was given up, and a tab of somebody of that role; `amend(path, json)` changes what is answered there. */
+async function scene(t, { role = 'admin', hash, amend, viewport } = {}) {
+    const { call, receiver, sidecar } = await stage(t, { env: { HOOKLINE_AUTH: 'jwt' } });
+    const token = await makeToken(sidecar, { role: 'admin' });
+    receiver.script('/dead', async (x) => x.send(500, { 'content-type': 'text/html' }, HOSTILE));
+    const { id } = await call('/v4/p/a/run', {
+        query: { async: 'true', webhookEndpoint: receiver.url('/dead') },
+        headers: { authorization: `Bearer ${token}` },
+    });
+    await until('it is given up', async () => {
+        const { json } = await control(sidecar, 'GET', `/v2/projects/p/runs/${id}`);
+        return json.deliveries?.[0]?.state === 'dead';
+    });
+    const page = await openDashboard(t, sidecar, { role, viewport });
+    if (amend)
+        await page.route(/\/(runs\/[^/]+|destinations)(\?.*)?$/, async (route) => {
+            const response = await route.fetch();
+            const { pathname, searchParams } = new URL(route.request().url());
+            const json = response.status() === 200 ? await response.json() : {};
+            await route.fulfill({ status: 200, json: amend(pathname, json, searchParams) ?? json });
+        });
+    await page.evaluate((to) => (location.hash = to), hash ?? `#/runs/${id}`);
+    return { page, id, receiver };
+}
+
+const REPORT = {
+    duration: { name: null, connect: 0.31, tls: 12.4, first_byte: 1250 },
+    error: 'status 500',
+    address: '192.0.2.7:8443',
+    answer: { content_type: 'text/html', encoding: 'text', body: HOSTILE, truncated: true },
+};
+
+/** A run's record with that report of its first attempt. */
+const reported = (report) => (path, json) => {
+    if (!json.deliveries) return json;
+    Object.assign(json.deliveries[0].attempts[0], report);
+    return { ...json, deliveries: [{ ...json.deliveries[0], next_attempt_at: SINCE }] };
+};
+
+test('what came back for an attempt is seen: its parts, its address, its answer as text', async (t) => {
+    const { page } = await scene(t, { amend: reported(REPORT) });
+    const summary = page.getByText('What came back for attempt 1');
+    await summary.click();
+    const facts = (await page.locator('.answers .facts').innerText()).replace(/\s+/g, ' ');
+    assert.equal(
+        facts,
+        'Address 192.0.2.7:8443 Name look-up – Connecting 0.31 ms TLS 12 ms First byte 1.25 s Error status 500',
+    );
+    await page.getByText('text/html, the first 1.0 KiB:').waitFor();
+    const answer = page.getByRole('region', { name: 'Answer to attempt 1' });
+    assert.equal(await answer.innerText(), HOSTILE.replace('\u202e', '⟨U+202E⟩').replace('\u0007', '␇'));
+    assert.equal(await answer.locator('*').count(), 0, 'no element comes of it');
+    await page.getByText('next attempt: ').waitFor();
+    await assertAccessible(page, 'what came back');
+});
+
+test('what was opened stays open when the page changes', async (t) => {
+    let n = 0;
+    const amend = (path, json) => {
+        const run = reported({ ...REPORT, error: `look ${++n}` })(path, json);
+        if (run.deliveries) run.deliveries[0].state = 'pending'; // then the page looks again soon
+        return run;
+    };
+    const { page } = await scene(t, { amend });
+    await page.getByText('What came back for attempt 1').click();
+    const error = () => page.locator('.answers .facts').innerText();
+    const first = await error();
+    await until('it has changed', async () => (await error()) !== first);
+    await page.getByRole('region', { name: 'Answer to attempt 1' }).waitFor();
+});
+
+test('an answer that is not text is not shown', async (t) => {
+    const answer = { content_type: null, encoding: 'base64', body: '/wAB', truncated: false };
+    const { page } = await scene(t, { amend: reported({ ...REPORT, answer }) });
+    await page.getByText('What came back for attempt 1').click();
+    await page.getByText('no Content-Type: 3 B that are not text').waitFor();
+});
+
+test('who may only see the run sees no errors and no answers', async (t) => {
+    const { page } = await scene(t, { role: 'invoke' });
+    await page.getByRole('heading', { name: 'Webhook' }).waitFor();
+    assert.deepEqual(await page.locator('#webhooks ~ article th').allInnerTexts(), [
+        'Attempt',
+        'Sent',
+        'After',
+        'Outcome',
+        'Status',
+        'Took',
+    ]);
+    assert.equal(await page.getByRole('link', { name: 'Destinations' }).count(), 0);
+});
+
+/** Two destinations: `failing` has not answered for a while, the other has. */
+const destinations = (path, json) =>
+    path.endsWith('/destinations')
+        ? {
+              destinations: [
+                  {
+                      destination: 'https://good.example',
+                      pending: 0,
+                      dead: 0,
+                      oldest_pending_at: null,
+                      failing_since: null,
+                      last_hour: { attempts: 1200, delivered: 1199, success_rate: 0.999, p95_ms: 84.2 },
+                      last_attempt_at: SINCE,
+                      last_status_code: 200,
+                      last_error: 'timeout',
+                  },
+                  {
+                      destination: 'https://failing.example:8443',
+                      pending: 7,
+                      dead: 2,
+                      oldest_pending_at: SINCE,
+                      failing_since: SINCE,
+                      last_hour: { attempts: 20, delivered: 0, success_rate: 0, p95_ms: null },
+                      last_attempt_at: SINCE,
+                      last_status_code: null,
+                      last_error: 'connect_failed: <b>Connection refused</b>',
+                  },
+              ],
+              next_cursor: null,
+          }
+        : json;
+
+test('destinations that fail come first, with since when and why', async (t) => {
+    const { page } = await scene(t, { amend: destinations, hash: '#/destinations' });
+    const rows = page.locator('tbody tr');
+    await rows.nth(1).waitFor();
+    const text = async (i) => (await rows.nth(i).innerText()).replace(/\s+/g, ' ');
+    assert.match(await text(0), /^https:\/\/failing\.example:8443 failing since .* Last error: connect_failed: <b>Connection refused<\/b> 7 since .* 2 20 0 % – /);
+    assert.match(await text(1), /^https:\/\/good\.example Last error: timeout 0 0 1,200 99\.9 % 84 ms .* status 200$/);
+    await page.getByText('2 destinations, 1 failing').waitFor();
+    await assertAccessible(page, 'destinations');
+    await page.getByRole('link', { name: '2 dead deliveries to https://failing.example:8443' }).click();
+    await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
+    assert.equal(new URLSearchParams(new URL(page.url()).hash.split('?')[1]).get('to'), 'https://failing.example:8443');
+});
+
+test('destinations can be read on a small screen', async (t) => {
+    const viewport = { width: 360, height: 700 };
+    const { page } = await scene(t, { amend: destinations, hash: '#/destinations', viewport });
+    await page.getByText('2 destinations, 1 failing').waitFor();
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(overflow <= 0, `${overflow} px are beyond the edge`);
+    await assertAccessible(page, 'destinations on a small screen');
+});
+
+test('further pages of destinations are loaded when asked for', async (t) => {
+    const one = destinations('/destinations').destinations[0];
+    const amend = (path, json, query) => {
+        if (!path.endsWith('/destinations')) return json;
+        return query.get('cursor') === 'next'
+            ? { destinations: [{ ...one, destination: 'https://second.example' }], next_cursor: null }
+            : { destinations: [one], next_cursor: 'next' };
+    };
+    const { page } = await scene(t, { amend, hash: '#/destinations' });
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await page.getByText('https://second.example').waitFor();
+    await page.getByText('https://good.example').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Show more' }).count(), 0);
+});
+
+test('without destinations the page says when there will be some', async (t) => {
+    const { page } = await scene(t, { amend: (path, json) => (path.endsWith('/destinations') ? { destinations: [], next_cursor: null } : json), hash: '#/destinations' });
+    await page.getByText('No destinations yet').waitFor();
+    await assertAccessible(page, 'no destinations');
+});
