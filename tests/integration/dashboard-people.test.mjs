@@ -96,6 +96,9 @@ for (const colorScheme of ['light', 'dark']) {
                 await goTo(page, '#/deliveries?state=pending');
                 await page.getByText('Nothing is on its way').waitFor();
                 await check(page, 'nothing to show');
+                await goTo(page, '#/destinations');
+                await page.locator('.keys tbody tr').first().waitFor();
+                await check(page, 'destinations');
                 await goTo(page, '#/keys');
                 await page.locator('.keys tbody tr').first().waitFor();
                 await check(page, 'keys');

@@ -68,6 +68,7 @@ const routes = (of) => [
     ['GET', `/apps/a/runs/${of.run}/events`, 'invoke', undefined, true],
     ['GET', `/apps/a/runs/${of.run}/logs`, 'admin', undefined, true],
     ['POST', `/apps/a/runs/${of.run}/cancel`, 'admin', undefined, true],
+    ['GET', '/destinations', 'admin'],
     ['GET', '/deliveries', 'admin'],
     ['GET', `/deliveries/${of.delivery}`, 'admin', undefined, true],
     ['POST', `/deliveries/${of.delivery}/redeliver`, 'admin', undefined, true],
@@ -505,4 +506,18 @@ test('token create prints the token and nothing else, beside a sidecar and witho
     assert.equal((await cli('token', 'revoke', accounts[0].id)).stdout, 'revoked\n');
     assert.equal(await status(offline), 401);
     assert.match((await cli('token', 'list')).stdout, / revoked$/m);
+});
+
+test('a session is an admin’s, or of the role that is asked for; where calls need no token it has none', async (t) => {
+    for (const auth of ['jwt', 'none']) {
+        const { sidecar } = await stage(t, { env: { HOOKLINE_AUTH: auth, HOOKLINE_ADMIN_AUTH: 'token' } });
+        const ask = (body) => control(sidecar)('POST', '/v2/projects/p/dashboard-sessions', body && { body });
+        const roleOf = ({ token }) => token && JSON.parse(Buffer.from(token.split('.')[1], 'base64url')).role;
+        assert.equal(roleOf((await ask()).json()), 'admin');
+        assert.equal(roleOf((await ask({ role: 'admin' })).json()), 'admin');
+        assert.equal(roleOf((await ask({ role: 'invoke' })).json()), auth === 'jwt' ? 'invoke' : undefined);
+        assertRefused(await ask({ role: 'root' }), 400, /role is not/);
+        assertRefused(await ask({ role: 'invoke', more: 1 }), 400, /role is not/);
+        assertRefused(await ask('[]'), 400, /not a JSON object/);
+    }
 });

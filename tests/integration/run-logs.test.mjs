@@ -213,7 +213,7 @@ test('hookline runs logs prints it, beside a sidecar and without one', async (t)
     assert.equal((await logs(id)).stdout, text);
     const nobody = await logs('01890a5d-ac96-774b-bcce-b302099a8057');
     assert.equal(nobody.code, 1);
-    assert.match(nobody.stderr, /^hookline: .*run/);
+    assert.match(nobody.stderr, /^hookline runs logs: .*run/);
     await all.sidecar.stop();
     assert.equal((await logs(id)).stdout, text);
 });

@@ -292,7 +292,7 @@ test('an import says in one line what is wrong, and changes nothing', async (t) 
 
     const bare = await run(['store', 'import'], database.env);
     assert.equal(bare.code, 2);
-    assert.match(bare.stderr, /^hookline: "store import" needs a data directory/);
+    assert.match(bare.stderr, /^hookline store import: it needs a data directory/);
     const embeddedStore = await run(['store', 'import', elsewhere], {});
     assert.match(embeddedStore.stderr, /"store import" is for HOOKLINE_STORE=postgres/);
     assert.equal(embeddedStore.code, 2);

@@ -1,0 +1,180 @@
+// When a delivery is tried again, and after what; destinations that fail; receivers that misbehave.
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import { atEnd } from './lib/cleanup.mjs';
+import { test } from './lib/case.mjs';
+import { RUN, stage } from './lib/stage.mjs';
+import { control } from './lib/rest.mjs';
+import { run } from './lib/sidecar.mjs';
+import { sleep, until } from './lib/until.mjs';
+
+const gaps = (times) => times.slice(1).map((time, i) => time - times[i]);
+
+/** The only delivery of a run that was called with that webhook, when it is final. */
+async function finalDelivery({ call, sidecar }, url, ms = 60_000) {
+    const { id } = await call(RUN, { query: { webhookEndpoint: url } });
+    let found;
+    await until(
+        'the delivery is final',
+        async () => {
+            const answer = await control(sidecar)('GET', `/v2/projects/p/apps/a/runs/${id}`);
+            found = answer.status === 200 && answer.json().deliveries?.[0];
+            return found && found.state !== 'pending';
+        },
+        ms,
+    );
+    return found;
+}
+
+test('attempts follow HOOKLINE_WEBHOOK_SCHEDULE, through the store where a delay is long, and none comes early', { limit: 90_000 }, async (t) => {
+    const s = await stage(t, { env: { HOOKLINE_WEBHOOK_SCHEDULE: '500ms,6s,1s' } });
+    const times = [];
+    s.receiver.script('/hook', async (x) => {
+        times.push(Date.now());
+        await x.send(404);
+    });
+    const found = await finalDelivery(s, s.receiver.url());
+    assert.equal(found.state, 'dead');
+    assert.equal(times.length, 4);
+    const [first, second, third] = gaps(times);
+    assert.ok(first >= 395 && second >= 4_790 && third >= 795, `${gaps(times)}`);
+});
+
+test('with HOOKLINE_WEBHOOK_ATTEMPTS too the last delay repeats, or the rest is not used', async (t) => {
+    for (const [attempts, expected] of [['1', 1], ['5', 5]]) {
+        const s = await stage(t, {
+            env: { HOOKLINE_WEBHOOK_SCHEDULE: '50ms,100ms', HOOKLINE_WEBHOOK_ATTEMPTS: attempts },
+        });
+        s.receiver.script('/hook', 404);
+        assert.equal((await finalDelivery(s, s.receiver.url())).state, 'dead');
+        assert.equal(s.receiver.deliveries('/hook').length, expected);
+    }
+});
+
+test('HOOKLINE_WEBHOOK_RETRY_ON says what is tried again', async (t) => {
+    const s = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_RETRY_ON: '5xx,429', HOOKLINE_WEBHOOK_SCHEDULE: '50ms' },
+    });
+    for (const [status, attempts] of [[503, 2], [429, 2], [404, 1], [302, 1]]) {
+        s.receiver.script(`/${status}`, status);
+        assert.equal((await finalDelivery(s, s.receiver.url(`/${status}`))).state, 'dead');
+        assert.equal(s.receiver.deliveries(`/${status}`).length, attempts, `${status}`);
+    }
+});
+
+test('Retry-After puts the next attempt off, up to the longest delay of the schedule', { limit: 90_000 }, async (t) => {
+    const s = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_RETRY_ON: '503', HOOKLINE_WEBHOOK_SCHEDULE: '100ms,100ms,7s', HOOKLINE_WEBHOOK_ATTEMPTS: '3' },
+    });
+    const times = [];
+    const asked = ['2', '3600'];
+    s.receiver.script('/hook', async (x) => {
+        times.push(Date.now());
+        await x.send(503, { 'Retry-After': asked[times.length - 1] ?? '0' });
+    });
+    await finalDelivery(s, s.receiver.url());
+    const [first, second] = gaps(times);
+    assert.equal(times.length, 3);
+    assert.ok(first >= 1_995 && second >= 6_995, `${gaps(times)}`);
+});
+
+test('what waits in the store for its next attempt waits on after a kill', { limit: 90_000 }, async (t) => {
+    const s = await stage(t, { env: { HOOKLINE_WEBHOOK_SCHEDULE: '8s' } });
+    const times = [];
+    s.receiver.script('/hook', async (x) => {
+        times.push(Date.now());
+        await x.send(404);
+    });
+    await s.call(RUN, { query: { webhookEndpoint: s.receiver.url() } });
+    await until('it is put off', async () => (await s.sidecar.metric('hookline_deliveries_put_off')) === 1);
+    await s.sidecar.kill();
+    await s.sidecar.start();
+    await until('the second attempt', () => times.length === 2, 30_000);
+    assert.ok(times[1] - times[0] >= 6_395, `${gaps(times)}`);
+});
+
+test('a destination that never answers is failing, and is well with the first answer', { limit: 120_000 }, async (t) => {
+    const s = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_TIMEOUT: '100ms', HOOKLINE_WEBHOOK_SCHEDULE: '50ms' },
+    });
+    let isWell = false;
+    s.receiver.script('/hook', async (x) => (isWell ? x.send(200) : x.gone));
+    const query = { webhookEndpoint: s.receiver.url() };
+    for (let i = 0; i < 12; i++) await s.call(RUN, { query });
+    const lines = (pattern) => s.sidecar.log.filter((line) => pattern.test(line.msg));
+    await until('it is failing', () => lines(/is failing/).length === 1, 60_000);
+    const [line] = lines(/is failing/);
+    assert.equal(line.to, new URL(s.receiver.url()).origin);
+    assert.equal(line.error, 'timeout');
+    assert.match(line.since, /^20.*Z$/);
+    assert.equal(await s.sidecar.metric('hookline_webhook_destinations_failing'), 1);
+    isWell = true;
+    await s.call(RUN, { query });
+    await until('it answers again', () => lines(/answers again/).length === 1, 60_000);
+    assert.equal(lines(/is failing/).length, 1);
+    await until('none is', async () => (await s.sidecar.metric('hookline_webhook_destinations_failing')) === 0);
+});
+
+const MISBEHAVIOURS = {
+    'answers with 10 MiB': (x) => x.send(404, {}, Buffer.alloc(10 << 20, 'x')),
+    'answers a byte a second': async (x) => {
+        await x.raw('HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n');
+        for (let i = 0; i < 100; i++) {
+            await x.raw('x');
+            await sleep(1000);
+        }
+    },
+    'answers in broken chunks': async (x) => {
+        await x.raw('HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX');
+        await x.gone;
+    },
+    'redirects to itself': (x) => x.send(302, { Location: '/hook' }),
+};
+
+for (const [name, answer] of Object.entries(MISBEHAVIOURS))
+    test(`a receiver that ${name} has had one attempt, with its status`, { limit: 60_000 }, async (t) => {
+        const s = await stage(t, { env: { HOOKLINE_WEBHOOK_ATTEMPTS: '1' } });
+        s.receiver.script('/hook', answer);
+        const found = await finalDelivery(s, s.receiver.url());
+        assert.equal(s.receiver.deliveries('/hook').length, 1);
+        assert.match(`${found.attempts[0].status_code}`, /^(404|302)$/);
+    });
+
+for (const [name, bytes] of [
+    ['floods with 1xx', 'HTTP/1.1 102 Processing\r\n\r\n'],
+    ['stalls in the TLS handshake', null],
+])
+    test(`a receiver that ${name} costs one attempt, bounded in time`, { limit: 60_000 }, async (t) => {
+        const server = net.createServer((socket) => {
+            socket.on('error', () => {});
+            if (!bytes) return;
+            const timer = setInterval(() => socket.write(bytes.repeat(100)), 5);
+            socket.on('close', () => clearInterval(timer));
+        });
+        await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+        atEnd(t, () => server.close());
+        const s = await stage(t, {
+            env: { HOOKLINE_WEBHOOK_ATTEMPTS: '1', HOOKLINE_WEBHOOK_TIMEOUT: '2s' },
+        });
+        const { port } = server.address();
+        const found = await finalDelivery(s, `${bytes ? 'http' : 'https'}://127.0.0.1:${port}/hook`);
+        assert.equal(found.state, 'dead');
+        assert.equal(found.attempts.length, 1);
+        assert.match(found.attempts[0].error, /^(timeout|bad_response)/);
+    });
+
+for (const [name, value, allowed] of [
+    ['SCHEDULE', '1s,,2s', /durations/],
+    ['SCHEDULE', '25h', /24h/],
+    ['SCHEDULE', 'often', /durations/],
+    ['SCHEDULE', Array(31).fill('1s').join(','), /30/],
+    ['RETRY_ON', '2xx', /2xx/],
+    ['RETRY_ON', '204', /2xx/],
+    ['RETRY_ON', '6xx', /classes/],
+    ['RETRY_ON', 'always', /network/],
+])
+    test(`HOOKLINE_WEBHOOK_${name}=${value.slice(0, 20)} stops the start with a line`, async () => {
+        const { code, stderr } = await run(['config', 'check'], { [`HOOKLINE_WEBHOOK_${name}`]: value, HOOKLINE_STORE: 'memory' });
+        assert.equal(code, 2);
+        assert.match(stderr, new RegExp(`HOOKLINE_WEBHOOK_${name}: .*${allowed.source}`));
+    });
