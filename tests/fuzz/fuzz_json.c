@@ -152,7 +152,8 @@ static void check_envelope(const char *p, size_t n, const struct hl_body_check *
     struct hl_envelope e;
     json_error_t error;
     make_leased(&leased, p, n, check, type);
-    FUZZ_CHECK(hl_envelope_init(&e, &leased, NULL) == HL_OK, "a record without contradictions");
+    FUZZ_CHECK(
+        hl_envelope_init(&e, &leased, NULL, NULL) == HL_OK, "a record without contradictions");
     size_t size = (size_t)e.size;
     char *all = read_envelope(&e, cuts), *again = read_envelope(&e, cuts);
     fuzz_note("envelope", (struct hl_str){all, size});

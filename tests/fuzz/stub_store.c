@@ -282,6 +282,13 @@ void hl_store_note_stream(struct hl_store *s, int64_t bytes)
     (void)bytes;
 }
 
+bool hl_store_is_destination_full(const struct hl_store *s, struct hl_str webhook_url)
+{
+    (void)s;
+    (void)webhook_url;
+    return false;
+}
+
 uint64_t hl_store_live_streams(const struct hl_store *s)
 {
     (void)s;

@@ -60,6 +60,13 @@ void hl_store_note_stream(struct hl_store *store, int64_t bytes)
     fake_store.live_streams += bytes;
 }
 
+bool hl_store_is_destination_full(const struct hl_store *store, struct hl_str webhook_url)
+{
+    (void)store;
+    (void)webhook_url;
+    return false;
+}
+
 uint64_t hl_store_live_streams(const struct hl_store *store)
 {
     (void)store;
