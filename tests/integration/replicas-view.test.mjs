@@ -145,7 +145,11 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     await old.sidecar.stop();
     await all.rows('ALTER TABLE ~.run DROP COLUMN replica, DROP COLUMN priority, DROP COLUMN log, DROP COLUMN attempt_log, DROP COLUMN identity, DROP COLUMN keeps, DROP COLUMN rerun_of, DROP COLUMN progress');
     await all.rows('ALTER TABLE ~.node DROP COLUMN key_check');
-    await all.rows('ALTER TABLE ~.ticket DROP COLUMN timeout_ms, DROP COLUMN start_by, DROP COLUMN class, DROP COLUMN subject, DROP COLUMN turn, DROP COLUMN max_attempts, DROP COLUMN progress');
+    await all.rows('ALTER TABLE ~.ticket DROP COLUMN timeout_ms, DROP COLUMN start_by, DROP COLUMN class, DROP COLUMN subject, DROP COLUMN turn, DROP COLUMN max_attempts, DROP COLUMN progress, DROP COLUMN lane');
+    await all.rows('ALTER TABLE ~.delivery_ticket DROP COLUMN is_waiting');
+    await all.rows('ALTER TABLE ~.attempt DROP COLUMN name_us, DROP COLUMN connect_us, DROP COLUMN tls_us, DROP COLUMN first_byte_us, DROP COLUMN address, DROP COLUMN content_type, DROP COLUMN body');
+    await all.rows('DROP TABLE ~.failing');
+    await all.rows('DROP INDEX ~.delivery_by_lane, ~.delivery_by_lane_state');
     await all.rows('DROP TABLE ~.stream');
     await all.rows('DROP FUNCTION ~.escaped_size');
     await all.rows('DROP INDEX ~.run_stream');
@@ -158,7 +162,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const after = await a.begin();
     assert.equal((await a.finished(after)).replica, 'a');
     assert.deepEqual([(await a.show(before)).state, (await a.show(before)).replica], ['success', null]);
-    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '10');
+    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '11');
 });
 
 test('what the pages about replicas say of figures is exported by one', async (t) => {

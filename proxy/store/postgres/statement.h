@@ -634,7 +634,8 @@ enum hl_pg_code {
     X(COUNT, "SELECT (SELECT count(*) FROM ~.ticket WHERE node_id IS NULL AND class < 10),"        \
         " (SELECT (extract(epoch FROM min(due_at)) * 1000)::bigint FROM ~.ticket"                  \
         " WHERE node_id IS NULL AND class < 10), (SELECT count(*) FROM ~.delivery_ticket),"                       \
-        " (SELECT min(created_ms) FROM ~.delivery d JOIN ~.delivery_ticket t USING (delivery_id))," \
+        " (SELECT created_ms FROM ~.delivery WHERE delivery_id = (SELECT delivery_id"              \
+        " FROM ~.delivery_ticket ORDER BY delivery_id LIMIT 1)),"                                  \
         " (SELECT count(*) FROM ~.node WHERE NOT is_dead AND expires_at > now()),"                 \
         " (SELECT (extract(epoch FROM max(coalesce(app_at, beat_at))) * 1000)::bigint FROM ~.node" \
         " WHERE NOT is_dead), " HL_PG_START_MS("") ", (SELECT count(*) FROM ~.ticket"              \
@@ -806,7 +807,7 @@ enum hl_pg_code {
         " WHERE d.project = $1::text AND d.lane > l.lane ORDER BY d.lane LIMIT 1), l.nth + 1"      \
         " FROM lanes l WHERE l.lane IS NOT NULL AND l.nth < $3::bigint)"                           \
         " SELECT l.lane, last.run_id, last.url, c.pending, dead.n, c.oldest_ms, f.since_ms,"       \
-        " a.n, a.ok, a.p95_us, newest.ended_ms, newest.http_status, failed.error FROM lanes l"     \
+        " a.n, a.ok, a.p95_us, a.last_ms, a.last_status, a.last_error FROM lanes l"                \
         " CROSS JOIN LATERAL (SELECT d.run_id, (SELECT r.url FROM ~.run r"                         \
         " WHERE r.run_id = d.run_id) AS url FROM ~.delivery d WHERE d.project = $1::text"          \
         " AND d.lane = l.lane ORDER BY d.delivery_id DESC LIMIT 1) last"                           \
@@ -818,16 +819,14 @@ enum hl_pg_code {
         " (SELECT array_agg(delivery_id) AS ids FROM (SELECT d.delivery_id FROM ~.delivery d"      \
         " WHERE d.project = $1::text AND d.lane = l.lane ORDER BY d.delivery_id DESC"              \
         " LIMIT $4::bigint) AS looked) looks"                                                      \
-        " CROSS JOIN LATERAL (SELECT count(*) AS n, count(*) FILTER (WHERE http_status"            \
-        " BETWEEN 200 AND 299) AS ok, (percentile_disc(0.95) WITHIN GROUP (ORDER BY"               \
-        " ended_ms - started_ms) * 1000)::bigint AS p95_us FROM ~.attempt"                         \
-        " WHERE delivery_id = ANY (looks.ids) AND ended_ms >= $5::bigint) a"                       \
-        " LEFT JOIN LATERAL (SELECT ended_ms, http_status FROM ~.attempt"                          \
-        " WHERE delivery_id = ANY (looks.ids) AND ended_ms IS NOT NULL"                            \
-        " ORDER BY ended_ms DESC LIMIT 1) newest ON true"                                          \
-        " LEFT JOIN LATERAL (SELECT error FROM ~.attempt WHERE delivery_id = ANY (looks.ids)"      \
-        " AND ended_ms IS NOT NULL AND verdict <> 0 AND octet_length(error) > 0"                   \
-        " ORDER BY ended_ms DESC LIMIT 1) failed ON true"                                          \
+        " CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE ended_ms >= $5::bigint) AS n,"         \
+        " count(*) FILTER (WHERE ended_ms >= $5::bigint AND http_status BETWEEN 200 AND 299)"      \
+        " AS ok, (percentile_disc(0.95) WITHIN GROUP (ORDER BY ended_ms - started_ms)"             \
+        " FILTER (WHERE ended_ms >= $5::bigint) * 1000)::bigint AS p95_us, max(ended_ms) AS last_ms," \
+        " (array_agg(http_status ORDER BY ended_ms DESC))[1] AS last_status,"                      \
+        " (array_agg(error ORDER BY ended_ms DESC) FILTER (WHERE verdict <> 0"                     \
+        " AND octet_length(error) > 0))[1] AS last_error FROM ~.attempt"                           \
+        " WHERE delivery_id = ANY (looks.ids) AND ended_ms IS NOT NULL) a"                         \
         " WHERE l.lane IS NOT NULL ORDER BY l.lane")                                               \
     /* $1 project or '', $2 before, $3 limit */                                                    \
     X(ASK_ACCOUNTS, "SELECT " HL_PG_ACCOUNT " FROM ~.account"                                      \

@@ -199,7 +199,7 @@ STORE_TEST(one_delivery_is_not_held_up_by_ten_thousand_for_another_host, .timeou
     cr_assert_eq(
         hl_counter_get(&hl_store_gauges(f->store)->pending_deliveries), (uint64_t)MANY + 1);
 
-    give_lease_credit(f, 2);
+    give_lease_credit(f, 4);
     struct hl_leased *a = party_wait(&f->sender, HL_STORE_LEASED);
     struct hl_leased *b = party_wait(&f->sender, HL_STORE_LEASED);
     cr_assert(is_for(a, "https://many.example/") != is_for(b, "https://many.example/"));
@@ -288,6 +288,7 @@ STORE_TEST(deliveries_that_wait_for_a_retry_do_not_hold_their_destination)
     struct hl_leased *waiting[200];
     f->config.webhook_per_host = 2;
     fixture_reopen(f);
+    give_lease_credit(f, 8);
     for (size_t i = 0; i < HL_ARRAY_LEN(waiting); i++) {
         waiting[i] = lease_one(f, "http://a.example/gone");
         if (!park(f, waiting[i])) {

@@ -461,6 +461,7 @@ STORE_TEST(i12_paging_yields_each_delivery_exactly_once)
     struct found found;
     struct hl_leased *leased[N];
     struct hl_list_deliveries l = any_deliveries("p");
+    give_lease_credit(f, 2 * N);
     for (int i = 0; i < N; i++) {
         char url[32]; /* one destination has four places */
         snprintf(url, sizeof(url), "https://h%d.org/", i);
@@ -515,6 +516,7 @@ STORE_TEST(redelivery_of_many_is_of_the_state_that_was_asked_for)
     static const enum hl_attempt_verdict verdicts[] = {
         HL_ATTEMPT_OK, HL_ATTEMPT_DEAD, HL_ATTEMPT_OK};
     struct hl_leased *leased[3];
+    give_lease_credit(f, 3);
     for (int i = 0; i < 3; i++)
         leased[i] = lease_one(f, "https://e.org/");
     for (int i = 0; i < 3; i++)
