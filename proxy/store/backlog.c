@@ -45,6 +45,12 @@ void hl_backlog_begin(struct hl_backlog *b)
     hl_turns_begin(&b->turns);
 }
 
+static struct hl_lane *find_lane(const struct hl_backlog *b, uint64_t name)
+{
+    struct hl_id key = hl_lane_key(name);
+    return hl_id_map_find(&b->lanes, &key);
+}
+
 static uint64_t sum(const struct hl_lane_counts *n)
 {
     return (uint64_t)n->pending + n->leased + n->parked + n->waiting + n->accepted;
@@ -109,8 +115,7 @@ void hl_backlog_commit(struct hl_backlog *b)
 {
     hl_turns_commit(&b->turns);
     for (size_t i = 0; i < b->n_changes; i++) {
-        struct hl_id key = hl_lane_key(b->changes[i].name);
-        struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
+        struct hl_lane *lane = find_lane(b, b->changes[i].name);
         if (!lane)
             continue;
         note_full(b, lane->name, sum(&lane->n) >= most_of_a_lane(b));
@@ -120,10 +125,9 @@ void hl_backlog_commit(struct hl_backlog *b)
     b->n_changes = 0;
 }
 
-static uint32_t own_limit(const struct hl_backlog *b, const struct hl_lane *lane)
+/* What one lane can come to have. */
+static uint32_t most_places(const struct hl_backlog *b)
 {
-    if (lane->standing.health == HL_LANE_FAILING)
-        return 1;
     return b->per_lane > 0 ? b->per_lane : (b->places + 1) / 2;
 }
 
@@ -134,7 +138,8 @@ static struct hl_list *list_of(struct hl_backlog *b, const struct hl_lane *lane)
 
 static void settle_lane(struct hl_backlog *b, struct hl_lane *lane)
 {
-    bool is_at_limit = lane->n.pending > 0 && lane->n.leased >= own_limit(b, lane);
+    uint32_t most = lane->standing.health == HL_LANE_FAILING ? 1 : most_places(b);
+    bool is_at_limit = lane->n.pending > 0 && lane->n.leased >= most;
     b->now.lanes_at_limit += is_at_limit;
     b->now.lanes_at_limit -= lane->is_at_limit;
     lane->is_at_limit = is_at_limit;
@@ -197,12 +202,6 @@ static uint64_t queued_of(const struct hl_backlog *b, uint64_t subject)
     for (int i = 0; i < HL_PRIORITIES; i++)
         n += hl_turns_waiting(&b->turns, (enum hl_priority)i, subject);
     return n;
-}
-
-static const struct hl_lane *find_lane(const struct hl_backlog *b, uint64_t name)
-{
-    struct hl_id key = hl_lane_key(name);
-    return hl_id_map_find(&b->lanes, &key);
 }
 
 static bool has_its_share(const struct hl_backlog *b, uint64_t name)
@@ -316,7 +315,7 @@ unsigned hl_backlog_waiting(const struct hl_backlog *b)
 static struct hl_lane *lane_of(struct hl_backlog *b, uint64_t name)
 {
     struct hl_id key = hl_lane_key(name);
-    struct hl_lane *lane = hl_id_map_find(&b->lanes, &key);
+    struct hl_lane *lane = find_lane(b, name);
     if (lane || hl_id_map_reserve(&b->lanes, 1) != HL_OK)
         return lane;
     lane = calloc(1, sizeof(*lane));
@@ -423,20 +422,16 @@ static uint64_t unproven(const struct hl_backlog *b, uint64_t free)
 
 static bool may_lease(const struct hl_backlog *b, const struct hl_lane *lane, uint64_t free)
 {
-    if (lane->standing.health == HL_LANE_FAILING && lane->n.leased > 0)
-        return false;
-    if (b->per_lane > 0)
-        return lane->n.leased < b->per_lane;
-    return lane->standing.health == HL_LANE_PROVEN
-               ? lane->n.leased < free
-               : hl_lane_shares_place(lane->n.leased, unproven(b, free), free);
+    return hl_lane_gets_place(
+        lane->standing.health, b->per_lane, lane->n.leased, unproven(b, free), free);
 }
 
 /* Who is passed over has a place: there are no more of those than places. */
 static struct hl_lane *first_of(const struct hl_backlog *b, unsigned which, uint64_t free)
 {
     const struct hl_list *list = &b->ready[which];
-    if (which == 1 && b->per_lane == 0 && !hl_lane_shares_place(0, unproven(b, free), free))
+    if (which == 1 &&
+        !hl_lane_gets_place(HL_LANE_UNPROVEN, b->per_lane, 0, unproven(b, free), free))
         return NULL;
     for (struct hl_list *node = list->next; node != list; node = node->next) {
         struct hl_lane *lane = HL_CONTAINER_OF(node, struct hl_lane, ready);
@@ -508,8 +503,8 @@ enum hl_err hl_backlog_recall(struct hl_backlog *b, uint64_t lane)
 enum hl_err hl_backlog_park(struct hl_backlog *b, uint64_t name)
 {
     const struct hl_lane *lane = find_lane(b, name);
-    uint32_t places = b->per_lane > 0 ? b->per_lane : (b->places + 1) / 2;
-    if (!lane || lane->n.parked >= HL_PARKED_PER_PLACE * places || b->now.parked >= HL_PARKED_MAX)
+    if (!lane || lane->n.parked >= HL_PARKED_PER_PLACE * most_places(b) ||
+        b->now.parked >= HL_PARKED_MAX)
         return HL_ERR_BUSY;
     enum hl_err err = change_lane(b, name, (struct hl_lane_counts){.leased = LESS, .parked = 1});
     if (!err)

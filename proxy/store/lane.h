@@ -30,12 +30,19 @@ static inline uint64_t hl_lane_unproven(
     return unproven > aside ? unproven - aside : 0;
 }
 
-/* While so many places are free, and `unproven` are taken at lanes that are not PROVEN: whether one of those that
- * has `leased` of them gets another. Its first one is had more easily: who is not known yet does not wait behind
+/* Whether a lane that has `leased` places gets another: no more than `per_lane`, or, where that is 0, than `free`,
+ * which so many are; FAILING: one. `unproven` are taken at lanes that are not PROVEN, and another there is had only while
+ * no more are taken than are free; a lane's first one is had more easily: who is not known yet does not wait behind
  * another that hangs. A quarter of all places is left for those that answer. */
-static inline bool hl_lane_shares_place(uint64_t leased, uint64_t unproven, uint64_t free)
+static inline bool hl_lane_gets_place(enum hl_lane_health health, uint64_t per_lane,
+    uint64_t leased, uint64_t unproven, uint64_t free)
 {
-    return leased < free && unproven < (leased == 0 ? 3 * free : free);
+    if (free == 0 || (health == HL_LANE_FAILING && leased > 0))
+        return false;
+    if (per_lane > 0)
+        return leased < per_lane;
+    bool is_proven = health == HL_LANE_PROVEN;
+    return leased < free && (is_proven || unproven < (leased == 0 ? 3 * free : free));
 }
 
 /* In an id_map. */

@@ -57,12 +57,7 @@ static void forget_if_empty(struct hl_shares *s, struct share *share)
 static bool may_enter(
     const struct hl_shares *s, const struct share *share, enum hl_lane_health health, uint32_t free)
 {
-    if (free == 0 || (health == HL_LANE_FAILING && share->inside > 0))
-        return false;
-    if (s->per_lane > 0)
-        return share->inside < s->per_lane;
-    return health == HL_LANE_PROVEN ? share->inside < free
-                                    : hl_lane_shares_place(share->inside, s->unproven, free);
+    return hl_lane_gets_place(health, s->per_lane, share->inside, s->unproven, free);
 }
 
 static void let_in(struct hl_shares *s, struct share *share, enum hl_lane_health health)
@@ -129,7 +124,7 @@ static struct hl_list *next_of(struct hl_shares *s, struct hl_list *lines, uint3
 struct hl_list *hl_shares_next(struct hl_shares *s, uint32_t free)
 {
     struct hl_list *next = next_of(s, &s->lines[0], free);
-    if (next || (s->per_lane == 0 && !hl_lane_shares_place(0, s->unproven, free)))
+    if (next || !hl_lane_gets_place(HL_LANE_UNPROVEN, s->per_lane, 0, s->unproven, free))
         return next;
     return next_of(s, &s->lines[1], free);
 }
