@@ -256,12 +256,6 @@ static enum hl_err wait_until(
     return hl_database_run(db, HL_SQL_DELIVERY_WAIT);
 }
 
-/* The sender waits with it; after a crash it is known until when. */
-static enum hl_err keep_lease(struct hl_database *db, const struct hl_attempt_outcome *o)
-{
-    return o->next_ms > 0 ? wait_until(db, o, true) : HL_OK;
-}
-
 static enum hl_err put_off(
     struct hl_database *db, const struct hl_attempt_outcome *o, uint64_t lane)
 {
@@ -276,6 +270,16 @@ static enum hl_err park(struct hl_database *db, uint64_t lane, bool *is_parked)
     enum hl_err err = hl_backlog_park(db->base.backlog, lane);
     *is_parked = err == HL_OK;
     return err == HL_ERR_BUSY ? HL_OK : err;
+}
+
+/* A long wait is here. A short one is the sender's, who keeps the lease; after a crash it is known until when. */
+static enum hl_err wait_for_retry(
+    struct hl_database *db, const struct hl_attempt_outcome *o, uint64_t lane, bool *is_parked)
+{
+    if (o->puts_off)
+        return put_off(db, o, lane);
+    enum hl_err err = o->next_ms > 0 ? wait_until(db, o, true) : HL_OK;
+    return !err && o->parks && !o->is_parked ? park(db, lane, is_parked) : err;
 }
 
 /* What the sender says of the destination; whether it fails is on disk. */
@@ -300,20 +304,12 @@ static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcom
     bool is_never_sent = o->verdict == HL_ATTEMPT_ABANDONED && o->started_ms == 0;
     bool is_last = delivery->n >= delivery->max_attempts && !is_never_sent;
     enum hl_err err = is_never_sent ? drop_attempt(db, o) : close_attempt(db, o, is_last);
-    if (err)
-        return err;
-    if (o->verdict != HL_ATTEMPT_ABANDONED)
+    if (!err && o->verdict != HL_ATTEMPT_ABANDONED)
         err = judge(db, delivery->lane, o);
     if (err)
         return err;
-    if (o->verdict == HL_ATTEMPT_RETRY && !is_last && o->puts_off)
-        return put_off(db, o, delivery->lane);
     if (o->verdict == HL_ATTEMPT_RETRY && !is_last)
-        err = keep_lease(db, o);
-    if (err)
-        return err;
-    if (o->verdict == HL_ATTEMPT_RETRY && !is_last)
-        return o->parks && !o->is_parked ? park(db, delivery->lane, is_parked) : HL_OK;
+        return wait_for_retry(db, o, delivery->lane, is_parked);
     if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)
         return give_back(db, &o->delivery_id, delivery, o->is_parked);
 
