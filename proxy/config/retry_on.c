@@ -3,26 +3,14 @@
 
 #include <string.h>
 
-#include "http/byte.h"
+#include "config/status_word.h"
 
-static bool is_digit(char c)
-{
-    return hl_byte_is(c, HL_BYTE_DIGIT);
-}
-
-/* "5xx", "503". */
 static bool add_status(struct hl_str word, struct hl_retry_on *on)
 {
-    if (word.n != 3 || (word.p[0] != '4' && word.p[0] != '5'))
+    unsigned first, n;
+    if (!hl_status_word_parse(word, &first, &n) || first < HL_RETRY_STATUS_LEAST)
         return false;
-    unsigned first = (unsigned)(word.p[0] - '4') * 100, n = 100;
-    if (memcmp(word.p + 1, "xx", 2) != 0) {
-        if (!is_digit(word.p[1]) || !is_digit(word.p[2]))
-            return false;
-        first += (unsigned)(word.p[1] - '0') * 10 + (unsigned)(word.p[2] - '0');
-        n = 1;
-    }
-    memset(on->statuses + first, true, n);
+    memset(on->statuses + first - HL_RETRY_STATUS_LEAST, true, n);
     return true;
 }
 

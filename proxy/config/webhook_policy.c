@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "config/status_word.h"
 #include "config/value.h"
 
 /* An entry between commas that is empty is a mistake, and so is a list of none. */
@@ -39,23 +40,12 @@ bool hl_schedule_is_valid(struct hl_str text)
     return hl_schedule_parse(text, &ignored);
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* "5xx", "503". */
+/* What is delivered is not tried again. */
 static bool add_status(struct hl_str word, struct hl_webhook_retry_on *on)
 {
-    if (word.n != 3 || word.p[0] < '1' || word.p[0] > '5' || word.p[0] == '2')
+    unsigned first, n;
+    if (!hl_status_word_parse(word, &first, &n) || first / 100 == 2)
         return false;
-    unsigned first = (unsigned)(word.p[0] - '0') * 100, n = 100;
-    if (memcmp(word.p + 1, "xx", 2) != 0) {
-        if (!is_digit(word.p[1]) || !is_digit(word.p[2]))
-            return false;
-        first += (unsigned)(word.p[1] - '0') * 10 + (unsigned)(word.p[2] - '0');
-        n = 1;
-    }
     memset(on->statuses + first, true, n);
     return true;
 }
