@@ -81,6 +81,25 @@ void hl_rest_ask_workers(struct hl_rest_call *call, const struct hl_recent_ask *
     }
 }
 
+void hl_rest_ask_recent(struct hl_rest_call *call, void (*step)(struct hl_rest_call *call))
+{
+    struct hl_recent_ask ask = {.question = HL_RECENT_GET, .id = call->id};
+    hl_str_put(ask.project, sizeof(ask.project), call->project);
+    hl_str_put(ask.app, sizeof(ask.app), call->app);
+    hl_rest_ask_workers(call, &ask);
+    hl_rest_then(call, step);
+}
+
+const struct hl_recent_ask *hl_rest_recent(const struct hl_rest_call *call)
+{
+    for (const struct hl_msg *m = call->recent; m; m = m->next) {
+        const struct hl_recent_ask *ask = (const struct hl_recent_ask *)m;
+        if (ask->rc == HL_OK)
+            return ask;
+    }
+    return NULL;
+}
+
 void hl_rest_then(struct hl_rest_call *call, void (*step)(struct hl_rest_call *call))
 {
     call->step = step;

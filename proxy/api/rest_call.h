@@ -100,6 +100,10 @@ void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store
 void hl_rest_drop_answers(struct hl_rest_call *call);
 /* Asks all workers, each with a copy. */
 void hl_rest_ask_workers(struct hl_rest_call *call, const struct hl_recent_ask *ask);
+/* The store does not know the run: all workers are asked for it, then `step`. */
+void hl_rest_ask_recent(struct hl_rest_call *call, void (*step)(struct hl_rest_call *call));
+/* Their answer that has it; NULL: none does. */
+const struct hl_recent_ask *hl_rest_recent(const struct hl_rest_call *call);
 /* When all that was asked has answered, `step`; at once when nothing was. */
 void hl_rest_then(struct hl_rest_call *call, void (*step)(struct hl_rest_call *call));
 /* The reply is complete. The call may be gone afterwards. */

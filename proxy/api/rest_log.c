@@ -64,11 +64,7 @@ static void show_stored(struct hl_rest_call *call)
 {
     const struct hl_get_run *g = (const struct hl_get_run *)call->answers[0];
     if (g->m.rc == HL_ERR_NOT_FOUND) {
-        struct hl_recent_ask ask = {.question = HL_RECENT_GET, .id = call->id};
-        hl_str_put(ask.project, sizeof(ask.project), call->project);
-        hl_str_put(ask.app, sizeof(ask.app), call->app);
-        hl_rest_ask_workers(call, &ask);
-        hl_rest_then(call, show_recent);
+        hl_rest_ask_recent(call, show_recent);
         return;
     }
     if (g->m.rc != HL_OK && g->m.rc != HL_ERR_CORRUPT) {
@@ -91,10 +87,8 @@ static void show_stored(struct hl_rest_call *call)
 
 static void show_recent(struct hl_rest_call *call)
 {
-    for (const struct hl_msg *m = call->recent; m; m = m->next)
-        if (((const struct hl_recent_ask *)m)->rc == HL_OK) {
-            end(call, hl_run_log_read(&call->id, &call->reply.body));
-            return;
-        }
-    hl_rest_refuse_store(call, HL_ERR_NOT_FOUND, "run");
+    if (hl_rest_recent(call))
+        end(call, hl_run_log_read(&call->id, &call->reply.body));
+    else
+        hl_rest_refuse_store(call, HL_ERR_NOT_FOUND, "run");
 }

@@ -60,11 +60,7 @@ static void check_stored(struct hl_rest_call *call)
     if (g->m.rc == HL_OK) {
         go_on_if(call, hl_rest_is_his(call, &g->run));
     } else if (g->m.rc == HL_ERR_NOT_FOUND) {
-        struct hl_recent_ask ask = {.question = HL_RECENT_GET, .id = call->id};
-        hl_str_put(ask.project, sizeof(ask.project), call->project);
-        hl_str_put(ask.app, sizeof(ask.app), call->app);
-        hl_rest_ask_workers(call, &ask);
-        hl_rest_then(call, check_recent);
+        hl_rest_ask_recent(call, check_recent);
     } else {
         hl_rest_refuse_store(call, g->m.rc, "run");
     }

@@ -72,11 +72,7 @@ static void check_stored(struct hl_rest_call *call)
 {
     const struct hl_get_run *g = (const struct hl_get_run *)call->answers[0];
     if (g->m.rc == HL_ERR_NOT_FOUND) {
-        struct hl_recent_ask ask = {.question = HL_RECENT_GET, .id = call->id};
-        hl_str_put(ask.project, sizeof(ask.project), call->project);
-        hl_str_put(ask.app, sizeof(ask.app), call->app);
-        hl_rest_ask_workers(call, &ask);
-        hl_rest_then(call, check_recent);
+        hl_rest_ask_recent(call, check_recent);
     } else if (g->m.rc != HL_OK) {
         hl_rest_refuse_store(call, g->m.rc, "run");
     } else if (!g->run.is_async) {
@@ -92,12 +88,10 @@ static void check_stored(struct hl_rest_call *call)
 
 static void check_recent(struct hl_rest_call *call)
 {
-    for (const struct hl_msg *m = call->recent; m; m = m->next)
-        if (((const struct hl_recent_ask *)m)->rc == HL_OK) {
-            hl_rest_refuse(call, HL_REFUSAL_REQUEST_OF_SYNC);
-            return;
-        }
-    hl_rest_refuse_store(call, HL_ERR_NOT_FOUND, "run");
+    if (hl_rest_recent(call))
+        hl_rest_refuse(call, HL_REFUSAL_REQUEST_OF_SYNC);
+    else
+        hl_rest_refuse_store(call, HL_ERR_NOT_FOUND, "run");
 }
 
 /* ---- its body ---- */

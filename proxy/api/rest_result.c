@@ -37,18 +37,13 @@ static void show_now(struct hl_rest_call *call)
 /* A synchronous run of lately is there, and its response is its caller's. */
 static void say_recent(struct hl_rest_call *call)
 {
-    for (const struct hl_msg *m = call->recent; m; m = m->next) {
-        const struct hl_recent_ask *ask = (const struct hl_recent_ask *)m;
-        if (ask->rc != HL_OK)
-            continue;
-        bool is_final = hl_run_state_is_final(ask->rows[0].state);
-        if (is_final)
-            hl_rest_refuse(call, HL_REFUSAL_RESULT_NEVER_KEPT);
-        else
-            hl_rest_refuse(call, HL_REFUSAL_RUN_UNFINISHED);
-        return;
-    }
-    hl_rest_refuse_store(call, HL_ERR_NOT_FOUND, "run");
+    const struct hl_recent_ask *recent = hl_rest_recent(call);
+    if (!recent)
+        hl_rest_refuse_store(call, HL_ERR_NOT_FOUND, "run");
+    else if (hl_run_state_is_final(recent->rows[0].state))
+        hl_rest_refuse(call, HL_REFUSAL_RESULT_NEVER_KEPT);
+    else
+        hl_rest_refuse(call, HL_REFUSAL_RUN_UNFINISHED);
 }
 
 /* A response that there was and that is not kept. */
@@ -108,11 +103,7 @@ static void show(struct hl_rest_call *call)
 {
     struct hl_get_run *g = (struct hl_get_run *)call->answers[0];
     if (g->m.rc == HL_ERR_NOT_FOUND) {
-        struct hl_recent_ask ask = {.question = HL_RECENT_GET, .id = call->id};
-        hl_str_put(ask.project, sizeof(ask.project), call->project);
-        hl_str_put(ask.app, sizeof(ask.app), call->app);
-        hl_rest_ask_workers(call, &ask);
-        hl_rest_then(call, say_recent);
+        hl_rest_ask_recent(call, say_recent);
         return;
     }
     if (g->m.rc != HL_OK && g->m.rc != HL_ERR_CORRUPT) {
