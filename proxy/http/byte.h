@@ -86,4 +86,19 @@ static inline unsigned hl_block_first(hl_block marks)
     return (unsigned)__builtin_ctz(hl_block_mask(marks) | 1u << HL_BLOCK);
 }
 
+/* The first CR or LF in p[0..end), or `end`. */
+static inline const char *hl_byte_line_end(const char *p, const char *end)
+{
+    while (end - p >= HL_BLOCK) {
+        hl_block block = hl_block_load(p);
+        unsigned n = hl_block_first((hl_block)(block == '\n') | (hl_block)(block == '\r'));
+        p += n;
+        if (n < HL_BLOCK)
+            return p;
+    }
+    while (p < end && *p != '\n' && *p != '\r')
+        p++;
+    return p;
+}
+
 #endif

@@ -31,21 +31,6 @@ static bool is_end(char c)
     return c == '\n' || c == '\r';
 }
 
-/* The first line end in p[0..end). */
-static const char *find_end(const char *p, const char *end)
-{
-    while (end - p >= HL_BLOCK) {
-        hl_block block = hl_block_load(p);
-        unsigned n = hl_block_first((hl_block)(block == '\n') | (hl_block)(block == '\r'));
-        p += n;
-        if (n < HL_BLOCK)
-            return p;
-    }
-    while (p < end && !is_end(*p))
-        p++;
-    return p;
-}
-
 /* ---- a line ---- */
 
 static void begin_id(struct hl_event_ids *s)
@@ -121,11 +106,11 @@ static const char *read_line(struct hl_event_ids *s, const char *p, const char *
         s->state = STATE_VALUE;
         return *p == ' ' ? p + 1 : p;
     case STATE_VALUE:
-        stop = find_end(p, end);
+        stop = hl_byte_line_end(p, end);
         take_value(s, p, (size_t)(stop - p));
         return stop;
     default:
-        return find_end(p, end);
+        return hl_byte_line_end(p, end);
     }
 }
 

@@ -17,21 +17,6 @@ void hl_sse_init(struct hl_sse *s)
     s->state = STATE_BETWEEN;
 }
 
-/* From inside a line to its end, or as far as the bytes go. */
-static const char *skip_line(const char *p, const char *end)
-{
-    while (end - p >= HL_BLOCK) {
-        hl_block block = hl_block_load(p);
-        unsigned n = hl_block_first((hl_block)(block == '\n') | (hl_block)(block == '\r'));
-        p += n;
-        if (n < HL_BLOCK)
-            return p;
-    }
-    while (p < end && *p != '\n' && *p != '\r')
-        p++;
-    return p;
-}
-
 static uint8_t after_byte(uint8_t state, char c)
 {
     bool is_in_line = state == STATE_LINE;
@@ -48,7 +33,7 @@ void hl_sse_scan(struct hl_sse *s, const char *p, size_t n)
 {
     const char *end = p + n;
     while (p < end) {
-        if (s->state == STATE_LINE && (p = skip_line(p, end)) == end)
+        if (s->state == STATE_LINE && (p = hl_byte_line_end(p, end)) == end)
             return;
         s->state = after_byte(s->state, *p++);
     }
