@@ -19,18 +19,6 @@
 
 /* ---- nobody takes the request ---- */
 
-static bool never_blocks(void *owner)
-{
-    (void)owner;
-    return false;
-}
-
-static void drop_body(void *owner, struct hl_str bytes)
-{
-    (void)owner;
-    (void)bytes;
-}
-
 /* Its connection is its owner: there is nobody else to tell the caller. */
 static void refuse_rest(void *owner, const struct hl_refusal *why)
 {
@@ -48,9 +36,9 @@ static bool has_no_other(void *owner)
     return true;
 }
 
-static const struct hl_taker nobody = {.is_blocked = never_blocks,
-    .body = drop_body,
-    .body_end = drop_body,
+static const struct hl_taker nobody = {.is_blocked = hl_taker_never_blocks,
+    .body = hl_taker_drops,
+    .body_end = hl_taker_drops,
     .failed = refuse_rest,
     .caller_gone = drop_event,
     .drained = drop_event,

@@ -30,4 +30,17 @@ struct hl_taker {
     bool tells_failures; /* says in the log itself why a call failed */
 };
 
+/* For those who have no use for a body. */
+static inline bool hl_taker_never_blocks(void *owner)
+{
+    (void)owner;
+    return false;
+}
+
+static inline void hl_taker_drops(void *owner, struct hl_str bytes)
+{
+    (void)owner;
+    (void)bytes;
+}
+
 #endif

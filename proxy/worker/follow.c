@@ -24,18 +24,6 @@ static void follow_free(struct caller_follow *q)
 
 /* ---- the request has been read ---- */
 
-static bool never_blocks(void *owner)
-{
-    (void)owner;
-    return false;
-}
-
-static void drop_body(void *owner, struct hl_str bytes)
-{
-    (void)owner;
-    (void)bytes;
-}
-
 static void on_failed(void *owner, const struct hl_refusal *why)
 {
     struct caller_follow *q = owner;
@@ -62,9 +50,9 @@ static bool needs_caller(void *owner)
     return true;
 }
 
-static const struct hl_taker taker = {.is_blocked = never_blocks,
-    .body = drop_body,
-    .body_end = drop_body,
+static const struct hl_taker taker = {.is_blocked = hl_taker_never_blocks,
+    .body = hl_taker_drops,
+    .body_end = hl_taker_drops,
     .failed = on_failed,
     .caller_gone = on_caller_gone,
     .drained = on_drained,
