@@ -12,23 +12,11 @@ static void add_row(void *table, json_t *delivery)
     hl_cli_delivery_table_add(table, delivery);
 }
 
-static void print_row(void *cli, json_t *delivery)
-{
-    hl_cli_print_json(cli, delivery);
-}
-
 static int list(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
 {
     struct hl_cli_table table;
-    struct hl_cli copy = *cli;
-    if (w->is_json)
-        return hl_cli_wish_pages(session, w, "/deliveries", "deliveries", print_row, &copy);
     hl_cli_delivery_table_init(&table, cli->out);
-    int status = hl_cli_wish_pages(session, w, "/deliveries", "deliveries", add_row, &table);
-    if (status == HL_CLI_OK)
-        hl_cli_table_print(&table, cli->out);
-    hl_cli_table_fini(&table);
-    return status;
+    return hl_cli_wish_list(session, cli, w, "/deliveries", "deliveries", &table, add_row);
 }
 
 int hl_cli_deliveries_list(const struct hl_cli *cli)

@@ -38,26 +38,14 @@ static void add_row(void *owner, json_t *row)
         hl_cli_table_add(table, hl_cli_member(row, after[i], text, sizeof(text)));
 }
 
-static void print_row(void *cli, json_t *row)
-{
-    hl_cli_print_json(cli, row);
-}
-
 static int list(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
 {
     struct hl_cli_table table;
-    struct hl_cli copy = *cli;
     w->project = hl_cli_session_project(session, cli, w->project);
     if (!w->project)
         return HL_CLI_USAGE;
-    if (w->is_json)
-        return hl_cli_wish_pages(session, w, "/destinations", "destinations", print_row, &copy);
     hl_cli_table_init_for(&table, cli->out, columns, HL_ARRAY_LEN(columns));
-    int status = hl_cli_wish_pages(session, w, "/destinations", "destinations", add_row, &table);
-    if (status == HL_CLI_OK)
-        hl_cli_table_print(&table, cli->out);
-    hl_cli_table_fini(&table);
-    return status;
+    return hl_cli_wish_list(session, cli, w, "/destinations", "destinations", &table, add_row);
 }
 
 int hl_cli_deliveries_destinations(const struct hl_cli *cli)

@@ -36,25 +36,11 @@ static void add_row(void *table, json_t *run)
     hl_cli_table_add(table, webhook_of(run));
 }
 
-static void print_row(void *owner, json_t *run)
-{
-    const struct hl_cli *cli = owner;
-    hl_cli_print_json(cli, run);
-}
-
 static int list(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
 {
     struct hl_cli_table table;
-    if (w->is_json) {
-        struct hl_cli copy = *cli;
-        return hl_cli_wish_pages(session, w, "/runs", "runs", print_row, &copy);
-    }
     hl_cli_table_init_for(&table, cli->out, columns, HL_ARRAY_LEN(columns));
-    int status = hl_cli_wish_pages(session, w, "/runs", "runs", add_row, &table);
-    if (status == HL_CLI_OK)
-        hl_cli_table_print(&table, cli->out);
-    hl_cli_table_fini(&table);
-    return status;
+    return hl_cli_wish_list(session, cli, w, "/runs", "runs", &table, add_row);
 }
 
 int hl_cli_runs_list(const struct hl_cli *cli)

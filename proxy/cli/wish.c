@@ -66,6 +66,24 @@ int hl_cli_wish_pages(struct hl_cli_session *session, struct hl_cli_wish *w, con
     return status;
 }
 
+static void print_row(void *cli, json_t *row)
+{
+    hl_cli_print_json(cli, row);
+}
+
+int hl_cli_wish_list(struct hl_cli_session *session, const struct hl_cli *cli,
+    struct hl_cli_wish *w, const char *path, const char *member, struct hl_cli_table *table,
+    void (*add_row)(void *table, json_t *row))
+{
+    struct hl_cli copy = *cli;
+    int status = w->is_json ? hl_cli_wish_pages(session, w, path, member, print_row, &copy)
+                            : hl_cli_wish_pages(session, w, path, member, add_row, table);
+    if (status == HL_CLI_OK && !w->is_json)
+        hl_cli_table_print(table, cli->out);
+    hl_cli_table_fini(table);
+    return status;
+}
+
 void hl_cli_print_json(const struct hl_cli *cli, const json_t *value)
 {
     if (json_dumpf(value, cli->out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12)) ==

@@ -4,6 +4,7 @@
 
 #include "cli/argument.h"
 #include "cli/session.h"
+#include "cli/table.h"
 #include "cli/target.h"
 
 #define HL_CLI_LIMIT_DEFAULT 50
@@ -23,6 +24,11 @@ int hl_cli_wish_check(struct hl_cli_wish *w, const struct hl_cli *cli, int statu
  * wanted, and gives each row, borrowed, to `on_row`. HL_CLI_OK, or it has said what is wrong. */
 HL_MUST_CHECK int hl_cli_wish_pages(struct hl_cli_session *session, struct hl_cli_wish *w,
     const char *path, const char *member, void (*on_row)(void *owner, json_t *row), void *owner);
+
+/* The same as a table, which is taken, or with --json a line for each. `add_row` adds one to the table. */
+HL_MUST_CHECK int hl_cli_wish_list(struct hl_cli_session *session, const struct hl_cli *cli,
+    struct hl_cli_wish *w, const char *path, const char *member, struct hl_cli_table *table,
+    void (*add_row)(void *table, json_t *row));
 
 /* A line of JSON. */
 void hl_cli_print_json(const struct hl_cli *cli, const json_t *value);
