@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "dev/delivery.h"
 
 #define BACKLOG 128

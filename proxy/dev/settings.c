@@ -2,12 +2,12 @@
 #include "dev/settings.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "dev/port.h"
@@ -101,13 +101,9 @@ static bool find_ports(struct hl_dev_settings *s, const struct hl_dev_plan *plan
 
 static void make_secret(struct hl_dev_settings *s)
 {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char random[24];
+    uint8_t random[24];
     hl_random_fill(random, sizeof(random));
-    for (size_t i = 0; i < sizeof(random); i++) {
-        s->secret[2 * i] = digits[random[i] >> 4];
-        s->secret[2 * i + 1] = digits[random[i] & 15];
-    }
+    hl_hex_write(s->secret, random, sizeof(random));
     s->secret[2 * sizeof(random)] = '\0';
 }
 
