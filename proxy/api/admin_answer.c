@@ -188,6 +188,7 @@ static void answer(struct hl_admin_connection *c)
         .path = target.path,
         .query = target.query,
         .is_open = c->is_open,
+        .accepts_gzip = c->accepts_gzip,
         .if_none_match = hl_str_from(c->tags)};
     if (is_rest(target.path) && !hl_api_has(target.path)) {
         ask_rest(c, &target, &asker);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "http/coding.h"
 
 #define READ_SIZE (16 * 1024)
 
@@ -273,6 +274,8 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
     c->must_close = !head->is_persistent;
     c->target.n = c->body.n = 0;
     keep_tags(c, head);
+    const struct hl_field *codings = hl_head_field(head, HL_FIELD_ACCEPT_ENCODING);
+    c->accepts_gzip = codings && hl_coding_is_accepted(codings->value, HL_STR("gzip"));
     c->home->responder->take_head(c, head);
     if (hl_buf_append_str(&c->target, head->target) != HL_OK) {
         hl_admin_connection_close(c);

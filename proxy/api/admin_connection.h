@@ -78,7 +78,8 @@ struct hl_admin_connection {
     struct hl_buf target, body;
     enum hl_method method;
     uint8_t minor;
-    bool must_close;              /* after its answer */
+    bool must_close; /* after its answer */
+    bool accepts_gzip;
     char tags[HL_ADMIN_MAX_TAGS]; /* of If-None-Match */
 
     struct hl_admin_answer answer; /* its responder's */

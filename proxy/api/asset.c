@@ -36,13 +36,17 @@ static void show(const struct hl_asset *asset, const struct hl_api_request *requ
     response->content_type = hl_str_from(asset->content_type);
     response->cache_control =
         asset->is_immutable ? "public, max-age=31536000, immutable" : "no-cache";
-    snprintf(response->fields, sizeof(response->fields), "ETag: %s\r\n%s", asset->etag, policy);
+    bool is_gzip = request->accepts_gzip;
+    snprintf(response->fields, sizeof(response->fields),
+        "ETag: W/%s\r\nVary: Accept-Encoding\r\n%s%s", asset->etag,
+        is_gzip ? "Content-Encoding: gzip\r\n" : "", policy);
     if (is_known(request->if_none_match, asset->etag)) {
         response->status = 304;
         return;
     }
     response->status = 200;
-    if (hl_buf_append(&response->body, asset->bytes, asset->n) != HL_OK)
+    const unsigned char *bytes = is_gzip ? asset->gzip : asset->bytes;
+    if (hl_buf_append(&response->body, bytes, is_gzip ? asset->gzip_n : asset->n) != HL_OK)
         *response = (struct hl_api_response){.refusal = hl_refusal(HL_REFUSAL_ASSET_MEMORY)};
 }
 

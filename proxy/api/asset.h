@@ -15,8 +15,8 @@ struct hl_asset {
     const char *path, *content_type;
     const char *etag; /* with its quotes */
     bool is_immutable;
-    const unsigned char *bytes;
-    size_t n;
+    const unsigned char *bytes, *gzip; /* as it is; the same, compressed (RFC 1952) */
+    size_t n, gzip_n;
 };
 
 /* The table that dashboard/embed.cmake makes. */

@@ -4,7 +4,7 @@
 #
 # All files but index.html are served below a directory that is named by a hash over all of them, so that browsers may
 # keep them for good and a module finds its neighbours by their plain names. In index.html, @ASSETS@ becomes the path of
-# that directory; the page itself is asked for each time.
+# that directory; the page itself is asked for each time. Each file is there twice: as it is, and compressed.
 set(types_html "text/html; charset=utf-8")
 set(types_css "text/css; charset=utf-8")
 set(types_js "text/javascript; charset=utf-8")
@@ -19,6 +19,21 @@ endforeach()
 string(SHA256 directory_hash "${hashes}")
 string(SUBSTRING ${directory_hash} 0 12 directory_hash)
 
+# Bytes in hex as the elements of an array.
+function(list_bytes hex out)
+  string(REGEX REPLACE "(................................)" "\\1\n" bytes "${hex}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  set(${out} "${bytes}" PARENT_SCOPE)
+endfunction()
+
+# Without the time of day, which its head has in bytes 4 to 7: a build gives the same bytes again.
+function(read_compressed file out)
+  file(ARCHIVE_CREATE OUTPUT ${OUT}.gz PATHS ${file} FORMAT raw COMPRESSION GZip COMPRESSION_LEVEL 9)
+  file(READ ${OUT}.gz hex HEX)
+  string(REGEX REPLACE "^(........)........" "\\100000000" hex "${hex}")
+  set(${out} "${hex}" PARENT_SCOPE)
+endfunction()
+
 set(arrays "")
 set(table "")
 set(count 0)
@@ -32,23 +47,25 @@ foreach(file IN LISTS FILES)
   if(name STREQUAL "index.html")
     file(READ ${file} text)
     string(REPLACE "@ASSETS@" "dashboard/${directory_hash}" text "${text}")
-    string(SHA256 etag "${text}")
-    string(HEX "${text}" bytes)
+    set(file ${OUT}.html)
+    file(WRITE ${file} "${text}")
     set(path "/")
     set(is_immutable false)
   else()
-    file(SHA256 ${file} etag)
-    file(READ ${file} bytes HEX)
     set(path "/dashboard/${directory_hash}/${name}")
     set(is_immutable true)
   endif()
+  file(SHA256 ${file} etag)
   string(SUBSTRING ${etag} 0 16 etag)
-  string(REGEX REPLACE "(................................)" "\\1\n" bytes "${bytes}")
-  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
-  string(APPEND arrays "static const unsigned char bytes_${count}[] = { /* ${name} */\n${bytes}};\n")
+  file(READ ${file} bytes HEX)
+  list_bytes("${bytes}" bytes)
+  read_compressed(${file} gzip)
+  list_bytes("${gzip}" gzip)
+  string(APPEND arrays "static const unsigned char bytes_${count}[] = { /* ${name} */\n${bytes}};\n"
+    "static const unsigned char gzip_${count}[] = {\n${gzip}};\n")
   string(APPEND table
-    "    {\"${path}\", \"${types_${extension}}\", \"\\\"${etag}\\\"\", ${is_immutable}, bytes_${count}, "
-    "sizeof(bytes_${count})},\n")
+    "    {\"${path}\", \"${types_${extension}}\", \"\\\"${etag}\\\"\", ${is_immutable}, bytes_${count}, gzip_${count}, "
+    "sizeof(bytes_${count}), sizeof(gzip_${count})},\n")
   math(EXPR count "${count} + 1")
 endforeach()
 

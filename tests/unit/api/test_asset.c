@@ -47,6 +47,24 @@ Test(asset, serves_the_page_at_the_root)
     cr_assert_str_eq(response.cache_control, "no-cache");
 }
 
+Test(asset, serves_a_file_compressed_to_who_takes_that)
+{
+    for (size_t i = 0; i < hl_asset_count; i++) {
+        struct hl_api_request request = {
+            .method = HL_METHOD_GET, .path = hl_str_from(hl_assets[i].path), .accepts_gzip = true};
+        free_body();
+        memset(&response, 0, sizeof(response));
+        cr_assert(hl_asset_answer(&request, &response));
+        cr_assert(strstr(response.fields, "\r\nContent-Encoding: gzip\r\n"));
+        cr_assert_gt(response.body.n, 18);
+        cr_assert_eq(memcmp(response.body.p, "\x1f\x8b", 2), 0);
+        cr_assert(ask(HL_METHOD_GET, hl_assets[i].path, ""));
+        cr_assert_null(strstr(response.fields, "Content-Encoding"));
+        cr_assert(strstr(response.fields, "Vary: Accept-Encoding\r\n"), "for caches either way");
+        cr_assert_eq(response.body.n, hl_assets[i].n);
+    }
+}
+
 Test(asset, serves_what_the_page_names_for_good)
 {
     int count = 0;
