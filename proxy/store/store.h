@@ -282,15 +282,15 @@ struct hl_watch {
 };
 
 /* REDELIVER: one (delivery_id; CONFLICT while it is pending) or, when that is nil, all of `project`
- * that got into `state` (DEAD or OK) since `since_ms`. A new round of attempts each; the history
- * stays. */
+ * in `state` (DEAD or OK) that a list from `since_ms` on shows (question.h). A new round of attempts each;
+ * the history stays. */
 struct hl_redeliver {
     struct hl_store_msg m;
     struct hl_id delivery_id;
     char project[HL_STORE_NAME_MAX +
                  1]; /* the delivery's too, else NOT_FOUND; empty with a delivery_id: any */
     enum hl_delivery_state state; /* with a nil delivery_id; PENDING is not possible: INVALID */
-    int64_t since_ms;             /* of the last attempt; then or later */
+    int64_t since_ms;             /* by the time in the delivery's id */
     uint64_t count;               /* 0; reply: how many */
     struct hl_redeliver_mark {
         int64_t app_id;

@@ -94,6 +94,9 @@ test('a dead delivery is sent again in a new round, its history kept', async (t)
     assert.ok(second.bytes.equals(first.bytes));
 });
 
+/** The time in an id, by which lists go, in ms. */
+const timeOf = (id) => parseInt(id.replace('-', '').slice(0, 12), 16);
+
 test('a pending delivery is not sent again', async (t) => {
     const { call, receiver, sidecar } = await stage(t);
     const ask = control(sidecar);
@@ -118,7 +121,10 @@ test('all dead ones since a time are sent again', async (t) => {
         body: { state: 'dead', since: 0 },
     });
     assert.deepEqual(elsewhere.json(), { redelivered: 0 });
-    const answer = await redeliver({ state: 'dead', since: runs[1].done_at });
+    const since = timeOf(runs[1].delivery_id);
+    const listed = (await ask('GET', `${DELIVERIES}?state=dead&since=${since}`)).json();
+    assert.equal(listed.deliveries.length, 2, 'what a list from then on shows');
+    const answer = await redeliver({ state: 'dead', since });
     assert.equal(answer.status, 202, answer.text);
     assert.deepEqual(answer.json(), { redelivered: 2 });
     for (const { run_id } of runs.slice(1))

@@ -376,7 +376,7 @@ enum hl_err hl_memory_delivery_redeliver(
         r->state == HL_DELIVERY_OK ? HL_MEMORY_OK : HL_MEMORY_DEAD;
     HL_LIST_EACH (node, &m->final) {
         struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, final);
-        bool is_meant = run->delivery == meant && run->done_ms >= r->since_ms &&
+        bool is_meant = run->delivery == meant && hl_id_time_ms(&run->delivery_id) >= r->since_ms &&
                         hl_str_eq(run->project, hl_str_from(r->project));
         enum hl_err err = is_meant ? renew(m, run) : HL_OK;
         if (err)

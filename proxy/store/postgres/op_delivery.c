@@ -196,9 +196,10 @@ static void bind_many(
 {
     (void)n;
     const struct hl_redeliver *r = redeliver_of(ops[0]);
+    struct hl_id since = hl_id_first_at(r->since_ms);
     hl_pg_add_str(p, hl_str_from(r->project));
     hl_pg_add_int(p, r->state);
-    hl_pg_add_int(p, r->since_ms);
+    hl_pg_add_id(p, &since);
     hl_pg_add_id(p, &r->mark.after);
     hl_pg_add_int(p, REDELIVER_STEP);
     hl_pg_add_int(p, s->webhook_attempts);

@@ -527,15 +527,16 @@ enum hl_pg_code {
         " FROM ~.delivery WHERE delivery_id = $1::uuid AND " HL_PG_SHOWN_DELIVERY("$4")            \
         " AND ($2::text = '' OR project = $2::text))"                                              \
         " THEN 2 ELSE 4 END, (SELECT count(*) FROM renewed), 0, NULL::uuid")                       \
-    /* $1 project, $2 state, $3 since in ms, $4 behind which delivery, $5 how many are looked at, */ \
+    /* $1 project, $2 state, $3 from, $4 behind which delivery, $5 how many are looked at, */ \
     /* $6 attempts, $7 as $10 below */ \
-    X(REDELIVER_MANY, "WITH looked AS MATERIALIZED (SELECT delivery_id, done_ms FROM ~.delivery"   \
+    X(REDELIVER_MANY, "WITH looked AS MATERIALIZED (SELECT delivery_id FROM ~.delivery"            \
         " WHERE project = $1::text AND state = $2::bigint AND delivery_id > $4::uuid"            \
+        " AND delivery_id >= $3::uuid"                                                             \
         " AND created_ms > $7::bigint"                                                             \
         " ORDER BY delivery_id LIMIT $5::bigint), renewed AS (UPDATE ~.delivery d SET state = 0,"  \
         " round = d.round + 1, n = 0, max_attempts = $6::bigint, done_ms = NULL FROM looked l"    \
         " WHERE d.delivery_id = l.delivery_id AND d.state = $2::bigint"                          \
-        " AND l.done_ms >= $3::bigint RETURNING d.delivery_id, d.lane),"                           \
+        " RETURNING d.delivery_id, d.lane),"                                                       \
         " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                       \
         " SELECT delivery_id, lane, now() FROM renewed)"                                           \
         " SELECT 1, 0, (SELECT count(*) FROM renewed), (SELECT count(*) FROM looked) = $5::bigint," \

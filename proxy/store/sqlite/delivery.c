@@ -140,22 +140,22 @@ static enum hl_err redeliver_one(struct hl_database *db, struct hl_redeliver *r)
 }
 
 /* The next one in that state of the project's apps, in the order of (app, id) from the mark on. */
-static enum hl_err next_ended(
-    struct hl_database *db, struct hl_redeliver *r, uint64_t *lane, int64_t *done_ms)
+static enum hl_err next_ended(struct hl_database *db, struct hl_redeliver *r, uint64_t *lane)
 {
+    struct hl_id since = hl_id_first_at(r->since_ms);
     struct hl_sql_row row;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_ENDED);
     hl_sql_bind_text(&args, hl_str_from(r->project));
     hl_sql_bind_int(&args, r->mark.app_id);
     hl_sql_bind_id(&args, &r->mark.after);
     hl_sql_bind_int(&args, r->state);
+    hl_sql_bind_id(&args, &since);
     enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_ENDED, &row);
     if (err)
         return err;
     r->mark.app_id = hl_sql_int(&row);
     hl_sql_id(&row, &r->mark.after);
     *lane = (uint64_t)hl_sql_int(&row);
-    *done_ms = hl_sql_int(&row);
     hl_database_done(db, HL_SQL_DELIVERY_ENDED);
     return HL_OK;
 }
@@ -173,11 +173,9 @@ enum hl_err hl_stored_delivery_redeliver(
     enum hl_err err = HL_OK;
     for (unsigned i = 0; i < max && !err; i++) {
         uint64_t lane;
-        int64_t done_ms;
-        err = next_ended(db, r, &lane, &done_ms);
-        if (err || done_ms < r->since_ms)
-            continue;
-        err = renew(db, &r->mark.after, lane);
+        err = next_ended(db, r, &lane);
+        if (!err)
+            err = renew(db, &r->mark.after, lane);
         r->count += !err;
     }
     *is_done = err == HL_ERR_NOT_FOUND;

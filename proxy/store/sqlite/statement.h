@@ -214,10 +214,11 @@
     X(DELIVERY_RENEW, "UPDATE delivery SET state = 0, round = round + 1, n = 0,"                   \
         " max_attempts = ?2, is_leased = 0, due_ms = NULL, done_ms = NULL WHERE delivery_id = ?1")              \
     X(DELIVERY_OF, "SELECT 1 FROM delivery WHERE run_id = ? AND state = ?")                        \
-    X(DELIVERY_ENDED, "SELECT app.app_id, delivery.delivery_id, delivery.lane, delivery.done_ms"    \
+    X(DELIVERY_ENDED, "SELECT app.app_id, delivery.delivery_id, delivery.lane"                     \
         " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
         " WHERE app.project = ?1 AND app.app_id >= ?2 AND delivery.state = ?4"                     \
-        " AND delivery.delivery_id > (CASE app.app_id WHEN ?2 THEN ?3 ELSE x'' END) LIMIT 1")      \
+        " AND delivery.delivery_id > (CASE app.app_id WHEN ?2 THEN ?3 ELSE x'' END)"               \
+        " AND delivery.delivery_id >= ?5 LIMIT 1")                                                 \
     X(DELIVERY_ORPHANED, "WITH RECURSIVE part(id) AS"                                              \
         " (SELECT (SELECT min(app_id) FROM delivery WHERE app_id >= ?1) UNION ALL"                 \
         " SELECT (SELECT min(app_id) FROM delivery WHERE app_id > part.id) FROM part"              \
