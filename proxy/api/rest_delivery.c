@@ -13,8 +13,10 @@
 /* ---- the list ---- */
 
 static void write_list(struct hl_rest_call *call);
+static void write_count(struct hl_rest_call *call);
 
-void hl_rest_list_deliveries(struct hl_rest_call *call)
+static void ask_for_list(
+    struct hl_rest_call *call, bool only_counts, void (*next)(struct hl_rest_call *call))
 {
     const struct hl_rest_params *p = &call->params;
     struct hl_list_deliveries *l = calloc(1, sizeof(*l));
@@ -22,6 +24,9 @@ void hl_rest_list_deliveries(struct hl_rest_call *call)
         hl_rest_refuse_memory(call);
         return;
     }
+    l->only_counts = only_counts;
+    l->status = p->search.status;
+    hl_str_put(l->destination, sizeof(l->destination), p->destination);
     hl_str_put(l->project, sizeof(l->project), call->project);
     hl_str_put(l->app, sizeof(l->app), p->app);
     l->state = p->state;
@@ -32,7 +37,28 @@ void hl_rest_list_deliveries(struct hl_rest_call *call)
     l->before = p->cursor;
     l->with_attempts = true;
     hl_rest_ask_store(call, HL_STORE_LIST_DELIVERIES, &l->m);
-    hl_rest_then(call, write_list);
+    hl_rest_then(call, next);
+}
+
+void hl_rest_list_deliveries(struct hl_rest_call *call)
+{
+    ask_for_list(call, false, write_list);
+}
+
+void hl_rest_count_deliveries(struct hl_rest_call *call)
+{
+    ask_for_list(call, true, write_count);
+}
+
+static void write_count(struct hl_rest_call *call)
+{
+    const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)call->answers[0];
+    if (l->m.rc != HL_OK)
+        hl_rest_refuse_store(call, l->m.rc, "delivery");
+    else
+        hl_rest_end_json(call, 200,
+            HL_JSON_OBJECT({"count", json_integer((json_int_t)l->count)},
+                {"has_more", json_boolean(l->has_more)}));
 }
 
 static void write_list(struct hl_rest_call *call)
@@ -51,8 +77,12 @@ static void write_list(struct hl_rest_call *call)
         hl_rest_refuse_memory(call);
         return;
     }
+    bool is_search = l->has_more && l->status.is_set;
     json_t *cursor = l->has_more ? hl_json_id(&l->next) : json_null();
-    hl_rest_end_json(call, 200, HL_JSON_OBJECT({"deliveries", rows}, {"next_cursor", cursor}));
+    json_t *searched_to = hl_json_time(is_search ? hl_id_time_ms(&l->next) : 0);
+    hl_rest_end_json(call, 200,
+        HL_JSON_OBJECT(
+            {"deliveries", rows}, {"next_cursor", cursor}, {"searched_to", searched_to}));
 }
 
 /* ---- one ---- */

@@ -4,7 +4,7 @@
 
 #include "api/rest_call.h"
 
-hl_rest_handler hl_rest_list_deliveries, hl_rest_show_delivery, hl_rest_redeliver,
-    hl_rest_redeliver_all;
+hl_rest_handler hl_rest_list_deliveries, hl_rest_count_deliveries, hl_rest_show_delivery,
+    hl_rest_redeliver, hl_rest_redeliver_all;
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "http/target.h"
 #include "route/prefer.h"
+#include "store/destination.h"
 
 #define VALUE_MAX     (HL_EVENT_ID_MAX + 1)
 #define LIMIT_DEFAULT 50
@@ -117,6 +118,63 @@ static bool read_run_id(struct hl_rest_call *call, struct hl_str value)
 }
 
 /* More than HOOKLINE_MAX_WAIT counts as that. */
+static bool read_prefix(struct hl_rest_call *call, struct hl_str value)
+{
+    return hl_search_read_prefix(value, &call->params.search);
+}
+
+static bool read_suffix(struct hl_rest_call *call, struct hl_str value)
+{
+    return hl_search_read_tail(value, &call->params.search);
+}
+
+static bool read_path(struct hl_rest_call *call, struct hl_str value)
+{
+    char *path = call->params.search.path;
+    if (value.n == 0 || value.n > HL_SEARCH_PATH_MAX || memchr(value.p, '\0', value.n))
+        return false;
+    *(char *)mempcpy(path, value.p, value.n) = '\0';
+    return true;
+}
+
+static bool read_status(struct hl_rest_call *call, struct hl_str value)
+{
+    return hl_status_range_read(value, &call->params.search.status);
+}
+
+static bool read_reason(struct hl_rest_call *call, struct hl_str value)
+{
+    enum hl_run_reason *reason = &call->params.search.reason;
+    for (int r = HL_REASON_NONE + 1; r <= HL_REASON_EXPIRED; r++)
+        if (hl_str_eq(value, hl_str_from(hl_run_reason_text((enum hl_run_reason)r))))
+            *reason = (enum hl_run_reason)r;
+    return *reason != HL_REASON_NONE;
+}
+
+static bool read_webhook(struct hl_rest_call *call, struct hl_str value)
+{
+    static const char *const texts[] = {[HL_SEARCH_NO_WEBHOOK] = "none",
+        [HL_SEARCH_PENDING] = "pending",
+        [HL_SEARCH_OK] = "delivered",
+        [HL_SEARCH_DEAD] = "dead"};
+    enum hl_search_webhook *webhook = &call->params.search.webhook;
+    for (int w = HL_SEARCH_NO_WEBHOOK; w <= HL_SEARCH_DEAD; w++)
+        if (hl_str_eq(value, hl_str_from(texts[w])))
+            *webhook = (enum hl_search_webhook)w;
+    return *webhook != HL_SEARCH_ANY_WEBHOOK;
+}
+
+/* What is behind host and port is left out: it may have been copied from a webhook's URL. */
+static bool read_destination(struct hl_rest_call *call, struct hl_str value)
+{
+    char text[HL_DESTINATION_MAX];
+    size_t n = hl_destination_write(text, value);
+    if (n == 0 || n >= sizeof(call->params.destination))
+        return false;
+    *(char *)mempcpy(call->params.destination, text, n) = '\0';
+    return true;
+}
+
 static bool read_wait(struct hl_rest_call *call, struct hl_str value)
 {
     uint64_t max_ms = hl_rest_parts(call)->config->max_wait_ms;
@@ -140,6 +198,9 @@ static bool read_progress(struct hl_rest_call *call, struct hl_str value)
            hl_str_eq(value, HL_STR("0"));
 }
 
+#define REASONS_ALLOWED                                                                            \
+    "app_error, timeout, upstream_unreachable, upstream_reset, bad_response, interrupted or "      \
+    "expired"
 #define TIME_ALLOWED "a time as RFC 3339 (2026-11-22T08:00:00Z) or in milliseconds since 1970"
 
 static const struct param {
@@ -158,6 +219,14 @@ static const struct param {
     {HL_REST_TIME, "until", read_until, TIME_ALLOWED},
     {HL_REST_APP, "app", read_app, "an app's name"},
     {HL_REST_RUN_ID, "run_id", read_run_id, "a run's id"},
+    {HL_REST_RUN_SEARCH, "id_prefix", read_prefix, "the beginning of an id (hex digits)"},
+    {HL_REST_RUN_SEARCH, "id_suffix", read_suffix, "the last 8 characters of an id"},
+    {HL_REST_RUN_SEARCH, "path", read_path, "part of a path, of at most 255 bytes"},
+    {HL_REST_RUN_SEARCH | HL_REST_DELIVERY_SEARCH, "status", read_status,
+        "a status (404), a class (5xx) or none"},
+    {HL_REST_RUN_SEARCH, "reason", read_reason, REASONS_ALLOWED},
+    {HL_REST_RUN_SEARCH, "webhook", read_webhook, "none, pending, delivered or dead"},
+    {HL_REST_DELIVERY_SEARCH, "destination", read_destination, "a destination (https://host:port)"},
     {HL_REST_WAIT, "wait", read_wait, "a number of seconds"},
     {HL_REST_EVENTS, "last_event_id", read_last_event_id, "an id of at most 1024 bytes"},
     {HL_REST_EVENTS, "progress", read_progress, "true or false"},
@@ -182,7 +251,7 @@ static void quote(struct hl_str s, char out[41])
 
 static void refuse_unknown(struct hl_rest_call *call, unsigned groups, struct hl_str name)
 {
-    char names[128] = "", quoted[41];
+    char names[256] = "", quoted[41];
     size_t n = 0;
     for (size_t i = 0; i < HL_ARRAY_LEN(params) && n < sizeof(names); i++)
         if (groups & params[i].group)

@@ -5,6 +5,7 @@
 #include "base/id.h"
 #include "http/event_id.h"
 #include "route/plan.h"
+#include "store/search.h"
 
 struct hl_rest_call;
 
@@ -18,8 +19,10 @@ enum {
     HL_REST_APP = 32,
     HL_REST_RUN_ID = 64,
     HL_REST_WAIT = 128,
-    HL_REST_EVENTS = 256, /* last_event_id, progress */
-    HL_REST_LANES = 512,  /* limit, cursor; of destinations */
+    HL_REST_EVENTS = 256,           /* last_event_id, progress */
+    HL_REST_LANES = 512,            /* limit, cursor; of destinations */
+    HL_REST_RUN_SEARCH = 1024,      /* id_prefix, id_suffix, path, status, reason, webhook */
+    HL_REST_DELIVERY_SEARCH = 2048, /* destination, status */
 };
 
 /* A destination's cursor: its lane's number in lowercase hex. */
@@ -35,7 +38,10 @@ struct hl_rest_params {
     int is_async;        /* -1: either */
     int64_t since_ms, until_ms;
     char app[HL_NAME_MAX + 1];
-    struct hl_id run_id; /* nil: any */
+    struct hl_id run_id;         /* nil: any */
+    struct hl_run_search search; /* of runs; of deliveries its status alone */
+    char destination[HL_EVENT_ID_MAX +
+                     1]; /* scheme://host, and :port unless it is the scheme's; empty: any */
     uint64_t wait_ms;    /* for the run's end */
     bool wants_progress;
     size_t last_event_n; /* 0: none */

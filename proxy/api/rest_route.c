@@ -22,9 +22,10 @@
 #include "config/config.h"
 #include "http/target.h"
 
-#define RUNS (HL_REST_PAGE | HL_REST_RUN_STATE | HL_REST_ASYNC | HL_REST_TIME)
-#define DELIVERIES                                                                                 \
-    (HL_REST_PAGE | HL_REST_DELIVERY_STATE | HL_REST_TIME | HL_REST_APP | HL_REST_RUN_ID)
+#define RUNS (HL_REST_PAGE | HL_REST_RUN_STATE | HL_REST_ASYNC | HL_REST_TIME | HL_REST_RUN_SEARCH)
+#define DELIVERY_FILTERS                                                                           \
+    (HL_REST_DELIVERY_STATE | HL_REST_TIME | HL_REST_APP | HL_REST_RUN_ID | HL_REST_DELIVERY_SEARCH)
+#define DELIVERIES (HL_REST_PAGE | DELIVERY_FILTERS)
 
 /* clang-format off */
 const struct hl_rest_route hl_rest_routes[] = {
@@ -55,6 +56,7 @@ const struct hl_rest_route hl_rest_routes[] = {
 
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries", HL_REST_ADMIN, DELIVERIES, hl_rest_list_deliveries, false},
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver_all, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/deliveries/count", HL_REST_ADMIN, DELIVERY_FILTERS, hl_rest_count_deliveries, false},
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_ADMIN, 0, hl_rest_show_delivery, false},
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver, false},
 
@@ -76,6 +78,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_POST, "/v2/runs/{i}/rerun", HL_REST_OPERATOR, 0, hl_rest_rerun, false},
     {HL_METHOD_POST, "/v2/runs/{i}/cancel", HL_REST_OPERATOR, 0, hl_rest_cancel_run, false},
     {HL_METHOD_GET, "/v2/deliveries", HL_REST_OPERATOR, DELIVERIES, hl_rest_list_deliveries, false},
+    {HL_METHOD_GET, "/v2/deliveries/count", HL_REST_OPERATOR, DELIVERY_FILTERS, hl_rest_count_deliveries, false},
     {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_OPERATOR, 0, hl_rest_show_delivery, false},
     {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_OPERATOR, 0, hl_rest_redeliver, false},
     {HL_METHOD_GET, "/v2/replicas", HL_REST_OPERATOR, 0, hl_rest_list_replicas, false},

@@ -32,6 +32,7 @@ static struct hl_recent_ask recent_ask(
         .state = p->state,
         .since_ms = p->since_ms,
         .until_ms = p->until_ms,
+        .search = p->search,
         .limit = p->limit};
     hl_str_put(ask.project, sizeof(ask.project), call->project);
     hl_str_put(ask.app, sizeof(ask.app), app_of(call));
@@ -54,6 +55,7 @@ static bool ask_for_list(struct hl_rest_call *call)
     l->is_async = p->is_async;
     l->since_ms = p->since_ms;
     l->until_ms = p->until_ms;
+    l->search = p->search;
     l->limit = p->limit;
     l->before = p->cursor;
     hl_rest_ask_store(call, HL_STORE_LIST_RUNS, &l->m);
@@ -208,8 +210,11 @@ static void write_list(struct hl_rest_call *call)
         hl_rest_refuse_memory(call);
         return;
     }
+    bool is_search = hl_run_search_walks(&call->params.search);
     json_t *cursor = hl_id_is_nil(&next) ? json_null() : hl_json_id(&next);
-    hl_rest_end_json(call, 200, HL_JSON_OBJECT({"runs", page.rows}, {"next_cursor", cursor}));
+    json_t *searched_to = hl_json_time(is_search ? hl_id_time_ms(&next) : 0);
+    hl_rest_end_json(call, 200,
+        HL_JSON_OBJECT({"runs", page.rows}, {"next_cursor", cursor}, {"searched_to", searched_to}));
 }
 
 /* ---- one ---- */

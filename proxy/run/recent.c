@@ -221,6 +221,13 @@ static bool is_of(const struct hl_recent_run *r, const struct hl_recent_ask *ask
            (!*ask->app || hl_str_eq(hl_recent_app(r), hl_str_from(ask->app)));
 }
 
+static bool is_searched(const struct hl_recent_run *r, const struct hl_run_search *search)
+{
+    const struct hl_searched_run run = {
+        .reason = r->reason, .http_status = r->http_status, .path = hl_recent_path(r)};
+    return hl_run_search_fits_id(search, &r->id) && hl_run_search_fits(search, &run);
+}
+
 static bool is_wanted(const struct hl_recent *entry, const struct hl_recent_ask *ask)
 {
     const struct hl_recent_run *r = &entry->run;
@@ -228,7 +235,7 @@ static bool is_wanted(const struct hl_recent *entry, const struct hl_recent_ask 
         return false;
     if (r->created_ms < ask->since_ms || (ask->until_ms > 0 && r->created_ms >= ask->until_ms))
         return false;
-    if (!is_of(r, ask))
+    if (!is_of(r, ask) || !is_searched(r, &ask->search))
         return false;
     return ask->state < 0 || r->state == (enum hl_run_state)ask->state;
 }

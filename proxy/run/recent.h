@@ -15,6 +15,7 @@
 #include "loop/slot.h"
 #include "route/plan.h"
 #include "store/record.h"
+#include "store/search.h"
 
 #define HL_RECENT_MAX  10000
 #define HL_RECENT_TEXT 272 /* project, app and path, cut to what fits */
@@ -95,9 +96,10 @@ struct hl_recent_ask {
     uint32_t worker;          /* index */
     enum hl_recent_question question;
     char project[HL_NAME_MAX + 1], app[HL_NAME_MAX + 1]; /* empty: any */
-    struct hl_id id;            /* LIST: only older ones than this; nil: from the newest on */
-    int state;                  /* LIST: enum hl_run_state, or -1: any */
-    int64_t since_ms, until_ms; /* LIST: created then or later, before; 0: unbounded */
+    struct hl_id id;             /* LIST: only older ones than this; nil: from the newest on */
+    int state;                   /* LIST: enum hl_run_state, or -1: any */
+    int64_t since_ms, until_ms;  /* LIST: created then or later, before; 0: unbounded */
+    struct hl_run_search search; /* LIST */
     uint32_t limit;
 
     enum hl_err rc;

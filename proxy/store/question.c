@@ -96,7 +96,7 @@ void hl_get_delivery_fini(struct hl_get_delivery *g)
 
 void hl_list_deliveries_fini(struct hl_list_deliveries *l)
 {
-    for (size_t i = 0; i < l->count; i++)
+    for (size_t i = 0; l->rows && i < l->count; i++)
         hl_delivery_row_fini(&l->rows[i]);
     free(l->rows);
     l->rows = NULL;

@@ -13,6 +13,7 @@
 #define HL_STORE_QUESTION_H
 
 #include "store/destination.h"
+#include "store/search.h"
 #include "store/store.h"
 
 #define HL_LIST_MAX 200
@@ -66,6 +67,7 @@ struct hl_list_runs {
     int state;    /* enum hl_run_state; -1: any */
     int is_async; /* -1: either */
     int64_t since_ms, until_ms;
+    struct hl_run_search search;
     uint32_t limit; /* 1 to HL_LIST_MAX; what is beyond is cut */
     struct hl_id before;
 
@@ -95,11 +97,16 @@ struct hl_list_deliveries {
     int state;           /* enum hl_delivery_state; -1: any */
     struct hl_id run_id; /* nil: any */
     int64_t since_ms, until_ms;
+    char destination
+        [HL_DESTINATION_MAX]; /* scheme://host, and :port unless it is the scheme's; empty: any */
+    struct hl_status_range status; /* of the last attempt that has ended */
+    bool
+        only_counts; /* instead of rows: how many there are, of up to HL_SEARCH_RECORDS that are looked at */
     uint32_t limit; /* 1 to HL_LIST_MAX; what is beyond is cut */
     struct hl_id before;
     bool with_attempts;
 
-    struct hl_delivery_row *rows; /* reply; owned by the message */
+    struct hl_delivery_row *rows; /* reply; owned by the message; NULL: only_counts */
     size_t count;
     bool has_more;
     struct hl_id next;

@@ -145,6 +145,42 @@ test('all dead ones since a time are sent again', async (t) => {
         assertRefused(await redeliver(body), 400, pattern);
 });
 
+test('deliveries are found by destination and by the last status, and counted', async (t) => {
+    const { call, receiver, sidecar } = await stage(t);
+    const ask = control(sidecar);
+    receiver.script('/bad', 400);
+    receiver.script('/worse', 500, 500, 500);
+    await deliver({ call, ask, url: receiver.url('/bad') });
+    await deliver({ call, ask, url: receiver.url('/worse') });
+    const good = await deliver({ call, ask, url: receiver.url('/good') });
+    const nobody = await deliver({ call, ask, url: 'http://127.0.0.1:1/' });
+    const here = encodeURIComponent(receiver.url('/any'));
+    for (const [query, n] of [
+        ['', 4],
+        [`destination=${here}`, 3],
+        [`destination=${here}&state=dead`, 2],
+        [`destination=${here}&status=5xx`, 1],
+        ['status=none', 1],
+        ['status=400', 1],
+        ['status=4xx&state=delivered', 0],
+        [`status=200&since=${timeOf(good.delivery_id)}`, 1],
+        [`until=${timeOf(nobody.delivery_id)}`, 3],
+        ['destination=http://127.0.0.1:1', 1],
+    ]) {
+        const list = (await ask('GET', `${DELIVERIES}?${query}`)).json();
+        assert.equal(list.deliveries.length, n, query);
+        assert.equal(list.searched_to, null, 'to the end');
+        assert.deepEqual((await ask('GET', `${DELIVERIES}/count?${query}`)).json(), { count: n, has_more: false }, query);
+    }
+    for (const [query, pattern] of [
+        ['destination=example.com', /destination is not a destination \(https:/],
+        ['status=9', /status is not a status \(404\), a class \(5xx\) or none/],
+        ['path=/x', /no query parameter "path"/],
+    ])
+        assertRefused(await ask('GET', `${DELIVERIES}?${query}`), 400, pattern);
+    assertRefused(await ask('GET', `${DELIVERIES}/count?limit=1`), 400, /no query parameter "limit"/);
+});
+
 test('a delivery of another project is 404', async (t) => {
     const { call, receiver, sidecar } = await stage(t);
     const ask = control(sidecar);

@@ -170,6 +170,48 @@ test('state, async, since and until filter', async (t) => {
     assert.equal(unencoded.json().runs.length, 2, 'an offset whose + was not encoded');
 });
 
+test('runs are found by id, path, status, reason and webhook, synchronous ones too', async (t) => {
+    const { call, receiver, sidecar } = await stage(t, { app: (x) => x.send(x.path.endsWith('/fails') ? 503 : 200) });
+    const ask = control(sidecar);
+    receiver.script('/hook', 400);
+    const webhookEndpoint = receiver.url('/hook');
+    const { id: sync } = await call('/v4/p/a/words/count');
+    const { id: failed } = await call('/v4/p/a/words/fails', { query: { async: 'true' } });
+    const { id: hooked } = await call('/v4/p/a/letters', { query: { async: 'true', webhookEndpoint } });
+    for (const id of [failed, hooked]) await finished(ask, id);
+    await until('the webhook is given up', async () => (await ask('GET', `${RUNS}?webhook=dead`)).json().runs.length);
+    for (const [query, ids] of [
+        [`id_prefix=${sync}`, [sync]],
+        [`id_prefix=${failed.slice(0, 8)}`, [hooked, failed, sync]],
+        [`id_suffix=${sync.slice(-8)}`, [sync]],
+        [`id_suffix=${failed.slice(-8).toUpperCase()}`, [failed]],
+        ['id_suffix=00000000', []],
+        ['path=words', [failed, sync]],
+        ['path=/letters', [hooked]],
+        ['path=words&status=2xx', [sync]],
+        ['status=503', [failed]],
+        ['reason=app_error', [failed]],
+        ['reason=timeout', []],
+        ['webhook=none', [failed, sync]],
+        ['webhook=dead', [hooked]],
+        ['webhook=delivered', []],
+        ['path=words&state=running', []],
+    ]) {
+        const list = (await ask('GET', `${RUNS}?${query}`)).json();
+        assert.deepEqual(list.runs.map((run) => run.run_id), ids, query);
+        assert.deepEqual([list.next_cursor, list.searched_to], [null, null], query);
+    }
+    for (const [query, pattern] of [
+        ['id_prefix=xyz', /id_prefix is not the beginning of an id/],
+        ['id_suffix=123', /id_suffix is not the last 8 characters of an id/],
+        [`path=${'x'.repeat(256)}`, /path is not part of a path/],
+        ['status=6xx', /status is not a status/],
+        ['reason=bad', /reason is not app_error, timeout, /],
+        ['webhook=ok', /webhook is not none, pending, delivered or dead/],
+    ])
+        assertRefused(await ask('GET', `${RUNS}?${query}`), 400, pattern);
+});
+
 test('a wrong parameter is a 400 that names it', async (t) => {
     const { sidecar } = await stage(t, { app: null });
     const ask = control(sidecar);

@@ -125,8 +125,12 @@ static bool visit_run(
         !hl_store_name_fits(run->project, l->project) || !hl_store_name_fits(run->app, l->app) ||
         !is_within(&run->id, l->since_ms, l->until_ms))
         return true;
-    *err = fill_run(&l->rows[l->count], run);
-    l->count += !*err;
+    struct hl_run_row *row = &l->rows[l->count];
+    *err = fill_run(row, run);
+    if (!*err && !hl_run_search_fits_row(&l->search, row))
+        hl_run_row_fini(row);
+    else
+        l->count += !*err;
     return !*err;
 }
 
@@ -229,12 +233,39 @@ static enum hl_err get_delivery(const struct hl_memory *m, struct hl_get_deliver
     return err ? err : hl_buf_append_str(&g->webhook_url, run->url);
 }
 
+/* Of the last attempt that has ended. */
+static bool has_status(const struct hl_memory_run *run, const struct hl_status_range *wanted)
+{
+    size_t n = run->n_attempts;
+    while (n > 0 && run->attempts[n - 1].ended_ms == 0)
+        n--;
+    return !wanted->is_set ||
+           (n > 0 && hl_status_range_fits(wanted, run->attempts[n - 1].http_status));
+}
+
+static bool goes_to(const struct hl_memory_run *run, const char *destination)
+{
+    char text[HL_DESTINATION_MAX];
+    return !destination[0] ||
+           hl_str_eq_nocase((struct hl_str){text, hl_destination_write(text, run->url)},
+               hl_str_from(destination));
+}
+
 static bool is_meant(const struct hl_list_deliveries *l, const struct hl_memory_run *run)
 {
     return (l->state < 0 || hl_memory_delivery_state(run) == (enum hl_delivery_state)l->state) &&
            (hl_id_is_nil(&l->run_id) || hl_id_eq(&l->run_id, &run->id)) &&
            hl_store_name_fits(run->project, l->project) && hl_store_name_fits(run->app, l->app) &&
-           is_within(&run->delivery_id, l->since_ms, l->until_ms);
+           is_within(&run->delivery_id, l->since_ms, l->until_ms) && has_status(run, &l->status) &&
+           goes_to(run, l->destination);
+}
+
+static enum hl_err add_delivery(struct hl_list_deliveries *l, const struct hl_memory_run *run)
+{
+    enum hl_err err =
+        l->only_counts ? HL_OK : fill_delivery(&l->rows[l->count], run, l->with_attempts, false);
+    l->count += !err;
+    return err;
 }
 
 static enum hl_err list_of_run(const struct hl_memory *m, struct hl_list_deliveries *l)
@@ -243,9 +274,7 @@ static enum hl_err list_of_run(const struct hl_memory *m, struct hl_list_deliver
     if (!run || run->delivery == HL_MEMORY_NONE || !is_meant(l, run) || !hl_id_is_nil(&l->before))
         return HL_OK;
     l->next = run->delivery_id;
-    enum hl_err err = fill_delivery(&l->rows[0], run, l->with_attempts, false);
-    l->count = !err;
-    return err;
+    return add_delivery(l, run);
 }
 
 static struct hl_list *begin_delivery_at(const struct hl_memory *m, const struct hl_id *before)
@@ -267,23 +296,22 @@ static enum hl_err list_deliveries(const struct hl_memory *m, struct hl_list_del
 {
     enum hl_err err = HL_OK;
     unsigned looks = 0;
-    l->rows = calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows)
+    uint32_t limit = l->only_counts ? HL_SEARCH_RECORDS : l->limit;
+    l->rows = l->only_counts ? NULL : calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows && !l->only_counts)
         return HL_ERR_NOMEM;
     if (!hl_id_is_nil(&l->run_id))
         return list_of_run(m, l);
     struct hl_list *node = begin_delivery_at(m, &l->before);
     for (; node != &m->begun && !err; node = node->prev) {
         const struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, begun);
-        if (l->count == l->limit || looks++ == LOOKS) {
+        if (l->count == limit || (looks++ == LOOKS && !l->only_counts)) {
             l->has_more = true;
             break;
         }
         l->next = run->delivery_id;
-        if (!is_meant(l, run))
-            continue;
-        err = fill_delivery(&l->rows[l->count], run, l->with_attempts, false);
-        l->count += !err;
+        if (is_meant(l, run))
+            err = add_delivery(l, run);
     }
     return err;
 }

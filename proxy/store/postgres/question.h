@@ -17,7 +17,7 @@ extern const struct hl_pg_question hl_pg_get_run, hl_pg_list_runs, hl_pg_get_del
     hl_pg_list_accounts, hl_pg_list_keys;
 
 /* Of a list, from `before` and the time bounds: ids in [from, until). */
-void hl_pg_add_bounds(
-    struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms, int64_t until_ms);
+void hl_pg_add_bounds(struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms,
+    int64_t until_ms, const struct hl_run_search *search);
 
 #endif

@@ -35,6 +35,8 @@ static enum hl_err read_delivery(
 
 /* The columns of an attempt begin where those of its delivery end; null: it has none. */
 #define ATTEMPT_AT 14
+/* Those of a search behind them. */
+#define END_AT 28
 
 /* Null: there is no report, or it was not asked for. */
 static enum hl_err read_report(struct hl_pg_row *from, struct hl_attempt_row *a)
@@ -78,11 +80,11 @@ static enum hl_err add_attempt(struct hl_pg_row *from, struct hl_delivery_row *r
 }
 
 /* A row for each attempt, those of a delivery behind each other. */
-static enum hl_err read_deliveries(struct hl_pg_store *s, const PGresult *result,
+static enum hl_err read_deliveries(struct hl_pg_store *s, const PGresult *result, int n,
     struct hl_delivery_row *rows, size_t max, size_t *count)
 {
     enum hl_err err = HL_OK;
-    for (int i = 0; i < PQntuples(result) && !err; i++) {
+    for (int i = 0; i < n && !err; i++) {
         struct hl_pg_row from = {.result = result, .row = i};
         struct hl_id id;
         hl_pg_id(&from, &id);
@@ -100,6 +102,18 @@ static enum hl_err read_deliveries(struct hl_pg_store *s, const PGresult *result
     return err;
 }
 
+static void add_search(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_list_deliveries *l)
+{
+    hl_pg_add_int(p, HL_SEARCH_RECORDS);
+    if (l->destination[0])
+        hl_pg_add_int(p, (int64_t)hl_key_lane(&s->keys.key, hl_str_from(l->destination)));
+    else
+        hl_pg_add_null(p);
+    hl_pg_add_int(p, l->status.is_set ? l->status.from : -1);
+    hl_pg_add_int(p, l->status.to);
+}
+
 static enum hl_pg_sql bind_list_deliveries(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
@@ -111,25 +125,55 @@ static enum hl_pg_sql bind_list_deliveries(
         hl_pg_add_null(p);
     else
         hl_pg_add_id(p, &l->run_id);
-    hl_pg_add_bounds(p, &l->before, l->since_ms, l->until_ms);
-    hl_pg_add_int(p, (int64_t)l->limit + 1);
+    hl_pg_add_bounds(p, &l->before, l->since_ms, l->until_ms, NULL);
+    hl_pg_add_int(p, l->only_counts ? HL_SEARCH_RECORDS : (int64_t)l->limit + 1);
     hl_pg_add_null(p);
     hl_pg_add_int(p, l->with_attempts ? HL_ATTEMPTS_SHOWN : 0);
     hl_pg_add_kept_since(s, p);
-    return HL_PG_DO_ASK_DELIVERIES;
+    if (!l->destination[0] && !l->status.is_set && !l->only_counts)
+        return HL_PG_DO_ASK_DELIVERIES;
+    add_search(s, p, l);
+    if (l->only_counts)
+        return l->destination[0] ? HL_PG_DO_COUNT_LANE : HL_PG_DO_COUNT_DELIVERIES;
+    return l->destination[0] ? HL_PG_DO_SEARCH_LANE : HL_PG_DO_SEARCH_DELIVERIES;
+}
+
+static void read_count(struct hl_list_deliveries *l, const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    l->count = (size_t)hl_pg_int(&row);
+    l->has_more = hl_pg_int(&row);
+}
+
+/* Of a search, the last row may be no delivery, but the end of what was looked at. */
+static bool read_end(struct hl_list_deliveries *l, const PGresult *result, int *n)
+{
+    struct hl_pg_row row = {.result = result, .row = *n - 1, .column = END_AT};
+    if (*n == 0 || PQnfields(result) <= END_AT || !hl_pg_int(&row))
+        return false;
+    hl_pg_id(&row, &l->next);
+    --*n;
+    return true;
 }
 
 static enum hl_err read_list_deliveries(
     struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
 {
     struct hl_list_deliveries *l = (struct hl_list_deliveries *)m;
+    int n = PQntuples(result);
+    if (l->only_counts) {
+        read_count(l, result);
+        return HL_OK;
+    }
     l->rows = calloc(l->limit, sizeof(*l->rows));
     if (!l->rows)
         return HL_ERR_NOMEM;
-    enum hl_err err = read_deliveries(s, result, l->rows, l->limit, &l->count);
-    l->has_more = l->count > l->limit;
-    l->count -= l->has_more;
-    if (l->count > 0)
+    bool is_cut = read_end(l, result, &n);
+    enum hl_err err = read_deliveries(s, result, n, l->rows, l->limit, &l->count);
+    bool is_full = l->count > l->limit;
+    l->count -= is_full;
+    l->has_more = is_cut || is_full;
+    if (l->count > 0 && !is_cut)
         l->next = l->rows[l->count - 1].delivery_id;
     return err;
 }
@@ -143,7 +187,7 @@ static enum hl_pg_sql bind_get_delivery(
     hl_pg_add_str(p, HL_STR(""));
     hl_pg_add_int(p, -1);
     hl_pg_add_null(p);
-    hl_pg_add_bounds(p, &none, 0, 0);
+    hl_pg_add_bounds(p, &none, 0, 0, NULL);
     hl_pg_add_int(p, 1);
     hl_pg_add_id(p, &g->delivery_id);
     hl_pg_add_int(p, HL_ATTEMPTS_SHOWN);
@@ -156,7 +200,7 @@ static enum hl_err read_get_delivery(
 {
     struct hl_get_delivery *g = (struct hl_get_delivery *)m;
     size_t count = 0;
-    enum hl_err err = read_deliveries(s, result, &g->delivery, 1, &count);
+    enum hl_err err = read_deliveries(s, result, PQntuples(result), &g->delivery, 1, &count);
     struct hl_pg_row from = {.result = result, .column = URL_AT};
     if (!err && count > 0 && g->delivery.destination.n > 0)
         err = hl_unseal_append(

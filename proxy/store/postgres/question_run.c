@@ -8,13 +8,16 @@
 #include "store/postgres/push.h"
 #include "store/postgres/question.h"
 
-void hl_pg_add_bounds(
-    struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms, int64_t until_ms)
+void hl_pg_add_bounds(struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms,
+    int64_t until_ms, const struct hl_run_search *search)
 {
     struct hl_id until = until_ms ? hl_id_first_at(until_ms) : hl_id_last();
     struct hl_id from = hl_id_first_at(since_ms);
-    bool is_before = !hl_id_is_nil(before) && memcmp(before, &until, sizeof(until)) < 0;
-    hl_pg_add_id(p, is_before ? before : &until);
+    if (!hl_id_is_nil(before) && memcmp(before, &until, sizeof(until)) < 0)
+        until = *before;
+    if (search)
+        hl_run_search_narrow(search, &until, &from);
+    hl_pg_add_id(p, &until);
     hl_pg_add_id(p, &from);
 }
 
@@ -156,6 +159,24 @@ static enum hl_err read_get_run(
     return hl_get_run_check(g);
 }
 
+/* Of a list's row: whether it is no run, but the end of what was looked at; and the id of either. */
+#define LISTED_AT 2
+
+static void add_search(struct hl_pg_params *p, const struct hl_run_search *s)
+{
+    bool reads = hl_run_search_reads(s);
+    hl_pg_add_int(p, reads && !s->has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS);
+    if (s->has_tail)
+        hl_pg_add_str(p, (struct hl_str){(const char *)s->tail, sizeof(s->tail)});
+    else
+        hl_pg_add_null(p);
+    hl_pg_add_int(p, (int)s->reason);
+    hl_pg_add_int(p, s->status.is_set ? s->status.from : -1);
+    hl_pg_add_int(p, s->status.to);
+    hl_pg_add_int(p, (int)s->webhook);
+    hl_pg_add_str(p, hl_str_from(s->path));
+}
+
 static enum hl_pg_sql bind_list_runs(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
@@ -164,13 +185,31 @@ static enum hl_pg_sql bind_list_runs(
     hl_pg_add_str(p, hl_str_from(l->app));
     hl_pg_add_int(p, l->state);
     hl_pg_add_int(p, l->is_async);
-    hl_pg_add_bounds(p, &l->before, l->since_ms, l->until_ms);
+    hl_pg_add_bounds(p, &l->before, l->since_ms, l->until_ms, &l->search);
     hl_pg_add_int(p, (int64_t)l->limit + 1);
     if (l->state == HL_RUN_QUEUED || l->state == HL_RUN_RUNNING)
         return HL_PG_DO_ASK_TICKETS;
     /* Hidden at once, removed within the hour. */
     hl_pg_add_kept_since(s, p);
-    return HL_PG_DO_ASK_RUNS;
+    if (!hl_run_search_walks(&l->search))
+        return HL_PG_DO_ASK_RUNS;
+    add_search(p, &l->search);
+    return HL_PG_DO_SEARCH_RUNS;
+}
+
+/* Those that have not ended come unsearched. */
+static enum hl_err add_listed(struct hl_list_runs *l, struct hl_pg_row *from)
+{
+    struct hl_run_row *row = &l->rows[l->count];
+    struct hl_outcome outcome;
+    struct hl_str bytes;
+    from->column = LISTED_AT;
+    enum hl_err err = read_run(from, row, &outcome, &bytes);
+    if (!err && hl_run_search_fits_row(&l->search, row))
+        l->count++;
+    else
+        hl_run_row_fini(row);
+    return err;
 }
 
 static enum hl_err read_list_runs(
@@ -182,17 +221,15 @@ static enum hl_err read_list_runs(
     l->rows = calloc(l->limit, sizeof(*l->rows));
     if (!l->rows)
         return HL_ERR_NOMEM;
-    int n = PQntuples(result);
-    l->has_more = n > (int)l->limit;
-    for (int i = 0; i < n && l->count < l->limit && !err; i++) {
+    for (int i = 0; i < PQntuples(result) && !l->has_more && !err; i++) {
         struct hl_pg_row row = {.result = result, .row = i};
-        struct hl_outcome outcome;
-        struct hl_str bytes;
-        err = read_run(&row, &l->rows[l->count], &outcome, &bytes);
-        l->count += !err;
+        bool is_end = hl_pg_int(&row);
+        l->has_more = is_end || l->count == l->limit;
+        if (l->count < l->limit)
+            hl_pg_id(&row, &l->next);
+        if (!l->has_more)
+            err = add_listed(l, &row);
     }
-    if (l->count > 0)
-        l->next = l->rows[l->count - 1].run_id;
     return err;
 }
 

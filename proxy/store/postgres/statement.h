@@ -219,6 +219,59 @@ enum hl_pg_code {
 #define HL_PG_SHOWN_DELIVERY(until) "(state = 0 OR created_ms > " until "::bigint)"
 #define HL_PG_SHOWN(until)          "(r.state < 2 OR r.finished_ms > " until "::bigint OR c.pending > 0)"
 
+/* What a search looks at, newest first: SEARCH_RUNS. */
+#define HL_PG_LOOKED_RUNS                                                                          \
+    "SELECT r.run_id, r.reason, r.http_status, r.has_webhook, r.path FROM ~.run r"                 \
+    " WHERE r.run_id < $5::uuid AND r.run_id >= $6::uuid"                                          \
+    " AND ($1::text = '' OR r.project = $1::text) AND ($2::text = '' OR r.app = $2::text)"         \
+    " AND ($3::bigint < 0 OR r.state = $3::bigint)"                                                \
+    " AND ($4::bigint < 0 OR r.is_async = ($4::bigint = 1))"                                       \
+    " AND (r.state < 2 OR r.finished_ms > $8::bigint OR EXISTS (SELECT FROM ~.delivery d"          \
+    " WHERE d.run_id = r.run_id AND d.state = 0)) ORDER BY r.run_id DESC LIMIT $9::bigint"
+
+/* The same of deliveries: SEARCH_DELIVERIES. */
+#define HL_PG_LOOKED_DELIVERIES(of_lane)                                                           \
+    "SELECT d.delivery_id FROM ~.delivery d WHERE d.delivery_id < $5::uuid"                        \
+    " AND d.delivery_id >= $6::uuid AND ($1::text = '' OR d.project = $1::text)"                   \
+    " AND ($2::text = '' OR d.app = $2::text) AND ($3::bigint < 0 OR d.state = $3::bigint)"        \
+    " AND ($4::uuid IS NULL OR d.run_id = $4::uuid) AND " of_lane                                  \
+    " AND " HL_PG_SHOWN_DELIVERY("$10") " ORDER BY d.delivery_id DESC LIMIT $11::bigint"
+#define HL_PG_FOUND_DELIVERIES(of_lane)                                                            \
+    "((SELECT l.delivery_id, false AS is_end FROM (" HL_PG_LOOKED_DELIVERIES(                      \
+        of_lane) ") l"                                                                             \
+                 " WHERE $13::bigint < 0 OR (SELECT a.http_status"                                 \
+                 " FROM ~.attempt a WHERE a.delivery_id = l.delivery_id AND a.ended_ms IS NOT "    \
+                 "NULL"                                                                            \
+                 " ORDER BY a.round DESC, a.n DESC LIMIT 1) BETWEEN $13::bigint AND $14::bigint"   \
+                 " LIMIT $7::bigint) UNION ALL (SELECT e.delivery_id, true FROM "                  \
+                 "(" HL_PG_LOOKED_DELIVERIES(of_lane) ") e OFFSET $11::bigint - 1 LIMIT 1)"        \
+                                                      " LIMIT $7::bigint)"
+
+/* A row for each attempt of `d`, a delivery; $9 how many of each, with what is known beside outcomes where $8 is not
+ * null. */
+#define HL_PG_DELIVERY_ROW                                                                         \
+    "d.delivery_id, d.run_id, d.state, d.run_state, d.round, d.n,"                                 \
+    " d.max_attempts, d.created_ms, d.done_ms, d.project, d.app, r.url, CASE WHEN $9::bigint"      \
+    " > 0 THEN (SELECT count(*) FROM ~.attempt c WHERE c.delivery_id = d.delivery_id) END,"        \
+    " CASE d.state WHEN 0 THEN " HL_PG_NEXT_MS " END,"                                             \
+    " a.round, a.n, a.started_ms, a.ended_ms, coalesce(a.verdict, 5), a.http_status, a.error,"     \
+    " CASE WHEN $8::uuid IS NOT NULL THEN a.name_us END, a.connect_us, a.tls_us,"                  \
+    " a.first_byte_us, a.address, a.content_type,"                                                 \
+    " CASE WHEN $8::uuid IS NOT NULL THEN a.body END"
+#define HL_PG_DELIVERY_JOINS                                                                       \
+    " LEFT JOIN ~.run r ON r.run_id = d.run_id"                                                    \
+    " LEFT JOIN LATERAL (SELECT * FROM ~.attempt a WHERE a.delivery_id = d.delivery_id"            \
+    " ORDER BY a.round DESC, a.n DESC LIMIT $9::bigint) a ON true"
+#define HL_PG_SEARCHED_DELIVERIES(of_lane)                                                         \
+    "WITH found AS MATERIALIZED " HL_PG_FOUND_DELIVERIES(                                          \
+        of_lane) " SELECT " HL_PG_DELIVERY_ROW                                                     \
+                 ", f.is_end, f.delivery_id FROM found f LEFT JOIN ~.delivery d"                   \
+                 " ON d.delivery_id = f.delivery_id AND NOT f.is_end" HL_PG_DELIVERY_JOINS         \
+                 " ORDER BY f.delivery_id DESC, f.is_end, a.round, a.n"
+#define HL_PG_COUNTED_DELIVERIES(of_lane)                                                          \
+    "SELECT count(*) FILTER (WHERE NOT is_end), coalesce(bool_or(is_end), false) "                 \
+    "FROM " HL_PG_FOUND_DELIVERIES(of_lane) " f WHERE $8::uuid IS NULL AND $9::bigint >= 0"
+
 #define HL_PG_DEAD_TUPLES(table) "pg_stat_get_dead_tuples('~." table "'::regclass)"
 
 /* Who keeps rows of this database from being vacuumed: others' snapshots and transactions, standbys with
@@ -766,7 +819,7 @@ enum hl_pg_code {
         " WHERE r.run_id = $1::uuid AND " HL_PG_SHOWN("$3"))                                   \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 mode or -1, $5 before, $6 from, $7 limit, */ \
     /* $8 as $3 above */                                                                           \
-    X(ASK_RUNS, "SELECT " HL_PG_RUN_ROW ", NULL::bytea"                                            \
+    X(ASK_RUNS, "SELECT false, r.run_id, " HL_PG_RUN_ROW ", NULL::bytea"                                         \
         " FROM ~.run r LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS          \
         " WHERE r.run_id < $5::uuid AND r.run_id >= $6::uuid"                                      \
         " AND ($1::text = '' OR r.project = $1::text) AND ($2::text = '' OR r.app = $2::text)"     \
@@ -774,8 +827,26 @@ enum hl_pg_code {
         " AND " HL_PG_SHOWN("$8")                                                                 \
         " AND ($4::bigint < 0 OR r.is_async = ($4::bigint = 1))"                                   \
         " ORDER BY r.run_id DESC LIMIT $7::bigint")                                                \
+    /* The same of a search (store/search.h). $9 how many are looked at, $10 an id's end or null, $11 reason or 0, */ \
+    /* $12 status from or -1, $13 to, $14 webhook or 0, $15 part of the path or ''. The first column: not a run, but */ \
+    /* the last that was looked at, where there may be more */                                     \
+    X(SEARCH_RUNS, "WITH found AS MATERIALIZED ((SELECT l.run_id, false AS is_end FROM ("          \
+        HL_PG_LOOKED_RUNS ") l WHERE ($10::bytea IS NULL"                                          \
+        " OR substring(uuid_send(l.run_id) FROM 13) = $10::bytea)"                                 \
+        " AND ($11::bigint = 0 OR l.reason = $11::bigint) AND ($12::bigint < 0"                    \
+        " OR coalesce(l.http_status, 0) BETWEEN $12::bigint AND $13::bigint)"                      \
+        " AND (octet_length($15::bytea) = 0 OR position($15::bytea IN l.path) > 0)"                \
+        " AND CASE $14::bigint WHEN 0 THEN true WHEN 1 THEN NOT l.has_webhook ELSE l.has_webhook"  \
+        " AND EXISTS (SELECT FROM ~.delivery d WHERE d.run_id = l.run_id"                          \
+        " AND d.state = $14::bigint - 2) END LIMIT $7::bigint) UNION ALL"                          \
+        " (SELECT e.run_id, true FROM (" HL_PG_LOOKED_RUNS ") e"                                   \
+        " OFFSET $9::bigint - 1 LIMIT 1) LIMIT $7::bigint)"                                        \
+        " SELECT f.is_end, f.run_id, " HL_PG_RUN_ROW ", NULL::bytea"                               \
+        " FROM found f LEFT JOIN ~.run r ON r.run_id = f.run_id"                                   \
+        " LEFT JOIN ~.ticket t ON t.run_id = r.run_id" HL_PG_DELIVERY_COUNTS                       \
+        " ORDER BY f.run_id DESC, f.is_end")                                                       \
     /* The same of those that have not ended: queued (0) or running (1). */                        \
-    X(ASK_TICKETS, "SELECT " HL_PG_RUN_ROW ", NULL::bytea"                                         \
+    X(ASK_TICKETS, "SELECT false, r.run_id, " HL_PG_RUN_ROW ", NULL::bytea"                                      \
         " FROM ~.ticket t JOIN ~.run r ON r.run_id = t.run_id" HL_PG_DELIVERY_COUNTS               \
         " WHERE t.run_id < $5::uuid AND t.run_id >= $6::uuid"                                      \
         " AND ($1::text = '' OR r.project = $1::text) AND ($2::text = '' OR r.app = $2::text)"     \
@@ -784,22 +855,19 @@ enum hl_pg_code {
         " ORDER BY t.run_id DESC LIMIT $7::bigint")                                                \
     /* $1 project or '', $2 app or '', $3 state or -1, $4 run or null, $5 before, $6 from, */      \
     /* $7 limit, $8 delivery or null, $9 how many attempts, $10 what ended until then is hidden */ \
-    X(ASK_DELIVERIES, "SELECT d.delivery_id, d.run_id, d.state, d.run_state, d.round, d.n,"        \
-        " d.max_attempts, d.created_ms, d.done_ms, d.project, d.app, r.url, CASE WHEN $9::bigint"  \
-        " > 0 THEN (SELECT count(*) FROM ~.attempt c WHERE c.delivery_id = d.delivery_id) END,"    \
-        " CASE d.state WHEN 0 THEN " HL_PG_NEXT_MS " END,"                                         \
-        " a.round, a.n, a.started_ms, a.ended_ms, coalesce(a.verdict, 5), a.http_status, a.error," \
-        " CASE WHEN $8::uuid IS NOT NULL THEN a.name_us END, a.connect_us, a.tls_us,"              \
-        " a.first_byte_us, a.address, a.content_type,"                                             \
-        " CASE WHEN $8::uuid IS NOT NULL THEN a.body END"                                          \
+    X(ASK_DELIVERIES, "SELECT " HL_PG_DELIVERY_ROW                                                 \
         " FROM (SELECT * FROM ~.delivery WHERE delivery_id < $5::uuid AND delivery_id >= $6::uuid" \
         " AND ($1::text = '' OR project = $1::text) AND ($2::text = '' OR app = $2::text)"         \
         " AND ($3::bigint < 0 OR state = $3::bigint) AND ($4::uuid IS NULL OR run_id = $4::uuid)"  \
         " AND ($8::uuid IS NULL OR delivery_id = $8::uuid) AND " HL_PG_SHOWN_DELIVERY("$10")       \
-        " ORDER BY delivery_id DESC LIMIT $7::bigint) d LEFT JOIN ~.run r ON r.run_id = d.run_id"  \
-        " LEFT JOIN LATERAL (SELECT * FROM ~.attempt a WHERE a.delivery_id = d.delivery_id"        \
-        " ORDER BY a.round DESC, a.n DESC LIMIT $9::bigint) a ON true"                             \
+        " ORDER BY delivery_id DESC LIMIT $7::bigint) d" HL_PG_DELIVERY_JOINS                      \
         " ORDER BY d.delivery_id DESC, a.round, a.n")                                              \
+    /* The same of a search: $11 how many are looked at, $12 lane or null, $13 status from or -1, $14 to. The last */ \
+    /* columns: none, but the last that was looked at, where there may be more */                  \
+    X(SEARCH_DELIVERIES, HL_PG_SEARCHED_DELIVERIES("$12::bigint IS NULL"))                         \
+    X(SEARCH_LANE, HL_PG_SEARCHED_DELIVERIES("d.lane = $12::bigint"))                              \
+    X(COUNT_DELIVERIES, HL_PG_COUNTED_DELIVERIES("$12::bigint IS NULL"))                           \
+    X(COUNT_LANE, HL_PG_COUNTED_DELIVERIES("d.lane = $12::bigint"))                                \
     /* $1 project, $2 behind which lane, null: from the first, $3 limit, $4 how many deliveries of each are */ \
     /* looked at, $5 from when on attempts count, $6 what ended until then is hidden */            \
     X(ASK_DESTINATIONS, "WITH RECURSIVE lanes(lane, nth) AS ((SELECT lane, 1 FROM ~.delivery"      \

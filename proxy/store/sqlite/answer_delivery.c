@@ -11,6 +11,9 @@
 #include "store/message.h"
 #include "store/sqlite/merge.h"
 
+/* Of how many ids a search reads a part at a time. */
+#define SEARCH_PIECE 2000
+
 /* `url`, where it is not NULL, gets the webhook's whole URL, if it can be opened. */
 static enum hl_err ask_delivery(
     struct hl_reading *r, const struct hl_id *id, struct hl_delivery_row *row, struct hl_buf *url)
@@ -131,11 +134,26 @@ static enum hl_err add_parts(struct hl_merge *m, int64_t app_id, const void *arg
     return err;
 }
 
-/* A run has few: what does not fit is passed over. */
+/* A run has few: what does not fit is passed over. (Of a destination's own all fit: they were found by it.) */
 static bool is_wanted(const struct hl_list_deliveries *l, const struct hl_delivery_row *row)
 {
     return (l->state < 0 || row->state == (enum hl_delivery_state)l->state) &&
-           hl_store_name_fits(row->project, l->project) && hl_store_name_fits(row->app, l->app);
+           hl_store_name_fits(row->project, l->project) && hl_store_name_fits(row->app, l->app) &&
+           (!l->destination[0] || hl_str_eq_nocase(row->destination, hl_str_from(l->destination)));
+}
+
+/* The last attempt that has ended has such a status. */
+static enum hl_err is_searched(
+    struct hl_reading *r, const struct hl_status_range *status, const struct hl_id *id, bool *fits)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_LAST_STATUS);
+    hl_sql_bind_id(&args, id);
+    enum hl_err err = hl_reading_row(r, HL_ASK_LAST_STATUS, &row);
+    *fits = !err && hl_status_range_fits(status, (uint16_t)hl_sql_int(&row));
+    if (!err)
+        hl_reading_done(r, HL_ASK_LAST_STATUS);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
 static enum hl_err add_row(
@@ -155,31 +173,67 @@ static enum hl_err add_row(
     return err;
 }
 
-enum hl_err hl_sqlite_answer_list_deliveries(struct hl_reading *r, struct hl_list_deliveries *l)
+/* The next id of the list. NOT_FOUND: there is none, or `*looks` are used up, which l->has_more says. */
+static enum hl_err next_searched(struct hl_reading *r, struct hl_list_deliveries *l,
+    struct hl_merge *merge, uint32_t *looks, struct hl_id *id)
 {
-    struct hl_id until = l->until_ms ? hl_id_first_at(l->until_ms) : hl_id_last();
-    struct hl_id from = hl_id_first_at(l->since_ms), id;
-    struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
-    struct hl_merge merge;
-    bool of_run = !hl_id_is_nil(&l->run_id);
-    if (memcmp(&until, &before, sizeof(until)) < 0)
-        before = until;
-    l->rows = calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows)
-        return HL_ERR_NOMEM;
-    hl_merge_init(&merge, r, of_run ? HL_ASK_DELIVERY_IDS_OF_RUN : HL_ASK_DELIVERY_IDS, &before,
-        &from, l->limit + 1);
-    merge.run_id = l->run_id;
-    enum hl_err err = of_run ? hl_merge_add(&merge, 0, 0, 0)
-                             : hl_merge_each_app(&merge, l->project, l->app, add_parts, l);
-    while (!err && !(err = hl_merge_next(&merge, &id))) {
-        if (l->count == l->limit) {
+    bool fits = !l->status.is_set;
+    enum hl_err err = hl_merge_next(merge, id);
+    while (!err && !fits) {
+        err = is_searched(r, &l->status, id, &fits);
+        if (err || fits)
+            break;
+        l->next = *id;
+        l->has_more = --*looks == 0;
+        err = l->has_more ? HL_ERR_NOT_FOUND : hl_merge_next(merge, id);
+    }
+    return err;
+}
+
+static enum hl_err fill(struct hl_reading *r, struct hl_list_deliveries *l, struct hl_merge *merge)
+{
+    uint32_t looks = HL_SEARCH_RECORDS;
+    uint32_t limit = l->only_counts ? HL_SEARCH_RECORDS : l->limit;
+    struct hl_id id;
+    enum hl_err err = HL_OK;
+    while (!err && !(err = next_searched(r, l, merge, &looks, &id))) {
+        if (l->count == limit) {
             l->has_more = true;
             break;
         }
-        err = add_row(r, l, &id);
+        if (l->only_counts)
+            l->count++;
+        else
+            err = add_row(r, l, &id);
         l->next = id;
     }
-    hl_merge_fini(&merge);
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+enum hl_err hl_sqlite_answer_list_deliveries(struct hl_reading *r, struct hl_list_deliveries *l)
+{
+    struct hl_id until = l->until_ms ? hl_id_first_at(l->until_ms) : hl_id_last();
+    struct hl_id from = hl_id_first_at(l->since_ms);
+    struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
+    struct hl_merge merge;
+    bool of_run = !hl_id_is_nil(&l->run_id), of_lane = !of_run && l->destination[0];
+    bool walks = l->only_counts || l->status.is_set;
+    uint64_t lane = of_lane ? hl_key_lane(r->sealer.key, hl_str_from(l->destination)) : 0;
+    if (memcmp(&until, &before, sizeof(until)) < 0)
+        before = until;
+    l->rows = l->only_counts ? NULL : calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows && !l->only_counts)
+        return HL_ERR_NOMEM;
+    hl_merge_init(&merge, r,
+        of_run    ? HL_ASK_DELIVERY_IDS_OF_RUN
+        : of_lane ? HL_ASK_DELIVERY_IDS_OF_LANE
+                  : HL_ASK_DELIVERY_IDS,
+        &before, &from, walks ? SEARCH_PIECE : l->limit + 1);
+    merge.run_id = l->run_id;
+    merge.lane = of_lane ? &lane : NULL;
+    enum hl_err err = of_run ? hl_merge_add(&merge, 0, 0, 0)
+                             : hl_merge_each_app(&merge, l->project, l->app, add_parts, l);
+    err = err ? err : fill(r, l, &merge);
+    hl_merge_fini(&merge);
+    return err;
 }

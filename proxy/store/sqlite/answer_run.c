@@ -16,6 +16,8 @@
 
 /* How many records that do not fit one request may pass over where no index leads. */
 #define LOOKS 1000
+/* Of how many ids a search reads a part at a time. */
+#define SEARCH_PIECE 2000
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
@@ -262,16 +264,63 @@ static enum hl_err add_parts(struct hl_merge *m, int64_t app_id, const void *arg
     return err;
 }
 
+/* Whether one that is looked at is wanted: of a search little is read of those that are not. */
+static enum hl_err is_searched(
+    struct hl_reading *r, const struct hl_run_search *s, const struct hl_id *id, bool *fits)
+{
+    struct hl_sql_row row;
+    struct hl_searched_run run = {.has_webhook = false};
+    *fits = hl_run_search_fits_id(s, id);
+    if (!*fits || !hl_run_search_reads(s))
+        return HL_OK;
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN_SEARCHED);
+    hl_sql_bind_id(&args, id);
+    enum hl_err err = hl_reading_row(r, HL_ASK_RUN_SEARCHED, &row);
+    if (err)
+        return err;
+    run.reason = (enum hl_run_reason)hl_sql_int(&row);
+    run.http_status = (uint16_t)hl_sql_int(&row);
+    run.has_webhook = hl_sql_int(&row);
+    int64_t packed = hl_sql_int(&row);
+    run.pending = deliveries_in(packed, HL_DELIVERY_PENDING);
+    run.ok = deliveries_in(packed, HL_DELIVERY_OK);
+    run.dead = deliveries_in(packed, HL_DELIVERY_DEAD);
+    run.path = hl_sql_str(&row);
+    *fits = hl_run_search_fits(s, &run);
+    hl_reading_done(r, HL_ASK_RUN_SEARCHED);
+    return HL_OK;
+}
+
+/* The next id of a list. NOT_FOUND: there is none, or `*looks` are used up, which l->has_more says. */
+static enum hl_err next_searched(struct hl_reading *r, struct hl_list_runs *l,
+    struct hl_merge *merge, uint32_t *looks, struct hl_id *id)
+{
+    bool fits = !hl_run_search_walks(&l->search);
+    enum hl_err err = hl_merge_next(merge, id);
+    while (!err && !fits) {
+        err = is_searched(r, &l->search, id, &fits);
+        if (err || fits)
+            break;
+        l->next = *id;
+        l->has_more = --*looks == 0;
+        err = l->has_more ? HL_ERR_NOT_FOUND : hl_merge_next(merge, id);
+    }
+    return err;
+}
+
 static enum hl_err list_indexed(struct hl_reading *r, struct hl_list_runs *l,
     const struct hl_id *before, const struct hl_id *from)
 {
     struct hl_merge merge;
     struct hl_id id;
     struct hl_run_row *row;
+    bool walks = hl_run_search_walks(&l->search);
+    uint32_t looks =
+        hl_run_search_reads(&l->search) && !l->search.has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS;
     hl_merge_init(&merge, r, l->state < 0 ? HL_ASK_RUN_IDS : HL_ASK_RUN_IDS_IN_STATE, before, from,
-        l->limit + 1);
+        walks ? SEARCH_PIECE : l->limit + 1);
     enum hl_err err = hl_merge_each_app(&merge, l->project, l->app, add_parts, l);
-    while (!err && !(err = hl_merge_next(&merge, &id))) {
+    while (!err && !(err = next_searched(r, l, &merge, &looks, &id))) {
         if (l->count == l->limit) {
             l->has_more = true;
             break;
@@ -312,7 +361,8 @@ static enum hl_err list_picked(struct hl_reading *r, struct hl_list_runs *l,
         if (!err &&
             (row->state != HL_RUN_RUNNING || !hl_store_name_fits(row->project, l->project) ||
                 !hl_store_name_fits(row->app, l->app) ||
-                (l->is_async >= 0 && row->is_async != l->is_async)))
+                (l->is_async >= 0 && row->is_async != l->is_async) ||
+                !hl_run_search_fits_row(&l->search, row)))
             hl_run_row_fini(&l->rows[--l->count]);
     }
     return HL_OK;
@@ -368,6 +418,10 @@ static enum hl_err list_queued(struct hl_reading *r, struct hl_list_runs *l,
         if (hl_sql_int(&row) && memcmp(&id, until, sizeof(id)) < 0 &&
             memcmp(&id, from, sizeof(id)) >= 0)
             err = add_row(r, l, &id, &run);
+        else
+            run = NULL;
+        if (!err && run && !hl_run_search_fits_row(&l->search, run))
+            hl_run_row_fini(&l->rows[--l->count]);
     }
     hl_reading_done(r, HL_ASK_QUEUE);
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -380,6 +434,7 @@ enum hl_err hl_sqlite_answer_list_runs(struct hl_reading *r, struct hl_list_runs
     struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
     if (memcmp(&until, &before, sizeof(until)) < 0)
         before = until;
+    hl_run_search_narrow(&l->search, &before, &from);
     l->rows = calloc(l->limit, sizeof(*l->rows));
     if (!l->rows)
         return HL_ERR_NOMEM;

@@ -52,6 +52,8 @@ static enum hl_err fetch(struct hl_merge *m, struct hl_merge_part *part)
     hl_sql_bind_id(&args, &m->from);
     hl_sql_bind_int(&args, m->batch);
     hl_sql_bind_int(&args, part->b);
+    if (m->lane)
+        hl_sql_bind_int(&args, (int64_t)*m->lane);
     part->at = part->n = 0;
     while (!(err = hl_reading_row(m->reading, m->which, &row)))
         hl_sql_id(&row, &ids[part->n++]);

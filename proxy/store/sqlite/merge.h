@@ -15,7 +15,8 @@ struct hl_merge_part {
 struct hl_merge {
     struct hl_reading *reading;
     enum hl_ask which;
-    struct hl_id run_id; /* not nil: bound in place of the app */
+    struct hl_id run_id;  /* not nil: bound in place of the app */
+    const uint64_t *lane; /* not NULL: bound too, ?7 */
     struct hl_id before, from;
     uint32_t wanted;
     struct hl_merge_part *parts;

@@ -39,6 +39,10 @@
     X(RUN_IDS_IN_STATE, "SELECT run_id FROM result INDEXED BY result_by_state WHERE app_id = ?1"   \
         " AND state = ?6 AND is_async = ?2 AND run_id < ?3 AND run_id >= ?4"                       \
         " ORDER BY run_id DESC LIMIT ?5")                                                          \
+    X(RUN_SEARCHED, "SELECT coalesce(result.reason, 0), coalesce(result.http_status, 0),"          \
+        " run.has_webhook, CASE run.has_webhook WHEN 1 THEN (SELECT"                               \
+        " sum(1 << (20 * state)) FROM delivery WHERE delivery.run_id = run.run_id) END, run.path"  \
+        " FROM run LEFT JOIN result ON result.number = run.number WHERE run.run_id = ?1")          \
     X(QUEUE, "SELECT ticket.number, ticket.run_id, run.has_begun = 0"                              \
         " AND (?2 = '' OR app.project = ?2) AND (?3 = '' OR app.name = ?3) FROM ticket"            \
         " CROSS JOIN run ON run.run_id = ticket.run_id"                                            \
@@ -63,6 +67,11 @@
     X(DELIVERY_IDS, "SELECT delivery_id FROM delivery INDEXED BY delivery_by_state"                \
         " WHERE app_id = ?1 AND state = ?2 AND delivery_id < ?3 AND delivery_id >= ?4"             \
         " ORDER BY delivery_id DESC LIMIT ?5")                                                     \
+    X(DELIVERY_IDS_OF_LANE, "SELECT delivery_id FROM delivery INDEXED BY delivery_by_lane"         \
+        " WHERE app_id = ?1 AND lane = ?7 AND state = ?2 AND delivery_id < ?3"                     \
+        " AND delivery_id >= ?4 ORDER BY delivery_id DESC LIMIT ?5")                               \
+    X(LAST_STATUS, "SELECT coalesce(http_status, 0) FROM attempt WHERE delivery_id = ?1"           \
+        " AND ended_ms IS NOT NULL ORDER BY round DESC, n DESC LIMIT 1")                           \
     X(DELIVERY_IDS_OF_RUN, "SELECT delivery_id FROM delivery INDEXED BY delivery_by_run"           \
         " WHERE run_id = ?1 AND delivery_id < ?3 AND delivery_id >= ?4"                            \
         " ORDER BY delivery_id DESC LIMIT ?5")                                                     \
