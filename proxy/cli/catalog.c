@@ -53,7 +53,9 @@ const struct hl_cli_command hl_cli_commands[] = {
         {"token revoke 01a201b0-de13-7679-a880-d5f0d89eee58", "token revoke 01a201b0-de13"}, true},
     {"runs list", hl_cli_runs_list,
         "[--project P] [--app A] [--state queued|running|success|failure|cancelled] "
-        "[--async|--sync] [--since TIME] [--until TIME] [--limit N] [--follow] [--json]",
+        "[--async|--sync] [--path PART] [--status CODE|CLASS|none] [--reason REASON] "
+        "[--webhook none|pending|delivered|dead] [--since TIME] [--until TIME] [--limit N] "
+        "[--follow] [--json]",
         "list runs, newest first",
         {"runs list --state failure --since 1h", "runs list --follow --app words"}, true},
     {"runs show", hl_cli_runs_show, "RUN_ID [--json]",
@@ -84,8 +86,9 @@ const struct hl_cli_command hl_cli_commands[] = {
         "send a run's webhook again, or all dead ones since a time",
         {"runs redeliver " RUN, "runs redeliver --since 1h --dry-run"}, true},
     {"deliveries list", hl_cli_deliveries_list,
-        "[--project P] [--app A] [--run RUN_ID] [--state pending|delivered|dead] [--since TIME] "
-        "[--until TIME] [--limit N] [--json]",
+        "[--project P] [--app A] [--run RUN_ID] [--state pending|delivered|dead] "
+        "[--destination URL] [--status CODE|CLASS|none] [--since TIME] [--until TIME] [--limit N] "
+        "[--json]",
         "list webhooks, newest first",
         {"deliveries list --state dead --since 1d", "deliveries list --run " RUN}, true},
     {"deliveries show", hl_cli_deliveries_show, "DELIVERY_ID [--json]",
@@ -93,7 +96,7 @@ const struct hl_cli_command hl_cli_commands[] = {
         {"deliveries show 01a201a0-7de7", "deliveries show 01a201a0-7de7 --json"}, true},
     {"deliveries redeliver", hl_cli_deliveries_redeliver,
         "DELIVERY_ID | --since TIME [--until TIME] [--state dead|delivered] [--app A] "
-        "[--project P] [--dry-run] [--yes]",
+        "[--destination URL] [--status CODE|CLASS|none] [--project P] [--dry-run] [--yes]",
         "send a webhook again, or all dead ones since a time",
         {"deliveries redeliver 01a201a0-7de7",
             "deliveries redeliver --since 1h --app words --dry-run"},

@@ -27,6 +27,7 @@ int hl_cli_deliveries_list(const struct hl_cli *cli)
         {.name = "--app", .text = &w.app}, {.name = "--run", .text = &w.run},
         {.name = "--state", .text = &w.state}, {.name = "--since", .text = &w.since},
         {.name = "--until", .text = &w.until}, {.name = "--limit", .text = &w.limit},
+        {.name = "--destination", .text = &w.destination}, {.name = "--status", .text = &w.status},
         {.name = "--json", .is_given = &w.is_json}};
     size_t count;
     struct hl_cli_session *session;

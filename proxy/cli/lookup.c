@@ -1,5 +1,6 @@
 /* lookup.c - ids by their beginning. Ids are ordered by time, and so are lists: the page below the last
- * id that has the beginning starts with those that have it. */
+ * id that has the beginning starts with those that have it. Runs are also found by the last characters of their
+ * ids, which are what tables and pages show of them. */
 #include "cli/lookup.h"
 
 #include <ctype.h>
@@ -9,6 +10,7 @@
 
 #define DIGITS    32
 #define LEAST     4 /* less would be everybody's */
+#define TAIL      8 /* as many at the end are enough, of a run */
 #define SHOWN_MAX 5
 
 static const struct {
@@ -46,6 +48,12 @@ static void write_last(const char *digits, size_t n, char out[HL_ID_TEXT + 1])
     *at = '\0';
 }
 
+static bool ends_so(const char *id, const char *digits, size_t n)
+{
+    size_t length = strlen(id);
+    return length >= n && strcmp(id + length - n, digits) == 0;
+}
+
 static bool begins_so(const char *id, const char *digits, size_t n)
 {
     for (; n > 0 && *id; id++)
@@ -58,54 +66,101 @@ static bool begins_so(const char *id, const char *digits, size_t n)
     return n == 0;
 }
 
-static int judge(const struct hl_cli *cli, enum hl_cli_thing thing, const char *typed,
-    const json_t *rows, char *id)
+/* Those of which the ids are like that. */
+struct matches {
+    size_t n;
+    char id[HL_CLI_ID_MAX];                         /* the first */
+    char several[SHOWN_MAX * (HL_ID_TEXT + 2) + 1]; /* the first few */
+    size_t several_n;
+};
+
+static void add_matches(struct matches *m, enum hl_cli_thing thing, const json_t *rows,
+    const char *digits, bool (*is_like)(const char *id, const char *digits, size_t n))
 {
-    char digits[DIGITS + 1], several[SHOWN_MAX * (HL_ID_TEXT + 2) + 1] = "";
-    size_t n = read_digits(typed, digits), i, found = 0, at = 0;
     json_t *row;
+    size_t i;
     json_array_foreach(rows, i, row)
     {
         const char *text = json_string_value(json_object_get(row, things[thing].id));
-        if (!text || !begins_so(text, digits, n))
+        if (!text || strlen(text) > HL_ID_TEXT || !is_like(text, digits, strlen(digits)))
             continue;
-        snprintf(id, HL_CLI_ID_MAX, "%s", text);
-        if (++found <= SHOWN_MAX)
-            at += (size_t)snprintf(
-                several + at, sizeof(several) - at, "%s%s", found > 1 ? ", " : "", text);
+        if (m->n++ == 0)
+            snprintf(m->id, sizeof(m->id), "%s", text);
+        if (m->n <= SHOWN_MAX)
+            m->several_n += (size_t)snprintf(m->several + m->several_n,
+                sizeof(m->several) - m->several_n, "%s%s", m->n > 1 ? ", " : "", text);
     }
-    if (found == 1)
-        return HL_CLI_OK;
-    if (found == 0)
-        return hl_cli_fail(cli, "no %s's id begins with \"%s\"", things[thing].word, typed);
-    return hl_cli_fail(cli, "more than one %s's id begins with \"%s\": %s%s", things[thing].word,
-        typed, several, found > SHOWN_MAX ? " …" : "");
+}
+
+static int ask_for_page(struct hl_cli_session *session, enum hl_cli_thing thing,
+    const char *parameter, const char *value, const char *cursor, json_t **page)
+{
+    struct hl_cli_target target;
+    hl_cli_target_init(&target);
+    hl_cli_target_path(&target, things[thing].path);
+    hl_cli_target_query(&target, "limit", "10");
+    hl_cli_target_query(&target, parameter, value);
+    hl_cli_target_query(&target, "cursor", cursor);
+    const char *text = hl_cli_target_text(&target);
+    int status = text ? hl_cli_ask(session, "GET", text, NULL, page) : HL_CLI_FAILED;
+    hl_cli_target_fini(&target);
+    return status;
+}
+
+static int find_beginning(
+    struct hl_cli_session *session, enum hl_cli_thing thing, const char *digits, struct matches *m)
+{
+    char last[HL_ID_TEXT + 1];
+    json_t *page = NULL;
+    write_last(digits, strlen(digits), last);
+    int status = ask_for_page(session, thing, NULL, NULL, last, &page);
+    add_matches(m, thing, json_object_get(page, things[thing].member), digits, begins_so);
+    json_decref(page);
+    return status;
+}
+
+/* A page may be empty although there is more. */
+static int find_end(struct hl_cli_session *session, const char *digits, struct matches *m)
+{
+    char cursor[HL_ID_TEXT + 1] = "";
+    int status;
+    do {
+        json_t *page = NULL;
+        status =
+            ask_for_page(session, HL_CLI_RUN, "id_suffix", digits, *cursor ? cursor : NULL, &page);
+        add_matches(m, HL_CLI_RUN, json_object_get(page, "runs"), digits, ends_so);
+        const char *next = json_string_value(json_object_get(page, "next_cursor"));
+        snprintf(cursor, sizeof(cursor), "%s", next ? next : "");
+        json_decref(page);
+    } while (status == HL_CLI_OK && *cursor && m->n <= SHOWN_MAX);
+    return status;
 }
 
 int hl_cli_find(struct hl_cli_session *session, const struct hl_cli *cli, enum hl_cli_thing thing,
     const char *typed, char *id)
 {
-    char digits[DIGITS + 1], last[HL_ID_TEXT + 1];
-    struct hl_cli_target target;
-    json_t *page = NULL;
+    char digits[DIGITS + 1];
+    struct matches m = {.n = 0};
     size_t n = read_digits(typed, digits);
     if (n == 0) {
         int written = snprintf(id, HL_CLI_ID_MAX, "%s", typed);
         return written < HL_CLI_ID_MAX ? HL_CLI_OK
                                        : hl_cli_usage_error(cli, "\"%.20s…\" is no id", typed);
     }
-    write_last(digits, n, last);
-    hl_cli_target_init(&target);
-    hl_cli_target_path(&target, things[thing].path);
-    hl_cli_target_query(&target, "limit", "10");
-    hl_cli_target_query(&target, "cursor", last);
-    const char *text = hl_cli_target_text(&target);
-    int status = text ? hl_cli_ask(session, "GET", text, NULL, &page) : HL_CLI_FAILED;
-    if (status == HL_CLI_OK)
-        status = judge(cli, thing, typed, json_object_get(page, things[thing].member), id);
-    json_decref(page);
-    hl_cli_target_fini(&target);
-    return status;
+    int status = find_beginning(session, thing, digits, &m);
+    bool has_end = thing == HL_CLI_RUN && strlen(typed) == TAIL && n == TAIL;
+    if (status == HL_CLI_OK && m.n == 0 && has_end)
+        status = find_end(session, digits, &m);
+    if (status != HL_CLI_OK)
+        return status;
+    snprintf(id, HL_CLI_ID_MAX, "%s", m.id);
+    if (m.n == 1)
+        return HL_CLI_OK;
+    const char *word = things[thing].word, *how = has_end ? "begins or ends" : "begins";
+    if (m.n == 0)
+        return hl_cli_fail(cli, "no %s's id %s with \"%s\"", word, how, typed);
+    return hl_cli_fail(cli, "more than one %s's id %s with \"%s\": %s%s", word, how, typed,
+        m.several, m.n > SHOWN_MAX ? " …" : "");
 }
 
 int hl_cli_ask_about(struct hl_cli_session *session, const struct hl_cli *cli,

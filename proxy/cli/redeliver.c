@@ -158,10 +158,13 @@ static int redeliver(const struct hl_cli *cli, const char *thing, int (*find_by_
     const struct hl_cli_option options[] = {{.name = "--project", .text = &w->project},
         {.name = "--app", .text = &w->app}, {.name = "--state", .text = &w->state},
         {.name = "--since", .text = &w->since}, {.name = "--until", .text = &w->until},
-        {.name = "--dry-run", .is_given = &t.is_dry}, {.name = "--yes", .is_given = &t.is_sure}};
+        {.name = "--destination", .text = &w->destination},
+        {.name = "--status", .text = &w->status}, {.name = "--dry-run", .is_given = &t.is_dry},
+        {.name = "--yes", .is_given = &t.is_sure}};
     size_t count;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &t.id, 1, &count);
-    bool has_filter = w->since || w->until || w->state || w->app || w->project;
+    bool has_filter =
+        w->since || w->until || w->state || w->app || w->project || w->destination || w->status;
     if (status == HL_CLI_OK && (count == 1 ? has_filter : !w->since))
         status = hl_cli_usage_error(
             cli, "it needs a %s's id, or --since for all dead ones since then", thing);

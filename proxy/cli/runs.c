@@ -51,7 +51,9 @@ int hl_cli_runs_list(const struct hl_cli *cli)
         {.name = "--app", .text = &w.app}, {.name = "--state", .text = &w.state},
         {.name = "--since", .text = &w.since}, {.name = "--until", .text = &w.until},
         {.name = "--limit", .text = &w.limit}, {.name = "--async", .is_given = &w.is_async},
-        {.name = "--sync", .is_given = &w.is_sync}, {.name = "--json", .is_given = &w.is_json},
+        {.name = "--sync", .is_given = &w.is_sync}, {.name = "--path", .text = &w.path},
+        {.name = "--status", .text = &w.status}, {.name = "--reason", .text = &w.reason},
+        {.name = "--webhook", .text = &w.webhook}, {.name = "--json", .is_given = &w.is_json},
         {.name = "--follow", .is_given = &goes_on}};
     size_t count;
     struct hl_cli_session *session;

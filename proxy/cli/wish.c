@@ -32,6 +32,11 @@ static const char *page_target(
     hl_cli_target_query(target, "app", w->app);
     hl_cli_target_query(target, "run_id", w->run);
     hl_cli_target_query(target, "state", w->state);
+    hl_cli_target_query(target, "path", w->path);
+    hl_cli_target_query(target, "status", w->status);
+    hl_cli_target_query(target, "reason", w->reason);
+    hl_cli_target_query(target, "webhook", w->webhook);
+    hl_cli_target_query(target, "destination", w->destination);
     if (w->is_async || w->is_sync)
         hl_cli_target_query(target, "async", w->is_async ? "true" : "false");
     if (w->since)

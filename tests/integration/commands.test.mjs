@@ -123,6 +123,11 @@ test('the beginning of an id is enough where it is one thing’s alone', async (
     assert.match(stderr, /more than one run's id begins with/);
     assert.ok(stderr.includes(first) && stderr.includes(second));
     assert.match((await show('ffff', { code: 1 })).stderr, /no run's id begins with "ffff"/);
+    assert.equal(JSON.parse((await show(second.slice(-8))).stdout).run_id, second, 'its end is, too');
+    assert.match((await show('ffffffff', { code: 1 })).stderr, /no run's id begins or ends with "ffffffff"/);
+    assert.equal((await all.cli('runs list --path nowhere --json')).stdout, '');
+    assert.equal(lines((await all.cli('runs list --status 2xx --webhook none --json')).stdout).length, 2);
+    assert.match((await all.cli('runs list --reason bad', { code: 1 })).stderr, /reason is not app_error/);
     await all.cli('token create --project p --name ci --expires 1h');
     const [row] = lines((await all.cli('token list --json')).stdout).map(JSON.parse);
     assert.equal((await all.cli(`token revoke ${row.id.slice(0, 13)}`)).stdout, 'revoked\n');
@@ -391,7 +396,7 @@ test('completion knows commands, the words of a command, and its options', async
     };
     assert.deepEqual(await complete('del'), ['deliveries']);
     assert.deepEqual(await complete('runs', 're'), ['result', 'rerun', 'redeliver']);
-    assert.deepEqual(await complete('runs', 'list', '--s'), ['--state', '--sync', '--since']);
+    assert.deepEqual(await complete('runs', 'list', '--s'), ['--state', '--sync', '--status', '--since']);
     assert.deepEqual(await complete('runs', 'wait', NOBODY, '--t'), ['--timeout', '--token-file']);
     assert.deepEqual(await complete('completion', 'z'), ['zsh']);
     for (const shell of ['bash', 'zsh', 'fish']) {
