@@ -90,7 +90,8 @@ for (const colorScheme of ['light', 'dark']) {
                 await goTo(page, '#/deliveries?state=dead');
                 await page.getByText('1 attempt').click();
                 await check(page, 'deliveries');
-                await page.getByRole('button', { name: 'Redeliver all…' }).click();
+                await page.getByRole('button', { name: 'Redeliver all dead letters…' }).click();
+                await page.getByRole('button', { name: 'Redeliver 1 delivery' }).waitFor();
                 await check(page, 'a question');
                 await page.keyboard.press('Escape');
                 await goTo(page, '#/deliveries?state=pending');
@@ -202,7 +203,7 @@ test('the focus stays on what was chosen, and goes to the content of another pag
     assert.equal(await focused(), 'page-deliveries');
     await page.getByRole('button', { name: 'Dead letters' }).focus();
     await page.keyboard.press('Enter');
-    await page.getByText('1 delivery looked at').waitFor();
+    await page.getByText('1 delivery shown').waitFor();
     assert.equal(await focused(), 'state-dead');
     await page.locator(`a[href^="#/runs/"]`).first().focus();
     await page.keyboard.press('Enter');

@@ -169,13 +169,13 @@ test('filters by state, mode, time and app', async (t) => {
     await until('all of them', async () => (await ids(page)).length === 4);
 });
 
-test('the run id box leads to a run', async (t) => {
+test('a whole id leads to its run', async (t) => {
     const { open, call, ended } = await scene(t);
     const { id } = await call({ async: 'true' });
     await ended(id);
     const page = await open();
-    await page.getByLabel('Run id').fill(` ${id.toUpperCase()} `);
-    await page.getByRole('button', { name: 'Go to run' }).click();
+    await page.getByRole('searchbox', { name: 'Find' }).fill(` ${id.toUpperCase()} `);
+    await page.getByRole('button', { name: 'Find' }).click();
     await page.getByRole('heading', { name: id }).waitFor();
     await page.getByText('application/json').waitFor();
 });
@@ -393,7 +393,15 @@ test('100,000 runs: pages of fifty, any of them found', { limit: 180_000 }, asyn
     );
     await page.getByLabel('State').selectOption('cancelled');
     await page.getByText('No run matches these filters').waitFor();
-    await page.getByLabel('Run id').fill(id);
+    await page.getByRole('searchbox', { name: 'Find' }).fill(id.slice(-8));
+    await page.keyboard.press('Enter');
+    await page.getByText('No run matches these filters').waitFor(); // none that was cancelled
+    await page.getByLabel('State').selectOption('');
+    await until('by the end of its id', async () => JSON.stringify(await ids(page)) === JSON.stringify([id]));
+    await page.getByRole('searchbox', { name: 'Find' }).fill('/no-such-path');
+    await page.keyboard.press('Enter');
+    await page.getByText(/looked back to/).or(page.getByText('No run matches these filters')).first().waitFor();
+    await page.getByRole('searchbox', { name: 'Find' }).fill(id);
     await page.keyboard.press('Enter');
     await page.locator('.run-head').getByText('failure').waitFor();
 });

@@ -1,9 +1,11 @@
-// deliveries.js - webhooks on their way, arrived, given up: by state and destination; sending them again.
+// deliveries.js - webhooks on their way, arrived, given up: narrowed down by the server, and sent again, one or many.
 import * as api from './api.js';
-import { announce, ask, button, fill, h, isNear, note, renew, select, showStale } from './dom.js';
-import { TIMES, changeFilter, readFilter, since } from './filter.js';
-import { id, plural, time, visible } from './format.js';
+import { answerList } from './answers.js';
 import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
+import { announce, button, fill, h, isNear, note, renew, select, showStale } from './dom.js';
+import { TIME_OPTIONS, changeFilter, readFilter, readStatus, statusField, timeBounds, timeFields } from './filter.js';
+import { id, plural, time, visible } from './format.js';
+import { findPlace, goBackTo } from './place.js';
 import { deliveryBadge, runPath } from './state.js';
 
 const PAGE = 50;
@@ -15,29 +17,20 @@ const STATES = [
     ['dead', 'Dead letters'],
     ['delivered', 'Delivered'],
 ];
-const OPTIONS = { state: STATES, time: TIMES, to: null };
-const EVER = '1970-01-01T00:00:00.000Z';
+const OPTIONS = { state: STATES, to: null, status: null, app: null, ...TIME_OPTIONS };
 const EMPTY = {
     '': ['No webhooks yet', 'Add webhookEndpoint=<URL> to a call, and its response is sent there too.'],
     pending: ['Nothing is on its way', 'Each webhook has arrived or was given up.'],
     dead: ['No dead letters', 'No webhook was given up.'],
     delivered: ['Nothing was delivered yet', 'Webhooks that arrive are listed here.'],
 };
+const STATE_WORDS = { dead: 'dead letters', delivered: 'delivered webhooks' };
 
 export function show(main, route) {
     const query = readFilter(route.query, OPTIONS);
     const list = new DeliveryList(query);
-    const filters = h(
-        'div.filters',
-        {},
-        select('Accepted', TIMES, query.time, (time) => changeFilter('deliveries', query, { time })),
-        list.destinations,
-        h('span.gap'),
-        redeliverAllButton(query, list),
-    );
-    fill(main, h('h1', {}, 'Deliveries'), showTabs(query), filters, list.elements);
-    const polling = list.begin();
-    return () => polling.stop();
+    fill(main, h('h1', {}, 'Deliveries'), showTabs(query), showFilters(query), list.elements);
+    return list.begin();
 }
 
 function showTabs(query) {
@@ -48,50 +41,121 @@ function showTabs(query) {
                 id: `state-${value}`,
                 type: 'button',
                 'aria-pressed': String(value === query.state),
-                onclick: () => changeFilter('deliveries', query, { state: value, to: '' }),
+                onclick: () => changeFilter('deliveries', query, { state: value }),
             },
             text,
         );
     return h('div.tabs', { role: 'group', 'aria-label': 'State' }, STATES.map(tab));
 }
 
+function showFilters(query) {
+    const go = (change) => changeFilter('deliveries', query, change);
+    const destinations = h('div');
+    showDestinations(destinations, query, go);
+    const { apps } = api.session;
+    return h(
+        'div.filters',
+        {},
+        destinations,
+        apps.length > 1
+            ? select('App', [['', 'All apps'], ...[...apps].sort().map((name) => [name, name])], query.app, (app) => go({ app }))
+            : null,
+        statusField(query.status, go),
+        timeFields(query, go),
+    );
+}
+
+/** Those that the project has, as soon as they are known. */
+async function showDestinations(place, { to }, go) {
+    const put = (options) => fill(place, select('Destination', options, to, (value) => go({ to: value })));
+    const own = to ? [[to, visible(to)]] : [];
+    put([['', 'All'], ...own]);
+    const { destinations } = await api.get('/destinations', { query: { limit: 200 } }).catch(() => ({ destinations: [] }));
+    const others = destinations.filter(({ destination }) => destination !== to);
+    const options = others.map(({ destination }) => [destination, visible(destination)]).sort(([a], [b]) => a.localeCompare(b));
+    if (!place.contains(document.activeElement)) put([['', 'All'], ...own, ...options]);
+}
+
+/** What the server is asked for. */
+function listFilter(query) {
+    return { state: query.state, destination: query.to, app: query.app, status: readStatus(query.status), ...timeBounds(query) };
+}
+
+/** The same in words. */
+function describe(query) {
+    const { since, until } = timeBounds(query);
+    const parts = [
+        STATE_WORDS[query.state],
+        query.to && `to ${visible(query.to)}`,
+        query.app && `of the app ${visible(query.app)}`,
+        readStatus(query.status) && `whose last attempt got status ${query.status}`,
+        since && `from ${new Date(since).toLocaleString()} on`,
+        until && `up to ${new Date(until).toLocaleString()}`,
+    ];
+    return parts.filter(Boolean).join(' ');
+}
+
 class DeliveryList {
     /** delivery_id → `{ delivery, row, text, isGone }`, in the order of the page. */
     #shown = new Map();
     #opened = new Set(); // ids of those whose attempts are seen
+    #openedAnswers = new Set(); // of those the attempts
+    #answers = new Map(); // what is known of those, beside what a list says
+    #chosen = new Set();
     #newest = null; // when the list was loaded
     #hasNewer = false;
     #cursor = null; // below what is shown; null: nothing is there
+    #searchedTo = null;
     #query;
+    #filter;
     #polling;
 
     #problem = h('div');
     #newer = h('div.newer');
+    #bar = h('div.bar');
     #list = h('ul.deliveries', { 'aria-label': 'Deliveries, newest first' });
     #rest = h('div.rest');
-    elements = [this.#problem, this.#newer, this.#list, this.#rest];
-    destinations = h('div');
+    elements = [this.#problem, this.#newer, this.#bar, this.#list, this.#rest];
 
     constructor(query) {
         this.#query = query;
-        this.filter = { state: query.state, since: since(query.time) };
-        this.#showDestinations([[query.to, visible(query.to) || 'All']]);
+        this.#filter = listFilter(query);
     }
 
+    /** Answers what ends it. */
     begin() {
         const onError = (error) => showStale(this.#problem, error);
+        const { kept, keep } = findPlace();
+        if (kept) this.#restore(kept);
         this.#polling = api.poll(EVERY, (signal) => this.#turn(signal), onError);
-        return this.#polling;
+        return () => {
+            this.#polling.stop();
+            const row = document.activeElement?.closest('li');
+            const deliveries = [...this.#shown.values()].map(({ delivery }) => delivery);
+            const left = deliveries.find(({ delivery_id: key }) => this.#shown.get(key).row === row)?.delivery_id;
+            if (deliveries.length)
+                keep({ deliveries, cursor: this.#cursor, newest: this.#newest, filter: this.#filter, opened: this.#opened, chosen: this.#chosen, left });
+        };
+    }
+
+    #restore({ deliveries, cursor, newest, filter, opened, chosen, left, ...where }) {
+        this.#filter = filter;
+        this.#opened = opened;
+        this.#chosen = chosen;
+        this.#cursor = cursor;
+        this.#newest = newest;
+        this.#append(deliveries);
+        goBackTo(where, this.#shown.get(left)?.row);
     }
 
     async #turn(signal) {
         const isOpen = [...this.#shown.values()].some(({ delivery }) => delivery.state === 'pending');
         const limit = !this.#newest || isOpen ? PAGE : FEW;
-        const answer = await api.get('/deliveries', { query: { ...this.filter, limit }, signal });
+        const answer = await api.get('/deliveries', { query: { ...this.#filter, limit }, signal });
         if (!this.#newest) {
             this.#newest = answer.deliveries[0]?.delivery_id ?? null;
-            this.#cursor = answer.next_cursor;
-            return this.#append(answer.deliveries);
+            this.#take(answer);
+            return;
         }
         this.#lookForNewer(answer.deliveries[0]?.delivery_id);
         const listed = new Set(answer.deliveries.map((delivery) => delivery.delivery_id));
@@ -100,10 +164,17 @@ class DeliveryList {
         await this.#follow(listed, signal);
     }
 
+    #take(answer) {
+        this.#cursor = answer.next_cursor;
+        this.#searchedTo = answer.searched_to;
+        this.#append(answer.deliveries);
+    }
+
     #append(deliveries) {
         const fresh = deliveries.filter((delivery) => !this.#shown.has(delivery.delivery_id));
         this.#list.append(...fresh.map((delivery) => this.#put(delivery)));
-        this.#showAround();
+        this.#showRest();
+        this.#showBar();
     }
 
     /* ---- rows ---- */
@@ -115,86 +186,144 @@ class DeliveryList {
         const known = this.#shown.get(key);
         if (!known) this.#shown.set(key, { delivery, row: this.#makeRow(delivery), text });
         else if (known.text !== text) {
-            renewRow(known.row, this.#makeRow(delivery));
             Object.assign(known, { delivery, text });
+            if (delivery.state === 'pending' && this.#chosen.delete(key)) this.#showBar();
+            this.#answers.delete(key);
+            this.#renew(key);
         }
         return this.#shown.get(key).row;
     }
 
+    #renew(key) {
+        const { row, delivery } = this.#shown.get(key);
+        renewRow(row, this.#makeRow(delivery));
+        if (this.#opened.has(key)) this.#loadAnswers(key);
+    }
+
     #makeRow(delivery) {
+        const key = delivery.delivery_id;
+        const isOpen = this.#opened.has(key);
         return h(
-            'li.delivery',
-            { hidden: this.#query.to !== '' && delivery.destination !== this.#query.to },
+            `li.delivery${isOpen ? '.is-open' : ''}`,
+            {},
             h(
                 'div.delivery-head',
                 {},
+                this.#choice(delivery),
                 deliveryBadge(delivery),
-                h('span.destination', {}, visible(delivery.destination)),
+                h('span.destination', { title: visible(delivery.destination) }, visible(delivery.destination)),
+                h('span.why', {}, showReason(delivery)),
+                h('a.run-of', { href: runPath(delivery), title: delivery.run_id, 'aria-label': `run …${delivery.run_id.slice(-8)}` }, h('span.id', {}, `…${delivery.run_id.slice(-8)}`)),
                 h('span.when', {}, time(delivery.created_at)),
-                nextAttempt(delivery),
-                h('span.gap'),
+                this.#attemptsButton(delivery, isOpen),
                 redeliverButton(delivery, () => this.#polling.now()),
             ),
-            showRun(delivery),
-            this.#showAttempts(delivery),
+            isOpen ? this.#showAttempts(delivery) : null,
         );
     }
 
+    #choice({ delivery_id: key, destination, state }) {
+        if (!api.isAdmin() || state === 'pending') return h('span.choice-gap');
+        const onchange = ({ target }) => {
+            if (target.checked) this.#chosen.add(key);
+            else this.#chosen.delete(key);
+            this.#showBar();
+        };
+        const label = `Choose ${key.slice(-12)} to ${visible(destination)}`;
+        return h('input', { type: 'checkbox', checked: this.#chosen.has(key), onchange, 'aria-label': label });
+    }
+
+    #attemptsButton({ delivery_id: key, attempts }, isOpen) {
+        const toggle = () => {
+            if (!this.#opened.delete(key)) this.#opened.add(key);
+            this.#renew(key);
+        };
+        const name = plural(attempts.length, 'attempt');
+        const attributes = { 'aria-expanded': String(isOpen), 'aria-label': `${name} of ${key.slice(-12)}` };
+        return button(name, toggle, 'quiet.small.expander', attributes);
+    }
+
     #showAttempts(delivery) {
-        const key = delivery.delivery_id;
-        const ontoggle = ({ target }) => (target.open ? this.#opened.add(key) : this.#opened.delete(key));
+        const known = this.#answers.get(delivery.delivery_id);
         return h(
-            'details',
-            { open: this.#opened.has(key), ontoggle },
-            h('summary', {}, plural(delivery.attempts.length, 'attempt')),
+            'div.attempts',
+            {},
+            h(
+                'p.sub',
+                {},
+                h('span', {}, delivery.type),
+                h('span', {}, 'run ', h('a', { href: runPath(delivery) }, id(delivery.run_id))),
+                h('span', {}, 'delivery ', id(delivery.delivery_id)),
+                nextAttempt(delivery),
+            ),
             attemptTable(delivery),
+            known ? answerList(known, this.#openedAnswers) : null,
         );
+    }
+
+    /** What a list does not say of the attempts. */
+    async #loadAnswers(key) {
+        if (this.#answers.has(key)) return;
+        const known = await api.find(`/deliveries/${key}`).catch(() => null);
+        if (!known || !this.#opened.has(key)) return;
+        this.#answers.set(key, known);
+        this.#renew(key);
+    }
+
+    /* ---- many ---- */
+
+    #canChoose() {
+        const all = [...this.#shown.values()].map(({ delivery }) => delivery);
+        return all.filter(({ state }) => state !== 'pending').map(({ delivery_id: key }) => key);
+    }
+
+    #showBar() {
+        const free = this.#canChoose();
+        if (!api.isAdmin() || !free.length) return fill(this.#bar);
+        const hadFocus = this.#bar.contains(document.activeElement) && document.activeElement.textContent;
+        const n = this.#chosen.size;
+        const choose = (keys) => {
+            this.#chosen = new Set(keys);
+            for (const box of this.#list.querySelectorAll('input[type=checkbox]')) box.checked = keys.length > 0;
+            this.#showBar();
+        };
+        const all = STATE_WORDS[this.#query.state];
+        fill(
+            this.#bar,
+            n === free.length ? button('Choose none', () => choose([]), 'quiet.small') : button(`Choose all ${free.length} shown`, () => choose(free), 'quiet.small'),
+            n ? button(`Redeliver ${n} chosen…`, () => this.#redeliver({ which: 'those that were chosen', ids: [...this.#chosen] }), 'small') : null,
+            all ? button(`Redeliver all ${all}…`, () => this.#redeliver({ which: describe(this.#query), filter: this.#filter }), 'small') : null,
+        );
+        const same = hadFocus && [...this.#bar.children].find((child) => child.textContent === hadFocus);
+        if (hadFocus) (same || this.#bar.firstChild).focus();
+    }
+
+    async #redeliver(plan) {
+        const { redeliverMany } = await import('./bulk.js');
+        if (!(await redeliverMany(plan))) return;
+        this.#chosen.clear();
+        this.reload();
     }
 
     /* ---- around them ---- */
 
-    #showAround() {
-        const counts = this.#showCounts();
-        if (!this.#shown.size) return fill(this.#rest, showEmpty(this.#query));
-        const { to } = this.#query;
-        fill(
-            this.#rest,
-            to && !counts.get(to) ? note('empty', 'None of those shown goes there') : null,
-            h('span.count', {}, `${plural(this.#shown.size, 'delivery', 'deliveries')} looked at`),
-            this.#cursor ? this.#olderButton() : null,
-        );
+    #showRest() {
+        const n = this.#shown.size;
+        const searched = this.#searchedTo && h('span.count', {}, 'looked back to ', time(this.#searchedTo));
+        if (!n && this.#cursor) return fill(this.#rest, searched, this.#olderButton('Look further back'));
+        if (!n) return fill(this.#rest, showEmpty(this.#query));
+        const end = this.#cursor ? this.#olderButton() : h('span.count', {}, 'These are all.');
+        fill(this.#rest, h('span.count', {}, `${plural(n, 'delivery', 'deliveries')} shown`), searched, end);
     }
 
-    /** How many of each destination are on the page, to choose from. */
-    #showCounts() {
-        const { to } = this.#query;
-        const counts = new Map(to ? [[to, 0]] : []);
-        for (const { delivery } of this.#shown.values())
-            counts.set(delivery.destination, (counts.get(delivery.destination) ?? 0) + 1);
-        const sorted = [...counts].sort((a, b) => b[1] - a[1]);
-        const options = sorted.map(([name, n]) => [name, `${visible(name)} (${n})`]);
-        const hasFocus = this.destinations.contains(document.activeElement);
-        if (!hasFocus) this.#showDestinations([['', `All (${this.#shown.size} shown)`], ...options]);
-        return counts;
-    }
-
-    #showDestinations(options) {
-        const { to } = this.#query;
-        const go = (value) => changeFilter('deliveries', this.#query, { to: value });
-        fill(this.destinations, select('Destination', options, to, go));
-    }
-
-    #olderButton() {
-        return button('Show older', (event) => this.#showOlder(event.target));
+    #olderButton(text = 'Show older') {
+        return button(text, (event) => this.#showOlder(event.target));
     }
 
     async #showOlder(pressed) {
         pressed.disabled = true;
         try {
-            const query = { ...this.filter, limit: PAGE, cursor: this.#cursor };
-            const answer = await api.get('/deliveries', { query });
-            this.#cursor = answer.next_cursor;
-            this.#append(answer.deliveries);
+            this.#take(await api.get('/deliveries', { query: { ...this.#filter, limit: PAGE, cursor: this.#cursor } }));
         } catch (error) {
             const why = note('error', 'Older deliveries could not be loaded', h('p', {}, error.message));
             fill(this.#rest, why, this.#olderButton());
@@ -219,13 +348,14 @@ class DeliveryList {
         fill(this.#newer);
         this.#newest = this.#cursor = null;
         this.#hasNewer = false;
+        this.#showBar();
         this.#polling.now();
     }
 
     /** Those on the page that are pending, and no longer in the list's beginning or no longer of its filter. */
     async #follow(listed, signal) {
-        const isLeft = ({ delivery, row, isGone }) =>
-            delivery.state === 'pending' && !listed.has(delivery.delivery_id) && !isGone && !row.hidden;
+        const isLeft = ({ delivery, isGone }) =>
+            delivery.state === 'pending' && !listed.has(delivery.delivery_id) && !isGone;
         const near = [...this.#shown.values()].filter((known) => isLeft(known) && isNear(known.row));
         const askFor = async (known) => {
             const one = await api.find(`/deliveries/${known.delivery.delivery_id}`, { signal });
@@ -236,64 +366,29 @@ class DeliveryList {
     }
 }
 
-/** Of which run it is, and why it has not arrived. */
-function showRun(delivery) {
-    const last = delivery.attempts.at(-1);
-    const why =
-        delivery.state !== 'delivered' &&
-        last &&
-        (last.error ?? (last.status_code ? `status ${last.status_code}` : last.outcome));
-    return h(
-        'p.sub',
-        {},
-        h('span', {}, delivery.type),
-        h('a', { href: runPath(delivery) }, id(delivery.run_id)),
-        why ? h('span.error', {}, visible(why)) : null,
-    );
+/** Why it has not arrived. */
+function showReason({ state, attempts, ...delivery }) {
+    const last = attempts.at(-1);
+    if (state === 'delivered') return null;
+    const why = last && (last.error ?? (last.status_code ? `status ${last.status_code}` : last.outcome));
+    return [why ? h('span.error', { title: visible(why) }, visible(why)) : null, nextAttempt(delivery)];
 }
 
 /** What differs is made anew; the focus stays in the row. */
 function renewRow(row, fresh) {
-    const hadFocus = row.contains(document.activeElement);
-    renew(row, [...fresh.children]);
-    if (hadFocus && document.activeElement === document.body) row.querySelector('summary').focus();
+    const focused = row.contains(document.activeElement) && document.activeElement;
+    row.className = fresh.className;
+    if (row.children.length !== fresh.children.length) row.replaceChildren(...fresh.children);
+    else renew(row, [...fresh.children]);
+    if (!focused || focused.isConnected) return;
+    const same = [...row.querySelectorAll('button, a, input')].find((one) => one.className === focused.className && one.tagName === focused.tagName);
+    (same ?? row.querySelector('.expander')).focus();
 }
 
-/** All of the filter: the server's own, or, for one destination, one after the other. */
-function redeliverAllButton(query, list) {
-    if (!api.isAdmin() || query.state !== 'dead') return null;
-    const when = TIMES.find(([value]) => value === query.time)[1].toLowerCase();
-    const whose = query.to ? `to ${visible(query.to)}` : 'of this project';
-    const question = {
-        title: 'Redeliver all dead letters?',
-        text: `All dead letters ${whose} (accepted: ${when}) are sent again, in a new round of attempts each, also those that are not shown here.`,
-        yes: 'Redeliver all',
-        kind: 'main',
-        act: () => (query.to ? redeliverTo(query.to, list.filter) : redeliverAll(list.filter)),
-    };
-    return button('Redeliver all…', () => ask(question).then((isDone) => isDone && list.reload()));
-}
-
-function redeliverAll({ since: from }) {
-    return api.send('POST', '/deliveries/redeliver', { state: 'dead', since: from || EVER });
-}
-
-/** Page by page, for the server has no filter for destinations. Those that are pending again or gone are left out. */
-async function redeliverTo(destination, filter) {
-    for (let cursor; cursor !== null; ) {
-        const answer = await api.get('/deliveries', { query: { ...filter, limit: 200, cursor } });
-        cursor = answer.next_cursor;
-        for (const { delivery_id: key } of answer.deliveries.filter((d) => d.destination === destination))
-            await api.send('POST', `/deliveries/${key}/redeliver`).catch((error) => {
-                if (error.status !== 409 && error.status !== 404) throw error;
-            });
-    }
-}
-
-function showEmpty({ state, time: within }) {
+function showEmpty(query) {
+    const { state, ...others } = query;
     const [title, text] = EMPTY[state];
-    const all = within
-        ? h('p', {}, h('a', { href: `#/deliveries?state=${state}` }, 'Look at any time'))
-        : null;
-    return note('empty', title, h('p', {}, text), all);
+    if (!Object.values(others).some(Boolean)) return note('empty', title, h('p', {}, text));
+    const all = h('a', { href: `#/deliveries?state=${state}` }, 'Look at all of them');
+    return note('empty', 'No delivery matches these filters', h('p', {}, all, ' or choose others.'));
 }

@@ -169,8 +169,11 @@ export function ask({ title, text, yes, kind = 'danger', act }) {
 
 let dialogs = 0;
 
-/** A modal dialog; `content(close)` gives what is in it. Resolves with what `close` was given. */
-export function dialog(title, content) {
+/**
+ * A modal dialog; `content(close)` gives what is in it. Resolves with what `close` was given. `onclose` is called however
+ * it ends: Escape, too.
+ */
+export function dialog(title, content, onclose = () => {}) {
     return new Promise((resolve) => {
         const id = `dialog-${++dialogs}`;
         const element = h('dialog', { 'aria-labelledby': id });
@@ -182,6 +185,7 @@ export function dialog(title, content) {
         element.append(h('h2', { id }, title), ...[content(close)].flat());
         element.addEventListener('close', () => {
             element.remove();
+            onclose();
             resolve(answer);
         });
         document.body.append(element);

@@ -1,5 +1,6 @@
 // filter.js - what a list is narrowed down to. It stands in the address, so that Back and bookmarks know it.
 import { now } from './clock.js';
+import { h, select } from './dom.js';
 
 const HOUR = 3600;
 export const TIMES = [
@@ -7,7 +8,12 @@ export const TIMES = [
     [`${HOUR}`, 'Last hour'],
     [`${24 * HOUR}`, 'Last 24 hours'],
     [`${7 * 24 * HOUR}`, 'Last 7 days'],
+    ['own', 'From … to …'],
 ];
+/** What a filter of lists with TIMES has of them; `from` and `until` are of one's own, in UTC. */
+export const TIME_OPTIONS = { time: TIMES, from: null, until: null };
+
+const STATUS = /^([1-5]\d\d|[1-5]xx|none)$/;
 
 /** Of what the address says, what a page knows: `options` has a filter's options by its name, or null for any text. */
 export function readFilter(query, options) {
@@ -24,7 +30,53 @@ export function changeFilter(page, filter, change) {
     location.hash = `#/${page}?${new URLSearchParams(set)}`;
 }
 
-/** When one of TIMES began; nothing for any time. */
-export function since(time) {
-    return time && new Date(now() - time * 1000).toISOString();
+/** The bounds in time of a filter, as the REST interface takes them: `since` and `until`, or nothing. */
+export function timeBounds({ time, from, until }) {
+    if (time === 'own') return { since: isTime(from) ? from : '', until: isTime(until) ? until : '' };
+    return { since: time && new Date(now() - time * 1000).toISOString(), until: '' };
+}
+
+function isTime(text) {
+    return !Number.isNaN(Date.parse(text));
+}
+
+/** What narrows a list down in time: `go(change)` gets what was chosen. */
+export function timeFields(filter, go) {
+    const choose = select('Accepted', TIMES, filter.time, (time) => go({ time, from: '', until: '' }));
+    if (filter.time !== 'own') return [choose];
+    const field = (label, name) => {
+        const input = h('input', { type: 'datetime-local', step: 1, value: toLocal(filter[name]) });
+        input.addEventListener('change', () => go({ [name]: fromLocal(input.value) }));
+        return h('label.field.time', {}, h('span', {}, label), input);
+    };
+    return [choose, field('From', 'from'), field('Until', 'until')];
+}
+
+/** A time in UTC as an input shows it, and back; nothing where it is none. */
+function toLocal(text) {
+    if (!isTime(text)) return '';
+    const at = new Date(text);
+    return new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+function fromLocal(text) {
+    return isTime(text) ? new Date(text).toISOString() : '';
+}
+
+/** A status, a class of them, or none; what is neither is told by the browser. */
+export function statusField(value, go) {
+    const options = ['2xx', '3xx', '4xx', '5xx', 'none'].map((text) => h('option', { value: text }));
+    const input = h('input', { value, list: 'statuses', placeholder: '404, 5xx, none', size: 14, spellcheck: 'false' });
+    input.addEventListener('change', () => {
+        const text = input.value.trim().toLowerCase();
+        const isFine = text === '' || STATUS.test(text);
+        input.setCustomValidity(isFine ? '' : 'A status (404), a class of them (5xx) or none');
+        if (isFine) go({ status: text });
+        else input.reportValidity();
+    });
+    return h('label.field', {}, h('span', {}, 'Status'), input, h('datalist', { id: 'statuses' }, options));
+}
+
+export function readStatus(text) {
+    return STATUS.test(text) ? text : '';
 }

@@ -76,8 +76,9 @@ function showTop(name) {
  */
 async function change(load, start) {
     const mine = ++turn;
-    leave();
+    leave(); // it may want to know where one was
     leave = () => {};
+    scrollTo(0, 0);
     document.querySelectorAll('dialog').forEach((dialog) => dialog.close());
     const page = await load().catch(() => null);
     if (mine !== turn) return;
@@ -104,7 +105,6 @@ async function show() {
     const page = PAGES[route.path[0]];
     showTop(route.path[0]);
     document.title = `${page.title} · hookline`;
-    scrollTo(0, 0);
     await change(
         () => page.load(route),
         (module) => (leave = module.show(main, route)),

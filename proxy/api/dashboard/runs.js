@@ -2,13 +2,17 @@
 // ones wait behind a button until they are asked for.
 import * as api from './api.js';
 import { announce, badge, button, command, fill, h, isNear, note, renew, select, showStale } from './dom.js';
-import { TIMES, changeFilter, readFilter, since } from './filter.js';
+import { TIME_OPTIONS, changeFilter, readFilter, readStatus, statusField, timeBounds, timeFields } from './filter.js';
+import { now } from './clock.js';
 import { between, duration, id, plural, time, visible } from './format.js';
+import { findPlace, goBackTo } from './place.js';
 import { REASONS, isOpen, modeChip, runPath } from './state.js';
 
 const PAGE = 50;
 const FEW = 5;
 const EVERY = 1500;
+const SEARCH_EVERY = 5000; // the server looks at many for each answer
+const SEARCH_BACK = 600_000; /* ms: how long before the page was opened a run may have begun to appear on it */
 const STATES = ['queued', 'running', 'success', 'failure', 'cancelled'];
 const OPTIONS = {
     app: null,
@@ -18,8 +22,21 @@ const OPTIONS = {
         ['async', 'Asynchronous'],
         ['sync', 'Synchronous'],
     ],
-    time: TIMES,
+    reason: [['', 'Any reason'], ...Object.keys(REASONS).filter((reason) => reason !== 'response_too_large').map((reason) => [reason, reason])],
+    webhook: [
+        ['', 'Any webhook'],
+        ['none', 'Without'],
+        ['pending', 'Pending'],
+        ['delivered', 'Delivered'],
+        ['dead', 'Dead letter'],
+    ],
+    status: null,
+    q: null,
+    ...TIME_OPTIONS,
 };
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const PART_OF_ID = /^(?=.{4,36}$)[0-9a-f]+(-[0-9a-f]*)*$/;
+const END_OF_ID = /^[0-9a-f]{8}$/;
 
 function showDelivery({ pending, delivered, dead }, isBrief) {
     const parts = [
@@ -77,8 +94,13 @@ export function show(main, route) {
     const query = readFilter(route.query, OPTIONS);
     const list = new RunList(query);
     fill(main, h('h1', {}, 'Runs'), showFilters([...api.session.apps].sort(), query), list.elements);
-    const polling = list.begin();
-    return () => polling.stop();
+    return list.begin();
+}
+
+/** What was typed: the beginning of an id, where that has nothing its end, or else part of a path. */
+function readSearch(text) {
+    const digits = text.trim().toLowerCase();
+    return PART_OF_ID.test(digits) ? { id_prefix: digits } : { path: text.trim() };
 }
 
 class RunList {
@@ -89,6 +111,9 @@ class RunList {
     #cursor = null; // below what is shown; null: nothing is there
     #isFirst = true;
     #filter;
+    #isSearch; // the server has to look at the runs themselves
+    #newest; // that is asked for: of a search not all of it each time
+    #searchedTo = null;
     #isFiltered;
     #hasApps; // more than one, so that each row names its own
     #polling;
@@ -102,16 +127,43 @@ class RunList {
     #rest = h('div.rest');
     elements = [this.#problem, this.#newer, this.#table, this.#rest];
 
-    constructor({ app, state, mode, time }) {
-        this.#filter = { app, state, async: { async: 'true', sync: 'false' }[mode], since: since(time) };
-        this.#isFiltered = app || state || mode || time;
+    constructor(query) {
+        const { app, state, mode, reason, webhook } = query;
+        const found = query.q ? readSearch(query.q) : {};
+        const times = timeBounds(query);
+        const status = readStatus(query.status);
+        this.#isSearch = Boolean(reason || webhook || status || found.path);
+        const back = new Date(now() - SEARCH_BACK).toISOString();
+        this.#newest = this.#isSearch && !(times.since > back) ? { since: back } : {};
+        this.#filter = { app, state, async: { async: 'true', sync: 'false' }[mode], reason, webhook, status, ...found, ...times };
+        this.#isFiltered = Object.values(query).some(Boolean);
         this.#hasApps = api.session.apps.length > 1 && !app;
     }
 
+    /** Answers what ends it. */
     begin() {
         const onError = (error) => showStale(this.#problem, error);
-        this.#polling = api.poll(EVERY, (signal) => this.#turn(signal), onError);
-        return this.#polling;
+        const { kept, keep } = findPlace();
+        if (kept) this.#restore(kept);
+        const every = this.#isSearch || this.#filter.id_suffix ? SEARCH_EVERY : EVERY;
+        this.#polling = api.poll(every, (signal) => this.#turn(signal), onError);
+        return () => {
+            this.#polling.stop();
+            const row = document.activeElement?.closest('tr');
+            const opened = [...this.#shown.values()].find((known) => known.row === row)?.run.run_id;
+            const runs = [...this.#shown.values()].map(({ run }) => run);
+            if (runs.length)
+                keep({ runs, cursor: this.#cursor, filter: this.#filter, searchedTo: this.#searchedTo, opened });
+        };
+    }
+
+    #restore({ runs, cursor, filter, searchedTo, opened, ...where }) {
+        this.#filter = filter;
+        this.#cursor = cursor;
+        this.#searchedTo = searchedTo;
+        this.#isFirst = false;
+        this.#append(runs);
+        goBackTo(where, this.#shown.get(opened)?.row);
     }
 
     async #turn(signal) {
@@ -134,7 +186,7 @@ class RunList {
 
     /** With nothing under way on the page, a few lines tell whether there is anything new. */
     async #askNewest(isBusy, signal) {
-        const ask = (limit) => api.get('/runs', { query: { ...this.#filter, limit }, signal });
+        const ask = (limit) => api.get('/runs', { query: { ...this.#filter, ...this.#newest, limit }, signal });
         const answer = await ask(isBusy ? PAGE : FEW);
         return isBusy || !answer.runs.some(this.#isNew) ? answer : ask(PAGE);
     }
@@ -146,9 +198,22 @@ class RunList {
         for (let tries = 0; ; tries++) {
             const answer = await api.get('/runs', { query: { ...this.#filter, limit: PAGE, ...query }, signal });
             this.#cursor = answer.next_cursor;
+            this.#searchedTo = answer.searched_to;
+            if (!answer.runs.length && !this.#cursor && !this.#shown.size && this.#triesEnd()) {
+                query = {};
+                continue;
+            }
             if (answer.runs.length || !this.#cursor || tries === 5) return answer.runs;
             query = { cursor: this.#cursor };
         }
+    }
+
+    /** No id begins so: whether one may end so. */
+    #triesEnd() {
+        const { id_prefix: digits, ...others } = this.#filter;
+        if (!digits || !END_OF_ID.test(digits)) return false;
+        this.#filter = { ...others, id_suffix: digits };
+        return true;
     }
 
     #append(runs) {
@@ -220,11 +285,12 @@ class RunList {
 
     #showRest() {
         const n = this.#shown.size;
-        if (n === 0 && this.#cursor) return fill(this.#rest, this.#olderButton('Look further back'));
+        const searched = this.#searchedTo && h('span.count', {}, 'looked back to ', time(this.#searchedTo));
+        if (n === 0 && this.#cursor) return fill(this.#rest, searched, this.#olderButton('Look further back'));
         if (n === 0) return fill(this.#rest, showEmpty(this.#isFiltered));
         const count = h('span.count', {}, `${plural(n, 'run')} shown`);
         const end = this.#cursor ? this.#olderButton() : h('span.count', {}, 'These are all.');
-        fill(this.#rest, count, end);
+        fill(this.#rest, count, searched, end);
     }
 
     #olderButton(text = 'Show older') {
@@ -284,30 +350,37 @@ function countDeliveries(deliveries) {
 }
 
 function showFilters(apps, query) {
-    const choose = (label, name, options) =>
-        select(label, options, query[name], (value) => changeFilter('runs', query, { [name]: value }));
+    const go = (change) => changeFilter('runs', query, change);
+    const choose = (label, name, options) => select(label, options, query[name], (value) => go({ [name]: value }));
     const find = h('input', {
         type: 'search',
-        placeholder: '01a1fd70-…',
+        name: 'q',
+        value: query.q,
+        placeholder: 'id, its end, or part of a path',
         spellcheck: 'false',
         autocomplete: 'off',
     });
     const onsubmit = (event) => {
         event.preventDefault();
-        const text = find.value.trim().toLowerCase();
-        if (text) location.hash = `#/runs/${encodeURIComponent(text)}`;
+        const text = find.value.trim();
+        if (ID.test(text.toLowerCase())) location.hash = `#/runs/${text.toLowerCase()}`;
+        else go({ q: text });
     };
     return h(
         'form.filters',
-        { onsubmit },
+        { onsubmit, role: 'search' },
+        h('label.field.grow', {}, h('span', {}, 'Find'), find),
+        h('button.button', { type: 'submit' }, 'Find'),
+        h('span.break'),
         apps.length > 1
             ? choose('App', 'app', [['', 'All apps'], ...apps.map((name) => [name, name])])
             : null,
         choose('State', 'state', OPTIONS.state),
+        choose('Reason', 'reason', OPTIONS.reason),
+        statusField(query.status, go),
+        choose('Webhook', 'webhook', OPTIONS.webhook),
         choose('Mode', 'mode', OPTIONS.mode),
-        choose('Accepted', 'time', OPTIONS.time),
-        h('label.field.grow', {}, h('span', {}, 'Run id'), find),
-        h('button.button', { type: 'submit' }, 'Go to run'),
+        timeFields(query, go),
     );
 }
 
@@ -327,7 +400,7 @@ function showEmpty(isFiltered) {
                 'p',
                 {},
                 h('a', { href: '#/runs' }, 'Show all runs'),
-                ' or choose another state, mode or time.',
+                ' or choose others.',
             ),
         );
     }

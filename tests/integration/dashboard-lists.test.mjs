@@ -1,0 +1,244 @@
+// The dashboard's lists: runs and deliveries that are searched for, many that are sent again, and the way back to where one was.
+import assert from 'node:assert/strict';
+import { test } from './lib/case.mjs';
+import { assertAccessible, control, makeToken, openDashboard } from './lib/browser.mjs';
+import { stage } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
+
+const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_WEBHOOK_ATTEMPTS: '1' };
+
+async function scene(t) {
+    const app = (x) => x.send(x.path.endsWith('/fails') ? 503 : 200);
+    const set = await stage(t, { app, env });
+    const token = await makeToken(set.sidecar);
+    const headers = { authorization: `Bearer ${token}` };
+    const call = (path = '/run', query = {}) =>
+        set.call(`/v4/p/a${path}`, { query: { async: 'true', ...query }, headers, body: '{}' });
+    const ask = async (path) => (await control(set.sidecar, 'GET', `/v2/projects/p${path}`)).json;
+    const ended = (n) =>
+        until(`${n} runs have ended`, async () => {
+            const { runs } = await ask('/runs?limit=200');
+            return runs.length === n && runs.every((run) => run.finished_at && !run.deliveries.pending);
+        });
+    const open = (hash, more) => openDashboard(t, set.sidecar, { token, hash, ...more });
+    return { ...set, call, ask, ended, open };
+}
+
+const ids = (page) =>
+    page.locator('.runs tbody a').evaluateAll((links) => links.map((link) => link.getAttribute('href').split('/').at(-1)));
+const shows = (page, what, expected) =>
+    until(what, async () => JSON.stringify(await ids(page)) === JSON.stringify(expected));
+const items = (page) => page.locator('.deliveries > li');
+
+async function find(page, text) {
+    await page.getByRole('searchbox', { name: 'Find' }).fill(text);
+    await page.keyboard.press('Enter');
+}
+
+test('runs are found by both ends of their ids, their paths, and how they ended', async (t) => {
+    const { call, ended, open, receiver } = await scene(t);
+    const { id: words } = await call('/words/count');
+    const { id: failed } = await call('/words/fails');
+    const { id: hooked } = await call('/letters', { webhookEndpoint: receiver.script('/hook', 400) });
+    await ended(3);
+    const page = await open();
+    await find(page, failed.slice(0, 8));
+    await shows(page, 'those that begin so', [hooked, failed, words]);
+    await find(page, failed.slice(0, 30));
+    await shows(page, 'the one that begins so', [failed]);
+    await find(page, words.slice(-8).toUpperCase());
+    await shows(page, 'the one that ends so', [words]);
+    await find(page, 'words/');
+    await shows(page, 'those with such a path', [failed, words]);
+    assert.match(page.url(), /q=words/);
+    await page.getByLabel('Reason').selectOption('app_error');
+    await shows(page, 'the one that failed so', [failed]);
+    await page.goBack();
+    await shows(page, 'those with such a path again', [failed, words]);
+    await find(page, '');
+    await page.getByLabel('Status', { exact: true }).fill('5xx');
+    await page.keyboard.press('Tab');
+    await shows(page, 'with such a status', [failed]);
+    await page.getByLabel('Status', { exact: true }).fill('');
+    await page.keyboard.press('Tab');
+    await page.getByLabel('Webhook').selectOption('dead');
+    await shows(page, 'with a dead letter', [hooked]);
+    await page.reload();
+    await shows(page, 'the same after loading it again', [hooked]);
+});
+
+test('a run that comes while one searches appears if it fits', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const { id: first } = await call('/words/fails');
+    await ended(1);
+    const page = await open('#/runs?reason=app_error');
+    await shows(page, 'the first', [first]);
+    await call('/words/count');
+    const { id: second } = await call('/words/fails');
+    await ended(3);
+    await page.getByRole('button', { name: 'Show 1 new run' }).click();
+    await shows(page, 'both', [second, first]);
+});
+
+test('a list is of a time of one’s own', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const { id } = await call('/words/count');
+    await ended(1);
+    const page = await open('#/runs', { timezoneId: 'Asia/Kolkata' });
+    await shows(page, 'the run', [id]);
+    await page.getByLabel('Accepted').selectOption('own');
+    await page.getByLabel('From').fill('2020-01-01T10:30');
+    await page.keyboard.press('Tab');
+    await until('it stands in the address, in UTC', () => page.url().includes(encodeURIComponent('2020-01-01T05:00:00.000Z')));
+    await shows(page, 'the run', [id]);
+    await page.getByLabel('Until').fill('2021-01-01T00:00');
+    await page.keyboard.press('Tab');
+    await page.getByText('No run matches these filters').waitFor();
+    assert.match(await page.getByLabel('From').inputValue(), /^2020-01-01T10:30/);
+});
+
+test('Back leads to the same rows, at the same place', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const all = [];
+    for (let i = 0; i < 60; i++) all.unshift((await call()).id);
+    await ended(60);
+    const page = await open('#/runs', { viewport: { width: 1024, height: 600 } });
+    await page.getByRole('button', { name: 'Show older' }).click();
+    await shows(page, 'all of them', all);
+    const row = page.locator(`.runs a[href$="${all[55]}"]`);
+    await row.scrollIntoViewIfNeeded();
+    const height = await page.evaluate(() => scrollY);
+    assert.ok(height > 500);
+    await row.click();
+    await page.locator('.run-head').waitFor();
+    const { id: newer } = await call();
+    await page.goBack();
+    await shows(page, 'all of them, at once', all);
+    assert.equal(await page.evaluate(() => scrollY), height);
+    assert.ok(await row.evaluate((link) => link === document.activeElement));
+    await page.getByRole('button', { name: 'Show 1 new run' }).click();
+    await shows(page, 'the new one above them', [newer, ...all]);
+    await page.getByRole('link', { name: 'Now' }).click();
+    await page.getByRole('heading', { name: 'Now' }).waitFor();
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await shows(page, 'a link begins anew', [newer, ...all].slice(0, 50));
+});
+
+test('deliveries are narrowed down by the server, and those that are chosen are sent again', async (t) => {
+    const { call, ended, open, receiver } = await scene(t);
+    receiver.script('/a', 400, 200);
+    receiver.script('/b', 503, 200);
+    for (const path of ['/a', '/b', '/c']) await call('/run', { webhookEndpoint: receiver.url(path) });
+    await ended(3);
+    const page = await open('#/deliveries');
+    await until('three', async () => (await items(page).count()) === 3);
+    await page.getByLabel('Status', { exact: true }).fill('5xx');
+    await page.keyboard.press('Tab');
+    await until('one', async () => (await items(page).count()) === 1);
+    await page.getByText('status 503').waitFor();
+    await page.getByLabel('Status', { exact: true }).fill('teapot');
+    await page.keyboard.press('Tab');
+    assert.equal(await page.getByLabel('Status', { exact: true }).evaluate((input) => input.validity.customError), true);
+    await page.goBack();
+    await until('three again', async () => (await items(page).count()) === 3);
+    await items(page).filter({ hasText: 'status 400' }).getByRole('checkbox').check();
+    await page.getByRole('button', { name: 'Redeliver 1 chosen…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Redeliver many' });
+    await dialog.getByRole('button', { name: 'Keep as they are' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.equal(receiver.deliveries('/a').length, 1);
+    await page.getByRole('button', { name: 'Redeliver 1 chosen…' }).click();
+    await dialog.getByRole('button', { name: 'Redeliver 1 delivery' }).click();
+    await dialog.locator('p', { hasText: 'Done: 1 delivery sent again.' }).waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await receiver.delivered('/a', 2);
+    await until('one is left', async () => (await items(page).filter({ hasText: 'dead letter' }).count()) === 1);
+});
+
+test('what came back is seen in the list, too', async (t) => {
+    const { call, ended, open, receiver } = await scene(t);
+    receiver.script('/a', (x) => x.send(400, { 'content-type': 'text/plain' }, 'no such customer'));
+    await call('/run', { webhookEndpoint: receiver.url('/a') });
+    await ended(1);
+    const page = await open('#/deliveries');
+    await page.getByRole('button', { name: /^1 attempt/ }).click();
+    await page.getByText('What came back for attempt 1').click();
+    await page.getByText('no such customer').waitFor();
+    await assertAccessible(page, 'an opened delivery');
+});
+
+test('sending many again is counted first, shows how far it is, and can be stopped', async (t) => {
+    const { ask, call, ended, open, receiver } = await scene(t);
+    for (let i = 0; i < 12; i++) await call('/run', { webhookEndpoint: receiver.script(`/${i}`, 410, 200) });
+    await ended(12);
+    const page = await open('#/deliveries?state=dead');
+    const go = gate();
+    let asked = 0;
+    await page.route('**/redeliver', async (route) => {
+        if (++asked > 4) await go.promise;
+        await route.continue();
+    });
+    await page.getByRole('button', { name: 'Redeliver all dead letters…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Redeliver many' });
+    await dialog.getByRole('button', { name: 'Redeliver 12 deliveries' }).click();
+    await dialog.getByText('4 of 12').waitFor();
+    await dialog.getByRole('button', { name: 'Stop' }).click();
+    go.open();
+    await dialog.locator('p', { hasText: /^Stopped: \d+ deliveries sent again, \d+ left as they were\.$/ }).waitFor();
+    const [sent, left] = (await dialog.locator('p').innerText()).match(/\d+/g).map(Number);
+    assert.equal(sent + left, 12);
+    assert.ok(sent >= 4 && sent <= 8, `${sent}`);
+    assert.equal((await ask('/deliveries?state=dead')).deliveries.length, left);
+    await assertAccessible(page, 'the end of it');
+});
+
+test('Escape stops what is sent again, and nothing is asked where nothing is to be sent', async (t) => {
+    const { ask, call, ended, open, receiver, sidecar } = await scene(t);
+    for (let i = 0; i < 9; i++) await call('/run', { webhookEndpoint: receiver.script(`/${i}`, 410, 200) });
+    await ended(9);
+    const page = await open('#/deliveries?state=dead');
+    const go = gate();
+    await page.route('**/redeliver', async (route) => {
+        await go.promise;
+        await route.continue();
+    });
+    await page.getByRole('button', { name: 'Redeliver all dead letters…' }).click();
+    await page.getByRole('button', { name: 'Redeliver 9 deliveries' }).click();
+    await page.getByText('0 of 9').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    go.open();
+    await until('those that were asked for', async () => (await ask('/deliveries?state=delivered')).deliveries.length === 4);
+    assert.equal((await ask('/deliveries?state=dead')).deliveries.length, 5);
+    await page.unroute('**/redeliver');
+    await page.getByRole('link', { name: 'Deliveries' }).click();
+    await page.getByRole('button', { name: 'Dead letters' }).click();
+    await until('those that are left', async () => (await items(page).count()) === 5);
+    for (const { delivery_id: id } of (await ask('/deliveries?state=dead')).deliveries)
+        await control(sidecar, 'POST', `/v2/projects/p/deliveries/${id}/redeliver`);
+    await until('none is dead', async () => (await ask('/deliveries?state=dead')).deliveries.length === 0);
+    await page.getByRole('button', { name: 'Redeliver all dead letters…' }).click();
+    await page.getByRole('dialog').getByText('There is nothing to send').waitFor();
+});
+
+for (const [width, most] of [
+    [1440, 48],
+    [1024, 72],
+    [390, 160],
+])
+    test(`a delivery takes at most ${most} px of a page ${width} px wide, and nothing is cut off at the side`, async (t) => {
+        const { call, ended, open, receiver } = await scene(t);
+        await call('/run', { webhookEndpoint: receiver.script('/hook', 410) });
+        await call('/run', { webhookEndpoint: receiver.url(`/${'long/'.repeat(20)}`) });
+        await ended(2);
+        for (const colorScheme of ['light', 'dark']) {
+            const page = await open('#/deliveries', { viewport: { width, height: 900 }, colorScheme });
+            await until('both', async () => (await items(page).count()) === 2);
+            for (const row of await items(page).all()) assert.ok((await row.boundingBox()).height <= most);
+            assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+            await assertAccessible(page, colorScheme);
+            await page.evaluate(() => (location.hash = '#/runs'));
+            await page.locator('.runs tbody tr').first().waitFor();
+            assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+        }
+    });
