@@ -94,6 +94,7 @@ test('what an embedded store held goes on with replicas, and importing again cha
     assert.equal(stderr, '');
     assert.equal(stdout, 'imported: 0 accounts, 7 runs (2 queued, 1 interrupted), 4 deliveries (2 pending, 1 dead), 2 Idempotency-Keys\n');
     assert.equal((await take(all.database, left.dataDir)).stdout, NOTHING);
+    assert.equal(await all.count('~.ticket WHERE lane IS NOT NULL'), 1, 'a webhook that is expected counts at its destination');
 
     const [a, b] = [await all.add('a'), await all.add('b')];
     for (const id of Object.values(left.queued)) assert.equal((await a.finished(id)).state, 'success');
@@ -138,6 +139,38 @@ test('what an embedded store held goes on with replicas, and importing again cha
     assert.equal((await take(all.database, left.dataDir)).stdout, NOTHING);
     assert.equal(await bodies(), before);
     for (const path of ['/done', '/queued', '/inside']) assert.equal(all.receiver.deliveries(path).length, 1, path);
+});
+
+test('a delivery waits on until it is due, with all that came back; who waits for a destination that fails finds it failing', async (t) => {
+    const env = { HOOKLINE_WEBHOOK_SCHEDULE: '1h', HOOKLINE_WEBHOOK_RETRY_ON: 'network,5xx' };
+    const all = await fleet(t, { env });
+    const old = await stage(t, { env });
+    const { begin, delivery, ask } = embedded(old);
+    const hook = all.receiver.script('/later', (x) => x.send(503, { 'Content-Type': 'text/plain' }, 'not now'));
+    const later = await begin({ hook });
+    const away = 'http://127.0.0.1:1/hook';
+    const missed = await Promise.all(Array.from({ length: 20 }, () => begin({ hook: away })));
+    for (const id of [later, ...missed]) await delivery(id, (one) => one.next_attempt_at);
+    const whole = async (asked, id) => {
+        const { deliveries } = (await asked('GET', `${DELIVERIES}?run_id=${id}`)).json();
+        return (await asked('GET', `${DELIVERIES}/${deliveries[0].delivery_id}`)).json();
+    };
+    const failing = async (asked) => {
+        const { destinations } = (await asked('GET', '/v2/projects/p/destinations')).json();
+        return destinations.map((one) => [one.destination, one.failing_since]).sort();
+    };
+    const before = { later: await whole(ask, later), missed: await whole(ask, missed[0]), failing: await failing(ask) };
+    assert.equal(before.later.attempts[0].answer.body, 'not now');
+    assert.ok(before.failing.some(([to, since]) => to === 'http://127.0.0.1:1' && since), JSON.stringify(before.failing));
+    await old.sidecar.kill();
+    await take(all.database, old.sidecar.dataDir);
+
+    const a = await all.add('a');
+    const after = { later: await whole(a.ask, later), missed: await whole(a.ask, missed[0]), failing: await failing(a.ask) };
+    assert.deepEqual(after, before);
+    await a.settled(await a.begin({ hook: all.receiver.url('/other') }));
+    assert.equal(all.receiver.deliveries('/later').length, 1);
+    assert.deepEqual(await whole(a.ask, later), before.later);
 });
 
 const ACCOUNTS = '/v2/projects/p/service-accounts';

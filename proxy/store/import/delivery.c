@@ -1,31 +1,40 @@
 /* delivery.c - deliveries go over, with their attempts. An attempt that was under way when the last process
- * ended counts, with an unknown outcome: after the last one the delivery is a dead letter. What is
- * pending is due at once, as after a start. */
+ * ended counts, with an unknown outcome: after the last one the delivery is a dead letter. What waits
+ * for its next attempt waits on until it is due, and a destination that fails goes on failing while
+ * something waits for it; what else is pending is due at once, as after a start. */
+#include <stdlib.h>
+
+#include "store/attempt_report.h"
 #include "store/import/passage.h"
 #include "store/import/source.h"
 #include "store/postgres/row.h"
+#include "store/postgres/statement.h"
 
 static const char read_deliveries[] =
     "SELECT delivery.delivery_id, delivery.run_id, app.project, app.name, result.state,"
     " delivery.state, delivery.round, delivery.n, delivery.max_attempts, delivery.is_leased,"
-    " delivery.created_ms, delivery.done_ms FROM delivery"
-    " JOIN run ON run.run_id = delivery.run_id JOIN app ON app.app_id = run.app_id"
+    " delivery.created_ms, delivery.done_ms, delivery.due_ms, failing.since_ms FROM delivery"
+    " LEFT JOIN failing ON failing.lane = delivery.lane JOIN run ON run.run_id = delivery.run_id "
+    "JOIN app ON app.app_id = run.app_id"
     " JOIN result ON result.number = run.number WHERE delivery.delivery_id > ?"
     " AND length(delivery.delivery_id) = 16 ORDER BY delivery.delivery_id";
 
 static const char read_attempts[] =
-    "SELECT round, n, started_ms, ended_ms, verdict, http_status, error FROM attempt"
+    "SELECT round, n, started_ms, ended_ms, verdict, http_status, error, report FROM attempt"
     " WHERE delivery_id = ? ORDER BY round, n";
 
-/* A URL that nobody can open leaves nothing to wait for. */
+/* A URL that nobody can open leaves nothing to wait for. Lanes are named anew. */
 static const char write_deliveries[] =
     "WITH input AS MATERIALIZED (SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[],"
     " $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],"
-    " $10::bigint[], $11::bigint[]) AS t(delivery_id, run_id, project, app, run_state, state,"
-    " round, n, max_attempts, created_ms, done_ms)),"
-    " tries AS MATERIALIZED (SELECT * FROM unnest($12::uuid[], $13::bigint[], $14::bigint[],"
-    " $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bytea[]) AS t(delivery_id,"
-    " round, n, started_ms, ended_ms, verdict, http_status, error)),"
+    " $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[]) AS t(delivery_id, run_id,"
+    " project, app, run_state, state, round, n, max_attempts, created_ms, done_ms, due_ms,"
+    " failing_ms)),"
+    " tries AS MATERIALIZED (SELECT * FROM unnest($14::uuid[], $15::bigint[], $16::bigint[],"
+    " $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bytea[], $22::bigint[],"
+    " $23::bigint[], $24::bigint[], $25::bigint[], $26::bytea[], $27::bytea[], $28::bytea[])"
+    " AS t(delivery_id, round, n, started_ms, ended_ms, verdict, http_status, error, name_us,"
+    " connect_us, tls_us, first_byte_us, address, content_type, body)),"
     " added AS (INSERT INTO ~.delivery (delivery_id, run_id, project, app, run_state, lane, state,"
     " round, n, max_attempts, created_ms, done_ms) SELECT i.delivery_id, i.run_id, i.project,"
     " i.app, i.run_state, coalesce(r.lane, 0), CASE WHEN r.url IS NULL AND i.state = 0 THEN 2"
@@ -33,19 +42,33 @@ static const char write_deliveries[] =
     " AND i.state = 0 THEN i.created_ms ELSE nullif(i.done_ms, 0) END FROM input i"
     " JOIN ~.run r ON r.run_id = i.run_id ON CONFLICT (delivery_id) DO NOTHING"
     " RETURNING delivery_id, lane, state),"
-    " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"
-    " SELECT delivery_id, lane, now() FROM added WHERE state = 0),"
-    " tried AS (INSERT INTO ~.attempt (delivery_id, round, n, started_ms, ended_ms, verdict,"
-    " http_status, error) SELECT t.delivery_id, t.round, t.n, t.started_ms, nullif(t.ended_ms, 0),"
-    " t.verdict, t.http_status, t.error FROM tries t JOIN added a ON a.delivery_id ="
-    " t.delivery_id ON CONFLICT DO NOTHING)"
-    " SELECT count(*), count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE state = 2)"
-    " FROM added";
+    " waits AS (SELECT a.delivery_id, a.lane, i.failing_ms, greatest(now()," HL_PG_AT(
+        "i.due_ms") ") AS due_at FROM added a JOIN input i ON i.delivery_id = a.delivery_id WHERE "
+                    "a.state = 0),"
+                    " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at, is_waiting)"
+                    " SELECT delivery_id, lane, due_at, due_at > now() FROM waits),"
+                    " fails AS (INSERT INTO ~.failing (lane, since_ms) SELECT lane, "
+                    "min(failing_ms) FROM waits"
+                    " WHERE failing_ms > 0 GROUP BY lane ORDER BY lane ON CONFLICT DO NOTHING),"
+                    " tried AS (INSERT INTO ~.attempt (delivery_id, round, n, started_ms, "
+                    "ended_ms, verdict,"
+                    " http_status, error, name_us, connect_us, tls_us, first_byte_us, address, "
+                    "content_type, body)"
+                    " SELECT t.delivery_id, t.round, t.n, t.started_ms, nullif(t.ended_ms, 0), "
+                    "t.verdict,"
+                    " t.http_status, t.error, t.name_us, t.connect_us, t.tls_us, t.first_byte_us, "
+                    "t.address,"
+                    " t.content_type, t.body FROM tries t JOIN added a ON a.delivery_id = "
+                    "t.delivery_id"
+                    " ON CONFLICT DO NOTHING)"
+                    " SELECT count(*), count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE "
+                    "state = 2)"
+                    " FROM added";
 
 struct delivery {
     struct hl_id id, run_id;
     struct hl_str project, app;
-    int64_t run_state, state, round, n, max_attempts, created_ms, done_ms;
+    int64_t run_state, state, round, n, max_attempts, created_ms, done_ms, due_ms, failing_ms;
     bool is_leased;
 };
 
@@ -63,6 +86,8 @@ static void read_delivery(struct hl_sql_row *row, struct delivery *d)
     d->is_leased = hl_sql_int(row);
     d->created_ms = hl_sql_int(row);
     d->done_ms = hl_sql_int(row);
+    d->due_ms = hl_sql_int(row);
+    d->failing_ms = hl_sql_int(row);
 }
 
 static void settle(const struct hl_passage *p, struct delivery *d)
@@ -86,7 +111,34 @@ static void add_delivery(struct hl_pg_columns *rows, const struct delivery *d)
     hl_pg_columns_int(rows, d->max_attempts);
     hl_pg_columns_int(rows, d->created_ms);
     hl_pg_columns_int(rows, d->done_ms);
+    hl_pg_columns_int(rows, d->due_ms);
+    hl_pg_columns_int(rows, d->failing_ms);
     hl_pg_columns_end_row(rows);
+}
+
+static void add_no_report(struct hl_pg_columns *more)
+{
+    for (int i = 0; i < 4; i++)
+        hl_pg_columns_null(more, HL_PG_INT);
+    for (int i = 0; i < 3; i++)
+        hl_pg_columns_null(more, HL_PG_BYTES);
+}
+
+static void add_report(struct hl_pg_columns *more, struct hl_str packed)
+{
+    struct hl_attempt_report *report = hl_attempt_report_unpack(packed);
+    if (!report) {
+        add_no_report(more);
+        return;
+    }
+    hl_pg_columns_int(more, report->name_us);
+    hl_pg_columns_int(more, report->connect_us);
+    hl_pg_columns_int(more, report->tls_us);
+    hl_pg_columns_int(more, report->first_byte_us);
+    hl_pg_columns_bytes(more, hl_str_from(report->address));
+    hl_pg_columns_bytes(more, hl_str_from(report->content_type));
+    hl_pg_columns_bytes(more, (struct hl_str){report->body, report->body_n});
+    free(report);
 }
 
 static void add_attempt(
@@ -103,6 +155,7 @@ static void add_attempt(
     hl_pg_columns_int(more, has_ended ? verdict : HL_ATTEMPT_UNKNOWN);
     hl_pg_columns_int(more, hl_sql_int(row));
     hl_pg_columns_bytes(more, hl_sql_str(row));
+    add_report(more, hl_sql_str(row));
     hl_pg_columns_end_row(more);
 }
 
@@ -121,8 +174,9 @@ static enum hl_err take_attempts(
 
 static enum hl_err send_batch(struct hl_passage *p, const struct hl_id *last)
 {
-    static const enum hl_pg_type of_attempts[] = {
-        HL_PG_ID, HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_BYTES};
+    static const enum hl_pg_type of_attempts[] = {HL_PG_ID, HL_PG_INT, HL_PG_INT, HL_PG_INT,
+        HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_BYTES, HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_INT,
+        HL_PG_BYTES, HL_PG_BYTES, HL_PG_BYTES};
     PGresult *result;
     if (p->rows.rows == 0)
         return HL_OK;
