@@ -417,15 +417,18 @@ static const struct {
     {CURL_LAST, false, "network_error"},
 };
 
+static bool has_peer(const struct hl_transfer *t)
+{
+    char *peer = NULL;
+    curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_IP, &peer);
+    return peer && *peer;
+}
+
 /* libcurl says "unsupported protocol" of a URL's scheme, and of a receiver that answers without an
  * HTTP/1 status line: then there was a connection. */
 static bool is_answer_no_http(const struct hl_transfer *t, CURLcode code)
 {
-    char *peer = NULL;
-    if (code != CURLE_UNSUPPORTED_PROTOCOL)
-        return false;
-    curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_IP, &peer);
-    return peer && *peer;
+    return code == CURLE_UNSUPPORTED_PROTOCOL && has_peer(t);
 }
 
 /* libcurl's buffer for a head's line has a limit (100 KiB), and is "out of memory" beyond it. */
@@ -440,29 +443,37 @@ static bool is_head_too_large(const struct hl_transfer *t, CURLcode code)
 }
 
 /* A proxy that does not open the way. */
-static bool explain_proxy(
-    const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
+static bool is_refused_by_proxy(const struct hl_transfer *t, struct hl_transfer_result *out)
 {
     long answer = 0;
-    if (!t->settings->proxy)
+    if (t->settings->proxy)
+        curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &answer);
+    if (answer == 0 || answer / 100 == 2)
         return false;
-    curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &answer);
     if (answer == 407)
         snprintf(out->error, sizeof out->error,
             "proxy_refused: the proxy wants other credentials (407): HOOKLINE_WEBHOOK_PROXY");
-    else if (answer != 0 && answer / 100 != 2)
-        snprintf(out->error, sizeof out->error, "proxy_refused: the proxy answered %ld", answer);
-    else if (code == CURLE_COULDNT_CONNECT && answer == 0)
-        snprintf(out->error, sizeof out->error, "proxy_unreachable: HOOKLINE_WEBHOOK_PROXY");
     else
-        return false;
+        snprintf(out->error, sizeof out->error, "proxy_refused: the proxy answered %ld", answer);
     return true;
+}
+
+/* Whose error it is that comes before a new connection's tunnel: the proxy's, or what it was asked for hangs. */
+static const char *name_proxy(const struct hl_transfer *t, CURLcode code)
+{
+    long answer = 0;
+    curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &answer);
+    if (!t->settings->proxy || answer != 0 || (t->opened == 0 && has_peer(t)))
+        return "";
+    bool is_tls = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION ||
+                  code == CURLE_SSL_CACERT_BADFILE;
+    return has_peer(t) && !is_tls ? "proxy_no_answer: " : "proxy_unreachable: ";
 }
 
 static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
 {
     size_t i = 0;
-    if (explain_proxy(t, code, out))
+    if (is_refused_by_proxy(t, out))
         return;
     if (is_head_too_large(t, code)) {
         snprintf(out->error, sizeof out->error, "bad_response: the head is too large");
@@ -472,12 +483,14 @@ static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transf
         code = CURLE_WEIRD_SERVER_REPLY;
     while (i < HL_ARRAY_LEN(errors) - 1 && errors[i].code != code)
         i++;
+    const char *whose = name_proxy(t, code);
     out->is_permanent = errors[i].is_permanent;
     long os = 0;
     if (code == CURLE_COULDNT_CONNECT)
         curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os);
     if (os != 0)
-        snprintf(out->error, sizeof out->error, "%s: %s", errors[i].text, strerror((int)os));
+        snprintf(
+            out->error, sizeof out->error, "%s%s: %s", whose, errors[i].text, strerror((int)os));
     else
-        snprintf(out->error, sizeof out->error, "%s", errors[i].text);
+        snprintf(out->error, sizeof out->error, "%s%s", whose, errors[i].text);
 }

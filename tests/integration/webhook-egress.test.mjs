@@ -10,8 +10,10 @@ import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { startConnectProxy } from './lib/connect_proxy.mjs';
 import { control } from './lib/rest.mjs';
+import { DnsServer } from './lib/dns.mjs';
 import { RUN, stage } from './lib/stage.mjs';
-import { run, temporaryDirectory } from './lib/sidecar.mjs';
+import { startServer } from './lib/server.mjs';
+import { freePort, run, temporaryDirectory } from './lib/sidecar.mjs';
 import { until } from './lib/until.mjs';
 
 const PUBLIC = 'https://runs.example/base/';
@@ -172,17 +174,18 @@ test('a proxy that resolves gets the name', async (t) => {
     assert.equal((await call(RUN)).status, 200);
 });
 
-/** The last attempt of a run's delivery once that is dead. */
-async function deadAttempt(sidecar, id) {
+/** The last attempt of a run's delivery, with all that is known of it, once that is in `state`. */
+async function lastAttempt(sidecar, id, state) {
     const ask = control(sidecar);
-    let delivery;
-    await until('it is dead', async () => {
+    const found = await until(`it is ${state}`, async () => {
         const answer = await ask('GET', `/v2/projects/p/deliveries?run_id=${id}`);
-        [delivery] = answer.json().deliveries;
-        return delivery?.state === 'dead';
+        return answer.json().deliveries.find((one) => one.state === state);
     });
-    return delivery.attempts.at(-1);
+    const whole = await ask('GET', `/v2/projects/p/deliveries/${found.delivery_id}`);
+    return whole.json().attempts.at(-1);
 }
+
+const deadAttempt = (sidecar, id) => lastAttempt(sidecar, id, 'dead');
 
 for (const [what, options, text] of [
     ['wants other credentials', { credentials: 'a:b' }, /^proxy_refused: .*407/],
@@ -201,6 +204,105 @@ for (const [what, options, text] of [
         assert.equal(receiver.requests.length, 0);
     });
 }
+
+test('a proxy is spoken to over TLS where its URL says so, and its certificate is checked', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const own = await makeCertificate(directory, 'proxy', 'IP:127.0.0.1');
+    const proxy = await startConnectProxy(t, { tls: own, credentials: 'egress:hush-4' });
+    const env = { HOOKLINE_WEBHOOK_PROXY: proxy.url('egress:hush-4'), HOOKLINE_WEBHOOK_ATTEMPTS: '1' };
+    const trusting = await stage(t, { env: { ...env, HOOKLINE_WEBHOOK_CA_FILE: own.certFile } });
+    await trusting.call(RUN, { query: { webhookEndpoint: trusting.receiver.url() } });
+    await trusting.receiver.delivered();
+    assert.equal(proxy.asked[0].authority, new URL(trusting.receiver.url()).host);
+    assert.ok(!trusting.sidecar.stderr.includes('hush-4'));
+
+    const { call, sidecar, receiver } = await stage(t, { env });
+    const { id } = await call(RUN, { query: { webhookEndpoint: receiver.url() } });
+    const attempt = await deadAttempt(sidecar, id);
+    assert.match(attempt.error, /^proxy_unreachable: tls_certificate: /);
+    assert.equal(proxy.asked.length, 1);
+    assert.equal(receiver.requests.length, 0);
+});
+
+test('https through a proxy that is spoken to over TLS is TLS in TLS', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const own = await makeCertificate(directory, 'both', 'IP:127.0.0.1,DNS:localhost');
+    const server = await startMutual(t, own, []);
+    const proxy = await startConnectProxy(t, { tls: own });
+    const { call } = await stage(t, {
+        env: {
+            HOOKLINE_WEBHOOK_PROXY: proxy.url(),
+            HOOKLINE_WEBHOOK_ALLOW: '127.0.0.0/8,::1',
+            HOOKLINE_WEBHOOK_CA_FILE: own.certFile,
+        },
+    });
+    await call(RUN, { query: { webhookEndpoint: `https://127.0.0.1:${server.port}/` } });
+    await until('it arrived', () => server.shown.length === 1);
+    assert.equal(proxy.tunnels, 1);
+});
+
+test('a proxy is asked for an IPv6 address in brackets', async (t) => {
+    const server = await startServer(t, (x) => x.send(200), 0, '::1').catch(() => null);
+    if (!server) return t.skip('this machine has no IPv6');
+    const proxy = await startConnectProxy(t);
+    const { call, sidecar } = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_PROXY: proxy.url(), HOOKLINE_WEBHOOK_ALLOW: '::1' },
+    });
+    const { id } = await call(RUN, { query: { webhookEndpoint: `http://[::1]:${server.port}/hook` } });
+    await until('it arrived', () => server.requests.length === 1);
+    assert.equal(server.requests[0].get('host'), `[::1]:${server.port}`);
+    assert.equal(proxy.asked[0].authority, `[::1]:${server.port}`);
+    const attempt = await lastAttempt(sidecar, id, 'delivered');
+    assert.equal(attempt.address, `[::1]:${server.port}`);
+});
+
+test('of a name’s addresses the proxy is asked for one at each attempt, in turn, and never for one that is refused', async (t) => {
+    const started = await DnsServer.start(t);
+    if (!started) return;
+    const port = await freePort();
+    const server = await startServer(t, (x) => x.send(200), port, '127.0.0.3');
+    const proxy = await startConnectProxy(t, { refuse: (authority) => !authority.startsWith('127.0.0.3') && 502 });
+    const { call, sidecar } = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_PROXY: proxy.url(), HOOKLINE_WEBHOOK_ALLOW: '127.0.0.2/31' },
+        command: started.command,
+    });
+    started.dns.set('several.test', ['127.0.0.1', '127.0.0.2', '127.0.0.3']);
+    const { id } = await call(RUN, { query: { webhookEndpoint: `http://several.test:${port}/hook` } });
+    const attempt = await lastAttempt(sidecar, id, 'delivered');
+    assert.equal(server.requests.length, 1);
+    assert.equal(server.requests[0].get('host'), `several.test:${port}`);
+    assert.equal(attempt.address, `127.0.0.3:${port}`);
+    assert.ok(attempt.n <= 2, `attempt ${attempt.n}`);
+    assert.deepEqual(new Set(proxy.asked.map(({ authority }) => authority).slice(-1)), new Set([`127.0.0.3:${port}`]));
+    assert.ok(proxy.asked.every(({ authority }) => !authority.startsWith('127.0.0.1:')));
+});
+
+for (const [what, open, text] of [
+    ['nobody listens for', async () => `127.0.0.1:${await freePort()}`, /^proxy_unreachable: connect_failed: Connection refused/],
+    ['has a name that is none', async () => 'proxy.invalid:3128', /^proxy_unreachable: /],
+    ['hangs up', async (t) => hostOf(await startServer(t, (x) => x.end())), /^proxy_no_answer: connection_lost/],
+    ['never answers', async (t) => hostOf(await startServer(t, (x) => x.gone)), /^proxy_no_answer: timeout/],
+]) {
+    test(`a proxy that ${what} is a network error that says so, and is tried again`, async (t) => {
+        const where = await open(t);
+        const { call, sidecar, receiver } = await stage(t, {
+            env: {
+                HOOKLINE_WEBHOOK_PROXY: `http://u:hush-5@${where}`,
+                HOOKLINE_WEBHOOK_SCHEDULE: '100ms',
+                HOOKLINE_WEBHOOK_TIMEOUT: '1s',
+            },
+        });
+        const { id } = await call(RUN, { query: { webhookEndpoint: receiver.url() } });
+        const attempt = await deadAttempt(sidecar, id);
+        assert.match(attempt.error, text);
+        assert.equal(attempt.n, 2);
+        assert.equal(attempt.status_code, null);
+        assert.ok(!sidecar.stderr.includes('hush-5'));
+        assert.equal(receiver.requests.length, 0);
+    });
+}
+
+const hostOf = ({ url }) => new URL(url).host;
 
 test('thin payloads say where the response is, of synchronous calls too', async (t) => {
     const { call, receiver, sidecar } = await stage(t, {

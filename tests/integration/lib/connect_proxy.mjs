@@ -1,21 +1,24 @@
 // connect_proxy.mjs - a CONNECT proxy: keeps the heads that it got, and opens tunnels or refuses.
 import { once } from 'node:events';
 import http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
 import { atEnd } from './cleanup.mjs';
 
 /**
- * `credentials`: "user:password" that it wants. `refuse`: a status that it answers CONNECT with.
- * `route(authority)`: where a tunnel leads, by default to what was asked. Answers
+ * `credentials`: "user:password" that it wants. `refuse`: a status that it answers CONNECT with, or a function of what
+ * is asked. `route(authority)`: where a tunnel leads, by default to what was asked. `tls`: `{ key, cert }` of one that is
+ * spoken to over TLS. Answers
  * `{ port, asked: [{ authority, head }], others, tunnels }`; `others` counts requests that are no CONNECT.
  */
-export async function startConnectProxy(t, { credentials, refuse, route } = {}) {
+export async function startConnectProxy(t, { credentials, refuse, route, tls } = {}) {
     const proxy = { asked: [], others: 0, tunnels: 0 };
     const sockets = new Set();
-    const server = http.createServer((_, response) => {
+    const onOther = (_, response) => {
         proxy.others++;
         response.writeHead(403).end();
-    });
+    };
+    const server = tls ? https.createServer(tls, onOther) : http.createServer(onOther);
     server.on('connection', (socket) => {
         sockets.add(socket);
         socket.on('error', () => {});
@@ -25,8 +28,9 @@ export async function startConnectProxy(t, { credentials, refuse, route } = {}) 
         proxy.asked.push({ authority: request.url, head: request.headers });
         const wanted = `Basic ${Buffer.from(credentials ?? '').toString('base64')}`;
         const isKnown = !credentials || request.headers['proxy-authorization'] === wanted;
-        if (refuse || !isKnown) {
-            socket.end(`HTTP/1.1 ${refuse ?? 407} No\r\nContent-Length: 0\r\n\r\n`);
+        const status = typeof refuse === 'function' ? refuse(request.url) : refuse;
+        if (status || !isKnown) {
+            socket.end(`HTTP/1.1 ${status ?? 407} No\r\nContent-Length: 0\r\n\r\n`);
             return;
         }
         const { hostname, port } = new URL(`http://${route ? route(request.url) : request.url}`);
@@ -47,6 +51,7 @@ export async function startConnectProxy(t, { credentials, refuse, route } = {}) 
         server.close();
     });
     proxy.port = server.address().port;
-    proxy.url = (userinfo) => `http://${userinfo ? `${userinfo}@` : ''}127.0.0.1:${proxy.port}`;
+    const scheme = tls ? 'https' : 'http';
+    proxy.url = (userinfo) => `${scheme}://${userinfo ? `${userinfo}@` : ''}127.0.0.1:${proxy.port}`;
     return proxy;
 }
