@@ -93,6 +93,12 @@ static enum hl_err attempt(struct hl_batch *b, struct hl_batch_op *op)
     return b->driver->vt->attempt(b->driver, (struct hl_attempt *)op->m, b->now_ms);
 }
 
+static size_t weigh_outcome(const struct hl_store_msg *m)
+{
+    const struct hl_attempt_outcome *o = (const struct hl_attempt_outcome *)m;
+    return sizeof(*o) + (o->report ? sizeof(*o->report) : 0);
+}
+
 static enum hl_err outcome(struct hl_batch *b, struct hl_batch_op *op)
 {
     const struct hl_attempt_outcome *o = (const struct hl_attempt_outcome *)op->m;
@@ -223,7 +229,7 @@ static const struct hl_operation operations[] = {
     [HL_STORE_CANCEL] = {.apply = cancel, .note = note_cancel},
 
     [HL_STORE_ATTEMPT] = {.apply = attempt, .clear = clear_attempt},
-    [HL_STORE_OUTCOME] = {.apply = outcome, .fill = fill_outcome},
+    [HL_STORE_OUTCOME] = {.weigh = weigh_outcome, .apply = outcome, .fill = fill_outcome},
     [HL_STORE_REDELIVER] = {.keep = keep_redeliver, .apply = redeliver},
 
     /* GET_RUN says more than nothing when it is CORRUPT: it is not cleared. */

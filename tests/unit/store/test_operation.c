@@ -77,6 +77,11 @@ Test(store_operation, a_message_weighs_its_strings_and_the_body_that_it_carries)
     cr_expect_eq(hl_operation_weigh(&a.m), bare + sizeof(bytes));
     a.body.where = HL_BODY_FILE;
     cr_expect_eq(hl_operation_weigh(&a.m), bare);
+    struct hl_attempt_report report = {0};
+    struct hl_attempt_outcome outcome = {.m.msg.type = HL_STORE_OUTCOME};
+    cr_expect_eq(hl_operation_weigh(&outcome.m), sizeof(outcome));
+    outcome.report = &report;
+    cr_expect_eq(hl_operation_weigh(&outcome.m), sizeof(outcome) + sizeof(report));
     struct hl_store_msg withdraw = {.msg.type = HL_STORE_WITHDRAW};
     cr_expect_eq(hl_operation_weigh(&withdraw), sizeof(struct hl_attempt_outcome));
 }
