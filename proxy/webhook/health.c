@@ -8,6 +8,7 @@ struct entry {
     uint64_t lane;
     uint32_t unanswered;   /* attempts in a row */
     int64_t unanswered_ms; /* when the first of them began */
+    int64_t answered_ms;   /* when the last answer came; 0: none did */
     struct hl_health standing;
 };
 
@@ -68,16 +69,17 @@ static void stand(struct hl_healths *all, struct entry *e, enum hl_lane_health h
     e->standing.failing_since_ms = health == HL_LANE_FAILING ? e->unanswered_ms : 0;
 }
 
-void hl_healths_learn(struct hl_healths *all, uint64_t lane, int64_t failing_since_ms)
+bool hl_healths_learn(struct hl_healths *all, uint64_t lane, int64_t failing_since_ms)
 {
-    if (failing_since_ms == 0 || find(all, lane))
-        return;
-    struct entry *e = find_or_make(all, lane);
-    if (!e)
-        return;
+    struct entry *e = failing_since_ms > 0 ? find(all, lane) : NULL;
+    bool is_known =
+        e && (e->standing.health == HL_LANE_FAILING || e->answered_ms >= failing_since_ms);
+    if (failing_since_ms == 0 || is_known || (!e && !(e = find_or_make(all, lane))))
+        return false;
     e->unanswered = HL_FAILING_AFTER;
     e->unanswered_ms = failing_since_ms;
     stand(all, e, HL_LANE_FAILING);
+    return true;
 }
 
 static void note_silence(struct hl_healths *all, struct entry *e, int64_t started_ms)
@@ -96,6 +98,7 @@ struct hl_health hl_healths_note(struct hl_healths *all, uint64_t lane, int64_t 
         return (struct hl_health){HL_LANE_UNPROVEN, 0};
     if (is_answered) {
         e->unanswered = 0;
+        e->answered_ms = started_ms + (int64_t)ms;
         stand(all, e, ms < HL_PROMPT_MS ? HL_LANE_PROVEN : HL_LANE_UNPROVEN);
     } else {
         note_silence(all, e, started_ms);

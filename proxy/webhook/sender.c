@@ -308,7 +308,9 @@ static void on_stop(struct hl_sender *s);
 /* What others have found out, or an earlier process. */
 static void learn(struct hl_sender *s, const struct hl_leased *l)
 {
-    hl_healths_learn(&s->healths, l->lane, l->failing_since_ms);
+    if (!hl_healths_learn(&s->healths, l->lane, l->failing_since_ms))
+        return;
+    hl_shares_note(&s->shares, l->lane);
     hl_counter_set(&s->gauges.failing, s->healths.failing);
 }
 

@@ -59,17 +59,33 @@ Test(health, fails_after_twenty_in_a_row_since_the_first_of_them)
     cr_assert_eq(all.failing, 0);
 }
 
-Test(health, is_learned_from_others_but_what_is_known_here_counts_more)
+Test(health, is_learned_from_others_but_what_was_answered_here_since_then_counts_more)
 {
-    hl_healths_learn(&all, 7, 500);
+    cr_assert(hl_healths_learn(&all, 7, 500));
+    cr_assert_not(hl_healths_learn(&all, 7, 600), "it is known");
     cr_assert_eq(hl_healths_find(&all, 7).failing_since_ms, 500);
     answer(8, 20);
-    hl_healths_learn(&all, 8, 500);
+    cr_assert_not(hl_healths_learn(&all, 8, 500));
     cr_assert_eq(hl_healths_find(&all, 8).health, HL_LANE_PROVEN);
-    hl_healths_learn(&all, 9, 0);
+    cr_assert_not(hl_healths_learn(&all, 9, 0));
     cr_assert_eq(all.n, 2);
     cr_assert_eq(answer(7, 20).health, HL_LANE_PROVEN);
     cr_assert(was_failing);
+    cr_assert_eq(all.failing, 0);
+}
+
+Test(health, is_learned_where_nothing_was_answered_since)
+{
+    answer(7, 20); /* at 1020 */
+    silence(8, 1000);
+    cr_assert_not(hl_healths_learn(&all, 7, 1020));
+    cr_assert(hl_healths_learn(&all, 7, 1021));
+    cr_assert(hl_healths_learn(&all, 8, 900));
+    cr_assert_eq(all.failing, 2);
+    cr_assert_eq(silence(8, 2000).failing_since_ms, 900);
+    cr_assert(was_failing);
+    answer(7, 20);
+    cr_assert_eq(all.failing, 1);
 }
 
 Test(health, of_too_many_the_one_heard_of_least_lately_is_forgotten)
