@@ -208,7 +208,10 @@
         " ON CONFLICT (lane) DO UPDATE SET since_ms = excluded.since_ms")                          \
     X(FAILING_DROP, "DELETE FROM failing WHERE lane = ?")                                          \
     X(FAILING_EACH, "SELECT lane, since_ms FROM failing")                                          \
-    X(FAILING_TRIM, "DELETE FROM failing WHERE since_ms < ?")                                      \
+    X(FAILING_TRIM, "DELETE FROM failing WHERE since_ms < ? AND NOT EXISTS (SELECT 1 FROM app"     \
+        " NOT INDEXED CROSS JOIN delivery INDEXED BY delivery_by_lane"                             \
+        " ON delivery.app_id = app.app_id WHERE delivery.lane = failing.lane"                      \
+        " AND delivery.state = 0)")                                                                \
     X(DELIVERY_END, "UPDATE delivery SET is_leased = 0, due_ms = NULL, state = ?2, done_ms = ?3"   \
         " WHERE delivery_id = ?1")                                                                 \
     X(DELIVERY_RENEW, "UPDATE delivery SET state = 0, round = round + 1, n = 0,"                   \

@@ -1,4 +1,4 @@
-/* test_postgres_webhook.c - webhooks on PostgreSQL: retries that wait there, places, destinations that fail or have
+/* test_webhook.c - webhooks in every store: retries that wait there, places, destinations that fail or have
  * as much as one may have, and what is shown of them. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -11,8 +11,15 @@
 #define A "https://a.example/hook"
 #define B "https://b.example:8443/hook"
 
-#define WEBHOOK_TEST(name)                                                                         \
+#define FAILING_SINCE 1234567 /* long ago: longer than anything is kept */
+
+/* One that goes on with what was there before. */
+#define LASTING_TEST(name)                                                                         \
     static void name(struct fixture *f);                                                           \
+    Test(sqlite, name)                                                                             \
+    {                                                                                              \
+        fixture_run(HL_STORE_SQLITE, name);                                                        \
+    }                                                                                              \
     Test(postgres, name)                                                                           \
     {                                                                                              \
         fixture_run(HL_STORE_POSTGRES, name);                                                      \
@@ -61,7 +68,7 @@ static void get_delivery(struct fixture *f, const struct hl_id *id, struct hl_ge
 
 /* --- retries that wait in the store --------------------------------------------------------------- */
 
-WEBHOOK_TEST(retry_that_is_put_off_comes_as_a_lease_and_not_early)
+STORE_TEST(retry_that_is_put_off_comes_as_a_lease_and_not_early)
 {
     struct hl_get_delivery g;
     struct hl_leased *l = lease_one(f, A);
@@ -86,7 +93,7 @@ WEBHOOK_TEST(retry_that_is_put_off_comes_as_a_lease_and_not_early)
     hl_leased_free(again);
 }
 
-WEBHOOK_TEST(retry_that_is_put_off_has_no_place)
+STORE_TEST(retry_that_is_put_off_has_no_place)
 {
     f->config.webhook_per_host = 1;
     fixture_reopen(f);
@@ -98,7 +105,7 @@ WEBHOOK_TEST(retry_that_is_put_off_has_no_place)
     hl_leased_free(other);
 }
 
-WEBHOOK_TEST(waiting_retries_are_not_sent_early_after_a_restart)
+LASTING_TEST(waiting_retries_are_not_sent_early_after_a_restart)
 {
     give_lease_credit(f, 4);
     struct hl_leased *l = lease_one(f, A), *held = lease_one(f, B);
@@ -119,7 +126,7 @@ WEBHOOK_TEST(waiting_retries_are_not_sent_early_after_a_restart)
     hl_leased_free(held);
 }
 
-WEBHOOK_TEST(last_attempt_is_not_put_off)
+STORE_TEST(last_attempt_is_not_put_off)
 {
     struct hl_leased *l = lease_one(f, A);
     for (uint32_t n = 1; n < 3; n++) {
@@ -132,7 +139,7 @@ WEBHOOK_TEST(last_attempt_is_not_put_off)
     hl_leased_free(l);
 }
 
-WEBHOOK_TEST(lanes_whose_deliveries_all_wait_are_passed_over)
+STORE_TEST(lanes_whose_deliveries_all_wait_are_passed_over)
 {
     enum { WAITING = 70 }; /* more than a lease looks at */
     char url[64];
@@ -153,6 +160,7 @@ static void judge(struct fixture *f, const struct hl_leased *l, enum hl_lane_hea
 {
     struct hl_attempt_outcome o = outcome_for(l, HL_ATTEMPT_OK, 200);
     o.health = health;
+    o.failing_since_ms = health == HL_LANE_FAILING ? FAILING_SINCE : 0;
     cr_assert_eq(ask(f, &f->sender, &o.m), HL_OK);
 }
 
@@ -168,7 +176,7 @@ static unsigned take_leases(struct fixture *f)
     return n;
 }
 
-WEBHOOK_TEST(lone_destination_may_have_half_of_all_places)
+STORE_TEST(lone_destination_may_have_half_of_all_places)
 {
     share_places(f);
     for (int i = 0; i < 20; i++)
@@ -178,7 +186,7 @@ WEBHOOK_TEST(lone_destination_may_have_half_of_all_places)
     cr_assert_eq(take_leases(f), 7);
 }
 
-WEBHOOK_TEST(however_many_destinations_hang_those_that_answer_have_places)
+STORE_TEST(however_many_destinations_hang_those_that_answer_have_places)
 {
     char url[64];
     share_places(f);
@@ -208,19 +216,19 @@ static void fail(struct fixture *f, const struct hl_leased *l, int64_t since_ms)
     cr_assert_eq(ask(f, &f->sender, &o.m), HL_OK);
 }
 
-WEBHOOK_TEST(failing_destination_is_noted_until_it_answers_and_has_one_place)
+LASTING_TEST(failing_destination_is_noted_until_it_answers_and_has_one_place)
 {
     share_places(f);
     struct hl_leased *l = lease_one(f, A);
     cr_assert_eq(l->failing_since_ms, 0);
     for (int i = 0; i < 3; i++)
         finish_with_webhook(f, A);
-    fail(f, l, 1234567);
+    fail(f, l, FAILING_SINCE);
     hl_leased_free(l);
     fixture_reopen(f);
     give_lease_credit(f, 16);
     l = party_wait(&f->sender, HL_STORE_LEASED);
-    cr_assert_eq(l->failing_since_ms, 1234567);
+    cr_assert_eq(l->failing_since_ms, FAILING_SINCE);
     cr_assert_eq(take_leases(f), 0, "its place is taken");
     judge(f, l, HL_LANE_PROVEN);
     hl_leased_free(l);
@@ -228,6 +236,29 @@ WEBHOOK_TEST(failing_destination_is_noted_until_it_answers_and_has_one_place)
     cr_assert_eq(l->failing_since_ms, 0);
     hl_leased_free(l);
     cr_assert_eq(take_leases(f), 1, "it is as good as others");
+}
+
+static void forget_what_nothing_waits_for(struct fixture *f)
+{
+    struct hl_leased *l = lease_one(f, A);
+    fail(f, l, FAILING_SINCE);
+    hl_leased_free(l);
+    l = lease_one(f, B);
+    int64_t lately_ms = hl_clock_wall_ms();
+    fail(f, l, lately_ms);
+    hl_leased_free(l);
+    fixture_reopen(f);
+    l = lease_one(f, A);
+    cr_assert_eq(l->failing_since_ms, 0);
+    hl_leased_free(l);
+    l = lease_one(f, B);
+    cr_assert_eq(l->failing_since_ms, lately_ms);
+    hl_leased_free(l);
+}
+
+Test(sqlite, failing_destination_is_forgotten_once_nothing_waits_for_it_and_its_records_are_gone)
+{
+    fixture_run(HL_STORE_SQLITE, forget_what_nothing_waits_for);
 }
 
 /* --- half of what may be pending ------------------------------------------------------------------ */
@@ -242,7 +273,7 @@ static enum hl_err accept_for(struct fixture *f, const char *url, bool *is_over)
     return rc;
 }
 
-WEBHOOK_TEST(destination_has_at_most_half_of_what_may_be_pending)
+STORE_TEST(destination_has_at_most_half_of_what_may_be_pending)
 {
     bool is_over;
     f->config.max_pending_deliveries = 8;
@@ -259,7 +290,7 @@ WEBHOOK_TEST(destination_has_at_most_half_of_what_may_be_pending)
     cr_assert_eq(accept_for(f, B, &is_over), HL_OK);
 }
 
-WEBHOOK_TEST(what_others_accepted_counts_and_what_has_ended_does_not)
+LASTING_TEST(what_others_accepted_counts_and_what_has_ended_does_not)
 {
     bool is_over;
     f->config.max_pending_deliveries = 4;
@@ -281,7 +312,7 @@ WEBHOOK_TEST(what_others_accepted_counts_and_what_has_ended_does_not)
 
 /* --- what is shown -------------------------------------------------------------------------------- */
 
-WEBHOOK_TEST(report_of_an_attempt_is_kept_and_shown_with_its_delivery)
+STORE_TEST(report_of_an_attempt_is_kept_and_shown_with_its_delivery)
 {
     struct hl_get_delivery g;
     struct hl_leased *l = lease_one(f, A);
@@ -322,10 +353,10 @@ static struct hl_list_destinations list(struct fixture *f, uint32_t limit, const
     return l;
 }
 
-WEBHOOK_TEST(destinations_say_what_is_pending_dead_and_was_sent)
+STORE_TEST(destinations_say_what_is_pending_dead_and_was_sent)
 {
     struct hl_leased *l = lease_one(f, A);
-    fail(f, l, 1234567);
+    fail(f, l, FAILING_SINCE);
     hl_leased_free(l);
     l = lease_one(f, A);
     judge(f, l, HL_LANE_FAILING);
@@ -342,7 +373,7 @@ WEBHOOK_TEST(destinations_say_what_is_pending_dead_and_was_sent)
     cr_assert(a->pending == 0 && a->dead == 1 && a->oldest_ms == 0);
     cr_assert(a->attempts == 2 && a->ok == 1 && a->p95_us >= 7000 && a->last_ms > 0);
     cr_assert_eq(a->last_status, 200);
-    cr_assert_eq(a->failing_since_ms, 1234567);
+    cr_assert_eq(a->failing_since_ms, FAILING_SINCE);
     cr_assert(b->pending == 1 && b->dead == 0 && b->oldest_ms > 0);
     cr_assert(b->attempts == 0 && b->p95_us == -1 && b->last_ms == 0);
 
