@@ -94,12 +94,24 @@ static void say_status(int fd, unsigned status)
     say(fd, text);
 }
 
+static void say_later(int fd, unsigned status, unsigned seconds)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+        "HTTP/1.1 %u Any\r\nRetry-After: %u\r\nContent-Type: text/plain\r\n"
+        "Content-Length: 7\r\n\r\nnot now",
+        status, seconds);
+    say(fd, text);
+}
+
 /* False: the connection is over. */
 static bool answer(int fd, const char *path, unsigned nth)
 {
-    unsigned status;
+    unsigned status, seconds;
     if (sscanf(path, "/status/%u", &status) == 1)
         say_status(fd, status);
+    else if (sscanf(path, "/later/%u/%u", &status, &seconds) == 2)
+        say_later(fd, status, seconds);
     else if (sscanf(path, "/then/%u", &status) == 1)
         sleep(nth > 1 && strstr(path, "slow") ? 1 : 0), say_status(fd, nth == 1 ? status : 200);
     else if (strcmp(path, "/slow") == 0)

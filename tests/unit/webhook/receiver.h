@@ -30,7 +30,7 @@ struct receiver {
     struct received got[RECEIVER_KEPT];
 };
 
-/* Paths: /status/<code> answers with it, /then/<code> with it the first time and 200 afterwards (a
+/* Paths: /status/<code> answers with it, /later/<code>/<seconds> with it, a Retry-After and the text "not now", /then/<code> with it the first time and 200 afterwards (a
  * second later with "slow" behind it), /slow answers 200 after 200 ms, /drip with a body that comes
  * byte by byte without end, /large-head with a field of 200 KiB, /drop closes without a word, /cut in the middle of a head, /stall
  * never answers, /stall-body sends a 200's head and no body, /endless a body without end, /early

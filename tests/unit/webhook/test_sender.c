@@ -12,7 +12,9 @@
 
 #include "base/clock.h"
 #include "receiver.h"
+#include "store/attempt_report.h"
 #include "store/body_file.h"
+#include "webhook/health.h"
 #include "webhook/signature.h"
 
 #define OUTCOMES_MAX 1024
@@ -60,7 +62,8 @@ static void on_outcome(struct hl_store *s, struct hl_attempt_outcome *outcome)
     if (outcome->verdict == HL_ATTEMPT_RETRY && outcome->parks)
         outcome->is_parked |= s->parks;
     cr_assert_lt(s->told, OUTCOMES_MAX);
-    s->outcomes[s->told++] = *outcome;
+    s->outcomes[s->told] = *outcome;
+    s->outcomes[s->told++].report = hl_attempt_report_copy(outcome->report);
 }
 
 static struct hl_leased *copy_of(const struct hl_leased *l)
@@ -125,7 +128,8 @@ static void start(void)
     config.webhook_timeout_ms = config.webhook_timeout_ms ? config.webhook_timeout_ms : 5000;
     config.webhook_concurrency = config.webhook_concurrency ? config.webhook_concurrency : 32;
     config.webhook_per_host = config.webhook_per_host ? config.webhook_per_host : 16;
-    cr_assert(hl_schedule_parse(HL_STR("1s,4s"), &config.schedule));
+    if (config.schedule.n == 0)
+        cr_assert(hl_schedule_parse(HL_STR("1s,4s"), &config.schedule));
     cr_assert(hl_webhook_retry_on_parse(HL_STR("network,404,other"), &config.retried));
     config.service_name = HL_STR("Service");
     cr_assert_eq(hl_sender_start(&sender, &config, &store, why, sizeof why), HL_OK, "%s", why);
@@ -141,6 +145,8 @@ static void stop(void)
     hl_cidr_list_fini(&config.webhook_allow);
     for (unsigned i = 0; i < store.leased; i++)
         hl_leased_free(store.kept[i]);
+    for (unsigned i = 0; i < store.told; i++)
+        free(store.outcomes[i].report);
     for (unsigned i = 0; i < receiver.count; i++)
         free(receiver.got[i].body);
 }
@@ -675,6 +681,132 @@ Test(sender, gives_back_what_it_could_not_end)
     const struct hl_attempt_outcome *waiting = &store.outcomes[1];
     cr_assert_eq(waiting->verdict, HL_ATTEMPT_ABANDONED);
     cr_assert_eq(waiting->started_ms, 0, "nothing of it was sent");
+}
+
+/* --- long waits, and what is said of destinations ------------------------------------------------- */
+
+#define HOUR_MS (3600 * 1000)
+
+Test(sender, leaves_a_long_wait_to_the_store_and_forgets_the_delivery)
+{
+    cr_assert(hl_schedule_parse(HL_STR("1h"), &config.schedule));
+    start();
+    deliver(1, "/status/404", "");
+    wait_for_outcomes(1);
+    const struct hl_attempt_outcome *o = find(1, 1);
+    cr_assert_eq(o->verdict, HL_ATTEMPT_RETRY);
+    cr_assert(o->puts_off);
+    cr_assert_not(o->parks, "it has a place no more");
+    cr_assert_geq(o->next_ms - o->ended_ms, HOUR_MS * 8 / 10);
+    cr_assert_leq(o->next_ms - hl_clock_wall_ms(), HOUR_MS * 12 / 10);
+    stop_now(10000);
+    cr_assert_eq(store.told, 1, "there is nothing to be given back");
+    cr_assert_eq(store.asked, 0);
+}
+
+Test(sender, keeps_a_short_wait_and_says_until_when_it_is)
+{
+    start();
+    deliver(1, "/status/404", "");
+    wait_for_outcomes(1);
+    const struct hl_attempt_outcome *o = find(1, 1);
+    cr_assert_not(o->puts_off);
+    cr_assert_geq(o->next_ms - o->ended_ms, 800);
+    cr_assert_leq(o->next_ms - hl_clock_wall_ms(), 1000);
+}
+
+Test(sender, waits_as_long_as_the_receiver_asks_for_up_to_the_longest_delay)
+{
+    cr_assert(hl_schedule_parse(HL_STR("1s,3h"), &config.schedule));
+    start();
+    deliver(1, "/later/404/7200", "");
+    deliver(2, "/later/404/72000", "");
+    wait_for_outcomes(2);
+    for (unsigned i = 1; i <= 2; i++) {
+        const struct hl_attempt_outcome *o = find(i, 1);
+        cr_assert(o->puts_off);
+        cr_assert_geq(o->next_ms - o->ended_ms, (i + 1) * HOUR_MS);
+        cr_assert_leq(o->next_ms - hl_clock_wall_ms(), (i + 1) * HOUR_MS);
+    }
+}
+
+/* One attempt, to lane 7. */
+static void deliver_once(unsigned i, const char *url, int64_t failing_since_ms)
+{
+    char text[128];
+    snprintf(text, sizeof text, url, receiver.port);
+    struct hl_leased *l = make_leased(i, text, "");
+    l->lane = 7;
+    l->max_attempts = 1;
+    l->failing_since_ms = failing_since_ms;
+    give(l);
+}
+
+Test(sender, says_how_a_destination_stands_with_each_outcome)
+{
+    unsigned at = 0, failing = 0;
+    start();
+    deliver_once(at++, "http://127.0.0.1:%u/status/500", 0);
+    wait_for_outcomes(at);
+    cr_assert_eq(find(0, 1)->health, HL_LANE_PROVEN, "a refusal is an answer");
+    for (int i = 0; i < HL_FAILING_AFTER; i++)
+        deliver_once(at++, "http://127.0.0.1:%u/drop", 0);
+    wait_for_outcomes(at);
+    for (unsigned i = 1; i < at; i++) {
+        const struct hl_attempt_outcome *o = find(i, 1);
+        cr_assert_neq(o->health, HL_LANE_PROVEN);
+        failing += o->health == HL_LANE_FAILING;
+        cr_assert_eq(o->failing_since_ms > 0, o->health == HL_LANE_FAILING);
+        cr_assert_leq(o->failing_since_ms, o->started_ms);
+    }
+    cr_assert_eq(failing, 1, "the last one that ended");
+    cr_assert_eq(hl_counter_get(&hl_sender_gauges(sender)->failing), 1);
+    deliver_once(at++, "http://127.0.0.1:%u/slow", 0);
+    wait_for_outcomes(at);
+    cr_assert_neq(find(at - 1, 1)->health, HL_LANE_FAILING);
+    cr_assert_eq(find(at - 1, 1)->failing_since_ms, 0);
+    cr_assert_eq(hl_counter_get(&hl_sender_gauges(sender)->failing), 0);
+}
+
+Test(sender, goes_by_what_the_store_knows_of_a_destination)
+{
+    start();
+    deliver_once(1, "http://127.0.0.1:%u/drop", 5000);
+    wait_for_outcomes(1);
+    cr_assert_eq(find(1, 1)->health, HL_LANE_FAILING);
+    cr_assert_eq(find(1, 1)->failing_since_ms, 5000);
+}
+
+Test(sender, says_nothing_of_a_destination_that_was_not_asked)
+{
+    start();
+    deliver_once(1, "http://127.0.0.1:%u/status/200", 0);
+    wait_for_outcomes(1);
+    deliver_once(2, "http://10.0.0.1:%u/", 0);
+    wait_for_outcomes(2);
+    cr_assert_eq(find(2, 1)->verdict, HL_ATTEMPT_DEAD);
+    cr_assert_eq(find(2, 1)->health, HL_LANE_PROVEN);
+}
+
+Test(sender, reports_what_came_back)
+{
+    char address[40];
+    start();
+    deliver_once(1, "http://127.0.0.1:%u/later/503/1", 0);
+    wait_for_outcomes(1);
+    deliver_once(2, "http://127.0.0.1:%u/drop", 0);
+    wait_for_outcomes(2);
+    const struct hl_attempt_report *r = find(1, 1)->report, *none = find(2, 1)->report;
+    snprintf(address, sizeof address, "127.0.0.1:%u", receiver.port);
+    cr_assert_not_null(r);
+    cr_assert_str_eq(r->address, address);
+    cr_assert_str_eq(r->content_type, "text/plain");
+    cr_assert(hl_str_eq((struct hl_str){r->body, r->body_n}, HL_STR("not now")));
+    cr_assert(r->connect_us >= 0 && r->first_byte_us >= 0);
+    cr_assert(r->name_us == -1 && r->tls_us == -1, "there was neither");
+    cr_assert_not_null(none);
+    cr_assert_str_eq(none->address, address);
+    cr_assert(none->body_n == 0 && none->first_byte_us == -1);
 }
 
 static void count_end(void *arg)
