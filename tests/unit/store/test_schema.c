@@ -341,3 +341,100 @@ Test(schema, empty_version_2_is_brought_up_to_date)
     cr_assert_eq(accept_run(&f, (struct run_spec){0}, &id), HL_OK);
     cr_assert_eq(state_of(&f, &id), HL_RUN_QUEUED);
 }
+
+/* --- version 12 ------------------------------------------------------------------------------- */
+
+#define HOOK "https://a.example/hook"
+
+/* What led to 13, taken back. */
+static const char back_to_12[] =
+    "DROP INDEX delivery_due; DROP INDEX delivery_waiting; DROP INDEX delivery_by_lane;"
+    "ALTER TABLE delivery DROP COLUMN due_ms;"
+    "CREATE INDEX delivery_due ON delivery (lane, delivery_id) WHERE state = 0 AND is_leased = 0;"
+    "ALTER TABLE attempt DROP COLUMN report;"
+    "DROP TABLE failing;"
+    "PRAGMA user_version = 12;";
+
+/* One that was delivered, a dead letter, one whose process ended while it waited for its retry. */
+static void write_version_12(struct hl_id *waiting)
+{
+    struct hl_id id;
+    fixture_open(&f);
+    struct hl_leased *ok = lease_one(&f, HOOK), *dead = lease_one(&f, HOOK);
+    struct hl_leased *retry = lease_one(&f, HOOK);
+    cr_assert_eq(say_outcome(&f, ok, 1, HL_ATTEMPT_OK), HL_OK);
+    cr_assert_eq(say_outcome(&f, dead, 1, HL_ATTEMPT_DEAD), HL_OK);
+    cr_assert_eq(say_outcome(&f, retry, 1, HL_ATTEMPT_RETRY), HL_OK);
+    *waiting = retry->delivery_id;
+    hl_leased_free(ok);
+    hl_leased_free(dead);
+    hl_leased_free(retry);
+    cr_assert_eq(record_run(&f, (struct run_spec){.url = HOOK}, &id), HL_OK);
+    cr_assert_eq(finish_run(&f, &id, 1, "sent by nobody yet"), HL_OK);
+    fixture_close(&f);
+    change(&f, back_to_12);
+}
+
+static struct hl_leased *take_lease(void)
+{
+    give_lease_credit(&f, 1);
+    return party_wait(&f.sender, HL_STORE_LEASED);
+}
+
+Test(schema, version_12_is_brought_up_to_date_with_deliveries_in_every_state)
+{
+    struct hl_id waiting;
+    write_version_12(&waiting);
+    fixture_open(&f);
+    cr_assert_eq(query(&f, "PRAGMA user_version"), 13);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 1"), 1);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 2"), 1);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM attempt WHERE report IS NULL"), 3);
+
+    struct hl_leased *retry = take_lease(), *first = take_lease();
+    cr_assert(hl_id_eq(&retry->delivery_id, &waiting));
+    cr_assert_eq(retry->n, 2, "it was due at once: nobody wrote down when");
+    cr_assert_eq(first->n, 1);
+    struct hl_attempt_outcome o = {.m.msg.type = HL_STORE_OUTCOME,
+        .delivery_id = waiting,
+        .round = 1,
+        .n = 2,
+        .verdict = HL_ATTEMPT_RETRY,
+        .started_ms = 1,
+        .ended_ms = 2,
+        .next_ms = INT64_MAX / 2,
+        .puts_off = true,
+        .health = HL_LANE_FAILING,
+        .failing_since_ms = 5};
+    cr_assert_eq(ask(&f, &f.sender, &o.m), HL_OK);
+    cr_assert_eq(say_outcome(&f, first, 1, HL_ATTEMPT_ABANDONED), HL_OK);
+    hl_leased_free(retry);
+    hl_leased_free(first);
+
+    fixture_reopen(&f);
+    first = take_lease();
+    cr_assert_eq(first->n, 2);
+    cr_assert_eq(first->failing_since_ms, 5);
+    hl_leased_free(first);
+    cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE due_ms > 0"), 1);
+}
+
+Test(schema, version_12_is_whole_after_an_upgrade_that_was_broken_off_at_any_write, .timeout = 60)
+{
+    int k = 0;
+    struct hl_id waiting;
+    write_version_12(&waiting);
+    fault_vfs_install();
+    do {
+        cr_assert_lt(++k, 1000);
+        fault_vfs_fail_after(k, SQLITE_IOERR_WRITE);
+    } while (fixture_try_open(&f) != HL_OK);
+    fault_vfs_fail_after(0, 0);
+    cr_assert_gt(k, 10);
+    fixture_reopen(&f);
+    struct hl_leased *retry = take_lease(), *first = take_lease();
+    cr_assert(hl_id_eq(&retry->delivery_id, &waiting));
+    cr_assert_eq(first->n, 1);
+    hl_leased_free(retry);
+    hl_leased_free(first);
+}
