@@ -20,7 +20,7 @@ const TAKEN_OVER_WITHIN = 5000; // ms: HOOKLINE_REPLICA_TTL, a beat, and a look 
 const SETTINGS = {
     HOOKLINE_WEBHOOK_SCHEDULE: SCHEDULE.map((s) => `${s}s`).join(),
     HOOKLINE_WEBHOOK_RETRY_ON: 'network,404,429,5xx,other',
-    HOOKLINE_WEBHOOK_TIMEOUT: '1s',
+    HOOKLINE_WEBHOOK_TIMEOUT: '2s',
     HOOKLINE_ASYNC_CONCURRENCY: '16',
     HOOKLINE_LOG_LEVEL: 'warn',
 };

@@ -176,11 +176,11 @@ export class ScheduleLedger {
         else if (isCut) from = by = time(before.ended_at);
         else {
             const delay = this.delays[before.n - 1], most = Math.max(...this.delays);
-            const asked = Math.min(last.askedUntil ? most : last.asked ?? 0, most);
-            const latest = Math.max(delay <= SHORT ? delay : delay * 1.2, asked);
-            const due = Math.min(last.askedUntil ?? 0, last.overFrom + most);
-            from = Math.max(last.overFrom + delay * 0.8, last.asked ? last.overFrom + asked : due);
-            by = last.overBy + latest;
+            const isHeard = before.status_code === (last.status ?? null); // an answer may have come too late
+            const until = isHeard ? last.askedUntil ?? 0 : 0, wait = isHeard ? last.asked ?? 0 : 0;
+            const over = isHeard ? last.overBy : Math.max(last.overBy, time(before.ended_at));
+            from = last.overFrom + Math.max(delay * 0.8, Math.min(Math.max(wait, until - last.overFrom), most));
+            by = over + Math.max(delay <= SHORT ? delay : delay * 1.2, until ? most : Math.min(wait, most));
         }
         assert.ok(at >= from - this.slack, `attempt ${attempt.n} came ${from - at} ms too early: ${told}`);
         const isExcused = isDead || isCut && this.losses !== this.downs;
