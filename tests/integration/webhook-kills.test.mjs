@@ -40,7 +40,7 @@ function report(t, kills, { late, ...seen }) {
     assert.ok(at(1) <= LATE, `an attempt was ${at(1)} ms late`);
 }
 
-test(`${KILLS} kills, SQLite`, { limit: LIMIT }, async (t) => {
+test('webhooks that wait when hookline is killed come at their time, as often as they may, and none is lost', { limit: LIMIT }, async (t) => {
     t.diagnostic(`HOOKLINE_TEST_SEED=${seed}`);
     const random = generator(seed);
     const app = await startServer(t, (x) => x.json({}));
@@ -61,7 +61,7 @@ test(`${KILLS} kills, SQLite`, { limit: LIMIT }, async (t) => {
     report(t, KILLS, await ledger.settle(control(sidecar)));
 });
 
-test(`kills of one of two replicas`, { limit: LIMIT }, async (t) => {
+test('webhooks that wait when one of two replicas is killed come at their time, as often as they may, and none is lost', { limit: LIMIT }, async (t) => {
     t.diagnostic(`HOOKLINE_TEST_SEED=${seed}`);
     const random = generator(seed);
     const all = await fleet(t, { env: SETTINGS });
