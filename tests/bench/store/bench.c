@@ -3,6 +3,7 @@
  *   bench_store                       beside the floor (an append and an fdatasync for all that is
  *                                     pending), with 1, 16 and 256 submitters
  *   bench_store --scale=N             1,000, 100,000 … N finished runs: get, list, accept, purge
+ *   bench_store --waiting=N           1,000, 100,000 … N deliveries that wait for hours: memory, opening, others
  *   bench_store --runs=N              that many runs, for a profiler: no floor, nothing is printed
  *
  *   --postgres=URL   the store on PostgreSQL, in a schema of its own (hookline_bench); the floor is a row
@@ -24,12 +25,13 @@
 #include "sample.h"
 #include "scale.h"
 #include "versus.h"
+#include "waiting.h"
 
 struct options {
     const char *dir;
     int rounds;
     double seconds;
-    uint64_t runs, scale;
+    uint64_t runs, scale, waiting;
     unsigned submitters, replicas;
     const char *postgres;
     bool is_json;
@@ -43,6 +45,7 @@ static struct options read_options(int argc, char **argv)
         {"seconds", required_argument, NULL, 's'},
         {"runs", required_argument, NULL, 'n'},
         {"scale", required_argument, NULL, 'x'},
+        {"waiting", required_argument, NULL, 'w'},
         {"submitters", required_argument, NULL, 'c'},
         {"json", no_argument, NULL, 'j'},
         {"postgres", required_argument, NULL, 'p'},
@@ -63,6 +66,8 @@ static struct options read_options(int argc, char **argv)
             options.runs = strtoull(optarg, NULL, 10);
         else if (name == 'x')
             options.scale = strtoull(optarg, NULL, 10);
+        else if (name == 'w')
+            options.waiting = strtoull(optarg, NULL, 10);
         else if (name == 'c')
             options.submitters = (unsigned)atoi(optarg);
         else if (name == 'p')
@@ -137,6 +142,8 @@ int main(int argc, char **argv)
         runs_use_postgres(options.postgres, options.replicas);
     if (options.scale > 0)
         scale(dir, options.scale, options.seconds);
+    else if (options.waiting > 0)
+        waiting(dir, options.waiting);
     else if (options.runs > 0)
         make_runs(options.submitters, options.runs);
     else

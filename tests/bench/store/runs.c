@@ -60,14 +60,19 @@ static struct hl_body new_body(size_t size)
     return body;
 }
 
-static void give_credit(struct runs_replica *replica, uint32_t n)
+static void give_credit_of(struct runs_replica *replica, uint32_t type, uint32_t n)
 {
     struct hl_credit *credit = calloc(1, sizeof(*credit));
     if (!credit)
         fail("credit", HL_ERR_NOMEM);
-    credit->m.msg.type = HL_STORE_CREDIT;
+    credit->m.msg.type = type;
     credit->n = n;
     post(replica, &credit->m);
+}
+
+static void give_credit(struct runs_replica *replica, uint32_t n)
+{
+    give_credit_of(replica, HL_STORE_CREDIT, n);
 }
 
 /* --- a run ---------------------------------------------------------------------------------- */
@@ -77,6 +82,10 @@ static void enqueue(struct queue *queue, struct load *load)
     (void)load;
     struct runs *runs = HL_CONTAINER_OF(queue, struct runs, queue);
     int64_t now_ms = hl_clock_wall_ms();
+    char url[64] = "";
+    if (runs->destinations > 0)
+        snprintf(
+            url, sizeof(url), "https://receiver-%u.example/hook", runs->next % runs->destinations);
     struct hl_accept tmpl = {
         .run_id = hl_id_next(&runs->ids, now_ms),
         .created_ms = now_ms,
@@ -86,6 +95,7 @@ static void enqueue(struct queue *queue, struct load *load)
         .target = HL_STR("/run"),
         .head = {payload, HEAD_SIZE},
         .body = new_body(PAYLOAD - HEAD_SIZE),
+        .webhook_url = hl_str_from(url),
     };
     struct hl_accept *accept = hl_accept_new(HL_STORE_ACCEPT, &tmpl);
     if (!accept)
@@ -131,6 +141,38 @@ static void on_finished(struct runs_replica *replica, struct hl_finish *finish)
         runs->ended[runs->n_ended++] = finish->run_id;
     hl_finish_free(finish);
     give_credit(replica, 1);
+    if (runs->destinations == 0)
+        load_run_ended(replica->load);
+}
+
+/* The receiver is in trouble: the next attempt is due much later. */
+static void on_leased(struct runs_replica *replica, struct hl_leased *l)
+{
+    int64_t now_ms = hl_clock_wall_ms();
+    struct hl_attempt_outcome *o = calloc(1, sizeof(*o));
+    if (!o)
+        fail("outcome", HL_ERR_NOMEM);
+    *o = (struct hl_attempt_outcome){.m.msg.type = HL_STORE_OUTCOME,
+        .delivery_id = l->delivery_id,
+        .round = l->round,
+        .n = l->n,
+        .verdict = HL_ATTEMPT_RETRY,
+        .http_status = 503,
+        .started_ms = now_ms,
+        .ended_ms = now_ms,
+        .next_ms = now_ms + replica->runs->due_in_ms,
+        .puts_off = true,
+        .health = HL_LANE_PROVEN};
+    hl_leased_free(l);
+    post(replica, &o->m);
+}
+
+static void on_put_off(struct runs_replica *replica, struct hl_attempt_outcome *o)
+{
+    if (o->m.rc)
+        fail("outcome", o->m.rc);
+    free(o);
+    give_credit_of(replica, HL_STORE_LEASE_CREDIT, 1);
     load_run_ended(replica->load);
 }
 
@@ -143,6 +185,10 @@ static void on_message(void *self, struct hl_msg *msg)
         on_claimed(replica, (struct hl_claimed *)msg);
     else if (msg->type == HL_STORE_FINISH)
         on_finished(replica, (struct hl_finish *)msg);
+    else if (msg->type == HL_STORE_LEASED)
+        on_leased(replica, HL_CONTAINER_OF(msg, struct hl_leased, msg));
+    else if (msg->type == HL_STORE_OUTCOME)
+        on_put_off(replica, (struct hl_attempt_outcome *)msg);
     else
         free(msg); /* there is work: another replica's, or this one's credit covers it */
 }
@@ -156,6 +202,12 @@ void runs_give_credit(struct runs *runs, struct load *load, uint32_t n)
             fail("mailbox", HL_ERR_NOMEM);
         give_credit(replica, n);
     }
+}
+
+void runs_give_lease_credit(struct runs *runs, uint32_t n)
+{
+    for (unsigned i = 0; i < runs->n; i++)
+        give_credit_of(&runs->replicas[i], HL_STORE_LEASE_CREDIT, n);
 }
 
 /* --- questions ------------------------------------------------------------------------------ */
@@ -271,7 +323,7 @@ static void open_replica(
         .webhook_attempts = 3,
         .webhook_per_host = 16,
         .max_queued_runs = 100000,
-        .max_pending_deliveries = 100000,
+        .max_pending_deliveries = 100000000,
         .store_max_bytes = {.percent = 80}};
     if (postgres_url)
         set_postgres(&config);

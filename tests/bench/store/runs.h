@@ -20,6 +20,10 @@ struct runs {
     unsigned n, next; /* next: takes the next run */
     struct hl_id_source ids;
     int64_t age_ms; /* how long ago a run is said to have ended */
+    /* Runs have a webhook, to so many destinations in turn; its first attempt has failed, and the next one
+     * is due in so long: the run has ended then. 0: they have none. */
+    unsigned destinations;
+    int64_t due_in_ms;
 
     /* Which runs have ended, in that order, if somebody wants to know. Borrowed. */
     struct hl_id *ended;
@@ -44,6 +48,9 @@ void runs_close(struct runs *runs);
 /* What the load may have under way at most. Once, before its first run: a store has one load, which ends
  * after it. */
 void runs_give_credit(struct runs *runs, struct load *load, uint32_t n);
+
+/* The same of deliveries. */
+void runs_give_lease_credit(struct runs *runs, uint32_t n);
 
 /* Asks for a run and waits; the rc of the answer. Any thread but the load's. */
 enum hl_err runs_get(struct runs *runs, const struct hl_id *id);
