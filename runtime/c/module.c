@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "c/takes.h"
+
 /* A name without a slash would be looked for where libraries are; what is meant is the file. */
 static void *open_object(const char *path)
 {
@@ -50,8 +52,11 @@ static enum hl_err list_functions(struct hl_module *module, const char *path, ch
         snprintf(why, HL_SETTINGS_WHY, "out of memory");
         return HL_ERR_NOMEM;
     }
-    for (size_t i = 0; i < module->count; i++)
+    for (size_t i = 0; i < module->count; i++) {
         module->callees[i].name = functions[i].name;
+        if (functions[i].parameters)
+            module->callees[i].input = hl_takes_write(functions[i].parameters);
+    }
     return HL_OK;
 }
 
@@ -71,6 +76,8 @@ enum hl_err hl_module_load(struct hl_module *module, const char *path, char why[
 
 void hl_module_fini(struct hl_module *module)
 {
+    for (size_t i = 0; module->callees && i < module->count; i++)
+        free((char *)(uintptr_t)module->callees[i].input);
     free(module->callees);
     module->callees = NULL;
 }

@@ -58,15 +58,28 @@ static enum hl_err describe(struct hl_directory *d)
     return err ? err : hl_buf_append(&d->unknown, ".", 2);
 }
 
+/* Names are identifiers: nothing in them needs to be escaped. */
+static enum hl_err list(struct hl_directory *d)
+{
+    enum hl_err err = hl_buf_append_str(&d->listing, HL_STR("{\"functions\":["));
+    for (size_t i = 0; !err && i < d->count; i++) {
+        const char *input = d->callees[i].input;
+        err = hl_buf_printf(&d->listing, "%s{\"name\":\"%s\",\"input\":%s}", i ? "," : "",
+            d->callees[i].name, input ? input : "null");
+    }
+    return err ? err : hl_buf_append_str(&d->listing, HL_STR("]}"));
+}
+
 enum hl_err hl_directory_init(struct hl_directory *directory, const struct hl_callee *callees,
     size_t count, char why[HL_SETTINGS_WHY])
 {
     *directory = (struct hl_directory){.callees = callees, .count = count};
     hl_buf_init(&directory->unknown, 0);
+    hl_buf_init(&directory->listing, 0);
     enum hl_err err = HL_OK;
     for (size_t i = 0; !err && i < count; i++)
         err = check(directory, i, why);
-    if (!err && (err = describe(directory)) != HL_OK)
+    if (!err && ((err = describe(directory)) != HL_OK || (err = list(directory)) != HL_OK))
         snprintf(why, HL_SETTINGS_WHY, "out of memory");
     if (err)
         hl_directory_fini(directory);
@@ -76,6 +89,7 @@ enum hl_err hl_directory_init(struct hl_directory *directory, const struct hl_ca
 void hl_directory_fini(struct hl_directory *directory)
 {
     hl_buf_fini(&directory->unknown);
+    hl_buf_fini(&directory->listing);
 }
 
 size_t hl_directory_find(const struct hl_directory *directory, struct hl_str path)

@@ -8,11 +8,15 @@
 
 #define HL_DIRECTORY_HEALTH "healthz" /* the server's own */
 #define HL_DIRECTORY_NONE   SIZE_MAX
+/* What the functions are and take, for whoever wants to show that: hookline's dashboard. No function
+ * can be there. */
+#define HL_DIRECTORY_LISTING "_hookline/functions"
 
 struct hl_directory {
     const struct hl_callee *callees; /* borrowed */
     size_t count;
     struct hl_buf unknown; /* NUL-terminated: the detail of a 404, with the names */
+    struct hl_buf listing; /* JSON: {"functions":[{"name","input"}]} */
 };
 
 /* HL_ERR_INVALID: a name that cannot be a function's, or one twice; `why` says which. */

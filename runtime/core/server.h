@@ -44,6 +44,8 @@ struct hl_callee {
     /* Its calls are taken by hl_call_take_async and no other way: for a host whose own event loop
      * runs them. */
     bool is_async;
+    /* What it takes: the JSON Schema of a body, as JSON text. NULL: the host does not know. */
+    const char *input;
 };
 
 /* Listens and starts the loop's thread. Borrows `callees` until hl_server_free; copies the rest.

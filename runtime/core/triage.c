@@ -27,6 +27,15 @@ static struct hl_triage answer_health(const struct hl_desk *desk, enum hl_method
         .status = 200, .type = HL_STR("application/json"), .body = HL_STR("{\"status\":\"ok\"}")};
 }
 
+static struct hl_triage answer_listing(const struct hl_desk *desk, enum hl_method method)
+{
+    if (method != HL_METHOD_GET && method != HL_METHOD_HEAD)
+        return refuse(HL_REFUSAL_FUNCTION_LISTING_METHOD);
+    return (struct hl_triage){.status = 200,
+        .type = HL_STR("application/json"),
+        .body = hl_buf_str(&desk->directory.listing)};
+}
+
 /* Absent is as good as JSON: there is nothing else that a function takes. */
 static bool is_type_good(const struct hl_head *head)
 {
@@ -43,6 +52,8 @@ struct hl_triage hl_triage_request(const struct hl_desk *desk, const struct hl_h
         return refuse(HL_REFUSAL_TARGET_NO_PATH);
     if (hl_str_eq(target.path, HL_STR("/" HL_DIRECTORY_HEALTH)))
         return answer_health(desk, head->method_id);
+    if (hl_str_eq(target.path, HL_STR("/" HL_DIRECTORY_LISTING)))
+        return answer_listing(desk, head->method_id);
     size_t callee = hl_directory_find(&desk->directory, target.path);
     if (callee == HL_DIRECTORY_NONE)
         return refuse_unknown(desk);

@@ -47,10 +47,16 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     return object;
 }
 
+static void free_callee(struct hl_callee *callee)
+{
+    free((char *)(uintptr_t)callee->name);
+    free((char *)(uintptr_t)callee->input);
+}
+
 static void free_callees(struct py_server *self)
 {
     for (size_t i = 0; i < self->callee_count; i++)
-        free((char *)(uintptr_t)self->callees[i].name);
+        free_callee(&self->callees[i]);
     free(self->callees);
     self->callees = NULL;
     self->callee_count = 0;
@@ -67,19 +73,22 @@ static void server_dealloc(PyObject *object)
     Py_DecRef((PyObject *)type);
 }
 
-/* One (name, is_raw, is_async) of the list. */
+/* One (name, is_raw, is_async, input) of the list. */
 static int read_callee(PyObject *item, struct hl_callee *callee)
 {
-    const char *name;
+    const char *name, *input;
     int is_raw, is_async;
-    if (!PyArg_ParseTuple(item, "spp", &name, &is_raw, &is_async))
+    if (!PyArg_ParseTuple(item, "sppz", &name, &is_raw, &is_async, &input))
         return -1;
     callee->name = strdup(name);
+    callee->input = input ? strdup(input) : NULL;
     callee->is_raw = is_raw;
     callee->is_async = is_async;
-    if (!callee->name)
-        PyErr_NoMemory();
-    return callee->name ? 0 : -1;
+    if (callee->name && (callee->input || !input))
+        return 0;
+    free_callee(callee);
+    PyErr_NoMemory();
+    return -1;
 }
 
 static int read_callees(struct py_server *self, PyObject *list)

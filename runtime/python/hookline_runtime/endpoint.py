@@ -2,14 +2,17 @@
 import difflib
 import functools
 import inspect
+import json
 import logging
 import re
 import typing
 
-from .hint import Mismatch, converter_of, nullable
+from .hint import Mismatch, any_of, converter_of, nullable, schema_of
 from .request import Request
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}", re.ASCII)
+LONGEST_DEFAULT = 4096  # characters of its JSON: a longer one is not told
+LONGEST_ABOUT = 1000
 RESERVED = {"setup", "healthz"}  # the one runs before the first call, the other is the server's own
 
 _log = logging.getLogger(__name__)
@@ -31,6 +34,7 @@ class Endpoint:
         self.function = function
         self._converters = {}  # by parameter; None: any value
         self._required = []
+        self._schemas = {}  # by parameter, as others read them
         self._positional = []  # parameters that Python takes by position only: def f(a, /)
         self._takes_any_name = False
         self._convert_other = _refuse_name  # what is not a parameter; with **members their hint's
@@ -70,10 +74,29 @@ class Endpoint:
             if parameter.default is None:
                 convert = nullable(convert)
             self._converters[parameter.name] = convert
+            self._schemas[parameter.name] = _schema(parameter, hint)
             if parameter.default is parameter.empty:
                 self._required.append(parameter.name)
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 self._positional.append(parameter)
+
+    def input(self):
+        """The JSON Schema of a body, as text; None where that is not for us to know."""
+        if self.is_raw:
+            return None
+        schema = {
+            "type": "object",
+            "properties": self._schemas,
+            "required": self._required,
+            "additionalProperties": self._takes_any_name,
+        }
+        about = inspect.getdoc(self.function) if inspect.isfunction(self.function) else None
+        if about:
+            schema["description"] = about.partition("\n\n")[0][:LONGEST_ABOUT]
+        try:
+            return json.dumps(schema, allow_nan=False)
+        except (TypeError, ValueError):  # a Literal of something that JSON has no form for
+            return None
 
     def call(self, members):
         """The function's result with these members as its arguments; raises BadArguments before it is called. If it
@@ -132,6 +155,19 @@ class Endpoint:
             else:
                 values.append(parameter.default)
         return values
+
+
+def _schema(parameter, hint):
+    schema = schema_of(hint) if hint is not None else {}
+    if parameter.default is parameter.empty:
+        return schema
+    if parameter.default is None and schema:
+        schema = any_of([schema, {"type": "null"}])
+    try:
+        text = json.dumps(parameter.default, allow_nan=False)
+    except (TypeError, ValueError):
+        return schema
+    return {**schema, "default": parameter.default} if len(text) <= LONGEST_DEFAULT else schema
 
 
 def _refuse_name(value):

@@ -68,6 +68,38 @@ def converter_of(hint):
     return None
 
 
+def schema_of(hint):
+    """The JSON Schema of what such a hint takes; {} when any value will do."""
+    if hint is None:
+        hint = type(None)
+    if isinstance(hint, type) and hint in SCHEMAS:
+        return dict(SCHEMAS[hint])
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Union or origin is UnionType:
+        return any_of([schema_of(option) for option in arguments])
+    if origin is typing.Literal:
+        return {"enum": list(arguments)}
+    if origin in ARRAYS:
+        return _with("array", "items", arguments[:1])
+    if origin in OBJECTS:
+        return _with("object", "additionalProperties", arguments[1:])
+    return {}
+
+
+def any_of(schemas):
+    """The schema of what one of them takes."""
+    flat = [option for schema in schemas for option in schema.get("anyOf", [schema])]
+    options = [option for i, option in enumerate(flat) if option not in flat[:i]]
+    if {} in options:
+        return {}
+    return options[0] if len(options) == 1 else {"anyOf": options}
+
+
+def _with(kind, keyword, hints):
+    inner = schema_of(hints[0]) if hints else {}
+    return {"type": kind, keyword: inner} if inner else {"type": kind}
+
+
 def nullable(converter):
     """The same converter, for which null is good as well: the default of its parameter is None."""
     return converter and _union_of([PLAIN[type(None)], converter])
@@ -110,6 +142,18 @@ PLAIN = {kind: _exactly(kind) for kind in (type(None), bool, int, str, list, dic
 PLAIN.update({float: _to_float, bytes: _to_bytes})
 ARRAYS = {list, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection}
 OBJECTS = {dict, collections.abc.Mapping, collections.abc.MutableMapping}
+
+
+SCHEMAS = {
+    type(None): {"type": "null"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    bytes: {"type": "string", "contentEncoding": "base64"},
+    list: {"type": "array"},
+    dict: {"type": "object"},
+}
 
 
 def _union(hints):

@@ -36,7 +36,7 @@ class Host:
 
     def callees(self):
         """What the server has to know of the endpoints, in the order of the numbers by which it calls them."""
-        return [(endpoint.name, endpoint.is_raw, endpoint.is_async) for endpoint in self._endpoints]
+        return [(endpoint.name, endpoint.is_raw, endpoint.is_async, endpoint.input()) for endpoint in self._endpoints]
 
     def run(self, concurrency):
         """Serves until the server has stopped and every call is answered."""

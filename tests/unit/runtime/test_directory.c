@@ -29,6 +29,21 @@ Test(directory, finds_a_function_by_its_path)
     hl_directory_fini(&d);
 }
 
+Test(directory, lists_each_function_with_what_it_takes)
+{
+    static const struct hl_callee callees[] = {
+        {.name = "run", .input = "{\"type\":\"object\"}"}, {.name = "other", .is_raw = true}};
+    struct hl_directory d;
+    cr_assert_eq(hl_directory_init(&d, callees, 2, why), HL_OK);
+    cr_expect(hl_str_eq(hl_buf_str(&d.listing),
+        HL_STR("{\"functions\":[{\"name\":\"run\",\"input\":{\"type\":\"object\"}},"
+               "{\"name\":\"other\",\"input\":null}]}")));
+    hl_directory_fini(&d);
+    cr_assert_eq(hl_directory_init(&d, callees, 0, why), HL_OK);
+    cr_expect(hl_str_eq(hl_buf_str(&d.listing), HL_STR("{\"functions\":[]}")));
+    hl_directory_fini(&d);
+}
+
 Test(directory, takes_identifiers_and_nothing_else)
 {
     struct hl_directory d;

@@ -1,0 +1,11 @@
+/* takes.h - what a function takes, as others read it: the JSON Schema of its parameters. */
+#ifndef HL_C_TAKES_H
+#define HL_C_TAKES_H
+
+#include "hookline/function.h"
+
+/* JSON text, owned by the caller (free). NULL: out of memory, or a name is no UTF-8. `parameters` is not
+ * NULL. */
+char *hl_takes_write(const struct hl_fn_parameter *parameters);
+
+#endif
