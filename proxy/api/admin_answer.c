@@ -35,13 +35,6 @@ void hl_admin_answer_end(struct hl_admin_connection *c)
     c->method = HL_METHOD_OTHER; /* until the next head says */
 }
 
-static void on_checked(struct hl_auth_wait *wait);
-
-static void begin(struct hl_admin_connection *c)
-{
-    hl_auth_wait_init(&c->answer.wait, on_checked);
-}
-
 /* ---- endpoints ---- */
 
 static void write_answer(struct hl_admin_connection *c, const struct hl_api_response *response)
@@ -72,11 +65,37 @@ static void say(struct hl_admin_connection *c, const struct hl_refusal *why)
     write_answer(c, &(struct hl_api_response){.refusal = why});
 }
 
+static void say_json(struct hl_admin_connection *c, struct hl_str json)
+{
+    struct hl_api_response response = {.status = 200, .content_type = HL_STR("application/json")};
+    if (hl_buf_append_str(&response.body, json) == HL_OK)
+        write_answer(c, &response);
+    else
+        say(c, hl_refusal(HL_REFUSAL_ADMIN_MEMORY));
+    hl_buf_fini(&response.body);
+}
+
+static void say_cause(struct hl_admin_connection *c, enum hl_refusal_cause cause)
+{
+    say(c, hl_refusal(cause));
+}
+
+static const struct hl_admin_pass_answers answers = {
+    .end = hl_admin_answer_end, .refuse = say_cause, .json = say_json};
+
 static void refuse(struct hl_admin_connection *c, const struct hl_refusal *why)
 {
     c->must_close = true;
     c->minor = 1;
     say(c, why);
+}
+
+static void on_checked(struct hl_auth_wait *wait);
+
+static void begin(struct hl_admin_connection *c)
+{
+    hl_auth_wait_init(&c->answer.wait, on_checked);
+    c->answer.pass.answers = &answers;
 }
 
 /* ---- who asks ---- */
@@ -93,12 +112,14 @@ static bool is_public(struct hl_str path)
            hl_str_eq(path, HL_STR("/metrics"));
 }
 
-/* What stands between a page that a browser shows and this listener. */
+/* What stands between a page that a browser shows and this listener. What an app does when it is
+ * called with GET is not known here. */
 static enum hl_refusal_cause find_barrier(
-    const struct hl_admin_connection *c, const struct hl_head *head)
+    const struct hl_admin_connection *c, const struct hl_head *head, bool is_call)
 {
     const struct hl_config *config = c->home->view.config;
-    bool changes = head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD;
+    bool changes =
+        is_call || (head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD);
     if (c->is_local)
         return HL_REFUSAL_NONE;
     if (!hl_admin_access_serves_host(config->admin_hosts, head->host))
@@ -112,11 +133,15 @@ static void take_head(struct hl_admin_connection *c, const struct hl_head *head)
 {
     struct hl_str token;
     struct hl_target target;
+    bool has_path = hl_target_split(head->target, &target);
+    bool is_call = has_path && hl_admin_pass_is_call(target.path);
     c->answer.refusal = (struct hl_refusal){.status = 0};
-    c->answer.barrier = find_barrier(c, head);
+    c->answer.barrier = find_barrier(c, head, is_call);
     c->answer.token.n = 0;
     hl_last_event_read(&c->answer.last_event, head);
-    if (c->is_open || !hl_target_split(head->target, &target) || !is_rest(target.path))
+    if (is_call && !hl_admin_pass_take_head(c, head))
+        c->answer.barrier = HL_REFUSAL_ADMIN_MEMORY;
+    if (c->is_open || !has_path || !is_rest(target.path))
         return;
     if (hl_credential_find(head, &token, &c->answer.refusal)) {
         c->answer.refusal.status = 0;
@@ -182,8 +207,16 @@ static void answer(struct hl_admin_connection *c)
         refuse_asker(c, hl_refusal(c->answer.barrier));
         return;
     }
+    if (hl_admin_pass_is_call(target.path)) {
+        hl_admin_pass_call(c, target.path);
+        return;
+    }
     if (is_rest(target.path) && !c->is_open && !knows_asker(c, target.path, &asker))
         return;
+    if (hl_admin_pass_is_listing(target.path)) {
+        hl_admin_pass_list(c);
+        return;
+    }
     struct hl_api_request request = {.method = c->method,
         .path = target.path,
         .query = target.query,
@@ -345,6 +378,7 @@ static void on_drained(struct hl_admin_connection *c)
         read_file(c);
     if (c->answer.follower)
         hl_follower_go_on(c->answer.follower);
+    hl_admin_pass_drained(c);
 }
 
 static void abandon(struct hl_admin_connection *c)
@@ -355,6 +389,7 @@ static void abandon(struct hl_admin_connection *c)
     hl_auth_cancel(&c->answer.wait);
     wipe_token(c);
     hl_buf_fini(&c->answer.token);
+    hl_admin_pass_drop(c);
     hl_follower_free(c->answer.follower);
     c->answer.follower = NULL;
     drop_file(c);

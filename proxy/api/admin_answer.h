@@ -3,6 +3,7 @@
 #ifndef HL_API_ADMIN_ANSWER_H
 #define HL_API_ADMIN_ANSWER_H
 
+#include "api/admin_pass.h"
 #include "api/rest.h"
 #include "auth/seat.h"
 #include "base/buf.h"
@@ -28,7 +29,8 @@ struct hl_admin_answer {
     struct hl_id followed;        /* the run */
     void (*on_followed)(struct hl_admin_connection *c); /* all of it went out */
     struct hl_last_event last_event;
-    struct hl_buf head; /* of an answer with a file, until its first piece is there */
+    struct hl_admin_pass pass; /* somebody else answers */
+    struct hl_buf head;        /* of an answer with a file, until its first piece is there */
 };
 
 extern const struct hl_admin_responder hl_admin_answers;

@@ -193,7 +193,7 @@ static void wait_on(struct hl_admin_connection *c)
         return;
     }
     hl_stall_end(&c->stall);
-    bool is_following = c->state == HL_ADMIN_ANSWER && c->answer.follower;
+    bool is_following = c->state == HL_ADMIN_ANSWER && (c->answer.follower || c->answer.pass.other);
     if (c->state == HL_ADMIN_ANSWER && !(is_following && c->has_ended)) {
         if (is_following && c->in.n < READ_SIZE)
             hl_stream_resume(&c->stream); /* only reading tells that the peer has gone */
@@ -273,6 +273,8 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
     c->minor = head->minor;
     c->must_close = !head->is_persistent;
     c->target.n = c->body.n = 0;
+    c->max_body = HL_ADMIN_MAX_BODY;
+    c->too_large = HL_REFUSAL_REST_BODY_TOO_LARGE;
     keep_tags(c, head);
     const struct hl_field *codings = hl_head_field(head, HL_FIELD_ACCEPT_ENCODING);
     c->accepts_gzip = codings && hl_coding_is_accepted(codings->value, HL_STR("gzip"));
@@ -281,8 +283,8 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
         hl_admin_connection_close(c);
         return false;
     }
-    if (c->messages.left > HL_ADMIN_MAX_BODY) {
-        c->home->responder->refuse(c, hl_refusal(HL_REFUSAL_REST_BODY_TOO_LARGE));
+    if (c->messages.left > c->max_body) {
+        c->home->responder->refuse(c, hl_refusal(c->too_large));
         return false;
     }
     c->state = HL_ADMIN_BODY;
@@ -327,8 +329,8 @@ static bool take_body(struct hl_admin_connection *c)
     struct hl_str bytes = hl_buf_str(&c->in), data;
     struct hl_refusal fault;
     enum hl_message_event event = hl_message_read_body(&c->messages, &bytes, &data, &fault);
-    if (event == HL_MESSAGE_DATA && c->body.n + data.n > HL_ADMIN_MAX_BODY)
-        c->home->responder->refuse(c, hl_refusal(HL_REFUSAL_REST_BODY_TOO_LARGE));
+    if (event == HL_MESSAGE_DATA && c->body.n + data.n > c->max_body)
+        c->home->responder->refuse(c, hl_refusal(c->too_large));
     else if (event == HL_MESSAGE_FAULT)
         c->home->responder->refuse(c, &fault);
     else if (event == HL_MESSAGE_DATA && !keep_body(c, data))

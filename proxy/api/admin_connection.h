@@ -13,7 +13,7 @@
 #include "net/stall.h"
 
 #define HL_ADMIN_MAX_HEAD (16 * 1024) /* more: 431 */
-#define HL_ADMIN_MAX_BODY (64 * 1024) /* more: 413 */
+#define HL_ADMIN_MAX_BODY (64 * 1024) /* more: 413, unless the responder takes it */
 #define HL_ADMIN_MAX_TAGS 128         /* a longer If-None-Match is passed over */
 
 struct hl_admin_connection;
@@ -76,6 +76,8 @@ struct hl_admin_connection {
 
     /* the present request */
     struct hl_buf target, body;
+    size_t max_body;                 /* more is refused with too_large: the responder may say */
+    enum hl_refusal_cause too_large; /* otherwise when it takes the head */
     enum hl_method method;
     uint8_t minor;
     bool must_close; /* after its answer */

@@ -56,6 +56,11 @@ struct hl_auth_seat *hl_rest_seat(struct hl_rest *rest)
     return rest->seat;
 }
 
+struct hl_auth *hl_rest_auth(struct hl_rest *rest)
+{
+    return rest->calls.parts.auth;
+}
+
 struct hl_follow_desk *hl_rest_desk(struct hl_rest *rest)
 {
     return &rest->desk;

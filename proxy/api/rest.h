@@ -21,6 +21,8 @@ void hl_rest_free(struct hl_rest *rest); /* NULL-safe */
 
 /* Where the fronts of this thread ask who calls; NULL: no token is asked for. */
 struct hl_auth_seat *hl_rest_seat(struct hl_rest *rest);
+/* Who signs tokens; NULL: nobody. */
+struct hl_auth *hl_rest_auth(struct hl_rest *rest);
 /* Where those sit who follow events on the same thread. */
 struct hl_follow_desk *hl_rest_desk(struct hl_rest *rest);
 /* Where workers send HL_WORKER_INQUIRY. */

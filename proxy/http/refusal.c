@@ -434,6 +434,16 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "There is nothing here: the dashboard is at /; /healthz, /readyz, /metrics and /v2 are "
         "served."),
     ROW(ADMIN_MEMORY, 503, "Out of memory."),
+    ROW(PASS_UNREACHABLE, 502,
+        "It could not be passed on: no connection was had. Calls sent from the dashboard go to "
+        "HOOKLINE_LISTEN."),
+    ROW(PASS_UNREADABLE, 502, "What was answered cannot be read as HTTP."),
+    ROW(PASS_LATE, 504, "Nothing was answered within 5 s."),
+    ROW(PASS_BODY_TOO_LARGE, 413,
+        "A call that is sent here may have a body of 256 KiB at most: send it to HOOKLINE_LISTEN."),
+    WITH(FUNCTIONS_METHOD, 405, "Allow: GET, HEAD", "The app's functions are listed with GET."),
+    LATER(FUNCTIONS_NOT_READY, 503, CALLS,
+        "The app is not ready: it is asked for its functions when it is."),
     WITH(ASSET_METHOD, 405, "Allow: GET, HEAD", "The dashboard's files can only be read."),
     ROW(ASSET_MEMORY, 503, "There is not enough memory to send the dashboard."),
     ROW(FIGURES_AFTER, 400, "The parameter after is the number of a sample, such as 17."),
@@ -446,6 +456,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(FUNCTION_BODY_TOO_LARGE, 413,
         "The request's body is longer than HOOKLINE_FUNCTION_MAX_BODY allows."),
     ROW(FUNCTION_UNKNOWN, 404, "%s"), /* and which there are */
+    WITH(FUNCTION_LISTING_METHOD, 405, "Allow: GET, HEAD", "The functions are listed with GET."),
     WITH(FUNCTION_METHOD, 405, "Allow: POST", "A function is called with POST."),
     ROW(FUNCTION_TYPE, 415,
         "A function takes a JSON object: send it with Content-Type: application/json."),
