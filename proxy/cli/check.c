@@ -1,6 +1,6 @@
 /* check.c - `hookline config check`: all that a start would open is looked at, by the functions
  * that the start calls or that share their rules with those.
- * Promise: nothing is made, changed or left; a sidecar that runs on the data directory is not in the
+ * Promise: nothing is changed or left; a sidecar that runs on the data directory is not in the
  * way. Every fault is said, not only the first.
  * Not here: what is wrong with what (the folders'). */
 #include "cli/check.h"

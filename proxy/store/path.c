@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,13 +73,32 @@ enum hl_err hl_path_parent(char *out, const char *path)
     return HL_OK;
 }
 
+/* Rights are not the whole truth: root has them in /proc, too, where nothing can be made. A file
+ * without a name is gone with its descriptor; where the file system knows none, an empty directory
+ * is made and removed. */
+static enum hl_err try_to_make(const char *dir)
+{
+    char name[HL_PATH_MAX];
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        close(fd);
+        return HL_OK;
+    }
+    enum hl_err err = hl_path(name, "%s/.hookline-XXXXXX", dir);
+    if (err)
+        return err;
+    if (!mkdtemp(name))
+        return hl_err_from_errno(errno);
+    return rmdir(name) == 0 ? HL_OK : hl_err_from_errno(errno);
+}
+
 enum hl_err hl_path_may_make(const char *path)
 {
     char dir[HL_PATH_MAX];
     enum hl_err err = hl_path_parent(dir, path);
     if (!err && faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) < 0)
         err = hl_err_from_errno(errno);
-    return err;
+    return err ? err : try_to_make(dir);
 }
 
 enum hl_err hl_path_may_write(const char *path)

@@ -12,8 +12,8 @@ HL_MUST_CHECK enum hl_err hl_path(char *out, const char *fmt, ...) HL_PRINTF(2, 
 
 /* The directory that `path` is in, into out[HL_PATH_MAX]. */
 HL_MUST_CHECK enum hl_err hl_path_parent(char *out, const char *path);
-/* Whether this process may make a file or directory at `path`, where there is none: what the
- * directory around it says. errno is set. */
+/* Whether this process can make a file or directory at `path`, where there is none: tried beside it, and
+ * nothing is left. errno is set. Blocks. */
 HL_MUST_CHECK enum hl_err hl_path_may_make(const char *path);
 /* The same for opening a file to read and write it, which makes it where there is none. */
 HL_MUST_CHECK enum hl_err hl_path_may_write(const char *path);

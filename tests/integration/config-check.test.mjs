@@ -350,3 +350,20 @@ test('beside a running sidecar, what that one holds is not a fault', async (t) =
     assert.equal(wrong.code, 2);
     assert.match(wrong.stderr, /^hookline: HOOKLINE_JWT_JWKS_FILE: /m);
 });
+
+test('where nothing can be made is said to whoever has all rights, too', async (t) => {
+    const home = await temporaryDirectory(t);
+    for (const [place, variable] of [
+        [{ HOOKLINE_DATA_DIR: '/proc/hookline' }, 'HOOKLINE_DATA_DIR'],
+        [{ HOOKLINE_KEY_FILE: '/proc/hookline.key' }, 'HOOKLINE_KEY_FILE'],
+        [{ HOOKLINE_KEY_FILE: join(home, 'missing', 'key') }, 'HOOKLINE_KEY_FILE'],
+    ]) {
+        const env = await settings(join(home, 'data'), { HOOKLINE_APP_URL: 'http://127.0.0.1:1', ...place });
+        const checked = await check(home, env);
+        assert.equal(checked.code, 2, checked.stdout);
+        assert.equal(checked.stdout, '');
+        assert.ok(checked.lines[0].startsWith(variable), checked.lines[0]);
+        assert.equal(checked.lines[0], await refusal(env));
+        await rm(join(home, 'data'), { recursive: true, force: true });
+    }
+});

@@ -1,6 +1,6 @@
 /* check.c - what a start would find wrong with the data directory, without one: beside a running
  * process, or with none. Any thread that may block.
- * Promise: no file is made, changed, locked against a start or left behind.
+ * Promise: no file is changed, locked against a start or left behind.
  * Not here: what is wrong with what (data_dir.c, sqlite.c, schema.c, key.c, meta.c): the same
  * functions say it. */
 #include "store/sqlite/check.h"
