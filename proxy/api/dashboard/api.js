@@ -37,7 +37,7 @@ export async function signIn(token, project) {
     if (token && /[^!-~]/.test(token)) throw new ApiError(401, 'It has characters in it that no token has.');
     session = { token, project, role: 'invoke', apps: [] };
     try {
-        Object.assign(session, await get(''));
+        Object.assign(session, await get(''), { isKnown: true });
         sessionStorage.setItem(KEY, JSON.stringify({ token, project }));
     } catch (error) {
         session = null;
@@ -71,8 +71,7 @@ export async function request(method, path, { query = {}, headers: more = {}, bo
     const parameters = Object.entries(query).filter(([, value]) => value !== '' && value != null);
     const search = new URLSearchParams(parameters).toString();
     const url = (path.startsWith('/v2/') ? path : base + path) + (search && `?${search}`);
-    const headers = { ...more };
-    if (session?.token) headers.Authorization = `Bearer ${session.token}`;
+    const headers = { ...more, ...authorization() };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     const response = await fetchSoon(url, { method, headers, body: JSON.stringify(body) }, signal);
     setClock(response.headers.get('Date'));
@@ -82,15 +81,31 @@ export async function request(method, path, { query = {}, headers: more = {}, bo
         await explain(response),
         Number(response.headers.get('Retry-After')),
     );
-    if (response.status === 401) onRefused.call(error);
+    // Whoever is just signing in is told where it was tried, and nothing that was typed is lost.
+    if (response.status === 401 && session?.isKnown) onRefused.call(error);
     throw error;
 }
 
-/** A response's head, before patience ends. */
-async function fetchSoon(url, options, signal) {
+/**
+ * A call of the app, by way of this listener: the response, whatever it is, however long the app takes. What refuses it
+ * may be the app: that ends no session.
+ */
+export async function call(method, path, { query, headers = {}, text, signal }) {
+    const search = query && new URLSearchParams(query).toString();
+    const all = { ...headers, ...authorization() };
+    const options = { method, headers: all, body: method === 'GET' ? undefined : text };
+    return fetchSoon(path + (search && `?${search}`), options, signal, 0);
+}
+
+function authorization() {
+    return session?.token ? { Authorization: `Bearer ${session.token}` } : {};
+}
+
+/** A response's head, before patience ends; 0 has no end. */
+async function fetchSoon(url, options, signal, patience = PATIENCE) {
     const gone = new AbortController();
     const stop = () => gone.abort();
-    const timer = setTimeout(stop, PATIENCE);
+    const timer = patience && setTimeout(stop, patience);
     signal?.addEventListener('abort', stop);
     try {
         return await fetch(url, {

@@ -1,5 +1,6 @@
 // chart.js - small line and bar charts of the last hour, in SVG.
 import { fill, h, s } from './dom.js';
+import { formatter } from './zone.js';
 
 const LEAST_WIDTH = 240;
 const HEIGHT = 132;
@@ -8,8 +9,8 @@ const RIGHT = 6;
 const BOTTOM = 20;
 const TOP = 8;
 const SPAN = 3_600_000;
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
-const exact = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const clock = formatter({ timeStyle: 'short' });
+const exact = formatter({ timeStyle: 'medium' });
 
 /** The next of 1, 2, 4, 6 times a power of ten: of which the half is a round number too. */
 function ceiling(value) {
@@ -96,7 +97,7 @@ export class Chart {
             const at = now - minutes * 60_000;
             const anchor = minutes === 0 ? 'end' : minutes === 60 ? 'start' : 'middle';
             const place = { x: this.#x(at), y: HEIGHT - 5, 'text-anchor': anchor };
-            return s('text.axis', place, clock.format(at));
+            return s('text.axis', place, clock(at));
         });
         return [heights, times];
     }
@@ -190,7 +191,7 @@ export class Chart {
             const text = value == null ? '–' : format(value);
             return h('span', {}, h(`i.key.is-${kind}`), `${name} `, h('b', {}, text));
         });
-        const when = (isBars ? clock : exact).format(this.#drawn.at[index]);
+        const when = (isBars ? clock : exact)(this.#drawn.at[index]);
         fill(this.#readout, parts, h('span.when', {}, when));
     }
 }

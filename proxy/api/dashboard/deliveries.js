@@ -3,6 +3,7 @@ import * as api from './api.js';
 import { answerList } from './answers.js';
 import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
 import { announce, button, fill, h, isNear, note, renew, select, showStale } from './dom.js';
+import { exportButton } from './export_button.js';
 import { TIME_OPTIONS, changeFilter, readFilter, readStatus, statusField, timeBounds, timeFields } from './filter.js';
 import { id, plural, time, visible } from './format.js';
 import { findPlace, goBackTo } from './place.js';
@@ -29,7 +30,14 @@ const STATE_WORDS = { dead: 'dead letters', delivered: 'delivered webhooks' };
 export function show(main, route) {
     const query = readFilter(route.query, OPTIONS);
     const list = new DeliveryList(query);
-    fill(main, h('h1', {}, 'Deliveries'), showTabs(query), showFilters(query), list.elements);
+    const saving = exportButton({
+        name: 'deliveries',
+        path: '/deliveries',
+        rows: 'deliveries',
+        query: () => list.filter,
+    });
+    const title = h('div.title-row', {}, h('h1', {}, 'Deliveries'), saving);
+    fill(main, title, showTabs(query), showFilters(query), list.elements);
     return list.begin();
 }
 
@@ -107,7 +115,6 @@ class DeliveryList {
     #cursor = null; // below what is shown; null: nothing is there
     #searchedTo = null;
     #query;
-    #filter;
     #polling;
 
     #problem = h('div');
@@ -119,7 +126,7 @@ class DeliveryList {
 
     constructor(query) {
         this.#query = query;
-        this.#filter = listFilter(query);
+        this.filter = listFilter(query);
     }
 
     /** Answers what ends it. */
@@ -134,12 +141,12 @@ class DeliveryList {
             const deliveries = [...this.#shown.values()].map(({ delivery }) => delivery);
             const left = deliveries.find(({ delivery_id: key }) => this.#shown.get(key).row === row)?.delivery_id;
             if (deliveries.length)
-                keep({ deliveries, cursor: this.#cursor, newest: this.#newest, filter: this.#filter, opened: this.#opened, chosen: this.#chosen, left });
+                keep({ deliveries, cursor: this.#cursor, newest: this.#newest, filter: this.filter, opened: this.#opened, chosen: this.#chosen, left });
         };
     }
 
     #restore({ deliveries, cursor, newest, filter, opened, chosen, left, ...where }) {
-        this.#filter = filter;
+        this.filter = filter;
         this.#opened = opened;
         this.#chosen = chosen;
         this.#cursor = cursor;
@@ -151,7 +158,7 @@ class DeliveryList {
     async #turn(signal) {
         const isOpen = [...this.#shown.values()].some(({ delivery }) => delivery.state === 'pending');
         const limit = !this.#newest || isOpen ? PAGE : FEW;
-        const answer = await api.get('/deliveries', { query: { ...this.#filter, limit }, signal });
+        const answer = await api.get('/deliveries', { query: { ...this.filter, limit }, signal });
         if (!this.#newest) {
             this.#newest = answer.deliveries[0]?.delivery_id ?? null;
             this.#take(answer);
@@ -292,7 +299,7 @@ class DeliveryList {
             this.#bar,
             n === free.length ? button('Choose none', () => choose([]), 'quiet.small') : button(`Choose all ${free.length} shown`, () => choose(free), 'quiet.small'),
             n ? button(`Redeliver ${n} chosen…`, () => this.#redeliver({ which: 'those that were chosen', ids: [...this.#chosen] }), 'small') : null,
-            all ? button(`Redeliver all ${all}…`, () => this.#redeliver({ which: describe(this.#query), filter: this.#filter }), 'small') : null,
+            all ? button(`Redeliver all ${all}…`, () => this.#redeliver({ which: describe(this.#query), filter: this.filter }), 'small') : null,
         );
         const same = hadFocus && [...this.#bar.children].find((child) => child.textContent === hadFocus);
         if (hadFocus) (same || this.#bar.firstChild).focus();
@@ -323,7 +330,7 @@ class DeliveryList {
     async #showOlder(pressed) {
         pressed.disabled = true;
         try {
-            this.#take(await api.get('/deliveries', { query: { ...this.#filter, limit: PAGE, cursor: this.#cursor } }));
+            this.#take(await api.get('/deliveries', { query: { ...this.filter, limit: PAGE, cursor: this.#cursor } }));
         } catch (error) {
             const why = note('error', 'Older deliveries could not be loaded', h('p', {}, error.message));
             fill(this.#rest, why, this.#olderButton());

@@ -1,6 +1,7 @@
 // destinations.js - where webhooks go: which places do not answer, what waits for them, how the last hour was.
 import * as api from './api.js';
 import { badge, button, fill, h, note, renew, showStale } from './dom.js';
+import { exportButton } from './export_button.js';
 import { duration, number, plural, time, visible } from './format.js';
 
 const EVERY = 10_000;
@@ -13,7 +14,15 @@ export function show(main) {
     const table = makeTable(body);
     const rest = h('div.rest');
     let pages = 1; // as many as are looked at each time
-    fill(main, h('h1', { id: 'destinations' }, 'Destinations'), problem, table, rest);
+    const saving = exportButton({
+        name: 'destinations',
+        path: '/destinations',
+        rows: 'destinations',
+        query: () => ({}),
+        about: 'All destinations of the project’s webhooks.',
+    });
+    const title = h('div.title-row', {}, h('h1', { id: 'destinations' }, 'Destinations'), saving);
+    fill(main, title, problem, table, rest);
     table.hidden = true;
 
     async function turn(signal) {

@@ -63,6 +63,7 @@ const ICONS = {
     running: 'M8 2.5a5.5 5.5 0 1 1-5.5 5.5',
     queued: 'M8 4v4l2.5 1.5M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2z',
     retry: 'M12.5 5.5A5 5 0 1 0 13 9M13 2.5v3.2H9.8',
+    lock: 'M4 7.5h8v6H4zM5.5 7.5V5a2.5 2.5 0 0 1 5 0v2.5',
     warning: 'M8 2.5 14 13H2zM8 6.5v3M8 11.3v.2',
 };
 
@@ -109,10 +110,12 @@ export function command(text) {
     return h('div.command', {}, h('pre', { tabindex: 0, 'aria-label': 'command' }, text), copy(text));
 }
 
-/** A button that copies `text`. */
+/** A button that copies `text`, or what that answers when it is pressed; null: nothing. */
 export function copy(text, label = 'Copy') {
     const element = button(label, async () => {
-        const isCopied = await toClipboard(text, element);
+        const content = typeof text === 'function' ? text() : text;
+        if (content === null) return;
+        const isCopied = await toClipboard(content, element);
         element.textContent = isCopied ? 'Copied' : 'Not allowed: select and copy';
         if (isCopied) announce('Copied');
         setTimeout(() => (element.textContent = label), 3000);

@@ -1,23 +1,31 @@
 // format.js - times, sizes and texts of others, as people read them.
 import { now } from './clock.js';
 import { h } from './dom.js';
+import { formatter } from './zone.js';
 
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
-const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
-const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+const clock = formatter({ timeStyle: 'medium' });
+const day = formatter({ day: 'numeric', month: 'short' });
+const full = formatter({ dateStyle: 'medium', timeStyle: 'medium' });
+const date = formatter({ dateStyle: 'medium' });
 
-/** The local time, as short as today allows; the exact one in UTC when pointed at. */
+const STYLES = {
+    full,
+    date,
+    short: (at) => (date(at) === date(new Date()) ? clock(at) : `${day(at)}, ${clock(at)}`),
+};
+
+/** The time in the reader's zone (zone.js), as short as today allows; the exact one in UTC when pointed at. */
 export function time(text, { style = 'short', empty = '–' } = {}) {
     if (!text) return h('span.none', {}, empty);
-    const at = new Date(text);
-    const isToday = at.toDateString() === new Date().toDateString();
-    const words = {
-        full: () => full.format(at),
-        date: () => date.format(at),
-        short: () => (isToday ? clock.format(at) : `${day.format(at)}, ${clock.format(at)}`),
-    };
-    return h('time', { datetime: text, title: text.replace('T', ' ').replace('Z', ' UTC') }, words[style]());
+    const title = text.replace('T', ' ').replace('Z', ' UTC');
+    const attributes = { datetime: text, title, 'data-style': style };
+    return h('time', attributes, STYLES[style](new Date(text)));
+}
+
+/** Those that are on the page, once the zone is another. */
+export function renewTimes() {
+    for (const element of document.querySelectorAll('time[data-style]'))
+        element.textContent = STYLES[element.dataset.style](new Date(element.dateTime));
 }
 
 /** 0.4 ms, 12 ms, 3.2 s, 4 min 12 s, 2 h 5 min, 3 d 4 h. */

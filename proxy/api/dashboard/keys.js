@@ -2,6 +2,7 @@
 import * as api from './api.js';
 import { now } from './clock.js';
 import { announce, ask, badge, button, copy, dialog, fill, h, note } from './dom.js';
+import { exportButton } from './export_button.js';
 import { plural, time, visible } from './format.js';
 import { limitFields, limitWords } from './limits.js';
 
@@ -11,18 +12,39 @@ const ROLES = [
     ['admin', 'Admin', 'also makes and revokes keys, cancels runs, redelivers webhooks'],
 ];
 
+/** Accounts whose tokens nobody has said that he has, with whose session made them; not beyond this page's life. */
+let unseen = [];
+
 export function show(main) {
     const list = new AccountList();
     const about =
         'A service account is a token with a name and an end: one for each program and environment, so that each can be revoked alone.';
+    const saving = exportButton({
+        name: 'api keys',
+        path: '/service-accounts',
+        rows: 'service_accounts',
+        query: () => ({}),
+        about: 'All keys of the project, those that were revoked or have expired too. No token is in it.',
+    });
+    const actions = h('div.actions', {}, saving, api.isAdmin() ? list.create : null);
     fill(
         main,
-        h('div.title-row', {}, h('h1', {}, 'API Keys'), list.create),
+        h('div.title-row', {}, h('h1', {}, 'API Keys'), actions),
         h('p.lead', {}, about),
+        api.isAdmin() ? null : h('p.hint', {}, 'Admins make and revoke keys; the role invoke sees them.'),
         list.elements,
     );
     list.load();
     return () => list.end();
+}
+
+/** Whoever closes the page is asked whether he means it. */
+addEventListener('beforeunload', (event) => {
+    if (unseen.length) event.preventDefault();
+});
+
+function forget(account) {
+    unseen = unseen.filter((other) => other.account !== account);
 }
 
 class AccountList {
@@ -32,11 +54,13 @@ class AccountList {
     #body = h('tbody', { role: 'rowgroup' });
     #table = makeTable(this.#body);
     #rest = h('div.rest');
-    elements = [this.#problem, this.#table, this.#rest];
+    #unseen = h('div');
+    elements = [this.#problem, this.#unseen, this.#table, this.#rest];
     create = button(
         'Create Service Account',
         async () => {
-            await createAccount();
+            await createAccount(() => this.#showUnseen());
+            this.#showUnseen();
             this.load(); // it may be there although its dialog was closed with Escape
         },
         'main',
@@ -46,7 +70,21 @@ class AccountList {
         this.#gone.abort();
     }
 
+    /** A token that went with its dialog, by Escape or by a way to another page, is here still: for who made it. */
+    #showUnseen() {
+        unseen = unseen.filter(({ of }) => of === api.session?.token);
+        const show = ({ account }) => {
+            const have = () => {
+                this.#showUnseen();
+                this.create.focus();
+            };
+            return note('kept', 'Keep this token', showToken(account, have));
+        };
+        fill(this.#unseen, unseen.map(show));
+    }
+
     async load(cursor) {
+        this.#showUnseen();
         try {
             const query = { limit: PAGE, cursor };
             const answer = await api.get('/service-accounts', { query, signal: this.#gone.signal });
@@ -96,7 +134,7 @@ class AccountList {
             cell('Created', time(account.created_at, { style: 'date' })),
             cell('Expires', time(account.expires_at, { style: 'date' })),
             cell('Last used', time(account.last_used_at, { empty: 'never' })),
-            h('td', { role: 'cell' }, state === 'active' ? [limits, ' ', revoke] : null),
+            h('td', { role: 'cell' }, state === 'active' && api.isAdmin() ? [limits, ' ', revoke] : null),
         );
     }
 
@@ -173,8 +211,8 @@ function dayFromNow(days) {
         .join('-');
 }
 
-/** Asks for name, expiry date and role, then shows the token. Resolves when that is over. */
-function createAccount() {
+/** Asks for name, expiry date and role, then shows the token. Resolves when that is over; `onLate`: it was made after that. */
+function createAccount(onLate) {
     return dialog('Create Service Account', (close) => {
         const { fields, read } = makeFields();
         const problem = h('div');
@@ -184,10 +222,12 @@ function createAccount() {
             submit.disabled = true;
             try {
                 const made = await api.send('POST', '/service-accounts', read());
+                unseen.push({ of: api.session?.token, account: made });
+                announce('The service account was created. Copy its token now.');
+                if (!form.isConnected) return onLate();
                 const token = showToken(made, close);
                 form.replaceWith(token);
                 token.querySelector('button').focus();
-                announce('The service account was created. Copy its token now.');
             } catch (error) {
                 fill(problem, note('error', 'It was not created', h('p', {}, error.message)));
                 submit.disabled = false;
@@ -241,7 +281,11 @@ function makeFields() {
 }
 
 function showToken(account, close) {
-    const done = button('I have it', () => close(true), 'main');
+    const have = () => {
+        forget(account);
+        close(true);
+    };
+    const done = button('I have it', have, 'main');
     return h(
         'div',
         {},

@@ -1,17 +1,35 @@
 // main.js - the frame around the pages: who is signed in, which page the address names, what is at the top.
 import * as api from './api.js';
-import { announce, ask, button, fill, h, note } from './dom.js';
-import { visible } from './format.js';
+import { announce, ask, button, fill, h, icon, note } from './dom.js';
+import { renewTimes, visible } from './format.js';
+import { areOn, openHelp } from './shortcuts.js';
+import * as tabs from './tabs.js';
+import { isUtc, setUtc } from './zone.js';
 
-/** Each page is a module that is loaded when it is wanted: `show(main, route)` answers a function that ends it. */
+/**
+ * Each page is a module that is loaded when it is wanted: `show(main, route)` answers a function that ends it. `admins`:
+ * what it shows that others may not see. `of`: it is no page of the top, but belongs to that one.
+ */
 const PAGES = {
     runs: { title: 'Runs', load: (route) => (route.path[1] ? import('./run.js') : import('./runs.js')) },
-    deliveries: { title: 'Deliveries', load: () => import('./deliveries.js'), needsAdmin: true },
-    destinations: { title: 'Destinations', load: () => import('./destinations.js'), needsAdmin: true },
-    keys: { title: 'API Keys', load: () => import('./keys.js'), needsAdmin: true },
+    new: { title: 'New run', load: () => import('./playground.js'), of: 'runs' },
+    deliveries: {
+        title: 'Deliveries',
+        load: () => import('./deliveries.js'),
+        admins: 'where the webhooks of all callers went, and what came back',
+    },
+    destinations: {
+        title: 'Destinations',
+        load: () => import('./destinations.js'),
+        admins: 'how the receivers of all callers’ webhooks answer',
+    },
+    keys: { title: 'API Keys', load: () => import('./keys.js') },
     now: { title: 'Now', load: () => import('./now.js') },
 };
 
+const AGAIN = 1000; /* ms between two looks for a hookline that does not answer */
+const SOON = 30_000; /* ms: a page that is missing again after this was not missing for good */
+const RELOADED = 'hookline-reloaded';
 const main = document.getElementById('main');
 const top = document.getElementById('top');
 let leave = () => {};
@@ -21,7 +39,7 @@ let turn = 0;
 function readRoute() {
     const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
     const parts = path.split('/').filter(Boolean).map(decode);
-    if (!Object.hasOwn(PAGES, parts[0]) || !mayShow(PAGES[parts[0]])) return { path: ['runs'], query: {} };
+    if (!Object.hasOwn(PAGES, parts[0])) return { path: ['runs'], query: {} };
     return { path: parts, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
@@ -35,19 +53,19 @@ function decode(part) {
 }
 
 function mayShow(page) {
-    return !page.needsAdmin || api.isAdmin();
+    return !page.admins || api.isAdmin();
 }
 
 function showTop(name) {
+    const current = PAGES[name].of ?? name;
     const links = Object.entries(PAGES)
-        .filter(([, page]) => mayShow(page))
-        .map(([key, page]) =>
-            h(
-                'a',
-                { id: `page-${key}`, href: `#/${key}`, 'aria-current': key === name ? 'page' : null },
-                page.title,
-            ),
-        );
+        .filter(([, page]) => !page.of)
+        .map(([key, page]) => {
+            const isShut = !mayShow(page);
+            const isHere = key === current ? 'page' : null;
+            const lock = isShut ? [icon('lock'), h('span.hidden', {}, ', for admins')] : null;
+            return h('a', { id: `page-${key}`, href: `#/${key}`, 'aria-current': isHere }, page.title, lock);
+        });
     const { project, role, subject, token } = api.session;
     const who = token
         ? `Signed in to project ${project}${subject ? ` as ${subject}` : ''}, role ${role}`
@@ -61,6 +79,11 @@ function showTop(name) {
             { title: who },
             h('span.project', {}, h('span.word', {}, 'project '), h('b', {}, project)),
             h('span.chip', {}, role),
+            zoneButton(),
+            button('?', openHelp, 'quiet.wide', {
+                'aria-label': 'Keyboard',
+                title: areOn() ? 'Keyboard (?)' : 'Keyboard: single keys are off',
+            }),
             h(
                 'button.button.quiet',
                 { type: 'button', onclick: () => end() },
@@ -68,6 +91,18 @@ function showTop(name) {
             ),
         ),
     );
+}
+
+/** Times are told in UTC, or as this browser tells them. */
+function zoneButton() {
+    const element = button('UTC', () => set(!isUtc()), 'quiet', { title: 'Tell times in UTC' });
+    const set = (isWanted) => {
+        setUtc(isWanted);
+        element.setAttribute('aria-pressed', String(isUtc()));
+        renewTimes();
+    };
+    set(isUtc());
+    return element;
 }
 
 /**
@@ -86,25 +121,70 @@ async function change(load, start) {
     else fill(main, showMissing());
 }
 
-/** A module that could not be loaded never will be: browsers remember that. */
+/** A module that could not be loaded never will be: browsers remember that, so all is loaded anew once there is an answer. */
 function showMissing() {
+    const waiting = h('p.hint', {}, 'It is loaded as soon as there is an answer.');
+    const polling = api.poll(
+        AGAIN,
+        async () => {
+            await api.knock();
+            polling.stop();
+            if (mayReload()) location.reload();
+            else waiting.hidden = true;
+        },
+        () => {},
+    );
+    leave = () => polling.stop();
     return [
         h('h1', {}, 'This page is not here'),
         note(
             'error',
             'It could not be loaded',
             h('p', {}, `hookline does not answer at ${location.host}, or is another version than before.`),
+            waiting,
         ),
         h('div.rest', {}, button('Load again', () => location.reload(), 'main')),
     ];
 }
 
+/** What is missing for good is not asked for without end. */
+function mayReload() {
+    const last = Number(sessionStorage.getItem(RELOADED));
+    sessionStorage.setItem(RELOADED, Date.now());
+    return Date.now() - last > SOON;
+}
+
+/** What a page is that others may look at, and how to become one of them. */
+function showShut(page) {
+    return [
+        h('h1', {}, page.title),
+        note(
+            'empty',
+            'This page is for admins',
+            h('p', {}, `It shows ${page.admins}.`),
+            h('p', {}, 'Your role, invoke, may send runs, and see the runs and API keys of its project.'),
+            h(
+                'p',
+                {},
+                'Sign in with a key of the role admin, or with the link that “hookline dashboard” prints where hookline runs.',
+            ),
+            button('Sign in as somebody else', () => end(null, true)),
+        ),
+    ];
+}
+
 async function show() {
     if (!api.session) return showDoor();
+    tabs.tellSignedIn();
     const route = readRoute();
     const page = PAGES[route.path[0]];
     showTop(route.path[0]);
     document.title = `${page.title} · hookline`;
+    if (!mayShow(page))
+        return change(
+            async () => page,
+            () => fill(main, showShut(page)),
+        );
     await change(
         () => page.load(route),
         (module) => (leave = module.show(main, route)),
@@ -148,8 +228,10 @@ async function arrive(error, mayEnter = true) {
     }
 }
 
-function end(error) {
+/** `isHere`: in this tab alone, and what its address names is kept for whoever signs in. */
+function end(error, isHere = false) {
     const hadToken = api.session?.token;
+    if (!error && !isHere) tabs.tellSignedOut(hadToken);
     api.signOut();
     if (hadToken) return showDoor(error);
     history.replaceState(null, '', location.pathname); // what it named was the last project's
@@ -180,7 +262,7 @@ function confirmLink(link) {
 
 async function begin() {
     const link = takeToken();
-    const known = api.session ?? api.remembered();
+    const known = api.session ?? api.remembered() ?? (link ? null : await tabs.askOthers());
     let refusal;
     try {
         if (known && !api.session) await api.signIn(known.token, known.project);
@@ -202,6 +284,10 @@ async function follow(link) {
     }
 }
 
+tabs.answerOthers(
+    () => api.session,
+    (token) => api.session?.token === token && end(null, true),
+);
 api.onRefused.call = (error) => end(error);
 addEventListener('hashchange', () => {
     const isLink = location.hash.startsWith('#token=');

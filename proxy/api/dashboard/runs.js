@@ -2,6 +2,7 @@
 // ones wait behind a button until they are asked for.
 import * as api from './api.js';
 import { announce, badge, button, command, fill, h, isNear, note, renew, select, showStale } from './dom.js';
+import { exportButton } from './export_button.js';
 import { TIME_OPTIONS, changeFilter, readFilter, readStatus, statusField, timeBounds, timeFields } from './filter.js';
 import { now } from './clock.js';
 import { between, duration, id, plural, time, visible } from './format.js';
@@ -93,7 +94,10 @@ const HEADS = [
 export function show(main, route) {
     const query = readFilter(route.query, OPTIONS);
     const list = new RunList(query);
-    fill(main, h('h1', {}, 'Runs'), showFilters([...api.session.apps].sort(), query), list.elements);
+    const saving = exportButton({ name: 'runs', path: '/runs', rows: 'runs', query: () => list.filter });
+    const create = h('a.button', { href: '#/new' }, 'New run');
+    const title = h('div.title-row', {}, h('h1', {}, 'Runs'), h('div.actions', {}, saving, create));
+    fill(main, title, showFilters([...api.session.apps].sort(), query), list.elements);
     return list.begin();
 }
 
@@ -110,7 +114,6 @@ class RunList {
     #hasGap = false; // between them and what is shown there are more
     #cursor = null; // below what is shown; null: nothing is there
     #isFirst = true;
-    #filter;
     #isSearch; // the server has to look at the runs themselves
     #newest; // that is asked for: of a search not all of it each time
     #searchedTo = null;
@@ -135,7 +138,7 @@ class RunList {
         this.#isSearch = Boolean(reason || webhook || status || found.path);
         const back = new Date(now() - SEARCH_BACK).toISOString();
         this.#newest = this.#isSearch && !(times.since > back) ? { since: back } : {};
-        this.#filter = { app, state, async: { async: 'true', sync: 'false' }[mode], reason, webhook, status, ...found, ...times };
+        this.filter = { app, state, async: { async: 'true', sync: 'false' }[mode], reason, webhook, status, ...found, ...times };
         this.#isFiltered = Object.values(query).some(Boolean);
         this.#hasApps = api.session.apps.length > 1 && !app;
     }
@@ -145,7 +148,7 @@ class RunList {
         const onError = (error) => showStale(this.#problem, error);
         const { kept, keep } = findPlace();
         if (kept) this.#restore(kept);
-        const every = this.#isSearch || this.#filter.id_suffix ? SEARCH_EVERY : EVERY;
+        const every = this.#isSearch || this.filter.id_suffix ? SEARCH_EVERY : EVERY;
         this.#polling = api.poll(every, (signal) => this.#turn(signal), onError);
         return () => {
             this.#polling.stop();
@@ -153,12 +156,12 @@ class RunList {
             const opened = [...this.#shown.values()].find((known) => known.row === row)?.run.run_id;
             const runs = [...this.#shown.values()].map(({ run }) => run);
             if (runs.length)
-                keep({ runs, cursor: this.#cursor, filter: this.#filter, searchedTo: this.#searchedTo, opened });
+                keep({ runs, cursor: this.#cursor, filter: this.filter, searchedTo: this.#searchedTo, opened });
         };
     }
 
     #restore({ runs, cursor, filter, searchedTo, opened, ...where }) {
-        this.#filter = filter;
+        this.filter = filter;
         this.#cursor = cursor;
         this.#searchedTo = searchedTo;
         this.#isFirst = false;
@@ -186,7 +189,7 @@ class RunList {
 
     /** With nothing under way on the page, a few lines tell whether there is anything new. */
     async #askNewest(isBusy, signal) {
-        const ask = (limit) => api.get('/runs', { query: { ...this.#filter, ...this.#newest, limit }, signal });
+        const ask = (limit) => api.get('/runs', { query: { ...this.filter, ...this.#newest, limit }, signal });
         const answer = await ask(isBusy ? PAGE : FEW);
         return isBusy || !answer.runs.some(this.#isNew) ? answer : ask(PAGE);
     }
@@ -196,7 +199,7 @@ class RunList {
     /** A page. The server may give a short one although there is more: one that is empty says nothing. */
     async #list(query, signal) {
         for (let tries = 0; ; tries++) {
-            const answer = await api.get('/runs', { query: { ...this.#filter, limit: PAGE, ...query }, signal });
+            const answer = await api.get('/runs', { query: { ...this.filter, limit: PAGE, ...query }, signal });
             this.#cursor = answer.next_cursor;
             this.#searchedTo = answer.searched_to;
             if (!answer.runs.length && !this.#cursor && !this.#shown.size && this.#triesEnd()) {
@@ -210,9 +213,9 @@ class RunList {
 
     /** No id begins so: whether one may end so. */
     #triesEnd() {
-        const { id_prefix: digits, ...others } = this.#filter;
+        const { id_prefix: digits, ...others } = this.filter;
         if (!digits || !END_OF_ID.test(digits)) return false;
-        this.#filter = { ...others, id_suffix: digits };
+        this.filter = { ...others, id_suffix: digits };
         return true;
     }
 

@@ -1,0 +1,290 @@
+// What people who look at the dashboard every day do with it: save lists, press keys, open tabs, read times in UTC, come
+// back by a link, type again what was refused.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from './lib/case.mjs';
+import { assertAccessible, assertFits, control, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+
+const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_WEBHOOK_ATTEMPTS: '1' };
+
+async function scene(t, { role, runs = 0, path = '/v4/p/a/run', ...options } = {}) {
+    const set = await stage(t, { env });
+    const token = await makeToken(set.sidecar, { role });
+    const headers = { authorization: `Bearer ${token}` };
+    for (let i = 0; i < runs; i++) await set.call(path, { query: { async: 'true' }, headers, body: '{}' });
+    const page = await openDashboard(t, set.sidecar, { token, ...options });
+    return { ...set, token, headers, page };
+}
+
+const shot = (page, name) => process.env.SHOTS && page.screenshot({ path: `${process.env.SHOTS}/${name}.png` });
+const focusedRow = (page) => page.evaluate(() => document.activeElement.closest('tr')?.rowIndex ?? null);
+
+async function exportAs(page, format) {
+    await page.getByRole('button', { name: 'Export…' }).click();
+    const dialog = page.getByRole('dialog', { name: /^Export/ });
+    await dialog.getByRole('radio', { name: new RegExp(`^${format}`) }).check();
+    const download = page.waitForEvent('download');
+    await dialog.getByRole('button', { name: 'Export', exact: true }).click();
+    const file = await download;
+    const text = await readFile(await file.path(), 'utf8');
+    const said = await dialog.getByRole('status').innerText();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    return { text, said, name: file.suggestedFilename() };
+}
+
+/** RFC 4180, 2: records of fields. */
+function parseCsv(text) {
+    const records = [[]];
+    for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|$)/g)) {
+        records.at(-1).push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
+        if (end === '\r\n') records.push([]);
+    }
+    assert.deepEqual(records.pop(), [''], 'the last line ends');
+    return records;
+}
+
+test('a list is saved whole, as CSV and as NDJSON, as its filters choose', async (t) => {
+    const { page, sidecar, call, headers } = await scene(t, { runs: 230 });
+    await call('/v4/p/other/run', { query: { async: 'true' }, headers, body: '{}' });
+    await until('all have ended', async () => {
+        const { json } = await control(sidecar, 'GET', '/v2/projects/p/runs?state=success&limit=200');
+        return json.runs.length === 200;
+    });
+    await page.reload();
+    await page.getByLabel('App').selectOption('a');
+    await page.locator('.runs tbody tr').first().waitFor();
+    const csv = await exportAs(page, 'CSV');
+    assert.match(csv.said, /^230 rows saved as hookline-runs-[\d-]+Z\.csv$/);
+    const [head, ...records] = parseCsv(csv.text);
+    assert.equal(records.length, 230);
+    assert.equal(head[0], 'run_id');
+    assert.ok(head.includes('deliveries.dead'), head.join());
+    for (const record of records) assert.equal(record.length, head.length);
+    assert.ok(records.every((record) => record[head.indexOf('app_name')] === 'a'));
+    const ndjson = await exportAs(page, 'NDJSON');
+    const rows = ndjson.text.trimEnd().split('\n').map((line) => JSON.parse(line));
+    assert.equal(rows.length, 230);
+    assert.equal(new Set(rows.map((row) => row.run_id)).size, 230);
+    assert.match(ndjson.name, /\.ndjson$/);
+});
+
+test('deliveries and destinations are saved with all that is known of them', async (t) => {
+    const { page, call, headers, receiver } = await scene(t);
+    const { id } = await call('/v4/p/a/run', {
+        query: { async: 'true', webhookEndpoint: receiver.script('/gone', 410) },
+        headers,
+        body: '{}',
+    });
+    await goTo(page, '#/deliveries?state=dead');
+    await page.locator('main').getByText('dead letter').first().waitFor();
+    const delivery = JSON.parse((await exportAs(page, 'NDJSON')).text);
+    assert.equal(delivery.run_id, id);
+    assert.equal(delivery.attempts[0].status_code, 410);
+    const [head, record] = parseCsv((await exportAs(page, 'CSV')).text);
+    assert.equal(JSON.parse(record[head.indexOf('attempts')])[0].status_code, 410);
+    await goTo(page, '#/destinations');
+    await page.locator('main tbody tr').first().waitFor();
+    const [names, values] = parseCsv((await exportAs(page, 'CSV')).text);
+    assert.equal(values[names.indexOf('destination')], new URL(receiver.url('/')).origin);
+    assert.equal(values[names.indexOf('last_hour.attempts')], '1');
+});
+
+test('what a spreadsheet would take for a formula is text in a CSV', async (t) => {
+    const { page } = await scene(t);
+    await page.getByRole('link', { name: 'API Keys' }).click();
+    await page.getByRole('button', { name: 'Create Service Account' }).click();
+    await page.getByLabel('Name').fill('=HYPERLINK("http://x","a, b")');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('button', { name: 'I have it' }).click();
+    const { text } = await exportAs(page, 'CSV');
+    assert.ok(text.includes(`"'=HYPERLINK(""http://x"",""a, b"")"`), text);
+    assert.doesNotMatch(text, /eyJ/);
+});
+
+test('an export can be stopped, gone on with, and kept as far as it came', async (t) => {
+    const { page } = await scene(t, { runs: 230 });
+    await page.locator('.runs tbody tr').first().waitFor();
+    let release;
+    const held = new Promise((resolve) => (release = resolve));
+    await page.route(/cursor=/, async (route) => (await held, route.continue().catch(() => {})));
+    await page.getByRole('button', { name: 'Export…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Export runs' });
+    await dialog.getByRole('button', { name: 'Export', exact: true }).click();
+    await dialog.getByText('200 rows so far').waitFor();
+    await dialog.getByRole('button', { name: 'Stop' }).click();
+    await dialog.getByText('Stopped after 200 rows; there are more.').waitFor();
+    await dialog.getByRole('button', { name: 'Save these 200 rows' }).waitFor();
+    release();
+    const download = page.waitForEvent('download');
+    await dialog.getByRole('button', { name: 'Go on' }).click();
+    const text = await readFile(await (await download).path(), 'utf8');
+    assert.equal(text.trimEnd().split('\r\n').length, 231);
+});
+
+test('times are told in UTC when that is wanted, and it is remembered', async (t) => {
+    const { page } = await scene(t, { runs: 1, timezoneId: 'Asia/Kolkata' });
+    const cell = page.locator('.runs tbody time').first();
+    const utc = (await cell.getAttribute('datetime')).slice(11, 19);
+    assert.notEqual(await cell.innerText(), utc);
+    await page.getByRole('button', { name: 'UTC' }).click();
+    assert.equal(await cell.innerText(), utc);
+    await page.reload();
+    assert.equal(await cell.innerText(), utc);
+    assert.equal(await page.getByRole('button', { name: 'UTC' }).getAttribute('aria-pressed'), 'true');
+    await page.getByRole('button', { name: 'UTC' }).click();
+    assert.notEqual(await cell.innerText(), utc);
+});
+
+test('keys go through rows and pages, to the search, and not while something is typed', async (t) => {
+    const { page } = await scene(t, { runs: 3, complaints: /404/ });
+    await page.locator('.runs tbody tr').nth(2).waitFor();
+    await page.keyboard.press('j');
+    assert.equal(await focusedRow(page), 1);
+    await page.keyboard.press('j');
+    assert.equal(await focusedRow(page), 2);
+    await page.keyboard.press('k');
+    assert.equal(await focusedRow(page), 1);
+    await page.keyboard.press('/');
+    await page.keyboard.type('jk?gd');
+    assert.equal(await page.locator('main input[type=search]').inputValue(), 'jk?gd');
+    await page.locator('main').focus();
+    await page.keyboard.press('g');
+    await page.keyboard.press('d');
+    await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('r');
+    await page.locator('.runs tbody tr').nth(2).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByText('All runs').waitFor();
+    await page.keyboard.press('?');
+    const help = page.getByRole('dialog', { name: 'Keyboard' });
+    await help.waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('r');
+    await help.getByRole('checkbox').uncheck();
+    await help.getByRole('button', { name: 'Close' }).click();
+    await page.locator('main').focus();
+    await page.keyboard.press('g');
+    await page.keyboard.press('d');
+    await page.keyboard.press('?');
+    await page.getByRole('button', { name: 'Keyboard' }).click();
+    await help.getByRole('checkbox').check();
+    await help.getByRole('button', { name: 'Close' }).click();
+    assert.match(page.url(), /#\/runs\//, 'turned off, they do nothing');
+});
+
+test('a new tab is signed in as the others are, and signed out with them', async (t) => {
+    const { page, sidecar } = await scene(t, { runs: 1 });
+    const id = await page.locator('.runs tbody a').first().getAttribute('href');
+    const other = await page.context().newPage();
+    const urls = [];
+    other.on('request', (request) => urls.push(request.url()));
+    await other.goto(`${sidecar.adminUrl}/${id}`);
+    await other.getByText('All runs').waitFor();
+    assert.ok(urls.every((url) => !url.includes('eyJ')));
+    assert.doesNotMatch(JSON.stringify(await other.evaluate(() => ({ ...localStorage }))), /eyJ/);
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await other.getByLabel('Service account token').waitFor();
+    await page.getByLabel('Service account token').waitFor();
+    assert.equal(await page.evaluate(() => sessionStorage.length), 0);
+    const third = await page.context().newPage();
+    await third.goto(sidecar.adminUrl);
+    await third.getByLabel('Service account token').waitFor();
+});
+
+test('a tab that is closed takes the sign-in with it', async (t) => {
+    const { page, sidecar } = await scene(t);
+    await page.locator('main h1').waitFor();
+    const context = page.context();
+    await page.close();
+    const next = await context.newPage();
+    await next.goto(sidecar.adminUrl);
+    await next.getByLabel('Service account token').waitFor();
+});
+
+test('a link to a run survives the sign-in, and a refused token stays typed', async (t) => {
+    const { sidecar, call } = await stage(t, { env });
+    const token = await makeToken(sidecar);
+    const { id } = await call('/v4/p/a/run', { query: { async: 'true' }, headers: { authorization: `Bearer ${token}` }, body: '{}' });
+    const page = await openTab(t, sidecar, { complaints: /401/ });
+    await page.goto(`${sidecar.adminUrl}/#/runs/${id}`);
+    const field = page.getByLabel('Service account token');
+    const wrong = `${token.slice(0, -6)}AAAAAA`;
+    await field.fill(wrong);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('This token is not taken').waitFor();
+    assert.equal(await field.inputValue(), wrong);
+    await field.fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: id }).waitFor();
+});
+
+test('a token that was put away with Escape is on the page until somebody has it', async (t) => {
+    const { page } = await scene(t, { hash: '#/keys' });
+    await page.getByRole('button', { name: 'Create Service Account' }).click();
+    await page.getByLabel('Name').fill('hasty');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const token = await page.getByRole('dialog').locator('.token code').innerText();
+    await page.keyboard.press('Escape');
+    await page.getByText('Keep this token').waitFor();
+    assert.equal(await page.locator('.token code').innerText(), token);
+    await assertAccessible(page, 'the token on the page');
+    await shot(page, 'token');
+    await goTo(page, '#/runs');
+    await goTo(page, '#/keys');
+    assert.equal(await page.locator('.token code').innerText(), token);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await until('it is gone', async () => (await page.getByText(token).count()) === 0);
+});
+
+test('the role invoke sees the keys, and is told why not the deliveries', async (t) => {
+    const { page } = await scene(t, { role: 'invoke', hash: '#/keys' });
+    await page.getByText('the role invoke sees them').waitFor();
+    await page.locator('.keys tbody tr').first().waitFor();
+    assert.equal(await page.getByRole('button', { name: /Create|Revoke|Limits/ }).count(), 0);
+    for (const name of ['Deliveries', 'Destinations']) {
+        await page.getByRole('link', { name }).click();
+        await page.getByText('This page is for admins').waitFor();
+        assert.equal(await page.locator('h1').innerText(), name);
+    }
+    await assertAccessible(page, 'a page for admins');
+    await shot(page, 'for-admins');
+    await page.getByRole('button', { name: 'Sign in as somebody else' }).click();
+    await page.getByLabel('Service account token').waitFor();
+    assert.match(page.url(), /#\/destinations$/, 'what was wanted is there after the sign-in');
+});
+
+test('a page that could not be loaded is, once hookline answers', async (t) => {
+    const { page, sidecar } = await scene(t, { complaints: /ERR_|Failed to|503/ });
+    await page.locator('main h1').waitFor();
+    await sidecar.stop();
+    await page.evaluate(() => (location.hash = '#/keys'));
+    await page.getByText('This page is not here').waitFor();
+    await shot(page, 'not-here');
+    await sidecar.restart();
+    await page.getByRole('heading', { name: 'API Keys' }).waitFor();
+    await page.locator('.keys tbody tr').first().waitFor();
+});
+
+for (const [width, colorScheme] of [[1440, 'light'], [1024, 'dark'], [390, 'light'], [390, 'dark'], [1440, 'dark'], [1024, 'light']]) {
+    test(`its dialogs and lists fit ${width} px, ${colorScheme}`, async (t) => {
+        const { page } = await scene(t, { runs: 2, viewport: { width, height: 900 }, colorScheme });
+        await page.locator('.runs tbody tr').first().waitFor();
+        await shot(page, `runs-${width}-${colorScheme}`);
+        await assertFits(page, 'runs');
+        await assertAccessible(page, 'runs');
+        await page.getByRole('button', { name: 'Export…' }).click();
+        await page.getByRole('dialog').waitFor();
+        await assertAccessible(page, 'export');
+        await shot(page, `export-${width}-${colorScheme}`);
+        await page.keyboard.press('Escape');
+        await page.keyboard.press('?');
+        await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
+        await assertAccessible(page, 'keys');
+        await assertFits(page, 'keys');
+        await shot(page, `keys-${width}-${colorScheme}`);
+    });
+}

@@ -1,0 +1,177 @@
+// The dashboard's page that sends a run: what it offers, how it is called, what comes of it, who may.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { test } from './lib/case.mjs';
+import { assertAccessible, assertFits, control, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { startPython } from './lib/python.mjs';
+import { Receiver } from './lib/receiver.mjs';
+import { startSidecar } from './lib/sidecar.mjs';
+import { stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
+
+const FUNCTIONS = `
+import time
+import typing
+
+def run(prompt: str, times: int = 2, tone: typing.Optional[str] = None):
+    """Says it again."""
+    return {"said": " ".join([prompt] * times), "tone": tone}
+
+def stream(words: typing.List[str]):
+    for word in words:
+        yield word
+        time.sleep(0.05)
+
+def fail():
+    return 418, {"error": "a teapot"}
+`;
+
+async function scene(t, { role = 'invoke', env = {}, hash = '#/new', ...options } = {}) {
+    const app = await startPython(t, FUNCTIONS);
+    const sidecar = await startSidecar(t, {
+        env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_APP_URL: app.url, ...env },
+        wait: 'readyz',
+    });
+    const token = await makeToken(sidecar, { role });
+    const page = await openDashboard(t, sidecar, { token, hash, ...options });
+    return { page, sidecar, token };
+}
+
+const outcome = (page) => page.locator('section.outcome');
+const send = (page) => page.getByRole('button', { name: 'Send' }).click();
+
+test('the functions of a host are offered with a body of their parameters', async (t) => {
+    const { page } = await scene(t);
+    const choice = page.getByLabel('Function');
+    await choice.waitFor();
+    assert.deepEqual(await choice.locator('option').allInnerTexts(), ['run', 'stream', 'fail', 'Another path…']);
+    assert.deepEqual(JSON.parse(await page.getByLabel('JSON body').inputValue()), { prompt: '', times: 2, tone: null });
+    assert.match(await page.locator('#takes').innerText(), /Says it again\.\s+prompt\s+string, required\s+times\s+integer, else 2/);
+    await choice.selectOption('stream');
+    assert.deepEqual(JSON.parse(await page.getByLabel('JSON body').inputValue()), { words: [] });
+});
+
+test('an answer is shown with its status and the way to its run', async (t) => {
+    const { page, sidecar } = await scene(t, { complaints: /422/ });
+    await page.getByLabel('Function').waitFor();
+    await page.getByLabel('JSON body').fill('{"prompt": "hi"}');
+    await send(page);
+    await outcome(page).getByText('status 200').waitFor();
+    assert.deepEqual(JSON.parse(await page.getByLabel('Answer', { exact: true }).innerText()), { said: 'hi hi', tone: null });
+    const href = await outcome(page).getByRole('link', { name: /^Run/ }).getAttribute('href');
+    const { json } = await control(sidecar, 'GET', `/v2/projects/p/runs/${href.split('/').at(-1)}`);
+    assert.equal(json.mode, 'sync');
+
+    await page.getByLabel('JSON body').fill('{"promt": "hi"}');
+    await page.keyboard.press('Control+Enter');
+    await outcome(page).getByText('status 422').waitFor();
+    assert.match(await page.getByLabel('Answer', { exact: true }).innerText(), /did you mean 'prompt'/);
+    await page.getByLabel('JSON body').fill('{"prompt": ');
+    await send(page);
+    await page.getByRole('alert').getByText('The body is no JSON').waitFor();
+});
+
+test('a queued run has its priority, deadline and webhook, and its result is shown', async (t) => {
+    const receiver = await Receiver.start(t);
+    const { page, sidecar } = await scene(t, { complaints: /400/, env: { HOOKLINE_WEBHOOK_ALLOW: '127.0.0.0/8' } });
+    await page.getByLabel('Function').waitFor();
+    await page.getByLabel('JSON body').fill('{"prompt": "later"}');
+    await page.getByRole('radio', { name: /^Queue/ }).check();
+    await page.getByText('Webhook, priority, deadline').click();
+    await page.getByLabel('Webhook (the result').fill(receiver.url('/played'));
+    await page.getByLabel('Priority').selectOption('low');
+    await page.getByLabel('At most in the app').fill('30s');
+    await send(page);
+    await outcome(page).getByText('success').waitFor();
+    await page.getByLabel('Answer', { exact: true }).getByText('later later').waitFor();
+    await receiver.delivered('/played');
+    const href = await outcome(page).getByRole('link', { name: /^Run/ }).getAttribute('href');
+    const { json } = await control(sidecar, 'GET', `/v2/projects/p/runs/${href.split('/').at(-1)}`);
+    assert.equal(json.mode, 'async');
+    assert.equal(json.priority, 'low');
+
+    await page.getByLabel('At most in the app').fill('soon');
+    await send(page);
+    await outcome(page).getByText('status 400').waitFor();
+});
+
+test('events are shown as they come, and a stream can be stopped', async (t) => {
+    const { page } = await scene(t);
+    await page.getByLabel('Function').selectOption('stream');
+    await page.getByRole('radio', { name: /^Stream/ }).check();
+    await page.getByLabel('JSON body').fill('{"words": ["one", "<b>two</b>", "three"]}');
+    await send(page);
+    await outcome(page).getByText('3 events').waitFor();
+    assert.deepEqual(await outcome(page).locator('li > span:last-child').allInnerTexts(), ['one', '<b>two</b>', 'three']);
+    await page.getByLabel('JSON body').fill(JSON.stringify({ words: Array(10_000).fill('more') }));
+    await send(page);
+    await outcome(page).locator('li').first().waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await outcome(page).getByText('stopped').first().waitFor();
+});
+
+test('an app that tells no functions is called by its path and method', async (t) => {
+    const { sidecar } = await stage(t, { env: { HOOKLINE_AUTH: 'jwt' } });
+    const page = await openDashboard(t, sidecar, { hash: '#/new' });
+    await page.getByLabel('Path').fill('anything/else?x=1');
+    await page.getByLabel('Method').selectOption('PUT');
+    await page.getByLabel('App', { exact: true }).fill('a');
+    await page.getByLabel('JSON body').fill('{"a": 1}');
+    await send(page);
+    await outcome(page).getByText('status 200').waitFor();
+    const got = JSON.parse(await page.getByLabel('Answer', { exact: true }).innerText());
+    assert.deepEqual([got.method, got.target, got.body], ['PUT', '/anything/else?x=1', '{"a": 1}']);
+    const names = got.fields.map(([name]) => name.toLowerCase());
+    assert.ok(!names.includes('authorization') && !names.includes('cookie'), names.join());
+});
+
+test('where no token is asked for on the machine itself, runs are sent without one', async (t) => {
+    const { sidecar } = await stage(t, { env: { HOOKLINE_AUTH: 'none', HOOKLINE_PROJECT_ID: 'p', HOOKLINE_APP_NAME: 'a' } });
+    const page = await openTab(t, sidecar);
+    await page.goto(`${sidecar.adminUrl}/#/new`);
+    await send(page);
+    await outcome(page).getByText('status 200').waitFor();
+});
+
+test('the call is copied as a line for a terminal', async (t) => {
+    const { page, sidecar, token } = await scene(t, { permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.getByLabel('Function').waitFor();
+    await page.getByLabel('JSON body').fill('{"prompt": "it\'s"}');
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const line = await page.evaluate(() => navigator.clipboard.readText());
+    assert.ok(!line.includes('eyJ'), line);
+    const shell = await promisify(execFile)('sh', ['-c', `${line} -s`], { env: { ...process.env, TOKEN: token } });
+    assert.deepEqual(JSON.parse(shell.stdout), { said: "it's it's", tone: null });
+    assert.ok(line.includes(`:${sidecar.port}/v4/p/`), line);
+});
+
+test('what was typed is there again after a look at the run', async (t) => {
+    const { page } = await scene(t);
+    await page.getByLabel('Function').waitFor();
+    await page.getByLabel('JSON body').fill('{"prompt": "kept"}');
+    await send(page);
+    await outcome(page).getByRole('link', { name: /^Run/ }).click();
+    await page.getByText('All runs').waitFor();
+    await page.goBack();
+    await page.getByLabel('Function').waitFor();
+    assert.equal(await page.getByLabel('JSON body').inputValue(), '{"prompt": "kept"}');
+});
+
+for (const [width, colorScheme] of [[1440, 'light'], [1024, 'dark'], [390, 'light'], [390, 'dark']]) {
+    test(`it is usable at ${width} px, ${colorScheme}`, async (t) => {
+        const { page } = await scene(t, { viewport: { width, height: 900 }, colorScheme });
+        await page.getByLabel('Function').waitFor();
+        await page.getByText('Webhook, priority, deadline').click();
+        await page.getByLabel('JSON body').fill('{"prompt": "hi"}');
+        await send(page);
+        await page.getByLabel('Answer', { exact: true }).waitFor();
+        await assertAccessible(page, 'New run');
+        await assertFits(page, 'New run');
+        if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/new-${width}-${colorScheme}.png`, fullPage: true });
+        await goTo(page, '#/runs');
+        await page.getByRole('link', { name: 'New run' }).click();
+        await until('the page', async () => (await page.locator('h1').innerText()) === 'New run');
+    });
+}
