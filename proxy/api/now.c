@@ -152,6 +152,7 @@ static void write_current(struct text *t, const struct hl_figures *figures)
         {"delivery_age_ms", hl_figures_age_ms(figures->now_ms, &store->oldest_delivery_ms)},
         {"dead_letters", hl_counter_get(&store->dead_letters)},
         {"async_refused", hl_counter_get(&workers->async_refused)},
+        {"log_lines_dropped", figures->log_lines_dropped},
         {"webhooks_lost", hl_counter_get(&workers->webhooks_lost)},
         {"upstream_errors", upstream_errors},
         {"store_bytes", hl_counter_get(&store->bytes)},

@@ -136,6 +136,9 @@ void hl_rest_answer_free(struct hl_msg *msg)
     case HL_STORE_LIST_APPS:
         hl_list_apps_fini((struct hl_list_apps *)msg);
         break;
+    case HL_STORE_OVERVIEW:
+        hl_overview_fini((struct hl_overview *)msg);
+        break;
     case HL_STORE_LIST_ACCOUNTS:
         hl_list_accounts_fini((struct hl_list_accounts *)msg);
         break;

@@ -49,7 +49,7 @@ static json_t *last_hour_json(const struct hl_destination_row *r)
         {"p95_ms", p95_json(r)});
 }
 
-static json_t *destination_json(const struct hl_destination_row *r)
+json_t *hl_rest_destination_json(const struct hl_destination_row *r)
 {
     return HL_JSON_OBJECT({"destination", hl_json_text(hl_str_from(r->destination))},
         {"pending", json_integer((json_int_t)r->pending)},
@@ -74,7 +74,7 @@ json_t *hl_rest_destinations_json(const struct hl_list_destinations *l)
 {
     json_t *rows = json_array();
     for (size_t i = 0; rows && i < l->count; i++)
-        if (!hl_json_push(rows, destination_json(&l->rows[i]))) {
+        if (!hl_json_push(rows, hl_rest_destination_json(&l->rows[i]))) {
             json_decref(rows);
             return NULL;
         }

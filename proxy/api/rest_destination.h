@@ -6,6 +6,8 @@
 
 hl_rest_handler hl_rest_list_destinations;
 
+/* One, with its members. A new reference, NULL: out of memory. */
+json_t *hl_rest_destination_json(const struct hl_destination_row *row);
 /* A page of them, as it is answered; a new reference, NULL: out of memory. */
 json_t *hl_rest_destinations_json(const struct hl_list_destinations *list);
 

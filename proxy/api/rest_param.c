@@ -103,6 +103,17 @@ static bool read_until(struct hl_rest_call *call, struct hl_str value)
     return hl_rest_read_time(value, &call->params.until_ms);
 }
 
+static bool read_period(struct hl_rest_call *call, struct hl_str value)
+{
+    if (hl_str_eq(value, HL_STR("hour")))
+        call->params.period_ms = 3600 * 1000;
+    else if (hl_str_eq(value, HL_STR("day")))
+        call->params.period_ms = 24 * 3600 * 1000;
+    else if (hl_str_eq(value, HL_STR("retention")))
+        call->params.period_ms = (int64_t)hl_rest_parts(call)->config->retention_ms;
+    return call->params.period_ms > 0;
+}
+
 static bool read_app(struct hl_rest_call *call, struct hl_str value)
 {
     if (value.n == 0 || value.n > HL_NAME_MAX)
@@ -217,6 +228,7 @@ static const struct param {
     {HL_REST_ASYNC, "async", read_async, "true or false"},
     {HL_REST_TIME, "since", read_since, TIME_ALLOWED},
     {HL_REST_TIME, "until", read_until, TIME_ALLOWED},
+    {HL_REST_PERIOD, "period", read_period, "hour, day or retention, without since or until"},
     {HL_REST_APP, "app", read_app, "an app's name"},
     {HL_REST_RUN_ID, "run_id", read_run_id, "a run's id"},
     {HL_REST_RUN_SEARCH, "id_prefix", read_prefix, "the beginning of an id (hex digits)"},
@@ -308,6 +320,11 @@ bool hl_rest_read_params(struct hl_rest_call *call, unsigned groups)
     while (hl_query_next(&query, &given))
         if (given.raw.n > 0 && !read_param(call, groups, &given, &seen))
             return false;
+    if (call->params.period_ms > 0 && (call->params.since_ms > 0 || call->params.until_ms > 0)) {
+        hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_VALUE, "period",
+            "hour, day or retention, without since or until", NULL);
+        return false;
+    }
     if (!fits_cursor(call, groups)) {
         hl_rest_refuse_cursor(call);
         return false;

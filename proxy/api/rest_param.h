@@ -23,6 +23,7 @@ enum {
     HL_REST_LANES = 512,            /* limit, cursor; of destinations */
     HL_REST_RUN_SEARCH = 1024,      /* id_prefix, id_suffix, path, status, reason, webhook */
     HL_REST_DELIVERY_SEARCH = 2048, /* destination, status */
+    HL_REST_PERIOD = 4096,
 };
 
 /* A destination's cursor: its lane's number in lowercase hex. */
@@ -37,6 +38,7 @@ struct hl_rest_params {
     int state;           /* of a run or a delivery, as the route has it; -1: any */
     int is_async;        /* -1: either */
     int64_t since_ms, until_ms;
+    int64_t period_ms; /* 0: none was named */
     char app[HL_NAME_MAX + 1];
     struct hl_id run_id;         /* nil: any */
     struct hl_run_search search; /* of runs; of deliveries its status alone */

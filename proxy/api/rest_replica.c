@@ -13,7 +13,7 @@ static json_t *seconds(int64_t ms)
     return json_real((double)((ms + 50) / 100) / 10);
 }
 
-static json_t *replica_json(const struct hl_replica_row *r)
+json_t *hl_rest_replica_json(const struct hl_replica_row *r)
 {
     return HL_JSON_OBJECT({"replica_id", hl_json_id(&r->id)},
         {"name", hl_json_text(hl_str_from(r->name))},
@@ -28,7 +28,7 @@ static void end(struct hl_rest_call *call, const struct hl_list_replicas *l)
 {
     json_t *array = json_array();
     for (size_t i = 0; array && i < l->count; i++)
-        if (!hl_json_push(array, replica_json(&l->rows[i]))) {
+        if (!hl_json_push(array, hl_rest_replica_json(&l->rows[i]))) {
             json_decref(array);
             array = NULL;
         }

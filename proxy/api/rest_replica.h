@@ -6,4 +6,7 @@
 
 hl_rest_handler hl_rest_list_replicas;
 
+/* One, with its members. A new reference, NULL: out of memory. */
+json_t *hl_rest_replica_json(const struct hl_replica_row *row);
+
 #endif

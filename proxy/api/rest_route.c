@@ -11,6 +11,7 @@
 #include "api/rest_destination.h"
 #include "api/rest_events.h"
 #include "api/rest_log.h"
+#include "api/rest_overview.h"
 #include "api/rest_param.h"
 #include "api/rest_project.h"
 #include "api/rest_replica.h"
@@ -26,6 +27,7 @@
 #define DELIVERY_FILTERS                                                                           \
     (HL_REST_DELIVERY_STATE | HL_REST_TIME | HL_REST_APP | HL_REST_RUN_ID | HL_REST_DELIVERY_SEARCH)
 #define DELIVERIES (HL_REST_PAGE | DELIVERY_FILTERS)
+#define OVERVIEW   (HL_REST_PERIOD | HL_REST_TIME | HL_REST_APP | HL_REST_ASYNC)
 
 /* clang-format off */
 const struct hl_rest_route hl_rest_routes[] = {
@@ -62,6 +64,8 @@ const struct hl_rest_route hl_rest_routes[] = {
 
     {HL_METHOD_GET, "/v2/projects/{p}/destinations", HL_REST_ADMIN, HL_REST_LANES, hl_rest_list_destinations, false},
 
+    {HL_METHOD_GET, "/v2/projects/{p}/overview", HL_REST_READ, OVERVIEW, hl_rest_show_overview, false},
+
     {HL_METHOD_GET, "/v2/projects/{p}/replicas", HL_REST_ADMIN, 0, hl_rest_list_replicas, false},
 
     {HL_METHOD_POST, "/v2/projects/{p}/dashboard-sessions", HL_REST_OPERATOR, 0, hl_rest_open_session, false},
@@ -81,6 +85,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/deliveries/count", HL_REST_OPERATOR, DELIVERY_FILTERS, hl_rest_count_deliveries, false},
     {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_OPERATOR, 0, hl_rest_show_delivery, false},
     {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_OPERATOR, 0, hl_rest_redeliver, false},
+    {HL_METHOD_GET, "/v2/overview", HL_REST_OPERATOR, OVERVIEW, hl_rest_show_overview, false},
     {HL_METHOD_GET, "/v2/replicas", HL_REST_OPERATOR, 0, hl_rest_list_replicas, false},
 };
 /* clang-format on */

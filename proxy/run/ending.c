@@ -31,6 +31,37 @@ static void count_waits(struct hl_run *run, enum hl_mode mode, uint64_t us)
             &metrics->first_byte[mode], run->first_us > 0 ? run->first_us - run->started_us : us);
 }
 
+/* Inside the app, and before that; -1: it never came in. */
+static int64_t run_us(const struct hl_run *run, enum hl_run_reason reason)
+{
+    if (run->waits_us > 0 || reason == HL_REASON_UPSTREAM_UNREACHABLE)
+        return -1;
+    uint64_t us = run->ended_us - run->started_us;
+    return (int64_t)(hl_run_is_async(run) ? us : us - run->queued_us);
+}
+
+static int64_t queued_us(const struct hl_run *run)
+{
+    return run->waits_us > 0 ? -1 : (int64_t)run->queued_us;
+}
+
+/* What the store has no record of is told to it in numbers. A tunnel's time says nothing of the app. */
+static void tally_end(
+    struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, int64_t ms)
+{
+    const struct hl_recent_run *recent = hl_recent_of(run);
+    if (!recent)
+        return;
+    struct hl_ended_call ended = {.project = hl_recent_project(recent),
+        .app = hl_recent_app(recent),
+        .state = state,
+        .reason = reason,
+        .finished_ms = recent->created_ms + ms,
+        .run_us = run->status == 101 ? -1 : run_us(run, reason),
+        .queued_us = queued_us(run)};
+    hl_call_tally_add(&run->runs->tally, &ended);
+}
+
 static void count_end(
     struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, bool is_again)
 {
@@ -41,6 +72,7 @@ static void count_end(
     if (!is_again)
         hl_counter_add(&metrics->runs_finished[mode][state], 1);
     count_waits(run, mode, us);
+    tally_end(run, state, reason, (int64_t)(us / 1000));
     hl_recent_end(run, state, reason, (int64_t)(us / 1000));
     if (hl_run_is_async(run)) {
         hl_histogram_add(&metrics->run_duration, us);
@@ -146,6 +178,8 @@ void hl_ending_conclude(
     o->reason = reason;
     o->http_status = run->status;
     o->finished_ms = run->started_ms + duration_ms(run);
+    run->finish->run_us = run_us(run, reason);
+    run->finish->queued_us = queued_us(run);
     if (hl_run_is_async(run))
         run->runs->dispatch.ended++;
     log_end(run);

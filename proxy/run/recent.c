@@ -182,6 +182,11 @@ void hl_recent_end(
     hl_list_push_back(&run->runs->recent.ended, &entry->in_ended);
 }
 
+const struct hl_recent_run *hl_recent_of(const struct hl_run *run)
+{
+    return run->recent ? &run->recent->run : NULL;
+}
+
 void hl_recent_forget(struct hl_run *run)
 {
     struct hl_recent_list *list = &run->runs->recent;

@@ -79,6 +79,8 @@ void hl_recent_admit(struct hl_run *run, int64_t queued_ms);
 /* It ended after `ms`. Nothing happens for a run that has no entry. */
 void hl_recent_end(
     struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, int64_t ms);
+/* What is remembered of a run that goes on; NULL: nothing. */
+const struct hl_recent_run *hl_recent_of(const struct hl_run *run);
 /* The run goes on, and another list has it. Nothing happens for a run that has no entry. */
 void hl_recent_forget(struct hl_run *run);
 

@@ -17,6 +17,7 @@ enum hl_err hl_runs_init(struct hl_runs *runs, struct hl_reader *reader)
     hl_pages_init(&runs->pages);
     runs->visits = service->visits ? service->visits[runs->index] : NULL;
     hl_recent_init(&runs->recent, &service->recent_total);
+    hl_call_tally_init(&runs->tally, service->store, runs->wheel, runs->box, runs->ids);
     runs->spools = (struct hl_spool_home){.loop = runs->loop,
         .data_dir = hl_store_data_dir(service->store),
         .ids = runs->ids,
@@ -36,6 +37,7 @@ void hl_runs_fini(struct hl_runs *runs)
 {
     hl_pool_fini(&runs->pool);
     hl_recent_fini(&runs->recent);
+    hl_call_tally_fini(&runs->tally);
     hl_slab_fini(&runs->memory);
     hl_pages_fini(&runs->pages);
     free(runs->scratch);

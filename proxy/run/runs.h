@@ -11,6 +11,7 @@
 #include "http/date.h"
 #include "http/message.h"
 #include "loop/slot.h"
+#include "run/call_tally.h"
 #include "run/pages.h"
 #include "run/recent.h"
 #include "run/service.h"
@@ -64,6 +65,7 @@ struct hl_runs {
     struct hl_list ended;    /* their memory goes at the end of the loop turn */
     struct hl_counter count; /* others look at it: worker/idle.c */
     struct hl_recent_list recent;
+    struct hl_call_tally tally;
     struct hl_visits *visits; /* NULL: nobody asks */
     struct hl_dispatch dispatch;
     /* A caller waits for the response of the run that was accepted: takes the client. */

@@ -62,6 +62,7 @@ struct hl_driver_vt {
         int64_t now_ms, int64_t *revoked_ms);
     /* On OK l->account is the account. */
     enum hl_err (*limit_account)(struct hl_driver *d, struct hl_limit_account *l);
+    enum hl_err (*tally)(struct hl_driver *d, const struct hl_told_tally *t);
     enum hl_err (*touch_accounts)(struct hl_driver *d, const struct hl_touch_accounts *t);
 
     /* With a data_dir. */

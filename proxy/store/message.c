@@ -128,6 +128,15 @@ void hl_release_free(struct hl_release *r)
     free(r);
 }
 
+void hl_told_tally_free(struct hl_told_tally *t)
+{
+    for (size_t i = 0; t && i < t->n; i++)
+        hl_tally_fini(&t->minutes[i].tally);
+    if (t)
+        free(t->minutes);
+    free(t);
+}
+
 void hl_keep_stream_free(struct hl_keep_stream *k)
 {
     hl_buf_fini(&k->bytes);

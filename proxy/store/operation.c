@@ -80,6 +80,20 @@ static void note_cancel(struct hl_batch *b, const struct hl_batch_op *op)
         hl_cancel_run_push(hl_id_map_find(&b->live, run_id), run_id);
 }
 
+static size_t weigh_tally(const struct hl_store_msg *m)
+{
+    const struct hl_told_tally *t = (const struct hl_told_tally *)m;
+    size_t weight = sizeof(*t);
+    for (size_t i = 0; i < t->n; i++)
+        weight += sizeof(t->minutes[i]) + t->minutes[i].tally.n * sizeof(uint64_t);
+    return weight;
+}
+
+static enum hl_err tally(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->tally(b->driver, (const struct hl_told_tally *)op->m);
+}
+
 /* --- deliveries ----------------------------------------------------------------------------- */
 
 static void clear_attempt(struct hl_store_msg *m)
@@ -204,6 +218,11 @@ static void clear_list_replicas(struct hl_store_msg *m)
     hl_list_replicas_fini((struct hl_list_replicas *)m);
 }
 
+static void clear_overview(struct hl_store_msg *m)
+{
+    hl_overview_fini((struct hl_overview *)m);
+}
+
 static void clear_list_accounts(struct hl_store_msg *m)
 {
     hl_list_accounts_fini((struct hl_list_accounts *)m);
@@ -254,6 +273,8 @@ static const struct hl_operation operations[] = {
         .apply = answer,
         .clear = clear_list_accounts},
 
+    [HL_STORE_OVERVIEW] = {.is_question = true, .apply = answer, .clear = clear_overview},
+
     [HL_STORE_LIST_KEYS] = {.is_question = true},
 
     [HL_STORE_ADD_ACCOUNT] = {.may_be_refused = true, .apply = add_account},
@@ -263,6 +284,7 @@ static const struct hl_operation operations[] = {
     [HL_STORE_KEEP_KEY] = {.may_be_refused = true, .apply = keep_key},
     [HL_STORE_KEEP_STREAM] = {.may_be_refused = true, .weigh = weigh_keep_stream},
     [HL_STORE_SAY_PROGRESS] = {.may_be_refused = true},
+    [HL_STORE_TALLY] = {.may_be_refused = true, .weigh = weigh_tally, .apply = tally},
 };
 
 const struct hl_operation *hl_operation_of(const struct hl_store_msg *m)

@@ -15,6 +15,7 @@
 #include "store/destination.h"
 #include "store/search.h"
 #include "store/store.h"
+#include "store/tally.h"
 
 #define HL_LIST_MAX 200
 
@@ -164,6 +165,57 @@ struct hl_list_replicas {
     size_t count;
 };
 void hl_list_replicas_fini(struct hl_list_replicas *l);
+
+/* OVERVIEW: how runs ended in [since_ms, until_ms), to the minute: of all that the store has ended and of synchronous
+ * calls that it was told of (TALLY). What waits and runs now is counted up to a bound (overview.h): `is_more_…`. */
+#define HL_OVERVIEW_POINTS  120
+#define HL_OVERVIEW_REASONS 16
+#define HL_OVERVIEW_WORST   5
+
+struct hl_overview_figures {
+    uint32_t ends[2][HL_RUN_CANCELLED + 1][HL_OVERVIEW_REASONS]; /* by is_async */
+    uint32_t run[HL_TALLY_BUCKETS], wait[HL_TALLY_BUCKETS];
+};
+
+struct hl_overview_app {
+    char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
+    struct hl_overview_figures figures;
+};
+
+struct hl_overview_failing {
+    char project[HL_STORE_NAME_MAX + 1];
+    struct hl_destination_row row;
+};
+
+struct hl_overview {
+    struct hl_store_msg m;
+    char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
+    int64_t since_ms, until_ms;
+    int64_t step_ms;      /* of the points: whole minutes, HL_OVERVIEW_POINTS at most */
+    int is_async;         /* -1: either */
+    bool with_deliveries; /* and destinations and replicas */
+
+    /* reply; owned by the message */
+    int64_t counted_ms; /* the first moment of which something is known, since_ms or later */
+    struct hl_overview_figures total;
+    struct hl_overview_app *apps; /* HL_LIST_MAX at most; the total has all */
+    size_t n_apps, last_app;
+    bool has_more_apps;
+    struct hl_overview_figures *points; /* from first_ms on */
+    size_t n_points;
+    int64_t first_ms;
+    uint64_t queued, running;
+    bool is_more_runs;
+    uint64_t pending, dead;
+    bool is_more_pending, is_more_dead;
+    /* destinations of the project, whatever the app; the next are those that fail longest */
+    uint64_t n_failing_all;
+    struct hl_overview_failing *failing; /* HL_OVERVIEW_WORST at most */
+    size_t n_failing;
+    struct hl_replica_row *replicas; /* HL_LIST_MAX at most; where the store is shared */
+    size_t n_replicas;
+};
+void hl_overview_fini(struct hl_overview *o);
 
 /* For who answers. */
 /* The strings, borrowed until now, and those of the outcome become the row's. HL_ERR_NOMEM. */

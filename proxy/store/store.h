@@ -25,6 +25,7 @@
 #include "store/attempt_log.h"
 #include "store/lane.h"
 #include "store/record.h"
+#include "store/tally.h"
 
 /* Message types. Requests first: their struct begins with struct hl_store_msg. */
 enum hl_store_op {
@@ -58,6 +59,8 @@ enum hl_store_op {
     HL_STORE_LIMIT_ACCOUNT,     /* struct hl_limit_account (account.h) */
     HL_STORE_KEEP_STREAM,       /* struct hl_keep_stream, only where it is shared */
     HL_STORE_SAY_PROGRESS,      /* struct hl_say_progress, only where it is shared */
+    HL_STORE_TALLY,             /* struct hl_told_tally: synchronous calls that have ended */
+    HL_STORE_OVERVIEW,          /* struct hl_overview (question.h) */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */
@@ -186,6 +189,8 @@ struct hl_finish {
     struct hl_id run_id;
     uint32_t epoch;            /* RECORDed runs: 1 */
     struct hl_outcome outcome; /* body owned by the message */
+    /* For the overview: inside the app, of its last attempt; before that. As RECORD or CLAIM counted them. */
+    int64_t run_us, queued_us;
     struct hl_buf log; /* what is kept of the log about it; owned by the message; may be empty */
 };
 void hl_finish_free(struct hl_finish *f);
@@ -319,6 +324,21 @@ struct hl_say_progress {
     uint32_t epoch;
     char json[HL_PROGRESS_MAX + 1];
 };
+
+/* TALLY: how synchronous calls ended of which the store knows nothing else (tally.h). One of a source at a
+ * time, each with another id: the same twice counts once. Reply OK, or an error after which nothing was counted. */
+struct hl_told_minute {
+    char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
+    int64_t minute; /* wall time in ms / HL_TALLY_MINUTE_MS */
+    struct hl_tally tally;
+};
+struct hl_told_tally {
+    struct hl_store_msg m;
+    struct hl_id source, id;
+    struct hl_told_minute *minutes; /* owned by the message */
+    size_t n;
+};
+void hl_told_tally_free(struct hl_told_tally *t); /* NULL-safe */
 
 /* KEEP_KEY: hl_store_put_signing_key. */
 struct hl_keep_key {

@@ -228,6 +228,7 @@ void hl_worker_ask(struct hl_worker *w, struct hl_recent_ask *ask)
 static void end(struct hl_worker *w)
 {
     w->has_ended = true;
+    hl_call_tally_end(&w->runs.tally);
     hl_trouble_fini(&w->trouble);
     hl_pool_close(&w->runs.pool);
     hl_follow_desk_close(&w->desk);
@@ -336,6 +337,10 @@ static void on_message(void *self, struct hl_msg *msg)
     case HL_STORE_KEEP_STREAM:
     case HL_STORE_SAY_PROGRESS:
         hl_stream_share_on_reply(&w->runs, HL_CONTAINER_OF(msg, struct hl_store_msg, msg));
+        break;
+    case HL_STORE_TALLY:
+        hl_call_tally_on_reply(
+            &w->runs.tally, HL_CONTAINER_OF(msg, struct hl_told_tally, m.msg), w->has_ended);
         break;
     case HL_WORKER_INQUIRY:
         hl_inquiry_on_reply(w, HL_CONTAINER_OF(msg, struct hl_inquiry, msg));

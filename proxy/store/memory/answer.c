@@ -8,6 +8,7 @@
 #include "store/attempt_report.h"
 #include "store/destination.h"
 #include "store/memory/answer_destination.h"
+#include "store/memory/answer_overview.h"
 #include "store/memory/account.h"
 #include "store/memory/delivery.h"
 #include "store/memory/run.h"
@@ -368,6 +369,8 @@ enum hl_err hl_memory_answer(struct hl_driver *d, struct hl_store_msg *msg)
         return hl_memory_answer_list_destinations(m, (struct hl_list_destinations *)msg);
     case HL_STORE_LIST_APPS:
         return list_apps(m, (struct hl_list_apps *)msg);
+    case HL_STORE_OVERVIEW:
+        return hl_memory_answer_overview(m, (struct hl_overview *)msg);
     case HL_STORE_LIST_ACCOUNTS:
         return hl_memory_account_list(m, (struct hl_list_accounts *)msg);
     default:

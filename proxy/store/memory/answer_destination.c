@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "store/destination_tally.h"
 #include "store/memory/delivery.h"
 
 static const struct hl_memory_run *run_at(const struct hl_list *node)
@@ -42,7 +41,7 @@ static void add_delivery(struct hl_destination_row *row, const struct hl_memory_
         hl_destination_tally_add(tally, row, &run->attempts[i]);
 }
 
-static void fill_row(const struct hl_memory *m, const char *project, int64_t lane,
+void hl_memory_answer_lane(const struct hl_memory *m, const char *project, int64_t lane,
     struct hl_destination_row *row, struct hl_destination_tally *tally)
 {
     row->lane = (uint64_t)lane;
@@ -70,7 +69,7 @@ enum hl_err hl_memory_answer_list_destinations(
             l->has_more = true;
             break;
         }
-        fill_row(m, l->project, lane, &l->rows[l->count++], tally);
+        hl_memory_answer_lane(m, l->project, lane, &l->rows[l->count++], tally);
     }
     free(tally);
     return err;

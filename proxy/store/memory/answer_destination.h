@@ -2,10 +2,14 @@
 #ifndef HL_STORE_MEMORY_ANSWER_DESTINATION_H
 #define HL_STORE_MEMORY_ANSWER_DESTINATION_H
 
+#include "store/destination_tally.h"
 #include "store/memory/memory.h"
 #include "store/question.h"
 
 HL_MUST_CHECK enum hl_err hl_memory_answer_list_destinations(
     const struct hl_memory *m, struct hl_list_destinations *l);
+/* One of them, into a row that is zeroed; `tally` is only lent. */
+void hl_memory_answer_lane(const struct hl_memory *m, const char *project, int64_t lane,
+    struct hl_destination_row *row, struct hl_destination_tally *tally);
 
 #endif

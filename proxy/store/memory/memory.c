@@ -5,9 +5,11 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "store/memory/account.h"
 #include "store/memory/answer.h"
 #include "store/memory/delivery.h"
+#include "store/memory/minute.h"
 #include "store/memory/run.h"
 #include "store/message.h"
 
@@ -104,6 +106,8 @@ static enum hl_err purge(struct hl_driver *d, int64_t now_ms, unsigned max, int6
     *due_ms = accounts_ms < *due_ms ? accounts_ms : *due_ms;
     int64_t streams_ms = purge_streams(m, now_ms, max);
     *due_ms = streams_ms < *due_ms ? streams_ms : *due_ms;
+    int64_t minutes_ms = hl_memory_minute_purge(m, now_ms, max);
+    *due_ms = minutes_ms < *due_ms ? minutes_ms : *due_ms;
     return HL_OK;
 }
 
@@ -216,6 +220,7 @@ static void close_all(struct hl_driver *d)
     for (size_t i = 0; i < m->lanes.cap; i++)
         free(m->lanes.entries[i].value);
     hl_memory_account_free_all(m);
+    hl_memory_minute_free_all(m);
     hl_id_map_fini(&m->runs);
     hl_id_map_fini(&m->deliveries);
     hl_id_map_fini(&m->lanes);
@@ -249,6 +254,7 @@ static const struct hl_driver_vt vt = {
     .revoke_account = hl_memory_account_revoke,
     .limit_account = hl_memory_account_limit,
     .touch_accounts = hl_memory_account_touch,
+    .tally = hl_memory_minute_tell,
     .answer = hl_memory_answer,
     .purge = purge,
     .shed = shed,
@@ -274,6 +280,8 @@ enum hl_err hl_memory_open(
     hl_list_init(&m->begun);
     hl_list_init(&m->expiring);
     hl_list_init(&m->accounts);
+    hl_list_init(&m->minutes);
+    m->counted_ms = hl_clock_wall_ms();
     hl_heap_init(&m->starts);
     hl_heap_init(&m->retries);
     hl_heap_init(&m->waiting);

@@ -80,8 +80,19 @@ struct hl_memory_account {
     struct hl_account account;
 };
 
+/* How runs of an app ended in a minute. */
+struct hl_memory_minute {
+    struct hl_list node; /* in the order in which they began to be counted */
+    int64_t minute;
+    char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
+    struct hl_tally tally;
+};
+
 struct hl_memory {
     struct hl_driver base;
+    struct hl_list minutes;
+    size_t n_minutes;
+    int64_t counted_ms;          /* of what ended before nothing is known */
     struct hl_id_map runs;       /* struct hl_memory_run by run id */
     struct hl_id_map deliveries; /* struct hl_memory_run by delivery id */
     struct hl_id_map lanes;      /* struct hl_memory_lane */

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "store/memory/delivery.h"
+#include "store/memory/minute.h"
 #include "store/message.h"
 
 static struct hl_str log_of(const struct hl_memory_run *run)
@@ -381,8 +382,9 @@ static void note_stream(struct hl_memory *m, struct hl_memory_run *run)
     m->base.wants_purge = m->base.wants_purge || hl_memory_streams_are_over(m);
 }
 
-static enum hl_err end_run(
-    struct hl_memory *m, struct hl_memory_run *run, struct hl_outcome *outcome)
+/* `times`: the FINISH that says how long it took; NULL: nobody knows. */
+static enum hl_err end_run(struct hl_memory *m, struct hl_memory_run *run,
+    struct hl_outcome *outcome, const struct hl_finish *times)
 {
     if (run->url.n > 0) {
         enum hl_err err = hl_memory_delivery_begin(m, run, outcome->finished_ms);
@@ -403,6 +405,7 @@ static enum hl_err end_run(
         m->n_passed = 0;
     }
     hl_list_push_back(&m->final, &run->final);
+    hl_memory_minute_add_end(m, run, times);
     hl_watchers_note_end(&m->base.backlog->watchers, &run->id);
     return HL_OK;
 }
@@ -415,7 +418,7 @@ enum hl_err hl_memory_run_finish(struct hl_driver *d, struct hl_finish *f)
         return HL_ERR_NOT_FOUND;
     if (run->outcome.state != HL_RUN_RUNNING || run->epoch != f->epoch)
         return HL_ERR_STALE;
-    enum hl_err err = end_run(m, run, &f->outcome);
+    enum hl_err err = end_run(m, run, &f->outcome, f);
     if (!err) {
         m->bytes += f->log.n;
         run->log = f->log;
@@ -428,7 +431,7 @@ static enum hl_err end_cancelled(struct hl_memory *m, struct hl_memory_run *run,
 {
     struct hl_outcome outcome = {
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
-    return end_run(m, run, &outcome);
+    return end_run(m, run, &outcome, NULL);
 }
 
 enum hl_err hl_memory_run_cancel(
@@ -472,7 +475,7 @@ static enum hl_err end_late(struct hl_driver *d, int64_t now_ms, unsigned max, i
             .reason = HL_REASON_EXPIRED,
             .finished_ms = now_ms,
             .encoding = HL_ENCODING_NONE};
-        enum hl_err err = end_run(m, run, &outcome);
+        enum hl_err err = end_run(m, run, &outcome, NULL);
         if (err)
             return n > 0 ? HL_OK : err; /* nothing here is rolled back */
         leave_queue(m, run);

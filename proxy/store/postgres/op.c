@@ -1,4 +1,4 @@
-/* op.c - which request is which row. The rows are op_run.c's, op_stream.c's, op_delivery.c's and op_account.c's. */
+/* op.c - which request is which row. The rows are op_run.c's, op_stream.c's, op_tally.c's, op_delivery.c's and op_account.c's. */
 #include "store/postgres/op.h"
 
 const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
@@ -35,6 +35,8 @@ const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
         return &hl_pg_op_keep_stream;
     case HL_STORE_SAY_PROGRESS:
         return &hl_pg_op_say_progress;
+    case HL_STORE_TALLY:
+        return &hl_pg_op_tally;
     default:
         return NULL;
     }

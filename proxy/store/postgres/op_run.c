@@ -243,6 +243,15 @@ static void subject_of_finish(struct hl_pg_op *op)
     op->subject = finish_of(op)->run_id;
 }
 
+/* Of which mode the run is, its record knows. */
+static void item_time(struct hl_pg_params *p, enum hl_tally_kind kind, int64_t us)
+{
+    if (us < 0)
+        hl_pg_item_null(p);
+    else
+        hl_pg_item_int(p, hl_tally_time_key(kind, false, us));
+}
+
 static void bind_finish(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
@@ -267,6 +276,8 @@ static void bind_finish(
     bind_delivery_ids(s, p, ops, n);
     HL_PG_EACH(p, HL_PG_BYTES, n,
         item_if(p, finish_of(ops[i])->log.n > 0, hl_buf_str(&finish_of(ops[i])->log)));
+    HL_PG_EACH(p, HL_PG_INT, n, item_time(p, HL_TALLY_RUN, finish_of(ops[i])->run_us));
+    HL_PG_EACH(p, HL_PG_INT, n, item_time(p, HL_TALLY_WAIT, finish_of(ops[i])->queued_us));
 }
 
 static void read_finish(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)

@@ -14,7 +14,7 @@ struct hl_pg_question {
 
 extern const struct hl_pg_question hl_pg_get_run, hl_pg_list_runs, hl_pg_get_delivery,
     hl_pg_list_deliveries, hl_pg_list_destinations, hl_pg_list_apps, hl_pg_list_replicas,
-    hl_pg_list_accounts, hl_pg_list_keys;
+    hl_pg_list_accounts, hl_pg_list_keys, hl_pg_overview;
 
 /* Of a list, from `before` and the time bounds: ids in [from, until). */
 void hl_pg_add_bounds(struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms,

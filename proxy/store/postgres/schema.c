@@ -215,9 +215,27 @@ static const char *const eleventh[] = {
     " WHERE state <> 1",
     NULL};
 
+/* How runs end, counted by minute and app (tally.h), from here on: each replica has rows of its own. Who told of
+ * calls that have no record, and what last. What a replica of an older hookline ends is not counted. */
+#define ADD_UP                                                                                     \
+    "CREATE FUNCTION ~.add_up(a bigint[], b bigint[]) RETURNS bigint[] LANGUAGE sql IMMUTABLE"     \
+    " SET search_path = pg_catalog, pg_temp AS $$"                                                 \
+    " SELECT array_agg(what << 40 | n ORDER BY what) FROM (SELECT x >> 40 AS what,"                \
+    " sum(x & 1099511627775)::bigint AS n FROM unnest(a || b) AS x GROUP BY x >> 40) AS c $$"
+static const char *const twelfth[] = {
+    "CREATE TABLE ~.tally (minute bigint NOT NULL, project " NAME ", app " NAME ","
+    " node_id uuid NOT NULL, counts bigint[] NOT NULL,"
+    " PRIMARY KEY (minute, project, app, node_id)) WITH (fillfactor = 50)",
+    "CREATE TABLE ~.tally_source (source uuid PRIMARY KEY, seen uuid NOT NULL,"
+    " at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 50)",
+    ADD_UP,
+    "INSERT INTO ~.meta (k, v) VALUES ('counted_ms',"
+    " convert_to(floor(extract(epoch FROM now()) * 1000)::bigint::text, 'UTF8'))",
+    NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {
-    first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh};
+    first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

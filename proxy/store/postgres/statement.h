@@ -51,6 +51,14 @@ enum hl_pg_code {
     "'0'), 1, 8) || '-' || substr(lpad(to_hex(" HL_PG_NOW_MS "), 12, '0'), 9, 4) FROM 1 FOR 13) "  \
     "PLACING '7' FROM 15 FOR 1)::uuid"
 
+/* Counts, a row each (tally.h), are added to those of their minute. Each replica has rows of its own. */
+#define HL_PG_TALLY(counts)                                                                        \
+    "INSERT INTO ~.tally AS t (minute, project, app, node_id, counts)"                             \
+    " SELECT minute, project, app, $1::uuid, array_agg(count ORDER BY count) FROM (" counts        \
+    ") AS c GROUP BY minute, project, app ORDER BY minute, project, app"                           \
+    " ON CONFLICT (minute, project, app, node_id) DO UPDATE"                                       \
+    " SET counts = ~.add_up(t.counts, excluded.counts)"
+
 /* How runs end: from `gone` (run_id, epoch, attempt, started_ms, node_id, progress), the tickets that went, and
  * `ends` (run_id, state, reason, http_status, finished_ms, content_type, …, body_bytes, delivery_id). */
 #define HL_PG_KEEPS "coalesce(r.keeps = 2 OR (r.keeps = 1 AND e.state <> 2), false)"
@@ -71,20 +79,39 @@ enum hl_pg_code {
     " replica = (SELECT n.name FROM ~.node n WHERE n.node_id = g.node_id)"                         \
     " FROM gone g JOIN ends e ON e.run_id = g.run_id WHERE r.run_id = g.run_id"                    \
     " RETURNING r.run_id, r.project, r.app, r.state, r.lane, r.has_webhook, r.finished_ms,"        \
-    " e.delivery_id, e.max_attempts),"                                                             \
-    " forwarded AS (INSERT INTO ~.delivery (delivery_id, run_id, project, app, run_state, lane,"   \
-    " max_attempts, created_ms) SELECT delivery_id, run_id, project, app, state, lane,"            \
-    " max_attempts, finished_ms FROM ended WHERE has_webhook RETURNING delivery_id, lane),"        \
-    " forwarding AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                    \
-    " SELECT delivery_id, lane, now() FROM forwarded),"                                            \
-    " streamed AS (DELETE FROM ~.stream s USING gone g WHERE s.run_id = g.run_id)"
+    " r.is_async, r.reason, e.run_key, e.wait_key, e.delivery_id, e.max_attempts),"                \
+    " tallied AS (" HL_PG_TALLY(                                                                   \
+        "SELECT finished_ms / 60000 AS minute, project, app, (k.what"                              \
+        " << 40) | count(*) AS count FROM ended CROSS JOIN LATERAL (VALUES "                       \
+        "((is_async::integer::bigint "                                                             \
+        "<< 11) | (state::bigint << 6) | reason::bigint), (run_key | (is_async::integer::bigint "  \
+        "<< 11)),"                                                                                 \
+        " (wait_key | (is_async::integer::bigint << 11))) AS k(what) WHERE k.what IS NOT NULL"     \
+        " GROUP BY finished_ms / 60000, project, app, k.what") "),"                                \
+                                                               " forwarded AS (INSERT INTO "       \
+                                                               "~.delivery (delivery_id, run_id, " \
+                                                               "project, app, run_state, lane,"    \
+                                                               " max_attempts, created_ms) "       \
+                                                               "SELECT delivery_id, run_id, "      \
+                                                               "project, app, state, lane,"        \
+                                                               " max_attempts, finished_ms FROM "  \
+                                                               "ended WHERE has_webhook "          \
+                                                               "RETURNING delivery_id, lane),"     \
+                                                               " forwarding AS (INSERT INTO "      \
+                                                               "~.delivery_ticket (delivery_id, "  \
+                                                               "lane, due_at)"                     \
+                                                               " SELECT delivery_id, lane, now() " \
+                                                               "FROM forwarded),"                  \
+                                                               " streamed AS (DELETE FROM "        \
+                                                               "~.stream s USING gone g WHERE "    \
+                                                               "s.run_id = g.run_id)"
 
 /* What ends without an answer of the app's. */
 #define HL_PG_NO_ANSWER                                                                            \
     "0 AS http_status, NULL::bytea AS content_type, NULL::bytea AS content_encoding,"              \
     " 3 AS encoding, 0 AS escaped_size, 0 AS body_where, 0 AS body_size,"                          \
     " NULL::bytea AS body_sha256, NULL::uuid AS body_file, NULL::bytea AS body_bytes,"             \
-    " NULL::bytea AS log"
+    " NULL::bytea AS log, NULL::bigint AS run_key, NULL::bigint AS wait_key"
 
 /* What came of an event stream whose replica was lost: `c` has its size, its digest, how long it is as the
  * inside of a JSON string, and the bytes of a short one. Only answers with status 200 are kept while they come (run/stream.c). */
@@ -97,7 +124,8 @@ enum hl_pg_code {
     " CASE WHEN c.size = 0 THEN 0 WHEN c.size <= 262144 THEN 1 ELSE 2 END AS body_where,"          \
     " c.size AS body_size, c.sum AS body_sha256,"                                                  \
     " CASE WHEN c.size > 262144 THEN " HL_PG_NEW_ID " END AS body_file,"                           \
-    " c.bytes AS body_bytes, NULL::bytea AS log"
+    " c.bytes AS body_bytes, NULL::bytea AS log, NULL::bigint AS run_key,"                         \
+    " NULL::bigint AS wait_key"
 /* How runs end that were inside a replica that was lost: after `gone`, with is_cancel_wished, too. A stream of
  * more than 256 MiB would be too much for one statement. */
 #define HL_PG_LOST(attempts)                                                                       \
@@ -139,6 +167,36 @@ enum hl_pg_code {
     " WHERE t.delivery_id = d.delivery_id AND t.due_at > now())"
 /* $n of them, in ms since the epoch, as the server's time. */
 #define HL_PG_AT(ms) "to_timestamp(" ms " / 1000.0)"
+
+/* Of the project $1 and the app $2, where they are named. */
+#define HL_PG_IN_SCOPE(of)                                                                         \
+    "($1::text = '' OR " of ".project = $1::text) AND ($2::text = '' OR " of ".app = $2::text)"
+
+/* What is said of a destination: of `l` (lane). */
+#define HL_PG_LANE_COLUMNS                                                                         \
+    "l.lane, last.run_id, last.url, c.pending, dead.n, c.oldest_ms, f.since_ms,"                   \
+    " a.n, a.ok, a.p95_us, a.last_ms, a.last_status, a.last_error"
+#define HL_PG_LANE_JOINS(project, looks, hour_ms, kept_ms)                                         \
+    " CROSS JOIN LATERAL (SELECT d.run_id, (SELECT r.url FROM ~.run r"                             \
+    " WHERE r.run_id = d.run_id) AS url FROM ~.delivery d WHERE d.project = " project              \
+    " AND d.lane = l.lane ORDER BY d.delivery_id DESC LIMIT 1) last"                               \
+    " CROSS JOIN LATERAL (SELECT count(*) AS pending, min(created_ms) AS oldest_ms"                \
+    " FROM ~.delivery d WHERE d.project = " project " AND d.lane = l.lane AND d.state = 0) c"      \
+    " CROSS JOIN LATERAL (SELECT count(*) AS n FROM ~.delivery d WHERE d.project = " project       \
+    " AND d.lane = l.lane AND d.state = 2 AND d.created_ms > " kept_ms "::bigint) dead"            \
+    " LEFT JOIN ~.failing f ON f.lane = l.lane CROSS JOIN LATERAL"                                 \
+    " (SELECT array_agg(delivery_id) AS ids FROM (SELECT d.delivery_id FROM ~.delivery d"          \
+    " WHERE d.project = " project " AND d.lane = l.lane ORDER BY d.delivery_id DESC"               \
+    " LIMIT " looks "::bigint) AS looked) looks"                                                   \
+    " CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE ended_ms >= " hour_ms "::bigint) AS n,"    \
+    " count(*) FILTER (WHERE ended_ms >= " hour_ms "::bigint AND http_status BETWEEN 200 AND 299)" \
+    " AS ok, (percentile_disc(0.95) WITHIN GROUP (ORDER BY ended_ms - started_ms)"                 \
+    " FILTER (WHERE ended_ms >= " hour_ms "::bigint) * 1000)::bigint AS p95_us,"                   \
+    " max(ended_ms) AS last_ms,"                                                                   \
+    " (array_agg(http_status ORDER BY ended_ms DESC))[1] AS last_status,"                          \
+    " (array_agg(error ORDER BY ended_ms DESC) FILTER (WHERE verdict <> 0"                         \
+    " AND octet_length(error) > 0))[1] AS last_error FROM ~.attempt"                               \
+    " WHERE delivery_id = ANY (looks.ids) AND ended_ms IS NOT NULL) a"
 
 /* A run in lists: `r` with its ticket `t` and HL_PG_DELIVERY_COUNTS. */
 #define HL_PG_RUN_ROW                                                                              \
@@ -374,13 +432,15 @@ enum hl_pg_code {
     /* Who has it counts what others have, too; the others leave such accounts out meanwhile */    \
     X(CLAIM_LOCK, "SELECT set_config('hookline.counts', pg_try_advisory_xact_lock(1751870572,"     \
         " hashtext('~'))::text, true)")                                                            \
-    /* $1 me, $18 attempts of a delivery, $19 logs */                                              \
+    /* $1 me, $18 attempts of a delivery, $19 logs, $20 and $21 how long it took (tally.h) */                                              \
     X(RUN_FINISH, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"     \
         " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::bytea[],"       \
         " $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::uuid[],"  \
-        " $16::bytea[], $17::uuid[], $19::bytea[]) WITH ORDINALITY AS t(run_id, epoch, state, reason,"           \
+        " $16::bytea[], $17::uuid[], $19::bytea[], $20::bigint[], $21::bigint[])"                  \
+        " WITH ORDINALITY AS t(run_id, epoch, state, reason,"                                      \
         " http_status, finished_ms, content_type, content_encoding, encoding, escaped_size,"       \
-        " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, log, ord)),"     \
+        " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, log, run_key,"    \
+        " wait_key, ord)),"                                                                        \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND " HL_PG_MINE                                                   \
         " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress),"           \
@@ -442,6 +502,13 @@ enum hl_pg_code {
         " " HL_PG_NEW_ID " AS delivery_id, $3::bigint AS max_attempts, " HL_PG_NO_ANSWER           \
         " FROM gone), " HL_PG_END                                                                  \
         " SELECT (SELECT count(*) FROM gone), " HL_PG_START_MS(" AND run_id NOT IN (SELECT run_id FROM late)")) \
+    /* $1 me, $2 whose counts they are, $3 which; the same twice counts once. $4 to $6 where each of $7 belongs */ \
+    X(TALLY, "WITH fresh AS (INSERT INTO ~.tally_source AS s (source, seen) VALUES ($2::uuid,"     \
+        " $3::uuid) ON CONFLICT (source) DO UPDATE SET seen = excluded.seen, at = now()"           \
+        " WHERE s.seen <> excluded.seen RETURNING 1),"                                             \
+        " tallied AS (" HL_PG_TALLY("SELECT * FROM unnest($4::bigint[], $5::text[], $6::text[],"    \
+        " $7::bigint[]) AS u(minute, project, app, count) WHERE EXISTS (SELECT FROM fresh)") ")"    \
+        " SELECT 1, 0")                                                                            \
     /* Which of the runs $1 have ended. */                                                         \
     X(RUN_ENDED, "SELECT run_id FROM ~.run WHERE run_id = ANY ($1::uuid[]) AND state >= 2")        \
     /* Runs whose next attempt is due go into the queue, $1 at the most; how many of each class are */ \
@@ -875,28 +942,60 @@ enum hl_pg_code {
         " ORDER BY lane LIMIT 1) UNION ALL SELECT (SELECT d.lane FROM ~.delivery d"                \
         " WHERE d.project = $1::text AND d.lane > l.lane ORDER BY d.lane LIMIT 1), l.nth + 1"      \
         " FROM lanes l WHERE l.lane IS NOT NULL AND l.nth < $3::bigint)"                           \
-        " SELECT l.lane, last.run_id, last.url, c.pending, dead.n, c.oldest_ms, f.since_ms,"       \
-        " a.n, a.ok, a.p95_us, a.last_ms, a.last_status, a.last_error FROM lanes l"                \
-        " CROSS JOIN LATERAL (SELECT d.run_id, (SELECT r.url FROM ~.run r"                         \
-        " WHERE r.run_id = d.run_id) AS url FROM ~.delivery d WHERE d.project = $1::text"          \
-        " AND d.lane = l.lane ORDER BY d.delivery_id DESC LIMIT 1) last"                           \
-        " CROSS JOIN LATERAL (SELECT count(*) AS pending, min(created_ms) AS oldest_ms"            \
-        " FROM ~.delivery d WHERE d.project = $1::text AND d.lane = l.lane AND d.state = 0) c"     \
-        " CROSS JOIN LATERAL (SELECT count(*) AS n FROM ~.delivery d WHERE d.project = $1::text"   \
-        " AND d.lane = l.lane AND d.state = 2 AND d.created_ms > $6::bigint) dead"                 \
-        " LEFT JOIN ~.failing f ON f.lane = l.lane CROSS JOIN LATERAL"                             \
-        " (SELECT array_agg(delivery_id) AS ids FROM (SELECT d.delivery_id FROM ~.delivery d"      \
-        " WHERE d.project = $1::text AND d.lane = l.lane ORDER BY d.delivery_id DESC"              \
-        " LIMIT $4::bigint) AS looked) looks"                                                      \
-        " CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE ended_ms >= $5::bigint) AS n,"         \
-        " count(*) FILTER (WHERE ended_ms >= $5::bigint AND http_status BETWEEN 200 AND 299)"      \
-        " AS ok, (percentile_disc(0.95) WITHIN GROUP (ORDER BY ended_ms - started_ms)"             \
-        " FILTER (WHERE ended_ms >= $5::bigint) * 1000)::bigint AS p95_us, max(ended_ms) AS last_ms," \
-        " (array_agg(http_status ORDER BY ended_ms DESC))[1] AS last_status,"                      \
-        " (array_agg(error ORDER BY ended_ms DESC) FILTER (WHERE verdict <> 0"                     \
-        " AND octet_length(error) > 0))[1] AS last_error FROM ~.attempt"                           \
-        " WHERE delivery_id = ANY (looks.ids) AND ended_ms IS NOT NULL) a"                         \
+        " SELECT " HL_PG_LANE_COLUMNS " FROM lanes l"                                              \
+        HL_PG_LANE_JOINS("$1::text", "$4", "$5", "$6")                                             \
         " WHERE l.lane IS NOT NULL ORDER BY l.lane")                                               \
+    /* $1 project or '', $2 app or '', $3 and $4 minutes, $5 the first of the points, $6 minutes of a point, */ \
+    /* $7 how many rows are looked at; $8 so far is counted; $9 1: also deliveries and replicas, $10 failing */ \
+    /* destinations that are looked at, $11 that are told of, $12 to $14 as $4 to $6 above, $15 replicas. Rows of */ \
+    /* several kinds: question_overview.c */                                                       \
+    X(ASK_OVERVIEW, "WITH RECURSIVE minutes AS MATERIALIZED (SELECT minute, project, app, counts"  \
+        " FROM ~.tally WHERE minute >= $3::bigint AND minute < $4::bigint AND " HL_PG_IN_SCOPE("tally") \
+        " ORDER BY minute DESC LIMIT $7::bigint),"                                                 \
+        " sums AS (SELECT project, app, point, what, sum(n)::bigint AS n FROM (SELECT project,"    \
+        " app, (minute - $5::bigint) / $6::bigint AS point, x >> 40 AS what,"                      \
+        " x & 1099511627775 AS n FROM minutes CROSS JOIN LATERAL unnest(counts) AS x) AS each"     \
+        " GROUP BY GROUPING SETS ((project, app, what), (point, what))),"                          \
+        " inside AS (SELECT count(*) FILTER (WHERE t.node_id IS NULL) AS queued,"                  \
+        " count(*) FILTER (WHERE t.node_id IS NOT NULL) AS running FROM (SELECT run_id, node_id"   \
+        " FROM ~.ticket WHERE is_async LIMIT $8::bigint) t JOIN ~.run r ON r.run_id = t.run_id"    \
+        " WHERE " HL_PG_IN_SCOPE("r") "),"                                                         \
+        " projects(name) AS ((SELECT project FROM ~.delivery WHERE $9::bigint = 1"                 \
+        " AND ($1::text = '' OR project = $1::text) ORDER BY project LIMIT 1) UNION ALL"           \
+        " SELECT (SELECT d.project FROM ~.delivery d WHERE $1::text = '' AND d.project > p.name"   \
+        " ORDER BY d.project LIMIT 1) FROM projects p WHERE p.name IS NOT NULL),"                  \
+        " l AS MATERIALIZED (SELECT failing.lane, failing.since_ms, (SELECT p.name FROM projects p" \
+        " WHERE p.name IS NOT NULL AND EXISTS (SELECT FROM ~.delivery d WHERE d.project = p.name"  \
+        " AND d.lane = failing.lane) LIMIT 1) AS project FROM (SELECT lane, since_ms"              \
+        " FROM ~.failing WHERE $9::bigint = 1 ORDER BY since_ms LIMIT $10::bigint) AS failing),"   \
+        " worst AS MATERIALIZED (SELECT * FROM l WHERE project IS NOT NULL ORDER BY since_ms"      \
+        " LIMIT $11::bigint),"                                                                     \
+        " replicas AS (SELECT * FROM (" HL_PG_REPLICAS ") AS r WHERE $9::bigint = 1"               \
+        " ORDER BY " HL_PG_REPLICA_ORDER " LIMIT $15::bigint)"                                     \
+        " SELECT 0, NULL::text, NULL::text, NULL::text, NULL::uuid, NULL::bytea, NULL::bytea,"     \
+        " (SELECT convert_from(v, 'UTF8')::bigint FROM ~.meta WHERE k = 'counted_ms'),"            \
+        " (SELECT count(*) FROM minutes), (SELECT min(minute) FROM minutes), queued, running,"     \
+        " (SELECT count(*) FROM (SELECT FROM ~.ticket WHERE is_async LIMIT $8::bigint) AS x),"     \
+        " (SELECT count(*) FROM (SELECT FROM ~.delivery d WHERE $9::bigint = 1 AND d.state = 0"    \
+        " AND " HL_PG_IN_SCOPE("d") " LIMIT $8::bigint) AS x),"                                    \
+        " (SELECT count(*) FROM (SELECT FROM ~.delivery d WHERE $9::bigint = 1 AND d.state = 2"    \
+        " AND d.created_ms > $14::bigint AND " HL_PG_IN_SCOPE("d") " LIMIT $8::bigint) AS x),"     \
+        " (SELECT count(*) FROM l WHERE project IS NOT NULL), NULL::bigint FROM inside"            \
+        " UNION ALL SELECT 1, project, app, NULL, NULL, NULL, NULL, what, n, NULL, NULL, NULL,"    \
+        " NULL, NULL, NULL, NULL, NULL FROM sums WHERE point IS NULL"                              \
+        " UNION ALL SELECT 2, NULL, NULL, NULL, NULL, NULL, NULL, what, n, point, NULL, NULL,"     \
+        " NULL, NULL, NULL, NULL, NULL FROM sums WHERE point IS NOT NULL"                          \
+        " UNION ALL SELECT 3, project, NULL, NULL, run_id, url, last_error, lane, pending, dead,"  \
+        " oldest_ms, since_ms, attempts, ok, p95_us, last_ms, last_status"                         \
+        " FROM (SELECT l.project, " HL_PG_LANE_COLUMNS " FROM worst l"                             \
+        HL_PG_LANE_JOINS("l.project", "$12", "$13", "$14") ") AS w(project, lane, run_id, url,"    \
+        " pending, dead, oldest_ms, since_ms, attempts, ok, p95_us, last_ms, last_status,"         \
+        " last_error)"                                                                             \
+        " UNION ALL SELECT 4, name, version, state, node_id, NULL, NULL,"                          \
+        " floor(extract(epoch FROM started_at) * 1000)::bigint,"                                   \
+        " (extract(epoch FROM now() - started_at) * 1000)::bigint,"                                \
+        " (extract(epoch FROM now() - beat_at) * 1000)::bigint, runs, deliveries, NULL, NULL,"     \
+        " NULL, NULL, NULL FROM replicas")                                                         \
     /* $1 project or '', $2 before, $3 limit */                                                    \
     X(ASK_ACCOUNTS, "SELECT " HL_PG_ACCOUNT " FROM ~.account"                                      \
         " WHERE ($1::text = '' OR project = $1::text)"                                             \

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "store/account.h"
+#include "store/tally.h"
 #include "store/postgres/partition.h"
 
 #define EVERY_MS (3600 * 1000)
@@ -37,6 +38,18 @@ static enum hl_err repeat(struct hl_pg_session *s, const char *sql, char *why, s
 
 _Static_assert(HL_ACCOUNT_KEEP_MS == 7 * 24 * 3600 * 1000, "a statement says it in days");
 
+/* They go when all that they count may. */
+static enum hl_err remove_tallies(
+    struct hl_pg_session *s, int64_t cutoff_ms, char *why, size_t why_len)
+{
+    char sql[300];
+    snprintf(sql, sizeof(sql),
+        COUNTED("DELETE FROM ~.tally WHERE ctid = ANY (ARRAY(SELECT ctid FROM ~.tally"
+                " WHERE minute < %" PRId64 " LIMIT " STEP "))"),
+        cutoff_ms / HL_TALLY_MINUTE_MS);
+    return repeat(s, sql, why, why_len);
+}
+
 static enum hl_err remove_rows(struct hl_pg_session *s, char *why, size_t why_len)
 {
     static const char *const statements[] = {
@@ -46,6 +59,7 @@ static enum hl_err remove_rows(struct hl_pg_session *s, char *why, size_t why_le
                 " now() - interval '7 days') * 1000)::bigint"),
         COUNTED("DELETE FROM ~.event WHERE event_id IN (SELECT event_id FROM ~.event WHERE at <"
                 " now() - interval '1 hour' LIMIT " STEP ")"),
+        COUNTED("DELETE FROM ~.tally_source WHERE at < now() - interval '1 day'"),
         COUNTED("DELETE FROM ~.node WHERE is_dead AND expires_at < now() - interval '1 day'"),
     };
     enum hl_err err = HL_OK;
@@ -206,6 +220,8 @@ enum hl_err hl_pg_upkeep(struct hl_pg_session *s, int64_t retention_ms, char *wh
             s, "SELECT (extract(epoch FROM now()) * 1000)::bigint", &now_ms, why, why_len);
     if (!err)
         err = remove_rows(s, why, why_len);
+    if (!err)
+        err = remove_tallies(s, now_ms - retention_ms, why, why_len);
     for (size_t i = 0; i < HL_ARRAY_LEN(kinds) && !err; i++)
         err = tend_table(s, &kinds[i], now_ms - retention_ms, why, why_len);
     return err;

@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#include "store/destination_tally.h"
-
 /* The next lane of the project behind `after`, if that is one. */
 static enum hl_err next_lane(
     struct hl_reading *r, const char *project, bool has_after, int64_t after, int64_t *lane)
@@ -90,17 +88,15 @@ static enum hl_err ask_attempts(struct hl_reading *r, const char *project, int64
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
-static enum hl_err add_row(struct hl_reading *r, struct hl_list_destinations *l, int64_t lane,
-    struct hl_destination_tally *tally)
+enum hl_err hl_sqlite_answer_lane(struct hl_reading *r, const char *project, int64_t lane,
+    struct hl_destination_tally *tally, struct hl_destination_row *row)
 {
-    struct hl_destination_row *row = &l->rows[l->count];
     row->lane = (uint64_t)lane;
-    enum hl_err err = ask_place(r, l->project, lane, row);
+    enum hl_err err = ask_place(r, project, lane, row);
     if (!err)
-        err = ask_counts(r, l->project, lane, row);
+        err = ask_counts(r, project, lane, row);
     if (!err)
-        err = ask_attempts(r, l->project, lane, tally, row);
-    l->count += !err;
+        err = ask_attempts(r, project, lane, tally, row);
     return err;
 }
 
@@ -117,7 +113,8 @@ enum hl_err hl_sqlite_answer_list_destinations(struct hl_reading *r, struct hl_l
             l->has_more = true;
             break;
         }
-        err = add_row(r, l, lane, tally);
+        err = hl_sqlite_answer_lane(r, l->project, lane, tally, &l->rows[l->count]);
+        l->count += !err;
     }
     free(tally);
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;

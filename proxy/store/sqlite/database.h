@@ -71,6 +71,12 @@ struct hl_ended_run {
 };
 #define HL_ENDED_MAX 256
 
+/* What this transaction adds to the counts of an app's minute (tally.h). */
+struct hl_minute_tally {
+    int64_t app_id, minute;
+    struct hl_tally tally;
+};
+
 struct hl_database {
     struct hl_driver base;
     struct hl_data_dir dir;
@@ -103,6 +109,10 @@ struct hl_database {
     struct hl_heap fresh_turns[HL_PRIORITIES]; /* with room for all */
     struct hl_ended_run ended[HL_ENDED_MAX];
     size_t n_ended;
+    struct hl_minute_tally *tallies; /* the first n_tallies; the others keep their room */
+    size_t n_tallies, cap_tallies;
+    struct hl_tally tally; /* one that is written just now */
+    struct hl_buf tally_bytes;
     struct hl_id_map running; /* run id → struct hl_stored_run, owned */
 
     /* The app that was named last: nearly always the only one. */

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/fresh.h"
+#include "store/sqlite/minute.h"
 #include "store/sqlite/purge.h"
 
 static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *ended)
@@ -71,7 +72,8 @@ static enum hl_err end_ticket(struct hl_database *db, int64_t number)
 }
 
 enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, const struct hl_outcome *outcome)
+    const struct hl_stored_run *run, const struct hl_outcome *outcome,
+    const struct hl_finish *times)
 {
     enum hl_err err = db->n_ended == HL_ENDED_MAX ? hl_ended_write(db) : HL_OK;
     if (err)
@@ -85,6 +87,9 @@ enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
         .keeps_request = keeps_request(db, run, outcome),
         .is_stream = is_stream(run, outcome),
     };
+    err = hl_minute_add_end(db, run, outcome, times);
+    if (err)
+        return err;
     hl_watchers_note_end(&db->base.backlog->watchers, run_id);
     hl_running_drop(db, run_id); /* looking for its rows may have written them only then */
     hl_database_keep_file(db, &outcome->body);
@@ -121,7 +126,7 @@ void hl_ended_forget(struct hl_database *db)
 enum hl_err hl_ended_add_at_once(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, const struct hl_outcome *outcome)
 {
-    enum hl_err err = hl_ended_add(db, run_id, run, outcome);
+    enum hl_err err = hl_ended_add(db, run_id, run, outcome, NULL);
     return err ? err : hl_ended_write(db);
 }
 

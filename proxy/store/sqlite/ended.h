@@ -6,9 +6,10 @@
 #include "store/sqlite/running.h"
 
 /* Final state, result, delivery; the ticket goes. `run_id` and `outcome` stay until after the
- * commit. */
+ * commit. `times`: the FINISH that says how long it took; NULL: nobody knows. */
 HL_MUST_CHECK enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, const struct hl_outcome *outcome);
+    const struct hl_stored_run *run, const struct hl_outcome *outcome,
+    const struct hl_finish *times);
 /* Writes the rows that wait for the end of the transaction, those of fresh runs first: before anybody
  * looks for one of them. */
 HL_MUST_CHECK enum hl_err hl_ended_write(struct hl_database *db);

@@ -146,6 +146,26 @@ static enum hl_err purge_accounts(
     return err ? err : next_due(db, HL_SQL_ACCOUNT_OLDEST, HL_ACCOUNT_KEEP_MS, due_ms);
 }
 
+/* They go when all that they count may. */
+static enum hl_err purge_tallies(
+    struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TALLY_PURGE);
+    hl_sql_bind_int(&args, (now_ms - db->retention_ms) / HL_TALLY_MINUTE_MS);
+    hl_sql_bind_int(&args, max);
+    enum hl_err err = hl_database_run(db, HL_SQL_TALLY_PURGE);
+    db->now.wants_sweep |= !err && sqlite3_changes(db->db) > 0;
+    if (!err)
+        err = hl_database_row(db, HL_SQL_TALLY_OLDEST, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    int64_t over_ms = (hl_sql_int(&row) + 1) * HL_TALLY_MINUTE_MS + db->retention_ms;
+    hl_database_done(db, HL_SQL_TALLY_OLDEST);
+    *due_ms = *due_ms < over_ms ? *due_ms : over_ms;
+    return HL_OK;
+}
+
 /* A pass goes from the oldest run up to the first that began too late to be past retention: those
  * behind it began, and so ended, later still. It looks at all that began early and ended late, so
  * there is a pause after it: a 64th of the retention, by which a run may stay longer. */
@@ -319,6 +339,8 @@ enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int
         err = purge_keys(db, now_ms, max, due_ms);
     if (!err)
         err = purge_accounts(db, now_ms, max, due_ms);
+    if (!err)
+        err = purge_tallies(db, now_ms, max, due_ms);
     if (!err && *due_ms > now_ms)
         err = sweep_apps(db, now_ms, max, due_ms);
     return hl_database_end(db, err);

@@ -13,6 +13,7 @@
 #include "store/sqlite/answer_account.h"
 #include "store/sqlite/answer_delivery.h"
 #include "store/sqlite/answer_destination.h"
+#include "store/sqlite/answer_overview.h"
 #include "store/sqlite/answer_run.h"
 
 struct hl_sqlite_reader {
@@ -40,6 +41,8 @@ static enum hl_err answer(struct hl_reading *r, struct hl_store_msg *m)
         return hl_sqlite_answer_list_destinations(r, (struct hl_list_destinations *)m);
     case HL_STORE_LIST_APPS:
         return hl_sqlite_answer_list_apps(r, (struct hl_list_apps *)m);
+    case HL_STORE_OVERVIEW:
+        return hl_sqlite_answer_overview(r, (struct hl_overview *)m);
     case HL_STORE_LIST_ACCOUNTS:
         return hl_sqlite_answer_list_accounts(r, (struct hl_list_accounts *)m);
     default:

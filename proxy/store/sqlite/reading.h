@@ -99,6 +99,25 @@
         " WHERE app.project = ?1 ORDER BY delivery_id DESC LIMIT ?3)"                              \
         " SELECT started_ms, ended_ms, coalesce(verdict, 5), http_status, error FROM looked"       \
         " CROSS JOIN attempt ON attempt.delivery_id = looked.id")                                  \
+    X(MINUTES, "SELECT app.project, app.name, tally.minute, tally.counts FROM tally"               \
+        " INDEXED BY tally_by_minute CROSS JOIN app ON app.app_id = tally.app_id"                  \
+        " WHERE tally.minute >= ?3 AND tally.minute < ?4 AND (?1 = '' OR app.project = ?1)"        \
+        " AND (?2 = '' OR app.name = ?2) ORDER BY tally.minute DESC LIMIT ?5")                     \
+    X(COUNTED_SINCE, "SELECT v FROM meta WHERE k = 'counted_ms'")                                  \
+    X(RUNS_NOW, "SELECT coalesce(sum(run.has_begun = 0), 0), coalesce(sum(run.has_begun), 0),"     \
+        " (SELECT count(*) FROM (SELECT 1 FROM ticket WHERE is_async = 1 LIMIT ?3)) = ?3"          \
+        " FROM (SELECT run_id FROM ticket WHERE is_async = 1 LIMIT ?3) AS t"                       \
+        " CROSS JOIN run ON run.run_id = t.run_id CROSS JOIN app ON app.app_id = run.app_id"       \
+        " WHERE (?1 = '' OR app.project = ?1) AND (?2 = '' OR app.name = ?2)")                     \
+    X(DELIVERIES_NOW, "SELECT count(*) FROM (SELECT 1 FROM app CROSS JOIN delivery"                \
+        " INDEXED BY delivery_by_state ON delivery.app_id = app.app_id AND delivery.state = ?4"    \
+        " WHERE (?1 = '' OR app.project = ?1) AND (?2 = '' OR app.name = ?2) LIMIT ?3)")           \
+    X(FAILING_LANES, "SELECT failing.lane, app.project FROM (SELECT lane, since_ms FROM failing"   \
+        " ORDER BY since_ms LIMIT ?2) AS failing CROSS JOIN app ON app.app_id ="                   \
+        " (SELECT app.app_id FROM app WHERE (?1 = '' OR app.project = ?1)"                         \
+        " AND EXISTS (SELECT 1 FROM delivery"                       \
+        " INDEXED BY delivery_by_lane WHERE delivery.app_id = app.app_id"                          \
+        " AND delivery.lane = failing.lane) LIMIT 1) ORDER BY failing.since_ms")                   \
     X(ATTEMPT_COUNT, "SELECT count(*) FROM attempt WHERE delivery_id = ?1")                        \
     X(ACCOUNTS, "SELECT " HL_ACCOUNT_COLUMNS " FROM account WHERE account_id < ?1"                 \
         " ORDER BY account_id DESC LIMIT ?2")                                                      \

@@ -156,7 +156,7 @@ enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f)
     if (!err && (run.state != HL_RUN_RUNNING || run.epoch != f->epoch))
         err = HL_ERR_STALE;
     if (!err)
-        err = hl_ended_add(db, &f->run_id, &run, &f->outcome);
+        err = hl_ended_add(db, &f->run_id, &run, &f->outcome, f);
     if (!err && f->log.n > 0)
         err = add_log(db, &f->run_id, hl_buf_str(&f->log));
     HL_CRASH_POINT(FINISH_APPLIED);

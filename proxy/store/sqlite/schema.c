@@ -162,6 +162,12 @@ static const char *const versions[] = {
     "CREATE INDEX delivery_by_lane ON delivery (app_id, lane, state, delivery_id);"
     "ALTER TABLE attempt ADD COLUMN report BLOB;"
     "CREATE TABLE failing (lane INTEGER PRIMARY KEY, since_ms INTEGER NOT NULL);",
+
+    /* How runs end, counted by minute and app (tally.h), from here on. */
+    "CREATE TABLE tally (app_id INTEGER NOT NULL, minute INTEGER NOT NULL, counts BLOB NOT NULL,"
+    " PRIMARY KEY (app_id, minute)) WITHOUT ROWID;"
+    "CREATE INDEX tally_by_minute ON tally (minute);"
+    "INSERT INTO meta (k, v) VALUES ('counted_ms', CAST(strftime('%s', 'now') AS INTEGER) * 1000);",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

@@ -20,6 +20,7 @@
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/lease.h"
 #include "store/sqlite/meta.h"
+#include "store/sqlite/minute.h"
 #include "store/sqlite/purge.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/recover.h"
@@ -331,6 +332,7 @@ void hl_sqlite_free(struct hl_database *db)
     hl_buf_fini(&db->sealed_url);
     hl_buf_fini(&db->sealed_secret);
     hl_buf_fini(&db->barred);
+    hl_minute_free(db);
     hl_data_dir_close(&db->dir);
     hl_running_forget(db);
     hl_id_map_fini(&db->running);
@@ -363,6 +365,7 @@ static const struct hl_driver_vt vt = {
     .revoke_account = hl_account_revoke,
     .limit_account = hl_account_limit,
     .touch_accounts = hl_account_touch,
+    .tally = hl_minute_tell,
     .keep_signing_key = hl_meta_keep_signing_key,
     .purge = hl_purge_step,
     .note_time = hl_meta_note_time,
@@ -391,6 +394,7 @@ struct hl_database *hl_sqlite_new(void)
     hl_buf_init(&db->sealed_url, 0);
     hl_buf_init(&db->sealed_secret, 0);
     hl_buf_init(&db->barred, 0);
+    hl_buf_init(&db->tally_bytes, 0);
     return db;
 }
 

@@ -79,8 +79,15 @@
     X(APP_ADD, "INSERT INTO app (project, name) VALUES (?, ?) RETURNING app_id")                   \
     X(APP_AFTER, "SELECT app_id, EXISTS (SELECT 1 FROM run WHERE run.app_id = app.app_id)"         \
         " OR EXISTS (SELECT 1 FROM idem WHERE idem.app_id = app.app_id)"                           \
+        " OR EXISTS (SELECT 1 FROM tally WHERE tally.app_id = app.app_id)"                         \
         " FROM app WHERE app_id > ? ORDER BY app_id LIMIT 1")                                      \
     X(APP_DROP, "DELETE FROM app WHERE app_id = ?")                                                \
+    X(TALLY_GET, "SELECT counts FROM tally WHERE app_id = ? AND minute = ?")                        \
+    X(TALLY_PUT, "INSERT INTO tally (app_id, minute, counts) VALUES (?, ?, ?)"                     \
+        " ON CONFLICT DO UPDATE SET counts = excluded.counts")                                     \
+    X(TALLY_PURGE, "DELETE FROM tally WHERE (app_id, minute) IN"                                   \
+        " (SELECT app_id, minute FROM tally WHERE minute < ? ORDER BY minute LIMIT ?)")            \
+    X(TALLY_OLDEST, "SELECT minute FROM tally ORDER BY minute LIMIT 1")                            \
     X(IDEM_FIND, "SELECT run_id, fingerprint, expires_ms FROM idem"                                \
         " WHERE app_id = ? AND subject = ? AND key = ?")                                           \
     X(IDEM_PUT, "INSERT OR REPLACE INTO idem (app_id, subject, key, run_id, fingerprint,"          \

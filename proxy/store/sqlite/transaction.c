@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "store/sqlite/ended.h"
 #include "store/sqlite/fresh.h"
+#include "store/sqlite/minute.h"
 #include "store/sqlite/running.h"
 
 enum hl_err hl_transaction_begin(struct hl_driver *d)
@@ -25,6 +26,7 @@ void hl_transaction_rollback(struct hl_driver *d)
     db->app_id = 0;
     hl_fresh_forget(db);
     hl_ended_forget(db);
+    hl_minute_forget(db);
     hl_running_forget(db);
     db->base.is_broken = false;
 }
@@ -33,6 +35,8 @@ enum hl_err hl_transaction_commit(struct hl_driver *d)
 {
     struct hl_database *db = hl_database_of(d);
     enum hl_err err = hl_ended_write(db);
+    if (!err)
+        err = hl_minute_write(db);
     if (!err)
         err = hl_database_run(db, HL_SQL_COMMIT);
     if (err)

@@ -66,6 +66,21 @@ Test(postgres, runs_that_ended_go_alone_and_the_last_one_takes_the_partition_alo
     fixture_run(HL_STORE_POSTGRES, what_ended_goes);
 }
 
+static void counts_go(struct fixture *f)
+{
+    end_one(f);
+    cr_assert_eq(fixture_count(f, "tally"), 1);
+    tend(f, -HOUR_MS);
+    cr_assert_eq(fixture_count(f, "tally"), 1, "its retention is not over");
+    tend(f, 3 * HOUR_MS);
+    cr_assert_eq(fixture_count(f, "tally"), 0);
+}
+
+Test(postgres, counts_past_their_retention_go)
+{
+    fixture_run(HL_STORE_POSTGRES, counts_go);
+}
+
 static void what_is_past_is_hidden(struct fixture *f)
 {
     struct hl_list_runs l = {

@@ -1,0 +1,290 @@
+/* rest_overview.c - how the runs of a span of time ended and how long they took, in numbers: in all, by app, and as
+ * a series of points for charts. Admins also see deliveries, destinations that fail, and replicas.
+ * Thread: control.
+ * Not here: the counting (store/tally.h). */
+#include "api/rest_overview.h"
+
+#include <stdlib.h>
+
+#include "api/json.h"
+#include "api/rest_destination.h"
+#include "api/rest_param.h"
+#include "api/rest_replica.h"
+#include "base/clock.h"
+#include "store/overview.h"
+
+/* ---- what is asked ---- */
+
+#define HOUR_MS INT64_C(3600000)
+
+/* The least of these that makes no more points than may be, in minutes; beyond them whole weeks. */
+static int64_t step_for(int64_t span_ms)
+{
+    static const int64_t minutes[] = {1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 10080};
+    int64_t most = HL_OVERVIEW_POINTS - 1; /* the first may begin before the span */
+    for (size_t i = 0; i < HL_ARRAY_LEN(minutes); i++)
+        if (span_ms <= minutes[i] * HL_TALLY_MINUTE_MS * most)
+            return minutes[i] * HL_TALLY_MINUTE_MS;
+    int64_t week_ms = minutes[HL_ARRAY_LEN(minutes) - 1] * HL_TALLY_MINUTE_MS;
+    return (span_ms / (week_ms * most) + 1) * week_ms;
+}
+
+/* False: refused. What is past the retention is not there, and nothing has ended in the future. */
+static bool set_span(struct hl_rest_call *call, struct hl_overview *o)
+{
+    const struct hl_rest_params *p = &call->params;
+    int64_t now_ms = hl_clock_wall_ms();
+    int64_t oldest_ms = now_ms - (int64_t)hl_rest_parts(call)->config->retention_ms;
+    int64_t since_ms =
+        p->since_ms > 0 ? p->since_ms : now_ms - (p->period_ms > 0 ? p->period_ms : HOUR_MS);
+    o->until_ms = p->until_ms > 0 && p->until_ms <= now_ms ? p->until_ms : now_ms + 1;
+    o->since_ms = since_ms > oldest_ms ? since_ms : oldest_ms;
+    if (o->since_ms >= o->until_ms) {
+        hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_VALUE, p->until_ms > 0 ? "until" : "since",
+            p->until_ms > 0 ? "after since, within the retention" : "a time in the past", NULL);
+        return false;
+    }
+    o->step_ms = step_for(o->until_ms - o->since_ms);
+    return true;
+}
+
+static void write_overview(struct hl_rest_call *call);
+
+void hl_rest_show_overview(struct hl_rest_call *call)
+{
+    struct hl_overview *o = calloc(1, sizeof(*o));
+    if (!o) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    if (!set_span(call, o)) {
+        free(o);
+        return;
+    }
+    hl_str_put(o->project, sizeof(o->project), call->project);
+    hl_str_put(o->app, sizeof(o->app), call->params.app);
+    o->is_async = call->params.is_async;
+    o->with_deliveries = call->is_operator || call->asker.is_admin;
+    hl_rest_ask_store(call, HL_STORE_OVERVIEW, &o->m);
+    hl_rest_then(call, write_overview);
+}
+
+/* ---- figures ---- */
+
+static uint64_t count(const struct hl_overview_figures *f, int is_async, int state, int reason)
+{
+    uint64_t n = 0;
+    for (int a = 0; a < 2; a++)
+        for (int s = 0; s <= HL_RUN_CANCELLED; s++)
+            for (int r = 0; r < HL_OVERVIEW_REASONS; r++)
+                if ((is_async < 0 || a == is_async) && (state < 0 || s == state) &&
+                    (reason < 0 || r == reason))
+                    n += f->ends[a][s][r];
+    return n;
+}
+
+static json_t *integer(uint64_t n)
+{
+    return json_integer((json_int_t)n);
+}
+
+static json_t *states_json(const struct hl_overview_figures *f)
+{
+    json_t *object = json_object();
+    for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++)
+        json_object_set_new(
+            object, hl_run_state_text((enum hl_run_state)state), integer(count(f, -1, state, -1)));
+    return object;
+}
+
+static json_t *reasons_json(const struct hl_overview_figures *f)
+{
+    json_t *object = json_object();
+    for (int reason = HL_REASON_NONE + 1; reason <= HL_REASON_EXPIRED; reason++)
+        json_object_set_new(object, hl_run_reason_text((enum hl_run_reason)reason),
+            integer(count(f, -1, -1, reason)));
+    return object;
+}
+
+/* Of microseconds; null: there are none. */
+static json_t *ms_json(int64_t us)
+{
+    return us < 0 ? json_null() : json_real((double)us / 1000);
+}
+
+static json_t *times_json(const uint32_t buckets[HL_TALLY_BUCKETS])
+{
+    return HL_JSON_OBJECT({"count", integer(hl_overview_sum(buckets))},
+        {"p50", ms_json(hl_overview_quantile(buckets, 50))},
+        {"p90", ms_json(hl_overview_quantile(buckets, 90))},
+        {"p99", ms_json(hl_overview_quantile(buckets, 99))});
+}
+
+static json_t *figures_json(const struct hl_overview_figures *f)
+{
+    return HL_JSON_OBJECT({"runs", integer(count(f, -1, -1, -1))},
+        {"sync", integer(count(f, 0, -1, -1))}, {"async", integer(count(f, 1, -1, -1))},
+        {"states", states_json(f)}, {"reasons", reasons_json(f)}, {"run_ms", times_json(f->run)},
+        {"queued_ms", times_json(f->wait)});
+}
+
+static json_t *app_json(const struct hl_overview_app *a)
+{
+    json_t *json = figures_json(&a->figures);
+    if (json && (json_object_set_new(json, "project_id", hl_json_text(hl_str_from(a->project))) ||
+                    json_object_set_new(json, "app_name", hl_json_text(hl_str_from(a->app))))) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static json_t *apps_json(const struct hl_overview *o)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < o->n_apps; i++)
+        if (!hl_json_push(array, app_json(&o->apps[i]))) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+/* ---- the series ---- */
+
+static json_t *point_at(const struct hl_overview *o, size_t i)
+{
+    return hl_json_time(o->first_ms + (int64_t)i * o->step_ms);
+}
+
+static json_t *point_success(const struct hl_overview *o, size_t i)
+{
+    return integer(count(&o->points[i], -1, HL_RUN_SUCCESS, -1));
+}
+
+static json_t *point_failure(const struct hl_overview *o, size_t i)
+{
+    return integer(count(&o->points[i], -1, HL_RUN_FAILURE, -1));
+}
+
+static json_t *point_cancelled(const struct hl_overview *o, size_t i)
+{
+    return integer(count(&o->points[i], -1, HL_RUN_CANCELLED, -1));
+}
+
+static json_t *point_run_p50(const struct hl_overview *o, size_t i)
+{
+    return ms_json(hl_overview_quantile(o->points[i].run, 50));
+}
+
+static json_t *point_run_p99(const struct hl_overview *o, size_t i)
+{
+    return ms_json(hl_overview_quantile(o->points[i].run, 99));
+}
+
+static json_t *point_wait_p50(const struct hl_overview *o, size_t i)
+{
+    return ms_json(hl_overview_quantile(o->points[i].wait, 50));
+}
+
+static json_t *point_wait_p99(const struct hl_overview *o, size_t i)
+{
+    return ms_json(hl_overview_quantile(o->points[i].wait, 99));
+}
+
+static json_t *series_json(const struct hl_overview *o)
+{
+    static const struct {
+        const char *name;
+        json_t *(*point)(const struct hl_overview *o, size_t i);
+    } columns[] = {{"at", point_at}, {"success", point_success}, {"failure", point_failure},
+        {"cancelled", point_cancelled}, {"run_p50_ms", point_run_p50},
+        {"run_p99_ms", point_run_p99}, {"queued_p50_ms", point_wait_p50},
+        {"queued_p99_ms", point_wait_p99}};
+    json_t *series = HL_JSON_OBJECT({"step_seconds", integer((uint64_t)o->step_ms / 1000)});
+    for (size_t c = 0; series && c < HL_ARRAY_LEN(columns); c++) {
+        json_t *array = json_array();
+        bool is_whole = array != NULL;
+        for (size_t i = 0; is_whole && i < o->n_points; i++)
+            is_whole = hl_json_push(array, columns[c].point(o, i));
+        if (json_object_set_new(series, columns[c].name, array) != 0 || !is_whole) {
+            json_decref(series);
+            return NULL;
+        }
+    }
+    return series;
+}
+
+/* ---- what admins see ---- */
+
+static json_t *deliveries_json(const struct hl_overview *o)
+{
+    return HL_JSON_OBJECT({"pending", integer(o->pending)}, {"dead", integer(o->dead)},
+        {"is_more_pending", json_boolean(o->is_more_pending)},
+        {"is_more_dead", json_boolean(o->is_more_dead)});
+}
+
+static json_t *failing_json(const struct hl_overview_failing *f)
+{
+    json_t *json = hl_rest_destination_json(&f->row);
+    if (json && json_object_set_new(json, "project_id", hl_json_text(hl_str_from(f->project)))) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static json_t *destinations_json(const struct hl_overview *o)
+{
+    json_t *worst = json_array();
+    for (size_t i = 0; worst && i < o->n_failing; i++)
+        if (!hl_json_push(worst, failing_json(&o->failing[i]))) {
+            json_decref(worst);
+            worst = NULL;
+        }
+    return HL_JSON_OBJECT({"failing", integer(o->n_failing_all)}, {"worst", worst});
+}
+
+static json_t *replicas_json(const struct hl_overview *o)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < o->n_replicas; i++)
+        if (!hl_json_push(array, hl_rest_replica_json(&o->replicas[i]))) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+static bool add_for_admins(json_t *json, const struct hl_overview *o)
+{
+    return json_object_set_new(json, "deliveries", deliveries_json(o)) == 0 &&
+           json_object_set_new(json, "destinations", destinations_json(o)) == 0 &&
+           json_object_set_new(json, "replicas", replicas_json(o)) == 0;
+}
+
+/* ---- the answer ---- */
+
+static json_t *overview_json(const struct hl_overview *o)
+{
+    json_t *json =
+        HL_JSON_OBJECT({"since", hl_json_time(o->since_ms)}, {"until", hl_json_time(o->until_ms)},
+            {"counted_since", hl_json_time(o->counted_ms)}, {"queued", integer(o->queued)},
+            {"running", integer(o->running)}, {"is_more_runs", json_boolean(o->is_more_runs)},
+            {"total", figures_json(&o->total)}, {"apps", apps_json(o)},
+            {"is_more_apps", json_boolean(o->has_more_apps)}, {"series", series_json(o)});
+    if (json && o->with_deliveries && !add_for_admins(json, o)) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static void write_overview(struct hl_rest_call *call)
+{
+    const struct hl_overview *o = (const struct hl_overview *)call->answers[0];
+    if (o->m.rc == HL_OK)
+        hl_rest_end_json(call, 200, overview_json(o));
+    else
+        hl_rest_refuse_store(call, o->m.rc, "overview");
+}
