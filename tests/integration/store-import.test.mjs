@@ -99,6 +99,9 @@ test('what an embedded store held goes on with replicas, and importing again cha
     const [a, b] = [await all.add('a'), await all.add('b')];
     for (const id of Object.values(left.queued)) assert.equal((await a.finished(id)).state, 'success');
     for (const id of Object.values(left.queued)) assert.equal(all.calls(id), 1);
+    const ended = async () => (await a.ask('GET', '/v2/projects/p/overview')).json().total.states;
+    const counted = await ended();
+    assert.deepEqual(counted, { success: 6, failure: 0, cancelled: 0 }, 'what ended there and what ended here');
     const result = async (id) => (await b.ask('GET', `${RUNS}/${id}/result`)).text;
     assert.deepEqual(JSON.parse(await result(left.queued.small)), { digest: digest('small'), mark: 'of old', padding: '' });
     assert.equal(JSON.parse(await result(left.queued.large)).digest, digest(LARGE));
@@ -138,6 +141,7 @@ test('what an embedded store held goes on with replicas, and importing again cha
     await rm(join(left.dataDir, 'moved'));
     assert.equal((await take(all.database, left.dataDir)).stdout, NOTHING);
     assert.equal(await bodies(), before);
+    assert.deepEqual(await ended(), counted);
     for (const path of ['/done', '/queued', '/inside']) assert.equal(all.receiver.deliveries(path).length, 1, path);
 });
 

@@ -234,5 +234,5 @@ enum hl_err hl_import_deliveries(struct hl_passage *p)
     sqlite3_finalize(attempts);
     if (!err)
         err = hl_passage_begin(p);
-    return err ? err : hl_passage_commit(p, HL_IMPORT_DONE, &none);
+    return err ? err : hl_passage_commit(p, HL_IMPORT_MINUTES, &none);
 }

@@ -16,6 +16,7 @@ enum hl_import_stage {
     HL_IMPORT_KEYS,
     HL_IMPORT_RUNS,
     HL_IMPORT_DELIVERIES,
+    HL_IMPORT_MINUTES,
     HL_IMPORT_DONE,
 };
 
@@ -55,5 +56,6 @@ HL_MUST_CHECK enum hl_err hl_import_accounts(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_keys(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_runs(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_deliveries(struct hl_passage *p);
+HL_MUST_CHECK enum hl_err hl_import_minutes(struct hl_passage *p);
 
 #endif

@@ -1,4 +1,5 @@
-/* shared.c - what is not of one run: the signing key, accounts, Idempotency-Keys. */
+/* shared.c - what is not of one run: the signing key, accounts, Idempotency-Keys, counts of ends. */
+#include <inttypes.h>
 #include <mbedtls/sha256.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "store/import/source.h"
 #include "store/postgres/meta.h"
 #include "store/postgres/row.h"
+#include "store/tally.h"
 
 /* --- the signing key ---------------------------------------------------------------------------- */
 
@@ -99,7 +101,7 @@ enum hl_err hl_import_signing_key(struct hl_passage *p)
 /* How one kind of them goes over. */
 struct kind {
     const char *read, *write; /* write: answers how many are new */
-    void (*add)(struct hl_pg_columns *rows, struct hl_sql_row *row);
+    void (*add)(struct hl_passage *p, struct hl_sql_row *row);
 };
 
 static enum hl_err send_batch(struct hl_passage *p, const struct kind *kind, uint64_t *count)
@@ -124,7 +126,7 @@ static enum hl_err send_all(
     struct hl_sql_row row;
     enum hl_err err;
     while (!(err = hl_import_source_step(p->db, st, &row, p->why, p->why_len))) {
-        kind->add(&p->rows, &row);
+        kind->add(p, &row);
         hl_pg_columns_end_row(&p->rows);
         if (hl_passage_is_full(p))
             err = send_batch(p, kind, count);
@@ -148,8 +150,9 @@ static enum hl_err carry(struct hl_passage *p, const struct kind *kind, uint64_t
     return err ? err : hl_passage_commit(p, p->stage + 1, &no_row);
 }
 
-static void add_account(struct hl_pg_columns *rows, struct hl_sql_row *row)
+static void add_account(struct hl_passage *p, struct hl_sql_row *row)
 {
+    struct hl_pg_columns *rows = &p->rows;
     struct hl_id id;
     hl_sql_id(row, &id);
     hl_pg_columns_id(rows, &id);
@@ -177,8 +180,9 @@ enum hl_err hl_import_accounts(struct hl_passage *p)
     return carry(p, &accounts, &p->done->accounts);
 }
 
-static void add_key(struct hl_pg_columns *rows, struct hl_sql_row *row)
+static void add_key(struct hl_passage *p, struct hl_sql_row *row)
 {
+    struct hl_pg_columns *rows = &p->rows;
     struct hl_id run_id;
     hl_pg_columns_text(rows, hl_sql_str(row));
     hl_pg_columns_text(rows, hl_sql_str(row));
@@ -203,4 +207,85 @@ static const struct kind keys = {
 enum hl_err hl_import_keys(struct hl_passage *p)
 {
     return carry(p, &keys, &p->done->keys);
+}
+
+/* --- how runs ended ------------------------------------------------------------------------------- */
+
+/* An array's text. Counts that cannot be read, or without memory, are left out. */
+static struct hl_str write_counts(struct hl_str bytes, struct hl_buf *text)
+{
+    text->n = 0;
+    enum hl_err err = hl_buf_append(text, "{", 1);
+    for (size_t i = 0; i + 8 <= bytes.n && !err; i += 8)
+        err = hl_buf_printf(text, "%s%" PRIu64, i > 0 ? "," : "", hl_tally_read_one(bytes.p + i));
+    if (!err)
+        err = hl_buf_append(text, "}", 1);
+    return err ? HL_STR("{}") : hl_buf_str(text);
+}
+
+/* In the place of the replica that counted them: by it another move of the same directory finds its rows. */
+static struct hl_id name_counter(const struct hl_passage *p, struct hl_str counts)
+{
+    struct hl_id id;
+    uint8_t digest[32];
+    mbedtls_sha256_context c;
+    mbedtls_sha256_init(&c);
+    mbedtls_sha256_starts_ret(&c, 0);
+    mbedtls_sha256_update_ret(&c, p->db->key.check, sizeof(p->db->key.check));
+    mbedtls_sha256_update_ret(&c, (const uint8_t *)counts.p, counts.n);
+    mbedtls_sha256_finish_ret(&c, digest);
+    mbedtls_sha256_free(&c);
+    memcpy(id.b, digest, sizeof(id.b));
+    return id;
+}
+
+static void add_minute(struct hl_passage *p, struct hl_sql_row *row)
+{
+    struct hl_buf text = {0};
+    hl_pg_columns_text(&p->rows, hl_sql_str(row));
+    hl_pg_columns_text(&p->rows, hl_sql_str(row));
+    hl_pg_columns_int(&p->rows, hl_sql_int(row));
+    struct hl_str counts = hl_sql_str(row);
+    struct hl_id counter = name_counter(p, counts);
+    hl_pg_columns_text(&p->rows, write_counts(counts, &text));
+    hl_pg_columns_id(&p->rows, &counter);
+    hl_buf_fini(&text);
+}
+
+static const struct kind minutes = {
+    .read = "SELECT app.project, app.name, tally.minute, tally.counts FROM tally"
+            " JOIN app ON app.app_id = tally.app_id WHERE ? > 0",
+    .write = "WITH added AS (INSERT INTO ~.tally (project, app, minute, counts, node_id)"
+             " SELECT project, app, minute, counts::bigint[], node_id FROM unnest($1::text[],"
+             " $2::text[], $3::bigint[], $4::text[], $5::uuid[])"
+             " AS u(project, app, minute, counts, node_id)"
+             " ON CONFLICT DO NOTHING RETURNING minute) SELECT count(*) FROM added",
+    .add = add_minute};
+
+/* What the schema has been counting for longer than the directory stays so. */
+static enum hl_err carry_since(struct hl_passage *p)
+{
+    struct hl_sql_row row;
+    char sql[300];
+    sqlite3_stmt *st = hl_import_source_prepare(
+        p->db, "SELECT v FROM meta WHERE k = 'counted_ms'", p->why, p->why_len);
+    if (!st)
+        return HL_ERR_IO;
+    enum hl_err err = hl_import_source_step(p->db, st, &row, p->why, p->why_len);
+    int64_t since_ms = err ? 0 : hl_sql_int(&row);
+    sqlite3_finalize(st);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    snprintf(sql, sizeof(sql),
+        "UPDATE ~.meta SET v = convert_to(least(convert_from(v, 'UTF8')::bigint, %" PRId64
+        ")::text, 'UTF8') WHERE k = 'counted_ms'",
+        since_ms);
+    return hl_pg_session_run(&p->session, sql, p->why, p->why_len);
+}
+
+enum hl_err hl_import_minutes(struct hl_passage *p)
+{
+    uint64_t count = 0;
+    enum hl_err err = carry_since(p);
+    return err ? err : carry(p, &minutes, &count);
 }
