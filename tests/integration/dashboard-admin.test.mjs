@@ -353,7 +353,7 @@ test('now shows the figures of the moment and charts of the last hour', async (t
     await settled(id, 'delivered');
     const page = await open('#/now');
     await page.getByText('Ready: calls are taken').waitFor();
-    assert.deepEqual(await page.locator('.tiles dt').allInnerTexts(), [
+    assert.deepEqual(await page.locator('.tiles').first().locator('dt').allInnerTexts(), [
         'Calls in flight',
         'Async runs in the app',
         'Queued runs',
@@ -392,8 +392,8 @@ test('now says what is wrong, in words', async (t) => {
     await app.close();
     await page.getByText('Not ready', { exact: true }).waitFor();
     await page.getByText('The app cannot be reached: connection refused;').waitFor();
-    await page.getByText('1 webhook given up in the last hour').waitFor();
-    await page.getByRole('link', { name: 'look at the dead letters' }).click();
+    await page.getByText('1 dead letter: webhooks that were given up').waitFor();
+    await page.getByRole('link', { name: '1 dead letter', exact: true }).click();
     await item(page, id).waitFor();
 });
 

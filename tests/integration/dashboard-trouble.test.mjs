@@ -52,7 +52,7 @@ test('a page that cannot be loaded says so, and can be when hookline is back', a
     const page = await open('#/runs', { complaints: /ERR_|503|Failed to load/ });
     await page.getByText('No runs yet').waitFor();
     await sidecar.stop();
-    await page.getByRole('link', { name: 'Now' }).click();
+    await page.getByRole('link', { name: 'Overview' }).click();
     await page.getByRole('alert').getByText('It could not be loaded').waitFor();
     await sidecar.restart();
     await page.getByRole('button', { name: 'Load again' }).click();
@@ -111,7 +111,7 @@ test('a hookline that is too busy to look at a token does not end the session', 
     await page.getByRole('alert').getByText('Too busy.').waitFor();
     await page.unroute('**/v2/projects/p');
     await page.reload();
-    await page.getByRole('heading', { name: 'Now' }).waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
 });
 
 test('what cannot be a token is told so', async (t) => {

@@ -242,7 +242,7 @@ test('the role invoke is offered what it may, and refused the rest', async (t) =
         'Deliveries, for admins',
         'Destinations, for admins',
         'API Keys',
-        'Now',
+        'Overview',
     ]);
     await goTo(page, `#/runs/${id}`);
     await page.getByRole('heading', { name: 'Webhook' }).waitFor();

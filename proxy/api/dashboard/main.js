@@ -1,5 +1,6 @@
 // main.js - the frame around the pages: who is signed in, which page the address names, what is at the top.
 import * as api from './api.js';
+import { showCounts } from './counts.js';
 import { announce, ask, button, fill, h, icon, note } from './dom.js';
 import { renewTimes, visible } from './format.js';
 import { areOn, openHelp } from './shortcuts.js';
@@ -24,7 +25,7 @@ const PAGES = {
         admins: 'how the receivers of all callers’ webhooks answer',
     },
     keys: { title: 'API Keys', load: () => import('./keys.js') },
-    now: { title: 'Now', load: () => import('./now.js') },
+    now: { title: 'Overview', load: () => import('./now.js') },
 };
 
 const AGAIN = 1000; /* ms between two looks for a hookline that does not answer */
@@ -91,6 +92,7 @@ function showTop(name) {
             ),
         ),
     );
+    showCounts();
 }
 
 /** Times are told in UTC, or as this browser tells them. */

@@ -1,8 +1,10 @@
-// now.js - how hookline does: ready or what is wrong, figures of the moment, charts of the last hour.
+// now.js - how hookline does: ready or what wants a look, figures of the moment, how runs ended (overview.js), charts of
+// the last hour.
 import * as api from './api.js';
 import { Chart } from './chart.js';
 import { fill, h, icon, note } from './dom.js';
 import { between, bytes, duration, number, plural, time } from './format.js';
+import { showOverview, warningsOf } from './overview.js';
 
 const EVERY = 2000;
 const KEPT = 360; /* samples: an hour */
@@ -75,21 +77,24 @@ const CHARTS = [
     },
 ];
 
-export function show(main) {
+export function show(main, route) {
     const problem = h('div');
     const state = h('div');
     const tiles = h('dl.tiles');
+    const ended = h('section', { 'aria-labelledby': 'ended' });
     const replicas = h('section', { 'aria-labelledby': 'replicas', hidden: true });
     const charts = CHARTS.map(
         (c) => new Chart({ ...c, series: c.names.map((name, i) => ({ name, kind: c.kinds[i] })) }),
     );
     fill(
         main,
-        h('h1', {}, 'Now'),
+        h('h1', {}, 'Overview'),
         problem,
         state,
         tiles,
+        ended,
         replicas,
+        h('h2', {}, 'The last hour, live'),
         h(
             'div.charts',
             {},
@@ -101,7 +106,9 @@ export function show(main) {
         last = 0,
         started = null,
         drawnAt = null,
-        others = null;
+        others = null,
+        overview = {},
+        shown = null;
 
     async function turn(signal) {
         const now = await api.get('/v2/now', { query: { after: last }, signal });
@@ -114,7 +121,8 @@ export function show(main) {
             if (isOther) return turn(signal);
         }
         keep(now);
-        showState(state, now, samples);
+        shown = now;
+        showState(state, now, samples, overview);
         fill(tiles, showTiles(now));
         if (now.store === 'postgres' && api.isAdmin()) await showOthers(signal);
         if (drawnAt !== now.last)
@@ -146,34 +154,42 @@ export function show(main) {
         fill(problem, error && note('error', 'These figures are not up to date', h('p', {}, error.message)));
     }
 
+    function onOverview(answer) {
+        overview = answer;
+        if (shown) showState(state, shown, samples, overview);
+    }
+
     const polling = api.poll(EVERY, turn, onError);
+    const counting = showOverview(ended, route, onOverview);
     return () => {
         polling.stop();
+        counting.stop();
         others?.stop();
     };
 }
 
 /** What needs a look, in words: beside what makes /readyz fail. */
-function findWarnings({ current }, samples) {
+function findWarnings({ current }, samples, overview) {
     const sum = (name, count = KEPT) => samples[name].slice(-count).reduce((a, b) => a + b, 0);
-    const warnings = [];
+    const warnings = warningsOf(overview);
     const recent = 30; /* five minutes */
     const calls = sum('calls_per_s', recent),
         errors = sum('errors_per_s', recent);
     const dead = sum('attempts_dead');
     if (errors > 0 && errors / calls >= 0.05)
         warnings.push(
-            `${Math.round((100 * errors) / calls)} % of the calls in the last five minutes were answered with a 5xx status.`,
-        );
-    if (dead)
-        warnings.push(
             h(
                 'span',
                 {},
-                `${plural(dead, 'webhook')} given up in the last hour: `,
-                h('a', { href: '#/deliveries?state=dead' }, 'look at the dead letters'),
-                '.',
+                h('a', { href: '#/runs?state=failure&time=3600' }, `${Math.round((100 * errors) / calls)} % of the calls`),
+                ' in the last five minutes were answered with a 5xx status.',
             ),
+        );
+    // Admins are told of all dead letters; those of the last hour may have been sent again since.
+    if (dead && !overview.deliveries) warnings.push(`${plural(dead, 'webhook')} given up in the last hour.`);
+    if (current.log_lines_dropped)
+        warnings.push(
+            `${plural(current.log_lines_dropped, 'line')} of the log dropped since the start: nobody reads it, or it cannot be written.`,
         );
     if (current.queue_age_ms > 60_000)
         warnings.push(
@@ -190,8 +206,8 @@ function findWarnings({ current }, samples) {
     return warnings;
 }
 
-function showState(element, now, samples) {
-    const warnings = findWarnings(now, samples);
+function showState(element, now, samples, overview) {
+    const warnings = findWarnings(now, samples, overview);
     const kind = now.ready ? (warnings.length ? 'warning' : 'success') : 'failure';
     const title = now.ready
         ? warnings.length
