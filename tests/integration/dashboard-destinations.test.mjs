@@ -92,10 +92,10 @@ test('who may only see the run sees no errors and no answers', async (t) => {
     await page.getByRole('heading', { name: 'Webhook' }).waitFor();
     assert.deepEqual(await page.locator('#webhooks ~ article th').allInnerTexts(), [
         'Attempt',
-        'Sent',
-        'After',
         'Outcome',
         'Status',
+        'Sent',
+        'After',
         'Took',
     ]);
     await page.getByRole('link', { name: /^Destinations.*for admins/ }).waitFor();

@@ -151,7 +151,7 @@ test('everything can be done by keyboard', async (t) => {
     await press('Enter');
     await page.getByRole('heading', { name: id }).waitFor();
     await page.locator('pre.result').waitFor();
-    await tabTo(/^ Redeliver…/);
+    await tabTo(/^Redeliver… to /);
     await press('Enter');
     await page.getByRole('dialog').waitFor();
     assert.equal(

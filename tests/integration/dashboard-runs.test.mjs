@@ -227,8 +227,8 @@ test('a run’s timeline is drawn to scale, with each attempt of its webhook', a
         );
     });
     const rows = await page.locator('.delivery tbody tr').allInnerTexts();
-    assert.match(rows[0], /^1\s.*retry\s+404/s);
-    assert.match(rows[1], /^2\s.*\+[\d.]+ m?s\s+failed\s+503/s);
+    assert.match(rows[0], /^1\s+retry\s+404/s);
+    assert.match(rows[1], /^2\s+failed\s+503.*\+[\d.]+ m?s/s);
     await page.locator('.delivery').getByText('dead letter').waitFor();
 });
 
@@ -311,7 +311,6 @@ test('a result is downloaded byte for byte', async (t) => {
     const { id } = await call({ async: 'true' }, { type: 'text/plain', body });
     await ended(id);
     const page = await open(`#/runs/${id}`);
-    await page.getByText('These are the first 64.0 KiB').waitFor();
     const [download] = await Promise.all([
         page.waitForEvent('download'),
         page.getByRole('button', { name: /^Download/ }).click(),

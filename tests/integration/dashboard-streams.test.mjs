@@ -169,7 +169,7 @@ for (const [keep, isShown] of [
         await page.reload();
         await page.locator('.run-head').getByText('success').waitFor();
         if (isShown) await panel(page).getByText('ended: success').waitFor();
-        else await page.getByText('No response was kept').waitFor();
+        else await page.getByText('It went to the caller').waitFor();
         assert.equal(asked(page).length, isShown ? 2 : 0);
     });
 }

@@ -176,8 +176,8 @@ for (const hours of [-2, 2]) {
         const ago = Date.now() - Date.parse(since.get('since'));
         assert.ok(Math.abs(ago - HOUR) < HOUR / 2, `${ago} ms ago`);
         await goTo(page, `#/runs/${id}`);
-        const running = page.locator('.readout li').filter({ hasText: 'running since' });
-        assert.match(await running.innerText(), /running since [\d.]+ m?s$/);
+        const running = page.locator('.readout li').filter({ hasText: 'running for' });
+        assert.match(await running.innerText(), /running for [\d.]+ m?s$/);
     });
 }
 

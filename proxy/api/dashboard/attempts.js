@@ -16,7 +16,7 @@ function outcome(attempt) {
 export function attemptTable(delivery) {
     if (!delivery.attempts.length) return h('p.hint', {}, 'No attempt yet.');
     const hasErrors = delivery.attempts.some((attempt) => 'error' in attempt); // admins see them
-    const head = ['Attempt', 'Sent', 'After', 'Outcome', 'Status', 'Took', ...(hasErrors ? ['Error'] : [])];
+    const head = ['Attempt', 'Outcome', 'Status', 'Sent', 'After', 'Took', ...(hasErrors ? ['Error'] : [])];
     const isLater = delivery.attempts.some((attempt) => attempt.round > 1);
     const rows = delivery.attempts.map((attempt, i) => {
         const before = delivery.attempts[i - 1];
@@ -25,10 +25,10 @@ export function attemptTable(delivery) {
             'tr',
             {},
             h('td', {}, isLater ? `${attempt.round}.${attempt.n}` : attempt.n),
-            h('td', {}, time(attempt.started_at)),
-            h('td.num', {}, `+${duration(between(since, attempt.started_at))}`),
             h('td', {}, outcome(attempt)),
             h('td.num', {}, attempt.status_code ?? '–'),
+            h('td', {}, time(attempt.started_at)),
+            h('td.num', {}, `+${duration(between(since, attempt.started_at))}`),
             h('td.num', {}, attempt.duration_ms == null ? '–' : duration(attempt.duration_ms)),
             hasErrors ? h('td.error', {}, attempt.error ? visible(attempt.error) : '–') : null,
         );
@@ -58,10 +58,15 @@ export function nextAttempt({ next_attempt_at: at }) {
     return at ? h('span.when', {}, 'next attempt: ', time(at)) : null;
 }
 
-/** For those who may, and where it makes sense. */
+/** For those who may, and where it makes sense. `again(delivery)` gets it as it is when it is on its way once more. */
 export function redeliverButton(delivery, again) {
     if (!api.isAdmin() || delivery.state === 'pending') return null;
-    const act = () => api.send('POST', `/deliveries/${delivery.delivery_id}/redeliver`);
+    const path = `/deliveries/${delivery.delivery_id}`;
+    let fresh = delivery;
+    const act = async () => {
+        await api.send('POST', `${path}/redeliver`);
+        fresh = await api.get(path).catch(() => delivery);
+    };
     const question = {
         title: 'Send this webhook again?',
         text: `The same body with the same ids goes to ${delivery.destination} in a new round of attempts. The receiver may have had it already.`,
@@ -69,5 +74,7 @@ export function redeliverButton(delivery, again) {
         kind: 'main',
         act,
     };
-    return button('Redeliver…', () => ask(question).then((isDone) => isDone && again()), 'small');
+    const name = `Redeliver… to ${visible(delivery.destination)}, run ${delivery.run_id.slice(-12)}`;
+    const onclick = () => ask(question).then((isDone) => isDone && again(fresh));
+    return button('Redeliver…', onclick, 'small', { 'aria-label': name });
 }

@@ -8,6 +8,8 @@ const LEFT = 50;
 const RIGHT = 6;
 const BOTTOM = 20;
 const TOP = 8;
+const CHARACTER = 6.5; /* px of the axis' text */
+const GAP = 2; /* characters */
 const SPAN = 3_600_000;
 const clock = formatter({ timeStyle: 'short' });
 const exact = formatter({ timeStyle: 'medium' });
@@ -93,13 +95,22 @@ export class Chart {
                 s('text.axis', { x: LEFT - 6, y: y + 4, 'text-anchor': 'end' }, text),
             ];
         });
-        const times = [60, 45, 30, 15, 0].map((minutes) => {
+        return [heights, this.#times()];
+    }
+
+    /** As many as there is room for: with a 12-hour clock they are long. Those at the ends lie on one side of their place. */
+    #times() {
+        const { width, now } = this.#drawn;
+        const room = (1.5 * clock(now).length + GAP) * CHARACTER;
+        const every = [15, 30, 60].find((minutes) => (width - LEFT - RIGHT) * (minutes / 60) >= room) ?? 60;
+        const list = [];
+        for (let minutes = 60; minutes >= 0; minutes -= every) {
             const at = now - minutes * 60_000;
             const anchor = minutes === 0 ? 'end' : minutes === 60 ? 'start' : 'middle';
             const place = { x: this.#x(at), y: HEIGHT - 5, 'text-anchor': anchor };
-            return s('text.axis', place, clock(at));
-        });
-        return [heights, times];
+            list.push(s('text.axis', place, clock(at)));
+        }
+        return list;
     }
 
     #line(values, kind) {

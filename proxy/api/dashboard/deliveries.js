@@ -223,7 +223,7 @@ class DeliveryList {
                 h('a.run-of', { href: runPath(delivery), title: delivery.run_id, 'aria-label': `run …${delivery.run_id.slice(-8)}` }, h('span.id', {}, `…${delivery.run_id.slice(-8)}`)),
                 h('span.when', {}, time(delivery.created_at)),
                 this.#attemptsButton(delivery, isOpen),
-                redeliverButton(delivery, () => this.#polling.now()),
+                redeliverButton(delivery, (fresh) => this.#put(fresh)),
             ),
             isOpen ? this.#showAttempts(delivery) : null,
         );

@@ -110,12 +110,12 @@ export function command(text) {
     return h('div.command', {}, h('pre', { tabindex: 0, 'aria-label': 'command' }, text), copy(text));
 }
 
-/** A button that copies `text`, or what that answers when it is pressed; null: nothing. */
+/** A button that copies `text`, or what that answers or resolves with when it is pressed; null: nothing. */
 export function copy(text, label = 'Copy') {
     const element = button(label, async () => {
-        const content = typeof text === 'function' ? text() : text;
+        const content = await Promise.resolve(typeof text === 'function' ? text() : text).catch(() => '');
         if (content === null) return;
-        const isCopied = await toClipboard(content, element);
+        const isCopied = content !== '' && (await toClipboard(content, element).catch(() => false));
         element.textContent = isCopied ? 'Copied' : 'Not allowed: select and copy';
         if (isCopied) announce('Copied');
         setTimeout(() => (element.textContent = label), 3000);

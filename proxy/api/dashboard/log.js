@@ -3,15 +3,18 @@ import * as api from './api.js';
 import { fill, h, note } from './dom.js';
 import { visible } from './format.js';
 
+const LINES_MAX = 200; /* hookline keeps the last ones */
+const NEAR = 8; /* px from the end that count as the end */
 const OWN = ['time', 'level', 'msg', 'run_id', 'stream', 'line'];
 
 /** A section for it, and `renew(signal)`, which reads it again. */
 export function runLog(path) {
     const view = h('div');
+    const count = h('span.count');
     const section = h(
         'section',
         { 'aria-labelledby': 'log', hidden: true },
-        h('h2', { id: 'log' }, 'Log'),
+        h('div.events-head', {}, h('h2', { id: 'log' }, 'Log'), count),
         view,
     );
     let last;
@@ -22,9 +25,19 @@ export function runLog(path) {
         if (text === last) return;
         last = text;
         const lines = text.split('\n').filter(Boolean).map(readable);
-        if (lines.length)
-            fill(view, h('pre.log', { tabindex: 0, 'aria-labelledby': 'log' }, visible(lines.join('\n'))));
+        fill(count, lines.length < LINES_MAX ? null : `the last ${lines.length} lines`);
+        if (lines.length) showLines(visible(lines.join('\n')));
         else fill(view, h('p.hint', {}, 'Nothing was logged about this run, or it is not kept any more.'));
+    }
+
+    /** Whoever looks at the end goes on seeing the end, and who reads further up is not disturbed. */
+    function showLines(text) {
+        const known = view.querySelector('pre.log');
+        const isAtEnd = !known || known.scrollHeight - known.clientHeight - known.scrollTop < NEAR;
+        const pre = known ?? h('pre.log', { tabindex: 0, 'aria-labelledby': 'log' });
+        pre.textContent = text;
+        if (!known) fill(view, pre);
+        if (isAtEnd) pre.scrollTop = pre.scrollHeight;
     }
 
     /** A run is shown without its log, too. */

@@ -2,19 +2,21 @@
 import * as api from './api.js';
 import { now } from './clock.js';
 import { announce, ask, badge, button, copy, fill, h, note, refill, renew } from './dom.js';
-import { between, bytes, duration, plural, time, visible } from './format.js';
-import { REASONS, deliveryBadge, isOpen, modeChip } from './state.js';
+import { bytes, duration, plural, time, visible } from './format.js';
+import { REASONS, deliveryBadge, isOpen, modeChip, ranFor } from './state.js';
 import { drawTimeline, lanesOf } from './timeline.js';
 import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
-import { eventPanel, isKept } from './events.js';
+import { eventPanel } from './events.js';
 import { runLog } from './log.js';
 import { progressRow } from './progress.js';
+import { showRequest } from './request.js';
+import { showResult } from './result.js';
+import { showRunAttempts } from './run_attempts.js';
 
 await addStyle('run.css');
 
 const EVERY = 1500;
 const SOON = 500;
-const SHOWN_MAX = 64 * 1024; /* of a result; the rest is to be downloaded */
 const DRAWN_MAX = 4; /* of its rounds of attempts: the first and the last ones */
 
 export function show(main, route) {
@@ -43,7 +45,9 @@ export function show(main, route) {
         end: () => polling.now(),
     });
     const log = runLog(path);
+    const attempts = h('section', { 'aria-labelledby': 'attempts', hidden: true });
     const webhooks = h('section', { 'aria-labelledby': 'webhooks', hidden: true });
+    const request = h('section', { 'aria-labelledby': 'request', hidden: true });
     fill(
         main,
         h('p.crumb', {}, back),
@@ -53,10 +57,12 @@ export function show(main, route) {
         progress.row,
         times,
         facts,
+        attempts,
         events.section,
         result,
         log.section,
         webhooks,
+        request,
     );
     document.title = `Run ${runId.slice(-12)} · hookline`;
 
@@ -66,6 +72,10 @@ export function show(main, route) {
 
     async function turn(signal) {
         const run = await api.get(path, { signal });
+        const logged = api.isAdmin() || run.subject ? log.renew(signal) : null;
+        // What is below the log is shown when it is there, so that it moves nothing.
+        if (!last) await logged;
+        const answers = run.deliveries.length ? await import('./answers.js') : null;
         const text = JSON.stringify(run);
         if (text !== last) {
             if (last && run.state !== JSON.parse(last).state) announce(`The run is ${run.state}`);
@@ -75,21 +85,18 @@ export function show(main, route) {
                 showHead(run, () => polling.now(), path),
             );
             webhooks.hidden = !run.deliveries.length;
-            const answers = run.deliveries.length ? await import('./answers.js') : null;
             refill(
                 webhooks,
-                h('h2', { id: 'webhooks' }, 'Webhook'),
+                h('h2', { id: 'webhooks', tabindex: -1 }, 'Webhook'),
                 run.deliveries.map((d) => showDelivery(d, answers.answerList(d, opened), () => polling.now())),
             );
-            if (run.finished_at && !hasResult) {
-                hasResult = true;
-                result.hidden = false;
-                showResult(result, run, path, signal);
-            }
+            showRunAttempts(attempts, run);
+            if (!hasResult) showResult(result, run, path, signal).hidden = false;
+            hasResult = run.finished_at !== null;
+            if (request.hidden) showRequest(request, run, path, signal).hidden = false;
         }
         if (!run.finished_at) progress.reserve();
         if (run.progress !== null && (run.finished_at || !isToldLive)) progress.show(run.progress);
-        if (api.isAdmin() || run.subject) log.renew(signal);
         if (facts.hidden) fill(list, listFacts(run));
         else renew(list, listFacts(run));
         facts.hidden = false;
@@ -159,10 +166,21 @@ function showHead(run, again, path) {
         badge(run.state, run.state),
         modeChip(run),
         reason,
+        run.next_attempt_at ? h('span.when', {}, 'next attempt: ', time(run.next_attempt_at)) : null,
+        run.deliveries.map((delivery) =>
+            h('button.jump', { type: 'button', onclick: goToWebhook }, 'Webhook', deliveryBadge(delivery)),
+        ),
         h('span.gap'),
         canCancel ? button('Cancel run…', () => cancel(run, again, path), 'danger') : null,
         run.finished_at && run.request_fields ? button('Run again…', () => rerun(path)) : null,
     );
+}
+
+/** It is below all that the app and hookline said, which may be long. */
+function goToWebhook() {
+    const heading = document.getElementById('webhooks');
+    heading.scrollIntoView({ block: 'start' });
+    heading.focus({ preventScroll: true });
 }
 
 function rerun(path) {
@@ -191,7 +209,7 @@ function cancel(run, again, path) {
 /** As many for each moment of a run. */
 function listFacts(run) {
     const fact = (name, ...value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
-    const kept = { kept: 'kept', none: 'none', dropped: 'not kept: too large, or dropped for want of space' };
+    const isInterrupted = run.reason === 'interrupted' && run.started_at;
     const facts = [
         fact('Call', h('code', {}, `${run.method} ${visible(run.path)}`)),
         fact('App', run.app_name),
@@ -199,9 +217,9 @@ function listFacts(run) {
         fact('Accepted', time(run.created_at, { style: 'full' })),
         run.async && fact('Place in the queue', run.queue_position ?? '–'),
         fact('Waited', run.queued_ms === null ? '–' : duration(run.queued_ms)),
-        fact('Started', time(run.started_at, { style: 'full', empty: 'not yet' })),
+        fact('Started', time(run.started_at, { style: 'full', empty: run.finished_at ? 'never' : 'not yet' })),
         fact('Finished', time(run.finished_at, { style: 'full', empty: 'not yet' })),
-        fact('Ran for', run.started_at ? duration(between(run.started_at, run.finished_at)) : '–'),
+        fact('Ran for', ranFor(run), isInterrupted ? h('span.sub', {}, 'hookline stopped meanwhile') : null),
         fact('Status of the app', run.status_code ?? '–'),
         run.async && fact('Times started', run.attempts),
         fact('Request', bytes(run.request_bytes)),
@@ -212,115 +230,9 @@ function listFacts(run) {
             run.content_type || !run.finished_at ? h('span.sub', {}, visible(run.content_type || '\u00a0')) : null,
             run.content_encoding ? h('span.sub', {}, `encoded: ${visible(run.content_encoding)}`) : null,
         ),
-        fact('Result', kept[run.result] ?? run.result),
         'replica' in run && fact('Replica', run.replica ? visible(run.replica) : '–'),
     ];
     return facts.filter(Boolean);
-}
-
-/* ---- the kept response ---- */
-
-/** Shows text, whatever it is, as text; what is not text can be downloaded. */
-async function showResult(section, run, path, signal) {
-    const title = h('h2', { id: 'result' }, 'Result');
-    if (run.result !== 'kept') {
-        const why =
-            run.result === 'dropped'
-                ? 'The response is not kept any more.'
-                : 'No response was kept: that is done for asynchronous runs and for those with a webhook.';
-        return fill(section, title, h('p.hint', {}, why));
-    }
-    const problem = h('div');
-    const view = h('div');
-    const download = button(`Download (${bytes(run.response_bytes)})`, () =>
-        save(run, path).catch((error) =>
-            fill(problem, note('error', 'The download failed', h('p', {}, explain(error, run)))),
-        ),
-    );
-    fill(section, h('div.title-row', {}, title, download), problem, view);
-    if (isKept(run)) return fill(view, h('p.hint', {}, 'Its events are above; download it for the bytes that the app sent.'));
-    if (!isText(run)) return fill(view, h('p.hint', {}, 'This is not text: download it to look at it.'));
-    try {
-        const response = await api.request('GET', `${path}/result`, { signal });
-        const { text, isWhole } = await readStart(response);
-        if (!text) return fill(view, h('p.hint', {}, 'The response was empty.'));
-        fill(
-            view,
-            h(
-                'pre.result',
-                { tabindex: 0, 'aria-labelledby': 'result' },
-                visible(pretty(text, run, isWhole)),
-            ),
-            isWhole
-                ? null
-                : h('p.hint', {}, `These are the first ${bytes(SHOWN_MAX)}; download it for all of it.`),
-        );
-    } catch (error) {
-        if (error.name !== 'AbortError')
-            fill(problem, note('error', 'The result could not be read', h('p', {}, explain(error, run))));
-    }
-}
-
-/** Browsers undo a Content-Encoding, and give nothing of what does not keep to it. */
-function explain(error, run) {
-    const isBroken = run.content_encoding && !(error instanceof api.ApiError);
-    return isBroken
-        ? `It says that its Content-Encoding is ${visible(run.content_encoding)}, and this browser cannot decode it.`
-        : error.message;
-}
-
-function isText(run) {
-    return (
-        run.encoding === 'json' ||
-        run.encoding === 'text' ||
-        /^(text\/|application\/(\S+\+)?json)/.test(run.content_type ?? '')
-    );
-}
-
-/** At most SHOWN_MAX bytes: what follows stays where it is. */
-async function readStart(response) {
-    const reader = response.body.getReader();
-    const decoder = new TextDecoder();
-    let text = '',
-        left = SHOWN_MAX;
-    for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return { text: text + decoder.decode(), isWhole: true };
-        text += decoder.decode(value.subarray(0, left), { stream: true });
-        left -= value.length;
-        if (left < 0) {
-            reader.cancel();
-            return { text, isWhole: false };
-        }
-    }
-}
-
-/** JSON with line breaks; each number and string stays as it was written. */
-function pretty(text, run, isWhole) {
-    if (!isWhole || run.encoding !== 'json') return text;
-    let out = '',
-        depth = 0,
-        before = '';
-    for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
-        const isOpening = before === '{' || before === '[',
-            isClosing = token === '}' || token === ']';
-        if (isClosing) depth--;
-        if (before === ',' || (isOpening !== isClosing && (isOpening || isClosing)))
-            out += `\n${'  '.repeat(Math.min(depth, 40))}`;
-        out += token === ':' ? ': ' : token;
-        if (token === '{' || token === '[') depth++;
-        before = token;
-    }
-    return out;
-}
-
-async function save(run, path) {
-    const response = await api.request('GET', `${path}/result`);
-    const blob = new Blob([await response.arrayBuffer()], { type: 'application/octet-stream' });
-    const end = run.encoding === 'json' ? 'json' : isText(run) ? 'txt' : 'bin';
-    const url = URL.createObjectURL(blob);
-    h('a', { href: url, download: `${run.run_id}.${end}` }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 /* ---- its webhooks ---- */

@@ -5,9 +5,9 @@ import { announce, badge, button, command, fill, h, isNear, note, renew, select,
 import { exportButton } from './export_button.js';
 import { TIME_OPTIONS, changeFilter, readFilter, readStatus, statusField, timeBounds, timeFields } from './filter.js';
 import { now } from './clock.js';
-import { between, duration, id, plural, time, visible } from './format.js';
+import { id, plural, time, visible } from './format.js';
 import { findPlace, goBackTo } from './place.js';
-import { REASONS, isOpen, modeChip, runPath } from './state.js';
+import { REASONS, isOpen, modeChip, ranFor, runPath } from './state.js';
 
 const PAGE = 50;
 const FEW = 5;
@@ -53,7 +53,7 @@ function showDelivery({ pending, delivered, dead }, isBrief) {
 
 function cells(run, hasApps) {
     const call = `${hasApps ? `${run.app_name} · ` : ''}${run.method} ${visible(run.path)}`;
-    const took = run.started_at ? duration(between(run.started_at, run.finished_at)) : '–';
+    const took = ranFor(run);
     return [
         h(
             'td',

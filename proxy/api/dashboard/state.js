@@ -1,5 +1,6 @@
 // state.js - what the states of runs and deliveries are called and look like, on every page.
 import { badge, h } from './dom.js';
+import { between, duration } from './format.js';
 
 /** Why a run failed, in words (contract 4). */
 export const REASONS = {
@@ -18,6 +19,15 @@ export function isOpen(run) {
         ? run.deliveries.some((delivery) => delivery.state === 'pending')
         : run.deliveries?.pending > 0;
     return run.state === 'queued' || run.state === 'running' || pending;
+}
+
+/**
+ * How long a run, or an attempt of one, was inside the app. Of an interrupted one it is only known when hookline noticed, which
+ * may be hours after it stopped.
+ */
+export function ranFor({ started_at: from, finished_at: to, reason }) {
+    if (!from) return '–';
+    return `${reason === 'interrupted' ? '≤ ' : ''}${duration(between(from, to))}`;
 }
 
 export function runPath(run) {

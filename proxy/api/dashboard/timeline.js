@@ -21,29 +21,7 @@ function step(span, count) {
  * Redeliveries may be days later: each round after the first has a drawing of its own.
  */
 export function lanesOf(run, deliveries, now) {
-    const at = (text) => (text ? Date.parse(text) : null);
-    const accepted = at(run.created_at);
-    const started = at(run.started_at);
-    const finished = at(run.finished_at);
-    const bars = [];
-    if (run.async || started > accepted) {
-        const until = Math.max(accepted, started ?? finished ?? now);
-        bars.push({
-            from: accepted,
-            to: until,
-            kind: 'queued',
-            text: `queued for ${duration(until - accepted)}`,
-        });
-    }
-    if (started) {
-        const to = Math.max(started, finished ?? now);
-        const kind = finished ? run.state : 'running';
-        const text = finished
-            ? `ran for ${duration(to - started)}: ${run.state}`
-            : `running since ${duration(to - started)}`;
-        bars.push({ from: started, to, kind, text });
-    }
-    const rounds = [[{ label: 'Run', bars }]];
+    const rounds = [[{ label: 'Run', bars: runBars(run, now) }]];
     deliveries.forEach((delivery, i) => {
         for (const attempt of delivery.attempts) {
             const round = (rounds[attempt.round - 1] ??= []);
@@ -62,6 +40,40 @@ export function lanesOf(run, deliveries, now) {
         }
     });
     return rounds.map((lanes, i) => ({ round: i + 1, lanes })).filter(({ lanes }) => lanes?.length);
+}
+
+const at = (text) => (text ? Date.parse(text) : null);
+
+function runBars(run, now) {
+    const accepted = at(run.created_at);
+    const attempts = run.attempt_log?.length ? run.attempt_log : run.started_at ? [run] : [];
+    const first = at(attempts[0]?.started_at);
+    const bars = [];
+    if (run.async || first > accepted) {
+        const until = Math.max(accepted, first ?? at(run.finished_at) ?? now);
+        bars.push({ from: accepted, to: until, kind: 'queued', text: `queued for ${duration(until - accepted)}` });
+    }
+    attempts.forEach((attempt, i) => {
+        const isLast = i === attempts.length - 1;
+        const { started_at: from, finished_at: to } = attempt;
+        const known = { from: at(from), to: Math.max(at(from), at(to) ?? now) };
+        const number = attempts.length > 1 || run.next_attempt_at ? `attempt ${attempt.attempt} ` : '';
+        const state = isLast && run.finished_at ? run.state : 'failure';
+        const { kind, text } = wordsOf({ ...attempt, state }, to, duration(known.to - known.from));
+        bars.push({ ...known, kind: kind === 'failure' && !isLast ? 'retry' : kind, text: `${number}${text}` });
+    });
+    const last = at(attempts.at(-1)?.finished_at);
+    if (run.next_attempt_at && last)
+        bars.push({ from: last, to: Math.max(last, now), kind: 'queued', text: `waits for attempt ${run.attempts + 1}` });
+    return bars;
+}
+
+/** What it did until `finished`, and how that is drawn: after hookline stopped nothing is known of it. */
+function wordsOf({ state, reason }, finished, span) {
+    if (!finished) return { kind: 'running', text: `running for ${span}` };
+    if (reason === 'interrupted')
+        return { kind: 'interrupted', text: `ran until hookline stopped, at most ${span}: ${state}` };
+    return { kind: state, text: `ran for ${span}: ${state}` };
 }
 
 /** The drawing, `width` pixels wide, and what it says in words. */

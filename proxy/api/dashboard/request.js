@@ -1,0 +1,118 @@
+// request.js - what a run was called with: the fields and the body that the app got, and the call as a command.
+// Promise: no value of a field that may be secret is here, and no token: the server gives out harmless ones only.
+import * as api from './api.js';
+import { isJsonType, isTextType, showBody } from './body.js';
+import { copy, fill, h } from './dom.js';
+import { bytes, plural, visible } from './format.js';
+
+const LINE_MAX = 16 * 1024; /* bytes of a body that stand in the command; a longer one is a file beside it */
+const UNFIT = /(?![\t\n])[\p{Cc}\p{Cf}\ufffd]/u; /* what a terminal obeys when it is pasted, and what was no text */
+const SENT = /^(accept|content-type|content-encoding|content-language)$/i;
+
+/** Fills the section of a run, once: what a run was called with does not change. */
+export function showRequest(section, run, path, signal) {
+    const title = h('h2', { id: 'request' }, 'Request');
+    if (!run.request_fields) return fill(section, title, h('p.hint', {}, whyNot(run)));
+    const body = bodyOf(run, path);
+    const curl = copy(() => asCommand(run, body), 'Copy as curl');
+    return fill(
+        section,
+        h('div.title-row', {}, title, curl),
+        h('p.hint', {}, leftOut(run)),
+        showFields(run.request_fields),
+        run.request_bytes ? foldBody(body, signal) : h('p.hint', {}, 'It had no body.'),
+    );
+}
+
+function whyNot(run) {
+    if (!('request_fields' in run)) return 'Only admins and who made the run see it.';
+    if (!run.async) return 'The request of a synchronous run is not kept.';
+    return 'It is not kept. Of which runs it is after their end says HOOKLINE_KEEP_REQUESTS; where the store is full, it goes first.';
+}
+
+function field(run, wanted) {
+    return run.request_fields.find(({ name }) => name.toLowerCase() === wanted)?.value ?? '';
+}
+
+function bodyOf(run, path) {
+    const type = field(run, 'content-type');
+    return {
+        path: `${path}/request`,
+        size: run.request_bytes,
+        type,
+        encoding: field(run, 'content-encoding'),
+        isJson: isJsonType(type),
+        isText: isTextType(type),
+        name: 'request',
+        file: `${run.run_id}.request`,
+        title: 'request',
+    };
+}
+
+/* ---- its fields ---- */
+
+function showFields(fields) {
+    const row = ({ name, value }) =>
+        h(
+            'tr',
+            {},
+            h('th', { scope: 'row' }, visible(name)),
+            h('td', {}, value === null ? h('span.none', {}, 'not shown') : visible(value)),
+        );
+    return h(
+        'details',
+        {},
+        h('summary', {}, plural(fields.length, 'header field')),
+        h('table.header-fields', { 'aria-label': 'Header fields' }, h('tbody', {}, fields.map(row))),
+    );
+}
+
+/* ---- its body: read when somebody wants to see it ---- */
+
+function foldBody(body, signal) {
+    const details = h('details', { ontoggle }, h('summary', {}, ['Body: ', bytes(body.size), body.type ? `, ${visible(body.type)}` : '']));
+    function ontoggle() {
+        if (!details.open || details.childElementCount > 1) return;
+        const { actions, view } = showBody(body, { signal });
+        details.append(h('div.title-row', {}, h('span'), actions), view);
+    }
+    return details;
+}
+
+/* ---- the call as a command ---- */
+
+/** What the command does not say, for hookline does not. */
+function leftOut({ request_fields: fields }) {
+    const secret = fields.filter(({ value, name }) => value === null && !/^(host|authorization|via|x-forwarded-.*|forwarded)$/i.test(name));
+    const names = secret.map(({ name }) => visible(name)).join(', ');
+    return `The command has $TOKEN in the place of a token. Not in it: the query and the webhook, if there were any${names ? `, and ${names}, as their values are not shown` : ''}.`;
+}
+
+async function asCommand(run, body) {
+    const text = run.request_bytes ? await shortText(body) : '';
+    const { project, run_port: port } = api.session;
+    const target = `/v4/${project}/${run.app_name}${run.path}${run.async ? '?async=true' : ''}`;
+    const lines = [`curl -i -X ${run.method} ${quote(`http://${location.hostname}:${port}${target}`)}`];
+    if (api.session.token) lines.push('-H "Authorization: Bearer $TOKEN"');
+    for (const { name, value } of run.request_fields)
+        if (value !== null && SENT.test(name)) lines.push(`-H ${quote(`${name}: ${value}`)}`);
+    if (run.request_bytes) lines.push(text === null ? `--data-binary @${fileOf(body)}` : `--data-binary ${quote(text)}`);
+    return lines.join(' \\\n  ');
+}
+
+/** As it is called when it is downloaded. */
+function fileOf({ file, isJson, isText }) {
+    return `${file}.${isJson ? 'json' : isText ? 'txt' : 'bin'}`;
+}
+
+/** null: it is too long for a command, or nothing that a shell could be given. */
+async function shortText({ path, size, isText, encoding }) {
+    if (size > LINE_MAX || !isText || (encoding && encoding !== 'identity')) return null;
+    const text = await (await api.request('GET', path)).text();
+    return UNFIT.test(text) || text.startsWith('@') ? null : text;
+}
+
+/** For a POSIX shell. */
+function quote(text) {
+    return `'${text.replaceAll("'", "'\\''")}'`;
+}

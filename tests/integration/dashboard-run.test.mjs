@@ -1,0 +1,350 @@
+// A run's page: all that there is of one run, whatever its size and whatever became of it.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { test } from './lib/case.mjs';
+import { assertAccessible, assertFits, control, goTo, makeToken, openDashboard } from './lib/browser.mjs';
+import { stage } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
+import { jsonFormatter } from '../../proxy/api/dashboard/pretty.js';
+
+const CLIPBOARD = ['clipboard-read', 'clipboard-write'];
+const US = 'en-US'; // a 12-hour clock
+
+/** About 5 MiB of JSON in one line. */
+const rows = Array.from({ length: 60_000 }, (_, i) => ({ id: i, name: `name ${i}`, tags: ['a', 'b'], share: i / 7 }));
+const LARGE = JSON.stringify([...rows, 'the last one']);
+
+/** A stage whose app answers by what the body says, with ways to call it, to wait for a run and to look at it. */
+async function scene(t, env = {}) {
+    const held = gate();
+    const calls = [];
+    const app = async (exchange) => {
+        const body = (await exchange.body()).toString();
+        calls.push({ method: exchange.method, target: exchange.target, body });
+        const wish = body.startsWith('{') ? JSON.parse(body) : {};
+        if (wish.hold) await held.promise;
+        if (wish.reset) return exchange.reset();
+        const json = wish.large ? LARGE : (wish.body ?? '{"a":1}');
+        const fields = { 'content-type': wish.type ?? 'application/json', ...wish.fields };
+        await exchange.send(wish.status ?? 200, fields, json);
+    };
+    const set = await stage(t, { app, env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_KEEP_REQUESTS: 'all', ...env } });
+    const token = await makeToken(set.sidecar);
+    const call = async (wish = {}, { query = {}, headers = {}, path = '/v4/p/a/run' } = {}) => {
+        const options = {
+            query: { async: 'true', ...query },
+            headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+            body: typeof wish === 'string' ? wish : JSON.stringify(wish),
+        };
+        return (await set.call(path, options)).id;
+    };
+    const record = async (id) => (await control(set.sidecar, 'GET', `/v2/projects/p/runs/${id}`)).json;
+    const ended = async (id) => {
+        await until(`run ${id} has ended`, async () => {
+            const run = await record(id);
+            return run.finished_at && run.deliveries.every(({ state }) => state !== 'pending');
+        });
+        return record(id);
+    };
+    const open = (hash, more) => openDashboard(t, set.sidecar, { token, hash, ...more });
+    return { ...set, token, calls, call, record, ended, open, release: held.open };
+}
+
+const section = (page, name) =>
+    page.locator('section').filter({ has: page.getByRole('heading', { name, exact: true, level: 2 }) });
+const fact = (page, name) =>
+    page.locator('.facts > div').filter({ has: page.getByText(name, { exact: true }) }).locator('dd');
+const clipboard = (page) => page.evaluate(() => navigator.clipboard.readText());
+
+/* ---- what it answered ---- */
+
+test('5 MiB of JSON are formatted to the last line while the page goes on', { limit: 180_000 }, async (t) => {
+    const { call, ended, open } = await scene(t);
+    const id = await call({ large: true });
+    await ended(id);
+    const page = await open('#/runs', { permissions: CLIPBOARD });
+    await page.evaluate(() => {
+        globalThis.turns = 0;
+        setInterval(() => document.querySelector('.body[aria-busy]') && globalThis.turns++, 0);
+    });
+    await goTo(page, `#/runs/${id}`);
+    const result = page.locator('pre.result');
+    await result.getByText('"id": 0,').waitFor();
+    await page.locator('.body:not([aria-busy])').waitFor();
+    assert.ok((await page.evaluate(() => globalThis.turns)) > 20, 'others had their turn');
+    const text = await result.evaluate((element) => element.textContent);
+    assert.equal(text, JSON.stringify(JSON.parse(LARGE), null, 2));
+    await result.evaluate((element) => (element.scrollTop = element.scrollHeight));
+    await result.getByText('"the last one"').waitFor();
+
+    await page.getByRole('button', { name: 'Raw' }).click();
+    await until('it is as it was sent', async () => (await result.evaluate((e) => e.textContent)) === LARGE);
+    await page.getByRole('button', { name: 'Copy response' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    assert.equal(await clipboard(page), LARGE);
+});
+
+test('what is drawn when another way to show it is chosen is that way alone', { limit: 120_000 }, async (t) => {
+    const { call, ended, open } = await scene(t);
+    const id = await call({ large: true });
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    await page.locator('pre.result').waitFor();
+    for (const name of ['Raw', 'Formatted', 'Raw']) await page.getByRole('button', { name, exact: true }).click();
+    await until('all of it', async () => (await page.locator('pre.result').evaluate((e) => e.textContent)) === LARGE);
+    assert.equal(await page.getByRole('button', { name: 'Raw' }).getAttribute('aria-pressed'), 'true');
+});
+
+test('of what is larger than 10 MiB the beginning is shown', { limit: 120_000 }, async (t) => {
+    const { call, ended, open } = await scene(t);
+    const id = await call({ type: 'text/plain', body: 'x'.repeat(10 * 1024 * 1024 + 1) });
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    await page.getByText('These are the first 64.0 KiB').waitFor();
+    await page.locator('.body:not([aria-busy]) pre.result').waitFor();
+    assert.equal((await page.locator('pre.result').evaluate((e) => e.textContent)).length, 64 * 1024);
+});
+
+test('nothing is lost or added where the blocks of a long text meet', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const body = `${'é€😀\r\n'.repeat(9000)}${'😀'.repeat(20_000)}`;
+    const id = await call({ type: 'text/plain', body });
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    const result = page.locator('pre.result');
+    await until('all of it', async () => (await result.evaluate((e) => e.textContent)) === body.replaceAll('\r\n', '\n'));
+});
+
+/** In pieces of `n` characters. */
+function formatted(text, n = text.length) {
+    const json = jsonFormatter();
+    let out = '';
+    for (let at = 0; at < text.length; at += n) out += json.feed(text.slice(at, at + n));
+    return out;
+}
+
+test('JSON is formatted the same in whatever pieces it comes', () => {
+    const text = JSON.stringify({ 'a "b\\': ['\\', '{"', [], {}, [[1.5e-7, true, null]]], 'é😀': '' });
+    for (let n = 1; n <= text.length; n++)
+        assert.equal(formatted(text, n), JSON.stringify(JSON.parse(text), null, 2), `${n} at once`);
+});
+
+test('what is no JSON loses nothing but spaces when it is formatted', () => {
+    for (const text of ['{"a": tru e, "b" "c"}', '{"a":1}\n{"b":2}', '[1,,]]}} "x', '"never ended \\', ':,{']) {
+        for (const n of [1, 3, 100]) {
+            const bare = (any) => any.replace(/\s/g, '');
+            assert.equal(bare(formatted(text, n)), bare(text), `${text}, ${n} at once`);
+        }
+        assert.ok(!formatted(text).includes('true'), 'words stay apart');
+    }
+});
+
+test('what would be far too long is formatted in its beginning alone', () => {
+    const text = `${'['.repeat(60)}${'1,'.repeat(450_000)}`;
+    const json = jsonFormatter();
+    let out = '';
+    for (let at = 0; at < text.length; at += 1000) out += json.feed(text.slice(at, at + 1000));
+    assert.ok(json.isCut());
+    assert.equal(out.length < 40 * 1024 * 1024, true, `${out.length} characters`);
+    assert.equal(out.replace(/\s/g, ''), text);
+});
+
+/* ---- what it was called with ---- */
+
+test('a kept request is shown, and no value that may be secret', async (t) => {
+    const { call, ended, open, token } = await scene(t);
+    const headers = { cookie: 'session=hidden1', 'x-api-key': 'hidden2', 'x-webhook-secret': 'hidden3', accept: 'text/x-seen' };
+    const id = await call({ prompt: 'hello' }, { headers });
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    const request = section(page, 'Request');
+    await request.getByText(/header fields$/).click();
+    const field = async (name) =>
+        request.locator('tr').filter({ has: page.getByRole('rowheader', { name, exact: true }) }).locator('td').innerText();
+    for (const name of ['cookie', 'x-api-key', 'Host'])
+        assert.equal(await field(name), 'not shown', name);
+    assert.equal(await field('accept'), 'text/x-seen');
+    await request.getByText(/^Body:/).click();
+    await request.locator('pre').waitFor();
+    assert.equal(await request.locator('pre').textContent(), '{\n  "prompt": "hello"\n}');
+    const html = await page.locator('html').innerHTML();
+    assert.doesNotMatch(html, /hidden\d/);
+    assert.ok(!html.includes(token), 'no token');
+});
+
+test('a run is copied as a command that makes the same call, with no token in it', async (t) => {
+    const { call, calls, ended, open, token } = await scene(t);
+    const body = JSON.stringify({ prompt: 'it\'s $HOME, `id` and "\\n"\nin two lines', status: 200 });
+    const id = await call(body, { path: '/v4/p/a/run/of%20it' });
+    await ended(id);
+    const page = await open(`#/runs/${id}`, { permissions: CLIPBOARD });
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const command = await clipboard(page);
+    assert.ok(!command.includes(token) && command.includes('$TOKEN'), command);
+    const made = await promisify(execFile)('sh', ['-c', command], { env: { PATH: process.env.PATH, TOKEN: token } });
+    assert.match(made.stdout, /^HTTP\/1.1 202 /);
+    await until('the app is called again', () => calls.length === 2);
+    assert.deepEqual(calls[1], calls[0]);
+});
+
+test('what a terminal would obey is in no command', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const id = await call('"\u001b[201~\u0015id\r"', { headers: { 'content-type': 'text/plain' } });
+    await ended(id);
+    const page = await open(`#/runs/${id}`, { permissions: CLIPBOARD });
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    assert.match(await clipboard(page), new RegExp(`--data-binary @${id}.request.txt$`));
+});
+
+test('a request that is not kept is told so', async (t) => {
+    const { call, ended, open } = await scene(t, { HOOKLINE_KEEP_REQUESTS: 'none' });
+    const id = await call();
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    await section(page, 'Request').getByText('It is not kept').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Copy as curl' }).count(), 0);
+});
+
+/* ---- what became of it ---- */
+
+test('each attempt of a run is shown, and when the next one is', async (t) => {
+    const env = { HOOKLINE_RUN_ATTEMPTS: '3', HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '10ms' };
+    const { call, ended, open } = await scene(t, env);
+    const waiting = await call({ status: 503, fields: { 'retry-after': '200' } });
+    const page = await open(`#/runs/${waiting}`);
+    await page.locator('.run-head').getByText('next attempt: ').waitFor();
+    await section(page, 'Attempts').getByText('to come').waitFor();
+    await page.locator('.readout').getByText('waits for attempt 2').waitFor();
+
+    const id = await call({ status: 503 });
+    await ended(id);
+    await goTo(page, `#/runs/${id}`);
+    const lines = section(page, 'Attempts').locator('tbody tr');
+    await until('three attempts', async () => (await lines.count()) === 3);
+    for (const [i, text] of (await lines.allInnerTexts()).entries())
+        assert.match(text.replace(/\s+/g, ' '), new RegExp(`^${i + 1} failure app_error 503 `));
+    assert.equal(await page.locator('.timeline rect').count(), 4, 'the queue and three attempts');
+});
+
+test('a run that was cancelled before it began is told in the words of one', async (t) => {
+    const { call, open, sidecar, calls } = await scene(t, { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_WORKERS: '1' });
+    await call({ hold: true });
+    await until('the app is busy', () => calls.length === 1);
+    const id = await call();
+    const page = await open(`#/runs/${id}`);
+    await section(page, 'Response').getByText('There is none yet.').waitFor();
+    await control(sidecar, 'POST', `/v2/projects/p/runs/${id}/cancel`);
+    await section(page, 'Response').getByText('the run was cancelled before the app was called').waitFor();
+    assert.equal(await fact(page, 'Started').innerText(), 'never');
+    assert.equal(await page.getByText('not yet').count(), 0);
+});
+
+test('of an interrupted run no more is said than is known', async (t) => {
+    const { call, calls, open, sidecar, ended } = await scene(t);
+    const id = await call({ hold: true });
+    await until('it is in the app', () => calls.length === 1);
+    await sidecar.kill();
+    await sidecar.start();
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    await page.locator('.run-head').getByText('interrupted').waitFor();
+    assert.match(await fact(page, 'Ran for').innerText(), /^≤ .*\s+hookline stopped meanwhile$/);
+    assert.match(await page.locator('.readout').innerText(), /ran until hookline stopped, at most /);
+    await section(page, 'Response').getByText('hookline stopped before the app had answered').waitFor();
+    await goTo(page, '#/runs');
+    await page.locator('.runs .c-took').getByText(/^≤ /).waitFor();
+});
+
+for (const hash of ['run', 'deliveries']) {
+    test(`a dead letter that is redelivered is none any more (${hash})`, async (t) => {
+        const { call, ended, open, receiver } = await scene(t);
+        const id = await call({}, { query: { webhookEndpoint: receiver.script('/late', 410, 200) } });
+        await ended(id);
+        for (let i = 0; hash === 'deliveries' && i < 6; i++)
+            await ended(await call({}, { query: { webhookEndpoint: receiver.url() } }));
+        const page = await open(hash === 'run' ? `#/runs/${id}` : '#/deliveries');
+        const delivery = page.locator('.delivery').filter({ has: page.getByText('dead letter') });
+        await delivery.waitFor();
+        await page.getByRole('button', { name: `Redeliver… to ${new URL(receiver.url()).origin}, run ${id.slice(-12)}` }).click();
+        await page.getByRole('dialog').getByRole('button', { name: 'Redeliver', exact: true }).click();
+        await until('it is no dead letter', async () => (await page.locator('main .badge').getByText('dead letter').count()) === 0);
+        await page.locator('.delivery').getByText('delivered', { exact: true }).first().waitFor();
+    });
+}
+
+/* ---- how it looks ---- */
+
+test('labels of the charts stay apart on a phone with a 12-hour clock', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const id = await call();
+    await ended(id);
+    for (const width of [1440, 1024, 390]) {
+        const page = await open('#/now', { locale: US, viewport: { width, height: 844 } });
+        await page.locator('.chart text').first().waitFor();
+        assert.deepEqual(await page.locator('.chart').evaluateAll(findCollisions), [], `${width} px`);
+        await goTo(page, `#/runs/${id}`);
+        await page.locator('.timeline text').first().waitFor();
+        assert.deepEqual(await page.locator('.timeline').evaluateAll(findCollisions), [], `${width} px`);
+    }
+});
+
+/** Texts of a drawing that lie upon each other. */
+function findCollisions(drawings) {
+    return drawings.flatMap((drawing) => {
+        const texts = [...drawing.querySelectorAll('text')].map((text) => [text.textContent, text.getBoundingClientRect()]);
+        return texts.flatMap(([a, one], i) =>
+            texts
+                .slice(i + 1)
+                .filter(([, other]) => one.right > other.left && other.right > one.left && one.bottom > other.top && other.bottom > one.top)
+                .map(([b]) => `${a} / ${b}`),
+        );
+    });
+}
+
+test('reasons stay whole and paths can be read, however wide the window', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const path = '/v4/p/a/run/a-long-path/of-several/parts';
+    const id = await call({ reset: true }, { path });
+    await ended(id);
+    for (const width of [1440, 1024, 390]) {
+        const page = await open('#/runs', { viewport: { width, height: 844 } });
+        const reason = page.locator('.runs .reason');
+        await reason.getByText('upstream_reset').waitFor();
+        const { height } = await reason.boundingBox();
+        assert.ok(height < 24, `one line at ${width} px: ${height}`);
+        await assertFits(page, `${width} px`);
+        if (width === 390) continue;
+        const shown = await page.locator('.runs .path').evaluate((e) => e.scrollWidth <= e.clientWidth);
+        assert.ok(shown, `the path at ${width} px`);
+    }
+});
+
+for (const colorScheme of ['light', 'dark']) {
+    for (const width of [1440, 1024, 390]) {
+        test(`a run with everything is right for all, ${colorScheme}, ${width} px`, { limit: 120_000 }, async (t) => {
+            const env = { HOOKLINE_RUN_ATTEMPTS: '2', HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '10ms' };
+            const { call, ended, open, receiver } = await scene(t, env);
+            const hook = { webhookEndpoint: receiver.script('/late', 404, 410) };
+            const id = await call({ status: 503, body: LARGE.slice(0, 200_000) }, { query: hook });
+            await ended(id);
+            const page = await open(`#/runs/${id}`, { colorScheme, locale: US, viewport: { width, height: 844 } });
+            await page.locator('pre.result').waitFor();
+            await page.locator('.body:not([aria-busy])').waitFor();
+            for (const summary of await page.locator('main details > summary').all()) await summary.click();
+            await section(page, 'Request').locator('pre').waitFor();
+            await assertAccessible(page, 'a run');
+            await assertFits(page, 'a run');
+            const names = await page.getByRole('button').evaluateAll((all) =>
+                all.map((one) => one.getAttribute('aria-label') ?? one.textContent),
+            );
+            assert.deepEqual(
+                names.filter((name, i) => names.indexOf(name) !== i && !/^(Formatted|Raw)$/.test(name)),
+                [],
+                'each button has a name of its own',
+            );
+        });
+    }
+}
