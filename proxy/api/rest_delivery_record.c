@@ -104,13 +104,21 @@ static json_t *attempts_json(const struct hl_delivery_row *d, enum hl_rest_telli
 
 /* ---- a delivery ---- */
 
-json_t *hl_rest_delivery_json(const struct hl_delivery_row *d, enum hl_rest_telling telling)
+/* Null where a damaged store has lost how the run ended. */
+static json_t *type_json(enum hl_run_state state)
 {
     char type[32];
-    snprintf(type, sizeof(type), "run.%s", hl_run_state_text(d->run_state));
+    if (!hl_run_state_is_final(state))
+        return json_null();
+    snprintf(type, sizeof(type), "run.%s", hl_run_state_text(state));
+    return json_string(type);
+}
+
+json_t *hl_rest_delivery_json(const struct hl_delivery_row *d, enum hl_rest_telling telling)
+{
     return HL_JSON_OBJECT({"delivery_id", hl_json_id(&d->delivery_id)},
         {"run_id", hl_json_id(&d->run_id)}, {"app_name", hl_json_text(d->app)},
-        {"type", json_string(type)}, {"state", json_string(hl_delivery_state_text(d->state))},
+        {"type", type_json(d->run_state)}, {"state", json_string(hl_delivery_state_text(d->state))},
         {"destination", hl_json_text(d->destination)}, {"round", json_integer(d->round)},
         {"max_attempts", hl_json_count_or_null(d->max_attempts ? (int64_t)d->max_attempts : -1)},
         {"created_at", hl_json_time(d->created_ms)}, {"done_at", hl_json_time(d->done_ms)},
