@@ -20,6 +20,7 @@
 #include "config/admin_access.h"
 #include "http/problem.h"
 #include "http/target.h"
+#include "route/description.h"
 
 #define ANSWER_MAX 4096 /* an answer without its body, or a problem */
 
@@ -100,9 +101,11 @@ static void begin(struct hl_admin_connection *c)
 
 /* ---- who asks ---- */
 
+/* What a token is asked for. */
 static bool is_rest(struct hl_str path)
 {
-    return hl_str_starts_with(path, HL_STR("/v2/"));
+    return hl_str_starts_with(path, HL_STR("/v2/")) &&
+           !hl_str_eq(path, HL_STR(HL_DESCRIPTION_PATH));
 }
 
 /* Health and figures say nothing of anybody's, and probes call them by any name. */

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#include "http/etag.h"
+
 /* No inline script or style, no frames, no forms that leave the page, no sink for markup. */
 static const char policy[] =
     "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -16,19 +18,6 @@ static const char policy[] =
     "Referrer-Policy: no-referrer\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n";
-
-/* RFC 9110 13.1.2: a list of tags, of which a cache may have weakened some, or "*". */
-static bool is_known(struct hl_str if_none_match, const char *etag)
-{
-    struct hl_str tag;
-    while (hl_str_next_element(&if_none_match, &tag)) {
-        if (hl_str_starts_with(tag, HL_STR("W/")))
-            tag = (struct hl_str){tag.p + 2, tag.n - 2};
-        if (hl_str_eq(tag, hl_str_from(etag)) || hl_str_eq(tag, HL_STR("*")))
-            return true;
-    }
-    return false;
-}
 
 static void show(const struct hl_asset *asset, const struct hl_api_request *request,
     struct hl_api_response *response)
@@ -40,7 +29,7 @@ static void show(const struct hl_asset *asset, const struct hl_api_request *requ
     snprintf(response->fields, sizeof(response->fields),
         "ETag: W/%s\r\nVary: Accept-Encoding\r\n%s%s", asset->etag,
         is_gzip ? "Content-Encoding: gzip\r\n" : "", policy);
-    if (is_known(request->if_none_match, asset->etag)) {
+    if (hl_etag_is_known(request->if_none_match, hl_str_from(asset->etag))) {
         response->status = 304;
         return;
     }

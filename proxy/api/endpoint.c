@@ -8,6 +8,7 @@
 #include "api/method.h"
 #include "api/metrics.h"
 #include "api/now.h"
+#include "route/description.h"
 
 /* For the dashboard: whether it has to ask for a token before it asks anything. */
 static void show_door(const struct hl_api_view *view, const struct hl_api_request *request,
@@ -22,12 +23,28 @@ static void show_door(const struct hl_api_view *view, const struct hl_api_reques
         *response = (struct hl_api_response){.refusal = hl_refusal(HL_REFUSAL_ADMIN_MEMORY)};
 }
 
+/* The control thread's copy of what a worker answers (worker/call.c). */
+static void show_description(const struct hl_api_view *view, const struct hl_api_request *request,
+    struct hl_api_response *response)
+{
+    struct hl_answer answer = {.status = 0};
+    (void)view;
+    hl_description_answer(&answer, request->if_none_match);
+    response->status = answer.status;
+    response->content_type = answer.content_type;
+    response->cache_control = answer.cache_control;
+    hl_str_put(response->fields, sizeof(response->fields), answer.extra_fields);
+    if (hl_buf_append_str(&response->body, answer.body) != HL_OK)
+        *response = (struct hl_api_response){.refusal = hl_refusal(HL_REFUSAL_ADMIN_MEMORY)};
+}
+
 const struct hl_api_endpoint hl_api_endpoints[] = {
     {HL_METHOD_GET, "/healthz", hl_health_live},
     {HL_METHOD_GET, "/readyz", hl_health_ready},
     {HL_METHOD_GET, "/metrics", hl_metrics_show},
     {HL_METHOD_GET, "/door", show_door},
     {HL_METHOD_GET, "/v2/now", hl_now_show},
+    {HL_METHOD_GET, HL_DESCRIPTION_PATH, show_description},
 };
 const size_t hl_api_endpoint_count = HL_ARRAY_LEN(hl_api_endpoints);
 

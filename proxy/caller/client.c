@@ -14,8 +14,9 @@
 #include "caller/deadline.h"
 #include "caller/departure.h"
 
-#define FIRST_HEAD_MS 1000 /* a new connection may still send its request while we end */
-#define ANSWER_MAX    4096
+#define FIRST_HEAD_MS   1000 /* a new connection may still send its request while we end */
+#define ANSWER_MAX      4096
+#define BODY_JOINED_MAX 2048 /* of an answer of our own */
 
 /* ---- nobody takes the request ---- */
 
@@ -493,6 +494,11 @@ void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mod
     answer->caller_minor = c->minor;
     answer->cors = c->cors;
     answer->is_head_request = c->method == HL_METHOD_HEAD;
+    struct hl_str apart = {NULL, 0}; /* a long body is written from where it lies */
+    if (answer->body.n > BODY_JOINED_MAX) {
+        apart = answer->is_head_request ? apart : answer->body;
+        answer->is_head_request = true;
+    }
     size_t n = hl_answer_write(text, sizeof(text), answer);
     HL_ASSERT(n > 0);
     c->mode = (uint8_t)mode;
@@ -500,8 +506,9 @@ void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mod
     if (answer->run_id)
         hl_access_set_run(c, answer->run_id);
     hl_access_add_answer(c, (struct hl_str){text, n});
+    hl_access_add(c, apart.n);
     hl_access_end(c, HL_ACCESS_WHOLE);
     hl_client_detach(c);
-    if (hl_client_write2(c, (struct hl_str){text, n}, (struct hl_str){NULL, 0}) == HL_OK)
+    if (hl_client_write2(c, (struct hl_str){text, n}, apart) == HL_OK)
         hl_client_call_done(c, true);
 }

@@ -109,6 +109,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "A page of another origin may only read here, unless HOOKLINE_CORS_ORIGINS has it."),
     ROW(OWN_PATH, 404, "Under /_hookline there are healthz and readyz; the app is never asked."),
     WITH(HEALTH_METHOD, 405, "Allow: GET, HEAD", "Health is asked for with GET."),
+    WITH(DESCRIPTION_METHOD, 405, "Allow: GET, HEAD",
+        "The description of the interface can only be read."),
     ROW(NOT_PASSED, 404,
         "Only runs are served here: HOOKLINE_PASSTHROUGH is off. The path of a run is "
         "/v4/{project_id}/{app_name}/run."),

@@ -8,6 +8,7 @@
 #include "config/origin.h"
 #include "config/public_path.h"
 #include "http/byte.h"
+#include "route/description.h"
 #include "route/mode.h"
 #include "route/own_param.h"
 
@@ -30,6 +31,7 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
     struct hl_plan_scratch *scratch);
 static void plan_rest(
     struct hl_plan *plan, const struct hl_target *target, const struct hl_config *config);
+static void plan_description(struct hl_plan *plan, const struct hl_head *head);
 static void plan_own(
     struct hl_plan *plan, const struct hl_head *head, const struct hl_target *target);
 static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
@@ -111,6 +113,8 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
         plan_run(plan, head, &target, config, scratch);
     else if (is_under(target.path, HL_STR("/v2/projects")))
         plan_rest(plan, &target, config);
+    else if (hl_str_eq(target.path, HL_STR(HL_DESCRIPTION_PATH)))
+        plan_description(plan, head);
     else if (is_under(target.path, HL_STR("/_hookline")))
         plan_own(plan, head, &target);
     else
@@ -245,6 +249,18 @@ static void plan_rest(
     }
 }
 
+static bool reads(const struct hl_head *head)
+{
+    return head->method_id == HL_METHOD_GET || head->method_id == HL_METHOD_HEAD;
+}
+
+static void plan_description(struct hl_plan *plan, const struct hl_head *head)
+{
+    plan->kind = HL_PLAN_DESCRIPTION;
+    if (!reads(head))
+        refuse(plan, HL_REFUSAL_DESCRIPTION_METHOD);
+}
+
 static void plan_own(
     struct hl_plan *plan, const struct hl_head *head, const struct hl_target *target)
 {
@@ -256,7 +272,7 @@ static void plan_own(
         refuse(plan, HL_REFUSAL_OWN_PATH);
         return;
     }
-    if (head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD)
+    if (!reads(head))
         refuse(plan, HL_REFUSAL_HEALTH_METHOD);
 }
 

@@ -17,8 +17,9 @@ enum hl_plan_kind {
     HL_PLAN_PREFLIGHT, /* a browser asks what an allowed origin may send (HOOKLINE_CORS_ORIGINS) */
     HL_PLAN_HEALTHZ,   /* /_hookline/healthz */
     HL_PLAN_READYZ,
-    HL_PLAN_REST,    /* the REST interface of `project` */
-    HL_PLAN_REFUSED, /* `status`, `detail`, `extra_fields` */
+    HL_PLAN_DESCRIPTION, /* of the interface: /v2/openapi.json */
+    HL_PLAN_REST,        /* the REST interface of `project` */
+    HL_PLAN_REFUSED,     /* `status`, `detail`, `extra_fields` */
 };
 
 #define HL_WEBHOOK_URL_MAX 2048

@@ -15,6 +15,7 @@
 #include "caller/departure.h"
 #include "http/edit.h"
 #include "http/subprotocol.h"
+#include "route/description.h"
 #include "run/acceptance.h"
 #include "run/forward.h"
 #include "store/relay_pass.h"
@@ -36,6 +37,18 @@ static void answer_health(struct hl_client *c, const struct hl_plan *plan, const
         .content_type = HL_STR("text/plain"),
         .body = {text, (size_t)n},
         .run_id = id};
+    hl_client_answer(c, &answer, HL_MODE_OTHER);
+}
+
+static void answer_description(struct hl_client *c, const struct hl_id *id)
+{
+    const struct hl_head *head = &c->callers->head;
+    struct hl_str tags = {NULL, 0};
+    for (size_t i = 0; i < head->field_count; i++)
+        if (hl_str_eq_nocase(head->fields[i].name, HL_STR("If-None-Match")))
+            tags = head->fields[i].value;
+    struct hl_answer answer = {.run_id = id};
+    hl_description_answer(&answer, tags);
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
@@ -406,6 +419,8 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
         answer_options(c, plan, &id);
     else if (plan->kind == HL_PLAN_PREFLIGHT)
         answer_preflight(c, &id);
+    else if (plan->kind == HL_PLAN_DESCRIPTION)
+        answer_description(c, &id);
     else
         answer_health(c, plan, &id);
     return used;

@@ -209,6 +209,19 @@ Test(plan, health_is_asked_for_with_get)
     cr_assert_str_eq(plan.refusal.fields, "Allow: GET, HEAD\r\n");
 }
 
+Test(plan, the_description_is_read_by_anybody)
+{
+    make("GET", "/v2/openapi.json", "");
+    cr_assert_eq(plan.kind, HL_PLAN_DESCRIPTION);
+    cr_assert_not(plan.asks_token);
+    make("HEAD", "/v2/openapi.json?x", "");
+    cr_assert_eq(plan.kind, HL_PLAN_DESCRIPTION);
+    expect_refusal("POST", "/v2/openapi.json", 405);
+    cr_assert_str_eq(plan.refusal.fields, "Allow: GET, HEAD\r\n");
+    make("GET", "/v2/models", "");
+    cr_assert_eq(plan.kind, HL_PLAN_PASS);
+}
+
 Test(plan, everything_else_passes_as_it_is)
 {
     static const struct {
