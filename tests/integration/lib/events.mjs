@@ -1,5 +1,6 @@
 // events.mjs - event streams as a client reads them (WHATWG HTML 9.2.6, to the letter), what hookline adds to kept ones
 // (contract 14), and a client that follows a run. Streams are handled as byte strings (latin1): a cut may go anywhere.
+import { assertCallDescribed } from './openapi.mjs';
 import { connect, request } from './raw.mjs';
 
 export const eventsPath = (id) => `/v2/projects/p/apps/a/runs/${id}/events`;
@@ -147,9 +148,11 @@ export class Follower {
         this.text = '';
     }
 
-    async #begin(method) {
+    async #begin(method, path) {
         this.head = await this.client.responseHead(method);
         this.status = this.head.status;
+        const headers = Object.fromEntries(this.head.fields.map(([name, value]) => [name.toLowerCase(), value]));
+        assertCallDescribed(method, path, { status: this.status, headers, body: '' });
         this.state = this.head.get('x-run-state');
         this.pieces = this.client.pieces(this.head);
         return this;
@@ -165,7 +168,7 @@ export class Follower {
                 ...headers,
             }),
         );
-        return follower.#begin(method);
+        return follower.#begin(method, path);
     }
 
     /** The next piece of the stream, as a byte string; undefined at its end. */

@@ -1,4 +1,5 @@
 // receiver.mjs - a webhook receiver: answers each path by its script and keeps every delivery as it came.
+import { assertWebhookDescribed } from './openapi.mjs';
 import { startServer } from './server.mjs';
 import { until } from './until.mjs';
 
@@ -48,7 +49,9 @@ export class Receiver {
     async delivered(path = '/hook', count = 1, timeout) {
         const what = `${count} deliveries at ${path}`;
         await until(what, () => this.deliveries(path).length >= count, timeout);
-        return this.deliveries(path)[count - 1];
+        const delivery = this.deliveries(path)[count - 1];
+        assertWebhookDescribed(delivery.bytes);
+        return delivery;
     }
 
     /** The envelope of the first delivery at `path`. */

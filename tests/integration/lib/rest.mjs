@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { join } from 'node:path';
+import { assertCallDescribed, assertDescribed } from './openapi.mjs';
 
-/** One request. `where`: node's http options that say where to. Answers `{ status, headers, body, text, json() }`. */
-function request(where, method, path, { body, token, headers = {}, agent = false } = {}) {
+/** One request. `where`: node's http options that say where to. Answers `{ status, headers, body, text, json() }`, once it
+ * is what the description of the interface says. */
+function request(where, method, path, { body, token, headers = {}, agent = false, judge = assertDescribed } = {}) {
     const bytes =
         body === undefined || Buffer.isBuffer(body) || typeof body === 'string'
             ? body
@@ -29,13 +31,14 @@ function request(where, method, path, { body, token, headers = {}, agent = false
                 response.on('error', reject);
                 response.on('end', () => {
                     const whole = Buffer.concat(pieces);
-                    resolve({
-                        status: response.statusCode,
-                        headers: response.headers,
-                        body: whole,
-                        text: whole.toString(),
-                        json: () => JSON.parse(whole),
-                    });
+                    const answer = { status: response.statusCode, headers: response.headers, body: whole };
+                    try {
+                        judge(method, path, answer);
+                    } catch (error) {
+                        reject(error);
+                        return;
+                    }
+                    resolve({ ...answer, text: whole.toString(), json: () => JSON.parse(whole) });
                 });
             },
         );
@@ -54,7 +57,8 @@ export function control(sidecar) {
 /** The same on the run listener, or with `admin: true` on the admin listener. */
 export function rest(sidecar, { admin = false, token } = {}) {
     const where = { host: '127.0.0.1', port: admin ? sidecar.adminPort : sidecar.port };
-    return (method, path, options) => request(where, method, path, { token, ...options });
+    const judge = admin ? assertDescribed : assertCallDescribed;
+    return (method, path, options) => request(where, method, path, { token, judge, ...options });
 }
 
 /** Asserts that an answer of the REST interface is a problem (RFC 9457) whose detail says what `pattern` says. */

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { atEnd, withUs } from './cleanup.mjs';
+import { assertDescribed, isDescribed } from './openapi.mjs';
 import { parseMetrics } from './prometheus.mjs';
 import { onFailure } from './case.mjs';
 import { LogLines } from './loglines.mjs';
@@ -200,8 +201,10 @@ export class Sidecar {
     }
 
     /** The admin listener's answer to a GET: `{ status, headers, text }`. */
-    admin(path) {
-        return get(this.adminUrl + path);
+    async admin(path) {
+        const answer = await get(this.adminUrl + path);
+        if (answer && isDescribed(path)) assertDescribed('GET', path, { ...answer, body: answer.text });
+        return answer;
     }
 
     /** Metric families as prometheus.mjs reads them. */

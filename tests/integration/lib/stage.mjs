@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { Agent, request as undiciRequest } from 'undici';
 import { join } from 'node:path';
 import { atEnd } from './cleanup.mjs';
+import { assertCallDescribed } from './openapi.mjs';
 import { startServer } from './server.mjs';
 import { Receiver } from './receiver.mjs';
 import { startSidecar, temporaryDirectory } from './sidecar.mjs';
@@ -59,6 +60,7 @@ export function caller(t, sidecar) {
         });
         const ms = performance.now() - began;
         const bytes = Buffer.from(await response.body.arrayBuffer());
+        assertCallDescribed(method, path, { status: response.statusCode, headers: response.headers, body: bytes });
         return {
             status: response.statusCode,
             headers: response.headers,
