@@ -214,7 +214,7 @@ class DeliveryList {
             `li.delivery${isOpen ? '.is-open' : ''}`,
             {},
             h(
-                'div.delivery-head',
+                'div.delivery-line',
                 {},
                 this.#choice(delivery),
                 deliveryBadge(delivery),
