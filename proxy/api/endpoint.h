@@ -9,8 +9,8 @@
 
 struct hl_api_request {
     enum hl_method method;
-    struct hl_str path, query;   /* as they came, still encoded */
-    bool is_open;                /* no token is asked for where it came in */
+    struct hl_str path, query; /* as they came, still encoded */
+    bool is_open;              /* no token is asked for where it came in */
     bool accepts_gzip;
     struct hl_str if_none_match; /* empty: not there */
 };

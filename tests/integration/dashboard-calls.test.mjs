@@ -1,5 +1,4 @@
-// What the admin listener passes on: calls to the run listener, judged there as any other, for no page but its own; and the
-// list of the functions of a host.
+// What the admin listener passes on to the run listener, where it is judged as any other call, and the list of a host's functions.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { makeToken } from './lib/browser.mjs';

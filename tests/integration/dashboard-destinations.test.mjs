@@ -23,15 +23,17 @@ async function scene(t, { role = 'admin', hash, amend, viewport } = {}) {
     });
     const page = await openDashboard(t, sidecar, { role, viewport });
     if (amend)
-        await page.route(/\/(runs\/[^/]+|destinations)(\?.*)?$/, async (route) => {
-            const response = await route.fetch().catch(() => null); // the page may be gone by then
-            if (!response) return;
-            const { pathname, searchParams } = new URL(route.request().url());
-            const json = response.status() === 200 ? await response.json() : {};
-            await route.fulfill({ status: 200, json: amend(pathname, json, searchParams) ?? json });
-        });
+        await page.route(/\/(runs\/[^/]+|destinations)(\?.*)?$/, (route) => change(route, amend).catch(() => {})); // the page may be gone
     await page.evaluate((to) => (location.hash = to), hash ?? `#/runs/${id}`);
     return { page, id, receiver };
+}
+
+/** Answers as the sidecar does, with what `amend` makes of it. */
+async function change(route, amend) {
+    const response = await route.fetch();
+    const { pathname, searchParams } = new URL(route.request().url());
+    const json = response.status() === 200 ? await response.json() : {};
+    await route.fulfill({ status: 200, json: amend(pathname, json, searchParams) ?? json });
 }
 
 const REPORT = {

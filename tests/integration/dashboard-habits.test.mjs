@@ -1,5 +1,4 @@
-// What people who look at the dashboard every day do with it: save lists, press keys, open tabs, read times in UTC, come
-// back by a link, type again what was refused.
+// What people do with the dashboard every day: save lists, press keys, open tabs, read times in UTC, come back by a link, sign in.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from './lib/case.mjs';

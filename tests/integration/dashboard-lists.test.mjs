@@ -118,8 +118,8 @@ test('Back leads to the same rows, at the same place', async (t) => {
     assert.ok(await row.evaluate((link) => link === document.activeElement));
     await page.getByRole('button', { name: 'Show 1 new run' }).click();
     await shows(page, 'the new one above them', [newer, ...all]);
-    await page.getByRole('link', { name: 'Now' }).click();
-    await page.getByRole('heading', { name: 'Now' }).waitFor();
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.getByRole('link', { name: 'Runs' }).click();
     await shows(page, 'a link begins anew', [newer, ...all].slice(0, 50));
 });
@@ -198,13 +198,16 @@ test('Escape stops what is sent again, and nothing is asked where nothing is to 
     await ended(9);
     const page = await open('#/deliveries?state=dead');
     const go = gate();
+    let asked = 0;
     await page.route('**/redeliver', async (route) => {
+        asked++;
         await go.promise;
         await route.continue();
     });
     await page.getByRole('button', { name: 'Redeliver all dead letters…' }).click();
     await page.getByRole('button', { name: 'Redeliver 9 deliveries' }).click();
     await page.getByText('0 of 9').waitFor();
+    await until('as many are asked for as are at once', () => asked === 4);
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     go.open();

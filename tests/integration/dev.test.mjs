@@ -156,9 +156,11 @@ test('pages of other origins and other names are refused', { limit: 120_000 }, a
 });
 
 test('ports that are taken are passed over, and variables of hookline’s are named and ignored', { limit: 120_000 }, async (t) => {
-    const taken = net.createServer().listen(8080, '127.0.0.1');
-    await once(taken, 'listening').catch(() => {}); // another program has it: as good
+    const taken = net.createServer();
     atEnd(t, () => taken.close());
+    // Another test may have it just now, and give it up before dev looks.
+    const take = () => once(taken.listen(8080, '127.0.0.1'), 'listening').then(() => true, () => false);
+    await until('the port is taken here', take, 60_000);
     const dev = await startDev(t, ['main.py'], { env: { HOOKLINE_LISTEN: '127.0.0.1:8080', HOOKLINE_AUTH: 'jwt' } });
     assert.notEqual(dev.port, 8080);
     assert.match(dev.output, /^Ignored: HOOKLINE_LISTEN HOOKLINE_AUTH /m);
