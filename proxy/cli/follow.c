@@ -10,9 +10,10 @@
 #include "cli/screen.h"
 #include "cli/table.h"
 
-#define SEEN_MAX  1024 /* runs that are known; an older one that changes is printed once more */
-#define BEGIN_MAX 10   /* lines to begin with, unless --limit says */
-#define PAGE      200
+#define SEEN_MAX  1024  /* runs that are known; an older one that changes is printed once more */
+#define BEGIN_MAX 10    /* lines to begin with, unless --limit says */
+#define PAGE      200   /* that are looked at again each second */
+#define NEW_MAX   50000 /* beside those, newer ones than the second before */
 
 struct seen {
     char id[HL_ID_TEXT + 1], state[16];
@@ -22,8 +23,10 @@ struct following {
     const struct hl_cli *cli;
     struct hl_cli_screen screen;
     bool is_json;
-    json_t *rows; /* of this round, newest first */
-    size_t next;  /* place for the next in `seen` */
+    struct hl_cli_wish *wish;
+    char newest[HL_ID_TEXT + 1]; /* of the round before */
+    json_t *rows;                /* of this round, newest first */
+    size_t next;                 /* place for the next in `seen` */
     struct seen seen[SEEN_MAX];
 };
 
@@ -71,7 +74,9 @@ static void print_line(const struct following *f, const json_t *run)
 static void keep_row(void *owner, json_t *run)
 {
     struct following *f = owner;
+    bool is_new = *f->newest && strcmp(text_of(run, "run_id"), f->newest) > 0;
     json_array_append(f->rows, run);
+    f->wish->left += is_new && json_array_size(f->rows) < NEW_MAX;
 }
 
 /* Oldest first. `most`: so many of them are printed; the others are only known from then on. */
@@ -86,6 +91,8 @@ static void show_round(struct following *f, uint64_t most)
         else
             print_line(f, run);
     }
+    if (json_array_size(f->rows) > 0)
+        snprintf(f->newest, sizeof(f->newest), "%s", text_of(json_array_get(f->rows, 0), "run_id"));
     json_array_clear(f->rows);
 }
 
@@ -101,7 +108,7 @@ static int go_on(struct hl_cli_session *session, struct following *f, struct hl_
         show_round(f, most);
         if (fflush(f->cli->out) != 0)
             return HL_CLI_FAILED;
-        most = PAGE;
+        most = UINT64_MAX;
         nanosleep(&pause, NULL);
     }
 }
@@ -121,6 +128,7 @@ int hl_cli_follow(struct hl_cli_session *session, const struct hl_cli *cli, stru
     f->screen = hl_cli_screen_of(cli->out);
     f->is_json = w->is_json;
     f->rows = rows;
+    f->wish = w;
     int status = go_on(session, f, w);
     json_decref(rows);
     free(f);

@@ -377,6 +377,25 @@ test('runs list --follow prints each run as it comes and as it ends', async (t) 
     assert.match((await all.cli('runs list --follow', { code: 1 })).stderr, /no hookline runs here/);
 });
 
+test('runs list --follow misses none of more runs than a page holds', { limit: 120_000 }, async (t) => {
+    const all = await staged(t);
+    const first = await ended(all);
+    const env = { HOOKLINE_DATA_DIR: all.sidecar.dataDir, HOOKLINE_AUTH: 'none' };
+    const child = spawn(BINARY, ['runs', 'list', '--follow', '--json'], { env, stdio: 'pipe' });
+    atEnd(t, () => child.kill('SIGKILL'));
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (piece) => (text += piece));
+    await until('the first is there', () => text.includes(first));
+    child.kill('SIGSTOP'); // they all come between two of its looks
+    const made = [];
+    for (let i = 0; i < 12; i++)
+        made.push(...(await Promise.all(Array.from({ length: 50 }, () => all.call('/v4/p/a/run')))).map(({ id }) => id));
+    child.kill('SIGCONT');
+    const shown = () => lines(text.slice(0, text.lastIndexOf('\n') + 1)).map((line) => JSON.parse(line).run_id);
+    await until('all of them', () => shown().length > 600, 60_000);
+    assert.deepEqual(shown().slice(1).sort(), made.sort());
+});
+
 const has = (program) =>
     promisify(execFile)('which', [program]).then(
         () => true,
