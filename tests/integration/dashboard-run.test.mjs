@@ -12,7 +12,7 @@ const CLIPBOARD = ['clipboard-read', 'clipboard-write'];
 const US = 'en-US'; // a 12-hour clock
 
 /** About 5 MiB of JSON in one line. */
-const rows = Array.from({ length: 60_000 }, (_, i) => ({ id: i, name: `name ${i}`, tags: ['a', 'b'], share: i / 7 }));
+const rows = Array.from({ length: 70_000 }, (_, i) => ({ id: i, name: `name ${i}`, tags: ['a', 'b'], share: i / 7 }));
 const LARGE = JSON.stringify([...rows, 'the last one']);
 
 /** A stage whose app answers by what the body says, with ways to call it, to wait for a run and to look at it. */
