@@ -1,12 +1,16 @@
 // A run's page: all that there is of one run, whatever its size and whatever became of it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { assertAccessible, assertFits, control, goTo, makeToken, openDashboard } from './lib/browser.mjs';
 import { stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
-import { jsonFormatter } from '../../proxy/api/dashboard/pretty.js';
+
+// Node 18 takes a .js for CommonJS where no package.json says otherwise.
+const pretty = await readFile(new URL('../../proxy/api/dashboard/pretty.js', import.meta.url), 'base64');
+const { jsonFormatter } = await import(`data:text/javascript;base64,${pretty}`);
 
 const CLIPBOARD = ['clipboard-read', 'clipboard-write'];
 const US = 'en-US'; // a 12-hour clock
