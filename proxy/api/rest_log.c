@@ -5,6 +5,7 @@
 #include "api/rest_log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/rest_owner.h"
 #include "config/replica.h"
@@ -35,6 +36,23 @@ static void look_up(struct hl_rest_call *call)
     hl_rest_then(call, show_stored);
 }
 
+/* Lines about deliveries say what a receiver's name led to, and why it could not be reached: others than admins could
+ * read an inner network through them. A member's name has its quotes; what an app wrote has them escaped. */
+static void leave_out_deliveries(struct hl_buf *lines)
+{
+    static const char mark[] = ",\"delivery_id\":\"";
+    size_t kept = 0, n;
+    for (size_t at = 0; at < lines->n; at += n) {
+        const char *line = lines->p + at, *end = memchr(line, '\n', lines->n - at);
+        n = end ? (size_t)(end - line) + 1 : lines->n - at;
+        if (memmem(line, n, mark, sizeof(mark) - 1))
+            continue;
+        memmove(lines->p + kept, line, n);
+        kept += n;
+    }
+    lines->n = kept;
+}
+
 /* The body is there. */
 static void end(struct hl_rest_call *call, enum hl_err err)
 {
@@ -45,6 +63,8 @@ static void end(struct hl_rest_call *call, enum hl_err err)
         hl_rest_refuse_memory(call);
         return;
     }
+    if (!hl_rest_is_admin(call))
+        leave_out_deliveries(&reply->body);
     hl_run_log_trim(&reply->body);
     reply->status = 200;
     hl_str_put(reply->content_type, sizeof(reply->content_type), "application/x-ndjson");

@@ -218,6 +218,27 @@ test('hookline runs logs prints it, beside a sidecar and without one', async (t)
     assert.equal((await logs(id)).stdout, text);
 });
 
+test('what became of its webhook is told to admins alone: where a name led, and why nobody was there', async (t) => {
+    const all = await staged(t, { HOOKLINE_AUTH: 'jwt', HOOKLINE_WEBHOOK_ATTEMPTS: '1' });
+    const tokens = {};
+    for (const role of ['admin', 'invoke']) tokens[role] = await makeToken(all.sidecar, { role });
+    const headers = { authorization: `Bearer ${tokens.invoke}` };
+    const query = { async: 'true', webhookEndpoint: 'http://127.0.0.1:1/' };
+    const { id } = await all.call('/v4/p/a/bad', { query, headers });
+    await until('it is given up', async () => {
+        const { deliveries } = (await all.ask('GET', `${RUNS}/${id}`)).json();
+        return deliveries[0]?.state === 'dead';
+    });
+    const shown = async (role) => {
+        const ask = caller(t, { url: all.sidecar.url });
+        const answer = await ask(`${RUNS}/${id}/logs`, { method: 'GET', headers: { authorization: `Bearer ${tokens[role]}` } });
+        return answer.text;
+    };
+    assert.match(await shown('admin'), /webhook delivery failed for good.*127\.0\.0\.1:1/);
+    assert.match(await shown('invoke'), /run finished/);
+    assert.doesNotMatch(await shown('invoke'), /webhook delivery|127\.0\.0\.1:1"|refused/);
+});
+
 test('the dashboard shows it to admins', { limit: 120_000 }, async (t) => {
     const all = await talking(t, { HOOKLINE_AUTH: 'jwt' });
     const admin = await makeToken(all.sidecar, { role: 'admin' });
