@@ -107,11 +107,24 @@ static bool is_webhook_secret(struct hl_str text)
 
 #define LONGEST_URL 2048
 
+/* The @ ends them: another one is written as %40. Controls stand for nothing that is typed. */
+static bool has_sound_credentials(struct hl_str text)
+{
+    const char *at = memchr(text.p, '@', text.n);
+    if (at && memchr(at + 1, '@', text.n - (size_t)(at + 1 - text.p)))
+        return false;
+    for (size_t i = 0; i + 2 < text.n; i++)
+        if (text.p[i] == '%' && (text.p[i + 1] < '2' || memcmp(text.p + i + 1, "7f", 2) == 0 ||
+                                    memcmp(text.p + i + 1, "7F", 2) == 0))
+            return false;
+    return true;
+}
+
 static bool is_proxy_url(struct hl_str text)
 {
     struct hl_url url;
-    return text.n <= LONGEST_URL && hl_url_parse(text, &url) && url.port != 0 &&
-           !memchr(text.p, '#', text.n) &&
+    return has_sound_credentials(text) && text.n <= LONGEST_URL && hl_url_parse(text, &url) &&
+           url.port != 0 && !memchr(text.p, '#', text.n) &&
            (url.path_and_query.n == 0 || hl_str_eq(url.path_and_query, HL_STR("/")));
 }
 
@@ -390,7 +403,7 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "WEBHOOK_CLIENT_KEY_FILE", webhook_client_key_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "its private key (PEM, not encrypted)"},
     {ROW(TEXT, "WEBHOOK_PROXY", webhook_proxy, ""), .is_valid = is_proxy_url, .is_secret = true,
-        .allowed = "http:// or https://, perhaps user:password@, a host and a port, and nothing behind them",
+        .allowed = "http:// or https://, perhaps user:password@ (an @ in them as %40), a host and a port, and nothing behind them",
         .help = "the proxy that webhooks go out through (CONNECT), such as http://user:password@proxy.example:3128"},
     {ROW(WORD, "WEBHOOK_PROXY_RESOLVE", webhook_proxy_resolve, "hookline"), .words = resolve_words,
         .help = "who resolves receivers' names behind a proxy; proxy: then only addresses that are written out in a URL are judged"},

@@ -47,8 +47,14 @@ static bool is_signature(struct hl_str name)
 }
 
 /* What hookline says itself, and what belongs to a connection (RFC 9110 7.6.1). */
-static bool is_ours(struct hl_str name)
+static bool is_ours(struct hl_str written)
 {
+    /* Behind WSGI or CGI both are the same name. A longer one is ours by its beginning, if at all. */
+    char dashed[64];
+    size_t n = written.n < sizeof(dashed) ? written.n : sizeof(dashed);
+    for (size_t i = 0; i < n; i++)
+        dashed[i] = written.p[i] == '_' ? '-' : written.p[i];
+    struct hl_str name = {dashed, n};
     static const char *const names[] = {"host", "transfer-encoding", "te", "trailer", "connection",
         "keep-alive", "upgrade", "expect", "user-agent", "x-request-id", "traceparent",
         "tracestate"};

@@ -25,7 +25,8 @@ Test(webhook_field, refuses_our_own_names_and_what_is_no_field)
         "Connection: close", "TE: x", "Upgrade: a", "Keep-Alive: 1", "Expect: 100-continue",
         "User-Agent: a", "X-Request-Id: a", "Traceparent: a", "webhook-signature: a",
         "Webhook-Other: a", "X-Service-Webhook-Signature: a", "x-acme-webhook-new: a",
-        "X-Webhook-A: a", "Proxy-Authorization: a", "X-Ok: 1\nHost: a", " folded"};
+        "X-Webhook-A: a", "X-Request_Id: a", "Content_Type: a", "x_acme_webhook_new: a",
+        "Proxy-Authorization: a", "X-Ok: 1\nHost: a", " folded"};
     for (size_t i = 0; i < HL_ARRAY_LEN(bad); i++)
         cr_expect_not(hl_webhook_fields_are_valid(hl_str_from(bad[i])), "%s", bad[i]);
     cr_expect_not(hl_webhook_fields_are_valid((struct hl_str){"X-A: b\0c", 8}));
