@@ -1,6 +1,7 @@
 // filter.js - what a list is narrowed down to. It stands in the address, so that Back and bookmarks know it.
 import { now } from './clock.js';
 import { h, select } from './dom.js';
+import { isUtc, onZone } from './zone.js';
 
 const HOUR = 3600;
 export const TIMES = [
@@ -47,20 +48,23 @@ export function timeFields(filter, go) {
     const field = (label, name) => {
         const input = h('input', { type: 'datetime-local', step: 1, value: toLocal(filter[name]) });
         input.addEventListener('change', () => go({ [name]: fromLocal(input.value) }));
+        onZone(input, () => (input.value = toLocal(filter[name])));
         return h('label.field.time', {}, h('span', {}, label), input);
     };
     return [choose, field('From', 'from'), field('Until', 'until')];
 }
 
-/** A time in UTC as an input shows it, and back; nothing where it is none. */
+/** A time in UTC as an input shows it in the zone of the moment, and back; nothing where it is none. */
 function toLocal(text) {
     if (!isTime(text)) return '';
     const at = new Date(text);
-    return new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+    const shift = isUtc() ? 0 : at.getTimezoneOffset() * 60_000;
+    return new Date(at - shift).toISOString().slice(0, 19);
 }
 
 function fromLocal(text) {
-    return isTime(text) ? new Date(text).toISOString() : '';
+    const zoned = isUtc() ? `${text}Z` : text;
+    return isTime(zoned) ? new Date(zoned).toISOString() : '';
 }
 
 /** A status, a class of them, or none; what is neither is told by the browser. */

@@ -15,8 +15,18 @@ function read() {
 
 export const isUtc = () => isUtcNow;
 
+/** Calls `renew` when the zone is another, for as long as `element` is on the page. */
+export function onZone(element, renew) {
+    const listen = () => {
+        if (element.isConnected) renew();
+        else removeEventListener('zone', listen);
+    };
+    addEventListener('zone', listen);
+}
+
 export function setUtc(isWanted) {
     isUtcNow = isWanted;
+    dispatchEvent(new Event('zone'));
     try {
         if (isWanted) localStorage.setItem(KEY, 'UTC');
         else localStorage.removeItem(KEY);
