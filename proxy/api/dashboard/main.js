@@ -93,6 +93,14 @@ function showTop(name) {
         ),
     );
     showCounts();
+    showHere();
+}
+
+/** On a small screen the pages' names are wider than it is. */
+function showHere() {
+    const nav = top.querySelector('nav');
+    const here = nav.querySelector('[aria-current]');
+    if (here) nav.scrollLeft = here.offsetLeft - nav.offsetLeft - 16;
 }
 
 /** Times are told in UTC, or as this browser tells them. */

@@ -107,7 +107,8 @@ export function show(main, route) {
         started = null,
         drawnAt = null,
         others = null,
-        overview = {},
+        overview = null, // nothing is known of what wants somebody before it has been asked for
+        looks = 0,
         shown = null;
 
     async function turn(signal) {
@@ -122,7 +123,7 @@ export function show(main, route) {
         }
         keep(now);
         shown = now;
-        showState(state, now, samples, overview);
+        if (overview || looks++ > 0) showState(state, now, samples, overview ?? {});
         fill(tiles, showTiles(now));
         if (now.store === 'postgres' && api.isAdmin()) await showOthers(signal);
         if (drawnAt !== now.last)
@@ -156,7 +157,7 @@ export function show(main, route) {
 
     function onOverview(answer) {
         overview = answer;
-        if (shown) showState(state, shown, samples, overview);
+        if (shown) showState(state, shown, samples, overview ?? {});
     }
 
     const polling = api.poll(EVERY, turn, onError);

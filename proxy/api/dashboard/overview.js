@@ -73,10 +73,10 @@ export function showOverview(section, route, onOverview) {
         takeCounts(overview);
         onOverview(overview);
         fill(since, showSince(overview));
-        renewOrFill(tiles, showTiles(overview.total));
+        renewOrFill(tiles, showTiles(overview.total, period));
         charts.forEach((chart) => chart.draw(overview.series));
         fill(reasons, showReasons(overview.total, period));
-        renewTable(apps, showApps(overview));
+        renewTable(apps, showApps(overview, period));
         showFailing(failing, overview.destinations);
         return period === 'hour' ? EVERY : SLOW;
     }
@@ -124,8 +124,8 @@ function share(n, of) {
     return percent > 0 && percent < 0.1 ? '< 0.1 %' : `${Number(percent.toFixed(1))} %`;
 }
 
-function showTiles({ runs, sync, async: asynchronous, states, run_ms: run, queued_ms: queued }) {
-    const failed = states.failure ? h('a', { href: '#/runs?state=failure' }, number(states.failure)) : '0';
+function showTiles({ runs, sync, async: asynchronous, states, run_ms: run, queued_ms: queued }, period) {
+    const failed = states.failure ? h('a', { href: runsOf({ state: 'failure' }, period) }, number(states.failure)) : '0';
     const tail = ({ p90, p99 }) => `p90 ${duration(p90)}, p99 ${duration(p99)}`;
     return [
         tile('Runs ended', number(runs), runs ? `${number(sync)} synchronous, ${number(asynchronous)} asynchronous` : null),
@@ -136,27 +136,32 @@ function showTiles({ runs, sync, async: asynchronous, states, run_ms: run, queue
     ];
 }
 
+const TIMES = { hour: '3600', day: '86400' };
+
+/** The list of those that are counted here. */
+function runsOf(filter, period) {
+    return `#/runs?${new URLSearchParams({ ...filter, ...(TIMES[period] && { time: TIMES[period] }) })}`;
+}
+
 function showReasons({ states, reasons }, period) {
     const most = Object.entries(reasons)
         .filter(([, n]) => n)
         .sort(([, a], [, b]) => b - a);
     if (!most.length) return [];
-    const times = { hour: '3600', day: '86400', retention: '' };
     return [
         h('h3', { id: 'reasons' }, 'Failures by reason'),
         h(
             'ul.reasons',
             { 'aria-labelledby': 'reasons' },
-            most.map(([reason, n]) => {
-                const query = new URLSearchParams({ state: 'failure', reason, ...(times[period] && { time: times[period] }) });
-                return h(
+            most.map(([reason, n]) =>
+                h(
                     'li',
                     { title: REASONS[reason] },
-                    h('a', { href: `#/runs?${query}` }, reason),
+                    h('a', { href: runsOf({ state: 'failure', reason }, period) }, reason),
                     h('span.bar', { 'aria-hidden': 'true' }, meter(n / states.failure)),
                     h('b.num', {}, number(n)),
-                );
-            }),
+                ),
+            ),
         ),
     ];
 }
@@ -168,7 +173,7 @@ function meter(part) {
 
 const HEADS = ['App', 'Runs', 'Failed', 'Run time p50', 'p90', 'p99', 'Queue wait p50', 'p90', 'p99'];
 
-function showApps({ apps, is_more_apps: isMore }) {
+function showApps({ apps, is_more_apps: isMore }, period) {
     if (!apps.length) return null;
     const cell = (text) => h('td.num', {}, text);
     const times = ({ p50, p90, p99 }) => [p50, p90, p99].map((ms) => cell(duration(ms)));
@@ -178,7 +183,7 @@ function showApps({ apps, is_more_apps: isMore }) {
             h(
                 'tr',
                 {},
-                h('th', { scope: 'row' }, h('a', { href: `#/runs?${new URLSearchParams({ app: app.app_name })}` }, visible(app.app_name))),
+                h('th', { scope: 'row' }, h('a', { href: runsOf({ app: app.app_name }, period) }, visible(app.app_name))),
                 cell(number(app.runs)),
                 cell(app.states.failure ? `${number(app.states.failure)} (${share(app.states.failure, app.runs)})` : '0'),
                 times(app.run_ms),

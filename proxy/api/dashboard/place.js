@@ -19,6 +19,15 @@ export function findPlace() {
     return { kept, keep };
 }
 
+let runs = '#/runs';
+
+/** The address of the list of runs that was seen last, to go back to. */
+export const lastRuns = () => runs;
+
+export function rememberRuns(address) {
+    runs = address;
+}
+
 /** Scrolls to where that was; `row` was opened, and gets the focus. */
 export function goBackTo(kept, row) {
     scrollTo(0, kept.height);

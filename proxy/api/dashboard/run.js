@@ -3,6 +3,7 @@ import * as api from './api.js';
 import { now } from './clock.js';
 import { announce, ask, badge, button, copy, fill, h, note, refill, renew } from './dom.js';
 import { bytes, duration, plural, time, visible } from './format.js';
+import { lastRuns } from './place.js';
 import { REASONS, deliveryBadge, isOpen, modeChip, ranFor } from './state.js';
 import { drawTimeline, lanesOf } from './timeline.js';
 import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
@@ -22,7 +23,7 @@ const DRAWN_MAX = 4; /* of its rounds of attempts: the first and the last ones *
 export function show(main, route) {
     const runId = route.path[1];
     const path = `/runs/${encodeURIComponent(runId)}`;
-    const back = h('a', { href: '#/runs' }, 'All runs');
+    const back = h('a', { href: lastRuns() }, lastRuns().includes('?') ? 'Back to the list' : 'All runs');
     const problem = h('div');
     const head = h('div');
     let times = h('section', { 'aria-labelledby': 'times' });

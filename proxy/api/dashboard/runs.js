@@ -6,7 +6,7 @@ import { exportButton } from './export_button.js';
 import { TIME_OPTIONS, changeFilter, readFilter, readStatus, statusField, timeBounds, timeFields } from './filter.js';
 import { now } from './clock.js';
 import { id, plural, time, visible } from './format.js';
-import { findPlace, goBackTo } from './place.js';
+import { findPlace, goBackTo, rememberRuns } from './place.js';
 import { REASONS, isOpen, modeChip, ranFor, runPath } from './state.js';
 
 const PAGE = 50;
@@ -98,6 +98,7 @@ export function show(main, route) {
     const create = h('a.button', { href: '#/new' }, 'New run');
     const title = h('div.title-row', {}, h('h1', {}, 'Runs'), h('div.actions', {}, saving, create));
     fill(main, title, showFilters([...api.session.apps].sort(), query), list.elements);
+    rememberRuns(location.hash);
     return list.begin();
 }
 

@@ -12,7 +12,7 @@ export const PLACES = {
     d: ['#/deliveries', 'Deliveries'],
     t: ['#/destinations', 'Destinations'],
     k: ['#/keys', 'API Keys'],
-    n: ['#/now', 'Now'],
+    n: ['#/now', 'Overview'],
     c: ['#/new', 'New run'],
 };
 
