@@ -171,6 +171,8 @@ enum expect_route expect_target(struct hl_str method, struct hl_str target,
 
     if (is_below(path, "/v4"))
         return map_run(method, path, query, has_query, config, out, mapped);
+    if (strict_same(path, HL_STR("/v2/openapi.json")))
+        return EXPECT_REFUSED; /* answered here */
     if (is_below(path, "/v2/projects") || is_below(path, "/_hookline") || !config->passthrough)
         return EXPECT_REFUSED;
     size_t n = path.n;

