@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the tests on a Debian 12 machine: installs what is missing, builds with AddressSanitizer and UBSan, checks who
-# calls whom, runs the unit tests and the integration tests: these on Debian's own Node, and all of them once more on this
-# machine's if that is another one. The last line is "N passed, N failed"; the exit status says the same.
+# calls whom, runs the unit tests and the integration tests: these on Debian's own Node, and those of real clients once more
+# on this machine's if that is another one. The last line is "N passed, N failed"; the exit status says the same.
 #
 #   tests/run.sh                          everything
 #   tests/run.sh unit [FOLDER…]           unit tests, of these folders of proxy/ (http, store …)
@@ -150,8 +150,16 @@ run_integration() {
     run_files tests/debian-node.sh "${files[@]}"
     mapfile -t versions < <(node --version && tests/debian-node.sh node --version)
     [ $# -eq 0 ] && [ "${versions[0]}" != "${versions[1]}" ] || return 0
-    printf '\n== Integration tests once more, on Node %s\n' "${versions[0]}"
+    mapfile -t files < <(of_clients "${files[@]}")
+    printf '\n== Integration tests of clients and servers once more, on Node %s\n' "${versions[0]}"
     run_files env "${files[@]}"
+}
+
+# of_clients FILE…: those in which a package of npm or Node's own fetch speaks with hookline, and the ones of HTTP. What
+# the others show is the binary, whichever Node looks on; the dashboard's are Chromium's.
+of_clients() {
+    printf '%s\n' "$@" | grep -vE "/(dashboard|http)" | xargs grep -lP "from '(?!node:|\.)|\bfetch\("
+    printf '%s\n' "$@" | grep /http/
 }
 
 # run_files WRAPPER FILE…: the wrapper decides which `node` it is, for all that the tests start as well.
