@@ -69,10 +69,3 @@ struct hl_list *hl_turnstile_leave(struct hl_turnstile *t, uint64_t name)
         free(hl_id_map_remove(&t->kinds, &key));
     return next;
 }
-
-bool hl_turnstile_has_line(const struct hl_turnstile *t, uint64_t name)
-{
-    struct hl_id key = key_of(name);
-    const struct kind *kind = hl_id_map_find(&t->kinds, &key);
-    return kind && !hl_list_is_empty(&kind->line);
-}

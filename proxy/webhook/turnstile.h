@@ -19,6 +19,5 @@ void hl_turnstile_fini(struct hl_turnstile *t); /* forgets who waits */
 bool hl_turnstile_enter(struct hl_turnstile *t, uint64_t kind, struct hl_list *node);
 /* One that was let in leaves. The first in line, which is inside now, or NULL. */
 struct hl_list *hl_turnstile_leave(struct hl_turnstile *t, uint64_t kind);
-bool hl_turnstile_has_line(const struct hl_turnstile *t, uint64_t kind);
 
 #endif
