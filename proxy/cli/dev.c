@@ -1,57 +1,85 @@
 /* dev.c - the arguments of `hookline dev`. Not here: what it does (dev/dev.c). */
 #include "cli/dev.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/str.h"
+#include "cli/argument.h"
 #include "dev/dev.h"
 #include "dev/receiver.h"
 #include "http/url.h"
 
-static int read_app(const struct hl_cli *cli, int at, struct hl_dev_plan *plan)
+#define WORDS_MAX 16
+
+/* What it takes, in every message about something else. */
+#define APPS                                                                                       \
+    "a Python file of functions (main.py), the URL of an app that runs (http://127.0.0.1:3000), "  \
+    "or -- and the command that starts one (-- npm start)"
+
+static int read_file(const struct hl_cli *cli, const char *path, struct hl_dev_plan *plan)
+{
+    const char *slash = strrchr(path, '/'), *suffix = strrchr(slash ? slash : path, '.');
+    char url[512];
+    struct hl_url parsed;
+    plan->app = HL_DEV_FILE;
+    plan->file = path;
+    int error = access(path, F_OK) == 0 ? 0 : errno;
+    snprintf(url, sizeof(url), "http://%s", path);
+    if (error && strchr(path, ':') && hl_url_parse(hl_str_from(url), &parsed))
+        return hl_cli_usage_error(cli, "%s is no file here; did you mean %s?", path, url);
+    if (error)
+        return hl_cli_fail(cli, "%s: %s; it takes " APPS, path, strerror(error));
+    if (suffix && suffix[1] && strcmp(suffix, ".py") != 0)
+        return hl_cli_usage_error(cli, "%s is no Python file; it takes " APPS, path);
+    return HL_CLI_OK;
+}
+
+/* `command` is what stands behind --, which is there if it is not NULL. */
+static int read_app(const struct hl_cli *cli, const char *const *words, size_t count,
+    char *const *command, struct hl_dev_plan *plan)
 {
     struct hl_url url;
-    const char *word = at < cli->argc ? cli->argv[at] : NULL;
-    if (!word)
-        return hl_cli_usage_error(
-            cli, "\"dev\" needs an app: main.py, http://127.0.0.1:3000, or -- and a command");
-    if (strcmp(word, "--") == 0) {
-        plan->app = HL_DEV_COMMAND;
-        plan->command = cli->argv + at + 1;
-        return at + 1 < cli->argc ? HL_CLI_OK
-                                  : hl_cli_usage_error(cli, "\"dev --\" needs a command behind it");
-    }
-    if (at + 1 < cli->argc)
+    plan->app = HL_DEV_COMMAND;
+    plan->command = command;
+    if (count > (command ? 0 : 1))
         return hl_cli_usage_error(cli,
-            "\"dev\" takes one app, but got \"%s\" too; a command stands behind --",
-            cli->argv[at + 1]);
-    bool is_url = hl_url_parse(hl_str_from(word), &url);
-    plan->app = is_url ? HL_DEV_URL : HL_DEV_FILE;
-    *(is_url ? &plan->url : &plan->file) = word;
+            "it takes one app, but got \"%s\" too; a command stands behind --, as in "
+            "hookline dev -- npm start",
+            words[command ? 0 : 1]);
+    if (command)
+        return *command
+                   ? HL_CLI_OK
+                   : hl_cli_usage_error(cli, "-- needs a command behind it, such as npm start");
+    if (count == 0)
+        return hl_cli_usage_error(cli, "it needs an app: " APPS);
+    if (!hl_url_parse(hl_str_from(words[0]), &url))
+        return read_file(cli, words[0], plan);
+    plan->app = HL_DEV_URL;
+    plan->url = words[0];
     return HL_CLI_OK;
 }
 
 static int read_plan(const struct hl_cli *cli, struct hl_dev_plan *plan)
 {
-    static const char option[] = "--fail-hooks";
-    size_t n = sizeof(option) - 1;
-    int at = 0;
-    for (; at < cli->argc && strncmp(cli->argv[at], option, n) == 0; at++) {
-        const char *word = cli->argv[at];
-        if (word[n] == '=')
-            plan->fail_hooks = word + n + 1;
-        else if (word[n] == '\0' && at + 1 < cli->argc)
-            plan->fail_hooks = cli->argv[++at];
-        else
-            break;
-    }
+    const struct hl_cli_option options[] = {{.name = "--fail-hooks", .text = &plan->fail_hooks}};
+    const char *words[WORDS_MAX];
+    struct hl_cli own = *cli; /* what is ours to read */
+    size_t count;
+    own.argc = 0;
+    while (own.argc < cli->argc && strcmp(cli->argv[own.argc], "--") != 0)
+        own.argc++;
+    bool has_command = own.argc < cli->argc;
+    int status = hl_cli_read_arguments(
+        &own, options, HL_ARRAY_LEN(options), words, HL_ARRAY_LEN(words), &count);
     if (plan->fail_hooks && !hl_dev_failures_are_valid(plan->fail_hooks))
-        return hl_cli_usage_error(cli,
+        status = hl_cli_usage_error(cli,
             "--fail-hooks takes statuses (200 to 599), timeout and reset, such as "
-            "500,timeout,reset");
-    if (at < cli->argc && cli->argv[at][0] == '-' && strcmp(cli->argv[at], "--") != 0)
-        return hl_cli_usage_error(cli, "there is no option \"%s\"", cli->argv[at]);
-    return read_app(cli, at, plan);
+            "500,timeout,reset, not \"%s\"",
+            plan->fail_hooks);
+    int app = read_app(cli, words, count, has_command ? cli->argv + own.argc + 1 : NULL, plan);
+    return status == HL_CLI_OK ? app : status;
 }
 
 int hl_cli_dev(const struct hl_cli *cli)

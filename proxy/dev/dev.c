@@ -7,6 +7,7 @@
 #include "dev/dev.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "app/orphan.h"
@@ -16,6 +17,9 @@
 #include "dev/settings.h"
 #include "dev/welcome.h"
 #include "dev/watch.h"
+
+#define LOOK_MS  50  /* between two looks whether the app listens */
+#define PATIENCE 200 /* looks, until it is said that it does not */
 
 struct dev {
     const struct hl_dev_plan *plan;
@@ -27,6 +31,8 @@ struct dev {
     uv_signal_t signals[3];
     uv_timer_t starting;
     bool is_ending, is_closed, is_restarting;
+    bool is_welcome; /* the app listens, or has once, and people were told where */
+    unsigned looks;  /* that found it not listening */
     int status;
 };
 
@@ -85,17 +91,45 @@ static void on_child_signal(uv_signal_t *handle, int signum)
 
 /* ---- the app ---- */
 
+/* What comes next, after an app that has ended or cannot be run. */
+static void say_next(struct dev *d)
+{
+    FILE *out = d->plan->out;
+    fprintf(
+        out, "%-8s | it is started again when a file changes below %s", "dev", d->settings.folder);
+    if (!d->is_welcome)
+        fprintf(out, "; what to call is said once it listens at port %u", d->settings.app_port);
+    fprintf(out, "; Ctrl-C ends all\n");
+    fflush(out);
+}
+
 static void start_app(struct dev *d)
 {
     d->is_restarting = false;
+    d->looks = 0;
     if (!hl_dev_process_start(&d->app, d->settings.app_argv, d->settings.app_environment))
-        fprintf(d->plan->out, "%-8s | waiting for a file to change\n", "dev");
+        say_next(d);
+}
+
+/* What hookline says while it starts has come in between. */
+static void say_last(struct dev *d)
+{
+    FILE *out = d->plan->out;
+    struct hl_str rest = hl_buf_str(&d->app.last);
+    if (rest.n > 0)
+        fprintf(out, "%-8s | what it wrote last:\n", "dev");
+    for (const char *end; rest.n > 0 && (end = memchr(rest.p, '\n', rest.n)) != NULL;) {
+        struct hl_str line = {rest.p, (size_t)(end - rest.p)};
+        fprintf(out, "%-8s |   %.*s\n", "dev", HL_STR_ARG(line));
+        rest = (struct hl_str){end + 1, rest.n - line.n - 1};
+    }
 }
 
 static void on_app_exit(void *self, int status)
 {
     struct dev *d = self;
     FILE *out = d->plan->out;
+    const char *when = d->is_welcome ? "" : " before it listened";
     if (d->is_ending)
         return;
     if (d->is_restarting) {
@@ -103,11 +137,13 @@ static void on_app_exit(void *self, int status)
         return;
     }
     if (WIFSIGNALED(status))
-        fprintf(out, "%-8s | the app was ended by signal %d", "dev", WTERMSIG(status));
+        fprintf(out, "%-8s | the app was ended by signal %d%s\n", "dev", WTERMSIG(status), when);
     else
-        fprintf(out, "%-8s | the app has ended with status %d", "dev", WEXITSTATUS(status));
-    fprintf(out, "; it is started again when a file changes\n");
-    fflush(out);
+        fprintf(
+            out, "%-8s | the app has ended with status %d%s\n", "dev", WEXITSTATUS(status), when);
+    if (!d->is_welcome)
+        say_last(d);
+    say_next(d);
 }
 
 static void on_change(void *self)
@@ -132,7 +168,7 @@ static void on_hookline_exit(void *self, int status)
 {
     struct dev *d = self;
     if (!d->is_ending)
-        fprintf(d->plan->err, "hookline: the sidecar has ended by itself (status %d)\n",
+        fprintf(d->plan->err, "hookline dev: the sidecar has ended by itself (status %d)\n",
             WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     end(d, d->is_ending ? d->status : 1);
 }
@@ -142,8 +178,16 @@ static void on_starting(uv_timer_t *timer)
 {
     struct dev *d = timer->data;
     bool is_app_up = d->plan->app == HL_DEV_URL || hl_dev_port_answers(d->settings.app_port);
+    if (!is_app_up && ++d->looks == PATIENCE && hl_dev_process_runs(&d->app)) {
+        fprintf(d->plan->out,
+            "%-8s | the app does not listen at 127.0.0.1:%u yet, the port that the variable PORT "
+            "names; what to call is said once it does\n",
+            "dev", d->settings.app_port);
+        fflush(d->plan->out);
+    }
     if (!is_app_up || !hl_dev_port_answers(d->settings.port))
         return;
+    d->is_welcome = true;
     uv_timer_stop(timer);
     hl_dev_welcome(d->plan, &d->settings);
 }
@@ -172,8 +216,8 @@ static bool start_all(struct dev *d)
     d->receiver.out = d->plan->out;
     int rc = hl_dev_receiver_open(&d->receiver, &d->loop, d->settings.hooks_port);
     if (rc != 0) {
-        fprintf(
-            d->plan->err, "hookline: the webhook receiver cannot listen: %s\n", uv_strerror(rc));
+        fprintf(d->plan->err, "hookline dev: the webhook receiver cannot listen: %s\n",
+            uv_strerror(rc));
         return false;
     }
     if (d->plan->app != HL_DEV_URL) {
@@ -184,7 +228,7 @@ static bool start_all(struct dev *d)
     }
     if (!hl_dev_process_start(&d->hookline, argv, d->settings.environment))
         return false;
-    uv_timer_start(&d->starting, on_starting, 50, 50);
+    uv_timer_start(&d->starting, on_starting, LOOK_MS, LOOK_MS);
     return true;
 }
 

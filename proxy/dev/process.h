@@ -9,11 +9,11 @@
 #include "app/child.h"
 #include "base/buf.h"
 
+/* On the heap: a handle takes a turn of the loop to close, and the next process may start before. */
 struct hl_dev_pipe {
     uv_pipe_t handle;
     struct hl_dev_process *process;
     struct hl_buf line; /* what has no end yet */
-    bool is_open;
 };
 
 struct hl_dev_process {
@@ -25,8 +25,9 @@ struct hl_dev_process {
     void *self;
 
     struct hl_child child; /* pid 0: it does not run */
-    struct hl_dev_pipe pipes[2];
-    uv_timer_t timer; /* from SIGTERM to SIGKILL */
+    struct hl_buf last;    /* the last lines it wrote since it was started, each with its newline */
+    struct hl_dev_pipe *pipes[2]; /* NULL: closed */
+    uv_timer_t timer;             /* from SIGTERM to SIGKILL */
 };
 
 void hl_dev_process_init(struct hl_dev_process *p, uv_loop_t *loop, const char *label, FILE *out);
@@ -35,7 +36,7 @@ bool hl_dev_process_start(struct hl_dev_process *p, char *const *argv, char *con
 /* SIGTERM, and SIGKILL two seconds later, for all that it has started. */
 void hl_dev_process_stop(struct hl_dev_process *p);
 void hl_dev_process_kill(struct hl_dev_process *p);
-/* A child has ended: perhaps this one. */
+/* A child has ended: perhaps this one. What it has written is shown before on_exit is called. */
 void hl_dev_process_reap(struct hl_dev_process *p);
 /* Not while it runs. Its handles close with the loop's next turns. */
 void hl_dev_process_close(struct hl_dev_process *p);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hex.h"
@@ -14,7 +15,7 @@
 
 static bool fail(const struct hl_dev_plan *plan, const char *what, const char *why)
 {
-    fprintf(plan->err, "hookline: %s: %s\n", what, why);
+    fprintf(plan->err, "hookline dev: %s: %s\n", what, why);
     return false;
 }
 
@@ -71,6 +72,12 @@ static bool find_python(struct hl_dev_settings *s)
     return false;
 }
 
+static bool is_file(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
 static bool find_all(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
 {
     ssize_t n = readlink("/proc/self/exe", s->program, sizeof(s->program) - 1);
@@ -81,6 +88,9 @@ static bool find_all(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
         return getcwd(s->folder, sizeof(s->folder)) || fail(plan, "getcwd", strerror(errno));
     if (!realpath(plan->file, s->folder))
         return fail(plan, plan->file, strerror(errno));
+    if (!is_file(s->folder))
+        return fail(
+            plan, plan->file, "it is a folder: name the file in it that holds the functions");
     folder_of(s->folder);
     if (!find_python(s))
         return fail(plan, "the Python function host is not there",

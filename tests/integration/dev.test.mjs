@@ -63,8 +63,8 @@ class Dev {
     }
 }
 
-/** `words`: its arguments. `files`: of the folder it is started in. */
-async function startDev(t, words, { files = { 'main.py': MAIN }, env = {} } = {}) {
+/** `words`: its arguments. `files`: of the folder it is started in. `said`: what is waited for. */
+async function startDev(t, words, { files = { 'main.py': MAIN }, env = {}, said = /^Ctrl-C ends all of it/m } = {}) {
     const folder = await temporaryDirectory(t);
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
     const child = spawn(BINARY, ['dev', ...words], {
@@ -78,7 +78,7 @@ async function startDev(t, words, { files = { 'main.py': MAIN }, env = {} } = {}
         await dev.closed;
     });
     onFailure(t, () => dev.output);
-    await dev.said(/^Ctrl-C ends all of it/m);
+    await dev.said(said);
     return dev;
 }
 
@@ -109,10 +109,37 @@ test('the app is started again when its files change, and waits for the next cha
     await writeFile(file, MAIN.replace('"said"', '"changed"'));
     await until('the new code answers', async () => /changed/.test(await dev.paste('A call')));
     await writeFile(file, `${MAIN}\ndef (`);
-    await dev.said(/SyntaxError[^]*ended with status 1; it is started again when a file changes/);
+    await dev.said(/SyntaxError[^]*ended with status 1\n.*it is started again when a file changes below/);
     await writeFile(file, MAIN);
     await until('it answers again', async () => /said/.test(await dev.paste('A call')));
     assert.doesNotMatch(dev.output, /data\.json/);
+});
+
+test('of an app that ends at once its last words, its status and what comes next are said', { limit: 120_000 }, async (t) => {
+    const broken = "for (let i = 1; i < 9; i++) console.error('line ' + i);\nprocess.exit(7);";
+    const said = /dev +\| it is started again.*\n/;
+    const dev = await startDev(t, ['--', 'node', 'server.js'], { files: { 'server.js': broken }, said });
+    const [, words, next] = /ended with status 7 before it listened\n((?:dev .*\n)*)(dev .*started again.*)\n/.exec(dev.output);
+    assert.deepEqual(words.match(/line \d/g), [4, 5, 6, 7, 8].map((n) => `line ${n}`));
+    assert.match(next, /when a file changes below \/.*; what to call is said once it listens at port \d+; Ctrl-C ends all/);
+    const good = "require('http').createServer((q, a) => a.end('good')).listen(process.env.PORT, '127.0.0.1');";
+    await writeFile(join(dev.folder, 'server.js'), good);
+    await dev.said(/^Ctrl-C ends all of it/m);
+    assert.equal(await dev.paste('A call'), 'good');
+    assert.equal(await dev.end(), 0);
+});
+
+test('an app that does not listen where it should is told of', { limit: 120_000 }, async (t) => {
+    const mute = { 'server.js': 'setInterval(() => {}, 1000);' };
+    const said = /the app does not listen at 127\.0\.0\.1:\d+ yet/;
+    const dev = await startDev(t, ['--', 'node', 'server.js'], { files: mute, said });
+    assert.equal(await dev.end(), 0);
+});
+
+test('a command that is not there is named, with what comes next', { limit: 120_000 }, async (t) => {
+    const dev = await startDev(t, ['--', 'no-such-program'], { said: /dev +\| it is started again when a file changes/ });
+    assert.match(dev.output, /no-such-program cannot be run: No such file/);
+    assert.equal(await dev.end(), 0);
 });
 
 test('a command gets PORT, and what it leaves behind is ended with it', { limit: 120_000 }, async (t) => {
@@ -178,8 +205,10 @@ require('http').createServer((q, a) => a.end()).listen(process.env.PORT, '127.0.
 });
 
 for (const [words, what] of [
-    [[], /needs an app/],
+    [[], /^hookline dev: it needs an app: a Python file/],
     [['--'], /needs a command behind it/],
+    [['localhost:3000'], /did you mean http:\/\/localhost:3000\?/],
+    [['/etc/hosts.conf.js', '--fast', '--fail-hooks', '9'], /no option "--fast"[^]*--fail-hooks takes[^]*hosts\.conf\.js: No such/],
     [['a.py', 'b.py'], /one app, but got "b\.py" too/],
     [['--fail-hooks', 'often', 'a.py'], /--fail-hooks takes statuses/],
     [['--fast', 'a.py'], /no option "--fast"/],
@@ -193,5 +222,7 @@ for (const [words, what] of [
 test('a file that is not there is named', async () => {
     const { code, stderr } = await run(['dev', '/nonexistent/main.py']);
     assert.equal(code, 1);
-    assert.match(stderr, /\/nonexistent\/main\.py: No such file/);
+    assert.match(stderr, /^hookline dev: \/nonexistent\/main\.py: No such file.*; it takes a Python file/);
+    const folder = await run(['dev', '/']);
+    assert.match(folder.stderr, /^hookline dev: \/: it is a folder/);
 });
