@@ -114,7 +114,7 @@ static void narrow(struct hl_cli_table *t, enum hl_cli_column_kind kind, size_t 
             whole <= t->screen.width)
             continue;
         size_t over = whole - t->screen.width, room = t->width[i] - least;
-        t->width[i] -= kind == HL_CLI_ID || over > room ? room : over;
+        t->width[i] -= kind != HL_CLI_TEXT || over > room ? room : over;
     }
 }
 
@@ -154,6 +154,7 @@ static void fit(struct hl_cli_table *t)
         if (!t->is_used[i] && t->kinds[i].rank > 0)
             t->width[i] = HIDDEN;
     memcpy(wanted, t->width, sizeof(wanted));
+    narrow(t, HL_CLI_RUN_ID, HL_CLI_TAIL);
     narrow(t, HL_CLI_ID, ID_SHORT);
     narrow(t, HL_CLI_TEXT, TEXT_MIN);
     while (whole_width(t) > t->screen.width && hide_one(t))
@@ -180,10 +181,13 @@ static size_t print_cell(const struct hl_cli_table *t, size_t i, const char *cel
 {
     size_t column = i % t->columns, width = t->width[column], has = count_characters(cell);
     bool is_title = i < t->columns;
+    enum hl_cli_column_kind kind = t->kinds ? t->kinds[column].kind : HL_CLI_PLAIN;
     const char *color =
         is_title ? hl_cli_color_faint(&t->screen) : hl_cli_color_of(&t->screen, cell);
-    bool is_cut = has > width, is_id = t->kinds && t->kinds[column].kind == HL_CLI_ID;
+    bool is_cut = has > width, is_id = kind == HL_CLI_ID || kind == HL_CLI_RUN_ID;
     size_t shown = !is_cut ? has : is_id ? width : width - 1;
+    if (is_cut && kind == HL_CLI_RUN_ID)
+        cell += bytes_of(cell, has - width);
     fprintf(out, "%s%.*s%s%s", color, (int)bytes_of(cell, shown), cell, is_cut && !is_id ? "…" : "",
         *color ? hl_cli_color_end(&t->screen) : "");
     return is_cut ? width : has;
@@ -229,11 +233,20 @@ const char *hl_cli_member(const json_t *object, const char *name, char *into, si
     return into;
 }
 
-void hl_cli_print(FILE *out, const char *text)
+void hl_cli_print_cell(FILE *out, const char *text, size_t width)
 {
     struct hl_buf readable;
+    size_t has = 0;
     hl_buf_init(&readable, 0);
-    if (append_readable(&readable, text) == HL_OK)
-        fwrite(readable.p, 1, readable.n, out);
+    if (append_readable(&readable, text) == HL_OK && hl_buf_append(&readable, "", 1) == HL_OK) {
+        fputs(readable.p, out);
+        has = count_characters(readable.p);
+    }
     hl_buf_fini(&readable);
+    fprintf(out, "%*s", has < width ? (int)(width - has) : 0, "");
+}
+
+void hl_cli_print(FILE *out, const char *text)
+{
+    hl_cli_print_cell(out, text, 0);
 }

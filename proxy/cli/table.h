@@ -10,14 +10,16 @@
 #include "cli/screen.h"
 
 #define HL_CLI_COLUMNS_MAX 12
+#define HL_CLI_TAIL        8
 
 /* What gives way on a terminal that is too narrow: first columns with nothing in them, then ids are
- * shortened (a beginning is enough where one is wanted), then texts are cut, then columns go. */
+ * shortened (so much of one is enough where one is wanted), then texts are cut, then columns go. */
 enum hl_cli_column_kind {
     HL_CLI_PLAIN,
-    HL_CLI_ID,
-    HL_CLI_TEXT, /* may be cut at its end */
-    HL_CLI_TIME  /* RFC 3339; on a terminal as "5 min ago" */
+    HL_CLI_ID,     /* its beginning stays */
+    HL_CLI_RUN_ID, /* its end: the last HL_CLI_TAIL characters, by which runs are known and found */
+    HL_CLI_TEXT,   /* may be cut at its end */
+    HL_CLI_TIME    /* RFC 3339; on a terminal as "5 min ago" */
 };
 
 struct hl_cli_column {
@@ -53,5 +55,7 @@ const char *hl_cli_member(const json_t *object, const char *name, char *into, si
 
 /* Prints what may have come from outside: bytes that a terminal would act on as \xNN. */
 void hl_cli_print(FILE *out, const char *text);
+/* The same, and blanks up to so many characters. */
+void hl_cli_print_cell(FILE *out, const char *text, size_t width);
 
 #endif

@@ -99,7 +99,7 @@ test('a table on a terminal fits it, with times and colours for people', async (
         // eslint-disable-next-line no-control-regex
         const plain = lines(text.replace(/\x1b\[\d*m/g, ''));
         for (const line of plain) assert.ok([...line].length <= columns, `${columns}: ${line}`);
-        assert.ok(plain[1].startsWith(columns < 200 ? id.slice(0, 18) : id), plain[1]);
+        assert.ok(plain[1].startsWith(columns < 200 ? `${id.slice(-8)} ` : id), plain[1]);
         assert.match(plain[1], /success .*\b\d+ s ago/);
         assert.ok(columns > 100 || !plain[0].includes('REASON'), 'nothing is in it');
         assert.ok(columns < 80 || plain[1].includes('/translate/one'), plain[1]);
@@ -108,6 +108,18 @@ test('a table on a terminal fits it, with times and colours for people', async (
     const { text } = await terminal(all.sidecar, 80, { NO_COLOR: '1' })('runs list');
     assert.ok(!text.includes('\x1b'));
     assert.ok(!(await all.cli('runs list')).stdout.includes('\x1b'));
+});
+
+test('at 80 columns runs list has each run’s app and why it failed', async (t) => {
+    const all = await staged(t, { app: (x) => x.reset() });
+    const query = { webhookEndpoint: all.receiver.url('/hook') };
+    const id = await ended(all, '/v4/a-project/translate/one/long/text/of/which/there/is', { fails: true, query });
+    const { text } = await terminal(all.sidecar, 80, { NO_COLOR: '1' })('runs list');
+    const [head, row] = lines(text);
+    for (const title of ['RUN', 'APP', 'STATE', 'REASON', 'CREATED']) assert.ok(head.includes(title), head);
+    for (const word of [id.slice(-8), 'translate', 'failure', 'upstream_reset']) assert.ok(row.includes(word), row);
+    const shown = await all.cli(`runs show ${row.split(' ')[0]} --json`);
+    assert.equal(JSON.parse(shown.stdout).run_id, id, 'what the table shows of its id is enough');
 });
 
 test('the beginning of an id is enough where it is one thing’s alone', async (t) => {

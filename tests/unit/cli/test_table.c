@@ -88,6 +88,30 @@ Test(table, shortens_ids_then_cuts_texts_then_leaves_columns_out)
     cr_assert(strstr(on_terminal(30), "\n01a201a0-7ddc-7120  failure\n"), "%s", output);
 }
 
+Test(table, shortens_the_id_of_a_run_to_its_end)
+{
+    static const struct hl_cli_column columns[] = {
+        {"RUN", HL_CLI_RUN_ID, 0}, {"STATE", HL_CLI_PLAIN, 0}};
+    struct hl_cli_table table;
+    hl_cli_table_init_for(&table, stderr, columns, 2);
+    table.screen = (struct hl_cli_screen){.is_terminal = true, .width = 40};
+    hl_cli_table_add(&table, "01a201a0-7ddc-7120-be8f-0d98886c0abe");
+    hl_cli_table_add(&table, "failure");
+    cr_assert_str_eq(printed(&table), "RUN       STATE\n886c0abe  failure\n");
+    hl_cli_table_fini(&table);
+}
+
+Test(table, fills_a_cell_up_with_blanks)
+{
+    FILE *out = tmpfile();
+    hl_cli_print_cell(out, "\u00fc\x1b", 8);
+    hl_cli_print_cell(out, "longer", 3);
+    rewind(out);
+    output[fread(output, 1, sizeof(output) - 1, out)] = '\0';
+    fclose(out);
+    cr_assert_str_eq(output, "\u00fc\\x1b   longer");
+}
+
 Test(table, says_times_as_people_do_and_colors_states_on_a_terminal)
 {
     static const struct hl_cli_column columns[] = {
