@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "cli/screen.h"
 #include "cli/table.h"
@@ -14,6 +15,10 @@
 #define BEGIN_MAX 10    /* lines to begin with, unless --limit says */
 #define PAGE      200   /* that are looked at again each second */
 #define NEW_MAX   50000 /* beside those, newer ones than the second before */
+
+#define REASON_WIDTH 12 /* "bad_response"; longer ones push what follows */
+#define DAYTIME_AT   11 /* in a time of RFC 3339 */
+#define DAYTIME      9  /* "05:00:24Z" */
 
 struct seen {
     char id[HL_ID_TEXT + 1], state[16];
@@ -53,21 +58,37 @@ static bool is_news(struct following *f, const json_t *run)
     return true;
 }
 
+/* What is to come is not known: the columns are as wide as is usual, and what may be long comes last. A
+ * terminal has the time of day, and of ids what its tables show. */
+static void print_head(const struct following *f)
+{
+    bool is_short = f->screen.is_terminal;
+    fprintf(f->cli->out, "%s%-*s  %-*s  %-9s  %-6s  %-*s  %-8s  PATH%s\n",
+        hl_cli_color_faint(&f->screen), is_short ? DAYTIME : HL_CLOCK_TEXT - 1, "TIME",
+        is_short ? HL_CLI_TAIL : HL_ID_TEXT, "RUN", "STATE", "STATUS", REASON_WIDTH, "REASON",
+        "APP", hl_cli_color_end(&f->screen));
+}
+
 static void print_line(const struct following *f, const json_t *run)
 {
     FILE *out = f->cli->out;
     char status[HL_CLI_MEMBER_TEXT];
     const char *state = text_of(run, "state"), *color = hl_cli_color_of(&f->screen, state);
-    const char *finished = text_of(run, "finished_at");
-    fprintf(out, "%s  %s  %s%-9s%s  %-3s  ",
-        *finished != '-' ? finished : text_of(run, "created_at"), text_of(run, "run_id"), color,
-        state, *color ? hl_cli_color_end(&f->screen) : "",
-        hl_cli_member(run, "status_code", status, sizeof(status)));
-    hl_cli_print(out, text_of(run, "app_name"));
+    const char *id = text_of(run, "run_id"), *finished = text_of(run, "finished_at");
+    const char *time = *finished != '-' ? finished : text_of(run, "created_at");
+    if (f->screen.is_terminal && strlen(time) > DAYTIME_AT + DAYTIME && strlen(id) > HL_CLI_TAIL) {
+        fprintf(out, "%.*sZ", DAYTIME - 1, time + DAYTIME_AT);
+        id += strlen(id) - HL_CLI_TAIL;
+    } else {
+        fputs(time, out);
+    }
+    fprintf(out, "  %s  %s%-9s%s  %-6s  %-*s  ", id, color, state,
+        *color ? hl_cli_color_end(&f->screen) : "",
+        hl_cli_member(run, "status_code", status, sizeof(status)), REASON_WIDTH,
+        text_of(run, "reason"));
+    hl_cli_print_cell(out, text_of(run, "app_name"), 8);
     fputs("  ", out);
     hl_cli_print(out, text_of(run, "path"));
-    if (*text_of(run, "reason") != '-')
-        fprintf(out, "  %s", text_of(run, "reason"));
     fputc('\n', out);
 }
 
@@ -129,6 +150,8 @@ int hl_cli_follow(struct hl_cli_session *session, const struct hl_cli *cli, stru
     f->is_json = w->is_json;
     f->rows = rows;
     f->wish = w;
+    if (!f->is_json)
+        print_head(f);
     int status = go_on(session, f, w);
     json_decref(rows);
     free(f);

@@ -380,13 +380,30 @@ test('runs list --follow prints each run as it comes and as it ends', async (t) 
     let text = '';
     child.stdout.setEncoding('utf8').on('data', (piece) => (text += piece));
     await until('the first is there', () => text.includes(first));
+    assert.match(lines(text)[0], /^TIME +RUN +STATE +STATUS +REASON +APP +PATH$/);
     const { id } = await all.call('/v4/p/a/slow', { query: { async: 'true' } });
-    await until('the second runs', () => new RegExp(`Z {2}${id} {2}running +- +a {2}/slow$`, 'm').test(text));
+    await until('the second runs', () => new RegExp(`Z {2}${id} {2}running +- +- +a +/slow$`, 'm').test(text));
     open();
-    await until('and has ended', () => new RegExp(`Z {2}${id} {2}success +200 +a {2}/slow$`, 'm').test(text));
+    await until('and has ended', () => new RegExp(`Z {2}${id} {2}success +200 +- +a +/slow$`, 'm').test(text));
     assert.equal(lines(text).filter((line) => line.includes(first)).length, 1, text);
     await all.sidecar.stop();
     assert.match((await all.cli('runs list --follow', { code: 1 })).stderr, /no hookline runs here/);
+});
+
+test('runs list --follow fits a terminal of 80 columns', async (t) => {
+    const all = await staged(t);
+    const id = await ended(all);
+    const child = spawn('script', ['-qec', `stty cols 80; exec ${BINARY} runs list --follow`, '/dev/null'], {
+        env: { PATH: process.env.PATH, TERM: 'dumb', HOOKLINE_DATA_DIR: all.sidecar.dataDir },
+        stdio: 'pipe',
+    });
+    atEnd(t, () => child.kill('SIGKILL'));
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (piece) => (text += piece));
+    const [head, row] = await until('its line is there', () => text.split('\r\n').length > 2 && text.split('\r\n'));
+    assert.match(head, /^TIME +RUN +STATE +STATUS +REASON +APP +PATH$/);
+    assert.match(row, new RegExp(`^\\d\\d:\\d\\d:\\d\\dZ {2}${id.slice(-8)} {2}success +200 +- +a +/run$`));
+    assert.ok(head.length <= 80 && row.length <= 80);
 });
 
 test('runs list --follow misses none of more runs than a page holds', { limit: 120_000 }, async (t) => {
