@@ -85,6 +85,17 @@ static void say_call(const struct hl_cli *cli, const json_t *run)
     fputc('\n', cli->out);
 }
 
+/* Of an interrupted run it is only known when that was noticed, which may be long after. */
+static void say_ran(const struct hl_cli *cli, const json_t *run)
+{
+    char text[HL_CLI_MEMBER_TEXT];
+    if (!json_is_integer(json_object_get(run, "run_ms")))
+        return;
+    fprintf(cli->out, LABEL "%s%s\n", "ran, ms",
+        strcmp(text_of(run, "reason"), "interrupted") == 0 ? "<= " : "",
+        hl_cli_member(run, "run_ms", text, sizeof(text)));
+}
+
 static void say_answer(const struct hl_cli *cli, const json_t *run)
 {
     char text[HL_CLI_MEMBER_TEXT];
@@ -172,7 +183,7 @@ static void tell(const struct hl_cli *cli, const json_t *run)
     hl_cli_story_line(cli, "finished", run, "finished_at");
     hl_cli_story_line(cli, "in the queue", run, "queue_position");
     hl_cli_story_line(cli, "waited, ms", run, "queued_ms");
-    hl_cli_story_line(cli, "ran, ms", run, "run_ms");
+    say_ran(cli, run);
     say_answer(cli, run);
     json_array_foreach(json_object_get(run, "deliveries"), i, delivery)
         hl_cli_story_delivery(cli, delivery);

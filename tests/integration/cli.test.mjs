@@ -93,6 +93,25 @@ test('runs show says on one screen what happened to a run', async (t) => {
     assert.ok(!story.includes('hidden'));
 });
 
+test('of an interrupted run runs show says how long it ran at most', async (t) => {
+    let isInside = false;
+    const { call, sidecar } = await stage(t, {
+        app: async (x) => {
+            await x.body();
+            isInside = true; // until the sidecar dies
+        },
+    });
+    const cli = commands(sidecar);
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    await until('it is in the app', () => isInside);
+    await sidecar.kill();
+    await sidecar.start();
+    const show = async (words) => (await cli(`runs show ${id} ${words}`)).stdout;
+    await until('it has ended', async () => /^state +failure: interrupted /m.test(await show('')));
+    assert.match(await show(''), /^ran, ms +<= \d+$/m);
+    assert.equal(typeof JSON.parse(await show('--json')).run_ms, 'number');
+});
+
 test('runs redeliver sends one again, or all dead ones since a time', async (t) => {
     const { call, receiver, sidecar } = await stage(t);
     const cli = commands(sidecar);
