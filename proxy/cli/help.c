@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cli/paragraph.h"
 #include "cli/synopsis.h"
 #include "config/option_value.h"
 
@@ -14,25 +15,27 @@
 
 static void print_command(FILE *out, const struct hl_cli_command *command)
 {
-    fprintf(out, "  %-*s %s\n", COMMAND_WIDTH, command->words, command->help);
+    size_t at = 2 + COMMAND_WIDTH + 1;
+    fprintf(out, "  %-*s ", COMMAND_WIDTH, command->words);
+    hl_cli_print_text(out, at, at, command->help);
 }
 
 static void print_commands(const struct hl_cli *cli)
 {
     FILE *out = cli->out;
-    fputs("hookline " HL_VERSION
-          ": a sidecar that gives an app asynchronous, streaming and webhook calls\n"
+    fputs("hookline " HL_VERSION ": gives an app asynchronous, streaming and webhook calls\n"
           "\n"
           "usage: hookline [command]\n"
           "\n",
         out);
     for (size_t i = 0; i < cli->command_count; i++)
         print_command(out, &cli->commands[i]);
-    fputs(
-        "\nhookline COMMAND --help says more of one, with examples.\n"
-        "An id of a run, a webhook or an account may be cut short where its beginning is enough.\n"
-        "A TIME is 2026-11-22T08:00:00Z, 2026-11-22, or a duration from now: 90d, 12h, 30m.\n",
-        out);
+    fputs("\nhookline COMMAND --help says more of one, with examples.\n", out);
+    hl_cli_print_text(out, 0, 0,
+        "An id of a run, a webhook or an account may be cut short where its beginning is enough; "
+        "of a run the last 8 characters are enough, too.");
+    hl_cli_print_text(out, 0, 0,
+        "A TIME is 2026-11-22T08:00:00Z, 2026-11-22, or a duration from now: 90d, 12h, 30m.");
 }
 
 int hl_cli_help_short(const struct hl_cli *cli)
@@ -46,12 +49,11 @@ int hl_cli_help_short(const struct hl_cli *cli)
 
 static void print_default(FILE *out, const struct hl_option *option)
 {
-    if (option->shown)
-        fprintf(out, "      default: %s\n", option->shown);
-    else if (*option->initial)
-        fprintf(out, "      default: %s\n", option->initial);
-    else
-        fputs("      default: not set\n", out);
+    fputs("      default: ", out);
+    hl_cli_print_text(out, 15, 15,
+        option->shown      ? option->shown
+        : *option->initial ? option->initial
+                           : "not set");
 }
 
 static enum hl_err print_option(FILE *out, const struct hl_option *option)
@@ -59,9 +61,13 @@ static enum hl_err print_option(FILE *out, const struct hl_option *option)
     struct hl_buf allowed;
     hl_buf_init(&allowed, 0);
     enum hl_err err = hl_option_describe(option, &allowed);
-    fprintf(out, "  %s\n      %s\n", option->name, option->help);
+    if (!err)
+        err = hl_buf_append(&allowed, "", 1);
+    fprintf(out, "  %s\n      ", option->name);
+    hl_cli_print_text(out, 6, 6, option->help);
     print_default(out, option);
-    fprintf(out, "      allowed: %.*s\n", HL_STR_ARG(hl_buf_str(&allowed)));
+    fputs("      allowed: ", out);
+    hl_cli_print_text(out, 15, 15, err ? "" : allowed.p);
     if (option->is_secret)
         fprintf(out, "      or in a file: %s_FILE\n", option->name);
     hl_buf_fini(&allowed);
@@ -91,19 +97,29 @@ static void print_options(FILE *out, const struct hl_cli_command *command)
             HL_STR_ARG(option.value));
         if (n >= OPTION_WIDTH)
             n = fprintf(out, "\n") - 1;
-        fprintf(out, "%*s %s\n", OPTION_WIDTH - n, "", option.help ? option.help : "");
+        fprintf(out, "%*s ", OPTION_WIDTH - n, "");
+        hl_cli_print_text(out, OPTION_WIDTH + 1, OPTION_WIDTH + 1, option.help ? option.help : "");
     }
+}
+
+static void print_example(FILE *out, const char *example)
+{
+    fputs("  hookline ", out);
+    hl_cli_print_typed(out, strlen("  hookline "), 6, example);
 }
 
 static void print_whole(FILE *out, const struct hl_cli_command *command)
 {
-    fprintf(out, "hookline %s: %s\n\nusage: hookline %s%s%s\n", command->words, command->help,
-        command->words, command->arguments ? " " : "",
-        command->arguments ? command->arguments : "");
+    size_t words = strlen(command->words);
+    fprintf(out, "hookline %s: ", command->words);
+    hl_cli_print_text(out, strlen("hookline : ") + words, 4, command->help);
+    fprintf(out, "\nusage: hookline %s%s", command->words, command->arguments ? " " : "");
+    hl_cli_print_usage(
+        out, strlen("usage: hookline  ") + words, 4, command->arguments ? command->arguments : "");
     print_options(out, command);
     fputs("\nexamples:\n", out);
     for (size_t i = 0; i < HL_ARRAY_LEN(command->examples) && command->examples[i]; i++)
-        fprintf(out, "  hookline %s\n", command->examples[i]);
+        print_example(out, command->examples[i]);
 }
 
 /* How many of the words that `argv` begins with are the command's; `*is_whole`: all of its. */

@@ -7,59 +7,67 @@
 
 static const char remote_options[] = "[--url URL] [--token-file FILE]";
 
-/* One name, with one kind of value, means one thing in every command. */
+/* One name, with one kind of value, means one thing in every command but those that are named. */
 static const struct {
-    const char *name, *value, *help; /* NULL: whatever it takes */
+    const char *name, *value, *help; /* value NULL: whatever it takes */
+    const char *words;               /* of this command; NULL: of any */
 } meanings[] = {
-    {"--app", NULL, "only of this app"},
-    {"--async", NULL, "only asynchronous ones; of a call: only its id, at once"},
-    {"--data", NULL, "the request's body: a text, or the file @FILE; @- is stdin"},
-    {"--destination", NULL, "only to this scheme, host and port"},
-    {"--dry-run", NULL, "say what would be sent, and send nothing"},
-    {"--expires", NULL, "when the token ends: 90d, or 2027-01-31"},
-    {"--fail-hooks", NULL, "how the receiver answers, in turn: 500,timeout,reset"},
-    {"--follow", NULL, "go on: a line for each run that comes or changes, until Ctrl-C"},
-    {"--header", NULL, "a field of the request: \"X-Run-Priority: high\""},
-    {"--id", NULL, "the run's id: X-Request-Id of the webhook"},
-    {"--json", "BODY", "the request's body, JSON: a text, or the file @FILE; @- is stdin"},
-    {"--json", NULL, "one line of JSON each, for scripts"},
-    {"--limit", NULL, "at most so many (50)"},
-    {"--max-priority", NULL, "the most that its runs may ask for (normal)"},
-    {"--max-queued", NULL, "so many runs may wait"},
-    {"--max-running", NULL, "so many calls may be inside the app at once"},
-    {"--method", NULL, "another method than POST"},
-    {"--name", NULL, "what the account is called"},
-    {"--output", NULL, "write to this file instead of stdout"},
-    {"--path", NULL, "only with this in their path"},
-    {"--project", NULL, "of this project; where one is needed, HOOKLINE_PROJECT_ID stands for it"},
-    {"--rate", NULL, "so many calls in a second, minute, hour or day"},
-    {"--reason", NULL, "only those that failed so: timeout, app_error, …"},
-    {"--role", "ROLE", "the database role that replicas connect as"},
-    {"--role", NULL, "what the token may do (invoke)"},
-    {"--run", NULL, "only of this run"},
-    {"--secret-file", NULL, "a file with the secret; without it HOOKLINE_WEBHOOK_SECRET"},
-    {"--signature", NULL, "the value of the signature's field"},
-    {"--since", NULL, "from then on: 1h ago, or 2026-11-22T08:00:00Z"},
-    {"--state", NULL, "only in this state"},
-    {"--status", NULL, "only with such an answer: 404, 5xx, or none"},
-    {"--sync", NULL, "only synchronous ones"},
-    {"--timeout", NULL, "give up after this time: 90s, 10m"},
-    {"--timestamp", NULL, "the value of the timestamp's field, in seconds"},
-    {"--token-file", NULL, "a file with the token for --url"},
-    {"--until", NULL, "up to then"},
-    {"--url", NULL, "ask the hookline at this address, with a token"},
-    {"--wait", NULL, "wait for its end"},
-    {"--webhook", "none|pending|delivered|dead", "only with such a webhook"},
-    {"--webhook", NULL, "where the response goes as well"},
-    {"--yes", NULL, "do not ask before many"},
+    {"--async", NULL, "print its id at once, and let it go on by itself", "call"},
+    {"--project", NULL, "whose token it is; without it the project in the path", "call"},
+    {"--wait", NULL, "wait for its end, and print the response", "runs send"},
+    {"--webhook", NULL, "where the response goes as well", "call"},
+    {"--webhook", NULL, "where the response goes", "runs send"},
+    {"--app", NULL, "only of this app", NULL},
+    {"--async", NULL, "only asynchronous ones", NULL},
+    {"--data", NULL, "the request's body: a text, or the file @FILE; @- is stdin", NULL},
+    {"--destination", NULL, "only to this scheme, host and port", NULL},
+    {"--dry-run", NULL, "say what would be sent, and send nothing", NULL},
+    {"--expires", NULL, "when the token ends: 90d, or 2027-01-31", NULL},
+    {"--fail-hooks", NULL, "how the receiver answers, in turn: 500,timeout,reset", NULL},
+    {"--follow", NULL, "go on: a line for each run that comes or changes, until Ctrl-C", NULL},
+    {"--header", NULL, "a field of the request: \"X-Run-Priority: high\"", NULL},
+    {"--id", NULL, "the run's id: X-Request-Id of the webhook", NULL},
+    {"--json", "BODY", "the request's body, JSON: a text, or the file @FILE; @- is stdin", NULL},
+    {"--json", NULL, "one line of JSON each, for scripts", NULL},
+    {"--limit", NULL, "at most so many (50)", NULL},
+    {"--max-priority", NULL, "the most that its runs may ask for (normal)", NULL},
+    {"--max-queued", NULL, "so many runs may wait", NULL},
+    {"--max-running", NULL, "so many calls may be inside the app at once", NULL},
+    {"--method", NULL, "another method than POST", NULL},
+    {"--name", NULL, "what the account is called", NULL},
+    {"--output", NULL, "write to this file instead of stdout", NULL},
+    {"--path", NULL, "only with this in their path", NULL},
+    {"--project", NULL, "of this project; where one is needed, HOOKLINE_PROJECT_ID stands for it",
+        NULL},
+    {"--rate", NULL, "so many calls in a second, minute, hour or day", NULL},
+    {"--reason", NULL, "only those that failed so: timeout, app_error, …", NULL},
+    {"--role", "ROLE", "the database role that replicas connect as", NULL},
+    {"--role", NULL, "what the token may do (invoke)", NULL},
+    {"--run", NULL, "only of this run", NULL},
+    {"--secret-file", NULL, "a file with the secret; without it HOOKLINE_WEBHOOK_SECRET", NULL},
+    {"--signature", NULL, "the value of the signature's field", NULL},
+    {"--since", NULL, "from then on: 1h ago, or 2026-11-22T08:00:00Z", NULL},
+    {"--state", NULL, "only in this state", NULL},
+    {"--status", NULL, "only with such an answer: 404, 5xx, or none", NULL},
+    {"--sync", NULL, "only synchronous ones", NULL},
+    {"--timeout", NULL, "give up after this time: 90s, 10m", NULL},
+    {"--timestamp", NULL, "the value of the timestamp's field, in seconds", NULL},
+    {"--token-file", NULL, "a file with the token for --url", NULL},
+    {"--until", NULL, "up to then", NULL},
+    {"--url", NULL, "ask the hookline at this address, with a token", NULL},
+    {"--wait", NULL, "wait for its end", NULL},
+    {"--webhook", NULL, "only with such a webhook", NULL},
+    {"--yes", NULL, "do not ask before many", NULL},
 };
 
-static const char *meaning_of(const struct hl_cli_synopsis_option *option)
+static const char *meaning_of(
+    const struct hl_cli_command *command, const struct hl_cli_synopsis_option *option)
 {
     for (size_t i = 0; i < HL_ARRAY_LEN(meanings); i++) {
-        const char *value = meanings[i].value;
+        const char *value = meanings[i].value, *words = meanings[i].words;
         if (hl_str_eq(option->name, hl_str_from(meanings[i].name)) &&
-            (!value || hl_str_eq(option->value, hl_str_from(value))))
+            (!value || hl_str_eq(option->value, hl_str_from(value))) &&
+            (!words || (command->words && strcmp(words, command->words) == 0)))
             return meanings[i].help;
     }
     return NULL;
@@ -105,6 +113,26 @@ bool hl_cli_synopsis_next(
     *at = found;
     option->name = take_name(at);
     option->value = take_value(at);
-    option->help = meaning_of(option);
+    option->help = meaning_of(command, option);
     return true;
+}
+
+bool hl_cli_synopsis_find(
+    const struct hl_cli_command *command, const char *name, struct hl_cli_synopsis_option *option)
+{
+    const char *at = NULL;
+    while (hl_cli_synopsis_next(command, &at, option))
+        if (hl_str_eq(option->name, hl_str_from(name)))
+            return true;
+    return false;
+}
+
+/* "CODE|CLASS|none", "100/s|m|h|d": capitals and digits stand for more than is there. */
+bool hl_cli_synopsis_has_choices(const struct hl_cli_synopsis_option *option)
+{
+    struct hl_str value = option->value;
+    for (size_t i = 0; i < value.n; i++)
+        if (value.p[i] != '|' && value.p[i] != '-' && !islower((unsigned char)value.p[i]))
+            return false;
+    return value.n > 0 && memchr(value.p, '|', value.n);
 }

@@ -18,5 +18,10 @@ struct hl_cli_synopsis_option {
  * `is_remote` come last. */
 bool hl_cli_synopsis_next(
     const struct hl_cli_command *command, const char **at, struct hl_cli_synopsis_option *option);
+/* The one of that name. False: the command has none such. */
+bool hl_cli_synopsis_find(
+    const struct hl_cli_command *command, const char *name, struct hl_cli_synopsis_option *option);
+/* Whether it takes one of a few words, "dead|delivered", and nothing else. */
+bool hl_cli_synopsis_has_choices(const struct hl_cli_synopsis_option *option);
 
 #endif

@@ -34,6 +34,36 @@ Test(synopsis, has_the_options_for_another_machine_last)
         (const char *const[]){"--url URL", "--token-file FILE", NULL});
 }
 
+Test(synopsis, finds_an_option_and_knows_whether_its_words_are_all_there_are)
+{
+    struct hl_cli_synopsis_option option;
+    struct hl_cli_command command = {
+        .arguments = "[--state dead|delivered] [--status CODE|CLASS|none] [--rate 100/s|m|h|d] "
+                     "[--async|--sync] [--name NAME]"};
+    static const struct {
+        const char *name;
+        bool has_choices;
+    } cases[] = {{"--state", true}, {"--status", false}, {"--rate", false}, {"--async", false},
+        {"--name", false}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        cr_assert(hl_cli_synopsis_find(&command, cases[i].name, &option), "%s", cases[i].name);
+        cr_assert_eq(
+            hl_cli_synopsis_has_choices(&option), cases[i].has_choices, "%s", cases[i].name);
+    }
+    cr_assert_not(hl_cli_synopsis_find(&command, "--stat", &option));
+}
+
+Test(synopsis, means_by_a_name_what_the_command_does)
+{
+    struct hl_cli_synopsis_option call, list;
+    cr_assert(hl_cli_synopsis_find(
+        &(struct hl_cli_command){.words = "call", .arguments = "[--async]"}, "--async", &call));
+    cr_assert(hl_cli_synopsis_find(
+        &(struct hl_cli_command){.words = "runs list", .arguments = "[--async]"}, "--async",
+        &list));
+    cr_assert_str_neq(call.help, list.help);
+}
+
 Test(synopsis, knows_a_name_by_what_it_takes)
 {
     const char *at = NULL;

@@ -1,0 +1,19 @@
+/* paragraph.h - text of help in lines of at most 80 characters. */
+#ifndef HL_CLI_PARAGRAPH_H
+#define HL_CLI_PARAGRAPH_H
+
+#include <stdio.h>
+
+#include "base/str.h"
+
+#define HL_CLI_LINE 80
+
+/* A text behind `at` characters that the line has already; those of further lines begin at `indent`. With
+ * the newline at the end. */
+void hl_cli_print_text(FILE *out, size_t at, size_t indent, const char *text);
+/* The same of what a command takes, "[--limit N] [FILE]": what is in brackets stays in one line. */
+void hl_cli_print_usage(FILE *out, size_t at, size_t indent, const char *usage);
+/* The same of what is typed to a shell: what is quoted stays in one line, and it may be pasted. */
+void hl_cli_print_typed(FILE *out, size_t at, size_t indent, const char *typed);
+
+#endif
