@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/distance.h"
+#include "cli/synopsis.h"
 #include "config/value.h"
 
 #define ALIKE 2 /* letters that a mistyped name differs in */
@@ -58,11 +59,44 @@ static void refuse_unknown(struct reading *r, struct hl_str name)
             hl_cli_usage_error(r->cli, "there is no option \"%.*s\" here", HL_STR_ARG(name));
 }
 
+/* "queued, running or success" of "queued|running|success". False: `value` is none of them. */
+static bool read_choices(struct hl_str choices, const char *value, char *said, size_t cap)
+{
+    bool is_one = false;
+    size_t n = 0;
+    for (struct hl_str rest = choices; rest.n > 0;) {
+        const char *bar = memchr(rest.p, '|', rest.n);
+        struct hl_str one = {rest.p, bar ? (size_t)(bar - rest.p) : rest.n};
+        size_t used = one.n + (bar ? 1 : 0);
+        bool is_last = used == rest.n;
+        is_one = is_one || hl_str_eq(one, hl_str_from(value));
+        if (n < cap)
+            n += (size_t)snprintf(said + n, cap - n, "%s%.*s",
+                n == 0    ? ""
+                : is_last ? " or "
+                          : ", ",
+                HL_STR_ARG(one));
+        rest = (struct hl_str){rest.p + used, rest.n - used};
+    }
+    return is_one;
+}
+
+static void check_choice(struct reading *r, const char *name, const char *value)
+{
+    char said[160];
+    struct hl_cli_synopsis_option known;
+    if (r->cli->command && hl_cli_synopsis_find(r->cli->command, name, &known) &&
+        hl_cli_synopsis_has_choices(&known) &&
+        !read_choices(known.value, value, said, sizeof(said)))
+        r->status = hl_cli_usage_error(r->cli, "%s is %s, not \"%s\"", name, said, value);
+}
+
 static void keep_value(struct reading *r, const struct hl_cli_option *option, const char *value)
 {
     size_t places = option->is_given ? HL_CLI_TEXTS_MAX : 1, i = 0;
     while (i < places && option->text[i])
         i++;
+    check_choice(r, option->name, value);
     if (i < places)
         option->text[i] = value;
     else if (places == 1)
@@ -125,6 +159,28 @@ int hl_cli_read_arguments(const struct hl_cli *cli, const struct hl_cli_option *
     if (r.status == HL_CLI_OK && cli->remote && remote->token_file && !remote->url)
         r.status = hl_cli_usage_error(cli, "--token-file is for --url");
     return r.status;
+}
+
+int hl_cli_read_word(const struct hl_cli *cli, const struct hl_cli_option *options,
+    size_t option_count, const char **word, const char *what)
+{
+    size_t count;
+    *word = NULL;
+    int status = hl_cli_read_arguments(cli, options, option_count, word, 1, &count);
+    return count == 1 ? status : hl_cli_usage_error(cli, "it needs %s", what);
+}
+
+int hl_cli_need(const struct hl_cli *cli, const char *name, const char *text)
+{
+    struct hl_cli_synopsis_option known;
+    if (text)
+        return HL_CLI_OK;
+    bool is_known = cli->command && hl_cli_synopsis_find(cli->command, name, &known);
+    bool is_said = cli->argc > 0 && strcmp(cli->argv[cli->argc - 1], name) == 0; /* no value */
+    if (is_known && known.help && !is_said)
+        return hl_cli_usage_error(
+            cli, "%s %.*s is needed: %s", name, HL_STR_ARG(known.value), known.help);
+    return is_said ? HL_CLI_USAGE : hl_cli_usage_error(cli, "%s is needed", name);
 }
 
 bool hl_cli_read_time(const char *text, int sign, int64_t *wall_ms)

@@ -16,9 +16,14 @@
 #include "cli/session.h"
 #include "cli/target.h"
 #include "config/config.h"
+#include "http/field.h"
 #include "store/record.h"
 
 #define BODY_MAX ((size_t)1 << 30)
+
+/* Of the options, which stand in one table. */
+#define OWN_OF_CALL 2
+#define OWN_OF_SEND 1
 
 struct call {
     struct hl_cli_fetch fetch; /* first: it is what bytes come to */
@@ -28,10 +33,10 @@ struct call {
     bool is_async, waits, has_fields;
     const char *fields[HL_CLI_TEXTS_MAX + 1];
     struct hl_buf body, url;
-    json_t *grant;        /* what holds the token */
+    json_t *grant; /* what holds the token */
+    bool is_send;
     struct hl_buf answer; /* of runs send; else it goes straight to stdout */
-    bool keeps_answer;
-    char last; /* byte that was printed */
+    char last;            /* byte that was printed */
 };
 
 /* ---- the body ---- */
@@ -69,18 +74,61 @@ static int check_json(struct call *c)
         error.column, error.text);
 }
 
-static int read_body(struct call *c)
+/* `status` is what the arguments are worth: no file is read for such as are wrong. */
+static int read_body(struct call *c, int status)
 {
     const char *given = c->json ? c->json : c->text;
-    int status = HL_CLI_OK;
-    hl_buf_init(&c->body, BODY_MAX);
-    if (given && *given == '@')
-        status = read_file(c, given + 1);
+    bool is_file = given && *given == '@';
+    int read = HL_CLI_OK;
+    if (is_file && status != HL_CLI_OK)
+        return status;
+    if (is_file)
+        read = read_file(c, given + 1);
     else if (given && hl_buf_append_str(&c->body, hl_str_from(given)) != HL_OK)
-        status = hl_cli_fail(c->cli, "out of memory");
-    if (status == HL_CLI_OK && c->json)
-        status = check_json(c);
-    return status;
+        read = hl_cli_fail(c->cli, "out of memory");
+    if (read == HL_CLI_OK && c->json)
+        read = check_json(c);
+    return read == HL_CLI_OK ? status : read;
+}
+
+/* ---- the arguments ---- */
+
+/* "Name: value"; curl would leave out what it takes for no field, and say nothing. */
+static bool is_field(const char *text)
+{
+    const char *colon = strchr(text, ':');
+    return colon && hl_str_is_token((struct hl_str){text, (size_t)(colon - text)}) &&
+           !strpbrk(colon, "\r\n");
+}
+
+static bool is_method(const char *text)
+{
+    return *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == strlen(text);
+}
+
+/* What both take, and one word: `what` is said of it if it is missing. */
+static int read_arguments(struct call *c, const char **word, const char *what)
+{
+    const struct hl_cli_option options[] = {{.name = "--method", .text = &c->method},
+        {.name = "--async", .is_given = &c->is_async}, {.name = "--json", .text = &c->json},
+        {.name = "--data", .text = &c->text},
+        {.name = "--header", .text = c->fields, .is_given = &c->has_fields},
+        {.name = "--webhook", .text = &c->webhook}, {.name = "--project", .text = &c->project},
+        {.name = "--wait", .is_given = &c->waits}};
+    size_t first = c->is_send ? OWN_OF_CALL : 0;
+    size_t last = c->is_send ? 0 : OWN_OF_SEND;
+    int status =
+        hl_cli_read_word(c->cli, options + first, HL_ARRAY_LEN(options) - first - last, word, what);
+    for (const char **field = c->fields; *field; field++)
+        if (!is_field(*field))
+            status = hl_cli_usage_error(
+                c->cli, "--header is a field such as \"X-Run-Priority: high\", not \"%s\"", *field);
+    if (c->method && !is_method(c->method))
+        status = hl_cli_usage_error(
+            c->cli, "--method is a method in capitals such as PUT, not \"%s\"", c->method);
+    if (c->json && c->text)
+        return hl_cli_usage_error(c->cli, "--json and --data exclude each other");
+    return read_body(c, status);
 }
 
 /* ---- where to ---- */
@@ -170,7 +218,7 @@ static int write_url(struct call *c, const char *path)
 static bool on_bytes(struct hl_cli_fetch *fetch, struct hl_str bytes)
 {
     struct call *c = HL_CONTAINER_OF(fetch, struct call, fetch);
-    if (c->keeps_answer)
+    if (c->is_send)
         return hl_buf_append_str(&c->answer, bytes) == HL_OK;
     if (bytes.n > 0)
         c->last = bytes.p[bytes.n - 1];
@@ -191,14 +239,12 @@ static int send_call(struct call *c, const char *path)
     return hl_cli_fetch(c->cli, &c->fetch);
 }
 
-static int open_call(struct call *c, const struct hl_cli *cli)
+static void init_call(struct call *c, const struct hl_cli *cli)
 {
-    c->cli = cli;
+    *c = (struct call){.cli = cli};
     hl_buf_init(&c->url, 0);
     hl_buf_init(&c->answer, 0);
-    hl_buf_init(&c->body, 0);
-    return c->json && c->text ? hl_cli_usage_error(cli, "--json and --data exclude each other")
-                              : HL_CLI_OK;
+    hl_buf_init(&c->body, BODY_MAX);
 }
 
 static void close_call(struct call *c)
@@ -234,22 +280,15 @@ static int say_answer(const struct call *c)
 
 int hl_cli_call(const struct hl_cli *cli)
 {
-    struct call c = {.cli = cli};
-    const struct hl_cli_option options[] = {{.name = "--json", .text = &c.json},
-        {.name = "--data", .text = &c.text},
-        {.name = "--header", .text = c.fields, .is_given = &c.has_fields},
-        {.name = "--method", .text = &c.method}, {.name = "--async", .is_given = &c.is_async},
-        {.name = "--webhook", .text = &c.webhook}, {.name = "--project", .text = &c.project}};
+    struct call c;
     const char *path;
     char *project = NULL;
-    size_t count;
-    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &path, 1, &count);
-    if (status == HL_CLI_OK && (count != 1 || *path != '/'))
-        status = hl_cli_usage_error(cli, "it needs a path such as /v4/demo/words/run");
-    if (open_call(&c, cli) != HL_CLI_OK)
-        status = HL_CLI_USAGE;
-    if (status == HL_CLI_OK)
-        status = read_body(&c);
+    init_call(&c, cli);
+    int status = read_arguments(&c, &path, "a path such as /v4/demo/words/run");
+    if (path && *path != '/')
+        status = hl_cli_usage_error(cli,
+            "\"%s\" is no path such as /v4/demo/words/run; \"runs send\" takes an app's name",
+            path);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&c.session, cli);
     if (status == HL_CLI_OK && !c.project)
@@ -325,21 +364,15 @@ static int send_run(struct call *c, const char *app)
 
 int hl_cli_runs_send(const struct hl_cli *cli)
 {
-    struct call c = {.cli = cli, .is_async = true, .keeps_answer = true};
-    const struct hl_cli_option options[] = {{.name = "--json", .text = &c.json},
-        {.name = "--data", .text = &c.text},
-        {.name = "--header", .text = c.fields, .is_given = &c.has_fields},
-        {.name = "--webhook", .text = &c.webhook}, {.name = "--project", .text = &c.project},
-        {.name = "--wait", .is_given = &c.waits}};
+    struct call c;
     const char *app;
-    size_t count;
-    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &app, 1, &count);
-    if (status == HL_CLI_OK && count != 1)
-        status = hl_cli_usage_error(cli, "it needs an app's name");
-    if (open_call(&c, cli) != HL_CLI_OK)
-        status = HL_CLI_USAGE;
-    if (status == HL_CLI_OK)
-        status = read_body(&c);
+    init_call(&c, cli);
+    c.is_async = c.is_send = true;
+    int status = read_arguments(
+        &c, &app, "an app's name, such as words, which is that of /v4/demo/words/run");
+    if (app && strchr(app, '/'))
+        status =
+            hl_cli_usage_error(cli, "\"%s\" is no app's name; \"call --async\" takes a path", app);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&c.session, cli);
     if (status == HL_CLI_OK)

@@ -192,14 +192,14 @@ int hl_cli_completion(const struct hl_cli *cli)
         void (*print)(const struct hl_cli *cli);
     } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
     const char *shell;
-    size_t count;
-    int status = hl_cli_read_arguments(cli, NULL, 0, &shell, 1, &count);
+    int status = hl_cli_read_word(cli, NULL, 0, &shell, "the name of a shell: bash, zsh or fish");
     if (status != HL_CLI_OK)
         return status;
-    for (size_t i = 0; count == 1 && i < HL_ARRAY_LEN(shells); i++)
+    for (size_t i = 0; i < HL_ARRAY_LEN(shells); i++)
         if (strcmp(shell, shells[i].name) == 0) {
             shells[i].print(cli);
             return HL_CLI_OK;
         }
-    return hl_cli_usage_error(cli, "it needs the name of a shell: bash, zsh or fish");
+    return hl_cli_usage_error(
+        cli, "completion is there for bash, zsh and fish, not for \"%s\"", shell);
 }

@@ -63,12 +63,9 @@ int hl_cli_deliveries_show(const struct hl_cli *cli)
     const char *id;
     bool is_json = false;
     const struct hl_cli_option options[] = {{.name = "--json", .is_given = &is_json}};
-    size_t count;
     struct hl_cli_session *session;
     json_t *delivery;
-    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &id, 1, &count);
-    if (status == HL_CLI_OK && count != 1)
-        status = hl_cli_usage_error(cli, "it needs a delivery's id, or the beginning of one");
+    int status = hl_cli_read_id(cli, options, HL_ARRAY_LEN(options), HL_CLI_DELIVERY, &id);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)

@@ -6,11 +6,11 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "cli/table.h"
 #include "cli/target.h"
 
 #define DIGITS    32
 #define LEAST     4 /* less would be everybody's */
-#define TAIL      8 /* as many at the end are enough, of a run */
 #define SHOWN_MAX 5
 
 static const struct {
@@ -21,22 +21,57 @@ static const struct {
     [HL_CLI_ACCOUNT] = {"/v2/service-accounts", "service_accounts", "id", "service account"},
 };
 
-/* The hex digits of `typed`, lower case. 0: it has other characters, or too few or too many digits. */
-static size_t read_digits(const char *typed, char digits[DIGITS + 1])
+/* ---- what is typed ---- */
+
+/* The hex digits of `typed`, lower case. False: it has other characters, or more digits than an id. */
+static bool read_digits(const char *typed, char digits[DIGITS + 1])
 {
     size_t n = 0;
     for (; *typed; typed++) {
         if (*typed == '-')
             continue;
         if (!isxdigit((unsigned char)*typed) || n == DIGITS)
-            return 0;
+            return false;
         digits[n++] = (char)tolower((unsigned char)*typed);
     }
     digits[n] = '\0';
-    return n >= LEAST && n < DIGITS ? n : 0;
+    return true;
 }
 
-/* The last id that begins so. */
+/* Of a run the end is enough, too. */
+static int refuse_short(const struct hl_cli *cli, enum hl_cli_thing thing, const char *typed)
+{
+    char end[32] = "";
+    if (thing == HL_CLI_RUN)
+        snprintf(end, sizeof(end), ", or the last %d", HL_CLI_TAIL);
+    return hl_cli_usage_error(cli,
+        "\"%s\" is too short: at least the first %d characters of a %s's id are needed%s", typed,
+        LEAST, things[thing].word, end);
+}
+
+/* What is typed may be a token: the whole of it is not said. */
+static int read_typed(
+    const struct hl_cli *cli, enum hl_cli_thing thing, const char *typed, char digits[DIGITS + 1])
+{
+    if (!read_digits(typed, digits))
+        return hl_cli_usage_error(cli,
+            "\"%.20s%s\" is no %s's id, nor the beginning of one: those are hex digits, such as "
+            "01a201a0-7ddc",
+            typed, strlen(typed) > 20 ? "…" : "", things[thing].word);
+    return strlen(digits) < LEAST ? refuse_short(cli, thing, typed) : HL_CLI_OK;
+}
+
+int hl_cli_read_id(const struct hl_cli *cli, const struct hl_cli_option *options,
+    size_t option_count, enum hl_cli_thing thing, const char **typed)
+{
+    char what[96], digits[DIGITS + 1];
+    snprintf(what, sizeof(what), "a %s's id, or the beginning of one%s", things[thing].word,
+        thing == HL_CLI_ACCOUNT ? ", as \"token list\" shows it; not the token" : "");
+    int status = hl_cli_read_word(cli, options, option_count, typed, what);
+    return *typed && read_typed(cli, thing, *typed, digits) != HL_CLI_OK ? HL_CLI_USAGE : status;
+}
+
+/* The last id that begins so: itself, if that is all of it. */
 static void write_last(const char *digits, size_t n, char out[HL_ID_TEXT + 1])
 {
     char *at = out;
@@ -65,6 +100,8 @@ static bool begins_so(const char *id, const char *digits, size_t n)
         }
     return n == 0;
 }
+
+/* ---- what is there ---- */
 
 /* Those of which the ids are like that. */
 struct matches {
@@ -141,14 +178,16 @@ int hl_cli_find(struct hl_cli_session *session, const struct hl_cli *cli, enum h
 {
     char digits[DIGITS + 1];
     struct matches m = {.n = 0};
-    size_t n = read_digits(typed, digits);
-    if (n == 0) {
-        int written = snprintf(id, HL_CLI_ID_MAX, "%s", typed);
-        return written < HL_CLI_ID_MAX ? HL_CLI_OK
-                                       : hl_cli_usage_error(cli, "\"%.20s…\" is no id", typed);
+    int status = read_typed(cli, thing, typed, digits);
+    if (status != HL_CLI_OK)
+        return status;
+    size_t n = strlen(digits);
+    if (n == DIGITS) {
+        write_last(digits, n, id);
+        return HL_CLI_OK;
     }
-    int status = find_beginning(session, thing, digits, &m);
-    bool has_end = thing == HL_CLI_RUN && strlen(typed) == TAIL && n == TAIL;
+    status = find_beginning(session, thing, digits, &m);
+    bool has_end = thing == HL_CLI_RUN && strlen(typed) == HL_CLI_TAIL && n == HL_CLI_TAIL;
     if (status == HL_CLI_OK && m.n == 0 && has_end)
         status = find_end(session, digits, &m);
     if (status != HL_CLI_OK)

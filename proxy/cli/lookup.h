@@ -3,16 +3,21 @@
 #define HL_CLI_LOOKUP_H
 
 #include "base/id.h"
+#include "cli/argument.h"
 #include "cli/session.h"
 
 enum hl_cli_thing { HL_CLI_RUN, HL_CLI_DELIVERY, HL_CLI_ACCOUNT };
 
-/* Writes the whole id that `typed` is or begins. HL_CLI_OK, or it has said that there is none, or several.
- * What can be no beginning is left as it is: the sidecar says what is wrong with it. `id` has
- * HL_CLI_ID_MAX bytes. */
-#define HL_CLI_ID_MAX 128
+/* Writes the whole id that `typed` is or begins. HL_CLI_OK, or it has said that it is none, or of nothing,
+ * or of several. `id` has HL_CLI_ID_MAX bytes. */
+#define HL_CLI_ID_MAX (HL_ID_TEXT + 1)
 HL_MUST_CHECK int hl_cli_find(struct hl_cli_session *session, const struct hl_cli *cli,
     enum hl_cli_thing thing, const char *typed, char *id);
+
+/* The arguments of a command about one thing: options, and one word which may be its id or the beginning of
+ * it. HL_CLI_OK, or it has said all that is wrong. */
+HL_MUST_CHECK int hl_cli_read_id(const struct hl_cli *cli, const struct hl_cli_option *options,
+    size_t option_count, enum hl_cli_thing thing, const char **typed);
 
 /* GETs (or as `method` says) what is under the thing's id, and then `after` ("/cancel"), after finding it. */
 HL_MUST_CHECK int hl_cli_ask_about(struct hl_cli_session *session, const struct hl_cli *cli,

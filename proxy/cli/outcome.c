@@ -66,17 +66,6 @@ int hl_cli_await(struct hl_cli_session *session, const struct hl_cli *cli, const
     }
 }
 
-/* What all three begin with: the arguments, one of which is a run's id or its beginning. */
-static int read_arguments(
-    const struct hl_cli *cli, const struct hl_cli_option *options, size_t n, const char **typed)
-{
-    size_t count;
-    int status = hl_cli_read_arguments(cli, options, n, typed, 1, &count);
-    if (status == HL_CLI_OK && count != 1)
-        status = hl_cli_usage_error(cli, "it needs a run's id, or the beginning of one");
-    return status;
-}
-
 static int open_session(
     const struct hl_cli *cli, const char *typed, struct hl_cli_session **session, char *id)
 {
@@ -100,9 +89,10 @@ int hl_cli_runs_wait(const struct hl_cli *cli)
     struct hl_cli_session *session = NULL;
     json_t *run = NULL;
     const struct hl_cli_option options[] = {{.name = "--timeout", .text = &timeout}};
-    int status = read_arguments(cli, options, HL_ARRAY_LEN(options), &typed);
+    int status = hl_cli_read_id(cli, options, HL_ARRAY_LEN(options), HL_CLI_RUN, &typed);
     if (timeout && !hl_value_parse_duration(hl_str_from(timeout), &limit_ms))
-        status = hl_cli_usage_error(cli, "--timeout is a duration such as 90s or 10m");
+        status = hl_cli_usage_error(
+            cli, "--timeout is a duration such as 90s or 10m, not \"%s\"", timeout);
     if (status == HL_CLI_OK)
         status = open_session(cli, typed, &session, id);
     if (status == HL_CLI_OK)
@@ -193,7 +183,7 @@ int hl_cli_runs_result(const struct hl_cli *cli)
     FILE *file = NULL;
     const struct hl_cli_option options[] = {
         {.name = "--output", .text = &path}, {.name = "--wait", .is_given = &waits}};
-    int status = read_arguments(cli, options, HL_ARRAY_LEN(options), &typed);
+    int status = hl_cli_read_id(cli, options, HL_ARRAY_LEN(options), HL_CLI_RUN, &typed);
     bool is_new = path && access(path, F_OK) != 0;
     if (status == HL_CLI_OK)
         status = open_file(cli, path, &file);
@@ -276,7 +266,7 @@ int hl_cli_runs_logs(const struct hl_cli *cli)
     struct hl_buf lines;
     const struct hl_cli_option options[] = {{.name = "--json", .is_given = &is_json}};
     hl_buf_init(&lines, 0);
-    int status = read_arguments(cli, options, HL_ARRAY_LEN(options), &typed);
+    int status = hl_cli_read_id(cli, options, HL_ARRAY_LEN(options), HL_CLI_RUN, &typed);
     if (status == HL_CLI_OK)
         status = open_session(cli, typed, &session, id);
     if (status == HL_CLI_OK)

@@ -165,11 +165,12 @@ static int redeliver(const struct hl_cli *cli, const char *thing, int (*find_by_
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &t.id, 1, &count);
     bool has_filter =
         w->since || w->until || w->state || w->app || w->project || w->destination || w->status;
-    if (status == HL_CLI_OK && (count == 1 ? has_filter : !w->since))
+    if (count == 0 && !w->since)
         status = hl_cli_usage_error(
-            cli, "it needs a %s's id, or --since for all dead ones since then", thing);
-    if (w->state && strcmp(w->state, "dead") != 0 && strcmp(w->state, "delivered") != 0)
-        status = hl_cli_usage_error(cli, "--state is dead or delivered");
+            cli, "it needs a %s's id, or --since TIME for all dead ones since then", thing);
+    if (count == 1 && has_filter)
+        status = hl_cli_usage_error(
+            cli, "it takes either a %s's id, or --since and what else all those are to be", thing);
     status = hl_cli_wish_check(w, cli, status);
     if (status != HL_CLI_OK)
         return status;

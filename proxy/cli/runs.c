@@ -78,12 +78,9 @@ int hl_cli_runs_list(const struct hl_cli *cli)
 static int post_to_run(const struct hl_cli *cli, const char *what, json_t **answer)
 {
     const char *id;
-    size_t count;
     struct hl_cli_session *session;
     *answer = NULL;
-    int status = hl_cli_read_arguments(cli, NULL, 0, &id, 1, &count);
-    if (status == HL_CLI_OK && count != 1)
-        status = hl_cli_usage_error(cli, "it needs a run's id, or the beginning of one");
+    int status = hl_cli_read_id(cli, NULL, 0, HL_CLI_RUN, &id);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)

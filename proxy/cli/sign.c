@@ -25,12 +25,6 @@ struct task {
     size_t secret_n;
 };
 
-static int say(const struct hl_cli *cli, const char *what, const char *why)
-{
-    fprintf(cli->err, "hookline: %s: %s\n", what, why);
-    return HL_CLI_FAILED;
-}
-
 static int read_task(struct task *t)
 {
     const struct hl_cli *cli = t->cli;
@@ -40,10 +34,15 @@ static int read_task(struct task *t)
     size_t count;
     int status =
         hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &t->body_file, 1, &count);
-    if (t->id ? !hl_id_parse(hl_str_from(t->id), &t->run_id) : status == HL_CLI_OK)
-        status = hl_cli_usage_error(cli, "--id is needed: the value of X-Request-Id, a run's id");
+    if (hl_cli_need(cli, "--id", t->id) != HL_CLI_OK)
+        status = HL_CLI_USAGE;
+    if (t->id && !hl_id_parse(hl_str_from(t->id), &t->run_id))
+        status = hl_cli_usage_error(cli,
+            "--id is the whole id of a run, the value of the webhook's X-Request-Id, not \"%s\"",
+            t->id);
     if (t->timestamp && !hl_str_to_u64(hl_str_from(t->timestamp), &t->unix_s))
-        status = hl_cli_usage_error(cli, "--timestamp is a number: seconds since 1970");
+        status = hl_cli_usage_error(
+            cli, "--timestamp is a number: seconds since 1970, not \"%s\"", t->timestamp);
     return status;
 }
 
@@ -52,16 +51,16 @@ static int read_secret_file(struct task *t)
 {
     FILE *file = fopen(t->secret_file, "re");
     if (!file)
-        return say(t->cli, t->secret_file, strerror(errno));
+        return hl_cli_fail(t->cli, "%s: %s", t->secret_file, strerror(errno));
     t->secret_n = fread(t->secret, 1, sizeof(t->secret), file);
     bool has_failed = ferror(file);
     fclose(file);
     if (has_failed)
-        return say(t->cli, t->secret_file, strerror(errno));
+        return hl_cli_fail(t->cli, "%s: %s", t->secret_file, strerror(errno));
     if (t->secret_n > 0 && t->secret[t->secret_n - 1] == '\n')
         t->secret_n--;
     if (t->secret_n == 0 || t->secret_n > HL_SIGNATURE_SECRET_MAX)
-        return say(t->cli, t->secret_file, "a secret has 1 to 1024 bytes");
+        return hl_cli_fail(t->cli, "%s: a secret has 1 to 1024 bytes", t->secret_file);
     return HL_CLI_OK;
 }
 
@@ -86,13 +85,15 @@ static int feed_body(const struct task *t, struct hl_signature *signature)
     FILE *file = is_stdin ? stdin : fopen(t->body_file, "re");
     size_t n;
     if (!file)
-        return say(t->cli, t->body_file, strerror(errno));
+        return hl_cli_fail(t->cli, "%s: %s", t->body_file, strerror(errno));
     while ((n = fread(piece, 1, sizeof(piece), file)) > 0)
         hl_signature_feed(signature, piece, n);
     bool has_failed = ferror(file);
     if (!is_stdin)
         fclose(file);
-    return has_failed ? say(t->cli, is_stdin ? "stdin" : t->body_file, strerror(errno)) : HL_CLI_OK;
+    return has_failed
+               ? hl_cli_fail(t->cli, "%s: %s", is_stdin ? "stdin" : t->body_file, strerror(errno))
+               : HL_CLI_OK;
 }
 
 static int compute(struct task *t, struct hl_signature_text *out)
@@ -105,7 +106,7 @@ static int compute(struct task *t, struct hl_signature_text *out)
         &signature, (struct hl_str){t->secret, t->secret_n}, &t->run_id, (int64_t)t->unix_s);
     mbedtls_platform_zeroize(t->secret, sizeof(t->secret));
     if (err != HL_OK)
-        return say(t->cli, "the secret",
+        return hl_cli_fail(t->cli, "the secret: %s",
             err == HL_ERR_INVALID ? "what follows whsec_ is not base64" : hl_err_text(err));
     status = feed_body(t, &signature);
     if (status == HL_CLI_OK)
@@ -134,7 +135,7 @@ int hl_cli_sign(const struct hl_cli *cli)
     struct task t = {.cli = cli, .unix_s = (uint64_t)hl_clock_wall_ms() / 1000};
     struct hl_signature_text text;
     int status = read_task(&t);
-    if (status == HL_CLI_OK && t.signature)
+    if (t.signature)
         status =
             hl_cli_usage_error(cli, "\"sign\" makes the signature; to check one use \"verify\"");
     if (status == HL_CLI_OK)
@@ -183,8 +184,10 @@ int hl_cli_verify(const struct hl_cli *cli)
     struct task t = {.cli = cli};
     struct hl_signature_text text;
     int status = read_task(&t);
-    if (status == HL_CLI_OK && (!t.timestamp || !t.signature))
-        status = hl_cli_usage_error(cli, "\"verify\" needs --timestamp and --signature");
+    if (hl_cli_need(cli, "--timestamp", t.timestamp) != HL_CLI_OK)
+        status = HL_CLI_USAGE;
+    if (hl_cli_need(cli, "--signature", t.signature) != HL_CLI_OK)
+        status = HL_CLI_USAGE;
     if (status == HL_CLI_OK)
         status = hl_cli_load_config(cli, &t.config);
     if (status == HL_CLI_OK)
@@ -194,8 +197,8 @@ int hl_cli_verify(const struct hl_cli *cli)
         return status;
     const char *scheme = find_match(t.signature, &text);
     if (!scheme)
-        return say(cli, "not verified",
-            "the id, the timestamp, the secret or a byte of the body is not what was signed");
+        return hl_cli_fail(cli, "not verified: the id, the timestamp, the secret or a byte of the "
+                                "body is not what was signed");
     fprintf(cli->out, "verified (%s)\n", scheme);
     return HL_CLI_OK;
 }

@@ -48,12 +48,6 @@ static char **without_key(char *const *environ)
     return out;
 }
 
-static int fail(const struct hl_cli *cli, const char *why)
-{
-    fprintf(cli->err, "hookline: %s\n", why);
-    return HL_CLI_FAILED;
-}
-
 /* With another store the key may be one too many: that is not what is wrong. */
 static bool has_postgres(char *const *environ)
 {
@@ -63,29 +57,28 @@ static bool has_postgres(char *const *environ)
     return false;
 }
 
-static int refuse_store(const struct hl_cli *cli, const char *words)
+static int refuse_store(const struct hl_cli *cli)
 {
-    fprintf(cli->err, "hookline: \"%s\" is for HOOKLINE_STORE=postgres; no other store needs it\n",
-        words);
+    hl_cli_fail(cli, "it is for HOOKLINE_STORE=postgres; no other store needs it");
     return HL_CLI_USAGE;
 }
 
 /* With the keys. */
-static int load_whole_config(const struct hl_cli *cli, const char *words, struct hl_config **config)
+static int load_whole_config(const struct hl_cli *cli, struct hl_config **config)
 {
     *config = NULL;
-    return has_postgres(cli->environ) ? hl_cli_load_config(cli, config) : refuse_store(cli, words);
+    return has_postgres(cli->environ) ? hl_cli_load_config(cli, config) : refuse_store(cli);
 }
 
-static int load_config(const struct hl_cli *cli, const char *words, struct hl_config **config)
+static int load_config(const struct hl_cli *cli, struct hl_config **config)
 {
     *config = NULL;
     if (!has_postgres(cli->environ))
-        return refuse_store(cli, words);
+        return refuse_store(cli);
     struct hl_cli keyless = *cli;
     char **environ = without_key(cli->environ);
     if (!environ)
-        return fail(cli, hl_err_text(HL_ERR_NOMEM));
+        return hl_cli_fail(cli, "%s", hl_err_text(HL_ERR_NOMEM));
     keyless.environ = environ;
     int status = hl_cli_load_config(&keyless, config);
     free(environ);
@@ -104,11 +97,11 @@ int hl_cli_store_migrate(const struct hl_cli *cli)
     int version;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
     if (status == HL_CLI_OK)
-        status = load_config(cli, "store migrate", &config);
+        status = load_config(cli, &config);
     if (status != HL_CLI_OK)
         return status;
     if (hl_pg_migrate(config, role, &version, why, sizeof(why)) != HL_OK)
-        status = fail(cli, why);
+        status = hl_cli_fail(cli, "%s", why);
     else
         fprintf(cli->out, "the schema %.*s has version %d%s%s\n",
             HL_STR_ARG(config->postgres_schema), version, role ? "; replicas may connect as " : "",
@@ -140,17 +133,15 @@ int hl_cli_store_import(const struct hl_cli *cli)
     char why[WHY_MAX] = "";
     struct hl_config *config;
     struct hl_imported done;
-    size_t count;
-    int status = hl_cli_read_arguments(cli, NULL, 0, &path, 1, &count);
-    if (status == HL_CLI_OK && count == 0)
-        status = hl_cli_usage_error(cli, "it needs a data directory");
+    int status =
+        hl_cli_read_word(cli, NULL, 0, &path, "the data directory of a hookline that does not run");
     if (status == HL_CLI_OK)
-        status = load_whole_config(cli, "store import", &config);
+        status = load_whole_config(cli, &config);
     if (status != HL_CLI_OK)
         return status;
     hl_log_setup(HL_LOG_WARN, HL_LOG_PLAIN);
     if (hl_import(config, path, &done, why, sizeof(why)) != HL_OK)
-        status = fail(cli, why);
+        status = hl_cli_fail(cli, "%s", why);
     else
         print_imported(cli, &done);
     hl_config_free(config);
@@ -164,11 +155,11 @@ int hl_cli_store_rekey(const struct hl_cli *cli)
     char why[WHY_MAX] = "";
     struct hl_config *config;
     struct hl_pg_rekeyed done;
-    int status = load_whole_config(cli, "store rekey", &config);
+    int status = load_whole_config(cli, &config);
     if (status != HL_CLI_OK)
         return status;
     if (hl_pg_rekey(config, &done, why, sizeof(why)) != HL_OK)
-        status = fail(cli, why);
+        status = hl_cli_fail(cli, "%s", why);
     else
         fprintf(cli->out, "%llu values are sealed anew; HOOKLINE_PREVIOUS_KEY can go\n",
             (unsigned long long)done.values);
@@ -248,7 +239,7 @@ static int show(const struct hl_cli *cli, const struct hl_buf *text, bool is_jso
     json_error_t error;
     json_t *status = json_loadb(text->p, text->n, 0, &error);
     if (!status)
-        return fail(cli, "the database's answer cannot be read");
+        return hl_cli_fail(cli, "the database's answer cannot be read");
     if (!is_json)
         print_status(cli, status);
     else if (json_dumpf(
@@ -268,12 +259,12 @@ int hl_cli_store_status(const struct hl_cli *cli)
     size_t count;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
     if (status == HL_CLI_OK)
-        status = load_config(cli, "store status", &config);
+        status = load_config(cli, &config);
     if (status != HL_CLI_OK)
         return status;
     hl_buf_init(&text, 0);
     if (hl_pg_status(config, &text, why, sizeof(why)) != HL_OK)
-        status = fail(cli, why);
+        status = hl_cli_fail(cli, "%s", why);
     else
         status = show(cli, &text, is_json);
     hl_buf_fini(&text);

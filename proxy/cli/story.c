@@ -194,12 +194,9 @@ int hl_cli_runs_show(const struct hl_cli *cli)
     const char *id;
     bool is_json = false;
     const struct hl_cli_option options[] = {{"--json", NULL, &is_json}};
-    size_t count;
     struct hl_cli_session *session;
     json_t *run;
-    int status = hl_cli_read_arguments(cli, options, 1, &id, 1, &count);
-    if (status == HL_CLI_OK && count != 1)
-        status = hl_cli_usage_error(cli, "it needs a run's id, or the beginning of one");
+    int status = hl_cli_read_id(cli, options, HL_ARRAY_LEN(options), HL_CLI_RUN, &id);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)

@@ -2,7 +2,6 @@
  * Promise: create prints the token and nothing else to stdout, so that a script can take it. */
 #include "cli/token.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,15 +22,17 @@ struct wish {
     int64_t expires_ms;
 };
 
-/* What is no number goes as it is: the sidecar says what is wrong with it. */
+static bool is_number(const char *text)
+{
+    uint64_t number;
+    return hl_str_to_u64(hl_str_from(text), &number) && number >= 1 && number <= HL_LIMIT_MAX;
+}
+
+/* They have been checked. */
 static json_t *limit_json(enum hl_limit limit, const char *text)
 {
-    bool is_number = limit == HL_LIMIT_MAX_RUNNING || limit == HL_LIMIT_MAX_QUEUED;
-    char *end;
-    errno = 0;
-    long long number = strtoll(text, &end, 10);
-    bool is_whole = *text && !*end && errno == 0;
-    return is_number && is_whole ? json_integer(number) : json_string(text);
+    bool is_count = limit == HL_LIMIT_MAX_RUNNING || limit == HL_LIMIT_MAX_QUEUED;
+    return is_count ? json_integer(atoll(text)) : json_string(text);
 }
 
 static json_t *request_body(const struct wish *wish)
@@ -79,6 +80,37 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
     return HL_CLI_OK;
 }
 
+/* Each fault is said; `status` is what was found before. */
+static int check_wish(struct wish *wish, const struct hl_cli *cli, int status)
+{
+    static const struct {
+        enum hl_limit limit;
+        const char *name;
+    } counts[] = {{HL_LIMIT_MAX_RUNNING, "--max-running"}, {HL_LIMIT_MAX_QUEUED, "--max-queued"}};
+    const char *rate = wish->limits[HL_LIMIT_RATE];
+    struct hl_rate parsed;
+    if (hl_cli_need(cli, "--name", wish->name) != HL_CLI_OK)
+        status = HL_CLI_USAGE;
+    if (hl_cli_need(cli, "--expires", wish->expires) != HL_CLI_OK)
+        status = HL_CLI_USAGE;
+    if (wish->expires && !hl_cli_read_time(wish->expires, 1, &wish->expires_ms))
+        status = hl_cli_usage_error(cli,
+            "--expires is a duration such as 90d, or a time such as 2027-01-31T00:00:00Z, not "
+            "\"%s\"",
+            wish->expires);
+    for (size_t i = 0; i < HL_ARRAY_LEN(counts); i++) {
+        const char *text = wish->limits[counts[i].limit];
+        if (text && !is_number(text))
+            status = hl_cli_usage_error(
+                cli, "%s is a number from 1 to %d, not \"%s\"", counts[i].name, HL_LIMIT_MAX, text);
+    }
+    if (rate && !hl_rate_parse(hl_str_from(rate), &parsed))
+        status = hl_cli_usage_error(cli,
+            "--rate is so many calls in a second, minute, hour or day, such as 100/m, not \"%s\"",
+            rate);
+    return status;
+}
+
 int hl_cli_token_create(const struct hl_cli *cli)
 {
     const char *project = NULL;
@@ -92,13 +124,7 @@ int hl_cli_token_create(const struct hl_cli *cli)
         {"--max-priority", &wish.limits[HL_LIMIT_MAX_PRIORITY], NULL}};
     size_t count;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
-    if (status == HL_CLI_OK && (!wish.name || !wish.expires))
-        status = hl_cli_usage_error(cli, "it needs --name and --expires");
-    if (wish.expires && !hl_cli_read_time(wish.expires, 1, &wish.expires_ms))
-        status = hl_cli_usage_error(cli,
-            "--expires is a duration such as 90d, or a time such as 2027-01-31T00:00:00Z, not "
-            "\"%s\"",
-            wish.expires);
+    status = check_wish(&wish, cli, status);
     if (status != HL_CLI_OK)
         return status;
     struct hl_cli_session *session;
@@ -228,11 +254,7 @@ int hl_cli_token_list(const struct hl_cli *cli)
 int hl_cli_token_revoke(const struct hl_cli *cli)
 {
     const char *id;
-    size_t count;
-    int status = hl_cli_read_arguments(cli, NULL, 0, &id, 1, &count);
-    if (status == HL_CLI_OK && count != 1)
-        status = hl_cli_usage_error(
-            cli, "it needs the id that \"token list\" shows, or its beginning; not the token");
+    int status = hl_cli_read_id(cli, NULL, 0, HL_CLI_ACCOUNT, &id);
     if (status != HL_CLI_OK)
         return status;
     struct hl_cli_session *session;

@@ -1,8 +1,41 @@
 /* wish.c - lists by their filters, page by page. */
 #include "cli/wish.h"
 
+#include <string.h>
+
+#include "store/destination.h"
+#include "store/search.h"
+
 #define PAGE_MAX  200
 #define LIMIT_MAX 1000000
+
+static bool is_reason(const char *text)
+{
+    for (int r = HL_REASON_NONE + 1; r <= HL_REASON_EXPIRED; r++)
+        if (strcmp(text, hl_run_reason_text((enum hl_run_reason)r)) == 0)
+            return true;
+    return false;
+}
+
+/* What the sidecar would say, too, but of one at a time. */
+static int check_search(const struct hl_cli_wish *w, const struct hl_cli *cli, int status)
+{
+    struct hl_status_range range;
+    char destination[HL_DESTINATION_MAX];
+    if (w->status && !hl_status_range_read(hl_str_from(w->status), &range))
+        status = hl_cli_usage_error(
+            cli, "--status is a status (404), a class (5xx) or none, not \"%s\"", w->status);
+    if (w->reason && !is_reason(w->reason))
+        status = hl_cli_usage_error(cli,
+            "--reason is app_error, timeout, upstream_unreachable, upstream_reset, bad_response, "
+            "interrupted or expired, not \"%s\"",
+            w->reason);
+    if (w->destination && hl_destination_write(destination, hl_str_from(w->destination)) == 0)
+        status = hl_cli_usage_error(cli,
+            "--destination is scheme, host and port, such as https://example.com:8443, not \"%s\"",
+            w->destination);
+    return status;
+}
 
 int hl_cli_wish_check(struct hl_cli_wish *w, const struct hl_cli *cli, int status)
 {
@@ -13,7 +46,9 @@ int hl_cli_wish_check(struct hl_cli_wish *w, const struct hl_cli *cli, int statu
         status = HL_CLI_USAGE;
     if (w->limit &&
         (!hl_str_to_u64(hl_str_from(w->limit), &limit) || limit < 1 || limit > LIMIT_MAX))
-        status = hl_cli_usage_error(cli, "--limit is a number from 1 to %d", LIMIT_MAX);
+        status = hl_cli_usage_error(
+            cli, "--limit is a number from 1 to %d, not \"%s\"", LIMIT_MAX, w->limit);
+    status = check_search(w, cli, status);
     if (w->is_async && w->is_sync)
         status = hl_cli_usage_error(cli, "--async and --sync exclude each other");
     w->left = limit;

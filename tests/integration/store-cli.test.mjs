@@ -57,7 +57,7 @@ test('a replica works with a role that owns nothing, once store migrate has let 
     const refused = await command(t, [], { ...role.env, HOOKLINE_LISTEN: '127.0.0.1:0' }, 1);
     assert.match(refused.stderr, /HOOKLINE_POSTGRES_URL: .*may not make the schema.*hookline store migrate --role/);
     const denied = await command(t, ['store', 'migrate', '--role', role.name], role.env, 1);
-    assert.match(denied.stderr, /^hookline: [^\n]*may not make the schema[^\n]*\n$/);
+    assert.match(denied.stderr, /^hookline store migrate: [^\n]*may not make the schema[^\n]*\n$/);
 
     // With this retention partitions are narrow and soon at their end, and the replica has to make more.
     const narrow = { ...db.env, HOOKLINE_KEY: '', HOOKLINE_RETENTION: '4h' };
@@ -123,7 +123,7 @@ test('a replica of a role that owns nothing drops what is past its retention', a
 test('store migrate lets no role in that is not there, and changes nothing then', async (t) => {
     const db = await postgres(t);
     const { stderr } = await command(t, ['store', 'migrate', '--role', 'nobody-at-all'], db.env, 1);
-    assert.match(stderr, /^hookline: --role: there is no role "nobody-at-all": make it first[^\n]*\n$/);
+    assert.match(stderr, /^hookline store migrate: --role: there is no role "nobody-at-all": make it first[^\n]*\n$/);
     assert.deepEqual(await db.query('SELECT FROM pg_namespace WHERE nspname = $1', [db.schema]), []);
 });
 
@@ -229,7 +229,7 @@ test('with another store they say that they are for postgres', async (t) => {
     for (const env of [{}, { HOOKLINE_STORE: 'sqlite' }, { HOOKLINE_STORE: 'memory' }]) {
         for (const word of ['migrate', 'status']) {
             const { stderr } = await command(t, ['store', word], env, 2);
-            assert.equal(stderr, `hookline: "store ${word}" is for HOOKLINE_STORE=postgres; no other store needs it\n`);
+            assert.equal(stderr, `hookline store ${word}: it is for HOOKLINE_STORE=postgres; no other store needs it\n`);
         }
     }
 });

@@ -301,7 +301,7 @@ test('an import says in one line what is wrong, and changes nothing', async (t) 
         const { stdout, stderr } = await take(database, directory, { env, code: 1 });
         assert.equal(stdout, '');
         assert.match(stderr, pattern);
-        assert.match(stderr, /^hookline: [^\n]+\n$/);
+        assert.match(stderr, /^hookline store import: [^\n]+\n$/);
         assert.equal(existsSync(join(directory, 'moved')), false);
     };
     await refused(sidecar.dataDir, /DATA_DIR: the data directory .* is in use by process \d+/);
@@ -329,9 +329,9 @@ test('an import says in one line what is wrong, and changes nothing', async (t) 
 
     const bare = await run(['store', 'import'], database.env);
     assert.equal(bare.code, 2);
-    assert.match(bare.stderr, /^hookline store import: it needs a data directory/);
+    assert.match(bare.stderr, /^hookline store import: it needs the data directory of a hookline that does not run/);
     const embeddedStore = await run(['store', 'import', elsewhere], {});
-    assert.match(embeddedStore.stderr, /"store import" is for HOOKLINE_STORE=postgres/);
+    assert.match(embeddedStore.stderr, /store import: it is for HOOKLINE_STORE=postgres/);
     assert.equal(embeddedStore.code, 2);
 });
 
@@ -341,7 +341,7 @@ test('a store of a newer hookline is refused', async (t) => {
     await sidecar.stop();
     await promisify(execFile)('sqlite3', [join(sidecar.dataDir, 'hookline.db'), 'PRAGMA user_version = 99']);
     const { stderr } = await take(database, sidecar.dataDir, { code: 1 });
-    assert.match(stderr, /^hookline: DATA_DIR: [^\n]*written by a newer hookline[^\n]*\n$/);
+    assert.match(stderr, /^hookline store import: DATA_DIR: [^\n]*written by a newer hookline[^\n]*\n$/);
 });
 
 /** A role that reads and writes the rows of a schema and owns nothing of it. */
@@ -370,7 +370,7 @@ test('what is older than the schema’s history is imported by the schema’s ow
         await all.rows(`DROP TABLE ${parts[0].name}`);
     }
     const denied = await take(all.database, dataDir, { env: clerk, code: 1 });
-    assert.match(denied.stderr, /^hookline: DATA_DIR: [^\n]* from before the schema's history: run this as the role that owns/);
+    assert.match(denied.stderr, /^hookline store import: DATA_DIR: [^\n]* from before the schema's history: run this as the role that owns/);
     assert.equal(existsSync(join(dataDir, 'moved')), false);
     assert.match((await take(all.database, dataDir)).stdout, /^imported: 0 accounts, 3 runs /);
     const a = await all.add('a', { env: clerk });
@@ -385,7 +385,7 @@ test('what comes from days to come is refused', async (t) => {
     const late = (Date.now() + 60 * 24 * 3_600_000).toString(16).padStart(12, '0').padEnd(32, '0');
     await promisify(execFile)('sqlite3', [join(all.sidecar.dataDir, 'hookline.db'), `UPDATE run SET run_id = x'${late}'`]);
     const { stderr } = await take(database, all.sidecar.dataDir, { code: 1 });
-    assert.match(stderr, /^hookline: DATA_DIR: [^\n]*holds runs of days to come[^\n]*\n$/);
+    assert.match(stderr, /^hookline store import: DATA_DIR: [^\n]*holds runs of days to come[^\n]*\n$/);
 });
 
 test('an import tries again what somebody holds', async (t) => {

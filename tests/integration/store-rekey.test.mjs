@@ -34,7 +34,7 @@ async function rekeyed(all, env) {
 async function refused(all, env) {
     const { code, stdout, stderr } = await rekey(all, env);
     assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /^hookline: [^\n]+\n$/);
+    assert.match(stderr, /^hookline store rekey: [^\n]+\n$/);
     return stderr;
 }
 
@@ -161,5 +161,5 @@ test('sealing anew says in one line what it lacks, and changes nothing', async (
     assert.match(await refused(all, { HOOKLINE_PREVIOUS_KEY: newKey() }), /there is no schema/);
     const embedded = await run(['store', 'rekey'], {});
     assert.deepEqual([embedded.code, embedded.stdout], [2, '']);
-    assert.match(embedded.stderr, /"store rekey" is for HOOKLINE_STORE=postgres/);
+    assert.match(embedded.stderr, /store rekey: it is for HOOKLINE_STORE=postgres/);
 });

@@ -7,20 +7,34 @@ static char errors[1024];
 static const char *fields[HL_CLI_TEXTS_MAX];
 static bool has_fields;
 
+static const struct hl_cli_command command = {
+    .words = "runs list", .arguments = "--text one|two|three --name NAME"};
+
+static struct hl_cli begin(char **argv)
+{
+    struct hl_cli cli = {.argv = argv, .out = stdout, .err = tmpfile()};
+    while (argv[cli.argc])
+        cli.argc++;
+    return cli;
+}
+
+static void keep_errors(struct hl_cli *cli)
+{
+    rewind(cli->err);
+    errors[fread(errors, 1, sizeof(errors) - 1, cli->err)] = '\0';
+    fclose(cli->err);
+}
+
 /* Reads `argv` with --text and --flag. */
 static int read_all(char **argv, const char **text, bool *flag, const char **words, size_t *count)
 {
     const struct hl_cli_option options[] = {
         {"--text", text, NULL}, {"--flag", NULL, flag}, {"--field", fields, &has_fields}};
-    struct hl_cli cli = {.argv = argv, .out = stdout, .err = tmpfile()};
-    while (argv[cli.argc])
-        cli.argc++;
+    struct hl_cli cli = begin(argv);
     *text = NULL;
     *flag = false;
     int status = hl_cli_read_arguments(&cli, options, 3, words, 2, count);
-    rewind(cli.err);
-    errors[fread(errors, 1, sizeof(errors) - 1, cli.err)] = '\0';
-    fclose(cli.err);
+    keep_errors(&cli);
     return status;
 }
 
@@ -71,6 +85,42 @@ Test(argument, says_everything_that_is_wrong_and_what_may_be_meant)
     cr_assert(strstr(errors, "--text is given more than once"), "%s", errors);
     cr_assert_eq(READ("--nonsense"), HL_CLI_USAGE);
     cr_assert_not(strstr(errors, "did you mean"), "%s", errors);
+}
+
+Test(argument, refuses_a_word_that_the_synopsis_does_not_have_and_says_those_it_has)
+{
+    const char *text = NULL, *word;
+    const struct hl_cli_option options[] = {{"--text", &text, NULL}};
+    struct hl_cli cli = begin((char *[]){"--text", "four", NULL});
+    cli.command = &command;
+    cr_assert_eq(hl_cli_read_word(&cli, options, 1, &word, "a thing"), HL_CLI_USAGE);
+    keep_errors(&cli);
+    cr_assert(
+        strstr(errors, "runs list: --text is one, two or three, not \"four\"\n"), "%s", errors);
+    cr_assert(strstr(errors, "runs list: it needs a thing\n"), "%s", errors);
+    text = NULL;
+    cli = begin((char *[]){"--text=two", "thing", NULL});
+    cli.command = &command;
+    cr_assert_eq(hl_cli_read_word(&cli, options, 1, &word, "a thing"), HL_CLI_OK);
+    keep_errors(&cli);
+    cr_assert_str_empty(errors);
+    cr_assert_str_eq(word, "thing");
+}
+
+Test(argument, says_once_what_is_missing_and_what_it_is)
+{
+    struct hl_cli cli = begin((char *[]){NULL});
+    cli.command = &command;
+    cr_assert_eq(hl_cli_need(&cli, "--name", "x"), HL_CLI_OK);
+    cr_assert_eq(hl_cli_need(&cli, "--name", NULL), HL_CLI_USAGE);
+    keep_errors(&cli);
+    cr_assert_str_eq(
+        errors, "hookline runs list: --name NAME is needed: what the account is called\n");
+    cli = begin((char *[]){"--name", NULL}); /* reading has said that its value is missing */
+    cli.command = &command;
+    cr_assert_eq(hl_cli_need(&cli, "--name", NULL), HL_CLI_USAGE);
+    keep_errors(&cli);
+    cr_assert_str_empty(errors);
 }
 
 Test(argument, keeps_every_value_of_an_option_that_may_be_given_again)

@@ -93,7 +93,7 @@ Test(cli, says_all_that_is_wrong_with_a_call_at_once)
         RUN("runs", "list", "--stat", "dead", "--limit=0", "--since", "soon", "--async", "--sync"),
         HL_CLI_USAGE);
     cr_assert(strstr(errors, "runs list: there is no option \"--stat\"; did you mean --state?\n"));
-    cr_assert(strstr(errors, "runs list: --limit is a number from 1 to 1000000\n"));
+    cr_assert(strstr(errors, "runs list: --limit is a number from 1 to 1000000, not \"0\"\n"));
     cr_assert(strstr(errors, "runs list: --since is a time"));
     cr_assert(strstr(errors, "runs list: --async and --sync exclude each other\n"));
     cr_assert_not(strstr(errors, "one word too many"), "%s", errors);
