@@ -6,7 +6,6 @@
  * Not here: pages of other origins (admin_answer.c), the connection to the other side (exchange.c). */
 #include "api/admin_pass.h"
 
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "api/admin_connection.h"
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "http/body_check.h"
 #include "http/problem.h"
+#include "net/address.h"
 #include "run/service.h"
 
 #define LISTING          "/_hookline/functions" /* of the function hosts: runtime/core/directory.h */
@@ -150,22 +150,9 @@ static bool begin(struct hl_admin_connection *c, const struct sockaddr *address,
     return c->answer.pass.other != NULL;
 }
 
-/* A listener on all addresses is reached at the loopback one. */
-static struct sockaddr_storage reach(const struct hl_listen_address *listen)
-{
-    struct sockaddr_storage addr = listen->addr;
-    struct sockaddr_in *in = (struct sockaddr_in *)&addr;
-    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&addr;
-    if (addr.ss_family == AF_INET && in->sin_addr.s_addr == htonl(INADDR_ANY))
-        in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    else if (addr.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
-        in6->sin6_addr = in6addr_loopback;
-    return addr;
-}
-
 void hl_admin_pass_call(struct hl_admin_connection *c, struct hl_str path)
 {
-    struct sockaddr_storage addr = reach(&c->home->view.config->listen.items[0]);
+    struct sockaddr_storage addr = hl_address_reach(&c->home->view.config->listen.items[0].addr);
     struct hl_buf request;
     if (c->method == HL_METHOD_OTHER || c->method == HL_METHOD_CONNECT ||
         c->method == HL_METHOD_TRACE) {

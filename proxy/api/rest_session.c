@@ -13,23 +13,16 @@
 #include "auth/auth.h"
 #include "base/clock.h"
 #include "config/admin_access.h"
+#include "net/address.h"
 
-/* A listener on all addresses is reached at the loopback one. */
 static void write_url(const struct hl_listen_address *listen, char *out, size_t cap)
 {
-    const struct sockaddr_in *in = (const struct sockaddr_in *)&listen->addr;
-    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&listen->addr;
-    char host[INET6_ADDRSTRLEN] = "127.0.0.1";
-    if (listen->addr.ss_family == AF_INET6) {
-        const struct in6_addr *address =
-            IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) ? &in6addr_loopback : &in6->sin6_addr;
-        inet_ntop(AF_INET6, address, host, sizeof(host));
-        snprintf(out, cap, "http://[%s]:%u/", host, ntohs(in6->sin6_port));
-        return;
-    }
-    if (in->sin_addr.s_addr != htonl(INADDR_ANY))
-        inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-    snprintf(out, cap, "http://%s:%u/", host, ntohs(in->sin_port));
+    struct sockaddr_storage addr = hl_address_reach(&listen->addr);
+    char host[HL_ADDRESS_HOST];
+    uint16_t port = addr.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&addr)->sin6_port
+                                               : ((struct sockaddr_in *)&addr)->sin_port;
+    hl_address_write_host(&addr, host);
+    snprintf(out, cap, "http://%s:%u/", host, ntohs(port));
 }
 
 /* An admin's, unless the body says otherwise. False: refused. */

@@ -3,7 +3,6 @@
  * --token-file. */
 #include "cli/call.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "cli/target.h"
 #include "config/config.h"
 #include "http/field.h"
+#include "net/address.h"
 #include "store/record.h"
 
 #define BODY_MAX ((size_t)1 << 30)
@@ -133,23 +133,6 @@ static int read_arguments(struct call *c, const char **word, const char *what)
 
 /* ---- where to ---- */
 
-/* A listener that is bound to any address is reached through the loopback one. */
-static void write_host(const struct hl_config *config, char *out, size_t cap)
-{
-    const struct sockaddr_storage *addr = &config->listen.items[0].addr;
-    const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
-    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
-    char text[INET6_ADDRSTRLEN] = "127.0.0.1";
-    bool is_six = addr->ss_family == AF_INET6;
-    if (is_six)
-        inet_ntop(AF_INET6,
-            IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) ? &in6addr_loopback : &in6->sin6_addr, text,
-            sizeof(text));
-    else if (in->sin_addr.s_addr != htonl(INADDR_ANY))
-        inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-    snprintf(out, cap, is_six ? "[%s]" : "%s", text);
-}
-
 /* `body` is taken, or NULL. */
 static int ask_project(
     struct call *c, const char *method, const char *rest, json_t *body, json_t **out)
@@ -167,7 +150,8 @@ static int ask_project(
 /* The address of the run listener here, and a token for it where one is asked for. */
 static int find_here(struct call *c)
 {
-    char host[INET6_ADDRSTRLEN + 3];
+    char host[HL_ADDRESS_HOST];
+    const struct hl_config *config = hl_cli_session_config(c->session);
     json_t *project;
     if (!hl_cli_session_has_sidecar(c->session))
         return hl_cli_fail(c->cli, "no hookline runs here (HOOKLINE_DATA_DIR says where it is; "
@@ -177,7 +161,8 @@ static int find_here(struct call *c)
         status = ask_project(c, "POST", "/dashboard-sessions",
             json_pack("{s:s}", "role", hl_role_text(HL_ROLE_INVOKE)), &c->grant);
     c->fetch.is_here = true;
-    write_host(hl_cli_session_config(c->session), host, sizeof(host));
+    struct sockaddr_storage here = hl_address_reach(&config->listen.items[0].addr);
+    hl_address_write_host(&here, host);
     long long port = json_integer_value(json_object_get(project, "run_port"));
     json_decref(project);
     c->fetch.token = json_string_value(json_object_get(c->grant, "token"));

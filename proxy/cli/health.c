@@ -3,10 +3,10 @@
 #include "cli/health.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 
 #include "cli/settings.h"
 #include "cli/socket.h"
+#include "net/address.h"
 
 #define DEADLINE_MS 3000
 #define ANSWER_MAX  4096 /* of an answer as much as says why not */
@@ -15,19 +15,6 @@ static int say(const struct hl_cli *cli, const struct hl_listen_address *listen,
 {
     fprintf(cli->err, "not ready: %s: %s\n", listen->text, what);
     return HL_CLI_FAILED;
-}
-
-/* A listener that is bound to any address is reached through the loopback one. */
-static struct sockaddr_storage reachable(const struct hl_listen_address *listen)
-{
-    struct sockaddr_storage addr = listen->addr;
-    struct sockaddr_in *in = (struct sockaddr_in *)&addr;
-    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&addr;
-    if (addr.ss_family == AF_INET && in->sin_addr.s_addr == htonl(INADDR_ANY))
-        in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    else if (addr.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
-        in6->sin6_addr = in6addr_loopback;
-    return addr;
 }
 
 /* `answer` ends with a NUL. */
@@ -54,7 +41,7 @@ static int ask(const struct hl_cli *cli, const struct hl_listen_address *listen)
     const struct hl_str request = HL_STR("GET /readyz HTTP/1.1\r\nHost: localhost\r\n"
                                          "User-Agent: hookline-health/" HL_VERSION "\r\n"
                                          "Connection: close\r\n\r\n");
-    struct sockaddr_storage addr = reachable(listen);
+    struct sockaddr_storage addr = hl_address_reach(&listen->addr);
     struct hl_cli_socket s = {.fd = -1};
     struct hl_buf answer;
     hl_buf_init(&answer, ANSWER_MAX);

@@ -5,6 +5,7 @@
 #include "net/address.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -67,6 +68,29 @@ void hl_ip_format(const struct hl_ip *ip, char out[HL_IP_TEXT])
                            ? inet_ntop(AF_INET, ip->b + sizeof v4_prefix, out, HL_IP_TEXT)
                            : inet_ntop(AF_INET6, ip->b, out, HL_IP_TEXT);
     HL_ASSERT(done);
+}
+
+struct sockaddr_storage hl_address_reach(const struct sockaddr_storage *listening)
+{
+    struct sockaddr_storage addr = *listening;
+    struct sockaddr_in *in = (struct sockaddr_in *)&addr;
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&addr;
+    if (addr.ss_family == AF_INET && in->sin_addr.s_addr == htonl(INADDR_ANY))
+        in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else if (addr.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
+        in6->sin6_addr = in6addr_loopback;
+    return addr;
+}
+
+void hl_address_write_host(const struct sockaddr_storage *addr, char out[HL_ADDRESS_HOST])
+{
+    const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+    char text[INET6_ADDRSTRLEN] = "";
+    bool is_six = addr->ss_family == AF_INET6;
+    inet_ntop(addr->ss_family, is_six ? (const void *)&in6->sin6_addr : &in->sin_addr, text,
+        sizeof(text));
+    snprintf(out, HL_ADDRESS_HOST, is_six ? "[%s]" : "%s", text);
 }
 
 /* The first `bits` bits of a and b are the same. */

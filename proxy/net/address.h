@@ -27,6 +27,13 @@ bool hl_ip_parse(struct hl_str text, struct hl_ip *out);
 /* NUL-terminated; IPv4-mapped addresses as dotted quads. */
 void hl_ip_format(const struct hl_ip *ip, char out[HL_IP_TEXT]);
 
+/* Where what listens there is reached from this machine: what is bound to any address at the loopback
+ * one. */
+struct sockaddr_storage hl_address_reach(const struct sockaddr_storage *listening);
+#define HL_ADDRESS_HOST 48
+/* "127.0.0.1", "[::1]": the host as a URL has it. Of IPv4 or IPv6. */
+void hl_address_write_host(const struct sockaddr_storage *addr, char out[HL_ADDRESS_HOST]);
+
 struct hl_cidr {
     struct hl_ip base;
     uint8_t bits; /* 0 to 128, counted in the 16-byte form */

@@ -158,3 +158,22 @@ Test(address, knows_the_machine_itself)
         cr_assert_eq(hl_ip_is_loopback(&ip), cases[i].is_loopback, "%s", cases[i].text);
     }
 }
+
+Test(address, reaches_what_listens_at_any_address_at_the_loopback_one)
+{
+    static const struct {
+        int family;
+        const char *listening, *host;
+    } cases[] = {{AF_INET, "0.0.0.0", "127.0.0.1"}, {AF_INET, "10.1.2.3", "10.1.2.3"},
+        {AF_INET6, "::", "[::1]"}, {AF_INET6, "fd00::1", "[fd00::1]"}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        struct sockaddr_storage addr = {.ss_family = (sa_family_t)cases[i].family};
+        char host[HL_ADDRESS_HOST];
+        void *bytes = cases[i].family == AF_INET ? (void *)&((struct sockaddr_in *)&addr)->sin_addr
+                                                 : &((struct sockaddr_in6 *)&addr)->sin6_addr;
+        cr_assert_eq(inet_pton(cases[i].family, cases[i].listening, bytes), 1);
+        struct sockaddr_storage there = hl_address_reach(&addr);
+        hl_address_write_host(&there, host);
+        cr_assert_str_eq(host, cases[i].host);
+    }
+}
