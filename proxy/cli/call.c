@@ -140,10 +140,7 @@ static int ask_project(
     struct hl_cli_target target;
     hl_cli_target_init(&target);
     hl_cli_target_of(&target, c->project, rest);
-    const char *text = hl_cli_target_text(&target);
-    *out = NULL;
-    int status = text ? hl_cli_ask(c->session, method, text, body, out) : HL_CLI_FAILED;
-    hl_cli_target_fini(&target);
+    int status = hl_cli_ask_target(c->session, method, &target, body, out);
     return status;
 }
 

@@ -16,9 +16,7 @@ static int print_link(struct hl_cli_session *session, const struct hl_cli *cli, 
         return HL_CLI_USAGE;
     hl_cli_target_init(&target);
     hl_cli_target_of(&target, project, "/dashboard-sessions");
-    const char *text = hl_cli_target_text(&target);
-    int status = text ? hl_cli_ask(session, "POST", text, NULL, &answer) : HL_CLI_FAILED;
-    hl_cli_target_fini(&target);
+    int status = hl_cli_ask_target(session, "POST", &target, NULL, &answer);
     const char *url = json_string_value(json_object_get(answer, "url"));
     const char *token = json_string_value(json_object_get(answer, "token"));
     if (url && token)

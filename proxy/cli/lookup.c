@@ -138,9 +138,7 @@ static int ask_for_page(struct hl_cli_session *session, enum hl_cli_thing thing,
     hl_cli_target_query(&target, "limit", "10");
     hl_cli_target_query(&target, parameter, value);
     hl_cli_target_query(&target, "cursor", cursor);
-    const char *text = hl_cli_target_text(&target);
-    int status = text ? hl_cli_ask(session, "GET", text, NULL, page) : HL_CLI_FAILED;
-    hl_cli_target_fini(&target);
+    int status = hl_cli_ask_target(session, "GET", &target, NULL, page);
     return status;
 }
 
@@ -216,8 +214,6 @@ int hl_cli_ask_about(struct hl_cli_session *session, const struct hl_cli *cli,
     hl_cli_target_path(&target, "/");
     hl_cli_target_segment(&target, id);
     hl_cli_target_path(&target, after);
-    const char *text = hl_cli_target_text(&target);
-    status = text ? hl_cli_ask(session, method, text, NULL, out) : HL_CLI_FAILED;
-    hl_cli_target_fini(&target);
+    status = hl_cli_ask_target(session, method, &target, NULL, out);
     return status;
 }

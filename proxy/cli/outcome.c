@@ -35,9 +35,7 @@ static int ask_run(struct hl_cli_session *session, const char *id, uint64_t left
     hl_cli_target_segment(&target, id);
     if (left_ms > 0)
         hl_cli_target_query(&target, "wait", left_ms < WAIT_MS ? "1" : WAIT_S);
-    const char *text = hl_cli_target_text(&target);
-    int status = text ? hl_cli_ask(session, "GET", text, NULL, run) : HL_CLI_FAILED;
-    hl_cli_target_fini(&target);
+    int status = hl_cli_ask_target(session, "GET", &target, NULL, run);
     return status;
 }
 

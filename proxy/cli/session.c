@@ -439,6 +439,22 @@ int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *t
     return status;
 }
 
+int hl_cli_ask_target(struct hl_cli_session *session, const char *method,
+    struct hl_cli_target *target, json_t *body, json_t **out)
+{
+    const char *text = hl_cli_target_text(target);
+    int status = HL_CLI_OK;
+    *out = NULL;
+    if (text) {
+        status = hl_cli_ask(session, method, text, body, out);
+    } else {
+        status = hl_cli_fail(session->cli, "out of memory");
+        json_decref(body);
+    }
+    hl_cli_target_fini(target);
+    return status;
+}
+
 int hl_cli_read(struct hl_cli_session *session, const char *target, struct hl_buf *out)
 {
     struct answer a;

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/target.h"
 
 struct hl_cli_far;
 struct hl_cli_session;
@@ -39,6 +40,10 @@ const char *hl_cli_session_project(
  * said what the answer's detail says, and the status is for exiting. */
 HL_MUST_CHECK int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *target,
     json_t *body, json_t **out);
+
+/* The same of a target that has been made for it, which is taken. */
+HL_MUST_CHECK int hl_cli_ask_target(struct hl_cli_session *session, const char *method,
+    struct hl_cli_target *target, json_t *body, json_t **out);
 
 /* GET; the answer's body as it is, owned by the caller. */
 HL_MUST_CHECK int hl_cli_read(

@@ -69,10 +69,7 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
         return HL_CLI_USAGE;
     hl_cli_target_init(&target);
     hl_cli_target_of(&target, project, "/service-accounts");
-    const char *text = hl_cli_target_text(&target);
-    int status =
-        text ? hl_cli_ask(session, "POST", text, request_body(wish), &account) : HL_CLI_FAILED;
-    hl_cli_target_fini(&target);
+    int status = hl_cli_ask_target(session, "POST", &target, request_body(wish), &account);
     if (status != HL_CLI_OK)
         return status;
     show_token(cli, account);
@@ -182,14 +179,12 @@ static void add_row(struct hl_cli_table *table, const char *project, const json_
     hl_cli_table_add(table, state_of(account));
 }
 
-static const char *list_target(
-    struct hl_cli_target *target, const char *project, const char *cursor)
+static void write_page(struct hl_cli_target *target, const char *project, const char *cursor)
 {
     hl_cli_target_init(target);
     hl_cli_target_of(target, project, "/service-accounts");
     hl_cli_target_query(target, "limit", "200");
     hl_cli_target_query(target, "cursor", cursor);
-    return hl_cli_target_text(target);
 }
 
 /* All pages. */
@@ -201,9 +196,8 @@ static int list(struct hl_cli_session *session, const struct hl_cli *cli, const 
     do {
         struct hl_cli_target target;
         json_t *page = NULL;
-        const char *text = list_target(&target, project, *cursor ? cursor : NULL);
-        status = text ? hl_cli_ask(session, "GET", text, NULL, &page) : HL_CLI_FAILED;
-        hl_cli_target_fini(&target);
+        write_page(&target, project, *cursor ? cursor : NULL);
+        status = hl_cli_ask_target(session, "GET", &target, NULL, &page);
         size_t i;
         json_t *account;
         json_array_foreach(json_object_get(page, "service_accounts"), i, account)

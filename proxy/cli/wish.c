@@ -55,7 +55,7 @@ int hl_cli_wish_check(struct hl_cli_wish *w, const struct hl_cli *cli, int statu
     return status;
 }
 
-static const char *page_target(
+static void write_page(
     struct hl_cli_target *target, const struct hl_cli_wish *w, const char *path, const char *cursor)
 {
     char limit[24];
@@ -79,7 +79,6 @@ static const char *page_target(
     if (w->until)
         hl_cli_target_query_time(target, "until", w->until_ms);
     hl_cli_target_query(target, "cursor", *cursor ? cursor : NULL);
-    return hl_cli_target_text(target);
 }
 
 int hl_cli_wish_pages(struct hl_cli_session *session, struct hl_cli_wish *w, const char *path,
@@ -91,9 +90,8 @@ int hl_cli_wish_pages(struct hl_cli_session *session, struct hl_cli_wish *w, con
         struct hl_cli_target target;
         json_t *page = NULL, *row;
         size_t i;
-        const char *text = page_target(&target, w, path, cursor);
-        status = text ? hl_cli_ask(session, "GET", text, NULL, &page) : HL_CLI_FAILED;
-        hl_cli_target_fini(&target);
+        write_page(&target, w, path, cursor);
+        status = hl_cli_ask_target(session, "GET", &target, NULL, &page);
         json_array_foreach(json_object_get(page, member), i, row)
         {
             w->left--;
