@@ -9,6 +9,7 @@ struct entry {
     uint32_t unanswered;   /* attempts in a row */
     int64_t unanswered_ms; /* when the first of them began */
     int64_t answered_ms;   /* when the last answer came; 0: none did */
+    bool is_told;          /* FAILING: the store knows */
     struct hl_health standing;
 };
 
@@ -65,21 +66,42 @@ static void stand(struct hl_healths *all, struct entry *e, enum hl_lane_health h
 {
     all->failing -= e->standing.health == HL_LANE_FAILING;
     all->failing += health == HL_LANE_FAILING;
+    e->is_told &= health == HL_LANE_FAILING;
     e->standing.health = health;
     e->standing.failing_since_ms = health == HL_LANE_FAILING ? e->unanswered_ms : 0;
 }
 
+static bool learn_of_answer(struct hl_healths *all, struct entry *e)
+{
+    if (!e || e->standing.health != HL_LANE_FAILING || !e->is_told)
+        return false;
+    e->unanswered = 0;
+    stand(all, e, HL_LANE_UNPROVEN);
+    return true;
+}
+
 bool hl_healths_learn(struct hl_healths *all, uint64_t lane, int64_t failing_since_ms)
 {
-    struct entry *e = failing_since_ms > 0 ? find(all, lane) : NULL;
+    struct entry *e = find(all, lane);
+    if (failing_since_ms == 0)
+        return learn_of_answer(all, e);
     bool is_known =
         e && (e->standing.health == HL_LANE_FAILING || e->answered_ms >= failing_since_ms);
-    if (failing_since_ms == 0 || is_known || (!e && !(e = find_or_make(all, lane))))
+    hl_healths_confirm(all, lane);
+    if (is_known || (!e && !(e = find_or_make(all, lane))))
         return false;
     e->unanswered = HL_FAILING_AFTER;
     e->unanswered_ms = failing_since_ms;
     stand(all, e, HL_LANE_FAILING);
+    e->is_told = true;
     return true;
+}
+
+void hl_healths_confirm(struct hl_healths *all, uint64_t lane)
+{
+    struct entry *e = find(all, lane);
+    if (e)
+        e->is_told = e->standing.health == HL_LANE_FAILING;
 }
 
 static void note_silence(struct hl_healths *all, struct entry *e, int64_t started_ms)

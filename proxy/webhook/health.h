@@ -25,9 +25,11 @@ struct hl_health {
 void hl_healths_init(struct hl_healths *all);
 void hl_healths_fini(struct hl_healths *all);
 
-/* A lane fails since then, as others know; 0: they do not. What was answered here since then counts more. True: it is
- * new here. */
+/* A lane fails since then, as the store knows; 0: it does not, so that one of which it was told has answered somebody
+ * else. What was answered here since then counts more. True: it is new here. */
 bool hl_healths_learn(struct hl_healths *all, uint64_t lane, int64_t failing_since_ms);
+/* The store was told that a lane fails. */
+void hl_healths_confirm(struct hl_healths *all, uint64_t lane);
 /* An attempt has ended: it was begun then, and answered after `ms`, or `is_answered` is not set. `*was_failing`: it
  * was, before. Without memory nothing is known of a lane. */
 struct hl_health hl_healths_note(struct hl_healths *all, uint64_t lane, int64_t started_ms,

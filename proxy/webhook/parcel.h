@@ -17,7 +17,7 @@
     X(SENDING, "sending", true)        /* libcurl has it; ends with its last word */               \
     X(WAITING, "waiting", false)       /* for the next attempt's time */                           \
     X(DUE, "due", false)               /* that time has come; ends when a place is free */         \
-    X(QUEUED, "queued", false)         /* its destination has as many retries as it may */         \
+    X(QUEUED, "queued", false)         /* its destination has as many attempts as it may */        \
     X(ASKING, "asking", true)          /* ATTEMPT is with the store; ends with its reply */        \
     X(RECORDING, "recording", false)   /* OUTCOME is with the store; ends with its reply */        \
     X(UNRECORDED, "unrecorded", false) /* the store could not keep it; posted again later */

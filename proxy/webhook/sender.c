@@ -5,11 +5,13 @@
  *   LEASED ─▶ backlog ─▶ SIGNING ─▶ SENDING ─┬─▶ RECORDING ─▶ gone        (RESOLVING: courier.c)
  *                           ▲                └─▶ WAITING ─▶ DUE ─▶ (QUEUED ─▶ DUE) ─▶ ASKING
  *                           └───────────────────────────────────────────────────────────┘
+ * A first attempt to a destination that fails begins in DUE, too.
  *
  * Promise: at most HOOKLINE_WEBHOOK_CONCURRENCY first attempts at once, and as many others: neither
- * waits for the other's places. What waits for a retry holds neither a body nor a place; an attempt
- * after the first is sent only after the store has it on disk; an outcome that the store cannot
- * keep is offered again until it can; nothing that was leased is forgotten.
+ * waits for the other's places. One attempt at a time is begun to a destination that fails. What waits
+ * for a retry holds neither a body nor a place; an attempt after the first is sent only after the store
+ * has it on disk; an outcome that the store cannot keep is offered again until it can; nothing that was
+ * leased is forgotten.
  * Not here: fairness between destinations (the store leases round-robin), the states' lists
  * (docket.c), how an attempt is made (courier.c, parcel.c, transfer.c), what it came to (verdict.c,
  * retry.c), the messages to the store (ledger.c). */
@@ -47,7 +49,7 @@ struct hl_sender {
     struct hl_docket docket;
     struct hl_courier courier;
     struct hl_healths healths;
-    /* Retries of those that gave their places away. */
+    /* Retries of those that gave their places away, and all attempts to destinations that fail. */
     struct hl_shares shares;
     struct hl_ledger ledger;
     struct hl_sender_gauges gauges;
@@ -165,16 +167,9 @@ static uint32_t free_for_retries(const struct hl_sender *s)
     return taken < all ? all - taken : 0;
 }
 
-/* Whether it may go on to its destination now; if not, it is in the line. One that kept its place
- * there needs no other. */
-static bool has_turn(struct hl_sender *s, struct hl_parcel *p)
+static bool is_failing(const struct hl_sender *s, const struct hl_parcel *p)
 {
-    if (!p->outcome.is_parked || p->has_turn)
-        return true;
-    p->has_turn = hl_shares_enter(&s->shares, p->lane, free_for_retries(s), &p->line);
-    if (!p->has_turn)
-        hl_docket_move(&s->docket, p, HL_PARCEL_QUEUED);
-    return p->has_turn;
+    return hl_healths_find(&s->healths, p->lane).health == HL_LANE_FAILING;
 }
 
 static void give_turn_up(struct hl_sender *s, struct hl_parcel *p)
@@ -183,6 +178,29 @@ static void give_turn_up(struct hl_sender *s, struct hl_parcel *p)
         return;
     p->has_turn = false;
     hl_shares_leave(&s->shares, p->lane);
+}
+
+/* One that kept its place at its destination needs no turn while that does not fail. Where it has begun to, the
+ * turns that others have are void but for the last. */
+static bool needs_turn(const struct hl_sender *s, const struct hl_parcel *p)
+{
+    if (!is_failing(s, p))
+        return p->outcome.is_parked && !p->has_turn;
+    return !p->has_turn || hl_shares_inside(&s->shares, p->lane) > 1;
+}
+
+/* Whether it may go on to its destination now; if not, it is in the line. */
+static bool has_turn(struct hl_sender *s, struct hl_parcel *p)
+{
+    if (!needs_turn(s, p))
+        return true;
+    give_turn_up(s, p);
+    p->has_turn = hl_shares_enter(&s->shares, p->lane, free_for_retries(s), &p->line);
+    if (p->has_turn)
+        return true;
+    hl_courier_cut(&s->courier, p); /* it may have a look-up's turn, which others wait for */
+    hl_docket_move(&s->docket, p, HL_PARCEL_QUEUED);
+    return false;
 }
 
 static void call_in(struct hl_sender *s)
@@ -194,25 +212,49 @@ static void call_in(struct hl_sender *s)
     }
 }
 
-static void start_ready(struct hl_sender *s)
+/* Its attempt is on disk, and is not begun before it has its turn. */
+static void line_up(struct hl_sender *s, struct hl_parcel *p)
 {
-    call_in(s);
-    HL_LIST_EACH_SAFE (node, &s->docket.lists[HL_PARCEL_DUE]) {
-        struct hl_parcel *p = HL_CONTAINER_OF(node, struct hl_parcel, node);
-        if (s->docket.placed_retries >= s->config->webhook_concurrency)
-            break;
-        if (p->away > 0 || !has_turn(s, p))
-            continue;
-        p->is_retry = true;
-        hl_docket_move(&s->docket, p, HL_PARCEL_ASKING);
-        hl_ledger_ask(&s->ledger, p);
-    }
+    p->is_unsent = true;
+    hl_docket_move(&s->docket, p, HL_PARCEL_DUE);
+    hl_parcel_strip(p);
+}
+
+static void begin_leased(struct hl_sender *s)
+{
     while (has_free_place(s)) {
         struct hl_parcel *p = hl_docket_adopt(&s->docket);
         if (!p)
             return;
-        hl_courier_begin(&s->courier, p, p->n);
+        if (is_failing(s, p))
+            line_up(s, p);
+        else
+            hl_courier_begin(&s->courier, p, p->n);
     }
+}
+
+/* One that goes leaves the list; others may come to its end. */
+static void begin_due(struct hl_sender *s)
+{
+    struct hl_list *due = &s->docket.lists[HL_PARCEL_DUE], *before = due;
+    while (before->next != due && s->docket.placed_retries < s->config->webhook_concurrency) {
+        struct hl_list *node = before->next;
+        struct hl_parcel *p = HL_CONTAINER_OF(node, struct hl_parcel, node);
+        if (p->away > 0) {
+            before = node;
+        } else if (has_turn(s, p)) {
+            p->is_retry = true;
+            hl_docket_move(&s->docket, p, HL_PARCEL_ASKING);
+            hl_ledger_ask(&s->ledger, p);
+        }
+    }
+}
+
+static void start_ready(struct hl_sender *s)
+{
+    begin_leased(s);
+    call_in(s);
+    begin_due(s);
 }
 
 /* As many leases as there are places that nobody has or was promised. */
@@ -246,7 +288,8 @@ static void judge(struct hl_sender *s, struct hl_parcel *p, const struct hl_tran
     o->failing_since_ms = now.failing_since_ms;
 }
 
-/* How long until the next attempt. A long wait is the store's. */
+/* How long until the next attempt. A long wait is the store's, and so is every one for a destination that
+ * fails: the store gives out one of its deliveries at a time. */
 static uint64_t plan_next(
     struct hl_sender *s, struct hl_parcel *p, const struct hl_transfer_result *result)
 {
@@ -255,7 +298,7 @@ static uint64_t plan_next(
     uint64_t delay_ms =
         hl_retry_delay_ms(&s->config->schedule, p->n, result->retry_after_ms, random);
     p->outcome.next_ms = hl_clock_wall_ms() + (int64_t)delay_ms;
-    p->outcome.puts_off = delay_ms > HL_RETRY_DELAY_MAX_MS;
+    p->outcome.puts_off = delay_ms > HL_RETRY_DELAY_MAX_MS || p->outcome.health == HL_LANE_FAILING;
     return delay_ms;
 }
 
@@ -305,7 +348,7 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p);
 static void on_recorded(struct hl_sender *s, struct hl_parcel *p);
 static void on_stop(struct hl_sender *s);
 
-/* What others have found out, or an earlier process. */
+/* What others have found out, or an earlier process; not what the store has not been told yet. */
 static void learn(struct hl_sender *s, const struct hl_leased *l)
 {
     if (!hl_healths_learn(&s->healths, l->lane, l->failing_since_ms))
@@ -371,6 +414,9 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p)
         abandon(s, p);
     } else if (rc != HL_OK) {
         hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, AGAIN_MS);
+    } else if (needs_turn(s, p)) { /* its destination has begun to fail meanwhile */
+        p->n = p->ask.n;
+        line_up(s, p);
     } else {
         hl_docket_move(&s->docket, p, HL_PARCEL_SIGNING);
         hl_courier_begin(&s->courier, p, p->ask.n);
@@ -383,6 +429,9 @@ static void on_recorded(struct hl_sender *s, struct hl_parcel *p)
 {
     p->away--;
     HL_CRASH_POINT(OUTCOME_COMMITTED);
+    if (p->outcome.m.rc == HL_OK && p->outcome.verdict != HL_ATTEMPT_ABANDONED &&
+        p->outcome.health == HL_LANE_FAILING)
+        hl_healths_confirm(&s->healths, p->lane);
     if (p->state == HL_PARCEL_RECORDING && is_passing(p->outcome.m.rc) && !s->is_stopping) {
         hl_docket_move_for(&s->docket, p, HL_PARCEL_UNRECORDED, AGAIN_MS);
         return;

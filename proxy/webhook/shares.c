@@ -139,6 +139,12 @@ void hl_shares_note(struct hl_shares *s, uint64_t lane)
     hl_list_push_back(&s->lines[!is_proven], &share->node);
 }
 
+uint32_t hl_shares_inside(const struct hl_shares *s, uint64_t lane)
+{
+    const struct share *share = find(s, lane);
+    return share ? share->inside : 0;
+}
+
 bool hl_shares_has_line(const struct hl_shares *s, uint64_t lane)
 {
     const struct share *share = find(s, lane);

@@ -31,6 +31,8 @@ void hl_shares_leave(struct hl_shares *s, uint64_t lane);
 struct hl_list *hl_shares_next(struct hl_shares *s, uint32_t free);
 /* A lane's health may be another. */
 void hl_shares_note(struct hl_shares *s, uint64_t lane);
+/* How many of a lane are inside. */
+uint32_t hl_shares_inside(const struct hl_shares *s, uint64_t lane);
 bool hl_shares_has_line(const struct hl_shares *s, uint64_t lane);
 
 #endif

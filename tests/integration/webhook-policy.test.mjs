@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import { atEnd } from './lib/cleanup.mjs';
 import { test } from './lib/case.mjs';
+import { postgres } from './lib/postgres.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { control } from './lib/rest.mjs';
 import { run } from './lib/sidecar.mjs';
@@ -114,6 +115,52 @@ test('a destination that never answers is failing, and is well with the first an
     assert.equal(lines(/is failing/).length, 1);
     await until('none is', async () => (await s.sidecar.metric('hookline_webhook_destinations_failing')) === 0);
 });
+
+/** All attempts of these runs' deliveries that have ended: when, in ms since the epoch. */
+async function endedAttempts({ sidecar }, ids) {
+    const ask = control(sidecar);
+    const records = [];
+    for (const id of ids) records.push((await ask('GET', `/v2/projects/p/apps/a/runs/${id}`)).json());
+    const attempts = records.flatMap(({ deliveries }) => deliveries?.[0]?.attempts ?? []);
+    return attempts
+        .filter((attempt) => attempt.ended_at)
+        .map((attempt) => ({ began: Date.parse(attempt.started_at), ended: Date.parse(attempt.ended_at) }));
+}
+
+const SILENCES = {
+    'never answers': (x) => x.gone,
+    'takes a while and hangs up': async (x) => {
+        await sleep(150);
+        x.reset();
+    },
+};
+
+for (const store of ['sqlite', 'memory', 'postgres'])
+    for (const [name, answer] of Object.entries(SILENCES))
+        test(`once a destination that ${name} is failing, one attempt at a time is begun, in ${store}`, { limit: 120_000 }, async (t) => {
+            const env = { HOOKLINE_WEBHOOK_TIMEOUT: '400ms', HOOKLINE_WEBHOOK_SCHEDULE: '50ms,100ms,200ms' };
+            if (store === 'postgres') Object.assign(env, (await postgres(t)).env);
+            if (store === 'memory') env.HOOKLINE_STORE = store;
+            const s = await stage(t, { env });
+            s.receiver.script('/hook', answer);
+            const query = { async: 'true', webhookEndpoint: s.receiver.url() };
+            const ids = [];
+            for (let i = 0; i < 60; i++) ids.push((await s.call(RUN, { query })).id);
+            const noted = await until('it is failing', () => s.sidecar.log.find(({ msg }) => /is failing/.test(msg)), 60_000);
+            let later;
+            await until(
+                'ten more have ended',
+                async () => {
+                    const all = await endedAttempts(s, ids);
+                    later = all.filter(({ began }) => began > Date.parse(noted.time)).sort((a, b) => a.began - b.began);
+                    return later.length >= 10;
+                },
+                60_000,
+            );
+            // times are whole milliseconds, of two clocks
+            for (const [i, { began }] of later.entries())
+                if (i > 0) assert.ok(began >= later[i - 1].ended - 20, JSON.stringify(later));
+        });
 
 const MISBEHAVIOURS = {
     'answers with 10 MiB': (x) => x.send(404, {}, Buffer.alloc(10 << 20, 'x')),

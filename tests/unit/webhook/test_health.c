@@ -88,6 +88,24 @@ Test(health, is_learned_where_nothing_was_answered_since)
     cr_assert_eq(all.failing, 1);
 }
 
+Test(health, ends_when_the_store_that_was_told_knows_of_it_no_more)
+{
+    for (int i = 0; i < HL_FAILING_AFTER; i++)
+        silence(7, 5000);
+    cr_assert_not(hl_healths_learn(&all, 7, 0), "it was not told yet");
+    cr_assert_eq(hl_healths_find(&all, 7).health, HL_LANE_FAILING);
+    hl_healths_confirm(&all, 7);
+    cr_assert(hl_healths_learn(&all, 7, 0));
+    cr_assert_eq(hl_healths_find(&all, 7).health, HL_LANE_UNPROVEN);
+    cr_assert_eq(all.failing, 0);
+    cr_assert_eq(silence(7, 6000).health, HL_LANE_UNPROVEN, "it is counted anew");
+    cr_assert(hl_healths_learn(&all, 7, 6500), "another one says so");
+    cr_assert(hl_healths_learn(&all, 7, 0));
+    hl_healths_confirm(&all, 7);
+    hl_healths_confirm(&all, 8);
+    cr_assert_eq(all.n, 1);
+}
+
 Test(health, of_too_many_the_one_heard_of_least_lately_is_forgotten)
 {
     hl_healths_learn(&all, 1, 500);

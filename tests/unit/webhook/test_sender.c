@@ -777,6 +777,22 @@ Test(sender, goes_by_what_the_store_knows_of_a_destination)
     cr_assert_eq(find(1, 1)->failing_since_ms, 5000);
 }
 
+Test(sender, leaves_every_wait_for_a_destination_that_fails_to_the_store)
+{
+    char url[64];
+    start();
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/drop", receiver.port);
+    struct hl_leased *l = make_leased(1, url, "");
+    l->failing_since_ms = 5000;
+    give(l);
+    wait_for_outcomes(1);
+    cr_assert_eq(find(1, 1)->verdict, HL_ATTEMPT_RETRY);
+    cr_assert(find(1, 1)->puts_off);
+    cr_assert_leq(find(1, 1)->next_ms - find(1, 1)->ended_ms, 1000);
+    stop_now(10000);
+    cr_assert_eq(store.told, 1, "there is nothing to be given back");
+}
+
 Test(sender, says_nothing_of_a_destination_that_was_not_asked)
 {
     start();
