@@ -3,19 +3,16 @@
 #include "run/again.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "body/spool.h"
-#include "http/byte.h"
+#include "http/retry_after.h"
 #include "run/stream.h"
 
-#define MOST_DELAY_MS  UINT64_C(300000)
-#define LATEST_MS      (INT64_C(12) * 60 * 60 * 1000) /* after the first attempt's beginning */
-#define SECONDS_DIGITS 9
+#define MOST_DELAY_MS UINT64_C(300000)
+#define LATEST_MS     (INT64_C(12) * 60 * 60 * 1000) /* after the first attempt's beginning */
 
 uint64_t hl_again_delay_ms(uint64_t first_ms, uint32_t n, uint32_t random)
 {
@@ -28,50 +25,13 @@ uint64_t hl_again_delay_ms(uint64_t first_ms, uint32_t n, uint32_t random)
     return delay_ms - spread_ms + random % (spread_ms + 1);
 }
 
-static uint64_t read_seconds(struct hl_str value)
-{
-    uint64_t seconds = 0;
-    for (size_t i = 0; i < value.n; i++) {
-        if (!hl_byte_is(value.p[i], HL_BYTE_DIGIT))
-            return 0;
-        seconds = seconds * 10 + (uint64_t)(value.p[i] - '0');
-    }
-    return seconds * 1000;
-}
-
-static uint64_t read_date(struct hl_str value, int64_t now_ms)
-{
-    char text[40];
-    struct tm tm = {0};
-    if (value.n >= sizeof(text))
-        return 0;
-    memcpy(text, value.p, value.n);
-    text[value.n] = '\0';
-    const char *end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-    if (!end || *end != '\0')
-        return 0;
-    int64_t left_ms = (int64_t)timegm(&tm) * 1000 - now_ms;
-    return left_ms > 0 ? (uint64_t)left_ms : 0;
-}
-
-uint64_t hl_again_read_retry_after(struct hl_str value, int64_t now_ms)
-{
-    if (value.n == 0)
-        return 0;
-    bool is_date = !hl_byte_is(value.p[0], HL_BYTE_DIGIT);
-    if (!is_date && value.n > SECONDS_DIGITS)
-        return MOST_DELAY_MS;
-    return is_date ? read_date(value, now_ms) : read_seconds(value);
-}
-
 void hl_again_note(struct hl_run *run, const struct hl_head *head)
 {
     if (!hl_run_is_async(run) || head->status < HL_RETRY_STATUS_LEAST)
         return;
     for (size_t i = 0; i < head->field_count; i++)
         if (hl_str_eq_nocase(head->fields[i].name, HL_STR("retry-after")))
-            run->retry_after_ms =
-                hl_again_read_retry_after(head->fields[i].value, hl_clock_wall_ms());
+            run->retry_after_ms = hl_retry_after_ms(head->fields[i].value, hl_clock_wall_ms());
 }
 
 static bool is_meant(const struct hl_retry_on *on, enum hl_run_reason reason, uint16_t http_status)

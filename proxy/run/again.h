@@ -19,7 +19,5 @@ void hl_again_put_off(struct hl_run *run, enum hl_run_reason reason, uint64_t de
 /* Before attempt n + 1: doubled for each, at most five minutes, with a spread that keeps the runs of one
  * outage from coming back in one moment. `random`: any number. */
 uint64_t hl_again_delay_ms(uint64_t first_ms, uint32_t n, uint32_t random);
-/* Retry-After: seconds or a date; 0: there is none, or it is neither (RFC 9110 10.2.3). */
-uint64_t hl_again_read_retry_after(struct hl_str value, int64_t now_ms);
 
 #endif

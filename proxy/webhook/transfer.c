@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "http/retry_after.h"
 #include "net/guard.h"
 
 /* This much of a receiver's body is read, and thrown away, because a connection whose response was
@@ -119,7 +120,7 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
     bool is_whole = whole.n > 0;
     t->envelope = is_whole ? NULL : envelope;
     t->opened = t->refused = t->requests = 0;
-    t->head_size = t->received = 0;
+    t->head_size = t->received = t->retry_after_ms = 0;
     t->body_n = 0;
     t->name_us = -1;
     t->has_head = t->is_body_broken = t->wants_addresses = false;
@@ -279,6 +280,20 @@ static void answer_began(struct hl_transfer *t)
         hl_list_push_back(t->settings->answered, &t->node);
 }
 
+/* CURLINFO_RETRY_AFTER does not tell one that is too large from none, and takes some numbers for dates. */
+static void note_retry_after(struct hl_transfer *t, struct hl_str line)
+{
+    const struct hl_str name = HL_STR("retry-after:");
+    if (hl_str_starts_with(line, HL_STR("HTTP/")))
+        t->retry_after_ms = 0;
+    if (line.n < name.n || !hl_str_eq_nocase((struct hl_str){line.p, name.n}, name))
+        return;
+    struct hl_str value = {line.p + name.n, line.n - name.n};
+    while (value.n > 0 && (value.p[value.n - 1] == '\n' || value.p[value.n - 1] == '\r'))
+        value.n--;
+    t->retry_after_ms = hl_retry_after_ms(hl_str_trim(value), hl_clock_wall_ms());
+}
+
 static size_t on_header(char *line, size_t size, size_t n, void *arg)
 {
     struct hl_transfer *t = arg;
@@ -286,6 +301,8 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
     t->head_size += len;
     if (t->head_size > HEAD_MAX)
         return 0;
+    if (!t->has_head) /* later ones are trailers */
+        note_retry_after(t, (struct hl_str){line, len});
     if (len <= 2 && (line[0] == '\r' || line[0] == '\n')) {
         long status = 0;
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -327,9 +344,7 @@ void hl_transfer_read_result(
         long status = 0;
         curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
         out->http_status = (uint16_t)status;
-        curl_off_t seconds = 0;
-        curl_easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &seconds);
-        out->retry_after_ms = seconds > 0 ? (uint64_t)seconds * 1000 : 0;
+        out->retry_after_ms = t->retry_after_ms;
     } else if (t->refused > 0 && t->opened == 0) {
         out->is_permanent = true;
         memcpy(out->address, t->refused_address, sizeof out->address);

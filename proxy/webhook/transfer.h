@@ -40,10 +40,11 @@ struct hl_transfer {
     uint32_t opened, refused;     /* sockets, by the address guard */
     uint32_t requests;            /* of this attempt: more than one is refused */
     char refused_address[HL_IP_TEXT];
-    uint64_t head_size; /* bytes of the receiver's heads */
-    uint64_t received;  /* bytes of its body */
-    int32_t name_us;    /* how long the look-up took; -1: there was none. The owner's to set */
-    uint32_t body_n;    /* of what is kept of the answer's body */
+    uint64_t head_size;      /* bytes of the receiver's heads */
+    uint64_t received;       /* bytes of its body */
+    uint64_t retry_after_ms; /* what its last head asks for; 0: nothing */
+    int32_t name_us;         /* how long the look-up took; -1: there was none. The owner's to set */
+    uint32_t body_n;         /* of what is kept of the answer's body */
     char body[HL_REPORT_BODY_MAX];
     bool has_head;            /* a final response's head came whole: its status counts */
     bool is_body_broken;      /* the envelope could not be read */

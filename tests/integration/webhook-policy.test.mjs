@@ -79,6 +79,22 @@ test('Retry-After puts the next attempt off, up to the longest delay of the sche
     assert.ok(first >= 1_995 && second >= 6_995, `${gaps(times)}`);
 });
 
+test('Retry-After counts however large its number is, and one that looks like a date is a number', { limit: 90_000 }, async (t) => {
+    const s = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_RETRY_ON: '503', HOOKLINE_WEBHOOK_SCHEDULE: '100ms,3s', HOOKLINE_WEBHOOK_ATTEMPTS: '2' },
+    });
+    for (const asked of ['9'.repeat(30), '18446744073709552', '20010101', 'Fri, 31 Dec 9999 23:59:59 GMT']) {
+        const times = [];
+        s.receiver.script('/hook', async (x) => {
+            times.push(Date.now());
+            await x.send(503, { 'Retry-After': asked });
+        });
+        await finalDelivery(s, s.receiver.url());
+        assert.equal(times.length, 2);
+        assert.ok(gaps(times)[0] >= 2_995, `${asked}: ${gaps(times)}`);
+    }
+});
+
 test('what waits in the store for its next attempt waits on after a kill', { limit: 90_000 }, async (t) => {
     const s = await stage(t, { env: { HOOKLINE_WEBHOOK_SCHEDULE: '8s' } });
     const times = [];
