@@ -28,6 +28,8 @@
 /* The verdict stands with the head of the answer. The rest is waited for this long, because a
  * connection whose answer was read whole can be used again. */
 #define LINGER_MS 1000
+/* A receiver that has answered already, and takes nothing of the request for this long, wants no more of it. */
+#define STALL_MS 5000
 
 static enum hl_err set_up(
     struct hl_courier *c, const struct hl_config *config, char *why, size_t why_len);
@@ -415,7 +417,17 @@ static void finish(struct hl_courier *c, struct hl_transfer *t, CURLcode code)
     c->on_end(c->self, p, &result);
 }
 
-/* A receiver that answers early may still want the rest of the request. */
+/* A receiver that answers early may still want the rest of the request, if that is no refusal (RFC 9112 9.5). */
+static bool wants_more(struct hl_transfer *t, uint64_t now)
+{
+    uint64_t sent = hl_transfer_sent(t);
+    if (sent > t->sent) {
+        t->sent = sent;
+        t->moved_ms = now;
+    }
+    return sent < t->size && hl_transfer_status(t) < 300 && now < t->moved_ms + STALL_MS;
+}
+
 static void cut_answered(struct hl_courier *c)
 {
     uint64_t now = hl_clock_mono_ms();
@@ -423,7 +435,7 @@ static void cut_answered(struct hl_courier *c)
         struct hl_transfer *t = HL_CONTAINER_OF(node, struct hl_transfer, node);
         if (now < t->answered_ms + LINGER_MS)
             return;
-        if (hl_transfer_is_sent(t)) {
+        if (!wants_more(t, now)) {
             finish(c, t, CURLE_OPERATION_TIMEDOUT);
             continue;
         }

@@ -275,7 +275,8 @@ static int on_seek(void *arg, curl_off_t offset, int origin)
 static void answer_began(struct hl_transfer *t)
 {
     t->has_head = true;
-    t->answered_ms = hl_clock_mono_ms();
+    t->answered_ms = t->moved_ms = hl_clock_mono_ms();
+    t->sent = hl_transfer_sent(t);
     if (t->settings->answered)
         hl_list_push_back(t->settings->answered, &t->node);
 }
@@ -304,9 +305,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
     if (!t->has_head) /* later ones are trailers */
         note_retry_after(t, (struct hl_str){line, len});
     if (len <= 2 && (line[0] == '\r' || line[0] == '\n')) {
-        long status = 0;
-        curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-        if (status >= 200 && !t->has_head)
+        if (hl_transfer_status(t) >= 200 && !t->has_head)
             answer_began(t);
     }
     return len;
@@ -322,11 +321,18 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
     return t->received <= DRAIN_MAX ? size * n : CURL_WRITEFUNC_ERROR;
 }
 
-bool hl_transfer_is_sent(const struct hl_transfer *t)
+uint64_t hl_transfer_sent(const struct hl_transfer *t)
 {
     curl_off_t sent = 0;
     curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-    return (uint64_t)sent >= t->size;
+    return (uint64_t)sent;
+}
+
+uint16_t hl_transfer_status(const struct hl_transfer *t)
+{
+    long status = 0;
+    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    return (uint16_t)status;
 }
 
 static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out);
@@ -341,9 +347,7 @@ void hl_transfer_read_result(
         snprintf(out->error, sizeof out->error,
             "body_unreadable: the kept response is missing or damaged");
     } else if (t->has_head) {
-        long status = 0;
-        curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-        out->http_status = (uint16_t)status;
+        out->http_status = hl_transfer_status(t);
         out->retry_after_ms = t->retry_after_ms;
     } else if (t->refused > 0 && t->opened == 0) {
         out->is_permanent = true;

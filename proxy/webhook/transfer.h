@@ -33,6 +33,8 @@ struct hl_transfer {
     uint64_t lookup_us;      /* when that began, monotonic */
     bool wants_addresses;    /* it ended for the lack of them */
     uint64_t answered_ms;    /* monotonic; when the head came */
+    uint64_t sent;           /* of the request's body, when that was last looked at */
+    uint64_t moved_ms;       /* monotonic; when it was less before */
 
     /* private: one attempt's */
     const struct hl_transfer_settings *settings;
@@ -83,8 +85,10 @@ HL_MUST_CHECK bool hl_transfer_ask_for_address(struct hl_transfer *t, const stru
  * it; empty: nothing was. */
 void hl_transfer_write_address(const struct hl_transfer *t, char out[HL_REPORT_ADDRESS_MAX + 1]);
 
-/* Has libcurl given all of the request's body to the connection? */
-bool hl_transfer_is_sent(const struct hl_transfer *t);
+/* How much of the request's body libcurl has given to the connection. */
+uint64_t hl_transfer_sent(const struct hl_transfer *t);
+/* Of the answer whose head has come. */
+uint16_t hl_transfer_status(const struct hl_transfer *t);
 
 struct hl_transfer_result {
     uint16_t http_status; /* 0: no response head */

@@ -1,8 +1,11 @@
 // The retry table of contract 5: which outcomes are tried again, how often and how soon.
 import assert from 'node:assert/strict';
+import net from 'node:net';
 import { test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
+import { control } from './lib/rest.mjs';
 import { RUN, stage } from './lib/stage.mjs';
-import { until } from './lib/until.mjs';
+import { sleep, until } from './lib/until.mjs';
 
 const SLACK_MS = 1500; // scheduling, TLS-less connection set-up, sanitizers
 
@@ -218,6 +221,68 @@ test('a response’s body that does not end keeps no place: the verdict stands w
     await call(RUN, { query: { webhookEndpoint: receiver.url('/next') } });
     await receiver.delivered('/next');
     assert.equal(receiver.deliveries('/drip').length, 1);
+});
+
+/** The webhook of a run whose answer has 10 MiB, to a receiver that says `status` to the head; then `read` has its socket. */
+async function stageEarlyAnswer(t, status, read) {
+    const server = net.createServer((socket) => {
+        socket.on('error', () => {});
+        socket.once('data', (head) => {
+            socket.pause();
+            socket.write(`HTTP/1.1 ${status} Early\r\nContent-Length: 0\r\n\r\n`);
+            read?.(socket, head);
+        });
+    });
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const sockets = new Set();
+    server.on('connection', (socket) => sockets.add(socket));
+    atEnd(t, () => {
+        for (const socket of sockets) socket.destroy();
+        server.close();
+    });
+    const { call, sidecar } = await stage(t, {
+        env: { HOOKLINE_WEBHOOK_TIMEOUT: '5m' },
+        app: (x) => x.send(200, { 'Content-Type': 'text/plain' }, Buffer.alloc(10 << 20, 'x')),
+    });
+    const { id } = await call(RUN, { query: { webhookEndpoint: `http://127.0.0.1:${server.address().port}/` } });
+    return () =>
+        until(
+            'the delivery is final',
+            async () => {
+                const { deliveries } = (await control(sidecar)('GET', `/v2/projects/p/apps/a/runs/${id}`)).json();
+                return deliveries?.[0]?.state !== 'pending' && deliveries?.[0];
+            },
+            60_000,
+        );
+}
+
+for (const [status, state] of [[200, 'delivered'], [500, 'dead']])
+    test(`a receiver that answers ${status} before 10 MiB that it never reads keeps no place: its answer counts`, { limit: 90_000 }, async (t) => {
+        const final = await (await stageEarlyAnswer(t, status))();
+        assert.equal(final.state, state);
+        assert.deepEqual(final.attempts.map((attempt) => attempt.status_code), [status]);
+    });
+
+test('a receiver that answers 200 at once and reads slowly gets the whole body', { limit: 120_000 }, async (t) => {
+    const end = Buffer.from('"}'); // of the envelope
+    let [size, tail, ms] = [0, Buffer.alloc(0), 0];
+    const settle = await stageEarlyAnswer(t, 200, async (socket, head) => {
+        const began = Date.now();
+        const take = (bytes) => {
+            size += bytes.length;
+            tail = Buffer.concat([tail, bytes]).subarray(-end.length);
+        };
+        take(head);
+        for (; size < 10 << 20 || !tail.equals(end); await sleep(100)) {
+            if (socket.destroyed) break;
+            const bytes = socket.read(256 << 10) ?? socket.read();
+            if (bytes) take(bytes);
+        }
+        ms = Date.now() - began;
+    });
+    assert.equal((await settle()).state, 'delivered');
+    await until('all has come', () => ms > 0, 60_000);
+    assert.ok(size > 10 << 20 && tail.equals(end), `${size} bytes`);
 });
 
 for (const [what, fields] of [
