@@ -149,6 +149,31 @@ test('destinations that fail come first, with since when and why', async (t) => 
     assert.equal(new URLSearchParams(new URL(page.url()).hash.split('?')[1]).get('to'), 'https://failing.example:8443');
 });
 
+test('a destination that refused every attempt of the last hour is marked as one that fails is, and comes next', async (t) => {
+    const [good, failing] = destinations('/destinations').destinations;
+    const refusing = {
+        ...good,
+        destination: 'https://refusing.example',
+        last_hour: { attempts: 3, delivered: 0, success_rate: 0, p95_ms: null },
+        last_status_code: 500,
+        last_error: 'status 500',
+    };
+    const idle = { ...good, destination: 'https://idle.example', last_hour: { attempts: 0, delivered: 0, success_rate: null, p95_ms: null } };
+    const amend = (path, json) => (path.endsWith('/destinations') ? { destinations: [good, idle, refusing, failing], next_cursor: null } : json);
+    const { page } = await scene(t, { amend, hash: '#/destinations' });
+    const rows = page.locator('tbody tr');
+    await rows.nth(3).waitFor();
+    const text = async (i) => (await rows.nth(i).innerText()).replace(/\s+/g, ' ');
+    assert.match(await text(0), /^https:\/\/failing\.example:8443 failing since /);
+    assert.match(await text(1), /^https:\/\/refusing\.example none delivered in the last hour Last error: status 500 /);
+    const color = (i, name) => rows.nth(i).locator(name).first().evaluate((e) => getComputedStyle(e).color);
+    assert.equal(await color(1, '.badge'), await color(0, '.badge'));
+    assert.equal(await color(1, '.sub.error'), await color(0, '.sub.error'));
+    for (const i of [2, 3]) assert.equal(await rows.nth(i).locator('.badge').count(), 0);
+    await page.getByText('4 destinations, 1 failing').waitFor();
+    await assertAccessible(page, 'destinations of which one refuses');
+});
+
 test('destinations can be read on a small screen', async (t) => {
     const viewport = { width: 360, height: 700 };
     const { page } = await scene(t, { amend: destinations, hash: '#/destinations', viewport });

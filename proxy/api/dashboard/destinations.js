@@ -61,9 +61,15 @@ async function readAll(pages, signal) {
     return { all, hasMore: cursor !== null };
 }
 
+/** It was tried in the last hour, and nothing was delivered: it may answer, but never with success. */
+function isFruitless(row) {
+    return row.last_hour.success_rate === 0;
+}
+
 function worstFirst(a, b) {
     return (
         Number(Boolean(b.failing_since)) - Number(Boolean(a.failing_since)) ||
+        Number(isFruitless(b)) - Number(isFruitless(a)) ||
         b.pending - a.pending ||
         a.destination.localeCompare(b.destination)
     );
@@ -106,11 +112,13 @@ function listOf({ destination: to, ...row }, state) {
     return row[state] ? h('a', { href: address, 'aria-label': name }, number(row[state])) : '0';
 }
 
-/** That it fails, since when; and why an attempt failed last, whenever that was. */
+/** That it fails, since when, or that nothing gets there; and why an attempt failed last, whenever that was. */
 function showTrouble(row) {
+    const isBad = row.failing_since || isFruitless(row);
     return [
         row.failing_since ? h('p', {}, badge('failure', 'failing'), ' since ', time(row.failing_since)) : null,
-        row.last_error ? h(`span.sub${row.failing_since ? '.error' : ''}`, {}, `Last error: ${visible(row.last_error)}`) : null,
+        isBad && !row.failing_since ? h('p', {}, badge('failure', 'none delivered'), ' in the last hour') : null,
+        row.last_error ? h(`span.sub${isBad ? '.error' : ''}`, {}, `Last error: ${visible(row.last_error)}`) : null,
     ];
 }
 
