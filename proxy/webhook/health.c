@@ -128,6 +128,23 @@ struct hl_health hl_healths_note(struct hl_healths *all, uint64_t lane, int64_t 
     return e->standing;
 }
 
+bool hl_healths_recall(struct hl_healths *all, uint64_t lane, uint32_t n, int64_t since_ms)
+{
+    struct entry *e = n > 0 ? find(all, lane) : NULL;
+    if (!e || e->unanswered == 0 || e->answered_ms > 0 || e->standing.health == HL_LANE_FAILING)
+        return false;
+    e->unanswered += n;
+    e->unanswered_ms = since_ms;
+    if (e->unanswered >= HL_FAILING_AFTER)
+        stand(all, e, HL_LANE_FAILING);
+    return e->standing.health == HL_LANE_FAILING;
+}
+
+bool hl_healths_knows(const struct hl_healths *all, uint64_t lane)
+{
+    return find(all, lane) != NULL;
+}
+
 struct hl_health hl_healths_find(const struct hl_healths *all, uint64_t lane)
 {
     const struct entry *e = find(all, lane);

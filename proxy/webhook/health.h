@@ -34,6 +34,11 @@ void hl_healths_confirm(struct hl_healths *all, uint64_t lane);
  * was, before. Without memory nothing is known of a lane. */
 struct hl_health hl_healths_note(struct hl_healths *all, uint64_t lane, int64_t started_ms,
     bool is_answered, uint64_t ms, bool *was_failing);
+/* Before the first attempt that was noted here, `n` others in a row had no answer, since then. True: it fails, which is
+ * new. Where one had an answer meanwhile it is of no interest. */
+bool hl_healths_recall(struct hl_healths *all, uint64_t lane, uint32_t n, int64_t since_ms);
+/* Whether any attempt was noted. */
+bool hl_healths_knows(const struct hl_healths *all, uint64_t lane);
 struct hl_health hl_healths_find(const struct hl_healths *all, uint64_t lane);
 
 #endif

@@ -27,6 +27,7 @@
 #include "loop/thread.h"
 #include "webhook/courier.h"
 #include "webhook/ledger.h"
+#include "webhook/recollection.h"
 #include "webhook/retry.h"
 #include "webhook/shares.h"
 #include "webhook/verdict.h"
@@ -52,6 +53,7 @@ struct hl_sender {
     /* Retries of those that gave their places away, and all attempts to destinations that fail. */
     struct hl_shares shares;
     struct hl_ledger ledger;
+    struct hl_recollections recollections;
     struct hl_sender_gauges gauges;
 
     struct hl_msg stop, cut;
@@ -82,6 +84,7 @@ enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *conf
     s->cut.type = MSG_CUT;
     hl_mailbox_init(&s->box, wake, s);
     hl_ledger_init(&s->ledger, store, &s->box);
+    hl_recollections_init(&s->recollections, store, &s->box);
     hl_docket_init(&s->docket, &s->gauges);
     hl_healths_init(&s->healths);
     hl_shares_init(&s->shares, config->webhook_per_host, &s->healths);
@@ -270,19 +273,26 @@ static void give_credit(struct hl_sender *s)
 
 /* --- an attempt ends ------------------------------------------------------------------------- */
 
+static void note_change(struct hl_sender *s, uint64_t lane)
+{
+    hl_counter_set(&s->gauges.failing, s->healths.failing);
+    hl_shares_note(&s->shares, lane);
+}
+
 /* What is said of the destination; that something of ours cannot be sent says nothing of it. */
 static void judge(struct hl_sender *s, struct hl_parcel *p, const struct hl_transfer_result *result)
 {
     struct hl_attempt_outcome *o = &p->outcome;
     struct hl_health now = hl_healths_find(&s->healths, p->lane);
     if (!result->is_permanent && !result->is_ours) {
-        bool was_failing;
+        bool was_failing, is_first = !hl_healths_knows(&s->healths, p->lane);
         uint64_t ms = (hl_clock_mono_us() - p->started_us) / 1000;
         now = hl_healths_note(
             &s->healths, p->lane, p->started_ms, result->http_status > 0, ms, &was_failing);
         hl_verdict_note_health(p, now, was_failing, result);
-        hl_counter_set(&s->gauges.failing, s->healths.failing);
-        hl_shares_note(&s->shares, p->lane);
+        note_change(s, p->lane);
+        if (is_first && result->http_status == 0)
+            hl_recollections_ask(&s->recollections, p);
     }
     o->health = now.health;
     o->failing_since_ms = now.failing_since_ms;
@@ -351,10 +361,19 @@ static void on_stop(struct hl_sender *s);
 /* What others have found out, or an earlier process; not what the store has not been told yet. */
 static void learn(struct hl_sender *s, const struct hl_leased *l)
 {
-    if (!hl_healths_learn(&s->healths, l->lane, l->failing_since_ms))
+    if (hl_healths_learn(&s->healths, l->lane, l->failing_since_ms))
+        note_change(s, l->lane);
+}
+
+/* What an earlier process has seen. */
+static void recall(struct hl_sender *s, struct hl_msg *reply)
+{
+    struct hl_silence silence;
+    hl_recollections_take(&s->recollections, reply, &silence);
+    if (!hl_healths_recall(&s->healths, silence.lane, silence.n, silence.since_ms))
         return;
-    hl_shares_note(&s->shares, l->lane);
-    hl_counter_set(&s->gauges.failing, s->healths.failing);
+    hl_verdict_log_failing(silence.to, silence.since_ms, silence.error);
+    note_change(s, silence.lane);
 }
 
 static void take_messages(struct hl_sender *s)
@@ -373,6 +392,9 @@ static void take_messages(struct hl_sender *s)
             break;
         case HL_STORE_OUTCOME:
             on_recorded(s, HL_CONTAINER_OF(msg, struct hl_parcel, outcome.m.msg));
+            break;
+        case HL_STORE_LIST_DELIVERIES:
+            recall(s, msg);
             break;
         case MSG_STOP:
             on_stop(s);
@@ -532,6 +554,8 @@ void hl_sender_free(struct hl_sender *sender)
         next = msg->next;
         if (msg->type == HL_STORE_LEASED)
             hl_leased_free(HL_CONTAINER_OF(msg, struct hl_leased, msg));
+        else if (msg->type == HL_STORE_LIST_DELIVERIES)
+            hl_recollection_free(msg);
     }
     hl_docket_fini(&sender->docket);
     hl_shares_fini(&sender->shares);

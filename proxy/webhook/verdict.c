@@ -67,18 +67,22 @@ void hl_verdict_note(enum hl_attempt_verdict verdict, const struct hl_parcel *p,
 void hl_verdict_note_health(const struct hl_parcel *p, struct hl_health health, bool was_failing,
     const struct hl_transfer_result *result)
 {
-    char to[HL_DESTINATION_MAX], since[HL_CLOCK_TEXT + 1] = "";
+    char to[HL_DESTINATION_MAX];
     bool is_failing = health.health == HL_LANE_FAILING;
     if (is_failing == was_failing)
         return;
     destination(p, to);
-    if (is_failing) {
-        hl_clock_format(health.failing_since_ms, since);
-        HL_LOG(WARN, "webhook destination is failing: it gets one attempt at a time",
-            HL_LOG_TEXT("to", to), HL_LOG_TEXT("since", since),
-            HL_LOG_TEXT("error", result->error));
-    } else {
+    if (is_failing)
+        hl_verdict_log_failing(to, health.failing_since_ms, result->error);
+    else
         HL_LOG(INFO, "webhook destination answers again", HL_LOG_TEXT("to", to),
             HL_LOG_INT("status", result->http_status));
-    }
+}
+
+void hl_verdict_log_failing(const char *to, int64_t since_ms, const char *error)
+{
+    char since[HL_CLOCK_TEXT + 1] = "";
+    hl_clock_format(since_ms, since);
+    HL_LOG(WARN, "webhook destination is failing: it gets one attempt at a time",
+        HL_LOG_TEXT("to", to), HL_LOG_TEXT("since", since), HL_LOG_TEXT("error", error));
 }

@@ -16,5 +16,7 @@ void hl_verdict_note(enum hl_attempt_verdict verdict, const struct hl_parcel *p,
 /* One line when a destination begins to fail, and one when it has ceased to. Of the attempt under way. */
 void hl_verdict_note_health(const struct hl_parcel *p, struct hl_health health, bool was_failing,
     const struct hl_transfer_result *result);
+/* The first of the two. */
+void hl_verdict_log_failing(const char *to, int64_t since_ms, const char *error);
 
 #endif

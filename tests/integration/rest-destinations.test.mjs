@@ -114,6 +114,25 @@ for (const store of STORES)
         await until('it is not', async () => (await listed(ask))[origin].failing_since === null);
     });
 
+for (const store of ['sqlite', 'postgres'])
+    test(`a destination is failing after 20 attempts without an answer, a restart between them or not, in ${store}`, async (t) => {
+        const here = await stageOn(t, store, { HOOKLINE_WEBHOOK_ATTEMPTS: '1' });
+        const { sidecar } = here;
+        const ask = control(sidecar);
+        const [url, other] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}/`);
+        const since = async (to) => (await listed(ask))[new URL(to).origin].failing_since;
+        for (let i = 0; i < 12; i++) await settled(ask, await send(here, url));
+        for (let i = 0; i < 4; i++) await settled(ask, await send(here, other));
+        const { attempts } = await settled(ask, await send(here, url));
+        await sidecar.kill();
+        await sidecar.start();
+        for (let i = 0; i < 7; i++) await settled(ask, await send(here, url));
+        for (let i = 0; i < 7; i++) await settled(ask, await send(here, other));
+        await until('it is failing', () => since(url));
+        assert.ok((await since(url)) < attempts[0].started_at, 'since the first of them');
+        assert.equal(await since(other), null);
+    });
+
 for (const store of STORES)
     test(`an admin sees what came back for an attempt, others when and how it ended, in ${store}`, async (t) => {
         const here = await stageOn(t, store, { HOOKLINE_AUTH: 'jwt' });

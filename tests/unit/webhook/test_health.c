@@ -106,6 +106,26 @@ Test(health, ends_when_the_store_that_was_told_knows_of_it_no_more)
     cr_assert_eq(all.n, 1);
 }
 
+Test(health, recalls_what_had_no_answer_before_unless_something_had_one_since)
+{
+    cr_assert_not(hl_healths_knows(&all, 7));
+    cr_assert_not(hl_healths_recall(&all, 7, HL_FAILING_AFTER, 900), "there was no attempt");
+    silence(7, 5000);
+    cr_assert(hl_healths_knows(&all, 7));
+    cr_assert_not(hl_healths_recall(&all, 7, 0, 900));
+    cr_assert_not(hl_healths_recall(&all, 7, HL_FAILING_AFTER - 2, 900), "one is missing");
+    cr_assert_eq(silence(7, 6000).failing_since_ms, 900);
+    cr_assert_not(hl_healths_recall(&all, 7, HL_FAILING_AFTER, 800), "it is known");
+    silence(8, 5000);
+    cr_assert(hl_healths_recall(&all, 8, HL_FAILING_AFTER - 1, 900));
+    cr_assert_eq(hl_healths_find(&all, 8).failing_since_ms, 900);
+    cr_assert_eq(all.failing, 2);
+    silence(9, 5000);
+    answer(9, 20);
+    silence(9, 5000);
+    cr_assert_not(hl_healths_recall(&all, 9, HL_FAILING_AFTER, 900));
+}
+
 Test(health, of_too_many_the_one_heard_of_least_lately_is_forgotten)
 {
     hl_healths_learn(&all, 1, 500);

@@ -14,6 +14,7 @@
 #include "receiver.h"
 #include "store/attempt_report.h"
 #include "store/body_file.h"
+#include "store/question.h"
 #include "webhook/health.h"
 #include "webhook/signature.h"
 
@@ -34,6 +35,9 @@ struct hl_store {
     struct hl_leased *kept[OUTCOMES_MAX]; /* what was given out */
     bool parks;                           /* RETRY gives its place away */
     unsigned failing_records;             /* so many final outcomes are refused first */
+    unsigned questions;                   /* of a destination's deliveries */
+    const struct hl_attempt_row *past;    /* the answer: a delivery for each of them */
+    size_t n_past;
     const char *data_dir;
 };
 
@@ -89,6 +93,20 @@ static void on_ask(struct hl_store *s, struct hl_attempt *ask)
             ask->leased = copy_of(s->kept[i]);
 }
 
+static void on_question(struct hl_store *s, struct hl_list_deliveries *l)
+{
+    s->questions++;
+    cr_assert_str_eq(l->project, "p");
+    cr_assert(l->with_attempts);
+    l->m.rc = HL_OK;
+    l->rows = calloc(s->n_past + 1, sizeof *l->rows);
+    for (l->count = 0; l->count < s->n_past; l->count++) {
+        struct hl_delivery_row *row = &l->rows[l->count];
+        row->attempts = malloc(sizeof *row->attempts);
+        row->attempts[row->n_attempts++] = s->past[l->count];
+    }
+}
+
 enum hl_err hl_store_post(struct hl_store *s, struct hl_store_msg *m)
 {
     struct hl_mailbox *reply_to = m->reply_to;
@@ -98,6 +116,8 @@ enum hl_err hl_store_post(struct hl_store *s, struct hl_store_msg *m)
         m = NULL;
     } else if (m->msg.type == HL_STORE_ATTEMPT) {
         on_ask(s, (struct hl_attempt *)m);
+    } else if (m->msg.type == HL_STORE_LIST_DELIVERIES) {
+        on_question(s, (struct hl_list_deliveries *)m);
     } else {
         cr_assert_eq(m->msg.type, HL_STORE_OUTCOME);
         on_outcome(s, (struct hl_attempt_outcome *)m);
@@ -775,6 +795,65 @@ Test(sender, goes_by_what_the_store_knows_of_a_destination)
     wait_for_outcomes(1);
     cr_assert_eq(find(1, 1)->health, HL_LANE_FAILING);
     cr_assert_eq(find(1, 1)->failing_since_ms, 5000);
+}
+
+/* An attempt that ended at `ended_ms`, a second after it began. */
+static struct hl_attempt_row past(int64_t ended_ms, uint16_t http_status, const char *error)
+{
+    struct hl_attempt_row a = {.started_ms = ended_ms - 1000,
+        .ended_ms = ended_ms,
+        .verdict = http_status == 200 ? HL_ATTEMPT_OK : HL_ATTEMPT_DEAD,
+        .http_status = http_status};
+    snprintf(a.error, sizeof a.error, "%s", error);
+    return a;
+}
+
+Test(sender, counts_what_had_no_answer_before_it_began)
+{
+    struct hl_attempt_row before[40];
+    size_t n = 0;
+    before[n++] = past(hl_clock_wall_ms() + 3600000, 0, "timeout"); /* is counted here */
+    for (int i = 0; i < HL_FAILING_AFTER - 2; i++)
+        before[n++] = past(60000 + i, 0, "timeout");
+    before[n++] = past(61000, 0, "blocked_address: every address of the host is refused");
+    before[n++] = past(61000, 0, "");
+    before[n - 1].verdict = HL_ATTEMPT_ABANDONED;
+    before[n++] = past(0, 0, ""); /* not ended */
+    before[n++] = past(50000, 503, "");
+    before[n++] = past(40000, 0, "timeout");
+    store.past = before;
+    store.n_past = n;
+    start();
+    deliver_once(1, "http://127.0.0.1:%u/drop", 0);
+    wait_for_outcomes(1);
+    cr_assert_eq(find(1, 1)->health, HL_LANE_UNPROVEN);
+    deliver_once(2, "http://127.0.0.1:%u/drop", 0);
+    wait_for_outcomes(2);
+    cr_assert_eq(find(2, 1)->health, HL_LANE_FAILING, "18 before and two");
+    cr_assert_eq(find(2, 1)->failing_since_ms, 59000);
+    cr_assert_eq(store.questions, 1, "it is asked once");
+}
+
+Test(sender, finds_at_the_first_attempt_that_a_destination_has_failed_before)
+{
+    struct hl_attempt_row before[HL_FAILING_AFTER];
+    for (size_t i = 0; i < HL_FAILING_AFTER; i++)
+        before[i] = past(60000 + (int64_t)i, 0, "timeout");
+    store.past = before;
+    store.n_past = HL_FAILING_AFTER;
+    start();
+    deliver_once(1, "http://127.0.0.1:%u/status/500", 0);
+    wait_for_outcomes(1);
+    cr_assert_eq(store.questions, 0, "who answers is not asked about");
+    struct hl_leased *l = make_leased(2, "http://127.0.0.1:1/", "");
+    l->lane = 8;
+    l->max_attempts = 1;
+    give(l);
+    wait_for_outcomes(2);
+    pthread_mutex_lock(&store.lock);
+    WAIT_UNTIL(hl_counter_get(&hl_sender_gauges(sender)->failing) == 1);
+    pthread_mutex_unlock(&store.lock);
+    cr_assert_eq(store.questions, 1);
 }
 
 Test(sender, leaves_every_wait_for_a_destination_that_fails_to_the_store)
