@@ -27,20 +27,44 @@ uint64_t hl_clock_mono_us(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-static _Atomic int64_t followed_ms; /* the wall clock is ahead of the machine's by so much */
-static _Atomic int64_t offset_ms;   /* so was the one that it follows, when it was last asked */
+#define NOT_YET INT64_MIN
+
+/* By how much is ahead: */
+static _Atomic int64_t followed_us = NOT_YET; /* the wall clock of the time since the boot */
+static _Atomic int64_t offset_ms; /* the followed clock of the machine's, when it was last asked */
+static _Atomic int64_t held_us = NOT_YET; /* the steady clock of the time since the boot */
+static _Atomic int64_t lead_ms;           /* the steady clock of the wall clock */
+
+/* Goes on in a machine that sleeps, too. */
+static int64_t boot_us(void)
+{
+    struct timespec ts = read_clock(CLOCK_BOOTTIME);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+static int64_t machine_us(void)
+{
+    struct timespec ts = read_clock(CLOCK_REALTIME);
+    int64_t us = (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+    return us > 1000 ? us : 1000;
+}
 
 int64_t hl_clock_machine_ms(void)
 {
-    struct timespec ts = read_clock(CLOCK_REALTIME);
-    int64_t ms = (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-    return ms > 0 ? ms : 1;
+    return machine_us() / 1000;
+}
+
+/* Whoever sets the machine's clock does not set another's. */
+static int64_t wall_us(void)
+{
+    int64_t ahead_us = atomic_load_explicit(&followed_us, memory_order_relaxed);
+    int64_t us = ahead_us == NOT_YET ? machine_us() : boot_us() + ahead_us;
+    return us > 1000 ? us : 1000;
 }
 
 int64_t hl_clock_wall_ms(void)
 {
-    int64_t ms = hl_clock_machine_ms() + atomic_load_explicit(&followed_ms, memory_order_relaxed);
-    return ms > 0 ? ms : 1;
+    return wall_us() / 1000;
 }
 
 /* What an answer that took long says is known to half of that time. */
@@ -57,13 +81,40 @@ void hl_clock_follow(int64_t wall_ms, uint64_t asked_ms)
     int64_t off_ms = hl_clock_wall_ms() - wall_ms;
     int64_t ahead_ms = wall_ms + took_ms / 2 - hl_clock_machine_ms();
     note_offset(ahead_ms, took_ms);
-    if (off_ms <= -HL_CLOCK_STEP_MS || off_ms >= took_ms + HL_CLOCK_STEP_MS)
-        atomic_store_explicit(&followed_ms, ahead_ms, memory_order_relaxed);
+    bool is_off = off_ms <= -HL_CLOCK_STEP_MS || off_ms >= took_ms + HL_CLOCK_STEP_MS;
+    int64_t us = is_off ? (wall_ms + took_ms / 2) * 1000 : wall_us();
+    if (is_off || atomic_load_explicit(&followed_us, memory_order_relaxed) == NOT_YET)
+        atomic_store_explicit(&followed_us, us - boot_us(), memory_order_relaxed);
 }
 
 int64_t hl_clock_offset_ms(void)
 {
     return atomic_load_explicit(&offset_ms, memory_order_relaxed);
+}
+
+void hl_clock_set_steady(int64_t ahead_ms, bool is_held)
+{
+    int64_t us = wall_us() + ahead_ms * 1000; /* asked first: it must not be ahead by the asking */
+    atomic_store_explicit(&lead_ms, ahead_ms, memory_order_relaxed);
+    atomic_store_explicit(&held_us, is_held ? us - boot_us() : NOT_YET, memory_order_relaxed);
+}
+
+int64_t hl_clock_steady_ms(void)
+{
+    int64_t ahead_us = atomic_load_explicit(&held_us, memory_order_relaxed);
+    if (ahead_us == NOT_YET)
+        return hl_clock_wall_ms() + atomic_load_explicit(&lead_ms, memory_order_relaxed);
+    return (boot_us() + ahead_us) / 1000;
+}
+
+int64_t hl_clock_lead_ms(void)
+{
+    int64_t known_ms = atomic_load_explicit(&lead_ms, memory_order_relaxed);
+    int64_t now_ms = hl_clock_steady_ms() - hl_clock_wall_ms();
+    if (now_ms - known_ms > -HL_CLOCK_SET_MS && now_ms - known_ms < HL_CLOCK_SET_MS)
+        return known_ms;
+    atomic_store_explicit(&lead_ms, now_ms, memory_order_relaxed);
+    return now_ms;
 }
 
 /* Writes `v` in `width` digits and `after`; returns where the next byte goes. */

@@ -22,6 +22,14 @@ void hl_clock_follow(int64_t wall_ms, uint64_t asked_ms);
  * followed. Any thread. */
 int64_t hl_clock_offset_ms(void);
 
+/* The steady clock is for times that wait in the store: once it is held it goes on evenly, whoever sets the
+ * wall clock. Until then it is the wall clock, and `lead_ms`. Any thread. */
+void hl_clock_set_steady(int64_t lead_ms, bool is_held);
+int64_t hl_clock_steady_ms(void);
+/* By how much it is ahead of the wall clock, which was set; by less than HL_CLOCK_SET_MS is not. Any thread. */
+#define HL_CLOCK_SET_MS 1000
+int64_t hl_clock_lead_ms(void);
+
 #define HL_CLOCK_TEXT 25 /* "2026-11-21T08:00:00.123Z" and NUL */
 
 /* RFC 3339, UTC, milliseconds. `out` has HL_CLOCK_TEXT bytes. Years 0 to 9999. */

@@ -86,7 +86,7 @@ struct hl_backlog {
     /* Wall time before which no queued run's time to start is over and no retry is due; it may be too
      * early. */
     int64_t expire_ms;
-    int64_t recall_ms; /* the same of deliveries that wait for their next attempt */
+    int64_t recall_ms; /* the same, steady time, of deliveries that wait for their next attempt */
     struct hl_lane_change *changes;
     size_t n_changes, cap_changes;
 
@@ -155,7 +155,7 @@ HL_MUST_CHECK enum hl_err hl_backlog_load(
 /* The lane whose turn it is while so many places are free, or NULL. It stays first until hl_backlog_lease. */
 struct hl_lane *hl_backlog_next_lane(const struct hl_backlog *b, uint64_t free);
 HL_MUST_CHECK enum hl_err hl_backlog_lease(struct hl_backlog *b, uint64_t lane);
-/* A lease ends, and the delivery waits for its next attempt, until `due_ms` (wall time); it waits no more. */
+/* A lease ends, and the delivery waits for its next attempt, until `due_ms` (steady time); it waits no more. */
 HL_MUST_CHECK enum hl_err hl_backlog_put_delivery_off(
     struct hl_backlog *b, uint64_t lane, bool is_parked, int64_t due_ms);
 HL_MUST_CHECK enum hl_err hl_backlog_recall(struct hl_backlog *b, uint64_t lane);

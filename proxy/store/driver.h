@@ -25,6 +25,12 @@ struct hl_survey {
     uint64_t purged_runs, shed_runs, shed_bodies, swept_files; /* since the start */
 };
 
+/* What the next process is told; 0: nothing. */
+struct hl_noted_time {
+    int64_t seen_ms;            /* the wall time that was believed last */
+    int64_t steady_ms, lead_ms; /* the steady clock, and how far it was ahead of the wall clock */
+};
+
 struct hl_driver_vt {
     enum hl_err (*begin)(struct hl_driver *d);
     /* After an error the transaction is over and left no trace that this process will see. */
@@ -76,11 +82,10 @@ struct hl_driver_vt {
      * most as many that wait for their next attempt, which is due, into the queue. `*due_ms` as above. */
     enum hl_err (*expire)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
     /* In a transaction of its own: at most `max` deliveries whose next attempt is due wait no more. `*due_ms`
-     * as above. */
+     * as above, but both times are the steady clock's. */
     enum hl_err (*recall)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
-    /* In a transaction of its own: the wall time that was believed last, for the next process. May be
-     * NULL. */
-    enum hl_err (*note_time)(struct hl_driver *d, int64_t seen_ms);
+    /* In a transaction of its own. May be NULL. */
+    enum hl_err (*note_time)(struct hl_driver *d, const struct hl_noted_time *now);
     /* In a transaction of its own: drops at most `max` of the oldest finished runs' bodies in files,
      * or a few times as many that are not, or of such runs, and no more than it takes to come within
      * the size limit. NOT_FOUND: there is nothing to give. */
@@ -112,7 +117,7 @@ struct hl_driver {
     struct hl_backlog *backlog;
     bool wants_purge;              /* a commit has made work for it; cleared by the step */
     bool is_broken;                /* see above; cleared by rollback and a failed commit */
-    int64_t seen_ms;               /* what note_time noted last; 0: nothing */
+    struct hl_noted_time noted;    /* what an earlier process noted last */
     size_t max_batch;              /* what the requests of one transaction may weigh; 0: any */
     const char *data_dir;          /* NULL: bodies are always INLINE */
     const struct hl_key *lane_key; /* hl_key_lane; any thread may read it */

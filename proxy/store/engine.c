@@ -373,6 +373,7 @@ static void run(void *arg)
         if (due_us > hl_clock_mono_us())
             sleep_until(e, due_us);
     }
+    hl_maintenance_note_time(e, hl_clock_mono_us());
     refuse_rest(e);
     for (struct hl_watch *w; (w = hl_watchers_take_any(&e->backlog.watchers)) != NULL;)
         answer_watch(e, w, HL_ERR_UNAVAILABLE);
@@ -387,7 +388,9 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     e->pause_us = HL_MIN_PAUSE_US;
     e->settle_us = e->room_us = 0;
     e->purge_us = e->survey_us = e->clock_us = e->expire_us = e->recall_us = 0;
-    hl_clock_guard_init(&e->clock_guard, driver->seen_ms, hl_clock_mono_us());
+    hl_clock_guard_init(&e->clock_guard, driver->noted.seen_ms, hl_clock_mono_us());
+    hl_steady_init(&e->steady, &driver->noted, hl_clock_mono_us());
+    (void)hl_steady_hold(&e->steady, hl_clock_wall_ms(), hl_clock_mono_us());
     hl_batch_init(&e->batch, driver, &e->backlog);
     hl_mailbox_init(&e->box, wake, e);
     atomic_init(&e->is_stopping, false);

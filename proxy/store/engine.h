@@ -10,6 +10,7 @@
 #include "store/clock_guard.h"
 #include "store/held.h"
 #include "store/intake.h"
+#include "store/steady.h"
 
 struct hl_engine {
     struct hl_thread thread;
@@ -32,6 +33,7 @@ struct hl_engine {
     bool is_expiring; /* more are to be ended, and none is handed out before */
     int64_t keep_ms;  /* how soon after a commit something may be past its time */
     struct hl_clock_guard clock_guard;
+    struct hl_steady steady;
 
     /* CLOCK_MONOTONIC in microseconds */
     uint64_t retry_us;  /* nothing can be written just now: no batch before */

@@ -198,18 +198,27 @@ void hl_maintenance_show_all(struct hl_engine *e)
 
 /* --- steps ---------------------------------------------------------------------------------- */
 
-static void note_time(struct hl_engine *e, uint64_t now_us)
+/* A clock that is not believed is not noted, but that it was set is. */
+void hl_maintenance_note_time(struct hl_engine *e, uint64_t now_us)
 {
     struct hl_driver *d = e->driver;
+    (void)hl_steady_hold(&e->steady, hl_clock_wall_ms(), now_us);
+    int64_t lead_ms = hl_clock_lead_ms();
+    bool was_set = lead_ms != e->steady.noted_ms && now_us >= e->steady.again_us;
+    if (e->is_failing || (!was_set && now_us < e->clock_us))
+        return;
     e->clock_us = now_us + NOTE_US;
-    if (!d->vt->note_time || e->room ||
-        !hl_clock_guard_trusts(&e->clock_guard, hl_clock_wall_ms(), now_us))
+    bool is_known = hl_clock_guard_trusts(&e->clock_guard, hl_clock_wall_ms(), now_us);
+    if (!d->vt->note_time || e->room || (!is_known && !was_set))
         return;
     enum hl_err err = begin_step(e);
     if (!err)
-        err = commit_step(e, d->vt->note_time(d, e->clock_guard.seen_ms));
+        err = commit_step(e, d->vt->note_time(d, &(struct hl_noted_time){e->clock_guard.seen_ms,
+                                                     hl_clock_steady_ms(), lead_ms}));
     if (err)
-        e->clock_us = now_us + DOUBT_US;
+        e->clock_us = e->steady.again_us = now_us + DOUBT_US;
+    else
+        e->steady.noted_ms = lead_ms;
 }
 
 static void note_expired(struct hl_engine *e, uint64_t n, uint64_t began_us)
@@ -279,11 +288,11 @@ void hl_maintenance_expire(struct hl_engine *e)
 void hl_maintenance_recall(struct hl_engine *e)
 {
     int64_t *due_ms = &e->backlog.recall_ms;
-    int64_t now_ms = hl_clock_wall_ms(), next_ms = INT64_MAX;
+    int64_t now_ms = hl_clock_steady_ms(), next_ms = INT64_MAX;
     uint64_t now_us = hl_clock_mono_us();
     if (*due_ms == INT64_MAX || e->is_failing || now_ms < *due_ms || now_us < e->recall_us)
         return;
-    if (!hl_clock_guard_trusts(&e->clock_guard, now_ms, now_us)) {
+    if (!e->steady.is_held && !hl_clock_guard_trusts(&e->clock_guard, hl_clock_wall_ms(), now_us)) {
         e->recall_us = now_us + DOUBT_US;
         return;
     }
@@ -298,13 +307,13 @@ void hl_maintenance_recall(struct hl_engine *e)
         hl_maintenance_note_commit(e, now_us);
 }
 
-/* By the clock that says when it is over, which may be set meanwhile. */
-static uint64_t wall_due_us(int64_t at_ms, uint64_t least_us)
+/* By the clock that says when it is over and now `now_ms`, and which may be set meanwhile. */
+static uint64_t due_us_by(int64_t now_ms, int64_t at_ms, uint64_t least_us)
 {
     if (at_ms == INT64_MAX)
         return HL_NEVER;
     uint64_t now_us = hl_clock_mono_us();
-    int64_t left_ms = at_ms - hl_clock_wall_ms();
+    int64_t left_ms = at_ms - now_ms;
     uint64_t due_us = left_ms > 0 ? now_us + (uint64_t)left_ms * 1000 : now_us;
     due_us = due_us > least_us ? due_us : least_us;
     return sooner(due_us, now_us + DOUBT_US);
@@ -330,8 +339,7 @@ void hl_maintenance_tend(struct hl_engine *e, bool is_idle)
         return;
     uint64_t now_us = hl_clock_mono_us();
     settle(e, now_us, is_idle);
-    if (now_us >= e->clock_us)
-        note_time(e, now_us);
+    hl_maintenance_note_time(e, now_us);
     if (now_us >= e->purge_us && !e->is_failing)
         purge(e, now_us, is_idle);
     bool is_due = now_us >= e->survey_us;
@@ -348,8 +356,9 @@ uint64_t hl_maintenance_next_due(const struct hl_engine *e)
     if (e->is_failing)
         return HL_NEVER;
     uint64_t due = sooner(sooner(e->retry_us, e->settle_us), sooner(e->survey_us, e->purge_us));
-    due = sooner(sooner(due, e->clock_us), wall_due_us(e->backlog.expire_ms, e->expire_us));
-    due = sooner(due, wall_due_us(e->backlog.recall_ms, e->recall_us));
+    uint64_t expire_us = due_us_by(hl_clock_wall_ms(), e->backlog.expire_ms, e->expire_us);
+    uint64_t recall_us = due_us_by(hl_clock_steady_ms(), e->backlog.recall_ms, e->recall_us);
+    due = sooner(sooner(due, e->clock_us), sooner(expire_us, recall_us));
     if (e->serve_us > 0)
         due = sooner(due, e->serve_us);
     if (e->backlog.barred.n > 0)

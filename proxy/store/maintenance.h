@@ -20,6 +20,8 @@ void hl_maintenance_show_all(struct hl_engine *e); /* all gauges */
 void hl_maintenance_expire(struct hl_engine *e);
 /* Puts deliveries whose next attempt is due back into their lanes. */
 void hl_maintenance_recall(struct hl_engine *e);
+/* The clock, for the next process: when it is time, or it was set. */
+void hl_maintenance_note_time(struct hl_engine *e, uint64_t now_us);
 /* What is due: unlinking and checkpoints, one purge step, the gauges. `is_idle`: nobody waits. */
 void hl_maintenance_tend(struct hl_engine *e, bool is_idle);
 uint64_t hl_maintenance_next_due(const struct hl_engine *e);

@@ -210,8 +210,9 @@ struct hl_delivery_row {
     uint32_t round, n;           /* n: attempts of this round so far */
     uint32_t max_attempts;       /* 0: said when the round begins */
     int64_t created_ms, done_ms;
-    int64_t
-        next_ms; /* PENDING: before which the next attempt is not sent; 0: at once, or it is being sent */
+    /* PENDING: time of the steady clock before which the next attempt is not sent; 0: at once, or it is being
+     * sent */
+    int64_t next_ms;
     struct hl_str project, app;
     struct hl_str destination; /* scheme://host, and :port unless it is the scheme's; no more */
     struct hl_attempt_row *attempts; /* owned; oldest first, the newest HL_ATTEMPTS_SHOWN */

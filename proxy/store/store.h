@@ -252,7 +252,7 @@ struct hl_attempt_outcome {
     uint16_t http_status; /* 0: no response */
     int64_t started_ms, ended_ms;
     char error[HL_ATTEMPT_ERROR_MAX + 1]; /* "timeout", …; never a URL or secret */
-    int64_t next_ms; /* RETRY: wall time before which the next attempt is not sent */
+    int64_t next_ms; /* RETRY: time of the steady clock before which the next attempt is not sent */
     bool puts_off;   /* RETRY */
     bool parks; /* RETRY, not puts_off: others may have its place at the destination from now on */
     bool is_parked;             /* it has no place; the reply OK says it anew */

@@ -307,7 +307,7 @@ static uint64_t plan_next(
     hl_random_fill(&random, sizeof random);
     uint64_t delay_ms =
         hl_retry_delay_ms(&s->config->schedule, p->n, result->retry_after_ms, random);
-    p->outcome.next_ms = hl_clock_wall_ms() + (int64_t)delay_ms;
+    p->outcome.next_ms = hl_clock_steady_ms() + (int64_t)delay_ms;
     p->outcome.puts_off = delay_ms > HL_RETRY_DELAY_MAX_MS || p->outcome.health == HL_LANE_FAILING;
     return delay_ms;
 }

@@ -1,4 +1,4 @@
-// A wall clock that is wrong: ahead at the start, ahead for a moment, set back in the middle of a run, before 1970.
+// A wall clock that is wrong: ahead at the start, ahead for a moment, set in the middle of a run or a wait, before 1970.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
@@ -159,6 +159,44 @@ test('a run and a webhook during which the clock is set back last no less than n
         (await show(id)).deliveries.find(({ state }) => state === 'delivered'),
     );
     assert.ok(Number.isInteger(delivery.attempts[0].duration_ms), JSON.stringify(delivery));
+});
+
+/** A webhook that waits in the store for its second attempt, since `times[0]`. */
+async function waiting(t) {
+    const all = await wrong(t, { env: { HOOKLINE_WEBHOOK_SCHEDULE: '10s' } });
+    const times = [];
+    all.receiver.script('/hook', async (x) => {
+        times.push(performance.now());
+        await x.send(times.length < 2 ? 404 : 200);
+    });
+    const { id } = await all.call(RUN, { query: { async: 'true', webhookEndpoint: all.receiver.url() } });
+    await until('it waits in the store', async () => (await all.sidecar.metric('hookline_deliveries_put_off')) === 1);
+    const delivery = async () => (await all.show(id)).deliveries[0];
+    const comesInTime = async () => {
+        await until('the second attempt', () => times.length === 2, 40_000);
+        const ms = times[1] - times[0];
+        assert.ok(ms >= 7_995, `${ms} ms: early`);
+        await until('it is delivered', async () => (await delivery()).state === 'delivered');
+    };
+    return { ...all, delivery, comesInTime };
+}
+
+for (const ms of [-4 * HOUR, 2 * DAY])
+    test(`a retry that waits in the store comes when it is due though the clock is set by ${ms / HOUR} h`, { limit: 60_000 }, async (t) => {
+        const { clock, delivery, comesInTime } = await waiting(t);
+        const before = Date.parse((await delivery()).next_attempt_at);
+        await clock.set(ms);
+        const shown = Date.parse((await delivery()).next_attempt_at) - before;
+        assert.ok(Math.abs(shown - ms) < 2_000, `shown by the clock as it is now: ${shown}`);
+        await comesInTime();
+    });
+
+test('a retry that waits in the store comes when it is due though the clock is set and hookline ends', { limit: 60_000 }, async (t) => {
+    const { clock, sidecar, comesInTime } = await waiting(t);
+    await clock.set(-4 * HOUR);
+    await sidecar.stop();
+    await sidecar.start();
+    await comesInTime();
 });
 
 test('a clock before 1970 stops nothing', async (t) => {

@@ -72,7 +72,7 @@ struct delivery {
     bool is_leased;
 };
 
-static void read_delivery(struct hl_sql_row *row, struct delivery *d)
+static void read_delivery(struct hl_sql_row *row, int64_t lead_ms, struct delivery *d)
 {
     hl_sql_id(row, &d->id);
     hl_sql_id(row, &d->run_id);
@@ -87,6 +87,8 @@ static void read_delivery(struct hl_sql_row *row, struct delivery *d)
     d->created_ms = hl_sql_int(row);
     d->done_ms = hl_sql_int(row);
     d->due_ms = hl_sql_int(row);
+    if (d->due_ms > 0)
+        d->due_ms -= lead_ms;
     d->failing_ms = hl_sql_int(row);
 }
 
@@ -206,7 +208,7 @@ static enum hl_err take_all(struct hl_passage *p, sqlite3_stmt *st, sqlite3_stmt
     struct delivery d = {.id = p->after};
     enum hl_err err;
     while (!(err = hl_import_source_step(p->db, st, &row, p->why, p->why_len))) {
-        read_delivery(&row, &d);
+        read_delivery(&row, p->db->base.noted.lead_ms, &d);
         settle(p, &d);
         add_delivery(&p->rows, &d);
         err = take_attempts(p, attempts, &d.id);

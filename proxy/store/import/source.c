@@ -111,13 +111,14 @@ static enum hl_err find_key(
 
 static enum hl_err read_signing_key(struct hl_database *db, char *why, size_t why_len)
 {
-    static const enum hl_sql wanted[] = {HL_SQL_META_GET, HL_SQL_ACCOUNT_ANY};
+    static const enum hl_sql wanted[] = {HL_SQL_META_GET, HL_SQL_RUN_NEWEST, HL_SQL_ACCOUNT_ANY};
     for (size_t i = 0; i < HL_ARRAY_LEN(wanted); i++) {
         db->st[wanted[i]] = hl_import_source_prepare(db, hl_sql_text(wanted[i]), why, why_len);
         if (!db->st[wanted[i]])
             return HL_ERR_IO;
     }
-    return hl_meta_read_signing_key(db, why, why_len);
+    enum hl_err err = hl_meta_read_time(db, &db->base.noted);
+    return err ? err : hl_meta_read_signing_key(db, why, why_len);
 }
 
 /* ---- the whole ---- */

@@ -14,6 +14,8 @@
 #include "store/path.h"
 
 #define SEEN        "seen_ms"
+#define STEADY      "steady_ms" /* the clock of delivery.due_ms, which nobody sets … */
+#define LEAD        "lead_ms"   /* … and how far it was ahead of the wall clock then */
 #define SIGNING_KEY "signing_key"
 #define PLACE       "signing-key" /* the name under which it is sealed: the file's, then and now */
 
@@ -29,6 +31,16 @@ static enum hl_err get(struct hl_database *db, const char *name, struct hl_sql_r
 
 /* --- time ----------------------------------------------------------------------------------- */
 
+static enum hl_err get_ms(struct hl_database *db, const char *name, int64_t *ms)
+{
+    struct hl_sql_row row;
+    enum hl_err err = get(db, name, &row);
+    *ms = err ? 0 : hl_sql_int(&row);
+    if (!err)
+        hl_database_done(db, HL_SQL_META_GET);
+    return err;
+}
+
 /* As hl_meta_read_time, from the newest run: a store of an earlier version has noted no time. */
 static enum hl_err read_newest_run(struct hl_database *db, int64_t *seen_ms)
 {
@@ -40,25 +52,35 @@ static enum hl_err read_newest_run(struct hl_database *db, int64_t *seen_ms)
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
-enum hl_err hl_meta_read_time(struct hl_database *db, int64_t *seen_ms)
+enum hl_err hl_meta_read_time(struct hl_database *db, struct hl_noted_time *noted)
 {
-    struct hl_sql_row row;
-    enum hl_err err = get(db, SEEN, &row);
+    enum hl_err err = get_ms(db, SEEN, &noted->seen_ms);
     if (err == HL_ERR_NOT_FOUND)
-        return read_newest_run(db, seen_ms);
-    *seen_ms = err ? 0 : hl_sql_int(&row);
+        err = read_newest_run(db, &noted->seen_ms);
     if (!err)
-        hl_database_done(db, HL_SQL_META_GET);
-    return err;
+        err = get_ms(db, LEAD, &noted->lead_ms);
+    if (!err)
+        err = get_ms(db, STEADY, &noted->steady_ms);
+    if (err == HL_ERR_NOT_FOUND)
+        noted->steady_ms = noted->seen_ms;
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
-enum hl_err hl_meta_note_time(struct hl_driver *d, int64_t seen_ms)
+static enum hl_err put_ms(struct hl_database *db, struct hl_str name, int64_t ms)
+{
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_META_PUT);
+    hl_sql_bind_text(&args, name);
+    hl_sql_bind_int(&args, ms);
+    return hl_database_run(db, HL_SQL_META_PUT);
+}
+
+enum hl_err hl_meta_note_time(struct hl_driver *d, const struct hl_noted_time *now)
 {
     struct hl_database *db = hl_database_of(d);
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_META_PUT);
-    hl_sql_bind_text(&args, HL_STR(SEEN));
-    hl_sql_bind_int(&args, seen_ms);
-    return hl_database_end(db, hl_database_run(db, HL_SQL_META_PUT));
+    enum hl_err err = put_ms(db, HL_STR(SEEN), now->seen_ms);
+    if (!err)
+        err = put_ms(db, HL_STR(STEADY), now->steady_ms);
+    return hl_database_end(db, err ? err : put_ms(db, HL_STR(LEAD), now->lead_ms));
 }
 
 /* --- the signing key ------------------------------------------------------------------------ */

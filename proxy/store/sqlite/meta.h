@@ -5,9 +5,9 @@
 
 #include "store/sqlite/database.h"
 
-/* 0: none was noted. */
-HL_MUST_CHECK enum hl_err hl_meta_read_time(struct hl_database *db, int64_t *seen_ms);
-enum hl_err hl_meta_note_time(struct hl_driver *d, int64_t seen_ms); /* see driver.h */
+HL_MUST_CHECK enum hl_err hl_meta_read_time(struct hl_database *db, struct hl_noted_time *noted);
+enum hl_err hl_meta_note_time(
+    struct hl_driver *d, const struct hl_noted_time *now); /* see driver.h */
 /* Into base.signing_key, if there is one. */
 HL_MUST_CHECK enum hl_err hl_meta_read_signing_key(
     struct hl_database *db, char *why, size_t why_len);

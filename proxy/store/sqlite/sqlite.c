@@ -292,7 +292,7 @@ static enum hl_err open_all(
         return err;
 
     hl_data_dir_make_reserve(&db->dir);
-    err = hl_meta_read_time(db, &db->base.seen_ms);
+    err = hl_meta_read_time(db, &db->base.noted);
     if (!err)
         err = hl_sweep_files(db);
     if (!err)

@@ -142,7 +142,7 @@ static enum hl_err report_missing(struct hl_database *db)
 /* By a clock that is ahead every file is old: until it is believed, time stands where it was. */
 static int64_t trusted_now_ms(const struct hl_database *db)
 {
-    int64_t seen_ms = db->base.seen_ms, now_ms = hl_clock_wall_ms();
+    int64_t seen_ms = db->base.noted.seen_ms, now_ms = hl_clock_wall_ms();
     return seen_ms > 0 && now_ms - seen_ms > HL_CLOCK_JUMP_MS ? seen_ms : now_ms;
 }
 

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 
+#define HOUR_MS (3600 * 1000ll)
+
 Test(clock, formats_rfc_3339_in_utc)
 {
     static const struct {
@@ -68,6 +70,52 @@ Test(clock, knows_how_far_off_the_machine_is_from_the_one_that_it_follows)
     hl_clock_follow(machine_ms + 100, hl_clock_mono_ms()); /* nothing that would be followed */
     hl_clock_follow(machine_ms - 2000, hl_clock_mono_ms() - 10000); /* nor known any better */
     cr_assert_leq(llabs(hl_clock_offset_ms() - 100), 50);
+}
+
+static void set_wall(int64_t by_ms)
+{
+    hl_clock_follow(hl_clock_wall_ms() + by_ms, hl_clock_mono_ms());
+}
+
+Test(clock, that_follows_another_goes_on_from_there_whoever_sets_the_machine_s)
+{
+    int64_t wall_ms = hl_clock_wall_ms();
+    hl_clock_follow(wall_ms, hl_clock_mono_ms()); /* as the machine's */
+    cr_assert_lt(distance(wall_ms), HL_CLOCK_STEP_MS);
+    cr_assert_lt(llabs(hl_clock_offset_ms()), HL_CLOCK_STEP_MS);
+}
+
+Test(clock, that_is_steady_is_the_wall_clock_and_its_lead_until_it_is_held)
+{
+    set_wall(0);
+    cr_assert_leq(llabs(hl_clock_steady_ms() - hl_clock_wall_ms()), 50);
+    hl_clock_set_steady(HOUR_MS, false);
+    set_wall(3 * HOUR_MS);
+    cr_assert_eq(hl_clock_lead_ms(), HOUR_MS);
+    cr_assert_leq(llabs(hl_clock_steady_ms() - hl_clock_wall_ms() - HOUR_MS), 50);
+}
+
+Test(clock, that_is_held_goes_on_evenly_and_says_how_far_it_is_ahead)
+{
+    static const int64_t sets[] = {-4 * HOUR_MS, 72 * HOUR_MS, -68 * HOUR_MS};
+    hl_clock_set_steady(HOUR_MS, true);
+    int64_t lead_ms = HOUR_MS, ahead_ms = hl_clock_steady_ms() - (int64_t)hl_clock_mono_ms();
+    for (size_t i = 0; i < HL_ARRAY_LEN(sets); i++) {
+        set_wall(sets[i]);
+        lead_ms -= sets[i];
+        cr_assert_leq(llabs(hl_clock_lead_ms() - lead_ms), 100);
+        cr_assert_eq(hl_clock_lead_ms(), hl_clock_lead_ms(), "and does not tremble");
+        cr_assert_leq(llabs(hl_clock_steady_ms() - (int64_t)hl_clock_mono_ms() - ahead_ms), 100);
+    }
+}
+
+Test(clock, that_is_held_is_not_ahead_of_the_wall_clock)
+{
+    for (int i = 0; i < 1000; i++) {
+        hl_clock_set_steady(0, true);
+        int64_t steady_ms = hl_clock_steady_ms();
+        cr_assert_leq(steady_ms, hl_clock_wall_ms());
+    }
 }
 
 Test(clock, parses_what_it_formats)

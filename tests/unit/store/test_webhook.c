@@ -11,6 +11,7 @@
 #define A "https://a.example/hook"
 #define B "https://b.example:8443/hook"
 
+#define HOUR_MS       3600000
 #define FAILING_SINCE 1234567 /* long ago: longer than anything is kept */
 
 /* One that goes on with what was there before. */
@@ -23,6 +24,19 @@
     Test(postgres, name)                                                                           \
     {                                                                                              \
         fixture_run(HL_STORE_POSTGRES, name);                                                      \
+    }                                                                                              \
+    static void name(struct fixture *f)
+
+/* One whose clock is this process's, and not the database's. */
+#define OWN_CLOCK_TEST(name)                                                                       \
+    static void name(struct fixture *f);                                                           \
+    Test(sqlite, name)                                                                             \
+    {                                                                                              \
+        fixture_run(HL_STORE_SQLITE, name);                                                        \
+    }                                                                                              \
+    Test(memory, name)                                                                             \
+    {                                                                                              \
+        fixture_run(HL_STORE_MEMORY, name);                                                        \
     }                                                                                              \
     static void name(struct fixture *f)
 
@@ -91,6 +105,76 @@ STORE_TEST(retry_that_is_put_off_comes_as_a_lease_and_not_early)
     cr_assert_eq(say_outcome(f, again, 2, HL_ATTEMPT_OK), HL_OK);
     hl_leased_free(l);
     hl_leased_free(again);
+}
+
+static void set_clock(int64_t by_ms)
+{
+    hl_clock_follow(hl_clock_wall_ms() + by_ms, hl_clock_mono_ms());
+}
+
+/* The rest of a wait in the middle of which somebody sets the clock. */
+static void outlast_set_clock(struct fixture *f, int64_t by_ms)
+{
+    uint64_t began_ms = hl_clock_mono_ms();
+    struct hl_leased *l = lease_one(f, A);
+    put_off(f, l, hl_clock_steady_ms() + 700);
+    set_clock(by_ms);
+    give_lease_credit(f, 1);
+    struct hl_leased *again = party_wait(&f->sender, HL_STORE_LEASED);
+    cr_assert_geq(hl_clock_mono_ms() - began_ms, 700);
+    cr_assert_eq(again->n, 2);
+    hl_leased_free(l);
+    hl_leased_free(again);
+}
+
+OWN_CLOCK_TEST(retry_that_is_put_off_comes_no_later_because_the_clock_was_set_back)
+{
+    outlast_set_clock(f, -4 * HOUR_MS);
+}
+
+OWN_CLOCK_TEST(retry_that_is_put_off_comes_neither_early_nor_late_because_the_clock_was_set_ahead)
+{
+    outlast_set_clock(f, HOUR_MS);
+    outlast_set_clock(f, 48 * HOUR_MS);
+}
+
+/* By how much the clock is set while the process runs, and once more between that and the next one. */
+static struct {
+    int64_t there_ms, then_ms;
+} jump;
+
+static void outlast_restart(struct fixture *f)
+{
+    uint64_t began_ms = hl_clock_mono_ms();
+    struct hl_leased *l = lease_one(f, A);
+    put_off(f, l, hl_clock_steady_ms() + 900);
+    set_clock(jump.there_ms);
+    fixture_close(f);
+    set_clock(jump.then_ms);
+    fixture_open(f);
+    give_lease_credit(f, 1);
+    hl_leased_free(party_wait(&f->sender, HL_STORE_LEASED));
+    cr_assert_geq(hl_clock_mono_ms() - began_ms, 900, "it is early");
+    hl_leased_free(l);
+}
+
+Test(sqlite, retry_that_is_put_off_is_in_time_after_a_restart_though_the_clock_was_set_before)
+{
+    jump.there_ms = -4 * HOUR_MS;
+    fixture_run(HL_STORE_SQLITE, outlast_restart);
+    jump.there_ms = 48 * HOUR_MS;
+    fixture_run(HL_STORE_SQLITE, outlast_restart);
+}
+
+Test(sqlite,
+    retry_that_is_put_off_is_in_time_after_a_restart_though_the_clock_was_set_and_then_set_right)
+{
+    jump.there_ms = -4 * HOUR_MS;
+    jump.then_ms = 4 * HOUR_MS;
+    fixture_run(HL_STORE_SQLITE, outlast_restart);
+    jump.there_ms = 48 * HOUR_MS;
+    jump.then_ms = -48 * HOUR_MS;
+    fixture_run(HL_STORE_SQLITE, outlast_restart);
 }
 
 STORE_TEST(retry_that_is_put_off_has_no_place)
