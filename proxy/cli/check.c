@@ -56,22 +56,30 @@ static enum hl_err check_certificate(struct check *c)
 {
     struct hl_certificate certificate;
     char why[WHY_MAX] = "";
-    curl_global_init(CURL_GLOBAL_DEFAULT);
     enum hl_err failed = hl_certificate_init(&certificate, c->config->webhook_client_cert_file,
         c->config->webhook_client_key_file, why, sizeof(why));
     hl_certificate_fini(&certificate);
-    curl_global_cleanup();
     return failed ? report(c, why) : HL_OK;
 }
 
-static enum hl_err check_webhooks(struct check *c)
+static enum hl_err check_trust(struct check *c)
 {
     struct hl_trust trust;
     char why[WHY_MAX] = "";
     if (hl_trust_init(&trust, c->config->webhook_ca_file, why, sizeof(why)) != HL_OK)
         return report(c, why);
     hl_trust_fini(&trust);
-    return check_certificate(c);
+    return HL_OK;
+}
+
+static enum hl_err check_webhooks(struct check *c)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    enum hl_err err = check_trust(c);
+    if (!err)
+        err = check_certificate(c);
+    curl_global_cleanup();
+    return err;
 }
 
 static enum hl_err check_control(struct check *c)

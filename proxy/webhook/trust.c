@@ -14,10 +14,12 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "webhook/trial.h"
 
 #define BUNDLE_MAX (16 * 1024 * 1024)
 
 static enum hl_err append_file(struct hl_buf *out, const char *path);
+static const char *find_fault(struct hl_str pem, const char *path);
 static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle);
 
 enum hl_err hl_trust_init(struct hl_trust *trust, struct hl_str extra, char *why, size_t why_len)
@@ -31,12 +33,13 @@ enum hl_err hl_trust_init(struct hl_trust *trust, struct hl_str extra, char *why
     struct hl_buf bundle;
     hl_buf_init(&bundle, BUNDLE_MAX);
     enum hl_err err = append_file(&bundle, extra.p);
-    if (err == HL_OK && !memmem(bundle.p, bundle.n, "-----BEGIN ", 11))
+    const char *fault = err ? hl_err_text(err) : find_fault(hl_buf_str(&bundle), extra.p);
+    if (err == HL_OK && fault)
         err = HL_ERR_INVALID;
     if (err != HL_OK)
         snprintf(why, why_len,
             "HOOKLINE_WEBHOOK_CA_FILE: %.*s: %s; it must be a readable file of PEM certificates",
-            HL_STR_ARG(extra), hl_err_text(err));
+            HL_STR_ARG(extra), fault);
     if (err == HL_OK && has_system)
         err = append_file(&bundle, system);
     if (err == HL_OK)
@@ -61,6 +64,29 @@ static enum hl_err append_file(struct hl_buf *out, const char *path)
         err = n < 0 ? hl_err_from_errno(errno) : hl_buf_append(out, chunk, (size_t)n);
     close(fd);
     return err == HL_OK ? hl_buf_append(out, "\n", 1) : err;
+}
+
+static bool can_be_loaded(const char *path)
+{
+    CURL *easy = curl_easy_init();
+    bool is_good = easy && curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
+                   curl_easy_setopt(easy, CURLOPT_CAINFO, path) == CURLE_OK &&
+                   curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK &&
+                   hl_trial_begins(easy);
+    curl_easy_cleanup(easy);
+    return is_good;
+}
+
+/* What cannot be loaded would spoil the system's, too. NULL: nothing is wrong. */
+static const char *find_fault(struct hl_str pem, const char *path)
+{
+    if (pem.n <= 1) /* a line end of ours */
+        return "it is empty";
+    if (!memmem(pem.p, pem.n, "-----BEGIN ", 11))
+        return "there is no PEM in it";
+    if (!memmem(pem.p, pem.n, "CERTIFICATE-----", 16))
+        return "there is no certificate in it, but something else";
+    return can_be_loaded(path) ? NULL : "a certificate in it cannot be read";
 }
 
 static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle)

@@ -114,6 +114,14 @@ const BROKEN = [
         await writeFile(join(home, 'ca.pem'), 'no certificate');
         return { HOOKLINE_WEBHOOK_CA_FILE: join(home, 'ca.pem') };
     }],
+    ['a key in place of certificates', /^HOOKLINE_WEBHOOK_CA_FILE: .*ca\.pem: there is no certificate in it/, async ({ home }) => {
+        await writeFile(join(home, 'ca.pem'), '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n');
+        return { HOOKLINE_WEBHOOK_CA_FILE: join(home, 'ca.pem') };
+    }],
+    ['a certificate that is damaged', /^HOOKLINE_WEBHOOK_CA_FILE: .*ca\.pem: a certificate in it cannot be read/, async ({ home }) => {
+        await writeFile(join(home, 'ca.pem'), '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+        return { HOOKLINE_WEBHOOK_CA_FILE: join(home, 'ca.pem') };
+    }],
     ['a key file that holds no key', /^HOOKLINE_KEY_FILE: /, async ({ home }) => {
         await writeFile(join(home, 'key'), 'short');
         return { HOOKLINE_KEY_FILE: join(home, 'key'), HOOKLINE_DATA_DIR: join(home, 'new') };

@@ -6,7 +6,26 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+/* Of an authority that nobody else knows, until 2126; and its key. */
+static const char pem[] = "-----BEGIN CERTIFICATE-----\n"
+                          "MIIBijCCAS+gAwIBAgIUMij1uMnRSzMvX+Tc8jlPnRJPjXEwCgYIKoZIzj0EAwIw\n"
+                          "GTEXMBUGA1UEAwwOYXV0aG9yaXR5LnRlc3QwIBcNMjYxMTI2MDMyODMzWhgPMjEy\n"
+                          "NjExMDIwMzI4MzNaMBkxFzAVBgNVBAMMDmF1dGhvcml0eS50ZXN0MFkwEwYHKoZI\n"
+                          "zj0CAQYIKoZIzj0DAQcDQgAE9YTyBX/HpJ33l3wON6jEGE5Pn3Rz1QoLZWCRSdqo\n"
+                          "ACAY1TpP+30suZGKFTUlyxZG7H0jpSNTDPattk6hWxH8oaNTMFEwHQYDVR0OBBYE\n"
+                          "FMbJRN8Rjv31/qmh28I0c41foqvjMB8GA1UdIwQYMBaAFMbJRN8Rjv31/qmh28I0\n"
+                          "c41foqvjMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIhAKQm3P1l\n"
+                          "Jg4NOTJrygAkSXNPcaQUJhOA5ipVn5c+DGpgAiEAkZlTySYS5F4S0tIky0cdwslR\n"
+                          "0wJSF2JA0LI2QWe5YXA=\n"
+                          "-----END CERTIFICATE-----\n";
+static const char key[] = "-----BEGIN PRIVATE KEY-----\n"
+                          "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgZ51wb74Qh/vbAaOX\n"
+                          "ttbjgwR/aURdthbzUo5bi1h8T3ahRANCAAT1hPIFf8eknfeXfA43qMQYTk+fdHPV\n"
+                          "CgtlYJFJ2qgAIBjVOk/7fSy5kYoVNSXLFkbsfSOlI1MM9q22TqFbEfyh\n"
+                          "-----END PRIVATE KEY-----\n";
 
 static char path[] = "/tmp/hl-trust-XXXXXX";
 
@@ -23,7 +42,12 @@ static void remove_file(void)
     unlink(path);
 }
 
-TestSuite(trust, .fini = remove_file);
+static void init(void)
+{
+    cr_assert_eq(curl_global_init(CURL_GLOBAL_DEFAULT), CURLE_OK);
+}
+
+TestSuite(trust, .init = init, .fini = remove_file);
 
 static long size_of(const char *file)
 {
@@ -48,9 +72,8 @@ Test(trust, is_the_systems_bundle_without_a_file)
 
 Test(trust, adds_the_file_to_the_systems_bundle)
 {
-    static const char pem[] = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     struct hl_trust trust;
-    char why[200] = "", start[sizeof pem];
+    char why[200] = "", start[64];
     write_file(pem);
     cr_assert_eq(hl_trust_init(&trust, hl_str_from(path), why, sizeof why), HL_OK);
     const char *system = curl_version_info(CURLVERSION_NOW)->cainfo;
@@ -71,9 +94,40 @@ Test(trust, names_the_option_when_the_file_is_no_use)
         hl_trust_init(&trust, HL_STR("/nonexistent/ca.pem"), why, sizeof why), HL_ERR_NOT_FOUND);
     cr_assert_not_null(strstr(why, "HOOKLINE_WEBHOOK_CA_FILE"));
     cr_assert_not_null(strstr(why, "/nonexistent/ca.pem"));
+}
 
-    why[0] = '\0';
-    write_file("no certificate\n");
-    cr_assert_eq(hl_trust_init(&trust, hl_str_from(path), why, sizeof why), HL_ERR_INVALID);
-    cr_assert_not_null(strstr(why, "HOOKLINE_WEBHOOK_CA_FILE"));
+static void refuse(const char *text, const char *because)
+{
+    struct hl_trust trust;
+    char why[300] = "";
+    strcpy(path, "/tmp/hl-trust-XXXXXX");
+    write_file(text);
+    cr_assert_eq(
+        hl_trust_init(&trust, hl_str_from(path), why, sizeof why), HL_ERR_INVALID, "%s", text);
+    cr_assert_not_null(strstr(why, "HOOKLINE_WEBHOOK_CA_FILE: /tmp/hl-trust-"), "%s", why);
+    cr_assert_not_null(strstr(why, because), "%s", why);
+    unlink(path);
+}
+
+Test(trust, refuses_a_file_that_it_cannot_use_and_says_what_is_wrong_with_it)
+{
+    char spoilt[2 * sizeof pem];
+    refuse("", "it is empty");
+    refuse("no certificate\n", "no PEM");
+    refuse(key, "no certificate in it");
+    refuse("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "cannot be read");
+    refuse("-----BEGIN CERTIFICATE-----\ngarbage !\n-----END CERTIFICATE-----\n", "cannot be read");
+    snprintf(spoilt, sizeof spoilt, "%s", pem);
+    memset(strstr(spoilt, "MII") + 70, 'A', 60);
+    refuse(spoilt, "cannot be read");
+}
+
+Test(trust, takes_several_certificates_and_a_key_beside_them)
+{
+    struct hl_trust trust;
+    char why[300] = "", all[3 * sizeof pem + sizeof key];
+    snprintf(all, sizeof all, "# ours\n%s%s%s", pem, key, pem);
+    write_file(all);
+    cr_assert_eq(hl_trust_init(&trust, hl_str_from(path), why, sizeof why), HL_OK, "%s", why);
+    hl_trust_fini(&trust);
 }
