@@ -24,6 +24,7 @@
 #define HEAD_TOO_LARGE     100  /* CURLE_TOO_LARGE, which libcurl has from 8.6 on */
 
 static bool set_constants(struct hl_transfer *t);
+static void watch_tls(struct hl_transfer *t);
 
 struct hl_transfer *hl_transfer_new(const struct hl_transfer_settings *settings)
 {
@@ -38,6 +39,7 @@ struct hl_transfer *hl_transfer_new(const struct hl_transfer_settings *settings)
         hl_transfer_free(t);
         return NULL;
     }
+    watch_tls(t);
     return t;
 }
 
@@ -52,6 +54,7 @@ void hl_transfer_free(struct hl_transfer *t)
 
 static int on_resolve(void *resolver, void *reserved, void *arg);
 static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address);
+static CURLcode on_secure(CURL *easy, void *context, void *arg);
 static int on_request(void *arg, char *peer, char *local, int peer_port, int local_port);
 static size_t on_send(char *out, size_t size, size_t n, void *arg);
 static int on_seek(void *arg, curl_off_t offset, int origin);
@@ -106,6 +109,13 @@ static bool set_constants(struct hl_transfer *t)
            curl_easy_setopt(c, CURLOPT_WRITEDATA, t) == CURLE_OK;
 }
 
+/* Not each TLS library has it. */
+static void watch_tls(struct hl_transfer *t)
+{
+    (void)curl_easy_setopt(t->easy, CURLOPT_SSL_CTX_FUNCTION, on_secure);
+    (void)curl_easy_setopt(t->easy, CURLOPT_SSL_CTX_DATA, t);
+}
+
 static bool set_limits(struct hl_transfer *t, uint64_t left_ms);
 
 enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct curl_slist *fields,
@@ -120,6 +130,7 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
     bool is_whole = whole.n > 0;
     t->envelope = is_whole ? NULL : envelope;
     t->opened = t->refused = t->requests = 0;
+    t->opened_us = t->secures_us = 0;
     t->head_size = t->received = t->retry_after_ms = 0;
     t->body_n = 0;
     t->name_us = -1;
@@ -185,8 +196,20 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
     bool is_known = hl_ip_from_sockaddr(&address->addr, &ip);
     if (purpose != CURLSOCKTYPE_IPCXN || !is_known || (!t->settings->proxy && !may_reach(t, &ip)))
         return CURL_SOCKET_BAD;
-    t->opened++;
+    if (t->opened++ == 0)
+        t->opened_us = hl_clock_mono_us();
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* TCP, or the tunnel, is there, and TLS begins: libcurl tells the time of that only when TLS is there, too. */
+static CURLcode on_secure(CURL *easy, void *context, void *arg)
+{
+    struct hl_transfer *t = arg;
+    (void)easy;
+    (void)context;
+    if (t->secures_us == 0)
+        t->secures_us = hl_clock_mono_us();
+    return CURLE_OK;
 }
 
 /* The connection is there, a new one or a kept one, and the request is next. The address is looked
@@ -385,6 +408,14 @@ static void report_answer(const struct hl_transfer *t, struct hl_attempt_report 
     memcpy(r->body, t->body, r->body_n);
 }
 
+/* Where TLS was begun and did not come about libcurl does not say. */
+static int32_t connect_us(const struct hl_transfer *t, int64_t looked_us, int64_t connected_us)
+{
+    if (connected_us <= 0 && t->secures_us > 0)
+        return span_us((int64_t)t->opened_us, (int64_t)t->secures_us);
+    return span_us(looked_us, connected_us);
+}
+
 /* Times of libcurl's are from the transfer's beginning on, and 0 for what did not come; of a kept connection it
  * counts no connecting. */
 static struct hl_attempt_report *report(const struct hl_transfer *t)
@@ -398,8 +429,8 @@ static struct hl_attempt_report *report(const struct hl_transfer *t)
     int64_t ready = info_us(t, CURLINFO_PRETRANSFER_TIME_T);
     bool is_new = t->opened > 0;
     r->name_us = t->name_us;
-    r->connect_us = is_new ? span_us(looked, connected) : -1;
-    r->tls_us = is_new ? span_us(connected, secured) : -1;
+    r->connect_us = is_new ? connect_us(t, looked, connected) : -1;
+    r->tls_us = is_new && connected > 0 ? span_us(connected, secured) : -1;
     r->first_byte_us = t->has_head ? span_us(ready, info_us(t, CURLINFO_STARTTRANSFER_TIME_T)) : -1;
     hl_transfer_write_address(t, r->address);
     report_answer(t, r);

@@ -40,6 +40,8 @@ struct hl_transfer {
     const struct hl_transfer_settings *settings;
     struct hl_envelope *envelope; /* read while it is sent; NULL: the body was given whole */
     uint32_t opened, refused;     /* sockets, by the address guard */
+    uint64_t opened_us;           /* monotonic: when the first of them was opened */
+    uint64_t secures_us;          /* monotonic: when TLS began; 0: it did not */
     uint32_t requests;            /* of this attempt: more than one is refused */
     char refused_address[HL_IP_TEXT];
     uint64_t head_size;      /* bytes of the receiver's heads */

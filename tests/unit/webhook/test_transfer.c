@@ -4,7 +4,11 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "receiver.h"
 
@@ -30,6 +34,8 @@ static void stop(void)
 
 TestSuite(transfer, .init = start, .fini = stop);
 
+static const char *scheme = "http";
+
 /* One attempt at http://Receiver.test./status/200, a name with these addresses. */
 static struct hl_transfer_result attempt(const char *addresses, uint32_t *opened)
 {
@@ -38,7 +44,7 @@ static struct hl_transfer_result attempt(const char *addresses, uint32_t *opened
     size_t n = 0;
     struct hl_transfer_result result;
     struct hl_str list = hl_str_from(addresses), element;
-    snprintf(url, sizeof url, "http://Receiver.test.:%u/status/200", receiver.port);
+    snprintf(url, sizeof url, "%s://Receiver.test.:%u/status/200", scheme, receiver.port);
     while (hl_str_next_element(&list, &element))
         cr_assert(hl_ip_parse(element, &ips[n++]));
     struct hl_transfer *t = hl_transfer_new(&settings);
@@ -120,4 +126,65 @@ Test(transfer, refuses_http_where_only_https_is_allowed)
     cr_assert_eq(opened, 0);
     cr_assert(result.is_permanent);
     cr_assert_not_null(strstr(result.error, "HOOKLINE_WEBHOOK_HTTPS_ONLY"));
+}
+
+/* --- a receiver that does not come to an agreement in TLS ---------------------------------------- */
+
+static int listener = -1;
+static const char
+    *first_words; /* what it says to whoever connects; NULL: it never takes anybody in */
+
+static void *talk(void *unused)
+{
+    char hello[4096];
+    int peer = accept(listener, NULL, NULL);
+    ssize_t n = read(peer, hello, sizeof hello);
+    cr_assert(n > 0 && write(peer, first_words, strlen(first_words)) > 0);
+    while (read(peer, hello, sizeof hello) > 0)
+        continue;
+    close(peer);
+    return unused;
+}
+
+static struct hl_transfer_result attempt_tls(const char *words)
+{
+    uint32_t opened;
+    pthread_t talker;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+    cr_assert_eq(listen(listener, 4), 0);
+    cr_assert_eq(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+    receiver.port = ntohs(at.sin_port);
+    scheme = "https";
+    first_words = words;
+    if (words)
+        cr_assert_eq(pthread_create(&talker, NULL, talk, NULL), 0);
+    struct hl_transfer_result result = attempt("127.0.0.1", &opened);
+    if (words)
+        pthread_join(talker, NULL);
+    close(listener);
+    cr_assert_eq(opened, 1);
+    return result;
+}
+
+Test(transfer, tells_how_long_connecting_took_though_tls_was_never_answered)
+{
+    struct hl_transfer_result result = attempt_tls(NULL);
+    cr_assert_str_eq(result.error, "timeout");
+    cr_assert(result.report->connect_us >= 0 && result.report->connect_us < 2500000, "%d us",
+        result.report->connect_us);
+    cr_assert_eq(result.report->tls_us, -1);
+    cr_assert_eq(result.report->first_byte_us, -1);
+    free(result.report);
+}
+
+Test(transfer, tells_how_long_connecting_took_though_tls_failed)
+{
+    struct hl_transfer_result result = attempt_tls("what is it that you want of me\r\n");
+    cr_assert_str_eq(result.error, "tls_failed");
+    cr_assert_geq(result.report->connect_us, 0);
+    cr_assert_eq(result.report->tls_us, -1);
+    free(result.report);
 }
