@@ -103,6 +103,8 @@ static enum hl_err report_value(
     enum hl_err err = hl_buf_printf(out, "%s%s: ", option->name, suffix);
     if (!err)
         err = option->is_secret ? hl_buf_printf(out, "****") : hl_value_append_quoted(out, value);
+    if (!err && option->tell_fault)
+        err = option->tell_fault(value, out);
     if (!err)
         err = hl_buf_printf(out, " is not allowed; allowed: ");
     if (!err)

@@ -1,6 +1,7 @@
 /* host_list.c - the entries of a list of hosts. Any thread. */
 #include "config/host_list.h"
 
+#include "config/value.h"
 #include "http/byte.h"
 #include "net/guard.h"
 
@@ -58,8 +59,10 @@ bool hl_host_list_is_valid(struct hl_str text)
 {
     struct hl_str entry;
     struct hl_ip ip;
-    size_t count = 0;
-    for (; hl_str_next_element(&text, &entry); count++) {
+    bool has_more = true;
+    while (has_more) {
+        if (!hl_value_next_word(&text, &has_more, &entry))
+            return false;
         struct hl_str name = without_dot(entry);
         if (is_wildcard(name))
             name = (struct hl_str){name.p + 2, name.n - 2};
@@ -68,7 +71,7 @@ bool hl_host_list_is_valid(struct hl_str text)
         if (!is_name(name))
             return false;
     }
-    return count > 0;
+    return true;
 }
 
 static bool has_name(struct hl_str entry, struct hl_str host)

@@ -372,8 +372,8 @@ const struct hl_option hl_options[] = {
         .help = "attempts of a delivery in total: beyond the schedule its last delay repeats; 0: as the schedule says"},
     {ROW(TEXT, "WEBHOOK_RETRY_ON", webhook_retry_on, "network,404,other"),
         .is_valid = hl_webhook_retry_on_is_valid,
-        .allowed = "network, other, statuses such as 503 and classes such as 5xx, separated by commas; no 2xx, which "
-                   "is delivered",
+        .allowed = "network, other, statuses such as 503 and classes such as 5xx, separated by commas; no 1xx, "
+                   "which ends nothing, and no 2xx, which is delivered",
         .help = "after which outcomes a delivery is tried again: network (no answer), other (an answer that is neither "
                 "2xx, 4xx nor 5xx), statuses, classes; the list replaces the default"},
     {ROW(DURATION, "WEBHOOK_TIMEOUT", webhook_timeout_ms, "30s"), .min = 1, .max = HOUR,
@@ -395,6 +395,7 @@ const struct hl_option hl_options[] = {
         .allowed = "names such as hooks.example.com or *.corp.example and addresses, without ports, separated by commas; or *",
         .help = "the only hosts whose webhooks carry HOOKLINE_WEBHOOK_HEADERS and the client certificate"},
     {ROW(TEXT, "WEBHOOK_HEADERS", webhook_headers, ""), .is_valid = hl_webhook_fields_are_valid, .is_secret = true,
+        .tell_fault = hl_webhook_fields_tell_fault,
         .allowed = "a Name: value a line, each name once, at most 64; none that hookline sends itself (Host, Content-*, "
                    "Connection, User-Agent, Expect, X-Request-Id, traceparent, webhook-*, X-*-Webhook-*) or that is for a proxy",
         .help = "fields added to webhooks to trusted hosts, a Name: value a line"},

@@ -124,3 +124,14 @@ enum hl_err hl_value_append_quoted(struct hl_buf *out, struct hl_str text)
         err = hl_value_append_readable(out, text);
     return err ? err : hl_buf_printf(out, is_cut ? "…\"" : "\"");
 }
+
+bool hl_value_next_word(struct hl_str *rest, bool *has_more, struct hl_str *word)
+{
+    const char *comma = rest->n > 0 ? memchr(rest->p, ',', rest->n) : NULL;
+    *word = (struct hl_str){rest->p, comma ? (size_t)(comma - rest->p) : rest->n};
+    *has_more = comma != NULL;
+    size_t used = word->n + (comma ? 1 : 0);
+    *rest = (struct hl_str){rest->p + used, rest->n - used};
+    *word = hl_str_trim(*word);
+    return word->n > 0;
+}

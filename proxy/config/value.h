@@ -29,4 +29,8 @@ HL_MUST_CHECK enum hl_err hl_value_append_readable(struct hl_buf *out, struct hl
 /* The same in quotes; a long text is cut. */
 HL_MUST_CHECK enum hl_err hl_value_append_quoted(struct hl_buf *out, struct hl_str text);
 
+/* Takes the first entry between commas off `*rest`, trimmed. False: it is empty, which is a mistake, and so is
+ * a list of none. */
+HL_MUST_CHECK bool hl_value_next_word(struct hl_str *rest, bool *has_more, struct hl_str *word);
+
 #endif

@@ -3,7 +3,8 @@
 
 #include "http/field.h"
 
-#define LONGEST_LINE 8192
+#define LONGEST_LINE      8192
+#define LONGEST_NAME_TOLD 64
 
 bool hl_webhook_field_next(struct hl_str *text, struct hl_str *line)
 {
@@ -84,18 +85,40 @@ static bool is_line(struct hl_str line)
     return value.n > 0;
 }
 
-bool hl_webhook_fields_are_valid(struct hl_str text)
+/* The first line that may not be; empty: there is none at all. False: all is well. */
+static bool find_fault(struct hl_str text, struct hl_str *line)
 {
-    struct hl_str line, names[HL_WEBHOOK_FIELDS_MAX];
+    struct hl_str names[HL_WEBHOOK_FIELDS_MAX];
     size_t count = 0;
-    for (; hl_webhook_field_next(&text, &line); count++) {
-        if (count == HL_WEBHOOK_FIELDS_MAX || !is_line(line))
-            return false;
-        names[count] = name_of(line);
+    for (; hl_webhook_field_next(&text, line); count++) {
+        if (count == HL_WEBHOOK_FIELDS_MAX || !is_line(*line))
+            return true;
+        names[count] = name_of(*line);
         for (size_t i = 0; i < count; i++) {
             if (hl_str_eq_nocase(names[i], names[count]))
-                return false;
+                return true;
         }
     }
-    return count > 0;
+    *line = (struct hl_str){0};
+    return count == 0;
+}
+
+bool hl_webhook_fields_are_valid(struct hl_str text)
+{
+    struct hl_str line;
+    return !find_fault(text, &line);
+}
+
+enum hl_err hl_webhook_fields_tell_fault(struct hl_str text, struct hl_buf *out)
+{
+    struct hl_str line;
+    size_t number = 1;
+    if (!find_fault(text, &line) || line.n == 0)
+        return HL_OK;
+    for (const char *p = text.p; p < line.p; p++)
+        number += *p == '\n';
+    struct hl_str name = name_of(line);
+    if (name.n == 0 || name.n > LONGEST_NAME_TOLD || !hl_str_is_token(name))
+        return hl_buf_printf(out, " (line %zu)", number);
+    return hl_buf_printf(out, " (line %zu, %.*s)", number, HL_STR_ARG(name));
 }

@@ -6,18 +6,6 @@
 #include "config/status_word.h"
 #include "config/value.h"
 
-/* An entry between commas that is empty is a mistake, and so is a list of none. */
-static bool next_word(struct hl_str *rest, bool *has_more, struct hl_str *word)
-{
-    const char *comma = rest->n > 0 ? memchr(rest->p, ',', rest->n) : NULL;
-    *word = (struct hl_str){rest->p, comma ? (size_t)(comma - rest->p) : rest->n};
-    *has_more = comma != NULL;
-    size_t used = word->n + (comma ? 1 : 0);
-    *rest = (struct hl_str){rest->p + used, rest->n - used};
-    *word = hl_str_trim(*word);
-    return word->n > 0;
-}
-
 bool hl_schedule_parse(struct hl_str text, struct hl_schedule *out)
 {
     bool has_more = true;
@@ -25,7 +13,7 @@ bool hl_schedule_parse(struct hl_str text, struct hl_schedule *out)
     *out = (struct hl_schedule){.n = 0};
     while (has_more) {
         uint64_t ms;
-        if (!next_word(&text, &has_more, &word) || out->n == HL_SCHEDULE_MAX ||
+        if (!hl_value_next_word(&text, &has_more, &word) || out->n == HL_SCHEDULE_MAX ||
             !hl_value_parse_duration(word, &ms) || ms > HL_SCHEDULE_DELAY_MAX)
             return false;
         out->delays_ms[out->n++] = ms;
@@ -40,11 +28,11 @@ bool hl_schedule_is_valid(struct hl_str text)
     return hl_schedule_parse(text, &ignored);
 }
 
-/* What is delivered is not tried again. */
+/* What is delivered is not tried again, and no answer ends with a 1xx. */
 static bool add_status(struct hl_str word, struct hl_webhook_retry_on *on)
 {
     unsigned first, n;
-    if (!hl_status_word_parse(word, &first, &n) || first / 100 == 2)
+    if (!hl_status_word_parse(word, &first, &n) || first / 100 <= 2)
         return false;
     memset(on->statuses + first, true, n);
     return true;
@@ -56,7 +44,7 @@ bool hl_webhook_retry_on_parse(struct hl_str text, struct hl_webhook_retry_on *o
     struct hl_str word;
     memset(out, 0, sizeof(*out));
     while (has_more) {
-        if (!next_word(&text, &has_more, &word))
+        if (!hl_value_next_word(&text, &has_more, &word))
             return false;
         if (hl_str_eq(word, HL_STR("network")))
             out->network = true;

@@ -29,7 +29,8 @@ struct hl_webhook_retry_on {
     bool statuses[600]; /* by the status itself */
 };
 
-/* `network`, `other`, statuses as 404, classes as 5xx, separated by commas; no 2xx, which is delivered. */
+/* `network`, `other`, statuses as 404, classes as 5xx, separated by commas; no 1xx and no
+ * 2xx, which is delivered. */
 HL_MUST_CHECK bool hl_webhook_retry_on_parse(struct hl_str text, struct hl_webhook_retry_on *out);
 bool hl_webhook_retry_on_is_valid(struct hl_str text);
 

@@ -233,10 +233,14 @@ for (const [name, value, allowed] of [
     ['SCHEDULE', Array(31).fill('1s').join(','), /30/],
     ['RETRY_ON', '2xx', /2xx/],
     ['RETRY_ON', '204', /2xx/],
+    ['RETRY_ON', '1xx', /1xx/],
+    ['RETRY_ON', '5xx,100', /1xx/],
     ['RETRY_ON', '6xx', /classes/],
     ['RETRY_ON', 'always', /network/],
+    ['TRUSTED_HOSTS', 'a.example,,b.example', /commas/],
+    ['HEADERS', 'X-A: 1\nX-B: 2\nHost: x', /line 3, Host/],
 ])
-    test(`HOOKLINE_WEBHOOK_${name}=${value.slice(0, 20)} stops the start with a line`, async () => {
+    test(`HOOKLINE_WEBHOOK_${name}=${value.slice(0, 20).replaceAll('\n', '|')} stops the start with a line`, async () => {
         const { code, stderr } = await run(['config', 'check'], { [`HOOKLINE_WEBHOOK_${name}`]: value, HOOKLINE_STORE: 'memory' });
         assert.equal(code, 2);
         assert.match(stderr, new RegExp(`HOOKLINE_WEBHOOK_${name}: .*${allowed.source}`));

@@ -31,3 +31,23 @@ Test(webhook_field, refuses_our_own_names_and_what_is_no_field)
         cr_expect_not(hl_webhook_fields_are_valid(hl_str_from(bad[i])), "%s", bad[i]);
     cr_expect_not(hl_webhook_fields_are_valid((struct hl_str){"X-A: b\0c", 8}));
 }
+
+static void expect_fault(const char *text, const char *fault)
+{
+    struct hl_buf out;
+    hl_buf_init(&out, 0);
+    cr_assert_eq(hl_webhook_fields_tell_fault(hl_str_from(text), &out), HL_OK);
+    cr_expect(hl_str_eq(hl_buf_str(&out), hl_str_from(fault)), "%s: %.*s", text, (int)out.n, out.p);
+    hl_buf_fini(&out);
+}
+
+Test(webhook_field, tells_which_line_is_refused_and_no_value)
+{
+    expect_fault("X-A: 1", "");
+    expect_fault("\n", "");
+    expect_fault("Host: hush", " (line 1, Host)");
+    expect_fault("X-A: 1\r\n\r\nx-a: hush", " (line 3, x-a)");
+    expect_fault("X-A: 1\nX-B:\nHost: hush", " (line 2, X-B)");
+    expect_fault("X-A: 1\n\nhush without a colon", " (line 3)");
+    expect_fault("X-A: 1\nhush hush: 2", " (line 2)");
+}
