@@ -32,8 +32,8 @@ struct hl_option {
     const char *allowed;                  /* TEXT: what is_valid wants, in words */
     /* TEXT: appends which part of it is_valid refuses, " (line 2)"; NULL: all of it. No value of a secret. */
     enum hl_err (*tell_fault)(struct hl_str text, struct hl_buf *out);
-    bool is_secret;                       /* never shown; has a …_FILE variant; HOOKLINE_KEY's is
-                                             a row of its own, which the store reads or makes */
+    /* Never shown; has a …_FILE variant; HOOKLINE_KEY's is a row of its own, which the store reads or makes. */
+    bool is_secret;
     bool has_empty;   /* TEXT: set and empty is a value of its own, see `help` */
     const char *help; /* one line, no full stop */
 };
