@@ -45,7 +45,7 @@ export function eventPanel(path, on) {
     const list = h('ol');
     const box = h(
         'div.events',
-        { tabindex: 0, role: 'group', 'aria-label': 'Events, the newest last', onscroll: onScroll },
+        { tabindex: 0, role: 'group', 'aria-label': 'Events, the newest last', onscroll: onScroll, onkeydown: onKey },
         list,
     );
     const again = button('Follow', goOn, 'small', { hidden: true });
@@ -223,6 +223,13 @@ export function eventPanel(path, on) {
         if (isFollowing ? isUp && below() >= 1 : !isUp && below() < NEAR) setFollowing(!isFollowing);
     }
 
+    /** A browser may lose this key while an earlier one's glide comes to its end: Home, then at once End. */
+    function onKey(event) {
+        if (event.key !== 'End' || isFollowing || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        followAgain();
+    }
+
     /** What was unfolded is to be read. */
     function onUnfold() {
         if (isFollowing && below() >= 1) setFollowing(false);
@@ -235,6 +242,10 @@ export function eventPanel(path, on) {
 
     function goOn() {
         box.focus({ preventScroll: true });
+        followAgain();
+    }
+
+    function followAgain() {
         stickUntil = performance.now() + GLIDE;
         setFollowing(true);
     }
