@@ -62,7 +62,7 @@ struct hl_driver_vt {
     /* Looks at `max` at most and goes on at r->mark; counts in r->count. `*is_done`: no more are
      * left. */
     enum hl_err (*redeliver)(
-        struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
+        struct hl_driver *d, struct hl_redeliver *r, unsigned max, int64_t now_ms, bool *is_done);
     enum hl_err (*add_account)(struct hl_driver *d, const struct hl_account *account);
     enum hl_err (*revoke_account)(struct hl_driver *d, const struct hl_revoke_account *r,
         int64_t now_ms, int64_t *revoked_ms);

@@ -138,7 +138,7 @@ static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
     bool is_done = true;
     r->count = op->count;
     r->mark = op->mark;
-    enum hl_err rc = b->driver->vt->redeliver(b->driver, r, REDELIVER_STEP, &is_done);
+    enum hl_err rc = b->driver->vt->redeliver(b->driver, r, REDELIVER_STEP, b->now_ms, &is_done);
     op->has_more = !is_done;
     return rc;
 }

@@ -149,7 +149,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     await all.rows('ALTER TABLE ~.delivery_ticket DROP COLUMN is_waiting');
     await all.rows('ALTER TABLE ~.attempt DROP COLUMN name_us, DROP COLUMN connect_us, DROP COLUMN tls_us, DROP COLUMN first_byte_us, DROP COLUMN address, DROP COLUMN content_type, DROP COLUMN body');
     await all.rows('DROP TABLE ~.failing');
-    await all.rows('DROP INDEX ~.delivery_by_lane, ~.delivery_by_lane_state');
+    await all.rows('DROP INDEX ~.delivery_by_lane, ~.delivery_by_lane_state, ~.delivery_since');
     await all.rows('DROP TABLE ~.stream');
     await all.rows('DROP FUNCTION ~.escaped_size');
     await all.rows('DROP INDEX ~.run_stream');

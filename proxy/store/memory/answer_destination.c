@@ -35,8 +35,9 @@ static void add_delivery(struct hl_destination_row *row, const struct hl_memory_
         row->destination[hl_destination_write(row->destination, run->url)] = '\0';
     row->pending += state == HL_DELIVERY_PENDING;
     row->dead += state == HL_DELIVERY_DEAD;
-    if (state == HL_DELIVERY_PENDING && row->oldest_ms == 0)
-        row->oldest_ms = run->outcome.finished_ms;
+    int64_t since_ms = state == HL_DELIVERY_PENDING ? hl_memory_pending_since(run) : 0;
+    if (since_ms > 0 && (row->oldest_ms == 0 || since_ms < row->oldest_ms))
+        row->oldest_ms = since_ms;
     for (size_t i = 0; i < run->n_attempts; i++)
         hl_destination_tally_add(tally, row, &run->attempts[i]);
 }

@@ -63,6 +63,11 @@ enum hl_delivery_state hl_memory_delivery_state(const struct hl_memory_run *run)
                                              : HL_DELIVERY_PENDING;
 }
 
+int64_t hl_memory_pending_since(const struct hl_memory_run *run)
+{
+    return run->done_ms > 0 ? run->done_ms : run->outcome.finished_ms;
+}
+
 void hl_memory_attempt_strip(struct hl_memory *m, struct hl_attempt_row *attempt)
 {
     m->bytes -= attempt->report ? sizeof(*attempt->report) : 0;
@@ -338,38 +343,39 @@ enum hl_err hl_memory_delivery_recall(
 
 /* --- redelivery ----------------------------------------------------------------------------- */
 
-static enum hl_err renew(struct hl_memory *m, struct hl_memory_run *run)
+static enum hl_err renew(struct hl_memory *m, struct hl_memory_run *run, int64_t now_ms)
 {
     enum hl_err err = enqueue(m, run);
     if (err)
         return err;
     run->round++;
     run->n = 0;
+    run->done_ms = now_ms;
     run->max_attempts = m->webhook_attempts;
     return HL_OK;
 }
 
-static enum hl_err redeliver_one(struct hl_memory *m, struct hl_redeliver *r)
+static enum hl_err redeliver_one(struct hl_memory *m, struct hl_redeliver *r, int64_t now_ms)
 {
     struct hl_memory_run *run = hl_id_map_find(&m->deliveries, &r->delivery_id);
     if (!run || (r->project[0] && !hl_str_eq(run->project, hl_str_from(r->project))))
         return HL_ERR_NOT_FOUND;
     if (run->delivery != HL_MEMORY_OK && run->delivery != HL_MEMORY_DEAD)
         return HL_ERR_CONFLICT;
-    enum hl_err err = renew(m, run);
+    enum hl_err err = renew(m, run, now_ms);
     r->count = !err;
     return err;
 }
 
 /* All at once: what waits behind it waits for some list nodes, not for a disk. */
 enum hl_err hl_memory_delivery_redeliver(
-    struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done)
+    struct hl_driver *d, struct hl_redeliver *r, unsigned max, int64_t now_ms, bool *is_done)
 {
     (void)max;
     struct hl_memory *m = hl_memory_of(d);
     *is_done = true;
     if (!hl_id_is_nil(&r->delivery_id))
-        return redeliver_one(m, r);
+        return redeliver_one(m, r, now_ms);
     if (r->state == HL_DELIVERY_PENDING)
         return HL_ERR_INVALID;
     enum hl_memory_delivery_state meant =
@@ -378,7 +384,7 @@ enum hl_err hl_memory_delivery_redeliver(
         struct hl_memory_run *run = HL_CONTAINER_OF(node, struct hl_memory_run, final);
         bool is_meant = run->delivery == meant && hl_id_time_ms(&run->delivery_id) >= r->since_ms &&
                         hl_str_eq(run->project, hl_str_from(r->project));
-        enum hl_err err = is_meant ? renew(m, run) : HL_OK;
+        enum hl_err err = is_meant ? renew(m, run, now_ms) : HL_OK;
         if (err)
             return err;
         r->count += is_meant;

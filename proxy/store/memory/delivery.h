@@ -13,9 +13,11 @@ enum hl_err hl_memory_delivery_attempt(struct hl_driver *d, struct hl_attempt *a
 enum hl_err hl_memory_delivery_outcome(
     struct hl_driver *d, const struct hl_attempt_outcome *o, int64_t now_ms, bool *is_parked);
 enum hl_err hl_memory_delivery_redeliver(
-    struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
+    struct hl_driver *d, struct hl_redeliver *r, unsigned max, int64_t now_ms, bool *is_done);
 /* The delivery of a run that has one. */
 enum hl_delivery_state hl_memory_delivery_state(const struct hl_memory_run *run);
+/* When its round began; it is pending. */
+int64_t hl_memory_pending_since(const struct hl_memory_run *run);
 
 /* See driver.h. */
 enum hl_err hl_memory_delivery_recall(

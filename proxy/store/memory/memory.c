@@ -205,7 +205,7 @@ static void survey(struct hl_driver *d, struct hl_survey *out)
         out->queued_ms = HL_CONTAINER_OF(m->queued.next, struct hl_memory_run, queued)->created_ms;
     if (!hl_list_is_empty(&m->unsent))
         out->delivery_ms =
-            HL_CONTAINER_OF(m->unsent.next, struct hl_memory_run, unsent)->outcome.finished_ms;
+            hl_memory_pending_since(HL_CONTAINER_OF(m->unsent.next, struct hl_memory_run, unsent));
 }
 
 /* Freeing a run takes it out of the map, which moves others: from the first entry each time. */

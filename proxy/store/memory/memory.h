@@ -56,9 +56,9 @@ struct hl_memory_run {
     bool is_open;                    /* attempt n has no outcome yet */
     struct hl_attempt_row *attempts; /* oldest first, the newest HL_ATTEMPTS_SHOWN */
     size_t n_attempts;
-    uint64_t attempts_dropped; /* older ones, to make room */
-    bool is_cancel_wished;     /* the worker has been told */
-    int64_t done_ms;
+    uint64_t attempts_dropped;      /* older ones, to make room */
+    bool is_cancel_wished;          /* the worker has been told */
+    int64_t done_ms;                /* until then: since when it waits again */
     int64_t next_ms;                /* of the next attempt, as the sender said; 0: none */
     struct hl_heap_node next_again; /* in `waiting` iff WAITING */
 };

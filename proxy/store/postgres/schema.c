@@ -231,6 +231,10 @@ static const char *const twelfth[] = {
     ADD_UP,
     "INSERT INTO ~.meta (k, v) VALUES ('counted_ms',"
     " convert_to(floor(extract(epoch FROM now()) * 1000)::bigint::text, 'UTF8'))",
+    "CREATE INDEX delivery_since ON ~.delivery (coalesce(done_ms, created_ms)) WHERE state = 0",
+    "DROP INDEX ~.delivery_by_lane_state",
+    "CREATE INDEX delivery_by_lane_state ON ~.delivery (project, lane, state, created_ms)"
+    " INCLUDE (done_ms) WHERE state <> 1",
     NULL};
 
 /* versions[i] leads from version i to i + 1. */

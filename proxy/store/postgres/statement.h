@@ -172,6 +172,9 @@ enum hl_pg_code {
 #define HL_PG_IN_SCOPE(of)                                                                         \
     "($1::text = '' OR " of ".project = $1::text) AND ($2::text = '' OR " of ".app = $2::text)"
 
+/* Since when a pending delivery waits: until it ends done_ms says when it was redelivered. */
+#define HL_PG_SINCE "coalesce(done_ms, created_ms)"
+
 /* What is said of a destination: of `l` (lane). */
 #define HL_PG_LANE_COLUMNS                                                                         \
     "l.lane, last.run_id, last.url, c.pending, dead.n, c.oldest_ms, f.since_ms,"                   \
@@ -180,7 +183,7 @@ enum hl_pg_code {
     " CROSS JOIN LATERAL (SELECT d.run_id, (SELECT r.url FROM ~.run r"                             \
     " WHERE r.run_id = d.run_id) AS url FROM ~.delivery d WHERE d.project = " project              \
     " AND d.lane = l.lane ORDER BY d.delivery_id DESC LIMIT 1) last"                               \
-    " CROSS JOIN LATERAL (SELECT count(*) AS pending, min(created_ms) AS oldest_ms"                \
+    " CROSS JOIN LATERAL (SELECT count(*) AS pending, min(" HL_PG_SINCE ") AS oldest_ms"           \
     " FROM ~.delivery d WHERE d.project = " project " AND d.lane = l.lane AND d.state = 0) c"      \
     " CROSS JOIN LATERAL (SELECT count(*) AS n FROM ~.delivery d WHERE d.project = " project       \
     " AND d.lane = l.lane AND d.state = 2 AND d.created_ms > " kept_ms "::bigint) dead"            \
@@ -309,7 +312,8 @@ enum hl_pg_code {
  * null. */
 #define HL_PG_DELIVERY_ROW                                                                         \
     "d.delivery_id, d.run_id, d.state, d.run_state, d.round, d.n,"                                 \
-    " d.max_attempts, d.created_ms, d.done_ms, d.project, d.app, r.url, CASE WHEN $9::bigint"      \
+    " d.max_attempts, d.created_ms, CASE WHEN d.state <> 0 THEN d.done_ms END, d.project, d.app,"  \
+    " r.url, CASE WHEN $9::bigint"                                                                 \
     " > 0 THEN (SELECT count(*) FROM ~.attempt c WHERE c.delivery_id = d.delivery_id) END,"        \
     " CASE d.state WHEN 0 THEN " HL_PG_NEXT_MS " END,"                                             \
     " a.round, a.n, a.started_ms, a.ended_ms, coalesce(a.verdict, 5), a.http_status, a.error,"     \
@@ -621,7 +625,8 @@ enum hl_pg_code {
         " heals AS (DELETE FROM ~.failing f USING judged j WHERE f.lane = j.lane"                  \
         " AND j.verdict <> 3 AND j.health <> 2 AND (j.http_status > 0 OR j.health = 1)),"          \
         " noted AS (UPDATE ~.delivery d SET state = coalesce(j.final, d.state), n = d.n -"         \
-        " j.is_unsent::integer, done_ms = CASE WHEN j.final IS NOT NULL THEN " HL_PG_NOW_MS " END" \
+        " j.is_unsent::integer, done_ms = CASE WHEN j.final IS NOT NULL THEN " HL_PG_NOW_MS        \
+        " ELSE d.done_ms END"                                                                      \
         " FROM judged j WHERE d.delivery_id = j.delivery_id),"                                     \
         " closed AS (UPDATE ~.attempt a SET started_ms = j.started_ms, ended_ms = j.ended_ms,"     \
         " verdict = CASE WHEN j.verdict = 1 AND j.final IS NOT NULL THEN 2 ELSE j.verdict END,"    \
@@ -638,7 +643,8 @@ enum hl_pg_code {
         " LEFT JOIN judged j ON j.ord = i.ord")                                                    \
     /* $1 the delivery, $2 its project or '', $3 attempts */                                       \
     X(REDELIVER, "WITH renewed AS (UPDATE ~.delivery SET state = 0, round = round + 1, n = 0,"     \
-        " max_attempts = $3::bigint, done_ms = NULL WHERE delivery_id = $1::uuid AND state <> 0"  \
+        " max_attempts = $3::bigint, done_ms = " HL_PG_NOW_MS " WHERE delivery_id = $1::uuid"       \
+        " AND state <> 0"                                                                          \
         " AND created_ms > $4::bigint AND ($2::text = '' OR project = $2::text)"                    \
         " RETURNING delivery_id, lane),"                 \
         " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                       \
@@ -654,7 +660,7 @@ enum hl_pg_code {
         " AND delivery_id >= $3::uuid"                                                             \
         " AND created_ms > $7::bigint"                                                             \
         " ORDER BY delivery_id LIMIT $5::bigint), renewed AS (UPDATE ~.delivery d SET state = 0,"  \
-        " round = d.round + 1, n = 0, max_attempts = $6::bigint, done_ms = NULL FROM looked l"    \
+        " round = d.round + 1, n = 0, max_attempts = $6::bigint, done_ms = " HL_PG_NOW_MS " FROM looked l" \
         " WHERE d.delivery_id = l.delivery_id AND d.state = $2::bigint"                          \
         " RETURNING d.delivery_id, d.lane),"                                                       \
         " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                       \
@@ -755,8 +761,7 @@ enum hl_pg_code {
     X(COUNT, "SELECT (SELECT count(*) FROM ~.ticket WHERE node_id IS NULL AND class < 10),"        \
         " (SELECT (extract(epoch FROM min(due_at)) * 1000)::bigint FROM ~.ticket"                  \
         " WHERE node_id IS NULL AND class < 10), (SELECT count(*) FROM ~.delivery_ticket),"                       \
-        " (SELECT created_ms FROM ~.delivery WHERE delivery_id = (SELECT delivery_id"              \
-        " FROM ~.delivery_ticket ORDER BY delivery_id LIMIT 1)),"                                  \
+        " (SELECT min(" HL_PG_SINCE ") FROM ~.delivery WHERE state = 0),"                          \
         " (SELECT count(*) FROM ~.node WHERE NOT is_dead AND expires_at > now()),"                 \
         " (SELECT (extract(epoch FROM max(coalesce(app_at, beat_at))) * 1000)::bigint FROM ~.node" \
         " WHERE NOT is_dead), " HL_PG_START_MS("") ", (SELECT count(*) FROM ~.ticket"              \

@@ -116,16 +116,18 @@ enum hl_err hl_stored_delivery_bury_nameless(struct hl_database *db, bool is_lea
 
 /* --- redelivery ----------------------------------------------------------------------------- */
 
-static enum hl_err renew(struct hl_database *db, const struct hl_id *id, uint64_t lane)
+static enum hl_err renew(
+    struct hl_database *db, const struct hl_id *id, uint64_t lane, int64_t now_ms)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_RENEW);
     hl_sql_bind_id(&args, id);
     hl_sql_bind_int(&args, db->webhook_attempts);
+    hl_sql_bind_int(&args, now_ms);
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_RENEW);
     return err ? err : hl_backlog_add_pending(db->base.backlog, lane);
 }
 
-static enum hl_err redeliver_one(struct hl_database *db, struct hl_redeliver *r)
+static enum hl_err redeliver_one(struct hl_database *db, struct hl_redeliver *r, int64_t now_ms)
 {
     struct hl_stored_delivery delivery;
     enum hl_err err =
@@ -133,7 +135,7 @@ static enum hl_err redeliver_one(struct hl_database *db, struct hl_redeliver *r)
     if (!err && delivery.state == HL_DELIVERY_PENDING)
         err = HL_ERR_CONFLICT;
     if (!err)
-        err = renew(db, &r->delivery_id, delivery.lane);
+        err = renew(db, &r->delivery_id, delivery.lane, now_ms);
     if (!err)
         r->count = 1;
     return err;
@@ -162,12 +164,12 @@ static enum hl_err next_ended(struct hl_database *db, struct hl_redeliver *r, ui
 
 /* The mark only goes forward: what dies again meanwhile is not taken a second time. */
 enum hl_err hl_stored_delivery_redeliver(
-    struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done)
+    struct hl_driver *d, struct hl_redeliver *r, unsigned max, int64_t now_ms, bool *is_done)
 {
     struct hl_database *db = hl_database_of(d);
     *is_done = true;
     if (!hl_id_is_nil(&r->delivery_id))
-        return hl_database_end(db, redeliver_one(db, r));
+        return hl_database_end(db, redeliver_one(db, r, now_ms));
     if (r->state == HL_DELIVERY_PENDING)
         return HL_ERR_INVALID;
     enum hl_err err = HL_OK;
@@ -175,7 +177,7 @@ enum hl_err hl_stored_delivery_redeliver(
         uint64_t lane;
         err = next_ended(db, r, &lane);
         if (!err)
-            err = renew(db, &r->mark.after, lane);
+            err = renew(db, &r->mark.after, lane, now_ms);
         r->count += !err;
     }
     *is_done = err == HL_ERR_NOT_FOUND;

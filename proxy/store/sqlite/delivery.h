@@ -28,6 +28,6 @@ HL_MUST_CHECK enum hl_err hl_stored_delivery_bury_nameless(
 
 /* See driver.h. */
 enum hl_err hl_stored_delivery_redeliver(
-    struct hl_driver *d, struct hl_redeliver *r, unsigned max, bool *is_done);
+    struct hl_driver *d, struct hl_redeliver *r, unsigned max, int64_t now_ms, bool *is_done);
 
 #endif

@@ -58,7 +58,8 @@
         " ORDER BY project LIMIT ?1")                                                              \
     X(DELIVERY, "SELECT delivery.delivery_id, delivery.run_id, delivery.state, result.state,"      \
         " delivery.round, delivery.n, delivery.max_attempts, delivery.created_ms,"                 \
-        " delivery.done_ms, CASE delivery.state WHEN 0 THEN delivery.due_ms END,"                   \
+        " CASE WHEN delivery.state <> 0 THEN delivery.done_ms END,"                                \
+        " CASE delivery.state WHEN 0 THEN delivery.due_ms END,"                                    \
         " app.project, app.name, webhook.url"                                                      \
         " FROM delivery LEFT JOIN run ON run.run_id = delivery.run_id"                             \
         " LEFT JOIN result ON result.number = run.number"                                          \
@@ -86,9 +87,7 @@
         " INDEXED BY delivery_by_lane ON delivery.app_id = app.app_id AND delivery.lane = ?2"      \
         " JOIN webhook ON webhook.run_id = delivery.run_id WHERE app.project = ?1 LIMIT 1")        \
     X(LANE_COUNTS, "SELECT coalesce(sum(state = 0), 0), coalesce(sum(state = 2), 0),"              \
-        " (SELECT min((SELECT created_ms FROM delivery INDEXED BY delivery_by_lane"                \
-        " WHERE app_id = app.app_id AND lane = ?2 AND state = 0 ORDER BY delivery_id LIMIT 1))"    \
-        " FROM app WHERE project = ?1),"                                                           \
+        " min(CASE delivery.state WHEN 0 THEN coalesce(done_ms, created_ms) END),"                 \
         " (SELECT since_ms FROM failing WHERE lane = ?2) FROM app CROSS JOIN delivery"             \
         " INDEXED BY delivery_by_lane ON delivery.app_id = app.app_id AND delivery.lane = ?2"      \
         " WHERE app.project = ?1 AND delivery.state IN (0, 2)")                                    \

@@ -167,7 +167,12 @@ static const char *const versions[] = {
     "CREATE TABLE tally (app_id INTEGER NOT NULL, minute INTEGER NOT NULL, counts BLOB NOT NULL,"
     " PRIMARY KEY (app_id, minute)) WITHOUT ROWID;"
     "CREATE INDEX tally_by_minute ON tally (minute);"
-    "INSERT INTO meta (k, v) VALUES ('counted_ms', CAST(strftime('%s', 'now') AS INTEGER) * 1000);",
+    "INSERT INTO meta (k, v) VALUES ('counted_ms', CAST(strftime('%s', 'now') AS INTEGER) * 1000);"
+    /* What is pending has waited since its redelivery, which done_ms says until it ends, or else since it was made. */
+    "CREATE INDEX delivery_since ON delivery (coalesce(done_ms, created_ms)) WHERE state = 0;"
+    "DROP INDEX delivery_by_lane;"
+    "CREATE INDEX delivery_by_lane ON delivery (app_id, lane, state, delivery_id, done_ms,"
+    " created_ms);",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

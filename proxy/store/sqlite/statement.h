@@ -222,7 +222,7 @@
     X(DELIVERY_END, "UPDATE delivery SET is_leased = 0, due_ms = NULL, state = ?2, done_ms = ?3"   \
         " WHERE delivery_id = ?1")                                                                 \
     X(DELIVERY_RENEW, "UPDATE delivery SET state = 0, round = round + 1, n = 0,"                   \
-        " max_attempts = ?2, is_leased = 0, due_ms = NULL, done_ms = NULL WHERE delivery_id = ?1")              \
+        " max_attempts = ?2, is_leased = 0, due_ms = NULL, done_ms = ?3 WHERE delivery_id = ?1")   \
     X(DELIVERY_OF, "SELECT 1 FROM delivery WHERE run_id = ? AND state = ?")                        \
     X(DELIVERY_ENDED, "SELECT app.app_id, delivery.delivery_id, delivery.lane"                     \
         " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
@@ -242,8 +242,7 @@
         " OR length(delivery_id) <> 16) RETURNING lane, run_id")                                   \
     X(DELIVERY_LANES, "SELECT lane, count(*) FROM delivery INDEXED BY delivery_due"                \
         " WHERE state = 0 AND is_leased = 0 AND due_ms IS NULL GROUP BY lane")                                        \
-    X(DELIVERY_OLDEST, "SELECT min((SELECT created_ms FROM delivery WHERE app_id = app.app_id"     \
-        " AND state = 0 ORDER BY delivery_id LIMIT 1)) FROM app")                                  \
+    X(DELIVERY_OLDEST, "SELECT min(coalesce(done_ms, created_ms)) FROM delivery WHERE state = 0")  \
     X(ATTEMPT_ADD, "INSERT INTO attempt (delivery_id, round, n, started_ms) VALUES (?, ?, ?, ?)")  \
     X(ATTEMPT_END, "UPDATE attempt SET started_ms = ?4, ended_ms = ?5, verdict = ?6,"              \
         " http_status = ?7, error = ?8, report = ?9"                                                           \

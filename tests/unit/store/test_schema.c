@@ -350,6 +350,7 @@ Test(schema, empty_version_2_is_brought_up_to_date)
 static const char back_to_12[] =
     "DROP TABLE tally; DELETE FROM meta WHERE k = 'counted_ms';"
     "DROP INDEX delivery_due; DROP INDEX delivery_waiting; DROP INDEX delivery_by_lane;"
+    "DROP INDEX delivery_since;"
     "ALTER TABLE delivery DROP COLUMN due_ms;"
     "CREATE INDEX delivery_due ON delivery (lane, delivery_id) WHERE state = 0 AND is_leased = 0;"
     "ALTER TABLE attempt DROP COLUMN report;"

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "fixture.h"
@@ -435,6 +436,72 @@ static struct hl_list_destinations list(struct fixture *f, uint32_t limit, const
         .after = after ? *after : 0};
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     return l;
+}
+
+/* PostgreSQL is asked each few seconds. */
+static int64_t gauged_since(struct fixture *f, int64_t from_ms)
+{
+    int64_t since_ms = 0;
+    for (int i = 0; i < 20000 && since_ms < from_ms; i++) {
+        usleep(1000);
+        since_ms = (int64_t)hl_counter_get(&hl_store_gauges(f->store)->oldest_delivery_ms);
+    }
+    return since_ms;
+}
+
+static int64_t listed_since(struct fixture *f)
+{
+    struct hl_list_destinations all = list(f, 10, NULL);
+    cr_assert_eq(all.count, 1);
+    int64_t since_ms = all.rows[0].oldest_ms;
+    hl_list_destinations_fini(&all);
+    return since_ms;
+}
+
+static int64_t shown_end(struct fixture *f, const struct hl_id *id)
+{
+    struct hl_get_delivery g = {.m.msg.type = HL_STORE_GET_DELIVERY, .delivery_id = *id};
+    cr_assert_eq(ask(f, &f->asker, &g.m), HL_OK);
+    int64_t done_ms = g.delivery.done_ms;
+    hl_delivery_row_fini(&g.delivery);
+    hl_buf_fini(&g.webhook_url);
+    return done_ms;
+}
+
+STORE_TEST(what_is_redelivered_has_waited_since_then, .timeout = 60)
+{
+    struct hl_leased *l = lease_one(f, A);
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_DEAD), HL_OK);
+    cr_assert_gt(shown_end(f, &l->delivery_id), 0);
+    usleep(20000);
+    int64_t from_ms = hl_clock_wall_ms();
+    cr_assert_eq(redeliver(f, &l->delivery_id, "p", NULL), HL_OK);
+    int64_t since_ms = listed_since(f);
+    cr_assert_geq(since_ms, from_ms);
+    cr_assert_eq(gauged_since(f, from_ms), since_ms);
+    cr_assert_eq(shown_end(f, &l->delivery_id), 0, "it has not ended");
+
+    give_lease_credit(f, 1);
+    struct hl_leased *again = party_wait(&f->sender, HL_STORE_LEASED);
+    put_off(f, again, hl_clock_wall_ms() + 3600000);
+    cr_assert_eq(listed_since(f), since_ms, "a retry is of the same round");
+    cr_assert_eq(shown_end(f, &l->delivery_id), 0);
+    hl_leased_free(l);
+    hl_leased_free(again);
+}
+
+STORE_TEST(what_waits_from_before_a_redelivery_is_the_oldest)
+{
+    struct hl_leased *l = lease_one(f, A);
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_DEAD), HL_OK);
+    finish_with_webhook(f, A);
+    int64_t first_ms = listed_since(f);
+    cr_assert_gt(first_ms, 0);
+    usleep(20000);
+    cr_assert_eq(redeliver(f, &l->delivery_id, "p", NULL), HL_OK);
+    cr_assert_eq(listed_since(f), first_ms);
+    cr_assert_eq(gauged_since(f, first_ms), first_ms);
+    hl_leased_free(l);
 }
 
 STORE_TEST(destinations_say_what_is_pending_dead_and_was_sent)
