@@ -89,6 +89,28 @@ test('with nothing to look at it is green; the role invoke sees the runs and no 
     assert.ok(page.seen.urls.every((url) => !/deliveries|destinations|replicas/.test(url.replace(/\/dashboard\/.*/, ''))));
 });
 
+test('a share of few calls warns nobody, and what was given up is told of the store alone', async (t) => {
+    const { open } = await scene(t, { failures: 0 });
+    const page = await open({ hash: '#/runs', role: 'invoke' });
+    let calls = 1;
+    await page.route(/\/v2\/now/, async (route) => {
+        const response = await route.fetch().catch(() => null); // the page may be gone
+        if (!response) return;
+        const json = await response.json();
+        const sample = { calls_per_s: calls / 10, errors_per_s: calls / 10, attempts_dead: 1 };
+        const samples = Object.fromEntries(Object.keys(json.samples).map((name) => [name, [sample[name] ?? 0]]));
+        samples.at = [Date.parse(json.now)];
+        await route.fulfill({ json: { ...json, started_at: new Date(calls).toISOString(), last: 1, samples } });
+    });
+    await goTo(page, '#/now');
+    const state = page.getByRole('region', { name: 'Readiness' });
+    await state.getByText('Ready: calls are taken').waitFor();
+    assert.equal(await state.getByRole('listitem').count(), 0);
+    calls = 20;
+    await state.getByText('100 % of the calls').waitFor();
+    assert.equal(await state.getByRole('listitem').count(), 1);
+});
+
 for (const colorScheme of ['light', 'dark'])
     test(`it fits and is accessible at any size, ${colorScheme}, on a 12-hour clock`, { limit: 120_000 }, async (t) => {
         const { open } = await scene(t, { isFailing: true, colorScheme, locale: 'en-US' });

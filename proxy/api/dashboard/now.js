@@ -8,6 +8,7 @@ import { showOverview, warningsOf } from './overview.js';
 
 const EVERY = 2000;
 const KEPT = 360; /* samples: an hour */
+const RATE_MIN = 20; /* calls: a share of fewer says little */
 
 const CHARTS = [
     {
@@ -170,14 +171,13 @@ export function show(main, route) {
 }
 
 /** What needs a look, in words: beside what makes /readyz fail. */
-function findWarnings({ current }, samples, overview) {
-    const sum = (name, count = KEPT) => samples[name].slice(-count).reduce((a, b) => a + b, 0);
+function findWarnings({ current, interval_ms: interval }, samples, overview) {
+    const sum = (name, count) => samples[name].slice(-count).reduce((a, b) => a + b, 0);
     const warnings = warningsOf(overview);
     const recent = 30; /* five minutes */
     const calls = sum('calls_per_s', recent),
         errors = sum('errors_per_s', recent);
-    const dead = sum('attempts_dead');
-    if (errors > 0 && errors / calls >= 0.05)
+    if (calls * interval >= RATE_MIN * 1000 && errors / calls >= 0.05)
         warnings.push(
             h(
                 'span',
@@ -186,8 +186,6 @@ function findWarnings({ current }, samples, overview) {
                 ' in the last five minutes were answered with a 5xx status.',
             ),
         );
-    // Admins are told of all dead letters; those of the last hour may have been sent again since.
-    if (dead && !overview.deliveries) warnings.push(`${plural(dead, 'webhook')} given up in the last hour.`);
     if (current.log_lines_dropped)
         warnings.push(
             `${plural(current.log_lines_dropped, 'line')} of the log dropped since the start: nobody reads it, or it cannot be written.`,
