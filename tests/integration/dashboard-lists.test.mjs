@@ -67,6 +67,44 @@ test('runs are found by both ends of their ids, their paths, and how they ended'
     await shows(page, 'the same after loading it again', [hooked]);
 });
 
+test('what is typed and is a filter’s value is one by a click', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const { id: failed } = await call('/words/fails');
+    await call('/words/count');
+    await ended(2);
+    const page = await open();
+    const box = page.getByRole('searchbox', { name: 'Find' });
+    for (const [text, name, address] of [
+        ['503', 'Status 503', /[?&]status=503(&|$)/],
+        ['App_error ', 'Reason app_error', /[?&]reason=app_error(&|$)/],
+        ['failure', 'State failure', /[?&]state=failure(&|$)/],
+    ]) {
+        await box.fill('words');
+        assert.equal(await page.getByText('As a filter').count(), 0);
+        await box.fill(text);
+        await page.getByRole('button', { name, exact: true }).click();
+        await until('it is the filter', () => address.test(page.url()));
+        await shows(page, `with ${name}`, [failed]);
+    }
+    await find(page, 'timeout');
+    await page.getByText('No run matches these filters').waitFor();
+    await page.getByRole('button', { name: 'Reason timeout' }).waitFor();
+    await assertAccessible(page, 'a hint');
+});
+
+test('what an address says and no filter knows is told in a line', async (t) => {
+    const { open } = await scene(t);
+    const page = await open('#/runs?state=faild&reason=timeout&stat=5xx&status=9&time=own&from=monday&until=');
+    const line = page.getByText('Not understood in the address, and left out: state=faild, stat=5xx, status=9, from=monday');
+    await line.waitFor();
+    assert.equal(await page.getByLabel('Reason').inputValue(), 'timeout');
+    await page.evaluate(() => (location.hash = '#/deliveries?state=lost&to=https://a.example'));
+    await page.getByText('left out: state=lost', { exact: false }).waitFor();
+    await page.evaluate(() => (location.hash = '#/runs?state=failure&status=5xx&q=a&time=3600&webhook=dead&mode=async&app=a'));
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+    assert.equal(await page.getByText('Not understood').count(), 0);
+});
+
 test('a run that comes while one searches appears if it fits', async (t) => {
     const { call, ended, open } = await scene(t);
     const { id: first } = await call('/words/fails');

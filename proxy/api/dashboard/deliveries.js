@@ -4,7 +4,7 @@ import { answerList } from './answers.js';
 import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
 import { announce, button, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { exportButton } from './export_button.js';
-import { TIME_OPTIONS, changeFilter, readFilter, readStatus, statusField, timeBounds, timeFields } from './filter.js';
+import { TIME_OPTIONS, changeFilter, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
 import { id, plural, time, visible } from './format.js';
 import { findPlace, goBackTo } from './place.js';
 import { deliveryBadge, runPath } from './state.js';
@@ -37,7 +37,7 @@ export function show(main, route) {
         query: () => list.filter,
     });
     const title = h('div.title-row', {}, h('h1', {}, 'Deliveries'), saving);
-    fill(main, title, showTabs(query), showFilters(query), list.elements);
+    fill(main, title, showTabs(query), showFilters(query), showIgnored(route.query, OPTIONS), list.elements);
     return list.begin();
 }
 

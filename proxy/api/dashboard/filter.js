@@ -1,6 +1,7 @@
 // filter.js - what a list is narrowed down to. It stands in the address, so that Back and bookmarks know it.
 import { now } from './clock.js';
 import { h, select } from './dom.js';
+import { visible } from './format.js';
 import { isUtc, onZone } from './zone.js';
 
 const HOUR = 3600;
@@ -23,6 +24,20 @@ export function readFilter(query, options) {
         return [name, !values || values.some(([other]) => other === value) ? value : ''];
     });
     return Object.fromEntries(known);
+}
+
+/** What the address says that is no filter of the page, or no value of one: a line, or null. */
+export function showIgnored(query, options) {
+    const bad = Object.entries(query).filter(([name, value]) => value && !isKnown(name, value, query, options));
+    const text = bad.map(([name, value]) => visible(`${name}=${value}`)).join(', ');
+    return bad.length ? h('p.hint', { role: 'note' }, `Not understood in the address, and left out: ${text}`) : null;
+}
+
+function isKnown(name, value, query, options) {
+    if (!Object.hasOwn(options, name)) return false;
+    if (options[name]) return options[name].some(([other]) => other === value);
+    if (name === 'status') return STATUS.test(value);
+    return (name !== 'from' && name !== 'until') || query.time !== 'own' || isTime(value);
 }
 
 /** Goes to the same page with another filter. */

@@ -3,7 +3,7 @@
 import * as api from './api.js';
 import { announce, badge, button, command, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { exportButton } from './export_button.js';
-import { TIME_OPTIONS, changeFilter, readFilter, readStatus, statusField, timeBounds, timeFields } from './filter.js';
+import { TIME_OPTIONS, changeFilter, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
 import { now } from './clock.js';
 import { id, plural, time, visible } from './format.js';
 import { findPlace, goBackTo, rememberRuns } from './place.js';
@@ -97,7 +97,7 @@ export function show(main, route) {
     const saving = exportButton({ name: 'runs', path: '/runs', rows: 'runs', query: () => list.filter });
     const create = h('a.button', { href: '#/new' }, 'New run');
     const title = h('div.title-row', {}, h('h1', {}, 'Runs'), h('div.actions', {}, saving, create));
-    fill(main, title, showFilters([...api.session.apps].sort(), query), list.elements);
+    fill(main, title, showFilters([...api.session.apps].sort(), query), showIgnored(route.query, OPTIONS), list.elements);
     rememberRuns(location.hash);
     return list.begin();
 }
@@ -353,6 +353,14 @@ function countDeliveries(deliveries) {
     return counts;
 }
 
+/** Of what is typed where ids and paths are looked for, the filter that it is a value of: label, name, value. */
+function ownFilter(text) {
+    const isOf = (name) => text && OPTIONS[name].some(([value]) => value === text);
+    if (text !== 'none' && readStatus(text)) return ['Status', 'status', text];
+    if (isOf('reason')) return ['Reason', 'reason', text];
+    return isOf('state') ? ['State', 'state', text] : null;
+}
+
 function showFilters(apps, query) {
     const go = (change) => changeFilter('runs', query, change);
     const choose = (label, name, options) => select(label, options, query[name], (value) => go({ [name]: value }));
@@ -363,7 +371,14 @@ function showFilters(apps, query) {
         placeholder: 'id, its end, or part of a path',
         spellcheck: 'false',
         autocomplete: 'off',
+        oninput: showOwn,
     });
+    const hint = h('span.own.hint');
+    function showOwn() {
+        const [label, name, value] = ownFilter(find.value.trim().toLowerCase()) ?? [];
+        fill(hint, name ? ['As a filter: ', button(`${label} ${value}`, () => go({ q: '', [name]: value }), 'small')] : null);
+    }
+    showOwn();
     const onsubmit = (event) => {
         event.preventDefault();
         const text = find.value.trim();
@@ -375,6 +390,7 @@ function showFilters(apps, query) {
         { onsubmit, role: 'search' },
         h('label.field.grow', {}, h('span', {}, 'Find'), find),
         h('button.button', { type: 'submit' }, 'Find'),
+        hint,
         h('span.break'),
         apps.length > 1
             ? choose('App', 'app', [['', 'All apps'], ...apps.map((name) => [name, name])])
