@@ -77,6 +77,20 @@ test('runs are listed newest first, with what became of them at a glance', async
     assert.match(await text(third), /success .*async .* 200 dead$/);
 });
 
+test('on a phone a row tells state, status, duration and the webhook’s end', async (t) => {
+    const { call, ended, open, receiver } = await scene(t);
+    const { id } = await call({ async: 'true', webhookEndpoint: receiver.script('/hook', 200) }, { status: 503 });
+    await ended(id);
+    const { id: going } = await call({ async: 'true' }, { hold: true });
+    const page = await open('#/runs', { viewport: { width: 390, height: 800 } });
+    const words = async (of) => (await row(page, of).innerText()).replace(/\s+/g, ' ');
+    await row(page, going).getByText('running').waitFor();
+    assert.match(await words(id), /^failure app_error .* async 503 · [\d.]+ (ms|s) webhook delivered /);
+    assert.match(await words(going), /^running .* async [\d.]+ (ms|s) /);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await until('there are columns', async () => /async .* 503 delivered$/.test(await words(id)));
+});
+
 test('a run that changes state changes on the page, and nothing moves', async (t) => {
     const { open, call, release } = await scene(t);
     const { id } = await call({ async: 'true' }, { hold: true });

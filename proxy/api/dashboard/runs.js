@@ -39,16 +39,26 @@ const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const PART_OF_ID = /^(?=.{4,36}$)[0-9a-f]+(-[0-9a-f]*)*$/;
 const END_OF_ID = /^[0-9a-f]{8}$/;
 
-function showDelivery({ pending, delivered, dead }, isBrief) {
+/** `of`: what it is of, where no column says so. */
+function showDelivery({ pending, delivered, dead }, of = '') {
     const parts = [
         [dead, 'failure', 'dead'],
         [pending, 'retry', 'pending'],
         [delivered, 'success', 'delivered'],
     ].filter(([n]) => n > 0);
-    if (!parts.length) return isBrief ? [] : h('span.none', { title: 'no webhook' }, '–');
+    if (!parts.length) return of ? [] : h('span.none', { title: 'no webhook' }, '–');
     return parts.map(([n, kind, word]) =>
-        badge(kind === 'retry' ? 'running' : kind, n > 1 ? `${n} ${word}` : word, kind),
+        badge(kind === 'retry' ? 'running' : kind, of + (n > 1 ? `${n} ${word}` : word), kind),
     );
+}
+
+/** What has no column of its own where there is little room. */
+function showBrief(run, took) {
+    const facts = [run.status_code, run.started_at && took].filter(Boolean).join(' · ');
+    return [
+        facts && h(`span${run.state === 'running' ? '.live' : ''}`, {}, facts),
+        showDelivery(run.deliveries, 'webhook '),
+    ];
 }
 
 function cells(run, hasApps) {
@@ -60,7 +70,6 @@ function cells(run, hasApps) {
             {},
             badge(run.state, run.state),
             run.reason && h('span.reason', { title: REASONS[run.reason] }, run.reason),
-            h('span.narrow', {}, showDelivery(run.deliveries, true)),
         ),
         h(
             'td.c-run',
@@ -70,7 +79,7 @@ function cells(run, hasApps) {
                 {},
                 h('a', { href: runPath(run) }, id(run.run_id)),
                 h('span.path', { title: call }, call),
-                h('span.narrow', {}, modeChip(run)),
+                h('span.narrow', {}, modeChip(run), showBrief(run, took)),
             ),
         ),
         h('td.c-mode', {}, modeChip(run)),
@@ -238,7 +247,10 @@ class RunList {
         }
         if (known.text !== text || run.state === 'running') {
             if (known.run.state !== run.state) announce(`Run ${run.run_id.slice(-12)} is ${run.state}`);
-            renew(known.row, cells(run, this.#hasApps));
+            const fresh = cells(run, this.#hasApps);
+            // The cell with the link in its parts: the link stays, and the focus with it.
+            renew(known.row.cells[1].firstChild, [...fresh[1].cloneNode(true).firstChild.children]);
+            renew(known.row, fresh);
             Object.assign(known, { run, text });
         }
         return known.row;
