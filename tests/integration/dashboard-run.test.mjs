@@ -243,7 +243,50 @@ test('a run that was cancelled before it began is told in the words of one', asy
     await control(sidecar, 'POST', `/v2/projects/p/runs/${id}/cancel`);
     await section(page, 'Response').getByText('the run was cancelled before the app was called').waitFor();
     assert.equal(await fact(page, 'Started').innerText(), 'never');
+    assert.equal(await fact(page, 'Response').innerText(), 'none');
     assert.equal(await page.getByText('not yet').count(), 0);
+    assert.equal(await fact(page, 'Place in the queue').innerText(), '–', 'nothing moves');
+    await page.reload();
+    await fact(page, 'Response').getByText('none').waitFor();
+    assert.equal(await fact(page, 'Place in the queue').count(), 0);
+});
+
+test('a log without a line is told in the words of a run that goes on, or has ended', async (t) => {
+    const { call, calls, open, release, ended } = await scene(t);
+    const id = await call({ hold: true });
+    await until('it is in the app', () => calls.length === 1);
+    const page = await open('#/runs');
+    await page.route(/\/logs$/, (route) => route.fulfill({ body: '' }));
+    await goTo(page, `#/runs/${id}`);
+    await section(page, 'Log').getByText('Nothing has been logged about this run yet.').waitFor();
+    release();
+    await section(page, 'Log').getByText('Nothing was logged about this run, or it is not kept any more.').waitFor();
+    await ended(id);
+});
+
+test('what is known of a run is there with its log, not after it', async (t) => {
+    const { call, open, ended, receiver } = await scene(t);
+    const id = await call({}, { query: { webhookEndpoint: receiver.script('/hook', 200) } });
+    await ended(id);
+    const page = await open('#/now');
+    await page.evaluate(() => {
+        globalThis.isLogAlone = false;
+        const isShown = (name) => document.getElementById(name)?.checkVisibility();
+        const look = () => {
+            isLogAlone ||= Boolean(isShown('log') && !isShown('facts'));
+            requestAnimationFrame(look);
+        };
+        look();
+    });
+    const logged = page.waitForResponse(/\/logs$/);
+    await page.route(/answers\.js$/, async (route) => {
+        await Promise.race([logged, new Promise((resolve) => setTimeout(resolve, 500))]);
+        await route.continue();
+    });
+    await goTo(page, `#/runs/${id}`);
+    await section(page, 'Webhook').getByText('delivered', { exact: true }).first().waitFor();
+    await section(page, 'Log').waitFor();
+    assert.equal(await page.evaluate(() => isLogAlone), false);
 });
 
 test('of an interrupted run no more is said than is known', async (t) => {

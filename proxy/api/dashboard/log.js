@@ -7,7 +7,7 @@ const LINES_MAX = 200; /* hookline keeps the last ones */
 const NEAR = 8; /* px from the end that count as the end */
 const OWN = ['time', 'level', 'msg', 'run_id', 'stream', 'line'];
 
-/** A section for it, and `renew(signal)`, which reads it again. */
+/** A section for it, and `renew(signal, isOver)`, which reads it again. */
 export function runLog(path) {
     const view = h('div');
     const count = h('span.count');
@@ -19,15 +19,15 @@ export function runLog(path) {
     );
     let last;
 
-    async function renew(signal) {
+    async function renew(signal, isOver) {
         const text = await (await api.request('GET', `${path}/logs`, { signal })).text();
         section.hidden = false;
-        if (text === last) return;
-        last = text;
+        if (text + isOver === last) return;
+        last = text + isOver;
         const lines = text.split('\n').filter(Boolean).map(readable);
         fill(count, lines.length < LINES_MAX ? null : `the last ${lines.length} lines`);
         if (lines.length) showLines(visible(lines.join('\n')));
-        else fill(view, h('p.hint', {}, 'Nothing was logged about this run, or it is not kept any more.'));
+        else fill(view, h('p.hint', {}, isOver ? 'Nothing was logged about this run, or it is not kept any more.' : 'Nothing has been logged about this run yet.'));
     }
 
     /** Whoever looks at the end goes on seeing the end, and who reads further up is not disturbed. */
@@ -41,9 +41,9 @@ export function runLog(path) {
     }
 
     /** A run is shown without its log, too. */
-    async function tryToRenew(signal) {
+    async function tryToRenew(signal, isOver) {
         try {
-            await renew(signal);
+            await renew(signal, isOver);
         } catch (error) {
             if (error.name === 'AbortError') return;
             section.hidden = false;

@@ -69,14 +69,16 @@ export function show(main, route) {
 
     const opened = new Set(); // attempts of which is seen what came back
     let last = '',
+        wasQueued = null, // when the page first saw it, or about to run
         hasResult = false;
 
     async function turn(signal) {
         const run = await api.get(path, { signal });
-        const logged = api.isAdmin() || run.subject ? log.renew(signal) : null;
-        // What is below the log is shown when it is there, so that it moves nothing.
-        if (!last) await logged;
         const answers = run.deliveries.length ? await import('./answers.js') : null;
+        const logged = api.isAdmin() || run.subject ? log.renew(signal, run.finished_at !== null) : null;
+        // What is below the log is shown when it is there, and what is above it at once, so that nothing moves.
+        if (!last) await logged;
+        wasQueued ??= run.async && !run.finished_at;
         const text = JSON.stringify(run);
         if (text !== last) {
             if (last && run.state !== JSON.parse(last).state) announce(`The run is ${run.state}`);
@@ -98,8 +100,8 @@ export function show(main, route) {
         }
         if (!run.finished_at) progress.reserve();
         if (run.progress !== null && (run.finished_at || !isToldLive)) progress.show(run.progress);
-        if (facts.hidden) fill(list, listFacts(run));
-        else renew(list, listFacts(run));
+        if (facts.hidden) fill(list, listFacts(run, wasQueued));
+        else renew(list, listFacts(run, wasQueued));
         facts.hidden = false;
         const drawn = showTimes(run, Math.max(280, times.clientWidth - 34));
         // What is read or selected there stays, as long as nothing has changed.
@@ -207,8 +209,8 @@ function cancel(run, again, path) {
     }).then((isDone) => isDone && again());
 }
 
-/** As many for each moment of a run. */
-function listFacts(run) {
+/** As many for each moment of a run that a page sees. */
+function listFacts(run, wasQueued) {
     const fact = (name, ...value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
     const isInterrupted = run.reason === 'interrupted' && run.started_at;
     const facts = [
@@ -216,7 +218,7 @@ function listFacts(run) {
         fact('App', run.app_name),
         run.rerun_of && fact('Again the run', h('a', { href: `#/runs/${run.rerun_of}` }, visible(run.rerun_of))),
         fact('Accepted', time(run.created_at, { style: 'full' })),
-        run.async && fact('Place in the queue', run.queue_position ?? '–'),
+        wasQueued && fact('Place in the queue', run.queue_position ?? '–'),
         fact('Waited', run.queued_ms === null ? '–' : duration(run.queued_ms)),
         fact('Started', time(run.started_at, { style: 'full', empty: run.finished_at ? 'never' : 'not yet' })),
         fact('Finished', time(run.finished_at, { style: 'full', empty: 'not yet' })),
@@ -226,7 +228,7 @@ function listFacts(run) {
         fact('Request', bytes(run.request_bytes)),
         fact(
             'Response',
-            bytes(run.response_bytes),
+            run.finished_at && !run.status_code && !run.response_bytes ? 'none' : bytes(run.response_bytes),
             // Its line is there before it is, so that nothing moves when the run ends.
             run.content_type || !run.finished_at ? h('span.sub', {}, visible(run.content_type || '\u00a0')) : null,
             run.content_encoding ? h('span.sub', {}, `encoded: ${visible(run.content_encoding)}`) : null,
