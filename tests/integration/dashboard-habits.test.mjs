@@ -268,6 +268,27 @@ test('a page that could not be loaded is, once hookline answers', async (t) => {
     await page.locator('.keys tbody tr').first().waitFor();
 });
 
+test('at 1024 px the top is one line, whatever the project is called and however much wants a look', async (t) => {
+    const { sidecar } = await scene(t);
+    const page = await openDashboard(t, sidecar, { project: 'a-project-with-a-long-name', viewport: { width: 1024, height: 768 } });
+    await page.route(/\/overview\?/, async (route) => {
+        const response = await route.fetch().catch(() => null); // the page may be gone
+        const json = response && (await response.json());
+        if (json) await route.fulfill({ json: { ...json, deliveries: { ...json.deliveries, dead: 2345 }, destinations: { ...json.destinations, failing: 12 } } });
+    });
+    await goTo(page, '#/now');
+    await page.getByRole('link', { name: /^Destinations : 12 failing/ }).waitFor();
+    assert.ok((await page.locator('#top').boundingBox()).height < 60);
+    await assertFits(page, 'the top');
+});
+
+test('on a phone a key’s buttons stand side by side, and apart', async (t) => {
+    const { page } = await scene(t, { viewport: { width: 390, height: 800 }, hash: '#/keys' });
+    const [limits, revoke] = await Promise.all(['Limits', 'Revoke'].map((name) => page.getByRole('button', { name }).first().boundingBox()));
+    assert.equal(limits.y, revoke.y);
+    assert.ok(revoke.x - limits.x - limits.width >= 4);
+});
+
 for (const [width, colorScheme] of [[1440, 'light'], [1024, 'dark'], [390, 'light'], [390, 'dark'], [1440, 'dark'], [1024, 'light']]) {
     test(`its dialogs and lists fit ${width} px, ${colorScheme}`, async (t) => {
         const { page } = await scene(t, { runs: 2, viewport: { width, height: 900 }, colorScheme });

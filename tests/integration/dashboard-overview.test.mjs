@@ -111,6 +111,17 @@ test('a share of few calls warns nobody, and what was given up is told of the st
     assert.equal(await state.getByRole('listitem').count(), 1);
 });
 
+test('the bar of a reason is at the height of its name', async (t) => {
+    const { open } = await scene(t);
+    const page = await open();
+    const line = page.getByRole('list', { name: 'Failures by reason' }).getByRole('listitem');
+    await line.getByText('app_error').waitFor();
+    const middles = await line.evaluate((e) =>
+        ['a', 'progress'].map((name) => e.querySelector(name).getBoundingClientRect()).map(({ y, height }) => y + height / 2),
+    );
+    assert.ok(Math.abs(middles[0] - middles[1]) < 2, String(middles));
+});
+
 for (const colorScheme of ['light', 'dark'])
     test(`it fits and is accessible at any size, ${colorScheme}, on a 12-hour clock`, { limit: 120_000 }, async (t) => {
         const { open } = await scene(t, { isFailing: true, colorScheme, locale: 'en-US' });

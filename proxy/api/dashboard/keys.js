@@ -134,7 +134,7 @@ class AccountList {
             cell('Created', time(account.created_at, { style: 'date' })),
             cell('Expires', time(account.expires_at, { style: 'date' })),
             cell('Last used', time(account.last_used_at, { empty: 'never' })),
-            h('td', { role: 'cell' }, state === 'active' && api.isAdmin() ? [limits, ' ', revoke] : null),
+            h('td', { role: 'cell' }, state === 'active' && api.isAdmin() ? h('div.row-actions', {}, limits, revoke) : null),
         );
     }
 

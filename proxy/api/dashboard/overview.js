@@ -158,7 +158,7 @@ function showReasons({ states, reasons }, period) {
                     'li',
                     { title: REASONS[reason] },
                     h('a', { href: runsOf({ state: 'failure', reason }, period) }, reason),
-                    h('span.bar', { 'aria-hidden': 'true' }, meter(n / states.failure)),
+                    h('span', { 'aria-hidden': 'true' }, meter(n / states.failure)),
                     h('b.num', {}, number(n)),
                 ),
             ),
