@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
+import { postgres } from './lib/postgres.mjs';
 import { control } from './lib/rest.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { sleep, until } from './lib/until.mjs';
@@ -181,6 +182,20 @@ test('attempts go on after a restart where they were', async (t) => {
     assert.ok(count === 2 || count === 3, `${count} attempts`);
     assertSameBody(context.receiver.deliveries());
 });
+
+for (const store of ['sqlite', 'postgres'])
+    test(`a delivery that waits for its retry has as many attempts as ever when hookline ends in order, in ${store}`, async (t) => {
+        const env = { HOOKLINE_WEBHOOK_SCHEDULE: '3s,100ms' };
+        const s = await stage(t, { env: { ...env, ...(store === 'postgres' && (await postgres(t)).env) } });
+        s.receiver.script('/hook', 404);
+        const { id } = await s.call(RUN, { query: { webhookEndpoint: s.receiver.url() } });
+        await until('it waits', async () => (await s.sidecar.metric('hookline_deliveries_waiting_retry')) === 1);
+        await s.sidecar.restart();
+        await settled(s);
+        assert.equal(s.receiver.deliveries('/hook').length, 3);
+        const [{ attempts }] = (await control(s.sidecar)('GET', `/v2/projects/p/apps/a/runs/${id}`)).json().deliveries;
+        assert.deepEqual(attempts.map((attempt) => [attempt.n, attempt.status_code]), [[1, 404], [2, 404], [3, 404]]);
+    });
 
 test('a delivery accepted while its receiver is away arrives after a restart', async (t) => {
     const context = await stage(t);

@@ -607,7 +607,9 @@ enum hl_pg_code {
         " error, next_ms, puts_off, health, since_ms, name_us, connect_us, tls_us, first_byte_us," \
         " address, content_type, body, ord)),"                                                     \
         " held AS (SELECT i.*, d.lane, d.n >= d.max_attempts AS is_last,"                          \
-        " i.verdict = 3 AND i.started_ms = 0 AS is_unsent FROM input i"                            \
+        " i.verdict = 3 AND i.started_ms = 0 AND EXISTS (SELECT FROM ~.attempt a WHERE"            \
+        " a.delivery_id = i.delivery_id AND a.round = i.round AND a.n = i.n AND a.verdict IS NULL)" \
+        " AS is_unsent FROM input i"                                                               \
         " JOIN ~.delivery_ticket t ON t.delivery_id = i.delivery_id AND " HL_PG_MINE      \
         " JOIN ~.delivery d ON d.delivery_id = i.delivery_id AND d.round = i.round AND d.n = i.n"  \
         " FOR UPDATE OF t), judged AS (SELECT *, CASE WHEN verdict = 0 THEN 1"                     \
