@@ -17,6 +17,7 @@
 #include "auth/credential.h"
 #include "base/log.h"
 #include "body/body_reader.h"
+#include "body/follower.h"
 #include "config/admin_access.h"
 #include "http/problem.h"
 #include "http/target.h"

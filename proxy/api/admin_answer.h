@@ -7,7 +7,6 @@
 #include "api/rest.h"
 #include "auth/seat.h"
 #include "base/buf.h"
-#include "body/follower.h"
 #include "worker/last_event.h"
 
 struct hl_admin_connection;

@@ -4,6 +4,7 @@
 #include "api/admin_follow.h"
 
 #include "api/admin_connection.h"
+#include "body/follower.h"
 #include "worker/follow_answer.h"
 
 static void drop(struct hl_admin_connection *c)

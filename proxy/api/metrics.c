@@ -11,6 +11,7 @@
 #include "api/exposition.h"
 #include "api/method.h"
 #include "base/clock.h"
+#include "body/journals.h"
 #include "caller/access.h"
 #include "config/replica.h"
 #include "loop/log_writer.h"

@@ -1,10 +1,12 @@
 /* rest_events.c - see rest_events.h.
  * Thread: control.
- * Not here: what is answered in the end, which the stream itself decides (body/follower.c). */
+ * Not here: what is answered in the end, which the stream itself decides (body/follow_cursor.c). */
 #include "api/rest_events.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "body/follow.h"
 
 static void check_stored(struct hl_rest_call *call);
 static void check_recent(struct hl_rest_call *call);

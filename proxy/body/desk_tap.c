@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "body/journals.h"
+
 static struct hl_desk_tap *make(struct hl_follow_desk *desk, const struct hl_id *run_id)
 {
     struct hl_desk_tap *tap = calloc(1, sizeof(*tap));

@@ -1,11 +1,9 @@
-/* desk_tap.h - all who follow a run at one desk: they are woken together. A part of follower.h. */
+/* desk_tap.h - all who follow a run at one desk: they are woken together. Thread: the desk's loop. */
 #ifndef HL_BODY_DESK_TAP_H
 #define HL_BODY_DESK_TAP_H
 
-#include "body/follower.h"
-
-/* Messages to a desk, beside the store's replies. */
-enum { HL_DESK_TAP = 200, HL_DESK_AGAIN };
+#include "body/follow_desk.h"
+#include "body/journal.h"
 
 struct hl_desk_tap {
     struct hl_journal_tap tap;

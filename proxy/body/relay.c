@@ -1,7 +1,7 @@
 /* relay.c - see relay.h.
  * Owns: the connection and the answer's head. Thread: its follower's loop.
  * Promise: it takes 2 s to connect at most, and holds no more than one read.
- * Not here: who asks, and what comes in its place when it fails (follower.c). */
+ * Not here: who asks, and what comes in its place when it fails (follow_relay.c). */
 #include "body/relay.h"
 
 #include <stdio.h>

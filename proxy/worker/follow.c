@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "body/follower.h"
 #include "caller/access.h"
 #include "caller/client.h"
 #include "worker/follow_answer.h"

@@ -3,9 +3,8 @@
 #ifndef HL_WORKER_FOLLOW_H
 #define HL_WORKER_FOLLOW_H
 
-#include "body/follower.h"
-
 struct hl_client;
+struct hl_follow;
 
 /* The request was read, and may. Takes the grant. */
 void hl_follow_begin(struct hl_client *c, struct hl_follow *grant);

@@ -3,7 +3,7 @@
 #ifndef HL_WORKER_FOLLOW_ANSWER_H
 #define HL_WORKER_FOLLOW_ANSWER_H
 
-#include "body/follower.h"
+#include "body/follow.h"
 #include "http/problem.h"
 
 #define HL_FOLLOW_FIELDS 128

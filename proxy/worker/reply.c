@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "body/follower.h"
+#include "body/follow.h"
 #include "http/problem.h"
 
 #define HEAD_MAX 4096 /* without `fields` and body; and a problem */

@@ -4,7 +4,7 @@
 #define HL_WORKER_WORKER_H
 
 #include "auth/seat.h"
-#include "body/follower.h"
+#include "body/follow_desk.h"
 #include "caller/callers.h"
 #include "caller/metrics.h"
 #include "loop/thread.h"

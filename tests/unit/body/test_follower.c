@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "body/follow_desk.h"
 #include "fake_store.h"
 #include "loop_fixture.h"
 #include "replica.h"

@@ -1,0 +1,132 @@
+/* follow_cursor.c - see follow_cursor.h.
+ * Owns: the place in the stream. Thread: the desk's loop.
+ * Promise: bytes go on in order, none twice, from the place on that was asked for.
+ * Not here: how an id is found (event_seek.c), how bytes are written (follow_writer.c), where they come from
+ * (follow_journal.c, follow_store.c). */
+#include "body/follow_cursor.h"
+
+static struct hl_str wanted(const struct hl_follow_cursor *c)
+{
+    return (struct hl_str){c->grant->wanted, c->grant->wanted_n};
+}
+
+void hl_follow_cursor_set_origin(struct hl_follow_cursor *c, uint32_t attempt, uint64_t before)
+{
+    if (c->has_origin)
+        return;
+    c->has_origin = true;
+    c->attempt = attempt;
+    c->before = before;
+    hl_event_ids_init(&c->writer->ids, before);
+    if (c->is_seeking)
+        hl_event_seek_init(&c->seek, wanted(c), before);
+}
+
+bool hl_follow_cursor_is_of_other(const struct hl_follow_cursor *c, uint32_t attempt)
+{
+    return c->has_origin && c->attempt != attempt;
+}
+
+bool hl_follow_cursor_begin_anew(struct hl_follow_cursor *c)
+{
+    if (c->writer->is_answered) {
+        hl_follow_writer_finish(c->writer, HL_RUN_RUNNING, HL_REASON_NONE);
+        return false;
+    }
+    c->has_origin = false;
+    c->offset = 0;
+    return true;
+}
+
+bool hl_follow_cursor_begin_unseen(
+    struct hl_follow_cursor *c, uint32_t attempt, enum hl_run_state state)
+{
+    struct hl_event_seek seek;
+    if (c->writer->is_answered)
+        return true;
+    hl_event_seek_init(&seek, wanted(c), 0);
+    if (c->is_seeking && !seek.is_number && attempt <= 1) {
+        hl_follow_writer_answer(c->writer, HL_FOLLOW_BAD_ID, state);
+        return false;
+    }
+    c->is_seeking = false;
+    return hl_follow_writer_answer(c->writer, HL_FOLLOW_OK, state);
+}
+
+static void begin_at(struct hl_follow_cursor *c, const struct hl_event_place *place)
+{
+    struct hl_event_ids *ids = &c->writer->ids;
+    c->is_seeking = false;
+    c->offset = place->offset;
+    hl_event_ids_init(ids, place->count);
+    ids->is_first = place->offset == 0;
+}
+
+/* Of a run that has ended somebody gets from the first event on, if there is one. */
+static void seek_any(struct hl_follow_cursor *c)
+{
+    c->is_seeking = c->seeks_any = true;
+    hl_event_seek_init(&c->seek, HL_STR(""), c->before);
+}
+
+static bool begin_if_any(struct hl_follow_cursor *c, enum hl_run_state state)
+{
+    struct hl_event_place start = {0, c->before};
+    if (c->seek.ids.count == c->before)
+        return true;
+    begin_at(c, &start);
+    return hl_follow_writer_answer(c->writer, HL_FOLLOW_OK, state);
+}
+
+static bool pass(struct hl_follow_cursor *c, struct hl_str bytes, enum hl_run_state state)
+{
+    struct hl_follow_writer *w = c->writer;
+    if (!w->is_answered && !hl_follow_writer_answer(w, HL_FOLLOW_OK, state))
+        return false;
+    return hl_follow_writer_pass(w, &c->offset, bytes);
+}
+
+bool hl_follow_cursor_take(
+    struct hl_follow_cursor *c, struct hl_str bytes, bool is_over, enum hl_run_state state)
+{
+    if (is_over && !c->is_seeking && !c->writer->is_answered)
+        seek_any(c);
+    if (!c->is_seeking)
+        return pass(c, bytes, state);
+    c->offset += bytes.n;
+    bool is_found = hl_event_seek_feed(&c->seek, bytes);
+    if (c->seeks_any)
+        return begin_if_any(c, state);
+    if (is_found && (!is_over || c->seek.has_more)) {
+        begin_at(c, &c->seek.found);
+        return hl_follow_writer_answer(c->writer, HL_FOLLOW_OK, state);
+    }
+    return true;
+}
+
+bool hl_follow_cursor_end_seek(struct hl_follow_cursor *c, bool is_over, enum hl_run_state state)
+{
+    struct hl_event_place place;
+    if (c->seeks_any) {
+        hl_follow_writer_answer(c->writer, HL_FOLLOW_NOTHING, state);
+        return false;
+    }
+    switch (hl_event_seek_end(&c->seek, is_over, c->attempt > 1, &place)) {
+    case HL_SEEK_BEGIN:
+        begin_at(c, &place);
+        return hl_follow_writer_answer(c->writer, HL_FOLLOW_OK, state);
+    case HL_SEEK_NOTHING:
+        hl_follow_writer_answer(c->writer, HL_FOLLOW_NOTHING, state);
+        return false;
+    case HL_SEEK_BAD_ID:
+        break;
+    }
+    hl_follow_writer_answer(c->writer, HL_FOLLOW_BAD_ID, state);
+    return false;
+}
+
+bool hl_follow_cursor_has_missed(const struct hl_follow_cursor *c)
+{
+    struct hl_event_place place;
+    return hl_event_seek_end(&c->seek, false, c->attempt > 1, &place) == HL_SEEK_BAD_ID;
+}

@@ -1,0 +1,44 @@
+/* follow_cursor.h - where a follower is in a run's stream: of which attempt its bytes are, which one is next, and
+ * whether it still looks for the event that it begins after. Thread: the desk's loop; no allocation. */
+#ifndef HL_BODY_FOLLOW_CURSOR_H
+#define HL_BODY_FOLLOW_CURSOR_H
+
+#include "body/event_seek.h"
+#include "body/follow_writer.h"
+
+struct hl_follow_cursor {
+    struct hl_follow_writer *writer;
+    const struct hl_follow *grant;
+    uint64_t offset;  /* of the byte that goes out next; or, while it seeks, is looked at */
+    uint32_t attempt; /* whose bytes they are */
+    uint64_t before;  /* ordinals that earlier attempts have used */
+    bool has_origin;  /* those two are known */
+    bool is_seeking;  /* nothing goes out yet */
+    bool seeks_any;   /* is_seeking: whether there is an event at all */
+    struct hl_event_seek seek; /* is_seeking, has_origin */
+};
+
+/* The first attempt whose bytes there are. */
+void hl_follow_cursor_set_origin(struct hl_follow_cursor *c, uint32_t attempt, uint64_t before);
+/* It had bytes of another attempt. */
+bool hl_follow_cursor_is_of_other(const struct hl_follow_cursor *c, uint32_t attempt);
+
+/* Each false: the follower is gone, or has nothing more to do. */
+
+/* What comes now is of a further attempt: whoever was answered ends, and who looks for its event looks through
+ * that. */
+bool hl_follow_cursor_begin_anew(struct hl_follow_cursor *c);
+/* There is nothing of the stream yet: whoever names an event of an earlier attempt, or one by its number,
+ * begins with the first. */
+bool hl_follow_cursor_begin_unseen(
+    struct hl_follow_cursor *c, uint32_t attempt, enum hl_run_state state);
+/* Bytes from `offset` on. `is_over`: no more than there are will come. */
+bool hl_follow_cursor_take(
+    struct hl_follow_cursor *c, struct hl_str bytes, bool is_over, enum hl_run_state state);
+/* All there is has been looked through. */
+bool hl_follow_cursor_end_seek(struct hl_follow_cursor *c, bool is_over, enum hl_run_state state);
+
+/* Likewise, and nothing there is like what it looks for. */
+bool hl_follow_cursor_has_missed(const struct hl_follow_cursor *c);
+
+#endif
