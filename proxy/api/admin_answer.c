@@ -1,103 +1,30 @@
 /* admin_answer.c - the answers on a connection of the admin listener or the control socket: an
- * endpoint's at once, the REST interface's when it is there, a file's piece by piece.
- * Owns: the call and the file of the present request. Thread: control.
- * Promise: a file is sent no faster than the peer takes it; one that turns out to be damaged is cut
- * off.
- * Not here: reading requests (admin_connection.c), what can be asked (endpoint.c, rest_route.c). */
+ * endpoint's at once, the REST interface's when it is there.
+ * Owns: the call of the present request. Thread: control.
+ * Promise: who asks is known before anything is answered that not everybody may see.
+ * Not here: reading requests (admin_connection.c), what can be asked (endpoint.c, rest_route.c), answers that
+ * come in pieces (admin_file.c, admin_follow.c, admin_pass.c). */
 #include "api/admin_answer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/admin_connection.h"
 #include "api/admin_follow.h"
+#include "api/admin_response.h"
 #include "api/endpoint.h"
 #include "api/rest.h"
 #include "api/rest_route.h"
 #include "auth/credential.h"
-#include "base/log.h"
-#include "body/body_reader.h"
-#include "body/follower.h"
 #include "config/admin_access.h"
 #include "http/problem.h"
 #include "http/target.h"
 #include "route/description.h"
-
-#define ANSWER_MAX 4096 /* an answer without its body, or a problem */
-
-void hl_admin_answer_end(struct hl_admin_connection *c)
-{
-    if (c->must_close) {
-        c->state = HL_ADMIN_LINGER;
-        hl_stream_shutdown(&c->stream);
-    } else {
-        c->state = HL_ADMIN_HEAD;
-    }
-    c->has_begun = false;
-    c->method = HL_METHOD_OTHER; /* until the next head says */
-}
-
-/* ---- endpoints ---- */
-
-static void write_answer(struct hl_admin_connection *c, const struct hl_api_response *response)
-{
-    struct hl_answer fields = {
-        .refusal = response->refusal,
-        .status = response->status,
-        .content_type = response->content_type,
-        .body = hl_buf_str(&response->body),
-        .extra_fields = response->fields,
-        .cache_control = response->cache_control,
-        .closes = c->must_close,
-        .is_head_request = c->method == HL_METHOD_HEAD,
-        .caller_minor = c->minor,
-    };
-    size_t cap = ANSWER_MAX + response->body.n;
-    char *out = malloc(cap);
-    size_t n = out ? hl_answer_write(out, cap, &fields) : 0;
-    if (n == 0 || hl_stream_write(&c->stream, out, n) != HL_OK)
-        hl_admin_connection_close(c);
-    else
-        hl_admin_answer_end(c);
-    free(out);
-}
-
-static void say(struct hl_admin_connection *c, const struct hl_refusal *why)
-{
-    write_answer(c, &(struct hl_api_response){.refusal = why});
-}
-
-static void say_json(struct hl_admin_connection *c, struct hl_str json)
-{
-    struct hl_api_response response = {.status = 200, .content_type = HL_STR("application/json")};
-    if (hl_buf_append_str(&response.body, json) == HL_OK)
-        write_answer(c, &response);
-    else
-        say(c, hl_refusal(HL_REFUSAL_ADMIN_MEMORY));
-    hl_buf_fini(&response.body);
-}
-
-static void say_cause(struct hl_admin_connection *c, enum hl_refusal_cause cause)
-{
-    say(c, hl_refusal(cause));
-}
-
-static const struct hl_admin_pass_answers answers = {
-    .end = hl_admin_answer_end, .refuse = say_cause, .json = say_json};
-
-static void refuse(struct hl_admin_connection *c, const struct hl_refusal *why)
-{
-    c->must_close = true;
-    c->minor = 1;
-    say(c, why);
-}
 
 static void on_checked(struct hl_auth_wait *wait);
 
 static void begin(struct hl_admin_connection *c)
 {
     hl_auth_wait_init(&c->answer.wait, on_checked);
-    c->answer.pass.answers = &answers;
 }
 
 /* ---- who asks ---- */
@@ -164,7 +91,7 @@ static void wipe_token(struct hl_admin_connection *c)
 static void refuse_asker(struct hl_admin_connection *c, const struct hl_refusal *why)
 {
     wipe_token(c);
-    say(c, why);
+    hl_admin_response_refuse(c, why);
 }
 
 /* True: `asker` may ask; else it is answered, or will be. */
@@ -198,6 +125,14 @@ static void on_checked(struct hl_auth_wait *wait)
 
 static void ask_rest(
     struct hl_admin_connection *c, const struct hl_target *target, const struct hl_asker *asker);
+
+/* It has a fault: nothing of it counts. */
+static void refuse(struct hl_admin_connection *c, const struct hl_refusal *why)
+{
+    c->must_close = true;
+    c->minor = 1;
+    hl_admin_response_refuse(c, why);
+}
 
 static void answer(struct hl_admin_connection *c)
 {
@@ -233,7 +168,7 @@ static void answer(struct hl_admin_connection *c)
     }
     struct hl_api_response response = {.status = 500};
     hl_api_answer(&c->home->view, &request, &response);
-    write_answer(c, &response);
+    hl_admin_response_write(c, &response);
     hl_buf_fini(&response.body);
 }
 
@@ -265,8 +200,6 @@ static void go_on(struct hl_admin_connection *c)
         hl_admin_connection_go_on(c);
 }
 
-static void begin_file(struct hl_admin_connection *c, struct hl_body *file);
-
 static void on_reply(struct hl_rest_call *call)
 {
     struct hl_admin_connection *c = HL_CONTAINER_OF(call, struct hl_admin_connection, answer.call);
@@ -280,16 +213,16 @@ static void on_reply(struct hl_rest_call *call)
         struct hl_follow *grant = call->reply.follow;
         call->reply.follow = NULL;
         hl_reply_fini(&call->reply);
-        hl_admin_follow_begin(c, grant, hl_admin_answer_end);
+        hl_admin_follow_begin(c, grant);
         go_on(c);
         return;
     }
     enum hl_err err = hl_reply_write(&call->reply, &how, &out);
     bool has_file = hl_reply_has_file(&call->reply) && !how.is_head_request;
     if (err == HL_OK && has_file) {
-        c->answer.head = out;
-        begin_file(c, &call->reply.file);
+        hl_admin_file_begin(c, out, &call->reply.file);
         hl_reply_fini(&call->reply);
+        go_on(c);
         return;
     }
     if (err == HL_OK)
@@ -297,91 +230,18 @@ static void on_reply(struct hl_rest_call *call)
     hl_buf_fini(&out);
     hl_reply_fini(&call->reply);
     if (err == HL_OK)
-        hl_admin_answer_end(c);
+        hl_admin_response_end(c);
     else
         hl_admin_connection_close(c);
     go_on(c);
 }
 
-/* ---- a file ---- */
-
-static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last);
-
-static void drop_file(struct hl_admin_connection *c)
-{
-    hl_body_reader_free(c->answer.file);
-    c->answer.file = NULL;
-    c->answer.is_reading_file = false;
-    hl_buf_fini(&c->answer.head);
-}
-
-static void read_file(struct hl_admin_connection *c)
-{
-    if (c->answer.is_reading_file || hl_stream_is_blocked(&c->stream)) {
-        go_on(c); /* a deadline runs for what waits for the socket */
-        return;
-    }
-    c->answer.is_reading_file = hl_body_reader_next(c->answer.file);
-    if (!c->answer.is_reading_file)
-        hl_admin_connection_close(c);
-    go_on(c);
-}
-
-static void begin_file(struct hl_admin_connection *c, struct hl_body *file)
-{
-    const char *data_dir = hl_store_data_dir(c->home->view.store);
-    c->answer.file = hl_body_reader_new(c->home->loop, data_dir, file, on_piece, c);
-    if (c->answer.file) {
-        read_file(c);
-        return;
-    }
-    hl_admin_connection_close(c);
-}
-
-/* Nothing was sent yet: what is wrong can be said. */
-static void refuse_file(struct hl_admin_connection *c, enum hl_err err)
-{
-    drop_file(c);
-    say(c, hl_refusal(
-               err == HL_ERR_NOT_FOUND ? HL_REFUSAL_RESULT_REMOVED : HL_REFUSAL_RESULT_UNREADABLE));
-    hl_admin_connection_go_on(c);
-}
-
-static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last)
-{
-    struct hl_admin_connection *c = owner;
-    c->answer.is_reading_file = false;
-    if (err != HL_OK)
-        HL_LOG(ERROR, "a kept response cannot be read", HL_LOG_ID("run_id", &c->answer.call.id),
-            HL_LOG_TEXT("error", hl_err_text(err)));
-    if (err != HL_OK && c->answer.head.n > 0) {
-        refuse_file(c, err);
-        return;
-    }
-    if (err == HL_OK)
-        err = c->answer.head.n > 0
-                  ? hl_stream_write2(&c->stream, hl_buf_str(&c->answer.head), piece)
-                  : hl_stream_write(&c->stream, piece.p, piece.n);
-    hl_buf_fini(&c->answer.head);
-    if (err != HL_OK) {
-        hl_admin_connection_close(c);
-        return;
-    }
-    if (!is_last) {
-        read_file(c);
-        return;
-    }
-    drop_file(c);
-    hl_admin_answer_end(c);
-    hl_admin_connection_go_on(c);
-}
+/* ---- others answer ---- */
 
 static void on_drained(struct hl_admin_connection *c)
 {
-    if (c->answer.file)
-        read_file(c);
-    if (c->answer.follower)
-        hl_follower_go_on(c->answer.follower);
+    hl_admin_file_drained(c);
+    hl_admin_follow_drained(c);
     hl_admin_pass_drained(c);
 }
 
@@ -394,9 +254,8 @@ static void abandon(struct hl_admin_connection *c)
     wipe_token(c);
     hl_buf_fini(&c->answer.token);
     hl_admin_pass_drop(c);
-    hl_follower_free(c->answer.follower);
-    c->answer.follower = NULL;
-    drop_file(c);
+    hl_admin_follow_drop(c);
+    hl_admin_file_drop(c);
 }
 
 const struct hl_admin_responder hl_admin_answers = {

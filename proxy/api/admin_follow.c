@@ -4,14 +4,9 @@
 #include "api/admin_follow.h"
 
 #include "api/admin_connection.h"
+#include "api/admin_response.h"
 #include "body/follower.h"
 #include "worker/follow_answer.h"
-
-static void drop(struct hl_admin_connection *c)
-{
-    hl_follower_free(c->answer.follower);
-    c->answer.follower = NULL;
-}
 
 /* Both say false where the connection closes: it abandons its answer then. */
 static bool write_head(
@@ -34,8 +29,8 @@ static bool write_head(
 
 static void end_answer(struct hl_admin_connection *c)
 {
-    drop(c);
-    c->answer.on_followed(c);
+    hl_admin_follow_drop(c);
+    hl_admin_response_end(c);
     hl_admin_connection_go_on(c);
 }
 
@@ -83,10 +78,8 @@ static void on_end(void *owner, bool is_whole)
 static const struct hl_follower_events events = {
     .answer = on_answer, .is_blocked = is_blocked, .write = on_write, .end = on_end};
 
-void hl_admin_follow_begin(struct hl_admin_connection *c, struct hl_follow *grant,
-    void (*on_followed)(struct hl_admin_connection *c))
+void hl_admin_follow_begin(struct hl_admin_connection *c, struct hl_follow *grant)
 {
-    c->answer.on_followed = on_followed;
     c->answer.followed = grant->run_id;
     c->answer.follower =
         hl_follower_new(hl_rest_desk(c->home->view.rest), grant, c->minor > 0, &events, c);
@@ -96,4 +89,16 @@ void hl_admin_follow_begin(struct hl_admin_connection *c, struct hl_follow *gran
         return;
     }
     hl_follower_start(c->answer.follower);
+}
+
+void hl_admin_follow_drained(struct hl_admin_connection *c)
+{
+    if (c->answer.follower)
+        hl_follower_go_on(c->answer.follower);
+}
+
+void hl_admin_follow_drop(struct hl_admin_connection *c)
+{
+    hl_follower_free(c->answer.follower);
+    c->answer.follower = NULL;
 }

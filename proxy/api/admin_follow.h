@@ -6,8 +6,11 @@
 struct hl_admin_connection;
 struct hl_follow;
 
-/* Takes the grant; the answer is what the follower reads. `on_followed`: all of it went out. */
-void hl_admin_follow_begin(struct hl_admin_connection *c, struct hl_follow *grant,
-    void (*on_followed)(struct hl_admin_connection *c));
+/* Takes the grant; the answer is what the follower reads. */
+void hl_admin_follow_begin(struct hl_admin_connection *c, struct hl_follow *grant);
+/* The socket takes bytes again. */
+void hl_admin_follow_drained(struct hl_admin_connection *c);
+/* Nobody follows any more. */
+void hl_admin_follow_drop(struct hl_admin_connection *c);
 
 #endif

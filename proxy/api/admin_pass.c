@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "api/admin_connection.h"
-#include "api/method.h"
+#include "api/admin_response.h"
 #include "api/exchange.h"
+#include "api/method.h"
 #include "app/readiness.h"
 #include "auth/auth.h"
 #include "base/clock.h"
@@ -34,7 +35,7 @@ bool hl_admin_pass_is_listing(struct hl_str path)
 
 static void refuse(struct hl_admin_connection *c, enum hl_refusal_cause cause)
 {
-    c->answer.pass.answers->refuse(c, cause);
+    hl_admin_response_refuse(c, hl_refusal(cause));
 }
 
 /* ---- what goes on of a call ---- */
@@ -274,8 +275,7 @@ static void on_head(void *owner, const struct hl_head *head)
     struct hl_buf out;
     if (c->answer.pass.is_listing && !is_list(head)) {
         hl_admin_pass_drop(c);
-        c->answer.pass.answers->json(
-            c, HL_STR("{\"functions\":null}")); /* it is no function host */
+        hl_admin_response_json(c, HL_STR("{\"functions\":null}")); /* it is no function host */
         hl_admin_connection_go_on(c);
         return;
     }
@@ -316,7 +316,7 @@ static void on_end(void *owner, enum hl_refusal_cause why)
     bool has_more = why == HL_REFUSAL_PASS_UNREACHABLE && c->answer.pass.is_listing;
     c->answer.pass.other = NULL;
     if (c->answer.pass.has_head && why == HL_REFUSAL_NONE) {
-        c->answer.pass.answers->end(c);
+        hl_admin_response_end(c);
         hl_admin_connection_go_on(c);
     } else if (c->answer.pass.has_head) {
         hl_admin_connection_close(c);

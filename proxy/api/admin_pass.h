@@ -15,15 +15,7 @@
 struct hl_admin_connection;
 struct hl_exchange;
 
-/* How a request is answered otherwise. */
-struct hl_admin_pass_answers {
-    void (*end)(struct hl_admin_connection *c); /* all of it went out */
-    void (*refuse)(struct hl_admin_connection *c, enum hl_refusal_cause cause);
-    void (*json)(struct hl_admin_connection *c, struct hl_str json);
-};
-
 struct hl_admin_pass {
-    const struct hl_admin_pass_answers *answers;
     struct hl_exchange *other; /* NULL: none is under way */
     struct hl_buf fields;      /* of a call's head: the lines that go on; wiped when they did */
     bool has_head;             /* the answer has begun to go out */
