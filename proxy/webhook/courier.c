@@ -185,7 +185,7 @@ static uint64_t left_ms(const struct hl_courier *c, const struct hl_parcel *p)
 static void end_blocked(struct hl_courier *c, struct hl_parcel *p)
 {
     struct hl_transfer_result result;
-    hl_transfer_read_result(p->transfer, CURLE_OK, &result);
+    hl_transfer_result_read(p->transfer, CURLE_OK, &result);
     hl_courier_cut(c, p);
     c->on_end(c->self, p, &result);
 }
@@ -412,7 +412,7 @@ static void finish(struct hl_courier *c, struct hl_transfer *t, CURLcode code)
 {
     struct hl_transfer_result result;
     struct hl_parcel *p = t->owner;
-    hl_transfer_read_result(t, code, &result);
+    hl_transfer_result_read(t, code, &result);
     hl_courier_cut(c, p);
     c->on_end(c->self, p, &result);
 }

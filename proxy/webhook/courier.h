@@ -6,6 +6,7 @@
 #include "webhook/docket.h"
 #include "webhook/identity.h"
 #include "webhook/proxy.h"
+#include "webhook/transfer_result.h"
 #include "webhook/trust.h"
 #include "webhook/turnstile.h"
 

@@ -1,12 +1,11 @@
-/* transfer.c - how libcurl is set up for a delivery, and what its answer means.
+/* transfer.c - how libcurl is set up for a delivery.
  *
  * Promise: nothing of the environment (proxy, netrc, cookies) and nothing of the receiver's
  * (redirects, long bodies) changes where a delivery goes or how long it takes; no socket is opened
  * to an address that the guard refuses.
- * Not here: the retry table (retry.c), timing and order (sender.c). */
+ * Not here: what came of it (transfer_result.c), timing and order (sender.c). */
 #include "webhook/transfer.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -18,10 +17,8 @@
 /* This much of a receiver's body is read, and thrown away, because a connection whose response was
  * read whole can be used again. */
 #define DRAIN_MAX          (64 * 1024)
-#define HEAD_MAX           (256 * 1024) /* of all heads of an answer together */
 #define CONNECT_TIMEOUT_MS 10000
 #define URL_MAX            2048 /* longer ones are refused at the call (contract 3) */
-#define HEAD_TOO_LARGE     100  /* CURLE_TOO_LARGE, which libcurl has from 8.6 on */
 
 static bool set_constants(struct hl_transfer *t);
 static void watch_tls(struct hl_transfer *t);
@@ -257,22 +254,6 @@ bool hl_transfer_ask_for_address(struct hl_transfer *t, const struct hl_url *url
     return curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, &t->target) == CURLE_OK;
 }
 
-void hl_transfer_write_address(const struct hl_transfer *t, char out[HL_REPORT_ADDRESS_MAX + 1])
-{
-    const size_t cap = HL_REPORT_ADDRESS_MAX + 1;
-    char *ip = NULL;
-    long port = 0;
-    out[0] = '\0';
-    if (t->settings->proxy) {
-        snprintf(out, cap, "%s", t->asked);
-        return;
-    }
-    curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_IP, &ip);
-    curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_PORT, &port);
-    if (ip && *ip)
-        snprintf(out, cap, strchr(ip, ':') ? "[%s]:%ld" : "%s:%ld", ip, port);
-}
-
 static size_t on_send(char *out, size_t size, size_t n, void *arg)
 {
     struct hl_transfer *t = arg;
@@ -323,7 +304,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
     struct hl_transfer *t = arg;
     size_t len = size * n;
     t->head_size += len;
-    if (t->head_size > HEAD_MAX)
+    if (t->head_size > HL_TRANSFER_HEAD_MAX)
         return 0;
     if (!t->has_head) /* later ones are trailers */
         note_retry_after(t, (struct hl_str){line, len});
@@ -356,191 +337,4 @@ uint16_t hl_transfer_status(const struct hl_transfer *t)
     long status = 0;
     curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     return (uint16_t)status;
-}
-
-static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out);
-static struct hl_attempt_report *report(const struct hl_transfer *t);
-
-void hl_transfer_read_result(
-    const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
-{
-    *out = (struct hl_transfer_result){0};
-    if (t->is_body_broken) {
-        out->is_permanent = true;
-        snprintf(out->error, sizeof out->error,
-            "body_unreadable: the kept response is missing or damaged");
-    } else if (t->has_head) {
-        out->http_status = hl_transfer_status(t);
-        out->retry_after_ms = t->retry_after_ms;
-    } else if (t->refused > 0 && t->opened == 0) {
-        out->is_permanent = true;
-        memcpy(out->address, t->refused_address, sizeof out->address);
-        snprintf(out->error, sizeof out->error,
-            "blocked_address: every address of the host is refused; HOOKLINE_WEBHOOK_ALLOW can "
-            "allow it");
-    } else {
-        explain(t, code, out);
-    }
-    out->report = report(t);
-}
-
-static int64_t info_us(const struct hl_transfer *t, CURLINFO which)
-{
-    curl_off_t us = 0;
-    curl_easy_getinfo(t->easy, which, &us);
-    return us;
-}
-
-static int32_t span_us(int64_t from_us, int64_t to_us)
-{
-    if (to_us <= 0 || to_us < from_us)
-        return -1;
-    return to_us - from_us < INT32_MAX ? (int32_t)(to_us - from_us) : INT32_MAX;
-}
-
-static void report_answer(const struct hl_transfer *t, struct hl_attempt_report *r)
-{
-    const char *type = NULL;
-    curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
-    if (t->has_head && type && strlen(type) <= HL_REPORT_TYPE_MAX)
-        snprintf(r->content_type, sizeof r->content_type, "%s", type);
-    r->body_n = t->has_head ? t->body_n : 0;
-    memcpy(r->body, t->body, r->body_n);
-}
-
-/* Where TLS was begun and did not come about libcurl does not say. */
-static int32_t connect_us(const struct hl_transfer *t, int64_t looked_us, int64_t connected_us)
-{
-    if (connected_us <= 0 && t->secures_us > 0)
-        return span_us((int64_t)t->opened_us, (int64_t)t->secures_us);
-    return span_us(looked_us, connected_us);
-}
-
-/* Times of libcurl's are from the transfer's beginning on, and 0 for what did not come; of a kept connection it
- * counts no connecting. */
-static struct hl_attempt_report *report(const struct hl_transfer *t)
-{
-    struct hl_attempt_report *r = calloc(1, sizeof *r);
-    if (!r)
-        return NULL;
-    int64_t looked = info_us(t, CURLINFO_NAMELOOKUP_TIME_T);
-    int64_t connected = info_us(t, CURLINFO_CONNECT_TIME_T);
-    int64_t secured = info_us(t, CURLINFO_APPCONNECT_TIME_T);
-    int64_t ready = info_us(t, CURLINFO_PRETRANSFER_TIME_T);
-    bool is_new = t->opened > 0;
-    r->name_us = t->name_us;
-    r->connect_us = is_new ? connect_us(t, looked, connected) : -1;
-    r->tls_us = is_new && connected > 0 ? span_us(connected, secured) : -1;
-    r->first_byte_us = t->has_head ? span_us(ready, info_us(t, CURLINFO_STARTTRANSFER_TIME_T)) : -1;
-    hl_transfer_write_address(t, r->address);
-    report_answer(t, r);
-    return r;
-}
-
-/* What a person needs to know of libcurl's errors. The last row stands for all other codes. */
-static const struct {
-    CURLcode code;
-    bool is_permanent;
-    const char *text;
-} errors[] = {
-    {CURLE_OPERATION_TIMEDOUT, false, "timeout"},
-    {CURLE_COULDNT_CONNECT, false, "connect_failed"},
-    {CURLE_SEND_ERROR, false, "connection_lost"},
-    {CURLE_RECV_ERROR, false, "connection_lost"},
-    {CURLE_PARTIAL_FILE, false, "connection_lost"},
-    {CURLE_GOT_NOTHING, false, "no_response"},
-    {CURLE_ABORTED_BY_CALLBACK, false, "no_response"},  /* on_request */
-    {CURLE_COULDNT_RESOLVE_HOST, false, "no_response"}, /* on_resolve, after a request */
-    {CURLE_WEIRD_SERVER_REPLY, false, "bad_response"},
-    {CURLE_UNSUPPORTED_PROTOCOL, true,
-        "bad_url: the scheme is not allowed (HOOKLINE_WEBHOOK_HTTPS_ONLY)"},
-    {CURLE_URL_MALFORMAT, true, "bad_url"},
-    {CURLE_SSL_CONNECT_ERROR, false, "tls_failed"},
-    {CURLE_PEER_FAILED_VERIFICATION, false,
-        "tls_certificate: not trusted, expired or for another name; HOOKLINE_WEBHOOK_CA_FILE can "
-        "add a CA"},
-    {CURLE_SSL_CACERT_BADFILE, false,
-        "tls_no_ca: there are no CA certificates here; install them or set "
-        "HOOKLINE_WEBHOOK_CA_FILE"},
-    {CURLE_OUT_OF_MEMORY, false, "out_of_memory"},
-    {CURLE_OK, false, "bad_response"}, /* the connection ended in the middle of the head */
-    {CURL_LAST, false, "network_error"},
-};
-
-static bool has_peer(const struct hl_transfer *t)
-{
-    char *peer = NULL;
-    curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_IP, &peer);
-    return peer && *peer;
-}
-
-/* libcurl says "unsupported protocol" of a URL's scheme, and of a receiver that answers without an
- * HTTP/1 status line: then there was a connection. */
-static bool is_answer_no_http(const struct hl_transfer *t, CURLcode code)
-{
-    return code == CURLE_UNSUPPORTED_PROTOCOL && has_peer(t);
-}
-
-/* libcurl's buffer for a head's line has a limit (100 KiB), and is "out of memory" beyond it. */
-static bool is_head_too_large(const struct hl_transfer *t, CURLcode code)
-{
-    curl_off_t first_byte_us = 0;
-    if (t->head_size > HEAD_MAX)
-        return true;
-    curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte_us);
-    return first_byte_us > 0 && t->requests > 0 &&
-           (code == CURLE_OUT_OF_MEMORY || code == HEAD_TOO_LARGE);
-}
-
-/* A proxy that does not open the way. */
-static bool is_refused_by_proxy(const struct hl_transfer *t, struct hl_transfer_result *out)
-{
-    long answer = 0;
-    if (t->settings->proxy)
-        curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &answer);
-    if (answer == 0 || answer / 100 == 2)
-        return false;
-    if (answer == 407)
-        snprintf(out->error, sizeof out->error,
-            "proxy_refused: the proxy wants other credentials (407): HOOKLINE_WEBHOOK_PROXY");
-    else
-        snprintf(out->error, sizeof out->error, "proxy_refused: the proxy answered %ld", answer);
-    return true;
-}
-
-/* Whose error it is that comes before a new connection's tunnel: the proxy's, or what it was asked for hangs. */
-static const char *name_proxy(const struct hl_transfer *t, CURLcode code)
-{
-    long answer = 0;
-    curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &answer);
-    if (!t->settings->proxy || answer != 0 || (t->opened == 0 && has_peer(t)))
-        return "";
-    bool is_tls = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION ||
-                  code == CURLE_SSL_CACERT_BADFILE;
-    return has_peer(t) && !is_tls ? "proxy_no_answer: " : "proxy_unreachable: ";
-}
-
-static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out)
-{
-    size_t i = 0;
-    if (is_refused_by_proxy(t, out))
-        return;
-    if (is_head_too_large(t, code)) {
-        snprintf(out->error, sizeof out->error, "bad_response: the head is too large");
-        return;
-    }
-    if (is_answer_no_http(t, code))
-        code = CURLE_WEIRD_SERVER_REPLY;
-    while (i < HL_ARRAY_LEN(errors) - 1 && errors[i].code != code)
-        i++;
-    const char *whose = name_proxy(t, code);
-    out->is_permanent = errors[i].is_permanent;
-    long os = 0;
-    if (code == CURLE_COULDNT_CONNECT)
-        curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os);
-    if (os != 0)
-        snprintf(
-            out->error, sizeof out->error, "%s%s: %s", whose, errors[i].text, strerror((int)os));
-    else
-        snprintf(out->error, sizeof out->error, "%s%s", whose, errors[i].text);
 }

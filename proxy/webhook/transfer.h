@@ -14,6 +14,8 @@
 #include "http/url.h"
 #include "webhook/envelope.h"
 
+#define HL_TRANSFER_HEAD_MAX (256 * 1024) /* of all heads of an answer together */
+
 /* What all transfers share; borrowed for their life. */
 struct hl_transfer_settings {
     const char *ca_file; /* trust.h; NULL: libcurl's default */
@@ -83,30 +85,10 @@ HL_MUST_CHECK bool hl_transfer_ask_for_name(struct hl_transfer *t, const struct 
  * the guard refuses all of them, which the result says. */
 HL_MUST_CHECK bool hl_transfer_ask_for_address(struct hl_transfer *t, const struct hl_url *url,
     const struct hl_ip *addresses, size_t n, uint32_t turn);
-/* What was connected to, for the attempt's record: an address and a port; through a proxy what was asked of
- * it; empty: nothing was. */
-void hl_transfer_write_address(const struct hl_transfer *t, char out[HL_REPORT_ADDRESS_MAX + 1]);
 
 /* How much of the request's body libcurl has given to the connection. */
 uint64_t hl_transfer_sent(const struct hl_transfer *t);
 /* Of the answer whose head has come. */
 uint16_t hl_transfer_status(const struct hl_transfer *t);
-
-struct hl_transfer_result {
-    uint16_t http_status; /* 0: no response head */
-    bool is_permanent;    /* no further attempt can do better, whatever the retry table says */
-    char error[HL_ATTEMPT_ERROR_MAX + 1]; /* empty: the status says it all */
-    /* What the guard refused, for the log alone: names inside a network are no caller's business;
-     * else empty. */
-    char address[HL_IP_TEXT];
-    bool is_ours; /* nothing was sent, for a reason of ours: it says nothing of the receiver */
-    uint64_t retry_after_ms; /* what the receiver asked for; 0: nothing */
-    struct hl_attempt_report
-        *report; /* whoever takes the result frees it; NULL: nothing was connected to */
-};
-
-/* `code` is libcurl's last word on the transfer. */
-void hl_transfer_read_result(
-    const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include "webhook/health.h"
 #include "webhook/parcel.h"
 #include "webhook/sender.h"
+#include "webhook/transfer_result.h"
 
 /* Of the attempt under way, whose lease is still there. */
 enum hl_attempt_verdict hl_verdict_of(const struct hl_webhook_retry_on *on,

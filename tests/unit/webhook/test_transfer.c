@@ -1,6 +1,6 @@
 /* test_transfer.c - the address guard between DNS and the socket, for names with several addresses.
  */
-#include "webhook/transfer.h"
+#include "webhook/transfer_result.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static struct hl_transfer_result attempt(const char *addresses, uint32_t *opened
     cr_assert_eq(hl_transfer_prepare(t, hl_str_from(url), NULL, HL_STR("{}"), NULL, false), HL_OK);
     cr_assert_eq(hl_transfer_set_addresses(t, receiver.port, ips, n, 3000), HL_OK);
     CURLcode code = curl_easy_perform(t->easy);
-    hl_transfer_read_result(t, code, &result);
+    hl_transfer_result_read(t, code, &result);
     *opened = t->opened;
     hl_transfer_free(t);
     return result;

@@ -1,0 +1,25 @@
+/* transfer_result.h - what came of an attempt: the receiver's status, or what is wrong in words for a person; and
+ * the attempt's report. */
+#ifndef HL_WEBHOOK_TRANSFER_RESULT_H
+#define HL_WEBHOOK_TRANSFER_RESULT_H
+
+#include "webhook/transfer.h"
+
+struct hl_transfer_result {
+    uint16_t http_status; /* 0: no response head */
+    bool is_permanent;    /* no further attempt can do better, whatever the retry table says */
+    char error[HL_ATTEMPT_ERROR_MAX + 1]; /* empty: the status says it all */
+    /* What the guard refused, for the log alone: names inside a network are no caller's business;
+     * else empty. */
+    char address[HL_IP_TEXT];
+    bool is_ours; /* nothing was sent, for a reason of ours: it says nothing of the receiver */
+    uint64_t retry_after_ms; /* what the receiver asked for; 0: nothing */
+    struct hl_attempt_report
+        *report; /* whoever takes the result frees it; NULL: nothing was connected to */
+};
+
+/* `code` is libcurl's last word on the transfer. */
+void hl_transfer_result_read(
+    const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out);
+
+#endif
