@@ -512,12 +512,13 @@ for (const [name, env] of Object.entries(STORES))
 
 test('HOOKLINE_WRITE_TIMEOUT: a follower who takes nothing is let go, one who reads slowly is not', { limit: 120_000 }, async (t) => {
     const on = async (listener) => {
-        const all = await streamStage(t, { env: { HOOKLINE_WRITE_TIMEOUT: '500ms', HOOKLINE_MAX_FOLLOWERS: '2' } });
+        const all = await streamStage(t, { env: { HOOKLINE_WRITE_TIMEOUT: '3s', HOOKLINE_MAX_FOLLOWERS: '2' } });
         const id = await finished(all, `data: ${'x'.repeat(60 << 20)}\n\n`);
         const follow = (options) => followerOf(t, { port: all.sidecar[listener] })(id, { headers: { Host: '127.0.0.1' }, ...options });
         const still = await follow();
         still.client.socket.pause();
         const slow = await follow();
+        assert.deepEqual([still.status, slow.status], [200, 200]);
         let isOver = false;
         const read = async (n) => {
             for (const end = slow.text.length + n; slow.text.length < end; ) assert.notEqual(await slow.piece(), undefined);
