@@ -92,7 +92,7 @@ STORE_TEST(retry_that_is_put_off_comes_as_a_lease_and_not_early)
     get_delivery(f, &l->delivery_id, &g);
     cr_assert_eq(g.delivery.next_ms, next_ms);
     cr_assert_eq(g.delivery.state, HL_DELIVERY_PENDING);
-    hl_delivery_row_fini(&g.delivery);
+    hl_get_delivery_fini(&g);
     cr_assert_eq(say_attempt(f, l, 2), HL_ERR_STALE, "its lease has ended");
 
     give_lease_credit(f, 1);
@@ -102,7 +102,7 @@ STORE_TEST(retry_that_is_put_off_comes_as_a_lease_and_not_early)
     cr_assert_eq(again->n, 2);
     get_delivery(f, &l->delivery_id, &g);
     cr_assert_eq(g.delivery.next_ms, 0, "it is being sent");
-    hl_delivery_row_fini(&g.delivery);
+    hl_get_delivery_fini(&g);
     cr_assert_eq(say_outcome(f, again, 2, HL_ATTEMPT_OK), HL_OK);
     hl_leased_free(l);
     hl_leased_free(again);
@@ -423,7 +423,7 @@ STORE_TEST(report_of_an_attempt_is_kept_and_shown_with_its_delivery)
     cr_assert_str_eq(r->content_type, "text/plain");
     cr_assert(hl_str_eq((struct hl_str){r->body, r->body_n}, (struct hl_str){"no\0\xff", 4}));
     cr_assert_null(g.delivery.attempts[1].report, "there was none");
-    hl_delivery_row_fini(&g.delivery);
+    hl_get_delivery_fini(&g);
     hl_leased_free(l);
 }
 
@@ -463,8 +463,7 @@ static int64_t shown_end(struct fixture *f, const struct hl_id *id)
     struct hl_get_delivery g = {.m.msg.type = HL_STORE_GET_DELIVERY, .delivery_id = *id};
     cr_assert_eq(ask(f, &f->asker, &g.m), HL_OK);
     int64_t done_ms = g.delivery.done_ms;
-    hl_delivery_row_fini(&g.delivery);
-    hl_buf_fini(&g.webhook_url);
+    hl_get_delivery_fini(&g);
     return done_ms;
 }
 
