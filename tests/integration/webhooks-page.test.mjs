@@ -10,7 +10,7 @@ const blocks = (language) => [...page.matchAll(new RegExp(`^\`\`\`${language}\n(
 
 /** The words that errors of attempts begin with, as the sources write them. */
 async function errorsOfSources() {
-    const sources = await Promise.all(['webhook/transfer.c', 'webhook/courier.c', 'dns/resolver.c'].map((name) => read(`proxy/${name}`)));
+    const sources = await Promise.all(['webhook/transfer_result.c', 'webhook/courier.c', 'dns/resolver.c'].map((name) => read(`proxy/${name}`)));
     const words = sources.flatMap((text) => [...text.matchAll(/"([a-z]+_[a-z_]+|timeout)(?=[":])/g)].map(([, word]) => word));
     return [...new Set(words)].sort();
 }
