@@ -136,7 +136,7 @@ test('all dead letters are sent again after a question', async (t) => {
     await dialog.getByText('3 deliveries: dead letters.').waitFor();
     for (let i = 0; i < 3; i++) assert.equal(receiver.deliveries(`/${i}`).length, 1, 'a question first');
     await dialog.getByRole('button', { name: 'Redeliver 3 deliveries' }).click();
-    await dialog.locator('p', { hasText: 'Done: 3 deliveries sent again.' }).waitFor();
+    await dialog.locator('p', { hasText: 'Done: 3 deliveries queued to be sent again.' }).waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     for (const { id } of calls) await settled(id, 'delivered');
     await page.getByText('No dead letters').waitFor();
@@ -182,7 +182,7 @@ test('dead letters that are not on the page, or on their way again, do not hold 
     });
     await page.getByRole('dialog').getByRole('button', { name: 'Redeliver 52 deliveries' }).click();
     for (const { id } of calls) await settled(id, 'delivered');
-    await page.getByRole('dialog').locator('p', { hasText: 'Done: 51 deliveries sent again, 1 on their way already.' }).waitFor();
+    await page.getByRole('dialog').locator('p', { hasText: 'Done: 51 deliveries queued to be sent again, 1 on their way already.' }).waitFor();
 });
 
 test('a row of which a button has the focus changes all the same, and keeps the focus', async (t) => {

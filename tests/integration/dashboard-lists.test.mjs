@@ -67,6 +67,25 @@ test('runs are found by both ends of their ids, their paths, and how they ended'
     await shows(page, 'the same after loading it again', [hooked]);
 });
 
+test('what could be part of an id, and is of none, is looked for in paths', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const { id: cafe } = await call('/words/cafe');
+    const { id: eight } = await call('/abcdef01/x');
+    const { id: other } = await call('/words/count');
+    await ended(3);
+    const page = await open();
+    await find(page, 'cafe');
+    await shows(page, 'the one with such a path', [cafe]);
+    await find(page, 'abcdef01');
+    await shows(page, 'the one with such a path of eight digits', [eight]);
+    await page.setViewportSize({ width: 390, height: 800 });
+    await find(page, '');
+    await shows(page, 'all', [other, eight, cafe]);
+    const told = await page.locator('.runs tbody a').first().innerText();
+    await find(page, `…${told.replace('…', '')}`);
+    await shows(page, 'the one that a phone calls so', [other]);
+});
+
 test('what is typed and is a filter’s value is one by a click', async (t) => {
     const { call, ended, open } = await scene(t);
     const { id: failed } = await call('/words/fails');
@@ -100,6 +119,9 @@ test('what an address says and no filter knows is told in a line', async (t) => 
     assert.equal(await page.getByLabel('Reason').inputValue(), 'timeout');
     await page.evaluate(() => (location.hash = '#/deliveries?state=lost&to=https://a.example'));
     await page.getByText('left out: state=lost', { exact: false }).waitFor();
+    await page.evaluate(() => (location.hash = '#/runs?from=2026-11-26T04:30:00Z&app=gone'));
+    await page.getByText('left out: from=2026-11-26T04:30:00Z', { exact: false }).waitFor();
+    assert.equal(await page.getByLabel('App').inputValue(), 'gone', 'a filter that is on is shown');
     await page.evaluate(() => (location.hash = '#/runs?state=failure&status=5xx&q=a&time=3600&webhook=dead&mode=async&app=a'));
     await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
     assert.equal(await page.getByText('Not understood').count(), 0);
@@ -187,7 +209,7 @@ test('deliveries are narrowed down by the server, and those that are chosen are 
     assert.equal(receiver.deliveries('/a').length, 1);
     await page.getByRole('button', { name: 'Redeliver 1 chosen…' }).click();
     await dialog.getByRole('button', { name: 'Redeliver 1 delivery' }).click();
-    await dialog.locator('p', { hasText: 'Done: 1 delivery sent again.' }).waitFor();
+    await dialog.locator('p', { hasText: 'Done: 1 delivery queued to be sent again.' }).waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     await receiver.delivered('/a', 2);
     await until('one is left', async () => (await items(page).filter({ hasText: 'dead letter' }).count()) === 1);
@@ -222,7 +244,7 @@ test('sending many again is counted first, shows how far it is, and can be stopp
     await dialog.getByText('4 of 12').waitFor();
     await dialog.getByRole('button', { name: 'Stop' }).click();
     go.open();
-    await dialog.locator('p', { hasText: /^Stopped: \d+ deliveries sent again, \d+ left as they were\.$/ }).waitFor();
+    await dialog.locator('p', { hasText: /^Stopped: \d+ deliveries queued to be sent again, \d+ left as they were\.$/ }).waitFor();
     const [sent, left] = (await dialog.locator('p').innerText()).match(/\d+/g).map(Number);
     assert.equal(sent + left, 12);
     assert.ok(sent >= 4 && sent <= 8, `${sent}`);

@@ -315,7 +315,7 @@ for (const hash of ['run', 'deliveries']) {
         const page = await open(hash === 'run' ? `#/runs/${id}` : '#/deliveries');
         const delivery = page.locator('.delivery').filter({ has: page.getByText('dead letter') });
         await delivery.waitFor();
-        await page.getByRole('button', { name: `Redeliver… to ${new URL(receiver.url()).origin}, run ${id.slice(-12)}` }).click();
+        await page.getByRole('button', { name: `Redeliver… to ${new URL(receiver.url()).origin}, run ${id.slice(-8)}` }).click();
         await page.getByRole('dialog').getByRole('button', { name: 'Redeliver', exact: true }).click();
         await until('it is no dead letter', async () => (await page.locator('main .badge').getByText('dead letter').count()) === 0);
         await page.locator('.delivery').getByText('delivered', { exact: true }).first().waitFor();

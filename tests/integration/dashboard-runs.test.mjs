@@ -137,7 +137,7 @@ test('a change is said to those who hear the page', async (t) => {
     release();
     await page
         .getByRole('status')
-        .getByText(`Run ${id.slice(-12)} is success`)
+        .getByText(`Run ${id.slice(-8)} is success`)
         .waitFor({ state: 'attached' });
 });
 

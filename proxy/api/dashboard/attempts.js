@@ -53,9 +53,11 @@ export function attemptTable(delivery) {
     );
 }
 
-/** When it is tried again, while it waits for that. */
-export function nextAttempt({ next_attempt_at: at }) {
-    return at ? h('span.when', {}, 'next attempt: ', time(at)) : null;
+/** When it is tried again, while it waits for that; or that a new round waits for its first attempt. */
+export function nextAttempt({ next_attempt_at: at, state, round, attempts }) {
+    if (at) return h('span.when', {}, 'next attempt: ', time(at));
+    const isToBegin = state === 'pending' && attempts.length > 0 && attempts.at(-1).round < round;
+    return isToBegin ? h('span.when', {}, `round ${round} waits for its turn`) : null;
 }
 
 /** For those who may, and where it makes sense. `again(delivery)` gets it as it is when it is on its way once more. */
@@ -74,7 +76,7 @@ export function redeliverButton(delivery, again) {
         kind: 'main',
         act,
     };
-    const name = `Redeliver… to ${visible(delivery.destination)}, run ${delivery.run_id.slice(-12)}`;
+    const name = `Redeliver… to ${visible(delivery.destination)}, run ${delivery.run_id.slice(-8)}`;
     const onclick = () => ask(question).then((isDone) => isDone && again(fresh));
     return button('Redeliver…', onclick, 'small', { 'aria-label': name });
 }

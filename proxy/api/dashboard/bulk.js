@@ -98,7 +98,7 @@ async function sendOne(id, job) {
 function sum(job, count) {
     const left = Math.max(0, count - job.sent - job.gone - job.pending - job.failed);
     const parts = [
-        `${deliveries(job.sent)} sent again`,
+        `${deliveries(job.sent)} queued to be sent again`,
         job.pending && `${job.pending.toLocaleString()} on their way already`,
         job.gone && `${job.gone.toLocaleString()} not kept any more`,
         job.failed && `${job.failed.toLocaleString()} failed`,

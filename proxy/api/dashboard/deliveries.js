@@ -236,7 +236,7 @@ class DeliveryList {
             else this.#chosen.delete(key);
             this.#showBar();
         };
-        const label = `Choose ${key.slice(-12)} to ${visible(destination)}`;
+        const label = `Choose ${key.slice(-8)} to ${visible(destination)}`;
         return h('input', { type: 'checkbox', checked: this.#chosen.has(key), onchange, 'aria-label': label });
     }
 
@@ -246,7 +246,7 @@ class DeliveryList {
             this.#renew(key);
         };
         const name = plural(attempts.length, 'attempt');
-        const attributes = { 'aria-expanded': String(isOpen), 'aria-label': `${name} of ${key.slice(-12)}` };
+        const attributes = { 'aria-expanded': String(isOpen), 'aria-label': `${name} of ${key.slice(-8)}` };
         return button(name, toggle, 'quiet.small.expander', attributes);
     }
 

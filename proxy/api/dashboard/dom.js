@@ -83,8 +83,12 @@ export function button(text, onclick, kind = '', attributes = {}) {
     return h(`button.button${kind && `.${kind}`}`, { type: 'button', onclick, ...attributes }, text);
 }
 
-/** A select with its label, which no other on the page has: `options` are pairs of value and text. */
+/**
+ * A select with its label, which no other on the page has: `options` are pairs of value and text. A value that is none
+ * of them is shown, too.
+ */
 export function select(label, options, value, onchange) {
+    if (value && !options.some(([other]) => other === value)) options = [...options, [value, value]];
     const id = `select-${label.toLowerCase()}`;
     const element = h(
         'select',

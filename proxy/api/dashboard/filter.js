@@ -37,7 +37,7 @@ function isKnown(name, value, query, options) {
     if (!Object.hasOwn(options, name)) return false;
     if (options[name]) return options[name].some(([other]) => other === value);
     if (name === 'status') return STATUS.test(value);
-    return (name !== 'from' && name !== 'until') || query.time !== 'own' || isTime(value);
+    return (name !== 'from' && name !== 'until') || (query.time === 'own' && isTime(value));
 }
 
 /** Goes to the same page with another filter. */

@@ -68,8 +68,8 @@ export function id(text) {
     return h(
         'span.id',
         { title: text },
-        h('span.id-head', {}, text.slice(0, -12)),
-        h('span', {}, text.slice(-12)),
+        h('span.id-head', {}, text.slice(0, -8)),
+        h('span', {}, text.slice(-8)),
     );
 }
 

@@ -65,7 +65,7 @@ export function show(main, route) {
         webhooks,
         request,
     );
-    document.title = `Run ${runId.slice(-12)} · hookline`;
+    document.title = `Run ${runId.slice(-8)} · hookline`;
 
     const opened = new Set(); // attempts of which is seen what came back
     let last = '',

@@ -113,7 +113,7 @@ export function show(main, route) {
 
 /** What was typed: the beginning of an id, where that has nothing its end, or else part of a path. */
 function readSearch(text) {
-    const digits = text.trim().toLowerCase();
+    const digits = text.trim().replace(/^…/, '').toLowerCase();
     return PART_OF_ID.test(digits) ? { id_prefix: digits } : { path: text.trim() };
 }
 
@@ -125,7 +125,8 @@ class RunList {
     #cursor = null; // below what is shown; null: nothing is there
     #isFirst = true;
     #isSearch; // the server has to look at the runs themselves
-    #newest; // that is asked for: of a search not all of it each time
+    #text; // that is to be found
+    #newest = {}; // that is asked for: of a search not all of it each time
     #searchedTo = null;
     #isFiltered;
     #hasApps; // more than one, so that each row names its own
@@ -143,12 +144,13 @@ class RunList {
     constructor(query) {
         const { app, state, mode, reason, webhook } = query;
         const found = query.q ? readSearch(query.q) : {};
+        this.#text = query.q?.trim();
         const times = timeBounds(query);
         const status = readStatus(query.status);
+        const filter = { app, state, async: { async: 'true', sync: 'false' }[mode], reason, webhook, status, ...found, ...times };
         this.#isSearch = Boolean(reason || webhook || status || found.path);
-        const back = new Date(now() - SEARCH_BACK).toISOString();
-        this.#newest = this.#isSearch && !(times.since > back) ? { since: back } : {};
-        this.filter = { app, state, async: { async: 'true', sync: 'false' }[mode], reason, webhook, status, ...found, ...times };
+        if (this.#isSearch) this.#searchFor(filter);
+        else this.filter = filter;
         this.#isFiltered = Object.values(query).some(Boolean);
         this.#hasApps = api.session.apps.length > 1 && !app;
     }
@@ -158,7 +160,7 @@ class RunList {
         const onError = (error) => showStale(this.#problem, error);
         const { kept, keep } = findPlace();
         if (kept) this.#restore(kept);
-        const every = this.#isSearch || this.filter.id_suffix ? SEARCH_EVERY : EVERY;
+        const every = this.#isSearch || this.#text ? SEARCH_EVERY : EVERY;
         this.#polling = api.poll(every, (signal) => this.#turn(signal), onError);
         return () => {
             this.#polling.stop();
@@ -212,7 +214,7 @@ class RunList {
             const answer = await api.get('/runs', { query: { ...this.filter, limit: PAGE, ...query }, signal });
             this.#cursor = answer.next_cursor;
             this.#searchedTo = answer.searched_to;
-            if (!answer.runs.length && !this.#cursor && !this.#shown.size && this.#triesEnd()) {
+            if (!answer.runs.length && !this.#cursor && !this.#shown.size && this.#triesOther()) {
                 query = {};
                 continue;
             }
@@ -221,12 +223,20 @@ class RunList {
         }
     }
 
-    /** No id begins so: whether one may end so. */
-    #triesEnd() {
-        const { id_prefix: digits, ...others } = this.filter;
-        if (!digits || !END_OF_ID.test(digits)) return false;
-        this.filter = { ...others, id_suffix: digits };
+    /** No id begins so: one may end so, or else a path have it. */
+    #triesOther() {
+        const { id_prefix: start, id_suffix: end, ...others } = this.filter;
+        if (!start && !end) return false;
+        if (start && END_OF_ID.test(start)) this.filter = { ...others, id_suffix: start };
+        else this.#searchFor({ ...others, path: this.#text });
         return true;
+    }
+
+    #searchFor(filter) {
+        const back = new Date(now() - SEARCH_BACK).toISOString();
+        this.filter = filter;
+        this.#isSearch = true;
+        this.#newest = filter.since > back ? {} : { since: back };
     }
 
     #append(runs) {
@@ -246,7 +256,7 @@ class RunList {
             return row;
         }
         if (known.text !== text || run.state === 'running') {
-            if (known.run.state !== run.state) announce(`Run ${run.run_id.slice(-12)} is ${run.state}`);
+            if (known.run.state !== run.state) announce(`Run ${run.run_id.slice(-8)} is ${run.state}`);
             const fresh = cells(run, this.#hasApps);
             // The cell with the link in its parts: the link stays, and the focus with it.
             renew(known.row.cells[1].firstChild, [...fresh[1].cloneNode(true).firstChild.children]);
@@ -341,7 +351,7 @@ class RunList {
     #giveUp(known) {
         known.isGone = true;
         fill(known.row.cells[0], badge('queued', 'not kept'));
-        announce(`Run ${known.run.run_id.slice(-12)} is not kept any more`);
+        announce(`Run ${known.run.run_id.slice(-8)} is not kept any more`);
     }
 }
 
@@ -404,7 +414,7 @@ function showFilters(apps, query) {
         h('button.button', { type: 'submit' }, 'Find'),
         hint,
         h('span.break'),
-        apps.length > 1
+        apps.length > 1 || query.app
             ? choose('App', 'app', [['', 'All apps'], ...apps.map((name) => [name, name])])
             : null,
         choose('State', 'state', OPTIONS.state),
