@@ -2,7 +2,7 @@
 #include "cli/delivery_table.h"
 
 static const struct hl_cli_column columns[] = {{"DELIVERY", HL_CLI_ID, 0},
-    {"RUN", HL_CLI_RUN_ID, 7}, {"APP", HL_CLI_PLAIN, 4}, {"STATE", HL_CLI_PLAIN, 0},
+    {"RUN", HL_CLI_RUN_ID, 7}, {"APP", HL_CLI_TEXT, 4}, {"STATE", HL_CLI_PLAIN, 0},
     {"DESTINATION", HL_CLI_TEXT, 3}, {"ATTEMPTS", HL_CLI_PLAIN, 6}, {"STATUS", HL_CLI_PLAIN, 2},
     {"CREATED", HL_CLI_TIME, 0}, {"ERROR", HL_CLI_TEXT, 1}};
 

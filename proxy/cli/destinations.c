@@ -17,7 +17,18 @@ static const char *number(const json_t *value, double factor, const char *unit, 
 {
     if (!json_is_number(value))
         return NULL;
-    snprintf(into, 32, "%.4g%s", json_number_value(value) * factor, unit);
+    double n = json_number_value(value) * factor;
+    snprintf(into, 32, n < 1000 ? "%.4g%s" : "%.0f%s", n, unit);
+    return into;
+}
+
+/* What the last attempt met, if that was not a success. */
+static const char *last_error(const json_t *row, char *into, size_t cap)
+{
+    json_int_t status = json_integer_value(json_object_get(row, "last_status_code"));
+    if (!json_is_null(json_object_get(row, "last_error")) || status / 100 == 2 || status == 0)
+        return hl_cli_member(row, "last_error", into, cap);
+    snprintf(into, cap, "status %lld", (long long)status);
     return into;
 }
 
@@ -25,7 +36,6 @@ static void add_row(void *owner, json_t *row)
 {
     static const char *const before[] = {
         "destination", "pending", "dead", "oldest_pending_at", "failing_since"};
-    static const char *const after[] = {"last_attempt_at", "last_error"};
     struct hl_cli_table *table = owner;
     const json_t *hour = json_object_get(row, "last_hour");
     char text[HL_CLI_MEMBER_TEXT], digits[32];
@@ -34,8 +44,8 @@ static void add_row(void *owner, json_t *row)
     hl_cli_table_add(table, hl_cli_member(hour, "attempts", text, sizeof(text)));
     hl_cli_table_add(table, number(json_object_get(hour, "success_rate"), 100, "%", digits));
     hl_cli_table_add(table, number(json_object_get(hour, "p95_ms"), 1, "", digits));
-    for (size_t i = 0; i < HL_ARRAY_LEN(after); i++)
-        hl_cli_table_add(table, hl_cli_member(row, after[i], text, sizeof(text)));
+    hl_cli_table_add(table, hl_cli_member(row, "last_attempt_at", text, sizeof(text)));
+    hl_cli_table_add(table, last_error(row, text, sizeof(text)));
 }
 
 static int list(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)

@@ -12,7 +12,7 @@
 
 /* At 80 characters: which run of which app, why it failed and when, what of its webhook. */
 static const struct hl_cli_column columns[] = {{"RUN", HL_CLI_RUN_ID, 0},
-    {"PROJECT", HL_CLI_PLAIN, 8}, {"APP", HL_CLI_PLAIN, 2}, {"PATH", HL_CLI_TEXT, 3},
+    {"PROJECT", HL_CLI_PLAIN, 8}, {"APP", HL_CLI_TEXT, 2}, {"PATH", HL_CLI_TEXT, 3},
     {"MODE", HL_CLI_PLAIN, 7}, {"STATE", HL_CLI_PLAIN, 0}, {"REASON", HL_CLI_PLAIN, 1},
     {"STATUS", HL_CLI_PLAIN, 5}, {"CREATED", HL_CLI_TIME, 0}, {"FINISHED", HL_CLI_TIME, 9},
     {"WEBHOOK", HL_CLI_PLAIN, 4}};

@@ -46,7 +46,7 @@ static const struct {
     {"--run", NULL, "only of this run", NULL},
     {"--secret-file", NULL, "a file with the secret; without it HOOKLINE_WEBHOOK_SECRET", NULL},
     {"--signature", NULL, "the value of the signature's field", NULL},
-    {"--since", NULL, "from then on: 1h ago, or 2026-11-22T08:00:00Z", NULL},
+    {"--since", NULL, "from then on: 1h (back), or 2026-11-22T08:00:00Z", NULL},
     {"--state", NULL, "only in this state", NULL},
     {"--status", NULL, "only with such an answer: 404, 5xx, or none", NULL},
     {"--sync", NULL, "only synchronous ones", NULL},
