@@ -6,6 +6,8 @@
  * Not here: what came of it (transfer_result.c), timing and order (sender.c). */
 #include "webhook/transfer.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -18,7 +20,8 @@
  * read whole can be used again. */
 #define DRAIN_MAX          (64 * 1024)
 #define CONNECT_TIMEOUT_MS 10000
-#define URL_MAX            2048 /* longer ones are refused at the call (contract 3) */
+#define UNSENT_MAX         (64 * 1024) /* of a request, in the kernel */
+#define URL_MAX            2048        /* longer ones are refused at the call (contract 3) */
 
 static bool set_constants(struct hl_transfer *t);
 static void watch_tls(struct hl_transfer *t);
@@ -186,6 +189,17 @@ static bool may_reach(struct hl_transfer *t, const struct hl_ip *ip)
 
 /* Each address of the name, after DNS, at each attempt. A refused one counts as one that cannot be
  * connected to: libcurl goes on to the next. */
+/* What waits in the kernel looks sent: with little of it, a receiver that takes bytes slowly is told from one that
+ * takes none (courier.c). */
+static curl_socket_t open_slim(const struct curl_sockaddr *address)
+{
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    int most = UNSENT_MAX;
+    if (fd >= 0) /* without it that is only less exact */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
+    return fd;
+}
+
 static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct hl_transfer *t = arg;
@@ -195,7 +209,7 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
         return CURL_SOCKET_BAD;
     if (t->opened++ == 0)
         t->opened_us = hl_clock_mono_us();
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    return open_slim(address);
 }
 
 /* TCP, or the tunnel, is there, and TLS begins: libcurl tells the time of that only when TLS is there, too. */
