@@ -39,6 +39,14 @@ size_t hl_utf8_decode(const char *p, size_t n, uint32_t *code)
     return length;
 }
 
+size_t hl_utf8_count(struct hl_str s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++)
+        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+    return n;
+}
+
 bool hl_utf8_is_valid(struct hl_str s)
 {
     uint32_t code;

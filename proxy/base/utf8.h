@@ -13,6 +13,9 @@
  * above U+10FFFF). */
 size_t hl_utf8_decode(const char *p, size_t n, uint32_t *code);
 
+/* How many characters `s` has, which is well-formed. */
+size_t hl_utf8_count(struct hl_str s);
+
 /* Well-formed from end to end. */
 bool hl_utf8_is_valid(struct hl_str s);
 

@@ -3,20 +3,14 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 struct paragraph {
     FILE *out;
     size_t at, indent;
     const char *open, *close; /* what is between them is one word; "": nothing is */
     const char *joint;        /* at the end of a line that goes on */
 };
-
-static size_t count_characters(struct hl_str s)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s.n; i++)
-        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-    return n;
-}
 
 /* Up to the next blank that is not in a group. */
 static struct hl_str take_word(const struct paragraph *p, const char *text)
@@ -35,7 +29,7 @@ static void print(struct paragraph *p, const char *text)
     bool is_first = true;
     while (*text) {
         struct hl_str word = take_word(p, text);
-        size_t width = count_characters(word), joint = text[word.n] ? strlen(p->joint) : 0;
+        size_t width = hl_utf8_count(word), joint = text[word.n] ? strlen(p->joint) : 0;
         if (!is_first && p->at + 1 + width + joint > HL_CLI_LINE) {
             fprintf(p->out, "%s\n%*s", p->joint, (int)p->indent, "");
             p->at = p->indent;

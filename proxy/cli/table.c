@@ -55,15 +55,6 @@ static enum hl_err append_readable(struct hl_buf *out, const char *text)
     return err;
 }
 
-/* In characters. */
-static size_t count_characters(const char *text)
-{
-    size_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
 /* On a terminal a time is said as people say it. */
 static const char *cell_text(
     const struct hl_cli_table *t, size_t column, const char *text, char ago[HL_CLI_AGO])
@@ -87,7 +78,7 @@ void hl_cli_table_add(struct hl_cli_table *t, const char *text)
         t->has_failed = true;
         return;
     }
-    size_t width = count_characters(t->text.p + at);
+    size_t width = hl_utf8_count(hl_str_from(t->text.p + at));
     if (width > t->width[column])
         t->width[column] = width;
     if (t->cells >= t->columns && text && *text && strcmp(text, "-") != 0)
@@ -179,7 +170,8 @@ static size_t bytes_of(const char *text, size_t n)
 /* How many characters were printed. */
 static size_t print_cell(const struct hl_cli_table *t, size_t i, const char *cell, FILE *out)
 {
-    size_t column = i % t->columns, width = t->width[column], has = count_characters(cell);
+    size_t column = i % t->columns, width = t->width[column],
+           has = hl_utf8_count(hl_str_from(cell));
     bool is_title = i < t->columns;
     enum hl_cli_column_kind kind = t->kinds ? t->kinds[column].kind : HL_CLI_PLAIN;
     const char *color =
@@ -240,7 +232,7 @@ void hl_cli_print_cell(FILE *out, const char *text, size_t width)
     hl_buf_init(&readable, 0);
     if (append_readable(&readable, text) == HL_OK && hl_buf_append(&readable, "", 1) == HL_OK) {
         fputs(readable.p, out);
-        has = count_characters(readable.p);
+        has = hl_utf8_count(hl_str_from(readable.p));
     }
     hl_buf_fini(&readable);
     fprintf(out, "%*s", has < width ? (int)(width - has) : 0, "");

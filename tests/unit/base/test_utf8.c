@@ -41,3 +41,9 @@ Test(utf8, refuses_what_is_not_well_formed)
         cr_assert_eq(hl_utf8_decode(bad[i], strlen(bad[i]), &code), 0, "case %zu", i);
     cr_assert_eq(hl_utf8_decode("", 0, &code), 0);
 }
+
+Test(utf8, counts_characters)
+{
+    cr_assert_eq(hl_utf8_count(HL_STR("")), 0);
+    cr_assert_eq(hl_utf8_count(HL_STR("a\xc3\xa9\xe2\x80\xa6\xf0\x9f\x99\x82z")), 5);
+}
