@@ -155,11 +155,7 @@ static bool read_status(struct hl_rest_call *call, struct hl_str value)
 
 static bool read_reason(struct hl_rest_call *call, struct hl_str value)
 {
-    enum hl_run_reason *reason = &call->params.search.reason;
-    for (int r = HL_REASON_NONE + 1; r <= HL_REASON_EXPIRED; r++)
-        if (hl_str_eq(value, hl_str_from(hl_run_reason_text((enum hl_run_reason)r))))
-            *reason = (enum hl_run_reason)r;
-    return *reason != HL_REASON_NONE;
+    return hl_run_reason_parse(value, &call->params.search.reason);
 }
 
 static bool read_webhook(struct hl_rest_call *call, struct hl_str value)

@@ -9,23 +9,16 @@
 #define PAGE_MAX  200
 #define LIMIT_MAX 1000000
 
-static bool is_reason(const char *text)
-{
-    for (int r = HL_REASON_NONE + 1; r <= HL_REASON_EXPIRED; r++)
-        if (strcmp(text, hl_run_reason_text((enum hl_run_reason)r)) == 0)
-            return true;
-    return false;
-}
-
 /* What the sidecar would say, too, but of one at a time. */
 static int check_search(const struct hl_cli_wish *w, const struct hl_cli *cli, int status)
 {
     struct hl_status_range range;
+    enum hl_run_reason reason;
     char destination[HL_DESTINATION_MAX];
     if (w->status && !hl_status_range_read(hl_str_from(w->status), &range))
         status = hl_cli_usage_error(
             cli, "--status is a status (404), a class (5xx) or none, not \"%s\"", w->status);
-    if (w->reason && !is_reason(w->reason))
+    if (w->reason && !hl_run_reason_parse(hl_str_from(w->reason), &reason))
         status = hl_cli_usage_error(cli,
             "--reason is app_error, timeout, upstream_unreachable, upstream_reset, bad_response, "
             "interrupted or expired, not \"%s\"",

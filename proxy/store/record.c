@@ -75,6 +75,17 @@ const char *hl_run_reason_text(enum hl_run_reason reason)
     return text_at(reason_texts, HL_ARRAY_LEN(reason_texts), (unsigned)reason);
 }
 
+bool hl_run_reason_parse(struct hl_str text, enum hl_run_reason *out)
+{
+    for (size_t i = HL_REASON_NONE + 1; i < HL_ARRAY_LEN(reason_texts); i++) {
+        if (hl_str_eq(text, hl_str_from(reason_texts[i]))) {
+            *out = (enum hl_run_reason)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *hl_encoding_text(enum hl_encoding encoding)
 {
     return text_at(encoding_texts, HL_ARRAY_LEN(encoding_texts), (unsigned)encoding);

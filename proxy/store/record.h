@@ -43,6 +43,7 @@ enum hl_run_reason {
 
 const char *hl_run_state_text(enum hl_run_state state);
 const char *hl_run_reason_text(enum hl_run_reason reason);
+HL_MUST_CHECK bool hl_run_reason_parse(struct hl_str text, enum hl_run_reason *out); /* not NONE */
 static inline bool hl_run_state_is_final(enum hl_run_state s)
 {
     return s >= HL_RUN_SUCCESS;

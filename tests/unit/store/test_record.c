@@ -42,3 +42,15 @@ Test(message, accept_copies_strings_and_takes_the_body)
     hl_accept_free(a);
     hl_accept_free(NULL);
 }
+
+Test(record, reads_a_reason_as_it_is_written)
+{
+    enum hl_run_reason read;
+    for (int r = HL_REASON_NONE + 1; r <= HL_REASON_EXPIRED; r++) {
+        cr_assert(
+            hl_run_reason_parse(hl_str_from(hl_run_reason_text((enum hl_run_reason)r)), &read));
+        cr_assert_eq(read, (enum hl_run_reason)r);
+    }
+    cr_assert_not(hl_run_reason_parse(HL_STR(""), &read));
+    cr_assert_not(hl_run_reason_parse(HL_STR("app_errors"), &read));
+}
