@@ -71,8 +71,9 @@ static void stand(struct hl_healths *all, struct entry *e, enum hl_lane_health h
     e->standing.failing_since_ms = health == HL_LANE_FAILING ? e->unanswered_ms : 0;
 }
 
-static bool learn_of_answer(struct hl_healths *all, struct entry *e)
+static bool learn_of_answer(struct hl_healths *all, uint64_t lane)
 {
+    struct entry *e = all->failing > 0 ? find(all, lane) : NULL;
     if (!e || e->standing.health != HL_LANE_FAILING || !e->is_told)
         return false;
     e->unanswered = 0;
@@ -80,14 +81,20 @@ static bool learn_of_answer(struct hl_healths *all, struct entry *e)
     return true;
 }
 
+static void confirm(struct entry *e)
+{
+    e->is_told = e->standing.health == HL_LANE_FAILING;
+}
+
 bool hl_healths_learn(struct hl_healths *all, uint64_t lane, int64_t failing_since_ms)
 {
-    struct entry *e = find(all, lane);
     if (failing_since_ms == 0)
-        return learn_of_answer(all, e);
+        return learn_of_answer(all, lane);
+    struct entry *e = find(all, lane);
     bool is_known =
         e && (e->standing.health == HL_LANE_FAILING || e->answered_ms >= failing_since_ms);
-    hl_healths_confirm(all, lane);
+    if (e)
+        confirm(e);
     if (is_known || (!e && !(e = find_or_make(all, lane))))
         return false;
     e->unanswered = HL_FAILING_AFTER;
@@ -101,7 +108,7 @@ void hl_healths_confirm(struct hl_healths *all, uint64_t lane)
 {
     struct entry *e = find(all, lane);
     if (e)
-        e->is_told = e->standing.health == HL_LANE_FAILING;
+        confirm(e);
 }
 
 static void note_silence(struct hl_healths *all, struct entry *e, int64_t started_ms)

@@ -172,7 +172,8 @@ static uint32_t free_for_retries(const struct hl_sender *s)
 
 static bool is_failing(const struct hl_sender *s, const struct hl_parcel *p)
 {
-    return hl_healths_find(&s->healths, p->lane).health == HL_LANE_FAILING;
+    return s->healths.failing > 0 &&
+           hl_healths_find(&s->healths, p->lane).health == HL_LANE_FAILING;
 }
 
 static void give_turn_up(struct hl_sender *s, struct hl_parcel *p)
@@ -285,13 +286,13 @@ static void judge(struct hl_sender *s, struct hl_parcel *p, const struct hl_tran
     struct hl_attempt_outcome *o = &p->outcome;
     struct hl_health now = hl_healths_find(&s->healths, p->lane);
     if (!result->is_permanent && !result->is_ours) {
-        bool was_failing, is_first = !hl_healths_knows(&s->healths, p->lane);
+        bool was_failing, is_answered = result->http_status > 0;
+        bool is_first_silence = !is_answered && !hl_healths_knows(&s->healths, p->lane);
         uint64_t ms = (hl_clock_mono_us() - p->started_us) / 1000;
-        now = hl_healths_note(
-            &s->healths, p->lane, p->started_ms, result->http_status > 0, ms, &was_failing);
+        now = hl_healths_note(&s->healths, p->lane, p->started_ms, is_answered, ms, &was_failing);
         hl_verdict_note_health(p, now, was_failing, result);
         note_change(s, p->lane);
-        if (is_first && result->http_status == 0)
+        if (is_first_silence)
             hl_recollections_ask(&s->recollections, p);
     }
     o->health = now.health;
