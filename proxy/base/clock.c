@@ -21,10 +21,15 @@ uint64_t hl_clock_mono_ms(void)
     return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+static int64_t read_us(clockid_t id)
+{
+    struct timespec ts = read_clock(id);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
 uint64_t hl_clock_mono_us(void)
 {
-    struct timespec ts = read_clock(CLOCK_MONOTONIC);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+    return (uint64_t)read_us(CLOCK_MONOTONIC);
 }
 
 #define NOT_YET INT64_MIN
@@ -38,14 +43,12 @@ static _Atomic int64_t lead_ms;           /* the steady clock of the wall clock 
 /* Goes on in a machine that sleeps, too. */
 static int64_t boot_us(void)
 {
-    struct timespec ts = read_clock(CLOCK_BOOTTIME);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+    return read_us(CLOCK_BOOTTIME);
 }
 
 static int64_t machine_us(void)
 {
-    struct timespec ts = read_clock(CLOCK_REALTIME);
-    int64_t us = (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+    int64_t us = read_us(CLOCK_REALTIME);
     return us > 1000 ? us : 1000;
 }
 
@@ -92,10 +95,11 @@ int64_t hl_clock_offset_ms(void)
     return atomic_load_explicit(&offset_ms, memory_order_relaxed);
 }
 
-void hl_clock_set_steady(int64_t ahead_ms, bool is_held)
+void hl_clock_set_steady(int64_t new_lead_ms, bool is_held)
 {
-    int64_t us = wall_us() + ahead_ms * 1000; /* asked first: it must not be ahead by the asking */
-    atomic_store_explicit(&lead_ms, ahead_ms, memory_order_relaxed);
+    /* Asked first: it must not be ahead by the asking. */
+    int64_t us = wall_us() + new_lead_ms * 1000;
+    atomic_store_explicit(&lead_ms, new_lead_ms, memory_order_relaxed);
     atomic_store_explicit(&held_us, is_held ? us - boot_us() : NOT_YET, memory_order_relaxed);
 }
 

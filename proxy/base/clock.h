@@ -23,8 +23,8 @@ void hl_clock_follow(int64_t wall_ms, uint64_t asked_ms);
 int64_t hl_clock_offset_ms(void);
 
 /* The steady clock is for times that wait in the store: once it is held it goes on evenly, whoever sets the
- * wall clock. Until then it is the wall clock, and `lead_ms`. Any thread. */
-void hl_clock_set_steady(int64_t lead_ms, bool is_held);
+ * wall clock. Until then it is the wall clock, and `new_lead_ms`. Any thread. */
+void hl_clock_set_steady(int64_t new_lead_ms, bool is_held);
 int64_t hl_clock_steady_ms(void);
 /* By how much it is ahead of the wall clock, which was set; by less than HL_CLOCK_SET_MS is not. Any thread. */
 #define HL_CLOCK_SET_MS 1000
