@@ -1,7 +1,7 @@
 // attempts.js - a delivery's attempts as a table, and asking for new ones.
 import * as api from './api.js';
 import { ask, badge, button, h } from './dom.js';
-import { between, duration, time, visible } from './format.js';
+import { between, duration, tail, time, visible } from './format.js';
 
 const KINDS = { delivered: 'success', retry: 'retry', sending: 'running' };
 
@@ -76,7 +76,7 @@ export function redeliverButton(delivery, again) {
         kind: 'main',
         act,
     };
-    const name = `Redeliver… to ${visible(delivery.destination)}, run ${delivery.run_id.slice(-8)}`;
+    const name = `Redeliver… to ${visible(delivery.destination)}, run ${tail(delivery.run_id)}`;
     const onclick = () => ask(question).then((isDone) => isDone && again(fresh));
     return button('Redeliver…', onclick, 'small', { 'aria-label': name });
 }

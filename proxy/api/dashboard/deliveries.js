@@ -5,7 +5,7 @@ import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
 import { announce, button, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { exportButton } from './export_button.js';
 import { TIME_OPTIONS, changeFilter, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
-import { id, plural, time, visible } from './format.js';
+import { id, plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo } from './place.js';
 import { deliveryBadge, runPath } from './state.js';
 
@@ -220,7 +220,7 @@ class DeliveryList {
                 deliveryBadge(delivery),
                 h('span.destination', { title: visible(delivery.destination) }, visible(delivery.destination)),
                 h('span.why', {}, showReason(delivery)),
-                h('a.run-of', { href: runPath(delivery), title: delivery.run_id, 'aria-label': `run …${delivery.run_id.slice(-8)}` }, h('span.id', {}, `…${delivery.run_id.slice(-8)}`)),
+                h('a.run-of', { href: runPath(delivery), title: delivery.run_id, 'aria-label': `run …${tail(delivery.run_id)}` }, h('span.id', {}, `…${tail(delivery.run_id)}`)),
                 h('span.when', {}, time(delivery.created_at)),
                 this.#attemptsButton(delivery, isOpen),
                 redeliverButton(delivery, (fresh) => this.#put(fresh)),
@@ -236,7 +236,7 @@ class DeliveryList {
             else this.#chosen.delete(key);
             this.#showBar();
         };
-        const label = `Choose ${key.slice(-8)} to ${visible(destination)}`;
+        const label = `Choose ${tail(key)} to ${visible(destination)}`;
         return h('input', { type: 'checkbox', checked: this.#chosen.has(key), onchange, 'aria-label': label });
     }
 
@@ -246,7 +246,7 @@ class DeliveryList {
             this.#renew(key);
         };
         const name = plural(attempts.length, 'attempt');
-        const attributes = { 'aria-expanded': String(isOpen), 'aria-label': `${name} of ${key.slice(-8)}` };
+        const attributes = { 'aria-expanded': String(isOpen), 'aria-label': `${name} of ${tail(key)}` };
         return button(name, toggle, 'quiet.small.expander', attributes);
     }
 

@@ -8,6 +8,8 @@ const day = formatter({ day: 'numeric', month: 'short' });
 const full = formatter({ dateStyle: 'medium', timeStyle: 'medium' });
 const date = formatter({ dateStyle: 'medium' });
 
+const TAIL = 8;
+
 const STYLES = {
     full,
     date,
@@ -63,13 +65,18 @@ export function plural(n, one, many = `${one}s`) {
     return `${n.toLocaleString()} ${n === 1 ? one : many}`;
 }
 
+/** The end of an id, which tells ids apart: by it Find and the command line know a run. */
+export function tail(text) {
+    return text.slice(-TAIL);
+}
+
 /** An id that keeps its tail, which tells ids apart, where there is no room for all of it. */
 export function id(text) {
     return h(
         'span.id',
         { title: text },
-        h('span.id-head', {}, text.slice(0, -8)),
-        h('span', {}, text.slice(-8)),
+        h('span.id-head', {}, text.slice(0, -TAIL)),
+        h('span', {}, tail(text)),
     );
 }
 

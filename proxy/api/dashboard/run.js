@@ -2,7 +2,7 @@
 import * as api from './api.js';
 import { now } from './clock.js';
 import { announce, ask, badge, button, copy, fill, h, note, refill, renew } from './dom.js';
-import { bytes, duration, plural, time, visible } from './format.js';
+import { bytes, duration, plural, tail, time, visible } from './format.js';
 import { lastRuns } from './place.js';
 import { REASONS, deliveryBadge, isOpen, modeChip, ranFor } from './state.js';
 import { drawTimeline, lanesOf } from './timeline.js';
@@ -65,7 +65,7 @@ export function show(main, route) {
         webhooks,
         request,
     );
-    document.title = `Run ${runId.slice(-8)} · hookline`;
+    document.title = `Run ${tail(runId)} · hookline`;
 
     const opened = new Set(); // attempts of which is seen what came back
     let last = '',

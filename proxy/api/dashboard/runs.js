@@ -5,7 +5,7 @@ import { announce, badge, button, command, fill, h, isNear, note, renew, select,
 import { exportButton } from './export_button.js';
 import { TIME_OPTIONS, changeFilter, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
 import { now } from './clock.js';
-import { id, plural, time, visible } from './format.js';
+import { id, plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo, rememberRuns } from './place.js';
 import { REASONS, isOpen, modeChip, ranFor, runPath } from './state.js';
 
@@ -124,7 +124,7 @@ class RunList {
     #hasGap = false; // between them and what is shown there are more
     #cursor = null; // below what is shown; null: nothing is there
     #isFirst = true;
-    #isSearch; // the server has to look at the runs themselves
+    #every; // ms between two looks
     #text; // that is to be found
     #newest = {}; // that is asked for: of a search not all of it each time
     #searchedTo = null;
@@ -148,8 +148,9 @@ class RunList {
         const times = timeBounds(query);
         const status = readStatus(query.status);
         const filter = { app, state, async: { async: 'true', sync: 'false' }[mode], reason, webhook, status, ...found, ...times };
-        this.#isSearch = Boolean(reason || webhook || status || found.path);
-        if (this.#isSearch) this.#searchFor(filter);
+        const isSearch = reason || webhook || status || found.path;
+        this.#every = isSearch || this.#text ? SEARCH_EVERY : EVERY;
+        if (isSearch) this.#searchFor(filter);
         else this.filter = filter;
         this.#isFiltered = Object.values(query).some(Boolean);
         this.#hasApps = api.session.apps.length > 1 && !app;
@@ -160,8 +161,7 @@ class RunList {
         const onError = (error) => showStale(this.#problem, error);
         const { kept, keep } = findPlace();
         if (kept) this.#restore(kept);
-        const every = this.#isSearch || this.#text ? SEARCH_EVERY : EVERY;
-        this.#polling = api.poll(every, (signal) => this.#turn(signal), onError);
+        this.#polling = api.poll(this.#every, (signal) => this.#turn(signal), onError);
         return () => {
             this.#polling.stop();
             const row = document.activeElement?.closest('tr');
@@ -173,7 +173,8 @@ class RunList {
     }
 
     #restore({ runs, cursor, filter, searchedTo, opened, ...where }) {
-        this.filter = filter;
+        if (filter.path) this.#searchFor(filter);
+        else this.filter = filter;
         this.#cursor = cursor;
         this.#searchedTo = searchedTo;
         this.#isFirst = false;
@@ -235,7 +236,6 @@ class RunList {
     #searchFor(filter) {
         const back = new Date(now() - SEARCH_BACK).toISOString();
         this.filter = filter;
-        this.#isSearch = true;
         this.#newest = filter.since > back ? {} : { since: back };
     }
 
@@ -256,7 +256,7 @@ class RunList {
             return row;
         }
         if (known.text !== text || run.state === 'running') {
-            if (known.run.state !== run.state) announce(`Run ${run.run_id.slice(-8)} is ${run.state}`);
+            if (known.run.state !== run.state) announce(`Run ${tail(run.run_id)} is ${run.state}`);
             const fresh = cells(run, this.#hasApps);
             // The cell with the link in its parts: the link stays, and the focus with it.
             renew(known.row.cells[1].firstChild, [...fresh[1].cloneNode(true).firstChild.children]);
@@ -351,7 +351,7 @@ class RunList {
     #giveUp(known) {
         known.isGone = true;
         fill(known.row.cells[0], badge('queued', 'not kept'));
-        announce(`Run ${known.run.run_id.slice(-8)} is not kept any more`);
+        announce(`Run ${tail(known.run.run_id)} is not kept any more`);
     }
 }
 
