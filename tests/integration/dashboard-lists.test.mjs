@@ -111,6 +111,30 @@ test('what is typed and is a filter’s value is one by a click', async (t) => {
     await assertAccessible(page, 'a hint');
 });
 
+test('two filters that are chosen at once are both taken, and what is being typed stays', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const { id: failed } = await call('/words/fails');
+    await call('/words/count');
+    await ended(2);
+    const page = await open();
+    await page.evaluate(() => {
+        for (const [id, value] of [['state', 'failure'], ['mode', 'async']]) {
+            const field = document.getElementById(`select-${id}`);
+            field.value = value;
+            field.dispatchEvent(new Event('change'));
+        }
+    });
+    await until('both are in the address', () => /state=failure&mode=async/.test(page.url()));
+    await shows(page, 'what fits both', [failed]);
+    await page.getByLabel('Status', { exact: true }).pressSequentially('50');
+    await page.evaluate(() => (location.hash = '#/runs?mode=async'));
+    await until('the list is another one', async () => (await ids(page)).length === 2);
+    await page.keyboard.type('3');
+    await page.keyboard.press('Tab');
+    await shows(page, 'with what was typed before and after', [failed]);
+    assert.match(page.url(), /mode=async&status=503|status=503&mode=async/);
+});
+
 test('what an address says and no filter knows is told in a line', async (t) => {
     const { open } = await scene(t);
     const page = await open('#/runs?state=faild&reason=timeout&stat=5xx&status=9&time=own&from=monday&until=');

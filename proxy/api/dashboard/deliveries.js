@@ -4,7 +4,7 @@ import { answerList } from './answers.js';
 import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
 import { announce, button, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { exportButton } from './export_button.js';
-import { TIME_OPTIONS, changeFilter, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
+import { TIME_OPTIONS, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
 import { id, plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo } from './place.js';
 import { deliveryBadge, runPath } from './state.js';
@@ -37,9 +37,11 @@ export function show(main, route) {
         query: () => list.filter,
     });
     const title = h('div.title-row', {}, h('h1', {}, 'Deliveries'), saving);
-    fill(main, title, showTabs(query), showFilters(query), showIgnored(route.query, OPTIONS), list.elements);
+    fillAround(main, showFilters(query), [title, showTabs(query)], [showIgnored(route.query, OPTIONS), ...list.elements]);
     return list.begin();
 }
+
+const go = (change) => changeFilter('deliveries', OPTIONS, change);
 
 function showTabs(query) {
     const tab = ([value, text]) =>
@@ -49,7 +51,7 @@ function showTabs(query) {
                 id: `state-${value}`,
                 type: 'button',
                 'aria-pressed': String(value === query.state),
-                onclick: () => changeFilter('deliveries', query, { state: value }),
+                onclick: () => go({ state: value }),
             },
             text,
         );
@@ -57,15 +59,14 @@ function showTabs(query) {
 }
 
 function showFilters(query) {
-    const go = (change) => changeFilter('deliveries', query, change);
     const destinations = h('div');
-    showDestinations(destinations, query, go);
+    showDestinations(destinations, query);
     const { apps } = api.session;
     return h(
         'div.filters',
-        {},
+        { id: 'filters-deliveries' },
         destinations,
-        apps.length > 1
+        apps.length > 1 || query.app
             ? select('App', [['', 'All apps'], ...[...apps].sort().map((name) => [name, name])], query.app, (app) => go({ app }))
             : null,
         statusField(query.status, go),
@@ -74,7 +75,7 @@ function showFilters(query) {
 }
 
 /** Those that the project has, as soon as they are known. */
-async function showDestinations(place, { to }, go) {
+async function showDestinations(place, { to }) {
     const put = (options) => fill(place, select('Destination', options, to, (value) => go({ to: value })));
     const own = to ? [[to, visible(to)]] : [];
     put([['', 'All'], ...own]);
@@ -385,8 +386,7 @@ function showReason({ state, attempts, ...delivery }) {
 function renewRow(row, fresh) {
     const focused = row.contains(document.activeElement) && document.activeElement;
     row.className = fresh.className;
-    if (row.children.length !== fresh.children.length) row.replaceChildren(...fresh.children);
-    else renew(row, [...fresh.children]);
+    renew(row, [...fresh.children]);
     if (!focused || focused.isConnected) return;
     const same = [...row.querySelectorAll('button, a, input')].find((one) => one.className === focused.className && one.tagName === focused.tagName);
     (same ?? row.querySelector('.expander')).focus();

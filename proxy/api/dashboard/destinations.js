@@ -28,8 +28,7 @@ export function show(main) {
     async function turn(signal) {
         const { all, hasMore } = await readAll(pages, signal);
         const rows = all.sort(worstFirst).map(makeRow);
-        if (rows.length === body.children.length) renew(body, rows);
-        else fill(body, rows);
+        renew(body, rows);
         table.hidden = !rows.length;
         fill(rest, rows.length ? showCount(all, hasMore) : showEmpty());
     }

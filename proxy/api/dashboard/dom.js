@@ -41,9 +41,14 @@ export function refill(element, ...children) {
     if (hadFocus) (element.querySelector('button, a') ?? element.closest('main')).focus({ preventScroll: true });
 }
 
-/** Those of an element's children that differ from `fresh`, as many, are made anew: a selection in the others stays. */
+/** Those of an element's children that differ from `fresh` are made anew: a selection in the others stays. */
 export function renew(element, fresh) {
-    [...element.children].forEach((child, i) => child.isEqualNode(fresh[i]) || child.replaceWith(fresh[i]));
+    const old = [...element.children];
+    old.slice(fresh.length).forEach((child) => child.remove());
+    fresh.forEach((child, i) => {
+        if (!old[i]) element.append(child);
+        else if (!old[i].isEqualNode(child)) old[i].replaceWith(child);
+    });
 }
 
 const status = document.getElementById('status');

@@ -1,6 +1,6 @@
 // filter.js - what a list is narrowed down to. It stands in the address, so that Back and bookmarks know it.
 import { now } from './clock.js';
-import { h, select } from './dom.js';
+import { fill, h, renew, select } from './dom.js';
 import { visible } from './format.js';
 import { isUtc, onZone } from './zone.js';
 
@@ -40,10 +40,24 @@ function isKnown(name, value, query, options) {
     return (name !== 'from' && name !== 'until') || (query.time === 'own' && isTime(value));
 }
 
-/** Goes to the same page with another filter. */
-export function changeFilter(page, filter, change) {
-    const set = Object.entries({ ...filter, ...change }).filter(([, value]) => value);
+/** Goes to the same page with another filter. What the address says is changed, for it is ahead of what is shown. */
+export function changeFilter(page, options, change) {
+    const query = Object.fromEntries(new URLSearchParams(location.hash.split('?')[1]));
+    const set = Object.entries({ ...readFilter(query, options), ...change }).filter(([, value]) => value);
     location.hash = `#/${page}?${new URLSearchParams(set)}`;
+}
+
+/**
+ * A page around its filter, whose id is the page's own. If it is there already, fields of which the filter stays the same
+ * stay, too: somebody may be typing in one.
+ */
+export function fillAround(main, filters, before, after) {
+    const there = document.getElementById(filters.id);
+    if (!there) return fill(main, before, filters, after);
+    renew(there, [...filters.children]);
+    for (const child of [...main.children]) if (child !== there) child.remove();
+    there.before(...before);
+    there.after(...after.filter((child) => child !== null));
 }
 
 /** The bounds in time of a filter, as the REST interface takes them: `since` and `until`, or nothing. */

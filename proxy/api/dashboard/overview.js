@@ -73,7 +73,7 @@ export function showOverview(section, route, onOverview) {
         takeCounts(overview);
         onOverview(overview);
         fill(since, showSince(overview));
-        renewOrFill(tiles, showTiles(overview.total, period));
+        renew(tiles, showTiles(overview.total, period));
         charts.forEach((chart) => chart.draw(overview.series));
         fill(reasons, showReasons(overview.total, period));
         renewTable(apps, showApps(overview, period));
@@ -96,11 +96,6 @@ function showPeriods(chosen) {
         ),
     );
     return h('div.tabs', { role: 'group', 'aria-label': 'Time' }, tabs);
-}
-
-function renewOrFill(element, rows) {
-    if (element.children.length === rows.length) renew(element, rows);
-    else fill(element, rows);
 }
 
 /** The focus, and how far it was scrolled, stay. */
@@ -220,7 +215,7 @@ function showFailing(section, destinations) {
         ),
         failing > worst.length ? h('p', {}, h('a', { href: '#/destinations' }, 'All destinations')) : null,
     ].filter(Boolean);
-    renewOrFill(section, made);
+    renew(section, made);
 }
 
 /** Where what waits for it is listed, or else what was given up. */

@@ -15,8 +15,7 @@ export function showReplicas(section) {
     async function turn(signal) {
         const { replicas } = await api.get('/replicas', { signal });
         const rows = replicas.map(makeRow);
-        if (rows.length === body.children.length) renew(body, rows);
-        else fill(body, rows);
+        renew(body, rows);
         fill(problem);
     }
 

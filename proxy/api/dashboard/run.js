@@ -100,8 +100,7 @@ export function show(main, route) {
         }
         if (!run.finished_at) progress.reserve();
         if (run.progress !== null && (run.finished_at || !isToldLive)) progress.show(run.progress);
-        if (facts.hidden) fill(list, listFacts(run, wasQueued));
-        else renew(list, listFacts(run, wasQueued));
+        renew(list, listFacts(run, wasQueued));
         facts.hidden = false;
         const drawn = showTimes(run, Math.max(280, times.clientWidth - 34));
         // What is read or selected there stays, as long as nothing has changed.

@@ -3,7 +3,7 @@
 import * as api from './api.js';
 import { announce, badge, button, command, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { exportButton } from './export_button.js';
-import { TIME_OPTIONS, changeFilter, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
+import { TIME_OPTIONS, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
 import { now } from './clock.js';
 import { id, plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo, rememberRuns } from './place.js';
@@ -106,7 +106,9 @@ export function show(main, route) {
     const saving = exportButton({ name: 'runs', path: '/runs', rows: 'runs', query: () => list.filter });
     const create = h('a.button', { href: '#/new' }, 'New run');
     const title = h('div.title-row', {}, h('h1', {}, 'Runs'), h('div.actions', {}, saving, create));
-    fill(main, title, showFilters([...api.session.apps].sort(), query), showIgnored(route.query, OPTIONS), list.elements);
+    const filters = showFilters([...api.session.apps].sort(), query);
+    fillAround(main, filters, [title], [showIgnored(route.query, OPTIONS), ...list.elements]);
+    showOwn(main);
     rememberRuns(location.hash);
     return list.begin();
 }
@@ -383,8 +385,20 @@ function ownFilter(text) {
     return isOf('state') ? ['State', 'state', text] : null;
 }
 
+const go = (change) => changeFilter('runs', OPTIONS, change);
+
+/** Says beside what is typed, too, that it is a filter's value. */
+function showOwn(main) {
+    const { q } = main.querySelector('#filters-runs').elements;
+    const [label, name, value] = ownFilter(q.value.trim().toLowerCase()) ?? [];
+    const choose = () => {
+        q.value = '';
+        go({ q: '', [name]: value });
+    };
+    fill(main.querySelector('.own'), name ? ['As a filter: ', button(`${label} ${value}`, choose, 'small')] : null);
+}
+
 function showFilters(apps, query) {
-    const go = (change) => changeFilter('runs', query, change);
     const choose = (label, name, options) => select(label, options, query[name], (value) => go({ [name]: value }));
     const find = h('input', {
         type: 'search',
@@ -393,26 +407,20 @@ function showFilters(apps, query) {
         placeholder: 'id, its end, or part of a path',
         spellcheck: 'false',
         autocomplete: 'off',
-        oninput: showOwn,
+        oninput: () => showOwn(find.closest('main')),
     });
-    const hint = h('span.own.hint');
-    function showOwn() {
-        const [label, name, value] = ownFilter(find.value.trim().toLowerCase()) ?? [];
-        fill(hint, name ? ['As a filter: ', button(`${label} ${value}`, () => go({ q: '', [name]: value }), 'small')] : null);
-    }
-    showOwn();
     const onsubmit = (event) => {
         event.preventDefault();
-        const text = find.value.trim();
+        const text = event.target.elements.q.value.trim();
         if (ID.test(text.toLowerCase())) location.hash = `#/runs/${text.toLowerCase()}`;
         else go({ q: text });
     };
     return h(
         'form.filters',
-        { onsubmit, role: 'search' },
+        { id: 'filters-runs', onsubmit, role: 'search' },
         h('label.field.grow', {}, h('span', {}, 'Find'), find),
         h('button.button', { type: 'submit' }, 'Find'),
-        hint,
+        h('span.own.hint'),
         h('span.break'),
         apps.length > 1 || query.app
             ? choose('App', 'app', [['', 'All apps'], ...apps.map((name) => [name, name])])
