@@ -2,9 +2,9 @@
  * A new setting is a field in config.h and a row here; nothing else names it. */
 #include "config/option.h"
 
-#include "config/admin_access.h"
 #include "config/command.h"
 #include "config/host_list.h"
+#include "config/own_hosts.h"
 #include "config/postgres_url.h"
 #include "config/public_path.h"
 #include "config/replica.h"
@@ -262,11 +262,11 @@ const struct hl_option hl_options[] = {
     {ROW(WORD, "ADMIN_AUTH", admin_auth, "auto"), .words = admin_auth_words,
         .help = "whether the REST interface and the dashboard on the admin listener ask for a token; "
                 "auto: unless HOOKLINE_AUTH is none and its address is a loopback one"},
-    {ROW(TEXT, "ADMIN_HOSTS", admin_hosts, ""), .is_valid = hl_admin_access_hosts_are_valid,
+    {ROW(TEXT, "ADMIN_HOSTS", admin_hosts, ""), .is_valid = hl_own_hosts_are_valid,
         .allowed = "names separated by commas, without ports, such as hookline.internal",
         .help = "names beside localhost that the admin listener may be called by; others get 421"},
 
-    {ROW(TEXT, "HOSTS", hosts, ""), .is_valid = hl_admin_access_hosts_are_valid,
+    {ROW(TEXT, "HOSTS", hosts, ""), .is_valid = hl_own_hosts_are_valid,
         .allowed = "names separated by commas, without ports, such as localhost or hookline.internal",
         .help = "names, beside addresses and localhost, that the run listener may be called by (others: 421), by no "
                 "page of another origin but for reading or from HOOKLINE_CORS_ORIGINS (403); not set: any, by anybody"},

@@ -4,8 +4,8 @@
  * Not here: authentication, limits, the answer's bytes. */
 #include "route/plan.h"
 
-#include "config/admin_access.h"
 #include "config/origin.h"
+#include "config/own_hosts.h"
 #include "config/public_path.h"
 #include "http/byte.h"
 #include "route/description.h"
@@ -82,10 +82,10 @@ static enum hl_refusal_cause find_barrier(
                  (head->method_id == HL_METHOD_GET || head->method_id == HL_METHOD_HEAD);
     if (config->hosts.n == 0 || is_health)
         return HL_REFUSAL_NONE;
-    if (!hl_admin_access_serves_host(config->hosts, head->host))
+    if (!hl_own_hosts_have(config->hosts, head->host))
         return HL_REFUSAL_HOST;
     if (!reads && hl_plan_cors(head, config).allowed.n == 0 &&
-        hl_admin_access_is_cross_site(config->hosts, head))
+        hl_own_hosts_is_cross_site(config->hosts, head))
         return HL_REFUSAL_CROSS_SITE;
     return HL_REFUSAL_NONE;
 }
