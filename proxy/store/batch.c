@@ -57,7 +57,7 @@ void hl_batch_add(struct hl_batch *b, struct hl_store_msg *m, size_t weight)
 bool hl_batch_can_serve(const struct hl_batch *b)
 {
     return (b->workers.total > 0 && hl_backlog_ready(b->backlog) > 0) ||
-           (b->senders.total > 0 && hl_backlog_next_lane(b->backlog, b->senders.total));
+           (b->senders.total > 0 && hl_lanes_next(&b->backlog->lanes, b->senders.total));
 }
 
 /* --- the transaction ------------------------------------------------------------------------ */
@@ -187,7 +187,7 @@ static enum hl_err serve_deliveries(struct hl_batch *b)
 {
     struct hl_credit_note note;
     struct hl_lane *lane;
-    while ((lane = hl_backlog_next_lane(b->backlog, b->senders.total)) && has_push_room(b) &&
+    while ((lane = hl_lanes_next(&b->backlog->lanes, b->senders.total)) && has_push_room(b) &&
            hl_credit_take(&b->senders, &note)) {
         struct hl_leased *leased = NULL;
         enum hl_err err = begin(b);

@@ -59,7 +59,7 @@ static bool is_destination_full(const struct hl_store *store, struct hl_str webh
 {
     const struct local *l = (const struct local *)store;
     uint64_t lane = hl_key_lane(l->driver->lane_key, webhook_url);
-    return hl_backlog_is_full(&l->engine.backlog, lane);
+    return hl_lanes_is_full(&l->engine.backlog.lanes, lane);
 }
 
 static const struct hl_store_vt vt = {

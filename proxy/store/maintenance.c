@@ -34,7 +34,7 @@ static void log_room(const struct hl_engine *e, enum hl_err room)
             "calls are refused",
             HL_LOG_TEXT("setting", "HOOKLINE_STORE_MAX_BYTES"),
             HL_LOG_INT("limit_bytes", hl_counter_get(&e->gauges.max_bytes)),
-            HL_LOG_INT("pending_deliveries", e->backlog.now.pending),
+            HL_LOG_INT("pending_deliveries", e->backlog.lanes.now.pending),
             HL_LOG_INT("queued_runs", e->backlog.now.queued_runs));
     else
         HL_LOG(WARN,
@@ -148,16 +148,17 @@ void hl_maintenance_look_for_room(struct hl_engine *e, uint64_t now_us)
 
 static void show_backlog(struct hl_engine *e)
 {
-    const struct hl_backlog_totals *now = &e->backlog.now;
-    hl_counter_set(&e->gauges.queued_runs, now->queued_runs);
-    hl_counter_set(&e->gauges.waiting_runs, now->waiting_runs);
+    const struct hl_backlog_totals *runs = &e->backlog.now;
+    const struct hl_lanes_totals *deliveries = &e->backlog.lanes.now;
+    hl_counter_set(&e->gauges.queued_runs, runs->queued_runs);
+    hl_counter_set(&e->gauges.waiting_runs, runs->waiting_runs);
     for (int i = 0; i < HL_PRIORITIES; i++)
         hl_counter_set(&e->gauges.queued[i], hl_backlog_ready_of(&e->backlog, (enum hl_priority)i));
-    hl_counter_set(&e->gauges.pending_deliveries, now->pending);
-    hl_counter_set(&e->gauges.leased_deliveries, now->leased);
-    hl_counter_set(&e->gauges.waiting_deliveries, now->waiting);
-    hl_counter_set(&e->gauges.dead_letters, now->dead);
-    hl_counter_set(&e->gauges.lanes_at_limit, now->lanes_at_limit);
+    hl_counter_set(&e->gauges.pending_deliveries, deliveries->pending);
+    hl_counter_set(&e->gauges.leased_deliveries, deliveries->leased);
+    hl_counter_set(&e->gauges.waiting_deliveries, deliveries->waiting);
+    hl_counter_set(&e->gauges.dead_letters, deliveries->dead);
+    hl_counter_set(&e->gauges.lanes_at_limit, deliveries->at_limit);
 }
 
 void hl_maintenance_note_commit(struct hl_engine *e, uint64_t began_us)
@@ -287,7 +288,7 @@ void hl_maintenance_expire(struct hl_engine *e)
 /* A few at a time: who has other requests does not wait for a million that fall due at once. */
 void hl_maintenance_recall(struct hl_engine *e)
 {
-    int64_t *due_ms = &e->backlog.recall_ms;
+    int64_t *due_ms = &e->backlog.lanes.recall_ms;
     int64_t now_ms = hl_clock_steady_ms(), next_ms = INT64_MAX;
     uint64_t now_us = hl_clock_mono_us();
     if (*due_ms == INT64_MAX || e->is_failing || now_ms < *due_ms || now_us < e->recall_us)
@@ -357,7 +358,7 @@ uint64_t hl_maintenance_next_due(const struct hl_engine *e)
         return HL_NEVER;
     uint64_t due = sooner(sooner(e->retry_us, e->settle_us), sooner(e->survey_us, e->purge_us));
     uint64_t expire_us = due_us_by(hl_clock_wall_ms(), e->backlog.expire_ms, e->expire_us);
-    uint64_t recall_us = due_us_by(hl_clock_steady_ms(), e->backlog.recall_ms, e->recall_us);
+    uint64_t recall_us = due_us_by(hl_clock_steady_ms(), e->backlog.lanes.recall_ms, e->recall_us);
     due = sooner(sooner(due, e->clock_us), sooner(expire_us, recall_us));
     if (e->serve_us > 0)
         due = sooner(due, e->serve_us);

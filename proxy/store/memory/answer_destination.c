@@ -46,7 +46,7 @@ void hl_memory_answer_lane(const struct hl_memory *m, const char *project, int64
     struct hl_destination_row *row, struct hl_destination_tally *tally)
 {
     row->lane = (uint64_t)lane;
-    row->failing_since_ms = hl_backlog_failing_since(m->base.backlog, row->lane);
+    row->failing_since_ms = hl_lanes_failing_since(&m->base.backlog->lanes, row->lane);
     hl_destination_tally_begin(tally, row);
     for (const struct hl_list *node = m->begun.next; node != &m->begun; node = node->next) {
         const struct hl_memory_run *run = run_at(node);

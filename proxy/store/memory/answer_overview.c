@@ -56,7 +56,7 @@ static bool is_listed(const struct hl_overview *o, uint64_t lane)
 static void add_failing(
     const struct hl_memory *m, struct hl_overview *o, const struct hl_memory_run *run)
 {
-    int64_t since_ms = hl_backlog_failing_since(m->base.backlog, run->lane);
+    int64_t since_ms = hl_lanes_failing_since(&m->base.backlog->lanes, run->lane);
     if (since_ms == 0 || o->n_failing == HL_OVERVIEW_LANES || is_listed(o, run->lane))
         return;
     struct hl_overview_failing *failing = &o->failing[o->n_failing++];

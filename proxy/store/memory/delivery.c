@@ -42,8 +42,8 @@ static enum hl_err enqueue(struct hl_memory *m, struct hl_memory_run *run)
     bool is_first = run->delivery == HL_MEMORY_NONE;
     enum hl_err err = HL_ERR_NOMEM;
     if (lane)
-        err = is_first ? hl_backlog_add_expected(backlog, run->lane)
-                       : hl_backlog_add_pending(backlog, run->lane);
+        err = is_first ? hl_lanes_add_expected(&backlog->lanes, run->lane)
+                       : hl_lanes_add_pending(&backlog->lanes, run->lane);
     if (err) {
         forget_lane_if_empty(m, run->lane);
         return err;
@@ -183,8 +183,8 @@ enum hl_err hl_memory_delivery_lease(
     enum hl_err err = reserve_attempt(m, run);
     struct hl_leased *leased = err ? NULL : new_leased(run);
     if (leased)
-        leased->failing_since_ms = hl_backlog_failing_since(d->backlog, name);
-    err = leased ? hl_backlog_lease(d->backlog, name) : HL_ERR_NOMEM;
+        leased->failing_since_ms = hl_lanes_failing_since(&d->backlog->lanes, name);
+    err = leased ? hl_lanes_lease(&d->backlog->lanes, name) : HL_ERR_NOMEM;
     if (err) {
         hl_leased_free(leased);
         return err;
@@ -225,7 +225,7 @@ static enum hl_err give_back(struct hl_memory *m, struct hl_memory_run *run, boo
 {
     struct hl_memory_lane *lane = lane_of(m, run->lane);
     enum hl_err err =
-        lane ? hl_backlog_unlease(m->base.backlog, run->lane, is_parked) : HL_ERR_NOMEM;
+        lane ? hl_lanes_unlease(&m->base.backlog->lanes, run->lane, is_parked) : HL_ERR_NOMEM;
     if (err) {
         forget_lane_if_empty(m, run->lane);
         return err;
@@ -238,7 +238,7 @@ static enum hl_err give_back(struct hl_memory *m, struct hl_memory_run *run, boo
 static enum hl_err end_delivery(
     struct hl_memory *m, struct hl_memory_run *run, bool is_parked, bool is_ok, int64_t now_ms)
 {
-    enum hl_err err = hl_backlog_end_leased(m->base.backlog, run->lane, is_parked, !is_ok);
+    enum hl_err err = hl_lanes_end_leased(&m->base.backlog->lanes, run->lane, is_parked, !is_ok);
     if (err)
         return err;
     run->delivery = is_ok ? HL_MEMORY_OK : HL_MEMORY_DEAD;
@@ -253,7 +253,7 @@ static enum hl_err put_off(
 {
     enum hl_err err = hl_heap_reserve(&m->waiting);
     if (!err)
-        err = hl_backlog_put_delivery_off(m->base.backlog, run->lane, o->is_parked, o->next_ms);
+        err = hl_lanes_put_off(&m->base.backlog->lanes, run->lane, o->is_parked, o->next_ms);
     if (err)
         return err;
     run->delivery = HL_MEMORY_WAITING;
@@ -264,7 +264,7 @@ static enum hl_err put_off(
 static enum hl_err call_back(struct hl_memory *m, struct hl_memory_run *run)
 {
     struct hl_memory_lane *lane = lane_of(m, run->lane);
-    enum hl_err err = lane ? hl_backlog_recall(m->base.backlog, run->lane) : HL_ERR_NOMEM;
+    enum hl_err err = lane ? hl_lanes_recall(&m->base.backlog->lanes, run->lane) : HL_ERR_NOMEM;
     if (err) {
         forget_lane_if_empty(m, run->lane);
         return err;
@@ -279,7 +279,7 @@ static enum hl_err call_back(struct hl_memory *m, struct hl_memory_run *run)
 /* Where too many are parked, it keeps its place. */
 static enum hl_err park(struct hl_memory *m, const struct hl_memory_run *run, bool *is_parked)
 {
-    enum hl_err err = hl_backlog_park(m->base.backlog, run->lane);
+    enum hl_err err = hl_lanes_park(&m->base.backlog->lanes, run->lane);
     *is_parked = err == HL_OK;
     return err == HL_ERR_BUSY ? HL_OK : err;
 }
@@ -299,7 +299,7 @@ enum hl_err hl_memory_delivery_outcome(
     bool has_changed, is_retry = o->verdict == HL_ATTEMPT_RETRY && !is_last;
     enum hl_err err = HL_OK;
     if (o->verdict != HL_ATTEMPT_ABANDONED)
-        err = hl_backlog_judge(d->backlog, run->lane, standing, &has_changed);
+        err = hl_lanes_judge(&d->backlog->lanes, run->lane, standing, &has_changed);
     if (err)
         return err;
     if (o->verdict == HL_ATTEMPT_ABANDONED && !is_last)

@@ -210,7 +210,7 @@ static enum hl_err expect_delivery(struct hl_memory *m, const struct hl_accept *
 {
     if (a->webhook_url.n == 0)
         return HL_OK;
-    return hl_backlog_expect(m->base.backlog, hl_key_lane(&m->key, a->webhook_url));
+    return hl_lanes_expect(&m->base.backlog->lanes, hl_key_lane(&m->key, a->webhook_url));
 }
 
 static enum hl_err add_run(struct hl_memory *m, struct hl_accept *a, const struct hl_id *digest,

@@ -46,10 +46,10 @@ enum hl_err hl_stored_delivery_add(struct hl_database *db, const struct hl_id *r
     hl_sql_bind_int(&args, now_ms);
     err = hl_database_run(db, HL_SQL_DELIVERY_ADD);
     if (err || !is_lost)
-        return err ? err : hl_backlog_add_expected(db->base.backlog, lane);
+        return err ? err : hl_lanes_add_expected(&db->base.backlog->lanes, lane);
     HL_LOG(ERROR, "store: a run's webhook is missing; it is a dead letter",
         HL_LOG_ID("run_id", run_id), HL_LOG_ID("delivery_id", &id));
-    db->base.backlog->now.dead++;
+    db->base.backlog->lanes.now.dead++;
     return hl_stored_delivery_end(db, &id, HL_DELIVERY_DEAD, now_ms);
 }
 
@@ -80,11 +80,11 @@ enum hl_err hl_stored_delivery_find(struct hl_database *db, const struct hl_id *
 static enum hl_err count_buried(struct hl_database *db, uint64_t lane, bool is_leased)
 {
     if (is_leased) {
-        db->base.backlog->now.dead++;
+        db->base.backlog->lanes.now.dead++;
         return HL_OK;
     }
-    enum hl_err err = hl_backlog_lease(db->base.backlog, lane);
-    return err ? err : hl_backlog_end_leased(db->base.backlog, lane, false, true);
+    enum hl_err err = hl_lanes_lease(&db->base.backlog->lanes, lane);
+    return err ? err : hl_lanes_end_leased(&db->base.backlog->lanes, lane, false, true);
 }
 
 /* A run has one delivery: its id will do for that, too. */
@@ -124,7 +124,7 @@ static enum hl_err renew(
     hl_sql_bind_int(&args, db->webhook_attempts);
     hl_sql_bind_int(&args, now_ms);
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_RENEW);
-    return err ? err : hl_backlog_add_pending(db->base.backlog, lane);
+    return err ? err : hl_lanes_add_pending(&db->base.backlog->lanes, lane);
 }
 
 static enum hl_err redeliver_one(struct hl_database *db, struct hl_redeliver *r, int64_t now_ms)

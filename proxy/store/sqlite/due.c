@@ -81,7 +81,7 @@ enum hl_err hl_due_recall(struct hl_driver *d, int64_t now_ms, unsigned max, int
     hl_sql_bind_int(&args, max);
     enum hl_err err;
     while (!(err = hl_database_row(db, HL_SQL_DELIVERY_RECALL, &row))) {
-        err = hl_backlog_recall(d->backlog, (uint64_t)hl_sql_int(&row));
+        err = hl_lanes_recall(&d->backlog->lanes, (uint64_t)hl_sql_int(&row));
         if (err)
             break;
     }

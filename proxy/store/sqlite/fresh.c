@@ -214,7 +214,7 @@ static enum hl_err write_webhook(struct hl_database *db, const struct hl_accept 
         hl_sql_bind_null(&args);
     hl_sql_bind_text(&args, a->traceparent);
     err = hl_database_run(db, HL_SQL_WEBHOOK_ADD);
-    return err ? err : hl_backlog_expect(db->base.backlog, lane);
+    return err ? err : hl_lanes_expect(&db->base.backlog->lanes, lane);
 }
 
 static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)

@@ -41,7 +41,7 @@ static enum hl_err read_delivery(
     l->app = hl_store_message_copy(&room, app);
     l->traceparent = hl_store_message_copy(&room, trace);
     l->is_async = hl_sql_int(row);
-    l->failing_since_ms = hl_backlog_failing_since(db->base.backlog, lane);
+    l->failing_since_ms = hl_lanes_failing_since(&db->base.backlog->lanes, lane);
     l->outcome.state = (enum hl_run_state)hl_sql_int(row);
     hl_sql_outcome(row, &l->outcome, &bytes);
     enum hl_err err = hl_unseal_into(&db->sealer, "webhook.url", &run_id, url, &room, &l->url);
@@ -77,7 +77,7 @@ static enum hl_err take_lease(
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_LEASE);
     if (!err)
         err = add_attempt(db, &l->delivery_id, l->round, l->n, now_ms);
-    return err ? err : hl_backlog_lease(db->base.backlog, lane);
+    return err ? err : hl_lanes_lease(&db->base.backlog->lanes, lane);
 }
 
 /* A delivery that cannot be opened (the key or a row was tampered with, or is missing) must not block
@@ -89,7 +89,7 @@ static enum hl_err bury_unreadable(
         HL_LOG_ID("delivery_id", id));
     enum hl_err err = hl_stored_delivery_end(db, id, HL_DELIVERY_DEAD, now_ms);
     if (!err)
-        err = hl_backlog_end_leased(db->base.backlog, lane, is_parked, true);
+        err = hl_lanes_end_leased(&db->base.backlog->lanes, lane, is_parked, true);
     return err ? err : HL_ERR_STALE;
 }
 
@@ -97,7 +97,7 @@ static enum hl_err bury_unreadable(
 static enum hl_err bury_waiting(
     struct hl_database *db, uint64_t lane, const struct hl_id *id, int64_t now_ms)
 {
-    enum hl_err err = hl_backlog_lease(db->base.backlog, lane);
+    enum hl_err err = hl_lanes_lease(&db->base.backlog->lanes, lane);
     return err ? err : bury_unreadable(db, lane, id, false, now_ms);
 }
 
@@ -105,9 +105,9 @@ static enum hl_err bury_waiting(
 static enum hl_err forget_missing(struct hl_database *db, uint64_t lane)
 {
     HL_LOG(ERROR, "store: a pending delivery is missing");
-    enum hl_err err = hl_backlog_lease(db->base.backlog, lane);
+    enum hl_err err = hl_lanes_lease(&db->base.backlog->lanes, lane);
     if (!err)
-        err = hl_backlog_end_leased(db->base.backlog, lane, false, false);
+        err = hl_lanes_end_leased(&db->base.backlog->lanes, lane, false, false);
     return err ? err : HL_ERR_STALE;
 }
 
@@ -241,9 +241,9 @@ static enum hl_err give_back(struct hl_database *db, const struct hl_id *id,
     if (err)
         return err;
     if (delivery->due_ms > 0)
-        return hl_backlog_put_delivery_off(
-            db->base.backlog, delivery->lane, is_parked, delivery->due_ms);
-    return hl_backlog_unlease(db->base.backlog, delivery->lane, is_parked);
+        return hl_lanes_put_off(
+            &db->base.backlog->lanes, delivery->lane, is_parked, delivery->due_ms);
+    return hl_lanes_unlease(&db->base.backlog->lanes, delivery->lane, is_parked);
 }
 
 static enum hl_err wait_until(
@@ -260,14 +260,13 @@ static enum hl_err put_off(
     struct hl_database *db, const struct hl_attempt_outcome *o, uint64_t lane)
 {
     enum hl_err err = wait_until(db, o, false);
-    return err ? err
-               : hl_backlog_put_delivery_off(db->base.backlog, lane, o->is_parked, o->next_ms);
+    return err ? err : hl_lanes_put_off(&db->base.backlog->lanes, lane, o->is_parked, o->next_ms);
 }
 
 /* Where too many are parked, it keeps its place. */
 static enum hl_err park(struct hl_database *db, uint64_t lane, bool *is_parked)
 {
-    enum hl_err err = hl_backlog_park(db->base.backlog, lane);
+    enum hl_err err = hl_lanes_park(&db->base.backlog->lanes, lane);
     *is_parked = err == HL_OK;
     return err == HL_ERR_BUSY ? HL_OK : err;
 }
@@ -287,7 +286,7 @@ static enum hl_err judge(struct hl_database *db, uint64_t lane, const struct hl_
 {
     struct hl_lane_standing standing = {o->health, o->failing_since_ms};
     bool has_changed;
-    enum hl_err err = hl_backlog_judge(db->base.backlog, lane, standing, &has_changed);
+    enum hl_err err = hl_lanes_judge(&db->base.backlog->lanes, lane, standing, &has_changed);
     if (err || !has_changed)
         return err;
     enum hl_sql which = standing.failing_since_ms > 0 ? HL_SQL_FAILING_ADD : HL_SQL_FAILING_DROP;
@@ -317,7 +316,8 @@ static enum hl_err settle(struct hl_database *db, const struct hl_attempt_outcom
     err = hl_stored_delivery_end(
         db, &o->delivery_id, is_ok ? HL_DELIVERY_OK : HL_DELIVERY_DEAD, now_ms);
     return err ? err
-               : hl_backlog_end_leased(db->base.backlog, delivery->lane, o->is_parked, !is_ok);
+               : hl_lanes_end_leased(
+                     &db->base.backlog->lanes, delivery->lane, o->is_parked, !is_ok);
 }
 
 enum hl_err hl_lease_outcome(

@@ -186,7 +186,7 @@ static enum hl_err release_delivery(struct hl_database *db, const struct orphan 
     if (how == HL_SQL_DELIVERY_END) {
         hl_sql_bind_int(&args, HL_DELIVERY_DEAD);
         hl_sql_bind_int(&args, now_ms);
-        db->base.backlog->now.dead++;
+        db->base.backlog->lanes.now.dead++;
     }
     return hl_database_run(db, how);
 }
@@ -253,7 +253,7 @@ static enum hl_err count_lanes(struct hl_database *db, enum hl_sql which, size_t
         struct hl_lane_counts n = {0};
         uint64_t lane = (uint64_t)hl_sql_int(&row);
         *(uint32_t *)((char *)&n + member) = (uint32_t)hl_sql_int(&row);
-        err = hl_backlog_load(db->base.backlog, lane, n);
+        err = hl_lanes_load(&db->base.backlog->lanes, lane, n);
         if (err)
             break;
     }
@@ -273,7 +273,7 @@ static enum hl_err load_failing(struct hl_database *db)
         uint64_t lane = (uint64_t)hl_sql_int(&row);
         bool has_changed;
         struct hl_lane_standing standing = {HL_LANE_FAILING, hl_sql_int(&row)};
-        err = hl_backlog_judge(backlog, lane, standing, &has_changed);
+        err = hl_lanes_judge(&backlog->lanes, lane, standing, &has_changed);
     }
     hl_database_done(db, HL_SQL_FAILING_EACH);
     hl_backlog_commit(backlog);
@@ -291,8 +291,8 @@ static enum hl_err count_deliveries(struct hl_database *db)
     enum hl_err err = load_failing(db);
     for (size_t i = 0; i < HL_ARRAY_LEN(counts) && !err; i++)
         err = count_lanes(db, counts[i].which, counts[i].member);
-    db->base.backlog->recall_ms = 0; /* the first look says when it is */
-    malloc_trim(0);                  /* a million that wait are sorted by their lanes */
+    db->base.backlog->lanes.recall_ms = 0; /* the first look says when it is */
+    malloc_trim(0);                        /* a million that wait are sorted by their lanes */
     return err;
 }
 
@@ -316,7 +316,7 @@ enum hl_err hl_recover_all(struct hl_database *db)
         err = check_turns(db);
     if (!err)
         err = release_deliveries(db);
-    uint64_t dead = backlog->now.dead;
+    uint64_t dead = backlog->lanes.now.dead;
     hl_backlog_rollback(backlog);
     if (err) {
         d->vt->rollback(d);
@@ -333,7 +333,7 @@ enum hl_err hl_recover_all(struct hl_database *db)
         err = hl_retry_load(db);
     if (!err)
         err = count_deliveries(db);
-    backlog->now.dead = dead;
+    backlog->lanes.now.dead = dead;
     if (!err)
         hl_upkeep_reclaim(db);
     return err;

@@ -288,6 +288,6 @@ void hl_upkeep_survey(struct hl_driver *d, struct hl_survey *out)
     if (d->backlog->now.queued_runs > 0) {
         out->queued_ms = ask_oldest(db);
     }
-    if (d->backlog->now.pending > 0)
+    if (d->backlog->lanes.now.pending > 0)
         out->delivery_ms = ask_time(db, HL_SQL_DELIVERY_OLDEST);
 }

@@ -1,4 +1,4 @@
-/* test_backlog.c - the counts and turns of what waits, and their rollback. */
+/* test_backlog.c - the limits of what waits, and the rollback of all of it. */
 #include <criterion/criterion.h>
 
 #include "store/backlog.h"
@@ -21,95 +21,18 @@ TestSuite(backlog, .init = init, .fini = fini);
 /* The lane whose turn it is is leased from; 0: none is ready. */
 static uint64_t lease_next(void)
 {
-    struct hl_lane *lane = hl_backlog_next_lane(&b, 1000);
+    struct hl_lane *lane = hl_lanes_next(&b.lanes, 1000);
     if (!lane)
         return 0;
     uint64_t name = lane->name;
-    cr_assert_eq(hl_backlog_lease(&b, name), HL_OK);
+    cr_assert_eq(hl_lanes_lease(&b.lanes, name), HL_OK);
     return name;
 }
 
 static void add(uint64_t lane, int n)
 {
     while (n-- > 0)
-        cr_assert_eq(hl_backlog_add_pending(&b, lane), HL_OK);
-}
-
-Test(backlog, lanes_take_turns)
-{
-    static const uint64_t expected[] = {1, 2, 3, 1, 2, 0};
-    add(1, 5);
-    add(2, 5);
-    add(3, 1);
-    for (size_t i = 0; i < HL_ARRAY_LEN(expected); i++)
-        cr_assert_eq(lease_next(), expected[i], "%zu", i);
-    cr_assert_eq(b.now.leased, 5);
-    cr_assert_eq(b.now.pending, 11, "leased ones are still pending");
-}
-
-Test(backlog, ended_lease_makes_its_lane_ready)
-{
-    add(1, 3);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(lease_next(), 0, "2 for each lane");
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, true), HL_OK);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(hl_backlog_unlease(&b, 1, false), HL_OK);
-    cr_assert_eq(lease_next(), 1, "given back is due again");
-    cr_assert_eq(b.now.dead, 1);
-    cr_assert_eq(b.now.pending, 2);
-}
-
-Test(backlog, parked_delivery_gives_its_place_away_for_good)
-{
-    add(1, 5);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(hl_backlog_park(&b, 1), HL_OK);
-    cr_assert_eq(lease_next(), 1, "its place is free");
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, true, false), HL_OK);
-    cr_assert_eq(lease_next(), 0, "it had none");
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(b.now.parked, 0);
-    cr_assert_eq(b.now.leased, 2);
-}
-
-Test(backlog, parked_delivery_that_is_given_back_waits_like_any_other)
-{
-    add(1, 2);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(hl_backlog_park(&b, 1), HL_OK);
-    cr_assert_eq(hl_backlog_unlease(&b, 1, true), HL_OK);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(lease_next(), 0);
-    cr_assert_eq(b.now.parked, 0);
-}
-
-Test(backlog, lanes_are_counted_where_something_waits_and_no_place_is_free)
-{
-    add(1, 3);
-    add(2, 2);
-    cr_assert_eq(b.now.lanes_at_limit, 0);
-    for (int i = 0; i < 4; i++)
-        cr_assert_neq(lease_next(), 0);
-    cr_assert_eq(b.now.lanes_at_limit, 1, "where nothing waits, nobody misses a place");
-    hl_backlog_commit(&b);
-
-    hl_backlog_begin(&b);
-    add(2, 1);
-    cr_assert_eq(b.now.lanes_at_limit, 2);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
-    cr_assert_eq(b.now.lanes_at_limit, 1);
-    hl_backlog_rollback(&b);
-    cr_assert_eq(b.now.lanes_at_limit, 1);
-
-    hl_backlog_begin(&b);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(b.now.lanes_at_limit, 0);
+        cr_assert_eq(hl_lanes_add_pending(&b.lanes, lane), HL_OK);
 }
 
 static struct hl_queue_place place = {.class = HL_PRIORITY_NORMAL, .subject = 1};
@@ -143,221 +66,16 @@ Test(backlog, rollback_undoes_all_since_begin)
     add(2, 1);
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(lease_next(), 2);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, true), HL_OK);
+    cr_assert_eq(hl_lanes_end_leased(&b.lanes, 1, false, true), HL_OK);
     hl_backlog_start(&b, &place);
     hl_backlog_rollback(&b);
 
-    cr_assert_eq(b.now.pending, 2);
-    cr_assert_eq(b.now.leased, 1);
-    cr_assert_eq(b.now.dead, 0);
+    cr_assert_eq(b.lanes.now.pending, 2);
+    cr_assert_eq(b.lanes.now.leased, 1);
+    cr_assert_eq(b.lanes.now.dead, 0);
     cr_assert_eq(b.now.queued_runs, 1);
-    cr_assert_eq(b.lanes.n, 1, "a lane that came with the transaction goes with it");
+    cr_assert_eq(b.lanes.by_name.n, 1, "a lane that came with the transaction goes with it");
     hl_backlog_begin(&b);
     cr_assert_eq(lease_next(), 1);
     cr_assert_eq(lease_next(), 0);
-}
-
-Test(backlog, lanes_without_anything_left_are_forgotten)
-{
-    add(1, 1);
-    add(2, 1);
-    hl_backlog_commit(&b);
-    hl_backlog_begin(&b);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
-    cr_assert_eq(hl_backlog_add_pending(&b, 1), HL_OK);
-    cr_assert_eq(lease_next(), 2);
-    cr_assert_eq(lease_next(), 1);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
-    hl_backlog_commit(&b);
-    cr_assert_eq(b.lanes.n, 1);
-}
-
-/* --- shares, health ------------------------------------------------------------------------------- */
-
-static uint64_t lease_while(uint64_t free)
-{
-    struct hl_lane *lane = hl_backlog_next_lane(&b, free);
-    if (!lane)
-        return 0;
-    uint64_t name = lane->name;
-    cr_assert_eq(hl_backlog_lease(&b, name), HL_OK);
-    return name;
-}
-
-static bool judge(uint64_t lane, enum hl_lane_health health, int64_t failing_since_ms)
-{
-    struct hl_lane_standing standing = {health, failing_since_ms};
-    bool has_changed;
-    cr_assert_eq(hl_backlog_judge(&b, lane, standing, &has_changed), HL_OK);
-    return has_changed;
-}
-
-/* Leases while there are any of `places`; how many. */
-static uint32_t lease_all(uint32_t places)
-{
-    uint32_t n = 0;
-    while (n < places && lease_while(places - n) != 0)
-        n++;
-    return n;
-}
-
-static void init_shared(void)
-{
-    hl_backlog_init(&b, 100, 1000, 16, 0);
-    hl_backlog_begin(&b);
-}
-
-TestSuite(backlog_shares, .init = init_shared, .fini = fini);
-
-Test(backlog_shares, a_lane_gets_no_more_than_is_free)
-{
-    add(1, 100);
-    judge(1, HL_LANE_PROVEN, 0);
-    cr_assert_eq(lease_all(16), 8, "half of all, where nobody else wants any");
-    cr_assert_eq(b.now.lanes_at_limit, 1);
-    add(2, 100);
-    judge(2, HL_LANE_PROVEN, 0);
-    cr_assert_eq(lease_while(8), 2, "another finds places");
-}
-
-Test(backlog_shares, lanes_that_are_not_proven_leave_a_quarter_however_many_they_are)
-{
-    for (uint64_t lane = 1; lane <= 40; lane++)
-        add(lane, 5);
-    cr_assert_eq(lease_all(16), 12);
-    cr_assert_eq(b.now.unproven, 12);
-    add(100, 1);
-    cr_assert_eq(lease_while(4), 0);
-    judge(100, HL_LANE_PROVEN, 0);
-    cr_assert_eq(lease_while(4), 100, "who answers does not wait behind them");
-    cr_assert_eq(b.now.unproven, 12);
-}
-
-Test(backlog_shares, an_unknown_lane_finds_a_place_beside_one_that_hangs)
-{
-    add(1, 100);
-    uint32_t taken = lease_all(16);
-    cr_assert_eq(taken, 8);
-    add(2, 5);
-    cr_assert_eq(lease_while(16 - taken), 2);
-    cr_assert_eq(lease_while(15 - taken), 0, "its second one is not had as easily");
-}
-
-Test(backlog_shares, places_of_a_lane_count_as_it_stands)
-{
-    add(1, 10);
-    for (int i = 0; i < 4; i++)
-        cr_assert_eq(lease_while(16), 1);
-    cr_assert_eq(b.now.unproven, 4);
-    judge(1, HL_LANE_PROVEN, 0);
-    cr_assert_eq(b.now.unproven, 0);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
-    judge(1, HL_LANE_UNPROVEN, 0);
-    cr_assert_eq(b.now.unproven, 3);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
-    cr_assert_eq(b.now.unproven, 2);
-}
-
-Test(backlog_shares, a_failing_lane_has_one_place)
-{
-    add(1, 5);
-    cr_assert(judge(1, HL_LANE_FAILING, 700));
-    cr_assert_eq(hl_backlog_failing_since(&b, 1), 700);
-    cr_assert_eq(lease_while(16), 1);
-    cr_assert_eq(lease_while(15), 0);
-    cr_assert_eq(b.now.lanes_at_limit, 1);
-    cr_assert_not(judge(1, HL_LANE_FAILING, 700), "it has begun already");
-    cr_assert_eq(hl_backlog_unlease(&b, 1, false), HL_OK);
-    cr_assert_eq(lease_while(16), 1);
-    cr_assert(judge(1, HL_LANE_PROVEN, 0));
-    cr_assert_eq(hl_backlog_failing_since(&b, 1), 0);
-    cr_assert_eq(lease_while(15), 1, "it is as good as others");
-}
-
-Test(backlog_shares, a_failing_lane_has_one_place_of_a_fixed_number_too)
-{
-    b.per_lane = 4;
-    add(1, 5);
-    judge(1, HL_LANE_FAILING, 700);
-    cr_assert_eq(lease_all(16), 1);
-}
-
-Test(backlog_shares, how_a_lane_stands_is_remembered_when_it_has_nothing)
-{
-    add(1, 1);
-    cr_assert_eq(lease_while(16), 1);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
-    judge(1, HL_LANE_PROVEN, 0);
-    hl_backlog_commit(&b);
-    cr_assert_eq(b.n_idle, 1);
-    hl_backlog_begin(&b);
-    for (uint64_t lane = 2; lane <= 40; lane++)
-        add(lane, 5);
-    cr_assert_eq(lease_all(16), 12);
-    add(1, 1);
-    cr_assert_eq(b.n_idle, 0);
-    cr_assert_eq(lease_while(4), 1);
-}
-
-Test(backlog_shares, of_too_many_that_have_nothing_the_first_is_forgotten)
-{
-    for (uint64_t lane = 1; lane <= HL_IDLE_LANES_MAX + 1; lane++) {
-        judge(lane, HL_LANE_FAILING, 700);
-        hl_backlog_commit(&b);
-        hl_backlog_begin(&b);
-    }
-    cr_assert_eq(b.n_idle, HL_IDLE_LANES_MAX);
-    cr_assert_eq(b.lanes.n, HL_IDLE_LANES_MAX);
-    cr_assert_eq(hl_backlog_failing_since(&b, 1), 0);
-    cr_assert_eq(hl_backlog_failing_since(&b, 2), 700);
-}
-
-Test(backlog_shares, rollback_undoes_how_lanes_stand)
-{
-    add(1, 5);
-    judge(1, HL_LANE_PROVEN, 0);
-    cr_assert_eq(lease_while(16), 1);
-    add(2, 5);
-    cr_assert_eq(lease_while(15), 2);
-    hl_backlog_commit(&b);
-
-    hl_backlog_begin(&b);
-    judge(1, HL_LANE_FAILING, 700);
-    judge(2, HL_LANE_PROVEN, 0);
-    judge(1, HL_LANE_UNPROVEN, 0);
-    judge(3, HL_LANE_FAILING, 800);
-    hl_backlog_rollback(&b);
-    cr_assert_eq(b.now.unproven, 1);
-    cr_assert_eq(hl_backlog_failing_since(&b, 1), 0);
-    cr_assert_eq(hl_backlog_failing_since(&b, 3), 0);
-    cr_assert_eq(b.lanes.n, 2, "the third was never there");
-    hl_backlog_begin(&b);
-    cr_assert_eq(lease_while(14), 1, "those that are proven have their turn");
-    cr_assert_eq(lease_while(13), 2);
-    cr_assert_eq(b.now.unproven, 2);
-}
-
-Test(backlog_shares, what_waits_for_its_time_has_no_place_and_counts)
-{
-    b.max_pending = 4;
-    add(1, 1);
-    cr_assert_eq(lease_while(16), 1);
-    cr_assert_eq(hl_backlog_put_delivery_off(&b, 1, false, 5000), HL_OK);
-    cr_assert_eq(b.now.waiting, 1);
-    cr_assert_eq(b.now.pending, 1);
-    cr_assert_eq(b.now.leased, 0);
-    cr_assert_eq(b.now.unproven, 0);
-    cr_assert_eq(b.recall_ms, 5000);
-    cr_assert_eq(lease_while(16), 0);
-    cr_assert_eq(hl_backlog_expect(&b, 1), HL_OK);
-    hl_backlog_commit(&b);
-    cr_assert(hl_backlog_is_full(&b, 1), "half of what may be pending");
-    cr_assert_not(hl_backlog_is_full(&b, 2));
-    hl_backlog_begin(&b);
-    cr_assert_eq(hl_backlog_recall(&b, 1), HL_OK);
-    cr_assert_eq(lease_while(16), 1);
-    cr_assert_eq(hl_backlog_end_leased(&b, 1, false, false), HL_OK);
-    hl_backlog_commit(&b);
-    cr_assert_not(hl_backlog_is_full(&b, 1));
 }

@@ -324,7 +324,7 @@ static void compare_memory(void)
         bytes += t.m.runs[i].state != HL_RUN_SUCCESS && t.has_request_file[i];
     }
     agree("queued", (long long)t.backlog.now.queued_runs, (long long)model_queued(&t.m));
-    agree("pending", (long long)t.backlog.now.pending,
+    agree("pending", (long long)t.backlog.lanes.now.pending,
         (long long)model_deliveries(&t.m, MODEL_PENDING));
     agree("bytes in files", (long long)db->now.file_bytes, (long long)(bytes * FILE_SIZE));
     agree("rows that wait", (long long)(db->n_fresh + db->n_ended), 0);

@@ -249,7 +249,7 @@ static void shed_all(void)
 static void end_delivery(enum hl_attempt_verdict verdict)
 {
     struct hl_leased *l = NULL;
-    struct hl_lane *lane = hl_backlog_next_lane(&backlog, 1000);
+    struct hl_lane *lane = hl_lanes_next(&backlog.lanes, 1000);
     bool is_parked;
     begin();
     cr_assert_eq(d->vt->lease(d, lane->name, hl_clock_wall_ms(), &l), HL_OK);
@@ -588,7 +588,7 @@ Test(shed, leases_of_the_last_process_are_found_without_a_look_at_all_that_waits
     hl_backlog_fini(&backlog);
     open_driver();
     cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE is_leased = 1"), 0);
-    cr_assert_eq(backlog.now.pending, 2000);
+    cr_assert_eq(backlog.lanes.now.pending, 2000);
     sqlite3_stmt *find = hl_database_of(d)->st[HL_SQL_DELIVERY_ORPHANED];
     cr_assert_lt(sqlite3_stmt_status(find, SQLITE_STMTSTATUS_VM_STEP, 0), 100000);
 }
