@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <uv.h>
 
-/* A loop that slept was woken by what came; the system has let it wait for no longer than this. */
+/* A loop that slept was woken by what came; it took no longer than this to wake, beside what its thread is known to
+ * have waited for a processor. */
 #define HL_ARRIVAL_WAKE_US 20000
 
 /* The loop's; embedded. */
@@ -15,6 +16,9 @@ struct hl_arrival {
     uv_prepare_t before; /* its looks */
     uv_check_t after;
     uint64_t before_us, after_us; /* when the present look began, and the one before it ended */
+    uint64_t waited_us; /* for a processor, in all, at noted_us: a short time before the look */
+    uint64_t noted_us;
+    int waits_fd; /* where the system says so; -1: it does not */
     bool is_open;
 };
 

@@ -61,6 +61,20 @@ Test(arrival, may_be_long_ago_when_the_loop_was_late)
     cr_assert(hl_arrival_of(&arrival, &one, true) <= late_us - 29000);
 }
 
+Test(arrival, is_as_much_earlier_as_the_thread_waited_for_a_processor)
+{
+    sleep_ms(1);
+    uint64_t woken_us = uv_now(&loop) * 1000;
+    arrival.before_us =
+        woken_us > 10000000 ? woken_us - 10000000 : 1; /* as if it had slept since then */
+    cr_assert(hl_arrival_of(&arrival, &one, true) <= woken_us - HL_ARRIVAL_WAKE_US);
+    one.empty_us = 1;
+    arrival.waited_us -= 100000; /* and waited so long */
+    uint64_t from_us = hl_arrival_of(&arrival, &one, true);
+    cr_assert(from_us <= woken_us - 100000 - HL_ARRIVAL_WAKE_US);
+    cr_assert(from_us >= arrival.before_us);
+}
+
 Test(arrival, goes_back_to_when_the_pipe_was_empty_last)
 {
     sleep_ms(5);
