@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "http/sse.h"
+
 #define EVENT_TEXT 256
 
 bool hl_follow_writer_is_blocked(const struct hl_follow_writer *w)
@@ -62,15 +64,12 @@ bool hl_follow_writer_say(struct hl_follow_writer *w, struct hl_str text)
     return write_out(w, text.n);
 }
 
-/* A byte order mark is one at the very beginning alone: behind a comment of ours it would be the name of a
- * field, and its event lost. */
+/* Of a byte order mark, which is none behind a comment of ours. */
 static size_t count_mark(struct hl_follow_writer *w, uint64_t offset, struct hl_str bytes)
 {
-    struct hl_str mark = HL_STR("\xef\xbb\xbf");
-    if (offset > 0 || !w->has_spoken || !hl_str_starts_with(bytes, mark))
-        return 0;
-    hl_event_ids_pass(&w->ids, mark);
-    return mark.n;
+    size_t n = offset == 0 && w->has_spoken ? hl_sse_mark_n(bytes) : 0;
+    hl_event_ids_pass(&w->ids, (struct hl_str){bytes.p, n});
+    return n;
 }
 
 bool hl_follow_writer_pass(struct hl_follow_writer *w, uint64_t *offset, struct hl_str bytes)

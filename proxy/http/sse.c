@@ -1,5 +1,5 @@
 /* sse.c - tells where an event stream stands between two events.
- * Thread: any. One byte of state. */
+ * Thread: any. Two bytes of state. */
 #include "http/sse.h"
 
 #include "http/byte.h"
@@ -15,6 +15,7 @@ enum {
 void hl_sse_init(struct hl_sse *s)
 {
     s->state = STATE_BETWEEN;
+    s->has_begun = false;
 }
 
 static uint8_t after_byte(uint8_t state, char c)
@@ -32,6 +33,7 @@ static uint8_t after_byte(uint8_t state, char c)
 void hl_sse_scan(struct hl_sse *s, const char *p, size_t n)
 {
     const char *end = p + n;
+    s->has_begun |= n > 0;
     while (p < end) {
         if (s->state == STATE_LINE && (p = hl_byte_line_end(p, end)) == end)
             return;
@@ -42,4 +44,10 @@ void hl_sse_scan(struct hl_sse *s, const char *p, size_t n)
 bool hl_sse_is_between_events(const struct hl_sse *s)
 {
     return s->state == STATE_BETWEEN;
+}
+
+size_t hl_sse_mark_n(struct hl_str bytes)
+{
+    struct hl_str mark = HL_STR("\xef\xbb\xbf");
+    return hl_str_starts_with(bytes, mark) ? mark.n : 0;
 }

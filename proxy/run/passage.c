@@ -63,6 +63,15 @@ static bool add_named(struct hl_run *run, struct hl_passage *pass, struct hl_str
     return true;
 }
 
+/* Without a byte order mark, which is none behind a heartbeat. */
+static struct hl_str without_mark(struct hl_run *run, struct hl_str data)
+{
+    size_t n = run->beat_first && hl_sse_is_before_first_byte(&run->sse) ? hl_sse_mark_n(data) : 0;
+    if (n > 0 && hl_run_stream_adds_ids(run))
+        hl_event_ids_pass(&run->stream->ids, (struct hl_str){data.p, n});
+    return (struct hl_str){data.p + n, data.n - n};
+}
+
 bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str data)
 {
     struct hl_runs *runs = run->runs;
@@ -72,13 +81,16 @@ bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str d
         if (!hl_passage_flush(run, pass))
             return false;
     pass->views[pass->view_count++] = data;
-    if (run->beats)
-        hl_sse_scan(&run->sse, data.p, data.n);
-    if (hl_run_stream_adds_ids(run)) {
+    if (hl_run_stream_adds_ids(run))
         hl_journal_expect(run->stream->journal, data.n);
-        return add_named(run, pass, data);
+    if (run->beats) {
+        struct hl_str whole = data;
+        data = without_mark(run, data);
+        hl_sse_scan(&run->sse, whole.p, whole.n);
     }
-    if (!run->client)
+    if (hl_run_stream_adds_ids(run))
+        return add_named(run, pass, data);
+    if (!run->client || data.n == 0)
         return true;
     hl_access_add(run->client, data.n);
     char *out = runs->scratch + pass->out_n;

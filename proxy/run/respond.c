@@ -462,6 +462,7 @@ void hl_respond_beat(struct hl_run *run)
         !hl_sse_is_between_events(&run->sse))
         return;
     hl_access_add(c, plain.n);
+    run->beat_first |= hl_sse_is_before_first_byte(&run->sse);
     struct hl_str beat = run->response_out == HL_FRAMING_CHUNKED ? chunk : plain;
     if (hl_client_write2(c, beat, (struct hl_str){NULL, 0}) == HL_OK)
         pause_if_blocked(run);

@@ -83,7 +83,8 @@ struct hl_run {
     uint64_t response_size; /* announced by it, or HL_RECENT_UNKNOWN */
     bool has_answer_begun;  /* a byte of an answer came: the request is never sent again */
     uint64_t heard_ms;      /* uv_now, when the app's event stream was last heard; 0: not yet */
-    bool app_keeps_connection, is_event_stream, beats;
+    bool app_keeps_connection, is_event_stream;
+    bool beats, beat_first; /* heartbeats may go out; one did before the body's first byte */
 
     /* what the store is told, or the list of recent runs */
     struct hl_recent *recent;   /* a synchronous run that the store does not know */

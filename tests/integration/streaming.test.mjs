@@ -5,6 +5,7 @@ import { fetch as undiciFetch } from 'undici';
 import { test } from './lib/case.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
 import { atEnd } from './lib/cleanup.mjs';
+import { EventReader } from './lib/events.mjs';
 import { request } from './lib/raw.mjs';
 import { gate, sleep, until } from './lib/until.mjs';
 
@@ -135,6 +136,32 @@ test('before the first event too, but only after the head', async (t) => {
     const { next } = await openStream(await connect());
     assert.match(await next(), /^: keep-alive/);
     more.open();
+});
+
+test('a byte order mark behind a heartbeat is taken away: it would be the name of a field', async (t) => {
+    for (const [first, second] of [['\xef\xbb\xbfdata: 1\n\n'], ['\xef\xbb\xbf', 'data: 1\n\n'], ['data: 1\n\n']]) {
+        const [more, rest] = [gate(), gate()];
+        const { connect } = await stage(t, {
+            env: { HOOKLINE_SSE_HEARTBEAT: '50ms' },
+            app: async (x) => {
+                await x.respond(200, SSE);
+                await more.promise;
+                await x.chunk(Buffer.from(first, 'latin1'));
+                await rest.promise;
+                if (second) await x.chunk(second);
+                await x.lastChunk();
+            },
+        });
+        const { next } = await openStream(await connect());
+        const reader = new EventReader();
+        reader.feed(await next());
+        assert.equal(reader.comments.length, 1);
+        more.open();
+        if (!second) while (!reader.events.length) reader.feed(await next());
+        rest.open();
+        while (!reader.events.length) reader.feed(await next());
+        assert.deepEqual(reader.events, [{ type: 'message', data: '1', id: '' }]);
+    }
 });
 
 test('no heartbeat inside an event', async (t) => {
