@@ -122,7 +122,6 @@ for (const [name, store] of Object.entries(STORES)) {
         const open = wires(t, sidecar);
         await each(WHOLE.text.length + 1, async (n) => {
             const { door, bytes } = call(n, sentFor(n));
-           
             const { caller, id } = await callOn(await open(), bytes);
             const had = await cutAfter(n, caller);
             if (n % 2) door.open(); // the run may have ended when he is back

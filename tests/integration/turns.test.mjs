@@ -39,7 +39,7 @@ async function queueBefore(t, env = {}) {
     const through = async (n) => {
         doors.open();
         await holder;
-        await until(`${n} were inside`, () => order.length === n);
+        await until(`${n} were inside`, () => order.length === n, 20_000 + 20 * n);
         return order;
     };
     const waiting = (n) => until(`${n} wait`, async () => (await all.sidecar.metric('hookline_app_queue_waiting')) === n);
@@ -172,7 +172,7 @@ function* expected(runs) {
     }
 }
 
-test('three classes, five subjects, 2,000 runs, one slot: the order that the rule gives', async (t) => {
+test('three classes, five subjects, 2,000 runs, one slot: the order that the rule gives', { limit: 180_000 }, async (t) => {
     const { begin, through } = await queueBefore(t, { HOOKLINE_AUTH: 'jwt', HOOKLINE_MAX_QUEUED_RUNS: '5000' });
     const subjects = ['ann', 'ben', 'cleo', 'dan', 'eve'];
     let seed = 7;
