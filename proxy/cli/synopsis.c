@@ -53,7 +53,7 @@ static const struct {
     {"--timeout", NULL, "give up after this time: 90s, 10m", NULL},
     {"--timestamp", NULL, "the value of the timestamp's field, in seconds", NULL},
     {"--token-file", NULL, "a file with the token for --url", NULL},
-    {"--until", NULL, "up to then", NULL},
+    {"--until", NULL, "up to then, which is after --since", NULL},
     {"--url", NULL, "ask the hookline at this address, with a token", NULL},
     {"--wait", NULL, "wait for its end", NULL},
     {"--webhook", NULL, "only with such a webhook", NULL},

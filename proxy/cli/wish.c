@@ -30,13 +30,27 @@ static int check_search(const struct hl_cli_wish *w, const struct hl_cli *cli, i
     return status;
 }
 
+/* --until first: durations count back from now, and of two that are alike the one that is read first is
+ * never the later. */
+static int check_times(struct hl_cli_wish *w, const struct hl_cli *cli, int status)
+{
+    int until = hl_cli_check_time(cli, "--until", w->until, &w->until_ms);
+    int since = hl_cli_check_time(cli, "--since", w->since, &w->since_ms);
+    if (until != HL_CLI_OK || since != HL_CLI_OK)
+        return HL_CLI_USAGE;
+    if (!w->since || !w->until || w->until_ms > w->since_ms)
+        return status;
+    return hl_cli_usage_error(cli,
+        "--until %s is not after --since %s: nothing lies between them (a duration counts back "
+        "from "
+        "now)",
+        w->until, w->since);
+}
+
 int hl_cli_wish_check(struct hl_cli_wish *w, const struct hl_cli *cli, int status)
 {
     uint64_t limit = HL_CLI_LIMIT_DEFAULT;
-    if (hl_cli_check_time(cli, "--since", w->since, &w->since_ms) != HL_CLI_OK)
-        status = HL_CLI_USAGE;
-    if (hl_cli_check_time(cli, "--until", w->until, &w->until_ms) != HL_CLI_OK)
-        status = HL_CLI_USAGE;
+    status = check_times(w, cli, status);
     if (w->limit &&
         (!hl_str_to_u64(hl_str_from(w->limit), &limit) || limit < 1 || limit > LIMIT_MAX))
         status = hl_cli_usage_error(
