@@ -14,9 +14,38 @@
 #define WORDS_MAX 16
 
 /* What it takes, in every message about something else. */
+#define APP_URL "http://127.0.0.1:3000"
 #define APPS                                                                                       \
-    "a Python file of functions (main.py), the URL of an app that runs (http://127.0.0.1:3000), "  \
+    "a Python file of functions (main.py), the URL of an app that runs (" APP_URL "), "            \
     "or -- and the command that starts one (-- npm start)"
+
+static bool has_scheme(const char *text, struct hl_str scheme)
+{
+    struct hl_str begin = {text, strnlen(text, scheme.n)};
+    return hl_str_eq_nocase(begin, scheme);
+}
+
+/* No file is called so. */
+static bool is_meant_as_url(const char *text)
+{
+    return strstr(text, "://") || has_scheme(text, HL_STR("http:")) ||
+           has_scheme(text, HL_STR("https:"));
+}
+
+/* hl_url_parse has refused it. */
+static const char *fault_of_url(const char *text)
+{
+    struct hl_url url;
+    const char *host = strstr(text, "://");
+    if (!has_scheme(text, HL_STR("http://")) && !has_scheme(text, HL_STR("https://")))
+        return "it begins with neither http:// nor https://";
+    host += strlen("://");
+    if (strchr("/?#:", *host)) /* its end, too */
+        return "it has no host";
+    struct hl_str begin = {text, (size_t)(host - text) + strcspn(host, "/?#")};
+    return hl_url_parse(begin, &url) ? "its path has bytes that a URL has only as %XX"
+                                     : "its host or its port cannot be read";
+}
 
 static int read_file(const struct hl_cli *cli, const char *path, struct hl_dev_plan *plan)
 {
@@ -26,6 +55,9 @@ static int read_file(const struct hl_cli *cli, const char *path, struct hl_dev_p
     plan->app = HL_DEV_FILE;
     plan->file = path;
     int error = access(path, F_OK) == 0 ? 0 : errno;
+    if (error && is_meant_as_url(path))
+        return hl_cli_usage_error(
+            cli, "%s is no URL of an app, such as " APP_URL ": %s", path, fault_of_url(path));
     snprintf(url, sizeof(url), "http://%s", path);
     if (error && strchr(path, ':') && hl_url_parse(hl_str_from(url), &parsed))
         return hl_cli_usage_error(cli, "%s is no file here; did you mean %s?", path, url);
