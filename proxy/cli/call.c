@@ -246,14 +246,22 @@ static char *project_of_path(const char *path)
     return strndup(path + 4, strcspn(path + 4, "/?"));
 }
 
+/* NULL: none. */
+static const char *advice(const struct call *c)
+{
+    return hl_cli_far_advice(hl_cli_session_far(c->session), "", c->fetch.status);
+}
+
 static int say_answer(const struct call *c)
 {
+    const char *more = advice(c);
     const struct hl_cli_screen screen = hl_cli_screen_of(c->cli->out);
     if (screen.is_terminal && c->last && c->last != '\n')
         fputc('\n', c->cli->out);
     if (c->fetch.status >= 400 || c->fetch.status < 200)
-        return hl_cli_fail(c->cli, "the answer was %u%s%s", c->fetch.status,
-            *c->fetch.run_id ? ", of run " : "", c->fetch.run_id);
+        return hl_cli_fail(c->cli, "the answer was %u%s%s%s%s", c->fetch.status,
+            *c->fetch.run_id ? ", of run " : "", c->fetch.run_id, more ? ": " : "",
+            more ? more : "");
     if (screen.is_terminal && *c->fetch.run_id)
         fprintf(c->cli->err, "%s%u, run %s%s\n", hl_cli_color_faint(&screen), c->fetch.status,
             c->fetch.run_id, hl_cli_color_end(&screen));
@@ -294,13 +302,15 @@ static int read_accepted(const struct call *c, char *run_id, size_t cap)
     json_error_t error;
     json_t *answer = c->answer.n > 0 ? json_loadb(c->answer.p, c->answer.n, 0, &error) : NULL;
     const char *id = json_string_value(json_object_get(answer, "run_id"));
-    const char *detail = json_string_value(json_object_get(answer, "detail"));
+    const char *more = advice(c);
     int status = HL_CLI_OK;
+    if (!more)
+        more = json_string_value(json_object_get(answer, "detail"));
     if (c->fetch.status == 202 && id)
         snprintf(run_id, cap, "%s", id);
     else
-        status = hl_cli_fail(c->cli, "the answer was %u%s%s", c->fetch.status, detail ? ": " : "",
-            detail ? detail : "");
+        status = hl_cli_fail(
+            c->cli, "the answer was %u%s%s", c->fetch.status, more ? ": " : "", more ? more : "");
     json_decref(answer);
     return status;
 }

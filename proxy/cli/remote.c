@@ -13,6 +13,8 @@
 #define LIMIT_MS  60000
 #define TOKEN_MAX 8000
 
+#define GIVE_TOKEN "give --token-file FILE, with what `hookline token create` printed there in FILE"
+
 /* ---- opening ---- */
 
 static char *read_token(const struct hl_cli *cli, const char *path)
@@ -127,6 +129,24 @@ static bool is_of_all(const char *target)
         if (strncmp(target, lists[i], strlen(lists[i])) == 0)
             return true;
     return false;
+}
+
+/* Not there at a run listener, where a list is of one project: without a token nobody may say which. */
+static bool is_list_of_all(const struct hl_cli_far *far, const char *target)
+{
+    if (far->project || !is_of_all(target))
+        return false;
+    const char *name = target + strlen("/v2/");
+    return name[strcspn(name, "/?")] != '/';
+}
+
+const char *hl_cli_far_advice(const struct hl_cli_far *far, const char *target, unsigned status)
+{
+    if (!far || far->token)
+        return NULL;
+    if (status == 404 && is_list_of_all(far, target))
+        return GIVE_TOKEN ", or the address of an admin listener that is open";
+    return status == 401 ? GIVE_TOKEN : NULL;
 }
 
 static enum hl_err write_url(const struct hl_cli_far *far, const char *target, struct hl_buf *url)

@@ -15,6 +15,9 @@ struct hl_cli_far {
 /* Reads what cli->remote says. HL_CLI_OK, or it has said what is wrong; then nothing is to be freed. */
 HL_MUST_CHECK int hl_cli_far_open(struct hl_cli_far *far, const struct hl_cli *cli);
 void hl_cli_far_close(struct hl_cli_far *far);
+/* What is to be done about an answer of that status to `target`, if it was for want of a token; NULL: it
+ * was not. `far` is NULL if no other machine was asked. */
+const char *hl_cli_far_advice(const struct hl_cli_far *far, const char *target, unsigned status);
 
 /* `target` is path and query. What is asked over all projects here is asked of one there: a token is of
  * one project. (Without a token all are asked for: an admin listener that is open has them.) HL_CLI_OK: there is an answer; `body` is the caller's in any case. */

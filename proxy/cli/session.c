@@ -63,10 +63,11 @@ const char *hl_cli_session_project(
     else if (!asked)
         asked = ask_project(session);
     if (!asked)
-        hl_cli_usage_error(
-            cli, session->is_local ? "--project is needed: HOOKLINE_PROJECT_ID is not set"
-                                   : "--project is needed: HOOKLINE_PROJECT_ID is set neither here "
-                                     "nor in the hookline that runs");
+        hl_cli_usage_error(cli, "--project is needed: HOOKLINE_PROJECT_ID is %s",
+            session->is_local     ? "not set"
+            : !session->is_far    ? "set neither here nor in the hookline that runs"
+            : !session->far.token ? "not set, and there is no token (--token-file FILE) to say it"
+                                  : "not set, and the token does not say it");
     return asked;
 }
 
@@ -383,12 +384,17 @@ static int ask_store(struct hl_cli_session *session, const char *method, const c
 }
 
 /* What the answer says in place of what was asked for. */
-static int refuse(const struct hl_cli *cli, const struct answer *a, const json_t *json)
+static int refuse(const struct hl_cli_session *session, const char *target, const struct answer *a,
+    const json_t *json)
 {
     const char *detail = json_string_value(json_object_get(json, "detail"));
+    const struct hl_cli_far *far = hl_cli_session_far(session);
+    const char *advice = hl_cli_far_advice(far, target, a->status);
+    if (advice)
+        return hl_cli_fail(session->cli, "%s wants a token: %s", far->url, advice);
     if (detail)
-        return hl_cli_fail(cli, "%s", detail);
-    return hl_cli_fail(cli, "the answer was %u", a->status);
+        return hl_cli_fail(session->cli, "%s", detail);
+    return hl_cli_fail(session->cli, "the answer was %u", a->status);
 }
 
 /* `text` is the request's body. */
@@ -430,7 +436,7 @@ int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *t
     if (status == HL_CLI_OK)
         *out = parse(&a);
     if (status == HL_CLI_OK && !is_good(&a)) {
-        status = refuse(session->cli, &a, *out);
+        status = refuse(session, target, &a, *out);
         json_decref(*out);
         *out = NULL;
     }
@@ -461,7 +467,7 @@ int hl_cli_read(struct hl_cli_session *session, const char *target, struct hl_bu
     int status = ask(session, "GET", target, (struct hl_str){NULL, 0}, &a);
     if (status == HL_CLI_OK && !is_good(&a)) {
         json_t *problem = parse(&a);
-        status = refuse(session->cli, &a, problem);
+        status = refuse(session, target, &a, problem);
         json_decref(problem);
     } else if (status == HL_CLI_OK) {
         *out = a.body;

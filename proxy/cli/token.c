@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "cli/argument.h"
 #include "cli/lookup.h"
+#include "cli/remote.h"
 #include "cli/table.h"
 #include "cli/target.h"
 #include "store/limits.h"
@@ -233,7 +234,7 @@ int hl_cli_token_list(const struct hl_cli *cli)
     hl_cli_table_init_for(&table, cli->out, columns, HL_ARRAY_LEN(columns));
     status = hl_cli_session_open(&session, cli);
     if (status == HL_CLI_OK && hl_cli_session_far(session) && !project)
-        project = hl_cli_session_project(session, cli, NULL);
+        project = hl_cli_session_far(session)->project;
     if (status == HL_CLI_OK)
         status = list(session, cli, project, is_json ? NULL : &table);
     if (status == HL_CLI_OK && !is_json)

@@ -387,9 +387,25 @@ test('another machine’s hookline is asked with --url and a token', async (t) =
     assert.match((await far('runs list', 1)).stderr, /it is to hold one token/);
     await rm(file);
     assert.match((await far('runs list', 1)).stderr, /No such file/);
+    for (const words of [
+        'runs list',
+        'runs list --project p',
+        'deliveries show abcdef',
+        'token list',
+        'call /v4/p/a/run',
+        'runs send a --project p',
+    ]) {
+        const { code, stderr } = await run([...words.split(' '), ...where.slice(0, 2)]);
+        assert.equal(code, 1, words);
+        assert.match(stderr, /^hookline [a-z ]+: (http:.* wants a token|the answer was 401.*): give --token-file FILE/);
+    }
+    const unsaid = await run(['runs', 'send', 'a', ...where.slice(0, 2)]);
+    assert.match(unsaid.stderr, /--project is needed: .* there is no token \(--token-file FILE\) to say it/);
     const open = await staged(t);
-    const seen = await run(['runs', 'list', '--url', `http://127.0.0.1:${open.sidecar.adminPort}`]);
-    assert.equal(seen.code, 0, seen.stderr);
+    for (const words of ['runs list', 'token list']) {
+        const seen = await run([...words.split(' '), '--url', `http://127.0.0.1:${open.sidecar.adminPort}`]);
+        assert.equal(`${seen.code} ${seen.stderr}`, '0 ', words);
+    }
     const nobody = await run(['runs', 'list', '--url', 'http://127.0.0.1:1'], { HOOKLINE_PROJECT_ID: 'p' });
     assert.equal(nobody.code, 1);
     assert.match(nobody.stderr, /^hookline runs list: http:\/\/127\.0\.0\.1:1\//);
