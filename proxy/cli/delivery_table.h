@@ -7,4 +7,9 @@
 void hl_cli_delivery_table_init(struct hl_cli_table *table, FILE *out);
 void hl_cli_delivery_table_add(struct hl_cli_table *table, const json_t *delivery);
 
+/* What an attempt met if that was not a success: the member `error` of it, or "status 500" of the member
+ * `status`. `into` has `cap` bytes. */
+const char *hl_cli_attempt_error(
+    const json_t *attempt, const char *error, const char *status, char *into, size_t cap);
+
 #endif

@@ -2,15 +2,15 @@
  * not answer, and what waits for them. */
 #include "cli/destinations.h"
 
-#include "cli/table.h"
+#include "cli/delivery_table.h"
 #include "cli/wish.h"
 
 #define ALL 1000000
 
-static const struct hl_cli_column columns[] = {{"DESTINATION", HL_CLI_TEXT, 0},
+static const struct hl_cli_column columns[] = {{"DESTINATION", HL_CLI_ADDRESS, 0},
     {"PENDING", HL_CLI_PLAIN, 0}, {"DEAD", HL_CLI_PLAIN, 0}, {"OLDEST", HL_CLI_TIME, 3},
     {"FAILING SINCE", HL_CLI_TIME, 0}, {"TRIED 1H", HL_CLI_PLAIN, 6}, {"OK", HL_CLI_PLAIN, 2},
-    {"P95 MS", HL_CLI_PLAIN, 4}, {"LAST", HL_CLI_TIME, 5}, {"LAST ERROR", HL_CLI_TEXT, 1}};
+    {"P95 MS", HL_CLI_PLAIN, 4}, {"LAST", HL_CLI_TIME, 5}, {"LAST ERROR", HL_CLI_ERROR, 1}};
 
 /* hl_cli_member has no fractions. */
 static const char *number(const json_t *value, double factor, const char *unit, char into[32])
@@ -19,16 +19,6 @@ static const char *number(const json_t *value, double factor, const char *unit, 
         return NULL;
     double n = json_number_value(value) * factor;
     snprintf(into, 32, n < 1000 ? "%.4g%s" : "%.0f%s", n, unit);
-    return into;
-}
-
-/* What the last attempt met, if that was not a success. */
-static const char *last_error(const json_t *row, char *into, size_t cap)
-{
-    json_int_t status = json_integer_value(json_object_get(row, "last_status_code"));
-    if (!json_is_null(json_object_get(row, "last_error")) || status / 100 == 2 || status == 0)
-        return hl_cli_member(row, "last_error", into, cap);
-    snprintf(into, cap, "status %lld", (long long)status);
     return into;
 }
 
@@ -45,7 +35,8 @@ static void add_row(void *owner, json_t *row)
     hl_cli_table_add(table, number(json_object_get(hour, "success_rate"), 100, "%", digits));
     hl_cli_table_add(table, number(json_object_get(hour, "p95_ms"), 1, "", digits));
     hl_cli_table_add(table, hl_cli_member(row, "last_attempt_at", text, sizeof(text)));
-    hl_cli_table_add(table, last_error(row, text, sizeof(text)));
+    hl_cli_table_add(
+        table, hl_cli_attempt_error(row, "last_error", "last_status_code", text, sizeof(text)));
 }
 
 static int list(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)

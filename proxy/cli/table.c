@@ -8,8 +8,11 @@
 
 #define GAP      2
 #define ID_SHORT 18 /* "01a201a0-7ddc-7120": a millisecond and a count within it */
-#define TEXT_MIN 16
 #define HIDDEN   SIZE_MAX
+
+#define TEXT_MIN    16
+#define ERROR_MIN   12
+#define ADDRESS_MIN 21 /* "255.255.255.255:65535" */
 
 void hl_cli_table_init(struct hl_cli_table *t, const char *const *titles, size_t columns)
 {
@@ -97,6 +100,11 @@ static size_t whole_width(const struct hl_cli_table *t)
     return sum;
 }
 
+static bool is_cut_to_fit(enum hl_cli_column_kind kind)
+{
+    return kind == HL_CLI_TEXT || kind == HL_CLI_ERROR || kind == HL_CLI_ADDRESS;
+}
+
 static void narrow(struct hl_cli_table *t, enum hl_cli_column_kind kind, size_t least)
 {
     for (size_t i = 0; i < t->columns; i++) {
@@ -105,7 +113,7 @@ static void narrow(struct hl_cli_table *t, enum hl_cli_column_kind kind, size_t 
             whole <= t->screen.width)
             continue;
         size_t over = whole - t->screen.width, room = t->width[i] - least;
-        t->width[i] -= kind != HL_CLI_TEXT || over > room ? room : over;
+        t->width[i] -= !is_cut_to_fit(kind) || over > room ? room : over;
     }
 }
 
@@ -124,12 +132,12 @@ static bool hide_one(struct hl_cli_table *t)
     return rank > 0;
 }
 
-/* A text gets back what hiding has freed. */
-static void widen_texts(struct hl_cli_table *t, const size_t *wanted)
+/* What was cut gets back what hiding has freed. */
+static void widen(struct hl_cli_table *t, enum hl_cli_column_kind kind, const size_t *wanted)
 {
     for (size_t i = 0; i < t->columns; i++) {
         size_t whole = whole_width(t);
-        if (t->kinds[i].kind != HL_CLI_TEXT || t->width[i] == HIDDEN || whole >= t->screen.width)
+        if (t->kinds[i].kind != kind || t->width[i] == HIDDEN || whole >= t->screen.width)
             continue;
         size_t room = t->screen.width - whole, lacks = wanted[i] - t->width[i];
         t->width[i] += lacks < room ? lacks : room;
@@ -147,10 +155,14 @@ static void fit(struct hl_cli_table *t)
     memcpy(wanted, t->width, sizeof(wanted));
     narrow(t, HL_CLI_RUN_ID, HL_CLI_TAIL);
     narrow(t, HL_CLI_ID, ID_SHORT);
+    narrow(t, HL_CLI_ERROR, ERROR_MIN);
     narrow(t, HL_CLI_TEXT, TEXT_MIN);
+    narrow(t, HL_CLI_ADDRESS, ADDRESS_MIN);
     while (whole_width(t) > t->screen.width && hide_one(t))
         ;
-    widen_texts(t, wanted);
+    widen(t, HL_CLI_ADDRESS, wanted);
+    widen(t, HL_CLI_TEXT, wanted);
+    widen(t, HL_CLI_ERROR, wanted);
 }
 
 /* ---- printing ---- */
@@ -167,6 +179,21 @@ static size_t bytes_of(const char *text, size_t n)
     return at;
 }
 
+/* An address that is wider than `width`: "10.0.0.5:8080", or "receiver.e…le.com:8443". How many
+ * characters were printed. */
+static size_t print_address(const char *cell, size_t width, FILE *out)
+{
+    const char *scheme = strstr(cell, "://"), *rest = scheme ? scheme + strlen("://") : cell;
+    size_t has = hl_utf8_count(hl_str_from(rest)), end = width / 2;
+    if (has <= width) {
+        fputs(rest, out);
+        return has;
+    }
+    fprintf(out, "%.*s…%s", (int)bytes_of(rest, width - 1 - end), rest,
+        rest + bytes_of(rest, has - end));
+    return width;
+}
+
 /* How many characters were printed. */
 static size_t print_cell(const struct hl_cli_table *t, size_t i, const char *cell, FILE *out)
 {
@@ -178,6 +205,8 @@ static size_t print_cell(const struct hl_cli_table *t, size_t i, const char *cel
         is_title ? hl_cli_color_faint(&t->screen) : hl_cli_color_of(&t->screen, cell);
     bool is_cut = has > width, is_id = kind == HL_CLI_ID || kind == HL_CLI_RUN_ID;
     size_t shown = !is_cut ? has : is_id ? width : width - 1;
+    if (is_cut && kind == HL_CLI_ADDRESS)
+        return print_address(cell, width, out);
     if (is_cut && kind == HL_CLI_RUN_ID)
         cell += bytes_of(cell, has - width);
     fprintf(out, "%s%.*s%s%s", color, (int)bytes_of(cell, shown), cell, is_cut && !is_id ? "…" : "",

@@ -13,13 +13,16 @@
 #define HL_CLI_TAIL        8
 
 /* What gives way on a terminal that is too narrow: first columns with nothing in them, then ids are
- * shortened (so much of one is enough where one is wanted), then texts are cut, then columns go. */
+ * shortened (so much of one is enough where one is wanted), then errors, texts and addresses are cut, in
+ * that order, then columns go. What is free after that goes to addresses first. */
 enum hl_cli_column_kind {
     HL_CLI_PLAIN,
     HL_CLI_ID,     /* its beginning stays */
     HL_CLI_RUN_ID, /* its end: the last HL_CLI_TAIL characters, by which runs are known and found */
     HL_CLI_TEXT,   /* may be cut at its end */
-    HL_CLI_TIME    /* RFC 3339; on a terminal as "5 min ago" */
+    HL_CLI_ERROR,  /* the same, but its first word says the most */
+    HL_CLI_ADDRESS, /* scheme, host and port: without the scheme, then cut in the middle of the host */
+    HL_CLI_TIME     /* RFC 3339; on a terminal as "5 min ago" */
 };
 
 struct hl_cli_column {

@@ -322,6 +322,9 @@ test('deliveries list and show say where webhooks went and what became of them',
     assert.match(title, /^DELIVERY +RUN +APP +STATE +DESTINATION +ATTEMPTS +STATUS +CREATED +ERROR$/);
     const [id, runId] = row.split(/ +/);
     assert.match(row, /^\S+ +\S+ +a +dead +http:\/\/127\.0\.0\.1:\d+ +1 +500 +\S+Z/);
+    const { host } = new URL(all.receiver.url());
+    for (const words of ['deliveries list', 'deliveries destinations --project p'])
+        assert.ok((await terminal(all.sidecar, 80)(words)).text.includes(`${host} `), `${words}: all of it at 80 columns`);
     const of = lines((await all.cli(`deliveries list --run ${runId.slice(0, 23)} --json`)).stdout);
     assert.equal(of.length, 1);
     assert.equal(lines((await all.cli('deliveries list --state pending')).stdout).length, 1);

@@ -101,6 +101,38 @@ Test(table, shortens_the_id_of_a_run_to_its_end)
     hl_cli_table_fini(&table);
 }
 
+/* A webhook's destination, an app and an error on a terminal of that width. */
+static const char *address_on_terminal(unsigned width, const char *address)
+{
+    static const struct hl_cli_column columns[] = {
+        {"APP", HL_CLI_TEXT, 2}, {"TO", HL_CLI_ADDRESS, 0}, {"ERROR", HL_CLI_ERROR, 1}};
+    struct hl_cli_table table;
+    hl_cli_table_init_for(&table, stderr, columns, 3);
+    table.screen = (struct hl_cli_screen){.is_terminal = true, .width = width};
+    hl_cli_table_add(&table, "words");
+    hl_cli_table_add(&table, address);
+    hl_cli_table_add(&table, "connect_failed: Connection refused");
+    printed(&table);
+    hl_cli_table_fini(&table);
+    return output;
+}
+
+Test(table, keeps_host_and_port_of_an_address_before_an_error_and_before_its_scheme)
+{
+    cr_assert(strstr(address_on_terminal(50, "http://10.0.0.5:8080"),
+                  "\nwords  http://10.0.0.5:8080  connect_failed: Conn\u2026\n"),
+        "%s", output);
+    cr_assert(strstr(address_on_terminal(42, "https://255.255.255.255:65535"),
+                  "\nwords  255.255.255.255:65535  connect_fai\u2026\n"),
+        "%s", output);
+    cr_assert(strstr(address_on_terminal(42, "https://hooks.internal.example.com:8443"),
+                  "\nwords  hooks.inte\u2026e.com:8443  connect_fai\u2026\n"),
+        "%s", output);
+    cr_assert(strstr(address_on_terminal(42, "https://hooks.example.com"),
+                  "\nwords  hooks.example.com      connect_fai\u2026\n"),
+        "%s", output);
+}
+
 Test(table, fills_a_cell_up_with_blanks)
 {
     FILE *out = tmpfile();
