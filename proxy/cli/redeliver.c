@@ -8,11 +8,13 @@
 #include "cli/delivery_table.h"
 #include "cli/lookup.h"
 #include "cli/wish.h"
+#include "store/destination.h"
 
 #define MANY        10 /* more are asked about first */
 #define FAILURES    5  /* of so many in a row no more is tried */
 #define ALL_AT_ONCE 1000000
 #define SHOWN_EACH  100
+#define WHERE_MAX   (HL_DESTINATION_MAX + 8)
 
 struct task {
     const struct hl_cli *cli;
@@ -87,18 +89,39 @@ static void show_found(const struct task *t)
     hl_cli_table_fini(&table);
 }
 
+/* " to http://10.0.0.5:8080", " to 3 destinations"; nothing if one of them is not known. */
+static void write_where(const struct task *t, char where[WHERE_MAX])
+{
+    json_t *places = json_object(), *delivery;
+    const char *place = NULL;
+    size_t i, unknown = 0;
+    json_array_foreach(t->found, i, delivery)
+    {
+        place = json_string_value(json_object_get(delivery, "destination"));
+        unknown += !place || json_object_set_new_nocheck(places, place, json_true()) != 0;
+    }
+    size_t n = json_object_size(places);
+    *where = '\0';
+    if (unknown == 0 && n == 1)
+        snprintf(where, WHERE_MAX, " to %s", place);
+    else if (unknown == 0 && n > 1)
+        snprintf(where, WHERE_MAX, " to %zu destinations", n);
+    json_decref(places);
+}
+
 static int ask_first(const struct task *t)
 {
-    char answer[16] = "";
+    char answer[16] = "", where[WHERE_MAX];
     size_t n = json_array_size(t->found);
     if (n <= MANY || t->is_sure)
         return HL_CLI_OK;
+    write_where(t, where);
     if (!isatty(STDIN_FILENO))
         return hl_cli_usage_error(t->cli,
-            "%zu deliveries would be sent again, and nobody can be asked here: --yes sends them, "
+            "%zu deliveries%s would be sent again, and nobody can be asked here: --yes sends them, "
             "--dry-run shows them",
-            n);
-    fprintf(t->cli->err, "Send %zu deliveries again? [y/N] ", n);
+            n, where);
+    fprintf(t->cli->err, "Send %zu deliveries again%s? [y/N] ", n, where);
     fflush(t->cli->err);
     bool is_yes = fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y');
     return is_yes ? HL_CLI_OK : hl_cli_fail(t->cli, "nothing was sent");

@@ -344,10 +344,13 @@ test('redeliver sends what a dry run shows, and asks before many', async (t) => 
     assert.equal(dry[13], '12 deliveries would be sent again');
     assert.equal(await dead(), 12, 'nothing was sent');
     const unasked = await all.cli('deliveries redeliver --project p --since 1h', { code: 2 });
-    assert.match(unasked.stderr, /12 deliveries would be sent again, and nobody can be asked here: --yes/);
+    const place = new URL(all.receiver.url()).origin;
+    const refusal = `12 deliveries to ${place} would be sent again, and nobody can be asked here: --yes`;
+    assert.ok(unasked.stderr.includes(refusal), unasked.stderr);
     const ask = terminal(all.sidecar, 100);
     const no = await ask('deliveries redeliver --project p --since 1h', { input: 'n\n' });
-    assert.match(no.text, /Send 12 deliveries again\? \[y\/N\] .*nothing was sent/s);
+    assert.ok(no.text.includes(`Send 12 deliveries again to ${place}? [y/N] `), no.text);
+    assert.match(no.text, /nothing was sent/);
     assert.equal(await dead(), 12);
     const [one] = dry[1].split(' ');
     assert.equal((await all.cli(`deliveries redeliver ${one}`)).stdout, '1 delivery is sent again\n');
@@ -357,6 +360,13 @@ test('redeliver sends what a dry run shows, and asks before many', async (t) => 
     await until('all are delivered', async () => (await all.states()).every((state) => state === 'delivered'));
     const again = await all.cli('runs redeliver --project p --since 1h --state delivered --yes');
     assert.equal(again.stdout, '12 deliveries are sent again\n');
+    const query = { webhookEndpoint: all.receiver.url('/hook').replace('127.0.0.1', 'localhost') };
+    await ended(all, RUN, { query });
+    const many = 'deliveries redeliver --project p --since 1h --state delivered';
+    await until('all are delivered', async () => (await all.states()).every((state) => state === 'delivered'));
+    assert.match((await ask(many, { input: 'n\n' })).text, /Send 13 deliveries again to 2 destinations\? \[y\/N\] /);
+    const there = await ask(`${many} --destination ${place}/`, { input: 'n\n' });
+    assert.ok(there.text.includes(`Send 12 deliveries again to ${place}? [y/N] `), there.text);
 });
 
 test('another machine’s hookline is asked with --url and a token', async (t) => {
