@@ -81,8 +81,8 @@ const struct hl_cli_command hl_cli_commands[] = {
         "a new run with the kept request of one that has ended",
         {"runs rerun " RUN, "runs wait $(hookline runs rerun " RUN ")"}, true},
     {"runs redeliver", hl_cli_runs_redeliver,
-        "RUN_ID | --since TIME [--until TIME] [--state dead|delivered] [--app A] [--project P] "
-        "[--dry-run] [--yes]",
+        "RUN_ID | --since TIME [--until TIME] [--state dead|delivered] [--app A] "
+        "[--destination URL] [--status CODE|CLASS|none] [--project P] [--dry-run] [--yes]",
         "send a run's webhook again, or all dead ones since a time",
         {"runs redeliver " RUN, "runs redeliver --since 1h --dry-run"}, true},
     {"deliveries list", hl_cli_deliveries_list,

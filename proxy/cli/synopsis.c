@@ -14,6 +14,9 @@ static const struct {
 } meanings[] = {
     {"--async", NULL, "print its id at once, and let it go on by itself", "call"},
     {"--project", NULL, "whose token it is; without it the project in the path", "call"},
+    {"--limit", NULL, "at most so many (all)", "deliveries destinations"},
+    {"--state", NULL, "only in this state (dead)", "deliveries redeliver"},
+    {"--state", NULL, "only in this state (dead)", "runs redeliver"},
     {"--wait", NULL, "wait for its end, and print the response", "runs send"},
     {"--webhook", NULL, "where the response goes as well", "call"},
     {"--webhook", NULL, "where the response goes", "runs send"},

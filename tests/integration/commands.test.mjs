@@ -69,6 +69,8 @@ test('every command has help with its options and two examples', { limit: 240_00
             assert.equal(help.split('\nexamples:\n')[1].match(/^ {2}hookline /gm).length, 2, help);
         }
     }
+    const filters = async (thing) => new Set((await run([thing, 'redeliver', '--help'])).stdout.match(/--[a-z]+/g));
+    assert.deepEqual(await filters('runs'), await filters('deliveries'), 'both take the same');
 });
 
 test('what was mistyped is named with what was meant, and every fault at once', async () => {

@@ -64,6 +64,20 @@ Test(synopsis, means_by_a_name_what_the_command_does)
     cr_assert_str_neq(call.help, list.help);
 }
 
+Test(synopsis, says_of_a_limit_what_it_is_without_one)
+{
+    static const struct {
+        const char *words, *help;
+    } cases[] = {{"runs list", "at most so many (50)"},
+        {"deliveries destinations", "at most so many (all)"}};
+    struct hl_cli_synopsis_option option;
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        struct hl_cli_command command = {.words = cases[i].words, .arguments = "[--limit N]"};
+        cr_assert(hl_cli_synopsis_find(&command, "--limit", &option));
+        cr_assert_str_eq(option.help, cases[i].help);
+    }
+}
+
 Test(synopsis, knows_a_name_by_what_it_takes)
 {
     const char *at = NULL;
