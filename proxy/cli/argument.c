@@ -59,24 +59,20 @@ static void refuse_unknown(struct reading *r, struct hl_str name)
             hl_cli_usage_error(r->cli, "there is no option \"%.*s\" here", HL_STR_ARG(name));
 }
 
-/* "queued, running or success" of "queued|running|success". False: `value` is none of them. */
-static bool read_choices(struct hl_str choices, const char *value, char *said, size_t cap)
+/* "queued, running or success", of the words that the option takes. False: `value` is none of them. */
+static bool read_choices(
+    const struct hl_cli_synopsis_option *option, const char *value, char *said, size_t cap)
 {
-    bool is_one = false;
-    size_t n = 0;
-    for (struct hl_str rest = choices; rest.n > 0;) {
-        const char *bar = memchr(rest.p, '|', rest.n);
-        struct hl_str one = {rest.p, bar ? (size_t)(bar - rest.p) : rest.n};
-        size_t used = one.n + (bar ? 1 : 0);
-        bool is_last = used == rest.n;
+    struct hl_str one, next;
+    size_t at = 0, n = 0;
+    bool is_one = false, is_there = hl_cli_synopsis_word(option, &at, &one);
+    while (is_there) {
+        is_there = hl_cli_synopsis_word(option, &at, &next);
         is_one = is_one || hl_str_eq(one, hl_str_from(value));
+        const char *before = n == 0 ? "" : is_there ? ", " : " or ";
         if (n < cap)
-            n += (size_t)snprintf(said + n, cap - n, "%s%.*s",
-                n == 0    ? ""
-                : is_last ? " or "
-                          : ", ",
-                HL_STR_ARG(one));
-        rest = (struct hl_str){rest.p + used, rest.n - used};
+            n += (size_t)snprintf(said + n, cap - n, "%s%.*s", before, HL_STR_ARG(one));
+        one = next;
     }
     return is_one;
 }
@@ -86,8 +82,7 @@ static void check_choice(struct reading *r, const char *name, const char *value)
     char said[160];
     struct hl_cli_synopsis_option known;
     if (r->cli->command && hl_cli_synopsis_find(r->cli->command, name, &known) &&
-        hl_cli_synopsis_has_choices(&known) &&
-        !read_choices(known.value, value, said, sizeof(said)))
+        hl_cli_synopsis_has_choices(&known) && !read_choices(&known, value, said, sizeof(said)))
         r->status = hl_cli_usage_error(r->cli, "%s is %s, not \"%s\"", name, said, value);
 }
 

@@ -146,7 +146,7 @@ const struct hl_cli_command hl_cli_commands[] = {
     {"config table", hl_cli_config_table, NULL, "print all settings as a Markdown table",
         {"config table", "config table > settings.md"}, false},
     {"completion", hl_cli_completion, "bash|zsh|fish",
-        "print what makes a shell complete commands and options",
+        "print what makes a shell complete commands, options and what options take",
         {"completion bash > /etc/bash_completion.d/hookline", "completion fish | source"}, false},
     {"man", hl_cli_man, NULL, "print the manual page", {"man > hookline.1", "man | man -l -"},
         false},

@@ -1,5 +1,5 @@
-/* completion.c - scripts for bash, zsh and fish, made of the commands' table: which word may come next, and
- * after a command which options. */
+/* completion.c - scripts for bash, zsh and fish, made of the commands' table: which word may come next, after a
+ * command which options, and after an option which words, or the name of a file. */
 #include "cli/completion.h"
 
 #include <string.h>
@@ -34,11 +34,43 @@ static void print_next(const struct hl_cli *cli, struct hl_str word, const char 
     }
 }
 
-/* "bash|zsh|fish", where that is all that may follow: as words. */
-static void print_choices(FILE *out, struct hl_str choices)
+/* ---- what options take ---- */
+
+enum value {
+    VALUE_NONE,
+    VALUE_WORDS, /* of which hl_cli_synopsis_word knows */
+    VALUE_FILE,
+    VALUE_BODY, /* a text, or a file behind "@" */
+    VALUE_TEXT  /* whatever it is: no shell knows */
+};
+
+static enum value value_of(const struct hl_cli_synopsis_option *option)
 {
-    for (size_t i = 0; i < choices.n; i++)
-        fputc(choices.p[i] == '|' ? ' ' : choices.p[i], out);
+    struct hl_str word;
+    size_t at = 0;
+    if (option->value.n == 0)
+        return VALUE_NONE;
+    if (hl_cli_synopsis_word(option, &at, &word))
+        return VALUE_WORDS;
+    if (hl_str_eq(option->value, HL_STR("FILE")))
+        return VALUE_FILE;
+    return hl_str_eq(option->value, HL_STR("BODY")) ? VALUE_BODY : VALUE_TEXT;
+}
+
+static void print_words(FILE *out, const struct hl_cli_synopsis_option *option)
+{
+    struct hl_str word;
+    for (size_t at = 0; hl_cli_synopsis_word(option, &at, &word);)
+        fprintf(out, " %.*s", HL_STR_ARG(word));
+}
+
+/* "bash|zsh|fish", where that is all that the command takes. */
+static bool takes_words(
+    const struct hl_cli_command *command, struct hl_cli_synopsis_option *arguments)
+{
+    *arguments = (struct hl_cli_synopsis_option){
+        .value = hl_str_from(command->arguments ? command->arguments : "")};
+    return hl_cli_synopsis_has_choices(arguments);
 }
 
 /* ---- bash and zsh ---- */
@@ -47,12 +79,34 @@ static void print_options(const struct hl_cli *cli, const struct hl_cli_command 
 {
     const char *at = NULL;
     struct hl_cli_synopsis_option option;
-    if (command->arguments && strchr(command->arguments, ' ') == NULL &&
-        strchr(command->arguments, '|'))
-        print_choices(cli->out, hl_str_from(command->arguments));
+    if (takes_words(command, &option))
+        print_words(cli->out, &option);
     while (hl_cli_synopsis_next(command, &at, &option))
         fprintf(cli->out, " %.*s", HL_STR_ARG(option.name));
     fputs(" --help", cli->out);
+}
+
+/* A `case` over the option before what is typed, if one of the command's takes a value. */
+static void print_values(FILE *out, const struct hl_cli_command *command)
+{
+    static const char *const kinds[] = {[VALUE_WORDS] = "words",
+        [VALUE_FILE] = "file",
+        [VALUE_BODY] = "body",
+        [VALUE_TEXT] = "text"};
+    const char *at = NULL;
+    bool is_first = true;
+    struct hl_cli_synopsis_option option;
+    while (hl_cli_synopsis_next(command, &at, &option)) {
+        enum value value = value_of(&option);
+        if (value == VALUE_NONE)
+            continue;
+        fprintf(out, "%s            %.*s) value=%s candidates='",
+            is_first ? "\n        case $option in\n" : "", HL_STR_ARG(option.name), kinds[value]);
+        print_words(out, &option);
+        fputs("' ;;\n", out);
+        is_first = false;
+    }
+    fputs(is_first ? " ;;\n" : "        esac ;;\n", out);
 }
 
 /* The branches of a `case` over the words before the one that is typed. */
@@ -74,7 +128,8 @@ static void print_cases(const struct hl_cli *cli)
         }
         fprintf(out, "    '%s'|'%s '*) candidates='", command->words, command->words);
         print_options(cli, command);
-        fputs("' ;;\n", out);
+        fputc('\'', out);
+        print_values(out, command);
     }
 }
 
@@ -82,16 +137,33 @@ static void print_bash(const struct hl_cli *cli)
 {
     fputs("# hookline completion bash: put it where bash looks for completions, or source it.\n"
           "_hookline() {\n"
-          "    local word before= candidates=\n"
-          "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-          "        [[ $word == -* ]] && break\n"
-          "        before+=\"${before:+ }$word\"\n"
+          "    local i=$COMP_CWORD word=${COMP_WORDS[COMP_CWORD]}\n"
+          "    local option mark file before= candidates= value=\n"
+          "    # = and @ are words of their own to bash\n"
+          "    mark=${word%%[!=@]*} word=${word#\"${word%%[!=@]*}\"}\n"
+          "    while ((i > 1)) && [[ ${COMP_WORDS[i-1]} =~ ^[=@]+$ ]]; do\n"
+          "        mark=${COMP_WORDS[i-1]}$mark\n"
+          "        ((i--))\n"
+          "    done\n"
+          "    option=${COMP_WORDS[i-1]}\n"
+          "    for i in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+          "        [[ $i == -* ]] && break\n"
+          "        before+=\"${before:+ }$i\"\n"
           "    done\n"
           "    case $before in\n",
         cli->out);
     print_cases(cli);
     fputs("    esac\n"
-          "    COMPREPLY=($(compgen -W \"$candidates\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+          "    COMPREPLY=($(compgen -W \"$candidates\" -- \"$word\"))\n"
+          "    # where nothing is known bash completes files, but none behind @\n"
+          "    [[ -n $value && $value != file ]] && compopt +o default 2>/dev/null\n"
+          "    if [[ $value == body && $mark == *@ ]]; then\n"
+          "        while IFS= read -r word; do\n"
+          "            file=@$(printf %q \"$word\")\n"
+          "            [[ -d $word ]] && file+=/ && compopt -o nospace 2>/dev/null\n"
+          "            COMPREPLY+=(\"$file\")\n"
+          "        done < <(compgen -f -- \"${word//\\\\/}\")\n"
+          "    fi\n"
           "}\n"
           "complete -o default -F _hookline hookline\n",
         cli->out);
@@ -102,16 +174,24 @@ static void print_zsh(const struct hl_cli *cli)
     fputs("#compdef hookline\n"
           "# hookline completion zsh: put it as _hookline into a folder of $fpath, or source it.\n"
           "_hookline() {\n"
-          "    local word before= candidates=\n"
+          "    local word before= candidates= value= option=${words[CURRENT-1]}\n"
           "    for word in \"${(@)words[2,CURRENT-1]}\"; do\n"
           "        [[ $word == -* ]] && break\n"
           "        before+=\"${before:+ }$word\"\n"
           "    done\n"
+          "    [[ ${words[CURRENT]} == --*=* ]] && option=${words[CURRENT]%%=*} && compset -P 1 "
+          "'*='\n"
           "    case $before in\n",
         cli->out);
     print_cases(cli);
     fputs("    esac\n"
-          "    compadd -- ${(z)candidates} || _files\n"
+          "    case $value in\n"
+          "        words) compadd -- ${(z)candidates} ;;\n"
+          "        file) _files ;;\n"
+          "        body) compset -P @ && _files ;;\n"
+          "        text) return 1 ;;\n"
+          "        *) compadd -- ${(z)candidates} || _files ;;\n"
+          "    esac\n"
           "}\n"
           "if [[ $funcstack[1] == _hookline ]]; then _hookline \"$@\"; else compdef _hookline "
           "hookline; fi\n",
@@ -132,21 +212,38 @@ static void print_quoted(FILE *out, const char *text)
     fputc('\'', out);
 }
 
+/* What may follow: words, files, or nothing that is known. */
+static void print_fish_value(FILE *out, const struct hl_cli_synopsis_option *option)
+{
+    enum value value = value_of(option);
+    if (value == VALUE_FILE)
+        fputs(" -r -F", out);
+    else if (value == VALUE_BODY)
+        fputs(" -x -a '(__hookline_body)'", out);
+    else if (value == VALUE_TEXT)
+        fputs(" -x", out);
+    if (value != VALUE_WORDS)
+        return;
+    fputs(" -x -a '", out);
+    print_words(out, option);
+    fputc('\'', out);
+}
+
 static void print_fish_options(const struct hl_cli *cli, const struct hl_cli_command *command)
 {
     const char *at = NULL;
     struct hl_cli_synopsis_option option;
     while (hl_cli_synopsis_next(command, &at, &option)) {
-        fprintf(cli->out, "complete -c hookline -n '__hookline_within %s' -l %.*s%s -d ",
-            command->words, (int)option.name.n - 2, option.name.p + 2,
-            option.value.n > 0 ? " -r" : "");
+        fprintf(cli->out, "complete -c hookline -n '__hookline_within %s' -l %.*s -d ",
+            command->words, (int)option.name.n - 2, option.name.p + 2);
         print_quoted(cli->out, option.help ? option.help : "");
-        if (memchr(option.value.p, '|', option.value.n)) {
-            fputs(" -f -a '", cli->out);
-            print_choices(cli->out, option.value);
-            fputc('\'', cli->out);
-        }
+        print_fish_value(cli->out, &option);
         fputc('\n', cli->out);
+    }
+    if (takes_words(command, &option)) {
+        fprintf(cli->out, "complete -c hookline -f -n '__hookline_at %s' -a '", command->words);
+        print_words(cli->out, &option);
+        fputs("'\n", cli->out);
     }
 }
 
@@ -161,6 +258,11 @@ static void print_fish(const struct hl_cli *cli)
           "function __hookline_within\n"
           "    set -l words (commandline -opc)[2..]\n"
           "    test \"$words[1..\"(count $argv)\"]\" = \"$argv\"\n"
+          "end\n"
+          "function __hookline_body\n"
+          "    set -l typed (commandline -ct | string replace -r -- '^--[^=]*=' '')\n"
+          "    string match -q -- '@*' \"$typed\"\n"
+          "    and printf '@%s\\n' (__fish_complete_path (string sub -s 2 -- \"$typed\"))\n"
           "end\n"
           "complete -c hookline -f -n '__hookline_at'\n",
         out);
@@ -182,7 +284,6 @@ static void print_fish(const struct hl_cli *cli)
         }
         print_fish_options(cli, command);
     }
-    fputs("complete -c hookline -f -n '__hookline_at completion' -a 'bash zsh fish'\n", out);
 }
 
 int hl_cli_completion(const struct hl_cli *cli)

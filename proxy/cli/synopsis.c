@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "store/record.h"
+
 static const char remote_options[] = "[--url URL] [--token-file FILE]";
 
 /* One name, with one kind of value, means one thing in every command but those that are named. */
@@ -130,12 +132,57 @@ bool hl_cli_synopsis_find(
     return false;
 }
 
-/* "CODE|CLASS|none", "100/s|m|h|d": capitals and digits stand for more than is there. */
-bool hl_cli_synopsis_has_choices(const struct hl_cli_synopsis_option *option)
+/* ---- the words that an option takes ---- */
+
+static bool is_reason(const struct hl_cli_synopsis_option *option)
 {
-    struct hl_str value = option->value;
+    return hl_str_eq(option->value, HL_STR("REASON"));
+}
+
+/* "dead|delivered", "CODE|CLASS|none"; not "100/s|m|h|d", where digits stand for more than is there. */
+static bool is_list(struct hl_str value)
+{
     for (size_t i = 0; i < value.n; i++)
-        if (value.p[i] != '|' && value.p[i] != '-' && !islower((unsigned char)value.p[i]))
+        if (value.p[i] != '|' && value.p[i] != '-' && !isalpha((unsigned char)value.p[i]))
             return false;
     return value.n > 0 && memchr(value.p, '|', value.n);
+}
+
+/* Capitals stand for more than is there. */
+static bool has_capital(struct hl_str value)
+{
+    for (size_t i = 0; i < value.n; i++)
+        if (isupper((unsigned char)value.p[i]))
+            return true;
+    return false;
+}
+
+bool hl_cli_synopsis_has_choices(const struct hl_cli_synopsis_option *option)
+{
+    return is_reason(option) || (is_list(option->value) && !has_capital(option->value));
+}
+
+static bool next_reason(size_t *at, struct hl_str *word)
+{
+    size_t reason = ++*at; /* the first is none */
+    if (reason > HL_REASON_EXPIRED)
+        return false;
+    *word = hl_str_from(hl_run_reason_text((enum hl_run_reason)reason));
+    return true;
+}
+
+bool hl_cli_synopsis_word(
+    const struct hl_cli_synopsis_option *option, size_t *at, struct hl_str *word)
+{
+    struct hl_str value = option->value;
+    if (is_reason(option))
+        return next_reason(at, word);
+    while (is_list(value) && *at < value.n) {
+        const char *begin = value.p + *at, *bar = memchr(begin, '|', value.n - *at);
+        *word = (struct hl_str){begin, bar ? (size_t)(bar - begin) : value.n - *at};
+        *at += word->n + 1;
+        if (!has_capital(*word))
+            return true;
+    }
+    return false;
 }

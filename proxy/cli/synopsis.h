@@ -23,5 +23,9 @@ bool hl_cli_synopsis_find(
     const struct hl_cli_command *command, const char *name, struct hl_cli_synopsis_option *option);
 /* Whether it takes one of a few words, "dead|delivered", and nothing else. */
 bool hl_cli_synopsis_has_choices(const struct hl_cli_synopsis_option *option);
+/* The next word that it takes as it stands: those of "dead|delivered", "none" of "CODE|CLASS|none", of
+ * REASON the reasons that there are. `*at` is 0 at first. False: there is no more. */
+bool hl_cli_synopsis_word(
+    const struct hl_cli_synopsis_option *option, size_t *at, struct hl_str *word);
 
 #endif

@@ -13,16 +13,10 @@
 static int check_search(const struct hl_cli_wish *w, const struct hl_cli *cli, int status)
 {
     struct hl_status_range range;
-    enum hl_run_reason reason;
     char destination[HL_DESTINATION_MAX];
     if (w->status && !hl_status_range_read(hl_str_from(w->status), &range))
         status = hl_cli_usage_error(
             cli, "--status is a status (404), a class (5xx) or none, not \"%s\"", w->status);
-    if (w->reason && !hl_run_reason_parse(hl_str_from(w->reason), &reason))
-        status = hl_cli_usage_error(cli,
-            "--reason is app_error, timeout, upstream_unreachable, upstream_reset, bad_response, "
-            "interrupted or expired, not \"%s\"",
-            w->reason);
     if (w->destination && hl_destination_write(destination, hl_str_from(w->destination)) == 0)
         status = hl_cli_usage_error(cli,
             "--destination is scheme, host and port, such as https://example.com:8443, not \"%s\"",

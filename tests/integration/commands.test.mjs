@@ -510,6 +510,25 @@ test('completion knows commands, the words of a command, and its options', async
     assert.deepEqual(await complete('runs', 'list', '--s'), ['--state', '--sync', '--status', '--since']);
     assert.deepEqual(await complete('runs', 'wait', NOBODY, '--t'), ['--timeout', '--token-file']);
     assert.deepEqual(await complete('completion', 'z'), ['zsh']);
+    for (const [words, values] of [
+        ['runs list --state', 'queued running success failure cancelled'],
+        ['runs list --webhook', 'none pending delivered dead'],
+        ['runs list --status', 'none'],
+        ['deliveries redeliver --state', 'dead delivered'],
+        ['token create --max-priority', 'high normal low'],
+        ['token create --rate', ''],
+        ['runs list --project', ''],
+        ['runs list --token-file', ''],
+        ['call /v4/p/a/run --json', ''],
+    ]) {
+        assert.equal((await complete(...words.split(' '), '')).join(' '), values, words);
+        assert.equal((await complete(...words.split(' '), '=', '')).join(' '), values, `${words}=`);
+    }
+    const { stderr } = await run(['runs', 'list', '--reason', 'bad']);
+    const reasons = stderr.match(/--reason is (.*), not "bad"/)[1].split(/, | or /);
+    assert.ok(reasons.includes('app_error') && reasons.length > 5, stderr);
+    assert.deepEqual(await complete('runs', 'list', '--reason', ''), reasons, 'those that the command takes');
+    assert.deepEqual(await complete('runs', 'list', '--async', '--unt'), ['--until'], 'which takes no value');
     for (const shell of ['bash', 'zsh', 'fish']) {
         const { stdout } = await run(['completion', shell]);
         for (const word of ['deliveries', 'redeliver', 'dry-run']) assert.ok(stdout.includes(word), shell);
@@ -517,6 +536,49 @@ test('completion knows commands, the words of a command, and its options', async
         await writeFile(file, stdout);
         await promisify(execFile)(shell, ['-n', file]);
     }
+});
+
+test('completion has files for an option that takes one, and for a body behind @', async (t) => {
+    const directory = await temporaryDirectory(t);
+    await mkdir(directory, { recursive: true });
+    const file = join(directory, 'completion');
+    await writeFile(file, (await run(['completion', 'bash'])).stdout);
+    await writeFile(join(directory, 'a-token'), '');
+    await writeFile(join(directory, 'b c.json'), '');
+    const shell = spawn('script', ['-qec', 'bash --norc --noprofile -i', '/dev/null'], {
+        cwd: directory,
+        env: { PATH: process.env.PATH, HISTFILE: '', TERM: 'dumb', PS1: 'ready> ' },
+        stdio: 'pipe',
+        timeout: 60_000,
+    });
+    atEnd(t, () => shell.kill('SIGKILL'));
+    let text = '';
+    shell.stdout.setEncoding('utf8').on('data', (piece) => (text += piece));
+    /** What the shell has printed of `typed`, until it is ready for more. */
+    const type = async (typed) => {
+        await until('the shell is ready', () => text.endsWith('ready> '));
+        text = '';
+        shell.stdin.write(`${typed}\n`);
+        await until('it has done that', () => text.endsWith('ready> '));
+        return text;
+    };
+    await type(`. ${file}; hookline() { printf '<%s>' "$@"; echo; }`);
+    for (const [typed, last] of [
+        ['runs list --token-file a-t', 'a-token'],
+        ['sign --secret-file=a-t', '--secret-file=a-token'],
+        ['call /v4/p/a/run --json @b', '@b c.json'],
+        ['runs send a --data=@b', '--data=@b c.json'],
+        ['call /v4/p/a/run --json a', 'a'],
+        ['runs list --project a-t', 'a-t'],
+        ['runs list --state a-t', 'a-t'],
+        ['dev a-t', 'a-token'],
+    ]) {
+        const shown = await type(`hookline ${typed}\t`);
+        assert.ok(shown.includes(`<${last}>\r\n`), `${typed}: ${shown}`);
+    }
+    const over = new Promise((resolve) => shell.on('close', resolve));
+    shell.stdin.write('exit\n');
+    await over;
 });
 
 test('the manual page has every command and setting, and roff has nothing to say about it', async (t) => {

@@ -87,3 +87,31 @@ Test(synopsis, knows_a_name_by_what_it_takes)
     cr_assert(hl_cli_synopsis_next(&command, &at, &line));
     cr_assert_str_neq(body.help, line.help);
 }
+
+/* The words that the option `name` takes, each behind a blank. */
+static const char *words_of(const char *name)
+{
+    static char text[256];
+    static const struct hl_cli_command command = {
+        .arguments = "[--state dead|delivered] [--status CODE|CLASS|none] [--rate 100/s|m|h|d] "
+                     "[--reason REASON] [--name NAME] [--json]"};
+    struct hl_cli_synopsis_option option;
+    struct hl_str word;
+    size_t at = 0, n = 0;
+    *text = '\0';
+    cr_assert(hl_cli_synopsis_find(&command, name, &option), "%s", name);
+    while (hl_cli_synopsis_word(&option, &at, &word))
+        n += (size_t)snprintf(text + n, sizeof(text) - n, " %.*s", HL_STR_ARG(word));
+    return text;
+}
+
+Test(synopsis, has_the_words_that_an_option_takes_as_they_stand)
+{
+    cr_assert_str_eq(words_of("--state"), " dead delivered");
+    cr_assert_str_eq(words_of("--status"), " none");
+    cr_assert_str_eq(words_of("--rate"), "");
+    cr_assert_str_eq(words_of("--name"), "");
+    cr_assert_str_eq(words_of("--json"), "");
+    cr_assert_str_eq(words_of("--reason"), " app_error timeout upstream_unreachable upstream_reset "
+                                           "bad_response interrupted expired");
+}
