@@ -149,18 +149,23 @@ test('destinations that fail come first, with since when and why', async (t) => 
     assert.equal(new URLSearchParams(new URL(page.url()).hash.split('?')[1]).get('to'), 'https://failing.example:8443');
 });
 
+const [good, failing] = destinations('/destinations').destinations;
+const nothing = { delivered: 0, success_rate: 0, p95_ms: null };
+const refusing = {
+    ...good,
+    destination: 'https://refusing.example',
+    last_hour: { ...nothing, attempts: 3 },
+    last_status_code: 500,
+    last_error: 'status 500',
+};
+const idle = { ...good, destination: 'https://idle.example', last_hour: { ...nothing, attempts: 0, success_rate: null } };
+const listOf =
+    (...all) =>
+    (path, json) =>
+        path.endsWith('/destinations') ? { destinations: all, next_cursor: null } : json;
+
 test('a destination that refused every attempt of the last hour is marked as one that fails is, and comes next', async (t) => {
-    const [good, failing] = destinations('/destinations').destinations;
-    const refusing = {
-        ...good,
-        destination: 'https://refusing.example',
-        last_hour: { attempts: 3, delivered: 0, success_rate: 0, p95_ms: null },
-        last_status_code: 500,
-        last_error: 'status 500',
-    };
-    const idle = { ...good, destination: 'https://idle.example', last_hour: { attempts: 0, delivered: 0, success_rate: null, p95_ms: null } };
-    const amend = (path, json) => (path.endsWith('/destinations') ? { destinations: [good, idle, refusing, failing], next_cursor: null } : json);
-    const { page } = await scene(t, { amend, hash: '#/destinations' });
+    const { page } = await scene(t, { amend: listOf(good, idle, refusing, failing), hash: '#/destinations' });
     const rows = page.locator('tbody tr');
     await rows.nth(3).waitFor();
     const text = async (i) => (await rows.nth(i).innerText()).replace(/\s+/g, ' ');
@@ -173,6 +178,16 @@ test('a destination that refused every attempt of the last hour is marked as one
     await page.getByText('4 destinations, 1 failing').waitFor();
     await assertAccessible(page, 'destinations of which one refuses');
 });
+
+for (const [all, text] of [
+    [[good, idle, refusing, failing], '4 destinations, 1 failing, 1 more without any delivery in the last hour'],
+    [[refusing, good], '2 destinations, 0 failing, 1 without any delivery in the last hour'],
+    [[failing, good, idle], '3 destinations, 1 failing'],
+])
+    test(`destinations are counted as they are marked: ${text}`, async (t) => {
+        const { page } = await scene(t, { amend: listOf(...all), hash: '#/destinations' });
+        await page.locator('.rest').getByText(text, { exact: true }).waitFor();
+    });
 
 test('destinations can be read on a small screen', async (t) => {
     const viewport = { width: 360, height: 700 };

@@ -34,13 +34,13 @@ export function show(main) {
     }
 
     function showCount(all, hasMore) {
-        const failing = all.filter((row) => row.failing_since).length;
+        const counts = [plural(all.length, 'destination'), ...countTroubles(all)];
         const more = () => {
             pages++;
             polling.now();
         };
         return [
-            h('span.count', {}, `${plural(all.length, 'destination')}, ${failing} failing`),
+            h('span.count', {}, counts.join(', ')),
             hasMore ? button('Show more', more) : null,
         ];
     }
@@ -63,6 +63,14 @@ async function readAll(pages, signal) {
 /** It was tried in the last hour, and nothing was delivered: it may answer, but never with success. */
 function isFruitless(row) {
     return row.last_hour.success_rate === 0;
+}
+
+/** As the rows are marked: one that fails is counted as that alone. */
+function countTroubles(all) {
+    const failing = all.filter((row) => row.failing_since).length;
+    const others = all.filter((row) => !row.failing_since && isFruitless(row)).length;
+    const more = failing ? `${others} more` : others;
+    return [`${failing} failing`, ...(others ? [`${more} without any delivery in the last hour`] : [])];
 }
 
 function worstFirst(a, b) {
