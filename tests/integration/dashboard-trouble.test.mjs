@@ -1,7 +1,7 @@
 // The dashboard when things are not as they should be: hookline gone, silent or another one, a wrong clock, broken addresses, an end in the middle of something.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { ELSEWHERE, control, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { ELSEWHERE, assertAccessible, assertFits, control, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
 import { stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -30,8 +30,8 @@ const row = (page, id) =>
     page.locator('.runs tbody tr').filter({ has: page.locator(`a[href$="${id}"]`) });
 
 for (const [hash, heading] of [
-    ['#/constructor', 'Runs'],
-    ['#/__proto__', 'Runs'],
+    ['#/constructor', 'No such page'],
+    ['#/__proto__', 'No such page'],
     ['#/runs?time=soon&state=lost&mode=constructor', 'Runs'],
     ['#/deliveries?state=toString', 'Deliveries'],
     ['#/deliveries?state=dead&time=x', 'Deliveries'],
@@ -46,6 +46,54 @@ for (const [hash, heading] of [
         assert.equal(await page.getByText('not up to date').count(), 0);
     });
 }
+
+for (const hash of ['#/nowhere', '#/runs/x/y/z', '#/keys/x', '#nowhere?state=failure'])
+    test(`the address ${hash} is told to be of no page, and stays`, async (t) => {
+        const { open } = await scene(t);
+        const page = await open('#/now', { viewport: { width: 390, height: 800 } });
+        await goTo(page, hash);
+        await page.getByRole('heading', { name: 'No such page', level: 1 }).waitFor();
+        await page.locator('main code').getByText(hash, { exact: true }).waitFor();
+        assert.equal(await page.evaluate(() => location.hash), hash);
+        assert.equal(await page.title(), 'No such page · hookline');
+        assert.equal(await page.locator('#top [aria-current]').count(), 0);
+        assert.deepEqual(await page.locator('main a').allInnerTexts(), ['Runs', 'New run', 'Deliveries', 'Destinations', 'API Keys', 'Overview']);
+        await assertAccessible(page, 'no such page');
+        await goTo(page, `#/${'x'.repeat(300)}\u202e`);
+        await page.locator('main code').getByText('xxx%E2%80%AE').waitFor();
+        await assertFits(page, 'a long address');
+        await page.goBack();
+        await page.locator('main code').getByText(hash, { exact: true }).waitFor();
+        await page.goBack();
+        await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+        await page.goForward();
+        await page.locator('main').getByRole('link', { name: 'API Keys' }).click();
+        await page.getByRole('heading', { name: 'API Keys', level: 1 }).waitFor();
+    });
+
+for (const hash of ['', '#', '#/', '#main', '#token='])
+    test(`the address “${hash}” leads to the runs`, async (t) => {
+        const { sidecar, token } = await scene(t);
+        const page = await openTab(t, sidecar);
+        await page.goto(`${sidecar.adminUrl}/${hash}`);
+        await page.getByLabel('Service account token').fill(token);
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+    });
+
+test('who may not see all pages is led to those that he may see; a link that names no page signs in', async (t) => {
+    const { sidecar } = await scene(t);
+    const page = await openTab(t, sidecar);
+    await page.goto(`${sidecar.adminUrl}/#/nowhere`);
+    await page.getByLabel('Service account token').fill(await makeToken(sidecar, { role: 'invoke' }));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'No such page', level: 1 }).waitFor();
+    assert.deepEqual(await page.locator('main a').allInnerTexts(), ['Runs', 'New run', 'API Keys', 'Overview']);
+    assert.equal(await page.evaluate(() => location.hash), '#/nowhere');
+    await page.evaluate((token) => (location.hash = `#token=${token}`), await makeToken(sidecar));
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign in with the link' }).click();
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+});
 
 test('a page that cannot be loaded says so, and can be when hookline is back', async (t) => {
     const { open, sidecar } = await scene(t);

@@ -9,10 +9,11 @@ import { isUtc, setUtc } from './zone.js';
 
 /**
  * Each page is a module that is loaded when it is wanted: `show(main, route)` answers a function that ends it. `admins`:
- * what it shows that others may not see. `of`: it is no page of the top, but belongs to that one.
+ * what it shows that others may not see. `of`: it is no page of the top, but belongs to that one. `parts`: how many its
+ * address may have, where that is more than its name.
  */
 const PAGES = {
-    runs: { title: 'Runs', load: (route) => (route.path[1] ? import('./run.js') : import('./runs.js')) },
+    runs: { title: 'Runs', load: (route) => (route.path[1] ? import('./run.js') : import('./runs.js')), parts: 2 },
     new: { title: 'New run', load: () => import('./playground.js'), of: 'runs' },
     deliveries: {
         title: 'Deliveries',
@@ -28,6 +29,8 @@ const PAGES = {
     now: { title: 'Overview', load: () => import('./now.js') },
 };
 
+const NOWHERE = 'No such page';
+const CONTENT = '#main'; /* where "Skip to the content" leads: a place on the page, and no page */
 const AGAIN = 1000; /* ms between two looks for a hookline that does not answer */
 const SOON = 30_000; /* ms: a page that is missing again after this was not missing for good */
 const RELOADED = 'hookline-reloaded';
@@ -36,12 +39,14 @@ const top = document.getElementById('top');
 let leave = () => {};
 let turn = 0;
 
-/** `#/runs/id` or `#/runs?state=queued`: what the address names. It stays in the browser. */
+/** `#/runs/id` or `#/runs?state=queued`: what the address names, or null: no page. It stays in the browser. */
 function readRoute() {
-    const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
+    const address = location.hash === CONTENT ? '' : location.hash;
+    const [path, query] = address.replace(/^#\/?/, '').split('?');
     const parts = path.split('/').filter(Boolean).map(decode);
-    if (!Object.hasOwn(PAGES, parts[0])) return { path: ['runs'], query: {} };
-    return { path: parts, query: Object.fromEntries(new URLSearchParams(query)) };
+    if (!parts.length) parts.push('runs');
+    const isThere = Object.hasOwn(PAGES, parts[0]) && parts.length <= (PAGES[parts[0]].parts ?? 1);
+    return isThere ? { path: parts, query: Object.fromEntries(new URLSearchParams(query)) } : null;
 }
 
 /** Addresses are typed and cut off, too. */
@@ -57,8 +62,9 @@ function mayShow(page) {
     return !page.admins || api.isAdmin();
 }
 
+/** `name`: of the page that is shown, if there is one. */
 function showTop(name) {
-    const current = PAGES[name].of ?? name;
+    const current = PAGES[name]?.of ?? name;
     const links = Object.entries(PAGES)
         .filter(([, page]) => !page.of)
         .map(([key, page]) => {
@@ -183,17 +189,31 @@ function showShut(page) {
     ];
 }
 
+/** What an address is told that was mistyped or cut off, and where one can go from there. */
+function showNowhere() {
+    const pages = Object.entries(PAGES).filter(([, page]) => mayShow(page));
+    return [
+        h('h1', {}, NOWHERE),
+        note(
+            'empty',
+            'Nothing is at this address',
+            h('p', {}, 'The dashboard has no page ', h('code', {}, visible(location.hash)), '. These are there:'),
+            h('ul.pages', {}, pages.map(([key, page]) => h('li', {}, h('a', { href: `#/${key}` }, page.title)))),
+        ),
+    ];
+}
+
 async function show() {
     if (!api.session) return showDoor();
     tabs.tellSignedIn();
     const route = readRoute();
-    const page = PAGES[route.path[0]];
-    showTop(route.path[0]);
-    document.title = `${page.title} · hookline`;
-    if (!mayShow(page))
+    const page = route && PAGES[route.path[0]];
+    showTop(route?.path[0]);
+    document.title = `${page?.title ?? NOWHERE} · hookline`;
+    if (!page || !mayShow(page))
         return change(
-            async () => page,
-            () => fill(main, showShut(page)),
+            async () => true,
+            () => fill(main, page ? showShut(page) : showNowhere()),
         );
     await change(
         () => page.load(route),
@@ -252,9 +272,9 @@ function end(error, isHere = false) {
 function takeToken() {
     const parameters = new URLSearchParams(location.hash.slice(1));
     const token = parameters.get('token');
-    if (!token) return null;
+    if (token === null) return null;
     history.replaceState(null, '', location.pathname + location.search);
-    return { token, project: parameters.get('project') ?? api.claims(token).project_id };
+    return token && { token, project: parameters.get('project') ?? api.claims(token).project_id };
 }
 
 /** Somebody is signed in here, and a link is somebody else's: whoever sent it must not choose for the one who looks. */
@@ -301,9 +321,8 @@ tabs.answerOthers(
 api.onRefused.call = (error) => end(error);
 addEventListener('hashchange', () => {
     const isLink = location.hash.startsWith('#token=');
-    // The target of "Skip to the content" is a place on the page, and no page.
     if (isLink) begin();
-    else if (location.hash !== '#main') goOn();
+    else if (location.hash !== CONTENT) goOn();
     else main.focus();
 });
 begin();
