@@ -245,10 +245,24 @@ test('a run that was cancelled before it began is told in the words of one', asy
     assert.equal(await fact(page, 'Started').innerText(), 'never');
     assert.equal(await fact(page, 'Response').innerText(), 'none');
     assert.equal(await page.getByText('not yet').count(), 0);
-    assert.equal(await fact(page, 'Place in the queue').innerText(), '–', 'nothing moves');
+    assert.equal(await fact(page, 'Place in the queue').innerText(), 'none', 'nothing moves');
     await page.reload();
     await fact(page, 'Response').getByText('none').waitFor();
     assert.equal(await fact(page, 'Place in the queue').count(), 0);
+});
+
+test('a place in the queue is told of a run that was seen in it, and of no other', async (t) => {
+    const { call, calls, open, release } = await scene(t, { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_WORKERS: '1' });
+    const running = await call({ hold: true });
+    await until('it is in the app', () => calls.length === 1);
+    const waiting = await call();
+    const page = await open(`#/runs/${running}`);
+    await fact(page, 'Started').waitFor();
+    assert.equal(await fact(page, 'Place in the queue').count(), 0);
+    await goTo(page, `#/runs/${waiting}`);
+    await fact(page, 'Place in the queue').getByText('1', { exact: true }).waitFor();
+    release();
+    await fact(page, 'Place in the queue').getByText('none', { exact: true }).waitFor();
 });
 
 test('a log without a line is told in the words of a run that goes on, or has ended', async (t) => {

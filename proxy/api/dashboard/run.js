@@ -69,7 +69,7 @@ export function show(main, route) {
 
     const opened = new Set(); // attempts of which is seen what came back
     let last = '',
-        wasQueued = null, // when the page first saw it, or about to run
+        wasQueued = false, // since the page has seen it
         hasResult = false;
 
     async function turn(signal) {
@@ -78,7 +78,7 @@ export function show(main, route) {
         const logged = api.isAdmin() || run.subject ? log.renew(signal, run.finished_at !== null) : null;
         // What is below the log is shown when it is there, and what is above it at once, so that nothing moves.
         if (!last) await logged;
-        wasQueued ??= run.async && !run.finished_at;
+        wasQueued ||= run.state === 'queued';
         const text = JSON.stringify(run);
         if (text !== last) {
             if (last && run.state !== JSON.parse(last).state) announce(`The run is ${run.state}`);
@@ -208,7 +208,7 @@ function cancel(run, again, path) {
     }).then((isDone) => isDone && again());
 }
 
-/** As many for each moment of a run that a page sees. */
+/** As many for each moment of a run that a page sees, unless it goes back to the queue. */
 function listFacts(run, wasQueued) {
     const fact = (name, ...value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
     const isInterrupted = run.reason === 'interrupted' && run.started_at;
@@ -217,7 +217,7 @@ function listFacts(run, wasQueued) {
         fact('App', run.app_name),
         run.rerun_of && fact('Again the run', h('a', { href: `#/runs/${run.rerun_of}` }, visible(run.rerun_of))),
         fact('Accepted', time(run.created_at, { style: 'full' })),
-        wasQueued && fact('Place in the queue', run.queue_position ?? '–'),
+        wasQueued && fact('Place in the queue', run.queue_position ?? 'none'),
         fact('Waited', run.queued_ms === null ? '–' : duration(run.queued_ms)),
         fact('Started', time(run.started_at, { style: 'full', empty: run.finished_at ? 'never' : 'not yet' })),
         fact('Finished', time(run.finished_at, { style: 'full', empty: 'not yet' })),
