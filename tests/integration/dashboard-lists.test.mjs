@@ -12,8 +12,8 @@ async function scene(t) {
     const set = await stage(t, { app, env });
     const token = await makeToken(set.sidecar);
     const headers = { authorization: `Bearer ${token}` };
-    const call = (path = '/run', query = {}) =>
-        set.call(`/v4/p/a${path}`, { query: { async: 'true', ...query }, headers, body: '{}' });
+    const call = (path = '/run', query = {}, name = 'a') =>
+        set.call(`/v4/p/${name}${path}`, { query: { async: 'true', ...query }, headers, body: '{}' });
     const ask = async (path) => (await control(set.sidecar, 'GET', `/v2/projects/p${path}`)).json;
     const ended = (n) =>
         until(`${n} runs have ended`, async () => {
@@ -239,6 +239,22 @@ test('deliveries are narrowed down by the server, and those that are chosen are 
     await until('one is left', async () => (await items(page).filter({ hasText: 'dead letter' }).count()) === 1);
 });
 
+test('where there are several apps a delivery tells whose it is, unless one of them was chosen', async (t) => {
+    const { call, ended, open, receiver } = await scene(t);
+    await call('/run', { webhookEndpoint: receiver.url('/one') });
+    await ended(1);
+    const page = await open('#/deliveries');
+    const origin = new URL(receiver.url()).origin;
+    const told = () => items(page).locator('.destination').allInnerTexts();
+    await until('the only app’s', async () => `${await told()}` === origin);
+    await call('/run', { webhookEndpoint: receiver.url('/two') }, 'billing');
+    await ended(2);
+    await page.reload();
+    await until('both apps’', async () => `${await told()}` === `billing · ${origin},a · ${origin}`);
+    await page.getByLabel('App', { exact: true }).selectOption('billing');
+    await until('that app’s', async () => `${await told()}` === origin);
+});
+
 test('what came back is seen in the list, too', async (t) => {
     const { call, ended, open, receiver } = await scene(t);
     receiver.script('/a', (x) => x.send(400, { 'content-type': 'text/plain' }, 'no such customer'));
@@ -317,11 +333,15 @@ for (const [width, most] of [
         const { call, ended, open, receiver } = await scene(t);
         await call('/run', { webhookEndpoint: receiver.script('/hook', 410) });
         await call('/run', { webhookEndpoint: receiver.url(`/${'long/'.repeat(20)}`) });
-        await ended(2);
+        await call('/run', { webhookEndpoint: receiver.script('/hook', 410) }, 'an-app-of-a-long-name'.repeat(6));
+        await ended(3);
         for (const colorScheme of ['light', 'dark']) {
             const page = await open('#/deliveries', { viewport: { width, height: 900 }, colorScheme });
-            await until('both', async () => (await items(page).count()) === 2);
+            await until('all', async () => (await items(page).count()) === 3);
             for (const row of await items(page).all()) assert.ok((await row.boundingBox()).height <= most);
+            const { width: room } = await items(page).first().locator('.destination').boundingBox();
+            const { width: name } = await items(page).first().locator('.app-of').boundingBox();
+            assert.ok(name < room / 2, 'a long name leaves room for the destination');
             assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
             await assertAccessible(page, colorScheme);
             await page.evaluate(() => (location.hash = '#/runs'));

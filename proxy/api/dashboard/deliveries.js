@@ -116,6 +116,7 @@ class DeliveryList {
     #cursor = null; // below what is shown; null: nothing is there
     #searchedTo = null;
     #query;
+    #hasApps;
     #polling;
 
     #problem = h('div');
@@ -128,6 +129,7 @@ class DeliveryList {
     constructor(query) {
         this.#query = query;
         this.filter = listFilter(query);
+        this.#hasApps = api.session.apps.length > 1 && !query.app;
     }
 
     /** Answers what ends it. */
@@ -192,6 +194,7 @@ class DeliveryList {
         const key = delivery.delivery_id;
         const text = JSON.stringify(delivery);
         const known = this.#shown.get(key);
+        if (!api.session.apps.includes(delivery.app_name)) api.session.apps.push(delivery.app_name);
         if (!known) this.#shown.set(key, { delivery, row: this.#makeRow(delivery), text });
         else if (known.text !== text) {
             Object.assign(known, { delivery, text });
@@ -219,7 +222,7 @@ class DeliveryList {
                 {},
                 this.#choice(delivery),
                 deliveryBadge(delivery),
-                h('span.destination', { title: visible(delivery.destination) }, visible(delivery.destination)),
+                showDestination(delivery, this.#hasApps),
                 h('span.why', {}, showReason(delivery)),
                 h('a.run-of', { href: runPath(delivery), title: delivery.run_id, 'aria-label': `run …${tail(delivery.run_id)}` }, h('span.id', {}, `…${tail(delivery.run_id)}`)),
                 h('span.when', {}, time(delivery.created_at)),
@@ -372,6 +375,13 @@ class DeliveryList {
         };
         await Promise.all(near.map(askFor));
     }
+}
+
+/** Where it goes, and whose it is where there are several apps. */
+function showDestination({ destination, app_name: app }, hasApps) {
+    const to = visible(destination);
+    const title = hasApps ? `${visible(app)} · ${to}` : to;
+    return h('span.destination', { title }, hasApps ? [h('span.app-of', {}, visible(app)), ' · '] : null, to);
 }
 
 /** Why it has not arrived. */
