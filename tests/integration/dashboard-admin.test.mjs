@@ -1,7 +1,7 @@
 // The dashboard's pages for those who run the service: deliveries and their repetition, API keys, the figures of now.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { assertAccessible, control, goTo, makeToken, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, control, goTo, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
 import { stage } from './lib/stage.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { until } from './lib/until.mjs';
@@ -77,7 +77,7 @@ test('deliveries can be looked at for one destination', async (t) => {
     await page.getByLabel('Destination').selectOption(origin);
     await until('the other one alone', async () => (await items(page).count()) === 1);
     await item(page, there.id).waitFor();
-    assert.ok(page.url().includes(new URLSearchParams({ to: origin })));
+    assert.ok((await hashOf(page)).includes(new URLSearchParams({ to: origin })));
 });
 
 test('one delivery is sent again after a question, and not without', async (t) => {

@@ -1,6 +1,6 @@
 // The dashboard's view of where webhooks go and of what came back: which places fail, and what a receiver said, as text.
 import assert from 'node:assert/strict';
-import { assertAccessible, control, makeToken, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, control, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
 import { test } from './lib/case.mjs';
 import { stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
@@ -146,7 +146,7 @@ test('destinations that fail come first, with since when and why', async (t) => 
     await assertAccessible(page, 'destinations');
     await page.getByRole('link', { name: '2 dead deliveries to https://failing.example:8443' }).click();
     await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
-    assert.equal(new URLSearchParams(new URL(page.url()).hash.split('?')[1]).get('to'), 'https://failing.example:8443');
+    assert.equal(new URLSearchParams((await hashOf(page)).split('?')[1]).get('to'), 'https://failing.example:8443');
 });
 
 const [good, failing] = destinations('/destinations').destinations;

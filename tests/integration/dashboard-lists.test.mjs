@@ -1,7 +1,7 @@
 // The dashboard's lists: runs and deliveries that are searched for, many that are sent again, and the way back to where one was.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { assertAccessible, control, makeToken, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, control, follow, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
 import { stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -50,7 +50,7 @@ test('runs are found by both ends of their ids, their paths, and how they ended'
     await shows(page, 'the one that ends so', [words]);
     await find(page, 'words/');
     await shows(page, 'those with such a path', [failed, words]);
-    assert.match(page.url(), /q=words/);
+    assert.match(await hashOf(page), /q=words/);
     await page.getByLabel('Reason').selectOption('app_error');
     await shows(page, 'the one that failed so', [failed]);
     await page.goBack();
@@ -101,8 +101,8 @@ test('what is typed and is a filter’s value is one by a click', async (t) => {
         await box.fill('words');
         assert.equal(await page.getByText('As a filter').count(), 0);
         await box.fill(text);
-        await page.getByRole('button', { name, exact: true }).click();
-        await until('it is the filter', () => address.test(page.url()));
+        await follow(page, () => page.getByRole('button', { name, exact: true }).click());
+        await until('it is the filter', async () => address.test(await hashOf(page)));
         await shows(page, `with ${name}`, [failed]);
     }
     await find(page, 'timeout');
@@ -124,7 +124,7 @@ test('two filters that are chosen at once are both taken, and what is being type
             field.dispatchEvent(new Event('change'));
         }
     });
-    await until('both are in the address', () => /state=failure&mode=async/.test(page.url()));
+    await until('both are in the address', async () => /state=failure&mode=async/.test(await hashOf(page)));
     await shows(page, 'what fits both', [failed]);
     await page.getByLabel('Status', { exact: true }).pressSequentially('50');
     await page.evaluate(() => (location.hash = '#/runs?mode=async'));
@@ -132,7 +132,7 @@ test('two filters that are chosen at once are both taken, and what is being type
     await page.keyboard.type('3');
     await page.keyboard.press('Tab');
     await shows(page, 'with what was typed before and after', [failed]);
-    assert.match(page.url(), /mode=async&status=503|status=503&mode=async/);
+    assert.match(await hashOf(page), /mode=async&status=503|status=503&mode=async/);
 });
 
 test('what an address says and no filter knows is told in a line', async (t) => {
@@ -148,7 +148,7 @@ test('what an address says and no filter knows is told in a line', async (t) => 
     assert.equal(await page.getByLabel('App').inputValue(), 'gone', 'a filter that is on is shown');
     await page.evaluate(() => (location.hash = '#/runs?state=failure&status=5xx&q=a&time=3600&webhook=dead&mode=async&app=a'));
     await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
-    assert.equal(await page.getByText('Not understood').count(), 0);
+    await until('all is understood', async () => (await page.getByText('Not understood').count()) === 0);
 });
 
 test('a run that comes while one searches appears if it fits', async (t) => {
@@ -314,7 +314,7 @@ test('Escape stops what is sent again, and nothing is asked where nothing is to 
     await until('those that were asked for', async () => (await ask('/deliveries?state=delivered')).deliveries.length === 4);
     assert.equal((await ask('/deliveries?state=dead')).deliveries.length, 5);
     await page.unroute('**/redeliver');
-    await page.getByRole('link', { name: 'Deliveries' }).click();
+    await follow(page, () => page.getByRole('link', { name: 'Deliveries' }).click());
     await page.getByRole('button', { name: 'Dead letters' }).click();
     await until('those that are left', async () => (await items(page).count()) === 5);
     for (const { delivery_id: id } of (await ask('/deliveries?state=dead')).deliveries)

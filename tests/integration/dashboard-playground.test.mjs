@@ -153,7 +153,7 @@ test('what was typed is there again after a look at the run', async (t) => {
     await page.getByLabel('JSON body').fill('{"prompt": "kept"}');
     await send(page);
     await outcome(page).getByRole('link', { name: /^Run/ }).click();
-    await page.getByText('All runs').waitFor();
+    await page.locator('.run-head').waitFor();
     await page.goBack();
     await page.getByLabel('Function').waitFor();
     assert.equal(await page.getByLabel('JSON body').inputValue(), '{"prompt": "kept"}');

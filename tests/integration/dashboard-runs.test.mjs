@@ -6,7 +6,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
-import { control, goTo, makeToken, openDashboard } from './lib/browser.mjs';
+import { control, goTo, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
 import { stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -173,7 +173,7 @@ test('filters by state, mode, time and app', async (t) => {
     await choose('App', 'b', [other]);
     await choose('App', '', [other, bad, good]);
     await choose('Accepted', '3600', [other, bad, good]);
-    assert.match(page.url(), /mode=async&time=3600/);
+    assert.match(await hashOf(page), /mode=async&time=3600/);
     await page.goBack();
     await page.goBack();
     await until('the list before', async () => (await ids(page)).length === 1);
@@ -380,7 +380,7 @@ test('a run that has failed is run again from its page, after a question', async
     await page.getByText('Again the run').waitFor();
     const [again] = (await control(sidecar, 'GET', '/v2/projects/p/runs')).json.runs;
     assert.equal(again.rerun_of, id);
-    assert.equal(await page.evaluate(() => location.hash), `#/runs/${again.run_id}`);
+    assert.equal(await hashOf(page), `#/runs/${again.run_id}`);
 });
 
 test('100,000 runs: pages of fifty, any of them found', { limit: 180_000 }, async (t) => {

@@ -220,7 +220,7 @@ test('a lost connection is said, and taken up behind the last event', async (t) 
     const { id } = await call({ stream: true });
     const page = await openTab(t, sidecar, { origin: new URL(cable.url).origin, complaints: LOST });
     await page.goto(`${cable.url}#token=${token}`);
-    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
     await goTo(page, `#/runs/${id}`);
     await stream.send(...numbers(1, 3));
     await count(page, 3);
@@ -291,7 +291,7 @@ test('ids that no field can carry, and ids that nobody knows any more, lose no e
         complaints: /ERR_|Failed to load/,
     });
     await page.goto(`${cable.url}#token=${token}`);
-    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
     await goTo(page, `#/runs/${id}`);
     let shown = 0;
     for (const odd of [' \u00fc+&=\u0001\u202e% ', 'x'.repeat(1500), 'plain']) {
@@ -591,7 +591,7 @@ test('whoever hears the page is told how the stream stands, not each event', asy
     const { id } = await call({ stream: true });
     const page = await openTab(t, sidecar, { origin: new URL(cable.url).origin, complaints: LOST });
     await page.goto(`${cable.url}#token=${token}`);
-    await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
     await goTo(page, `#/runs/${id}`);
     await stream.send('event 1');
     await count(page, 1);
@@ -638,8 +638,9 @@ for (const [said, words, part] of [
         const { call, open, release } = await scene(t);
         const ascii = JSON.stringify(said).replace(/[\u0080-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16)}`);
         const { id } = await call({ told: [JSON.parse(ascii)], hold: true });
-        const page = await open(`#/runs/${id}`);
+        const page = await open('#/now');
         const followed = page.waitForResponse(/\/events\?/);
+        await goTo(page, `#/runs/${id}`);
         const row = page.getByRole('group', { name: 'Progress' });
         const check = async () => {
             await until(`${words} is shown`, async () => (await row.innerText()).replace(/\s+/g, ' ') === `Progress ${words}`);
@@ -661,8 +662,9 @@ for (const [said, words, part] of [
 test('what a run says is shown as it says it, by its events or else by the next look', async (t) => {
     const { stream, call, open, said, app, release } = await scene(t);
     const { id } = await call({ told: [{ percent: 1 }], hold: true });
-    const page = await open(`#/runs/${id}`);
+    const page = await open('#/now');
     const followed = page.waitForResponse(/\/events\?/);
+    await goTo(page, `#/runs/${id}`);
     const row = page.getByRole('group', { name: 'Progress' });
     await row.getByText('1 %').waitFor();
     await followed;

@@ -1,7 +1,7 @@
 // The dashboard when things are not as they should be: hookline gone, silent or another one, a wrong clock, broken addresses, an end in the middle of something.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { ELSEWHERE, assertAccessible, assertFits, control, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { ELSEWHERE, assertAccessible, assertFits, control, goTo, hashOf, makeToken, openDashboard, openTab } from './lib/browser.mjs';
 import { stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -54,7 +54,7 @@ for (const hash of ['#/nowhere', '#/runs/x/y/z', '#/keys/x', '#nowhere?state=fai
         await goTo(page, hash);
         await page.getByRole('heading', { name: 'No such page', level: 1 }).waitFor();
         await page.locator('main code').getByText(hash, { exact: true }).waitFor();
-        assert.equal(await page.evaluate(() => location.hash), hash);
+        assert.equal(await hashOf(page), hash);
         assert.equal(await page.title(), 'No such page · hookline');
         assert.equal(await page.locator('#top [aria-current]').count(), 0);
         assert.deepEqual(await page.locator('main a').allInnerTexts(), ['Runs', 'New run', 'Deliveries', 'Destinations', 'API Keys', 'Overview']);
@@ -89,7 +89,7 @@ test('who may not see all pages is led to those that he may see; a link that nam
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'No such page', level: 1 }).waitFor();
     assert.deepEqual(await page.locator('main a').allInnerTexts(), ['Runs', 'New run', 'API Keys', 'Overview']);
-    assert.equal(await page.evaluate(() => location.hash), '#/nowhere');
+    assert.equal(await hashOf(page), '#/nowhere');
     await page.evaluate((token) => (location.hash = `#token=${token}`), await makeToken(sidecar));
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in with the link' }).click();
     await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
@@ -217,7 +217,7 @@ for (const hours of [-2, 2]) {
         await page.clock.install({ time: Date.now() + hours * HOUR });
         await page.goto(`${sidecar.adminUrl}/#token=${token}`);
         await row(page, id).waitFor();
-        assert.match(await row(page, id).locator('.c-took').innerText(), /^[\d.]+ m?s$/);
+        await row(page, id).locator('.c-took').getByText(/^[\d.]+ m?s$/).waitFor();
         await goTo(page, '#/runs?time=3600');
         await row(page, id).waitFor();
         const since = new URL(page.seen.urls.findLast((url) => url.includes('since='))).searchParams;
@@ -246,7 +246,7 @@ test('over plain HTTP from elsewhere, what is to be copied is copied', async (t)
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Service account token').focus();
     await page.keyboard.press('Control+V');
-    assert.equal(await page.getByLabel('Service account token').inputValue(), token);
+    await until('it is there', async () => (await page.getByLabel('Service account token').inputValue()) === token);
 });
 
 test('a result that does not keep to its Content-Encoding is told so', async (t) => {

@@ -124,15 +124,30 @@ export async function openDashboard(
     const link = token ?? (await makeToken(sidecar, { role, project }));
     await page.goto(`${sidecar.adminUrl}/#token=${link}`);
     await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    await page.locator('main h1').waitFor();
     await goTo(page, hash);
     return page;
 }
 
-/** Opens a page by its address and waits until its heading is there. */
+/** Opens a page by its address and waits until its heading is there, and no longer that of the page before. */
 export async function goTo(page, hash) {
-    if (new URL(page.url()).hash !== hash) await page.evaluate((to) => (location.hash = to), hash);
-    await page.locator('main h1').waitFor();
+    await page.evaluate((to) => {
+        if (location.hash === to) return;
+        document.querySelector('main h1')?.setAttribute('data-before', '');
+        location.hash = to;
+    }, hash);
+    await page.locator('main h1:not([data-before])').waitFor();
 }
+
+/** Does what leads to another page, or to the same one by another filter, and waits until that is shown. */
+export async function follow(page, act) {
+    await page.evaluate(() => document.querySelector('main h1').setAttribute('data-before', ''));
+    await act();
+    await page.locator('main h1:not([data-before])').waitFor();
+}
+
+/** What follows the # of the address, as the page itself sees it: Playwright hears of it later. */
+export const hashOf = (page) => page.evaluate(() => location.hash);
 
 /** The rules of WCAG 2.2 A and AA, and axe's own best practices. */
 export async function assertAccessible(page, what) {
