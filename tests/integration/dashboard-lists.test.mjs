@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { assertAccessible, control, follow, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
+import { Receiver } from './lib/receiver.mjs';
 import { stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -133,6 +134,70 @@ test('two filters that are chosen at once are both taken, and what is being type
     await page.keyboard.press('Tab');
     await shows(page, 'with what was typed before and after', [failed]);
     assert.match(await hashOf(page), /mode=async&status=503|status=503&mode=async/);
+});
+
+test('whoever goes on typing in a field that has just become the filter is not disturbed', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const { id: failed } = await call('/words/fails');
+    const { id: good } = await call('/words/count');
+    await ended(2);
+    const page = await open();
+    const shown = async (address, expected) => {
+        await until(`${address} is in the address`, async () => (await hashOf(page)).includes(address));
+        await shows(page, address, expected);
+    };
+    await page.getByRole('searchbox', { name: 'Find' }).focus();
+    await page.keyboard.type('words');
+    await page.keyboard.press('Enter');
+    await shown('q=words', [good, failed]);
+    await page.keyboard.type('/fails');
+    await page.keyboard.press('Enter');
+    await shown('q=words%2Ffails', [failed]);
+    await page.getByLabel('Status', { exact: true }).focus();
+    await page.keyboard.type('50');
+    await page.keyboard.type('3');
+    await page.keyboard.press('Enter');
+    await shown('status=503', [failed]);
+    await page.keyboard.press('Backspace');
+    await page.keyboard.type('0');
+    await page.keyboard.press('Enter');
+    await shown('status=500', []);
+    assert.equal(await page.getByRole('searchbox', { name: 'Find' }).inputValue(), 'words/fails');
+});
+
+test('a time is typed digit by digit, and the list follows', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const { id } = await call('/words/count');
+    await ended(1);
+    const page = await open('#/runs?time=own&from=2020-01-01T10:30:00.000Z', { timezoneId: 'UTC' });
+    await shows(page, 'the run', [id]);
+    await page.getByLabel('From').focus();
+    await page.keyboard.press('ArrowRight'); // the month or the day, whichever comes second here
+    for (const key of '122021') {
+        await page.keyboard.press(key);
+        await shows(page, 'the run', [id]);
+    }
+    const whole = /^2021-(12-01|01-12)T10/;
+    const from = async () => new URLSearchParams((await hashOf(page)).split('?')[1]).get('from');
+    await until('all of it is the filter', async () => whole.test(await from()));
+    assert.match(await page.getByLabel('From').inputValue(), whole);
+});
+
+test('another destination can be chosen after the first', async (t) => {
+    const { call, ended, open, receiver } = await scene(t);
+    const other = await Receiver.start(t);
+    await call('/run', { webhookEndpoint: receiver.url() });
+    await call('/run', { webhookEndpoint: other.url() });
+    await ended(2);
+    const page = await open('#/deliveries');
+    await until('both', async () => (await items(page).count()) === 2);
+    const choice = page.getByLabel('Destination');
+    for (const { origin } of [receiver, other, receiver].map((one) => new URL(one.url()))) {
+        await choice.focus();
+        await choice.selectOption(origin);
+        await until('those that went there', async () => `${await items(page).locator('.destination').allInnerTexts()}` === origin);
+        await until('it keeps the focus', () => choice.evaluate((e) => e === document.activeElement));
+    }
 });
 
 test('what an address says and no filter knows is told in a line', async (t) => {

@@ -76,13 +76,14 @@ function showFilters(query) {
 
 /** Those that the project has, as soon as they are known. */
 async function showDestinations(place, { to }) {
-    const put = (options) => fill(place, select('Destination', options, to, (value) => go({ to: value })));
     const own = to ? [[to, visible(to)]] : [];
-    put([['', 'All'], ...own]);
+    const field = select('Destination', [['', 'All'], ...own], to, (value) => go({ to: value }));
+    fill(place, field);
     const { destinations } = await api.get('/destinations', { query: { limit: 200 } }).catch(() => ({ destinations: [] }));
     const others = destinations.filter(({ destination }) => destination !== to);
-    const options = others.map(({ destination }) => [destination, visible(destination)]).sort(([a], [b]) => a.localeCompare(b));
-    if (!place.contains(document.activeElement)) put([['', 'All'], ...own, ...options]);
+    const options = others.map(({ destination: value }) => h('option', { value }, visible(value)));
+    options.sort((a, b) => a.value.localeCompare(b.value));
+    field.querySelector('select').append(...options); // somebody may have the focus there
 }
 
 /** What the server is asked for. */

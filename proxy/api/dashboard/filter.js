@@ -60,14 +60,25 @@ export function fillAround(main, filters, before, after) {
     there.after(...after.filter((child) => child !== null));
 }
 
+/** Its value is a filter's from now on: the field of that filter is this one, and whoever types there goes on. */
+export function take(input, value) {
+    input.setAttribute('value', value);
+}
+
 /** The bounds in time of a filter, as the REST interface takes them: `since` and `until`, or nothing. */
 export function timeBounds({ time, from, until }) {
     if (time === 'own') return { since: isTime(from) ? from : '', until: isTime(until) ? until : '' };
     return { since: time && new Date(now() - time * 1000).toISOString(), until: '' };
 }
 
+/** Each digit is told, and a year has four. */
+function isUnfinished(input) {
+    return input.validity.badInput || (input.value !== '' && !fromLocal(input.value));
+}
+
+/** None that is before all runs. */
 function isTime(text) {
-    return !Number.isNaN(Date.parse(text));
+    return Date.parse(text) >= 0;
 }
 
 /** What narrows a list down in time: `go(change)` gets what was chosen. */
@@ -75,9 +86,15 @@ export function timeFields(filter, go) {
     const choose = select('Accepted', TIMES, filter.time, (time) => go({ time, from: '', until: '' }));
     if (filter.time !== 'own') return [choose];
     const field = (label, name) => {
-        const input = h('input', { type: 'datetime-local', step: 1, value: toLocal(filter[name]) });
-        input.addEventListener('change', () => go({ [name]: fromLocal(input.value) }));
-        onZone(input, () => (input.value = toLocal(filter[name])));
+        let at = filter[name];
+        const input = h('input', { type: 'datetime-local', step: 1, value: toLocal(at) });
+        input.addEventListener('change', () => {
+            if (isUnfinished(input)) return;
+            at = fromLocal(input.value);
+            take(input, toLocal(at));
+            go({ [name]: at });
+        });
+        onZone(input, () => (input.value = toLocal(at)));
         return h('label.field.time', {}, h('span', {}, label), input);
     };
     return [choose, field('From', 'from'), field('Until', 'until')];
@@ -104,8 +121,9 @@ export function statusField(value, go) {
         const text = input.value.trim().toLowerCase();
         const isFine = text === '' || STATUS.test(text);
         input.setCustomValidity(isFine ? '' : 'A status (404), a class of them (5xx) or none');
-        if (isFine) go({ status: text });
-        else input.reportValidity();
+        if (!isFine) return input.reportValidity();
+        take(input, text);
+        go({ status: text });
     });
     return h('label.field', {}, h('span', {}, 'Status'), input, h('datalist', { id: 'statuses' }, options));
 }

@@ -3,7 +3,7 @@
 import * as api from './api.js';
 import { announce, badge, button, command, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { exportButton } from './export_button.js';
-import { TIME_OPTIONS, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
+import { TIME_OPTIONS, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, take, timeBounds, timeFields } from './filter.js';
 import { now } from './clock.js';
 import { id, plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo, rememberRuns } from './place.js';
@@ -411,7 +411,8 @@ function showFilters(apps, query) {
     });
     const onsubmit = (event) => {
         event.preventDefault();
-        const text = event.target.elements.q.value.trim();
+        const text = find.value.trim();
+        take(find, text);
         if (ID.test(text.toLowerCase())) location.hash = `#/runs/${text.toLowerCase()}`;
         else go({ q: text });
     };
