@@ -197,6 +197,19 @@ test('a row of which a button has the focus changes all the same, and keeps the 
     assert.ok(await item(page, id).evaluate((row) => row.contains(document.activeElement)));
 });
 
+test('the focus is in its row again after a question, though the row has changed meanwhile', async (t) => {
+    const { open, call, settled, receiver, sidecar } = await scene(t);
+    const { id } = await call({ webhookEndpoint: receiver.script('/hook', 410, 200) });
+    const { delivery_id: delivery } = await settled(id, 'dead');
+    const page = await open('#/deliveries');
+    await item(page, id).getByRole('button', { name: 'Redeliver…' }).click();
+    await control(sidecar, 'POST', `/v2/projects/p/deliveries/${delivery}/redeliver`);
+    await item(page, id).getByText('2 attempts').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await until('the focus is there', () => item(page, id).evaluate((row) => row.contains(document.activeElement)));
+});
+
 test('a pending delivery of a run that was purged meanwhile is asked for once', async (t) => {
     const { open, call, receiver } = await scene(t);
     let answer;

@@ -213,6 +213,22 @@ test('further pages of destinations are loaded when asked for', async (t) => {
     assert.equal(await page.getByRole('button', { name: 'Show more' }).count(), 0);
 });
 
+test('the focus stays where it is while the page looks again and again', async (t) => {
+    const [one] = destinations('/destinations').destinations;
+    let looks = 0;
+    const amend = (path, json) =>
+        path.endsWith('/destinations') ? { destinations: [{ ...one, dead: ++looks }], next_cursor: 'next' } : json;
+    const { page } = await scene(t, { amend, hash: '#/destinations' });
+    const again = () => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    for (const target of [page.getByRole('button', { name: 'Show more' }), page.getByRole('link', { name: /dead deliver/ })]) {
+        await target.focus();
+        const before = await page.getByRole('link', { name: /dead deliver/ }).innerText();
+        await again();
+        await until('it has changed', async () => (await page.getByRole('link', { name: /dead deliver/ }).innerText()) !== before);
+        assert.ok(await target.evaluate((e) => e === document.activeElement));
+    }
+});
+
 test('without destinations the page says when there will be some', async (t) => {
     const { page } = await scene(t, { amend: (path, json) => (path.endsWith('/destinations') ? { destinations: [], next_cursor: null } : json), hash: '#/destinations' });
     await page.getByText('No destinations yet').waitFor();

@@ -111,6 +111,21 @@ test('a share of few calls warns nobody, and what was given up is told of the st
     assert.equal(await state.getByRole('listitem').count(), 1);
 });
 
+test('the focus stays on what leads to the runs that failed, while more fail', async (t) => {
+    const { open, send } = await scene(t);
+    const page = await open();
+    const link = page.getByRole('list', { name: 'Failures by reason' }).getByRole('link', { name: 'app_error' });
+    await link.focus();
+    for (const n of [4, 5]) {
+        await send('words', 503);
+        await until('it is counted', async () => {
+            await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+            return (await tileOf(page, 'Failed')) === `${n}`;
+        });
+        assert.ok(await link.evaluate((e) => e === document.activeElement));
+    }
+});
+
 test('the bar of a reason is at the height of its name', async (t) => {
     const { open } = await scene(t);
     const page = await open();

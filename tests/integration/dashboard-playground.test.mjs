@@ -134,6 +134,23 @@ test('where no token is asked for on the machine itself, runs are sent without o
     await outcome(page).getByText('status 200').waitFor();
 });
 
+test('the way to a queued run keeps the focus while it is followed', async (t) => {
+    const { page, sidecar } = await scene(t, { complaints: /404/ }); // of what was cancelled no result is kept
+    await page.getByLabel('Function').selectOption('stream');
+    await page.getByLabel('JSON body').fill(JSON.stringify({ words: Array(10_000).fill('more') }));
+    await page.getByRole('radio', { name: /^Queue/ }).check();
+    await send(page);
+    const link = outcome(page).getByRole('link', { name: /^Run/ });
+    await outcome(page).getByText('running').waitFor();
+    await link.focus();
+    for (let looks = 0; looks < 2; looks++) await page.waitForResponse(/\/runs\/[^/]+$/);
+    assert.ok(await link.evaluate((e) => e === document.activeElement));
+    const id = (await link.getAttribute('href')).split('/').at(-1);
+    await control(sidecar, 'POST', `/v2/projects/p/runs/${id}/cancel`);
+    await outcome(page).getByText('cancelled', { exact: true }).waitFor();
+    assert.ok(await link.evaluate((e) => e === document.activeElement));
+});
+
 test('the call is copied as a line for a terminal', async (t) => {
     const { page, sidecar, token } = await scene(t, { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByLabel('Function').waitFor();

@@ -265,6 +265,25 @@ test('a place in the queue is told of a run that was seen in it, and of no other
     await fact(page, 'Place in the queue').getByText('none', { exact: true }).waitFor();
 });
 
+test('what is pressed while the run says how far it is, is pressed', async (t) => {
+    const { call, calls, open } = await scene(t);
+    const id = await call({ hold: true });
+    await until('it is in the app', () => calls.length === 1);
+    const page = await open('#/now');
+    let looks = 0;
+    await page.route(/\/runs\/[^/]+$/, async (route) => {
+        const response = await route.fetch().catch(() => null); // the page may be gone
+        if (response) await route.fulfill({ json: { ...(await response.json()), progress: { step: ++looks, of: 100 } } });
+    });
+    await goTo(page, `#/runs/${id}`);
+    await page.getByRole('button', { name: 'Cancel run…' }).hover();
+    await page.mouse.down();
+    const before = await page.locator('.progress').innerText();
+    await until('it has said more', async () => (await page.locator('.progress').innerText()) !== before);
+    await page.mouse.up();
+    await page.getByRole('dialog', { name: 'Cancel this run?' }).waitFor();
+});
+
 test('a log without a line is told in the words of a run that goes on, or has ended', async (t) => {
     const { call, calls, open, release, ended } = await scene(t);
     const id = await call({ hold: true });

@@ -395,12 +395,10 @@ function showReason({ state, attempts, ...delivery }) {
 
 /** What differs is made anew; the focus stays in the row. */
 function renewRow(row, fresh) {
-    const focused = row.contains(document.activeElement) && document.activeElement;
+    const hadFocus = row.contains(document.activeElement);
     row.className = fresh.className;
     renew(row, [...fresh.children]);
-    if (!focused || focused.isConnected) return;
-    const same = [...row.querySelectorAll('button, a, input')].find((one) => one.className === focused.className && one.tagName === focused.tagName);
-    (same ?? row.querySelector('.expander')).focus();
+    if (hadFocus && !row.contains(document.activeElement)) row.querySelector('.expander').focus();
 }
 
 function showEmpty(query) {

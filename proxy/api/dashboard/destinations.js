@@ -30,7 +30,7 @@ export function show(main) {
         const rows = all.sort(worstFirst).map(makeRow);
         renew(body, rows);
         table.hidden = !rows.length;
-        fill(rest, rows.length ? showCount(all, hasMore) : showEmpty());
+        renew(rest, rows.length ? showCount(all, hasMore) : [showEmpty()]);
     }
 
     function showCount(all, hasMore) {
@@ -42,7 +42,7 @@ export function show(main) {
         return [
             h('span.count', {}, counts.join(', ')),
             hasMore ? button('Show more', more) : null,
-        ];
+        ].filter(Boolean);
     }
 
     const polling = api.poll(EVERY, turn, (error) => showStale(problem, error));

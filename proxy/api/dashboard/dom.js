@@ -34,24 +34,38 @@ export function fill(element, ...children) {
     return element;
 }
 
-/** The same, and the focus stays in it, or else near by. */
+/** The same with elements: what is equal stays, and the focus stays in it, or else near by. */
 export function refill(element, ...children) {
     const hadFocus = element.contains(document.activeElement);
-    fill(element, ...children);
-    if (hadFocus) (element.querySelector('button, a') ?? element.closest('main')).focus({ preventScroll: true });
+    renew(element, children.flat(9).filter((child) => child !== null));
+    if (hadFocus && !element.contains(document.activeElement))
+        (element.querySelector('button, a') ?? element.closest('main')).focus({ preventScroll: true });
 }
 
-/** Those of an element's children that differ from `fresh` are made anew: a selection in the others stays. */
+/**
+ * Those of an element's children that differ from `fresh` are made anew: a press or a selection in the others stays,
+ * and the focus on what is there again.
+ */
 export function renew(element, fresh) {
+    const focused = element.contains(document.activeElement) && document.activeElement;
     const old = [...element.children];
     old.slice(fresh.length).forEach((child) => child.remove());
     fresh.forEach((child, i) => {
         if (!old[i]) element.append(child);
         else if (!old[i].isEqualNode(child)) old[i].replaceWith(child);
     });
+    if (focused && !focused.isConnected) findSame(element, focused)?.focus({ preventScroll: true });
+}
+
+/** What `one` was made anew as: what leads to the same place, or is called the same. */
+function findSame(element, one) {
+    const nameOf = (other) => other.getAttribute('href') ?? other.getAttribute('aria-label') ?? other.textContent;
+    const all = nameOf(one) ? [...element.querySelectorAll(one.localName)] : [];
+    return all.find((other) => nameOf(other) === nameOf(one));
 }
 
 const status = document.getElementById('status');
+const main = document.getElementById('main');
 
 /** Text for those who hear the page; the same one twice is read twice. Beside an open dialog nothing is heard. */
 export function announce(text) {
@@ -179,6 +193,12 @@ export function ask({ title, text, yes, kind = 'danger', act }) {
     });
 }
 
+/** Where the button was that asked: it may have been made anew meanwhile. */
+function focusNear(row) {
+    const target = row?.isConnected && row.querySelector('button, a');
+    (target || main).focus({ preventScroll: true });
+}
+
 let dialogs = 0;
 
 /**
@@ -189,6 +209,7 @@ export function dialog(title, content, onclose = () => {}) {
     return new Promise((resolve) => {
         const id = `dialog-${++dialogs}`;
         const element = h('dialog', { 'aria-labelledby': id });
+        const row = document.activeElement?.closest('li, tr');
         let answer = false;
         const close = (value) => {
             answer = value;
@@ -197,6 +218,7 @@ export function dialog(title, content, onclose = () => {}) {
         element.append(h('h2', { id }, title), ...[content(close)].flat());
         element.addEventListener('close', () => {
             element.remove();
+            if (document.activeElement === document.body) focusNear(row);
             onclose();
             resolve(answer);
         });

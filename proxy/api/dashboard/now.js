@@ -2,7 +2,7 @@
 // the last hour.
 import * as api from './api.js';
 import { Chart } from './chart.js';
-import { fill, h, icon, note } from './dom.js';
+import { fill, h, icon, note, renew } from './dom.js';
 import { between, bytes, duration, number, plural, time } from './format.js';
 import { showOverview, warningsOf } from './overview.js';
 
@@ -232,8 +232,10 @@ function showState(element, now, samples, overview) {
             time(now.started_at),
         ),
     );
-    if (element.firstChild?.isEqualNode(made)) return;
-    if (!element.contains(document.activeElement)) fill(element, made);
+    const known = element.firstChild;
+    if (!known) return fill(element, made);
+    known.className = made.className;
+    renew(known, [...made.children]);
 }
 
 function showTiles({ current, store }) {

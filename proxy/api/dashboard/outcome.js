@@ -1,7 +1,7 @@
 // outcome.js - what comes of a call that was sent from here: its run, the answer or the events as they come, the end.
 // Promise: whatever the app answers, text stays text, and no more of it is held than is shown and can be saved.
 import * as api from './api.js';
-import { announce, badge, button, fill, h, note } from './dom.js';
+import { announce, badge, button, fill, h, note, refill } from './dom.js';
 import { eventParser } from './event_stream.js';
 import { bytes, duration, id, plural, visible } from './format.js';
 import { addStyle } from './stylesheet.js';
@@ -75,7 +75,7 @@ export class Outcome {
     #tell({ status }, runId, ...more) {
         const kind = status < 400 ? 'success' : 'failure';
         const link = runId ? h('a', { href: `#/runs/${runId}` }, 'Run ', id(runId)) : null;
-        fill(this.#head, badge(kind, `status ${status}`), link, more);
+        refill(this.#head, badge(kind, `status ${status}`), link, more);
     }
 
     /* ---- an answer ---- */

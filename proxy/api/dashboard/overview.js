@@ -75,7 +75,7 @@ export function showOverview(section, route, onOverview) {
         fill(since, showSince(overview));
         renew(tiles, showTiles(overview.total, period));
         charts.forEach((chart) => chart.draw(overview.series));
-        fill(reasons, showReasons(overview.total, period));
+        renew(reasons, showReasons(overview.total, period));
         renewTable(apps, showApps(overview, period));
         showFailing(failing, overview.destinations);
         return period === 'hour' ? EVERY : SLOW;
@@ -100,7 +100,7 @@ function showPeriods(chosen) {
 
 /** The focus, and how far it was scrolled, stay. */
 function renewTable(place, table) {
-    if (!place.firstChild || !table || !place.firstChild.isEqualNode(table)) fill(place, table);
+    renew(place, table ? [table] : []);
     place.hidden = !table;
 }
 

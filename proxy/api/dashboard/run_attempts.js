@@ -1,5 +1,5 @@
 // run_attempts.js - how often a run was inside the app, and what became of it each time.
-import { badge, fill, h } from './dom.js';
+import { badge, h, refill } from './dom.js';
 import { duration, time } from './format.js';
 import { REASONS, ranFor } from './state.js';
 
@@ -12,7 +12,7 @@ export function showRunAttempts(section, run) {
     if (section.hidden) return;
     const rows = log.map((attempt, i) => showRow(attempt, run, i === log.length - 1));
     if (run.next_attempt_at) rows.push(showNext(run));
-    fill(
+    refill(
         section,
         h('h2', { id: 'attempts' }, 'Attempts'),
         h(
