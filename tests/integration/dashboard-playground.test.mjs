@@ -8,7 +8,7 @@ import { startPython } from './lib/python.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { startSidecar } from './lib/sidecar.mjs';
 import { stage } from './lib/stage.mjs';
-import { until } from './lib/until.mjs';
+import { gate, until } from './lib/until.mjs';
 
 const FUNCTIONS = `
 import time
@@ -132,6 +132,22 @@ test('where no token is asked for on the machine itself, runs are sent without o
     await page.goto(`${sidecar.adminUrl}/#/new`);
     await send(page);
     await outcome(page).getByText('status 200').waitFor();
+});
+
+test('whoever types a path while the functions are asked for goes on', async (t) => {
+    const { page } = await scene(t, { hash: '#/runs' });
+    const held = gate();
+    await page.route('**/v2/functions', async (route) => (await held.promise, route.continue().catch(() => {})));
+    await goTo(page, '#/new');
+    await page.getByLabel('Path').fill('');
+    await page.keyboard.type('fa');
+    held.open();
+    await page.getByLabel('Function').waitFor();
+    await page.keyboard.type('il');
+    assert.equal(await page.getByLabel('Path').inputValue(), 'fail');
+    assert.equal(await page.getByLabel('Function').evaluate((e) => e.selectedOptions[0].text), 'Another path…');
+    await page.getByLabel('Function').selectOption('stream');
+    assert.deepEqual(JSON.parse(await page.getByLabel('JSON body').inputValue()), { words: [] });
 });
 
 test('the way to a queued run keeps the focus while it is followed', async (t) => {

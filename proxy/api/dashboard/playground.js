@@ -72,6 +72,11 @@ class Playground {
         const answer = await api.get('/v2/functions', { signal: this.#gone.signal }).catch(() => null);
         if (!Array.isArray(answer?.functions) || !answer.functions.length) return;
         this.#functions = answer.functions.filter(({ name }) => typeof name === 'string');
+        // Whoever types another path meanwhile goes on.
+        if (this.#target.contains(document.activeElement)) {
+            this.#target.querySelector('datalist').after(this.#functionField());
+            return this.#showTakes();
+        }
         const isThere = this.#functions.some(({ name }) => name === typed.path);
         if (typed.isFilled) this.#choose(isThere ? typed.path : this.#functions[0].name);
         else this.#showTarget();
@@ -139,14 +144,11 @@ class Playground {
             return h('label.field', {}, h('span', {}, label), input);
         };
         const isPath = typed.name === OTHER;
-        const names = this.#functions?.map(({ name }) => [name, visible(name)]) ?? [];
         fill(
             this.#target,
             field('app', 'App', { readonly: api.session.app_name !== null, list: 'apps' }),
             h('datalist', { id: 'apps' }, api.session.apps.map((name) => h('option', { value: name }))),
-            this.#functions
-                ? select('Function', [...names, [OTHER, 'Another path…']], typed.name, (name) => this.#choose(name))
-                : null,
+            this.#functions ? this.#functionField() : null,
             isPath ? field('path', 'Path') : null,
             isPath
                 ? select('Method', METHODS.map((word) => [word, word]), typed.method, (word) => {
@@ -157,6 +159,11 @@ class Playground {
         );
         this.#bodyRow.hidden = isPath && typed.method === 'GET';
         this.#showTakes();
+    }
+
+    #functionField() {
+        const names = this.#functions.map(({ name }) => [name, visible(name)]);
+        return select('Function', [...names, [OTHER, 'Another path…']], typed.name, (name) => this.#choose(name));
     }
 
     #choose(name) {
