@@ -6,6 +6,7 @@ import {
     assertFits,
     control,
     goTo,
+    hashOf,
     makeToken,
     openDashboard,
     openTab,
@@ -177,6 +178,9 @@ test('the first stop is a way past the navigation', async (t) => {
     const page = await openTab(t, sidecar);
     await page.goto(`${sidecar.adminUrl}/#token=${await makeToken(sidecar)}`);
     await page.getByText('No runs yet').waitFor();
+    await goTo(page, '#/runs?state=failure');
+    await page.reload();
+    await page.getByText('No run matches').waitFor();
     await page.keyboard.press('Tab');
     assert.equal(
         await page.evaluate(() => document.activeElement.textContent),
@@ -184,7 +188,8 @@ test('the first stop is a way past the navigation', async (t) => {
     );
     await page.keyboard.press('Enter');
     assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
-    await page.getByText('No runs yet').waitFor();
+    assert.equal(await hashOf(page), '#/runs?state=failure', 'its filter stays');
+    await page.getByText('No run matches').waitFor();
 });
 
 test('the focus stays on what was chosen, and goes to the content of another page', async (t) => {

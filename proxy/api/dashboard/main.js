@@ -30,7 +30,7 @@ const PAGES = {
 };
 
 const NOWHERE = 'No such page';
-const CONTENT = '#main'; /* where "Skip to the content" leads: a place on the page, and no page */
+const CONTENT = '#main'; /* a place on the page, and no page: where "Skip to the content" leads in a tab of its own */
 const AGAIN = 1000; /* ms between two looks for a hookline that does not answer */
 const SOON = 30_000; /* ms: a page that is missing again after this was not missing for good */
 const RELOADED = 'hookline-reloaded';
@@ -319,6 +319,11 @@ tabs.answerOthers(
     (token) => api.session?.token === token && end(null, true),
 );
 api.onRefused.call = (error) => end(error);
+// The address is the page's, with its filters.
+document.querySelector('.skip').addEventListener('click', (event) => {
+    event.preventDefault();
+    main.focus();
+});
 addEventListener('hashchange', () => {
     const isLink = location.hash.startsWith('#token=');
     if (isLink) begin();
