@@ -120,10 +120,8 @@ static bool is_about(const struct hl_head *head, const struct hl_id *run_id)
 {
     char id[HL_ID_TEXT];
     hl_id_format(run_id, id);
-    for (size_t i = 0; i < head->field_count; i++)
-        if (hl_str_eq_nocase(head->fields[i].name, HL_STR("x-request-id")))
-            return hl_str_eq(head->fields[i].value, (struct hl_str){id, sizeof(id)});
-    return false;
+    const struct hl_field *about = hl_head_find(head, HL_STR("x-request-id"));
+    return about && hl_str_eq(about->value, (struct hl_str){id, sizeof(id)});
 }
 
 /* Interim answers say nothing. */

@@ -56,15 +56,6 @@ bool hl_own_hosts_have(struct hl_str names, struct hl_str host)
 
 /* ---- by page ---- */
 
-static const struct hl_field *find(const struct hl_head *head, struct hl_str name)
-{
-    for (size_t i = 0; i < head->field_count; i++) {
-        if (hl_str_eq_nocase(head->fields[i].name, name))
-            return &head->fields[i];
-    }
-    return NULL;
-}
-
 /* The scheme is ours or, under one of the names, that of a proxy in front. */
 static bool is_own_origin(struct hl_str names, struct hl_str origin, struct hl_str host)
 {
@@ -81,8 +72,8 @@ static bool is_own_origin(struct hl_str names, struct hl_str origin, struct hl_s
 
 bool hl_own_hosts_is_cross_site(struct hl_str names, const struct hl_head *head)
 {
-    const struct hl_field *site = find(head, HL_STR("Sec-Fetch-Site"));
-    const struct hl_field *origin = find(head, HL_STR("Origin"));
+    const struct hl_field *site = hl_head_find(head, HL_STR("Sec-Fetch-Site"));
+    const struct hl_field *origin = hl_head_field(head, HL_FIELD_ORIGIN);
     if (site && !hl_str_eq(site->value, HL_STR("same-origin")) &&
         !hl_str_eq(site->value, HL_STR("none")))
         return true;

@@ -20,18 +20,10 @@ void hl_cors_write(struct hl_writer *w, const struct hl_cors *cors)
         HL_WRITE(w, "Vary: Origin\r\n");
 }
 
-static const struct hl_field *find(const struct hl_head *head, struct hl_str name)
-{
-    for (size_t i = 0; i < head->field_count; i++)
-        if (hl_str_eq_nocase(head->fields[i].name, name))
-            return &head->fields[i];
-    return NULL;
-}
-
 bool hl_cors_is_preflight(const struct hl_head *head)
 {
     return head->method_id == HL_METHOD_OPTIONS && head->first[HL_FIELD_ORIGIN] >= 0 &&
-           find(head, HL_STR("access-control-request-method"));
+           hl_head_find(head, HL_STR("access-control-request-method"));
 }
 
 /* Nothing but names of fields: what is repeated to a browser is ours to answer for. */
@@ -47,7 +39,7 @@ static bool is_name_list(struct hl_str list)
 void hl_cors_write_preflight(char out[HL_CORS_PREFLIGHT_MAX], const struct hl_head *head)
 {
     struct hl_writer w = hl_writer_on(out, HL_CORS_PREFLIGHT_MAX);
-    const struct hl_field *asked = find(head, HL_STR("access-control-request-headers"));
+    const struct hl_field *asked = hl_head_find(head, HL_STR("access-control-request-headers"));
     HL_WRITE(&w, "Access-Control-Allow-Methods: GET, HEAD, POST, PUT, PATCH, DELETE\r\n"
                  "Access-Control-Allow-Headers: ");
     if (asked && asked->value.n > 0 && asked->value.n <= ECHO_MAX && is_name_list(asked->value))

@@ -271,6 +271,14 @@ bool hl_head_parse_response(struct hl_head *head, const char *p, size_t n,
     return false;
 }
 
+const struct hl_field *hl_head_find(const struct hl_head *head, struct hl_str name)
+{
+    for (size_t i = 0; i < head->field_count; i++)
+        if (hl_str_eq_nocase(head->fields[i].name, name))
+            return &head->fields[i];
+    return NULL;
+}
+
 bool hl_method_is_idempotent(enum hl_method method)
 {
     switch (method) {

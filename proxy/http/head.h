@@ -116,6 +116,9 @@ static inline const struct hl_field *hl_head_field(const struct hl_head *head, e
     return head->first[id] < 0 ? NULL : &head->fields[head->first[id]];
 }
 
+/* The same of a name that has no id, in any case of its letters. */
+const struct hl_field *hl_head_find(const struct hl_head *head, struct hl_str name);
+
 /* How many fields of that name there are. */
 static inline size_t hl_head_field_count(const struct hl_head *head, enum hl_field_id id)
 {

@@ -317,10 +317,7 @@ static const struct hl_field *find_pass(const struct hl_worker *w, const struct 
 {
     if (w->plan.kind != HL_PLAN_REST || !hl_store_is_shared(w->service->store))
         return NULL;
-    for (size_t i = 0; i < head->field_count; i++)
-        if (hl_str_eq_nocase(head->fields[i].name, HL_STR(HL_RELAY_PASS_NAME)))
-            return &head->fields[i];
-    return NULL;
+    return hl_head_find(head, HL_STR(HL_RELAY_PASS_NAME));
 }
 
 /* Who calls, before anything else is done or said about a call that asks for it. */
