@@ -1,11 +1,12 @@
 /* sse.c - tells where an event stream stands between two events.
- * Thread: any. Two bytes of state. */
+ * Thread: any. One byte of state. */
 #include "http/sse.h"
 
 #include "http/byte.h"
 
 enum {
-    STATE_BETWEEN,    /* before the first byte, or after an empty line */
+    STATE_BEGIN,      /* before the first byte */
+    STATE_BETWEEN,    /* after an empty line */
     STATE_BETWEEN_CR, /* after an empty line that ended with CR: LF may follow */
     STATE_LINE,       /* inside a line */
     STATE_LINE_CR,    /* after a line that ended with CR: LF may follow */
@@ -14,8 +15,7 @@ enum {
 
 void hl_sse_init(struct hl_sse *s)
 {
-    s->state = STATE_BETWEEN;
-    s->has_begun = false;
+    s->state = STATE_BEGIN;
 }
 
 static uint8_t after_byte(uint8_t state, char c)
@@ -33,7 +33,6 @@ static uint8_t after_byte(uint8_t state, char c)
 void hl_sse_scan(struct hl_sse *s, const char *p, size_t n)
 {
     const char *end = p + n;
-    s->has_begun |= n > 0;
     while (p < end) {
         if (s->state == STATE_LINE && (p = hl_byte_line_end(p, end)) == end)
             return;
@@ -43,7 +42,12 @@ void hl_sse_scan(struct hl_sse *s, const char *p, size_t n)
 
 bool hl_sse_is_between_events(const struct hl_sse *s)
 {
-    return s->state == STATE_BETWEEN;
+    return s->state == STATE_BETWEEN || s->state == STATE_BEGIN;
+}
+
+bool hl_sse_is_before_first_byte(const struct hl_sse *s)
+{
+    return s->state == STATE_BEGIN;
 }
 
 size_t hl_sse_mark_n(struct hl_str bytes)

@@ -11,7 +11,6 @@
 
 struct hl_sse {
     uint8_t state;
-    bool has_begun;
 };
 
 void hl_sse_init(struct hl_sse *s);
@@ -21,10 +20,7 @@ void hl_sse_scan(struct hl_sse *s, const char *p, size_t n);
  * touching one. After a lone CR that might be the first half of CRLF it is not (yet) a boundary. */
 bool hl_sse_is_between_events(const struct hl_sse *s);
 
-static inline bool hl_sse_is_before_first_byte(const struct hl_sse *s)
-{
-    return !s->has_begun;
-}
+bool hl_sse_is_before_first_byte(const struct hl_sse *s);
 
 /* The length of the byte order mark that stands at the beginning of `bytes`, or 0. It is one at the very beginning of
  * a stream alone: behind a comment that was put there it would be the name of a field, and its event lost. */

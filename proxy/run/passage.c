@@ -66,7 +66,7 @@ static bool add_named(struct hl_run *run, struct hl_passage *pass, struct hl_str
 /* Without a byte order mark, which is none behind a heartbeat. */
 static struct hl_str without_mark(struct hl_run *run, struct hl_str data)
 {
-    size_t n = run->beat_first && hl_sse_is_before_first_byte(&run->sse) ? hl_sse_mark_n(data) : 0;
+    size_t n = hl_sse_is_before_first_byte(&run->sse) ? hl_sse_mark_n(data) : 0;
     if (n > 0 && hl_run_stream_adds_ids(run))
         hl_event_ids_pass(&run->stream->ids, (struct hl_str){data.p, n});
     return (struct hl_str){data.p + n, data.n - n};
@@ -81,15 +81,14 @@ bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str d
         if (!hl_passage_flush(run, pass))
             return false;
     pass->views[pass->view_count++] = data;
-    if (hl_run_stream_adds_ids(run))
-        hl_journal_expect(run->stream->journal, data.n);
-    if (run->beats) {
-        struct hl_str whole = data;
-        data = without_mark(run, data);
+    struct hl_str whole = data;
+    data = run->beat_first ? without_mark(run, whole) : whole;
+    if (run->beats)
         hl_sse_scan(&run->sse, whole.p, whole.n);
-    }
-    if (hl_run_stream_adds_ids(run))
+    if (hl_run_stream_adds_ids(run)) {
+        hl_journal_expect(run->stream->journal, whole.n);
         return add_named(run, pass, data);
+    }
     if (!run->client || data.n == 0)
         return true;
     hl_access_add(run->client, data.n);

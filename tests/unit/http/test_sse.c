@@ -56,3 +56,18 @@ Test(sse, does_not_depend_on_where_the_stream_is_cut)
             cr_assert_not(hl_sse_is_between_events(&s), "%zu", first);
     }
 }
+
+Test(sse, has_a_byte_order_mark_at_the_very_beginning_alone)
+{
+    struct hl_sse s;
+    hl_sse_init(&s);
+    cr_assert(hl_sse_is_before_first_byte(&s));
+    hl_sse_scan(&s, "", 0);
+    cr_assert(hl_sse_is_before_first_byte(&s));
+    hl_sse_scan(&s, "\n", 1);
+    cr_assert_not(hl_sse_is_before_first_byte(&s));
+    cr_assert(hl_sse_is_between_events(&s));
+    cr_assert_eq(hl_sse_mark_n(HL_STR("\xef\xbb\xbf:")), 3);
+    cr_assert_eq(hl_sse_mark_n(HL_STR("\xef\xbb")), 0);
+    cr_assert_eq(hl_sse_mark_n(HL_STR("")), 0);
+}
