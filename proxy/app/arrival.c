@@ -23,16 +23,18 @@ static uint64_t read_waited_us(const struct hl_arrival *a)
     return sscanf(text, "%*u %" SCNu64, &ns) == 1 ? ns / 1000 : 0;
 }
 
+static void note_waited(struct hl_arrival *a)
+{
+    a->waited_us = read_waited_us(a);
+    a->noted_us = a->before_us;
+}
+
 static void on_before(uv_prepare_t *handle)
 {
     struct hl_arrival *a = handle->data;
     a->before_us = hl_clock_mono_us();
-    if (a->before_us - a->noted_us < NOTE_US)
-        return;
-    if (a->noted_us == 0) /* this thread's: it may not be the one that opened the handles */
-        a->waits_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    a->waited_us = read_waited_us(a);
-    a->noted_us = a->before_us;
+    if (a->before_us - a->noted_us >= NOTE_US)
+        note_waited(a);
 }
 
 static void on_after(uv_check_t *handle)
@@ -46,8 +48,8 @@ void hl_arrival_open(struct hl_arrival *a, uv_loop_t *loop)
     uv_check_init(loop, &a->after);
     a->before.data = a->after.data = a;
     a->before_us = a->after_us = hl_clock_mono_us();
-    a->noted_us = 0;
-    a->waits_fd = -1;
+    a->waits_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    note_waited(a);
     uv_prepare_start(&a->before, on_before);
     uv_check_start(&a->after, on_after);
     uv_unref((uv_handle_t *)&a->before);

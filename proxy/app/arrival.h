@@ -28,6 +28,7 @@ struct hl_arrival_pipe {
     bool is_behind;    /* there may have been more since */
 };
 
+/* By the thread that runs the loop. */
 void hl_arrival_open(struct hl_arrival *a, uv_loop_t *loop);
 /* Harmless if it is not open. It stays valid until the loop has run its close callbacks. */
 void hl_arrival_close(struct hl_arrival *a);
