@@ -37,15 +37,15 @@ void hl_backlog_rollback(struct hl_backlog *b)
     hl_turns_rollback(&b->turns);
     hl_barred_forget(&b->barred);
     hl_lanes_rollback(&b->lanes);
+    hl_turns_commit(&b->turns);
     b->now = b->before;
-    hl_backlog_commit(b);
 }
 
 enum hl_err hl_backlog_has_room(const struct hl_backlog *b, bool has_webhook)
 {
     if (b->now.queued_runs + b->now.waiting_runs >= b->max_queued_runs)
         return HL_ERR_BUSY;
-    return has_webhook ? hl_lanes_have_room(&b->lanes) : HL_OK;
+    return has_webhook && !hl_lanes_have_room(&b->lanes) ? HL_ERR_BUSY : HL_OK;
 }
 
 static uint64_t queued_of(const struct hl_backlog *b, uint64_t subject)

@@ -173,9 +173,9 @@ void hl_lanes_rollback(struct hl_lanes *all)
     hl_lanes_commit(all);
 }
 
-enum hl_err hl_lanes_have_room(const struct hl_lanes *all)
+bool hl_lanes_have_room(const struct hl_lanes *all)
 {
-    return all->now.pending >= all->max_pending ? HL_ERR_BUSY : HL_OK;
+    return all->now.pending < all->max_pending;
 }
 
 bool hl_lanes_has_its_share(const struct hl_lanes *all, uint64_t name)
@@ -241,14 +241,6 @@ static enum hl_err change_lane(struct hl_lanes *all, uint64_t name, struct hl_la
 }
 
 #define LESS UINT32_MAX /* one less */
-
-/* Of a lease that ends. */
-static struct hl_lane_counts without_lease(bool is_parked)
-{
-    struct hl_lane_counts by = {0};
-    *(is_parked ? &by.parked : &by.leased) = LESS;
-    return by;
-}
 
 enum hl_err hl_lanes_expect(struct hl_lanes *all, uint64_t lane)
 {
@@ -337,10 +329,11 @@ enum hl_err hl_lanes_lease(struct hl_lanes *all, uint64_t name)
     return HL_OK;
 }
 
-enum hl_err hl_lanes_unlease(struct hl_lanes *all, uint64_t lane, bool is_parked)
+/* A lease ends; `by` has what becomes of its delivery. */
+static enum hl_err end_lease(
+    struct hl_lanes *all, uint64_t lane, bool is_parked, struct hl_lane_counts by)
 {
-    struct hl_lane_counts by = without_lease(is_parked);
-    by.pending = 1;
+    *(is_parked ? &by.parked : &by.leased) = LESS;
     enum hl_err err = change_lane(all, lane, by);
     if (err)
         return err;
@@ -349,15 +342,16 @@ enum hl_err hl_lanes_unlease(struct hl_lanes *all, uint64_t lane, bool is_parked
     return HL_OK;
 }
 
+enum hl_err hl_lanes_unlease(struct hl_lanes *all, uint64_t lane, bool is_parked)
+{
+    return end_lease(all, lane, is_parked, (struct hl_lane_counts){.pending = 1});
+}
+
 enum hl_err hl_lanes_put_off(struct hl_lanes *all, uint64_t lane, bool is_parked, int64_t due_ms)
 {
-    struct hl_lane_counts by = without_lease(is_parked);
-    by.waiting = 1;
-    enum hl_err err = change_lane(all, lane, by);
+    enum hl_err err = end_lease(all, lane, is_parked, (struct hl_lane_counts){.waiting = 1});
     if (err)
         return err;
-    all->now.leased--;
-    all->now.parked -= is_parked;
     all->now.waiting++;
     if (due_ms < all->recall_ms)
         all->recall_ms = due_ms;
@@ -387,11 +381,9 @@ enum hl_err hl_lanes_park(struct hl_lanes *all, uint64_t name)
 
 enum hl_err hl_lanes_end_leased(struct hl_lanes *all, uint64_t lane, bool is_parked, bool is_dead)
 {
-    enum hl_err err = change_lane(all, lane, without_lease(is_parked));
+    enum hl_err err = end_lease(all, lane, is_parked, (struct hl_lane_counts){0});
     if (err)
         return err;
-    all->now.leased--;
-    all->now.parked -= is_parked;
     all->now.pending--;
     all->now.dead += is_dead;
     return HL_OK;

@@ -87,8 +87,8 @@ void hl_lanes_begin(struct hl_lanes *all);
 void hl_lanes_commit(struct hl_lanes *all); /* lanes where nothing is left are forgotten */
 void hl_lanes_rollback(struct hl_lanes *all);
 
-/* HL_ERR_BUSY when one more would be over the limit of all; a lane has as many as one may have. */
-HL_MUST_CHECK enum hl_err hl_lanes_have_room(const struct hl_lanes *all);
+/* Whether one more is within the limit of all; whether a lane has as many as one may have. */
+bool hl_lanes_have_room(const struct hl_lanes *all);
 bool hl_lanes_has_its_share(const struct hl_lanes *all, uint64_t lane);
 
 /* A run with a webhook was accepted, or recorded; `lane` is where that goes. HL_ERR_NOMEM, as below: nothing
