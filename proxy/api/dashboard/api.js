@@ -60,6 +60,11 @@ export function signOut() {
     sessionStorage.removeItem(KEY);
 }
 
+/** What is listed may be of an app that was not known at the start. */
+export function noteApp(name) {
+    if (!session.apps.includes(name)) session.apps.push(name);
+}
+
 export const isAdmin = () => session?.role === 'admin';
 
 /** Called when the server no longer takes the token. */

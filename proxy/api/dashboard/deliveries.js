@@ -4,7 +4,7 @@ import { answerList } from './answers.js';
 import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
 import { announce, button, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { exportButton } from './export_button.js';
-import { TIME_OPTIONS, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
+import { TIME_OPTIONS, appField, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
 import { id, plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo } from './place.js';
 import { deliveryBadge, runPath } from './state.js';
@@ -61,14 +61,11 @@ function showTabs(query) {
 function showFilters(query) {
     const destinations = h('div');
     showDestinations(destinations, query);
-    const { apps } = api.session;
     return h(
         'div.filters',
         { id: 'filters-deliveries' },
         destinations,
-        apps.length > 1 || query.app
-            ? select('App', [['', 'All apps'], ...[...apps].sort().map((name) => [name, name])], query.app, (app) => go({ app }))
-            : null,
+        appField(query.app, go),
         statusField(query.status, go),
         timeFields(query, go),
     );
@@ -195,7 +192,7 @@ class DeliveryList {
         const key = delivery.delivery_id;
         const text = JSON.stringify(delivery);
         const known = this.#shown.get(key);
-        if (!api.session.apps.includes(delivery.app_name)) api.session.apps.push(delivery.app_name);
+        api.noteApp(delivery.app_name);
         if (!known) this.#shown.set(key, { delivery, row: this.#makeRow(delivery), text });
         else if (known.text !== text) {
             Object.assign(known, { delivery, text });

@@ -1,4 +1,5 @@
 // filter.js - what a list is narrowed down to. It stands in the address, so that Back and bookmarks know it.
+import { session } from './api.js';
 import { now } from './clock.js';
 import { fill, h, renew, select } from './dom.js';
 import { visible } from './format.js';
@@ -111,6 +112,12 @@ function toLocal(text) {
 function fromLocal(text) {
     const zoned = isUtc() ? `${text}Z` : text;
     return isTime(zoned) ? new Date(zoned).toISOString() : '';
+}
+
+/** Whose they are, where there are several apps or one is asked for; or null. */
+export function appField(value, go) {
+    const apps = [...session.apps].sort().map((name) => [name, name]);
+    return apps.length > 1 || value ? select('App', [['', 'All apps'], ...apps], value, (app) => go({ app })) : null;
 }
 
 /** A status, a class of them, or none; what is neither is told by the browser. */

@@ -3,7 +3,7 @@
 import * as api from './api.js';
 import { announce, badge, button, command, fill, h, isNear, note, renew, select, showStale } from './dom.js';
 import { exportButton } from './export_button.js';
-import { TIME_OPTIONS, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, take, timeBounds, timeFields } from './filter.js';
+import { TIME_OPTIONS, appField, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, take, timeBounds, timeFields } from './filter.js';
 import { now } from './clock.js';
 import { id, plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo, rememberRuns } from './place.js';
@@ -106,8 +106,7 @@ export function show(main, route) {
     const saving = exportButton({ name: 'runs', path: '/runs', rows: 'runs', query: () => list.filter });
     const create = h('a.button', { href: '#/new' }, 'New run');
     const title = h('div.title-row', {}, h('h1', {}, 'Runs'), h('div.actions', {}, saving, create));
-    const filters = showFilters([...api.session.apps].sort(), query);
-    fillAround(main, filters, [title], [showIgnored(route.query, OPTIONS), ...list.elements]);
+    fillAround(main, showFilters(query), [title], [showIgnored(route.query, OPTIONS), ...list.elements]);
     showOwn(main);
     rememberRuns(location.hash);
     return list.begin();
@@ -251,7 +250,7 @@ class RunList {
     #put(run) {
         const text = JSON.stringify(run);
         const known = this.#shown.get(run.run_id);
-        if (!api.session.apps.includes(run.app_name)) api.session.apps.push(run.app_name);
+        api.noteApp(run.app_name);
         if (!known) {
             const row = makeRow(run, this.#hasApps);
             this.#shown.set(run.run_id, { run, row, text });
@@ -398,7 +397,7 @@ function showOwn(main) {
     fill(main.querySelector('.own'), name ? ['As a filter: ', button(`${label} ${value}`, choose, 'small')] : null);
 }
 
-function showFilters(apps, query) {
+function showFilters(query) {
     const choose = (label, name, options) => select(label, options, query[name], (value) => go({ [name]: value }));
     const find = h('input', {
         type: 'search',
@@ -423,9 +422,7 @@ function showFilters(apps, query) {
         h('button.button', { type: 'submit' }, 'Find'),
         h('span.own.hint'),
         h('span.break'),
-        apps.length > 1 || query.app
-            ? choose('App', 'app', [['', 'All apps'], ...apps.map((name) => [name, name])])
-            : null,
+        appField(query.app, go),
         choose('State', 'state', OPTIONS.state),
         choose('Reason', 'reason', OPTIONS.reason),
         statusField(query.status, go),
