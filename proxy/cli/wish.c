@@ -36,8 +36,7 @@ static int check_times(struct hl_cli_wish *w, const struct hl_cli *cli, int stat
         return status;
     return hl_cli_usage_error(cli,
         "--until %s is not after --since %s: nothing lies between them (a duration counts back "
-        "from "
-        "now)",
+        "from now)",
         w->until, w->since);
 }
 
