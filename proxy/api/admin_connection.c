@@ -247,6 +247,8 @@ static void on_timer(struct hl_timer *timer)
         c->home->responder->abandon(c);
         c->state = HL_ADMIN_CLOSING;
         hl_stream_close_reset(&c->stream);
+    } else if (c->state == HL_ADMIN_ANSWER) {
+        wait_on(c); /* it was blocked when that was set */
     } else if (c->has_begun) {
         home->responder->refuse(c, hl_refusal(HL_REFUSAL_ADMIN_SLOW));
         read_on(c);

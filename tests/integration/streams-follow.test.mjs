@@ -510,6 +510,22 @@ for (const [name, env] of Object.entries(STORES))
         assert.ok((await slow.rest()) === whole, 'and he still gets all of it');
     });
 
+test('HOOKLINE_WRITE_TIMEOUT: a follower who took nothing for a while, and then all, stays', { limit: 120_000 }, async (t) => {
+    const all = await streamStage(t, { env: { HOOKLINE_WRITE_TIMEOUT: '3s', HOOKLINE_SSE_HEARTBEAT: '1s' } });
+    const { id, inside } = await running(all, '');
+    const on = (listener) => followerOf(t, { port: all.sidecar[listener] })(id, { headers: { Host: '127.0.0.1' } });
+    const followers = await Promise.all(['port', 'adminPort'].map(on));
+    for (const { client } of followers) client.socket.pause();
+    await inside.send(`data: ${'x'.repeat(50 << 20)}\n\n`); // more than the system holds for who reads nothing
+    await Promise.all(followers.map((follower) => follower.events(1)));
+    // Longer than the deadline that began to run: heartbeats tell the time.
+    await Promise.all(followers.map((follower) => follower.until(({ comments }) => comments.length >= 17)));
+    await inside.send(events(2, 2));
+    await Promise.all(followers.map((follower) => follower.events(2)));
+    await inside.end();
+    await Promise.all(followers.map((follower) => follower.rest()));
+});
+
 test('HOOKLINE_WRITE_TIMEOUT: a follower who takes nothing is let go, one who reads slowly is not', { limit: 120_000 }, async (t) => {
     const on = async (listener) => {
         const all = await streamStage(t, { env: { HOOKLINE_WRITE_TIMEOUT: '3s', HOOKLINE_MAX_FOLLOWERS: '2' } });
