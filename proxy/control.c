@@ -8,9 +8,17 @@
 #include <signal.h>
 #include <string.h>
 
+#include "api/admin.h"
+#include "api/rest.h"
+#include "auth/auth.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "loop/signal.h"
 #include "run/report.h"
+#include "store/claim.h"
+#include "store/store.h"
+#include "webhook/sender.h"
+#include "worker/worker.h"
 
 /* Attempts in flight at the end have this long; what is cut is sent again at the next start. */
 #define SENDER_GRACE_MS 5000

@@ -7,16 +7,15 @@
 
 #include <sys/resource.h>
 
-#include "api/admin.h"
 #include "api/now.h"
-#include "api/rest.h"
+#include "app/gate.h"
 #include "app/readiness.h"
 #include "app/supervisor.h"
 #include "body/journals.h"
 #include "loop/mailbox.h"
-#include "webhook/sender.h"
+#include "net/stream.h"
+#include "run/service.h"
 #include "worker/idle.h"
-#include "worker/worker.h"
 
 enum hl_control_state {
     HL_CONTROL_SERVING,

@@ -10,15 +10,26 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "api/admin.h"
+#include "api/rest.h"
+#include "api/rest_call.h"
+#include "app/visits.h"
+#include "auth/auth.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_sink.h"
+#include "cli/cli.h"
 #include "cli/settings.h"
+#include "config/config.h"
 #include "config/port.h"
 #include "config/postgres_url.h"
 #include "control.h"
 #include "loop/log_writer.h"
 #include "loop/run_log.h"
+#include "store/gauges.h"
+#include "store/store.h"
+#include "webhook/sender.h"
+#include "worker/worker.h"
 
 /* What is logged at the end has this long to be written. After a failed start nobody waits for us
  * to end, but somebody may still want to know why. */

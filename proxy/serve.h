@@ -2,7 +2,7 @@
 #ifndef HL_SERVE_H
 #define HL_SERVE_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 /* Until SIGTERM, SIGINT. Returns the exit status: 0 after a clean end, 1 when something cannot be
  * started, 2 for wrong settings. */

@@ -13,6 +13,8 @@
 #include "api/control_path.h"
 #include "base/log.h"
 #include "config/admin_access.h"
+#include "config/config.h"
+#include "net/listener.h"
 
 struct hl_admin {
     struct hl_admin_home home;

@@ -3,9 +3,17 @@
 #ifndef HL_API_ADMIN_H
 #define HL_API_ADMIN_H
 
-#include "api/view.h"
-#include "loop/wheel.h"
-#include "net/listener.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_api_view;
+struct hl_config;
+struct hl_reader;
+struct hl_wheel;
 
 /* Of each kind. Beyond it, from the network, one that is idle gives way; else accepting pauses. */
 #define HL_ADMIN_MAX_CONNECTIONS 256

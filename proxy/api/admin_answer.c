@@ -15,8 +15,8 @@
 #include "api/rest.h"
 #include "api/rest_route.h"
 #include "auth/credential.h"
+#include "config/config.h"
 #include "config/own_hosts.h"
-#include "http/problem.h"
 #include "http/target.h"
 #include "route/description.h"
 

@@ -5,7 +5,7 @@
 
 #include "api/admin_file.h"
 #include "api/admin_pass.h"
-#include "api/rest.h"
+#include "api/rest_call.h"
 #include "auth/seat.h"
 #include "base/buf.h"
 #include "worker/last_event.h"

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <uv/unix.h>
 
 #include "config/config.h"
 #include "http/coding.h"
+#include "net/listener.h"
 
 #define READ_SIZE (16 * 1024)
 

@@ -9,8 +9,10 @@
 #include "http/message.h"
 #include "loop/wheel.h"
 #include "net/linger.h"
-#include "net/listener.h"
 #include "net/stall.h"
+#include "net/stream.h"
+
+struct hl_listener;
 
 #define HL_ADMIN_MAX_HEAD (16 * 1024) /* more: 431 */
 #define HL_ADMIN_MAX_BODY (64 * 1024) /* more: 413, unless the responder takes it */

@@ -9,6 +9,7 @@
 #include "api/admin_response.h"
 #include "base/log.h"
 #include "body/body_reader.h"
+#include "store/store.h"
 
 static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last);
 

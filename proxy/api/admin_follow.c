@@ -5,7 +5,9 @@
 
 #include "api/admin_connection.h"
 #include "api/admin_response.h"
+#include "api/rest.h"
 #include "body/follower.h"
+#include "http/problem.h"
 #include "worker/follow_answer.h"
 
 /* Both say false where the connection closes: it abandons its answer then. */

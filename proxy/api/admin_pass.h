@@ -7,8 +7,10 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "http/head.h"
-#include "http/refusal.h"
+#include "base/compiler.h"
+
+struct hl_head;
+struct hl_str;
 
 #define HL_ADMIN_MAX_CALL_BODY (256 * 1024) /* of a call; more: 413 */
 

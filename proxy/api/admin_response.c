@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "api/admin_connection.h"
+#include "api/endpoint.h"
 #include "http/problem.h"
 
 #define ANSWER_MAX 4096 /* an answer without its body, or a problem */

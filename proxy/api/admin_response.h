@@ -3,7 +3,9 @@
 #ifndef HL_API_ADMIN_RESPONSE_H
 #define HL_API_ADMIN_RESPONSE_H
 
-#include "api/endpoint.h"
+struct hl_api_response;
+struct hl_refusal;
+struct hl_str;
 
 struct hl_admin_connection;
 

@@ -7,7 +7,9 @@
 
 #include <stdio.h>
 
+#include "api/endpoint.h"
 #include "http/etag.h"
+#include "http/refusal.h"
 
 /* No inline script or style, no frames, no forms that leave the page, no sink for markup. */
 static const char policy[] =

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "api/endpoint.h"
+struct hl_api_request;
+struct hl_api_response;
 
 struct hl_asset {
     const char *path, *content_type;

@@ -8,6 +8,7 @@
 #include "api/method.h"
 #include "api/metrics.h"
 #include "api/now.h"
+#include "http/problem.h"
 #include "route/description.h"
 
 /* For the dashboard: whether it has to ask for a token before it asks anything. */

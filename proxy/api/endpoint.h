@@ -2,10 +2,10 @@
 #ifndef HL_API_ENDPOINT_H
 #define HL_API_ENDPOINT_H
 
-#include "api/view.h"
 #include "base/buf.h"
 #include "http/head.h"
-#include "http/refusal.h"
+
+struct hl_api_view;
 
 struct hl_api_request {
     enum hl_method method;

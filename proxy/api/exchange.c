@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "http/message.h"
+#include "loop/wheel.h"
+#include "net/stream.h"
+
 #define HEAD_MAX (64 * 1024)
 
 struct hl_exchange {

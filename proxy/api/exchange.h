@@ -3,10 +3,13 @@
 #ifndef HL_API_EXCHANGE_H
 #define HL_API_EXCHANGE_H
 
-#include "base/buf.h"
-#include "http/message.h"
-#include "loop/wheel.h"
-#include "net/stream.h"
+#include <uv.h>
+
+#include "base/str.h"
+#include "http/head.h"
+#include "http/refusal.h"
+
+struct hl_buf;
 
 struct hl_exchange;
 

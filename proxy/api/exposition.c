@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/buf.h"
+#include "base/metric.h"
 
 void hl_exposition_family(
     struct hl_exposition *t, const char *name, const char *type, const char *help)

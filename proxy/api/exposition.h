@@ -3,9 +3,13 @@
 #ifndef HL_API_EXPOSITION_H
 #define HL_API_EXPOSITION_H
 
-#include "base/buf.h"
-#include "base/metric.h"
-#include "base/str.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct hl_histogram;
+struct hl_str;
 
 /* Under way, with the first error: after it nothing more is written. */
 struct hl_exposition {

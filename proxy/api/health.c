@@ -4,7 +4,8 @@
  * (worker/call.c). */
 #include "api/health.h"
 
-#include "worker/worker.h"
+#include "api/view.h"
+#include "run/service.h"
 
 static void say(struct hl_api_response *response, uint16_t status, const char *line)
 {

@@ -5,7 +5,10 @@
  * shown (now.c). */
 #include "api/history.h"
 
+#include "api/metrics.h"
 #include "base/assert.h"
+#include "store/gauges.h"
+#include "webhook/sender.h"
 
 static uint64_t count_requests(const struct hl_worker_metrics *workers, int first_class)
 {

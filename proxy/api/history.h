@@ -5,7 +5,9 @@
 #ifndef HL_API_HISTORY_H
 #define HL_API_HISTORY_H
 
-#include "api/metrics.h"
+#include "base/metric.h"
+
+struct hl_figures;
 
 #define HL_HISTORY_INTERVAL_MS 10000
 #define HL_HISTORY_SAMPLES     360

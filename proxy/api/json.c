@@ -4,7 +4,9 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/utf8.h"
 
 /* Only what came from outside can be other than UTF-8. */

@@ -4,9 +4,15 @@
 #define HL_API_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "base/buf.h"
-#include "base/id.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_id;
+struct hl_str;
 
 json_t *hl_json_text(struct hl_str s);         /* what is not UTF-8 in it becomes U+FFFD */
 json_t *hl_json_text_or_null(struct hl_str s); /* empty: null */

@@ -10,11 +10,21 @@
 
 #include "api/exposition.h"
 #include "api/method.h"
+#include "api/view.h"
+#include "app/gate.h"
+#include "app/limiter.h"
+#include "app/pool_group.h"
+#include "app/supervisor.h"
 #include "base/clock.h"
 #include "body/journals.h"
 #include "caller/access.h"
 #include "config/replica.h"
 #include "loop/log_writer.h"
+#include "run/service.h"
+#include "store/gauges.h"
+#include "store/store.h"
+#include "webhook/sender.h"
+#include "worker/worker.h"
 
 void hl_figures_add(struct hl_worker_metrics *sum, const struct hl_worker_metrics *worker)
 {

@@ -7,8 +7,14 @@
 
 #include "api/endpoint.h"
 #include "api/process.h"
-#include "webhook/sender.h"
-#include "worker/worker.h"
+#include "auth/auth.h"
+#include "auth/seat.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "caller/metrics.h"
+
+struct hl_api_view;
+struct hl_buf;
 
 hl_api_handler hl_metrics_show;
 

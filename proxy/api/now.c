@@ -6,9 +6,15 @@
 
 #include <inttypes.h>
 
+#include "api/metrics.h"
 #include "base/clock.h"
+#include "config/config.h"
 #include "config/option.h"
+#include "http/refusal.h"
 #include "http/target.h"
+#include "run/service.h"
+#include "store/gauges.h"
+#include "webhook/sender.h"
 
 /* ---- recording ---- */
 

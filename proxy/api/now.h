@@ -13,6 +13,7 @@
 
 #include "api/endpoint.h"
 #include "api/history.h"
+#include "api/view.h"
 #include "loop/wheel.h"
 
 hl_api_handler hl_now_show;

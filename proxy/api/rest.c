@@ -8,7 +8,12 @@
 
 #include "api/rest_inquiry.h"
 #include "api/rest_route.h"
+#include "auth/auth.h"
 #include "auth/seat.h"
+#include "body/follow_desk.h"
+#include "config/config.h"
+#include "run/service.h"
+#include "worker/worker.h"
 
 struct hl_rest {
     struct hl_uv_mailbox mail;

@@ -6,7 +6,12 @@
 #ifndef HL_API_REST_H
 #define HL_API_REST_H
 
-#include "api/rest_call.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct hl_rest_call;
+struct hl_rest_parts;
 
 struct hl_auth;
 struct hl_auth_seat;

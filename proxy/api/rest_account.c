@@ -12,8 +12,10 @@
 #include "api/rest_limit.h"
 #include "api/rest_param.h"
 #include "auth/auth.h"
+#include "auth/issuer.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "store/account.h"
 
 #define NAME_MAX_CHARACTERS 100
 #define LIFETIME_MAX_MS     (INT64_C(3650) * 24 * 3600 * 1000) /* a typing error more likely */

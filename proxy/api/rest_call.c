@@ -11,7 +11,14 @@
 
 #include "api/json.h"
 #include "auth/auth.h"
+#include "run/recent.h"
+#include "run/service.h"
+#include "store/accept.h"
+#include "store/account.h"
 #include "store/body_file.h"
+#include "store/claim.h"
+#include "store/question.h"
+#include "worker/worker.h"
 
 void hl_rest_calls_init(
     struct hl_rest_calls *calls, const struct hl_rest_parts *parts, struct hl_mailbox *mail)

@@ -9,10 +9,11 @@
 #include "api/rest_waits.h"
 #include "loop/slot.h"
 #include "worker/inquiry.h"
-#include "run/recent.h"
-#include "worker/worker.h"
-#include "store/account.h"
-#include "store/question.h"
+
+struct hl_mailbox;
+struct hl_msg;
+struct hl_recent_ask;
+struct hl_store_msg;
 
 struct hl_auth;
 

@@ -9,6 +9,8 @@
 #include "api/json.h"
 #include "api/rest_delivery_record.h"
 #include "api/rest_param.h"
+#include "store/lease.h"
+#include "store/question.h"
 
 /* ---- the list ---- */
 

@@ -6,8 +6,10 @@
 
 #include "api/json.h"
 #include "base/base64.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "store/question.h"
 
 /* ---- what came back ---- */
 

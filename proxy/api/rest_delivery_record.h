@@ -4,7 +4,8 @@
 
 #include <jansson.h>
 
-#include "store/question.h"
+struct hl_delivery_row;
+struct hl_get_delivery;
 
 /* How much is told (contract 8): who may only see the run learns nothing by which an inner network could be
  * read through its webhooks. */

@@ -9,6 +9,8 @@
 
 #include "api/json.h"
 #include "api/rest_param.h"
+#include "store/op.h"
+#include "store/question.h"
 
 static void write_list(struct hl_rest_call *call);
 

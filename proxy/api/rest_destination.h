@@ -4,6 +4,9 @@
 
 #include "api/rest_call.h"
 
+struct hl_list_destinations;
+struct hl_destination_row;
+
 hl_rest_handler hl_rest_list_destinations;
 
 /* One, with its members. A new reference, NULL: out of memory. */

@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/rest_call.h"
 #include "body/follow.h"
+#include "run/service.h"
+#include "store/op.h"
+#include "store/question.h"
 
 static void check_stored(struct hl_rest_call *call);
 static void check_recent(struct hl_rest_call *call);

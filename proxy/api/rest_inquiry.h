@@ -2,8 +2,9 @@
 #ifndef HL_API_REST_INQUIRY_H
 #define HL_API_REST_INQUIRY_H
 
-#include "api/rest_call.h"
-#include "worker/inquiry.h"
+struct hl_inquiry;
+struct hl_inquiry_gone;
+struct hl_rest_calls;
 
 /* Takes the worker's message, which goes back answered. */
 /* Nobody waits for its answer: it is dropped if it waits. Takes the message. */

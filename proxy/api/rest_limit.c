@@ -3,6 +3,11 @@
 
 #include <string.h>
 
+#include "base/priority.h"
+#include "base/rate.h"
+#include "base/str.h"
+#include "store/limits.h"
+
 static struct hl_str text_of(const json_t *value)
 {
     return (struct hl_str){json_string_value(value), json_string_length(value)};

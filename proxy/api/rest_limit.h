@@ -4,8 +4,10 @@
 
 #include <jansson.h>
 
-#include "api/rest_call.h"
-#include "store/limits.h"
+#include "http/refusal.h"
+
+struct hl_limits;
+struct hl_limits_change;
 
 /* The account's object gets their members; takes the reference. NULL: out of memory. */
 json_t *hl_rest_show_limits(json_t *account, const struct hl_limits *limits);

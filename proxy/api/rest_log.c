@@ -8,8 +8,12 @@
 #include <string.h>
 
 #include "api/rest_owner.h"
+#include "config/config.h"
 #include "config/replica.h"
 #include "loop/run_log.h"
+#include "store/op.h"
+#include "store/question.h"
+#include "store/store.h"
 
 static void look_up(struct hl_rest_call *call);
 static void show_stored(struct hl_rest_call *call);

@@ -11,7 +11,10 @@
 #include "api/rest_param.h"
 #include "api/rest_replica.h"
 #include "base/clock.h"
+#include "config/config.h"
+#include "store/op.h"
 #include "store/overview.h"
+#include "store/question.h"
 
 /* ---- what is asked ---- */
 

@@ -5,6 +5,10 @@
 
 #include <stdlib.h>
 
+#include "run/recent.h"
+#include "store/op.h"
+#include "store/question.h"
+
 bool hl_rest_is_admin(const struct hl_rest_call *call)
 {
     return call->is_operator || call->asker.is_admin;

@@ -4,6 +4,8 @@
 
 #include "api/rest_call.h"
 
+struct hl_recent_run;
+
 /* Of this project, or of every one. */
 bool hl_rest_is_admin(const struct hl_rest_call *call);
 /* Whether the asker is an admin, or made the run. */

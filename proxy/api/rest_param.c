@@ -8,9 +8,11 @@
 
 #include "api/rest_call.h"
 #include "base/clock.h"
+#include "config/config.h"
 #include "http/target.h"
 #include "route/prefer.h"
 #include "store/destination.h"
+#include "store/question.h"
 
 #define VALUE_MAX     (HL_EVENT_ID_MAX + 1)
 #define LIMIT_DEFAULT 50

@@ -9,6 +9,8 @@
 
 #include "api/json.h"
 #include "config/config.h"
+#include "store/op.h"
+#include "store/question.h"
 
 /* The apps of the call's project; without one, the projects. */
 static void ask(struct hl_rest_call *call, void (*step)(struct hl_rest_call *call))

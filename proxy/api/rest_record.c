@@ -6,6 +6,7 @@
 #include "api/json.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "run/recent.h"
 #include "store/attempt_log.h"
 
 /* ---- runs ---- */

@@ -3,9 +3,11 @@
 #define HL_API_REST_RECORD_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
-#include "run/recent.h"
-#include "store/record.h"
+struct hl_recent_run;
+struct hl_run_row;
+struct hl_str;
 
 /* `deliveries` is taken, as the run's member: an array, or NULL: counts of them. */
 /* `is_shared`: whether replicas share the store: then the run says whose it is. */

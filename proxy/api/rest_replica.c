@@ -6,6 +6,9 @@
 #include <stdlib.h>
 
 #include "api/json.h"
+#include "store/op.h"
+#include "store/question.h"
+#include "store/store.h"
 
 /* To a tenth. */
 static json_t *seconds(int64_t ms)

@@ -7,6 +7,8 @@
 #include "api/json.h"
 #include "api/rest_owner.h"
 #include "http/stored_head.h"
+#include "store/op.h"
+#include "store/question.h"
 
 /* ---- the fields ---- */
 

@@ -4,6 +4,8 @@
 
 #include "api/rest_call.h"
 
+struct hl_kept_request;
+
 void hl_rest_show_request(struct hl_rest_call *call);
 
 /* Asks for the call's run with its request; `then` finds it in answers[0], asynchronous and with a request

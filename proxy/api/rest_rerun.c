@@ -6,11 +6,13 @@
 
 #include "api/json.h"
 #include "api/rest_request.h"
-#include "auth/identity.h"
 #include "base/clock.h"
+#include "config/config.h"
 #include "http/stored_head.h"
 #include "run/allowance.h"
 #include "run/location.h"
+#include "store/accept.h"
+#include "store/question.h"
 #include "store/quota.h"
 
 static void begin(struct hl_rest_call *call);

@@ -2,7 +2,7 @@
 #ifndef HL_API_REST_RERUN_H
 #define HL_API_REST_RERUN_H
 
-#include "api/rest_call.h"
+struct hl_rest_call;
 
 void hl_rest_rerun(struct hl_rest_call *call);
 

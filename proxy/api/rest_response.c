@@ -7,6 +7,8 @@
 
 #include "api/rest_wait.h"
 #include "run/location.h"
+#include "store/op.h"
+#include "store/question.h"
 
 static void answer(struct hl_rest_call *call);
 

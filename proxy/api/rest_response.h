@@ -2,7 +2,7 @@
 #ifndef HL_API_REST_RESPONSE_H
 #define HL_API_REST_RESPONSE_H
 
-#include "api/rest_call.h"
+struct hl_rest_call;
 
 /* Of the run that call->id, call->project and call->app name, after call->params.wait_ms at the most: its
  * response as a synchronous caller gets it, or the 202. */

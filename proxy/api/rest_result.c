@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "api/rest_wait.h"
+#include "run/recent.h"
+#include "store/op.h"
+#include "store/question.h"
 
 static void show_now(struct hl_rest_call *call);
 static void show(struct hl_rest_call *call);

@@ -16,7 +16,14 @@
 #include "api/rest_request.h"
 #include "api/rest_wait.h"
 #include "auth/identity.h"
+#include "body/journal.h"
 #include "body/journals.h"
+#include "config/config.h"
+#include "run/recent.h"
+#include "run/service.h"
+#include "store/claim.h"
+#include "store/question.h"
+#include "store/store.h"
 
 static const char *app_of(const struct hl_rest_call *call)
 {

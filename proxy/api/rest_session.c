@@ -11,8 +11,10 @@
 
 #include "api/json.h"
 #include "auth/auth.h"
+#include "auth/issuer.h"
 #include "base/clock.h"
 #include "config/admin_access.h"
+#include "config/config.h"
 #include "net/address.h"
 
 static void write_url(const struct hl_listen_address *listen, char *out, size_t cap)

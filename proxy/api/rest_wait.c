@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 
+#include "store/op.h"
+#include "store/question.h"
+
 static void finish(struct hl_rest_call *call)
 {
     call->wait.on_over = call->wait.on_watched = NULL;

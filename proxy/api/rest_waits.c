@@ -5,7 +5,12 @@
 
 #include "base/random.h"
 #include "base/siphash.h"
+#include "base/str.h"
+#include "config/config.h"
+#include "loop/mailbox.h"
+#include "store/claim.h"
 #include "store/lane.h"
+#include "store/store.h"
 
 #define SHARE 4 /* a subject has this part of all places at the most */
 

@@ -5,11 +5,15 @@
 #ifndef HL_API_REST_WAITS_H
 #define HL_API_REST_WAITS_H
 
-#include "config/config.h"
+#include "base/compiler.h"
 #include "loop/slot.h"
 #include "loop/wheel.h"
 #include "base/id_map.h"
-#include "store/store.h"
+
+struct hl_config;
+struct hl_mailbox;
+struct hl_store;
+struct hl_str;
 
 struct hl_rest_waits {
     struct hl_wheel wheel;

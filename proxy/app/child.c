@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/user.h"
+
 #define DEFAULT_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define FIRST_FREE_FD  10 /* descriptors are moved up here, out of the way of 0 to 3 */
 #define STATUS_FD      3

@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include "base/compiler.h"
-#include "config/user.h"
 
 /* How it is to be run. Borrowed for the call. */
 struct hl_child_plan {

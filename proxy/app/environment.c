@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "config/choice.h"
+#include "config/config.h"
 #include "config/option.h"
+#include "config/user.h"
 
 #define ADDED_MAX  5
 #define ENTRY_ROOM (HL_USER_TEXT + 32) /* a path of a socket is shorter than a user's home */

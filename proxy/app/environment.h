@@ -2,8 +2,8 @@
 #ifndef HL_APP_ENVIRONMENT_H
 #define HL_APP_ENVIRONMENT_H
 
-#include "config/config.h"
-#include "config/user.h"
+struct hl_config;
+struct hl_user;
 
 /* Ours, without every variable that is a secret of hookline's or names the file of one (with
  * HOOKLINE_STORE=postgres libpq's too), and with

@@ -8,8 +8,11 @@
  * (run/demand.c). */
 #include "app/gate.h"
 
+#include "app/cause.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/log.h"
+#include "config/config.h"
 
 #define STATE_BITS 2
 

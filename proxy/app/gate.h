@@ -11,10 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "app/cause.h"
 #include "base/list.h"
-#include "config/config.h"
+#include "config/choice.h"
 #include "loop/mailbox.h"
+
+struct hl_cause;
+struct hl_config;
 
 enum hl_gate_state {
     HL_GATE_OPEN, /* calls go in, queued runs are claimed */

@@ -5,11 +5,13 @@
 #include "app/host.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "config/choice.h"
 
 #define RESOLVE_AGAIN_MS 5000
 

@@ -3,9 +3,10 @@
 #ifndef HL_APP_HOST_H
 #define HL_APP_HOST_H
 
+#include <stdbool.h>
 #include <uv.h>
 
-#include "config/config.h"
+struct hl_app_url;
 
 #define HL_HOST_ADDRESSES_MAX 8
 

@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/metric.h"
 
 #define CLOSED UINT32_C(0x80000000)
 

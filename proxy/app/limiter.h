@@ -18,6 +18,8 @@
 #include "base/turn.h"
 #include "loop/mailbox.h"
 
+struct hl_counter;
+
 enum hl_limiter_class { HL_LIMITER_CALLER, HL_LIMITER_ASYNC };
 
 struct hl_limiter_seat; /* one worker's part */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "config/choice.h"
 #include "net/address.h"
 
 #define LISTENS 0x0a /* TCP_LISTEN, as /proc writes it */

@@ -4,11 +4,13 @@
 #define HL_APP_OCCUPANT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "config/config.h"
+struct hl_app_url;
+struct sockaddr;
 
 #define HL_OCCUPANT_MAX 16
 

@@ -8,11 +8,15 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <uv/unix.h>
 
 #include "app/record.h"
+#include "app/visits.h"
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/log.h"
 #include "base/log_sink.h"
+#include "base/metric.h"
 
 #define SECOND_MS      1000
 #define RETRY_MS       20

@@ -10,9 +10,10 @@
 #include <uv.h>
 
 #include "app/arrival.h"
-#include "app/visits.h"
-#include "base/metric.h"
 #include "loop/wheel.h"
+
+struct hl_counter;
+struct hl_visits;
 
 #define HL_OUTPUT_LINES   5000
 #define HL_OUTPUT_BYTES   (UINT64_C(16) << 20)

@@ -11,9 +11,11 @@
 #include "app/pool_group.h"
 #include "base/list.h"
 #include "base/slab.h"
-#include "config/config.h"
-#include "loop/mailbox.h"
 #include "loop/wheel.h"
+
+struct hl_app_url;
+struct hl_mailbox;
+struct hl_msg;
 
 /* A request that cannot be sent twice (a body, a method that is not idempotent) takes a kept
  * connection only if it was idle for less than this: servers close idle connections after 2 s

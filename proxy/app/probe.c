@@ -5,7 +5,10 @@
 
 #include <stdlib.h>
 
+#include "config/choice.h"
+#include "config/config.h"
 #include "http/message.h"
+#include "net/stream.h"
 
 #define HEAD_MAX 16384
 

@@ -3,9 +3,11 @@
 #ifndef HL_APP_PROBE_H
 #define HL_APP_PROBE_H
 
+#include <uv.h>
+
 #include "app/cause.h"
-#include "config/config.h"
-#include "net/stream.h"
+
+struct sockaddr;
 
 struct hl_probe;
 

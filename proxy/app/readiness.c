@@ -8,7 +8,11 @@
 
 #include <string.h>
 
+#include "app/gate.h"
+#include "app/pool_group.h"
+#include "app/probe.h"
 #include "base/log.h"
+#include "config/config.h"
 
 #define CHECK_NOT_READY_MS 100
 #define CHECK_READY_MS     1000

@@ -15,12 +15,14 @@
 #include <stdatomic.h>
 #include <uv.h>
 
+#include "app/cause.h"
 #include "app/host.h"
 #include "app/occupant.h"
-#include "app/pool.h"
-#include "app/probe.h"
-#include "config/config.h"
 #include "loop/wheel.h"
+
+struct hl_config;
+struct hl_pool_group;
+struct hl_reader;
 
 #define HL_READINESS_SAID 8
 

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#include "http/body_check.h"
+#include "base/compiler.h"
+#include "http/json_check.h"
 #include "http/json_string.h"
 
 #define NAME_MAX_BYTES 64

@@ -4,7 +4,10 @@
 #ifndef HL_APP_RECORD_H
 #define HL_APP_RECORD_H
 
+#include "base/id.h"
 #include "base/log.h"
+
+struct hl_str;
 
 #define HL_RECORD_FIELDS 16 /* what is more is left out */
 

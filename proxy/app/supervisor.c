@@ -19,8 +19,11 @@
 
 #include "app/environment.h"
 #include "app/orphan.h"
+#include "app/readiness.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/choice.h"
+#include "config/config.h"
 #include "loop/signal.h"
 
 #define KILL_WAIT_MS 2000 /* for a process in a system call that cannot be broken off */

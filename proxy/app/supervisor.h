@@ -9,8 +9,12 @@
 #include "app/backoff.h"
 #include "app/child.h"
 #include "app/output.h"
-#include "app/readiness.h"
+#include "base/metric.h"
 #include "config/command.h"
+#include "config/user.h"
+
+struct hl_config;
+struct hl_readiness;
 
 #define HL_SUPERVISOR_SIGNALS 5 /* that are passed on */
 

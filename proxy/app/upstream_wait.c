@@ -5,6 +5,7 @@
 #include "app/upstream_wait.h"
 
 #include <string.h>
+#include <uv/unix.h>
 
 #include "app/pool.h"
 #include "app/upstream.h"

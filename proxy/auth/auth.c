@@ -11,11 +11,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "auth/issuer.h"
+#include "auth/jwt.h"
 #include "auth/own_keys.h"
 #include "auth/state.h"
+#include "auth/verify_key.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "config/admin_access.h"
+#include "config/config.h"
+#include "store/account.h"
 
 #define ACCOUNTS_AT_ONCE 200
 #define LATE_PAUSE_S     1

@@ -10,14 +10,15 @@
 #ifndef HL_AUTH_AUTH_H
 #define HL_AUTH_AUTH_H
 
-#include "auth/issuer.h"
-#include "auth/principal.h"
-#include "base/list.h"
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
 #include "base/metric.h"
-#include "config/config.h"
-#include "http/refusal.h"
-#include "loop/mailbox.h"
-#include "store/store.h"
+
+struct hl_config;
+struct hl_id;
+struct hl_store;
 
 struct hl_account; /* store/record.h */
 struct hl_auth;

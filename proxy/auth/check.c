@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "auth/seat.h"
+#include "auth/verify_key.h"
 
 struct hl_check *hl_check_new(struct hl_str token, struct hl_jwt *jwt, struct hl_verify_key *key)
 {

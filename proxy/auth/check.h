@@ -3,9 +3,11 @@
 #define HL_AUTH_CHECK_H
 
 #include "auth/jwt.h"
-#include "auth/verify_key.h"
 #include "loop/mailbox.h"
 #include "loop/slot.h"
+
+struct hl_str;
+struct hl_verify_key;
 
 enum hl_check_result {
     HL_CHECK_OPEN, /* not looked at; the keys may be others now */

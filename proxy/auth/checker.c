@@ -7,9 +7,12 @@
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <syscall.h>
 #include <unistd.h>
 
+#include "auth/check.h"
 #include "auth/verify.h"
+#include "store/op.h"
 
 /* A loop that leaves nothing of a core to others still gives a hundred checks a second at this
  * niceness; at 5 its p99 grew tenfold under a flood (tests/bench/proxy/run.sh flood). */

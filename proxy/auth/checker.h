@@ -6,7 +6,10 @@
 #include <semaphore.h>
 
 #include "auth/lookup.h"
+#include "loop/mailbox.h"
 #include "loop/thread.h"
+
+struct hl_check;
 
 #define HL_CHECKER_THREADS 2
 #define HL_CHECKER_MAX     256 /* signatures that wait, about 0.2 s of work; beyond it 503 */

@@ -3,6 +3,10 @@
  * Not here: whether it is good (seat.c). */
 #include "auth/credential.h"
 
+#include "base/str.h"
+#include "http/field.h"
+#include "http/head.h"
+#include "http/refusal.h"
 #include "http/subprotocol.h"
 
 /* The scheme in any case, and at least one space (RFC 9110 11.1). */

@@ -3,8 +3,11 @@
 #ifndef HL_AUTH_CREDENTIAL_H
 #define HL_AUTH_CREDENTIAL_H
 
-#include "auth/auth.h"
-#include "http/head.h"
+#include <stdbool.h>
+
+struct hl_head;
+struct hl_refusal;
+struct hl_str;
 
 /* The one token of a request. False: `*why` (401 when there is none, 400 when there are several).
  * `token` is a slice of the head. */

@@ -4,7 +4,6 @@
 #include <mbedtls/sha256.h>
 #include <string.h>
 
-#include "auth/issuer.h"
 #include "base/hex.h"
 
 #define DIGEST_BYTES 8 /* of the issuer's: nobody can choose one that is another's */

@@ -5,14 +5,20 @@
 #include "auth/issuer.h"
 
 #include <inttypes.h>
+#include <mbedtls/bignum.h>
 #include <mbedtls/ecdsa.h>
+#include <mbedtls/ecp.h>
+#include <mbedtls/md.h>
 #include <mbedtls/sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "auth/verify.h"
+#include "auth/jwt.h"
+#include "auth/verify_key.h"
 #include "base/base64.h"
+#include "base/buf.h"
 #include "base/random.h"
+#include "store/store.h"
 
 #define HASH_SIZE 32
 

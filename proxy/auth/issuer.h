@@ -3,10 +3,14 @@
 #ifndef HL_AUTH_ISSUER_H
 #define HL_AUTH_ISSUER_H
 
-#include "auth/verify_key.h"
-#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/err.h"
 #include "base/id.h"
-#include "store/store.h"
+#include "base/str.h"
+#include "store/record.h"
+
+struct hl_buf;
+struct hl_store;
 
 /* What a token says. */
 struct hl_grant {

@@ -4,7 +4,10 @@
  * curve, a modulus of 2,048 to 4,096 bits. */
 #include "auth/jwks.h"
 
+#include "auth/jwt.h"
+#include "auth/key_set.h"
 #include "auth/verify.h"
+#include "auth/verify_key.h"
 #include "base/base64.h"
 
 #define RSA_LEAST (2048 / 8)

@@ -2,7 +2,11 @@
 #ifndef HL_AUTH_JWKS_H
 #define HL_AUTH_JWKS_H
 
-#include "auth/key_set.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_key_list;
+struct hl_str;
 
 #define HL_JWKS_MAX (256 * 1024) /* bytes of a set */
 

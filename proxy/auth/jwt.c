@@ -7,7 +7,6 @@
 #include "auth/jwt.h"
 
 #include "base/base64.h"
-#include "base/buf.h"
 
 static const char *const alg_texts[] = {
 #define X(name, text) [HL_ALG_##name] = text,

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/compiler.h"
 #include "base/str.h"
 #include "http/refusal.h"
 

@@ -5,6 +5,7 @@
  * a part in it. */
 #include "auth/key_fetch.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "dns/pin.h"
 #include "http/url.h"

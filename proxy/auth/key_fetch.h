@@ -4,9 +4,11 @@
 
 #include <curl/curl.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
-#include "base/buf.h"
-#include "dns/resolver.h"
+struct hl_buf;
+struct hl_resolver;
+struct hl_str;
 
 #define HL_KEY_FETCH_MS (10 * 1000) /* it takes no longer */
 

@@ -10,13 +10,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "auth/check.h"
+#include "auth/key_set.h"
+#include "auth/registry.h"
 #include "auth/seat.h"
 #include "auth/jwks.h"
 #include "auth/key_fetch.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "http/url.h"
+#include "store/account.h"
 
 #define ASK_AGAIN_MS  (30 * 1000)
 #define URL_EVERY_MS  (5 * 60 * 1000)

@@ -6,11 +6,14 @@
 #include <curl/curl.h>
 #include <sys/stat.h>
 
-#include "auth/check.h"
-#include "auth/registry.h"
+#include "base/compiler.h"
+#include "base/err.h"
 #include "base/metric.h"
 #include "dns/resolver.h"
+#include "loop/mailbox.h"
 #include "loop/thread.h"
+
+struct hl_check;
 
 #define HL_KEEPER_PARKED_MAX 64
 

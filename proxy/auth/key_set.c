@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "auth/jwt.h"
+#include "auth/verify_key.h"
+
 void hl_key_list_fini(struct hl_key_list *list)
 {
     for (size_t i = 0; i < list->n; i++)

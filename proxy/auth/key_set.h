@@ -3,8 +3,10 @@
 #ifndef HL_AUTH_KEY_SET_H
 #define HL_AUTH_KEY_SET_H
 
-#include "auth/verify_key.h"
-#include "base/err.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct hl_jwt;
 
 /* Where keys come from: each is replaced as a whole. */
 enum hl_key_source { HL_KEYS_OWN, HL_KEYS_SECRET, HL_KEYS_FILE, HL_KEYS_URL, HL_KEYS_SOURCE_COUNT };

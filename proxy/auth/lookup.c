@@ -5,7 +5,11 @@
 
 #include <stdlib.h>
 
+#include "auth/check.h"
 #include "auth/claims.h"
+#include "auth/registry.h"
+#include "auth/verify_key.h"
+#include "store/account.h"
 
 struct lookup {
     struct hl_list_accounts list;

@@ -4,9 +4,11 @@
 #ifndef HL_AUTH_LOOKUP_H
 #define HL_AUTH_LOOKUP_H
 
-#include "auth/check.h"
-#include "auth/registry.h"
-#include "store/store.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hl_check;
+struct hl_msg;
 
 #define HL_LOOKUPS_MAX 64 /* questions under way; beyond it nobody can say */
 

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/issuer.h"
+#include "auth/key_set.h"
+#include "auth/registry.h"
+#include "auth/verify_key.h"
 #include "base/log.h"
 #include "store/account.h"
 

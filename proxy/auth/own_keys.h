@@ -3,8 +3,12 @@
 #ifndef HL_AUTH_OWN_KEYS_H
 #define HL_AUTH_OWN_KEYS_H
 
-#include "auth/issuer.h"
-#include "auth/registry.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_issuer;
+struct hl_registry;
+struct hl_store;
 
 /* Reads what the store has just now, into the registry. After an error those stay that were there. Any
  * thread that may block. */

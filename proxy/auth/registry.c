@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/assert.h"
+#include "store/account.h"
 
 enum hl_err hl_registry_init(struct hl_registry *registry)
 {

@@ -10,8 +10,10 @@
 
 #include "auth/key_set.h"
 #include "store/quota.h"
-#include "store/account.h"
 #include "base/id_map.h"
+
+struct hl_account_use;
+struct hl_limits;
 
 /* A service account. It stays until the registry goes. */
 struct hl_known_account {

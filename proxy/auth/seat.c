@@ -8,13 +8,16 @@
 
 #include <stdlib.h>
 
+#include "auth/check.h"
 #include "auth/identity.h"
 #include "auth/state.h"
 #include "auth/token_cache.h"
+#include "auth/verify_key.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/siphash.h"
+#include "config/config.h"
 
 #define BAD_PLACES   1024
 #define USE_NOTED_MS (60 * 1000)

@@ -3,8 +3,15 @@
 #ifndef HL_AUTH_SEAT_H
 #define HL_AUTH_SEAT_H
 
-#include "auth/auth.h"
 #include "base/list.h"
+#include "base/metric.h"
+
+struct hl_auth;
+struct hl_mailbox;
+struct hl_msg;
+struct hl_principal;
+struct hl_refusal;
+struct hl_str;
 
 struct hl_auth_seat;
 

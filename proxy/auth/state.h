@@ -4,7 +4,6 @@
 
 #include <semaphore.h>
 
-#include "auth/auth.h"
 #include "auth/checker.h"
 #include "auth/claims.h"
 #include "auth/key_keeper.h"

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "auth/verify_key.h"
 #include "base/random.h"
 
 #define SHORTEST 32 /* no signature is shorter */

@@ -2,8 +2,10 @@
 #ifndef HL_AUTH_TOKEN_CACHE_H
 #define HL_AUTH_TOKEN_CACHE_H
 
-#include "auth/auth.h"
-#include "auth/registry.h"
+#include "auth/principal.h"
+
+struct hl_str;
+struct hl_verify_key;
 
 #define HL_TOKEN_CACHE_SETS  1024
 #define HL_TOKEN_CACHE_WAYS  4

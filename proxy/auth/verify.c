@@ -4,10 +4,15 @@
  * RSA signature as long as its modulus, a MAC of 32 bytes. Whatever fails is a bad signature. */
 #include "auth/verify.h"
 
+#include <mbedtls/bignum.h>
 #include <mbedtls/ecdsa.h>
+#include <mbedtls/ecp.h>
 #include <mbedtls/md.h>
 #include <mbedtls/rsa.h>
 #include <mbedtls/sha256.h>
+
+#include "auth/jwt.h"
+#include "auth/verify_key.h"
 
 #define HASH_SIZE 32
 

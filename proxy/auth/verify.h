@@ -2,7 +2,11 @@
 #ifndef HL_AUTH_VERIFY_H
 #define HL_AUTH_VERIFY_H
 
-#include "auth/verify_key.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hl_jwt;
+struct hl_verify_key;
 
 /* `jwt` was read from a token, and its algorithm is the key's. About 1.4 ms for ES256, 0.1 for RS256:
  * not on a worker's loop. Any thread. */

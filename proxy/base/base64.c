@@ -2,6 +2,8 @@
  * not a key); decoding a key compares, it does not look up. */
 #include "base/base64.h"
 
+#include "base/str.h"
+
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 size_t hl_base64_encode(char *out, const void *p, size_t n)

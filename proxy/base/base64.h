@@ -3,7 +3,10 @@
 #ifndef HL_BASE_BASE64_H
 #define HL_BASE_BASE64_H
 
-#include "base/str.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct hl_str;
 
 /* The length of `n` encoded bytes, padding included. */
 static inline uint64_t hl_base64_size(uint64_t n)

@@ -3,6 +3,8 @@
 #ifndef HL_BASE_BUF_H
 #define HL_BASE_BUF_H
 
+#include "base/compiler.h"
+#include "base/err.h"
 #include "base/str.h"
 
 struct hl_buf {

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/assert.h"
+#include "base/str.h"
 
 static struct timespec read_clock(clockid_t id)
 {

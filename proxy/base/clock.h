@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/str.h"
+struct hl_str;
 
 uint64_t hl_clock_mono_ms(void); /* CLOCK_MONOTONIC */
 uint64_t hl_clock_mono_us(void);

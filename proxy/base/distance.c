@@ -1,6 +1,8 @@
 /* distance.c - names by their distance. Pure. */
 #include "base/distance.h"
 
+#include "base/str.h"
+
 static unsigned least_of(unsigned a, unsigned b, unsigned c)
 {
     unsigned least = a < b ? a : b;

@@ -2,7 +2,7 @@
 #ifndef HL_BASE_DISTANCE_H
 #define HL_BASE_DISTANCE_H
 
-#include "base/str.h"
+struct hl_str;
 
 #define HL_DISTANCE_MAX 64
 

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/hex.h"
 #include "base/random.h"
+#include "base/str.h"
 
 #define COUNTER_MAX  0x0fff
 #define COUNTER_SEED 0x07ff /* top bit clear: at least 2048 ids before a millisecond overflows */

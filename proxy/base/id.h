@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/str.h"
+struct hl_str;
 
 struct hl_id {
     uint8_t b[16];

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "base/compiler.h"
 #include "base/err.h"
 #include "base/id.h"
 

@@ -3,8 +3,7 @@
 #define HL_BASE_LIST_H
 
 #include <stdbool.h>
-
-#include "base/compiler.h"
+#include <stddef.h>
 
 struct hl_list {
     struct hl_list *next, *prev;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/log_sink.h"
 #include "base/utf8.h"
 

@@ -13,8 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/id.h"
 #include "base/str.h"
+
+struct hl_id;
 
 #define HL_LOG_LINE_MAX 4096 /* bytes of a whole line, its newline included */
 

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#include "base/buf.h"
+
 #define POWER_OF_TEN(us) us, us * 5 / 2, us * 5
 
 const uint64_t hl_histogram_bound[HL_HISTOGRAM_BUCKETS] = {POWER_OF_TEN(UINT64_C(100)),

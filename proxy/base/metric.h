@@ -8,7 +8,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
 
 struct hl_counter {
     _Atomic uint64_t v;

@@ -2,6 +2,7 @@
 #include "base/priority.h"
 
 #include "base/assert.h"
+#include "base/str.h"
 
 static const char *const texts[] = {
 #define X(name, text) text,

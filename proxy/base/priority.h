@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "base/str.h"
+
+struct hl_str;
 
 /* Highest first. */
 #define HL_PRIORITY_MAP(X)                                                                         \

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/random.h>
+#include <sys/types.h>
 
 #include "base/assert.h"
 

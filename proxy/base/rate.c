@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/str.h"
+
 #define COUNT_BITS 24
 #define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
 

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "base/str.h"
+
+struct hl_str;
 
 #define HL_RATE_MAX  10000000
 #define HL_RATE_TEXT 16

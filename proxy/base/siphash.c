@@ -1,6 +1,8 @@
 /* siphash.c - SipHash-2-4. Any thread; no state. */
 #include "base/siphash.h"
 
+#include "base/str.h"
+
 static inline uint64_t rotate(uint64_t v, unsigned bits)
 {
     return v << bits | v >> (64 - bits);

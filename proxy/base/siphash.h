@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/str.h"
+struct hl_str;
 
 uint64_t hl_siphash(const uint64_t key[2], struct hl_str text);
 

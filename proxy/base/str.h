@@ -7,9 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/compiler.h"
-#include "base/err.h"
-
 struct hl_str {
     const char *p;
     size_t n;

@@ -1,6 +1,8 @@
 /* utf8.c - reading UTF-8 one character at a time. Pure. */
 #include "base/utf8.h"
 
+#include "base/str.h"
+
 size_t hl_utf8_decode(const char *p, size_t n, uint32_t *code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

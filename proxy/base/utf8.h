@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/str.h"
+struct hl_str;
 
 /* The length in bytes of the character at `p` and its code point, or 0 if the first of the `n`
  * bytes begins no well-formed one (Unicode 15 table 3-7: no overlong forms, no surrogates, nothing

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "store/body_file.h"
+#include "store/record.h"
 
 #define PIECE_SIZE (64 * 1024)
 

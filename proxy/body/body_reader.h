@@ -5,7 +5,11 @@
 
 #include <uv.h>
 
-#include "store/record.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct hl_body;
 
 struct hl_body_reader;
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "body/follow_desk.h"
 #include "body/journals.h"
 
 static struct hl_desk_tap *make(struct hl_follow_desk *desk, const struct hl_id *run_id)

@@ -2,8 +2,10 @@
 #ifndef HL_BODY_DESK_TAP_H
 #define HL_BODY_DESK_TAP_H
 
-#include "body/follow_desk.h"
+#include "base/id.h"
 #include "body/journal.h"
+
+struct hl_follow_desk;
 
 struct hl_desk_tap {
     struct hl_journal_tap tap;

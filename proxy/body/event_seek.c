@@ -1,6 +1,7 @@
 /* event_seek.c - see event_seek.h. */
 #include "body/event_seek.h"
 
+#include "base/compiler.h"
 #include "http/byte.h"
 
 /* More digits than fit are a number all the same, beyond any that there is. */

@@ -5,6 +5,7 @@
 
 #include "body/journals.h"
 #include "http/event_id.h"
+#include "store/record.h"
 
 /* What was granted, and found out, by whoever looked at the request. */
 struct hl_follow {

@@ -5,6 +5,9 @@
  * (follow_journal.c, follow_store.c). */
 #include "body/follow_cursor.h"
 
+#include "body/follow.h"
+#include "body/follow_writer.h"
+
 static struct hl_str wanted(const struct hl_follow_cursor *c)
 {
     return (struct hl_str){c->grant->wanted, c->grant->wanted_n};

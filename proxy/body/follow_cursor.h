@@ -4,7 +4,9 @@
 #define HL_BODY_FOLLOW_CURSOR_H
 
 #include "body/event_seek.h"
-#include "body/follow_writer.h"
+#include "store/record.h"
+
+struct hl_str;
 
 struct hl_follow_cursor {
     struct hl_follow_writer *writer;

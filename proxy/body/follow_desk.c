@@ -9,6 +9,8 @@
 #include "body/desk_tap.h"
 #include "body/follower.h"
 #include "body/follower_parts.h"
+#include "net/stream.h"
+#include "store/question.h"
 
 #define TURN_MAX 32 /* followers that are served before the loop has another turn */
 

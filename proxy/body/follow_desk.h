@@ -10,7 +10,6 @@
 #include "body/relay_name.h"
 #include "loop/mailbox.h"
 #include "loop/slot.h"
-#include "net/stream.h"
 
 #define HL_FOLLOW_READ (8 * 1024) /* of what is in a journal's memory */
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "body/desk_tap.h"
+#include "body/follow_desk.h"
 #include "body/follower_parts.h"
 
 #define PROGRESS_MS   500

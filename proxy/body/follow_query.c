@@ -7,6 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
+#include "base/id.h"
+#include "body/follow.h"
+#include "body/follow_clock.h"
+#include "loop/mailbox.h"
+#include "store/claim.h"
+#include "store/question.h"
+#include "store/store.h"
+
 #define POLL_MS   1000
 #define ASK_BYTES (16 * 1024)
 

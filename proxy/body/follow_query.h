@@ -3,9 +3,11 @@
 #ifndef HL_BODY_FOLLOW_QUERY_H
 #define HL_BODY_FOLLOW_QUERY_H
 
-#include "body/follow.h"
-#include "body/follow_clock.h"
-#include "store/question.h"
+#include <stdbool.h>
+
+#include "loop/slot.h"
+
+struct hl_watch;
 
 struct hl_follow_query {
     struct hl_store *store;

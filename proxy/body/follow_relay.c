@@ -4,8 +4,10 @@
  * Not here: the connection to the other (relay.c). */
 #include "body/follow_relay.h"
 
+#include "body/follow_desk.h"
 #include "body/follower_parts.h"
 #include "body/relay.h"
+#include "store/question.h"
 
 /* What it has gone through is where it was: from the store, as far as that has it. */
 static void leave(struct hl_follower *f)

@@ -10,6 +10,8 @@
 #include "body/follow_relay.h"
 #include "body/follower_parts.h"
 #include "http/edit.h"
+#include "store/attempt_log.h"
+#include "store/question.h"
 
 #define LATE_ASKS 3 /* for an id, after which nothing like it is taken to be there */
 

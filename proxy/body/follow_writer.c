@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "body/follow_clock.h"
 #include "http/sse.h"
 
 #define EVENT_TEXT 256

@@ -4,8 +4,9 @@
 #define HL_BODY_FOLLOW_WRITER_H
 
 #include "body/follow.h"
-#include "body/follow_clock.h"
 #include "http/chunked.h"
+
+struct hl_str;
 
 #define HL_FOLLOW_WRITE (12 * 1024) /* of the stream, with ids, in one write */
 #define HL_FOLLOW_ROOM  (HL_CHUNK_HEAD_MAX + HL_FOLLOW_WRITE + 64)

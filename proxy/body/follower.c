@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "body/desk_tap.h"
+#include "body/follow_desk.h"
 #include "body/follow_journal.h"
 #include "body/follow_store.h"
 #include "body/follower_parts.h"

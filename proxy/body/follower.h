@@ -6,7 +6,10 @@
 #ifndef HL_BODY_FOLLOWER_H
 #define HL_BODY_FOLLOWER_H
 
-#include "body/follow.h"
+#include <stdbool.h>
+
+struct hl_follow;
+struct hl_follower_events;
 
 struct hl_follow_desk;
 struct hl_follower;

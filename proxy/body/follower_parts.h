@@ -5,7 +5,6 @@
 
 #include "body/follow_clock.h"
 #include "body/follow_cursor.h"
-#include "body/follow_desk.h"
 #include "body/follow_query.h"
 #include "body/follow_writer.h"
 

@@ -11,9 +11,13 @@
 
 #include <pthread.h>
 
+#include "base/compiler.h"
+#include "base/id.h"
 #include "base/list.h"
 #include "loop/mailbox.h"
-#include "store/store.h"
+#include "store/notice.h"
+
+struct hl_str;
 
 #define HL_JOURNAL_TAIL     (64 * 1024)
 #define HL_JOURNAL_PROGRESS HL_PROGRESS_MAX /* the longest JSON */

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "body/journal.h"
 #include "body/journals.h"
 
 #define PIECE (16 * 1024)

@@ -5,7 +5,9 @@
 
 #include <uv.h>
 
-#include "body/journal.h"
+#include "base/str.h"
+
+struct hl_journal;
 
 struct hl_journal_reading;
 

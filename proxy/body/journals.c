@@ -7,6 +7,8 @@
 
 #include "base/random.h"
 #include "base/siphash.h"
+#include "base/str.h"
+#include "body/journal.h"
 #include "store/lane.h"
 
 #define SHARE 4 /* a subject has this part of all places at the most */

@@ -6,8 +6,15 @@
 #ifndef HL_BODY_JOURNALS_H
 #define HL_BODY_JOURNALS_H
 
+#include <pthread.h>
+
 #include "base/id_map.h"
-#include "body/journal.h"
+#include "base/list.h"
+
+struct hl_journal;
+struct hl_journal_tap;
+struct hl_mailbox;
+struct hl_str;
 
 #define HL_FOLLOWERS_OF_RUN 100
 

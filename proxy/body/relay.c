@@ -10,9 +10,12 @@
 
 #include "base/clock.h"
 #include "base/hex.h"
-#include "base/log.h"
+#include "base/list.h"
+#include "body/relay_name.h"
 #include "http/message.h"
 #include "http/url.h"
+#include "loop/wheel.h"
+#include "net/stream.h"
 #include "store/relay_pass.h"
 
 #define CONNECT_MS 2000

@@ -3,11 +3,11 @@
 #ifndef HL_BODY_RELAY_H
 #define HL_BODY_RELAY_H
 
+#include <uv.h>
+
 #include "base/id.h"
-#include "body/relay_name.h"
-#include "loop/wheel.h"
-#include "net/stream.h"
-#include "store/store.h"
+#include "base/str.h"
+#include "store/record.h"
 
 struct hl_relay;
 

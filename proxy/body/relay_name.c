@@ -1,8 +1,11 @@
 /* relay_name.c - see relay_name.h. Thread: the loop's. */
 #include "body/relay_name.h"
 
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/compiler.h"
 
 #define GOOD_MS (30 * 1000)
 

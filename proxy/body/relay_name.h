@@ -6,7 +6,6 @@
 #include <uv.h>
 
 #include "base/list.h"
-#include "base/str.h"
 
 #define HL_RELAY_HOST_MAX 255
 

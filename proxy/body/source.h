@@ -5,7 +5,10 @@
 
 #include <uv.h>
 
-#include "store/record.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct hl_body;
 
 struct hl_source;
 

@@ -15,6 +15,8 @@
 #include "base/log.h"
 #include "body/body_writer.h"
 #include "body/journal.h"
+#include "http/body_check.h"
+#include "store/body_file.h"
 
 /* A source is paused when this much waits behind a piece in flight. */
 #define PIECE_SIZE   (64 * 1024)

@@ -8,11 +8,13 @@
 #define HL_BODY_SPOOL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <uv.h>
 
-#include "http/body_check.h"
-#include "store/body_file.h"
-#include "store/record.h"
+#include "base/err.h"
+
+struct hl_body;
+struct hl_id;
 
 /* What the spools of one worker share. */
 struct hl_spool_home {

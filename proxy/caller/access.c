@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/principal.h"
 #include "base/clock.h"
 #include "http/start_line.h"
 

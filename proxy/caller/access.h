@@ -6,7 +6,14 @@
 
 #include "base/clock.h"
 #include "caller/access_line.h"
+#include "caller/callers.h"
 #include "caller/client.h"
+#include "caller/metrics.h"
+#include "config/config.h"
+
+struct hl_head;
+struct hl_id;
+struct hl_str;
 
 struct hl_principal;
 

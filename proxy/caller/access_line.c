@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "http/field.h"
+#include "http/head.h"
 #include "http/target.h"
 
 /* The comma-separated element at the end of `*list`, which is cut off it. */

@@ -4,8 +4,9 @@
 
 #include "auth/claims.h"
 #include "base/id.h"
-#include "http/head.h"
 #include "net/address.h"
+
+struct hl_head;
 
 #define HL_ACCESS_METHOD 32   /* bytes of it; known methods are shorter */
 #define HL_ACCESS_PATH   4096 /* a log line has no room for more */

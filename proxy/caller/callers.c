@@ -11,6 +11,8 @@
 
 #include "base/log.h"
 #include "caller/client.h"
+#include "config/config.h"
+#include "net/listener.h"
 
 #define SPARES        16 /* connections beyond a worker's share of HOOKLINE_MAX_CONNECTIONS */
 #define NOTE_AGAIN_MS 60000

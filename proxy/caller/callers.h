@@ -4,12 +4,10 @@
 
 #include "base/slab.h"
 #include "caller/departure.h"
-#include "caller/metrics.h"
-#include "caller/trouble.h"
-#include "config/config.h"
+#include "http/head.h"
 #include "http/message.h"
-#include "net/listener.h"
-#include "net/stream.h"
+
+struct hl_listener;
 
 struct hl_client;
 

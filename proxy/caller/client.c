@@ -8,11 +8,13 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "caller/access.h"
 #include "caller/client_body.h"
 #include "caller/deadline.h"
 #include "caller/departure.h"
+#include "caller/taker.h"
+#include "caller/trouble.h"
+#include "http/problem.h"
 
 #define FIRST_HEAD_MS   1000 /* a new connection may still send its request while we end */
 #define ANSWER_MAX      4096

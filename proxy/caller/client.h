@@ -4,12 +4,20 @@
 #define HL_CALLER_CLIENT_H
 
 #include "auth/seat.h"
-#include "caller/access_line.h"
-#include "caller/callers.h"
-#include "caller/taker.h"
-#include "http/problem.h"
+#include "base/buf.h"
+#include "caller/metrics.h"
+#include "http/cors.h"
+#include "http/message.h"
+#include "loop/wheel.h"
+#include "net/address.h"
 #include "net/linger.h"
 #include "net/stall.h"
+#include "net/stream.h"
+
+struct hl_answer;
+struct hl_refusal;
+struct hl_str;
+struct hl_taker;
 
 /* Between calls, and once a call was answered, `taker` is the one that takes nothing. */
 enum hl_client_state {

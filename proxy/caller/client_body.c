@@ -5,6 +5,10 @@
  * Not here: reading the connection and what follows a fault (client.c). */
 #include "caller/client_body.h"
 
+#include "base/str.h"
+#include "caller/client.h"
+#include "caller/taker.h"
+
 #define LONG_BODY (256 * 1024) /* bodies beyond this are passed on in larger pieces */
 
 static void give_body(struct hl_client *c, struct hl_str data)

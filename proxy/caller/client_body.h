@@ -2,7 +2,10 @@
 #ifndef HL_CALLER_CLIENT_BODY_H
 #define HL_CALLER_CLIENT_BODY_H
 
-#include "caller/client.h"
+#include <stddef.h>
+
+struct hl_client;
+struct hl_refusal;
 
 /* Gives body bytes to the taker as long as it has room. Returns how many were used; all of them with
  * a fault: the call cannot go on then. `fault->status` stays 0 without one. */

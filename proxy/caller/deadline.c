@@ -4,7 +4,9 @@
  * Not here: what becomes of a connection whose deadline has passed (client.c). */
 #include "caller/deadline.h"
 
+#include "caller/callers.h"
 #include "caller/client.h"
+#include "config/config.h"
 
 #define SPARE_MS 1000
 

@@ -6,6 +6,7 @@
 #include "caller/departure.h"
 
 #include "caller/client.h"
+#include "caller/taker.h"
 
 #define LOOK_MS 500
 

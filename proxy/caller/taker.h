@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "http/refusal.h"
+
+struct hl_refusal;
 
 /* `owner` is what was named with the table in hl_client_give_to. None of the functions is NULL. */
 struct hl_taker {

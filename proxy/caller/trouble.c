@@ -7,7 +7,9 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/log.h"
+#include "http/refusal.h"
 
 #define SECOND_MS 1000
 

@@ -3,8 +3,6 @@
 #ifndef HL_CALLER_TROUBLE_H
 #define HL_CALLER_TROUBLE_H
 
-#include "base/id.h"
-#include "http/refusal.h"
 #include "loop/wheel.h"
 
 #define HL_TROUBLE_KINDS  8   /* in one second; of what is beyond only the number is said */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/distance.h"
+#include "cli/cli.h"
 #include "cli/synopsis.h"
 #include "config/value.h"
 

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/cli.h"
+#include "base/compiler.h"
+
+struct hl_cli;
 
 /* How often an option may be given that may be given more than once. */
 #define HL_CLI_TEXTS_MAX 16

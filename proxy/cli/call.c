@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/fetch.h"
 #include "cli/outcome.h"
 #include "cli/remote.h"

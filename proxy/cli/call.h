@@ -3,7 +3,7 @@
 #ifndef HL_CLI_CALL_H
 #define HL_CLI_CALL_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_call(const struct hl_cli *cli);
 int hl_cli_runs_send(const struct hl_cli *cli);

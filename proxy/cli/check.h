@@ -2,7 +2,7 @@
 #ifndef HL_CLI_CHECK_H
 #define HL_CLI_CHECK_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 /* Could it start? Returns the exit status. */
 int hl_cli_config_check(const struct hl_cli *cli);

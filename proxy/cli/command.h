@@ -2,7 +2,7 @@
 #ifndef HL_CLI_COMMAND_H
 #define HL_CLI_COMMAND_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 /* Finds the command that `argv` names and runs it; no word at all, or `serve`, calls `serve`.
  * Returns the exit status. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/synopsis.h"
 
 /* ---- words ---- */

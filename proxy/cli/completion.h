@@ -3,7 +3,7 @@
 #ifndef HL_CLI_COMPLETION_H
 #define HL_CLI_COMPLETION_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_completion(const struct hl_cli *cli);
 

@@ -1,7 +1,11 @@
 /* config.c - `hookline config show` and `table`. */
 #include "cli/config.h"
 
+#include "base/buf.h"
+#include "cli/cli.h"
 #include "cli/settings.h"
+#include "config/config.h"
+#include "config/option.h"
 #include "config/option_value.h"
 
 static int show_option(

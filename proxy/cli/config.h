@@ -2,7 +2,7 @@
 #ifndef HL_CLI_CONFIG_H
 #define HL_CLI_CONFIG_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_config_show(const struct hl_cli *cli);  /* the settings in effect, secrets masked */
 int hl_cli_config_table(const struct hl_cli *cli); /* all settings as a Markdown table */

@@ -4,6 +4,7 @@
 #include "cli/dashboard.h"
 
 #include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/session.h"
 #include "cli/target.h"
 

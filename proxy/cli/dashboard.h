@@ -2,7 +2,7 @@
 #ifndef HL_CLI_DASHBOARD_H
 #define HL_CLI_DASHBOARD_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_dashboard(const struct hl_cli *cli);
 

@@ -2,9 +2,13 @@
  * Not here: sending them again (redeliver.c), one as a story (story.c). */
 #include "cli/deliveries.h"
 
+#include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/delivery_table.h"
 #include "cli/lookup.h"
+#include "cli/session.h"
 #include "cli/story.h"
+#include "cli/table.h"
 #include "cli/wish.h"
 
 static void add_row(void *table, json_t *delivery)

@@ -2,7 +2,7 @@
 #ifndef HL_CLI_DELIVERIES_H
 #define HL_CLI_DELIVERIES_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_deliveries_list(const struct hl_cli *cli);
 int hl_cli_deliveries_show(const struct hl_cli *cli);

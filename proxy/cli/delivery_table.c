@@ -1,6 +1,9 @@
 /* delivery_table.c - webhooks as rows: where each goes, how it stands, what its newest attempt met. */
 #include "cli/delivery_table.h"
 
+#include "base/compiler.h"
+#include "cli/table.h"
+
 /* Why one did not arrive stands under ERROR, a status too: STATUS can go before that. */
 static const struct hl_cli_column columns[] = {{"DELIVERY", HL_CLI_ID, 0},
     {"RUN", HL_CLI_RUN_ID, 7}, {"APP", HL_CLI_TEXT, 4}, {"STATE", HL_CLI_PLAIN, 0},

@@ -2,7 +2,10 @@
 #ifndef HL_CLI_DELIVERY_TABLE_H
 #define HL_CLI_DELIVERY_TABLE_H
 
-#include "cli/table.h"
+#include <jansson.h>
+#include <stdio.h>
+
+struct hl_cli_table;
 
 void hl_cli_delivery_table_init(struct hl_cli_table *table, FILE *out);
 void hl_cli_delivery_table_add(struct hl_cli_table *table, const json_t *delivery);

@@ -2,7 +2,11 @@
  * not answer, and what waits for them. */
 #include "cli/destinations.h"
 
+#include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/delivery_table.h"
+#include "cli/session.h"
+#include "cli/table.h"
 #include "cli/wish.h"
 
 #define ALL 1000000

@@ -2,7 +2,7 @@
 #ifndef HL_CLI_DESTINATIONS_H
 #define HL_CLI_DESTINATIONS_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_deliveries_destinations(const struct hl_cli *cli);
 

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "cli/argument.h"
 #include "dev/dev.h"
+#include "cli/cli.h"
 #include "dev/receiver.h"
 #include "http/url.h"
 

@@ -3,8 +3,11 @@
 #include "cli/fetch.h"
 
 #include <curl/curl.h>
+#include <curl/system.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli/cli.h"
 
 #define CONNECT_MS 10000L
 

@@ -3,8 +3,10 @@
 #ifndef HL_CLI_FETCH_H
 #define HL_CLI_FETCH_H
 
-#include "base/buf.h"
-#include "cli/cli.h"
+#include "base/compiler.h"
+#include "base/str.h"
+
+struct hl_cli;
 
 struct hl_cli_fetch {
     /* what is asked; borrowed */

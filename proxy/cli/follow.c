@@ -8,8 +8,11 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "cli/cli.h"
 #include "cli/screen.h"
+#include "cli/session.h"
 #include "cli/table.h"
+#include "cli/wish.h"
 
 #define SEEN_MAX  1024  /* runs that are known; an older one that changes is printed once more */
 #define BEGIN_MAX 10    /* lines to begin with, unless --limit says */

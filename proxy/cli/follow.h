@@ -2,7 +2,9 @@
 #ifndef HL_CLI_FOLLOW_H
 #define HL_CLI_FOLLOW_H
 
-#include "cli/wish.h"
+struct hl_cli;
+struct hl_cli_session;
+struct hl_cli_wish;
 
 /* Begins with the newest that there are, the oldest of them first. Returns when the sidecar cannot be
  * asked any more, or nobody reads: it has said so, and the status is for exiting. */

@@ -4,8 +4,12 @@
 
 #include <errno.h>
 
+#include "base/buf.h"
+#include "cli/cli.h"
 #include "cli/settings.h"
 #include "cli/socket.h"
+#include "config/choice.h"
+#include "config/config.h"
 #include "net/address.h"
 
 #define DEADLINE_MS 3000

@@ -2,7 +2,7 @@
 #ifndef HL_CLI_HEALTH_H
 #define HL_CLI_HEALTH_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_health(const struct hl_cli *cli);
 

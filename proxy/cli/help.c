@@ -4,8 +4,11 @@
 
 #include <string.h>
 
+#include "base/buf.h"
+#include "cli/cli.h"
 #include "cli/paragraph.h"
 #include "cli/synopsis.h"
+#include "config/option.h"
 #include "config/option_value.h"
 
 #define COMMAND_WIDTH 24

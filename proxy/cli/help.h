@@ -3,7 +3,9 @@
 #ifndef HL_CLI_HELP_H
 #define HL_CLI_HELP_H
 
-#include "cli/cli.h"
+#include <stdbool.h>
+
+struct hl_cli;
 
 int hl_cli_help(const struct hl_cli *cli);       /* the commands, and the settings */
 int hl_cli_help_short(const struct hl_cli *cli); /* the commands */

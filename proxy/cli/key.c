@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "base/random.h"
+#include "cli/cli.h"
 #include "store/key.h"
 
 int hl_cli_key_create(const struct hl_cli *cli)

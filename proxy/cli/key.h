@@ -2,7 +2,7 @@
 #ifndef HL_CLI_KEY_H
 #define HL_CLI_KEY_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_key_create(const struct hl_cli *cli);
 

@@ -6,6 +6,9 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "cli/argument.h"
+#include "cli/cli.h"
+#include "cli/session.h"
 #include "cli/table.h"
 #include "cli/target.h"
 

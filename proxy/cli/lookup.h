@@ -2,9 +2,14 @@
 #ifndef HL_CLI_LOOKUP_H
 #define HL_CLI_LOOKUP_H
 
+#include <jansson.h>
+
+#include "base/compiler.h"
 #include "base/id.h"
-#include "cli/argument.h"
-#include "cli/session.h"
+
+struct hl_cli;
+struct hl_cli_option;
+struct hl_cli_session;
 
 enum hl_cli_thing { HL_CLI_RUN, HL_CLI_DELIVERY, HL_CLI_ACCOUNT };
 

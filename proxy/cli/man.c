@@ -2,9 +2,11 @@
  * settings by name. */
 #include "cli/man.h"
 
+#include "base/compiler.h"
 #include "base/utf8.h"
+#include "cli/cli.h"
 #include "cli/synopsis.h"
-#include "config/option_value.h"
+#include "config/option.h"
 
 /* Text of ours in a line of its own: what roff would take for its own is escaped. */
 static void print_text(FILE *out, struct hl_str text)

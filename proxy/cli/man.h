@@ -2,7 +2,7 @@
 #ifndef HL_CLI_MAN_H
 #define HL_CLI_MAN_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_man(const struct hl_cli *cli);
 

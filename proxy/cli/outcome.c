@@ -9,8 +9,10 @@
 
 #include "base/clock.h"
 #include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/lookup.h"
 #include "cli/screen.h"
+#include "cli/session.h"
 #include "cli/table.h"
 #include "cli/target.h"
 #include "config/value.h"

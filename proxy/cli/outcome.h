@@ -3,7 +3,14 @@
 #ifndef HL_CLI_OUTCOME_H
 #define HL_CLI_OUTCOME_H
 
-#include "cli/session.h"
+#include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/compiler.h"
+
+struct hl_cli;
+struct hl_cli_session;
 
 int hl_cli_runs_result(const struct hl_cli *cli);
 int hl_cli_runs_logs(const struct hl_cli *cli);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "base/utf8.h"
 
 struct paragraph {

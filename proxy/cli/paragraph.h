@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#include "base/str.h"
-
 #define HL_CLI_LINE 80
 
 /* A text behind `at` characters that the line has already; those of further lines begin at `indent`. With

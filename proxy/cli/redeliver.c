@@ -5,8 +5,12 @@
 
 #include <unistd.h>
 
+#include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/delivery_table.h"
 #include "cli/lookup.h"
+#include "cli/session.h"
+#include "cli/table.h"
 #include "cli/wish.h"
 #include "store/destination.h"
 

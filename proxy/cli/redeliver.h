@@ -3,7 +3,7 @@
 #ifndef HL_CLI_REDELIVER_H
 #define HL_CLI_REDELIVER_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_runs_redeliver(const struct hl_cli *cli);
 int hl_cli_deliveries_redeliver(const struct hl_cli *cli);

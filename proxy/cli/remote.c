@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/buf.h"
+#include "cli/cli.h"
 #include "cli/fetch.h"
 
 #define LIMIT_MS  60000

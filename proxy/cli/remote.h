@@ -3,8 +3,11 @@
 #ifndef HL_CLI_REMOTE_H
 #define HL_CLI_REMOTE_H
 
-#include "base/buf.h"
-#include "cli/cli.h"
+#include "base/compiler.h"
+
+struct hl_buf;
+struct hl_cli;
+struct hl_str;
 
 struct hl_cli_far {
     char *url;     /* without the last "/"; owned */

@@ -3,8 +3,11 @@
  * `runs send` (call.c), `runs redeliver` (redeliver.c). */
 #include "cli/runs.h"
 
+#include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/follow.h"
 #include "cli/lookup.h"
+#include "cli/session.h"
 #include "cli/table.h"
 #include "cli/wish.h"
 

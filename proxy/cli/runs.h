@@ -2,7 +2,7 @@
 #ifndef HL_CLI_RUNS_H
 #define HL_CLI_RUNS_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_runs_list(const struct hl_cli *cli);
 int hl_cli_runs_cancel(const struct hl_cli *cli);

@@ -11,18 +11,22 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "api/admin.h"
 #include "api/control_path.h"
 #include "api/json.h"
 #include "api/rest.h"
+#include "api/rest_call.h"
 #include "auth/auth.h"
 #include "base/log.h"
 #include "body/body_reader.h"
+#include "cli/cli.h"
 #include "cli/remote.h"
 #include "cli/settings.h"
 #include "cli/socket.h"
+#include "cli/target.h"
+#include "config/config.h"
 #include "http/message.h"
 #include "http/target.h"
+#include "store/store.h"
 
 #define DEADLINE_MS 30000
 #define FOR_EVER_MS (UINT64_C(36500) * 24 * 3600 * 1000)

@@ -7,9 +7,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/buf.h"
-#include "cli/cli.h"
-#include "cli/target.h"
+#include "base/compiler.h"
+
+struct hl_buf;
+struct hl_cli;
+struct hl_cli_target;
 
 struct hl_cli_far;
 struct hl_cli_session;

@@ -2,6 +2,10 @@
  * Not here: what is a setting (config/option.c), `hookline config` (config.c). */
 #include "cli/settings.h"
 
+#include "base/buf.h"
+#include "cli/cli.h"
+#include "config/config.h"
+
 void hl_cli_print_lines(const struct hl_cli *cli, const char *before, struct hl_str lines)
 {
     while (lines.n > 0) {

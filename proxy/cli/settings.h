@@ -2,8 +2,11 @@
 #ifndef HL_CLI_SETTINGS_H
 #define HL_CLI_SETTINGS_H
 
-#include "cli/cli.h"
-#include "config/config.h"
+#include "base/compiler.h"
+
+struct hl_cli;
+struct hl_config;
+struct hl_str;
 
 /* Loads them: problems and warnings go to cli->err, one line each. HL_CLI_OK, or the status to exit
  * with. `*out` is owned by the caller. */

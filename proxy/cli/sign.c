@@ -8,8 +8,12 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/id.h"
+#include "base/str.h"
 #include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/settings.h"
+#include "config/config.h"
 #include "webhook/signature.h"
 
 #define PIECE (64 * 1024)

@@ -2,7 +2,7 @@
 #ifndef HL_CLI_SIGN_H
 #define HL_CLI_SIGN_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_sign(const struct hl_cli *cli);
 int hl_cli_verify(const struct hl_cli *cli);

@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 
 #define PIECE (16 * 1024)

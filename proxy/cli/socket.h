@@ -3,9 +3,13 @@
 #ifndef HL_CLI_SOCKET_H
 #define HL_CLI_SOCKET_H
 
+#include <stdint.h>
 #include <sys/socket.h>
 
-#include "base/buf.h"
+#include "base/compiler.h"
+
+struct hl_buf;
+struct hl_str;
 
 struct hl_cli_socket {
     int fd;            /* -1: not open */

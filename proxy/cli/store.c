@@ -9,8 +9,10 @@
 
 #include "base/log.h"
 #include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/settings.h"
 #include "cli/table.h"
+#include "config/config.h"
 #include "store/import/import.h"
 #include "store/postgres/migrate.h"
 #include "store/postgres/rekey.h"

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "cli/cli.h"
+struct hl_cli;
 
 /* Returns the exit status. */
 int hl_cli_runs_show(const struct hl_cli *cli);

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "store/record.h"
 
 static const char remote_options[] = "[--url URL] [--token-file FILE]";

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "cli/cli.h"
+
+struct hl_cli_command;
 
 struct hl_cli_synopsis_option {
     struct hl_str name;  /* "--since" */

@@ -3,7 +3,6 @@
 #define HL_CLI_TARGET_H
 
 #include "base/buf.h"
-#include "base/id.h"
 
 struct hl_cli_target {
     struct hl_buf text;

@@ -2,7 +2,7 @@
 #ifndef HL_CLI_TOKEN_H
 #define HL_CLI_TOKEN_H
 
-#include "cli/cli.h"
+struct hl_cli;
 
 int hl_cli_token_create(const struct hl_cli *cli);
 int hl_cli_token_list(const struct hl_cli *cli);

@@ -2,10 +2,15 @@
 #ifndef HL_CLI_WISH_H
 #define HL_CLI_WISH_H
 
-#include "cli/argument.h"
-#include "cli/session.h"
-#include "cli/table.h"
-#include "cli/target.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct hl_cli;
+struct hl_cli_session;
+struct hl_cli_table;
 
 #define HL_CLI_LIMIT_DEFAULT 50
 

@@ -3,6 +3,9 @@
  * Not here: whose page a request was sent by (config/own_hosts.c), tokens (auth/). */
 #include "config/admin_access.h"
 
+#include "config/choice.h"
+#include "config/config.h"
+
 static bool is_loopback(const struct hl_listen_address *address)
 {
     struct hl_ip ip;

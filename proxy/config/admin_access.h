@@ -3,7 +3,10 @@
 #ifndef HL_CONFIG_ADMIN_ACCESS_H
 #define HL_CONFIG_ADMIN_ACCESS_H
 
-#include "config/config.h"
+#include <stdbool.h>
+
+struct hl_config;
+struct hl_listen_address;
 
 /* Whoever reaches this address of HOOKLINE_ADMIN_LISTEN is an admin of every project. */
 bool hl_admin_access_is_open(

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "http/body_check.h"
+#include "base/str.h"
+#include "http/json_check.h"
 #include "http/json_string.h"
 
 /* Room for as many words as the text could have, and for their bytes: no escape is shorter than what

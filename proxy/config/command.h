@@ -7,8 +7,10 @@
 
 #include <stdbool.h>
 
+#include "base/compiler.h"
 #include "base/err.h"
-#include "base/str.h"
+
+struct hl_str;
 
 struct hl_command {
     char **argv;   /* owned; ends with NULL, has at least one word */

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "config/nearest.h"
+#include "config/option.h"
 #include "config/option_value.h"
 #include "config/settle.h"
 #include "config/value.h"

@@ -3,9 +3,12 @@
 #include "config/endpoint.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/un.h>
 
+#include "base/buf.h"
+#include "config/choice.h"
 #include "http/authority.h"
 
 static bool split_port(struct hl_str text, struct hl_str *host, uint16_t *port)

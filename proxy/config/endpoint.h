@@ -2,7 +2,12 @@
 #ifndef HL_CONFIG_ENDPOINT_H
 #define HL_CONFIG_ENDPOINT_H
 
-#include "config/config.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_app_url;
+struct hl_listen_list;
+struct hl_str;
 
 /* Comma-separated "address:port", the address of IPv6 in brackets; of names "localhost" alone, which is
  * 127.0.0.1; without an address, ":8080", it is 0.0.0.0. At least one. Port 0 lets the kernel choose. HL_ERR_INVALID, HL_ERR_NOMEM: `out` is empty. */

@@ -1,8 +1,10 @@
 /* host_list.c - the entries of a list of hosts. Any thread. */
 #include "config/host_list.h"
 
+#include "base/str.h"
 #include "config/value.h"
 #include "http/byte.h"
+#include "net/address.h"
 #include "net/guard.h"
 
 #define LONGEST_NAME  253

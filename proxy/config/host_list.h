@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/str.h"
+struct hl_str;
 
 /* Comma-separated names ("hooks.example.com"), names under one ("*.corp.example"), addresses
  * ("10.0.0.5", "[fd00::5]"), or "*" for all. No ports; other wildcards, ranges and other ways to

@@ -6,6 +6,8 @@
 #include "base/assert.h"
 #include "base/compiler.h"
 #include "base/distance.h"
+#include "base/str.h"
+#include "config/option.h"
 
 struct guess {
     const struct hl_option *option;

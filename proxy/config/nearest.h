@@ -2,7 +2,7 @@
 #ifndef HL_CONFIG_NEAREST_H
 #define HL_CONFIG_NEAREST_H
 
-#include "config/option.h"
+struct hl_str;
 
 /* The option whose name differs from `name` in the fewest letters, where words of it that others use stand for
  * ours (RETRIES: ATTEMPTS). Never NULL. */

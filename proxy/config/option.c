@@ -2,7 +2,9 @@
  * A new setting is a field in config.h and a row here; nothing else names it. */
 #include "config/option.h"
 
+#include "base/log.h"
 #include "config/command.h"
+#include "config/config.h"
 #include "config/host_list.h"
 #include "config/own_hosts.h"
 #include "config/postgres_url.h"

@@ -3,7 +3,10 @@
 #ifndef HL_CONFIG_OPTION_H
 #define HL_CONFIG_OPTION_H
 
-#include "config/config.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct hl_buf;
 
 enum hl_option_type {
     HL_OPTION_SWITCH,      /* bool */

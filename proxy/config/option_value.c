@@ -6,7 +6,11 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/buf.h"
+#include "config/choice.h"
+#include "config/config.h"
 #include "config/endpoint.h"
+#include "config/option.h"
 #include "config/origin.h"
 #include "config/value.h"
 

@@ -3,7 +3,13 @@
 #ifndef HL_CONFIG_OPTION_VALUE_H
 #define HL_CONFIG_OPTION_VALUE_H
 
-#include "config/option.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_config;
+struct hl_option;
+struct hl_str;
 
 /* Sets the option's field, which must be empty, from its text. HL_ERR_INVALID: not allowed.
  * HL_ERR_NOMEM. */

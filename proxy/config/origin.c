@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "config/choice.h"
+
 #define LONGEST_ORIGIN 255 /* it is written into every answer */
 #define MOST_ORIGINS   64
 

@@ -2,7 +2,11 @@
 #ifndef HL_CONFIG_ORIGIN_H
 #define HL_CONFIG_ORIGIN_H
 
-#include "config/config.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct hl_origin_list;
 
 /* Comma-separated "scheme://host" or "scheme://host:port", in lower case as browsers send them; the
  * scheme's own port is taken off. "*" stands for all. "null" is not an origin: every sandboxed page

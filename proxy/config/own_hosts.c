@@ -2,6 +2,9 @@
  * Thread: any; no state. */
 #include "config/own_hosts.h"
 
+#include "base/str.h"
+#include "http/field.h"
+#include "http/head.h"
 #include "net/address.h"
 
 /* ---- by name ---- */

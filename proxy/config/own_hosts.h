@@ -6,7 +6,10 @@
 #ifndef HL_CONFIG_OWN_HOSTS_H
 #define HL_CONFIG_OWN_HOSTS_H
 
-#include "http/head.h"
+#include <stdbool.h>
+
+struct hl_head;
+struct hl_str;
 
 /* HOOKLINE_ADMIN_HOSTS, HOOKLINE_HOSTS: comma-separated names, without ports. */
 bool hl_own_hosts_are_valid(struct hl_str list);

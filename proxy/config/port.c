@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "config/choice.h"
+#include "config/config.h"
 #include "net/listener.h"
 
 static const char *advice(int err)

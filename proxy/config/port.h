@@ -2,7 +2,11 @@
 #ifndef HL_CONFIG_PORT_H
 #define HL_CONFIG_PORT_H
 
-#include "config/config.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_config;
 
 /* Listens for a moment on each address of HOOKLINE_ADMIN_LISTEN and HOOKLINE_LISTEN, with the same
  * neighbours as in a process that runs. A line for each address where this fails, ending in '\n':

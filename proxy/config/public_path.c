@@ -4,6 +4,7 @@
 #include "config/public_path.h"
 
 #include "base/compiler.h"
+#include "base/str.h"
 
 static bool has(struct hl_str text, const char *z)
 {

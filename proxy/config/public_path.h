@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/str.h"
+struct hl_str;
 
 /* Comma-separated paths; a '*' at the end of one stands for any rest. None lies where hookline's own
  * routes are, and none could only match paths that are never public. */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "config/config.h"
+#include "config/choice.h"
 
 #define HL_REPLICA_MAX 128 /* bytes */
 

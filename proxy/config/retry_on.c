@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "config/status_word.h"
 
 static bool add_status(struct hl_str word, struct hl_retry_on *on)

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "base/str.h"
+
+struct hl_str;
 
 #define HL_RETRY_STATUS_LEAST 400
 #define HL_RETRY_STATUSES     200 /* 400 to 599 */

@@ -7,6 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/log.h"
+#include "config/config.h"
 #include "config/cpu.h"
 #include "config/option.h"
 #include "config/replica.h"

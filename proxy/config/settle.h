@@ -2,7 +2,11 @@
 #ifndef HL_CONFIG_SETTLE_H
 #define HL_CONFIG_SETTLE_H
 
-#include "config/config.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_config;
 
 /* Replaces "decide yourself" by values, and appends a line to `problems` for what cannot be used.
  * HL_ERR_NOMEM. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "http/byte.h"
 
 bool hl_status_word_parse(struct hl_str word, unsigned *first, unsigned *n)

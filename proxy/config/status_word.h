@@ -5,7 +5,8 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
-#include "base/str.h"
+
+struct hl_str;
 
 /* "503" is one from `*first` on, "5xx" a hundred. False: it is neither, or not of 100 to 599. */
 HL_MUST_CHECK bool hl_status_word_parse(struct hl_str word, unsigned *first, unsigned *n);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 /* The last id is what setresuid and its kin take for "leave it". */
 static bool is_number(const char *text, uint32_t *out)
 {

@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/compiler.h"
 #include "base/err.h"
-#include "base/str.h"
+
+struct hl_str;
 
 #define HL_USER_GROUPS 64
 #define HL_USER_TEXT   256

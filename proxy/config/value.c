@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/buf.h"
+
 #define LARGEST_QUOTED 200 /* bytes */
 
 /* Largest first; the last one is the unit that is counted in. */

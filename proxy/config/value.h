@@ -5,8 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/str.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_str;
 
 #define HL_VALUE_TEXT 24 /* room for any formatted value and NUL */
 

@@ -1,6 +1,7 @@
 /* webhook_field.c - one rule for each line of the operator's header fields. Any thread. */
 #include "config/webhook_field.h"
 
+#include "base/buf.h"
 #include "http/field.h"
 
 #define LONGEST_LINE      8192

@@ -4,7 +4,11 @@
 
 #include <stdbool.h>
 
-#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_str;
 
 #define HL_WEBHOOK_FIELDS_MAX 64
 

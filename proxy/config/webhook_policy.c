@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "config/status_word.h"
 #include "config/value.h"
 

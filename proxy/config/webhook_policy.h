@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "base/str.h"
+
+struct hl_str;
 
 #define HL_SCHEDULE_MAX       30
 #define HL_SCHEDULE_DELAY_MAX (UINT64_C(24) * 60 * 60 * 1000)

@@ -3,6 +3,7 @@
 #include "config/webhook_secret.h"
 
 #include "base/base64.h"
+#include "base/str.h"
 
 #define SECRET_MAX 1024
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/str.h"
+struct hl_str;
 
 /* From a caller or the operator (contract 5): 1 to 1,024 bytes; after
  * "whsec_" padded base64 of at least one byte. */

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "dev/receiver.h"
 
 void hl_dev_inspection_begin(struct hl_dev_inspection *i)
 {

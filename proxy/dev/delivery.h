@@ -3,8 +3,12 @@
 #ifndef HL_DEV_DELIVERY_H
 #define HL_DEV_DELIVERY_H
 
-#include "dev/receiver.h"
+#include <stdbool.h>
+
 #include "webhook/signature.h"
+
+struct hl_dev_delivery;
+struct hl_str;
 
 struct hl_dev_inspection {
     char run_id[40], timestamp[24], signature[80];

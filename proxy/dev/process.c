@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <uv/unix.h>
 
 #define END_MS         2000
 #define LINE_MAX_BYTES (64 * 1024)

@@ -5,6 +5,7 @@
 #include <llhttp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv/unix.h>
 
 #include "base/buf.h"
 #include "dev/delivery.h"

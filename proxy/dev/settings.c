@@ -10,7 +10,7 @@
 
 #include "base/hex.h"
 #include "base/random.h"
-#include "base/str.h"
+#include "dev/dev.h"
 #include "dev/port.h"
 
 static bool fail(const struct hl_dev_plan *plan, const char *what, const char *why)

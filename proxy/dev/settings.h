@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "dev/dev.h"
+
+struct hl_dev_plan;
 
 #define HL_DEV_PROJECT "dev"
 #define HL_DEV_NAME    "app"

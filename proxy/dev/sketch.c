@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/str.h"
 
 #define FILE_MAX (1024 * 1024)

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "base/buf.h"
+#include "dev/dev.h"
 #include "dev/receiver.h"
+#include "dev/settings.h"
 #include "dev/sketch.h"
 
 static void say_place(const struct hl_dev_plan *plan, const struct hl_dev_settings *s)

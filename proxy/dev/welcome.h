@@ -2,7 +2,8 @@
 #ifndef HL_DEV_WELCOME_H
 #define HL_DEV_WELCOME_H
 
-#include "dev/settings.h"
+struct hl_dev_plan;
+struct hl_dev_settings;
 
 void hl_dev_welcome(const struct hl_dev_plan *plan, const struct hl_dev_settings *s);
 

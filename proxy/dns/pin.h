@@ -4,6 +4,8 @@
 
 #include <curl/curl.h>
 
+#include "base/compiler.h"
+#include "base/err.h"
 #include "dns/resolver.h"
 
 struct hl_pin {

@@ -8,8 +8,10 @@
 
 #include <netdb.h>
 #include <stdlib.h>
+#include <sys/time.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 
 /* A server is asked again after 1, then 2, then 4 s; in turn with the others that resolv.conf
  * names. */

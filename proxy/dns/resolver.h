@@ -9,8 +9,12 @@
 #include <ares.h>
 #include <curl/curl.h>
 
+#include "base/compiler.h"
+#include "base/err.h"
 #include "base/list.h"
 #include "net/address.h"
+
+struct hl_str;
 
 #define HL_LOOKUP_MAX_MS        5000
 #define HL_LOOKUP_ADDRESSES_MAX 32 /* of a name with more the first ones are used */

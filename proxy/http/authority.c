@@ -3,6 +3,8 @@
 #include "http/authority.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "http/byte.h"
 

@@ -3,6 +3,7 @@
 #ifndef HL_HTTP_AUTHORITY_H
 #define HL_HTTP_AUTHORITY_H
 
+#include "base/compiler.h"
 #include "base/str.h"
 
 struct hl_authority {

@@ -9,6 +9,7 @@
 #include "http/chunked.h"
 
 #include "http/byte.h"
+#include "http/field.h"
 
 #define MAX_DIGITS 15
 #define MAX_EXTENSION                                                                              \

@@ -7,6 +7,9 @@
 
 #include "base/buf.h"
 #include "http/parser.h"
+#include "http/refusal.h"
+
+struct hl_str;
 
 enum hl_chunk_event {
     HL_CHUNK_MORE, /* all input consumed, body not ended */

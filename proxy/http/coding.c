@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/str.h"
+
 /* RFC 9110 12.4.2: 0, 0.0, 0.00 and 0.000 stand for "not acceptable". */
 static bool is_zero_weight(struct hl_str parameter)
 {

@@ -4,6 +4,9 @@
 #include "http/cors.h"
 
 #include "base/assert.h"
+#include "http/field.h"
+#include "http/head.h"
+#include "http/writer.h"
 
 #define ECHO_MAX 512 /* of Access-Control-Request-Headers */
 

@@ -2,8 +2,10 @@
 #ifndef HL_HTTP_CORS_H
 #define HL_HTTP_CORS_H
 
-#include "http/head.h"
-#include "http/writer.h"
+#include "base/str.h"
+
+struct hl_head;
+struct hl_writer;
 
 struct hl_cors {
     struct hl_str allowed; /* the origin whose page may read it, or "*"; empty: none */

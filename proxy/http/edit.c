@@ -5,6 +5,7 @@
  * Not here: which framing (run/), what the caller may ask for (route/plan.c). */
 #include "http/edit.h"
 
+#include "base/id.h"
 #include "http/byte.h"
 #include "http/subprotocol.h"
 #include "http/writer.h"

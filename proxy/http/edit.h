@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/id.h"
 #include "http/cors.h"
 #include "http/head.h"
 

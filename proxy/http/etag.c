@@ -1,6 +1,8 @@
 /* etag.c - compares tags weakly. Thread: any; no state. */
 #include "http/etag.h"
 
+#include "base/str.h"
+
 bool hl_etag_is_known(struct hl_str if_none_match, struct hl_str etag)
 {
     struct hl_str tag;

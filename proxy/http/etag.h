@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/str.h"
+struct hl_str;
 
 /* `if_none_match`: the field's value, a list of tags, of which a cache may have weakened some, or "*";
  * empty: it was not there. `etag`: with its quotes. */

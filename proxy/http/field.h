@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/str.h"
 
 /* Every field name that some part of hookline looks at, sets or removes. */

@@ -4,6 +4,8 @@
  * Promise: two readers that follow RFC 9112 cannot see two ends of a body that passed here. */
 #include "http/framing.h"
 
+#include "http/refusal.h"
+
 /* One field, digits only. A list of equal numbers could be saved (RFC 9112 6.3 rule 5), but only
  * somebody who is trying something needs it. */
 static bool read_content_length(struct hl_head *head, struct hl_refusal *fault)

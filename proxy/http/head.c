@@ -12,6 +12,7 @@
 #include "http/framing.h"
 #include "http/hop.h"
 #include "http/parser.h"
+#include "http/refusal.h"
 #include "http/start_line.h"
 
 #define MAX_EMPTY_LINES 4 /* before a request line (RFC 9112 2.2) */

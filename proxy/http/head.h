@@ -12,7 +12,8 @@
 
 #include "base/str.h"
 #include "http/field.h"
-#include "http/refusal.h"
+
+struct hl_refusal;
 
 #define HL_HEAD_MAX_FIELDS 128 /* more: 431 */
 

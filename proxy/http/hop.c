@@ -4,6 +4,11 @@
  * compared with each field). */
 #include "http/hop.h"
 
+#include "base/str.h"
+#include "http/field.h"
+#include "http/head.h"
+#include "http/refusal.h"
+
 #define MAX_OPTIONS 64
 
 #define BIT(name) (UINT64_C(1) << HL_FIELD_##name)

@@ -3,7 +3,12 @@
 #ifndef HL_HTTP_HOP_H
 #define HL_HTTP_HOP_H
 
-#include "http/head.h"
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+struct hl_head;
+struct hl_refusal;
 
 /* Sets is_hop of the fields that Connection nominates, is_persistent, is_websocket_upgrade as far
  * as Connection and Upgrade tell, and accepts_trailers. Needs the start line and the fields. */

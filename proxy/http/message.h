@@ -11,6 +11,9 @@
 #define HL_HTTP_MESSAGE_H
 
 #include "http/chunked.h"
+#include "http/head.h"
+
+struct hl_refusal;
 
 /* What a reader takes, and how it refuses the rest. Outlives the reader. */
 struct hl_message_rules {

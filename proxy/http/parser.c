@@ -5,6 +5,10 @@
  * heads), why a head is refused (head.c). */
 #include "http/parser.h"
 
+#include "base/str.h"
+#include "http/field.h"
+#include "http/head.h"
+
 static int on_name(llhttp_t *llhttp, const char *p, size_t n)
 {
     struct hl_head *head = llhttp->data;

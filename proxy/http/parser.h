@@ -7,7 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "http/head.h"
+#include "base/compiler.h"
+
+struct hl_head;
+struct hl_str;
 
 struct hl_parser {
     llhttp_t llhttp;

@@ -2,6 +2,8 @@
  * Thread: any; no state, no allocation. Off the warm path. */
 #include "http/problem.h"
 
+#include "base/compiler.h"
+#include "base/id.h"
 #include "http/body_check.h"
 #include "http/date.h"
 #include "http/writer.h"

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/id.h"
 #include "http/cors.h"
 #include "http/refusal.h"
+
+struct hl_id;
 
 struct hl_answer {
     const struct hl_refusal *refusal; /* application/problem+json; NULL: what the next three say */

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/compiler.h"
+#include "base/str.h"
 #include "http/byte.h"
 
 static uint64_t read_seconds(struct hl_str value)

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/str.h"
+struct hl_str;
 
 /* Milliseconds from `now_ms`, wall time, on. Seconds, however many (UINT64_MAX: more than that), or a date in one of the
  * three forms (RFC 9110 5.6.7); 0: it is neither, or over. */

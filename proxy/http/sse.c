@@ -2,6 +2,7 @@
  * Thread: any. One byte of state. */
 #include "http/sse.h"
 
+#include "base/str.h"
 #include "http/byte.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/str.h"
+struct hl_str;
 
 struct hl_sse {
     uint8_t state;

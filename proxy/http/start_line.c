@@ -6,6 +6,8 @@
 
 #include "http/authority.h"
 #include "http/byte.h"
+#include "http/head.h"
+#include "http/refusal.h"
 
 static const char *refuse(struct hl_refusal *fault, enum hl_refusal_cause cause)
 {

@@ -2,7 +2,10 @@
 #ifndef HL_HTTP_START_LINE_H
 #define HL_HTTP_START_LINE_H
 
-#include "http/head.h"
+#include "base/compiler.h"
+
+struct hl_head;
+struct hl_refusal;
 
 /* Both read the line at p and return the byte after its CRLF, or NULL with `*fault` set. */
 

@@ -5,9 +5,11 @@
 
 #include <stdbool.h>
 
-#include "base/buf.h"
-#include "base/id.h"
+#include "base/compiler.h"
+#include "base/err.h"
 #include "base/str.h"
+
+struct hl_buf;
 
 struct hl_stored_start {
     struct hl_str method, target;

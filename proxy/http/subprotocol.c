@@ -1,6 +1,11 @@
 /* subprotocol.c - Sec-WebSocket-Protocol. Thread: any; no state, no allocation. */
 #include "http/subprotocol.h"
 
+#include "base/str.h"
+#include "http/field.h"
+#include "http/head.h"
+#include "http/writer.h"
+
 bool hl_subprotocol_next(
     const struct hl_head *head, size_t *field, struct hl_str *rest, struct hl_str *out)
 {

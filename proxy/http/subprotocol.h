@@ -4,8 +4,12 @@
 #ifndef HL_HTTP_SUBPROTOCOL_H
 #define HL_HTTP_SUBPROTOCOL_H
 
-#include "http/head.h"
-#include "http/writer.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hl_head;
+struct hl_str;
+struct hl_writer;
 
 /* Takes the next subprotocol that a request offers: `*field` and `*rest` keep the place, both zero
  * at first. False: there are no more. */

@@ -3,6 +3,7 @@
 #ifndef HL_HTTP_TARGET_H
 #define HL_HTTP_TARGET_H
 
+#include "base/compiler.h"
 #include "base/str.h"
 
 struct hl_target {

@@ -2,6 +2,7 @@
 #ifndef HL_HTTP_URL_H
 #define HL_HTTP_URL_H
 
+#include "base/compiler.h"
 #include "base/str.h"
 
 struct hl_url {

@@ -8,6 +8,7 @@
 #include "loop/log_writer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/limits.h>
 #include <poll.h>
 #include <string.h>

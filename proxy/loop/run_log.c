@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/id_map.h"
 #include "base/list.h"
 #include "base/log.h"

@@ -9,8 +9,11 @@
 
 #include <stddef.h>
 
-#include "base/buf.h"
-#include "base/id.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_id;
 
 #define HL_RUN_LOG_LINES 200
 #define HL_RUN_LOG_BYTES (64 * 1024)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/str.h"
 
 static const uint8_t v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 

@@ -7,7 +7,10 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "base/str.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_str;
 
 /* Both families in 16 bytes, network order; IPv4 as ::ffff:a.b.c.d, so that one range test serves
  * both. */

@@ -5,6 +5,10 @@
  * (webhook/sender.c). */
 #include "net/guard.h"
 
+#include "base/compiler.h"
+#include "base/str.h"
+#include "net/address.h"
+
 struct range {
     uint8_t base[16];
     uint8_t bits;

@@ -4,7 +4,11 @@
 #ifndef HL_NET_GUARD_H
 #define HL_NET_GUARD_H
 
-#include "net/address.h"
+#include <stdbool.h>
+
+struct hl_cidr_list;
+struct hl_ip;
+struct hl_str;
 
 /* Loopback, link-local, private, shared, unique-local, multicast, broadcast, unspecified,
  * documentation, benchmarking and reserved ranges, 168.63.129.16, and IPv4-mapped, -compatible,

@@ -3,6 +3,8 @@
  * Not here: reading and dropping (the connection). */
 #include "net/linger.h"
 
+#include "loop/wheel.h"
+
 void hl_linger_arm(struct hl_linger *linger, struct hl_wheel *wheel, struct hl_timer *timer)
 {
     uint64_t now = uv_now(wheel->loop);

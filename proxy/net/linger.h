@@ -4,7 +4,10 @@
 #ifndef HL_NET_LINGER_H
 #define HL_NET_LINGER_H
 
-#include "loop/wheel.h"
+#include <stdint.h>
+
+struct hl_timer;
+struct hl_wheel;
 
 #define HL_LINGER_SILENCE_MS 2000
 #define HL_LINGER_MOST_MS    30000 /* in all */

@@ -8,8 +8,10 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <unistd.h>
+#include <uv/unix.h>
 
 #include "net/peer.h"
+#include "net/stream.h"
 
 #define BACKLOG    1024 /* the kernel cuts it to net.core.somaxconn */
 #define UNSENT_MAX (128 * 1024)

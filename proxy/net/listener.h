@@ -3,12 +3,14 @@
 #ifndef HL_NET_LISTENER_H
 #define HL_NET_LISTENER_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <uv.h>
 
-#include "net/stream.h"
+struct hl_stream;
+struct sockaddr;
 
 struct hl_listener {
     union {

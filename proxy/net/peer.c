@@ -6,6 +6,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <uv/unix.h>
+
+#include "net/stream.h"
 
 #define PROBES_LOST 2 /* one may get lost, and the next is sent up to two minutes later */
 

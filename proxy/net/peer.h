@@ -3,7 +3,12 @@
 #ifndef HL_NET_PEER_H
 #define HL_NET_PEER_H
 
-#include "net/stream.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct hl_stream;
 
 /* While the connection is quiet the kernel probes after `idle_s`, then every `interval_s`; after
  * `probes` without an answer the connection has failed. On a listening socket: for those it

@@ -4,6 +4,9 @@
  * Not here: what becomes of a peer that takes nothing (its owner). */
 #include "net/stall.h"
 
+#include "loop/wheel.h"
+#include "net/stream.h"
+
 static void begin(struct hl_stall *stall, uint64_t taken, struct hl_wheel *wheel,
     struct hl_timer *timer, uint64_t timeout_ms)
 {

@@ -3,8 +3,14 @@
 #ifndef HL_NET_STALL_H
 #define HL_NET_STALL_H
 
-#include "loop/wheel.h"
-#include "net/stream.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct hl_stream;
+struct hl_timer;
+struct hl_wheel;
 
 /* Whoever reads slowly takes in lumps: a receiver opens a closed window again when a good part of its
  * buffer is free. 5 s of silence were measured in steady reading at 12 KB/s, so shorter deadlines

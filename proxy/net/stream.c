@@ -11,8 +11,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <uv/unix.h>
 
 #include "base/assert.h"
+#include "base/str.h"
 
 struct unsent {
     uv_write_t request;

@@ -14,7 +14,10 @@
 #include <uv.h>
 
 #include "base/compiler.h"
-#include "base/str.h"
+#include "base/err.h"
+
+struct hl_str;
+struct sockaddr;
 
 #define HL_READ_SIZE      (64 * 1024)  /* one read of a small call */
 #define HL_READ_SIZE_LONG (256 * 1024) /* one read inside a long body */

@@ -4,7 +4,9 @@
  * listeners (worker/call.c, api/endpoint.c). */
 #include "route/description.h"
 
+#include "base/str.h"
 #include "http/etag.h"
+#include "http/problem.h"
 
 void hl_description_answer(struct hl_answer *answer, struct hl_str if_none_match)
 {

@@ -4,7 +4,10 @@
 #ifndef HL_ROUTE_DESCRIPTION_H
 #define HL_ROUTE_DESCRIPTION_H
 
-#include "http/problem.h"
+#include <stddef.h>
+
+struct hl_answer;
+struct hl_str;
 
 #define HL_DESCRIPTION_PATH "/v2/openapi.json"
 

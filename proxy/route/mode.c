@@ -3,11 +3,14 @@
  * Not here: which path is a run at all (route/plan.c). */
 #include "route/mode.h"
 
+#include "config/config.h"
 #include "config/webhook_secret.h"
-#include "http/byte.h"
 #include "http/edit.h"
+#include "http/target.h"
 #include "http/url.h"
 #include "net/guard.h"
+#include "route/own_param.h"
+#include "route/plan.h"
 #include "route/prefer.h"
 #include "route/run_field.h"
 

@@ -3,8 +3,14 @@
 #ifndef HL_ROUTE_MODE_H
 #define HL_ROUTE_MODE_H
 
-#include "route/own_param.h"
-#include "route/plan.h"
+#include "base/compiler.h"
+#include "http/refusal.h"
+
+struct hl_config;
+struct hl_head;
+struct hl_own_params;
+struct hl_plan;
+struct hl_plan_scratch;
 
 /* Sets is_async, prefers_async, webhook_url, webhook_secret, idempotency_key, and what run_field.h
  * does. NONE, or what is wrong

@@ -4,10 +4,14 @@
  * Not here: authentication, limits, the answer's bytes. */
 #include "route/plan.h"
 
+#include "config/choice.h"
+#include "config/config.h"
 #include "config/origin.h"
 #include "config/own_hosts.h"
 #include "config/public_path.h"
 #include "http/byte.h"
+#include "http/field.h"
+#include "http/head.h"
 #include "route/description.h"
 #include "route/mode.h"
 #include "route/own_param.h"

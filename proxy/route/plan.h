@@ -4,11 +4,11 @@
 #define HL_ROUTE_PLAN_H
 
 #include "base/priority.h"
-#include "config/config.h"
 #include "http/cors.h"
-#include "http/head.h"
-#include "http/target.h"
-#include "net/address.h"
+#include "http/refusal.h"
+
+struct hl_config;
+struct hl_head;
 
 enum hl_plan_kind {
     HL_PLAN_RUN,       /* a call of the app: any mode */

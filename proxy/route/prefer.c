@@ -2,6 +2,10 @@
  * Thread: any; pure. */
 #include "route/prefer.h"
 
+#include "base/str.h"
+#include "http/field.h"
+#include "http/head.h"
+
 /* Takes the next element off `*list`, up to a comma that no quotes enclose. False when nothing is
  * left. */
 static bool next_preference(struct hl_str *list, struct hl_str *element)

@@ -2,7 +2,13 @@
 #ifndef HL_ROUTE_PREFER_H
 #define HL_ROUTE_PREFER_H
 
-#include "http/head.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct hl_head;
+struct hl_str;
 
 /* Whether some Prefer field lists respond-async, with or without parameters. */
 bool hl_prefers_async(const struct hl_head *head);

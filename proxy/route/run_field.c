@@ -1,8 +1,15 @@
 /* run_field.c - see run_field.h. Thread: any; no allocation. */
 #include "route/run_field.h"
 
+#include "base/priority.h"
+#include "base/str.h"
+#include "config/choice.h"
+#include "config/config.h"
 #include "config/value.h"
 #include "http/byte.h"
+#include "http/field.h"
+#include "http/head.h"
+#include "route/plan.h"
 
 /* Longer than anything that is waited for; times to come stay far from overflow. */
 #define LONGEST_MS (365ull * 24 * 60 * 60 * 1000)

@@ -2,7 +2,12 @@
 #ifndef HL_ROUTE_RUN_FIELD_H
 #define HL_ROUTE_RUN_FIELD_H
 
-#include "route/plan.h"
+#include "base/compiler.h"
+#include "http/refusal.h"
+
+struct hl_config;
+struct hl_head;
+struct hl_plan;
 
 /* Sets `timeout_ms`, `start_timeout_ms`, `priority`, `max_attempts`, `keeps_stream` and `asks_keep` from the fields and the settings, for what
  * `plan->is_async` says (contract 7). A field that is there twice, is no time or number above zero, or no class, is

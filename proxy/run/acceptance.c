@@ -10,8 +10,20 @@
 #include <string.h>
 
 #include "base/crash_point.h"
+#include "body/spool.h"
 #include "caller/client.h"
+#include "config/config.h"
+#include "http/problem.h"
+#include "loop/mailbox.h"
+#include "loop/slot.h"
+#include "run/allowance.h"
 #include "run/location.h"
+#include "run/progress.h"
+#include "run/run.h"
+#include "run/runs.h"
+#include "run/service.h"
+#include "store/accept.h"
+#include "store/store.h"
 
 static void refuse_saying(struct hl_run *run, const struct hl_refusal *why)
 {

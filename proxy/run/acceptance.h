@@ -3,7 +3,10 @@
 #define HL_RUN_ACCEPTANCE_H
 
 #include "caller/taker.h"
-#include "run/run.h"
+
+struct hl_accept;
+struct hl_run;
+struct hl_runs;
 
 /* The body comes by hl_acceptance_taker; `announced`: its length, 0: unknown. */
 void hl_acceptance_begin(struct hl_run *run, uint64_t announced);

@@ -7,11 +7,14 @@
  * (gather.c). */
 #include "run/admission.h"
 
+#include "app/readiness.h"
 #include "base/clock.h"
 #include "caller/client.h"
 #include "caller/departure.h"
+#include "config/config.h"
 #include "run/ending.h"
 #include "run/gather.h"
+#include "run/service.h"
 
 bool hl_admission_ends_without_caller(struct hl_run *run)
 {

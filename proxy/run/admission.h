@@ -3,7 +3,12 @@
 #ifndef HL_RUN_ADMISSION_H
 #define HL_RUN_ADMISSION_H
 
-#include "run/run.h"
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+struct hl_run;
+struct hl_str;
 
 /* run->on_admitted is called when it has its slot and the gate is open, perhaps before the return; else
  * it ends: with 429 or 503, or with its caller. A run that has one already is admitted. Its timer is in use until then. */

@@ -7,9 +7,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "body/spool.h"
+#include "config/config.h"
 #include "http/retry_after.h"
+#include "run/runs.h"
+#include "run/service.h"
 #include "run/stream.h"
+#include "store/attempt_log.h"
+#include "store/claim.h"
+#include "store/store.h"
 
 #define MOST_DELAY_MS UINT64_C(300000)
 #define LATEST_MS     (INT64_C(12) * 60 * 60 * 1000) /* after the first attempt's beginning */

@@ -3,7 +3,11 @@
 #ifndef HL_RUN_AGAIN_H
 #define HL_RUN_AGAIN_H
 
-#include "run/run.h"
+#include "base/compiler.h"
+#include "store/record.h"
+
+struct hl_head;
+struct hl_run;
 
 /* What the app says of the next attempt, in the head of an answer that is kept. */
 void hl_again_note(struct hl_run *run, const struct hl_head *head);

@@ -7,6 +7,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "loop/mailbox.h"
+#include "store/notice.h"
+#include "store/store.h"
 
 #define REASONS 16
 

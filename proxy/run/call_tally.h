@@ -6,8 +6,14 @@
 #ifndef HL_RUN_CALL_TALLY_H
 #define HL_RUN_CALL_TALLY_H
 
+#include "base/id.h"
+#include "base/str.h"
 #include "loop/wheel.h"
-#include "store/store.h"
+#include "store/record.h"
+
+struct hl_mailbox;
+struct hl_store;
+struct hl_told_tally;
 
 #define HL_CALL_TALLY_EVERY_MS 5000
 #define HL_CALL_TALLY_OPEN     8   /* apps that are counted without a search */

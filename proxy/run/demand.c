@@ -9,9 +9,18 @@
 
 #include <stdlib.h>
 
+#include "app/gate.h"
+#include "app/limiter.h"
 #include "base/assert.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/metric.h"
+#include "config/config.h"
+#include "loop/wheel.h"
+#include "run/runs.h"
+#include "run/service.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/store.h"
 
 #define DOOMED_AT_ONCE  64
 #define DOOMED_PAUSE_MS 50 /* between two of those */

@@ -3,7 +3,11 @@
 #ifndef HL_RUN_DEMAND_H
 #define HL_RUN_DEMAND_H
 
-#include "run/runs.h"
+#include <stdint.h>
+
+struct hl_claimed;
+struct hl_credit;
+struct hl_runs;
 
 /* What becomes of a run that was claimed. */
 enum hl_demand_verdict {

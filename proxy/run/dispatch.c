@@ -9,15 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/readiness.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "body/spool.h"
+#include "config/config.h"
 #include "http/edit.h"
 #include "run/demand.h"
 #include "run/ending.h"
 #include "run/forward.h"
+#include "run/pages.h"
+#include "run/runs.h"
+#include "run/service.h"
 #include "run/stream.h"
+#include "store/claim.h"
+#include "store/store.h"
 
 #define CHECK_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us */
 

@@ -2,7 +2,8 @@
 #ifndef HL_RUN_DISPATCH_H
 #define HL_RUN_DISPATCH_H
 
-#include "run/run.h"
+struct hl_msg;
+struct hl_runs;
 
 /* Gives the store its first credit, if the app takes calls. */
 void hl_dispatch_start(struct hl_runs *runs);

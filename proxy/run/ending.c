@@ -8,13 +8,21 @@
 
 #include "app/pool.h"
 #include "app/upstream.h"
+#include "app/visits.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "body/source.h"
+#include "body/spool.h"
 #include "caller/client.h"
+#include "caller/trouble.h"
+#include "http/problem.h"
 #include "run/again.h"
+#include "run/call_tally.h"
+#include "run/recent.h"
 #include "run/report.h"
+#include "run/runs.h"
 #include "run/stream.h"
+#include "store/claim.h"
 
 /* Most wait for nothing, and have their answer wholly there with its head. */
 static void count_waits(struct hl_run *run, enum hl_mode mode, uint64_t us)

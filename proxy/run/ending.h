@@ -2,8 +2,10 @@
 #ifndef HL_RUN_ENDING_H
 #define HL_RUN_ENDING_H
 
-#include "http/refusal.h"
-#include "run/run.h"
+#include "store/record.h"
+
+struct hl_refusal;
+struct hl_run;
 
 /* The response half is done: gives back slot and connection, counts, ends the spool, tells the
  * store. The client is detached first. Nothing happens to a run that has ENDED. */

@@ -9,19 +9,25 @@
 #include <string.h>
 
 #include "app/pool.h"
+#include "app/readiness.h"
 #include "app/upstream.h"
+#include "app/visits.h"
 #include "base/assert.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "caller/client.h"
+#include "config/config.h"
 #include "http/chunked.h"
-#include "http/edit.h"
 #include "run/admission.h"
 #include "run/ending.h"
+#include "run/pages.h"
 #include "run/report.h"
 #include "run/respond.h"
+#include "run/runs.h"
+#include "run/service.h"
 #include "run/stream.h"
 #include "run/time_limit.h"
+#include "store/claim.h"
 
 static void on_timer(struct hl_timer *timer);
 static bool is_blocked(const struct hl_run *run);

@@ -4,7 +4,8 @@
 
 #include "body/source.h"
 #include "caller/taker.h"
-#include "run/run.h"
+
+struct hl_run;
 
 /* Everything known of the request is in the page: takes a slot and a connection, now or later, and
  * sends. */

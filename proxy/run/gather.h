@@ -2,7 +2,11 @@
 #ifndef HL_RUN_GATHER_H
 #define HL_RUN_GATHER_H
 
+#include "config/config.h"
 #include "run/run.h"
+#include "run/runs.h"
+
+struct hl_str;
 
 /* With HOOKLINE_APP_CONCURRENCY a caller who sends slowly, or nothing, must not keep others from the
  * app: the body comes before the slot. */

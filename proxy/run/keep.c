@@ -9,9 +9,14 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
+#include "body/spool.h"
+#include "config/config.h"
+#include "http/body_check.h"
 #include "http/head.h"
 #include "run/report.h"
+#include "run/runs.h"
 #include "run/stream.h"
+#include "store/claim.h"
 
 /* A field for the envelope and the result; one that is no UTF-8 or longer than anyone needs is left
  * out. */

@@ -2,7 +2,12 @@
 #ifndef HL_RUN_KEEP_H
 #define HL_RUN_KEEP_H
 
-#include "run/run.h"
+#include "base/err.h"
+
+struct hl_body;
+struct hl_run;
+struct hl_spool;
+struct hl_spool_events;
 
 struct hl_head;
 

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "config/config.h"
+
 void hl_location_write(char out[HL_LOCATION_MAX], const struct hl_config *config,
     struct hl_str project, struct hl_str app, const struct hl_id *run_id)
 {

@@ -2,9 +2,13 @@
 #ifndef HL_RUN_LOCATION_H
 #define HL_RUN_LOCATION_H
 
-#include "base/id.h"
-#include "config/config.h"
+#include "config/choice.h"
 #include "store/record.h"
+
+struct hl_config;
+
+struct hl_id;
+struct hl_str;
 
 /* Of a field line with its CRLF and NUL. */
 #define HL_LOCATION_MAX (HL_PUBLIC_URL_MAX + 2 * HL_STORE_NAME_MAX + 128)

@@ -5,7 +5,10 @@
 
 #include <string.h>
 
+#include "body/journal.h"
+#include "body/spool.h"
 #include "caller/access.h"
+#include "run/runs.h"
 #include "run/stream.h"
 
 #define NAMED_ROOM_LEAST 4096 /* for events with their ids, before a write goes out in between */

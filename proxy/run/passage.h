@@ -3,7 +3,10 @@
 #ifndef HL_RUN_PASSAGE_H
 #define HL_RUN_PASSAGE_H
 
-#include "run/run.h"
+#include "base/compiler.h"
+#include "base/str.h"
+
+struct hl_run;
 
 #define HL_PASSAGE_VIEWS 64 /* slices of one read before a write goes out in between */
 

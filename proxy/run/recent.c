@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "run/run.h"
+#include "run/runs.h"
 
 #define SLAB_CHUNK 32
 

@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "base/err.h"
 #include "base/list.h"
 #include "base/slab.h"
 #include "loop/mailbox.h"

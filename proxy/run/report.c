@@ -10,9 +10,15 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "body/spool.h"
 #include "loop/run_log.h"
 #include "run/recent.h"
+#include "run/runs.h"
+#include "run/service.h"
 #include "run/stream.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/store.h"
 
 #define FINISH_AGAIN_MS 1000
 

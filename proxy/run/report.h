@@ -3,7 +3,11 @@
 #ifndef HL_RUN_REPORT_H
 #define HL_RUN_REPORT_H
 
-#include "run/run.h"
+struct hl_accept;
+struct hl_finish;
+struct hl_run;
+struct hl_runs;
+struct hl_store;
 
 /* A synchronous run with a webhook, or with a stream that is kept, begins: the store is told, nobody waits. */
 void hl_report_begin(struct hl_run *run);

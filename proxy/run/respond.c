@@ -4,6 +4,8 @@
  * delayed; the caller's side comes first, the spool gets a view after it and cannot fail it; a slow
  * sink pauses the app's connection.
  * Not here: sending the request (forward.c), what becomes of the run (ending.c). */
+#include "body/spool.h"
+#include "http/date.h"
 #include "run/again.h"
 #include "run/respond.h"
 
@@ -17,7 +19,10 @@
 #include "http/edit.h"
 #include "run/ending.h"
 #include "run/keep.h"
+#include "run/pages.h"
 #include "run/passage.h"
+#include "run/recent.h"
+#include "run/runs.h"
 #include "run/stream.h"
 #include "run/stream_choice.h"
 #include "run/tee.h"

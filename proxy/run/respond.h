@@ -3,7 +3,10 @@
 #ifndef HL_RUN_RESPOND_H
 #define HL_RUN_RESPOND_H
 
-#include "run/run.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hl_run;
 
 /* Bytes from the app. */
 void hl_respond_bytes(struct hl_run *run, const char *p, size_t n);

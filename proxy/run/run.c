@@ -6,10 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/pool.h"
 #include "base/clock.h"
+#include "base/slab.h"
 #include "body/source.h"
+#include "body/spool.h"
+#include "run/pages.h"
+#include "run/recent.h"
+#include "run/runs.h"
 #include "run/stream.h"
+#include "store/accept.h"
+#include "store/claim.h"
 
 struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us)
 {

@@ -8,13 +8,18 @@
 #ifndef HL_RUN_RUN_H
 #define HL_RUN_RUN_H
 
+#include "app/gate.h"
+#include "app/limiter.h"
 #include "app/upstream_wait.h"
+#include "caller/metrics.h"
 #include "http/message.h"
 #include "http/sse.h"
+#include "loop/slot.h"
 #include "run/allowance.h"
 #include "run/progress.h"
-#include "run/runs.h"
 #include "run/tee.h"
+
+struct hl_runs;
 
 struct hl_client;
 struct hl_recent;

@@ -2,7 +2,11 @@
  * Thread: the worker's, but for making and freeing. */
 #include "run/runs.h"
 
+#include "config/config.h"
+#include "net/stream.h"
 #include "run/run.h"
+#include "run/service.h"
+#include "store/store.h"
 
 #define SLAB_CHUNK 64
 

@@ -6,15 +6,13 @@
 #include "app/pool.h"
 #include "base/slab.h"
 #include "body/spool.h"
-#include "caller/metrics.h"
-#include "caller/trouble.h"
-#include "http/date.h"
 #include "http/message.h"
-#include "loop/slot.h"
 #include "run/call_tally.h"
 #include "run/pages.h"
 #include "run/recent.h"
-#include "run/service.h"
+
+struct hl_accept;
+struct hl_reader;
 
 struct hl_client;
 

@@ -3,6 +3,10 @@
  * Not here: what finds it out (app/readiness.c, store/), the answers (call.c, api/health.c). */
 #include "run/service.h"
 
+#include "app/readiness.h"
+#include "store/gauges.h"
+#include "store/store.h"
+
 bool hl_service_store_fails(const struct hl_service *service)
 {
     return hl_counter_get(&hl_store_gauges(service->store)->is_failing) &&

@@ -5,12 +5,7 @@
 #include <stdatomic.h>
 
 #include "app/limiter.h"
-#include "app/pool.h"
-#include "app/readiness.h"
-#include "app/supervisor.h"
-#include "app/visits.h"
-#include "config/config.h"
-#include "store/store.h"
+#include "app/pool_group.h"
 
 struct hl_journals;
 struct hl_worker;

@@ -9,9 +9,16 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "http/edit.h"
+#include "body/journal.h"
+#include "body/journals.h"
+#include "body/spool.h"
 #include "http/json_check.h"
+#include "run/runs.h"
+#include "run/service.h"
+#include "store/accept.h"
 #include "store/body_file.h"
+#include "store/claim.h"
+#include "store/store.h"
 
 void hl_run_stream_begin(struct hl_run *run, uint64_t before)
 {

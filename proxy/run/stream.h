@@ -3,10 +3,11 @@
 #ifndef HL_RUN_STREAM_H
 #define HL_RUN_STREAM_H
 
-#include "body/journals.h"
 #include "http/event_id.h"
 #include "run/run.h"
 #include "run/stream_share.h"
+
+struct hl_accept;
 
 struct hl_head;
 

@@ -1,9 +1,13 @@
 /* stream_choice.c - see stream_choice.h. */
 #include "run/stream_choice.h"
 
-#include "http/edit.h"
 #include "run/report.h"
+#include "run/runs.h"
+#include "run/service.h"
 #include "run/stream.h"
+#include "store/accept.h"
+#include "store/gauges.h"
+#include "store/store.h"
 
 /* One that is coded could not be read on the way. */
 static bool is_plain(const struct hl_head *head)

@@ -2,7 +2,9 @@
 #ifndef HL_RUN_STREAM_CHOICE_H
 #define HL_RUN_STREAM_CHOICE_H
 
-#include "run/run.h"
+#include <stdbool.h>
+
+struct hl_run;
 
 struct hl_head;
 

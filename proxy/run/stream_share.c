@@ -6,8 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "body/journal.h"
+#include "body/journals.h"
 #include "run/runs.h"
+#include "run/service.h"
 #include "run/stream.h"
+#include "store/claim.h"
+#include "store/store.h"
 
 #define PART_MS     1000
 #define PROGRESS_MS 5000

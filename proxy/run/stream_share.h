@@ -4,8 +4,9 @@
 #ifndef HL_RUN_STREAM_SHARE_H
 #define HL_RUN_STREAM_SHARE_H
 
-#include "body/journal.h"
 #include "loop/wheel.h"
+
+struct hl_store_msg;
 
 struct hl_run;
 struct hl_runs;

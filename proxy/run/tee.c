@@ -5,7 +5,12 @@
  * Not here: how much may wait before a pause (spool.c), the pausing itself (respond.c). */
 #include "run/tee.h"
 
+#include "body/spool.h"
 #include "run/run.h"
+#include "run/runs.h"
+#include "run/service.h"
+#include "store/gauges.h"
+#include "store/store.h"
 
 #define LOOK_MS       200
 #define STILL_MAX_MS  1000

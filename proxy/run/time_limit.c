@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "http/edit.h"
 #include "run/ending.h"
+#include "run/runs.h"
 
 static void on_expired(struct hl_timer *timer)
 {

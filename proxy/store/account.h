@@ -4,6 +4,7 @@
 #ifndef HL_STORE_ACCOUNT_H
 #define HL_STORE_ACCOUNT_H
 
+#include "store/op.h"
 #include "store/store.h"
 
 /* How long after its token's end. */

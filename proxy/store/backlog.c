@@ -1,6 +1,10 @@
 /* backlog.c - counts of what waits, and the turns of queued runs. */
 #include "store/backlog.h"
 
+#include "base/str.h"
+#include "store/accept.h"
+#include "store/key.h"
+
 void hl_backlog_init(struct hl_backlog *b, uint32_t max_queued_runs, uint32_t max_pending,
     uint32_t places, uint32_t per_lane)
 {

@@ -14,6 +14,8 @@
 #include "store/lanes.h"
 #include "store/watch.h"
 
+struct hl_accept; /* accept.h */
+
 /* Where a queued run stands: the lowest turn of its class is first, of two the one accepted first. */
 struct hl_queue_place {
     enum hl_priority class;

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+#include "store/key.h"
+
 void hl_barred_fini(struct hl_barred *b)
 {
     free(b->subjects);

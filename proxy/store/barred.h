@@ -5,10 +5,10 @@
 #define HL_STORE_BARRED_H
 
 #include "base/err.h"
-#include "base/buf.h"
 #include "base/priority.h"
-#include "store/key.h"
 #include "store/quota.h"
+
+struct hl_key;
 
 #define HL_BARRED_LOOK_MS 100 /* then they are looked at again, for whatever may have ended */
 

@@ -9,9 +9,11 @@
 
 #include <stdlib.h>
 
-#include "base/assert.h"
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "store/backlog.h"
+#include "store/claim.h"
+#include "store/driver.h"
 #include "store/message.h"
 #include "store/operation.h"
 

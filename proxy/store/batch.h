@@ -4,8 +4,13 @@
 #define HL_STORE_BATCH_H
 
 #include "store/credit.h"
-#include "store/driver.h"
 #include "base/id_map.h"
+#include "store/lease.h"
+
+struct hl_backlog;
+struct hl_driver;
+struct hl_list_runs;
+struct hl_store_msg;
 
 #define HL_BATCH_MAX_OPS    256
 #define HL_BATCH_MAX_WEIGHT (4u << 20)

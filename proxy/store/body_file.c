@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/crash_point.h"
+#include "base/str.h"
 #include "store/path.h"
 
 static enum hl_err tmp_path(char *out, const char *data_dir, const struct hl_id *id)

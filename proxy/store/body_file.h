@@ -6,9 +6,11 @@
 #ifndef HL_STORE_BODY_FILE_H
 #define HL_STORE_BODY_FILE_H
 
+#include "base/compiler.h"
 #include "base/err.h"
 #include "base/id.h"
-#include "base/str.h"
+
+struct hl_str;
 
 /* Bodies up to this many bytes stay in memory and in the database. */
 #define HL_BODY_INLINE_MAX (256 * 1024)

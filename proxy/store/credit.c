@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
+#include "loop/mailbox.h"
+#include "store/claim.h"
+
 void hl_credit_book_init(struct hl_credit_book *book)
 {
     *book = (struct hl_credit_book){0};

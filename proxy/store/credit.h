@@ -3,7 +3,10 @@
 #ifndef HL_STORE_CREDIT_H
 #define HL_STORE_CREDIT_H
 
-#include "store/store.h"
+#include "base/priority.h"
+
+struct hl_credit;
+struct hl_mailbox;
 
 struct hl_credit_account {
     struct hl_mailbox *box;

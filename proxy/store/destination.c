@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "http/url.h"
+#include "store/secret.h"
 
 size_t hl_destination_write(char *out, struct hl_str text)
 {

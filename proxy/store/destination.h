@@ -2,7 +2,10 @@
 #ifndef HL_STORE_DESTINATION_H
 #define HL_STORE_DESTINATION_H
 
-#include "store/secret.h"
+#include "base/str.h"
+
+struct hl_id;
+struct hl_sealer;
 
 #define HL_DESTINATION_MAX 2300
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "store/question.h"
 
 #define LOOK_BACK_MS 3600000
 

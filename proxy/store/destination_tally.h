@@ -2,7 +2,11 @@
 #ifndef HL_STORE_DESTINATION_TALLY_H
 #define HL_STORE_DESTINATION_TALLY_H
 
-#include "store/question.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct hl_attempt_row;
+struct hl_destination_row;
 
 #define HL_TALLY_DURATIONS 4096 /* those of more attempts are left out of the p95 */
 

@@ -10,10 +10,30 @@
 #ifndef HL_STORE_DRIVER_H
 #define HL_STORE_DRIVER_H
 
-#include "store/account.h"
-#include "store/backlog.h"
-#include "store/key.h"
-#include "store/question.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/priority.h"
+#include "base/str.h"
+#include "store/record.h"
+
+struct hl_accept;
+struct hl_account;
+struct hl_attempt;
+struct hl_attempt_outcome;
+struct hl_backlog;
+struct hl_claimed;
+struct hl_config;
+struct hl_finish;
+struct hl_id;
+struct hl_leased;
+struct hl_limit_account;
+struct hl_redeliver;
+struct hl_release;
+struct hl_revoke_account;
+struct hl_run_ref;
+struct hl_store_msg;
+struct hl_told_tally;
+struct hl_touch_accounts;
 
 struct hl_driver;
 

@@ -15,6 +15,8 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "store/claim.h"
+#include "store/driver.h"
 #include "store/maintenance.h"
 #include "store/message.h"
 #include "store/operation.h"

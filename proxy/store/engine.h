@@ -6,11 +6,16 @@
 #include <semaphore.h>
 
 #include "loop/thread.h"
+#include "store/backlog.h"
 #include "store/batch.h"
 #include "store/clock_guard.h"
+#include "store/gauges.h"
 #include "store/held.h"
 #include "store/intake.h"
 #include "store/steady.h"
+
+struct hl_driver;
+struct hl_store_msg;
 
 struct hl_engine {
     struct hl_thread thread;

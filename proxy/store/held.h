@@ -3,7 +3,12 @@
 #ifndef HL_STORE_HELD_H
 #define HL_STORE_HELD_H
 
-#include "store/store.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hl_msg;
+struct hl_store_msg;
 
 struct hl_held {
     struct hl_msg *first, *last;

@@ -1,6 +1,8 @@
 /* intake.c - see intake.h. */
 #include "store/intake.h"
 
+#include "loop/mailbox.h"
+#include "store/op.h"
 #include "store/operation.h"
 
 #define MAX_REQUESTS 4096

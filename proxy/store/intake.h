@@ -4,8 +4,12 @@
 #define HL_STORE_INTAKE_H
 
 #include <stdatomic.h>
+#include <stdint.h>
 
-#include "store/store.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_store_msg;
 
 struct hl_intake {
     _Atomic uint64_t requests, bytes;

@@ -12,6 +12,7 @@
 #include "base/hex.h"
 #include "base/random.h"
 #include "base/siphash.h"
+#include "config/config.h"
 #include "http/byte.h"
 #include "http/url.h"
 #include "store/path.h"

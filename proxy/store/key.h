@@ -11,7 +11,8 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "config/config.h"
+
+struct hl_config;
 
 #define HL_KEY_SIZE 32
 

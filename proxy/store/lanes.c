@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-#include "base/assert.h"
-
 void hl_lanes_init(struct hl_lanes *all, uint32_t max_pending, uint32_t places, uint32_t per_lane)
 {
     *all = (struct hl_lanes){

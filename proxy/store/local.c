@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "config/config.h"
 #include "store/backend.h"
+#include "store/driver.h"
 #include "store/engine.h"
+#include "store/key.h"
 #include "store/message.h"
 #include "store/operation.h"
 

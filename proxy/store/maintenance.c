@@ -6,6 +6,12 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "base/metric.h"
+#include "base/priority.h"
+#include "store/backlog.h"
+#include "store/clock_guard.h"
+#include "store/driver.h"
+#include "store/engine.h"
 
 #define ROOM_US      50000u
 #define SURVEY_US    200000u

@@ -3,7 +3,12 @@
 #ifndef HL_STORE_MAINTENANCE_H
 #define HL_STORE_MAINTENANCE_H
 
-#include "store/engine.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct hl_engine;
 
 /* See `room` there. */
 void hl_maintenance_set_room(struct hl_engine *e, enum hl_err room);

@@ -3,6 +3,10 @@
  * from elsewhere and go on elsewhere. */
 #include "store/message.h"
 
+#include "config/config.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/notice.h"
 #include "store/quota.h"
 
 #include <stdlib.h>

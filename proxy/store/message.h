@@ -1,9 +1,15 @@
 /* message.h - messages whose struct and strings are one allocation: what the drivers need to make
- * and weigh them. Their constructors and frees for everybody else are in store.h. */
+ * and weigh them. Their constructors and frees for everybody else stand with them (accept.h …). */
 #ifndef HL_STORE_MESSAGE_H
 #define HL_STORE_MESSAGE_H
 
+#include "loop/mailbox.h"
+#include "store/lease.h"
 #include "store/question.h"
+
+struct hl_accept;
+struct hl_config;
+struct hl_finish;
 
 /* Copies `from` to `*room` and moves `*room` behind it. */
 struct hl_str hl_store_message_copy(char **room, struct hl_str from);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/id.h"
+#include "base/str.h"
 #include "store/path.h"
 
 enum hl_err hl_moved_read(const char *data_dir, struct hl_id *id)

@@ -5,7 +5,8 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "base/id.h"
+
+struct hl_id;
 
 /* Which move it was. NOT_FOUND: there is no mark; INVALID: it says something else. */
 HL_MUST_CHECK enum hl_err hl_moved_read(const char *data_dir, struct hl_id *id);

@@ -4,7 +4,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/id_map.h"
+#include "store/accept.h"
+#include "store/account.h"
+#include "store/batch.h"
+#include "store/claim.h"
+#include "store/driver.h"
 #include "store/message.h"
+#include "store/notice.h"
 
 /* Redeliveries are cut into pieces, so that a hundred thousand of them hold nobody up. */
 #define REDELIVER_STEP 128

@@ -3,7 +3,14 @@
 #ifndef HL_STORE_OPERATION_H
 #define HL_STORE_OPERATION_H
 
-#include "store/batch.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct hl_batch;
+struct hl_batch_op;
+struct hl_store_msg;
 
 struct hl_operation {
     bool brings_work; /* the store keeps more than before: refused where too much waits */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/question.h"
+
 enum hl_err hl_overview_begin(struct hl_overview *o)
 {
     int64_t span_ms = o->until_ms - o->since_ms;

@@ -3,8 +3,11 @@
 #ifndef HL_STORE_OVERVIEW_H
 #define HL_STORE_OVERVIEW_H
 
-#include "store/question.h"
+#include "base/err.h"
 #include "store/tally.h"
+
+struct hl_overview;
+struct hl_str;
 
 /* Rows of a minute and an app that one answer looks at, the newest first: about a tenth of a second. */
 #define HL_OVERVIEW_LOOKS 50000

@@ -12,9 +12,10 @@
 #ifndef HL_STORE_QUESTION_H
 #define HL_STORE_QUESTION_H
 
+#include "base/buf.h"
 #include "store/destination.h"
+#include "store/op.h"
 #include "store/search.h"
-#include "store/store.h"
 #include "store/tally.h"
 
 #define HL_LIST_MAX 200

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/err.h"
 #include "base/id.h"
 #include "base/priority.h"
 #include "config/replica.h"
@@ -50,7 +51,8 @@ static inline bool hl_run_state_is_final(enum hl_run_state s)
 }
 
 /* Projects and apps: contract 2. */
-#define HL_STORE_NAME_MAX 128
+#define HL_STORE_NAME_MAX  128
+#define HL_SIGNING_KEY_MAX 512 /* of hookline's own private key for tokens */
 
 /* What a question says of a project or an app: empty means any. */
 static inline bool hl_store_name_fits(struct hl_str name, const char *wanted)

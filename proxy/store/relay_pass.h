@@ -4,8 +4,14 @@
 #ifndef HL_STORE_RELAY_PASS_H
 #define HL_STORE_RELAY_PASS_H
 
-#include "base/id.h"
-#include "store/store.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct hl_id;
+struct hl_store;
+struct hl_str;
 
 #define HL_RELAY_PASS_MS   (30 * 1000)
 #define HL_RELAY_PASS_MAX  128

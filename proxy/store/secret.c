@@ -8,11 +8,15 @@
  * each SEALS_MAX values, take another. Format 1 had one key and no salt; it is still opened. */
 #include "store/secret.h"
 
+#include <mbedtls/cipher.h>
 #include <mbedtls/md.h>
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/buf.h"
+#include "base/id.h"
 #include "base/random.h"
+#include "store/key.h"
 
 #define FORMAT     2
 #define FORMAT_OLD 1

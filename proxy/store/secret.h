@@ -4,10 +4,16 @@
 #define HL_STORE_SECRET_H
 
 #include <mbedtls/gcm.h>
+#include <stdint.h>
 
-#include "base/buf.h"
-#include "base/id.h"
-#include "store/key.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_id;
+struct hl_key;
+struct hl_shared_keys;
+struct hl_str;
 
 /* Bytes that sealing adds: format version, salt, 96-bit random nonce, tag. */
 #define HL_SEAL_SALT_SIZE 8

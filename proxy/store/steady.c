@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "store/clock_guard.h"
+#include "store/driver.h"
 
 #define BACK_MS (60 * 1000)
 #define YEAR_MS (365 * 24 * 3600 * 1000ll)

@@ -3,7 +3,10 @@
 #ifndef HL_STORE_STEADY_H
 #define HL_STORE_STEADY_H
 
-#include "store/driver.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hl_noted_time;
 
 /* One thread owns it. */
 struct hl_steady {

@@ -4,7 +4,12 @@
 #include <semaphore.h>
 #include <string.h>
 
+#include "base/metric.h"
+#include "config/config.h"
+#include "loop/mailbox.h"
 #include "store/backend.h"
+#include "store/gauges.h"
+#include "store/notice.h"
 #include "store/operation.h"
 #include "store/postgres/check.h"
 #include "store/postgres/postgres.h"

@@ -8,8 +8,9 @@
 #define HL_STORE_TALLY_H
 
 #include "base/compiler.h"
-#include "base/str.h"
 #include "store/record.h"
+
+struct hl_str;
 
 #define HL_TALLY_MINUTE_MS INT64_C(60000)
 #define HL_TALLY_BUCKETS   544 /* the last holds what took longer than 2^37 us, a day and a half */

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "loop/slot.h"
+#include "store/claim.h"
+
 void hl_watchers_init(struct hl_watchers *w)
 {
     *w = (struct hl_watchers){.ended = NULL};

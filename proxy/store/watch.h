@@ -5,7 +5,9 @@
 #define HL_STORE_WATCH_H
 
 #include "base/id_map.h"
-#include "store/store.h"
+
+struct hl_id;
+struct hl_watch;
 
 struct hl_watchers {
     struct hl_id_map runs;  /* run id → the first struct hl_watch of its list */

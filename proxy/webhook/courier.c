@@ -16,14 +16,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/assert.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/random.h"
 #include "base/siphash.h"
+#include "config/config.h"
 #include "dns/suffix.h"
 #include "http/url.h"
 #include "net/guard.h"
+#include "webhook/docket.h"
+#include "webhook/transfer_result.h"
 
 /* The verdict stands with the head of the answer. The rest is waited for this long, because a
  * connection whose answer was read whole can be used again. */

@@ -2,13 +2,18 @@
 #ifndef HL_WEBHOOK_COURIER_H
 #define HL_WEBHOOK_COURIER_H
 
-#include "config/config.h"
-#include "webhook/docket.h"
+#include "base/list.h"
+#include "dns/resolver.h"
 #include "webhook/identity.h"
+#include "webhook/parcel.h"
 #include "webhook/proxy.h"
-#include "webhook/transfer_result.h"
+#include "webhook/transfer.h"
 #include "webhook/trust.h"
 #include "webhook/turnstile.h"
+
+struct hl_config;
+struct hl_docket;
+struct hl_transfer_result;
 
 #define HL_LOOKUPS_PER_SUFFIX 64
 

@@ -5,6 +5,9 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/metric.h"
+#include "webhook/sender.h"
 
 void hl_docket_init(struct hl_docket *k, struct hl_sender_gauges *gauges)
 {

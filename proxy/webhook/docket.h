@@ -5,7 +5,9 @@
 
 #include "webhook/parcel.h"
 #include "webhook/due.h"
-#include "webhook/sender.h"
+
+struct hl_msg;
+struct hl_sender_gauges;
 
 struct hl_docket {
     /* those in `due` (WAITING, UNRECORDED) are in no list */

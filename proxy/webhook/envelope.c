@@ -14,6 +14,7 @@
 #include "webhook/envelope.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "http/body_check.h"
 #include "store/body_file.h"
 #include "base/base64.h"
+#include "store/lease.h"
 
 #define HEAD_MAX (16 * 1024)
 #define SCRATCH                                                                                    \

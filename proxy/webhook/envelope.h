@@ -11,7 +11,9 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
-#include "store/store.h"
+#include "store/record.h"
+
+struct hl_leased;
 
 /* What of a response goes along (contract 5); borrowed. */
 struct hl_payload {

@@ -3,9 +3,9 @@
 #ifndef HL_WEBHOOK_IDENTITY_H
 #define HL_WEBHOOK_IDENTITY_H
 
-#include "config/config.h"
-#include "http/url.h"
 #include "webhook/certificate.h"
+
+struct hl_config;
 
 struct hl_identity {
     struct hl_str hosts;       /* borrowed */

@@ -8,7 +8,10 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "store/claim.h"
+#include "store/lease.h"
 #include "store/store.h"
+#include "webhook/parcel.h"
 
 void hl_ledger_init(struct hl_ledger *l, struct hl_store *store, struct hl_mailbox *replies)
 {

@@ -3,8 +3,11 @@
 #ifndef HL_WEBHOOK_LEDGER_H
 #define HL_WEBHOOK_LEDGER_H
 
-#include "loop/mailbox.h"
-#include "webhook/parcel.h"
+#include "store/record.h"
+
+struct hl_mailbox;
+struct hl_parcel;
+struct hl_store;
 
 struct hl_ledger {
     struct hl_store *store;

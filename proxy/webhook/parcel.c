@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "webhook/transfer.h"
 
 /* Hashing takes about 1 ms for this much: curl's sockets wait no longer for their turn. */
 #define SIGN_SLICE (256 * 1024)

@@ -4,9 +4,12 @@
 #define HL_WEBHOOK_PARCEL_H
 
 #include "base/list.h"
+#include "store/lease.h"
 #include "webhook/envelope.h"
 #include "webhook/request.h"
-#include "webhook/transfer.h"
+#include "webhook/signature.h"
+
+struct curl_slist;
 
 /* The state says which of the sender's lists the parcel is in. X(name, text, holds a place: one of
  * HOOKLINE_WEBHOOK_CONCURRENCY, or of as many for retries) */

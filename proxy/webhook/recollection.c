@@ -6,7 +6,10 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "store/lease.h"
 #include "store/question.h"
+#include "store/store.h"
+#include "webhook/parcel.h"
 
 struct recollection {
     struct hl_list_deliveries list;

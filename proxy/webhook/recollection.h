@@ -4,7 +4,12 @@
 #define HL_WEBHOOK_RECOLLECTION_H
 
 #include "store/destination.h"
-#include "webhook/parcel.h"
+#include "store/record.h"
+
+struct hl_mailbox;
+struct hl_msg;
+struct hl_parcel;
+struct hl_store;
 
 /* So many are asked for at once; of further destinations nothing is recalled. */
 #define HL_RECOLLECTIONS_MAX 64

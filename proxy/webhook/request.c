@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
+#include "base/id.h"
 #include "http/field.h"
+#include "webhook/signature.h"
 
 enum hl_err hl_webhook_names_init(struct hl_webhook_names *names, struct hl_str service)
 {

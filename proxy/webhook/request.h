@@ -4,8 +4,13 @@
 #define HL_WEBHOOK_REQUEST_H
 
 #include <curl/curl.h>
+#include <stdint.h>
 
-#include "webhook/signature.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_id;
+struct hl_str;
 
 #define HL_SERVICE_NAME_MAX 64
 

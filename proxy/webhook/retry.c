@@ -1,6 +1,8 @@
 /* retry.c - see retry.h. */
 #include "webhook/retry.h"
 
+#include "config/webhook_policy.h"
+
 static bool is_retried(const struct hl_webhook_retry_on *on, uint16_t http_status)
 {
     if (http_status == 0)

@@ -3,8 +3,10 @@
 #ifndef HL_WEBHOOK_RETRY_H
 #define HL_WEBHOOK_RETRY_H
 
-#include "config/webhook_policy.h"
-#include "store/store.h"
+#include "store/record.h"
+
+struct hl_schedule;
+struct hl_webhook_retry_on;
 
 /* Longer delays are waited for in the store. */
 #define HL_RETRY_DELAY_MAX_MS 5000

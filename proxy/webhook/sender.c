@@ -24,12 +24,17 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/random.h"
+#include "config/config.h"
 #include "loop/thread.h"
+#include "store/store.h"
 #include "webhook/courier.h"
+#include "webhook/docket.h"
+#include "webhook/health.h"
 #include "webhook/ledger.h"
 #include "webhook/recollection.h"
 #include "webhook/retry.h"
 #include "webhook/shares.h"
+#include "webhook/transfer_result.h"
 #include "webhook/verdict.h"
 
 /* About 1 KiB each; beyond so many nothing new is leased. */

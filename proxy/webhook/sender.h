@@ -7,8 +7,9 @@
 #define HL_WEBHOOK_SENDER_H
 
 #include "base/metric.h"
-#include "config/config.h"
-#include "store/store.h"
+
+struct hl_config;
+struct hl_store;
 
 struct hl_sender;
 

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "store/lane.h"
+#include "webhook/health.h"
+
 struct share {
     struct hl_list node; /* in `lines` iff somebody is in line */
     struct hl_list line;

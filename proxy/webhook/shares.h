@@ -6,7 +6,8 @@
 
 #include "base/id_map.h"
 #include "base/list.h"
-#include "webhook/health.h"
+
+struct hl_healths;
 
 struct hl_shares {
     struct hl_id_map lanes; /* those that have somebody inside, or in line */

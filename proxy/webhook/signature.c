@@ -10,6 +10,8 @@
 
 #include "base/assert.h"
 #include "base/base64.h"
+#include "base/id.h"
+#include "base/str.h"
 
 #define KEY_MAX HL_SIGNATURE_SECRET_MAX
 

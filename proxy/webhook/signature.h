@@ -5,9 +5,14 @@
 #define HL_WEBHOOK_SIGNATURE_H
 
 #include <mbedtls/md.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "base/id.h"
-#include "base/str.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_id;
+struct hl_str;
 
 #define HL_SIGNATURE_SECRET_MAX 1024 /* longer ones are refused at the call (contract 5) */
 

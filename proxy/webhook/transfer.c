@@ -6,6 +6,8 @@
  * Not here: what came of it (transfer_result.c), timing and order (sender.c). */
 #include "webhook/transfer.h"
 
+#include <curl/system.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -14,7 +16,9 @@
 
 #include "base/clock.h"
 #include "http/retry_after.h"
+#include "http/url.h"
 #include "net/guard.h"
+#include "webhook/envelope.h"
 
 /* This much of a receiver's body is read, and thrown away, because a connection whose response was
  * read whole can be used again. */

@@ -11,8 +11,11 @@
 
 #include "base/list.h"
 #include "dns/pin.h"
-#include "http/url.h"
-#include "webhook/envelope.h"
+#include "store/record.h"
+
+struct hl_envelope;
+struct hl_str;
+struct hl_url;
 
 #define HL_TRANSFER_HEAD_MAX (256 * 1024) /* of all heads of an answer together */
 

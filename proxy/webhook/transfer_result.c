@@ -4,9 +4,12 @@
  * Not here: the retry table (retry.c), what is logged and counted of it (verdict.c). */
 #include "webhook/transfer_result.h"
 
+#include <curl/system.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "webhook/transfer.h"
 
 #define HEAD_TOO_LARGE 100 /* CURLE_TOO_LARGE, which libcurl has from 8.6 on */
 

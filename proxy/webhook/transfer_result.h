@@ -3,7 +3,12 @@
 #ifndef HL_WEBHOOK_TRANSFER_RESULT_H
 #define HL_WEBHOOK_TRANSFER_RESULT_H
 
-#include "webhook/transfer.h"
+#include <curl/curl.h>
+
+#include "net/address.h"
+#include "store/record.h"
+
+struct hl_transfer;
 
 struct hl_transfer_result {
     uint16_t http_status; /* 0: no response head */

@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
-#include "base/str.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_str;
 
 struct hl_trust {
     /* A PEM file with all of them; NULL: the system has no bundle, libcurl's directory holds. */

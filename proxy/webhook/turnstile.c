@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
+
 struct kind {
     uint32_t inside;
     struct hl_list line;

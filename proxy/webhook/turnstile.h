@@ -3,8 +3,9 @@
 #ifndef HL_WEBHOOK_TURNSTILE_H
 #define HL_WEBHOOK_TURNSTILE_H
 
-#include "base/list.h"
 #include "base/id_map.h"
+
+struct hl_list;
 
 struct hl_turnstile {
     struct hl_id_map kinds; /* those that somebody is inside of */

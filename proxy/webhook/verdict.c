@@ -6,9 +6,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metric.h"
 #include "net/address.h"
 #include "store/destination.h"
+#include "store/lane.h"
+#include "store/lease.h"
+#include "webhook/health.h"
+#include "webhook/parcel.h"
 #include "webhook/retry.h"
+#include "webhook/sender.h"
+#include "webhook/transfer_result.h"
 
 enum hl_attempt_verdict hl_verdict_of(const struct hl_webhook_retry_on *on,
     const struct hl_parcel *p, const struct hl_transfer_result *result)

@@ -3,10 +3,13 @@
 #ifndef HL_WEBHOOK_VERDICT_H
 #define HL_WEBHOOK_VERDICT_H
 
-#include "webhook/health.h"
-#include "webhook/parcel.h"
-#include "webhook/sender.h"
-#include "webhook/transfer_result.h"
+#include "store/record.h"
+
+struct hl_health;
+struct hl_parcel;
+struct hl_sender_gauges;
+struct hl_transfer_result;
+struct hl_webhook_retry_on;
 
 /* Of the attempt under way, whose lease is still there. */
 enum hl_attempt_verdict hl_verdict_of(const struct hl_webhook_retry_on *on,

@@ -2,7 +2,10 @@
 #ifndef HL_WORKER_CALL_H
 #define HL_WORKER_CALL_H
 
-#include "caller/client.h"
+#include <stddef.h>
+
+struct hl_client;
+struct hl_str;
 
 /* hl_worker.on_head: starts a run or answers. */
 size_t hl_call_begin(struct hl_client *c, struct hl_str rest);

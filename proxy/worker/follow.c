@@ -8,6 +8,8 @@
 #include "body/follower.h"
 #include "caller/access.h"
 #include "caller/client.h"
+#include "caller/taker.h"
+#include "http/problem.h"
 #include "worker/follow_answer.h"
 #include "worker/worker.h"
 

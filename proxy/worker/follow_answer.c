@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "http/problem.h"
+
 static const enum hl_refusal_cause causes[] = {
     [HL_FOLLOW_BAD_ID] = HL_REFUSAL_EVENTS_ID,
     [HL_FOLLOW_NO_STREAM] = HL_REFUSAL_EVENTS_NO_STREAM,

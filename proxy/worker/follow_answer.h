@@ -4,7 +4,8 @@
 #define HL_WORKER_FOLLOW_ANSWER_H
 
 #include "body/follow.h"
-#include "http/problem.h"
+
+struct hl_answer;
 
 #define HL_FOLLOW_FIELDS 128
 

@@ -5,6 +5,15 @@
 #include "worker/idle.h"
 
 #include "base/clock.h"
+#include "base/compiler.h"
+#include "base/metric.h"
+#include "caller/metrics.h"
+#include "config/config.h"
+#include "run/runs.h"
+#include "run/service.h"
+#include "store/gauges.h"
+#include "store/store.h"
+#include "worker/worker.h"
 
 #define LOOKS_PER_TIME 10 /* so much later at the most, in parts of the time, it is noticed */
 #define LOOK_MOST_MS   1000

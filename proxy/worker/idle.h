@@ -3,7 +3,9 @@
 #ifndef HL_WORKER_IDLE_H
 #define HL_WORKER_IDLE_H
 
-#include "worker/worker.h"
+#include "loop/wheel.h"
+
+struct hl_service;
 
 struct hl_idle {
     const struct hl_service *service;

@@ -15,6 +15,10 @@
 #include "body/body_reader.h"
 #include "caller/access.h"
 #include "caller/client.h"
+#include "caller/taker.h"
+#include "http/problem.h"
+#include "run/service.h"
+#include "store/accept.h"
 #include "worker/follow.h"
 #include "worker/worker.h"
 

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "http/field.h"
+#include "http/head.h"
+
 void hl_last_event_read(struct hl_last_event *out, const struct hl_head *head)
 {
     out->is_bad = false;

@@ -3,7 +3,8 @@
 #define HL_WORKER_LAST_EVENT_H
 
 #include "http/event_id.h"
-#include "http/head.h"
+
+struct hl_head;
 
 struct hl_last_event {
     bool is_bad; /* there were several, or it is too long */

@@ -6,8 +6,9 @@
 #include "base/buf.h"
 #include "base/id.h"
 #include "http/cors.h"
-#include "http/refusal.h"
 #include "store/record.h"
+
+struct hl_refusal;
 
 #define HL_REPLY_DETAIL_MAX 511
 

@@ -11,15 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
-#include "base/log.h"
 #include "caller/client.h"
+#include "config/config.h"
+#include "net/listener.h"
 #include "run/acceptance.h"
 #include "run/dispatch.h"
 #include "run/ending.h"
 #include "run/report.h"
 #include "run/respond.h"
+#include "run/run.h"
+#include "run/service.h"
 #include "run/stream_share.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/notice.h"
 #include "worker/call.h"
 #include "worker/inquiry.h"
 

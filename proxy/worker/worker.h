@@ -3,16 +3,19 @@
 #ifndef HL_WORKER_WORKER_H
 #define HL_WORKER_WORKER_H
 
-#include "auth/seat.h"
 #include "body/follow_desk.h"
 #include "caller/callers.h"
 #include "caller/metrics.h"
+#include "caller/trouble.h"
+#include "http/date.h"
 #include "loop/thread.h"
+#include "net/stream.h"
 #include "route/plan.h"
 #include "run/allowance.h"
-#include "run/recent.h"
 #include "run/runs.h"
-#include "run/service.h"
+
+struct hl_recent_ask;
+struct hl_service;
 
 /* Messages of the control thread to workers; store/store.h and app/limiter.h have the other types
  * of this mailbox. */

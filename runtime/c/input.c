@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/str.h"
+#include "c/json_writer.h"
+
 static const json_t *json_of(const struct hl_fn_value *value)
 {
     return (const json_t *)value;

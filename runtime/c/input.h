@@ -3,9 +3,15 @@
 #ifndef HL_C_INPUT_H
 #define HL_C_INPUT_H
 
-#include "base/str.h"
-#include "c/json_writer.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "hookline/function.h"
+
+struct hl_fn_value;
+struct hl_json_writer;
+struct hl_str;
 
 /* The values of a body; empty: an object without members. NULL: `detail` says why it cannot be
  * read. Owned. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "http/body_check.h"
 
 #define ESCAPED_AT_ONCE 512 /* bytes of a text */
 #define NUMBER_MAX      40

@@ -3,7 +3,9 @@
 #define HL_C_JSON_WRITER_H
 
 #include "base/buf.h"
-#include "http/body_check.h"
+#include "http/json_check.h"
+
+struct hl_str;
 
 struct hl_json_writer {
     struct hl_buf text;

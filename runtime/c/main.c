@@ -9,6 +9,7 @@
 #include "c/crash.h"
 #include "c/module.h"
 #include "c/task.h"
+#include "core/call.h"
 #include "core/fork.h"
 #include "core/host_log.h"
 #include "core/server.h"

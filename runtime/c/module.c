@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "c/takes.h"
+#include "core/server.h"
+#include "hookline/function.h"
 
 /* A name without a slash would be looked for where libraries are; what is meant is the file. */
 static void *open_object(const char *path)

@@ -2,8 +2,9 @@
 #ifndef HL_C_MODULE_H
 #define HL_C_MODULE_H
 
-#include "core/server.h"
-#include "hookline/function.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "core/settings.h"
 
 struct hl_module {
     void *handle;

@@ -4,6 +4,7 @@
 #include "c/takes.h"
 
 #include "c/json_writer.h"
+#include "hookline/function.h"
 
 #include <string.h>
 

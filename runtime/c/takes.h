@@ -2,7 +2,7 @@
 #ifndef HL_C_TAKES_H
 #define HL_C_TAKES_H
 
-#include "hookline/function.h"
+struct hl_fn_parameter;
 
 /* JSON text, owned by the caller (free). NULL: out of memory, or a name is no UTF-8. `parameters` is not
  * NULL. */

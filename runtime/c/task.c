@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/id.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "c/crash.h"
 #include "c/input.h"
 #include "c/json_writer.h"
+#include "core/call.h"
 #include "core/fork.h"
-#include "http/body_check.h"
+#include "http/refusal.h"
 
 struct task {
     struct hl_fn_call face; /* what the function sees; first */

@@ -2,8 +2,11 @@
 #ifndef HL_C_TASK_H
 #define HL_C_TASK_H
 
-#include "core/call.h"
+#include <stddef.h>
+
 #include "hookline/function.h"
+
+struct hl_call;
 
 /* Runs the function and answers. Takes the call. Any thread. */
 void hl_task_run(struct hl_call *call, const struct hl_fn_function *function, size_t max_result);

@@ -12,11 +12,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "core/call.h"
 #include "core/connection.h"
+#include "core/desk.h"
 #include "core/fork.h"
+#include "core/server.h"
 #include "http/body_check.h"
 #include "http/byte.h"
 #include "http/chunked.h"
+#include "http/problem.h"
 
 #define HEAD_MAX     1024 /* an answer's head without its Content-Type */
 #define TYPE_MAX     256

@@ -2,7 +2,12 @@
 #ifndef HL_RUNTIME_ANSWER_H
 #define HL_RUNTIME_ANSWER_H
 
+#include "base/err.h"
 #include "core/call_inside.h"
+#include "core/piece.h"
+
+struct hl_answer;
+struct hl_str;
 
 /* Sends it, after waiting until less than a window is unsent. Takes the piece. */
 enum hl_err hl_call_send(struct hl_call *call, struct hl_piece *piece);

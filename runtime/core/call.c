@@ -2,6 +2,7 @@
  * Owns: struct hl_call. Thread: see core/call_inside.h.
  * Not here: answers (answer.c, emit.c), what comes before them (progress.c), where calls come from
  * (connection.c). */
+#include "core/call.h"
 #include "core/call_inside.h"
 
 #include <stdio.h>
@@ -9,8 +10,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "core/desk.h"
 #include "core/media.h"
-#include "http/body_check.h"
+#include "core/server.h"
+#include "http/field.h"
+#include "http/head.h"
+#include "http/json_check.h"
+#include "http/refusal.h"
+#include "http/target.h"
 
 /* A slice of `from` as one of `to`. */
 static struct hl_str moved(struct hl_str s, const char *from, const char *to)

@@ -21,9 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/id.h"
+#include "base/err.h"
 #include "base/str.h"
-#include "http/refusal.h"
+
+struct hl_refusal;
 
 struct hl_call;
 struct hl_server;

@@ -9,12 +9,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/call.h"
-#include "core/desk.h"
-#include "core/piece.h"
-#include "http/head.h"
-#include "http/problem.h"
-#include "http/target.h"
+#include "base/buf.h"
+#include "base/id.h"
+#include "core/queue.h"
+#include "loop/mailbox.h"
+#include "loop/slot.h"
+
+struct hl_desk;
+struct hl_head;
+struct hl_target;
 
 enum hl_call_stage {
     HL_CALL_SILENT,   /* nothing was answered */

@@ -8,11 +8,15 @@
 
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <uv/unix.h>
 
+#include "core/call_inside.h"
+#include "core/desk.h"
 #include "core/fork.h"
 #include "core/intake.h"
 #include "core/output.h"
 #include "core/progress.h"
+#include "net/listener.h"
 
 #define MAX_AHEAD        (64 * 1024) /* bytes read while a call is answered */
 #define HEAD_TIMEOUT_MS  10000

@@ -3,13 +3,17 @@
 #ifndef HL_RUNTIME_CONNECTION_H
 #define HL_RUNTIME_CONNECTION_H
 
-#include "core/call_inside.h"
+#include "base/id.h"
+#include "core/piece.h"
 #include "core/triage.h"
 #include "http/message.h"
 #include "loop/wheel.h"
 #include "net/linger.h"
-#include "net/listener.h"
 #include "net/stall.h"
+#include "net/stream.h"
+
+struct hl_call;
+struct hl_listener;
 
 #define HL_KEEPALIVE_TIMEOUT_MS 75000
 /* Tells a proxy before us how long it may keep a connection for its next POST. */

@@ -7,6 +7,7 @@
 
 #include "core/directory.h"
 #include "core/queue.h"
+#include "core/settings.h"
 #include "loop/mailbox.h"
 
 struct hl_desk {

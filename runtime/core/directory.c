@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/server.h"
+
 #define LONGEST_NAME 128
 #define LONGEST_LIST 800 /* bytes of names in a detail */
 

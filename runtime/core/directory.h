@@ -4,7 +4,10 @@
 #define HL_RUNTIME_DIRECTORY_H
 
 #include "base/buf.h"
-#include "core/server.h"
+#include "core/settings.h"
+
+struct hl_callee;
+struct hl_str;
 
 #define HL_DIRECTORY_HEALTH "healthz" /* the server's own */
 #define HL_DIRECTORY_NONE   SIZE_MAX

@@ -7,7 +7,9 @@
 
 #include "base/utf8.h"
 #include "core/answer.h"
+#include "core/call.h"
 #include "http/body_check.h"
+#include "http/problem.h"
 
 #define ESCAPED_AT_ONCE 4096 /* bytes of a text */
 

@@ -7,6 +7,10 @@
 #include "core/intake.h"
 
 #include "base/clock.h"
+#include "base/id.h"
+#include "core/call_inside.h"
+#include "core/connection.h"
+#include "core/desk.h"
 #include "core/output.h"
 #include "http/problem.h"
 

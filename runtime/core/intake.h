@@ -2,7 +2,9 @@
 #ifndef HL_RUNTIME_INTAKE_H
 #define HL_RUNTIME_INTAKE_H
 
-#include "core/connection.h"
+#include "http/message.h"
+
+struct hl_connection;
 
 /* How a request is read. */
 extern const struct hl_message_rules hl_intake_rules;

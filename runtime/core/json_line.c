@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/str.h"
 #include "base/utf8.h"
 
 #define ESCAPE_MAX  sizeof("\\ud83d\\ude00")

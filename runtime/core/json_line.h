@@ -2,7 +2,9 @@
 #ifndef HL_RUNTIME_JSON_LINE_H
 #define HL_RUNTIME_JSON_LINE_H
 
-#include "base/str.h"
+#include <stddef.h>
+
+struct hl_str;
 
 /* The same JSON without white space between its tokens, and in ASCII: what is not printable there is
  * \uXXXX (RFC 8259 7). Whatever `json` is, `out` has nothing that a field's value may not have

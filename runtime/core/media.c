@@ -1,6 +1,8 @@
 /* media.c - what a caller wants to read. Pure. */
 #include "core/media.h"
 
+#include "base/str.h"
+
 /* The next piece of *rest up to `mark`, trimmed. */
 static struct hl_str cut(struct hl_str *rest, char mark)
 {

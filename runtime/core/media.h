@@ -2,7 +2,9 @@
 #ifndef HL_RUNTIME_MEDIA_H
 #define HL_RUNTIME_MEDIA_H
 
-#include "base/str.h"
+#include <stdbool.h>
+
+struct hl_str;
 
 /* Whether one value of Accept names text/event-stream, and not with q=0. Wildcards do not ask for a
  * stream. */

@@ -7,6 +7,12 @@
 
 #include <stdlib.h>
 
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "core/call_inside.h"
+#include "core/connection.h"
+
 #define SLICE (256 * 1024)
 
 void hl_output_add(struct hl_connection *c, struct hl_piece *piece)

@@ -2,7 +2,8 @@
 #ifndef HL_RUNTIME_OUTPUT_H
 #define HL_RUNTIME_OUTPUT_H
 
-#include "core/connection.h"
+struct hl_connection;
+struct hl_piece;
 
 /* Takes the piece. */
 void hl_output_add(struct hl_connection *c, struct hl_piece *piece);

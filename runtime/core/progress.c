@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/call_inside.h"
+#include "core/connection.h"
+#include "core/desk.h"
 #include "core/fork.h"
 #include "core/json_line.h"
 

@@ -10,7 +10,13 @@
 #ifndef HL_RUNTIME_PROGRESS_H
 #define HL_RUNTIME_PROGRESS_H
 
-#include "core/connection.h"
+#include "core/call.h"
+#include "loop/mailbox.h"
+#include "loop/slot.h"
+
+struct hl_connection;
+struct hl_home;
+struct hl_timer;
 
 #define HL_PROGRESS_EVERY_MS 500 /* between two interim responses of a call */
 

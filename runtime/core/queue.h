@@ -8,9 +8,11 @@
 #define HL_RUNTIME_QUEUE_H
 
 #include <pthread.h>
+#include <stdint.h>
 
+#include "base/compiler.h"
+#include "base/err.h"
 #include "base/list.h"
-#include "base/str.h"
 
 struct hl_queue_entry {
     struct hl_list node; /* linked exactly while it waits */

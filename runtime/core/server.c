@@ -11,14 +11,18 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <uv/unix.h>
 
 #include "base/log.h"
 #include "base/log_sink.h"
+#include "core/call_inside.h"
 #include "core/connection.h"
+#include "core/desk.h"
 #include "core/fork.h"
 #include "core/host_log.h"
 #include "core/progress.h"
 #include "loop/thread.h"
+#include "net/listener.h"
 
 #define MOST_CONNECTIONS  4096
 #define OTHER_DESCRIPTORS 64 /* kept for the function and the libraries */

@@ -30,6 +30,7 @@
 #ifndef HL_RUNTIME_SERVER_H
 #define HL_RUNTIME_SERVER_H
 
+#include "base/compiler.h"
 #include "core/settings.h"
 
 struct hl_server;

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/un.h>
 
+#include "base/compiler.h"
 #include "base/err.h"
 #include "base/log.h"
 

@@ -2,7 +2,12 @@
  * Not here: what only the body shows (call.c), room for it (connection.c). */
 #include "core/triage.h"
 
+#include "base/buf.h"
+#include "core/desk.h"
+#include "core/server.h"
 #include "http/body_check.h"
+#include "http/field.h"
+#include "http/head.h"
 
 static struct hl_triage refuse(enum hl_refusal_cause cause)
 {

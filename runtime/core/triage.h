@@ -3,9 +3,11 @@
 #ifndef HL_RUNTIME_TRIAGE_H
 #define HL_RUNTIME_TRIAGE_H
 
-#include "core/desk.h"
-#include "http/head.h"
+#include "http/refusal.h"
 #include "http/target.h"
+
+struct hl_desk;
+struct hl_head;
 
 struct hl_triage {
     struct hl_refusal refusal; /* status 0: none */

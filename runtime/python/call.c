@@ -3,6 +3,10 @@
  * Promise: after release() nothing of the core's is touched; what was cheap to keep (the run's id,
  * attempt, deadline) still can be read. What waits does so without the interpreter's lock.
  * Not here: which values may be sent and as what (hookline_runtime/host.py, answer.py). */
+#include "base/err.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "core/call.h"
 #include "object.h"
 
 struct py_call {

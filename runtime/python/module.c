@@ -3,6 +3,10 @@
  * Promise: one server core, no policy: what a function is and what its values mean is decided in
  * Python (hookline_runtime/).
  * Not here: the types (server.c, call.c). */
+#include "base/compiler.h"
+#include "core/call.h"
+#include "core/fork.h"
+#include "core/host_log.h"
 #include "object.h"
 
 #include <signal.h>

@@ -8,11 +8,9 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 
-#include "core/call.h"
-#include "core/fork.h"
-#include "core/host_log.h"
-#include "core/server.h"
+struct hl_call;
 
 /* Make the types and put them into the module: Server under its name, Call unseen. -1 with an
  * exception set. Once, when the module is imported. */

@@ -3,6 +3,11 @@
  * any worker thread's, take_async and hear the event loop's.
  * Promise: whatever waits, waits without the interpreter's lock.
  * Not here: calls (call.c), threads (hookline_runtime/host.py). */
+#include "base/err.h"
+#include "base/log.h"
+#include "core/call.h"
+#include "core/fork.h"
+#include "core/server.h"
 #include "object.h"
 
 #include <stdlib.h>

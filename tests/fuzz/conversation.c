@@ -16,9 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fuzz.h"
+#include "base/buf.h"
 #include "record.h"
 #include "script.h"
+#include "world.h"
 
 #define MAX_FILE (1u << 20)
 #define MAX_PATH 4096

@@ -4,8 +4,10 @@
 #ifndef HL_FUZZ_EXPECT_H
 #define HL_FUZZ_EXPECT_H
 
-#include "config/config.h"
-#include "strict_http.h"
+#include "base/str.h"
+
+struct hl_config;
+struct strict_message;
 
 /* What a request's forwarding hangs on beside the request itself. */
 struct expect_request {

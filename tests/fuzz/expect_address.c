@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/str.h"
+
 static void set_v4(uint8_t out[16], uint32_t v4)
 {
     memset(out, 0, 10);

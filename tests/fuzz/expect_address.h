@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/str.h"
+struct hl_str;
 
 /* Both families as 16 bytes, IPv4 as ::ffff:a.b.c.d. Four decimal parts without leading zeros. */
 bool expect_v4(struct hl_str text, uint8_t out[16]);

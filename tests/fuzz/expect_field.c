@@ -3,6 +3,8 @@
 #include "expect_field.h"
 
 #include "http/field.h"
+#include "strict_grammar.h"
+#include "strict_http.h"
 
 /* RFC 9110 7.6.1, RFC 9113 8.2.2. */
 static const char *const hop_by_hop[] = {"connection", "keep-alive", "proxy-connection", "te",

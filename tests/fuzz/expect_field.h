@@ -3,7 +3,12 @@
 #ifndef HL_FUZZ_EXPECT_FIELD_H
 #define HL_FUZZ_EXPECT_FIELD_H
 
-#include "expect.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hl_str;
+struct strict_field;
+struct strict_message;
 
 /* ---- names ---- */
 

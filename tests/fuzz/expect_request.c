@@ -2,7 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/str.h"
+#include "expect.h"
 #include "expect_field.h"
+#include "strict_grammar.h"
+#include "strict_http.h"
 
 static bool is_all_zero(struct hl_str s)
 {

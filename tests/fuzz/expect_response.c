@@ -2,7 +2,11 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/str.h"
+#include "expect.h"
 #include "expect_field.h"
+#include "strict_grammar.h"
+#include "strict_http.h"
 
 static const char *const never_in_trailers[] = {"host", "content-length", "authorization",
     "proxy-authorization", "content-type", "content-encoding", "cache-control", "te", "trailer",

@@ -1,6 +1,8 @@
 /* expect_target.c - where a request goes, by contract 2 alone: written for reading, not for
  * speed. */
+#include "config/config.h"
 #include "expect.h"
+#include "strict_grammar.h"
 
 static bool is_name_byte(char c)
 {

@@ -4,12 +4,14 @@
  * takes for a number is one to the guard. */
 #include <arpa/inet.h>
 
+#include "config/choice.h"
 #include "config/endpoint.h"
 #include "expect_address.h"
 #include "fuzz.h"
 #include "http/authority.h"
+#include "net/address.h"
 #include "net/guard.h"
-#include "strict_http.h"
+#include "strict_grammar.h"
 
 static bool expect_ip(struct hl_str text, uint8_t out[16])
 {

@@ -7,6 +7,9 @@
 #include "expect.h"
 #include "fuzz.h"
 #include "http/chunked.h"
+#include "http/head.h"
+#include "strict_grammar.h"
+#include "strict_http.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 

@@ -8,6 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "config/choice.h"
+#include "config/config.h"
+#include "config/option.h"
 #include "config/option_value.h"
 #include "fuzz.h"
 

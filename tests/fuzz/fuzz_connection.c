@@ -3,6 +3,7 @@
 #include "fuzz.h"
 #include "judge.h"
 #include "script.h"
+#include "world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

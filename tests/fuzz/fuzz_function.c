@@ -10,8 +10,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "core/call.h"
+#include "core/call_inside.h"
 #include "core/connection.h"
+#include "core/desk.h"
+#include "core/server.h"
 #include "fuzz.h"
+#include "net/listener.h"
+#include "strict_grammar.h"
 #include "strict_http.h"
 
 #define OUT_MAX   (1 << 20)

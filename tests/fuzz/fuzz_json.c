@@ -11,6 +11,7 @@
 #include "fuzz.h"
 #include "http/body_check.h"
 #include "base/utf8.h"
+#include "store/lease.h"
 #include "webhook/envelope.h"
 
 static struct hl_body_check check_in_pieces(

@@ -5,12 +5,14 @@
  */
 #include <stdlib.h>
 
+#include "base/id.h"
 #include "expect.h"
 #include "fuzz.h"
 #include "http/edit.h"
 #include "http/message.h"
 #include "preset.h"
 #include "route/plan.h"
+#include "strict_http.h"
 
 enum {
     TRUSTS_PEER = 1,

@@ -3,10 +3,13 @@
  * Claims: as in fuzz_request.c. */
 #include <stdlib.h>
 
+#include "base/id.h"
 #include "expect.h"
 #include "fuzz.h"
 #include "http/edit.h"
 #include "http/message.h"
+#include "strict_grammar.h"
+#include "strict_http.h"
 
 enum {
     CALLER_IS_OLD = 1, /* HTTP/1.0 */

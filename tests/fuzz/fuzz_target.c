@@ -7,13 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "expect.h"
 #include "expect_address.h"
 #include "fuzz.h"
+#include "http/head.h"
 #include "http/url.h"
 #include "net/guard.h"
 #include "preset.h"
 #include "route/plan.h"
+#include "strict_grammar.h"
 
 #define MAX_TARGET 8192
 

@@ -3,8 +3,10 @@
  * (expect.h). */
 #include "judge.h"
 
+#include "config/config.h"
 #include "expect.h"
 #include "fuzz.h"
+#include "strict_grammar.h"
 #include "stub_store.h"
 #include "transcript.h"
 

@@ -2,7 +2,7 @@
 #ifndef HL_FUZZ_JUDGE_H
 #define HL_FUZZ_JUDGE_H
 
-#include "world.h"
+struct world;
 
 /* Ends the process unless:
  * - the app got strict messages only, each of them a request that a caller sent, by the independent

@@ -1,6 +1,8 @@
 /* preset.c - a few configurations that differ in what decides about calls. */
 #include "preset.h"
 
+#include "base/buf.h"
+#include "config/config.h"
 #include "fuzz.h"
 
 #define COMMON                                                                                     \

@@ -2,8 +2,6 @@
 #ifndef HL_FUZZ_PRESET_H
 #define HL_FUZZ_PRESET_H
 
-#include "config/config.h"
-
 #define PRESET_COUNT 4
 
 /* One of PRESET_COUNT, made at its first use and never freed; `i` is taken modulo. */

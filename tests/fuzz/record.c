@@ -7,10 +7,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/buf.h"
 #include "fuzz.h"
+#include "kernel.h"
 #include "script.h"
 #include "stub_store.h"
+#include "world.h"
 
 #define MAX_NOTES 4096
 #define MAX_NAMES 64

@@ -7,7 +7,8 @@
 #ifndef HL_FUZZ_RECORD_H
 #define HL_FUZZ_RECORD_H
 
-#include "world.h"
+struct hl_buf;
+struct world;
 
 void record_begin(void);
 /* A step was carried out; a script_on_step. '\0': it was world_finish. */

@@ -3,8 +3,12 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "fuzz.h"
+#include "kernel.h"
 #include "stub_store.h"
+#include "worker/worker.h"
+#include "world.h"
 
 static struct world *world;
 static struct world_wire *caller;

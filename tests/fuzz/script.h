@@ -16,7 +16,10 @@
 #ifndef HL_FUZZ_SCRIPT_H
 #define HL_FUZZ_SCRIPT_H
 
-#include "world.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct world;
 
 /* Called behind each step; `digit` is 0 where the step has none. */
 typedef void script_on_step(const struct world *world, char letter, unsigned digit);

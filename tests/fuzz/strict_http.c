@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "strict_grammar.h"
+
 #define MAX_EMPTY_LINES 4
 
 struct cursor {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "strict_grammar.h"
+#include "base/str.h"
 
 #define STRICT_MAX_FIELDS 2048 /* as many as the largest input can have */
 

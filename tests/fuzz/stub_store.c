@@ -6,8 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/metric.h"
 #include "fuzz.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/gauges.h"
 #include "store/message.h"
+#include "store/store.h"
 
 #define MAX_HELD 256
 

@@ -4,7 +4,11 @@
 #ifndef HL_FUZZ_STUB_STORE_H
 #define HL_FUZZ_STUB_STORE_H
 
-#include "store/store.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "store/record.h"
+
+struct hl_store;
 
 #define STUB_MAX_RUNS 128
 

@@ -2,6 +2,7 @@
 #include "transcript.h"
 
 #include "fuzz.h"
+#include "strict_grammar.h"
 
 static struct transcript t;
 static const struct world *world;

@@ -8,11 +8,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "app/cause.h"
+#include "app/readiness.h"
+#include "base/log.h"
 #include "body/journals.h"
-#include "caller/client.h"
+#include "config/config.h"
 #include "fuzz.h"
 #include "preset.h"
 #include "run/dispatch.h"
+#include "run/service.h"
+#include "store/store.h"
 #include "stub_store.h"
 
 #define MAX_TURNS 200 /* without an end: something spins */

@@ -3,12 +3,18 @@
 #include "callers_fixture.h"
 
 #include <arpa/inet.h>
+#include <criterion/assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "caller/client.h"
+#include "config/config.h"
+#include "http/problem.h"
+#include "loop_fixture.h"
 
 #define MOST_FDS 64
 

@@ -3,8 +3,14 @@
 #ifndef HL_TEST_CALLERS_FIXTURE_H
 #define HL_TEST_CALLERS_FIXTURE_H
 
+#include "base/id.h"
+#include "caller/callers.h"
 #include "caller/client.h"
-#include "loop_fixture.h"
+#include "caller/metrics.h"
+#include "caller/taker.h"
+#include "caller/trouble.h"
+
+struct hl_config;
 
 /* What a request's taker was told; forgotten when the next head comes. */
 struct told {

@@ -4,6 +4,11 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/str.h"
+#include "loop/mailbox.h"
+#include "store/op.h"
+#include "store/store.h"
+
 struct fake_store fake_store;
 
 struct hl_store *fake_store_begin(void)

@@ -3,8 +3,8 @@
 #ifndef HL_TEST_FAKE_STORE_H
 #define HL_TEST_FAKE_STORE_H
 
-#include "store/message.h"
-#include "store/store.h"
+#include "base/err.h"
+#include "store/gauges.h"
 
 struct fake_store {
     struct hl_store_gauges gauges;

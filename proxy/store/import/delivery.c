@@ -5,10 +5,13 @@
 #include <stdlib.h>
 
 #include "store/attempt_report.h"
+#include "store/driver.h"
+#include "store/import/import.h"
 #include "store/import/passage.h"
 #include "store/import/source.h"
 #include "store/postgres/row.h"
 #include "store/postgres/statement.h"
+#include "store/sqlite/database.h"
 
 static const char read_deliveries[] =
     "SELECT delivery.delivery_id, delivery.run_id, app.project, app.name, result.state,"

@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include "store/body_file.h"
+#include "store/data_dir.h"
+#include "store/import/passage.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/row.h"
+#include "store/record.h"
+#include "store/sqlite/database.h"
 
 enum hl_err hl_import_files_init(struct hl_import_files *files)
 {

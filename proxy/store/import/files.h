@@ -4,7 +4,12 @@
 #ifndef HL_STORE_IMPORT_FILES_H
 #define HL_STORE_IMPORT_FILES_H
 
-#include "store/import/passage.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/id.h"
+
+struct hl_body;
+struct hl_passage;
 
 #define HL_IMPORT_FILES_MAX 64
 

@@ -6,13 +6,17 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "config/config.h"
+#include "store/data_dir.h"
 #include "store/import/passage.h"
 #include "store/import/source.h"
+#include "store/key.h"
 #include "store/moved.h"
 #include "store/postgres/check.h"
 #include "store/postgres/meta.h"
 #include "store/postgres/partition.h"
 #include "store/postgres/schema.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/sqlite.h"
 
 #define TRIES 5 /* in a row or not: who needs more has a database in trouble */

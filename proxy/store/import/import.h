@@ -4,10 +4,12 @@
 #define HL_STORE_IMPORT_IMPORT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "config/config.h"
+
+struct hl_config;
 
 /* What is new in the schema. */
 struct hl_imported {

@@ -4,10 +4,10 @@
 #ifndef HL_STORE_IMPORT_PASSAGE_H
 #define HL_STORE_IMPORT_PASSAGE_H
 
-#include "store/import/import.h"
+#include "base/id.h"
 #include "store/postgres/columns.h"
 #include "store/postgres/session.h"
-#include "store/sqlite/database.h"
+#include "store/secret.h"
 
 /* In this order. A key is there before its run: who repeats a call gets no second one. */
 enum hl_import_stage {

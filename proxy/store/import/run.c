@@ -7,11 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "store/accept.h"
 #include "store/body_file.h"
+#include "store/data_dir.h"
 #include "store/import/files.h"
+#include "store/import/import.h"
+#include "store/import/passage.h"
 #include "store/import/source.h"
+#include "store/key.h"
 #include "store/postgres/row.h"
 #include "store/postgres/schema.h"
+#include "store/sqlite/database.h"
 
 static const char read_runs[] =
     "SELECT run.run_id, app.project, app.name, run.has_begun, run.is_async, run.created_ms,"

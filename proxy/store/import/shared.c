@@ -5,10 +5,15 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "store/driver.h"
+#include "store/import/import.h"
 #include "store/import/passage.h"
 #include "store/import/source.h"
+#include "store/key.h"
 #include "store/postgres/meta.h"
 #include "store/postgres/row.h"
+#include "store/postgres/statement.h"
+#include "store/sqlite/database.h"
 #include "store/tally.h"
 
 /* --- the signing key ---------------------------------------------------------------------------- */

@@ -5,7 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "store/data_dir.h"
+#include "store/driver.h"
+#include "store/key.h"
 #include "store/path.h"
+#include "store/secret.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/meta.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite.h"

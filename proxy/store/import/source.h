@@ -3,7 +3,14 @@
 #ifndef HL_STORE_IMPORT_SOURCE_H
 #define HL_STORE_IMPORT_SOURCE_H
 
-#include "store/sqlite/database.h"
+#include <sqlite3.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_database;
+struct hl_shared_keys;
+struct hl_sql_row;
 
 /* Locked, looked through, with its key, its signing key read. `keys`: what may have been its key where
  * it has no file of it. The caller frees it (hl_sqlite_free). A schema of an earlier version is brought

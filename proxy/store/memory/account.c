@@ -4,6 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
+#include "base/list.h"
+#include "store/memory/memory.h"
+#include "store/account.h"
+
 static struct hl_memory_account *find(const struct hl_memory *m, const struct hl_id *id)
 {
     HL_LIST_EACH (node, &m->accounts) {

@@ -2,7 +2,18 @@
 #ifndef HL_STORE_MEMORY_ACCOUNT_H
 #define HL_STORE_MEMORY_ACCOUNT_H
 
-#include "store/memory/memory.h"
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_account;
+struct hl_driver;
+struct hl_limit_account;
+struct hl_list_accounts;
+struct hl_memory;
+struct hl_revoke_account;
+struct hl_touch_accounts;
 
 enum hl_err hl_memory_account_add(struct hl_driver *d, const struct hl_account *account);
 enum hl_err hl_memory_account_revoke(

@@ -5,14 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/heap.h"
+#include "base/id_map.h"
+#include "base/list.h"
+#include "loop/mailbox.h"
 #include "store/attempt_report.h"
+#include "store/backlog.h"
 #include "store/destination.h"
 #include "store/memory/answer_destination.h"
 #include "store/memory/answer_overview.h"
 #include "store/memory/account.h"
 #include "store/memory/delivery.h"
+#include "store/memory/memory.h"
 #include "store/memory/run.h"
-#include "store/message.h"
+#include "store/op.h"
+#include "store/question.h"
 
 #define LOOKS 5000
 

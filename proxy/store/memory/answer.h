@@ -2,7 +2,10 @@
 #ifndef HL_STORE_MEMORY_ANSWER_H
 #define HL_STORE_MEMORY_ANSWER_H
 
-#include "store/memory/memory.h"
+#include "base/err.h"
+
+struct hl_driver;
+struct hl_store_msg;
 
 enum hl_err hl_memory_answer(struct hl_driver *d, struct hl_store_msg *m);
 

@@ -4,7 +4,14 @@
 
 #include <stdlib.h>
 
+#include "base/list.h"
+#include "store/backlog.h"
+#include "store/destination.h"
+#include "store/destination_tally.h"
+#include "store/driver.h"
 #include "store/memory/delivery.h"
+#include "store/memory/memory.h"
+#include "store/question.h"
 
 static const struct hl_memory_run *run_at(const struct hl_list *node)
 {

@@ -2,9 +2,15 @@
 #ifndef HL_STORE_MEMORY_ANSWER_DESTINATION_H
 #define HL_STORE_MEMORY_ANSWER_DESTINATION_H
 
-#include "store/destination_tally.h"
-#include "store/memory/memory.h"
-#include "store/question.h"
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_destination_row;
+struct hl_destination_tally;
+struct hl_list_destinations;
+struct hl_memory;
 
 HL_MUST_CHECK enum hl_err hl_memory_answer_list_destinations(
     const struct hl_memory *m, struct hl_list_destinations *l);

@@ -3,9 +3,15 @@
 
 #include <stdlib.h>
 
+#include "base/list.h"
+#include "store/backlog.h"
+#include "store/destination_tally.h"
+#include "store/driver.h"
 #include "store/memory/answer_destination.h"
 #include "store/memory/delivery.h"
+#include "store/memory/memory.h"
 #include "store/overview.h"
+#include "store/question.h"
 
 static bool is_meant(const struct hl_overview *o, struct hl_str project, struct hl_str app)
 {

@@ -6,8 +6,15 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/heap.h"
+#include "base/id_map.h"
+#include "base/list.h"
 #include "store/attempt_report.h"
+#include "store/backlog.h"
+#include "store/driver.h"
+#include "store/key.h"
 #include "store/lane.h"
+#include "store/memory/memory.h"
 #include "store/message.h"
 
 /* --- lanes ---------------------------------------------------------------------------------- */

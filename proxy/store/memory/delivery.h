@@ -2,7 +2,17 @@
 #ifndef HL_STORE_MEMORY_DELIVERY_H
 #define HL_STORE_MEMORY_DELIVERY_H
 
-#include "store/memory/memory.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "store/record.h"
+
+struct hl_attempt;
+struct hl_attempt_outcome;
+struct hl_driver;
+struct hl_leased;
+struct hl_memory;
+struct hl_memory_run;
+struct hl_redeliver;
 
 /* The run is final now: its delivery begins. Nothing changed unless OK. */
 HL_MUST_CHECK enum hl_err hl_memory_delivery_begin(

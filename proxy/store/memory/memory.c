@@ -6,12 +6,14 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "config/config.h"
 #include "store/memory/account.h"
 #include "store/memory/answer.h"
 #include "store/memory/delivery.h"
 #include "store/memory/minute.h"
 #include "store/memory/run.h"
 #include "store/message.h"
+#include "store/store.h"
 
 /* When HOOKLINE_STORE_MAX_BYTES is a share of a volume: there is none. */
 #define DEFAULT_MAX_BYTES (256ull << 20)

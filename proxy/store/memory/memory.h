@@ -3,10 +3,14 @@
 #ifndef HL_STORE_MEMORY_MEMORY_H
 #define HL_STORE_MEMORY_MEMORY_H
 
+#include "base/buf.h"
 #include "base/heap.h"
+#include "base/list.h"
+#include "store/backlog.h"
 #include "store/driver.h"
 #include "base/id_map.h"
 #include "store/key.h"
+#include "store/tally.h"
 
 enum hl_memory_delivery_state {
     HL_MEMORY_NONE,    /* the run is not final, or has no webhook */

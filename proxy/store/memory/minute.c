@@ -3,6 +3,13 @@
 
 #include <stdlib.h>
 
+#include "base/compiler.h"
+#include "base/list.h"
+#include "base/str.h"
+#include "store/claim.h"
+#include "store/memory/memory.h"
+#include "store/notice.h"
+
 #define MINUTES_MAX 10000
 
 static struct hl_memory_minute *minute_at(struct hl_list *node)

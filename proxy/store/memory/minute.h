@@ -2,7 +2,15 @@
 #ifndef HL_STORE_MEMORY_MINUTE_H
 #define HL_STORE_MEMORY_MINUTE_H
 
-#include "store/memory/memory.h"
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct hl_driver;
+struct hl_finish;
+struct hl_memory;
+struct hl_memory_run;
+struct hl_told_tally;
 
 /* `times` NULL: how long it took is not known. Without memory it is not counted. */
 void hl_memory_minute_add_end(

@@ -8,7 +8,17 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/heap.h"
+#include "base/id_map.h"
+#include "base/list.h"
+#include "store/accept.h"
+#include "store/attempt_log.h"
+#include "store/backlog.h"
+#include "store/claim.h"
+#include "store/driver.h"
+#include "store/key.h"
 #include "store/memory/delivery.h"
+#include "store/memory/memory.h"
 #include "store/memory/minute.h"
 #include "store/message.h"
 

@@ -2,7 +2,19 @@
 #ifndef HL_STORE_MEMORY_RUN_H
 #define HL_STORE_MEMORY_RUN_H
 
-#include "store/memory/memory.h"
+#include "base/err.h"
+#include "base/priority.h"
+
+struct hl_accept;
+struct hl_claimed;
+struct hl_driver;
+struct hl_finish;
+struct hl_id;
+struct hl_memory;
+struct hl_memory_key;
+struct hl_memory_run;
+struct hl_release;
+struct hl_run_ref;
 
 void hl_memory_run_free(struct hl_memory *m, struct hl_memory_run *run);
 /* Of a run whose result has a body. */

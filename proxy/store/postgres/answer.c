@@ -6,11 +6,19 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/id.h"
+#include "base/list.h"
 #include "base/log.h"
+#include "loop/mailbox.h"
+#include "store/op.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/link.h"
+#include "store/postgres/param.h"
 #include "store/postgres/question.h"
 #include "store/postgres/reply.h"
+#include "store/postgres/state.h"
+#include "store/question.h"
 
 #define WAIT_MS 2000
 

@@ -2,7 +2,10 @@
 #ifndef HL_STORE_POSTGRES_ANSWER_H
 #define HL_STORE_POSTGRES_ANSWER_H
 
-#include "store/postgres/state.h"
+#include <stdint.h>
+
+struct hl_pg_store;
+struct hl_store_msg;
 
 /* A question; takes the message. */
 void hl_pg_answer(struct hl_pg_store *s, struct hl_store_msg *m);

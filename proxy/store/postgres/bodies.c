@@ -13,9 +13,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/id_map.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "store/body_file.h"
+#include "store/data_dir.h"
 #include "store/path.h"
+#include "store/postgres/link.h"
+#include "store/postgres/param.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
 
 #define AGAIN_MS 250
 

@@ -6,7 +6,15 @@
 #ifndef HL_STORE_POSTGRES_BODIES_H
 #define HL_STORE_POSTGRES_BODIES_H
 
-#include "store/postgres/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_body;
+struct hl_id;
+struct hl_pg_store;
 
 #define HL_PG_CHUNK     (1u << 20)
 #define HL_PG_TRANSFERS 4     /* at once */

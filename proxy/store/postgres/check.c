@@ -7,9 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "config/config.h"
+#include "store/key.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/meta.h"
 #include "store/postgres/schema.h"
+#include "store/postgres/session.h"
+#include "store/secret.h"
 
 #define WHY_MAX 512
 

@@ -2,8 +2,15 @@
 #ifndef HL_STORE_POSTGRES_CHECK_H
 #define HL_STORE_POSTGRES_CHECK_H
 
-#include "store/postgres/session.h"
-#include "store/secret.h"
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_config;
+struct hl_pg_session;
+struct hl_sealer;
 
 /* Looks at all that could be wrong with the schema, as a start or as a guest, who makes nothing: rights,
  * version, key, lifetime of a replica. `sealer` NULL: the key does not matter. Changes nothing. Errors as

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/id.h"
 
 void hl_pg_columns_init(struct hl_pg_columns *c)
 {

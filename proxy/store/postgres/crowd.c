@@ -5,7 +5,15 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/id.h"
+#include "base/id_map.h"
+#include "base/str.h"
+#include "store/key.h"
+#include "store/lane.h"
 #include "store/postgres/errand.h"
+#include "store/postgres/param.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
 
 #define COUNT_MS  1000
 #define LANES_MAX 4096 /* beyond, lanes are known with the next count */

@@ -3,7 +3,12 @@
 #ifndef HL_STORE_POSTGRES_CROWD_H
 #define HL_STORE_POSTGRES_CROWD_H
 
-#include "store/postgres/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hl_pg_crowd;
+struct hl_pg_store;
+struct hl_str;
 
 void hl_pg_crowd_init(struct hl_pg_crowd *c, uint32_t max_pending);
 void hl_pg_crowd_fini(struct hl_pg_crowd *c);

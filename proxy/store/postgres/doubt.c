@@ -10,7 +10,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/log.h"
+#include "store/postgres/errand.h"
+#include "store/postgres/param.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
 
 #define AGAIN_MS 250
 

@@ -3,7 +3,15 @@
 #ifndef HL_STORE_POSTGRES_DOUBT_H
 #define HL_STORE_POSTGRES_DOUBT_H
 
-#include "store/postgres/errand.h"
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct hl_id;
+struct hl_pg_errand;
+struct hl_pg_store;
 
 /* Remembers one. False: there are HL_PG_DOUBTS_MAX already. */
 HL_MUST_CHECK bool hl_pg_doubt_keep(struct hl_pg_store *s, const struct hl_id *run_id);

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "store/postgres/link.h"
+#include "store/postgres/param.h"
+#include "store/postgres/state.h"
 
 struct hl_pg_errand {
     struct hl_pg_flight flight;

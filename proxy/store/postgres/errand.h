@@ -2,7 +2,12 @@
 #ifndef HL_STORE_POSTGRES_ERRAND_H
 #define HL_STORE_POSTGRES_ERRAND_H
 
-#include "store/postgres/state.h"
+#include <libpq-fe.h>
+#include <stdbool.h>
+
+#include "store/postgres/statement.h"
+
+struct hl_pg_store;
 
 struct hl_pg_errand;
 

@@ -5,8 +5,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metric.h"
+#include "store/gauges.h"
 #include "store/postgres/errand.h"
+#include "store/postgres/link.h"
 #include "store/postgres/notify.h"
+#include "store/postgres/param.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
 #include "store/postgres/watch.h"
 
 #define STEP     256

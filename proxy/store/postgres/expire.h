@@ -2,7 +2,9 @@
 #ifndef HL_STORE_POSTGRES_EXPIRE_H
 #define HL_STORE_POSTGRES_EXPIRE_H
 
-#include "store/postgres/state.h"
+#include <stdint.h>
+
+struct hl_pg_store;
 
 /* One is to start within so many ms. */
 void hl_pg_expire_note(struct hl_pg_store *s, uint64_t in_ms);

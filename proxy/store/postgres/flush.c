@@ -13,11 +13,23 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/id.h"
+#include "base/id_map.h"
+#include "base/list.h"
 #include "base/log.h"
+#include "base/metric.h"
+#include "store/gauges.h"
+#include "store/lease.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/link.h"
+#include "store/postgres/live.h"
+#include "store/postgres/op.h"
+#include "store/postgres/param.h"
 #include "store/postgres/queue.h"
+#include "store/postgres/row.h"
 #include "store/postgres/serve.h"
+#include "store/postgres/state.h"
 
 #define PAUSE_MS    250
 #define SINGLES_MAX 8 /* statements for one operation, in a flush */

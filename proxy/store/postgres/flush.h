@@ -2,7 +2,9 @@
 #ifndef HL_STORE_POSTGRES_FLUSH_H
 #define HL_STORE_POSTGRES_FLUSH_H
 
-#include "store/postgres/state.h"
+#include <stdbool.h>
+
+struct hl_pg_store;
 
 /* Sends what waits, as far as that may go now. */
 void hl_pg_flush_turn(struct hl_pg_store *s);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "store/postgres/session.h"
+
 /* How long who leaves a job waits for it to end. */
 #define LEAVE_SECONDS 2
 

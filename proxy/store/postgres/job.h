@@ -4,9 +4,15 @@
 #ifndef HL_STORE_POSTGRES_JOB_H
 #define HL_STORE_POSTGRES_JOB_H
 
+#include <libpq-fe.h>
+#include <stdbool.h>
 #include <uv.h>
 
-#include "store/postgres/session.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_pg_session;
+struct hl_pg_settings;
 
 #define HL_PG_WHY_MAX 512
 

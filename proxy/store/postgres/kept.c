@@ -5,14 +5,22 @@
  * kept without its body. What is left of each in memory is a few hundred bytes. */
 #include "store/postgres/kept.h"
 
+#include <features.h>
 #include <malloc.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/choice.h"
+#include "loop/mailbox.h"
 #include "store/body_file.h"
+#include "store/claim.h"
+#include "store/data_dir.h"
+#include "store/intake.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/op.h"
+#include "store/postgres/state.h"
 
 #define MEMORY_MAX (16u << 20)
 /* A shorter body takes less room than what goes along with it: a file would not make that smaller. */

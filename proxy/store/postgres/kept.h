@@ -3,7 +3,8 @@
 #ifndef HL_STORE_POSTGRES_KEPT_H
 #define HL_STORE_POSTGRES_KEPT_H
 
-#include "store/postgres/state.h"
+struct hl_pg_op;
+struct hl_pg_store;
 
 /* Before it waits. Its body may become a file in the scratch directory, or be dropped. */
 void hl_pg_kept_enter(struct hl_pg_store *s, struct hl_pg_op *op);

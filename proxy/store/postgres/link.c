@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "store/postgres/param.h"
+#include "store/postgres/session.h"
 
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 5000

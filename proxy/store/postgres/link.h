@@ -5,8 +5,11 @@
 #ifndef HL_STORE_POSTGRES_LINK_H
 #define HL_STORE_POSTGRES_LINK_H
 
+#include <libpq-fe.h>
+
 #include "base/list.h"
 #include "store/postgres/job.h"
+#include "store/postgres/param.h"
 #include "store/postgres/statement.h"
 
 #define HL_PG_FLIGHT_MAX 32

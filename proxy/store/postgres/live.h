@@ -3,8 +3,10 @@
 #ifndef HL_STORE_POSTGRES_LIVE_H
 #define HL_STORE_POSTGRES_LIVE_H
 
-#include "loop/mailbox.h"
 #include "base/id_map.h"
+
+struct hl_id;
+struct hl_mailbox;
 
 struct hl_pg_live {
     struct hl_id_map boxes;  /* run → struct hl_mailbox of its worker */

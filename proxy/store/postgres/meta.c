@@ -5,6 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
+#include "base/str.h"
+#include "store/account.h"
+#include "store/backend.h"
+#include "store/key.h"
+#include "store/postgres/param.h"
+#include "store/postgres/row.h"
+#include "store/postgres/session.h"
+#include "store/postgres/state.h"
+
 const char *hl_pg_meta_place(struct hl_str name)
 {
     return hl_str_eq(name, HL_STR("signing_key")) ? "meta.signing_key" : "meta.verify_key";

@@ -3,7 +3,16 @@
 #ifndef HL_STORE_POSTGRES_META_H
 #define HL_STORE_POSTGRES_META_H
 
-#include "store/postgres/state.h"
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_old_key;
+struct hl_pg_session;
+struct hl_pg_store;
+struct hl_sealer;
+struct hl_str;
 
 /* Is the sealer's key the one that this schema was made with, is the lifetime that of the others (0: that
  * does not matter), does the signing key open? Changes nothing. */

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/config.h"
 #include "store/postgres/check.h"
+#include "store/postgres/param.h"
 #include "store/postgres/partition.h"
 #include "store/postgres/schema.h"
+#include "store/postgres/session.h"
 
 /* With the role in a setting, because a name may have anything in it. */
 #define NAME_ROLE "SELECT set_config('hookline.role', $1::text, false)"

@@ -2,7 +2,10 @@
 #ifndef HL_STORE_POSTGRES_MIGRATE_H
 #define HL_STORE_POSTGRES_MIGRATE_H
 
-#include "config/config.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_config;
 
 /* Makes what is missing or brings it up to date, and gives `role`, unless it is NULL, all that a replica
  * needs. With no replica alive it also forgets the lifetime of one: the next to start says it anew. May be

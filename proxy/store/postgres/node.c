@@ -11,11 +11,22 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/id.h"
+#include "base/id_map.h"
 #include "base/log.h"
+#include "store/backend.h"
+#include "store/key.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/doubt.h"
 #include "store/postgres/errand.h"
+#include "store/postgres/link.h"
+#include "store/postgres/live.h"
 #include "store/postgres/notify.h"
+#include "store/postgres/param.h"
+#include "store/postgres/places.h"
+#include "store/postgres/row.h"
+#include "store/postgres/session.h"
+#include "store/postgres/state.h"
 
 #define JOIN_PAUSE_MS  250
 #define CLOCK_WRONG_MS (60 * 1000)

@@ -2,7 +2,10 @@
 #ifndef HL_STORE_POSTGRES_NODE_H
 #define HL_STORE_POSTGRES_NODE_H
 
-#include "store/postgres/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hl_pg_store;
 
 /* This replica among the others. What is due is sent. */
 void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms);

@@ -10,8 +10,12 @@
 #include "store/postgres/notify.h"
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/log.h"
+#include "store/postgres/link.h"
 #include "store/postgres/outbox.h"
+#include "store/postgres/param.h"
+#include "store/postgres/state.h"
 #include "store/postgres/watch.h"
 
 #define GRACE_MS 5  /* in which this replica may take what it accepted */

@@ -4,7 +4,9 @@
 #ifndef HL_STORE_POSTGRES_NOTIFY_H
 #define HL_STORE_POSTGRES_NOTIFY_H
 
-#include "store/postgres/state.h"
+#include <stdint.h>
+
+struct hl_pg_store;
 
 /* The listener's connection. A libuv error code or 0. */
 int hl_pg_notify_init(struct hl_pg_store *s);

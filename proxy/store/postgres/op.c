@@ -1,6 +1,9 @@
 /* op.c - which request is which row. The rows are op_run.c's, op_stream.c's, op_tally.c's, op_delivery.c's and op_account.c's. */
 #include "store/postgres/op.h"
 
+#include "loop/mailbox.h"
+#include "store/lease.h"
+
 const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
 {
     switch (m->msg.type) {

@@ -3,11 +3,14 @@
 #ifndef HL_STORE_POSTGRES_OP_H
 #define HL_STORE_POSTGRES_OP_H
 
+#include "base/err.h"
+#include "base/id.h"
 #include "base/list.h"
-#include "store/account.h"
-#include "store/postgres/row.h"
 #include "store/postgres/statement.h"
-#include "store/question.h"
+
+struct hl_pg_params;
+struct hl_pg_row;
+struct hl_store_msg;
 
 struct hl_pg_store;
 

@@ -1,9 +1,17 @@
 /* op_account.c - service accounts, and the key that signs their tokens. */
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/id.h"
+#include "store/account.h"
+#include "store/notice.h"
 #include "store/postgres/meta.h"
 #include "store/postgres/notify.h"
+#include "store/postgres/op.h"
+#include "store/postgres/param.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
 
 static void bind_add(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)

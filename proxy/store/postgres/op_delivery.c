@@ -1,11 +1,17 @@
 /* op_delivery.c - attempts of deliveries, their outcomes, and deliveries that are made anew. */
 #include "base/clock.h"
+#include "base/metric.h"
+#include "store/gauges.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/crowd.h"
 #include "store/postgres/notify.h"
+#include "store/postgres/op.h"
+#include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/push.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
 
 /* Redeliveries are cut into pieces, so that a hundred thousand of them hold nobody up. */
 #define REDELIVER_STEP 128

@@ -4,13 +4,18 @@
 #include <mbedtls/sha256.h>
 
 #include "base/clock.h"
+#include "store/accept.h"
+#include "store/attempt_log.h"
 #include "store/barred.h"
+#include "store/claim.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/crowd.h"
 #include "store/postgres/expire.h"
 #include "store/postgres/notify.h"
+#include "store/postgres/op.h"
 #include "store/postgres/push.h"
+#include "store/postgres/row.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/state.h"
 #include "store/postgres/watch.h"

@@ -1,4 +1,6 @@
 /* op_stream.c - what is kept of a run while it goes on: its event stream as it comes, and how far it says it is. */
+#include "store/notice.h"
+#include "store/postgres/op.h"
 #include "store/postgres/state.h"
 
 /* --- streams -------------------------------------------------------------------------------- */

@@ -1,4 +1,6 @@
 /* op_tally.c - how synchronous calls ended that have no record. */
+#include "store/notice.h"
+#include "store/postgres/op.h"
 #include "store/postgres/state.h"
 
 static const struct hl_told_tally *told_of(const struct hl_pg_op *op)

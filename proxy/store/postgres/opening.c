@@ -7,11 +7,18 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/log.h"
+#include "base/metric.h"
+#include "store/backend.h"
+#include "store/gauges.h"
 #include "store/postgres/check.h"
+#include "store/postgres/link.h"
 #include "store/postgres/meta.h"
 #include "store/postgres/partition.h"
 #include "store/postgres/schema.h"
+#include "store/postgres/session.h"
+#include "store/postgres/state.h"
 
 /* So long a start waits for a server that says nothing. */
 #define MEET_MS 2000

@@ -4,7 +4,11 @@
 #ifndef HL_STORE_POSTGRES_OPENING_H
 #define HL_STORE_POSTGRES_OPENING_H
 
-#include "store/postgres/state.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_pg_session;
+struct hl_pg_store;
 
 /* A guest's two sessions: blocks. Errors as in session.h; then both are closed. */
 HL_MUST_CHECK enum hl_err hl_pg_opening_visit(struct hl_pg_store *s, struct hl_pg_session *writer,

@@ -11,8 +11,15 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
+#include "base/id.h"
+#include "base/id_map.h"
+#include "store/limits.h"
+#include "store/postgres/link.h"
+#include "store/postgres/live.h"
+#include "store/postgres/param.h"
 #include "store/postgres/push.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
 
 #define BUSY_MS    500
 #define DEAF_MS    1000

@@ -3,7 +3,9 @@
 #ifndef HL_STORE_POSTGRES_OUTBOX_H
 #define HL_STORE_POSTGRES_OUTBOX_H
 
-#include "store/postgres/state.h"
+#include <stdint.h>
+
+struct hl_pg_store;
 
 /* Reads what is new, when that is due. */
 void hl_pg_outbox_turn(struct hl_pg_store *s, uint64_t now_ms);

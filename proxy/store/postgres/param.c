@@ -2,6 +2,7 @@
 #include "store/postgres/param.h"
 
 #include "base/assert.h"
+#include "base/id.h"
 
 /* Of PostgreSQL's own types: these never change. */
 static const uint32_t oids[] = {

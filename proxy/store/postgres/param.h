@@ -6,7 +6,9 @@
 #define HL_STORE_POSTGRES_PARAM_H
 
 #include "base/buf.h"
-#include "base/id.h"
+
+struct hl_id;
+struct hl_str;
 
 #define HL_PG_PARAMS_MAX 48
 

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/id.h"
+#include "store/postgres/session.h"
+
 #define HOUR_MS (3600 * INT64_C(1000))
 #define DAY_MS  (24 * HOUR_MS)
 

@@ -3,7 +3,13 @@
 #ifndef HL_STORE_POSTGRES_PARTITION_H
 #define HL_STORE_POSTGRES_PARTITION_H
 
-#include "store/postgres/session.h"
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_id;
+struct hl_pg_session;
 
 /* Makes those that are missing from now on, for max(2 days, 4 widths). The first one of all reaches back
  * to the beginning, one after a long absence over all of that. Several replicas may do it at once; the

@@ -7,7 +7,11 @@
 #ifndef HL_STORE_POSTGRES_POSTGRES_H
 #define HL_STORE_POSTGRES_POSTGRES_H
 
-#include "store/store.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_config;
+struct hl_store;
 
 /* Opens it: makes or checks the schema. As hl_store_open. */
 HL_MUST_CHECK enum hl_err hl_pg_open(

@@ -4,7 +4,13 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "store/attempt_log.h"
+#include "store/claim.h"
 #include "store/message.h"
+#include "store/postgres/live.h"
+#include "store/postgres/param.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
 
 enum hl_err hl_pg_read_claimed(
     struct hl_pg_store *s, struct hl_pg_row *row, struct hl_claimed **out)

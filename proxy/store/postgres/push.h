@@ -2,7 +2,15 @@
 #ifndef HL_STORE_POSTGRES_PUSH_H
 #define HL_STORE_POSTGRES_PUSH_H
 
-#include "store/postgres/state.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_claimed;
+struct hl_id;
+struct hl_leased;
+struct hl_pg_params;
+struct hl_pg_row;
+struct hl_pg_store;
 
 /* A run from the columns of RUN_CLAIM. Errors: CORRUPT (it is not sealed with our key, or damaged),
  * NOMEM. */

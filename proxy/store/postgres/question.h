@@ -3,7 +3,17 @@
 #ifndef HL_STORE_POSTGRES_QUESTION_H
 #define HL_STORE_POSTGRES_QUESTION_H
 
-#include "store/postgres/state.h"
+#include <libpq-fe.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/postgres/statement.h"
+
+struct hl_id;
+struct hl_pg_params;
+struct hl_pg_store;
+struct hl_run_search;
+struct hl_store_msg;
 
 struct hl_pg_question {
     enum hl_pg_sql (*bind)(

@@ -3,10 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "store/destination.h"
-#include "store/message.h"
+#include "store/key.h"
+#include "store/postgres/param.h"
 #include "store/postgres/push.h"
 #include "store/postgres/question.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
+#include "store/question.h"
 
 static enum hl_err read_delivery(
     struct hl_pg_store *s, struct hl_pg_row *from, struct hl_delivery_row *row)

@@ -3,9 +3,14 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "store/destination.h"
 #include "store/overview.h"
+#include "store/postgres/param.h"
 #include "store/postgres/push.h"
 #include "store/postgres/question.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
+#include "store/question.h"
 
 #define LOOK_BACK_MS 3600000
 

@@ -1,7 +1,9 @@
 /* question_replica.c - who shares the store. `hookline store status` shows the same rows (status.c). */
 #include <stdlib.h>
 
+#include "store/postgres/param.h"
 #include "store/postgres/question.h"
+#include "store/postgres/row.h"
 #include "store/question.h"
 
 static enum hl_pg_sql bind_list_replicas(

@@ -2,11 +2,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/log.h"
-#include "store/message.h"
+#include "base/priority.h"
+#include "store/postgres/param.h"
 #include "store/postgres/push.h"
 #include "store/postgres/question.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
+#include "store/question.h"
 
 void hl_pg_add_bounds(struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms,
     int64_t until_ms, const struct hl_run_search *search)

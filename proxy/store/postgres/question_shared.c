@@ -2,10 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "base/log.h"
-#include "store/message.h"
+#include "store/account.h"
 #include "store/postgres/meta.h"
+#include "store/postgres/param.h"
 #include "store/postgres/question.h"
+#include "store/postgres/row.h"
+#include "store/question.h"
 
 static enum hl_pg_sql bind_list_accounts(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)

@@ -10,13 +10,23 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "store/message.h"
+#include "base/id.h"
+#include "base/list.h"
+#include "base/metric.h"
+#include "base/str.h"
+#include "loop/mailbox.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/lease.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/crowd.h"
 #include "store/postgres/doubt.h"
 #include "store/postgres/kept.h"
+#include "store/postgres/op.h"
 #include "store/postgres/reply.h"
+#include "store/postgres/state.h"
 
 #define ACCEPT_WAIT_MS 2000
 #define DOUBT_WAIT_MS  30000

@@ -2,7 +2,14 @@
 #ifndef HL_STORE_POSTGRES_QUEUE_H
 #define HL_STORE_POSTGRES_QUEUE_H
 
-#include "store/postgres/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct hl_pg_op;
+struct hl_pg_store;
+struct hl_store_msg;
 
 /* Takes a request. */
 void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m);

@@ -16,8 +16,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
+#include "base/id.h"
+#include "store/key.h"
 #include "store/postgres/check.h"
 #include "store/postgres/meta.h"
+#include "store/postgres/param.h"
+#include "store/postgres/row.h"
+#include "store/postgres/session.h"
+#include "store/secret.h"
 
 #define RUNS_AT_ONCE 200
 #define AGAIN_MS     20

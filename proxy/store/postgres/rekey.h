@@ -3,9 +3,12 @@
 #ifndef HL_STORE_POSTGRES_REKEY_H
 #define HL_STORE_POSTGRES_REKEY_H
 
+#include <stdint.h>
+
 #include "base/compiler.h"
 #include "base/err.h"
-#include "config/config.h"
+
+struct hl_config;
 
 struct hl_pg_rekeyed {
     uint64_t values;     /* sealed anew */

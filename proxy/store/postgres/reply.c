@@ -1,7 +1,11 @@
 /* reply.c - see reply.h. */
 #include "store/postgres/reply.h"
 
+#include "loop/mailbox.h"
+#include "store/intake.h"
+#include "store/op.h"
 #include "store/operation.h"
+#include "store/postgres/state.h"
 
 void hl_pg_reply(struct hl_pg_store *s, struct hl_store_msg *m, size_t weight, enum hl_err rc)
 {

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "base/str.h"
+#include "store/limits.h"
+#include "store/record.h"
 
 static struct hl_str take(struct hl_pg_row *row, bool *is_null)
 {

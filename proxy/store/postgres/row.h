@@ -5,7 +5,13 @@
 
 #include <libpq-fe.h>
 
-#include "store/record.h"
+#include "base/str.h"
+
+struct hl_account;
+struct hl_body;
+struct hl_id;
+struct hl_limits;
+struct hl_outcome;
 
 struct hl_pg_row {
     const PGresult *result;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/record.h"
+#include "store/postgres/session.h"
 
 /* Rows that come and go: room for changed ones in their page, and vacuum before they are many. */
 #define BUSY_TABLE                                                                                 \

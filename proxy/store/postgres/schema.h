@@ -3,7 +3,11 @@
 #ifndef HL_STORE_POSTGRES_SCHEMA_H
 #define HL_STORE_POSTGRES_SCHEMA_H
 
-#include "store/postgres/session.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "config/choice.h"
+
+struct hl_pg_session;
 
 /* Makes what is missing, in one transaction that other replicas' starts wait for. On failure `why`
  * has one line; HL_ERR_UNAVAILABLE: the server went away; else what is wrong stays wrong. */

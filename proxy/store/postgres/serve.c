@@ -8,13 +8,30 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/id_map.h"
 #include "base/log.h"
+#include "base/metric.h"
+#include "loop/mailbox.h"
+#include "store/backend.h"
 #include "store/barred.h"
+#include "store/claim.h"
+#include "store/credit.h"
+#include "store/gauges.h"
+#include "store/key.h"
+#include "store/lane.h"
+#include "store/lease.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/errand.h"
+#include "store/postgres/link.h"
+#include "store/postgres/live.h"
+#include "store/postgres/op.h"
+#include "store/postgres/param.h"
+#include "store/postgres/places.h"
 #include "store/postgres/push.h"
 #include "store/postgres/reply.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
 
 #define POLL_MIN_MS 250
 #define POLL_MAX_MS 2000

@@ -2,7 +2,11 @@
 #ifndef HL_STORE_POSTGRES_SERVE_H
 #define HL_STORE_POSTGRES_SERVE_H
 
-#include "store/postgres/state.h"
+#include <stdint.h>
+
+struct hl_pg_flush;
+struct hl_pg_store;
+struct hl_store_msg;
 
 /* Adds to a flush what is to be handed out. */
 void hl_pg_serve_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms);

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "config/config.h"
+#include "store/postgres/param.h"
 
 #define LOOK_MS 100 /* how soon a cancellation is seen */
 

@@ -9,10 +9,15 @@
 
 #include <libpq-fe.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "base/buf.h"
-#include "config/config.h"
-#include "store/postgres/param.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_config;
+struct hl_pg_params;
 
 struct hl_pg_settings {
     const char *url;

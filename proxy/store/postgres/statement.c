@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
+#include "store/postgres/session.h"
+
 /* C promises 4,095 bytes of a text; gcc and clang take any. */
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 

@@ -7,7 +7,10 @@
 #ifndef HL_STORE_POSTGRES_STATEMENT_H
 #define HL_STORE_POSTGRES_STATEMENT_H
 
-#include "store/postgres/session.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_pg_settings;
 
 enum hl_pg_code {
     HL_PG_DONE = 0,

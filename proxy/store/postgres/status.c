@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "store/postgres/check.h"
+#include "store/postgres/session.h"
 #include "store/postgres/statement.h"
 
 #define TIME(at) "to_char(" at " AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"

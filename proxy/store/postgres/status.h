@@ -2,8 +2,11 @@
 #ifndef HL_STORE_POSTGRES_STATUS_H
 #define HL_STORE_POSTGRES_STATUS_H
 
-#include "base/buf.h"
-#include "config/config.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_buf;
+struct hl_config;
 
 /* Appends a JSON object (deploy/replicas.md says what is in it). Changes nothing, is none of the replicas,
  * needs no key. On failure `why` has one line. */

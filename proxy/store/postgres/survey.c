@@ -4,10 +4,18 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metric.h"
+#include "store/gauges.h"
 #include "store/postgres/crowd.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/expire.h"
+#include "store/postgres/horizon.h"
+#include "store/postgres/link.h"
 #include "store/postgres/node.h"
+#include "store/postgres/param.h"
+#include "store/postgres/places.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
 
 #define COUNT_MS   5000
 #define MEASURE_MS 15000

@@ -2,7 +2,9 @@
 #ifndef HL_STORE_POSTGRES_SURVEY_H
 #define HL_STORE_POSTGRES_SURVEY_H
 
-#include "store/postgres/state.h"
+#include <stdint.h>
+
+struct hl_pg_store;
 
 /* What is due is asked; nothing before this replica has joined. */
 void hl_pg_survey_turn(struct hl_pg_store *s, uint64_t now_ms);

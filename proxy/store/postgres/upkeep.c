@@ -14,6 +14,10 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "store/account.h"
+#include "store/postgres/job.h"
+#include "store/postgres/link.h"
+#include "store/postgres/session.h"
+#include "store/postgres/state.h"
 #include "store/tally.h"
 #include "store/postgres/partition.h"
 

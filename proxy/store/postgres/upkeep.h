@@ -3,7 +3,13 @@
 #ifndef HL_STORE_POSTGRES_UPKEEP_H
 #define HL_STORE_POSTGRES_UPKEEP_H
 
-#include "store/postgres/state.h"
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_pg_session;
+struct hl_pg_store;
 
 /* A libuv error code or 0. */
 int hl_pg_upkeep_init(struct hl_pg_store *s);

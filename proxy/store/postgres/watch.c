@@ -4,9 +4,20 @@
 #include "store/postgres/watch.h"
 
 #include "base/clock.h"
+#include "base/id.h"
+#include "base/id_map.h"
+#include "base/metric.h"
+#include "loop/mailbox.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/intake.h"
 #include "store/operation.h"
 #include "store/postgres/errand.h"
+#include "store/postgres/link.h"
+#include "store/postgres/live.h"
+#include "store/postgres/param.h"
 #include "store/postgres/row.h"
+#include "store/postgres/state.h"
 
 #define LOOK_MS 500
 #define SOON_MS 20

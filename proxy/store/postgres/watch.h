@@ -2,7 +2,11 @@
 #ifndef HL_STORE_POSTGRES_WATCH_H
 #define HL_STORE_POSTGRES_WATCH_H
 
-#include "store/postgres/state.h"
+#include <stdint.h>
+
+struct hl_id;
+struct hl_pg_store;
+struct hl_watch;
 
 /* WATCH, UNWATCH. */
 void hl_pg_watch_take(struct hl_pg_store *s, struct hl_watch *watch);

@@ -2,6 +2,7 @@
  * Not here: their list (answer_account.c), their end (purge.c). */
 #include "store/sqlite/account.h"
 
+#include "store/account.h"
 #include "store/sqlite/database.h"
 
 static void bind_limits(struct hl_sql_args *args, const struct hl_limits *limits)

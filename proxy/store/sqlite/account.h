@@ -2,8 +2,16 @@
 #ifndef HL_STORE_SQLITE_ACCOUNT_H
 #define HL_STORE_SQLITE_ACCOUNT_H
 
-#include "store/driver.h"
-#include "store/sqlite/statement.h"
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct hl_account;
+struct hl_driver;
+struct hl_limit_account;
+struct hl_revoke_account;
+struct hl_sql_row;
+struct hl_touch_accounts;
 
 /* See driver.h. */
 enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account);

@@ -5,7 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/id.h"
+#include "base/str.h"
+#include "store/account.h"
+#include "store/question.h"
 #include "store/sqlite/account.h"
+#include "store/sqlite/reading.h"
 
 enum hl_err hl_sqlite_answer_list_accounts(struct hl_reading *r, struct hl_list_accounts *l)
 {

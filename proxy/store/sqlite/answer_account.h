@@ -3,9 +3,12 @@
 #ifndef HL_STORE_SQLITE_ANSWER_ACCOUNT_H
 #define HL_STORE_SQLITE_ANSWER_ACCOUNT_H
 
-#include "store/account.h"
-#include "store/question.h"
-#include "store/sqlite/reading.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_list_accounts;
+struct hl_list_apps;
+struct hl_reading;
 
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_accounts(
     struct hl_reading *r, struct hl_list_accounts *l);

@@ -8,7 +8,8 @@
 
 #include "store/attempt_report.h"
 #include "store/destination.h"
-#include "store/message.h"
+#include "store/key.h"
+#include "store/question.h"
 #include "store/sqlite/merge.h"
 
 /* Of how many ids a search reads a part at a time. */

@@ -3,8 +3,12 @@
 #ifndef HL_STORE_SQLITE_ANSWER_DELIVERY_H
 #define HL_STORE_SQLITE_ANSWER_DELIVERY_H
 
-#include "store/question.h"
-#include "store/sqlite/reading.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_get_delivery;
+struct hl_list_deliveries;
+struct hl_reading;
 
 /* See question.h. */
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_get_delivery(

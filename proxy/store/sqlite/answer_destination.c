@@ -4,6 +4,13 @@
 
 #include <stdlib.h>
 
+#include "base/id.h"
+#include "base/str.h"
+#include "store/destination.h"
+#include "store/destination_tally.h"
+#include "store/question.h"
+#include "store/sqlite/reading.h"
+
 /* The next lane of the project behind `after`, if that is one. */
 static enum hl_err next_lane(
     struct hl_reading *r, const char *project, bool has_after, int64_t after, int64_t *lane)

@@ -2,9 +2,15 @@
 #ifndef HL_STORE_SQLITE_ANSWER_DESTINATION_H
 #define HL_STORE_SQLITE_ANSWER_DESTINATION_H
 
-#include "store/destination_tally.h"
-#include "store/question.h"
-#include "store/sqlite/reading.h"
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_destination_row;
+struct hl_destination_tally;
+struct hl_list_destinations;
+struct hl_reading;
 
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_destinations(
     struct hl_reading *r, struct hl_list_destinations *l);

@@ -4,8 +4,11 @@
 
 #include <stdlib.h>
 
+#include "store/destination_tally.h"
 #include "store/overview.h"
+#include "store/question.h"
 #include "store/sqlite/answer_destination.h"
+#include "store/sqlite/reading.h"
 
 /* With ?1 and ?2: of which project and app; empty: any. */
 static struct hl_sql_args bind_scope(

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/log.h"
+#include "base/priority.h"
 #include "store/body_file.h"
-#include "store/message.h"
+#include "store/question.h"
 #include "store/sqlite/merge.h"
 
 /* How many records that do not fit one request may pass over where no index leads. */

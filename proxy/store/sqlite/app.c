@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "base/str.h"
+#include "store/sqlite/database.h"
+
 static bool is_remembered(const struct hl_database *db, struct hl_str project, struct hl_str name)
 {
     return db->app_id != 0 && hl_str_eq(project, hl_str_from(db->app_project)) &&

@@ -9,8 +9,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
+#include "config/config.h"
+#include "store/data_dir.h"
+#include "store/key.h"
 #include "store/moved.h"
 #include "store/path.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/meta.h"
 #include "store/sqlite/sqlite.h"
 

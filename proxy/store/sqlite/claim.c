@@ -6,11 +6,17 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "store/attempt_log.h"
+#include "store/claim.h"
+#include "store/driver.h"
 #include "store/message.h"
+#include "store/secret.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/ended.h"
 #include "store/sqlite/fresh.h"
 #include "store/sqlite/retry.h"
 #include "store/sqlite/run.h"
+#include "store/sqlite/running.h"
 #include "store/sqlite/start_by.h"
 #include "store/sqlite/turn.h"
 

@@ -3,7 +3,12 @@
 #ifndef HL_STORE_SQLITE_CLAIM_H
 #define HL_STORE_SQLITE_CLAIM_H
 
-#include "store/driver.h"
+#include "base/err.h"
+#include "base/priority.h"
+
+struct hl_claimed;
+struct hl_driver;
+struct hl_release;
 
 /* See driver.h. */
 enum hl_err hl_claim_take(

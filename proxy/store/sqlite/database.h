@@ -3,13 +3,18 @@
 #ifndef HL_STORE_SQLITE_DATABASE_H
 #define HL_STORE_SQLITE_DATABASE_H
 
+#include "base/buf.h"
 #include "base/heap.h"
+#include "store/backlog.h"
 #include "store/data_dir.h"
 #include "store/driver.h"
 #include "base/id_map.h"
 #include "store/key.h"
 #include "store/secret.h"
 #include "store/sqlite/statement.h"
+#include "store/tally.h"
+
+struct hl_body;
 
 struct hl_sqlite_reader;
 

@@ -3,6 +3,11 @@
 #include "store/sqlite/delivery.h"
 
 #include "base/log.h"
+#include "store/backlog.h"
+#include "store/driver.h"
+#include "store/lease.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/running.h"
 
 enum hl_err hl_stored_delivery_end(
     struct hl_database *db, const struct hl_id *id, enum hl_delivery_state state, int64_t now_ms)

@@ -2,7 +2,15 @@
 #ifndef HL_STORE_SQLITE_DELIVERY_H
 #define HL_STORE_SQLITE_DELIVERY_H
 
-#include "store/sqlite/running.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "store/record.h"
+
+struct hl_database;
+struct hl_driver;
+struct hl_id;
+struct hl_redeliver;
+struct hl_stored_run;
 
 struct hl_stored_delivery {
     uint64_t lane;

@@ -1,8 +1,11 @@
 /* due.c - see due.h. A run that is due stands in the queue where it stood. */
 #include "store/sqlite/due.h"
 
+#include "store/driver.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/retry.h"
 #include "store/sqlite/run.h"
+#include "store/sqlite/running.h"
 #include "store/sqlite/start_by.h"
 #include "store/sqlite/turn.h"
 

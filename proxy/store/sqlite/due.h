@@ -3,7 +3,11 @@
 #ifndef HL_STORE_SQLITE_DUE_H
 #define HL_STORE_SQLITE_DUE_H
 
-#include "store/driver.h"
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct hl_driver;
 
 /* See driver.h. */
 enum hl_err hl_due_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);

@@ -4,10 +4,15 @@
 #include "store/sqlite/ended.h"
 
 #include "base/log.h"
+#include "store/accept.h"
+#include "store/backlog.h"
+#include "store/driver.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/fresh.h"
 #include "store/sqlite/minute.h"
 #include "store/sqlite/purge.h"
+#include "store/sqlite/running.h"
 
 static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *ended)
 {

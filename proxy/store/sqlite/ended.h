@@ -3,7 +3,14 @@
 #ifndef HL_STORE_SQLITE_ENDED_H
 #define HL_STORE_SQLITE_ENDED_H
 
-#include "store/sqlite/running.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_database;
+struct hl_finish;
+struct hl_id;
+struct hl_outcome;
+struct hl_stored_run;
 
 /* Final state, result, delivery; the ticket goes. `run_id` and `outcome` stay until after the
  * commit. `times`: the FINISH that says how long it took; NULL: nobody knows. */

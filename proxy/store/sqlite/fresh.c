@@ -5,7 +5,14 @@
  * along. The store's thread, inside a transaction. */
 #include "store/sqlite/fresh.h"
 
+#include "base/heap.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/driver.h"
+#include "store/key.h"
 #include "store/message.h"
+#include "store/secret.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/running.h"
 #include "store/sqlite/turn.h"
 

@@ -3,7 +3,13 @@
 #ifndef HL_STORE_SQLITE_FRESH_H
 #define HL_STORE_SQLITE_FRESH_H
 
-#include "store/sqlite/database.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/priority.h"
+
+struct hl_accept;
+struct hl_claimed;
+struct hl_database;
 
 /* A new run; `accept` stays until after the commit. */
 HL_MUST_CHECK enum hl_err hl_fresh_add(

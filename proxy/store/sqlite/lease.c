@@ -6,7 +6,11 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "store/attempt_report.h"
+#include "store/backlog.h"
+#include "store/driver.h"
 #include "store/message.h"
+#include "store/secret.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/ended.h"
 

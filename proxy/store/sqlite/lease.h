@@ -3,7 +3,15 @@
 #ifndef HL_STORE_SQLITE_LEASE_H
 #define HL_STORE_SQLITE_LEASE_H
 
-#include "store/driver.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct hl_attempt;
+struct hl_attempt_outcome;
+struct hl_driver;
+struct hl_leased;
 
 /* See driver.h: lease, attempt, outcome. */
 enum hl_err hl_lease_take(

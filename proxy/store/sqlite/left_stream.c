@@ -8,10 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/log.h"
 #include "http/body_check.h"
 #include "http/event_id.h"
 #include "store/body_file.h"
+#include "store/data_dir.h"
+#include "store/record.h"
+#include "store/sqlite/database.h"
 
 #define PIECE_SIZE (64 * 1024)
 #define TYPE       "text/event-stream"

@@ -3,7 +3,11 @@
 #ifndef HL_STORE_SQLITE_LEFT_STREAM_H
 #define HL_STORE_SQLITE_LEFT_STREAM_H
 
-#include "store/sqlite/running.h"
+#include <stdint.h>
+
+struct hl_database;
+struct hl_id;
+struct hl_outcome;
 
 /* What came of it becomes the kept response: `*outcome`'s body, which is the caller's to free, with what a
  * stream's head says. Nothing changes where there is none. */

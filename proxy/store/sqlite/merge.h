@@ -3,6 +3,7 @@
 #ifndef HL_STORE_SQLITE_MERGE_H
 #define HL_STORE_SQLITE_MERGE_H
 
+#include "base/id.h"
 #include "store/sqlite/reading.h"
 
 struct hl_merge_part {

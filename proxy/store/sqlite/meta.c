@@ -9,9 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/log.h"
+#include "store/data_dir.h"
+#include "store/driver.h"
 #include "store/path.h"
+#include "store/secret.h"
+#include "store/sqlite/database.h"
 
 #define SEEN        "seen_ms"
 #define STEADY      "steady_ms" /* the clock of delivery.due_ms, which nobody sets … */

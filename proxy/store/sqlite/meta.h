@@ -3,7 +3,13 @@
 #ifndef HL_STORE_SQLITE_META_H
 #define HL_STORE_SQLITE_META_H
 
-#include "store/sqlite/database.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_database;
+struct hl_driver;
+struct hl_noted_time;
+struct hl_str;
 
 HL_MUST_CHECK enum hl_err hl_meta_read_time(struct hl_database *db, struct hl_noted_time *noted);
 enum hl_err hl_meta_note_time(

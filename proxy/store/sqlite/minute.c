@@ -3,7 +3,12 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
+#include "store/claim.h"
+#include "store/notice.h"
 #include "store/sqlite/app.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/running.h"
 
 /* More apps and minutes in one transaction than this: the rest is written before its end. */
 #define TALLIES_MAX 256

@@ -3,7 +3,15 @@
 #ifndef HL_STORE_SQLITE_MINUTE_H
 #define HL_STORE_SQLITE_MINUTE_H
 
-#include "store/sqlite/running.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_database;
+struct hl_driver;
+struct hl_finish;
+struct hl_outcome;
+struct hl_stored_run;
+struct hl_told_tally;
 
 /* `times` NULL: how long it took is not known. */
 HL_MUST_CHECK enum hl_err hl_minute_add_end(struct hl_database *db, const struct hl_stored_run *run,

@@ -7,6 +7,10 @@
 
 #include "base/clock.h"
 #include "base/crash_point.h"
+#include "base/id.h"
+#include "store/account.h"
+#include "store/driver.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/upkeep.h"
 
 /* How long after a pass that left pending deliveries behind the next one looks at them again. */

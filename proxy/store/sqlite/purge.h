@@ -3,7 +3,14 @@
 #ifndef HL_STORE_SQLITE_PURGE_H
 #define HL_STORE_SQLITE_PURGE_H
 
-#include "store/sqlite/database.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_database;
+struct hl_driver;
 
 /* See driver.h. */
 enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);

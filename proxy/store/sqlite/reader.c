@@ -8,13 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loop/mailbox.h"
 #include "loop/thread.h"
+#include "store/op.h"
 #include "store/operation.h"
 #include "store/sqlite/answer_account.h"
 #include "store/sqlite/answer_delivery.h"
 #include "store/sqlite/answer_destination.h"
 #include "store/sqlite/answer_overview.h"
 #include "store/sqlite/answer_run.h"
+#include "store/sqlite/reading.h"
 
 struct hl_sqlite_reader {
     struct hl_thread thread;

@@ -3,8 +3,11 @@
 #ifndef HL_STORE_SQLITE_READER_H
 #define HL_STORE_SQLITE_READER_H
 
-#include "store/key.h"
-#include "store/store.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_key;
+struct hl_store_msg;
 
 struct hl_sqlite_reader;
 

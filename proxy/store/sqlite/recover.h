@@ -2,7 +2,10 @@
 #ifndef HL_STORE_SQLITE_RECOVER_H
 #define HL_STORE_SQLITE_RECOVER_H
 
-#include "store/sqlite/database.h"
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_database;
 
 /* Releases what an earlier process had claimed and counts what waits. */
 HL_MUST_CHECK enum hl_err hl_recover_all(struct hl_database *db);

@@ -2,6 +2,11 @@
  * Not here: what becomes of it when that is due (due.c). */
 #include "store/sqlite/retry.h"
 
+#include "store/attempt_log.h"
+#include "store/claim.h"
+#include "store/driver.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/running.h"
 #include "store/sqlite/turn.h"
 
 enum hl_err hl_retry_note(

@@ -3,7 +3,16 @@
 #ifndef HL_STORE_SQLITE_RETRY_H
 #define HL_STORE_SQLITE_RETRY_H
 
-#include "store/sqlite/running.h"
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_attempt_entry;
+struct hl_database;
+struct hl_id;
+struct hl_release;
+struct hl_stored_run;
 
 /* An attempt has ended that was not the last. */
 HL_MUST_CHECK enum hl_err hl_retry_note(

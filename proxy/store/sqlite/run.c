@@ -4,14 +4,20 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
+#include "store/accept.h"
 #include "store/body_file.h"
-#include "store/message.h"
+#include "store/claim.h"
+#include "store/data_dir.h"
+#include "store/driver.h"
 #include "store/sqlite/app.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/ended.h"
 #include "store/sqlite/fresh.h"
 #include "store/sqlite/retry.h"
+#include "store/sqlite/running.h"
 #include "store/sqlite/turn.h"
 
 /* --- accept and record ---------------------------------------------------------------------- */

@@ -2,8 +2,19 @@
 #ifndef HL_STORE_SQLITE_RUN_H
 #define HL_STORE_SQLITE_RUN_H
 
-#include "store/driver.h"
-#include "store/sqlite/running.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_accept;
+struct hl_database;
+struct hl_driver;
+struct hl_finish;
+struct hl_id;
+struct hl_run_ref;
+struct hl_stored_run;
 
 /* By its rows, those that waited written first. NOT_FOUND: it has none. */
 HL_MUST_CHECK enum hl_err hl_stored_run_find(

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "store/sqlite/database.h"
+
 void hl_running_add(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
 {

@@ -3,7 +3,11 @@
 #ifndef HL_STORE_SQLITE_RUNNING_H
 #define HL_STORE_SQLITE_RUNNING_H
 
-#include "store/sqlite/database.h"
+#include "base/id.h"
+#include "store/backlog.h"
+#include "store/record.h"
+
+struct hl_database;
 
 /* A run as the store's thread knows it. */
 struct hl_stored_run {

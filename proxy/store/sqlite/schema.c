@@ -14,8 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/record.h"
-#include "store/sqlite/database.h"
+#include "store/sqlite/statement.h"
 
 #define BODY_COLUMNS                                                                               \
     " body_where INTEGER NOT NULL, body_size INTEGER NOT NULL, body_sha256 BLOB,"                  \

@@ -2,7 +2,13 @@
 #ifndef HL_STORE_SQLITE_SQLITE_H
 #define HL_STORE_SQLITE_SQLITE_H
 
-#include "store/sqlite/database.h"
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_database;
+struct hl_str;
 
 struct hl_database *hl_sqlite_new(void); /* NULL: out of memory */
 void hl_sqlite_free(struct hl_database *db);

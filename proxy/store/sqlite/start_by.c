@@ -2,8 +2,11 @@
  * holds nothing else. */
 #include "store/sqlite/start_by.h"
 
+#include "store/driver.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/ended.h"
 #include "store/sqlite/run.h"
+#include "store/sqlite/running.h"
 #include "store/sqlite/turn.h"
 
 enum hl_err hl_start_by_put(struct hl_database *db, int64_t number, int64_t wall_ms)

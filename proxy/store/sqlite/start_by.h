@@ -3,7 +3,13 @@
 #ifndef HL_STORE_SQLITE_START_BY_H
 #define HL_STORE_SQLITE_START_BY_H
 
-#include "store/sqlite/database.h"
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_database;
+struct hl_driver;
 
 /* Of a ticket. 0: it has begun in time, or may at any. */
 HL_MUST_CHECK enum hl_err hl_start_by_put(struct hl_database *db, int64_t number, int64_t wall_ms);

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
+#include "store/record.h"
+
 static const char *const texts[] = {
 #define X(name, text) [HL_SQL_##name] = (text),
     HL_SQL_MAP(X)

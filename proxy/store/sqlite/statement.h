@@ -7,8 +7,11 @@
 #include <sqlite3.h>
 
 #include "base/err.h"
-#include "base/id.h"
-#include "store/record.h"
+#include "base/str.h"
+
+struct hl_body;
+struct hl_id;
+struct hl_outcome;
 
 #define HL_SQL_BODY "body_where, body_size, body_sha256, body_file, body_bytes"
 #define HL_SQL_RESULT_HEAD                                                                         \

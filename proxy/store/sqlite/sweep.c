@@ -14,7 +14,10 @@
 #include "base/log.h"
 #include "store/body_file.h"
 #include "store/clock_guard.h"
+#include "store/data_dir.h"
+#include "store/driver.h"
 #include "store/path.h"
+#include "store/sqlite/database.h"
 
 #define OLD_MS (3600 * 1000ll)
 

@@ -2,7 +2,12 @@
 #ifndef HL_STORE_SQLITE_SWEEP_H
 #define HL_STORE_SQLITE_SWEEP_H
 
-#include "store/sqlite/database.h"
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_database;
 
 bool hl_sweep_finds_bodies(struct hl_database *db); /* in files */
 /* What nobody will finish goes. */

@@ -3,6 +3,8 @@
 #include "store/sqlite/transaction.h"
 
 #include "base/log.h"
+#include "store/driver.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/ended.h"
 #include "store/sqlite/fresh.h"
 #include "store/sqlite/minute.h"

@@ -2,7 +2,9 @@
 #ifndef HL_STORE_SQLITE_TRANSACTION_H
 #define HL_STORE_SQLITE_TRANSACTION_H
 
-#include "store/driver.h"
+#include "base/err.h"
+
+struct hl_driver;
 
 /* See driver.h. */
 enum hl_err hl_transaction_begin(struct hl_driver *d);

@@ -2,6 +2,9 @@
 #include "store/sqlite/turn.h"
 
 #include "base/log.h"
+#include "store/driver.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/running.h"
 
 static enum hl_err change(
     struct hl_database *db, enum hl_sql how, int64_t number, const struct hl_queue_place *place)

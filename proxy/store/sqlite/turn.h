@@ -2,7 +2,13 @@
 #ifndef HL_STORE_SQLITE_TURN_H
 #define HL_STORE_SQLITE_TURN_H
 
-#include "store/sqlite/running.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "store/backlog.h"
+
+struct hl_database;
+struct hl_sql_row;
+struct hl_stored_run;
 
 /* A run waits; the backlog has it already. */
 HL_MUST_CHECK enum hl_err hl_turn_put(

@@ -7,8 +7,12 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
+#include "store/backlog.h"
 #include "store/body_file.h"
+#include "store/data_dir.h"
+#include "store/driver.h"
 #include "store/path.h"
+#include "store/sqlite/database.h"
 
 #define PAGE_SIZE 8192
 

@@ -3,7 +3,14 @@
 #ifndef HL_STORE_SQLITE_UPKEEP_H
 #define HL_STORE_SQLITE_UPKEEP_H
 
-#include "store/sqlite/database.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct hl_database;
+struct hl_driver;
+struct hl_survey;
 
 /* It keeps more than HOOKLINE_STORE_MAX_BYTES, as the transaction stands. */
 bool hl_upkeep_is_over(struct hl_database *db);

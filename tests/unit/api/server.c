@@ -2,11 +2,19 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "api/admin.h"
 #include "api/control_path.h"
+#include "api/rest.h"
+#include "api/rest_call.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "store/store.h"
+#include "webhook/sender.h"
 
 static void load_config(struct server *s, const char *entry)
 {

@@ -5,11 +5,11 @@
 
 #include <pthread.h>
 
-#include "api/admin.h"
 #include "api/now.h"
-#include "api/rest.h"
+#include "app/readiness.h"
+#include "app/supervisor.h"
 #include "body/journals.h"
-#include "webhook/sender.h"
+#include "run/service.h"
 #include "worker/worker.h"
 
 struct server {

@@ -1,8 +1,11 @@
 #include <criterion/criterion.h>
 #include <poll.h>
+#include <stdio.h>
 #include <unistd.h>
 
+#include "api/admin.h"
 #include "api/endpoint.h"
+#include "config/config.h"
 #include "server.h"
 
 static struct server server;

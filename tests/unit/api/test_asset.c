@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "api/asset.h"
+#include "api/endpoint.h"
+#include "http/refusal.h"
 
 static struct hl_api_response response;
 

@@ -2,6 +2,9 @@
 #include <stdlib.h>
 
 #include "api/history.h"
+#include "api/metrics.h"
+#include "store/gauges.h"
+#include "webhook/sender.h"
 
 static struct hl_history *history;
 static struct hl_figures figures;

@@ -1,8 +1,12 @@
 #include <criterion/criterion.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "api/metrics.h"
+#include "app/supervisor.h"
+#include "store/gauges.h"
+#include "webhook/sender.h"
 
 static struct hl_figures figures;
 static struct hl_store_gauges store;

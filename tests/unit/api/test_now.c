@@ -1,8 +1,10 @@
 #include <criterion/criterion.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/metrics.h"
 #include "server.h"
 
 static struct server *server;

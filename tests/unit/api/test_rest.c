@@ -1,11 +1,17 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 
 #include "api/rest.h"
+#include "api/rest_call.h"
+#include "auth/auth.h"
 #include "auth/seat.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "loop_fixture.h"
+#include "store/store.h"
 
 static struct hl_config *config;
 static struct hl_store *store;

@@ -1,9 +1,11 @@
 #include <criterion/criterion.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/rest_delivery_record.h"
 #include "api/rest_destination.h"
+#include "store/question.h"
 
 static struct hl_attempt_report report;
 static struct hl_attempt_row attempt;

@@ -1,9 +1,9 @@
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api/rest_route.h"
-#include "base/err.h"
 #include "server.h"
 
 static struct server server;

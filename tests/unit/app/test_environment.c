@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/choice.h"
+#include "config/config.h"
 #include "config/option.h"
+#include "config/user.h"
 
 static struct hl_config config;
 static char **made;

@@ -1,9 +1,13 @@
 /* test_gate.c - whether calls go into the app: what turns the gate, who is told, who goes on. */
+#include "app/cause.h"
 #include "app/gate.h"
 
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
+#include "base/log.h"
+#include "config/config.h"
 #include "loop/thread.h"
 
 #define SEATS 3

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/metric.h"
 #include "loop/thread.h"
 
 #define SEATS_MAX 4

@@ -1,8 +1,10 @@
 /* test_occupant.c - who listened at the app's address before the app did: sockets of the test's own. */
 #include "app/occupant.h"
+#include "config/choice.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

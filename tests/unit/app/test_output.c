@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/metric.h"
 #include "loop_fixture.h"
 
 static struct hl_output output;

@@ -12,6 +12,7 @@
 
 #include "app/upstream.h"
 #include "app/upstream_wait.h"
+#include "config/config.h"
 #include "loop_fixture.h"
 
 static struct hl_app_url url = {.host = (char *)"127.0.0.1"};

@@ -1,4 +1,6 @@
 /* test_readiness.c - whether the app takes calls, against an app that the test itself plays. */
+#include "app/gate.h"
+#include "app/pool.h"
 #include "app/readiness.h"
 
 #include <arpa/inet.h>
@@ -11,6 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "config/config.h"
 #include "loop_fixture.h"
 
 static struct hl_config config;

@@ -1,5 +1,6 @@
 /* test_record.c - log records in the app's output: what they become, and what is none. */
 #include "app/record.h"
+#include "base/compiler.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

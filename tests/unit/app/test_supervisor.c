@@ -1,4 +1,6 @@
 /* test_supervisor.c - the app's process over its life: started, started again, signalled, stopped. */
+#include "app/pool_group.h"
+#include "app/readiness.h"
 #include "app/supervisor.h"
 
 #include <criterion/criterion.h>
@@ -8,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/orphan.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "loop_fixture.h"
 
 static struct hl_config config;

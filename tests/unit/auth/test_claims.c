@@ -4,8 +4,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "auth/issuer.h"
-
 static struct hl_claim_rules defaults;
 static json_t *json;
 static struct hl_claims claims;

@@ -1,5 +1,9 @@
 /* test_credential.c - where a token may stand in a request, and where it may not. */
 #include "auth/credential.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "http/head.h"
+#include "http/refusal.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

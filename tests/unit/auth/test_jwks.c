@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "auth/key_set.h"
+#include "auth/verify_key.h"
 #include "token.h"
 
 static struct signer ec, rsa;

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
 #include "token.h"
 
 #define HEADER "{\"alg\":\"ES256\",\"kid\":\"k\"}"

@@ -1,9 +1,9 @@
 /* test_key_set.c - which key has to have signed a token, and what becomes of keys that go. */
+#include "auth/jwt.h"
 #include "auth/key_set.h"
+#include "auth/verify_key.h"
 
 #include <criterion/criterion.h>
-
-#include "token.h"
 
 static struct hl_key_set *set;
 

@@ -7,12 +7,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "auth/auth.h"
+#include "auth/issuer.h"
+#include "auth/principal.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "http/refusal.h"
 #include "store/quota.h"
 #include "auth/seat.h"
 #include "base/clock.h"
 #include "store/account.h"
 #include "store/backend.h"
-#include "token.h"
 
 static struct hl_config *config;
 static struct hl_store *store;

@@ -1,5 +1,7 @@
 /* test_token_cache.c - tokens that were verified before: found byte for byte, and bounded. */
+#include "auth/jwt.h"
 #include "auth/token_cache.h"
+#include "auth/verify_key.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

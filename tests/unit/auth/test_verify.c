@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "auth/verify_key.h"
 #include "token.h"
 
 static struct signer signer, other;

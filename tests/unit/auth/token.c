@@ -1,11 +1,13 @@
 #include "token.h"
 
 #include <criterion/criterion.h>
+#include <mbedtls/bignum.h>
 #include <mbedtls/ecdsa.h>
 #include <mbedtls/md.h>
 #include <mbedtls/sha256.h>
 #include <stdio.h>
 
+#include "auth/verify_key.h"
 #include "base/base64.h"
 #include "base/random.h"
 

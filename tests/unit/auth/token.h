@@ -6,7 +6,7 @@
 #include <mbedtls/ecp.h>
 #include <mbedtls/rsa.h>
 
-#include "auth/verify_key.h"
+#include "auth/jwt.h"
 
 #define TOKEN_MAX 32768
 

@@ -1,5 +1,7 @@
 /* test_base64.c - the vectors of RFC 4648 section 10, and what is no base64. */
 #include "base/base64.h"
+#include "base/compiler.h"
+#include "base/str.h"
 
 #include <criterion/criterion.h>
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/str.h"
 
 #define HOUR_MS (3600 * 1000ll)
 

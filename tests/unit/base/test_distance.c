@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 
 #include "base/distance.h"
+#include "base/str.h"
 
 static unsigned between(const char *a, const char *b)
 {

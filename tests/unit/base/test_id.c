@@ -1,7 +1,8 @@
 #include <criterion/criterion.h>
 
-#include "base/clock.h"
+#include "base/compiler.h"
 #include "base/id.h"
+#include "base/str.h"
 
 static int order(const struct hl_id *a, const struct hl_id *b)
 {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
+#include "base/id.h"
 #include "base/log.h"
 
 static char out[8192];

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include "base/buf.h"
 #include "base/metric.h"
 
 struct per_thread {

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "base/priority.h"
+#include "base/str.h"
 
 #define ALL 7u
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/rate.h"
+#include "base/str.h"
 
 static const struct hl_rate three_a_minute = {.count = 3, .window_s = 60};
 

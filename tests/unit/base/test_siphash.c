@@ -1,5 +1,7 @@
 /* test_siphash.c - the reference vectors of its authors. */
+#include "base/compiler.h"
 #include "base/siphash.h"
+#include "base/str.h"
 
 #include <criterion/criterion.h>
 

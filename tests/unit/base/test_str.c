@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/compiler.h"
 #include "base/str.h"
 
 Test(str, compares_ascii_without_case)

@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/store.h"
-
 /* Of its listener. */
 extern char replica_url[64];
 

@@ -1,4 +1,5 @@
 /* test_event_seek.c - where a follower begins that names the event it had last. */
+#include "base/compiler.h"
 #include "body/event_seek.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,8 @@
 /* test_follower.c - somebody who reads a run's events: what he is answered, and what he gets from the run's
  * journal, its file, the store and another replica. */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "body/follow.h"
 #include "body/follower.h"
 
 #include <criterion/criterion.h>
@@ -9,10 +12,13 @@
 #include <unistd.h>
 
 #include "body/follow_desk.h"
+#include "body/journal.h"
 #include "fake_store.h"
 #include "loop_fixture.h"
 #include "replica.h"
 #include "store/body_file.h"
+#include "store/claim.h"
+#include "store/question.h"
 
 #define NOBODY_ASKED UINT32_MAX
 #define EVENT_STREAM "text/event-stream"

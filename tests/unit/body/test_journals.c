@@ -1,5 +1,7 @@
 /* test_journals.c - which run has which journal, and for how long; who finds a place; what is remembered of
  * progress. */
+#include "base/str.h"
+#include "body/journal.h"
 #include "body/journals.h"
 
 #include <criterion/criterion.h>

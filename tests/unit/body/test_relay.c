@@ -1,10 +1,13 @@
 /* test_relay.c - one run's events as another replica writes them. */
+#include "base/buf.h"
+#include "base/clock.h"
 #include "body/relay.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "body/relay_name.h"
 #include "loop_fixture.h"
 #include "replica.h"
 #include "store/relay_pass.h"

@@ -12,6 +12,7 @@
 #include "data_dir_fixture.h"
 #include "loop_fixture.h"
 #include "store/body_file.h"
+#include "store/record.h"
 
 #define PIECE (64 * 1024)
 #define LONG  (3 * PIECE + 100)

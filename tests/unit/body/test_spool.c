@@ -1,5 +1,6 @@
 /* test_spool.c - bodies at rest: in memory, in files of a data directory of the test's own,
  * dropped. */
+#include "body/journal.h"
 #include "body/spool.h"
 
 #include <criterion/criterion.h>
@@ -13,7 +14,9 @@
 
 #include "body/journals.h"
 #include "data_dir_fixture.h"
+#include "http/body_check.h"
 #include "loop_fixture.h"
+#include "store/body_file.h"
 
 #define NO_LIMIT UINT64_MAX
 #define PIECE    (64 * 1024)

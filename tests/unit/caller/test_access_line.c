@@ -2,6 +2,7 @@
 #include "caller/access_line.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

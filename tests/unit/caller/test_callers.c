@@ -3,7 +3,9 @@
 
 #include <criterion/criterion.h>
 
+#include "caller/client.h"
 #include "callers_fixture.h"
+#include "loop_fixture.h"
 
 #define OK     "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 #define GET    "GET /x HTTP/1.1\r\nHost: h\r\n\r\n"

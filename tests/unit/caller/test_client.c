@@ -4,10 +4,13 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "callers_fixture.h"
+#include "config/config.h"
+#include "loop_fixture.h"
 
 #define OK   "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 #define GET  "GET /x HTTP/1.1\r\nHost: h\r\n\r\n"

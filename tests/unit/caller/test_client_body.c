@@ -1,5 +1,9 @@
 /* test_client_body.c - a request's body, taken off a connection's bytes: no socket, no loop. */
+#include "base/compiler.h"
+#include "base/str.h"
+#include "caller/client.h"
 #include "caller/client_body.h"
+#include "caller/taker.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,9 +1,11 @@
 /* test_departure.c - callers who leave while nothing is read from them. */
+#include "caller/client.h"
 #include "caller/departure.h"
 
 #include <criterion/criterion.h>
 
 #include "callers_fixture.h"
+#include "loop_fixture.h"
 
 #define POST "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\nunread"
 

@@ -1,4 +1,5 @@
 /* test_trouble.c - failed calls in the log: the first of a kind, and how many more. */
+#include "base/id.h"
 #include "caller/trouble.h"
 
 #include <criterion/criterion.h>
@@ -6,6 +7,7 @@
 #include <string.h>
 
 #include "captured_log.h"
+#include "http/refusal.h"
 #include "loop_fixture.h"
 
 static struct hl_trouble trouble;

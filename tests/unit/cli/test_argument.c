@@ -1,7 +1,9 @@
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "cli/argument.h"
+#include "cli/cli.h"
 
 static char errors[1024];
 static const char *fields[HL_CLI_TEXTS_MAX];

@@ -1,9 +1,13 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/cli.h"
 #include "cli/health.h"
 
 /* A server that takes one connection, reads the request and gives its answer in two pieces. */

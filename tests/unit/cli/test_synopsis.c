@@ -1,5 +1,7 @@
 #include <criterion/criterion.h>
 
+#include "base/compiler.h"
+#include "cli/cli.h"
 #include "cli/synopsis.h"
 
 static void expect(struct hl_cli_command command, const char *const *wanted)

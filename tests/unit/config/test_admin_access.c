@@ -1,5 +1,8 @@
 /* test_admin_access.c - which addresses are open. */
+#include "base/compiler.h"
 #include "config/admin_access.h"
+#include "config/choice.h"
+#include "config/config.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

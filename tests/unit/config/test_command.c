@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 
 #include "base/compiler.h"
+#include "base/str.h"
 #include "config/command.h"
 
 static struct hl_command command;

@@ -1,9 +1,9 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
-#include "base/compiler.h"
 #include "config/cpu.h"
 
 static char root[] = "/tmp/hookline-cpu-XXXXXX";

@@ -1,6 +1,9 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <netinet/in.h>
 
+#include "base/str.h"
+#include "config/choice.h"
 #include "config/endpoint.h"
 
 Test(endpoint, reads_addresses_of_both_families)

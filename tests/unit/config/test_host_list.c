@@ -1,4 +1,6 @@
 /* test_host_list.c - which hosts of webhooks are trusted. */
+#include "base/compiler.h"
+#include "base/str.h"
 #include "config/host_list.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,10 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
+#include "config/config.h"
 #include "config/nearest.h"
+#include "config/option.h"
 #include "config/option_value.h"
 
 Test(option, has_a_default_that_is_allowed)

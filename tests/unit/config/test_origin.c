@@ -1,4 +1,5 @@
 /* test_origin.c - web origins as browsers write them. */
+#include "config/choice.h"
 #include "config/origin.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,9 @@
 /* test_own_hosts.c - which names are answered, which pages may change. */
+#include "base/compiler.h"
+#include "base/str.h"
 #include "config/own_hosts.h"
+#include "http/head.h"
+#include "http/refusal.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,6 @@
 /* test_public_path.c - which paths need no token. */
+#include "base/compiler.h"
+#include "base/str.h"
 #include "config/public_path.h"
 
 #include <criterion/criterion.h>

@@ -1,3 +1,4 @@
+#include "config/config.h"
 #include "config/replica.h"
 
 #include <criterion/criterion.h>

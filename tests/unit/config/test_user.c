@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "config/user.h"
 
 static struct hl_user user;

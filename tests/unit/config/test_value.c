@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include "base/str.h"
 #include "config/value.h"
 
 Test(value, reads_durations)

@@ -1,4 +1,5 @@
 /* test_webhook_field.c - the operator's own header fields of webhooks. */
+#include "base/buf.h"
 #include "config/webhook_field.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "config/webhook_policy.h"
 
 Test(webhook_policy, reads_a_schedule)

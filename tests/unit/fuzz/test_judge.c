@@ -1,15 +1,19 @@
 /* test_judge.c - the judge of connections: right conversations pass, and each way to get one wrong is
  * found. A fault ends the judge's process, so each conversation is judged in one of its own. */
+#include "base/buf.h"
 #include "judge.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "preset.h"
 #include "stub_store.h"
+#include "world.h"
 
 #define ID   "01a2017a-6ff9-71ea-b47d-688d6c127f53"
 #define ID2  "01a2017a-6ff9-71ec-bdc0-0c259f6d0b2d"

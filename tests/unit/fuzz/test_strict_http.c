@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "base/compiler.h"
+#include "strict_grammar.h"
 #include "strict_http.h"
 
 static struct strict_message m;

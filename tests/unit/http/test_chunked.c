@@ -1,6 +1,8 @@
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "http/chunked.h"
+#include "http/head.h"
 
 /* llhttp behind a head that announces a chunked body. */
 static const struct hl_parser *after_head(void)

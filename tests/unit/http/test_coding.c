@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include "base/str.h"
 #include "http/coding.h"
 
 static bool takes_gzip(const char *value)

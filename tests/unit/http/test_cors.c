@@ -1,11 +1,14 @@
 /* test_cors.c - what browsers are told, and the subprotocols of their WebSockets. */
+#include "base/compiler.h"
 #include "http/cors.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "http/edit.h"
+#include "http/head.h"
+#include "http/refusal.h"
 #include "http/subprotocol.h"
+#include "http/writer.h"
 
 static struct hl_head head;
 static char text[4096], out[4096];

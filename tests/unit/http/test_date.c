@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <time.h>
 
+#include "base/compiler.h"
 #include "http/date.h"
 
 Test(date, is_written_as_the_rfc_has_it)

@@ -1,7 +1,10 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/id.h"
 #include "http/edit.h"
+#include "http/refusal.h"
 
 #define ID "0193a5b0-0000-7000-8000-000000000001"
 

@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "http/event_id.h"
 
 #define ROOM 1024

@@ -1,7 +1,9 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "http/head.h"
+#include "http/refusal.h"
 
 static struct hl_head head;
 static struct hl_refusal fault;

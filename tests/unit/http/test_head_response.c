@@ -1,6 +1,8 @@
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "http/head.h"
+#include "http/refusal.h"
 
 static struct hl_head head;
 static struct hl_refusal fault;

@@ -2,7 +2,11 @@
 #include <llhttp.h>
 #include <stdio.h>
 
+#include "base/str.h"
+#include "http/field.h"
+#include "http/head.h"
 #include "http/parser.h"
+#include "http/refusal.h"
 
 static struct hl_head head;
 static struct hl_refusal fault;

@@ -1,6 +1,8 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/id.h"
 #include "http/head.h"
 #include "http/problem.h"
 

@@ -1,4 +1,6 @@
 /* test_retry_after.c - seconds and dates of Retry-After. */
+#include "base/compiler.h"
+#include "base/str.h"
 #include "http/retry_after.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include "base/compiler.h"
 #include "base/str.h"
 #include "http/sse.h"
 

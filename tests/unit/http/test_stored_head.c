@@ -1,5 +1,7 @@
 #include <criterion/criterion.h>
 
+#include "base/buf.h"
+#include "base/id.h"
 #include "http/stored_head.h"
 
 #define OLD  "01890a5d-ac96-774b-bcce-b302099a8057"

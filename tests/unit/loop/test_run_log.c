@@ -1,4 +1,6 @@
 /* test_run_log.c - the lines that are kept of each run, and which go first when there are too many. */
+#include "base/buf.h"
+#include "base/id.h"
 #include "loop/run_log.h"
 
 #include <criterion/criterion.h>

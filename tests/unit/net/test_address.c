@@ -1,6 +1,8 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <sys/un.h>
 
+#include "base/str.h"
 #include "net/address.h"
 
 static struct hl_ip ip(const char *text)

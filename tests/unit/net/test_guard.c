@@ -1,5 +1,9 @@
 #include <criterion/criterion.h>
 
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "net/address.h"
 #include "net/guard.h"
 
 static const struct hl_cidr_list nothing;

@@ -1,10 +1,12 @@
 /* test_peer.c - whether a peer answers: on loopback its kernel does, whatever the program does. */
+#include "base/clock.h"
 #include "net/peer.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <netinet/tcp.h>
 #include <unistd.h>
+#include <uv/unix.h>
 
 #include "loop_fixture.h"
 

@@ -1,4 +1,5 @@
 /* test_stall.c - whether a peer takes of what waits for it. */
+#include "base/clock.h"
 #include "net/stall.h"
 
 #include <criterion/criterion.h>

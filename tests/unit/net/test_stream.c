@@ -1,4 +1,6 @@
 /* test_stream.c - a connected socket as events, with a raw socket as its peer. */
+#include "base/clock.h"
+#include "base/str.h"
 #include "net/stream.h"
 
 #include <arpa/inet.h>

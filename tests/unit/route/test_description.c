@@ -1,6 +1,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/str.h"
+#include "http/problem.h"
 #include "route/description.h"
 #include "http/etag.h"
 

@@ -1,6 +1,10 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "base/err.h"
+#include "config/choice.h"
+#include "config/config.h"
+#include "http/head.h"
 #include "route/plan.h"
 
 static struct hl_head head;

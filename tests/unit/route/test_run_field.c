@@ -1,6 +1,9 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "config/choice.h"
+#include "config/config.h"
+#include "http/head.h"
 #include "route/plan.h"
 
 #define YEAR_MS (365ull * 24 * 60 * 60 * 1000)

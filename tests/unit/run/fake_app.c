@@ -2,12 +2,22 @@
 #include "fake_app.h"
 
 #include <arpa/inet.h>
+#include <criterion/assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/list.h"
+#include "caller/client.h"
+#include "callers_fixture.h"
+#include "config/config.h"
+#include "loop_fixture.h"
 #include "run/forward.h"
+#include "run/pages.h"
+#include "run/run.h"
+#include "run/runs.h"
+#include "run/runs_fixture.h"
 
 #define MOST    16
 #define LONG_MS 600000

@@ -2,7 +2,9 @@
 #ifndef HL_TEST_RUN_FAKE_APP_H
 #define HL_TEST_RUN_FAKE_APP_H
 
-#include "runs_fixture.h"
+#include "http/head.h"
+
+struct hl_run;
 
 /* With runs; nothing about the app times out unless the test says so. */
 void app_begin(void);

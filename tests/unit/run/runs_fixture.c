@@ -1,10 +1,23 @@
 /* runs_fixture.c - what a worker lends to its runs, and what it attaches to a new one. */
 #include "runs_fixture.h"
 
+#include <criterion/assert.h>
 #include <stdlib.h>
 
+#include "app/cause.h"
+#include "app/readiness.h"
 #include "base/clock.h"
+#include "caller/client.h"
+#include "callers_fixture.h"
+#include "config/config.h"
+#include "fake_store.h"
+#include "http/date.h"
+#include "loop_fixture.h"
 #include "run/dispatch.h"
+#include "run/progress.h"
+#include "run/run.h"
+#include "run/service.h"
+#include "store/claim.h"
 
 struct hl_runs runs;
 uint16_t app_port = 1;

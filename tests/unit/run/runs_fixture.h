@@ -2,10 +2,10 @@
 #ifndef HL_TEST_RUN_RUNS_FIXTURE_H
 #define HL_TEST_RUN_RUNS_FIXTURE_H
 
-#include "callers_fixture.h"
-#include "fake_store.h"
 #include "body/journals.h"
-#include "run/run.h"
+#include "run/runs.h"
+
+struct hl_run;
 
 extern struct hl_runs runs;
 extern struct hl_journals journals;

@@ -1,12 +1,21 @@
 /* test_acceptance.c - an asynchronous call up to its 202, with a store that answers when the test
  * says. */
+#include "caller/client.h"
+#include "callers_fixture.h"
+#include "config/config.h"
+#include "fake_store.h"
+#include "loop_fixture.h"
 #include "run/acceptance.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/progress.h"
+#include "run/run.h"
 #include "runs_fixture.h"
+#include "store/accept.h"
 
 static int caller;
 static struct hl_run *run;

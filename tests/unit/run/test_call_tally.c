@@ -3,7 +3,9 @@
 #include <stdio.h>
 
 #include "fake_store.h"
+#include "loop/mailbox.h"
 #include "run/call_tally.h"
+#include "store/notice.h"
 
 enum { APPS = 20, CALLS = 3, NOW_MINUTE = 1000 };
 

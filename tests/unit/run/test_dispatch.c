@@ -1,5 +1,10 @@
 /* test_dispatch.c - claimed runs: the credit that the store is given, and what becomes of a claim. The
  * app is not there: its runs wait for it. */
+#include "caller/metrics.h"
+#include "callers_fixture.h"
+#include "config/config.h"
+#include "fake_store.h"
+#include "loop_fixture.h"
 #include "run/dispatch.h"
 
 #include <criterion/criterion.h>
@@ -9,7 +14,12 @@
 #include "base/clock.h"
 #include "run/demand.h"
 #include "run/ending.h"
+#include "run/progress.h"
+#include "run/run.h"
+#include "run/service.h"
 #include "runs_fixture.h"
+#include "store/claim.h"
+#include "store/message.h"
 
 static void begin(void)
 {

@@ -1,4 +1,8 @@
 /* test_ending.c - all the ways in which a run ends: what its caller is told, what is counted. */
+#include "caller/client.h"
+#include "callers_fixture.h"
+#include "fake_store.h"
+#include "loop_fixture.h"
 #include "run/ending.h"
 
 #include <criterion/criterion.h>
@@ -6,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/progress.h"
+#include "run/run.h"
+#include "run/service.h"
 #include "runs_fixture.h"
+#include "store/claim.h"
 
 static int caller;
 static struct hl_run *run;

@@ -1,12 +1,25 @@
 /* test_forward.c - the request half of a run: a slot of the app, a connection, the head and the
  * body. */
+#include "app/gate.h"
+#include "app/limiter.h"
+#include "app/pool.h"
+#include "app/upstream_wait.h"
+#include "caller/client.h"
+#include "callers_fixture.h"
+#include "config/config.h"
+#include "loop_fixture.h"
 #include "run/forward.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fake_app.h"
-#include "run/ending.h"
+#include "run/progress.h"
+#include "run/run.h"
+#include "run/runs.h"
+#include "run/runs_fixture.h"
+#include "run/service.h"
 
 #define GET   APP_GET
 #define POST  "POST /x HTTP/1.1\r\nHost: h\r\n"

@@ -1,4 +1,7 @@
 /* test_gather.c - a body that comes before its call has a slot of the app. */
+#include "caller/client.h"
+#include "callers_fixture.h"
+#include "config/config.h"
 #include "run/gather.h"
 
 #include <criterion/criterion.h>

@@ -1,11 +1,20 @@
 /* test_keep.c - what the store is given of a response: its fields, and what its body is. */
+#include "caller/metrics.h"
+#include "callers_fixture.h"
+#include "config/config.h"
+#include "fake_store.h"
+#include "loop_fixture.h"
 #include "run/keep.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/progress.h"
+#include "run/run.h"
 #include "runs_fixture.h"
+#include "store/claim.h"
 
 static struct hl_run *run;
 static struct hl_outcome kept;

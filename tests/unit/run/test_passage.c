@@ -1,10 +1,15 @@
 /* test_passage.c - what one read of the app becomes for the caller and for the copy. */
+#include "caller/client.h"
+#include "caller/taker.h"
+#include "callers_fixture.h"
+#include "loop_fixture.h"
 #include "run/passage.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/run.h"
 #include "runs_fixture.h"
 
 static int caller;

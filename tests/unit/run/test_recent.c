@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "run/run.h"
+#include "run/runs.h"
 
 #define MOST 16
 

@@ -1,11 +1,19 @@
 /* test_report.c - what the store is told of a run, and what its answers do. */
+#include "caller/metrics.h"
+#include "callers_fixture.h"
+#include "fake_store.h"
+#include "loop_fixture.h"
+#include "run/progress.h"
 #include "run/report.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
 #include "captured_log.h"
+#include "run/run.h"
 #include "runs_fixture.h"
+#include "store/accept.h"
+#include "store/claim.h"
 
 static struct hl_run *run;
 

@@ -1,4 +1,11 @@
 /* test_respond.c - the response half of a run: what the app's bytes become for the caller. */
+#include "app/limiter.h"
+#include "base/metric.h"
+#include "caller/client.h"
+#include "callers_fixture.h"
+#include "config/config.h"
+#include "loop_fixture.h"
+#include "run/progress.h"
 #include "run/respond.h"
 
 #include <criterion/criterion.h>
@@ -8,6 +15,10 @@
 
 #include "app/upstream.h"
 #include "fake_app.h"
+#include "run/run.h"
+#include "run/runs.h"
+#include "run/runs_fixture.h"
+#include "run/service.h"
 
 static int caller, app;
 static struct hl_run *run;

@@ -1,4 +1,5 @@
 /* test_service.c - whether calls should come here now, and why not. */
+#include "app/readiness.h"
 #include "run/service.h"
 
 #include <criterion/criterion.h>

@@ -1,14 +1,25 @@
 /* test_stream.c - which event streams are kept, what their callers see of that, and that they go on without
  * them, for so long. */
+#include "base/clock.h"
+#include "body/journal.h"
+#include "body/journals.h"
+#include "caller/client.h"
+#include "callers_fixture.h"
+#include "config/config.h"
+#include "fake_store.h"
+#include "loop_fixture.h"
+#include "run/runs_fixture.h"
 #include "run/stream.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/upstream.h"
 #include "fake_app.h"
 #include "run/report.h"
+#include "store/accept.h"
+#include "store/claim.h"
 
 #define SHARE (1 << 20)
 #define HEAD                                                                                       \

@@ -1,4 +1,8 @@
 /* test_tee.c - how long the copy for a webhook may hold up a caller: the clock of its pauses. */
+#include "caller/client.h"
+#include "fake_store.h"
+#include "loop_fixture.h"
+#include "run/run.h"
 #include "run/tee.h"
 
 #include <criterion/criterion.h>

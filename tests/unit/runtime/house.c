@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,9 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "core/call.h"
+#include "core/server.h"
 
 struct house house;
 static pthread_t threads[8];

@@ -16,8 +16,7 @@
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 
-#include "core/call.h"
-#include "core/server.h"
+#include "core/settings.h"
 
 #define PATIENCE_MS 20000
 

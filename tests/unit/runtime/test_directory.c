@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/directory.h"
+#include "core/server.h"
 
 static char why[HL_SETTINGS_WHY];
 

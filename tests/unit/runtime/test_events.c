@@ -2,6 +2,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/call.h"
 #include "house.h"
 
 TestSuite(events, .init = house_prepare, .fini = house_close, .timeout = 60);

@@ -1,6 +1,7 @@
 /* test_json_line.c - JSON as a header field's value: on one line, in ASCII, or not at all. */
 #include <criterion/criterion.h>
 
+#include "base/str.h"
 #include "core/json_line.h"
 
 #define CAP 64

@@ -1,6 +1,8 @@
 /* test_media.c - which Accept asks for a stream of events. */
 #include <criterion/criterion.h>
 
+#include "base/compiler.h"
+#include "base/str.h"
 #include "core/media.h"
 
 Test(media, wants_events_where_they_are_named)

@@ -1,5 +1,6 @@
 /* test_progress.c - what a function says of how far it is: before its answer, the newest value, seldom,
  * and to whoever reads. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/server.h"
 #include "house.h"
 
 TestSuite(server, .init = house_prepare, .fini = house_close, .timeout = 60);

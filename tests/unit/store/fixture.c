@@ -12,12 +12,17 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "store/accept.h"
 #include "store/body_file.h"
-#include "store/message.h"
+#include "store/claim.h"
+#include "store/lease.h"
 #include "store/operation.h"
+#include "store/postgres/param.h"
 #include "store/postgres/row.h"
 #include "store/postgres/session.h"
 #include "store/postgres/statement.h"
+#include "store/question.h"
+#include "store/store.h"
 
 #define PATIENCE_S 20
 

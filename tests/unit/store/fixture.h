@@ -4,9 +4,18 @@
 
 #include <semaphore.h>
 
+#include "base/err.h"
+#include "base/id.h"
+#include "base/priority.h"
+#include "config/choice.h"
+#include "config/config.h"
+#include "loop/mailbox.h"
 #include "postgres_cluster.h"
-#include "store/account.h"
-#include "store/question.h"
+#include "store/op.h"
+#include "store/record.h"
+
+struct hl_get_run;
+struct hl_leased;
 
 /* A thread's side of the mailbox, read by the test. */
 struct party {

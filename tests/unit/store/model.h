@@ -3,7 +3,9 @@
 #ifndef HL_TEST_STORE_MODEL_H
 #define HL_TEST_STORE_MODEL_H
 
-#include "store/store.h"
+#include "base/err.h"
+#include "base/id.h"
+#include "store/record.h"
 
 #define MODEL_MAX_RUNS 2048
 #define MODEL_LANES    3

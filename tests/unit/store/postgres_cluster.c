@@ -4,6 +4,8 @@
 
 #include <criterion/criterion.h>
 #include <criterion/hooks.h>
+#include <criterion/logging.h>
+#include <criterion/types.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libpq-fe.h>

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <syscall.h>
 #include <unistd.h>
 
 #include "disk_log.h"

@@ -6,7 +6,10 @@
 
 #include "base/clock.h"
 #include "fixture.h"
+#include "store/account.h"
+#include "store/key.h"
 #include "store/path.h"
+#include "store/question.h"
 #include "store/secret.h"
 
 #define DAY_MS (24 * 3600 * 1000ll)

@@ -6,9 +6,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "fault_vfs.h"
 #include "fixture.h"
+#include "store/accept.h"
+#include "store/account.h"
+#include "store/claim.h"
+#include "store/lease.h"
+#include "store/question.h"
 
 static void post(struct fixture *f, struct hl_store_msg *m)
 {

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "store/claim.h"
 #include "store/quota.h"
+#include "store/store.h"
 
 static struct hl_quotas quotas;
 static struct hl_quota limited;

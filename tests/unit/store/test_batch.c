@@ -16,10 +16,13 @@
 #include "fault_vfs.h"
 #include "fixture.h"
 #include "model.h"
+#include "store/accept.h"
 #include "store/batch.h"
+#include "store/claim.h"
 #include "store/message.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/run.h"
+#include "store/sqlite/running.h"
 
 enum { TRIALS = 40, BATCHES = 40, OPS = 40, NEAR = 24, FILE_SIZE = 300 * 1024 };
 

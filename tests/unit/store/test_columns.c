@@ -1,4 +1,5 @@
 /* test_columns.c - rows that are written one after the other are the arrays that are written at once. */
+#include "base/id.h"
 #include "store/postgres/columns.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,6 @@
 /* test_credit.c - what may be pushed to whom: turns, and credit that is had back. */
+#include "loop/mailbox.h"
+#include "store/claim.h"
 #include "store/credit.h"
 
 #include <criterion/criterion.h>

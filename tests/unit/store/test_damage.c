@@ -1,9 +1,16 @@
 /* test_damage.c - a row that is missing or cannot be read costs its own run or delivery: the store
  * starts, goes on, and others are not held up. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/metric.h"
 #include "fixture.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/lease.h"
+#include "store/question.h"
+#include "store/store.h"
 
 #define URL "https://receiver.example/hook"
 

@@ -3,7 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/metric.h"
 #include "fixture.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/lease.h"
+#include "store/question.h"
+#include "store/store.h"
 
 #define URL "https://example.org/hook"
 

@@ -2,10 +2,14 @@
  * waits for maintenance, and what the thread does when a step finds no space or fails for good. */
 #include <criterion/criterion.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "fixture.h"
+#include "store/accept.h"
+#include "store/account.h"
+#include "store/claim.h"
+#include "store/driver.h"
 #include "store/engine.h"
 
 /* The functions of the driver are called on the store's thread; the test reads what they counted

@@ -4,13 +4,21 @@
 #include <sched.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/metric.h"
 #include "fault_vfs.h"
 #include "fixture.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/lease.h"
+#include "store/question.h"
+#include "store/store.h"
 
 static struct fixture f;
 

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "store/intake.h"
+#include "store/op.h"
 
 enum { MOST = 4096, LIGHT = 64, ALL_BYTES = 64 << 20 };
 

@@ -1,4 +1,5 @@
 /* test_key.c - the data key from a file and from a setting: the same text is the same key. */
+#include "config/config.h"
 #include "store/key.h"
 
 #include <criterion/criterion.h>

@@ -5,6 +5,9 @@
 
 #include "base/clock.h"
 #include "fixture.h"
+#include "store/claim.h"
+#include "store/lease.h"
+#include "store/question.h"
 
 enum { MANY = 512 };
 

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "store/claim.h"
+#include "store/question.h"
 
 #define LINES "{\"msg\":\"one\"}\n{\"msg\":\"two\"}\n"
 

@@ -2,6 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "fixture.h"
+#include "store/accept.h"
+#include "store/claim.h"
 
 struct wish {
     struct run_spec spec;

@@ -3,7 +3,12 @@
 #include <unistd.h>
 
 #include "fixture.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/lease.h"
 #include "store/memory/memory.h"
+#include "store/question.h"
+#include "store/store.h"
 
 Test(memory, i17_nothing_is_written_to_any_file)
 {

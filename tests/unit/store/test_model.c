@@ -14,9 +14,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metric.h"
 #include "base/random.h"
 #include "fixture.h"
 #include "model.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/lease.h"
+#include "store/question.h"
+#include "store/store.h"
 
 #define TRIALS       20
 #define FAR_TRIALS   2 /* each commit waits for a disk */

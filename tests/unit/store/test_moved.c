@@ -1,4 +1,5 @@
 /* test_moved.c - the mark in a directory whose store was taken elsewhere. */
+#include "base/id.h"
 #include "store/moved.h"
 
 #include <criterion/criterion.h>

@@ -1,8 +1,12 @@
 /* test_operation.c - the rows of the store's requests: what one promises together with another. */
 #include <criterion/criterion.h>
 
-#include "store/message.h"
+#include "base/compiler.h"
+#include "store/accept.h"
+#include "store/account.h"
+#include "store/lease.h"
 #include "store/operation.h"
+#include "store/question.h"
 
 static const struct hl_operation *row(enum hl_store_op op)
 {

@@ -1,10 +1,16 @@
 /* test_overview.c - how runs end is counted with their ends, and told again, on all drivers. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "fixture.h"
+#include "store/claim.h"
+#include "store/lane.h"
+#include "store/lease.h"
+#include "store/notice.h"
 #include "store/overview.h"
+#include "store/question.h"
 
 #define HOUR_MS INT64_C(3600000)
 

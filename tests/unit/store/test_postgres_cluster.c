@@ -1,6 +1,7 @@
 /* test_postgres_cluster.c - what the tests on PostgreSQL stand on. */
 #include <criterion/criterion.h>
 #include <libpq-fe.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "postgres_cluster.h"

@@ -5,6 +5,8 @@
 #include "loop_fixture.h"
 #include "postgres_cluster.h"
 #include "store/postgres/link.h"
+#include "store/postgres/param.h"
+#include "store/postgres/session.h"
 
 #define FLIGHTS 64
 

@@ -7,6 +7,7 @@
  * the log is played again; the power fails after every STRIDE-th operation, after every one when
  * HOOKLINE_TEST_EVERY_IMAGE is set, in each way that enum disk_loss knows. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <mbedtls/sha256.h>
 #include <sqlite3.h>
@@ -17,13 +18,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/hex.h"
 #include "base/log.h"
+#include "base/metric.h"
 #include "disk_log.h"
 #include "fixture.h"
 #include "recording_vfs.h"
+#include "store/accept.h"
 #include "store/body_file.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/lease.h"
+#include "store/store.h"
 
 #define URL         "https://receiver.example/hook"
 #define STRIDE      3

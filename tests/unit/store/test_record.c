@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/store.h"
+#include "base/str.h"
+#include "loop/mailbox.h"
+#include "store/accept.h"
 
 Test(record, texts_are_those_of_the_contract)
 {

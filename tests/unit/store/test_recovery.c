@@ -11,11 +11,19 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/metric.h"
 #include "fixture.h"
+#include "store/accept.h"
 #include "store/body_file.h"
+#include "store/claim.h"
 #include "store/data_dir.h"
+#include "store/gauges.h"
+#include "store/lease.h"
+#include "store/question.h"
+#include "store/store.h"
 
 #define URL    "https://receiver.example:8443/hook-path-5b1d"
 #define SECRET "s3cret-4f6e2a90"

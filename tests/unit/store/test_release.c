@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "fixture.h"
+#include "store/accept.h"
+#include "store/claim.h"
 
 static struct hl_claimed *claim_one(struct fixture *f)
 {

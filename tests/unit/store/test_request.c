@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "fixture.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/question.h"
 
 #define HEAD "POST /run HTTP/1.1\r\nHost: a\r\nX-Mine: 1\r\n"
 

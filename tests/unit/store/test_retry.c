@@ -3,7 +3,14 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/metric.h"
 #include "fixture.h"
+#include "store/attempt_log.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/lease.h"
+#include "store/question.h"
+#include "store/store.h"
 
 #define SOON_MS  300
 #define LATER_MS 3600000

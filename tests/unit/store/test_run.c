@@ -1,10 +1,17 @@
 /* test_run.c - runs through the store: accept, claim, finish, cancel, idempotency, credit. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/metric.h"
 #include "fixture.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/lease.h"
+#include "store/question.h"
+#include "store/store.h"
 
 static struct hl_claimed *claim_one(struct fixture *f)
 {

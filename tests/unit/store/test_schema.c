@@ -7,7 +7,11 @@
 
 #include "fault_vfs.h"
 #include "fixture.h"
+#include "store/claim.h"
 #include "store/key.h"
+#include "store/lane.h"
+#include "store/lease.h"
+#include "store/question.h"
 #include "store/secret.h"
 #include "store/sqlite/schema.h"
 

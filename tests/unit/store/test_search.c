@@ -4,6 +4,9 @@
 
 #include "base/clock.h"
 #include "fixture.h"
+#include "store/claim.h"
+#include "store/lease.h"
+#include "store/question.h"
 
 /* --- what a search says ------------------------------------------------------------------------ */
 

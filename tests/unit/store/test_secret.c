@@ -1,11 +1,15 @@
 /* test_secret.c - sealed values open only with their key, in their place, unchanged. */
 #include <criterion/criterion.h>
+#include <mbedtls/cipher.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/id.h"
+#include "store/key.h"
 #include "store/secret.h"
 
 static struct hl_key key;

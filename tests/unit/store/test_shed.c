@@ -10,7 +10,10 @@
 #include "base/clock.h"
 #include "fault_vfs.h"
 #include "fixture.h"
+#include "store/accept.h"
 #include "store/body_file.h"
+#include "store/claim.h"
+#include "store/lease.h"
 #include "store/sqlite/database.h"
 
 enum { STEP = 16, LARGE = 400 * 1024 };

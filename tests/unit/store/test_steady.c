@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "store/driver.h"
 #include "store/steady.h"
 
 #define HOUR_MS (3600 * 1000ll)

@@ -1,16 +1,25 @@
 /* test_stream.c - event streams that can be followed: what is read of them part by part, how long those of
  * synchronous calls stay, and what is left of one whose process was lost. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/metric.h"
 #include "fixture.h"
+#include "store/attempt_log.h"
 #include "store/body_file.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/notice.h"
+#include "store/postgres/param.h"
 #include "store/postgres/row.h"
 #include "store/postgres/session.h"
 #include "store/postgres/statement.h"
+#include "store/question.h"
+#include "store/store.h"
 
 #define PATIENCE_MS 20000
 #define STREAM_TYPE "text/event-stream"

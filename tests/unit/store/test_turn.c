@@ -5,6 +5,9 @@
 
 #include "base/priority.h"
 #include "fixture.h"
+#include "store/claim.h"
+#include "store/question.h"
+#include "store/store.h"
 
 #define SUBJECTS 5
 #define MANY     2000

@@ -1,10 +1,14 @@
 /* test_upkeep.c - what is past its retention goes with its partition, on PostgreSQL. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "fixture.h"
+#include "store/lease.h"
+#include "store/postgres/session.h"
 #include "store/postgres/upkeep.h"
+#include "store/question.h"
 
 #define HOUR_MS (3600 * INT64_C(1000))
 

@@ -1,7 +1,12 @@
 /* test_watch.c - who waits for a run's end is told of it once, after its commit. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
+#include "base/metric.h"
 #include "fixture.h"
+#include "store/claim.h"
+#include "store/gauges.h"
+#include "store/store.h"
 
 static struct hl_watch *post_watch(
     struct fixture *f, enum hl_store_op op, const struct hl_id *run_id, uint32_t index)

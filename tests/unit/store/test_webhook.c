@@ -1,13 +1,20 @@
 /* test_webhook.c - webhooks in every store: retries that wait there, places, destinations that fail or have
  * as much as one may have, and what is shown of them. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/metric.h"
 #include "fixture.h"
-#include "store/message.h"
+#include "store/accept.h"
+#include "store/gauges.h"
+#include "store/lane.h"
+#include "store/lease.h"
+#include "store/question.h"
+#include "store/store.h"
 
 #define A "https://a.example/hook"
 #define B "https://b.example:8443/hook"

@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/id.h"
-
 #define RECEIVER_KEPT 256
 
 /* One request. */

@@ -1,10 +1,12 @@
 /* test_docket.c - whatever way a parcel goes, lists, counts and gauges say the same. */
+#include "base/metric.h"
 #include "webhook/docket.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "webhook/sender.h"
 
 static struct hl_sender_gauges gauges;
 static struct hl_docket docket;

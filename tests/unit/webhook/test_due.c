@@ -1,4 +1,5 @@
 /* test_due.c - nothing is taken early, nothing is forgotten. */
+#include "base/compiler.h"
 #include "webhook/due.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,5 @@
 /* test_envelope.c - the webhook's body, byte for byte, from memory and from files. */
+#include "store/lease.h"
 #include "webhook/envelope.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,5 @@
 /* test_identity.c - what is shown to trusted hosts alone. */
+#include "config/config.h"
 #include "webhook/identity.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,8 @@
 /* test_request.c - the head fields of an attempt and their names. */
+#include "base/id.h"
+#include "base/str.h"
 #include "webhook/request.h"
+#include "webhook/signature.h"
 
 #include <criterion/criterion.h>
 

@@ -1,10 +1,10 @@
 /* test_retry.c - which outcomes are tried again (contract 5), and the delays' bounds. */
+#include "config/webhook_policy.h"
 #include "webhook/retry.h"
 
 #include <criterion/criterion.h>
 
 #include "base/random.h"
-#include "webhook/due.h"
 
 static struct hl_webhook_retry_on on(const char *text)
 {

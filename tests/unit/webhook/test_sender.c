@@ -1,5 +1,9 @@
 /* test_sender.c - the delivery thread between a store that the test plays and a receiver on
  * loopback. */
+#include "config/config.h"
+#include "store/claim.h"
+#include "store/lease.h"
+#include "store/store.h"
 #include "webhook/sender.h"
 
 #include <arpa/inet.h>
@@ -8,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include "webhook/health.h"
 #include "webhook/shares.h"
 
 static struct hl_healths healths;

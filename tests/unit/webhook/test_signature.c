@@ -4,6 +4,8 @@
  * with content = b"<run id>.1700000000." + body, and key = base64.b64decode(secret[6:]) after
  * "whsec_", else secret. The first hex value was checked with `openssl dgst -sha256 -hmac s3cret`
  * too. */
+#include "base/id.h"
+#include "base/str.h"
 #include "webhook/signature.h"
 
 #include <criterion/criterion.h>

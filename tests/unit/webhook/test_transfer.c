@@ -1,5 +1,6 @@
 /* test_transfer.c - the address guard between DNS and the socket, for names with several addresses.
  */
+#include "webhook/transfer.h"
 #include "webhook/transfer_result.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,5 @@
 /* test_trust.c - the operator's CA file adds to the system's bundle. */
+#include "base/str.h"
 #include "webhook/trust.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,5 @@
 /* test_turnstile.c - who is let in, who waits, and that nothing is kept of those who left. */
+#include "base/list.h"
 #include "webhook/turnstile.h"
 
 #include <criterion/criterion.h>

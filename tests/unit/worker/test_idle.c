@@ -3,8 +3,13 @@
 
 #include <criterion/criterion.h>
 
+#include "config/config.h"
 #include "fake_store.h"
 #include "loop_fixture.h"
+#include "run/run.h"
+#include "run/service.h"
+#include "store/record.h"
+#include "worker/worker.h"
 
 static struct hl_config config;
 static struct hl_worker worker; /* never started: only its figures are used */

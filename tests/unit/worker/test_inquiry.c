@@ -1,10 +1,9 @@
 /* test_inquiry.c - who asks the REST interface, as the control thread hears it. */
+#include "auth/principal.h"
 #include "worker/inquiry.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
-
-#include "auth/auth.h"
 
 static struct hl_asker asker;
 

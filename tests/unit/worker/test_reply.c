@@ -1,4 +1,5 @@
 /* test_reply.c - an answer of the REST interface, as it is written. */
+#include "http/refusal.h"
 #include "worker/reply.h"
 
 #include <criterion/criterion.h>

@@ -1,0 +1,85 @@
+/* lease.h - deliveries on their way through the sender, and again. Messages as store.h has them. */
+#ifndef HL_STORE_LEASE_H
+#define HL_STORE_LEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/id.h"
+#include "base/str.h"
+#include "store/lane.h"
+#include "store/op.h"
+#include "store/record.h"
+
+/* A delivery for the sender. Attempt `n` of `round` is on disk already: send at once. The lease
+ * ends with a final OUTCOME, or one that puts the next attempt off. To a destination (lane: scheme, host,
+ * port) the store leases no more at a time than there are free places just then, or
+ * HOOKLINE_WEBHOOK_PER_HOST where that is set, round-robin over lanes. */
+struct hl_leased {
+    struct hl_msg msg;
+    struct hl_id delivery_id, run_id;
+    uint64_t lane;
+    uint32_t round, n, max_attempts; /* n from 1 */
+    bool is_async;                   /* so is the run: its result can be asked for */
+    int64_t failing_since_ms;        /* of the lane, as it was noted last; 0: it is not */
+    struct hl_str url, secret, traceparent, project, app; /* secret: the caller's */
+    struct hl_outcome outcome; /* INLINE body is here, FILE is opened by the sender */
+};
+void hl_leased_free(struct hl_leased *l); /* wipes secret and url */
+
+/* Attempt n (> 1) will be sent: committed before the reply. Reply OK with the delivery, so that
+ * nobody has to keep it between two attempts; STALE: the lease is gone, do not send. `is_again`:
+ * attempt n (> 0) is on disk already and was not sent; nothing is committed. */
+struct hl_attempt {
+    struct hl_store_msg m;
+    struct hl_id delivery_id;
+    uint32_t round, n;
+    bool is_parked; /* it has no place */
+    bool is_again;
+    struct hl_leased *leased; /* NULL; reply OK: the asker's */
+};
+
+/* The verdicts that the sender may give:
+ *   OK         final: delivered
+ *   RETRY      the lease stays: ATTEMPT comes after a delay. With puts_off it ends, and the delivery
+ *              waits in the store until next_ms. DEAD at max_attempts
+ *   DEAD       final: dead letter
+ *   ABANDONED  the sender stops: the lease is given back, the delivery stays pending; with
+ *              started_ms 0 attempt n was never sent and does not count */
+struct hl_attempt_outcome {
+    struct hl_store_msg m;
+    struct hl_id delivery_id;
+    uint32_t round, n;
+    enum hl_attempt_verdict verdict;
+    uint16_t http_status; /* 0: no response */
+    int64_t started_ms, ended_ms;
+    char error[HL_ATTEMPT_ERROR_MAX + 1]; /* "timeout", …; never a URL or secret */
+    int64_t next_ms; /* RETRY: time of the steady clock before which the next attempt is not sent */
+    bool puts_off;   /* RETRY */
+    bool parks; /* RETRY, not puts_off: others may have its place at the destination from now on */
+    bool is_parked;             /* it has no place; the reply OK says it anew */
+    enum hl_lane_health health; /* of the destination, from now on; ABANDONED says nothing of it */
+    int64_t failing_since_ms;   /* health FAILING: wall time, else 0 */
+    struct hl_attempt_report
+        *report; /* owned by the message, which hl_attempt_outcome_fini frees; NULL: none */
+};
+
+void hl_attempt_outcome_fini(struct hl_attempt_outcome *o);
+
+/* REDELIVER: one (delivery_id; CONFLICT while it is pending) or, when that is nil, all of `project`
+ * in `state` (DEAD or OK) that a list from `since_ms` on shows (question.h). A new round of attempts each;
+ * the history stays. */
+struct hl_redeliver {
+    struct hl_store_msg m;
+    struct hl_id delivery_id;
+    char project[HL_STORE_NAME_MAX +
+                 1]; /* the delivery's too, else NOT_FOUND; empty with a delivery_id: any */
+    enum hl_delivery_state state; /* with a nil delivery_id; PENDING is not possible: INVALID */
+    int64_t since_ms;             /* by the time in the delivery's id */
+    uint64_t count;               /* 0; reply: how many */
+    struct hl_redeliver_mark {
+        int64_t app_id;
+        struct hl_id after;
+    } mark; /* zero; the store's own: how far it has come */
+};
+
+#endif
