@@ -64,7 +64,10 @@ static enum hl_message_event find_end(
 static bool begin_chunks(
     struct hl_message_reader *r, const struct hl_head *head, const struct hl_parser *parser)
 {
-    r->chunks = malloc(sizeof(*r->chunks));
+    if (r->chunks)
+        hl_chunk_reader_fini(r->chunks); /* of the same head: its call waited, and begins again */
+    else
+        r->chunks = malloc(sizeof(*r->chunks));
     if (!r->chunks)
         return false;
     hl_chunk_reader_init(r->chunks, parser, r->rules->max_trailer);

@@ -6,7 +6,8 @@
  *   hl_message_next                        and so on
  *
  * Each takes what it uses off the front of `bytes`. A head is used whole or not at all: until it is
- * there, the same bytes are to be given again with more behind them, wherever they then lie. */
+ * there, the same bytes are to be given again with more behind them, wherever they then lie. A head may be
+ * read again before anything of its body is. */
 #ifndef HL_HTTP_MESSAGE_H
 #define HL_HTTP_MESSAGE_H
 

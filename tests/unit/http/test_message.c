@@ -170,6 +170,31 @@ Test(message, head_is_bounded)
     cr_assert_str_eq(r.text, "too large");
 }
 
+/* As that of a call is which had to wait for something. */
+Test(message, head_may_be_read_again)
+{
+    static const char *const texts[] = {
+        GET, FOUR_AND("body"), CHUNKED "4\r\nbody\r\n0\r\nA: b\r\n\r\n", POST("Content-Length: 0")};
+    for (size_t i = 0; i < HL_ARRAY_LEN(texts); i++) {
+        struct hl_message_reader r;
+        struct hl_refusal fault;
+        struct hl_str bytes = hl_str_from(texts[i]), data;
+        size_t body_n = 0;
+        hl_message_reader_init(&r, &rules);
+        cr_assert_eq(hl_message_read_request(&r, &bytes, &head, &fault), HL_MESSAGE_HEAD);
+        const struct hl_chunk_reader *chunks = r.chunks;
+        bytes = hl_str_from(texts[i]);
+        cr_assert_eq(hl_message_read_request(&r, &bytes, &head, &fault), HL_MESSAGE_HEAD);
+        cr_assert_eq(r.chunks, chunks, "there is one chunk reader, and no other one to free");
+        enum hl_message_event event;
+        while ((event = hl_message_read_body(&r, &bytes, &data, &fault)) == HL_MESSAGE_DATA)
+            body_n += data.n;
+        cr_assert_eq(event, HL_MESSAGE_END);
+        cr_assert_eq(body_n, strstr(texts[i], "body") ? 4 : 0);
+        hl_message_reader_fini(&r);
+    }
+}
+
 Test(message, body_may_be_used_elsewhere)
 {
     struct hl_message_reader r;
