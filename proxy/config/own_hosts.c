@@ -73,12 +73,26 @@ static bool is_own_origin(struct hl_str names, struct hl_str origin, struct hl_s
     return hl_str_eq_nocase(origin, host);
 }
 
+/* The origin of a page: its URL up to the path. */
+static struct hl_str origin_of(struct hl_str url)
+{
+    const char *host = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
+    size_t before = host ? (size_t)(host + 3 - url.p) : 0;
+    const char *path = host ? memchr(host + 3, '/', url.n - before) : NULL;
+    return path ? (struct hl_str){url.p, (size_t)(path - url.p)} : url;
+}
+
+/* A browser sends Sec-Fetch-Site to https and to loopback addresses alone, and no Origin with what an image or
+ * a link asks for: then there is the page's address at the most. */
 bool hl_own_hosts_is_cross_site(struct hl_str names, const struct hl_head *head)
 {
     const struct hl_field *site = hl_head_find(head, HL_STR("Sec-Fetch-Site"));
     const struct hl_field *origin = hl_head_field(head, HL_FIELD_ORIGIN);
+    const struct hl_field *page = site ? NULL : hl_head_find(head, HL_STR("Referer"));
     if (site && !hl_str_eq(site->value, HL_STR("same-origin")) &&
         !hl_str_eq(site->value, HL_STR("none")))
         return true;
-    return origin && !is_own_origin(names, origin->value, head->host);
+    if (origin)
+        return !is_own_origin(names, origin->value, head->host);
+    return page && !is_own_origin(names, origin_of(page->value), head->host);
 }

@@ -2,7 +2,8 @@
  * origin sent it. Pure.
  *
  * A browser on the machine reaches loopback addresses for any page that it shows: a page whose name was pointed here (DNS
- * rebinding) is told by its Host, one of another origin by what the browser says of it (Fetch Metadata, Origin). */
+ * rebinding) is told by its Host, one of another origin by what the browser says of it (Fetch Metadata, Origin,
+ * Referer). */
 #ifndef HL_CONFIG_OWN_HOSTS_H
 #define HL_CONFIG_OWN_HOSTS_H
 

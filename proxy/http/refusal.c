@@ -106,7 +106,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(HOST, 421,
         "This listener is called by an address, as localhost, or by a name of HOOKLINE_HOSTS."),
     ROW(CROSS_SITE, 403,
-        "A page of another origin may only read here, unless HOOKLINE_CORS_ORIGINS has it."),
+        "A page of another origin may only read here, without a parameter or field of hookline's, "
+        "unless HOOKLINE_CORS_ORIGINS has it."),
     ROW(OWN_PATH, 404, "Under /_hookline there are healthz and readyz; the app is never asked."),
     WITH(HEALTH_METHOD, 405, "Allow: GET, HEAD", "Health is asked for with GET."),
     WITH(DESCRIPTION_METHOD, 405, "Allow: GET, HEAD",

@@ -15,6 +15,7 @@
 #include "route/description.h"
 #include "route/mode.h"
 #include "route/own_param.h"
+#include "route/prefer.h"
 
 bool hl_plan_refuse(struct hl_plan *plan, const struct hl_refusal *why)
 {
@@ -76,19 +77,33 @@ static bool is_preflight(const struct hl_head *head, const struct hl_config *con
            hl_plan_cors(head, config).allowed.n > 0;
 }
 
+static bool reads(const struct hl_head *head);
+
+/* More than the app's answer: by a parameter or field of ours, whatever is made of it. */
+static bool asks_for_more(const struct hl_head *head)
+{
+    struct hl_target target;
+    struct hl_own_params params;
+    if (!hl_target_split(head->target, &target) || !is_under(target.path, HL_STR("/v4")))
+        return false;
+    bool is_clear = hl_own_params_find(target.query, &params);
+    return !is_clear || params.has_async || params.has_webhook ||
+           head->first[HL_FIELD_X_RUN] >= 0 || head->first[HL_FIELD_X_WEBHOOK_SECRET] >= 0 ||
+           hl_prefers_ours(head);
+}
+
 /* HOOKLINE_HOSTS: what stands between a page that a browser shows and this listener. An upgrade is more than
- * reading. */
+ * reading, and so is a run that others hear of, or that stays. */
 static enum hl_refusal_cause find_barrier(
     const struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config)
 {
     bool is_health = plan->kind == HL_PLAN_HEALTHZ || plan->kind == HL_PLAN_READYZ;
-    bool reads = !head->is_websocket_upgrade &&
-                 (head->method_id == HL_METHOD_GET || head->method_id == HL_METHOD_HEAD);
     if (config->hosts.n == 0 || is_health)
         return HL_REFUSAL_NONE;
     if (!hl_own_hosts_have(config->hosts, head->host))
         return HL_REFUSAL_HOST;
-    if (!reads && hl_plan_cors(head, config).allowed.n == 0 &&
+    bool only_reads = reads(head) && !head->is_websocket_upgrade && !asks_for_more(head);
+    if (!only_reads && hl_plan_cors(head, config).allowed.n == 0 &&
         hl_own_hosts_is_cross_site(config->hosts, head))
         return HL_REFUSAL_CROSS_SITE;
     return HL_REFUSAL_NONE;

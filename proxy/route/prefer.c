@@ -78,6 +78,29 @@ bool hl_wait_parse(struct hl_str text, uint64_t max_ms, uint64_t *ms)
     return true;
 }
 
+/* Its name, and its value behind '='; `value->p` NULL: there is none. */
+static struct hl_str split(struct hl_str preference, struct hl_str *value)
+{
+    const char *equals = preference.n ? memchr(preference.p, '=', preference.n) : NULL;
+    size_t n = equals ? (size_t)(equals - preference.p) : preference.n;
+    *value = equals ? hl_str_trim((struct hl_str){equals + 1, preference.n - n - 1})
+                    : (struct hl_str){NULL, 0};
+    return hl_str_trim((struct hl_str){preference.p, n});
+}
+
+static bool is_ours(struct hl_str preference, void *arg)
+{
+    (void)arg;
+    struct hl_str value, name = split(preference, &value);
+    return hl_str_eq_nocase(name, HL_STR("respond-async")) ||
+           hl_str_eq_nocase(name, HL_STR("wait"));
+}
+
+bool hl_prefers_ours(const struct hl_head *head)
+{
+    return any_preference(head, is_ours, NULL);
+}
+
 struct wish {
     uint64_t max_ms, ms;
     bool is_valid;
@@ -87,11 +110,9 @@ struct wish {
 static bool is_wait(struct hl_str preference, void *arg)
 {
     struct wish *wish = arg;
-    const char *equals = preference.n ? memchr(preference.p, '=', preference.n) : NULL;
-    size_t n = equals ? (size_t)(equals - preference.p) : 0;
-    if (!equals || !hl_str_eq_nocase(hl_str_trim((struct hl_str){preference.p, n}), HL_STR("wait")))
+    struct hl_str value;
+    if (!hl_str_eq_nocase(split(preference, &value), HL_STR("wait")) || !value.p)
         return false;
-    struct hl_str value = hl_str_trim((struct hl_str){equals + 1, preference.n - n - 1});
     if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
         value = (struct hl_str){value.p + 1, value.n - 2};
     wish->is_valid = hl_wait_parse(value, wish->max_ms, &wish->ms);

@@ -10,6 +10,8 @@
 struct hl_head;
 struct hl_str;
 
+/* Whether one of the two is there, fit for use or not. */
+bool hl_prefers_ours(const struct hl_head *head);
 /* Whether some Prefer field lists respond-async, with or without parameters. */
 bool hl_prefers_async(const struct hl_head *head);
 /* The first `wait` of all, as hl_wait_parse reads it; false: there is none, or none that can be used. */

@@ -5,6 +5,7 @@ import { WebSocket } from 'ws';
 import { test } from './lib/case.mjs';
 import { RUN, assertProblem, echo, stage } from './lib/stage.mjs';
 import { makeSecret, sign } from './lib/tokens.mjs';
+import { until } from './lib/until.mjs';
 
 const ORIGIN = 'https://app.example';
 const secret = makeSecret();
@@ -189,4 +190,29 @@ test('a WebSocket without a good token is refused before the app sees it', async
 test('a WebSocket’s token may as well be in Authorization', async (t) => {
     const { sidecar, token } = await locked(t, { app: socketApp([], 'chat') });
     assert.deepEqual(await open(t, sidecar, ['chat'], { authorization: `Bearer ${token}` }), { protocol: 'chat' });
+});
+
+test('with HOOKLINE_HOSTS an image of another page’s reads, sends no webhook and queues no run', async (t) => {
+    const { app, receiver, call, sidecar } = await stage(t, { env: { HOOKLINE_HOSTS: 'localhost' } });
+    const image = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' };
+    const words = '/v4/p/a/words';
+    for (const method of ['GET', 'HEAD'])
+        for (const [headers, query] of [
+            [image, { webhookEndpoint: receiver.url() }],
+            [image, { async: 'true' }],
+            [{ referer: 'http://evil.example/' }, { async: 'true' }],
+            [{ origin: 'http://evil.example', prefer: 'respond-async' }, {}],
+            [{ ...image, 'x-run-keep': 'true' }, {}],
+        ]) {
+            const answer = await call(words, { method, headers, query });
+            assert.equal(answer.status, 403, `${method} ${JSON.stringify({ headers, query })}`);
+            if (method === 'GET') assertProblem(answer, 403);
+        }
+    assert.equal(app.requests.length, 0);
+    assert.equal(await sidecar.metric('hookline_runs_queued'), 0);
+    assert.equal((await call(words, { method: 'GET', headers: image })).status, 200);
+    for (const headers of [{}, { ...image, 'sec-fetch-site': 'same-origin' }, { referer: `${sidecar.url}/docs` }])
+        assert.equal((await call(words, { method: 'GET', headers, query: { async: 'true' } })).status, 202);
+    await until('the runs are called', () => app.requests.length === 4);
+    assert.equal(receiver.requests.length, 0);
 });

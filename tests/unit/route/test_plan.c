@@ -386,3 +386,39 @@ Test(plan, with_names_of_hosts_a_page_of_another_origin_may_only_read)
     make("POST", "/v4/p/a/run", page);
     cr_assert_eq(plan.kind, HL_PLAN_RUN);
 }
+
+Test(plan, with_names_of_hosts_a_page_of_another_origin_may_ask_for_nothing_of_ours)
+{
+    static const char *const pages[] = {"Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-site\r\n", "Origin: http://evil.example\r\n", "Origin: null\r\n",
+        "Referer: http://evil.example/a\r\n", "Referer: http://a.evil.example\r\n"};
+    static const char *const own[] = {
+        "", "Origin: http://a\r\n", "Referer: http://a/b?c=://d\r\n", "Sec-Fetch-Site: none\r\n"};
+    static const char *const queries[] = {"async=true", "async=0", "async=maybe", "a=b&async",
+        "webhookEndpoint=https%3A%2F%2Fe.example", "webhookEndpoint=x", "async=1&async=1"};
+    static const char *const fields[] = {"Prefer: respond-async\r\n", "Prefer: a, WAIT = 5\r\n",
+        "Prefer: wait\r\n", "X-Run-Keep: true\r\n", "X-Run-Timeout: 5\r\n",
+        "X-Webhook-Secret: s\r\n"};
+    static const char *const methods[] = {"GET", "HEAD"};
+    char target[128], lines[256];
+    config.hosts = HL_STR("a");
+    for (size_t m = 0; m < HL_ARRAY_LEN(methods); m++)
+        for (size_t i = 0; i < HL_ARRAY_LEN(pages); i++) {
+            for (size_t q = 0; q < HL_ARRAY_LEN(queries); q++) {
+                snprintf(target, sizeof target, "/v4/p/a/words?%s", queries[q]);
+                make(methods[m], target, pages[i]);
+                cr_expect_eq(plan.refusal.status, 403, "%s %s", target, pages[i]);
+            }
+            for (size_t f = 0; f < HL_ARRAY_LEN(fields); f++) {
+                snprintf(lines, sizeof lines, "%s%s", pages[i], fields[f]);
+                make(methods[m], "/v4/p/a/words", lines);
+                cr_expect_eq(plan.refusal.status, 403, "%s", lines);
+            }
+            make(methods[m], "/v4/p/a/words?a=async", pages[i]);
+            cr_expect_eq(plan.kind, HL_PLAN_RUN, "%s", pages[i]);
+        }
+    for (size_t i = 0; i < HL_ARRAY_LEN(own); i++) {
+        make("GET", "/v4/p/a/words?async=true", own[i]);
+        cr_expect(plan.kind == HL_PLAN_RUN && plan.is_async, "%s", own[i]);
+    }
+}
