@@ -72,6 +72,9 @@ static void give_wish(struct hl_runs *runs, enum hl_priority priority)
 
 /* ---- slots ---- */
 
+static void ask_for_slots(struct hl_runs *runs);
+
+/* More runs may have come since it was asked for, and another slot may be free in a moment. */
 static bool on_slot(struct hl_limiter_wait *wait)
 {
     struct slot_request *request = HL_CONTAINER_OF(wait, struct slot_request, wait);
@@ -83,24 +86,42 @@ static bool on_slot(struct hl_limiter_wait *wait)
         hl_limiter_release(&runs->seat);
     else
         give_wish(runs, priority);
+    ask_for_slots(runs);
     return true;
 }
 
-/* With a limit: as many slots as there are runs waiting, within this worker's share. */
+/* Claimed here, and not at their end. */
+static uint32_t count_running(const struct hl_runs *runs)
+{
+    return runs->dispatch.running - runs->dispatch.ended;
+}
+
+static bool wants_slot(const struct hl_runs *runs)
+{
+    const struct hl_dispatch *d = &runs->dispatch;
+    uint32_t asked = d->waiting + d->credit;
+    return d->mode == HL_DEMAND_RUNS && !runs->is_draining &&
+           hl_store_ready_runs(runs->service->store) > asked &&
+           count_running(runs) + asked < d->max;
+}
+
+/* With a limit: as many slots as there are runs waiting, within this worker's share. A free one comes at
+ * once, and asks again in the middle of asking. */
 static void ask_for_slots(struct hl_runs *runs)
 {
-    uint64_t queued = hl_store_ready_runs(runs->service->store);
-    while (!runs->is_draining && queued > runs->dispatch.waiting + runs->dispatch.credit &&
-           runs->dispatch.running + runs->dispatch.waiting + runs->dispatch.credit <
-               runs->dispatch.max) {
+    if (runs->dispatch.is_asking)
+        return;
+    runs->dispatch.is_asking = true;
+    while (wants_slot(runs)) {
         struct slot_request *request = malloc(sizeof(*request));
         if (!request)
-            return;
+            break;
         request->runs = runs;
         hl_limiter_wait_init(&request->wait, on_slot);
         runs->dispatch.waiting++;
         hl_limiter_queue(&runs->seat, &request->wait, HL_LIMITER_ASYNC);
     }
+    runs->dispatch.is_asking = false;
 }
 
 /* A hint of the store is used up by the worker's next CREDIT (store.h): one of 0 says that hints
@@ -110,7 +131,7 @@ static void look_for_work(struct hl_runs *runs)
     if (has_limit(runs))
         ask_for_slots(runs);
     if (!runs->is_draining && runs->dispatch.waiting + runs->dispatch.credit == 0 &&
-        runs->dispatch.running < runs->dispatch.max)
+        count_running(runs) < runs->dispatch.max)
         give_credit(runs, 0, has_limit(runs));
 }
 
@@ -120,9 +141,19 @@ void hl_demand_look(struct hl_runs *runs)
         look_for_work(runs);
 }
 
-void hl_demand_renew(struct hl_runs *runs, uint32_t n)
+void hl_demand_note_end(struct hl_runs *runs)
 {
-    if (runs->dispatch.mode != HL_DEMAND_RUNS || runs->is_draining)
+    runs->dispatch.ended++;
+    if (has_limit(runs))
+        ask_for_slots(runs);
+}
+
+void hl_demand_renew(struct hl_runs *runs)
+{
+    uint32_t n = runs->dispatch.ended;
+    runs->dispatch.ended = 0;
+    runs->dispatch.running -= n;
+    if (n == 0 || runs->dispatch.mode != HL_DEMAND_RUNS || runs->is_draining)
         return;
     if (has_limit(runs))
         look_for_work(runs);

@@ -22,8 +22,11 @@ void hl_demand_start(struct hl_runs *runs);
 void hl_demand_on_gate(struct hl_runs *runs);
 /* The store has runs: HL_STORE_WORK. */
 void hl_demand_look(struct hl_runs *runs);
-/* `n` of the runs that were claimed have ended. */
-void hl_demand_renew(struct hl_runs *runs, uint32_t n);
+/* A run that was claimed has ended, and its slot is to be given back: after this, so that queued runs are
+ * there when the slot is handed on to whoever is next. */
+void hl_demand_note_end(struct hl_runs *runs);
+/* The loop's turn ends: credit for the runs that have ended in it. */
+void hl_demand_renew(struct hl_runs *runs);
 
 /* Uses up one credit, for this run. */
 enum hl_demand_verdict hl_demand_take(struct hl_runs *runs, const struct hl_claimed *claimed);

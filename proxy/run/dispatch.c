@@ -91,7 +91,7 @@ static void give_up(struct hl_runs *runs, struct hl_run *run, struct hl_claimed 
         hl_run_free(run);
     else
         hl_claimed_free(claimed);
-    runs->dispatch.running--;
+    hl_demand_note_end(runs);
     if (runs->dispatch.holds_slots)
         hl_limiter_release(&runs->seat);
 }
@@ -163,12 +163,7 @@ static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed, bool
 
 void hl_dispatch_end_turn(struct hl_runs *runs)
 {
-    uint32_t n = runs->dispatch.ended;
-    if (n == 0)
-        return;
-    runs->dispatch.ended = 0;
-    runs->dispatch.running -= n;
-    hl_demand_renew(runs, n);
+    hl_demand_renew(runs);
 }
 
 static void cancel_run(struct hl_runs *runs, const struct hl_id *id)

@@ -18,6 +18,7 @@
 #include "http/problem.h"
 #include "run/again.h"
 #include "run/call_tally.h"
+#include "run/demand.h"
 #include "run/recent.h"
 #include "run/report.h"
 #include "run/runs.h"
@@ -125,6 +126,8 @@ static void leave_app(struct hl_run *run, bool is_reusable)
     if (run->visit > 0)
         note_outside(run);
     hl_allowance_leave(&run->allowance);
+    if (run->record == HL_RECORD_OPEN && hl_run_is_async(run))
+        hl_demand_note_end(runs);
     hl_ending_leave_slot(run);
     hl_source_free(run->source);
     run->source = NULL;
@@ -177,7 +180,6 @@ void hl_ending_conclude(
     }
     if (is_again) {
         hl_run_stream_end(run, state, reason, true);
-        run->runs->dispatch.ended++;
         hl_again_put_off(run, reason, delay_ms);
         return;
     }
@@ -188,8 +190,6 @@ void hl_ending_conclude(
     o->finished_ms = run->started_ms + duration_ms(run);
     run->finish->run_us = run_us(run, reason);
     run->finish->queued_us = queued_us(run);
-    if (hl_run_is_async(run))
-        run->runs->dispatch.ended++;
     log_end(run);
     if (!run->spool) {
         hl_run_stream_end(run, state, reason, false);

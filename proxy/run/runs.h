@@ -36,6 +36,7 @@ struct hl_dispatch {
     uint32_t ended;                     /* of those, in this loop turn */
     uint32_t credit;                    /* given to the store, not yet used */
     uint32_t waiting;                   /* slots of the app asked for */
+    bool is_asking;                     /* for them, just now */
     bool is_withdrawing, has_withdrawn; /* the credit */
 };
 

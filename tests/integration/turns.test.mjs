@@ -10,7 +10,7 @@ const CLASSES = ['high', 'normal', 'low'];
 const ONE_SLOT = { HOOKLINE_APP_CONCURRENCY: '1', HOOKLINE_WORKERS: '1', HOOKLINE_APP_QUEUE_TIMEOUT: '5m' };
 
 /** One slot, held by a call of nobody's until `open` is called; `order` is what then gets in, by its body. */
-async function queueBefore(t, env = {}) {
+async function queueBefore(t, env = {}, held = {}) {
     const doors = gate();
     const order = [];
     const secret = makeSecret();
@@ -34,7 +34,7 @@ async function queueBefore(t, env = {}) {
         if (priority) headers['x-run-priority'] = priority;
         return all.call(RUN, { headers, body, query });
     };
-    const holder = begin('holder', 'holder', undefined, {}).catch((error) => error); // its sidecar may be killed
+    const holder = begin('holder', 'holder', undefined, held).catch((error) => error); // its sidecar may be killed
     await until('the slot is taken', () => all.app.requests.length === 1);
     const through = async (n) => {
         doors.open();
@@ -73,6 +73,47 @@ test('a higher class starts first, whoever came before; the eighth start is a lo
     for (let i = 0; i < 9; i++) await begin('ann', `high ${i}`, 'high');
     const order = await through(11);
     assert.deepEqual(order.slice(6), ['high 6', 'normal', 'high 7', 'high 8', 'low']);
+});
+
+for (const workers of ['1', '2'])
+    test(`the end of a queued run asks who is next of all that wait, ${workers} workers`, async (t) => {
+        const env = { HOOKLINE_AUTH: 'none', HOOKLINE_WORKERS: workers, HOOKLINE_ASYNC_CONCURRENCY: '1' };
+        const { begin, through, waiting } = await queueBefore(t, env, { async: 'true' });
+        const calls = [];
+        for (const who of ['low 1', 'low 2']) {
+            calls.push(begin('ann', who, 'low', {}));
+            await waiting(calls.length);
+        }
+        for (let i = 1; i <= 3; i++) await begin('ann', `high ${i}`, 'high');
+        assert.deepEqual((await through(5)).slice(0, 3), ['high 1', 'high 2', 'high 3']);
+        for (const { status } of await Promise.all(calls)) assert.equal(status, 200);
+    });
+
+test('slots that become free at once go to queued runs of a higher class first', async (t) => {
+    const [holders, others] = [gate(), gate()];
+    const order = [];
+    const { call, app, sidecar } = await stage(t, {
+        env: { ...ONE_SLOT, HOOKLINE_APP_CONCURRENCY: '4', HOOKLINE_ASYNC_CONCURRENCY: '4' },
+        app: async (x) => {
+            const who = x.get('x-who');
+            order.push(who);
+            await x.body();
+            await (who.startsWith('holder') ? holders : others).promise;
+            await x.send(200);
+        },
+    });
+    const begin = (who, priority, query = {}) =>
+        call(RUN, { headers: { 'x-who': who, 'x-run-priority': priority }, query });
+    const calls = [1, 2, 3, 4].map((i) => begin(`holder ${i}`, 'normal'));
+    await until('the slots are taken', () => app.requests.length === 4);
+    for (const i of [1, 2, 3, 4]) calls.push(begin(`low ${i}`, 'low'));
+    await until('they wait', async () => (await sidecar.metric('hookline_app_queue_waiting')) === 4);
+    for (const i of [1, 2, 3, 4]) assert.equal((await begin(`high ${i}`, 'high', { async: 'true' })).status, 202);
+    holders.open();
+    await until('four others are inside', () => app.requests.length === 8);
+    others.open();
+    for (const { status } of await Promise.all(calls)) assert.equal(status, 200);
+    assert.deepEqual(order.slice(4, 8).sort(), ['high 1', 'high 2', 'high 3', 'high 4']);
 });
 
 test('within a class callers come first, and one start in eight is a queued run’s', async (t) => {
