@@ -153,8 +153,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(RUN_ATTEMPTS_FORM, 400, "X-Run-Attempts is not one field with a number above zero."),
     ROW(RUN_PRIORITY_RIGHT, 403,
         "X-Run-Priority asks for more than the account's max_priority, which is normal unless an "
-        "admin "
-        "has raised it."),
+        "admin has changed it."),
     ROW(RUN_KEEP_FORM, 400, "X-Run-Keep is not one field with true or false."),
     ROW(RUN_KEEP_OFF, 403,
         "X-Run-Keep asks for a stream that is kept, and HOOKLINE_STREAM_KEEP is off: leave it out, "

@@ -48,8 +48,9 @@ struct hl_plan {
     uint64_t wait_ms;              /* asynchronous: for the response, in place of the 202; 0: not */
     uint64_t timeout_ms;       /* inside the app; 0: none, or asynchronous: as settings say then */
     uint64_t start_timeout_ms; /* until it is inside; 0: none but what settings say of waiting */
-    enum hl_priority priority;
-    uint32_t max_attempts; /* asynchronous; 0: as settings say */
+    enum hl_priority priority; /* normal, where `asks_priority` is false */
+    bool asks_priority;        /* by X-Run-Priority */
+    uint32_t max_attempts;     /* asynchronous; 0: as settings say */
     /* Synchronous: an event stream is kept; and the caller has asked for it, and hears if it is not. */
     bool keeps_stream, asks_keep;
 };

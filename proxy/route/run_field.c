@@ -65,11 +65,13 @@ static enum hl_refusal_cause read_time(
     return is_good ? HL_REFUSAL_NONE : fault;
 }
 
-static bool read_priority(const struct hl_head *head, enum hl_priority *priority)
+static bool read_priority(const struct hl_head *head, struct hl_plan *plan)
 {
     const struct hl_field *field;
-    return find_one(head, HL_STR("x-run-priority"), &field) &&
-           (!field || hl_priority_parse(field->value, priority));
+    if (!find_one(head, HL_STR("x-run-priority"), &field))
+        return false;
+    plan->asks_priority = field != NULL;
+    return !field || hl_priority_parse(field->value, &plan->priority);
 }
 
 /* More than anybody sets counts as that. */
@@ -130,6 +132,7 @@ enum hl_refusal_cause hl_run_fields_read(
     enum hl_refusal_cause fault = HL_REFUSAL_NONE;
     plan->timeout_ms = 0;
     plan->priority = HL_PRIORITY_NORMAL;
+    plan->asks_priority = false;
     plan->max_attempts = 0;
     plan->start_timeout_ms = plan->is_async ? config->queue_timeout_ms : 0;
     plan->asks_keep = false;
@@ -141,7 +144,7 @@ enum hl_refusal_cause hl_run_fields_read(
         if (!fault)
             fault = read_time(head, HL_STR("x-run-start-timeout"), &plan->start_timeout_ms,
                 HL_REFUSAL_RUN_START_TIMEOUT_FORM);
-        if (!fault && !read_priority(head, &plan->priority))
+        if (!fault && !read_priority(head, plan))
             fault = HL_REFUSAL_RUN_PRIORITY_FORM;
         if (!fault && !read_attempts(head, &plan->max_attempts))
             fault = HL_REFUSAL_RUN_ATTEMPTS_FORM;

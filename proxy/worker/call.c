@@ -84,15 +84,21 @@ static void refuse(struct hl_client *c, const struct hl_id *id, const struct hl_
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
-/* Without tokens anybody may; with them, what the account may. */
-static bool may_ask_for(const struct hl_client *c, enum hl_priority priority)
+/* Without tokens it is as was asked; with them, no class is higher than the account may have: one that was
+ * asked for is refused, else it is the highest that it may. */
+static bool settle_priority(struct hl_plan *plan, const struct hl_principal *who)
 {
-    const struct hl_principal *who = hl_worker_of(c->callers)->principal;
-    return priority >= hl_principal_max_priority(who);
+    enum hl_priority most = hl_principal_max_priority(who);
+    if (plan->priority >= most)
+        return true;
+    if (plan->asks_priority)
+        return false;
+    plan->priority = most;
+    return true;
 }
 
 /* What the plan alone cannot know: sizes, queues and rights. NONE: go on. */
-static enum hl_refusal_cause find_refusal(const struct hl_client *c, const struct hl_plan *plan)
+static enum hl_refusal_cause find_refusal(const struct hl_client *c, struct hl_plan *plan)
 {
     const struct hl_store_gauges *gauges =
         hl_store_gauges(hl_worker_of(c->callers)->service->store);
@@ -104,7 +110,7 @@ static enum hl_refusal_cause find_refusal(const struct hl_client *c, const struc
     if (plan->webhook_url.n > 0 && !plan->is_async &&
         hl_store_is_destination_full(hl_worker_of(c->callers)->service->store, plan->webhook_url))
         return HL_REFUSAL_DESTINATION_FULL;
-    if (plan->priority < HL_PRIORITY_NORMAL && !may_ask_for(c, plan->priority))
+    if (!settle_priority(plan, hl_worker_of(c->callers)->principal))
         return HL_REFUSAL_RUN_PRIORITY_RIGHT;
     return HL_REFUSAL_NONE;
 }

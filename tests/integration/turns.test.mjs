@@ -186,6 +186,37 @@ test('X-Run-Priority: high needs the right to it: 403, and the app is not called
     assert.equal((await ask(high, 'high')).status, 200);
     assert.equal((await ask(low, 'low')).status, 200);
     assert.equal((await ask(outside, 'normal')).status, 200);
+
+    const { length } = app.requests;
+    for (const query of [{}, { async: 'true' }])
+        assert.match(assertProblem(await ask(low, 'normal', query), 403).detail, /max_priority/);
+    assert.equal(app.requests.length, length);
+});
+
+test('calls of an account whose max_priority is low are low, without being asked', async (t) => {
+    const { begin, call, sidecar, through, waiting } = await queueBefore(t, { HOOKLINE_PROJECT_ID: 'p' });
+    const admin = control(sidecar);
+    const body = { name: 'ci', role: 'invoke', expires_at: new Date(Date.now() + 3_600_000).toISOString(), max_priority: 'low' };
+    const account = (await admin('POST', '/v2/projects/p/service-accounts', { body })).json();
+    const headers = { authorization: `Bearer ${account.token}` };
+    const of = async ({ id }) => (await admin('GET', `/v2/projects/p/apps/a/runs/${id}`)).json().priority;
+    const queued = await call(RUN, { headers, body: 'low run', query: { async: 'true' } });
+    assert.equal(await of(queued), 'low');
+    const calls = [call(RUN, { headers, body: 'low call' })];
+    await waiting(1);
+    calls.push(call('/passed/through', { headers, body: 'low pass' }));
+    await waiting(2);
+    calls.push(begin('ann', 'normal call', undefined, {}));
+    await waiting(3);
+    await begin('ann', 'normal run');
+    const order = await through(5);
+    assert.deepEqual(order.slice(0, 2), ['normal call', 'normal run']);
+    assert.deepEqual(order.slice(2, 4), ['low call', 'low pass']);
+    const [low] = await Promise.all(calls);
+    assert.equal(await of(low), 'low');
+
+    await admin('PATCH', `/v2/projects/p/service-accounts/${account.id}`, { body: { max_priority: 'normal' } });
+    assert.equal(await of(await call(RUN, { headers, body: 'raised' })), 'normal');
 });
 
 /** What the rule gives where all wait from the beginning on: a subject’s nth run is of its nth round. */
