@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "http/target.h"
-#include "route/prefer.h"
+#include "http/prefer.h"
 #include "store/destination.h"
 #include "store/question.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/id.h"
 #include "http/byte.h"
+#include "http/prefer.h"
 #include "http/subprotocol.h"
 #include "http/writer.h"
 
@@ -85,6 +86,8 @@ size_t hl_edit_request(
 
     if (edit->drops_token_protocol)
         hl_subprotocol_write_others(&w, head);
+    if (edit->drops_preferences)
+        hl_prefer_write_others(&w, head);
     write_id(&w, edit->run_id);
     write_forwarded(&w, head, edit);
     if (edit->traceparent.n > 0) {
@@ -123,6 +126,8 @@ static uint64_t dropped_from_request(
         dropped |= BIT(AUTHORIZATION);
     if (edit->drops_token_protocol)
         dropped |= BIT(SEC_WEBSOCKET_PROTOCOL);
+    if (edit->drops_preferences)
+        dropped |= BIT(PREFER);
     if (edit->drops_expect || !head->expects_continue)
         dropped |= BIT(EXPECT);
     if (edit->wants_identity)

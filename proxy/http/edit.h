@@ -22,6 +22,7 @@ struct hl_request_edit {
     bool drops_expect;         /* Expect has been answered here */
     bool keeps_authorization;  /* AUTH=none: the app's own */
     bool drops_token_protocol; /* of a WebSocket: `bearer.<token>` was for us */
+    bool drops_preferences;    /* of Prefer those that are ours (prefer.h) */
     bool closes;               /* write Connection: close */
     bool is_stored; /* no framing fields, no final empty line: hl_edit_finish_stored adds them */
     enum hl_framing framing; /* what the app gets: NONE, LENGTH or CHUNKED */

@@ -9,6 +9,7 @@
 #include "http/target.h"
 #include "http/url.h"
 #include "net/guard.h"
+#include "http/prefer.h"
 #include "route/own_param.h"
 #include "route/plan.h"
 #include "route/prefer.h"

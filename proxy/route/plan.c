@@ -15,7 +15,7 @@
 #include "route/description.h"
 #include "route/mode.h"
 #include "route/own_param.h"
-#include "route/prefer.h"
+#include "http/prefer.h"
 
 bool hl_plan_refuse(struct hl_plan *plan, const struct hl_refusal *why)
 {

@@ -14,6 +14,7 @@
 #include "caller/access.h"
 #include "caller/departure.h"
 #include "http/edit.h"
+#include "http/prefer.h"
 #include "http/problem.h"
 #include "http/subprotocol.h"
 #include "route/description.h"
@@ -166,6 +167,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .drops_expect = plan->is_async || w->config->app_concurrency > 0, /* then we answer it */
         .keeps_authorization = !checks || w->config->forward_authorization,
         .drops_token_protocol = checks && plan->is_websocket,
+        .drops_preferences = plan->kind == HL_PLAN_RUN && hl_prefers_ours(head),
         .closes = !w->config->app_keepalive,
         .is_stored = plan->is_async,
         .framing = head->framing,

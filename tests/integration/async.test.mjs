@@ -166,6 +166,24 @@ test('Prefer: respond-async asks for the same and is told so', async (t) => {
     }
 });
 
+test('what hookline honours of Prefer never reaches the app; what it does not, and what is passed through, does', async (t) => {
+    const { app, call } = await stage(t, { app: echo, env: { HOOKLINE_PROJECT_ID: 'p' } });
+    const seen = async (headers, { query = {}, path = RUN } = {}) => {
+        const { length } = app.requests;
+        assert.ok((await call(path, { headers, query })).status < 300);
+        await until('the app was called', () => app.requests.length > length);
+        return app.requests[length].head.all('prefer').join(' | ');
+    };
+    assert.equal(await seen({ prefer: 'respond-async' }), '');
+    assert.equal(await seen({ prefer: 'respond-async' }, { query: { async: 'false' } }), '');
+    assert.equal(await seen({ prefer: 'wait=20' }), '');
+    assert.equal(await seen({ prefer: 'wait=5', accept: 'text/event-stream' }), '');
+    assert.equal(await seen({ prefer: 'wait=never, return=minimal' }), 'return=minimal');
+    assert.equal(await seen({ prefer: ['handling=strict', 'respond-async, return=minimal'] }), 'handling=strict, return=minimal');
+    assert.equal(await seen({ prefer: ['a="wait=1,  b"', 'c'] }), 'a="wait=1,  b" | c', 'not a byte is changed where none is ours');
+    assert.equal(await seen({ prefer: 'respond-async, wait=1' }, { path: '/elsewhere' }), 'respond-async, wait=1');
+});
+
 test('an explicit async wins over Prefer', async (t) => {
     const { call } = await stage(t);
     const headers = { prefer: 'respond-async' };

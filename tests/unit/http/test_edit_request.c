@@ -268,6 +268,33 @@ Test(edit_request, upgrade_of_a_websocket_is_written_anew)
         "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
 }
 
+static const char *preferences_of(const char *lines)
+{
+    static char text[256];
+    snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines);
+    parse(text);
+    struct hl_request_edit edit = plain_edit();
+    edit.drops_preferences = true;
+    write_edit(&edit);
+    const char *from = strstr(out, "Prefer: ");
+    snprintf(text, sizeof text, "%.*s", from ? (int)strcspn(from, "\r") : 0, from ? from : "");
+    cr_assert(!from || !strstr(from + 1, "Prefer: "), "%s", out);
+    return text;
+}
+
+Test(edit_request, preferences_that_are_ours_are_taken_off_and_others_go_on)
+{
+    cr_expect_str_eq(preferences_of("Prefer: respond-async\r\n"), "");
+    cr_expect_str_eq(preferences_of("Prefer: Wait = \"5\";a=b\r\nPrefer: RESPOND-ASYNC\r\n"), "");
+    cr_expect_str_eq(preferences_of("Prefer: , wait,\r\n"), "");
+    cr_expect_str_eq(preferences_of("Prefer: return=minimal;x, wait=5\r\nprefer: a=\"b, "
+                                    "wait=1\\\"\", respond-async, c\r\n"),
+        "Prefer: return=minimal;x, a=\"b, wait=1\\\"\", c");
+    cr_expect_str_eq(preferences_of("Prefer: waiting=1, respond-asynchronously\r\n"),
+        "Prefer: waiting=1, respond-asynchronously");
+    cr_expect_str_eq(preferences_of("Prefer: wait=1, a\r\nConnection: prefer\r\n"), "");
+}
+
 Test(edit_request, trailers_are_asked_for_when_the_caller_did)
 {
     parse("GET / HTTP/1.1\r\nHost: a\r\nTE: gzip, trailers\r\n\r\n");

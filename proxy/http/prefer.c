@@ -1,6 +1,6 @@
-/* prefer.c - reads Prefer: a list whose elements may hold quoted strings.
+/* prefer.c - reads Prefer, a list whose elements may hold quoted strings, and writes what is left of it.
  * Thread: any; pure. */
-#include "route/prefer.h"
+#include "http/prefer.h"
 
 #include "base/str.h"
 #include "http/field.h"
@@ -37,24 +37,24 @@ static struct hl_str without_params(struct hl_str preference)
     return hl_str_trim(preference);
 }
 
-static bool is_respond_async(struct hl_str preference, void *arg)
+static bool is_respond_async(struct hl_str element, void *arg)
 {
     (void)arg;
-    return hl_str_eq_nocase(preference, HL_STR("respond-async"));
+    return hl_str_eq_nocase(without_params(element), HL_STR("respond-async"));
 }
 
-/* Calls `is` with one after the other until it says true. */
-static bool any_preference(
-    const struct hl_head *head, bool (*is)(struct hl_str preference, void *arg), void *arg)
+/* Calls `is` with one after the other, as it stands there, until it says true. */
+static bool any_element(
+    const struct hl_head *head, bool (*is)(struct hl_str element, void *arg), void *arg)
 {
     if (head->first[HL_FIELD_PREFER] < 0)
         return false;
     for (size_t i = (size_t)head->first[HL_FIELD_PREFER]; i < head->field_count; i++) {
         if (head->fields[i].id != HL_FIELD_PREFER)
             continue;
-        struct hl_str list = head->fields[i].value, preference;
-        while (next_preference(&list, &preference))
-            if (is(without_params(preference), arg))
+        struct hl_str list = head->fields[i].value, element;
+        while (next_preference(&list, &element))
+            if (is(element, arg))
                 return true;
     }
     return false;
@@ -62,7 +62,7 @@ static bool any_preference(
 
 bool hl_prefers_async(const struct hl_head *head)
 {
-    return any_preference(head, is_respond_async, NULL);
+    return any_element(head, is_respond_async, NULL);
 }
 
 bool hl_wait_parse(struct hl_str text, uint64_t max_ms, uint64_t *ms)
@@ -88,17 +88,17 @@ static struct hl_str split(struct hl_str preference, struct hl_str *value)
     return hl_str_trim((struct hl_str){preference.p, n});
 }
 
-static bool is_ours(struct hl_str preference, void *arg)
+static bool is_ours(struct hl_str element, void *arg)
 {
     (void)arg;
-    struct hl_str value, name = split(preference, &value);
+    struct hl_str value, name = split(without_params(element), &value);
     return hl_str_eq_nocase(name, HL_STR("respond-async")) ||
            hl_str_eq_nocase(name, HL_STR("wait"));
 }
 
 bool hl_prefers_ours(const struct hl_head *head)
 {
-    return any_preference(head, is_ours, NULL);
+    return any_element(head, is_ours, NULL);
 }
 
 struct wish {
@@ -107,11 +107,11 @@ struct wish {
 };
 
 /* The first counts; the value may be quoted (RFC 7240 2). */
-static bool is_wait(struct hl_str preference, void *arg)
+static bool is_wait(struct hl_str element, void *arg)
 {
     struct wish *wish = arg;
     struct hl_str value;
-    if (!hl_str_eq_nocase(split(preference, &value), HL_STR("wait")) || !value.p)
+    if (!hl_str_eq_nocase(split(without_params(element), &value), HL_STR("wait")) || !value.p)
         return false;
     if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
         value = (struct hl_str){value.p + 1, value.n - 2};
@@ -122,7 +122,37 @@ static bool is_wait(struct hl_str preference, void *arg)
 bool hl_prefers_wait(const struct hl_head *head, uint64_t max_ms, uint64_t *ms)
 {
     struct wish wish = {.max_ms = max_ms};
-    bool is_valid = any_preference(head, is_wait, &wish) && wish.is_valid;
+    bool is_valid = any_element(head, is_wait, &wish) && wish.is_valid;
     *ms = is_valid ? wish.ms : 0;
     return is_valid;
+}
+
+struct others {
+    struct hl_writer *w;
+    bool has_begun;
+};
+
+static bool write_other(struct hl_str element, void *arg)
+{
+    struct others *others = arg;
+    if (element.n == 0 || is_ours(element, NULL))
+        return false;
+    if (others->has_begun)
+        HL_WRITE(others->w, ", ");
+    else
+        HL_WRITE(others->w, "Prefer: ");
+    hl_write_str(others->w, element);
+    others->has_begun = true;
+    return false;
+}
+
+void hl_prefer_write_others(struct hl_writer *w, const struct hl_head *head)
+{
+    const struct hl_field *first = hl_head_field(head, HL_FIELD_PREFER);
+    struct others others = {.w = w};
+    if (!first || first->is_hop)
+        return;
+    any_element(head, write_other, &others);
+    if (others.has_begun)
+        HL_WRITE(w, "\r\n");
 }
