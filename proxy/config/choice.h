@@ -59,5 +59,6 @@ static inline uint64_t hl_store_limit_bytes(const struct hl_store_limit *limit, 
 
 #define HL_PUBLIC_URL_MAX  1024
 #define HL_REPLICA_URL_MAX 512
+#define HL_VIA_MAX         17 /* "hookline-" and 8 hex digits */
 
 #endif

@@ -150,6 +150,11 @@ struct hl_config {
     bool access_log;
     bool core_dumps;
 
+    /* What this process is called in Via: no other one is, and nobody learns anything of it or its machine
+     * from it. In `via_room`. */
+    struct hl_str via;
+    char via_room[HL_VIA_MAX + 1];
+
     /* What each entry of the table was set from, in its order: for `hookline config show`. Owned.
      */
     struct hl_config_source *sources;

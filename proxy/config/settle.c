@@ -3,12 +3,15 @@
 #include "config/settle.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/hex.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "config/config.h"
 #include "config/cpu.h"
 #include "config/option.h"
@@ -60,6 +63,18 @@ static enum hl_err settle_replica(struct hl_config *config)
         hl_replica_url_by_listener(&config->listen, url);
     enum hl_err err = settle_text(&config->replica, hl_str_from(name));
     return err ? err : settle_text(&config->replica_url, hl_str_from(url));
+}
+
+/* Each start has another name. */
+static void settle_via(struct hl_config *config)
+{
+    uint8_t bytes[4];
+    char digits[2 * sizeof(bytes)];
+    hl_random_fill(bytes, sizeof(bytes));
+    hl_hex_write(digits, bytes, sizeof(bytes));
+    int n = snprintf(
+        config->via_room, sizeof(config->via_room), "hookline-%.*s", (int)sizeof(digits), digits);
+    config->via = (struct hl_str){config->via_room, (size_t)n};
 }
 
 static enum hl_err check_ca_file(const struct hl_config *config, struct hl_buf *problems)
@@ -254,6 +269,7 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
     if (config->workers == 0)
         config->workers = hl_cpu_count();
     settle_webhook_policy(config);
+    settle_via(config);
     if ((unsigned)config->log_format == HL_LOG_FORMAT_AUTO)
         config->log_format = isatty(STDERR_FILENO) ? HL_LOG_PLAIN : HL_LOG_JSON;
     enum hl_err err = settle_data_dir(config);

@@ -103,9 +103,11 @@ size_t hl_edit_request(
         HL_WRITE(&w, "\r\n");
     }
     if (head->minor > 0)
-        HL_WRITE(&w, "Via: 1.1 hookline\r\n");
+        HL_WRITE(&w, "Via: 1.1 ");
     else
-        HL_WRITE(&w, "Via: 1.0 hookline\r\n");
+        HL_WRITE(&w, "Via: 1.0 ");
+    hl_write_str(&w, edit->via);
+    HL_WRITE(&w, "\r\n");
     if (edit->deadline_at)
         *edit->deadline_at = write_deadline(&w);
     if (!edit->is_stored)

@@ -14,6 +14,7 @@
 struct hl_request_edit {
     struct hl_str target;       /* origin-form, as the app gets it */
     const struct hl_id *run_id; /* X-Request-Id */
+    struct hl_str via;          /* our name there */
     struct hl_str peer; /* the caller's address, for X-Forwarded-For; no port, no brackets */
     /* keep and extend X-Forwarded-*, Forwarded, X-Real-IP (contract 2); else replace them */
     bool is_peer_trusted;

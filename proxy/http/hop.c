@@ -142,3 +142,28 @@ bool hl_hop_read_expect(struct hl_head *head, struct hl_refusal *fault)
     head->expects_continue = head->minor > 0 && has_body;
     return true;
 }
+
+/* `name` with nothing of a longer one beside it. */
+static bool has_name(struct hl_str value, struct hl_str name)
+{
+    const char *p = value.p, *end = value.p + value.n, *at;
+    while (p < end && (at = memmem(p, (size_t)(end - p), name.p, name.n)) != NULL) {
+        const char *behind = at + name.n;
+        bool begins = at == value.p || at[-1] == ' ' || at[-1] == '\t';
+        if (begins && (behind == end || *behind == ' ' || *behind == '\t' || *behind == ','))
+            return true;
+        p = behind;
+    }
+    return false;
+}
+
+bool hl_hop_came_through(const struct hl_head *head, struct hl_str name)
+{
+    if (head->first[HL_FIELD_VIA] < 0)
+        return false;
+    size_t i = (size_t)head->first[HL_FIELD_VIA];
+    for (const struct hl_field *field; (field = next_field(head, HL_FIELD_VIA, &i));)
+        if (has_name(field->value, name))
+            return true;
+    return false;
+}

@@ -20,4 +20,7 @@ HL_MUST_CHECK bool hl_hop_read_max_forwards(struct hl_head *head, struct hl_refu
 /* Sets expects_continue; 417 for any other expectation. Needs the framing. */
 HL_MUST_CHECK bool hl_hop_read_expect(struct hl_head *head, struct hl_refusal *fault);
 
+/* Whether a Via says that the request came through whoever goes by that name (RFC 9110 7.6.3). */
+bool hl_hop_came_through(const struct hl_head *head, struct hl_str name);
+
 #endif

@@ -55,6 +55,7 @@ static const struct {
     {504, "Gateway Timeout"},
     {505, "HTTP Version Not Supported"},
     {507, "Insufficient Storage"},
+    {508, "Loop Detected"},
 };
 
 const char *hl_status_phrase(uint16_t status)

@@ -105,6 +105,10 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(REST_PATH, 404, "The REST interface begins at /v2/projects/{project_id}."),
     ROW(HOST, 421,
         "This listener is called by an address, as localhost, or by a name of HOOKLINE_HOSTS."),
+    ROW(LOOP, 508,
+        "The request has come through this hookline before, as its Via says: HOOKLINE_APP_URL "
+        "leads "
+        "back here."),
     ROW(CROSS_SITE, 403,
         "A page of another origin may only read here, without a parameter or field of hookline's, "
         "unless HOOKLINE_CORS_ORIGINS has it."),

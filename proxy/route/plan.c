@@ -12,6 +12,7 @@
 #include "http/byte.h"
 #include "http/field.h"
 #include "http/head.h"
+#include "http/hop.h"
 #include "route/description.h"
 #include "route/mode.h"
 #include "route/own_param.h"
@@ -109,6 +110,16 @@ static enum hl_refusal_cause find_barrier(
     return HL_REFUSAL_NONE;
 }
 
+/* The app, or whatever stands before it, sends us what we sent it: each round would take a place of it, and
+ * add to the head, until one of them is full. */
+static bool is_loop(
+    const struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config)
+{
+    bool would_go_on =
+        plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS || plan->kind == HL_PLAN_REFUSED;
+    return would_go_on && config->via.n > 0 && hl_hop_came_through(head, config->via);
+}
+
 /* Nobody is asked for a token first. */
 static void refuse_unasked(struct hl_plan *plan, enum hl_refusal_cause cause)
 {
@@ -141,6 +152,8 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
     enum hl_refusal_cause barrier = find_barrier(plan, head, config);
     if (barrier != HL_REFUSAL_NONE)
         refuse_unasked(plan, barrier);
+    else if (is_loop(plan, head, config))
+        refuse_unasked(plan, HL_REFUSAL_LOOP);
     else if (head->max_forwards == 0)
         plan_last(plan);
 }

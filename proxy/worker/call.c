@@ -160,6 +160,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
     struct hl_request_edit edit = {
         .target = plan->target,
         .run_id = &run->id,
+        .via = w->config->via,
         .peer = hl_str_from(c->peer),
         .is_peer_trusted = c->is_peer_trusted,
         .traceparent = traceparent,

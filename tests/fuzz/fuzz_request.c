@@ -78,6 +78,7 @@ static struct hl_str write_head(const struct hl_plan *plan, uint8_t switches)
 {
     static const struct hl_id run_id = {{1, 2, 3}};
     struct hl_request_edit edit = {
+        .via = HL_STR("hookline"),
         .target = plan->target,
         .run_id = &run_id,
         .peer = peer_of(switches),

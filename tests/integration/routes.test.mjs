@@ -1,8 +1,11 @@
 // Which requests reach the app, under which path, and which are refused before it.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { RUN, assertProblem, stage } from './lib/stage.mjs';
+import { RUN, assertProblem, caller, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
+import { control } from './lib/rest.mjs';
+import { startSidecar } from './lib/sidecar.mjs';
+import { until } from './lib/until.mjs';
 
 test('POST …/run calls the app at /run', async (t) => {
     const { app, call } = await stage(t);
@@ -219,4 +222,31 @@ test('a JSON body that is not JSON is the app’s business', async (t) => {
     const headers = { 'content-type': 'application/json' };
     assert.equal((await call(RUN, { headers, body: '{"broken": ' })).status, 200);
     assert.equal(app.requests[0].bytes.toString(), '{"broken": ');
+});
+
+test('a call that comes back through its own hookline is 508, through other ones it goes on', async (t) => {
+    const { app, call, sidecar: first } = await stage(t);
+    const second = await startSidecar(t, { env: { HOOKLINE_APP_URL: first.url } });
+    const show = async (id) => (await control(first)('GET', `/v2/projects/p/apps/a/runs/${id}`)).json();
+    for (const loop of [second.url, first.url]) {
+        await first.restart({ HOOKLINE_APP_URL: loop });
+        for (const [method, path] of [['POST', RUN], ['GET', '/v4/p/a/x'], ['GET', '/passed/through']]) {
+            const answer = await call(path, { method });
+            assert.equal(answer.status, 508, answer.text);
+            assert.match(answer.json().detail, /Via.*HOOKLINE_APP_URL/);
+        }
+        const { id } = await call(RUN, { query: { async: 'true' } });
+        const run = await until('the run ends', async () => {
+            const now = await show(id);
+            return now.state === 'failure' && now;
+        });
+        assert.deepEqual([run.reason, run.status_code], ['app_error', 508]);
+    }
+    await first.restart({ HOOKLINE_APP_URL: app.url });
+    assert.equal((await caller(t, second)('/v4/p/a/x', { headers: { via: '1.0 fred' } })).status, 200);
+    const via = app.requests[0].head.all('via').join(', ');
+    const [, outer, inner] = /^1\.0 fred, 1\.1 (hookline-[0-9a-f]{8}), 1\.1 (hookline-[0-9a-f]{8})$/.exec(via);
+    assert.notEqual(outer, inner);
+    await first.restart();
+    assert.equal((await call('/v4/p/a/x', { headers: { via: `1.1 ${inner}` } })).status, 200, 'each start has another name');
 });

@@ -23,6 +23,7 @@ static struct hl_request_edit plain_edit(void)
 {
     return (struct hl_request_edit){.target = HL_STR("/run"),
         .run_id = &id,
+        .via = HL_STR("hookline"),
         .peer = HL_STR("192.0.2.1"),
         .keeps_authorization = true,
         .framing = head.framing,

@@ -356,6 +356,32 @@ Test(plan, a_preflight_of_an_allowed_origin_is_answered_here)
     cr_expect_neq(plan.kind, HL_PLAN_PREFLIGHT, "two origins");
 }
 
+Test(plan, a_request_that_came_through_here_is_a_loop)
+{
+    static const char *const loops[] = {"Via: 1.1 hookline-0123abcd\r\n",
+        "Via: 1.0 a\r\nvia: 1.1 nginx (b, c), HTTP/1.1 hookline-0123abcd (x), 1.1 d\r\n",
+        "Via: 1.1\thookline-0123abcd\r\nConnection: via\r\n"};
+    static const char *const others[] = {"", "Via: 1.1 hookline\r\n",
+        "Via: 1.1 hookline-0123abce, 1.1 hookline-0123abcd1\r\n",
+        "Via: 1.1 xhookline-0123abcd\r\nX-Via: 1.1 hookline-0123abcd\r\n", "Via:\r\n"};
+    config.via = HL_STR("hookline-0123abcd");
+    config.auth = HL_AUTH_JWT;
+    for (size_t i = 0; i < HL_ARRAY_LEN(loops); i++) {
+        make("POST", "/v4/p/a/run", loops[i]);
+        cr_expect(plan.refusal.status == 508 && !plan.asks_token, "%s", loops[i]);
+        make("GET", "/elsewhere", loops[i]);
+        cr_expect_eq(plan.refusal.status, 508, "%s", loops[i]);
+        make("GET", "/_hookline/healthz", loops[i]);
+        cr_expect_eq(plan.kind, HL_PLAN_HEALTHZ);
+        make("GET", "/v2/projects/p/runs", loops[i]);
+        cr_expect_eq(plan.kind, HL_PLAN_REST);
+    }
+    for (size_t i = 0; i < HL_ARRAY_LEN(others); i++) {
+        make("POST", "/v4/p/a/run", others[i]);
+        cr_expect_eq(plan.kind, HL_PLAN_RUN, "%s", others[i]);
+    }
+}
+
 Test(plan, with_names_of_hosts_any_other_is_misdirected_but_for_health)
 {
     config.hosts = HL_STR("b,hookline.internal");
