@@ -15,7 +15,7 @@
 
 struct hl_refusal;
 
-#define HL_HEAD_MAX_FIELDS 128 /* more: 431 */
+#define HL_HEAD_MAX_FIELDS 1024 /* more: 431, of the app 502 */
 
 enum hl_framing {
     HL_FRAMING_NONE,        /* no body */

@@ -40,7 +40,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(TARGET_FORM, 400,
         "The request target has none of the forms of RFC 9112 section 3.2 for this method, or its "
         "authority is not a plain host and port."),
-    ROW(FIELD_COUNT, 431, "There are more than 128 header fields."),
+    ROW(FIELD_COUNT, 431, "There are more than 1024 header fields."),
     ROW(FIELD_LINE, 400,
         "A header field is not `name: value` on one line that ends with CRLF: a bad name, white "
         "space before the colon, a folded line, a NUL, a bare CR or another control."),
@@ -107,8 +107,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "This listener is called by an address, as localhost, or by a name of HOOKLINE_HOSTS."),
     ROW(LOOP, 508,
         "The request has come through this hookline before, as its Via says: HOOKLINE_APP_URL "
-        "leads "
-        "back here."),
+        "leads back here."),
     ROW(CROSS_SITE, 403,
         "A page of another origin may only read here, without a parameter or field of hookline's, "
         "unless HOOKLINE_CORS_ORIGINS has it."),

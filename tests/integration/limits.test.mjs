@@ -25,12 +25,27 @@ test('HOOKLINE_MAX_HEAD: a larger head is 431 and the connection is closed', asy
     assert.equal(app.requests.length, 1);
 });
 
-test('a head with very many fields is 431', async (t) => {
-    const { app, connect } = await stage(t);
-    const client = await connect();
-    await client.send(request('POST', RUN, { 'X-Many': Array(2000).fill('1') }, ''));
-    assertProblem(await client.response(), 431);
-    assert.equal(app.requests.length, 0);
+test('a head has up to 1,024 fields, the caller’s and the app’s', async (t) => {
+    const many = 1024;
+    const fieldsOf = (n) => Array.from({ length: n }, (_, i) => `k${i}=v`);
+    const { app, connect } = await stage(t, {
+        app: async (x) => x.send(200, { 'Set-Cookie': fieldsOf(Number(x.path.slice(1)) - 1) }), // and Content-Length
+    });
+    const ask = async (sent, answered) => {
+        const client = await connect();
+        await client.send(request('POST', `/v4/p/a/${answered}`, { 'X-Many': fieldsOf(sent - 2) }, '')); // Host, too
+        return client.response();
+    };
+    for (const [sent, answered] of [[many, 151], [3, many]]) {
+        const response = await ask(sent, answered);
+        assert.equal(response.status, 200, `${sent}, ${answered}: ${response.text}`);
+        assert.deepEqual(response.all('set-cookie'), fieldsOf(answered - 1));
+        assert.deepEqual(app.requests.at(-1).head.all('x-many'), fieldsOf(sent - 2));
+    }
+    const { length } = app.requests;
+    assertProblem(await ask(many + 1, 2), 431);
+    assert.equal(app.requests.length, length);
+    assertProblem(await ask(3, many + 1), 502);
 });
 
 test('HOOKLINE_HEAD_TIMEOUT: a head that does not end is 408 and the connection is closed', async (t) => {

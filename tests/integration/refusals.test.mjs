@@ -119,6 +119,66 @@ test('troubleshooting says of each Retry-After which settings are in the way', a
     );
 });
 
+/** Where each number of the contract's limits that no setting changes stands in the source: "#define NAME number". */
+const FIXED = {
+    'fields of a head': [['http/head.h', 'HL_HEAD_MAX_FIELDS']],
+    'names in `Connection`': [['http/hop.c', 'MAX_OPTIONS']],
+    'empty lines': [['http/head.c', 'MAX_EMPTY_LINES']],
+    'digits of a chunk': [['http/chunked.c', 'MAX_DIGITS'], ['http/chunked.c', 'MAX_EXTENSION']],
+    'a project': [['route/plan.h', 'HL_NAME_MAX']],
+    '`webhookEndpoint`': [
+        ['route/plan.h', 'HL_WEBHOOK_URL_MAX'],
+        ['config/webhook_secret.c', 'SECRET_MAX'],
+        ['route/mode.c', 'MAX_KEY'],
+        ['http/event_id.h', 'HL_EVENT_ID_MAX'],
+    ],
+    '`Access-Control-Request-Headers`': [['http/cors.c', 'ECHO_MAX']],
+    'a token': [
+        ['auth/jwt.h', 'HL_JWT_MAX'],
+        ['auth/jwt.h', 'HL_JWT_KID_MAX'],
+        ['auth/claims.h', 'HL_SUBJECT_MAX'],
+        ['auth/jwt.h', 'HL_JWT_SIGNATURE_MAX'],
+        ['auth/jwt.h', 'HL_JWT_DEPTH_MAX'],
+    ],
+    'new tokens whose': [['auth/checker.h', 'HL_CHECKER_MAX']],
+    'new tokens that wait for the keys': [['auth/key_keeper.h', 'HL_KEEPER_PARKED_MAX']],
+    'new tokens that wait for what': [['auth/lookup.h', 'HL_LOOKUPS_MAX']],
+    'a set of keys': [['auth/jwks.h', 'HL_JWKS_MAX'], ['auth/key_set.h', 'HL_KEYS_MAX']],
+    'asynchronous calls': [['store/intake.c', 'MAX_REQUESTS'], ['store/intake.c', 'MAX_BYTES']],
+    'the body of a request to': [['worker/inquiry.h', 'HL_INQUIRY_BODY_MAX'], ['api/admin_connection.h', 'HL_ADMIN_MAX_BODY']],
+    'a head on the admin': [['api/admin_connection.h', 'HL_ADMIN_MAX_HEAD']],
+    'a call that the admin': [['api/admin_pass.h', 'HL_ADMIN_MAX_CALL_BODY']],
+    'connections of the admin': [['api/admin.h', 'HL_ADMIN_MAX_CONNECTIONS']],
+    'a service account': [['api/rest_account.c', 'NAME_MAX_CHARACTERS']],
+    'its `max_running`': [['store/limits.h', 'HL_LIMIT_MAX'], ['base/rate.h', 'HL_RATE_MAX']],
+    '`limit` of a list': [['store/question.h', 'HL_LIST_MAX'], ['store/search.h', 'HL_SEARCH_PATH_MAX']],
+    'the head of the answer': [['app/probe.c', 'HEAD_MAX']],
+    'heads of a webhook': [['webhook/transfer.h', 'HL_TRANSFER_HEAD_MAX']],
+};
+
+/** "4,096 bytes; 64 KiB" as numbers. */
+const amountsIn = (text) =>
+    [...text.matchAll(/([\d,]+)( KiB| MiB)?/g)].map(([, number, unit]) =>
+        Number(number.replaceAll(',', '')) * (unit ? { ' KiB': 1 << 10, ' MiB': 1 << 20 }[unit] : 1));
+
+/** A constant's value: a number, a product, or a shift. */
+async function constant([path, name]) {
+    const [, text] = new RegExp(`#define\\s+${name}\\s+(?:\\\\\\s+)?(\\(?[\\du<* ]+\\)?)`).exec(await read(`proxy/${path}`));
+    const [first, operator, second] = text.replace(/[u()]/g, '').trim().split(' ');
+    return operator === '*' ? first * second : operator === '<<' ? first * 2 ** second : Number(first);
+}
+
+test('the contract has the limits that no setting changes as they are', async () => {
+    const contract = await read('proxy/contract.md');
+    const rows = cellsOf(contract.slice(contract.indexOf('**Limits that no setting changes.**')).split('\n\n')[1]);
+    for (const [what, constants] of Object.entries(FIXED)) {
+        const row = rows.find(([first]) => first.startsWith(what));
+        assert.ok(row, what);
+        const amounts = amountsIn(row[1]);
+        for (const one of constants) assert.ok(amounts.includes(await constant(one)), `${what}: ${one} is ${await constant(one)}`);
+    }
+});
+
 test('the contract gives each limit the status with which it is refused', async () => {
     const rows = await readTable();
     const limits = cellsOf(await read('proxy/contract.md')).filter(

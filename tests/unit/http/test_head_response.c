@@ -108,7 +108,7 @@ Test(head_response, is_refused_as_a_bad_gateway)
 
 Test(head_response, too_many_fields_are_a_bad_gateway_too)
 {
-    char text[2048] = "HTTP/1.1 200 OK\r\n";
+    char text[8192] = "HTTP/1.1 200 OK\r\n";
     for (size_t i = 0; i <= HL_HEAD_MAX_FIELDS; i++)
         strcat(text, "X: y\r\n");
     strcat(text, "\r\n");
