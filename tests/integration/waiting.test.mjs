@@ -85,15 +85,17 @@ async function waitingRoom(t) {
     return { ...all, room };
 }
 
-/** Ends one call; an answered one is sent what its body lacks. */
+/** Ends one call; an answered one is sent what its body lacks, one that expires is whole. */
 async function end({ client, method, rest }, how) {
-    if (how !== 'answer') {
+    if (how === 'expiry' && rest !== '') how = 'close';
+    if (how === 'close' || how === 'reset') {
         const closed = once(client.socket, 'close');
         client[how]();
         return closed;
     }
     if (rest) await client.send(rest);
-    if (rest !== null) assert.ok((await client.response(method)).status < 500);
+    const { status } = rest === null ? {} : await client.response(method);
+    if (how === 'answer' && status) assert.ok(status < 500, status);
     client.close();
 }
 
@@ -114,24 +116,31 @@ const WAITS = {
 
 test('nothing stays of calls that waited', { skip: !isSanitized && 'a build with a leak check sees it' }, async (t) => {
     const { room, sidecar } = await waitingRoom(t);
-    const beginAll = async ({ said, metric }) => {
+    const beginAll = async ({ said, metric }, expires = false) => {
         const before = metric && (await sidecar.metric(metric));
         const calls = [];
-        for (const framing of Object.keys(FRAMINGS)) calls.push(await room.begin(framing, await said?.(room)));
+        for (const framing of Object.keys(FRAMINGS)) {
+            const { fields = {}, ...more } = (await said?.(room)) ?? {};
+            if (expires) fields['X-Run-Start-Timeout'] = '300ms';
+            calls.push(await room.begin(framing, { ...more, fields }));
+        }
         const whole = Object.values(FRAMINGS).filter(([, , , rest]) => rest === '').length;
-        if (metric) await until('they wait', async () => (await sidecar.metric(metric)) >= before + whole);
+        if (metric && !expires) await until('they wait', async () => (await sidecar.metric(metric)) >= before + whole);
         return calls;
     };
     for (const wait of Object.values(WAITS)) {
         await wait.from?.(room);
-        const byEnd = [];
-        for (const how of ENDS) byEnd.push([how, await beginAll(wait)]);
-        for (const [how, calls] of byEnd) {
+        const calls = {};
+        for (const how of ENDS) calls[how] = await beginAll(wait);
+        calls.expiry = await beginAll(wait, true);
+        for (const how of ['close', 'reset', 'expiry', 'answer']) {
             if (how === 'answer') await wait.to?.(room);
-            await Promise.all(calls.map((call) => end(call, how)));
+            await Promise.all(calls[how].map((call) => end(call, how)));
         }
     }
     await until('all connections are closed', async () => (await sidecar.metric('hookline_connections_open')) === 0);
+    for (const name of ['app_gate_waiting', 'app_queue_waiting', 'app_slots_in_use', 'runs_queued', 'http_requests_in_flight'])
+        await until(`${name} is 0`, async () => !(await sidecar.metric(`hookline_${name}`)));
     assert.equal((await room.begin('none').then(({ client }) => client.response())).status, 200);
 
     await room.hold();
