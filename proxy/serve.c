@@ -26,6 +26,7 @@
 #include "control.h"
 #include "loop/log_writer.h"
 #include "loop/run_log.h"
+#include "net/reserve.h"
 #include "store/gauges.h"
 #include "store/store.h"
 #include "webhook/sender.h"
@@ -320,6 +321,7 @@ int hl_serve(const struct hl_cli *cli)
         free(ctl);
         return status;
     }
+    hl_reserve_hold(HL_SERVICE_RESERVE * (ctl->config->workers + 1));
     if (ctl->config->core_dumps)
         show_memory(true);
     status = run(ctl);

@@ -32,8 +32,18 @@ static bool may_accept(void *owner)
     struct hl_admin_home *home = &((struct hl_admin *)owner)->home;
     if (home->count - home->local_count < HL_ADMIN_MAX_CONNECTIONS)
         return true;
-    hl_admin_connection_make_room(home);
+    (void)hl_admin_connection_make_room(home);
     return false;
+}
+
+static bool make_room(void *owner)
+{
+    return hl_admin_connection_make_room(&((struct hl_admin *)owner)->home);
+}
+
+static bool may_use_reserve(void *owner)
+{
+    return ((struct hl_admin *)owner)->home.reserved_count < HL_SERVICE_RESERVE;
 }
 
 /* Whoever fills the admin listener keeps nobody from the control socket. */
@@ -44,13 +54,12 @@ static bool may_accept_local(void *owner)
 
 static void on_connection(struct hl_listener *listener)
 {
-    struct hl_admin *admin = listener->owner;
+    struct hl_admin *admin = listener->host.owner;
     const struct hl_config *config = admin->home.view.config;
     bool is_local = listener == &admin->control;
     bool is_open = is_local || hl_admin_access_is_open(config,
                                    &config->admin_listen.items[listener - admin->listeners]);
-    if (!hl_admin_connection_accept(&admin->home, listener, is_local, is_open))
-        listener->is_waiting = true; /* until a connection gives its memory back */
+    hl_admin_connection_accept(&admin->home, listener, is_local, is_open);
 }
 
 static void close_last(struct hl_admin *admin);
@@ -88,13 +97,24 @@ static struct hl_admin *new_admin(uv_loop_t *loop, struct hl_wheel *wheel, struc
     return admin;
 }
 
+static struct hl_listener_host host_of(struct hl_admin *admin, bool (*accepts)(void *owner))
+{
+    return (struct hl_listener_host){.loop = admin->home.loop,
+        .wheel = admin->home.wheel,
+        .owner = admin,
+        .may_accept = accepts,
+        .make_room = make_room,
+        .may_use_reserve = may_use_reserve,
+        .on_connection = on_connection};
+}
+
 /* libuv error code or 0. */
 static int listen_control(struct hl_admin *admin)
 {
     if (!hl_control_path_init(&admin->control_path, admin->home.view.config->data_dir.p))
         return uv_translate_sys_error(errno);
-    return hl_listener_open_unix(&admin->control, admin->home.loop, admin->control_path.text, 0600,
-        admin, may_accept_local, on_connection);
+    const struct hl_listener_host host = host_of(admin, may_accept_local);
+    return hl_listener_open_unix(&admin->control, &host, admin->control_path.text, 0600);
 }
 
 static void explain_control(const struct hl_config *config, int rc, char *why, size_t why_len)
@@ -144,10 +164,11 @@ enum hl_err hl_admin_open(struct hl_admin **out, uv_loop_t *loop, struct hl_whee
         snprintf(why, why_len, "out of memory");
         return HL_ERR_NOMEM;
     }
+    const struct hl_listener_host host = host_of(admin, may_accept);
     for (size_t i = 0; i < admin->listener_count; i++) {
         const struct hl_listen_address *address = &view->config->admin_listen.items[i];
-        int rc = hl_listener_open(&admin->listeners[i], loop,
-            (const struct sockaddr *)&address->addr, false, admin, may_accept, on_connection);
+        int rc = hl_listener_open(
+            &admin->listeners[i], &host, (const struct sockaddr *)&address->addr, false);
         if (rc != 0) {
             snprintf(why, why_len, "cannot listen on HOOKLINE_ADMIN_LISTEN %s: %s", address->text,
                 uv_strerror(rc));

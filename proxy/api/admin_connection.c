@@ -44,13 +44,13 @@ static bool is_peer_allowed(const struct hl_stream *stream)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-bool hl_admin_connection_accept(
+void hl_admin_connection_accept(
     struct hl_admin_home *home, struct hl_listener *listener, bool is_local, bool is_open)
 {
     struct hl_admin_connection *c = calloc(1, sizeof(*c));
     if (!c || init_stream(home, &c->stream, is_local) != 0) {
         free(c);
-        return false;
+        return;
     }
     c->home = home;
     c->is_local = is_local;
@@ -62,15 +62,16 @@ bool hl_admin_connection_accept(
     hl_list_push_back(&home->connections, &c->node);
     home->count++;
     home->local_count += is_local;
+    c->is_reserved = listener->is_from_reserve;
+    home->reserved_count += c->is_reserved;
     if (hl_listener_accept(listener, &c->stream) != 0 ||
         (is_local && !is_peer_allowed(&c->stream))) {
         c->state = HL_ADMIN_CLOSING;
         hl_stream_close(&c->stream);
-        return true;
+        return;
     }
     hl_timer_arm(home->wheel, &c->timer, home->view.config->keepalive_timeout_ms);
     hl_stream_resume(&c->stream);
-    return true;
 }
 
 void hl_admin_connection_close(struct hl_admin_connection *c)
@@ -98,7 +99,7 @@ static bool has_nothing_to_read(const struct hl_admin_connection *c)
            recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
-void hl_admin_connection_make_room(struct hl_admin_home *home)
+bool hl_admin_connection_make_room(struct hl_admin_home *home)
 {
     struct hl_admin_connection *idlest = NULL;
     HL_LIST_EACH (node, &home->connections) {
@@ -106,12 +107,13 @@ void hl_admin_connection_make_room(struct hl_admin_home *home)
         if (c->is_local)
             continue;
         if (c->state == HL_ADMIN_CLOSING)
-            return;
+            return false;
         if (!idlest && is_between_requests(c) && has_nothing_to_read(c))
             idlest = c;
     }
     if (idlest)
         hl_admin_connection_close(idlest);
+    return idlest != NULL;
 }
 
 static void free_connection(struct hl_admin_connection *c)
@@ -124,6 +126,7 @@ static void free_connection(struct hl_admin_connection *c)
     hl_buf_fini(&c->body);
     hl_list_remove(&c->node);
     home->local_count -= c->is_local;
+    home->reserved_count -= c->is_reserved;
     home->count--;
     free(c);
     home->on_gone(home);
@@ -275,7 +278,7 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
 {
     c->method = head->method_id;
     c->minor = head->minor;
-    c->must_close = !head->is_persistent;
+    c->must_close = !head->is_persistent || c->is_reserved;
     c->target.n = c->body.n = 0;
     c->max_body = HL_ADMIN_MAX_BODY;
     c->too_large = HL_REFUSAL_REST_BODY_TOO_LARGE;

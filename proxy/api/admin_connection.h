@@ -47,6 +47,7 @@ struct hl_admin_home {
      * first. */
     struct hl_list connections;
     size_t count, local_count;                   /* of them, and of those on the control socket */
+    size_t reserved_count;                       /* of those with a descriptor of the reserve */
     void (*on_gone)(struct hl_admin_home *home); /* one was freed */
     struct hl_head head;                         /* scratch, valid within one event */
 };
@@ -66,8 +67,9 @@ struct hl_admin_connection {
     struct hl_admin_home *home;
     struct hl_list node;
     enum hl_admin_state state;
-    bool is_local; /* on the control socket */
-    bool is_open;  /* who asks is an admin of every project: nobody is asked for a token */
+    bool is_local;    /* on the control socket */
+    bool is_reserved; /* has a descriptor of the reserve: it may ask once */
+    bool is_open;     /* who asks is an admin of every project: nobody is asked for a token */
     struct hl_timer timer;
     struct hl_stall stall; /* HOOKLINE_WRITE_TIMEOUT */
     struct hl_linger linger;
@@ -89,14 +91,14 @@ struct hl_admin_connection {
     struct hl_admin_answer answer; /* its responder's */
 };
 
-/* Takes the waiting connection. False: out of memory, it goes on waiting. */
-HL_MUST_CHECK bool hl_admin_connection_accept(
+/* Takes the waiting connection, or leaves it waiting if memory is short. */
+void hl_admin_connection_accept(
     struct hl_admin_home *home, struct hl_listener *listener, bool is_local, bool is_open);
 
 /* A newcomer from the network finds all places taken: closes the connection from there that has been
  * between requests for longest, unless there is none or one closes already. Its place is free when
- * it is gone. */
-void hl_admin_connection_make_room(struct hl_admin_home *home);
+ * it is gone. False: nothing was closed. */
+bool hl_admin_connection_make_room(struct hl_admin_home *home);
 
 /* Closes all of them; each is freed in its close callback. */
 void hl_admin_connection_close_all(struct hl_admin_home *home);

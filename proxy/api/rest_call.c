@@ -321,6 +321,9 @@ void hl_rest_refuse_store(struct hl_rest_call *call, enum hl_err rc, const char 
     case HL_ERR_BUSY:
         hl_rest_refuse(call, HL_REFUSAL_REST_STORE_BUSY);
         break;
+    case HL_ERR_EXHAUSTED:
+        hl_rest_refuse(call, HL_REFUSAL_NO_DESCRIPTOR);
+        break;
     case HL_ERR_FULL:
         hl_rest_refuse(call, HL_REFUSAL_REST_STORE_FULL);
         break;

@@ -12,6 +12,8 @@
 static const char *const texts[HL_CAUSE_COUNT] = {
     [HL_CAUSE_NONE] = "the app is not ready yet",
     [HL_CAUSE_OTHER] = "the app cannot be reached; the log has the error",
+    [HL_CAUSE_SHORT] = "hookline itself is out of file descriptors or memory; raise the limit of "
+                       "open files, or lower HOOKLINE_MAX_CONNECTIONS",
     [HL_CAUSE_UNRESOLVED] = UNREACHED "its host name does not resolve; check HOOKLINE_APP_URL",
     [HL_CAUSE_NO_NAME_SERVER] = UNREACHED "no name server answers for its host name",
     [HL_CAUSE_NO_ROUTE] = UNREACHED "no route to its host; check HOOKLINE_APP_URL",
@@ -55,6 +57,8 @@ static const struct {
     int error;
     enum hl_cause_kind kind;
 } kinds[] = {
+    {UV_EMFILE, HL_CAUSE_SHORT}, {UV_ENFILE, HL_CAUSE_SHORT}, {UV_ENOMEM, HL_CAUSE_SHORT},
+    {UV_ENOBUFS, HL_CAUSE_SHORT}, {UV_EAI_MEMORY, HL_CAUSE_SHORT},
     {UV_EAI_AGAIN, HL_CAUSE_NO_NAME_SERVER}, {UV_EAI_FAIL, HL_CAUSE_UNRESOLVED},
     {UV_EAI_NODATA, HL_CAUSE_UNRESOLVED}, {UV_EAI_NONAME, HL_CAUSE_UNRESOLVED},
     {UV_EAI_ADDRFAMILY, HL_CAUSE_UNRESOLVED}, {UV_EHOSTUNREACH, HL_CAUSE_NO_ROUTE},

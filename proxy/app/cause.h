@@ -10,6 +10,7 @@
 enum hl_cause_kind {
     HL_CAUSE_NONE,
     HL_CAUSE_OTHER, /* `error` is all that is known */
+    HL_CAUSE_SHORT, /* this process has no descriptor or no memory: nothing is known of the app */
     HL_CAUSE_UNRESOLVED,
     HL_CAUSE_NO_NAME_SERVER,
     HL_CAUSE_NO_ROUTE,

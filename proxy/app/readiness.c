@@ -122,18 +122,19 @@ static void conclude(struct hl_readiness *r)
     uint64_t again_ms = CHECK_READY_MS;
     bool may_be_busy =
         hl_cause_is_timeout(r->worst) && (r->was_busy || hl_pool_group_is_busy(r->calls));
+    bool says_nothing = may_be_busy || r->worst.kind == HL_CAUSE_SHORT;
     if (r->worst.kind == HL_CAUSE_NONE) {
         become_ready(r);
     } else if (!hl_readiness_is_ready(r)) {
         become_unready(r);
         again_ms = CHECK_NOT_READY_MS;
-    } else if (!may_be_busy) {
+    } else if (!says_nothing) {
         again_ms = CHECK_DOUBT_MS;
         if (++r->bad_checks >= BAD_CHECKS || shuts_gate(r))
             become_unready(r);
     }
     hl_gate_end_check(
-        &r->calls->gate, r->gate_check, r->worst, may_be_busy || hl_readiness_is_ready(r));
+        &r->calls->gate, r->gate_check, r->worst, says_nothing || hl_readiness_is_ready(r));
     hl_timer_arm(r->wheel, &r->timer, again_ms);
 }
 

@@ -34,9 +34,10 @@ enum hl_err hl_err_from_errno(int err)
         return HL_ERR_TOO_LARGE;
     case ENOSPC:
     case EDQUOT:
+        return HL_ERR_FULL;
     case EMFILE:
     case ENFILE:
-        return HL_ERR_FULL;
+        return HL_ERR_EXHAUSTED;
     case EAGAIN:
     case EBUSY:
         return HL_ERR_BUSY;

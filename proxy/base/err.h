@@ -9,6 +9,7 @@
     X(INVALID, "not valid")                                                                        \
     X(TOO_LARGE, "larger than allowed")                                                            \
     X(FULL, "no space left")                                                                       \
+    X(EXHAUSTED, "out of file descriptors")                                                        \
     X(BUSY, "too much is waiting already")                                                         \
     X(UNAVAILABLE, "not available")                                                                \
     X(NOT_FOUND, "not found")                                                                      \

@@ -1,6 +1,7 @@
 /* callers.c - the callers of one worker: connections come and go.
  * Owns: their memory and places. Thread: the worker's.
- * Promise: no more connections are open than HOOKLINE_MAX_CONNECTIONS and a few for health checks.
+ * Promise: no more connections are open than HOOKLINE_MAX_CONNECTIONS and a few for health checks, which
+ * have a place, and a descriptor, when callers have none.
  * Not here: what happens on a connection in between (client.c). */
 #include "caller/callers.h"
 
@@ -32,15 +33,31 @@ static void note_full(struct hl_callers *callers)
 }
 
 /* Closes the one that has been between calls for longest. One that has begun a call since leaves
- * the list here and comes back after it, so that calls themselves cost nothing. */
-static bool shed_idle(struct hl_callers *callers)
+ * the list here and comes back after it, so that calls themselves cost nothing. `spares_new`: a first
+ * request may be on its way, and who has come just now would get no answer at all. */
+static bool shed_idle(struct hl_callers *callers, bool spares_new)
 {
-    struct hl_list *node;
-    while ((node = hl_list_pop_front(&callers->idle)) != NULL) {
+    HL_LIST_EACH_SAFE (node, &callers->idle) {
         struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, idle);
+        if (spares_new && !c->has_had_call)
+            continue;
+        hl_list_remove(node);
         if (hl_stream_is_blocked(&c->stream) || !hl_client_is_idle(c))
             continue;
         hl_counter_add(&callers->metrics->connections_shed, 1);
+        hl_client_close(c);
+        return true;
+    }
+    return false;
+}
+
+/* Closes a spare one whose answer the kernel has. */
+static bool shed_answered(struct hl_callers *callers)
+{
+    HL_LIST_EACH (node, &callers->answered) {
+        struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, idle);
+        if (hl_stream_is_blocked(&c->stream))
+            continue;
         hl_client_close(c);
         return true;
     }
@@ -52,7 +69,12 @@ bool hl_callers_have_room(struct hl_callers *callers)
     if (callers->places_taken < callers->max)
         return true;
     note_full(callers);
-    return shed_idle(callers) || callers->spares_taken < SPARES;
+    return shed_idle(callers, false) || callers->spares_taken < SPARES;
+}
+
+bool hl_callers_make_room(struct hl_callers *callers)
+{
+    return shed_answered(callers) || shed_idle(callers, true);
 }
 
 static void note_peer(struct hl_client *c)
@@ -134,9 +156,18 @@ static void client_start(struct hl_client *c, int error)
     hl_client_begin(c);
 }
 
+/* What is open below `fd_max` is as much as callers may have, for each of their calls takes one more
+ * descriptor at least. */
+static bool exceeds_share(struct hl_callers *callers, int fd)
+{
+    return callers->fd_max > 0 && fd >= callers->fd_max && !shed_idle(callers, true);
+}
+
 void hl_callers_accept(struct hl_callers *callers, struct hl_listener *listener)
 {
-    struct hl_client *c = client_new(callers, callers->places_taken >= callers->max);
+    bool is_spare = callers->places_taken >= callers->max || listener->is_from_reserve ||
+                    exceeds_share(callers, listener->accepted);
+    struct hl_client *c = client_new(callers, is_spare);
     if (c) /* else the connection waits until memory is free */
         client_start(c, hl_listener_accept(listener, &c->stream));
 }
@@ -157,6 +188,7 @@ void hl_callers_init(struct hl_callers *callers)
 {
     hl_list_init(&callers->list);
     hl_list_init(&callers->idle);
+    hl_list_init(&callers->answered);
     hl_departures_init(&callers->departures, callers->wheel, hl_client_lose);
     hl_slab_init(&callers->memory, sizeof(struct hl_client), SLAB_CHUNK);
 }

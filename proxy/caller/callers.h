@@ -30,9 +30,11 @@ struct hl_callers {
 
     struct hl_slab memory;
     struct hl_list list;
-    struct hl_list idle; /* by struct hl_client's `idle`: the longest idle one first */
+    struct hl_list idle;     /* by struct hl_client's `idle`: the longest idle one first */
+    struct hl_list answered; /* by the same: spare ones that have had what they came for */
     struct hl_departures departures;
-    uint32_t count, max;                 /* all in `list`; how many may be open */
+    uint32_t count, max; /* all in `list`; how many may be open */
+    int fd_max; /* callers have descriptors below this one, calls need the others; 0: any */
     uint32_t places_taken, spares_taken; /* of those that are not being closed */
     struct hl_message_rules rules;       /* of requests */
     bool is_draining;                    /* every response closes its connection */
@@ -47,6 +49,8 @@ void hl_callers_fini(struct hl_callers *callers); /* all are closed */
 /* Whether one more may be accepted. With all places taken, the connection that has been idle for
  * longest is closed for it; with none idle, a few more are accepted for health checks. */
 bool hl_callers_have_room(struct hl_callers *callers);
+/* Closes the connection that is needed least of those without a call. False: there is none. */
+bool hl_callers_make_room(struct hl_callers *callers);
 /* Accepts a waiting connection. */
 void hl_callers_accept(struct hl_callers *callers, struct hl_listener *listener);
 /* Takes a connected socket. */

@@ -40,7 +40,7 @@ struct hl_client {
     struct hl_callers *callers;
     struct hl_list node;
     /* In callers->idle: since it last began to wait for a request; may still be there while it has
-     * one. */
+     * one. A spare one: in callers->answered. */
     struct hl_list idle;
     struct hl_list paused; /* in callers->departures */
     enum hl_client_state state;

@@ -17,6 +17,8 @@ void hl_deadline_arm(struct hl_client *c)
     if (c->is_spare) {
         if (!hl_timer_is_armed(&c->timer))
             hl_timer_arm(callers->wheel, &c->timer, SPARE_MS);
+        if (c->state == HL_CLIENT_LINGER && !hl_list_is_linked(&c->idle))
+            hl_list_push_back(&callers->answered, &c->idle);
         return;
     }
     if (hl_stream_is_blocked(&c->stream)) {

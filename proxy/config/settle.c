@@ -22,8 +22,10 @@
 #define OWN_DESCRIPTORS  128 /* listeners, loops, database, deliveries' first connections */
 #define MOST_CONNECTIONS 1000000
 
-/* A caller may need a second descriptor for its connection to the app, and a third for a body on
- * disk. */
+/* A caller's call may take a second descriptor for its connection to the app and a third for a body
+ * on disk, and a fourth for those who follow what is kept there. */
+#define DESCRIPTORS_A_CALL 4
+
 static uint32_t connections_by_descriptors(void)
 {
     struct rlimit limit;
@@ -31,7 +33,7 @@ static uint32_t connections_by_descriptors(void)
         return MOST_CONNECTIONS;
     if (limit.rlim_cur < 2 * OWN_DESCRIPTORS)
         return limit.rlim_cur < 8 ? 1 : (uint32_t)limit.rlim_cur / 8;
-    rlim_t n = (limit.rlim_cur - OWN_DESCRIPTORS) / 2;
+    rlim_t n = (limit.rlim_cur - OWN_DESCRIPTORS) / DESCRIPTORS_A_CALL;
     return n > MOST_CONNECTIONS ? MOST_CONNECTIONS : (uint32_t)n;
 }
 

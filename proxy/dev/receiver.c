@@ -5,12 +5,11 @@
 #include <llhttp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <uv/unix.h>
 
 #include "base/buf.h"
 #include "dev/delivery.h"
-
-#define BACKLOG 128
 
 /* A caller, who sends one request after another. */
 struct connection {
@@ -232,13 +231,19 @@ static void on_bytes(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
         close_connection(c);
 }
 
-static void on_connection(uv_stream_t *listener, int status)
+static bool may_accept(void *owner)
 {
-    struct hl_dev_receiver *r = listener->data;
-    struct connection *c = status == 0 ? calloc(1, sizeof(*c)) : NULL;
+    (void)owner;
+    return true;
+}
+
+static void on_connection(struct hl_listener *listener)
+{
+    struct hl_dev_receiver *r = listener->host.owner;
+    struct connection *c = calloc(1, sizeof(*c));
     if (!c)
-        return;
-    uv_tcp_init(listener->loop, &c->tcp);
+        return; /* it is asked again */
+    uv_tcp_init(listener->host.loop, &c->tcp);
     c->tcp.data = c;
     c->receiver = r;
     hl_buf_init(&c->target, 64 * 1024);
@@ -247,8 +252,11 @@ static void on_connection(uv_stream_t *listener, int status)
     llhttp_init(&c->parser, HTTP_REQUEST, &events);
     hl_list_init(&c->node);
     hl_list_push_back(&r->connections, &c->node);
-    if (uv_accept(listener, (uv_stream_t *)&c->tcp) != 0 ||
-        uv_read_start((uv_stream_t *)&c->tcp, on_room, on_bytes) != 0)
+    int fd = hl_listener_take(listener);
+    int rc = uv_tcp_open(&c->tcp, fd);
+    if (rc != 0)
+        close(fd);
+    if (rc != 0 || uv_read_start((uv_stream_t *)&c->tcp, on_room, on_bytes) != 0)
         close_connection(c);
 }
 
@@ -267,15 +275,19 @@ int hl_dev_receiver_open(struct hl_dev_receiver *r, uv_loop_t *loop, uint16_t po
     events.on_message_complete = on_request;
     hl_list_init(&r->connections);
     r->port = port;
-    uv_tcp_init(loop, &r->listener);
-    r->listener.data = r;
-    int rc = uv_tcp_bind(&r->listener, (struct sockaddr *)&at, 0);
-    return rc == 0 ? uv_listen((uv_stream_t *)&r->listener, BACKLOG, on_connection) : rc;
+    const struct hl_listener_host host = {.loop = loop,
+        .wheel = &r->wheel,
+        .owner = r,
+        .may_accept = may_accept,
+        .on_connection = on_connection};
+    int rc = hl_wheel_init(&r->wheel, loop);
+    return rc == 0 ? hl_listener_open(&r->listener, &host, (struct sockaddr *)&at, false) : rc;
 }
 
 void hl_dev_receiver_close(struct hl_dev_receiver *r)
 {
     HL_LIST_EACH_SAFE (node, &r->connections)
         close_connection(HL_CONTAINER_OF(node, struct connection, node));
-    uv_close((uv_handle_t *)&r->listener, NULL);
+    hl_listener_close(&r->listener);
+    hl_wheel_close(&r->wheel);
 }

@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "base/str.h"
+#include "net/listener.h"
 
 #define HL_DEV_HOOKS_PATH  "/_hookline/dev/hooks"
 #define HL_DEV_HOOKS_SHOWN 50
@@ -19,7 +20,8 @@ struct hl_dev_delivery {
 };
 
 struct hl_dev_receiver {
-    uv_tcp_t listener;
+    struct hl_listener listener;
+    struct hl_wheel wheel;
     uint16_t port;
     struct hl_str secret; /* borrowed */
     const char *failures; /* what is left of "500,timeout,reset"; NULL: none */

@@ -219,8 +219,11 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
 
     /* ---- places, memory, the store ---- */
     LATER(CONNECTIONS_FULL, 503, PLACE,
-        "HOOKLINE_MAX_CONNECTIONS callers are connected and none of them is idle; try again "
-        "later."),
+        "As many callers are connected as HOOKLINE_MAX_CONNECTIONS or the limit of open files "
+        "allows, "
+        "and none of them is idle; try again later."),
+    LATER(NO_DESCRIPTOR, 503, BACKLOG,
+        "Out of file descriptors; try again later, or raise the limit of open files."),
     LATER(NO_MEMORY, 503, BACKLOG, "Out of memory; try again later."),
     LATER(DELIVERIES_FULL, 429, BACKLOG,
         "HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries are waiting already; try again later."),

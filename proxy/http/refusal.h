@@ -152,6 +152,7 @@ enum hl_refusal_cause {
 
     /* places, memory, the store */
     HL_REFUSAL_CONNECTIONS_FULL,
+    HL_REFUSAL_NO_DESCRIPTOR,
     HL_REFUSAL_NO_MEMORY,
     HL_REFUSAL_DELIVERIES_FULL,
     HL_REFUSAL_DESTINATION_FULL,

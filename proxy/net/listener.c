@@ -1,6 +1,11 @@
 /* listener.c - a listening socket of one loop.
- * Owns: the libuv handle, the file of a unix socket. Thread: the loop's.
- * Not here: what a connection is (its owner). */
+ * Owns: the socket and its poll handle, the file of a unix socket, a connection until its owner takes
+ * it. Thread: the loop's.
+ * Promise: a loop that cannot accept (no room, memory or descriptor) waits, and tries again by itself.
+ * Not here: what a connection is (its owner), descriptors that are held back (reserve.c).
+ *
+ * Not uv_listen: where accept fails, it asks again in a loop of its own, for as long as it fails; and
+ * out of descriptors it closes all who wait. */
 #include "net/listener.h"
 
 #include <errno.h>
@@ -10,7 +15,9 @@
 #include <unistd.h>
 #include <uv/unix.h>
 
+#include "base/log.h"
 #include "net/peer.h"
+#include "net/reserve.h"
 #include "net/stream.h"
 
 #define BACKLOG    1024 /* the kernel cuts it to net.core.somaxconn */
@@ -19,6 +26,10 @@
 #define PROBE_IDLE_S     60
 #define PROBE_INTERVAL_S 15
 #define PROBES           4
+
+#define AT_ONCE       64 /* accepted before others of the loop have their turn */
+#define AGAIN_MS      100
+#define NOTE_AGAIN_MS 60000
 
 static socklen_t address_len(const struct sockaddr *address)
 {
@@ -72,44 +83,203 @@ int hl_listener_hold(const struct sockaddr *address, int *fd)
     return err;
 }
 
-static void on_pending(uv_stream_t *server, int status)
-{
-    struct hl_listener *l = HL_CONTAINER_OF(server, struct hl_listener, uv);
-    if (status < 0)
-        return;           /* out of descriptors: libuv keeps the queue and calls again */
-    l->is_waiting = true; /* libuv stops polling until the connection is accepted */
-    if (l->may_accept(l->owner))
-        l->on_connection(l);
-}
+/* ---- accepting ---- */
 
-static void prepare(struct hl_listener *l, void *owner, bool (*may_accept)(void *owner),
-    void (*on_connection)(struct hl_listener *listener))
-{
-    l->is_open = l->is_waiting = false;
-    l->path.sun_path[0] = '\0';
-    l->owner = owner;
-    l->may_accept = may_accept;
-    l->on_connection = on_connection;
-}
+static void on_readable(uv_poll_t *poll, int status, int events);
 
-int hl_listener_open(struct hl_listener *l, uv_loop_t *loop, const struct sockaddr *address,
-    bool is_shared, void *owner, bool (*may_accept)(void *owner),
-    void (*on_connection)(struct hl_listener *listener))
+/* What accept reports of the connection that it takes off the queue, and not of the process
+ * (accept(2), "Error handling"). */
+static bool is_of_the_connection(int err)
 {
-    prepare(l, owner, may_accept, on_connection);
-    int fd = open_bound(address, is_shared);
-    if (fd < 0)
-        return uv_translate_sys_error(errno);
-    int rc = uv_tcp_init(loop, &l->tcp);
-    if (rc == 0) {
-        l->is_open = true;
-        rc = uv_tcp_open(&l->tcp, fd);
+    switch (err) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENONET:
+    case EOPNOTSUPP:
+        return true;
+    default:
+        return false;
     }
+}
+
+/* The next connection of the queue, or -1 with errno. */
+static int accept_next(const struct hl_listener *l)
+{
+    int fd;
+    do
+        fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    while (fd < 0 && is_of_the_connection(errno));
+    return fd;
+}
+
+static bool is_out_of_descriptors(int fd)
+{
+    return fd < 0 && (errno == EMFILE || errno == ENFILE);
+}
+
+/* errno says which limit it is. Once a minute. */
+static void note_shortage(struct hl_listener *l)
+{
+    uint64_t now = uv_now(l->host.loop) + 1;
+    if (l->noted_ms != 0 && now - l->noted_ms < NOTE_AGAIN_MS)
+        return;
+    l->noted_ms = now;
+    HL_LOG(WARN,
+        "out of file descriptors: new connections wait, but for a few that health checks may use; "
+        "raise the limit of open files, or lower HOOKLINE_MAX_CONNECTIONS",
+        HL_LOG_TEXT("error", strerror(errno)));
+}
+
+/* Somebody waits and there is no descriptor for it: an idle connection gives way, or one is taken
+ * that is held back for this. */
+static int accept_short(struct hl_listener *l)
+{
+    const struct hl_listener_host *host = &l->host;
+    note_shortage(l);
+    if (host->make_room && host->make_room(host->owner)) {
+        int fd = accept_next(l);
+        if (!is_out_of_descriptors(fd))
+            return fd;
+    }
+    errno = EMFILE;
+    if (!host->may_use_reserve || !host->may_use_reserve(host->owner))
+        return -1;
+    int fd = hl_reserve_accept(l->fd);
+    l->is_from_reserve = fd >= 0;
+    return fd;
+}
+
+/* Nothing is accepted for a time: no turn of the loop is spent on who waits. */
+static void wait_awhile(struct hl_listener *l)
+{
+    l->is_waiting = true;
+    uv_poll_stop(&l->poll);
+    hl_timer_arm(l->host.wheel, &l->again, AGAIN_MS);
+}
+
+/* Offers `accepted` to the owner. False: it was not taken, or the listener is closed. */
+static bool hand_over(struct hl_listener *l)
+{
+    if (l->host.may_accept(l->host.owner))
+        l->host.on_connection(l);
+    if (l->is_open && l->accepted >= 0)
+        wait_awhile(l);
+    return l->is_open && l->accepted < 0;
+}
+
+static bool is_queue_empty(void)
+{
+    return errno == EAGAIN || errno == EWOULDBLOCK;
+}
+
+static void accept_all(struct hl_listener *l)
+{
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+        int fd = accept_next(l);
+        if (is_out_of_descriptors(fd)) {
+            if (i > 0)
+                return; /* perhaps nobody else waits: the loop will tell */
+            fd = accept_short(l);
+        }
+        if (fd < 0 && !is_queue_empty())
+            wait_awhile(l);
+        if (fd < 0)
+            return;
+        l->accepted = fd;
+        if (!hand_over(l))
+            return;
+    }
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct hl_listener *l = HL_CONTAINER_OF(poll, struct hl_listener, poll);
+    (void)events;
+    if (status == 0)
+        accept_all(l);
+    else
+        wait_awhile(l);
+}
+
+static void go_on(struct hl_listener *l)
+{
+    if (l->accepted >= 0 && !hand_over(l))
+        return;
+    l->is_waiting = false;
+    hl_timer_disarm(&l->again);
+    if (uv_poll_start(&l->poll, UV_READABLE, on_readable) != 0)
+        wait_awhile(l);
+}
+
+static void on_again(struct hl_timer *timer)
+{
+    go_on(HL_CONTAINER_OF(timer, struct hl_listener, again));
+}
+
+void hl_listener_poke(struct hl_listener *l)
+{
+    if (l->is_open && l->is_waiting)
+        go_on(l);
+}
+
+static int take_accepted(struct hl_listener *l)
+{
+    int fd = l->accepted;
+    l->accepted = -1;
+    l->is_from_reserve = false;
+    return fd;
+}
+
+int hl_listener_accept(struct hl_listener *l, struct hl_stream *stream)
+{
+    int fd = take_accepted(l);
+    int rc = l->is_unix ? uv_pipe_open(&stream->pipe, fd) : uv_tcp_open(&stream->tcp, fd);
+    if (rc != 0)
+        close(fd);
+    return rc;
+}
+
+int hl_listener_take(struct hl_listener *l)
+{
+    if (!l->is_open)
+        return -1;
+    return l->accepted >= 0 ? take_accepted(l) : accept_next(l);
+}
+
+/* ---- opening ---- */
+
+static void prepare(struct hl_listener *l, const struct hl_listener_host *host, bool is_unix)
+{
+    *l = (struct hl_listener){.host = *host, .fd = -1, .accepted = -1, .is_unix = is_unix};
+    hl_timer_init(&l->again, on_again);
+}
+
+/* Takes `fd`. libuv error code or 0. */
+static int begin(struct hl_listener *l, int fd)
+{
+    int rc = listen(fd, BACKLOG) == 0 ? uv_poll_init(l->host.loop, &l->poll, fd)
+                                      : uv_translate_sys_error(errno);
     if (rc != 0) {
         close(fd);
         return rc;
     }
-    return uv_listen(&l->uv, BACKLOG, on_pending);
+    l->is_open = true;
+    l->fd = fd;
+    return uv_poll_start(&l->poll, UV_READABLE, on_readable);
+}
+
+int hl_listener_open(struct hl_listener *l, const struct hl_listener_host *host,
+    const struct sockaddr *address, bool is_shared)
+{
+    prepare(l, host, false);
+    int fd = open_bound(address, is_shared);
+    return fd < 0 ? uv_translate_sys_error(errno) : begin(l, fd);
 }
 
 /* Whether the file is a socket that refuses callers: what a process that was killed leaves. */
@@ -157,11 +327,10 @@ static int open_bound_unix(const struct sockaddr_un *address, mode_t mode)
     return -1;
 }
 
-int hl_listener_open_unix(struct hl_listener *l, uv_loop_t *loop, const char *path, mode_t mode,
-    void *owner, bool (*may_accept)(void *owner),
-    void (*on_connection)(struct hl_listener *listener))
+int hl_listener_open_unix(
+    struct hl_listener *l, const struct hl_listener_host *host, const char *path, mode_t mode)
 {
-    prepare(l, owner, may_accept, on_connection);
+    prepare(l, host, true);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (path[0] == '\0' || strlen(path) >= sizeof(address.sun_path))
         return UV_ENAMETOOLONG;
@@ -169,47 +338,19 @@ int hl_listener_open_unix(struct hl_listener *l, uv_loop_t *loop, const char *pa
     int fd = open_bound_unix(&address, mode);
     if (fd < 0)
         return uv_translate_sys_error(errno);
-    int rc = uv_pipe_init(loop, &l->pipe, 0);
-    if (rc == 0) {
-        l->is_open = true;
+    int rc = begin(l, fd);
+    if (l->is_open)
         l->path = address;
-        rc = uv_pipe_open(&l->pipe, fd);
-    }
-    if (rc != 0) {
-        close(fd);
+    else
         unlink(address.sun_path);
-        return rc;
-    }
-    return uv_listen(&l->uv, BACKLOG, on_pending);
-}
-
-int hl_listener_accept(struct hl_listener *l, struct hl_stream *stream)
-{
-    l->is_waiting = false;
-    return uv_accept(&l->uv, &stream->uv);
-}
-
-int hl_listener_take(struct hl_listener *l)
-{
-    uv_os_fd_t fd;
-    if (!l->is_open || uv_fileno(&l->handle, &fd) != 0)
-        return -1;
-    return accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-}
-
-void hl_listener_poke(struct hl_listener *l)
-{
-    if (!l->is_open || !l->is_waiting || !l->may_accept(l->owner))
-        return;
-    l->on_connection(l);
+    return rc;
 }
 
 uint16_t hl_listener_port(const struct hl_listener *l)
 {
     struct sockaddr_storage ss;
-    int n = sizeof(ss);
-    if (!l->is_open || l->handle.type != UV_TCP ||
-        uv_tcp_getsockname(&l->tcp, (struct sockaddr *)&ss, &n) != 0)
+    socklen_t n = sizeof(ss);
+    if (!l->is_open || l->is_unix || getsockname(l->fd, (struct sockaddr *)&ss, &n) != 0)
         return 0;
     return ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port
                                           : ((struct sockaddr_in *)&ss)->sin_port);
@@ -220,7 +361,11 @@ void hl_listener_close(struct hl_listener *l)
     if (!l->is_open)
         return;
     l->is_open = false;
+    hl_timer_fini(l->host.wheel, &l->again);
     if (l->path.sun_path[0])
         unlink(l->path.sun_path);
-    uv_close(&l->handle, NULL);
+    uv_close(&l->handle, NULL); /* libuv lets go of the descriptor before this returns */
+    close(l->fd);
+    if (l->accepted >= 0)
+        close(take_accepted(l));
 }

@@ -11,20 +11,43 @@
 
 struct hl_stream;
 struct sockaddr;
+#include "loop/wheel.h"
+
+struct hl_listener;
+
+/* Whose connections they are. */
+struct hl_listener_host {
+    uv_loop_t *loop;
+    struct hl_wheel *wheel;
+    void *owner;
+    /* Whether one more may come; may make room for it. */
+    bool (*may_accept)(void *owner);
+    /* No descriptor is left: closes a connection that nobody needs now. False: there is none. NULL:
+     * there never is. */
+    bool (*make_room)(void *owner);
+    /* Whether one more may come with a descriptor of the reserve (reserve.h): only for what health
+     * checks ask, and not for long. NULL: none may. */
+    bool (*may_use_reserve)(void *owner);
+    /* Must call hl_listener_accept once, or not at all if memory is short: then it is called again
+     * for the same connection. */
+    void (*on_connection)(struct hl_listener *listener);
+};
 
 struct hl_listener {
+    struct hl_listener_host host;
     union {
         uv_handle_t handle;
-        uv_stream_t uv;
-        uv_tcp_t tcp;
-        uv_pipe_t pipe;
+        uv_poll_t poll;
     };
     struct sockaddr_un path; /* unix: the file, removed on closing; else no sun_path */
-    bool is_open;            /* the handle is live */
-    bool is_waiting;         /* a connection was left in the queue because `may_accept` said no */
-    void *owner;
-    bool (*may_accept)(void *owner);
-    void (*on_connection)(struct hl_listener *listener);
+    int fd;
+    int accepted;         /* the connection that the owner has not taken yet; -1: none */
+    bool is_unix;         /* the family of connections */
+    bool is_open;         /* the handle is live */
+    bool is_waiting;      /* nothing is accepted until `again` fires, or hl_listener_poke */
+    bool is_from_reserve; /* `accepted` took a descriptor that is kept for health checks */
+    struct hl_timer again;
+    uint64_t noted_ms; /* when it was said that there are no descriptors; 0: never */
 };
 
 /* Binds without SO_REUSEPORT and listens, until the caller closes `*fd`: a port that another process
@@ -34,18 +57,16 @@ int hl_listener_hold(const struct sockaddr *address, int *fd);
  * 0. */
 int hl_listener_probe_unix(const char *path);
 
-/* Opens, binds (SO_REUSEADDR, SO_REUSEPORT), listens; connections inherit TCP_NODELAY.
- * `on_connection` must call hl_listener_accept once. `may_accept`
- * (which may make room) false: nothing is accepted until hl_listener_poke. libuv error code or 0. */
-int hl_listener_open(struct hl_listener *l, uv_loop_t *loop, const struct sockaddr *address,
-    bool is_shared, void *owner, bool (*may_accept)(void *owner),
-    void (*on_connection)(struct hl_listener *listener));
+/* Opens, binds (SO_REUSEADDR, SO_REUSEPORT), listens; connections inherit TCP_NODELAY. While
+ * `may_accept` says no, or there is neither memory nor a descriptor, nothing is accepted until
+ * hl_listener_poke, or some 100 ms are over. libuv error code or 0. */
+int hl_listener_open(struct hl_listener *l, const struct hl_listener_host *host,
+    const struct sockaddr *address, bool is_shared);
 
 /* The same on a unix socket at `path`, made with the permissions `mode` less the umask. A socket
  * that nobody listens on any more is replaced; one that somebody does is UV_EADDRINUSE. */
-int hl_listener_open_unix(struct hl_listener *l, uv_loop_t *loop, const char *path, mode_t mode,
-    void *owner, bool (*may_accept)(void *owner),
-    void (*on_connection)(struct hl_listener *listener));
+int hl_listener_open_unix(
+    struct hl_listener *l, const struct hl_listener_host *host, const char *path, mode_t mode);
 
 /* Takes the waiting connection into an initialised stream of the listener's kind. libuv error code
  * or 0. */

@@ -200,6 +200,8 @@ static enum hl_refusal_cause cause_of(enum hl_err err)
         return HL_REFUSAL_KEY_REUSED;
     case HL_ERR_FULL:
         return HL_REFUSAL_STORE_FULL;
+    case HL_ERR_EXHAUSTED:
+        return HL_REFUSAL_NO_DESCRIPTOR;
     case HL_ERR_TIMEOUT:
         return HL_REFUSAL_STORE_UNSURE;
     default:

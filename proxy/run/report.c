@@ -68,7 +68,7 @@ static void on_finish_again(struct hl_timer *timer)
  * run ends as interrupted. */
 static bool may_pass(enum hl_err rc)
 {
-    return rc == HL_ERR_NOMEM || rc == HL_ERR_BUSY || rc == HL_ERR_FULL;
+    return rc == HL_ERR_NOMEM || rc == HL_ERR_BUSY || rc == HL_ERR_FULL || rc == HL_ERR_EXHAUSTED;
 }
 
 static void log_unrecorded(struct hl_run *run, enum hl_err rc)

@@ -7,9 +7,11 @@
 #include "worker/worker.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "caller/client.h"
 #include "config/config.h"
@@ -39,9 +41,21 @@ static bool may_accept(void *owner)
     return hl_callers_have_room(&w->callers);
 }
 
+static bool make_room(void *owner)
+{
+    struct hl_worker *w = owner;
+    return hl_callers_make_room(&w->callers);
+}
+
+static bool may_use_reserve(void *owner)
+{
+    const struct hl_worker *w = owner;
+    return w->callers.spares_taken < HL_SERVICE_RESERVE;
+}
+
 static void on_connection(struct hl_listener *listener)
 {
-    struct hl_worker *w = listener->owner;
+    struct hl_worker *w = listener->host.owner;
     hl_callers_accept(&w->callers, listener);
 }
 
@@ -83,12 +97,19 @@ static int open_loop(struct hl_worker *w)
 static enum hl_err listen_all(struct hl_worker *w, char *why, size_t why_len)
 {
     const struct hl_listen_list *list = &w->config->listen;
+    const struct hl_listener_host host = {.loop = &w->loop,
+        .wheel = &w->wheel,
+        .owner = w,
+        .may_accept = may_accept,
+        .make_room = make_room,
+        .may_use_reserve = may_use_reserve,
+        .on_connection = on_connection};
     w->listeners = calloc(list->n, sizeof(*w->listeners));
     if (!w->listeners)
         return HL_ERR_NOMEM;
     for (size_t i = 0; i < list->n; i++) {
-        int rc = hl_listener_open(&w->listeners[i], &w->loop,
-            (const struct sockaddr *)&list->items[i].addr, true, w, may_accept, on_connection);
+        int rc = hl_listener_open(
+            &w->listeners[i], &host, (const struct sockaddr *)&list->items[i].addr, true);
         w->listener_count++;
         if (rc != 0) {
             snprintf(why, why_len, "cannot listen on HOOKLINE_LISTEN %s: %s", list->items[i].text,
@@ -106,6 +127,15 @@ static bool make_scratch(struct hl_worker *w)
     return w->plan_scratch.target != NULL;
 }
 
+/* 0: as many as there may be. */
+static int half_of_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX)
+        return 0;
+    return (int)(limit.rlim_cur / 2);
+}
+
 static void lend(struct hl_worker *w)
 {
     uint32_t workers = w->service->worker_count;
@@ -119,6 +149,7 @@ static void lend(struct hl_worker *w)
         .full_noted_ms = &w->service->full_noted_ms,
         .on_head = hl_call_begin,
         .on_closed = on_closed,
+        .fd_max = half_of_descriptors(),
         .max = (w->config->max_connections + workers - 1) / workers};
     w->runs = (struct hl_runs){.service = w->service,
         .config = w->config,

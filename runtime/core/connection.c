@@ -33,17 +33,17 @@ static int init_stream(struct hl_connection *c)
                          : hl_stream_init_tcp(&c->stream, home->loop, home->reader, on_event);
 }
 
-bool hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
+void hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
 {
     struct hl_connection *c = calloc(1, sizeof(*c));
     if (!c)
-        return false;
+        return;
     c->home = home;
     c->name = hl_slot_add(&home->names, c);
     if (c->name.generation == 0 || init_stream(c) != 0) {
         hl_slot_remove(&home->names, c->name);
         free(c);
-        return false;
+        return;
     }
     hl_timer_init(&c->timer, on_timer);
     hl_timer_init(&c->pace, hl_progress_on_pace);
@@ -58,7 +58,6 @@ bool hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
         hl_connection_close(c, false);
     else
         hl_connection_go_on(c);
-    return true;
 }
 
 void hl_connection_drop_call(struct hl_home *home, struct hl_call *call)

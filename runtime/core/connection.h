@@ -81,7 +81,7 @@ struct hl_connection {
 };
 
 /* Takes the waiting connection. False: out of memory, it goes on waiting. */
-HL_MUST_CHECK bool hl_connection_accept(struct hl_home *home, struct hl_listener *listener);
+void hl_connection_accept(struct hl_home *home, struct hl_listener *listener);
 
 /* The mailbox's messages; each takes its argument. */
 void hl_connection_take_piece(struct hl_home *home, struct hl_piece *piece);

@@ -147,9 +147,8 @@ static bool may_accept(void *owner)
 
 static void on_connection(struct hl_listener *listener)
 {
-    struct hl_server *server = listener->owner;
-    if (!hl_connection_accept(&server->home, listener))
-        listener->is_waiting = true; /* until a connection gives its memory back */
+    struct hl_server *server = listener->host.owner;
+    hl_connection_accept(&server->home, listener);
 }
 
 static void run(void *arg)
@@ -160,6 +159,15 @@ static void run(void *arg)
 
 /* ---- starting ---- */
 
+static struct hl_listener_host host_of(struct hl_server *server)
+{
+    return (struct hl_listener_host){.loop = &server->loop,
+        .wheel = &server->wheel,
+        .owner = server,
+        .may_accept = may_accept,
+        .on_connection = on_connection};
+}
+
 static int listen_tcp(struct hl_server *server)
 {
     const struct hl_settings *s = &server->desk.settings;
@@ -167,8 +175,8 @@ static int listen_tcp(struct hl_server *server)
     if (uv_ip4_addr(s->host, s->port, (struct sockaddr_in *)&address) != 0 &&
         uv_ip6_addr(s->host, s->port, (struct sockaddr_in6 *)&address) != 0)
         return UV_EINVAL;
-    int rc = hl_listener_open(&server->listener, &server->loop, (struct sockaddr *)&address, false,
-        server, may_accept, on_connection);
+    const struct hl_listener_host host = host_of(server);
+    int rc = hl_listener_open(&server->listener, &host, (struct sockaddr *)&address, false);
     if (rc == 0)
         server->port = hl_listener_port(&server->listener);
     return rc;
@@ -179,9 +187,10 @@ static enum hl_err listen_on(struct hl_server *server, char *why)
     const struct hl_settings *s = &server->desk.settings;
     server->home.is_unix = s->socket[0] != '\0';
     hl_fork_hold();
-    int rc = server->home.is_unix ? hl_listener_open_unix(&server->listener, &server->loop,
-                                        s->socket, SOCKET_MODE, server, may_accept, on_connection)
-                                  : listen_tcp(server);
+    const struct hl_listener_host host = host_of(server);
+    int rc = server->home.is_unix
+                 ? hl_listener_open_unix(&server->listener, &host, s->socket, SOCKET_MODE)
+                 : listen_tcp(server);
     hl_fork_release();
     if (rc == 0)
         return HL_OK;
@@ -272,7 +281,7 @@ static void let_go(void *self)
     struct hl_server *server = self;
     if (server->listener.is_open) {
         close_handle(&server->listener.handle);
-        close_fd(server->listener.uv.accepted_fd); /* libuv has taken it, and we not yet */
+        close_fd(server->listener.accepted); /* nobody has taken it yet */
     }
     HL_LIST_EACH (node, &server->home.connections)
         close_handle(&HL_CONTAINER_OF(node, struct hl_connection, node)->stream.handle);

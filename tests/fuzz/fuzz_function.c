@@ -65,14 +65,18 @@ static bool may_accept(void *owner)
 
 static void on_connection(struct hl_listener *listener)
 {
-    struct world *w = listener->owner;
-    if (!hl_connection_accept(&w->home, listener))
-        abort();
+    struct world *w = listener->host.owner;
+    hl_connection_accept(&w->home, listener);
 }
 
 static void make_world(struct world *w)
 {
     char why[HL_SETTINGS_WHY];
+    const struct hl_listener_host host = {.loop = &w->loop,
+        .wheel = &w->wheel,
+        .owner = w,
+        .may_accept = may_accept,
+        .on_connection = on_connection};
     w->desk.settings = (struct hl_settings){.max_body = 1024, .concurrency = 8};
     hl_log_setup(HL_LOG_ERROR, HL_LOG_JSON);
     snprintf(w->desk.settings.socket, sizeof(w->desk.settings.socket), "/tmp/fuzz-function-%d.sock",
@@ -91,8 +95,7 @@ static void make_world(struct world *w)
         hl_queue_init(&w->desk.queue, 8) || uv_loop_init(&w->loop) ||
         hl_wheel_init(&w->wheel, &w->loop) || hl_reader_init(&w->reader, &w->loop) ||
         hl_uv_mailbox_init(&w->desk.mail, &w->loop, on_message, w) ||
-        hl_listener_open_unix(
-            &w->listener, &w->loop, w->desk.settings.socket, 0600, w, may_accept, on_connection))
+        hl_listener_open_unix(&w->listener, &host, w->desk.settings.socket, 0600))
         abort();
 }
 

@@ -28,7 +28,7 @@ static enum hl_err io_err(sqlite3 *db, int extended)
     /* The shared memory of the log grows by writing: that fails first when nothing is free. */
     if (extended == SQLITE_IOERR_SHMSIZE || err == ENOSPC || err == EDQUOT)
         return HL_ERR_FULL;
-    return HL_ERR_IO;
+    return err == EMFILE || err == ENFILE ? HL_ERR_EXHAUSTED : HL_ERR_IO;
 }
 
 enum hl_err hl_sql_err(sqlite3 *db, int rc)

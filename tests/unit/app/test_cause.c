@@ -30,7 +30,7 @@ Test(cause, knows_what_ends_a_connect)
         {UV_EAI_NONAME, HL_CAUSE_UNRESOLVED},
         {UV_EAI_AGAIN, HL_CAUSE_NO_NAME_SERVER},
         {UV_EHOSTUNREACH, HL_CAUSE_NO_ROUTE},
-        {UV_EMFILE, HL_CAUSE_OTHER},
+        {UV_EMFILE, HL_CAUSE_SHORT},
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
         struct hl_cause cause = hl_cause_of(cases[i].error);

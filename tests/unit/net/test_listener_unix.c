@@ -35,7 +35,9 @@ static void on_connection(struct hl_listener *l)
 
 static int open_at(struct hl_listener *l, const char *where, mode_t mode)
 {
-    return hl_listener_open_unix(l, &loop, where, mode, NULL, may_accept, on_connection);
+    const struct hl_listener_host host = {
+        .loop = &loop, .wheel = &wheel, .may_accept = may_accept, .on_connection = on_connection};
+    return hl_listener_open_unix(l, &host, where, mode);
 }
 
 static struct sockaddr_un address_of(const char *where)
