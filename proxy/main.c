@@ -1,6 +1,8 @@
 /* main.c - argv → subcommand. */
 #include <malloc.h>
+#include <stdlib.h>
 
+#include "base/standard_fd.h"
 #include "cli/command.h"
 #include "serve.h"
 
@@ -10,6 +12,8 @@ extern char **environ;
 
 int main(int argc, char **argv)
 {
+    if (!hl_standard_fds_fill())
+        return EXIT_FAILURE; /* nobody could be told */
 #ifdef M_MMAP_THRESHOLD
     /* glibc learns from the first large piece that is freed to keep such pieces in its arenas, one a
      * thread, forever: bodies that were behind a disk for a moment. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/standard_fd.h"
 #include "c/crash.h"
 #include "c/module.h"
 #include "c/task.h"
@@ -185,6 +186,8 @@ static int list(const struct program *program)
 
 int main(int argc, char **argv)
 {
+    if (!hl_standard_fds_fill())
+        return EXIT_FAILURE; /* nobody could be told */
     static struct program program;
     struct hl_settings_options from = {0};
     char why[HL_SETTINGS_WHY];

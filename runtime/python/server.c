@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#include "base/standard_fd.h"
+
 struct py_server {
     PyObject ob_base; /* PyObject_HEAD */
     struct hl_settings settings;
@@ -39,6 +41,10 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!object)
         return NULL;
     struct py_server *self = self_of(object);
+    if (!hl_standard_fds_fill()) {
+        Py_DecRef(object);
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
     if (hl_fork_watch() != HL_OK) {
         Py_DecRef(object);
         return PyErr_NoMemory();

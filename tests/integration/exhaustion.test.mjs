@@ -1,8 +1,13 @@
 // What the process does when the machine gives it no more descriptors, threads or memory.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { test } from './lib/case.mjs';
-import { RUN, stage } from './lib/stage.mjs';
-import { BINARY } from './lib/sidecar.mjs';
+import { atEnd } from './lib/cleanup.mjs';
+import { FUNCTION_BINARY, compile, inRepository } from './lib/function.mjs';
+import { RUN, caller, stage } from './lib/stage.mjs';
+import { BINARY, freePort, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { connect, request } from './lib/raw.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -35,4 +40,70 @@ test('callers without end take no descriptor from health checks, and calls go on
     for (const caller of callers) caller.socket.destroy();
     doors.open();
     await until('calls go on', async () => (await call('/v4/p/a/calm')).status === 200);
+});
+
+/** A command without some of descriptors 0 to 2, which its first own would be otherwise. */
+const without = (closed, command) => ['/bin/sh', '-c', `exec "$0" "$@" ${closed}`, command];
+const CLOSED = ['<&-', '2>&-', '<&- >&- 2>&-'];
+
+for (const closed of CLOSED) {
+    test(`started with ${closed} it serves, starts its app, and ends in order`, async (t) => {
+        const port = await freePort();
+        const sidecar = await startSidecar(t, {
+            command: without(closed, BINARY),
+            env: {
+                HOOKLINE_APP_URL: `http://127.0.0.1:${port}`,
+                HOOKLINE_APP_COMMAND: JSON.stringify([process.execPath, '-e', APP]),
+            },
+        });
+        const call = caller(t, sidecar);
+        const answer = await call();
+        assert.equal(answer.text, 'from the app');
+        const accepted = await call(RUN, { query: { async: 'true' }, body: 'x'.repeat(400_000) });
+        assert.equal(accepted.status, 202);
+        const path = accepted.headers.location;
+        await until('the run has ended', async () => (await call(path, { method: 'GET' })).json().state === 'success');
+        assert.equal((await sidecar.admin('/healthz')).status, 200);
+        await sidecar.stop(); // its status is 0
+    });
+}
+
+/** Reads and writes standard streams as apps do. */
+const APP = `
+    console.log('hello'); console.error('hello');
+    require('http').createServer((q, r) => q.resume().on('end', () => r.end('from the app'))).listen(process.env.PORT);
+`;
+
+test('a command without standard streams does what it can and fails where its output is lost', async (t) => {
+    const { sidecar } = await stage(t, { env: { HOOKLINE_AUTH: 'none' } });
+    const env = {
+        PATH: process.env.PATH,
+        HOOKLINE_LISTEN: `127.0.0.1:${sidecar.port}`,
+        HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${sidecar.adminPort}`,
+        HOOKLINE_DATA_DIR: sidecar.dataDir,
+    };
+    const end = async (closed, ...args) => {
+        const [program, ...rest] = without(closed, BINARY);
+        const child = spawn(program, [...rest, ...args], { env, stdio: 'ignore' });
+        return (await once(child, 'close'))[0];
+    };
+    for (const closed of CLOSED) assert.equal(await end(closed, 'health'), 0, closed);
+    assert.equal(await end('<&- 2>&-', 'runs', 'list', '--project', 'p'), 0);
+    assert.equal(await end('<&- >&- 2>&-', 'runs', 'list', '--project', 'p'), 1);
+});
+
+test('a function host without standard streams serves, and ends in order', async (t) => {
+    const object = await compile(t, inRepository('tests/integration/functions/probe.c'));
+    const socket = join(await temporaryDirectory(t), 'host.sock');
+    const [program, ...args] = without('<&- >&- 2>&-', FUNCTION_BINARY);
+    const child = spawn(program, [...args, '--socket', socket, object], { stdio: 'ignore' });
+    atEnd(t, () => child.kill('SIGKILL'));
+    await until('it answers', async () => {
+        const client = await connect(t, { path: socket }).catch(() => null);
+        if (!client) return false;
+        await client.send(request('GET', '/healthz'));
+        return (await client.response()).status === 200;
+    });
+    child.kill('SIGTERM');
+    assert.deepEqual(await once(child, 'close'), [0, null]);
 });
