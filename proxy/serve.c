@@ -26,6 +26,7 @@
 #include "control.h"
 #include "loop/log_writer.h"
 #include "loop/run_log.h"
+#include "loop/work_pool.h"
 #include "net/reserve.h"
 #include "store/gauges.h"
 #include "store/store.h"
@@ -153,6 +154,14 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
         return false;
     if (!hl_control_open(ctl)) {
         snprintf(why, why_len, "cannot make an event loop");
+        return false;
+    }
+    int err = hl_work_pool_start(&ctl->loop);
+    if (err != 0) {
+        snprintf(why, why_len,
+            "cannot start the threads that read and write long bodies: %s; the limit of processes "
+            "(pids.max of the container, or ulimit -u) is too low",
+            strerror(err));
         return false;
     }
     if (!hl_supervisor_init(&ctl->supervisor, &ctl->loop, &ctl->wheel, config, &ctl->readiness,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { chown } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
@@ -9,6 +10,7 @@ import { FUNCTION_BINARY, compile, inRepository } from './lib/function.mjs';
 import { RUN, caller, stage } from './lib/stage.mjs';
 import { BINARY, freePort, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { connect, request } from './lib/raw.mjs';
+import { startServer } from './lib/server.mjs';
 import { gate, until } from './lib/until.mjs';
 
 /** The binary with this many descriptors, and no way to get more. */
@@ -106,4 +108,34 @@ test('a function host without standard streams serves, and ends in order', async
     });
     child.kill('SIGTERM');
     assert.deepEqual(await once(child, 'close'), [0, null]);
+});
+
+const isRoot = process.getuid() === 0;
+
+test('a start that gets too few threads says so, and one that gets them has all', { skip: !isRoot }, async (t) => {
+    const uid = 61_000 + (process.pid % 4000); // the limit counts what runs as this user, and nothing else does
+    const app = await startServer(t, async (x) => x.send(200, {}, String((await x.body()).length)));
+    const refusals = [];
+    for (let limit = 4; ; limit++) {
+        const dataDir = await temporaryDirectory(t);
+        await chown(dataDir, uid, uid);
+        const sidecar = await startSidecar(t, {
+            dataDir,
+            command: ['prlimit', `--nproc=${limit}`, 'setpriv', `--reuid=${uid}`, '--clear-groups', BINARY],
+            // What looks for leaks at the end is a process of its own.
+            env: { HOOKLINE_APP_URL: app.url, ASAN_OPTIONS: 'exitcode=99:detect_leaks=0' },
+        }).catch((error) => error);
+        if (sidecar instanceof Error) {
+            refusals.push(sidecar.message);
+            continue;
+        }
+        const call = caller(t, sidecar);
+        const accepted = await call(RUN, { query: { async: 'true' }, body: 'x'.repeat(400_000) });
+        assert.equal(accepted.status, 202);
+        const run = async () => (await call(accepted.headers.location, { method: 'GET' })).json();
+        await until('the run has ended', async () => (await run()).state === 'success');
+        break;
+    }
+    assert.ok(refusals.length > 3);
+    for (const line of refusals) assert.match(line, /"level":"error".*cannot start/);
 });
