@@ -1,6 +1,7 @@
 /* pool.c - connections to the app.
  * Owns: every upstream connection of one worker, idle, connecting and busy. Thread: the worker's.
- * Promise: an idle connection that the app closed is never handed out after its close was seen.
+ * Promise: a connection that the app has closed, or has written on unasked, is never handed out again
+ * once that has come to this machine.
  * Not here: one connection (upstream.c), a new one (upstream_wait.c), what is said on it (run/),
  * whether the app is ready (readiness.c), how many calls it may get (limiter.c), connections over
  * all workers (pool_group.c). */
@@ -32,14 +33,56 @@ void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
     hl_host_init(&pool->host, loop, url, hl_upstream_wait_on_resolved);
 }
 
+static uint64_t idle_ms(const struct hl_upstream *u)
+{
+    return uv_now(u->pool->loop) - u->idle_since;
+}
+
+static bool is_wary(const struct hl_pool *pool)
+{
+    return uv_now(pool->loop) < pool->wary_until;
+}
+
+/* Whether a request that cannot be sent twice may go there. */
+static bool is_sure(const struct hl_upstream *u)
+{
+    return !is_wary(u->pool) || idle_ms(u) >= HL_POOL_SETTLE_MS;
+}
+
+static bool is_fresh(const struct hl_upstream *u)
+{
+    return idle_ms(u) <= (u->keep_ms ? u->keep_ms : HL_POOL_FRESH_MS);
+}
+
+/* The loop reports the app's close, or bytes that nobody asked for, a turn after they came; until
+ * then other calls would get the connection. */
+static bool is_quiet(struct hl_upstream *u)
+{
+    if (hl_stream_is_quiet(&u->stream))
+        return true;
+    hl_upstream_note_left(u);
+    return false;
+}
+
+static struct hl_upstream *find_kept(struct hl_pool *pool, bool is_replayable)
+{
+    HL_LIST_EACH_SAFE (node, &pool->idle) {
+        struct hl_upstream *u = HL_CONTAINER_OF(node, struct hl_upstream, node);
+        if (!is_replayable && !is_fresh(u))
+            break;
+        if (!is_replayable && !is_sure(u))
+            continue;
+        if (is_quiet(u))
+            return u;
+        hl_upstream_close(u);
+    }
+    return NULL;
+}
+
 struct hl_upstream *hl_pool_take(struct hl_pool *pool, bool is_replayable)
 {
-    if (hl_list_is_empty(&pool->idle))
-        return NULL;
-    struct hl_upstream *u = HL_CONTAINER_OF(pool->idle.next, struct hl_upstream, node);
-    uint64_t idle_ms = uv_now(pool->loop) - u->idle_since;
-    uint64_t fresh_ms = u->keep_ms ? u->keep_ms : HL_POOL_FRESH_MS;
-    if (!is_replayable && idle_ms > fresh_ms)
+    struct hl_upstream *u = find_kept(pool, is_replayable);
+    if (!u)
         return NULL;
     hl_list_remove(&u->node);
     hl_list_push_back(&pool->busy, &u->node);
@@ -69,7 +112,12 @@ void hl_pool_put(struct hl_upstream *u)
     hl_upstream_own(u, NULL, NULL);
     struct hl_upstream_wait *wait =
         hl_list_is_empty(&pool->waits) ? NULL : hl_upstream_wait_find(pool);
-    if (wait) {
+    u->idle_since = uv_now(pool->loop);
+    if (wait && !is_quiet(u)) {
+        hl_upstream_close(u);
+        return;
+    }
+    if (wait && !is_wary(pool)) {
         u->calls++;
         hl_upstream_wait_end(wait, u);
         return;
@@ -79,7 +127,6 @@ void hl_pool_put(struct hl_upstream *u)
     hl_counter_sub(&pool->member.busy_count, 1);
     hl_pool_member_note_idle(&pool->member, 1);
     u->state = HL_UPSTREAM_IDLE;
-    u->idle_since = uv_now(pool->loop);
     u->stream.read_size = HL_READ_SIZE;
     hl_pool_arm_sweep(pool);
     if (hl_pool_member_is_over_limit(&pool->member))

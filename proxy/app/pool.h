@@ -1,7 +1,7 @@
 /* pool.h - the connections to the app that one worker has: kept ones are reused, last used first.
  *
  * One pool a worker, on the worker's loop. An idle connection keeps its read watcher: the app's
- * close removes it at once, so a check before reuse costs nothing. */
+ * close removes it. What came since the loop last looked is asked of the kernel before reuse. */
 #ifndef HL_APP_POOL_H
 #define HL_APP_POOL_H
 
@@ -21,6 +21,10 @@ struct hl_msg;
  * connection only if it was idle for less than this: servers close idle connections after 2 s
  * (gunicorn) to 5 s (Node, uvicorn), and a request that meets that close is lost. */
 #define HL_POOL_FRESH_MS 1500
+/* An app that ends a connection sooner than this behind an answer, without having said so, is taken to
+ * do it again for HL_POOL_WARY_MS: meanwhile such a request takes only what was idle for so long. */
+#define HL_POOL_SETTLE_MS 50
+#define HL_POOL_WARY_MS   10000
 /* Kept connections older than this are closed. */
 #define HL_POOL_IDLE_MAX_MS 60000
 /* An app whose machine does not answer any more for this long has gone. Connections are looked at
@@ -42,6 +46,7 @@ struct hl_pool {
     struct hl_list busy;  /* connecting, busy and closing */
     struct hl_list waits; /* for a new connection */
     unsigned open_count;
+    uint64_t wary_until; /* uv_now */
     struct hl_timer sweep;
     bool is_closing;
     struct hl_host host;

@@ -40,6 +40,17 @@ void hl_upstream_close_surplus(struct hl_pool *pool)
         hl_upstream_close(HL_CONTAINER_OF(pool->idle.prev, struct hl_upstream, node));
 }
 
+void hl_upstream_distrust(struct hl_upstream *u)
+{
+    u->pool->wary_until = uv_now(u->pool->loop) + HL_POOL_WARY_MS;
+}
+
+void hl_upstream_note_left(struct hl_upstream *u)
+{
+    if (uv_now(u->pool->loop) - u->idle_since < HL_POOL_SETTLE_MS)
+        hl_upstream_distrust(u);
+}
+
 static void on_stream_event(struct hl_stream *stream, const struct hl_stream_event *event)
 {
     struct hl_upstream *u = HL_CONTAINER_OF(stream, struct hl_upstream, stream);
@@ -51,6 +62,7 @@ static void on_stream_event(struct hl_stream *stream, const struct hl_stream_eve
     }
     switch (u->state) {
     case HL_UPSTREAM_IDLE: /* EOF, failure, or bytes that nobody asked for: not to be used again */
+        hl_upstream_note_left(u);
         hl_upstream_close(u);
         break;
     case HL_UPSTREAM_CONNECTING:

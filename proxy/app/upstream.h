@@ -40,6 +40,10 @@ static inline void hl_upstream_own(struct hl_upstream *u, void *owner,
 }
 /* Ends it; its owner gets no further event. */
 void hl_upstream_close(struct hl_upstream *u);
+/* The app has ended a kept one, or written on it. */
+void hl_upstream_note_left(struct hl_upstream *u);
+/* The app has ended one that was used again, instead of answering. */
+void hl_upstream_distrust(struct hl_upstream *u);
 /* Closes kept ones of this pool while more are open over all workers than may be. */
 void hl_upstream_close_surplus(struct hl_pool *pool);
 

@@ -270,11 +270,23 @@ bool hl_stream_has_peer_left(const struct hl_stream *s)
     return poll(&look, 1, 0) > 0;
 }
 
-bool hl_stream_has_unread(const struct hl_stream *s)
+/* As recv: 0 at the peer's end, -1 with EAGAIN when there is nothing. */
+static ssize_t peek(const struct hl_stream *s)
 {
     uv_os_fd_t fd;
     char byte;
-    return uv_fileno(&s->handle, &fd) == 0 && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    errno = EBADF;
+    return uv_fileno(&s->handle, &fd) == 0 ? recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) : -1;
+}
+
+bool hl_stream_has_unread(const struct hl_stream *s)
+{
+    return peek(s) > 0;
+}
+
+bool hl_stream_is_quiet(const struct hl_stream *s)
+{
+    return peek(s) < 0 && errno == EAGAIN;
 }
 
 static void on_shutdown(uv_shutdown_t *request, int status)

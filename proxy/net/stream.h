@@ -108,6 +108,9 @@ bool hl_stream_has_peer_left(const struct hl_stream *s);
 /* Bytes wait in the kernel that were not read. One system call. */
 bool hl_stream_has_unread(const struct hl_stream *s);
 
+/* Nothing waits in the kernel: neither bytes nor the peer's end nor a reset. One system call. */
+bool hl_stream_is_quiet(const struct hl_stream *s);
+
 /* Sends FIN once everything is written. */
 void hl_stream_shutdown(struct hl_stream *s);
 

@@ -213,6 +213,8 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
         break;
     case HL_STREAM_EOF:
     case HL_STREAM_FAILED:
+        if (run->upstream->calls > 0 && !run->has_answer_begun)
+            hl_upstream_distrust(run->upstream);
         if (send_again(run, is_still_unsent(run)))
             break;
         if (is_vanished(run, event))

@@ -216,6 +216,25 @@ for (const [what, body] of [
     });
 }
 
+test('an app that closes behind its answers without saying so loses no POST', async (t) => {
+    const { call } = await stage(t, {
+        env: { HOOKLINE_WORKERS: '1' },
+        app: async (x) => {
+            await x.body();
+            x.send(200);
+            x.end(); // its end is right behind the answer
+        },
+    });
+    const statuses = new Map();
+    const count = ({ status }) => statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    const calls = async () => {
+        for (let i = 0; i < 40; i++) count(await call(RUN, { body: `${i}` }));
+    };
+    count(await call());
+    await Promise.all(Array.from({ length: 16 }, calls));
+    assert.deepEqual([...statuses], [[200, 641]]);
+});
+
 test('what follows a response unasked spoils the connection, not the next call', async (t) => {
     const { app, connect } = await stage(t, {
         env: { HOOKLINE_WORKERS: '1' },

@@ -170,6 +170,75 @@ Test(pool, never_hands_out_what_the_app_wrote_on_unasked)
     close(fd);
 }
 
+Test(pool, never_hands_out_what_the_app_closed_since_the_loop_looked)
+{
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *a = connect_one(), *b = connect_one();
+    int fd_a = app_accept(), fd_b = app_accept();
+    hl_pool_put(a);
+    hl_pool_put(b);
+    close(fd_b);
+    cr_assert_eq(hl_pool_take(&pool, true), a, "the next one that is open");
+    hl_pool_put(a);
+    close(fd_a);
+    cr_assert_null(hl_pool_take(&pool, false));
+    UNTIL(pool.open_count == 0);
+}
+
+Test(pool, never_hands_out_what_the_app_wrote_on_since_the_loop_looked)
+{
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *u = connect_one();
+    int fd = app_accept();
+    hl_pool_put(u);
+    cr_assert_eq(write(fd, "HTTP/1.1 200 \r\n\r\n", 17), 17);
+    cr_assert_null(hl_pool_take(&pool, true), "it would be taken for an answer");
+    UNTIL(pool.open_count == 0);
+    close(fd);
+}
+
+static bool learns_of_a_hasty_app(void)
+{
+    struct hl_upstream *u = connect_one();
+    int fd = app_accept();
+    hl_pool_put(u);
+    close(fd);
+    UNTIL(pool.member.idle_count == 0);
+    return pool.wary_until > uv_now(&loop);
+}
+
+Test(pool, gives_a_request_that_cannot_be_repeated_only_what_has_settled_once_the_app_was_hasty)
+{
+    app_listen(0);
+    open_pool();
+    cr_assert(learns_of_a_hasty_app());
+    struct hl_upstream *a = connect_one(), *b = connect_one();
+    hl_pool_put(a);
+    hl_pool_put(b);
+    cr_assert_null(hl_pool_take(&pool, false), "their close may be on its way");
+    cr_assert_eq(hl_pool_take(&pool, true), b, "it can be repeated");
+    hl_pool_put(b);
+    a->idle_since -= HL_POOL_SETTLE_MS;
+    cr_assert_eq(hl_pool_take(&pool, false), a);
+    pool.wary_until = uv_now(&loop);
+    cr_assert_eq(hl_pool_take(&pool, false), b, "it is given another chance");
+}
+
+Test(pool, takes_an_app_that_closes_later_for_one_that_keeps_connections)
+{
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *u = connect_one();
+    int fd = app_accept();
+    hl_pool_put(u);
+    u->idle_since -= HL_POOL_SETTLE_MS;
+    close(fd);
+    UNTIL(pool.member.idle_count == 0);
+    cr_assert_eq(pool.wary_until, 0);
+}
+
 Test(pool, gives_a_request_that_cannot_be_repeated_a_fresh_one_only)
 {
     app_listen(0);
@@ -429,6 +498,23 @@ Test(pool, serves_a_waiter_with_what_comes_back)
     cr_assert_eq(second.done, 0);
     hl_upstream_wait_cancel(&second.wait);
     close(fd);
+}
+
+Test(pool, serves_no_waiter_with_what_the_app_has_closed)
+{
+    struct asker a;
+    app_listen(0);
+    open_pool();
+    struct hl_upstream *u = connect_one();
+    int fd = app_accept();
+    app_stop();
+    ask(&a, PATIENCE_MS);
+    UNTIL(sits_out_backoff(&a));
+    close(fd);
+    hl_pool_put(u);
+    cr_assert_eq(a.done, 0);
+    hl_upstream_wait_cancel(&a.wait);
+    UNTIL(pool.open_count == 0);
 }
 
 Test(pool, resolves_a_name)
