@@ -196,7 +196,7 @@ static bool ask_app(struct hl_admin_connection *c)
         hl_api_method_text(c->method), is_six ? "[" : "", url->is_unix ? "localhost" : url->host,
         is_six ? "]" : "");
     const struct sockaddr *address =
-        url->is_unix ? NULL : (const struct sockaddr *)&host->addresses[i];
+        url->is_unix ? NULL : (const struct sockaddr *)&host->addresses[i].socket;
     if (!err)
         return begin(c, address, url->path, &request);
     hl_buf_fini(&request);

@@ -166,12 +166,14 @@ static void ask(struct hl_readiness *r, const struct sockaddr *address)
 
 static void ask_next(struct hl_readiness *r)
 {
-    ask(r, (const struct sockaddr *)&r->host.addresses[r->next++]);
+    ask(r, (const struct sockaddr *)&r->host.addresses[r->next++].socket);
 }
 
 /* A name may have addresses on which the app does not listen (localhost's ::1). */
 static void address_end(struct hl_readiness *r, struct hl_cause cause)
 {
+    if (cause.kind == HL_CAUSE_NONE && !r->config->app_url.is_unix)
+        hl_host_prefer(&r->host, r->host.addresses[r->next - 1].mark);
     if (cause.kind == HL_CAUSE_NONE || cause.kind > r->worst.kind)
         r->worst = cause;
     if (cause.kind != HL_CAUSE_NONE && r->next < r->host.address_count)

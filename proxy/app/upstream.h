@@ -7,6 +7,7 @@
 #include "net/stream.h"
 
 struct hl_pool;
+struct hl_upstream_wait;
 
 enum hl_upstream_state {
     HL_UPSTREAM_CONNECTING, /* belongs to a wait */
@@ -18,9 +19,11 @@ enum hl_upstream_state {
 struct hl_upstream {
     struct hl_stream stream;
     struct hl_pool *pool;
-    struct hl_list node; /* in pool->idle or pool->busy */
+    struct hl_list node; /* in pool->idle or pool->busy, or in its wait's list */
     enum hl_upstream_state state;
-    uint64_t idle_since;
+    struct hl_upstream_wait *wait; /* while CONNECTING */
+    uint64_t mark;                 /* of the address (host.h) */
+    uint64_t idle_since;           /* or connecting */
     uint64_t keep_ms; /* an idle one stays open this long (its Keep-Alive field); 0: unknown */
     uint32_t calls;   /* that used it before */
     struct hl_silence silence; /* of the app's machine, while BUSY */

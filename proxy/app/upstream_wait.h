@@ -1,5 +1,8 @@
 /* upstream_wait.h - someone who waits for a connection to the app: one is made, with back-off until a
- * deadline, or one comes back meanwhile. While the app's gate is shut nobody connects. */
+ * deadline, or one comes back meanwhile. While the app's gate is shut nobody connects.
+ *
+ * The addresses of a name are tried one behind the other, each while those before it have not answered
+ * (RFC 8305): the first that does is the one. */
 #ifndef HL_APP_UPSTREAM_WAIT_H
 #define HL_APP_UPSTREAM_WAIT_H
 
@@ -15,13 +18,13 @@ struct hl_upstream;
 struct hl_upstream_wait {
     struct hl_list node;
     struct hl_pool *pool;
-    struct hl_upstream *connecting;
-    struct hl_timer timer; /* back-off, or the bound of one connect */
-    uint64_t deadline;     /* uv_now */
+    struct hl_list attempts; /* connections that are being made, each to another address */
+    struct hl_timer timer;   /* back-off, the next attempt, or the bound of one */
+    uint64_t deadline;       /* uv_now */
+    uint64_t next_at;        /* not before this another attempt begins while others go on */
     uint32_t backoff_ms;
-    uint32_t address;
-    uint32_t tried; /* addresses in this round */
-    uint32_t refused;
+    uint64_t tried;          /* in this round: the marks of addresses */
+    uint32_t ended, refused; /* in this round: attempts that failed */
     bool is_resolving;
     struct hl_cause cause; /* why there is no connection yet */
     /* With a connection (BUSY, owner to be set by hl_upstream_own), or NULL: the deadline has
@@ -33,6 +36,10 @@ struct hl_upstream_wait {
 static inline void hl_upstream_wait_none(struct hl_upstream_wait *wait)
 {
     hl_list_init(&wait->node);
+}
+static inline bool hl_upstream_wait_is_connecting(const struct hl_upstream_wait *wait)
+{
+    return !hl_list_is_empty(&wait->attempts);
 }
 void hl_upstream_wait_init(struct hl_upstream_wait *wait,
     void (*on_done)(struct hl_upstream_wait *wait, struct hl_upstream *upstream));

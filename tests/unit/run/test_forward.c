@@ -121,7 +121,8 @@ Test(forward, counts_no_connect_for_a_connection_that_came_back)
     app_await(app, APP_GET);
     app_stop();
     struct hl_run *waiting = app_call(&other);
-    UNTIL(!waiting->wait.connecting && hl_timer_is_armed(&waiting->wait.timer));
+    UNTIL(
+        !hl_upstream_wait_is_connecting(&waiting->wait) && hl_timer_is_armed(&waiting->wait.timer));
     app_say(app, "HTTP/1.1 204 No Content\r\n\r\n");
     UNTIL(waiting->stage == HL_STAGE_CALLING);
     cr_assert_eq(hl_counter_get(&metrics.upstream_connects), 1);
