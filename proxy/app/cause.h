@@ -9,8 +9,9 @@
 /* What tells more stands further down: of several addresses the most telling one is shown. */
 enum hl_cause_kind {
     HL_CAUSE_NONE,
-    HL_CAUSE_OTHER, /* `error` is all that is known */
-    HL_CAUSE_SHORT, /* this process has no descriptor or no memory: nothing is known of the app */
+    HL_CAUSE_OTHER,   /* `error` is all that is known */
+    HL_CAUSE_SHORT,   /* this process has no descriptor or no memory: nothing is known of the app */
+    HL_CAUSE_NO_PORT, /* on this machine */
     HL_CAUSE_UNRESOLVED,
     HL_CAUSE_NO_NAME_SERVER,
     HL_CAUSE_NO_ROUTE,
@@ -36,6 +37,12 @@ struct hl_cause {
 struct hl_cause hl_cause_of(int uv_error);
 /* Static. */
 const char *hl_cause_text(struct hl_cause cause);
+
+/* It is not the app that lacks something. */
+static inline bool hl_cause_is_lack(struct hl_cause cause)
+{
+    return cause.kind == HL_CAUSE_NO_PORT || cause.kind == HL_CAUSE_NO_DESCRIPTOR;
+}
 
 /* The app may just be busy. */
 static inline bool hl_cause_is_timeout(struct hl_cause cause)

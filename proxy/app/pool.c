@@ -49,11 +49,6 @@ static bool is_sure(const struct hl_upstream *u)
     return !is_wary(u->pool) || idle_ms(u) >= HL_POOL_SETTLE_MS;
 }
 
-static bool is_fresh(const struct hl_upstream *u)
-{
-    return idle_ms(u) <= (u->keep_ms ? u->keep_ms : HL_POOL_FRESH_MS);
-}
-
 /* The loop reports the app's close, or bytes that nobody asked for, a turn after they came; until
  * then other calls would get the connection. */
 static bool is_quiet(struct hl_upstream *u)
@@ -68,7 +63,7 @@ static struct hl_upstream *find_kept(struct hl_pool *pool, bool is_replayable)
 {
     HL_LIST_EACH_SAFE (node, &pool->idle) {
         struct hl_upstream *u = HL_CONTAINER_OF(node, struct hl_upstream, node);
-        if (!is_replayable && !is_fresh(u))
+        if (!is_replayable && !hl_upstream_is_fresh(u))
             break;
         if (!is_replayable && !is_sure(u))
             continue;
@@ -96,8 +91,10 @@ struct hl_upstream *hl_pool_take(struct hl_pool *pool, bool is_replayable)
 void hl_pool_on_room(struct hl_msg *msg)
 {
     struct hl_pool *pool = HL_CONTAINER_OF(msg, struct hl_pool, member.room);
-    hl_pool_member_on_room(&pool->member);
+    bool is_one_wanted = hl_pool_member_on_room(&pool->member);
     hl_upstream_close_surplus(pool);
+    if (is_one_wanted && !hl_upstream_yield(pool))
+        pool->owes_one = hl_counter_get(&pool->member.busy_count) > 0;
 }
 
 void hl_pool_put(struct hl_upstream *u)
@@ -107,6 +104,11 @@ void hl_pool_put(struct hl_upstream *u)
     if (pool->is_closing || !pool->member.group->keeps || u->stream.has_failed ||
         hl_stream_is_blocked(&u->stream) || !u->stream.is_reading) {
         hl_upstream_close(u);
+        return;
+    }
+    if (pool->owes_one) {
+        pool->owes_one = false;
+        hl_upstream_reset(u);
         return;
     }
     hl_upstream_own(u, NULL, NULL);

@@ -47,6 +47,9 @@ struct hl_pool {
     struct hl_list waits; /* for a new connection */
     unsigned open_count;
     uint64_t wary_until; /* uv_now */
+    uint64_t full_until; /* uv_now: no port, or no descriptor, was free for another connection */
+    struct hl_cause full_cause;
+    bool owes_one; /* the next that comes back is closed: another worker needs its place */
     struct hl_timer sweep;
     bool is_closing;
     struct hl_host host;

@@ -52,6 +52,12 @@ void hl_pool_member_note_closed(struct hl_pool_member *member)
         atomic_fetch_sub(&member->group->open, 1);
 }
 
+static void post_room(struct hl_pool_member *member)
+{
+    if (!atomic_exchange(&member->is_room_asked, true))
+        hl_mailbox_post(member->mailbox, &member->room);
+}
+
 void hl_pool_member_ask_room(struct hl_pool_member *member)
 {
     if (!hl_pool_member_is_over_limit(member))
@@ -60,13 +66,32 @@ void hl_pool_member_ask_room(struct hl_pool_member *member)
         struct hl_pool_member *other = HL_CONTAINER_OF(node, struct hl_pool_member, node);
         if (atomic_load(&other->idle_count) == 0)
             continue;
-        if (!atomic_exchange(&other->is_room_asked, true))
-            hl_mailbox_post(other->mailbox, &other->room);
+        post_room(other);
         return;
     }
 }
 
-void hl_pool_member_on_room(struct hl_pool_member *member)
+/* Who keeps one, else who will have one back. */
+void hl_pool_member_ask_one(struct hl_pool_member *member)
+{
+    struct hl_pool_member *asked = NULL;
+    HL_LIST_EACH (node, &member->group->members) {
+        struct hl_pool_member *other = HL_CONTAINER_OF(node, struct hl_pool_member, node);
+        bool keeps = atomic_load(&other->idle_count) > 0;
+        if (other == member || (!keeps && (asked || hl_counter_get(&other->busy_count) == 0)))
+            continue;
+        asked = other;
+        if (keeps)
+            break;
+    }
+    if (!asked)
+        return;
+    atomic_store(&asked->is_one_wanted, true); /* before `room`, in whose turn it is looked at */
+    post_room(asked);
+}
+
+bool hl_pool_member_on_room(struct hl_pool_member *member)
 {
     atomic_store(&member->is_room_asked, false);
+    return atomic_exchange(&member->is_one_wanted, false);
 }

@@ -27,6 +27,7 @@ struct hl_pool_member {
     struct hl_mailbox *mailbox;  /* of the worker: gets `room` */
     struct hl_msg room;          /* another pool asks that a kept connection be closed */
     _Atomic bool is_room_asked;  /* `room` is on its way */
+    _Atomic bool is_one_wanted;  /* another pool can open none while this one has so many */
     _Atomic uint32_t idle_count; /* written by the worker, as is `busy_count` */
     struct hl_counter busy_count;
 };
@@ -63,7 +64,9 @@ static inline bool hl_pool_member_is_over_limit(const struct hl_pool_member *mem
 
 /* Asks a pool that keeps one for room, if more are open than may be. */
 void hl_pool_member_ask_room(struct hl_pool_member *member);
-/* `room` has come: it may be asked again. */
-void hl_pool_member_on_room(struct hl_pool_member *member);
+/* Asks another pool for one: no port, or no descriptor, is free. */
+void hl_pool_member_ask_one(struct hl_pool_member *member);
+/* `room` has come: it may be asked again. Whether one is wanted whatever the limit. */
+bool hl_pool_member_on_room(struct hl_pool_member *member);
 
 #endif

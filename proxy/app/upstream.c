@@ -33,11 +33,38 @@ struct hl_upstream *hl_upstream_new(struct hl_pool *pool)
     return u;
 }
 
-/* The oldest first. */
+static struct hl_upstream *oldest_kept(const struct hl_pool *pool)
+{
+    return hl_list_is_empty(&pool->idle)
+               ? NULL
+               : HL_CONTAINER_OF(pool->idle.prev, struct hl_upstream, node);
+}
+
 void hl_upstream_close_surplus(struct hl_pool *pool)
 {
-    while (!hl_list_is_empty(&pool->idle) && hl_pool_member_is_over_limit(&pool->member))
-        hl_upstream_close(HL_CONTAINER_OF(pool->idle.prev, struct hl_upstream, node));
+    while (oldest_kept(pool) && hl_pool_member_is_over_limit(&pool->member))
+        hl_upstream_close(oldest_kept(pool));
+}
+
+bool hl_upstream_is_fresh(const struct hl_upstream *u)
+{
+    uint64_t idle_ms = uv_now(u->pool->loop) - u->idle_since;
+    return idle_ms <= (u->keep_ms ? u->keep_ms : HL_POOL_FRESH_MS);
+}
+
+void hl_upstream_replace(struct hl_pool *pool)
+{
+    struct hl_upstream *oldest = oldest_kept(pool);
+    if (oldest && !hl_upstream_is_fresh(oldest))
+        hl_upstream_close(oldest);
+}
+
+bool hl_upstream_yield(struct hl_pool *pool)
+{
+    struct hl_upstream *oldest = oldest_kept(pool);
+    if (oldest)
+        hl_upstream_reset(oldest);
+    return oldest != NULL;
 }
 
 void hl_upstream_distrust(struct hl_upstream *u)
@@ -75,10 +102,11 @@ static void on_stream_event(struct hl_stream *stream, const struct hl_stream_eve
     }
 }
 
-void hl_upstream_close(struct hl_upstream *u)
+/* False: it has been closed before. */
+static bool leave(struct hl_upstream *u)
 {
     if (u->state == HL_UPSTREAM_CLOSING)
-        return;
+        return false;
     if (u->state == HL_UPSTREAM_IDLE)
         hl_pool_member_note_idle(&u->pool->member, -1);
     else if (u->state == HL_UPSTREAM_BUSY)
@@ -89,5 +117,17 @@ void hl_upstream_close(struct hl_upstream *u)
     u->state = HL_UPSTREAM_CLOSING;
     u->owner = NULL;
     u->on_event = NULL;
-    hl_stream_close(&u->stream);
+    return true;
+}
+
+void hl_upstream_close(struct hl_upstream *u)
+{
+    if (leave(u))
+        hl_stream_close(&u->stream);
+}
+
+void hl_upstream_reset(struct hl_upstream *u)
+{
+    if (leave(u))
+        hl_stream_close_reset(&u->stream);
 }

@@ -47,7 +47,15 @@ void hl_upstream_close(struct hl_upstream *u);
 void hl_upstream_note_left(struct hl_upstream *u);
 /* The app has ended one that was used again, instead of answering. */
 void hl_upstream_distrust(struct hl_upstream *u);
+/* The same by RST, which leaves nothing behind: its port is free at once. */
+void hl_upstream_reset(struct hl_upstream *u);
+/* A kept one is young enough for a request that cannot be sent twice. */
+bool hl_upstream_is_fresh(const struct hl_upstream *u);
 /* Closes kept ones of this pool while more are open over all workers than may be. */
 void hl_upstream_close_surplus(struct hl_pool *pool);
+/* A new one has been opened: the oldest kept one goes if it was too old to be used instead. */
+void hl_upstream_replace(struct hl_pool *pool);
+/* Resets the oldest kept one, which is in the way of a new one. False: none is kept. */
+bool hl_upstream_yield(struct hl_pool *pool);
 
 #endif

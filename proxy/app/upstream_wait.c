@@ -17,6 +17,7 @@
 #define NEXT_AFTER_MS    250   /* between two addresses (RFC 8305 5) ... */
 #define NEXT_LEAST_MS    10    /* ... and when there is little time */
 #define CONNECT_MOST_MS  10000 /* the kernel asks ever more seldom for a machine that is away */
+#define ROOM_AGAIN_MS    25    /* another look for a port that is free, for all who wait */
 #define PROBE_IDLE_S     15    /* of a connection on which nothing is said; gone after 45 s */
 #define PROBE_INTERVAL_S 10
 #define PROBES           3
@@ -99,6 +100,11 @@ static void try_connect(struct hl_upstream_wait *wait)
         sit_out(wait, wait->backoff_ms);
         return;
     }
+    if (uv_now(pool->loop) < pool->full_until) {
+        wait->cause = pool->full_cause;
+        sit_out(wait, ROOM_AGAIN_MS);
+        return;
+    }
     if (hl_host_is_stale(host, has_failed ? HL_HOST_DOUBT_MS : HL_HOST_FRESH_MS) &&
         hl_host_resolve(host) && host->address_count == 0) {
         wait->is_resolving = true; /* hl_upstream_wait_on_resolved goes on */
@@ -124,6 +130,7 @@ static void begin_round(struct hl_upstream_wait *wait)
 {
     wait->tried = 0;
     wait->ended = wait->refused = 0;
+    wait->lacks_room = false;
     HL_LIST_EACH (node, &wait->attempts)
         wait->tried |= HL_CONTAINER_OF(node, struct hl_upstream, node)->mark;
 }
@@ -134,6 +141,7 @@ static void note_failure(struct hl_upstream_wait *wait, int error)
     wait->cause = hl_cause_of(error);
     wait->ended++;
     wait->refused += hl_gate_is_refusal(wait->cause);
+    wait->lacks_room |= hl_cause_is_lack(wait->cause);
 }
 
 static void on_event(void *owner, const struct hl_stream_event *event);
@@ -221,15 +229,34 @@ static void go_on_in_time(struct hl_upstream_wait *wait)
         go_on(wait);
 }
 
+/* A kept connection is closed for it, of this worker or else of another one. */
+static bool make_room(struct hl_upstream_wait *wait)
+{
+    struct hl_pool *pool = wait->pool;
+    bool has_room = !wait->has_made_room && hl_upstream_yield(pool);
+    wait->has_made_room = has_room;
+    if (has_room)
+        return true;
+    pool->full_until = uv_now(pool->loop) + ROOM_AGAIN_MS;
+    pool->full_cause = wait->cause;
+    hl_pool_member_ask_one(&pool->member);
+    return false;
+}
+
 /* Every address refuses: whatever listens there next is another app, or another start of it. */
 static void end_round(struct hl_upstream_wait *wait)
 {
+    if (wait->lacks_room && make_room(wait)) {
+        begin_round(wait);
+        go_on(wait);
+        return;
+    }
     if (wait->ended > 0 && wait->refused == wait->ended)
         hl_gate_close(gate_of(wait), hl_cause_text(wait->cause));
     if (hl_gate_is_shut(gate_of(wait)))
         wait_for_gate(wait);
     else
-        sit_out(wait, take_backoff(wait));
+        sit_out(wait, wait->lacks_room ? ROOM_AGAIN_MS : take_backoff(wait));
 }
 
 /* ---- what comes of them ---- */
@@ -270,6 +297,8 @@ static void on_open(struct hl_upstream_wait *wait, struct hl_upstream *u)
     hl_counter_add(&pool->member.busy_count, 1);
     watch_machine(u);
     hl_stream_resume(&u->stream);
+    if (!wait->has_made_room)
+        hl_upstream_replace(pool);
     bool is_news = hl_host_prefer(&pool->host, u->mark);
     hl_upstream_wait_end(wait, u);
     if (is_news)

@@ -26,6 +26,8 @@ struct hl_upstream_wait {
     uint64_t tried;          /* in this round: the marks of addresses */
     uint32_t ended, refused; /* in this round: attempts that failed */
     bool is_resolving;
+    bool lacks_room;       /* an attempt of this round found no port or no descriptor free */
+    bool has_made_room;    /* a kept connection was closed for it since it last sat out */
     struct hl_cause cause; /* why there is no connection yet */
     /* With a connection (BUSY, owner to be set by hl_upstream_own), or NULL: the deadline has
      * passed. Not from inside hl_upstream_wait_begin. */

@@ -235,6 +235,27 @@ test('an app that closes behind its answers without saying so loses no POST', as
     assert.deepEqual([...statuses], [[200, 641]]);
 });
 
+test('bursts of POSTs leave no more connections open than there were calls at once', async (t) => {
+    const AT_ONCE = 10;
+    let all = gate();
+    let inside = 0;
+    const { app, call } = await stage(t, {
+        env: { HOOKLINE_WORKERS: '1' },
+        app: async (x) => {
+            await x.body();
+            if (++inside === AT_ONCE) all.open();
+            await all.promise;
+            await x.send(200, { 'Keep-Alive': 'timeout=1' }); // soon too old for a POST
+        },
+    });
+    for (let i = 0; i < 5; i++) {
+        [all, inside] = [gate(), 0];
+        await Promise.all(Array.from({ length: AT_ONCE }, () => call(RUN, { body: '{}' })));
+        await until('all of them have aged', () => new Promise((resolve) => setTimeout(resolve, 5, true)));
+    }
+    await until('few are left', () => app.openConnections <= AT_ONCE + 3);
+});
+
 test('what follows a response unasked spoils the connection, not the next call', async (t) => {
     const { app, connect } = await stage(t, {
         env: { HOOKLINE_WORKERS: '1' },

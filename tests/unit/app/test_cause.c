@@ -31,6 +31,8 @@ Test(cause, knows_what_ends_a_connect)
         {UV_EAI_AGAIN, HL_CAUSE_NO_NAME_SERVER},
         {UV_EHOSTUNREACH, HL_CAUSE_NO_ROUTE},
         {UV_EMFILE, HL_CAUSE_SHORT},
+        {UV_EADDRNOTAVAIL, HL_CAUSE_NO_PORT},
+        {UV_EPROTO, HL_CAUSE_OTHER},
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
         struct hl_cause cause = hl_cause_of(cases[i].error);

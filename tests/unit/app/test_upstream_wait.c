@@ -4,6 +4,10 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -80,13 +84,18 @@ static struct sockaddr_in add_refusing(void)
     return at;
 }
 
+static void open_pool(struct hl_pool *opened, struct hl_mailbox *box)
+{
+    hl_mailbox_init(box, on_wake, NULL);
+    hl_pool_init(opened, &loop, &wheel, &reader, &url, &group, box);
+    opened->host.resolved_at = uv_now(&loop) + 3600000; /* nobody is asked for the name */
+}
+
 static void begin(void)
 {
     loop_begin();
     hl_pool_group_init(&group, true, 0);
-    hl_mailbox_init(&mailbox, on_wake, NULL);
-    hl_pool_init(&pool, &loop, &wheel, &reader, &url, &group, &mailbox);
-    pool.host.resolved_at = uv_now(&loop) + 3600000; /* nobody is asked for the name */
+    open_pool(&pool, &mailbox);
 }
 
 static void end(void)
@@ -114,11 +123,16 @@ static void on_done(struct hl_upstream_wait *wait, struct hl_upstream *upstream)
     a->done++;
 }
 
-static void ask(struct asker *a, uint64_t timeout_ms)
+static void ask_pool(struct hl_pool *asked, struct asker *a, uint64_t timeout_ms)
 {
     *a = (struct asker){.done = 0};
     hl_upstream_wait_init(&a->wait, on_done);
-    hl_upstream_wait_begin(&a->wait, &pool, timeout_ms);
+    hl_upstream_wait_begin(&a->wait, asked, timeout_ms);
+}
+
+static void ask(struct asker *a, uint64_t timeout_ms)
+{
+    ask_pool(&pool, a, timeout_ms);
 }
 
 Test(upstream_wait, asks_the_next_address_while_the_first_does_not_answer)
@@ -214,4 +228,101 @@ Test(upstream_wait, goes_on_with_all_attempts_until_it_is_cancelled)
     hl_upstream_wait_cancel(&a.wait);
     UNTIL(pool.open_count == 0);
     cr_assert_eq(a.done, 0);
+}
+
+/* ---- where room is short ---- */
+
+#define PORTS 4
+
+/* The good address, in a network with so many ports for connections. */
+static void have_few_ports(void)
+{
+    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    if (unshare(CLONE_NEWNET) != 0)
+        cr_skip_test("a network of its own is not possible here");
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
+    close(fd);
+    add_good();
+    fd = open("/proc/sys/net/ipv4/ip_local_port_range", O_WRONLY | O_CLOEXEC);
+    cr_assert_eq(write(fd, "20000 20003", 11), 11);
+    close(fd);
+}
+
+static void keep_all(struct hl_pool *keeper)
+{
+    struct asker all[PORTS];
+    for (unsigned i = 0; i < PORTS; i++)
+        ask_pool(keeper, &all[i], PATIENCE_MS);
+    UNTIL(hl_counter_get(&keeper->member.busy_count) == PORTS);
+    for (unsigned i = 0; i < PORTS; i++)
+        hl_pool_put(all[i].upstream);
+}
+
+static void age_kept(struct hl_pool *keeper)
+{
+    HL_LIST_EACH (node, &keeper->idle)
+        HL_CONTAINER_OF(node, struct hl_upstream, node)->idle_since -= HL_POOL_FRESH_MS + 1;
+}
+
+Test(upstream_wait, opens_a_connection_in_the_place_of_one_that_is_too_old)
+{
+    struct asker a, b;
+    add_good();
+    keep_all(&pool);
+    ask(&a, PATIENCE_MS);
+    UNTIL(a.done);
+    cr_assert_eq(pool.member.idle_count, PORTS, "those that can still be used stay");
+    hl_pool_put(a.upstream);
+    age_kept(&pool);
+    ask(&a, PATIENCE_MS);
+    ask(&b, PATIENCE_MS);
+    UNTIL(a.done && b.done);
+    UNTIL(pool.open_count == PORTS + 1);
+}
+
+Test(upstream_wait, closes_a_kept_connection_where_no_port_is_free)
+{
+    struct asker all[PORTS], one;
+    have_few_ports();
+    keep_all(&pool);
+    for (unsigned i = 0; i < PORTS; i++)
+        ask(&all[i], PATIENCE_MS);
+    ask(&one, 200);
+    UNTIL(one.done);
+    for (unsigned i = 0; i < PORTS; i++)
+        cr_assert_not_null(all[i].upstream);
+    cr_assert_null(one.upstream, "none is kept any more");
+    cr_assert_eq(one.wait.cause.kind, HL_CAUSE_NO_PORT);
+    cr_assert_eq(pool.member.idle_count, 0);
+}
+
+Test(upstream_wait, gets_the_place_of_another_workers_connection_where_no_port_is_free)
+{
+    static struct hl_pool other;
+    static struct hl_mailbox other_mailbox;
+    struct asker a;
+    have_few_ports();
+    open_pool(&other, &other_mailbox);
+    other.host = pool.host;
+    keep_all(&other);
+    ask(&a, PATIENCE_MS);
+    struct hl_msg *msg = hl_mailbox_take(&other_mailbox);
+    cr_assert_eq(msg, &other.member.room);
+    hl_pool_on_room(msg);
+    cr_assert_eq(other.member.idle_count, PORTS - 1);
+    UNTIL(a.done);
+    cr_assert_not_null(a.upstream);
+    for (unsigned i = 1; i < PORTS; i++)
+        cr_assert_not_null(hl_pool_take(&other, true));
+    struct asker b;
+    ask(&b, PATIENCE_MS);
+    hl_pool_on_room(hl_mailbox_take(&other_mailbox));
+    hl_pool_put(HL_CONTAINER_OF(other.busy.next, struct hl_upstream, node));
+    cr_assert_eq(other.member.idle_count, 0, "it is given up when it comes back");
+    UNTIL(b.done);
+    cr_assert_not_null(b.upstream);
+    hl_pool_close(&other);
+    UNTIL(other.open_count == 0);
+    hl_pool_fini(&other);
 }
