@@ -41,7 +41,7 @@ const char *hl_cause_text(struct hl_cause cause);
 /* It is not the app that lacks something. */
 static inline bool hl_cause_is_lack(struct hl_cause cause)
 {
-    return cause.kind == HL_CAUSE_NO_PORT || cause.kind == HL_CAUSE_NO_DESCRIPTOR;
+    return cause.kind == HL_CAUSE_NO_PORT || cause.kind == HL_CAUSE_SHORT;
 }
 
 /* The app may just be busy. */

@@ -33,22 +33,6 @@ void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
     hl_host_init(&pool->host, loop, url, hl_upstream_wait_on_resolved);
 }
 
-static uint64_t idle_ms(const struct hl_upstream *u)
-{
-    return uv_now(u->pool->loop) - u->idle_since;
-}
-
-static bool is_wary(const struct hl_pool *pool)
-{
-    return uv_now(pool->loop) < pool->wary_until;
-}
-
-/* Whether a request that cannot be sent twice may go there. */
-static bool is_sure(const struct hl_upstream *u)
-{
-    return !is_wary(u->pool) || idle_ms(u) >= HL_POOL_SETTLE_MS;
-}
-
 /* The loop reports the app's close, or bytes that nobody asked for, a turn after they came; until
  * then other calls would get the connection. */
 static bool is_quiet(struct hl_upstream *u)
@@ -61,11 +45,14 @@ static bool is_quiet(struct hl_upstream *u)
 
 static struct hl_upstream *find_kept(struct hl_pool *pool, bool is_replayable)
 {
+    uint64_t now = uv_now(pool->loop);
+    uint64_t settled_ms = now < pool->wary_until ? HL_POOL_SETTLE_MS : 0;
     HL_LIST_EACH_SAFE (node, &pool->idle) {
         struct hl_upstream *u = HL_CONTAINER_OF(node, struct hl_upstream, node);
-        if (!is_replayable && !hl_upstream_is_fresh(u))
+        uint64_t idle_ms = now - u->idle_since;
+        if (!is_replayable && idle_ms > hl_upstream_fresh_ms(u))
             break;
-        if (!is_replayable && !is_sure(u))
+        if (!is_replayable && idle_ms < settled_ms)
             continue;
         if (is_quiet(u))
             return u;
@@ -119,7 +106,7 @@ void hl_pool_put(struct hl_upstream *u)
         hl_upstream_close(u);
         return;
     }
-    if (wait && !is_wary(pool)) {
+    if (wait && u->idle_since >= pool->wary_until) {
         u->calls++;
         hl_upstream_wait_end(wait, u);
         return;

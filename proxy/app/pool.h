@@ -17,12 +17,9 @@ struct hl_app_url;
 struct hl_mailbox;
 struct hl_msg;
 
-/* A request that cannot be sent twice (a body, a method that is not idempotent) takes a kept
- * connection only if it was idle for less than this: servers close idle connections after 2 s
- * (gunicorn) to 5 s (Node, uvicorn), and a request that meets that close is lost. */
-#define HL_POOL_FRESH_MS 1500
 /* An app that ends a connection sooner than this behind an answer, without having said so, is taken to
- * do it again for HL_POOL_WARY_MS: meanwhile such a request takes only what was idle for so long. */
+ * do it again for HL_POOL_WARY_MS: meanwhile a request that cannot be sent twice takes only what was
+ * idle for so long. */
 #define HL_POOL_SETTLE_MS 50
 #define HL_POOL_WARY_MS   10000
 /* Kept connections older than this are closed. */

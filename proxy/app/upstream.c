@@ -46,16 +46,10 @@ void hl_upstream_close_surplus(struct hl_pool *pool)
         hl_upstream_close(oldest_kept(pool));
 }
 
-bool hl_upstream_is_fresh(const struct hl_upstream *u)
-{
-    uint64_t idle_ms = uv_now(u->pool->loop) - u->idle_since;
-    return idle_ms <= (u->keep_ms ? u->keep_ms : HL_POOL_FRESH_MS);
-}
-
 void hl_upstream_replace(struct hl_pool *pool)
 {
     struct hl_upstream *oldest = oldest_kept(pool);
-    if (oldest && !hl_upstream_is_fresh(oldest))
+    if (oldest && uv_now(pool->loop) - oldest->idle_since > hl_upstream_fresh_ms(oldest))
         hl_upstream_close(oldest);
 }
 

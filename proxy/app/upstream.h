@@ -6,6 +6,11 @@
 #include "net/peer.h"
 #include "net/stream.h"
 
+/* A request that cannot be sent twice (a body, a method that is not idempotent) takes a kept
+ * connection only if it was idle for less than this: servers close idle connections after 2 s
+ * (gunicorn) to 5 s (Node, uvicorn), and a request that meets that close is lost. */
+#define HL_UPSTREAM_FRESH_MS 1500
+
 struct hl_pool;
 struct hl_upstream_wait;
 
@@ -49,8 +54,11 @@ void hl_upstream_note_left(struct hl_upstream *u);
 void hl_upstream_distrust(struct hl_upstream *u);
 /* The same by RST, which leaves nothing behind: its port is free at once. */
 void hl_upstream_reset(struct hl_upstream *u);
-/* A kept one is young enough for a request that cannot be sent twice. */
-bool hl_upstream_is_fresh(const struct hl_upstream *u);
+/* A kept one is young enough for a request that cannot be sent twice for so long. */
+static inline uint64_t hl_upstream_fresh_ms(const struct hl_upstream *u)
+{
+    return u->keep_ms ? u->keep_ms : HL_UPSTREAM_FRESH_MS;
+}
 /* Closes kept ones of this pool while more are open over all workers than may be. */
 void hl_upstream_close_surplus(struct hl_pool *pool);
 /* A new one has been opened: the oldest kept one goes if it was too old to be used instead. */

@@ -247,7 +247,7 @@ Test(pool, gives_a_request_that_cannot_be_repeated_a_fresh_one_only)
     struct hl_upstream *u = hl_pool_take(&pool, false);
     cr_assert_not_null(u, "just used");
     hl_pool_put(u);
-    u->idle_since -= HL_POOL_FRESH_MS + 1;
+    u->idle_since -= HL_UPSTREAM_FRESH_MS + 1;
     cr_assert_null(hl_pool_take(&pool, false));
     cr_assert_eq(hl_pool_take(&pool, true), u);
 }

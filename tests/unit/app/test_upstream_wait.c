@@ -262,7 +262,7 @@ static void keep_all(struct hl_pool *keeper)
 static void age_kept(struct hl_pool *keeper)
 {
     HL_LIST_EACH (node, &keeper->idle)
-        HL_CONTAINER_OF(node, struct hl_upstream, node)->idle_since -= HL_POOL_FRESH_MS + 1;
+        HL_CONTAINER_OF(node, struct hl_upstream, node)->idle_since -= HL_UPSTREAM_FRESH_MS + 1;
 }
 
 Test(upstream_wait, opens_a_connection_in_the_place_of_one_that_is_too_old)
