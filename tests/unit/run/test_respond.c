@@ -254,6 +254,20 @@ Test(respond, has_left_the_slot_once_the_app_has_ended_its_side_of_a_tunnel)
     UNTIL(run_count() == 0);
 }
 
+Test(respond, outlives_a_caller_who_ends_a_tunnel_behind_what_the_app_does_not_take)
+{
+    begin_tunnel();
+    caller_say(caller, "yo");
+    UNTIL(run->upstream->stream.written > strlen(APP_GET));
+    hl_stream_pause(&run->upstream->stream);
+    app_close(app); /* a reset: "yo" was not read */
+    caller_say(caller, "more");
+    caller_end(caller);
+    UNTIL(run->request == HL_REQUEST_SENT);
+    hl_stream_resume(&run->upstream->stream);
+    UNTIL(run_count() == 0);
+}
+
 Test(respond, ends_a_tunnel_when_it_is_told_to)
 {
     begin_tunnel();
