@@ -159,6 +159,7 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
         break;
     case HL_STREAM_CONNECTED:
     case HL_STREAM_FAILED:
+    case HL_STREAM_WRITE_FAILED:
         hl_admin_connection_close(c);
         break;
     case HL_STREAM_CLOSED:

@@ -126,7 +126,7 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
         on_bytes(exchange, (struct hl_str){event->p, event->n});
     else if (event->kind == HL_STREAM_EOF && exchange->has_head)
         end(exchange, HL_REFUSAL_NONE);
-    else if (event->kind != HL_STREAM_DRAINED)
+    else if (event->kind != HL_STREAM_DRAINED && event->kind != HL_STREAM_WRITE_FAILED)
         end(exchange, HL_REFUSAL_PASS_UNREADABLE);
 }
 

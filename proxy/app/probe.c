@@ -117,7 +117,7 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
         on_connected(probe, event->error);
     else if (event->kind == HL_STREAM_DATA)
         on_bytes(probe, event->p, event->n);
-    else if (event->kind != HL_STREAM_DRAINED)
+    else if (event->kind != HL_STREAM_DRAINED && event->kind != HL_STREAM_WRITE_FAILED)
         end(probe, (struct hl_cause){.kind = HL_CAUSE_HEALTH_CLOSED});
 }
 

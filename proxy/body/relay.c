@@ -195,7 +195,8 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
     struct hl_relay *r = HL_CONTAINER_OF(stream, struct hl_relay, stream);
     if (event->kind == HL_STREAM_CLOSED)
         relay_free(r);
-    else if (r->is_over || event->kind == HL_STREAM_DRAINED)
+    else if (r->is_over || event->kind == HL_STREAM_DRAINED ||
+             event->kind == HL_STREAM_WRITE_FAILED)
         return;
     else if (event->kind == HL_STREAM_CONNECTED)
         on_connected(r, event->error);

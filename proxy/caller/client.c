@@ -361,6 +361,7 @@ void hl_client_on_event(struct hl_client *c, const struct hl_stream_event *event
         on_eof(c);
         break;
     case HL_STREAM_FAILED:
+    case HL_STREAM_WRITE_FAILED:
         hl_client_lose(c);
         break;
     case HL_STREAM_DRAINED:

@@ -60,6 +60,7 @@ static void init_fields(struct hl_stream *s, struct hl_reader *reader,
     s->reads = 0;
     s->turn = 0;
     s->is_reading = s->is_closing = s->has_failed = s->is_shut = s->shuts_when_drained = false;
+    s->write_error = 0;
     s->writes = 0;
     s->written = 0;
 }
@@ -142,11 +143,20 @@ static bool was_reset(const struct hl_stream *s)
            getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 && error != 0 && error != EPIPE;
 }
 
+/* What came before is read. A write that failed has taken the error off the socket, and its end looks
+ * like the peer's. */
+static ssize_t end_of(const struct hl_stream *s)
+{
+    if (s->write_error != 0 && s->write_error != UV_EPIPE)
+        return s->write_error;
+    return was_reset(s) ? UV_ECONNRESET : UV_EOF;
+}
+
 static void on_read(uv_stream_t *uv, ssize_t n, const uv_buf_t *buf)
 {
     struct hl_stream *s = HL_CONTAINER_OF(uv, struct hl_stream, uv);
-    if (n == UV_EOF && was_reset(s))
-        n = UV_ECONNRESET;
+    if (n == UV_EOF)
+        n = end_of(s);
     if (n > 0) {
         struct hl_stream_event event = {.kind = HL_STREAM_DATA, .p = buf->base, .n = (size_t)n};
         s->on_event(s, &event);
@@ -188,8 +198,8 @@ static void on_written(uv_write_t *request, int status)
         if (s->has_failed)
             return;
         s->has_failed = true;
-        hl_stream_pause(s);
-        raise_event(s, HL_STREAM_FAILED, status);
+        s->write_error = status;
+        raise_event(s, HL_STREAM_WRITE_FAILED, status);
     } else if (s->writes == 0) {
         if (s->shuts_when_drained)
             hl_stream_shutdown(s);
@@ -230,6 +240,7 @@ enum hl_err hl_stream_write2(struct hl_stream *s, struct hl_str first, struct hl
         taken = 0;
     if (taken < 0) {
         s->has_failed = true;
+        s->write_error = taken;
         return HL_ERR_IO;
     }
     size_t n = (size_t)taken;
@@ -270,23 +281,19 @@ bool hl_stream_has_peer_left(const struct hl_stream *s)
     return poll(&look, 1, 0) > 0;
 }
 
-/* As recv: 0 at the peer's end, -1 with EAGAIN when there is nothing. */
-static ssize_t peek(const struct hl_stream *s)
+bool hl_stream_has_unread(const struct hl_stream *s)
 {
     uv_os_fd_t fd;
     char byte;
-    errno = EBADF;
-    return uv_fileno(&s->handle, &fd) == 0 ? recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) : -1;
-}
-
-bool hl_stream_has_unread(const struct hl_stream *s)
-{
-    return peek(s) > 0;
+    return uv_fileno(&s->handle, &fd) == 0 && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 bool hl_stream_is_quiet(const struct hl_stream *s)
 {
-    return peek(s) < 0 && errno == EAGAIN;
+    uv_os_fd_t fd;
+    char byte;
+    return uv_fileno(&s->handle, &fd) == 0 && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+           errno == EAGAIN;
 }
 
 static void on_shutdown(uv_shutdown_t *request, int status)

@@ -39,8 +39,11 @@ enum hl_stream_event_kind {
     HL_STREAM_DATA,      /* p[0..n), valid during the call only */
     HL_STREAM_EOF,       /* the peer sends no more */
     HL_STREAM_FAILED,    /* the connection is broken: error; close it */
-    HL_STREAM_DRAINED,   /* all that was held back is written */
-    HL_STREAM_CLOSED,    /* last event: the memory may go */
+    /* What was held back is lost, and nothing else can be written: error. What the peer sent before is
+     * still read; its end, or FAILED, comes behind it. */
+    HL_STREAM_WRITE_FAILED,
+    HL_STREAM_DRAINED, /* all that was held back is written */
+    HL_STREAM_CLOSED,  /* last event: the memory may go */
 };
 
 struct hl_stream_event {
@@ -64,6 +67,7 @@ struct hl_stream {
     uint64_t turn;
     bool is_reading, is_closing, has_failed, is_shut;
     bool shuts_when_drained;
+    int write_error; /* libuv code of the write that failed: it is not told again behind what is read */
     uint32_t writes;  /* write requests not finished */
     uint64_t written; /* bytes that were given to it */
 };
@@ -84,7 +88,7 @@ void hl_stream_pause(struct hl_stream *s);
 
 /* Writes all of it: what the socket does not take now is copied and goes out later
  * (HL_STREAM_DRAINED follows). HL_OK also when some was kept: ask hl_stream_is_blocked and pause
- * the source. HL_ERR_IO: the peer has gone (HL_STREAM_FAILED does not follow); HL_ERR_NOMEM. No
+ * the source. HL_ERR_IO: the peer has gone (HL_STREAM_WRITE_FAILED does not follow); HL_ERR_NOMEM. No
  * event is raised before the return. */
 HL_MUST_CHECK enum hl_err hl_stream_write(struct hl_stream *s, const char *p, size_t n);
 HL_MUST_CHECK enum hl_err hl_stream_write2(

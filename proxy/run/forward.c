@@ -45,6 +45,29 @@ static bool is_replayable(const struct hl_run *run)
 
 static void on_upstream_event(void *owner, const struct hl_stream_event *event);
 static bool send_again(struct hl_run *run, bool is_unsent);
+static void stop_sending(struct hl_run *run);
+
+static void resume_source(struct hl_run *run)
+{
+    if (run->client)
+        hl_client_resume(run->client);
+    else if (run->source)
+        hl_source_go_on(run->source);
+}
+
+/* Not a byte of it could be written. What the app said before it closed is an answer all the same. */
+static void lose_request(struct hl_run *run)
+{
+    if (send_again(run, true))
+        return;
+    if (!hl_stream_has_unread(&run->upstream->stream)) {
+        hl_respond_end(run, false);
+        return;
+    }
+    hl_progress_request(run, HL_REQUEST_SENDING);
+    stop_sending(run);
+    resume_source(run);
+}
 
 /* The first write: the head, with the body bytes that were there. */
 static void send_page(struct hl_run *run)
@@ -60,8 +83,7 @@ static void send_page(struct hl_run *run)
     hl_time_limit_tell(run);
     HL_CRASH_POINT(CALL_READY);
     if (hl_stream_write(&run->upstream->stream, run->page, run->page_n) != HL_OK) {
-        if (!send_again(run, true))
-            hl_respond_end(run, false);
+        lose_request(run);
         return;
     }
     run->is_unsent = hl_stream_unsent(&run->upstream->stream) == run->page_n;
@@ -73,10 +95,8 @@ static void send_page(struct hl_run *run)
     hl_progress_request(run, is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING);
     if (run->claimed)
         hl_body_fini(&run->claimed->body); /* it will not be given back any more */
-    if (run->client && !is_whole)
-        hl_client_resume(run->client);
-    else if (run->source)
-        hl_source_go_on(run->source);
+    if (!is_whole || run->source)
+        resume_source(run);
 }
 
 /* Why there is no connection: what happened to the process that we started explains more than what
@@ -197,6 +217,18 @@ static void lose_machine(struct hl_run *run)
         run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, hl_refusal(HL_REFUSAL_APP_VANISHED));
 }
 
+/* What the kernel has received of the answer is passed on first, however slowly the caller takes it. */
+static void on_write_failed(struct hl_run *run)
+{
+    if (run->response == HL_RESPONSE_TUNNEL_HALF) {
+        hl_respond_end(run, false);
+        return;
+    }
+    if (run->request == HL_REQUEST_SENDING)
+        stop_sending(run);
+    resume_source(run);
+}
+
 static void on_upstream_event(void *owner, const struct hl_stream_event *event)
 {
     struct hl_run *run = owner;
@@ -206,10 +238,10 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
         break;
     case HL_STREAM_DRAINED:
         run->is_unsent = false;
-        if (run->client)
-            hl_client_resume(run->client);
-        else if (run->source)
-            hl_source_go_on(run->source);
+        resume_source(run);
+        break;
+    case HL_STREAM_WRITE_FAILED:
+        on_write_failed(run);
         break;
     case HL_STREAM_EOF:
     case HL_STREAM_FAILED:

@@ -154,6 +154,7 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
         break;
     case HL_STREAM_CONNECTED:
     case HL_STREAM_FAILED:
+    case HL_STREAM_WRITE_FAILED:
         hl_connection_close(c, false);
         break;
     case HL_STREAM_CLOSED:

@@ -19,7 +19,7 @@
 
 struct probe {
     struct hl_stream stream;
-    unsigned connected, ended, failed, drained, closed;
+    unsigned connected, ended, failed, write_failed, drained, closed;
     int error; /* of the last CONNECTED or FAILED */
     size_t received;
     unsigned reads_in_turn, most_reads_in_turn;
@@ -64,6 +64,10 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
         break;
     case HL_STREAM_FAILED:
         p->failed++;
+        p->error = event->error;
+        break;
+    case HL_STREAM_WRITE_FAILED:
+        p->write_failed++;
         p->error = event->error;
         break;
     case HL_STREAM_DRAINED:
@@ -306,6 +310,32 @@ Test(stream, keeps_what_the_socket_does_not_take)
     UNTIL(probe.drained == 1);
     cr_assert_not(hl_stream_is_blocked(&probe.stream));
     cr_assert_eq(hl_stream_unsent(&probe.stream), 0);
+}
+
+/* Bytes wait for a peer that has said something and then reset the connection. */
+static void lose_what_waits(void)
+{
+    char *bytes = make_pattern(MUCH);
+    connect_peer();
+    cr_assert_eq(hl_stream_write(&probe.stream, bytes, MUCH), HL_OK);
+    cr_assert(hl_stream_is_blocked(&probe.stream));
+    free(bytes);
+    cr_assert_eq(write(peer, "last words", 10), 10);
+    close(peer); /* it has read nothing */
+    peer = -1;
+}
+
+Test(stream, still_reads_what_its_peer_said_before_a_write_failed)
+{
+    lose_what_waits();
+    UNTIL(probe.write_failed == 1);
+    cr_assert_eq(probe.failed, 0);
+    cr_assert_eq(hl_stream_write(&probe.stream, "x", 1), HL_ERR_IO);
+    hl_stream_resume(&probe.stream); /* it was slow to read */
+    UNTIL(probe.received == 10);
+    UNTIL(probe.failed == 1);
+    cr_assert_eq(probe.error, UV_ECONNRESET, "the write has taken the error off the socket");
+    cr_assert_eq(probe.ended, 0);
 }
 
 Test(stream, tells_what_its_peer_has_taken)

@@ -4,7 +4,9 @@
 #include <arpa/inet.h>
 #include <criterion/assert.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -109,6 +111,13 @@ size_t app_pour(int i, const char *p, size_t n)
 {
     ssize_t sent = send(wires[i].fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT);
     return sent > 0 ? (size_t)sent : 0;
+}
+
+bool app_is_acknowledged(int i)
+{
+    int waiting = 0;
+    cr_assert_eq(ioctl(wires[i].fd, SIOCOUTQ, &waiting), 0);
+    return waiting == 0;
 }
 
 void app_close(int i)

@@ -22,6 +22,8 @@ void app_await(int i, const char *part);
 void app_say(int i, const char *text);
 /* As much as its socket takes; returns how much. */
 size_t app_pour(int i, const char *p, size_t n);
+/* Its machine has been told that all it said has come. */
+bool app_is_acknowledged(int i);
 void app_close(int i);
 /* hookline has closed it. */
 bool app_is_left(int i);

@@ -13,7 +13,9 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "app/upstream.h"
 #include "fake_app.h"
 #include "run/progress.h"
 #include "run/run.h"
@@ -99,6 +101,63 @@ Test(forward, takes_nothing_of_a_body_before_the_head_is_sent)
     app_accept();
     UNTIL(run->request == HL_REQUEST_SENDING);
     cr_assert_not(hl_forward_taker.is_blocked(run));
+}
+
+/* ---- an app that answers before it has read ---- */
+
+#define CHUNK 4096 /* of the answer */
+
+static void say_chunk(int app)
+{
+    static char text[CHUNK + 32];
+    int n = snprintf(text, sizeof(text), "%x\r\n", CHUNK);
+    memset(text + n, 'Q', CHUNK);
+    memcpy(text + n + CHUNK, "\r\n", 3);
+    app_say(app, text);
+}
+
+/* The caller writes, and reads nothing, until the app's socket takes no more. */
+static void fill_app(struct hl_run *run)
+{
+    static char piece[65536];
+    while (!hl_stream_is_blocked(&run->upstream->stream)) {
+        (void)!send(caller, piece, sizeof(piece), MSG_DONTWAIT | MSG_NOSIGNAL);
+        loop_turns(1);
+    }
+}
+
+static size_t count(const char *text, char c)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == c;
+    return n;
+}
+
+Test(forward, passes_an_early_answer_on_whole_to_a_caller_who_reads_slowly)
+{
+    size_t said = 0, got = 0;
+    struct hl_run *run = call_with_body("Content-Length: 1000000000", HL_FRAMING_LENGTH);
+    int app = app_accept();
+    app_await(app, "Content-Length: 1000000000\r\n\r\n");
+    fill_app(run);
+    app_say(app, "HTTP/1.1 413 Content Too Large\r\nTransfer-Encoding: chunked\r\n\r\n");
+    UNTIL(run->response == HL_RESPONSE_BODY);
+    for (; run->upstream->stream.is_reading; said += CHUNK) {
+        say_chunk(app);
+        loop_turns(1);
+    }
+    say_chunk(app); /* this waits in the kernel */
+    app_say(app, "0\r\n\r\n");
+    UNTIL(app_is_acknowledged(app));
+    app_close(app); /* with bytes that it has not read: a reset */
+    UNTIL(run->request == HL_REQUEST_BROKEN);
+    cr_assert_eq(run_count(), 1);
+    UNTIL_WITH(got += count(caller_hear(caller), 'Q'), got >= said + CHUNK);
+    cr_assert_eq(got, said + CHUNK);
+    UNTIL(run_count() == 0);
+    cr_assert_eq(hl_counter_get(&metrics.runs_finished[HL_MODE_SYNC][HL_RUN_FAILURE]), 1);
+    cr_assert_eq(hl_counter_get(&metrics.upstream_errors[HL_REASON_UPSTREAM_RESET]), 0);
 }
 
 /* ---- a connection ---- */
