@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,14 +37,23 @@ static enum hl_err final_path(char *out, const char *data_dir, const struct hl_i
     return hl_path(out, "%s/bodies/%02x/%.*s", data_dir, id->b[15], HL_ID_TEXT, name);
 }
 
+#define ATTEMPT_BYTES 4
+
 /* Ids of runs end in random bits: no two differ in these alone. */
 struct hl_id hl_body_file_of_stream(const struct hl_id *run_id, uint32_t attempt)
 {
     struct hl_id id = *run_id;
     uint32_t n = attempt > 0 ? attempt - 1 : 0;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < ATTEMPT_BYTES; i++)
         id.b[15 - i] ^= (uint8_t)(n >> (8 * i));
     return id;
+}
+
+void hl_body_file_stream_runs(const struct hl_id *file, struct hl_id *first, struct hl_id *last)
+{
+    *first = *last = *file;
+    memset(first->b + 16 - ATTEMPT_BYTES, 0, ATTEMPT_BYTES);
+    memset(last->b + 16 - ATTEMPT_BYTES, 0xff, ATTEMPT_BYTES);
 }
 
 static enum hl_err open_tmp(const char *data_dir, const struct hl_id *id, int flags, int *fd)
@@ -61,9 +71,12 @@ enum hl_err hl_body_file_create(const char *data_dir, const struct hl_id *id, in
     return open_tmp(data_dir, id, O_CREAT | O_EXCL, fd);
 }
 
-enum hl_err hl_body_file_open_left(const char *data_dir, const struct hl_id *id, int *fd)
+enum hl_err hl_body_file_open_left(
+    const char *data_dir, const struct hl_id *id, int *fd, bool *is_named)
 {
-    return open_tmp(data_dir, id, O_NOFOLLOW, fd);
+    enum hl_err err = open_tmp(data_dir, id, O_NOFOLLOW, fd);
+    *is_named = err != HL_OK && hl_body_file_open(data_dir, id, fd) == HL_OK;
+    return *is_named ? HL_OK : err;
 }
 
 enum hl_err hl_body_file_write(int fd, struct hl_str bytes)
@@ -89,7 +102,7 @@ static enum hl_err make_shard(const char *data_dir, const char *shard)
     return hl_path_sync(bodies);
 }
 
-/* tmp/<id> becomes bodies/<last 2 hex>/<id>; `shard` is that directory. */
+/* tmp/<id> becomes bodies/<last 2 hex>/<id>, if it is not that already; `shard` is that directory. */
 static enum hl_err give_name(const char *data_dir, const struct hl_id *id, char *shard)
 {
     char from[HL_PATH_MAX], to[HL_PATH_MAX];
@@ -107,6 +120,8 @@ static enum hl_err give_name(const char *data_dir, const struct hl_id *id, char 
             return err;
         failed = rename(from, to);
     }
+    if (failed && errno == ENOENT)
+        failed = access(to, F_OK);
     return failed ? hl_err_from_errno(errno) : HL_OK;
 }
 

@@ -18,15 +18,18 @@ struct hl_str;
 /* The file of a run's event stream, which an attempt writes: known without a record, so that a kill leaves
  * it to be found. */
 struct hl_id hl_body_file_of_stream(const struct hl_id *run_id, uint32_t attempt);
+/* The other way: the run whose stream it is, if it is one, is among these. */
+void hl_body_file_stream_runs(const struct hl_id *file, struct hl_id *first, struct hl_id *last);
 /* Creates tmp/<id> for writing. `*fd` is owned by the caller. */
 HL_MUST_CHECK enum hl_err hl_body_file_create(
     const char *data_dir, const struct hl_id *id, int *fd);
 /* All of `bytes`, behind what was written. */
 HL_MUST_CHECK enum hl_err hl_body_file_write(int fd, struct hl_str bytes);
-/* Opens tmp/<id>, which another process has left, for reading and hl_body_file_commit. */
+/* Opens tmp/<id>, which another process has left, for reading and hl_body_file_commit; or, if that process
+ * had come so far, what has the final name: `*is_named`. */
 HL_MUST_CHECK enum hl_err hl_body_file_open_left(
-    const char *data_dir, const struct hl_id *id, int *fd);
-/* Makes tmp/<id> durable under its final name. Closes nothing. */
+    const char *data_dir, const struct hl_id *id, int *fd, bool *is_named);
+/* Makes tmp/<id> durable under its final name, which it may have already. Closes nothing. */
 HL_MUST_CHECK enum hl_err hl_body_file_commit(const char *data_dir, const struct hl_id *id, int fd);
 /* Likewise, but not durable: for what is only a copy. */
 HL_MUST_CHECK enum hl_err hl_body_file_publish(const char *data_dir, const struct hl_id *id);

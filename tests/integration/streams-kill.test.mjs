@@ -47,6 +47,53 @@ for (const isAsync of [true, false])
         );
     });
 
+const LONG = `data: ${'x'.repeat(100_000)}\n\n`.repeat(3); // its file gets its name before the run's end is committed
+
+/** A stream ends, and the process is killed when its file has its name and no record says so; then it starts again. */
+async function dieNamed(all, follower, inside) {
+    await inside.send(LONG);
+    await follower.events(3);
+    await inside.end();
+    assert.equal((await within('the kill', all.sidecar.exited())).signal, 'SIGKILL');
+    await all.sidecar.restart({ HOOKLINE_CRASH_AT: undefined });
+}
+
+for (const isAsync of [true, false])
+    test(`a kill between the name of a long stream’s file and its record loses none of it; async: ${isAsync}`, async (t) => {
+        const all = await streamStage(t, { env: { HOOKLINE_CRASH_AT: 'body-durable:1' } });
+        if (isAsync) await all.begin();
+        else await all.callStream();
+        const inside = await all.script.call();
+        await inside.begin();
+        const follower = await until('it can be followed', async () => {
+            const one = await all.follow(inside.id);
+            return one.status === 200 && one;
+        });
+        await dieNamed(all, follower, inside);
+        const record = await all.ended(inside.id);
+        assert.deepEqual([record.state, record.reason], ['failure', 'interrupted']);
+        assert.equal(await (await all.follow(inside.id)).rest(), numbered(LONG).text);
+        await all.sidecar.restart();
+        assert.equal((await all.ask('GET', `${runPath(inside.id)}/result`)).text, LONG);
+    });
+
+test('an attempt after a kill counts on from a long stream whose file had its name already', async (t) => {
+    const all = await streamStage(t, { env: { HOOKLINE_CRASH_AT: 'body-durable:1', HOOKLINE_RUN_ATTEMPTS: '2' } });
+    const id = await all.begin();
+    const first = await all.script.call();
+    await first.begin();
+    await dieNamed(all, await all.follow(id), first);
+    const second = await all.script.call(1);
+    await second.begin();
+    await second.send(events(1, 2));
+    const follower = await all.follow(id, { lastEventId: '3' });
+    await follower.events(2);
+    assert.equal(follower.text, numbered(events(1, 2), 3).text);
+    await second.end();
+    await all.ended(id);
+    await until('nothing is left over', async () => (await filesBelow(join(all.sidecar.dataDir, 'bodies'))).length === 0);
+});
+
 test(`${KILLS} kills at random moments: no follower had what is not there afterwards`, { limit: 60_000 + KILLS * 20_000 }, async (t) => {
     t.diagnostic(`HOOKLINE_TEST_SEED=${seed}`);
     const random = generator(seed);

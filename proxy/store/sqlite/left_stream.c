@@ -24,6 +24,7 @@ struct left {
     struct hl_id file;
     int fd;
     uint64_t size;
+    bool is_named; /* it stands among the bodies already, and is counted there */
 };
 
 static bool open_left(
@@ -31,7 +32,7 @@ static bool open_left(
 {
     struct stat st;
     left->file = hl_body_file_of_stream(run_id, attempt);
-    if (hl_body_file_open_left(db->dir.path, &left->file, &left->fd) != HL_OK)
+    if (hl_body_file_open_left(db->dir.path, &left->file, &left->fd, &left->is_named) != HL_OK)
         return false;
     left->size = fstat(left->fd, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
     if (left->size > 0)
@@ -82,6 +83,15 @@ static void describe(struct hl_outcome *o, const struct hl_body_check *check)
     o->escaped_size = is_text ? check->escaped : 0;
 }
 
+/* Its record counts it anew; a short one goes with it into the database. */
+static void let_go(struct hl_database *db, const struct left *left, bool goes)
+{
+    if (goes)
+        hl_database_doom_file(db, &left->file, left->size);
+    else
+        db->now.file_bytes -= left->size < db->now.file_bytes ? left->size : db->now.file_bytes;
+}
+
 static enum hl_err take(struct hl_database *db, const struct left *left, struct hl_outcome *o)
 {
     struct look look = {.err = HL_OK};
@@ -96,6 +106,8 @@ static enum hl_err take(struct hl_database *db, const struct left *left, struct 
         err = look.err;
     if (!err && !is_short)
         err = hl_body_file_commit(db->dir.path, &left->file, left->fd);
+    if (!err && left->is_named)
+        let_go(db, left, is_short);
     if (err) {
         hl_buf_fini(&look.bytes);
     } else {
@@ -142,6 +154,8 @@ uint64_t hl_left_stream_count(
         return before;
     enum hl_err err = each_piece(&left, count, &ids);
     close(left.fd);
+    if (left.is_named) /* the next attempt has a file of its own */
+        hl_database_doom_file(db, &left.file, left.size);
     if (err)
         HL_LOG(WARN, "store: the events of an interrupted attempt cannot be counted",
             HL_LOG_ID("run_id", run_id), HL_LOG_TEXT("why", hl_err_text(err)));

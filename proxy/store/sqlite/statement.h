@@ -273,7 +273,9 @@ struct hl_outcome;
         " ORDER BY expires_ms LIMIT 1")                                                            \
     X(FILE_KNOWN, "SELECT EXISTS (SELECT 1 FROM ticket WHERE body_file = ?1)"                      \
         " OR EXISTS (SELECT 1 FROM result WHERE body_file = ?1)"                                   \
-        " OR EXISTS (SELECT 1 FROM request WHERE body_file = ?1)")                                 \
+        " OR EXISTS (SELECT 1 FROM request WHERE body_file = ?1)"                                  \
+        " OR EXISTS (SELECT 1 FROM run JOIN ticket ON ticket.number = run.number"                  \
+        " WHERE run.run_id BETWEEN ?2 AND ?3 AND run.has_begun = 1)")                              \
     X(FILE_EACH, "SELECT body_file, run_id FROM ticket WHERE body_file IS NOT NULL"                \
         " UNION ALL SELECT body_file, run_id FROM result WHERE body_file IS NOT NULL"              \
         " UNION ALL SELECT body_file, run_id FROM request WHERE body_file IS NOT NULL")            \

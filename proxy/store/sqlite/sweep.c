@@ -83,11 +83,16 @@ bool hl_sweep_finds_bodies(struct hl_database *db)
 
 /* --- the sweep ------------------------------------------------------------------------------ */
 
+/* A record names it, or it may be the stream of a run that goes on, whose file has the run's name. */
 static enum hl_err is_known(struct hl_database *db, const struct hl_id *file, bool *known)
 {
     struct hl_sql_row row;
+    struct hl_id first, last;
+    hl_body_file_stream_runs(file, &first, &last);
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_FILE_KNOWN);
     hl_sql_bind_id(&args, file);
+    hl_sql_bind_id(&args, &first);
+    hl_sql_bind_id(&args, &last);
     enum hl_err err = hl_database_row(db, HL_SQL_FILE_KNOWN, &row);
     if (err)
         return err;

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -333,11 +335,26 @@ static void leave_file(
     close(fd);
 }
 
+/* It had its name when the process died, two hours ago; the record was still to come. */
+static void name_file(struct fixture *f, const struct hl_id *id, uint32_t attempt)
+{
+    struct hl_id file = hl_body_file_of_stream(id, attempt);
+    struct timespec old[2] = {{.tv_sec = time(NULL) - 7200}, {.tv_sec = time(NULL) - 7200}};
+    int fd;
+    bool is_named;
+    cr_assert_eq(hl_body_file_open_left(f->dir, &file, &fd, &is_named), HL_OK);
+    cr_assert_not(is_named);
+    cr_assert_eq(hl_body_file_commit(f->dir, &file, fd), HL_OK);
+    cr_assert_eq(futimens(fd, old), 0);
+    close(fd);
+}
+
 static bool is_left(struct fixture *f, const struct hl_id *id, uint32_t attempt)
 {
     struct hl_id file = hl_body_file_of_stream(id, attempt);
     int fd;
-    if (hl_body_file_open_left(f->dir, &file, &fd) != HL_OK)
+    bool is_named;
+    if (hl_body_file_open_left(f->dir, &file, &fd, &is_named) != HL_OK)
         return false;
     close(fd);
     return true;
@@ -387,6 +404,37 @@ Test(sqlite, what_came_of_an_interrupted_stream_is_kept, .timeout = 60)
     fixture_run(HL_STORE_SQLITE, what_came_is_there);
 }
 
+static void what_had_its_name_is_there(struct fixture *f)
+{
+    char *text = make_long(HL_BODY_INLINE_MAX + 1);
+    struct hl_id async, sync, shorter;
+    hl_claimed_free(begin_one(f, &async));
+    cr_assert_eq(record_run(f, (struct run_spec){0}, &sync), HL_OK);
+    cr_assert_eq(record_run(f, (struct run_spec){0}, &shorter), HL_OK);
+    leave_file(f, &async, 1, text);
+    leave_file(f, &sync, 1, text);
+    leave_file(f, &shorter, 1, EVENTS);
+    name_file(f, &async, 1);
+    name_file(f, &sync, 1);
+    name_file(f, &shorter, 1);
+    fixture_die(f);
+    fixture_open(f);
+    assert_interrupted(f, &async, HL_BODY_FILE, text);
+    assert_interrupted(f, &sync, HL_BODY_FILE, text);
+    assert_interrupted(f, &shorter, HL_BODY_INLINE, EVENTS);
+    cr_assert(is_left(f, &async, 1));
+    cr_assert_not(is_left(f, &shorter, 1), "it is in the database");
+    fixture_close(f);
+    fixture_open(f);
+    assert_interrupted(f, &sync, HL_BODY_FILE, text);
+    free(text);
+}
+
+Test(sqlite, what_came_of_a_stream_is_kept_also_when_its_file_has_its_name_already, .timeout = 60)
+{
+    fixture_run(HL_STORE_SQLITE, what_had_its_name_is_there);
+}
+
 static void ordinals_are_counted(struct fixture *f)
 {
     struct hl_id id;
@@ -410,9 +458,31 @@ static void ordinals_are_counted(struct fixture *f)
     hl_claimed_free(c);
 }
 
+static void ordinals_are_counted_by_name(struct fixture *f)
+{
+    struct hl_id id;
+    allow_attempts(f, 2);
+    hl_claimed_free(begin_one(f, &id));
+    leave_file(f, &id, 1, "data: a\n\ndata: b\n\n");
+    name_file(f, &id, 1);
+    fixture_die(f);
+    fixture_open(f);
+    give_credit(f, &f->worker, 1, false);
+    struct hl_claimed *c = party_wait(&f->worker, HL_STORE_CLAIMED);
+    cr_assert_eq(c->attempt, 2);
+    cr_assert_eq(c->events, 2);
+    cr_assert_not(is_left(f, &id, 1), "nobody needs it any more");
+    hl_claimed_free(c);
+}
+
 Test(sqlite, ordinals_of_an_interrupted_attempt_are_not_used_again, .timeout = 60)
 {
     fixture_run(HL_STORE_SQLITE, ordinals_are_counted);
+}
+
+Test(sqlite, ordinals_are_not_used_again_when_the_file_has_its_name_already, .timeout = 60)
+{
+    fixture_run(HL_STORE_SQLITE, ordinals_are_counted_by_name);
 }
 
 /* ---- what others see: PostgreSQL ---- */
