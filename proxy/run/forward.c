@@ -273,6 +273,8 @@ static void on_timer(struct hl_timer *timer)
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, timer);
     if (hl_run_is_tunnel(run)) {
         hl_respond_end(run, true); /* the app has ended its side, the caller says nothing */
+    } else if (hl_run_stream_holds_head(run)) {
+        hl_respond_stop_holding(run);
     } else if (run->response == HL_RESPONSE_HEAD && is_app_waiting(run)) {
         hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
     } else if (run->response == HL_RESPONSE_HEAD) {

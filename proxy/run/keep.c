@@ -28,6 +28,12 @@ static void keep_field(char out[HL_CONTENT_FIELD_MAX + 1], const struct hl_field
     out[field->value.n] = '\0';
 }
 
+/* A synchronous run may be recorded for a stream that is not kept after all. */
+static bool is_wanted(const struct hl_run *run)
+{
+    return hl_run_is_async(run) || run->has_webhook || hl_run_stream_adds_ids(run);
+}
+
 /* What the envelope and the result will say of the response (contract 5), copied before the head's
  * bytes go. */
 void hl_keep_begin(
@@ -44,6 +50,8 @@ void hl_keep_begin(
     run->spool = hl_spool_new(&run->runs->spools, run->runs->config->max_kept_response, true,
         type && hl_is_json_type(type->value.p, type->value.n), events, run);
     hl_run_stream_set_spool(run);
+    if (run->spool && !is_wanted(run))
+        hl_spool_give_up(run->spool);
     if (run->spool && head->framing == HL_FRAMING_LENGTH)
         hl_spool_expect(run->spool, head->content_length);
 }

@@ -142,6 +142,8 @@ void hl_report_begin(struct hl_run *run)
     enum hl_err err = hl_store_post(runs->service->store, &a->m);
     if (err == HL_OK) {
         hl_progress_record(run, HL_RECORD_OPEN);
+        if (run->stream)
+            run->stream->record = HL_STREAM_TOLD;
         hl_recent_forget(run); /* the store lists it from here on */
         return;
     }
@@ -149,11 +151,23 @@ void hl_report_begin(struct hl_run *run)
     lose_record(run, hl_err_text(err));
 }
 
-void hl_report_on_record(struct hl_accept *accept)
+/* With a webhook its FINISH will not be found either, and counts the loss. */
+static void refuse_record(struct hl_run *run, const struct hl_accept *accept)
+{
+    HL_LOG(ERROR, "a synchronous run with a webhook or a kept stream cannot be recorded",
+        HL_LOG_ID("run_id", &accept->run_id), HL_LOG_TEXT("error", hl_err_text(accept->m.rc)));
+    if (run && run->record == HL_RECORD_OPEN && !run->has_webhook)
+        lose_record(run, hl_err_text(accept->m.rc));
+}
+
+struct hl_run *hl_report_on_record(struct hl_runs *runs, struct hl_accept *accept)
 {
     HL_CRASH_POINT(RECORD_COMMITTED);
-    if (accept->m.rc != HL_OK) /* its FINISH will not be found either, and counts the loss */
-        HL_LOG(ERROR, "a synchronous run with a webhook or a kept stream cannot be recorded",
-            HL_LOG_ID("run_id", &accept->run_id), HL_LOG_TEXT("error", hl_err_text(accept->m.rc)));
+    struct hl_run *run = hl_slot_find(runs->slots, accept->m.from);
+    bool is_good = accept->m.rc == HL_OK;
+    if (!is_good)
+        refuse_record(run, accept);
     hl_accept_free(accept);
+    bool waits = run && hl_run_stream_settle(run, is_good ? HL_STREAM_RECORDED : HL_STREAM_REFUSED);
+    return waits ? run : NULL;
 }

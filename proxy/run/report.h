@@ -11,7 +11,8 @@ struct hl_store;
 
 /* A synchronous run with a webhook, or with a stream that is kept, begins: the store is told, nobody waits. */
 void hl_report_begin(struct hl_run *run);
-void hl_report_on_record(struct hl_accept *accept);
+/* The store's answer. Takes it; returns the run whose answer has waited for that, or NULL. */
+struct hl_run *hl_report_on_record(struct hl_runs *runs, struct hl_accept *accept);
 
 /* `run->finish` is complete: goes to the store. */
 void hl_report_end(struct hl_run *run);

@@ -14,6 +14,7 @@
 #include "app/upstream.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
+#include "base/log.h"
 #include "caller/access.h"
 #include "caller/client.h"
 #include "http/edit.h"
@@ -28,7 +29,8 @@
 #include "run/tee.h"
 #include "run/time_limit.h"
 
-#define LONG_RESPONSE (256 * 1024)
+#define LONG_RESPONSE  (256 * 1024)
+#define RECORD_WAIT_MS 5000 /* how long a kept stream's head waits for the store */
 
 static void on_spool_room(void *owner)
 {
@@ -182,6 +184,14 @@ static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
     return !hl_run_has_ended(run);
 }
 
+/* It is read again when the store has answered; the app waits. */
+static void hold_head(struct hl_run *run)
+{
+    hl_message_next(&run->messages);
+    hl_stream_pause(&run->upstream->stream);
+    hl_timer_arm(run->runs->wheel, &run->timer, RECORD_WAIT_MS);
+}
+
 /* Reads heads off p[0..n) until the final one. Returns false when the run is gone or more is
  * needed; else *used bytes were heads. */
 static bool take_heads(
@@ -191,7 +201,8 @@ static bool take_heads(
     struct hl_head *head = &runs->head;
     *used = 0;
     while (run->response == HL_RESPONSE_HEAD) {
-        struct hl_str bytes = {p + *used, n - *used};
+        size_t before = *used;
+        struct hl_str bytes = {p + before, n - before};
         struct hl_refusal fault;
         enum hl_message_event event = hl_message_read_response(
             &run->messages, &bytes, run->method, run->is_websocket, head, &fault);
@@ -201,6 +212,11 @@ static bool take_heads(
             return false;
         *used = n - bytes.n;
         bool is_interim = head->status < 200 && head->status != 101;
+        if (!is_interim && run->keeps_stream && hl_stream_choice_waits(run, head)) {
+            *used = before;
+            hold_head(run);
+            return false;
+        }
         if (is_interim ? !pass_interim(run, head) : !take_final_head(run, head, pass))
             return false;
     }
@@ -304,7 +320,7 @@ static void pause_if_blocked(struct hl_run *run)
 
 void hl_respond_resume(struct hl_run *run)
 {
-    if (!run->upstream || hl_run_has_ended(run))
+    if (!run->upstream || hl_run_has_ended(run) || hl_run_stream_holds_head(run))
         return;
     bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
     bool spool_lags = run->spool && hl_tee_lags(run);
@@ -367,25 +383,50 @@ static size_t respond(struct hl_run *run, const char *p, size_t n)
     return 0;
 }
 
+/* Those that the run holds, and what came behind them. */
+static void respond_held(struct hl_run *run, struct hl_buf *held)
+{
+    size_t rest = respond(run, held->p, held->n);
+    hl_buf_drop(held, held->n - rest);
+    if (rest > 0)
+        run->held = *held;
+    else
+        hl_buf_fini(held);
+}
+
+void hl_respond_take_held(struct hl_run *run)
+{
+    struct hl_buf held = run->held;
+    hl_buf_init(&run->held, 0);
+    respond_held(run, &held);
+    hl_respond_resume(run);
+}
+
+void hl_respond_stop_holding(struct hl_run *run)
+{
+    HL_LOG(WARN, "an event stream is not kept: the store does not answer",
+        HL_LOG_ID("run_id", &run->id));
+    if (hl_run_stream_settle(run, HL_STREAM_REFUSED))
+        hl_respond_take_held(run);
+}
+
 void hl_respond_bytes(struct hl_run *run, const char *p, size_t n)
 {
     run->has_answer_begun = true;
     struct hl_buf held = run->held;
     hl_buf_init(&run->held, 0);
-    size_t rest = 0;
     enum hl_err err = HL_OK;
-    if (held.n == 0) {
-        rest = respond(run, p, n);
+    if (held.n > 0) {
+        err = hl_buf_append(&held, p, n);
+        if (err == HL_OK)
+            respond_held(run, &held);
+        else
+            hl_buf_fini(&held);
+    } else {
+        size_t rest = respond(run, p, n);
         if (rest > 0)
-            err = hl_buf_append(&held, p + n - rest, rest);
-    } else if ((err = hl_buf_append(&held, p, n)) == HL_OK) {
-        rest = respond(run, held.p, held.n);
-        hl_buf_drop(&held, held.n - rest);
+            err = hl_buf_append(&run->held, p + n - rest, rest);
     }
-    if (rest > 0)
-        run->held = held;
-    else
-        hl_buf_fini(&held);
     if (err != HL_OK)
         fail_bad_response(run, hl_refusal(HL_REFUSAL_NO_MEMORY));
 }

@@ -45,6 +45,17 @@ void hl_run_stream_announce(struct hl_run *run, const struct hl_accept *record)
         hl_journals_set_place(run->stream->journal, record->project, record->app);
 }
 
+bool hl_run_stream_settle(struct hl_run *run, enum hl_stream_record record)
+{
+    struct hl_run_stream *s = run->stream;
+    if (!s || s->record != HL_STREAM_TOLD)
+        return false;
+    bool held = s->holds_head && !hl_run_has_ended(run);
+    s->record = record;
+    s->holds_head = false;
+    return held;
+}
+
 void hl_run_stream_head(struct hl_run *run, bool is_kept)
 {
     struct hl_run_stream *s = run->stream;

@@ -11,13 +11,23 @@ struct hl_accept;
 
 struct hl_head;
 
+/* What the store knows of a synchronous one. */
+enum hl_stream_record {
+    HL_STREAM_UNTOLD,
+    HL_STREAM_TOLD,     /* RECORD is with it: the app's head waits for the answer */
+    HL_STREAM_RECORDED, /* it is on the disk: whoever is told that it is kept can rely on that */
+    HL_STREAM_REFUSED,  /* it was not, or not in time */
+};
+
 struct hl_run_stream {
     struct hl_journal *journal;
     struct hl_event_ids ids; /* of the bytes that came */
     bool is_kept;            /* the answer is an event stream, and is kept so far */
     bool has_file;           /* `file` is on the disk until the store has the run's end */
     bool is_counted;         /* among those of synchronous calls */
-    uint64_t counted;        /* how many bytes of it are */
+    enum hl_stream_record record;
+    bool holds_head;  /* the app's head has come, and waits for `record` */
+    uint64_t counted; /* how many bytes of it are */
     struct hl_id file;
     struct hl_stream_share share;
 };
@@ -28,6 +38,8 @@ void hl_run_stream_begin(struct hl_run *run, uint64_t before);
 /* A synchronous run whose stream may be kept is about to be recorded: it can be followed before that is
  * committed. Borrows. */
 void hl_run_stream_announce(struct hl_run *run, const struct hl_accept *record);
+/* The store has answered, or is not waited for any longer. True: the head waits no more. */
+HL_MUST_CHECK bool hl_run_stream_settle(struct hl_run *run, enum hl_stream_record record);
 /* The final head is there; what follows is kept as a stream, or is something else to those who wait. */
 void hl_run_stream_head(struct hl_run *run, bool is_kept);
 /* A 103 that says how far the run is. False: it says nothing of that. */
@@ -49,6 +61,12 @@ void hl_run_stream_close(struct hl_run *run, bool is_stored);
 
 /* Nobody is left for whom the rest of a synchronous one would be: its caller has gone, and it is not kept. */
 bool hl_run_stream_is_for_nobody(const struct hl_run *run);
+
+/* Whether the app's head waits for the store. */
+static inline bool hl_run_stream_holds_head(const struct hl_run *run)
+{
+    return run->stream && run->stream->holds_head;
+}
 
 /* Whether ids are added on the caller's own connection. */
 static inline bool hl_run_stream_adds_ids(const struct hl_run *run)

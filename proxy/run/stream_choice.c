@@ -16,9 +16,10 @@ static bool is_plain(const struct hl_head *head)
     return !coding || hl_str_eq_nocase(coding->value, HL_STR("identity"));
 }
 
-static bool can_be_kept(const struct hl_run *run, const struct hl_head *head)
+static bool can_be_kept(const struct hl_head *head)
 {
-    return run->is_event_stream && head->status == 200 && is_plain(head) &&
+    const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
+    return type && hl_is_event_stream(type->value) && head->status == 200 && is_plain(head) &&
            head->framing != HL_FRAMING_NONE;
 }
 
@@ -41,9 +42,9 @@ static void forget_record(struct hl_run *run)
     hl_progress_record(run, HL_RECORD_NONE);
 }
 
-static bool keep_sync(struct hl_run *run)
+bool hl_stream_choice_waits(struct hl_run *run, const struct hl_head *head)
 {
-    if (!has_share(run))
+    if (hl_run_is_async(run) || !can_be_kept(head) || !has_share(run))
         return false;
     if (!run->stream)
         hl_run_stream_begin(run, 0);
@@ -51,15 +52,23 @@ static bool keep_sync(struct hl_run *run)
         return false;
     if (run->record == HL_RECORD_DUE)
         hl_report_begin(run);
+    run->stream->holds_head = run->stream->record == HL_STREAM_TOLD;
+    return run->stream->holds_head;
+}
+
+static bool keep_sync(struct hl_run *run)
+{
+    if (!run->stream)
+        return false;
     if (run->record == HL_RECORD_OPEN)
-        return true;
+        return run->stream->record == HL_STREAM_RECORDED && has_share(run);
     hl_run_stream_close(run, false);
     return false;
 }
 
 bool hl_stream_choice_make(struct hl_run *run, const struct hl_head *head)
 {
-    bool can = can_be_kept(run, head), is_async = hl_run_is_async(run);
+    bool can = can_be_kept(head), is_async = hl_run_is_async(run);
     bool is_kept = can && (is_async ? run->stream != NULL : run->keeps_stream && keep_sync(run));
     if (!is_kept && !is_async)
         forget_record(run);

@@ -8,8 +8,10 @@ struct hl_run;
 
 struct hl_head;
 
-/* The final head is there. A synchronous run that is kept, and that the store does not know of yet, is recorded
- * now; what was prepared for one that is not is given up. */
+/* The final head is there. A synchronous run that is to be kept, and that the store does not know of yet, is
+ * recorded now. True: the head is to wait for that (hl_run_stream_settle), and to be read again. */
+HL_MUST_CHECK bool hl_stream_choice_waits(struct hl_run *run, const struct hl_head *head);
+/* It waits no longer. What was prepared for a run that is not kept is given up. */
 bool hl_stream_choice_make(struct hl_run *run, const struct hl_head *head);
 
 #endif

@@ -347,6 +347,13 @@ static void answer_recent(struct hl_worker *w, struct hl_recent_ask *ask)
     hl_mailbox_post(ask->reply_to, &ask->msg);
 }
 
+static void on_record(struct hl_worker *w, struct hl_accept *record)
+{
+    struct hl_run *run = hl_report_on_record(&w->runs, record);
+    if (run)
+        hl_respond_take_held(run);
+}
+
 /* Nothing of it is left to do once the worker has ended. */
 static void on_gate(struct hl_worker *w)
 {
@@ -365,7 +372,7 @@ static void on_message(void *self, struct hl_msg *msg)
         hl_acceptance_on_reply(&w->runs, HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
         break;
     case HL_STORE_RECORD:
-        hl_report_on_record(HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
+        on_record(w, HL_CONTAINER_OF(msg, struct hl_accept, m.msg));
         break;
     case HL_STORE_FINISH:
         hl_report_on_finish(&w->runs, HL_CONTAINER_OF(msg, struct hl_finish, m.msg));

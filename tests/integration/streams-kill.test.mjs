@@ -77,6 +77,23 @@ for (const isAsync of [true, false])
         assert.equal((await all.ask('GET', `${runPath(inside.id)}/result`)).text, LONG);
     });
 
+test('who has seen the head of a kept stream finds its run after a kill, whenever that comes', async (t) => {
+    const all = await streamStage(t, { env: { HOOKLINE_CRASH_AT: 'record-applied:1' } });
+    const caller = await all.callStream();
+    const inside = await all.script.call();
+    await inside.begin();
+    await inside.send(events(1, 1));
+    assert.equal((await within('the kill', all.sidecar.exited())).signal, 'SIGKILL');
+    await assert.rejects(caller.answered(), 'nothing was recorded, and nothing was said');
+    await all.sidecar.restart({ HOOKLINE_CRASH_AT: 'record-committed:1' });
+    const next = await all.callStream();
+    await (await all.script.call(1)).begin();
+    await within('the kill', all.sidecar.exited());
+    await assert.rejects(next.answered());
+    await all.sidecar.restart({ HOOKLINE_CRASH_AT: undefined });
+    assert.equal((await all.ended(all.script.calls[1].id)).reason, 'interrupted');
+});
+
 test('an attempt after a kill counts on from a long stream whose file had its name already', async (t) => {
     const all = await streamStage(t, { env: { HOOKLINE_CRASH_AT: 'body-durable:1', HOOKLINE_RUN_ATTEMPTS: '2' } });
     const id = await all.begin();

@@ -63,7 +63,7 @@ Test(report, tells_the_store_of_a_run_that_begins)
     cr_assert_eq(m->reply_to, runs.box);
     cr_assert_eq(hl_slot_find(runs.slots, m->from), run);
     m->rc = HL_OK;
-    hl_report_on_record(HL_CONTAINER_OF(m, struct hl_accept, m));
+    hl_report_on_record(&runs, HL_CONTAINER_OF(m, struct hl_accept, m));
     cr_assert_eq(lost(), 0);
 }
 

@@ -17,7 +17,9 @@
 #include <string.h>
 
 #include "fake_app.h"
+#include "run/ending.h"
 #include "run/report.h"
+#include "run/respond.h"
 #include "store/accept.h"
 #include "store/claim.h"
 
@@ -48,20 +50,27 @@ static void begin(void)
 
 TestSuite(run_stream, .init = begin, .fini = app_end, .timeout = 60);
 
-/* The store has been told of it, and has it. */
+/* The store has been told of it, and answers. */
+static void answer_record(enum hl_err rc)
+{
+    UNTIL(fake_store.count > 0);
+    struct hl_store_msg *m = fake_store_take(HL_STORE_RECORD);
+    m->rc = rc;
+    struct hl_run *held = hl_report_on_record(&runs, HL_CONTAINER_OF(m, struct hl_accept, m));
+    if (held)
+        hl_respond_take_held(held);
+}
+
 static void record(void)
 {
-    UNTIL(fake_store.count == 1);
-    struct hl_store_msg *m = fake_store_take(HL_STORE_RECORD);
-    m->rc = HL_OK;
-    hl_report_on_record(HL_CONTAINER_OF(m, struct hl_accept, m));
+    answer_record(HL_OK);
 }
 
 static void begin_stream(void)
 {
     app_say(app, HEAD);
-    caller_await(caller, "\r\n\r\n");
     record();
+    caller_await(caller, "\r\n\r\n");
     cr_assert(hl_run_stream_adds_ids(run));
 }
 
@@ -92,11 +101,11 @@ Test(run_stream, is_kept_with_ids_for_its_caller_and_the_bytes_of_the_app_for_th
 {
     app_say(app, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 18\r\n\r\n"
                  "data: a\n\n");
+    record();
     const char *text = caller_await(caller, "data: a\nid: 1\n\n");
     cr_assert(strstr(text, "Transfer-Encoding: chunked"), "%s", text);
     cr_assert_null(strstr(text, "Content-Length"));
     cr_assert_null(strstr(text, "X-Run-Kept"));
-    record();
     app_say(app, "data: b\n\n");
     caller_await(caller, "data: b\nid: 2\n\n");
     assert_finished(HL_RUN_SUCCESS, HL_REASON_NONE, "data: a\n\ndata: b\n\n");
@@ -112,6 +121,75 @@ Test(run_stream, is_seen_by_others_as_it_comes)
     caller_await(caller, "data: a\nid: 1\n\n");
     cr_assert_eq(hl_journal_read(run->stream->journal, 0, got, sizeof(got), &is_file), 9);
     cr_assert_arr_eq(got, "data: a\n\n", 9);
+}
+
+/* ---- its head waits for the record ---- */
+
+static void assert_silent(void)
+{
+    uint64_t until = hl_clock_mono_ms() + 100;
+    UNTIL_WITH(cr_assert_str_empty(caller_hear(caller)), hl_clock_mono_ms() > until);
+}
+
+Test(run_stream, is_seen_by_its_caller_only_when_the_store_has_it)
+{
+    app_say(app, HEAD "9\r\ndata: a\n\n\r\n");
+    UNTIL(fake_store.count == 1);
+    app_say(app, "9\r\ndata: b\n\n\r\n0\r\n\r\n");
+    assert_silent();
+    record();
+    cr_assert(strstr(caller_await(caller, "data: b\nid: 2\n\n"), "data: a\nid: 1\n\n"));
+    assert_finished(HL_RUN_SUCCESS, HL_REASON_NONE, "data: a\n\ndata: b\n\n");
+}
+
+Test(run_stream, passes_on_what_came_before_a_head_that_waits)
+{
+    app_say(app, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" HEAD "9\r\ndata: a\n\n\r\n");
+    caller_await(caller, "Link: </a>");
+    record();
+    const char *text = caller_await(caller, "data: a\nid: 1\n\n");
+    cr_assert_null(strstr(text, "Link"), "once: %s", text);
+}
+
+Test(run_stream, goes_on_unkept_where_the_store_refuses_it)
+{
+    app_say(app, HEAD "9\r\ndata: a\n\n\r\n");
+    answer_record(HL_ERR_IO);
+    const char *got = caller_await(caller, "data: a\n\n");
+    cr_assert(strstr(got, "\r\nX-Run-Kept: false\r\n"), "%s", got);
+    cr_assert_null(run->stream);
+    app_say(app, "0\r\n\r\n");
+    UNTIL(run_count() == 0);
+    cr_assert_eq(fake_store.count, 0);
+}
+
+Test(run_stream, goes_on_unkept_where_the_store_does_not_answer)
+{
+    app_say(app, HEAD "9\r\ndata: a\n\n\r\n");
+    UNTIL(run->stream && run->stream->holds_head);
+    hl_respond_stop_holding(run);
+    const char *got = caller_await(caller, "data: a\n\n");
+    cr_assert(strstr(got, "\r\nX-Run-Kept: false\r\n"), "%s", got);
+    cr_assert_null(strstr(got, "id: 1"));
+    record();
+    app_say(app, "9\r\ndata: b\n\n\r\n0\r\n\r\n");
+    struct hl_finish *f = take_finish();
+    cr_assert_eq(f->outcome.state, HL_RUN_SUCCESS);
+    cr_assert_eq(f->outcome.body.where, HL_BODY_UNKEPT);
+    hl_report_on_finish(&runs, f);
+}
+
+Test(run_stream, that_waits_can_be_cancelled)
+{
+    app_say(app, HEAD);
+    UNTIL(run->stream && run->stream->holds_head);
+    hl_ending_cancel(run);
+    caller_await(caller, "HTTP/1.1 410 ");
+    record();
+    struct hl_finish *f = take_finish();
+    cr_assert_eq(f->outcome.state, HL_RUN_CANCELLED);
+    hl_report_on_finish(&runs, f);
+    cr_assert_eq(run_count(), 0);
 }
 
 /* The caller is told; the store, and others, hear nothing of it. */
@@ -149,8 +227,8 @@ Test(run_stream, is_kept_that_is_said_not_to_be_encoded)
     app_say(app, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
                  "Content-Encoding: identity\r\nTransfer-Encoding: chunked\r\n\r\n"
                  "9\r\ndata: a\n\n\r\n");
-    caller_await(caller, "data: a\nid: 1\n\n");
     record();
+    caller_await(caller, "data: a\nid: 1\n\n");
 }
 
 Test(run_stream, is_none_that_was_not_to_be_kept)
