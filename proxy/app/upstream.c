@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app/pool.h"
+#include "http/head.h"
 
 static void on_stream_event(struct hl_stream *stream, const struct hl_stream_event *event);
 
@@ -124,4 +125,26 @@ void hl_upstream_reset(struct hl_upstream *u)
 {
     if (leave(u))
         hl_stream_close_reset(&u->stream);
+}
+
+/* How long the app keeps an idle connection: Keep-Alive: timeout=5 (as Node says it), less a second
+ * for the way. */
+static uint64_t read_keep_ms(const struct hl_head *head)
+{
+    const struct hl_field *field = hl_head_field(head, HL_FIELD_KEEP_ALIVE);
+    if (!field)
+        return 0;
+    struct hl_str list = field->value, element;
+    uint64_t seconds;
+    while (hl_str_next_element(&list, &element))
+        if (hl_str_starts_with(element, HL_STR("timeout=")) &&
+            hl_str_to_u64((struct hl_str){element.p + 8, element.n - 8}, &seconds) &&
+            seconds < 3600)
+            return seconds > 1 ? (seconds - 1) * 1000 : 1;
+    return 0;
+}
+
+void hl_upstream_note_head(struct hl_upstream *u, const struct hl_head *head)
+{
+    u->keep_ms = read_keep_ms(head);
 }

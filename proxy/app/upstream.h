@@ -11,6 +11,7 @@
  * (gunicorn) to 5 s (Node, uvicorn), and a request that meets that close is lost. */
 #define HL_UPSTREAM_FRESH_MS 1500
 
+struct hl_head;
 struct hl_pool;
 struct hl_upstream_wait;
 
@@ -46,6 +47,8 @@ static inline void hl_upstream_own(struct hl_upstream *u, void *owner,
     u->owner = owner;
     u->on_event = on_event;
 }
+/* The final head of an answer on it: it may say how long the connection is kept. */
+void hl_upstream_note_head(struct hl_upstream *u, const struct hl_head *head);
 /* Ends it; its owner gets no further event. */
 void hl_upstream_close(struct hl_upstream *u);
 /* The app has ended a kept one, or written on it. */

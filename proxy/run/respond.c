@@ -77,23 +77,6 @@ static enum hl_framing choose_framing(const struct hl_run *run, const struct hl_
     return head->framing;
 }
 
-/* How long the app keeps an idle connection: Keep-Alive: timeout=5 (as Node says it), less a second
- * for the way. */
-static uint64_t read_keep_ms(const struct hl_head *head)
-{
-    const struct hl_field *field = hl_head_field(head, HL_FIELD_KEEP_ALIVE);
-    if (!field)
-        return 0;
-    struct hl_str list = field->value, element;
-    uint64_t seconds;
-    while (hl_str_next_element(&list, &element))
-        if (hl_str_starts_with(element, HL_STR("timeout=")) &&
-            hl_str_to_u64((struct hl_str){element.p + 8, element.n - 8}, &seconds) &&
-            seconds < 3600)
-            return seconds > 1 ? (seconds - 1) * 1000 : 1;
-    return 0;
-}
-
 /* The final head: everything about the response is decided here. */
 static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct hl_passage *pass)
 {
@@ -106,7 +89,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
                              ? run->messages.left
                              : HL_RECENT_UNKNOWN;
     run->app_keeps_connection = head->is_persistent;
-    run->upstream->keep_ms = read_keep_ms(head);
+    hl_upstream_note_head(run->upstream, head);
     run->is_event_stream = type && hl_is_event_stream(type->value);
     bool is_kept = (run->stream || run->keeps_stream) && hl_stream_choice_make(run, head);
     run->response_out = choose_framing(run, head);
