@@ -20,7 +20,7 @@ void hl_body_writer_init(struct hl_body_writer *w, uv_loop_t *loop, const char *
     w->data_dir = data_dir;
     w->on_done = on_done;
     w->fd = -1;
-    w->is_running = false;
+    w->is_running = w->drops = false;
     w->bytes = NULL;
     atomic_init(&w->written, 0);
     mbedtls_sha256_init(&w->sha);
@@ -71,6 +71,10 @@ static enum hl_err hash_file(struct hl_body_writer *w)
 static void on_work(uv_work_t *work)
 {
     struct hl_body_writer *w = HL_CONTAINER_OF(work, struct hl_body_writer, work);
+    if (w->drops) {
+        w->err = ftruncate(w->fd, 0) < 0 ? hl_err_from_errno(errno) : HL_OK;
+        return;
+    }
     if (!w->writes) {
         hl_body_writer_hash(w, w->bytes, w->n);
         return;
@@ -107,6 +111,16 @@ void hl_body_writer_submit(
     w->err = HL_OK;
     int rc = uv_queue_work(w->loop, &w->work, on_work, on_work_done);
     HL_ASSERT(rc == 0);
+}
+
+/* Others may have the file open, and keep what is in it on the disk: removing its name would not do. */
+bool hl_body_writer_drop(struct hl_body_writer *w)
+{
+    if (w->fd < 0 || w->drops)
+        return false;
+    w->drops = true;
+    hl_body_writer_submit(w, NULL, 0, false, false);
+    return true;
 }
 
 void hl_body_writer_hash(struct hl_body_writer *w, const char *bytes, size_t n)

@@ -25,6 +25,7 @@ struct hl_body_writer {
     /* the piece in the pool's hands */
     bool is_running;
     bool writes; /* else it only hashes */
+    bool drops;  /* or gives back what it has written */
     bool is_last;
     char *bytes;
     size_t n;
@@ -42,6 +43,9 @@ void hl_body_writer_fini(struct hl_body_writer *w);
  * its last piece makes it durable. Else the piece is the whole body and is hashed. */
 void hl_body_writer_submit(
     struct hl_body_writer *w, char *bytes, size_t n, bool writes, bool is_last);
+/* Gives the disk back what was written, in the pool, then on_done. False: there is nothing. Only a removal may
+ * follow. */
+bool hl_body_writer_drop(struct hl_body_writer *w);
 /* Hashes a whole short body at once. */
 void hl_body_writer_hash(struct hl_body_writer *w, const char *bytes, size_t n);
 /* Removes the file in the pool, then on_removed. False: there is none, and nothing follows. */

@@ -231,6 +231,13 @@ static void end_short(struct hl_spool *s)
     s->n = s->cap = (size_t)s->size;
 }
 
+/* What was dropped in the middle need not stay on the disk until the end. */
+static void clear_file(struct hl_spool *s)
+{
+    if (s->place == SPOOL_DROPPED && !s->writer.is_running)
+        hl_body_writer_drop(&s->writer);
+}
+
 static void on_written(struct hl_body_writer *writer)
 {
     struct hl_spool *s = HL_CONTAINER_OF(writer, struct hl_spool, writer);
@@ -259,6 +266,7 @@ static void on_written(struct hl_body_writer *writer)
     }
     if (s->place == SPOOL_FILE && (s->n >= PIECE_SIZE || (s->journal && s->n > 0)))
         submit(s);
+    clear_file(s);
     if (s->was_full && !hl_spool_is_full(s)) {
         s->was_full = false;
         s->events->on_room(s->owner);
@@ -313,6 +321,7 @@ void hl_spool_take(struct hl_spool *s, const char *p, size_t n)
         return;
     if (s->size > s->limit) {
         drop(s, HL_ERR_TOO_LARGE);
+        clear_file(s);
         return;
     }
     if (s->journal && s->place == SPOOL_MEMORY) {
@@ -357,11 +366,12 @@ void hl_spool_set_hurried(struct hl_spool *s, bool is_hurried)
     s->is_hurried = is_hurried;
 }
 
-void hl_spool_give_up(struct hl_spool *s)
+void hl_spool_give_up(struct hl_spool *s, enum hl_err why)
 {
     if (s->place == SPOOL_DROPPED || s->has_ended)
         return;
-    drop(s, HL_ERR_TIMEOUT);
+    drop(s, why);
+    clear_file(s);
     if (s->was_full) {
         s->was_full = false;
         s->events->on_room(s->owner);

@@ -64,8 +64,9 @@ void hl_spool_take(struct hl_spool *s, const char *p, size_t n);
 bool hl_spool_is_full(struct hl_spool *s);
 /* Somebody waits for its source: it is full only when the burst is used up. */
 void hl_spool_set_hurried(struct hl_spool *s, bool is_hurried);
-/* Drops what there is: its source is held up for too long. on_room follows before the return. */
-void hl_spool_give_up(struct hl_spool *s);
+/* Drops what there is, with TIMEOUT: its source is held up for too long; or FULL: there is no more room for it.
+ * If it was full, on_room follows before the return. */
+void hl_spool_give_up(struct hl_spool *s, enum hl_err why);
 /* How many bytes the disk has taken. */
 uint64_t hl_spool_written(const struct hl_spool *s);
 

@@ -342,7 +342,7 @@ const struct hl_option hl_options[] = {
                 "again (GET …/events): ask (those with X-Run-Keep: true), all, off; asynchronous runs' always are"},
     {ROW(STORE_LIMIT, "STREAM_KEEP_MAX_BYTES", stream_keep_max_bytes, "10%"),
         .help = "the space for those streams, in bytes or of HOOKLINE_STORE_MAX_BYTES; then the oldest finished go, "
-                "then new ones are not kept"},
+                "then new ones are not kept, and those that grow beyond it go on unkept"},
     {ROW(DURATION, "STREAM_RETENTION", stream_retention_ms, "1h"), .min = SECOND, .max = 3650 * DAY,
         .help = "how long those streams are kept after their end"},
     {ROW(COUNT, "MAX_FOLLOWERS", max_followers, "1000"), .min = 0, .max = 1000000,

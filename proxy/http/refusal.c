@@ -364,7 +364,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "Content-Encoding): use /result."),
     ROW(EVENTS_GONE, 410,
         "The run's events are not kept any more, or were more than is kept "
-        "(HOOKLINE_MAX_KEPT_RESPONSE, HOOKLINE_STORE_MAX_BYTES, HOOKLINE_STREAM_RETENTION)."),
+        "(HOOKLINE_MAX_KEPT_RESPONSE, HOOKLINE_STORE_MAX_BYTES, HOOKLINE_STREAM_KEEP_MAX_BYTES, "
+        "HOOKLINE_STREAM_RETENTION)."),
     ROW(EVENTS_ID, 400,
         "Last-Event-ID is neither a number nor the id of an event of this run: leave it out to "
         "begin with "

@@ -51,7 +51,7 @@ void hl_keep_begin(
         type && hl_is_json_type(type->value.p, type->value.n), events, run);
     hl_run_stream_set_spool(run);
     if (run->spool && !is_wanted(run))
-        hl_spool_give_up(run->spool);
+        hl_spool_give_up(run->spool, HL_ERR_UNAVAILABLE);
     if (run->spool && head->framing == HL_FRAMING_LENGTH)
         hl_spool_expect(run->spool, head->content_length);
 }

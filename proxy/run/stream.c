@@ -124,10 +124,26 @@ static void set_counted(struct hl_run *run, uint64_t bytes)
     s->counted = bytes;
 }
 
+/* Those that go on are more than their share by this one: it goes on unkept. */
+static void hold_to_share(struct hl_run *run)
+{
+    struct hl_store *store = run->runs->service->store;
+    if (hl_store_live_streams(store) <= hl_counter_get(&hl_store_gauges(store)->max_stream_bytes))
+        return;
+    HL_LOG(WARN, "an event stream is not kept any more: those that go on fill their share",
+        HL_LOG_ID("run_id", &run->id));
+    set_counted(run, 0);
+    hl_spool_give_up(run->spool, HL_ERR_FULL);
+}
+
 void hl_run_stream_note(struct hl_run *run)
 {
-    if (run->stream->is_counted && run->spool)
-        set_counted(run, hl_spool_keeps(run->spool) ? hl_spool_size(run->spool) : 0);
+    if (run->stream->is_counted && run->spool) {
+        bool is_kept = hl_spool_keeps(run->spool);
+        set_counted(run, is_kept ? hl_spool_size(run->spool) : 0);
+        if (is_kept)
+            hold_to_share(run);
+    }
     hl_stream_share_note(&run->stream->share);
 }
 

@@ -72,7 +72,7 @@ static void on_look(struct hl_timer *timer)
         tee->moved_at = now;
     tee->written = written;
     if (is_hopeless(run, now)) {
-        hl_spool_give_up(run->spool);
+        hl_spool_give_up(run->spool, HL_ERR_TIMEOUT);
     } else {
         hl_timer_arm(run->runs->wheel, timer, LOOK_MS);
     }

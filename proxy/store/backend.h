@@ -10,6 +10,8 @@ struct hl_shared_keys;
 struct hl_store_vt {
     enum hl_err (*post)(struct hl_store *store, struct hl_store_msg *m); /* hl_store_post */
     bool (*is_destination_full)(const struct hl_store *store, struct hl_str webhook_url);
+    /* Kept streams that have ended are in the way of those that go on; NULL: it looks by itself. */
+    void (*trim_streams)(struct hl_store *store);
     void (*close)(struct hl_store *store); /* hl_store_close */
 };
 

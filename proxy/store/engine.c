@@ -396,10 +396,18 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     hl_batch_init(&e->batch, driver, &e->backlog);
     hl_mailbox_init(&e->box, wake, e);
     atomic_init(&e->is_stopping, false);
+    atomic_init(&e->wants_trim, false);
+    e->trim_us = 0;
     if (sem_init(&e->wake, 0, 0) < 0)
         return errno;
     hl_maintenance_show_all(e);
     return hl_thread_start(&e->thread, "hl-store", run, e);
+}
+
+void hl_engine_trim_streams(struct hl_engine *e)
+{
+    if (!atomic_exchange(&e->wants_trim, true))
+        sem_post(&e->wake);
 }
 
 void hl_engine_stop(struct hl_engine *e)

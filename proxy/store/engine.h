@@ -23,6 +23,7 @@ struct hl_engine {
     sem_t wake;
     atomic_bool is_stopping;
     struct hl_intake intake;
+    atomic_bool wants_trim; /* hl_engine_trim_streams; until the next purge step */
 
     /* below: the thread's own */
     struct hl_driver *driver;
@@ -46,6 +47,7 @@ struct hl_engine {
     uint64_t serve_us;  /* handing out failed: not again before; 0: it did not */
     uint64_t room_us;   /* what was last found of room holds until then */
     uint64_t purge_us;  /* the next purge step */
+    uint64_t trim_us;   /* none for wants_trim before */
     uint64_t
         expire_us; /* runs whose time to start is over are not ended before; see backlog.expire_ms */
     uint64_t survey_us;    /* the gauges that must be looked up are renewed then */
@@ -66,6 +68,8 @@ struct hl_engine {
 int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_ms);
 /* See hl_store_post. */
 HL_MUST_CHECK enum hl_err hl_engine_post(struct hl_engine *e, struct hl_store_msg *m);
+/* Kept streams that have ended are in the way of those that go on: the oldest are purged soon. Any thread. */
+void hl_engine_trim_streams(struct hl_engine *e);
 /* Answers everything and joins the thread. The driver stays open. */
 void hl_engine_stop(struct hl_engine *e);
 

@@ -65,8 +65,15 @@ static bool is_destination_full(const struct hl_store *store, struct hl_str webh
     return hl_lanes_is_full(&l->engine.backlog.lanes, lane);
 }
 
-static const struct hl_store_vt vt = {
-    .post = post, .is_destination_full = is_destination_full, .close = close_store};
+static void trim_streams(struct hl_store *store)
+{
+    hl_engine_trim_streams(&local_of(store)->engine);
+}
+
+static const struct hl_store_vt vt = {.post = post,
+    .is_destination_full = is_destination_full,
+    .trim_streams = trim_streams,
+    .close = close_store};
 
 /* How soon after a commit something may be past its time. */
 static int64_t least_keep_ms(const struct hl_config *config)

@@ -340,6 +340,15 @@ static void settle(struct hl_engine *e, uint64_t now_us, bool is_idle)
         e->settle_us = has_more ? now_us + QUIET_US : HL_NEVER;
 }
 
+/* What it frees is seen in the gauges at the next survey, and asked for again until then. */
+static void heed_trim(struct hl_engine *e, uint64_t now_us)
+{
+    if (now_us < e->trim_us || !atomic_exchange(&e->wants_trim, false))
+        return;
+    e->purge_us = now_us;
+    e->trim_us = now_us + 2 * SURVEY_US;
+}
+
 void hl_maintenance_tend(struct hl_engine *e, bool is_idle)
 {
     if (e->is_failing)
@@ -347,6 +356,7 @@ void hl_maintenance_tend(struct hl_engine *e, bool is_idle)
     uint64_t now_us = hl_clock_mono_us();
     settle(e, now_us, is_idle);
     hl_maintenance_note_time(e, now_us);
+    heed_trim(e, now_us);
     if (now_us >= e->purge_us && !e->is_failing)
         purge(e, now_us, is_idle);
     bool is_due = now_us >= e->survey_us;
@@ -368,6 +378,8 @@ uint64_t hl_maintenance_next_due(const struct hl_engine *e)
     due = sooner(sooner(due, e->clock_us), sooner(expire_us, recall_us));
     if (e->serve_us > 0)
         due = sooner(due, e->serve_us);
+    if (atomic_load(&e->wants_trim))
+        due = sooner(due, e->trim_us);
     if (e->backlog.barred.n > 0)
         due = sooner(due, e->barred_us);
     if (e->held.first)

@@ -107,7 +107,13 @@ void hl_store_note_app(struct hl_store *store, bool takes_calls)
 
 void hl_store_note_stream(struct hl_store *store, int64_t bytes)
 {
-    atomic_fetch_add_explicit(&store->live_streams, bytes, memory_order_relaxed);
+    int64_t live =
+        bytes + atomic_fetch_add_explicit(&store->live_streams, bytes, memory_order_relaxed);
+    uint64_t ended = hl_counter_get(&store->gauges->stream_bytes);
+    bool is_over =
+        live > 0 && (uint64_t)live + ended > hl_counter_get(&store->gauges->max_stream_bytes);
+    if (bytes > 0 && ended > 0 && is_over && store->vt->trim_streams)
+        store->vt->trim_streams(store);
 }
 
 uint64_t hl_store_live_streams(const struct hl_store *store)

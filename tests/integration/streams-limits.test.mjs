@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { followerOf } from './lib/events.mjs';
-import { filesBelow } from './lib/files.mjs';
+import { filesBelow, sizeOf } from './lib/files.mjs';
 import { RUN } from './lib/stage.mjs';
 import { STORES, events, streamStage, withIds } from './lib/streams.mjs';
 import { makeSecret, sign } from './lib/tokens.mjs';
@@ -107,6 +107,43 @@ for (const [name, env] of Object.entries(STORES)) {
         assert.equal((await all.follow(id)).status, 200, 'an asynchronous run’s has its place elsewhere');
     });
 
+    test(`what goes on makes the oldest that have ended go, and goes on unkept beyond that share: ${name}`, async (t) => {
+        const all = await streamStage(t, { env: { ...env, HOOKLINE_STREAM_KEEP_MAX_BYTES: '1MiB' } });
+        const ended = await kept(all, 600 * KIB);
+        const callers = [];
+        for (let i = 0; i < 6; i++) {
+            callers.push(await all.callStream());
+            const inside = await all.script.call(i + 1);
+            await inside.begin();
+            assert.equal((await callers[i].answered()).head.has('x-run-kept'), false, 'there is room yet');
+        }
+        const insides = all.script.calls.slice(1);
+        await insides[0].send(event(500 * KIB));
+        await callers[0].events(1);
+        const status = async ({ id }) => {
+            const follower = await all.follow(id, { method: 'HEAD' });
+            follower.close();
+            return follower.status;
+        };
+        await until('the one that has ended is gone', async () => (await status(ended)) === 410);
+        for (let i = 1; i < 6; i++) await insides[i].send(event(400 * KIB));
+        for (let i = 1; i < 6; i++) await callers[i].events(1);
+        const live = async () => (await Promise.all(callers.map(status))).filter((s) => s === 200).length;
+        await until('two of them fit', async () => (await live()) === 2);
+        if (name === 'sqlite')
+            await until('the others have given their disk back', async () => (await sizeOf(join(all.sidecar.dataDir, 'tmp'))) <= KIB * KIB);
+        for (const inside of insides) {
+            await inside.send(events(2, 2));
+            await inside.end();
+        }
+        for (const caller of callers) {
+            await caller.rest();
+            assert.deepEqual(caller.reader.events.map(({ id }) => id), ['1', '2']);
+            assert.equal((await all.ended(caller.id)).state, 'success');
+        }
+        assert.equal(await live(), 2);
+    });
+
     test(`when what goes on fills that share new streams are not kept, and say so: ${name}`, async (t) => {
         const all = await streamStage(t, { env: { ...env, HOOKLINE_STREAM_KEEP_MAX_BYTES: '1MiB' } });
         const first = await all.callStream();
@@ -114,7 +151,7 @@ for (const [name, env] of Object.entries(STORES)) {
         await inside.begin();
         await first.answered();
         assert.equal(first.head.has('x-run-kept'), false);
-        await inside.send(event(1100 * KIB));
+        await inside.send(event(KIB * KIB));
         await first.events(1);
         const second = await all.callStream();
         const other = await all.script.call(1);

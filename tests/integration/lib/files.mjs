@@ -1,5 +1,5 @@
 // files.mjs - what stands in a data directory.
-import { readdir, utimes } from 'node:fs/promises';
+import { readdir, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** The paths of all files below `directory`, however deep; none when it is not there. */
@@ -10,6 +10,13 @@ export async function filesBelow(directory) {
         return entry.isDirectory() ? filesBelow(path) : entry.isFile() ? [path] : [];
     });
     return (await Promise.all(lists)).flat();
+}
+
+/** How many bytes all files below `directory` have. */
+export async function sizeOf(directory) {
+    let n = 0;
+    for (const path of await filesBelow(directory)) n += (await stat(path).catch(() => ({ size: 0 }))).size; // gone meanwhile
+    return n;
 }
 
 /** All files below `directory` were last written long ago. */

@@ -4,6 +4,7 @@
 #include "body/spool.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <mbedtls/sha256.h>
 #include <stdio.h>
@@ -148,6 +149,39 @@ static void assert_inline(const char *p, size_t n)
 }
 
 /* ---- where bodies go ---- */
+
+static uint64_t bytes_in_tmp(void)
+{
+    char path[4096];
+    struct stat st;
+    path_in(path, sizeof(path), "tmp");
+    DIR *dir = opendir(path);
+    cr_assert_not_null(dir);
+    uint64_t n = 0;
+    for (struct dirent *entry; (entry = readdir(dir));)
+        if (entry->d_name[0] != '.' && fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
+            n += (uint64_t)st.st_size;
+    closedir(dir);
+    return n;
+}
+
+Test(spool, gives_the_disk_back_what_is_dropped_in_the_middle)
+{
+    char *bytes = make_bytes(8 * PIECE);
+    struct hl_spool *s = open_spool(NO_LIMIT);
+    take_all(s, bytes, 8 * PIECE);
+    UNTIL(bytes_in_tmp() > 0);
+    hl_spool_give_up(s, HL_ERR_FULL);
+    UNTIL(bytes_in_tmp() == 0);
+    hl_spool_take(s, bytes, PIECE);
+    cr_assert_not(hl_spool_keeps(s));
+    hl_spool_end(s);
+    UNTIL(told.done == 1);
+    cr_assert_eq(told.err, HL_ERR_FULL);
+    cr_assert_eq(told.body.where, HL_BODY_UNKEPT);
+    cr_assert_eq(told.body.size, 9 * PIECE);
+    free(bytes);
+}
 
 Test(spool, keeps_a_small_body_in_memory)
 {
@@ -360,7 +394,7 @@ Test(spool, drops_what_is_given_up)
     hl_spool_take(s, bytes, PIECE);
     hl_spool_take(s, bytes, PIECE);
     cr_assert(hl_spool_is_full(s));
-    hl_spool_give_up(s);
+    hl_spool_give_up(s, HL_ERR_TIMEOUT);
     cr_assert_not(hl_spool_is_full(s));
     hl_spool_take(s, bytes, PIECE);
     hl_spool_end(s);
@@ -589,11 +623,12 @@ static off_t left_size(void)
 {
     int fd;
     struct stat st;
-    if (hl_body_file_open_left(data_dir, &stream_file, &fd) != HL_OK)
+    bool is_named;
+    if (hl_body_file_open_left(data_dir, &stream_file, &fd, &is_named) != HL_OK)
         return -1;
     cr_assert_eq(fstat(fd, &st), 0);
     close(fd);
-    return st.st_size;
+    return is_named ? -1 : st.st_size;
 }
 
 Test(spool, shows_followers_a_byte_when_it_is_in_the_file_and_not_before)

@@ -158,7 +158,7 @@ Test(keep, counts_a_body_that_was_given_up)
 {
     begin_response(HL_METHOD_GET, "200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4");
     hl_spool_take(run->spool, "abcd", 4);
-    hl_spool_give_up(run->spool);
+    hl_spool_give_up(run->spool, HL_ERR_TIMEOUT);
     finish();
     cr_assert_eq(kept.body.where, HL_BODY_UNKEPT);
     cr_assert_eq(kept.encoding, HL_ENCODING_NONE);

@@ -292,6 +292,34 @@ Test(run_stream, counts_in_the_share_until_its_end)
     cr_assert_eq(fake_store.live_streams, 0);
 }
 
+static bool is_dropped(void)
+{
+    struct hl_journal_look now;
+    hl_journal_look(run->stream->journal, &now);
+    return now.is_dropped;
+}
+
+Test(run_stream, that_outgrows_the_share_goes_on_for_its_caller_alone)
+{
+    begin_stream();
+    fake_store.live_streams = SHARE - 9; /* of others */
+    app_say(app, "9\r\ndata: a\n\n\r\n");
+    caller_await(caller, "data: a\nid: 1\n\n");
+    cr_assert_eq(fake_store.live_streams, SHARE);
+    cr_assert_not(is_dropped());
+    app_say(app, "9\r\ndata: b\n\n\r\n");
+    caller_await(caller, "data: b\nid: 2\n\n");
+    UNTIL(is_dropped());
+    cr_assert_eq(fake_store.live_streams, SHARE - 9);
+    app_say(app, "9\r\ndata: c\n\n\r\n0\r\n\r\n");
+    caller_await(caller, "data: c\nid: 3\n\n");
+    struct hl_finish *f = take_finish();
+    cr_assert_eq(f->outcome.state, HL_RUN_SUCCESS);
+    cr_assert_eq(f->outcome.body.where, HL_BODY_UNKEPT);
+    cr_assert_eq(fake_store.live_streams, SHARE - 9);
+    hl_report_on_finish(&runs, f);
+}
+
 /* ---- without its caller ---- */
 
 Test(run_stream, goes_on_without_its_caller)
