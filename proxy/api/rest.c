@@ -13,6 +13,7 @@
 #include "body/follow_desk.h"
 #include "config/config.h"
 #include "run/service.h"
+#include "worker/follow_guard.h"
 #include "worker/worker.h"
 
 struct hl_rest {
@@ -49,6 +50,7 @@ struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts)
     }
     if (!parts->auth || !hl_auth_is_asked(parts->config))
         return rest;
+    hl_follow_guard(&rest->desk, parts->auth);
     rest->seat = hl_auth_seat_new(parts->auth, &rest->mail.box);
     if (rest->seat)
         return rest;
@@ -126,8 +128,10 @@ void hl_rest_close(struct hl_rest *rest)
             hl_rest_answer_free(msg);
     }
     hl_rest_waits_close(&rest->calls.waits);
-    if (rest->desk.loop)
+    if (rest->desk.loop) {
+        hl_follow_unguard(&rest->desk);
         hl_follow_desk_close(&rest->desk);
+    }
     hl_uv_mailbox_close(&rest->mail);
 }
 

@@ -45,7 +45,7 @@ static void on_account(
 {
     struct hl_auth *auth = arg;
     if (is_revoked) {
-        hl_registry_revoke(&auth->registry, id);
+        hl_auth_revoke(auth, id);
         return;
     }
     enum hl_err err = hl_registry_admit(&auth->registry, id, limits);
@@ -190,6 +190,8 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     auth->config = auth->keeper.config = config;
     auth->store = store;
     sem_init(&auth->late.wake, 0, 0);
+    pthread_mutex_init(&auth->bells_lock, NULL);
+    hl_list_init(&auth->bells);
     hl_random_fill(auth->identity_seed, sizeof(auth->identity_seed));
     auth->keeper.registry = &auth->registry;
     auth->keeper.store = store;
@@ -298,6 +300,7 @@ void hl_auth_free(struct hl_auth *auth)
     hl_registry_fini(&auth->registry);
     hl_issuer_free(hl_auth_issuer(auth));
     sem_destroy(&auth->late.wake);
+    pthread_mutex_destroy(&auth->bells_lock);
     if (auth->has_curl)
         curl_global_cleanup();
     free(auth);
@@ -323,6 +326,29 @@ void hl_auth_limit(struct hl_auth *auth, const struct hl_account *account)
 void hl_auth_revoke(struct hl_auth *auth, const struct hl_id *account)
 {
     hl_registry_revoke(&auth->registry, account);
+    pthread_mutex_lock(&auth->bells_lock);
+    HL_LIST_EACH (node, &auth->bells)
+        hl_bell_ring(HL_CONTAINER_OF(node, struct hl_bell, node));
+    pthread_mutex_unlock(&auth->bells_lock);
+}
+
+bool hl_auth_admits(struct hl_auth *auth, const struct hl_id *account)
+{
+    return hl_registry_standing(&auth->registry, account) == HL_ACCOUNT_GOOD;
+}
+
+void hl_auth_add_bell(struct hl_auth *auth, struct hl_bell *bell)
+{
+    pthread_mutex_lock(&auth->bells_lock);
+    hl_list_push_back(&auth->bells, &bell->node);
+    pthread_mutex_unlock(&auth->bells_lock);
+}
+
+void hl_auth_remove_bell(struct hl_auth *auth, struct hl_bell *bell)
+{
+    pthread_mutex_lock(&auth->bells_lock);
+    hl_list_remove(&bell->node);
+    pthread_mutex_unlock(&auth->bells_lock);
 }
 
 void hl_auth_read_figures(struct hl_auth *auth, struct hl_auth_figures *out)

@@ -59,6 +59,12 @@ void hl_auth_limit(struct hl_auth *auth, const struct hl_account *account);
 /* Its tokens are refused from now on, in every thread: call it when the store has said so. */
 void hl_auth_revoke(struct hl_auth *auth, const struct hl_id *account);
 
+/* False: its tokens are refused. */
+bool hl_auth_admits(struct hl_auth *auth, const struct hl_id *account);
+/* Rings whenever an account was revoked, here or elsewhere, until it is taken away. */
+void hl_auth_add_bell(struct hl_auth *auth, struct hl_bell *bell);
+void hl_auth_remove_bell(struct hl_auth *auth, struct hl_bell *bell); /* twice is harmless */
+
 /* What /metrics says. */
 struct hl_auth_figures {
     uint64_t keys;                       /* from outside, usable */

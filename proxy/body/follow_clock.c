@@ -16,7 +16,8 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 
 static void arm(struct hl_follow_clock *clock)
 {
-    uint64_t at = sooner(clock->beat_at, sooner(clock->poll_at, clock->progress_at));
+    uint64_t at =
+        sooner(sooner(clock->beat_at, clock->look_at), sooner(clock->poll_at, clock->progress_at));
     uint64_t now_ms = now(clock);
     if (at > 0)
         hl_timer_arm(clock->wheel, &clock->timer, at > now_ms ? at - now_ms : 1);
@@ -63,6 +64,12 @@ void hl_follow_clock_set_progress(struct hl_follow_clock *clock, uint64_t ms)
     arm(clock);
 }
 
+void hl_follow_clock_set_look(struct hl_follow_clock *clock, uint64_t ms)
+{
+    clock->look_at = now(clock) + ms;
+    arm(clock);
+}
+
 bool hl_follow_clock_awaits_progress(const struct hl_follow_clock *clock)
 {
     return clock->progress_at > now(clock);
@@ -75,12 +82,15 @@ static bool is_due(const struct hl_follow_clock *clock, uint64_t at)
 
 struct hl_follow_due hl_follow_clock_take_due(struct hl_follow_clock *clock)
 {
-    struct hl_follow_due due = {
-        .beat = is_due(clock, clock->beat_at), .poll = is_due(clock, clock->poll_at)};
+    struct hl_follow_due due = {.beat = is_due(clock, clock->beat_at),
+        .poll = is_due(clock, clock->poll_at),
+        .look = is_due(clock, clock->look_at)};
     if (due.beat)
         clock->beat_at = now(clock) + clock->beat_ms;
     if (due.poll)
         clock->poll_at = 0;
+    if (due.look)
+        clock->look_at = 0;
     if (is_due(clock, clock->progress_at))
         clock->progress_at = 0;
     arm(clock);

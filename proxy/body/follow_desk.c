@@ -55,6 +55,12 @@ static void take_reply(struct hl_follow_desk *desk, struct hl_store_msg *m)
     free(m);
 }
 
+static void look_at_all(struct hl_follow_desk *desk)
+{
+    HL_LIST_EACH_SAFE (node, &desk->followers)
+        hl_follower_look(HL_CONTAINER_OF(node, struct hl_follower, in_all));
+}
+
 static void on_message(void *self, struct hl_msg *msg)
 {
     struct hl_follow_desk *desk = self;
@@ -65,6 +71,10 @@ static void on_message(void *self, struct hl_msg *msg)
     case HL_DESK_AGAIN:
         desk->is_again_posted = false;
         serve_ready(desk);
+        break;
+    case HL_DESK_LOOK:
+        hl_bell_heard(&desk->look);
+        look_at_all(desk);
         break;
     default:
         take_reply(desk, HL_CONTAINER_OF(msg, struct hl_store_msg, msg));
@@ -80,6 +90,7 @@ int hl_follow_desk_init(struct hl_follow_desk *desk)
     hl_id_map_init(&desk->taps);
     hl_list_init(&desk->followers);
     hl_list_init(&desk->ready);
+    hl_bell_init(&desk->look, &desk->mail.box, HL_DESK_LOOK);
     desk->in = malloc(HL_FOLLOW_READ);
     desk->out = malloc(HL_FOLLOW_ROOM);
     if (!desk->in || !desk->out)
@@ -105,7 +116,7 @@ void hl_follow_desk_fini(struct hl_follow_desk *desk)
     struct hl_msg *next;
     for (struct hl_msg *msg = hl_mailbox_take(&desk->mail.box); msg; msg = next) {
         next = msg->next;
-        if (msg->type != HL_DESK_AGAIN)
+        if (msg->type != HL_DESK_AGAIN && msg->type != HL_DESK_LOOK)
             on_message(desk, msg);
     }
     hl_slot_table_fini(&desk->slots);

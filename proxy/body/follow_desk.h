@@ -17,7 +17,7 @@ struct hl_journals;
 struct hl_store;
 
 /* Messages to a desk, beside the store's replies. */
-enum { HL_DESK_TAP = 200, HL_DESK_AGAIN };
+enum { HL_DESK_TAP = 200, HL_DESK_AGAIN, HL_DESK_LOOK };
 
 struct hl_follow_desk {
     uv_loop_t *loop;
@@ -26,7 +26,12 @@ struct hl_follow_desk {
     struct hl_store *store;
     struct hl_journals *journals;
     uint64_t beat_ms; /* HOOKLINE_SSE_HEARTBEAT; 0: off */
+    /* Whether an account is one whose tokens are good; NULL: nobody asks. */
+    bool (*admits)(void *keeper, const struct hl_id *account);
+    void *keeper;
     struct hl_uv_mailbox mail;
+    struct hl_bell
+        look; /* to be rung when an account was revoked: who follows with it is sent away */
     struct hl_relay_names names;
     struct hl_slot_table slots; /* who waits for the store */
     struct hl_id_map taps;      /* by run: struct hl_desk_tap, owned */

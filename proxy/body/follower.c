@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "body/desk_tap.h"
 #include "body/follow_desk.h"
 #include "body/follow_journal.h"
@@ -14,6 +15,8 @@
 #include "body/follower_parts.h"
 #include "body/journal_reading.h"
 #include "body/relay.h"
+
+#define LOOK_MS 30000 /* between two looks at whether it may still follow */
 
 /* ---- from source to source ---- */
 
@@ -106,6 +109,38 @@ void hl_follower_go_on(struct hl_follower *f)
     run_on(f);
 }
 
+/* ---- who may follow no longer ---- */
+
+static bool may_follow(const struct hl_follower *f, int64_t now_ms)
+{
+    const struct hl_follow *grant = f->grant;
+    const struct hl_follow_desk *desk = f->desk;
+    if (grant->refused_from_ms > 0 && now_ms >= grant->refused_from_ms)
+        return false;
+    return hl_id_is_nil(&grant->account) || !desk->admits ||
+           desk->admits(desk->keeper, &grant->account);
+}
+
+/* At the token's end, or sooner: the clock may be set meanwhile. */
+static void set_look(struct hl_follower *f, int64_t now_ms)
+{
+    int64_t left_ms = f->grant->refused_from_ms - now_ms;
+    if (f->grant->refused_from_ms > 0)
+        hl_follow_clock_set_look(&f->clock, left_ms < 1         ? 1
+                                            : left_ms < LOOK_MS ? (uint64_t)left_ms
+                                                                : LOOK_MS);
+}
+
+/* Whoever comes again is told why. */
+void hl_follower_look(struct hl_follower *f)
+{
+    int64_t now_ms = hl_clock_wall_ms();
+    if (may_follow(f, now_ms))
+        set_look(f, now_ms);
+    else
+        fail(f);
+}
+
 /* ---- what it has waited for ---- */
 
 static void on_watch(struct hl_follower *f, const struct hl_watch *watch)
@@ -128,6 +163,12 @@ static void on_time(struct hl_timer *timer)
     struct hl_follower *f = HL_CONTAINER_OF(timer, struct hl_follower, clock.timer);
     struct hl_follow_due due = hl_follow_clock_take_due(&f->clock);
     struct hl_follow_writer *w = &f->writer;
+    if (due.look && !may_follow(f, hl_clock_wall_ms())) {
+        fail(f);
+        return;
+    }
+    if (due.look)
+        set_look(f, hl_clock_wall_ms());
     bool beats = due.beat && f->source != HL_FOLLOW_FROM_RELAY; /* a relay brings its own */
     if (beats && hl_follow_writer_is_between(w) && !hl_follow_writer_is_blocked(w) &&
         !hl_follow_writer_say(w, HL_STR(": keep-alive\n\n")))
@@ -191,6 +232,7 @@ struct hl_follower *hl_follower_new(struct hl_follow_desk *desk, struct hl_follo
         return NULL;
     }
     hl_list_push_back(&desk->followers, &f->in_all);
+    set_look(f, hl_clock_wall_ms());
     return f;
 }
 

@@ -28,5 +28,7 @@ void hl_follower_free(struct hl_follower *f); /* NULL-safe */
 
 /* The store has answered. Borrows the message. Likewise. */
 void hl_follower_hear(struct hl_follower *f, const struct hl_store_msg *m);
+/* Its account may have been revoked, its token may have expired: then it is broken off. Likewise. */
+void hl_follower_look(struct hl_follower *f);
 
 #endif

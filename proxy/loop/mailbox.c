@@ -37,6 +37,25 @@ struct hl_msg *hl_mailbox_take(struct hl_mailbox *box)
     return oldest;
 }
 
+void hl_bell_init(struct hl_bell *bell, struct hl_mailbox *box, uint32_t msg_type)
+{
+    bell->msg = (struct hl_msg){.type = msg_type};
+    bell->box = box;
+    hl_list_init(&bell->node);
+    atomic_init(&bell->is_rung, false);
+}
+
+void hl_bell_ring(struct hl_bell *bell)
+{
+    if (!atomic_exchange(&bell->is_rung, true))
+        hl_mailbox_post(bell->box, &bell->msg);
+}
+
+void hl_bell_heard(struct hl_bell *bell)
+{
+    atomic_store(&bell->is_rung, false);
+}
+
 static void wake_loop(void *arg)
 {
     struct hl_uv_mailbox *m = arg;

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "base/list.h"
+
 struct hl_msg {
     struct hl_msg *next;
     uint32_t type; /* enum of the receiver; see store/message.h, worker/worker.h */
@@ -34,6 +36,20 @@ void hl_mailbox_post(struct hl_mailbox *box, struct hl_msg *msg);
 /* The reader's thread: all messages in the order of posting, linked by `next`, or NULL. Owned by
  * the caller. */
 struct hl_msg *hl_mailbox_take(struct hl_mailbox *box);
+
+/* Word that there is something to look at, from any thread: one message, not posted again before its reader has
+ * said that it was heard. It lies where the mailbox does, for it may be in it until the end. */
+struct hl_bell {
+    struct hl_msg msg;
+    struct hl_mailbox *box;
+    struct hl_list node; /* of those whom somebody tells */
+    atomic_bool is_rung;
+};
+
+void hl_bell_init(struct hl_bell *bell, struct hl_mailbox *box, uint32_t msg_type);
+void hl_bell_ring(struct hl_bell *bell);
+/* What happens from now on is another message. */
+void hl_bell_heard(struct hl_bell *bell);
 
 /* A mailbox that a libuv loop reads: `on_message` is called on the loop's thread for each message,
  * which it then owns. */

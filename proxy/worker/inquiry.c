@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/claims.h"
 #include "auth/principal.h"
 #include "base/assert.h"
 #include "base/clock.h"
@@ -58,6 +59,8 @@ void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who)
     asker->identity_n = (uint16_t)who->identity.n;
     asker->identity_hash = who->identity_hash;
     asker->quota = who->quota;
+    asker->account = who->account;
+    asker->refused_from_ms = who->expires_ms + HL_CLAIM_LEEWAY_MS;
 }
 
 void hl_inquiry_free(struct hl_inquiry *inquiry)

@@ -29,6 +29,8 @@ struct hl_asker {
     char identity[HL_IDENTITY_MAX]; /* whole */
     uint64_t identity_hash;         /* of this process */
     struct hl_quota *quota;         /* the account's; NULL: none */
+    struct hl_id account;           /* nil: none */
+    int64_t refused_from_ms;        /* when the token is good no longer, wall time */
     enum hl_priority max_priority;  /* the most it may ask for */
 };
 

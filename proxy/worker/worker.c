@@ -28,6 +28,7 @@
 #include "store/claim.h"
 #include "store/notice.h"
 #include "worker/call.h"
+#include "worker/follow_guard.h"
 #include "worker/inquiry.h"
 
 static void on_message(void *self, struct hl_msg *msg);
@@ -221,6 +222,7 @@ enum hl_err hl_worker_new(
         w->auth = hl_auth_seat_new(service->auth, &w->mail.box);
         if (!w->auth)
             return HL_ERR_NOMEM;
+        hl_follow_guard(&w->desk, service->auth);
     }
     return listen_all(w, why, why_len);
 }
@@ -267,6 +269,7 @@ static void end(struct hl_worker *w)
     hl_call_tally_end(&w->runs.tally);
     hl_trouble_fini(&w->trouble);
     hl_pool_close(&w->runs.pool);
+    hl_follow_unguard(&w->desk);
     hl_follow_desk_close(&w->desk);
     hl_wheel_close(&w->wheel);
     hl_reader_close(&w->reader);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import { atEnd } from './lib/cleanup.mjs';
 import { test } from './lib/case.mjs';
+import { SSE, followerOf } from './lib/events.mjs';
 import { cluster, postgres } from './lib/postgres.mjs';
 import { control } from './lib/rest.mjs';
 import { freePort, startSidecar } from './lib/sidecar.mjs';
@@ -135,6 +136,33 @@ test('a revocation holds on the replica that was not asked, also of a token that
     await revoke(seen);
     await until('the other replica refuses it', async () => (await ask(seen)).status === 401);
     assert.equal((await ask(other)).status, 200);
+});
+
+test('a revocation ends what its account follows on every replica, also where that is passed on', async (t) => {
+    const app = async (x) => {
+        await x.body();
+        await x.respond(200, SSE);
+        await x.chunk(Buffer.from('data: 1\n\n'));
+        await x.gone;
+    };
+    const { create, revoke, call, near, far } = await locked(t, { app });
+    const [gone, stays] = [await create(), await create()];
+    const { id } = await call(RUN, { query: { async: 'true' }, headers: { authorization: `Bearer ${gone.token}` }, body: '{}' });
+    const follow = async (sidecar, { token }) => {
+        const follower = await until('it can be followed', async () => {
+            const one = await followerOf(t, sidecar)(id, { token });
+            return one.status === 200 && one;
+        });
+        await follower.events(1);
+        return follower;
+    };
+    const left = [await follow(near, gone), await follow(far, gone)];
+    const kept = [await follow(near, stays), await follow(far, stays)];
+    await revoke(gone);
+    for (const follower of left)
+        assert.equal(await within('its end', follower.rest().then(() => 'whole', () => 'broken off')), 'broken off');
+    assert.equal((await control(near)('POST', `${RUNS}/${id}/cancel`)).status, 202);
+    for (const follower of kept) await within('the end of the run', follower.rest());
 });
 
 test('a revocation that is committed behind a later one is not missed', async (t) => {

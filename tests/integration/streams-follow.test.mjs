@@ -10,7 +10,7 @@ import { assertRefused, control, rest } from './lib/rest.mjs';
 import { RUN } from './lib/stage.mjs';
 import { STORES, events, runPath, streamStage, withIds } from './lib/streams.mjs';
 import { makeSecret, sign } from './lib/tokens.mjs';
-import { gate, sleep, until } from './lib/until.mjs';
+import { gate, sleep, until, within } from './lib/until.mjs';
 
 /** A finished run with that stream; its id. */
 async function finished({ script, begin, ended }, text, n = script.calls.length) {
@@ -554,4 +554,38 @@ test('HOOKLINE_WRITE_TIMEOUT: a follower who takes nothing is let go, one who re
         await read(1 << 20);
     };
     await Promise.all(['port', 'adminPort'].map(on));
+});
+
+/* ---- as long as the token is good ---- */
+
+test('a follower is broken off when its account is revoked or its token expires, on either listener, and is told why when it comes again', async (t) => {
+    const secret = makeSecret();
+    const all = await streamStage(t, { env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_JWT_SECRET: secret } });
+    const make = async (name) => {
+        const body = { name, role: 'invoke', expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+        const answer = await all.ask('POST', '/v2/projects/p/service-accounts', { body });
+        assert.equal(answer.status, 201, answer.text);
+        return answer.json();
+    };
+    const [gone, stays] = [await make('gone'), await make('stays')];
+    const outside = await sign(secret, { sub: 'x', exp: Math.floor(Date.now() / 1000) - 55 }); // good for 5 s: the leeway
+    const id = await all.begin({}, { headers: { authorization: `Bearer ${gone.token}` } });
+    const inside = await all.script.call();
+    await inside.begin();
+    await inside.send(events(1, 1));
+    const others = followerOf(t, { port: all.sidecar.adminPort });
+    const follow = async (token) => Promise.all([all.follow(id, { token }), others(id, { token, headers: { Host: '127.0.0.1' } })]);
+    const [expiring, left, kept] = [await follow(outside), await follow(gone.token), await follow(stays.token)];
+    for (const follower of [...expiring, ...left, ...kept]) {
+        assert.equal(follower.status, 200);
+        await follower.events(1);
+    }
+    assert.equal((await all.ask('DELETE', `/v2/projects/p/service-accounts/${gone.id}`)).status, 204);
+    const end = (follower) => within('its end', follower.rest().then(() => 'whole', () => 'broken off'));
+    for (const follower of [...left, ...expiring]) assert.equal(await end(follower), 'broken off');
+    for (const token of [gone.token, outside])
+        for (const again of await follow(token)) assert.equal(again.status, 401);
+    await inside.send(events(2, 2));
+    await inside.end();
+    for (const follower of kept) assert.equal(await follower.rest(), withIds(1, 2));
 });

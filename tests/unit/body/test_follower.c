@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "body/follow_desk.h"
 #include "body/journal.h"
 #include "fake_store.h"
@@ -1112,4 +1113,68 @@ Test(follower, that_another_replica_asks_for_is_passed_to_no_third_one)
     UNTIL_SERVED(has(&me, "data: a\nid: 1\n\n"));
     cr_assert_not(replica_is_called());
     replica_close();
+}
+
+/* ---- who may follow no longer ---- */
+
+static const struct hl_id account = {.b = {7}};
+static bool is_revoked;
+
+static bool admits(void *keeper, const struct hl_id *id)
+{
+    cr_assert_eq(keeper, &is_revoked);
+    cr_assert(hl_id_eq(id, &account));
+    return !is_revoked;
+}
+
+static void follow_with_token(struct listener *l, int64_t expires_in_ms)
+{
+    struct hl_follow *grant = make_grant(HL_RUN_RUNNING, "");
+    grant->account = account;
+    grant->refused_from_ms = hl_clock_wall_ms() + expires_in_ms;
+    desk.admits = admits;
+    desk.keeper = &is_revoked;
+    start(l, grant, false);
+}
+
+Test(follower, is_broken_off_when_its_account_is_revoked)
+{
+    begin_stream();
+    follow_with_token(&me, 3600000);
+    start(&other, make_grant(HL_RUN_RUNNING, ""), false);
+    add("data: a\n\n");
+    UNTIL_WITH(serve(), has(&me, "data: a\nid: 1\n\n") && has(&other, "data: a\nid: 1\n\n"));
+    hl_bell_ring(&desk.look);
+    add("data: b\n\n");
+    UNTIL(has(&me, "data: a\nid: 1\n\ndata: b\nid: 2\n\n"));
+    is_revoked = true;
+    hl_bell_ring(&desk.look);
+    hl_bell_ring(&desk.look);
+    UNTIL(me.is_ended);
+    cr_assert_not(me.is_whole);
+    add("data: c\n\n");
+    UNTIL(has(&other, "data: a\nid: 1\n\ndata: b\nid: 2\n\ndata: c\nid: 3\n\n"));
+    cr_assert_not(other.is_ended, "nobody was asked for a token");
+}
+
+Test(follower, is_broken_off_when_its_token_expires)
+{
+    begin_stream();
+    follow_with_token(&me, 300);
+    add("data: a\n\n");
+    UNTIL_WITH(serve(), has(&me, "data: a\nid: 1\n\n"));
+    cr_assert_not(me.is_ended);
+    UNTIL(me.is_ended);
+    cr_assert_not(me.is_whole);
+}
+
+Test(follower, is_not_begun_with_a_token_that_is_good_no_longer)
+{
+    begin_stream();
+    is_revoked = true;
+    follow_with_token(&me, 3600000);
+    hl_bell_ring(&desk.look);
+    UNTIL_WITH(serve(), me.is_ended || me.answers > 0);
+    UNTIL(!me.f);
+    ASSERT_TEXT("");
 }
