@@ -16,9 +16,10 @@ static void say(struct hl_api_response *response, uint16_t status, const char *l
 void hl_health_live(const struct hl_api_view *view, const struct hl_api_request *request,
     struct hl_api_response *response)
 {
-    (void)view;
     (void)request;
-    say(response, 200, "ok");
+    bool is_alive;
+    const char *line = hl_service_life(view->service, &is_alive);
+    say(response, is_alive ? 200 : 503, line);
 }
 
 void hl_health_ready(const struct hl_api_view *view, const struct hl_api_request *request,

@@ -64,8 +64,8 @@ static void on_finish_again(struct hl_timer *timer)
     hl_report_end(HL_CONTAINER_OF(timer, struct hl_run, timer));
 }
 
-/* The same FINISH may succeed later. A store that fails does so until it is started again: then the
- * run ends as interrupted. */
+/* The same FINISH may succeed later. A store that fails keeps it itself, and has closed in the middle of
+ * that if it says so: then the run ends as interrupted. */
 static bool may_pass(enum hl_err rc)
 {
     return rc == HL_ERR_NOMEM || rc == HL_ERR_BUSY || rc == HL_ERR_FULL || rc == HL_ERR_EXHAUSTED;

@@ -13,6 +13,13 @@ bool hl_service_store_fails(const struct hl_service *service)
            !hl_store_is_shared(service->store);
 }
 
+const char *hl_service_life(const struct hl_service *service, bool *is_alive)
+{
+    *is_alive = !hl_counter_get(&hl_store_gauges(service->store)->is_lost);
+    return *is_alive ? "ok"
+                     : "the store cannot be opened anew: start this process again, see the log";
+}
+
 /* Its server is gone, and will be back. */
 static bool has_lost_store(const struct hl_service *service)
 {

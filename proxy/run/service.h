@@ -36,7 +36,10 @@ struct hl_service {
     void (*on_worker_end)(struct hl_service *service, uint32_t index);
 };
 
-/* The store takes nothing, and will not before the process starts anew. Any thread. */
+/* What /healthz says: a line, static; `*is_alive`: whether with 200. Any thread. */
+const char *hl_service_life(const struct hl_service *service, bool *is_alive);
+
+/* The store takes nothing until it could be opened anew. Any thread. */
 bool hl_service_store_fails(const struct hl_service *service);
 
 /* Why the service does not take calls now, in words, or NULL: it does. Any thread. */

@@ -243,9 +243,10 @@ static bool is_fatal(enum hl_err err)
     return err == HL_ERR_IO || err == HL_ERR_CORRUPT;
 }
 
-static enum hl_err fail_all(struct hl_batch *b, size_t first, enum hl_err err)
+/* Before a transaction: there is no memory. */
+static enum hl_err fail_all(struct hl_batch *b, enum hl_err err)
 {
-    for (size_t i = first; i < b->n_ops; i++)
+    for (size_t i = 0; i < b->n_ops; i++)
         b->ops[i].rc = err;
     return err;
 }
@@ -301,12 +302,19 @@ static enum hl_err run_in_turn(struct hl_batch *b, size_t *n, bool has_reserve, 
     return HL_OK;
 }
 
+/* A store that has failed may be gone for long: whoever can ask again does not wait for it. */
+bool hl_batch_refuses(const struct hl_store_msg *m, enum hl_err why)
+{
+    return is_fatal(why) ? hl_operation_gives_up(m) || hl_operation_of(m)->is_question
+                         : hl_operation_of(m)->may_be_refused;
+}
+
 /* From `first` on nothing can be written just now: what may be refused is, with `why`; the rest
  * waits. */
 static enum hl_err put_off(struct hl_batch *b, size_t first, enum hl_err why)
 {
     for (size_t i = first; i < b->n_ops; i++) {
-        bool is_refused = hl_operation_of(b->ops[i].m)->may_be_refused;
+        bool is_refused = hl_batch_refuses(b->ops[i].m, why);
         b->ops[i].rc = is_refused ? why : HL_OK;
         b->ops[i].is_held = !is_refused;
     }
@@ -321,7 +329,7 @@ static enum hl_err run_without_accepts(
     size_t n = 0;
     bool has_rest = serves && hl_batch_can_serve(b);
     for (size_t i = 0; i < b->n_ops; i++) {
-        bool is_refused = hl_operation_of(b->ops[i].m)->may_be_refused;
+        bool is_refused = hl_batch_refuses(b->ops[i].m, why);
         b->ops[i].rc = is_refused ? why : HL_OK;
         has_rest |= !is_refused;
     }
@@ -330,7 +338,7 @@ static enum hl_err run_without_accepts(
         (b->is_short || b->driver->vt->release_reserve(b->driver)))
         err = run_in_turn(b, &n, b->is_short, has_committed);
     if (is_fatal(err))
-        return fail_all(b, n, err);
+        return put_off(b, n, err);
     return err ? put_off(b, n, why) : why;
 }
 
@@ -339,9 +347,7 @@ static enum hl_err run_singly(struct hl_batch *b, bool *has_committed)
 {
     for (size_t i = 0; i < b->n_ops; i++) {
         enum hl_err err = try_ops(b, i, 1, false, has_committed);
-        if (is_fatal(err))
-            return fail_all(b, i, err);
-        if (err == HL_ERR_FULL || err == HL_ERR_UNAVAILABLE)
+        if (is_fatal(err) || err == HL_ERR_FULL || err == HL_ERR_UNAVAILABLE)
             return put_off(b, i, err);
         if (err)
             b->ops[i].rc = err;
@@ -368,7 +374,7 @@ enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *
     *has_committed = false;
     enum hl_err err = hl_id_map_reserve(&b->live, b->n_ops + HL_BATCH_MAX_PUSHES);
     if (err)
-        return fail_all(b, 0, err);
+        return fail_all(b, err);
 
     err = HL_ERR_FULL;
     if (!b->is_short && has_space(b, b->weight))
@@ -376,7 +382,7 @@ enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *
     if (err == HL_OK)
         return b->short_of;
     if (is_fatal(err))
-        return fail_all(b, 0, err);
+        return put_off(b, 0, err);
     if (err == HL_ERR_FULL || err == HL_ERR_UNAVAILABLE)
         return run_without_accepts(b, err, serves, has_committed);
     enum hl_err singly = run_singly(b, has_committed);

@@ -58,6 +58,8 @@ void hl_batch_fini(struct hl_batch *b);
 
 bool hl_batch_is_full(const struct hl_batch *b);
 void hl_batch_add(struct hl_batch *b, struct hl_store_msg *m, size_t weight);
+/* Whether a request does not wait until something can be written again, which `why` prevents. */
+bool hl_batch_refuses(const struct hl_store_msg *m, enum hl_err why);
 /* Whether anything can be handed out. */
 bool hl_batch_can_serve(const struct hl_batch *b);
 
@@ -65,7 +67,8 @@ bool hl_batch_can_serve(const struct hl_batch *b);
  *   OK           committed (`*has_committed`), or there was nothing to commit
  *   FULL         the volume is full: accepts have that rc; what `is_held` is to be tried again
  *   UNAVAILABLE  somebody else holds the database: likewise
- *   IO, CORRUPT  the database cannot be used any more; all operations have that rc
+ *   IO, CORRUPT  the store has failed: what is not decided and may be refused has that rc, the rest is
+ *                to be tried again once the driver has it anew
  *   other        the operations are decided, but handing out failed: not again at once */
 enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *has_committed);
 

@@ -56,8 +56,8 @@ void hl_claimed_leave(struct hl_claimed *c); /* its place, if it has one */
 
 /* State, kept response and delivery (if the run has a webhook) in one commit. Reply: OK, or STALE
  * (the run is final already or has another epoch: nothing changed), NOT_FOUND (never recorded), or
- * an error after which nothing changed and the asker may post it again (not after UNAVAILABLE, IO,
- * CORRUPT: those stay until the process starts anew). A full volume is waited for, not reported.
+ * an error after which nothing changed and the asker may post it again (not after UNAVAILABLE: the
+ * store closes). A full volume and a failing store are waited for, not reported.
  * The body's file is removed by the asker unless hl_store_keeps_file. */
 struct hl_finish {
     struct hl_store_msg m;

@@ -129,6 +129,11 @@ struct hl_driver_vt {
      * thread; takes the message and answers it elsewhere. */
     enum hl_err (*answer)(struct hl_driver *d, struct hl_store_msg *m);
     void (*post_question)(struct hl_driver *d, struct hl_store_msg *m);
+
+    /* After IO or CORRUPT, outside transactions: has the store anew, with what was committed and nothing
+     * more, which is what the backlog says too. On an error, with a line in `why`, it may be tried again,
+     * and nothing else until then. NULL: that cannot be. */
+    enum hl_err (*reopen)(struct hl_driver *d, char *why, size_t why_len);
     void (*close)(struct hl_driver *d); /* frees it */
 };
 

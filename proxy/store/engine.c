@@ -6,8 +6,9 @@
  * Promise: replies and pushes leave after the commit of what they say, each request is answered
  * once, and an operation that ends something (FINISH, OUTCOME, …) is never lost to a full volume:
  * it waits here until there is space, while what is lighter goes on. After an I/O error or
- * corruption nothing is written any more: a commit whose fsync failed must not be tried again (the
- * kernel may have dropped the pages). */
+ * corruption nothing is written until the driver has opened the store anew: a commit whose fsync failed
+ * must not be tried again (the kernel may have dropped the pages). What ends something waits for that,
+ * too. */
 #include "store/engine.h"
 
 #include <errno.h>
@@ -143,7 +144,7 @@ static void take_mail(struct hl_engine *e)
             withdraw(e, m);
         else if (msg->type == HL_STORE_WATCH || msg->type == HL_STORE_UNWATCH)
             take_watch(e, (struct hl_watch *)m);
-        else if (e->is_failing)
+        else if (e->is_failing && hl_batch_refuses(m, HL_ERR_IO))
             reply(e, m, hl_operation_weigh(m), HL_ERR_UNAVAILABLE);
         else if (hl_operation_of(m)->may_be_refused && e->retry_us != HL_NEVER)
             reply(e, m, hl_operation_weigh(m), HL_ERR_UNAVAILABLE);
@@ -213,7 +214,7 @@ static void refuse_waiting(struct hl_engine *e, enum hl_err why)
     for (; msg; msg = next) {
         struct hl_store_msg *m = (struct hl_store_msg *)msg;
         next = msg->next;
-        if (hl_operation_of(m)->may_be_refused)
+        if (hl_batch_refuses(m, why))
             reply(e, m, hl_operation_weigh(m), why);
         else
             append(e, msg);
@@ -247,12 +248,9 @@ static void settle_credit(struct hl_engine *e)
         hl_credit_hint(&e->batch.workers);
 }
 
-/* All that was taken from the mailbox, the batch first. */
+/* All that was taken from the mailbox. */
 static void refuse_all(struct hl_engine *e)
 {
-    for (size_t i = 0; i < e->batch.n_ops; i++)
-        reply(e, e->batch.ops[i].m, e->batch.ops[i].weight, HL_ERR_UNAVAILABLE);
-    e->batch.n_ops = 0;
     take_held(e);
     while (e->first) {
         struct hl_store_msg *m = (struct hl_store_msg *)e->first;
@@ -260,6 +258,18 @@ static void refuse_all(struct hl_engine *e)
         reply(e, m, hl_operation_weigh(m), HL_ERR_UNAVAILABLE);
     }
     e->last = NULL;
+    hl_credit_return_unused(&e->batch.workers);
+}
+
+/* The store has failed before the batch was begun. */
+static void put_batch_back(struct hl_engine *e)
+{
+    struct hl_batch *b = &e->batch;
+    for (size_t i = 0; i < b->n_ops; i++)
+        hl_held_add(&e->held, b->ops[i].m, b->ops[i].weight);
+    b->n_ops = 0;
+    take_held(e);
+    refuse_waiting(e, HL_ERR_IO);
     hl_credit_return_unused(&e->batch.workers);
 }
 
@@ -281,8 +291,8 @@ static void run_batch(struct hl_engine *e)
     if (e->held.first && began_us >= e->held.retry_us)
         try_held(e, began_us);
     fill_batch(e);
-    if (e->is_failing) { /* since the batch before, or the search for room */
-        refuse_all(e);
+    if (e->is_failing) { /* since the search for room */
+        put_batch_back(e);
         return;
     }
     enum hl_err err = hl_batch_run(b, serves, hl_clock_wall_ms(), &has_committed);
@@ -296,7 +306,7 @@ static void run_batch(struct hl_engine *e)
         e->room_us = began_us + RETRY_US;
     }
     keep_undecided(e, err, began_us);
-    if (err == HL_ERR_FULL || err == HL_ERR_UNAVAILABLE)
+    if (err == HL_ERR_FULL || err == HL_ERR_UNAVAILABLE || e->is_failing)
         refuse_waiting(e, err);
     e->retry_us = err == HL_ERR_UNAVAILABLE ? began_us + RETRY_US : HL_NEVER;
     e->serve_us = err && err != HL_ERR_UNAVAILABLE ? began_us + RETRY_US : 0;
@@ -335,18 +345,30 @@ static void look_at_barred(struct hl_engine *e)
 static bool can_run(const struct hl_engine *e)
 {
     uint64_t now_us = hl_clock_mono_us();
-    if (e->retry_us != HL_NEVER && now_us < e->retry_us && !e->is_failing)
+    if (e->is_failing || (e->retry_us != HL_NEVER && now_us < e->retry_us))
         return false;
-    return e->first || (e->held.first && (e->is_failing || now_us >= e->held.retry_us)) ||
+    return e->first || (e->held.first && now_us >= e->held.retry_us) ||
            (may_serve(e, now_us) && hl_batch_can_serve(&e->batch));
+}
+
+/* What waited for a store that had failed comes first, as it came. */
+static void reopen(struct hl_engine *e)
+{
+    if (!e->is_failing || !hl_maintenance_reopen(e))
+        return;
+    e->retry_us = HL_NEVER;
+    e->serve_us = 0;
+    e->pause_us = HL_MIN_PAUSE_US;
+    take_held(e);
 }
 
 /* Only when the volume is full or the store is failing is anything left to refuse. */
 static void refuse_rest(struct hl_engine *e)
 {
+    reopen(e);
     e->retry_us = HL_NEVER;
     take_held(e);
-    while (e->first && e->retry_us == HL_NEVER)
+    while (e->first && e->retry_us == HL_NEVER && !e->is_failing)
         run_batch(e);
     refuse_all(e);
 }
@@ -357,6 +379,8 @@ static void run(void *arg)
     for (;;) {
         bool is_stopping = atomic_load(&e->is_stopping);
         take_mail(e);
+        if (e->is_failing && hl_clock_mono_us() >= e->reopening.next_us)
+            reopen(e);
         hl_maintenance_expire(e);
         hl_maintenance_recall(e);
         tell_watchers(e);
@@ -398,6 +422,7 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     atomic_init(&e->is_stopping, false);
     atomic_init(&e->wants_trim, false);
     e->trim_us = 0;
+    e->reopening = (struct hl_reopening){0};
     if (sem_init(&e->wake, 0, 0) < 0)
         return errno;
     hl_maintenance_show_all(e);

@@ -12,6 +12,7 @@
 #include "store/gauges.h"
 #include "store/held.h"
 #include "store/intake.h"
+#include "store/reopening.h"
 #include "store/steady.h"
 
 struct hl_driver;
@@ -35,7 +36,8 @@ struct hl_engine {
     struct hl_held held;
 
     enum hl_err room; /* not OK: accepts are refused; FULL, TOO_LARGE as the driver said last */
-    bool is_failing;  /* everything is refused, until the process starts again */
+    bool is_failing;  /* nothing is written until the driver has the store anew */
+    struct hl_reopening reopening;
     bool is_expiring; /* more are to be ended, and none is handed out before */
     int64_t keep_ms;  /* how soon after a commit something may be past its time */
     struct hl_clock_guard clock_guard;

@@ -28,6 +28,7 @@ struct hl_store_gauges {
     struct hl_counter is_full; /* 1: accepts are refused with FULL until space is free again */
     /* 1: accepts are refused, for I/O errors or corruption; where it is shared: it has no server now */
     struct hl_counter is_failing;
+    struct hl_counter is_lost; /* 1: failing for so long that the process should be started anew */
     struct hl_histogram commit_latency;
     /* of a store that is shared; else 0 */
     struct hl_counter replicas;     /* alive */

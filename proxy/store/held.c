@@ -1,4 +1,4 @@
-/* held.c - requests that wait for space on the volume. */
+/* held.c - requests that wait for space on the volume, or for a store that has failed. */
 #include "store/held.h"
 
 #include "store/message.h"

@@ -68,12 +68,56 @@ uint64_t hl_maintenance_pause(struct hl_engine *e)
 
 void hl_maintenance_fail(struct hl_engine *e, enum hl_err err)
 {
+    uint64_t now_us = hl_clock_mono_us();
     if (!e->is_failing)
         HL_LOG(ERROR,
-            "store: unusable until hookline is started again; nothing acknowledged is lost",
+            "store: it is failing and will be opened anew; until then asynchronous calls are "
+            "refused "
+            "and what ends is kept in memory; nothing acknowledged is lost",
             HL_LOG_TEXT("why", hl_err_text(err)));
+    if (!e->is_failing)
+        hl_reopening_fail(&e->reopening, now_us);
     e->is_failing = true;
     hl_counter_set(&e->gauges.is_failing, 1);
+}
+
+static void log_reopened(const struct hl_engine *e, uint64_t now_us)
+{
+    HL_LOG(WARN, "store: it works again: the database was checked and opened anew",
+        HL_LOG_INT("ms", (now_us - e->reopening.since_us) / 1000));
+}
+
+static void log_in_vain(struct hl_engine *e, const char *why, uint64_t now_us)
+{
+    HL_LOG(ERROR, "store: it could not be opened anew, trying again", HL_LOG_TEXT("why", why),
+        HL_LOG_INT("again_in_ms", (e->reopening.next_us - now_us) / 1000));
+    if (!hl_reopening_is_hopeless(&e->reopening, now_us) || hl_counter_get(&e->gauges.is_lost))
+        return;
+    HL_LOG(ERROR, "store: in vain for too long: hookline is not alive any more as far as its "
+                  "health check says, "
+                  "so that it is started anew");
+    hl_counter_set(&e->gauges.is_lost, 1);
+}
+
+bool hl_maintenance_reopen(struct hl_engine *e)
+{
+    char why[512];
+    uint64_t now_us = hl_clock_mono_us();
+    bool may_be = e->driver->vt->reopen != NULL;
+    enum hl_err err = may_be ? e->driver->vt->reopen(e->driver, why, sizeof(why)) : HL_ERR_IO;
+    if (err) {
+        hl_reopening_fail(&e->reopening, now_us);
+        log_in_vain(e, may_be ? why : "it is gone with its memory", now_us);
+        return false;
+    }
+    now_us = hl_clock_mono_us();
+    log_reopened(e, now_us);
+    hl_reopening_succeed(&e->reopening, now_us);
+    e->is_failing = false;
+    hl_counter_set(&e->gauges.is_failing, 0);
+    hl_counter_set(&e->gauges.is_lost, 0);
+    e->settle_us = e->survey_us = e->room_us = 0;
+    return true;
 }
 
 /* A maintenance step in a transaction of its own. Even removing needs space first: what is held in
@@ -371,7 +415,7 @@ void hl_maintenance_tend(struct hl_engine *e, bool is_idle)
 uint64_t hl_maintenance_next_due(const struct hl_engine *e)
 {
     if (e->is_failing)
-        return HL_NEVER;
+        return e->reopening.next_us;
     uint64_t due = sooner(sooner(e->retry_us, e->settle_us), sooner(e->survey_us, e->purge_us));
     uint64_t expire_us = due_us_by(hl_clock_wall_ms(), e->backlog.expire_ms, e->expire_us);
     uint64_t recall_us = due_us_by(hl_clock_steady_ms(), e->backlog.lanes.recall_ms, e->recall_us);

@@ -14,8 +14,10 @@ struct hl_engine;
 void hl_maintenance_set_room(struct hl_engine *e, enum hl_err room);
 /* How long to wait before what found no space is tried again. */
 uint64_t hl_maintenance_pause(struct hl_engine *e);
-/* From here on nothing is written any more. */
+/* From here on nothing is written, until the driver has the store anew. */
 void hl_maintenance_fail(struct hl_engine *e, enum hl_err err);
+/* Tries that, and says whether it has. */
+bool hl_maintenance_reopen(struct hl_engine *e);
 /* Whether accepts find room; the last answer is good for a moment. */
 void hl_maintenance_look_for_room(struct hl_engine *e, uint64_t now_us);
 /* A batch that began then has committed: its gauges, and what will be due because of it. */

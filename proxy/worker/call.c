@@ -35,13 +35,13 @@
 static void answer_health(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
 {
     hl_access_drop_line(c); /* probes come every second and say nothing of callers */
-    bool is_ready = true;
-    const char *line = "ok";
-    if (plan->kind == HL_PLAN_READYZ)
-        line = hl_service_state(hl_worker_of(c->callers)->service, &is_ready);
+    bool is_good;
+    const struct hl_service *service = hl_worker_of(c->callers)->service;
+    const char *line = plan->kind == HL_PLAN_READYZ ? hl_service_state(service, &is_good)
+                                                    : hl_service_life(service, &is_good);
     char text[256];
     int n = snprintf(text, sizeof(text), "%s\n", line);
-    struct hl_answer answer = {.status = is_ready ? 200 : 503,
+    struct hl_answer answer = {.status = is_good ? 200 : 503,
         .content_type = HL_STR("text/plain"),
         .body = {text, (size_t)n},
         .run_id = id};

@@ -15,6 +15,7 @@
 #include "store/key.h"
 #include "store/moved.h"
 #include "store/path.h"
+#include "store/sqlite/connection.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/meta.h"
 #include "store/sqlite/sqlite.h"

@@ -82,12 +82,22 @@ struct hl_minute_tally {
     struct hl_tally tally;
 };
 
+/* Where the database is, and how far its log was acknowledged when it was last left (connection.c). */
+#define HL_LOG_SALT 8
+struct hl_log_mark {
+    uint64_t device, inode;
+    bool is_known;
+    uint32_t frames, page_size;
+    uint8_t salt[HL_LOG_SALT];
+};
+
 struct hl_database {
     struct hl_driver base;
     struct hl_data_dir dir;
     bool is_dry; /* only looked at (check.c): nothing is made, changed or left */
-    sqlite3 *db;
+    sqlite3 *db; /* NULL, as its statements: it could not be opened anew yet */
     sqlite3_stmt *st[HL_SQL_COUNT];
+    struct hl_log_mark log;
     struct hl_sqlite_reader *reader;
 
     struct hl_key key;

@@ -12,6 +12,7 @@
 #include "loop/thread.h"
 #include "store/op.h"
 #include "store/operation.h"
+#include "store/path.h"
 #include "store/sqlite/answer_account.h"
 #include "store/sqlite/answer_delivery.h"
 #include "store/sqlite/answer_destination.h"
@@ -25,6 +26,12 @@ struct hl_sqlite_reader {
     sem_t wake;
     atomic_bool is_stopping;
     struct hl_reading reading;
+
+    /* What the store's thread wants of the connection, and waits for. */
+    _Atomic enum wish { WISH_NONE, WISH_REST, WISH_RESUME } wish;
+    sem_t is_done;
+    char path[HL_PATH_MAX];
+    const struct hl_key *key;
 };
 
 /* --- answers -------------------------------------------------------------------------------- */
@@ -57,6 +64,8 @@ static enum hl_err answer(struct hl_reading *r, struct hl_store_msg *m)
 static enum hl_err answer_at_once(struct hl_reading *r, struct hl_store_msg *m)
 {
     struct hl_sql_row none;
+    if (!r->db)
+        return HL_ERR_UNAVAILABLE;
     enum hl_err err = hl_reading_row(r, HL_ASK_BEGIN, &none);
     if (err != HL_ERR_NOT_FOUND)
         return err;
@@ -79,10 +88,44 @@ static void answer_all(struct hl_sqlite_reader *r)
 
 /* --- the thread ----------------------------------------------------------------------------- */
 
+static void fulfil(struct hl_sqlite_reader *r)
+{
+    char why[256];
+    enum wish wish = atomic_exchange(&r->wish, WISH_NONE);
+    if (wish == WISH_NONE)
+        return;
+    hl_reading_close(&r->reading);
+    if (wish == WISH_RESUME &&
+        hl_reading_open(&r->reading, r->path, r->key, why, sizeof(why)) != HL_OK)
+        hl_reading_close(&r->reading);
+    sem_post(&r->is_done);
+}
+
+static void wish(struct hl_sqlite_reader *r, enum wish wish)
+{
+    if (!r)
+        return;
+    atomic_store(&r->wish, wish);
+    sem_post(&r->wake);
+    while (sem_wait(&r->is_done) != 0)
+        continue;
+}
+
+void hl_sqlite_reader_rest(struct hl_sqlite_reader *r)
+{
+    wish(r, WISH_REST);
+}
+
+void hl_sqlite_reader_resume(struct hl_sqlite_reader *r)
+{
+    wish(r, WISH_RESUME);
+}
+
 static void run(void *arg)
 {
     struct hl_sqlite_reader *r = arg;
     while (!atomic_load(&r->is_stopping)) {
+        fulfil(r);
         answer_all(r);
         sem_wait(&r->wake);
     }
@@ -99,6 +142,7 @@ static void free_reader(struct hl_sqlite_reader *r)
 {
     hl_reading_close(&r->reading);
     sem_destroy(&r->wake);
+    sem_destroy(&r->is_done);
     free(r);
 }
 
@@ -106,14 +150,17 @@ enum hl_err hl_sqlite_reader_start(struct hl_sqlite_reader **out, const char *da
     const char *path, const struct hl_key *key, char *why, size_t why_len)
 {
     struct hl_sqlite_reader *r = calloc(1, sizeof(*r));
-    if (!r || sem_init(&r->wake, 0, 0) < 0) {
+    if (!r || sem_init(&r->wake, 0, 0) < 0 || sem_init(&r->is_done, 0, 0) < 0) {
         free(r);
         snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
         return HL_ERR_NOMEM;
     }
     hl_mailbox_init(&r->box, wake, r);
     r->reading.data_dir = data_dir;
-    enum hl_err err = hl_reading_open(&r->reading, path, key, why, why_len);
+    r->key = key;
+    enum hl_err err = hl_path(r->path, "%s", path);
+    if (!err)
+        err = hl_reading_open(&r->reading, path, key, why, why_len);
     if (err) {
         free_reader(r);
         return err;

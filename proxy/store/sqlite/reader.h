@@ -16,6 +16,10 @@ HL_MUST_CHECK enum hl_err hl_sqlite_reader_start(struct hl_sqlite_reader **out,
     const char *data_dir, const char *path, const struct hl_key *key, char *why, size_t why_len);
 /* Any thread; takes the message. */
 void hl_sqlite_reader_post(struct hl_sqlite_reader *reader, struct hl_store_msg *m);
+/* The store's thread: it has no connection when this returns, and answers UNAVAILABLE; or it has one
+ * again, if the database can be read. NULL-safe. */
+void hl_sqlite_reader_rest(struct hl_sqlite_reader *reader);
+void hl_sqlite_reader_resume(struct hl_sqlite_reader *reader);
 void hl_sqlite_reader_stop(
     struct hl_sqlite_reader *reader); /* answers everything first; NULL-safe */
 

@@ -40,9 +40,12 @@ enum hl_err hl_reading_open(
 
 void hl_reading_close(struct hl_reading *r)
 {
-    for (int i = 0; i < HL_ASK_COUNT; i++)
+    for (int i = 0; i < HL_ASK_COUNT; i++) {
         sqlite3_finalize(r->st[i]);
+        r->st[i] = NULL;
+    }
     sqlite3_close(r->db);
+    r->db = NULL;
     hl_sealer_fini(&r->sealer);
 }
 

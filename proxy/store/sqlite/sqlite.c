@@ -1,6 +1,5 @@
-/* sqlite.c - opens and closes the SQLite driver: directory, file, settings, checks, key,
- * statements, recovery, reader; and the table of its operations. Nothing is written before the file
- * is known to be ours and whole. */
+/* sqlite.c - opens and closes the SQLite driver: directory, connection, key, recovery, reader; and the
+ * table of its operations. Nothing is written before the file is known to be ours and whole. */
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
@@ -22,6 +21,7 @@
 #include "store/secret.h"
 #include "store/sqlite/account.h"
 #include "store/sqlite/claim.h"
+#include "store/sqlite/connection.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/lease.h"
@@ -41,149 +41,6 @@
 /* All that is in the log must fit into the database when there is nothing but the reserve: half of
  * it before a checkpoint is due (upkeep.c), and another batch, whose pages are half empty. */
 #define BATCHES_IN_RESERVE 4
-
-/* page_size and auto_vacuum hold only before the first table; the order matters. wal_autocheckpoint
- * is off because upkeep.c chooses the moment. secure_delete is off because Debian's default doubles
- * what a deletion writes, and what is secret is encrypted. */
-static const char settings[] = "PRAGMA page_size = 8192;"
-                               "PRAGMA auto_vacuum = INCREMENTAL;"
-                               "PRAGMA journal_mode = WAL;"
-                               "PRAGMA synchronous = FULL;"
-                               "PRAGMA wal_autocheckpoint = 0;"
-                               "PRAGMA journal_size_limit = 67108864;"
-                               "PRAGMA foreign_keys = ON;"
-                               "PRAGMA secure_delete = OFF;"
-                               "PRAGMA mmap_size = 0;"
-                               "PRAGMA temp_store = MEMORY;"
-                               "PRAGMA cache_size = -16384;";
-
-enum hl_err hl_sqlite_explain(
-    struct hl_database *db, int rc, const char *path, char *why, size_t why_len)
-{
-    snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot open the store %s: %s", path,
-        sqlite3_errmsg(db->db));
-    enum hl_err err = hl_sql_err(db->db, rc);
-    return err ? err : HL_ERR_IO;
-}
-
-enum hl_err hl_sqlite_explain_file(const char *path, char *why, size_t why_len)
-{
-    snprintf(
-        why, why_len, "HOOKLINE_DATA_DIR: cannot open the store %s: %s", path, strerror(errno));
-    return hl_err_from_errno(errno);
-}
-
-/* SQLite would make the file with the process's umask; this way it is 0600 from the start, and the
- * log and its index copy that. */
-static enum hl_err make_file(const char *path, char *why, size_t why_len)
-{
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return hl_sqlite_explain_file(path, why, why_len);
-    close(fd);
-    return HL_OK;
-}
-
-static enum hl_err check(
-    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len)
-{
-    char what[256];
-    *is_new = true; /* there is none: it was only looked for */
-    enum hl_err err = db->db ? hl_schema_check(db->db, is_new, what, sizeof(what)) : HL_OK;
-    if (!err)
-        return HL_OK;
-    /* Closing must not move the log into a file that is not understood. */
-    sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    if (err == HL_ERR_CORRUPT)
-        snprintf(why, why_len,
-            "HOOKLINE_DATA_DIR: the store %s is damaged (%s); nothing was changed: restore it from "
-            "a backup, or move "
-            "it"
-            " away to begin with an empty one",
-            path, what);
-    else
-        snprintf(why, why_len,
-            "HOOKLINE_DATA_DIR: cannot use the store %s: %s; nothing was changed", path, what);
-    return err;
-}
-
-/* Bodies without the database that names them: it was lost, or is not mounted, and the sweep of an
- * empty one would remove them all. The empty file that opening made goes again. */
-static enum hl_err refuse_lost(struct hl_database *db, const char *path, char *why, size_t why_len)
-{
-    if (!hl_sweep_finds_bodies(db))
-        return HL_OK;
-    if (!db->is_dry)
-        unlink(path);
-    snprintf(why, why_len,
-        "HOOKLINE_DATA_DIR: the store %s is missing, but %s/bodies has files that belong to it; "
-        "nothing was changed: "
-        "put it back, or move that directory away to begin with an empty store",
-        path, db->dir.path);
-    return HL_ERR_NOT_FOUND;
-}
-
-enum hl_err hl_sqlite_check_file(
-    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len)
-{
-    enum hl_err err = check(db, path, is_new, why, why_len);
-    return err || !*is_new ? err : refuse_lost(db, path, why, why_len);
-}
-
-/* SQLite says nothing when a file system cannot hold a log's shared index: it stays as it was. */
-static bool has_log(struct hl_database *db)
-{
-    sqlite3_stmt *st = NULL;
-    bool is_wal = sqlite3_prepare_v2(db->db, "PRAGMA journal_mode", -1, &st, NULL) == SQLITE_OK &&
-                  sqlite3_step(st) == SQLITE_ROW &&
-                  strcmp((const char *)sqlite3_column_text(st, 0), "wal") == 0;
-    sqlite3_finalize(st);
-    return is_wal;
-}
-
-static int on_commit(void *arg, sqlite3 *handle, const char *name, int pages)
-{
-    (void)handle;
-    (void)name;
-    struct hl_database *db = arg;
-    db->wal_pages = pages;
-    db->wal_commits++;
-    return SQLITE_OK;
-}
-
-static enum hl_err open_file(
-    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len)
-{
-    enum hl_err err = make_file(path, why, why_len);
-    if (err)
-        return err;
-    int rc = sqlite3_open_v2(path, &db->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_busy_timeout(db->db, 1000);
-    if (rc != SQLITE_OK)
-        return hl_sqlite_explain(db, rc, path, why, why_len);
-    err = hl_sqlite_check_file(db, path, is_new, why, why_len);
-    if (err)
-        return err;
-    rc = sqlite3_exec(db->db, settings, NULL, NULL, NULL);
-    if (rc != SQLITE_OK)
-        return hl_sqlite_explain(db, rc, path, why, why_len);
-    if (!has_log(db)) {
-        snprintf(why, why_len,
-            "HOOKLINE_DATA_DIR: the store %s cannot have a write-ahead log: its file system lacks"
-            " shared memory",
-            path);
-        return HL_ERR_INVALID;
-    }
-    sqlite3_wal_hook(db->db, on_commit, db);
-    char what[256];
-    err = hl_schema_migrate(db->db, what, sizeof(what));
-    if (!err)
-        err = hl_path_sync(db->dir.path);
-    if (err)
-        snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot prepare the store %s: %s", path, what);
-    return err;
-}
 
 /* --- key ------------------------------------------------------------------------------------ */
 
@@ -245,17 +102,6 @@ enum hl_err hl_sqlite_open_key(struct hl_database *db, const char *store_path, b
 
 /* --- open ----------------------------------------------------------------------------------- */
 
-static enum hl_err prepare_all(struct hl_database *db, const char *path, char *why, size_t why_len)
-{
-    for (int i = 0; i < HL_SQL_COUNT; i++) {
-        int rc = sqlite3_prepare_v3(
-            db->db, hl_sql_text(i), -1, SQLITE_PREPARE_PERSISTENT, &db->st[i], NULL);
-        if (rc != SQLITE_OK)
-            return hl_sqlite_explain(db, rc, path, why, why_len);
-    }
-    return HL_OK;
-}
-
 static void configure(struct hl_database *db, const struct hl_config *config)
 {
     db->retention_ms = (int64_t)config->retention_ms;
@@ -287,11 +133,11 @@ static enum hl_err open_all(
     hl_data_dir_use_reserve_if_short(&db->dir);
     err = hl_path(path, "%s/hookline.db", db->dir.path);
     if (!err)
-        err = open_file(db, path, &is_new, why, why_len);
+        err = hl_connection_make(db, path, &is_new, why, why_len);
     if (!err)
         err = hl_sqlite_open_key(db, path, true, config->key_file, why, why_len);
     if (!err)
-        err = prepare_all(db, path, why, why_len);
+        err = hl_connection_prepare(db, path, why, why_len);
     if (!err)
         err = hl_meta_read_signing_key(db, why, why_len);
     if (err)
@@ -325,9 +171,7 @@ static void post_question(struct hl_driver *d, struct hl_store_msg *m)
 void hl_sqlite_free(struct hl_database *db)
 {
     hl_sqlite_reader_stop(db->reader);
-    for (int i = 0; i < HL_SQL_COUNT; i++)
-        sqlite3_finalize(db->st[i]);
-    sqlite3_close(db->db);
+    hl_connection_close(db);
     hl_sealer_fini(&db->sealer);
     hl_key_wipe(&db->key);
     explicit_bzero(db->base.signing_key, sizeof(db->base.signing_key));
@@ -382,6 +226,7 @@ static const struct hl_driver_vt vt = {
     .settle = hl_upkeep_settle,
     .survey = hl_upkeep_survey,
     .post_question = post_question,
+    .reopen = hl_connection_reopen,
     .close = close_all,
 };
 

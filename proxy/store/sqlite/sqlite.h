@@ -12,15 +12,8 @@ struct hl_str;
 
 struct hl_database *hl_sqlite_new(void); /* NULL: out of memory */
 void hl_sqlite_free(struct hl_database *db);
-/* Whether what is open is ours and whole, or new and no other's place; `path` names it. */
-HL_MUST_CHECK enum hl_err hl_sqlite_check_file(
-    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len);
 /* The data key: the one that the database was made with, if it has tables. `path` names it. */
 HL_MUST_CHECK enum hl_err hl_sqlite_open_key(struct hl_database *db, const char *path,
     bool has_tables, struct hl_str key_file, char *why, size_t why_len);
-/* Why it could not be opened, as SQLite says, or errno. Never OK. */
-HL_MUST_CHECK enum hl_err hl_sqlite_explain_file(const char *path, char *why, size_t why_len);
-HL_MUST_CHECK enum hl_err hl_sqlite_explain(
-    struct hl_database *db, int rc, const char *path, char *why, size_t why_len);
 
 #endif

@@ -43,6 +43,17 @@ Test(service, says_all_that_is_wrong_the_gravest_first)
     cr_assert_eq(problems[3], readiness.why);
 }
 
+Test(service, is_alive_until_its_store_is_lost)
+{
+    bool is_alive;
+    hl_counter_add(&fake_store.gauges.is_failing, 1);
+    cr_assert_str_eq(hl_service_life(&service, &is_alive), "ok");
+    cr_assert(is_alive);
+    hl_counter_add(&fake_store.gauges.is_lost, 1);
+    cr_assert(strstr(hl_service_life(&service, &is_alive), "cannot be opened anew"));
+    cr_assert(!is_alive);
+}
+
 /* The states are read one after the other while threads change them. */
 Test(service, has_room_for_problems_that_exclude_each_other)
 {

@@ -109,56 +109,135 @@ Test(fault, i18_finish_that_waited_for_space_is_kept_on_close_when_there_is_some
     cr_assert_eq(state_of(&f, &running), HL_RUN_SUCCESS);
 }
 
-Test(fault, failed_fsync_is_never_tried_again)
+static void await_failing(uint64_t is_failing)
 {
-    struct hl_id acked, lost;
+    while (hl_counter_get(&hl_store_gauges(f.store)->is_failing) != is_failing)
+        sched_yield();
+}
+
+/* Posts it, and waits until it is answered or the store fails. */
+static void post_or_fail(struct hl_store_msg *m, uint32_t type, struct hl_msg **reply)
+{
+    m->reply_to = &f.worker.box;
+    cr_assert_eq(hl_store_post(f.store, m), HL_OK);
+    do
+        *reply = party_look(&f.worker, type);
+    while (!*reply && !hl_counter_get(&hl_store_gauges(f.store)->is_failing));
+}
+
+Test(fault, failed_fsync_is_never_tried_again_and_the_database_is_opened_anew)
+{
+    struct hl_id acked, running, lost;
     cr_assert_eq(accept_run(&f, (struct run_spec){0}, &acked), HL_OK);
+    cr_assert_eq(record_run(&f, (struct run_spec){.url = "https://e.org/"}, &running), HL_OK);
     fault_vfs_fail_syncs(SQLITE_IOERR_FSYNC);
     enum hl_err rc = accept_run(&f, (struct run_spec){0}, &lost);
     cr_assert(rc == HL_ERR_IO || rc == HL_ERR_UNAVAILABLE, "%d: a checkpoint may be the first", rc);
     cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->is_failing), 1);
-    fault_vfs_fail_syncs(0);
-    int calls = fault_vfs_calls();
     cr_assert_eq(accept_run(&f, (struct run_spec){0}, NULL), HL_ERR_UNAVAILABLE);
-    cr_assert_eq(finish_run(&f, &acked, 1, NULL), HL_ERR_UNAVAILABLE);
-    cr_assert_eq(fault_vfs_calls(), calls, "nothing is written any more");
-    cr_assert_eq(state_of(&f, &acked), HL_RUN_QUEUED, "questions are still answered");
+    cr_assert_eq(cancel_run(&f, &acked), HL_ERR_UNAVAILABLE, "who can ask again does not wait");
+    struct hl_finish *finish = make_finish(&running, 1, "answer");
+    finish->m.reply_to = &f.worker.box;
+    cr_assert_eq(hl_store_post(f.store, &finish->m), HL_OK);
     give_credit(&f, &f.worker, 3, true);
     struct hl_credit *back = party_wait(&f.worker, HL_STORE_CREDIT_BACK);
     cr_assert_eq(back->n, 3);
     free(back);
-    fixture_reopen(&f);
-    cr_assert_eq(state_of(&f, &acked), HL_RUN_QUEUED);
-    cr_assert_eq(accept_run(&f, (struct run_spec){0}, NULL), HL_OK);
+    cr_assert_null(party_look(&f.worker, HL_STORE_FINISH), "it waits");
+
+    fault_vfs_fail_syncs(0);
+    cr_assert_eq(party_wait(&f.worker, HL_STORE_FINISH), finish);
+    cr_assert_eq(finish->m.rc, HL_OK);
+    hl_finish_free(finish);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(state_of(&f, &acked), HL_RUN_QUEUED);
+        cr_assert_eq(state_of(&f, &running), HL_RUN_SUCCESS);
+        cr_assert(!is_there(&lost), "its caller was told that it was not kept");
+        cr_assert_eq(accept_run(&f, (struct run_spec){0}, NULL), HL_OK);
+        fixture_reopen(&f);
+    }
 }
 
-/* An error at the k-th write or sync, for every k that a few operations make: what was acknowledged
- * before is there after, in the state that was acknowledged. */
-Test(fault, acknowledged_runs_survive_an_error_at_any_call)
+Test(fault, finish_that_waits_for_a_failing_store_is_kept_on_close_when_that_works_again)
 {
-    static const int codes[] = {SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC, SQLITE_FULL};
-    for (int k = 1; k <= 45; k++) {
-        struct hl_id ids[4];
-        unsigned accepted = 0, finished = 0;
-        fault_vfs_fail_after(k, codes[k % 3]);
-        for (int i = 0; i < 4; i++) {
-            enum hl_err rc = record_run(&f, (struct run_spec){.url = "https://e.org/"}, &ids[i]);
-            if (rc)
-                break;
-            accepted++;
-        }
-        for (unsigned i = 0; i < accepted && codes[k % 3] != SQLITE_FULL; i++) {
-            if (finish_run(&f, &ids[i], 1, "answer"))
-                break;
-            finished++;
-        }
-        fault_vfs_fail_after(0, 0);
-        fixture_reopen(&f);
-        for (unsigned i = 0; i < accepted; i++) {
-            enum hl_run_state state = state_of(&f, &ids[i]);
-            cr_assert(i < finished ? state == HL_RUN_SUCCESS : state >= HL_RUN_SUCCESS, "k %d", k);
-        }
+    struct hl_id running;
+    cr_assert_eq(record_run(&f, (struct run_spec){0}, &running), HL_OK);
+    fault_vfs_fail_syncs(SQLITE_IOERR_FSYNC);
+    struct hl_finish *finish = make_finish(&running, 1, "answer");
+    struct hl_msg *reply;
+    post_or_fail(&finish->m, HL_STORE_FINISH, &reply);
+    cr_assert_null(reply);
+    fault_vfs_fail_syncs(0);
+    fixture_close(&f);
+    cr_assert_eq(party_look(&f.worker, HL_STORE_FINISH), finish);
+    cr_assert_eq(finish->m.rc, HL_OK);
+    hl_finish_free(finish);
+    fixture_open(&f);
+    cr_assert_eq(state_of(&f, &running), HL_RUN_SUCCESS);
+}
+
+Test(fault, store_that_was_put_elsewhere_is_not_opened_anew)
+{
+    char path[128], away[128];
+    struct hl_id acked;
+    snprintf(path, sizeof(path), "%s/hookline.db", f.dir);
+    snprintf(away, sizeof(away), "%s/away", f.dir);
+    cr_assert_eq(accept_run(&f, (struct run_spec){0}, &acked), HL_OK);
+    fault_vfs_fail_syncs(SQLITE_IOERR_FSYNC);
+    cr_assert_neq(accept_run(&f, (struct run_spec){0}, NULL), HL_OK);
+    cr_assert_eq(rename(path, away), 0);
+    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    fault_vfs_fail_syncs(0);
+    usleep(500000);
+    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->is_failing), 1);
+    cr_assert_eq(rename(away, path), 0);
+    await_failing(0);
+    cr_assert_eq(state_of(&f, &acked), HL_RUN_QUEUED);
+}
+
+/* One run with a webhook, as far as the disk lets it; the replies that did not come are waited for. */
+static void run_as_far_as_it_goes(struct hl_id *id, bool *was_refused)
+{
+    struct hl_msg *recorded, *finished = NULL;
+    struct hl_accept *a =
+        make_accept(&f, HL_STORE_RECORD, &(struct run_spec){.url = "https://e.org/"});
+    *id = a->run_id;
+    post_or_fail(&a->m, HL_STORE_RECORD, &recorded);
+    *was_refused = recorded && a->m.rc != HL_OK;
+    struct hl_finish *finish = *was_refused ? NULL : make_finish(id, 1, "answer");
+    if (finish)
+        post_or_fail(&finish->m, HL_STORE_FINISH, &finished);
+    fault_vfs_fail_after(0, 0);
+    recorded = recorded ? recorded : party_wait(&f.worker, HL_STORE_RECORD);
+    cr_assert(*was_refused || a->m.rc == HL_OK, "%d", a->m.rc);
+    hl_accept_free((struct hl_accept *)recorded);
+    if (!finish)
+        return;
+    if (!finished)
+        party_wait(&f.worker, HL_STORE_FINISH);
+    cr_assert_eq(finish->m.rc, HL_OK);
+    hl_finish_free(finish);
+}
+
+/* An error at the k-th write or sync, for every k that a few operations make: what was begun before
+ * is ended after, by the same process, and what was refused is not there. */
+Test(fault, runs_survive_an_error_at_any_call)
+{
+    static const int codes[] = {SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC};
+    enum { MOST = 24 };
+    struct hl_id ids[MOST];
+    bool refused[MOST];
+    for (int k = 0; k < MOST; k++) {
+        fault_vfs_fail_after(1 + k / 2, codes[k % 2]);
+        run_as_far_as_it_goes(&ids[k], &refused[k]);
+        await_failing(0);
+        cr_assert(
+            refused[k] ? !is_there(&ids[k]) : state_of(&f, &ids[k]) == HL_RUN_SUCCESS, "k %d", k);
+        fixture_reopen(&f); /* the pause before it is opened anew grows with each time */
     }
+    for (int k = 0; k < MOST; k++)
+        cr_assert(
+            refused[k] ? !is_there(&ids[k]) : state_of(&f, &ids[k]) == HL_RUN_SUCCESS, "k %d", k);
 }
 
 Test(fault, requests_beyond_the_bound_are_refused_at_once)
