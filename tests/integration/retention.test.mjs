@@ -6,7 +6,7 @@ import { test } from './lib/case.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { filesBelow, makeOld } from './lib/files.mjs';
 import { control } from './lib/rest.mjs';
-import { until } from './lib/until.mjs';
+import { sleep, until } from './lib/until.mjs';
 
 const MIB = 1 << 20;
 
@@ -41,6 +41,25 @@ test('a run with a pending delivery is not forgotten', async (t) => {
     const delivery = await receiver.delivered('/hook', 2);
     assert.equal(JSON.parse(delivery.bytes).run_id, id);
     assert.ok(sidecar.isRunning);
+});
+
+test('a run stays for HOOKLINE_RETENTION after its redelivery', async (t) => {
+    const { call, receiver, sidecar } = await stage(t, { env: { HOOKLINE_RETENTION: '4s' } });
+    const ask = control(sidecar);
+    const path = (id) => `/v2/projects/p/apps/a/runs/${id}`;
+    const { id } = await call(RUN, { query: { async: 'true', webhookEndpoint: receiver.url() } });
+    await receiver.delivered('/hook');
+    const other = await call(RUN, { query: { async: 'true' } });
+    await until('both have ended', async () => (await ask('GET', path(other.id))).json().state === 'success');
+    await sleep(3000);
+    const { deliveries } = (await ask('GET', path(id))).json();
+    assert.equal((await ask('POST', `/v2/projects/p/deliveries/${deliveries[0].delivery_id}/redeliver`)).status, 202);
+    await receiver.delivered('/hook', 2);
+    await until('the other one is gone', async () => (await ask('GET', path(other.id))).status === 404);
+    const run = await ask('GET', path(id));
+    assert.equal(run.status, 200, 'it was redelivered a second ago');
+    assert.equal(run.json().deliveries[0].state, 'delivered');
+    assert.equal((await ask('GET', `${path(id)}/result`)).status, 200);
 });
 
 test('an idempotency key is forgotten with HOOKLINE_RETENTION', async (t) => {

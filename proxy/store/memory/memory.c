@@ -60,6 +60,13 @@ static int64_t purge_keys(struct hl_memory *m, int64_t now_ms, unsigned max)
     return INT64_MAX;
 }
 
+/* The last of its end, its delivery's end and a redelivery (contract 6), with the retention. */
+static int64_t kept_until_ms(const struct hl_memory *m, const struct hl_memory_run *run)
+{
+    int64_t ended_ms = run->outcome.finished_ms;
+    return (run->done_ms > ended_ms ? run->done_ms : ended_ms) + m->retention_ms;
+}
+
 /* Those with pending deliveries stay; they are passed over, and asked about again a little later.
  */
 static int64_t purge_runs(struct hl_memory *m, int64_t now_ms, unsigned max)
@@ -71,8 +78,9 @@ static int64_t purge_runs(struct hl_memory *m, int64_t now_ms, unsigned max)
         int64_t end_ms = run->outcome.finished_ms + m->retention_ms;
         if (end_ms > now_ms)
             return end_ms < due_ms ? end_ms : due_ms;
-        if (is_pending(run))
-            due_ms = now_ms + 60000;
+        end_ms = is_pending(run) ? now_ms + 60000 : kept_until_ms(m, run);
+        if (end_ms > now_ms)
+            due_ms = end_ms < due_ms ? end_ms : due_ms;
         else if (n++ == max)
             return now_ms;
         else {

@@ -189,7 +189,7 @@ enum hl_pg_code {
     " CROSS JOIN LATERAL (SELECT count(*) AS pending, min(" HL_PG_SINCE ") AS oldest_ms"           \
     " FROM ~.delivery d WHERE d.project = " project " AND d.lane = l.lane AND d.state = 0) c"      \
     " CROSS JOIN LATERAL (SELECT count(*) AS n FROM ~.delivery d WHERE d.project = " project       \
-    " AND d.lane = l.lane AND d.state = 2 AND d.created_ms > " kept_ms "::bigint) dead"            \
+    " AND d.lane = l.lane AND d.state = 2 AND d.done_ms > " kept_ms "::bigint) dead"               \
     " LEFT JOIN ~.failing f ON f.lane = l.lane CROSS JOIN LATERAL"                                 \
     " (SELECT array_agg(delivery_id) AS ids FROM (SELECT d.delivery_id FROM ~.delivery d"          \
     " WHERE d.project = " project " AND d.lane = l.lane ORDER BY d.delivery_id DESC"               \
@@ -216,7 +216,8 @@ enum hl_pg_code {
     " WHERE n.node_id = t.node_id)), c.pending, c.ok, c.dead, " HL_PG_OUTCOME_HEAD
 #define HL_PG_DELIVERY_COUNTS                                                                      \
     " LEFT JOIN LATERAL (SELECT count(*) FILTER (WHERE d.state = 0) AS pending,"                   \
-    " count(*) FILTER (WHERE d.state = 1) AS ok, count(*) FILTER (WHERE d.state = 2) AS dead"      \
+    " count(*) FILTER (WHERE d.state = 1) AS ok, count(*) FILTER (WHERE d.state = 2) AS dead,"     \
+    " max(d.done_ms) AS done_ms"                                                                   \
     " FROM ~.delivery d WHERE d.run_id = r.run_id) c ON r.has_webhook"
 
 /* In how many ms the first queued run is to start; -1: none is. */
@@ -279,9 +280,12 @@ enum hl_pg_code {
     " AND class = " class " LIMIT $1::bigint) AS queued)"                                          \
                           " + (SELECT count(*) FROM woken WHERE class = " class ")"
 
-/* What is past its retention is hidden at once, but not while its webhook is to be sent. */
-#define HL_PG_SHOWN_DELIVERY(until) "(state = 0 OR created_ms > " until "::bigint)"
-#define HL_PG_SHOWN(until)          "(r.state < 2 OR r.finished_ms > " until "::bigint OR c.pending > 0)"
+/* What is past its retention is hidden at once, but not while its webhook is to be sent: that begins after the
+ * last of its end, its delivery's end and a redelivery (contract 6). */
+#define HL_PG_SHOWN_DELIVERY(until) "(state = 0 OR done_ms > " until "::bigint)"
+#define HL_PG_SHOWN(until)                                                                         \
+    "(r.state < 2 OR r.finished_ms > " until "::bigint OR c.pending > 0"                           \
+    " OR c.done_ms > " until "::bigint)"
 
 /* What a search looks at, newest first: SEARCH_RUNS. */
 #define HL_PG_LOOKED_RUNS                                                                          \
@@ -291,7 +295,8 @@ enum hl_pg_code {
     " AND ($3::bigint < 0 OR r.state = $3::bigint)"                                                \
     " AND ($4::bigint < 0 OR r.is_async = ($4::bigint = 1))"                                       \
     " AND (r.state < 2 OR r.finished_ms > $8::bigint OR EXISTS (SELECT FROM ~.delivery d"          \
-    " WHERE d.run_id = r.run_id AND d.state = 0)) ORDER BY r.run_id DESC LIMIT $9::bigint"
+    " WHERE d.run_id = r.run_id AND (d.state = 0 OR d.done_ms > $8::bigint)))"                     \
+    " ORDER BY r.run_id DESC LIMIT $9::bigint"
 
 /* The same of deliveries: SEARCH_DELIVERIES. */
 #define HL_PG_LOOKED_DELIVERIES(of_lane)                                                           \
@@ -650,7 +655,7 @@ enum hl_pg_code {
     X(REDELIVER, "WITH renewed AS (UPDATE ~.delivery SET state = 0, round = round + 1, n = 0,"     \
         " max_attempts = $3::bigint, done_ms = " HL_PG_NOW_MS " WHERE delivery_id = $1::uuid"       \
         " AND state <> 0"                                                                          \
-        " AND created_ms > $4::bigint AND ($2::text = '' OR project = $2::text)"                    \
+        " AND done_ms > $4::bigint AND ($2::text = '' OR project = $2::text)"                       \
         " RETURNING delivery_id, lane),"                 \
         " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"                       \
         " SELECT delivery_id, lane, now() FROM renewed)"                                           \
@@ -663,7 +668,7 @@ enum hl_pg_code {
     X(REDELIVER_MANY, "WITH looked AS MATERIALIZED (SELECT delivery_id FROM ~.delivery"            \
         " WHERE project = $1::text AND state = $2::bigint AND delivery_id > $4::uuid"            \
         " AND delivery_id >= $3::uuid"                                                             \
-        " AND created_ms > $7::bigint"                                                             \
+        " AND done_ms > $7::bigint"                                                                \
         " ORDER BY delivery_id LIMIT $5::bigint), renewed AS (UPDATE ~.delivery d SET state = 0,"  \
         " round = d.round + 1, n = 0, max_attempts = $6::bigint, done_ms = " HL_PG_NOW_MS " FROM looked l" \
         " WHERE d.delivery_id = l.delivery_id AND d.state = $2::bigint"                          \
@@ -989,7 +994,7 @@ enum hl_pg_code {
         " (SELECT count(*) FROM (SELECT FROM ~.delivery d WHERE $9::bigint = 1 AND d.state = 0"    \
         " AND " HL_PG_IN_SCOPE("d") " LIMIT $8::bigint) AS x),"                                    \
         " (SELECT count(*) FROM (SELECT FROM ~.delivery d WHERE $9::bigint = 1 AND d.state = 2"    \
-        " AND d.created_ms > $14::bigint AND " HL_PG_IN_SCOPE("d") " LIMIT $8::bigint) AS x),"     \
+        " AND d.done_ms > $14::bigint AND " HL_PG_IN_SCOPE("d") " LIMIT $8::bigint) AS x),"     \
         " (SELECT count(*) FROM l WHERE project IS NOT NULL), NULL::bigint FROM inside"            \
         " UNION ALL SELECT 1, project, app, NULL, NULL, NULL, NULL, what, n, NULL, NULL, NULL,"    \
         " NULL, NULL, NULL, NULL, NULL FROM sums WHERE point IS NULL"                              \

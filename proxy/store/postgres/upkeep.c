@@ -140,36 +140,45 @@ static enum hl_err drop(
 /* Whether anything in it is still wanted, and how its rows go if so. */
 struct kind {
     const char *table;
-    /* a condition on its rows; %lld is the cutoff. NULL: it goes when the deliveries of its time have */
+    /* a condition on its rows; each %lld is the cutoff. NULL: it goes when the deliveries of its time have */
     const char *wanted;
     const char *removed; /* likewise, of rows that may go alone; NULL: none may */
 };
 
-#define IS_PENDING                                                                                 \
-    "(p.has_webhook AND EXISTS (SELECT FROM ~.delivery d WHERE d.run_id = p.run_id AND d.state = " \
-    "0))"
+/* Of the run `r`: its webhook is to be sent, or the retention after its end or a redelivery is not over. */
+#define HAS_DELIVERY(r)                                                                            \
+    "(" r ".has_webhook AND EXISTS (SELECT FROM ~.delivery d WHERE d.run_id = " r ".run_id"        \
+    " AND (d.state = 0 OR d.done_ms > %lld)))"
 
 static const struct kind kinds[] = {
-    {"run", "state < 2 OR finished_ms > %lld OR " IS_PENDING,
-        "state >= 2 AND finished_ms <= %lld AND NOT " IS_PENDING},
+    {"run", "state < 2 OR finished_ms > %lld OR " HAS_DELIVERY("p"),
+        "state >= 2 AND finished_ms <= %lld AND NOT " HAS_DELIVERY("p")},
     {"delivery", "state = 0 OR done_ms > %lld", "state > 0 AND done_ms <= %lld"},
     {"attempt", NULL, NULL},
     {"body",
         "EXISTS (SELECT FROM ~.run r WHERE r.run_id <= p.body_id AND (r.request_file = p.body_id"
-        " OR r.body_file = p.body_id) AND (r.state < 2 OR r.finished_ms > %lld))",
+        " OR r.body_file = p.body_id) AND (r.state < 2 OR r.finished_ms > %lld"
+        " OR " HAS_DELIVERY("r") "))",
         NULL},
 };
+
+/* As many as there are of them say the same. */
+static void write_condition(char *out, size_t size, const char *format, int64_t cutoff_ms)
+{
+    long long ms = cutoff_ms;
+    snprintf(out, size, format, ms, ms);
+}
 
 static enum hl_err ask_wanted(struct hl_pg_session *s, const struct kind *kind, const char *name,
     int64_t cutoff_ms, int64_t *is_wanted, char *why, size_t why_len)
 {
-    char condition[400], sql[900];
+    char condition[500], sql[1000];
     if (!kind->wanted) {
         snprintf(sql, sizeof(sql), "SELECT count(to_regclass('~.delivery%s'))",
             name + strlen(kind->table));
         return hl_pg_session_ask_int(s, sql, is_wanted, why, why_len);
     }
-    snprintf(condition, sizeof(condition), kind->wanted, (long long)cutoff_ms);
+    write_condition(condition, sizeof(condition), kind->wanted, cutoff_ms);
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM (SELECT FROM ~.%s p WHERE %s LIMIT 1) AS w",
         name, condition);
     return hl_pg_session_ask_int(s, sql, is_wanted, why, why_len);
@@ -178,14 +187,14 @@ static enum hl_err ask_wanted(struct hl_pg_session *s, const struct kind *kind, 
 static enum hl_err tend_partition(struct hl_pg_session *s, const struct kind *kind,
     const char *name, int64_t cutoff_ms, char *why, size_t why_len)
 {
-    char condition[400], sql[900];
+    char condition[500], sql[1000];
     int64_t is_wanted;
     enum hl_err err = ask_wanted(s, kind, name, cutoff_ms, &is_wanted, why, why_len);
     if (err || !is_wanted)
         return err ? err : drop(s, kind->table, name, why, why_len);
     if (!kind->removed)
         return HL_OK;
-    snprintf(condition, sizeof(condition), kind->removed, (long long)cutoff_ms);
+    write_condition(condition, sizeof(condition), kind->removed, cutoff_ms);
     snprintf(sql, sizeof(sql),
         COUNTED("DELETE FROM ~.%s WHERE ctid IN (SELECT ctid FROM ~.%s p WHERE %s LIMIT " STEP ")"),
         name, name, condition);

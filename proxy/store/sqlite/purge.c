@@ -77,6 +77,25 @@ static enum hl_err has_delivery(
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
+/* Whether its delivery is pending, and until when it is kept: for the retention after the last of its end, its
+ * delivery's end and a redelivery (contract 6). */
+static enum hl_err ask_kept(
+    struct hl_database *db, const struct result *result, bool *pending, int64_t *until_ms)
+{
+    struct hl_sql_row row;
+    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_LAST);
+    hl_sql_bind_id(&args, &result->run_id);
+    hl_sql_bind_int(&args, HL_DELIVERY_PENDING);
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_LAST, &row);
+    if (err)
+        return err;
+    *pending = hl_sql_int(&row);
+    int64_t done_ms = hl_sql_int(&row);
+    hl_database_done(db, HL_SQL_DELIVERY_LAST);
+    *until_ms = (done_ms > result->finished_ms ? done_ms : result->finished_ms) + db->retention_ms;
+    return HL_OK;
+}
+
 static enum hl_err drop_request(struct hl_database *db, const struct result *result)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_REQUEST_DROP);
@@ -235,9 +254,10 @@ static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned m
             pass_over(db, &result, result.finished_ms + db->retention_ms);
             continue;
         }
-        err = has_delivery(db, &result.run_id, HL_DELIVERY_PENDING, &pending);
-        if (!err && pending) {
-            pass_over(db, &result, now_ms + LOOK_AGAIN_MS);
+        int64_t until_ms;
+        err = ask_kept(db, &result, &pending, &until_ms);
+        if (!err && (pending || until_ms > now_ms)) {
+            pass_over(db, &result, pending ? now_ms + LOOK_AGAIN_MS : until_ms);
         } else if (!err) {
             err = drop_run(db, &result);
             db->now.purged_runs++;

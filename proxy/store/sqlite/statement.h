@@ -227,6 +227,8 @@ struct hl_outcome;
     X(DELIVERY_RENEW, "UPDATE delivery SET state = 0, round = round + 1, n = 0,"                   \
         " max_attempts = ?2, is_leased = 0, due_ms = NULL, done_ms = ?3 WHERE delivery_id = ?1")   \
     X(DELIVERY_OF, "SELECT 1 FROM delivery WHERE run_id = ? AND state = ?")                        \
+    X(DELIVERY_LAST, "SELECT coalesce(max(state = ?2), 0), coalesce(max(done_ms), 0)"              \
+        " FROM delivery WHERE run_id = ?1")                                                        \
     X(DELIVERY_ENDED, "SELECT app.app_id, delivery.delivery_id, delivery.lane"                     \
         " FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id"                \
         " WHERE app.project = ?1 AND app.app_id >= ?2 AND delivery.state = ?4"                     \

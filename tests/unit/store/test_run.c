@@ -446,6 +446,36 @@ static void purges(struct fixture *f)
     hl_leased_free(l);
 }
 
+static void finish_long_ago(struct fixture *f, const struct hl_id *id)
+{
+    struct hl_finish *finish = make_finish(id, 1, "answer");
+    finish->outcome.finished_ms -= 2 * (int64_t)f->config.retention_ms;
+    cr_assert_eq(ask(f, &f->worker, &finish->m), HL_OK);
+    hl_finish_free(finish);
+}
+
+/* Contract 6. */
+STORE_TEST(run_stays_for_the_retention_after_the_end_of_its_delivery)
+{
+    struct hl_id delivered, other;
+    fixture_close(f);
+    f->config.stream_retention_ms = 1; /* so soon after a commit what may go is looked for */
+    fixture_open(f);
+    cr_assert_eq(record_run(f, (struct run_spec){.url = "https://e.org/"}, &delivered), HL_OK);
+    finish_long_ago(f, &delivered);
+    give_lease_credit(f, 1);
+    struct hl_leased *l = party_wait(&f->sender, HL_STORE_LEASED);
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_DEAD), HL_OK);
+    cr_assert_eq(record_run(f, (struct run_spec){0}, &other), HL_OK);
+    finish_long_ago(f, &other);
+    if (f->config.store == HL_STORE_SQLITE)
+        fixture_reopen(f); /* a pass begins anew */
+    await_purge(f, &other);
+    cr_assert_eq(state_of(f, &delivered), HL_RUN_SUCCESS, "it has just become a dead letter");
+    cr_assert_eq(redeliver(f, &l->delivery_id, "p", NULL), HL_OK);
+    hl_leased_free(l);
+}
+
 static void run_with_retention(enum hl_store_kind kind)
 {
     struct fixture f;

@@ -12,15 +12,34 @@
 
 #define HOUR_MS (3600 * INT64_C(1000))
 
+/* It borrows `settings`. */
+static void open_session(
+    struct fixture *f, struct hl_pg_session *session, struct hl_pg_settings *settings)
+{
+    char why[300] = "";
+    *settings =
+        (struct hl_pg_settings){.url = f->config.postgres_url.p, .name = "test", .ttl_ms = 60000};
+    snprintf(settings->schema, sizeof(settings->schema), "\"%s\"", f->config.postgres_schema.p);
+    cr_assert_eq(hl_pg_session_open(session, settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
+}
+
+static void say(struct fixture *f, const char *sql)
+{
+    char why[300] = "";
+    struct hl_pg_session session;
+    struct hl_pg_settings settings;
+    open_session(f, &session, &settings);
+    cr_assert_eq(hl_pg_session_run(&session, sql, why, sizeof(why)), HL_OK, "%s", why);
+    hl_pg_session_close(&session);
+}
+
 /* As if the retention had ended so long before: what ended up to `ahead_ms` from now is past it. */
 static void tend(struct fixture *f, int64_t ahead_ms)
 {
     char why[300] = "";
     struct hl_pg_session session;
-    struct hl_pg_settings settings = {
-        .url = f->config.postgres_url.p, .name = "test", .ttl_ms = 60000};
-    snprintf(settings.schema, sizeof(settings.schema), "\"%s\"", f->config.postgres_schema.p);
-    cr_assert_eq(hl_pg_session_open(&session, &settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
+    struct hl_pg_settings settings;
+    open_session(f, &session, &settings);
     cr_assert_eq(hl_pg_upkeep(&session, -ahead_ms, why, sizeof(why)), HL_OK, "%s", why);
     hl_pg_session_close(&session);
 }
@@ -121,6 +140,23 @@ static void what_is_pending_stays(struct fixture *f)
     deliver(f);
     tend(f, 3 * HOUR_MS);
     cr_assert_not(is_there(f, &ended));
+}
+
+static void what_was_delivered_late_stays(struct fixture *f)
+{
+    struct hl_id ended = end_one(f);
+    deliver(f);
+    say(f, "UPDATE ~.delivery SET done_ms = done_ms + 36000000");
+    tend(f, 3 * HOUR_MS);
+    cr_assert_eq(fixture_count(f, "run"), 1, "the retention after its delivery is not over");
+    cr_assert(is_there(f, &ended));
+    tend(f, 20 * HOUR_MS);
+    cr_assert_eq(fixture_count(f, "run"), 0);
+}
+
+Test(postgres, run_stays_for_the_retention_after_the_end_of_its_delivery_when_partitions_are_tended)
+{
+    fixture_run(HL_STORE_POSTGRES, what_was_delivered_late_stays);
 }
 
 Test(postgres, run_whose_webhook_is_pending_stays)
