@@ -2,6 +2,7 @@
  * Not here: how one is found among them (command.c), what its options mean (synopsis.c). */
 #include "cli/catalog.h"
 
+#include "cli/backup.h"
 #include "cli/call.h"
 #include "cli/check.h"
 #include "cli/completion.h"
@@ -132,6 +133,12 @@ const struct hl_cli_command hl_cli_commands[] = {
     {"store rekey", hl_cli_store_rekey, NULL,
         "with PostgreSQL: seal anew, with HOOKLINE_KEY, what HOOKLINE_PREVIOUS_KEY opens",
         {"store rekey", "store status && hookline store rekey"}, false},
+    {"store backup", hl_cli_store_backup, "[--rate SIZE] DIR",
+        "copy the data directory as it is at one moment, beside the sidecar that runs on it",
+        {"store backup /backup/hookline", "store backup --rate 8MiB /backup/$(date +%F)"}, false},
+    {"store check", hl_cli_store_check, "[DIR]",
+        "read all of the data directory, or of another one, and say what is damaged",
+        {"store check", "store check /backup/hookline"}, false},
     {"dashboard", hl_cli_dashboard, "[--project P]",
         "print a link to the dashboard that signs in for an hour",
         {"dashboard --project demo", "dashboard"}, false},

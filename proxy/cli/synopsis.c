@@ -45,6 +45,7 @@ static const struct {
     {"--path", NULL, "only with this in their path", NULL},
     {"--project", NULL, "of this project; where one is needed, HOOKLINE_PROJECT_ID stands for it",
         NULL},
+    {"--rate", "SIZE", "read so many bytes in a second (64MiB)", NULL},
     {"--rate", NULL, "so many calls in a second, minute, hour or day", NULL},
     {"--reason", NULL, "only those that failed so: timeout, app_error, …", NULL},
     {"--role", "ROLE", "the database role that replicas connect as", NULL},

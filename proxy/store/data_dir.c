@@ -240,10 +240,46 @@ enum hl_err hl_data_dir_look(struct hl_data_dir *dir, const char *path, char *wh
     return err;
 }
 
+static int open_bodies(const char *path)
+{
+    char name[HL_PATH_MAX];
+    if (hl_path(name, "%s/bodies", path) != HL_OK) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int hl_data_dir_hold_bodies(const char *path)
+{
+    int fd = open_bodies(path);
+    if (fd < 0 || flock(fd, LOCK_SH) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* Where that cannot be asked nobody is kept from it. */
+bool hl_data_dir_take_bodies(struct hl_data_dir *dir)
+{
+    if (dir->bodies_fd <= 0)
+        dir->bodies_fd = open_bodies(dir->path);
+    return dir->bodies_fd < 0 || flock(dir->bodies_fd, LOCK_EX | LOCK_NB) == 0 ||
+           errno != EWOULDBLOCK;
+}
+
+void hl_data_dir_release_bodies(struct hl_data_dir *dir)
+{
+    if (dir->bodies_fd > 0)
+        flock(dir->bodies_fd, LOCK_UN);
+}
+
 void hl_data_dir_close(struct hl_data_dir *dir)
 {
     if (dir->lock_fd >= 0)
         close(dir->lock_fd);
+    if (dir->bodies_fd > 0)
+        close(dir->bodies_fd);
     free(dir->path);
     *dir = (struct hl_data_dir){.lock_fd = -1};
 }

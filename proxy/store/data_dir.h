@@ -13,6 +13,7 @@
 struct hl_data_dir {
     char *path; /* absolute */
     int lock_fd;
+    int bodies_fd; /* of bodies/, once it was needed; 0: not yet */
     uint64_t volume_size;
     uint64_t reserve; /* size of the ballast file; 0: there was no room for one */
 };
@@ -27,6 +28,14 @@ HL_MUST_CHECK enum hl_err hl_data_dir_open(
 HL_MUST_CHECK enum hl_err hl_data_dir_look(
     struct hl_data_dir *dir, const char *path, char *why, size_t why_len);
 void hl_data_dir_close(struct hl_data_dir *dir);
+
+/* While somebody reads bodies' files that records of an earlier moment name, none is unlinked (flock(2) on
+ * bodies/, which goes with the process). For who reads: an fd to close at the end, or -1 and errno; waits
+ * for who unlinks just then. */
+int hl_data_dir_hold_bodies(const char *path);
+/* For who unlinks: whether that may be; then hl_data_dir_release_bodies is due. */
+bool hl_data_dir_take_bodies(struct hl_data_dir *dir);
+void hl_data_dir_release_bodies(struct hl_data_dir *dir);
 
 /* Bytes that this process may still write. */
 uint64_t hl_data_dir_free_bytes(const struct hl_data_dir *dir);

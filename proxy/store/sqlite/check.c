@@ -15,6 +15,7 @@
 #include "store/key.h"
 #include "store/moved.h"
 #include "store/path.h"
+#include "store/sqlite/backup.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/meta.h"
@@ -130,7 +131,8 @@ static enum hl_err check_store(
     enum hl_err failed, err = hl_path(path, "%s/hookline.db", db->dir.path);
     if (err)
         return err;
-    if (hl_moved_check(db->dir.path, why, sizeof(why)) != HL_OK)
+    if (hl_moved_check(db->dir.path, why, sizeof(why)) != HL_OK ||
+        hl_backup_check(db->dir.path, why, sizeof(why)) != HL_OK)
         return report(problems, why);
     failed = open_file(db, path, &is_new, why, sizeof(why));
     if (failed)

@@ -175,32 +175,94 @@ enum hl_err hl_connection_prepare(
 }
 
 /* A log without its database: SQLite would remove it, and with it what was committed last. */
-static enum hl_err refuse_log_alone(const char *path, char *why, size_t why_len)
+static enum hl_err refuse_log_alone(const char *path, bool has_log, char *why, size_t why_len)
 {
-    struct stat st, log;
-    char name[HL_PATH_MAX];
-    if ((stat(path, &st) == 0 && st.st_size > 0) || hl_path(name, "%s-wal", path) != HL_OK ||
-        stat(name, &log) < 0 || log.st_size == 0)
+    struct stat st;
+    if ((stat(path, &st) == 0 && st.st_size > 0) || !has_log)
         return HL_OK;
     snprintf(why, why_len,
-        "HOOKLINE_DATA_DIR: the store %s is missing or empty, but its log %s is there; nothing was "
-        "changed: put it back, or move that log away to begin with an empty store",
-        path, name);
+        "HOOKLINE_DATA_DIR: the store %s is missing or empty, but its log %s-wal is there; nothing "
+        "was changed: put it back, or move that log away to begin with an empty store",
+        path, path);
     return HL_ERR_NOT_FOUND;
+}
+
+static bool has_left_log(const char *path)
+{
+    struct stat st;
+    char name[HL_PATH_MAX];
+    return hl_path(name, "%s-wal", path) == HL_OK && stat(name, &st) == 0 && st.st_size > 0;
+}
+
+/* The file that the database was in when it was opened last; 0: nobody noted it. */
+static int64_t noted_inode(struct hl_database *db)
+{
+    sqlite3_stmt *st = NULL;
+    int64_t inode = 0;
+    if (sqlite3_prepare_v2(db->db, "SELECT v FROM meta WHERE k = 'inode'", -1, &st, NULL) ==
+            SQLITE_OK &&
+        sqlite3_step(st) == SQLITE_ROW)
+        inode = sqlite3_column_int64(st, 0);
+    sqlite3_finalize(st);
+    return inode;
+}
+
+static enum hl_err note_inode(struct hl_database *db, int64_t inode)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(
+        db->db, "INSERT OR REPLACE INTO meta (k, v) VALUES ('inode', ?)", -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(st, 1, inode);
+    if (rc == SQLITE_OK)
+        sqlite3_step(st);
+    rc = sqlite3_finalize(st);
+    return rc == SQLITE_OK ? HL_OK : hl_sql_err(db->db, rc);
+}
+
+/* What was copied file by file while a process wrote is of many moments. A check of the pages alone does not
+ * see that an index and its table are not of one; so a store that is in another file than before is read whole,
+ * once. */
+static enum hl_err check_copied(
+    struct hl_database *db, const char *path, bool has_log, char *why, size_t why_len)
+{
+    char what[256];
+    int64_t noted = noted_inode(db), inode = (int64_t)db->log.inode;
+    if (noted == inode)
+        return HL_OK;
+    if (noted != 0 && has_log)
+        HL_LOG(WARN,
+            "store: its files are copies, the log among them: if hookline ran meanwhile, what was "
+            "acknowledged last may be missing (hookline store backup makes whole ones)");
+    enum hl_err err = noted == 0 ? HL_OK : hl_schema_check_whole(db->db, what, sizeof(what));
+    if (err) {
+        sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        snprintf(why, why_len,
+            "HOOKLINE_DATA_DIR: the store %s is a damaged copy (%s): was it copied while hookline "
+            "ran? Restore one that hookline store backup made",
+            path, what);
+        return err;
+    }
+    err = note_inode(db, inode);
+    if (err)
+        snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot write to the store %s: %s", path,
+            hl_err_text(err));
+    return err;
 }
 
 enum hl_err hl_connection_make(
     struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len)
 {
     struct stat st;
-    enum hl_err err = refuse_log_alone(path, why, why_len);
+    bool has_log = has_left_log(path);
+    enum hl_err err = refuse_log_alone(path, has_log, why, why_len);
     if (!err)
         err = make_file(path, why, why_len);
     if (!err)
         err = open_file(db, path, is_new, why, why_len);
     if (!err && stat(path, &st) == 0)
         db->log = (struct hl_log_mark){.device = st.st_dev, .inode = st.st_ino};
-    return err;
+    return err ? err : check_copied(db, path, has_log, why, why_len);
 }
 
 void hl_connection_close(struct hl_database *db)

@@ -254,6 +254,25 @@ static enum hl_err check_pages(sqlite3 *db, char *why, size_t why_len)
     return err;
 }
 
+enum hl_err hl_schema_check_whole(sqlite3 *db, char *why, size_t why_len)
+{
+    int rc;
+    uint64_t size = (uint64_t)ask(
+        db, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &rc);
+    if (rc != SQLITE_OK)
+        return explain(db, rc, why, why_len);
+    if (size > WHOLE_CHECK_MAX) {
+        HL_LOG(WARN, "store: it is too large to be read whole at a start: run hookline store check",
+            HL_LOG_INT("bytes", size));
+        return HL_OK;
+    }
+    uint64_t began_ms = hl_clock_mono_ms();
+    enum hl_err err = quick_check(db, "PRAGMA integrity_check(1)", why, why_len);
+    HL_LOG(INFO, "store: the database was read whole", HL_LOG_INT("bytes", size),
+        HL_LOG_INT("ms", hl_clock_mono_ms() - began_ms));
+    return err;
+}
+
 enum hl_err hl_schema_check(sqlite3 *db, bool *is_new, char *why, size_t why_len)
 {
     int rc;

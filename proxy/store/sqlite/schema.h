@@ -18,4 +18,8 @@ HL_MUST_CHECK enum hl_err hl_schema_check(sqlite3 *db, bool *is_new, char *why, 
 /* Makes the tables, or brings them up to date: one transaction for each version. */
 HL_MUST_CHECK enum hl_err hl_schema_migrate(sqlite3 *db, char *why, size_t why_len);
 
+/* All of it, indexes against their tables, unless it is too large for a start: the log says that, and how long
+ * it took. `why` as above. */
+HL_MUST_CHECK enum hl_err hl_schema_check_whole(sqlite3 *db, char *why, size_t why_len);
+
 #endif

@@ -20,6 +20,7 @@
 #include "store/path.h"
 #include "store/secret.h"
 #include "store/sqlite/account.h"
+#include "store/sqlite/backup.h"
 #include "store/sqlite/claim.h"
 #include "store/sqlite/connection.h"
 #include "store/sqlite/database.h"
@@ -120,7 +121,9 @@ static enum hl_err open_all(
 {
     char path[HL_PATH_MAX];
     bool is_new;
-    enum hl_err err = hl_data_dir_open(&db->dir, config->data_dir.p, why, why_len);
+    enum hl_err err = hl_backup_check(config->data_dir.p, why, why_len);
+    if (!err)
+        err = hl_data_dir_open(&db->dir, config->data_dir.p, why, why_len);
     if (err)
         return err;
     err = hl_moved_check(db->dir.path, why, why_len);

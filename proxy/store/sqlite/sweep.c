@@ -112,7 +112,10 @@ static enum hl_err sweep_file(
         w->db->now.file_bytes += (uint64_t)st->st_size;
         return HL_OK;
     }
+    if (!hl_data_dir_take_bodies(&w->db->dir))
+        return HL_OK; /* a backup may want it; the next start's sweep has it */
     w->swept += unlinkat(shard, name, 0) == 0;
+    hl_data_dir_release_bodies(&w->db->dir);
     HL_CRASH_POINT(SWEEP_UNLINKED);
     return HL_OK;
 }

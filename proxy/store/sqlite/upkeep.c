@@ -188,13 +188,17 @@ bool hl_upkeep_has_space(struct hl_driver *d, size_t weight)
            free_bytes;
 }
 
+/* They wait, in memory, while a backup reads them. */
 static void unlink_doomed(struct hl_database *db)
 {
+    if (db->now.n_doomed == 0 || !hl_data_dir_take_bodies(&db->dir))
+        return;
     for (size_t i = 0; i < db->now.n_doomed; i++) {
         HL_CRASH_POINT(FILE_DOOMED);
         hl_body_file_remove(db->dir.path, &db->doomed[i].id);
         HL_CRASH_POINT(FILE_UNLINKED);
     }
+    hl_data_dir_release_bodies(&db->dir);
     db->now.n_doomed = db->before.n_doomed = 0;
 }
 
@@ -241,7 +245,7 @@ bool hl_upkeep_settle(struct hl_driver *d, bool is_idle)
     if (give_pages_back(db))
         return true;
     cut_log(db);
-    return false;
+    return db->now.n_doomed > 0 && !is_volume_short(db);
 }
 
 void hl_upkeep_reclaim(struct hl_database *db)

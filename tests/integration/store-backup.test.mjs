@@ -1,0 +1,120 @@
+// A backup that is made while hookline runs is of one moment and whole; a copy that is not does not start.
+import assert from 'node:assert/strict';
+import { copyFile, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from './lib/case.mjs';
+import { control } from './lib/rest.mjs';
+import { run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
+import { RUN, stage } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
+
+const LARGE = 300 * 1024; // more than stays in the database
+const path = (id) => `/v2/projects/p/apps/a/runs/${id}`;
+
+async function command(words, dataDir, code = 0, options) {
+    const result = await run(words, { HOOKLINE_DATA_DIR: dataDir }, options);
+    assert.equal(result.code, code, `${words.join(' ')}: ${result.stdout}${result.stderr}`);
+    return result;
+}
+
+/** Runs whose requests and responses are files, one after the other, until it is stopped: their ids in the order of the 202s. */
+function load(call, width = 4) {
+    const acked = [];
+    let goesOn = true;
+    const one = async () => {
+        while (goesOn) {
+            const { status, id } = await call(RUN, { query: { async: 'true' }, body: 'q'.repeat(LARGE) });
+            if (status === 202) acked.push(id);
+        }
+    };
+    const all = Promise.all(Array.from({ length: width }, one));
+    all.catch(() => {}); // a test that has failed stops nobody
+    return { acked, stop: () => ((goesOn = false), all) };
+}
+
+const answering = async (x) => {
+    await x.body();
+    await x.send(200, { 'content-type': 'text/plain' }, Buffer.alloc(LARGE, 'r'));
+};
+
+test('a backup beside a sidecar that works is whole, goes on after it was interrupted, and starts', { limit: 120_000 }, async (t) => {
+    const { app, call, sidecar } = await stage(t, { app: answering });
+    const to = join(await temporaryDirectory(t), 'backup');
+    const { acked, stop } = load(call);
+    await until('there is something', () => acked.length >= 40);
+
+    const killed = gate();
+    const cut = run(['store', 'backup', '--rate', '512KiB', to], { HOOKLINE_DATA_DIR: sidecar.dataDir }, { killed: killed.promise });
+    await until('it has begun', async () => (await run(['config', 'check'], { HOOKLINE_DATA_DIR: to })).stderr.includes('not finished'));
+    killed.open();
+    assert.equal((await cut).signal, 'SIGKILL');
+    assert.match((await command(['serve'], to, 1)).stderr, /not finished/);
+
+    const before = acked.slice();
+    const { stdout } = await command(['store', 'backup', to], sidecar.dataDir);
+    assert.match(stdout, /checked; \d+ bodies of \d+ bytes, and \d+ that were there/);
+    await stop();
+    await command(['store', 'check'], sidecar.dataDir);
+    assert.match((await command(['store', 'check', to], sidecar.dataDir)).stdout, /whole; \d+ runs/);
+
+    const restored = await startSidecar(t, { env: { HOOKLINE_APP_URL: app.url }, dataDir: to });
+    const ask = control(restored);
+    for (const id of before) {
+        const state = await until('it has ended', async () => {
+            const { status, text } = await ask('GET', path(id));
+            assert.equal(status, 200, `acknowledged before the backup: ${text}`);
+            const { state } = JSON.parse(text);
+            return !['queued', 'running'].includes(state) && state;
+        });
+        if (state !== 'success') continue; // it was inside the app at that moment
+        const result = await ask('GET', `${path(id)}/result`);
+        assert.equal(result.status, 200, result.text);
+        assert.equal(result.body.length, LARGE);
+    }
+    await restored.logged(({ msg }) => /read whole/.test(msg));
+    await restored.stop();
+    const again = await command(['store', 'backup', to], sidecar.dataDir, 1);
+    assert.match(again.stderr, /holds something else than a backup/, 'it has been run on');
+});
+
+test('files that a backup reads stay until it has them, whatever is purged meanwhile', { limit: 90_000 }, async (t) => {
+    const { call, sidecar } = await stage(t, { env: { HOOKLINE_RETENTION: '1s' }, app: answering });
+    const to = join(await temporaryDirectory(t), 'backup');
+    const { acked, stop } = load(call);
+    await until('there is something', () => acked.length >= 60);
+    const backup = command(['store', 'backup', '--rate', '6MiB', to], sidecar.dataDir);
+    await backup;
+    await stop();
+    await command(['store', 'check', to], sidecar.dataDir);
+    await until('they go after it', async () => (await sidecar.metric('hookline_store_purged_runs_total')) >= 60, 60_000);
+});
+
+test('a store that was copied file by file while hookline wrote does not start', { limit: 90_000 }, async (t) => {
+    const { call, sidecar } = await stage(t, { app: answering });
+    const to = join(await temporaryDirectory(t), 'copy');
+    await mkdir(join(to, 'bodies'), { recursive: true, mode: 0o700 });
+    const copy = (name) => copyFile(join(sidecar.dataDir, name), join(to, name));
+    const { acked, stop } = load(call);
+    await until('there is something', () => acked.length >= 40);
+    await copy('key');
+    await copy('hookline.db');
+    const more = acked.length + 120;
+    await until('there is more', () => acked.length >= more);
+    await copy('hookline.db-wal');
+    await stop();
+    const { stderr } = await command(['serve'], to, 1);
+    assert.match(stderr, /is (damaged|a damaged copy) \(/);
+    assert.notEqual((await run(['store', 'check', to], { HOOKLINE_DATA_DIR: to })).code, 0);
+    await rm(join(to, 'hookline.db'));
+    assert.match((await command(['serve'], to, 1)).stderr, /is missing or empty, but its log/);
+});
+
+test('a backup says why it cannot be made', async (t) => {
+    const { sidecar } = await stage(t);
+    const nowhere = join(await temporaryDirectory(t), 'none');
+    assert.match((await command(['store', 'backup', sidecar.dataDir], sidecar.dataDir, 1)).stderr, /something else than a backup/);
+    assert.match((await command(['store', 'backup', nowhere], nowhere, 1)).stderr, /cannot read the store/);
+    assert.match((await command(['store', 'backup', '--rate', '1', nowhere], sidecar.dataDir, 2)).stderr, /--rate takes/);
+    const postgres = await run(['store', 'backup', nowhere], { HOOKLINE_STORE: 'memory' });
+    assert.match(postgres.stderr, /HOOKLINE_STORE=sqlite/);
+});
