@@ -24,12 +24,20 @@ static void wake(void *arg)
     sem_post(&bench->wake);
 }
 
+static bool find_signer(struct hl_check *check)
+{
+    for (size_t i = 0; i < check->keys_n && !check->key; i++)
+        if (hl_verify(check->keys[i], &check->jwt))
+            check->key = check->keys[i];
+    return check->key != NULL;
+}
+
 static void check_one(struct hl_checker_bench *bench, struct hl_check *check)
 {
     atomic_fetch_sub(&bench->checker->waiting, 1);
     if (atomic_load(&bench->checker->stops))
         hl_check_free(check);
-    else if (!hl_verify(check->key, &check->jwt))
+    else if (!find_signer(check))
         hl_check_answer(check, HL_CHECK_BAD);
     else if (!hl_lookup_begin(&bench->lookups, check))
         hl_check_answer(check, HL_CHECK_GOOD);

@@ -12,7 +12,8 @@
 struct hl_check;
 
 #define HL_CHECKER_THREADS 2
-#define HL_CHECKER_MAX     256 /* signatures that wait, about 0.2 s of work; beyond it 503 */
+#define HL_CHECKER_MAX                                                                             \
+    256 /* tokens that wait, about 0.2 s of work with a key each; beyond it 503 */
 
 struct hl_checker_bench {
     struct hl_thread thread;

@@ -95,41 +95,61 @@ static bool is_named(const struct hl_verify_key *key, const struct hl_jwt *jwt)
     return key->has_kid && key->kid_n == jwt->kid_n && memcmp(key->kid, jwt->kid, key->kid_n) == 0;
 }
 
-/* Two keys of one name: the one of the token's algorithm, if there is one. */
-static struct hl_verify_key *find_named(const struct hl_key_set *set, const struct hl_jwt *jwt)
+static bool has_equal(struct hl_verify_key *const *keys, size_t n, const struct hl_verify_key *key)
 {
-    struct hl_verify_key *found = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (hl_verify_key_eq(keys[i], key))
+            return true;
+    return false;
+}
+
+/* Adds what fits of one source; `by_name`: only what is named. */
+static size_t add_fitting(const struct hl_key_list *list, const struct hl_jwt *jwt, bool by_name,
+    struct hl_verify_key **out, size_t n)
+{
+    for (size_t i = 0; i < list->n && n < HL_KEYS_TRIED_MAX; i++) {
+        struct hl_verify_key *key = list->items[i];
+        bool fits = key->alg == jwt->alg && (!by_name || is_named(key, jwt));
+        if (fits && !has_equal(out, n, key))
+            out[n++] = key;
+    }
+    return n;
+}
+
+static struct hl_verify_key *find_named(const struct hl_key_list *list, const struct hl_jwt *jwt)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (is_named(list->items[i], jwt))
+            return list->items[i];
+    return NULL;
+}
+
+/* Our own names are ours alone. */
+static size_t find_by_name(
+    const struct hl_key_set *set, const struct hl_jwt *jwt, struct hl_verify_key **out)
+{
+    struct hl_verify_key *other = NULL; /* of another algorithm */
+    size_t n = 0;
     for (size_t s = 0; s < HL_KEYS_SOURCE_COUNT; s++) {
-        for (size_t i = 0; i < set->sources[s].n; i++) {
-            struct hl_verify_key *key = set->sources[s].items[i];
-            if (is_named(key, jwt) && (!found || found->alg != jwt->alg))
-                found = key;
-        }
+        n = add_fitting(&set->sources[s], jwt, true, out, n);
+        if (!other)
+            other = find_named(&set->sources[s], jwt);
+        if (s == HL_KEYS_OWN && other)
+            break;
     }
-    return found;
+    if (n == 0 && other)
+        out[n++] = other;
+    return n;
 }
 
-static struct hl_verify_key *find_only(const struct hl_key_set *set, enum hl_alg alg)
+size_t hl_key_set_find(const struct hl_key_set *set, const struct hl_jwt *jwt,
+    struct hl_verify_key *out[HL_KEYS_TRIED_MAX])
 {
-    struct hl_verify_key *found = NULL;
-    for (size_t s = HL_KEYS_OWN + 1; s < HL_KEYS_SOURCE_COUNT; s++) {
-        for (size_t i = 0; i < set->sources[s].n; i++) {
-            struct hl_verify_key *key = set->sources[s].items[i];
-            if (key->alg != alg)
-                continue;
-            if (found)
-                return NULL;
-            found = key;
-        }
-    }
-    return found;
-}
-
-struct hl_verify_key *hl_key_set_find(const struct hl_key_set *set, const struct hl_jwt *jwt)
-{
-    struct hl_verify_key *named = jwt->has_kid ? find_named(set, jwt) : NULL;
-    if (named)
-        return named;
+    size_t n = jwt->has_kid ? find_by_name(set, jwt, out) : 0;
     /* The one secret has no name; who signs with it may give it any. */
-    return jwt->has_kid && jwt->alg != HL_ALG_HS256 ? NULL : find_only(set, jwt->alg);
+    if (n > 0 || (jwt->has_kid && jwt->alg != HL_ALG_HS256))
+        return n;
+    for (size_t s = HL_KEYS_OWN + 1; s < HL_KEYS_SOURCE_COUNT; s++)
+        n = add_fitting(&set->sources[s], jwt, false, out, n);
+    return n;
 }

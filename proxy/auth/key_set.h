@@ -11,7 +11,8 @@ struct hl_jwt;
 /* Where keys come from: each is replaced as a whole. */
 enum hl_key_source { HL_KEYS_OWN, HL_KEYS_SECRET, HL_KEYS_FILE, HL_KEYS_URL, HL_KEYS_SOURCE_COUNT };
 
-#define HL_KEYS_MAX 64 /* of one source */
+#define HL_KEYS_MAX       64 /* of one source */
+#define HL_KEYS_TRIED_MAX 8  /* for one token: its signature is looked at that often */
 
 struct hl_key_list {
     struct hl_verify_key *items[HL_KEYS_MAX]; /* a reference each */
@@ -39,9 +40,12 @@ struct hl_key_set *hl_key_set_with(
 /* `after` has taken `before`'s place: the keys that it lacks are retired. */
 void hl_key_set_retire(const struct hl_key_set *before, const struct hl_key_set *after);
 
-/* The key that has to have signed the token: the one that its `kid` names; without a `kid`, and for
- * HS256, the only one from outside of its algorithm. NULL: there is none. The key's algorithm may be
- * another than the token's: then it did not sign it. */
-struct hl_verify_key *hl_key_set_find(const struct hl_key_set *set, const struct hl_jwt *jwt);
+/* The keys that may have signed the token (RFC 7515 4.1.4: a `kid` is a hint, and need not be the only
+ * one): those that its `kid` names; without a `kid`, and for HS256, those from outside; of its
+ * algorithm, each once, the first HL_KEYS_TRIED_MAX. They are all our own or all from outside. If the
+ * `kid` names none of that algorithm, `out` has one that it names: that one did not sign it. How many;
+ * borrowed from `set`. */
+size_t hl_key_set_find(const struct hl_key_set *set, const struct hl_jwt *jwt,
+    struct hl_verify_key *out[HL_KEYS_TRIED_MAX]);
 
 #endif

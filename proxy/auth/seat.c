@@ -28,6 +28,7 @@ struct pending {
     struct hl_list node; /* in seat->pending */
     struct hl_slot_name name;
     uint64_t print;
+    uint64_t keys_version; /* of the set that its keys are from */
     struct hl_list waits;
 };
 
@@ -214,37 +215,44 @@ static enum hl_refusal_cause judge_claims(
     return fault;
 }
 
-/* Posts the check to whoever can make it; `key` NULL: to the keeper of keys. False: it was not
+/* The keys that may have signed a token. */
+struct choice {
+    struct hl_verify_key *keys[HL_KEYS_TRIED_MAX];
+    size_t n;
+};
+
+/* Posts the check to whoever can make it; without a key: to the keeper of keys. False: it was not
  * taken. */
 static bool post(struct hl_auth_seat *seat, struct hl_str token, struct hl_jwt *jwt,
-    struct hl_verify_key *key, struct hl_slot_name from)
+    const struct choice *choice, struct hl_slot_name from)
 {
     struct hl_auth *auth = seat->auth;
-    struct hl_check *check = hl_check_new(token, jwt, key);
+    struct hl_check *check = hl_check_new(token, jwt, choice->keys, choice->n);
     if (!check)
         return false;
     check->reply_to = seat->mailbox;
     check->from = from;
-    bool is_taken =
-        key ? hl_checker_submit(&auth->checker, check) : hl_key_keeper_park(&auth->keeper, check);
+    bool is_taken = choice->n > 0 ? hl_checker_submit(&auth->checker, check)
+                                  : hl_key_keeper_park(&auth->keeper, check);
     if (!is_taken)
         hl_check_free(check);
     return is_taken;
 }
 
 static bool send_away(struct hl_auth_seat *seat, struct hl_str token, uint64_t print,
-    struct hl_jwt *jwt, struct hl_verify_key *key, struct hl_auth_wait *wait)
+    struct hl_jwt *jwt, const struct choice *choice, struct hl_auth_wait *wait)
 {
     struct pending *pending = calloc(1, sizeof(*pending));
     if (!pending)
         return false;
     pending->name = hl_slot_add(&seat->slots, pending);
-    if (pending->name.generation == 0 || !post(seat, token, jwt, key, pending->name)) {
+    if (pending->name.generation == 0 || !post(seat, token, jwt, choice, pending->name)) {
         hl_slot_remove(&seat->slots, pending->name);
         free(pending);
         return false;
     }
     pending->print = print;
+    pending->keys_version = seat->keys_version;
     hl_list_init(&pending->waits);
     hl_list_push_back(&pending->waits, &wait->node);
     hl_list_push_back(&seat->pending, &pending->node);
@@ -272,16 +280,18 @@ static enum hl_auth_verdict judge_formed(struct hl_auth_seat *seat, struct hl_st
     uint64_t print, struct hl_jwt *jwt, int64_t now_ms, struct hl_refusal *why,
     struct hl_auth_wait *wait)
 {
-    struct hl_verify_key *key = hl_key_set_find(seat->keys, jwt);
-    enum hl_refusal_cause fault =
-        key ? judge_claims(seat->auth, key, jwt, now_ms) : HL_REFUSAL_NONE;
+    struct choice choice;
+    choice.n = hl_key_set_find(seat->keys, jwt, choice.keys);
+    enum hl_refusal_cause fault = HL_REFUSAL_NONE;
+    if (choice.n > 0) /* the claims mean the same with each of them */
+        fault = judge_claims(seat->auth, choice.keys[0], jwt, now_ms);
     if (fault)
         return refuse(seat, why, fault);
-    if (!key && may_be_ours(seat, jwt))
+    if (choice.n == 0 && may_be_ours(seat, jwt))
         return refuse(seat, why, HL_REFUSAL_ACCOUNT_UNREAD);
-    if (send_away(seat, token, print, jwt, key, wait))
+    if (send_away(seat, token, print, jwt, &choice, wait))
         return HL_AUTH_PENDING;
-    if (!key)
+    if (choice.n == 0)
         return refuse_unknown(seat, why);
     hl_counter_add(&seat->counts.overflowed, 1);
     return refuse(seat, why, HL_REFUSAL_TOO_MANY_TOKENS);
@@ -347,9 +357,11 @@ static void remember_good(struct hl_auth_seat *seat, const struct hl_check *chec
     hl_token_cache_put(&seat->good, good);
 }
 
-static void remember_bad(struct hl_auth_seat *seat, uint64_t print)
+/* Not what keys that are no longer the set's had to say. */
+static void remember_bad(struct hl_auth_seat *seat, const struct pending *pending)
 {
-    seat->bad[print / 2 % BAD_PLACES] = print;
+    if (pending->keys_version == atomic_load(&seat->auth->registry.version))
+        seat->bad[pending->print / 2 % BAD_PLACES] = pending->print;
 }
 
 static void remember_unsure(struct hl_auth_seat *seat, uint64_t print)
@@ -367,8 +379,8 @@ void hl_auth_seat_on_message(struct hl_auth_seat *seat, struct hl_msg *msg)
         hl_counter_add(&seat->counts.checked, 1);
     if (check->result == HL_CHECK_GOOD)
         remember_good(seat, check);
-    else if (check->result == HL_CHECK_BAD && !atomic_load(&check->key->is_retired))
-        remember_bad(seat, pending->print);
+    else if (check->result == HL_CHECK_BAD)
+        remember_bad(seat, pending);
     else if (check->result == HL_CHECK_UNSURE)
         remember_unsure(seat, pending->print);
     hl_check_free(check);

@@ -74,6 +74,25 @@ test('a key that is gone takes its tokens along, those that were good before too
     }
 });
 
+test('each of several keys that may have signed a token is tried, whatever their names', async (t) => {
+    const named = [];
+    for (const [alg, kid] of [['ES256', 'same'], ['RS256', 'same'], ['ES256', 'same'], ['ES256', 'other'], ['RS256', 'other']])
+        named.push(await makeKey(alg, kid));
+    const unnamed = await makeKey('ES256', undefined);
+    delete unnamed.jwk.kid;
+    const file = join(await temporaryDirectory(t), 'jwks.json');
+    await writeFile(file, jwks(...named, unnamed));
+    const { ask } = await locked(t, { HOOKLINE_JWT_JWKS_FILE: file });
+    for (const key of [...named, unnamed]) {
+        assert.equal((await ask(await sign(key, {}, { kid: undefined }))).status, 200, `${key.alg} without a name`);
+        if (key !== unnamed) assert.equal((await ask(await sign(key))).status, 200, `${key.alg} ${key.kid}`);
+    }
+    const stranger = await makeKey('ES256', 'same');
+    assert.equal((await ask(await sign(stranger))).status, 401);
+    assert.equal((await ask(await sign(stranger, {}, { kid: undefined }))).status, 401);
+    assert.equal((await ask(await sign(named[0], {}, { kid: 'nobody' }))).status, 401, 'a name that nothing has');
+});
+
 test('another key under a known name is another key', async (t) => {
     const [old, fresh] = [await makeKey('ES256', 'same'), await makeKey('ES256', 'same')];
     const other = await makeKey();

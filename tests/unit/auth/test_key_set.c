@@ -40,14 +40,17 @@ static void put(enum hl_key_source source, size_t n, struct hl_verify_key **keys
     put(source, HL_ARRAY_LEN(((struct hl_verify_key *[]){__VA_ARGS__})),                           \
         (struct hl_verify_key *[]){__VA_ARGS__})
 
-/* The number of the key that is found, or 0. */
+static struct hl_verify_key *found[HL_KEYS_TRIED_MAX];
+static size_t found_n;
+
+/* The number of the first key that is found, or 0. */
 static unsigned find(enum hl_alg alg, const char *kid)
 {
     struct hl_jwt jwt = {.alg = alg, .has_kid = kid != NULL, .kid_n = kid ? strlen(kid) : 0};
     if (kid)
         memcpy(jwt.kid, kid, jwt.kid_n);
-    struct hl_verify_key *key = hl_key_set_find(set, &jwt);
-    return key ? key->bytes[0] : 0;
+    found_n = hl_key_set_find(set, &jwt, found);
+    return found_n > 0 ? found[0]->bytes[0] : 0;
 }
 
 Test(key_set, finds_keys_by_name)
@@ -68,7 +71,7 @@ Test(key_set, a_named_key_is_found_whatever_the_token_says_of_its_algorithm)
     cr_expect_eq(find(HL_ALG_HS256, "b"), 2, "and not the secret");
 }
 
-Test(key_set, without_a_name_the_only_key_of_the_algorithm_is_meant)
+Test(key_set, without_a_name_each_key_of_the_algorithm_may_be_meant)
 {
     PUT(HL_KEYS_OWN, make(HL_ALG_ES256, "own", 8));
     cr_expect_eq(find(HL_ALG_ES256, NULL), 0, "never our own");
@@ -76,7 +79,33 @@ Test(key_set, without_a_name_the_only_key_of_the_algorithm_is_meant)
     cr_expect_eq(find(HL_ALG_ES256, NULL), 1);
     cr_expect_eq(find(HL_ALG_RS256, NULL), 2);
     PUT(HL_KEYS_URL, make(HL_ALG_ES256, "c", 3));
-    cr_expect_eq(find(HL_ALG_ES256, NULL), 0, "two");
+    cr_expect_eq(find(HL_ALG_ES256, NULL), 1);
+    cr_assert_eq(found_n, 2);
+    cr_expect_eq(found[1]->bytes[0], 3);
+}
+
+Test(key_set, of_several_keys_of_one_name_each_of_the_algorithm_may_be_meant)
+{
+    PUT(HL_KEYS_FILE, make(HL_ALG_RS256, "a", 1), make(HL_ALG_ES256, "a", 2),
+        make(HL_ALG_ES256, "b", 3));
+    PUT(HL_KEYS_URL, make(HL_ALG_ES256, "a", 4), make(HL_ALG_ES256, "a", 2));
+    cr_expect_eq(find(HL_ALG_ES256, "a"), 2);
+    cr_assert_eq(found_n, 2, "the same key twice is one");
+    cr_expect_eq(found[1]->bytes[0], 4);
+    cr_expect_eq(find(HL_ALG_RS256, "a"), 1);
+    cr_expect_eq(found_n, 1);
+}
+
+Test(key_set, of_more_keys_than_may_be_tried_the_first_ones_are_meant)
+{
+    struct hl_verify_key *keys[HL_KEYS_TRIED_MAX + 1];
+    for (size_t i = 0; i < HL_ARRAY_LEN(keys); i++)
+        keys[i] = make(HL_ALG_ES256, i % 2 ? NULL : "a", (uint8_t)(i + 1));
+    put(HL_KEYS_URL, HL_ARRAY_LEN(keys), keys);
+    cr_expect_eq(find(HL_ALG_ES256, NULL), 1);
+    cr_assert_eq(found_n, HL_KEYS_TRIED_MAX);
+    for (size_t i = 0; i < found_n; i++)
+        cr_expect_eq(found[i]->bytes[0], i + 1);
 }
 
 Test(key_set, the_secret_has_no_name)
