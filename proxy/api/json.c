@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "auth/json_load.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/id.h"
@@ -95,8 +96,7 @@ enum hl_err hl_json_write(json_t *value, struct hl_buf *out)
 
 json_t *hl_json_read_object(struct hl_str text)
 {
-    json_error_t error;
-    json_t *value = json_loadb(text.n ? text.p : "", text.n, JSON_REJECT_DUPLICATES, &error);
+    json_t *value = hl_json_load(text, JSON_REJECT_DUPLICATES, NULL);
     if (json_is_object(value))
         return value;
     json_decref(value);

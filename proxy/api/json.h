@@ -37,7 +37,7 @@ bool hl_json_push(json_t *array, json_t *value);
 /* Takes `value` and appends it, compact, with a line's end. */
 HL_MUST_CHECK enum hl_err hl_json_write(json_t *value, struct hl_buf *out);
 
-/* An object without members twice, nested at most a little. NULL: it is none. */
+/* An object without members twice. Its texts may hold NULs. NULL: it is none. */
 json_t *hl_json_read_object(struct hl_str text);
 
 #endif

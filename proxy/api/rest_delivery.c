@@ -166,12 +166,12 @@ static bool read_since(const json_t *value, int64_t *ms)
 static enum hl_refusal_cause read_body(const json_t *body, struct hl_redeliver *r)
 {
     const json_t *state = json_object_get(body, "state");
-    const char *text = json_is_string(state) ? json_string_value(state) : "";
+    const struct hl_str text = {json_string_value(state), json_string_length(state)};
     if (json_object_size(body) != 2 || !json_object_get(body, "since"))
         return HL_REFUSAL_REDELIVER_MEMBERS;
-    if (strcmp(text, hl_delivery_state_text(HL_DELIVERY_DEAD)) == 0)
+    if (hl_str_eq(text, hl_str_from(hl_delivery_state_text(HL_DELIVERY_DEAD))))
         r->state = HL_DELIVERY_DEAD;
-    else if (strcmp(text, hl_delivery_state_text(HL_DELIVERY_OK)) == 0)
+    else if (hl_str_eq(text, hl_str_from(hl_delivery_state_text(HL_DELIVERY_OK))))
         r->state = HL_DELIVERY_OK;
     else
         return HL_REFUSAL_REDELIVER_STATE;

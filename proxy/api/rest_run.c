@@ -16,6 +16,7 @@
 #include "api/rest_request.h"
 #include "api/rest_wait.h"
 #include "auth/identity.h"
+#include "auth/json_load.h"
 #include "body/journal.h"
 #include "body/journals.h"
 #include "config/config.h"
@@ -336,7 +337,7 @@ static json_t *progress_json(const struct hl_rest_call *call, const struct hl_ge
     bool is_here = parts->service && !(g && is_elsewhere(parts, &g->run));
     if (is_here && hl_journals_get_progress(parts->service->journals, &call->id, text))
         said = hl_str_from(text);
-    json_t *json = said.n > 0 ? json_loadb(said.p, said.n, JSON_DECODE_ANY, NULL) : NULL;
+    json_t *json = said.n > 0 ? hl_json_load(said, JSON_DECODE_ANY, NULL) : NULL;
     return json ? json : json_null();
 }
 

@@ -34,8 +34,9 @@ static bool read_role(struct hl_rest_call *call, enum hl_role *role)
     if (call->body.n == 0)
         return true;
     json_t *body = hl_json_read_object(call->body);
-    const char *text = json_string_value(json_object_get(body, "role"));
-    bool is_role = text && json_object_size(body) == 1 && hl_role_parse(hl_str_from(text), role);
+    const json_t *said = json_object_get(body, "role");
+    struct hl_str text = {json_string_value(said), json_string_length(said)};
+    bool is_role = text.p && json_object_size(body) == 1 && hl_role_parse(text, role);
     if (!is_role)
         hl_rest_refuse(call, body ? HL_REFUSAL_ACCOUNT_ROLE : HL_REFUSAL_BODY_NO_OBJECT);
     json_decref(body);

@@ -16,6 +16,12 @@ static struct hl_str text_of(const json_t *value)
                : (struct hl_str){NULL, 0};
 }
 
+/* What no text of ours can hold stands as NUL (http/json_narrow.h). */
+static bool has_nul(struct hl_str text)
+{
+    return text.n > 0 && memchr(text.p, '\0', text.n);
+}
+
 /* NumericDate (RFC 7519 2): seconds, perhaps with a fraction. */
 static bool read_time(const json_t *value, int64_t *ms)
 {
@@ -45,7 +51,7 @@ static enum hl_refusal_cause read_subject(const json_t *json, struct hl_claims *
 {
     json_t *subject = json_object_get(json, "sub");
     out->subject = text_of(subject);
-    if ((subject && !out->subject.p) || out->subject.n > HL_SUBJECT_MAX)
+    if ((subject && !out->subject.p) || out->subject.n > HL_SUBJECT_MAX || has_nul(out->subject))
         return HL_REFUSAL_TOKEN_SUB;
     return HL_REFUSAL_NONE;
 }
@@ -75,7 +81,7 @@ enum hl_refusal_cause hl_claims_read_outside(
     if (fault)
         return fault;
     out->issuer = text_of(json_object_get(json, "iss"));
-    if (rules->issuer.n > 0 && !hl_str_eq(out->issuer, rules->issuer))
+    if (has_nul(out->issuer) || (rules->issuer.n > 0 && !hl_str_eq(out->issuer, rules->issuer)))
         return HL_REFUSAL_TOKEN_ISS;
     if (rules->audience.n > 0 && !says(json_object_get(json, "aud"), rules->audience))
         return HL_REFUSAL_TOKEN_AUD;
@@ -85,7 +91,7 @@ enum hl_refusal_cause hl_claims_read_outside(
     out->has_all_projects = rules->project_claim.n == 0;
     if (!out->has_all_projects)
         out->project = text_of(json_object_get(json, rules->project_claim.p));
-    if (out->project.n > HL_STORE_NAME_MAX)
+    if (out->project.n > HL_STORE_NAME_MAX || has_nul(out->project))
         out->project = (struct hl_str){0};
     return HL_REFUSAL_NONE;
 }

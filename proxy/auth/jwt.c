@@ -1,11 +1,13 @@
 /* jwt.c - a JWT's form.
  * Thread: any; no state.
  * Promise: two readers cannot see two tokens in what was accepted: no second spelling of the same
- * bytes, no name twice at any depth, nothing that has to be understood and is not (`crit`).
+ * bytes, no name twice at any depth, nothing that has to be understood and is not (`crit`). What need
+ * not be understood voids nothing (RFC 7515 4, 7519 4), whatever its numbers and texts are.
  * Not here: what the claims mean (claims.c), whose signature it is (key_set.c), whether it is right
  * (verify.c). */
 #include "auth/jwt.h"
 
+#include "auth/json_load.h"
 #include "base/base64.h"
 
 static const char *const alg_texts[] = {
@@ -68,10 +70,9 @@ static bool is_shallow(struct hl_str text)
 
 json_t *hl_strict_json(struct hl_str text)
 {
-    json_error_t ignored;
     if (!is_shallow(text))
         return NULL;
-    json_t *json = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &ignored);
+    json_t *json = hl_json_load(text, JSON_REJECT_DUPLICATES, NULL);
     if (json && !json_is_object(json)) {
         json_decref(json);
         return NULL;

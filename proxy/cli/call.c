@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/json_load.h"
 #include "cli/argument.h"
 #include "cli/cli.h"
 #include "cli/fetch.h"
@@ -65,8 +66,7 @@ static int read_file(struct call *c, const char *path)
 static int check_json(struct call *c)
 {
     json_error_t error;
-    json_t *value =
-        json_loadb(c->body.p ? c->body.p : "", c->body.n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+    json_t *value = hl_json_load(hl_buf_str(&c->body), JSON_DECODE_ANY, &error);
     json_decref(value);
     if (value)
         return HL_CLI_OK;
@@ -300,8 +300,7 @@ int hl_cli_call(const struct hl_cli *cli)
 /* What the 202 says, or why there is none. */
 static int read_accepted(const struct call *c, char *run_id, size_t cap)
 {
-    json_error_t error;
-    json_t *answer = c->answer.n > 0 ? json_loadb(c->answer.p, c->answer.n, 0, &error) : NULL;
+    json_t *answer = hl_json_load(hl_buf_str(&c->answer), 0, NULL);
     const char *id = json_string_value(json_object_get(answer, "run_id"));
     const char *more = advice(c);
     int status = HL_CLI_OK;

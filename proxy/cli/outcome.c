@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "auth/json_load.h"
 #include "base/clock.h"
 #include "cli/argument.h"
 #include "cli/cli.h"
@@ -246,8 +247,7 @@ static void print_entries(const struct hl_cli *cli, struct hl_str lines)
     while (lines.n > 0) {
         const char *end = memchr(lines.p, '\n', lines.n);
         size_t n = end ? (size_t)(end - lines.p) : lines.n;
-        json_error_t error;
-        json_t *entry = json_loadb(lines.p, n, JSON_ALLOW_NUL, &error);
+        json_t *entry = hl_json_load((struct hl_str){lines.p, n}, 0, NULL);
         if (entry)
             print_entry(cli, &screen, entry);
         json_decref(entry);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/json_load.h"
 #include "base/base64.h"
 #include "base/buf.h"
 #include "cli/cli.h"
@@ -44,13 +45,13 @@ static char *read_token(const struct hl_cli *cli, const char *path)
 static char *project_of_token(const char *token)
 {
     const char *begin = strchr(token, '.'), *end = begin ? strchr(begin + 1, '.') : NULL;
-    json_error_t error;
     if (!end)
         return NULL;
     struct hl_str part = {begin + 1, (size_t)(end - begin - 1)};
     uint8_t *bytes = malloc(part.n + 1);
     ptrdiff_t n = bytes ? hl_base64url_decode(part, bytes) : -1;
-    json_t *claims = n > 0 ? json_loadb((const char *)bytes, (size_t)n, 0, &error) : NULL;
+    json_t *claims =
+        n > 0 ? hl_json_load((struct hl_str){(const char *)bytes, (size_t)n}, 0, NULL) : NULL;
     const char *project = json_string_value(json_object_get(claims, "project_id"));
     char *copy = project ? strdup(project) : NULL;
     json_decref(claims);

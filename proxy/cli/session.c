@@ -16,6 +16,7 @@
 #include "api/rest.h"
 #include "api/rest_call.h"
 #include "auth/auth.h"
+#include "auth/json_load.h"
 #include "base/log.h"
 #include "body/body_reader.h"
 #include "cli/cli.h"
@@ -416,8 +417,7 @@ static int ask(struct hl_cli_session *session, const char *method, const char *t
 
 static json_t *parse(const struct answer *a)
 {
-    json_error_t error;
-    return a->body.n > 0 ? json_loadb(a->body.p, a->body.n, JSON_ALLOW_NUL, &error) : NULL;
+    return hl_json_load(hl_buf_str(&a->body), 0, NULL);
 }
 
 static bool is_good(const struct answer *a)

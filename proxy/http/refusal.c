@@ -190,7 +190,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     WITH(TOKEN_NO_EXP, 401, BAD, "The token has no `exp`: only tokens that expire are accepted."),
     WITH(TOKEN_EXP, 401, BAD, "The token's `exp` is not a time in seconds."),
     WITH(TOKEN_NBF, 401, BAD, "The token's `nbf` is not a time in seconds."),
-    WITH(TOKEN_SUB, 401, BAD, "The token's `sub` is not a string of at most 255 bytes."),
+    WITH(TOKEN_SUB, 401, BAD, "The token's `sub` is not a string of at most 255 bytes without NUL."),
     WITH(TOKEN_ISS, 401, BAD, "The token's `iss` is not what HOOKLINE_JWT_ISSUER says."),
     WITH(TOKEN_AUD, 401, BAD, "The token's `aud` does not have what HOOKLINE_JWT_AUDIENCE says."),
     WITH(TOKEN_NOT_OURS, 401, BAD,

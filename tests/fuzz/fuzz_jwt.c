@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "auth/claims.h"
+#include "auth/json_load.h"
 #include "auth/jwks.h"
 #include "auth/jwt.h"
 #include "auth/key_set.h"
@@ -43,7 +44,7 @@ static json_t *naive_object(struct hl_str part)
 {
     uint8_t *bytes = malloc(part.n + 3);
     ptrdiff_t n = hl_base64url_decode(part, bytes);
-    json_t *json = n < 0 ? NULL : json_loadb((char *)bytes, (size_t)n, 0, NULL);
+    json_t *json = n < 0 ? NULL : hl_json_load((struct hl_str){(char *)bytes, (size_t)n}, 0, NULL);
     free(bytes);
     return json;
 }
@@ -57,10 +58,16 @@ static struct hl_str next_part(struct hl_str *rest)
     return part;
 }
 
+/* Empty: it is no string, or one with a NUL. */
+static const char *text_in(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return text && strlen(text) == json_string_length(value) ? text : "";
+}
+
 static const char *text_of(const json_t *json, const char *name)
 {
-    const char *text = json_string_value(json_object_get(json, name));
-    return text ? text : "";
+    return text_in(json_object_get(json, name));
 }
 
 static void check_form(struct hl_str token, const struct hl_jwt *jwt)
@@ -88,10 +95,10 @@ static bool says_admin(const json_t *role)
     json_t *one;
     size_t i;
     if (json_is_string(role))
-        return strcmp(json_string_value(role), "admin") == 0;
+        return strcmp(text_in(role), "admin") == 0;
     json_array_foreach(role, i, one)
     {
-        if (json_is_string(one) && strcmp(json_string_value(one), "admin") == 0)
+        if (strcmp(text_in(one), "admin") == 0)
             return true;
     }
     return false;

@@ -173,6 +173,25 @@ test('hostile tokens are 401 and the app is not called', async (t) => {
     assert.equal((await ask(forge(header, claims, signature(ec)))).status, 200, 'and a made one');
 });
 
+test('what is not ours in a token or a key set voids nothing, whatever its value', async (t) => {
+    const key = await makeKey('ES256', 'ec');
+    const odd = ['9223372036854775808', '-18446744073709551616', '1e400', '"\\u0000"', '"\\ud800"', '{"a\\u0000":[1e999]}'];
+    const members = odd.map((value, i) => `"x${i}":${value}`).join(',');
+    const { ask, file } = await locked(t, [key], { env: { HOOKLINE_JWT_ROLE_CLAIM: 'roles' } });
+    const claims = JSON.stringify(makeClaims());
+    const token = (value) => forge(`{"alg":"ES256","kid":"ec","y":${value}}`, claims.replace('{', `{"x":${value},`), signature(key));
+    for (const value of odd) assert.equal((await ask(token(value))).status, 200, value);
+    for (const [name, value] of [['exp', '1e400'], ['nbf', '9223372036854775808'], ['sub', '"a\\u0000"'], ['sub', '"\\udc00"']]) {
+        const given = JSON.stringify(makeClaims({ [name]: undefined })).replace('{', `{"${name}":${value},`);
+        const r = await ask(forge({ alg: 'ES256', kid: 'ec' }, given, signature(key)));
+        assertProblem(r, 401);
+        assert.match(r.text, new RegExp(`token's \`${name}\``), value);
+    }
+    const fresh = await makeKey('ES256', 'fresh');
+    await writeFile(file, `{${members},"keys":[{"kty":"OKP",${members}},${JSON.stringify(fresh.jwk).replace('{', `{${members},`)}]}`);
+    assert.equal((await ask(await sign(fresh))).status, 200, 'a set with members of others');
+});
+
 test('clocks may differ by a minute', async (t) => {
     const key = await makeKey();
     const { ask } = await locked(t, [key]);

@@ -280,7 +280,8 @@ for (const auth of ['none', 'jwt', 'jwt, and an open admin listener']) {
         const file = join(await temporaryDirectory(t), 'body');
         await writeFile(file, 'anything');
         assert.equal(JSON.parse(await call(['/v4/p/a/run', '--data', `@${file}`])).body, 'anything');
-        assert.equal(JSON.parse(await call(['/v4/p/a/run', '--json', '@-'], { input: '[1]' })).body, '[1]');
+        const odd = '[1,18446744073709551616,-1e400,"\\u0000\\ud800"]';
+        assert.equal(JSON.parse(await call(['/v4/p/a/run', '--json', '@-'], { input: odd })).body, odd);
         const { run_id: queued } = JSON.parse(await call(['/v4/p/a/run', '--async']));
         assert.match(queued, UUID_V7);
         assert.equal((await all.cli(`runs wait ${queued}`)).stdout, 'success\n');

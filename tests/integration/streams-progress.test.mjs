@@ -122,6 +122,8 @@ test('what is no JSON, or longer than 1 KiB, is not taken', async (t) => {
     await until('the last is', async () => (await all.show(id)).progress === 'é');
     await follower.until(({ events }) => events.at(-1)?.data === '"\xc3\xa9"');
     assert.ok(follower.reader.events.every(({ data }) => data === longest || data === '"\xc3\xa9"'));
+    await hint(inside, '{"n":18446744073709551616,"t\\u0000":"\\u0000"}');
+    await until('what few readers can hold is there', async () => (await all.show(id)).progress?.n > 1.8e19);
     await inside.begin();
     await inside.end();
 });

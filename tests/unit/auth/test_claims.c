@@ -86,6 +86,23 @@ Test(claims, only_the_word_admin_makes_an_admin)
     cr_expect_eq(claims.role, HL_ROLE_INVOKE);
 }
 
+/* Two that differ only in what no text holds are not one. */
+Test(claims, a_subject_or_issuer_with_a_nul_is_refused_and_such_a_project_is_none)
+{
+    static const char *const bad[] = {
+        "{\"exp\":1,\"sub\":\"a\\u0000b\"}", "{\"exp\":1,\"iss\":\"a\\u0000\"}"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(bad); i++) {
+        end();
+        json = json_loads(bad[i], JSON_ALLOW_NUL, NULL);
+        cr_assert(json);
+        cr_expect(hl_claims_read_outside(json, &defaults, &claims), "%s", bad[i]);
+    }
+    end();
+    json = json_loads("{\"exp\":1,\"project_id\":\"p\\u0000\"}", JSON_ALLOW_NUL, NULL);
+    cr_assert_not(hl_claims_read_outside(json, &defaults, &claims));
+    cr_expect(claims.project.n == 0 && !claims.has_all_projects);
+}
+
 Test(claims, a_project_is_a_text_and_nothing_else)
 {
     static const char *const none[] = {"{\"exp\":1}", "{\"exp\":1,\"project_id\":7}",
