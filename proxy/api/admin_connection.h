@@ -14,7 +14,7 @@
 
 struct hl_listener;
 
-#define HL_ADMIN_MAX_HEAD (16 * 1024) /* more: 431 */
+#define HL_ADMIN_MAX_HEAD (64 * 1024) /* more: 431 */
 #define HL_ADMIN_MAX_BODY (64 * 1024) /* more: 413, unless the responder takes it */
 #define HL_ADMIN_MAX_TAGS 128         /* a longer If-None-Match is passed over */
 

@@ -7,6 +7,8 @@
  * (verify.c). */
 #include "auth/jwt.h"
 
+#include <stdlib.h>
+
 #include "auth/json_load.h"
 #include "base/base64.h"
 
@@ -82,9 +84,11 @@ json_t *hl_strict_json(struct hl_str text)
 
 static json_t *read_object(struct hl_str part)
 {
-    char text[HL_JWT_MAX];
-    ptrdiff_t n = hl_base64url_decode(part, (uint8_t *)text);
-    return n < 0 ? NULL : hl_strict_json((struct hl_str){text, (size_t)n});
+    char *text = malloc(part.n);
+    ptrdiff_t n = text ? hl_base64url_decode(part, (uint8_t *)text) : -1;
+    json_t *json = n < 0 ? NULL : hl_strict_json((struct hl_str){text, (size_t)n});
+    free(text);
+    return json;
 }
 
 /* What the header may not say, and the two things that are taken from it. */
@@ -107,20 +111,27 @@ static enum hl_refusal_cause read_header(const json_t *header, struct hl_jwt *jw
     return HL_REFUSAL_NONE;
 }
 
+static bool read_signature(struct hl_str part, struct hl_jwt *jwt)
+{
+    uint8_t bytes[HL_JWT_SIGNATURE_MAX + 3];
+    if (part.n > hl_base64url_size(HL_JWT_SIGNATURE_MAX))
+        return false;
+    ptrdiff_t n = hl_base64url_decode(part, bytes);
+    if (n <= 0 || n > HL_JWT_SIGNATURE_MAX)
+        return false;
+    memcpy(jwt->signature, bytes, (size_t)n);
+    jwt->signature_n = (size_t)n;
+    return true;
+}
+
 enum hl_refusal_cause hl_jwt_read(struct hl_str token, struct hl_jwt *jwt)
 {
     struct parts parts;
-    uint8_t signature[HL_JWT_MAX];
     *jwt = (struct hl_jwt){0};
-    if (token.n > HL_JWT_MAX)
-        return HL_REFUSAL_TOKEN_TOO_LONG;
     if (!split(token, &parts))
         return HL_REFUSAL_TOKEN_PARTS;
-    ptrdiff_t n = hl_base64url_decode(parts.signature, signature);
-    if (n <= 0 || (size_t)n > sizeof jwt->signature)
+    if (!read_signature(parts.signature, jwt))
         return HL_REFUSAL_TOKEN_SIGNATURE_FORM;
-    memcpy(jwt->signature, signature, (size_t)n);
-    jwt->signature_n = (size_t)n;
     jwt->signed_part = (struct hl_str){token.p, parts.header.n + 1 + parts.payload.n};
 
     json_t *header = read_object(parts.header);

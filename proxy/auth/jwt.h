@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "http/refusal.h"
 
-#define HL_JWT_MAX           8192 /* bytes of a token */
 #define HL_JWT_KID_MAX       256
 #define HL_JWT_SIGNATURE_MAX 512 /* RSA of 4,096 bits */
 #define HL_JWT_DEPTH_MAX     16  /* objects and arrays inside each other */
@@ -37,7 +36,7 @@ struct hl_jwt {
 };
 
 /* Reads a token. NONE: it is well-formed, and `jwt` wants hl_jwt_fini; else what is wrong with it, and
- * nothing is owned. Borrows the token. */
+ * nothing is owned. Borrows the token, which may be as long as the head that it was in. */
 HL_MUST_CHECK enum hl_refusal_cause hl_jwt_read(struct hl_str token, struct hl_jwt *jwt);
 void hl_jwt_fini(struct hl_jwt *jwt);
 

@@ -301,8 +301,6 @@ static enum hl_auth_verdict judge_new(struct hl_auth_seat *seat, struct hl_str t
     int64_t now_ms, struct hl_refusal *why, struct hl_auth_wait *wait)
 {
     struct hl_jwt jwt;
-    if (token.n > HL_JWT_MAX)
-        return refuse(seat, why, HL_REFUSAL_TOKEN_TOO_LONG);
     take_keys(seat);
     uint64_t print = print_of(seat, token);
     if (seat->bad[print / 2 % BAD_PLACES] == print)

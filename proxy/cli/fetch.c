@@ -49,10 +49,14 @@ static bool add_field(struct curl_slist **list, const char *field)
 
 static bool add_two(struct curl_slist **list, const char *name, const char *value)
 {
-    char field[8192];
-    int n = snprintf(field, sizeof(field), "%s%s", name, value);
-    bool is_added = n < (int)sizeof(field) && add_field(list, field);
-    explicit_bzero(field, sizeof(field));
+    size_t cap = strlen(name) + strlen(value) + 1;
+    char *field = malloc(cap);
+    if (!field)
+        return false;
+    snprintf(field, cap, "%s%s", name, value);
+    bool is_added = add_field(list, field);
+    explicit_bzero(field, cap);
+    free(field);
     return is_added;
 }
 

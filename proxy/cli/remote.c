@@ -14,30 +14,52 @@
 #include "cli/fetch.h"
 
 #define LIMIT_MS  60000
-#define TOKEN_MAX 8000
+#define TOKEN_MAX (1024 * 1024) /* as long as a head may ever be */
 
 #define GIVE_TOKEN "give --token-file FILE, with what `hookline token create` printed there in FILE"
 
 /* ---- opening ---- */
 
-static char *read_token(const struct hl_cli *cli, const char *path)
+static int read_whole(const struct hl_cli *cli, const char *path, struct hl_buf *text)
 {
-    char text[TOKEN_MAX + 1];
+    char piece[4096];
+    size_t n;
     FILE *file = fopen(path, "re");
-    size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    enum hl_err err = HL_OK;
+    while (file && !err && (n = fread(piece, 1, sizeof(piece), file)) > 0)
+        err = hl_buf_append(text, piece, n);
     bool has_failed = !file || ferror(file);
     if (has_failed)
         hl_cli_fail(cli, "%s: %s", path, strerror(errno));
+    else if (err)
+        hl_cli_fail(cli, "%s: it is longer than any token", path);
     if (file)
         fclose(file);
-    while (n > 0 && strchr(" \r\n", text[n - 1]))
-        n--;
-    text[n] = '\0';
-    bool is_one = n > 0 && strcspn(text, " \t\r\n") == n;
-    if (!has_failed && !is_one)
-        hl_cli_fail(cli, "%s: it is to hold one token, as `hookline token create` prints it", path);
-    char *token = !has_failed && is_one ? strdup(text) : NULL;
-    explicit_bzero(text, sizeof(text));
+    explicit_bzero(piece, sizeof(piece));
+    return has_failed || err ? HL_CLI_FAILED : HL_CLI_OK;
+}
+
+/* NULL: it has said why. */
+static char *read_token(const struct hl_cli *cli, const char *path)
+{
+    struct hl_buf text;
+    char *token = NULL;
+    hl_buf_init(&text, TOKEN_MAX);
+    if (read_whole(cli, path, &text) == HL_CLI_OK) {
+        size_t n = text.n;
+        while (n > 0 && strchr(" \r\n", text.p[n - 1]))
+            n--;
+        token = n > 0 ? strndup(text.p, n) : NULL;
+        if (!token || token[strcspn(token, " \t\r\n")] || strlen(token) != n) {
+            hl_cli_fail(
+                cli, "%s: it is to hold one token, as `hookline token create` prints it", path);
+            free(token);
+            token = NULL;
+        }
+    }
+    if (text.p)
+        explicit_bzero(text.p, text.n);
+    hl_buf_fini(&text);
     return token;
 }
 

@@ -27,7 +27,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     /* ---- heads ---- */
     ROW(NO_HEAD, 400, "This is not an HTTP/1.1 request: the lines of a head end with CRLF."),
     ROW(HEAD_TOO_LARGE, 431, "The request's head is larger than HOOKLINE_MAX_HEAD."),
-    ROW(ADMIN_HEAD_TOO_LARGE, 431, "The head of a request may be at most 16 KiB here."),
+    ROW(ADMIN_HEAD_TOO_LARGE, 431, "The head of a request may be at most 64 KiB here."),
     ROW(FUNCTION_HEAD_TOO_LARGE, 431, "The head of a request may be at most 128 KiB here."),
     ROW(REQUEST_LINE, 400,
         "The request line is not `method target HTTP/1.1` with single spaces between."),
@@ -175,7 +175,6 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "makes one."),
     WITH(TOKEN_SCHEME, 401, REALM,
         "Authorization does not have the scheme Bearer: send `Authorization: Bearer <token>`."),
-    WITH(TOKEN_TOO_LONG, 401, BAD, "The token is longer than 8192 bytes."),
     WITH(TOKEN_PARTS, 401, BAD, "The token is not a JWT: three parts separated by dots."),
     WITH(TOKEN_SIGNATURE_FORM, 401, BAD,
         "The token's signature is not base64url of 1 to 512 bytes."),
@@ -190,7 +189,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     WITH(TOKEN_NO_EXP, 401, BAD, "The token has no `exp`: only tokens that expire are accepted."),
     WITH(TOKEN_EXP, 401, BAD, "The token's `exp` is not a time in seconds."),
     WITH(TOKEN_NBF, 401, BAD, "The token's `nbf` is not a time in seconds."),
-    WITH(TOKEN_SUB, 401, BAD, "The token's `sub` is not a string of at most 255 bytes without NUL."),
+    WITH(
+        TOKEN_SUB, 401, BAD, "The token's `sub` is not a string of at most 255 bytes without NUL."),
     WITH(TOKEN_ISS, 401, BAD, "The token's `iss` is not what HOOKLINE_JWT_ISSUER says."),
     WITH(TOKEN_AUD, 401, BAD, "The token's `aud` does not have what HOOKLINE_JWT_AUDIENCE says."),
     WITH(TOKEN_NOT_OURS, 401, BAD,

@@ -74,7 +74,6 @@ static void check_form(struct hl_str token, const struct hl_jwt *jwt)
 {
     static const char *const names[] = {"ES256", "RS256", "HS256"};
     struct hl_str rest = token, part;
-    FUZZ_CHECK(token.n <= HL_JWT_MAX, "a token is too long");
     struct hl_str header = next_part(&rest), payload = next_part(&rest);
     part = next_part(&rest);
     FUZZ_CHECK(rest.n == 0 && !memchr(part.p, '.', part.n), "a token has four parts");

@@ -1,6 +1,6 @@
 // Authentication: who has a good token reaches the app, and nobody else does.
 import assert from 'node:assert/strict';
-import { constants, sign as signWith } from 'node:crypto';
+import { constants, randomUUID, sign as signWith } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
@@ -148,8 +148,6 @@ test('hostile tokens are 401 and the app is not called', async (t) => {
         'alg twice': forged('{"alg":"none","alg":"ES256","kid":"ec"}'),
         'nested too deep': forged(header, { ...claims, x: nested(40) }),
         'nested 4000 deep': forged(header, { ...claims, x: nested(2900) }),
-        'more than 8 KiB': forged(header, { ...claims, x: 'x'.repeat(8000) }),
-        'much more': forged(header, { ...claims, x: 'x'.repeat(30_000) }),
         'padding': good.replace(/\./g, '=.'),
         'plain base64': withPart(good, 2, (s) => Buffer.from(s, 'base64url').toString('base64')),
         'a space inside': good.replace('.', '. '),
@@ -171,6 +169,31 @@ test('hostile tokens are 401 and the app is not called', async (t) => {
     }
     assert.equal((await ask(good)).status, 200, 'the one that all the others are made of');
     assert.equal((await ask(forge(header, claims, signature(ec)))).status, 200, 'and a made one');
+});
+
+test('a token may be as long as a head, on every listener', async (t) => {
+    const key = await makeKey('RS256');
+    const { ask, connect, sidecar } = await locked(t, [key], { env: { HOOKLINE_MAX_HEAD: '128KiB' } });
+    const groups = (n) => ({ groups: Array.from({ length: n }, () => randomUUID()) });
+    for (const n of [157, 800, 1600]) {
+        const token = await sign(key, groups(n));
+        for (let i = 0; i < 3; i++) assert.equal((await ask(token)).status, 200, `${token.length} bytes`);
+        assert.equal((await ask(changeClaims(token, { sub: 'else' }))).status, 401);
+    }
+    const admin = await sign(key, { role: 'admin', ...groups(600) });
+    const file = join(await temporaryDirectory(t), 'token');
+    await writeFile(file, `${admin}\n`);
+    for (const url of [sidecar.url, sidecar.adminUrl]) {
+        const { code, stderr } = await run(['runs', 'list', '--url', url, '--token-file', file], {});
+        assert.equal(code, 0, stderr);
+    }
+    const client = await connect();
+    await client.send(
+        'GET /v4/p/a/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
+            `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: chat, bearer.${admin}\r\n\r\n`,
+    );
+    const { status } = await client.response('GET');
+    assert.ok(status < 400, `${status}`);
 });
 
 test('what is not ours in a token or a key set voids nothing, whatever its value', async (t) => {
