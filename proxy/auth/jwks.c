@@ -97,7 +97,7 @@ enum hl_err hl_jwks_read(struct hl_str text, struct hl_key_list *out, unsigned *
 {
     out->n = 0;
     *ignored = 0;
-    json_t *set = text.n <= HL_JWKS_MAX ? hl_strict_json(text) : NULL;
+    json_t *set = text.n <= HL_JWKS_MAX ? hl_strict_json(hl_str_unframe(text)) : NULL;
     json_t *keys = json_object_get(set, "keys"), *jwk;
     bool is_set = json_is_array(keys);
     size_t i;

@@ -44,6 +44,18 @@ struct hl_str hl_str_trim(struct hl_str s)
     return s;
 }
 
+struct hl_str hl_str_unframe(struct hl_str s)
+{
+    const struct hl_str mark = HL_STR("\xef\xbb\xbf");
+    if (hl_str_starts_with(s, mark)) {
+        s.p += mark.n;
+        s.n -= mark.n;
+    }
+    while (s.n > 0 && (s.p[s.n - 1] == '\n' || s.p[s.n - 1] == '\r'))
+        s.n--;
+    return s;
+}
+
 bool hl_str_next_element(struct hl_str *list, struct hl_str *element)
 {
     while (list->n > 0) {

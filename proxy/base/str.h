@@ -34,6 +34,10 @@ bool hl_str_starts_with(struct hl_str s, struct hl_str prefix);
 /* Without optional white space (SP, HTAB) at both ends: RFC 9110 5.6.3. */
 struct hl_str hl_str_trim(struct hl_str s);
 
+/* Without what editors, shells and `echo` put around a text: UTF-8's byte order mark before it, line
+ * ends behind it. */
+struct hl_str hl_str_unframe(struct hl_str s);
+
 /* Takes the next element of a comma-separated list (RFC 9110 5.6.1) off `*list`, trimmed; empty
  * elements are passed over. False when nothing is left. Knows nothing of quoted strings. */
 bool hl_str_next_element(struct hl_str *list, struct hl_str *element);

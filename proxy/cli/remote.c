@@ -46,11 +46,9 @@ static char *read_token(const struct hl_cli *cli, const char *path)
     char *token = NULL;
     hl_buf_init(&text, TOKEN_MAX);
     if (read_whole(cli, path, &text) == HL_CLI_OK) {
-        size_t n = text.n;
-        while (n > 0 && strchr(" \r\n", text.p[n - 1]))
-            n--;
-        token = n > 0 ? strndup(text.p, n) : NULL;
-        if (!token || token[strcspn(token, " \t\r\n")] || strlen(token) != n) {
+        struct hl_str one = hl_str_trim(hl_str_unframe(hl_buf_str(&text)));
+        token = one.n > 0 ? hl_str_dup(one) : NULL;
+        if (!token || token[strcspn(token, " \t\r\n")] || strlen(token) != one.n) {
             hl_cli_fail(
                 cli, "%s: it is to hold one token, as `hookline token create` prints it", path);
             free(token);

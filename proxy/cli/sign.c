@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/settings.h"
 #include "config/config.h"
+#include "config/secret_text.h"
 #include "webhook/signature.h"
 
 #define PIECE (64 * 1024)
@@ -25,7 +26,7 @@ struct task {
     const char *id, *timestamp, *signature, *secret_file, *body_file;
     struct hl_id run_id;
     uint64_t unix_s;
-    char secret[HL_SIGNATURE_SECRET_MAX + 2];
+    char secret[HL_SIGNATURE_SECRET_MAX + 16];
     size_t secret_n;
 };
 
@@ -50,7 +51,7 @@ static int read_task(struct task *t)
     return status;
 }
 
-/* Of a file, without the line's end that editors put there. */
+/* Of a file, as the sidecar reads its own. */
 static int read_secret_file(struct task *t)
 {
     FILE *file = fopen(t->secret_file, "re");
@@ -61,10 +62,13 @@ static int read_secret_file(struct task *t)
     fclose(file);
     if (has_failed)
         return hl_cli_fail(t->cli, "%s: %s", t->secret_file, strerror(errno));
-    if (t->secret_n > 0 && t->secret[t->secret_n - 1] == '\n')
-        t->secret_n--;
+    struct hl_str secret = hl_str_unframe((struct hl_str){t->secret, t->secret_n});
+    t->secret_n = secret.n;
+    memmove(t->secret, secret.p, secret.n);
     if (t->secret_n == 0 || t->secret_n > HL_SIGNATURE_SECRET_MAX)
         return hl_cli_fail(t->cli, "%s: a secret has 1 to 1024 bytes", t->secret_file);
+    if (!hl_secret_text_is_sound((struct hl_str){t->secret, t->secret_n}))
+        return hl_cli_fail(t->cli, "%s: a secret is one line of UTF-8", t->secret_file);
     return HL_CLI_OK;
 }
 

@@ -129,16 +129,6 @@ static enum hl_err report_file(
     return err ? err : hl_buf_printf(load->problems, " %s\n", what);
 }
 
-/* Editors end a file with a newline that is not meant to be part of a secret. */
-static struct hl_str without_newline(struct hl_str s)
-{
-    if (s.n > 0 && s.p[s.n - 1] == '\n')
-        s.n--;
-    if (s.n > 0 && s.p[s.n - 1] == '\r')
-        s.n--;
-    return s;
-}
-
 static enum hl_err parse_file(struct load *load, const struct hl_option *option, const char *path)
 {
     static char content[LARGEST_FILE + 1];
@@ -155,7 +145,7 @@ static enum hl_err parse_file(struct load *load, const struct hl_option *option,
     bool is_bad = ferror(file) || n > LARGEST_FILE;
     fclose(file);
 
-    struct hl_str value = without_newline((struct hl_str){content, n});
+    struct hl_str value = hl_str_unframe((struct hl_str){content, n});
     enum hl_err err = is_bad ? report_file(load, option, path, "cannot be read, or is too large")
                       : value.n == 0 ? report_file(load, option, path, "is empty")
                                      : parse_value(load, option, FILE_SUFFIX, value);
@@ -173,8 +163,11 @@ static enum hl_err parse_option(struct load *load, size_t i)
             option->name);
     if (source->file)
         return parse_file(load, option, source->file);
-    return parse_value(
-        load, option, "", hl_str_from(source->text ? source->text : option->initial));
+    struct hl_str value = hl_str_from(source->text ? source->text : option->initial);
+    struct hl_str inner = option->is_secret ? hl_str_unframe(value) : value;
+    if (inner.n == 0 && value.n > 0)
+        return report_value(load, option, "", inner);
+    return parse_value(load, option, "", inner);
 }
 
 static enum hl_err load_all(struct load *load, char *const *variables)

@@ -10,6 +10,7 @@
 #include "config/postgres_url.h"
 #include "config/public_path.h"
 #include "config/replica.h"
+#include "config/secret_text.h"
 #include "config/user.h"
 #include "config/webhook_field.h"
 #include "config/webhook_secret.h"
@@ -104,7 +105,7 @@ static bool is_webhook_secret(struct hl_str text)
         if ((c < ' ' && c != '\t') || c == 0x7f)
             return false;
     }
-    return hl_webhook_secret_is_valid(text);
+    return hl_secret_text_is_sound(text) && hl_webhook_secret_is_valid(text);
 }
 
 #define LONGEST_URL 2048
@@ -139,7 +140,7 @@ static bool is_keys_url(struct hl_str text)
 /* RFC 7518 3.2: a key of the same size as the hash output or larger. */
 static bool is_jwt_secret(struct hl_str text)
 {
-    return text.n >= 32 && text.n <= 4096;
+    return text.n >= 32 && text.n <= 4096 && hl_secret_text_is_sound(text);
 }
 
 static bool is_claim_text(struct hl_str text)
@@ -253,7 +254,7 @@ const struct hl_option hl_options[] = {
         .allowed = "an absolute http or https URL without credentials",
         .help = "the same from a URL, fetched every 5 minutes and when a token names an unknown key"},
     {ROW(TEXT, "JWT_SECRET", jwt_secret, ""), .is_valid = is_jwt_secret, .is_secret = true,
-        .allowed = "32 to 4096 bytes",
+        .tell_fault = hl_secret_text_tell_fault, .allowed = "32 to 4096 bytes; no line breaks in a text",
         .help = "the secret that tokens from outside are signed with (HS256)"},
     {ROW(TEXT, "JWT_ISSUER", jwt_issuer, ""), .is_valid = is_claim_text, .allowed = CLAIM_ALLOWED,
         .help = "what the claim iss of tokens from outside must say; not set: anything"},
@@ -359,10 +360,10 @@ const struct hl_option hl_options[] = {
 
     /* webhooks */
     {ROW(TEXT, "WEBHOOK_SECRET", webhook_secret, ""), .is_valid = is_webhook_secret, .is_secret = true,
-        .allowed = "1 to 1024 bytes without control characters; after whsec_ base64",
+        .tell_fault = hl_secret_text_tell_fault, .allowed = "1 to 1024 bytes without control characters; after whsec_ base64",
         .help = "signs webhooks of calls that brought no X-Webhook-Secret"},
     {ROW(TEXT, "WEBHOOK_PREVIOUS_SECRET", webhook_previous_secret, ""), .is_valid = is_webhook_secret, .is_secret = true,
-        .allowed = "1 to 1024 bytes without control characters; after whsec_ base64",
+        .tell_fault = hl_secret_text_tell_fault, .allowed = "1 to 1024 bytes without control characters; after whsec_ base64",
         .help = "while HOOKLINE_WEBHOOK_SECRET is changed: webhook-signature has a second signature, with this one"},
     {ROW(TEXT, "SERVICE_NAME", service_name, "Service"), .is_valid = is_service_name,
         .allowed = "1 to 64 characters of a header name",
@@ -406,7 +407,7 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "WEBHOOK_CLIENT_KEY_FILE", webhook_client_key_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "its private key (PEM, not encrypted)"},
     {ROW(TEXT, "WEBHOOK_PROXY", webhook_proxy, ""), .is_valid = is_proxy_url, .is_secret = true,
-        .allowed = "http:// or https://, perhaps user:password@ (an @ in them as %40), a host and a port, and nothing behind them",
+        .tell_fault = hl_secret_text_tell_fault, .allowed = "http:// or https://, perhaps user:password@ (an @ in them as %40), a host and a port, and nothing behind them",
         .help = "the proxy that webhooks go out through (CONNECT), such as http://user:password@proxy.example:3128"},
     {ROW(WORD, "WEBHOOK_PROXY_RESOLVE", webhook_proxy_resolve, "hookline"), .words = resolve_words,
         .help = "who resolves receivers' names behind a proxy; proxy: then only addresses that are written out in a URL are judged"},
@@ -441,13 +442,15 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "DATA_DIR", data_dir, ""), .shown = "/var/lib/hookline, or ./hookline-data when not root",
         .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "the data directory; with postgres for what is not written there yet"},
-    {ROW(TEXT, "KEY", key, ""), .is_valid = is_key, .is_secret = true, .allowed = KEY_ALLOWED,
+    {ROW(TEXT, "KEY", key, ""), .is_valid = is_key, .is_secret = true,
+        .tell_fault = hl_secret_text_tell_fault, .allowed = KEY_ALLOWED,
         .help = "the key that secrets, webhook URLs and request headers are encrypted with; needed with "
                 "postgres, the same for all replicas (hookline key create prints one)"},
     {ROW(TEXT, "KEY_FILE", key_file, ""), .shown = "a file in the data directory",
         .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "the file of that key; with sqlite it is made where it is not there, with postgres never"},
-    {ROW(TEXT, "PREVIOUS_KEY", previous_key, ""), .is_valid = is_key, .is_secret = true, .allowed = KEY_ALLOWED,
+    {ROW(TEXT, "PREVIOUS_KEY", previous_key, ""), .is_valid = is_key, .is_secret = true,
+        .tell_fault = hl_secret_text_tell_fault, .allowed = KEY_ALLOWED,
         .help = "with postgres, while keys are changed: the other one that values may be encrypted with"},
     {ROW(STORE_LIMIT, "STORE_MAX_BYTES", store_max_bytes, "80%"),
         .help = "the disk space to use, in bytes or of the volume; then the oldest finished bodies go, then "
@@ -455,7 +458,7 @@ const struct hl_option hl_options[] = {
 
     /* replicas */
     {ROW(TEXT, "POSTGRES_URL", postgres_url, ""), .is_valid = hl_postgres_url_is_valid, .is_secret = true,
-        .allowed = "at most 4096 printable bytes: a URI such as postgres://user:password@host/database, what is "
+        .tell_fault = hl_secret_text_tell_fault, .allowed = "at most 4096 printable bytes: a URI such as postgres://user:password@host/database, what is "
                    "special in its parts percent-encoded (%40 for @), or keywords such as host=db dbname=hookline",
         .help = "with postgres: the database, as a URI or as keywords of libpq's"},
     {ROW(TEXT, "POSTGRES_SCHEMA", postgres_schema, "hookline"), .is_valid = is_schema,

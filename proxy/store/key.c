@@ -55,7 +55,8 @@ static bool parse(const char *text, size_t n, uint8_t raw[HL_KEY_SIZE])
         memcpy(raw, text, HL_KEY_SIZE);
         return true;
     }
-    return parse_hex(text, n, raw);
+    struct hl_str hex = hl_str_unframe((struct hl_str){text, n});
+    return parse_hex(hex.p, hex.n, raw);
 }
 
 static enum hl_err write_key(const char *path, const uint8_t raw[HL_KEY_SIZE])

@@ -182,7 +182,7 @@ test('a token may be as long as a head, on every listener', async (t) => {
     }
     const admin = await sign(key, { role: 'admin', ...groups(600) });
     const file = join(await temporaryDirectory(t), 'token');
-    await writeFile(file, `${admin}\n`);
+    await writeFile(file, `\ufeff${admin}\r\n\n`);
     for (const url of [sidecar.url, sidecar.adminUrl]) {
         const { code, stderr } = await run(['runs', 'list', '--url', url, '--token-file', file], {});
         assert.equal(code, 0, stderr);

@@ -223,6 +223,14 @@ test('what is not a regular file stops the start, and holds nothing up; a link t
     assert.equal((await ask(await sign('a-secret-of-thirty-two-bytes-or-more'))).status, 200);
 });
 
+test('what editors and echo put around a secret or a key set is no part of it', async (t) => {
+    const [secret, key] = ['a-secret-of-thirty-two-bytes-or-more', await makeKey()];
+    const file = join(await temporaryDirectory(t), 'jwks.json');
+    await writeFile(file, `\ufeff${jwks(key)}\r\n`);
+    const { ask } = await locked(t, { HOOKLINE_JWT_SECRET: `\ufeff${secret}\n`, HOOKLINE_JWT_JWKS_FILE: file });
+    for (const signer of [secret, key]) assert.equal((await ask(await sign(signer))).status, 200);
+});
+
 test('a file that is not a key set stops the start', async (t) => {
     const file = join(await temporaryDirectory(t), 'jwks.json');
     for (const text of [null, '', '{}', 'nonsense', '[]']) {

@@ -50,6 +50,14 @@ Test(jwks, takes_keys_of_both_kinds)
     cr_assert_eq(list.items[0]->n, 256);
 }
 
+Test(jwks, takes_a_set_behind_a_byte_order_mark)
+{
+    signer_jwk(&ec, "a", "", jwk, sizeof jwk);
+    snprintf(set, sizeof set, "\xef\xbb\xbf{\"keys\":[%s]}\r\n", jwk);
+    cr_assert_eq(hl_jwks_read(hl_str_from(set), &list, &ignored), HL_OK);
+    cr_expect_eq(list.n, 1);
+}
+
 Test(jwks, passes_over_keys_that_are_not_for_us)
 {
     static const char *const more[] = {",\"use\":\"enc\"", ",\"alg\":\"HS256\"",

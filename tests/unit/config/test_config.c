@@ -209,11 +209,64 @@ Test(config, reads_a_secret_from_a_file_without_its_newline)
     cr_assert_eq(config->webhook_secret.n, 12);
 }
 
+static void expect_secret(const char *variable, const char *content, const char *secret)
+{
+    char entry[256];
+    snprintf(entry, sizeof(entry), "HOOKLINE_%s_SECRET=%s", variable, content);
+    cr_assert_eq(LOAD(entry), HL_OK, "%s", content);
+    cr_expect_str_eq(*variable == 'J' ? config->jwt_secret.p : config->webhook_secret.p, secret);
+    end();
+    write_secret(content, strlen(content));
+    snprintf(entry, sizeof(entry), "HOOKLINE_%s_SECRET_FILE=%s", variable, secret_path);
+    cr_assert_eq(LOAD(entry), HL_OK, "%s", content);
+    unlink(secret_path);
+    cr_expect_str_eq(*variable == 'J' ? config->jwt_secret.p : config->webhook_secret.p, secret);
+    strcpy(secret_path + strlen(secret_path) - 6, "XXXXXX");
+    end();
+    config = NULL;
+}
+
+Test(config, takes_off_what_editors_and_shells_put_around_a_secret)
+{
+    const char *const frames[][2] = {{"", ""}, {"", "\n"}, {"", "\r\n"}, {"", "\n\n"},
+        {"\xef\xbb\xbf", ""}, {"\xef\xbb\xbf", "\r\n\r\n"}};
+    static const char secret[] = "  thirty-two bytes, at \t least, and an umlaut: \xc3\xbc  ";
+    char text[128];
+    for (size_t i = 0; i < HL_ARRAY_LEN(frames); i++) {
+        snprintf(text, sizeof(text), "%s%s%s", frames[i][0], secret, frames[i][1]);
+        expect_secret("JWT", text, secret);
+        expect_secret("WEBHOOK", text, secret);
+    }
+}
+
+Test(config, says_where_in_a_secret_is_what_nobody_means)
+{
+#define LONG "thirty-two bytes without a secret in them"
+    static const struct {
+        char *entry;
+        const char *fault;
+    } cases[] = {{"HOOKLINE_JWT_SECRET=\n" LONG, "JWT_SECRET: **** (byte 1 is a line break)"},
+        {"HOOKLINE_JWT_SECRET=" LONG "\n" LONG "\n", "(byte 42 is a line break)"},
+        {"HOOKLINE_JWT_SECRET=" LONG "\xef\xbb\xbf", "(byte 42 is a byte order mark)"},
+        {"HOOKLINE_JWT_SECRET=" LONG "\x1b[0m", "(byte 42 is a control character)"},
+        {"HOOKLINE_JWT_SECRET=\xff\xfe" LONG, "(bytes 1 and 2 are the mark of UTF-16"},
+        {"HOOKLINE_JWT_SECRET=\n\n", "JWT_SECRET: **** is not allowed"},
+        {"HOOKLINE_WEBHOOK_SECRET=a\rb", "WEBHOOK_SECRET: **** (byte 2 is a line break)"},
+        {"HOOKLINE_WEBHOOK_SECRET=a\xef\xbb\xbf", "(byte 2 is a byte order mark)"},
+        {"HOOKLINE_KEY=0123\n4567", "KEY: **** (byte 5 is a line break)"}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        cr_assert_eq(LOAD(cases[i].entry), HL_ERR_INVALID, "%s", cases[i].fault);
+        cr_expect(has(&problems, cases[i].fault), "%s", cases[i].fault);
+        cr_expect_not(has(&problems, "thirty"));
+    }
+    cr_assert_eq(LOAD("HOOKLINE_JWT_SECRET=" LONG "\xff\n\x01"), HL_OK, "bytes that are no text");
+}
+
 Test(config, refuses_files_that_hold_no_secret)
 {
     write_secret("a\0b\n", 4);
     cr_assert_eq(LOAD(secret_entry), HL_ERR_INVALID);
-    cr_assert(has(&problems, "HOOKLINE_WEBHOOK_SECRET_FILE: **** is not allowed"));
+    cr_assert(has(&problems, "HOOKLINE_WEBHOOK_SECRET_FILE: **** (byte 2 is NUL) is not allowed"));
     cr_assert_eq(truncate(secret_path, 0), 0);
     cr_assert_eq(LOAD(secret_entry), HL_ERR_INVALID);
     cr_assert(has(&problems, "\" is empty\n"));
