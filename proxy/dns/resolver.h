@@ -2,22 +2,21 @@
  * (c-ares): no thread, and nobody waits for a name server but those who asked it.
  *
  * Each look-up stands for itself: its own sockets, and resolv.conf, hosts and nsswitch.conf as they
- * are at that moment. Nothing is kept. One thread owns it. */
+ * are at that moment. Nothing is kept. It finds what getaddrinfo of glibc finds. One thread owns it. */
 #ifndef HL_DNS_RESOLVER_H
 #define HL_DNS_RESOLVER_H
 
-#include <ares.h>
 #include <curl/curl.h>
 
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/list.h"
-#include "net/address.h"
+#include "dns/walk.h"
 
 struct hl_str;
 
 #define HL_LOOKUP_MAX_MS        5000
-#define HL_LOOKUP_ADDRESSES_MAX 32 /* of a name with more the first ones are used */
+#define HL_LOOKUP_ADDRESSES_MAX HL_QUESTION_ADDRESSES
 
 struct hl_lookup {
     void *owner;     /* whose it is */
@@ -27,15 +26,15 @@ struct hl_lookup {
 
     /* private */
     struct hl_list node;
-    ares_channel channel;
-    uint64_t until_ms; /* monotonic */
-    bool is_done;
+    struct hl_walk *walk; /* NULL: it was found in a file, or not at all */
+    uint64_t due_ms;      /* monotonic */
+    bool is_under_way;
 };
 
 struct hl_resolver {
     struct hl_list lookups; /* under way */
     struct curl_waitfd *fds;
-    struct hl_lookup **owners; /* of the fds */
+    struct hl_lane **owners; /* of the fds */
     unsigned n, cap;
     /* Called by hl_resolver_turn alone; the look-up is over and may begin anew. */
     void (*on_end)(void *self, struct hl_lookup *lookup);

@@ -1,27 +1,29 @@
 // dns.mjs - a DNS server whose answers a test decides, and surroundings in which the binary asks no other:
 // a mount namespace with resolv.conf and nsswitch.conf of its own. It listens on port 53, for a resolver
-// asks nowhere else, of an address of 127/8 that is drawn at random.
+// asks nowhere else, by UDP and TCP, of an address of 127/8 that is drawn at random.
 import { execFile } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
-import { isIPv6 } from 'node:net';
+import { createServer, isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { atEnd } from './cleanup.mjs';
 import { BINARY, temporaryDirectory } from './sidecar.mjs';
 
 const TYPES = { 1: 'A', 28: 'AAAA' };
-const RCODES = { NXDOMAIN: 3, SERVFAIL: 2, REFUSED: 5 };
+const RCODES = { FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5 };
 const SILENCE = 'SILENCE';
+const LAME = 'LAME';
+const FLAGS = { answered: 0x8180, lame: 0x8100, truncated: 0x0200 };
 const MOUNTS =
     'mount --bind "$1" /etc/resolv.conf && mount --bind "$2" /etc/nsswitch.conf && shift 2 && exec "$@"';
 
 export class DnsServer {
-    #socket = createSocket('udp4');
+    #socket;
     #answers = new Map();
     #asked = new Map();
-    #resolv;
+    #surroundings;
 
     address;
 
@@ -37,18 +39,35 @@ export class DnsServer {
         const dns = new DnsServer();
         try {
             await dns.#listen(t);
-            const { resolv, command } = await surround(t, nameserver(dns.address, options));
-            dns.#resolv = resolv;
-            return { dns, command };
+            dns.#surroundings = await surround(t, nameserver(dns.address, options));
+            return { dns, command: dns.#surroundings.command };
         } catch (error) {
             t.skip(`a name server of its own is not possible here: ${error.message.trim()}`);
             return null;
         }
     }
 
+    /** Another one, at that address or one that is drawn; it ends with the test. */
+    static async beside(t, address) {
+        const dns = new DnsServer();
+        await dns.#listen(t, address);
+        return dns;
+    }
+
+    /** What getaddrinfo finds with that resolv.conf, in surroundings of its own: a set of addresses. */
+    static async getaddrinfo(t, resolvConf, name) {
+        const { prefix } = await surround(t, resolvConf);
+        const [program, ...args] = [...prefix, 'getent', 'ahosts', name];
+        const { stdout } = await promisify(execFile)(program, args).catch(() => ({ stdout: '' }));
+        return new Set(stdout.split('\n').filter(Boolean).map((line) => line.split(/\s/)[0]));
+    }
+
     /**
      * The answers to the successive look-ups of a name (lower case, no final dot): lists of addresses of
-     * both families, a name of RCODES, or 'SILENCE'; the last one stays. '*' stands for all other names.
+     * both families, a name of RCODES, 'SILENCE', or 'LAME': neither an answer nor a way to one; the last
+     * one stays. Or an object with the answers of each family, `{ A, AAAA }`; and, for each of them,
+     * `{ answer, after, cname, isTruncated, isByTcp }`: what, after how many milliseconds, under which
+     * other name, and whether it is whole, or there at all, by TCP alone. '*' stands for all other names.
      */
     set(name, ...answers) {
         this.#answers.set(name, answers);
@@ -57,7 +76,12 @@ export class DnsServer {
 
     /** From now on the surroundings' resolv.conf names that other one instead. */
     async giveWayTo(other) {
-        await writeFile(this.#resolv, nameserver(other.address));
+        await this.write(nameserver(other.address));
+    }
+
+    /** From now on that is the surroundings' resolv.conf. */
+    async write(resolvConf) {
+        await writeFile(this.#surroundings.resolv, resolvConf);
     }
 
     /** How often the name was looked up. */
@@ -65,19 +89,43 @@ export class DnsServer {
         return this.questions.filter((question) => question === `${name} A`).length;
     }
 
-    async #listen(t) {
+    async #listen(t, address) {
         const byte = () => 1 + Math.floor(Math.random() * 254);
-        this.address = `127.${byte()}.${byte()}.${byte()}`;
-        this.#socket.on('message', (query, peer) => {
-            const answer = this.#answer(query);
-            if (answer) this.#socket.send(answer, peer.port, peer.address);
+        this.address = address ?? `127.${byte()}.${byte()}.${byte()}`;
+        this.#socket = createSocket(isIPv6(this.address) ? 'udp6' : 'udp4');
+        const sockets = new Set();
+        const streams = createServer((socket) => {
+            sockets.add(socket);
+            socket.on('error', () => {}).on('data', (bytes) => this.#takeStream(socket, bytes));
         });
+        this.#socket.on('message', (query, peer) =>
+            this.#answer(query, 'udp', (bytes) => this.#socket.send(bytes, peer.port, peer.address)),
+        );
         this.#socket.bind(53, this.address);
         await once(this.#socket, 'listening');
-        atEnd(t, () => this.#socket.close());
+        streams.listen(53, this.address);
+        await once(streams, 'listening');
+        let isOpen = true;
+        atEnd(t, () => {
+            if (isOpen) this.#socket.close();
+            isOpen = false;
+            streams.close();
+            for (const socket of sockets) socket.destroy();
+        });
     }
 
-    #answer(query) {
+    #takeStream(socket, bytes) {
+        for (let at = 0; at + 2 < bytes.length; at += 2 + bytes.readUInt16BE(at)) {
+            const query = bytes.subarray(at + 2, at + 2 + bytes.readUInt16BE(at));
+            this.#answer(query, 'tcp', (answer) => {
+                const length = Buffer.alloc(2);
+                length.writeUInt16BE(answer.length);
+                socket.write(Buffer.concat([length, answer]));
+            });
+        }
+    }
+
+    #answer(query, transport, send) {
         const labels = [];
         let at = 12;
         for (let n; (n = query[at]) > 0; at += n + 1)
@@ -86,14 +134,17 @@ export class DnsServer {
         const name = labels.join('.').toLowerCase();
         const type = TYPES[query.readUInt16BE(at + 1)];
         this.questions.push(`${name} ${type}`);
-        const found = this.#next(name, type);
-        if (found === SILENCE) return null;
-        const addresses = Array.isArray(found) ? found : [];
-        const records = addresses
-            .filter((address) => isIPv6(address) === (type === 'AAAA'))
-            .map((address) => record(type, address));
+        const { answer, after, cname, isTruncated, isByTcp } = whole(this.#next(name, type), type);
+        if (answer === SILENCE || (isByTcp && transport === 'udp')) return;
+        const list = Array.isArray(answer) && !(isTruncated && transport === 'udp') ? answer : [];
+        const records = list
+            .filter((one) => isIPv6(one) === (type === 'AAAA'))
+            .map((one) => record(cname ? encodeName(cname) : POINTER, type, one));
+        if (cname && records.length > 0) records.unshift(alias(cname));
         const head = Buffer.from(query.subarray(0, 12));
-        head.writeUInt16BE(0x8180 | (RCODES[found] ?? 0), 2);
+        const flags = answer === LAME ? FLAGS.lame : FLAGS.answered;
+        const isCut = isTruncated && transport === 'udp';
+        head.writeUInt16BE(flags | (isCut ? FLAGS.truncated : 0) | (RCODES[answer] ?? 0), 2);
         for (const [offset, n] of [
             [4, 1],
             [6, records.length],
@@ -101,7 +152,7 @@ export class DnsServer {
             [10, 0],
         ])
             head.writeUInt16BE(n, offset);
-        return Buffer.concat([head, question, ...records]);
+        setTimeout(() => send(Buffer.concat([head, question, ...records])), after ?? 0);
     }
 
     #next(name, type) {
@@ -113,16 +164,32 @@ export class DnsServer {
     }
 }
 
-/** An answer for the question's name, good for an hour: who keeps it longer than an attempt is found out. */
-function record(type, address) {
+/** An answer as `{ answer, after, cname, isTruncated, isByTcp }`. */
+function whole(given, type) {
+    const one = typeof given === 'object' && !Array.isArray(given) && ('A' in given || 'AAAA' in given) ? (given[type] ?? []) : given;
+    return typeof one === 'object' && !Array.isArray(one) ? one : { answer: one };
+}
+
+const POINTER = Buffer.from([0xc0, 0x0c]);
+
+const encodeName = (name) =>
+    Buffer.concat([...name.split('.').map((label) => Buffer.from([label.length, ...Buffer.from(label)])), Buffer.from([0])]);
+
+/** Good for an hour: who keeps it longer than an attempt is found out. */
+function resource(owner, type, bytes) {
+    const head = Buffer.alloc(10);
+    head.writeUInt16BE(type, 0);
+    head.writeUInt16BE(1, 2);
+    head.writeUInt32BE(3600, 4);
+    head.writeUInt16BE(bytes.length, 8);
+    return Buffer.concat([owner, head, bytes]);
+}
+
+const alias = (name) => resource(POINTER, 5, encodeName(name));
+
+function record(owner, type, address) {
     const bytes = type === 'AAAA' ? bytesOfIPv6(address) : address.split('.').map(Number);
-    const head = Buffer.alloc(12);
-    head.writeUInt16BE(0xc00c, 0);
-    head.writeUInt16BE(type === 'AAAA' ? 28 : 1, 2);
-    head.writeUInt16BE(1, 4);
-    head.writeUInt32BE(3600, 6);
-    head.writeUInt16BE(bytes.length, 10);
-    return Buffer.concat([head, Buffer.from(bytes)]);
+    return resource(owner, type === 'AAAA' ? 28 : 1, Buffer.from(bytes));
 }
 
 function bytesOfIPv6(address) {
@@ -148,5 +215,5 @@ async function surround(t, content) {
     await writeFile(nsswitch, 'hosts: dns\n', { mode: 0o644 });
     const prefix = ['unshare', '--mount', 'sh', '-c', MOUNTS, 'sh', resolv, nsswitch];
     await promisify(execFile)(prefix[0], [...prefix.slice(1), 'true']);
-    return { resolv, command: [...prefix, BINARY] };
+    return { resolv, prefix, command: [...prefix, BINARY] };
 }

@@ -1,0 +1,57 @@
+/* question.h - what addresses of one family a name has, asked of several servers. */
+#ifndef HL_DNS_QUESTION_H
+#define HL_DNS_QUESTION_H
+
+#include "dns/lane.h"
+
+#define HL_LANES_MAX          HL_DNS_SERVERS_MAX
+#define HL_QUESTION_ADDRESSES 32 /* of an answer with more the first ones are used */
+
+enum hl_question_state {
+    HL_QUESTION_OPEN,    /* an answer may still come, or another server is to be asked */
+    HL_QUESTION_FOUND,   /* there are addresses */
+    HL_QUESTION_EMPTY,   /* the name has none of this family */
+    HL_QUESTION_ABSENT,  /* there is no such name */
+    HL_QUESTION_FAILED,  /* SERVFAIL, of a server at least; and nothing better of any */
+    HL_QUESTION_REFUSED, /* the same with another fault */
+    HL_QUESTION_SILENT,  /* no server has said anything */
+};
+
+struct hl_question;
+
+/* What one lane has of it. */
+struct hl_reply {
+    struct hl_question *question;
+    struct hl_lane *lane;
+    uint64_t asked_ms; /* monotonic */
+    unsigned asks;
+    enum { HL_REPLY_NONE, HL_REPLY_AWAITED, HL_REPLY_NEGATIVE, HL_REPLY_BAD } state;
+    enum hl_question_state meaning; /* NEGATIVE, BAD */
+};
+
+struct hl_question {
+    const char *name; /* absolute, without the last dot; borrowed */
+    int family;
+    enum hl_question_state state;
+    struct hl_reply replies[HL_LANES_MAX];
+    struct hl_ip addresses[HL_QUESTION_ADDRESSES];
+    size_t n;
+};
+
+/* Asks it of a lane, the `i`th. The question stays where it is until the lane is closed. */
+void hl_question_ask(struct hl_question *q, struct hl_lane *lane, size_t i, uint64_t now_ms);
+
+/* How long a server is waited for before another one's "no" is believed. */
+struct hl_patience {
+    uint64_t now_ms, hold_ms;
+};
+
+/* Sets `state` by the replies of the first `n` lanes. `is_one_server`: they all lead to it. `has_more`:
+ * there is a lane that was not opened yet. */
+void hl_question_judge(struct hl_question *q, size_t n, bool is_one_server, bool has_more,
+    struct hl_patience patience);
+
+/* It is open, and none of the `n` lanes has it any more: another one is to be asked. */
+bool hl_question_is_idle(const struct hl_question *q, size_t n);
+
+#endif

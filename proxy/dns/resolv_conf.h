@@ -1,0 +1,40 @@
+/* resolv_conf.h - whom to ask for names and what for, as the machine's files say: resolv.conf(5),
+ * nsswitch.conf(5). */
+#ifndef HL_DNS_RESOLV_CONF_H
+#define HL_DNS_RESOLV_CONF_H
+
+#include "net/address.h"
+
+#define HL_DNS_SERVERS_MAX 3  /* as in glibc: others are not asked */
+#define HL_DNS_SEARCH_MAX  16 /* domains */
+#define HL_DNS_SEARCH_TEXT 4096
+
+struct hl_dns_server {
+    struct hl_ip ip;
+    uint32_t scope; /* of a link-local address, or 0 */
+};
+
+struct hl_resolv_conf {
+    struct hl_dns_server servers[HL_DNS_SERVERS_MAX]; /* at least one: the loopback address */
+    size_t servers_n;
+    struct hl_str search[HL_DNS_SEARCH_MAX]; /* slices of `text`; "" is the root */
+    size_t search_n;
+    unsigned ndots;
+    bool rotates, uses_tcp; /* "rotate", "use-vc" */
+    bool has_no_aaaa;       /* "no-aaaa": glibc's since 2.36 */
+    bool has_no_tld_query;
+    bool has_files, has_dns, is_dns_first; /* nsswitch.conf's line "hosts" */
+    char text[HL_DNS_SEARCH_TEXT];
+};
+
+/* As the files are at this moment; what is missing there is as in glibc. Reads small files. */
+void hl_resolv_conf_read(struct hl_resolv_conf *conf);
+
+/* The parts of it: `text` of resolv.conf; "search" or "domain" of a text, as LOCALDOMAIN is; options of a
+ * text, as RES_OPTIONS is; `text` of nsswitch.conf. */
+void hl_resolv_conf_take(struct hl_resolv_conf *conf, struct hl_str text);
+void hl_resolv_conf_take_search(struct hl_resolv_conf *conf, struct hl_str text, size_t most);
+void hl_resolv_conf_take_options(struct hl_resolv_conf *conf, struct hl_str text);
+void hl_resolv_conf_take_switch(struct hl_resolv_conf *conf, struct hl_str text);
+
+#endif
