@@ -79,7 +79,7 @@ static int compare(const struct hl_route *a, const struct hl_route *b)
         return (int)scope_of(&b->to) - (int)scope_of(&a->to);
     if (!a->has_source || hl_ip_is_v4(&a->to) || hl_ip_is_v4(&b->to))
         return 0;
-    /* rule 9; of IPv4 it would undo the name server's rotation (RFC 6724 2.2 of its errata). */
+    /* rule 9; of IPv4 it would undo the turns in which a name server lists its addresses */
     return (int)common_bits(a->to.b, a->from.b) - (int)common_bits(b->to.b, b->from.b);
 }
 

@@ -1,4 +1,4 @@
-/* question.c - one question, its answers, and which of them counts (resolv/res_send.c of glibc: a server
+/* question.c - one question, its answers, and which of them counts (as in glibc: a server
  * that fails, refuses or knows nothing is passed over; the first in the order of resolv.conf that says
  * more is believed). What has addresses is taken from any.
  * Thread: its owner's. */

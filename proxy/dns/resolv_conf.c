@@ -1,4 +1,4 @@
-/* resolv_conf.c - resolv.conf and nsswitch.conf as glibc 2.36 reads them (resolv/res_init.c), so that a
+/* resolv_conf.c - resolv.conf and nsswitch.conf as glibc 2.36 reads them, so that a
  * name is looked for where other programs of this machine look for it. c-ares 1.18 knows fewer options.
  * Thread: any; blocks for as long as two small files take.
  * Not here: /etc/hosts (hosts.c), the walk along the search list (walk.c). */

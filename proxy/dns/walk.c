@@ -1,7 +1,7 @@
 /* walk.c - looks for a name as glibc's getaddrinfo does, without waiting for each thing in turn.
  *
  * The candidates are the name itself and the name in each domain of the search list, in glibc's order
- * (resolv/res_query.c, res_nsearch). Each is two questions, A and AAAA, which fail apart: one that is
+ * (its res_nsearch). Each is two questions, A and AAAA, which fail apart: one that is
  * answered is not lost with the other. The first candidate that has addresses is taken; one is passed
  * over when it has none, or when it was waited for as long as there is time (`hold_ms`).
  *

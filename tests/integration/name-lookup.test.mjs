@@ -22,8 +22,9 @@ const resolvConf = (servers, ...lines) =>
 const DEAD = '127.255.0.53';
 
 /**
- * What a network does, and the name that is looked for in it: `ask(one, two)`, two name servers, sets what
- * they say and gives the rest of resolv.conf. Names are of the case's own.
+ * What a network does, and what is looked for in it: `ask(one, two, six)`, name servers, the last one's address of
+ * IPv6 (or null), sets what they say and gives the name, the servers and lines of resolv.conf. Names are of the
+ * case's own.
  */
 const CASES = [
     ['both families are there', (one) => (one.set('both.test', BOTH), ['both.test', [one]])],
@@ -89,6 +90,20 @@ const CASES = [
         ['split.test', [one, two]])],
     ['the first server knows less', (one, two) => (
         one.set('less.test', 'NXDOMAIN'), two.set('less.test', HERE), ['less.test', [one, two]])],
+    ...['short', 'random', 'otherId', 'otherName', 'question'].map((noise) => [
+        `what is no answer (${noise}) comes before it`, (one) => (
+            one.set(`noise-${noise.toLowerCase()}.test`, { A: { answer: HERE, noise }, AAAA: { answer: [], noise } }),
+            [`noise-${noise.toLowerCase()}.test`, [one]])]),
+    ['the first server answers nonsense', (one, two) => (
+        one.set('nonsense.test', { A: { answer: 'SILENCE', noise: 'random' }, AAAA: { answer: 'SILENCE', noise: 'random' } }), two.set('nonsense.test', HERE),
+        ['nonsense.test', [one, two]])],
+    ['EDNS is refused', (one) => (
+        one.set('plain.test', { A: { answer: HERE, isPlain: true }, AAAA: { answer: [], isPlain: true } }), ['plain.test', [one], 'options edns0'])],
+    ['a name has fifty addresses', (one) => (
+        one.set('fifty.test', { A: { answer: Array.from({ length: 50 }, (_, i) => `127.0.0.${i ? 100 + i : 2}`), isTruncated: true }, AAAA: [] }), ['fifty.test', [one]])],
+    ['the other family has an alias that leads nowhere', (one) => (
+        one.set('half.test', { A: { answer: HERE, cname: 'real.test' }, AAAA: { answer: [], cname: 'gone.test' } }), ['half.test', [one]])],
+    ['the second server is reached by IPv6', (one, two, six) => (six?.set('six.test', HERE), ['six.test', [DEAD, six ?? one]])],
     ['nobody knows it', (one, two) => ['nowhere.test', [one, two], 'search x.test']],
     ['nobody answers for it', (one) => (one.set('mute3.test', 'SILENCE'), ['mute3.test', [one]])],
     ['every server fails', (one, two) => (
@@ -129,14 +144,15 @@ test('what getaddrinfo finds is found, whatever name servers and resolv.conf do'
     const s = await open(t);
     if (!s) return;
     const two = await DnsServer.beside(t);
+    const six = await DnsServer.beside(t, '::1').catch(() => null);
     const cases = [];
     for (const [what, ask] of CASES) {
         /* The same network twice: what comes in turn is in turn for each. */
         const [other, another] = [await DnsServer.beside(t), await DnsServer.beside(t)];
-        const [name, servers, ...lines] = ask(s.dns, two);
-        const [, theirs] = ask(other, another);
+        const [name, servers, ...lines] = ask(s.dns, two, six);
+        const [, theirs] = ask(other, another, six);
         const bare = name.replace(/\.$/, '');
-        const isAsked = () => [s.dns, two].some(({ questions }) => questions.some((q) => /^[. ]/.test(q.slice(bare.length)) && q.startsWith(bare)));
+        const isAsked = () => [s.dns, two, six ?? two].some(({ questions }) => questions.some((q) => /^[. ]/.test(q.slice(bare.length)) && q.startsWith(bare)));
         await s.dns.write(resolvConf(servers, ...lines));
         const { id } = await s.call(RUN, { query: { webhookEndpoint: `http://${name}:${s.port}/` } });
         await until(`${what}: it is looked for`, isAsked);

@@ -19,6 +19,23 @@ const FLAGS = { answered: 0x8180, lame: 0x8100, truncated: 0x0200 };
 const MOUNTS =
     'mount --bind "$1" /etc/resolv.conf && mount --bind "$2" /etc/nsswitch.conf && shift 2 && exec "$@"';
 
+/** What is no answer to a question, though it looks like one. */
+const NOISE = {
+    short: (query) => query.subarray(0, 7),
+    random: (query) => Buffer.concat([query.subarray(0, 2), Buffer.from([0x81, 0x80, 0xff, 0xff, 0xff, 0xff, 7, 7, 7])]),
+    otherId: (query) => changed(query, 0, query.readUInt16BE(0) ^ 1),
+    otherName: (query) => changed(query, 13, query.readUInt16BE(13) ^ 1),
+    question: (query) => query,
+};
+
+/** The question made an answer without records, with two bytes changed. */
+function changed(query, at, value) {
+    const answer = Buffer.from(query);
+    answer.writeUInt16BE(0x8183, 2);
+    answer.writeUInt16BE(value, at);
+    return answer;
+}
+
 export class DnsServer {
     #socket;
     #answers = new Map();
@@ -66,8 +83,9 @@ export class DnsServer {
      * The answers to the successive look-ups of a name (lower case, no final dot): lists of addresses of
      * both families, a name of RCODES, 'SILENCE', or 'LAME': neither an answer nor a way to one; the last
      * one stays. Or an object with the answers of each family, `{ A, AAAA }`; and, for each of them,
-     * `{ answer, after, cname, isTruncated, isByTcp }`: what, after how many milliseconds, under which
-     * other name, and whether it is whole, or there at all, by TCP alone. '*' stands for all other names.
+     * `{ answer, after, cname, isTruncated, isByTcp, isPlain, noise }`: what, after how many milliseconds,
+     * under which other name, whether it is whole, or there at all, by TCP alone, whether a question with
+     * EDNS is refused, and what comes before it: see NOISE. '*' stands for all other names.
      */
     set(name, ...answers) {
         this.#answers.set(name, answers);
@@ -134,7 +152,10 @@ export class DnsServer {
         const name = labels.join('.').toLowerCase();
         const type = TYPES[query.readUInt16BE(at + 1)];
         this.questions.push(`${name} ${type}`);
-        const { answer, after, cname, isTruncated, isByTcp } = whole(this.#next(name, type), type);
+        const one = whole(this.#next(name, type), type);
+        const { after, cname, isTruncated, isByTcp, noise } = one;
+        const answer = one.isPlain && query.readUInt16BE(10) > 0 ? 'FORMERR' : one.answer;
+        if (noise) send(NOISE[noise](query));
         if (answer === SILENCE || (isByTcp && transport === 'udp')) return;
         const list = Array.isArray(answer) && !(isTruncated && transport === 'udp') ? answer : [];
         const records = list
@@ -164,7 +185,7 @@ export class DnsServer {
     }
 }
 
-/** An answer as `{ answer, after, cname, isTruncated, isByTcp }`. */
+/** An answer as an object. */
 function whole(given, type) {
     const one = typeof given === 'object' && !Array.isArray(given) && ('A' in given || 'AAAA' in given) ? (given[type] ?? []) : given;
     return typeof one === 'object' && !Array.isArray(one) ? one : { answer: one };
