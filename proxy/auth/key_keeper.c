@@ -186,10 +186,22 @@ static void answer_held(struct hl_key_keeper *keeper)
     keeper->held_n = 0;
 }
 
-/* A name that is not known: all sources, now. */
-static bool is_asked(const struct hl_key_keeper *keeper, uint64_t now)
+/* Of those that wait: whose name is not known, or (`is_doubted`) whose signature nobody known has made. */
+static bool holds_any(const struct hl_key_keeper *keeper, bool is_doubted)
 {
-    return keeper->held_n > 0 && now >= atomic_load(&keeper->asked_again_ms);
+    for (size_t i = 0; i < keeper->held_n; i++)
+        if ((keeper->held[i]->result == HL_CHECK_BAD) == is_doubted)
+            return true;
+    return false;
+}
+
+/* All sources, now. */
+static bool is_asked(struct hl_key_keeper *keeper, uint64_t now)
+{
+    bool is_unknown = holds_any(keeper, false) && now >= atomic_load(&keeper->asked_again_ms);
+    if (is_unknown)
+        atomic_store(&keeper->asked_again_ms, now + ASK_AGAIN_MS);
+    return is_unknown || holds_any(keeper, true);
 }
 
 /* Nothing is lost when it cannot answer: the next unknown name asks it again. */
@@ -208,8 +220,6 @@ static void refresh(struct hl_key_keeper *keeper)
     bool asked = is_asked(keeper, now);
     bool wants_url = config->jwt_jwks_url.n > 0 && (asked || now >= keeper->url_due_ms);
     atomic_store(&keeper->is_fetching, asked || wants_url);
-    if (asked)
-        atomic_store(&keeper->asked_again_ms, now + ASK_AGAIN_MS);
     if (config->jwt_jwks_file.n > 0 && (asked || now >= keeper->file_due_ms)) {
         look_at_file(keeper);
         keeper->file_due_ms = now + FILE_EVERY_MS;
@@ -314,23 +324,34 @@ void hl_key_keeper_fini(struct hl_key_keeper *keeper)
     keeper->multi = NULL;
 }
 
-static bool may_park(struct hl_key_keeper *keeper)
+static bool has_outside_source(const struct hl_key_keeper *keeper)
 {
-    const struct hl_config *config = keeper->config;
-    bool has_source =
-        config->jwt_jwks_file.n > 0 || config->jwt_jwks_url.n > 0 || keeper->read_own_keys;
-    return has_source && (atomic_load(&keeper->is_fetching) ||
-                             hl_clock_mono_ms() >= atomic_load(&keeper->asked_again_ms));
+    return keeper->config->jwt_jwks_file.n > 0 || keeper->config->jwt_jwks_url.n > 0;
 }
 
-bool hl_key_keeper_park(struct hl_key_keeper *keeper, struct hl_check *check)
+static bool hold(struct hl_key_keeper *keeper, struct hl_check *check)
 {
-    if (!may_park(keeper))
-        return false;
     if (atomic_fetch_add(&keeper->parked, 1) >= HL_KEEPER_PARKED_MAX) {
         atomic_fetch_sub(&keeper->parked, 1);
         return false;
     }
     hl_mailbox_post(&keeper->mail, &check->msg);
     return true;
+}
+
+bool hl_key_keeper_park(struct hl_key_keeper *keeper, struct hl_check *check)
+{
+    bool has_source = has_outside_source(keeper) || keeper->read_own_keys;
+    bool may_park = atomic_load(&keeper->is_fetching) ||
+                    hl_clock_mono_ms() >= atomic_load(&keeper->asked_again_ms);
+    return has_source && may_park && hold(keeper, check);
+}
+
+bool hl_key_keeper_doubt(struct hl_key_keeper *keeper, struct hl_check *check)
+{
+    uint64_t now = hl_clock_mono_ms(), again = atomic_load(&keeper->doubted_again_ms);
+    if (!has_outside_source(keeper) || now < again ||
+        !atomic_compare_exchange_strong(&keeper->doubted_again_ms, &again, now + ASK_AGAIN_MS))
+        return false;
+    return hold(keeper, check);
 }

@@ -31,6 +31,7 @@ struct hl_key_keeper {
     void *self;
 
     _Atomic uint64_t asked_again_ms; /* monotonic: when an unknown name may cause the next fetch */
+    _Atomic uint64_t doubted_again_ms; /* the same of a signature that no known key has made */
     _Atomic bool is_fetching;
     _Atomic bool has_url_keys; /* the URL has answered once */
     _Atomic uint32_t parked;
@@ -63,5 +64,9 @@ void hl_key_keeper_fini(struct hl_key_keeper *keeper);
  * HL_CHECK_OPEN when the keys have been fetched anew. False: it was tried just now, or nothing is to
  * be tried. */
 bool hl_key_keeper_park(struct hl_key_keeper *keeper, struct hl_check *check);
+/* The same of a token whose signature is none of the keys that it names: an issuer may have replaced one
+ * under its old name, or under none. Bad tokens are many: it takes nothing from what unknown names may
+ * cause. */
+bool hl_key_keeper_doubt(struct hl_key_keeper *keeper, struct hl_check *check);
 
 #endif

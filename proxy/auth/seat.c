@@ -368,11 +368,20 @@ static void remember_unsure(struct hl_auth_seat *seat, uint64_t print)
     seat->unsure_ms = hl_clock_mono_ms() + UNSURE_MS;
 }
 
+/* It comes back when the keys have been fetched anew. */
+static bool is_doubted(struct hl_auth_seat *seat, struct hl_check *check)
+{
+    return check->result == HL_CHECK_BAD && !check->keys[0]->is_own &&
+           hl_key_keeper_doubt(&seat->auth->keeper, check);
+}
+
 void hl_auth_seat_on_message(struct hl_auth_seat *seat, struct hl_msg *msg)
 {
     struct hl_check *check = HL_CONTAINER_OF(msg, struct hl_check, msg);
     struct pending *pending = hl_slot_find(&seat->slots, check->from);
     HL_ASSERT(pending); /* it stays until its answer is here */
+    if (is_doubted(seat, check))
+        return;
     if (check->result != HL_CHECK_OPEN)
         hl_counter_add(&seat->counts.checked, 1);
     if (check->result == HL_CHECK_GOOD)

@@ -74,6 +74,27 @@ test('a key that is gone takes its tokens along, those that were good before too
     }
 });
 
+test('a key that was replaced under its old name, or none, is fetched when a token is not good by the old one', async (t) => {
+    const make = async () => {
+        const [named, bare] = [await makeKey('ES256', 'same'), await makeKey('RS256', 'bare')];
+        delete bare.jwk.kid;
+        return { named, bare };
+    };
+    const [old, fresh] = [await make(), await make()];
+    const keys = await keyServer(t, jwks(old.named, old.bare));
+    const { ask } = await locked(t, { HOOKLINE_JWT_JWKS_URL: keys.url });
+    assert.equal((await ask(await sign(old.bare, {}, { kid: undefined }))).status, 200);
+    keys.body = jwks(fresh.named, fresh.bare);
+    assert.equal((await ask(await sign(fresh.bare, {}, { kid: undefined }))).status, 200);
+    assert.equal((await ask(await sign(fresh.named))).status, 200);
+    assert.equal(keys.server.requests.length, 2);
+    for (let i = 0; i < 5; i++) assert.equal((await ask(await sign(old.named, { n: i }))).status, 401);
+    assert.equal(keys.server.requests.length, 2, 'within 30 s not a third time');
+    const other = await makeKey();
+    keys.body = jwks(other);
+    assert.equal((await ask(await sign(other))).status, 200, 'bad tokens take nothing from a new name');
+});
+
 test('each of several keys that may have signed a token is tried, whatever their names', async (t) => {
     const named = [];
     for (const [alg, kid] of [['ES256', 'same'], ['RS256', 'same'], ['ES256', 'same'], ['ES256', 'other'], ['RS256', 'other']])
