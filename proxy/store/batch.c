@@ -406,6 +406,7 @@ void hl_batch_push(struct hl_batch *b)
         if (push->msg->type == HL_STORE_CLAIMED)
             hl_id_map_put(&b->live, &((struct hl_claimed *)push->msg)->run_id, box);
         hl_mailbox_post(box, push->msg);
+        hl_credit_spend(push->book, push->note);
     }
     b->n_pushes = 0;
 }

@@ -15,10 +15,29 @@ void hl_credit_book_init(struct hl_credit_book *book)
     *book = (struct hl_credit_book){0};
 }
 
+static void keep_back(struct hl_credit_account *account, struct hl_credit *back)
+{
+    back->m.msg.next = account->backs;
+    account->backs = &back->m.msg;
+}
+
+static struct hl_credit *pop_back(struct hl_credit_account *account)
+{
+    struct hl_credit *back = HL_CONTAINER_OF(account->backs, struct hl_credit, m.msg);
+    account->backs = back->m.msg.next;
+    return back;
+}
+
+static void free_backs(struct hl_credit_account *account)
+{
+    while (account->backs)
+        free(pop_back(account));
+}
+
 void hl_credit_book_fini(struct hl_credit_book *book)
 {
     for (size_t i = 0; i < book->n; i++)
-        free(book->accounts[i].back);
+        free_backs(&book->accounts[i]);
     free(book->accounts);
     hl_credit_book_init(book);
 }
@@ -50,19 +69,19 @@ static struct hl_credit_account *find_or_open(struct hl_credit_book *book, struc
     return account;
 }
 
-static void send_back(struct hl_credit *credit, uint32_t n)
+static void send_back(struct hl_mailbox *box, struct hl_credit *credit, uint32_t n)
 {
     credit->n = n;
     credit->m.msg.type = HL_STORE_CREDIT_BACK;
     credit->m.rc = HL_OK;
-    hl_mailbox_post(credit->m.reply_to, &credit->m.msg);
+    hl_mailbox_post(box, &credit->m.msg);
 }
 
 void hl_credit_add(struct hl_credit_book *book, struct hl_credit *credit)
 {
     struct hl_credit_account *account = find_or_open(book, credit->m.reply_to);
     if (!account && credit->returns && credit->n > 0) {
-        send_back(credit, credit->n);
+        send_back(credit->m.reply_to, credit, credit->n);
         return;
     }
     if (account) {
@@ -72,8 +91,8 @@ void hl_credit_add(struct hl_credit_book *book, struct hl_credit *credit)
         if (credit->returns && credit->has_wish)
             account->wished[credit->wish] += credit->n;
         book->total += credit->n;
-        if (credit->returns && credit->n > 0 && !account->back) {
-            account->back = credit;
+        if (credit->returns && credit->n > 0) {
+            keep_back(account, credit);
             return;
         }
     }
@@ -88,8 +107,17 @@ void hl_credit_withdraw(struct hl_credit_book *book, const struct hl_mailbox *bo
     book->total -= account->standing + account->returning;
     account->standing = account->returning = 0;
     memset(account->wished, 0, sizeof(account->wished));
-    account->wants_hints = false;
+    free_backs(account);
+    account->wants_hints = account->is_hinted = false;
+    account->taken = 0;
     account->withdrawals++;
+}
+
+/* A unit that is taken has a message of its own: what stays goes back without it. */
+static struct hl_credit *take_back(struct hl_credit_account *account)
+{
+    bool is_needed = account->returning > 1 && !account->backs->next;
+    return is_needed ? calloc(1, sizeof(struct hl_credit)) : pop_back(account);
 }
 
 static void take_wish(struct hl_credit_account *account, struct hl_credit_note *note)
@@ -114,6 +142,9 @@ bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note)
     *note = (struct hl_credit_note){.account = book->turn,
         .was_returning = account->returning > 0,
         .withdrawals = account->withdrawals};
+    if (note->was_returning && !(note->back = take_back(account)))
+        return false;
+    account->taken++;
     --*(note->was_returning ? &account->returning : &account->standing);
     if (note->was_returning)
         take_wish(account, note);
@@ -129,12 +160,24 @@ bool hl_credit_is_void(const struct hl_credit_book *book, struct hl_credit_note 
 void hl_credit_put_back(struct hl_credit_book *book, struct hl_credit_note note)
 {
     struct hl_credit_account *account = &book->accounts[note.account];
-    if (hl_credit_is_void(book, note))
+    if (hl_credit_is_void(book, note)) {
+        free(note.back);
         return;
+    }
+    if (note.back)
+        keep_back(account, note.back);
+    account->taken--;
     ++*(note.was_returning ? &account->returning : &account->standing);
     if (note.has_wish)
         account->wished[note.wish]++;
     book->total++;
+}
+
+void hl_credit_spend(struct hl_credit_book *book, struct hl_credit_note note)
+{
+    free(note.back);
+    if (!hl_credit_is_void(book, note))
+        book->accounts[note.account].taken--;
 }
 
 void hl_credit_return_unused(struct hl_credit_book *book)
@@ -143,13 +186,13 @@ void hl_credit_return_unused(struct hl_credit_book *book)
         struct hl_credit_account *account = &book->accounts[i];
         if (account->returning == 0)
             continue;
-        struct hl_credit *back = account->back;
+        struct hl_credit *back = pop_back(account);
         uint32_t n = account->returning;
         book->total -= n;
         account->returning = 0;
         memset(account->wished, 0, sizeof(account->wished));
-        account->back = NULL;
-        send_back(back, n);
+        free_backs(account);
+        send_back(account->box, back, n);
     }
 }
 
@@ -157,7 +200,8 @@ void hl_credit_hint(struct hl_credit_book *book)
 {
     for (size_t i = 0; i < book->n; i++) {
         struct hl_credit_account *account = &book->accounts[i];
-        if (!account->wants_hints || account->is_hinted || account->standing || account->returning)
+        bool has_some = account->standing + account->returning + account->taken > 0;
+        if (!account->wants_hints || account->is_hinted || has_some)
             continue;
         struct hl_msg *work = calloc(1, sizeof(*work));
         if (!work)

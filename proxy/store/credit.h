@@ -13,10 +13,11 @@ struct hl_credit_account {
     uint32_t standing;              /* stays until used or withdrawn */
     uint32_t returning;             /* goes back when nothing is queued */
     uint32_t wished[HL_PRIORITIES]; /* of the returning: those that are wanted of a class */
-    struct hl_credit *back; /* the message it goes back in, kept from when it came; or NULL */
-    bool wants_hints;       /* has asked for WORK */
-    uint32_t withdrawals;   /* what was taken before one is void: it is not put back */
-    bool is_hinted;         /* got WORK and has not answered with credit since */
+    struct hl_msg *backs; /* messages it goes back in: one at least while some is returning */
+    uint32_t taken;       /* and neither spent nor put back */
+    bool wants_hints;     /* has asked for WORK */
+    uint32_t withdrawals; /* what was taken before one is void: it is not put back */
+    bool is_hinted;       /* got WORK and has not answered with credit since */
 };
 
 struct hl_credit_book {
@@ -26,9 +27,10 @@ struct hl_credit_book {
     uint64_t total;
 };
 
-/* What was taken, so that a rollback can put it back. */
+/* What was taken: each ends by being spent or put back. */
 struct hl_credit_note {
     size_t account;
+    struct hl_credit *back; /* what it would go back in: owned; NULL where it does not */
     bool was_returning;
     bool has_wish;
     enum hl_priority wish; /* see hl_credit */
@@ -44,15 +46,19 @@ void hl_credit_add(struct hl_credit_book *book, struct hl_credit *credit);
 /* All of a mailbox's credit is void, also what is taken just now and put back later. */
 void hl_credit_withdraw(struct hl_credit_book *book, const struct hl_mailbox *box);
 
-/* One unit from the next account in turn; false: there is none. */
+/* One unit from the next account in turn; false: there is none, or no memory for its way back. */
 bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note);
 /* It was withdrawn since: its owner does not expect anything for it. */
 bool hl_credit_is_void(const struct hl_credit_book *book, struct hl_credit_note note);
 void hl_credit_put_back(struct hl_credit_book *book, struct hl_credit_note note);
+/* Something was pushed for it. */
+void hl_credit_spend(struct hl_credit_book *book, struct hl_credit_note note);
 
 /* Sends returning credit back to where it came from. */
 void hl_credit_return_unused(struct hl_credit_book *book);
-/* WORK to every mailbox that wants it, has no credit and was not told since its last CREDIT. */
+/* WORK to every mailbox that wants it, has no credit, not even taken, and was not told since its last
+ * CREDIT. So whoever gets it has heard what became of all the credit that came before it: if it has none
+ * it answers, and if it has some, that is on its way here. */
 void hl_credit_hint(struct hl_credit_book *book);
 
 #endif

@@ -261,6 +261,7 @@ struct parcel {
 static void push_run(struct hl_pg_store *s, struct hl_credit_note note, struct hl_claimed *claimed)
 {
     hl_mailbox_post(s->workers.accounts[note.account].box, &claimed->msg);
+    hl_credit_spend(&s->workers, note);
 }
 
 /* Without its body it is not handed out, nor to who has stopped, nor when this replica counted as dead
@@ -395,6 +396,7 @@ static void push_delivery(
     struct hl_pg_store *s, struct hl_credit_note note, struct hl_leased *leased)
 {
     hl_mailbox_post(s->senders.accounts[note.account].box, &leased->msg);
+    hl_credit_spend(&s->senders, note);
 }
 
 static void on_delivery_body(void *self, enum hl_err rc)

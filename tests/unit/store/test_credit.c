@@ -74,3 +74,54 @@ Test(credit, stays_void_that_was_taken_before_a_withdrawal_whatever_is_given_aft
     hl_credit_put_back(&book, after);
     cr_assert_eq(book.total, 1);
 }
+
+/* ---- credit that goes back ---- */
+
+static void add_returning(size_t i, uint32_t n)
+{
+    struct hl_credit *credit = calloc(1, sizeof(*credit));
+    credit->m.reply_to = &boxes[i];
+    credit->n = n;
+    credit->returns = true;
+    hl_credit_add(&book, credit);
+}
+
+static void assert_back(size_t i, uint32_t n)
+{
+    struct hl_msg *msg = hl_mailbox_take(&boxes[i]);
+    cr_assert(msg && !msg->next && msg->type == HL_STORE_CREDIT_BACK);
+    struct hl_credit *back = HL_CONTAINER_OF(msg, struct hl_credit, m.msg);
+    cr_assert_eq(back->n, n);
+    free(back);
+}
+
+Test(credit, goes_back_whole_when_a_part_was_put_back_after_the_rest_had_gone)
+{
+    struct hl_credit_note notes[2];
+    add_returning(0, 4);
+    for (size_t i = 0; i < 2; i++)
+        cr_assert(hl_credit_take(&book, &notes[i]));
+    hl_credit_return_unused(&book);
+    assert_back(0, 2);
+    hl_credit_spend(&book, notes[0]);
+    hl_credit_put_back(&book, notes[1]);
+    hl_credit_return_unused(&book);
+    assert_back(0, 1);
+    cr_assert_eq(book.total, 0);
+}
+
+Test(credit, tells_nobody_of_work_while_it_is_open_what_becomes_of_theirs)
+{
+    struct hl_credit_note note;
+    add_returning(0, 1);
+    cr_assert(hl_credit_take(&book, &note));
+    hl_credit_hint(&book);
+    cr_assert_null(hl_mailbox_take(&boxes[0]));
+    hl_credit_put_back(&book, note);
+    hl_credit_return_unused(&book);
+    assert_back(0, 1);
+    hl_credit_hint(&book);
+    struct hl_msg *work = hl_mailbox_take(&boxes[0]);
+    cr_assert(work && work->type == HL_STORE_WORK);
+    free(work);
+}
