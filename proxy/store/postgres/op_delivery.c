@@ -234,6 +234,7 @@ static void note_redeliver(struct hl_pg_store *s, struct hl_pg_op *op)
 
 const struct hl_pg_operation hl_pg_op_redeliver_one = {.query = HL_PG_DO_REDELIVER,
     .is_single = true,
+    .repeated = HL_ERR_CONFLICT,
     .bind = bind_one,
     .read = read_redeliver,
     .note = note_redeliver};

@@ -411,6 +411,7 @@ static void note_cancel(struct hl_pg_store *s, struct hl_pg_op *op)
 }
 
 const struct hl_pg_operation hl_pg_op_cancel = {.query = HL_PG_DO_RUN_CANCEL,
+    .repeated = HL_ERR_CONFLICT,
     .subject = subject_of_cancel,
     .bind = bind_cancel,
     .read = read_cancel,

@@ -499,7 +499,8 @@ enum hl_pg_code {
         " ends AS (SELECT run_id, 4 AS state, 0 AS reason, finished_ms, delivery_id,"              \
         " $7::bigint AS max_attempts, " HL_PG_NO_ANSWER " FROM found), " HL_PG_END                \
         " SELECT i.ord, CASE WHEN g.run_id IS NOT NULL OR w.run_id IS NOT NULL THEN 0"             \
-        " WHEN f.run_id IS NULL THEN 4 WHEN f.was >= 2 THEN 2 ELSE 5 END, w.node_id FROM input i"  \
+        " WHEN f.run_id IS NULL THEN 4 WHEN f.was = 4 THEN 6 WHEN f.was >= 2 THEN 2 ELSE 5 END,"   \
+        " w.node_id FROM input i"                                                                  \
         " LEFT JOIN found f ON f.run_id = i.run_id LEFT JOIN gone g ON g.run_id = i.run_id"        \
         " LEFT JOIN wished w ON w.run_id = i.run_id")                                              \
     /* $1 me, $2 how many, $3 attempts of a delivery; the second column: in how many ms the next one is */ \
@@ -662,7 +663,7 @@ enum hl_pg_code {
         " SELECT 1, CASE WHEN EXISTS (SELECT FROM renewed) THEN 0 WHEN EXISTS (SELECT"             \
         " FROM ~.delivery WHERE delivery_id = $1::uuid AND " HL_PG_SHOWN_DELIVERY("$4")            \
         " AND ($2::text = '' OR project = $2::text))"                                              \
-        " THEN 2 ELSE 4 END, (SELECT count(*) FROM renewed), 0, NULL::uuid")                       \
+        " THEN 6 ELSE 4 END, (SELECT count(*) FROM renewed), 0, NULL::uuid")                       \
     /* $1 project, $2 state, $3 from, $4 behind which delivery, $5 how many are looked at, */ \
     /* $6 attempts, $7 as $10 below */ \
     X(REDELIVER_MANY, "WITH looked AS MATERIALIZED (SELECT delivery_id FROM ~.delivery"            \
