@@ -103,7 +103,7 @@ static json_t *states_json(const struct hl_overview_figures *f)
 static json_t *reasons_json(const struct hl_overview_figures *f)
 {
     json_t *object = json_object();
-    for (int reason = HL_REASON_NONE + 1; reason <= HL_REASON_EXPIRED; reason++)
+    for (int reason = HL_REASON_NONE + 1; reason <= HL_REASON_LAST; reason++)
         json_object_set_new(object, hl_run_reason_text((enum hl_run_reason)reason),
             integer(count(f, -1, -1, reason)));
     return object;

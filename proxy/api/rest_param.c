@@ -208,8 +208,8 @@ static bool read_progress(struct hl_rest_call *call, struct hl_str value)
 }
 
 #define REASONS_ALLOWED                                                                            \
-    "app_error, timeout, upstream_unreachable, upstream_reset, bad_response, interrupted or "      \
-    "expired"
+    "app_error, timeout, upstream_unreachable, upstream_reset, bad_response, interrupted, "        \
+    "expired or response_not_kept"
 #define TIME_ALLOWED "a time as RFC 3339 (2026-11-22T08:00:00Z) or in milliseconds since 1970"
 
 static const struct param {

@@ -54,6 +54,7 @@ static const struct {
     {"bad_response", "the app's answer was not valid HTTP"},
     {"interrupted", "hookline was stopped while the run was inside the app"},
     {"expired", "its time to start was over; the app was not called"},
+    {"response_not_kept", "the app has answered, and the store did not take the answer"},
 };
 
 /* How something is: in its colour, on a terminal. */

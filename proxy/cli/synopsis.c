@@ -167,7 +167,7 @@ bool hl_cli_synopsis_has_choices(const struct hl_cli_synopsis_option *option)
 static bool next_reason(size_t *at, struct hl_str *word)
 {
     size_t reason = ++*at; /* the first is none */
-    if (reason > HL_REASON_EXPIRED)
+    if (reason > HL_REASON_LAST)
         return false;
     *word = hl_str_from(hl_run_reason_text((enum hl_run_reason)reason));
     return true;

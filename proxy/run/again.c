@@ -55,6 +55,7 @@ static bool is_meant(const struct hl_retry_on *on, enum hl_run_reason reason, ui
     case HL_REASON_NONE:
     case HL_REASON_BAD_RESPONSE:
     case HL_REASON_EXPIRED:
+    case HL_REASON_RESPONSE_NOT_KEPT:
         break;
     }
     return false;

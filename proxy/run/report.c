@@ -77,7 +77,7 @@ static void log_unrecorded(struct hl_run *run, enum hl_err rc)
         return;
     HL_LOG(ERROR, "a run's end is not recorded", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("error", hl_err_text(rc)));
-    if (rc == HL_ERR_NOT_FOUND && run->has_webhook)
+    if ((rc == HL_ERR_NOT_FOUND || rc == HL_ERR_INVALID) && run->has_webhook)
         hl_counter_add(&run->runs->metrics->webhooks_lost, 1);
 }
 

@@ -53,8 +53,9 @@ size_t hl_service_problems(
 {
     size_t n = list_bars(service, problems);
     if (has_lost_store(service))
-        problems[n++] = "the database is gone: asynchronous calls are refused until it is back, "
-                        "and what ends is kept until then";
+        problems[n++] =
+            "the database is gone, or refuses what it is told: asynchronous calls may be "
+            "refused until that is over, and what ends is kept until then";
     return n;
 }
 

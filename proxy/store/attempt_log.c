@@ -41,7 +41,7 @@ bool hl_attempt_entry_read(struct hl_str *log, struct hl_attempt_entry *entry)
     while (n < NUMBERS && !is_last)
         if (!read_number(log, &numbers[n++], &is_last))
             return false;
-    if (!is_last || n < LEAST || numbers[4] > HL_REASON_EXPIRED)
+    if (!is_last || n < LEAST || numbers[4] > HL_REASON_LAST)
         return false;
     *entry = (struct hl_attempt_entry){.attempt = (uint32_t)numbers[0],
         .started_ms = numbers[1],

@@ -11,7 +11,8 @@
 _Static_assert(HL_RUN_QUEUED == 0 && HL_RUN_RUNNING == 1 && HL_RUN_SUCCESS == 2 &&
                    HL_RUN_FAILURE == 3 && HL_RUN_CANCELLED == 4,
     "run states are stored");
-_Static_assert(HL_REASON_NONE == 0 && HL_REASON_EXPIRED == 7, "reasons are stored");
+_Static_assert(
+    HL_REASON_NONE == 0 && HL_REASON_EXPIRED == 7 && HL_REASON_LAST == 8, "reasons are stored");
 _Static_assert(HL_BODY_NONE == 0 && HL_BODY_INLINE == 1 && HL_BODY_FILE == 2 &&
                    HL_BODY_DROPPED == 3 && HL_BODY_UNKEPT == 4,
     "places of bodies are stored");

@@ -34,13 +34,15 @@ enum hl_run_state {
     X(UPSTREAM_RESET, "upstream_reset")                                                            \
     X(BAD_RESPONSE, "bad_response")                                                                \
     X(INTERRUPTED, "interrupted")                                                                  \
-    X(EXPIRED, "expired") /* its start time was over */
+    X(EXPIRED, "expired")                     /* its start time was over */                        \
+    X(RESPONSE_NOT_KEPT, "response_not_kept") /* it could not be stored */
 
 enum hl_run_reason {
 #define X(name, text) HL_REASON_##name,
     HL_RUN_REASON_MAP(X)
 #undef X
 };
+#define HL_REASON_LAST HL_REASON_RESPONSE_NOT_KEPT
 
 const char *hl_run_state_text(enum hl_run_state state);
 const char *hl_run_reason_text(enum hl_run_reason reason);

@@ -12,6 +12,7 @@ export const REASONS = {
     interrupted: 'hookline stopped while the app worked',
     expired: 'its time to start was over; the app was not called',
     response_too_large: 'the response was too large to be kept',
+    response_not_kept: 'the app has answered, and the store did not take the answer',
 };
 
 export function isOpen(run) {

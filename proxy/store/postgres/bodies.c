@@ -38,9 +38,10 @@ struct transfer {
     int64_t seq;
     int fd;
     bool is_put, is_cancelled;
-    bool is_sent; /* a chunk is under way */
+    bool is_sent;    /* a chunk is under way */
+    bool is_refused; /* a chunk was, for something that may last: it is tried again */
     uint64_t posted_ms, wait_ms, again_ms;
-    void (*on_done)(void *self, enum hl_err rc);
+    void (*on_done)(void *self, enum hl_err rc); /* NULL: nobody waits for it any more */
     void *self;
 };
 
@@ -191,7 +192,9 @@ static void end(struct transfer *t, enum hl_err rc)
     hl_list_remove(&t->node);
     s->n_transfers--;
     s->n_puts -= t->is_put;
-    t->on_done(t->self, rc);
+    s->refusals.n_own -= t->is_refused;
+    if (t->on_done)
+        t->on_done(t->self, rc);
     free(t);
 }
 
@@ -228,6 +231,17 @@ static enum hl_err take_chunk(struct transfer *t, const PGresult *result)
     return err;
 }
 
+/* What has ended is tried again, whatever the server says. */
+static enum hl_err refuse(struct transfer *t, const char *sqlstate)
+{
+    bool passes = hl_pg_sqlstate_passes(sqlstate), waits = t->is_put && t->wait_ms == 0;
+    if (!passes && waits && !t->is_refused) {
+        t->is_refused = true;
+        t->store->refusals.n_own++;
+    }
+    return passes || waits ? HL_OK : HL_ERR_IO;
+}
+
 static void on_chunk(struct hl_pg_flight *flight, enum hl_pg_fate fate)
 {
     struct transfer *t = HL_CONTAINER_OF(flight, struct transfer, flight);
@@ -236,9 +250,12 @@ static void on_chunk(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     if (fate == HL_PG_REJECTED) {
         HL_LOG(WARN, "store: PostgreSQL refused a part of a body",
             HL_LOG_TEXT("why", flight->message), HL_LOG_TEXT("sqlstate", flight->sqlstate));
-        err = hl_pg_sqlstate_passes(flight->sqlstate) ? HL_OK : HL_ERR_IO;
+        err = refuse(t, flight->sqlstate);
         t->again_ms = hl_clock_mono_ms() + AGAIN_MS;
-    } else if (fate == HL_PG_COMMITTED && t->is_put) {
+    } else if (fate == HL_PG_COMMITTED) {
+        t->store->chunk_ms = hl_clock_mono_ms();
+    }
+    if (fate == HL_PG_COMMITTED && t->is_put) {
         t->offset += HL_PG_CHUNK < t->size - t->offset ? HL_PG_CHUNK : t->size - t->offset;
         t->seq++;
     } else if (fate == HL_PG_COMMITTED) {
@@ -367,17 +384,37 @@ static uint64_t drop_due(struct hl_pg_store *s, uint64_t now_ms)
     return UINT64_MAX;
 }
 
+/* While chunks come through, others' even, it is not waiting for the server. */
+static uint64_t give_up_ms(const struct transfer *t)
+{
+    const struct hl_pg_store *s = t->store;
+    bool has_moved = hl_pg_link_is_up(&s->reader) && s->chunk_ms > t->posted_ms;
+    return (has_moved ? s->chunk_ms : t->posted_ms) + t->wait_ms;
+}
+
+/* Its chunk may be under way: what becomes of that is nobody's business then. */
+static void give_up(struct transfer *t)
+{
+    if (!t->is_sent) {
+        end(t, HL_ERR_UNAVAILABLE);
+        return;
+    }
+    t->is_cancelled = true;
+    t->on_done(t->self, HL_ERR_UNAVAILABLE);
+    t->on_done = NULL;
+}
+
 uint64_t hl_pg_bodies_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     uint64_t next_ms = drop_due(s, now_ms);
     bool is_up = hl_pg_link_is_up(&s->reader);
     HL_LIST_EACH_SAFE (node, &s->transfers) {
         struct transfer *t = HL_CONTAINER_OF(node, struct transfer, node);
-        uint64_t due_ms = t->posted_ms + t->wait_ms;
-        if (is_up || t->wait_ms == 0)
+        uint64_t due_ms = give_up_ms(t);
+        if (t->wait_ms == 0 || !t->on_done)
             continue;
         if (due_ms <= now_ms)
-            end(t, HL_ERR_UNAVAILABLE);
+            give_up(t);
         else
             next_ms = due_ms < next_ms ? due_ms : next_ms;
     }

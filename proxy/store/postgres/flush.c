@@ -27,6 +27,7 @@
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/queue.h"
+#include "store/postgres/refusal.h"
 #include "store/postgres/row.h"
 #include "store/postgres/serve.h"
 #include "store/postgres/state.h"
@@ -43,57 +44,51 @@ static const struct hl_pg_operation *const order[] = {&hl_pg_op_add, &hl_pg_op_c
 
 /* --- filling -------------------------------------------------------------------------------- */
 
-static bool is_busy(const struct hl_pg_store *s, const struct hl_pg_op *op)
-{
-    return (!hl_id_is_nil(&op->subject) && hl_id_map_find(&s->busy, &op->subject)) ||
-           (!hl_id_is_nil(&op->key) && hl_id_map_find(&s->busy, &op->key));
-}
-
 /* Not yet: something else on the same run, delivery or key is under way, or this replica does not know
  * its new id. */
 static bool must_wait(const struct hl_pg_store *s, const struct hl_pg_op *op)
 {
-    return is_busy(s, op) || (op->was_dead && hl_id_eq(&op->as, &s->node_id));
+    return hl_pg_op_is_busy(s, op) || (op->was_dead && hl_id_eq(&op->as, &s->node_id));
 }
 
-static void set_busy(struct hl_pg_store *s, struct hl_pg_op *op)
+/* There is room for it in the transaction. */
+static bool has_place(const struct hl_pg_flush *f, const struct hl_pg_op *op)
 {
-    if (!hl_id_is_nil(&op->subject))
-        hl_id_map_put(&s->busy, &op->subject, op);
-    if (!hl_id_is_nil(&op->key))
-        hl_id_map_put(&s->busy, &op->key, op);
+    return f->n_ops == 0 || (f->n_ops < HL_PG_FLUSH_OPS && !f->is_alone && !op->is_alone &&
+                                f->weight + op->weight <= HL_PG_FLUSH_WEIGHT);
 }
 
-static void clear_busy(struct hl_pg_store *s, struct hl_pg_op *op)
+static void take(struct hl_pg_store *s, struct hl_pg_flush *f, struct hl_pg_op *op)
 {
-    if (!hl_id_is_nil(&op->subject))
-        hl_id_map_remove(&s->busy, &op->subject);
-    if (!hl_id_is_nil(&op->key))
-        hl_id_map_remove(&s->busy, &op->key);
+    op->is_held = false;
+    hl_pg_op_set_busy(s, op);
+    hl_list_remove(&op->node);
+    hl_list_push_back(&f->ops, &op->node);
+    f->weight += op->weight;
+    f->n_ops++;
+    f->is_alone = op->is_alone;
 }
 
-static void fill(struct hl_pg_store *s, struct hl_pg_flush *f)
+static void fill(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms)
 {
     size_t singles = 0;
     if (hl_id_map_reserve(&s->busy, 2 * HL_PG_FLUSH_OPS) != HL_OK ||
         hl_pg_live_reserve(&s->live, HL_PG_FLUSHES * (HL_PG_FLUSH_OPS + HL_PG_HAND_OUT)) != HL_OK)
         return;
+    hl_pg_refusal_choose(s, now_ms);
     HL_LIST_EACH_SAFE (node, &s->queue) {
         struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
-        if (f->n_ops == HL_PG_FLUSH_OPS ||
-            (f->n_ops > 0 && (op->is_alone || f->weight + op->weight > HL_PG_FLUSH_WEIGHT)))
+        bool waits;
+        if (hl_pg_refusal_waits(s, op, now_ms, &waits) != HL_OK)
+            break;
+        if (waits)
+            continue;
+        if (!has_place(f, op))
             break;
         if (must_wait(s, op) || (op->how->is_single && singles == SINGLES_MAX))
             continue;
         singles += op->how->is_single;
-        set_busy(s, op);
-        hl_list_remove(&op->node);
-        hl_list_push_back(&f->ops, &op->node);
-        f->weight += op->weight;
-        f->n_ops++;
-        f->is_alone = op->is_alone;
-        if (op->is_alone)
-            break;
+        take(s, f, op);
     }
 }
 
@@ -164,11 +159,11 @@ static void queue_again(
 {
     while (!hl_list_is_empty(&f->ops)) {
         struct hl_pg_op *op = HL_CONTAINER_OF(f->ops.prev, struct hl_pg_op, node);
-        clear_busy(s, op);
+        hl_pg_op_clear_busy(s, op);
+        hl_pg_refusal_forget(s, op);
         op->is_in_doubt |= is_in_doubt;
         op->is_alone |= is_alone;
-        hl_list_remove(&op->node);
-        hl_list_push_front(&s->queue, &op->node);
+        hl_pg_queue_put_back(s, op);
     }
 }
 
@@ -201,16 +196,16 @@ static void end_op(struct hl_pg_store *s, struct hl_pg_op *op)
 
 static void finish_op(struct hl_pg_store *s, struct hl_pg_op *op)
 {
-    clear_busy(s, op);
+    hl_pg_op_clear_busy(s, op);
     if (op->how->note && !op->asks_again)
         op->how->note(s, op);
     if (!op->asks_again && !(op->has_more && op->rc == HL_OK)) {
         hl_pg_queue_answer(s, op, op->rc);
         return;
     }
+    op->posted_ms = op->has_more ? hl_clock_mono_ms() : op->posted_ms;
     op->asks_again = op->has_more = false;
-    hl_list_remove(&op->node);
-    hl_list_push_front(&s->queue, &op->node);
+    hl_pg_queue_put_back(s, op);
 }
 
 static void commit(struct hl_pg_store *s, struct hl_pg_flush *f)
@@ -220,39 +215,55 @@ static void commit(struct hl_pg_store *s, struct hl_pg_flush *f)
             read_part(s, &f->parts[i], f->flight.results[i]);
     hl_counter_add(&s->gauges.commits, 1);
     hl_histogram_add(&s->gauges.commit_latency, (hl_clock_mono_ms() - f->flight.sent_ms) * 1000);
-    HL_LIST_EACH_SAFE (node, &f->ops)
-        end_op(s, HL_CONTAINER_OF(node, struct hl_pg_op, node));
+    HL_LIST_EACH_SAFE (node, &f->ops) {
+        struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
+        hl_pg_refusal_pass(s, op);
+        end_op(s, op);
+    }
     hl_pg_serve_end(s, f);
 }
 
 /* What was in doubt before this refusal still is. */
+static bool may_be_refused(const struct hl_pg_op *op)
+{
+    return !op->is_in_doubt && hl_operation_gives_up(op->m);
+}
+
 static void refuse(struct hl_pg_store *s, struct hl_pg_flush *f, enum hl_err why)
 {
     HL_LIST_EACH_SAFE (node, &f->ops) {
         struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
-        bool may_wait = op->is_in_doubt || !hl_operation_gives_up(op->m);
-        if (why != HL_ERR_INVALID && may_wait)
+        if (!may_be_refused(op))
             continue;
-        clear_busy(s, op);
+        hl_pg_op_clear_busy(s, op);
         hl_pg_queue_answer(s, op, why);
     }
 }
 
-/* What broke it is found by trying each alone; what nobody can help waits for better times. */
+/* Who asked is told; what has ended is tried again. */
+static void reject_alone(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms)
+{
+    struct hl_pg_op *op = HL_CONTAINER_OF(f->ops.next, struct hl_pg_op, node);
+    if (may_be_refused(op))
+        refuse(s, f, HL_ERR_INVALID);
+    else
+        hl_pg_refusal_note(s, op, f->flight.sqlstate, now_ms);
+}
+
+/* What broke it is found by trying each alone; what passes is tried again by all, for as long as they wait. Only a
+ * full disk is not waited for by who can ask again. */
 static void reject(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     const struct hl_pg_flight *flight = &f->flight;
     bool has_passed = hl_pg_sqlstate_passes(flight->sqlstate);
+    uint64_t now_ms = hl_clock_mono_ms();
     HL_LOG(WARN, "store: PostgreSQL refused a transaction", HL_LOG_TEXT("why", flight->message),
         HL_LOG_TEXT("sqlstate", flight->sqlstate));
-    if (has_passed) {
-        s->pause_ms = hl_clock_mono_ms() + PAUSE_MS;
-        refuse(s, f, strcmp(flight->sqlstate, "53100") == 0 ? HL_ERR_FULL : HL_ERR_UNAVAILABLE);
-    } else if (f->is_alone) {
-        refuse(s, f, HL_ERR_INVALID);
-    } else {
-        s->pause_ms = f->n_ops > 0 ? 0 : hl_clock_mono_ms() + PAUSE_MS;
-    }
+    s->pause_ms = has_passed || f->n_ops == 0 ? now_ms + PAUSE_MS : 0;
+    if (strcmp(flight->sqlstate, "53100") == 0)
+        refuse(s, f, HL_ERR_FULL);
+    else if (!has_passed && f->is_alone)
+        reject_alone(s, f, now_ms);
     queue_again(s, f, false, !has_passed);
 }
 
@@ -293,7 +304,7 @@ static bool send_one(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_
     memset(f->parts, 0, sizeof(f->parts));
     hl_list_init(&f->ops);
     hl_pg_flight_init(&f->flight, on_end);
-    fill(s, f);
+    fill(s, f, now_ms);
     add_parts(s, f);
     if (!f->is_alone)
         hl_pg_serve_begin(s, f, now_ms);
@@ -319,10 +330,10 @@ void hl_pg_flush_turn(struct hl_pg_store *s)
         continue;
 }
 
-bool hl_pg_flush_is_idle(const struct hl_pg_store *s)
+bool hl_pg_flush_is_idle(const struct hl_pg_store *s, bool with_refused)
 {
     for (int i = 0; i < HL_PG_FLUSHES; i++)
         if (s->flushes[i].is_used)
             return false;
-    return hl_pg_queue_is_empty(s);
+    return hl_pg_queue_is_empty(s) || (!with_refused && hl_pg_refusal_is_any(s));
 }

@@ -10,7 +10,7 @@ struct hl_pg_store;
 void hl_pg_flush_turn(struct hl_pg_store *s);
 /* One that is not under way; NULL: as many are as may be. */
 struct hl_pg_flush *hl_pg_flush_free(struct hl_pg_store *s);
-/* Nothing waits and nothing is under way. */
-bool hl_pg_flush_is_idle(const struct hl_pg_store *s);
+/* Nothing waits and nothing is under way; or, not `with_refused`, what waits is refused. */
+bool hl_pg_flush_is_idle(const struct hl_pg_store *s, bool with_refused);
 
 #endif

@@ -76,13 +76,10 @@ static enum hl_err spill(struct hl_pg_store *s, struct hl_body *body)
     return HL_OK;
 }
 
-static void drop(struct hl_pg_store *s, struct hl_finish *f, enum hl_err why)
+static void drop(struct hl_pg_store *s, struct hl_finish *f)
 {
     struct hl_body *body = &f->outcome.body;
     uint64_t size = body->size;
-    HL_LOG(WARN, "store: PostgreSQL is gone, and a response is not kept",
-        HL_LOG_ID("run_id", &f->run_id), HL_LOG_TEXT("error", hl_err_text(why)),
-        HL_LOG_INT("bytes", size));
     hl_pg_bodies_remove(s, body);
     hl_body_fini(body);
     *body = (struct hl_body){.where = HL_BODY_UNKEPT, .size = size};
@@ -112,10 +109,14 @@ static void place_body(struct hl_pg_store *s, struct hl_pg_op *op)
     enum hl_err err = s->kept.files + f->outcome.body.size > files_max(s) ? HL_ERR_FULL : HL_OK;
     if (!err && is_due)
         err = spill(s, &f->outcome.body);
-    if (err)
-        drop(s, f, err);
-    else
+    if (err) {
+        HL_LOG(WARN, "store: PostgreSQL takes nothing, and a response is not kept",
+            HL_LOG_ID("run_id", &f->run_id), HL_LOG_TEXT("error", hl_err_text(err)),
+            HL_LOG_INT("bytes", f->outcome.body.size));
+        drop(s, f);
+    } else {
         op->kept_file = f->outcome.body.size;
+    }
     if (is_due)
         give_back(s, f->outcome.body.size);
 }
@@ -135,4 +136,16 @@ void hl_pg_kept_leave(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     s->kept.memory -= op->kept_memory;
     s->kept.files -= op->kept_file;
+}
+
+void hl_pg_kept_strip(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    struct hl_finish *f = finish_of(op);
+    HL_LOG(WARN, "store: a response cannot be written, and is not kept",
+        HL_LOG_ID("run_id", &f->run_id), HL_LOG_INT("bytes", f->outcome.body.size));
+    drop(s, f);
+    f->outcome.state = HL_RUN_FAILURE;
+    f->outcome.reason = HL_REASON_RESPONSE_NOT_KEPT;
+    f->outcome.content_type[0] = f->outcome.content_encoding[0] = '\0';
+    hl_buf_fini(&f->log);
 }

@@ -11,4 +11,7 @@ void hl_pg_kept_enter(struct hl_pg_store *s, struct hl_pg_op *op);
 /* It waits no longer. Harmless for one that did not enter. */
 void hl_pg_kept_leave(struct hl_pg_store *s, struct hl_pg_op *op);
 
+/* A FINISH whose response cannot be written: the run fails, and of its response only the status stays. */
+void hl_pg_kept_strip(struct hl_pg_store *s, struct hl_pg_op *op);
+
 #endif

@@ -1,8 +1,10 @@
-/* op.c - which request is which row. The rows are op_run.c's, op_stream.c's, op_tally.c's, op_delivery.c's and op_account.c's. */
+/* op.c - which request is which row, and which two of them may not be under way at once. The rows are op_run.c's,
+ * op_stream.c's, op_tally.c's, op_delivery.c's and op_account.c's. */
 #include "store/postgres/op.h"
 
 #include "loop/mailbox.h"
 #include "store/lease.h"
+#include "store/postgres/state.h"
 
 const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
 {
@@ -43,4 +45,32 @@ const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
     default:
         return NULL;
     }
+}
+
+static bool is_others(
+    const struct hl_pg_store *s, const struct hl_id *subject, const struct hl_pg_op *op)
+{
+    const struct hl_pg_op *who = hl_id_is_nil(subject) ? NULL : hl_id_map_find(&s->busy, subject);
+    return who && who != op;
+}
+
+bool hl_pg_op_is_busy(const struct hl_pg_store *s, const struct hl_pg_op *op)
+{
+    return is_others(s, &op->subject, op) || is_others(s, &op->key, op);
+}
+
+void hl_pg_op_set_busy(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    if (!hl_id_is_nil(&op->subject))
+        hl_id_map_put(&s->busy, &op->subject, op);
+    if (!hl_id_is_nil(&op->key))
+        hl_id_map_put(&s->busy, &op->key, op);
+}
+
+void hl_pg_op_clear_busy(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    if (!hl_id_is_nil(&op->subject))
+        hl_id_map_remove(&s->busy, &op->subject);
+    if (!hl_id_is_nil(&op->key))
+        hl_id_map_remove(&s->busy, &op->key);
 }

@@ -27,8 +27,16 @@ struct hl_pg_op {
     bool is_in_doubt; /* it was sent, and nobody knows whether it was committed */
     bool is_busy;     /* too much waits for a new run; one with a known key is answered */
     bool is_alone;    /* a flush with others failed: it has one of its own */
-    struct hl_id as;  /* a record: the replica that it was sent as */
-    bool was_dead;    /* and that counts as dead: it is sent again when this one has another id */
+    bool is_held;     /* it waits, and what follows on the same subject waits behind it */
+    struct hl_pg_refused {
+        uint32_t n;       /* times that it was refused alone, */
+        uint32_t n_own;   /* of those when others of its kind were not */
+        uint64_t commits; /* of its kind, at the last one */
+        uint64_t again_ms;
+        bool is_stripped;
+    } refused;       /* refusal.c */
+    struct hl_id as; /* a record: the replica that it was sent as */
+    bool was_dead;   /* and that counts as dead: it is sent again when this one has another id */
     struct hl_id
         delivery_id; /* of the delivery that its end begins: the same each time it is sent */
 
@@ -58,6 +66,12 @@ struct hl_pg_operation {
 
 /* NULL: not a request that changes anything. */
 const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m);
+
+/* Subjects of operations that are under way, or that others have to wait behind: the store's `busy`, where room
+ * was reserved. Whether another operation has one of its own. */
+bool hl_pg_op_is_busy(const struct hl_pg_store *s, const struct hl_pg_op *op);
+void hl_pg_op_set_busy(struct hl_pg_store *s, struct hl_pg_op *op);
+void hl_pg_op_clear_busy(struct hl_pg_store *s, struct hl_pg_op *op);
 
 /* The rows, by what they are about. */
 extern const struct hl_pg_operation hl_pg_op_add, hl_pg_op_finish, hl_pg_op_release,

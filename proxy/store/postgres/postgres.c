@@ -36,6 +36,7 @@
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/queue.h"
+#include "store/postgres/refusal.h"
 #include "store/postgres/reply.h"
 #include "store/postgres/serve.h"
 #include "store/postgres/session.h"
@@ -44,7 +45,7 @@
 #include "store/postgres/upkeep.h"
 #include "store/postgres/watch.h"
 
-/* At the end: for a server that is there and does not let us in. */
+/* At the end: for a server that is there and does not let us in, or refuses what has ended. */
 #define JOIN_WAIT_MS 5000
 
 static struct hl_pg_store *store_of(struct hl_store *store)
@@ -159,7 +160,8 @@ static bool is_over(struct hl_pg_store *s)
     if (!s->is_joined && hl_clock_mono_ms() - s->stopping_ms > JOIN_WAIT_MS)
         return true;
     bool is_asking = hl_pg_link_is_up(&s->reader) && s->n_asking + s->n_transfers > 0;
-    if (!s->is_joined || is_asking || !hl_pg_flush_is_idle(s))
+    bool is_patient = hl_clock_mono_ms() - s->stopping_ms <= JOIN_WAIT_MS;
+    if (!s->is_joined || is_asking || !hl_pg_flush_is_idle(s, is_patient))
         return false;
     if (s->is_guest)
         return true;
@@ -183,7 +185,9 @@ static void on_turn(uv_prepare_t *turn)
     hl_pg_flush_turn(s);
     hl_pg_outbox_turn(s, now_ms);
     hl_pg_notify_turn(s, now_ms);
+    hl_counter_set(&s->gauges.is_failing, !hl_pg_link_is_up(&s->writer) || hl_pg_refusal_is_any(s));
     uint64_t due_ms = least(hl_pg_queue_expire(s, now_ms), hl_pg_answer_expire(s, now_ms));
+    due_ms = least(due_ms, hl_pg_refusal_due_ms(s, now_ms));
     due_ms = least(due_ms, hl_pg_bodies_turn(s, now_ms));
     if (!s->is_guest)
         due_ms = least(due_ms, hl_pg_upkeep_turn(s, now_ms));
@@ -207,7 +211,6 @@ static void on_turn(uv_prepare_t *turn)
 static void on_writer(void *self, bool is_up)
 {
     struct hl_pg_store *s = self;
-    hl_counter_set(&s->gauges.is_failing, !is_up);
     s->is_joined = is_up && s->is_guest;
     if (is_up && !s->is_guest) {
         hl_pg_opening_end(s);
@@ -346,7 +349,7 @@ static void init(struct hl_pg_store *s)
     hl_credit_book_init(&s->senders);
     hl_id_source_init(&s->ids);
     s->lane_at = INT64_MIN;
-    s->wake_ms = UINT64_MAX;
+    s->wake_ms = s->queue_due_ms = UINT64_MAX;
     s->poll_wait_ms = 250;
     s->claims_more = s->leases_more = true;
     hl_pg_bodies_init(s);

@@ -2,8 +2,9 @@
  *
  * Promise: each is answered once. What ends something waits for the server for as long as that takes,
  * in bounded memory (kept.c);
- * an accept, which can be made again, does not: 2 s if it was never sent, 30 s if nobody knows whether
- * it was committed. Then it is taken back when the server is there (doubt.c).
+ * an accept, which can be made again, does not: 2 s while it is not sent, whatever keeps it from that, or
+ * was refused for something that passes, 30 s if nobody knows whether it was committed. Then it is taken
+ * back when the server is there (doubt.c).
  * Not here: the transactions (flush.c). */
 #include "store/postgres/queue.h"
 
@@ -25,11 +26,13 @@
 #include "store/postgres/doubt.h"
 #include "store/postgres/kept.h"
 #include "store/postgres/op.h"
+#include "store/postgres/refusal.h"
 #include "store/postgres/reply.h"
 #include "store/postgres/state.h"
 
 #define ACCEPT_WAIT_MS 2000
 #define DOUBT_WAIT_MS  30000
+#define LOOK_AGAIN_MS  250
 
 static bool is_accept(const struct hl_store_msg *m)
 {
@@ -70,6 +73,32 @@ static enum hl_err check(const struct hl_store_msg *m, bool is_busy)
     return is_endless ? HL_ERR_INVALID : HL_OK;
 }
 
+static void expect(struct hl_pg_store *s, uint64_t due_ms)
+{
+    if (due_ms < s->queue_due_ms)
+        s->queue_due_ms = due_ms;
+}
+
+static uint64_t due_of(const struct hl_pg_op *op)
+{
+    return op->posted_ms + (op->is_in_doubt ? DOUBT_WAIT_MS : ACCEPT_WAIT_MS);
+}
+
+static void enter(struct hl_pg_op *op)
+{
+    hl_list_push_back(&op->store->queue, &op->node);
+    if (hl_operation_gives_up(op->m))
+        expect(op->store, due_of(op));
+}
+
+void hl_pg_queue_put_back(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    hl_list_remove(&op->node);
+    hl_list_push_front(&s->queue, &op->node);
+    if (hl_operation_gives_up(op->m))
+        expect(s, due_of(op));
+}
+
 static const struct hl_body *body_of(const struct hl_store_msg *m)
 {
     static const struct hl_body none = {.where = HL_BODY_NONE};
@@ -78,14 +107,17 @@ static const struct hl_body *body_of(const struct hl_store_msg *m)
     return m->msg.type == HL_STORE_FINISH ? &((const struct hl_finish *)m)->outcome.body : &none;
 }
 
-/* What names a body is sent when that is in the database. */
+/* What names a body is sent when that is in the database; an end whose file cannot be read, without it. */
 static void on_body(void *self, enum hl_err rc)
 {
     struct hl_pg_op *op = self;
-    if (rc)
+    bool is_end = op->m->msg.type == HL_STORE_FINISH;
+    if (rc == HL_ERR_IO && is_end)
+        hl_pg_kept_strip(op->store, op);
+    if (rc && !(rc == HL_ERR_IO && is_end))
         hl_pg_queue_answer(op->store, op, rc);
     else
-        hl_list_push_back(&op->store->queue, &op->node);
+        enter(op);
 }
 
 static void stage(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -95,7 +127,7 @@ static void stage(struct hl_pg_store *s, struct hl_pg_op *op)
     if (body->where == HL_BODY_FILE)
         hl_pg_bodies_put(s, body, wait_ms, on_body, op);
     else
-        hl_list_push_back(&s->queue, &op->node);
+        enter(op);
 }
 
 void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
@@ -129,6 +161,7 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
 void hl_pg_queue_answer(struct hl_pg_store *s, struct hl_pg_op *op, enum hl_err rc)
 {
     hl_pg_kept_leave(s, op);
+    hl_pg_refusal_leave(s, op);
     hl_pg_reply(s, op->m, op->weight, rc);
     hl_leased_free(op->leased);
     hl_list_remove(&op->node);
@@ -142,31 +175,32 @@ static enum hl_err refusal_of(const struct hl_pg_op *op)
 }
 
 /* If it can be remembered that it has to be taken back; else it waits on. */
-static void expire(struct hl_pg_store *s, struct hl_pg_op *op)
+static void expire(struct hl_pg_store *s, struct hl_pg_op *op, uint64_t now_ms)
 {
     enum hl_err rc = refusal_of(op);
     if (rc != HL_ERR_TIMEOUT || hl_pg_doubt_keep(s, &op->subject))
         hl_pg_queue_answer(s, op, rc);
+    else
+        expect(s, now_ms + LOOK_AGAIN_MS);
 }
 
-/* What is in doubt stands before what was never sent. */
+/* It is walked through when the first of them is due. */
 uint64_t hl_pg_queue_expire(struct hl_pg_store *s, uint64_t now_ms)
 {
-    uint64_t next_ms = UINT64_MAX;
+    hl_pg_doubt_turn(s, now_ms);
+    if (now_ms < s->queue_due_ms)
+        return s->queue_due_ms;
+    s->queue_due_ms = UINT64_MAX;
     HL_LIST_EACH_SAFE (node, &s->queue) {
         struct hl_pg_op *op = HL_CONTAINER_OF(node, struct hl_pg_op, node);
-        if (s->is_joined && !op->is_in_doubt)
-            break;
         if (!hl_operation_gives_up(op->m))
             continue;
-        uint64_t due_ms = op->posted_ms + (op->is_in_doubt ? DOUBT_WAIT_MS : ACCEPT_WAIT_MS);
-        if (due_ms <= now_ms)
-            expire(s, op);
+        if (due_of(op) <= now_ms)
+            expire(s, op, now_ms);
         else
-            next_ms = due_ms < next_ms ? due_ms : next_ms;
+            expect(s, due_of(op));
     }
-    hl_pg_doubt_turn(s, now_ms);
-    return next_ms;
+    return s->queue_due_ms;
 }
 
 void hl_pg_queue_refuse_all(struct hl_pg_store *s)

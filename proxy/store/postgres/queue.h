@@ -13,10 +13,12 @@ struct hl_store_msg;
 
 /* Takes a request. */
 void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m);
+/* One of a transaction, or none: before all others. */
+void hl_pg_queue_put_back(struct hl_pg_store *s, struct hl_pg_op *op);
 /* Ends what was taken: its request gets `rc`. It may be in a flush. */
 void hl_pg_queue_answer(struct hl_pg_store *s, struct hl_pg_op *op, enum hl_err rc);
-/* Refuses what has waited too long for a server that is gone: an accept that may have been committed
- * with TIMEOUT. When to look again (CLOCK_MONOTONIC ms); UINT64_MAX: never. */
+/* Refuses what has waited too long, for a server that is gone, slow or refuses it: an accept that may have been
+ * committed with TIMEOUT. When to look again (CLOCK_MONOTONIC ms); UINT64_MAX: never. */
 uint64_t hl_pg_queue_expire(struct hl_pg_store *s, uint64_t now_ms);
 /* Answers what waits with UNAVAILABLE, or TIMEOUT as above: the store ends. */
 void hl_pg_queue_refuse_all(struct hl_pg_store *s);

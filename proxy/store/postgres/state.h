@@ -55,6 +55,22 @@ struct hl_pg_doubts {
     uint64_t again_ms; /* CLOCK_MONOTONIC: it was refused, and is not tried before */
 };
 
+/* What the server refuses (refusal.c). Times are CLOCK_MONOTONIC ms. */
+struct hl_pg_refusals {
+    struct hl_pg_kind { /* the operations of a statement */
+        bool
+            is_closed; /* one of them was refused, and none was committed since: one at a time is tried */
+        bool wants_probe;
+        struct hl_pg_op *probe;     /* that one, until it has ended; NULL: none is chosen */
+        uint64_t again_ms, wait_ms; /* when the next may be tried, and how long after that */
+        uint64_t commits;
+    } kinds[HL_PG_SQL_COUNT];
+    size_t n_closed;
+    size_t
+        n_own; /* operations that are refused while others of their kind are not, and bodies of ends */
+    bool is_said; /* since the last time that all kinds were open */
+};
+
 /* What waits and cannot be refused, in bytes (kept.c). */
 struct hl_pg_kept {
     uint64_t memory, files;
@@ -157,15 +173,18 @@ struct hl_pg_store {
     struct hl_data_dir scratch;
     struct hl_list transfers; /* bodies on their way between the database and files */
     size_t n_transfers, n_puts;
+    uint64_t chunk_ms;      /* CLOCK_MONOTONIC: the last part of a body that came through */
     struct hl_id_map files; /* owner → its file in the scratch directory */
     struct hl_list views;   /* those that go by themselves, the first to go first */
 
     struct hl_list questions; /* that wait for the reader's connection */
     size_t n_asking;          /* questions that are not answered */
     struct hl_list queue;     /* operations that wait for a flush, in order */
+    uint64_t queue_due_ms;    /* CLOCK_MONOTONIC: the first of them has waited for too long */
     struct hl_id_map busy;    /* subjects that are under way */
     struct hl_pg_doubts doubts;
     struct hl_pg_kept kept;
+    struct hl_pg_refusals refusals;
     struct hl_pg_flush flushes[HL_PG_FLUSHES];
     uint64_t
         pause_ms; /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */

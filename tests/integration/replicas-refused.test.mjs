@@ -1,0 +1,77 @@
+// A database that refuses what replicas tell it: nothing that has ended is lost, and all is written once it is taken.
+import assert from 'node:assert/strict';
+import { test } from './lib/case.mjs';
+import { fleet } from './lib/replicas.mjs';
+import { RUN } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
+
+/** One replica whose runs wait in its app for `doors`; `change` as the superuser, `~` is the schema. */
+async function refusing(t, env) {
+    const doors = gate();
+    const all = await fleet(t, {
+        env: { HOOKLINE_REPLICA_TTL: '60s', ...env },
+        app: async (x) => {
+            const body = await x.body();
+            await doors.promise;
+            await x.send(200, { 'content-type': 'text/plain' }, body);
+        },
+    });
+    const a = await all.add('a');
+    const { database } = all;
+    const change = (sql) => database.superuser(sql.replaceAll('~', database.schema));
+    const readyz = async () => (await a.sidecar.admin('/readyz')).text;
+    return { all, a, doors, change, readyz };
+}
+
+const refused = (a, state) => a.sidecar.logged(({ sqlstate }) => sqlstate === state);
+
+for (const [what, table, right, state] of [
+    ['rights that are missing', 'delivery', 'INSERT', '42501'],
+    ['another right that is missing', 'run', 'UPDATE', '42501'],
+    ['a right that their long answers need', 'body', 'INSERT', '42501'],
+])
+    test(`ends of runs outlast ${what}: ${right} on ${table}`, async (t) => {
+        const { all, a, doors, change, readyz } = await refusing(t);
+        const ids = [];
+        const answer = (i) => `answer ${i} `.repeat(i === 2 ? 40_000 : 1);
+        for (let i = 0; i < 3; i++) ids.push(await a.begin({ hook: all.receiver.url(`/${i}`), body: answer(i) }));
+        const call = a.call(RUN, { query: { webhookEndpoint: all.receiver.url('/sync') }, body: 'sync' });
+        await until('all are inside', async () => a.app.requests.length === 4);
+        await until('its begin is written', async () => (await all.count('~.ticket WHERE NOT is_async')) === 1);
+        await change(`ALTER TABLE ~.${table} OWNER TO postgres`);
+        await change(`GRANT ALL ON ~.${table} TO ${all.database.role}`);
+        await change(`REVOKE ${right} ON ~.${table} FROM ${all.database.role}`);
+        doors.open();
+        const { id } = await call;
+        await refused(a, state);
+        await until('it says so', async () => /degraded: store/.test(await readyz()));
+        await change(`GRANT ${right} ON ~.${table} TO ${all.database.role}`);
+        for (const [i, run] of ids.entries()) {
+            assert.equal((await a.finished(run)).state, 'success');
+            assert.equal((await all.receiver.envelope(`/${i}`)).response, answer(i));
+        }
+        assert.equal((await all.receiver.envelope('/sync')).run_id, id);
+        await until('it is well again', async () => /^ok/.test(await readyz()));
+        assert.equal(await a.sidecar.metric('hookline_webhooks_lost_total'), 0);
+    });
+
+test('a run whose answer alone is refused ends without it, and the others as ever', async (t) => {
+    const { all, a, doors, change } = await refusing(t);
+    await change(`ALTER TABLE ~.run ADD CONSTRAINT decent
+                  CHECK (body_bytes IS NULL OR position('bad'::bytea IN body_bytes) = 0)`);
+    const begin = (body) => a.begin({ hook: all.receiver.url(`/${body}`), body });
+    const [bad, ...good] = await Promise.all(['bad', 'good1', 'good2', 'good3'].map(begin));
+    await until('all are inside', async () => a.app.requests.length === 4);
+    doors.open();
+    for (const id of good) assert.equal((await a.finished(id)).state, 'success');
+    await refused(a, '23514');
+    await a.finished(await a.begin({ body: 'later1' }));
+    await until('it has been given up', async () => {
+        await a.finished(await a.begin({ body: 'later2' }));
+        return (await a.show(bad)).finished_at;
+    });
+    const { state, reason } = await a.show(bad);
+    assert.deepEqual([state, reason], ['failure', 'response_not_kept']);
+    const { status, response, reason: said } = await all.receiver.envelope('/bad');
+    assert.deepEqual([status, response, said], ['failure', null, 'response_not_kept']);
+});
