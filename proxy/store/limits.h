@@ -30,6 +30,8 @@ struct hl_limits {
     struct hl_rate rate;              /* count 0: none */
     enum hl_priority max_priority;
     uint32_t revision; /* how often they were changed: of two, the later ones */
+    bool
+        overrules; /* they count whatever was known: another database says them, with numbers of its own */
 };
 
 /* An account's for which nothing was said. */

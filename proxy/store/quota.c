@@ -13,7 +13,7 @@ static struct hl_rate unpack(uint64_t packed)
 
 void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits)
 {
-    if (limits->revision < atomic_load(&quota->revision))
+    if (!limits->overrules && limits->revision < atomic_load(&quota->revision))
         return;
     atomic_store(&quota->revision, limits->revision);
     atomic_store(&quota->max_running, limits->max_running);

@@ -31,8 +31,8 @@ struct hl_quotas {
 /* One thread at a time. Harmless when it is there. */
 void hl_quotas_add(struct hl_quotas *quotas, struct hl_quota *quota);
 
-/* All zero is one that nothing is known of. Limits of an earlier revision change nothing; one thread at
- * a time. */
+/* All zero is one that nothing is known of. Limits of an earlier revision change nothing, unless they
+ * overrule; one thread at a time. */
 void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits);
 enum hl_priority hl_quota_max_priority(const struct hl_quota *quota);
 

@@ -305,3 +305,46 @@ test('an idle replica asks the database at most three times a second', { limit: 
     assert.ok(asked() - before <= 3 * seconds, `${asked() - before} statements`);
     assert.ok(asked() > before);
 });
+
+/** Once this replica stores again. */
+const stores = (sidecar) =>
+    until('it stores', async () => (await control(sidecar)('GET', ACCOUNTS)).status === 200);
+
+test('numbers that are given once more after a failover hide nothing', async (t) => {
+    const database = await cluster(t);
+    const all = await locked(t, { database });
+    const { create, revoke, ask, near, far } = all;
+    const account = await create();
+    await database.keep();
+    await Promise.all([near, far].map(stores));
+    const lost = await create();
+    assert.equal((await ask(lost)).status, 200);
+    await revoke(lost);
+    await until('far has heard of what is lost', async () => (await ask(lost)).status === 401);
+    assert.equal((await ask(account)).status, 200);
+    await database.lose();
+    await Promise.all([near, far].map(stores));
+    await create();
+    await revoke(account);
+    await until('far refuses it', async () => (await ask(account)).status === 401);
+    await far.logged((line) => line.msg.startsWith('store: this is another database'));
+});
+
+test('a database that was moved without its sequences is mended when a replica comes to it', async (t) => {
+    const all = await locked(t);
+    const { create, revoke, ask, near, far, database, schema } = all;
+    const accounts = [await create(), await create()];
+    for (const account of accounts) await revoke(account, far);
+    const good = await create();
+    assert.equal((await ask(good)).status, 200);
+    await database.query(`ALTER TABLE ${schema}.event ALTER COLUMN event_id RESTART`);
+    await database.terminate();
+    await Promise.all([near, far].map(stores));
+    const other = await create();
+    assert.equal((await ask(other)).status, 200);
+    await revoke(good);
+    await until('far refuses it', async () => (await ask(good)).status === 401);
+    await until('one has said so', () =>
+        [near, far].some(({ log }) => log.find(({ msg }) => msg.includes('numbers of events'))),
+    );
+});

@@ -12,6 +12,9 @@
 #   stop      an orderly end: sessions are broken off, everything is written
 #   kill      all its processes at once, as when the machine's memory runs out
 #   pause     all its processes stand still; resume lets them go on
+#   keep      its state is kept, between an orderly end and a new start
+#   lose      all its processes at once; it takes connections again with the state that was kept, on a timeline of its
+#             own, as a standby does that is promoted and lacks what was committed since
 #
 # At the end of its input everything is ended and removed. So whoever starts it keeps its input open for as long as the
 # server is wanted, and needs to do nothing at its own end, however that comes. It runs in a session of its own: what
@@ -88,7 +91,7 @@ make_cluster() {
     {
         printf '%s\n' "listen_addresses = '127.0.0.1'" "unix_socket_directories = '$directory'" "fsync = on" \
             "max_connections = 200" "shared_buffers = '32MB'" "max_wal_size = '256MB'" \
-            "dynamic_shared_memory_type = mmap" "log_min_messages = warning" "log_line_prefix = '%m [%p] %a '"
+            "dynamic_shared_memory_type = mmap" "restore_command = 'false'" "log_min_messages = warning" "log_line_prefix = '%m [%p] %a '"
         for setting in "$@"; do
             printf "%s = '%s'\n" "${setting%%=*}" "${setting#*=}"
         done
@@ -117,8 +120,8 @@ make_role() {
 check() {
     case $1 in
     start) [ -z "$server" ] || { echo "it runs already" && return 1; } ;;
-    stop | kill | pause | resume) [ -n "$server" ] || { echo "it does not run" && return 1; } ;;
-    *) echo "an order is start, stop, kill, pause or resume" && return 1 ;;
+    stop | kill | pause | resume | keep | lose) [ -n "$server" ] || { echo "it does not run" && return 1; } ;;
+    *) echo "an order is start, stop, kill, pause, resume, keep or lose" && return 1 ;;
     esac
 }
 
@@ -153,6 +156,22 @@ do_pause() {
 
 do_resume() {
     signal_all CONT
+}
+
+do_keep() {
+    do_stop
+    rm -rf "$directory/kept"
+    cp -a "$directory/data" "$directory/kept"
+    do_start
+}
+
+do_lose() {
+    do_kill
+    free_memory
+    rm -rf "$directory/data"
+    cp -a "$directory/kept" "$directory/data"
+    (as touch data/recovery.signal)
+    do_start
 }
 
 # The first process forks the others: once it has the signal there are no more of them.

@@ -18,6 +18,7 @@
 #include "store/key.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/doubt.h"
+#include "store/postgres/era.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/link.h"
 #include "store/postgres/live.h"
@@ -125,6 +126,7 @@ static void start_over(struct hl_pg_store *s)
         "elsewhere",
         HL_LOG_INT("runs", s->live.boxes.n), HL_LOG_INT("deliveries", s->places.leased));
     s->node_id = hl_id_next(&s->ids, hl_clock_wall_ms());
+    s->era.beat_ms = 0;
     hl_pg_live_clear(&s->live); /* flushes that are under way have reserved room */
     uint32_t per_lane = s->places.per_lane;
     hl_pg_places_fini(&s->places);
@@ -164,6 +166,9 @@ static void on_beat(struct hl_pg_store *s, const PGresult *result)
     hl_clock_follow(hl_pg_int(&row), s->beat_sent_ms);
     judge_clock(s);
     bool was_expired = hl_pg_int(&row);
+    struct hl_str era = hl_pg_str(&row);
+    hl_pg_era_watch(s, era, hl_pg_int(&row));
+    s->era.beat_ms = hl_pg_int(&row);
     bool has_gap = now_ms - s->last_beat_ms > s->settings.ttl_ms / 3;
     if (s->beats_since_ms == 0 || was_expired || has_gap)
         s->beats_since_ms = now_ms;

@@ -6,9 +6,11 @@
  * Promise: an event is noticed with the next notification, or at the latest when it is polled for:
  * every 500 ms while a run is here that it could be about, else every 2 s, or 1 s when nobody
  * notifies. Who has read nothing for so long that events were deleted meanwhile looks at the accounts
- * themselves. */
+ * themselves, and so does who has a new connection or comes to another database: numbers that were
+ * seen may be given once more there. */
 #include "store/postgres/outbox.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/id.h"
@@ -36,6 +38,7 @@ static void tell_account(
 {
     struct hl_limits limits;
     hl_pg_limits(row, &limits);
+    limits.overrules = s->outbox.overrules;
     if (s->outbox.watch)
         s->outbox.watch(s->outbox.watcher, id, is_revoked, &limits);
 }
@@ -84,17 +87,47 @@ static void move_mark(struct hl_pg_outbox *o, int64_t mark)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-static void on_accounts_read(struct hl_pg_flight *flight, enum hl_pg_fate fate);
+static void on_all_read(struct hl_pg_flight *flight, enum hl_pg_fate fate);
 
 /* Events may be gone that this replica never saw. */
-static void read_accounts(struct hl_pg_store *s)
+static void read_all(struct hl_pg_store *s)
 {
     struct hl_pg_outbox *o = &s->outbox;
-    hl_pg_flight_init(&o->reading, on_accounts_read);
+    hl_pg_flight_init(&o->reading, on_all_read);
     hl_pg_params_clear(&s->params);
     hl_pg_link_add(&s->reader, &o->reading, HL_PG_DO_EVENT_ACCOUNTS, &s->params);
+    hl_pg_add_id(&s->params, &s->node_id);
+    hl_pg_link_add(&s->reader, &o->reading, HL_PG_DO_EVENT_CANCELS, &s->params);
     o->is_reading = hl_pg_link_end(&s->reader, &o->reading);
     o->has_missed = !o->is_reading;
+}
+
+static void begin_anew(struct hl_pg_outbox *o)
+{
+    o->begins_anew = false;
+    o->has_missed = true;
+    o->mark = 0;
+    o->seen_n = 0;
+}
+
+static int64_t highest(const struct hl_pg_outbox *o)
+{
+    int64_t highest = o->mark;
+    for (size_t i = 0; i < o->seen_n; i++)
+        if (o->seen[i] > highest)
+            highest = o->seen[i];
+    return highest;
+}
+
+/* What was asked for by numbers that say nothing there. `last`: the last one that was given. */
+static bool is_void(struct hl_pg_outbox *o, struct hl_str era, int64_t last)
+{
+    bool is_other = o->era[0] && !hl_str_eq(era, hl_str_from(o->era));
+    if (is_other || last < highest(o))
+        o->begins_anew = o->overrules = true;
+    snprintf(o->era, sizeof(o->era), "%.*s", HL_STR_ARG(era));
+    o->is_asked |= o->begins_anew;
+    return o->begins_anew;
 }
 
 static void on_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
@@ -106,9 +139,13 @@ static void on_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     o->is_asked |= fate != HL_PG_COMMITTED;
     for (int i = 0; fate == HL_PG_COMMITTED && i < PQntuples(result); i++) {
         struct hl_pg_row row = {.result = result, .row = i};
-        int64_t at_ms = hl_pg_int(&row), mark = hl_pg_int(&row), event = hl_pg_int(&row);
+        int64_t at_ms = hl_pg_int(&row);
+        struct hl_str era = hl_pg_str(&row);
+        int64_t last = hl_pg_int(&row), mark = hl_pg_int(&row), event = hl_pg_int(&row);
         enum hl_pg_event kind = (enum hl_pg_event)hl_pg_int(&row);
         struct hl_id subject;
+        if (i == 0 && is_void(o, era, last))
+            return;
         if (i == 0) {
             o->has_missed |= o->read_at_ms > 0 && at_ms - o->read_at_ms > MISSED_MS;
             o->read_at_ms = at_ms;
@@ -119,17 +156,26 @@ static void on_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     }
 }
 
-static void on_accounts_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
+static void on_all_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
 {
     struct hl_pg_store *s = HL_CONTAINER_OF(flight, struct hl_pg_store, outbox.reading);
-    const PGresult *result = flight->results[0];
+    const PGresult *accounts = flight->results[0], *cancels = flight->results[1];
     s->outbox.is_reading = false;
     s->outbox.has_missed = fate != HL_PG_COMMITTED;
-    for (int i = 0; fate == HL_PG_COMMITTED && i < PQntuples(result); i++) {
-        struct hl_pg_row row = {.result = result, .row = i};
+    if (fate != HL_PG_COMMITTED)
+        return;
+    for (int i = 0; i < PQntuples(accounts); i++) {
+        struct hl_pg_row row = {.result = accounts, .row = i};
         struct hl_id account;
         if (hl_pg_id(&row, &account))
             tell_account(s, &account, hl_pg_int(&row), &row);
+    }
+    s->outbox.overrules = false;
+    for (int i = 0; i < PQntuples(cancels); i++) {
+        struct hl_pg_row row = {.result = cancels, .row = i};
+        struct hl_id run;
+        if (hl_pg_id(&row, &run))
+            hl_pg_push_cancel(s, &run);
     }
 }
 
@@ -165,8 +211,10 @@ void hl_pg_outbox_turn(struct hl_pg_store *s, uint64_t now_ms)
     if (now_ms < read_due_ms(s))
         return;
     o->read_ms = now_ms;
+    if (o->begins_anew)
+        begin_anew(o);
     if (o->has_missed) {
-        read_accounts(s);
+        read_all(s);
         return;
     }
     o->is_asked = false;

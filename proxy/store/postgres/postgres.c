@@ -22,6 +22,7 @@
 #include "store/message.h"
 #include "store/operation.h"
 #include "store/postgres/answer.h"
+#include "store/postgres/arrival.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/crowd.h"
 #include "store/postgres/expire.h"
@@ -177,6 +178,7 @@ static void on_turn(uv_prepare_t *turn)
     if (uv_is_closing((uv_handle_t *)&s->timer))
         return;
     if (!s->is_guest) {
+        hl_pg_arrival_turn(s, now_ms);
         hl_pg_node_turn(s, now_ms);
         hl_pg_survey_turn(s, now_ms);
         hl_pg_expire_turn(s, now_ms);
@@ -198,6 +200,8 @@ static void on_turn(uv_prepare_t *turn)
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_node_due_ms(s, now_ms), hl_pg_survey_due_ms(s)));
     if (!s->is_guest)
+        due_ms = least(due_ms, hl_pg_arrival_due_ms(s));
+    if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_expire_due_ms(s), hl_pg_watch_due_ms(s)));
     if (!s->is_guest && hl_pg_flush_free(s))
         due_ms = least(due_ms, hl_pg_serve_due_ms(s));
@@ -214,7 +218,7 @@ static void on_writer(void *self, bool is_up)
     s->is_joined = is_up && s->is_guest;
     if (is_up && !s->is_guest) {
         hl_pg_opening_end(s);
-        hl_pg_node_join(s);
+        hl_pg_arrive(s);
     }
     if (is_up)
         hl_pg_hurry(s);
@@ -227,6 +231,7 @@ static void on_reader(void *self, bool is_up)
     struct hl_pg_store *s = self;
     if (!is_up)
         return;
+    s->outbox.begins_anew = true;
     sem_post(&s->opening.decided);
     hl_pg_hurry(s);
     hl_pg_answer_waiting(s);

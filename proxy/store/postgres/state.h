@@ -77,14 +77,26 @@ struct hl_pg_kept {
     uint64_t freed; /* and perhaps not given back to the system */
 };
 
+#define HL_PG_ERA_MAX 80 /* the name of a database, HL_PG_ERA of statement.h */
+
+/* Which database the writer's is (era.c). */
+struct hl_pg_era {
+    char name[HL_PG_ERA_MAX]; /* "": none was seen yet */
+    int64_t beat_ms; /* the server's clock at the last beat that was acknowledged; 0: none was */
+    bool has_turned; /* another one was noticed while this replica was among the others */
+};
+
 /* What other replicas tell this one (outbox.c). */
 struct hl_pg_outbox {
     struct hl_pg_flight reading;
-    bool is_reading; /* under way */
-    bool is_asked;   /* there may be something new */
-    bool has_missed; /* events may be gone that were not read */
-    int64_t mark;    /* what is up to here is not read again */
-    int64_t *seen;   /* events above it that were; owned */
+    bool is_reading;  /* under way */
+    bool is_asked;    /* there may be something new */
+    bool has_missed;  /* events may be gone that were not read */
+    bool begins_anew; /* what was read came by another connection, or from another database */
+    bool overrules;   /* from another one: what it says of accounts counts whatever was known */
+    char era[HL_PG_ERA_MAX]; /* which database that was; "": none was read yet */
+    int64_t mark;            /* what is up to here is not read again */
+    int64_t *seen;           /* events above it that were; owned */
     size_t seen_n, seen_cap;
     int64_t read_at_ms;         /* the server's clock, at the last reading; 0: there was none */
     uint64_t read_ms;           /* CLOCK_MONOTONIC: the last reading */
@@ -213,7 +225,9 @@ struct hl_pg_store {
     char address[HL_REPLICA_URL_MAX + 1]; /* where others follow what is here; may be empty */
     bool has_strays;                      /* claims that no worker has: they go back (node.c) */
     bool is_joined;                       /* its row is there, over this connection: it may claim */
-    uint64_t join_ms; /* CLOCK_MONOTONIC: tried again, the server refused it; 0: it did not */
+    struct hl_pg_era era;
+    uint64_t arrival_ms; /* CLOCK_MONOTONIC: the database is looked at again; 0: it is not */
+    uint64_t join_ms;    /* CLOCK_MONOTONIC: tried again, the server refused it; 0: it did not */
     bool is_leaving, has_left;
     bool is_beating, is_burying; /* under way */
     bool is_clock_wrong;         /* the machine's, and that was said */

@@ -48,6 +48,17 @@ enum hl_pg_code {
  * for each one that the replica had since the last vacuum: 5,000 were read for an end. */
 #define HL_PG_MINE "t.node_id IS NOT DISTINCT FROM $1::uuid"
 
+/* Which database this is: the server's system identifier, its timeline, the table of events. Until the first
+ * checkpoint after a promotion only the end of recovery has the new timeline. */
+#define HL_PG_ERA                                                                                  \
+    "(SELECT c.system_identifier::text || '/' || greatest((SELECT timeline_id FROM"                \
+    " pg_control_checkpoint()), (SELECT min_recovery_end_timeline FROM pg_control_recovery()))"    \
+    " || '/' || '~.event'::regclass::oid FROM pg_control_system() c)"
+#define HL_PG_MS(at) "(extract(epoch FROM " at ") * 1000)::bigint"
+/* The last number that was given to an event. */
+#define HL_PG_LAST_EVENT                                                                           \
+    "coalesce(pg_sequence_last_value(pg_get_serial_sequence('~.event', 'event_id')::regclass), 0)"
+
 /* A UUID of version 7, where the server has to make one. */
 #define HL_PG_NEW_ID                                                                               \
     "overlay(overlay(gen_random_uuid()::text PLACING substr(lpad(to_hex(" HL_PG_NOW_MS "), 12, "   \
@@ -679,6 +690,12 @@ enum hl_pg_code {
         " SELECT 1, 0, (SELECT count(*) FROM renewed), (SELECT count(*) FROM looked) = $5::bigint," \
         " (SELECT delivery_id FROM looked ORDER BY delivery_id DESC LIMIT 1)")                     \
     /* --- replicas ---------------------------------------------------------------------------- */ \
+    /* $1 me: which database this is, and when it says that this replica beat last. Events above the last number */ \
+    /* that was given are in the way of new ones; what they said is read from its tables, as by everybody who */ \
+    /* comes to another database. No new one is among them: its number was given before it was seen. */ \
+    X(NODE_LOOK, "WITH dropped AS (DELETE FROM ~.event WHERE event_id > (SELECT " HL_PG_LAST_EVENT \
+        ") RETURNING 1) SELECT " HL_PG_ERA ", coalesce((SELECT " HL_PG_MS("beat_at") " FROM ~.node"  \
+        " WHERE node_id = $1::uuid), 0), (SELECT count(*) FROM dropped)")                          \
     /* $1 me, $2 name, $3 version, $4 address, $5 lifetime in ms, $6 the check value of its key */   \
     X(NODE_JOIN, "INSERT INTO ~.node (node_id, name, version, address, key_check, started_at,"     \
         " beat_at, app_at, expires_at) VALUES ($1::uuid, $2::text, $3::text, $4::text, $6::bytea," \
@@ -686,7 +703,8 @@ enum hl_pg_code {
     /* $1 me, $2 lifetime in ms, $3 1: my app takes calls. No row: this replica is dead */         \
     X(NODE_BEAT, "UPDATE ~.node n SET beat_at = now(), expires_at = now() + $2::bigint *"          \
         " interval '1 ms', app_at = CASE $3::bigint WHEN 1 THEN now() ELSE n.app_at END FROM ~.node o WHERE n.node_id = $1::uuid AND o.node_id = n.node_id"      \
-        " AND NOT n.is_dead RETURNING " HL_PG_NOW_MS ", o.expires_at < now()")                     \
+        " AND NOT n.is_dead RETURNING " HL_PG_NOW_MS ", o.expires_at < now(), " HL_PG_ERA ", "     \
+        HL_PG_MS("o.beat_at") ", " HL_PG_MS("n.beat_at"))                                          \
     /* $1 me: what it has goes on elsewhere, nobody has to wait for its time to pass */            \
     X(NODE_LEAVE, "DELETE FROM ~.node WHERE node_id = $1::uuid AND NOT EXISTS"                     \
         " (SELECT FROM ~.ticket WHERE node_id = $1::uuid) AND NOT EXISTS"                          \
@@ -1039,11 +1057,13 @@ enum hl_pg_code {
     /* $1 me, $2 up to which nothing is read, $3 what was seen above that */                       \
     X(EVENT_READ, "WITH old AS (SELECT coalesce(max(event_id), $2::bigint) AS mark FROM ~.event"   \
         " WHERE event_id > $2::bigint AND at < now() - interval '60 s')"                           \
-        " SELECT " HL_PG_NOW_MS ", old.mark, e.event_id, e.kind, e.subject, " HL_PG_LIMITS         \
+        " SELECT " HL_PG_NOW_MS ", " HL_PG_ERA ", " HL_PG_LAST_EVENT ", old.mark, e.event_id, e.kind, e.subject, " HL_PG_LIMITS         \
         " FROM old LEFT JOIN ~.event e ON e.event_id > $2::bigint AND (e.node_id IS NULL"          \
         " OR e.node_id = $1::uuid) AND e.event_id <> ALL ($3::bigint[])"                           \
         " LEFT JOIN ~.account a ON a.account_id = e.subject ORDER BY e.event_id")                  \
     X(EVENT_ACCOUNTS, "SELECT account_id, revoked_ms > 0, " HL_PG_LIMITS " FROM ~.account")        \
+    /* $1 me: cancels of its runs, however they were told of. */                                   \
+    X(EVENT_CANCELS, "SELECT run_id FROM ~.ticket WHERE node_id = $1::uuid AND is_cancel_wished")  \
     X(LISTEN, "LISTEN ~")                                                                          \
     X(UNLISTEN, "UNLISTEN ~")                                                                      \
     X(NOTIFY, "NOTIFY ~")                                                                          \

@@ -204,6 +204,18 @@ class Cluster extends Database {
         return this.#server.order('resume');
     }
 
+    /** Its state now is what `lose` brings back. Sessions are broken off. */
+    async keep() {
+        await this.#server.order('keep');
+        await this.close();
+    }
+
+    /** A failover to a standby that lacks all that was committed since `keep`. */
+    async lose() {
+        await this.#server.order('lose');
+        await this.close();
+    }
+
     log() {
         return this.#server.log();
     }

@@ -79,6 +79,15 @@ Test(quota, of_two_limits_those_of_the_later_change_hold)
     cr_assert(hl_quota_enter(&quota) && hl_quota_enter(&quota));
 }
 
+Test(quota, what_another_database_says_holds_though_its_revision_is_lower)
+{
+    struct hl_limits limits = {.max_running = 1, .revision = 1, .overrules = true};
+    set(5, none, 2);
+    hl_quota_set(&quota, &limits);
+    cr_assert(hl_quota_enter(&quota));
+    cr_assert_not(hl_quota_enter(&quota));
+}
+
 #define THREADS 4
 
 static void *enter_and_leave(void *most)
