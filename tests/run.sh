@@ -18,7 +18,7 @@ passed=0 failed=0
 
 # Debian's packages: what builds hookline, its unit tests, and what the integration tests call.
 packages=(build-essential cmake ninja-build pkg-config libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev
-    libpq-dev libjansson-dev libcriterion-dev node-llhttp sqlite3 postgresql-15 python3-dev python3-dbg ca-certificates
+    libpq-dev libjansson-dev libcriterion-dev node-llhttp sqlite3 postgresql-15 pgbouncer python3-dev python3-dbg ca-certificates
     python3-fastapi python3-uvicorn python3-websockets python3-flask python3-gunicorn iproute2)
 
 main() {

@@ -1,4 +1,5 @@
 /* connect.c - how a session begins: connected, looked at, set up. */
+#include <libpq-events.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,6 +186,27 @@ static const char *judge(const struct hl_pg_settings *settings, const PGresult *
     return NULL;
 }
 
+/* A pooler makes up the number by which it lets its clients cancel. What marks such a connection is libpq's to
+ * keep: it goes with it. */
+static int on_pooled_event(PGEventId id, void *event, void *arg)
+{
+    (void)id;
+    (void)event;
+    (void)arg;
+    return 1;
+}
+
+static bool mark_pooled(PGconn *conn)
+{
+    return PQregisterEventProc(conn, on_pooled_event, "pooled", NULL) &&
+           PQsetInstanceData(conn, on_pooled_event, conn);
+}
+
+bool hl_pg_is_pooled(const PGconn *conn)
+{
+    return PQinstanceData(conn, on_pooled_event) != NULL;
+}
+
 static enum hl_err check_server(struct hl_pg_session *s, char *why, size_t why_len)
 {
     PGresult *result;
@@ -193,29 +215,27 @@ static enum hl_err check_server(struct hl_pg_session *s, char *why, size_t why_l
     if (!err)
         err = hl_pg_session_ask(s,
             "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
-            " current_setting('transaction_read_only'), " HL_PG_NOW_MS,
+            " current_setting('transaction_read_only'), " HL_PG_NOW_MS ", pg_backend_pid()",
             NULL, &result, why, why_len);
     if (err)
         return err;
     hl_clock_follow(strtoll(PQgetvalue(result, 0, 3), NULL, 10), asked_ms);
     const char *wrong = judge(s->settings, result);
+    bool is_pooled = strtol(PQgetvalue(result, 0, 4), NULL, 10) != PQbackendPID(s->conn);
     PQclear(result);
+    if (is_pooled && !mark_pooled(s->conn))
+        return HL_ERR_NOMEM;
     if (!wrong)
         return HL_OK;
     snprintf(why, why_len, "%s", wrong);
     return HL_ERR_INVALID;
 }
 
-/* Plans are made while the tables are empty, and kept while they grow: what is right for a few rows (to
- * read them all, to hash them) is 30 times slower for 100,000, until somebody analyses the table. */
+/* Behind a pooler each transaction is told. */
 static enum hl_err set_up(struct hl_pg_session *s, char *why, size_t why_len)
 {
-    return hl_pg_session_run(s,
-        "SET statement_timeout = '10s'; SET lock_timeout = '2s';"
-        " SET idle_in_transaction_session_timeout = '10s'; SET client_min_messages = warning;"
-        " SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
-        " SET jit = off; SET timezone = 'UTC'",
-        why, why_len);
+    return hl_pg_is_pooled(s->conn) ? HL_OK
+                                    : hl_pg_session_run(s, HL_PG_PREMISES_OF_SESSION, why, why_len);
 }
 
 enum hl_err hl_pg_session_open(struct hl_pg_session *s, const struct hl_pg_settings *settings,

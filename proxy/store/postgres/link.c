@@ -251,6 +251,7 @@ void hl_pg_flight_init(
 {
     hl_list_init(&f->node);
     f->n = f->answered = 0;
+    f->premises = 0;
     f->sqlstate[0] = f->message[0] = '\0';
     f->on_end = on_end;
 }
@@ -279,15 +280,29 @@ static bool send_query(
         l->conn, l->texts->text[query], params->n, NULL, values, params->lengths, formats, 1);
 }
 
+/* In a connection that others use as well a transaction begins with what it relies on. */
+static bool send_premises(struct hl_pg_link *l, struct hl_pg_flight *f)
+{
+    static const enum hl_pg_sql queries[] = {HL_PG_DO_ISOLATE, HL_PG_DO_PREMISE};
+    struct hl_pg_params none = {.n = 0};
+    for (size_t i = 0; i < HL_ARRAY_LEN(queries); i++) {
+        if (!send_query(l, queries[i], &none))
+            return false;
+        f->premises++;
+    }
+    return true;
+}
+
 void hl_pg_link_add(struct hl_pg_link *l, struct hl_pg_flight *f, enum hl_pg_sql query,
     const struct hl_pg_params *params)
 {
     HL_ASSERT(f->n < HL_PG_FLIGHT_MAX);
     if (!l->conn || l->broken)
         return;
+    bool is_told = f->n > 0 || !hl_pg_is_pooled(l->conn) || send_premises(l, f);
     f->queries[f->n] = query;
     f->results[f->n++] = NULL;
-    if (params->err || !send_query(l, query, params))
+    if (params->err || !is_told || !send_query(l, query, params))
         break_soon(l, params->err ? "out of memory" : "a statement could not be sent");
 }
 
@@ -360,10 +375,14 @@ static void take_result(struct hl_pg_link *l, PGresult *result)
     }
     if (status == PGRES_FATAL_ERROR)
         note_failure(f, result);
-    if (f->answered < f->n)
+    if (f->premises > 0) {
+        f->premises--;
+        PQclear(result);
+    } else if (f->answered < f->n) {
         f->results[f->answered++] = result;
-    else
+    } else {
         PQclear(result); /* the commit's own failure */
+    }
 }
 
 static void read_results(struct hl_pg_link *l)

@@ -25,6 +25,7 @@ struct hl_pg_flight {
     enum hl_pg_sql queries[HL_PG_FLIGHT_MAX];
     PGresult *results[HL_PG_FLIGHT_MAX]; /* in `on_end`: of each query; freed after it */
     size_t n, answered;
+    unsigned premises; /* statements before them that have not been answered */
     char sqlstate[6], message[200];
     uint64_t sent_ms; /* CLOCK_MONOTONIC */
     /* Takes the flight; never called from within hl_pg_link_end. */

@@ -13,9 +13,8 @@
 #include "store/postgres/schema.h"
 #include "store/postgres/session.h"
 
-/* With the role in a setting, because a name may have anything in it. */
-#define NAME_ROLE "SELECT set_config('hookline.role', $1::text, false)"
-
+/* The role is named by a setting, because a name may have anything in it. Settings are those of each transaction:
+ * the connection may be a pooler's. */
 #define FIND_ROLE "SELECT FROM pg_roles WHERE rolname = current_setting('hookline.role')"
 
 /* Only where it lacks the right: that takes the database's owner. */
@@ -45,13 +44,11 @@
 
 static enum hl_err find_role(struct hl_pg_session *s, const char *role, char *why, size_t why_len)
 {
-    struct hl_pg_params params;
     PGresult *result;
-    hl_pg_params_init(&params);
-    hl_pg_add_str(&params, hl_str_from(role));
-    enum hl_err err = hl_pg_session_ask(s, NAME_ROLE, &params, &result, why, why_len);
-    PQclear(result);
-    hl_pg_params_fini(&params);
+    char *quoted = PQescapeLiteral(s->conn, role, strlen(role));
+    enum hl_err err = quoted ? hl_buf_printf(&s->premises, "SET LOCAL hookline.role = %s; ", quoted)
+                             : HL_ERR_NOMEM;
+    PQfreemem(quoted);
     if (!err)
         err = hl_pg_session_ask(s, FIND_ROLE, NULL, &result, why, why_len);
     if (err)
@@ -67,18 +64,18 @@ static enum hl_err find_role(struct hl_pg_session *s, const char *role, char *wh
 
 static enum hl_err become_owner(struct hl_pg_session *s, char *why, size_t why_len)
 {
-    char sql[160];
     PGresult *result;
     enum hl_err err = hl_pg_session_ask(s,
-        "SELECT 'SET ROLE ' || quote_ident(pg_get_userbyid(nspowner)) FROM pg_namespace"
+        "SELECT 'SET LOCAL ROLE ' || quote_ident(pg_get_userbyid(nspowner)) || '; ' FROM "
+        "pg_namespace"
         " WHERE '\"' || nspname || '\"' = '~'",
         NULL, &result, why, why_len);
     if (err)
         return err;
-    bool is_there = PQntuples(result) > 0;
-    snprintf(sql, sizeof(sql), "%s", is_there ? PQgetvalue(result, 0, 0) : "");
+    if (PQntuples(result) > 0)
+        err = hl_buf_append_str(&s->premises, hl_str_from(PQgetvalue(result, 0, 0)));
     PQclear(result);
-    return is_there ? hl_pg_session_run(s, sql, why, why_len) : HL_OK;
+    return err;
 }
 
 static enum hl_err migrate(struct hl_pg_session *s, const struct hl_config *config,

@@ -4,9 +4,9 @@
  * anything else, and one replica sends at most one each 20 ms. It has no payload: who hears one looks
  * for everything. It is sent without waiting for the disk: a notification does not outlive the server.
  * LISTEN needs a connection of its own to the server. Behind a pooler that shares connections it is
- * somebody else who hears, or nobody. So each new connection is tried with a notification to itself:
- * the server's process that it names is the one that answered the connecting, or there is somebody in
- * between. */
+ * somebody else who hears, or nobody: there nobody listens. Each other connection is tried with a
+ * notification to itself: the server's process that it names is the one that answered the connecting,
+ * or there is somebody in between. */
 #include "store/postgres/notify.h"
 
 #include "base/clock.h"
@@ -72,9 +72,9 @@ static void begin(struct hl_pg_store *s)
     hl_pg_params_clear(&s->params);
 }
 
-/* Also to try the connection: who listens already goes on. In a pooler's connection to the server LISTEN
- * stays behind, and all that comes of it is a line for each notification in the pooler's log: who hears
- * nothing takes it back, as far as it meets the same connection. */
+/* Also to try the connection: who listens already goes on. Where somebody is in between LISTEN may have
+ * stayed behind in a connection to the server: who hears nothing takes it back, as far as it meets the
+ * same one. */
 static void listen_on(struct hl_pg_store *s)
 {
     enum hl_pg_sql query = s->notify.is_deaf ? HL_PG_DO_UNLISTEN : HL_PG_DO_LISTEN;
@@ -91,6 +91,17 @@ static void notify(struct hl_pg_store *s)
     s->notify.is_sending = hl_pg_link_end(&s->listener, &s->notify.flight);
 }
 
+static void end_trial(struct hl_pg_notify *n)
+{
+    n->trial_ms = n->probe_ms = 0;
+    n->is_deaf = true;
+    if (!n->is_deafness_said)
+        HL_LOG(WARN,
+            "store: no notification comes back from PostgreSQL, as behind a pooler: work of "
+            "other replicas is polled for");
+    n->is_deafness_said = true;
+}
+
 static void on_listener(void *self, bool is_up)
 {
     struct hl_pg_store *s = self;
@@ -101,7 +112,10 @@ static void on_listener(void *self, bool is_up)
     if (!is_up)
         return;
     hl_pg_hurry(s);
-    listen_on(s);
+    if (hl_pg_is_pooled(s->listener.conn))
+        end_trial(&s->notify);
+    else
+        listen_on(s);
     s->notify.owes_all = true; /* to itself too */
 }
 
@@ -137,17 +151,6 @@ static uint64_t send_due_ms(const struct hl_pg_store *s)
     if (n->owes_work)
         return n->owed_ms > soonest_ms ? n->owed_ms : soonest_ms;
     return n->probe_ms;
-}
-
-static void end_trial(struct hl_pg_notify *n)
-{
-    n->trial_ms = n->probe_ms = 0;
-    n->is_deaf = true;
-    if (!n->is_deafness_said)
-        HL_LOG(WARN,
-            "store: no notification comes back from PostgreSQL, as behind a pooler: work of "
-            "other replicas is polled for");
-    n->is_deafness_said = true;
 }
 
 void hl_pg_notify_turn(struct hl_pg_store *s, uint64_t now_ms)

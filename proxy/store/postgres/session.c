@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "store/postgres/param.h"
+#include "store/postgres/premise.h"
 
 #define LOOK_MS 100 /* how soon a cancellation is seen */
 
@@ -197,13 +198,39 @@ static enum hl_err receive(struct hl_pg_session *s, PGresult **out, char *why, s
     return err;
 }
 
+/* What a transaction that begins here is told: before its first statement, or behind BEGIN. */
+static enum hl_err add_premises(struct hl_pg_session *s, struct hl_buf *text)
+{
+    struct hl_str all = HL_STR(HL_PG_PREMISES_OF_TRANSACTION);
+    enum hl_err err = hl_pg_is_pooled(s->conn) ? hl_buf_append_str(text, all) : HL_OK;
+    return err ? err : hl_buf_append_str(text, hl_buf_str(&s->premises));
+}
+
+static enum hl_err write_command(struct hl_pg_session *s, const char *sql, struct hl_buf *text)
+{
+    bool begins = strncmp(sql, "BEGIN", 5) == 0;
+    bool is_told = PQtransactionStatus(s->conn) != PQTRANS_IDLE;
+    enum hl_err err = HL_OK;
+    if (!is_told && !begins)
+        err = add_premises(s, text);
+    if (!err)
+        err = hl_pg_qualify(s->settings, sql, text);
+    if (err || is_told || !begins)
+        return err;
+    text->p[text->n - 1] = ';'; /* it ended there */
+    err = add_premises(s, text);
+    return err ? err : hl_buf_append(text, "", 1);
+}
+
 enum hl_err hl_pg_session_ask(struct hl_pg_session *s, const char *sql,
     const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len)
 {
     struct hl_buf text = {0};
     *out = NULL;
     hl_pg_session_begin_step(s);
-    enum hl_err err = params && params->err ? params->err : hl_pg_qualify(s->settings, sql, &text);
+    enum hl_err err = params ? params->err : HL_OK;
+    if (!err)
+        err = params ? hl_pg_qualify(s->settings, sql, &text) : write_command(s, sql, &text);
     if (!err)
         err = send_command(s, text.p, params, why, why_len);
     hl_buf_fini(&text);
@@ -268,4 +295,5 @@ void hl_pg_session_close(struct hl_pg_session *s)
 {
     PQfinish(s->conn);
     s->conn = NULL;
+    hl_buf_fini(&s->premises);
 }

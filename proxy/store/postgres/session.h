@@ -38,7 +38,13 @@ struct hl_pg_session {
     uint64_t step_ms;     /* how long one step may take */
     uint64_t deadline_ms; /* CLOCK_MONOTONIC, of the step under way */
     char sqlstate[6];     /* of the last error; "": none, or the connection is gone */
+    /* More that each transaction is told, as commands that end with a semicolon; owned. Statements with
+     * parameters that stand alone are not told. */
+    struct hl_buf premises;
 };
+
+/* Whether somebody is in between who may give the next transaction to another process of the server. */
+bool hl_pg_is_pooled(const PGconn *conn);
 
 /* From then on the wall clock is the server's. `is_cancelled` and `settings` are borrowed.
  * HL_ERR_INVALID: `why` says what is wrong and stays so (password, database, rights, version,

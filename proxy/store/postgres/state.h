@@ -179,6 +179,7 @@ struct hl_pg_store {
     struct hl_pg_params params;
 
     struct hl_pg_job *upkeep_job; /* NULL: nothing is under way */
+    struct hl_id upkeep_as;
     uv_async_t upkeep_done;
     uint64_t upkeep_ms; /* CLOCK_MONOTONIC: the next one */
 

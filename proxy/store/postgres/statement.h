@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "store/postgres/premise.h"
 
 struct hl_pg_settings;
 
@@ -1064,6 +1065,9 @@ enum hl_pg_code {
     X(EVENT_ACCOUNTS, "SELECT account_id, revoked_ms > 0, " HL_PG_LIMITS " FROM ~.account")        \
     /* $1 me: cancels of its runs, however they were told of. */                                   \
     X(EVENT_CANCELS, "SELECT run_id FROM ~.ticket WHERE node_id = $1::uuid AND is_cancel_wished")  \
+    /* Behind a pooler: what each transaction begins with (premise.h). */                          \
+    X(ISOLATE, HL_PG_PREMISE_ISOLATION)                                             \
+    X(PREMISE, HL_PG_PREMISES_AS_QUERY)                                                            \
     X(LISTEN, "LISTEN ~")                                                                          \
     X(UNLISTEN, "UNLISTEN ~")                                                                      \
     X(NOTIFY, "NOTIFY ~")                                                                          \

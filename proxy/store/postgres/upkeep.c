@@ -2,7 +2,8 @@
  *
  * A partition goes when nothing in it is wanted any more: DETACH … CONCURRENTLY, which waits for who
  * reads and keeps nobody from writing, then DROP. One that has something unfinished, or that ended late,
- * is emptied by rows. Only one replica at a time is at it; the lock goes with its session. */
+ * is emptied by rows. Only one replica at a time is at it, the one that `meta` names, for as long as it lives: a
+ * lock of a session would stay with a pooler's connection. */
 #include "store/postgres/upkeep.h"
 
 #include <inttypes.h>
@@ -99,7 +100,8 @@ static enum hl_err detach(struct hl_pg_session *s, const char *table, const char
         "SELECT pg_has_role(relowner, 'USAGE')::integer FROM pg_class WHERE oid ="
         " '~.meta'::regclass",
         &is_owner, why, why_len);
-    if (!err && !is_owner) {
+    /* Behind a pooler it would be told nothing: no statement may stand beside it. */
+    if (!err && (!is_owner || hl_pg_is_pooled(s->conn))) {
         snprintf(sql, sizeof(sql), "SELECT ~.drop_partition('%s', '%s')", table, name);
         return hl_pg_session_run(s, sql, why, why_len);
     }
@@ -216,18 +218,44 @@ static enum hl_err tend_table(
     return err;
 }
 
-enum hl_err hl_pg_upkeep(struct hl_pg_session *s, int64_t retention_ms, char *why, size_t why_len)
+/* The lock is that of an older hookline, which holds it for as long as it is at it. */
+#define TAKE_TURN                                                                                  \
+    "INSERT INTO ~.meta AS m (k, v) SELECT 'upkeep', convert_to('%.*s', 'UTF8') WHERE"             \
+    " pg_try_advisory_xact_lock(1751871594, hashtext('~')) ON CONFLICT (k) DO UPDATE"              \
+    " SET v = excluded.v WHERE m.v = excluded.v OR NOT EXISTS (SELECT FROM ~.node n WHERE"         \
+    " convert_to(n.node_id::text, 'UTF8') = m.v AND NOT n.is_dead AND n.expires_at > now())"       \
+    " RETURNING 1"
+
+static enum hl_err take_turn(
+    struct hl_pg_session *s, const struct hl_id *me, int64_t *is_mine, char *why, size_t why_len)
+{
+    char sql[600], id[HL_ID_TEXT];
+    hl_id_format(me, id);
+    snprintf(sql, sizeof(sql), TAKE_TURN, HL_ID_TEXT, id);
+    return hl_pg_session_ask_int(s, sql, is_mine, why, why_len);
+}
+
+static enum hl_err leave_turn(
+    struct hl_pg_session *s, const struct hl_id *me, char *why, size_t why_len)
+{
+    char sql[200], id[HL_ID_TEXT];
+    hl_id_format(me, id);
+    snprintf(sql, sizeof(sql),
+        "DELETE FROM ~.meta WHERE k = 'upkeep' AND v = convert_to('%.*s', 'UTF8')", HL_ID_TEXT, id);
+    return hl_pg_session_run(s, sql, why, why_len);
+}
+
+enum hl_err hl_pg_upkeep(struct hl_pg_session *s, const struct hl_id *me, int64_t retention_ms,
+    char *why, size_t why_len)
 {
     int64_t is_mine, now_ms;
     enum hl_err err = hl_pg_partitions_make(s, retention_ms, why, why_len);
     if (!err)
-        err = hl_pg_session_ask_int(s,
-            "SELECT pg_try_advisory_lock(1751871594, hashtext('~'))::integer", &is_mine, why,
-            why_len);
+        err = take_turn(s, me, &is_mine, why, why_len);
     if (err || !is_mine)
         return err;
     s->step_ms = STEP_MS;
-    err = hl_pg_session_run(s, "SET statement_timeout = '5min'", why, why_len);
+    err = hl_buf_append_str(&s->premises, HL_STR("SET LOCAL statement_timeout = '5min'; "));
     if (!err)
         err = hl_pg_session_ask_int(
             s, "SELECT (extract(epoch FROM now()) * 1000)::bigint", &now_ms, why, why_len);
@@ -237,7 +265,7 @@ enum hl_err hl_pg_upkeep(struct hl_pg_session *s, int64_t retention_ms, char *wh
         err = remove_tallies(s, now_ms - retention_ms, why, why_len);
     for (size_t i = 0; i < HL_ARRAY_LEN(kinds) && !err; i++)
         err = tend_table(s, &kinds[i], now_ms - retention_ms, why, why_len);
-    return err;
+    return err ? err : leave_turn(s, me, why, why_len);
 }
 
 /* --- turns ---------------------------------------------------------------------------------- */
@@ -245,7 +273,7 @@ enum hl_err hl_pg_upkeep(struct hl_pg_session *s, int64_t retention_ms, char *wh
 static enum hl_err work(struct hl_pg_session *session, void *arg, char *why, size_t why_len)
 {
     const struct hl_pg_store *s = arg;
-    return hl_pg_upkeep(session, (int64_t)s->retention_ms, why, why_len);
+    return hl_pg_upkeep(session, &s->upkeep_as, (int64_t)s->retention_ms, why, why_len);
 }
 
 static void on_done(uv_async_t *async)
@@ -287,6 +315,7 @@ uint64_t hl_pg_upkeep_turn(struct hl_pg_store *s, uint64_t now_ms)
         return s->upkeep_ms;
     hl_random_fill(&dice, sizeof(dice));
     s->upkeep_ms = now_ms + EVERY_MS / 2 + dice % EVERY_MS;
+    s->upkeep_as = s->node_id; /* which may change while the job is under way */
     s->upkeep_job = hl_pg_job_start(&s->settings, work, s, &s->upkeep_done);
     return UINT64_MAX;
 }

@@ -39,8 +39,9 @@ static void tend(struct fixture *f, int64_t ahead_ms)
     char why[300] = "";
     struct hl_pg_session session;
     struct hl_pg_settings settings;
+    struct hl_id me = {{1}};
     open_session(f, &session, &settings);
-    cr_assert_eq(hl_pg_upkeep(&session, -ahead_ms, why, sizeof(why)), HL_OK, "%s", why);
+    cr_assert_eq(hl_pg_upkeep(&session, &me, -ahead_ms, why, sizeof(why)), HL_OK, "%s", why);
     hl_pg_session_close(&session);
 }
 

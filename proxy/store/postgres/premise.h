@@ -1,0 +1,32 @@
+/* premise.h - what our statements rely on in a session, said once. A connection that is ours alone is told when it
+ * begins. Behind a pooler it is others' as well: there each transaction is told, for itself alone, so that nothing
+ * of ours stays behind and nothing of others' is relied upon. */
+#ifndef HL_STORE_POSTGRES_PREMISE_H
+#define HL_STORE_POSTGRES_PREMISE_H
+
+/* Plans are made while the tables are empty, and kept while they grow: what is right for a few rows (to
+ * read them all, to hash them) is 30 times slower for 100,000, until somebody analyses the table. */
+#define HL_PG_PREMISE_MAP(X)                                                                       \
+    X(statement_timeout, "10s")                                                                    \
+    X(lock_timeout, "2s")                                                                          \
+    X(idle_in_transaction_session_timeout, "10s")                                                  \
+    X(client_min_messages, "warning")                                                              \
+    X(enable_seqscan, "off")                                                                       \
+    X(enable_hashjoin, "off")                                                                      \
+    X(enable_mergejoin, "off")                                                                     \
+    X(jit, "off")                                                                                  \
+    X(timezone, "UTC")
+
+#define HL_PG_PREMISE_SET(name, value)    "SET " #name " = '" value "'; "
+#define HL_PG_PREMISE_LOCAL(name, value)  "SET LOCAL " #name " = '" value "'; "
+#define HL_PG_PREMISE_CONFIG(name, value) ", set_config('" #name "', '" value "', true)"
+
+/* For a session, and for a transaction: as commands that stand before others, the first of them the only one that
+ * has to come before any query; and as the same in two statements that may be prepared. */
+#define HL_PG_PREMISES_OF_SESSION HL_PG_PREMISE_MAP(HL_PG_PREMISE_SET)
+#define HL_PG_PREMISE_ISOLATION   "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
+#define HL_PG_PREMISES_OF_TRANSACTION                                                              \
+    HL_PG_PREMISE_ISOLATION "; " HL_PG_PREMISE_MAP(HL_PG_PREMISE_LOCAL)
+#define HL_PG_PREMISES_AS_QUERY "SELECT 1" HL_PG_PREMISE_MAP(HL_PG_PREMISE_CONFIG)
+
+#endif

@@ -1,0 +1,85 @@
+// Behind a pooler in transaction mode a session is everybody's: replicas leave nothing in it, and rely on nothing there.
+import assert from 'node:assert/strict';
+import { test } from './lib/case.mjs';
+import { lacksPooler, pooler } from './lib/pooler.mjs';
+import { postgres } from './lib/postgres.mjs';
+import { fleet } from './lib/replicas.mjs';
+import { run } from './lib/sidecar.mjs';
+import { until } from './lib/until.mjs';
+
+const ACCOUNTS = '/v2/projects/p/service-accounts';
+const POOLED = { HOOKLINE_POSTGRES_PREPARE: 'off' };
+
+/** Two replicas whose sessions are another program's, too: `other(sql)` is what that one asks. */
+async function sharing(t) {
+    const database = await postgres(t);
+    const url = await pooler(t, database);
+    const all = await fleet(t, { database, env: POOLED });
+    await all.add('one', { url });
+    await all.add('two', { url });
+    const client = await database.connect(t, url);
+    return { all, database, other: async (sql) => (await client.query(sql)).rows };
+}
+
+/** All that replicas do of themselves, and for calls. */
+async function work({ all, database }) {
+    const [one, two] = all.replicas;
+    const id = await one.begin({ hook: all.receiver.url() });
+    assert.equal((await two.finished(id)).state, 'success');
+    assert.equal((await two.settled(id)).state, 'delivered');
+    const body = { name: 'ci', role: 'invoke', expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+    assert.equal((await one.ask('POST', ACCOUNTS, { body })).status, 201);
+    assert.equal((await two.ask('GET', ACCOUNTS)).json().service_accounts.length, 1);
+    await until('the upkeep is through', async () => {
+        const [{ n }] = await database.query(`SELECT count(*) AS n FROM "${database.schema}".meta WHERE k = 'upkeep'`);
+        return n === 0;
+    });
+}
+
+const settings = `SELECT name, setting FROM pg_settings WHERE source = 'session' AND name !~ '^transaction_'
+    AND name <> ALL ('{application_name,client_encoding,DateStyle,TimeZone,standard_conforming_strings}')`;
+
+test('another program of the pool finds nothing of a replica in its session', { skip: lacksPooler }, async (t) => {
+    const { all, database, other } = await sharing(t);
+    await work({ all, database });
+    assert.deepEqual(await other(settings), []);
+    assert.deepEqual(await other('SELECT pg_listening_channels() AS channel'), []);
+    const locks = await database.superuser(
+        `SELECT l.* FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+         WHERE l.locktype = 'advisory' AND d.datname = current_database()`,
+    );
+    assert.deepEqual(locks, []);
+});
+
+test('what another program leaves in a session is nothing to a replica', { skip: lacksPooler }, async (t) => {
+    const { all, database, other } = await sharing(t);
+    for (const left of ["default_transaction_isolation = 'serializable'", 'lock_timeout = 0', 'enable_hashjoin = on'])
+        await other(`SET ${left}`);
+    await all.rows('CREATE TABLE ~.seen AS SELECT NULL::text AS premises WHERE false');
+    await all.rows(`CREATE FUNCTION ~.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO ~.seen
+        SELECT concat_ws(' ', current_setting('transaction_isolation'), current_setting('lock_timeout'),
+        current_setting('enable_hashjoin')); RETURN NULL; END $$`);
+    for (const table of ['ticket', 'node', 'account'])
+        await all.rows(`CREATE TRIGGER see AFTER INSERT OR UPDATE ON ~.${table} EXECUTE FUNCTION ~.see()`);
+    await work({ all, database });
+    assert.deepEqual(await all.rows('SELECT DISTINCT premises FROM ~.seen'), [{ premises: 'read committed 2s off' }]);
+    const left = (await other(settings)).map(({ name }) => name);
+    assert.deepEqual(left.sort(), ['default_transaction_isolation', 'enable_hashjoin', 'lock_timeout']);
+});
+
+test('store migrate leaves no role behind in the session', { skip: lacksPooler }, async (t) => {
+    const database = await postgres(t);
+    const url = await pooler(t, { url: database.superuserUrl });
+    const migrate = async (by) => {
+        const env = { ...database.env, ...POOLED, HOOKLINE_POSTGRES_URL: by };
+        const { code, stderr } = await run(['store', 'migrate', '--role', database.role], env);
+        assert.equal(code, 0, stderr);
+    };
+    await migrate(database.url);
+    await migrate(url);
+    const client = await database.connect(t, url);
+    const { rows } = await client.query(`SELECT current_user = session_user AS is_own,
+        coalesce(current_setting('hookline.role', true), '') AS role`);
+    assert.deepEqual(rows, [{ is_own: true, role: '' }]);
+    assert.deepEqual((await client.query(settings)).rows, []);
+});
