@@ -75,3 +75,30 @@ test('a run whose answer alone is refused ends without it, and the others as eve
     const { status, response, reason: said } = await all.receiver.envelope('/bad');
     assert.deepEqual([status, response, said], ['failure', null, 'response_not_kept']);
 });
+
+/** As after a clock that went five days on: the last partition of each table ended then, and all rows are of that time. */
+const FIVE_DAYS_ON = `DO $$ DECLARE kind text; part text;
+    until bigint := (extract(epoch FROM now() - interval '5 days') * 1000)::bigint / 3600000 * 3600000;
+    BEGIN FOREACH kind IN ARRAY ARRAY['run', 'delivery', 'attempt', 'body'] LOOP
+    FOR part IN SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = ('~.' || kind)::regclass LOOP
+    EXECUTE 'DROP TABLE ' || part; END LOOP;
+    EXECUTE format('CREATE TABLE ~.%I PARTITION OF ~.%I FOR VALUES FROM (MINVALUE) TO (%L)', kind || '_before', kind,
+    rpad(lpad(to_hex(until), 12, '0'), 32, '0')::uuid); END LOOP;
+    UPDATE ~.meta SET v = convert_to(until::text, 'UTF8') WHERE k = 'partitions_until'; END $$`;
+
+test('what has no partition, because the clock of the database went on by days, is accepted and ends all the same', async (t) => {
+    const { all, a, doors, change, readyz } = await refusing(t);
+    doors.open();
+    await a.finished(await a.begin());
+    await change(FIVE_DAYS_ON);
+    const begun = ['/short', '/long'].map((path) =>
+        a.begin({ hook: all.receiver.url(path), body: path.repeat(path === '/long' ? 100_000 : 1) }),
+    );
+    const { id } = await a.call(RUN, { query: { webhookEndpoint: all.receiver.url('/sync') }, body: 'sync' });
+    for (const run of await Promise.all(begun)) {
+        assert.equal((await a.finished(run)).state, 'success');
+        assert.equal((await a.settled(run)).state, 'delivered');
+    }
+    assert.equal((await all.receiver.envelope('/sync')).run_id, id);
+    await until('all is well', async () => /^ok/.test(await readyz()));
+});

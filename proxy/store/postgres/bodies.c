@@ -232,9 +232,12 @@ static enum hl_err take_chunk(struct transfer *t, const PGresult *result)
 }
 
 /* What has ended is tried again, whatever the server says. */
-static enum hl_err refuse(struct transfer *t, const char *sqlstate)
+static enum hl_err refuse(struct transfer *t)
 {
-    bool passes = hl_pg_sqlstate_passes(sqlstate), waits = t->is_put && t->wait_ms == 0;
+    const struct hl_pg_flight *flight = &t->flight;
+    bool passes = hl_pg_sqlstate_passes(flight->sqlstate) || flight->lacks_partition;
+    bool waits = t->is_put && t->wait_ms == 0;
+    t->store->lacks_partition |= flight->lacks_partition;
     if (!passes && waits && !t->is_refused) {
         t->is_refused = true;
         t->store->refusals.n_own++;
@@ -250,7 +253,7 @@ static void on_chunk(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     if (fate == HL_PG_REJECTED) {
         HL_LOG(WARN, "store: PostgreSQL refused a part of a body",
             HL_LOG_TEXT("why", flight->message), HL_LOG_TEXT("sqlstate", flight->sqlstate));
-        err = refuse(t, flight->sqlstate);
+        err = refuse(t);
         t->again_ms = hl_clock_mono_ms() + AGAIN_MS;
     } else if (fate == HL_PG_COMMITTED) {
         t->store->chunk_ms = hl_clock_mono_ms();

@@ -255,10 +255,11 @@ static void reject_alone(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t 
 static void reject(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     const struct hl_pg_flight *flight = &f->flight;
-    bool has_passed = hl_pg_sqlstate_passes(flight->sqlstate);
+    bool has_passed = hl_pg_sqlstate_passes(flight->sqlstate) || flight->lacks_partition;
     uint64_t now_ms = hl_clock_mono_ms();
     HL_LOG(WARN, "store: PostgreSQL refused a transaction", HL_LOG_TEXT("why", flight->message),
         HL_LOG_TEXT("sqlstate", flight->sqlstate));
+    s->lacks_partition |= flight->lacks_partition;
     s->pause_ms = has_passed || f->n_ops == 0 ? now_ms + PAUSE_MS : 0;
     if (strcmp(flight->sqlstate, "53100") == 0)
         refuse(s, f, HL_ERR_FULL);

@@ -253,6 +253,7 @@ void hl_pg_flight_init(
     f->n = f->answered = 0;
     f->premises = 0;
     f->sqlstate[0] = f->message[0] = '\0';
+    f->lacks_partition = false;
     f->on_end = on_end;
 }
 
@@ -346,6 +347,9 @@ static void note_failure(struct hl_pg_flight *f, const PGresult *result)
         return;
     snprintf(f->sqlstate, sizeof(f->sqlstate), "%s", state);
     snprintf(f->message, sizeof(f->message), "%s", text ? text : "");
+    /* A constraint would have a name; the text is in any language. */
+    f->lacks_partition =
+        strcmp(state, "23514") == 0 && !PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
 }
 
 /* The server is going, or is no longer the one that may be written to: what it said of a flight is not

@@ -27,7 +27,8 @@ struct hl_pg_flight {
     size_t n, answered;
     unsigned premises; /* statements before them that have not been answered */
     char sqlstate[6], message[200];
-    uint64_t sent_ms; /* CLOCK_MONOTONIC */
+    bool lacks_partition; /* it was refused because a table has none for a row's time */
+    uint64_t sent_ms;     /* CLOCK_MONOTONIC */
     /* Takes the flight; never called from within hl_pg_link_end. */
     void (*on_end)(struct hl_pg_flight *flight, enum hl_pg_fate fate);
 };

@@ -181,7 +181,10 @@ struct hl_pg_store {
     struct hl_pg_job *upkeep_job; /* NULL: nothing is under way */
     struct hl_id upkeep_as;
     uv_async_t upkeep_done;
-    uint64_t upkeep_ms; /* CLOCK_MONOTONIC: the next one */
+    uint64_t upkeep_ms;    /* CLOCK_MONOTONIC: the next one */
+    bool lacks_partition;  /* a statement found none for its row's time: they are made at once */
+    bool is_partitioning;  /* under way */
+    uint64_t partition_ms; /* CLOCK_MONOTONIC: not tried again before */
 
     struct hl_data_dir scratch;
     struct hl_list transfers; /* bodies on their way between the database and files */

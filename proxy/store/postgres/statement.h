@@ -787,6 +787,8 @@ enum hl_pg_code {
         " dropped AS (DELETE FROM ~.attempt a USING unsent u WHERE a.delivery_id = u.delivery_id"  \
         " AND a.round = u.round AND a.n = u.n AND a.verdict IS NULL)"                              \
         " SELECT count(*) FROM back")                                                              \
+    /* $1 how wide one is, in ms: whether more have to be made */                                  \
+    X(PARTITION, "SELECT ~.make_partitions($1::bigint)::integer")                                  \
     /* What gauges say of all replicas. */                                                         \
     X(COUNT, "SELECT (SELECT count(*) FROM ~.ticket WHERE node_id IS NULL AND class < 10),"        \
         " (SELECT (extract(epoch FROM min(due_at)) * 1000)::bigint FROM ~.ticket"                  \

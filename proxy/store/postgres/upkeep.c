@@ -20,12 +20,14 @@
 #include "store/postgres/session.h"
 #include "store/postgres/state.h"
 #include "store/tally.h"
+#include "store/postgres/errand.h"
 #include "store/postgres/partition.h"
 
-#define EVERY_MS (3600 * 1000)
-#define AGAIN_MS (60 * 1000)
-#define STEP     "500"
-#define STEP_MS  (5 * 60 * 1000 + 1000) /* a table may be large, and nobody waits for this */
+#define EVERY_MS           (3600 * 1000)
+#define AGAIN_MS           (60 * 1000)
+#define PARTITION_AGAIN_MS 250
+#define STEP               "500"
+#define STEP_MS            (5 * 60 * 1000 + 1000) /* a table may be large, and nobody waits for this */
 
 /* One of the statements that remove STEP rows at most, until one removes none. */
 static enum hl_err repeat(struct hl_pg_session *s, const char *sql, char *why, size_t why_len)
@@ -268,6 +270,33 @@ enum hl_err hl_pg_upkeep(struct hl_pg_session *s, const struct hl_id *me, int64_
     return err ? err : leave_turn(s, me, why, why_len);
 }
 
+/* --- partitions, at once -------------------------------------------------------------------- */
+
+static void on_partitioned(struct hl_pg_store *s, const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    s->is_partitioning = false;
+    if (!result)
+        s->partition_ms = hl_clock_mono_ms() + PARTITION_AGAIN_MS;
+    else
+        s->lacks_partition = hl_pg_int(&row) > 0;
+    if (!s->lacks_partition)
+        HL_LOG(WARN, "store: partitions were made for the time that the database's clock has");
+}
+
+/* The upkeep makes them days ahead; the server's clock may have gone further. */
+static void make_partitions(struct hl_pg_store *s, uint64_t now_ms)
+{
+    if (!s->lacks_partition || s->is_partitioning || now_ms < s->partition_ms)
+        return;
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_partitioned);
+    if (!e)
+        return;
+    hl_pg_add_int(&s->params, hl_pg_partition_width_ms((int64_t)s->retention_ms));
+    hl_pg_errand_add(e, HL_PG_DO_PARTITION);
+    s->is_partitioning = hl_pg_errand_send(e);
+}
+
 /* --- turns ---------------------------------------------------------------------------------- */
 
 static enum hl_err work(struct hl_pg_session *session, void *arg, char *why, size_t why_len)
@@ -309,6 +338,7 @@ void hl_pg_upkeep_close(struct hl_pg_store *s)
 uint64_t hl_pg_upkeep_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     uint32_t dice;
+    make_partitions(s, now_ms);
     if (s->upkeep_job || !hl_pg_link_is_up(&s->writer))
         return UINT64_MAX;
     if (now_ms < s->upkeep_ms)
