@@ -355,6 +355,16 @@ static void write_replicas(struct hl_exposition *t, const struct hl_figures *fig
     hl_exposition_offset(t, "hookline_clock_offset_seconds", "gauge",
         "By how much the database's clock, which counts, is ahead of this machine's.",
         figures->clock_offset_ms);
+    hl_exposition_number(t, "hookline_store_turns_total", "counter",
+        "How often the database was another one, or lacked commits: a failover, a restored state.",
+        hl_counter_get(&store->turns));
+    hl_exposition_number(t, "hookline_store_recalled_runs_total", "counter",
+        "Runs that such a database did not know to have ended, and was told so by this replica.",
+        hl_counter_get(&store->recalled_runs));
+    hl_exposition_number(t, "hookline_store_unheard_replicas_total", "counter",
+        "Replicas that did not come back to such a database in time: what they ended may run "
+        "again.",
+        hl_counter_get(&store->unheard_replicas));
     hl_exposition_family(t, dead, "gauge",
         "Dead rows in the tables of what waits and runs, by PostgreSQL's estimate.");
     hl_exposition_sample(t, dead, "table=\"ticket\"", hl_counter_get(&store->dead_tickets));

@@ -218,6 +218,18 @@ static void print_snapshot(const struct hl_cli *cli, const json_t *status)
             transactions);
 }
 
+/* With `local` a commit waits for no standby either. */
+static void print_standbys(const struct hl_cli *cli, const json_t *status)
+{
+    char names[256], commit[32];
+    hl_cli_member(status, "synchronous_standby_names", names, sizeof(names));
+    hl_cli_member(status, "synchronous_commit", commit, sizeof(commit));
+    bool waits = *names && strcmp(commit, "on") == 0;
+    waits |= *names && strncmp(commit, "remote_", strlen("remote_")) == 0;
+    fprintf(cli->out, "synchronous standbys: %s\n",
+        waits ? names : "none: a failover may lose what was committed last");
+}
+
 static void print_status(const struct hl_cli *cli, const json_t *status)
 {
     const json_t *dead = json_object_get(status, "dead_tuples");
@@ -234,6 +246,7 @@ static void print_status(const struct hl_cli *cli, const json_t *status)
     fprintf(cli->out, "dead tuples: %lld in ticket, %lld in delivery_ticket\n",
         count_of(dead, "ticket"), count_of(dead, "delivery_ticket"));
     print_snapshot(cli, status);
+    print_standbys(cli, status);
 }
 
 static int show(const struct hl_cli *cli, const struct hl_buf *text, bool is_json)

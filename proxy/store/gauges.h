@@ -35,6 +35,9 @@ struct hl_store_gauges {
     struct hl_counter app_taken_ms; /* wall time at which an app of theirs took calls; 0: never */
     struct hl_counter dead_tickets, dead_delivery_tickets;
     struct hl_counter oldest_xmin_ms; /* the age of others' oldest snapshot or transaction */
+    /* since start: how often it was another database, or lacked commits; runs that it was told the end of then, and
+     * replicas that did not come back to tell theirs */
+    struct hl_counter turns, recalled_runs, unheard_replicas;
 };
 
 #endif

@@ -225,6 +225,14 @@ test('store status shows a snapshot that somebody holds', async (t) => {
     assert.ok(JSON.parse(all.stdout).oldest_snapshot_seconds > 0);
 });
 
+test('store status shows whether a commit waits for a standby', async (t) => {
+    const db = await postgres(t);
+    await command(t, ['store', 'migrate'], db.env);
+    const { synchronous_standby_names, synchronous_commit } = await status(t, db);
+    assert.deepEqual([synchronous_standby_names, synchronous_commit], ['', 'on']);
+    assert.match((await command(t, ['store', 'status'], db.env)).stdout, /^synchronous standbys: none: a failover may lose/m);
+});
+
 test('with another store they say that they are for postgres', async (t) => {
     for (const env of [{}, { HOOKLINE_STORE: 'sqlite' }, { HOOKLINE_STORE: 'memory' }]) {
         for (const word of ['migrate', 'status']) {

@@ -6,6 +6,7 @@
 #include "store/postgres/era.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/node.h"
+#include "store/postgres/recall.h"
 
 #define AGAIN_MS 250
 
@@ -16,15 +17,16 @@ static void on_looked(struct hl_pg_store *s, const PGresult *result)
         return;
     struct hl_pg_row row = {.result = result};
     struct hl_str name = hl_pg_str(&row);
-    int64_t beat_ms = hl_pg_int(&row), dropped = hl_pg_int(&row);
+    int64_t beat_ms = hl_pg_int(&row), dropped = hl_pg_int(&row), now_ms = hl_pg_int(&row);
     if (dropped > 0)
         HL_LOG(WARN,
             "store: numbers of events would have been given once more, as in a database that was "
             "moved without its sequences: what had them was dropped",
             HL_LOG_INT("events", dropped));
-    hl_pg_era_take(s, name, beat_ms);
+    if (hl_pg_era_take(s, name, beat_ms) || s->era.has_turned)
+        hl_pg_recall_begin(s, now_ms);
     s->era.has_turned = false;
-    hl_pg_node_join(s);
+    hl_pg_recall_tell(s, hl_pg_node_join);
 }
 
 void hl_pg_arrive(struct hl_pg_store *s)

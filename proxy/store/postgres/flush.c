@@ -27,6 +27,7 @@
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/queue.h"
+#include "store/postgres/recall.h"
 #include "store/postgres/refusal.h"
 #include "store/postgres/row.h"
 #include "store/postgres/serve.h"
@@ -197,6 +198,7 @@ static void end_op(struct hl_pg_store *s, struct hl_pg_op *op)
 static void finish_op(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     hl_pg_op_clear_busy(s, op);
+    hl_pg_recall_note(s, op);
     if (op->how->note && !op->asks_again)
         op->how->note(s, op);
     if (!op->asks_again && !(op->has_more && op->rc == HL_OK)) {

@@ -37,6 +37,7 @@
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/queue.h"
+#include "store/postgres/recall.h"
 #include "store/postgres/refusal.h"
 #include "store/postgres/reply.h"
 #include "store/postgres/serve.h"
@@ -179,6 +180,7 @@ static void on_turn(uv_prepare_t *turn)
         return;
     if (!s->is_guest) {
         hl_pg_arrival_turn(s, now_ms);
+        hl_pg_recall_turn(s, now_ms);
         hl_pg_node_turn(s, now_ms);
         hl_pg_survey_turn(s, now_ms);
         hl_pg_expire_turn(s, now_ms);
@@ -201,7 +203,7 @@ static void on_turn(uv_prepare_t *turn)
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_node_due_ms(s, now_ms), hl_pg_survey_due_ms(s)));
     if (!s->is_guest)
-        due_ms = least(due_ms, hl_pg_arrival_due_ms(s));
+        due_ms = least(due_ms, least(hl_pg_arrival_due_ms(s), hl_pg_recall_due_ms(s)));
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_expire_due_ms(s), hl_pg_watch_due_ms(s)));
     if (!s->is_guest && hl_pg_flush_free(s))
@@ -310,6 +312,7 @@ static void free_store(struct hl_pg_store *s)
     hl_pg_crowd_fini(&s->crowd);
     hl_watchers_fini(&s->watchers);
     hl_pg_outbox_fini(s);
+    hl_pg_recall_fini(s);
     hl_id_map_fini(&s->busy);
     hl_pg_live_fini(&s->live);
     hl_credit_book_fini(&s->workers);
@@ -348,6 +351,7 @@ static void init(struct hl_pg_store *s)
 {
     hl_list_init(&s->queue);
     hl_list_init(&s->questions);
+    hl_pg_recall_init(s);
     hl_pg_params_init(&s->params);
     hl_id_map_init(&s->busy);
     hl_pg_live_init(&s->live);

@@ -199,7 +199,7 @@ void hl_pg_serve_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t no
 {
     bool is_due = now_ms >= s->poll_ms;
     bool accepts = f->n_ops > 0 && f->sorted[0]->how == &hl_pg_op_add;
-    if (atomic_load(&s->is_stopping))
+    if (atomic_load(&s->is_stopping) || s->recall.waits)
         return;
     if (s->workers.total > 0 && !s->is_claiming && (s->claims_more || is_due || accepts))
         ask_runs(s, f);
@@ -218,7 +218,7 @@ void hl_pg_serve_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t no
 uint64_t hl_pg_serve_due_ms(const struct hl_pg_store *s)
 {
     bool is_wanted = s->workers.n > 0 || s->senders.total > 0;
-    if (!is_wanted || !hl_pg_link_is_up(&s->writer) || !s->is_joined)
+    if (!is_wanted || !hl_pg_link_is_up(&s->writer) || !s->is_joined || s->recall.waits)
         return UINT64_MAX;
     bool has_more = (s->claims_more && s->workers.total > 0 && !s->is_claiming) ||
                     (s->leases_more && s->senders.total > 0 && !s->is_leasing);

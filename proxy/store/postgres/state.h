@@ -104,6 +104,23 @@ struct hl_pg_outbox {
     void *watcher;
 };
 
+/* What a database that lacks the last commits is told (recall.c). Times are CLOCK_MONOTONIC ms, unless said. */
+struct hl_pg_recall {
+    struct hl_list runs, deliveries; /* that have ended here, the first to be forgotten first */
+    size_t n_runs, n_deliveries;
+    uint64_t bytes;
+    bool is_due;       /* this database may not know of them */
+    bool waits;        /* nothing is claimed or leased before the others have told what they know */
+    bool is_looking;   /* whether they have: under way */
+    int64_t since_ms;  /* the database's clock when it was found to be another one */
+    uint64_t until_ms; /* nobody is waited for any longer */
+    uint64_t calm_ms;  /* since when nobody is missing; 0: somebody is */
+    uint64_t look_ms;
+    struct hl_list *at;                       /* the next run to be told */
+    uint64_t ended, running, lost, elsewhere; /* what came of it, so far */
+    void (*then)(struct hl_pg_store *s);
+};
+
 /* How replicas wake each other (notify.c). Times are CLOCK_MONOTONIC ms. */
 struct hl_pg_notify {
     struct hl_pg_flight flight;
@@ -230,6 +247,7 @@ struct hl_pg_store {
     bool has_strays;                      /* claims that no worker has: they go back (node.c) */
     bool is_joined;                       /* its row is there, over this connection: it may claim */
     struct hl_pg_era era;
+    struct hl_pg_recall recall;
     uint64_t arrival_ms; /* CLOCK_MONOTONIC: the database is looked at again; 0: it is not */
     uint64_t join_ms;    /* CLOCK_MONOTONIC: tried again, the server refused it; 0: it did not */
     bool is_leaving, has_left;

@@ -696,7 +696,35 @@ enum hl_pg_code {
     /* comes to another database. No new one is among them: its number was given before it was seen. */ \
     X(NODE_LOOK, "WITH dropped AS (DELETE FROM ~.event WHERE event_id > (SELECT " HL_PG_LAST_EVENT \
         ") RETURNING 1) SELECT " HL_PG_ERA ", coalesce((SELECT " HL_PG_MS("beat_at") " FROM ~.node"  \
-        " WHERE node_id = $1::uuid), 0), (SELECT count(*) FROM dropped)")                          \
+        " WHERE node_id = $1::uuid), 0), (SELECT count(*) FROM dropped), " HL_PG_NOW_MS)           \
+    /* $1 me, $2 since when this is another database, in ms, $3 a lifetime: how many of the others were alive */ \
+    /* before, and have not beaten since */                                                        \
+    X(NODE_UNHEARD, "WITH before AS (SELECT max(beat_at) AS last FROM ~.node WHERE "               \
+        HL_PG_MS("beat_at") " < $2::bigint) SELECT count(*) FROM ~.node n, before b"               \
+        " WHERE n.node_id <> $1::uuid AND " HL_PG_MS("n.beat_at") " < $2::bigint" \
+        " AND n.beat_at > b.last - $3::bigint * interval '1 ms'")                                  \
+    /* $1 me, $2 runs that are here, or ended here, $3 under which epoch, $4 now in ms: what knows of an earlier */ \
+    /* one only is this replica's again. */ \
+    X(RUN_RETAKE, "WITH back AS (UPDATE ~.ticket t SET node_id = $1::uuid, epoch = i.epoch, class = t.class % 10," \
+        " attempt = t.attempt + (t.node_id IS NULL)::integer,"                                     \
+        " started_ms = coalesce(t.started_ms, $4::bigint) FROM unnest($2::uuid[], $3::bigint[])"   \
+        " AS i(run_id, epoch) WHERE t.run_id = i.run_id AND t.epoch < i.epoch RETURNING 1)"        \
+        " SELECT (SELECT count(*) FROM back)")                                                     \
+    /* Deliveries $1 that are settled: $2 their round, $3 and last attempt, $4 how; $5 to $8 that attempt. What was */ \
+    /* made anew since then is another round. */                                                   \
+    X(DELIVERY_RECALL, "WITH held AS MATERIALIZED (SELECT i.* FROM unnest($1::uuid[], $2::bigint[]," \
+        " $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])"     \
+        " AS i(delivery_id, round, n, state, verdict, http_status, started_ms, ended_ms)"          \
+        " JOIN ~.delivery d ON d.delivery_id = i.delivery_id AND d.state = 0 AND d.round <= i.round" \
+        " FOR UPDATE OF d), over AS (DELETE FROM ~.delivery_ticket t USING held h"                 \
+        " WHERE t.delivery_id = h.delivery_id), noted AS (UPDATE ~.delivery d SET state = h.state," \
+        " round = h.round, n = h.n, done_ms = " HL_PG_NOW_MS " FROM held h"                        \
+        " WHERE d.delivery_id = h.delivery_id),"                                                   \
+        " closed AS (INSERT INTO ~.attempt AS a (delivery_id, round, n, started_ms, ended_ms, verdict," \
+        " http_status) SELECT delivery_id, round, n, started_ms, ended_ms, verdict, http_status"   \
+        " FROM held ON CONFLICT (delivery_id, round, n) DO UPDATE SET started_ms = excluded.started_ms," \
+        " ended_ms = excluded.ended_ms, verdict = excluded.verdict,"                               \
+        " http_status = excluded.http_status WHERE a.verdict IS NULL) SELECT count(*) FROM held")  \
     /* $1 me, $2 name, $3 version, $4 address, $5 lifetime in ms, $6 the check value of its key */   \
     X(NODE_JOIN, "INSERT INTO ~.node (node_id, name, version, address, key_check, started_at,"     \
         " beat_at, app_at, expires_at) VALUES ($1::uuid, $2::text, $3::text, $4::text, $6::bytea," \

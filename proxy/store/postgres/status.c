@@ -29,6 +29,8 @@
     " 'dead_letters', (SELECT count(*) FROM ~.delivery WHERE state = 2),"                          \
     " 'dead_tuples', json_build_object('ticket', " HL_PG_DEAD_TUPLES("ticket") ","                 \
     " 'delivery_ticket', " HL_PG_DEAD_TUPLES("delivery_ticket") "),"                               \
+    " 'synchronous_standby_names', current_setting('synchronous_standby_names'),"                  \
+    " 'synchronous_commit', current_setting('synchronous_commit'),"                                \
     " 'oldest_snapshot_seconds', a.seconds, 'oldest_snapshot_transactions', a.transactions)::text" \
     " FROM (SELECT count(*) FILTER (WHERE node_id IS NULL) AS n,"                                  \
     " count(*) FILTER (WHERE node_id IS NOT NULL) AS running,"                                     \

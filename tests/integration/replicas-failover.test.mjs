@@ -1,0 +1,83 @@
+// The database fails over to a standby that lacks the last commits: what replicas have ended since is not done again.
+import assert from 'node:assert/strict';
+import { test } from './lib/case.mjs';
+import { cluster } from './lib/postgres.mjs';
+import { fleet } from './lib/replicas.mjs';
+import { gate, until } from './lib/until.mjs';
+
+const LAST_SECONDS = { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_REPLICA_TTL: '10s' };
+
+/** Replicas by these names; a call with `X-Gate: NAME` waits in the app until `open(NAME)`. */
+async function failing(t, names) {
+    const gates = new Map();
+    const at = (name) => gates.get(name) ?? gates.set(name, gate()).get(name);
+    const app = async (exchange, by) => {
+        await exchange.body();
+        const name = exchange.get('x-gate');
+        if (name) await Promise.race([at(name).promise, exchange.gone]);
+        await exchange.json({ by });
+    };
+    const database = await cluster(t);
+    const all = await fleet(t, { database, env: LAST_SECONDS, app });
+    for (const name of names) await all.add(name);
+    const begin = (replica, name) =>
+        replica.begin({ hook: all.receiver.url(`/${name}`), headers: name === 'free' ? {} : { 'x-gate': name } });
+    return { all, database, begin, open: (name) => at(name).open() };
+}
+
+const running = (replica, id) => until('it runs', async () => (await replica.show(id)).state === 'running');
+const stores = ({ ask }) => until('it stores', async () => (await ask('GET', '/v2/projects/p/deliveries')).status === 200);
+
+test('what had ended, or begun, in the time that a failover lost is neither run nor sent again', async (t) => {
+    const { all, database, begin, open } = await failing(t, ['one', 'two']);
+    const [one, two] = all.replicas;
+    const first = [];
+    for (const name of ['a', 'b']) first.push(await begin(one, name));
+    for (const id of first) await running(one, id);
+    const queued = [];
+    for (let i = 0; i < 4; i++) queued.push(await begin(one, 'free'));
+    const late = [await begin(two, 'late'), await begin(two, 'late')];
+    await database.keep();
+    await Promise.all(all.replicas.map(stores));
+    for (const name of ['a', 'b']) open(name);
+    const ended = [...first, ...queued];
+    for (const id of ended) assert.equal((await two.finished(id)).state, 'success');
+    for (const id of ended) assert.equal((await two.settled(id)).state, 'delivered');
+    for (const id of late) await running(one, id);
+    await database.lose();
+    await Promise.all(all.replicas.map(stores));
+    open('late');
+    const next = await begin(one, 'free');
+    for (const id of [...late, ...ended, next]) {
+        assert.equal((await two.finished(id)).state, 'success');
+        assert.equal((await two.settled(id)).state, 'delivered');
+        assert.equal(all.calls(id), 1, 'its app was called once');
+    }
+    assert.equal(all.receiver.requests.length, ended.length + late.length + 1, 'each webhook was sent once');
+    assert.ok((await one.show(ended[0])).replica);
+    assert.deepEqual(
+        await Promise.all(ended.map(async (id) => (await one.ask('GET', `/v2/projects/p/apps/a/runs/${id}/result`)).status)),
+        ended.map(() => 200),
+    );
+});
+
+test('who does not come back after a failover is waited for, and counted', async (t) => {
+    const { all, database, begin, open } = await failing(t, ['one', 'two']);
+    const [one, two] = all.replicas;
+    const first = [await begin(one, 'a'), await begin(one, 'a')];
+    for (const id of first) await running(one, id);
+    const queued = await begin(one, 'free');
+    await database.keep();
+    await Promise.all(all.replicas.map(stores));
+    open('a');
+    for (const id of [...first, queued]) assert.equal((await one.finished(id)).state, 'success');
+    const lost = (await one.show(queued)).replica === 'two' ? two : one;
+    const left = lost === one ? two : one;
+    await lost.sidecar.kill();
+    await database.lose();
+    assert.equal((await left.finished(queued)).state, 'success');
+    await left.logged(/^store: replicas that were there have not come back/);
+    assert.equal(await left.sidecar.metric('hookline_store_unheard_replicas_total'), 1);
+    assert.equal(await left.sidecar.metric('hookline_store_turns_total'), 1);
+    assert.equal(await left.sidecar.metric('hookline_store_recalled_runs_total'), 1);
+});
