@@ -94,17 +94,23 @@ void hl_metrics_show(const struct hl_api_view *view, const struct hl_api_request
 
 enum part { PART_WORKERS, PART_STORE, PART_SENDER, PART_APP };
 
-#define OF_WORKERS(field) PART_WORKERS, offsetof(struct hl_worker_metrics, field)
-#define OF_STORE(field)   PART_STORE, offsetof(struct hl_store_gauges, field)
-#define OF_SENDER(field)  PART_SENDER, offsetof(struct hl_sender_gauges, field)
-#define OF_APP(field)     PART_APP, offsetof(struct hl_app_gauges, field)
+#define OF_WORKERS(field) PART_WORKERS, offsetof(struct hl_worker_metrics, field), 0
+#define OF_STORE(field)   PART_STORE, offsetof(struct hl_store_gauges, field), 0
+#define OF_SENDER(field)  PART_SENDER, offsetof(struct hl_sender_gauges, field), 0
+#define OF_APP(field)     PART_APP, offsetof(struct hl_app_gauges, field), 0
 
+#define OF_ALL_REPLICAS(field, unknown)                                                            \
+    PART_STORE, offsetof(struct hl_store_gauges, field), offsetof(struct hl_store_gauges, unknown)
+
+/* Who does not know it has no sample: the last value of one replica would be the largest of all for ever. */
 #define OF_ALL "where replicas share the store, of all of them: max(), never sum()."
 
 static const struct plain {
     const char *name, *type;
     enum part part;
     size_t offset; /* of a struct hl_counter in that part */
+    size_t
+        unknown; /* of one in the store's: while it is 1 there is no sample; 0: there always is */
     const char *help;
 } plains[] = {
     {"hookline_http_requests_in_flight", "gauge", OF_WORKERS(calls_in_flight),
@@ -137,13 +143,13 @@ static const struct plain {
         "Requests sent again because a kept connection had died."},
     {"hookline_runs_in_flight", "gauge", OF_WORKERS(runs_in_flight),
         "Asynchronous runs inside this process's app."},
-    {"hookline_runs_queued", "gauge", OF_STORE(queued_runs),
+    {"hookline_runs_queued", "gauge", OF_ALL_REPLICAS(queued_runs, is_uncounted),
         "Asynchronous runs that wait to be started; " OF_ALL},
-    {"hookline_runs_waiting_retry", "gauge", OF_STORE(waiting_runs),
+    {"hookline_runs_waiting_retry", "gauge", OF_ALL_REPLICAS(waiting_runs, is_uncounted),
         "Asynchronous runs between two attempts; " OF_ALL},
     {"hookline_run_retries_total", "counter", OF_WORKERS(runs_retried),
         "Attempts of asynchronous runs after which another one follows: HOOKLINE_RUN_RETRY_ON."},
-    {"hookline_deliveries_pending", "gauge", OF_STORE(pending_deliveries),
+    {"hookline_deliveries_pending", "gauge", OF_ALL_REPLICAS(pending_deliveries, is_uncounted),
         "Webhook deliveries that have neither arrived nor been given up; " OF_ALL},
     {"hookline_deliveries_leased", "gauge", OF_STORE(leased_deliveries),
         "Pending deliveries that the sender has in hand."},
@@ -177,7 +183,7 @@ static const struct plain {
         "HOOKLINE_STORE_MAX_BYTES, which hookline_store_bytes is kept below."},
     {"hookline_store_log_bytes", "gauge", OF_STORE(log_bytes),
         "Size on disk of the database's write-ahead log."},
-    {"hookline_store_stream_bytes", "gauge", OF_STORE(stream_bytes),
+    {"hookline_store_stream_bytes", "gauge", OF_ALL_REPLICAS(stream_bytes, is_untrimmed),
         "Kept streams of synchronous calls that have ended; " OF_ALL},
     {"hookline_store_stream_limit_bytes", "gauge", OF_STORE(max_stream_bytes),
         "HOOKLINE_STREAM_KEEP_MAX_BYTES, for those and the ones that go on."},
@@ -195,6 +201,11 @@ static const struct plain {
         "1 while the store cannot be written or read."},
 };
 
+static uint64_t read_counter(const void *part, size_t offset)
+{
+    return hl_counter_get((const struct hl_counter *)(const void *)((const char *)part + offset));
+}
+
 static uint64_t read_plain(const struct hl_figures *figures, const struct plain *plain)
 {
     const void *parts[] = {
@@ -203,14 +214,15 @@ static uint64_t read_plain(const struct hl_figures *figures, const struct plain 
         [PART_SENDER] = figures->sender,
         [PART_APP] = figures->app,
     };
-    const char *at = (const char *)parts[plain->part] + plain->offset;
-    return hl_counter_get((const struct hl_counter *)(const void *)at);
+    return read_counter(parts[plain->part], plain->offset);
 }
 
 static void write_plains(struct hl_exposition *t, const struct hl_figures *figures)
 {
     for (size_t i = 0; i < HL_ARRAY_LEN(plains); i++) {
         const struct plain *plain = &plains[i];
+        if (plain->unknown && read_counter(figures->store, plain->unknown))
+            continue;
         hl_exposition_number(t, plain->name, plain->type, plain->help, read_plain(figures, plain));
     }
     hl_exposition_number(t, "hookline_store_up", "gauge",
@@ -338,10 +350,22 @@ static void write_tokens(struct hl_exposition *t, const struct hl_figures *figur
     hl_exposition_sample(t, fetches, "outcome=\"failed\"", figures->auth.fetches_failed);
 }
 
+static void write_measures(struct hl_exposition *t, const struct hl_store_gauges *store)
+{
+    static const char dead[] = "hookline_postgres_dead_tuples";
+    hl_exposition_family(t, dead, "gauge",
+        "Dead rows in the tables of what waits and runs, by PostgreSQL's estimate.");
+    hl_exposition_sample(t, dead, "table=\"ticket\"", hl_counter_get(&store->dead_tickets));
+    hl_exposition_sample(
+        t, dead, "table=\"delivery_ticket\"", hl_counter_get(&store->dead_delivery_tickets));
+    hl_exposition_seconds(t, "hookline_postgres_oldest_xmin_age_seconds", "gauge",
+        "How long others' oldest snapshot or transaction has kept dead rows from going.",
+        1000 * hl_counter_get(&store->oldest_xmin_ms));
+}
+
 /* Only where replicas share the store. */
 static void write_replicas(struct hl_exposition *t, const struct hl_figures *figures)
 {
-    static const char dead[] = "hookline_postgres_dead_tuples";
     static const char replica[] = "hookline_replica_info";
     const struct hl_store_gauges *store = figures->store;
     char name[sizeof("name=\"\"") + 2 * HL_REPLICA_MAX];
@@ -350,8 +374,9 @@ static void write_replicas(struct hl_exposition *t, const struct hl_figures *fig
     hl_exposition_label(name, sizeof(name), "name", figures->replica);
     hl_exposition_family(t, replica, "gauge", "Always 1; its label is HOOKLINE_REPLICA.");
     hl_exposition_sample(t, replica, name, 1);
-    hl_exposition_number(t, "hookline_replicas", "gauge", "Replicas that are alive; " OF_ALL,
-        hl_counter_get(&store->replicas));
+    if (!hl_counter_get(&store->is_uncounted))
+        hl_exposition_number(t, "hookline_replicas", "gauge", "Replicas that are alive; " OF_ALL,
+            hl_counter_get(&store->replicas));
     hl_exposition_offset(t, "hookline_clock_offset_seconds", "gauge",
         "By how much the database's clock, which counts, is ahead of this machine's.",
         figures->clock_offset_ms);
@@ -365,14 +390,8 @@ static void write_replicas(struct hl_exposition *t, const struct hl_figures *fig
         "Replicas that did not come back to such a database in time: what they ended may run "
         "again.",
         hl_counter_get(&store->unheard_replicas));
-    hl_exposition_family(t, dead, "gauge",
-        "Dead rows in the tables of what waits and runs, by PostgreSQL's estimate.");
-    hl_exposition_sample(t, dead, "table=\"ticket\"", hl_counter_get(&store->dead_tickets));
-    hl_exposition_sample(
-        t, dead, "table=\"delivery_ticket\"", hl_counter_get(&store->dead_delivery_tickets));
-    hl_exposition_seconds(t, "hookline_postgres_oldest_xmin_age_seconds", "gauge",
-        "How long others' oldest snapshot or transaction has kept dead rows from going.",
-        1000 * hl_counter_get(&store->oldest_xmin_ms));
+    if (!hl_counter_get(&store->is_unmeasured))
+        write_measures(t, store);
 }
 
 /* ---- what is computed ---- */
@@ -383,6 +402,16 @@ uint64_t hl_figures_age_ms(int64_t now_ms, const struct hl_counter *since)
     return since_ms == 0 || since_ms > now_ms ? 0 : (uint64_t)(now_ms - since_ms);
 }
 
+static void write_ages(struct hl_exposition *t, const struct hl_figures *figures)
+{
+    hl_exposition_seconds(t, "hookline_runs_queue_age_seconds", "gauge",
+        "How long the oldest queued run has waited; " OF_ALL,
+        1000 * hl_figures_age_ms(figures->now_ms, &figures->store->oldest_queued_ms));
+    hl_exposition_seconds(t, "hookline_delivery_age_seconds", "gauge",
+        "How long the oldest pending delivery has waited; " OF_ALL,
+        1000 * hl_figures_age_ms(figures->now_ms, &figures->store->oldest_delivery_ms));
+}
+
 static void write_times(struct hl_exposition *t, const struct hl_figures *figures)
 {
     static const char delivery[] = "hookline_delivery_duration_seconds";
@@ -390,12 +419,8 @@ static void write_times(struct hl_exposition *t, const struct hl_figures *figure
     hl_exposition_seconds(t, "hookline_app_queue_age_seconds", "gauge",
         "How long the caller that has waited longest for the app has waited.",
         figures->app_queue_age_ms * 1000);
-    hl_exposition_seconds(t, "hookline_runs_queue_age_seconds", "gauge",
-        "How long the oldest queued run has waited; " OF_ALL,
-        1000 * hl_figures_age_ms(figures->now_ms, &figures->store->oldest_queued_ms));
-    hl_exposition_seconds(t, "hookline_delivery_age_seconds", "gauge",
-        "How long the oldest pending delivery has waited; " OF_ALL,
-        1000 * hl_figures_age_ms(figures->now_ms, &figures->store->oldest_delivery_ms));
+    if (!hl_counter_get(&figures->store->is_uncounted))
+        write_ages(t, figures);
     hl_exposition_seconds(t, "hookline_jwks_age_seconds", "gauge",
         "How long ago HOOKLINE_JWT_JWKS_URL last gave keys; 0: it has given none.",
         1000 * hl_figures_age_ms(figures->now_ms, &figures->auth.url_read_ms));

@@ -30,6 +30,9 @@ struct hl_store_gauges {
     struct hl_counter is_failing;
     struct hl_counter is_lost; /* 1: failing for so long that the process should be started anew */
     struct hl_histogram commit_latency;
+    /* 1: what is said of all replicas, of the server, of kept streams is not known: there is no connection, or it
+     * is new; never where the store is not shared */
+    struct hl_counter is_uncounted, is_unmeasured, is_untrimmed;
     /* of a store that is shared; else 0 */
     struct hl_counter replicas;     /* alive */
     struct hl_counter app_taken_ms; /* wall time at which an app of theirs took calls; 0: never */

@@ -216,3 +216,34 @@ test('in an outage a known account stays good, one that is not known is 503, and
     await until('the revocation has come', async () => (await callWith(a, known.token)).status === 401);
     await until('the new account is known', async () => (await callWith(a, unknown.token)).status === 200);
 });
+
+/** What is of all replicas, or of the server: who does not reach it knows nothing of that. */
+const OF_ALL = [
+    'hookline_runs_queued',
+    'hookline_runs_waiting_retry',
+    'hookline_runs_queue_age_seconds',
+    'hookline_deliveries_pending',
+    'hookline_delivery_age_seconds',
+    'hookline_replicas',
+    'hookline_store_stream_bytes',
+    'hookline_postgres_dead_tuples',
+    'hookline_postgres_oldest_xmin_age_seconds',
+];
+
+test('a replica that does not reach the database exports no figures of all replicas', { limit: 120_000 }, async (t) => {
+    const { server, add } = await withoutServer(t);
+    const one = await add('one');
+    const known = async () => {
+        const names = new Set((await one.sidecar.metrics()).map(({ name }) => name));
+        return OF_ALL.filter((name) => names.has(name));
+    };
+    assert.deepEqual(await known(), []);
+    await server.start();
+    await until('all is known', async () => (await known()).length === OF_ALL.length);
+    await server.stop();
+    await until('it is down', async () => (await one.sidecar.metric('hookline_store_up')) === 0);
+    assert.deepEqual(await known(), []);
+    assert.equal(await one.sidecar.metric('hookline_runs_in_flight'), 0);
+    await server.start();
+    await until('all is known again', async () => (await known()).length === OF_ALL.length);
+});

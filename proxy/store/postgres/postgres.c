@@ -218,6 +218,7 @@ static void on_turn(uv_prepare_t *turn)
 static void on_writer(void *self, bool is_up)
 {
     struct hl_pg_store *s = self;
+    hl_pg_survey_forget(s);
     s->is_joined = is_up && s->is_guest;
     if (is_up && !s->is_guest) {
         hl_pg_opening_end(s);

@@ -1,5 +1,5 @@
 /* survey.c - see survey.h. Three small statements: the queue and the replicas each COUNT_MS, the server's
- * statistics each MEASURE_MS, what is kept of streams, which may be too much, each TRIM_MS. While the server is gone the gauges say what was so last. */
+ * statistics each MEASURE_MS, what is kept of streams, which may be too much, each TRIM_MS. While the server is gone, and until it was asked again, all of that is not known. */
 #include "store/postgres/survey.h"
 
 #include "base/clock.h"
@@ -26,6 +26,7 @@
 static void on_count(struct hl_pg_store *s, const PGresult *result)
 {
     s->survey.is_counting = false;
+    hl_counter_set(&s->gauges.is_uncounted, !result);
     if (!result)
         return;
     struct hl_pg_row row = {.result = result};
@@ -52,6 +53,7 @@ static void on_measure(struct hl_pg_store *s, const PGresult *result)
 {
     uint64_t now_ms = hl_clock_mono_ms();
     s->survey.is_measuring = false;
+    hl_counter_set(&s->gauges.is_unmeasured, !result);
     if (!result)
         return;
     struct hl_pg_row row = {.result = result};
@@ -80,6 +82,7 @@ static bool has_share(const struct hl_pg_store *s)
 static void on_trim(struct hl_pg_store *s, const PGresult *result)
 {
     s->survey.is_trimming = false;
+    hl_counter_set(&s->gauges.is_untrimmed, !result || !has_share(s));
     if (!result || !has_share(s))
         return;
     struct hl_pg_row row = {.result = result};
@@ -100,6 +103,14 @@ static bool trim(struct hl_pg_store *s)
     hl_pg_add_int(&s->params, (int64_t)(live < max ? max - live : 0));
     hl_pg_errand_add(e, HL_PG_DO_STREAM_TRIM);
     return hl_pg_errand_send(e);
+}
+
+void hl_pg_survey_forget(struct hl_pg_store *s)
+{
+    hl_counter_set(&s->gauges.is_uncounted, 1);
+    hl_counter_set(&s->gauges.is_unmeasured, 1);
+    hl_counter_set(&s->gauges.is_untrimmed, 1);
+    s->survey.count_ms = s->survey.measure_ms = s->survey.trim_ms = 0;
 }
 
 /* --- turns ---------------------------------------------------------------------------------- */

@@ -10,5 +10,7 @@ struct hl_pg_store;
 void hl_pg_survey_turn(struct hl_pg_store *s, uint64_t now_ms);
 /* When something is due next (CLOCK_MONOTONIC ms). */
 uint64_t hl_pg_survey_due_ms(const struct hl_pg_store *s);
+/* The server is gone, or back: nothing is known until it is asked, which is due. */
+void hl_pg_survey_forget(struct hl_pg_store *s);
 
 #endif
