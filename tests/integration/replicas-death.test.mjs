@@ -41,6 +41,25 @@ test('of a killed replica runs end as interrupted, webhooks go on elsewhere, que
     assert.equal((await b.logged(TAKEN_OVER)).interrupted_runs, 1);
 });
 
+test('what a replica could not finish when it stopped is taken over before its time is past', { limit: 90_000 }, async (t) => {
+    const env = { HOOKLINE_REPLICA_TTL: '30s', HOOKLINE_DRAIN_TIMEOUT: '200ms' };
+    const all = await fleet(t, { env });
+    const [a, b] = [await all.add('a', { env: ONE }), await all.add('b', { hasApp: false })];
+    const inside = await a.begin({ isHeld: true, hook: all.receiver.url() });
+    await a.called(inside);
+    await a.sidecar.stop();
+    const run = await b.finished(inside);
+    assert.deepEqual([run.state, run.reason], ['failure', 'interrupted']);
+    await all.receiver.envelope();
+
+    const c = await all.add('c');
+    const last = await c.begin({ isHeld: true });
+    await c.called(last);
+    await Promise.all([b, c].map(({ sidecar }) => sidecar.stop()));
+    const d = await all.add('d');
+    assert.equal((await d.finished(last)).reason, 'interrupted');
+});
+
 test('with two attempts a killed replica’s run is run again elsewhere, and a third time by nobody', async (t) => {
     const all = await fleet(t, { env: { HOOKLINE_RUN_ATTEMPTS: '2' } });
     const a = await all.add('a');

@@ -4,7 +4,8 @@
  * A replica whose time is past is buried by any other: its runs end as interrupted, or are queued
  * again, its deliveries go on elsewhere. A dead one never comes back: who finds its row dead goes on
  * under a new id, with empty hands. Nobody buries others before its own beats have succeeded for a
- * whole lifetime: the first to come back after an outage must not end the runs of all the rest. */
+ * whole lifetime: the first to come back after an outage must not end the runs of all the rest. Who has left
+ * in order with something unfinished has said so, and is buried by whoever comes next. */
 #include "store/postgres/node.h"
 
 #include <stdlib.h>
@@ -237,6 +238,7 @@ static void bury(struct hl_pg_store *s)
     hl_pg_add_id(&s->params, &s->node_id);
     hl_pg_add_int(&s->params, s->retries_interrupted ? s->run_attempts : 1);
     hl_pg_add_int(&s->params, s->webhook_attempts);
+    hl_pg_add_int(&s->params, hl_pg_node_knows_others(s, hl_clock_mono_ms()));
     hl_pg_errand_add(e, HL_PG_DO_NODE_BURY);
     s->is_burying = hl_pg_errand_send(e);
 }
@@ -271,30 +273,20 @@ void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
         s->beat_ms = now_ms + s->settings.ttl_ms / 12;
         beat(s);
     }
-    if (now_ms >= s->bury_ms && !s->is_burying && hl_pg_node_knows_others(s, now_ms)) {
+    if (now_ms >= s->bury_ms && !s->is_burying) {
         s->bury_ms = now_ms + s->settings.ttl_ms / 6;
         bury(s);
     }
 }
 
-static uint64_t bury_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
-{
-    uint64_t due_ms = s->beats_since_ms + s->settings.ttl_ms;
-    if (due_ms < s->bury_ms)
-        due_ms = s->bury_ms;
-    if (due_ms < now_ms)
-        due_ms = now_ms;
-    return hl_pg_node_knows_others(s, due_ms) ? due_ms : UINT64_MAX;
-}
-
 /* What is under way is not due: its answer wakes the thread. */
-uint64_t hl_pg_node_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
+uint64_t hl_pg_node_due_ms(const struct hl_pg_store *s)
 {
     if (!has_turns(s))
         return UINT64_MAX;
     if (!s->is_joined)
         return s->join_ms > 0 ? s->join_ms : UINT64_MAX;
     uint64_t beat_ms = s->is_beating ? UINT64_MAX : s->beat_ms;
-    uint64_t bury_ms = s->is_burying ? UINT64_MAX : bury_due_ms(s, now_ms);
+    uint64_t bury_ms = s->is_burying ? UINT64_MAX : s->bury_ms;
     return beat_ms < bury_ms ? beat_ms : bury_ms;
 }

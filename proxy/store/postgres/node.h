@@ -10,7 +10,7 @@ struct hl_pg_store;
 /* This replica among the others. What is due is sent. */
 void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms);
 /* When something is due next (CLOCK_MONOTONIC ms). */
-uint64_t hl_pg_node_due_ms(const struct hl_pg_store *s, uint64_t now_ms);
+uint64_t hl_pg_node_due_ms(const struct hl_pg_store *s);
 /* Its beats have succeeded for a whole lifetime: what the others' rows say, or do not say any more, is
  * not just what an outage kept from them. */
 bool hl_pg_node_knows_others(const struct hl_pg_store *s, uint64_t now_ms);

@@ -201,7 +201,7 @@ static void on_turn(uv_prepare_t *turn)
         return;
     }
     if (!s->is_guest)
-        due_ms = least(due_ms, least(hl_pg_node_due_ms(s, now_ms), hl_pg_survey_due_ms(s)));
+        due_ms = least(due_ms, least(hl_pg_node_due_ms(s), hl_pg_survey_due_ms(s)));
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_arrival_due_ms(s), hl_pg_recall_due_ms(s)));
     if (!s->is_guest)

@@ -734,14 +734,20 @@ enum hl_pg_code {
         " interval '1 ms', app_at = CASE $3::bigint WHEN 1 THEN now() ELSE n.app_at END FROM ~.node o WHERE n.node_id = $1::uuid AND o.node_id = n.node_id"      \
         " AND NOT n.is_dead RETURNING " HL_PG_NOW_MS ", o.expires_at < now(), " HL_PG_ERA ", "     \
         HL_PG_MS("o.beat_at") ", " HL_PG_MS("n.beat_at"))                                          \
-    /* $1 me: what it has goes on elsewhere, nobody has to wait for its time to pass */            \
-    X(NODE_LEAVE, "DELETE FROM ~.node WHERE node_id = $1::uuid AND NOT EXISTS"                     \
+    /* $1 me: what it has goes on elsewhere, nobody has to wait for its time to pass. What it could not end is */ \
+    /* whoever's that comes next: -infinity, it has left */                                        \
+    X(NODE_LEAVE, "WITH gone AS (DELETE FROM ~.node WHERE node_id = $1::uuid AND NOT EXISTS"       \
         " (SELECT FROM ~.ticket WHERE node_id = $1::uuid) AND NOT EXISTS"                          \
-        " (SELECT FROM ~.delivery_ticket WHERE node_id = $1::uuid)")                               \
-    /* $1 me, $2 attempts of a run, $3 of a delivery; the last column: what NODE_BURY_STREAM has to do */ \
+        " (SELECT FROM ~.delivery_ticket WHERE node_id = $1::uuid) RETURNING 1)"                   \
+        " UPDATE ~.node SET expires_at = '-infinity' WHERE node_id = $1::uuid"                     \
+        " AND NOT EXISTS (SELECT FROM gone)")                                                      \
+    /* $1 me, $2 attempts of a run, $3 of a delivery, $4 0: only who has left; the last column: what */ \
+    /* NODE_BURY_STREAM has to do */                                                               \
     X(NODE_BURY, "WITH dead AS MATERIALIZED (SELECT node_id FROM ~.node WHERE NOT is_dead"         \
-        " AND expires_at < now() AND node_id <> $1::uuid LIMIT 4 FOR UPDATE SKIP LOCKED),"         \
-        " buried AS (UPDATE ~.node n SET is_dead = true FROM dead d WHERE n.node_id = d.node_id),"  \
+        " AND expires_at < CASE $4::bigint WHEN 0 THEN '0001-01-01' ELSE now() END"                \
+        " AND node_id <> $1::uuid LIMIT 4 FOR UPDATE SKIP LOCKED),"                                \
+        " buried AS (UPDATE ~.node n SET is_dead = true, expires_at = greatest(n.expires_at,"      \
+        " n.beat_at) FROM dead d WHERE n.node_id = d.node_id),"                                    \
         " again AS (SELECT t.run_id, t.node_id, t.attempt, t.started_ms FROM ~.ticket t"         \
         " JOIN dead d ON d.node_id = t.node_id WHERE t.is_async AND NOT t.is_cancel_wished"        \
         " AND t.attempt < least($2::bigint, t.max_attempts)),"                                     \
