@@ -425,10 +425,15 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "delivered or dead."),
     ROW(REDELIVER_MEMBERS, 400,
         "The body is {\"state\": \"dead\", \"since\": \"2026-11-22T08:00:00Z\"}: these two members "
-        "and no other."),
+        "and no other, but the cursor of an answer that had one."),
     ROW(REDELIVER_STATE, 400, "The member state is not \"dead\" or \"delivered\"."),
     ROW(REDELIVER_SINCE, 400,
         "The member since is not a time as RFC 3339 or in milliseconds since 1970."),
+    ROW(REDELIVER_CURSOR, 400, "The member cursor is not one that an answer had."),
+    LATER(REDELIVER_FULL, 429, BACKLOG,
+        "Half of HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries are waiting, and the other "
+        "half "
+        "is for new ones; try again later."),
     ROW(NO_SIDECAR, 409,
         "No sidecar is running on this data directory: the dashboard is a page that it serves. "
         "Start it first."),

@@ -176,6 +176,12 @@ bool hl_lanes_have_room(const struct hl_lanes *all)
     return all->now.pending < all->max_pending;
 }
 
+uint64_t hl_lanes_room_for_old(const struct hl_lanes *all)
+{
+    uint64_t half = most_of_a_lane(all);
+    return all->now.pending < half ? half - all->now.pending : 0;
+}
+
 bool hl_lanes_has_its_share(const struct hl_lanes *all, uint64_t name)
 {
     const struct hl_lane *lane = find_lane(all, name);

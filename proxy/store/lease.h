@@ -66,8 +66,9 @@ struct hl_attempt_outcome {
 void hl_attempt_outcome_fini(struct hl_attempt_outcome *o);
 
 /* REDELIVER: one (delivery_id; CONFLICT while it is pending) or, when that is nil, all of `project`
- * in `state` (DEAD or OK) that a list from `since_ms` on shows (question.h). A new round of attempts each;
- * the history stays. */
+ * in `state` (DEAD or OK) that a list from `since_ms` on shows (question.h), as many as HL_REDELIVER_MAX and as
+ * leave half of HOOKLINE_MAX_PENDING_DELIVERIES to new ones. A new round of attempts each; the history stays. */
+#define HL_REDELIVER_MAX 5000
 struct hl_redeliver {
     struct hl_store_msg m;
     struct hl_id delivery_id;
@@ -79,7 +80,8 @@ struct hl_redeliver {
     struct hl_redeliver_mark {
         int64_t app_id;
         struct hl_id after;
-    } mark; /* zero; the store's own: how far it has come */
+    } mark;        /* zero, or where an earlier one came to; reply: how far it has come */
+    bool has_more; /* reply: there may be more behind the mark */
 };
 
 #endif

@@ -145,8 +145,12 @@ static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
     bool is_done = true;
     r->count = op->count;
     r->mark = op->mark;
-    enum hl_err rc = b->driver->vt->redeliver(b->driver, r, REDELIVER_STEP, b->now_ms, &is_done);
-    op->has_more = !is_done;
+    uint64_t room = hl_lanes_room_for_old(&b->driver->backlog->lanes);
+    uint64_t left = HL_REDELIVER_MAX - r->count < room ? HL_REDELIVER_MAX - r->count : room;
+    unsigned step = left < REDELIVER_STEP ? (unsigned)left : REDELIVER_STEP;
+    enum hl_err rc = b->driver->vt->redeliver(b->driver, r, step, b->now_ms, &is_done);
+    r->has_more = !is_done;
+    op->has_more = !is_done && left > step;
     return rc;
 }
 

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { assertRefused, control, pages } from './lib/rest.mjs';
-import { stage } from './lib/stage.mjs';
-import { until } from './lib/until.mjs';
+import { postgres } from './lib/postgres.mjs';
+import { Receiver } from './lib/receiver.mjs';
+import { RUN, stage } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
 
 const DELIVERIES = '/v2/projects/p/deliveries';
 const NIL = '00000000-0000-0000-0000-000000000000';
@@ -141,9 +143,46 @@ test('all dead ones since a time are sent again', async (t) => {
         [{ state: 'dead', since: -1 }, /member since/],
         [{ state: 'dead', since: 1_700_000_000 }, /member since .*milliseconds/],
         [{ state: 'dead', since: 0, all: true }, /these two members/],
+        [{ state: 'dead', since: 0, cursor: '0' }, /member cursor/],
+        [{ state: 'dead', since: 0, cursor: `-1.${NIL}` }, /member cursor/],
     ])
         assertRefused(await redeliver(body), 400, pattern);
 });
+
+for (const [store, start] of [
+    ['sqlite', async () => ({})],
+    ['postgres', async (t) => (await postgres(t)).env],
+])
+    test(`many dead ones are sent again in pieces, which leave room for new webhooks (${store})`, async (t) => {
+        const env = { ...(await start(t)), HOOKLINE_MAX_PENDING_DELIVERIES: '8', HOOKLINE_WEBHOOK_CONCURRENCY: '8' };
+        const { call, receiver, sidecar } = await stage(t, { env });
+        const ask = control(sidecar);
+        receiver.script('/dead', 400);
+        const runs = [];
+        for (let i = 0; i < 6; i++) runs.push(await deliver({ call, ask, url: receiver.url('/dead') }));
+        const held = gate();
+        receiver.script('/dead', async (x) => {
+            await held.promise;
+            await x.send(200);
+        });
+        const redeliver = (cursor) =>
+            ask('POST', `${DELIVERIES}/redeliver`, { body: { state: 'dead', since: 0, ...(cursor && { cursor }) } });
+        const first = (await redeliver()).json();
+        assert.deepEqual({ ...first, cursor: '' }, { redelivered: 4, has_more: true, cursor: '' });
+        const other = await Receiver.start(t);
+        assert.equal((await call(RUN, { query: { webhookEndpoint: other.url() } })).status, 200);
+        await other.envelope();
+        const refused = await redeliver(first.cursor);
+        assertRefused(refused, 429, /other half/);
+        assert.ok(Number(refused.headers['retry-after']) > 0);
+        held.open();
+        const rest = await until('there is room', async () => {
+            const answer = await redeliver(first.cursor);
+            return answer.status === 202 && answer.json();
+        });
+        assert.deepEqual(rest, { redelivered: 2 });
+        for (const { run_id } of runs) assert.notEqual((await settled(ask, run_id, 2)).state, 'pending');
+    });
 
 test('deliveries are found by destination and by the last status, and counted', async (t) => {
     const { call, receiver, sidecar } = await stage(t);

@@ -197,6 +197,20 @@ static void bind_one(
     hl_pg_add_kept_since(s, p);
 }
 
+/* As far as is known: new ones have the other half. */
+static uint64_t room_for_old(const struct hl_pg_store *s)
+{
+    uint64_t half = s->max_pending > 1 ? s->max_pending / 2 : 1;
+    uint64_t pending = hl_counter_get(&s->gauges.pending_deliveries);
+    return pending < half ? half - pending : 0;
+}
+
+static uint64_t left_of(const struct hl_pg_store *s, const struct hl_redeliver *r)
+{
+    uint64_t room = room_for_old(s), left = HL_REDELIVER_MAX - r->count;
+    return left < room ? left : room;
+}
+
 static void bind_many(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
@@ -207,7 +221,8 @@ static void bind_many(
     hl_pg_add_int(p, r->state);
     hl_pg_add_id(p, &since);
     hl_pg_add_id(p, &r->mark.after);
-    hl_pg_add_int(p, REDELIVER_STEP);
+    uint64_t left = left_of(s, r);
+    hl_pg_add_int(p, left < REDELIVER_STEP ? (int64_t)left : REDELIVER_STEP);
     hl_pg_add_int(p, s->webhook_attempts);
     hl_pg_add_kept_since(s, p);
 }
@@ -227,7 +242,10 @@ static void note_redeliver(struct hl_pg_store *s, struct hl_pg_op *op)
         return;
     r->count += (uint64_t)op->number;
     hl_counter_add(&s->gauges.pending_deliveries, (uint64_t)op->number);
-    r->mark.after = op->mark;
+    if (!hl_id_is_nil(&op->mark))
+        r->mark.after = op->mark;
+    r->has_more = op->has_more;
+    op->has_more &= left_of(s, r) > 0;
     s->leases_more = true;
     hl_pg_notify_work(s);
 }
