@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from './lib/case.mjs';
-import { chunk, request } from './lib/raw.mjs';
+import { chunk, connect, request } from './lib/raw.mjs';
 import { isSanitized } from './lib/sidecar.mjs';
 import { stage } from './lib/stage.mjs';
 import { makeSecret, sign } from './lib/tokens.mjs';
@@ -52,10 +52,10 @@ async function waitingRoom(t) {
     const headers = { authorization: `Bearer ${known}` };
     assert.equal((await all.call('/v4/p/a/first', { headers })).status, 200);
 
-    const begin = async (framing, { query = '', token = known, fields = {} } = {}) => {
+    const begin = async (framing, { target = '/v4/p/a/x', token = known, fields = {}, isAdmin = false } = {}) => {
         const [method, framed, first, rest] = FRAMINGS[framing];
-        const client = await all.connect();
-        await client.send(request(method, `/v4/p/a/x${query}`, { Authorization: `Bearer ${token}`, ...fields, ...framed }));
+        const client = isAdmin ? await connect(t, { port: all.sidecar.adminPort }) : await all.connect();
+        await client.send(request(method, target, { Host: '127.0.0.1', Authorization: `Bearer ${token}`, ...fields, ...framed }));
         if (first) await client.send(first);
         return { client, method, rest };
     };
@@ -99,13 +99,17 @@ async function end({ client, method, rest }, how) {
     client.close();
 }
 
+const QUESTION = '/v2/projects/p/service-accounts';
+
 /** What calls wait for: what makes them, what each says, and what lets them go. `metric` counts them. */
 const WAITS = {
     'a good token': { said: async (room) => ({ token: await room.newToken(true) }) },
     'a bad token': { said: async (room) => ({ token: await room.newToken(false) }) },
+    'a question’s token': { said: async (room) => ({ token: await room.newToken(true), target: QUESTION }) },
+    'an admin’s token': { said: async (room) => ({ token: await room.newToken(false), target: QUESTION, isAdmin: true }) },
     'the gate': { from: (room) => room.shut(), to: (room) => room.open(), metric: 'hookline_app_gate_waiting' },
     'a slot': { from: (room) => room.hold(), to: (room) => room.letGo(), metric: 'hookline_app_queue_waiting' },
-    'the store': { said: () => ({ query: '?async=true' }) },
+    'the store': { said: () => ({ target: '/v4/p/a/x?async=true' }) },
     'a result': {
         from: (room) => room.hold(),
         to: (room) => room.letGo(),
