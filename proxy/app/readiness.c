@@ -19,6 +19,7 @@
 #define CHECK_DOUBT_MS     500 /* after a bad check of an app that is ready */
 #define BAD_CHECKS         3   /* in a row */
 #define QUIET_START_MS     5000
+#define EXCUSED_MS         3000 /* after a check that timed out while calls were inside */
 #define PROBE_TIMEOUT_MS   2000 /* cause.c says so */
 
 static const struct hl_cause good = {.kind = HL_CAUSE_NONE};
@@ -83,6 +84,7 @@ static void say_occupant(const struct hl_readiness *r, const char *why)
 static void become_ready(struct hl_readiness *r)
 {
     r->bad_checks = 0;
+    r->excused_until = 0;
     if (atomic_exchange(&r->is_ready, true))
         return;
     r->said_count = 0;
@@ -116,13 +118,24 @@ static bool shuts_gate(const struct hl_readiness *r)
     return r->calls->gate.rule != HL_APP_GATE_OFF && hl_gate_is_refusal(r->worst);
 }
 
+/* What it lacks is here, or it may be busy: with calls, or with what checks meanwhile left behind. */
+static bool is_no_verdict(struct hl_readiness *r)
+{
+    bool is_timeout = hl_cause_is_timeout(r->worst);
+    if (is_timeout && (r->was_busy || hl_pool_group_is_busy(r->calls))) {
+        r->bad_checks = 0;
+        r->excused_until = uv_now(r->loop) + EXCUSED_MS;
+        return true;
+    }
+    bool may_be_cut = is_timeout || r->worst.kind == HL_CAUSE_HEALTH_CLOSED;
+    return hl_cause_is_lack(r->worst) || (may_be_cut && uv_now(r->loop) < r->excused_until);
+}
+
 /* The check is over: `worst` has what came of it. */
 static void conclude(struct hl_readiness *r)
 {
     uint64_t again_ms = CHECK_READY_MS;
-    bool may_be_busy =
-        hl_cause_is_timeout(r->worst) && (r->was_busy || hl_pool_group_is_busy(r->calls));
-    bool says_nothing = may_be_busy || r->worst.kind == HL_CAUSE_SHORT;
+    bool says_nothing = r->worst.kind != HL_CAUSE_NONE && is_no_verdict(r);
     if (r->worst.kind == HL_CAUSE_NONE) {
         become_ready(r);
     } else if (!hl_readiness_is_ready(r)) {
@@ -277,6 +290,7 @@ void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet)
 {
     r->is_held = false;
     r->bad_checks = 0;
+    r->excused_until = 0;
     r->quiet_until = uv_now(r->loop) + QUIET_START_MS;
     atomic_store(&r->why, why_not_yet);
     begin(r);

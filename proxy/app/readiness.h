@@ -3,7 +3,8 @@
  *
  * One good check makes it ready; three bad ones in a row end that, so that one lost packet or one
  * full queue does not. A check that times out while calls are inside the app says nothing: it may be
- * busy with them.
+ * busy with them. It also leaves a connection behind in the app's queue, and while the app works those
+ * off, a check that times out or is cut says nothing either.
  *
  * Runs on the control thread's loop; the answer is an atomic flag. It decides what /readyz says, and
  * that kept connections are closed when it ends, and whether calls wait because a stranger listens
@@ -45,6 +46,7 @@ struct hl_readiness {
     bool was_busy;          /* calls were inside when this check began */
     uint32_t gate_check;    /* of hl_gate_begin_check */
     unsigned bad_checks;    /* in a row, while ready */
+    uint64_t excused_until; /* uv_now; what checks left behind may still be in the app's queue */
     uint64_t quiet_until;   /* uv_now; a process of ours that starts needs no line */
     struct hl_occupant occupant;
     const char *said[HL_READINESS_SAID]; /* causes that are in the log since it was last ready */

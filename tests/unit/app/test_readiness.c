@@ -173,6 +173,61 @@ Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
     hl_pool_fini(&pool);
 }
 
+Test(readiness, takes_nothing_for_a_verdict_that_comes_of_checks_left_behind_by_a_busy_app)
+{
+    static struct hl_mailbox mailbox;
+    static struct hl_pool pool;
+    config.app_health_path = HL_STR("/health");
+    answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    app_listen(0);
+    start();
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
+    hl_pool_init(&pool, &loop, &wheel, &reader, &config.app_url, &calls, &mailbox);
+    hl_counter_add(&pool.member.busy_count, 1);
+    int busy = app;
+    app = -1; /* takes connections, but nobody accepts them */
+    UNTIL_SERVED(readiness.probe);
+    UNTIL_SERVED(!readiness.probe);
+    hl_counter_sub(&pool.member.busy_count, 1);
+    app = busy;
+    answer = NULL; /* it works them off, and closes each */
+    for (int i = 0; i < 3; i++) {
+        UNTIL_SERVED(readiness.probe);
+        UNTIL_SERVED(!readiness.probe);
+    }
+    cr_assert(hl_readiness_is_ready(&readiness));
+    UNTIL_SERVED(!hl_readiness_is_ready(&readiness)); /* it has had its time */
+    hl_pool_close(&pool);
+    hl_pool_fini(&pool);
+}
+
+Test(readiness, begins_the_row_of_bad_checks_anew_when_one_was_no_verdict)
+{
+    static struct hl_mailbox mailbox;
+    static struct hl_pool pool;
+    config.app_health_path = HL_STR("/health");
+    answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    app_listen(0);
+    start();
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
+    hl_pool_init(&pool, &loop, &wheel, &reader, &config.app_url, &calls, &mailbox);
+    answer = "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n";
+    UNTIL_SERVED(readiness.bad_checks == 2);
+    hl_counter_add(&pool.member.busy_count, 1);
+    int busy = app;
+    app = -1;
+    UNTIL_SERVED(readiness.probe);
+    UNTIL_SERVED(!readiness.probe);
+    hl_counter_sub(&pool.member.busy_count, 1);
+    app = busy;
+    unsigned before = answered;
+    UNTIL_SERVED(answered >= before + 2); /* what was left behind, and the next */
+    UNTIL_SERVED(!readiness.probe);
+    cr_assert(hl_readiness_is_ready(&readiness));
+    hl_pool_close(&pool);
+    hl_pool_fini(&pool);
+}
+
 Test(readiness, says_why)
 {
     app_listen(0);
