@@ -159,9 +159,7 @@ static bool has_name(struct hl_str value, struct hl_str name)
 
 bool hl_hop_came_through(const struct hl_head *head, struct hl_str name)
 {
-    if (head->first[HL_FIELD_VIA] < 0)
-        return false;
-    size_t i = (size_t)head->first[HL_FIELD_VIA];
+    size_t i = 0;
     for (const struct hl_field *field; (field = next_field(head, HL_FIELD_VIA, &i));)
         if (has_name(field->value, name))
             return true;

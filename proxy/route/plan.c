@@ -115,9 +115,11 @@ static enum hl_refusal_cause find_barrier(
 static bool is_loop(
     const struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config)
 {
+    if (head->first[HL_FIELD_VIA] < 0 || config->via.n == 0)
+        return false;
     bool would_go_on =
         plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS || plan->kind == HL_PLAN_REFUSED;
-    return would_go_on && config->via.n > 0 && hl_hop_came_through(head, config->via);
+    return would_go_on && hl_hop_came_through(head, config->via);
 }
 
 /* Nobody is asked for a token first. */

@@ -168,7 +168,8 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .drops_expect = plan->is_async || w->config->app_concurrency > 0, /* then we answer it */
         .keeps_authorization = !checks || w->config->forward_authorization,
         .drops_token_protocol = checks && plan->is_websocket,
-        .drops_preferences = plan->kind == HL_PLAN_RUN && hl_prefers_ours(head),
+        .drops_preferences =
+            plan->kind == HL_PLAN_RUN && head->first[HL_FIELD_PREFER] >= 0 && hl_prefers_ours(head),
         .closes = !w->config->app_keepalive,
         .is_stored = plan->is_async,
         .framing = head->framing,
