@@ -25,6 +25,7 @@
 #include "config/postgres_url.h"
 #include "control.h"
 #include "loop/log_writer.h"
+#include "loop/loop_memory.h"
 #include "loop/run_log.h"
 #include "loop/work_pool.h"
 #include "net/reserve.h"
@@ -152,6 +153,7 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
     hl_gate_close_at_start(&ctl->service.connections.gate, config);
     if (!probe_ports(config, why, why_len))
         return false;
+    hl_loop_memory_set();
     if (!hl_control_open(ctl)) {
         snprintf(why, why_len, "cannot make an event loop");
         return false;

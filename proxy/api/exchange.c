@@ -135,8 +135,7 @@ static int connect_stream(struct hl_exchange *exchange)
     const struct hl_exchange_order *order = &exchange->order;
     if (order->address)
         return hl_stream_connect_tcp(&exchange->stream, order->address);
-    hl_stream_connect_unix(&exchange->stream, order->path);
-    return 0;
+    return hl_stream_connect_unix(&exchange->stream, order->path);
 }
 
 static int init_stream(struct hl_exchange *exchange)

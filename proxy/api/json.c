@@ -80,18 +80,27 @@ bool hl_json_push(json_t *array, json_t *value)
     return json_array_append_new(array, value) == 0;
 }
 
-static int on_bytes(const char *p, size_t n, void *out)
+struct dump {
+    struct hl_buf *out;
+    enum hl_err err; /* the first: jansson goes on behind a name that could not be written */
+};
+
+static int on_bytes(const char *p, size_t n, void *self)
 {
-    return hl_buf_append(out, p, n) == HL_OK ? 0 : -1;
+    struct dump *dump = self;
+    if (!dump->err)
+        dump->err = hl_buf_append(dump->out, p, n);
+    return dump->err ? -1 : 0;
 }
 
 enum hl_err hl_json_write(json_t *value, struct hl_buf *out)
 {
-    int rc = value
-                 ? json_dump_callback(value, on_bytes, out, JSON_COMPACT | JSON_REAL_PRECISION(12))
-                 : -1;
+    struct dump dump = {.out = out};
+    int rc =
+        value ? json_dump_callback(value, on_bytes, &dump, JSON_COMPACT | JSON_REAL_PRECISION(12))
+              : -1;
     json_decref(value);
-    return rc == 0 ? hl_buf_append(out, "\n", 1) : HL_ERR_NOMEM;
+    return rc == 0 && !dump.err ? hl_buf_append(out, "\n", 1) : HL_ERR_NOMEM;
 }
 
 json_t *hl_json_read_object(struct hl_str text)

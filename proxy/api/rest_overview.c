@@ -91,22 +91,33 @@ static json_t *integer(uint64_t n)
     return json_integer((json_int_t)n);
 }
 
+/* NULL where it is not whole: out of memory. */
+static json_t *whole(json_t *object, bool is_whole)
+{
+    if (is_whole)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
 static json_t *states_json(const struct hl_overview_figures *f)
 {
     json_t *object = json_object();
+    bool is_whole = true;
     for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++)
-        json_object_set_new(
-            object, hl_run_state_text((enum hl_run_state)state), integer(count(f, -1, state, -1)));
-    return object;
+        is_whole &= json_object_set_new(object, hl_run_state_text((enum hl_run_state)state),
+                        integer(count(f, -1, state, -1))) == 0;
+    return whole(object, is_whole);
 }
 
 static json_t *reasons_json(const struct hl_overview_figures *f)
 {
     json_t *object = json_object();
+    bool is_whole = true;
     for (int reason = HL_REASON_NONE + 1; reason <= HL_REASON_LAST; reason++)
-        json_object_set_new(object, hl_run_reason_text((enum hl_run_reason)reason),
-            integer(count(f, -1, -1, reason)));
-    return object;
+        is_whole &= json_object_set_new(object, hl_run_reason_text((enum hl_run_reason)reason),
+                        integer(count(f, -1, -1, reason))) == 0;
+    return whole(object, is_whole);
 }
 
 /* Of microseconds; null: there are none. */

@@ -80,14 +80,14 @@ static json_t *queued_ms(const struct hl_run_row *run)
     return run->attempt > 1 ? json_null() : span(run->created_ms, run->started_ms);
 }
 
-static void add_attempt(json_t *list, const struct hl_attempt_entry *entry)
+static bool add_attempt(json_t *list, const struct hl_attempt_entry *entry)
 {
     json_t *json = HL_JSON_OBJECT({"attempt", json_integer(entry->attempt)},
         {"started_at", hl_json_time(entry->started_ms)},
         {"finished_at", hl_json_time(entry->finished_ms)},
         {"status_code", hl_json_count_or_null(entry->http_status ? entry->http_status : -1)},
         {"reason", hl_json_text_or_null(hl_str_from(hl_run_reason_text(entry->reason)))});
-    json_array_append_new(list, json);
+    return hl_json_push(list, json);
 }
 
 /* The one that goes on, or was the last, is what the run itself says. */
@@ -103,16 +103,20 @@ static json_t *attempt_log(const struct hl_run_row *run)
     json_t *list = json_array();
     if (!run->is_async)
         return list;
+    bool is_whole = true;
     while (hl_attempt_entry_read(&log, &entry))
-        add_attempt(list, &entry);
+        is_whole &= add_attempt(list, &entry);
     entry = (struct hl_attempt_entry){.attempt = run->attempt,
         .started_ms = run->started_ms,
         .finished_ms = run->finished_ms,
         .http_status = run->http_status,
         .reason = run->reason};
     if (run->started_ms > 0)
-        add_attempt(list, &entry);
-    return list;
+        is_whole &= add_attempt(list, &entry);
+    if (is_whole)
+        return list;
+    json_decref(list);
+    return NULL;
 }
 
 json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *deliveries)

@@ -354,8 +354,10 @@ static json_t *with_progress(
 /* Lists do without: it is counted. NULL: out of memory. */
 static json_t *with_place(json_t *run, uint64_t place)
 {
+    if (!run)
+        return NULL;
     json_t *value = place > 0 ? json_integer((json_int_t)place) : json_null();
-    if (run && json_object_set_new(run, "queue_position", value) == 0)
+    if (json_object_set_new(run, "queue_position", value) == 0)
         return run;
     json_decref(run);
     return NULL;

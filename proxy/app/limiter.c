@@ -47,6 +47,7 @@ void hl_limiter_seat_init(
     seat->index = index;
     seat->mailbox = mailbox;
     atomic_init(&seat->coming, 0);
+    seat->grant.type = HL_LIMITER_GRANT;
     atomic_init(&seat->oldest_ms, 0);
     for (int i = 0; i < 2; i++) {
         hl_list_init(&seat->queue[i]);
@@ -256,14 +257,18 @@ static struct hl_limiter_seat *next_seat(struct hl_limiter *l, const struct choi
     return other;
 }
 
-/* Something will be posted to that seat. False: it is closed, its worker reads no more. */
-static bool announce(struct hl_limiter_seat *to)
+/* A slot goes to that seat. Its message lies there: a slot must not get lost for want of memory. False:
+ * it is closed, its worker reads no more. */
+static bool send_slot(struct hl_limiter_seat *to)
 {
     uint32_t n = atomic_load(&to->coming);
-    while (!(n & CLOSED))
-        if (atomic_compare_exchange_weak(&to->coming, &n, n + 1))
-            return true;
-    return false;
+    do
+        if (n & CLOSED)
+            return false;
+    while (!atomic_compare_exchange_weak(&to->coming, &n, n + 1));
+    if (n == 0)
+        hl_mailbox_post(to->mailbox, &to->grant);
+    return true;
 }
 
 /* Hands a slot that this thread holds to whoever is next. False: nobody waits. */
@@ -276,13 +281,7 @@ static bool hand_on(struct hl_limiter_seat *seat)
         return false;
     if (to == seat)
         return serve_own(seat);
-    if (!announce(to))
-        return false; /* whoever waited there has left before it closed: look again */
-    struct hl_limiter_grant *grant = malloc(sizeof(*grant));
-    HL_ASSERT(grant); /* 16 bytes; a slot must not get lost */
-    grant->msg.type = HL_LIMITER_GRANT;
-    hl_mailbox_post(to->mailbox, &grant->msg);
-    return true;
+    return send_slot(to); /* or whoever waited there has left before it closed: look again */
 }
 
 void hl_limiter_release(struct hl_limiter_seat *seat)
@@ -301,12 +300,16 @@ void hl_limiter_release(struct hl_limiter_seat *seat)
     }
 }
 
-void hl_limiter_on_grant(struct hl_limiter_seat *seat, struct hl_msg *msg)
+void hl_limiter_on_grant(struct hl_limiter_seat *seat)
 {
-    free(HL_CONTAINER_OF(msg, struct hl_limiter_grant, msg));
-    atomic_fetch_sub(&seat->coming, 1);
-    if (!serve_own(seat))
-        hl_limiter_release(seat); /* the waiter has given up meanwhile */
+    uint32_t n = atomic_load(&seat->coming) & ~CLOSED, left;
+    do {
+        for (uint32_t i = 0; i < n; i++)
+            if (!serve_own(seat))
+                hl_limiter_release(seat); /* the waiter has given up meanwhile */
+        left = (atomic_fetch_sub(&seat->coming, n) & ~CLOSED) - n;
+        n = left;
+    } while (left > 0);
 }
 
 bool hl_limiter_seat_close(struct hl_limiter_seat *seat)

@@ -63,18 +63,13 @@ struct hl_limiter_seat {
     uint64_t came;               /* callers, so far */
     _Atomic uint32_t waiting[2]; /* the queues' lengths, for the others */
     _Atomic uint32_t callers_waiting[HL_PRIORITIES];
-    struct hl_mailbox *mailbox; /* of this worker: gets struct hl_limiter_grant */
+    struct hl_mailbox *mailbox; /* of this worker: gets `grant` */
     uint32_t index;
-    /* Grants posted to the mailbox and not yet taken; the top bit: closed, none is posted any more.
-     */
+    /* Slots on their way here; the top bit: closed, none comes any more. While it is not 0 `grant` is
+     * in the mailbox, or being read: hl_limiter_on_grant takes all. */
     _Atomic uint32_t coming;
+    struct hl_msg grant;        /* HL_LIMITER_GRANT */
     _Atomic uint64_t oldest_ms; /* since when its first caller waits, monotonic; 0: none does */
-};
-
-/* A slot on its way to another worker. Its type is the `grant_type` that the workers agreed on;
- * give it to hl_limiter_on_grant. */
-struct hl_limiter_grant {
-    struct hl_msg msg;
 };
 
 void hl_limiter_init(struct hl_limiter *l, uint32_t limit, uint32_t queue_max,
@@ -100,8 +95,8 @@ void hl_limiter_cancel(struct hl_limiter_seat *seat, struct hl_limiter_wait *wai
 
 /* Gives a slot back, or on. */
 void hl_limiter_release(struct hl_limiter_seat *seat);
-/* The worker's mailbox brought a grant (freed here). */
-void hl_limiter_on_grant(struct hl_limiter_seat *seat, struct hl_msg *msg);
+/* The worker's mailbox brought `grant`. */
+void hl_limiter_on_grant(struct hl_limiter_seat *seat);
 
 /* The worker ends: nobody may be in its queue, nor come to it any more. False: a grant is on its
  * way still; take it with hl_limiter_on_grant and ask again. True: none will come. */

@@ -140,7 +140,7 @@ struct hl_probe *hl_probe_begin(
         return NULL;
     }
     if (!address)
-        hl_stream_connect_unix(&probe->stream, asker->config->app_url.path);
+        rc = hl_stream_connect_unix(&probe->stream, asker->config->app_url.path);
     else
         rc = hl_stream_connect_tcp(&probe->stream, address);
     if (rc == 0)

@@ -112,12 +112,14 @@ int hl_stream_connect_tcp(struct hl_stream *s, const struct sockaddr *address)
     return rc;
 }
 
-void hl_stream_connect_unix(struct hl_stream *s, const char *path)
+int hl_stream_connect_unix(struct hl_stream *s, const char *path)
 {
     struct connecting *c = malloc(sizeof(*c));
-    HL_ASSERT(c);
+    if (!c)
+        return UV_ENOMEM;
     c->stream = s;
     uv_pipe_connect(&c->request, &s->pipe, path, on_connect);
+    return 0;
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
@@ -312,8 +314,12 @@ void hl_stream_shutdown(struct hl_stream *s)
     }
     s->is_shut = true;
     uv_shutdown_t *request = malloc(sizeof(*request));
-    if (!request || uv_shutdown(request, &s->uv, on_shutdown) != 0)
-        free(request);
+    if (request && uv_shutdown(request, &s->uv, on_shutdown) == 0)
+        return;
+    free(request);
+    uv_os_fd_t fd;
+    if (uv_fileno(&s->handle, &fd) == 0)
+        shutdown(fd, SHUT_WR); /* nothing is unsent */
 }
 
 static void on_close(uv_handle_t *handle)

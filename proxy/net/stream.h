@@ -80,7 +80,7 @@ int hl_stream_init_unix(struct hl_stream *s, uv_loop_t *loop, struct hl_reader *
 
 /* Begins a connect; HL_STREAM_CONNECTED follows, never before the return. libuv error code or 0. */
 int hl_stream_connect_tcp(struct hl_stream *s, const struct sockaddr *address);
-void hl_stream_connect_unix(struct hl_stream *s, const char *path);
+int hl_stream_connect_unix(struct hl_stream *s, const char *path);
 
 /* Reading on or off; both are free when nothing changes. */
 void hl_stream_resume(struct hl_stream *s);

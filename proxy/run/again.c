@@ -88,21 +88,19 @@ void hl_again_put_off(struct hl_run *run, enum hl_run_reason reason, uint64_t de
     HL_LOG(INFO, "run will be tried again", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("reason", hl_run_reason_text(reason)), HL_LOG_INT("status", run->status),
         HL_LOG_INT("attempt", run->claimed->attempt), HL_LOG_INT("in_ms", delay_ms));
-    if (release) { /* else it stays claimed, and is interrupted at the next start */
-        release->is_retry = true;
-        release->due_ms = now_ms + (int64_t)delay_ms;
-        release->ended = (struct hl_attempt_entry){.attempt = run->claimed->attempt,
-            .started_ms = run->started_ms,
-            .finished_ms = now_ms,
-            .http_status = run->status,
-            .reason = reason,
-            .events = run->stream ? run->stream->ids.count : 0};
-        release->m.reply_to = runs->box;
-        run->claimed = NULL;
-        hl_run_stream_close(run, false); /* before another attempt can begin */
-        enum hl_err err = hl_store_post(runs->service->store, &release->m);
-        (void)err; /* only ACCEPT and RECORD can be refused */
-    }
+    release->is_retry = true;
+    release->due_ms = now_ms + (int64_t)delay_ms;
+    release->ended = (struct hl_attempt_entry){.attempt = run->claimed->attempt,
+        .started_ms = run->started_ms,
+        .finished_ms = now_ms,
+        .http_status = run->status,
+        .reason = reason,
+        .events = run->stream ? run->stream->ids.count : 0};
+    release->m.reply_to = runs->box;
+    run->claimed = NULL;
+    hl_run_stream_close(run, false); /* before another attempt can begin */
+    enum hl_err err = hl_store_post(runs->service->store, &release->m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
     hl_counter_add(&runs->metrics->runs_retried, 1);
     hl_progress_record(run, HL_RECORD_NONE);
     hl_run_free(run);

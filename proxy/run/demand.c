@@ -38,36 +38,40 @@ static bool has_limit(const struct hl_runs *runs)
     return runs->config->app_concurrency > 0;
 }
 
-static struct hl_credit *new_credit(struct hl_runs *runs, uint32_t n, bool returns)
+static void post(struct hl_runs *runs, struct hl_store_msg *m)
 {
-    struct hl_credit *credit = calloc(1, sizeof(*credit));
-    HL_ASSERT(credit); /* a few bytes; lost credit would idle a slot forever */
-    credit->m.msg.type = HL_STORE_CREDIT;
-    credit->m.reply_to = runs->box;
-    credit->n = n;
-    credit->returns = returns;
-    return credit;
+    enum hl_err err = hl_store_post(runs->service->store, m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
 }
 
-static void post_credit(struct hl_runs *runs, struct hl_credit *credit)
+/* Without memory the store hears of it later (hl_demand_pay): lost credit would idle a place for ever. */
+static void post_credit(struct hl_runs *runs, const struct hl_credit *given)
 {
-    runs->dispatch.credit += credit->n;
-    enum hl_err err = hl_store_post(runs->service->store, &credit->m);
-    (void)err; /* only ACCEPT and RECORD can be refused */
+    struct hl_dispatch *d = &runs->dispatch;
+    struct hl_credit *credit = malloc(sizeof(*credit));
+    d->credit += given->n;
+    if (!credit) {
+        d->owed += given->n;
+        d->owes_credit = true;
+        hl_timer_arm(runs->wheel, &d->again, HL_DISPATCH_AGAIN_MS);
+        return;
+    }
+    *credit = *given;
+    credit->m.msg.type = HL_STORE_CREDIT;
+    credit->m.reply_to = runs->box;
+    post(runs, &credit->m);
 }
 
 static void give_credit(struct hl_runs *runs, uint32_t n, bool returns)
 {
-    post_credit(runs, new_credit(runs, n, returns));
+    post_credit(runs, &(struct hl_credit){.n = n, .returns = returns});
 }
 
 /* For a slot that was handed on for a class. */
 static void give_wish(struct hl_runs *runs, enum hl_priority priority)
 {
-    struct hl_credit *credit = new_credit(runs, 1, true);
-    credit->has_wish = true;
-    credit->wish = priority;
-    post_credit(runs, credit);
+    post_credit(
+        runs, &(struct hl_credit){.n = 1, .returns = true, .has_wish = true, .wish = priority});
 }
 
 /* ---- slots ---- */
@@ -207,17 +211,46 @@ static enum hl_demand_mode choose_mode(const struct hl_runs *runs)
     return has_doomed(runs) ? HL_DEMAND_DOOMED : HL_DEMAND_NOTHING;
 }
 
+static void post_withdrawal(struct hl_runs *runs)
+{
+    struct hl_dispatch *d = &runs->dispatch;
+    struct hl_store_msg *m = calloc(1, sizeof(*m));
+    d->withdrawals++;
+    if (!m) {
+        d->owes_withdrawal = true;
+        hl_timer_arm(runs->wheel, &d->again, HL_DISPATCH_AGAIN_MS);
+        return;
+    }
+    m->msg.type = HL_STORE_WITHDRAW;
+    m->reply_to = runs->box;
+    post(runs, m);
+}
+
 static void withdraw(struct hl_runs *runs)
 {
     leave_queue(runs);
     runs->dispatch.mode = HL_DEMAND_ENDING;
-    runs->dispatch.withdrawals++;
-    struct hl_store_msg *m = calloc(1, sizeof(*m));
-    HL_ASSERT(m);
-    m->msg.type = HL_STORE_WITHDRAW;
-    m->reply_to = runs->box;
-    enum hl_err err = hl_store_post(runs->service->store, m);
-    (void)err; /* only ACCEPT and RECORD can be refused */
+    runs->dispatch.owes_credit = false; /* it was not told of, and is taken back with the rest */
+    runs->dispatch.owed = 0;
+    if (!runs->dispatch.owes_withdrawal)
+        post_withdrawal(runs);
+}
+
+void hl_demand_pay(struct hl_runs *runs)
+{
+    struct hl_dispatch *d = &runs->dispatch;
+    if (d->owes_withdrawal) {
+        d->withdrawals--;
+        d->owes_withdrawal = false;
+        post_withdrawal(runs);
+    }
+    if (!d->owes_credit)
+        return;
+    uint32_t n = d->owed;
+    d->owes_credit = false;
+    d->owed = 0;
+    d->credit -= n;
+    give_credit(runs, n, d->mode == HL_DEMAND_DOOMED || has_limit(runs));
 }
 
 static void begin(struct hl_runs *runs, enum hl_demand_mode mode)

@@ -21,6 +21,7 @@
 #include "run/ending.h"
 #include "run/forward.h"
 #include "run/pages.h"
+#include "run/report.h"
 #include "run/runs.h"
 #include "run/service.h"
 #include "run/stream.h"
@@ -29,8 +30,12 @@
 
 #define CHECK_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us */
 
+static void give_back(struct hl_runs *runs, struct hl_claimed *claimed);
+static void on_again(struct hl_timer *timer);
+
 void hl_dispatch_start(struct hl_runs *runs)
 {
+    hl_timer_init(&runs->dispatch.again, on_again);
     hl_demand_start(runs);
 }
 
@@ -51,11 +56,11 @@ static bool needs_source(const struct hl_runs *runs, const struct hl_body *body)
 }
 
 /* The stored head, ended, and the body behind it unless a source brings that. */
-static bool write_page(struct hl_run *run)
+static bool write_page(struct hl_run *run, bool has_source)
 {
     struct hl_claimed *claimed = run->claimed;
     struct hl_body *body = &claimed->body;
-    bool is_inline = body->where == HL_BODY_INLINE && !run->source;
+    bool is_inline = body->where == HL_BODY_INLINE && !has_source;
     bool has_body = body->where != HL_BODY_NONE || run->method == HL_METHOD_POST ||
                     run->method == HL_METHOD_PUT || run->method == HL_METHOD_PATCH;
     size_t need = claimed->head.n + 128 + (is_inline ? (size_t)body->size : 0);
@@ -76,24 +81,19 @@ static bool write_page(struct hl_run *run)
         memcpy(run->page + run->page_n, body->bytes, body->size);
         run->page_n += body->size;
     }
-    run->has_whole_request = !run->source;
+    run->has_whole_request = !has_source;
     run->request_framing = body->size > 0 ? HL_FRAMING_LENGTH : HL_FRAMING_NONE;
     return true;
 }
 
-/* What stands in the way of calling the app is ours, not the run's: it stays claimed and ends as
- * interrupted at the next start. */
-static void give_up(struct hl_runs *runs, struct hl_run *run, struct hl_claimed *claimed)
+/* What stands in the way of calling the app is ours, not the run's: it is tried again, and keeps its
+ * place and its slot. */
+static void put_off(struct hl_runs *runs, struct hl_claimed *claimed)
 {
-    HL_LOG(ERROR, "a claimed run cannot be started: out of memory",
-        HL_LOG_ID("run_id", &claimed->run_id));
-    if (run)
-        hl_run_free(run);
-    else
-        hl_claimed_free(claimed);
-    hl_demand_note_end(runs);
-    if (runs->dispatch.holds_slots)
-        hl_limiter_release(&runs->seat);
+    HL_LOG(WARN, "a claimed run waits for memory", HL_LOG_ID("run_id", &claimed->run_id));
+    claimed->msg.next = runs->dispatch.put_off;
+    runs->dispatch.put_off = &claimed->msg;
+    hl_timer_arm(runs->wheel, &runs->dispatch.again, HL_DISPATCH_AGAIN_MS);
 }
 
 /* It has waited in the queue for an app that takes no calls. */
@@ -119,14 +119,28 @@ static void begin(struct hl_run *run)
         run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, hl_refusal(HL_REFUSAL_STORED_BODY_DAMAGED));
 }
 
-static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed, bool is_too_late)
+/* What it needs before it may begin. False: out of memory. */
+static bool prepare(struct hl_run *run)
 {
-    runs->dispatch.running++;
+    struct hl_runs *runs = run->runs;
+    struct hl_body *body = &run->claimed->body;
+    bool has_source = needs_source(runs, body);
+    run->finish = calloc(1, sizeof(*run->finish));
+    run->name = hl_slot_add(runs->slots, run);
+    if (!run->finish || run->name.generation == 0 || !write_page(run, has_source))
+        return false;
+    if (has_source) /* takes the body: nothing fails behind it */
+        run->source =
+            hl_source_new(runs->loop, runs->spools.data_dir, body, &hl_forward_source_events, run);
+    return !has_source || run->source;
+}
+
+/* NULL: out of memory. */
+static struct hl_run *run_of(struct hl_runs *runs, struct hl_claimed *claimed)
+{
     struct hl_run *run = hl_run_new(runs, hl_clock_mono_us());
-    if (!run) {
-        give_up(runs, NULL, claimed);
-        return;
-    }
+    if (!run)
+        return NULL;
     run->id = claimed->run_id;
     run->claimed = claimed;
     run->epoch = claimed->epoch;
@@ -136,22 +150,33 @@ static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed, bool
     if (run->started_ms > claimed->created_ms)
         run->queued_us = (uint64_t)(run->started_ms - claimed->created_ms) * 1000;
     run->caller_minor = 1;
-    run->has_slot = !is_too_late;
     run->method = read_method(claimed->head);
     run->timeout_ms = runs->config->response_grace_period_ms;
     if (claimed->timeout_ms > 0 && claimed->timeout_ms < run->timeout_ms)
         run->timeout_ms = claimed->timeout_ms;
-    run->finish = calloc(1, sizeof(*run->finish));
-    run->name = hl_slot_add(runs->slots, run);
-    bool has_source = needs_source(runs, &claimed->body);
-    if (has_source)
-        run->source = hl_source_new(
-            runs->loop, runs->spools.data_dir, &claimed->body, &hl_forward_source_events, run);
-    if (!run->finish || run->name.generation == 0 || (has_source && !run->source) ||
-        !write_page(run)) {
-        give_up(runs, run, claimed);
+    if (prepare(run))
+        return run;
+    claimed->quota = run->allowance.quota;
+    run->allowance = (struct hl_allowance){0};
+    run->claimed = NULL;
+    hl_run_free(run);
+    return NULL;
+}
+
+/* One of those that count as running here. */
+static void start(struct hl_runs *runs, struct hl_claimed *claimed, bool is_too_late)
+{
+    struct hl_run *run = run_of(runs, claimed);
+    if (!run && is_too_late) {
+        runs->dispatch.running--;
+        give_back(runs, claimed);
         return;
     }
+    if (!run) {
+        put_off(runs, claimed);
+        return;
+    }
+    run->has_slot = !is_too_late;
     hl_progress_record(run, HL_RECORD_OPEN);
     hl_run_stream_begin(run, claimed->events);
     hl_counter_add(&runs->metrics->runs_in_flight, 1);
@@ -159,6 +184,12 @@ static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed, bool
         end_unreached(run);
     else
         begin(run);
+}
+
+static void start_claimed(struct hl_runs *runs, struct hl_claimed *claimed, bool is_too_late)
+{
+    runs->dispatch.running++;
+    start(runs, claimed, is_too_late);
 }
 
 void hl_dispatch_end_turn(struct hl_runs *runs)
@@ -179,18 +210,32 @@ static void cancel_run(struct hl_runs *runs, const struct hl_id *id)
 
 /* ---- the app takes no calls, or the worker stops ---- */
 
+static void post_release(struct hl_runs *runs, struct hl_release *release)
+{
+    enum hl_err err = hl_store_post(runs->service->store, &release->m);
+    (void)err; /* only ACCEPT and RECORD can be refused */
+}
+
 /* The app has not been called: the run waits in the store for the next process. */
 static void give_back(struct hl_runs *runs, struct hl_claimed *claimed)
 {
     hl_claimed_leave(claimed);
     struct hl_release *release = hl_release_new(claimed);
-    if (!release) {
-        hl_claimed_free(claimed); /* it stays claimed: interrupted at the next start */
+    release->m.reply_to = runs->box;
+    post_release(runs, release);
+}
+
+/* A store that had no memory may have it later. */
+static void on_released(struct hl_runs *runs, struct hl_release *release)
+{
+    HL_CRASH_POINT(RELEASE_COMMITTED);
+    if (runs->is_cut || !hl_report_may_pass(release->m.rc)) {
+        hl_release_free(release);
         return;
     }
-    release->m.reply_to = runs->box;
-    enum hl_err err = hl_store_post(runs->service->store, &release->m);
-    (void)err; /* only ACCEPT and RECORD can be refused */
+    release->m.msg.next = runs->dispatch.unreleased;
+    runs->dispatch.unreleased = &release->m.msg;
+    hl_timer_arm(runs->wheel, &runs->dispatch.again, HL_DISPATCH_AGAIN_MS);
 }
 
 static void take_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
@@ -210,8 +255,66 @@ static bool is_held(const struct hl_run *run)
            !hl_run_has_ended(run);
 }
 
+static struct hl_msg *pop(struct hl_msg **list)
+{
+    struct hl_msg *msg = *list;
+    if (msg)
+        *list = msg->next;
+    return msg;
+}
+
+static struct hl_claimed *pop_claimed(struct hl_msg **list)
+{
+    struct hl_msg *msg = pop(list);
+    return msg ? HL_CONTAINER_OF(msg, struct hl_claimed, msg) : NULL;
+}
+
+/* There may be memory again. */
+static void on_again(struct hl_timer *timer)
+{
+    struct hl_runs *runs = HL_CONTAINER_OF(timer, struct hl_runs, dispatch.again);
+    struct hl_msg *put_off = runs->dispatch.put_off, *unreleased = runs->dispatch.unreleased;
+    struct hl_claimed *claimed;
+    struct hl_msg *msg;
+    runs->dispatch.put_off = runs->dispatch.unreleased = NULL;
+    while ((msg = pop(&unreleased)) != NULL)
+        post_release(runs, HL_CONTAINER_OF(msg, struct hl_release, m.msg));
+    while ((claimed = pop_claimed(&put_off)) != NULL)
+        start(runs, claimed, false);
+    hl_demand_pay(runs);
+}
+
+bool hl_dispatch_is_settled(const struct hl_runs *runs)
+{
+    return !runs->dispatch.put_off && !runs->dispatch.unreleased;
+}
+
+void hl_dispatch_forget(struct hl_runs *runs)
+{
+    struct hl_claimed *claimed;
+    struct hl_msg *msg;
+    while ((claimed = pop_claimed(&runs->dispatch.put_off)) != NULL)
+        hl_claimed_free(claimed);
+    while ((msg = pop(&runs->dispatch.unreleased)) != NULL)
+        hl_release_free(HL_CONTAINER_OF(msg, struct hl_release, m.msg));
+}
+
+static void release_put_off(struct hl_runs *runs)
+{
+    struct hl_msg *put_off = runs->dispatch.put_off;
+    struct hl_claimed *claimed;
+    runs->dispatch.put_off = NULL;
+    while ((claimed = pop_claimed(&put_off)) != NULL) {
+        runs->dispatch.running--;
+        if (runs->dispatch.holds_slots)
+            hl_limiter_release(&runs->seat);
+        give_back(runs, claimed);
+    }
+}
+
 void hl_dispatch_release_held(struct hl_runs *runs)
 {
+    release_put_off(runs);
     struct hl_list *node = runs->list.next;
     while (node != &runs->list) {
         struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
@@ -251,8 +354,7 @@ void hl_dispatch_on_message(struct hl_runs *runs, struct hl_msg *msg)
         take_claimed(runs, HL_CONTAINER_OF(msg, struct hl_claimed, msg));
         break;
     case HL_STORE_RELEASE:
-        HL_CRASH_POINT(RELEASE_COMMITTED);
-        hl_release_free(HL_CONTAINER_OF(msg, struct hl_release, m.msg));
+        on_released(runs, HL_CONTAINER_OF(msg, struct hl_release, m.msg));
         break;
     case HL_STORE_WITHDRAW:
         free(msg);

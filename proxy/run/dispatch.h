@@ -16,5 +16,9 @@ void hl_dispatch_on_gate(struct hl_runs *runs);
 /* No more claims; runs that wait for the app go back to the store. */
 void hl_dispatch_stop(struct hl_runs *runs);
 void hl_dispatch_release_held(struct hl_runs *runs);
+/* Whether nothing waits for memory to be told to the store. */
+bool hl_dispatch_is_settled(const struct hl_runs *runs);
+/* The worker has ended: what still waits for memory ends as interrupted at the next start. */
+void hl_dispatch_forget(struct hl_runs *runs);
 
 #endif

@@ -66,7 +66,7 @@ static void on_finish_again(struct hl_timer *timer)
 
 /* The same FINISH may succeed later. A store that fails keeps it itself, and has closed in the middle of
  * that if it says so: then the run ends as interrupted. */
-static bool may_pass(enum hl_err rc)
+bool hl_report_may_pass(enum hl_err rc)
 {
     return rc == HL_ERR_NOMEM || rc == HL_ERR_BUSY || rc == HL_ERR_FULL || rc == HL_ERR_EXHAUSTED;
 }
@@ -86,7 +86,7 @@ void hl_report_on_finish(struct hl_runs *runs, struct hl_finish *finish)
     struct hl_run *run = hl_slot_find(runs->slots, finish->m.from);
     enum hl_err rc = finish->m.rc;
     HL_CRASH_POINT(FINISH_COMMITTED);
-    if (run && may_pass(rc) && !runs->is_cut) {
+    if (run && hl_report_may_pass(rc) && !runs->is_cut) {
         HL_LOG(ERROR, "a run's end cannot be recorded yet", HL_LOG_ID("run_id", &finish->run_id),
             HL_LOG_TEXT("error", hl_err_text(rc)));
         run->finish = finish;

@@ -18,6 +18,8 @@ struct hl_run *hl_report_on_record(struct hl_runs *runs, struct hl_accept *accep
 void hl_report_end(struct hl_run *run);
 /* It does: with what is in the log about it, if it failed. Takes the message. Any thread. */
 void hl_report_send(struct hl_store *store, struct hl_finish *f);
+/* Whether the store may take later what it has answered so. */
+bool hl_report_may_pass(enum hl_err rc);
 /* The store's answer to it. */
 void hl_report_on_finish(struct hl_runs *runs, struct hl_finish *finish);
 

@@ -24,8 +24,15 @@ enum hl_demand_mode {
     HL_DEMAND_ENDING,  /* the store has been asked to take it back; its answer ends this */
 };
 
+#define HL_DISPATCH_AGAIN_MS 100
+
 /* Asynchronous runs: dispatch.c, demand.c. */
 struct hl_dispatch {
+    struct hl_msg *put_off; /* struct hl_claimed by their `next`: not begun, for want of memory */
+    struct hl_msg *unreleased; /* struct hl_release: the store had no memory */
+    struct hl_timer again;     /* looks whether there is memory */
+    uint32_t owed;             /* of `credit`, what the store could not be told */
+    bool owes_credit, owes_withdrawal;
     enum hl_demand_mode mode;
     bool holds_slots;                   /* credit has slots of the app, as runs then have */
     bool has_more_doomed;               /* the last claim was one */

@@ -32,6 +32,17 @@ struct hl_credit {
     enum hl_priority wish;
 };
 
+/* The app was not called: the run waits again, its attempt is not counted, its epoch grows (so that
+ * its old claim is void). Or it is a retry: the attempt has ended as `ended` says and counts, and the run
+ * waits until it is due. Reply: OK, or STALE. */
+struct hl_release {
+    struct hl_store_msg m;
+    struct hl_claimed *claimed; /* which the message is a part of, with the body that came */
+    bool is_retry;
+    int64_t due_ms; /* wall time */
+    struct hl_attempt_entry ended;
+};
+
 /* A run for a worker: `running` is on disk. */
 struct hl_claimed {
     struct hl_msg msg;
@@ -50,9 +61,13 @@ struct hl_claimed {
     struct hl_str project, app;
     struct hl_str head; /* as accepted */
     struct hl_body body;
+    struct hl_release release;
 };
 void hl_claimed_free(struct hl_claimed *c);
 void hl_claimed_leave(struct hl_claimed *c); /* its place, if it has one */
+/* The message lies in the claim, and takes it: that an acknowledged run goes back needs no memory. */
+struct hl_release *hl_release_new(struct hl_claimed *claimed);
+void hl_release_free(struct hl_release *r);
 
 /* State, kept response and delivery (if the run has a webhook) in one commit. Reply: OK, or STALE
  * (the run is final already or has another epoch: nothing changed), NOT_FOUND (never recorded), or
@@ -69,20 +84,6 @@ struct hl_finish {
     struct hl_buf log; /* what is kept of the log about it; owned by the message; may be empty */
 };
 void hl_finish_free(struct hl_finish *f);
-
-/* The app was not called: the run waits again, its attempt is not counted, its epoch grows (so that
- * its old claim is void). Or it is a retry: the attempt has ended as `ended` says and counts, and the run
- * waits until it is due. Reply: OK, or STALE. */
-struct hl_release {
-    struct hl_store_msg m;
-    struct hl_claimed *claimed; /* owned by the message, with the body that came */
-    bool is_retry;
-    int64_t due_ms; /* wall time */
-    struct hl_attempt_entry ended;
-};
-/* Takes the claim. NULL: out of memory, and it is still the caller's. */
-struct hl_release *hl_release_new(struct hl_claimed *claimed);
-void hl_release_free(struct hl_release *r);
 
 /* CANCEL. Reply OK: a queued run is final now (its webhook goes out), a running one's worker has
  * been told; CONFLICT: finished already; NOT_FOUND: also when the project or app is another's

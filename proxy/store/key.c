@@ -4,7 +4,7 @@
 #include "store/key.h"
 
 #include <ctype.h>
-#include <mbedtls/md.h>
+#include <mbedtls/sha256.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,11 +17,32 @@
 #include "http/url.h"
 #include "store/path.h"
 
+#define SHA256_BLOCK 64
+
+/* SHA-256 of the key with each byte flipped by `pad`, filled up to a block (RFC 2104), and a text. */
+static void digest(
+    const uint8_t *key, uint8_t pad, const void *text, size_t n, uint8_t out[HL_KEY_SIZE])
+{
+    uint8_t block[SHA256_BLOCK];
+    mbedtls_sha256_context sha;
+    memset(block, pad, sizeof(block));
+    for (size_t i = 0; i < HL_KEY_SIZE; i++)
+        block[i] ^= key[i];
+    mbedtls_sha256_init(&sha);
+    mbedtls_sha256_starts_ret(&sha, 0);
+    mbedtls_sha256_update_ret(&sha, block, sizeof(block));
+    mbedtls_sha256_update_ret(&sha, text, n);
+    mbedtls_sha256_finish_ret(&sha, out);
+    mbedtls_sha256_free(&sha);
+    explicit_bzero(block, sizeof(block));
+}
+
+/* HMAC-SHA256. Not mbedtls_md_hmac, which needs memory that there may not be. */
 static void hmac(const uint8_t *key, struct hl_str text, uint8_t out[HL_KEY_SIZE])
 {
-    const mbedtls_md_info_t *sha256 = mbedtls_md_info_from_type(MBEDTLS_MD_SHA256);
-    int rc = mbedtls_md_hmac(sha256, key, HL_KEY_SIZE, (const uint8_t *)text.p, text.n, out);
-    HL_ASSERT(rc == 0);
+    uint8_t inner[HL_KEY_SIZE];
+    digest(key, 0x36, text.p, text.n, inner);
+    digest(key, 0x5c, inner, sizeof(inner), out);
 }
 
 static void derive(struct hl_key *key, uint8_t raw[HL_KEY_SIZE])

@@ -118,18 +118,14 @@ void hl_claimed_free(struct hl_claimed *c)
 
 struct hl_release *hl_release_new(struct hl_claimed *claimed)
 {
-    struct hl_release *r = hl_store_message_alloc(sizeof(*r), 0, HL_STORE_RELEASE, NULL);
-    if (r)
-        r->claimed = claimed;
-    return r;
+    claimed->release = (struct hl_release){.m.msg.type = HL_STORE_RELEASE, .claimed = claimed};
+    return &claimed->release;
 }
 
 void hl_release_free(struct hl_release *r)
 {
-    if (!r)
-        return;
-    hl_claimed_free(r->claimed);
-    free(r);
+    if (r)
+        hl_claimed_free(r->claimed);
 }
 
 void hl_told_tally_free(struct hl_told_tally *t)

@@ -279,7 +279,8 @@ static void end(struct hl_worker *w)
 
 static void check_end(struct hl_worker *w)
 {
-    if (w->runs.dispatch.has_withdrawn && !w->has_ended && w->callers.count == 0 &&
+    bool is_settled = w->runs.is_cut || hl_dispatch_is_settled(&w->runs);
+    if (w->runs.dispatch.has_withdrawn && is_settled && !w->has_ended && w->callers.count == 0 &&
         hl_counter_get(&w->runs.count) == 0 && hl_limiter_seat_close(&w->runs.seat))
         end(w);
 }
@@ -395,7 +396,7 @@ static void on_message(void *self, struct hl_msg *msg)
         answer_recent(w, HL_CONTAINER_OF(msg, struct hl_recent_ask, msg));
         break;
     case HL_LIMITER_GRANT:
-        hl_limiter_on_grant(&w->runs.seat, msg);
+        hl_limiter_on_grant(&w->runs.seat);
         break;
     case HL_POOL_ROOM:
         hl_pool_on_room(msg);
@@ -447,12 +448,13 @@ void hl_worker_free(struct hl_worker *w)
     for (struct hl_msg *msg = hl_mailbox_take(&w->mail.box); msg; msg = next) {
         next = msg->next;
         if (msg->type == HL_LIMITER_GRANT)
-            free(msg); /* nobody is left to hand it to */
-        else if (msg->type == HL_WORKER_RECENT)
+            continue; /* nobody is left to hand it to */
+        if (msg->type == HL_WORKER_RECENT)
             hl_recent_ask_free(HL_CONTAINER_OF(msg, struct hl_recent_ask, msg));
         else
             on_message(w, msg);
     }
+    hl_dispatch_forget(&w->runs);
     hl_follow_desk_fini(&w->desk);
     uv_loop_close(&w->loop);
     hl_reader_fini(&w->reader);

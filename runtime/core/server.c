@@ -21,6 +21,7 @@
 #include "core/fork.h"
 #include "core/host_log.h"
 #include "core/progress.h"
+#include "loop/loop_memory.h"
 #include "loop/thread.h"
 #include "net/listener.h"
 
@@ -232,6 +233,7 @@ static void init_home(struct hl_server *server)
  * is no memory, and the program ends. */
 static int init_loop(struct hl_server *server)
 {
+    hl_loop_memory_set();
     int rc = uv_loop_init(&server->loop);
     if (rc != 0)
         return rc;

@@ -3,7 +3,7 @@
  * the worker: with the process gone there is no second attempt that would need them. */
 #include "store/memory/run.h"
 
-#include <mbedtls/md.h>
+#include <mbedtls/sha256.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,18 +55,16 @@ static struct hl_id digest_of(const struct hl_accept *a)
     const struct hl_str parts[] = {a->project, a->app, a->subject, a->idempotency_key};
     uint8_t hash[32];
     struct hl_id id;
-    mbedtls_md_context_t md;
-    mbedtls_md_init(&md);
-    int rc = mbedtls_md_setup(&md, mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), 0);
-    HL_ASSERT(rc == 0);
-    mbedtls_md_starts(&md);
+    mbedtls_sha256_context sha;
+    mbedtls_sha256_init(&sha);
+    mbedtls_sha256_starts_ret(&sha, 0);
     for (size_t i = 0; i < HL_ARRAY_LEN(parts); i++) {
         uint64_t n = parts[i].n;
-        mbedtls_md_update(&md, (const uint8_t *)&n, sizeof(n));
-        mbedtls_md_update(&md, (const uint8_t *)parts[i].p, parts[i].n);
+        mbedtls_sha256_update_ret(&sha, (const uint8_t *)&n, sizeof(n));
+        mbedtls_sha256_update_ret(&sha, (const uint8_t *)parts[i].p, parts[i].n);
     }
-    mbedtls_md_finish(&md, hash);
-    mbedtls_md_free(&md);
+    mbedtls_sha256_finish_ret(&sha, hash);
+    mbedtls_sha256_free(&sha);
     memcpy(id.b, hash, sizeof(id.b));
     return id;
 }

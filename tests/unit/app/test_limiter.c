@@ -35,7 +35,7 @@ static void serve_mail(struct hl_limiter_seat *seat)
     for (struct hl_msg *msg = hl_mailbox_take(seat->mailbox), *next; msg; msg = next) {
         next = msg->next;
         cr_assert_eq(msg->type, HL_LIMITER_GRANT);
-        hl_limiter_on_grant(seat, msg);
+        hl_limiter_on_grant(seat);
     }
 }
 

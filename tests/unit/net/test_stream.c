@@ -185,7 +185,7 @@ Test(stream, speaks_to_a_unix_socket)
     cr_assert_eq(bind(server, (struct sockaddr *)&a, sizeof(a)), 0);
     cr_assert_eq(listen(server, 1), 0);
     cr_assert_eq(hl_stream_init_unix(&local.stream, &loop, &reader, on_event), 0);
-    hl_stream_connect_unix(&local.stream, a.sun_path);
+    cr_assert_eq(hl_stream_connect_unix(&local.stream, a.sun_path), 0);
     UNTIL(local.connected);
     cr_assert_eq(local.error, 0);
     peer = accept4(server, NULL, NULL, SOCK_NONBLOCK);

@@ -1,0 +1,239 @@
+// Memory that fails, at each allocation that a call of each mode makes: nobody but that call notices, nothing that
+// was acknowledged is lost or left standing, and all is well afterwards. CI takes every n-th allocation, from another
+// first one each time; HOOKLINE_TEST_ALLOC_STRIDE=1 takes them all.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { open, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import { join } from 'node:path';
+import { test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
+import { SSE } from './lib/events.mjs';
+import { compile, inRepository } from './lib/function.mjs';
+import { RawClient, request } from './lib/raw.mjs';
+import { temporaryDirectory } from './lib/sidecar.mjs';
+import { RUN, stage } from './lib/stage.mjs';
+import { STORES } from './lib/streams.mjs';
+import { until, within } from './lib/until.mjs';
+
+const STRIDE = Number(process.env.HOOKLINE_TEST_ALLOC_STRIDE ?? 23);
+const RUNS = '/v2/projects/p/apps/a/runs';
+const LONG = 'x'.repeat(300_000);
+
+/** As stage(), with `fail(at, count)`: `count` allocations from the `at`-th on find no memory; 0: all do. */
+async function scarceStage(t, options) {
+    const path = join(await temporaryDirectory(t), 'plan');
+    await writeFile(path, Buffer.alloc(32));
+    const shim = await compile(t, inRepository('tests/integration/lib/fail_alloc.c'), {
+        flags: ['-D_GNU_SOURCE', '-Wno-pedantic'],
+    });
+    const all = await stage(t, {
+        ...options,
+        env: {
+            LD_PRELOAD: shim,
+            FAIL_ALLOC: path,
+            ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16:verify_asan_link_order=0',
+            ...(process.env.FAIL_ALLOC_TRACE && { FAIL_ALLOC_TRACE: '1' }),
+            ...options.env,
+        },
+    });
+    const plan = await open(path, 'r+');
+    atEnd(t, () => plan.close());
+    const put = (numbers, at) => plan.write(Buffer.from(new BigUint64Array(numbers.map(BigInt)).buffer), 0, null, at);
+    const fail = async (at, count = 1) => {
+        await put([0], 0);
+        await put([count, 0, 0], 8);
+        await put([at], 0);
+    };
+    const failures = async () => (await plan.read(Buffer.alloc(8), 0, 8, 24)).buffer.readBigUInt64LE();
+    return { ...all, fail, failures };
+}
+
+/** The app: what its path says. */
+async function app(x) {
+    if (x.path === '/events') {
+        await x.respond(200, SSE);
+        for (let i = 1; i <= 3; i++) await x.chunk(`data: ${i}\n\n`);
+        await x.lastChunk();
+    } else if (x.path === '/socket') {
+        await x.respond(101, { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Accept': 'x' });
+        const { socket, reader } = x.take();
+        socket.write(await reader.some());
+        socket.end();
+    } else if (x.path === '/twice' && x.head.get('x-run-attempt') === '1') {
+        await x.send(503);
+    } else {
+        const body = await x.body();
+        await x.send(200, { 'Content-Type': 'text/plain' }, body);
+    }
+}
+
+/** One request on a connection of its own: its response, or null where the connection ended before. */
+async function ask(sidecar, method, target, { port = sidecar.port, fields = {}, body, then } = {}) {
+    const socket = net.connect({ port, host: '127.0.0.1' });
+    const client = new RawClient(socket);
+    socket.on('error', () => {});
+    try {
+        await once(socket, 'connect');
+        await client.send(request(method, target, { Connection: 'close', ...fields }, body));
+        return await within(target, then ? then(client) : client.response(method), 15_000);
+    } catch (error) {
+        if (/ms passed/.test(error.message)) throw error;
+        return null;
+    } finally {
+        client.close();
+    }
+}
+
+/** Its JSON, shown where it is none. */
+function read(answer) {
+    try {
+        return JSON.parse(answer.text);
+    } catch (error) {
+        throw new Error(`${error.message}: ${answer.text}`);
+    }
+}
+
+const said = (answer) => `${answer.status} ${answer.text}`;
+
+/** How a call may end that found no memory. */
+const isRefused = (answer) => answer === null || [500, 502, 503].includes(answer.status);
+
+const WEBSOCKET = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': 13, 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+
+/** What is called in each mode; `run` and `hook` note what was acknowledged. */
+const MODES = {
+    synchronous: async ({ post }) => {
+        const answer = await post(RUN, { body: 'ping' });
+        assert.ok(isRefused(answer) || answer.text === 'ping');
+    },
+    'with a long body': async ({ post }) => {
+        const answer = await post(RUN, { body: LONG });
+        assert.ok(isRefused(answer) || answer.text === LONG);
+    },
+    asynchronous: async ({ post, run }) => run(await post(`${RUN}?async=true`, { body: 'ping' })),
+    'asynchronous with a long body': async ({ post, run }) => run(await post(`${RUN}?async=true`, { body: LONG })),
+    waited: async ({ post }) => {
+        const answer = await post(RUN, { body: 'ping', fields: { Prefer: 'wait=10' } });
+        assert.ok(isRefused(answer) || answer.status === 202 || answer.text === 'ping', said(answer));
+    },
+    'tried again': async ({ post, run }) => run(await post('/v4/p/a/twice?async=true', { body: 'ping' })),
+    'with a webhook': async ({ post, hook, url }) => hook(await post(`${RUN}?async=true&webhookEndpoint=${url}`, { body: 'ping' })),
+    stream: async ({ post }) => {
+        const answer = await post('/v4/p/a/events');
+        assert.ok(isRefused(answer) || answer.text.includes('data: 3'));
+    },
+    'kept and followed': async ({ post, get }) => {
+        const answer = await post('/v4/p/a/events', { fields: { 'X-Run-Keep': 'true' } });
+        assert.ok(isRefused(answer) || answer.text.includes('data: 3'));
+        if (answer) await get(`${RUNS}/${answer.get('x-request-id')}/events`);
+    },
+    tunnel: async ({ get }) => {
+        await get('/v4/p/a/socket', {
+            fields: WEBSOCKET,
+            then: async (client) => {
+                const head = await client.responseHead();
+                if (head.status !== 101) return head;
+                await client.send('ping');
+                await client.reader.some();
+                return head;
+            },
+        });
+    },
+    asked: async ({ get, admin }) => {
+        for (const path of [RUNS, '/v2/projects/p/overview']) {
+            const answer = await admin(path);
+            assert.ok(isRefused(answer) || answer.status === 200, `${path} ${answer?.status}`);
+        }
+        const metrics = await admin('/metrics');
+        assert.ok(isRefused(metrics) || metrics.status === 200);
+        await get('/_hookline/readyz');
+    },
+};
+
+/** A sidecar whose memory fails on demand, and what the modes need of it. */
+async function begin(t, storeEnv) {
+    const all = await scarceStage(t, {
+        app,
+        env: {
+            HOOKLINE_STREAM_KEEP: 'all',
+            HOOKLINE_RUN_ATTEMPTS: '3',
+            HOOKLINE_RUN_RETRY_ON: '503,reset,unreachable',
+            HOOKLINE_RUN_RETRY_DELAY: '10ms',
+            HOOKLINE_LOG_LEVEL: 'info',
+            ...storeEnv,
+        },
+    });
+    const { sidecar, receiver } = all;
+    const runs = [], hooks = [];
+    const acknowledge = (answer, list = []) => {
+        assert.ok(isRefused(answer) || answer.status === 202, answer && said(answer));
+        if (answer?.status !== 202) return;
+        for (const to of [runs, list]) to.push(JSON.parse(answer.text).run_id);
+    };
+    const hands = {
+        post: (target, options) => ask(sidecar, 'POST', target, { body: '', ...options }),
+        get: (target, options) => ask(sidecar, 'GET', target, options),
+        admin: (target) => ask(sidecar, 'GET', target, { port: sidecar.adminPort, fields: { Host: 'localhost' } }),
+        run: (answer) => acknowledge(answer),
+        hook: (answer) => acknowledge(answer, hooks),
+        url: encodeURIComponent(receiver.url()),
+    };
+    const state = async (id) => {
+        const answer = await hands.get(`${RUNS}/${id}`);
+        return answer?.status === 200 ? read(answer).state : undefined;
+    };
+    const ended = (id, what) => until(what, async () => ['success', 'failure'].includes(await state(id)));
+    const isWell = async (what) => {
+        const answer = await hands.post(RUN, { body: 'well' });
+        assert.equal(answer?.text, 'well', `after ${what}`);
+        assert.equal((await hands.admin('/healthz'))?.status, 200, `after ${what}`);
+    };
+    const delivered = (id) =>
+        until(`the webhook of ${id}`, () => receiver.deliveries().some((x) => JSON.parse(x.bytes).run_id === id));
+    return { ...all, hands, runs, hooks, ended, isWell, delivered };
+}
+
+for (const [store, env] of Object.entries(STORES)) {
+    test(`an allocation that fails costs at most the call that made it: ${store}`, { limit: 900_000 }, async (t) => {
+        const { sidecar, hands, runs, hooks, fail, failures, ended, isWell, delivered } = await begin(t, env);
+        for (const [mode, act] of Object.entries(MODES)) {
+            for (let i = 0; i < 3; i++) await act(hands); // caches are warm
+            let at = 1 + Math.floor(Math.random() * STRIDE);
+            for (let hasFailed = true; hasFailed; at += STRIDE) {
+                const what = `allocation ${at} of a call that is ${mode}`;
+                const before = runs.length;
+                await fail(at);
+                await act(hands);
+                if (runs.length > before) await ended(runs.at(-1), what);
+                hasFailed = (await failures()) > 0n;
+                await fail(0);
+                await isWell(what);
+            }
+            t.diagnostic(`${mode}: some ${at} allocations`);
+        }
+        for (const id of runs) await ended(id, id);
+        for (const id of hooks) await delivered(id);
+        await sidecar.stop(); // nothing has leaked
+    });
+
+    test(`while there is no memory nothing acknowledged is lost, and all goes on: ${store}`, { limit: 120_000 }, async (t) => {
+        const { sidecar, hands, runs, hooks, fail, ended, isWell, delivered } = await begin(t, env);
+        const calls = [
+            () => MODES.asynchronous(hands),
+            () => MODES['tried again'](hands),
+            () => MODES['with a webhook'](hands),
+            () => hands.post('/v4/p/a/events', { fields: { 'X-Run-Keep': 'true' } }),
+        ];
+        for (let round = 0; round < 8; round++) {
+            await fail(1 + Math.floor(Math.random() * 300), 1 + Math.floor(Math.random() * 400));
+            await Promise.all(Array.from({ length: 20 }, (_, i) => calls[i % calls.length]()));
+            await fail(0);
+            await isWell(`round ${round}`);
+        }
+        for (const id of runs) await ended(id, id);
+        for (const id of hooks) await delivered(id);
+        t.diagnostic(`${runs.length} runs were acknowledged`);
+        await sidecar.stop();
+    });
+}
