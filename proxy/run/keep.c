@@ -34,6 +34,17 @@ static bool is_wanted(const struct hl_run *run)
     return hl_run_is_async(run) || run->has_webhook || hl_run_stream_adds_ids(run);
 }
 
+/* Without memory for a spool the response is there, and not kept: that is not one without a body. */
+static void note_unkept(struct hl_run *run, enum hl_err why)
+{
+    struct hl_outcome *o = &run->finish->outcome;
+    o->body = (struct hl_body){.where = HL_BODY_UNKEPT};
+    o->encoding = HL_ENCODING_NONE;
+    hl_counter_add(&run->runs->metrics->responses_not_kept, 1);
+    HL_LOG(WARN, "a response is not kept", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("error", hl_err_text(why)));
+}
+
 /* What the envelope and the result will say of the response (contract 5), copied before the head's
  * bytes go. */
 void hl_keep_begin(
@@ -50,9 +61,13 @@ void hl_keep_begin(
     run->spool = hl_spool_new(&run->runs->spools, run->runs->config->max_kept_response, true,
         type && hl_is_json_type(type->value.p, type->value.n), events, run);
     hl_run_stream_set_spool(run);
-    if (run->spool && !is_wanted(run))
+    if (!run->spool) {
+        note_unkept(run, HL_ERR_NOMEM);
+        return;
+    }
+    if (!is_wanted(run))
         hl_spool_give_up(run->spool, HL_ERR_UNAVAILABLE);
-    if (run->spool && head->framing == HL_FRAMING_LENGTH)
+    if (head->framing == HL_FRAMING_LENGTH)
         hl_spool_expect(run->spool, head->content_length);
 }
 

@@ -10,14 +10,19 @@ import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { SSE } from './lib/events.mjs';
 import { compile, inRepository } from './lib/function.mjs';
+import { postgres } from './lib/postgres.mjs';
 import { RawClient, request } from './lib/raw.mjs';
 import { temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, stage } from './lib/stage.mjs';
-import { STORES } from './lib/streams.mjs';
 import { until, within } from './lib/until.mjs';
 
 const STRIDE = Number(process.env.HOOKLINE_TEST_ALLOC_STRIDE ?? 23);
 const RUNS = '/v2/projects/p/apps/a/runs';
+const STORES = {
+    memory: () => ({ HOOKLINE_STORE: 'memory' }),
+    sqlite: () => ({}),
+    postgres: async (t) => (await postgres(t)).env,
+};
 const LONG = 'x'.repeat(300_000);
 
 /** As stage(), with `fail(at, count)`: `count` allocations from the `at`-th on find no memory; 0: all do. */
@@ -152,7 +157,7 @@ const MODES = {
 };
 
 /** A sidecar whose memory fails on demand, and what the modes need of it. */
-async function begin(t, storeEnv) {
+async function begin(t, storeOf) {
     const all = await scarceStage(t, {
         app,
         env: {
@@ -161,7 +166,7 @@ async function begin(t, storeEnv) {
             HOOKLINE_RUN_RETRY_ON: '503,reset,unreachable',
             HOOKLINE_RUN_RETRY_DELAY: '10ms',
             HOOKLINE_LOG_LEVEL: 'info',
-            ...storeEnv,
+            ...(await storeOf(t)),
         },
     });
     const { sidecar, receiver } = all;
@@ -194,9 +199,9 @@ async function begin(t, storeEnv) {
     return { ...all, hands, runs, hooks, ended, isWell, delivered };
 }
 
-for (const [store, env] of Object.entries(STORES)) {
+for (const [store, storeOf] of Object.entries(STORES)) {
     test(`an allocation that fails costs at most the call that made it: ${store}`, { limit: 900_000 }, async (t) => {
-        const { sidecar, hands, runs, hooks, fail, failures, ended, isWell, delivered } = await begin(t, env);
+        const { sidecar, hands, runs, hooks, fail, failures, ended, isWell, delivered } = await begin(t, storeOf);
         for (const [mode, act] of Object.entries(MODES)) {
             for (let i = 0; i < 3; i++) await act(hands); // caches are warm
             let at = 1 + Math.floor(Math.random() * STRIDE);
@@ -218,7 +223,7 @@ for (const [store, env] of Object.entries(STORES)) {
     });
 
     test(`while there is no memory nothing acknowledged is lost, and all goes on: ${store}`, { limit: 120_000 }, async (t) => {
-        const { sidecar, hands, runs, hooks, fail, ended, isWell, delivered } = await begin(t, env);
+        const { sidecar, hands, runs, hooks, fail, ended, isWell, delivered } = await begin(t, storeOf);
         const calls = [
             () => MODES.asynchronous(hands),
             () => MODES['tried again'](hands),

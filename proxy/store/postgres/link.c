@@ -359,6 +359,12 @@ static bool is_going(const char *sqlstate)
     return strncmp(sqlstate, "57P", 3) == 0 || strcmp(sqlstate, "25006") == 0;
 }
 
+/* libpq made it itself, having no memory for what the server said: nobody knows what that was. */
+static bool is_local(ExecStatusType status, const PGresult *result)
+{
+    return status == PGRES_FATAL_ERROR && !PQresultErrorField(result, PG_DIAG_SQLSTATE);
+}
+
 static void take_result(struct hl_pg_link *l, PGresult *result)
 {
     struct hl_pg_flight *f = hl_list_is_empty(&l->flights)
@@ -375,6 +381,11 @@ static void take_result(struct hl_pg_link *l, PGresult *result)
             go_down(l, f->message);
         else
             end_flight(f, f->sqlstate[0] ? HL_PG_REJECTED : HL_PG_COMMITTED);
+        return;
+    }
+    if (is_local(status, result)) {
+        PQclear(result);
+        go_down(l, "an answer of the server could not be kept: out of memory");
         return;
     }
     if (status == PGRES_FATAL_ERROR)

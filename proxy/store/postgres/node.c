@@ -70,8 +70,10 @@ void hl_pg_node_join(struct hl_pg_store *s)
     s->is_joined = false;
     s->join_ms = 0;
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_joined);
-    if (!e)
+    if (!e) {
+        s->join_ms = hl_clock_mono_ms() + JOIN_PAUSE_MS;
         return;
+    }
     struct hl_pg_params *p = &s->params;
     hl_pg_add_id(p, &s->node_id);
     hl_pg_add_str(p, hl_str_from(s->name));
@@ -87,7 +89,7 @@ void hl_pg_node_join(struct hl_pg_store *s)
         hl_pg_doubt_settle(s, NULL);
 }
 
-/* Not while a claim is under way, which workers are about to have. */
+/* Not while a claim or a lease is under way, which somebody is about to have. */
 static void give_strays_back(struct hl_pg_store *s)
 {
     struct hl_pg_errand *e = hl_pg_errand_begin(s, NULL);
@@ -95,6 +97,7 @@ static void give_strays_back(struct hl_pg_store *s)
         return;
     s->has_strays = false;
     add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
+    add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
     if (hl_pg_errand_send(e))
         hl_pg_notify_work(s);
 }
@@ -267,7 +270,7 @@ void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
             hl_pg_node_join(s);
         return;
     }
-    if (s->has_strays && !s->is_claiming)
+    if (s->has_strays && !s->is_claiming && !s->is_leasing)
         give_strays_back(s);
     if (now_ms >= s->beat_ms && !s->is_beating) {
         s->beat_ms = now_ms + s->settings.ttl_ms / 12;

@@ -234,6 +234,10 @@ uint64_t hl_pg_serve_due_ms(const struct hl_pg_store *s)
 static void put_off(
     struct hl_pg_store *s, enum hl_pg_sql query, const struct hl_id *id, enum hl_err why)
 {
+    if (why == HL_ERR_NOMEM || why == HL_ERR_EXHAUSTED) { /* which nothing is wrong with */
+        s->has_strays = true;
+        return;
+    }
     HL_LOG(ERROR,
         query == HL_PG_DO_RUN_PUT_OFF ? "store: a queued run's request cannot be read; put off"
                                       : "store: a webhook's records cannot be read; put off",

@@ -244,7 +244,7 @@ struct hl_pg_store {
     struct hl_id node_id;
     char name[132];
     char address[HL_REPLICA_URL_MAX + 1]; /* where others follow what is here; may be empty */
-    bool has_strays;                      /* claims that no worker has: they go back (node.c) */
+    bool has_strays;                      /* claims and leases that nobody has: they go back (node.c) */
     bool is_joined;                       /* its row is there, over this connection: it may claim */
     struct hl_pg_era era;
     struct hl_pg_recall recall;
