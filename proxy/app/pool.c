@@ -129,8 +129,10 @@ static void fail_silent(struct hl_pool *pool)
     hl_list_init(&silent);
     HL_LIST_EACH_SAFE (busy, &pool->busy) {
         struct hl_upstream *u = HL_CONTAINER_OF(busy, struct hl_upstream, node);
-        if (u->state == HL_UPSTREAM_BUSY && hl_peer_is_silent(&u->silence, &u->stream,
-                                                uv_now(pool->loop), HL_POOL_SILENCE_MAX_MS)) {
+        if (u->state == HL_UPSTREAM_BUSY &&
+            hl_peer_is_silent(
+                &u->silence, &u->stream, uv_now(pool->loop), HL_POOL_SILENCE_MAX_MS) &&
+            !hl_stream_has_unread(&u->stream)) { /* else that is passed on first */
             hl_list_remove(busy);
             hl_list_push_back(&silent, busy);
         }
