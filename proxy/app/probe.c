@@ -35,6 +35,11 @@ void hl_probe_drop(struct hl_probe *probe)
     hl_stream_close(&probe->stream);
 }
 
+bool hl_probe_is_answered(const struct hl_probe *probe)
+{
+    return probe->is_connected && !hl_stream_is_quiet(&probe->stream);
+}
+
 struct hl_cause hl_probe_late(const struct hl_probe *probe)
 {
     return probe->is_connected ? (struct hl_cause){.kind = HL_CAUSE_HEALTH_TIMEOUT}

@@ -26,6 +26,8 @@ struct hl_probe *hl_probe_begin(
     const struct hl_probe_asker *asker, const struct sockaddr *address, struct hl_cause *cause);
 /* No answer is wanted any more; NULL-safe. */
 void hl_probe_drop(struct hl_probe *probe);
+/* Its answer, or its end, has come to this machine and was not looked at yet. */
+bool hl_probe_is_answered(const struct hl_probe *probe);
 /* What it means that nothing has come of it for too long. */
 struct hl_cause hl_probe_late(const struct hl_probe *probe);
 

@@ -236,6 +236,10 @@ static void on_timer(struct hl_timer *timer)
         begin(r);
         return;
     }
+    if (hl_probe_is_answered(late)) { /* it is we who are late: timers come before sockets */
+        hl_timer_arm(r->wheel, &r->timer, 1);
+        return;
+    }
     struct hl_cause cause = hl_probe_late(late);
     hl_probe_drop(late);
     r->probe = NULL;

@@ -228,6 +228,22 @@ Test(readiness, begins_the_row_of_bad_checks_anew_when_one_was_no_verdict)
     hl_pool_fini(&pool);
 }
 
+Test(readiness, takes_no_check_for_late_whose_answer_is_there)
+{
+    config.app_health_path = HL_STR("/health");
+    app_listen(0);
+    start();
+    int fd = -1;
+    UNTIL((fd = accept(app, NULL, NULL)) >= 0);
+    take_request(fd);
+    const char *ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    cr_assert_eq(write(fd, ok, strlen(ok)), (ssize_t)strlen(ok));
+    readiness.timer.on_fire(&readiness.timer); /* a loop that was held up runs its timers first */
+    cr_assert_not_null(readiness.probe);
+    UNTIL(hl_readiness_is_ready(&readiness));
+    close(fd);
+}
+
 Test(readiness, says_why)
 {
     app_listen(0);
