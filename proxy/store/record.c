@@ -144,6 +144,12 @@ void hl_body_fini(struct hl_body *body)
     *body = (struct hl_body){.where = HL_BODY_NONE};
 }
 
+void hl_outcome_cancel(struct hl_outcome *outcome)
+{
+    outcome->state = HL_RUN_CANCELLED;
+    outcome->reason = HL_REASON_NONE;
+}
+
 void hl_run_row_end(struct hl_run_row *row, const struct hl_outcome *outcome)
 {
     row->finished_ms = outcome->finished_ms;

@@ -153,6 +153,9 @@ struct hl_outcome {
     struct hl_body body;
 };
 
+/* The end of a run whose cancel was accepted before it could be recorded: whoever was told so can rely on it. */
+void hl_outcome_cancel(struct hl_outcome *outcome);
+
 /* --- rows: what lists and questions answer ---------------------------------------------------- */
 
 /* Times that have not come are 0. */

@@ -464,6 +464,30 @@ test('a queued run that is cancelled never starts', async (t) => {
     assert.equal(app.requests.length, 1);
 });
 
+test('a cancel that was accepted holds, also of a run whose end is on its way, and its webhook says so', async (t) => {
+    const app = async (exchange) => {
+        await exchange.body();
+        await exchange.send(200, { 'Content-Type': 'text/plain' }, 'done');
+        all.cancel(exchange.id);
+    };
+    const all = await stage(t, { app, env: { HOOKLINE_ASYNC_CONCURRENCY: '8' } });
+    const ask = control(all.sidecar);
+    const cancels = new Map();
+    all.cancel = (id) => cancels.set(id, ask('POST', `${RUNS}/${id}/cancel`));
+    for (let i = 0; i < 120; i++) await all.call(RUN, { query: { async: 'true', webhookEndpoint: all.receiver.url() }, body: '{}' });
+    const said = { 202: 0, 409: 0 };
+    await until('all have been cancelled', () => cancels.size === 120);
+    for (const [id, answer] of cancels) {
+        const { status } = await answer;
+        said[status]++;
+        assert.equal((await finished(ask, id)).state, status === 202 ? 'cancelled' : 'success');
+    }
+    t.diagnostic(`${said[202]} were accepted, ${said[409]} came too late`);
+    await all.receiver.delivered('/hook', 120);
+    const types = all.receiver.deliveries().map(({ bytes }) => JSON.parse(bytes).type);
+    assert.equal(types.filter((type) => type === 'run.cancelled').length, said[202]);
+});
+
 test('a running run that is cancelled is cut off', async (t) => {
     const { app, call, sidecar } = await stage(t, {
         app: async (x) => {

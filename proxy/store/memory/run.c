@@ -426,6 +426,8 @@ enum hl_err hl_memory_run_finish(struct hl_driver *d, struct hl_finish *f)
         return HL_ERR_NOT_FOUND;
     if (run->outcome.state != HL_RUN_RUNNING || run->epoch != f->epoch)
         return HL_ERR_STALE;
+    if (run->is_cancel_wished)
+        hl_outcome_cancel(&f->outcome);
     enum hl_err err = end_run(m, run, &f->outcome, f);
     if (!err) {
         m->bytes += f->log.n;

@@ -467,8 +467,13 @@ enum hl_pg_code {
         " wait_key, ord)),"                                                                        \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND " HL_PG_MINE                                                   \
-        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress),"           \
-        " ends AS (SELECT *, $18::bigint AS max_attempts FROM input), " HL_PG_END                 \
+        " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress,"            \
+        " t.is_cancel_wished)," /* hl_outcome_cancel */                                            \
+        " ends AS (SELECT i.run_id, CASE WHEN g.is_cancel_wished THEN 4 ELSE i.state END AS state," \
+        " CASE WHEN g.is_cancel_wished THEN 0 ELSE i.reason END AS reason, http_status,"           \
+        " finished_ms, content_type, content_encoding, encoding, escaped_size, body_where,"        \
+        " body_size, body_sha256, body_file, body_bytes, delivery_id, log, run_key, wait_key,"     \
+        " $18::bigint AS max_attempts FROM input i JOIN gone g ON g.run_id = i.run_id), " HL_PG_END \
         " SELECT i.ord, CASE WHEN g.run_id IS NOT NULL THEN 0 WHEN r.run_id IS NULL THEN 4"        \
         " WHEN r.state >= 2 AND r.epoch = i.epoch AND r.node_id = $1::uuid THEN 6 ELSE 3 END,"     \
         " r.has_webhook FROM input i LEFT JOIN gone g ON g.run_id = i.run_id"                      \

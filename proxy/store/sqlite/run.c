@@ -161,6 +161,8 @@ enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f)
         err = hl_stored_run_find(db, &f->run_id, &run);
     if (!err && (run.state != HL_RUN_RUNNING || run.epoch != f->epoch))
         err = HL_ERR_STALE;
+    if (!err && run.is_cancel_wished)
+        hl_outcome_cancel(&f->outcome);
     if (!err)
         err = hl_ended_add(db, &f->run_id, &run, &f->outcome, f);
     if (!err && f->log.n > 0)
@@ -211,6 +213,7 @@ enum hl_err hl_stored_run_cancel(
         return HL_ERR_CONFLICT;
     if (run.state == HL_RUN_RUNNING) {
         *is_running = true;
+        hl_running_drop(db, run_id); /* its end looks at the row, which knows of the wish */
         struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_WISH_CANCEL);
         hl_sql_bind_id(&args, run_id);
         return hl_database_end(db, hl_database_run(db, HL_SQL_RUN_WISH_CANCEL));

@@ -143,7 +143,8 @@ enum hl_err model_finish(struct model_run *run, uint32_t epoch, int response, in
 {
     if (run->state != HL_RUN_RUNNING || run->epoch != epoch)
         return HL_ERR_STALE;
-    end(run, HL_RUN_SUCCESS, HL_REASON_NONE, response, finished_ms);
+    end(run, run->is_cancel_wished ? HL_RUN_CANCELLED : HL_RUN_SUCCESS, HL_REASON_NONE, response,
+        finished_ms);
     return HL_OK;
 }
 

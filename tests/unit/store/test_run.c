@@ -256,10 +256,34 @@ STORE_TEST(i11_cancel_of_a_running_run_goes_to_its_worker)
         cr_assert(hl_id_eq(&cancel->run_id, ids[i]));
         free(cancel);
         cr_assert_eq(state_of(f, ids[i]), HL_RUN_RUNNING, "its worker ends it");
-        cr_assert_eq(finish_run(f, ids[i], 1, NULL), HL_OK, "the finish may still win");
+        cr_assert_eq(finish_run(f, ids[i], 1, NULL), HL_OK);
         cr_assert_eq(cancel_run(f, ids[i]), HL_ERR_CONFLICT);
     }
     cr_assert_eq(cancel_run(f, &nobody), HL_ERR_NOT_FOUND);
+}
+
+STORE_TEST(i11_cancel_that_was_accepted_holds_whatever_end_was_on_its_way)
+{
+    struct hl_id recorded, claimed, after;
+    cr_assert_eq(record_run(f, (struct run_spec){.url = "https://e.org/"}, &recorded), HL_OK);
+    cr_assert_eq(accept_run(f, (struct run_spec){.url = "https://e.org/"}, &claimed), HL_OK);
+    hl_claimed_free(claim_one(f));
+    struct hl_id *ids[] = {&recorded, &claimed};
+    for (size_t i = 0; i < HL_ARRAY_LEN(ids); i++) {
+        cr_assert_eq(cancel_run(f, ids[i]), HL_OK);
+        cr_assert_eq(finish_run(f, ids[i], 1, "done"), HL_OK);
+        cr_assert_eq(state_of(f, ids[i]), HL_RUN_CANCELLED);
+        free(party_wait(&f->worker, HL_STORE_CANCEL_RUN));
+        give_lease_credit(f, 1);
+        struct hl_leased *l = party_wait(&f->sender, HL_STORE_LEASED);
+        cr_assert(hl_id_eq(&l->run_id, ids[i]));
+        cr_assert_eq(l->outcome.state, HL_RUN_CANCELLED, "its webhook says so, too");
+        hl_leased_free(l);
+    }
+    cr_assert_eq(record_run(f, (struct run_spec){0}, &after), HL_OK);
+    cr_assert_eq(finish_run(f, &after, 1, "done"), HL_OK);
+    cr_assert_eq(cancel_run(f, &after), HL_ERR_CONFLICT);
+    cr_assert_eq(state_of(f, &after), HL_RUN_SUCCESS);
 }
 
 /* --- refusals ------------------------------------------------------------------------------- */
