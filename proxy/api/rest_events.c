@@ -25,9 +25,10 @@ static bool take_last_event(const struct hl_rest_call *call, struct hl_follow *g
     size_t n = has_field ? field->n : p->last_event_n;
     if (has_field && field->is_bad)
         return false;
-    if (n > 0)
-        memcpy(grant->wanted, text, n);
-    grant->wanted_n = (uint16_t)n;
+    struct hl_str wanted = hl_event_id_wanted((struct hl_str){text, n});
+    if (wanted.n > 0)
+        memcpy(grant->wanted, wanted.p, wanted.n);
+    grant->wanted_n = (uint16_t)wanted.n;
     return true;
 }
 

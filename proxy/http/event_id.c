@@ -35,7 +35,7 @@ static bool is_end(char c)
 
 static void begin_id(struct hl_event_ids *s)
 {
-    s->id_n = 0;
+    s->id_n = s->id_at = 0;
     s->id_has_nul = false;
     s->id_is_wanted = s->wanted.n > 0;
 }
@@ -52,11 +52,37 @@ static void take_name(struct hl_event_ids *s)
     }
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+struct hl_str hl_event_id_wanted(struct hl_str id)
+{
+    while (id.n > 0 && is_blank(id.p[0]))
+        id = (struct hl_str){id.p + 1, id.n - 1};
+    while (id.n > 0 && is_blank(id.p[id.n - 1]))
+        id.n--;
+    return id;
+}
+
+/* Blanks before it and behind it are no part of it. */
+static bool compare(struct hl_event_ids *s, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool is_at_end = s->id_at == s->wanted.n;
+        if (!is_at_end && p[i] == s->wanted.p[s->id_at])
+            s->id_at++;
+        else if (!is_blank(p[i]) || (s->id_at > 0 && !is_at_end))
+            return false;
+    }
+    return true;
+}
+
 static void take_value(struct hl_event_ids *s, const char *p, size_t n)
 {
-    bool fits = s->id_n + n <= s->wanted.n;
     if (s->id_is_wanted)
-        s->id_is_wanted = fits && memcmp(s->wanted.p + s->id_n, p, n) == 0;
+        s->id_is_wanted = compare(s, p, n);
     s->id_has_nul = s->id_has_nul || memchr(p, '\0', n);
     s->id_n = n > UINT32_MAX - s->id_n ? UINT32_MAX : s->id_n + (uint32_t)n;
 }
@@ -67,7 +93,7 @@ static void end_id(struct hl_event_ids *s)
     if (s->id_has_nul)
         return;
     s->has_id = s->id_n > 0;
-    s->is_wanted = s->has_id && s->id_is_wanted && s->id_n == s->wanted.n;
+    s->is_wanted = s->has_id && s->id_is_wanted && s->id_at == s->wanted.n;
 }
 
 static void end_line(struct hl_event_ids *s, char c)

@@ -30,8 +30,14 @@ struct hl_event_ids {
     bool id_has_nul, id_is_wanted; /* of the `id` line that is being read */
     char name[4];
     uint32_t id_n;
-    struct hl_str wanted; /* borrowed; empty: none is */
+    uint32_t id_at; /* so much of `wanted` has been read */
+    struct hl_str
+        wanted; /* borrowed; empty: none is. Without blanks at its ends, see hl_event_id_wanted */
 };
+
+/* What can come back of an id: clients name it in a field, whose value has no blanks at its ends (RFC 9110 5.5).
+ * So those of a stream's ids are passed over where they are compared. */
+struct hl_str hl_event_id_wanted(struct hl_str id);
 
 /* At the beginning of a stream whose first event has the ordinal `before` + 1. */
 void hl_event_ids_init(struct hl_event_ids *s, uint64_t before);
@@ -56,11 +62,11 @@ size_t hl_event_ids_put(struct hl_event_ids *s, struct hl_str *bytes, char *out,
 /* Only counts. */
 void hl_event_ids_pass(struct hl_event_ids *s, struct hl_str bytes);
 
-/* True before the first byte and after a whole block: something else may stand here. Not after a CR that
- * may be half of a CRLF, nor in a byte order mark. */
+/* True before the first byte and after a whole block: something else may stand here, also where an LF is still to
+ * come, which is one more empty line then. Not in a byte order mark. */
 static inline bool hl_event_ids_is_between(const struct hl_event_ids *s)
 {
-    return !s->has_lines && !s->is_after_cr && s->name_n == 0;
+    return !s->has_lines && s->name_n == 0;
 }
 
 #endif

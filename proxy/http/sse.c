@@ -8,7 +8,6 @@
 enum {
     STATE_BEGIN,      /* before the first byte */
     STATE_BETWEEN,    /* after an empty line */
-    STATE_BETWEEN_CR, /* after an empty line that ended with CR: LF may follow */
     STATE_LINE,       /* inside a line */
     STATE_LINE_CR,    /* after a line that ended with CR: LF may follow */
     STATE_LINE_START, /* after a line of an event that has not ended */
@@ -23,7 +22,7 @@ static uint8_t after_byte(uint8_t state, char c)
 {
     bool is_in_line = state == STATE_LINE;
     if (c == '\r')
-        return is_in_line ? STATE_LINE_CR : STATE_BETWEEN_CR;
+        return is_in_line ? STATE_LINE_CR : STATE_BETWEEN;
     if (c != '\n')
         return STATE_LINE;
     if (is_in_line || state == STATE_LINE_CR)

@@ -556,6 +556,19 @@ test('HOOKLINE_WRITE_TIMEOUT: a follower who takes nothing is let go, one who re
     await Promise.all(['port', 'adminPort'].map(on));
 });
 
+test('an id with blanks at its ends is found by what a client’s field says of it', async (t) => {
+    const all = await streamStage(t);
+    const id = await finished(all, 'id:  a \ndata: 1\n\nid: b c \ndata: 2\n\ndata: 3\n\n');
+    for (const [lastEventId, first] of [[' a ', '2'], ['a', '2'], ['b c ', '3'], ['b c', '3']]) {
+        for (const follower of [await all.follow(id, { lastEventId }), await all.follow(id, { query: { last_event_id: lastEventId } })]) {
+            assert.equal(follower.status, 200, lastEventId);
+            await follower.rest();
+            assert.equal(follower.reader.events[0].data, first);
+        }
+    }
+    assert.equal((await all.follow(id, { lastEventId: 'b  c' })).status, 400);
+});
+
 /* ---- as long as the token is good ---- */
 
 test('a follower is broken off when its account is revoked or its token expires, on either listener, and is told why when it comes again', async (t) => {

@@ -172,14 +172,29 @@ Test(event_id, is_found_where_clients_had_it)
     cr_assert_eq(find(stream, ""), -1);
 }
 
+Test(event_id, is_found_by_what_comes_back_of_it)
+{
+    const char *stream = "id:  a \ndata: 1\n\n"      /* to byte 16 */
+                         "id: \tb c\t \ndata: 2\n\n" /* 36 */
+                         "id:  \ndata: 3\n\n"        /* 51 */
+                         "id: aa\ndata: 4\n\n";      /* 67 */
+    cr_assert_eq(find(stream, "a"), 16);
+    cr_assert_eq(find(stream, "b c"), 36);
+    cr_assert_eq(find(stream, "aa"), 67);
+    for (size_t i = 0; i < 4; i++)
+        cr_assert_eq(find(stream, ((const char *[]){"b", "bc", "b  c", "3"})[i]), -1, "%zu", i);
+    cr_assert(hl_str_eq(hl_event_id_wanted(HL_STR("\t b c \t")), HL_STR("b c")));
+    cr_assert_eq(hl_event_id_wanted(HL_STR(" \t ")).n, 0);
+}
+
 Test(event_id, something_else_stands_only_between_blocks)
 {
     static const struct {
         const char *text, *marks;
     } places[] = {
         {"data: a\n\n", "|        |"},
-        {"data: a\r\n\r\n", "|          |"},
-        {"a\r\rb", "|    "},
+        {"data: a\r\n\r\n", "|         ||"},
+        {"a\r\rb", "|  | "},
         {"\n\nx\n", "|||  "},
         {"\xef\xbb\xbf\n", "|   |"},
         {"a\nb\n\nc\n\n\n", "|    |  ||"},
