@@ -36,8 +36,8 @@ bool hl_follow_cursor_begin_anew(struct hl_follow_cursor *c)
         hl_follow_writer_finish(c->writer, HL_RUN_RUNNING, HL_REASON_NONE);
         return false;
     }
-    c->has_origin = false;
-    c->offset = 0;
+    c->has_origin = c->is_ahead = false;
+    c->offset = c->whole_to = 0;
     return true;
 }
 
@@ -59,8 +59,8 @@ bool hl_follow_cursor_begin_unseen(
 static void begin_at(struct hl_follow_cursor *c, const struct hl_event_place *place)
 {
     struct hl_event_ids *ids = &c->writer->ids;
-    c->is_seeking = false;
-    c->offset = place->offset;
+    c->is_seeking = c->is_ahead = false;
+    c->offset = c->whole_to = place->offset;
     hl_event_ids_init(ids, place->count);
     ids->is_first = place->offset == 0;
 }
@@ -81,12 +81,53 @@ static bool begin_if_any(struct hl_follow_cursor *c, enum hl_run_state state)
     return hl_follow_writer_answer(c->writer, HL_FOLLOW_OK, state);
 }
 
+/* How much of the bytes is up to the last place between two events; `ids` is at their end then. */
+static size_t whole_events(struct hl_event_ids *ids, struct hl_str bytes)
+{
+    size_t at = 0, whole = 0;
+    bool at_end;
+    while (at < bytes.n) {
+        at += hl_event_ids_scan(ids, (struct hl_str){bytes.p + at, bytes.n - at}, &at_end);
+        if (at_end)
+            whole = at + 1; /* with the line end that is the empty line */
+    }
+    return hl_event_ids_is_between(ids) ? bytes.n : whole;
+}
+
+/* The event goes on behind these bytes, or is whole now: then all of it is read once more. */
+static void look_ahead(struct hl_follow_cursor *c, struct hl_str bytes)
+{
+    size_t n = whole_events(&c->ahead, bytes);
+    c->is_ahead = n == 0;
+    c->whole_to = c->offset + n;
+    c->offset = c->is_ahead ? c->offset + bytes.n : c->held_at;
+}
+
+/* What of the bytes goes out now. */
+static struct hl_str take_whole(struct hl_follow_cursor *c, struct hl_str bytes)
+{
+    if (!c->is_ahead && c->offset >= c->whole_to) {
+        c->held_at = c->offset;
+        c->ahead = c->writer->ids;
+        look_ahead(c, bytes);
+    } else if (c->is_ahead) {
+        look_ahead(c, bytes);
+        return (struct hl_str){bytes.p, 0};
+    }
+    if (c->is_ahead)
+        return (struct hl_str){bytes.p, 0};
+    uint64_t left = c->whole_to - c->offset;
+    return (struct hl_str){bytes.p, bytes.n < left ? bytes.n : (size_t)left};
+}
+
 static bool pass(struct hl_follow_cursor *c, struct hl_str bytes, enum hl_run_state state)
 {
     struct hl_follow_writer *w = c->writer;
     if (!w->is_answered && !hl_follow_writer_answer(w, HL_FOLLOW_OK, state))
         return false;
-    return hl_follow_writer_pass(w, &c->offset, bytes);
+    if (c->grant->wants_progress)
+        bytes = take_whole(c, bytes);
+    return bytes.n == 0 || hl_follow_writer_pass(w, &c->offset, bytes);
 }
 
 bool hl_follow_cursor_take(

@@ -11,13 +11,20 @@ struct hl_str;
 struct hl_follow_cursor {
     struct hl_follow_writer *writer;
     const struct hl_follow *grant;
-    uint64_t offset;  /* of the byte that goes out next; or, while it seeks, is looked at */
-    uint32_t attempt; /* whose bytes they are */
-    uint64_t before;  /* ordinals that earlier attempts have used */
-    bool has_origin;  /* those two are known */
-    bool is_seeking;  /* nothing goes out yet */
-    bool seeks_any;   /* is_seeking: whether there is an event at all */
+    uint64_t
+        offset; /* of the byte that goes out next; or, while it seeks or looks ahead, is looked at */
+    uint32_t attempt;          /* whose bytes they are */
+    uint64_t before;           /* ordinals that earlier attempts have used */
+    bool has_origin;           /* those two are known */
+    bool is_seeking;           /* nothing goes out yet */
+    bool seeks_any;            /* is_seeking: whether there is an event at all */
     struct hl_event_seek seek; /* is_seeking, has_origin */
+    /* Whoever is to have words of ours behind the last event has whole events alone: an event that the app never
+     * ends could not be taken back. */
+    uint64_t whole_to;         /* up to here events are whole */
+    bool is_ahead;             /* it looks for the end of the one that begins at `held_at` */
+    uint64_t held_at;          /* is_ahead: of the byte that goes out next */
+    struct hl_event_ids ahead; /* is_ahead: at `offset` */
 };
 
 /* The first attempt whose bytes there are. */

@@ -116,7 +116,6 @@ static bool write_run(
     return hl_follow_writer_say(w, (struct hl_str){text, (size_t)n});
 }
 
-/* An event that was not finished is no place for ours. */
 void hl_follow_writer_finish(
     struct hl_follow_writer *w, enum hl_run_state state, enum hl_run_reason reason)
 {

@@ -158,10 +158,61 @@ test('it stands between events, never inside one', async (t) => {
     await inside.send('\n');
     await follower.events(2);
     assert.deepEqual(types(follower), ['message', 'message']);
-    await inside.send('data: unfinished');
     await inside.end();
     await follower.rest();
-    assert.equal(follower.reader.events.length, 2, 'behind an event that was not finished nothing is said');
+    assert.deepEqual(types(follower), ['message', 'message', 'run']);
+});
+
+for (const [name, unfinished] of Object.entries({
+    'a line': 'data: unfinished',
+    'a block': 'id: 7\ndata: unfinished\n',
+    'a long event': `data: ${'x'.repeat(300_000)}\ndata: unfinished\n`,
+}))
+    test(`behind a stream that stops inside ${name} the run’s end is said, and nothing of that event`, async (t) => {
+        const all = await streamStage(t);
+        const id = await all.begin();
+        const inside = await all.script.call();
+        await inside.begin();
+        await inside.send(`data: 1\n\ndata: ${'y'.repeat(300_000)}\n\n${unfinished}`);
+        const follower = await all.follow(id, PROGRESS);
+        await follower.events(2);
+        const plain = await all.follow(id);
+        await plain.until(({ isBetween, events }) => events.length === 2 && !isBetween);
+        await inside.end();
+        await all.ended(id);
+        await plain.rest();
+        for (const one of [follower, await all.follow(id, PROGRESS)]) {
+            await one.rest();
+            assert.deepEqual(types(one), ['message', 'message', 'run']);
+            assert.equal(JSON.parse(one.reader.events.at(-1).data).state, 'success');
+            assert.equal(one.reader.lastEventId, '2');
+            assert.ok(one.reader.isBetween);
+            assert.doesNotMatch(one.text, /unfinished/);
+        }
+        assert.ok(plain.text.endsWith(unfinished), 'who wants no progress has the bytes as they came');
+    });
+
+test('a stream whose lines end with CR has heartbeats, and the run’s end is said behind it', async (t) => {
+    const all = await streamStage(t, { env: { HOOKLINE_SSE_HEARTBEAT: '200ms' } });
+    const caller = await all.callStream();
+    const inside = await all.script.call();
+    await inside.begin();
+    await inside.send('data: 1\r\r');
+    const follower = await all.follow((await caller.answered()).id, PROGRESS);
+    for (const one of [caller, follower]) await one.until(({ events, comments }) => events.length === 1 && comments.length > 0);
+    await inside.send('data: 2\r\rdata: 3\r\n\r');
+    for (const one of [caller, follower]) {
+        await one.events(3);
+        const had = one.reader.comments.length;
+        await one.until(({ comments }) => comments.length > had);
+    }
+    await inside.send('\ndata: 4\r\n\r\n');
+    await inside.end();
+    for (const one of [caller, follower]) {
+        await one.rest();
+        assert.deepEqual(one.reader.events.slice(0, 4).map(({ id, data }) => id + data), ['11', '22', '33', '44']);
+    }
+    assert.deepEqual(types(follower), ['message', 'message', 'message', 'message', 'run']);
 });
 
 test('a run that is asked for through any listener shows it', async (t) => {

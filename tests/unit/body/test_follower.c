@@ -663,20 +663,48 @@ Test(follower, hears_of_progress_between_events_only)
     add("data: a\n");
     follow_with_progress(HL_RUN_RUNNING);
     hl_journal_set_progress(journal, HL_STR("1"));
-    loop_turns(5);
-    ASSERT_TEXT("data: a\n");
+    UNTIL(has(&me, "event: progress\ndata: 1\n\n"));
     add("\n");
-    UNTIL(has(&me, "data: a\nid: 1\n\nevent: progress\ndata: 1\n\n"));
+    UNTIL(has(&me, "event: progress\ndata: 1\n\ndata: a\nid: 1\n\n"));
 }
 
-Test(follower, hears_of_no_end_inside_an_event)
+#define RUN_ENDED                                                                                  \
+    "event: run\ndata: {\"run_id\":\"01020300-0000-0000-0000-000000000000\","                      \
+    "\"state\":\"failure\",\"reason\":null}\n\n"
+
+Test(follower, hears_of_the_end_behind_the_last_whole_event)
 {
     begin_stream();
-    add("data: a");
+    add("data: a\n\ndata: b\nid: x\n");
     follow_with_progress(HL_RUN_RUNNING);
+    UNTIL(has(&me, "data: a\nid: 1\n\n"));
+    add("data: c");
     finish_run(HL_RUN_FAILURE);
     UNTIL(me.is_ended);
-    ASSERT_TEXT("data: a");
+    ASSERT_TEXT("data: a\nid: 1\n\n" RUN_ENDED);
+}
+
+Test(follower, that_hears_of_the_end_has_an_event_that_comes_in_pieces_whole)
+{
+    size_t n = 3 * HL_FOLLOW_READ;
+    char *event = make_event(n);
+    begin_stream_in_file();
+    follow_with_progress(HL_RUN_RUNNING);
+    for (size_t at = 0; at < n; at += 1000)
+        add_bytes((struct hl_str){event + at, n - at < 1000 ? n - at : 1000});
+    add("data: b\r\n\r");
+    add("\ndata: c\r\rdata: d");
+    finish_run(HL_RUN_FAILURE);
+    UNTIL(me.is_ended);
+    struct hl_buf expected;
+    hl_buf_init(&expected, 0);
+    cr_assert_eq(hl_buf_append(&expected, event, n), HL_OK);
+    cr_assert_eq(hl_buf_append_str(&expected, HL_STR("data: b\r\nid: 2\r\n\r\n"
+                                                     "data: c\rid: 3\r\r" RUN_ENDED)),
+        HL_OK);
+    cr_assert(hl_str_eq(hl_buf_str(&me.text), hl_buf_str(&expected)));
+    hl_buf_fini(&expected);
+    free(event);
 }
 
 /* ---- at its own pace ---- */
