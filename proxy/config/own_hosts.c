@@ -82,6 +82,18 @@ static struct hl_str origin_of(struct hl_str url)
     return path ? (struct hl_str){url.p, (size_t)(path - url.p)} : url;
 }
 
+static bool is_other_site(struct hl_str site)
+{
+    return !hl_str_eq(site, HL_STR("same-origin")) && !hl_str_eq(site, HL_STR("none"));
+}
+
+bool hl_own_hosts_is_cross_site_by(
+    struct hl_str names, struct hl_str host, struct hl_str site, struct hl_str origin)
+{
+    return (site.n > 0 && is_other_site(site)) ||
+           (origin.n > 0 && !is_own_origin(names, origin, host));
+}
+
 /* A browser sends Sec-Fetch-Site to https and to loopback addresses alone, and no Origin with what an image or
  * a link asks for: then there is the page's address at the most. */
 bool hl_own_hosts_is_cross_site(struct hl_str names, const struct hl_head *head)
@@ -89,8 +101,7 @@ bool hl_own_hosts_is_cross_site(struct hl_str names, const struct hl_head *head)
     const struct hl_field *site = hl_head_find(head, HL_STR("Sec-Fetch-Site"));
     const struct hl_field *origin = hl_head_field(head, HL_FIELD_ORIGIN);
     const struct hl_field *page = site ? NULL : hl_head_find(head, HL_STR("Referer"));
-    if (site && !hl_str_eq(site->value, HL_STR("same-origin")) &&
-        !hl_str_eq(site->value, HL_STR("none")))
+    if (site && is_other_site(site->value))
         return true;
     if (origin)
         return !is_own_origin(names, origin->value, head->host);

@@ -66,7 +66,10 @@ static const char *judge(struct hl_dev_inspection *i)
         return "signature without a run id or timestamp";
     hl_signature_end(&i->hmac, &text);
     bool is_good = strncmp(i->signature, "v1,", 3) == 0 && strcmp(i->signature + 3, text.hex) == 0;
-    return is_good ? "signature verified" : "signature NOT that of the secret";
+    if (is_good)
+        return "signature verified";
+    /* Of a call that brings a secret of its own nothing more can be known here. */
+    return "signed with another secret: the call's own, if it had one";
 }
 
 /* Its first member, as hookline writes it. */

@@ -9,6 +9,7 @@
 #include <uv/unix.h>
 
 #include "base/buf.h"
+#include "config/own_hosts.h"
 #include "dev/delivery.h"
 
 /* A caller, who sends one request after another. */
@@ -18,6 +19,8 @@ struct connection {
     struct hl_dev_receiver *receiver;
     llhttp_t parser;
     struct hl_buf target, name, value;
+    struct hl_buf host, site, origin; /* what a browser says of who asks */
+    bool says_twice;                  /* one of them: nobody does so */
     struct hl_dev_inspection inspection;
     bool is_closing;
 };
@@ -46,6 +49,9 @@ static void on_closed(uv_handle_t *handle)
     hl_buf_fini(&c->target);
     hl_buf_fini(&c->name);
     hl_buf_fini(&c->value);
+    hl_buf_fini(&c->host);
+    hl_buf_fini(&c->site);
+    hl_buf_fini(&c->origin);
     hl_dev_inspection_end(&c->inspection);
     free(c);
 }
@@ -162,6 +168,10 @@ static int on_begin(llhttp_t *parser)
 {
     struct connection *c = connection_of(parser);
     hl_buf_drop(&c->target, c->target.n);
+    hl_buf_drop(&c->host, c->host.n);
+    hl_buf_drop(&c->site, c->site.n);
+    hl_buf_drop(&c->origin, c->origin.n);
+    c->says_twice = false;
     hl_dev_inspection_begin(&c->inspection);
     return 0;
 }
@@ -181,9 +191,38 @@ static int on_value(llhttp_t *parser, const char *p, size_t n)
     return append(&connection_of(parser)->value, p, n);
 }
 
+static void note_asker(struct connection *c, struct hl_str name, struct hl_str value)
+{
+    struct {
+        struct hl_str name;
+        struct hl_buf *out;
+    } wanted[] = {{HL_STR("Host"), &c->host}, {HL_STR("Sec-Fetch-Site"), &c->site},
+        {HL_STR("Origin"), &c->origin}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(wanted); i++) {
+        if (!hl_str_eq_nocase(name, wanted[i].name))
+            continue;
+        bool is_bad = wanted[i].out->n > 0 || hl_buf_append_str(wanted[i].out, value) != HL_OK;
+        c->says_twice = c->says_twice || is_bad;
+    }
+}
+
+/* Whoever shows a page to somebody on this machine can send something here: as at our other listeners a name
+ * that was pointed here is refused, and a page of another origin changes nothing. 0: nothing is wrong. */
+static unsigned judge_asker(const struct connection *c, bool changes)
+{
+    const struct hl_str no_names = HL_STR("");
+    struct hl_str host = hl_buf_str(&c->host);
+    if (c->says_twice || !hl_own_hosts_have(no_names, host))
+        return 421;
+    bool is_cross =
+        hl_own_hosts_is_cross_site_by(no_names, host, hl_buf_str(&c->site), hl_buf_str(&c->origin));
+    return changes && is_cross ? 403 : 0;
+}
+
 static int on_field(llhttp_t *parser)
 {
     struct connection *c = connection_of(parser);
+    note_asker(c, hl_buf_str(&c->name), hl_buf_str(&c->value));
     hl_dev_inspection_field(&c->inspection, hl_buf_str(&c->name), hl_buf_str(&c->value));
     hl_buf_drop(&c->name, c->name.n);
     hl_buf_drop(&c->value, c->value.n);
@@ -207,7 +246,10 @@ static int on_request(llhttp_t *parser)
 {
     struct connection *c = connection_of(parser);
     bool is_ours = hl_str_eq(hl_buf_str(&c->target), HL_STR(HL_DEV_HOOKS_PATH));
-    if (is_ours && parser->method == HTTP_POST)
+    unsigned refused = judge_asker(c, parser->method != HTTP_GET && parser->method != HTTP_HEAD);
+    if (refused)
+        answer(c, refused, HL_STR("{}\n"));
+    else if (is_ours && parser->method == HTTP_POST)
         take_delivery(c);
     else if (is_ours && parser->method == HTTP_GET)
         list_deliveries(c);
@@ -249,6 +291,9 @@ static void on_connection(struct hl_listener *listener)
     hl_buf_init(&c->target, 64 * 1024);
     hl_buf_init(&c->name, 64 * 1024);
     hl_buf_init(&c->value, 64 * 1024);
+    hl_buf_init(&c->host, 1024);
+    hl_buf_init(&c->site, 1024);
+    hl_buf_init(&c->origin, 4096);
     llhttp_init(&c->parser, HTTP_REQUEST, &events);
     hl_list_init(&c->node);
     hl_list_push_back(&r->connections, &c->node);

@@ -159,7 +159,8 @@ static bool make_app(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
                   add(argv, "%s", plan->file) && add(argv, "--port") &&
                   add(argv, "%u", s->app_port) &&
                   add_surroundings(texts, plan, "PYTHONPATH=", true) &&
-                  add(texts, "PYTHONPATH=%s", s->python);
+                  add(texts, "PYTHONPATH=%s", s->python) &&
+                  add(texts, "PYTHONDONTWRITEBYTECODE=1"); /* the folder is the user's */
     else
         is_good =
             add_surroundings(texts, plan, "PORT=", true) && add(texts, "PORT=%u", s->app_port);

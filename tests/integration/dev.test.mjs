@@ -182,6 +182,31 @@ test('pages of other origins and other names are refused', { limit: 120_000 }, a
     assert.equal(await ask('/_hookline/healthz'), 200);
 });
 
+test('its receiver refuses other names and pages of other origins, knows a call’s own secret for one, and the folder stays as it was', { limit: 120_000 }, async (t) => {
+    const files = { 'main.py': `import words\n${MAIN}`, 'words.py': 'HELLO = 1\n' };
+    const dev = await startDev(t, ['main.py'], { files });
+    const [, url, port] = /come at (http:\/\/[^:]+:(\d+)\S+)/.exec(dev.output);
+    const ask = (method, headers) =>
+        new Promise((resolve, reject) => {
+            const asked = http.request({ port, host: '127.0.0.1', method, path: new URL(url).pathname, headers, agent: false });
+            asked.on('response', (answer) => resolve(answer.resume().statusCode)).on('error', reject).end(method === 'POST' ? '{}' : undefined);
+        });
+    const own = `127.0.0.1:${port}`;
+    for (const method of ['GET', 'POST']) assert.equal(await ask(method, { host: 'evil.example' }), 421);
+    for (const headers of [{ origin: 'http://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }])
+        assert.equal(await ask('POST', { host: own, ...headers }), 403);
+    assert.equal(await ask('GET', { host: own, origin: 'http://evil.example' }), 200, 'it may be read, which a browser prevents');
+    assert.deepEqual(await dev.webhooks(), [], 'none of them counts as a delivery');
+    for (const headers of [{ host: own }, { host: `localhost:${port}`, origin: `http://localhost:${port}` }]) assert.equal(await ask('POST', headers), 200);
+    const path = `/v4/dev/app/run?async=true&webhookEndpoint=${encodeURIComponent(url)}`;
+    const call = { method: 'POST', headers: { 'x-webhook-secret': 'my own', 'content-type': 'application/json' }, body: '{"prompt":"x"}' };
+    const { run_id } = await (await fetch(`http://127.0.0.1:${dev.port}${path}`, call)).json();
+    const delivery = await until('its webhook has come', async () => (await dev.webhooks()).find((one) => one.run_id === run_id));
+    assert.match(delivery.verdict, /^signed with another secret: the call's own/);
+    assert.equal(await dev.end(), 0);
+    assert.deepEqual((await readdir(dev.folder)).sort(), ['main.py', 'words.py']);
+});
+
 test('ports that are taken are passed over, and variables of hookline’s are named and ignored', { limit: 120_000 }, async (t) => {
     const taken = net.createServer();
     atEnd(t, () => taken.close());
