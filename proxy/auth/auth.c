@@ -323,34 +323,6 @@ void hl_auth_limit(struct hl_auth *auth, const struct hl_account *account)
     hl_registry_limit(&auth->registry, &account->id, &account->limits);
 }
 
-void hl_auth_revoke(struct hl_auth *auth, const struct hl_id *account)
-{
-    hl_registry_revoke(&auth->registry, account);
-    pthread_mutex_lock(&auth->bells_lock);
-    HL_LIST_EACH (node, &auth->bells)
-        hl_bell_ring(HL_CONTAINER_OF(node, struct hl_bell, node));
-    pthread_mutex_unlock(&auth->bells_lock);
-}
-
-bool hl_auth_admits(struct hl_auth *auth, const struct hl_id *account)
-{
-    return hl_registry_standing(&auth->registry, account) == HL_ACCOUNT_GOOD;
-}
-
-void hl_auth_add_bell(struct hl_auth *auth, struct hl_bell *bell)
-{
-    pthread_mutex_lock(&auth->bells_lock);
-    hl_list_push_back(&auth->bells, &bell->node);
-    pthread_mutex_unlock(&auth->bells_lock);
-}
-
-void hl_auth_remove_bell(struct hl_auth *auth, struct hl_bell *bell)
-{
-    pthread_mutex_lock(&auth->bells_lock);
-    hl_list_remove(&bell->node);
-    pthread_mutex_unlock(&auth->bells_lock);
-}
-
 void hl_auth_read_figures(struct hl_auth *auth, struct hl_auth_figures *out)
 {
     uint64_t version;

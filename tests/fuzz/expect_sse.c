@@ -9,7 +9,7 @@ bool expect_is_between_events(const char *p, size_t n)
             is_empty_line = is_between = false;
             continue;
         }
-        is_between = is_empty_line && (p[i] == '\n' || i + 1 < n);
+        is_between = is_empty_line;
         is_empty_line = true;
         if (p[i] == '\r' && i + 1 < n && p[i + 1] == '\n')
             i++;

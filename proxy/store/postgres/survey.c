@@ -99,8 +99,9 @@ static bool trim(struct hl_pg_store *s)
         return hl_pg_errand_send(e);
     hl_pg_add_int(&s->params, hl_clock_wall_ms() - (int64_t)s->stream_retention_ms);
     uint64_t max = hl_counter_get(&s->gauges.max_stream_bytes);
-    uint64_t live = hl_store_live_streams(&s->base); /* here: of other replicas' nothing is known */
-    hl_pg_add_int(&s->params, (int64_t)(live < max ? max - live : 0));
+    /* Here: of those that go on at other replicas nothing is known. */
+    int64_t live = atomic_load_explicit(&s->base.live_streams, memory_order_relaxed);
+    hl_pg_add_int(&s->params, live < (int64_t)max ? (int64_t)max - live : 0);
     hl_pg_errand_add(e, HL_PG_DO_STREAM_TRIM);
     return hl_pg_errand_send(e);
 }
