@@ -79,6 +79,55 @@ test('an attempt of a webhook and its outcome whose commits were answered to nob
     assert.equal(all.receiver.requests.length, 2);
 });
 
+/** Claims wait in the server until `release` is called. */
+async function holdClaims(t, { database }) {
+    const holder = await database.connect(t);
+    await holder.query('SELECT pg_advisory_lock(4711)');
+    const sql = `CREATE FUNCTION ~.hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 PERFORM set_config('lock_timeout', '0', true), pg_advisory_xact_lock_shared(4711);
+                 RETURN NEW; END $$;
+                 CREATE TRIGGER hold BEFORE UPDATE ON ~.ticket FOR EACH ROW
+                 WHEN (OLD.node_id IS NULL AND NEW.node_id IS NOT NULL) EXECUTE FUNCTION ~.hold()`;
+    await database.superuser(sql.replaceAll('~', database.schema));
+    return { release: () => holder.query('SELECT pg_advisory_unlock(4711)') };
+}
+
+test('a run whose claim is committed long after its connection was lost is called all the same', async (t) => {
+    const { all, cable, a } = await cabled(t, { env: { HOOKLINE_ASYNC_CONCURRENCY: '1' } });
+    const first = await a.begin({ isHeld: true });
+    await a.called(first);
+    const second = await a.begin();
+    const { release } = await holdClaims(t, all);
+    all.held.open();
+    await until('its claim waits in the server', () => all.count("pg_locks WHERE locktype = 'advisory' AND NOT granted"));
+    await cable.cut();
+    await cable.heal();
+    const [{ now }] = await all.rows('SELECT now()::text');
+    await a.logged(/^store: PostgreSQL is there again/);
+    await until('it is among the others', () => all.count('~.node WHERE beat_at > $1::timestamptz', [now]));
+    await release();
+    const { state, attempts } = await a.finished(second);
+    assert.deepEqual([state, attempts, all.calls(second)], ['success', 1, 1]);
+    assert.equal((await a.finished(first)).state, 'success');
+});
+
+test('what was never sent to a server that says nothing is refused while its connection still looks up', async (t) => {
+    const { cable, a } = await cabled(t);
+    const begin = () => a.call(RUN, { query: { async: 'true' } });
+    const inside = (n) =>
+        until('the calls are there', async () => (await a.sidecar.metric('hookline_http_requests_in_flight')) === n);
+    cable.blackHole();
+    const begun = [];
+    for (let n = 1; n <= 3; n++) { // two transactions, and one of what comes meanwhile
+        begun.push(begin());
+        await inside(n);
+    }
+    assertProblem(await begun[2], 503);
+    assert.ok(!a.sidecar.log.some(({ msg }) => GONE.test(msg)));
+    await cable.heal();
+    for (const { status } of await Promise.all(begun.slice(0, 2))) assert.ok([202, 503].includes(status));
+});
+
 test('a replica whose coming back the server refuses, for a lock, comes back', async (t) => {
     const { all, cable, a } = await cabled(t);
     const other = await all.database.connect(t);

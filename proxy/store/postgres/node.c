@@ -81,6 +81,8 @@ void hl_pg_node_join(struct hl_pg_store *s)
     hl_pg_add_str(p, hl_str_from(s->address));
     hl_pg_add_int(p, (int64_t)s->settings.ttl_ms);
     hl_pg_add_str(p, hl_key_check(&s->keys.key));
+    s->session = hl_id_next(&s->ids, hl_clock_wall_ms());
+    hl_pg_add_id(p, &s->session);
     hl_pg_errand_add(e, HL_PG_DO_NODE_JOIN);
     add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
@@ -89,17 +91,41 @@ void hl_pg_node_join(struct hl_pg_store *s)
         hl_pg_doubt_settle(s, NULL);
 }
 
-/* Not while a claim or a lease is under way, which somebody is about to have. */
-static void give_strays_back(struct hl_pg_store *s)
+static void on_strays(struct hl_pg_store *s, const PGresult *result)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, NULL);
+    struct hl_pg_row row = {.result = result};
+    int64_t n = result ? hl_pg_int(&row) : 0;
+    if (n == 0)
+        return;
+    HL_LOG(WARN, "store: what this replica was said to have, and had not, was given back",
+        HL_LOG_INT("n", n));
+    s->claims_more = s->leases_more = true;
+    hl_pg_notify_work(s);
+}
+
+static void look_for_strays(
+    struct hl_pg_store *s, enum hl_pg_sql query, const struct hl_id_map *known)
+{
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_strays);
     if (!e)
         return;
-    s->has_strays = false;
-    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
-    add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
-    if (hl_pg_errand_send(e))
-        hl_pg_notify_work(s);
+    add_strays(s, e, query, known);
+    bool is_sent = hl_pg_errand_send(e);
+    (void)is_sent; /* the next one comes with the next beat */
+}
+
+/* With each beat: a claim of a connection before, which was lost, may be committed long after. Not while a claim is
+ * under way, which workers are about to have. */
+static void give_strays_back(struct hl_pg_store *s)
+{
+    if (s->has_strays && !s->is_claiming) {
+        s->has_strays = false;
+        look_for_strays(s, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
+    }
+    if (s->has_stray_leases && !s->is_leasing) {
+        s->has_stray_leases = false;
+        look_for_strays(s, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
+    }
 }
 
 static void on_left(struct hl_pg_store *s, const PGresult *result)
@@ -270,9 +296,9 @@ void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
             hl_pg_node_join(s);
         return;
     }
-    if (s->has_strays && !s->is_claiming && !s->is_leasing)
-        give_strays_back(s);
+    give_strays_back(s);
     if (now_ms >= s->beat_ms && !s->is_beating) {
+        s->has_strays = s->has_stray_leases = true;
         s->beat_ms = now_ms + s->settings.ttl_ms / 12;
         beat(s);
     }

@@ -174,6 +174,7 @@ static void bind_accept(
         item_if(p, accept_of(ops[i])->identity.n > 0, accept_of(ops[i])->identity));
     HL_PG_EACH(p, HL_PG_ID, n, item_id_or_null(p, &accept_of(ops[i])->rerun_of));
     hl_pg_add_int(p, hl_pg_keeps(s->keep_requests));
+    hl_pg_add_id(p, &s->session);
 }
 
 /* A record that is to be sent again found this replica dead: the next beat notices that too. */

@@ -237,9 +237,12 @@ static const char *const twelfth[] = {
     " INCLUDE (done_ms) WHERE state <> 1",
     NULL};
 
+/* Over which connection a replica claims. One of an older hookline says nothing of it, and asks for nothing. */
+static const char *const thirteenth[] = {"ALTER TABLE ~.node ADD COLUMN session uuid", NULL};
+
 /* versions[i] leads from version i to i + 1. */
-static const char *const *const versions[] = {
-    first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth};
+static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
+    eighth, ninth, tenth, eleventh, twelfth, thirteenth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -121,6 +121,7 @@ static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
     bool has_limits = hl_barred_first(atomic_load(&s->base.quotas));
     if (has_limits)
         add_room(s);
+    hl_pg_add_id(&s->params, &s->session);
     hl_pg_link_add(&s->writer, &f->flight,
         has_limits ? HL_PG_DO_RUN_CLAIM_WITHIN : HL_PG_DO_RUN_CLAIM, &s->params);
 }
@@ -179,6 +180,7 @@ static void ask_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
     hl_pg_add_int(p, (int64_t)hl_lane_unproven(s->places.unproven,
                          s->places.leased - s->places.parked, s->all_places, free_places));
     add_proven(p, &s->places);
+    hl_pg_add_id(p, &s->session);
     hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_LEASE, p);
 }
 
@@ -235,7 +237,7 @@ static void put_off(
     struct hl_pg_store *s, enum hl_pg_sql query, const struct hl_id *id, enum hl_err why)
 {
     if (why == HL_ERR_NOMEM || why == HL_ERR_EXHAUSTED) { /* which nothing is wrong with */
-        s->has_strays = true;
+        s->has_strays = s->has_stray_leases = true;
         return;
     }
     HL_LOG(ERROR,

@@ -242,9 +242,10 @@ struct hl_pg_store {
     /* It asks and has no row among the replicas: it claims, leases and buries nothing. */
     bool is_guest;
     struct hl_id node_id;
+    struct hl_id session; /* of its writer's connection: what an earlier one brings late is void */
     char name[132];
     char address[HL_REPLICA_URL_MAX + 1]; /* where others follow what is here; may be empty */
-    bool has_strays;                      /* claims and leases that nobody has: they go back (node.c) */
+    bool has_strays, has_stray_leases;    /* perhaps: claims that no worker has go back (node.c) */
     bool is_joined;                       /* its row is there, over this connection: it may claim */
     struct hl_pg_era era;
     struct hl_pg_recall recall;

@@ -41,7 +41,11 @@ enum hl_pg_code {
     "account_id, project, name, role, created_ms, expires_ms, revoked_ms, last_used_ms,"           \
     " " HL_PG_LIMITS
 
-/* Dead nodes claim nothing: who buries one waits for the lock, or makes this one see nothing. */
+/* Dead nodes claim nothing: who buries one waits for the lock, or makes this one see nothing. Nor does what a replica
+ * sent over a connection before its last one, and the server comes to only then: nobody would hear of it. */
+#define HL_PG_ME_IN(session)                                                                       \
+    "me AS MATERIALIZED (SELECT FROM ~.node WHERE node_id = $1 AND NOT is_dead AND session = "     \
+    session "::uuid FOR KEY SHARE)"
 #define HL_PG_ME                                                                                   \
     "me AS MATERIALIZED (SELECT FROM ~.node WHERE node_id = $1 AND NOT is_dead FOR KEY SHARE)"
 
@@ -385,8 +389,9 @@ enum hl_pg_code {
     /* two replicas wait for each other. $28 each class's turn now, where nothing of it is queued; */ \
     /* 0: this replica has claimed nothing of it yet. $29 how many its account may have queued; 0: any */ \
     /* number. A run that is sent again does not stand in its own way: it has its place. $33 which requests */ \
-    /* are kept. */ \
-    X(RUN_ADD, "WITH " HL_PG_ME ", raw AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[]," \
+    /* are kept. $34 this session: what an earlier one brings late was refused since, and is taken back. */ \
+    X(RUN_ADD, "WITH " HL_PG_ME ", mine AS (SELECT FROM ~.node WHERE node_id = $1 AND session = $34::uuid),"     \
+        " raw AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::text[]," \
         " $4::text[], $5::bigint[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bigint[],"          \
         " $10::bigint[], $11::bytea[], $12::uuid[], $13::bytea[], $14::bigint[], $15::bytea[],"    \
         " $16::bytea[], $17::bytea[], $18::bytea[], $19::bytea[], $20::bytea[], $22::bigint[],"    \
@@ -404,11 +409,12 @@ enum hl_pg_code {
         " kept AS (INSERT INTO ~.idem AS old (project, app, subject, key, run_id, fingerprint,"    \
         " expires_ms) SELECT project, app, subject, key, run_id, fingerprint,"                     \
         " created_ms + $21::bigint FROM input WHERE key IS NOT NULL AND is_busy = 0"               \
+        " AND EXISTS (SELECT FROM mine)"                                                           \
         " ORDER BY project, app, subject, key"                                                     \
         " ON CONFLICT (project, app, subject, key) DO UPDATE SET run_id = excluded.run_id,"        \
         " fingerprint = excluded.fingerprint, expires_ms = excluded.expires_ms, is_told = false"   \
         " WHERE old.expires_ms <= excluded.expires_ms - $21::bigint RETURNING old.run_id),"        \
-        " fresh AS (SELECT * FROM input WHERE is_busy = 0"                                         \
+        " fresh AS (SELECT * FROM input WHERE is_busy = 0 AND EXISTS (SELECT FROM mine)"           \
         " AND (key IS NULL OR run_id IN (SELECT run_id FROM kept))"                                \
         " AND (is_async = 1 OR EXISTS (SELECT FROM me))),"                                         \
         " runs AS (INSERT INTO ~.run (run_id, project, app, is_async, has_webhook, created_ms,"    \
@@ -438,7 +444,7 @@ enum hl_pg_code {
         " AND o.run_id <> i.run_id AND o.fingerprint = i.fingerprint"                              \
         " AND o.expires_ms > i.created_ms RETURNING o.run_id)"                                     \
         " SELECT i.ord, CASE WHEN n.run_id IS NOT NULL THEN 0"                                     \
-        " WHEN i.is_async = 0 AND NOT EXISTS (SELECT FROM me) THEN 5"                              \
+        " WHEN NOT EXISTS (SELECT FROM mine) OR i.is_async = 0 AND NOT EXISTS (SELECT FROM me) THEN 5" \
         " WHEN i.key IS NULL AND i.is_busy = 1 AND NOT EXISTS (SELECT FROM ~.run r"                \
         " WHERE r.run_id = i.run_id) THEN 7 WHEN i.key IS NULL"                                    \
         " OR old.run_id = i.run_id THEN 6 WHEN i.is_busy = 1 AND (old.run_id IS NULL"              \
@@ -448,11 +454,11 @@ enum hl_pg_code {
         " old.run_id FROM input i LEFT JOIN runs n ON n.run_id = i.run_id LEFT JOIN ~.idem old"    \
         " ON old.project = i.project AND old.app = i.app AND old.subject = i.subject"              \
         " AND old.key = i.key")                                                                    \
-    /* $1 me, $2 how many, $3 now in ms, $4 to $6 how many of each class; where there are fewer of */ \
+    /* The last one of each: this session. $1 me, $2 how many, $3 now in ms, $4 to $6 how many of each class; where there are fewer of */ \
     /* one, others. Where accounts have a max_running: $7 their subjects, $8 how many more of each this */ \
     /* replica may have inside, before what others have */                                         \
-    X(RUN_CLAIM, "WITH " HL_PG_ME ", " HL_PG_CLAIM(""))                                            \
-    X(RUN_CLAIM_WITHIN, "WITH " HL_PG_ME ", " HL_PG_ROOM ", " HL_PG_CLAIM(HL_PG_HAS_ROOM))         \
+    X(RUN_CLAIM, "WITH " HL_PG_ME_IN("$7") ", " HL_PG_CLAIM(""))                                            \
+    X(RUN_CLAIM_WITHIN, "WITH " HL_PG_ME_IN("$9") ", " HL_PG_ROOM ", " HL_PG_CLAIM(HL_PG_HAS_ROOM))         \
     /* Who has it counts what others have, too; the others leave such accounts out meanwhile */    \
     X(CLAIM_LOCK, "SELECT set_config('hookline.counts', pg_try_advisory_xact_lock(1751870572,"     \
         " hashtext('~'))::text, true)")                                                            \
@@ -565,7 +571,7 @@ enum hl_pg_code {
     /* may have no more, only these are looked at; else lanes in turn, so many that some of them have free */ \
     /* places. What is found is taken in turn for as long as each lane, and all that are not proven together, */ \
     /* have fewer places than are free then. */ \
-    X(LEASE, "WITH RECURSIVE " HL_PG_ME ", known AS MATERIALIZED (SELECT lane, taken FROM"         \
+    X(LEASE, "WITH RECURSIVE " HL_PG_ME_IN("$12") ", known AS MATERIALIZED (SELECT lane, taken FROM"         \
         " unnest($5::bigint[], $6::bigint[]) AS k(lane, taken)),"                                  \
         " lanes(lane, nth) AS ((SELECT t.lane, 1 FROM ~.delivery_ticket t WHERE " HL_PG_READY      \
         " AND t.lane > $2::bigint AND ($4::bigint > 0 OR $10::bigint < 3 * $9::bigint)"            \
@@ -730,10 +736,12 @@ enum hl_pg_code {
         " FROM held ON CONFLICT (delivery_id, round, n) DO UPDATE SET started_ms = excluded.started_ms," \
         " ended_ms = excluded.ended_ms, verdict = excluded.verdict,"                               \
         " http_status = excluded.http_status WHERE a.verdict IS NULL) SELECT count(*) FROM held")  \
-    /* $1 me, $2 name, $3 version, $4 address, $5 lifetime in ms, $6 the check value of its key */   \
+    /* $1 me, $2 name, $3 version, $4 address, $5 lifetime in ms, $6 the check value of its key, */ \
+    /* $7 this session */   \
     X(NODE_JOIN, "INSERT INTO ~.node (node_id, name, version, address, key_check, started_at,"     \
-        " beat_at, app_at, expires_at) VALUES ($1::uuid, $2::text, $3::text, $4::text, $6::bytea," \
-        " now(), now(), 'epoch', now() + $5::bigint * interval '1 ms') ON CONFLICT DO NOTHING")    \
+        " beat_at, app_at, expires_at, session) VALUES ($1::uuid, $2::text, $3::text, $4::text,"   \
+        " $6::bytea, now(), now(), 'epoch', now() + $5::bigint * interval '1 ms', $7::uuid)"       \
+        " ON CONFLICT (node_id) DO UPDATE SET session = excluded.session")                         \
     /* $1 me, $2 lifetime in ms, $3 1: my app takes calls. No row: this replica is dead */         \
     X(NODE_BEAT, "UPDATE ~.node n SET beat_at = now(), expires_at = now() + $2::bigint *"          \
         " interval '1 ms', app_at = CASE $3::bigint WHEN 1 THEN now() ELSE n.app_at END FROM ~.node o WHERE n.node_id = $1::uuid AND o.node_id = n.node_id"      \
