@@ -9,8 +9,9 @@
 #include "store/postgres/session.h"
 #include "store/postgres/statement.h"
 
-#define STEP_MS     10000
-#define LEAST_MAJOR 15
+#define STEP_MS                   10000
+#define LEAST_MAJOR               15
+#define FIRST_TRANSACTION_TIMEOUT 170000
 
 /* --- connecting ----------------------------------------------------------------------------- */
 
@@ -31,9 +32,9 @@ static enum hl_err begin(struct hl_pg_session *s)
         (unsigned long long)(half_ms / 1000 > 1 ? half_ms / 1000 : 1));
     snprintf(user_ms, sizeof(user_ms), "%llu", (unsigned long long)half_ms);
     const char *const keys[] = {"application_name", "keepalives_idle", "keepalives_interval",
-        "keepalives_count", "tcp_user_timeout", "dbname", NULL};
+        "keepalives_count", "tcp_user_timeout", "client_encoding", "dbname", NULL};
     const char *const values[] = {
-        s->settings->name, seconds, "1", "3", user_ms, s->settings->url, NULL};
+        s->settings->name, seconds, "1", "3", user_ms, "UTF8", s->settings->url, NULL};
     s->conn = PQconnectStartParams(keys, values, 1);
     if (!s->conn)
         return HL_ERR_NOMEM;
@@ -231,11 +232,15 @@ static enum hl_err check_server(struct hl_pg_session *s, char *why, size_t why_l
     return HL_ERR_INVALID;
 }
 
-/* Behind a pooler each transaction is told. */
+/* Behind a pooler each transaction is told. An older server does not know the last one. */
 static enum hl_err set_up(struct hl_pg_session *s, char *why, size_t why_len)
 {
-    return hl_pg_is_pooled(s->conn) ? HL_OK
-                                    : hl_pg_session_run(s, HL_PG_PREMISES_OF_SESSION, why, why_len);
+    bool is_pooled = hl_pg_is_pooled(s->conn);
+    enum hl_err err =
+        is_pooled ? HL_OK : hl_pg_session_run(s, HL_PG_PREMISES_OF_SESSION, why, why_len);
+    if (!err && !is_pooled && PQserverVersion(s->conn) >= FIRST_TRANSACTION_TIMEOUT)
+        err = hl_pg_session_run(s, "SET transaction_timeout = 0", why, why_len);
+    return err;
 }
 
 enum hl_err hl_pg_session_open(struct hl_pg_session *s, const struct hl_pg_settings *settings,

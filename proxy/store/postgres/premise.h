@@ -4,7 +4,10 @@
 #ifndef HL_STORE_POSTGRES_PREMISE_H
 #define HL_STORE_POSTGRES_PREMISE_H
 
-/* Plans are made while the tables are empty, and kept while they grow: what is right for a few rows (to
+/* What a role or a database may have by default and our statements mean otherwise: how texts are read and
+ * written, that names without a schema are the server's own, that a statement sees what was committed before
+ * it, how long a session may be idle. What only makes them slower or dearer is left, but for plans.
+ * Plans are made while the tables are empty, and kept while they grow: what is right for a few rows (to
  * read them all, to hash them) is 30 times slower for 100,000, until somebody analyses the table. */
 #define HL_PG_PREMISE_MAP(X)                                                                       \
     X(statement_timeout, "10s")                                                                    \
@@ -14,7 +17,17 @@
     X(enable_seqscan, "off")                                                                       \
     X(enable_hashjoin, "off")                                                                      \
     X(enable_mergejoin, "off")                                                                     \
+    X(enable_nestloop, "on")                                                                       \
+    X(enable_indexscan, "on")                                                                      \
+    X(enable_bitmapscan, "on")                                                                     \
+    X(enable_partition_pruning, "on")                                                              \
+    X(plan_cache_mode, "auto")                                                                     \
     X(jit, "off")                                                                                  \
+    X(default_transaction_isolation, "read committed")                                             \
+    X(idle_session_timeout, "0")                                                                   \
+    X(search_path, "pg_catalog")                                                                   \
+    X(standard_conforming_strings, "on")                                                           \
+    X(bytea_output, "hex")                                                                         \
     X(timezone, "UTC")
 
 #define HL_PG_PREMISE_SET(name, value)    "SET " #name " = '" value "'; "
