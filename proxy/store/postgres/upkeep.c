@@ -247,6 +247,14 @@ static enum hl_err leave_turn(
     return hl_pg_session_run(s, sql, why, why_len);
 }
 
+/* Of a session of our own once: a DETACH … CONCURRENTLY stands alone in its command. */
+static enum hl_err set_patience(struct hl_pg_session *s, char *why, size_t why_len)
+{
+    if (!hl_pg_is_pooled(s->conn))
+        return hl_pg_session_run(s, "SET statement_timeout = '5min'", why, why_len);
+    return hl_buf_append_str(&s->premises, HL_STR("SET LOCAL statement_timeout = '5min'; "));
+}
+
 enum hl_err hl_pg_upkeep(struct hl_pg_session *s, const struct hl_id *me, int64_t retention_ms,
     char *why, size_t why_len)
 {
@@ -257,7 +265,7 @@ enum hl_err hl_pg_upkeep(struct hl_pg_session *s, const struct hl_id *me, int64_
     if (err || !is_mine)
         return err;
     s->step_ms = STEP_MS;
-    err = hl_buf_append_str(&s->premises, HL_STR("SET LOCAL statement_timeout = '5min'; "));
+    err = set_patience(s, why, why_len);
     if (!err)
         err = hl_pg_session_ask_int(
             s, "SELECT (extract(epoch FROM now()) * 1000)::bigint", &now_ms, why, why_len);
