@@ -288,12 +288,24 @@ static void on_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)
 
 /* --- sending -------------------------------------------------------------------------------- */
 
-struct hl_pg_flush *hl_pg_flush_free(struct hl_pg_store *s)
+/* One that is not under way; NULL: as many are as may be. */
+static struct hl_pg_flush *find_free(struct hl_pg_store *s)
 {
     for (int i = 0; i < HL_PG_FLUSHES; i++)
         if (!s->flushes[i].is_used)
             return &s->flushes[i];
     return NULL;
+}
+
+bool hl_pg_flush_may_serve(const struct hl_pg_store *s)
+{
+    bool may = false;
+    for (int i = 0; i < HL_PG_FLUSHES; i++) {
+        if (s->flushes[i].is_used && s->flushes[i].n_ops == 0)
+            return false;
+        may |= !s->flushes[i].is_used;
+    }
+    return may;
 }
 
 /* False: there was nothing to send, or it could not be sent. */
@@ -309,7 +321,7 @@ static bool send_one(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_
     hl_pg_flight_init(&f->flight, on_end);
     fill(s, f, now_ms);
     add_parts(s, f);
-    if (!f->is_alone)
+    if (!f->is_alone && (f->n_ops > 0 || hl_pg_flush_may_serve(s)))
         hl_pg_serve_begin(s, f, now_ms);
     if (f->flight.n == 0) {
         queue_again(s, f, false, false);
@@ -329,7 +341,7 @@ void hl_pg_flush_turn(struct hl_pg_store *s)
     struct hl_pg_flush *f;
     if (!hl_pg_link_is_up(&s->writer) || !s->is_joined || now_ms < s->pause_ms)
         return;
-    while ((f = hl_pg_flush_free(s)) && send_one(s, f, now_ms))
+    while ((f = find_free(s)) && send_one(s, f, now_ms))
         continue;
 }
 

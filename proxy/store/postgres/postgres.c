@@ -206,7 +206,7 @@ static void on_turn(uv_prepare_t *turn)
         due_ms = least(due_ms, least(hl_pg_arrival_due_ms(s), hl_pg_recall_due_ms(s)));
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_expire_due_ms(s), hl_pg_watch_due_ms(s)));
-    if (!s->is_guest && hl_pg_flush_free(s))
+    if (!s->is_guest && hl_pg_flush_may_serve(s))
         due_ms = least(due_ms, hl_pg_serve_due_ms(s));
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_outbox_due_ms(s), hl_pg_notify_due_ms(s)));
