@@ -10,7 +10,7 @@ import { wire } from './lib/wire.mjs';
 /** Messages of a statement that are tried, its own and those that follow it in its transaction and in the answer. */
 const MESSAGES = 16;
 const ALL = process.env.HOOKLINE_TEST_CUTS === 'all';
-const FEW = 10; // of each test's, else
+const FEW = 8; // of each test's, else
 const AT_ONCE = 6; // more than have a place in the app
 
 const ACCOUNTS = '/v2/projects/p/service-accounts';

@@ -6,6 +6,7 @@ import { cluster, postgres } from './lib/postgres.mjs';
 import { fleet } from './lib/replicas.mjs';
 import { RUN, assertProblem } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
+import { wire } from './lib/wire.mjs';
 
 const GONE = /^store: PostgreSQL is gone/;
 
@@ -109,6 +110,27 @@ test('a run whose claim is committed long after its connection was lost is calle
     const { state, attempts } = await a.finished(second);
     assert.deepEqual([state, attempts, all.calls(second)], ['success', 1, 1]);
     assert.equal((await a.finished(first)).state, 'success');
+});
+
+test('a claim that the server begins when its replica has connected anew finds nothing', async (t) => {
+    const database = await postgres(t);
+    const way = await wire(t, database.url);
+    const all = await fleet(t, { database, env: { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_REPLICA_TTL: '12s' } });
+    const a = await all.add('a', { url: way.url });
+    const first = await a.begin({ isHeld: true });
+    await a.called(first);
+    const second = await a.begin();
+    const held = way.holdAt('hl_RUN_CLAIM');
+    all.held.open();
+    const { deliver } = await held;
+    const [{ now }] = await all.rows('SELECT now()::text');
+    await until('it is among the others', () => all.count('~.node WHERE beat_at > $1::timestamptz', [now]));
+    deliver();
+    for (const id of [first, second]) {
+        const { state, attempts } = await a.finished(id);
+        assert.deepEqual([state, attempts, all.calls(id)], ['success', 1, 1]);
+    }
+    assert.ok(!a.sidecar.log.some(({ msg }) => /was said to have/.test(msg)), 'it was fenced, not found');
 });
 
 test('what was never sent to a server that says nothing is refused while its connection still looks up', async (t) => {

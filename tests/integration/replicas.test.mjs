@@ -200,3 +200,16 @@ test('a replica whose clock is a day ahead or behind goes by the clock of the da
     assert.ok(Math.abs(await b.sidecar.metric('hookline_clock_offset_seconds')) < 5);
     assert.ok(!b.sidecar.log.some(({ msg }) => /clock/.test(msg)));
 });
+
+test('replicas with a limit on their apps take all that they have room for', async (t) => {
+    const all = await fleet(t, { env: { HOOKLINE_APP_CONCURRENCY: '4' } });
+    const replicas = [await all.add('a'), await all.add('b'), await all.add('c')];
+    for (let round = 0; round < 4; round++) {
+        const ids = [];
+        for (let i = 0; i < 12; i++) ids.push(await replicas[i % 3].begin({ isHeld: true }));
+        await until('all are inside', () => ids.every((id) => all.calls(id) === 1));
+        all.held.open();
+        for (const id of ids) assert.equal((await replicas[0].finished(id)).state, 'success');
+        all.held = gate();
+    }
+});

@@ -19,6 +19,7 @@ class Wire {
     #server = net.createServer((client) => this.#accept(client));
     #ends = new Set();
     #wanted = null;
+    #held = null;
 
     constructor(target) {
         this.#target = target;
@@ -41,6 +42,14 @@ class Wire {
         return new Promise((resolve) => (this.#wanted = { statement, left: at, connection: null, resolve }));
     }
 
+    /**
+     * The next connection that brings the prepared `statement` is lost to its client there; what it had sent from that
+     * message on is the server's when `deliver` is called, of what this resolves with.
+     */
+    holdAt(statement) {
+        return new Promise((resolve) => (this.#held = { statement, pair: null, messages: [], resolve }));
+    }
+
     /** Every connection ends. */
     cut() {
         for (const socket of this.#ends) socket.resetAndDestroy();
@@ -61,11 +70,24 @@ class Wire {
             socket.on('error', () => {});
             socket.on('close', () => {
                 this.#ends.delete(socket);
-                for (const other of pair) other.destroy();
+                if (this.#held?.pair !== pair) for (const other of pair) other.destroy();
             });
         }
-        pass(client, server, new Messages(true), (message) => this.#mayPass(pair, message));
+        pass(client, server, new Messages(true), (message) => !this.#hold(pair, message) && this.#mayPass(pair, message));
         pass(server, client, new Messages(false), (message) => this.#mayPass(pair, message));
+    }
+
+    #hold(pair, message) {
+        const held = this.#held;
+        if (!held || (held.pair ? held.pair !== pair : statementOf(message) !== held.statement)) return false;
+        held.messages.push(message);
+        if (held.pair) return true;
+        held.pair = pair;
+        setImmediate(() => { // what came along is here by then
+            pair[0].resetAndDestroy();
+            held.resolve({ deliver: () => pair[1].write(Buffer.concat(held.messages)) });
+        });
+        return true;
     }
 
     #mayPass(pair, message) {
@@ -84,8 +106,7 @@ class Wire {
 function pass(from, to, messages, mayPass) {
     from.on('data', (bytes) => {
         for (const message of messages.of(bytes)) {
-            if (!mayPass(message)) return;
-            if (!to.destroyed) to.write(message);
+            if (mayPass(message) && !to.destroyed) to.write(message);
         }
     });
 }
