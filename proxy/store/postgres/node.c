@@ -199,6 +199,8 @@ static void on_beat(struct hl_pg_store *s, const PGresult *result)
     struct hl_str era = hl_pg_str(&row);
     hl_pg_era_watch(s, era, hl_pg_int(&row));
     s->era.beat_ms = hl_pg_int(&row);
+    if (!s->era.has_turned) /* another database is told what ended here, first */
+        s->has_strays = s->has_stray_leases = true;
     bool has_gap = now_ms - s->last_beat_ms > s->settings.ttl_ms / 3;
     if (s->beats_since_ms == 0 || was_expired || has_gap)
         s->beats_since_ms = now_ms;
@@ -298,7 +300,6 @@ void hl_pg_node_turn(struct hl_pg_store *s, uint64_t now_ms)
     }
     give_strays_back(s);
     if (now_ms >= s->beat_ms && !s->is_beating) {
-        s->has_strays = s->has_stray_leases = true;
         s->beat_ms = now_ms + s->settings.ttl_ms / 12;
         beat(s);
     }
