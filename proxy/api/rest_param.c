@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "http/target.h"
 #include "http/prefer.h"
+#include "http/utf8_check.h"
 #include "store/destination.h"
 #include "store/question.h"
 
@@ -272,6 +273,15 @@ static void refuse_unknown(struct hl_rest_call *call, unsigned groups, struct hl
         *names ? names : "none", NULL);
 }
 
+/* UTF-8 without NUL, which ends our strings and no database takes. */
+static bool is_text(struct hl_str s)
+{
+    uint8_t state = HL_UTF8_START;
+    for (size_t i = 0; i < s.n; i++)
+        state = s.p[i] ? hl_utf8_next(state, (uint8_t)s.p[i]) : HL_UTF8_BAD;
+    return state == HL_UTF8_START;
+}
+
 static bool read_param(
     struct hl_rest_call *call, unsigned groups, const struct hl_param *given, uint32_t *seen)
 {
@@ -288,7 +298,8 @@ static bool read_param(
     }
     *seen |= bit;
     ptrdiff_t n = hl_query_decode(given->value, value, sizeof(value));
-    if (n >= 0 && param->read(call, (struct hl_str){value, (size_t)n}))
+    struct hl_str text = {value, n > 0 ? (size_t)n : 0};
+    if (n >= 0 && is_text(text) && param->read(call, text))
         return true;
     hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_VALUE, param->name, param->allowed, NULL);
     return false;

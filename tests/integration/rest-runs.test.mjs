@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
+import { postgres } from './lib/postgres.mjs';
 import { assertRefused, control, pages } from './lib/rest.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
 import { gate, until, within } from './lib/until.mjs';
@@ -679,3 +680,23 @@ test('a cursor of another list is 400 and named, a time that no id can hold too'
         /member since/,
     );
 });
+
+for (const [store, start] of [
+    ['sqlite', async () => ({})],
+    ['postgres', async (t) => (await postgres(t)).env],
+])
+    test(`parameters that are no text are refused (${store})`, async (t) => {
+        const { sidecar } = await stage(t, { env: await start(t) });
+        const ask = control(sidecar);
+        const no = ['%ff%fe', 'a%c3', '%ed%a0%80', '%c0%80', '%00', 'a%00'];
+        for (const text of no) {
+            for (const name of ['path', 'cursor', 'state', 'since', 'reason', 'id_prefix'])
+                assertRefused(await ask('GET', `${RUNS}?${name}=${text}`), 400, new RegExp(`parameter ${name} is not`));
+            for (const path of ['runs', 'deliveries', 'deliveries/count', 'overview'])
+                assertRefused(await ask('GET', `/v2/projects/p/${path}?app=${text}`), 400, /parameter app is not/);
+        }
+        for (const text of ['%c3%a4', '%f0%9f%98%80']) {
+            const answer = await ask('GET', `${RUNS}?path=${text}`);
+            assert.deepEqual([answer.status, answer.json().runs], [200, []]);
+        }
+    });
