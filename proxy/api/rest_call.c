@@ -313,7 +313,10 @@ void hl_rest_refuse_store(struct hl_rest_call *call, enum hl_err rc, const char 
 {
     switch (rc) {
     case HL_ERR_NOT_FOUND:
-        hl_rest_refuse_saying(call, HL_REFUSAL_REST_NOT_FOUND, what, NULL);
+        if (strcmp(what, "run") == 0 && hl_store_is_shared(hl_rest_parts(call)->store))
+            hl_rest_refuse(call, HL_REFUSAL_REST_RUN_NOT_FOUND);
+        else
+            hl_rest_refuse_saying(call, HL_REFUSAL_REST_NOT_FOUND, what, NULL);
         break;
     case HL_ERR_NOMEM:
         hl_rest_refuse_memory(call);

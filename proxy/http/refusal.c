@@ -330,6 +330,9 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "and ask with the same filters."),
     ROW(REST_NOT_FOUND, 404,
         "There is no such %s here: the id is another's, or it is past HOOKLINE_RETENTION."),
+    ROW(REST_RUN_NOT_FOUND, 404,
+        "There is no such run here: the id is another's, it is past HOOKLINE_RETENTION, or it was "
+        "called synchronously at another replica: only that one knows of it."),
     LATER(REST_STORE_BUSY, 503, CALLS, "Too much is waiting for the store; try again later."),
     LATER(REST_STORE_FULL, 503, SPACE, "The store's volume is full: make space, then try again."),
     LATER(REST_STORE_FAILING, 503, BACKLOG,

@@ -56,6 +56,10 @@ test('a synchronous run is its own replica’s, one that was cancelled in the qu
     const { runs } = (await b.ask('GET', `${RUNS}?async=false`)).json();
     assert.deepEqual(runs.map((run) => [run.run_id, run.replica]), [[headers['x-request-id'], 'b']]);
     assert.equal((await b.show(headers['x-request-id'])).replica, 'b');
+    for (const [method, what] of [['GET', ''], ['GET', '/result'], ['GET', '/events'], ['GET', '/logs'], ['POST', '/cancel']]) {
+        const answer = await a.ask(method, `${RUNS}/${headers['x-request-id']}${what}`);
+        assertRefused(answer, 404, /called synchronously at another replica/);
+    }
     assert.equal((await a.ask('POST', `${RUNS}/${queued}/cancel`)).status, 202);
     assert.equal((await b.finished(queued)).replica, null);
 });
