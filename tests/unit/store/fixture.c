@@ -252,6 +252,7 @@ static void bury(struct fixture *f)
     hl_pg_add_id(&params, &nobody);
     hl_pg_add_int(&params, f->config.run_attempts);
     hl_pg_add_int(&params, f->config.webhook_attempts);
+    hl_pg_add_int(&params, true);
     const char *text = texts.text[HL_PG_DO_NODE_BURY];
     expect_ok(hl_pg_session_ask(&session, text, &params, &result, why, sizeof(why)), why);
     PQclear(result);
