@@ -96,6 +96,11 @@ int64_t hl_clock_offset_ms(void)
     return atomic_load_explicit(&offset_ms, memory_order_relaxed);
 }
 
+int64_t hl_clock_ahead_ms(void)
+{
+    return (wall_us() - boot_us()) / 1000;
+}
+
 void hl_clock_set_steady(int64_t new_lead_ms, bool is_held)
 {
     /* Asked first: it must not be ahead by the asking. */

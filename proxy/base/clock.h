@@ -22,6 +22,10 @@ void hl_clock_follow(int64_t wall_ms, uint64_t asked_ms);
  * followed. Any thread. */
 int64_t hl_clock_offset_ms(void);
 
+/* By how much the wall clock is ahead of the time since the boot: it changes when that clock is set, or found to
+ * be another. Any thread. */
+int64_t hl_clock_ahead_ms(void);
+
 /* The steady clock is for times that wait in the store: once it is held it goes on evenly, whoever sets the
  * wall clock. Until then it is the wall clock, and `new_lead_ms`. Any thread. */
 void hl_clock_set_steady(int64_t new_lead_ms, bool is_held);

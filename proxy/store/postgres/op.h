@@ -22,6 +22,7 @@ struct hl_pg_op {
     size_t weight;
     uint64_t kept_memory, kept_file; /* its share of the store's `kept` */
     uint64_t posted_ms;              /* CLOCK_MONOTONIC */
+    int64_t posted_ahead_ms;         /* the wall clock then: hl_clock_ahead_ms */
     struct hl_id subject,
         key;          /* no two operations on the same one are under way at once; nil: none */
     bool is_in_doubt; /* it was sent, and nobody knows whether it was committed */

@@ -284,6 +284,9 @@ static void bind_finish(
         item_if(p, finish_of(ops[i])->log.n > 0, hl_buf_str(&finish_of(ops[i])->log)));
     HL_PG_EACH(p, HL_PG_INT, n, item_time(p, HL_TALLY_RUN, finish_of(ops[i])->run_us));
     HL_PG_EACH(p, HL_PG_INT, n, item_time(p, HL_TALLY_WAIT, finish_of(ops[i])->queued_us));
+    int64_t ahead_ms = hl_clock_ahead_ms();
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, ahead_ms - ops[i]->posted_ahead_ms));
+    hl_pg_add_int(p, hl_clock_wall_ms());
 }
 
 static void read_finish(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)

@@ -147,6 +147,7 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
     op->weight = weight;
     op->is_busy = is_busy;
     op->posted_ms = hl_clock_mono_ms();
+    op->posted_ahead_ms = hl_clock_ahead_ms();
     if (op->how->subject)
         op->how->subject(op);
     if (m->msg.type == HL_STORE_REDELIVER)

@@ -123,6 +123,7 @@ static void note_run(struct hl_pg_store *s, const struct hl_pg_op *op)
     e->op = (struct hl_pg_op){.m = &e->finish.m,
         .how = op->how,
         .posted_ms = op->posted_ms,
+        .posted_ahead_ms = op->posted_ahead_ms,
         .delivery_id = op->delivery_id};
     e->as = s->node_id;
     s->recall.n_runs++;

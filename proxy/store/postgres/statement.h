@@ -462,15 +462,19 @@ enum hl_pg_code {
     /* Who has it counts what others have, too; the others leave such accounts out meanwhile */    \
     X(CLAIM_LOCK, "SELECT set_config('hookline.counts', pg_try_advisory_xact_lock(1751870572,"     \
         " hashtext('~'))::text, true)")                                                            \
-    /* $1 me, $18 attempts of a delivery, $19 logs, $20 and $21 how long it took (tally.h) */                                              \
-    X(RUN_FINISH, "WITH input AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::bigint[],"     \
+    /* $1 me, $18 attempts of a delivery, $19 logs, $20 and $21 how long it took (tally.h). $22 by how much this */ \
+    /* replica's clock was set since the end, $23 what it says now: where both are off by a minute the end is as long */ \
+    /* ago as it was, by this server's clock. */                                              \
+    X(RUN_FINISH, "WITH input AS MATERIALIZED (SELECT *, ended_ms + CASE WHEN abs(set_ms + "       \
+        HL_PG_NOW_MS " - $23::bigint) < 60000 THEN 0 ELSE set_ms + " HL_PG_NOW_MS " - $23::bigint END" \
+        " AS finished_ms FROM unnest($2::uuid[], $3::bigint[],"                                    \
         " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::bytea[],"       \
         " $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[], $15::uuid[],"  \
-        " $16::bytea[], $17::uuid[], $19::bytea[], $20::bigint[], $21::bigint[])"                  \
+        " $16::bytea[], $17::uuid[], $19::bytea[], $20::bigint[], $21::bigint[], $22::bigint[])"   \
         " WITH ORDINALITY AS t(run_id, epoch, state, reason,"                                      \
-        " http_status, finished_ms, content_type, content_encoding, encoding, escaped_size,"       \
+        " http_status, ended_ms, content_type, content_encoding, encoding, escaped_size,"          \
         " body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, log, run_key,"    \
-        " wait_key, ord)),"                                                                        \
+        " wait_key, set_ms, ord)),"                                                                        \
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND " HL_PG_MINE                                                   \
         " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress,"            \
@@ -501,7 +505,7 @@ enum hl_pg_code {
         " gone AS (DELETE FROM ~.ticket t USING input i WHERE t.run_id = i.run_id"                 \
         " AND t.epoch = i.epoch AND " HL_PG_MINE " AND t.is_cancel_wished"                         \
         " RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress),"           \
-        " ends AS (SELECT run_id, 4 AS state, 0 AS reason, finished_ms, delivery_id,"              \
+        " ends AS (SELECT run_id, 4 AS state, 0 AS reason, " HL_PG_NOW_MS " AS finished_ms, delivery_id,"              \
         " $6::bigint AS max_attempts, " HL_PG_NO_ANSWER " FROM input), " HL_PG_END                 \
         " SELECT i.ord, CASE WHEN b.run_id IS NOT NULL OR g.run_id IS NOT NULL THEN 0 ELSE 3 END"  \
         " FROM input i LEFT JOIN back b ON b.run_id = i.run_id"                                    \
@@ -519,7 +523,7 @@ enum hl_pg_code {
         " WHERE t.run_id = f.run_id AND t.node_id IS NOT NULL RETURNING t.run_id, t.node_id),"     \
         " told AS (INSERT INTO ~.event (node_id, kind, subject) SELECT node_id, 1, run_id"         \
         " FROM wished WHERE node_id <> $1::uuid),"                                                 \
-        " ends AS (SELECT run_id, 4 AS state, 0 AS reason, finished_ms, delivery_id,"              \
+        " ends AS (SELECT run_id, 4 AS state, 0 AS reason, " HL_PG_NOW_MS " AS finished_ms, delivery_id,"              \
         " $7::bigint AS max_attempts, " HL_PG_NO_ANSWER " FROM found), " HL_PG_END                \
         " SELECT i.ord, CASE WHEN g.run_id IS NOT NULL OR w.run_id IS NOT NULL THEN 0"             \
         " WHEN f.run_id IS NULL THEN 4 WHEN f.was = 4 THEN 6 WHEN f.was >= 2 THEN 2 ELSE 5 END,"   \

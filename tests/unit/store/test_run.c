@@ -605,3 +605,25 @@ Test(memory, i15_full_leaves_no_trace)
 {
     run_until_full(HL_STORE_MEMORY);
 }
+
+/* The database's clock has jumped ahead, and this replica has not heard of it yet. */
+static void ends_by_its_clock(struct fixture *f)
+{
+    struct hl_id id;
+    struct hl_get_run g;
+    int64_t now_ms = hl_clock_wall_ms();
+    cr_assert_eq(record_run(f, (struct run_spec){0}, &id), HL_OK);
+    hl_clock_follow(now_ms - 2 * 86400000, hl_clock_mono_ms());
+    struct hl_finish *finish = make_finish(&id, 1, "answer");
+    cr_assert_eq(ask(f, &f->worker, &finish->m), HL_OK);
+    hl_finish_free(finish);
+    hl_clock_follow(now_ms, hl_clock_mono_ms());
+    cr_assert_eq(get_run(f, &id, &g), HL_OK, "it is not past its retention");
+    hl_body_fini(&g.outcome.body);
+    cr_assert_geq(g.run.finished_ms, now_ms - 1000);
+}
+
+Test(postgres, a_run_ends_by_the_servers_clock_though_that_was_set)
+{
+    fixture_run(HL_STORE_POSTGRES, ends_by_its_clock);
+}
