@@ -54,6 +54,11 @@ json_t *hl_json_time(int64_t wall_ms)
     return json_string_nocheck(text);
 }
 
+json_t *hl_json_steady_time(int64_t steady_ms)
+{
+    return hl_json_time(steady_ms != 0 ? steady_ms - hl_clock_lead_ms() : 0);
+}
+
 json_t *hl_json_count_or_null(int64_t n)
 {
     return n < 0 ? json_null() : json_integer(n);

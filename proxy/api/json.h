@@ -17,7 +17,10 @@ struct hl_str;
 json_t *hl_json_text(struct hl_str s);         /* what is not UTF-8 in it becomes U+FFFD */
 json_t *hl_json_text_or_null(struct hl_str s); /* empty: null */
 json_t *hl_json_id(const struct hl_id *id);
-json_t *hl_json_time(int64_t wall_ms);    /* RFC 3339; 0: null */
+json_t *hl_json_time(int64_t wall_ms); /* RFC 3339; 0: null */
+/* The same of a time of the steady clock, by the wall clock as it is: somebody may have set it since, and the
+ * wait lasts as long. */
+json_t *hl_json_steady_time(int64_t steady_ms);
 json_t *hl_json_count_or_null(int64_t n); /* negative: null */
 
 struct hl_json_member {

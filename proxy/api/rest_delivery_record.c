@@ -117,12 +117,6 @@ static json_t *type_json(enum hl_run_state state)
     return json_string(type);
 }
 
-/* Somebody may have set the clock since; the wait lasts as long. */
-static json_t *next_json(int64_t steady_ms)
-{
-    return hl_json_time(steady_ms != 0 ? steady_ms - hl_clock_lead_ms() : 0);
-}
-
 json_t *hl_rest_delivery_json(const struct hl_delivery_row *d, enum hl_rest_telling telling)
 {
     return HL_JSON_OBJECT({"delivery_id", hl_json_id(&d->delivery_id)},
@@ -131,7 +125,7 @@ json_t *hl_rest_delivery_json(const struct hl_delivery_row *d, enum hl_rest_tell
         {"destination", hl_json_text(d->destination)}, {"round", json_integer(d->round)},
         {"max_attempts", hl_json_count_or_null(d->max_attempts ? (int64_t)d->max_attempts : -1)},
         {"created_at", hl_json_time(d->created_ms)}, {"done_at", hl_json_time(d->done_ms)},
-        {"next_attempt_at", next_json(d->next_ms)}, {"attempts", attempts_json(d, telling)},
+        {"next_attempt_at", hl_json_steady_time(d->next_ms)}, {"attempts", attempts_json(d, telling)},
         {"attempt_count", json_integer((json_int_t)d->attempt_count)});
 }
 

@@ -76,26 +76,31 @@ bool hl_again_is_due(const struct hl_run *run, enum hl_run_state state, enum hl_
     *delay_ms = hl_again_delay_ms(config->run_retry_delay_ms, claimed->attempt, random);
     if (run->retry_after_ms > *delay_ms)
         *delay_ms = run->retry_after_ms < MOST_DELAY_MS ? run->retry_after_ms : MOST_DELAY_MS;
-    int64_t due_ms = hl_clock_wall_ms() + (int64_t)*delay_ms;
+    int64_t due_ms = hl_clock_steady_ms() + (int64_t)*delay_ms;
     return claimed->attempt < most && due_ms <= claimed->first_ms + LATEST_MS;
+}
+
+static int64_t steady_start_ms(const struct hl_run *run)
+{
+    return hl_clock_steady_ms() - (int64_t)((hl_clock_mono_us() - run->started_us) / 1000);
 }
 
 void hl_again_put_off(struct hl_run *run, enum hl_run_reason reason, uint64_t delay_ms)
 {
     struct hl_runs *runs = run->runs;
-    int64_t now_ms = hl_clock_wall_ms();
     struct hl_release *release = hl_release_new(run->claimed);
     HL_LOG(INFO, "run will be tried again", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("reason", hl_run_reason_text(reason)), HL_LOG_INT("status", run->status),
         HL_LOG_INT("attempt", run->claimed->attempt), HL_LOG_INT("in_ms", delay_ms));
     release->is_retry = true;
-    release->due_ms = now_ms + (int64_t)delay_ms;
+    release->due_ms = hl_clock_steady_ms() + (int64_t)delay_ms;
     release->ended = (struct hl_attempt_entry){.attempt = run->claimed->attempt,
         .started_ms = run->started_ms,
-        .finished_ms = now_ms,
+        .finished_ms = hl_clock_wall_ms(),
         .http_status = run->status,
         .reason = reason,
-        .events = run->stream ? run->stream->ids.count : 0};
+        .events = run->stream ? run->stream->ids.count : 0,
+        .steady_ms = steady_start_ms(run)};
     release->m.reply_to = runs->box;
     run->claimed = NULL;
     hl_run_stream_close(run, false); /* before another attempt can begin */

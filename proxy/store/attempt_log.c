@@ -1,11 +1,20 @@
 /* attempt_log.c - see attempt_log.h. An entry: attempt, start, end, status and reason as numbers with a
- * space between two, a sixth if there were events, and a semicolon. */
+ * space between two, and a semicolon; a sixth are the events, a seventh its start by the steady clock, where
+ * they say anything. */
 #include "store/attempt_log.h"
 
 #include <stdio.h>
 
-#define NUMBERS 6
+#include "base/clock.h"
+
+#define NUMBERS 7
 #define LEAST   5
+
+static bool was_set(const struct hl_attempt_entry *entry)
+{
+    int64_t ahead_ms = entry->steady_ms - entry->started_ms;
+    return entry->steady_ms > 0 && (ahead_ms >= HL_CLOCK_SET_MS || ahead_ms <= -HL_CLOCK_SET_MS);
+}
 
 struct hl_str hl_attempt_entry_write(
     const struct hl_attempt_entry *entry, char out[HL_ATTEMPT_ENTRY_MAX])
@@ -13,9 +22,12 @@ struct hl_str hl_attempt_entry_write(
     int n = snprintf(out, HL_ATTEMPT_ENTRY_MAX, "%u %lld %lld %u %d", entry->attempt,
         (long long)entry->started_ms, (long long)entry->finished_ms, entry->http_status,
         (int)entry->reason);
-    if (entry->events > 0)
+    if (entry->events > 0 || was_set(entry))
         n += snprintf(out + n, (size_t)(HL_ATTEMPT_ENTRY_MAX - n), " %llu",
             (unsigned long long)entry->events);
+    if (was_set(entry))
+        n += snprintf(
+            out + n, (size_t)(HL_ATTEMPT_ENTRY_MAX - n), " %lld", (long long)entry->steady_ms);
     out[n++] = ';';
     return (struct hl_str){out, (size_t)n};
 }
@@ -48,7 +60,8 @@ bool hl_attempt_entry_read(struct hl_str *log, struct hl_attempt_entry *entry)
         .finished_ms = numbers[2],
         .http_status = (uint16_t)numbers[3],
         .reason = (enum hl_run_reason)numbers[4],
-        .events = (uint64_t)numbers[5]};
+        .events = (uint64_t)numbers[5],
+        .steady_ms = numbers[6] > 0 ? numbers[6] : numbers[1]};
     return true;
 }
 
@@ -64,5 +77,5 @@ uint64_t hl_attempt_log_events(struct hl_str log)
 int64_t hl_attempt_log_first_ms(struct hl_str log, int64_t otherwise)
 {
     struct hl_attempt_entry first;
-    return hl_attempt_entry_read(&log, &first) ? first.started_ms : otherwise;
+    return hl_attempt_entry_read(&log, &first) ? first.steady_ms : otherwise;
 }

@@ -10,10 +10,11 @@ struct hl_attempt_entry {
     int64_t started_ms, finished_ms;
     uint16_t http_status; /* 0: the app never answered */
     enum hl_run_reason reason;
-    uint64_t events; /* the ordinal of the last event of its stream; 0: there was none */
+    uint64_t events;   /* the ordinal of the last event of its stream; 0: there was none */
+    int64_t steady_ms; /* started_ms by the steady clock; 0: as that, for the clock was never set */
 };
 
-#define HL_ATTEMPT_ENTRY_MAX 104
+#define HL_ATTEMPT_ENTRY_MAX 128
 
 /* Its text, which `out` has room for. */
 struct hl_str hl_attempt_entry_write(
@@ -22,7 +23,7 @@ struct hl_str hl_attempt_entry_write(
 HL_MUST_CHECK bool hl_attempt_entry_read(struct hl_str *log, struct hl_attempt_entry *entry);
 /* The last ordinal that an attempt has used; 0: none has. */
 uint64_t hl_attempt_log_events(struct hl_str log);
-/* When the first attempt began; `otherwise`: there was none before. */
+/* When the first attempt began, by the steady clock; `otherwise`: there was none before. */
 int64_t hl_attempt_log_first_ms(struct hl_str log, int64_t otherwise);
 
 #endif

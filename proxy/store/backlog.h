@@ -35,7 +35,7 @@ struct hl_backlog {
     struct hl_turns turns;
     struct hl_barred barred;
     struct hl_lanes lanes;
-    /* Wall time before which no queued run's time to start is over and no retry is due; it may be too
+    /* Steady time before which no queued run's time to start is over and no retry is due; it may be too
      * early. */
     int64_t expire_ms;
     uint32_t max_queued_runs;
@@ -75,17 +75,17 @@ HL_MUST_CHECK enum hl_err hl_backlog_may_start(struct hl_backlog *b, const struc
 /* Of a class, those that may start as far as is known; all of them; their classes, 0: none. */
 uint64_t hl_backlog_ready_of(const struct hl_backlog *b, enum hl_priority class);
 uint64_t hl_backlog_ready(const struct hl_backlog *b);
-/* A run waits until it is due (wall time): it counts, and is not in the queue; or no longer. */
+/* A run waits until it is due (steady time): it counts, and is not in the queue; or no longer. */
 void hl_backlog_put_off(struct hl_backlog *b, const struct hl_queue_place *place, int64_t due_ms);
 void hl_backlog_call_back(struct hl_backlog *b, const struct hl_queue_place *place);
 /* The classes that wait; 0: none. */
 unsigned hl_backlog_waiting(const struct hl_backlog *b);
 
 /* One of the queued runs is to start by then, 0: at any time. */
-static inline void hl_backlog_note_start_by(struct hl_backlog *b, int64_t wall_ms)
+static inline void hl_backlog_note_start_by(struct hl_backlog *b, int64_t steady_ms)
 {
-    if (wall_ms > 0 && wall_ms < b->expire_ms)
-        b->expire_ms = wall_ms;
+    if (steady_ms > 0 && steady_ms < b->expire_ms)
+        b->expire_ms = steady_ms;
 }
 
 #endif

@@ -39,7 +39,7 @@ struct hl_release {
     struct hl_store_msg m;
     struct hl_claimed *claimed; /* which the message is a part of, with the body that came */
     bool is_retry;
-    int64_t due_ms; /* wall time */
+    int64_t due_ms; /* steady time */
     struct hl_attempt_entry ended;
 };
 
@@ -55,8 +55,8 @@ struct hl_claimed {
     int64_t created_ms;
     uint64_t timeout_ms;   /* as accepted */
     uint32_t max_attempts; /* likewise */
-    int64_t first_ms;      /* when its first attempt began, or this one */
-    int64_t start_by_ms;   /* wall time, in case it is released; 0: any, or its store knows */
+    int64_t first_ms;      /* when its first attempt began, or this one; by the steady clock */
+    int64_t start_by_ms;   /* steady time, in case it is released; 0: any, or its store knows */
     uint64_t events;       /* the last ordinal that the events of earlier attempts have used */
     struct hl_str project, app;
     struct hl_str head; /* as accepted */

@@ -99,10 +99,11 @@ struct hl_driver_vt {
      * as things stand). */
     enum hl_err (*purge)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
     /* In a transaction of its own: ends at most `max` queued runs whose time to start is over, and puts at
-     * most as many that wait for their next attempt, which is due, into the queue. `*due_ms` as above. */
+     * most as many that wait for their next attempt, which is due, into the queue. `*due_ms` as above, but both
+     * times are the steady clock's. */
     enum hl_err (*expire)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
-    /* In a transaction of its own: at most `max` deliveries whose next attempt is due wait no more. `*due_ms`
-     * as above, but both times are the steady clock's. */
+    /* In a transaction of its own: at most `max` deliveries whose next attempt is due wait no more. Times as
+     * above. */
     enum hl_err (*recall)(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
     /* In a transaction of its own. May be NULL. */
     enum hl_err (*note_time)(struct hl_driver *d, const struct hl_noted_time *now);

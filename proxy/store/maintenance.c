@@ -309,16 +309,22 @@ static void purge(struct hl_engine *e, uint64_t now_us, bool is_idle)
     e->survey_us = sooner(e->survey_us, now_us + SURVEY_US);
 }
 
+/* Until it is held it follows the wall clock, which may be wrong. */
+static bool trusts_steady(struct hl_engine *e, uint64_t now_us)
+{
+    return e->steady.is_held || hl_clock_guard_trusts(&e->clock_guard, hl_clock_wall_ms(), now_us);
+}
+
 void hl_maintenance_expire(struct hl_engine *e)
 {
     int64_t *due_ms = &e->backlog.expire_ms;
     if (*due_ms == INT64_MAX || e->is_failing)
         return;
-    int64_t now_ms = hl_clock_wall_ms(), next_ms = INT64_MAX;
+    int64_t now_ms = hl_clock_steady_ms(), next_ms = INT64_MAX;
     uint64_t now_us = hl_clock_mono_us();
     if (now_ms < *due_ms || now_us < e->expire_us)
         return;
-    if (!hl_clock_guard_trusts(&e->clock_guard, now_ms, now_us)) {
+    if (!trusts_steady(e, now_us)) {
         e->expire_us = now_us + DOUBT_US;
         return;
     }
@@ -343,7 +349,7 @@ void hl_maintenance_recall(struct hl_engine *e)
     uint64_t now_us = hl_clock_mono_us();
     if (*due_ms == INT64_MAX || e->is_failing || now_ms < *due_ms || now_us < e->recall_us)
         return;
-    if (!e->steady.is_held && !hl_clock_guard_trusts(&e->clock_guard, hl_clock_wall_ms(), now_us)) {
+    if (!trusts_steady(e, now_us)) {
         e->recall_us = now_us + DOUBT_US;
         return;
     }
@@ -417,7 +423,7 @@ uint64_t hl_maintenance_next_due(const struct hl_engine *e)
     if (e->is_failing)
         return e->reopening.next_us;
     uint64_t due = sooner(sooner(e->retry_us, e->settle_us), sooner(e->survey_us, e->purge_us));
-    uint64_t expire_us = due_us_by(hl_clock_wall_ms(), e->backlog.expire_ms, e->expire_us);
+    uint64_t expire_us = due_us_by(hl_clock_steady_ms(), e->backlog.expire_ms, e->expire_us);
     uint64_t recall_us = due_us_by(hl_clock_steady_ms(), e->backlog.lanes.recall_ms, e->recall_us);
     due = sooner(sooner(due, e->clock_us), sooner(expire_us, recall_us));
     if (e->serve_us > 0)

@@ -179,7 +179,7 @@ struct hl_run_row {
     struct hl_str replica, identity;
     struct hl_str attempt_log; /* attempt_log.h; in `strings`, too */
     struct hl_id rerun_of;     /* nil: none */
-    int64_t next_attempt_ms;   /* 0: it waits for none */
+    int64_t next_attempt_ms;   /* by the steady clock; 0: it waits for none */
     char *strings;             /* owned, malloc */
 };
 /* What the end of the run says in its row. */

@@ -199,6 +199,87 @@ test('a retry that waits in the store comes when it is due though the clock is s
     await comesInTime();
 });
 
+/** A run whose first attempt has failed and that waits for its second. */
+async function betweenAttempts(t) {
+    const times = [];
+    const all = await wrong(t, {
+        env: { HOOKLINE_RUN_ATTEMPTS: '2', HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '8s' },
+        app: async (x) => {
+            await x.body();
+            times.push(performance.now());
+            await x.send(times.length < 2 ? 503 : 200);
+        },
+    });
+    const { id } = await all.call(RUN, { query: { async: 'true' } });
+    await until('it waits for its next attempt', async () => (await all.show(id)).next_attempt_at);
+    const comesInTime = async () => {
+        const run = await all.ended(id);
+        assert.equal(run.state, 'success', run.reason);
+        assert.equal(times.length, 2);
+        const ms = times[1] - times[0];
+        assert.ok(ms >= 5_995, `${ms} ms: early`); // a quarter of the delay is spread
+    };
+    return { ...all, id, comesInTime };
+}
+
+for (const ms of [-4 * HOUR, 13 * HOUR, 2 * DAY])
+    test(`a run’s next attempt comes when it is due though the clock is set by ${ms / HOUR} h`, { limit: 60_000 }, async (t) => {
+        const { clock, comesInTime, id, show } = await betweenAttempts(t);
+        const before = Date.parse((await show(id)).next_attempt_at);
+        await clock.set(ms);
+        const shown = Date.parse((await show(id)).next_attempt_at) - before;
+        assert.ok(Math.abs(shown - ms) < 2_000, `shown by the clock as it is now: ${shown}`);
+        await comesInTime();
+    });
+
+test('a run’s next attempt comes when it is due though the clock is set and hookline ends', { limit: 60_000 }, async (t) => {
+    const { clock, comesInTime, sidecar } = await betweenAttempts(t);
+    await clock.set(-4 * HOUR);
+    await sidecar.stop();
+    await sidecar.start();
+    await comesInTime();
+});
+
+test('a run is tried again though the clock was set forward during its attempt', { limit: 60_000 }, async (t) => {
+    const inside = gate();
+    let attempts = 0;
+    const { call, clock, ended } = await wrong(t, {
+        env: { HOOKLINE_RUN_ATTEMPTS: '3', HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '10ms' },
+        app: async (x) => {
+            await x.body();
+            if (++attempts === 1) await inside.promise;
+            await x.send(attempts < 3 ? 503 : 200);
+        },
+    });
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    await until('it is inside the app', () => attempts === 1);
+    await clock.set(13 * HOUR);
+    inside.open();
+    const run = await ended(id);
+    assert.equal(run.state, 'success', run.reason);
+    assert.equal(attempts, 3);
+});
+
+test('a queued run does not expire by a clock that is set', { limit: 60_000 }, async (t) => {
+    const inside = gate();
+    const { call, clock, ended, show } = await wrong(t, {
+        env: { HOOKLINE_APP_CONCURRENCY: '1', HOOKLINE_QUEUE_TIMEOUT: '1h' },
+        app: async (x) => {
+            await x.body();
+            await inside.promise;
+            await x.send(200);
+        },
+    });
+    const first = await call(RUN, { query: { async: 'true' } });
+    await until('it is inside the app', async () => (await show(first.id)).state === 'running');
+    const second = await call(RUN, { query: { async: 'true' } });
+    await clock.set(4 * HOUR);
+    const third = await call(RUN, { query: { async: 'true' }, headers: { 'x-run-start-timeout': '1' } });
+    assert.equal((await ended(third.id)).reason, 'expired', 'its second is over');
+    inside.open();
+    for (const { id } of [first, second]) assert.equal((await ended(id)).state, 'success');
+});
+
 test('a clock before 1970 stops nothing', async (t) => {
     const { call, clock } = await wrong(t);
     await clock.set(-100 * 365 * DAY);

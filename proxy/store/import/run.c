@@ -337,6 +337,8 @@ static enum hl_err take(
 {
     struct run run = {.has_begun = false};
     read_run(row, &run);
+    if (run.start_by_ms > 0) /* by the steady clock of the directory */
+        run.start_by_ms -= p->db->base.noted.lead_ms;
     enum hl_err err = run.project.p ? settle(p, &run) : HL_OK;
     if (!err && run.project.p) {
         add_run(&p->rows, &run, p->db->keep_requests);

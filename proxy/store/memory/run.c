@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/assert.h"
 #include "base/heap.h"
 #include "base/id_map.h"
@@ -134,7 +135,8 @@ static struct hl_memory_run *new_run(const struct hl_accept *a)
     run->timeout_ms = a->timeout_ms;
     run->run_attempts = a->max_attempts;
     run->rerun_of = a->rerun_of;
-    run->start_by_ms = a->start_timeout_ms ? a->created_ms + (int64_t)a->start_timeout_ms : 0;
+    run->start_by_ms =
+        a->start_timeout_ms ? a->created_ms + hl_clock_lead_ms() + (int64_t)a->start_timeout_ms : 0;
     run->is_async = run->has_request = a->m.msg.type == HL_STORE_ACCEPT;
     run->request_size = run->is_async ? (int64_t)a->body.size : -1;
     run->project = hl_store_message_copy(&room, a->project);
@@ -358,7 +360,7 @@ enum hl_err hl_memory_run_claim(
     run->outcome.state = HL_RUN_RUNNING;
     run->started_ms = now_ms;
     c->max_attempts = run->run_attempts;
-    c->first_ms = hl_attempt_log_first_ms(log_of(run), now_ms);
+    c->first_ms = hl_attempt_log_first_ms(log_of(run), hl_clock_steady_ms());
     c->events = hl_attempt_log_events(log_of(run));
     c->run_id = run->id;
     c->epoch = ++run->epoch;
@@ -483,7 +485,7 @@ static enum hl_err end_late(struct hl_driver *d, int64_t now_ms, unsigned max, i
             return HL_OK;
         struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
             .reason = HL_REASON_EXPIRED,
-            .finished_ms = now_ms,
+            .finished_ms = hl_clock_wall_ms(),
             .encoding = HL_ENCODING_NONE};
         enum hl_err err = end_run(m, run, &outcome, NULL);
         if (err)

@@ -335,7 +335,7 @@ static const struct hl_claimed *claimed_of(const struct hl_pg_op *op)
 /* By the server's clock, which may not be this machine's. */
 static int64_t wait_of(const struct hl_release *r)
 {
-    int64_t left_ms = r->due_ms - hl_clock_wall_ms();
+    int64_t left_ms = r->due_ms - hl_clock_steady_ms();
     return r->is_retry && left_ms > 0 ? left_ms : 0;
 }
 

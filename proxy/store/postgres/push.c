@@ -24,7 +24,7 @@ enum hl_err hl_pg_read_claimed(
     int64_t created_ms = hl_pg_int(row), timeout_ms = hl_pg_int(row);
     uint32_t max_attempts = (uint32_t)hl_pg_int(row);
     struct hl_str attempt_log = hl_pg_str(row);
-    int64_t first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_wall_ms());
+    int64_t first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_steady_ms());
     uint64_t events = hl_attempt_log_events(attempt_log);
     struct hl_str project = hl_pg_str(row), app = hl_pg_str(row), head = hl_pg_str(row);
     struct hl_str bytes;

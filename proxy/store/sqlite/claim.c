@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "store/attempt_log.h"
@@ -22,7 +23,7 @@
 
 /* The row's strings are gone once it is stepped or reset: the message gets copies. */
 static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
-    struct hl_stored_run *run, struct hl_id *run_id, int64_t now_ms, struct hl_claimed **out)
+    struct hl_stored_run *run, struct hl_id *run_id, struct hl_claimed **out)
 {
     run->number = hl_sql_int(row);
     run->place.subject = (uint64_t)hl_sql_int(row);
@@ -37,7 +38,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     run->attempt = (uint32_t)hl_sql_int(row) + 1;
     uint32_t max_attempts = (uint32_t)hl_sql_int(row);
     struct hl_str attempt_log = hl_sql_str(row);
-    int64_t first_ms = hl_attempt_log_first_ms(attempt_log, now_ms);
+    int64_t first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_steady_ms());
     uint64_t events = hl_attempt_log_events(attempt_log);
     int64_t timeout_ms = hl_sql_int(row), start_by_ms = hl_sql_int(row);
     struct hl_str project = hl_sql_str(row), app = hl_sql_str(row), head = hl_sql_str(row);
@@ -178,7 +179,7 @@ static enum hl_err claim_stored(
         return forget_missing(db, class);
     if (err)
         return hl_database_end(db, err);
-    err = read_ticket(db, &row, &run, &run_id, now_ms, out);
+    err = read_ticket(db, &row, &run, &run_id, out);
     hl_database_done(db, next);
     if (err == HL_ERR_NOMEM)
         return err;

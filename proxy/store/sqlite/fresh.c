@@ -5,6 +5,7 @@
  * along. The store's thread, inside a transaction. */
 #include "store/sqlite/fresh.h"
 
+#include "base/clock.h"
 #include "base/heap.h"
 #include "store/accept.h"
 #include "store/claim.h"
@@ -23,7 +24,9 @@ static bool is_async(const struct hl_accept *a)
 
 static int64_t start_by_ms(const struct hl_accept *a)
 {
-    return a->start_timeout_ms > 0 ? a->created_ms + (int64_t)a->start_timeout_ms : 0;
+    return a->start_timeout_ms > 0
+               ? a->created_ms + hl_clock_lead_ms() + (int64_t)a->start_timeout_ms
+               : 0;
 }
 
 static void queue(struct hl_database *db, struct hl_fresh_run *fresh)
@@ -66,7 +69,7 @@ bool hl_fresh_is_queue(const struct hl_database *db)
            db->n_fresh_queued == db->base.backlog->now.queued_runs;
 }
 
-static enum hl_err make_claimed(const struct hl_accept *a, int64_t now_ms, struct hl_claimed **out)
+static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **out)
 {
     char *room;
     struct hl_claimed *c = hl_store_message_alloc(
@@ -79,7 +82,7 @@ static enum hl_err make_claimed(const struct hl_accept *a, int64_t now_ms, struc
     c->created_ms = a->created_ms;
     c->timeout_ms = a->timeout_ms;
     c->max_attempts = a->max_attempts;
-    c->first_ms = now_ms;
+    c->first_ms = hl_clock_steady_ms();
     c->start_by_ms = start_by_ms(a);
     c->project = hl_store_message_copy(&room, a->project);
     c->app = hl_store_message_copy(&room, a->app);
@@ -102,7 +105,7 @@ enum hl_err hl_fresh_claim(
     enum hl_err err = hl_backlog_may_start(db->base.backlog, &db->key, &fresh->place, &quota);
     if (err)
         return err;
-    err = make_claimed(fresh->accept, now_ms, out);
+    err = make_claimed(fresh->accept, out);
     if (err && quota)
         hl_quota_leave(quota);
     if (err)

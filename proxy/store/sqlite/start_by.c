@@ -2,6 +2,7 @@
  * holds nothing else. */
 #include "store/sqlite/start_by.h"
 
+#include "base/clock.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/ended.h"
@@ -9,12 +10,12 @@
 #include "store/sqlite/running.h"
 #include "store/sqlite/turn.h"
 
-enum hl_err hl_start_by_put(struct hl_database *db, int64_t number, int64_t wall_ms)
+enum hl_err hl_start_by_put(struct hl_database *db, int64_t number, int64_t steady_ms)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_START_BY);
     hl_sql_bind_int(&args, number);
-    hl_sql_bind_time(&args, wall_ms);
-    hl_backlog_note_start_by(db->base.backlog, wall_ms);
+    hl_sql_bind_time(&args, steady_ms);
+    hl_backlog_note_start_by(db->base.backlog, steady_ms);
     return hl_database_run(db, HL_SQL_TICKET_START_BY);
 }
 
@@ -39,11 +40,11 @@ static enum hl_err find_first(struct hl_database *db, struct late *late)
 }
 
 /* A ticket whose run is missing is left to who claims it. */
-static enum hl_err end_late(struct hl_database *db, const struct late *late, int64_t now_ms)
+static enum hl_err end_late(struct hl_database *db, const struct late *late)
 {
     struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
         .reason = HL_REASON_EXPIRED,
-        .finished_ms = now_ms,
+        .finished_ms = hl_clock_wall_ms(),
         .encoding = HL_ENCODING_NONE};
     struct hl_stored_run run;
     enum hl_err err = hl_stored_run_find(db, &late->run_id, &run);
@@ -67,7 +68,7 @@ enum hl_err hl_start_by_expire(struct hl_driver *d, int64_t now_ms, unsigned max
         *due_ms = err ? INT64_MAX : late.start_by_ms;
         if (err || late.start_by_ms > now_ms || n == max)
             break;
-        err = end_late(db, &late, now_ms);
+        err = end_late(db, &late);
     }
     return hl_database_end(db, err == HL_ERR_NOT_FOUND ? HL_OK : err);
 }

@@ -42,6 +42,18 @@ Test(attempt_log, says_nothing_of_events_where_there_were_none)
     assert_same(&read, &none);
 }
 
+Test(attempt_log, knows_when_the_first_began_by_a_clock_that_nobody_sets)
+{
+    char text[HL_ATTEMPT_ENTRY_MAX];
+    struct hl_attempt_entry set = entry;
+    cr_assert_eq(hl_attempt_log_first_ms(HL_STR(""), 7), 7);
+    cr_assert_eq(hl_attempt_log_first_ms(hl_attempt_entry_write(&set, text), 7), set.started_ms);
+    set.steady_ms = set.started_ms - 3600000;
+    cr_assert_eq(hl_attempt_log_first_ms(hl_attempt_entry_write(&set, text), 7), set.steady_ms);
+    set.events = 0;
+    cr_assert_eq(hl_attempt_log_first_ms(hl_attempt_entry_write(&set, text), 7), set.steady_ms);
+}
+
 Test(attempt_log, has_room_for_the_largest_entry)
 {
     char text[HL_ATTEMPT_ENTRY_MAX];
@@ -50,7 +62,8 @@ Test(attempt_log, has_room_for_the_largest_entry)
         .finished_ms = INT64_MAX,
         .http_status = UINT16_MAX,
         .reason = HL_REASON_EXPIRED,
-        .events = UINT64_MAX};
+        .events = UINT64_MAX,
+        .steady_ms = INT64_MAX / 2};
     struct hl_str log = hl_attempt_entry_write(&largest, text);
     cr_assert_eq(log.p[log.n - 1], ';');
 }
@@ -71,7 +84,7 @@ Test(attempt_log, knows_the_last_ordinal_that_was_used)
 Test(attempt_log, has_no_entry_in_what_is_none)
 {
     static const char *logs[] = {"", ";", "1 2 3 503;", "1 2 3 503 1", "1 2 3 503 1 7",
-        "1 2 3 503 1 7 8;", "1 2 3 503 99;", "1 2 x 503 1;", "1  2 3 503 1;"};
+        "1 2 3 503 1 7 8 9;", "1 2 3 503 99;", "1 2 x 503 1;", "1  2 3 503 1;"};
     struct hl_attempt_entry read;
     for (size_t i = 0; i < HL_ARRAY_LEN(logs); i++) {
         struct hl_str log = hl_str_from(logs[i]);

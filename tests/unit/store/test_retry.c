@@ -34,7 +34,7 @@ static enum hl_err put_off(struct fixture *f, struct hl_claimed *c, int64_t wait
 {
     struct hl_release *r = hl_release_new(c);
     r->is_retry = true;
-    r->due_ms = hl_clock_wall_ms() + wait_ms;
+    r->due_ms = hl_clock_steady_ms() + wait_ms;
     r->ended = (struct hl_attempt_entry){.attempt = c->attempt,
         .started_ms = 1000 * c->attempt,
         .finished_ms = 1000 * c->attempt + 5,
