@@ -61,6 +61,8 @@ static enum hl_err read_file(
         close(fd);
         explicit_bzero(chunk, sizeof chunk);
     }
+    if (err == HL_OK)
+        hl_buf_drop(out, (size_t)(hl_str_unframe(hl_buf_str(out)).p - out->p));
     if (err == HL_OK && (out->n == 0 || !memmem(out->p, out->n, "-----BEGIN ", 11)))
         err = HL_ERR_INVALID;
     if (err != HL_OK)

@@ -82,6 +82,8 @@ static const char *find_fault(struct hl_str pem, const char *path)
 {
     if (pem.n <= 1) /* a line end of ours */
         return "it is empty";
+    if (hl_str_unframe(pem).p != pem.p) /* what follows would be passed over */
+        return "a byte order mark is before its first line";
     if (!memmem(pem.p, pem.n, "-----BEGIN ", 11))
         return "there is no PEM in it";
     if (!memmem(pem.p, pem.n, "CERTIFICATE-----", 16))

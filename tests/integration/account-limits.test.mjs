@@ -71,7 +71,7 @@ test('limits outlive a restart', async (t) => {
 
 const BAD = {
     max_running: [0, -1, 1.5, 1_000_000_001, '4', true, [], {}],
-    max_queued: [0, -1, 0.5, 1e15, '1000', false],
+    max_queued: [0, -1, 0.5, 1e15, 2 ** 63, 1e20, '1000', '\0', false],
     rate: [100, '100', '0/m', '-1/m', '1.5/m', '100/min', '100/', '10000001/m', '', '1/m ', true],
     max_priority: ['highest', '', 'HIGH', 1, true, []],
 };

@@ -82,6 +82,13 @@ Test(certificate, takes_a_pair)
     curl_easy_cleanup(easy);
 }
 
+Test(certificate, takes_a_pair_behind_byte_order_marks)
+{
+    shell("for file in a.pem a.key; do { printf '\\357\\273\\277'; cat $file; } >bom.$file; done");
+    cr_assert_eq(load("bom.a.pem", "bom.a.key"), HL_OK, "%s", why);
+    cr_assert(is_in_use("a.pem"));
+}
+
 Test(certificate, says_what_is_wrong_with_a_pair)
 {
     static const struct {

@@ -121,6 +121,8 @@ Test(trust, refuses_a_file_that_it_cannot_use_and_says_what_is_wrong_with_it)
     snprintf(spoilt, sizeof spoilt, "%s", pem);
     memset(strstr(spoilt, "MII") + 70, 'A', 60);
     refuse(spoilt, "cannot be read");
+    snprintf(spoilt, sizeof spoilt, "\xef\xbb\xbf%s", pem);
+    refuse(spoilt, "a byte order mark is before its first line");
 }
 
 Test(trust, takes_several_certificates_and_a_key_beside_them)
