@@ -204,19 +204,30 @@ enum standing {
     TROUBLE, /* the rest of the search list is not */
 };
 
+/* Somebody has said something of it, though nothing that helps: with the other family in hand no other
+ * server is waited for. */
+static bool is_faulty(const struct hl_question *q)
+{
+    for (size_t i = 0; i < HL_LANES_MAX; i++)
+        if (q->replies[i].state == HL_REPLY_BAD && q->replies[i].meaning != HL_QUESTION_SILENT)
+            return true;
+    return false;
+}
+
 /* A server that fails for one domain may know the next; one that refuses or is silent is not asked for
  * more domains, but for the name itself. */
 static enum standing stand(const struct candidate *c)
 {
-    unsigned found = 0, open = 0, troubled = 0;
+    unsigned found = 0, open = 0, faulty = 0, troubled = 0;
     for (size_t i = 0; i < FAMILIES; i++) {
         enum hl_question_state state = c->questions[i].state;
         found += state == HL_QUESTION_FOUND;
         open += state == HL_QUESTION_OPEN;
+        faulty += state == HL_QUESTION_OPEN && is_faulty(&c->questions[i]);
         troubled += state == HL_QUESTION_REFUSED || state == HL_QUESTION_SILENT;
     }
     if (found > 0)
-        return open > 0 ? FOUND_HALF : FOUND;
+        return open > faulty ? FOUND_HALF : FOUND;
     if (open > 0)
         return OPEN;
     return troubled > 0 ? TROUBLE : NONE;
@@ -283,8 +294,10 @@ static const char *say_why(const struct hl_walk *walk)
     for (size_t i = 0; i < walk->n * FAMILIES; i++) {
         const struct candidate *c = &walk->candidates[i / FAMILIES];
         enum hl_question_state state = c->questions[i % FAMILIES].state;
-        if (!c->is_begun)
+        if (!c->is_begun) {
+            is_silent |= i == 0; /* there was no time to ask */
             continue;
+        }
         has_failed |= state == HL_QUESTION_FAILED || state == HL_QUESTION_REFUSED;
         is_silent |= state == HL_QUESTION_SILENT || state == HL_QUESTION_OPEN;
         is_empty |= state == HL_QUESTION_EMPTY;
