@@ -1,12 +1,15 @@
 // Names are found where other programs of the machine find them: what getaddrinfo finds, a webhook reaches.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { startConnectProxy } from './lib/connect_proxy.mjs';
 import { DnsServer } from './lib/dns.mjs';
 import { control } from './lib/rest.mjs';
 import { startServer } from './lib/server.mjs';
 import { RUN, stage } from './lib/stage.mjs';
-import { freePort } from './lib/sidecar.mjs';
+import { BINARY, freePort, temporaryDirectory } from './lib/sidecar.mjs';
 import { jwks, makeKey, sign } from './lib/tokens.mjs';
 import { until } from './lib/until.mjs';
 
@@ -206,6 +209,19 @@ test('egress proxies are found so, too, and the receivers behind them', async (t
     const { id } = await call(RUN, { query: { webhookEndpoint: `http://hook:${port}/` } });
     const attempt = await attemptOf(sidecar, id);
     assert.equal(attempt.address, `${HERE[0]}:${port}`, attempt.error);
+});
+
+test('a machine without IPv4 finds names by a name server of IPv6', async (t) => {
+    const namespaces = (...command) => promisify(execFile)('unshare', ['--net', '--mount', ...command]);
+    try {
+        await namespaces('sh', '-c', 'ip link set lo up && ip -6 address show dev lo | grep -q ::1');
+    } catch (error) {
+        t.skip(`a network of its own is not possible here: ${error.message.trim()}`);
+        return;
+    }
+    const program = fileURLToPath(new URL('./lib/six_only.mjs', import.meta.url));
+    const { stdout } = await namespaces(process.execPath, program, BINARY, await temporaryDirectory(t));
+    assert.deepEqual(JSON.parse(stdout.trim().split('\n').at(-1)), { status: 200, found: ['::1'], came: ['hook'] });
 });
 
 test('an attempt that has little time still uses what is found in half of it', async (t) => {
