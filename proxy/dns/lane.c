@@ -31,15 +31,28 @@ static int set_server(struct hl_lane *lane)
     return ares_set_servers_ports(lane->channel, &node);
 }
 
-enum hl_err hl_lane_open(struct hl_lane *lane, const struct hl_dns_server *server, bool uses_tcp)
+/* All that it would read from files is said, so that it reads none. */
+static int init_channel(ares_channel *channel, bool uses_tcp)
 {
+    struct in_addr nobody = {0};
+    char lookups[] = "b";
     struct ares_options options = {
         .flags = ARES_FLAG_NOCHECKRESP | (uses_tcp ? ARES_FLAG_USEVC : 0),
         .timeout = HL_LANE_ANSWER_MS,
-        .tries = TRIES};
+        .tries = TRIES,
+        .ndots = 1,
+        .servers = &nobody,
+        .nservers = 1,
+        .lookups = lookups};
+    return ares_init_options(channel, &options,
+        ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_NDOTS | ARES_OPT_SERVERS |
+            ARES_OPT_DOMAINS | ARES_OPT_LOOKUPS | ARES_OPT_SORTLIST);
+}
+
+enum hl_err hl_lane_open(struct hl_lane *lane, const struct hl_dns_server *server, bool uses_tcp)
+{
     *lane = (struct hl_lane){.server = *server};
-    if (ares_init_options(&lane->channel, &options,
-            ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES) != ARES_SUCCESS) {
+    if (init_channel(&lane->channel, uses_tcp) != ARES_SUCCESS) {
         lane->channel = NULL;
         return HL_ERR_NOMEM;
     }

@@ -187,6 +187,8 @@ test('a token may be as long as a head, on every listener', async (t) => {
         const { code, stderr } = await run(['runs', 'list', '--url', url, '--token-file', file], {});
         assert.equal(code, 0, stderr);
     }
+    const passed = await fetch(sidecar.adminUrl + RUN, { method: 'POST', headers: { authorization: `Bearer ${admin}` } });
+    assert.equal(passed.status, 200, await passed.text());
     const client = await connect();
     await client.send(
         'GET /v4/p/a/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
