@@ -3,21 +3,62 @@
  * Thread: its owner's. */
 #include "dns/lane.h"
 
-#include <net/if.h>
+#include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define TRIES 3
 
-/* A link-local server is reached by its own link; without the right to say so it is not reached. */
-static int on_socket(ares_socket_t fd, int type, void *arg)
+static ares_socket_t on_open(int family, int type, int protocol, void *arg)
+{
+    (void)arg;
+    return socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
+}
+
+static int on_close(ares_socket_t fd, void *arg)
+{
+    (void)arg;
+    return close(fd);
+}
+
+/* A link-local server is on one of our links. */
+static int on_connect(ares_socket_t fd, const struct sockaddr *to, ares_socklen_t n, void *arg)
 {
     const struct hl_lane *lane = arg;
-    char name[IF_NAMESIZE];
-    (void)type;
-    if (lane->server.scope == 0 || !if_indextoname(lane->server.scope, name))
-        return 0;
-    return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)strlen(name) + 1);
+    struct sockaddr_in6 there;
+    if (to->sa_family != AF_INET6 || n != sizeof(there))
+        return connect(fd, to, n);
+    memcpy(&there, to, sizeof(there));
+    there.sin6_scope_id = lane->server.scope;
+    return connect(fd, (const struct sockaddr *)&there, sizeof(there));
 }
+
+/* A datagram that is no answer (RFC 1035 4.1.1: QR), such as our own question sent back, is not read: c-ares
+ * would take it for one without addresses. `from` is NULL of a stream. */
+static ares_ssize_t on_receive(ares_socket_t fd, void *p, size_t cap, int flags,
+    struct sockaddr *from, ares_socklen_t *from_n, void *arg)
+{
+    ssize_t n = recvfrom(fd, p, cap, flags, from, from_n);
+    (void)arg;
+    if (n < 0 || !from || (n > 2 && ((const unsigned char *)p)[2] & 0x80))
+        return n;
+    errno = EAGAIN;
+    return -1;
+}
+
+static ares_ssize_t on_send(ares_socket_t fd, const struct iovec *pieces, int n, void *arg)
+{
+    struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)n};
+    (void)arg;
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+static const struct ares_socket_functions socket_functions = {.asocket = on_open,
+    .aclose = on_close,
+    .aconnect = on_connect,
+    .arecvfrom = on_receive,
+    .asendv = on_send};
 
 static int set_server(struct hl_lane *lane)
 {
@@ -56,7 +97,7 @@ enum hl_err hl_lane_open(struct hl_lane *lane, const struct hl_dns_server *serve
         lane->channel = NULL;
         return HL_ERR_NOMEM;
     }
-    ares_set_socket_configure_callback(lane->channel, on_socket, lane);
+    ares_set_socket_functions(lane->channel, &socket_functions, lane);
     if (set_server(lane) == ARES_SUCCESS)
         return HL_OK;
     hl_lane_close(lane);

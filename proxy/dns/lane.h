@@ -11,6 +11,7 @@ struct hl_lane {
     struct hl_dns_server server;
     uint64_t asked_ms; /* when it was first asked something; 0: it was not */
     bool has_answered; /* whatever */
+    bool is_dead; /* nobody listens there: a question that was asked beside may never hear of it */
 };
 
 /* c-ares asks again after HL_LANE_ANSWER_MS, then after twice that; over TCP it waits as long for an answer. */

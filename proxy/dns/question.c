@@ -71,8 +71,11 @@ static void take(struct hl_reply *reply, int status, const unsigned char *answer
     case ARES_ESERVFAIL:
         set(reply, HL_REPLY_BAD, HL_QUESTION_FAILED);
         break;
-    case ARES_ETIMEOUT:
     case ARES_ECONNREFUSED:
+        reply->lane->is_dead = !reply->lane->has_answered;
+        set(reply, HL_REPLY_BAD, HL_QUESTION_SILENT);
+        break;
+    case ARES_ETIMEOUT:
         set(reply, HL_REPLY_BAD, HL_QUESTION_SILENT);
         break;
     default:
@@ -102,6 +105,8 @@ void hl_question_ask(struct hl_question *q, struct hl_lane *lane, size_t i, uint
     reply->state = HL_REPLY_AWAITED;
     if (lane->asked_ms == 0)
         lane->asked_ms = now_ms;
+    if (lane->is_dead)
+        return;
     ares_query(lane->channel, q->name, in, q->family == AF_INET ? a : aaaa, on_answer, reply);
 }
 
@@ -140,11 +145,19 @@ static bool may_ask_again(struct hl_question *q, size_t n)
     return is_again;
 }
 
+static void bury_the_dead(struct hl_question *q, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (q->replies[i].state == HL_REPLY_AWAITED && q->replies[i].lane->is_dead)
+            set(&q->replies[i], HL_REPLY_BAD, HL_QUESTION_SILENT);
+}
+
 void hl_question_judge(
     struct hl_question *q, size_t n, bool is_one_server, bool has_more, struct hl_patience patience)
 {
     bool is_awaited = false, is_late = false;
     q->state = HL_QUESTION_OPEN;
+    bury_the_dead(q, n);
     if (q->n > 0)
         q->state = HL_QUESTION_FOUND;
     for (size_t i = 0; i < n && q->state == HL_QUESTION_OPEN; i++) {

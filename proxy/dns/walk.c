@@ -36,6 +36,7 @@ struct hl_walk {
     size_t lanes_n, lanes_max;
     size_t first_server;    /* "rotate" */
     uint64_t last_begun_ms; /* of the candidates */
+    uint64_t again_ms;      /* when all of it begins anew; 0: it does not */
     size_t n;
     struct candidate candidates[CANDIDATES_MAX];
 };
@@ -114,12 +115,18 @@ struct hl_walk *hl_walk_new(
     return walk;
 }
 
+static void close_lanes(struct hl_walk *walk)
+{
+    for (size_t i = 0; i < walk->lanes_n; i++)
+        hl_lane_close(&walk->lanes[i]);
+    walk->lanes_n = 0;
+}
+
 void hl_walk_free(struct hl_walk *walk)
 {
     if (!walk)
         return;
-    for (size_t i = 0; i < walk->lanes_n; i++)
-        hl_lane_close(&walk->lanes[i]);
+    close_lanes(walk);
     free(walk);
 }
 
@@ -332,6 +339,30 @@ static enum hl_walk_state conclude(
     return HL_WALK_FOUND;
 }
 
+/* ---- name servers that are just being started ---- */
+
+/* Nobody listens at any of them. getaddrinfo gives up then; here there is time left, and a delivery's few
+ * attempts would be over before they are back. */
+static bool waits_for_servers(struct hl_walk *walk, uint64_t now_ms)
+{
+    for (size_t i = 0; i < walk->lanes_n; i++)
+        if (!walk->lanes[i].is_dead)
+            return false;
+    if (walk->again_ms == 0)
+        walk->again_ms = now_ms + walk->next_lane_ms;
+    return walk->lanes_n > 0 && walk->again_ms < walk->until_ms;
+}
+
+static void begin_again(struct hl_walk *walk)
+{
+    close_lanes(walk);
+    walk->again_ms = 0;
+    for (size_t i = 0; i < walk->n; i++) {
+        walk->candidates[i].is_begun = false;
+        memset(walk->candidates[i].questions, 0, sizeof(walk->candidates[i].questions));
+    }
+}
+
 static void earlier(uint64_t *due_ms, uint64_t at_ms, uint64_t now_ms)
 {
     if (at_ms > now_ms && at_ms < *due_ms)
@@ -369,9 +400,16 @@ enum hl_walk_state hl_walk_step(
         for_each(walk, now_ms, judge);
         has_changed |= open_lane(walk, now_ms);
         choice = choose(walk, now_ms);
-        if (choice.found || choice.is_over)
-            return conclude(walk, choice.found, end);
         has_changed |= choice.has_begun;
+        if (choice.is_over && now_ms < walk->until_ms && waits_for_servers(walk, now_ms)) {
+            *due_ms = walk->again_ms;
+            if (now_ms < walk->again_ms)
+                return HL_WALK_ON;
+            begin_again(walk);
+            has_changed = true;
+        } else if (choice.found || choice.is_over) {
+            return conclude(walk, choice.found, end);
+        }
     } while (has_changed);
     *due_ms = next_due(walk, now_ms);
     return HL_WALK_ON;

@@ -211,6 +211,18 @@ test('egress proxies are found so, too, and the receivers behind them', async (t
     assert.equal(attempt.address, `${HERE[0]}:${port}`, attempt.error);
 });
 
+test('name servers that are just being started are waited for', async (t) => {
+    const s = await open(t);
+    if (!s) return;
+    await s.dns.write(resolvConf([DEAD, '127.255.2.53']));
+    const { id } = await s.call(RUN, { query: { webhookEndpoint: `http://started.test:${s.port}/` } });
+    await s.sidecar.logged((line) => line.msg === 'parcel changes state' && line.to === 'resolving');
+    const late = await DnsServer.beside(t, '127.255.2.53');
+    late.set('started.test', HERE);
+    const attempt = await attemptOf(s.sidecar, id);
+    assert.equal(attempt.address, `${HERE[0]}:${s.port}`, attempt.error);
+});
+
 test('a machine without IPv4 finds names by a name server of IPv6', async (t) => {
     const namespaces = (...command) => promisify(execFile)('unshare', ['--net', '--mount', ...command]);
     try {
