@@ -15,6 +15,7 @@
 #include "config/admin_access.h"
 #include "config/config.h"
 #include "net/listener.h"
+#include "run/service.h"
 
 struct hl_admin {
     struct hl_admin_home home;

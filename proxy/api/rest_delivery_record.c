@@ -125,7 +125,8 @@ json_t *hl_rest_delivery_json(const struct hl_delivery_row *d, enum hl_rest_tell
         {"destination", hl_json_text(d->destination)}, {"round", json_integer(d->round)},
         {"max_attempts", hl_json_count_or_null(d->max_attempts ? (int64_t)d->max_attempts : -1)},
         {"created_at", hl_json_time(d->created_ms)}, {"done_at", hl_json_time(d->done_ms)},
-        {"next_attempt_at", hl_json_steady_time(d->next_ms)}, {"attempts", attempts_json(d, telling)},
+        {"next_attempt_at", hl_json_steady_time(d->next_ms)},
+        {"attempts", attempts_json(d, telling)},
         {"attempt_count", json_integer((json_int_t)d->attempt_count)});
 }
 

@@ -7,6 +7,7 @@
 
 #include <uv.h>
 
+#include "app/cause.h"
 #include "app/host.h"
 #include "app/pool_group.h"
 #include "base/list.h"

@@ -22,6 +22,7 @@ struct hl_store;
 
 struct hl_account; /* store/record.h */
 struct hl_auth;
+struct hl_bell;
 
 /* Somebody has to show a token: who calls, or who looks at the admin listener. */
 bool hl_auth_is_asked(const struct hl_config *config);

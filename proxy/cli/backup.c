@@ -3,7 +3,10 @@
  * Not here: how (store/sqlite/backup.c). */
 #include "cli/backup.h"
 
+#include <stdio.h>
+
 #include "cli/argument.h"
+#include "cli/cli.h"
 #include "cli/settings.h"
 #include "config/value.h"
 #include "store/sqlite/backup.h"

@@ -3,6 +3,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "net/address.h"
 
 #define HOSTS "/etc/hosts"
 

@@ -7,7 +7,11 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "base/log.h"
+#include "base/str.h"
 
 #define RESOLV_CONF   "/etc/resolv.conf"
 #define NSSWITCH_CONF "/etc/nsswitch.conf"

@@ -3,6 +3,7 @@
 #ifndef HL_DNS_RESOLV_CONF_H
 #define HL_DNS_RESOLV_CONF_H
 
+#include "base/str.h"
 #include "net/address.h"
 
 #define HL_DNS_SERVERS_MAX 3  /* as in glibc: others are not asked */

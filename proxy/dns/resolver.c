@@ -7,9 +7,11 @@
 #include "dns/resolver.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "dns/hosts.h"
 #include "dns/order.h"
 

@@ -15,7 +15,9 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/str.h"
 #include "dns/order.h"
+#include "dns/resolv_conf.h"
 
 #define NAME_MAX_BYTES 253
 #define CANDIDATES_MAX (HL_DNS_SEARCH_MAX + 1)

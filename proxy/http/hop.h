@@ -9,6 +9,7 @@
 
 struct hl_head;
 struct hl_refusal;
+struct hl_str;
 
 /* Sets is_hop of the fields that Connection nominates, is_persistent, is_websocket_upgrade as far
  * as Connection and Upgrade tell, and accepts_trailers. Needs the start line and the fields. */

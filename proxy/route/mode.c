@@ -12,7 +12,6 @@
 #include "http/prefer.h"
 #include "route/own_param.h"
 #include "route/plan.h"
-#include "route/prefer.h"
 #include "route/run_field.h"
 
 #define MAX_KEY 255

@@ -2,6 +2,8 @@
 #ifndef HL_RUN_DISPATCH_H
 #define HL_RUN_DISPATCH_H
 
+#include <stdbool.h>
+
 struct hl_msg;
 struct hl_runs;
 

@@ -3,6 +3,10 @@
 #ifndef HL_RUN_REPORT_H
 #define HL_RUN_REPORT_H
 
+#include <stdbool.h>
+
+#include "base/err.h"
+
 struct hl_accept;
 struct hl_finish;
 struct hl_run;

@@ -18,6 +18,7 @@
 #include "store/accept.h"
 #include "store/body_file.h"
 #include "store/claim.h"
+#include "store/gauges.h"
 #include "store/store.h"
 
 void hl_run_stream_begin(struct hl_run *run, uint64_t before)

@@ -1,6 +1,7 @@
 /* stream_choice.c - see stream_choice.h. */
 #include "run/stream_choice.h"
 
+#include "http/edit.h"
 #include "run/report.h"
 #include "run/runs.h"
 #include "run/service.h"

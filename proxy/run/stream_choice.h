@@ -4,9 +4,10 @@
 
 #include <stdbool.h>
 
-struct hl_run;
+#include "base/compiler.h"
 
 struct hl_head;
+struct hl_run;
 
 /* The final head is there. A synchronous run that is to be kept, and that the store does not know of yet, is
  * recorded now. True: the head is to wait for that (hl_run_stream_settle), and to be read again. */

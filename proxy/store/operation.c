@@ -7,9 +7,11 @@
 #include "base/id_map.h"
 #include "store/accept.h"
 #include "store/account.h"
+#include "store/backlog.h"
 #include "store/batch.h"
 #include "store/claim.h"
 #include "store/driver.h"
+#include "store/lanes.h"
 #include "store/message.h"
 #include "store/notice.h"
 

@@ -7,6 +7,7 @@
 #include "store/postgres/errand.h"
 #include "store/postgres/node.h"
 #include "store/postgres/recall.h"
+#include "store/postgres/row.h"
 
 #define AGAIN_MS 250
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "store/postgres/session.h"
 
 /* How long who leaves a job waits for it to end. */

@@ -16,7 +16,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/claim.h"
+#include "store/lease.h"
 #include "store/postgres/errand.h"
+#include "store/postgres/op.h"
+#include "store/postgres/row.h"
 
 #define KEEP_MS    (10 * 60 * 1000)
 #define KEEP_MAX   8192       /* runs, and deliveries */

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "store/lease.h"
 #include "store/operation.h"
 #include "store/postgres/kept.h"
+#include "store/postgres/op.h"
 
 #define WAIT_MIN_MS 250
 #define WAIT_MAX_MS 5000

@@ -44,8 +44,8 @@ enum hl_pg_code {
 /* Dead nodes claim nothing: who buries one waits for the lock, or makes this one see nothing. Nor does what a replica
  * sent over a connection before its last one, and the server comes to only then: nobody would hear of it. */
 #define HL_PG_ME_IN(session)                                                                       \
-    "me AS MATERIALIZED (SELECT FROM ~.node WHERE node_id = $1 AND NOT is_dead AND session = "     \
-    session "::uuid FOR KEY SHARE)"
+    "me AS MATERIALIZED (SELECT FROM ~.node WHERE node_id = $1 AND NOT is_dead AND session "       \
+    "= " session "::uuid FOR KEY SHARE)"
 #define HL_PG_ME                                                                                   \
     "me AS MATERIALIZED (SELECT FROM ~.node WHERE node_id = $1 AND NOT is_dead FOR KEY SHARE)"
 

@@ -17,6 +17,7 @@
 #include "store/account.h"
 #include "store/postgres/job.h"
 #include "store/postgres/link.h"
+#include "store/postgres/row.h"
 #include "store/postgres/session.h"
 #include "store/postgres/state.h"
 #include "store/tally.h"

@@ -10,6 +10,7 @@
 
 struct hl_pg_session;
 struct hl_pg_store;
+struct hl_id;
 
 /* A libuv error code or 0. */
 int hl_pg_upkeep_init(struct hl_pg_store *s);

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "store/path.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/schema.h"

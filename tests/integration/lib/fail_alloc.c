@@ -24,7 +24,7 @@ extern void *__libc_realloc(void *p, size_t n);
 
 static struct {
     _Atomic uint64_t at, count, seen, failed;
-} *plan;
+} * plan;
 static bool is_told; /* FAIL_ALLOC_TRACE: where each failed one was asked for */
 
 __attribute__((constructor)) static void read_plan(void)

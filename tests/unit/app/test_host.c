@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "config/choice.h"
 #include "loop_fixture.h"
 
 static struct hl_app_url url = {.host = (char *)"localhost", .port = 80};

@@ -1,4 +1,6 @@
 /* test_hosts.c - /etc/hosts, and names that are this machine's. */
+#include "base/log.h"
+#include "base/str.h"
 #include "dns/hosts.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,6 @@
 /* test_order.c - addresses in the order of RFC 6724, its own examples (10.2) among them. */
+#include "base/log.h"
+#include "base/str.h"
 #include "dns/order.h"
 
 #include <criterion/criterion.h>

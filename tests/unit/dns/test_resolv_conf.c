@@ -1,4 +1,6 @@
 /* test_resolv_conf.c - resolv.conf and nsswitch.conf as glibc reads them. */
+#include "base/log.h"
+#include "base/str.h"
 #include "dns/resolv_conf.h"
 
 #include <criterion/criterion.h>

@@ -4,6 +4,10 @@
  * The worker's half and the book are the program's own; the steps of an engine around the book are here, as
  * store/engine.c and store/postgres/serve.c take them. All states that can be reached are looked at: from each,
  * everything that is on its way arrives, and then nothing may be left. */
+#include "app/limiter.h"
+#include "callers_fixture.h"
+#include "config/config.h"
+#include "fake_store.h"
 #include "run/demand.h"
 
 #include <criterion/criterion.h>
@@ -11,8 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/service.h"
 #include "runs_fixture.h"
+#include "store/claim.h"
 #include "store/credit.h"
+#include "store/op.h"
 
 #define PATH_MAX_STEPS 64
 #define STATES_MAX     (1u << 17)
@@ -205,9 +212,9 @@ static void read_mail(void)
 static void end_run(void)
 {
     m.running--;
+    hl_demand_note_end(&runs);
     hl_limiter_release(&runs.seat);
-    runs.dispatch.running--;
-    hl_demand_renew(&runs, 1);
+    hl_demand_renew(&runs);
 }
 
 /* ---- steps ---- */

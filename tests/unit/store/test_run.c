@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/metric.h"
 #include "fixture.h"
 #include "store/accept.h"
