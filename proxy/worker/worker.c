@@ -247,9 +247,12 @@ int hl_worker_start(struct hl_worker *w)
 
 bool hl_worker_tell(struct hl_worker *w, enum hl_worker_message what)
 {
-    struct hl_msg *msg = calloc(1, sizeof(*msg));
+    bool is_stage = what <= HL_WORKER_CUT;
+    struct hl_msg *msg = is_stage ? &w->stages[what - HL_WORKER_DRAIN] : calloc(1, sizeof(*msg));
     if (!msg)
         return false;
+    if (is_stage && msg->type != 0)
+        return true;
     msg->type = what;
     hl_mailbox_post(&w->mail.box, msg);
     return true;
@@ -413,18 +416,14 @@ static void on_message(void *self, struct hl_msg *msg)
         break;
     case HL_WORKER_DRAIN:
         drain(w);
-        free(msg);
         break;
     case HL_WORKER_CLOSE:
-        free(msg);
         stop_accepting(w);
         break;
     case HL_WORKER_CLOSE_TUNNELS:
-        free(msg);
         close_tunnels(w);
         break;
     case HL_WORKER_CUT:
-        free(msg);
         cut(w);
         break;
     default:

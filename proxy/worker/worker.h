@@ -31,6 +31,8 @@ enum hl_worker_message {
     HL_WORKER_RECENT,       /* struct hl_recent_ask; comes back answered */
 };
 
+#define HL_WORKER_STAGES (HL_WORKER_CUT + 1 - HL_WORKER_DRAIN) /* of its end: each is told once */
+
 struct hl_worker {
     struct hl_service *service;
     const struct hl_config *config;
@@ -50,7 +52,8 @@ struct hl_worker {
     struct hl_trouble trouble;
     struct hl_callers callers;
     struct hl_runs runs;
-    struct hl_follow_desk desk; /* callers who follow events */
+    struct hl_follow_desk desk;             /* callers who follow events */
+    struct hl_msg stages[HL_WORKER_STAGES]; /* an end needs no memory; a type of 0: not told yet */
     bool has_ended;
     struct hl_worker_metrics metrics;
 
@@ -75,7 +78,7 @@ int hl_worker_start(struct hl_worker *w);
 /* The control thread, until the worker has ended. Gives `ask` away; it comes back unless the worker
  * ends meanwhile. */
 void hl_worker_ask(struct hl_worker *w, struct hl_recent_ask *ask);
-/* Any thread. False: out of memory. */
+/* The control thread. False: out of memory, for what is no stage of its end. */
 bool hl_worker_tell(struct hl_worker *w, enum hl_worker_message what);
 void hl_worker_join(struct hl_worker *w);
 /* After the store has closed: messages still in the mailbox are freed. */

@@ -14,7 +14,7 @@ import { postgres } from './lib/postgres.mjs';
 import { RawClient, request } from './lib/raw.mjs';
 import { temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, stage } from './lib/stage.mjs';
-import { until, within } from './lib/until.mjs';
+import { sleep, until, within } from './lib/until.mjs';
 
 const STRIDE = Number(process.env.HOOKLINE_TEST_ALLOC_STRIDE ?? 23);
 const RUNS = '/v2/projects/p/apps/a/runs';
@@ -81,7 +81,7 @@ async function ask(sidecar, method, target, { port = sidecar.port, fields = {}, 
     try {
         await once(socket, 'connect');
         await client.send(request(method, target, { Connection: 'close', ...fields }, body));
-        return await within(target, then ? then(client) : client.response(method), 15_000);
+        return await within(target, then ? then(client) : client.response(method), 45_000);
     } catch (error) {
         if (/ms passed/.test(error.message)) throw error;
         return null;
@@ -222,7 +222,7 @@ for (const [store, storeOf] of Object.entries(STORES)) {
         await sidecar.stop(); // nothing has leaked
     });
 
-    test(`while there is no memory nothing acknowledged is lost, and all goes on: ${store}`, { limit: 120_000 }, async (t) => {
+    test(`while there is no memory nothing acknowledged is lost, and all goes on: ${store}`, { limit: 240_000 }, async (t) => {
         const { sidecar, hands, runs, hooks, fail, ended, isWell, delivered } = await begin(t, storeOf);
         const calls = [
             () => MODES.asynchronous(hands),
@@ -232,13 +232,16 @@ for (const [store, storeOf] of Object.entries(STORES)) {
         ];
         for (let round = 0; round < 8; round++) {
             await fail(1 + Math.floor(Math.random() * 300), 1 + Math.floor(Math.random() * 400));
-            await Promise.all(Array.from({ length: 20 }, (_, i) => calls[i % calls.length]()));
+            const answers = Promise.all(Array.from({ length: 20 }, (_, i) => calls[i % calls.length]()));
+            await Promise.race([answers, sleep(1000)]); // who waits for the store waits for memory
             await fail(0);
+            await answers;
             await isWell(`round ${round}`);
         }
         for (const id of runs) await ended(id, id);
         for (const id of hooks) await delivered(id);
         t.diagnostic(`${runs.length} runs were acknowledged`);
-        await sidecar.stop();
+        await fail(1, 20);
+        await sidecar.stop(); // the end needs none
     });
 }
