@@ -91,7 +91,7 @@ static size_t whole_events(struct hl_event_ids *ids, struct hl_str bytes)
         if (at_end)
             whole = at + 1; /* with the line end that is the empty line */
     }
-    return hl_event_ids_is_between(ids) ? bytes.n : whole;
+    return hl_event_ids_is_whole(ids) ? bytes.n : whole;
 }
 
 /* The event goes on behind these bytes, or is whole now: then all of it is read once more. */

@@ -120,7 +120,7 @@ void hl_follow_writer_finish(
     struct hl_follow_writer *w, enum hl_run_state state, enum hl_run_reason reason)
 {
     bool says_so =
-        w->grant->wants_progress && hl_run_state_is_final(state) && hl_follow_writer_is_between(w);
+        w->grant->wants_progress && hl_run_state_is_final(state) && hl_event_ids_is_whole(&w->ids);
     if (says_so && !write_run(w, state, reason))
         return;
     hl_follow_writer_end(w, true);

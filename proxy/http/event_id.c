@@ -166,6 +166,12 @@ static void end_block(struct hl_event_ids *s, char c)
     s->is_after_cr = c == '\r';
 }
 
+bool hl_event_ids_is_between(const struct hl_event_ids *s)
+{
+    bool may_be_half = s->is_after_cr && s->end != END_CR;
+    return hl_event_ids_is_whole(s) && !may_be_half;
+}
+
 /* ---- a stream ---- */
 
 /* One byte at least, an empty line that ends a block only where the last call stopped at it. */
@@ -174,11 +180,12 @@ static const char *step(struct hl_event_ids *s, const char *p, const char *end)
     bool was_after_cr = s->is_after_cr;
     s->is_after_cr = false;
     if (was_after_cr && *p == '\n') {
-        if (s->has_lines)
-            s->end = END_CRLF;
+        s->end = END_CRLF;
         return p + 1;
     }
     if (s->state == STATE_START && is_end(*p)) {
+        if (*p == '\n' || was_after_cr) /* that CR was no half of CRLF */
+            s->end = *p == '\n' ? END_LF : END_CR;
         end_block(s, *p);
         return p + 1;
     }

@@ -62,11 +62,12 @@ size_t hl_event_ids_put(struct hl_event_ids *s, struct hl_str *bytes, char *out,
 /* Only counts. */
 void hl_event_ids_pass(struct hl_event_ids *s, struct hl_str bytes);
 
-/* True before the first byte and after a whole block: something else may stand here, also where an LF is still to
- * come, which is one more empty line then. Not in a byte order mark. */
-static inline bool hl_event_ids_is_between(const struct hl_event_ids *s)
+/* Before the first byte and after a whole block; not in a byte order mark. */
+static inline bool hl_event_ids_is_whole(const struct hl_event_ids *s)
 {
     return !s->has_lines && s->name_n == 0;
 }
+/* The same, and something else may stand here, as hl_sse_is_between_events says it. */
+bool hl_event_ids_is_between(const struct hl_event_ids *s);
 
 #endif

@@ -6,11 +6,13 @@
 #include "http/byte.h"
 
 enum {
-    STATE_BEGIN,      /* before the first byte */
-    STATE_BETWEEN,    /* after an empty line */
-    STATE_LINE,       /* inside a line */
-    STATE_LINE_CR,    /* after a line that ended with CR: LF may follow */
-    STATE_LINE_START, /* after a line of an event that has not ended */
+    STATE_BEGIN,       /* before the first byte */
+    STATE_BETWEEN,     /* after an empty line */
+    STATE_BETWEEN_CR,  /* after an empty line that ended with CR: LF may follow */
+    STATE_BETWEEN_CRS, /* the same behind another CR: none is waited for */
+    STATE_LINE,        /* inside a line */
+    STATE_LINE_CR,     /* after a line that ended with CR: LF may follow */
+    STATE_LINE_START,  /* after a line of an event that has not ended */
 };
 
 void hl_sse_init(struct hl_sse *s)
@@ -21,8 +23,10 @@ void hl_sse_init(struct hl_sse *s)
 static uint8_t after_byte(uint8_t state, char c)
 {
     bool is_in_line = state == STATE_LINE;
+    bool is_after_cr =
+        state == STATE_LINE_CR || state == STATE_BETWEEN_CR || state == STATE_BETWEEN_CRS;
     if (c == '\r')
-        return is_in_line ? STATE_LINE_CR : STATE_BETWEEN;
+        return is_in_line ? STATE_LINE_CR : is_after_cr ? STATE_BETWEEN_CRS : STATE_BETWEEN_CR;
     if (c != '\n')
         return STATE_LINE;
     if (is_in_line || state == STATE_LINE_CR)
@@ -42,7 +46,7 @@ void hl_sse_scan(struct hl_sse *s, const char *p, size_t n)
 
 bool hl_sse_is_between_events(const struct hl_sse *s)
 {
-    return s->state == STATE_BETWEEN || s->state == STATE_BEGIN;
+    return s->state == STATE_BETWEEN || s->state == STATE_BETWEEN_CRS || s->state == STATE_BEGIN;
 }
 
 bool hl_sse_is_before_first_byte(const struct hl_sse *s)

@@ -17,8 +17,9 @@ void hl_sse_init(struct hl_sse *s);
 void hl_sse_scan(struct hl_sse *s, const char *p, size_t n);
 
 /* True before the first byte and after a complete event: a comment line may be put here without
- * touching one. Where the empty line has ended with a CR an LF may still follow: behind the comment it is one more
- * empty line, which is nothing (9.2.6). */
+ * touching one. After a CR that might be the first half of CRLF, as the line before ended, it is not (yet) a boundary;
+ * where lines end with CR it is one, and an LF that came all the same would be one more empty line, which is nothing
+ * (9.2.6). */
 bool hl_sse_is_between_events(const struct hl_sse *s);
 
 bool hl_sse_is_before_first_byte(const struct hl_sse *s);

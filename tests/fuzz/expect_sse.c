@@ -3,16 +3,20 @@
 
 bool expect_is_between_events(const char *p, size_t n)
 {
-    bool is_empty_line = true, is_between = true;
+    bool is_empty_line = true, is_between = true, is_after_cr = false;
     for (size_t i = 0; i < n; i++) {
         if (p[i] != '\r' && p[i] != '\n') {
-            is_empty_line = is_between = false;
+            is_empty_line = is_between = is_after_cr = false;
             continue;
         }
-        is_between = is_empty_line;
+        bool may_be_half = p[i] == '\r' && i + 1 == n && !is_after_cr;
+        is_between = is_empty_line && !may_be_half;
         is_empty_line = true;
-        if (p[i] == '\r' && i + 1 < n && p[i + 1] == '\n')
+        is_after_cr = p[i] == '\r';
+        if (is_after_cr && i + 1 < n && p[i + 1] == '\n') {
+            is_after_cr = false;
             i++;
+        }
     }
     return is_between;
 }

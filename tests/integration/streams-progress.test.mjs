@@ -200,7 +200,7 @@ test('a stream whose lines end with CR has heartbeats, and the run’s end is sa
     await inside.send('data: 1\r\r');
     const follower = await all.follow((await caller.answered()).id, PROGRESS);
     for (const one of [caller, follower]) await one.until(({ events, comments }) => events.length === 1 && comments.length > 0);
-    await inside.send('data: 2\r\rdata: 3\r\n\r');
+    await inside.send('data: 2\r\rdata: 3\r\r');
     for (const one of [caller, follower]) {
         await one.events(3);
         const had = one.reader.comments.length;

@@ -3,6 +3,7 @@
 
 #include "base/compiler.h"
 #include "http/event_id.h"
+#include "http/sse.h"
 
 #define ROOM 1024
 
@@ -193,7 +194,8 @@ Test(event_id, something_else_stands_only_between_blocks)
         const char *text, *marks;
     } places[] = {
         {"data: a\n\n", "|        |"},
-        {"data: a\r\n\r\n", "|         ||"},
+        {"data: a\r\n\r\n", "|          |"},
+        {"\r\r\r\na", "| ||| "},
         {"a\r\rb", "|  | "},
         {"\n\nx\n", "|||  "},
         {"\xef\xbb\xbf\n", "|   |"},
@@ -207,6 +209,29 @@ Test(event_id, something_else_stands_only_between_blocks)
                 hl_event_ids_pass(&ids, (struct hl_str){places[i].text + n - 1, 1});
             cr_assert_eq(hl_event_ids_is_between(&ids), places[i].marks[n] == '|',
                 "case %zu after %zu bytes", i, n);
+        }
+    }
+}
+
+/* The caller's connection asks the one, followers the other. */
+Test(event_id, says_as_the_scanner_of_streams_where_something_else_stands)
+{
+    static const char letters[] = "\r\na";
+    for (unsigned n = 1; n <= 7; n++) {
+        unsigned all = 1;
+        for (unsigned i = 0; i < n; i++)
+            all *= 3;
+        for (unsigned k = 0; k < all; k++) {
+            struct hl_event_ids ids;
+            struct hl_sse sse;
+            hl_event_ids_init(&ids, 0);
+            hl_sse_init(&sse);
+            for (unsigned i = 0, rest = k; i < n; i++, rest /= 3) {
+                hl_event_ids_pass(&ids, (struct hl_str){letters + rest % 3, 1});
+                hl_sse_scan(&sse, letters + rest % 3, 1);
+            }
+            cr_assert_eq(hl_event_ids_is_between(&ids), hl_sse_is_between_events(&sse),
+                "%u letters, case %u", n, k);
         }
     }
 }

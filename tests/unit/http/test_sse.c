@@ -11,17 +11,18 @@ static const struct {
 } cases[] = {
     {"", "|"},
     {"data: a\n\n", "|        |"},
-    {"data: a\r\n\r\n", "|         ||"},
+    {"data: a\r\n\r\n", "|          |"},
     {"a\r\rb", "|  | "},
     {"a\r\r\nb\n\n", "|  ||  |"},
     {"\n\nx\n", "|||  "},
     {"a\nb\n\nc\n\n\n", "|    |  ||"},
-    {"\r\n\r\n", "|||||"},
+    {"\r\n\r\n", "| | |"},
     {"a\r\nb\r\n", "|      "},
-    {"a\n\r\nb", "|  || "},
-    {"a\n\rb\r\n\n", "|  |   |"},
+    {"a\n\r\nb", "|   | "},
+    {"a\n\rb\r\n\n", "|      |"},
     {"data: a\rid: x\r\rdata: b\r\r", "|              |        |"},
     {"a\r\n\nb", "|   | "},
+    {"\r\r\r\na", "| ||| "},
 };
 
 Test(sse, is_between_events_after_an_empty_line)
