@@ -125,11 +125,13 @@ static void set_counted(struct hl_run *run, uint64_t bytes)
     s->counted = bytes;
 }
 
-/* Those that go on are more than their share by this one: it goes on unkept. */
+/* Those that go on are more than their share by this one: it goes on unkept. New ones are not begun once the share
+ * is full; the eighth above it is room for those that were told that they are kept. */
 static void hold_to_share(struct hl_run *run)
 {
     struct hl_store *store = run->runs->service->store;
-    if (hl_store_live_streams(store) <= hl_counter_get(&hl_store_gauges(store)->max_stream_bytes))
+    uint64_t share = hl_counter_get(&hl_store_gauges(store)->max_stream_bytes);
+    if (hl_store_live_streams(store) <= share + share / 8)
         return;
     HL_LOG(WARN, "an event stream is not kept any more: those that go on fill their share",
         HL_LOG_ID("run_id", &run->id));

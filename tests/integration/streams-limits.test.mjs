@@ -151,7 +151,7 @@ for (const [name, env] of Object.entries(STORES)) {
         await inside.begin();
         await first.answered();
         assert.equal(first.head.has('x-run-kept'), false);
-        await inside.send(event(KIB * KIB));
+        await inside.send(event(1100 * KIB));
         await first.events(1);
         const second = await all.callStream();
         const other = await all.script.call(1);
