@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { cluster } from './lib/postgres.mjs';
-import { fleet } from './lib/replicas.mjs';
+import { RUNS, fleet } from './lib/replicas.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const LAST_SECONDS = { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_REPLICA_TTL: '10s' };
+
+const ACCOUNTS = '/v2/projects/p/service-accounts';
 
 /** Replicas by these names; a call with `X-Gate: NAME` waits in the app until `open(NAME)`. */
 async function failing(t, names) {
@@ -80,4 +82,28 @@ test('who does not come back after a failover is waited for, and counted', async
     assert.equal(await left.sidecar.metric('hookline_store_unheard_replicas_total'), 1);
     assert.equal(await left.sidecar.metric('hookline_store_turns_total'), 1);
     assert.equal(await left.sidecar.metric('hookline_store_recalled_runs_total'), 1);
+});
+
+test('what was cancelled or revoked in the time that a failover lost stays so', async (t) => {
+    const { all, database, begin, open } = await failing(t, ['one', 'two']);
+    const [one, two] = all.replicas;
+    const first = [await begin(one, 'a'), await begin(one, 'a')];
+    for (const id of first) await running(one, id);
+    const queued = await begin(one, 'free');
+    const body = { name: 'ci', role: 'invoke', expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+    const { id } = (await one.ask('POST', ACCOUNTS, { body })).json();
+    await database.keep();
+    await Promise.all(all.replicas.map(stores));
+    assert.equal((await two.ask('POST', `${RUNS}/${queued}/cancel`)).status, 202);
+    assert.equal((await two.ask('DELETE', `${ACCOUNTS}/${id}`)).status, 204);
+    await database.lose();
+    await Promise.all(all.replicas.map(stores));
+    open('a');
+    for (const run of first) assert.equal((await one.finished(run)).state, 'success');
+    assert.equal((await one.finished(queued)).state, 'cancelled');
+    assert.equal(all.calls(queued), 0);
+    await until('it is revoked', async () => {
+        const { service_accounts } = (await one.ask('GET', ACCOUNTS)).json();
+        return service_accounts.find((account) => account.id === id)?.revoked_at;
+    });
 });

@@ -3,7 +3,7 @@
  * A run that had ended may stand there as running here, as queued, or as somebody's earlier attempt: its ticket is
  * taken again, under the epoch that it had here, which later claims of the lost time cannot have, and then it
  * ends as it did, with the same delivery. Runs that go on here are taken again likewise. A delivery that was
- * settled is settled. What the database knows is not touched, and what it has lost altogether stays lost.
+ * settled is settled, a run that was cancelled is cancelled, an account that was revoked is revoked. What the database knows is not touched, and what it has lost altogether stays lost.
  *
  * Others may have ended what this replica would find queued: until each that was there when the database was lost has
  * beaten since, which it does once it has told what it knows, nothing is claimed; but no longer than a lifetime.
@@ -25,6 +25,7 @@
 #define KEEP_MS    (10 * 60 * 1000)
 #define KEEP_MAX   8192       /* runs, and deliveries */
 #define KEEP_BYTES (8u << 20) /* of answers: the oldest runs go when there are more */
+#define WORDS_MAX  1024       /* cancels and revocations */
 #define STEP       256
 #define LOOK_MS    250
 #define CALM_MS    1000 /* what those who came last have told is seen by then */
@@ -49,8 +50,17 @@ struct settled {
     int64_t started_ms, ended_ms;
 };
 
+/* A run that was cancelled, or an account that was revoked. */
+struct word {
+    struct hl_list node;
+    struct hl_pg_op op;
+    struct hl_run_ref ref; /* of an account: its id is `run_id` */
+    int64_t revoked_ms;
+};
+
 void hl_pg_recall_init(struct hl_pg_store *s)
 {
+    hl_list_init(&s->recall.words);
     hl_list_init(&s->recall.runs);
     hl_list_init(&s->recall.deliveries);
 }
@@ -65,6 +75,16 @@ static struct ended *ended_of(struct hl_list *node)
 static struct settled *settled_of(struct hl_list *node)
 {
     return HL_CONTAINER_OF(node, struct settled, node);
+}
+
+static struct word *word_of(struct hl_list *node)
+{
+    return HL_CONTAINER_OF(node, struct word, node);
+}
+
+static bool is_cancel(const struct word *w)
+{
+    return w->op.how == &hl_pg_op_cancel;
 }
 
 static size_t size_of(const struct hl_finish *f)
@@ -89,6 +109,13 @@ static void forget_delivery(struct hl_pg_recall *r, struct settled *d)
     free(d);
 }
 
+static void forget_word(struct hl_pg_recall *r, struct word *w)
+{
+    hl_list_remove(&w->node);
+    r->n_words--;
+    free(w);
+}
+
 static void forget_old(struct hl_pg_recall *r, uint64_t now_ms)
 {
     while (r->n_runs > 0 && (r->n_runs > KEEP_MAX || r->bytes > KEEP_BYTES ||
@@ -97,6 +124,9 @@ static void forget_old(struct hl_pg_recall *r, uint64_t now_ms)
     while (r->n_deliveries > 0 &&
            (r->n_deliveries > KEEP_MAX || now_ms - settled_of(r->deliveries.next)->at_ms > KEEP_MS))
         forget_delivery(r, settled_of(r->deliveries.next));
+    while (r->n_words > 0 &&
+           (r->n_words > WORDS_MAX || now_ms - word_of(r->words.next)->op.posted_ms > KEEP_MS))
+        forget_word(r, word_of(r->words.next));
 }
 
 /* A long answer has rows of its own, which may be lost as well: it counts as not kept any more. */
@@ -156,6 +186,22 @@ static void note_delivery(struct hl_pg_store *s, const struct hl_pg_op *op)
     hl_list_push_back(&s->recall.deliveries, &d->node);
 }
 
+static void note_word(struct hl_pg_store *s, const struct hl_pg_op *op)
+{
+    struct word *w = calloc(1, sizeof(*w));
+    if (!w)
+        return;
+    if (op->how == &hl_pg_op_cancel)
+        w->ref = *(const struct hl_run_ref *)op->m;
+    else
+        w->ref.run_id = ((const struct hl_revoke_account *)op->m)->id;
+    w->op = (struct hl_pg_op){
+        .m = &w->ref.m, .how = op->how, .posted_ms = op->posted_ms, .delivery_id = op->delivery_id};
+    w->revoked_ms = hl_clock_wall_ms();
+    s->recall.n_words++;
+    hl_list_push_back(&s->recall.words, &w->node);
+}
+
 void hl_pg_recall_note(struct hl_pg_store *s, const struct hl_pg_op *op)
 {
     if (op->rc != HL_OK)
@@ -164,6 +210,8 @@ void hl_pg_recall_note(struct hl_pg_store *s, const struct hl_pg_op *op)
         note_run(s, op);
     else if (op->how == &hl_pg_op_outcome && op->number != HL_DELIVERY_PENDING)
         note_delivery(s, op);
+    else if (op->how == &hl_pg_op_cancel || op->how == &hl_pg_op_account_revoke)
+        note_word(s, op);
     forget_old(&s->recall, hl_clock_mono_ms());
 }
 
@@ -198,6 +246,29 @@ static void add_settled(struct hl_pg_store *s, struct hl_pg_errand *e)
     hl_pg_errand_add(e, HL_PG_DO_DELIVERY_RECALL);
 }
 
+static void add_words(struct hl_pg_store *s, struct hl_pg_errand *e)
+{
+    struct hl_pg_op *cancels[WORDS_MAX];
+    const struct word *revoked[WORDS_MAX];
+    struct hl_pg_params *p = &s->params;
+    size_t n = 0, n_revoked = 0;
+    HL_LIST_EACH_SAFE (node, &s->recall.words) {
+        if (is_cancel(word_of(node)))
+            cancels[n++] = &word_of(node)->op;
+        else
+            revoked[n_revoked++] = word_of(node);
+    }
+    if (n > 0) {
+        hl_pg_op_cancel.bind(s, p, cancels, n);
+        hl_pg_errand_add(e, HL_PG_DO_RUN_CANCEL);
+    }
+    if (n_revoked > 0) {
+        HL_PG_EACH(p, HL_PG_ID, n_revoked, hl_pg_item_id(p, &revoked[i]->ref.run_id));
+        HL_PG_EACH(p, HL_PG_INT, n_revoked, hl_pg_item_int(p, revoked[i]->revoked_ms));
+        hl_pg_errand_add(e, HL_PG_DO_ACCOUNT_RECALL);
+    }
+}
+
 static void say_told(const struct hl_pg_recall *r)
 {
     HL_LOG(WARN, "store: this database was told what became of runs and webhooks here",
@@ -228,6 +299,7 @@ static void tell_rest(struct hl_pg_store *s)
     if (!e)
         return;
     add_settled(s, e);
+    add_words(s, e);
     hl_pg_add_id(p, &s->node_id);
     hl_pg_array_begin(p, HL_PG_ID, live->n);
     for (size_t i = 0; i < live->cap; i++)
@@ -372,4 +444,6 @@ void hl_pg_recall_fini(struct hl_pg_store *s)
         forget_run(&s->recall, ended_of(s->recall.runs.next));
     while (s->recall.n_deliveries > 0)
         forget_delivery(&s->recall, settled_of(s->recall.deliveries.next));
+    while (s->recall.n_words > 0)
+        forget_word(&s->recall, word_of(s->recall.words.next));
 }

@@ -106,8 +106,9 @@ struct hl_pg_outbox {
 
 /* What a database that lacks the last commits is told (recall.c). Times are CLOCK_MONOTONIC ms, unless said. */
 struct hl_pg_recall {
-    struct hl_list runs, deliveries; /* that have ended here, the first to be forgotten first */
-    size_t n_runs, n_deliveries;
+    /* that have ended here, and what was said of others' runs and of accounts; the first to be forgotten first */
+    struct hl_list runs, deliveries, words;
+    size_t n_runs, n_deliveries, n_words;
     uint64_t bytes;
     bool is_due;       /* this database may not know of them */
     bool waits;        /* nothing is claimed or leased before the others have told what they know */

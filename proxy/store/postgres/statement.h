@@ -879,6 +879,12 @@ enum hl_pg_code {
         " told AS (INSERT INTO ~.event (kind, subject) SELECT 2, account_id FROM revoked)"         \
         " SELECT 1, CASE WHEN EXISTS (SELECT FROM revoked) THEN 0 ELSE 4 END,"                     \
         " (SELECT revoked_ms FROM revoked)")                                                       \
+    /* Accounts $1 that were revoked at $2, in a database that may not know of it. */              \
+    X(ACCOUNT_RECALL, "WITH revoked AS (UPDATE ~.account SET revoked_ms = i.ms"                    \
+        " FROM unnest($1::uuid[], $2::bigint[]) AS i(id, ms) WHERE account_id = i.id"              \
+        " AND revoked_ms = 0 RETURNING account_id),"                                               \
+        " told AS (INSERT INTO ~.event (kind, subject) SELECT 2, account_id FROM revoked)"         \
+        " SELECT count(*) FROM revoked")                                                           \
     /* $1 account, $2 project or '', $3 which change, by the bits of enum hl_limit, $4 to $8 to what */ \
     X(ACCOUNT_LIMIT, "WITH limited AS (UPDATE ~.account SET"                                       \
         " max_running = CASE WHEN $3::bigint & 1 = 0 THEN max_running ELSE $4::bigint END,"        \
