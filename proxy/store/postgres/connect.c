@@ -1,5 +1,4 @@
 /* connect.c - how a session begins: connected, looked at, set up. */
-#include <libpq-events.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,27 +186,6 @@ static const char *judge(const struct hl_pg_settings *settings, const PGresult *
     return NULL;
 }
 
-/* A pooler makes up the number by which it lets its clients cancel. What marks such a connection is libpq's to
- * keep: it goes with it. */
-static int on_pooled_event(PGEventId id, void *event, void *arg)
-{
-    (void)id;
-    (void)event;
-    (void)arg;
-    return 1;
-}
-
-static bool mark_pooled(PGconn *conn)
-{
-    return PQregisterEventProc(conn, on_pooled_event, "pooled", NULL) &&
-           PQsetInstanceData(conn, on_pooled_event, conn);
-}
-
-bool hl_pg_is_pooled(const PGconn *conn)
-{
-    return PQinstanceData(conn, on_pooled_event) != NULL;
-}
-
 static enum hl_err check_server(struct hl_pg_session *s, char *why, size_t why_len)
 {
     PGresult *result;
@@ -224,7 +202,7 @@ static enum hl_err check_server(struct hl_pg_session *s, char *why, size_t why_l
     const char *wrong = judge(s->settings, result);
     bool is_pooled = strtol(PQgetvalue(result, 0, 4), NULL, 10) != PQbackendPID(s->conn);
     PQclear(result);
-    if (is_pooled && !mark_pooled(s->conn))
+    if (is_pooled && !hl_pg_mark_pooled(s->conn))
         return HL_ERR_NOMEM;
     if (!wrong)
         return HL_OK;

@@ -3,6 +3,7 @@
 #include "store/postgres/session.h"
 
 #include <errno.h>
+#include <libpq-events.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,28 @@ void hl_pg_settings_init(struct hl_pg_settings *settings, const struct hl_config
     snprintf(settings->schema, sizeof(settings->schema), "\"%.*s\"",
         HL_STR_ARG(config->postgres_schema));
     snprintf(settings->name, sizeof(settings->name), "hookline/%.*s", HL_STR_ARG(config->replica));
+}
+
+/* --- poolers --------------------------------------------------------------------------------- */
+
+/* The mark is libpq's to keep: it goes with the connection. */
+static int on_pooled_event(PGEventId id, void *event, void *arg)
+{
+    (void)id;
+    (void)event;
+    (void)arg;
+    return 1;
+}
+
+bool hl_pg_mark_pooled(PGconn *conn)
+{
+    return PQregisterEventProc(conn, on_pooled_event, "pooled", NULL) &&
+           PQsetInstanceData(conn, on_pooled_event, conn);
+}
+
+bool hl_pg_is_pooled(const PGconn *conn)
+{
+    return PQinstanceData(conn, on_pooled_event) != NULL;
 }
 
 /* --- waiting -------------------------------------------------------------------------------- */

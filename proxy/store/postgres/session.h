@@ -46,6 +46,8 @@ struct hl_pg_session {
 
 /* Whether somebody is in between who may give the next transaction to another process of the server. */
 bool hl_pg_is_pooled(const PGconn *conn);
+/* There is: it makes up the number by which it lets its clients cancel. False: out of memory. */
+HL_MUST_CHECK bool hl_pg_mark_pooled(PGconn *conn);
 
 /* From then on the wall clock is the server's. `is_cancelled` and `settings` are borrowed.
  * HL_ERR_INVALID: `why` says what is wrong and stays so (password, database, rights, version,
