@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/fetch.h"
 #include "cli/outcome.h"
+#include "cli/readable.h"
 #include "cli/remote.h"
 #include "cli/screen.h"
 #include "cli/session.h"
@@ -39,6 +40,7 @@ struct call {
     bool is_send;
     struct hl_buf answer; /* of runs send; else it goes straight to stdout */
     char last;            /* byte that was printed */
+    struct hl_cli_text_check check;
 };
 
 /* ---- the body ---- */
@@ -198,11 +200,23 @@ static int write_url(struct call *c, const char *path)
 
 /* ---- calling ---- */
 
+static bool keep(struct call *c, struct hl_str bytes)
+{
+    if (c->answer.n + bytes.n <= HL_CLI_ANSWER_MAX && hl_buf_append_str(&c->answer, bytes) == HL_OK)
+        return true;
+    hl_cli_fail(c->cli, "the answer is longer than any of hookline's");
+    return false;
+}
+
 static bool on_bytes(struct hl_cli_fetch *fetch, struct hl_str bytes)
 {
     struct call *c = HL_CONTAINER_OF(fetch, struct call, fetch);
     if (c->is_send)
-        return hl_buf_append_str(&c->answer, bytes) == HL_OK;
+        return keep(c, bytes);
+    if (hl_cli_screen_of(c->cli->out).is_terminal && !hl_cli_is_text(&c->check, bytes)) {
+        hl_cli_fail(c->cli, "the answer is no text: send it to a file");
+        return false;
+    }
     if (bytes.n > 0)
         c->last = bytes.p[bytes.n - 1];
     return fwrite(bytes.p, 1, bytes.n, c->cli->out) == bytes.n && fflush(c->cli->out) == 0;
@@ -253,6 +267,13 @@ static const char *advice(const struct call *c)
     return hl_cli_far_advice(hl_cli_session_far(c->session), "", c->fetch.status);
 }
 
+static void say_run(const struct call *c, const struct hl_cli_screen *screen)
+{
+    fprintf(c->cli->err, "%s%u, run ", hl_cli_color_faint(screen), c->fetch.status);
+    hl_cli_print(c->cli->err, c->fetch.run_id);
+    fprintf(c->cli->err, "%s\n", hl_cli_color_end(screen));
+}
+
 static int say_answer(const struct call *c)
 {
     const char *more = advice(c);
@@ -264,8 +285,7 @@ static int say_answer(const struct call *c)
             *c->fetch.run_id ? ", of run " : "", c->fetch.run_id, more ? ": " : "",
             more ? more : "");
     if (screen.is_terminal && *c->fetch.run_id)
-        fprintf(c->cli->err, "%s%u, run %s%s\n", hl_cli_color_faint(&screen), c->fetch.status,
-            c->fetch.run_id, hl_cli_color_end(&screen));
+        say_run(c, &screen);
     return HL_CLI_OK;
 }
 
@@ -322,7 +342,7 @@ static int await_result(struct call *c, const char *id)
     if (status == HL_CLI_OK)
         status = hl_cli_print_result(c->session, c->cli, id, NULL);
     const char *state = json_string_value(json_object_get(run, "state"));
-    if (status == HL_CLI_OK && strcmp(state, "success") != 0)
+    if (status == HL_CLI_OK && strcmp(state ? state : "", "success") != 0)
         status = hl_cli_fail(c->cli, "the run %s ended as %s", id, state);
     json_decref(run);
     return status;
@@ -350,7 +370,7 @@ static int send_run(struct call *c, const char *app)
         return status;
     if (c->waits)
         return await_result(c, id);
-    fprintf(c->cli->out, "%s\n", id);
+    hl_cli_print_line(c->cli->out, id);
     return HL_CLI_OK;
 }
 

@@ -4,12 +4,19 @@
 
 #include <stdarg.h>
 
+#include "cli/readable.h"
+
+/* What was asked may answer anything. */
+#define MESSAGE_MAX 4096
+
 static void say(const struct hl_cli *cli, const char *fmt, va_list args)
 {
     fprintf(cli->err, "hookline%s%s: ", cli->command ? " " : "",
         cli->command ? cli->command->words : "");
-    vfprintf(cli->err, fmt, args);
-    fputc('\n', cli->err);
+    char text[MESSAGE_MAX];
+    int n = vsnprintf(text, sizeof(text), fmt, args);
+    hl_cli_print(cli->err, text);
+    fputs(n >= (int)sizeof(text) ? "…\n" : "\n", cli->err);
 }
 
 int hl_cli_usage_error(const struct hl_cli *cli, const char *fmt, ...)

@@ -5,6 +5,7 @@
 
 #include "cli/argument.h"
 #include "cli/cli.h"
+#include "cli/readable.h"
 #include "cli/session.h"
 #include "cli/target.h"
 
@@ -20,12 +21,13 @@ static int print_link(struct hl_cli_session *session, const struct hl_cli *cli, 
     int status = hl_cli_ask_target(session, "POST", &target, NULL, &answer);
     const char *url = json_string_value(json_object_get(answer, "url"));
     const char *token = json_string_value(json_object_get(answer, "token"));
-    if (url && token)
-        fprintf(cli->out, "%s#token=%s\n", url, token);
-    else if (url)
-        fprintf(cli->out, "%s\n", url); /* it asks for no token */
-    else if (status == HL_CLI_OK)
+    if (url) {
+        hl_cli_print(cli->out, url);
+        fputs(token ? "#token=" : "", cli->out); /* else it asks for none */
+        hl_cli_print_line(cli->out, token ? token : "");
+    } else if (status == HL_CLI_OK) {
         status = HL_CLI_FAILED;
+    }
     json_decref(answer);
     return status;
 }

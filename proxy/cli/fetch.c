@@ -1,5 +1,5 @@
 /* fetch.c - one request by libcurl. Redirects are not followed: a token is for the address that was
- * given. */
+ * given. No proxy is asked for what is on this machine. */
 #include "cli/fetch.h"
 
 #include <curl/curl.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/origin.h"
 
 #define CONNECT_MS 10000L
 
@@ -15,7 +16,8 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *owner)
 {
     struct hl_cli_fetch *fetch = owner;
     (void)size; /* it is 1 */
-    return fetch->on_bytes(fetch, (struct hl_str){bytes, n}) ? n : CURL_WRITEFUNC_ERROR;
+    fetch->is_ended = !fetch->on_bytes(fetch, (struct hl_str){bytes, n});
+    return fetch->is_ended ? CURL_WRITEFUNC_ERROR : n;
 }
 
 /* The status line, and X-Request-Id. */
@@ -86,7 +88,8 @@ static void set_up(CURL *easy, struct hl_cli_fetch *fetch, struct curl_slist *fi
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, fetch);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_field);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, fetch);
-    if (fetch->is_here)
+    struct hl_cli_origin origin;
+    if (fetch->is_here || (hl_cli_origin_read(fetch->url, &origin) && origin.is_loopback))
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
     if (strcmp(fetch->method, "GET") != 0) {
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)fetch->body.n);
@@ -111,5 +114,7 @@ int hl_cli_fetch(const struct hl_cli *cli, struct hl_cli_fetch *fetch)
     curl_easy_cleanup(easy);
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && fetch->status > 0 && ferror(cli->out)))
         return HL_CLI_OK;
+    if (fetch->is_ended)
+        return HL_CLI_FAILED;
     return hl_cli_fail(cli, "%s: %s", fetch->url, *why ? why : curl_easy_strerror(code));
 }

@@ -80,15 +80,22 @@ static void print_line(const struct following *f, const json_t *run)
     const char *id = text_of(run, "run_id"), *finished = text_of(run, "finished_at");
     const char *time = *finished != '-' ? finished : text_of(run, "created_at");
     if (f->screen.is_terminal && strlen(time) > DAYTIME_AT + DAYTIME && strlen(id) > HL_CLI_TAIL) {
-        fprintf(out, "%.*sZ", DAYTIME - 1, time + DAYTIME_AT);
+        char daytime[DAYTIME + 1];
+        snprintf(daytime, sizeof(daytime), "%.*sZ", DAYTIME - 1, time + DAYTIME_AT);
+        hl_cli_print(out, daytime);
         id += strlen(id) - HL_CLI_TAIL;
     } else {
-        fputs(time, out);
+        hl_cli_print(out, time);
     }
-    fprintf(out, "  %s  %s%-9s%s  %-6s  %-*s  ", id, color, state,
-        *color ? hl_cli_color_end(&f->screen) : "",
-        hl_cli_member(run, "status_code", status, sizeof(status)), REASON_WIDTH,
-        text_of(run, "reason"));
+    fputs("  ", out);
+    hl_cli_print(out, id);
+    fprintf(out, "  %s", color);
+    hl_cli_print_cell(out, state, 9);
+    fprintf(out, "%s  ", *color ? hl_cli_color_end(&f->screen) : "");
+    hl_cli_print_cell(out, hl_cli_member(run, "status_code", status, sizeof(status)), 6);
+    fputs("  ", out);
+    hl_cli_print_cell(out, text_of(run, "reason"), REASON_WIDTH);
+    fputs("  ", out);
     hl_cli_print_cell(out, text_of(run, "app_name"), 8);
     fputs("  ", out);
     hl_cli_print(out, text_of(run, "path"));

@@ -157,6 +157,13 @@ static int find_beginning(
     return status;
 }
 
+void hl_cli_next_page(const json_t *page, char *cursor, size_t cap)
+{
+    const char *next = json_string_value(json_object_get(page, "next_cursor"));
+    bool goes_on = next && (!*cursor || strcmp(next, cursor) < 0);
+    snprintf(cursor, cap, "%s", goes_on ? next : "");
+}
+
 /* A page may be empty although there is more. */
 static int find_end(struct hl_cli_session *session, const char *digits, struct matches *m)
 {
@@ -167,8 +174,7 @@ static int find_end(struct hl_cli_session *session, const char *digits, struct m
         status =
             ask_for_page(session, HL_CLI_RUN, "id_suffix", digits, *cursor ? cursor : NULL, &page);
         add_matches(m, HL_CLI_RUN, json_object_get(page, "runs"), digits, ends_so);
-        const char *next = json_string_value(json_object_get(page, "next_cursor"));
-        snprintf(cursor, sizeof(cursor), "%s", next ? next : "");
+        hl_cli_next_page(page, cursor, sizeof(cursor));
         json_decref(page);
     } while (status == HL_CLI_OK && *cursor && m->n <= SHOWN_MAX);
     return status;

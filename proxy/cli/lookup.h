@@ -29,4 +29,8 @@ HL_MUST_CHECK int hl_cli_ask_about(struct hl_cli_session *session, const struct 
     enum hl_cli_thing thing, const char *method, const char *typed, const char *after,
     json_t **out);
 
+/* `cursor` becomes that of the page behind `page`, of a list by ids; empty: there is none. Lists go down: one that
+ * does not would never end. */
+void hl_cli_next_page(const json_t *page, char *cursor, size_t cap);
+
 #endif

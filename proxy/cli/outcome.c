@@ -12,6 +12,7 @@
 #include "cli/argument.h"
 #include "cli/cli.h"
 #include "cli/lookup.h"
+#include "cli/remote.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
@@ -55,6 +56,8 @@ int hl_cli_await(struct hl_cli_session *session, const struct hl_cli *cli, const
         if (status != HL_CLI_OK || is_over(*run))
             return status;
         const char *state = json_string_value(json_object_get(*run, "state"));
+        if (!state)
+            return hl_cli_fail(cli, "the answer is not hookline's: it has no state");
         if (is_late)
             status = hl_cli_fail(cli, "the run is still %s", state);
         else if (!hl_cli_session_has_sidecar(session))
@@ -78,7 +81,9 @@ static int say_end(const struct hl_cli *cli, const json_t *run)
 {
     const char *state = json_string_value(json_object_get(run, "state"));
     const char *reason = json_string_value(json_object_get(run, "reason"));
-    fprintf(cli->out, "%s%s%s\n", state, reason ? ": " : "", reason ? reason : "");
+    hl_cli_print(cli->out, state);
+    fputs(reason ? ": " : "", cli->out);
+    hl_cli_print_line(cli->out, reason ? reason : "");
     return strcmp(state, "success") == 0 ? HL_CLI_OK : HL_CLI_FAILED;
 }
 
@@ -129,49 +134,60 @@ static int open_file(const struct hl_cli *cli, const char *path, FILE **file)
     return !path || *file ? HL_CLI_OK : hl_cli_fail(cli, "%s: %s", path, strerror(errno));
 }
 
-static bool write_bytes(FILE *file, const struct hl_buf *bytes)
+/* Where a response goes, piece by piece as it comes. */
+struct outlet {
+    struct hl_cli_sink sink;
+    const struct hl_cli *cli;
+    FILE *file; /* NULL: cli->out */
+    bool is_terminal, is_no_text, has_failed;
+    struct hl_cli_text_check check;
+    uint64_t n;
+    char last;
+};
+
+/* What was in a file goes when there is something to write. A terminal would act on what is no text. */
+static bool on_piece(struct hl_cli_sink *sink, struct hl_str bytes)
 {
-    return ftruncate(fileno(file), 0) == 0 && fwrite(bytes->p, 1, bytes->n, file) == bytes->n &&
-           fflush(file) == 0;
+    struct outlet *o = HL_CONTAINER_OF(sink, struct outlet, sink);
+    FILE *out = o->file ? o->file : o->cli->out;
+    o->is_no_text = o->is_terminal && !hl_cli_is_text(&o->check, bytes);
+    if (o->file && o->n == 0 && ftruncate(fileno(o->file), 0) != 0)
+        o->has_failed = true;
+    o->n += bytes.n;
+    if (bytes.n == 0 || o->is_no_text || o->has_failed)
+        return !o->is_no_text && !o->has_failed;
+    o->last = bytes.p[bytes.n - 1];
+    o->has_failed = fwrite(bytes.p, 1, bytes.n, out) != bytes.n;
+    return !o->has_failed;
 }
 
-static bool is_text(const struct hl_buf *bytes)
+static int end_outlet(struct outlet *o, int status)
 {
-    for (size_t i = 0; i < bytes->n; i++) {
-        unsigned char c = (unsigned char)bytes->p[i];
-        if ((c < ' ' && c != '\n' && c != '\t' && c != '\r') || c == 0x7f)
-            return false;
-    }
-    return true;
-}
-
-/* A terminal would act on what is no text. */
-static int show(const struct hl_cli *cli, const struct hl_buf *bytes)
-{
-    bool is_terminal = hl_cli_screen_of(cli->out).is_terminal;
-    if (is_terminal && !is_text(bytes))
-        return hl_cli_fail(cli,
-            "the response is %zu bytes that are no text: --output FILE keeps "
-            "them",
-            bytes->n);
-    fwrite(bytes->p, 1, bytes->n, cli->out);
-    if (is_terminal && bytes->n > 0 && bytes->p[bytes->n - 1] != '\n')
-        fputc('\n', cli->out);
-    return HL_CLI_OK;
+    if (o->is_no_text)
+        return hl_cli_fail(o->cli, "the response is no text: --output FILE keeps it");
+    if (o->file && (o->has_failed || fflush(o->file) != 0))
+        return hl_cli_fail(o->cli, "the file cannot be written: %s", strerror(errno));
+    if (status == HL_CLI_OK && o->is_terminal && o->n > 0 && o->last != '\n')
+        fputc('\n', o->cli->out);
+    return status;
 }
 
 int hl_cli_print_result(
     struct hl_cli_session *session, const struct hl_cli *cli, const char *id, FILE *file)
 {
-    struct hl_buf bytes;
-    hl_buf_init(&bytes, 0);
-    int status = read_part(session, id, "/result", &bytes);
-    if (status == HL_CLI_OK && !file)
-        status = show(cli, &bytes);
-    else if (status == HL_CLI_OK && !write_bytes(file, &bytes))
-        status = hl_cli_fail(cli, "the file cannot be written: %s", strerror(errno));
-    hl_buf_fini(&bytes);
-    return status;
+    struct hl_cli_target target;
+    struct outlet o = {.sink.on_bytes = on_piece,
+        .cli = cli,
+        .file = file,
+        .is_terminal = !file && hl_cli_screen_of(cli->out).is_terminal};
+    hl_cli_target_init(&target);
+    hl_cli_target_path(&target, "/v2/runs/");
+    hl_cli_target_segment(&target, id);
+    hl_cli_target_path(&target, "/result");
+    const char *text = hl_cli_target_text(&target);
+    int status = text ? hl_cli_read_to(session, text, &o.sink) : HL_CLI_FAILED;
+    hl_cli_target_fini(&target);
+    return end_outlet(&o, status);
 }
 
 int hl_cli_runs_result(const struct hl_cli *cli)
@@ -218,7 +234,9 @@ static bool is_said(const char *name)
 static void print_member(FILE *out, const char *name, const json_t *value)
 {
     char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    fprintf(out, "  %s=", name);
+    fputs("  ", out);
+    hl_cli_print(out, name);
+    fputc('=', out);
     hl_cli_print(out, json_is_string(value) ? json_string_value(value) : text ? text : "");
     free(text);
 }
@@ -273,6 +291,8 @@ int hl_cli_runs_logs(const struct hl_cli *cli)
         status = read_part(session, id, "/logs", &lines);
     if (status == HL_CLI_OK && !is_json && hl_cli_screen_of(cli->out).is_terminal)
         print_entries(cli, hl_buf_str(&lines));
+    else if (status == HL_CLI_OK && hl_cli_screen_of(cli->out).is_terminal)
+        hl_cli_print_each_line(cli->out, hl_buf_str(&lines));
     else if (status == HL_CLI_OK)
         fwrite(lines.p, 1, lines.n, cli->out);
     hl_buf_fini(&lines);

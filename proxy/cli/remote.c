@@ -6,12 +6,14 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "auth/json_load.h"
 #include "base/base64.h"
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/fetch.h"
+#include "cli/origin.h"
 
 #define LIMIT_MS  60000
 #define TOKEN_MAX (1024 * 1024) /* as long as a head may ever be */
@@ -89,23 +91,32 @@ static char *project_of_environment(char *const *environ)
 }
 
 /* Said, not refused: a tunnel or a network of one's own may be in between. */
-static void warn_of_plain(const struct hl_cli *cli, const struct hl_cli_far *far)
+static void warn_of_plain(const struct hl_cli *cli, const struct hl_cli_origin *origin)
 {
-    static const char *const near[] = {"http://127.", "http://localhost", "http://[::1]"};
-    bool is_plain = far->token && strncmp(far->url, "http://", 7) == 0;
-    for (size_t i = 0; i < HL_ARRAY_LEN(near); i++)
-        is_plain = is_plain && strncmp(far->url, near[i], strlen(near[i])) != 0;
-    if (is_plain)
+    if (origin->is_plain && !origin->is_loopback)
         fputs("hookline: warning: over http the token can be read on its way\n", cli->err);
+}
+
+static int read_origin(const struct hl_cli *cli, const char *url, struct hl_cli_origin *origin)
+{
+    bool is_http = strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
+    if (!is_http || !hl_cli_origin_read(url, origin) || (origin->has_query && !origin->has_user))
+        return hl_cli_usage_error(
+            cli, "--url is an address such as https://hookline.example:8080, not \"%s\"", url);
+    if (origin->has_user)
+        return hl_cli_usage_error(
+            cli, "--url has no name and no password in it: a token goes by --token-file");
+    return HL_CLI_OK;
 }
 
 int hl_cli_far_open(struct hl_cli_far *far, const struct hl_cli *cli)
 {
     const char *url = cli->remote->url, *token_file = cli->remote->token_file;
     *far = (struct hl_cli_far){.url = NULL};
-    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
-        return hl_cli_usage_error(
-            cli, "--url is an address such as https://hookline.example:8080, not \"%s\"", url);
+    struct hl_cli_origin origin;
+    int status = read_origin(cli, url, &origin);
+    if (status != HL_CLI_OK)
+        return status;
     if (token_file && !(far->token = read_token(cli, token_file)))
         return HL_CLI_FAILED;
     far->project = project_of_environment(cli->environ);
@@ -119,7 +130,8 @@ int hl_cli_far_open(struct hl_cli_far *far, const struct hl_cli *cli)
     size_t n = strlen(far->url);
     while (n > 0 && far->url[n - 1] == '/')
         far->url[--n] = '\0';
-    warn_of_plain(cli, far);
+    if (far->token)
+        warn_of_plain(cli, &origin);
     return HL_CLI_OK;
 }
 
@@ -136,12 +148,20 @@ void hl_cli_far_close(struct hl_cli_far *far)
 
 struct reading {
     struct hl_cli_fetch fetch;
+    struct hl_cli_sink *sink;
     struct hl_buf *body;
+    bool is_too_long; /* or for the memory that there is */
 };
 
+/* A page of a list has 200 rows; what is longer than this was not written by a hookline. */
 static bool on_bytes(struct hl_cli_fetch *fetch, struct hl_str bytes)
 {
-    return hl_buf_append_str(HL_CONTAINER_OF(fetch, struct reading, fetch)->body, bytes) == HL_OK;
+    struct reading *r = HL_CONTAINER_OF(fetch, struct reading, fetch);
+    if (r->sink && fetch->status >= 200 && fetch->status <= 299)
+        return r->sink->on_bytes(r->sink, bytes);
+    r->is_too_long =
+        r->body->n + bytes.n > HL_CLI_ANSWER_MAX || hl_buf_append_str(r->body, bytes) != HL_OK;
+    return !r->is_too_long;
 }
 
 static bool is_of_all(const char *target)
@@ -181,7 +201,8 @@ static enum hl_err write_url(const struct hl_cli_far *far, const char *target, s
 }
 
 int hl_cli_far_ask(const struct hl_cli_far *far, const struct hl_cli *cli, const char *method,
-    const char *target, struct hl_str text, unsigned *status, struct hl_buf *body)
+    const char *target, struct hl_str text, struct hl_cli_sink *sink, unsigned *status,
+    struct hl_buf *body)
 {
     struct hl_buf url;
     if (is_of_all(target) && far->token && !far->project)
@@ -194,11 +215,14 @@ int hl_cli_far_ask(const struct hl_cli_far *far, const struct hl_cli *cli, const
                             .body = text,
                             .limit_ms = LIMIT_MS,
                             .on_bytes = on_bytes},
+        .sink = sink,
         .body = body};
     int result = write_url(far, target, &url) == HL_OK ? HL_CLI_OK : hl_cli_fail(cli, "no memory");
     r.fetch.url = url.p;
     if (result == HL_CLI_OK)
         result = hl_cli_fetch(cli, &r.fetch);
+    if (r.is_too_long)
+        result = hl_cli_fail(cli, "%s: the answer is longer than any of hookline's", far->url);
     *status = r.fetch.status;
     hl_buf_fini(&url);
     return result;

@@ -9,6 +9,13 @@ struct hl_buf;
 struct hl_cli;
 struct hl_str;
 
+#define HL_CLI_ANSWER_MAX (32u << 20)
+
+/* Where the bytes of an answer that is what was asked for go, as they come; false ends it. */
+struct hl_cli_sink {
+    bool (*on_bytes)(struct hl_cli_sink *sink, struct hl_str bytes);
+};
+
 struct hl_cli_far {
     char *url;     /* without the last "/"; owned */
     char *token;   /* NULL: none; owned */
@@ -23,9 +30,11 @@ void hl_cli_far_close(struct hl_cli_far *far);
 const char *hl_cli_far_advice(const struct hl_cli_far *far, const char *target, unsigned status);
 
 /* `target` is path and query. What is asked over all projects here is asked of one there: a token is of
- * one project. (Without a token all are asked for: an admin listener that is open has them.) HL_CLI_OK: there is an answer; `body` is the caller's in any case. */
+ * one project. (Without a token all are asked for: an admin listener that is open has them.) HL_CLI_OK: there is an answer;
+ * `body` is the caller's in any case. With a `sink` (or NULL) it has only what is no success. What no hookline
+ * would answer, for its length, is refused. */
 HL_MUST_CHECK int hl_cli_far_ask(const struct hl_cli_far *far, const struct hl_cli *cli,
-    const char *method, const char *target, struct hl_str text, unsigned *status,
-    struct hl_buf *body);
+    const char *method, const char *target, struct hl_str text, struct hl_cli_sink *sink,
+    unsigned *status, struct hl_buf *body);
 
 #endif

@@ -106,9 +106,10 @@ int hl_cli_runs_cancel(const struct hl_cli *cli)
 int hl_cli_runs_rerun(const struct hl_cli *cli)
 {
     json_t *answer;
+    char id[HL_CLI_MEMBER_TEXT];
     int status = post_to_run(cli, "/rerun", &answer);
     if (status == HL_CLI_OK)
-        fprintf(cli->out, "%s\n", json_string_value(json_object_get(answer, "run_id")));
+        hl_cli_print_line(cli->out, hl_cli_member(answer, "run_id", id, sizeof(id)));
     json_decref(answer);
     return status;
 }

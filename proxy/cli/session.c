@@ -402,15 +402,15 @@ static int refuse(const struct hl_cli_session *session, const char *target, cons
     return hl_cli_fail(session->cli, "the answer was %u", a->status);
 }
 
-/* `text` is the request's body. */
+/* `text` is the request's body. What another machine answers goes to the `sink`, where there is one. */
 static int ask(struct hl_cli_session *session, const char *method, const char *target,
-    struct hl_str text, struct answer *a)
+    struct hl_str text, struct hl_cli_sink *sink, struct answer *a)
 {
     *a = (struct answer){.status = 0};
     hl_buf_init(&a->body, 0);
     if (session->is_far)
         return hl_cli_far_ask(
-            &session->far, session->cli, method, target, text, &a->status, &a->body);
+            &session->far, session->cli, method, target, text, sink, &a->status, &a->body);
     return session->is_local ? ask_store(session, method, target, text, a)
                              : ask_sidecar(session, method, target, text, a);
 }
@@ -436,7 +436,7 @@ int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *t
     if (body && hl_json_write(body, &text) != HL_OK)
         status = hl_cli_fail(session->cli, "out of memory");
     else
-        status = ask(session, method, target, hl_buf_str(&text), &a);
+        status = ask(session, method, target, hl_buf_str(&text), NULL, &a);
     if (status == HL_CLI_OK)
         *out = parse(&a);
     if (status == HL_CLI_OK && !is_good(&a)) {
@@ -465,10 +465,11 @@ int hl_cli_ask_target(struct hl_cli_session *session, const char *method,
     return status;
 }
 
-int hl_cli_read(struct hl_cli_session *session, const char *target, struct hl_buf *out)
+static int read_all(struct hl_cli_session *session, const char *target, struct hl_cli_sink *sink,
+    struct hl_buf *out)
 {
     struct answer a;
-    int status = ask(session, "GET", target, (struct hl_str){NULL, 0}, &a);
+    int status = ask(session, "GET", target, (struct hl_str){NULL, 0}, sink, &a);
     if (status == HL_CLI_OK && !is_good(&a)) {
         json_t *problem = parse(&a);
         status = refuse(session, target, &a, problem);
@@ -479,4 +480,20 @@ int hl_cli_read(struct hl_cli_session *session, const char *target, struct hl_bu
     }
     hl_buf_fini(&a.body);
     return status;
+}
+
+int hl_cli_read(struct hl_cli_session *session, const char *target, struct hl_buf *out)
+{
+    return read_all(session, target, NULL, out);
+}
+
+int hl_cli_read_to(struct hl_cli_session *session, const char *target, struct hl_cli_sink *sink)
+{
+    struct hl_buf here;
+    hl_buf_init(&here, 0);
+    int status = read_all(session, target, sink, &here);
+    bool is_given =
+        status != HL_CLI_OK || session->is_far || sink->on_bytes(sink, hl_buf_str(&here));
+    hl_buf_fini(&here);
+    return is_given ? status : HL_CLI_FAILED;
 }

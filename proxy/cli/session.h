@@ -14,6 +14,7 @@ struct hl_cli;
 struct hl_cli_target;
 
 struct hl_cli_far;
+struct hl_cli_sink;
 struct hl_cli_session;
 struct hl_config;
 
@@ -50,5 +51,8 @@ HL_MUST_CHECK int hl_cli_ask_target(struct hl_cli_session *session, const char *
 /* GET; the answer's body as it is, owned by the caller. */
 HL_MUST_CHECK int hl_cli_read(
     struct hl_cli_session *session, const char *target, struct hl_buf *out);
+/* The same for an answer of any length: another machine's is not held. */
+HL_MUST_CHECK int hl_cli_read_to(
+    struct hl_cli_session *session, const char *target, struct hl_cli_sink *sink);
 
 #endif

@@ -62,7 +62,9 @@ static void say_word(const struct hl_cli *cli, const char *word)
 {
     const struct hl_cli_screen screen = hl_cli_screen_of(cli->out);
     const char *color = hl_cli_color_of(&screen, word);
-    fprintf(cli->out, "%s%s%s", color, word, *color ? hl_cli_color_end(&screen) : "");
+    fputs(color, cli->out);
+    hl_cli_print(cli->out, word);
+    fputs(*color ? hl_cli_color_end(&screen) : "", cli->out);
 }
 
 static void say_state(const struct hl_cli *cli, const json_t *run)
@@ -78,7 +80,9 @@ static void say_state(const struct hl_cli *cli, const json_t *run)
 
 static void say_call(const struct hl_cli *cli, const json_t *run)
 {
-    fprintf(cli->out, LABEL "%s ", "call", text_of(run, "mode"));
+    fprintf(cli->out, LABEL, "call");
+    hl_cli_print(cli->out, text_of(run, "mode"));
+    fputc(' ', cli->out);
     hl_cli_print(cli->out, text_of(run, "method"));
     fputc(' ', cli->out);
     hl_cli_print(cli->out, text_of(run, "path"));
@@ -106,10 +110,13 @@ static void say_answer(const struct hl_cli *cli, const json_t *run)
         fprintf(cli->out, LABEL "none\n", "app's answer");
         return;
     }
-    fprintf(cli->out, LABEL "%s", "app's answer",
-        hl_cli_member(run, "status_code", text, sizeof(text)));
-    if (!json_is_null(json_object_get(run, "response_bytes")))
-        fprintf(cli->out, ", %s bytes", hl_cli_member(run, "response_bytes", text, sizeof(text)));
+    fprintf(cli->out, LABEL, "app's answer");
+    hl_cli_print(cli->out, hl_cli_member(run, "status_code", text, sizeof(text)));
+    if (!json_is_null(json_object_get(run, "response_bytes"))) {
+        fputs(", ", cli->out);
+        hl_cli_print(cli->out, hl_cli_member(run, "response_bytes", text, sizeof(text)));
+        fputs(" bytes", cli->out);
+    }
     if (*text_of(run, "content_type")) {
         fputs(", ", cli->out);
         hl_cli_print(cli->out, text_of(run, "content_type"));
@@ -155,7 +162,9 @@ void hl_cli_story_delivery(const struct hl_cli *cli, const json_t *delivery)
     say_word(cli, text_of(delivery, "state"));
     fputs(" to ", cli->out);
     hl_cli_print(cli->out, text_of(delivery, "destination"));
-    fprintf(cli->out, " (delivery %s)\n", text_of(delivery, "delivery_id"));
+    fputs(" (delivery ", cli->out);
+    hl_cli_print(cli->out, text_of(delivery, "delivery_id"));
+    fputs(")\n", cli->out);
     const json_t *attempts = json_object_get(delivery, "attempts");
     json_int_t all = json_integer_value(json_object_get(delivery, "attempt_count"));
     if (json_array_size(attempts) == 0)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "cli/readable.h"
 
 #define GAP      2
 #define ID_SHORT 18 /* "01a201a0-7ddc-7120": a millisecond and a count within it */
@@ -37,27 +38,6 @@ void hl_cli_table_fini(struct hl_cli_table *t)
     hl_buf_fini(&t->text);
 }
 
-/* Letters of any script stay; controls, C1 controls and what is not UTF-8 do not. */
-static enum hl_err append_readable(struct hl_buf *out, const char *text)
-{
-    struct hl_str s = hl_str_from(text);
-    enum hl_err err = HL_OK;
-    for (size_t n; s.n > 0 && err == HL_OK; s.p += n, s.n -= n) {
-        uint32_t code;
-        n = hl_utf8_decode(s.p, s.n, &code);
-        bool is_shown = n > 0 && code >= ' ' && !(code >= 0x7f && code < 0xa0) &&
-                        !(code >= 0x200e && code <= 0x202e) && !(code >= 0x2066 && code <= 0x2069);
-        if (is_shown) {
-            err = hl_buf_append(out, s.p, n);
-            continue;
-        }
-        n = n > 0 ? n : 1;
-        for (size_t i = 0; i < n && err == HL_OK; i++)
-            err = hl_buf_printf(out, "\\x%02x", (unsigned char)s.p[i]);
-    }
-    return err;
-}
-
 /* On a terminal a time is said as people say it. */
 static const char *cell_text(
     const struct hl_cli_table *t, size_t column, const char *text, char ago[HL_CLI_AGO])
@@ -74,7 +54,7 @@ void hl_cli_table_add(struct hl_cli_table *t, const char *text)
 {
     char ago[HL_CLI_AGO];
     size_t at = t->text.n, column = t->cells % t->columns;
-    enum hl_err err = append_readable(&t->text, cell_text(t, column, text, ago));
+    enum hl_err err = hl_cli_readable(&t->text, cell_text(t, column, text, ago));
     if (err == HL_OK)
         err = hl_buf_append(&t->text, "", 1);
     if (err != HL_OK || t->has_failed) {
@@ -252,22 +232,4 @@ const char *hl_cli_member(const json_t *object, const char *name, char *into, si
     else if (json_is_boolean(value))
         snprintf(into, cap, "%s", json_is_true(value) ? "yes" : "no");
     return into;
-}
-
-void hl_cli_print_cell(FILE *out, const char *text, size_t width)
-{
-    struct hl_buf readable;
-    size_t has = 0;
-    hl_buf_init(&readable, 0);
-    if (append_readable(&readable, text) == HL_OK && hl_buf_append(&readable, "", 1) == HL_OK) {
-        fputs(readable.p, out);
-        has = hl_utf8_count(hl_str_from(readable.p));
-    }
-    hl_buf_fini(&readable);
-    fprintf(out, "%*s", has < width ? (int)(width - has) : 0, "");
-}
-
-void hl_cli_print(FILE *out, const char *text)
-{
-    hl_cli_print_cell(out, text, 0);
 }

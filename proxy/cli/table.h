@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "cli/readable.h"
 #include "cli/screen.h"
 
 #define HL_CLI_COLUMNS_MAX 12
@@ -55,10 +56,5 @@ void hl_cli_table_print(struct hl_cli_table *t, FILE *out);
 /* A member as a cell: strings as they are, numbers in digits, null as "-". `into` has `cap` bytes. */
 const char *hl_cli_member(const json_t *object, const char *name, char *into, size_t cap);
 #define HL_CLI_MEMBER_TEXT 320
-
-/* Prints what may have come from outside: bytes that a terminal would act on as \xNN. */
-void hl_cli_print(FILE *out, const char *text);
-/* The same, and blanks up to so many characters. */
-void hl_cli_print_cell(FILE *out, const char *text, size_t width);
 
 #endif

@@ -14,6 +14,7 @@
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/target.h"
+#include "cli/wish.h"
 #include "store/limits.h"
 
 /* ---- create ---- */
@@ -54,12 +55,15 @@ static json_t *request_body(const struct wish *wish)
 static void show_token(const struct hl_cli *cli, const json_t *account)
 {
     char id[HL_CLI_MEMBER_TEXT], until[HL_CLI_MEMBER_TEXT];
-    fprintf(cli->out, "%s\n", json_string_value(json_object_get(account, "token")));
+    const char *token = json_string_value(json_object_get(account, "token"));
+    hl_cli_print_line(cli->out, token ? token : "-");
     if (!isatty(fileno(cli->out)))
         return;
-    fprintf(cli->err, "\nservice account %s, good until %s; the token is not shown again\n",
-        hl_cli_member(account, "id", id, sizeof(id)),
-        hl_cli_member(account, "expires_at", until, sizeof(until)));
+    fputs("\nservice account ", cli->err);
+    hl_cli_print(cli->err, hl_cli_member(account, "id", id, sizeof(id)));
+    fputs(", good until ", cli->err);
+    hl_cli_print(cli->err, hl_cli_member(account, "expires_at", until, sizeof(until)));
+    fputs("; the token is not shown again\n", cli->err);
 }
 
 static int create(struct hl_cli_session *session, const struct hl_cli *cli, const char *project,
@@ -207,11 +211,10 @@ static int list(struct hl_cli_session *session, const struct hl_cli *cli, const 
         {
             if (table)
                 add_row(table, project, account);
-            else if (json_dumpf(account, cli->out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0)
-                fputc('\n', cli->out);
+            else
+                hl_cli_print_json(cli, account);
         }
-        const char *next = json_string_value(json_object_get(page, "next_cursor"));
-        snprintf(cursor, sizeof(cursor), "%s", next ? next : "");
+        hl_cli_next_page(page, cursor, sizeof(cursor));
         json_decref(page);
     } while (status == HL_CLI_OK && *cursor);
     return status;

@@ -99,11 +99,14 @@ int hl_cli_wish_pages(struct hl_cli_session *session, struct hl_cli_wish *w, con
         status = hl_cli_ask_target(session, "GET", &target, NULL, &page);
         json_array_foreach(json_object_get(page, member), i, row)
         {
+            if (w->left == 0)
+                break; /* more than was asked for */
             w->left--;
             on_row(owner, row);
         }
         const char *next = json_string_value(json_object_get(page, "next_cursor"));
-        snprintf(cursor, sizeof(cursor), "%s", next ? next : "");
+        bool goes_on = next && strcmp(next, cursor) != 0;
+        snprintf(cursor, sizeof(cursor), "%s", goes_on ? next : "");
         json_decref(page);
     } while (status == HL_CLI_OK && *cursor && w->left > 0);
     return status;
@@ -127,9 +130,18 @@ int hl_cli_wish_list(struct hl_cli_session *session, const struct hl_cli *cli,
     return status;
 }
 
+/* DEL stands in strings alone, where nothing asks for it to be escaped (RFC 8259 7). */
+static int write_json(const char *bytes, size_t n, void *out)
+{
+    for (size_t i = 0; i < n; i++)
+        if (bytes[i] == 0x7f ? fputs("\\u007f", out) == EOF : fputc(bytes[i], out) == EOF)
+            return -1;
+    return 0;
+}
+
 void hl_cli_print_json(const struct hl_cli *cli, const json_t *value)
 {
-    if (json_dumpf(value, cli->out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12)) ==
-        0)
+    if (json_dump_callback(value, write_json, cli->out,
+            JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12)) == 0)
         fputc('\n', cli->out);
 }

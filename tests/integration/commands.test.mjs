@@ -201,7 +201,7 @@ test('runs result is the response, beside a sidecar and without one', async (t) 
     };
     await check();
     const shown = await terminal(all.sidecar, 80)(`runs result ${bytes}`);
-    assert.match(shown.text, /3 bytes that are no text: --output FILE/);
+    assert.match(shown.text, /is no text: --output FILE/);
     const nobody = await all.cli(`runs result ${NOBODY} --output ${file}.none`, { code: 1 });
     assert.match(nobody.stderr, /^hookline runs result: /);
     await assert.rejects(readFile(`${file}.none`), { code: 'ENOENT' });

@@ -15,6 +15,36 @@ static const char *printed(struct hl_cli_table *table)
     return output;
 }
 
+/* What hookline writes itself, such as "…", stays; what would move a terminal, or turn a line round, does not. */
+Test(readable, shows_letters_and_hides_what_acts)
+{
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {{"plain", "plain"},
+        {"caf\u00e9 \u2026 \u2014 \u4f60", "caf\u00e9 \u2026 \u2014 \u4f60"},
+        {"\x1b[2J", "\\x1b[2J"}, {"a\nb", "a\\x0ab"}, {"\x7f", "\\x7f"}, {"\xc2\x9b", "\\xc2\\x9b"},
+        {"\u202e", "\\xe2\\x80\\xae"}, {"\u2028", "\\xe2\\x80\\xa8"}, {"\u2066", "\\xe2\\x81\\xa6"},
+        {"\xff", "\\xff"}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(rows); i++) {
+        struct hl_buf out;
+        hl_buf_init(&out, 0);
+        cr_assert_eq(hl_cli_readable(&out, rows[i].text), HL_OK);
+        cr_assert_eq(hl_buf_append(&out, "", 1), HL_OK);
+        cr_assert_str_eq(out.p, rows[i].shown);
+        hl_buf_fini(&out);
+    }
+}
+
+Test(readable, finds_what_is_no_text_in_pieces)
+{
+    struct hl_cli_text_check check = {0};
+    cr_assert(hl_cli_is_text(&check, HL_STR("caf\u00e9\r\n\t")));
+    cr_assert(hl_cli_is_text(&check, HL_STR("\xc2")));
+    cr_assert_not(hl_cli_is_text(&check, HL_STR("\x9b")), "C1's CSI, cut in two");
+    check = (struct hl_cli_text_check){0};
+    cr_assert_not(hl_cli_is_text(&check, HL_STR("\x1b")));
+}
+
 Test(table, makes_columns_as_wide_as_what_is_in_them)
 {
     static const char *const titles[] = {"A", "NAME"};
